@@ -1,2 +1,2 @@
-// Package archtest holds the rules of who may import whom, as a test.
+// Package archtest tests which packages each package may import.
 package archtest

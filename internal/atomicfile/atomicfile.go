@@ -1,8 +1,8 @@
-// Package atomicfile replaces a file in one step: a reader, and a process that finds it
-// after a crash, sees the old content or the new, whole.
+// Package atomicfile replaces a file in one step: readers, also after a crash, see either
+// the old or the new content, complete.
 //
-// Libraries for this leave out the last step, to make the folder durable, without
-// which the old file can be back after a power failure.
+// Unlike libraries for this purpose, it also makes the folder durable. Without that step the
+// old file can reappear after a power failure.
 package atomicfile
 
 import (
@@ -17,17 +17,18 @@ import (
 	"time"
 )
 
-// File is a file that is being written in the folder of the file it is to replace.
+// File is a temporary file in the folder of the file that it will replace.
 type File struct {
 	*os.File
 	root       *os.Root
-	owned      bool   // root is closed with the file
+	owned      bool   // close root with the file
 	temp, name string // below root
 	over       bool   // committed or discarded
 }
 
-// Create begins a file that Commit gives the name path and the permissions mode.
-// Discard must follow in any case. Where path is a link, the link is replaced.
+// Create creates a temporary file with the permissions mode. Commit gives it the name path;
+// if path is a symbolic link, Commit replaces the link. The caller must call Discard, also
+// after Commit.
 func Create(path string, mode fs.FileMode) (*File, error) {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -45,8 +46,8 @@ func Create(path string, mode fs.FileMode) (*File, error) {
 	return f, nil
 }
 
-// CreateIn is Create of the file name in root, which the caller closes. It does not leave
-// root by a link, and leaves the permissions, 0600, to the caller.
+// CreateIn is Create for the file name in root, which the caller closes. It follows no link
+// out of root. The permissions are 0600; the caller can change them.
 func CreateIn(root *os.Root, name string) (*File, error) {
 	dir, base := filepath.Split(name)
 	base = strings.ToValidUTF8(base[:min(len(base), maxBase)], "")
@@ -58,19 +59,20 @@ func CreateIn(root *os.Root, name string) (*File, error) {
 	return &File{File: f, root: root, temp: temp, name: name}, nil
 }
 
-// The names of temporary files. They hold maxBase bytes of the file's own name at most:
-// names have at most 255.
+// The names of temporary files have at most maxBase bytes of the file's own name, because a
+// name has at most 255 bytes.
 const (
 	tempPrefix = ".cairn-"
 	tempSuffix = ".tmp"
 	maxBase    = 200
 )
 
-// Commit makes the content durable and puts it in place. On an error before the
-// last step, which makes the name durable, the old file is as it was.
+// Commit makes the content durable, renames the file, and makes the name durable. After an
+// error before the last step, the old file is unchanged.
 func (f *File) Commit() error { return f.CommitBy(f.root.Rename) }
 
-// CommitBy is Commit where place gives the file its name. Both names are below the root.
+// CommitBy is Commit with the function place in place of a rename. Both names are relative
+// to the root.
 func (f *File) CommitBy(place func(temp, name string) error) error {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
@@ -86,7 +88,7 @@ func (f *File) CommitBy(place func(temp, name string) error) error {
 	return errors.Join(err, f.closeRoot())
 }
 
-// Discard removes what was written, unless it is in place.
+// Discard removes the temporary file, unless it was committed.
 func (f *File) Discard() {
 	if !f.over {
 		f.over = true
@@ -109,8 +111,8 @@ func Write(path string, content []byte, mode fs.FileMode) error {
 	return write(f, err, content)
 }
 
-// WriteIn replaces the file name in root by content, and makes its folders. It does not
-// leave root by a link. The permissions of the old file stay; those of a new one are mode.
+// WriteIn replaces the file name in root by content, and creates its folders. It follows no
+// link out of root. It keeps the permissions of the old file; those of a new file are mode.
 func WriteIn(root *os.Root, name string, content []byte, mode fs.FileMode) error {
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
@@ -139,21 +141,21 @@ func write(f *File, err error, content []byte) error {
 	return f.Commit()
 }
 
-// RemoveLeftovers removes the temporary files that killed processes left for path.
-// The caller holds a lock that keeps other writers out.
+// RemoveLeftovers removes the temporary files of killed processes for path. The caller must
+// hold a lock that excludes other writers.
 func RemoveLeftovers(path string) {
 	dir := filepath.Dir(path)
-	left, _ := fs.Glob(os.DirFS(dir), tempPrefix+filepath.Base(path)+".*"+tempSuffix) // a leftover costs only space
+	left, _ := fs.Glob(os.DirFS(dir), tempPrefix+filepath.Base(path)+".*"+tempSuffix) // after an error they only take space
 	for _, name := range left {
 		os.Remove(filepath.Join(dir, name))
 	}
 }
 
-// oldLeftover is the age from which the writer of a temporary file has crashed.
+// oldLeftover is the age at which a temporary file no longer has a writer.
 const oldLeftover = time.Hour
 
-// RemoveOldLeftovers removes what killed processes left long ago for any file of a folder
-// below root.
+// RemoveOldLeftovers removes the old temporary files of killed processes in a folder below
+// root.
 func RemoveOldLeftovers(root *os.Root, folder string) {
 	entries, _ := fs.ReadDir(root.FS(), filepath.ToSlash(folder))
 	for _, e := range entries {
@@ -177,8 +179,8 @@ func SyncDir(path string) error {
 	return SyncOpenDir(dir)
 }
 
-// SyncOpenDir is SyncDir of a folder that is open. File systems that cannot do so
-// for a folder, as those of Windows, keep their names in order by themselves.
+// SyncOpenDir is SyncDir for an open folder. It does nothing on file systems without this
+// operation, such as those of Windows, which need none.
 func SyncOpenDir(dir *os.File) error {
 	err := dir.Sync()
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) || os.PathSeparator == '\\' {

@@ -13,21 +13,21 @@ import (
 	"cairn/internal/records"
 )
 
-// Buckets, version 1. A tool of two sources is stored twice; the catalogue has the
-// one imported last.
+// Buckets, version 1. A tool of two sources is stored twice. The catalogue has the one
+// imported last.
 const (
-	toolsBucket   = "tools"   // id 0x00 source -> import number (8 bytes, big endian), record
+	toolsBucket   = "tools"   // ID 0x00 source -> import number (8 bytes, big endian), record
 	sourcesBucket = "sources" // source -> import number (8 bytes, big endian)
 )
 
-// Buckets are the buckets of a records.Store that hold a catalogue.
+// Buckets returns the names of the buckets of a records.Store that hold a catalogue.
 func Buckets() []string { return []string{sourcesBucket, toolsBucket} }
 
 // maxSource bounds a source's name in bytes.
 const maxSource = 1000
 
-// Catalog has the tools of all imports. It is safe for concurrent use. When processes
-// share a records.Store, it has their imports too.
+// Catalog holds the tools of all imports. It is safe for concurrent use. It includes the
+// imports of other processes that share the records.Store.
 type Catalog struct {
 	records records.Store
 
@@ -41,7 +41,7 @@ type snapshot struct {
 	stored     map[string]storedTool // by key
 	sources    map[string]uint64     // import number by name
 	tools      []Tool                // sorted by ID
-	byName     map[string][]int      // bare name -> positions
+	byName     map[string][]int      // positions in tools, by bare name
 }
 
 // storedTool is a tool of one source.
@@ -50,14 +50,14 @@ type storedTool struct {
 	tool   *Tool
 }
 
-// Open reads the catalogue. The records stay the caller's to close.
+// Open reads the catalogue. The caller closes r.
 func Open(r records.Store) (*Catalog, error) {
 	c := &Catalog{records: r, loaded: &snapshot{}}
 	_, err := c.snapshot()
 	return c, err
 }
 
-// Diff has the changes of an import, as sorted ids of the source's tools.
+// Diff lists the changes of an import as sorted IDs of the source's tools.
 type Diff struct {
 	Added     []string `json:"added"`
 	Changed   []string `json:"changed"`
@@ -65,9 +65,9 @@ type Diff struct {
 	Unchanged int      `json:"unchanged"`
 }
 
-// Import replaces the tools of a source. A tool that the source no longer has leaves
-// the catalogue unless another source has it. It is one transaction. The tools are
-// results of New; of two with one ID Import takes the later.
+// Import replaces the tools of a source in one transaction. It removes a tool that the
+// source no longer has, unless another source has it. The tools must be results of New. If
+// two have the same ID, Import uses the later one.
 func (c *Catalog) Import(source string, tools []Tool) (Diff, error) {
 	if source == "" || len(source) > maxSource || hasControl(source) {
 		return Diff{}, fmt.Errorf("source %.40q: want 1 to %d bytes of text", source, maxSource)
@@ -77,8 +77,7 @@ func (c *Catalog) Import(source string, tools []Tool) (Diff, error) {
 		byID[tools[i].ID] = &tools[i]
 	}
 	var d Diff
-	// All records are read again, and none is decoded: a large catalogue is compared
-	// without being held twice.
+	// Compare encoded records, so that a large catalogue is not in memory twice.
 	_, err := c.records.Update(context.Background(), 0, func(stored records.Changes) ([]records.Record, error) {
 		var list []records.Record
 		d, list = replace(stored.Records, source, byID)
@@ -90,8 +89,8 @@ func (c *Catalog) Import(source string, tools []Tool) (Diff, error) {
 	return d, nil
 }
 
-// replace returns the records that replace the tools of a source, none if it has
-// exactly these.
+// replace returns the records that replace the tools of a source, none if there is no
+// change.
 func replace(stored []records.Record, source string, byID map[string]*Tool) (Diff, []records.Record) {
 	d := Diff{Added: []string{}, Changed: []string{}, Removed: []string{}}
 	number, known := uint64(1), false
@@ -144,8 +143,8 @@ type Sourced struct {
 	Tool   Tool
 }
 
-// All returns the tools of all sources, by ID and source: also those that a tool of
-// another source hides.
+// All returns the tools of all sources, sorted by ID and source. It includes tools that a
+// tool of another source hides.
 func (c *Catalog) All() ([]Sourced, error) {
 	s, err := c.snapshot()
 	if err != nil {
@@ -159,8 +158,8 @@ func (c *Catalog) All() ([]Sourced, error) {
 	return list, nil
 }
 
-// Forget removes a source and its tools, and returns their ids. Tools of other sources
-// stay in the catalogue. The error for an unknown source names the known ones.
+// Forget removes a source and its tools, and returns their IDs. It keeps tools of other
+// sources. The error for an unknown source lists the known ones.
 func (c *Catalog) Forget(source string) ([]string, error) {
 	known, err := c.Sources()
 	if err != nil {
@@ -182,8 +181,8 @@ func (c *Catalog) Sources() ([]string, error) {
 	return append([]string{}, slices.Sorted(maps.Keys(s.sources))...), nil
 }
 
-// Generation returns a number that grows with every import that changes the catalogue;
-// it is 0 before the first.
+// Generation returns a number that grows with every import that changes the catalogue. It
+// is 0 before the first.
 func (c *Catalog) Generation() (uint64, error) {
 	s, err := c.snapshot()
 	if err != nil {
@@ -192,7 +191,7 @@ func (c *Catalog) Generation() (uint64, error) {
 	return s.generation, nil
 }
 
-// Tools returns all tools, sorted by ID. The slice is shared: read only.
+// Tools returns all tools, sorted by ID. The caller must not change the slice.
 func (c *Catalog) Tools() ([]Tool, error) {
 	s, err := c.snapshot()
 	if err != nil {
@@ -215,8 +214,8 @@ func (c *Catalog) snapshot() (*snapshot, error) {
 	return c.loaded, nil
 }
 
-// apply returns the catalogue with changes. A tool of several sources is that of the
-// highest import number.
+// apply returns the catalogue after changes. If several sources have a tool, the one with
+// the highest import number is used.
 func (s *snapshot) apply(c records.Changes) *snapshot {
 	if c.Generation == s.generation {
 		return s
@@ -240,7 +239,7 @@ func (s *snapshot) apply(c records.Changes) *snapshot {
 		default:
 			t, err := decodeTool(r.Value[8:])
 			if err != nil {
-				continue // a damaged tool of an earlier version of the file: the next import replaces it
+				continue // damaged, or of another version: the next import replaces it
 			}
 			next.stored[r.Key] = storedTool{binary.BigEndian.Uint64(r.Value), &t}
 		}

@@ -12,27 +12,27 @@ import (
 	"sync/atomic"
 )
 
-// partTools is how many tools are completed at a time, and knownSchemas how many schemas
-// are remembered: tools of one server have many in common.
+// partTools is the number of tools completed at a time, knownSchemas the number of cached
+// schemas. Tools of one server share many schemas.
 const (
 	partTools    = 512
 	knownSchemas = 4096
 )
 
-// parameterBytes is what a Parameter takes without its texts.
+// parameterBytes is the size of a Parameter without its texts.
 const parameterBytes = 96
 
-// completer makes a Batch of tools as they are read, so that only the results are held.
+// completer adds tools to a Batch as they are read, so that only the results are in memory.
 type completer struct {
 	batch   Batch
-	read    int            // tools
-	last    map[string]int // position of the newest tool of an id
+	read    int            // number of tools read
+	last    map[string]int // position of the last tool with an ID
 	dropped map[int]bool   // positions of tools that a later one replaces
 	schemas schemaCache
 }
 
-// complete completes the tools of a source and keeps one of each id, the last. It ends
-// with ctx, and with the first error of tools.
+// complete completes the tools of a source. If several have the same ID, it keeps the last.
+// It stops at the end of ctx and at the first error of tools.
 func complete(ctx context.Context, tools iter.Seq2[Tool, error], server string) (*Batch, error) {
 	c := &completer{batch: Batch{Server: server}, last: map[string]int{}, dropped: map[int]bool{}}
 	part := make([]Tool, 0, partTools)
@@ -56,7 +56,7 @@ func complete(ctx context.Context, tools iter.Seq2[Tool, error], server string) 
 	return c.end()
 }
 
-// add completes tools, on all processors: compiling schemas is nearly all the work.
+// add completes tools on all processors. Nearly all the work is the compilation of schemas.
 func (c *completer) add(ctx context.Context, part []Tool) error {
 	errs := make([]error, len(part))
 	var next atomic.Int64
@@ -81,7 +81,7 @@ func (c *completer) add(ctx context.Context, part []Tool) error {
 		}
 		if before, twice := c.last[t.ID]; twice {
 			c.dropped[before] = true
-			c.batch.warn("tool %q stands twice; the later one is kept", t.ID)
+			c.batch.warn("tool %q occurs twice; the later one is kept", t.ID)
 		}
 		c.last[t.ID] = len(c.batch.Tools)
 		c.batch.Tools = append(c.batch.Tools, t)
@@ -108,7 +108,7 @@ func (c *completer) end() (*Batch, error) {
 type schemaCache struct {
 	mu    sync.Mutex
 	known map[[sha256.Size]byte]readSchema
-	bytes int // that the parameters of all tools take
+	bytes int // size of the parameters of all tools
 }
 
 // readSchema is a schema with its parameters.
@@ -143,6 +143,6 @@ func (c *schemaCache) read(schema json.RawMessage) (json.RawMessage, []Parameter
 		c.known = map[[sha256.Size]byte]readSchema{}
 	}
 	c.known[key] = r
-	c.bytes += r.bytes // each tool is stored with its own
+	c.bytes += r.bytes // each tool is stored with its own copy
 	return r.text, r.parameters, r.err
 }

@@ -11,18 +11,16 @@ import (
 	"cairn/internal/invisible"
 )
 
-// Flag is a sign that a tool's text was written for the model that reads it
-// rather than for the person who chose it. Kind is "instructions" or a kind of
-// invisible.Find.
+// Flag is a sign that a tool's text addresses the model that reads it rather than the user.
+// Kind is "instructions" or a kind of invisible.Find.
 type Flag = invisible.Flag
 
-// attacks are phrasings of known attacks by tool description: orders to drop
-// other orders, to hide something from the user, forged turns of a
-// conversation, and names of files that hold secrets. They are matched
-// against lower-case text without invisible characters, blanks made one; a
-// pattern is tried only where one of its words stands, since most texts have
-// none and patterns are slow. Phrases such as "use this tool first" stand in
-// many honest descriptions and are not among them.
+// attacks lists phrasings of known attacks by tool descriptions: instructions to ignore
+// other instructions or to hide something from the user, forged turns of a conversation,
+// and names of files with secrets. The patterns match lower-case text without invisible
+// characters and with single blanks. A pattern is tried only if the text has one of its
+// words, because patterns are slow and most texts have no such word. Phrases such as "use
+// this tool first" are not in the list, because many honest descriptions have them.
 var attacks = []struct {
 	words   []string
 	pattern *regexp.Regexp
@@ -44,7 +42,7 @@ var attacks = []struct {
 		regexp.MustCompile(`~/\.(?:ssh|cursor|claude|config)\b|\bid_rsa\b|\bid_ed25519\b|\.aws/credentials|/etc/(?:passwd|shadow)\b`)},
 }
 
-// Scan reports what looks hostile in a text, each kind once, in order of Kind.
+// Scan returns the signs of hostile text, each kind once, sorted by Kind.
 func Scan(text string) []Flag {
 	var flags []Flag
 	visible := strings.Map(func(r rune) rune {
@@ -56,7 +54,7 @@ func Scan(text string) []Flag {
 	if len(visible) != len(text) {
 		flags = invisible.Find(text)
 	}
-	lower := strings.ToLower(oneLine(norm.NFKC.String(visible))) // full-width letters are letters
+	lower := strings.ToLower(oneLine(norm.NFKC.String(visible))) // NFKC replaces full-width letters
 	at := attack(lower)
 	if at == "" && strings.ContainsAny(lower, disguises) {
 		at = attack(undisguised.Replace(lower))
@@ -68,12 +66,12 @@ func Scan(text string) []Flag {
 	return flags
 }
 
-// disguises are digits and signs that stand for letters, as in "1gn0r3".
+// disguises lists digits and signs that replace letters, as in "1gn0r3".
 const disguises = "013457@$"
 
 var undisguised = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s")
 
-// attack returns the first phrasing of an attack in a text, "" for none.
+// attack returns the text that matches the first pattern of attacks, "" if none matches.
 func attack(text string) string {
 	for _, a := range attacks {
 		if !slices.ContainsFunc(a.words, func(w string) bool { return strings.Contains(text, w) }) {

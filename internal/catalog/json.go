@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// members yields the members of a JSON object by their keys, or the elements of an array
-// by their indexes, in order. It copies no value, so a large document is read without
-// being held twice. text is valid JSON; other values have no members.
+// members yields the members of a JSON object by key, or the elements of an array by index,
+// in order; other values have none. text must be valid JSON. The values are parts of text,
+// so that a large document is not in memory twice.
 func members(text []byte) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(key string, value json.RawMessage) bool) {
 		at := skipSpace(text, 0)
@@ -22,7 +22,7 @@ func members(text []byte) iter.Seq2[string, json.RawMessage] {
 			key := strconv.Itoa(n)
 			if object {
 				end := valueEnd(text, at)
-				_ = json.Unmarshal(text[at:end], &key) // it is valid
+				_ = json.Unmarshal(text[at:end], &key) // text is valid
 				at = skipSpace(text, skipSpace(text, end)+1)
 			}
 			end := valueEnd(text, at)
@@ -36,8 +36,8 @@ func members(text []byte) iter.Seq2[string, json.RawMessage] {
 	}
 }
 
-// member returns a member of a JSON object, nil when it is absent or null. Of several
-// with one key it is the last.
+// member returns a member of a JSON object, nil if it is missing or null. If several have
+// the key, it returns the last.
 func member(object []byte, key string) (found json.RawMessage) {
 	for k, value := range members(object) {
 		if k == key {
@@ -47,7 +47,7 @@ func member(object []byte, key string) (found json.RawMessage) {
 	return present(found)
 }
 
-// present returns nil for null.
+// present returns value, or nil for the JSON value null.
 func present(value json.RawMessage) json.RawMessage {
 	if bytes.Equal(value, []byte("null")) {
 		return nil
@@ -62,7 +62,7 @@ func skipSpace(text []byte, at int) int {
 	return at
 }
 
-// valueEnd returns the offset behind the JSON value that begins at an offset.
+// valueEnd returns the end offset of the JSON value that begins at an offset.
 func valueEnd(text []byte, at int) int {
 	depth := 0
 	for i := at; i < len(text); i++ {
@@ -79,7 +79,7 @@ func valueEnd(text []byte, at int) int {
 		case '{', '[':
 			depth++
 		case '}', ']':
-			if depth == 0 { // behind a number or a literal
+			if depth == 0 { // the end of a number or a literal
 				return i
 			}
 			if depth--; depth == 0 {

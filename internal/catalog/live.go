@@ -7,7 +7,7 @@ import (
 	"iter"
 )
 
-// Limits on what a live server may say.
+// Limits on the tools of a live server.
 const (
 	MaxPages     = 1000
 	MaxLiveBytes = 24 << 20 // of tool definitions, over all pages
@@ -15,21 +15,20 @@ const (
 
 // Page is one answer to tools/list.
 type Page struct {
-	Tools []json.RawMessage // in the server's order, each as the protocol writes a tool
+	Tools []json.RawMessage // in the server's order, in the format of the protocol
 	Next  string            // the cursor of the next page; "" after the last
 }
 
-// Lister is a connected MCP server. The client over the protocol's SDK is one.
+// Lister is a connected MCP server.
 type Lister interface {
-	// Server is the server's own name, "" without one.
+	// Server returns the server's own name, "" if it has none.
 	Server() string
 	// ListTools returns the page at a cursor, "" for the first.
 	ListTools(ctx context.Context, cursor string) (Page, error)
 }
 
-// FromServer lists the tools of a server, page by page. server replaces the server's
-// own name, unless it is "". A repeated cursor and a list beyond the limits are
-// errors.
+// FromServer lists the tools of a server, page by page. server, unless it is "", replaces
+// the server's own name. FromServer fails if a cursor repeats or the list exceeds the limits.
 func FromServer(ctx context.Context, l Lister, server string) (*Batch, error) {
 	if server == "" {
 		server = oneLine(clean(l.Server(), MaxName))
@@ -63,7 +62,7 @@ func definitions(ctx context.Context, l Lister) iter.Seq2[definition, error] {
 					fail("tool %d: %w", tools, err)
 					return
 				}
-				d.Server = "" // a server lists its own tools only
+				d.Server = "" // a server lists only its own tools
 				if !yield(d, nil) {
 					return
 				}

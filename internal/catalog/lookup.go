@@ -10,12 +10,12 @@ import (
 // maxCandidates bounds the names in an error of Lookup.
 const maxCandidates = 8
 
-// UnknownError reports a name that no tool has. Nearest are the ids of tools with
-// similar names, the nearest first; it may be empty.
+// UnknownError reports a name that no tool has.
 type UnknownError struct {
-	Name    string
+	Name string
+	// Nearest lists the IDs of tools with similar names, the nearest first.
 	Nearest []string
-	// Empty is true when the catalogue has no tools.
+	// Empty reports that the catalogue has no tools.
 	Empty bool
 }
 
@@ -29,8 +29,8 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no tool %q in the catalogue; similar: %s", e.Name, strings.Join(e.Nearest, ", "))
 }
 
-// AmbiguousError reports a name that tools of several servers have. Candidates are
-// their ids, sorted.
+// AmbiguousError reports a name that tools of several servers have. Candidates lists their
+// IDs, sorted.
 type AmbiguousError struct {
 	Name       string
 	Candidates []string
@@ -45,8 +45,9 @@ func (e *AmbiguousError) Error() string {
 	return text
 }
 
-// Lookup finds a tool by its id, or by its name alone if only one server has a tool of
-// that name. The error is *UnknownError for no tool and *AmbiguousError for several.
+// Lookup returns the tool with an ID, or with a name if only one server has a tool of that
+// name. It fails with an *UnknownError if there is none and with an *AmbiguousError if there
+// are several.
 func (c *Catalog) Lookup(name string) (Tool, error) {
 	s, err := c.snapshot()
 	if err != nil {
@@ -69,14 +70,13 @@ func (c *Catalog) Lookup(name string) (Tool, error) {
 	return Tool{}, e
 }
 
-// nearest returns the ids of tools with similar names, whatever their case and
-// punctuation.
+// nearest returns the IDs of tools with similar names. It ignores case and punctuation.
 func (s *snapshot) nearest(name string) []string {
 	if _, bare, found := strings.Cut(name, ":"); found {
 		name = bare
 	}
 	var names, near []string
-	ids := map[string][]string{} // by the letters of the name
+	ids := map[string][]string{} // by letters of the name
 	for i := range s.tools {
 		t := &s.tools[i]
 		n := letters(t.BareName())

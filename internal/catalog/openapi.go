@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// maxOpenAPI bounds a description in bytes: the largest public one has about 12 MiB.
+// maxOpenAPI bounds a description in bytes. The largest public one has about 12 MiB.
 const maxOpenAPI = 16 << 20
 
 // looksLikeOpenAPI reports whether YAML text has the key "openapi" at its top.
@@ -26,9 +26,9 @@ func looksLikeOpenAPI(text []byte) bool {
 	return false
 }
 
-// readOpenAPI makes a tool of each operation. Its name is the operationId, else
-// "METHOD /path"; its parameters and the properties of its body are one input
-// schema, the JSON of its first 2xx response is the output schema.
+// readOpenAPI converts each operation to a tool. The name of the tool is the operationId or
+// else "METHOD /path". The parameters and the properties of the body form the input schema,
+// the JSON of the first 2xx response the output schema.
 func readOpenAPI(ctx context.Context, text []byte, server string) (*Batch, error) {
 	if len(text) > maxOpenAPI {
 		return nil, fmt.Errorf("the OpenAPI description is larger than %d MiB", maxOpenAPI>>20)
@@ -69,7 +69,7 @@ func readOpenAPI(ctx context.Context, text []byte, server string) (*Batch, error
 	return complete(ctx, o.tools(paths, server), server)
 }
 
-// object accepts only an object, and keeps nothing of it.
+// object decodes any JSON object and keeps none of its members.
 type object struct{}
 
 // tools yields the operations of all paths, sorted.
@@ -90,7 +90,7 @@ func (o *openAPI) tools(paths json.RawMessage, server string) iter.Seq2[Tool, er
 		slices.SortStableFunc(entries, func(a, b entry) int { return strings.Compare(a.path, b.path) })
 		for i, e := range entries {
 			if i+1 < len(entries) && entries[i+1].path == e.path {
-				continue // the last of one path counts
+				continue // the last item of a path replaces the others
 			}
 			for t, err := range o.operations(e.path, e.item) {
 				t.Server = server
@@ -102,7 +102,7 @@ func (o *openAPI) tools(paths json.RawMessage, server string) iter.Seq2[Tool, er
 	}
 }
 
-// operations yields those of one path.
+// operations yields the operations of one path.
 func (o *openAPI) operations(path string, item json.RawMessage) iter.Seq2[Tool, error] {
 	return func(yield func(Tool, error) bool) {
 		var methodsOf map[string]json.RawMessage
@@ -111,7 +111,7 @@ func (o *openAPI) operations(path string, item json.RawMessage) iter.Seq2[Tool, 
 			return
 		}
 		var shared []json.RawMessage
-		_ = json.Unmarshal(methodsOf["parameters"], &shared) // none if it is not a list
+		_ = json.Unmarshal(methodsOf["parameters"], &shared) // ignore a value that is no list
 		for _, method := range methods {
 			v := present(methodsOf[strings.ToLower(method)])
 			if v == nil {
@@ -128,7 +128,7 @@ func (o *openAPI) operations(path string, item json.RawMessage) iter.Seq2[Tool, 
 	}
 }
 
-// methods are the keys of operations, sorted.
+// methods lists the HTTP methods of operations, sorted.
 var methods = []string{
 	http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions,
 	http.MethodPatch, http.MethodPost, http.MethodPut, http.MethodTrace,
@@ -142,21 +142,21 @@ func slug(title string) string {
 	return strings.Join(words, "-")
 }
 
-// openAPI turns operations of one document into tools. What it keeps of the document is
-// its text and, of schemas that operations share, the text of the result.
+// openAPI converts the operations of one document to tools. It caches the schemas that
+// operations share.
 type openAPI struct {
 	text       []byte                                // of the document, in JSON
-	legacy     bool                                  // 3.0, whose schemas differ from JSON Schema
-	members    map[string]map[string]json.RawMessage // of objects on the way of references, by pointer
+	legacy     bool                                  // version 3.0, whose schemas differ from JSON Schema
+	members    map[string]map[string]json.RawMessage // members of objects that references pass, by pointer
 	followed   int                                   // bytes of these objects
-	kept       int                                   // their members
+	kept       int                                   // number of their members
 	components map[string]fragment                   // by name
 	bodies     map[string]*bodySchema                // by reference
-	properties int                                   // of these
+	properties int                                   // number of properties of bodies
 	made       int                                   // bytes of the schemas of tools
 }
 
-// maxKept bounds the properties of request bodies that are kept for other operations.
+// maxKept bounds the properties of the cached request bodies.
 const maxKept = 50_000
 
 // bodySchema is the schema of a request's body.
@@ -165,7 +165,7 @@ type bodySchema struct {
 	required bool
 	combined bool
 	plain    fragment
-	plainOf  map[string]fragment // by property, if the schema is an object's
+	plainOf  map[string]fragment // by property, if the schema is of an object
 }
 
 func (o *openAPI) tool(method, path string, shared []json.RawMessage, v json.RawMessage) (Tool, error) {
@@ -195,7 +195,7 @@ func (o *openAPI) tool(method, path string, shared []json.RawMessage, v json.Raw
 	return t, err
 }
 
-// schemas sets the schemas of a tool, and its error for those beyond a bound.
+// schemas sets the schemas of a tool, or its SchemaError if they exceed a bound.
 func (o *openAPI) schemas(t *Tool, parameters []json.RawMessage, body json.RawMessage, responses map[string]json.RawMessage) (err error) {
 	if o.made > maxSchemas {
 		t.SchemaError = fmt.Sprintf("the schemas of the tools before it take more than %d MiB, the limit of one import", maxSchemas>>20)
@@ -211,9 +211,10 @@ func (o *openAPI) schemas(t *Tool, parameters []json.RawMessage, body json.RawMe
 	return err
 }
 
-// input joins path, query, header and cookie parameters with the body. An
-// object's properties join the parameters unless a name is taken; any other body
-// is the property "body". The last of several parameters with one name wins.
+// input combines the path, query, header and cookie parameters with the body in one schema.
+// If the body is an object whose properties have other names than the parameters, they are
+// properties of the schema; otherwise the body is the property "body". If several parameters
+// have the same name, the last is used.
 func (o *openAPI) input(parameters []json.RawMessage, body json.RawMessage) (json.RawMessage, error) {
 	in := inputSchema{root: map[string]any{"type": "object"}, properties: map[string]fragment{}, required: map[string]bool{}}
 	for _, v := range parameters {
@@ -247,7 +248,7 @@ func (o *openAPI) input(parameters []json.RawMessage, body json.RawMessage) (jso
 	return o.close(in.root, append(refs, in.refs...))
 }
 
-// inputSchema is one in the making.
+// inputSchema is an input schema under construction.
 type inputSchema struct {
 	root       map[string]any
 	properties map[string]fragment
@@ -279,8 +280,7 @@ func (o *openAPI) parameter(in *inputSchema, v json.RawMessage) error {
 	return err
 }
 
-// bodyOf returns the schema of a request's body. Those that operations refer to are
-// made once.
+// bodyOf returns the schema of a request's body. It caches the schemas of referenced bodies.
 func (o *openAPI) bodyOf(at json.RawMessage) (*bodySchema, error) {
 	ref := refOf(at)
 	if b := o.bodies[ref]; b != nil && ref != "" {
@@ -316,7 +316,7 @@ func (o *openAPI) bodyOf(at json.RawMessage) (*bodySchema, error) {
 			return nil, err
 		}
 	}
-	b.Properties, b.AllOf, b.AnyOf, b.OneOf = nil, nil, nil, nil // all made plain
+	b.Properties, b.AllOf, b.AnyOf, b.OneOf = nil, nil, nil, nil // plain and plainOf replace them
 	if ref != "" {
 		if o.properties += len(b.plainOf); o.properties > maxKept {
 			clear(o.bodies)
@@ -344,7 +344,7 @@ func (o *openAPI) body(in *inputSchema, at json.RawMessage) error {
 	switch {
 	case object && free && b.combined:
 		branches := []any{b.plain.text}
-		if !b.required { // a property required by one branch alone is optional
+		if !b.required { // a property that only one branch requires is optional
 			branches = []any{map[string]any{"anyOf": []any{b.plain.text, map[string]any{}}}}
 		}
 		in.root["allOf"], in.refs = branches, b.plain.refs
@@ -367,7 +367,7 @@ func (o *openAPI) body(in *inputSchema, at json.RawMessage) error {
 	return nil
 }
 
-// output is the JSON of the first successful response that has any.
+// output returns the schema of the first successful response with content.
 func (o *openAPI) output(responses map[string]json.RawMessage) (json.RawMessage, error) {
 	for _, status := range slices.Sorted(maps.Keys(responses)) {
 		if !strings.HasPrefix(status, "2") {
@@ -399,8 +399,8 @@ func (o *openAPI) output(responses map[string]json.RawMessage) (json.RawMessage,
 	return nil, nil
 }
 
-// contentSchema returns the schema of JSON if there is one, else of a form, else
-// of the first media type.
+// contentSchema returns the schema of JSON content, or else of a form, or else of the first
+// media type.
 func contentSchema(content map[string]media) json.RawMessage {
 	names := slices.Sorted(maps.Keys(content))
 	rank := func(name string) int {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// The parts of an OpenAPI document that describe a tool. A schema, and anything that may
-// be a reference, remains text; openAPI.get follows references.
+// The parts of an OpenAPI document that describe a tool. Schemas, and values that can be
+// references, are kept as text; openAPI.get follows references.
 type (
 	operation struct {
 		ID          string `json:"operationId"`
@@ -42,14 +42,14 @@ type (
 	}
 )
 
-// permits reports whether a value of the schema may have the type.
+// permits reports whether a value of the schema can have a type.
 func (s schema) permits(kind string) bool {
 	list, _ := s.Type.([]any)
 	return s.Type == nil || s.Type == kind || slices.Contains(list, any(kind))
 }
 
-// checkReferences checks that every reference of a document resolves within it. Those
-// among values, such as examples, mean nothing.
+// checkReferences checks that every reference of a document resolves within it. It ignores
+// references in values, such as examples.
 func (o *openAPI) checkReferences(text []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	type level struct {
@@ -60,9 +60,9 @@ func (o *openAPI) checkReferences(text []byte) error {
 	for {
 		token, err := dec.Token()
 		if err != nil {
-			return nil // the end: the text is valid
+			return nil // the end, because the text is valid
 		}
-		var at level // what the token is in
+		var at level // the object or array that contains the token
 		if len(open) > 0 {
 			at = open[len(open)-1]
 		}
@@ -89,15 +89,15 @@ func (o *openAPI) checkReferences(text []byte) error {
 	}
 }
 
-// maxFollowed bounds the bytes of objects and arrays read to follow references, and
-// maxMembers their members.
+// maxFollowed bounds the bytes of the objects and arrays that references pass, maxMembers
+// the number of their members.
 const (
 	maxFollowed = 16 * maxOpenAPI
 	maxMembers  = 500_000
 )
 
-// pointer returns the target of a reference. It keeps the members of the objects on the
-// way, since most references lead through the same.
+// pointer returns the target of a reference. It caches the members of the objects that the
+// reference passes, because most references pass the same ones.
 func (o *openAPI) pointer(ref string) (json.RawMessage, error) {
 	path, local := strings.CutPrefix(ref, "#")
 	switch {
@@ -132,7 +132,7 @@ func (o *openAPI) pointer(ref string) (json.RawMessage, error) {
 	return value, nil
 }
 
-// follow returns what v is a reference to, or v.
+// follow returns the target of v if v is a reference, and v otherwise.
 func (o *openAPI) follow(v json.RawMessage) (json.RawMessage, error) {
 	for range 32 { // references may form a cycle
 		ref := refOf(v)
@@ -147,13 +147,13 @@ func (o *openAPI) follow(v json.RawMessage) (json.RawMessage, error) {
 	return v, nil
 }
 
-// refOf returns the reference that v is, "" for another value.
+// refOf returns the text of the reference v, "" if v is none.
 func refOf(v json.RawMessage) (ref string) {
-	_ = json.Unmarshal(member(v, "$ref"), &ref) // "" where there is none
+	_ = json.Unmarshal(member(v, "$ref"), &ref) // an error leaves ""
 	return ref
 }
 
-// get follows references from v and decodes what it finds into part.
+// get follows references from v and decodes the target into part.
 func (o *openAPI) get(v json.RawMessage, part any) error {
 	v, err := o.follow(v)
 	if err != nil || v == nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Bounds on the definitions in one schema: in large descriptions schemas refer to each
-// other, and only parameters up to three levels deep are read.
+// Bounds on the definitions in one schema. In large descriptions schemas refer to each
+// other, but parameters are read only to a depth of three levels.
 const (
 	maxDefinitions    = 64 << 10 // bytes
 	definitionsDepth  = 4        // references followed from the root
@@ -28,7 +28,7 @@ func newFragment(v any) (fragment, error) {
 	return fragment{text, references(v, nil)}, err
 }
 
-// errLarge says that a schema is too large to be read.
+// errLarge reports a schema that is too large.
 var errLarge = fmt.Errorf("a schema is larger than %d bytes", MaxSchema)
 
 // plain returns a schema as JSON Schema 2020-12; a missing schema is {}.
@@ -40,7 +40,7 @@ func (o *openAPI) plain(schema json.RawMessage) (fragment, error) {
 	return newFragment(v)
 }
 
-// decode is plain, decoded.
+// decode is plain that returns the decoded schema.
 func (o *openAPI) decode(schema json.RawMessage) (any, error) {
 	if schema = present(schema); schema == nil {
 		return map[string]any{}, nil
@@ -55,8 +55,7 @@ func (o *openAPI) decode(schema json.RawMessage) (any, error) {
 	return o.translate(v), nil
 }
 
-// component returns a schema of the document's components, {} for one that is missing
-// or beyond the bounds.
+// component returns a schema of the document's components, {} if it is missing or too large.
 func (o *openAPI) component(name string) fragment {
 	f, known := o.components[name]
 	if !known {
@@ -71,8 +70,8 @@ func (o *openAPI) component(name string) fragment {
 	return f
 }
 
-// translate rewrites a schema in place: it points references to components to $defs,
-// removes keywords that only document, and translates nullable and boolean exclusive
+// translate rewrites a schema in place: it redirects references to components to $defs,
+// removes keywords that only document, and translates "nullable" and boolean exclusive
 // bounds of OpenAPI 3.0 to JSON Schema.
 func (o *openAPI) translate(v any) any {
 	switch v := v.(type) {
@@ -96,7 +95,7 @@ func (o *openAPI) translate(v any) any {
 			named, _ := inner.(map[string]any)
 			switch key {
 			case "enum", "default", "const": // values, not schemas
-			case "properties", "patternProperties", "dependentSchemas", "$defs": // whose keys are names, not keywords
+			case "properties", "patternProperties", "dependentSchemas", "$defs": // their keys are names, not keywords
 				for name, schema := range named {
 					named[name] = o.translate(schema)
 				}
@@ -129,8 +128,9 @@ func legacyKeywords(v map[string]any) {
 	}
 }
 
-// close adds the components that a schema refers to as $defs and encodes it. Beyond
-// the bounds a component is {}, which allows anything, so every reference resolves.
+// close adds the components that a schema refers to as $defs and encodes the schema. A
+// component beyond the bounds is {}, which allows any value, so that every reference
+// resolves.
 func (o *openAPI) close(root map[string]any, refs []string) (json.RawMessage, error) {
 	defs := map[string]json.RawMessage{}
 	size := 0

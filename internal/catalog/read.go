@@ -18,28 +18,28 @@ const (
 	MaxDocument  = 24 << 20 // bytes
 	MaxTools     = 200_000
 	maxSchemas   = 32 << 20 // bytes of schemas made of one OpenAPI description
-	maxReadBytes = 32 << 20 // bytes that the parameters of all tools take
+	maxReadBytes = 32 << 20 // size of the parameters of all tools
 	maxWarnings  = 100      // kept warnings; the rest are counted
 )
 
-// Timeout bounds the processing of a document.
+// Timeout bounds the processing of a document after it has been read.
 const Timeout = 2 * time.Minute
 
 // wanted describes the formats of Read.
-const wanted = "want an answer to tools/list, one tool a line, or OpenAPI 3"
+const wanted = "want an answer to tools/list, one tool per line, or OpenAPI 3"
 
 var errSwagger = errors.New("a Swagger 2 description: convert it to OpenAPI 3 first")
 
-// Batch has the tools of one source.
+// Batch holds the tools of one source.
 type Batch struct {
-	// Server is the server of tools that named none.
+	// Server is the server of the tools that name none.
 	Server string
-	// Tools have distinct ids and are in the source's order.
+	// Tools holds tools with distinct IDs in the source's order.
 	Tools []Tool
-	// Warnings are about single tools: refused ones and duplicates. There are at most
-	// a hundred, and a last one that counts the rest.
+	// Warnings reports refused tools and duplicates. It has at most a hundred warnings,
+	// and a last one that counts the rest.
 	Warnings []string
-	// Refused counts the tools that could not be kept.
+	// Refused counts the invalid tools.
 	Refused int
 
 	more int // warnings beyond maxWarnings
@@ -61,7 +61,7 @@ type definition struct {
 	DependsOn2  needs           `json:"dependsOn"`
 }
 
-// needs are names of tools, each alone or in an object with more about it.
+// needs is a list of names of tools, in JSON of strings or of objects with a name.
 type needs []string
 
 func (n *needs) UnmarshalJSON(text []byte) error {
@@ -116,12 +116,11 @@ func (d *definition) tool(server string) Tool {
 	return t
 }
 
-// Read reads a document that describes tools: an answer to tools/list (a bare
-// array, {"tools": […]} or the whole JSON-RPC response), one tool a line, or an
-// OpenAPI 3.0 or 3.1 description in JSON or YAML. server names the server of
-// tools without one; "" leaves them without. A document that cannot be read is an
-// error that says where; a single tool that cannot be kept is a warning. From the end of
-// the document Read takes at most Timeout.
+// Read reads a document that describes tools: an answer to tools/list (a bare array,
+// {"tools": […]} or the whole JSON-RPC response), one tool per line, or an OpenAPI 3.0 or
+// 3.1 description in JSON or YAML. server is the server of tools that name none; it may be
+// "". An unreadable document is an error with the place of the fault, an invalid tool a
+// warning.
 func Read(ctx context.Context, r io.Reader, server string) (*Batch, error) {
 	text, err := readAll(r)
 	if err != nil {
@@ -144,7 +143,7 @@ func Read(ctx context.Context, r io.Reader, server string) (*Batch, error) {
 	case text[0] == '[':
 		return readList(ctx, text, server)
 	case !json.Valid(text):
-		return newBatch(ctx, lines(text), server) // which finds the line of the error
+		return newBatch(ctx, lines(text), server) // its error has the line
 	}
 	result := member(text, "result")
 	list := member(text, "tools")
@@ -161,13 +160,13 @@ func Read(ctx context.Context, r io.Reader, server string) (*Batch, error) {
 		return readList(ctx, list, server)
 	case failure != nil:
 		var message string
-		_ = json.Unmarshal(member(failure, "message"), &message) // "" if there is none
+		_ = json.Unmarshal(member(failure, "message"), &message) // an error leaves ""
 		return nil, fmt.Errorf("the document is an error answer: %s", shorten(message))
 	}
 	return newBatch(ctx, lines(text), server)
 }
 
-// readAll reads a document. A file is read into one buffer of its size.
+// readAll reads a document. For a file it allocates one buffer of the file's size.
 func readAll(r io.Reader) ([]byte, error) {
 	var b bytes.Buffer
 	if f, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {
@@ -198,11 +197,11 @@ func readList(ctx context.Context, text []byte, server string) (*Batch, error) {
 	}, "tool %d of the list"), server)
 }
 
-// lines yields the tools of a document with one a line.
+// lines yields the tools of a document with one tool per line.
 func lines(text []byte) iter.Seq2[definition, error] { return decoded(bytes.Lines(text), "line %d") }
 
-// decoded yields the tools in pieces of JSON, of which blank ones have none. place is the
-// format of the place of a piece, by its number.
+// decoded yields the tools in pieces of JSON. It skips blank pieces. place is a format for
+// the number of a piece in an error.
 func decoded(pieces iter.Seq[[]byte], place string) iter.Seq2[definition, error] {
 	return func(yield func(definition, error) bool) {
 		n := 0

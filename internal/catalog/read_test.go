@@ -26,7 +26,7 @@ func TestRead(t *testing.T) {
 		"lines":          {document: "\ufeff" + `{"name":"a","server":"s"}` + "\r\n\n" + `{"name":"s:b","server":"s"}` + "\n", want: []string{"s:a", "s:b"}},
 		"one line":       {document: `{"name":"a"}`, want: []string{"a"}},
 		"id as name":     {document: `{"name":"fs:read"}`, want: []string{"fs:read"}},
-		"twice":          {document: `[{"name":"a","description":"1"},{"name":"b"},{"name":"a","description":"2"}]`, want: []string{"b", "a"}, warnings: []string{`tool "a" stands twice`}},
+		"twice":          {document: `[{"name":"a","description":"1"},{"name":"b"},{"name":"a","description":"2"}]`, want: []string{"b", "a"}, warnings: []string{`tool "a" occurs twice`}},
 		"one refused":    {document: `[{"name":"a"},{"name":""},{"name":"a\u0007"}]`, want: []string{"a"}, warnings: []string{"tool 2 is refused", "tool 3 is refused"}},
 		"all refused":    {document: `[{"name":""}]`, bad: "no tool can be kept; tool 1 is refused"},
 		"empty":          {document: " \n", bad: "empty"},

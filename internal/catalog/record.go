@@ -6,20 +6,20 @@ import (
 	"cairn/internal/packed"
 )
 
-// A tool as it is stored, version 1:
+// The format of a stored tool, version 1:
 //
 //	byte     version
 //	string   server, name, title, description
 //	string   input schema, output schema, annotations; empty means none
-//	list     tools it depends on
+//	list     tools that it depends on
 //	string   error of a schema
 //	list     flags: kind, evidence
 //	list     takes, then list gives: a byte (1 required, 2 settled), name,
 //	         path, list of types, description
 //
-// A string is its length in bytes as an unsigned varint, then the bytes; a
-// list its length as an unsigned varint, then its entries. Parameters are stored because
-// reading them from a schema takes a hundred times as long.
+// A string is its length in bytes as an unsigned varint, then the bytes. A list is its
+// length as an unsigned varint, then its entries. Parameters are stored because reading them
+// from a schema takes a hundred times as long.
 const recordVersion = 1
 
 var errRecord = errors.New("a stored tool is damaged or of another version")
@@ -51,7 +51,7 @@ func appendTool(b []byte, t *Tool) []byte {
 	return b
 }
 
-// record decodes the output of appendTool. Its strings share one copy.
+// record decodes the output of appendTool. Its strings share memory.
 type record struct{ packed.Reader }
 
 func (r *record) parameters() []Parameter {
@@ -73,7 +73,7 @@ func (r *record) parameters() []Parameter {
 	return list
 }
 
-// types returns a list of types; common lists are shared.
+// types reads a list of types. It returns a shared slice for common lists.
 func (r *record) types() []string {
 	if len(r.Rest) > 1 && r.Rest[0] == 1 {
 		for i, t := range single {

@@ -12,25 +12,23 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Bounds on one schema: most nest three levels deep; some, such as those of
+// Bounds on one schema. Most are nested three levels deep; some, such as those of
 // Kubernetes, are recursive.
 const (
 	maxDepth      = 3
 	maxParameters = 400
-	maxNesting    = 100     // of JSON values; compiling takes time quadratic in it
-	maxValues     = 6_000   // of JSON: a hundred times what the schemas of tools in use have
-	maxPlaces     = 4 << 20 // bytes of the paths of all values, which compiling makes
-	maxWork       = 200_000 // subschemas and properties looked at to resolve references
-	maxPath       = 1000    // bytes of a parameter's path; a longer one is left out
+	maxNesting    = 100     // levels of JSON values; the time to compile is quadratic in it
+	maxValues     = 6_000   // JSON values: a hundred times as many as in schemas of tools in use
+	maxPlaces     = 4 << 20 // bytes of the paths of all values, which the compiler allocates
+	maxWork       = 200_000 // subschemas and properties visited to resolve references
+	maxPath       = 1000    // bytes of a parameter's path; longer ones are skipped
 )
 
-// Parameters reads the properties of a JSON Schema of an object: those of the
-// root first, each with the ones nested in it. It follows references within the
-// document and joins allOf. It joins the branches of anyOf and oneOf too, but a
-// property is required only if all branches require it. The order is by path.
-// Properties deeper than three levels are left out. A nested property is required
-// when it and all properties around it are. After an error of the schema there are
-// no parameters.
+// Parameters returns the properties of the JSON Schema of an object, sorted by path at each
+// level, each followed by the properties nested in it. It follows references within the
+// document and combines the branches of allOf, anyOf and oneOf. A property in anyOf or oneOf
+// is required only if all branches require it. A nested property is required if it and all
+// properties that contain it are required. Properties deeper than three levels are skipped.
 func Parameters(schema []byte) ([]Parameter, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
@@ -53,8 +51,8 @@ func Parameters(schema []byte) ([]Parameter, error) {
 	}
 	root, err := c.Compile(name)
 	if err != nil {
-		// The library's report is a tree over many lines. Its last leaf is enough,
-		// except that a refused enumeration is clearer with its values.
+		// The library's report is a tree of many lines. Its last leaf is sufficient, but
+		// for a refused enumeration the line with the values is clearer.
 		lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 		leaf := lines[len(lines)-1]
 		if i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "must be one of") }); i >= 0 {
@@ -70,8 +68,8 @@ func Parameters(schema []byte) ([]Parameter, error) {
 	return r.found, nil
 }
 
-// values counts the values of v, more than maxValues if they nest too deep, and the
-// bytes of their paths. place is the length of the path of v.
+// values returns the number of values in v, more than maxValues if they are nested too
+// deep, and the bytes of their paths. place is the length of the path of v.
 func values(v any, depth, place int) (n, places int) {
 	if depth > maxNesting {
 		return maxValues + 1, 0
@@ -96,16 +94,16 @@ func values(v any, depth, place int) (n, places int) {
 	return n, places
 }
 
-// offline refuses every reference out of the document: compiling a schema must not
-// open a file or a socket.
+// offline is a loader that refuses every reference out of the document, because compiling a
+// schema must not open files or connections.
 type offline struct{}
 
 func (offline) Load(url string) (any, error) {
 	return nil, fmt.Errorf("reference to %q leads out of the schema", url)
 }
 
-// checkPattern parses a regular expression. Compiling it may take a thousand times its
-// length, and nothing is matched.
+// checkPattern parses a regular expression. It does not compile it, which can take a
+// thousand times its length in memory, because nothing is matched.
 func checkPattern(pattern string) (jsonschema.Regexp, error) {
 	_, err := syntax.Parse(pattern, syntax.Perl)
 	return unmatched(pattern), err
@@ -123,7 +121,7 @@ type reader struct {
 
 // shape is a schema with its references and combinations resolved.
 type shape struct {
-	types      map[string]bool // empty: any
+	types      map[string]bool // empty means any
 	properties map[string]*jsonschema.Schema
 	required   map[string]bool
 	items      *jsonschema.Schema
@@ -163,7 +161,7 @@ func (r *reader) object(s *jsonschema.Schema, prefix string, required bool, dept
 	}
 }
 
-// typesOf returns the types of a shape, sorted. Common lists are shared.
+// typesOf returns the types of a shape, sorted. It returns a shared slice for common lists.
 func typesOf(o shape) []string {
 	if len(o.types) == 1 {
 		for _, list := range single {
@@ -175,8 +173,8 @@ func typesOf(o shape) []string {
 	return slices.Sorted(maps.Keys(o.types))
 }
 
-// resolve follows references and joins combinations, at most eight deep and within
-// maxWork, since a schema may contain itself.
+// resolve follows references and combines branches, to a depth of eight and within maxWork,
+// because a schema can contain itself.
 func (r *reader) resolve(s *jsonschema.Schema, depth int) shape {
 	r.work++
 	if s == nil || depth > 8 || r.work > maxWork {
@@ -188,7 +186,7 @@ func (r *reader) resolve(s *jsonschema.Schema, depth int) shape {
 	o.settled = s.Default != nil || s.Const != nil || s.Enum != nil && len(s.Enum.Values) == 1
 	if s.Types != nil {
 		for _, t := range s.Types.ToStrings() {
-			if t != "null" { // nullable is not a type of its own to connect by
+			if t != "null" { // null does not connect parameters
 				o.types[t] = true
 			}
 		}
@@ -246,8 +244,8 @@ func (o *shape) and(p shape) {
 	}
 }
 
-// or adds the alternative p: it allows the types of both and requires what both
-// require.
+// or adds the alternative p: the result allows the types of both, and requires the
+// properties that both require.
 func (o *shape) or(p shape) {
 	maps.Copy(o.types, p.types)
 	for name, s := range p.properties {

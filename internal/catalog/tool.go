@@ -1,9 +1,8 @@
 // Package catalog stores descriptions of tools. It does not run tools.
 //
 // It imports them from MCP servers, tools/list documents, JSON lines and OpenAPI
-// descriptions. None of these is trusted: sizes are bounded, compiling a schema never
-// follows a reference out of the document, and a tool with a broken schema is kept
-// without parameters.
+// descriptions. It trusts none of these: sizes are bounded, references out of a document
+// are never followed, and a tool with an invalid schema is kept without parameters.
 package catalog
 
 import (
@@ -18,59 +17,59 @@ import (
 
 // Limits on one tool.
 const (
-	MaxName        = 200       // runes, of a server's or a tool's name
-	MaxDescription = 64 << 10  // bytes; longer text is cut
-	MaxSchema      = 512 << 10 // bytes of one schema; a larger one counts as broken
-	MaxAnnotations = 64 << 10  // bytes; larger ones are left out
-	MaxDependsOn   = 1000      // tools that one tool may be declared to need
+	MaxName        = 200       // runes of a server's or a tool's name
+	MaxDescription = 64 << 10  // bytes; longer text is truncated
+	MaxSchema      = 512 << 10 // bytes of one schema; a larger one is invalid
+	MaxAnnotations = 64 << 10  // bytes; larger annotations are dropped
+	MaxDependsOn   = 1000      // tools that one tool can be declared to need
 )
 
-// DocumentServer is not allowed as a server's name: in the co-usage graph the ids
+// DocumentServer is not allowed as a server's name, because in the co-usage graph the IDs
 // "doc:path" are documents.
 const DocumentServer = "doc"
 
 // Tool is one tool of a server.
 type Tool struct {
-	// ID is "server:name", or the name alone when the server is unknown. It
-	// stays the same over re-imports.
+	// ID is "server:name", or the name alone if the server is unknown. A second import
+	// does not change it.
 	ID     string `json:"id"`
 	Server string `json:"server,omitempty"`
 	Name   string `json:"name"`
 	Title  string `json:"title,omitempty"`
 	// Description is the text from the source.
 	Description string `json:"description,omitempty"`
-	// Input and Output are JSON Schemas as imported; nil when there is none.
+	// Input and Output are the imported JSON Schemas; nil if there are none.
 	Input  json.RawMessage `json:"inputSchema,omitempty"`
 	Output json.RawMessage `json:"outputSchema,omitempty"`
-	// Annotations are the server's hints, as imported.
+	// Annotations are the imported hints of the server.
 	Annotations json.RawMessage `json:"annotations,omitempty"`
-	// DependsOn names the tools that this one is declared to need.
+	// DependsOn lists the names of the tools that this one is declared to need.
 	DependsOn []string `json:"dependsOn,omitempty"`
-	// SchemaError is the error of a broken schema; the tool is kept.
+	// SchemaError is the error of an invalid schema.
 	SchemaError string `json:"schemaError,omitempty"`
-	// Flags are signs of hostile text; the tool is kept unchanged.
+	// Flags lists signs of hostile text, which does not change the tool.
 	Flags []Flag `json:"flags,omitempty"`
-	// Takes and Gives are the parameters of the input and the output schema.
+	// Takes and Gives are the parameters of the input and of the output schema.
 	Takes []Parameter `json:"takes,omitempty"`
 	Gives []Parameter `json:"gives,omitempty"`
 }
 
 // Parameter is a property of a tool's input or output.
 type Parameter struct {
-	// Name is the property's name, Path the names from the root to it, joined by
-	// dots; "[]" follows the name of an array on the path.
+	// Name is the property's name. Path is the names from the root to it, joined by dots;
+	// "[]" follows the name of an array that contains it.
 	Name string `json:"name"`
 	Path string `json:"path"`
-	// Types are JSON types, sorted; empty means any.
+	// Types lists JSON types, sorted. Empty means any.
 	Types       []string `json:"types,omitempty"`
 	Required    bool     `json:"required,omitempty"`
 	Description string   `json:"description,omitempty"`
-	// Settled is true when the schema itself supplies the value: a default, a
-	// constant, or an enumeration of one.
+	// Settled reports that the schema supplies the value: a default, a constant, or an
+	// enumeration of one value.
 	Settled bool `json:"settled,omitempty"`
 }
 
-// MakeID joins a server's and a tool's name.
+// MakeID returns the ID of a tool, given the names of its server and of the tool.
 func MakeID(server, name string) string {
 	if server == "" || strings.HasPrefix(name, server+":") {
 		return name
@@ -78,7 +77,7 @@ func MakeID(server, name string) string {
 	return server + ":" + name
 }
 
-// BareName returns the name without that of the server.
+// BareName returns the name without the name of the server.
 func (t *Tool) BareName() string {
 	if t.Server == "" {
 		return t.Name
@@ -86,9 +85,9 @@ func (t *Tool) BareName() string {
 	return strings.TrimPrefix(t.Name, t.Server+":")
 }
 
-// New completes a tool with names, texts and schemas: it checks the names, truncates
-// the texts, reads the schemas and sets the ID. A broken schema is in SchemaError,
-// after what is there, and is not an error.
+// New completes a tool that has names, texts and schemas: it checks the names, truncates the
+// texts, reads the schemas and sets the ID. It appends the error of an invalid schema to
+// SchemaError and does not fail.
 func New(t Tool) (Tool, error) {
 	return newTool(t, func(schema json.RawMessage) (json.RawMessage, []Parameter, error) {
 		found, err := Parameters(schema)
@@ -96,7 +95,8 @@ func New(t Tool) (Tool, error) {
 	})
 }
 
-// newTool is New with a function that reads schemas. It may return another copy of one.
+// newTool is New with a function that reads schemas. The function can return another copy of
+// the schema.
 func newTool(t Tool, parameters func(schema json.RawMessage) (json.RawMessage, []Parameter, error)) (Tool, error) {
 	t.Name, t.Server = strings.TrimSpace(t.Name), strings.TrimSpace(t.Server)
 	switch {
@@ -107,7 +107,7 @@ func newTool(t Tool, parameters func(schema json.RawMessage) (json.RawMessage, [
 	case hasControl(t.Name) || hasControl(t.Server):
 		return Tool{}, fmt.Errorf("the name of tool %.40q holds control characters", t.Name)
 	case t.Server == DocumentServer || strings.HasPrefix(t.Name, DocumentServer+":"):
-		return Tool{}, fmt.Errorf("tool %.40q: %q is kept for documents, name its server something else", t.Name, DocumentServer)
+		return Tool{}, fmt.Errorf("tool %.40q: the server name %q is reserved for documents, use another one", t.Name, DocumentServer)
 	}
 	t.ID = MakeID(t.Server, t.Name)
 	t.Title = clean(t.Title, MaxName)
@@ -153,8 +153,8 @@ func hasControl(s string) bool {
 	return !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f })
 }
 
-// clean makes s valid UTF-8 without control characters except tabs and line ends, of
-// at most n bytes, truncated at a rune.
+// clean returns s as valid UTF-8 without control characters except tabs and line ends,
+// truncated to at most n bytes.
 func clean(s string, n int) string {
 	s = strings.ToValidUTF8(strings.TrimSpace(s), "\uFFFD")
 	s = strings.Map(func(r rune) rune {

@@ -9,17 +9,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds on a document in YAML, whose aliases can make a small one arbitrarily large.
+// Bounds on a document in YAML. Aliases can make a small document arbitrarily large.
 const (
-	maxYAML      = 4 << 20 // bytes; reading them takes some thirty times as many
+	maxYAML      = 4 << 20 // bytes; the parser allocates about thirty times as many
 	maxYAMLDepth = 1000
-	maxYAMLMarks = 700_000 // bytes that may separate two values, each of which takes some 200 bytes
-	// The document in JSON may take yamlFactor times its size, and yamlLeast more.
+	maxYAMLMarks = 700_000 // bytes that can separate two values; the parser allocates about 200 bytes for each value
+	// The document in JSON can have yamlFactor times its size plus yamlLeast bytes.
 	yamlFactor = 16
 	yamlLeast  = 64 << 10
 )
 
-// yamlToJSON returns a document in YAML as JSON: an object.
+// yamlToJSON converts a document in YAML, which must be an object, to JSON.
 func yamlToJSON(text []byte) ([]byte, error) {
 	if len(text) > maxYAML {
 		return nil, fmt.Errorf("it is in YAML and larger than %d MiB; convert it to JSON", maxYAML>>20)
@@ -43,11 +43,11 @@ func yamlToJSON(text []byte) ([]byte, error) {
 	return w.out, err
 }
 
-// yamlWriter writes nodes as JSON, with what aliases stand for in their place.
+// yamlWriter writes nodes as JSON. It replaces aliases by their nodes.
 type yamlWriter struct {
 	out   []byte
-	most  int // bytes of out
-	steps int // values and merged mappings
+	most  int // largest size of out in bytes
+	steps int // number of values and merged mappings
 }
 
 func (w *yamlWriter) step(depth int) error {
@@ -91,8 +91,8 @@ func (w *yamlWriter) value(n *yaml.Node, depth int) error {
 	return nil
 }
 
-// members writes the members of a mapping. The last of a key counts, so that merged ones
-// come first.
+// members writes the members of a mapping. It writes merged ones first, because the last
+// member with a key is used.
 func (w *yamlWriter) members(n *yaml.Node, depth int) error {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Tag == "!!merge" {
@@ -124,8 +124,8 @@ func (w *yamlWriter) members(n *yaml.Node, depth int) error {
 	return nil
 }
 
-// merge writes the members that n, the value of a key "<<", adds: a mapping, or a list of
-// mappings of which the first with a key counts.
+// merge writes the members of n, the value of a key "<<": a mapping, or a list of mappings
+// of which the first with a key is used.
 func (w *yamlWriter) merge(n *yaml.Node, depth int) error {
 	if err := w.step(depth); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"cairn/internal/walk"
 )
 
-// ranges are the least and the largest value of the numbers.
+// ranges maps numeric settings to their smallest and largest values.
 var ranges = map[string][2]float64{
 	"core.token_limit":                   {1, 10_000_000},
 	"mcp.search_limit":                   {1, 50},
@@ -36,7 +36,7 @@ var ranges = map[string][2]float64{
 // MaxScene bounds the tokens of a scene.
 const MaxScene = 128_000
 
-// words are the values of settings that have a few.
+// words maps settings to their allowed values.
 var words = map[string][]string{
 	"search.default_mode": {"hybrid", "keyword", "semantic"},
 	"log.format":          {"text", "json"},
@@ -44,7 +44,7 @@ var words = map[string][]string{
 	"parser.code":         {"auto", "on", "off"},
 }
 
-// check refuses values outside their range.
+// check fails if a setting has an invalid value.
 func (c *Config) check() error {
 	for _, key := range c.Keys() {
 		if err := c.checkSetting(key); err != nil {
@@ -54,7 +54,7 @@ func (c *Config) check() error {
 	return c.checkWeights()
 }
 
-// checkSetting refuses a value outside the range of one setting.
+// checkSetting fails if one setting has an invalid value.
 func (c *Config) checkSetting(key string) error {
 	table, name, _ := strings.Cut(key, ".")
 	f := c.field(table, name)
@@ -111,10 +111,10 @@ func (c *Config) checkSetting(key string) error {
 	return nil
 }
 
-// maxAuthor is the longest assignee of a card, in characters.
+// maxAuthor bounds the assignee of a card in characters.
 const maxAuthor = 50
 
-// checkWeights refuses weights of the two legs that do not add up to 1.
+// checkWeights fails if the weights of the two legs do not add up to 1.
 func (c *Config) checkWeights() error {
 	if sum := c.Search.SemanticWeight + c.Search.KeywordWeight; sum < 0.999 || sum > 1.001 {
 		return fmt.Errorf("configuration: search.semantic_weight and search.keyword_weight add up to %g, want 1", sum)

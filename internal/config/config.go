@@ -22,10 +22,10 @@ import (
 	"cairn/internal/walk"
 )
 
-// Config is what a folder's config.toml can set. The zero value is not useful:
-// start from Default. A configuration belongs to the folder, which may come from
-// elsewhere: it cannot run commands or choose the embedding model, and unless the user
-// trusts the folder, it cannot open a connection, raise a limit or name a file outside.
+// Config holds the settings of a folder's config.toml. The zero value is not useful: start
+// with Default. A configuration belongs to the folder, which may come from an untrusted
+// source: it cannot run commands or choose the embedding model and, unless the user trusts
+// the folder, it cannot open a connection, raise a limit or name a file outside.
 type Config struct {
 	Core      Core      `toml:"core"`
 	Parser    Parser    `toml:"parser"`
@@ -41,32 +41,35 @@ type Config struct {
 	Store     Store     `toml:"store"`
 	Questions Questions `toml:"questions"`
 	Log       Log       `toml:"log"`
-	Warnings  []Warning `toml:"-"` // what has no effect: of the file in its order, then of the environment
-	// FromEnvironment are the keys that the environment set, in that order.
+	// Warnings lists settings without effect: those of the file in its order, then those
+	// of the environment.
+	Warnings []Warning `toml:"-"`
+	// FromEnvironment lists the keys that the environment has set, in the order of the
+	// variables.
 	FromEnvironment []string `toml:"-"`
 }
 
-// Core holds the limits every tool keeps to.
+// Core holds the limits of all tools.
 type Core struct {
 	TokenLimit int `toml:"token_limit" comment:"most tokens of an answer when the caller sets no budget"`
 }
 
-// Parser says which files are documents and which headings are anchors.
+// Parser selects the files to index.
 type Parser struct {
 	IgnorePatterns []string `toml:"ignore_patterns" comment:"what is not indexed, in the syntax of .gitignore; .cairnignore files go before it"`
 	Extensions     []string `toml:"extensions" comment:"further file name extensions to index, such as \".go\""`
 	Code           string   `toml:"code" comment:"whether source code is indexed: auto, on or off; auto is in folders that are git repositories"`
 }
 
-// Security sets what is masked. Files that look like secrets are left out of the
-// index without it.
+// Security configures the masking of secrets. Files that look like secrets are never
+// indexed.
 type Security struct {
 	Mask           bool     `toml:"mask" comment:"mask keys, tokens and passwords in the index, in searches and when documents are read; cairn scene always does"`
 	SecretPatterns []string `toml:"secret_patterns" comment:"regular expressions of secrets to mask, in addition to the usual ones"`
 	ExtraPatterns  []string `toml:"extra_patterns" comment:"further ones"`
 }
 
-// MCP sets the tool server.
+// MCP configures the tool server.
 type MCP struct {
 	SearchLimit int      `toml:"search_limit" comment:"results of cairn search when --limit is not given; the tool's own default is 5"`
 	RateLimit   bool     `toml:"rate_limit" comment:"refuse calls over HTTP beyond the published limits"`
@@ -79,16 +82,16 @@ type Author struct {
 	Email string `toml:"email" comment:"the same, without a name"`
 }
 
-// Assignee is the assignee of new cards that name none; "" is none.
+// Assignee returns the assignee of new cards that name none, "" for none.
 func (a Author) Assignee() string { return cmp.Or(a.Name, a.Email) }
 
-// Watcher sets how changes on disk are noticed.
+// Watcher configures how changes on disk are noticed.
 type Watcher struct {
 	Enabled    bool `toml:"enabled" comment:"servers keep the index up to date with the files; cairn watch does in any case"`
 	DebounceMS int  `toml:"debounce_ms" comment:"most milliseconds before a change is looked at; a fifth of it without a further one is enough"`
 }
 
-// Search sets the ranking.
+// Search configures the ranking.
 type Search struct {
 	SemanticWeight           float64  `toml:"semantic_weight" comment:"share of the vector leg in hybrid mode; the two add up to 1"`
 	KeywordWeight            float64  `toml:"keyword_weight"`
@@ -97,7 +100,8 @@ type Search struct {
 	FolderContext            []string `toml:"folder_context" comment:"what folders are for, as \"docs/api: the HTTP interface\"; an answer says it with results from there"`
 }
 
-// Contexts returns what FolderContext says, by the path of the folder; "." is the root.
+// Contexts returns the descriptions in FolderContext by the paths of the folders. The root
+// is ".".
 func (s *Search) Contexts() map[string]string {
 	all := map[string]string{}
 	for _, line := range s.FolderContext {
@@ -108,14 +112,13 @@ func (s *Search) Contexts() map[string]string {
 	return all
 }
 
-// Retrieval sets what reads the results of a search again. It counts only in a folder
-// that the user trusts.
+// Retrieval configures the re-ranker. It has an effect only in a folder that the user trusts.
 type Retrieval struct {
 	Rerank   string `toml:"rerank" comment:"folder of an ONNX cross-encoder that orders the best passages of a search; none if empty"`
 	RerankMS int    `toml:"rerank_ms" comment:"most milliseconds that it has for a search"`
 }
 
-// Budgets holds the tokens of a scene by kind of work.
+// Budgets holds the token budgets of scenes by kind of work.
 type Budgets struct {
 	Feature  int `toml:"feature" comment:"tokens of cairn scene --budget feature, and so on"`
 	Bugfix   int `toml:"bugfix"`
@@ -123,7 +126,7 @@ type Budgets struct {
 	Review   int `toml:"review"`
 }
 
-// Of returns the budget of a kind of work; false for an unknown kind.
+// Of returns the budget of a kind of work. ok is false for an unknown kind.
 func (b Budgets) Of(kind string) (tokens int, ok bool) {
 	f := byTag(reflect.ValueOf(b), kind)
 	if !f.IsValid() {
@@ -132,8 +135,8 @@ func (b Budgets) Of(kind string) (tokens int, ok bool) {
 	return int(f.Int()), true
 }
 
-// DAG sets what follows from the dependencies of tasks. Each key has a
-// variable of its own in the environment as well: see dagVariables.
+// DAG configures the use of the dependencies of tasks. Each key also has its own environment
+// variable, see dagVariables.
 type DAG struct {
 	Enabled        bool   `toml:"enabled" comment:"answer the dag_* tools; cairn dag works in any case"`
 	Channel        string `toml:"channel" comment:"tasks meant when a request names none: cards, or a document such as /plans/a.md"`
@@ -146,32 +149,32 @@ type DAG struct {
 	ReferenceDepth int    `toml:"reference_depth" comment:"how far references of a task are followed, 1 to 5"`
 }
 
-// Usage sets what is learnt from use.
+// Usage configures learning from use.
 type Usage struct {
 	Record       bool `toml:"record" comment:"note which documents are read and which tools fetched after which search"`
 	HalfLifeDays int  `toml:"half_life_days" comment:"days in which what is not seen again loses half its count; 0 keeps all"`
 }
 
-// Store names an index beyond this machine. It is used only by callers that ask for
-// it, with --store config, and only of a folder that the user trusts.
+// Store configures an index on a server. It is used only by commands with --store config,
+// and only in a folder that the user trusts.
 type Store struct {
 	Address string `toml:"address" comment:"where --store config and CAIRN_STORE=config keep the index, such as qdrant://HOST:6334/COLLECTION"`
 }
 
-// Questions sets how question tasks are answered.
+// Questions configures question tasks.
 type Questions struct {
 	WebSearch string `toml:"web_search" comment:"search engine that answers with JSON, such as https://search.example.com/search?q={query}&format=json; none if empty"`
 }
 
-// Log sets what servers write to standard error. Whether they write what
-// is asked for is not a folder's to say.
+// Log configures the messages of servers on standard error. A folder cannot make them log
+// the content of requests.
 type Log struct {
 	Format string `toml:"format" comment:"of what servers write to standard error: text or json"`
 	Level  string `toml:"level" comment:"least of it: debug, info, warn, error, or auto (info for serve and worker, else warn)"`
 }
 
-// HalfLife is the time in which the count of what is not seen again halves;
-// negative means never.
+// HalfLife returns the time in which a count halves without observations. A negative value
+// means never.
 func (c Usage) HalfLife() time.Duration {
 	if c.HalfLifeDays == 0 {
 		return -1
@@ -179,9 +182,9 @@ func (c Usage) HalfLife() time.Duration {
 	return time.Duration(c.HalfLifeDays) * 24 * time.Hour
 }
 
-// Warning is something in the configuration that has no effect.
+// Warning reports a part of the configuration that has no effect.
 type Warning struct {
-	Where string // file:line, or the environment variable's name
+	Where string // file:line, or the name of the environment variable
 	What  string
 }
 
@@ -206,16 +209,15 @@ func Default() Config {
 	}
 }
 
-// TOML writes the configuration the way Load reads it, with comments.
+// TOML returns the configuration in the format of config.toml, with comments.
 func (c Config) TOML() ([]byte, error) { return toml.Marshal(c) }
 
-// Load reads root/.cairn/config.toml, else root/.cuedeck/config.toml,
-// over the defaults, then lets environ (as os.Environ prints it) override:
-// CAIRN_CORE__TOKEN_LIMIT=8000 sets core.token_limit, and CUEDECK_ does the
-// same with less weight. No file is no error. Unknown keys are warnings, and so are
-// values that count only in a folder that the user trusts. A value of the file that
-// does not fit is an error that names its place; one of the environment is a warning,
-// see assign.
+// Load returns the defaults, overridden by root/.cairn/config.toml or, if there is none,
+// root/.cuedeck/config.toml, and then by environ, in the form of os.Environ:
+// CAIRN_CORE__TOKEN_LIMIT=8000 sets core.token_limit. Variables with the prefix CUEDECK_ do
+// the same; those with CAIRN_ take precedence. A missing file is not an error. Unknown keys
+// are warnings, and so are values that need a trusted folder. An invalid value in the file
+// is an error with its place, one in the environment usually a warning, see assign.
 func Load(root string, environ []string) (Config, error) {
 	cfg := Default()
 	marker, source, err := find(root)
@@ -239,8 +241,9 @@ func Load(root string, environ []string) (Config, error) {
 // maxFile bounds the size of a configuration in bytes.
 const maxFile = 1 << 20
 
-// find reads the configuration of the folder root, without following a link: the first in
-// a marker. Without one source is nil, and marker the first that is there, "" for none.
+// find reads the configuration of the folder root, without following links. It returns the
+// first marker with a configuration. If there is none, source is nil, and marker is the
+// first that exists, or "".
 func find(root string) (marker string, source []byte, err error) {
 	tree, err := walk.Open(walk.Root{Dir: root})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -261,15 +264,15 @@ func find(root string) (marker string, source []byte, err error) {
 	return marker, nil, nil
 }
 
-// Find returns the marker of a folder, as find does, and whether it has a configuration.
+// Find returns the marker of a folder, "" for none, and whether it has a configuration.
 func Find(root string) (marker string, configured bool) {
 	marker, source, err := find(root)
 	return marker, source != nil || err != nil
 }
 
-// Initial returns the configuration that cairn init writes in the folder root: the
-// defaults with the values of .cuedeck/config.toml, and the keys of those that differ
-// from the defaults. The task graph is enabled unless that file says otherwise.
+// Initial returns the configuration that cairn init writes in the folder root: the defaults,
+// with the task graph enabled, overridden by .cuedeck/config.toml. carried lists the keys
+// whose values come from that file and differ.
 func Initial(root string) (c Config, carried []string, err error) {
 	c = Default()
 	c.DAG.Enabled = true // the default is for folders without cairn init
@@ -295,15 +298,16 @@ func Initial(root string) (c Config, carried []string, err error) {
 	}
 	for _, key := range c.Keys() {
 		was, _ := before.Setting(key)
-		if now, _ := c.Setting(key); !reflect.DeepEqual(was, now) { // the keys are those of Keys
+		if now, _ := c.Setting(key); !reflect.DeepEqual(was, now) { // a key of Keys is valid
 			carried = append(carried, key)
 		}
 	}
 	return c, carried, nil
 }
 
-// Write makes the configuration of the folder root in a marker, which is made as well.
-// Unless overwrite, an existing file is an fs.ErrExist. It returns the path of the file.
+// Write writes the configuration of the folder root in a marker, which it creates if
+// necessary. Unless overwrite is set, it fails with fs.ErrExist if the file exists. It
+// returns the path of the file.
 func Write(root, marker string, c Config, overwrite bool) (path string, err error) {
 	text, err := toml.Marshal(c)
 	if err != nil {
@@ -326,15 +330,15 @@ func writeFile(root, marker string, text []byte, overwrite bool) error {
 	return atomicfile.WriteIn(r, name, text, 0o644)
 }
 
-// guarded are the settings that open a connection, raise a limit or name a file outside.
-// The file of a folder that the user does not trust can lower the limits, and nothing more.
+// guarded lists the settings that open a connection, raise a limit or name a file outside.
+// The file of a folder that the user does not trust can only lower the limits.
 var guarded = []string{
 	"core.token_limit", "mcp.rate_limit", "search.embedding_cache_max_entries",
 	"dag.default_ready_tasks_limit", "dag.max_ready_tasks_limit", "dag.reference_depth", "retrieval.rerank", "retrieval.rerank_ms", "store.address", "questions.web_search",
 }
 
-// restrict gives the guarded settings their defaults where they exceed them, with a
-// warning. name is the file they come from.
+// restrict resets the guarded settings that exceed their defaults, with a warning. name is
+// the file of the settings.
 func (c *Config) restrict(name string) {
 	standard := Default()
 	for _, key := range guarded {
@@ -348,10 +352,10 @@ func (c *Config) restrict(name string) {
 	}
 }
 
-// withoutEffect are keys of earlier versions that are read and ignored.
+// withoutEffect lists keys of earlier versions that are ignored without a warning.
 var withoutEffect = []string{"core.hash_algo"}
 
-// decode reads TOML over c. name stands in messages.
+// decode overrides c by settings in TOML. name is the file in messages.
 func (c *Config) decode(name string, source []byte) error {
 	err := toml.NewDecoder(bytes.NewReader(source)).DisallowUnknownFields().Decode(c)
 	if missing, ok := errors.AsType[*toml.StrictMissingError](err); ok {
@@ -373,12 +377,12 @@ func (c *Config) decode(name string, source []byte) error {
 	return nil
 }
 
-// Masks are the secrets to mask, the usual ones and those of the patterns.
+// Masks returns the rules for the secrets to mask: the built-in ones and the patterns.
 func (s *Security) Masks() (*secret.Masks, error) {
 	return secret.New(slices.Concat(s.SecretPatterns, s.ExtraPatterns)...)
 }
 
-// Masks are the secrets to mask in documents; nil without security.mask.
+// Masks returns the rules for the secrets to mask in documents; nil without security.mask.
 func (c *Config) Masks() *secret.Masks {
 	if !c.Security.Mask {
 		return nil
@@ -387,8 +391,8 @@ func (c *Config) Masks() *secret.Masks {
 	return masks
 }
 
-// Walk are the options that select the files to index. Package walk always skips
-// folders of dependencies and of build output.
+// Walk returns the options that select the files to index. Package walk always skips folders
+// of dependencies and of build output.
 func (c *Config) Walk() *walk.Options {
 	o := &walk.Options{Extensions: c.Extensions(), Ignore: c.Parser.IgnorePatterns}
 	switch c.Parser.Code {
@@ -400,8 +404,8 @@ func (c *Config) Walk() *walk.Options {
 	return o
 }
 
-// Extensions are the file name extensions of documents, in lower case, including
-// those of parser.extensions.
+// Extensions returns the extensions of documents in lower case, including those of
+// parser.extensions.
 func (c *Config) Extensions() []string {
 	exts := slices.Clone(walk.Documents)
 	for _, ext := range c.Parser.Extensions {

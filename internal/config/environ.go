@@ -10,7 +10,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// dagVariables are the names the settings of the task graph are known by elsewhere.
+// dagVariables maps the environment variables of the task graph in other programs to the
+// settings.
 var dagVariables = map[string]string{
 	"TASK_DAG_ENABLED": "enabled", "DAG_ENFORCE_ON_STATUS_CHANGE": "enforce_on_status_change",
 	"DAG_DEFAULT_READY_TASKS_LIMIT": "default_ready_tasks_limit", "DAG_MAX_READY_TASKS_LIMIT": "max_ready_tasks_limit",
@@ -18,9 +19,9 @@ var dagVariables = map[string]string{
 	"DAG_MAX_CHAIN_LENGTH_WARNING": "max_chain_length_warning", "REFERENCE_EXTRACTION_DEPTH": "reference_depth",
 }
 
-// override applies dagVariables, of which empty ones count as not set, then CUEDECK_
-// and then CAIRN_ variables of the form PREFIX_TABLE__KEY=value. Variables without
-// "__" belong to other purposes and are left alone.
+// override applies dagVariables that are not empty, then CUEDECK_ and then CAIRN_ variables
+// of the form PREFIX_TABLE__KEY=value. Variables without "__" have other purposes and are
+// ignored.
 func (c *Config) override(environ []string) error {
 	weights := c.Search
 	for _, pair := range environ {
@@ -52,14 +53,14 @@ func (c *Config) override(environ []string) error {
 	return nil
 }
 
-// withholding are the settings that keep something out of the index, of answers or of
-// the records. A bad value of the environment for one of them is an error: without it
-// cairn would show or keep what the user wanted withheld.
+// withholding lists the settings that keep data out of the index, the answers or the
+// records. An invalid value for one of them in the environment is an error, because cairn
+// would otherwise show or store data that the user wants withheld.
 var withholding = []string{"parser.ignore_patterns", "security.mask", "security.secret_patterns", "security.extra_patterns", "usage.record"}
 
-// assign sets a setting to the value of a variable of the environment. A value that
-// does not fit changes nothing and is a warning, except for withholding settings: a
-// command must not fail because of a variable that it does not use.
+// assign sets a setting to the value of an environment variable. An invalid value changes
+// nothing and is a warning, so that a command does not fail because of a variable that it
+// does not use; for withholding settings it is an error.
 func (c *Config) assign(variable, table, name, value string) error {
 	key := table + "." + name
 	field := c.field(table, name)
@@ -89,7 +90,7 @@ func (c *Config) assign(variable, table, name, value string) error {
 	return nil
 }
 
-// field finds the setting table.key; the zero Value when there is none.
+// field returns the setting table.key, the zero Value if there is none.
 func (c *Config) field(table, key string) reflect.Value {
 	return byTag(byTag(reflect.ValueOf(c).Elem(), table), key)
 }
@@ -144,8 +145,7 @@ func setField(field reflect.Value, value string) error {
 	return nil
 }
 
-// listOf reads a list: an array of strings as TOML and JSON write it, or parts
-// separated by commas.
+// listOf parses a list: an array of strings in TOML or JSON, or parts separated by commas.
 func listOf(value string) []string {
 	if value == "" {
 		return []string{}

@@ -13,20 +13,19 @@ import (
 	"cairn/internal/walk"
 )
 
-// Root is a further folder that is searched with the workspace. Its documents
-// have paths that begin with its name and a slash.
+// Root is a further folder that is searched with the workspace. The paths of its documents
+// begin with its name and a slash.
 type Root = walk.Root
 
-// Roots are the folders to walk, the main one first.
+// Roots returns the folders to walk, the main one first.
 func (s Selection) Roots() []Root { return append([]Root{{Dir: s.Root}}, s.Further...) }
 
-// further returns the further folders of root: those that the user keeps for it and those
-// of list, which go first. list is CAIRN_ROOTS: NAME=DIR, separated as in PATH. Both are
-// the user's, so they may name folders anywhere; a repository's configuration has no such
-// key.
+// further returns the further folders of root: those stored for it and those of list, which
+// take precedence. list is CAIRN_ROOTS: NAME=DIR, separated as in PATH. Both come from the
+// user, so that they can name any folder; a repository's configuration has no such key.
 func further(root, list string, refuse refusal) ([]Root, error) {
 	dirs := map[string]string{}
-	if place, err := home.Of(root); err == nil { // else the folder cannot be indexed anyway
+	if place, err := home.Of(root); err == nil { // otherwise the folder cannot be indexed
 		if dirs, err = place.Roots(); err != nil {
 			return nil, err
 		}
@@ -55,7 +54,7 @@ func further(root, list string, refuse refusal) ([]Root, error) {
 	return roots, nil
 }
 
-// Keep keeps the further folders for later selections, so that a process without
+// Keep stores the further folders for later selections, so that a process without
 // CAIRN_ROOTS does not remove their documents from the index.
 func (s Selection) Keep() error {
 	if len(s.Further) == 0 {
@@ -75,7 +74,7 @@ func (s Selection) Keep() error {
 	return place.SetRoots(s.dirs())
 }
 
-// AddRoot adds a further folder, for later selections too.
+// AddRoot adds a further folder and stores it for later selections.
 func (s Selection) AddRoot(name, dir string) (Selection, error) {
 	o, err := SelectOptions{}.withDefaults()
 	if err != nil {
@@ -103,7 +102,7 @@ func (s Selection) AddRoot(name, dir string) (Selection, error) {
 	return s, s.set()
 }
 
-// RemoveRoot removes a further folder, for later selections too.
+// RemoveRoot removes a further folder, also from later selections.
 func (s Selection) RemoveRoot(name string) (Selection, error) {
 	left := s.without(name)
 	if len(left) == len(s.Further) {

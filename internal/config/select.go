@@ -1,5 +1,5 @@
-// Package config decides which folder a command works on and reads its settings
-// from the folder's config.toml and the environment. It opens no index.
+// Package config selects the folder that a command works on, and reads its settings from
+// the folder's config.toml and the environment. It opens no index.
 package config
 
 import (
@@ -15,10 +15,10 @@ import (
 	"cairn/internal/home"
 )
 
-// Rule names what decided which folder is the workspace.
+// Rule is the rule by which Select has chosen a workspace.
 type Rule string
 
-// The rules, in the order they are tried.
+// The rules in the order in which Select tries them.
 const (
 	RuleFlag    Rule = "flag -C"
 	RuleCairn   Rule = "CAIRN_WORKSPACE"
@@ -27,30 +27,28 @@ const (
 	RuleCurrent Rule = "current folder"
 )
 
-// markers are the folders that make their parent a workspace.
+// markers lists the folders that make their parent a workspace.
 var markers = []string{".cairn", ".cuedeck"}
 
-// Selection is the folder chosen and why.
+// Selection is the selected folder.
 type Selection struct {
-	Root string `json:"root"` // absolute, symlinks resolved
+	Root string `json:"root"` // absolute, with symbolic links resolved
 	Rule Rule   `json:"rule"`
-	// Further are the folders of CAIRN_ROOTS and of `cairn roots`, by name.
+	// Further lists the folders of CAIRN_ROOTS and of `cairn roots`, sorted by name.
 	Further []Root `json:"further,omitempty"`
 }
 
-// SelectOptions says what a selection is made from. The zero value means this
-// process: its working folder, environment, home folder and system.
+// SelectOptions is the input of Select. The zero value means the values of this process.
 type SelectOptions struct {
-	Flag string              // value of -C; "" when not given
-	Dir  string              // working folder; "" is os.Getwd
-	Env  func(string) string // nil is os.Getenv
-	Home string              // "" is os.UserHomeDir
-	Temp string              // "" is os.TempDir
+	Flag string              // value of -C; "" if it is not set
+	Dir  string              // working folder; "" means os.Getwd
+	Env  func(string) string // nil means os.Getenv
+	Home string              // "" means os.UserHomeDir
+	Temp string              // "" means os.TempDir
 }
 
-// RefusedError is returned for a folder that must not become a workspace, such
-// as "/" or the home folder: indexing it would take in far too much, or write
-// into a folder that belongs to the system.
+// RefusedError reports a folder that cannot be a workspace, such as "/" or the home folder:
+// it has too many files, or belongs to the system.
 type RefusedError struct {
 	Dir  string
 	Why  string
@@ -62,20 +60,19 @@ func (e *RefusedError) Error() string {
 		e.Dir, e.Rule, e.Why)
 }
 
-// ForeignError is returned for a workspace that no one named, above the working folder,
-// and that belongs to another user: its cards and settings would be the other user's.
+// ForeignError reports a workspace above the working folder that the user has not named and
+// that belongs to another user, who would control its cards and settings.
 type ForeignError struct{ Root string }
 
 func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s, the nearest parent with .cairn or .cuedeck, belongs to another user; name a folder with -C, or allow this one with `cairn trust %[1]s`", e.Root)
 }
 
-// Select chooses the workspace: the -C flag, else CAIRN_WORKSPACE, else
-// CUE_WORKSPACE, else the nearest parent of the working folder (itself
-// included) that holds .cairn or .cuedeck, else the working folder. The user's further
-// folders for it come along. A folder that is named but does not exist is an error; a
-// marker in a folder that would be refused is passed over. A marker that is a link is
-// an error, and so is one of another user's that the user does not trust.
+// Select returns the workspace: the -C flag, or else CAIRN_WORKSPACE, CUE_WORKSPACE, the
+// nearest parent of the working folder (including itself) with .cairn or .cuedeck, or the
+// working folder. It includes the user's further folders. It fails if a named folder does
+// not exist, if the marker is a link, and if the marker belongs to another user and the user
+// does not trust the folder. It ignores a marker in a folder that cannot be a workspace.
 func Select(o SelectOptions) (Selection, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -138,7 +135,7 @@ func (o SelectOptions) withDefaults() (SelectOptions, error) {
 		o.Dir = dir
 	}
 	if o.Home == "" {
-		// A process without a home folder has none to protect.
+		// Without a home folder there is none to protect.
 		o.Home, _ = os.UserHomeDir()
 	}
 	if o.Temp == "" {
@@ -157,7 +154,7 @@ func (o SelectOptions) named() (string, Rule) {
 	return o.Env("CUE_WORKSPACE"), RuleCue
 }
 
-// nearest walks up from dir to the first folder that holds a marker.
+// nearest returns the nearest parent of dir with a marker, or dir.
 func (o SelectOptions) nearest(dir string, r refusal) (string, Rule, error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if r.why(at) == "" {
@@ -175,12 +172,12 @@ func (o SelectOptions) nearest(dir string, r refusal) (string, Rule, error) {
 	}
 }
 
-// marker returns the folder in dir that makes it a workspace; nil without one.
+// marker returns the marker in dir, nil if there is none.
 func marker(dir string) (fs.FileInfo, error) {
 	for _, m := range markers {
 		info, err := os.Lstat(filepath.Join(dir, m))
 		switch {
-		case err != nil: // a folder that cannot be read holds no marker
+		case err != nil: // missing, or dir cannot be read
 		case info.Mode()&fs.ModeSymlink != 0:
 			return nil, fmt.Errorf("%s is a link, which cairn does not follow: make it a folder, or remove it", filepath.Join(dir, m))
 		case info.IsDir():
@@ -190,8 +187,8 @@ func marker(dir string) (fs.FileInfo, error) {
 	return nil, nil
 }
 
-// own fails with a *ForeignError unless dir and the marker in it are the user's, or the
-// user trusts dir.
+// own fails with a *ForeignError unless dir and its marker belong to the user, or the user
+// trusts dir.
 func (o SelectOptions) own(dir string, mark fs.FileInfo) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -204,10 +201,10 @@ func (o SelectOptions) own(dir string, mark fs.FileInfo) error {
 	return nil
 }
 
-// refusal knows which folders are never a workspace.
+// refusal decides which folders cannot be a workspace.
 type refusal struct{ home, temp string }
 
-// systemTrees are refused with everything below them; systemFolders only as such.
+// systemTrees are refused with all folders below them, systemFolders only themselves.
 var (
 	systemTrees = []string{
 		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run", "/sbin", "/sys",
@@ -215,11 +212,11 @@ var (
 		"/Applications", "/Library", "/System", "/private/etc",
 	}
 	systemFolders = []string{"/opt", "/var", "/srv", "/mnt", "/media", "/home", "/Users", "/Volumes", "/private", "/private/var", "/tmp", "/var/tmp", "/private/tmp"}
-	// Sources and FreeBSD's home folders lie below /usr and are people's own.
+	// Sources and FreeBSD's home folders are below /usr but belong to users.
 	exceptions = []string{"/usr/src", "/usr/local/src", "/usr/home"}
 )
 
-// why says what dir is when it may not be a workspace, "" when it may.
+// why returns what dir is if it cannot be a workspace, and "" if it can.
 func (r refusal) why(dir string) string {
 	switch {
 	case dir == filepath.Dir(dir):
@@ -231,7 +228,7 @@ func (r refusal) why(dir string) string {
 	case r.temp != "" && dir == r.temp:
 		return "the folder for temporary files"
 	case r.home != "" && below(dir, r.home):
-		return "" // every folder below the home folder is the user's
+		return "" // folders below the home folder belong to the user
 	case r.temp != "" && below(dir, r.temp):
 		return ""
 	}
@@ -255,7 +252,7 @@ func (r refusal) why(dir string) string {
 	return ""
 }
 
-// windowsWhy refuses the folders programs are installed in, on any drive.
+// windowsWhy is why for the system folders of Windows, on any drive.
 func windowsWhy(slashed string) string {
 	_, rest, _ := strings.Cut(slashed, ":")
 	top, _, _ := strings.Cut(strings.TrimPrefix(strings.ToLower(rest), "/"), "/")
@@ -269,13 +266,13 @@ func windowsWhy(slashed string) string {
 	return ""
 }
 
-// below reports whether dir lies strictly below tree. Both are clean and absolute.
+// below reports whether dir is strictly below tree. Both must be clean and absolute.
 func below(dir, tree string) bool {
 	rel, err := filepath.Rel(tree, dir)
 	return err == nil && rel != "." && filepath.IsLocal(rel)
 }
 
-// resolve follows symlinks where it can, so that comparisons see real paths.
+// resolve returns dir with symbolic links resolved, if possible.
 func resolve(dir string) string {
 	if dir == "" {
 		return ""

@@ -14,8 +14,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Keys are the names of all settings, such as "core.token_limit", in the order
-// of the file.
+// Keys returns the names of all settings, such as "core.token_limit", in the order of the
+// file.
 func (c Config) Keys() []string {
 	var keys []string
 	v := reflect.ValueOf(c)
@@ -31,7 +31,7 @@ func (c Config) Keys() []string {
 	return keys
 }
 
-// UnknownKeyError says that there is no such setting.
+// UnknownKeyError reports a setting that does not exist.
 type UnknownKeyError struct{ Key string }
 
 func (e *UnknownKeyError) Error() string {
@@ -64,18 +64,19 @@ func (c *Config) Apply(settings ...string) error {
 	return c.check()
 }
 
-// Change is what Set changed.
+// Change is the result of Set.
 type Change struct {
 	Path string // of the file
-	// Other is the key that had to change too, and its value; "" for none.
+	// Other and OtherValue are a second key that Set has changed and its value, "" for
+	// none.
 	Other, OtherValue string
 }
 
-// Set changes one setting in the configuration of the folder root, which is
-// made if there is none: .cairn/config.toml, or .cuedeck/config.toml if only
-// that is there. A list is separated by commas, or an array as in TOML. The weight of
-// one leg of the search sets that of the other, since they add up to 1. Everything
-// else in the file stays, comments too. A value that does not fit changes nothing.
+// Set changes one setting in the configuration of the folder root: .cairn/config.toml, or
+// .cuedeck/config.toml if only that folder exists. It creates a missing file. A list is
+// separated by commas, or an array in TOML. The weight of one leg of the search also sets
+// that of the other, because they add up to 1. Set keeps the rest of the file, including
+// comments. After an error nothing has changed.
 func Set(root, key, value string) (*Change, error) {
 	marker, source, err := find(root)
 	if err != nil {
@@ -94,8 +95,8 @@ func Set(root, key, value string) (*Change, error) {
 	return change, writeFile(root, marker, text, true)
 }
 
-// otherWeight returns the weight that goes with a weight of the search; "" for any
-// other key, and for a value that is none.
+// otherWeight returns the key and the value of the other leg for a weight of one leg, ""
+// for other keys and for invalid values.
 func otherWeight(key, value string) (other, weight string) {
 	other = map[string]string{"search.semantic_weight": "search.keyword_weight", "search.keyword_weight": "search.semantic_weight"}[key]
 	w, err := strconv.ParseFloat(value, 64)
@@ -105,7 +106,7 @@ func otherWeight(key, value string) (other, weight string) {
 	return other, strconv.FormatFloat(math.Round((1-w)*1e9)/1e9, 'f', -1, 64)
 }
 
-// setIn returns source with settings, "table.key=value", changed. name stands in
+// setIn returns source with settings, "table.key=value", changed. name is the file in
 // messages.
 func setIn(name string, source []byte, settings ...string) ([]byte, error) {
 	want := Default()
@@ -125,13 +126,13 @@ func setIn(name string, source []byte, settings ...string) ([]byte, error) {
 		}
 		text = setLine(text, table, setting, bytes.TrimSpace(line))
 	}
-	// A value over several lines, or a table written in another way, is seen by
-	// what the file means now.
+	// Compare the results, because setLine does not handle values over several lines and
+	// other ways to write a table.
 	have := Default()
 	err := have.decode(name, text)
 	have.Warnings, want.Warnings = nil, nil
 	if err != nil || !reflect.DeepEqual(have, want) {
-		return nil, fmt.Errorf("%s is written in a way that only a person can change: set %s by hand", name, strings.Join(settings, " and "))
+		return nil, fmt.Errorf("%s has a format that cairn cannot change: set %s by hand", name, strings.Join(settings, " and "))
 	}
 	return text, nil
 }

@@ -1,6 +1,6 @@
-// Package doctor finds what is wrong with a folder: with its configuration, its
-// cards, the links between its documents or its index. It changes nothing unless it
-// is asked to repair, and then only what has one obvious repair.
+// Package doctor finds faults of a folder: in its configuration, its cards, the links
+// between its documents and its index. It changes nothing unless Options.Repair is set, and
+// then makes only obvious repairs.
 package doctor
 
 import (
@@ -28,17 +28,17 @@ type Finding struct {
 	Path    string `json:"path,omitempty"` // workspace path
 	Line    int    `json:"line,omitempty"` // from 1; 0 for none
 	Message string `json:"message"`
-	Fix     string `json:"fix"` // what to do about it
+	Fix     string `json:"fix"` // what the user can do
 	// Error is false for a warning.
 	Error bool `json:"error"`
-	// Repairable is whether --repair makes the fix.
+	// Repairable reports whether --repair makes the fix.
 	Repairable bool `json:"repairable"`
 }
 
-// Report counts what was checked and lists what was found.
+// Report is the result of Check.
 type Report struct {
 	Workspace string `json:"workspace"`
-	// Healthy is whether there is no finding that is an error.
+	// Healthy reports that no finding is an error.
 	Healthy   bool      `json:"healthy"`
 	Errors    int       `json:"errors"`
 	Warnings  int       `json:"warnings"`
@@ -50,20 +50,21 @@ type Report struct {
 	Repaired []string `json:"repaired,omitempty"`
 }
 
-// Options of Check.
+// Options configures Check.
 type Options struct {
 	// Repair makes the obvious repairs before the check.
 	Repair bool
-	// Index returns the state of the index; nil skips its check.
+	// Index returns the state of the index. Nil skips this check.
 	Index func(context.Context) (*index.Status, error)
-	// Verify compares the checksums of all files, see workspace.Verify; nil skips it.
+	// Verify compares the checksums of all files, see workspace.Verify. Nil skips this
+	// check.
 	Verify func(ctx context.Context, repair bool) (*index.Verified, error)
 	// Environ is the environment in the form of os.Environ.
 	Environ []string
 }
 
-// Check checks a folder. It fails only if it cannot check; everything else is a
-// Finding.
+// Check checks a folder. Faults of the folder are Findings. An error means that Check could
+// not check.
 func Check(ctx context.Context, sel config.Selection, o Options) (*Report, error) {
 	r := &Report{Workspace: sel.Root, Findings: []Finding{}}
 	if o.Repair {
@@ -153,7 +154,7 @@ func (r *Report) repairConfig(root string) error {
 	}
 	_, err := config.Write(root, top, config.Default(), false)
 	if errors.Is(err, fs.ErrExist) {
-		return nil // another process wrote one
+		return nil // another process has written one
 	} else if err != nil {
 		return err
 	}
@@ -161,7 +162,7 @@ func (r *Report) repairConfig(root string) error {
 	return nil
 }
 
-// folders finds cards in a folder that is not in use.
+// folders reports cards in a folder that is not in use.
 func (r *Report) folders(root string) {
 	used, err := os.Stat(filepath.Join(root, filepath.FromSlash(cards.CueDeckFolder)))
 	if err != nil || !used.IsDir() {
@@ -191,7 +192,7 @@ func (r *Report) cards(s *cards.Store) {
 	}
 }
 
-// channel finds a dag.channel without tasks.
+// channel reports a dag.channel without tasks.
 func (r *Report) channel(ctx context.Context, t *workspace.Tasks, cfg config.Config) {
 	if slices.Contains([]string{"", "-", taskgraph.CardsChannel}, cfg.DAG.Channel) {
 		return
@@ -212,8 +213,8 @@ func (r *Report) documentTasks(ctx context.Context, t *workspace.Tasks) error {
 	return err
 }
 
-// files reports damaged files; err is why they cannot be read, which the check of the
-// index reports, too.
+// files reports damaged files. It ignores an error of Verify, which the check of the index
+// also reports.
 func (r *Report) files(v *index.Verified, err error) {
 	if err != nil {
 		return
@@ -229,7 +230,7 @@ func (r *Report) files(v *index.Verified, err error) {
 	}
 }
 
-// index checks the state of the index; err is why it is not known.
+// index reports faults of the index, or the error of Options.Index.
 func (r *Report) index(s *index.Status, err error) {
 	if err != nil {
 		fix := "run `cairn status` for more, or `cairn index --rebuild`"
@@ -243,7 +244,7 @@ func (r *Report) index(s *index.Status, err error) {
 	case "missing":
 		r.add(Finding{Check: "index", Kind: "missing", Message: "there is no index yet", Fix: "run `cairn index`"})
 	case "partial":
-		r.add(Finding{Check: "index", Kind: "partial", Message: fmt.Sprintf("the index is incomplete: %d pieces have no vector", s.Pending), Fix: "run `cairn index`"})
+		r.add(Finding{Check: "index", Kind: "partial", Message: fmt.Sprintf("the index is incomplete: %d chunks have no vector", s.Pending), Fix: "run `cairn index`"})
 	}
 	if slices.Contains(s.Degraded, index.KeywordsLacking) {
 		r.add(Finding{Check: "index", Kind: "degraded", Message: s.Problem, Fix: "run `cairn index`"})

@@ -19,11 +19,11 @@ type link struct {
 	markdown.Target
 }
 
-// loose reports whether a link names a document by its name alone, or a page of a site.
-// Such a link is only a warning when it is broken.
+// loose reports whether a link has only the name of a document, or a page of a site. A
+// broken loose link is only a warning.
 func (l *link) loose() bool { return l.Wiki || l.Rooted }
 
-// maxSuggested bounds the broken links for which a similar name is looked up.
+// maxSuggested bounds the broken links that get a suggestion.
 const maxSuggested = 100
 
 // linkChecker checks the links between the documents of a folder.
@@ -32,11 +32,11 @@ type linkChecker struct {
 	tasks  *workspace.Tasks
 	paths  []string
 	known  map[string]bool
-	byName map[string]string // path by lower-case name without .md, for wiki links
+	byName map[string]string // paths by lower-case name without .md, for wiki links
 
 	suggested int
-	// anchored are the links to sections, by document; targets are its keys in
-	// order of appearance.
+	// anchored holds the links to sections by document, targets its keys in order of
+	// appearance.
 	anchored map[string][]link
 	targets  []string
 }
@@ -72,14 +72,14 @@ func (r *Report) links(ctx context.Context, t *workspace.Tasks) error {
 
 func isMarkdown(p string) bool { return markdown.FormatOf(p) == markdown.FormatOf("a.md") }
 
-// document checks the links of one document, but for their anchors.
+// document checks the links of one document, except for their anchors.
 func (c *linkChecker) document(p string) {
 	if !isMarkdown(p) {
 		return
 	}
 	src, err := c.tasks.Text(p)
 	if err != nil || walk.Check(src) != walk.None {
-		return // removed meanwhile, or not text: the index skips it, too
+		return // removed, or not text: the index skips it too
 	}
 	c.report.Documents++
 	for _, t := range markdown.Targets(p, src) {
@@ -106,7 +106,7 @@ func (c *linkChecker) document(p string) {
 	}
 }
 
-// suggestion returns the fix of a link to a path that does not exist.
+// suggestion returns the fix for a link to a missing path.
 func (c *linkChecker) suggestion(want string) string {
 	if c.suggested++; c.suggested <= maxSuggested {
 		if found := markdown.Nearest(c.paths, want, 1); len(found) > 0 {
@@ -141,20 +141,20 @@ func (c *linkChecker) anchors(target string) {
 	}
 }
 
-// lineAnchor matches an anchor that names lines, as hosts of repositories have them.
+// lineAnchor matches an anchor of lines, such as "#L10-L20" on hosts of repositories.
 var lineAnchor = regexp.MustCompile(`^L\d+(C\d+)?(-L\d+(C\d+)?)?$`)
 
 func (l *link) finding(kind, message, fix string, wrong bool) Finding {
 	return Finding{Check: "links", Kind: kind, Path: l.from, Line: l.Line, Message: message, Fix: fix, Error: wrong}
 }
 
-// find returns the path that a link leads to. kind is "" if it exists.
+// find returns the target of a link. kind is "" if it exists, or else the kind of a Finding.
 func (c *linkChecker) find(l *link) (target, kind string) {
 	if l.Path == ".." || strings.HasPrefix(l.Path, "../") {
 		return "", "outside-link"
 	}
 	p := path.Clean(l.Path)
-	// A link may name a page without its extension, or a folder for its first page.
+	// A link can omit the extension of a page, or name a folder instead of its first page.
 	for _, candidate := range []string{p, p + ".md", path.Join(p, "index.md"), path.Join(p, "README.md")} {
 		if c.known[candidate] {
 			return candidate, ""
@@ -165,7 +165,7 @@ func (c *linkChecker) find(l *link) (target, kind string) {
 			return p, ""
 		}
 	}
-	// An image or a folder exists without being indexed.
+	// Images and folders can exist although they are not indexed.
 	if info, err := c.tasks.Stat(p); err == nil && (info.Mode().IsRegular() || info.IsDir() || info.Mode()&fs.ModeSymlink != 0) {
 		return p, ""
 	}

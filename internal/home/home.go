@@ -1,11 +1,11 @@
-// Package home names the private directories of the user in which cairn keeps its own
-// files of a folder. It does not open the files.
+// Package home returns the user's private directories in which cairn keeps its own files of
+// a folder. It does not open the files.
 //
-// They are never inside the folder, which may come from elsewhere: cairn uses no index
-// that came with a folder. Each folder has two directories, named after it and the hash
-// of its path: one in the user's cache directory for what can be built again from the
-// folder, and one in the user's data directory for records that cannot. CAIRN_HOME
-// replaces both parents. Only the user can enter these directories.
+// The directories are never inside the folder, which may come from an untrusted source:
+// cairn does not use an index that came with a folder. Each folder has two directories,
+// named after the folder and the hash of its path: one in the user's cache directory for
+// derived files, and one in the user's data directory for records that cannot be derived.
+// CAIRN_HOME replaces both parents. Only the user can enter these directories.
 package home
 
 import (
@@ -22,22 +22,22 @@ import (
 	"cairn/internal/atomicfile"
 )
 
-// Variable is the environment variable that replaces the user's cache and data
-// directories, by the directories cache and data in it.
+// Variable is the environment variable for a directory whose subdirectories cache and data
+// replace the user's cache and data directories.
 const Variable = "CAIRN_HOME"
 
 // Place is the pair of private directories of one folder.
 type Place struct {
-	// Root is the folder: absolute, with links resolved.
+	// Root is the folder: absolute, with symbolic links resolved.
 	Root string `json:"-"`
-	// Index holds what can be built again, the locks and the sockets.
+	// Index holds derived files, locks and sockets.
 	Index string `json:"index_dir,omitempty"`
-	// Records holds what cannot: the catalogue of tools, usage and question tasks.
+	// Records holds the tool catalogue, the usage and the question tasks.
 	Records string `json:"records_dir,omitempty"`
 }
 
-// Of returns the place of a folder. It creates nothing. A place within the folder is an
-// error, since the folder could bring it.
+// Of returns the place of a folder. It creates nothing. It fails if the place would be in
+// the folder, because files there could come with the folder.
 func Of(root string) (Place, error) {
 	caches, data, err := parents()
 	if err != nil {
@@ -52,7 +52,7 @@ func Of(root string) (Place, error) {
 	return Place{Root: root, Index: filepath.Join(caches, name), Records: filepath.Join(data, name)}, nil
 }
 
-// parents returns the directories that hold those of all folders.
+// parents returns the parents of the directories of all folders.
 func parents() (caches, data string, err error) {
 	if dir := os.Getenv(Variable); dir != "" {
 		if !filepath.IsAbs(dir) {
@@ -73,7 +73,7 @@ func parents() (caches, data string, err error) {
 	return filepath.Join(caches, "cairn"), filepath.Join(data, "cairn"), nil
 }
 
-// userDataDir is to data what os.UserCacheDir is to caches.
+// userDataDir is os.UserCacheDir for data.
 func userDataDir() (string, error) {
 	switch runtime.GOOS {
 	case "windows":
@@ -94,8 +94,8 @@ func userDataDir() (string, error) {
 // maxBase bounds the readable part of a directory's name in bytes.
 const maxBase = 32
 
-// nameOf is the name of a folder's directories: the base of its path, as far as it has
-// plain characters, and 64 bits of the hash of the path.
+// nameOf returns the name of a folder's directories: the base of its path, with dashes for
+// special characters, and 64 bits of the hash of the path.
 func nameOf(root string) string {
 	base := strings.Map(func(r rune) rune {
 		switch {
@@ -108,11 +108,11 @@ func nameOf(root string) string {
 	return fmt.Sprintf("%s-%x", base[:min(len(base), maxBase)], sum[:8])
 }
 
-// label names the folder in each of its directories.
+// label is the name of the file in each directory that holds the path of the folder.
 const label = "folder"
 
-// Make makes the directories of p and their parents. It fails where one of them is a
-// link, belongs to another user, can be written by others or is of another folder.
+// Make creates the directories of p and their parents. It fails if one of them is a link,
+// belongs to another user or another folder, or can be written by other users.
 func (p Place) Make() error {
 	for _, dir := range []string{p.Index, p.Records} {
 		err := Private(filepath.Dir(dir))
@@ -132,7 +132,8 @@ func (p Place) Make() error {
 	return nil
 }
 
-// claim labels dir as the folder's, unless it is.
+// claim writes the label of the folder in dir, unless dir has it. It fails if dir has the
+// label of another folder.
 func (p Place) claim(dir string) error {
 	switch owner := labelOf(dir); owner {
 	case p.Root:
@@ -140,21 +141,21 @@ func (p Place) claim(dir string) error {
 	case "":
 		return atomicfile.Write(filepath.Join(dir, label), []byte(p.Root+"\n"), 0o600)
 	default:
-		return fmt.Errorf("%s belongs to the folder %s, not to %s; remove it if that folder is gone", dir, owner, p.Root)
+		return fmt.Errorf("%s belongs to the folder %s, not to %s; remove it if that folder no longer exists", dir, owner, p.Root)
 	}
 }
 
-// labelOf returns the folder that dir belongs to; "" when it is not labelled.
+// labelOf returns the folder that dir belongs to, "" without a label.
 func labelOf(dir string) string {
-	text, _ := os.ReadFile(filepath.Join(dir, label)) // what cannot be read cannot be replaced either
+	text, _ := os.ReadFile(filepath.Join(dir, label)) // an unreadable label cannot be replaced either
 	return strings.TrimSuffix(string(text), "\n")
 }
 
-// Private makes sure that dir is a directory of this user, not a link, that no other
-// user can enter. Missing parents are made as well.
+// Private creates dir with missing parents, or checks that it is a directory of this user
+// and no link. It removes the permission of other users to enter it.
 func Private(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("making %s: %w", dir, err)
+		return fmt.Errorf("creating %s: %w", dir, err)
 	}
 	info, err := os.Lstat(dir)
 	switch {
@@ -163,7 +164,7 @@ func Private(dir string) error {
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory: cairn keeps no private files behind a link", dir)
 	case runtime.GOOS == "windows":
-		return nil // the mode says nothing
+		return nil // the mode has no meaning
 	case ownerOf(info) != os.Geteuid():
 		return fmt.Errorf("%s belongs to another user; set %s to a directory of your own", dir, Variable)
 	case info.Mode().Perm()&0o022 != 0:
@@ -174,8 +175,8 @@ func Private(dir string) error {
 	return nil
 }
 
-// Foreign reports whether a file belongs to another user than this one, root, or the
-// user who runs this process by sudo, which sudoUID names as in SUDO_UID.
+// Foreign reports whether a file belongs to a user other than this one, root, and the user
+// who has started this process by sudo. sudoUID is the value of SUDO_UID.
 func Foreign(info fs.FileInfo, sudoUID string) bool {
 	if runtime.GOOS == "windows" {
 		return false
@@ -184,7 +185,7 @@ func Foreign(info fs.FileInfo, sudoUID string) bool {
 	return owner != 0 && owner != me && (me != 0 || fmt.Sprint(owner) != sudoUID)
 }
 
-// All returns the places that the labels in the private directories name.
+// All returns the places of all folders that have private directories.
 func All() ([]Place, error) {
 	caches, data, err := parents()
 	if err != nil {

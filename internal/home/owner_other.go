@@ -4,5 +4,5 @@ package home
 
 import "io/fs"
 
-// ownerOf returns -1: the system has no numbers for users.
+// ownerOf returns -1: the system has no numeric user IDs.
 func ownerOf(fs.FileInfo) int { return -1 }

@@ -11,8 +11,8 @@ import (
 	"cairn/internal/atomicfile"
 )
 
-// rootsFile holds the further folders that are searched with a folder: names and
-// absolute paths. The folder itself cannot bring it.
+// rootsFile holds the names and absolute paths of the further folders that are searched with
+// a folder. It is outside the folder, so that it cannot come with the folder.
 const rootsFile = "roots.json"
 
 // Roots returns the further folders of p by name.

@@ -14,7 +14,7 @@ import (
 	"cairn/internal/atomicfile"
 )
 
-// trustFile lists the folders that the user trusts, one a line.
+// trustFile returns the path of the list of trusted folders, one per line.
 func trustFile() (string, error) {
 	if dir := os.Getenv(Variable); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "trusted"), nil
@@ -23,7 +23,7 @@ func trustFile() (string, error) {
 	return filepath.Join(dir, "cairn", "trusted"), err
 }
 
-// TrustedFolders returns the folders that the user trusts, in order of their paths.
+// TrustedFolders returns the folders that the user trusts, sorted by path.
 func TrustedFolders() ([]string, error) {
 	path, err := trustFile()
 	if err != nil {
@@ -52,8 +52,8 @@ func TrustedFolders() ([]string, error) {
 	return slices.Compact(folders), nil
 }
 
-// Trusted reports whether the user trusts a folder: with `cairn trust`, the only place
-// that says so. A list that cannot be read names none.
+// Trusted reports whether the user trusts a folder. Only `cairn trust` makes a folder
+// trusted. If the list cannot be read, no folder is.
 func Trusted(root string) bool {
 	folders, err := TrustedFolders()
 	return err == nil && slices.Contains(folders, root)

@@ -1,5 +1,5 @@
-// Package job runs work in the background, where any number of callers follow
-// its progress. It does not queue or schedule.
+// Package job runs work in the background. Any number of callers can follow its progress. It
+// does not queue or schedule.
 package job
 
 import (
@@ -8,14 +8,14 @@ import (
 	"sync"
 )
 
-// Progress is how far a job is.
+// Progress is the progress of a job.
 type Progress struct {
-	// Phase is what is being done, such as "scan", "text" or "vectors".
+	// Phase is the current work, such as "scan", "text" or "vectors".
 	Phase string `json:"phase"`
-	// Done and Total count files or chunks; Total is 0 while unknown.
+	// Done and Total count files or chunks. Total is 0 while it is unknown.
 	Done  int `json:"done"`
 	Total int `json:"total,omitempty"`
-	// Searchable is set once keyword search sees every file.
+	// Searchable reports that keyword search finds every file.
 	Searchable bool `json:"searchable,omitempty"`
 }
 
@@ -26,8 +26,8 @@ func (p Progress) String() string {
 	return fmt.Sprintf("%s: %d of %d", p.Phase, p.Done, p.Total)
 }
 
-// Job is work in a goroutine of its own, with a result of type T. It does not end
-// when a caller stops following it.
+// Job is work in its own goroutine, with a result of type T. It continues if callers stop
+// following it.
 type Job[T any] struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed at the end; result and err are set before
@@ -52,8 +52,8 @@ func Start[T any](work func(ctx context.Context, progress func(Progress)) (T, er
 	return j
 }
 
-// publish passes progress to the followers. Each holds one unread step, which the
-// newest replaces, so a slow follower skips steps.
+// publish sends progress to the followers. A channel holds one step, which the newest
+// replaces, so that a slow follower skips steps.
 func (j *Job[T]) publish(p Progress) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -64,7 +64,7 @@ func (j *Job[T]) publish(p Progress) {
 		case <-f:
 		default:
 		}
-		f <- p // has room: only publish sends, under the mutex
+		f <- p // there is room: all senders hold j.mu
 	}
 }
 
@@ -75,8 +75,8 @@ func (j *Job[T]) Progress() Progress {
 	return j.latest
 }
 
-// Follow waits for the end of the job or of ctx. It calls progress, which may be
-// nil, from the caller's goroutine.
+// Follow waits for the end of the job or of ctx, and returns the result of the job. It calls
+// progress, which may be nil, from its own goroutine.
 func (j *Job[T]) Follow(ctx context.Context, progress func(Progress)) (T, error) {
 	var steps chan Progress
 	if progress != nil {

@@ -11,8 +11,9 @@ import (
 	"cairn/internal/store/qdrant"
 )
 
-// Adopt is Import for an index without documents. It leaves another as it is, and
-// one of a store that was never written or was cut by other rules.
+// Adopt is Import for an index without documents. It does nothing if the index has
+// documents, if the store was never written, or if the store has another model or other
+// chunk rules.
 func (m *Mirror) Adopt(ctx context.Context) error {
 	now, err := m.local()
 	if err != nil || now.Counts.Files > 0 {
@@ -26,9 +27,9 @@ func (m *Mirror) Adopt(ctx context.Context) error {
 	return err
 }
 
-// Import brings the documents of the index up to those of the store and their
-// vectors into the vector store. The indexer then makes the derived indexes from both
-// without embedding. progress may be nil.
+// Import updates the documents of the index to those of the store, and adds their vectors
+// to the vector store. The indexer can then fill the derived indexes without embedding.
+// progress may be nil.
 func (m *Mirror) Import(ctx context.Context, progress func(job.Progress)) (r Report, err error) {
 	held := map[string]qdrant.DocumentHead{}
 	if err := m.documents.List(ctx, "", func(h qdrant.DocumentHead) bool { held[h.Path] = h; return true }); err != nil {
@@ -64,8 +65,8 @@ func (m *Mirror) Import(ctx context.Context, progress func(job.Progress)) (r Rep
 	return r, m.index.Docs.Delete(ctx, removed)
 }
 
-// get takes documents over. Vectors go first: once a document is stored, its
-// vectors are in the vector store, also for the run after an interrupted one.
+// get copies documents from the store. It stores the vectors first, so that every stored
+// document has its vectors, even if the copy is interrupted.
 func (m *Mirror) get(ctx context.Context, paths []string) (int, error) {
 	chunker, err := m.index.Chunker()
 	if err != nil {

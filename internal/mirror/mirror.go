@@ -1,15 +1,14 @@
-// Package mirror copies a folder's index to a Qdrant store and back. It parses,
-// cuts and embeds nothing.
+// Package mirror copies a folder's index to a Qdrant store and back. It does not parse,
+// split or embed documents.
 //
-// The folder's index is complete by itself: the process that owns it searches it
-// as any other, and brings the store up to it. Documents that the store holds in
-// the same version are not sent again, so a copy that was interrupted continues.
-// A document is sent after its chunks, and marked complete when all of these have
-// vectors; until then other processes find it by its words.
+// The folder's index is complete: the process that owns it searches it and updates the
+// store. It does not send documents of which the store has the same version, so that an
+// interrupted copy can continue. It sends a document after its chunks, and marks it complete
+// when all chunks have vectors; until then other processes find it by its words.
 //
-// One process writes to a store at a time. It holds the store's lease, which is
-// kept in Qdrant itself: a lease elsewhere could be held by one process while
-// another still writes here.
+// One process writes to a store at a time. It holds the store's lease. The lease is in
+// Qdrant itself, because another place could grant it to one process while another still
+// writes to the store.
 package mirror
 
 import (
@@ -34,35 +33,34 @@ import (
 	"cairn/models"
 )
 
-// Index is a folder's own index. It stays the caller's to close.
+// Index is a folder's own index. The caller closes it.
 type Index struct {
 	Docs    *docs.Store
 	Keyword *keyword.Index
 	Vectors *flat.Store
 	Model   models.Description
-	// Chunker is called when the chunks of a document are first needed.
+	// Chunker returns the chunker of the index. The Mirror calls it when it needs chunks.
 	Chunker func() (*indexer.Chunker, error)
 }
 
-// Options are the knobs of New. Nil and the zero value mean the defaults.
+// Options configures New. Nil and the zero value mean the defaults.
 type Options struct {
-	// Rebuild has the first Sync fill new collections, which then take the place of
-	// the old ones.
+	// Rebuild makes the first Sync fill new collections, which then replace the old ones.
 	Rebuild bool
-	// Waiting is called when another process holds the lease; nil logs it.
+	// Waiting is called if another process holds the lease. Nil logs a warning.
 	Waiting func(holder string)
-	// Log is silent when nil.
+	// Log receives warnings. Nil discards them.
 	Log *slog.Logger
 }
 
-// Report is what a copy did.
+// Report counts what a copy did.
 type Report struct {
 	Copied  int // documents
 	Removed int // documents
 }
 
-// batchDocuments is how many documents are copied at a time. An interrupted copy
-// repeats at most so many.
+// batchDocuments is the number of documents copied at a time, and the largest number that a
+// copy repeats after an interruption.
 const batchDocuments = 64
 
 // Mirror keeps a store up to date with an index. It is safe for concurrent use.
@@ -75,18 +73,18 @@ type Mirror struct {
 	stop    context.CancelFunc // of follow; nil unless it runs
 	stopped chan struct{}
 
-	turn      *semaphore.Weighted // one copy at a time; guards the rest
-	next      *qdrant.Generation  // in the making; nil for none
+	turn      *semaphore.Weighted // one copy at a time; guards the fields below
+	next      *qdrant.Generation  // new collections of a rebuild; nil for none
 	chunks    *qdrant.Chunks
 	documents *qdrant.Documents
-	held      map[string]qdrant.DocumentHead // by the store; nil until it is asked
+	held      map[string]qdrant.DocumentHead // documents of the store by path; nil before they are read
 	lease     *qdrant.Lease
-	leased    context.Context // of the lease
-	average   float64         // words a chunk, of the index
-	announced State
+	leased    context.Context // ends with the lease
+	average   float64         // average number of words of a chunk in the index
+	announced State           // the state that the store has
 }
 
-// New returns the mirror of an index. It contacts the store when it is first used.
+// New returns the mirror of an index. It connects to the store at its first use.
 func New(s *Store, x Index, o *Options) (*Mirror, error) {
 	m := &Mirror{index: x, turn: semaphore.NewWeighted(1)}
 	if o != nil {
@@ -114,7 +112,7 @@ func (m *Mirror) use(g *qdrant.Generation) {
 	m.chunks, m.documents = g.Chunks(m.index.Model.Dimension, m.index.Model.ID), g.Documents()
 }
 
-// Close ends Follow, gives back the lease and closes the connection.
+// Close ends Follow, releases the lease and closes the connection.
 func (m *Mirror) Close() error {
 	if m.stop != nil {
 		m.stop()
@@ -127,17 +125,17 @@ func (m *Mirror) Close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if err := m.lease.Release(ctx); err != nil {
-			m.log.Warn("giving back the lease of the store", "error", err) // it runs out
+			m.log.Warn("releasing the lease of the store", "error", err) // it will expire
 		}
 	}
 	return m.client.Close()
 }
 
-// followEvery is how often Follow compares the index with what it was.
+// followEvery is the interval at which Follow checks whether the index has changed.
 const followEvery = 500 * time.Millisecond
 
-// Follow runs Sync in the background whenever the index has changed, until Close.
-// It is called once.
+// Follow runs Sync in the background whenever the index has changed, until Close. The caller
+// calls it at most once.
 func (m *Mirror) Follow() {
 	var ctx context.Context
 	ctx, m.stop = context.WithCancel(context.Background())
@@ -152,7 +150,7 @@ func (m *Mirror) follow(ctx context.Context) {
 	last, err := m.local()
 	for failing := false; ; {
 		if err != nil && !failing && ctx.Err() == nil {
-			m.log.Warn("bringing the store up to the index", "error", err)
+			m.log.Warn("updating the store to the index", "error", err)
 		}
 		failing = err != nil
 		select {
@@ -178,7 +176,7 @@ func (m *Mirror) local() (s State, err error) {
 	return s, err
 }
 
-// Sync brings the store up to the index. It waits for the lease; progress may be nil.
+// Sync updates the store to the index. It waits for the lease. progress may be nil.
 func (m *Mirror) Sync(ctx context.Context, progress func(job.Progress)) (r Report, err error) {
 	if err := m.turn.Acquire(ctx, 1); err != nil {
 		return r, err
@@ -192,7 +190,7 @@ func (m *Mirror) Sync(ctx context.Context, progress func(job.Progress)) (r Repor
 	if err = m.sync(ctx, &r, progress); err != nil {
 		m.held = nil // a failed write may have taken effect
 		if cause := context.Cause(ctx); cause != nil {
-			err = cause // why it was interrupted
+			err = cause // the reason of the interruption
 		}
 	}
 	return r, err
@@ -201,7 +199,7 @@ func (m *Mirror) Sync(ctx context.Context, progress func(job.Progress)) (r Repor
 // lead waits until this process may write. The returned context ends with the lease.
 func (m *Mirror) lead(ctx context.Context) (fenced context.Context, end func(), err error) {
 	if m.lease == nil || m.leased.Err() != nil {
-		// The lease outlives the call it was taken for.
+		// Later calls use the same lease.
 		if m.lease, m.leased, err = m.client.Lease(ctx, m.holder, m.options.Waiting); err != nil {
 			return nil, nil, err
 		}
@@ -252,7 +250,7 @@ func (m *Mirror) sync(ctx context.Context, r *Report, progress func(job.Progress
 	if err != nil {
 		return err
 	}
-	if err := m.chunks.Complete(ctx, terms); err != nil { // also where there are no chunks
+	if err := m.chunks.Complete(ctx, terms); err != nil { // also without chunks
 		return err
 	}
 	if m.next != nil {
@@ -265,7 +263,7 @@ func (m *Mirror) sync(ctx context.Context, r *Report, progress func(job.Progress
 	return m.announce(ctx, now)
 }
 
-// begin chooses the generation to write, and reads what it holds.
+// begin selects the generation to write, and reads its documents.
 func (m *Mirror) begin(ctx context.Context, meta docs.Meta) (err error) {
 	if m.options.Rebuild && m.next == nil {
 		if m.next, err = m.client.Next(ctx); err != nil {
@@ -284,7 +282,7 @@ func (m *Mirror) begin(ctx context.Context, meta docs.Meta) (err error) {
 	held := map[string]qdrant.DocumentHead{}
 	if err := m.documents.List(ctx, "", func(h qdrant.DocumentHead) bool {
 		if m.next == nil && state.Meta.Format != 0 && state.Meta.Chunks != meta.Chunks {
-			clear(h.Hash[:]) // it was cut by other rules
+			clear(h.Hash[:]) // it has other chunk rules
 		}
 		held[h.Path] = h
 		return true
@@ -295,15 +293,15 @@ func (m *Mirror) begin(ctx context.Context, meta docs.Meta) (err error) {
 	return nil
 }
 
-// compare returns the paths of the documents that the store lacks or has in
-// another version, and of those that only the store has, both sorted.
+// compare returns the sorted paths of the documents to send, which the store lacks or has in
+// another version, and of those that only the store has.
 func (m *Mirror) compare() (send, removed []string, err error) {
 	files, err := m.index.Docs.Files()
 	if err != nil {
 		return nil, nil, err
 	}
-	// Documents that a derived index of the folder has yet to take in. Those
-	// without words there have none in the average length either, and follow later.
+	// Documents that are pending for a derived index of the folder. Those without words
+	// are not in the average length yet either, and are sent later.
 	var noWords, noVectors map[string]bool
 	err = m.index.Docs.View(func(r *docs.Reader) (err error) {
 		if noWords, err = pending(r, docs.Keyword); err == nil {
@@ -346,14 +344,14 @@ func differs(h qdrant.DocumentHead, f *docs.File) bool {
 	return h.Hash != f.Hash || h.Size != f.Size || h.ModTime != f.ModTime || h.Chunks != f.Chunks
 }
 
-// A copy of more than one in bulk documents leaves the average length in the
-// weights within settled of the true one, so that both sides rank alike.
+// After a copy of more than one in bulk documents, the average length in the weights must
+// not differ from the true one by more than settled, so that both sides rank equally.
 const (
 	bulk    = 4
 	settled = 0.001
 )
 
-// put sends documents and returns how many: some may have been removed meanwhile.
+// put sends documents and returns their number. Some may have been removed since compare.
 func (m *Mirror) put(ctx context.Context, paths []string) (int, error) {
 	chunker, err := m.index.Chunker()
 	if err != nil {
@@ -419,7 +417,7 @@ func (m *Mirror) put(ctx context.Context, paths []string) (int, error) {
 	return len(puts), nil
 }
 
-// remove takes documents out of the store, their chunks first.
+// remove removes documents from the store, their chunks first.
 func (m *Mirror) remove(ctx context.Context, paths []string) error {
 	stale, err := m.chunksOf(ctx, paths)
 	if err != nil {
@@ -437,7 +435,7 @@ func (m *Mirror) remove(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// chunksOf returns the ids of the chunks of documents, as the store has them.
+// chunksOf returns the IDs of the chunks of documents in the store.
 func (m *Mirror) chunksOf(ctx context.Context, paths []string) (ids []string, err error) {
 	found, err := m.documents.Load(ctx, paths...)
 	if err != nil {
@@ -449,8 +447,8 @@ func (m *Mirror) chunksOf(ctx context.Context, paths []string) (ids []string, er
 	return ids, nil
 }
 
-// announce writes the state to the store if it has changed. What is pending is
-// what the store lacks, whatever the folder's own index still has to do.
+// announce writes the state to the store if it has changed. Its pending counts are those of
+// the store, not of the folder's index.
 func (m *Mirror) announce(ctx context.Context, now State) error {
 	now.Counts.Keyword, now.Counts.Vectors = docs.PendingCounts{}, docs.PendingCounts{}
 	for _, h := range m.held {

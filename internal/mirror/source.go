@@ -13,17 +13,17 @@ import (
 	"cairn/internal/store/qdrant"
 )
 
-// State is what a store tells about the index as a whole.
+// State describes the index in a store.
 type State struct {
 	Meta   docs.Meta   `json:"meta"`
 	Counts docs.Counts `json:"counts"`
 }
 
-// stateRecord is the record of the State.
+// stateRecord is the name of the record that holds the State.
 const stateRecord = "state"
 
-// readState returns the State of a store, zero when nothing was written to it,
-// with the version of its record.
+// readState returns the State of a store and the version of its record. Both are zero if the
+// store was never written.
 func readState(ctx context.Context, r *qdrant.Records) (s State, version int64, err error) {
 	value, version, err := r.Get(ctx, stateRecord)
 	if err != nil || version == 0 {
@@ -35,10 +35,10 @@ func readState(ctx context.Context, r *qdrant.Records) (s State, version int64, 
 	return s, version, nil
 }
 
-// stateAge is how old a State may be when it is used.
+// stateAge bounds the age of a cached State.
 const stateAge = 500 * time.Millisecond
 
-// Source is the documents of a store, as docs.Source. It is safe for concurrent use.
+// Source is a docs.Source of the documents in a store. It is safe for concurrent use.
 type Source struct {
 	documents *qdrant.Documents
 	records   *qdrant.Records
@@ -49,12 +49,12 @@ type Source struct {
 	read  time.Time // when state was read
 }
 
-// NewSource returns the documents that a store holds at the time of each call.
+// NewSource returns the Source of a store. Each of its calls reads the current documents.
 func NewSource(c *qdrant.Client, now func() time.Time) *Source {
 	return &Source{documents: c.Current().Documents(), records: c.Records(), now: now}
 }
 
-// Open makes sure of the collection of documents.
+// Open checks the collection of documents.
 func (s *Source) Open(ctx context.Context) error { return s.documents.Open(ctx) }
 
 // State implements docs.Source.

@@ -15,13 +15,13 @@ type Store struct {
 	options qdrant.Options
 }
 
-// Collection is the name of the index in the store.
+// Collection returns the name of the index in the store.
 func (s *Store) Collection() string { return s.target.Collection }
 
-// ParseStore reads an address such as qdrant://HOST:6334/COLLECTION and, from
-// the environment, what does not belong in one: QDRANT_API_KEY, QDRANT_CA_FILE,
-// and for new collections CAIRN_STORE_SHARDS, CAIRN_STORE_REPLICAS and
-// CAIRN_STORE_WRITE_CONSISTENCY; CAIRN_STORE_EXACT=true searches exactly.
+// ParseStore parses an address such as qdrant://HOST:6334/COLLECTION. It reads other
+// settings from the environment: QDRANT_API_KEY, QDRANT_CA_FILE, CAIRN_STORE_SHARDS,
+// CAIRN_STORE_REPLICAS and CAIRN_STORE_WRITE_CONSISTENCY for new collections, and
+// CAIRN_STORE_EXACT=true for exact search.
 func ParseStore(address string, getenv func(string) string) (*Store, error) {
 	target, err := qdrant.ParseTarget(address)
 	if err != nil {
@@ -47,7 +47,7 @@ func ParseStore(address string, getenv func(string) string) (*Store, error) {
 	return s, nil
 }
 
-// Exact returns the store searched exactly, whatever its settings say.
+// Exact returns the store with exact search, whatever its settings.
 func (s *Store) Exact() *Store {
 	exact := *s
 	exact.options.Exact = true
@@ -63,8 +63,8 @@ func (s *Store) Dial(log *slog.Logger) (*qdrant.Client, error) {
 	return qdrant.Dial(s.target, &o)
 }
 
-// Unavailable reports whether an error means that a Store does not answer, so
-// that the same request may succeed later.
+// Unavailable reports whether an error means that a store does not answer, so that the same
+// request may succeed later.
 func Unavailable(err error) bool {
 	_, ok := errors.AsType[*qdrant.UnavailableError](err)
 	return ok

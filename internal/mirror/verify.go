@@ -10,11 +10,11 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// Verification is what Verify found.
+// Verification is the result of Verify.
 type Verification struct {
 	Documents, Chunks int
-	// Probes are queries put to both sides, Overlap is the part of the best ten
-	// that both gave, on average.
+	// Probes counts the queries that were run on both sides. Overlap is the mean share of
+	// the best ten hits that both sides found.
 	Probes  int
 	Overlap float64
 }
@@ -26,10 +26,10 @@ const (
 	minOverlap = 0.98
 )
 
-// Verify compares the numbers of chunks on both sides, and the answers to probes:
-// vectors of the index, spread over its documents. The store should be exact, so
-// that the probes show whether all arrived and not what quantisation costs.
-// progress may be nil.
+// Verify compares the numbers of chunks on both sides and the answers to probes, which are
+// vectors of the index, evenly spaced over its documents. The store should search exactly,
+// so that differences show missing vectors and not the effect of quantization. progress may
+// be nil.
 func (m *Mirror) Verify(ctx context.Context, progress func(job.Progress)) (v Verification, err error) {
 	counts, err := m.index.Docs.Counts()
 	if err != nil {
@@ -84,7 +84,7 @@ func (m *Mirror) Verify(ctx context.Context, progress func(job.Progress)) (v Ver
 	return v, nil
 }
 
-// probes returns the ids of chunks, spread over the documents.
+// probes returns the IDs of chunks that are evenly spaced over the documents.
 func (m *Mirror) probes() (chosen []string, err error) {
 	var all []string
 	err = m.index.Docs.View(func(r *docs.Reader) error {

@@ -1,9 +1,10 @@
-// Package quota bounds what each client of a server, and all of them, have in use.
+// Package quota limits the units that each client of a server, and all clients together,
+// have in use.
 package quota
 
 import "sync"
 
-// Quota counts units that clients hold. It is safe for concurrent use.
+// Quota counts the units in use. It is safe for concurrent use.
 type Quota struct {
 	each, all int
 
@@ -12,11 +13,11 @@ type Quota struct {
 	sum  int
 }
 
-// New returns a Quota of that many units for each client, and for all of them.
+// New returns a Quota with limits for each client and for all clients together.
 func New(each, all int) *Quota { return &Quota{each: each, all: all, used: map[string]int{}} }
 
-// Take takes n units for a client. It returns false, and takes none, if the client or
-// all of them would have too many.
+// Take takes n units for a client. It returns false, and takes none, if this would exceed a
+// limit.
 func (q *Quota) Take(client string, n int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -28,7 +29,7 @@ func (q *Quota) Take(client string, n int) bool {
 	return true
 }
 
-// Return gives n units of a client back.
+// Return returns n units of a client.
 func (q *Quota) Return(client string, n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -10,14 +10,14 @@ import (
 	"cairn/internal/kv"
 )
 
-// DB is a file of buckets. View may return nil without calling its function
-// when nothing was ever stored.
+// DB is a file of buckets. View may return nil without a call of its function if nothing was
+// ever stored.
 type DB interface {
 	View(func(*kv.Tx) error) error
 	Update(func(*kv.Tx) error) error
 }
 
-// The generation of a file is in a bucket of its own: 8 bytes, little-endian.
+// generationBucket holds the generation of a file: 8 bytes, little-endian.
 const generationBucket = "generation"
 
 var generationKey = []byte("generation")
@@ -101,9 +101,9 @@ func (f *File) Update(ctx context.Context, generation uint64, write func(Changes
 	return next, err
 }
 
-// put writes records in the order of their keys: a page splits when the
-// transaction ends, and until then an insertion in its middle moves all that
-// follows. It releases each value, of which the transaction holds its own copy.
+// put writes records in the order of their keys, because bbolt splits pages only at the end
+// of a transaction, and an insertion into a page moves all entries after it. put sets each
+// Value to nil to release it, since the transaction has its own copy.
 func put(tx *kv.Tx, records []Record) error {
 	slices.SortStableFunc(records, func(a, b Record) int { return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Key, b.Key)) })
 	for i, r := range records {

@@ -1,6 +1,6 @@
-// Package records stores small sets of records with a transaction for each write. It
-// neither interprets values nor answers queries: callers read all records at start and
-// keep what they need in memory.
+// Package records stores small sets of records with a transaction for each write. It neither
+// interprets values nor answers queries: callers read all records at the beginning and keep
+// the data in memory.
 package records
 
 import (
@@ -9,35 +9,34 @@ import (
 	"slices"
 )
 
-// Record is a value under a key of a bucket. In a write a nil Value removes the
-// record.
+// Record is a value under a key of a bucket. In a write, a nil Value removes the record.
 type Record struct {
 	Bucket, Key string
 	Value       []byte
 }
 
-// Changes are the records written after a generation.
+// Changes holds the records written after a generation.
 type Changes struct {
-	// Generation counts the writes; 0 is a store that was never written.
+	// Generation counts the writes. It is 0 for a store that was never written.
 	Generation uint64
-	// Whole means that Records are all records of the store: some were removed, or the
-	// store does not know which have changed.
+	// Whole reports that Records holds all records of the store, because some were
+	// removed or the store cannot determine the changes.
 	Whole bool
-	// Records are ordered by bucket and key.
+	// Records is sorted by bucket and key.
 	Records []Record
 }
 
-// Store is a set of records. Implementations are safe for concurrent use, in
-// one process and where they are shared between processes.
+// Store is a set of records. Implementations are safe for concurrent use, also by several
+// processes if they share the store.
 type Store interface {
 	// Since returns the records written after a generation. The result of a shared
 	// store may be slightly stale. Generation 0 returns all records.
 	Since(ctx context.Context, generation uint64) (Changes, error)
-	// Update runs write in a transaction that no other write overlaps, with the
-	// changes after a generation, and stores the records it returns, whose slice it may
-	// change. When Update returns without an error they are durable. The new generation
-	// is one above that of the changes, or the same when write returns no records. write
-	// may run again when the transaction has to be repeated.
+	// Update calls write in a transaction that overlaps no other write, with the changes
+	// after a generation, and stores the records that write returns. It may change their
+	// slice. The records are durable when Update returns without an error. The new
+	// generation is one above that of the changes, or equal to it if write returns no
+	// records. Update may repeat the transaction and call write again.
 	Update(ctx context.Context, generation uint64, write func(Changes) ([]Record, error)) (uint64, error)
 	// Close releases the store.
 	Close() error

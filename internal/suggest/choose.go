@@ -10,68 +10,68 @@ import (
 
 // Constants of the size of a plan.
 const (
-	// minProbability is that of a size that no past intent had.
+	// minProbability is the probability of a size that no past intent had.
 	minProbability = 1e-3
-	// gapShare weighs the gap between scores without trust in past intents.
+	// gapShare is the weight of the gap between scores without trust in past intents.
 	gapShare = 2.5
-	// oddsSlope and evenOdds make log-odds of a score over the best: fitted by
-	// logistic regression on each half of 3,027 intents with a trusted memory
-	// (9.9 and .672, 10.0 and .670) and used on the other; see
+	// oddsSlope and evenOdds convert the ratio of a score to the best into log-odds.
+	// They were fitted by logistic regression on each half of 3,027 intents with a
+	// trusted memory (9.9 and .672, 10.0 and .670) and tested on the other half; see
 	// benchmarks/toolquality.md.
 	oddsSlope, evenOdds = 10, 0.67
-	// guessedIntents is the number of past intents with the weight of the guess
-	// from the parts of this one.
+	// guessedIntents is the weight of the guess from the parts of the intent, as a
+	// number of past intents.
 	guessedIntents = 20
 )
 
-// askedShare is what agreement with the action asked for adds to the score of a tool, or
-// takes from it, when past intents choose.
-const askedShare = 0.06
+// actionShare is added to the score of a tool with the requested action, and subtracted
+// from that of a tool with another, if past intents choose.
+const actionShare = 0.06
 
-// preferAsked raises the tools with the action that their part of the intent asks
-// for, and lowers those with another.
-func (p *planner) preferAsked(cs []toolsearch.Candidate, r *toolsearch.Ranking) {
+// preferRequested raises the scores of the tools with the action that their part of the
+// intent requests, and lowers those of tools with another action.
+func (p *planner) preferRequested(cs []toolsearch.Candidate, r *toolsearch.Ranking) {
 	for i := range cs {
 		if t, ok := p.index.Tool(cs[i].ID); ok {
 			part := &r.Parts[max(0, cs[i].PartNumber)]
-			cs[i].Score += askedShare * agrees(toolsearch.PurposeOf(&t).Actions, toolsearch.AskedActions(part.Text))
+			cs[i].Score += actionShare * agrees(toolsearch.PurposeOf(&t).Actions, toolsearch.RequestedActions(part.Text))
 		}
 	}
 	slices.SortStableFunc(cs, func(a, b toolsearch.Candidate) int { return cmp.Compare(own(&b), own(&a)) })
 }
 
-// agrees is 1 when a tool has an action that is asked for, −1 when it has another, and
-// 0 when either is not known. A tool that writes may as well make or change what it writes.
-func agrees(has, asked toolsearch.Actions) float64 {
+// agrees returns 1 if a tool has a requested action, −1 if it has another, and 0 if either
+// is unknown. A tool for writing can also make or change things.
+func agrees(has, requested toolsearch.Actions) float64 {
 	if has == toolsearch.Writing {
 		has |= toolsearch.Making | toolsearch.Changing
 	}
 	switch {
-	case has == 0 || asked == 0:
+	case has == 0 || requested == 0:
 		return 0
-	case has&asked != 0:
+	case has&requested != 0:
 		return 1
 	}
 	return -1
 }
 
-// choose picks how many of the ranked tools a plan takes, at most limit: the k
-// for which
+// choose returns the first k of the ranked tools, at most limit, for the k at which
 //
 //	ln P(k) + trust·Σ odds(i ≤ k) + (1−trust)·2.5·(score(k) − score(k+1)) / score(1)
 //	odds(i) = 10·(score(i)/score(1) − 0.67)
 //
-// is largest. With votes of past intents, the scores of used and unused tools
-// differ, so a score alone tells how likely its tool is in the plan. Without votes
-// only the gaps between scores tell. P is the prior probability of a size:
+// is largest. With votes of past intents, the scores of used and unused tools differ, so
+// that a score indicates how likely its tool is part of the plan. Without votes, only the
+// gaps between scores do. P is the prior probability of a size:
 //
 //	P = 0.001 + (1 − trust/2)·all + trust/2·similar
 //
-// where all is the distribution over all past intents, with a guess from the parts
-// of this intent added as 20 of them, and similar that over the voters by weight.
+// where all is the distribution over all past intents and a guess from the parts of this
+// intent, which counts as 20 intents, and similar is the distribution over the voters,
+// weighted by their votes.
 func (p *planner) choose(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) []toolsearch.Candidate {
 	cs := ownScores(r)
-	p.preferAsked(cs[:min(considered, len(cs))], r)
+	p.preferRequested(cs[:min(considered, len(cs))], r)
 	if len(cs) == 0 {
 		return nil
 	}
@@ -124,8 +124,8 @@ func sizes(r *toolsearch.Ranking, cs []toolsearch.Candidate, u *toolsearch.Usage
 	return prior
 }
 
-// own returns the score without Closure: a tool that is only needed by others is
-// added as a prerequisite, not chosen.
+// own returns the score without Closure: a plan adds a tool that only other tools need as a
+// prerequisite and does not choose it.
 func own(c *toolsearch.Candidate) float64 { return c.Score - c.Closure }
 
 // ownScores returns the candidates with a positive own score, the best first.
@@ -135,11 +135,11 @@ func ownScores(r *toolsearch.Ranking) []toolsearch.Candidate {
 	return cs
 }
 
-// minPartRatio is the least ratio of the best score for a part to the best score
-// for any part at which the part counts.
+// minPartRatio is the minimum ratio of the best score for a part to the best score for any
+// part at which distinctFirst counts the part.
 const minPartRatio = 0.7
 
-// distinctFirst counts the different tools that are first for a part of the intent.
+// distinctFirst counts the different tools that are the best for a part of the intent.
 func distinctFirst(r *toolsearch.Ranking, cs []toolsearch.Candidate) int {
 	if len(r.Parts) < 2 {
 		return 1

@@ -14,7 +14,7 @@ type Mode string
 
 // The modes, by confidence.
 const (
-	ExplicitRequired Mode = "explicit_required" // below 0.50: ask before anything is done
+	ExplicitRequired Mode = "explicit_required" // below 0.50: ask the user before running any tool
 	Advised          Mode = "suggestion"        // below 0.70, or with a dangerous tool
 	Speculative      Mode = "speculative"
 )
@@ -26,39 +26,38 @@ const (
 	speculateFrom = 0.70
 )
 
-// unknownPath is the path strength without a path.
+// unknownPath is the value of Confidence.Path without a path.
 const unknownPath = 0.5
 
-// Confidence estimates the probability that a plan has the tools that the intent
-// needs, no more and no less. Its base is a weighted sum whose weights follow from
-// Alpha and sum to 1:
+// Confidence estimates the probability that a plan has exactly the tools that the intent
+// needs. Its base is a weighted sum. The weights depend on Alpha and sum to 1:
 //
 //	f = (clamp(Alpha, 0.5, 1) − 0.5)·2
 //	HybridWeight = 0.55 + 0.30f, PageRankWeight = 0.30 − 0.25f, PathWeight = 0.15 − 0.05f
 //	Base = HybridWeight·Hybrid + PageRankWeight·PageRank + PathWeight·Path
 //
-// Value is a logistic function of it and of the rest, whose weights were fitted: see
+// Value is a logistic function of Base and of the other fields, with fitted weights: see
 // estimate.
 type Confidence struct {
 	Value          float64 `json:"value"`
 	Base           float64 `json:"base"`
 	Hybrid         float64 `json:"hybrid"`   // mean fit of the chosen tools, in [0, 1]
-	PageRank       float64 `json:"pagerank"` // mean of the first three
-	Path           float64 `json:"path"`     // mean confidence of the paths between them
+	PageRank       float64 `json:"pagerank"` // mean PageRank of the first three chosen tools
+	Path           float64 `json:"path"`     // mean confidence of the paths between the tools
 	Alpha          float64 `json:"alpha"`
 	HybridWeight   float64 `json:"hybrid_weight"`
 	PageRankWeight float64 `json:"pagerank_weight"`
 	PathWeight     float64 `json:"path_weight"`
-	// Margin is the mean lead of the chosen tools over the best tools that were not
-	// chosen for the same parts, over their scores, in [0, 1]; 0 for given tools.
+	// Margin is the mean lead of the chosen tools over the best other tools for the same
+	// parts, relative to their scores, in [0, 1]. It is 0 for given tools.
 	Margin float64 `json:"margin"`
-	// Evidence is the mean, over the steps but the first, of the best grade of an
-	// edge into the step, 0 for a step without one; 1 for a plan of one step. Edges
-	// counts the edges by grade.
+	// Evidence is the mean, over all steps except the first, of the best grade of an
+	// edge into the step, 0 for a step without one. It is 1 for a plan of one step.
+	// Edges counts the edges by grade.
 	Evidence float64    `json:"evidence"`
 	Edges    EdgeCounts `json:"edges"`
-	// Steps is the number of chosen tools, 0 for given ones, Missing that of required inputs without a
-	// value, Unmatched that of parts of the intent without a tool.
+	// Steps counts the chosen tools, and is 0 for given ones. Missing counts the required
+	// inputs without a value, Unmatched the parts of the intent without a tool.
 	Steps     int `json:"steps"`
 	Missing   int `json:"missing"`
 	Unmatched int `json:"unmatched"`
@@ -77,10 +76,10 @@ type EdgeCounts struct {
 	Text     int `json:"text"`
 }
 
-// data is the number of edges by schema.
+// data returns the number of edges by schema.
 func (n *EdgeCounts) data() int { return n.Exact + n.Alias + n.Partial + n.TypeOnly }
 
-// confidence computes the base of a confidence from its parts.
+// confidence returns a Confidence with its Base computed from its parts.
 func confidence(hybrid, pageRank, path, alpha float64) Confidence {
 	f := (min(max(alpha, 0.5), 1) - 0.5) * 2
 	c := Confidence{Hybrid: hybrid, PageRank: pageRank, Path: path, Alpha: alpha,
@@ -89,7 +88,7 @@ func confidence(hybrid, pageRank, path, alpha float64) Confidence {
 	return c
 }
 
-// weighEvidence counts the edges and computes the evidence of a plan of so many steps.
+// weighEvidence counts the edges of a plan and computes Evidence.
 func (c *Confidence) weighEvidence(edges []Edge, steps int) {
 	best := map[string]float64{} // of an edge into the task
 	for _, e := range edges {
@@ -128,16 +127,16 @@ func (c *Confidence) weighEvidence(edges []Edge, steps int) {
 	c.Evidence = min(1, c.Evidence)
 }
 
-// Weights of the logistic function, fitted to cold and learnt plans of ten tool sets
-// together; benchmarks/toolquality.md has the curve over held-out plans. No weight lets
-// evidence lower the confidence, or a missing input raise it.
+// Weights of the logistic function. They were fitted to cold and learnt plans of ten tool
+// sets together; benchmarks/toolquality.md has the curve over held-out plans. Their signs
+// ensure that evidence does not lower the confidence and a missing input does not raise it.
 const (
 	logisticBias    = -1.53
 	baseWeight      = 1.91
 	marginWeight    = 1.70
 	evidenceWeight  = 1.27
 	stepsWeight     = 0.64 // for each chosen tool but the first
-	missingWeight   = 0.18 // for each of maxMissing inputs
+	missingWeight   = 0.18 // for each of at most maxMissing inputs
 	unmatchedWeight = 0.73
 	maxMissing      = 5
 )
@@ -172,8 +171,8 @@ type Path struct {
 // maxHops bounds the length of a Path.
 const maxHops = 3
 
-// paths returns the shortest path between every two tools in its shorter direction.
-// Ties go to the given order.
+// paths returns the shortest path between every two tools, in the shorter direction. If
+// both are equally long, the path follows the order of tools.
 func paths(g *graphrank.Graph, tools []string) []Path {
 	list := []Path{}
 	for i, to := range tools {

@@ -14,8 +14,8 @@ type Binding struct {
 	From, To      int // positions in the list of tools
 	Output, Input catalog.Parameter
 	Grade         float64
-	// Ambiguous is set when several tools match the input equally well. All of them
-	// are bound.
+	// Ambiguous reports that several tools match the input equally well. Each has a
+	// binding.
 	Ambiguous bool
 }
 
@@ -40,18 +40,18 @@ func (b Binding) reason() string {
 // gradeTolerance is the difference up to which two grades count as equal.
 const gradeTolerance = 0.05
 
-// detect finds the bindings between tools. supplied reports whether the intent has
-// an argument for an input, which then has no binding; nil means never.
+// detect returns the bindings between tools, sorted by consumer, input and producer.
+// supplied reports whether the intent has an argument for an input, which then has no
+// binding; nil means never.
 //
-// Every required input is bound to the tools with the best grade of at least
-// Partial, every optional input to those of at least Alias. A required input without
-// such a tool, and without a value in its schema, is bound by type alone, TypeOnly,
-// to producers with exactly one output of a compatible type. A tool is not bound to
-// itself.
+// detect binds every required input to the tools with the best grade of at least Partial,
+// and every optional input to those of at least Alias. If no tool has such a grade and the
+// schema of a required input has no value, it binds the input by type alone, with the grade
+// TypeOnly, to producers with exactly one output of a compatible type. It does not bind a
+// tool to itself.
 //
-// A binding by type alone is dropped when there is one in the reverse direction: the
-// types do not tell which tool comes first. Bindings are sorted by consumer, input,
-// producer.
+// detect drops a binding by type alone if there is one in the reverse direction, because
+// types do not determine which tool comes first.
 func detect(tools []catalog.Tool, supplied func(tool int, input string) bool) []Binding {
 	var found []Binding
 	for to, consumer := range tools {
@@ -113,8 +113,8 @@ func ambiguous(b []Binding) []Binding {
 	return b
 }
 
-// dropMutual removes the bindings from one tool to another that are all by type
-// alone, when there is a binding in the reverse direction.
+// dropMutual removes the bindings from one tool to another if they are all by type alone
+// and there is a binding in the reverse direction.
 func dropMutual(all []Binding) []Binding {
 	strongest := make(map[[2]int]float64)
 	for _, b := range all {

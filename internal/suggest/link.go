@@ -14,16 +14,15 @@ import (
 
 // The kinds of edges.
 const (
-	DataEdge     = "data"     // an output is an input, by their schemas
-	DeclaredEdge = "declared" // the catalogue says so
+	DataEdge     = "data"     // an output matches an input, by their schemas
+	DeclaredEdge = "declared" // the catalogue declares that one tool needs the other
 	LearntEdge   = "sequence" // learnt from use
-	StatedEdge   = "stated"   // the intent says so
-	InferredEdge = "inferred" // what a tool gives is inferred from its name
-	TextEdge     = "text"     // the order of the text alone
+	StatedEdge   = "stated"   // stated in the intent
+	InferredEdge = "inferred" // the name of a tool indicates that it returns an input
+	TextEdge     = "text"     // the order in the text alone
 )
 
-// Grades of edges without schemas, less than those of an output with the name of the
-// input.
+// Grades of edges without schemas. They are less than Alias.
 const (
 	StatedOrder  = 0.80
 	InferredData = 0.55
@@ -35,17 +34,18 @@ type link struct {
 	kind   string
 	grade  float64
 	reason string
-	input  string // path of the input that an inferred link feeds
-	output string // the entity it is fed with
-	refers bool   // the intent only refers to an earlier result
+	input  string // path of the input that an inferred link supplies
+	output string // the entity that it supplies
+	refers bool   // whether the intent only refers to an earlier result
 }
 
 var declaredLink = link{kind: DeclaredEdge, grade: Exact, reason: "the catalogue declares the need"}
 
-// links are the links of a plan by their steps, the second of which waits for the first.
+// links holds the links of a plan by their two steps. The second step waits for the first.
 type links map[[2]int]link
 
-// add keeps the link with the better grade, or of two that with an input.
+// add adds a link, or keeps an existing one with a better grade. If the grades are equal, a
+// link with an input replaces one without.
 func (l links) add(from, to int, k link) {
 	old, ok := l[[2]int{from, to}]
 	if from != to && (!ok || old.grade < k.grade || old.grade == k.grade && old.input == "") {
@@ -58,7 +58,7 @@ func (l links) pairs() [][2]int {
 	return slices.SortedFunc(maps.Keys(l), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
 }
 
-// feeds reports whether an inferred link gives a step the input.
+// feeds reports whether an inferred link supplies an input of a step.
 func (l links) feeds(step int, input string) bool {
 	for pair, k := range l {
 		if pair[1] == step && k.input == input {
@@ -87,8 +87,8 @@ func reaches(pairs [][2]int, from, to int) bool {
 	return false
 }
 
-// learntLinks adds the dependencies between given tools that were learnt from use,
-// the most frequent first, unless they contradict better evidence.
+// learntLinks adds the learnt dependencies between given tools, the strongest first, unless
+// they contradict better evidence.
 func (p *planner) learntLinks() {
 	u := p.index.Usage()
 	if u == nil {
@@ -138,13 +138,13 @@ func (p *planner) tools() []catalog.Tool {
 
 func (p *planner) supplied(i int, input string) bool { return p.steps[i].args[input] != nil }
 
-// forward drops the bindings against the order of the steps, with a warning, and
-// those that a chain of similar plans makes unlikely.
+// forward drops the bindings against the order of the steps, with a warning, and those that
+// are unlikely because similar plans were chains.
 func (p *planner) forward(bindings []Binding) []Binding {
 	return slices.DeleteFunc(bindings, func(b Binding) bool {
 		if b.From < b.To {
-			// When similar plans were chains, the name of an optional input is not
-			// enough evidence to connect steps that do not follow each other.
+			// If similar plans were chains, the name of an optional input is too little
+			// evidence to connect steps that are not adjacent.
 			_, linked := p.links[[2]int{b.From, b.To}]
 			return p.chain && !b.Input.Required && p.steps[b.From].chosen != nil && p.steps[b.To].chosen != nil && !linked
 		}
@@ -157,8 +157,8 @@ func (p *planner) forward(bindings []Binding) []Binding {
 	})
 }
 
-// inferLinks links the tools that, by their names, give an entity to the tools that
-// take its identifier, the nearest before each, where no schema says better.
+// inferLinks links each tool that takes the identifier of an entity to the nearest earlier
+// tool whose name indicates that it returns the entity, unless a schema has better evidence.
 func (p *planner) inferLinks(bindings []Binding) {
 	for i := range p.steps {
 		st := &p.steps[i]
@@ -172,7 +172,7 @@ func (p *planner) inferLinks(bindings []Binding) {
 			for j := i - 1; j >= 0; j-- {
 				if p.steps[j].purpose.GivesEntity(entity) && p.steps[j].tool.Server == st.tool.Server && p.steps[j].tool.ID != st.tool.ID {
 					if p.chain && !in.Required && reaches(p.links.pairs(), j, i) {
-						break // past use says what runs between them
+						break // the chain learnt from past use connects them
 					}
 					name := strings.Join(entity, " ")
 					p.links.add(j, i, link{kind: InferredEdge, grade: InferredData, input: in.Path, output: name,
@@ -184,8 +184,8 @@ func (p *planner) inferLinks(bindings []Binding) {
 	}
 }
 
-// textLinks links each chosen tool that waits for none of the chosen tools before it
-// to the last of them.
+// textLinks links each chosen tool to the chosen tool before it, unless it already waits
+// for that tool.
 func (p *planner) textLinks(bindings []Binding) {
 	pairs := p.links.pairs()
 	for _, b := range bindings {
@@ -203,7 +203,7 @@ func (p *planner) textLinks(bindings []Binding) {
 	}
 }
 
-// edges makes the edges of the bindings and of the links. at has the place of each
+// edges adds the edges of the bindings and links to the answer. at holds the place of each
 // step in the plan.
 func (p *planner) edges(plan *Plan, tools []catalog.Tool, at []int) {
 	withData := map[[2]int]bool{}

@@ -14,8 +14,8 @@ import (
 // Kind is the kind of a literal.
 type Kind string
 
-// The kinds of literals, in the order of the search. Literals do not overlap: the
-// earlier kind wins.
+// The kinds of literals in the order of the search. Literals do not overlap: an earlier
+// kind has precedence.
 const (
 	URL      Kind = "url"
 	Email    Kind = "email"
@@ -24,12 +24,12 @@ const (
 	Number   Kind = "number"
 )
 
-// Literal is a value in an intent that can be passed to a tool as it is.
+// Literal is a value in an intent that can be passed to a tool.
 type Literal struct {
 	Kind  Kind
 	Text  string // without its quotes
 	Start int    // byte offset in the intent, of the quote if there is one
-	// Before is the word before it in lower case, "" without one.
+	// Before is the preceding word in lower case, "" if there is none.
 	Before string
 }
 
@@ -47,8 +47,8 @@ var literalPatterns = []struct {
 // maxLiterals bounds the literals of one intent.
 const maxLiterals = 50
 
-// literalsOf finds the quoted strings, URLs, e-mail addresses, paths and numbers
-// of an intent, in their order.
+// literalsOf returns the quoted strings, URLs, e-mail addresses, paths and numbers of an
+// intent, in their order.
 func literalsOf(intent string) []Literal {
 	taken := make([]bool, len(intent))
 	var found []Literal
@@ -96,20 +96,20 @@ func wordBefore(s string, at int) string {
 	return strings.ToLower(f[len(f)-1])
 }
 
-// hints are words in the names of parameters that take a kind of literal.
+// hints lists words in the names of parameters that take a kind of literal.
 var hints = map[Kind][]string{
 	URL:      {"url", "uri", "link", "href", "website", "endpoint", "webpage"},
 	Email:    {"email", "mail", "recipient", "to", "cc", "bcc", "address", "attendees", "recipients"},
 	FilePath: {"path", "file", "filename", "filepath", "directory", "dir", "folder", "paths", "files", "source", "destination"},
 }
 
-// freeText are words in the names of parameters that take a quoted string.
+// freeText lists words in the names of parameters that take a quoted string.
 var freeText = []string{"content", "text", "message", "body", "title", "name", "subject", "query", "description", "comment", "keyword", "keywords", "term", "value", "label", "summary", "note"}
 
-// arguments assigns literals to the inputs of a tool: a literal whose kind the name
-// of one parameter takes, or that follows a word of the name ("limit 5",
+// arguments assigns literals to the inputs of a tool. A literal fits a parameter whose name
+// suggests its kind, or whose name has a word that precedes the literal ("limit 5",
 // "title 'x'"). An array takes every literal that fits it best. A literal that fits two
-// parameters is not assigned. Several tools may use one literal.
+// parameters equally well is not assigned. Several tools can use one literal.
 func arguments(t *catalog.Tool, literals []Literal) map[string]any {
 	args := map[string]any{}
 	arrays := map[string]bool{}
@@ -150,13 +150,13 @@ func arguments(t *catalog.Tool, literals []Literal) map[string]any {
 	return args
 }
 
-// inArray reports whether a literal may be an element of a parameter's value alone.
+// inArray reports whether a parameter takes a literal only as an element of an array.
 func (l Literal) inArray(p *catalog.Parameter) bool {
 	return slices.Contains(p.Types, "array") && !slices.Contains(p.Types, "string")
 }
 
-// element returns a parameter of array type as one of the type of its elements,
-// strings where the schema does not say.
+// element returns a copy of an array parameter with the type of its elements, string if
+// the schema has none.
 func element(t *catalog.Tool, p *catalog.Parameter) *catalog.Parameter {
 	var schema struct {
 		Properties map[string]struct {
@@ -165,15 +165,15 @@ func element(t *catalog.Tool, p *catalog.Parameter) *catalog.Parameter {
 	}
 	e := *p
 	e.Types = []string{"string"}
-	_ = json.Unmarshal(t.Input, &schema) // it reads what has the expected form
+	_ = json.Unmarshal(t.Input, &schema) // after an error, the fields that fit are set
 	if items := schema.Properties[p.Name].Items.Type; items != "" {
 		e.Types = []string{items}
 	}
 	return &e
 }
 
-// fit grades a literal for a parameter: 3 by the word before it, 2 by the kind that
-// the name takes, 0 otherwise.
+// fit grades a literal for a parameter: 3 because of the word before it, 2 because of its
+// kind, 0 if it does not fit.
 func (l Literal) fit(p *catalog.Parameter) int {
 	if l.value(p) == nil {
 		return 0
@@ -206,7 +206,7 @@ func (l Literal) fit(p *catalog.Parameter) int {
 	return 0
 }
 
-// value converts the literal to a type of the parameter, nil when it has none.
+// value converts the literal to a type of the parameter. It returns nil if it cannot.
 func (l Literal) value(p *catalog.Parameter) any {
 	takes := func(t string) bool { return len(p.Types) == 0 || slices.Contains(p.Types, t) }
 	if l.Kind == Number {

@@ -8,10 +8,10 @@ import (
 	"cairn/internal/toolsearch"
 )
 
-// Grades of evidence that an output can serve as an input, larger is stronger.
+// Grades of the evidence that an output can be used as an input. Larger is stronger.
 const (
 	Exact    = 1.00 // the same name in any case
-	Alias    = 0.85 // the same words in another form or order, or an accepted synonym
+	Alias    = 0.85 // the same words in another form or order, or a known synonym
 	Partial  = 0.70 // a distinctive word in common, or one name ends or starts with the other
 	TypeOnly = 0.40 // compatible types alone
 )
@@ -25,9 +25,9 @@ func Grade(out, in catalog.Parameter) float64 {
 	return gradeNames(toolsearch.Words(out.Name), toolsearch.Words(in.Name))
 }
 
-// compatible reports whether an input of the types in accepts a value of the types
-// out: equal types, an unknown type on either side, a number or boolean as a string,
-// an integer as a number, an array as an object.
+// compatible reports whether an input of the types in accepts a value of the types out.
+// Equal types are compatible, an unknown type with every type, a number or boolean with a
+// string, an integer with a number, and an array with an object.
 func compatible(out, in []string) bool {
 	if len(out) == 0 || len(in) == 0 {
 		return true
@@ -46,7 +46,7 @@ func compatible(out, in []string) bool {
 	return false
 }
 
-// synonyms are names that tools use for the same value.
+// synonyms lists names that tools use for the same value.
 var synonyms = map[string][]string{
 	"content": {"text", "data", "body", "payload", "json", "input"},
 	"text":    {"content", "data", "body", "message"},
@@ -57,8 +57,8 @@ var synonyms = map[string][]string{
 	"json":    {"content", "data", "body", "text"},
 }
 
-// common are words that do not identify a value: two names that share only such a
-// word do not match ("user id", "order id").
+// common lists words that do not identify a value. Names that share only such words do not
+// match ("user id", "order id").
 var common = []string{"id", "name", "type", "value", "data", "list", "number", "string", "info", "information", "status", "count", "code", "key", "date", "time", "new", "result", "object", "array", "int", "bool", "is", "of", "the", "to"}
 
 func gradeNames(out, in []string) float64 {

@@ -8,8 +8,8 @@ import (
 	"cairn/internal/toolsearch"
 )
 
-// maxProducers bounds the tools with an output that matches an input. When more
-// tools have one, such as a text or a count, none of them is a prerequisite.
+// maxProducers bounds the tools with an output that matches an input. If more tools have
+// one, such as a text or a count, none of them is a prerequisite.
 const maxProducers = 3
 
 // needed reports whether an input needs a value from the intent or another tool.
@@ -17,7 +17,7 @@ func needed(p *catalog.Parameter) bool {
 	return p.Required && !p.Settled && !strings.Contains(p.Path, ".")
 }
 
-// step is a tool of a plan that is being built.
+// step is a tool of an incomplete plan.
 type step struct {
 	tool catalog.Tool
 	args map[string]any
@@ -27,19 +27,19 @@ type step struct {
 	purpose toolsearch.Purpose
 	fit     float64 // in [0, 1]
 	why     string
-	needs   int // the step that this one was added for; -1 for none
+	needs   int // the step that needs this prerequisite; -1 for other steps
 }
 
-// step makes a step that was not chosen.
+// step returns a step that was not chosen.
 func (p *planner) step(t catalog.Tool, fit float64, why string) step {
 	return step{tool: t, args: arguments(&t, p.literals), part: -1, needs: -1, purpose: toolsearch.PurposeOf(&t), fit: fit, why: why}
 }
 
-// prerequisites adds the tools that the steps need, until none is missing or the
-// plan is full: tools they are declared to need and, for a required input that no
-// argument and no step supplies, a tool with an output of that name, a tool that makes
-// it of what another step gives, or a tool that by its name gives the entity
-// that the input identifies.
+// prerequisites adds the tools that the steps need, until none is missing or the plan is
+// full: tools that the catalogue declares as needed and, for a required input that no
+// argument and no step supplies, a tool with an output of that name, a tool that converts
+// an output of another step to the input, or a tool whose name indicates that it returns
+// the entity that the input identifies.
 func (p *planner) prerequisites(steps []step) []step {
 	in := map[string]bool{}
 	for _, s := range steps {
@@ -60,7 +60,7 @@ func (p *planner) prerequisites(steps []step) []step {
 			add(n, i, "declared to be needed by "+id)
 		}
 		if len(declared) > 0 {
-			continue // the catalogue says all that it needs
+			continue // the catalogue lists all its needs
 		}
 		for n := range steps[i].tool.Takes {
 			in := &steps[i].tool.Takes[n]
@@ -86,9 +86,9 @@ func (p *planner) prerequisites(steps []step) []step {
 	return steps
 }
 
-// acted returns the entity that a chosen tool changes, removes or books, or the first
-// whose identifier it takes, where its schema does not say what it requires and past intents
-// do not tell; nil for other tools.
+// acted returns the entity that a chosen tool changes, removes or books. It returns nil for
+// other tools, for tools whose schemas have required inputs, and if past intents are
+// trusted.
 func (p *planner) acted(st *step) []string {
 	if st.chosen == nil || p.ranking.Trust >= trusted || slices.ContainsFunc(st.tool.Takes, func(in catalog.Parameter) bool { return in.Required }) ||
 		st.purpose.Actions&(toolsearch.Changing|toolsearch.Removing|toolsearch.Booking) == 0 {
@@ -97,8 +97,8 @@ func (p *planner) acted(st *step) []string {
 	return st.purpose.Entity
 }
 
-// named reports whether an intent identifies an entity by a number or a code, as in
-// "issue 42", "pull request #17" and "the user with ID 00u1".
+// named reports whether the intent identifies an entity by a number or a code: "issue 42",
+// "pull request #17", "the user with ID 00u1".
 func named(intent string, entity []string) bool {
 	words := strings.Fields(intent)
 	for i, w := range words {
@@ -117,7 +117,7 @@ func named(intent string, entity []string) bool {
 	return false
 }
 
-// linking are words between an entity and its identifier.
+// linking lists words that can stand between an entity and its identifier.
 var linking = []string{"", "number", "no.", "id", "with", "the", "of", "is", "key", "code"}
 
 func singulars(w string) []string {
@@ -128,7 +128,7 @@ func singulars(w string) []string {
 	return words
 }
 
-// producer returns a tool with an output of the name of an input, "" for none.
+// producer returns a tool with an output that has the name of an input, "" if there is none.
 func (p *planner) producer(st *step, in *catalog.Parameter) string {
 	if plainName(in.Name) {
 		return ""
@@ -140,13 +140,13 @@ func (p *planner) producer(st *step, in *catalog.Parameter) string {
 	return nearest(found, st.tool.Server)
 }
 
-// maxConverters bounds the best tools for the intent that may be converters.
+// maxConverters bounds the candidates in which converter looks.
 const maxConverters = 10
 
-// converter returns a tool among the best for the intent that requires what a
-// chosen step gives, and gives a value of the type of the input, where no step gives
-// one: "read a.json and open an issue about it" needs the parser in between. "" for
-// none.
+// converter returns one of the best tools for the intent that requires an output of a step
+// and returns a value of the type of the input. It returns "" if there is none, or if a
+// step already returns such a value. For example, "read a.json and open an issue about it"
+// needs a parser in between.
 func (p *planner) converter(steps []step, i int, in *catalog.Parameter) string {
 	gives := func(t *catalog.Tool, in *catalog.Parameter) bool {
 		return slices.ContainsFunc(t.Gives, func(out catalog.Parameter) bool {
@@ -173,10 +173,10 @@ func (p *planner) converter(steps []step, i int, in *catalog.Parameter) string {
 	return ""
 }
 
-// giver returns the tool of the same server that, by its name, gives an entity to a
-// chosen step, among so many best tools for the intent: one with most words of the
-// step's own entity, then one that reads it rather than makes it, then the better
-// for the intent. "" for none, and when a step gives it.
+// giver returns a tool of the step's server whose name indicates that it returns an entity,
+// "" if there is none or another step returns it. It considers the best tools for the
+// intent, as many as among says. It prefers the tool that has most words of the step's own
+// entity, then a tool that reads the entity to one that makes it, then the better candidate.
 func (p *planner) giver(steps []step, i int, entity []string, among int) string {
 	st := &steps[i]
 	if st.chosen == nil {
@@ -203,7 +203,7 @@ func (p *planner) giver(steps []step, i int, entity []string, among int) string 
 		if slices.ContainsFunc(t.Takes, func(x catalog.Parameter) bool {
 			return needed(&x) && slices.Equal(toolsearch.EntityOf(&x, purpose), entity)
 		}) || among < p.index.Len() && (!purpose.Reads() || len(purpose.Entity) != len(entity)) {
-			continue // it needs the identifier itself, or is too far a guess
+			continue // it needs the identifier itself, or fits too poorly
 		}
 		if at == 0 {
 			at = len(p.ranking.Candidates) + 1
@@ -238,14 +238,14 @@ func produces(x *toolsearch.Index, id string, in *catalog.Parameter) bool {
 	return ok && slices.ContainsFunc(t.Gives, func(out catalog.Parameter) bool { return Grade(out, *in) == Exact })
 }
 
-// plainName reports whether a name has common words only, or is a word for free
-// text. An output with such a name does not make a tool a prerequisite.
+// plainName reports whether a name has common words only, or is a word of freeText. An
+// output with such a name does not make a tool a prerequisite.
 func plainName(name string) bool {
 	w := toolsearch.Words(name)
 	return !slices.ContainsFunc(w, func(w string) bool { return !slices.Contains(common, w) }) || len(w) == 1 && slices.Contains(freeText, w[0])
 }
 
-// nearest returns the first tool of the same server, else the first.
+// nearest returns the first tool of the server, or else the first of all.
 func nearest(ids []string, server string) string {
 	if server != "" {
 		for _, id := range ids {

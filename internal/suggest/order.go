@@ -19,17 +19,17 @@ const (
 	optionalOrder = 0.2  // the first has an output that the second accepts
 	neededOrder   = 0.4  // the first was added because the second needs it
 	typeOrder     = 0.05 // the first has an output of the type that the second requires
-	statedOrder   = 60   // the intent says that the second runs after the first
-	refersOrder   = 0.3  // it says "it" or the like alone, and plans of similar intents were chains
-	declaredOrder = 100  // the second is declared to need the first
+	statedOrder   = 60   // the intent states that the second runs after the first
+	refersOrder   = 0.3  // the intent only has a word such as "it", and plans of similar intents were chains
+	declaredOrder = 100  // the catalogue declares that the second needs the first
 	// farPair is the weight of a pair that is not adjacent.
 	farPair = 0.7
 	// partSharpness is the temperature of the softmax in place.
 	partSharpness = 0.05
 )
 
-// order puts the steps into the order with the most evidence and records the
-// declared and sequence edges.
+// order arranges the steps in the order with the most evidence and adds the declared,
+// stated, learnt and inferred links.
 func (p *planner) order(steps []step) {
 	ids := make([]string, len(steps))
 	tools := make([]catalog.Tool, len(steps))
@@ -113,8 +113,8 @@ func (p *planner) order(steps []step) {
 	slices.Sort(p.out.Warnings)
 }
 
-// stated returns the links that the intent states between steps: a part says "then",
-// or refers to an earlier result.
+// stated returns the links between steps that the intent states by a word such as "then",
+// or by a reference to an earlier result.
 func (p *planner) stated(steps []step) links {
 	found := links{}
 	if p.ranking == nil {
@@ -153,12 +153,12 @@ func (p *planner) stated(steps []step) links {
 type evidence struct {
 	pair  [][]float64 // [i][j]: i before j
 	links [][]bool    // j waited for i in a past intent
-	chain bool        // plans of similar intents ran one tool after the other
-	trust float64     // in those plans, in [0, 1]
+	chain bool        // whether plans of similar intents ran one tool after the other
+	trust float64     // trust in those plans, in [0, 1]
 }
 
-// place estimates where an intent mentions a tool, from its scores for the parts: 0
-// is the beginning and 1 the end.
+// place estimates from the scores of a tool for the parts where the intent mentions it: 0
+// is the beginning, 1 the end.
 func place(scores []float64) float64 {
 	if len(scores) < 2 {
 		return 0
@@ -215,12 +215,12 @@ func learntOrder(ids []string, places []float64, r *toolsearch.Ranking, u *tools
 	return e
 }
 
-// maxExact is the most tools for which arrange tries all orders.
+// maxExact is the largest number of tools for which arrange tries all orders.
 const maxExact = 6
 
-// arrange returns the order with the most evidence, in which adjacent pairs count in
-// full. Up to maxExact tools it is the best of all orders. For more, arrange moves
-// one tool at a time while that helps. Ties keep the given order.
+// arrange returns the order with the most evidence. Up to maxExact tools it tries all
+// orders. For more, it moves one tool at a time while that increases the evidence. Ties
+// keep the given order.
 func (e *evidence) arrange() []int {
 	order := make([]int, len(e.pair))
 	for i := range order {
@@ -254,6 +254,8 @@ func (e *evidence) arrange() []int {
 	return order
 }
 
+// value returns the evidence for an order. Adjacent pairs have full weight, others farPair,
+// unless one is declared or stated.
 func (e *evidence) value(order []int) float64 {
 	var sum float64
 	for a, i := range order {

@@ -8,52 +8,52 @@ import (
 	"cairn/internal/toolsearch"
 )
 
-// Weights of the score of a tool for a part of an intent when no past intents tell.
+// Terms of the score of a tool for a part of an intent without trusted past intents.
 const (
-	// agreement is for a tool whose action is the one that the part asks for, and
-	// the loss of one with another.
+	// agreement is added if the tool has the action that the part requests, and
+	// subtracted if it has another.
 	agreement = 0.10
-	// repeated is what a tool loses that is the best for another part, which asks for
+	// repeated is subtracted if the tool is the best for an earlier part that requests
 	// another action.
 	repeated = 0.10
-	// mentioned is for each of the first maxMentioned inputs of a tool that the intent
-	// names, and given for each of the first maxGiven to which it gives a value.
+	// mentioned is added for each input that the intent names, at most maxMentioned, and
+	// given for each input to which the intent gives a value, at most maxGiven.
 	mentioned    = 0.03
 	maxMentioned = 3
 	given        = 0.03
 	maxGiven     = 2
-	// sameVerb is for a tool whose name has the verb that the part begins with, and
-	// sameNumber for one that names its entity in the number that the part does, as
-	// list_issues does for "list the issues"; one in the other number loses it.
+	// sameVerb is added if the tool's name has the verb with which the part begins.
+	// sameNumber is added if the name has the entity in the same number, singular or
+	// plural, as the part, such as list_issues for "list the issues", and subtracted if
+	// it has the other number.
 	sameVerb   = 0.03
 	sameNumber = 0.04
-	// fed is for a tool with an input that is an output of the tool of an earlier part.
+	// fed is added if an output of the tool of an earlier part matches an input.
 	fed = 0.08
-	// sameServer is for a tool of the server that serves another part.
+	// sameServer is added if the tool of another part is of the same server.
 	sameServer = 0.05
-	// leastPart is the least score of the best tool for a part, over that of the best
-	// tool for any part, at which the part has a tool.
-	// leastUnled is that of a part that does not begin with a verb: it may only
-	// tell about the others.
+	// leastPart is the minimum ratio of the best score for a part to the best score for
+	// any part at which the part has a tool. leastUnled is that of a part that does not
+	// begin with a verb: such a part may only describe the others.
 	leastPart  = 0.6
 	leastUnled = 0.8
 	// considered bounds the candidates.
 	considered = 25
-	// trusted is the trust in past intents from which they choose.
+	// trusted is the trust in past intents from which they choose the tools.
 	trusted = 0.4
 )
 
 // partChoice chooses a tool for each part of an intent.
 type partChoice struct {
 	parts      []toolsearch.Part
-	asks       []toolsearch.Actions // of parts
-	phrases    []toolsearch.Phrase
+	requests   []toolsearch.Actions // requested actions, by part
+	phrases    []toolsearch.Phrase  // by part
 	candidates []toolsearch.Candidate
-	tools      []catalog.Tool // of candidates
-	purposes   []toolsearch.Purpose
-	base       []float64       // what the scores of a candidate for all parts have in common
-	servers    map[string]bool // of candidates
-	fed        map[[2]int]bool // known answers of feeds
+	tools      []catalog.Tool       // by candidate
+	purposes   []toolsearch.Purpose // by candidate
+	base       []float64            // the terms of a candidate's score that are equal for all parts
+	servers    map[string]bool      // servers of the candidates
+	fed        map[[2]int]bool      // cached results of feeds
 }
 
 // partPick is the best tool for a part.
@@ -62,14 +62,16 @@ type partPick struct {
 	score     float64
 }
 
-// chooseParts picks the best tool for each part of the intent, at most limit tools, by
+// chooseParts chooses the best tool for each part of the intent, at most limit tools, by
+// the score
 //
-//	part + whole + 0.1·(1 for the action asked for, −1 for another)
-//	+ 0.03·(inputs the intent mentions) + 0.03·(inputs the intent gives a value to)
+//	part + whole + 0.1·(1 for the requested action, −1 for another)
+//	+ 0.03·(inputs that the intent mentions) + 0.03·(inputs with a value in the intent)
 //	+ 0.03·(1 for the verb of the part) + 0.04·(1 for its entity in the same number, −1 in the other)
-//	+ 0.08·(1 for an input that the tool of an earlier part gives) + 0.05·(1 for the server of another part's tool)
+//	+ 0.08·(1 for an input that the tool of an earlier part returns) + 0.05·(1 for the server of another part's tool)
+//	− 0.1·(1 for the tool of an earlier part that requests another action)
 //
-// and what use says, less 0.1 for a tool of another part with another action.
+// plus the terms of past use.
 func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Candidate {
 	c := p.newPartChoice(r)
 	if len(c.candidates) == 0 {
@@ -110,7 +112,7 @@ func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
 		c.parts = []toolsearch.Part{{Text: p.req.Intent, Led: true}}
 	}
 	for _, part := range c.parts {
-		c.asks = append(c.asks, toolsearch.AskedActions(part.Text))
+		c.requests = append(c.requests, toolsearch.RequestedActions(part.Text))
 		c.phrases = append(c.phrases, toolsearch.PhraseOf(part.Text))
 	}
 	words := wordSet(p.req.Intent)
@@ -118,7 +120,7 @@ func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
 		c.base[i] = cs[i].Whole.Score + own(&cs[i]) - toolsearch.FinalShare*cs[i].Hybrid
 		t, ok := p.index.Tool(cs[i].ID)
 		if !ok {
-			continue // the catalogue changed meanwhile
+			continue // the catalogue has changed since the ranking
 		}
 		c.tools[i], c.purposes[i], c.servers[t.Server] = t, toolsearch.PurposeOf(&t), true
 		c.base[i] += mentioned*float64(min(maxMentioned, mentions(&t, words))) + given*float64(min(maxGiven, len(arguments(&t, p.literals))))
@@ -127,7 +129,7 @@ func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
 }
 
 // best returns the best candidate for each part. others are the picks of an earlier call,
-// nil in the first.
+// nil in the first call.
 func (c *partChoice) best(others []partPick) []partPick {
 	best := make([]partPick, len(c.parts))
 	for n := range best {
@@ -150,12 +152,12 @@ func (c *partChoice) score(i, n int, earlier, others []partPick) float64 {
 		s += c.candidates[i].Whole.Score
 	}
 	for m, e := range earlier {
-		if e.candidate == i && c.asks[m] != c.asks[n] {
+		if e.candidate == i && c.requests[m] != c.requests[n] {
 			s -= repeated
 		}
 	}
 	purpose, phrase := c.purposes[i], &c.phrases[n]
-	action := agrees(purpose.Actions, c.asks[n])
+	action := agrees(purpose.Actions, c.requests[n])
 	if phrase.NamedBy(purpose) {
 		action = 1 // create_refund for "refund"
 	}
@@ -175,7 +177,8 @@ func (c *partChoice) score(i, n int, earlier, others []partPick) float64 {
 	return s
 }
 
-// feeds reports whether an output of a candidate has the name of an input of another.
+// feeds reports whether the name of an output of one candidate matches that of an input of
+// another.
 func (c *partChoice) feeds(from, to int) bool {
 	key := [2]int{from, to}
 	found, known := c.fed[key]
@@ -197,8 +200,8 @@ func wordSet(text string) map[string]bool {
 	return set
 }
 
-// mentions counts the inputs of a tool of whose names the words have all but the
-// common ones.
+// mentions counts the inputs of a tool whose names are mentioned: words has all words of
+// the name that are not common.
 func mentions(t *catalog.Tool, words map[string]bool) (n int) {
 	for i := range t.Takes {
 		if strings.Contains(t.Takes[i].Path, ".") {

@@ -1,5 +1,5 @@
-// Package suggest plans a graph of tool calls for an intent by matching the outputs
-// of tools with the inputs of others. It does not run tools.
+// Package suggest plans a graph of tool calls for an intent. It matches the outputs of
+// tools with the inputs of others. It does not run tools.
 package suggest
 
 import (
@@ -11,8 +11,8 @@ import (
 	"cairn/internal/taskdag"
 )
 
-// CycleError reports tools that depend on each other by evidence stronger than
-// their types. Path has tool ids; its first and last are the same.
+// CycleError reports tools that depend on each other by evidence stronger than types. Path
+// holds tool IDs; the first and the last are the same.
 type CycleError struct{ Path []string }
 
 func (e *CycleError) Error() string {
@@ -21,7 +21,7 @@ func (e *CycleError) Error() string {
 
 // Step is one use of a tool in a plan.
 type Step struct {
-	ID        string   // "task_0", "task_1", … in the order the tools were given
+	ID        string   // "task_0", "task_1", … in the order of the given tools
 	Tool      string   // the tool's id
 	DependsOn []string // ids of steps, in their order
 	Layer     int      // steps of a layer can run at the same time; layers run in order, from 0
@@ -32,15 +32,14 @@ type Plan struct {
 	Steps    []Step // in an order in which they can run
 	Bindings []Binding
 	Layers   [][]string // step ids
-	// Dropped are the bindings by type alone that would have closed a cycle.
+	// Dropped holds the bindings by type alone that would have closed a cycle.
 	Dropped []Binding
 }
 
-// build arranges the tools by their bindings (From and To are positions in
-// tools) and by after, pairs of positions, the second of which runs after the first.
-// It drops bindings by type alone that would close a cycle; a cycle on better
-// evidence is a *CycleError. The same input gives the same plan: ties keep the order
-// of tools.
+// build arranges the tools by their bindings (From and To are positions in tools) and by
+// after, pairs of positions of which the second runs after the first. It drops bindings by
+// type alone that would close a cycle, and fails with a *CycleError for a cycle by better
+// evidence. It is deterministic: ties keep the order of tools.
 func build(tools []catalog.Tool, bindings []Binding, after [][2]int) (*Plan, error) {
 	p := &Plan{Bindings: slices.Clone(bindings)}
 	for {
@@ -86,8 +85,8 @@ func graph(n int, bindings []Binding, after [][2]int) (*taskdag.Graph, error) {
 	return taskdag.New(tasks)
 }
 
-// dropWeakest drops the bindings of the first edge of the cycle that has type-only
-// bindings alone. It returns false when the cycle has no such edge.
+// dropWeakest drops the bindings of the first edge in the cycle that has only bindings by
+// type. It reports whether there is such an edge.
 func (p *Plan) dropWeakest(cycle []string, after [][2]int) bool {
 	for k := 1; k < len(cycle); k++ {
 		to, from := position(cycle[k-1]), position(cycle[k]) // the path follows dependencies

@@ -2,14 +2,15 @@ package suggest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
 	"cairn/internal/toolsearch"
 )
 
-// DefaultMaxTools and MaxTools bound the tools that are chosen for an intent.
-// Prerequisites come on top.
+// DefaultMaxTools and MaxTools bound the tools chosen for an intent. Prerequisites do not
+// count.
 const (
 	DefaultMaxTools = 6
 	MaxTools        = 20
@@ -19,18 +20,18 @@ const (
 
 // Request is the argument of Suggest.
 type Request struct {
-	// Intent is the task in words. With Tools it may be empty.
+	// Intent is the task in words. It may be empty if Tools is set.
 	Intent string
-	// ContextTools are the IDs of tools in use; unknown ones do not count.
+	// ContextTools lists the IDs of tools in use. Unknown IDs are ignored.
 	ContextTools []string
-	// MaxTools bounds the chosen tools, 1 to 20; 0 is DefaultMaxTools.
+	// MaxTools bounds the chosen tools, 1 to 20; 0 means DefaultMaxTools.
 	MaxTools int
-	// Tools, when given, are the IDs of the tools to arrange: Suggest neither chooses
-	// nor adds any. A tool may be given twice.
+	// Tools, if not empty, lists the IDs of the tools to arrange. Suggest then neither
+	// chooses nor adds tools. An ID may occur twice.
 	Tools []string
 }
 
-// UnknownToolError names tools that are not in the catalogue.
+// UnknownToolError lists tools that are not in the catalogue.
 type UnknownToolError struct{ IDs []string }
 
 func (e *UnknownToolError) Error() string {
@@ -39,7 +40,7 @@ func (e *UnknownToolError) Error() string {
 
 func (r *Request) check() error {
 	if strings.TrimSpace(r.Intent) == "" && len(r.Tools) == 0 {
-		return fmt.Errorf("an intent or tools are needed")
+		return errors.New("an intent or tools are needed")
 	}
 	if r.MaxTools < 0 || r.MaxTools > MaxTools {
 		return fmt.Errorf("max_tools %d, want 1 to %d", r.MaxTools, MaxTools)
@@ -50,8 +51,7 @@ func (r *Request) check() error {
 	return nil
 }
 
-// Suggestion is a plan for an intent, never nil without an error. Lists are
-// never null.
+// Suggestion is a plan for an intent. Its lists are never nil.
 type Suggestion struct {
 	Intent      string       `json:"intent"`
 	Mode        Mode         `json:"mode"`
@@ -62,17 +62,17 @@ type Suggestion struct {
 	Parts       Confidence   `json:"confidence_parts"`
 	Rationale   string       `json:"rationale"`
 	Paths       []Path       `json:"dependency_paths"`
-	Unmatched   []string     `json:"unmatched"` // parts of the intent that no tool serves
+	Unmatched   []string     `json:"unmatched"` // parts of the intent without a tool
 	Missing     []Missing    `json:"missing_inputs"`
 	Warnings    []string     `json:"warnings"`
 	Remembered  []Remembered `json:"remembered"`
-	Alternative []Option     `json:"alternatives"` // to the first tool
+	Alternative []Option     `json:"alternatives"` // to the first chosen tool
 }
 
 // DAG is the plan as nodes and edges.
 type DAG struct {
 	Nodes []Node `json:"nodes"`
-	// Edges are in the order in which their producers, then their consumers, run.
+	// Edges are sorted by the order in which their producers, then their consumers, run.
 	Edges []Edge `json:"edges"`
 }
 
@@ -84,20 +84,20 @@ type Node struct {
 	Dependencies []string       `json:"dependencies"` // tool ids
 }
 
-// Edge says that To waits for From.
+// Edge means that To waits for From.
 type Edge struct {
 	From string `json:"from"` // tool id
 	To   string `json:"to"`
-	// DataPath is the binding, "output.content → input.jsonString" by schema and
-	// "issue → input.issue_number" by inference; empty for an edge without data.
+	// DataPath is the binding: "output.content → input.jsonString" by schema,
+	// "issue → input.issue_number" by inference, and "" for an edge without data.
 	DataPath string `json:"dataPath"`
 	// Kind is DataEdge, DeclaredEdge, LearntEdge, StatedEdge, InferredEdge or TextEdge.
 	Kind string `json:"kind"`
-	// Grade is the evidence: Exact, Alias, Partial or TypeOnly for a data edge, 1 for
-	// a declared edge, StatedOrder, InferredData or TextOrder for edges of these
-	// kinds and, for a learnt one, the trust in the similar intents that ran one tool
-	// after the other or the weight in the co-usage graph, at least TypeOnly and at
-	// most 1.
+	// Grade is the strength of the evidence: Exact, Alias, Partial or TypeOnly for a data
+	// edge, 1 for a declared edge, and StatedOrder, InferredData or TextOrder for edges
+	// of these kinds. For a learnt edge it is the trust in the similar intents that ran
+	// one tool after the other, or the weight in the co-usage graph, within TypeOnly
+	// and 1.
 	Grade float64 `json:"grade"`
 	// Reason explains the edge in words.
 	Reason    string `json:"reason"`
@@ -106,8 +106,8 @@ type Edge struct {
 	ToTask    string `json:"to_task"`
 }
 
-// Label describes the edge in a drawing: the path of the data, or the kind of an edge
-// without data, and the reason.
+// Label returns the text of the edge in a drawing: its DataPath, or its Kind if it has
+// none, and its Reason.
 func (e *Edge) Label() string { return cmp.Or(e.DataPath, e.Kind) + ": " + e.Reason }
 
 // Task is one step of the plan.
@@ -118,17 +118,17 @@ type Task struct {
 	DependsOn []string       `json:"depends_on"`
 	Layer     int            `json:"layer"`
 	DataPaths []string       `json:"data_paths"` // into this task
-	// Confidence is how well the tool fits, in [0, 1]: 1 for a given tool; a
-	// prerequisite has that of the tool that needs it.
+	// Confidence is how well the tool fits, in [0, 1]. It is 1 for a given tool. A
+	// prerequisite has the confidence of the tool that needs it.
 	Confidence float64 `json:"confidence"`
 	Rationale  string  `json:"rationale"`
-	// Part is the part of the intent that the tool fits best, if it has several, and
-	// Remembered is set if the tool was used for similar intents.
+	// Part is the part of the intent that the tool fits best, if the intent has several.
+	// Remembered reports that the tool was used for similar intents.
 	Part         string   `json:"part,omitempty"`
 	Remembered   bool     `json:"remembered,omitempty"`
 	Alternatives []Option `json:"alternatives"`
 	Dangerous    bool     `json:"dangerous"`
-	// Prerequisite is set when the intent did not choose the tool: another one needs it.
+	// Prerequisite reports that the tool was added because another tool needs it.
 	Prerequisite bool `json:"prerequisite,omitempty"`
 }
 
@@ -152,11 +152,11 @@ type Remembered struct {
 	Similarity float64  `json:"similarity"`
 }
 
-// dangerWords mark tools whose use is irreversible or costs money.
+// dangerWords lists words in the names of tools whose use is irreversible or costs money.
 var dangerWords = []string{"delete", "remove", "deploy", "payment", "send_email", "execute_shell", "drop", "truncate", "transfer", "admin"}
 
-// Dangerous reports whether the name of a tool has one of dangerWords. Separators
-// do not count: sendEmail is send_email.
+// Dangerous reports whether the name of a tool has one of dangerWords. It ignores
+// separators: sendEmail matches send_email.
 func Dangerous(name string) bool {
 	flat := strings.Join(toolsearch.Words(name), "")
 	for _, w := range dangerWords {

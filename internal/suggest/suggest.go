@@ -10,10 +10,11 @@ import (
 	"cairn/internal/toolsearch"
 )
 
-// Suggest plans the tools for an intent, their order and the data between them. The
-// mode and the warnings of the answer tell how reliable it is. The plan is acyclic:
-// it has the order with the most evidence, and a warning for each edge against it.
-// With Tools given Suggest chooses none, and a cycle of those tools is a *CycleError.
+// Suggest plans the tools for an intent, their order and the data between them. The mode
+// and the warnings of the answer indicate how reliable it is. The plan is acyclic: it has
+// the order with the most evidence, and a warning for each edge against it. If req.Tools
+// is set, Suggest only arranges these tools, and fails with a *CycleError if they depend on
+// each other.
 func Suggest(ctx context.Context, x *toolsearch.Index, req Request) (*Suggestion, error) {
 	if err := req.check(); err != nil {
 		return nil, err
@@ -41,11 +42,11 @@ type planner struct {
 	req      Request
 	literals []Literal
 	ranking  *toolsearch.Ranking
-	steps    []step // in the order in which they are to run
+	steps    []step // in the order in which they run
 	picked   int    // number of chosen or given tools
 	links    links
-	chain    bool    // similar plans ran one tool after the other
-	trust    float64 // in the sequences learnt from them
+	chain    bool    // whether similar plans ran one tool after the other
+	trust    float64 // trust in the sequences learnt from them
 	out      *Suggestion
 }
 
@@ -53,7 +54,7 @@ func (p *planner) warn(format string, args ...any) {
 	p.out.Warnings = append(p.out.Warnings, fmt.Sprintf(format, args...))
 }
 
-// given takes the tools of the request.
+// given sets the steps to the tools of the request.
 func (p *planner) given() error {
 	e := &UnknownToolError{}
 	for _, id := range p.req.Tools {
@@ -81,7 +82,7 @@ func (p *planner) given() error {
 	return nil
 }
 
-// chosen selects tools, adds their prerequisites and orders them.
+// chosen chooses tools, adds their prerequisites and orders the steps.
 func (p *planner) chosen(ctx context.Context) error {
 	limit := p.req.MaxTools
 	if limit == 0 {
@@ -105,7 +106,7 @@ func (p *planner) chosen(ctx context.Context) error {
 	for i := range picks {
 		t, ok := p.index.Tool(picks[i].ID)
 		if !ok {
-			continue // the catalogue changed meanwhile
+			continue // the catalogue has changed since the ranking
 		}
 		st := p.step(t, fit(&picks[i]), reason(&picks[i], r))
 		st.chosen, st.part = &picks[i], picks[i].PartNumber
@@ -124,7 +125,7 @@ func (p *planner) chosen(ctx context.Context) error {
 	return nil
 }
 
-// connect binds outputs to inputs and makes the tasks and nodes.
+// connect binds outputs to inputs and adds the tasks, nodes and edges to the answer.
 func (p *planner) connect() error {
 	tools := p.tools()
 	bindings := detect(tools, p.supplied)
@@ -137,7 +138,7 @@ func (p *planner) connect() error {
 	if err != nil {
 		return err
 	}
-	at := make([]int, len(p.steps)) // step -> place in the plan
+	at := make([]int, len(p.steps)) // places in the plan, by step
 	for n, s := range plan.Steps {
 		at[position(s.ID)] = n
 	}
@@ -188,8 +189,8 @@ func (p *planner) connect() error {
 // maxAlternatives bounds the alternatives of a task.
 const maxAlternatives = 3
 
-// alternatives returns the best tools for the same part of the intent that are not
-// in the plan.
+// alternatives returns the best tools for the same part of the intent that are not in the
+// plan.
 func (p *planner) alternatives(c *toolsearch.Candidate) []Option {
 	list := []Option{}
 	for i := range p.ranking.Candidates {
@@ -204,20 +205,20 @@ func (p *planner) alternatives(c *toolsearch.Candidate) []Option {
 	return list
 }
 
-// fit returns how well a tool fits the intent: the larger of its final score and
-// its vote by past intents, in [0, 1].
+// fit returns how well a tool fits the intent, in [0, 1]: the larger of its final score and
+// its vote by past intents.
 func fit(c *toolsearch.Candidate) float64 {
 	return min(1, max(c.Final, c.Memory))
 }
 
-// A chosen tool serves a part when its score reaches minServed of the best score for
-// the part. No tool with a score below leastFit serves a part.
+// A chosen tool serves a part if its score is at least minServed of the best score for the
+// part, and at least leastFit.
 const (
 	minServed = 0.6
 	leastFit  = 0.25
 )
 
-// judge computes the confidence and the warnings.
+// judge computes the confidence, the mode and the warnings.
 func (p *planner) judge() {
 	s := p.out
 	var hybrid, pageRank float64
@@ -334,7 +335,7 @@ func (p *planner) margin() float64 {
 	return sum / float64(max(1, n))
 }
 
-// unmatched finds the parts of the intent that no chosen tool serves.
+// unmatched adds the parts of the intent that no chosen tool serves to the answer.
 func (p *planner) unmatched() {
 	if p.ranking == nil {
 		return

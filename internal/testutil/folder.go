@@ -8,17 +8,16 @@ import (
 	"strings"
 )
 
-// words are what generated documents are made of: common ones, identifiers,
-// and scripts whose runes have two to four bytes.
+// words lists the words of generated documents: common words, identifiers, and words of
+// scripts whose runes have two to four bytes.
 var words = strings.Fields(`the a of index server token budget query section heading cache vector keyword
 	chunk document folder graph task workflow agent release version network policy container cluster node
 	restart deploy error timeout retry queue worker handler request response header payload schema field
 	MaxTokens read_context v1.2.3 docs/setup.md --limit=10 café naïve größe 検索 索引を作る 文書。 漢字 поиск 🚀`)
 
-// Markdown returns a document of about size bytes with what real ones hold:
-// front matter now and then, nested headings (setext and repeated ones too),
-// paragraphs, lists, tables, fenced code with blank lines and '#' inside, very
-// long words, and headings without text.
+// Markdown returns a document of about size bytes that resembles real ones: it can have
+// front matter, nested headings (also setext and repeated ones), paragraphs, lists, tables,
+// fenced code with blank lines and '#', very long words, and headings without text.
 func Markdown(r *rand.Rand, size int) string {
 	var b strings.Builder
 	if r.IntN(4) == 0 {
@@ -64,7 +63,7 @@ func Markdown(r *rand.Rand, size int) string {
 
 func word(r *rand.Rand) string { return words[r.IntN(len(words))] }
 
-// Sentence returns n words of those documents are made of, for queries.
+// Sentence returns n words of generated documents, for queries.
 func Sentence(r *rand.Rand, n int) string {
 	out := make([]string, n)
 	for i := range out {

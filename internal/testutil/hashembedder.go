@@ -1,5 +1,4 @@
-// Package testutil holds what the tests of several packages share. No program
-// imports it.
+// Package testutil holds helpers of the tests of several packages. No program imports it.
 package testutil
 
 import (
@@ -12,14 +11,14 @@ import (
 	"cairn/models"
 )
 
-// HashEmbedder is a small sentence encoder without a model: every word is
-// hashed to one of Dimension signed buckets, and the sum is normalised. Texts
-// that share words are near each other, equal texts have equal vectors, in any
-// process. It is a real Embedder for tests that need thousands of vectors fast.
+// HashEmbedder is a small sentence encoder without a model: it hashes every word to one of
+// HashDimension signed buckets, and normalizes the sum. Texts that share words are near each
+// other, and equal texts have equal vectors in any process. It is for tests that need
+// thousands of vectors quickly.
 type HashEmbedder struct {
 	// Tokens is the longest input; 0 means 256.
 	Tokens int
-	// Before, when not nil, is called with each batch; its error fails the call.
+	// Before, if not nil, is called with each batch. Its error is that of the call.
 	Before func(texts []string) error
 
 	embedded atomic.Int64
@@ -95,8 +94,8 @@ func hashVector(text string) []float32 {
 	return v
 }
 
-// HashTokenizer counts a word as one piece for every five bytes begun. As the
-// contract asks, counts add up over white space.
+// HashTokenizer counts a word of n bytes as ⌈n/5⌉ pieces. The count of a text is the sum of
+// those of its words, as the interface requires.
 type HashTokenizer struct{}
 
 // Count implements models.Tokenizer.

@@ -7,14 +7,14 @@ import (
 	"cairn/internal/home"
 )
 
-// Main runs the tests of a package with a CAIRN_HOME of its own, for TestMain.
+// Main runs the tests of a package with their own CAIRN_HOME, for TestMain.
 func Main(m *testing.M) { os.Exit(Homed{m}.Run()) }
 
-// Homed is a testing.M whose tests have a CAIRN_HOME of their own. Processes that the
-// tests start share it.
+// Homed is a testing.M whose tests have their own CAIRN_HOME. Processes that the tests start
+// share it.
 type Homed struct{ *testing.M }
 
-// inherited has the CAIRN_HOME that a test gave to this process.
+// inherited is the variable that holds the CAIRN_HOME which a test gave to this process.
 const inherited = "CAIRN_TEST_HOME"
 
 // Run implements testscript.TestingM.

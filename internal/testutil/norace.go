@@ -2,5 +2,5 @@
 
 package testutil
 
-// Race is set when the race detector watches the test.
+// Race reports whether the race detector is enabled.
 const Race = false

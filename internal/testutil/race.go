@@ -2,7 +2,7 @@
 
 package testutil
 
-// Race is set when the race detector watches the test. It makes unsafe code check its
-// pointers, which ends the process where a library reads a damaged file, and it changes
-// what things cost.
+// Race reports whether the race detector is enabled. It makes unsafe code check its
+// pointers, which ends the process if a library reads a damaged file, and it changes the
+// cost of operations.
 const Race = true

@@ -11,9 +11,8 @@ import (
 	"testing/synctest"
 )
 
-// Simulate runs a simulation with a virtual clock for each of 20 seeds, until one fails.
-// CAIRN_SEEDS is how many seeds to run instead, from CAIRN_SEED or 1; CAIRN_SEED alone
-// repeats one.
+// Simulate runs a simulation with a virtual clock for 20 seeds from 1 on, until one fails.
+// CAIRN_SEEDS sets the number of seeds, CAIRN_SEED the first; CAIRN_SEED alone repeats one.
 func Simulate(t *testing.T, run func(t *testing.T, c *Chance)) {
 	t.Helper()
 	first, seeds := uint64(1), uint64(20)
@@ -33,16 +32,16 @@ func Simulate(t *testing.T, run func(t *testing.T, c *Chance)) {
 	t.Logf("%d seeds from %d", seeds, first)
 }
 
-// Chance is what is random in a simulation. It is safe for concurrent use.
+// Chance is the source of randomness of a simulation. It is safe for concurrent use.
 type Chance struct {
 	Seed uint64
 
 	mu    sync.Mutex
-	calls map[string]uint64 // by what random depends on
+	calls map[string]uint64 // number of calls of Of, by argument
 }
 
-// Of returns a source of random numbers for the nth time that something happens, so
-// that it does not depend on the order in which goroutines run.
+// Of returns a source of random numbers that depends on what and on the number of earlier
+// calls with it, but not on the order in which goroutines run.
 func (c *Chance) Of(what ...any) *rand.Rand {
 	key := fmt.Sprint(what...)
 	c.mu.Lock()

@@ -16,8 +16,8 @@ type election struct {
 	memory *memory
 	index  *Index
 	units  [][]float32                // vectors of the new intent and its parts; none without an embedder
-	best   float64                    // nearness of the nearest tool to them; 0 until it is needed
-	known  map[int]map[string]float64 // by trace
+	best   float64                    // nearness of the nearest tool to them; 0 until it is computed
+	known  map[int]map[string]float64 // cached results of of, by trace
 }
 
 // vote is a trace with its weight.
@@ -27,8 +27,8 @@ type vote struct {
 	weight     float64
 }
 
-// votes adds the votes of traces whose weights sum to 1 to into, and returns the
-// share of them that was kept.
+// votes adds the votes of traces, whose weights sum to 1, to into. It returns the share of
+// the votes that remains after the reductions.
 func (e *election) votes(ctx context.Context, raw []vote, into map[string]float64) (kept float64, err error) {
 	support := map[string]float64{}
 	for _, v := range raw {
@@ -58,8 +58,8 @@ func (e *election) votes(ctx context.Context, raw []vote, into map[string]float6
 	return kept, nil
 }
 
-// of returns, for each tool of a trace, how much further it falls short of the best tool
-// for the new intent than it did for its own, 0 at least.
+// of returns for each tool of a trace how much its shortfall, the difference in nearness to
+// the best tool, is larger for the new intent than for the trace's intent; at least 0.
 func (e *election) of(ctx context.Context, trace int) (map[string]float64, error) {
 	if known, ok := e.known[trace]; ok {
 		return known, nil
@@ -92,8 +92,7 @@ func (e *election) of(ctx context.Context, trace int) (map[string]float64, error
 	return list, nil
 }
 
-// shortfalls keeps how far the tools of each trace fall short of the best tool for its
-// intent, until vectors of tools change.
+// shortfalls caches the results of memory.shortfall until vectors of tools change.
 type shortfalls struct {
 	mu      sync.Mutex
 	of      *atomic.Int64 // Index.changes
@@ -101,7 +100,7 @@ type shortfalls struct {
 	byTrace map[int][]float64
 }
 
-// get returns the known shortfalls of a trace, nil for none.
+// get returns the cached shortfalls of a trace, or nil.
 func (s *shortfalls) get(changes *atomic.Int64, at int64, trace int) []float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +110,7 @@ func (s *shortfalls) get(changes *atomic.Int64, at int64, trace int) []float64 {
 	return s.byTrace[trace]
 }
 
-// put keeps the shortfalls of a trace.
+// put adds the shortfalls of a trace.
 func (s *shortfalls) put(changes *atomic.Int64, at int64, trace int, short []float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,8 +119,8 @@ func (s *shortfalls) put(changes *atomic.Int64, at int64, trace int, short []flo
 	}
 }
 
-// shortfall returns how far each of the tools of a trace falls short of the best tool
-// for its intent.
+// shortfall returns how much less near each tool of a trace is to the trace's intent than
+// the nearest tool.
 func (m *memory) shortfall(ctx context.Context, trace int, tools []string, x *Index) ([]float64, error) {
 	at := x.changes.Load()
 	if short := m.shortfalls.get(x.changes, at, trace); short != nil {
@@ -160,8 +159,8 @@ func (m *memory) unitsOf(ctx context.Context, trace int) ([][]float32, error) {
 	return units, err
 }
 
-// nearTo returns how near tools are to an intent, given the vectors of the whole and of
-// its parts: the part of the vectors in Candidate.Hybrid, 0 for a tool without vectors.
+// nearTo returns the nearness of tools to an intent, given the vectors of the intent and of
+// its parts: Candidate.Hybrid without keywords, 0 for a tool without vectors.
 func (x *Index) nearTo(ctx context.Context, units [][]float32, ids []string) ([]float64, error) {
 	whole, part := make([]float64, len(ids)), make([]float64, len(ids))
 	for n, vector := range units {
@@ -190,11 +189,12 @@ func (x *Index) nearTo(ctx context.Context, units [][]float32, ids []string) ([]
 	return whole, nil
 }
 
-// nearest is the number of tools by each vector of which one is the best for an intent.
+// nearest is the number of hits of each vector search among which nearestTo looks for the
+// nearest tool.
 const nearest = 3
 
-// nearestTo returns how near the nearest of all tools is to an intent, given the vectors
-// of the whole and of its parts.
+// nearestTo returns the nearness of the nearest of all tools to an intent, given the
+// vectors of the intent and of its parts.
 func (x *Index) nearestTo(ctx context.Context, units [][]float32) (float64, error) {
 	var ids []string
 	for _, leg := range []store.Vectors{x.stores.Names, x.stores.Texts} {

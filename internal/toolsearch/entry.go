@@ -21,8 +21,8 @@ func nameText(t *catalog.Tool) string {
 	return t.Name
 }
 
-// vectorText returns the text to embed for a tool. It has no parameters: many tools
-// share them, which makes the vectors less distinct.
+// vectorText returns the text to embed for a tool. It has no parameters, because many tools
+// share them and vectors would be less distinct.
 func vectorText(t *catalog.Tool) string {
 	if t.Description == "" {
 		return nameText(t)
@@ -56,7 +56,7 @@ func digest(t *catalog.Tool) string {
 	return string(sum[:])
 }
 
-// Texts returns what NewUsage embeds of traces: each intent and its parts.
+// Texts returns the texts that NewUsage embeds: each intent and its parts.
 func Texts(traces []Trace) []string {
 	list := make([]*Trace, len(traces))
 	for i := range traces {
@@ -76,7 +76,7 @@ func textsOf(traces []*Trace) []string {
 	return texts
 }
 
-// Unknown returns the texts without a vector in the cache, each once.
+// Unknown returns the texts that have no vector in the cache, each once.
 func Unknown(texts []string, cache VectorCache) ([]string, error) {
 	texts = Distinct(texts)
 	_, vectors, err := lookUp(texts, cache)
@@ -92,7 +92,7 @@ func Unknown(texts []string, cache VectorCache) ([]string, error) {
 	return unknown, nil
 }
 
-// Distinct returns each of texts once, in the order of their first places.
+// Distinct returns texts without duplicates, in their order.
 func Distinct(texts []string) []string {
 	seen := make(map[string]bool, len(texts))
 	var once []string
@@ -105,8 +105,8 @@ func Distinct(texts []string) []string {
 	return once
 }
 
-// EmbedTexts adds the vectors of texts to the cache. After an error it has added some.
-// progress may be nil.
+// EmbedTexts adds the vectors of texts to the cache. After an error some may have been
+// added. progress may be nil.
 func EmbedTexts(ctx context.Context, texts []string, e models.Embedder, cache VectorCache, progress func(job.Progress)) error {
 	done := 0
 	for batch := range slices.Chunk(texts, 2*vectorBatch) {
@@ -120,7 +120,7 @@ func EmbedTexts(ctx context.Context, texts []string, e models.Embedder, cache Ve
 	return nil
 }
 
-// lookUp returns the keys of texts in a cache, and the vectors that it has.
+// lookUp returns the keys of texts in a cache, and their vectors, nil for a missing one.
 func lookUp(texts []string, cache VectorCache) (keys [][32]byte, vectors [][]float32, err error) {
 	for _, t := range texts {
 		keys = append(keys, sha256.Sum256([]byte(t)))
@@ -131,7 +131,8 @@ func lookUp(texts []string, cache VectorCache) (keys [][32]byte, vectors [][]flo
 	return keys, vectors, nil
 }
 
-// embedAll returns the vectors of texts, from the cache where it has them.
+// embedAll returns the vectors of texts. It embeds those that are not in the cache and adds
+// them to it. A nil cache is empty.
 func embedAll(ctx context.Context, e models.Embedder, cache VectorCache, texts []string) ([][]float32, error) {
 	if cache == nil {
 		return e.EmbedDocuments(ctx, texts)
@@ -142,7 +143,7 @@ func embedAll(ctx context.Context, e models.Embedder, cache VectorCache, texts [
 	}
 	var wanted []string
 	var wantedKeys [][32]byte
-	at := map[[32]byte]int{} // key -> its place in wanted: a text may occur twice
+	at := map[[32]byte]int{} // places in wanted, by key: a text may occur twice
 	for i, v := range vectors {
 		if _, twice := at[keys[i]]; v == nil && !twice {
 			at[keys[i]] = len(wanted)

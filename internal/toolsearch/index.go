@@ -22,62 +22,61 @@ import (
 	"cairn/models"
 )
 
-// Stores are the indexes of an Index, in memory or on disk. Their contents are
-// derived from the catalogue. The caller closes them.
+// Stores holds the indexes of an Index, in memory or on disk. They are derived from the
+// catalogue. The caller closes them.
 type Stores struct {
-	// Keyword holds names, descriptions and the parameters of both schemas.
+	// Keyword indexes names, descriptions and the parameters of both schemas.
 	Keyword Keyword
-	// Names holds the vectors of the names alone, Texts those of "name.
-	// description". The nearer vector has most of the weight: names distinguish
-	// tools with similar descriptions, descriptions those with vague names. Both are
-	// nil without an embedder.
+	// Names holds the vectors of the names alone, Texts those of "name. description". The
+	// nearer vector has most of the weight: names distinguish tools with similar
+	// descriptions, and descriptions tools with vague names. Both are nil without an
+	// embedder.
 	Names, Texts store.Vectors
 }
 
-// Keyword is what an Index needs of a store.Keyword.
+// Keyword is the part of a store.Keyword that an Index uses.
 type Keyword interface {
 	Update(ctx context.Context, entries []store.KeywordEntry, stale []string) error
 	Search(ctx context.Context, q query.Query, k int, f store.Filter) ([]store.Hit, error)
 }
 
-// PersistentKeyword is a keyword index that may have the tools of an earlier run.
-// The Index calls Update between Begin and Finish.
+// PersistentKeyword is a keyword index that can have the tools of an earlier run. The Index
+// calls Update between Begin and Finish.
 type PersistentKeyword interface {
 	Keyword
-	// Begin announces the contents of the index, by a digest of all tools, and
-	// returns which of them it has. The Index adds nothing to one that has all.
+	// Begin announces the new contents by a digest of all tools and their number. It
+	// returns which of them the index has.
 	Begin(whole [32]byte, tools int) (Stored, error)
-	// Finish completes the index that Begin announced. Without it the next Begin
-	// returns StoredNothing.
+	// Finish completes the announced contents. Without it the next Begin returns
+	// StoredNothing.
 	Finish(ctx context.Context) error
 }
 
-// Stored is what a PersistentKeyword has of the announced contents.
+// Stored is the state of a PersistentKeyword at the beginning of an update.
 type Stored int
 
-// What a PersistentKeyword may have.
+// The states of a PersistentKeyword.
 const (
 	StoredNothing Stored = iota
-	StoredLast           // the contents after the last Update of the Index
-	StoredAll            // the announced contents
+	StoredLast           // it has the contents of the last Update of the Index
+	StoredAll            // it has the announced contents
 )
 
-// VectorCache remembers the vectors of texts by the SHA-256 of the text.
+// VectorCache caches the vectors of texts by the SHA-256 of the text.
 type VectorCache interface {
 	Get(keys [][32]byte) ([][]float32, error)
 	Put(keys [][32]byte, vectors [][]float32) error
 }
 
-// Options are the knobs of New. Nil and the zero value mean the defaults.
+// Options configures New. Nil and the zero value mean the defaults.
 type Options struct {
-	// Embedder makes the vectors; nil searches by keywords alone. It stays the
-	// caller's to close.
+	// Embedder computes the vectors. Nil searches by keywords alone. The caller closes it.
 	Embedder models.Embedder
-	// Cache keeps vectors of tools from run to run; nil keeps none.
+	// Cache keeps vectors of tools between runs. Nil keeps none.
 	Cache VectorCache
-	// Usage is what past use has taught; nil is none.
+	// Usage holds past use; nil means none.
 	Usage *Usage
-	// Logger receives a warning when the embedder fails. Nil is silent.
+	// Logger receives a warning if the embedder fails. Nil discards it.
 	Logger *slog.Logger
 }
 
@@ -89,24 +88,24 @@ type Index struct {
 
 	embedding sync.Mutex // held by Embed
 	write     sync.Mutex // held while the stores change; guards digests
-	// digests are those of the tools in the stores, by ID.
+	// digests holds the digests of the tools in the stores, by ID.
 	digests map[string]string
 
 	mu         sync.RWMutex
 	tools      []catalog.Tool      // sorted by ID
-	at         map[string]int      // ID -> position
-	needs      map[string][]string // ID -> IDs of the tools it is declared to need
-	producers  map[string][]string // producerKey of an output -> IDs
-	givers     map[string][]string // entity -> IDs
+	at         map[string]int      // positions in tools, by ID
+	needs      map[string][]string // IDs of the tools that a tool is declared to need, by ID
+	producers  map[string][]string // IDs of tools, by the producerKey of an output
+	givers     map[string][]string // IDs of tools, by entity
 	unembedded map[string]bool     // IDs of tools without vectors
 
-	// missing is the length of unembedded, changes the number of changes to vectors.
-	// Both are shared with the results of WithUsage.
+	// missing is the length of unembedded, changes the number of changes of vectors. The
+	// results of WithUsage share both.
 	missing *atomic.Int64
 	changes *atomic.Int64
 }
 
-// queryCache is the number of cached vectors of intents and parts, some 1.5 kB each.
+// queryCache is the number of cached vectors of intents and parts, about 1.5 kB each.
 const queryCache = 512
 
 // New returns an empty index; Sync adds the tools.
@@ -129,9 +128,9 @@ func New(stores Stores, o *Options) (*Index, error) {
 	return x, err
 }
 
-// keywordBatch, knownBatch and vectorBatch are the numbers of tools in a batch: of
-// the keyword index, of vectors in the cache, of vectors to compute. Opening the
-// cache costs a look at each of its entries.
+// keywordBatch, knownBatch and vectorBatch are the numbers of tools in a batch: for the
+// keyword index, of vectors to look up in the cache, and of vectors to compute. knownBatch
+// is large because opening the cache reads each of its entries.
 const (
 	keywordBatch = 8192
 	knownBatch   = 4096
@@ -150,10 +149,10 @@ func (x *Index) Sync(ctx context.Context, tools []catalog.Tool, progress func(jo
 	return x.Embed(ctx, progress)
 }
 
-// Update makes tools the contents of the index: it removes other tools, and indexes
-// those that are new or changed. When it returns, searches find all tools by
-// keyword, and those with vectors in the cache by vector too; Embed makes the Missing
-// ones. After an error the next Update does the rest. progress may be nil.
+// Update makes tools the contents of the index: it removes other tools, and indexes new and
+// changed ones. After it, keyword search finds all tools, and vector search those with
+// vectors in the cache; Embed computes the Missing ones. After an error the next Update
+// continues. progress may be nil.
 func (x *Index) Update(ctx context.Context, tools []catalog.Tool, progress func(job.Progress)) error {
 	x.write.Lock()
 	defer x.write.Unlock()
@@ -223,7 +222,7 @@ func (x *Index) updateKeywords(ctx context.Context, tools []catalog.Tool, digest
 		all[i] = i
 	}
 	var err error
-	for range 2 { // the second time, an index that cannot be stored is in memory
+	for range 2 { // in the second attempt, an index that cannot be stored is in memory
 		var stored Stored
 		if stored, err = k.Begin([32]byte(whole.Sum(nil)), len(tools)); err != nil || stored == StoredAll {
 			return err
@@ -258,7 +257,8 @@ func (x *Index) syncKeywords(ctx context.Context, tools []catalog.Tool, changed 
 	return nil
 }
 
-// fromCache stores the vectors of changed tools that the cache has. x.write is held.
+// fromCache stores the vectors of changed tools that are in the cache. The caller holds
+// x.write.
 func (x *Index) fromCache(ctx context.Context, tools []catalog.Tool, changed []int) error {
 	if x.options.Embedder == nil || x.options.Cache == nil {
 		return nil
@@ -286,7 +286,7 @@ func (x *Index) fromCache(ctx context.Context, tools []catalog.Tool, changed []i
 	return ctx.Err()
 }
 
-// put stores the vectors of tools. x.write is held.
+// put stores the vectors of tools. The caller holds x.write.
 func (x *Index) put(ctx context.Context, ids []string, names, texts [][]float32) error {
 	if len(ids) == 0 {
 		return nil
@@ -317,8 +317,8 @@ func (x *Index) put(ctx context.Context, ids []string, names, texts [][]float32)
 	return nil
 }
 
-// Embed makes the missing vectors. Searches and Updates can run at the same time.
-// After an error, or when ctx ends, the next Embed does the rest. progress may be nil.
+// Embed computes the missing vectors. Searches and Updates can run at the same time. After
+// an error, or the end of ctx, the next Embed continues. progress may be nil.
 func (x *Index) Embed(ctx context.Context, progress func(job.Progress)) error {
 	if x.options.Embedder == nil {
 		return nil
@@ -342,8 +342,8 @@ func (x *Index) Embed(ctx context.Context, progress func(job.Progress)) error {
 	return nil
 }
 
-// toEmbed returns the tools without vectors by length, since a batch of texts of
-// like length needs the least padding.
+// toEmbed returns the tools without vectors, sorted by length, because a batch of texts of
+// similar length needs the least padding.
 func (x *Index) toEmbed() []catalog.Tool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -357,8 +357,8 @@ func (x *Index) toEmbed() []catalog.Tool {
 	return list
 }
 
-// embedTools makes the vectors of a batch, and stores those of tools that have not
-// changed in the meantime.
+// embedTools computes the vectors of a batch, and stores those of tools that have not
+// changed during the computation.
 func (x *Index) embedTools(ctx context.Context, batch []catalog.Tool) error {
 	texts := make([]string, 0, 2*len(batch))
 	for i := range batch {
@@ -390,7 +390,7 @@ func (x *Index) Len() int {
 	return len(x.tools)
 }
 
-// Tool returns the tool of an ID.
+// Tool returns the tool with an ID.
 func (x *Index) Tool(id string) (catalog.Tool, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -404,8 +404,8 @@ func (x *Index) Tool(id string) (catalog.Tool, bool) {
 // Usage returns Options.Usage.
 func (x *Index) Usage() *Usage { return x.options.Usage }
 
-// Producers returns the IDs of tools with an output of that name in any case, sorted.
-// The caller must not change them.
+// Producers returns the IDs of the tools with an output of that name, in any case, sorted.
+// The caller must not change the slice.
 func (x *Index) Producers(name string) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -430,8 +430,8 @@ func indexProducers(tools []catalog.Tool) map[string][]string {
 // maxClosure bounds the result of Needs.
 const maxClosure = 64
 
-// Needs returns the tools that id is declared to need, directly or through
-// others, nearest first, with their distances from 1.
+// Needs returns the tools that id is declared to need, directly or through others, nearest
+// first, with their distances, which begin at 1.
 func (x *Index) Needs(id string) (ids []string, distances []int) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -463,8 +463,8 @@ func closure(needs map[string][]string, id string) (ids []string, distances []in
 	return ids, distances
 }
 
-// resolveNeeds resolves declared names to ids: an id, else a name of the same server,
-// else a name that only one tool has. It ignores other names.
+// resolveNeeds resolves declared names to IDs: a name is an ID, or else a name of the same
+// server, or else the name of exactly one tool. It ignores other names.
 func resolveNeeds(tools []catalog.Tool, at map[string]int) map[string][]string {
 	byName := make(map[string][]string)
 	for _, t := range tools {
@@ -488,8 +488,8 @@ func resolveNeeds(tools []catalog.Tool, at map[string]int) map[string][]string {
 	return needs
 }
 
-// WithUsage returns an index over the same tools and stores with other usage. It does
-// not see later Syncs of x and must not be synced itself.
+// WithUsage returns an index of the same tools and stores with other usage. Later Syncs of
+// x do not change its tools, and it must not be synced itself.
 func (x *Index) WithUsage(u *Usage) *Index {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -498,8 +498,8 @@ func (x *Index) WithUsage(u *Usage) *Index {
 	return y
 }
 
-// Uncached returns x with another embedder and an empty cache of embedded intents, to
-// measure the cost of a new intent. The limits of WithUsage apply.
+// Uncached returns x with another embedder and an empty cache of embedded intents, for
+// measurements of new intents. The limits of WithUsage apply.
 func (x *Index) Uncached(e models.Embedder) (*Index, error) {
 	y := x.WithUsage(x.options.Usage)
 	y.options.Embedder = e

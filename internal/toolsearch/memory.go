@@ -18,23 +18,24 @@ import (
 	"cairn/models"
 )
 
-// Constants of the vote: the nearest past intents vote, weighted by a power of their
-// similarity, which blends cosine and keywords. The vote counts in full when the
-// nearest has at least sureSimilarity, and not at all at strangeSimilarity.
+// Constants of the vote. The nearest past intents vote, weighted by a power of their
+// similarity, which blends cosine and keywords. Trust in the vote is 1 if the similarity of
+// the nearest is at least sureSimilarity, and 0 at strangeSimilarity.
 const (
 	voters            = 15
 	voteSharpness     = 8
 	cosineShare       = 0.6
 	strangeSimilarity = 0.35
 	sureSimilarity    = 0.65
-	// partVote is the weight of the parts' vote; that of the whole has 1.
+	// partVote is the weight of the vote of the parts, relative to that of the whole.
 	partVote = 0.5
-	// A vote counts in full when a quarter of the other votes name the same tool, or the
-	// remembered intent is sameSimilarity above sureSimilarity; alone it counts
-	// leastShare. It falls by 1/e for each aloneTolerance, and with full support or
-	// similarity for each supportTolerance more, by which the tool fits the new
-	// intent worse than its own: a catalogue's sibling tools are near each other's
-	// intents. benchmarks/toolquality.md compares other values.
+	// A vote has full weight if 1/enoughSupport of the other votes name the same tool, or
+	// if the similarity of the remembered intent is sameSimilarity above sureSimilarity.
+	// Without either it has leastShare of its weight. The weight falls by the factor e
+	// for each aloneTolerance (and up to supportTolerance more with support or
+	// similarity) by which the tool fits the new intent worse than the remembered one,
+	// because sibling tools of a catalogue are near each other's intents.
+	// benchmarks/toolquality.md compares other values.
 	leastShare       = 0.10
 	enoughSupport    = 4
 	sameSimilarity   = 0.25
@@ -45,9 +46,9 @@ const (
 // Trace is an intent and the tools that served it, in order.
 type Trace struct {
 	Intent string `json:"intent"`
-	// Tools are IDs, one a call; a tool may be called more than once.
+	// Tools holds an ID for each call. A tool may be called more than once.
 	Tools []string `json:"tools"`
-	// Edges are pairs of positions in Tools: the second waited for the first.
+	// Edges holds pairs of positions in Tools. The second waited for the first.
 	Edges [][2]int `json:"edges,omitempty"`
 }
 
@@ -56,18 +57,18 @@ type Neighbour struct {
 	Trace      *Trace  `json:"-"`
 	Intent     string  `json:"intent"`
 	Similarity float64 `json:"similarity"`
-	// Weight is its share of the vote; those of all neighbours sum to 1.
+	// Weight is its share of the vote. The weights of all neighbours sum to 1.
 	Weight float64 `json:"weight"`
 
-	number int // of the trace in the memory
+	number int // position of the trace in the memory
 }
 
 // memory finds traces by similarity. It is not safe for concurrent mutation.
 type memory struct {
 	traces  []*Trace
-	ids     []string       // of the traces in the indexes
-	sizes   []int          // their numbers of parts in the store parts
-	at      map[string]int // id -> position
+	ids     []string       // IDs of the traces in the indexes
+	sizes   []int          // numbers of their parts in the store parts
+	at      map[string]int // positions in traces, by ID
 	keyword *keyword.Index
 	intents *flat.Store
 	parts   *flat.Store // chunk "trace/part"
@@ -75,7 +76,7 @@ type memory struct {
 	shortfalls shortfalls
 }
 
-// recall is the vote of the memory for an intent.
+// recall is the result of a vote for an intent.
 type recall struct {
 	neighbours []Neighbour // best first
 	trust      float64     // in [0, 1]
@@ -146,8 +147,8 @@ func (m *memory) learn(ctx context.Context, traces []*Trace, e models.Embedder, 
 	return nil
 }
 
-// name makes new ids of traces. An id breaks ties, so it is derived from the contents
-// of the trace and not from the time it was learnt.
+// name returns new IDs for traces. IDs break ties, so they depend on the content of a trace
+// and not on the time when it was learnt.
 func (m *memory) name(traces []*Trace) []string {
 	ids := make([]string, len(traces))
 	taken := map[string]bool{}
@@ -165,15 +166,15 @@ func (m *memory) name(traces []*Trace) []string {
 
 func (m *memory) knows(id string) bool { _, ok := m.at[id]; return ok }
 
-// recall computes the vote for an intent. vector and parts are the vectors of the
-// intent and of its parts; nil without an embedder. A remembered tool votes by how
-// well it fits the intent compared with its own, by the vectors of tools in x.
+// recall computes the vote for an intent. vector and parts are the vectors of the intent
+// and of its parts, nil without an embedder. The weight of a vote depends on how well the
+// tool fits the intent, compared with the remembered one, by the vectors of tools in x.
 func (m *memory) recall(ctx context.Context, intent string, vector []float32, parts [][]float32, x *Index) (recall, error) {
 	r := recall{votes: map[string]float64{}}
 	if len(m.traces) == 0 {
 		return r, ctx.Err()
 	}
-	if m.intents == nil { // the memory has keywords alone, even if the index has vectors
+	if m.intents == nil { // the memory has no vectors, even if the index has
 		vector, parts = nil, nil
 	}
 	const depth = 4 * voters
@@ -216,7 +217,7 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 		}
 		r.neighbours = append(r.neighbours, Neighbour{Trace: m.traces[n], Intent: m.traces[n].Intent, Similarity: s, number: n})
 	}
-	// Break ties by contents: numbers depend on the order of learning.
+	// Break ties by content, because numbers depend on the order of learning.
 	slices.SortFunc(r.neighbours, func(a, b Neighbour) int {
 		return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), strings.Compare(a.Intent, b.Intent), slices.Compare(a.Trace.Tools, b.Trace.Tools))
 	})
@@ -263,8 +264,8 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 	return r, nil
 }
 
-// ideal approximates the score of the query against itself: every term once in a text
-// of average length.
+// ideal approximates the BM25 score of the query for its own text: every term occurs once,
+// in a text of average length.
 func (m *memory) ideal(q query.Query) (float64, error) {
 	stats, n, err := m.keyword.Stats(q)
 	if err != nil {
@@ -278,7 +279,7 @@ func (m *memory) ideal(q query.Query) (float64, error) {
 	return max(0.4*sum, 1e-9), nil // 0.4 = 1/(1+k1)
 }
 
-// complete looks up the cosines that are NaN.
+// complete replaces the cosines that are NaN.
 func (m *memory) complete(ctx context.Context, vector []float32, cosines map[int]float64) error {
 	var ids []string
 	for n, c := range cosines {
@@ -296,8 +297,8 @@ func (m *memory) complete(ctx context.Context, vector []float32, cosines map[int
 	return nil
 }
 
-// voteParts adds, for every tool, the best vote by the parts of past intents for a
-// part of this one.
+// voteParts adds the votes of the parts of past intents for the parts of this one. Each
+// tool gets its best vote of any part.
 func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[string]float64, e *election) error {
 	best := map[string]float64{}
 	for _, v := range parts {

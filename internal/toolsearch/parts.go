@@ -8,37 +8,37 @@ import (
 	"unicode/utf8"
 )
 
-// Part is a piece of an intent that may need a tool of its own. Its byte offsets into
-// the intent are half-open.
+// Part is a piece of an intent that may need its own tool. Start and End are byte offsets in
+// the intent, half-open.
 type Part struct {
 	Text       string `json:"text"`
 	Start, End int    `json:"-"`
-	// After are the positions of the parts that the intent says run before this one,
-	// and Says the words that say so, such as "then".
+	// After holds the positions of the parts that run before this one according to the
+	// intent. Says is the word that states this order, such as "then".
 	After []int  `json:"-"`
 	Says  string `json:"-"`
-	// Refers is the word that refers to the result of an earlier part, such as "it";
-	// "" without one.
+	// Refers is the word that refers to the result of an earlier part, such as "it"; "" if
+	// there is none.
 	Refers string `json:"-"`
-	// Led is set when the part begins with a verb, after words such as "please".
+	// Led reports whether the part begins with a verb, after words such as "please".
 	Led bool `json:"-"`
 }
 
-// maxParts bounds the parts of an intent: each costs a search. The last one has the
-// rest.
+// maxParts bounds the parts of an intent, because each needs a search. The last part holds
+// the rest of the intent.
 const maxParts = 8
 
-// minPartWords is the least number of words of a part; a shorter one is joined to the
-// part before it. A part that begins with a verb may have minLedWords.
+// minPartWords is the minimum number of words of a part, minLedWords that of a part that
+// begins with a verb. A shorter part is joined to the one before it.
 const (
 	minPartWords = 3
 	minLedWords  = 2
 )
 
-// Parts splits an intent at the ends of sentences, at line breaks and the numbers of
-// a list, before "and" and "then", at commas that a joining word or a verb follows,
-// and before "after", "before" and "once" where a verb follows. Quoted text is not
-// split. An intent that cannot be split is one part; the empty intent has none.
+// Parts splits an intent at the ends of sentences, at line breaks, at the numbers of a list,
+// before "and" and "then", at commas before a joining word or a verb, and before "after",
+// "before" and "once" if a verb follows. It does not split quoted text. An intent that
+// cannot be split is one part. The empty intent has no parts.
 func Parts(intent string) []Part {
 	s := splitter{intent: intent, words: fields(intent)}
 	s.quoted = quotedWords(intent, s.words)
@@ -59,21 +59,21 @@ func Parts(intent string) []Part {
 type splitter struct {
 	intent string
 	words  []field
-	quoted []bool // of words
+	quoted []bool // whether a word is quoted
 	parts  []clause
-	then   string // of a clause without further words
+	then   string // clause.then of a preceding clause without further words
 }
 
-// clause is a part with what its first words say about its order.
+// clause is a part with the order that its first words state.
 type clause struct {
 	Part
 	words  int
-	opens  bool   // it begins a sentence
-	then   string // "then": it runs after the part before it
-	marker string // "after", "once" or "before": it is a subordinate clause
+	opens  bool   // whether it begins a sentence
+	then   string // a word such as "then": the clause runs after the one before it
+	marker string // "after", "once" or "before" of a subordinate clause
 }
 
-// flush adds the words from start up to end as a part, or to the part before.
+// flush adds the words in [start, end) as a part, or to the last part.
 func (s *splitter) flush(start, end int) {
 	c := clause{opens: start == 0 || s.endsSentence(start), then: s.then}
 	s.then = ""
@@ -195,8 +195,8 @@ func (s *splitter) endsSentence(i int) bool {
 	return strings.ContainsRune(".!?;", rune(before[len(before)-1]))
 }
 
-// led reports whether the words from i up to end begin with a verb, after words such
-// as "please", "also" and "I want to".
+// led reports whether the words in [i, end) begin with a verb, after words such as "please",
+// "also" and "I want to".
 func (s *splitter) led(i, end int) bool {
 	first := i
 	for i < end && slices.Contains(fillers, s.word(i)) {
@@ -283,7 +283,7 @@ func fields(s string) []field {
 	return list
 }
 
-// bare is a word in lower case without the punctuation around it.
+// bare returns a word in lower case without the punctuation around it.
 func bare(w string) string {
 	return strings.ToLower(strings.TrimFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }))
 }

@@ -8,19 +8,19 @@ import (
 	"cairn/internal/catalog"
 )
 
-// Purpose is what a tool does, as far as its name tells: "list_pull_requests" lists
-// the entity "pull request".
+// Purpose describes what a tool does according to its name: "list_pull_requests" lists the
+// entity "pull request".
 type Purpose struct {
 	Actions Actions
-	Verb    string   // in its base form; "" when the name has none
-	Entity  []string // singular words; empty when the name is a verb alone
-	Noun    string   // the last word of the entity, in the number that the name has
+	Verb    string   // in its base form; "" if the name has none
+	Entity  []string // singular words; empty if the name is a verb alone
+	Noun    string   // the last word of the entity, singular or plural as in the name
 
 	words []string // of the name
 }
 
-// PurposeOf reads the name of a tool: the verb is its first or last word, the
-// entity the other words up to a preposition.
+// PurposeOf returns the purpose of a tool. The verb is the first or last word of its name,
+// the entity the other words up to a preposition.
 func PurposeOf(t *catalog.Tool) Purpose {
 	name := t.Name[strings.LastIndexByte(t.Name, ':')+1:]
 	words := Words(name)
@@ -47,15 +47,15 @@ func PurposeOf(t *catalog.Tool) Purpose {
 	return p
 }
 
-// Phrase is what a part of an intent asks for.
+// Phrase is the request in a part of an intent.
 type Phrase struct {
 	Verb    string // its first word after words such as "please", in its base form
-	joined  string // that word and the next: "back up" is "backup"
+	joined  string // that word joined with the next: "backup" for "back up"
 	words   map[string]bool
 	singles map[string]bool // the words in the singular
 }
 
-// PhraseOf reads a part of an intent.
+// PhraseOf returns the phrase of a part of an intent.
 func PhraseOf(part string) Phrase {
 	p := Phrase{words: map[string]bool{}, singles: map[string]bool{}}
 	first := ""
@@ -77,8 +77,8 @@ func (p Phrase) NamedBy(tool Purpose) bool {
 	return p.Verb != "" && slices.ContainsFunc(tool.words, func(w string) bool { return Singular(w) == p.Verb || w == p.joined })
 }
 
-// Number is 1 when the phrase has the noun, −1 when it has it in the other number only,
-// and 0 when it does not have it.
+// Number returns 1 if the phrase has the noun, −1 if it has the noun only in the other
+// number, singular or plural, and 0 if it does not have the noun.
 func (p Phrase) Number(noun string) int {
 	switch {
 	case p.words[noun]:
@@ -92,22 +92,22 @@ func (p Phrase) Number(noun string) int {
 // prepositions end the entity in a name: "get_pet_by_id", "list_files_in_folder".
 var prepositions = []string{"by", "for", "in", "from", "of", "to", "with", "via", "at", "on", "using", "and", "all", "my", "new"}
 
-// Of an entity that exists, readers return its identifier; makers return that of
-// the one they make. A lookup by name comes first: a plan prefers it.
+// Tools with a verb of readers return the identifier of an existing entity, tools with a
+// verb of makers that of a new one. A plan prefers the first readers, which look an entity
+// up by name.
 var (
 	readers = []string{"search", "find", "list", "lookup", "query", "browse", "get", "fetch", "retrieve", "read", "view", "show", "check", "describe", "select", "track"}
 	makers  = []string{"create", "add", "make", "insert", "register", "fork", "upload", "book", "reserve", "schedule", "post", "open", "start", "generate", "place", "submit", "clone", "initiate", "request"}
 )
 
-// Reads reports whether the tool returns existing entities, Makes whether it
-// returns a new one.
+// Reads reports whether the tool returns existing entities.
 func (p Purpose) Reads() bool { return slices.Contains(readers, p.Verb) }
 
 // Makes reports whether the tool returns a new entity.
 func (p Purpose) Makes() bool { return slices.Contains(makers, p.Verb) }
 
-// Preference orders the tools that return an entity, the first best: readers, by how
-// little they have to know of it, before makers.
+// Preference ranks the tools that return an entity; smaller is better. Readers come before
+// makers, and readers that need less information about the entity come first.
 func (p Purpose) Preference() int {
 	if i := slices.Index(readers, p.Verb); i >= 0 {
 		return i
@@ -115,8 +115,8 @@ func (p Purpose) Preference() int {
 	return len(readers)
 }
 
-// GivesEntity reports whether the tool, by its name, returns entities of that name: it reads
-// or makes them, and the last words of its entity are those of the name.
+// GivesEntity reports whether the name of the tool indicates that it returns an entity: it
+// reads or makes one, and the last words of its entity are those of the argument.
 func (p Purpose) GivesEntity(entity []string) bool {
 	n := len(p.Entity) - len(entity)
 	return (p.Reads() || p.Makes()) && len(entity) > 0 && n >= 0 && slices.Equal(p.Entity[n:], entity)
@@ -126,11 +126,11 @@ func (p Purpose) GivesEntity(entity []string) bool {
 // identifier of an entity.
 var identifiers = []string{"id", "ids", "number", "no", "key", "uuid", "guid", "identifier", "slug", "handle", "sha"}
 
-// abbreviated entities.
+// abbreviated maps abbreviations of entities to their full words.
 var abbreviated = map[string][]string{"pull": {"pull", "request"}, "pr": {"pull", "request"}, "repo": {"repository"}, "org": {"organization"}, "db": {"database"}, "doc": {"document"}, "dir": {"directory"}, "msg": {"message"}, "proj": {"project"}}
 
-// EntityOf returns the entity that an input takes an identifier of: "issue" for
-// "issue_number". A bare "id" is that of the tool's own entity. nil for other inputs.
+// EntityOf returns the entity whose identifier an input takes: "issue" for "issue_number",
+// and the tool's own entity for "id". It returns nil for other inputs.
 func EntityOf(p *catalog.Parameter, of Purpose) []string {
 	words := Words(p.Name)
 	if len(words) == 0 || !slices.Contains(identifiers, words[len(words)-1]) {
@@ -139,7 +139,7 @@ func EntityOf(p *catalog.Parameter, of Purpose) []string {
 	words = words[:len(words)-1]
 	if len(words) == 0 {
 		if of.Makes() {
-			return nil // the identifier of what it is to make
+			return nil // the identifier of the new entity
 		}
 		return of.Entity
 	}
@@ -166,15 +166,15 @@ func Singular(w string) string {
 	return w
 }
 
-// Givers returns the IDs of the tools that GivesEntity, sorted. The caller must not
-// change them.
+// Givers returns the IDs of the tools for which GivesEntity holds, sorted. The caller must
+// not change the slice.
 func (x *Index) Givers(entity []string) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.givers[strings.Join(entity, " ")]
 }
 
-// indexGivers indexes the tools that read or make an entity by each end of its name.
+// indexGivers indexes the tools that read or make an entity by each suffix of its words.
 func indexGivers(tools []catalog.Tool) map[string][]string {
 	index := map[string][]string{}
 	for i := range tools {

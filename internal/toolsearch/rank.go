@@ -12,26 +12,26 @@ import (
 
 // Bounds and weights of the terms added to the hybrid search.
 const (
-	// FinalShare and pageRankShare weigh the final score and PageRank.
+	// FinalShare and pageRankShare are the weights of the final score and of PageRank.
 	FinalShare    = 0.8
 	pageRankShare = 0.2
-	// memoryWeight times the vote, at most 1.5, is the term of the memory.
+	// memoryWeight is the weight of the vote of past intents, which is at most 1.5.
 	memoryWeight = 0.8
-	// coldTransition and sureTransition weigh the transitions without and with full
-	// trust in the memory.
+	// coldTransition and sureTransition are the weights of the transitions without and
+	// with full trust in the memory.
 	coldTransition, sureTransition = 0.16, 0.04
-	// closureWeight, closureSharpness, closureRoots and closureDecay rank the tools
-	// that the intended tool is declared to need: each of the best tools is the
-	// intended one with the probability softmax(score/sharpness), and a tool gets
-	// the probability that it is the intended one or needed by it.
+	// closureWeight, closureSharpness, closureRoots and closureDecay rank the tools that
+	// the intended tool is declared to need. Each of the best closureRoots tools is the
+	// intended one with the probability softmax(score/closureSharpness). The term of a
+	// tool is the probability that it is the intended tool or needed by it.
 	closureWeight    = 1.6
 	closureSharpness = 0.045
 	closureRoots     = 10
-	closureDecay     = 0.02 // a step away
-	// ownContext is the number of first tools used as context by Terms.OwnContext,
-	// and as seeds of transitions.
+	closureDecay     = 0.02 // for each step of distance
+	// ownContext is the number of best tools that Terms.OwnContext uses as context and
+	// that Terms.Transitions starts from.
 	ownContext = 3
-	// maxInjected bounds the neighbours that the graph may inject.
+	// maxInjected bounds the neighbours of the context that become candidates.
 	maxInjected = 50
 )
 
@@ -45,25 +45,25 @@ const (
 	SemanticOnly
 )
 
-// Terms selects what Rank adds to the hybrid search. The zero value adds PageRank
-// and the memory, and graph relatedness when context tools are given.
+// Terms selects the terms that Rank adds to the hybrid search. The zero value adds PageRank
+// and the memory, and graph relatedness if there are context tools.
 type Terms struct {
-	// Context are the tools in use, by ID. Unknown ones do not count.
+	// Context lists the IDs of tools in use. Unknown IDs are ignored.
 	Context []string
-	// OwnContext uses the first three tools of the search as context when none of
+	// OwnContext uses the best three tools of the search as context if no tool of
 	// Context is in the graph.
 	OwnContext bool
-	// Transitions adds the tools used in the same traces as the first three.
+	// Transitions adds the tools used in the same traces as the best three.
 	Transitions bool
-	// Closure adds the tools that the first tools are declared to need.
+	// Closure adds the tools that the best tools are declared to need.
 	Closure bool
-	// NoGraph, NoPageRank and NoMemory leave a term out.
+	// NoGraph, NoPageRank and NoMemory disable a term.
 	NoGraph, NoPageRank, NoMemory bool
 	// Legs restricts the hybrid search.
 	Legs Legs
 }
 
-// Suggesting returns the terms for a suggestion.
+// Suggesting returns the terms that package suggest uses.
 func Suggesting(context []string) Terms {
 	return Terms{Context: context, OwnContext: true, Transitions: true, Closure: true}
 }
@@ -75,16 +75,16 @@ func Suggesting(context []string) Terms {
 //	Score  = 0.8·Final + 0.2·PageRank + Memory + Transition + Closure
 type Candidate struct {
 	ID string `json:"id"`
-	// Whole is the fit to the whole intent, Part the fit to its best part.
+	// Whole is the fit to the whole intent, Part the fit to the part that it fits best.
 	Whole Leg  `json:"whole"`
 	Part  *Leg `json:"part,omitempty"`
-	// PartNumber is the position of the best part in Ranking.Parts; −1 without parts.
+	// PartNumber is the position of that part in Ranking.Parts; −1 without parts.
 	PartNumber int     `json:"part_number"`
 	Hybrid     float64 `json:"hybrid"`
 	Alpha      float64 `json:"alpha"`
 	Graph      float64 `json:"graph"` // relatedness to the context, in [0, 1]
-	// Injected is the score of a tool inside a path in the graph between two others:
-	// the lesser of their scores times the confidence in the path.
+	// Injected is the score of a tool on a path in the graph between two others: the
+	// smaller of their scores times the confidence in the path.
 	Injected   float64 `json:"injected,omitempty"`
 	Final      float64 `json:"final"`
 	PageRank   float64 `json:"pagerank"`
@@ -96,34 +96,34 @@ type Candidate struct {
 	partScores []float64
 }
 
-// PartScores returns the scores for the parts of the intent, in their order; empty
-// when it has fewer than two.
+// PartScores returns the scores for the parts of the intent, in their order. It is empty if
+// the intent has fewer than two parts.
 func (c *Candidate) PartScores() []float64 { return c.partScores }
 
-// Ranking is the outcome of Rank.
+// Ranking is the result of Rank.
 type Ranking struct {
 	Candidates []Candidate // best first, ties by hybrid score, then ID
 	Parts      []Part      // of the intent
-	// Neighbours are the past intents that voted; Trust in [0, 1] is the trust in
+	// Neighbours holds the past intents that voted. Trust, in [0, 1], is the trust in
 	// their votes.
 	Neighbours []Neighbour
 	Trust      float64
-	// Alpha is the share of the hybrid search in the blend with graph relatedness, 1
-	// without a known context tool. Edges is the size of the graph.
+	// Alpha is the share of the hybrid search in the blend with graph relatedness. It is
+	// 1 without a known context tool. Edges is the number of edges of the graph.
 	Alpha float64
 	Edges int
-	// Degraded names the legs that are missing or incomplete: "vectors".
+	// Degraded lists the legs that are missing or incomplete: "vectors".
 	Degraded []string
 }
 
-// Rank orders the tools for an intent, at least the best 100 of each leg. The ranking
-// of an intent without words is empty.
+// Rank ranks the tools for an intent, at least the best 100 of each leg. The ranking of an
+// intent without words is empty.
 func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, error) {
 	r := &Ranking{Parts: Parts(intent), Alpha: 1}
 	if len(r.Parts) == 0 || x.Len() == 0 {
 		return r, ctx.Err()
 	}
-	q, err := x.ask(ctx, intent, r.Parts, t.Legs)
+	q, err := x.searchIntent(ctx, intent, r.Parts, t.Legs)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, err
 		memory, err = u.memory.recall(ctx, intent, q.wholeVector(), q.partVectors(), x)
 		u.mu.RUnlock()
 		if err != nil {
-			return nil, fmt.Errorf("asking the memory of intents: %w", err)
+			return nil, fmt.Errorf("searching past intents: %w", err)
 		}
 		r.Neighbours, r.Trust = memory.neighbours, memory.trust
 		for id := range memory.votes {
@@ -186,7 +186,7 @@ func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, err
 	return r, nil
 }
 
-// rescore computes every score and orders the candidates.
+// rescore computes the scores and sorts the candidates.
 func rescore(cs []Candidate) {
 	for i := range cs {
 		c := &cs[i]
@@ -198,7 +198,7 @@ func rescore(cs []Candidate) {
 	})
 }
 
-// known returns the ids that are in the catalogue, each once, in order.
+// known returns the IDs that are in the catalogue, each once, in their order.
 func (x *Index) known(ids []string) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -226,14 +226,14 @@ func (u *Usage) injections(using []string) []string {
 	return Distinct(ids)
 }
 
-// pathHead and pathHops bound the candidates, and the edges of a path, in interiors.
+// pathHead bounds the candidates, and pathHops the edges of a path, in interiors.
 const (
 	pathHead = 5
 	pathHops = 3
 )
 
-// relate adds the relatedness to the context, and the tools inside the paths between
-// the context and the first candidates. It removes the context tools.
+// relate adds the relatedness to the context, and the tools on the paths between the
+// context and the best candidates. It removes the context tools.
 func (x *Index) relate(ctx context.Context, q *intentQuery, cs []Candidate, using []string, own bool, r *Ranking) ([]Candidate, error) {
 	u := x.options.Usage
 	u.mu.RLock()
@@ -262,7 +262,7 @@ func (x *Index) relate(ctx context.Context, q *intentQuery, cs []Candidate, usin
 		}
 	}
 	r.Alpha = u.graph.Alpha()
-	if !given { // nothing vouches for the first tools of the search but the search
+	if !given { // the best tools of the search are a less reliable context
 		r.Alpha = 1 - (1-r.Alpha)*u.mature()
 	}
 	for i := range cs {
@@ -277,8 +277,8 @@ func (x *Index) relate(ctx context.Context, q *intentQuery, cs []Candidate, usin
 	return cs, nil
 }
 
-// interiors injects the tools inside the shortest paths between the context and the
-// first candidates. Usage.mu is held.
+// interiors adds the tools on the shortest paths between the context and the best
+// candidates. The caller holds Usage.mu.
 func (x *Index) interiors(ctx context.Context, q *intentQuery, cs []Candidate, using []string) ([]Candidate, error) {
 	g := x.options.Usage.graph
 	scores := make(map[string]float64, len(cs))
@@ -315,7 +315,7 @@ func (x *Index) interiors(ctx context.Context, q *intentQuery, cs []Candidate, u
 	return cs, err
 }
 
-// addTransitions adds the tools used in the same traces as the first three.
+// addTransitions adds the tools used in the same traces as the best three.
 func (x *Index) addTransitions(ctx context.Context, q *intentQuery, cs []Candidate, trust float64) ([]Candidate, error) {
 	n := min(ownContext, len(cs))
 	if n == 0 || cs[0].Score <= 0 {
@@ -338,8 +338,8 @@ func (x *Index) addTransitions(ctx context.Context, q *intentQuery, cs []Candida
 	return cs, nil
 }
 
-// addClosure adds the tools that the first tools are declared to need. It changes
-// nothing when they need none.
+// addClosure adds the tools that the best tools are declared to need. It changes nothing if
+// they need none.
 func (x *Index) addClosure(ctx context.Context, q *intentQuery, cs []Candidate) ([]Candidate, error) {
 	sums := map[string]float64{}
 	roots := cs[:min(closureRoots, len(cs))]
@@ -371,7 +371,7 @@ func (x *Index) addClosure(ctx context.Context, q *intentQuery, cs []Candidate) 
 	return cs, nil
 }
 
-// extendBy adds the tools of sums that are in the catalogue and not candidates.
+// extendBy adds the tools of sums that are in the catalogue and not yet candidates.
 func (x *Index) extendBy(ctx context.Context, q *intentQuery, cs []Candidate, sums map[string]float64) ([]Candidate, error) {
 	have := make(map[string]bool, len(cs))
 	for i := range cs {

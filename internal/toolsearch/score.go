@@ -2,26 +2,27 @@ package toolsearch
 
 import "math"
 
-// The weight of the keyword leg. Its evidence is the best BM25 score over ln(1+N),
-// about the number of rare words of the query in the best tool: below one for
-// paraphrases, three and more for long, specific intents. The constants were chosen
-// on ten sets of intents together; benchmarks/toolquality.md compares other values.
+// Constants of the weight of the keyword leg. The evidence of the leg is the best BM25
+// score divided by ln(1+N), which is about the number of rare words of the query in the best
+// tool: less than one for paraphrases, three and more for long, specific intents. The
+// constants were chosen on ten sets of intents together; benchmarks/toolquality.md compares
+// other values.
 const (
 	leastKeywordWeight = 0.05
 	mostKeywordWeight  = 0.45
 	littleEvidence     = 0.75
 	muchEvidence       = 2.25
-	// disagreement is the share of the weight that the leg loses when the nearest tool
-	// by vector has no word of the query and the evidence is little.
+	// disagreement is the share of the weight that the leg loses if the nearest tool by
+	// vector has no word of the query and there is little evidence.
 	disagreement = 0.25
-	// lostWeight is the least weight of the keywords when the similarity of the
-	// nearest tool by vector is lostMargin below chance, the model's MinSimilarity.
-	// It falls to 0 at chance.
+	// lostWeight is the minimum weight of the keyword leg if the similarity of the
+	// nearest tool by vector is at least lostMargin below the model's MinSimilarity,
+	// that of unrelated texts. The minimum falls to 0 at MinSimilarity.
 	lostWeight = 0.20
 	lostMargin = 0.05
-	// fartherCosine is the share of the farther of a tool's two vectors.
+	// fartherCosine is the weight of the farther of a tool's two vectors.
 	fartherCosine = 0.15
-	// partWeight is the weight of the best part of an intent; the whole has 1.
+	// partWeight is the weight of the best part of an intent, relative to the whole.
 	partWeight = 0.5
 )
 
@@ -38,14 +39,14 @@ type Leg struct {
 	TextCosine    float64 `json:"text_cosine"`
 	Vector        float64 `json:"vector"`
 	KeywordWeight float64 `json:"keyword_weight"`
-	// Imputed is set when the tool has no vectors yet and Vector is an estimate
-	// from its keyword score.
+	// Imputed reports that the tool has no vectors yet and Vector is an estimate from its
+	// keyword score.
 	Imputed bool    `json:"imputed,omitempty"`
 	Score   float64 `json:"score"`
 }
 
-// calibrate computes the best scores and the weight of the keyword leg from the raw
-// legs of the tools that were found.
+// calibrate computes the best scores and the weight of the keyword leg from the raw scores
+// of the tools found.
 func (u *unit) calibrate(legs []Leg, q *intentQuery) {
 	for _, l := range legs {
 		u.best = max(u.best, l.BM25)
@@ -71,10 +72,10 @@ func (u *unit) calibrate(legs []Leg, q *intentQuery) {
 // weigh computes the score of a leg from its raw scores.
 func (u *unit) weigh(l *Leg) {
 	l.Keyword, l.Vector, l.KeywordWeight = u.keyword(l.BM25), l.nearness(), u.weight
-	if l.Imputed { // the estimate that the retriever uses
+	if l.Imputed { // the retriever uses the same estimate
 		l.Vector = u.nearest * (0.45 + 0.45*l.Keyword)
 	}
-	l.Score = l.recompute()
+	l.Score = (1-l.KeywordWeight)*l.Vector + l.KeywordWeight*l.Keyword
 }
 
 func (u *unit) keyword(bm25 float64) float64 {
@@ -90,16 +91,16 @@ func (l *Leg) nearness() float64 {
 	return (1-fartherCosine)*max(a, b) + fartherCosine*min(a, b)
 }
 
-// keywordWeight is the share of the keyword leg, in [0.0375, 0.45]. agreement is
-// the keyword score of the nearest tool by vector, in [0, 1].
+// keywordWeight returns the weight of the keyword leg, in [0.0375, 0.45]. agreement is the
+// keyword score of the nearest tool by vector, in [0, 1].
 func keywordWeight(evidence, agreement float64) float64 {
 	sure := clip((evidence - littleEvidence) / (muchEvidence - littleEvidence))
 	w := leastKeywordWeight + (mostKeywordWeight-leastKeywordWeight)*sure
 	return w * (1 - disagreement + disagreement*max(agreement, sure))
 }
 
-// join returns the score over the whole intent and the best of its parts; part is nil
-// without parts.
+// join blends the scores for the whole intent and for its best part. part is nil if the
+// intent has no parts.
 func join(whole Leg, part *Leg) float64 {
 	if part == nil {
 		return whole.Score
@@ -112,8 +113,4 @@ func clip(v float64) float64 {
 		return 0
 	}
 	return min(v, 1)
-}
-
-func (l *Leg) recompute() float64 {
-	return (1-l.KeywordWeight)*l.Vector + l.KeywordWeight*l.Keyword
 }

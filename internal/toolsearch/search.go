@@ -1,16 +1,19 @@
 package toolsearch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 
 	"cairn/graphrank"
 )
 
-// ErrNoQuery is returned for a query without text, in the words of the contract.
+// ErrNoQuery is returned for a query without text. The contract defines its text.
 var ErrNoQuery = errors.New("Missing required parameter: 'query'")
 
 // DefaultLimit and MaxLimit are the default and the largest number of results.
@@ -19,7 +22,7 @@ const (
 	MaxLimit     = 50
 )
 
-// maxRelated bounds the related tools of each direction.
+// maxRelated bounds the related tools in each direction.
 const maxRelated = 2
 
 // relatedScore is the fixed score of a related tool.
@@ -28,10 +31,10 @@ const relatedScore = 0.8
 // Query is the argument of Search.
 type Query struct {
 	Text string
-	// Limit is how many tools are returned, 1 to MaxLimit; 0 is DefaultLimit.
+	// Limit is the number of results, 1 to MaxLimit; 0 means DefaultLimit.
 	Limit int
-	// ContextTools are the IDs of tools in use. Unknown ones are ignored; none of
-	// them is a result.
+	// ContextTools lists the IDs of tools in use, which are not results. Unknown IDs are
+	// ignored.
 	ContextTools []string
 	// IncludeRelated adds the tools often used before and after each result.
 	IncludeRelated bool
@@ -44,22 +47,22 @@ type Answer struct {
 	Tools   []Found `json:"tools"`
 	Meta    Meta    `json:"meta"`
 	Message string  `json:"message,omitempty"`
-	// Degraded names the legs that are missing or incomplete: "vectors".
+	// Degraded lists the legs that are missing or incomplete: "vectors".
 	Degraded []string `json:"degraded,omitempty"`
-	// Remembered are the past intents that voted, with explain.
+	// Remembered holds the past intents that voted, if Query.Explain is set.
 	Remembered []Neighbour `json:"remembered,omitempty"`
 }
 
-// Found is one tool of an answer, best first.
+// Found is one tool of an answer.
 type Found struct {
 	ID            string          `json:"tool_id"`
 	Server        string          `json:"server_id"`
 	Description   string          `json:"description"`
 	InputSchema   json.RawMessage `json:"input_schema"`
-	SemanticScore float64         `json:"semantic_score"` // of the hybrid search, in [0, 1]
+	SemanticScore float64         `json:"semantic_score"` // score of the hybrid search, in [0, 1]
 	GraphScore    float64         `json:"graph_score"`    // relatedness to the context, in [0, 1]
-	FinalScore    float64         `json:"final_score"`    // their blend by alpha
-	// Score orders the tools: the final score with PageRank and the memory of intents.
+	FinalScore    float64         `json:"final_score"`    // blend of both by alpha
+	// Score ranks the tools: the final score with PageRank and the memory of intents.
 	Score   float64    `json:"score"`
 	Related []Related  `json:"related_tools"`
 	Explain *Candidate `json:"explain,omitempty"`
@@ -79,9 +82,9 @@ type Meta struct {
 	EdgeCount int     `json:"edge_count"`
 }
 
-// Search returns the tools that match a query: they have a word of it, are nearer by
-// vector than chance (the model's MinSimilarity), or have a score by past use. An
-// answer without tools has a message. Unknown context tools are ignored.
+// Search returns the tools that match a query, best first: they have a word of the query, a
+// vector nearer than the model's MinSimilarity, or a score by past use. An answer without
+// tools has a message.
 func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return nil, ErrNoQuery
@@ -117,7 +120,7 @@ func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
 		}
 		t, ok := x.Tool(c.ID)
 		if !ok {
-			continue // the catalogue changed meanwhile
+			continue // the catalogue has changed since the ranking
 		}
 		f := Found{ID: t.ID, Server: t.Server, Description: t.Description, InputSchema: t.Input, SemanticScore: c.Hybrid,
 			GraphScore: c.Graph, FinalScore: c.Final, Score: c.Score, Related: []Related{}}
@@ -138,8 +141,8 @@ func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
 	return a, nil
 }
 
-// matches reports whether a leg or past use supports the tool. least is the least
-// cosine.
+// matches reports whether a leg or past use supports the tool. A vector leg needs a cosine
+// above least.
 func (c *Candidate) matches(least float64) bool {
 	fits := func(l *Leg) bool { return l.BM25 > 0 || max(l.NameCosine, l.TextCosine) > least }
 	return fits(&c.Whole) || c.Part != nil && fits(c.Part) || c.Graph > 0 || c.Injected > 0 || c.Memory > 0
@@ -170,4 +173,12 @@ func (u *Usage) related(id string) []Related {
 		}
 	}
 	return list
+}
+
+// heaviest returns the maxRelated edges with the largest weights. Ties go to the larger count.
+func heaviest(edges iter.Seq[graphrank.Edge]) []graphrank.Edge {
+	list := slices.SortedStableFunc(edges, func(a, b graphrank.Edge) int {
+		return cmp.Or(cmp.Compare(b.Weight(), a.Weight()), cmp.Compare(b.Count, a.Count))
+	})
+	return list[:min(len(list), maxRelated)]
 }

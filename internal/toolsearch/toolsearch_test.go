@@ -516,9 +516,10 @@ func TestExplainAddsUp(t *testing.T) {
 
 // recompute returns the score computed from the components.
 func (c *Candidate) recompute() float64 {
-	hybrid := c.Whole.recompute()
+	blend := func(l Leg) float64 { return (1-l.KeywordWeight)*l.Vector + l.KeywordWeight*l.Keyword }
+	hybrid := blend(c.Whole)
 	if c.Part != nil {
-		hybrid = (hybrid + partWeight*c.Part.recompute()) / (1 + partWeight)
+		hybrid = (hybrid + partWeight*blend(*c.Part)) / (1 + partWeight)
 	}
 	final := max(c.Alpha*hybrid+(1-c.Alpha)*c.Graph, c.Injected)
 	return FinalShare*final + pageRankShare*c.PageRank + c.Memory + c.Transition + c.Closure

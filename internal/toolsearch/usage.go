@@ -11,9 +11,9 @@ import (
 	"cairn/models"
 )
 
-// Usage has the co-usage graph, and past intents with the tools that served them. It
-// is safe for concurrent use. It is in memory alone: the caller stores the graph and
-// the traces, and passes them to NewUsage.
+// Usage holds the co-usage graph, and past intents with the tools that served them, in
+// memory. The caller stores the graph and the traces, and passes them to NewUsage. It is
+// safe for concurrent use.
 type Usage struct {
 	embedder models.Embedder
 	cache    VectorCache
@@ -29,18 +29,17 @@ type Usage struct {
 	linked  map[[2]string]float64         // traces in which the second waits for the first
 	sizes   []float64                     // number of remembered intents by number of tools
 	known   map[string]bool               // keys of the traces added by Add
-	ranks   map[string]float64            // PageRank as of rankedAt edges
-	changes int                           // edges observed since
+	ranks   map[string]float64            // PageRank; nil until it is computed
+	changes int                           // number of edges observed since then
 }
 
-// rerankShare is the share of new edges above which PageRank is computed again: it
-// changes slowly, and a large graph takes a second.
+// rerankShare is the share of new edges above which PageRank is recomputed. PageRank
+// changes slowly, and its computation takes a second for a large graph.
 const rerankShare = 0.01
 
-// NewUsage returns a Usage with a graph, which the caller must not use afterwards (nil
-// is an empty one), and traces, which are not observed in the graph again. Without an
-// embedder it finds past intents by keywords alone. The caller closes the embedder
-// and the cache.
+// NewUsage returns a Usage with a graph, which the caller must not use afterwards, and
+// traces, which the graph already includes. A nil graph is empty. Without an embedder, past
+// intents are found by keywords alone. The caller closes the embedder and the cache.
 func NewUsage(ctx context.Context, graph *graphrank.Graph, traces []Trace, e models.Embedder, cache VectorCache) (*Usage, error) {
 	if graph == nil {
 		graph = &graphrank.Graph{}
@@ -77,10 +76,9 @@ func CheckTrace(t Trace) error {
 	return nil
 }
 
-// Learn remembers traces and observes them in the graph: a dependency for each
-// edge, and a sequence between neighbours where a trace has no edges. It returns the
-// changed edges for the caller to store. After an invalid trace, which is an error,
-// it has learnt none.
+// Learn adds traces to the memory and to the graph: a dependency for each edge, or a
+// sequence between consecutive tools if a trace has no edges. It returns the changed edges
+// for the caller to store. If a trace is invalid, it fails and adds none.
 func (u *Usage) Learn(ctx context.Context, traces []Trace) ([]graphrank.Edge, error) {
 	if err := u.remember(ctx, traces); err != nil {
 		return nil, err
@@ -108,10 +106,10 @@ func (u *Usage) Learn(ctx context.Context, traces []Trace) ([]graphrank.Edge, er
 	return edges, nil
 }
 
-// Add adds what the caller has stored since NewUsage: edges with their new counts, and
-// traces, of which it ignores known ones. The cost depends on what is added alone. The
-// result is that of NewUsage with everything, but PageRank may lag behind by one edge
-// in a hundred.
+// Add adds edges with their new counts and traces that the caller has stored since NewUsage.
+// It ignores traces that it has added before. The result is that of NewUsage with all edges
+// and traces, except that PageRank may lack one edge in a hundred. The cost depends only on
+// the arguments.
 func (u *Usage) Add(ctx context.Context, edges []graphrank.Edge, traces []Trace) error {
 	u.adding.Lock()
 	defer u.adding.Unlock()
@@ -136,8 +134,8 @@ func (u *Usage) Add(ctx context.Context, edges []graphrank.Edge, traces []Trace)
 	return nil
 }
 
-// remember adds traces to the memory and the counts. Traces without an intent are
-// counted only.
+// remember adds traces to the memory and to the counts. Traces without an intent are only
+// counted.
 func (u *Usage) remember(ctx context.Context, traces []Trace) error {
 	var known []*Trace
 	for i := range traces {
@@ -192,7 +190,7 @@ func (u *Usage) count(t Trace) {
 	}
 }
 
-// Graph calls fn with the co-usage graph, which fn must not keep.
+// Graph calls fn with the co-usage graph. fn must not keep the graph.
 func (u *Usage) Graph(fn func(*graphrank.Graph)) {
 	u.mu.RLock()
 	defer u.mu.RUnlock()
@@ -215,19 +213,18 @@ func (u *Usage) Linked(a, b string) float64 {
 	return u.linked[[2]string{a, b}]
 }
 
-// Sizes returns the numbers of remembered intents with 0, 1, 2… different tools.
+// Sizes returns the numbers of remembered intents with 0, 1, 2, … different tools.
 func (u *Usage) Sizes() []float64 {
 	u.mu.RLock()
 	defer u.mu.RUnlock()
 	return slices.Clone(u.sizes)
 }
 
-// fewUses is the number of uses of a tool that tell as much as the prior that it is
-// used like any other.
+// fewUses is the weight, in uses of a tool, of the prior that all tools are used equally.
 const fewUses = 5
 
-// maturity returns how much was learnt, in [0, 1): the mean number of uses of a used
-// tool over that number plus fewUses.
+// maturity returns how much usage there is, in [0, 1): m / (m + fewUses) for the mean number
+// m of uses of a used tool.
 func (u *Usage) maturity() float64 {
 	u.mu.RLock()
 	defer u.mu.RUnlock()
@@ -247,7 +244,7 @@ func (u *Usage) mature() float64 {
 	return mean / (mean + fewUses)
 }
 
-// pageRank returns the ranks, computed again when the graph has changed enough.
+// pageRank returns the ranks. It recomputes them if the graph has changed enough.
 func (u *Usage) pageRank() map[string]float64 {
 	u.mu.RLock()
 	ranks, stale := u.ranks, u.ranks == nil || float64(u.changes) > rerankShare*float64(u.graph.EdgeCount())
@@ -263,9 +260,9 @@ func (u *Usage) pageRank() map[string]float64 {
 	return u.ranks
 }
 
-// transitions returns the tools used in the same traces as the seeds, each with the
-// sum over the seeds of weight·P(tool | seed), where P is the number of traces with
-// both over the number with the seed plus one.
+// transitions returns the tools used in the same traces as the seeds, each with the sum over
+// the seeds of weight·P(tool | seed), where P is the number of traces with both divided by
+// the number of traces with the seed plus one.
 func (u *Usage) transitions(seeds []string, weights []float64) map[string]float64 {
 	u.mu.RLock()
 	defer u.mu.RUnlock()

@@ -7,28 +7,28 @@ import (
 	"unicode/utf8"
 )
 
-// joiners are words that begin a new part after a comma, and are not part of it.
+// joiners lists words that begin a new part after a comma and do not belong to it.
 var joiners = []string{"and", "also", "while", "but", "plus", "first", "firstly"}
 
 // orderWords begin a part that runs after the one before it.
 var orderWords = []string{"then", "afterwards", "afterward", "finally", "lastly", "next", "subsequently", "thereafter"}
 
-// references are words for the result of an earlier part.
+// references lists words for the result of an earlier part.
 var references = []string{"it", "its", "them", "their", "that", "this", "these", "those", "result", "results", "output", "same"}
 
 // fillers may come before the verb of a part.
 var fillers = []string{"please", "also", "immediately", "additionally", "kindly", "just", "i", "we", "you", "want", "need", "would", "like", "will", "shall",
 	"to", "help", "me", "us", "could", "can", "should", "must", "i'd", "i'll", "let", "let's", "lets", "wish", "hope", "you'd", "once", "finally", "then", "and", "afterwards", "subsequently"}
 
-// questions begin a part that asks.
+// questions begin a part that is a question.
 var questions = []string{"what", "which", "who", "whom", "whose", "where", "when", "why", "how"}
 
 // determiners follow a verb rather than a noun.
 var determiners = []string{"a", "an", "the", "my", "your", "our", "his", "her", "its", "their", "it", "them", "this", "that", "these", "those", "all", "any",
 	"each", "every", "some", "me", "us", "for", "with", "in", "on", "from", "to", "at", "by", "if", "whether", "how", "what", "which", "who", "as", "into", "about", "new", "one", "two"}
 
-// verbs are what tools are asked to do. Of those in nounVerbs the next word tells
-// whether a noun is meant.
+// verbs lists the verbs of requests to tools. Those in nounVerbs can also be nouns; the next
+// word decides.
 var (
 	verbs = strings.Fields(`accept activate adapt add adjust aggregate allocate analyse analyze announce append apply approve archive arrange ask assess assign attach
 authenticate authorize back block browse build calculate call cancel capture change check checkout choose claim classify clean clear click clone close collect combine commit
@@ -63,27 +63,27 @@ func makeVerbForms() map[string]string {
 	return forms
 }
 
-// verbOf reports whether w is a verb in its base form or in -ing; sure is false when
-// it may as well be a noun.
+// verbOf reports whether w is a verb in its base form or in -ing. sure is false if it can
+// also be a noun.
 func verbOf(w string) (verb, sure bool) {
 	v, ok := verbForms[w]
 	return ok, ok && (v != w || !slices.Contains(nounVerbs, v))
 }
 
-// Actions are the kinds of what tools do; a word may stand for several.
+// Actions is a set of the kinds of actions of tools. A word can have several.
 type Actions uint16
 
 // The kinds of actions.
 const (
-	Making   Actions = 1 << iota // of something new
-	Writing                      // of contents
-	Booking                      // of something for a time, or buying it
-	Changing                     // what exists
+	Making   Actions = 1 << iota // makes something new
+	Writing                      // writes content
+	Booking                      // books something for a time, or buys it
+	Changing                     // changes something that exists
 	Removing
-	Reading // or finding
-	Sending // to people
+	Reading // reads or finds
+	Sending // sends to people
 	Paying
-	Entering // a system
+	Entering // logs in to a system
 	Computing
 	Running
 )
@@ -113,8 +113,8 @@ func makeActionWords(kinds map[Actions]string) map[string]Actions {
 	return words
 }
 
-// ActionsOf returns the kinds of action that a name of a tool has: of its first
-// word, else its last, else any other.
+// ActionsOf returns the actions of a tool according to its name: those of the first word,
+// or else of the last, or else of any other.
 func ActionsOf(name string) Actions {
 	words := Words(name)
 	if n := len(words); n > 1 {
@@ -128,9 +128,9 @@ func ActionsOf(name string) Actions {
 	return 0
 }
 
-// AskedActions returns the kinds of action that a part of an intent asks for by its
-// first word, or its second, after words such as "please".
-func AskedActions(text string) Actions {
+// RequestedActions returns the actions that a part of an intent requests: those of its first
+// word, or else of its second, after words such as "please".
+func RequestedActions(text string) Actions {
 	first := true
 	for _, f := range fields(text) {
 		w := bare(f.text)
@@ -145,11 +145,11 @@ func AskedActions(text string) Actions {
 	return 0
 }
 
-// abbreviations end in a dot that ends no sentence.
+// abbreviations lists words with a final dot that does not end a sentence.
 var abbreviations = map[string]bool{"no.": true, "st.": true, "mr.": true, "mrs.": true, "ms.": true, "dr.": true, "vs.": true, "e.g.": true, "i.e.": true, "etc.": true, "approx.": true}
 
-// Words splits a name at punctuation and changes of case, in lower case:
-// "listUserIDs", "list-user_ids" are both "list user ids".
+// Words splits a name at punctuation and changes of case, and returns the words in lower
+// case: "list", "user", "ids" for "listUserIDs" and for "list-user_ids".
 func Words(name string) []string {
 	var list []string
 	start := 0
@@ -181,14 +181,14 @@ func Words(name string) []string {
 	return list
 }
 
-// pluralEnd reports whether s, which follows an acronym, is only its plural s.
+// pluralEnd reports whether s, which follows an acronym, begins with its plural s.
 func pluralEnd(s string) bool {
 	next, _ := utf8.DecodeRuneInString(s[1:])
 	return s[0] == 's' && !unicode.IsLower(next)
 }
 
-// plain removes the search operators from an intent: quotes in it cite arguments, not
-// phrases of a description, and a dash does not exclude a word.
+// plain removes the search operators from an intent: its quotes contain arguments rather
+// than phrases of a description, and a dash does not exclude a word.
 func plain(intent string) string {
 	var b strings.Builder
 	word := false

@@ -1,6 +1,6 @@
-// Package upgrade replaces this program with a newer release from a feed: a JSON file
-// that lists binaries with their checksums and signatures. It has no feed of its own,
-// and installs only binaries signed with the user's key.
+// Package upgrade replaces this program by a newer release from a feed, a JSON file that
+// lists binaries with their checksums and signatures. It has no built-in feed, and installs
+// only binaries with a valid signature of the configured key.
 //
 // # The feed
 //
@@ -8,9 +8,8 @@
 //	   "os": "linux", "arch": "amd64", "url": "cairn-linux-amd64",
 //	   "size": 31457280, "sha256": "HEX", "signature": "BASE64"}]}
 //
-// A URL may be relative to the feed's. The signature is an Ed25519 signature of the
-// four lines of Message, so that a release of another version or system cannot be
-// substituted.
+// A URL can be relative to that of the feed. The signature is an Ed25519 signature of the
+// four lines of Message, which prevents the substitution of another version or system.
 package upgrade
 
 import (
@@ -59,20 +58,20 @@ func Message(version string, a Asset) []byte {
 	return fmt.Appendf(nil, "cairn release\n%s\n%s/%s\n%s\n", version, a.OS, a.Arch, strings.ToLower(a.SHA256))
 }
 
-// Options are the knobs of Check and Install.
+// Options configures Check and Install.
 type Options struct {
 	Feed string
 	// Key is the public key in base64.
 	Key string
 	// Version is the version of this program.
 	Version string
-	// Program is the file to replace; "" is the executable of this process.
+	// Program is the file to replace; "" means the executable of this process.
 	Program string
-	// Force installs a release that is not newer.
+	// Force installs a release even if it is not newer.
 	Force bool
-	// Client makes the requests; nil is a client with Timeout.
+	// Client sends the requests; nil means a client with Timeout.
 	Client *http.Client
-	// OS and Arch are the system; "" is that of this program.
+	// OS and Arch are the target system; "" means that of this program.
 	OS, Arch string
 }
 
@@ -87,7 +86,7 @@ const (
 // ErrNoFeed is returned if no feed is configured.
 var ErrNoFeed = errors.New("no release feed is configured: set CAIRN_RELEASE_FEED to its URL and CAIRN_RELEASE_KEY to the public key that verifies its signatures, or install a newer cairn as you installed this one")
 
-// Error is a failed upgrade. Nothing was changed.
+// Error reports a failed upgrade, which has changed nothing.
 type Error struct {
 	Reason           string `json:"reason"`
 	URL              string `json:"url"`
@@ -106,7 +105,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// NetworkError is a failed download of the feed or the binary.
+// NetworkError reports a failed download of the feed or the binary.
 type NetworkError struct {
 	URL       string `json:"url"`
 	TimeoutMS int64  `json:"timeout_ms"`
@@ -135,8 +134,8 @@ func Check(ctx context.Context, o Options) (*Result, error) {
 	return r, err
 }
 
-// Install replaces the program if the feed has a newer release. The new binary is
-// complete and verified before it replaces the old one in one step.
+// Install replaces the program if the feed has a newer release. It downloads and verifies
+// the new binary before it replaces the old one in one step.
 func Install(ctx context.Context, o Options) (*Result, error) {
 	r, release, err := check(ctx, &o)
 	if err != nil || !r.Newer && !o.Force {
@@ -196,7 +195,7 @@ func check(ctx context.Context, o *Options) (*Result, *Release, error) {
 		return nil, nil, &Error{Reason: fmt.Sprintf("the feed's version is %q, want one such as v1.2.3", release.Version), URL: o.Feed}
 	}
 	r := &Result{Current: o.Version, Latest: release.Version}
-	// A build without a version is replaced only with Force.
+	// Only Force replaces a build without a version.
 	r.Newer = semver.IsValid(o.Version) && semver.Compare(release.Version, o.Version) > 0
 	return r, &release, nil
 }
@@ -317,8 +316,7 @@ func (o *Options) get(ctx context.Context, address string, limit int64) (io.Read
 	}{io.LimitReader(resp.Body, limit), resp.Body}, nil
 }
 
-// allowed refuses URLs whose traffic others could read or change, except on
-// loopback.
+// allowed fails unless a URL uses https, or http on the loopback interface.
 func allowed(u *url.URL) error {
 	ip := net.ParseIP(u.Hostname())
 	if u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()) {

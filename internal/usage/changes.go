@@ -10,19 +10,19 @@ import (
 // Changes are the edges and intents written since a generation.
 type Changes struct {
 	Generation uint64
-	// Edges have their new counts; a later edge replaces an earlier one between
-	// the same nodes.
+	// Edges holds changed edges with their new counts. A later edge replaces an earlier
+	// one between the same nodes.
 	Edges []graphrank.Edge
-	// Intents are the new ones.
+	// Intents holds the new intents.
 	Intents []Intent
 }
 
 // maxHistory bounds the edges, intents and writes that Since can return.
 const maxHistory = 4096
 
-// history keeps the last writes.
+// history holds the last writes.
 type history struct {
-	from   uint64 // the history has all writes after this generation
+	from   uint64 // writes holds all writes after this generation
 	size   int
 	writes []Changes
 }
@@ -35,9 +35,9 @@ func (h *history) add(c Changes) {
 	}
 }
 
-// Since returns the changes after a generation, for a caller that keeps a copy of
-// the graph and the intents. ok is false when there were too many, or when a write
-// removed or rewrote a record. The caller then copies everything.
+// Since returns the changes after a generation, for a caller that keeps a copy of the graph
+// and the intents. ok is false if there were too many changes, or if a write has removed or
+// rewritten a record. The caller must then copy everything.
 func (s *Store) Since(generation uint64) (c Changes, ok bool, err error) {
 	if err := s.load(); err != nil {
 		return c, false, err
@@ -56,8 +56,8 @@ func (s *Store) Since(generation uint64) (c Changes, ok bool, err error) {
 	return c, true, nil
 }
 
-// Intents returns all intents, sorted by text, then tools. The slice is shared:
-// read only. It is the same slice until an intent is added, observed again or
+// Intents returns all intents, sorted by text, then by tools. The caller must not change
+// the slice. Calls return the same slice until an intent is added, observed again or
 // removed.
 func (s *Store) Intents() ([]Intent, error) {
 	if err := s.load(); err != nil {

@@ -2,6 +2,7 @@ package usage
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -10,36 +11,36 @@ import (
 	"cairn/graphrank"
 )
 
-// DocumentPrefix starts the ids of documents. No tool's id starts with it.
+// DocumentPrefix is the prefix of the IDs of documents. No ID of a tool has it.
 const DocumentPrefix = "doc:"
 
 // MaxID bounds the id of a node in bytes.
 const MaxID = 8 << 10
 
-// DocumentID is the node of the document at a path within the workspace.
+// DocumentID returns the ID of the document at a workspace path.
 func DocumentID(path string) string { return DocumentPrefix + path }
 
-// DocumentPath is the path of a document's node; ok is false for a tool's.
+// DocumentPath returns the path of the document with an ID. ok is false for a tool.
 func DocumentPath(id string) (path string, ok bool) { return strings.CutPrefix(id, DocumentPrefix) }
 
-// Observation is one relation seen once: by its Type, To was used after From, is part
-// of it, or needs it.
+// Observation is one observation of a relation. According to its Type, To was used after
+// From, is part of From, or needs From.
 type Observation struct {
 	From, To string
 	Type     graphrank.Type
-	// Weak observations were inferred from what an agent looked at. A relation with
-	// only weak observations counts from the third on.
+	// Weak reports that the observation was inferred from what an agent looked at. A
+	// relation with weak observations only is in the graph from the third on.
 	Weak bool
 }
 
 // weakLife is how long weak observations remain valid before the third.
 const weakLife = 30 * 24 * time.Hour
 
-// checkID returns an error for an id that cannot be a node.
+// checkID returns an error for an ID that cannot be a node.
 func checkID(id string) error {
 	switch {
 	case id == "" || id == DocumentPrefix:
-		return fmt.Errorf("an empty id")
+		return errors.New("an empty id")
 	case len(id) > MaxID:
 		return fmt.Errorf("id %.40q… is longer than %d bytes", id, MaxID)
 	case strings.ContainsFunc(id, func(r rune) bool { return r < 0x20 || r == 0x7f || r == '\uFFFD' }):
@@ -55,10 +56,10 @@ const weakBit = 1 << 7
 
 // edge is a stored edge.
 type edge struct {
-	count float64 // as of last
-	last  uint64  // Unix seconds of the last observation
-	// observations counts without decay: the third makes an edge observed although
-	// its decayed count is a little below three by then.
+	count float64 // at the time last
+	last  uint64  // time of the last observation in Unix seconds
+	// observations is the count without decay. The third observation makes the source
+	// Observed, although the decayed count is then a little less than three.
 	observations uint32
 	kind         graphrank.Type
 	source       graphrank.Source
@@ -97,7 +98,7 @@ func decodeEdge(key string, value []byte) (pair, *edge, error) {
 	return p, &e, nil
 }
 
-// at returns an edge with its count as of now.
+// at returns an edge with its count at the time now.
 func (s *Store) at(p pair, e edge, now time.Time) graphrank.Edge {
 	if e.source != graphrank.Template {
 		e.count *= graphrank.HalfLifeFactor(now.Sub(e.time()).Seconds(), s.o.HalfLife.Seconds())
@@ -107,8 +108,8 @@ func (s *Store) at(p pair, e edge, now time.Time) graphrank.Edge {
 
 func (e edge) time() time.Time { return time.Unix(int64(e.last), 0) }
 
-// alive reports whether the decayed count of an edge is at least
-// graphrank.MinCount. A weak edge also has to be younger than weakLife.
+// alive reports whether the decayed count of an edge is at least graphrank.MinCount. A weak
+// edge must also be younger than weakLife.
 func (s *Store) alive(e edge, now time.Time) bool {
 	if e.weak && now.Sub(e.time()) > weakLife {
 		return false
@@ -116,10 +117,11 @@ func (s *Store) alive(e edge, now time.Time) bool {
 	return e.source == graphrank.Template || s.at(pair{}, e, now).Count >= graphrank.MinCount
 }
 
-// observe counts an observation of e as of now; an unknown or dead edge starts
-// from nothing. A weak observation does not change the type of an edge that counts.
+// observe returns e after an observation at the time now. The count of an unknown or dead
+// edge begins at zero. A weak observation does not change the type of an edge that is not
+// weak.
 func (s *Store) observe(e edge, known bool, o Observation, now time.Time) edge {
-	var one graphrank.Graph // defines how types, sources and counts change
+	var one graphrank.Graph // has the rules for types, sources and counts
 	if known && s.alive(e, now) {
 		one.Set(s.at(pair{o.From, o.To}, e, now))
 		if o.Weak && !e.weak {

@@ -12,13 +12,13 @@ import (
 	"cairn/graphrank"
 )
 
-// Exported is an edge or an intent for people and other programs.
+// Exported is an edge or an intent in an export.
 type Exported struct {
 	Edge   *ExportedEdge `json:"edge,omitempty"`
 	Intent *Intent       `json:"intent,omitempty"`
 }
 
-// ExportedEdge is an edge with its count as of its last observation.
+// ExportedEdge is an edge with its count at its last observation.
 type ExportedEdge struct {
 	From         string    `json:"from"`
 	To           string    `json:"to"`
@@ -27,7 +27,7 @@ type ExportedEdge struct {
 	Count        float64   `json:"count"`
 	Last         time.Time `json:"last"`
 	Observations uint32    `json:"observations"`
-	// Weak edges are not in the graph yet, see Observation.
+	// Weak reports that the edge is not in the graph yet, see Observation.
 	Weak bool `json:"weak,omitempty"`
 }
 
@@ -48,14 +48,14 @@ func (s *Store) Export() ([]Exported, error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.intents)) {
 		m := s.intents[key]
-		m.Last = m.Last.UTC().Truncate(time.Second) // as it is stored
+		m.Last = m.Last.UTC().Truncate(time.Second) // the precision of the stored time
 		list = append(list, Exported{Intent: &m})
 	}
 	return list, nil
 }
 
-// Merge adds edges and intents. One that is known is replaced only if it was observed
-// before the new one, and counts are not added up, so that merging twice does no harm.
+// Merge adds edges and intents. It replaces an existing one only if the new one was observed
+// later. It does not add counts, so that a second merge changes nothing.
 func (s *Store) Merge(ctx context.Context, list []Exported) (changed int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

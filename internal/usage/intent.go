@@ -17,14 +17,14 @@ const weakMark = 1
 // Intent is a request in words and the tools that served it.
 type Intent struct {
 	Text string `json:"text"`
-	// Tools are ids in the order of use; an id may occur twice.
+	// Tools holds IDs in the order of use. An ID may occur twice.
 	Tools []string `json:"tools"`
-	// Edges are pairs of positions in Tools: the second needed the first's result.
+	// Edges holds pairs of positions in Tools. The second tool needed a result of the first.
 	Edges [][2]int  `json:"edges,omitempty"`
-	Last  time.Time `json:"last"`  // when it was last seen, to the second
-	Count int       `json:"count"` // how often, at least 1
-	// Weak intents were inferred from what an agent looked at. Intents returns them
-	// from the third observation on.
+	Last  time.Time `json:"last"`  // time of the last observation, in whole seconds
+	Count int       `json:"count"` // number of observations, at least 1
+	// Weak reports that the intent was inferred from what an agent looked at. Intents
+	// returns it from the third observation on.
 	Weak bool `json:"weak,omitempty"`
 }
 
@@ -33,8 +33,8 @@ func (m *Intent) sameUse(o *Intent) bool {
 	return m.Text == o.Text && slices.Equal(m.Tools, o.Tools) && slices.Equal(m.Edges, o.Edges)
 }
 
-// again returns m observed at now, after old if known is true. A weak observation
-// does not change a reported intent.
+// again returns the intent after an observation of m at the time now. old is the intent
+// before it, if known. A weak observation does not change the tools of a reported intent.
 func (m *Intent) again(old Intent, known bool, now time.Time) Intent {
 	next := *m
 	if !known || old.Weak && now.Sub(old.Last) > weakLife {
@@ -47,8 +47,7 @@ func (m *Intent) again(old Intent, known bool, now time.Time) Intent {
 	return next
 }
 
-// normal returns the form of a text that identifies an intent: in lower case, with
-// single spaces.
+// normal returns the normalized text of an intent: in lower case, with single spaces.
 func normal(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
 func (m *Intent) key() []byte {
@@ -60,10 +59,10 @@ func (m *Intent) key() []byte {
 	return h.Sum(nil)[:16]
 }
 
-// appendIntent writes an intent: last observation (Unix seconds) and count as
-// unsigned varints, the text, the number of tools and each of them, the number of
-// edges and both ends of each, and weakMark on those that are weak. Texts follow
-// their length in bytes; all numbers are unsigned varints.
+// appendIntent appends a record of an intent: the time of the last observation (Unix
+// seconds), the count, the text, the number of tools and each tool, the number of edges and
+// both ends of each edge, and weakMark if the intent is weak. Numbers are unsigned varints.
+// A text is its length in bytes and the bytes.
 func appendIntent(b []byte, m *Intent) []byte {
 	b = packed.AppendNumber(packed.AppendNumber(b, int(unix(m.Last))), m.Count)
 	b = packed.AppendList(packed.AppendText(b, m.Text), m.Tools)

@@ -8,49 +8,51 @@ import (
 	"cairn/graphrank"
 )
 
-// Bounds on what counts as one piece of work in a session.
+// Bounds of one piece of work in a session.
 const (
-	// Window bounds the uses stored for one query.
+	// Window bounds the uses recorded for one query.
 	Window = 32
-	// Gap is the pause after which a use begins a new piece of work.
+	// Gap is the minimum pause that begins a new piece of work.
 	Gap = 30 * time.Minute
 	// maxWeak bounds the weak relations, and the weak intents, of a piece of work.
 	maxWeak = 1024
 )
 
-// Session records one agent's session. Successive uses become sequence edges. The
-// uses after a query become its Intent at the next query or at Close. One
-// goroutine uses it at a time.
+// Session records one agent's session. Successive uses become sequence edges. The uses
+// after a query become its Intent at the next query or at Close. A Session is not safe for
+// concurrent use.
 //
-// An agent that reads a document has used it: its edges are written at once. An
-// agent that fetches a tool's schema may call the tool, which cairn does not see.
-// A fetch is evidence like a click, which shows that a result seemed relevant
-// (Joachims, Optimizing search engines using clickthrough data, KDD 2002):
+// An agent that reads a document has used it, and the Session writes the edges at once. An
+// agent that fetches a tool's schema may call the tool, which cairn does not observe. A
+// fetch is evidence like a click, which indicates that a result seemed relevant (Joachims,
+// Optimizing search engines using clickthrough data, KDD 2002):
 //
-//   - It is weak: it counts from the third piece of work on. Within one piece of
-//     work, which a Gap ends, it is observed once.
+//   - It is weak: it has an effect from the third piece of work on. In one piece of work,
+//     which a Gap ends, it is observed once.
 //   - A tool is evidence for a query only if the search returned it.
-//   - Two tools of one search do not follow each other: an agent that looks at
-//     several results compares them, to use one (McAuley et al., Inferring networks of substitutable and complementary
-//     products, KDD 2015: viewed together are substitutes, bought together
-//     complements). Tools of different searches, and of a plan, do.
-//   - Making a plan is not evidence, or cairn would learn from itself (Chaney et al., How algorithmic confounding in recommendation
-//     systems increases homogeneity and decreases utility, RecSys 2018). An
-//     edge of the plan is observed when the agent fetches both its ends.
-//   - A report by the agent replaces what the Session inferred of the same tools.
+//   - Two tools of one search make no sequence, because an agent that looks at several
+//     results compares them to use one (McAuley et al., Inferring networks of
+//     substitutable and complementary products, KDD 2015: products viewed together are
+//     substitutes, products bought together complements). Tools of different searches,
+//     and of a plan, make sequences.
+//   - A plan is not evidence, or cairn would learn from its own answers (Chaney et al., How
+//     algorithmic confounding in recommendation systems increases homogeneity and
+//     decreases utility, RecSys 2018). An edge of a plan is observed when the agent has
+//     fetched both its ends.
+//   - An agent's report replaces what the Session has inferred about the same tools.
 type Session struct {
 	add func(context.Context, Change) error
 	now func() time.Time
 
 	query string
-	used  []Call // since the query, at most Window
-	last  string
-	at    time.Time
+	used  []Call    // uses since the query, at most Window
+	last  string    // the node of the last use
+	at    time.Time // of the last record
 
-	tools    search              // the last search of tools
-	pending  []Observation       // weak, until the next search for tools, at most Window
-	found    map[string]int      // tool -> number of the search that found it
-	fetched  []string            // tools since the last search, at most Window
+	tools    search              // the last search for tools
+	pending  []Observation       // weak observations until the next search for tools, at most Window
+	found    map[string]int      // number of the last search that found a tool
+	fetched  []string            // tools fetched since the last search, at most Window
 	observed map[[2]string]bool  // weak observations of this piece of work
 	intents  map[string]struct{} // keys of its weak intents
 }
@@ -59,11 +61,11 @@ type Session struct {
 type search struct {
 	number int
 	query  string
-	edges  [][2]string // of a plan: the second after the first
+	edges  [][2]string // of a plan; the second tool runs after the first
 	plan   bool
 }
 
-// NewSession returns a session that passes its changes to add. now may be nil.
+// NewSession returns a session that calls add with its changes. A nil now means time.Now.
 func NewSession(add func(context.Context, Change) error, now func() time.Time) *Session {
 	if now == nil {
 		now = time.Now
@@ -71,11 +73,10 @@ func NewSession(add func(context.Context, Change) error, now func() time.Time) *
 	return &Session{add: add, now: now}
 }
 
-// Query records a search for documents, and writes the uses after the query before
-// it.
+// Query records a search for documents, and writes the intent of the query before it.
 func (r *Session) Query(ctx context.Context, text string) error {
 	if normal(text) == normal(r.query) {
-		return nil // asked again, or for the next page
+		return nil // the same query, or its next page
 	}
 	err := r.flush(ctx)
 	if len(text) <= MaxIntent {
@@ -84,8 +85,8 @@ func (r *Session) Query(ctx context.Context, text string) error {
 	return err
 }
 
-// Used records a successful use of a document by its DocumentID, and returns when
-// it is durable. Failed calls are not recorded.
+// Used records a successful use of a document by its DocumentID. It returns when the edge
+// is durable. The caller does not record failed calls.
 func (r *Session) Used(ctx context.Context, id string) error {
 	before, err := r.visit(ctx, id)
 	if err != nil {
@@ -104,13 +105,14 @@ func (r *Session) Used(ctx context.Context, id string) error {
 	return r.add(ctx, Change{Observations: []Observation{{From: before, To: id, Type: graphrank.Sequence}}})
 }
 
-// Searched records a search for tools with its results, and writes what was
-// inferred since the search before.
+// Searched records a search for tools with its results, and writes the weak observations
+// since the search before.
 func (r *Session) Searched(ctx context.Context, query string, found []string) error {
 	return r.begin(ctx, search{query: query}, found)
 }
 
-// Planned records a plan for an intent, with its tools and its edges, and writes what was inferred since the search before.
+// Planned records a plan for an intent, with its tools and its edges, and writes the weak
+// observations since the search before.
 func (r *Session) Planned(ctx context.Context, intent string, tools []string, edges [][2]string) error {
 	return r.begin(ctx, search{query: intent, plan: true, edges: edges}, tools)
 }
@@ -141,7 +143,7 @@ func (r *Session) begin(ctx context.Context, next search, found []string) error 
 	return nil
 }
 
-// Fetched records that an agent fetched the schema of a tool.
+// Fetched records that the agent has fetched the schema of a tool.
 func (r *Session) Fetched(ctx context.Context, id string) error {
 	before, err := r.visit(ctx, id)
 	if err != nil {
@@ -165,8 +167,8 @@ func (r *Session) Fetched(ctx context.Context, id string) error {
 	return nil
 }
 
-// Reported records the tools that an agent reports as used, and drops what was
-// inferred of them.
+// Reported records the tools that the agent reports as used. It drops the weak observations
+// about them and writes the others.
 func (r *Session) Reported(ctx context.Context, ids []string) error {
 	if err := r.touch(ctx); err != nil || len(ids) == 0 {
 		return err
@@ -180,7 +182,7 @@ func (r *Session) Reported(ctx context.Context, ids []string) error {
 	return r.writeInferred(ctx)
 }
 
-// Close writes the uses after the last query and what was inferred.
+// Close writes the intent of the last query and the weak observations.
 func (r *Session) Close(ctx context.Context) error {
 	if err := r.flush(ctx); err != nil {
 		return err
@@ -188,13 +190,13 @@ func (r *Session) Close(ctx context.Context) error {
 	return r.writeInferred(ctx)
 }
 
-// Idle reports whether the last record is older than a Gap.
+// Idle reports whether the last record is older than Gap.
 func (r *Session) Idle() bool {
 	return !r.at.IsZero() && r.now().Sub(r.at) > Gap
 }
 
-// visit makes id the last node and returns the one before it, "" at the start of a
-// piece of work.
+// visit makes id the last node and returns the one before it, "" at the beginning of a piece
+// of work.
 func (r *Session) visit(ctx context.Context, id string) (before string, err error) {
 	if err := checkID(id); err != nil {
 		return "", err
@@ -230,8 +232,8 @@ func (r *Session) infer(s Observation) {
 	}
 }
 
-// writeInferred writes the pending weak observations, and the tools fetched for the
-// last search as an intent, each once for a piece of work.
+// writeInferred writes the pending weak observations, and the tools fetched for the last
+// search as an intent. It writes each only once in a piece of work.
 func (r *Session) writeInferred(ctx context.Context) error {
 	var c Change
 	if r.observed == nil {
@@ -259,7 +261,7 @@ func (r *Session) writeInferred(ctx context.Context) error {
 	return r.add(ctx, c)
 }
 
-// flush writes the query with the uses since. Used has written their edges.
+// flush writes the query with the uses after it as an intent. Used has written their edges.
 func (r *Session) flush(ctx context.Context) error {
 	t := Trace{Intent: r.query, Calls: r.used}
 	r.query, r.used = "", nil

@@ -1,30 +1,29 @@
-// Package usage counts which tools and documents are used together for which
-// intent. It does not rank: it gives callers a graphrank.Graph and the list of
-// intents.
+// Package usage counts which tools and documents are used together, and for which intents.
+// It does not rank: it provides a graphrank.Graph and the list of intents.
 //
-// A tool's node is its catalogue id, a document's node "doc:" and its path
-// (DocumentID), so one graph serves both. The whole graph is in memory. Every
-// write is one transaction of a records.Store, which is durable before the call
-// returns; concurrent writes share one.
+// The node of a tool is its ID in the catalogue, that of a document "doc:" and its path
+// (DocumentID), so that one graph holds both. The whole graph is in memory. Every write is
+// one transaction of a records.Store and durable before the call returns. Concurrent writes
+// share a transaction.
 //
 // # Decay
 //
-// Every edge is stored with its count and the time of its last observation;
-// between two times t1 and t2 a count shrinks by 2^(−(t2−t1)/half-life). A read
-// computes the decay, so no record is rewritten as time passes.
-// An edge below graphrank.MinCount is dead: it is not part of the graph, and
-// the first write of a day removes its record.
+// Every edge is stored with its count and the time of its last observation. Between two
+// times t1 and t2 the count decays by the factor 2^(−(t2−t1)/half-life). Reads compute the
+// decay, so that records need not be rewritten. An edge with a count below
+// graphrank.MinCount is dead: it is not part of the graph, and the first write of a day
+// removes its record.
 //
 // # Format, version 3
 //
 //	bucket "edges"    from 0x00 to -> type (1 byte), source, with weakBit (1 byte), count (8 bytes,
 //	                  float64), last observation (8 bytes, Unix seconds), observations
 //	                  (4 bytes); all little-endian
-//	bucket "intents"  first 16 bytes of a SHA-256 of the normalised intent and its
+//	bucket "intents"  first 16 bytes of a SHA-256 of the normalized intent and its
 //	                  sorted tools -> see appendIntent
 //	bucket "usage"    "version" -> the version of the format, 8 bytes, little-endian
 //
-// Version 2 kept counters in bucket "usage", version 1 had neither weak edges nor weak
+// Version 2 had counters in bucket "usage"; version 1 had neither weak edges nor weak
 // intents. Open reads both.
 package usage
 
@@ -51,45 +50,45 @@ const (
 	versionKey    = "version"
 )
 
-// Buckets are the buckets of a records.Store that hold a Store.
+// Buckets returns the names of the buckets of a records.Store that hold a Store.
 func Buckets() []string { return []string{edgesBucket, intentsBucket, metaBucket} }
 
-// DefaultHalfLife is the time in which the count of an edge that is not observed
-// again halves.
+// DefaultHalfLife is the default of Options.HalfLife.
 const DefaultHalfLife = 90 * 24 * time.Hour
 
-// DefaultMaxIntents bounds the memory of intents.
+// DefaultMaxIntents is the default of Options.MaxIntents.
 const DefaultMaxIntents = 50_000
 
-// refresh is how old the counts in memory may be, and how often dead edges are
-// removed.
+// refresh bounds the age of the counts in memory, and is the interval at which dead edges
+// are removed.
 const refresh = 24 * time.Hour
 
-// Options are the knobs of Open. Nil and the zero value mean the defaults.
+// Options configures Open. Nil and the zero value mean the defaults.
 type Options struct {
-	// HalfLife of counts; 0 means DefaultHalfLife, negative no decay.
+	// HalfLife is the time in which the count of an edge halves without observations. 0
+	// means DefaultHalfLife, a negative value no decay.
 	HalfLife time.Duration
-	// MaxIntents are kept; beyond, those observed longest ago are removed. 0 means
-	// DefaultMaxIntents.
+	// MaxIntents bounds the number of intents. If there are more, the store removes those
+	// observed longest ago. 0 means DefaultMaxIntents.
 	MaxIntents int
-	// Now is the clock; nil is time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Logger receives a warning for each damaged edge or intent. Nil is silent.
+	// Logger receives a warning for each damaged edge or intent. Nil discards them.
 	Logger *slog.Logger
 }
 
-// FormatError is returned for records of a later version. They are not changed.
+// FormatError reports records of a later version. Open does not change them.
 type FormatError struct{ Have, Want uint64 }
 
 func (e *FormatError) Error() string {
 	return fmt.Sprintf("the usage graph has format %d and this cairn reads format %d", e.Have, e.Want)
 }
 
-// pair is the ends of an edge: from, to.
+// pair holds the nodes of an edge: from, to.
 type pair [2]string
 
-// Store is the graph and the memory of intents. It is safe for concurrent use, and
-// sees what other processes write to a shared records.Store.
+// Store holds the graph and the intents. It is safe for concurrent use, and reads the
+// writes of other processes to a shared records.Store.
 type Store struct {
 	records records.Store
 	o       Options
@@ -100,18 +99,17 @@ type Store struct {
 
 	mu         sync.RWMutex // guards the fields below
 	generation uint64
-	version    uint64            // of the records; 0 when there are none
-	edges      map[pair]edge     // counts as of their last observation
+	version    uint64            // of the records; 0 if there are none
+	edges      map[pair]edge     // with the counts at their last observation
 	intents    map[string]Intent // by key
-	graph      *graphrank.Graph  // of the edges that count; nil before the first load
+	graph      *graphrank.Graph  // of the live edges that are not weak; nil before the first load
 	decayed    time.Time         // the time of the counts in graph
-	swept      time.Time
-	listed     []Intent // the result of Intents; nil when a write has changed it
+	swept      time.Time         // the time of the last sweep
+	listed     []Intent          // the result of Intents; nil after a change
 	history    history
 }
 
-// Open loads the graph without damaged edges and intents. The records stay the
-// caller's to close.
+// Open loads the graph and the intents. It skips damaged ones. The caller closes r.
 func Open(r records.Store, o *Options) (*Store, error) {
 	s := &Store{records: r}
 	if o != nil {
@@ -132,8 +130,8 @@ func Open(r records.Store, o *Options) (*Store, error) {
 	return s, s.load()
 }
 
-// load updates memory when other processes have written or the counts have
-// decayed for a day.
+// load updates the data in memory if other processes have written, or if its counts are
+// older than refresh.
 func (s *Store) load() error {
 	s.mu.RLock()
 	generation := s.generation
@@ -148,7 +146,7 @@ func (s *Store) load() error {
 	return nil
 }
 
-// apply installs changes of the records in memory.
+// apply applies changes of the records to the data in memory.
 func (s *Store) apply(c records.Changes) error {
 	now := s.o.Now()
 	s.mu.RLock()
@@ -172,7 +170,8 @@ func (s *Store) apply(c records.Changes) error {
 	return nil
 }
 
-// makeGraph builds the graph from the edges with their counts as of now. s.mu is held.
+// makeGraph builds the graph from the edges with their counts at the time now. The caller
+// holds s.mu.
 func (s *Store) makeGraph(now time.Time) {
 	s.graph, s.decayed = &graphrank.Graph{}, now
 	for _, p := range slices.SortedFunc(maps.Keys(s.edges), comparePairs) {
@@ -185,8 +184,8 @@ func (s *Store) makeGraph(now time.Time) {
 
 func comparePairs(a, b pair) int { return slices.Compare(a[:], b[:]) }
 
-// Read calls fn with the graph as it is now. fn must neither change the graph
-// nor keep it, and must not call the store.
+// Read calls fn with the current graph. fn must neither change nor keep the graph, and must
+// not call the store.
 func (s *Store) Read(fn func(*graphrank.Graph) error) error {
 	if err := s.load(); err != nil {
 		return err
@@ -196,7 +195,7 @@ func (s *Store) Read(fn func(*graphrank.Graph) error) error {
 	return fn(s.graph)
 }
 
-// Generation grows with every write; 0 is a graph that was never written.
+// Generation returns a number that grows with every write. It is 0 before the first.
 func (s *Store) Generation() (uint64, error) {
 	if err := s.load(); err != nil {
 		return 0, err
@@ -206,20 +205,20 @@ func (s *Store) Generation() (uint64, error) {
 	return s.generation, nil
 }
 
-// delta is a change of edges and intents: a nil value removes its key.
+// delta is a change of edges and intents. A nil value removes its key.
 type delta struct {
-	whole   bool // the delta replaces everything
+	whole   bool // whether the delta replaces all edges and intents
 	edges   map[pair]*edge
 	intents map[string]*Intent
-	version uint64 // 0 leaves it
+	version uint64 // 0 means no change
 }
 
 func newDelta() delta {
 	return delta{edges: map[pair]*edge{}, intents: map[string]*Intent{}}
 }
 
-// read decodes records. It removes a damaged edge or intent from memory, with a
-// warning; its record remains.
+// read decodes records. It logs a warning for a damaged edge or intent and removes it from
+// memory; its record remains.
 func (d *delta) read(list []records.Record, log *slog.Logger) error {
 	whole := d.whole
 	*d = newDelta()
@@ -277,7 +276,7 @@ func (d *delta) list() []records.Record {
 	return list
 }
 
-// install applies a delta to memory, as of a generation. s.mu is held.
+// install applies a delta of a generation to the data in memory. The caller holds s.mu.
 func (s *Store) install(d delta, generation uint64, now time.Time) {
 	var c Changes
 	rewritten := d.whole

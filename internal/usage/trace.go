@@ -21,25 +21,25 @@ const (
 	maxLine   = 1 << 20 // bytes
 )
 
-// Trace is the calls made for one intent.
+// Trace holds the calls made for one intent.
 type Trace struct {
-	// Intent is the request in words; the calls of "" are counted only.
+	// Intent is the request in words. Without it, the calls only change the graph.
 	Intent string `json:"intent,omitempty"`
-	// Calls are in the order they were made.
+	// Calls is in the order of the calls.
 	Calls []Call `json:"calls"`
-	// Edges are pairs of positions in Calls: the second needed the first's
-	// result. A pair of one position with itself has no effect.
+	// Edges holds pairs of positions in Calls. The second call needed a result of the
+	// first. A pair of equal positions has no effect.
 	Edges [][2]int `json:"edges,omitempty"`
 }
 
 // Call is one use of a tool, or of a document under its DocumentID.
 type Call struct {
 	Tool string `json:"tool"`
-	// Success is nil when the outcome is unknown, which counts as success.
+	// Success is the outcome. Nil means unknown, which is treated as success.
 	Success *bool `json:"success,omitempty"`
 }
 
-// OK reports whether the call counts.
+// OK reports whether the call has not failed.
 func (c Call) OK() bool { return c.Success == nil || *c.Success }
 
 // Check returns an error for an invalid trace.
@@ -67,10 +67,10 @@ func (t *Trace) Check() error {
 	return nil
 }
 
-// Observations are the relations a trace shows, each once: its explicit edges as
-// dependencies or, in a trace without any, successful calls that follow each
-// other as a sequence. A trace with edges shows no sequence: its other calls may be
-// in any order. Failed calls do not count. The trace has passed Check.
+// Observations returns the relations in a trace, each once: its edges as dependencies or, if
+// it has none, consecutive successful calls as sequences. A trace with edges has no
+// sequences, because its other calls can be in any order. Failed calls are ignored. The
+// trace must be valid, see Check.
 func (t *Trace) Observations() []Observation {
 	var observations []Observation
 	seen := map[[2]string]bool{}
@@ -98,8 +98,8 @@ func (t *Trace) Observations() []Observation {
 	return observations
 }
 
-// Memory returns the intent of a trace with its successful tools, in order, and the
-// edges among them. ok is false when there is no intent or no tool.
+// Memory returns the intent of a trace with its successful tools, in order, and the edges
+// between them. ok is false if there is no intent or no tool.
 func (t *Trace) Memory() (m Intent, ok bool) {
 	m.Text = strings.TrimSpace(strings.ToValidUTF8(t.Intent, ""))
 	place := make([]int, len(t.Calls))
@@ -118,8 +118,8 @@ func (t *Trace) Memory() (m Intent, ok bool) {
 	return m, m.Text != "" && len(m.Tools) > 0
 }
 
-// Learn counts the observations of the traces and stores their intents in one
-// transaction: all of them or, on an error, none.
+// Learn stores the observations and the intents of the traces in one transaction: all of
+// them or, after an error, none.
 func (s *Store) Learn(ctx context.Context, traces ...Trace) error {
 	var c Change
 	for i := range traces {
@@ -142,9 +142,9 @@ type LineError struct {
 
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-// ReadTraces reads one trace a line. It ignores empty lines and unknown fields. bad
-// has the invalid lines in order; the caller decides whether to learn the rest. err
-// is the reader's.
+// ReadTraces reads one trace from each line. It ignores empty lines and unknown fields. bad
+// lists the invalid lines in order; the caller decides whether to learn the others. err is
+// the reader's error.
 func ReadTraces(r io.Reader) (traces []Trace, bad []*LineError, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxLine)

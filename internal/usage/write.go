@@ -11,13 +11,13 @@ import (
 	"cairn/internal/records"
 )
 
-// Change is the observations and intents that one write adds.
+// Change holds the observations and intents that one write adds.
 type Change struct {
 	Observations []Observation `json:"observations,omitempty"`
 	Intents      []Intent      `json:"intents,omitempty"`
 }
 
-// Empty reports whether a change adds nothing.
+// Empty reports whether the change is empty.
 func (c *Change) Empty() bool { return len(c.Observations)+len(c.Intents) == 0 }
 
 // pendingWrite is a change and the channel on which its caller waits.
@@ -26,8 +26,7 @@ type pendingWrite struct {
 	done   chan error
 }
 
-// Add counts the observations of a change and stores its intents. It returns when
-// they are durable.
+// Add stores the observations and intents of a change. It returns when they are durable.
 func (s *Store) Add(ctx context.Context, c Change) error {
 	for _, observation := range c.Observations {
 		if err := cmp.Or(checkID(observation.From), checkID(observation.To)); err != nil {
@@ -74,8 +73,8 @@ func (s *Store) write(ctx context.Context, c Change) error {
 	return <-w.done
 }
 
-// update stores the changes that fn adds to a delta, in one transaction.
-// s.commit is held.
+// update stores the changes that fn adds to a delta, in one transaction. The caller holds
+// s.commit.
 func (s *Store) update(fn func(d *delta, now time.Time)) error {
 	var d delta
 	now := s.o.Now()
@@ -100,14 +99,14 @@ func (s *Store) update(fn func(d *delta, now time.Time)) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if next > s.generation { // otherwise nothing changed, or a reader has loaded it
+	if next > s.generation { // otherwise nothing has changed, or a reader has loaded the changes
 		s.install(d, next, now)
 	}
 	return nil
 }
 
-// add adds the observations and intents of a change to the delta, starting from
-// the values in the delta or else in memory. s.mu is held for reading.
+// add adds the observations and intents of a change to the delta, based on the values in
+// the delta or else in memory. The caller holds s.mu for reading.
 func (s *Store) add(d *delta, c Change, now time.Time) {
 	for _, observation := range c.Observations {
 		if observation.From == observation.To {
@@ -133,7 +132,7 @@ func (s *Store) add(d *delta, c Change, now time.Time) {
 	}
 }
 
-// evict removes the intents observed longest ago beyond MaxIntents.
+// evict removes the intents observed longest ago if there are more than MaxIntents.
 func (s *Store) evict(d *delta) {
 	total := len(s.intents)
 	for key := range d.intents {
@@ -151,13 +150,13 @@ func (s *Store) evict(d *delta) {
 	keys := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
 		return cmp.Or(all[a].Last.Compare(all[b].Last), cmp.Compare(a, b))
 	})
-	// Remove one in a hundred more, so that not every write has to sort.
+	// Remove another hundredth, so that not every write has to sort.
 	for _, key := range keys[:min(len(keys), len(all)-s.o.MaxIntents+s.o.MaxIntents/100)] {
 		d.intents[key] = nil
 	}
 }
 
-// sweep removes dead edges, and weak intents that were not confirmed, once a day.
+// sweep removes dead edges and old weak intents, once in every refresh.
 func (s *Store) sweep(d *delta, now time.Time) {
 	if now.Sub(s.swept) < refresh {
 		return
@@ -181,21 +180,20 @@ type Forgotten struct {
 	Intents int `json:"intents"`
 }
 
-// ForgetNode removes a tool or document with its edges, and the intents it served.
+// ForgetNode removes a tool or document with its edges, and the intents that used it.
 func (s *Store) ForgetNode(id string) (Forgotten, error) {
 	return s.forget(func(p pair, _ edge) bool { return p[0] == id || p[1] == id },
 		func(m *Intent) bool { return slices.Contains(m.Tools, id) })
 }
 
-// ForgetBefore removes the edges and intents that were last observed before t.
-// An edge that was observed since keeps its whole count: single observations are
-// not stored.
+// ForgetBefore removes the edges and intents that were last observed before t. An edge that
+// was observed after t keeps its whole count, because single observations are not stored.
 func (s *Store) ForgetBefore(t time.Time) (Forgotten, error) {
 	return s.forget(func(_ pair, e edge) bool { return e.last < unix(t) },
 		func(m *Intent) bool { return m.Last.Before(t) })
 }
 
-// ForgetAll removes everything.
+// ForgetAll removes all edges and intents.
 func (s *Store) ForgetAll() (Forgotten, error) {
 	return s.forget(func(pair, edge) bool { return true }, func(*Intent) bool { return true })
 }

@@ -13,15 +13,14 @@ import (
 	"cairn/internal/store"
 )
 
-// depth and partDepth are the numbers of hits of each leg for an intent and for a
-// part.
+// depth and partDepth are the numbers of hits of each leg for an intent and for a part.
 const (
 	depth     = 100
 	partDepth = 30
 )
 
-// intentQuery is the search for an intent. Its units are the whole intent, then its
-// parts when there are two or more.
+// intentQuery is the search for an intent. Its units are the whole intent and, if there are
+// two or more, its parts.
 type intentQuery struct {
 	units    []unit
 	legs     Legs
@@ -31,7 +30,7 @@ type intentQuery struct {
 	chance   float64 // the model's MinSimilarity
 }
 
-// unit is one text of the query, with what the scores of all tools for it depend on.
+// unit is one text of the query, with the values that calibrate the scores of all tools.
 type unit struct {
 	vector       []float32
 	bm25         map[string]float64
@@ -46,8 +45,8 @@ func (q *intentQuery) add(id string) { q.ids[id] = true }
 
 func (q *intentQuery) wholeVector() []float32 { return q.units[0].vector }
 
-// partVectors returns the vectors of the parts, nil without an embedder. An intent of
-// one part is that part.
+// partVectors returns the vectors of the parts, nil without an embedder. An intent of one
+// part is its own part.
 func (q *intentQuery) partVectors() [][]float32 {
 	var list [][]float32
 	units := q.units[1:]
@@ -62,8 +61,8 @@ func (q *intentQuery) partVectors() [][]float32 {
 	return list
 }
 
-// ask runs both legs for the intent and its parts.
-func (x *Index) ask(ctx context.Context, intent string, parts []Part, legs Legs) (*intentQuery, error) {
+// searchIntent runs both legs for the intent and its parts.
+func (x *Index) searchIntent(ctx context.Context, intent string, parts []Part, legs Legs) (*intentQuery, error) {
 	texts := []string{intent}
 	if len(parts) > 1 {
 		for _, p := range parts {
@@ -93,7 +92,7 @@ func (x *Index) ask(ctx context.Context, intent string, parts []Part, legs Legs)
 			k = partDepth
 		}
 		g.Go(func() (err error) {
-			q.units[i], err = x.askOne(gctx, text, vectors[i], k, legs)
+			q.units[i], err = x.searchText(gctx, text, vectors[i], k, legs)
 			return err
 		})
 	}
@@ -110,8 +109,8 @@ func (x *Index) ask(ctx context.Context, intent string, parts []Part, legs Legs)
 	return q, nil
 }
 
-// askOne runs both legs for one text; vector is nil where there is none.
-func (x *Index) askOne(ctx context.Context, text string, vector []float32, k int, legs Legs) (unit, error) {
+// searchText runs both legs for one text. A nil vector means that there is none.
+func (x *Index) searchText(ctx context.Context, text string, vector []float32, k int, legs Legs) (unit, error) {
 	u := unit{vector: vector, bm25: map[string]float64{}, names: map[string]float64{}, texts: map[string]float64{}}
 	if legs != SemanticOnly {
 		hits, err := x.stores.Keyword.Search(ctx, query.Query{Words: plain(text)}, k, store.Filter{})
@@ -140,8 +139,8 @@ func (x *Index) askOne(ctx context.Context, text string, vector []float32, k int
 	return u, nil
 }
 
-// embedTexts embeds the texts in parallel. The vectors are all nil without an embedder
-// and after an error.
+// embedTexts embeds the texts concurrently. All vectors are nil without an embedder and
+// after an error.
 func (x *Index) embedTexts(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
 	if x.options.Embedder == nil {
@@ -161,8 +160,8 @@ func (x *Index) embedTexts(ctx context.Context, texts []string) ([][]float32, er
 	return vectors, nil
 }
 
-// embed returns the vector of a text, from the cache if it is there. It is shared: do
-// not change it.
+// embed returns the vector of a text, from the cache if possible. The caller must not
+// change it.
 func (x *Index) embed(ctx context.Context, text string) ([]float32, error) {
 	if v, ok := x.queries.Get(text); ok {
 		return v, nil
@@ -175,13 +174,13 @@ func (x *Index) embed(ctx context.Context, text string) ([]float32, error) {
 	return v, nil
 }
 
-// blend scores every tool that was found, after it has calibrated the units.
+// blend calibrates the units and scores every tool found.
 func (x *Index) blend(ctx context.Context, q *intentQuery) ([]Candidate, error) {
 	ids := make([]string, 0, len(q.ids))
 	for id := range q.ids {
 		ids = append(ids, id)
 	}
-	ids = x.known(ids) // a store may be ahead of the catalogue
+	ids = x.known(ids) // a store can have tools that the catalogue does not have yet
 	slices.Sort(ids)
 	for i := range q.units {
 		u := &q.units[i]
@@ -198,7 +197,7 @@ func (x *Index) blend(ctx context.Context, q *intentQuery) ([]Candidate, error) 
 	return cs, err
 }
 
-// score returns the candidates of tools, with scores of calibrated units.
+// score returns the candidates for tools. The units must be calibrated.
 func (x *Index) score(ctx context.Context, q *intentQuery, ids []string) ([]Candidate, error) {
 	cs := make([]Candidate, len(ids))
 	for i, id := range ids {
@@ -230,8 +229,8 @@ func (x *Index) score(ctx context.Context, q *intentQuery, ids []string) ([]Cand
 	return cs, nil
 }
 
-// rawLegs returns the raw scores of tools. It gets the cosines that the searches did
-// not return from the stores.
+// rawLegs returns the raw scores of tools. It computes the cosines that the searches did
+// not return.
 func (x *Index) rawLegs(ctx context.Context, u *unit, which Legs, ids []string) ([]Leg, error) {
 	legs := make([]Leg, len(ids))
 	for i, id := range ids {
