@@ -8,7 +8,7 @@ import (
 	"cairn/internal/draw"
 )
 
-// Graph formats. ASCII is for people at a terminal.
+// Graph formats. FormatASCII is for a terminal.
 const (
 	FormatJSON    = "json"
 	FormatMermaid = "mermaid"
@@ -31,15 +31,15 @@ type drawnNode struct {
 	Status string `json:"status"`
 }
 
-// drawnEdge says that From depends on To.
+// drawnEdge is an edge: From depends on To.
 type drawnEdge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
-// Draw returns the graph of the tasks in one of Formats, in their order. An edge
-// runs from the dependent to its dependency. Dependencies that are not tasks are
-// drawn as nodes of status "missing". word names a status.
+// Draw returns the graph of the tasks in one of Formats. An edge runs from a dependent to its
+// dependency. Dependencies that are not tasks are nodes with the status "missing". word
+// returns the name of a task's status.
 func Draw(tasks []Task, format string, word func(Task) string) (string, error) {
 	d := drawing{Nodes: []drawnNode{}, Edges: []drawnEdge{}}
 	known := make(map[string]bool, len(tasks))
@@ -75,12 +75,11 @@ func Draw(tasks []Task, format string, word func(Task) string) (string, error) {
 	return "", fmt.Errorf("unknown format %q, want {%s}", format, strings.Join(Formats(), ","))
 }
 
-// marks precede a task in the ASCII drawing, by status; others have "[ ]".
+// marks are the markers of tasks in the ASCII drawing, by status. The default is "[ ]".
 var marks = map[string]string{"active": "[~]", "in_progress": "[~]", "done": "[x]", "completed": "[x]", "blocked": "[!]",
 	"failed": "[!]", "missing": "[?]", "archived": "[-]", "cancelled": "[-]"}
 
-// graph labels each task with its ID and, after separator, its title if
-// that says more.
+// graph labels each task with its ID and, after separator, its title if it differs.
 func (d drawing) graph(separator string) *draw.Graph {
 	g := &draw.Graph{Name: "TaskGraph", Inline: true}
 	for _, n := range d.Nodes {

@@ -1,6 +1,5 @@
-// Package task is the one model of a task behind cards, documents and the graph
-// tools. It reads no files and computes on no graph: its subpackages do the
-// former, package taskdag the latter.
+// Package task is the common model of tasks in cards, documents and the graph tools. Its
+// subpackages read and write the files; package taskdag implements the graph.
 package task
 
 import (
@@ -14,7 +13,7 @@ import (
 // Status is the progress of a task. The zero Status is Pending.
 type Status uint8
 
-// The statuses. A Waiting task waits for an answer from outside.
+// The statuses. A Waiting task waits for an external answer.
 const (
 	Pending Status = iota
 	Waiting
@@ -28,7 +27,7 @@ const (
 
 var statusNames = [...]string{"pending", "waiting", "in_progress", "blocked", "completed", "failed", "cancelled", "archived"}
 
-// String returns the status in the model's own words.
+// String returns the name of the status in this model.
 func (s Status) String() string {
 	if int(s) < len(statusNames) {
 		return statusNames[s]
@@ -38,20 +37,21 @@ func (s Status) String() string {
 
 // Task is one task of any source.
 type Task struct {
-	// ID is a card's id, or the slug of a task in a document: unique in its source.
+	// ID is the ID of a card or the slug of a task in a document. It is unique in its
+	// source.
 	ID    string
 	Title string
 	// Status is the declared status. Dependencies do not change it.
 	Status Status
-	// ArchivedFrom is the status an archived task had before; Archived when unknown.
+	// ArchivedFrom is the previous status of an archived task, Archived if unknown.
 	ArchivedFrom Status
 	Assignee     string // empty for none
-	// DependsOn lists the IDs of the tasks to complete first, as written: they may
-	// repeat, be unknown or close a cycle.
+	// DependsOn lists the IDs of the tasks to complete first, as written. They may contain
+	// duplicates, be unknown or close a cycle.
 	DependsOn []string
-	// Estimate is the expected work in hours, 0 when unknown.
+	// Estimate is the expected work in hours, 0 if unknown.
 	Estimate float64
-	// Created is the zero time when unknown.
+	// Created is the zero time if unknown.
 	Created time.Time
 }
 
@@ -61,7 +61,7 @@ func (t Task) Done() bool {
 	return t.Status == Completed || t.Status == Archived && (t.ArchivedFrom == Completed || t.ArchivedFrom == Archived)
 }
 
-// Unfinished returns the dependencies that are unknown to of or not done.
+// Unfinished returns the dependencies that are not done, or for which of returns false.
 func Unfinished(dependsOn []string, of func(id string) (Task, bool)) []string {
 	var ids []string
 	for _, id := range dependsOn {
@@ -72,17 +72,17 @@ func Unfinished(dependsOn []string, of func(id string) (Task, bool)) []string {
 	return ids
 }
 
-// BlockedMessage says that a task waits for others.
+// BlockedMessage returns the message that a task waits for others.
 func BlockedMessage(id string, waiting []string) string {
 	return fmt.Sprintf("Task %s blocked by incomplete dependencies: %s", id, strings.Join(waiting, ", "))
 }
 
-// Over reports whether no work is left: the task is done or cancelled.
+// Over reports whether the task needs no more work: it is done or cancelled.
 func (t Task) Over() bool { return t.Done() || t.Node().State == taskdag.Cancelled }
 
-// Node converts the task for taskdag. An archived task counts as completed if it
-// was completed or its earlier status is unknown, since people mostly archive
-// finished work; otherwise it counts as cancelled.
+// Node converts the task for taskdag. An archived task counts as completed if it was
+// completed or its previous status is unknown, because most archived work is finished.
+// Otherwise it counts as cancelled.
 func (t Task) Node() taskdag.Task {
 	n := taskdag.Task{ID: t.ID, DependsOn: t.DependsOn, Estimate: t.Estimate}
 	switch t.Status {
@@ -105,9 +105,9 @@ func (t Task) Node() taskdag.Task {
 	return n
 }
 
-// Board returns the tasks that are not archived and the archived tasks that they
-// depend on directly, in the same order. Archived tasks keep only dependencies
-// that are on the board.
+// Board returns the tasks that are not archived and the archived tasks on which they depend
+// directly, in the same order. It removes the dependencies of archived tasks that are not on
+// the board.
 func Board(all []Task) []Task {
 	wanted := map[string]bool{}
 	archived := false

@@ -8,8 +8,7 @@ import (
 	"unicode"
 )
 
-// synonyms maps the words that people write, in lower case with "_" for blanks
-// and hyphens.
+// synonyms maps words for a status, in lower case with "_" for blanks and hyphens.
 var synonyms = map[string]Status{
 	"pending": Pending, "todo": Pending, "to_do": Pending, "open": Pending, "backlog": Pending, "new": Pending, "not_started": Pending, "planned": Pending,
 	"waiting":     Waiting,
@@ -21,13 +20,12 @@ var synonyms = map[string]Status{
 	"archived": Archived,
 }
 
-// symbols maps the signs that stand for a status without a word.
+// symbols maps symbols that denote a status without a word.
 var symbols = map[string]Status{"✅": Completed, "✔": Completed, "☑": Completed, "❌": Failed, "🚫": Blocked, "🚧": InProgress, "🔄": InProgress}
 
-// Parse reads a status in any vocabulary and any case. Marks around the word, such as
-// emphasis or an emoji, and a remark behind it do not count: "done ✅",
-// "**In progress** (Ann)". known is false for an unknown word, which counts as
-// Pending; an empty word is Pending and known.
+// Parse parses a status in any vocabulary, ignoring case. It ignores markup and symbols
+// around the word and a remark after it: "done ✅", "**In progress** (Ann)". An unknown word
+// counts as Pending with known false. An empty word is Pending with known true.
 func Parse(word string) (s Status, known bool) {
 	word = strings.ToLower(strings.TrimSpace(word))
 	if word == "" {
@@ -81,18 +79,19 @@ func (t Task) GraphWord() string {
 	return t.Status.String()
 }
 
-// Hours of work in a day and a week of an estimate.
+// HoursPerDay and HoursPerWeek are the hours of work in a day and a week of an estimate.
 const (
 	HoursPerDay  = 8
 	HoursPerWeek = 5 * HoursPerDay
 )
 
-// maxEstimate in hours keeps sums finite: some fifty working years.
+// maxEstimate is the maximum estimate in hours, about fifty working years. It keeps sums
+// finite.
 const maxEstimate = 100_000
 
-// ParseEstimate reads the expected work of a task in hours: a number of hours, or
-// a sequence of numbers with the units m, h, d (8 hours) and w (5 days), such as
-// "90m", "1.5h" or "1w 2d". An empty text is 0, unknown.
+// ParseEstimate parses an estimate of work and returns it in hours. The text is a number of
+// hours, or a sequence of numbers with the units m, h, d (8 hours) and w (5 days), such as
+// "90m", "1.5h" or "1w 2d". An empty text gives 0, which means unknown.
 func ParseEstimate(text string) (hours float64, err error) {
 	rest := strings.ToLower(strings.TrimSpace(text))
 	refuse := func() (float64, error) {

@@ -11,19 +11,18 @@ import (
 	"cairn/internal/taskdag"
 )
 
-// Board is all cards at one moment. It is immutable.
+// Board is a snapshot of all cards. It is immutable.
 type Board struct {
-	// Cards in the order of creation: by Created, those without one last, then by ID.
+	// Cards are sorted by Created, cards without it last, then by ID.
 	Cards    []*Card
-	unusable []Problem // files that are no cards, by path
+	unusable []Problem // the files that are not cards, by path
 	byID     map[string]*Card
 	byFolded func() map[string]*Card // by ID in lower case
-	byTitle  func() map[string]*Card // by title in lower case; nil for a title of several
+	byTitle  func() map[string]*Card // by title in lower case; nil for an ambiguous title
 	graph    func() (*taskdag.Graph, error)
 }
 
-// Card returns the card with the given ID, in any case if there is none of exactly
-// that one.
+// Card returns the card with the given ID. If there is none, it ignores case.
 func (b *Board) Card(id string) (*Card, bool) {
 	if c, ok := b.byID[id]; ok {
 		return c, true
@@ -32,7 +31,7 @@ func (b *Board) Card(id string) (*Card, bool) {
 	return c, ok
 }
 
-// dependency returns the card that depends_on names by ID or title.
+// dependency returns the card that an entry of depends_on names by ID or title.
 func (b *Board) dependency(name string) (*Card, bool) {
 	if c, ok := b.Card(name); ok {
 		return c, true
@@ -41,11 +40,11 @@ func (b *Board) dependency(name string) (*Card, bool) {
 	return c, c != nil
 }
 
-// Graph returns the graph of all cards, archived ones included, built once.
+// Graph returns the graph of all cards, archived ones included. It builds the graph once.
 func (b *Board) Graph() (*taskdag.Graph, error) { return b.graph() }
 
-// Tasks returns the tasks of all cards, in their order. They depend on the IDs as the
-// cards have them, also where they are written in another case or as titles.
+// Tasks returns the tasks of all cards in order. It replaces dependencies that are written
+// in another case or as titles by the IDs of the cards.
 func (b *Board) Tasks() []task.Task {
 	tasks := make([]task.Task, len(b.Cards))
 	for i, c := range b.Cards {
@@ -62,8 +61,7 @@ func (b *Board) Tasks() []task.Task {
 	return tasks
 }
 
-// with returns the board after changes to the named files. An empty board and
-// all names give the board of all entries.
+// with returns the board after changes to the named files.
 func (b *Board) with(names []string, entries map[string]*entry) *Board {
 	changed := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -89,7 +87,7 @@ func (b *Board) with(names []string, entries map[string]*entry) *Board {
 	slices.SortFunc(next.unusable, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
 	next.byFolded = sync.OnceValue(func() map[string]*Card {
 		all := make(map[string]*Card, len(next.Cards))
-		for _, c := range slices.Backward(next.Cards) { // the first of two wins
+		for _, c := range slices.Backward(next.Cards) { // of equal keys the first card wins
 			all[strings.ToLower(c.ID)] = c
 		}
 		return all

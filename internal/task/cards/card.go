@@ -1,6 +1,6 @@
-// Package cards stores tasks as cards: Markdown files with front matter, one per
-// task, that people edit by hand and agents through the tools. It does not index
-// their text; package taskdag computes on their graph.
+// Package cards stores tasks as cards: Markdown files with front matter, one per task.
+// People edit them by hand, agents through the tools. The package does not index their
+// text.
 package cards
 
 import (
@@ -26,8 +26,8 @@ type Card struct {
 	Priority string // low, medium, high or critical
 	Tags     []string
 	Notes    string
-	// CreatedText and UpdatedText are the dates as written, empty when absent;
-	// Updated is the zero time if UpdatedText is not a date.
+	// CreatedText and UpdatedText are the dates as written, empty if absent. Updated is
+	// the zero time if UpdatedText is not a date.
 	CreatedText, UpdatedText string
 	Updated                  time.Time
 	ModTime                  time.Time // of the file
@@ -35,7 +35,7 @@ type Card struct {
 	Problems []Problem
 
 	dependsLine int    // of depends_on, from 1; 0 for none
-	otherID     string // of the front matter, where it is not the ID
+	otherID     string // the ID in the front matter if it differs from the file name
 }
 
 // Priorities are the priorities of cards from the least to the most urgent.
@@ -43,21 +43,21 @@ var Priorities = []string{"low", "medium", "high", "critical"}
 
 const defaultPriority = "medium"
 
-// prioritySynonyms maps the priorities of other systems.
+// prioritySynonyms maps the priorities of other systems to those of cards.
 var prioritySynonyms = map[string]string{"urgent": "critical", "blocker": "critical", "highest": "critical", "p0": "critical", "major": "high", "p1": "high",
 	"normal": "medium", "p2": "medium", "minor": "low", "lowest": "low", "p3": "low", "trivial": "low"}
 
-// largeCard is the size in bytes from which a card is reported as too large.
+// largeCard is the size in bytes above which a card is reported as too large.
 const largeCard = 1 << 20
 
-// idPattern matches the IDs that Create makes.
+// idPattern matches the IDs that Create generates.
 var idPattern = regexp.MustCompile(`^[a-z0-9]{6}$`)
 
-// stemPattern matches the file names, without ".md", that can be IDs: people name
-// files freely.
+// stemPattern matches the file names, without ".md", that are accepted as IDs. People may
+// choose other names than Create does.
 var stemPattern = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N}._-]*$`)
 
-// parse reads a card. unusable explains why the file is not a card.
+// parse reads a card. If the file is not a card, c is nil and unusable says why.
 func parse(id, file string, content []byte, info fs.FileInfo) (c *Card, unusable *Problem) {
 	fm := markdown.ReadFrontMatter(content)
 	switch {
@@ -128,8 +128,8 @@ func parse(id, file string, content []byte, info fs.FileInfo) (c *Card, unusable
 	return c, nil
 }
 
-// dependencies returns what depends_on names. The name of a card's file is its ID, with
-// its folder or without, and "none" is no card.
+// dependencies returns the IDs or titles that depends_on names. It replaces the name or
+// path of a file by the ID, and omits "none".
 func dependencies(names []string) []string {
 	names = slices.DeleteFunc(names, func(n string) bool { return strings.EqualFold(strings.TrimRight(n, "."), "none") || n == "-" })
 	for i, n := range names {
@@ -140,7 +140,8 @@ func dependencies(names []string) []string {
 	return unique(names)
 }
 
-// keyLine returns the line of a top-level key of front matter, from 1; 0 for none.
+// keyLine returns the line of a top-level key of front matter, from 1, or 0 if it is
+// absent.
 func keyLine(head []byte, key string) int {
 	n := 0
 	for line := range strings.Lines(string(head)) {
@@ -152,7 +153,7 @@ func keyLine(head []byte, key string) int {
 	return 0
 }
 
-// firstHeading returns the text of the first heading near the top.
+// firstHeading returns the text of the first heading in the first 4 KiB, "" for none.
 func firstHeading(body []byte) string {
 	for _, s := range markdown.Parse("", body[:min(len(body), 4<<10)]).Sections {
 		if s.Heading != "" {
@@ -162,7 +163,7 @@ func firstHeading(body []byte) string {
 	return ""
 }
 
-// rank returns 1 for low to 4 for critical, in any case, 0 for any other word.
+// rank returns 1 for low to 4 for critical, ignoring case, and 0 for any other word.
 func rank(priority string) int {
 	for i, p := range Priorities {
 		if strings.EqualFold(p, priority) {
@@ -184,7 +185,7 @@ func unique(list []string) []string {
 	return out
 }
 
-// orNull returns nil, which JSON shows as null, for an empty text.
+// orNull returns nil, null in JSON, for an empty string.
 func orNull(s string) *string {
 	if s == "" {
 		return nil
@@ -192,7 +193,7 @@ func orNull(s string) *string {
 	return &s
 }
 
-// orEmpty returns a list that JSON shows as [] rather than null.
+// orEmpty returns a list that is [] in JSON if it is nil.
 func orEmpty(list []string) []string {
 	if list == nil {
 		return []string{}

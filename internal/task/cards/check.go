@@ -10,11 +10,11 @@ import (
 	"cairn/internal/task"
 )
 
-// Problem describes something wrong with a card and how to fix it. A card whose
-// Problem is an Error may be missing from answers; the others are warnings.
+// Problem describes a problem of a card and its fix. If Error is true, the card may be
+// missing from answers. Otherwise the problem is a warning.
 type Problem struct {
 	Path    string `json:"path"`
-	Line    int    `json:"line,omitempty"` // from 1; 0 for none
+	Line    int    `json:"line,omitempty"` // from 1; 0 if unknown
 	ID      string `json:"id"`
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
@@ -66,11 +66,10 @@ var fixes = map[string]string{
 	SingleTag:     "possibly a typo: compare it with the other tags",
 }
 
-// staleAfter is how long a card may be active without a change.
+// staleAfter is the time after which an active card without a change is stale.
 const staleAfter = 90 * 24 * time.Hour
 
-// Check returns the problems of all cards by path, for `cairn doctor`. It changes
-// nothing.
+// Check returns the problems of all cards, sorted by path, for `cairn doctor`.
 func (s *Store) Check() ([]Problem, error) {
 	b, err := s.Board()
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"cairn/internal/markdown"
 )
 
-// Limits of the fields of a card; the first three are in the specification.
+// Limits of the fields of a card. The first three are from the specification.
 const (
 	maxTitle    = 200 // runes
 	maxAssignee = 50
@@ -30,7 +30,7 @@ const (
 	maxDepends  = 1000
 )
 
-// Statuses are the statuses of cards in their order.
+// Statuses are the statuses of cards.
 var Statuses = []string{"todo", "active", "done", "archived"}
 
 // CreateRequest holds the arguments of create_task.
@@ -60,7 +60,7 @@ type Metadata struct {
 	Created   string   `json:"created"` // RFC 3339
 }
 
-// Create answers create_task. It checks everything before it writes the file.
+// Create implements create_task. It checks the whole request before it writes the file.
 func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, error) {
 	r.Assignee = cmp.Or(r.Assignee, s.assignee)
 	if err := checkCreate(&r); err != nil {
@@ -81,7 +81,7 @@ func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, err
 			return nil, err
 		}
 	}
-	// The fraction orders cards that are made within one second.
+	// The fraction orders cards created within the same second.
 	now := s.now().UTC().Truncate(time.Microsecond)
 	text, err := newCard(r, now)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, err
 		p := path.Join(folder, id+".md")
 		err := w.Create(p, text)
 		if errors.Is(err, fs.ErrExist) {
-			continue // the ids in use are few among a billion
+			continue // a collision among two billion IDs is rare
 		}
 		if err != nil {
 			return nil, fileError(p, err)
@@ -103,7 +103,7 @@ func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, err
 	}
 }
 
-// exists refuses a dependency without a card.
+// exists returns an error if a dependency has no card.
 func (s *Store) exists(folder, id string) error {
 	p := path.Join(folder, id+".md")
 	info, err := s.files.Stat(p)
@@ -136,9 +136,9 @@ func newCard(r CreateRequest, created time.Time) ([]byte, error) {
 
 var created atomic.Uint64
 
-// newID makes an ID from the time, the title, the process and a count; the last
-// two distinguish cards of one title made at the same moment. It begins with a
-// letter, so that YAML never reads it as a number.
+// newID generates an ID from the time, the title, the process and a counter. The last two
+// distinguish cards with the same title created at the same time. The ID begins with a
+// letter, so that YAML does not read it as a number.
 func newID(now time.Time, title string) string {
 	seed := binary.BigEndian.AppendUint64(nil, uint64(now.UnixNano()))
 	seed = binary.BigEndian.AppendUint64(seed, uint64(os.Getpid()))
@@ -173,7 +173,7 @@ func checkCreate(r *CreateRequest) (err error) {
 	return err
 }
 
-// checkText trims a text and refuses one that is not a single line.
+// checkText trims a text. It returns an error if the text is too long or not a single line.
 func checkText(key, text string, limit int) (string, error) {
 	text = strings.TrimSpace(text)
 	switch n := utf8.RuneCountInString(text); {
@@ -227,8 +227,8 @@ func checkDepends(ids []string) ([]string, error) {
 	return unique(slices.Clone(ids)), nil
 }
 
-// checkID refuses texts that cannot be an ID. It allows the names of hand-made
-// cards, though the published pattern is narrower.
+// checkID returns an error if id cannot be an ID. It accepts the names of cards that people
+// create, although the published pattern is narrower.
 func checkID(key, id string) error {
 	if len(id) > 100 || !stemPattern.MatchString(id) || strings.Contains(id, "..") {
 		return invalid("%s %.100q, want six of a-z and 0-9", key, id)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// parseTime reads a date of a card. exact is true for RFC 3339 and false for a
-// date alone and other common forms. An unreadable text gives the zero time.
+// parseTime parses a date of a card. exact is true for RFC 3339 and false for other common
+// forms, such as a date without a time. An invalid text gives the zero time.
 func parseTime(text string) (at time.Time, exact bool) {
 	for i, layout := range []string{time.RFC3339, time.DateOnly, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04", "2006/01/02", "2006/01/02 15:04:05"} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -19,8 +19,8 @@ func parseTime(text string) (at time.Time, exact bool) {
 	return time.Time{}, false
 }
 
-// dateFilter matches the days before, in or after a range of days, both ends
-// included, counted from 1970.
+// dateFilter matches the days before, in or after the range [first, last]. Days are counted
+// from 1970.
 type dateFilter struct {
 	op          byte // '<', '>' or '='
 	first, last int64
@@ -44,24 +44,25 @@ func (f dateFilter) match(t time.Time) bool {
 	}
 }
 
-// dateError is returned for an unreadable filter, with the specification's text.
+// dateError reports an invalid filter, with the text of the specification.
 type dateError struct{ text string }
 
 func (e *dateError) Error() string {
 	return fmt.Sprintf("Invalid date format: '%s'. Expected: YYYY-MM-DD, YYYY-MM, YYYY, or relative (7d, 2w, 3m, 1y)", e.text)
 }
 
-// maxUnits bounds the number of a relative date.
+// maxUnits is the maximum number in a relative date.
 const maxUnits = 100_000
 
-// parseDateFilter reads a filter over dates, all in UTC:
+// parseDateFilter parses a filter for dates. All dates are in UTC:
 //
 //	2024-03-05, 2024-03, 2024   that day, month or year
 //	>2024-03, <2024             after its last day, before its first
-//	7d, 2w, 3m, 1y              within the last 7 days and so on, today and the
-//	                            first day included; a month is 30 days, a year 365
-//	>2w, <2w                    later, earlier than the day 2 weeks ago
-//	today, yesterday, this week, last week (from Monday on), with > and < too
+//	7d, 2w, 3m, 1y              within the last 7 days and so on, including both ends;
+//	                            a month has 30 days, a year 365
+//	>2w, <2w                    after, before the day 2 weeks ago
+//	today, yesterday, this week, last week
+//	                            also with > and <; a week begins on Monday
 func parseDateFilter(text string, now time.Time) (dateFilter, error) {
 	f := dateFilter{op: '='}
 	rest := strings.TrimSpace(text)

@@ -8,7 +8,7 @@ import (
 	"cairn/internal/task/files"
 )
 
-// The codes of the card tools; the negative ones are JSON-RPC's.
+// The error codes of the card tools. Negative codes are from JSON-RPC.
 const (
 	CodeNotFound      = 1001
 	CodeCycle         = 1002
@@ -18,12 +18,12 @@ const (
 	CodeInvalidParams = -32602
 )
 
-// Error is a refused operation as answers show it. Nothing was written.
+// Error reports an operation that failed without writing anything, in the form of answers.
 type Error struct {
 	Code    int
 	Message string
 	Data    map[string]any
-	Err     error // the cause; nil if the request is
+	Err     error // the cause; nil for an invalid request
 }
 
 func (e *Error) Error() string {
@@ -49,7 +49,7 @@ func circular(path []string) error {
 		"kind": "CircularDependency", "cycle_path": path, "suggestion": "Remove dependency " + path[1] + " from " + path[0]}}
 }
 
-// fileError adds codes to the errors of reading and writing files.
+// fileError adds a code to an error of reading or writing a file.
 func fileError(path string, err error) error {
 	if err == nil {
 		return nil

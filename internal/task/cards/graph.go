@@ -15,7 +15,7 @@ type DependenciesRequest struct {
 	Reverse bool   `json:"reverse,omitempty" schema:"default=false"` // the tasks that depend on it
 }
 
-// DependenciesAnswer is the answer of get_task_dependencies: direct neighbours.
+// DependenciesAnswer is the answer of get_task_dependencies: the direct neighbours.
 type DependenciesAnswer struct {
 	TaskID string    `json:"task_id"`
 	Type   string    `json:"type"` // dependencies or dependents
@@ -32,7 +32,7 @@ type TaskRef struct {
 	Status string `json:"status"`
 }
 
-// Dependencies answers get_task_dependencies.
+// Dependencies implements get_task_dependencies.
 func (s *Store) Dependencies(r DependenciesRequest) (*DependenciesAnswer, error) {
 	if err := checkID("id", r.ID); err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ func (s *Store) Dependencies(r DependenciesRequest) (*DependenciesAnswer, error)
 	return a, nil
 }
 
-// ValidateRequest holds the arguments of validate_task_graph; without an ID it
-// checks the whole graph.
+// ValidateRequest holds the arguments of validate_task_graph. An empty ID selects the whole
+// graph.
 type ValidateRequest struct {
 	ID string `json:"id,omitempty" schema:"pattern=^[a-z0-9]{6}$"`
 }
@@ -83,9 +83,8 @@ type ValidateAnswer struct {
 	Missing []string `json:"missing,omitempty"`
 }
 
-// Validate answers validate_task_graph. Given a task, it checks everything that
-// the task depends on, directly or through others. It reports the shortest cycle,
-// beginning with its smallest ID.
+// Validate implements validate_task_graph. For a task it checks all direct and indirect
+// dependencies. It reports the shortest cycle, beginning with its smallest ID.
 func (s *Store) Validate(r ValidateRequest) (*ValidateAnswer, error) {
 	b, err := s.Board()
 	if err != nil {
@@ -140,7 +139,7 @@ type GraphAnswer struct {
 	Graph  string `json:"graph"`
 }
 
-// QueryGraph answers query_graph: it draws all cards and their dependencies.
+// QueryGraph implements query_graph: it draws all cards and their dependencies.
 func (s *Store) QueryGraph(r GraphRequest) (*GraphAnswer, error) {
 	if r.Format == "" {
 		r.Format = task.FormatJSON

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ListRequest holds the arguments of list_tasks. A card has to match all filters;
-// an absent filter matches every card.
+// ListRequest holds the arguments of list_tasks. A card must match all filters. An empty
+// filter matches every card.
 type ListRequest struct {
 	Status   string   `json:"status,omitempty" schema:"enum=todo|active|done|archived"`          // todo, active, done or archived
 	Assignee string   `json:"assignee,omitempty"`                                                // in any case
@@ -26,7 +26,7 @@ type ListItem struct {
 	Tags     []string `json:"tags"`
 }
 
-// List answers list_tasks: the most urgent cards first, then by creation.
+// List implements list_tasks: the most urgent cards first, then by creation.
 func (s *Store) List(r ListRequest) ([]ListItem, error) {
 	cards, err := s.Find(r)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Store) List(r ListRequest) ([]ListItem, error) {
 	return list, nil
 }
 
-// Find is List with whole cards, which the caller must not change.
+// Find is like List but returns whole cards, which the caller must not change.
 func (s *Store) Find(r ListRequest) ([]*Card, error) {
 	match, err := s.filter(r)
 	if err != nil {
@@ -52,8 +52,7 @@ func (s *Store) Find(r ListRequest) ([]*Card, error) {
 	return slices.DeleteFunc(b.ByUrgency(), func(c *Card) bool { return !match(c) }), nil
 }
 
-// ByUrgency returns the cards in the order of List. The caller must not change
-// them.
+// ByUrgency returns the cards in the order of List. The caller must not change them.
 func (b *Board) ByUrgency() []*Card {
 	var byRank [5][]*Card
 	for _, c := range b.Cards {

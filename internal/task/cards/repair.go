@@ -15,18 +15,17 @@ import (
 	"cairn/internal/task/files"
 )
 
-// repairable are the kinds of problems with one obvious repair.
+// repairable are the kinds of problems that have a single obvious repair.
 var repairable = map[string]bool{NoFrontMatter: true, NoTitle: true, OtherID: true, DuplicateID: true, OddStatus: true, OddPriority: true, OddDate: true}
 
-// Repairable reports whether Repair removes problems of a kind.
+// Repairable reports whether Repair fixes problems of a kind.
 func Repairable(kind string) bool { return repairable[kind] }
 
-// Repair removes the problems of cards that have one obvious repair and describes
-// each repair in a line. It makes a missing front matter or title from the first
-// heading and removes an ID that contradicts the file name. An unknown status
-// becomes todo, an unknown priority the one that it counts as, a time
-// RFC 3339, or now if it is unreadable. Nothing else in the files changes, and a
-// second repair finds nothing to do.
+// Repair fixes the problems of cards that have a single obvious repair and returns a line
+// about each. It creates missing front matter or a missing title from the first heading and
+// removes an ID that contradicts the file name. It replaces an unknown status by todo, an
+// unknown priority by the one that it counts as, and a time by RFC 3339, or by now if it is
+// invalid. It changes nothing else in the files. Repair is idempotent.
 func (s *Store) Repair(ctx context.Context) (done []string, err error) {
 	problems, err := s.Check()
 	if err != nil {
@@ -58,7 +57,7 @@ func (s *Store) Repair(ctx context.Context) (done []string, err error) {
 	return done, nil
 }
 
-// repaired returns a card's text after its repair, and what was repaired.
+// repaired returns the text of a card after its repair, and a line about each repair.
 func (s *Store) repaired(p string, text []byte) (out []byte, what []string, err error) {
 	id := strings.TrimSuffix(path.Base(p), ".md")
 	now := s.now().UTC().Truncate(time.Second)
@@ -119,13 +118,13 @@ func (s *Store) repaired(p string, text []byte) (out []byte, what []string, err 
 	}
 	out, err = markdown.EditFrontMatter(text, edits...)
 	if err != nil {
-		return text, nil, nil // only its author can change a front matter of this form
+		return text, nil, nil // only the author can edit front matter of this form
 	}
 	return out, what, nil
 }
 
-// anyTime reads a time as parseTime does, or seconds since 1970. An unreadable
-// text gives the zero time.
+// anyTime parses a time like parseTime, and also accepts seconds since 1970. An invalid text
+// gives the zero time.
 func anyTime(text string) time.Time {
 	if at, _ := parseTime(text); !at.IsZero() {
 		return at

@@ -20,26 +20,26 @@ import (
 	"cairn/internal/watch"
 )
 
-// The folders that hold cards: the first where it exists, else the second.
+// The folders of cards. A Store uses the first if it exists, otherwise the second.
 const (
 	CueDeckFolder = ".cuedeck/cards"
 	Folder        = ".cairn/cards"
 )
 
-// Options of New. Nil and the zero value mean the defaults.
+// Options configures New. Nil and the zero value mean the defaults.
 type Options struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// EnforceStart refuses to set a card active while its dependencies are not
-	// done (DAG_ENFORCE_ON_STATUS_CHANGE).
+	// EnforceStart forbids setting a card active while its dependencies are not done
+	// (DAG_ENFORCE_ON_STATUS_CHANGE).
 	EnforceStart bool
-	// Assignee is that of new cards that name none; "" is none.
+	// Assignee is the default assignee of new cards; "" means none.
 	Assignee string
 }
 
-// Store is the cards of one workspace. It checks the files before every answer,
-// so hand edits count at once, and parses only what changed. It is safe for
-// concurrent use, in any number of processes.
+// Store holds the cards of a workspace. It checks the files before every answer, so edits
+// by hand take effect at once, and parses only the changed files. It is safe for concurrent
+// use by any number of processes.
 type Store struct {
 	files    *files.Tree
 	now      func() time.Time
@@ -47,29 +47,30 @@ type Store struct {
 	assignee string
 
 	mu      sync.Mutex
-	folder  string            // workspace path of the folder that the rest describes
+	folder  string            // workspace path of the folder to which the other fields refer
 	entries map[string]*entry // by file name
 	board   *Board
-	// unsure names the files to check for every answer, whatever the watch reports.
+	// unsure holds the names of the files to check for every answer, even if the watch
+	// does not report them.
 	unsure map[string]bool
-	// watch saves checking every file of a large folder; nil for a small folder
-	// and where the system cannot watch.
+	// watch reports the changed files of a large folder. It is nil for a small folder and
+	// if the system cannot watch.
 	watch   *watch.Folder
 	noWatch bool      // the system cannot watch, or the store is closed
-	checked time.Time // when all files were last checked; zero for never
+	checked time.Time // the last check of all files; zero for never
 }
 
 const (
-	// watchFrom is the number of cards from which checking them all takes longer
-	// than a millisecond.
+	// watchFrom is the number of cards above which checking all of them takes longer than
+	// a millisecond.
 	watchFrom = 500
-	// checkEvery bounds how long a change stays unseen that the watch does not
-	// report: one through a memory map after the file was closed, or through a name
-	// that the file was given in another folder after it was read.
+	// checkEvery is the interval of checks of all files. They find changes that the watch
+	// does not report: through a memory map after the file was closed, or through a hard
+	// link created in another folder after the file was read.
 	checkEvery = 10 * time.Second
 )
 
-// New returns the cards below the main root of tree.
+// New returns the Store of the cards below the main root of tree.
 func New(tree *files.Tree, o *Options) *Store {
 	s := &Store{files: tree, now: time.Now}
 	if o != nil {
@@ -81,13 +82,13 @@ func New(tree *files.Tree, o *Options) *Store {
 	return s
 }
 
-// entry is what the store knows of one file.
+// entry is the cached state of a file.
 type entry struct {
 	version  version
-	racy     bool     // read so soon after a change that the next one may leave the same version
-	linked   bool     // has another name, through which it can change without an event
-	card     *Card    // nil for a file that is no card
-	unusable *Problem // why it is none
+	racy     bool     // read so soon after a change that another change may keep the version
+	linked   bool     // has a hard link, through which it can change without an event
+	card     *Card    // nil if the file is not a card
+	unusable *Problem // the reason why the file is not a card
 }
 
 // version distinguishes the states of a file.
@@ -115,12 +116,12 @@ func (s *Store) Path(id string) (string, error) {
 	return path.Join(folder, s.resolve(id)+".md"), err
 }
 
-// resolve returns the ID of the card that a request names in any case; an unknown ID
-// stays as it is.
+// resolve returns the ID of the card that a request names, ignoring case. It returns an
+// unknown ID unchanged.
 func (s *Store) resolve(id string) string {
 	folder, err := s.cardsFolder()
 	if err == nil && id == strings.ToLower(id) && s.exists(folder, id) == nil {
-		return id // without a look at all cards
+		return id // without reading all cards
 	}
 	if b, err := s.Board(); err == nil {
 		if c, ok := b.Card(id); ok {
@@ -138,7 +139,7 @@ func (s *Store) resolveAll(ids []string) []string {
 	return unique(out)
 }
 
-// Board reads what changed since the last call and returns all cards.
+// Board reads the files that changed since the last call and returns all cards.
 func (s *Store) Board() (*Board, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,8 +191,8 @@ func (s *Store) unwatch() {
 	s.watch, s.checked = nil, time.Time{}
 }
 
-// watched returns the files to check according to the watch. With ok false the
-// caller checks all of them.
+// watched returns the names of the files to check according to the watch. If ok is false,
+// the caller must check all files.
 func (s *Store) watched(dir string, info fs.FileInfo) (names []string, ok bool) {
 	if s.watch == nil && !s.noWatch && !s.checked.IsZero() && len(s.entries) >= watchFrom {
 		var err error
@@ -212,7 +213,7 @@ func (s *Store) watched(dir string, info fs.FileInfo) (names []string, ok bool) 
 	return names, time.Since(s.checked) < checkEvery
 }
 
-// all returns the names of the files that exist or existed.
+// all returns the names of the files that exist or that the store has read.
 func (s *Store) all(dir string) ([]string, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -236,8 +237,7 @@ func (s *Store) all(dir string) ([]string, error) {
 	return names, nil
 }
 
-// check brings the entries of the named files up to date and returns the names
-// of those that changed.
+// check updates the entries of the named files and returns the names of those that changed.
 func (s *Store) check(dir string, names []string) (changed []string) {
 	const batch = 256 // checking ten thousand files takes nearly all the time of an answer
 	fresh := make([]*entry, len(names))
@@ -270,8 +270,8 @@ func (s *Store) check(dir string, names []string) (changed []string) {
 	return changed
 }
 
-// load returns the entry of a file: the one known if the file is unchanged, nil
-// if there is no such file.
+// load returns the entry of a file: the cached one if the file is unchanged, nil if there is
+// no such file.
 func (s *Store) load(dir, name string) *entry {
 	id, isCard := strings.CutSuffix(name, ".md")
 	if !isCard || name[0] == '.' {

@@ -17,9 +17,9 @@ import (
 	"cairn/internal/task"
 )
 
-// UpdateRequest holds the arguments of update_task. Updates holds the keys status,
-// assignee, priority and notes, and beyond the specification tags, depends_on
-// and title; any other is refused. An empty or null assignee or notes removes it.
+// UpdateRequest holds the arguments of update_task. The keys of Updates are status,
+// assignee, priority and notes, and beyond the specification tags, depends_on and title. An
+// empty or null assignee or notes removes the key.
 type UpdateRequest struct {
 	ID      string                     `json:"id" schema:"pattern=^[a-z0-9]{6}$"`
 	Updates map[string]json.RawMessage `json:"updates" schema:"min=1"`
@@ -33,21 +33,21 @@ type UpdateAnswer struct {
 	Assignee  *string `json:"assignee"`
 	Priority  string  `json:"priority"`
 	UpdatedAt string  `json:"updated_at"` // RFC 3339
-	// UpdatedFields lists the given keys whose values changed, in the order of the
-	// schema. If there are none the file was not written.
+	// UpdatedFields lists the keys of the request whose values changed, in the order of
+	// the schema. If there are none, the file was not written.
 	UpdatedFields []string `json:"updated_fields"`
 }
 
-// updateKeys in the order of the schema, extensions last.
+// updateKeys are the keys of an update in the order of the schema, extensions last.
 var updateKeys = []string{"status", "assignee", "priority", "notes", "tags", "depends_on", "title"}
 
-// changes is a checked update by key.
+// changes holds the values of a checked update by key.
 type changes struct {
-	texts map[string]string // an empty text removes the key
+	texts map[string]string // an empty string removes the key
 	lists map[string][]string
 }
 
-// Update answers update_task.
+// Update implements update_task.
 func (s *Store) Update(ctx context.Context, r UpdateRequest) (*UpdateAnswer, error) {
 	if err := checkID("id", r.ID); err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func checkUpdate(key, text string) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// edits lists the keys to write, and the keys of the request that they change.
+// edits returns the edits of the front matter, and the keys of the request that change.
 func (ch changes) edits(c *Card) (edits []markdown.FieldEdit, fields []string) {
 	status := c.Status.CardWord()
 	texts := map[string]string{"status": status, "assignee": c.Assignee, "priority": c.Priority, "notes": c.Notes, "title": c.Title}
@@ -231,8 +231,8 @@ func (ch changes) edits(c *Card) (edits []markdown.FieldEdit, fields []string) {
 	return edits, fields
 }
 
-// checkGraph refuses new dependencies that do not exist or close a cycle, and
-// a start that dependencies forbid, before anything is written.
+// checkGraph returns an error if a new dependency does not exist or closes a cycle, or if
+// dependencies forbid to start the card.
 func (s *Store) checkGraph(folder string, c *Card, ch changes, fields []string) error {
 	depends := c.DependsOn
 	if slices.Contains(fields, "depends_on") {
@@ -257,7 +257,7 @@ func (s *Store) checkGraph(folder string, c *Card, ch changes, fields []string) 
 	return nil
 }
 
-// checkCycle refuses dependencies of a card that depend on it.
+// checkCycle returns an error if one of the dependencies of a card depends on the card.
 func (s *Store) checkCycle(id string, depends []string) error {
 	b, err := s.Board()
 	if err != nil {

@@ -16,13 +16,13 @@ type checkBox struct {
 	title      string
 	mark       int // offset of the character between the brackets
 	start, end int // the item with its nested items, without the last line break
-	textEnd    int // where the lines before the first nested box end
+	textEnd    int // the end of the lines before the first nested box
 	checked    bool
-	bullet     string // marker and blanks after it, as written
+	bullet     string // the marker and the blanks after it
 	indent     string // blanks before the marker
 	width      int    // columns of indent
-	parent     int    // index of the box that it is nested in, -1 for none
-	lines      []line // below the title, without those of nested boxes
+	parent     int    // index of the enclosing box, -1 for none
+	lines      []line // below the title, without the lines of nested boxes
 }
 
 var (
@@ -30,14 +30,14 @@ var (
 	itemLine = regexp.MustCompile(`^[ \t]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)`)
 )
 
-// boxes returns the check boxes in lines, and the lines outside of them.
+// boxes returns the check boxes in lines, and the lines outside of check boxes.
 func boxes(lines []line) (all []checkBox, outside []line) {
 	var open []int             // the boxes that the line may belong to, outermost first
-	list, code := false, false // whether the line before is in a list, and in code
+	list, code := false, false // whether the previous line is in a list, and in code
 	for _, l := range lines {
 		blank := strings.TrimSpace(l.text) == ""
 		width := columns(l.text)
-		if !blank && !(l.code && code) { // the lines of code may have any indentation
+		if !blank && !(l.code && code) { // lines of code may have any indentation
 			for len(open) > 0 && width <= all[open[len(open)-1]].width {
 				open = open[:len(open)-1]
 			}
@@ -68,7 +68,7 @@ func boxes(lines []line) (all []checkBox, outside []line) {
 		if blank {
 			continue
 		}
-		if parent == len(all)-1 { // no box is nested in it so far
+		if parent == len(all)-1 { // before the first nested box
 			b.textEnd = l.end
 		}
 		for _, k := range open {
@@ -78,8 +78,8 @@ func boxes(lines []line) (all []checkBox, outside []line) {
 	return all, outside
 }
 
-// columns returns the width of a line's indentation; a tab leads to the next
-// multiple of four.
+// columns returns the width of a line's indentation. A tab advances to the next multiple of
+// four.
 func columns(text string) int {
 	n := 0
 	for _, c := range text {
@@ -95,11 +95,12 @@ func columns(text string) int {
 	return n
 }
 
-// maxBoxSlug bounds the slug of a check box, whose title may be a paragraph.
-const maxBoxSlug = 80 // characters
+// maxBoxSlug is the maximum length of the slug of a check box in characters. The title of a
+// check box may be a paragraph.
+const maxBoxSlug = 80
 
-// boxSlug returns the slug of a title that no section or box of taken has, and adds
-// it there; "" for a title without letters and digits.
+// boxSlug returns a slug for a title that is not in taken, and adds it to taken. It returns
+// "" for a title without letters and digits.
 func boxSlug(title string, taken map[string]bool) string {
 	slug := markdown.Slug(title)
 	if utf8.RuneCountInString(slug) > maxBoxSlug {
@@ -117,7 +118,7 @@ func boxSlug(title string, taken map[string]bool) string {
 	return slug
 }
 
-// inBox returns text as lines of a box, indented below its title.
+// inBox returns text indented as the lines below the title of a box.
 func (d *document) inBox(b *checkBox, text string) string {
 	indent := b.indent + strings.Repeat(" ", len(b.bullet))
 	out := strings.Split(d.lines(text), d.eol())
@@ -129,8 +130,7 @@ func (d *document) inBox(b *checkBox, text string) string {
 	return strings.Join(out, d.eol())
 }
 
-// lastOuter returns the index of the last check box that is not nested in another,
-// -1 for none.
+// lastOuter returns the index of the last check box that is not nested, -1 for none.
 func lastOuter(all []found) int {
 	for i := len(all) - 1; i >= 0; i-- {
 		if all[i].box != nil && all[i].box.parent < 0 {
@@ -140,7 +140,7 @@ func lastOuter(all []found) int {
 	return -1
 }
 
-// insertBox adds a check box behind that of task at of all, and returns its slug.
+// insertBox adds a check box after the one of all[at], and returns its slug.
 func (d *document) insertBox(all []found, at int, title, content string) (*document, string, error) {
 	title, err := checkTitle(title)
 	if err != nil {
@@ -169,7 +169,7 @@ func (d *document) insertBox(all []found, at int, title, content string) (*docum
 	return after, now[next].slug, nil
 }
 
-// editBox replaces the text below a check box; those nested in it stay.
+// editBox replaces the text below a check box. It keeps nested check boxes.
 func (d *document) editBox(t found, content string) (*document, string, error) {
 	if err := checkContent(content); err != nil {
 		return nil, "", err
@@ -183,9 +183,9 @@ func (d *document) editBox(t found, content string) (*document, string, error) {
 	return after, t.slug, err
 }
 
-// checkTasks parses the result of an edit of check boxes and checks it: the
-// sections are the same, and all tasks but those in the first `fresh` places from
-// `at` on, which replace `replaced` tasks.
+// checkTasks parses the result of an edit of check boxes. It returns an error unless the
+// sections are unchanged, and the tasks too, except that tasks at index at may be new and
+// replace a number of old ones.
 func (d *document) checkTasks(src []byte, at, replaced int) (*document, error) {
 	after, err := d.checkShape(src, len(d.md.Sections), len(d.md.Sections), 0)
 	if err != nil {

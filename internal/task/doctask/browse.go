@@ -26,12 +26,12 @@ type BrowseAnswer struct {
 	Path      string         `json:"path"`
 	Folders   []FolderLine   `json:"folders"`
 	Documents []DocumentLine `json:"documents"`
-	Total     int            `json:"total"` // documents, shown or not
+	Total     int            `json:"total"` // documents, including those not shown
 	Truncated bool           `json:"truncated"`
 	Related   []RelatedLine  `json:"related,omitempty"`
 }
 
-// FolderLine is a folder with the number of documents below it, at any depth.
+// FolderLine is a folder with the number of documents in it and its subfolders.
 type FolderLine struct {
 	Path      string `json:"path"`
 	Documents int    `json:"documents"`
@@ -51,23 +51,22 @@ type DocumentLine struct {
 	Title     string         `json:"title"`
 	Slug      string         `json:"slug"`
 	Namespace string         `json:"namespace"`
-	Tasks     map[string]int `json:"tasks,omitempty"` // by status, when it has a tasks section
+	Tasks     map[string]int `json:"tasks,omitempty"` // by status, if it has a tasks section
 	Section   string         `json:"section,omitempty"`
 	Snippet   string         `json:"snippet,omitempty"`
 	Sections  []outline      `json:"sections,omitempty"`
 }
 
-// RelatedLine is a document that a document of the answer links to, directly or
-// through others.
+// RelatedLine is a document that a document of the answer links to, directly or indirectly.
 type RelatedLine struct {
 	Path  string `json:"path"`
 	Title string `json:"title"`
 	From  string `json:"from"`
-	Depth int    `json:"depth"` // links from the answer, from 1
+	Depth int    `json:"depth"` // number of links to follow from the answer, from 1
 }
 
-// between returns an optional number, or otherwise if it is absent, and refuses
-// one out of range.
+// between returns an optional number, or otherwise if it is absent. A number out of range
+// is an error.
 func between(name string, v *int, low, high, otherwise int) (int, error) {
 	if v == nil {
 		return otherwise, nil
@@ -78,8 +77,8 @@ func between(name string, v *int, low, high, otherwise int) (int, error) {
 	return *v, nil
 }
 
-// list returns the documents below a folder at any depth, by path. prefix ends in
-// a slash or is empty.
+// list returns the documents in a folder and its subfolders, by path. prefix ends with a
+// slash or is empty.
 func (d *Docs) list(ctx context.Context, prefix string) ([]string, error) {
 	var paths []string
 	err := d.files.Walk(ctx, d.o.Walk, func(e walk.Entry) error {
@@ -94,8 +93,8 @@ func (d *Docs) list(ctx context.Context, prefix string) ([]string, error) {
 	return paths, nil
 }
 
-// folder turns "/docs" into "docs/", and "/" into "". A folder that does not exist as
-// written is found in any case, if there is one alone.
+// folder converts "/docs" into "docs/", and "/" into "". If there is no such folder, it
+// returns the only folder whose name differs just in case.
 func (d *Docs) folder(ctx context.Context, folder, code string) (string, error) {
 	prefix, err := parseFolder(folder, code)
 	if err != nil || prefix == "" {
@@ -132,8 +131,8 @@ func parseFolder(folder, code string) (string, error) {
 	return clean + "/", nil
 }
 
-// Browse answers browse_documents: what a folder holds, or a document's
-// outline, or with a query the documents below that match it best.
+// Browse implements browse_documents. It returns the content of a folder, the outline of a
+// document or, for a query, the documents of a folder that match best.
 func (d *Docs) Browse(ctx context.Context, r BrowseRequest) (*BrowseAnswer, error) {
 	limit, err := between("limit", r.Count, 1, 50, 10)
 	if err != nil {
@@ -172,7 +171,7 @@ func (d *Docs) Browse(ctx context.Context, r BrowseRequest) (*BrowseAnswer, erro
 	return a, shorten(budget, a, a.parts())
 }
 
-// parts are the lists of the answer; one that is cut sets Truncated.
+// parts returns the lists of the answer. Cutting one of them sets Truncated.
 func (a *BrowseAnswer) parts() []fit.Part {
 	truncated, cut := a.Truncated, [4]int{}
 	parts := []fit.Part{shortened(&a.Folders, &cut[0]), shortened(&a.Documents, &cut[1]), shortened(&a.Related, &cut[2])}
@@ -242,7 +241,7 @@ func (d *Docs) browseQuery(ctx context.Context, a *BrowseAnswer, prefix, query s
 		line := lineOf(doc)
 		score, section, snippet := matchDocument(doc, query)
 		if ranked {
-			score = 1 // the Searcher's order stays
+			score = 1 // keeps the order of the Searcher
 		} else if score == 0 {
 			return false
 		}
@@ -258,11 +257,11 @@ func (d *Docs) browseQuery(ctx context.Context, a *BrowseAnswer, prefix, query s
 	return err
 }
 
-// maxSnippet in bytes.
+// maxSnippet is the maximum length of a snippet in bytes.
 const maxSnippet = 200
 
-// matchDocument scores a document by the best place that contains the query, in
-// any case: the title 20, a heading 1.5·(7−level), text 1.2 down to level 3, else 1.
+// matchDocument scores a document by the best place that contains the query, ignoring case:
+// 20 for the title, 1.5·(7−level) for a heading, 1.2 for text down to level 3, else 1.
 func matchDocument(doc *document, query string) (score float64, section, snippet string) {
 	query = strings.ToLower(query)
 	if strings.Contains(strings.ToLower(doc.md.Title), query) {
@@ -306,10 +305,10 @@ func lineOf(doc *document) DocumentLine {
 	return line
 }
 
-// maxRelated bounds the related documents of an answer.
+// maxRelated is the maximum number of related documents in an answer.
 const maxRelated = 100
 
-// related follows links and references from documents, breadth first.
+// related follows links and references from documents in a breadth-first search.
 func (d *Docs) related(from []DocumentLine, depth int) []RelatedLine {
 	type step struct {
 		path  string

@@ -10,13 +10,13 @@ import (
 	"cairn/internal/task/workflow"
 )
 
-// Limit bounds the tokens of an answer. Texts that do not fit are cut between lines,
-// and a field content_rest says where read_doc finds the rest.
+// Limit is the maximum number of tokens of an answer. Texts that do not fit are cut between
+// lines, and the field content_rest is the argument of read_doc for the rest.
 type Limit struct {
 	MaxTokens *int `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Largest answer"` // nil is Options.Budget
 }
 
-// minTokens is the least max_tokens.
+// minTokens is the smallest valid max_tokens.
 const minTokens = 200
 
 // budget returns the budget of a request.
@@ -31,7 +31,7 @@ func (d *Docs) budget(l Limit) (fit.Budget, error) {
 	return b, nil
 }
 
-// shorten makes an answer keep to a budget.
+// shorten shortens an answer to a budget.
 func shorten(b fit.Budget, answer any, parts []fit.Part) error {
 	err := b.Fit(answer, parts)
 	if small, ok := errors.AsType[*fit.TooSmallError](err); ok {
@@ -40,7 +40,7 @@ func shorten(b fit.Budget, answer any, parts []fit.Part) error {
 	return err
 }
 
-// place is where a text of an answer begins.
+// place is the start of a text of an answer.
 type place struct {
 	path string
 	line int
@@ -51,8 +51,8 @@ func (d *document) at(offset int) place {
 	return place{d.path, 1 + bytes.Count(d.src[:offset], []byte("\n"))}
 }
 
-// text is the part of a text that begins at p. rest becomes what read_doc reads to
-// continue.
+// text returns the part for a text that begins at p. Keep sets *rest to the argument of
+// read_doc for the rest of the text.
 func (p place) text(text, rest *string) fit.Part {
 	end := p.line + bytes.Count([]byte(*text), []byte("\n"))
 	return fit.Lines(text, func(kept int) {
@@ -62,7 +62,7 @@ func (p place) text(text, rest *string) fit.Part {
 	})
 }
 
-// shortened is the part of a list. cut becomes the number of entries left out.
+// shortened returns the part for a list. Keep sets *cut to the number of omitted entries.
 func shortened[E any](all *[]E, cut *int) fit.Part {
 	whole := *all
 	return fit.Part{
@@ -72,7 +72,7 @@ func shortened[E any](all *[]E, cut *int) fit.Part {
 	}
 }
 
-// parts are the parts of a task to work on, the most important first.
+// parts returns the parts of a task, the most important first.
 func (t *TaskToWork) parts() []fit.Part {
 	parts := []fit.Part{t.place.text(&t.Content, &t.Rest)}
 	for _, w := range []*workflow.Workflow{t.Workflow, t.MainWorkflow} {
@@ -101,7 +101,7 @@ func (t *TaskToWork) parts() []fit.Part {
 	return parts
 }
 
-// preorder appends the documents, each before what it refers to.
+// preorder appends the documents, each before its children.
 func preorder(list, docs []*LoadedDocument) []*LoadedDocument {
 	for _, n := range docs {
 		list = preorder(append(list, n), n.Children)
@@ -109,7 +109,7 @@ func preorder(list, docs []*LoadedDocument) []*LoadedDocument {
 	return list
 }
 
-// nodes is the part that the documents are without their texts.
+// nodes returns the part for the list of documents without their texts.
 func (t *TaskToWork) nodes(nodes []*LoadedDocument) fit.Part {
 	top, truncated := t.ReferencedDocuments, t.ReferencesTruncated
 	children := map[*LoadedDocument][]*LoadedDocument{}
@@ -120,7 +120,7 @@ func (t *TaskToWork) nodes(nodes []*LoadedDocument) fit.Part {
 		return slices.DeleteFunc(slices.Clone(list), func(n *LoadedDocument) bool { return n.dropped })
 	}
 	return fit.Part{
-		Half:  true, // the rest is for their texts
+		Half:  true, // the other half is for their texts
 		Units: len(nodes),
 		Unit: func(i int) any {
 			return &LoadedDocument{Path: nodes[i].Path, Title: nodes[i].Title, Namespace: nodes[i].Namespace, Omitted: true, Rest: nodes[i].Path, Children: []*LoadedDocument{}}

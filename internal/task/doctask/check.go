@@ -10,7 +10,7 @@ import (
 	"cairn/internal/taskdag"
 )
 
-// Problem describes something wrong with a task of a document and how to fix it.
+// Problem describes a problem of a task in a document and its fix.
 type Problem struct {
 	Path    string // of the workspace
 	Line    int    // from 1
@@ -27,8 +27,7 @@ const (
 	OddStatus    = "status"
 )
 
-// Check returns the problems of the tasks in all documents by path and line, for
-// `cairn doctor`. It changes nothing.
+// Check returns the problems of the tasks in all documents for `cairn doctor`.
 func (d *Docs) Check(ctx context.Context) ([]Problem, error) {
 	addresses, err := d.WithTasks(ctx)
 	if err != nil {
@@ -58,8 +57,7 @@ func (d *Docs) Check(ctx context.Context) ([]Problem, error) {
 	return problems, nil
 }
 
-// check returns the dependencies that are no task of the document, and the unknown
-// statuses.
+// check returns the unknown statuses and missing dependencies of the document.
 func (d *document) check() []Problem {
 	all, _, _ := d.tasks()
 	slugs, names := slugs(all, len(all)), d.names(all)
@@ -76,7 +74,7 @@ func (d *document) check() []Problem {
 				continue
 			}
 			fix := "name a task of this document by its heading, slug or a link, or write none"
-			if len(problems) < maxNamed { // each looks at all tasks
+			if len(problems) < maxNamed { // Nearest reads all slugs
 				if near := markdown.Nearest(slugs, markdown.Slug(dep.id), 1); len(near) > 0 {
 					fix = "did you mean #" + near[0] + "?"
 				}
@@ -87,9 +85,8 @@ func (d *document) check() []Problem {
 	return problems
 }
 
-// line returns the number of the line that holds an offset, from 1.
+// line returns the line, from 1, of the byte at offset.
 func (d *document) line(offset int) int {
 	head := d.src[:offset]
-	lines := 1 + bytes.Count(head, []byte("\n")) + bytes.Count(head, []byte("\r")) - bytes.Count(head, []byte("\r\n"))
-	return lines
+	return 1 + bytes.Count(head, []byte("\n")) + bytes.Count(head, []byte("\r")) - bytes.Count(head, []byte("\r\n"))
 }

@@ -8,32 +8,32 @@ import (
 	"cairn/internal/markdown"
 )
 
-// maxDependencies bounds those of one task, as for cards.
+// maxDependencies is the maximum number of dependencies of a task, as for cards.
 const maxDependencies = 1000
 
 // dependency is one entry of a task's field Dependencies.
 type dependency struct {
 	id     string // slug of a task, or the entry as written
-	found  bool   // whether id is a task of the document
-	offset int    // of the value that holds it, in the document
+	found  bool   // id is a task of the document
+	offset int    // of the value that contains it, in the document
 }
 
 var (
 	// noDependencies matches "none", "None.", "N/A", "-" and "None (first task)".
 	noDependencies = regexp.MustCompile(`^(?i:none|nothing|no dependencies|n/?a|-+|–|—)(?:$|[.,;:!]|[ \t]+[(–—-].*)`)
-	// inlineLink matches a value that is one link.
+	// inlineLink matches a value that consists of a link.
 	inlineLink = regexp.MustCompile(`^\[([^\[\]]+)\]\(([^()\s]*)\)$`)
-	// nameOrLink matches what a blank separates: a link, a wiki link or a word.
+	// nameOrLink matches an element separated by blanks: a link, a wiki link or a word.
 	nameOrLink = regexp.MustCompile(`\[\[[^\[\]]*\]\]|\[[^\[\]]+\]\([^()\s]*\)|\S+`)
-	// otherField matches an item that is a field of the task and no dependency.
+	// otherField matches a list item that is a field of the task, not a dependency.
 	otherField = regexp.MustCompile(`^[ \t]*[-*+][ \t]*[*_]{0,2}(?:Status|Workflow|Main-Workflow|Priority|Assignee|Estimate|Estimated Time|Completed|Note)[*_]{0,2}:`)
-	// qualifier matches a remark behind a name: "Database setup (done)".
+	// qualifier matches a remark after a name: "Database setup (done)".
 	qualifier = regexp.MustCompile(`[ \t]+\([^()]*\)$`)
 )
 
-// dependencies reads the field Dependencies of a task: slugs, titles and links,
-// separated by commas, semicolons or "and", slugs also by blanks, or one in each
-// item of a list below the field. "None" and "-" mean no dependencies.
+// dependencies returns the entries of a task's field Dependencies: slugs, titles and links,
+// separated by commas, semicolons or "and", slugs also by blanks, or a list below the field
+// with one entry per item. "None" and "-" mean no dependencies.
 func (n *taskNames) dependencies(t found) []dependency {
 	var out []dependency
 	seen := map[string]bool{}
@@ -50,8 +50,8 @@ func (n *taskNames) dependencies(t found) []dependency {
 	return out
 }
 
-// dependencyValues returns the value of the field, or the items of the list below
-// the field if it has no value.
+// dependencyValues returns the value of the field or, if it is empty, the items of the list
+// below the field.
 func dependencyValues(lines []line) []field {
 	if f, ok := fieldOf(lines, "Dependencies"); ok {
 		return []field{f}
@@ -76,7 +76,7 @@ func dependencyValues(lines []line) []field {
 	return values
 }
 
-// entries reads one value of the field.
+// entries returns the dependencies in one value of the field.
 func (n *taskNames) entries(value string) []dependency {
 	if noDependencies.MatchString(value) {
 		return nil
@@ -106,16 +106,17 @@ func (n *taskNames) entries(value string) []dependency {
 			out = append(out, deps...)
 			continue
 		}
-		out = append(out, n.entry(strings.Join(words, " "))) // a title that is not there
+		out = append(out, n.entry(strings.Join(words, " "))) // an unknown title
 	}
 	return out
 }
 
-// maxCommas bounds the commas in a title that the field names among others.
+// maxCommas is the maximum number of commas in a title that is one of several entries.
 const maxCommas = 3
 
-// joined reads the entry that the first parts make together, the fewest that are a
-// task: a title may hold commas. took counts them, 0 for none.
+// joined returns the task whose name consists of the first parts joined by commas, because
+// a title may contain commas. It joins as few parts as possible. took is their number, 0 if
+// there is no such task.
 func (n *taskNames) joined(parts []string) (dep dependency, took int) {
 	for took := 1; took <= min(len(parts), 1+maxCommas); took++ {
 		if dep := n.entry(strings.Join(parts[:took], ",")); dep.found {
@@ -125,7 +126,7 @@ func (n *taskNames) joined(parts []string) (dep dependency, took int) {
 	return dependency{}, 0
 }
 
-// splitEntries splits at commas and semicolons that are not in brackets.
+// splitEntries splits a value at commas and semicolons outside of brackets.
 func splitEntries(value string) []string {
 	depth := 0
 	return strings.FieldsFunc(value, func(r rune) bool {
@@ -139,7 +140,7 @@ func splitEntries(value string) []string {
 	})
 }
 
-// several reads entries; ok is whether each is a task.
+// several returns the dependencies for entries. ok reports that each is a task.
 func (n *taskNames) several(entries []string) (deps []dependency, ok bool) {
 	ok = len(entries) > 0
 	for _, e := range entries {
@@ -150,7 +151,7 @@ func (n *taskNames) several(entries []string) (deps []dependency, ok bool) {
 	return deps, ok
 }
 
-// entry looks up one name: a slug, a title or its number, or a link to a heading.
+// entry looks up a name: a slug, a title or its number, or a link to a heading.
 func (n *taskNames) entry(text string) dependency {
 	name := strings.Trim(strings.TrimRight(strings.TrimSpace(text), "."), "`*\"")
 	names := []string{name, qualifier.ReplaceAllString(name, "")}
@@ -168,17 +169,18 @@ func (n *taskNames) entry(text string) dependency {
 	return dependency{id: strings.TrimPrefix(names[0], "#")}
 }
 
-// taskNames finds the tasks of a document by what other tasks call them.
+// taskNames finds the tasks of a document by the names that other tasks use. The values of
+// its maps are indexes of all.
 type taskNames struct {
 	doc  *document
 	all  []found
 	full map[string]int // by slug, title in lower case or as a slug, and "parent/slug"
-	// begun has the tasks by the beginning of their titles up to a punctuation mark, as
-	// "task 1" of "Task 1: set up", and by a number that begins them; -1 for several.
+	// begun holds the tasks by the start of their titles up to a punctuation mark, such
+	// as "task 1" for "Task 1: set up", and by an initial number; -1 if ambiguous.
 	begun map[string]int
 }
 
-// beginnings matches the beginning of a title, and a number that begins it.
+// beginnings matches the start of a title, and a number at the start.
 var beginnings = regexp.MustCompile(`^(?:([0-9][0-9.]*)\b.*|(.*?)[ \t]*(?:[:.)–—]|[ \t]-[ \t]).*)$`)
 
 func (d *document) names(all []found) *taskNames {
@@ -212,7 +214,7 @@ func (d *document) names(all []found) *taskNames {
 	return n
 }
 
-// find returns the index of the task that a name means.
+// find returns the index of the task with a name.
 func (n *taskNames) find(name string) (int, bool) {
 	lower := strings.ToLower(name)
 	if i, ok := n.full[lower]; ok {

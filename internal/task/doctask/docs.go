@@ -1,6 +1,6 @@
-// Package doctask reads and edits the tasks and sections of Markdown documents,
-// addressed as "/folder/name.md" from the workspace's root. Package files does the
-// writing, the retriever the ranking.
+// Package doctask reads and edits the tasks and sections of Markdown documents. The address
+// of a document is its path from the root of the workspace, "/folder/name.md". Package files
+// writes the files, and a Searcher ranks them.
 package doctask
 
 import (
@@ -30,19 +30,19 @@ type Searcher interface {
 	Documents(ctx context.Context, query, prefix string, limit int) ([]string, error)
 }
 
-// Options of New. Nil and the zero value mean the defaults.
+// Options configures New. Nil and the zero value mean the defaults.
 type Options struct {
 	Depth     int              // REFERENCE_EXTRACTION_DEPTH, 1 to 5; 0 means 3, others are clamped
 	MaxNodes  int              // referenced documents in one answer; 0 means 1,000
 	Timeout   time.Duration    // for following references; 0 means 30 s
-	Budget    fit.Budget       // of an answer whose request sets none
-	CacheSize int              // parsed documents kept; 0 means 1,000
+	Budget    fit.Budget       // of an answer if the request sets none
+	CacheSize int              // number of parsed documents kept; 0 means 1,000
 	Now       func() time.Time // nil means time.Now
 	Searcher  Searcher         // nil means that queries read every document
 	Walk      *walk.Options    // the files to browse and search; nil means the defaults
 }
 
-// Docs are the documents of one workspace. It is safe for concurrent use.
+// Docs gives access to the documents of a workspace. It is safe for concurrent use.
 type Docs struct {
 	files     *files.Tree
 	workflows *workflow.Set
@@ -50,7 +50,7 @@ type Docs struct {
 	cache     *lru.Cache[string, *document]
 }
 
-// New returns the documents below tree.
+// New returns the Docs of the documents below tree.
 func New(tree *files.Tree, o *Options) *Docs {
 	d := &Docs{files: tree, workflows: workflow.New(tree.Tree)}
 	if o != nil {
@@ -72,17 +72,17 @@ func New(tree *files.Tree, o *Options) *Docs {
 	if d.o.Now == nil {
 		d.o.Now = time.Now
 	}
-	d.cache, _ = lru.New[string, *document](d.o.CacheSize) // fails for sizes below 1 only
+	d.cache, _ = lru.New[string, *document](d.o.CacheSize) // fails only for sizes below 1
 	return d
 }
 
-// document is one parsed document. It is immutable.
+// document is a parsed document. It is immutable.
 type document struct {
 	path  string // of the workspace
 	src   []byte
 	md    *markdown.Document
 	stamp files.Stamp
-	racy  bool // may have changed again without a new time stamp
+	racy  bool // the file may change again without a new time stamp
 }
 
 // address returns the document's name in requests and answers.
@@ -94,8 +94,8 @@ func newDocument(path string, src []byte, stamp files.Stamp) *document {
 	return &document{path: path, src: src, md: markdown.Parse(path, src), stamp: stamp}
 }
 
-// load returns a document by its workspace path, from the cache if the file still
-// has the same size and time.
+// load returns a document by its workspace path, from the cache if size and time of the file
+// are unchanged.
 func (d *Docs) load(path string) (*document, error) {
 	info, err := d.files.Stat(path)
 	if err != nil {
@@ -137,14 +137,14 @@ func (d *Docs) open(address string) (*document, error) {
 const (
 	maxAddress = 1000 // characters
 	maxParts   = 20   // of a hierarchical slug
-	maxPart    = 200  // characters of one
+	maxPart    = 200  // characters of a part
 )
 
-// ourFolders are the hidden folders with documents.
+// ourFolders are the hidden folders that may contain documents.
 var ourFolders = []string{".cairn/cards/", ".cairn/docs/", ".cairn/workflows/", ".cuedeck/cards/", ".cuedeck/docs/", ".cuedeck/workflows/"}
 
-// parseAddress turns "/project/setup.md" into a workspace path. The slash may
-// be missing.
+// parseAddress converts an address such as "/project/setup.md" into a workspace path. The
+// leading slash is optional.
 func parseAddress(address string) (string, error) {
 	ctx := evidence{"document": clip(address)}
 	if strings.TrimSpace(address) == "" {
@@ -179,8 +179,7 @@ func parseAddress(address string) (string, error) {
 	return clean, nil
 }
 
-// hidden reports whether a workspace path is in a hidden folder other than
-// ourFolders.
+// hidden reports whether a workspace path is in a hidden folder other than ourFolders.
 func hidden(path string) bool {
 	for _, f := range ourFolders {
 		if rest, ok := strings.CutPrefix(path, f); ok {
@@ -198,8 +197,8 @@ func clip(s string) string {
 	return s
 }
 
-// parseSlug reads "slug", "#slug", "/doc.md#slug" or "parent/slug" within a
-// document. empty is the error code for an empty slug.
+// parseSlug parses "slug", "#slug", "/doc.md#slug" or "parent/slug" for a section of d.
+// empty is the error code for an empty slug.
 func (d *document) parseSlug(text, empty string) (string, error) {
 	slug := norm.NFC.String(strings.TrimSpace(text))
 	if before, after, ok := strings.Cut(slug, "#"); ok {
@@ -235,7 +234,7 @@ func (d *document) parseSlug(text, empty string) (string, error) {
 	return slug, nil
 }
 
-// find returns the section of a slug.
+// find returns the index of the section with a slug.
 func (d *document) find(slug string) (int, bool) {
 	if !strings.Contains(slug, "/") {
 		return markdown.Resolve(d.md, slug)
@@ -256,8 +255,8 @@ func (d *document) find(slug string) (int, bool) {
 	return 0, false
 }
 
-// isVariant reports whether an anchor belongs to a part or is the numbered anchor
-// of a repeated heading, such as "setup-1".
+// isVariant reports whether anchor is the anchor of a part of a slug, or that of a repeated
+// heading, such as "setup-1" for "setup".
 func isVariant(anchor, part string) bool {
 	if anchor == part || anchor == markdown.Slug(part) {
 		return true
@@ -266,8 +265,7 @@ func isVariant(anchor, part string) bool {
 	return ok && rest != "" && strings.Trim(rest, "0123456789") == ""
 }
 
-// text returns a section as written, with its subsections and without trailing
-// blank lines.
+// text returns the source of a section with its subsections, without trailing blank lines.
 func (d *document) text(s store.Section) string {
 	return string(bytes.TrimRight(d.src[s.Start:s.End], " \t\r\n"))
 }
@@ -283,7 +281,7 @@ func (d *document) anchors(n int) []string {
 	return out
 }
 
-// maxNamed bounds the names listed in an error.
+// maxNamed is the maximum number of names listed in an error.
 const maxNamed = 100
 
 func (d *document) sectionNotFound(slug string) error {
@@ -295,8 +293,8 @@ func (d *document) sectionNotFound(slug string) error {
 	return refuse(SectionNotFound, ctx, "Section not found: %s in %s", slug, d.address())
 }
 
-// edit changes a document under the lock. change receives the document on disk
-// and returns its new source.
+// edit changes a document under the lock. change receives the document on disk and returns
+// its new source.
 func (d *Docs) edit(ctx context.Context, address string, pre Precondition, change func(*document) ([]byte, error)) (*document, error) {
 	named, err := d.open(address)
 	if err != nil {
@@ -322,13 +320,13 @@ func (d *Docs) edit(ctx context.Context, address string, pre Precondition, chang
 	d.cache.Remove(path)
 	now, err := d.load(path)
 	if err != nil || !slices.Equal(now.src, after.src) {
-		return after, nil // another program changed it meanwhile; the answer describes this edit
+		return after, nil // another program changed the file; the answer describes this edit
 	}
 	return now, nil
 }
 
-// Precondition refuses a write if the document changed since the client read it.
-// Empty fields match any document.
+// Precondition makes a write fail if the document changed since the client read it. Empty
+// fields match any document.
 type Precondition struct {
 	IfHash  string `json:"if_hash,omitempty" jsonschema:"Refuse when the file has another SHA-256"` // SHA-256 in hex
 	IfMtime string `json:"if_mtime,omitempty" jsonschema:"Refuse when the file has another time"`   // RFC 3339 with nanoseconds

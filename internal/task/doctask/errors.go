@@ -9,13 +9,13 @@ import (
 	"cairn/internal/walk"
 )
 
-// Error is a refused operation, in answers {success:false, error, code, context}.
-// Nothing was written.
+// Error reports an operation that failed without writing anything. In answers it is
+// {success:false, error, code, context}.
 type Error struct {
 	Code    string
 	Message string
 	Context map[string]any
-	Err     error // the cause; nil if the request is
+	Err     error // the cause; nil for an invalid request
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -58,7 +58,7 @@ func refuse(code string, ctx evidence, format string, args ...any) error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...), Context: ctx}
 }
 
-// fileError adds codes to the errors of reading and writing a document.
+// fileError adds a code to an error of reading or writing a document.
 func fileError(doc string, err error) error {
 	if err == nil {
 		return nil

@@ -41,7 +41,7 @@ func (d *document) ownLines(i int) []line {
 	return lines
 }
 
-// lineEnd returns where the line at an offset ends, and where the next begins.
+// lineEnd returns the end of the line at an offset, and the start of the next line.
 func lineEnd(src []byte, at, limit int) (end, next int) {
 	n := bytes.IndexAny(src[at:limit], "\r\n")
 	if n < 0 {
@@ -54,7 +54,7 @@ func lineEnd(src []byte, at, limit int) (end, next int) {
 	return end, next
 }
 
-// bodyStart returns where the text below section i's heading begins.
+// bodyStart returns the start of the text below the heading of section i.
 func (d *document) bodyStart(i int) int {
 	s := d.md.Sections[i]
 	if s.Level == 0 {
@@ -74,9 +74,9 @@ func (d *document) bodyStart(i int) int {
 	return s.OwnEnd
 }
 
-// fieldFormats are the ways to write a field, by precedence: "* Status: x",
-// "- Status: x", "**Status:** x" or "**Status**: x", also in a list item,
-// "+ Status: x" and "Status: x". A mark for a line break is not part of the value.
+// fieldFormats match the forms of a field in the order of precedence: "* Status: x",
+// "- Status: x", "**Status:** x" or "**Status**: x", also in a list item, "+ Status: x" and
+// "Status: x". The value does not include the markup of a line break at its end.
 var fieldFormats = func() (all []*regexp.Regexp) {
 	const name, value = `([A-Za-z](?:[A-Za-z -]*[A-Za-z])?)`, `[ \t]*(.*?)[ \t]*(?:\\|<br ?/?>)?[ \t]*$`
 	for _, format := range []string{
@@ -91,24 +91,23 @@ var fieldFormats = func() (all []*regexp.Regexp) {
 	return all
 }()
 
-// proseFields are the words that begin ordinary sentences: without a mark before
-// them they are no field.
+// proseFields are words that also begin ordinary sentences. They are fields only after a
+// list marker or in emphasis.
 var proseFields = []string{"Note", "Completed"}
 
-// field is the value of a field and its place.
+// field is the value of a field with its offsets.
 type field struct {
 	value      string
 	start, end int // offsets of the value in the document
 }
 
-// fieldOf finds a field by its exact name. ok is false if it is absent or empty in
-// every format.
+// fieldOf finds a field by its exact name. ok is false if the field is absent or empty.
 func fieldOf(lines []line, name string) (f field, ok bool) {
 	return findField(lines, name, func(value string) bool { return value != "" })
 }
 
-// emptyField finds a line that names a field without a value. The place of the value
-// takes in the blanks behind the name.
+// emptyField finds a field without a value. The offsets of the result span the blanks after
+// the name.
 func emptyField(lines []line, name string) (f field, ok bool) {
 	f, ok = findField(lines, name, func(value string) bool { return value == "" })
 	for _, l := range lines {
@@ -119,7 +118,7 @@ func emptyField(lines []line, name string) (f field, ok bool) {
 	return f, ok
 }
 
-// hasField reports whether a field has a value in one of its lines.
+// hasField reports whether one of the lines sets a field to a value.
 func hasField(lines []line, name, value string) bool {
 	_, ok := findField(lines, name, func(v string) bool { return strings.ReplaceAll(v, `\_`, "_") == value })
 	return ok
@@ -132,7 +131,7 @@ func findField(lines []line, name string, want func(value string) bool) (field, 
 	}
 	for _, format := range formats {
 		for _, l := range lines {
-			if l.code || !strings.Contains(l.text, name) { // which is faster than a format
+			if l.code || !strings.Contains(l.text, name) { // faster than the expression
 				continue
 			}
 			m := format.FindStringSubmatchIndex(l.text)
@@ -147,8 +146,8 @@ func findField(lines []line, name string, want func(value string) bool) (field, 
 
 var linkLine = regexp.MustCompile(`^[ \t]*(?:[-*+][ \t]+)?→[ \t]*(.+?)[ \t]*$`)
 
-// link returns the target of the task's "→" line. document is set for an
-// @reference: the target with its anchor and without the "@".
+// link returns the target of a task's "→" line. If the target is an @reference, document is
+// the reference without the "@".
 func link(lines []line) (text, document string) {
 	for _, l := range lines {
 		m := linkLine.FindStringSubmatch(l.text)

@@ -9,10 +9,10 @@ import (
 	"cairn/internal/taskdag"
 )
 
-// ReferenceCycle returns the shortest cycle of documents, cards included, that
-// refer to each other by "@/path" in their text or by refs in their front matter:
-// their workspace paths from the smallest back to itself, nil for none. Plain links
-// may form cycles.
+// ReferenceCycle returns the shortest cycle of documents, cards included, that refer to each
+// other by "@/path" in their text or by refs in their front matter. The result lists the
+// workspace paths from the smallest back to itself. It is nil if there is no cycle.
+// ReferenceCycle ignores plain links, which may form cycles.
 func (d *Docs) ReferenceCycle(ctx context.Context) ([]string, error) {
 	all, err := d.list(ctx, "")
 	if err != nil {

@@ -15,14 +15,15 @@ type LoadedDocument struct {
 	Depth     int               `json:"depth"` // 0 for a reference of the task itself
 	Namespace string            `json:"namespace"`
 	Children  []*LoadedDocument `json:"children"`
-	Missing   bool              `json:"missing,omitempty"` // there is no such document or section
-	// Omitted reports that the answer was full, and Rest where read_doc continues.
+	Missing   bool              `json:"missing,omitempty"` // the document or section does not exist
+	// Omitted reports that the text did not fit into the answer. Rest is the argument of
+	// read_doc for the missing text.
 	Omitted bool   `json:"content_omitted,omitempty"`
 	Rest    string `json:"content_rest,omitempty"`
 
-	refs    []string // as written in its text
+	refs    []string // the references in its text, as written
 	place   place    // of Content
-	dropped bool     // from the answer
+	dropped bool     // not part of the answer
 }
 
 // ReferencedDocument is a LoadedDocument without its text.
@@ -33,17 +34,17 @@ type ReferencedDocument struct {
 	Missing    bool     `json:"missing,omitempty"`
 }
 
-// follower bounds the references of one answer.
+// follower limits the references of one answer.
 type follower struct {
-	nodes     int
+	nodes     int // documents that may still be loaded
 	truncated bool
 }
 
 func (d *Docs) newFollower() *follower { return &follower{nodes: d.o.MaxNodes} }
 
-// follow loads what a text of a document refers to, directly or through others.
-// Breadth first, it loads each place once, at its least depth. It stops at the
-// depth, number of documents and time of the options.
+// follow loads the documents and sections to which a text of a document refers, directly or
+// indirectly. It searches breadth first and loads each one once, at its smallest depth. It
+// stops at the depth, number of documents and time of the options.
 func (d *Docs) follow(ctx context.Context, doc *document, text []byte, f *follower) []*LoadedDocument {
 	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
 	defer cancel()
@@ -122,7 +123,7 @@ func (d *Docs) place(from *document, path, slug string, n *LoadedDocument) (doc 
 	return doc, ok
 }
 
-// flat lists documents without their texts, each before what it refers to.
+// flat lists documents without their texts, each before its children.
 func flat(docs []*LoadedDocument) []ReferencedDocument {
 	var out []ReferencedDocument
 	for _, n := range docs {
@@ -132,7 +133,7 @@ func flat(docs []*LoadedDocument) []ReferencedDocument {
 	return out
 }
 
-// namespace returns the folder of a document without slashes at its ends.
+// namespace returns the folder of a document without leading and trailing slashes.
 func namespace(address string) string {
 	address, _, _ = strings.Cut(address, "#")
 	at := strings.LastIndexByte(address, '/')

@@ -50,10 +50,10 @@ const (
 	maxSearchBuf = 64 << 10 // bytes of a line that are searched
 )
 
-// SearchDocuments answers search_documents. A full-text query finds the lines that
-// contain the query or all of its words, in the documents that the Searcher ranks,
-// best first, or if these have no match in all documents of the scope, by path. A
-// regular expression (RE2 syntax, matched line by line) searches all documents.
+// SearchDocuments implements search_documents. A full-text query finds the lines that
+// contain the query or all its words in the documents that the Searcher ranks, best first.
+// If these have no match, it searches all documents of the scope by path. A regular
+// expression (RE2 syntax, matched line by line) always searches all documents.
 func (d *Docs) SearchDocuments(ctx context.Context, r SearchRequest) (*SearchAnswer, error) {
 	around, err := between("context_lines", r.ContextLines, 0, 10, 2)
 	if err != nil {
@@ -100,7 +100,7 @@ func (d *Docs) SearchDocuments(ctx context.Context, r SearchRequest) (*SearchAns
 	}
 	query := r.Query
 	if r.Type == "regex" {
-		query = "" // the index knows words only
+		query = "" // the index contains only words
 	}
 	if err := d.search(ctx, query, prefix, maxRanked, look); err != nil {
 		return nil, err
@@ -113,10 +113,10 @@ func (d *Docs) SearchDocuments(ctx context.Context, r SearchRequest) (*SearchAns
 	return a, nil
 }
 
-// search calls look with the documents that the Searcher finds for a query, best
-// first. If look accepts none of them, it calls look with every document below
-// prefix, by path: the index may fail, and it does not find parts of words. An
-// empty query skips the Searcher.
+// search calls look with the documents that the Searcher finds for a query, best first. If
+// look accepts none of them, it calls look with every document below prefix, by path,
+// because the index may fail and does not find parts of words. An empty query skips the
+// Searcher.
 func (d *Docs) search(ctx context.Context, query, prefix string, limit int, look func(path string, ranked bool) bool) error {
 	accepted := false
 	if d.o.Searcher != nil && query != "" {
@@ -141,11 +141,11 @@ func (d *Docs) search(ctx context.Context, query, prefix string, limit int, look
 	return err
 }
 
-// maxRanked bounds the documents that the Searcher ranks for one search.
+// maxRanked is the number of documents that the Searcher ranks for a search.
 const maxRanked = 500
 
-// holding returns a document that may match, nil for one that does not: the bytes
-// of most files show that without parsing.
+// holding returns the document at path if it may match, and nil otherwise. It decides most
+// cases by the bytes of the file, without parsing.
 func (d *Docs) holding(path string, r SearchRequest) (*document, error) {
 	if r.Type == "regex" || d.cache.Contains(path) {
 		return d.load(path)
@@ -207,7 +207,7 @@ func matcher(r SearchRequest) (func(line string) int, error) {
 	return nil, refuse(InvalidParameter, evidence{"parameter": "type", "value": clip(r.Type)}, "Parameter type is %q, want {fulltext,regex}", clip(r.Type))
 }
 
-// scope returns the folder or the one document to search.
+// scope returns the prefix of the folder to search, or the path of the document.
 func (d *Docs) scope(ctx context.Context, r SearchRequest) (prefix, one string, err error) {
 	if !strings.HasSuffix(r.Scope, ".md") {
 		prefix, err = d.folder(ctx, r.Scope, InvalidScope)
@@ -258,7 +258,7 @@ func (d *document) search(find func(string) int, around, width, limit int) Searc
 	return res
 }
 
-// window returns at most width bytes of a line around an offset, whole characters.
+// window returns at most width bytes of a line around an offset, without partial characters.
 func window(line string, at, width int) string {
 	if len(line) <= width {
 		return strings.TrimSpace(line)

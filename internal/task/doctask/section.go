@@ -13,18 +13,18 @@ import (
 
 // The operations on a section.
 const (
-	Replace      = "replace"       // its own text below the heading; sections below it stay
-	Append       = "append"        // to the end of its own text
-	Prepend      = "prepend"       // right below its heading
-	InsertBefore = "insert_before" // a new section of the same level before it
-	InsertAfter  = "insert_after"  // a new section of the same level after it and its subsections
-	AppendChild  = "append_child"  // a new last subsection
-	Remove       = "remove"        // it and its subsections
+	Replace      = "replace"       // replace its own text; keep its heading and subsections
+	Append       = "append"        // add text at the end of its own text
+	Prepend      = "prepend"       // add text directly below its heading
+	InsertBefore = "insert_before" // add a section of the same level before it
+	InsertAfter  = "insert_after"  // add a section of the same level after its subsections
+	AppendChild  = "append_child"  // add a last subsection
+	Remove       = "remove"        // remove it with its subsections
 )
 
 var operations = []string{Replace, Append, Prepend, InsertBefore, InsertAfter, AppendChild, Remove}
 
-// maxOperations in one call.
+// maxOperations is the maximum number of operations in a call.
 const maxOperations = 100
 
 // Operation is one change of a section.
@@ -42,8 +42,8 @@ type SectionRequest struct {
 	Precondition
 }
 
-// SectionAnswer is the answer of section. Each operation succeeds or fails
-// independently; the file is written once, with those that succeeded.
+// SectionAnswer is the answer of section. Each operation succeeds or fails independently.
+// The file is written once, with the operations that succeeded.
 type SectionAnswer struct {
 	Success          bool              `json:"success"` // all operations succeeded
 	Document         string            `json:"document"`
@@ -51,7 +51,7 @@ type SectionAnswer struct {
 	SectionsModified int               `json:"sections_modified"`
 	TotalOperations  int               `json:"total_operations"`
 	Timestamp        string            `json:"timestamp"` // RFC 3339
-	Hash             string            `json:"hash"`      // SHA-256 of the file now
+	Hash             string            `json:"hash"`      // SHA-256 of the new file
 	Mtime            string            `json:"mtime"`
 }
 
@@ -68,8 +68,8 @@ type OperationResult struct {
 	Context        evidence `json:"context,omitempty"`
 }
 
-// Section answers section: it edits sections by anchor. Each operation works on the
-// result of those before it.
+// Section implements section: it edits sections by anchor. Each operation applies to the
+// result of the previous one.
 func (d *Docs) Section(ctx context.Context, r SectionRequest) (*SectionAnswer, error) {
 	switch {
 	case r.Operations == nil:
@@ -90,7 +90,7 @@ func (d *Docs) Section(ctx context.Context, r SectionRequest) (*SectionAnswer, e
 			if err != nil {
 				e, ok := errors.AsType[*Error](err)
 				if !ok {
-					return nil, err // unreachable: apply returns no other
+					return nil, err // unreachable: apply returns only *Error
 				}
 				result = OperationResult{Error: e.Message, Code: e.Code, Context: e.Context}
 				a.Success = false
@@ -157,7 +157,7 @@ func (d *document) apply(op Operation) (after *document, r OperationResult, err 
 	return after, r, err
 }
 
-// insertSection makes a new section before, after or below section i.
+// insertSection adds a section before, after or below section i.
 func (d *document) insertSection(i int, op Operation) (after *document, r OperationResult, err error) {
 	if strings.TrimSpace(op.Title) == "" {
 		return nil, r, refuse(MissingParameter, evidence{"parameter": "title"}, "Parameter title is required for %s", op.Operation)
@@ -191,8 +191,7 @@ func (d *document) insertSection(i int, op Operation) (after *document, r Operat
 	return after, r, nil
 }
 
-// checkNew is checkShape for a new section at an index and the subsections in its
-// content.
+// checkNew is checkShape for a new section at an index, with the subsections in its content.
 func (d *document) checkNew(src []byte, at, level int, title string) (*document, error) {
 	after, err := d.checkShape(src, at, at, level-1)
 	if err != nil {
@@ -219,7 +218,7 @@ func (d *document) replaceOwn(i int, body string) []byte {
 		text = eol
 	}
 	if body != "" {
-		// A field such as "* Status: x" stays right below its heading.
+		// A field such as "* Status: x" stays directly below its heading.
 		if d.startsAtOnce(i) && isItem(body) {
 			text += body + eol
 		} else {
@@ -238,7 +237,7 @@ func (d *document) startsAtOnce(i int) bool {
 	return from < end && d.src[from] != '\n' && d.src[from] != '\r'
 }
 
-// prependOwn inserts text right below section i's heading.
+// prependOwn inserts text directly below the heading of section i.
 func (d *document) prependOwn(i int, body string) []byte {
 	s := d.md.Sections[i]
 	from, eol := d.bodyStart(i), d.eol()
@@ -267,8 +266,8 @@ type ViewSectionRequest struct {
 	Limit
 }
 
-// ViewSectionAnswer is the answer of view_section. A write takes Hash or Mtime as its
-// precondition.
+// ViewSectionAnswer is the answer of view_section. Hash and Mtime can be the precondition
+// of a write.
 type ViewSectionAnswer struct {
 	Document string         `json:"document"`
 	Sections []SectionData  `json:"sections"`
@@ -282,7 +281,7 @@ type SectionData struct {
 	Slug                string    `json:"slug"`
 	Title               string    `json:"title"`
 	Content             string    `json:"content"`
-	Rest                string    `json:"content_rest,omitempty"` // where read_doc continues
+	Rest                string    `json:"content_rest,omitempty"` // argument of read_doc
 	Depth               int       `json:"depth"`
 	FullPath            string    `json:"full_path"`
 	Parent              string    `json:"parent,omitempty"`
@@ -292,7 +291,7 @@ type SectionData struct {
 	HierarchicalContext *evidence `json:"hierarchical_context"`
 }
 
-// SectionSummary counts the sections viewed.
+// SectionSummary holds counts of the sections viewed.
 type SectionSummary struct {
 	TotalSections     int  `json:"total_sections"`
 	TotalWords        int  `json:"total_words"`
@@ -305,7 +304,8 @@ type SectionSummary struct {
 	} `json:"hierarchical_stats"`
 }
 
-// ViewSection answers view_section: the requested sections in that order, each once.
+// ViewSection implements view_section: it returns the requested sections in the given order,
+// each once.
 func (d *Docs) ViewSection(_ context.Context, r ViewSectionRequest) (*ViewSectionAnswer, error) {
 	if err := r.Section.check("section", TooManySections); err != nil {
 		return nil, err
@@ -367,7 +367,7 @@ func (d *Docs) ViewSection(_ context.Context, r ViewSectionRequest) (*ViewSectio
 	return a, shorten(budget, a, append(texts, links...))
 }
 
-// targets returns the targets of a text's links and references, in order, each once.
+// targets returns the targets of the links and references in a text, in order, each once.
 func targets(text []byte) []string {
 	out := []string{}
 	add := func(t string) {

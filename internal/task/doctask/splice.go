@@ -28,20 +28,20 @@ func (d *document) eol() string {
 	return "\r"
 }
 
-// textEnd returns the offset behind the last byte of src[from:to] that is not blank.
+// textEnd returns the offset after the last byte of src[from:to] that is not blank.
 func (d *document) textEnd(from, to int) int {
 	return from + len(bytes.TrimRight(d.src[from:to], " \t\r\n"))
 }
 
-// lastLineEnd returns the offset behind the last line of src[from:to] that is not
-// blank, whose own blanks stay where they are.
+// lastLineEnd returns the end of the last line of src[from:to] that is not blank, including
+// trailing blanks.
 func (d *document) lastLineEnd(from, to int) int {
 	end, _ := lineEnd(d.src, d.textEnd(from, to), to)
 	return end
 }
 
-// lines returns text with the document's line endings and without blank lines at
-// both ends.
+// lines returns text with the line endings of the document and without leading and trailing
+// blank lines.
 func (d *document) lines(text string) string {
 	text = string(markdown.TrimBlankLines([]byte(text)))
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
@@ -61,8 +61,7 @@ func (d *document) appendOwn(i int, text string) []byte {
 	return splice(d.src, at, at, gap+text+d.tail(at))
 }
 
-// tail returns the line breaks that separate a text inserted at an offset from what
-// follows.
+// tail returns the line breaks that must follow a text inserted at an offset.
 func (d *document) tail(at int) string {
 	rest := d.src[at:]
 	if len(bytes.TrimSpace(rest)) == 0 {
@@ -134,10 +133,9 @@ func (d *document) insert(at int, text string) []byte {
 	return splice(d.src, at, at, before+text+d.tail(at))
 }
 
-// checkShape parses the result of an edit and checks its outline: new sections,
-// with levels above floor, replace sections [from, to) of the old document, and all
-// other headings are the same. It catches text that hides or makes headings, such
-// as an unclosed code block.
+// checkShape parses the result of an edit. It returns an error unless the new sections that
+// replace the sections [from, to) have levels above floor, and all other headings are
+// unchanged. Text can hide or create headings, for example by an unclosed code block.
 func (d *document) checkShape(src []byte, from, to, floor int) (*document, error) {
 	after := &document{path: d.path, src: src, md: markdown.Parse(d.path, src)}
 	old, now := d.md.Sections, after.md.Sections
@@ -160,7 +158,7 @@ func sameOutline(a, b []store.Section) bool {
 	return slices.EqualFunc(a, b, func(x, y store.Section) bool { return x.Level == y.Level && x.Heading == y.Heading })
 }
 
-// subtreeEnd returns the index behind section i and its subsections.
+// subtreeEnd returns the index of the first section after section i and its subsections.
 func (d *document) subtreeEnd(i int) int {
 	end := i + 1
 	for end < len(d.md.Sections) && d.md.Sections[end].Start < d.md.Sections[i].End {
@@ -169,7 +167,7 @@ func (d *document) subtreeEnd(i int) int {
 	return end
 }
 
-// duplicate refuses a title that another section of the same parent and level has.
+// duplicate returns an error if another section of the same parent and level has the title.
 func (d *document) duplicate(parent, level int, title string) error {
 	for _, s := range d.md.Sections {
 		if s.Parent == parent && s.Level == level && markdown.Slug(s.Heading) == markdown.Slug(title) {

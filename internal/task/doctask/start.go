@@ -24,17 +24,17 @@ type StartTaskRequest struct {
 type StartTaskAnswer struct {
 	Document string     `json:"document"`
 	Task     TaskToWork `json:"task"`
-	// Warnings lists the dependencies that are not completed and the named workflows
-	// that cannot be used.
+	// Warnings lists dependencies that are not completed and workflows that cannot be
+	// used.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// TaskToWork is a task with its workflows and the text it refers to.
+// TaskToWork is a task with its workflows and the texts to which it refers.
 type TaskToWork struct {
 	Slug                string             `json:"slug"`
 	Title               string             `json:"title"`
 	Content             string             `json:"content"`
-	Rest                string             `json:"content_rest,omitempty"` // where read_doc continues
+	Rest                string             `json:"content_rest,omitempty"` // argument of read_doc
 	Status              string             `json:"status"`
 	FullPath            string             `json:"full_path"`
 	Workflow            *workflow.Workflow `json:"workflow,omitempty"`
@@ -45,8 +45,8 @@ type TaskToWork struct {
 	place place // of Content
 }
 
-// StartTask answers start_task: the task, its workflow, the main workflow of the
-// document and the text of everything it refers to. It does not change the status.
+// StartTask implements start_task: it returns the task, its workflow, the main workflow of
+// the document and the text of all references. It does not change the status.
 func (d *Docs) StartTask(ctx context.Context, r StartTaskRequest) (*StartTaskAnswer, error) {
 	budget, err := d.budget(r.Limit)
 	if err != nil {
@@ -134,7 +134,7 @@ type CompleteTaskRequest struct {
 // CompleteTaskAnswer is the answer of complete_task.
 type CompleteTaskAnswer struct {
 	CompletedTask CompletedTask `json:"completed_task"`
-	// NextTask is the next task of the document that is pending or in progress.
+	// NextTask is the next task of the document that is pending or in progress, if any.
 	NextTask     *TaskToWork  `json:"next_task,omitempty"`
 	DocumentInfo DocumentInfo `json:"document_info"`
 	Timestamp    string       `json:"timestamp"` // RFC 3339
@@ -161,9 +161,9 @@ const (
 	done    = "completed"
 )
 
-// CompleteTask answers complete_task: it sets the status to completed in the format
-// that the document uses and appends a Completed line, and a Note line if there is
-// a note, to the task's own text. It does not change a completed task.
+// CompleteTask implements complete_task. It sets the status to completed in the format that
+// the document uses and appends a Completed line, and a Note line if there is a note, to the
+// task's own text. It does not change a completed task.
 func (d *Docs) CompleteTask(ctx context.Context, r CompleteTaskRequest) (*CompleteTaskAnswer, error) {
 	note, err := checkNote(r.Note)
 	if err != nil {
@@ -205,7 +205,7 @@ func (d *Docs) CompleteTask(ctx context.Context, r CompleteTaskRequest) (*Comple
 	if next, ok := nextTask(listed(all), t.start); ok {
 		work, warnings := d.toWork(ctx, after, next)
 		a.NextTask, a.Warnings = &work, warnings
-		if err := shorten(budget, a, work.parts()); err != nil { // the task is completed all the same
+		if err := shorten(budget, a, work.parts()); err != nil { // the task is completed nevertheless
 			a.NextTask, a.Warnings = nil, []string{"the next task, " + next.slug + ", does not fit into max_tokens"}
 		}
 	}
@@ -216,7 +216,7 @@ func checkNote(note string) (string, error) {
 	if n := utf8.RuneCountInString(note); n > maxNote || !utf8.ValidString(note) {
 		return "", refuse(InvalidParameter, evidence{"parameter": "note", "length": n, "max": maxNote}, "Parameter note has %d characters, want at most %d", n, maxNote)
 	}
-	// One line, so that a note cannot make headings or fields.
+	// On one line, a note cannot create headings or fields.
 	return strings.Join(strings.FieldsFunc(note, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " "), nil
 }
 
@@ -227,17 +227,17 @@ func info(doc *document) DocumentInfo {
 
 // nextTask returns the first task that begins after an offset and is pending or in
 // progress.
-func nextTask(all []found, behind int) (found, bool) {
+func nextTask(all []found, after int) (found, bool) {
 	for _, t := range all {
-		if s := t.model(); t.start > behind && (s == task.Pending || s == task.Waiting || s == task.InProgress) {
+		if s := t.model(); t.start > after && (s == task.Pending || s == task.Waiting || s == task.InProgress) {
 			return t, true
 		}
 	}
 	return found{}, false
 }
 
-// complete writes a task's completion into the document: where its status was read,
-// and below its own text.
+// complete returns the source of the document with a task completed: it sets the status in
+// place and adds lines below the task's own text.
 func (d *document) complete(t found, date, note string) ([]byte, error) {
 	_, dated := fieldOf(t.lines, "Completed")
 	if t.model() == task.Completed && dated {
@@ -256,7 +256,7 @@ func (d *document) complete(t found, date, note string) ([]byte, error) {
 	} else if added != "" {
 		out = d.appendOwn(t.section, added)
 	}
-	// What follows precedes what was appended, so its offsets still hold.
+	// The following edits precede the appended text, so the offsets are still valid.
 	f, ok := fieldOf(t.lines, "Status")
 	if !ok {
 		f, ok = emptyField(t.lines, "Status")

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// TaskRequest holds the arguments of task. Operation is list, create or edit; empty
-// means list.
+// TaskRequest holds the arguments of task. Operation is list (the default), create or edit.
 type TaskRequest struct {
 	Document  string `json:"document" jsonschema:"Such as '/project/setup.md'"`
 	Operation string `json:"operation,omitempty" schema:"enum=list|create|edit,default=list"`
@@ -42,7 +41,7 @@ type TaskLine struct {
 	Parent string `json:"parent,omitempty"`
 }
 
-// Task answers task.
+// Task implements task.
 func (d *Docs) Task(ctx context.Context, r TaskRequest) (*TaskAnswer, error) {
 	switch r.Operation {
 	case "", "list":
@@ -83,8 +82,8 @@ func (d *Docs) listTasks(r TaskRequest) (*TaskAnswer, error) {
 	return a, nil
 }
 
-// createTask adds a task as the last of the tasks section, or behind another
-// at that one's depth. A document without a tasks section gets one.
+// createTask adds a task at the end of the tasks section, or after another task at the same
+// depth. It adds a tasks section if there is none.
 func (d *Docs) createTask(ctx context.Context, r TaskRequest) (*TaskAnswer, error) {
 	for _, p := range [][2]string{{"title", r.Title}, {"content", r.Content}} {
 		if strings.TrimSpace(p[1]) == "" {
@@ -100,14 +99,14 @@ func (d *Docs) createTask(ctx context.Context, r TaskRequest) (*TaskAnswer, erro
 	})
 }
 
-// addTask adds a task behind another, or without one as the last, and returns its slug.
-// It is a check box behind a check box, or where all tasks are.
-func (d *document) addTask(behind, title, content string) (*document, string, error) {
+// addTask adds a task after another one, or at the end if after is "", and returns its slug.
+// The task is a check box if the other one is, or if all tasks are.
+func (d *document) addTask(after, title, content string) (*document, string, error) {
 	all, top, _ := d.tasks()
 	op := Operation{Section: d.md.Sections[top].Anchor, Operation: AppendChild, Title: title, Content: content}
 	at := -1
-	if behind != "" {
-		t, err := d.pick(all, behind)
+	if after != "" {
+		t, err := d.pick(all, after)
 		if err != nil {
 			return nil, "", err
 		}
@@ -123,7 +122,7 @@ func (d *document) addTask(behind, title, content string) (*document, string, er
 	return made, result.NewSection, err
 }
 
-// withTasks is the document with a tasks section at its end if it has none.
+// withTasks returns the document, with a tasks section added at its end if it has none.
 func (d *document) withTasks() (*document, error) {
 	if _, ok := d.tasksSection(); ok {
 		return d, nil
@@ -131,7 +130,7 @@ func (d *document) withTasks() (*document, error) {
 	return d.checkShape(d.insert(len(d.src), d.heading(2, "Tasks", "")), len(d.md.Sections), len(d.md.Sections), 1)
 }
 
-// editTask replaces a task's own text. Tasks nested in it stay.
+// editTask replaces a task's own text. It keeps nested tasks.
 func (d *Docs) editTask(ctx context.Context, r TaskRequest) (*TaskAnswer, error) {
 	for _, p := range [][2]string{{"task", r.Task}, {"content", r.Content}} {
 		if strings.TrimSpace(p[1]) == "" {
@@ -156,8 +155,8 @@ func (d *document) rewrite(t found, content string) (*document, string, error) {
 	return made, t.slug, err
 }
 
-// editTasks writes what change makes of the document. change returns the slug of
-// the task that the answer describes.
+// editTasks writes the document that change returns, with the slug of the task that the
+// answer describes.
 func (d *Docs) editTasks(ctx context.Context, r TaskRequest, change func(*document) (*document, string, error)) (*TaskAnswer, error) {
 	slug := ""
 	after, err := d.edit(ctx, r.Document, r.Precondition, func(doc *document) ([]byte, error) {

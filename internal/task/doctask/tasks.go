@@ -12,20 +12,20 @@ import (
 	"cairn/internal/task"
 )
 
-// found is one task of a document: a heading, or a check box.
+// found is a task of a document: a heading or a check box.
 type found struct {
-	section int       // its heading, or the section that holds its check box
+	section int       // its heading, or the section that contains its check box
 	box     *checkBox // nil for a heading
 	start   int       // offset of its first line
 	slug    string
 	title   string
-	depth   int    // heading level; a check box is one level below what holds it
-	parent  string // slug of the task it is nested in
-	lines   []line // its own text, without that of nested tasks
-	status  string // as written; "pending" when there is none
-	written bool   // whether a status is written
-	// step is set for the check boxes of a heading with a status or dependencies of its
-	// own: the parts of its work, not tasks to list.
+	depth   int    // heading level; a check box is one level below its parent
+	parent  string // slug of the enclosing task
+	lines   []line // its own text, without nested tasks
+	status  string // as written, "pending" if there is none
+	written bool   // a status is written
+	// step marks the check boxes of a heading that has a status or dependencies. They are
+	// steps of the task and not listed.
 	step bool
 }
 
@@ -74,7 +74,8 @@ func (d *document) tasks() (list []found, top int, ok bool) {
 	return list, top, true
 }
 
-// boxTasks returns the check boxes in the text of a heading as tasks, or as its steps.
+// boxTasks returns the check boxes in the text of a heading as tasks, or as steps of the
+// heading.
 func boxTasks(all []checkBox, heading found, steps bool, taken map[string]bool) []found {
 	list := make([]found, 0, len(all))
 	made := make([]found, len(all))
@@ -99,7 +100,7 @@ func boxTasks(all []checkBox, heading found, steps bool, taken map[string]bool) 
 	return list
 }
 
-// content returns a task as written, with what is nested in it.
+// content returns the source of a task with its nested tasks.
 func (d *document) content(t found) string {
 	if t.box != nil {
 		return string(d.src[t.box.start:t.box.end])
@@ -112,26 +113,27 @@ func (t found) field(name string) string {
 	return f.value
 }
 
-// model returns the status in the common model.
+// model returns the status as a task.Status.
 func (t found) model() task.Status {
 	s, _ := task.Parse(t.status)
 	return s
 }
 
-// task returns t in the common model.
+// task returns t as a task.Task.
 func (t found) task(dependsOn []string) task.Task {
 	estimate, _ := task.ParseEstimate(cmp.Or(t.field("Estimate"), t.field("Estimated Time")))
 	return task.Task{ID: t.slug, Title: t.title, Status: t.model(), ArchivedFrom: task.Archived, Assignee: t.field("Assignee"), DependsOn: dependsOn, Estimate: estimate}
 }
 
-// listed returns the tasks to list: those directly below the tasks section and the
-// nested ones with a status. A nested heading without a status is part of its task.
+// listed returns the tasks to list: those directly below the tasks section and the nested
+// ones with a status.
 func listed(all []found) []found { return slices.DeleteFunc(slices.Clone(all), found.part) }
 
-// part reports whether t is only a part of the task that it is nested in.
+// part reports whether t is only a part of the enclosing task: a step, or a nested heading
+// without a status.
 func (t found) part() bool { return t.step || t.parent != "" && !t.written }
 
-// mainWorkflow returns the main workflow of the first task, which applies to all.
+// mainWorkflow returns the main workflow of the first task, which applies to all tasks.
 func mainWorkflow(all []found) string {
 	if len(all) == 0 {
 		return ""
@@ -185,8 +187,8 @@ func (d *document) pick(all []found, text string) (found, error) {
 		"Task not found: %s. Available tasks: %s", slug, strings.Join(names, ", "))
 }
 
-// named returns the task of a slug or title: the heading that it leads to, else the
-// check box.
+// named returns the task with a slug or title: the heading that find returns, else a check
+// box.
 func (d *document) named(all []found, slug string) (found, bool) {
 	if i, ok := d.find(slug); ok {
 		for _, t := range all {
@@ -205,9 +207,9 @@ func (d *document) named(all []found, slug string) (found, bool) {
 	return found{}, false
 }
 
-// Tasks returns a document's tasks with their slugs as IDs, and the document's
-// hash. A part of a task counts only if it has dependencies or a task depends on
-// it. ok is false if the document does not exist or has no tasks section.
+// Tasks returns the tasks of a document, with their slugs as IDs, and the hash of the
+// document. It includes a part of a task only if the part has dependencies or dependents. ok
+// is false if the document does not exist or has no tasks section.
 func (d *Docs) Tasks(address string) (tasks []task.Task, hash string, ok bool, err error) {
 	doc, err := d.open(address)
 	if e, is := err.(*Error); is && (e.Code == DocumentNotFound || e.Code == InvalidAddress) {
@@ -237,8 +239,8 @@ func (d *Docs) Tasks(address string) (tasks []task.Task, hash string, ok bool, e
 	return tasks, doc.hash(), true, nil
 }
 
-// hasTasksHeading reports whether a line looks like the heading of a tasks section, as
-// in most documents that have one.
+// hasTasksHeading reports whether a line looks like the heading of a tasks section. It is a
+// quick test before parsing.
 func hasTasksHeading(src []byte) bool {
 	for line := range bytes.Lines(src) {
 		if line[0] != '#' {
@@ -253,7 +255,7 @@ func hasTasksHeading(src []byte) bool {
 	return false
 }
 
-// HaveTasks reports whether a document has a tasks section.
+// HaveTasks reports whether any document has a tasks section.
 func (d *Docs) HaveTasks(ctx context.Context) (bool, error) {
 	found, err := d.withTasks(ctx, 1)
 	return len(found) > 0, err
@@ -264,7 +266,7 @@ func (d *Docs) WithTasks(ctx context.Context) ([]string, error) {
 	return d.withTasks(ctx, math.MaxInt)
 }
 
-// withTasks returns the first limit of them.
+// withTasks returns the first limit addresses of WithTasks.
 func (d *Docs) withTasks(ctx context.Context, limit int) ([]string, error) {
 	all, err := d.list(ctx, "")
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"cairn/internal/fit"
 )
 
-// Slugs is one or several slugs: in JSON a string, an array of strings, or an array
-// encoded in a string.
+// Slugs is a list of slugs. In JSON it is a string, an array of strings, or such an array
+// encoded as a string.
 type Slugs []string
 
-// UnmarshalJSON reads the three forms.
+// UnmarshalJSON implements json.Unmarshaler.
 func (s *Slugs) UnmarshalJSON(text []byte) error {
 	var one string
 	if err := json.Unmarshal(text, &one); err != nil {
@@ -34,10 +34,10 @@ func (s *Slugs) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// maxSlugs bounds the tasks or sections of one call.
+// maxSlugs is the maximum number of tasks or sections in a call.
 const maxSlugs = 10
 
-// check refuses no slugs and too many. what is "task" or "section".
+// check returns an error if there are no slugs or too many. what is "task" or "section".
 func (s Slugs) check(what, tooMany string) error {
 	switch {
 	case s == nil:
@@ -69,7 +69,7 @@ type TaskData struct {
 	Slug                string               `json:"slug"`
 	Title               string               `json:"title"`
 	Content             string               `json:"content"`                // as written, with subtasks
-	Rest                string               `json:"content_rest,omitempty"` // where read_doc continues
+	Rest                string               `json:"content_rest,omitempty"` // argument of read_doc
 	Depth               int                  `json:"depth"`
 	FullPath            string               `json:"full_path"`
 	Status              string               `json:"status"` // as written; "pending" if there is none
@@ -86,7 +86,7 @@ type TaskData struct {
 	place place // of Content
 }
 
-// TaskSummary counts the tasks viewed.
+// TaskSummary holds counts of the tasks viewed.
 type TaskSummary struct {
 	TotalTasks            int            `json:"total_tasks"`
 	ByStatus              map[string]int `json:"by_status"`
@@ -96,8 +96,8 @@ type TaskSummary struct {
 	TasksWithMainWorkflow int            `json:"tasks_with_main_workflow"`
 }
 
-// ViewTask answers view_task: the requested tasks in that order, each once. It
-// changes nothing.
+// ViewTask implements view_task: it returns the requested tasks in the given order, each
+// once.
 func (d *Docs) ViewTask(ctx context.Context, r ViewTaskRequest) (*ViewTaskAnswer, error) {
 	if err := r.Task.check("task", TooManyTasks); err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (d *Docs) ViewTask(ctx context.Context, r ViewTaskRequest) (*ViewTaskAnswer
 	return a, shorten(budget, a, a.parts())
 }
 
-// parts are the tasks' lists of references and their texts.
+// parts returns the tasks' lists of references and their texts.
 func (a *ViewTaskAnswer) parts() []fit.Part {
 	var lists, texts []fit.Part
 	for i := range a.Tasks {

@@ -1,7 +1,6 @@
-// Package files writes documents of a workspace safely: under a lock that other
-// processes respect, only if the file is still what the editor read, and in one
-// step, so that a reader sees the old file or the new one. It does not interpret
-// the files.
+// Package files writes the documents of a workspace safely: under a lock that excludes other
+// processes, only if the file is unchanged since it was read, and atomically, so that a
+// reader sees either the old file or the new one. It does not interpret the files.
 package files
 
 import (
@@ -21,13 +20,13 @@ import (
 	"cairn/internal/walk"
 )
 
-// ErrChanged is returned when a file is no longer what the editor read.
+// ErrChanged reports that a file changed since it was read.
 var ErrChanged = errors.New("file changed since it was read")
 
-// LockError is returned when another process does not finish writing in time.
+// LockError reports that another process did not release the lock in time.
 type LockError struct {
 	Path   string // the locked folder of the workspace
-	PID    int    // of the holder, 0 when unknown
+	PID    int    // of the process that holds the lock, 0 if unknown
 	Waited time.Duration
 }
 
@@ -39,17 +38,16 @@ func (e *LockError) Error() string {
 	return fmt.Sprintf("%s has been writing in %s for %s; try again", who, e.Path, e.Waited.Round(time.Millisecond))
 }
 
-// Options of New. Nil and the zero value mean the defaults.
+// Options configures New. Nil and the zero value mean the defaults.
 type Options struct {
-	// LockWait is how long a writer waits for another process; 0 means 5 s.
+	// LockWait is the maximum time that a writer waits for another process; 0 means 5 s.
 	LockWait time.Duration
-	// Fault, if set, is called between writing a new file and renaming it into
-	// place. Its error ends the write without cleaning up, as a crash would: for tests.
+	// Fault is for tests. If set, it is called between writing a new file and renaming it
+	// into place. If it returns an error, the write stops without cleanup, like a crash.
 	Fault func(path string) error
 }
 
-// Tree is the workspace's files, for reading and writing. It is safe for
-// concurrent use.
+// Tree reads and writes the files of a workspace. It is safe for concurrent use.
 type Tree struct {
 	*walk.Tree
 	o       Options
@@ -57,7 +55,7 @@ type Tree struct {
 	swept   sync.Map      // folders searched for temporary files of crashed writers
 }
 
-// New returns the files of a workspace's opened roots. It does not own tree.
+// New returns a Tree for the open roots of a workspace. The caller closes tree.
 func New(tree *walk.Tree, o *Options) *Tree {
 	t := &Tree{Tree: tree, writing: make(chan struct{}, 1)}
 	if o != nil {
@@ -69,8 +67,8 @@ func New(tree *walk.Tree, o *Options) *Tree {
 	return t
 }
 
-// Stat looks at a file or folder without following links, in the folder that has the
-// workspace's name now: every task tool begins with it.
+// Stat describes a file or folder without following links. It first reopens the workspace,
+// in case its folder was replaced. Every task tool calls Stat first.
 func (t *Tree) Stat(p string) (fs.FileInfo, error) {
 	t.Reopen()
 	return t.Tree.Stat(p)
@@ -82,17 +80,17 @@ type Stamp struct {
 	Hash          [sha256.Size]byte
 }
 
-// racyWindow covers the coarsest time stamps of file systems in use except FAT.
+// racyWindow exceeds the resolution of time stamps on all common file systems except FAT.
 const racyWindow = 50 * time.Millisecond
 
-// Racy reports whether a file that was changed at a time, in Unix nanoseconds, may
-// change again without a new time.
+// Racy reports whether a file that changed at the given time, in Unix nanoseconds, may
+// change again without a new time stamp.
 func Racy(changed int64) bool {
 	age := time.Since(time.Unix(0, changed))
 	return age < racyWindow && age > -time.Hour
 }
 
-// Read reads a file with its stamp; the errors are those of walk.Tree.ReadFile.
+// Read reads a file and returns its Stamp. The errors are those of walk.Tree.ReadFile.
 func (t *Tree) Read(p string) ([]byte, Stamp, error) {
 	t.Reopen()
 	content, info, err := t.ReadFile(p, 0)
@@ -108,8 +106,8 @@ type Writer struct {
 	unlock func()
 }
 
-// Lock waits until no other process writes in the workspace. The caller unlocks
-// the Writer. The error is a *LockError, ctx's, or the file system's.
+// Lock waits until no other process writes in the workspace. The caller must call Unlock.
+// The error is a *LockError, an error of ctx or one of the file system.
 func (t *Tree) Lock(ctx context.Context) (*Writer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -126,7 +124,7 @@ func (t *Tree) Lock(ctx context.Context) (*Writer, error) {
 		return &LockError{Path: dir, PID: holder(dir), Waited: time.Since(start)}
 	}
 	select {
-	case t.writing <- struct{}{}: // a free lock takes no time, on a slow machine neither
+	case t.writing <- struct{}{}: // take a free lock even if wait has ended
 	default:
 		select {
 		case t.writing <- struct{}{}:
@@ -149,11 +147,11 @@ func (t *Tree) Lock(ctx context.Context) (*Writer, error) {
 	return &Writer{t: t, unlock: func() { lock.Unlock(); <-t.writing }}, nil
 }
 
-// Unlock lets the next writer begin. It is called once.
+// Unlock releases the lock. The caller calls it once.
 func (w *Writer) Unlock() { w.unlock() }
 
-// Replace replaces the content of a file that still matches was; otherwise the
-// error wraps ErrChanged. Permissions stay. On any error the file is unchanged.
+// Replace replaces the content of a file and keeps its permissions. If the file does not
+// match was, the error wraps ErrChanged. On any error the file is unchanged.
 func (w *Writer) Replace(p string, content []byte, was Stamp) error {
 	wrap := func(err error) error { return fmt.Errorf("writing %s: %w", p, err) }
 	if len(content) > walk.DefaultMaxSize {
@@ -185,8 +183,8 @@ func (w *Writer) Replace(p string, content []byte, was Stamp) error {
 	return nil
 }
 
-// Create makes a new file and its folders. If the file exists the error wraps
-// fs.ErrExist and the file is unchanged.
+// Create creates a file and its folders. If the file exists, the error wraps fs.ErrExist and
+// the file is unchanged.
 func (w *Writer) Create(p string, content []byte) error {
 	wrap := func(err error) error { return fmt.Errorf("creating %s: %w", p, err) }
 	if len(content) > walk.DefaultMaxSize {
@@ -198,8 +196,8 @@ func (w *Writer) Create(p string, content []byte) error {
 		return wrap(err)
 	}
 	err := w.write(p, content, 0o644, func(root *os.Root, temp, name string) error {
-		// A link never replaces a file that another program makes meanwhile.
-		// Without hard links only the lock protects against that.
+		// A hard link does not replace a file that another program creates in the
+		// meantime. Without hard links only the lock protects against that.
 		err := root.Link(temp, name)
 		if err == nil || errors.Is(err, fs.ErrExist) {
 			return errors.Join(err, root.Remove(temp))
@@ -220,8 +218,7 @@ type errCrash struct{ error }
 
 func (e errCrash) Unwrap() error { return e.error }
 
-// write writes a temporary file in the folder of p, makes it durable and calls
-// place to give it its name.
+// write writes a temporary file in the folder of p, syncs it and calls place to rename it.
 func (w *Writer) write(p string, content []byte, mode fs.FileMode, place func(root *os.Root, temp, name string) error) (err error) {
 	dir, rel, err := w.t.Dir(p)
 	if err != nil {
@@ -266,7 +263,8 @@ func (w *Writer) write(p string, content []byte, mode fs.FileMode, place func(ro
 	})
 }
 
-// checkFolder refuses a folder that is reached through a symbolic link, as reads do.
+// checkFolder returns an error if the folder of p is reached through a symbolic link. Reads
+// fail in the same way.
 func (t *Tree) checkFolder(p string) error {
 	clean, err := walk.Clean(p)
 	if err != nil {
@@ -284,8 +282,8 @@ func (t *Tree) checkFolder(p string) error {
 	return nil
 }
 
-// Edit reads a file, calls change for its new content and replaces it, all under
-// the lock. It does not write unchanged content.
+// Edit reads a file, calls change for its new content and replaces the file, all under the
+// lock. It does not write unchanged content.
 func (t *Tree) Edit(ctx context.Context, p string, change func(old []byte, was Stamp) ([]byte, error)) (written bool, err error) {
 	w, err := t.Lock(ctx)
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"cairn/internal/walk"
 )
 
-// lockRetry is how long a writer waits before it tries again: writers hold the
-// lock for about a millisecond.
+// lockRetry is the interval between attempts to take the lock. Writers hold it for about a
+// millisecond.
 const lockRetry = time.Millisecond
 
-// newLock returns the lock of a folder: flock(2) on the folder itself, so that
-// there is no lock file to remove. Windows locks files only.
+// newLock returns the lock of a folder: flock(2) on the folder itself, which needs no lock
+// file. Windows can lock only files.
 func newLock(dir string) *flock.Flock {
 	if runtime.GOOS == "windows" {
 		return flock.New(filepath.Join(dir, ".cairn-write.lock"))
@@ -27,8 +27,8 @@ func newLock(dir string) *flock.Flock {
 	return flock.New(dir, flock.SetFlag(os.O_RDONLY))
 }
 
-// holder returns the process that has locked the folder according to
-// /proc/locks of Linux; 0 when unknown.
+// holder returns the id of the process that has locked the folder, according to /proc/locks
+// of Linux. It returns 0 if the process is unknown.
 func holder(dir string) int {
 	info, err := os.Stat(dir)
 	if err != nil {

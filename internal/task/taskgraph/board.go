@@ -10,7 +10,7 @@ import (
 	"cairn/internal/taskdag"
 )
 
-// board is the tasks of a channel with their graph. It is immutable.
+// board holds the tasks of a channel and their graph. It is immutable.
 type board struct {
 	tasks    []task.Task
 	byID     map[string]task.Task
@@ -36,7 +36,7 @@ func newBoard(tasks []task.Task) (*board, error) {
 	b.schedule = sync.OnceValue(func() schedule {
 		timings, total, err := g.Schedule()
 		if err != nil {
-			return schedule{} // a cycle has no times
+			return schedule{} // a graph with a cycle has no schedule
 		}
 		s := schedule{make(map[string]taskdag.Timing, len(timings)), total}
 		for _, t := range timings {
@@ -48,9 +48,9 @@ func newBoard(tasks []task.Task) (*board, error) {
 	return b, nil
 }
 
-// leverage is PageRank over the reversed graph of the unfinished tasks: a task
-// passes its rank on to its dependencies, so a task ranks high when many others
-// wait for it, directly or through others, and for little else.
+// leverage returns PageRank over the reversed graph of the unfinished tasks. A task passes
+// its rank on to its dependencies, so a task ranks high if many others wait for it, directly
+// or indirectly, and for few other tasks.
 func (b *board) leverage() map[string]float64 {
 	var g graphrank.Graph
 	for _, t := range b.tasks {
@@ -67,8 +67,8 @@ func (b *board) leverage() map[string]float64 {
 	return g.PageRank()
 }
 
-// id returns the ID of the task that a request names: its ID, else its ID or title
-// in any case. An unknown name stays as it is, without "#" before it.
+// id returns the ID of the task that a request names by its ID or, ignoring case, by its ID
+// or title. It returns an unknown name without a leading "#".
 func (b *board) id(name string) string {
 	name = strings.TrimPrefix(strings.TrimSpace(name), "#")
 	if _, ok := b.byID[name]; ok {
@@ -87,30 +87,30 @@ func (b *board) id(name string) string {
 	return name
 }
 
-// Detail describes one task of an answer. Times are hours from now if every
-// task starts as early as it can; completed tasks and cycles have none.
+// Detail describes a task of an answer. Times are hours from now. Completed tasks and tasks
+// of a graph with a cycle have none.
 type Detail struct {
 	ID       string   `json:"id"`
 	Title    string   `json:"title"`
 	Status   string   `json:"status"`
-	Reason   string   `json:"reason,omitempty"` // why it can start, or cannot
+	Reason   string   `json:"reason,omitempty"` // why the task can or cannot start
 	Blockers []string `json:"blockers,omitempty"`
-	// Missing lists the blockers that do not exist, FailedBlockers those that
-	// failed or were cancelled.
+	// Missing lists the blockers that do not exist, FailedBlockers those that failed or
+	// were cancelled.
 	Missing        []string `json:"missing,omitempty"`
 	FailedBlockers []string `json:"failedBlockers,omitempty"`
 	Estimate       *float64 `json:"estimate,omitempty"`
 	EarliestStart  *float64 `json:"earliestStart,omitempty"`
 	LatestStart    *float64 `json:"latestStart,omitempty"`
 	Slack          *float64 `json:"slack,omitempty"`
-	// Unblocks is how many tasks wait for it, directly or through others.
+	// Unblocks is the number of tasks that wait for this one, directly or indirectly.
 	Unblocks *int `json:"unblocks,omitempty"`
-	// Leverage is its PageRank over the reversed graph, in [0, 1].
+	// Leverage is the PageRank of the task in the reversed graph, in [0, 1].
 	Leverage *float64 `json:"leverage,omitempty"`
 }
 
-// maxUnblocks is the number of details up to which each counts the tasks that
-// wait for it: every count walks the graph.
+// maxUnblocks is the maximum number of details with Unblocks, because each count traverses
+// the graph.
 const maxUnblocks = 200
 
 func (b *board) details(ids []string) []Detail {
@@ -158,7 +158,7 @@ func (b *board) blocker(bl taskdag.Blocker, unblocks bool) Detail {
 	return b.detail(bl.ID, unblocks)
 }
 
-// reason explains in a few words why a task can start or what blocks it.
+// reason returns a short text that says why a task can start or what blocks it.
 func (b *board) reason(t task.Task, blockers []taskdag.Blocker) string {
 	node := t.Node()
 	switch {

@@ -14,8 +14,8 @@ type StatsRequest struct {
 	Details   bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"` // with warnings
 }
 
-// StatsAnswer is the answer of dag_get_stats. Without tasks Stats is null and
-// Summary zero.
+// StatsAnswer is the answer of dag_get_stats. If there are no tasks, Stats is nil and Summary
+// is zero.
 type StatsAnswer struct {
 	Success  bool      `json:"success"`
 	Stats    *Stats    `json:"stats"`
@@ -24,24 +24,23 @@ type StatsAnswer struct {
 	Outcome
 }
 
-// Stats counts a graph. The ready, blocked and completed tasks add up to the
-// nodes: a task that is neither ready nor completed counts as blocked, work in
-// progress included.
+// Stats holds the counts of a graph. A task that is neither ready nor completed counts as
+// blocked, including work in progress, so these three counts add up to NodeCount.
 type Stats struct {
 	NodeCount           int     `json:"nodeCount"`
 	EdgeCount           int     `json:"edgeCount"`
 	RootCount           int     `json:"rootCount"`
 	LeafCount           int     `json:"leafCount"`
-	MaxDepth            int     `json:"maxDepth"` // tasks on the critical path; 0 with a cycle
+	MaxDepth            int     `json:"maxDepth"` // tasks on the critical path, 0 for a graph with a cycle
 	AverageInDegree     float64 `json:"averageInDegree"`
 	AverageOutDegree    float64 `json:"averageOutDegree"`
 	ReadyTaskCount      int     `json:"readyTaskCount"`
 	BlockedTaskCount    int     `json:"blockedTaskCount"`
 	CompletedTaskCount  int     `json:"completedTaskCount"`
-	InProgressTaskCount int     `json:"inProgressTaskCount"` // of the blocked
+	InProgressTaskCount int     `json:"inProgressTaskCount"` // part of BlockedTaskCount
 }
 
-// Summary is Stats in short.
+// Summary holds the main counts of Stats.
 type Summary struct {
 	Nodes     int `json:"nodes"`
 	Edges     int `json:"edges"`
@@ -51,14 +50,14 @@ type Summary struct {
 	Depth     int `json:"depth"`
 }
 
-// Warning is something unusual about a graph.
+// Warning describes an unusual property of a graph.
 type Warning struct {
 	Code    string   `json:"code"` // HIGH_IN_DEGREE, HIGH_OUT_DEGREE, LONG_CHAIN, ORPHANED_NODE, CYCLE_DETECTED or MISSING_NODE
 	Tasks   []string `json:"tasks"`
 	Message string   `json:"message"`
 }
 
-// Stats answers dag_get_stats.
+// Stats implements dag_get_stats.
 func (t *Tools) Stats(ctx context.Context, r StatsRequest) *StatsAnswer {
 	a := &StatsAnswer{}
 	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) error {
@@ -78,7 +77,7 @@ func (t *Tools) Stats(ctx context.Context, r StatsRequest) *StatsAnswer {
 	return a
 }
 
-// warnings lists what is unusual in a fixed order.
+// warnings returns the warnings about a graph in a fixed order.
 func (t *Tools) warnings(b *board, s taskdag.Stats, cycle error) []Warning {
 	var in, out, orphans, missing []string
 	for _, task := range b.tasks {

@@ -1,5 +1,5 @@
-// Package taskgraph answers the seven dag_* tools for the cards or the tasks of
-// one document; a channel names which. Package taskdag computes on the graph.
+// Package taskgraph implements the seven dag_* tools for the cards or for the tasks of a
+// document. A channel selects one of them. Package taskdag implements the graph.
 package taskgraph
 
 import (
@@ -16,27 +16,28 @@ import (
 	"cairn/internal/task/doctask"
 )
 
-// CardsChannel is the name of the board of cards.
+// CardsChannel is the name of the channel of the cards.
 const CardsChannel = "cards"
 
-// Options of New. The zero value answers that the system is disabled.
+// Options configures New. With the zero value every request fails because the tools are
+// disabled.
 type Options struct {
 	Enabled        bool   // TASK_DAG_ENABLED
-	DefaultChannel string // for requests that name none; empty means CardsChannel, "-" means that there is none
+	DefaultChannel string // for requests without a channel; "" means CardsChannel, "-" means none
 	DefaultReady   int    // DAG_DEFAULT_READY_TASKS_LIMIT; 0 means 10
 	MaxReady       int    // DAG_MAX_READY_TASKS_LIMIT; 0 means 100
-	// Larger values in a graph give a warning; 0 means 10, 10 and 20
+	// Larger values in a graph cause a warning; 0 means 10, 10 and 20
 	// (DAG_MAX_IN_DEGREE_WARNING, DAG_MAX_OUT_DEGREE_WARNING, DAG_MAX_CHAIN_LENGTH_WARNING).
 	MaxInDegree, MaxOutDegree, MaxChain int
 }
 
-// Tools answers the operations. It is safe for concurrent use.
+// Tools implements the tools. It is safe for concurrent use.
 type Tools struct {
 	cards     *cards.Store
 	docs      *doctask.Docs
 	o         Options
 	boards    *lru.Cache[string, *board] // of documents, by path and hash
-	cardBoard atomic.Pointer[cardBoard]  // of the cards as last seen
+	cardBoard atomic.Pointer[cardBoard]  // of the cards at the last request
 }
 
 type cardBoard struct {
@@ -60,7 +61,7 @@ func New(c *cards.Store, d *doctask.Docs, o Options) *Tools {
 	if o.DefaultChannel == "" {
 		o.DefaultChannel = CardsChannel
 	}
-	boards, _ := lru.New[string, *board](32) // fails for sizes below 1 only
+	boards, _ := lru.New[string, *board](32) // fails only for sizes below 1
 	return &Tools{cards: c, docs: d, o: o, boards: boards}
 }
 
@@ -76,7 +77,7 @@ const (
 	noDAG           = "No DAG exists for this channel"
 )
 
-// Failure explains why there is no answer.
+// Failure is the reason why a request failed.
 type Failure struct{ Message, Detail, Code string }
 
 func (f *Failure) Error() string {
@@ -87,12 +88,12 @@ func (f *Failure) Error() string {
 }
 
 func internal(err error) error {
-	return &Failure{"Reading the tasks went wrong", err.Error(), CodeInternal}
+	return &Failure{"The tasks cannot be read", err.Error(), CodeInternal}
 }
 
 type channelKey struct{}
 
-// WithChannel returns a context whose requests use channel when they name none.
+// WithChannel returns a context with the channel for requests that name none.
 func WithChannel(ctx context.Context, channel string) context.Context {
 	return context.WithValue(ctx, channelKey{}, channel)
 }
@@ -149,7 +150,7 @@ func (t *Tools) loadCards() (*board, error) {
 	return b, nil
 }
 
-// Check returns why a channel has no tasks to answer for, nil if it has.
+// Check returns an error if a channel has no tasks.
 func (t *Tools) Check(ctx context.Context, channel string) error {
 	_, err := t.load(ctx, channel)
 	return err
@@ -164,8 +165,8 @@ func (t *Tools) Draw(ctx context.Context, channel, format string) (string, error
 	return task.Draw(b.tasks, format, task.Task.GraphWord)
 }
 
-// Leverage lists the unfinished tasks by leverage, highest first, at most limit of
-// them (0 means all).
+// Leverage returns at most limit unfinished tasks, those with the highest leverage first. 0
+// means all.
 func (t *Tools) Leverage(ctx context.Context, channel string, limit int) ([]Detail, error) {
 	b, err := t.load(ctx, channel)
 	if err != nil {

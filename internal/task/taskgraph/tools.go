@@ -11,7 +11,7 @@ import (
 	"cairn/internal/taskdag"
 )
 
-// Outcome is the part of every answer that describes how the request ended.
+// Outcome is the part of every answer that describes success or failure.
 type Outcome struct {
 	Message   string   `json:"message"`
 	CyclePath []string `json:"cyclePath,omitempty"` // of dag_validate_dependency
@@ -19,11 +19,11 @@ type Outcome struct {
 	ErrorCode string   `json:"errorCode,omitempty"`
 }
 
-// Ending returns o: every answer embeds its Outcome.
+// Ending returns the Outcome of an answer, which every answer embeds.
 func (o *Outcome) Ending() *Outcome { return o }
 
-// answer calls f with the tasks of a channel. It reports whether that succeeded;
-// otherwise it describes the failure in o.
+// answer calls f with the tasks of a channel. It reports whether that succeeded, and
+// describes a failure in o.
 func (t *Tools) answer(ctx context.Context, channel string, o *Outcome, f func(*board) error) bool {
 	var err error = &Failure{Message: disabledMessage}
 	if t.o.Enabled {
@@ -40,7 +40,7 @@ func (t *Tools) answer(ctx context.Context, channel string, o *Outcome, f func(*
 	case *taskdag.CycleError:
 		*o = Outcome{Message: e.Error(), Error: "the tasks as stored depend on each other in a circle", ErrorCode: CodeCycle}
 	default:
-		*o = Outcome{Message: err.Error(), ErrorCode: CodeInternal} // unreachable: the tasks have distinct IDs
+		*o = Outcome{Message: err.Error(), ErrorCode: CodeInternal} // unreachable: task IDs are distinct
 	}
 	return false
 }
@@ -61,7 +61,8 @@ type ReadyAnswer struct {
 	Outcome
 }
 
-// Ready answers dag_get_ready_tasks: what can start now, in the order of creation.
+// Ready implements dag_get_ready_tasks: the tasks that can start now, in the order of
+// creation.
 func (t *Tools) Ready(ctx context.Context, r ReadyRequest) *ReadyAnswer {
 	a := &ReadyAnswer{ReadyTasks: []string{}}
 	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) error {
@@ -103,9 +104,9 @@ type ValidateAnswer struct {
 	Outcome
 }
 
-// Validate answers dag_validate_dependency. It changes nothing.
+// Validate implements dag_validate_dependency. It does not add the dependency.
 func (t *Tools) Validate(ctx context.Context, r ValidateRequest) *ValidateAnswer {
-	a := &ValidateAnswer{IsValid: !t.o.Enabled} // a disabled check forbids nothing
+	a := &ValidateAnswer{IsValid: !t.o.Enabled} // a disabled check allows everything
 	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) error {
 		dependent, dependency := b.id(r.DependentTaskID), b.id(r.DependencyTaskID)
 		for _, id := range []struct{ name, value string }{{"dependentTaskId", dependent}, {"dependencyTaskId", dependency}} {
@@ -127,7 +128,7 @@ func (t *Tools) Validate(ctx context.Context, r ValidateRequest) *ValidateAnswer
 type OrderRequest struct {
 	ChannelID        string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
 	IncludeCompleted bool   `json:"includeCompleted,omitempty" schema:"default=false"`
-	IncludeBlocked   *bool  `json:"includeBlocked,omitempty" schema:"default=true"` // default true; false leaves what is ready
+	IncludeBlocked   *bool  `json:"includeBlocked,omitempty" schema:"default=true"` // default true; false selects only ready tasks
 	Details          bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"`
 }
 
@@ -140,7 +141,7 @@ type OrderAnswer struct {
 	Outcome
 }
 
-// Order answers dag_get_execution_order.
+// Order implements dag_get_execution_order.
 func (t *Tools) Order(ctx context.Context, r OrderRequest) *OrderAnswer {
 	a := &OrderAnswer{ExecutionOrder: []string{}}
 	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) error {
@@ -176,8 +177,8 @@ type BlockingAnswer struct {
 	Outcome
 }
 
-// Blocking answers dag_get_blocking_tasks: the direct dependencies that are not
-// completed, missing ones included. IsReady reports that the task can start.
+// Blocking implements dag_get_blocking_tasks: the direct dependencies that are not completed,
+// including missing ones. IsReady reports whether the task can start.
 func (t *Tools) Blocking(ctx context.Context, r BlockingRequest) *BlockingAnswer {
 	a := &BlockingAnswer{TaskID: strings.TrimPrefix(strings.TrimSpace(r.TaskID), "#"), BlockingTasks: []string{}}
 	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) error {
@@ -203,7 +204,7 @@ func (t *Tools) Blocking(ctx context.Context, r BlockingRequest) *BlockingAnswer
 		case !a.IsReady:
 			a.Message = "Task has no blockers and is " + status
 		}
-		var stuck []string // blockers that waiting does not remove
+		var stuck []string // blockers that will not complete by themselves
 		for _, bl := range blockers {
 			a.BlockingTasks = append(a.BlockingTasks, bl.ID)
 			if bl.Reason != taskdag.NotCompleted {
@@ -237,8 +238,8 @@ type GroupsAnswer struct {
 	Outcome
 }
 
-// Groups answers dag_get_parallel_groups: waves of the tasks that are not
-// completed, as few as possible.
+// Groups implements dag_get_parallel_groups: the unfinished tasks in the smallest number of
+// groups that can run in parallel.
 func (t *Tools) Groups(ctx context.Context, r GroupsRequest) *GroupsAnswer {
 	a := &GroupsAnswer{ParallelGroups: [][]string{}}
 	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) error {
@@ -271,13 +272,13 @@ type CriticalPathAnswer struct {
 	CriticalPath []string `json:"criticalPath"`
 	PathLength   int      `json:"pathLength"`
 	Details      []Detail `json:"details,omitempty"`
-	// TotalHours is how long the remaining work takes by the estimates if all
-	// tasks that can run in parallel do; given with details.
+	// TotalHours is the estimated duration of the remaining work in hours if tasks run in
+	// parallel. It is set if details were requested.
 	TotalHours *float64 `json:"totalHours,omitempty"`
 	Outcome
 }
 
-// CriticalPath answers dag_get_critical_path: the longest chain of tasks.
+// CriticalPath implements dag_get_critical_path: the longest chain of tasks.
 func (t *Tools) CriticalPath(ctx context.Context, r CriticalPathRequest) *CriticalPathAnswer {
 	a := &CriticalPathAnswer{CriticalPath: []string{}}
 	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) (err error) {

@@ -1,6 +1,5 @@
-// Package workflow finds the workflows that a task can name: short texts that
-// start_task returns. Seven come with the program; files of a workspace add to
-// them or override them.
+// Package workflow finds the workflows that a task can name: short texts that start_task
+// returns. Seven are built in. Files of a workspace add to them or override them.
 package workflow
 
 import (
@@ -24,8 +23,8 @@ import (
 //go:embed builtin/*.md
 var builtin embed.FS
 
-// folders of a workspace with its own workflows; the first that has a file of a
-// name wins.
+// folders are the folders of a workspace with its own workflows. If several contain a
+// workflow, the first wins.
 var folders = []string{".cairn/workflows", ".cuedeck/workflows"}
 
 // Workflow is one workflow in the JSON of answers.
@@ -36,28 +35,29 @@ type Workflow struct {
 	Content     string   `json:"content"`
 	WhenToUse   []string `json:"whenToUse"`
 	Tags        []string `json:"tags,omitempty"`
-	// Rest is where the rest of a content is that does not fit into an answer.
+	// Rest is the path of the workflow if Content does not fit into the answer.
 	Rest string `json:"content_rest,omitempty"`
 	Path string `json:"-"` // of its file
 }
 
-// ErrUnknown is returned for a name without a file.
+// ErrUnknown reports a name without a workflow.
 var ErrUnknown = errors.New("unknown workflow")
 
 var namePattern = regexp.MustCompile(`^[a-z0-9]+([._-][a-z0-9]+)*$`)
 
-// Set is the workflows of one workspace. Every call reads the files, so edits
-// count at once.
+// Set holds the workflows of a workspace. Every call reads the files, so edits take effect
+// at once.
 type Set struct{ tree *walk.Tree }
 
-// New returns the workflows of a workspace, or only the built-in ones for nil.
+// New returns the workflows of a workspace. If tree is nil, it returns only the built-in
+// ones.
 func New(tree *walk.Tree) *Set { return &Set{tree} }
 
-// maxName bounds a name in bytes.
+// maxName is the maximum length of a name in bytes.
 const maxName = 100
 
-// Get returns the named workflow. The error wraps ErrUnknown or describes what is
-// wrong with the file.
+// Get returns the named workflow. The error wraps ErrUnknown or describes a problem of the
+// file.
 func (s *Set) Get(name string) (*Workflow, error) {
 	if len(name) > maxName || !namePattern.MatchString(name) {
 		return nil, fmt.Errorf("%w: %.100q", ErrUnknown, name)
@@ -83,7 +83,7 @@ func (s *Set) Get(name string) (*Workflow, error) {
 	return parse(name, p, text)
 }
 
-// List returns all workflows by name, and an error for each unusable file.
+// List returns all workflows, sorted by name, and an error for each invalid file.
 func (s *Set) List() ([]*Workflow, []error) {
 	names := map[string]bool{}
 	entries, _ := builtin.ReadDir("builtin")
