@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// absence matches a statement that the passages do not have the answer. It knows the
-// usual English sentences; in any other language a draft sets NotFound.
+// absence matches a statement that the passages do not contain the answer. It matches only
+// common English sentences. In other languages a draft must set NotFound.
 var absence = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`\b(?:is|are|was|were)(?: not|n['’]t) (?:\w+ly )?(?:here|there|found|stated|mentioned|covered|described|documented|explained|included|answered|specified|given|available|(?:in|part of) (?:the|these|this|any|your) (?:\w+ )?(?:documents?|docs|documentation|folder|passages?|sections?|texts?|sources?|files?|notes?|handbook))\b`,
 	`\b(?:documents?|docs|documentation|folder|passages?|sections?|texts?|sources?|files?|notes?|handbook|they|it)\b[^.!?]{0,40}\b(?:do|does|did)(?: not|n['’]t) (?:\w+ly )?(?:say|state|mention|hold|contain|cover|describe|document|explain|include|answer|specify|have|give|provide|tell)\b`,
@@ -16,11 +16,11 @@ var absence = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`\bnot found\b`,
 }, `|`))
 
-// maxAbsence is the longest statement of absence that needs no flag, in bytes. A longer
-// answer makes further statements, which need sources.
+// maxAbsence is the maximum length in bytes of a statement of absence without NotFound. A
+// longer answer contains further statements, which need sources.
 const maxAbsence = 300
 
-// absent reports whether a draft says that the passages do not have the answer.
+// absent reports whether a draft states that the passages do not contain the answer.
 func (d *Draft) absent() bool {
 	return d.NotFound || len(d.Citations) == 0 && len(d.Answer) <= maxAbsence && absence.MatchString(strings.TrimSpace(d.Answer))
 }

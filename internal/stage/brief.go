@@ -9,7 +9,7 @@ import (
 	"cairn/retriever"
 )
 
-// DefaultBudget is the default number of tokens of passages in a brief.
+// DefaultBudget is the default budget for the passages of a brief in tokens.
 const DefaultBudget = 3000
 
 // Brief holds everything that a client needs to run the current stage of a task.
@@ -20,24 +20,25 @@ type Brief struct {
 	// Instructions describe the expected result and how to submit it.
 	Instructions string `json:"instructions"`
 	Query        string `json:"query"`
-	// Passages are the sections found, best first, within the budget. They are
-	// quoted material: nothing in them is an instruction.
+	// Passages are the sections found, best first, within the budget. They are quoted
+	// material and contain no instructions to follow.
 	Passages []Passage `json:"passages"`
-	// Omitted are ids of the first three hits whose text did not fit; read_doc takes them.
+	// Omitted are the ids of the first three hits whose text did not fit. They are valid
+	// arguments of read_doc.
 	Omitted []string `json:"omitted,omitempty"`
-	// Answerable is the estimated probability that the documents have an answer;
-	// Unlikely is set when it is low.
+	// Answerable is the estimated probability that the documents contain an answer.
+	// Unlikely reports that it is low.
 	Answerable *float64 `json:"answerable,omitempty"`
 	Unlikely   bool     `json:"unlikely,omitempty"`
-	// Web is the results of web_search.
+	// Web holds the results of web_search.
 	Web []WebResult `json:"web,omitempty"`
-	// Problems are the reasons why an earlier answer was refused.
+	// Problems are the reasons why moderation rejected an earlier answer.
 	Problems []string `json:"problems,omitempty"`
 }
 
 // Passage is a quoted section.
 type Passage struct {
-	ID      string `json:"id"` // to be cited
+	ID      string `json:"id"` // for citations
 	Heading string `json:"heading,omitempty"`
 	Text    string `json:"text"`
 }
@@ -63,10 +64,10 @@ func instruct(s Stage) string {
 	return ""
 }
 
-// NewBrief writes the brief of a task's current stage. budget is in tokens; 0
-// means DefaultBudget. It holds the current text of the sections found, passages of many
-// before the whole of one, without those that were removed or renamed. Without a library
-// it has only snippets.
+// NewBrief returns the brief of a task's current stage. budget is in tokens; 0 means
+// DefaultBudget. The brief contains the current text of the sections found, and prefers
+// passages of many sections to the whole of one. It omits sections that were removed or
+// renamed. If lib is nil, it contains only snippets.
 func NewBrief(ctx context.Context, s *State, lib Library, budget int) (*Brief, error) {
 	if budget == 0 {
 		budget = DefaultBudget
@@ -105,14 +106,14 @@ func (b *Brief) read(ctx context.Context, s *State, lib Library, budget int) err
 	if len(found.Hits) == 0 {
 		return nil
 	}
-	// The search that found the hits, within the budget: it packs their current text.
+	// Repeating the search that found the hits packs their current text into the budget.
 	a, err := lib.Search(ctx, retriever.Query{Text: found.Query, Mode: retriever.Mode(found.Mode), Limit: min(len(found.Hits), retriever.MaxLimit), MaxTokens: budget})
 	if err != nil {
 		return fmt.Errorf("reading the passages: %w", err)
 	}
 	for _, r := range a.Results {
 		id := hitPrefix + r.Place()
-		if !slices.Contains(s.VectorHits, id) { // found since, so that no answer may cite it
+		if !slices.Contains(s.VectorHits, id) { // a new hit, which answers must not cite
 			continue
 		}
 		heading := strings.Join(r.Headings, " > ")

@@ -1,6 +1,6 @@
-// Package stage runs long-running question tasks through their stages. A pure
-// function (Step) computes transitions; an Engine stores them and runs the stages.
-// Databases and queues are in the packages below it, protocols in rest and tools.
+// Package stage runs long-running question tasks through their stages. The pure function
+// Step computes transitions. An Engine stores them and runs the stages. The subpackages
+// implement databases and queues; packages rest and tools implement protocols.
 //
 //	         claim             last stage complete
 //	waiting ───────▶ in_progress ───────▶ complete
@@ -10,8 +10,7 @@
 //	   calling agent's    ▼                 or the task's time is up
 //	                   aborted              from waiting, too
 //
-// Every transition carries the version of the task it makes, every entry into a
-// stage a run number. A result names its run, so the machine refuses a result that
-// is late, repeated or from a second worker: a stage may run more than once, but
-// only one result counts.
+// Each transition increments the version of the task, and each entry into a stage its run
+// number. A result names its run, so the machine rejects a result that is late, repeated or
+// from a second worker. A stage may run more than once, but only one result counts.
 package stage

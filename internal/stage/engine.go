@@ -13,26 +13,26 @@ import (
 // Work runs one stage of a task. It owns s. An error is a failed attempt.
 type Work func(ctx context.Context, s *State) (Result, error)
 
-// Options configure NewEngine. Nil and the zero value mean the defaults.
+// Options configures NewEngine. Nil and the zero value mean the defaults.
 type Options struct {
-	// Queue delivers jobs to workers; nil is a LocalQueue.
+	// Queue delivers jobs to workers; nil means a LocalQueue.
 	Queue Queue
-	// Work runs stages in this process; it does not run stages without an entry.
+	// Work holds the functions that run stages in this process.
 	Work map[Stage]Work
 	// Rules are the rules of new tasks.
 	Rules Rules
-	// Name identifies the worker in the log; "" is a random name.
+	// Name identifies the worker in the log; "" means a random name.
 	Name string
-	// Sweep is how often a worker looks for due tasks and unsent jobs; 0 means 1 s.
+	// Sweep is the interval at which Maintain calls Engine.Sweep; 0 means 1 s.
 	Sweep time.Duration
-	// Now is the clock; nil is time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Logger receives errors that are not those of a task; nil is silent.
+	// Logger receives warnings about the store and the queue. Nil discards them.
 	Logger *slog.Logger
 }
 
-// Engine applies events to a store and runs stages. It is safe for concurrent use,
-// and any number of engines, in any number of processes, can share one store.
+// Engine applies events to a store and runs stages. It is safe for concurrent use. Any
+// number of engines, in any number of processes, can share a store.
 type Engine struct {
 	store   Store
 	options Options
@@ -41,7 +41,7 @@ type Engine struct {
 	changed chan struct{} // closed and replaced at each transition by this engine
 }
 
-// NewEngine returns an engine on a store, which the caller closes.
+// NewEngine returns an Engine that uses a store. The caller closes the store.
 func NewEngine(store Store, o *Options) *Engine {
 	e := &Engine{store: store, changed: make(chan struct{})}
 	if o != nil {
@@ -65,7 +65,7 @@ func NewEngine(store Store, o *Options) *Engine {
 	return e
 }
 
-// NewID returns the id of a new task: a UUID of version 4.
+// NewID returns an id for a new task: a version 4 UUID.
 func NewID() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
@@ -73,7 +73,7 @@ func NewID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// Create creates a task, with a new id if r has none, and the rules of the engine.
+// Create creates a task with the rules of the engine, and with a new id if r has none.
 func (e *Engine) Create(ctx context.Context, r Request) (*State, error) {
 	if r.ID == "" {
 		r.ID = NewID()
@@ -90,19 +90,19 @@ func (e *Engine) Create(ctx context.Context, r Request) (*State, error) {
 	return s, nil
 }
 
-// Apply applies an event that happens now.
+// Apply applies an event. It sets the time of the event to now.
 func (e *Engine) Apply(ctx context.Context, id string, ev Event) (*State, error) {
 	return e.update(ctx, id, ev, false)
 }
 
-// Submit stores the result of a delegated stage. It refuses other stages, as they
-// check results from outside.
+// Submit applies the result of a delegated stage. A result of any other stage is an error,
+// because those stages check the results of clients.
 func (e *Engine) Submit(ctx context.Context, id string, ev Event) (*State, error) {
 	return e.update(ctx, id, ev, true)
 }
 
-// Answer hands in the answer of a client to executor_reasoning. ev may have an ID, a
-// Run and a Worker.
+// Answer submits a client's answer as the result of executor_reasoning. The caller may set
+// ID, Run and Worker of ev.
 func (e *Engine) Answer(ctx context.Context, id string, a *Answered, ev Event) (*State, error) {
 	s, err := e.Task(ctx, id)
 	if err != nil {
@@ -115,8 +115,8 @@ func (e *Engine) Answer(ctx context.Context, id string, a *Answered, ev Event) (
 	return e.Submit(ctx, id, ev)
 }
 
-// update applies an event that happens now, to a delegated stage only if delegated
-// is set.
+// update applies an event that happens now. If delegated is true, the stage must be
+// delegated.
 func (e *Engine) update(ctx context.Context, id string, ev Event, delegated bool) (*State, error) {
 	if id == "" || len(id) > MaxID {
 		return nil, NotFound(id)
@@ -155,11 +155,11 @@ func (e *Engine) Log(ctx context.Context, id string) ([]Entry, error) {
 // List returns tasks, newest first.
 func (e *Engine) List(ctx context.Context, q Query) ([]*State, error) { return e.store.List(ctx, q) }
 
-// republishAfter is how long after publishing a job to a durable queue the engine
-// publishes it again, in case the queue lost it.
+// republishAfter is the time after which the engine publishes a job to a durable queue
+// again, in case the queue lost it.
 const republishAfter = 120 * time.Second
 
-// after wakes the watchers after a stored transition and publishes its job. If
+// after wakes the callers of Watch after a stored transition and publishes its job. If
 // publishing fails, the store lists the job as unsent.
 func (e *Engine) after(ctx context.Context, fx *Effects) {
 	e.mu.Lock()
@@ -184,12 +184,12 @@ func (e *Engine) send(ctx context.Context, jobs ...Job) {
 	}
 }
 
-// pollInterval is how often Watch looks for transitions by other processes.
+// pollInterval is the interval at which Watch checks for transitions by other processes.
 const pollInterval = 250 * time.Millisecond
 
-// Watch calls fn with the state of a task after each transition, from its creation on,
-// until the task or ctx ends, or enough returns true. Those before the current one are
-// replayed from the log, see Replay.
+// Watch calls fn with the state of a task after each transition since its creation, until
+// the task or ctx ends, or enough returns true. It returns the last state. It replays the
+// transitions before the current one from the log; see Replay.
 func (e *Engine) Watch(ctx context.Context, id string, fn func(*State), enough func(*State) bool) (*State, error) {
 	var version int64
 	tick := time.NewTicker(pollInterval)
@@ -238,17 +238,16 @@ func (e *Engine) follow(ctx context.Context, s *State, version int64, fn func(*S
 	return nil
 }
 
-// NeedsCaller reports whether a task waits for a client or has ended.
+// NeedsCaller reports whether a task has ended or waits for a client.
 func NeedsCaller(s *State) bool {
 	return s.Status.Final() || s.Status == Waiting && s.Machine.Rules.delegates(s.Current)
 }
 
-// Delegated reports whether a client runs the current stage of a task, claimed or
-// not.
+// Delegated reports whether a client, and not a worker, runs the current stage of a task.
 func Delegated(s *State) bool { return s.Machine.Rules.delegates(s.Current) }
 
-// Run runs stages, n at a time, until ctx ends; it ignores stages without Work. It
-// also does the work of Maintain.
+// Run runs the given stages, n at a time, until ctx ends. It ignores stages without Work. It
+// also runs Maintain.
 func (e *Engine) Run(ctx context.Context, stages []Stage, n int) error {
 	var mine []Stage
 	for _, s := range stages {
@@ -262,11 +261,11 @@ func (e *Engine) Run(ctx context.Context, stages []Stage, n int) error {
 	return e.options.Queue.Consume(ctx, mine, n, e.do)
 }
 
-// heartbeat is how often a worker reports that it still runs a job. After twice that
-// time without a report another worker may run the job as well.
+// heartbeat is the interval at which a worker reports that it still runs a job. After twice
+// this time without a report, another worker may run the job as well.
 const heartbeat = ResendAfter / 2
 
-// do runs one job. After an error the queue must deliver the job again.
+// do runs a job. After an error the queue must deliver the job again.
 func (e *Engine) do(ctx context.Context, j Job) error {
 	s, err := e.load(ctx, j.TaskID)
 	if errors.Is(err, Is(CodeNotFound)) {
@@ -276,7 +275,7 @@ func (e *Engine) do(ctx context.Context, j Job) error {
 		return err
 	}
 	if current, ok := s.Job(); !ok || current != j {
-		return nil // done already, or of a lost state that runs again
+		return nil // the run has ended, or belongs to a lost state
 	}
 	if s.Status == Waiting {
 		s, err = e.apply(ctx, j, Event{ID: fmt.Sprint("start:", j.Run), Kind: Claim, Stage: j.Stage})
@@ -298,12 +297,12 @@ func (e *Engine) do(ctx context.Context, j Job) error {
 	cancel()
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err() // this worker stops; another one runs the job
+		return ctx.Err() // this worker stops; another worker runs the job
 	case err != nil:
 		ev.Kind, ev.Reason = Failure, clip(err.Error(), MaxDetail)
 	}
 	_, err = e.apply(ctx, j, ev)
-	if errors.Is(err, Is(CodeParameter)) { // a result that cannot be stored is a failure
+	if errors.Is(err, Is(CodeParameter)) { // an invalid result counts as a failure
 		ev.Kind, ev.Reason, ev.Result = Failure, clip(err.Error(), MaxDetail), Result{}
 		_, err = e.apply(ctx, j, ev)
 	}
@@ -313,7 +312,7 @@ func (e *Engine) do(ctx context.Context, j Job) error {
 // systemTime converts a time of the engine's clock to the system's clock.
 func (e *Engine) systemTime(t time.Time) time.Time { return time.Now().Add(t.Sub(e.options.Now())) }
 
-// workWithHeartbeat runs work and meanwhile postpones the next delivery of the job.
+// workWithHeartbeat runs work and postpones the next delivery of the job until work returns.
 func (e *Engine) workWithHeartbeat(ctx context.Context, j Job, s *State, work Work) (Result, error) {
 	beats, stop := context.WithCancel(ctx)
 	var postponing sync.WaitGroup
@@ -324,7 +323,7 @@ func (e *Engine) workWithHeartbeat(ctx context.Context, j Job, s *State, work Wo
 			select {
 			case <-tick.C:
 				if beats.Err() != nil {
-					return // the work ended while the last report was made
+					return // work has returned
 				}
 				if err := e.store.Postpone(beats, e.options.Now().Add(ResendAfter), j); err != nil {
 					e.options.Logger.Warn("postponing a job", "task", j.TaskID, "error", err)
@@ -345,9 +344,8 @@ const (
 	lastWait  = 2 * time.Second
 )
 
-// apply stores an event of this worker about j. It waits through an outage of the
-// store, so that the result is not lost. It returns no state and no error if the
-// run has ended.
+// apply stores an event of this worker about j. During an outage of the store it retries, so
+// that the result is not lost. It returns nil, nil if the run has ended.
 func (e *Engine) apply(ctx context.Context, j Job, ev Event) (*State, error) {
 	ev.Run, ev.Worker = j.Run, e.options.Name
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
@@ -365,7 +363,7 @@ func (e *Engine) apply(ctx context.Context, j Job, ev Event) (*State, error) {
 		case !ok:
 			return nil, err
 		}
-		e.options.Logger.Warn("storing what was done, trying again", "task", j.TaskID, "error", err)
+		e.options.Logger.Warn("storing an event, trying again", "task", j.TaskID, "error", err)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -374,8 +372,8 @@ func (e *Engine) apply(ctx context.Context, j Job, ev Event) (*State, error) {
 	}
 }
 
-// load reads a task. It waits through an outage of the store, as a job that was
-// returned to the queue would be delivered again at once.
+// load reads a task. During an outage of the store it retries, because the queue would
+// deliver a returned job again at once.
 func (e *Engine) load(ctx context.Context, id string) (*State, error) {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		s, err := e.store.Load(ctx, id)
@@ -390,14 +388,13 @@ func (e *Engine) load(ctx context.Context, id string) (*State, error) {
 	}
 }
 
-// maxSwept bounds the tasks and the jobs of one sweep.
+// maxSwept is the maximum number of tasks, and of jobs, in a sweep.
 const maxSwept = 1000
 
-// cleanEvery is the number of sweeps per cleaning.
+// cleanEvery is the number of sweeps per call of Store.Clean.
 const cleanEvery = 60
 
-// Maintain ends tasks that have timed out, publishes unsent jobs and deletes old tasks,
-// until ctx ends.
+// Maintain calls Sweep regularly and deletes old tasks, until ctx ends.
 func (e *Engine) Maintain(ctx context.Context) {
 	tick := time.NewTicker(e.options.Sweep)
 	defer tick.Stop()
@@ -407,7 +404,7 @@ func (e *Engine) Maintain(ctx context.Context) {
 			_, err = e.store.Clean(ctx, e.options.Now())
 		}
 		if err != nil && ctx.Err() == nil {
-			e.options.Logger.Warn("looking for tasks that are due", "error", err)
+			e.options.Logger.Warn("sweeping tasks", "error", err)
 		}
 		select {
 		case <-tick.C:
@@ -417,7 +414,7 @@ func (e *Engine) Maintain(ctx context.Context) {
 	}
 }
 
-// Sweep ends tasks that have timed out and publishes unsent jobs.
+// Sweep applies the timeouts that are due and publishes unsent jobs.
 func (e *Engine) Sweep(ctx context.Context) error {
 	now := e.options.Now()
 	due, err := e.store.Due(ctx, now, maxSwept)
@@ -426,7 +423,7 @@ func (e *Engine) Sweep(ctx context.Context) error {
 	}
 	for _, id := range due {
 		_, err := e.Apply(ctx, id, Event{Kind: Tick})
-		// Other processes sweep as well, and tasks may have advanced.
+		// Another process may have swept or advanced the task.
 		if refused, ok := errors.AsType[*Error](err); err != nil && (!ok || refused.Code == CodeUnavailable) {
 			return err
 		}
@@ -439,7 +436,7 @@ func (e *Engine) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// clip cuts text to n bytes, between characters.
+// clip shortens a text to n bytes at a character boundary, and removes invalid characters.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return validText(s)

@@ -22,7 +22,7 @@ const (
 	CodeUnavailable Code = "STORE_UNAVAILABLE"
 )
 
-// Error is a refusal. Nothing was changed.
+// Error reports an operation that failed without changing anything.
 type Error struct {
 	Code    Code
 	Message string
@@ -38,27 +38,27 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is makes errors.Is(err, &Error{Code: c}) compare codes.
+// Is reports whether target is an *Error with the same code and without a message.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code && t.Message == ""
 }
 
-// Is a refusal of that code, for errors.Is.
+// Is returns a target for errors.Is that matches errors with a code.
 func Is(c Code) error { return &Error{Code: c} }
 
 func refuse(c Code, format string, args ...any) *Error {
 	return &Error{Code: c, Message: fmt.Sprintf(format, args...)}
 }
 
-// NotFound is the error of stores for an id they do not hold.
+// NotFound returns the error of a store for an unknown id.
 func NotFound(id string) error { return refuse(CodeNotFound, "no task %.80q", id) }
 
-// Exists is the error of stores for an id that is taken.
+// Exists returns the error of a store for an id that is in use.
 func Exists(id string) error { return refuse(CodeExists, "task %.80q exists already", id) }
 
-// Unavailable is the error of stores and queues whose server, named without its
-// password, cannot be reached.
+// Unavailable returns the error of a store or queue whose server cannot be reached. server
+// must not contain a password.
 func Unavailable(server string, err error) error {
 	return &Error{Code: CodeUnavailable, Message: server + " is not reachable; start it or check the address", Err: err}
 }

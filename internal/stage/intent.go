@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Intent is the output of intent_analysis, which uses only rules.
+// Intent is the output of intent_analysis, which is based on rules.
 type Intent struct {
 	// Category is one of eight: people, how_to, troubleshooting, comparison,
 	// configuration, definition, status, general.
@@ -23,7 +23,7 @@ type Intent struct {
 	SearchQuery string `json:"search_query"`
 }
 
-// categories are tried in this order. A word with a space is a phrase.
+// categories are the categories in the order in which Analyze tries them.
 var categories = []struct {
 	name  string
 	words []string
@@ -37,7 +37,7 @@ var categories = []struct {
 	{"definition", []string{"what is", "what are", "define", "definition", "meaning", "mean", "explain", "overview", "stand for"}},
 }
 
-// indicators are words of queries whose answer needs several sections.
+// indicators are words of queries whose answers need several sections.
 var indicators = []string{"compare", "difference", "versus", "vs", "why", "explain", "analyze", "analyse", "relationship", "impact", "between", "trade-off", "trade-offs", "tradeoff", "and", "all", "every", "multiple", "architecture", "strategy", "evaluate"}
 
 // aliases are pairs of a short and a long name. Each expands to the other.
@@ -47,10 +47,10 @@ var aliases = [][2]string{
 	{"vm", "virtual machine"}, {"docs", "documentation"}, {"admin", "administrator"}, {"perf", "performance"}, {"tls", "certificate"}, {"2fa", "two-factor authentication"},
 }
 
-// stop are stop words.
+// stop is the list of stop words.
 var stop = strings.Fields("a an the and or of to in on at by for from with is are was were be been do does did can could should would will shall may might i me my we our you your he she it its they them their this that these those what which who whom whose when where why how there here not no if then than as about into over")
 
-// maxExpanded is the runes of the longest query that gets its expansions.
+// maxExpanded is the maximum length of an expanded query in runes.
 const maxExpanded = 200
 
 // Analyze returns the intent of a query.
@@ -95,8 +95,8 @@ func Analyze(query string) Intent {
 	return in
 }
 
-// complexity follows the table of the specification: by the number of words and
-// of indicators.
+// complexity returns the complexity of a query for its numbers of words and indicators, by
+// the table of the specification.
 func complexity(words, marks int) string {
 	switch {
 	case words < 5:
@@ -111,7 +111,7 @@ func complexity(words, marks int) string {
 	return "very_high"
 }
 
-// searchQuery returns the query, with its expansions if it is short.
+// searchQuery returns the query with as many expansions as fit into maxExpanded.
 func searchQuery(query string, in Intent) string {
 	text := strings.Join(strings.Fields(query), " ")
 	if utf8.RuneCountInString(text) > maxExpanded {

@@ -15,10 +15,10 @@ import (
 const (
 	MaxQuery  = 4000      // runes
 	MaxUser   = 200       // bytes
-	MaxID     = 100       // bytes of a task's or an event's id
-	MaxOutput = 256 << 10 // bytes of a stage's output
+	MaxID     = 100       // bytes of the id of a task or event
+	MaxOutput = 256 << 10 // bytes of the output of a stage
 	MaxDetail = 2000      // bytes of a reason
-	MaxHits   = 50        // ids of a lookup
+	MaxHits   = 50        // hits of a lookup
 )
 
 // Request describes a new task.
@@ -26,7 +26,7 @@ type Request struct {
 	ID       string // of the new task; must not be empty
 	UserID   string
 	Query    string
-	Template string  // "" is DefaultTemplate
+	Template string  // "" means DefaultTemplate
 	Plan     []Stage // instead of a template
 	Rules    Rules
 	At       time.Time
@@ -93,12 +93,12 @@ const (
 
 // Event is the input of a transition.
 type Event struct {
-	// ID identifies the event. The machine refuses an event whose ID it has applied
-	// already, unless the ID is "".
+	// ID identifies the event. The machine rejects an event whose ID it has already
+	// applied, unless the ID is "".
 	ID    string
 	Kind  Kind
 	At    time.Time
-	Stage Stage // of Done and Failure; of Claim when not ""
+	Stage Stage // required for Done and Failure, optional for Claim
 	// Run is the run of the stage; 0 means the current one.
 	Run    int
 	Worker string
@@ -108,28 +108,29 @@ type Event struct {
 
 // Result is the result of a stage.
 type Result struct {
-	// Output is a JSON object; it becomes the task's context for the stage.
+	// Output is a JSON object. It becomes the task's context for the stage.
 	Output json.RawMessage
-	// Confidence is in [0, 1]. Moderation must have one.
+	// Confidence is in [0, 1]. Moderation requires it.
 	Confidence *float64
-	// Blocked is set when moderation refuses an answer whatever the confidence.
+	// Blocked reports that moderation rejects the answer regardless of the confidence.
 	Blocked bool
-	// NeedsWebSearch is the executor's request for a web search, granted once a task.
+	// NeedsWebSearch is the executor's request for a web search. It is granted once per
+	// task.
 	NeedsWebSearch bool
 	Hits           []string  // of EmbeddingLookup
-	Response       *Response // of ResponsePackaging, which must have one
+	Response       *Response // of ResponsePackaging, which requires it
 }
 
 // Effects are the actions to take after storing a transition.
 type Effects struct {
 	Entry Entry
-	// Job is the job to run now, nil without one.
+	// Job is the job to run now, nil for none.
 	Job *Job
-	// Ended is set when the task has ended.
+	// Ended reports that the task has ended.
 	Ended bool
 }
 
-// Step applies an event and returns the new state; it does not change s. It
+// Step applies an event to a state and returns the new state. It does not change s. It
 // returns an *Error if the event does not fit the state.
 func Step(s *State, e Event) (*State, *Effects, error) {
 	e.At = clock(e.At)
@@ -138,7 +139,7 @@ func Step(s *State, e Event) (*State, *Effects, error) {
 	}
 	n := s.clone()
 	if e.At.Before(n.UpdatedAt) {
-		e.At = n.UpdatedAt // the clocks of workers differ, but times of a task never decrease
+		e.At = n.UpdatedAt // clocks of workers differ, but the times of a task must not decrease
 	}
 	n.UpdatedAt = e.At
 	n.Machine.Version++
@@ -164,9 +165,9 @@ func Step(s *State, e Event) (*State, *Effects, error) {
 	return n, fx, nil
 }
 
-// Restore is the transition of an unfinished task whose active copy was lost. It
-// starts a new generation and changes nothing else. Archives ignore later records
-// of the lost copy by its generation.
+// Restore is the transition of an unfinished task whose active copy was lost. It starts a
+// new generation and changes nothing else. Archives ignore later records of the old
+// generation.
 func Restore(s *State, at time.Time) (*State, *Effects) {
 	n := s.clone()
 	n.Machine.Version++
@@ -177,7 +178,7 @@ func Restore(s *State, at time.Time) (*State, *Effects) {
 	return n, n.effects(Restored, n.Current, n.Machine.Run, Event{At: n.UpdatedAt}, "")
 }
 
-// admit refuses events that do not fit the state.
+// admit returns an error if an event does not fit the state.
 func admit(s *State, e Event) error {
 	m := &s.Machine
 	if e.ID != "" {
@@ -223,7 +224,7 @@ func admit(s *State, e Event) error {
 		}
 		return nil
 	}
-	// The result of a delegated stage needs no claim; other stages require one.
+	// A delegated stage needs no claim before its result. Other stages require one.
 	if s.Status == Waiting && !m.Rules.delegates(s.Current) {
 		return refuse(CodeTransition, "task %s is waiting; claim it first", s.ID)
 	}
@@ -237,7 +238,7 @@ func admit(s *State, e Event) error {
 }
 
 func (r *Result) check(s Stage) error {
-	if c := r.Confidence; c != nil && !(*c >= 0 && *c <= 1) { // NaN, too
+	if c := r.Confidence; c != nil && !(*c >= 0 && *c <= 1) { // also rejects NaN
 		return refuse(CodeParameter, "confidence: %v, want 0 to 1", *c)
 	}
 	switch {
@@ -291,7 +292,7 @@ func (s *State) done(e Event) *Effects {
 	return s.effects(Completed, e.Stage, run, e, detail)
 }
 
-// sendBack returns the task to the executor after moderation refused the answer.
+// sendBack returns the task to the executor after moderation rejected the answer.
 func (s *State) sendBack(e Event) *Effects {
 	run := s.Machine.Run
 	detail := fmt.Sprintf("confidence %.3f, want %.2f", *e.Result.Confidence, Threshold)
@@ -341,23 +342,23 @@ func (s *State) timeout(old *State, e Event) *Effects {
 	return s.effects(GaveUp, old.Current, m.Run, e, reason)
 }
 
-// skip goes on without the results of web_search.
+// skip continues without the results of web_search.
 func (s *State) skip(e Event, reason string) *Effects {
 	at, run := s.Current, s.Machine.Run
-	s.Context[at], _ = Encode(WebResults{Results: []WebResult{}, Skipped: reason}) // a struct of strings
+	s.Context[at], _ = Encode(WebResults{Results: []WebResult{}, Skipped: reason}) // cannot fail
 	s.Completed = append(s.Completed, at)
 	s.enter(s.Plan[slices.Index(s.Plan, at)+1])
 	return s.effects(Skipped, at, run, e, reason)
 }
 
-// enter starts a run of a stage, which waits until it is claimed.
+// enter starts a run of a stage. The run waits until it is claimed.
 func (s *State) enter(next Stage) {
 	s.Current, s.Status = next, Waiting
 	s.Machine.Run++
 	s.Machine.StageStarted, s.Machine.Worker = time.Time{}, ""
 }
 
-// end makes the task final. An empty reason leaves the error null.
+// end ends the task. If reason is "", the task has no error.
 func (s *State) end(status Status, reason string) {
 	s.Status, s.Machine.StageStarted, s.Machine.Worker = status, time.Time{}, ""
 	if reason != "" {
@@ -377,7 +378,7 @@ func (s *State) effects(a Action, about Stage, run int, e Event, detail string) 
 	return fx
 }
 
-// progress returns floor((i+1)/n·100) for stage i of n, 100 when complete.
+// progress returns floor((i+1)/n·100) for stage i of n, and 100 for a complete task.
 func (s *State) progress() int {
 	if s.Status == Complete {
 		return 100
@@ -399,7 +400,7 @@ func (s *State) clone() *State {
 	return &n
 }
 
-// clock truncates a time to milliseconds, which every store keeps exactly.
+// clock truncates a time to milliseconds, which every store represents exactly.
 func clock(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 func checkID(name, id string) error {
@@ -416,8 +417,8 @@ func checkReason(reason string) error {
 	return nil
 }
 
-// plainWord reports whether s is text without control characters, so that it is
-// safe in keys and logs.
+// plainWord reports whether s is text without control characters, which is safe in keys and
+// logs.
 func plainWord(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f })
 }

@@ -14,7 +14,7 @@ type Draft struct {
 	Answer string `json:"answer"`
 	// Citations are ids of hits ("doc:path#anchor"), or URLs that web_search found.
 	Citations []string `json:"citations"`
-	// NotFound says that the passages do not have the answer. Such a draft needs no
+	// NotFound states that the passages do not contain the answer. Such a draft needs no
 	// citation.
 	NotFound bool `json:"not_found,omitempty"`
 }
@@ -26,28 +26,28 @@ type Verdict struct {
 	Confidence float64 `json:"confidence"`
 	Approved   bool    `json:"approved"` // not blocked, and Confidence at least Threshold
 	Blocked    bool    `json:"blocked"`
-	// Flags are the codes of the problems found, Problems describe them for the
+	// Flags are the codes of the problems found. Problems are their descriptions for the
 	// next attempt.
 	Flags    []string `json:"flags"`
 	Problems []string `json:"problems"`
 	Spam     float64  `json:"spam_score"`
 	Toxicity float64  `json:"toxicity_score"`
 	Quality  float64  `json:"quality_score"`
-	// Support compares the answer with what it cites; nil without citations.
+	// Support is the comparison of the answer with its sources, nil without citations.
 	Support *support.Report `json:"support,omitempty"`
 }
 
-// The limits from which a score counts against a draft.
+// The limits of a draft. A score beyond its limit lowers the confidence.
 const (
-	spamLimit     = .8
-	toxicLimit    = .7
-	qualityLimit  = .5
-	urlLimit      = 5 // more are many
+	spamLimit     = .8 // maximum
+	toxicLimit    = .7 // maximum
+	qualityLimit  = .5 // minimum
+	urlLimit      = 5  // maximum
 	maxCitations  = 50
 	maxAnswerText = 64 << 10 // bytes
 )
 
-// Moderate checks a draft by rules. allowed are the ids it may cite.
+// Moderate checks a draft by rules. allowed are the ids that it may cite.
 func Moderate(d Draft, allowed []string) Verdict {
 	v := Verdict{Confidence: 1, Flags: []string{}, Problems: []string{}}
 	words := wordsOf(d.Answer)
@@ -88,12 +88,12 @@ func Moderate(d Draft, allowed []string) Verdict {
 			break
 		}
 	}
-	v.Confidence = math.Round(max(v.Confidence, 0)*1000) / 1000 // .7 is not to become .69999…
+	v.Confidence = math.Round(max(v.Confidence, 0)*1000) / 1000 // avoids .69999… for .7
 	v.Approved = !v.Blocked && v.Confidence >= Threshold
 	return v
 }
 
-// citation brings an id into the form of hits.
+// citation converts an id into the form of hits.
 func citation(c string) string {
 	c = strings.TrimSpace(c)
 	if strings.Contains(c, "://") || strings.HasPrefix(c, hitPrefix) {
@@ -102,8 +102,8 @@ func citation(c string) string {
 	return hitPrefix + c
 }
 
-// profanities and threats are few and plain on purpose: rules cannot judge
-// tone, and a false alarm costs a round.
+// These lists are deliberately short. Rules cannot judge tone, and a false positive sends
+// the task back to the executor.
 var (
 	profanities = set("fuck fucking fucked shit shitty bullshit asshole bastard bitch cunt dickhead motherfucker wanker")
 	insults     = set("idiot idiots moron morons stupid dumb loser losers worthless pathetic scum trash")
@@ -124,8 +124,8 @@ func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' })
 }
 
-// spam is in [0, 1]: half for phrases of advertisements, the rest for shouting
-// and for repetition.
+// spam returns a score in [0, 1] for phrases of advertisements, for capital letters and
+// exclamation marks, and for repetition.
 func spam(text string, words []string) float64 {
 	lower, score := strings.ToLower(text), 0.0
 	found := 0
@@ -162,7 +162,7 @@ func spam(text string, words []string) float64 {
 	return min(score, 1)
 }
 
-// toxicity is in [0, 1]: .8 for a threat, .3 for each insult.
+// toxicity returns a score in [0, 1]: .8 for each threat and .3 for each insult.
 func toxicity(text string, words []string) float64 {
 	lower, score := strings.Join(strings.Fields(strings.ToLower(text)), " "), 0.0
 	for _, t := range threats {
@@ -178,7 +178,8 @@ func toxicity(text string, words []string) float64 {
 	return min(score, 1)
 }
 
-// quality is in [0, 1]: low for fewer than three words or hardly any letters.
+// quality returns a score in [0, 1]. It is low for fewer than three words and for text with
+// hardly any letters.
 func quality(text string, words []string) float64 {
 	score, letters, marks := 1.0, 0, 0
 	for _, r := range text {
@@ -189,7 +190,7 @@ func quality(text string, words []string) float64 {
 			marks++
 		}
 	}
-	// Scripts that write without spaces have long words.
+	// In scripts without spaces a text may consist of few long words.
 	if len(words) < 3 && letters < 12 {
 		score -= .6
 	}
@@ -209,7 +210,7 @@ func ExecutorConfidence(d Draft, relevances []float64) float64 {
 	for _, r := range relevances {
 		mean += r / float64(len(relevances))
 	}
-	// Two blanks between words, so that each has one on either side.
+	// With two blanks between words, adjacent matches do not overlap.
 	spaced, hedged := " "+strings.Join(wordsOf(d.Answer), "  ")+" ", 0
 	for _, h := range hedges {
 		hedged += strings.Count(spaced, " "+strings.ReplaceAll(h, " ", "  ")+" ")

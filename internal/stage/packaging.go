@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// packaging is what the stages before response_packaging have put out, and the response
-// that becomes of it.
+// packaging holds the outputs of the stages before response_packaging and the response made
+// from them.
 type packaging struct {
 	found    Lookup
 	web      WebResults
@@ -16,8 +16,8 @@ type packaging struct {
 	response Response
 }
 
-// packageResponse makes the final message. Its confidence is the least of what the author
-// of the answer, moderation, the sources and the lookup say.
+// packageResponse returns the final message. Its confidence is the minimum of the
+// confidences of the answer, the moderation, the comparison with the sources and the lookup.
 func packageResponse(ctx context.Context, s *State, o WorkOptions) (Result, error) {
 	p := &packaging{verdict: Verdict{Confidence: 1}, response: Response{Sources: []Source{}, Confidence: 1}}
 	p.lookup(s)
@@ -62,7 +62,7 @@ func (p *packaging) lookup(s *State) {
 	}
 }
 
-// reasoned takes the answer of executor_reasoning.
+// reasoned responds with the answer of executor_reasoning.
 func (p *packaging) reasoned() {
 	a, r := &p.answer, &p.response
 	if a.Confidence != nil {
@@ -87,7 +87,7 @@ func (p *packaging) reasoned() {
 			}
 		}
 	}
-	// What the documents lack says nothing about an answer from the web.
+	// Answerable does not apply to an answer from the web.
 	if p.found.Answerable != nil && !a.NotFound && !fromWeb {
 		p.limit(*p.found.Answerable)
 	}
@@ -97,11 +97,11 @@ func (h *Hit) source() Source {
 	return Source{ID: h.ID, Path: h.Path, Anchor: h.Anchor, Title: strings.Join(h.Headings, " > ")}
 }
 
-// extracted bounds the sections that make up an answer without reasoning.
+// extracted is the maximum number of sections in an answer without reasoning.
 const extracted = 3
 
-// extract answers with the sections found. When they hardly have an answer, it says so
-// and names them as the nearest ones.
+// extract responds with the sections found. If they are unlikely to contain an answer, the
+// response says so and lists them as the nearest sections.
 func (p *packaging) extract() {
 	p.how("no reasoning in the plan: the sections found, in their own words")
 	r := &p.response
@@ -124,15 +124,15 @@ func (p *packaging) extract() {
 		p.limit(1 - *p.found.Answerable)
 	case p.found.Answerable != nil:
 		p.limit(*p.found.Answerable)
-	case len(hits) > 0: // an index that is not complete
+	case len(hits) > 0: // the index is incomplete
 		p.limit(hits[0].Score)
 	default:
 		p.limit(.5) // nothing is known
 	}
 }
 
-// check takes the verdict of moderation. An answer that was not moderated is compared with
-// its sources here.
+// check applies the verdict of moderation. If the plan has no moderation, it compares the
+// answer with its sources.
 func (p *packaging) check(ctx context.Context, s *State, o WorkOptions) error {
 	if fromContext(s, Moderation, &p.verdict) {
 		p.how("moderation: confidence %.2f", p.verdict.Confidence)

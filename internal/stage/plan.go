@@ -13,14 +13,14 @@ type Template struct {
 	Seconds int
 }
 
-// DefaultTemplate is the template of requests without template and plan.
+// DefaultTemplate is the template of requests with neither a template nor a plan.
 const DefaultTemplate = "standard_query"
 
-// Custom is the template name of tasks with a plan of their own.
+// Custom is the template name of tasks with their own plan.
 const Custom = "custom"
 
 // Templates are the named plans. Every plan starts with intent_analysis, as the
-// specification requires; its reference implementation omits that in two.
+// specification requires, although two plans of its reference implementation do not.
 var Templates = []Template{
 	{"standard_query", []Stage{IntentAnalysis, EmbeddingLookup, ExecutorReasoning, Moderation, ResponsePackaging}, 15},
 	{"simple_lookup", []Stage{IntentAnalysis, EmbeddingLookup, ResponsePackaging}, 5},
@@ -29,7 +29,7 @@ var Templates = []Template{
 	{"quick_answer", []Stage{IntentAnalysis, EmbeddingLookup, ExecutorReasoning, ResponsePackaging}, 3},
 }
 
-// plan returns the stages of a named template; "" is the default one.
+// plan returns the stages of a named template; "" means DefaultTemplate.
 func plan(name string) ([]Stage, error) {
 	if name == "" {
 		name = DefaultTemplate
@@ -44,7 +44,7 @@ func plan(name string) ([]Stage, error) {
 	return nil, refuse(CodeTemplate, "unknown template %.80q, want {%s}", name, strings.Join(names, ","))
 }
 
-// checkPlan refuses plans that cannot end with a response.
+// checkPlan returns an error if a plan cannot end with a response.
 func checkPlan(p []Stage) error {
 	if len(p) < 2 || p[0] != IntentAnalysis || p[len(p)-1] != ResponsePackaging {
 		return refuse(CodePlan, "a plan starts with %s and ends with %s", IntentAnalysis, ResponsePackaging)

@@ -6,17 +6,17 @@ import (
 	"sync"
 )
 
-// maxQueued bounds the jobs of a local queue. A job that finds no room is
-// published again, as the store lists it as unsent.
+// maxQueued is the maximum number of jobs in a local queue. The engine publishes a job that
+// does not fit again, because the store lists it as unsent.
 const maxQueued = 1 << 16
 
-// LocalQueue is a Queue within one process. It holds each job once, so a job that
-// the store lists again does not run twice.
+// LocalQueue is a Queue within a process. It contains each job once, so a job that the store
+// lists again does not run twice.
 type LocalQueue struct {
 	mu      sync.Mutex
 	jobs    []Job
-	held    map[Job]bool  // queued or being done
-	changed chan struct{} // closed and replaced when a job comes
+	held    map[Job]bool  // the queued and running jobs
+	changed chan struct{} // closed and replaced by Publish
 }
 
 // NewLocalQueue returns an empty queue.
@@ -40,7 +40,8 @@ func (q *LocalQueue) Publish(_ context.Context, jobs ...Job) error {
 	return nil
 }
 
-// Consume implements Queue. A failed job returns when the store lists it as unsent.
+// Consume implements Queue. A failed job is published again when the store lists it as
+// unsent.
 func (q *LocalQueue) Consume(ctx context.Context, stages []Stage, n int, do func(context.Context, Job) error) error {
 	var workers sync.WaitGroup
 	for range max(n, 1) {
@@ -50,7 +51,7 @@ func (q *LocalQueue) Consume(ctx context.Context, stages []Stage, n int, do func
 				if !ok {
 					return
 				}
-				_ = do(ctx, j) // the store lists a failed job
+				_ = do(ctx, j) // the store lists a failed job as unsent
 				q.mu.Lock()
 				delete(q.held, j)
 				q.mu.Unlock()
@@ -61,7 +62,7 @@ func (q *LocalQueue) Consume(ctx context.Context, stages []Stage, n int, do func
 	return ctx.Err()
 }
 
-// next waits for a job of one of the stages; not ok when ctx has ended.
+// next waits for a job of one of the stages. It returns false if ctx has ended.
 func (q *LocalQueue) next(ctx context.Context, stages []Stage) (Job, bool) {
 	for {
 		q.mu.Lock()

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Replay returns the task after each transition of its log, the last as it is. Of the
-// outputs, earlier ones have those that no later transition has replaced, as the others
-// are lost.
+// Replay returns the state of a task after each transition of its log; the last is s itself.
+// The log does not contain outputs, so an earlier state has only those that no later
+// transition replaced.
 func Replay(s *State, log []Entry) []*State {
 	made := map[Stage]int64{} // the versions that made the outputs
 	for _, e := range log {
@@ -41,7 +41,7 @@ func Replay(s *State, log []Entry) []*State {
 	return append(all, s)
 }
 
-// follow makes the transition of an entry in what the log tells about a task that goes on.
+// follow applies the transition of an entry of an unfinished task.
 func (s *State) follow(e Entry) {
 	s.Status, s.UpdatedAt = e.Status, e.At
 	switch e.Action {

@@ -5,48 +5,48 @@ import (
 	"time"
 )
 
-// ResendAfter is how long after a transition its job is published again unless it
-// was postponed: the process that stored the transition may have died before it
-// published the job.
+// ResendAfter is the time after a transition at which its job is published again unless it
+// was postponed. The process that stored the transition may have ended before it published
+// the job.
 const ResendAfter = 10 * time.Second
 
 // Retention of ended tasks.
 const (
-	// KeepActive is how long the active copy of a task outlives its end.
+	// KeepActive is the time that the active copy of a task is kept after its end.
 	KeepActive = 600 * time.Second
-	// KeepArchive is how long the archived copy and the log outlive it.
+	// KeepArchive is the time that the archived copy and the log are kept.
 	KeepArchive = 7 * 24 * time.Hour
 )
 
-// Change computes the transition of a task. Stores may call it several times,
-// each time with the stored state. It must not change s or depend on anything else.
+// Change computes the transition of a task. A store may call it several times, each time
+// with the stored state. It must not change s or have side effects.
 type Change func(s *State) (*State, *Effects, error)
 
-// Tasks stores tasks. Returned states belong to the caller. All
-// methods of this and the next interfaces may be called concurrently, from any
-// number of processes; those of a server that cannot be reached return an
-// *Error with CodeUnavailable.
+// Tasks stores tasks. The caller owns the returned states. The methods of this and the
+// following interfaces may be called concurrently, from any number of processes. They return
+// an *Error with CodeUnavailable if a server cannot be reached.
 type Tasks interface {
-	// Create stores a new task. Its id must be new (CodeExists).
+	// Create stores a new task. The error has CodeExists if the id is in use.
 	Create(ctx context.Context, s *State, fx *Effects) error
-	// Update applies one change atomically. The new state and its log entry are
-	// on disk before Update returns. Update returns an error of fn unchanged and
-	// then stores nothing.
+	// Update applies a change atomically. It returns after the new state and its log
+	// entry are on disk. If fn returns an error, Update stores nothing and returns that
+	// error.
 	Update(ctx context.Context, id string, fn Change) (*State, *Effects, error)
-	// Load returns a task, active or archived, or CodeNotFound.
+	// Load returns an active or archived task. The error has CodeNotFound for an unknown
+	// id.
 	Load(ctx context.Context, id string) (*State, error)
 	// List returns tasks, newest first.
 	List(ctx context.Context, q Query) ([]*State, error)
 }
 
-// Query narrows a List. Zero fields do not.
+// Query selects tasks for List. Zero fields select all.
 type Query struct {
 	UserID string
 	Status Status
 	Limit  int // 0 means 50; at most 1000
 }
 
-// Bound is the limit of a query.
+// Bound returns the maximum number of tasks for a query.
 func (q Query) Bound() int {
 	switch {
 	case q.Limit <= 0:
@@ -62,27 +62,29 @@ func (q Query) Matches(s *State) bool {
 	return (q.UserID == "" || q.UserID == s.UserID) && (q.Status == "" || q.Status == s.Status)
 }
 
-// Timers list the tasks that need attention, the oldest first.
+// Timers lists the tasks that are due for an action, the earliest first.
 type Timers interface {
-	// Due lists tasks whose Deadline is not after now.
+	// Due returns the ids of tasks whose Deadline is not after now.
 	Due(ctx context.Context, now time.Time, limit int) ([]string, error)
-	// Unsent lists the current jobs of tasks that are due to be published again:
-	// ResendAfter the transition, unless postponed.
+	// Unsent returns the current jobs that are due to be published again. By default a
+	// job is due ResendAfter its transition.
 	Unsent(ctx context.Context, now time.Time, limit int) ([]Job, error)
-	// Postpone sets that time. It ignores jobs that are no longer current.
+	// Postpone sets the time at which jobs are due to be published again. It ignores jobs
+	// that are no longer current.
 	Postpone(ctx context.Context, until time.Time, jobs ...Job) error
 }
 
 // Journal is the history of tasks.
 type Journal interface {
-	// Log returns every transition of a task in order, or CodeNotFound.
+	// Log returns every transition of a task in order. The error has CodeNotFound for an
+	// unknown id.
 	Log(ctx context.Context, id string) ([]Entry, error)
 	// Clean deletes active copies after KeepActive and archived tasks after
 	// KeepArchive, and returns the number of archived tasks deleted.
 	Clean(ctx context.Context, now time.Time) (int, error)
 }
 
-// Store keeps tasks, their timers and their history.
+// Store stores tasks, their timers and their history.
 type Store interface {
 	Tasks
 	Timers
@@ -94,25 +96,24 @@ type Store interface {
 type Queue interface {
 	// Publish returns once the queue has stored the jobs.
 	Publish(ctx context.Context, jobs ...Job) error
-	// Consume calls do with jobs of the given stages, at most n at a time,
-	// until ctx ends. A job for which do fails is delivered again.
+	// Consume calls do with jobs of the given stages, at most n at a time, until ctx
+	// ends. A job for which do returns an error is delivered again.
 	Consume(ctx context.Context, stages []Stage, n int, do func(context.Context, Job) error) error
 	// Durable reports whether jobs outlive the process that published them.
 	Durable() bool
 	Close() error
 }
 
-// Archive is the durable copy behind a store whose memory may be lost. Its methods
-// are idempotent.
+// Archive is the durable copy of a store that may lose its data. Its methods are idempotent.
 type Archive interface {
-	// Record stores transitions: the newest state and the entries of each task.
-	// It ignores those of an earlier generation.
+	// Record stores transitions: the newest state and the entries of each task. It
+	// ignores transitions of an earlier generation.
 	Record(ctx context.Context, all ...Record) error
-	// Resume begins a new generation of the unfinished ones among the tasks, for a
-	// store that has lost them: it applies Restore and records the result.
+	// Resume begins a new generation of those of the tasks that are unfinished, for a
+	// store that has lost them. It applies Restore and records the result.
 	Resume(ctx context.Context, at time.Time, ids ...string) ([]*State, error)
-	// Unfinished returns tasks that have not ended, ordered by id, from the first
-	// after an id.
+	// Unfinished returns at most limit unfinished tasks whose id is greater than after,
+	// ordered by id.
 	Unfinished(ctx context.Context, after string, limit int) ([]*State, error)
 	Load(ctx context.Context, id string) (*State, error)
 	List(ctx context.Context, q Query) ([]*State, error)
@@ -120,7 +121,7 @@ type Archive interface {
 	Close() error
 }
 
-// Record is a transition: the state it led to and its entry in the log.
+// Record is a transition: the new state and the log entry.
 type Record struct {
 	State *State `json:"state"`
 	Entry Entry  `json:"entry"`

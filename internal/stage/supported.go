@@ -10,7 +10,7 @@ import (
 	"cairn/retriever"
 )
 
-// checkSupport compares a draft with the text that it cites.
+// checkSupport compares a draft with the sources that it cites.
 func checkSupport(ctx context.Context, s *State, d Draft, o WorkOptions) (*support.Report, error) {
 	sources, err := cited(ctx, s, d, o.Library)
 	if err != nil {
@@ -23,8 +23,8 @@ func checkSupport(ctx context.Context, s *State, d Draft, o WorkOptions) (*suppo
 	return r, nil
 }
 
-// cited returns the current text of what a draft cites, and the snippet of a section
-// that was removed since.
+// cited returns the sources that a draft cites with their current text. For a section that
+// was removed, it returns the snippet.
 func cited(ctx context.Context, s *State, d Draft, lib Library) ([]support.Source, error) {
 	var found Lookup
 	var web WebResults
@@ -55,15 +55,15 @@ func cited(ctx context.Context, s *State, d Draft, lib Library) ([]support.Sourc
 	return sources, nil
 }
 
-// maxCited bounds the text of a section that an answer is compared with, in tokens.
+// maxCited is the maximum number of tokens of a cited section that are compared.
 const maxCited = 8000
 
-// maxUnsupported bounds the sentences that a verdict names.
+// maxUnsupported is the maximum number of unsupported sentences that a verdict lists.
 const maxUnsupported = 5
 
-// supported adds the comparison with the sources to a verdict. An answer that they do not
-// support at all is sent back as often as moderation may; then it passes, and the response
-// says so.
+// supported adds the comparison with the sources to a verdict. It blocks an answer without
+// any supported sentence until MaxReinvocations is reached. After that the answer passes, and
+// the response contains the comparison.
 func (v *Verdict) supported(r *support.Report, reinvoked int) {
 	v.Support = r
 	lacks := r.Unsupported()

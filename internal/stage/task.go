@@ -23,7 +23,7 @@ const (
 	ResponsePackaging Stage = "response_packaging" // final message with sources
 )
 
-// Stages are all stages, in the order a plan usually has them.
+// Stages are all stages in their usual order.
 var Stages = []Stage{IntentAnalysis, EmbeddingLookup, WebSearch, ExecutorReasoning, Moderation, ResponsePackaging}
 
 // Status is the status of a task.
@@ -38,10 +38,10 @@ const (
 	Aborted    Status = "aborted" // by a client
 )
 
-// Final reports whether no transition leaves the status.
+// Final reports whether the task has ended.
 func (s Status) Final() bool { return s == Complete || s == Failed || s == Aborted }
 
-// Task is a task as clients see it.
+// Task is the part of a State that clients receive.
 type Task struct {
 	ID        string  `json:"task_id"`
 	UserID    string  `json:"user_id"`
@@ -50,9 +50,9 @@ type Task struct {
 	Current   Stage   `json:"current_stage"`
 	Completed []Stage `json:"completed_stages"`
 	Status    Status  `json:"status"`
-	// Context holds the output of each stage, an object, by the stage's name.
+	// Context holds the output of each stage, a JSON object.
 	Context map[Stage]json.RawMessage `json:"context"`
-	// VectorHits are the ids of the sections found, best first: "doc:" and an
+	// VectorHits are the ids of the sections found, best first: "doc:" followed by an
 	// argument of read_doc.
 	VectorHits []string  `json:"vector_hits"`
 	Response   *Response `json:"response"`
@@ -60,10 +60,10 @@ type Task struct {
 	StartedAt  time.Time `json:"started_at"` // of its creation
 	UpdatedAt  time.Time `json:"updated_at"` // of its last transition
 
-	Template string `json:"template"` // "custom" with a plan of its own
-	// TemplatePlan is the plan as it was before web_search was inserted.
+	Template string `json:"template"` // Custom for a task with its own plan
+	// TemplatePlan is the plan without an inserted web_search.
 	TemplatePlan []Stage `json:"template_plan"`
-	// Progress is the position of the current stage in the plan, in per cent.
+	// Progress is the position of the current stage in the plan in per cent.
 	Progress int `json:"progress_percentage"`
 }
 
@@ -71,16 +71,17 @@ type Task struct {
 type Response struct {
 	Answer  string   `json:"answer"`
 	Sources []Source `json:"sources"`
-	// NotFound is set when the answer is that the documents do not have one.
+	// NotFound reports that, according to the answer, the documents do not contain one.
 	NotFound   bool    `json:"not_found,omitempty"`
-	Confidence float64 `json:"confidence"` // in [0, 1]: that the answer is right
-	// Support says for each sentence whether the sources support it; nil without sources.
+	Confidence float64 `json:"confidence"` // in [0, 1]: that the answer is correct
+	// Support reports for each sentence whether the sources support it. It is nil without
+	// sources.
 	Support *support.Report `json:"support,omitempty"`
-	// How describes the steps that led to the answer, one line a step.
+	// How describes the steps that led to the answer, one line per step.
 	How []string `json:"how"`
 }
 
-// Source is a place an answer rests on.
+// Source is a section or web page that supports an answer.
 type Source struct {
 	ID     string `json:"id"` // "doc:path#anchor", or a URL
 	Path   string `json:"path,omitempty"`
@@ -88,30 +89,30 @@ type Source struct {
 	Title  string `json:"title,omitempty"`
 }
 
-// State is a task with the state of the machine. Stores keep it; its JSON is the
-// task's with the additional key "machine".
+// State is a task with the state of the machine, as stored. Its JSON is that of the Task with
+// the additional key "machine".
 type State struct {
 	Task
 	Machine Machine `json:"machine"`
 }
 
-// Machine is the part of a State that clients do not see.
+// Machine is the part of a State that clients do not receive.
 type Machine struct {
-	Version int64 `json:"version"` // transitions so far, creation included
-	// Run counts entries into a stage; results belong to one of them.
+	Version int64 `json:"version"` // number of transitions, including the creation
+	// Run is the number of the current run. Each entry into a stage starts a run.
 	Run int `json:"run"`
-	// Attempts are the failures in a row, by stage, of the current invocation.
+	// Attempts is the number of consecutive failures of each stage.
 	Attempts map[Stage]int `json:"attempts,omitempty"`
-	// Reinvoked counts how often moderation sent the task back.
+	// Reinvoked is the number of times that moderation sent the task back.
 	Reinvoked int  `json:"reinvoked,omitempty"`
-	Searched  bool `json:"searched,omitempty"` // web_search has been inserted
-	// StageStarted is when the current run began; zero while waiting.
+	Searched  bool `json:"searched,omitempty"` // web_search was inserted
+	// StageStarted is the start of the current run, zero while the run waits.
 	StageStarted time.Time `json:"stage_started,omitzero"`
 	Worker       string    `json:"worker,omitempty"` // the worker that claimed the current run
-	// Applied are the ids of the events that had an effect. A task has
-	// a few dozen at most, as its transitions are bounded.
+	// Applied are the ids of the applied events. The number of transitions is limited, so
+	// there are at most a few dozen.
 	Applied []string `json:"applied,omitempty"`
-	// Generation counts how often the task was restored from an archive.
+	// Generation is the number of times that the task was restored from an archive.
 	Generation int   `json:"generation,omitempty"`
 	Rules      Rules `json:"rules"`
 }
@@ -120,26 +121,24 @@ type Machine struct {
 type Rules struct {
 	StageTimeout time.Duration `json:"stage_timeout"` // 0 means 300 s
 	TaskTimeout  time.Duration `json:"task_timeout"`  // 0 means 600 s
-	// WebWait is how long web_search waits to be claimed before it is skipped; 0
-	// means 30 s.
+	// WebWait is the time after which an unclaimed web_search is skipped; 0 means 30 s.
 	WebWait time.Duration `json:"web_wait,omitempty"`
-	// Clients run delegated stages, workers the others.
+	// Delegated are the stages that clients run. Workers run the other stages.
 	Delegated []Stage `json:"delegated,omitempty"`
 }
 
-// The numbers of the specification.
+// The constants of the specification, except DefaultWebWait and MaxReinvocations.
 const (
 	DefaultStageTimeout = 300 * time.Second
 	DefaultTaskTimeout  = 600 * time.Second
-	// DefaultWebWait leaves most of the task's time for the answer; not of the
-	// specification.
+	// DefaultWebWait leaves most of the task's time for the answer.
 	DefaultWebWait = 30 * time.Second
-	// Threshold is the confidence of moderation from which an answer passes.
+	// Threshold is the minimum confidence of moderation for an answer to pass.
 	Threshold = 0.7
-	// MaxReinvocations bounds how often moderation sends a task back. The
-	// specification has no bound; without one a task could cycle between two stages.
+	// MaxReinvocations is the maximum number of times that moderation sends a task back.
+	// Without it a task could cycle between two stages.
 	MaxReinvocations = 2
-	// MaxAttempts is the first try and one retry.
+	// MaxAttempts includes the first attempt.
 	MaxAttempts = 2
 )
 
@@ -165,8 +164,8 @@ type Job struct {
 	Run    int    `json:"run"`
 }
 
-// Job returns the current job of the task. ok is false when the task has ended or
-// waits for a client.
+// Job returns the current job of the task. ok is false if the task has ended or a client
+// runs the current stage.
 func (s *State) Job() (j Job, ok bool) {
 	if s.Status.Final() || s.Machine.Rules.delegates(s.Current) {
 		return Job{}, false
@@ -174,8 +173,8 @@ func (s *State) Job() (j Job, ok bool) {
 	return Job{TaskID: s.ID, Stage: s.Current, Run: s.Machine.Run}, true
 }
 
-// Deadline is when the task or its current stage times out or is skipped, whichever
-// is first; zero when it has ended.
+// Deadline returns the time at which the task or its current stage times out or is skipped,
+// whichever is first. It returns the zero time if the task has ended.
 func (s *State) Deadline() time.Time {
 	if s.Status.Final() {
 		return time.Time{}
@@ -199,34 +198,34 @@ type Entry struct {
 	TaskID  string    `json:"task_id"`
 	Version int64     `json:"version"` // of the task after the transition
 	At      time.Time `json:"ts"`
-	Stage   Stage     `json:"stage"` // the one the event was about
+	Stage   Stage     `json:"stage"` // of the event
 	Action  Action    `json:"action"`
 	Status  Status    `json:"status"` // after the transition
 	Detail  string    `json:"detail,omitempty"`
 	Event   string    `json:"event_id,omitempty"`
 	Worker  string    `json:"worker,omitempty"`
-	Run     int       `json:"run"` // the run the event was about
+	Run     int       `json:"run"` // of the event
 }
 
-// Action is what a transition did.
+// Action is the kind of a transition.
 type Action string
 
 // The actions.
 const (
 	Created   Action = "create"
 	Started   Action = "start"    // claimed
-	Completed Action = "complete" // the stage; with the last one the task
-	Retried   Action = "retry"    // failed once, runs again
+	Completed Action = "complete" // the stage completed; after the last stage also the task
+	Retried   Action = "retry"    // the stage failed and runs again
 	GaveUp    Action = "fail"     // the task failed
 	Reinvoked Action = "reinvoke" // moderation sent the task back
 	Inserted  Action = "insert"   // web_search was inserted
-	Skipped   Action = "skip"     // web_search was left out
+	Skipped   Action = "skip"     // web_search was skipped
 	Stopped   Action = "abort"
-	Restored  Action = "restore" // from the archive; nothing about the task is new
+	Restored  Action = "restore" // the task was restored from the archive, unchanged
 )
 
-// Encode returns a State or an Entry as the JSON that stores keep. Unlike
-// json.Marshal it does not escape <, > and &.
+// Encode returns the JSON of a value in the form that stores use. Unlike json.Marshal it does
+// not escape <, > and &.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -12,16 +12,16 @@ import (
 	"cairn/retriever"
 )
 
-// hitPrefix begins the ids of hits; read_doc takes them as they are.
+// hitPrefix is the prefix of the ids of hits. The ids are valid arguments of read_doc.
 const hitPrefix = "doc:"
 
-// Library searches and reads passages; *workspace.Workspace is one.
+// Library searches and reads passages. *workspace.Workspace implements it.
 type Library interface {
 	Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error)
 	ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error)
 }
 
-// Reasoner answers briefs; a language model behind an endpoint is one.
+// Reasoner answers briefs, for example with a language model.
 type Reasoner interface {
 	Answer(ctx context.Context, b *Brief) (*Answered, error)
 }
@@ -39,25 +39,25 @@ type WebSearcher interface {
 // Answered is the answer of a Reasoner.
 type Answered struct {
 	Draft
-	// Confidence is by ExecutorConfidence when nil, or for an answer that was not found by
-	// the evidence of the lookup.
+	// Confidence is in [0, 1]. If it is nil, Result sets it by ExecutorConfidence or, if
+	// the answer was not found, by the answerability of the lookup.
 	Confidence     *float64 `json:"confidence,omitempty"`
 	NeedsWebSearch bool     `json:"needs_web_search,omitempty"`
 	By             string   `json:"by,omitempty"` // the author, such as the model's name
 }
 
-// WorkOptions are the means of the stages. Works omits a stage whose means are
-// missing.
+// WorkOptions holds the dependencies of the stages. Works omits a stage whose dependency is
+// nil.
 type WorkOptions struct {
 	Library  Library
 	Reasoner Reasoner
 	Judge    Judge // optional
 	Web      WebSearcher
-	// Encoder compares answers with what they cite; without one only words count.
+	// Encoder compares answers with their sources. If it is nil, only words are compared.
 	Encoder support.Encoder
 }
 
-// Works returns the stages that o has the means for.
+// Works returns the functions of the stages whose dependencies o contains.
 func Works(o WorkOptions) map[Stage]Work {
 	w := map[Stage]Work{
 		IntentAnalysis:    analyze,
@@ -102,14 +102,14 @@ type Lookup struct {
 	Mode     string   `json:"mode"`
 	Hits     []Hit    `json:"hits"`
 	Degraded []string `json:"degraded"`
-	Reason   string   `json:"reason,omitempty"` // the reason for no hits
-	// Answerable is the estimated probability that the documents have an answer;
-	// Unlikely is set when it is low.
+	Reason   string   `json:"reason,omitempty"` // why there are no hits
+	// Answerable is the estimated probability that the documents contain an answer.
+	// Unlikely reports that it is low.
 	Answerable *float64 `json:"answerable,omitempty"`
 	Unlikely   bool     `json:"unlikely,omitempty"`
 }
 
-// lookupHits is as many hits as have a passage in a brief of DefaultBudget.
+// lookupHits is the number of hits whose passages fit into a brief of DefaultBudget.
 const lookupHits = 15
 
 func lookup(ctx context.Context, s *State, o WorkOptions) (Result, error) {
@@ -149,7 +149,7 @@ func reason(ctx context.Context, s *State, o WorkOptions) (Result, error) {
 	return a.Result(s)
 }
 
-// Result is the answer as a result of executor_reasoning.
+// Result returns the answer as a result of executor_reasoning.
 func (a *Answered) Result(s *State) (Result, error) {
 	switch {
 	case len(a.Answer) > maxAnswerText:
@@ -159,7 +159,7 @@ func (a *Answered) Result(s *State) (Result, error) {
 	case strings.TrimSpace(a.Answer) == "" && !a.NeedsWebSearch && !a.NotFound:
 		return Result{}, refuse(CodeParameter, "answer: missing or blank")
 	}
-	// What moderation and packaging see is in the form of hits.
+	// Moderation and packaging expect citations in the form of hits.
 	d := *a
 	d.Answer = validText(a.Answer)
 	if d.NotFound && strings.TrimSpace(d.Answer) == "" {
@@ -200,7 +200,7 @@ type WebResult struct {
 // WebResults are the output of web_search.
 type WebResults struct {
 	Results []WebResult `json:"results"`
-	Skipped string      `json:"skipped,omitempty"` // why there was no search
+	Skipped string      `json:"skipped,omitempty"` // why web_search was skipped
 }
 
 // The bounds of the results of web_search.
@@ -209,7 +209,7 @@ const (
 	maxWebText    = 8 << 10 // bytes each
 )
 
-// Result returns r as a result of web_search.
+// Result returns w as a result of web_search.
 func (w *WebResults) Result() (Result, error) {
 	if len(w.Results) > maxWebResults {
 		return Result{}, refuse(CodeParameter, "results: %d, want at most %d", len(w.Results), maxWebResults)
@@ -224,7 +224,7 @@ func (w *WebResults) Result() (Result, error) {
 	return output(clean, Result{})
 }
 
-// citable are the ids an answer may cite.
+// citable returns the ids that an answer may cite.
 func citable(s *State) []string {
 	ids := slices.Clone(s.VectorHits)
 	var web WebResults
@@ -248,7 +248,7 @@ func moderate(ctx context.Context, s *State, o WorkOptions) (Result, error) {
 		}
 		v.supported(r, s.Machine.Reinvoked)
 	}
-	if o.Judge != nil && v.Approved { // the rules have not refused it
+	if o.Judge != nil && v.Approved {
 		if err := judge(ctx, s, d, o, &v); err != nil {
 			return Result{}, err
 		}
@@ -266,7 +266,7 @@ func judge(ctx context.Context, s *State, d Draft, o WorkOptions, v *Verdict) er
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil { // the rules and the comparison with the sources stand
+	if err != nil { // the other checks are sufficient
 		v.Flags = append(v.Flags, "judge_failed")
 		return nil
 	}
@@ -280,7 +280,7 @@ func judge(ctx context.Context, s *State, d Draft, o WorkOptions, v *Verdict) er
 	return nil
 }
 
-// output puts v into r as its output.
+// output sets the output of r to the JSON of v.
 func output(v any, r Result) (Result, error) {
 	text, err := Encode(v)
 	if err != nil {
@@ -290,8 +290,8 @@ func output(v any, r Result) (Result, error) {
 	return r, nil
 }
 
-// fromContext reads the output of a stage; false without it. Output that does not
-// fit was written by another version and counts as absent.
+// fromContext decodes the output of a stage into v. It returns false if there is none. Output
+// that cannot be decoded was written by another version and counts as absent.
 func fromContext(s *State, from Stage, v any) bool {
 	text, ok := s.Context[from]
 	return ok && json.Unmarshal(text, v) == nil

@@ -1,16 +1,16 @@
-// Package embedded stores stage tasks in one local file, without a server.
+// Package embedded stores question tasks in a local file, without a server.
 //
 // # Buckets
 //
-//	stage.tasks   id -> state as JSON; until KeepArchive after the end
+//	stage.tasks   id -> state as JSON; deleted KeepArchive after the end
 //	stage.log     id 0 version:8 -> entry as JSON
-//	stage.recent  ^created:8 id -> nothing; all tasks, newest first
-//	stage.open    id -> deadline:8 resend:8 run:8 stage; tasks that have not ended, few
-//	              enough to scan. resend is the largest number without a job.
-//	stage.retire  time:8 id -> nothing; ends of the copies of tasks that have ended
+//	stage.recent  ^created:8 id -> empty; all tasks, newest first
+//	stage.open    id -> deadline:8 resend:8 run:8 stage; the unfinished tasks, few
+//	              enough to scan. resend is the maximum if the task has no job.
+//	stage.retire  time:8 id -> empty; the time to delete a finished task
 //
-// Numbers are big-endian, times are milliseconds since 1970, ^ is the
-// complement. Ids hold no zero byte.
+// Numbers are big-endian, times are milliseconds since 1970, ^ is the bitwise complement.
+// Ids contain no zero byte.
 package embedded
 
 import (
@@ -29,7 +29,7 @@ import (
 	"cairn/internal/stage"
 )
 
-// DB holds the buckets; *kv.DB is one.
+// DB contains the buckets. *kv.DB implements it.
 type DB interface {
 	View(func(*kv.Tx) error) error
 	Update(func(*kv.Tx) error) error
@@ -41,11 +41,11 @@ type Store struct {
 	close func() error
 
 	mu      sync.Mutex
-	pending []*write // writes that wait for the current commit
+	pending []*write // writes that wait for the end of the current commit
 	busy    bool     // a commit is in progress
 }
 
-// Open returns the store in db. Close calls close, which may be nil.
+// Open returns the Store in db. Store.Close calls close, which may be nil.
 func Open(db DB, close func() error) *Store { return &Store{db: db, close: close} }
 
 var _ stage.Store = (*Store)(nil)
@@ -76,9 +76,9 @@ type write struct {
 	done chan struct{}
 }
 
-// update commits fn together with all pending writes, as a commit costs the same
-// for one change as for many. fn must return its refusals before its first write,
-// since the other changes of the batch commit that write too.
+// update commits fn together with all pending writes, because a commit of many changes takes
+// as long as a commit of one. fn must return its errors before its first write, because the
+// batch commits that write with the other changes.
 func (s *Store) update(ctx context.Context, fn func(*writer) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -201,7 +201,7 @@ type timer struct {
 	deadline, resend uint64
 }
 
-// noJob is the time of a job that there is not.
+// noJob is the value of resend for a task without a job.
 const noJob = math.MaxUint64
 
 func timerOf(st *stage.State) timer {
@@ -223,7 +223,7 @@ func decodeTimer(id, b []byte) timer {
 	}
 }
 
-// until returns the timers of which a time is not after now, the oldest first.
+// until returns the timers whose time, according to of, is not after now, the earliest first.
 func (s *Store) until(now time.Time, limit int, of func(timer) uint64) (list []timer, err error) {
 	err = s.db.View(func(tx *kv.Tx) error {
 		b, err := tx.Bucket(waiting)
@@ -307,10 +307,11 @@ func (s *Store) Log(_ context.Context, id string) ([]stage.Entry, error) {
 	return entries, err
 }
 
-// maxCleaned bounds the tasks that one commit of Clean deletes.
+// maxCleaned is the maximum number of tasks that one commit of Clean deletes.
 const maxCleaned = 500
 
-// Clean implements stage.Store. There is only one copy, which expires by KeepArchive.
+// Clean implements stage.Store. There is only one copy of a task, so KeepActive has no
+// effect.
 func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
 	total := 0
 	for {
@@ -363,7 +364,7 @@ func load(tx *kv.Tx, id string) (*stage.State, error) {
 	return st, nil
 }
 
-// writer keeps the first error of the writes of a transaction.
+// writer writes in a transaction and keeps the first error.
 type writer struct {
 	tx  *kv.Tx
 	err error
@@ -415,7 +416,7 @@ func (w *writer) transition(old, st *stage.State, fx *stage.Effects) error {
 	return w.err
 }
 
-// deleteTask deletes a task that has ended, its log and its index entries.
+// deleteTask deletes a finished task with its log and its index entries.
 func (w *writer) deleteTask(id string) {
 	st, err := load(w.tx, id)
 	if err != nil && w.err == nil {
@@ -441,7 +442,7 @@ func (w *writer) deleteTask(id string) {
 
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// newest is the key of a task in the bucket of all tasks.
+// newest returns the key of a task in the bucket stage.recent.
 func newest(st *stage.State) []byte {
 	return append(number(^uint64(st.StartedAt.UnixMilli())), st.ID...)
 }

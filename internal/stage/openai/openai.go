@@ -1,7 +1,7 @@
-// Package openai answers and judges question tasks with a language model behind
-// an OpenAI-compatible endpoint. It sends one kind of request, a chat completion
-// that returns a JSON object, and is not a general client. The model's output is
-// data: it is parsed, bounded, and moderated like any other answer.
+// Package openai answers and judges question tasks with a language model behind an
+// OpenAI-compatible endpoint. It is not a general client: it sends only chat completions
+// that return a JSON object. It parses and limits the output of the model, which is then
+// moderated like any other answer.
 package openai
 
 import (
@@ -20,13 +20,13 @@ import (
 	"cairn/internal/stage"
 )
 
-// Options name the endpoint and the model.
+// Options selects the endpoint and the model.
 type Options struct {
 	URL   string // such as "http://127.0.0.1:11434/v1"
 	Model string
-	// Key is sent as a bearer token. It is neither logged nor part of an error.
+	// Key is sent as a bearer token. It does not appear in logs and errors.
 	Key string
-	// Timeout bounds one attempt; 0 means 120 s.
+	// Timeout is the maximum duration of an attempt; 0 means 120 s.
 	Timeout time.Duration
 }
 
@@ -44,12 +44,12 @@ type Client struct {
 const (
 	maxTokens = 2000             // of an answer
 	maxBody   = 1 << 20          // bytes of a response
-	retryWait = time.Second / 2  // before the second attempt, unless the endpoint names a wait
-	maxWait   = 30 * time.Second // a longer wait is left to the task's own retry
+	retryWait = time.Second / 2  // before the second attempt, unless the endpoint sets Retry-After
+	maxWait   = 30 * time.Second // no second attempt if the endpoint requires a longer wait
 )
 
-// FromEnv reads the endpoint from CAIRN_LLM_URL, CAIRN_LLM_MODEL and
-// CAIRN_LLM_API_KEY, else OPENAI_API_KEY. nil, and no error, when no URL is set.
+// FromEnv returns a client for the endpoint in CAIRN_LLM_URL, CAIRN_LLM_MODEL and
+// CAIRN_LLM_API_KEY, else OPENAI_API_KEY. It returns nil, nil if no URL is set.
 func FromEnv(env func(string) string) (*Client, error) {
 	o := Options{URL: env("CAIRN_LLM_URL"), Model: env("CAIRN_LLM_MODEL"), Key: env("CAIRN_LLM_API_KEY")}
 	if o.URL == "" {
@@ -61,7 +61,7 @@ func FromEnv(env func(string) string) (*Client, error) {
 	return New(o)
 }
 
-// New returns a client. It sends nothing.
+// New returns a client. It does not connect to the endpoint.
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -148,7 +148,7 @@ func writePassages(w *strings.Builder, b *stage.Brief) {
 	}
 }
 
-// unmark keeps quoted text from ending its quotation.
+// unmark replaces the tags in quoted text that would end the quotation.
 var unmark = strings.NewReplacer("<passage", "‹passage", "</passage", "‹/passage", "<answer", "‹answer", "</answer", "‹/answer").Replace
 
 type message struct {
@@ -181,7 +181,7 @@ func (c *Client) ask(ctx context.Context, system, prompt string, v any) error {
 		return fmt.Errorf("the model %s at %s returned no completion", c.model, c.host)
 	}
 	text := completion.Choices[0].Message.Content
-	// Some models put the object between fences or thoughts.
+	// Some models write the object in a code block or after their reasoning.
 	start, end := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
 	if start < 0 || end < start || json.Unmarshal([]byte(text[start:end+1]), v) != nil {
 		return fmt.Errorf("the model %s at %s did not answer with the requested JSON object", c.model, c.host)
@@ -189,8 +189,8 @@ func (c *Client) ask(ctx context.Context, system, prompt string, v any) error {
 	return nil
 }
 
-// post sends body and returns the body of the response. It tries once more if
-// there is no response or a temporary error; the task has a retry of its own.
+// post sends body and returns the body of the response. After a missing response or a
+// temporary error it tries once more.
 func (c *Client) post(ctx context.Context, body []byte) ([]byte, error) {
 	reply, wait, err := c.attempt(ctx, body)
 	if err == nil || wait < 0 || wait > maxWait {
@@ -205,8 +205,8 @@ func (c *Client) post(ctx context.Context, body []byte) ([]byte, error) {
 	return reply, err
 }
 
-// attempt sends one request. With an error it returns how long to wait before
-// another attempt, or -1 if another attempt is of no use.
+// attempt sends one request. With an error it returns the time to wait before another
+// attempt, or -1 if another attempt would fail, too.
 func (c *Client) attempt(ctx context.Context, body []byte) (reply []byte, wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -240,7 +240,7 @@ func (c *Client) attempt(ctx context.Context, body []byte) (reply []byte, wait t
 	default:
 		wait = -1
 	}
-	// The body stays out of the error: an endpoint may echo secrets.
+	// The error does not include the body, because an endpoint may echo secrets.
 	return nil, wait, errors.New(resp.Status)
 }
 

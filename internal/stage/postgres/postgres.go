@@ -1,5 +1,5 @@
-// Package postgres stores stage tasks in Postgres, as a store or as the archive
-// behind another store. The tables are in migrations.
+// Package postgres stores question tasks in Postgres, as a store or as the archive of another
+// store. The folder migrations defines the tables.
 package postgres
 
 import (
@@ -30,7 +30,7 @@ var migrations embed.FS
 // Store is a stage.Store and a stage.Archive in Postgres.
 type Store struct {
 	pool   *pgxpool.Pool
-	server string // for errors, without user and password
+	server string // the address for errors, without user and password
 }
 
 var (
@@ -38,8 +38,8 @@ var (
 	_ stage.Archive = (*Store)(nil)
 )
 
-// Open connects to a database and brings its tables up to date. Any number of
-// processes may do so at once.
+// Open connects to a database and migrates its tables. Several processes may call Open at
+// the same time.
 func Open(ctx context.Context, url string) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil { // err may quote the password
@@ -86,11 +86,11 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// callLimit bounds one call. A server that does not answer within it counts as
-// unreachable.
+// callLimit is the maximum duration of a call. A server that does not answer in this time
+// counts as unreachable.
 const callLimit = 10 * time.Second
 
-// fail adds the name of the server to an error, unless it is a *stage.Error.
+// fail adds the address of the server to an error, unless it is a *stage.Error.
 func (s *Store) fail(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -104,8 +104,8 @@ func (s *Store) fail(err error) error {
 	return stage.Unavailable(s.server, err)
 }
 
-// transient reports whether an SQLSTATE is in a class of errors that a server
-// returns while it starts, stops or lacks resources.
+// transient reports whether an SQLSTATE belongs to a class of errors that a server returns
+// while it starts, stops or lacks resources.
 func transient(code string) bool {
 	for _, class := range []string{"08", "53", "57", "40"} {
 		if strings.HasPrefix(code, class) {
@@ -123,8 +123,8 @@ ON CONFLICT (task_id) DO UPDATE SET
   updated_at = excluded.updated_at, deadline = excluded.deadline, resend_at = excluded.resend_at, state = excluded.state
 WHERE (task_histories.generation, task_histories.version) < (excluded.generation, excluded.version)`
 
-// logRow runs after put in the same transaction. put has locked the task's row, so
-// no other process starts another generation in between.
+// logRow runs after put in the same transaction. put has locked the row of the task, so no
+// other process can start another generation in between.
 const logRow = `
 INSERT INTO task_stage_logs (task_id, version, ts, stage, action, status, detail, event_id, worker, run)
 SELECT $1, $2::bigint, $3::timestamptz, $4, $5, $6, $7, $8, $9, $10::integer
@@ -150,7 +150,7 @@ func enqueue(b *pgx.Batch, r stage.Record) error {
 
 // Record implements stage.Archive.
 func (s *Store) Record(ctx context.Context, all ...stage.Record) error {
-	// Lock rows in one order, so that concurrent calls cannot deadlock.
+	// Lock the rows in a fixed order, so that concurrent calls cannot deadlock.
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b stage.Record) int { return strings.Compare(a.State.ID, b.State.ID) })
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
@@ -347,8 +347,8 @@ func (s *Store) Log(ctx context.Context, id string) ([]stage.Entry, error) {
 	return entries, s.fail(err)
 }
 
-// Clean implements stage.Store. There is only one copy, which expires by
-// KeepArchive.
+// Clean implements stage.Store. There is only one copy of a task, so KeepActive has no
+// effect.
 func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()

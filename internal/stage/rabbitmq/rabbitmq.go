@@ -1,10 +1,9 @@
 // Package rabbitmq delivers the jobs of question tasks to workers over RabbitMQ.
 //
-// Each stage has a durable queue; jobs are persistent messages, published with
-// confirms and acknowledged by hand, so they are delivered at least once. A job
-// that has failed maxDeliveries times, or cannot be read, goes to the queue
-// "dead.task"; the store sends it again in time. After a lost connection it
-// reconnects with growing waits.
+// Each stage has a durable queue. Jobs are persistent messages, published with confirms and
+// acknowledged explicitly, so they are delivered at least once. A job that has failed
+// maxDeliveries times, or cannot be decoded, goes to the queue "dead.task"; the store later
+// lists it as unsent. After a lost connection the Queue reconnects with growing waits.
 package rabbitmq
 
 import (
@@ -24,8 +23,8 @@ import (
 	"cairn/internal/stage"
 )
 
-// names are the queues of the stages. The specification has five of them;
-// packaging uses its mcp.responses.
+// names are the names of the queues by stage. Five of them are from the specification;
+// response_packaging uses its mcp.responses.
 var names = map[stage.Stage]string{
 	stage.IntentAnalysis: "intent.task", stage.EmbeddingLookup: "embedding.task", stage.ExecutorReasoning: "executor.task",
 	stage.Moderation: "moderator.task", stage.WebSearch: "websearch.task", stage.ResponsePackaging: "mcp.responses",
@@ -34,10 +33,10 @@ var names = map[stage.Stage]string{
 const (
 	deadExchange = "cairn.dead"
 	deadQueue    = "dead.task"
-	// maxDeliveries bounds the attempts of a job before it goes to deadQueue.
+	// maxDeliveries is the number of deliveries after which a failed job goes to deadQueue.
 	maxDeliveries = 5
 	deliveries    = "x-cairn-deliveries"
-	maxDead       = 10_000 // the newest dead jobs, kept for inspection
+	maxDead       = 10_000 // messages in deadQueue; it keeps the newest
 )
 
 // The waits between attempts to connect.
@@ -46,12 +45,12 @@ const (
 	lastWait  = 5 * time.Second
 )
 
-// Options configure Open. Nil and the zero value mean the defaults.
+// Options configures Open. Nil and the zero value mean the defaults.
 type Options struct {
-	// Prefix starts the names of the queues, so that several deployments can share a
-	// server.
+	// Prefix is the prefix of the names of the queues, so that several deployments can
+	// share a server.
 	Prefix string
-	Logger *slog.Logger // nil is silent
+	Logger *slog.Logger // receives warnings; nil discards them
 }
 
 // Queue is a stage.Queue.
@@ -91,8 +90,8 @@ func Open(ctx context.Context, url string, o *Options) (*Queue, error) {
 	return q, nil
 }
 
-// connect opens the connection and the channel for publishing unless they are
-// open. The caller holds q.mu.
+// connect opens the connection and the channel for publishing unless they are open. The
+// caller must hold q.mu.
 func (q *Queue) connect(ctx context.Context) error {
 	if q.closed {
 		return errors.New("the queue is closed")
@@ -143,7 +142,7 @@ func (q *Queue) declare(ch *amqp.Channel) error {
 	return nil
 }
 
-// Publish implements stage.Queue. It returns when the server has confirmed.
+// Publish implements stage.Queue. It returns after the server has confirmed the jobs.
 func (q *Queue) Publish(ctx context.Context, jobs ...stage.Job) error {
 	q.mu.Lock()
 	if err := q.connect(ctx); err != nil {
@@ -160,7 +159,7 @@ func (q *Queue) Publish(ctx context.Context, jobs ...stage.Job) error {
 		waiting = append(waiting, c)
 	}
 	q.mu.Unlock()
-	for _, c := range waiting { // a closing channel reports them as not confirmed
+	for _, c := range waiting { // if the channel closes, they are not confirmed
 		ok, err := c.WaitContext(ctx)
 		if err != nil {
 			return err
@@ -212,7 +211,7 @@ func (q *Queue) Consume(ctx context.Context, stages []stage.Stage, n int, do fun
 	return ctx.Err()
 }
 
-// consume works until the channel or ctx ends, and waits for started jobs.
+// consume runs jobs until the channel or ctx ends, and waits for running jobs.
 func (q *Queue) consume(ctx context.Context, stages []stage.Stage, n int, do func(context.Context, stage.Job) error) error {
 	q.mu.Lock()
 	err := q.connect(ctx)
@@ -230,7 +229,7 @@ func (q *Queue) consume(ctx context.Context, stages []stage.Stage, n int, do fun
 		return stage.Unavailable(q.server, err)
 	}
 	// Prefetch one job per worker over all consumers of the channel. RabbitMQ has
-	// deprecated that and may forbid it; then prefetch one job per consumer.
+	// deprecated this and may reject it. In that case prefetch one job per consumer.
 	if perChannel := !q.perConsumer.Load(); perChannel {
 		err = ch.Qos(n, 0, true)
 		q.perConsumer.Store(err != nil && !errors.Is(err, amqp.ErrClosed))
@@ -284,8 +283,8 @@ func (q *Queue) consume(ctx context.Context, stages []stage.Stage, n int, do fun
 	}
 }
 
-// handle runs one job. It acknowledges the job when it is done, or when the server
-// has confirmed a copy with the next delivery number.
+// handle runs a job. It acknowledges the job after the job is done, or after the server has
+// confirmed a copy with the next delivery number.
 func (q *Queue) handle(ctx context.Context, ch *amqp.Channel, d amqp.Delivery, do func(context.Context, stage.Job) error) {
 	var j stage.Job
 	if json.Unmarshal(d.Body, &j) != nil || j.TaskID == "" {
@@ -316,8 +315,8 @@ func (q *Queue) handle(ctx context.Context, ch *amqp.Channel, d amqp.Delivery, d
 	q.logFailed(d.Nack(false, true))
 }
 
-// logFailed logs an acknowledgement that did not reach the server, which then
-// delivers the job again. The engine recognizes that the job is done.
+// logFailed logs an acknowledgement that did not reach the server. The server then delivers
+// the job again, and the engine ignores it.
 func (q *Queue) logFailed(err error) {
 	if err != nil {
 		q.log.Warn("acknowledging a job, which will be redelivered", "error", err)

@@ -14,24 +14,24 @@ import (
 
 func outboxField(e stage.Entry) string { return e.TaskID + "|" + strconv.FormatInt(e.Version, 10) }
 
-// record sends a transition to the archive. When that fails, the outbox still has
-// the record; the transition is valid either way.
+// record sends a transition to the archive. If that fails, the record stays in the outbox.
+// The transition is valid in either case.
 func (s *Store) record(ctx context.Context, r stage.Record) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordLimit)
 	defer cancel()
 	if err := s.archive.Record(ctx, r); err != nil {
-		s.log.Warn("archiving a transition, which is tried again", "task", r.State.ID, "error", err)
+		s.log.Warn("archiving a transition, trying again later", "task", r.State.ID, "error", err)
 		return
 	}
 	if _, err := s.do(ctx, "HDEL", keyOutbox, outboxField(r.Entry)); err != nil {
-		s.log.Warn("clearing the outbox, which is tried again", "task", r.State.ID, "error", s.fail(err))
+		s.log.Warn("clearing the outbox, trying again later", "task", r.State.ID, "error", s.fail(err))
 	}
 }
 
-// recordLimit is how long a transition waits for the archive.
+// recordLimit is the maximum time that a transition waits for the archive.
 const recordLimit = 3 * time.Second
 
-// flushed is the number of records that go to the archive in one call.
+// flushed is the approximate number of records per call of the archive.
 const flushed = 200
 
 // Flush sends the records in the outbox to the archive.

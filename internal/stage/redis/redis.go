@@ -1,32 +1,32 @@
-// Package redis stores active stage tasks in Redis and records every transition
-// in an archive, which outlives a Redis that loses its memory.
+// Package redis stores active question tasks in Redis and records every transition in an
+// archive, which survives the loss of the data in Redis.
 //
 // # Keys
 //
-//	task:{id}               state as JSON; once ended it lives for KeepActive
-//	task:{id}:context       the outputs of the stages as JSON; companions live as long
+//	task:{id}               state as JSON; expires KeepActive after the end, like all task:{id}:*
+//	task:{id}:context       the outputs of the stages as JSON
 //	task:{id}:vector_hits   list of ids
 //	task:{id}:progress      stream of transitions
-//	task:{id}:react_steps   list of the outputs of executor_reasoning, one an attempt
-//	response:task:{id}      the response as JSON, with the end
-//	user:{uid}:tasks        sorted set of ids by creation; lives 1200 s past the last change
+//	task:{id}:react_steps   list of the outputs of executor_reasoning, one per attempt
+//	response:task:{id}      the response as JSON, set at the end
+//	user:{uid}:tasks        sorted set of ids by creation; expires 1200 s after the last change
 //	stage:due               sorted set of ids by deadline
-//	stage:resend            sorted set of "run|stage|id" by when the job is sent again
+//	stage:resend            sorted set of "run|stage|id" by the time to send the job again
 //	stage:ended             sorted set of ids by end
-//	stage:outbox            hash "id|version" -> record the archive does not have yet
-//	stage:epoch             set once this Redis holds what the archive has unfinished
+//	stage:outbox            hash "id|version" -> record that is not yet in the archive
+//	stage:epoch             set when Redis contains all unfinished tasks of the archive
 //	stage:restoring         lease of the process that restores tasks from the archive
 //
-// Times are milliseconds since 1970. Transitions are published on the channels
-// ai:progress:{id} and, with a stage's end, ai:{intent,embedding,execution,
-// moderation,websearch}:complete and ai:response:ready.
+// Times are milliseconds since 1970. Transitions are published on the channel
+// ai:progress:{id}. The end of a stage is also published on ai:{intent,embedding,execution,
+// moderation,websearch}:complete or ai:response:ready.
 //
-// A transition is one transaction in Redis, which decides between workers; its
-// record stays in the outbox until the archive has it. A Redis that comes back
-// empty lacks stage:epoch and is filled from the archive before its next use.
-// Restored tasks begin a new generation in the archive, so that late records of
-// the lost copy do not mix with new ones. The store does not notice a Redis that
-// comes back with an old copy: keep its append-only file on.
+// A transition is one transaction in Redis, which resolves conflicts between workers. Its
+// record stays in the outbox until the archive has stored it. A Redis that restarts without
+// data lacks stage:epoch, and the Store fills it from the archive before the next use.
+// Restored tasks begin a new generation in the archive, so that late records of the lost
+// copy do not mix with new ones. The Store does not detect a Redis that restarts with old
+// data, so its append-only file must be enabled.
 package redis
 
 import (
@@ -48,11 +48,11 @@ import (
 	"cairn/internal/stage"
 )
 
-// Options configure Open. Nil and the zero value mean the defaults.
+// Options configures Open. Nil and the zero value mean the defaults.
 type Options struct {
-	// Logger receives errors of background work; nil is silent.
+	// Logger receives warnings about background work. Nil discards them.
 	Logger *slog.Logger
-	// Flush is how often the outbox goes to the archive; 0 means 1 s.
+	// Flush is the interval at which the outbox is sent to the archive; 0 means 1 s.
 	Flush time.Duration
 }
 
@@ -60,7 +60,7 @@ type Options struct {
 type Store struct {
 	pool    *redis.Pool
 	archive stage.Archive
-	server  string // for errors: without password
+	server  string // the address for errors, without the password
 	log     *slog.Logger
 
 	cancel  context.CancelFunc
@@ -80,8 +80,8 @@ const (
 	keepUser = 1200 * time.Second
 )
 
-// Open connects to a Redis at redis://:PASSWORD@HOST:PORT/0, or rediss:// for
-// TLS. The archive is closed with the store.
+// Open connects to the Redis at redis://:PASSWORD@HOST:PORT/0, or rediss:// for TLS. Closing
+// the Store closes the archive.
 func Open(ctx context.Context, at string, archive stage.Archive, o *Options) (*Store, error) {
 	u, err := url.Parse(at)
 	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Opaque != "" || strings.Count(u.Path, "/") > 1 { // err may quote the password
@@ -138,8 +138,8 @@ func (s *Store) do(ctx context.Context, name string, args ...any) (any, error) {
 	return c.Do(name, args...)
 }
 
-// watch calls fn on a connection that watches keys: exec fails with errConflict
-// once another client has changed one of them.
+// watch calls fn with a connection that watches keys. On this connection exec fails with
+// errConflict if another client has changed one of them.
 func (s *Store) watch(ctx context.Context, keys []string, fn func(redis.Conn) error) error {
 	c, err := s.pool.GetContext(ctx)
 	if err != nil {
@@ -191,7 +191,7 @@ func exec(ctx context.Context, c redis.Conn, b batch) error {
 	return err
 }
 
-// fail names the server in errors of the connection.
+// fail adds the address of the server to an error, unless it is a *stage.Error.
 func (s *Store) fail(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -221,12 +221,12 @@ func parseMember(m string) (stage.Job, bool) {
 
 func score(t time.Time) int64 { return t.UnixMilli() }
 
-// seconds is a time to live.
+// seconds converts a time to live for Redis.
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 
 // Create implements stage.Store.
 func (s *Store) Create(ctx context.Context, st *stage.State, fx *stage.Effects) error {
-	// An ended task's id is taken as well, when the archive can be asked.
+	// The id of an ended task is also in use, if the archive is reachable.
 	if _, err := s.archive.Load(ctx, st.ID); err == nil {
 		return stage.Exists(st.ID)
 	} else if !errors.Is(err, stage.Is(stage.CodeNotFound)) && !errors.Is(err, stage.Is(stage.CodeUnavailable)) {
@@ -263,7 +263,7 @@ func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *s
 		}
 		if old.Status.Final() {
 			if _, _, err = fn(old); err == nil {
-				err = fmt.Errorf("task %s has ended, and yet goes on", id) // unreachable: the machine refuses it
+				err = fmt.Errorf("task %s has ended but accepts an event", id) // unreachable: the machine rejects it
 			}
 			return nil, nil, err
 		}
@@ -278,8 +278,8 @@ func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *s
 	return next, fx, nil
 }
 
-// transact runs fn on the stored state and stores the state that fn returns. It
-// tries again when another client changes the task in between.
+// transact runs fn on the stored state and stores the state that fn returns. It tries again
+// if another client changes the task in between.
 func (s *Store) transact(ctx context.Context, id string, fn stage.Change) error {
 	for n := 0; ; n++ {
 		err := s.watch(ctx, []string{taskKey(id), keyEpoch}, func(c redis.Conn) error { return attempt(ctx, c, id, fn) })
@@ -300,7 +300,7 @@ func (s *Store) transact(ctx context.Context, id string, fn stage.Change) error 
 	}
 }
 
-// errEmpty is the error of a transaction on a Redis that is not filled yet.
+// errEmpty reports a transaction on a Redis that is not filled yet.
 var errEmpty = errors.New("it is empty")
 
 func attempt(ctx context.Context, c redis.Conn, id string, fn stage.Change) error {
@@ -328,8 +328,8 @@ func attempt(ctx context.Context, c redis.Conn, id string, fn stage.Change) erro
 	return exec(ctx, c, b)
 }
 
-// transition returns the commands that store a transition from old, nil for a
-// new task, to st, and that publish it.
+// transition returns the commands that store and publish a transition from old to st. old is
+// nil for a new task.
 func transition(old, st *stage.State, e stage.Entry) (b batch, err error) {
 	var text, record, outputs, entry, response []byte
 	for _, part := range []struct {
@@ -393,7 +393,7 @@ func (b *batch) addToUser(st *stage.State) {
 	b.add("EXPIRE", key, seconds(keepUser))
 }
 
-// channels receive the entry that completes a stage.
+// channels are the channels that receive the entry that completes a stage.
 var channels = map[stage.Stage]string{
 	stage.IntentAnalysis: "ai:intent:complete", stage.EmbeddingLookup: "ai:embedding:complete", stage.ExecutorReasoning: "ai:execution:complete",
 	stage.Moderation: "ai:moderation:complete", stage.WebSearch: "ai:websearch:complete", stage.ResponsePackaging: "ai:response:ready",
@@ -411,7 +411,7 @@ func (s *Store) Load(ctx context.Context, id string) (*stage.State, error) {
 	return nil, s.fail(err)
 }
 
-// List implements stage.Store: the archive knows all tasks.
+// List implements stage.Store. It lists the tasks of the archive.
 func (s *Store) List(ctx context.Context, q stage.Query) ([]*stage.State, error) {
 	return s.archive.List(ctx, q)
 }
@@ -457,7 +457,7 @@ func (s *Store) Postpone(ctx context.Context, until time.Time, jobs ...stage.Job
 	return s.fail(err)
 }
 
-// Log implements stage.Store: the archive's, with what has not reached it yet.
+// Log implements stage.Store. It flushes the outbox and reads the log of the archive.
 func (s *Store) Log(ctx context.Context, id string) ([]stage.Entry, error) {
 	if err := s.Flush(ctx); err != nil {
 		return nil, err
@@ -465,8 +465,8 @@ func (s *Store) Log(ctx context.Context, id string) ([]stage.Entry, error) {
 	return s.archive.Log(ctx, id)
 }
 
-// Clean implements stage.Store. Redis expires active copies itself; Clean removes
-// their entries in sets.
+// Clean implements stage.Store. Redis expires active copies itself; Clean also removes their
+// entries in sets.
 func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
 	for {
 		ids, err := s.upTo(ctx, keyEnded, now.Add(-stage.KeepActive), page)

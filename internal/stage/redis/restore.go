@@ -11,14 +11,13 @@ import (
 	"cairn/internal/stage"
 )
 
-// The bounds of filling an empty Redis.
 const (
-	lease = 30 * time.Second
-	page  = 500
+	lease = 30 * time.Second // lifetime of the lease to restore tasks
+	page  = 500              // tasks restored or cleaned in one step
 )
 
-// ensure fills a Redis that does not hold the unfinished tasks of the archive: a
-// new one, or one that has lost its memory.
+// ensure restores the unfinished tasks of the archive to a Redis that lacks stage:epoch: a
+// new one, or one that has lost its data.
 func (s *Store) ensure(ctx context.Context) error {
 	filled, err := redis.Bool(s.do(ctx, "EXISTS", keyEpoch))
 	if err != nil || filled {
@@ -64,8 +63,8 @@ func (s *Store) unfinished(ctx context.Context, fn func(ids []string) error) err
 	}
 }
 
-// adopt restores single tasks that Redis lacks: a transition made just before
-// Redis was emptied may reach the archive after Redis was filled.
+// adopt restores single tasks that Redis lacks. A transition made directly before Redis lost
+// its data may reach the archive after Redis was filled.
 func (s *Store) adopt(ctx context.Context, ids ...string) error {
 	return s.leased(ctx, func(token string) error {
 		_, err := s.restore(ctx, token, ids)
@@ -73,7 +72,7 @@ func (s *Store) adopt(ctx context.Context, ids ...string) error {
 	})
 }
 
-// reconcile adopts the archive's unfinished tasks that Redis lacks.
+// reconcile restores the unfinished tasks of the archive that Redis lacks.
 func (s *Store) reconcile(ctx context.Context) error {
 	return s.unfinished(ctx, func(ids []string) error {
 		found, err := redis.Values(s.do(ctx, "MGET", taskKeys(ids)...))
@@ -89,7 +88,7 @@ func (s *Store) reconcile(ctx context.Context) error {
 	})
 }
 
-// absent returns the ids whose value in found, the reply to MGET, is absent.
+// absent returns the ids without a value in found, the reply to MGET.
 func absent(found []any, ids []string) (missing []string) {
 	for i, text := range found {
 		if text == nil {
@@ -107,7 +106,8 @@ func taskKeys(ids []string) []any {
 	return keys
 }
 
-// leased calls fn while this process holds the lease to restore; token proves it.
+// leased takes the lease to restore tasks, calls fn and releases the lease. token identifies
+// the holder of the lease.
 func (s *Store) leased(ctx context.Context, fn func(token string) error) error {
 	token := rand.Text()
 	for {
@@ -138,8 +138,8 @@ func (s *Store) leased(ctx context.Context, fn func(token string) error) error {
 
 var errLease = errors.New("restoring tasks took too long")
 
-// holding calls fn on a connection whose exec fails once the lease is not the
-// token's any more, or one of the tasks has changed.
+// holding calls fn with a connection on which exec fails if token no longer holds the lease
+// or one of the tasks has changed.
 func (s *Store) holding(ctx context.Context, token string, ids []string, fn func(redis.Conn) error) error {
 	keys := []string{keyLease}
 	for _, id := range ids {
@@ -155,8 +155,8 @@ func (s *Store) holding(ctx context.Context, token string, ids []string, fn func
 	})
 }
 
-// restore puts back unfinished tasks that Redis lacks, as a new generation. Their
-// jobs are sent again at once: a worker that had one may have given it up.
+// restore writes the unfinished tasks that Redis lacks, as a new generation. It makes their
+// jobs due at once, because the workers may have dropped them.
 func (s *Store) restore(ctx context.Context, token string, ids []string) (n int, err error) {
 	err = s.holding(ctx, token, ids, func(c redis.Conn) error {
 		found, err := redis.Values(c.Do("MGET", taskKeys(ids)...))

@@ -1,5 +1,5 @@
-// Package rest is the HTTP API of question tasks. It checks no tokens; the server
-// that mounts it does.
+// Package rest implements the HTTP API of question tasks. The server that mounts it must
+// authenticate clients.
 package rest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"cairn/internal/stage"
 )
 
-// maxBody bounds a request; the longest query is 4000 characters.
+// maxBody is the maximum size of a request in bytes.
 const maxBody = 64 << 10
 
 // Handler serves these paths:
@@ -87,8 +87,7 @@ func create(w http.ResponseWriter, r *http.Request, e *stage.Engine) {
 	write(w, http.StatusCreated, map[string]string{"task_id": s.ID, "status": "created", "template": s.Template, "user_id": s.UserID})
 }
 
-// progress streams the current state of a task and later states, until the task
-// ends or the client leaves.
+// progress streams the states of a task until the task ends or the client disconnects.
 func progress(w http.ResponseWriter, r *http.Request, e *stage.Engine) {
 	s, err := e.Task(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -102,9 +101,9 @@ func progress(w http.ResponseWriter, r *http.Request, e *stage.Engine) {
 	_, err = e.Watch(r.Context(), s.ID, func(s *stage.State) {
 		text, err := stage.Encode(s.Task)
 		if err != nil {
-			return // unreachable: the store decoded it from JSON
+			return // unreachable: the state was decoded from JSON
 		}
-		// Errors of writing need no check: when the client leaves, the context ends.
+		// Write errors need no check, because the context ends when the client disconnects.
 		fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", s.Machine.Version, s.Status, text)
 		_ = stream.Flush()
 	}, nil)
@@ -171,7 +170,7 @@ func fail(w http.ResponseWriter, err error) {
 func write(w http.ResponseWriter, status int, v any) {
 	text, err := stage.Encode(v)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError) // unreachable: the values are plain
+		http.Error(w, err.Error(), http.StatusInternalServerError) // unreachable: all values can be encoded
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -19,9 +19,9 @@ import (
 	"cairn/internal/stage"
 )
 
-// Store runs the suite. open returns the store over the same data each time it
-// is called within one test, as another process would open it, and an empty one in
-// the next test. Times are around now, as servers have clocks of their own.
+// Store runs the suite. Within a test each call of open returns a store with the same data,
+// as if another process opened it. In another test the store is empty. Times are close to
+// the present, because servers have their own clocks.
 func Store(t *testing.T, open func(t *testing.T) stage.Store) {
 	for name, test := range map[string]func(*testing.T, func(*testing.T) stage.Store){
 		"Keeps": keeps, "Refuses": refuses, "Contends": contends, "Creates": creates,
@@ -31,8 +31,8 @@ func Store(t *testing.T, open func(t *testing.T) stage.Store) {
 	}
 }
 
-// now is the beginning of a test's tasks. Servers expire keys by their own
-// clock, so it is today's.
+// now returns the start time of a test's tasks. Servers expire keys by their own clock, so it
+// is the present.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
 // Make creates a task.
@@ -64,7 +64,7 @@ func Apply(t testing.TB, s stage.Tasks, id string, e stage.Event) *stage.State {
 	return st
 }
 
-// Event is the change an event makes.
+// Event returns the Change that applies an event.
 func Event(e stage.Event) stage.Change {
 	return func(s *stage.State) (*stage.State, *stage.Effects, error) { return stage.Step(s, e) }
 }
@@ -101,7 +101,7 @@ func text(s *stage.State) string {
 	return string(b)
 }
 
-// keeps: another process sees each transition of a task.
+// keeps checks that another process reads each transition of a task.
 func keeps(t *testing.T, open func(*testing.T) stage.Store) {
 	s, other := open(t), open(t)
 	st := Make(t, s, stage.Request{ID: "abc123", At: now()})
@@ -134,7 +134,7 @@ func keeps(t *testing.T, open func(*testing.T) stage.Store) {
 	}
 }
 
-// refuses: a refused event changes nothing.
+// refuses checks that a rejected event changes nothing.
 func refuses(t *testing.T, open func(*testing.T) stage.Store) {
 	s := open(t)
 	ctx := t.Context()
@@ -181,7 +181,7 @@ func refuses(t *testing.T, open func(*testing.T) stage.Store) {
 	}
 }
 
-// contends: many workers report the same run; one counts.
+// contends checks that only one of many results for the same run counts.
 func contends(t *testing.T, open func(*testing.T) stage.Store) {
 	stores := []stage.Store{open(t), open(t)}
 	Make(t, stores[0], stage.Request{ID: "a", At: now()})
@@ -219,7 +219,7 @@ func contends(t *testing.T, open func(*testing.T) stage.Store) {
 	}
 }
 
-// creates: of several concurrent creations with the same id, one succeeds.
+// creates checks that only one of several concurrent creations with the same id succeeds.
 func creates(t *testing.T, open func(*testing.T) stage.Store) {
 	stores := []stage.Store{open(t), open(t)}
 	var made atomic.Int32
@@ -245,7 +245,7 @@ func creates(t *testing.T, open func(*testing.T) stage.Store) {
 	}
 }
 
-// timers: deadlines and jobs are listed at their time.
+// timers checks that deadlines and jobs are listed at their time.
 func timers(t *testing.T, open func(*testing.T) stage.Store) {
 	s := open(t)
 	ctx := t.Context()
@@ -305,7 +305,7 @@ func timers(t *testing.T, open func(*testing.T) stage.Store) {
 	unsent(time.Hour)
 }
 
-// lists: newest first, narrowed by user and status.
+// lists checks that tasks are listed newest first and filtered by user and status.
 func lists(t *testing.T, open func(*testing.T) stage.Store) {
 	s := open(t)
 	at := now()
@@ -343,7 +343,7 @@ func lists(t *testing.T, open func(*testing.T) stage.Store) {
 	}
 }
 
-// cleans: an ended task is readable for a week and then deleted.
+// cleans checks that an ended task is readable for a week and then deleted.
 func cleans(t *testing.T, open func(*testing.T) stage.Store) {
 	s := open(t)
 	ctx := t.Context()
@@ -384,7 +384,7 @@ func cleans(t *testing.T, open func(*testing.T) stage.Store) {
 	}
 }
 
-// random: under random events the store behaves as a map does.
+// random checks that the store behaves like a map under random events.
 func random(t *testing.T, open func(*testing.T) stage.Store) {
 	s := open(t)
 	r := rand.New(rand.NewPCG(1, 2))

@@ -1,6 +1,6 @@
-// Package websearch does the stage web_search of question tasks with a search engine: one
-// that answers HTTP requests with JSON, such as SearXNG, or a command that prints it. Its
-// results are data of strangers: they are bounded, and quoted like passages.
+// Package websearch implements the stage web_search of question tasks. The search engine
+// answers HTTP requests with JSON, such as SearXNG, or is a command that prints JSON. Its
+// results are untrusted: they are limited in size and quoted like passages.
 package websearch
 
 import (
@@ -27,7 +27,7 @@ const (
 	maxResults = 8
 )
 
-// Placeholder stands for the query in an address.
+// Placeholder is replaced by the query in an address.
 const Placeholder = "{query}"
 
 // Client is a stage.WebSearcher. It is safe for concurrent use.
@@ -38,9 +38,10 @@ type Client struct {
 	command []string // takes the query as its last argument
 }
 
-// New returns a client of a search engine: an address such as
-// https://search.example.com/search?q={query}&format=json, or a command with its
-// arguments, separated by blanks. It sends and starts nothing. nil for "".
+// New returns a client of a search engine. spec is an address such as
+// https://search.example.com/search?q={query}&format=json, or a command with its arguments,
+// separated by blanks. New neither connects to the address nor runs the command. It returns
+// nil, nil if spec is blank.
 func New(spec string) (*Client, error) {
 	if spec = strings.TrimSpace(spec); spec == "" {
 		return nil, nil
@@ -59,7 +60,8 @@ func New(spec string) (*Client, error) {
 	return c, nil
 }
 
-// CheckAddress returns the host of the address of a search engine.
+// CheckAddress returns the host in the address of a search engine, or an error if the address
+// is invalid.
 func CheckAddress(address string) (host string, err error) {
 	u, err := url.Parse(strings.ReplaceAll(address, Placeholder, "q"))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !strings.Contains(address, Placeholder) {
@@ -87,7 +89,7 @@ func (c *Client) SearchWeb(ctx context.Context, query string) (*stage.WebResults
 	return results, nil
 }
 
-// name names the search engine without its keys.
+// name returns the name of the search engine for errors, without keys.
 func (c *Client) name() string {
 	if c.command != nil {
 		return c.command[0]
@@ -104,7 +106,7 @@ func (c *Client) get(ctx context.Context, query string) ([]byte, error) {
 	r.Header.Set("Accept", "application/json")
 	resp, err := c.client.Do(r)
 	if failed, ok := errors.AsType[*url.Error](err); ok {
-		err = failed.Err // the address may hold a key
+		err = failed.Err // without the address, which may contain a key
 	}
 	if err != nil {
 		return nil, fmt.Errorf("searching the web with %s: %w", c.host, err)
@@ -121,7 +123,7 @@ func (c *Client) get(ctx context.Context, query string) ([]byte, error) {
 }
 
 func (c *Client) run(ctx context.Context, query string) ([]byte, error) {
-	// A query that begins with a dash would be an option.
+	// The command would read a query that begins with a dash as an option.
 	query = strings.TrimLeft(query, "- \t")
 	cmd := exec.CommandContext(ctx, c.command[0], append(c.command[1:len(c.command):len(c.command)], query)...)
 	cmd.WaitDelay = time.Second
@@ -133,7 +135,7 @@ func (c *Client) run(ctx context.Context, query string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// limited is a buffer that takes at most maxBody bytes.
+// limited is a buffer of at most maxBody bytes.
 type limited struct{ bytes.Buffer }
 
 func (l *limited) Write(p []byte) (int, error) {
@@ -143,14 +145,14 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-// found is a result in the words of several search engines.
+// found is a result with the field names of several search engines.
 type found struct {
 	URL, Link                           string
 	Title                               string
 	Text, Content, Snippet, Description string
 }
 
-// parse reads the results: a list, or an object with it in "results", "items" or
+// parse decodes the results: a list, or an object with a list in "results", "items" or
 // "web.results".
 func parse(text []byte) (*stage.WebResults, error) {
 	var in struct {
