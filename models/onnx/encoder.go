@@ -15,7 +15,7 @@ import (
 	"cairn/models"
 )
 
-// Options configure both engines. Nil and zero mean the defaults.
+// Options configures both engines. Nil and zero mean the defaults.
 type Options struct {
 	// LibraryDir is the folder that holds libonnxruntime.so, by default
 	// /usr/lib. The Go engine ignores it.
@@ -25,9 +25,9 @@ type Options struct {
 	Threads int
 }
 
-// Encoder is a sentence encoder. It implements models.Embedder. Texts run one
-// by one, whatever the size of the call: 8-bit models quantise activations over
-// a whole batch, so a text's vector would depend on its neighbours.
+// Encoder is a sentence encoder. It implements models.Embedder. It runs texts one at a
+// time, because 8-bit models quantise activations over a whole batch, so that a text's
+// vector would depend on the other texts.
 type Encoder struct {
 	network     *network
 	description models.Description
@@ -35,13 +35,13 @@ type Encoder struct {
 
 var _ models.Embedder = (*Encoder)(nil)
 
-// Open returns the sentence encoder in folder dir. The folder holds an ONNX file,
-// which must be named model.onnx if there are several, tokenizer.json and the files that
-// describe the model (see models.ReadDescription). By default the
-// longest input is the smaller of 512 and max_position_embeddings in
-// config.json, there are no prefixes, and the scale of similarities is measured. A model
-// whose output is the vectors of tokens has to say the pooling. The model runs once on the empty text, so that a graph the engine does
-// not support is an error here. The encoder must be closed.
+// Open returns the sentence encoder in folder dir. The folder contains an ONNX file
+// (named model.onnx if there are several), tokenizer.json and the files that describe the
+// model (see models.ReadDescription). By default, the longest input is the smaller of 512
+// and max_position_embeddings in config.json, there are no prefixes, and the scale of
+// similarities is measured. A model whose output is token vectors must specify the
+// pooling. Open runs the model once on the empty text, and fails if the engine does not
+// support the graph. The caller must close the encoder.
 func Open(dir string, opts *Options) (e *Encoder, err error) {
 	desc, err := models.ReadDescription(dir)
 	if err != nil {
@@ -58,9 +58,9 @@ func Open(dir string, opts *Options) (e *Encoder, err error) {
 	return e, nil
 }
 
-// New returns the encoder of an ONNX file's bytes, its tokenizer.json and its
-// description, which must have a Name. The bytes pass through a private
-// temporary folder, which New removes.
+// New returns an encoder from the bytes of an ONNX file and its tokenizer.json, and a
+// description, which must have a Name. It writes the bytes to a private temporary folder,
+// which it removes.
 func New(weights, tokenizerJSON []byte, desc models.Description, opts *Options) (e *Encoder, err error) {
 	dir, err := os.MkdirTemp("", "cairn-model-")
 	if err != nil {
@@ -87,7 +87,8 @@ func open(dir string, desc models.Description, opts *Options) (*Encoder, error) 
 	return e, nil
 }
 
-// complete fills in the description from the model and reports contradictions.
+// complete completes the description from the model, and returns an error if they
+// contradict each other.
 func (e *Encoder) complete() error {
 	d := &e.description
 	if outputs := e.network.pipeline.Model.OutputsMeta; d.Pooling == "" && len(outputs[0].Dimensions) == 3 {
@@ -111,8 +112,8 @@ func (e *Encoder) complete() error {
 // Description implements models.Embedder.
 func (e *Encoder) Description() models.Description { return e.description }
 
-// Tokenizer implements models.Embedder. The count of a model whose tokenizer
-// is not BERT's is additive only as far as that tokenizer is.
+// Tokenizer implements models.Embedder. Counts are additive if the model's tokenizer is
+// BERT's; those of other tokenizers may not be.
 func (e *Encoder) Tokenizer() models.Tokenizer { return counter{e} }
 
 type counter struct{ e *Encoder }
@@ -166,7 +167,7 @@ func (e *Encoder) embed(text string) ([]float32, error) {
 		return nil, err
 	}
 	switch output := output.(type) {
-	case [][]float32: // the model has pooled
+	case [][]float32: // pooled by the model
 		if len(output) == 1 {
 			return unit(output[0])
 		}
@@ -178,7 +179,7 @@ func (e *Encoder) embed(text string) ([]float32, error) {
 	return nil, fmt.Errorf("the model's first output is %T, want a vector or a sequence of vectors", output)
 }
 
-// pool turns the vectors of tokens into one: their mean or the first.
+// pool returns the first vector, or the sum, which has the direction of the mean.
 func pool(tokens [][]float32, pooling string) []float32 {
 	if pooling == "cls" {
 		return tokens[0]
@@ -189,7 +190,7 @@ func pool(tokens [][]float32, pooling string) []float32 {
 			sum[i] += x
 		}
 	}
-	return sum // unit removes the scale
+	return sum
 }
 
 // unit scales v to length 1.

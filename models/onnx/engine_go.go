@@ -13,9 +13,8 @@ import (
 // Engine runs the models in this build: "go" or "onnxruntime".
 const Engine = "go"
 
-// load loads the model in folder dir. It leaves out hugot's sessions and
-// pipelines: through them the linker would keep every kind of model that hugot
-// runs, with training and images.
+// load loads the model in folder dir. It does not use hugot's sessions and pipelines,
+// because the linker would then keep the code for every kind of model that hugot supports.
 func load(dir string, _ *Options) (p *backends.BasePipeline, release func() error, err error) {
 	defer recoverInto(&err)
 	o := options.Defaults()

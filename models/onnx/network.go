@@ -9,12 +9,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/knights-analytics/hugot/backends"
 )
 
-// maxPositions is the default bound on the longest input. Sentence encoders are
-// trained on no more than this.
+// maxPositions is the default limit of the longest input in tokens. Sentence encoders
+// are not trained on longer texts.
 const maxPositions = 512
 
 // network is a loaded graph with its tokenizer. It is safe for concurrent use.
@@ -69,8 +70,8 @@ func openNetwork(dir string, opts *Options) (n *network, err error) {
 	return n, nil
 }
 
-// recoverInto turns a panic into an error: the Go engine panics when it does not
-// support a graph.
+// recoverInto converts a panic to an error. The Go engine panics if it does not support
+// a graph.
 func recoverInto(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("running the model: %v", r)
@@ -97,13 +98,18 @@ func checkOutputs(outputs []backends.InputOutputInfo) error {
 // digestOf hashes the weights, including external tensor files, and then the
 // tokenizer.
 func digestOf(weights string, tokenizer []byte) (string, error) {
+	dir, base := filepath.Split(weights)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
 	files := []string{weights}
-	for _, suffix := range []string{"_data*", ".data*"} {
-		more, err := filepath.Glob(weights + suffix)
-		if err != nil {
-			return "", err
+	for _, suffix := range []string{"_data", ".data"} {
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), base+suffix) {
+				files = append(files, filepath.Join(dir, e.Name()))
+			}
 		}
-		files = append(files, more...)
 	}
 	h := sha256.New()
 	for _, name := range files {
@@ -137,7 +143,7 @@ func (n *network) run(in input) (output any, err error) {
 	if err := backends.CreateInputTensors(b, n.pipeline.Model, n.pipeline.Runtime); err != nil {
 		return nil, err
 	}
-	// A cancelled context would free the input under the running engine.
+	// Cancelling the context would free the input while the engine uses it.
 	if err := backends.RunSessionOnBatch(context.Background(), b, n.pipeline); err != nil {
 		return nil, err
 	}

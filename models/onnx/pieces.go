@@ -11,11 +11,11 @@ import (
 	"cairn/models/wordpiece"
 )
 
-// input is a tokenized text or pair of texts. types is 0 for the first text and 1 for the
-// second.
+// input is a tokenized text or pair of texts. types is 0 for tokens of the first text and
+// 1 for tokens of the second.
 type input struct{ ids, types []uint32 }
 
-// piecer tokenizes. It is safe for concurrent use.
+// piecer splits texts into tokens. It is safe for concurrent use.
 type piecer interface {
 	// single returns the ids of text with special tokens, at most max.
 	single(text string, max int) input

@@ -14,11 +14,11 @@ type Reranker struct{ network *network }
 
 var _ models.Reranker = (*Reranker)(nil)
 
-// OpenReranker returns the cross-encoder in folder dir, which holds one ONNX
-// file, or several and one of them named model.onnx, and tokenizer.json. Pairs
-// are cut to the smaller of 512 tokens and max_position_embeddings in
-// config.json. The model runs once on a pair of empty texts, so that a graph
-// the engine does not support is an error here. The reranker must be closed.
+// OpenReranker returns the cross-encoder in folder dir. The folder contains an ONNX file
+// (named model.onnx if there are several) and tokenizer.json. Pairs are truncated to the
+// smaller of 512 tokens and max_position_embeddings in config.json. OpenReranker runs the
+// model once on a pair of empty texts, and fails if the engine does not support the graph.
+// The caller must close the reranker.
 func OpenReranker(dir string, opts *Options) (*Reranker, error) {
 	n, err := openNetwork(dir, opts)
 	if err != nil {
