@@ -10,19 +10,19 @@ import (
 	"path/filepath"
 )
 
-// maxDescription bounds cairn.json, in bytes.
+// maxDescription is the maximum size of cairn.json in bytes.
 const maxDescription = 1 << 16
 
-// ErrPooling says that no file of a model's folder says how token vectors are pooled.
-var ErrPooling = errors.New(`no file says how the vectors of the tokens become one: copy modules.json and 1_Pooling/config.json from where the model is published, or write {"pooling":"mean"} or {"pooling":"cls"} to cairn.json`)
+// ErrPooling reports that no file in a model's folder specifies the pooling.
+var ErrPooling = errors.New(`no file specifies how to pool the vectors of the tokens: copy modules.json and 1_Pooling/config.json from where the model is published, or write {"pooling":"mean"} or {"pooling":"cls"} to cairn.json`)
 
 // ReadDescription reads the description of the model in folder dir from the files that
-// sentence-transformers writes (modules.json and the pooling module it names,
-// sentence_bert_config.json, config_sentence_transformers.json), and then from cairn.json.
-// All fields of Description are optional there. If the file or its
-// name is absent, Name is that of the folder. An unknown field of cairn.json is an
-// error, since a misspelt setting would give wrong vectors. Pooling is "" when no file
-// says it: guessing would give wrong vectors, too.
+// sentence-transformers writes (modules.json and the pooling module in it,
+// sentence_bert_config.json, config_sentence_transformers.json), and then from cairn.json,
+// where all fields of Description are optional. Without a name in cairn.json, Name is the
+// name of the folder. An unknown field of cairn.json is an error, since a misspelt setting
+// would give wrong vectors. Pooling is "" if no file specifies it, since a guess could
+// give wrong vectors, too.
 func ReadDescription(dir string) (d Description, err error) {
 	if err := d.readLayout(dir); err != nil {
 		return Description{}, err

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// readLayout takes from the files that sentence-transformers writes next to a model what
-// they say: how token vectors are pooled, the longest input, and what is put before a
-// query and a document. What cairn does not run is an error.
+// readLayout reads the pooling, the longest input and the prefixes from the files of
+// sentence-transformers in a model's folder. It fails for settings that cairn does not
+// support.
 func (d *Description) readLayout(dir string) error {
 	pooling, err := poolingFolder(dir)
 	if err != nil {
@@ -66,7 +66,7 @@ func (d *Description) readLayout(dir string) error {
 	return nil
 }
 
-// poolingFolder returns the folder of the pooling module, "" if the files name none.
+// poolingFolder returns the folder of the pooling module, or "" if there is none.
 func poolingFolder(dir string) (string, error) {
 	var modules []struct {
 		Path string `json:"path"`
@@ -100,7 +100,7 @@ func poolingFolder(dir string) (string, error) {
 
 // poolingOf returns the kind of pooling in a pooling module's configuration.
 func poolingOf(config map[string]any) (string, error) {
-	// The mean divided by the square root of the length has the direction of the mean.
+	// mean_sqrt_len_tokens has the direction of the mean; only its length differs.
 	kinds := map[string]string{"cls_token": "cls", "mean_tokens": "mean", "mean_sqrt_len_tokens": "mean"}
 	var on []string
 	for _, key := range slices.Sorted(maps.Keys(config)) {
@@ -114,7 +114,7 @@ func poolingOf(config map[string]any) (string, error) {
 	return "", fmt.Errorf("pooling by %q is not supported, want one of mean_tokens, mean_sqrt_len_tokens and cls_token", on)
 }
 
-// readJSON decodes a file of a model's folder, which may be absent.
+// readJSON decodes a file in a model's folder. found is false if there is no such file.
 func readJSON(dir, name string, v any) (found bool, err error) {
 	path := filepath.Join(dir, name)
 	info, err := os.Stat(path)

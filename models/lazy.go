@@ -6,13 +6,12 @@ import (
 	"sync"
 )
 
-// ErrClosed is returned by every use of a Lazy after Close.
+// ErrClosed is the error of a Lazy that was closed.
 var ErrClosed = errors.New("the model is closed")
 
 // Lazy is an Embedder that opens its model at the first use. Its description is
-// available before. If the model cannot be opened, every use returns the same
-// error.
-// It is safe for concurrent use.
+// available earlier. If the model cannot be opened, every use returns the same error. A
+// Lazy is safe for concurrent use.
 type Lazy struct {
 	description Description
 	load        func() (Embedder, error)
@@ -23,12 +22,13 @@ type Lazy struct {
 	err    error
 }
 
-// NewLazy returns the embedder of d, which load opens. load is called at most once.
+// NewLazy returns an embedder with description d that calls load to open its model, at
+// most once.
 func NewLazy(d Description, load func() (Embedder, error)) *Lazy {
 	return &Lazy{description: d, load: load}
 }
 
-// Open opens the model, unless it is open, and returns it.
+// Open opens the model if it is not open, and returns it.
 func (l *Lazy) Open() (Embedder, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,8 +60,8 @@ func (l *Lazy) EmbedQuery(ctx context.Context, text string) ([]float32, error) {
 	return m.EmbedQuery(ctx, text)
 }
 
-// Kernel names the code that runs the model; "" before it is opened, and for
-// engines that do not report one.
+// Kernel returns the name of the engine's kernel, or "" if the model is not open or the
+// engine does not report one.
 func (l *Lazy) Kernel() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,8 +71,8 @@ func (l *Lazy) Kernel() string {
 	return ""
 }
 
-// Tokenizer implements Embedder. If the model cannot be opened, it counts no
-// tokens; callers that depend on counts call Open first.
+// Tokenizer implements Embedder. If the model cannot be opened, the tokenizer counts no
+// tokens, so callers that depend on counts must call Open first.
 func (l *Lazy) Tokenizer() Tokenizer {
 	m, err := l.Open()
 	if err != nil {

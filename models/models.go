@@ -1,6 +1,6 @@
-// Package models defines the interfaces of language models. It does not run
-// them: the engines are the packages below it (bert, onnx), the shipped weights
-// are in minilm, and the tokenizer of answer budgets is in bpe.
+// Package models defines the interfaces of language models. Its subpackages implement
+// them: bert and onnx are engines, minilm contains the built-in weights, and bpe counts
+// tokens for the budgets of answers.
 package models
 
 import (
@@ -11,9 +11,9 @@ import (
 	"math"
 )
 
-// Description describes a sentence encoder and its use. It
-// is read from the model's folder (see ReadDescription) or built in for the shipped
-// model, and stored with every index so that vectors of two models never mix.
+// Description describes a sentence encoder and its use. It comes from the model's folder
+// (see ReadDescription) or is built in. Every index stores it, so that vectors of two
+// models are never mixed.
 type Description struct {
 	// Name is the model's published name, such as "all-MiniLM-L6-v2".
 	Name string `json:"name"`
@@ -23,24 +23,24 @@ type Description struct {
 	ID string `json:"id"`
 	// Dimension is the length of a vector.
 	Dimension int `json:"dimension"`
-	// MaxTokens is the longest input in word pieces, special tokens included;
-	// longer text is cut.
+	// MaxTokens is the longest input in word pieces, including special tokens.
+	// Longer texts are truncated.
 	MaxTokens int `json:"max_tokens"`
 	// Pooling is "mean" (over all tokens) or "cls" (the first token).
 	Pooling string `json:"pooling"`
-	// QueryPrefix and DocumentPrefix are put before a text of that kind.
+	// QueryPrefix and DocumentPrefix precede queries and documents.
 	QueryPrefix    string `json:"query_prefix,omitempty"`
 	DocumentPrefix string `json:"document_prefix,omitempty"`
-	// MinSimilarity is the cosine at or below which a document without any
-	// matching keyword is not an answer. It depends on the model's range.
+	// MinSimilarity is the cosine at or below which a document without a matching
+	// keyword is not an answer. It depends on the range of the model's cosines.
 	MinSimilarity float64 `json:"min_similarity"`
-	// Unrelated is the cosine that texts without a common subject have on average, 0 to
-	// below 1. It changes no vector, so that ID does not cover it.
+	// Unrelated is the mean cosine of texts on different subjects, in [0, 1). It does not
+	// affect vectors, so ID does not include it.
 	Unrelated float64 `json:"unrelated,omitempty"`
 }
 
-// Complete sets the defaults of d, of which longest is that of MaxTokens, and refuses
-// values that no model can have.
+// Complete sets the defaults of d and returns an error for invalid values. longest is the
+// default of MaxTokens.
 func (d *Description) Complete(longest int) error {
 	if d.MaxTokens == 0 {
 		d.MaxTokens = longest
@@ -75,7 +75,7 @@ type Embedder interface {
 	EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error)
 	// EmbedQuery returns the vector of one query.
 	EmbedQuery(ctx context.Context, text string) ([]float32, error)
-	// Tokenizer counts text as this model reads it.
+	// Tokenizer returns the model's tokenizer.
 	Tokenizer() Tokenizer
 	io.Closer
 }
@@ -85,22 +85,22 @@ type Tokenizer interface {
 	// Count returns the number of word pieces of text without special tokens.
 	// Count(a+" "+b) == Count(a)+Count(b).
 	Count(text string) int
-	// Encode returns the ids of text with special tokens, cut to the model's
+	// Encode returns the ids of text with special tokens, truncated to the model's
 	// longest input.
 	Encode(text string) []int32
 }
 
-// Reranker scores how well a text answers a query, as a cross-encoder does. It is safe
-// for concurrent use.
+// Reranker scores how well texts answer a query, as a cross-encoder does. It is safe for
+// concurrent use.
 type Reranker interface {
-	// Rerank returns the logits of the texts in their order, larger is better. When
-	// ctx passes its deadline, it returns those of the first texts, as many as are done
-	// by then. A cancelled ctx is an error.
+	// Rerank returns the logits of the texts in order; larger is better. If the deadline
+	// of ctx passes, it returns the logits of the first texts, as many as are done. If
+	// ctx is cancelled, it fails.
 	Rerank(ctx context.Context, query string, texts []string) ([]float64, error)
 	io.Closer
 }
 
-// Scored returns the scores before the first that is not done, as Rerank does.
+// Scored returns the scores before the first one that is not done, as Rerank does.
 func Scored(ctx context.Context, scores []float64, done []bool) ([]float64, error) {
 	if err := ctx.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return nil, err
@@ -116,8 +116,8 @@ func Scored(ctx context.Context, scores []float64, done []bool) ([]float64, erro
 	return scores, nil
 }
 
-// BudgetCounter counts tokens as the readers of answers do (large language
-// models); it is never used for the size of chunks. Safe for concurrent use.
+// BudgetCounter counts the tokens of large language models, which read answers. It is
+// not used for the size of chunks. It is safe for concurrent use.
 type BudgetCounter interface {
 	// CountTokens returns the number of tokens of text; 0 for "".
 	CountTokens(text string) int

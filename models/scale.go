@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// unrelated are questions and texts about different things.
+// unrelated contains questions and texts on different subjects.
 var unrelated = [][2]string{
 	{"how do I restart a database server", "Bake the dough for half an hour until the crust is brown."},
 	{"when do swallows fly south", "The court dismissed the appeal for want of evidence."},
@@ -15,8 +15,8 @@ var unrelated = [][2]string{
 	{"repair a flat tyre", "The orchestra tuned while the audience took their seats."},
 }
 
-// Baseline returns the mean cosine that e gives a question and a text that have nothing to
-// do with each other: near 0 for some models, above .5 for others.
+// Baseline returns e's mean cosine of a question and a text on different subjects. It is
+// near 0 for some models and above .5 for others.
 func Baseline(ctx context.Context, e Embedder) (float64, error) {
 	var texts []string
 	for _, pair := range unrelated {
@@ -41,9 +41,9 @@ func Baseline(ctx context.Context, e Embedder) (float64, error) {
 	return min(max(sum/float64(len(unrelated)*len(unrelated)), 0), .95), nil
 }
 
-// NearEnough is the cosine at or below which a document without any matching keyword is
-// not an answer: MinSimilarity or, where the description does not say it, that of
-// all-MiniLM-L6-v2 on the model's scale.
+// NearEnough returns the cosine at or below which a document without a matching keyword
+// is not an answer. It is MinSimilarity or, if that is not set, the value of
+// all-MiniLM-L6-v2 on the scale of the model.
 func (d Description) NearEnough() float64 {
 	if d.MinSimilarity != 0 || d.Unrelated == 0 {
 		return d.MinSimilarity

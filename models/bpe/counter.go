@@ -1,13 +1,12 @@
-// Package bpe counts tokens as large language models do, for the budgets of
-// answers. It does not measure chunks, which are counted in word pieces of the
-// encoder.
+// Package bpe counts the tokens of large language models, for the budgets of answers. The
+// size of chunks is counted in word pieces of the encoder instead.
 //
-// The encoding is cl100k_base. tiktoken-go merges tokens and takes its vocabulary
-// from this package, so nothing is downloaded. Its counts are kept exactly for
-// words of up to 1 kB, but two parts of it are replaced. It finds words with a
-// backtracking regular expression, which made a first search of a section five
-// times slower; split.go scans instead. Its merging takes quadratic time, so a
-// longer word, such as the indentation of endlessly nested lists, is cut.
+// The encoding is cl100k_base. tiktoken-go merges tokens and takes its vocabulary from
+// this package, so nothing is downloaded. For words of up to 1 kB the counts are the same
+// as tiktoken-go's, but two parts of it are replaced. It finds words with a backtracking
+// regular expression, which makes a first search of a section five times slower; split.go
+// scans instead. Merging takes quadratic time, so longer words, such as the indentation of
+// deeply nested lists, are divided.
 package bpe
 
 import (
@@ -22,16 +21,16 @@ import (
 	"cairn/models"
 )
 
-// vocabulary holds the tokens of cl100k_base by rank, each after its length in
-// one byte. The tests compare it with the file that OpenAI publishes.
+// vocabulary holds the tokens of cl100k_base by rank, each preceded by its length in one
+// byte. A test compares it with the file that OpenAI publishes.
 //
 //go:embed cl100k_base.bin
 var vocabulary string
 
 const (
 	vocabularySize = 100_256
-	longest        = 1024 // bytes of a word that are merged together
-	maxMerged      = 8192 // words whose count is kept
+	longest        = 1024 // bytes of a word that are merged at a time
+	maxMerged      = 8192 // words in the cache of counts
 )
 
 // Counter counts cl100k_base tokens. It is safe for concurrent use; the zero
@@ -40,14 +39,14 @@ type Counter struct {
 	once   sync.Once
 	ranks  map[string]int
 	merge  *tiktoken.Tiktoken
-	merged *lru.Cache[string, int] // counts of words that are several tokens
+	merged *lru.Cache[string, int] // counts of words with several tokens
 }
 
 var _ models.BudgetCounter = (*Counter)(nil)
 
-// CountTokens returns the number of tokens of text. Markers of special tokens,
-// such as <|endoftext|>, count as plain text. Each invalid byte of UTF-8 counts
-// as U+FFFD. A word longer than 1 kB may count a token more for each kilobyte.
+// CountTokens returns the number of tokens of text. Markers of special tokens, such as
+// <|endoftext|>, count as plain text. Each byte that is not valid UTF-8 counts as U+FFFD.
+// The count of a word longer than 1 kB may be too high, by one token per kilobyte.
 func (c *Counter) CountTokens(text string) int {
 	if text == "" {
 		return 0
@@ -92,7 +91,7 @@ func (c *Counter) count(word string) int {
 
 func (c *Counter) load() {
 	c.ranks = make(map[string]int, vocabularySize)
-	// The map is filled afterwards: tiktoken would build tables for decoding.
+	// The map is filled below, so that tiktoken does not build tables for decoding.
 	core, err := tiktoken.NewCoreBPE(c.ranks, nil, `(?s).+`)
 	if err != nil {
 		panic(err) // unreachable: the expression is valid

@@ -33,8 +33,7 @@ func classAt(text string) (class, int) {
 	return other, size
 }
 
-// skip returns the size of the run of class c, of at most n runes, at the start
-// of text.
+// skip returns the size of the run of class c at the start of text, at most n runes.
 func skip(text string, c class, n int) int {
 	end := 0
 	for range n {
@@ -47,8 +46,8 @@ func skip(text string, c class, n int) int {
 	return end
 }
 
-// nextPiece returns the size of the word that text, valid UTF-8 and not empty,
-// begins with: the first match of
+// nextPiece returns the size of the first word of text, which must be valid UTF-8 and not
+// empty. A word is the first match of
 //
 //	(?i:'s|'t|'re|'ve|'m|'ll|'d)
 //	|[^\r\n\p{L}\p{N}]?\p{L}+
@@ -87,9 +86,9 @@ func nextPiece(text string) int {
 	return spaceRun(text)
 }
 
-// spaceRun matches the last three alternatives on white space: up to the last
-// newline of the run; else the run without its last rune, which the next word
-// begins with; else that one rune.
+// spaceRun matches the last three alternatives for white space: the run up to its last
+// newline; otherwise the run without its last rune, which begins the next word; otherwise
+// that single rune.
 func spaceRun(text string) int {
 	end, afterNewline, lastRune := 0, 0, 0
 	for {

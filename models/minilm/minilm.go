@@ -1,7 +1,6 @@
-// Package minilm embeds the sentence encoder that cairn ships:
-// all-MiniLM-L6-v2, quantised to 8 bits by quantize.py, with its tokenizer.
-// SOURCE.md documents the origin of the files. It is not an engine: Open runs the
-// model on package bert.
+// Package minilm contains the built-in sentence encoder: all-MiniLM-L6-v2, quantised to
+// 8 bits by quantize.py, with its tokenizer. SOURCE.md documents the origin of the files.
+// Package bert is the engine that runs the model.
 package minilm
 
 import (
@@ -17,8 +16,7 @@ import (
 	"cairn/models/wordpiece"
 )
 
-// The embedded files stay where the linker put them, in pages of the binary that are
-// loaded when they are first read.
+// The embedded files. They are pages of the binary, which are loaded when first read.
 var (
 	//go:embed model.onnx
 	weights []byte
@@ -28,16 +26,16 @@ var (
 	sums string
 )
 
-// Weights returns the bytes of model.onnx, 23 MB. The caller must not write to them.
+// Weights returns the bytes of model.onnx, 23 MB. The caller must not modify them.
 func Weights() []byte { return weights }
 
-// TokenizerJSON returns the bytes of tokenizer.json. The caller must not write to them.
+// TokenizerJSON returns the bytes of tokenizer.json. The caller must not modify them.
 func TokenizerJSON() []byte { return tokenizer }
 
 // digests are SHA-256 sums of the embedded files.
 type digests struct{ weights, tokenizer, all [sha256.Size]byte }
 
-// digest hashes the files once in a process, which takes about 13 ms.
+// digest hashes the files once per process, which takes about 13 ms.
 var digest = sync.OnceValue(func() (d digests) {
 	h := sha256.New()
 	h.Write(weights)
@@ -75,8 +73,8 @@ func verify(sums, file string, digest [sha256.Size]byte) error {
 	return fmt.Errorf("embedded model: SHA256SUMS does not list %s", file)
 }
 
-// Description describes the model. Its ID is that of the embedded bytes, even if
-// Verify refuses them.
+// Description returns the description of the model. Its ID is computed from the embedded
+// bytes, even if Verify fails for them.
 func Description() models.Description {
 	all := digest().all
 	return models.Description{
@@ -108,7 +106,7 @@ func Open(opts *bert.Options) (*bert.Encoder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded model: %w", err)
 	}
-	// The encoder has its own copy of all but the embeddings of words.
+	// The encoder has its own copy of everything but the word embeddings.
 	release(weights)
 	release(tokenizer)
 	return enc, nil

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// release gives back the memory of the whole pages within an embedded file, which were
-// read once. The next access reads them again from the binary.
+// release releases the memory of the pages of an embedded file. The next access reads
+// them again from the binary.
 func release(file []byte) {
 	page := uintptr(os.Getpagesize())
 	start := uintptr(unsafe.Pointer(unsafe.SliceData(file)))
@@ -20,8 +20,8 @@ func release(file []byte) {
 	}
 }
 
-// mapsFile reports whether addresses are within one mapping of a file. A packed program
-// is unpacked into other memory, whose content would be lost.
+// mapsFile reports whether a range of addresses is within one mapping of a file. A packed
+// executable is unpacked into other memory, whose content would be lost.
 func mapsFile(from, to uintptr) bool {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {

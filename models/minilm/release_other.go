@@ -2,6 +2,5 @@
 
 package minilm
 
-// release does nothing: only Linux drops pages on request without a change of their
-// content.
+// release does nothing. Only Linux can release pages and keep their content.
 func release([]byte) {}

@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// classes maps each code point to its class; its head describes the format. Go's
-// unicode package would not do: BERT's ids come from the Unicode data of one
-// library, several versions old, and must not change with the Go toolchain.
+// classes maps each code point to its class; a comment in the file describes the format.
+// Package unicode cannot replace it, because BERT's ids depend on the old Unicode data of
+// one library and must not change with the Go toolchain.
 //
 //go:embed classes.txt
 var classes string
 
-// What to do with a rune. From actFold on, the rune is replaced by
+// The actions for a rune. An action of actFold or more replaces the rune by
 // folds[act-actFold].
 const (
 	actKeep uint16 = iota
@@ -25,8 +25,8 @@ const (
 	actFold
 )
 
-// What to do with a byte. Any other value is the byte itself, as for lower-case
-// letters and digits; those are all above actMaybeAdded.
+// The actions for a byte. Any other value is the byte that replaces it, which is above
+// actMaybeAdded, such as a lower-case letter or a digit.
 const (
 	actMultiByte  byte = iota + byte(actFold) // part of a longer rune
 	actMaybeAdded                             // an added token may begin here
@@ -42,16 +42,16 @@ type fold struct {
 	alone bool
 }
 
-// normalizer maps every rune to the effect of the model's normaliser and
-// pre-tokenizer. It is a table of pages, most of them shared.
+// normalizer maps every rune to the action of the model's normaliser and pre-tokenizer.
+// It is a table of pages, most of which are shared.
 type normalizer struct {
 	pages   [(utf8.MaxRune + 1) / pageSize]*page
 	folds   []fold
 	uncased bool
 }
 
-// newNormalizer expands classes.txt in half a millisecond. If uncased is
-// set, it strips accents and lowers letters.
+// newNormalizer expands classes.txt, which takes half a millisecond. If uncased is set,
+// the normalizer strips accents and lowers letters.
 func newNormalizer(uncased bool) (*normalizer, error) {
 	n := &normalizer{uncased: uncased}
 	uniform := map[uint16]*page{}
@@ -107,7 +107,7 @@ func newNormalizer(uncased bool) (*normalizer, error) {
 				if err != nil {
 					return nil, err
 				}
-				// All classes precede the folds in the file.
+				// In the file, all classes precede the folds.
 				alone = alone || n.act(first) == actAlone || n.act(to) == actAlone
 				text = utf8.AppendRune(text, to)
 			}
@@ -141,11 +141,10 @@ func hexRune(s string) (rune, error) {
 	return rune(v), nil
 }
 
-// act returns what to do with r, which must be a valid code point.
+// act returns the action for r, which must be a valid code point.
 func (n *normalizer) act(r rune) uint16 { return n.pages[r/pageSize][r%pageSize] }
 
-// bytes returns the same for single bytes: one of the small actions, or the
-// byte that replaces this one in a word.
+// bytes returns the action for each byte, or the byte that replaces it in a word.
 func (n *normalizer) bytes() (table [256]byte) {
 	for b := range table {
 		switch act := n.act(rune(b)); {
@@ -162,8 +161,8 @@ func (n *normalizer) bytes() (table [256]byte) {
 	return table
 }
 
-// hangul returns the letters a Hangul syllable decomposes into (Unicode 3.12,
-// conjoining jamo behaviour); n is 0 when r is none.
+// hangul returns the decomposition of a Hangul syllable into n letters (Unicode 3.12,
+// conjoining jamo behaviour); n is 0 if r is not a Hangul syllable.
 func hangul(r rune) (jamo [3]rune, n int) {
 	const first, last, vowels, tails = 0xAC00, 0xD7A3, 21, 28
 	if r < first || r > last {

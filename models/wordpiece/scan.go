@@ -2,11 +2,11 @@ package wordpiece
 
 import "unicode/utf8"
 
-// scan is the state of one pass over a text. It stays on the caller's stack.
+// scan is the state of one pass over a text. It is allocated on the caller's stack.
 type scan struct {
 	dst  []int32
 	keep bool // append ids to dst; otherwise only count
-	room int  // number of further pieces allowed
+	room int  // number of pieces that are still allowed
 
 	// The current word: its normalised bytes, their number of runes, and the
 	// hash of the bytes as a whole vocabulary entry.
@@ -79,8 +79,7 @@ func (t *Tokenizer) run(s *scan, text string) {
 	t.flush(s)
 }
 
-// put adds an ASCII byte to the word. It only counts the runes of a word that is
-// too long.
+// put adds an ASCII byte to the word. If the word is too long, it only counts the rune.
 func (s *scan) put(b byte) {
 	s.runes++
 	if s.runes > maxWordRunes {
@@ -114,9 +113,9 @@ func (s *scan) emit(id int32) {
 	}
 }
 
-// flush ends the word and emits its pieces: the word itself if the vocabulary
-// has it, else the longest entry that it begins with, then the longest
-// continuation, and so on. A word without such a split is one unknown piece.
+// flush ends the word and emits its pieces: the word itself if it is in the vocabulary,
+// otherwise its longest prefix in the vocabulary, then the longest continuation, and so
+// on. A word that cannot be split this way is one unknown piece.
 func (t *Tokenizer) flush(s *scan) {
 	if s.runes == 0 {
 		return
@@ -141,7 +140,7 @@ func (t *Tokenizer) flush(s *scan) {
 			s.emit(t.unk)
 			return
 		}
-		// A piece is one rune at least, so there are at most wordRunes.
+		// A piece has at least one rune, so there are at most wordRunes pieces.
 		ids[n] = id
 		n++
 		word = word[size:]

@@ -1,11 +1,10 @@
-// Package wordpiece splits text into the word pieces of a BERT encoder, with the
-// ids that the Python library tokenizers gives for the same tokenizer.json. It
-// allocates only the ids: cairn counts the pieces of every byte it indexes, for
-// the size of chunks, and then encodes them.
+// Package wordpiece splits text into the word pieces of a BERT encoder, with the same ids
+// as the Python library tokenizers for the same tokenizer.json. It allocates only the
+// ids, because cairn counts the pieces of all text that it indexes, for the size of
+// chunks, and then encodes it.
 //
-// It is not a general tokenizer and not a decoder: it refuses every pipeline
-// except that of BERT models (BertNormalizer, BertPreTokenizer, WordPiece, [CLS]
-// text [SEP]).
+// It is not a general tokenizer or a decoder: it supports only the pipeline of BERT
+// models (BertNormalizer, BertPreTokenizer, WordPiece, [CLS] text [SEP]).
 package wordpiece
 
 import (
@@ -16,12 +15,12 @@ import (
 	"strings"
 )
 
-// maxWordRunes bounds max_input_chars_per_word, so that a word fits a buffer on
-// the stack. BERT's own value is 100.
+// maxWordRunes is the maximum of max_input_chars_per_word, so that a word fits into a
+// buffer on the stack. BERT's own value is 100.
 const maxWordRunes = 256
 
-// maxID bounds the ids a file may name; published BERT vocabularies end below
-// 2^18.
+// maxID is the largest id in a file. Published BERT vocabularies have fewer than 2^18
+// entries.
 const maxID = 1<<24 - 1
 
 // Tokenizer splits text into word pieces. It is immutable and safe for
@@ -44,8 +43,8 @@ type addedToken struct {
 	id   int32
 }
 
-// file is the part of tokenizer.json that determines the ids. It has no
-// truncation and padding because the caller bounds the length of an input.
+// file is the part of tokenizer.json that determines the ids. Truncation and padding are
+// not among them, because the caller limits the length of an input.
 type file struct {
 	AddedTokens []struct {
 		ID         int32  `json:"id"`
@@ -73,9 +72,9 @@ type file struct {
 	} `json:"model"`
 }
 
-// New reads the bytes of a tokenizer.json as HuggingFace publishes it. The
-// Tokenizer does not keep the bytes. If the pipeline differs from BERT's and
-// would give other ids, the error names the difference.
+// New returns the Tokenizer for the bytes of a tokenizer.json from Hugging Face. It does
+// not keep the bytes. If the pipeline would give other ids than BERT's, the error names
+// the difference.
 func New(tokenizerJSON []byte) (*Tokenizer, error) {
 	var f file
 	if err := json.Unmarshal(tokenizerJSON, &f); err != nil {
@@ -162,22 +161,22 @@ func (f *file) check() error {
 	return nil
 }
 
-// VocabSize returns the number of rows an embedding table needs: one more than
-// the largest id.
+// VocabSize returns the number of rows that an embedding table needs, one more than the
+// largest id.
 func (t *Tokenizer) VocabSize() int { return t.size }
 
-// AppendIDs appends the ids of text to dst, between the model's first and last
-// special token ([CLS] and [SEP]), and returns it. Pieces beyond max ids in
-// total are cut; a max below 2 counts as 2. Invalid UTF-8 is skipped.
+// AppendIDs appends the ids of text to dst, between the model's first and last special
+// token ([CLS] and [SEP]). It appends at most max ids in total, where a max below 2 counts
+// as 2. It skips invalid UTF-8.
 func (t *Tokenizer) AppendIDs(dst []int32, text string, max int) []int32 {
 	s := scan{dst: append(dst, t.cls), keep: true, room: max - 2}
 	t.run(&s, text)
 	return append(s.dst, t.sep)
 }
 
-// AppendPair appends the ids of a query and a text to dst, [CLS] query [SEP] text [SEP],
-// at most max of them, and returns where the text begins. The query has half of max at
-// most, the text what is left.
+// AppendPair appends the ids of a query and a text, [CLS] query [SEP] text [SEP], to dst,
+// at most max in total. The query has at most half of max. second is the index of the
+// text's first id.
 func (t *Tokenizer) AppendPair(dst []int32, query, text string, max int) (ids []int32, second int) {
 	begin := len(dst)
 	dst = t.AppendIDs(dst, query, max/2)
@@ -187,16 +186,16 @@ func (t *Tokenizer) AppendPair(dst []int32, query, text string, max int) (ids []
 	return append(s.dst, t.sep), second
 }
 
-// Count returns the number of word pieces of text without special tokens,
-// however many. White space separates pieces, so the count of two texts with
-// white space between them is the sum of theirs.
+// Count returns the number of word pieces of text without special tokens. White space
+// separates pieces, so the count of two texts with white space between them is the sum of
+// their counts.
 func (t *Tokenizer) Count(text string) int {
 	s := scan{room: math.MaxInt}
 	t.run(&s, text)
 	return math.MaxInt - s.room
 }
 
-// addedAt returns the longest added token that text begins with.
+// addedAt returns the longest added token that is a prefix of text.
 func (t *Tokenizer) addedAt(text string) (best addedToken, ok bool) {
 	for _, a := range t.added {
 		if len(a.text) > len(best.text) && strings.HasPrefix(text, a.text) {

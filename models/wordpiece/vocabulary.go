@@ -9,23 +9,23 @@ import (
 	"strconv"
 )
 
-// pieces is a vocabulary as the file lists it: token texts, one after the other.
+// pieces is a vocabulary in the order of the file.
 type pieces struct {
-	text  []byte
-	ends  []uint32 // ends[i] is where token i ends in text
+	text  []byte   // the concatenated tokens
+	ends  []uint32 // ends[i] is the end of token i in text
 	ids   []int32
 	maxID int32
 }
 
-// UnmarshalJSON reads {"token": id, ...}. Decoding into a Go map would
-// take five times as long at every start of the process.
+// UnmarshalJSON decodes {"token": id, ...}. Decoding into a map would take five times as
+// long, at every start of the process.
 func (p *pieces) UnmarshalJSON(b []byte) error {
 	p.text = make([]byte, 0, len(b)/2)
 	if len(b) == 0 || b[0] != '{' {
 		return errors.New("vocab is not an object")
 	}
-	// encoding/json has checked the syntax before it calls this method, so
-	// only the types of the values can be wrong.
+	// Package json checks the syntax before it calls this method, so only the types of
+	// the values can be wrong.
 	for i := 1; ; {
 		open := bytes.IndexByte(b[i:], '"')
 		if open < 0 {
@@ -66,9 +66,9 @@ func (p *pieces) UnmarshalJSON(b []byte) error {
 	}
 }
 
-// vocabulary finds a token by its bytes: open addressing with linear probing,
-// at most half full. Tokens with the continuation prefix have a second entry
-// without it, under another seed.
+// vocabulary is a hash table of tokens with open addressing and linear probing, at most
+// half full. Tokens with the continuation prefix have a second entry without it, under
+// another seed.
 type vocabulary struct {
 	slots   []slot
 	shift   uint // slot index = hash >> shift
@@ -76,7 +76,7 @@ type vocabulary struct {
 	longest int // bytes of the longest entry
 }
 
-// slot is one entry; size 0 marks a free one.
+// slot is one entry; size 0 marks a free slot.
 type slot struct {
 	check uint32 // low half of the hash
 	start uint32 // offset of its bytes in text
@@ -84,9 +84,9 @@ type slot struct {
 	id    int32
 }
 
-// The hash is Fowler-Noll-Vo's (xor, then multiply) with a 64-bit odd
-// multiplier, the golden ratio's, whose high bits are well mixed; the two seeds
-// distinguish the beginning of a word from a continuation.
+// The hash is that of Fowler, Noll and Vo (xor, then multiply) with the golden ratio as
+// 64-bit odd multiplier, which mixes the high bits well. The seeds distinguish the
+// beginning of a word from a continuation.
 const (
 	seedWhole     uint64 = 0x243F6A8885A308D3
 	seedContinued uint64 = 0x13198A2E03707344
@@ -102,7 +102,7 @@ func hashOf(seed uint64, token []byte) uint64 {
 }
 
 func newVocabulary(p pieces, prefix string) vocabulary {
-	n := 2 * len(p.ids) // entries, if all had the prefix
+	n := 2 * len(p.ids) // entries if all tokens have the prefix
 	width := uint(bits.Len(uint(n)))
 	v := vocabulary{slots: make([]slot, 1<<width), shift: 64 - width, text: p.text}
 	var start uint32
@@ -116,8 +116,8 @@ func newVocabulary(p pieces, prefix string) vocabulary {
 	return v
 }
 
-// add enters text[start:end]. It replaces an equal token, as a later key does in
-// a JSON object.
+// add adds text[start:end]. It replaces an equal token, like a repeated key in a JSON
+// object.
 func (v *vocabulary) add(seed uint64, start, end uint32, id int32) {
 	if start >= end {
 		return // an empty piece never matches
@@ -155,8 +155,8 @@ func (v *vocabulary) whole(token string) (id int32, ok bool) {
 	return v.find(hashOf(seedWhole, []byte(token)), []byte(token))
 }
 
-// longestPrefix returns the longest entry under seed that word begins with and
-// its size in bytes, 0 if there is none. It tries every length, the shortest
+// longestPrefix returns the id and the size in bytes of the longest entry under seed that
+// is a prefix of word; the size is 0 if there is none. It tries every length, shortest
 // first, because the hash can only be extended.
 func (v *vocabulary) longestPrefix(seed uint64, word []byte) (id int32, size int) {
 	h := seed
