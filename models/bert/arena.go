@@ -2,10 +2,10 @@ package bert
 
 import "unsafe"
 
-// An arena allocates the memory of packed weights from a few large pieces, in
-// huge pages if the operating system offers them. Each forward pass reads all
-// the weights, which takes most of the time of a short query; pages of 4 KiB
-// make it a fifth to a quarter slower.
+// An arena allocates the memory of packed weights from a few large pieces, in huge pages
+// if the operating system supports them. Each forward pass reads all the weights, which
+// takes most of the time of a short query. With pages of 4 KiB it takes a fifth to a
+// quarter longer.
 type arena struct{ free []byte }
 
 const (

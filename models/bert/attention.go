@@ -47,10 +47,10 @@ func (h *intHead) grow(m *model, tokens int) {
 	h.zero = alignedFloats(panelWidth)
 }
 
-// attendInt is attend with scores from bytes and probabilities and values in
-// words. Bytes are precise enough for scores: the softmax turns their error
-// into a factor near 1. Probabilities need words, or the many small ones would
-// round to 0.
+// attendInt is attend with scores computed from bytes, and probabilities and values in
+// words. Bytes are precise enough for scores, since the softmax turns their error into a
+// factor near 1. Probabilities need words, because the many small ones would round to 0 in
+// bytes.
 func (m *model) attendInt(s *scratch, head, start, end int) {
 	k, h, n := m.kernel, &s.ints, end-start
 	ld := 3 * m.padded

@@ -1,9 +1,9 @@
-// Package bert runs BERT sentence encoders. It supports ONNX files with float32
-// weights, or with 8-bit weights as ONNX Runtime's dynamic quantisation writes
-// them, on kernels for AVX-512 VNNI, AVX2, NEON or plain Go.
+// Package bert runs BERT sentence encoders. It supports ONNX files with float32 weights
+// or with 8-bit weights from ONNX Runtime's dynamic quantisation, on kernels for AVX-512
+// VNNI, AVX2, NEON or plain Go.
 //
-// It is not a general ONNX engine: it refuses every graph that is not post-norm
-// with exact gelu and absolute positions. Package onnx runs other models.
+// It is not a general ONNX engine: it supports only post-norm graphs with exact gelu and
+// absolute positions. Package onnx runs other models.
 package bert
 
 import (
@@ -17,22 +17,22 @@ import (
 	"cairn/models/wordpiece"
 )
 
-// Options are the knobs of an Encoder. Nil and zero mean the defaults.
+// Options configures an Encoder. Nil and zero mean the defaults.
 type Options struct {
 	// Threads is the number of texts embedded at the same time, by default
 	// runtime.GOMAXPROCS(0).
 	Threads int
 	// Kernel is "avx512vnni", "avx2", "neon" or "portable". The default is the value of
 	// the environment variable CAIRN_KERNEL, or else the fastest kernel of this
-	// machine. A kernel that is unknown, or that the machine lacks, is an error.
+	// machine. A kernel that is unknown or not available on the machine is an error.
 	Kernel string
-	// TokenizerJSON is the file the tokenizer was read from, for the model's ID.
+	// TokenizerJSON is the tokenizer's file, for the model's ID.
 	TokenizerJSON []byte
-	// Digest is the SHA-256 over the weights followed by TokenizerJSON, in hex,
-	// if the caller knows it. New then does not hash them.
+	// Digest, if not empty, is the SHA-256, in hex, of the weights followed by
+	// TokenizerJSON. New then does not hash them.
 	Digest string
 	// Heads is the number of attention heads. It is required if the graph does
-	// not contain it.
+	// not specify it.
 	Heads int
 }
 
@@ -48,12 +48,11 @@ type Encoder struct {
 
 var _ models.Embedder = (*Encoder)(nil)
 
-// New returns the encoder of an ONNX file's bytes, its tokenizer and its
-// description. The caller must not change weights afterwards: the encoder reads
-// the word embeddings from it. desc must have a Name. Dimension defaults to the
-// model's hidden size, MaxTokens to the number of its positions, and Pooling to
-// "mean"; New computes ID. A file that is not a supported encoder, or a
-// description that does not fit it, is an error.
+// New returns an encoder from the bytes of an ONNX file, its tokenizer and a description.
+// The caller must not modify weights afterwards, because the encoder reads the word
+// embeddings from it. desc must have a Name. Dimension defaults to the model's hidden
+// size, MaxTokens to the number of its positions, and Pooling to "mean"; New computes ID.
+// New fails if the file is not a supported encoder or the description does not fit it.
 func New(weights []byte, tok *wordpiece.Tokenizer, desc models.Description, opts *Options) (*Encoder, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -62,7 +61,7 @@ func New(weights []byte, tok *wordpiece.Tokenizer, desc models.Description, opts
 	if err != nil {
 		return nil, err
 	}
-	// The digest costs as much as all the packing: both run at once.
+	// Hashing takes as long as packing, so both run concurrently.
 	digest := make(chan string, 1)
 	go func() { digest <- digestOf(weights, opts) }()
 	m, err := load(weights, k, opts.Heads)

@@ -10,14 +10,14 @@ import (
 	"cairn/models"
 )
 
-// packTokens bounds the tokens of short texts that go through the layers
-// together, so that several texts share one pass over the weights.
+// packTokens is the most tokens of short texts that go through the layers together, so
+// that several texts share one pass over the weights.
 const packTokens = 128
 
 // A batch holds the texts of one call of EmbedDocuments.
 type batch struct {
 	ids   []int32
-	texts []span // sorted by length, the longest first
+	texts []span // sorted by length, longest first
 	packs []int  // pack i is texts[packs[i]:packs[i+1]]
 }
 
@@ -142,9 +142,9 @@ func (b *batch) tokenize(ctx context.Context, e *Encoder, texts []string) error 
 	return nil
 }
 
-// plan sorts the texts by length, the longest first, so that the last to
-// finish are short. It groups short ones into packs of up to packTokens, or
-// fewer if a thread would be idle.
+// plan sorts the texts by length, longest first, so that the last ones to finish are
+// short. It groups short texts into packs of up to packTokens, or fewer if a thread would
+// be idle.
 func (b *batch) plan(threads int) {
 	slices.SortFunc(b.texts, func(x, y span) int {
 		return cmp.Or(cmp.Compare(y.end-y.start, x.end-x.start), cmp.Compare(x.index, y.index))

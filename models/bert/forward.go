@@ -2,10 +2,10 @@ package bert
 
 import "math"
 
-// rowsPerBlock is how many rows go through the attention output and the
-// feed-forward layers together. Their inner activations must fit the
-// second-level cache, and their arithmetic must take longer than reading the
-// weights from the third.
+// rowsPerBlock is the number of rows that go through the attention output and the
+// feed-forward layers together. Their inner activations must fit into the second-level
+// cache, and their arithmetic must take longer than reading the weights from the
+// third-level cache.
 const rowsPerBlock = 196
 
 // A scratch holds the buffers of one forward pass. Rows are tokens.
@@ -27,8 +27,8 @@ type scratch struct {
 	innerQ []byte    // [block][innerPad]
 
 	ids     []int32 // a pack of texts
-	starts  []int   // where its texts begin, and the end
-	seconds []int   // where the second text of each pair begins; empty for single texts
+	starts  []int   // the start of each text, and the end of the last
+	seconds []int   // the start of the second text of each pair; empty for single texts
 
 	p8    product8
 	p32   product32
@@ -195,8 +195,8 @@ func (m *model) product32(s *scratch, x matrix, depth int, b, c matrix, rows int
 	}
 }
 
-// split cuts rows evenly into tiles of at most most rows. It returns the height
-// of the first tiles and the number of tiles of that height.
+// split divides rows evenly into tiles of at most most rows. It returns the height of the
+// first tiles and the number of tiles with that height.
 func split(rows, most int) (height, tiles int) {
 	n := (rows + most - 1) / most
 	if extra := rows % n; extra > 0 {

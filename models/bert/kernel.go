@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// A kernel is an implementation of the engine's inner loops. Every function
-// computes each row with the same operations in the same order, regardless of
-// the number of rows in the call. Therefore a text's vector does not depend on
-// its batch or on the number of threads. Results of two kernels differ in the
-// last bits.
+// A kernel is an implementation of the engine's inner loops. Every function computes each
+// row with the same operations in the same order, regardless of the number of rows in the
+// call, so that a text's vector does not depend on its batch or on the number of threads.
+// The results of two kernels differ in the last bits.
 type kernel struct {
 	name string
 	// cols is the number of columns in a panel of 8-bit weights, rows the
@@ -20,7 +19,7 @@ type kernel struct {
 	// group is the number of products added in 16 bits before they widen to 32,
 	// 1 if they widen at once. Packing ensures that the sums fit.
 	group int
-	// signed says that product8 reads signed bytes of activations.
+	// signed means that product8 reads activations as signed bytes.
 	signed bool
 
 	// product8 multiplies tiles of 8-bit activations with one panel of weights.
@@ -107,7 +106,7 @@ type rowsArgs struct {
 	ldq      int
 	scale    *float32
 	min      *float32
-	// norm: the weight and bias of what replaces the rows.
+	// norm: the weight and bias for the values that replace the rows.
 	inputWeight *float32
 	inputBias   *float32
 }
@@ -149,8 +148,8 @@ type headArgs struct {
 // KernelVariable names the environment variable that forces a kernel.
 const KernelVariable = "CAIRN_KERNEL"
 
-// Kernels returns the names of the kernels that this machine runs, the fastest
-// first. "portable" is always the last.
+// Kernels returns the names of the kernels that this machine can run, fastest first. The
+// last one is always "portable".
 func Kernels() []string {
 	var names []string
 	for _, k := range available() {
@@ -159,8 +158,8 @@ func Kernels() []string {
 	return names
 }
 
-// chooseKernel returns the kernel called name. Without a name it is the one in
-// the environment variable, or else the fastest.
+// chooseKernel returns the kernel with a name. If name is empty, it returns the kernel in
+// the environment variable or, if that is not set, the fastest kernel.
 func chooseKernel(name string) (*kernel, error) {
 	from := "kernel"
 	if name == "" {

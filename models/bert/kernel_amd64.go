@@ -54,7 +54,7 @@ func quantizeAVX2(p *rowsArgs)
 //go:noescape
 func normAVX2(p *rowsArgs)
 
-// available returns the kernels that this machine runs, the fastest first.
+// available returns the kernels that this machine can run, fastest first.
 func available() []*kernel {
 	var all []*kernel
 	if x := &cpu.X86; x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VNNI {

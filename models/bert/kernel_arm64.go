@@ -10,7 +10,7 @@ func product8NEON(p *product8)
 //go:noescape
 func product32NEON(p *product32)
 
-// available returns the kernels that this machine runs, the fastest first.
+// available returns the kernels that this machine can run, fastest first.
 func available() []*kernel {
 	k := portable()
 	if !cpu.ARM64.HasASIMDDP {

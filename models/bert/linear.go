@@ -13,7 +13,7 @@ type applied struct {
 
 var errNotLinear = errors.New("not a product with constant weights")
 
-// linear returns the linear layer that computes name, errNotLinear if none does.
+// linear returns the linear layer that computes name, or errNotLinear if there is none.
 func (m *matcher) linear(name string) (a applied, err error) {
 	c := m.match(name, linearForms...)
 	if c == nil {
@@ -101,8 +101,8 @@ func (m *matcher) weights(c captures) (l linear, err error) {
 	return l, err
 }
 
-// scales reads the scales and zero points of 8-bit weights: one of each, or one
-// for each output. Without zero points they are 0.
+// scales reads the scales and zero points of 8-bit weights: one of each, or one for each
+// output. Missing zero points are 0.
 func (m *matcher) scales(c captures, outputs int) (scales []float32, zeros []int32, err error) {
 	if scales, err = m.constants[c["scale"]].float32s(); err != nil {
 		return nil, nil, err

@@ -6,11 +6,11 @@ import (
 	"math"
 )
 
-// The patterns below are the forms in which exporters and quantisers write the
-// parts of an encoder.
+// The patterns below are the forms in which exporters and quantisers write the parts of an
+// encoder.
 
-// normForms are a layer normalisation of x, fused or as PyTorch exports it.
-// From opset 18 the axes of ReduceMean are an input.
+// normForms are a layer normalisation of x, fused or as exported by PyTorch. From opset 18
+// on, the axes of ReduceMean are an input.
 var normForms = []pattern{
 	op("LayerNormalization", in("x"), weight("weight"), weight("bias")),
 	op("Add", weight("bias"), op("Mul", weight("weight"), op("Div",
@@ -18,8 +18,7 @@ var normForms = []pattern{
 		op("Sqrt", op("Add", op("ReduceMean", anything, optional(anything)), weight("epsilon")))))),
 }
 
-// productForms are xW. The fourth is what ONNX Runtime's dynamic quantisation
-// writes.
+// productForms are xW. The fourth form is written by ONNX Runtime's dynamic quantisation.
 var productForms = []pattern{
 	op("MatMul", in("x"), weight("w")),
 	op("MatMul", in("x"), op("Transpose", weight("transposed"))),
@@ -213,8 +212,8 @@ func (m *matcher) attention(name, input string, l *layer, n *network) error {
 	return nil
 }
 
-// factor returns what a match of scaled multiplies by, 1 without a scaling.
-// known is false if the factor is not a constant number.
+// factor returns the factor in a match of scaled, or 1 if there is none. known is false if
+// the factor is not a constant number.
 func (m *matcher) factor(c captures) (v float64, known bool) {
 	if name, ok := c["times"]; ok {
 		return m.scalar(name)
@@ -233,8 +232,8 @@ func (m *matcher) scalar(name string) (float64, bool) {
 	return 1, false
 }
 
-// projection returns the linear layer behind the head split of a query, key or
-// value, and the factor it is scaled by. It sets n's heads.
+// projection returns the linear layer before the head split of a query, key or value, and
+// its scale. It sets n's heads.
 func (m *matcher) projection(name string, n *network) (a applied, scale float64, known bool, err error) {
 	scale, known = 1, true
 	for range 12 {
@@ -255,9 +254,8 @@ func (m *matcher) projection(name string, n *network) (a applied, scale float64,
 	return a, 0, false, errors.New("no weights found")
 }
 
-// heads returns the number of heads in the shape [batch, tokens, heads, size]
-// of a head split, a constant or put together from constants; 0 if it is
-// not that.
+// heads returns the number of heads in the shape [batch, tokens, heads, size] of a head
+// split, which is a constant or a concatenation of constants, or 0 if it is something else.
 func (m *matcher) heads(shape string) int {
 	h := 0.0
 	if t := m.constants[shape]; t != nil {

@@ -16,18 +16,18 @@ const panelWidth = 32
 type model struct {
 	kernel               *kernel
 	hidden, inner, heads int
-	size, padded         int // numbers of a head, without and with padding
+	size, padded         int // size of a head, without and with padding
 	eight                bool
 	integers             bool // attention in integers
 	hiddenPad, innerPad  int  // columns with padding
 	words                table
 	positions            []float32 // position plus type 0, rows of hidden
 	longest              int       // rows of positions
-	second               []float32 // type 1 less type 0, of the tokens of a second text; nil without it
+	second               []float32 // type 1 minus type 0, for the tokens of a second text; nil without type 1
 	embedNorm            packedNorm
 	blocks               []block
 	weights              arena // of the blocks' matrices
-	// The kernel's functions, or plain Go if hidden or inner does not suit them.
+	// The kernel's functions, or plain Go if they do not support hidden.
 	gelu, quantize, norm func(*rowsArgs)
 }
 
@@ -38,8 +38,8 @@ type block struct {
 	attentionNorm, outputNorm packedNorm
 }
 
-// A packedNorm is a layer normalisation. inputWeight and inputBias take the
-// place of weight and bias in the rows that the next linear layers read as bytes.
+// A packedNorm is a layer normalisation. inputWeight and inputBias replace weight and bias
+// in the rows that the next linear layers read as bytes.
 type packedNorm struct {
 	norm
 	inputWeight, inputBias []float32
@@ -138,8 +138,8 @@ func sameInput(a, b *linear) bool {
 	return slices.Equal(a.shift, b.shift) && slices.Equal(a.factor, b.factor)
 }
 
-// pack returns n with the shift and factor of the linear layers like next that
-// read its results.
+// pack returns n combined with the shift and factor of next, the linear layer that reads
+// its results.
 func (n norm) pack(next *linear) packedNorm {
 	p := packedNorm{norm{aligned(n.weight), aligned(n.bias), n.epsilon}, aligned(n.weight), aligned(n.bias)}
 	for i, f := range next.factor {

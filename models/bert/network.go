@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // A network is a BERT encoder as read from the graph. The weights have the form
 // of the file; their shapes agree.
 type network struct {
-	words, positions, types table // types has no rows when the model has none
+	words, positions, types table // types has no rows if the model has no types
 	embedNorm               norm
 	layers                  []layer
 	hidden, inner, heads    int
@@ -31,8 +32,8 @@ type norm struct {
 	epsilon      float64
 }
 
-// A linear is y = xW + b. W is in x out, row-major, either 8-bit (codes, value
-// = (code - zero) * scale) or float32 (floats). A transposed W is out x in.
+// A linear is a layer y = xW + b. W is in x out, row-major, either 8-bit (codes, where
+// value = (code - zero) * scale) or float32 (floats). A transposed W is out x in.
 type linear struct {
 	in, out    int
 	codes      []byte
@@ -42,7 +43,7 @@ type linear struct {
 	floats     []float32
 	transposed bool
 	bias       []float32
-	// x is (input + shift) * factor with these, nil without them.
+	// If not nil, x is (input + shift) * factor.
 	shift, factor []float32
 }
 
@@ -78,10 +79,9 @@ func (t *table) add(dst []float32, r int) {
 	}
 }
 
-// readNetwork reads the encoder from the graph. It walks back from the last
-// layer normalisation to the embeddings and collects the weights on the path,
-// regardless of their names. heads, if positive,
-// overrides the number of heads in the graph.
+// readNetwork reads the encoder from the graph. It walks back from the last layer
+// normalisation to the embeddings and collects the weights on the path, regardless of their
+// names. heads, if positive, overrides the number of heads in the graph.
 func readNetwork(g *graph, heads int) (*network, error) {
 	err := errors.New("the graph has no output")
 	for _, o := range g.outputs {
@@ -117,8 +117,8 @@ func matchNetwork(m *matcher, output string, heads int) (*network, error) {
 			return nil, fmt.Errorf("%d layers from the end: %w", len(n.layers), err)
 		}
 		l.outputNorm = post
-		// Every weight takes at least a byte of the file. A graph with a cycle, or
-		// with shared weights, must not exhaust the memory.
+		// Every weight takes at least one byte of the file. A graph with a cycle or with
+		// shared weights must not exhaust the memory.
 		for _, w := range []*linear{&l.query, &l.key, &l.value, &l.output, &l.up, &l.down} {
 			if weights += w.in * w.out; weights > m.size {
 				return nil, errors.New("layers share weights, which is not supported")
@@ -127,22 +127,20 @@ func matchNetwork(m *matcher, output string, heads int) (*network, error) {
 		n.layers = append(n.layers, l)
 		at = input
 	}
-	for i, j := 0, len(n.layers)-1; i < j; i, j = i+1, j-1 {
-		n.layers[i], n.layers[j] = n.layers[j], n.layers[i]
-	}
+	slices.Reverse(n.layers)
 	if heads > 0 {
 		n.heads = heads
 	}
 	return n, n.check()
 }
 
-// minHead is the smallest head size accepted. Heads are padded to panelWidth:
-// smaller ones would take many times the size of the file. Published BERTs have
-// heads of 20 or more.
+// minHead is the smallest supported head size. Heads are padded to panelWidth, so smaller
+// heads would take many times the size of the file. Published BERTs have heads of 20 or
+// more.
 const minHead = 8
 
-// check returns an error if the shapes do not agree. Later steps rely on it for
-// every index into a weight.
+// check returns an error if the shapes are inconsistent. Later steps rely on it for every
+// index into a weight.
 func (n *network) check() error {
 	if len(n.layers) == 0 {
 		return errors.New("no transformer layer found")
@@ -157,7 +155,7 @@ func (n *network) check() error {
 	case n.positions.width != h || (n.types.rows > 0 && n.types.width != h):
 		return fmt.Errorf("embeddings of %d, %d and %d numbers, want equal", h, n.positions.width, n.types.width)
 	case n.heads < 1:
-		return errors.New("the graph does not say the number of heads, and the options do not either")
+		return errors.New("neither the graph nor the options specify the number of heads")
 	case h%n.heads != 0 || h/n.heads < minHead:
 		return fmt.Errorf("hidden size %d does not divide into %d heads of at least %d", h, n.heads, minHead)
 	}

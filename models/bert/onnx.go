@@ -20,15 +20,15 @@ const (
 	typeDouble = 11
 )
 
-// elementSizes are the bytes an element takes in raw data.
+// elementSizes are the sizes of elements in raw data, in bytes.
 var elementSizes = map[int64]int{typeFloat: 4, typeUint8: 1, typeInt8: 1, typeInt32: 4, typeInt64: 8, typeDouble: 8}
 
-// maxElements bounds a tensor's element count, so that hostile dimensions
-// neither overflow an int nor ask for memory the file cannot fill.
+// maxElements is the most elements of a tensor, so that hostile dimensions neither
+// overflow an int nor cause a large allocation.
 const maxElements = 1 << 31
 
-// A tensor is a constant of the graph. raw holds its elements in little-endian
-// order and aliases the file if the file holds them that way.
+// A tensor is a constant of the graph. raw holds its elements in little-endian order. It
+// aliases the file if the file has them in this form.
 type tensor struct {
 	name     string
 	typ      int64
@@ -64,8 +64,8 @@ type graph struct {
 
 var errTruncated = errors.New("truncated or corrupt protobuf")
 
-// decodeMessage reads the protobuf message b into targets, by field number, and skips
-// all other fields. A target is one of
+// decodeMessage decodes the protobuf message b into targets, by field number, and skips
+// other fields. A target is one of
 //
 //	*string, *[]byte          the last value of the field; bytes alias b
 //	*[]string                 every value
@@ -74,8 +74,8 @@ var errTruncated = errors.New("truncated or corrupt protobuf")
 //	*float64                  the last float
 //	func(field []byte) error  called with every value
 //
-// A *[]byte target also collects unpacked floats, as if they were packed. A
-// value whose wire type does not fit its target is skipped.
+// A *[]byte target also collects unpacked floats as if they were packed. decodeMessage
+// skips a value whose wire type does not fit its target.
 func decodeMessage(b []byte, targets map[protowire.Number]any) error {
 	for len(b) > 0 {
 		field, typ, n := protowire.ConsumeTag(b)
@@ -97,7 +97,7 @@ func decodeMessage(b []byte, targets map[protowire.Number]any) error {
 	return nil
 }
 
-// store sets target to a field's value, which is known to be well formed.
+// store sets target to a field's value, which must be well formed.
 func store(target any, typ protowire.Type, value []byte) error {
 	switch typ {
 	case protowire.BytesType:
@@ -244,8 +244,8 @@ func (t *tensor) len() int {
 	return n
 }
 
-// check returns an error unless the tensor holds all its elements and their
-// type is one of types.
+// check returns an error unless the tensor has all its elements and their type is one of
+// types.
 func (t *tensor) check(want string, types ...int64) error {
 	if t.external == 1 {
 		return fmt.Errorf("tensor %q: weights in an external file are not supported", t.name)

@@ -16,9 +16,9 @@ const (
 	tokenizerFile = "tokenizer.json"
 )
 
-// Open returns the encoder in folder dir, which holds model.onnx,
-// tokenizer.json and the files of sentence-transformers or cairn.json, which wins:
-// see models.ReadDescription. This one describes BAAI/bge-small-en-v1.5:
+// Open returns the encoder in folder dir, which contains model.onnx, tokenizer.json, and
+// the files of sentence-transformers or cairn.json, which has precedence: see
+// models.ReadDescription. This cairn.json describes BAAI/bge-small-en-v1.5:
 //
 //	{
 //	  "name": "bge-small-en-v1.5",
@@ -30,10 +30,10 @@ const (
 //	  "min_similarity": 0.5
 //	}
 //
-// By default the name is that of the folder, the dimension and the longest input
-// are those of the weights, there are no prefixes, and the scale of similarities is
-// measured. A folder that does not say the pooling, an unknown field, or a value that
-// does not fit the weights, is an error.
+// By default, the name is that of the folder, the dimension and the longest input are
+// those of the weights, there are no prefixes, and the scale of similarities is measured.
+// Open fails if no file specifies the pooling, if cairn.json has an unknown field, or if a
+// value does not fit the weights.
 func Open(dir string, opts *Options) (*Encoder, error) {
 	desc, err := models.ReadDescription(dir)
 	if err != nil {

@@ -44,8 +44,8 @@ func columnsOf(list []column, l *linear, start, end int, factor float32, width i
 	return list
 }
 
-// maxPairSum bounds a group of 8-bit weights of one sign: 255 times it fits
-// in the 16 bits that VPMADDUBSW and VPADDW add in.
+// maxPairSum is the largest sum of a group of 8-bit weights of one sign: 255 times the sum
+// fits into the 16 bits in which VPMADDUBSW and VPADDW add.
 const maxPairSum = 32767 / 255
 
 // pack lays out columns for k in memory of a, in threads goroutines. All
@@ -119,8 +119,8 @@ func (p *packed) packPanel(k *kernel, columns []column, at, width int, buf []int
 	return nil
 }
 
-// finite compares with the largest number. v-v would not be 0 for a product v
-// where a processor multiplies and subtracts at once, as arm64 does.
+// finite reports whether v is neither infinite nor NaN. It does not test v-v == 0, which
+// fails for a product v on processors with a fused multiply-subtract, such as arm64.
 func finite(v float32) bool { return math.Abs(float64(v)) <= math.MaxFloat32 }
 
 func (l *linear) at(i, j int) float32 {
@@ -167,10 +167,10 @@ func (l *linear) column8(buf []int32, j int) (scale float32, err error) {
 	return scale * f, nil
 }
 
-// narrow rounds a column's weights to a coarser scale if a group of products
-// with bytes could overflow 16 bits. It returns the factor by which the scale
-// grew. A group holds 2*group weights: pairs at the same place of
-// group successive quadruples, as product8 adds them.
+// narrow rounds a column's weights to a coarser scale if a group of products with bytes
+// could overflow 16 bits. It returns the ratio of the new scale to the old one. A group
+// has 2*group weights: the pairs at the same position of group consecutive quadruples, as
+// added by product8.
 func narrow(w []int32, group int) float32 {
 	worst := worstGroup(w, group)
 	if worst <= maxPairSum {

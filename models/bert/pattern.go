@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A pattern describes how a tensor is computed: by an operation on tensors
-// that match patterns themselves, or in any way at all.
+// A pattern describes how a tensor is computed: by an operation on tensors that match
+// patterns, or in any way.
 type pattern struct {
 	op       string    // the operation, "" for a tensor that is not examined further
 	inputs   []pattern // of op
@@ -40,7 +40,8 @@ type matcher struct {
 	steps int
 }
 
-// origin returns the name of the tensor behind operations that change no value.
+// origin follows operations that do not change values back to a tensor, and returns its
+// name.
 func (m *matcher) origin(name string) string {
 	for m.steps > 0 {
 		m.steps--
@@ -53,8 +54,8 @@ func (m *matcher) origin(name string) string {
 	return name
 }
 
-// node returns the node that computes name, behind operations that change no
-// value. It is nil for a constant, an input, and when no steps are left.
+// node returns the node that computes origin(name), or nil for a constant or an input, or
+// if no steps are left.
 func (m *matcher) node(name string) *node {
 	n := m.producer[m.origin(name)]
 	if m.steps <= 0 {
@@ -71,8 +72,8 @@ func (m *matcher) attribute(name, attribute string) *attribute {
 	return nil
 }
 
-// match returns what the first of the patterns that fits tensor name captures,
-// or nil. Additions and products match in either order.
+// match returns the captures of the first pattern that tensor name matches, or nil.
+// The inputs of additions and products match in either order.
 func (m *matcher) match(name string, patterns ...pattern) captures {
 	for _, p := range patterns {
 		if c := m.matchOne(p, name, captures{}); c != nil {

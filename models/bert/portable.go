@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// portable returns the kernel in plain Go. It serves machines without AVX2 or
-// NEON's dot products, and tests compare the other kernels with it.
+// portable returns the kernel in plain Go, for machines without AVX2 or NEON's dot
+// products. Tests compare the other kernels with it.
 func portable() *kernel {
 	return &kernel{
 		name: "portable",
@@ -22,15 +22,15 @@ func portable() *kernel {
 	}
 }
 
-// floats is row i of n float32s at p, rows ld bytes apart.
+// floats returns row i of n float32s at p, where rows are ld bytes apart.
 func floats(p *float32, ld, i, n int) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Add(unsafe.Pointer(p), i*ld)), n)
 }
 
-// product8Go keeps two columns in the halves of a 64-bit word, so that one
-// multiplication serves both. Adding 128 makes the weights non-negative;
-// the sum of the activations corrects for it. Halves cannot overflow: 255*255
-// times a depth up to 2^16 stays under 2^32.
+// product8Go keeps two columns in the halves of a 64-bit word, so that one multiplication
+// computes both. It adds 128 to make the weights non-negative, and corrects the result by
+// the sum of the activations. Halves cannot overflow: 255*255 times a depth up to 2^16 is
+// less than 2^32.
 func product8Go(p *product8) {
 	const cols = 4
 	w := unsafe.Slice((*uint32)(unsafe.Pointer(p.w)), p.depth)

@@ -21,20 +21,20 @@ type Reranker struct {
 	model              *model
 	tokenizer          *wordpiece.Tokenizer
 	pooler, classifier dense
-	longest            int // tokens of a pair, special ones included
+	longest            int // most tokens of a pair, including special tokens
 	threads            int
 	scratch            sync.Pool // of *scratch
 }
 
 var _ models.Reranker = (*Reranker)(nil)
 
-// maxPair bounds the tokens of a pair, the query included: attention over a longer text
+// maxPair is the most tokens of a pair, including the query. Attention over longer texts
 // would take a large part of a search's time.
 const maxPair = 256
 
-// OpenReranker returns the cross-encoder in folder dir, which holds model.onnx and
-// tokenizer.json. Of opts it uses Threads and Kernel. A graph that is not a BERT encoder
-// with a pooler and a classifier of one output is an error.
+// OpenReranker returns the cross-encoder in folder dir, which contains model.onnx and
+// tokenizer.json. It uses Threads, Kernel and Heads of opts. It fails unless the graph is
+// a BERT encoder with a pooler and a classifier with one output.
 func OpenReranker(dir string, opts *Options) (*Reranker, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -86,7 +86,8 @@ func openReranker(dir string, opts *Options) (*Reranker, error) {
 	return r, nil
 }
 
-// read finds the output that is a logit, its two layers and the encoder below them.
+// read finds the output that is a logit, and reads its two layers and the encoder below
+// them.
 func (r *Reranker) read(g *graph, heads int) (*network, error) {
 	err := errors.New("the graph has no output")
 	for _, o := range g.outputs {
@@ -134,7 +135,7 @@ func (r *Reranker) readFrom(m *matcher, output string, heads int) (*network, err
 	return n, nil
 }
 
-// dense is a small linear layer in float32, the weights of one output after the other.
+// dense is a small linear layer in float32. The weights of each output are consecutive.
 type dense struct {
 	in            int
 	weights, bias []float32
