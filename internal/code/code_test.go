@@ -18,8 +18,9 @@ var update = flag.Bool("update", false, "write the outlines of testdata")
 // languages has one extension of each.
 var languages = []string{".go", ".py", ".js", ".ts", ".java", ".c", ".cc", ".cs", ".rs", ".rb", ".php", ".kt", ".swift", ".sh", ".sql"}
 
-// TestOutline compares the outline of each file of testdata with the one next to it:
-// the lines with the comment, the kind, the name below its parents, and the signature.
+// TestOutline compares the outline of each file of testdata with the file next to it. Each
+// line has the range of lines with the comment, the kind, the qualified name and the
+// signature.
 func TestOutline(t *testing.T) {
 	files, err := filepath.Glob("testdata/*")
 	if err != nil {
@@ -82,8 +83,7 @@ func listing(src []byte, symbols []code.Symbol) string {
 	return b.String()
 }
 
-// TestHostile gives every language files that would make a careless reader quadratic
-// or exhaust its stack.
+// TestHostile reads files that cause quadratic time or deep recursion without limits.
 func TestHostile(t *testing.T) {
 	const size = code.MaxSize / 8
 	hostile := map[string]string{
@@ -111,7 +111,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// check tests what holds of every outline.
+// check checks properties that hold for any outline.
 func check(t *testing.T, src []byte, symbols []code.Symbol) {
 	t.Helper()
 	start := 0

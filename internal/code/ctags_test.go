@@ -97,8 +97,8 @@ func compare(t *testing.T, dir, language string) {
 		100*float64(known)/float64(max(1, ours)), float64(size)/1e6/spent.Seconds())
 }
 
-// matched counts the tags that have a symbol of their name around their line: the one
-// whose declaration is nearest.
+// matched counts the tags for which a symbol with the same name contains the line. Of
+// several symbols it takes the one with the nearest declaration.
 func matched(src []byte, symbols []code.Symbol, tags []ctag, each bool) (n int, missed []ctag) {
 	used := make([]bool, len(symbols))
 	lines := make([][3]int, len(symbols))
@@ -160,7 +160,7 @@ func wrong(language, line string, tag ctag) bool {
 	return false
 }
 
-// ctags returns the tags of the files. Names that ctags makes up are left out.
+// ctags returns the tags of the files without the names that ctags generates.
 func ctags(t *testing.T, language, kinds string, files []string) map[string][]ctag {
 	kinds = strings.ReplaceAll(kinds, " ", "")
 	cmd := exec.Command("ctags", "--output-format=json", "--fields=+neKSZs", "--language-force="+language, "--kinds-"+language+"="+kinds, "-L", "-", "-f", "-")

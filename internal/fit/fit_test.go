@@ -65,7 +65,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestLongLine: a line that does not fit is left out, for a reader that takes lines.
+// TestLongLine: a line that does not fit is omitted as a whole.
 func TestLongLine(t *testing.T) {
 	a := &answer{Text: "short\n" + strings.Repeat("x", 1<<20)}
 	if err := budget(200).Fit(a, a.parts()); err != nil || a.Text != "short" || a.Rest != "from line 2" {
@@ -73,8 +73,8 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// TestShare: a long text leaves the texts after it their share, and takes what they do
-// not need.
+// TestShare: a long text leaves the following texts their share, and uses what they do not
+// need.
 func TestShare(t *testing.T) {
 	long := strings.Repeat("A line of a text that says little.\n", 400)
 	a := struct{ Texts [3]string }{[3]string{long, "A short text.\n", long}}

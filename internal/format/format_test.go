@@ -135,7 +135,7 @@ func deflated(t *testing.T, n int) string {
 	return b.String()
 }
 
-// bombBook is a book whose chapters unpack to much more than the file has.
+// bombBook is a book whose chapters unpack to much more than the size of the file.
 func bombBook() map[string]string {
 	parts := map[string]string{"META-INF/container.xml": `<rootfile full-path="b.opf"/>`}
 	var opf strings.Builder

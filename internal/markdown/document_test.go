@@ -71,7 +71,7 @@ func TestFrontMatterBomb(t *testing.T) {
 	}
 }
 
-// Section hashes are of what read_doc returns: golden vectors 8 and 10.
+// A section's hash is that of the text that read_doc returns.
 func TestHashes(t *testing.T) {
 	src := "intro\r\n\r\n# A\r\n\r\na\r\n## B\r\n  b  \r\n\r\n# C\r\n\r\n"
 	d := Parse("a.md", []byte(src))
@@ -408,8 +408,8 @@ func TestPlainText(t *testing.T) {
 	}
 }
 
-// The block pass drops paragraphs before their inline content is parsed; it has
-// to find the headings that the whole parser finds.
+// The block parser drops paragraphs before it parses their inline content. It must find
+// the same headings as the full parser.
 func TestBlocksAgainstWholeParser(t *testing.T) {
 	whole := parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
@@ -443,8 +443,8 @@ func TestBlocksAgainstWholeParser(t *testing.T) {
 	}
 }
 
-// corpus returns up to n Markdown files from the folder that CAIRN_MARKDOWN
-// names, none when it is unset.
+// corpus returns up to n Markdown files from the folder CAIRN_MARKDOWN, none if it is
+// unset.
 func corpus(t testing.TB, n int) map[string][]byte {
 	dir := os.Getenv("CAIRN_MARKDOWN")
 	files := map[string][]byte{}
@@ -482,8 +482,8 @@ func TestRealTree(t *testing.T) {
 	t.Logf("%d files, %d with broken front matter", len(files), broken)
 }
 
-// Hostile texts take time in proportion to their length: with nothing to hold
-// the parsers back, some of these would take minutes and outlast the test.
+// Hostile texts take time in proportion to their length. Without the limits of the
+// parsers, some of these would take minutes and exceed the test's time.
 func TestHostile(t *testing.T) {
 	const n = 64 << 10
 	for _, s := range []string{
@@ -546,7 +546,7 @@ func BenchmarkFingerprint(b *testing.B) {
 	benchmark(b, func(src []byte) { Fingerprint(src) })
 }
 
-// benchmark runs over the real files if there are, else over one page.
+// benchmark runs over the files of the corpus, or over one page without a corpus.
 func benchmark(b *testing.B, run func([]byte)) {
 	files := corpus(b, 1<<20)
 	if len(files) == 0 {

@@ -78,8 +78,8 @@ func TestEditFrontMatterRefuses(t *testing.T) {
 	}
 }
 
-// randomBlock makes front matter of every way to write a value, each key with
-// the lines that are its own.
+// randomBlock returns random front matter with all forms of values, and the lines of each
+// key.
 func randomBlock(r *rand.Rand, eol string) (keys []string, own map[string]string, text string) {
 	values := []string{" plain text", " \"quoted: # x\"", " 'single # y'", " [a, \"b\", 'c']", "\n  - a\n  - b # c", "\n- x\n- y", " |\n  line # 1\n\n  line 2", " >\n  folded", " 12", " true", " ~", "", " 2026-01-02", " {k: v}", "\n  sub: x\n  other: [1, 2]", " one\n  two", " x # comment", " \"multi\n  line\"", " 012345", " ünï cödé"}
 	junk := []string{"", "# comment\n", "\n", "  # indented\n", "# status: todo\n"}
@@ -117,7 +117,7 @@ func TestEditKeepsEveryOtherByte(t *testing.T) {
 		if err != nil {
 			t.Fatalf("EditFrontMatter(%q, %s=%v): %v", text, key, value, err)
 		}
-		// All bytes before and behind the lines of the key are the same.
+		// All bytes before and after the lines of the key are unchanged.
 		at := strings.Index(text, eol+own[key]) + len(eol)
 		head, tail := text[:at], text[at+len(own[key]):]
 		if value == nil { // a comment indented below the key goes with it
@@ -170,7 +170,7 @@ func FuzzEditFrontMatter(f *testing.F) {
 	})
 }
 
-// TestReadSimpleAgrees holds the fast reader against the library's tree.
+// TestReadSimpleAgrees compares the fast reader with the library.
 func TestReadSimpleAgrees(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	scalars := []string{"todo", "a b-c", "2026-01-02T10:43:00Z", "2026-01-02", "\"q, x: # y\"", "\"\"", "null", "true", "x: y", "a # b", "0x12", "1e5", "12", "@x", "user@x", "v1.2", "a:b", "-", "- a", "x -y", "~", "e12345", "''", "\"a\\nb\"", "ü", "no", "a,b", ".5", "a'b", "Inf", "nan", "2026-13-45", "a?", "? a", "11/04/2016", "54f8c1d2-3b0a", "0b101", "0o17", "017", "1-2", "0x", "1e", "12e-3", "3d", "0xFG", "9/", "8-"}

@@ -8,8 +8,7 @@ import (
 	"cairn/internal/walk"
 )
 
-// TestOutlines compares the sections of text formats that are not Markdown, as
-// describe gives them.
+// TestOutlines checks the sections of text formats other than Markdown.
 func TestOutlines(t *testing.T) {
 	for _, c := range []struct{ name, path, src, want string }{
 		{"asciidoc", "a.adoc", "= Guide\nA. Author\n\nintro\n\n== Install `cairn` ==\ntext\n\n----\n== not\n----\n\n[[opts]]\n=== Options\nx\n\n== Use\n",
@@ -70,8 +69,8 @@ func TestAnchorsOfFormats(t *testing.T) {
 	}
 }
 
-// TestDocumentsHaveFormats: every file that is indexed has a parser of its own, and
-// every file that is converted is indexed.
+// TestDocumentsHaveFormats: every indexed file type has a format, and every convertible file
+// type is indexed.
 func TestDocumentsHaveFormats(t *testing.T) {
 	for _, ext := range walk.Documents {
 		if f := FormatOf("x" + ext); f == Markdown && ext != ".md" && ext != ".markdown" {

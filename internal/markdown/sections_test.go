@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// describe writes a document's sections one a line:
+// describe writes the sections of a document, one per line:
 // level "trail" #anchor start-line:own-end-line:end-line.
 func describe(d *Document) string {
 	var b strings.Builder
@@ -19,8 +19,7 @@ func describe(d *Document) string {
 	return b.String()
 }
 
-// sectionCases are documents and what describe says of them; want has its
-// lines joined by " | ".
+// sectionCases are documents with the results of describe, whose lines are joined by " | ".
 var sectionCases = []struct {
 	name, path, src, want string
 }{
@@ -158,7 +157,7 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// checkInvariants holds for every document whatever its bytes are.
+// checkInvariants checks properties that hold for any document.
 func checkInvariants(t *testing.T, d *Document, src []byte) {
 	t.Helper()
 	fail := func(format string, args ...any) {

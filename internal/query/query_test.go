@@ -36,7 +36,7 @@ func TestParse(t *testing.T) {
 		{`add "x y" to every line of a file`, Query{Words: "add x y to every line of a file"}},
 		{`the "x y" file`, Query{Words: "the x y file", Phrases: []string{"x y"}}},
 		{`don't add "x y" to files`, Query{Words: "don't add x y to files"}},
-		// Nothing else is asked for.
+		// There are no other words.
 		{`-car`, Query{Words: "car"}},
 		{`-"sports car" -bus`, Query{Words: "sports car bus"}},
 		{`"" -car`, Query{Words: "car"}},

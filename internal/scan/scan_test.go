@@ -77,7 +77,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindMasks: a secret is not found, and a line that is found does not show it.
+// TestFindMasks: a secret does not match, and a matching line does not contain it.
 func TestFindMasks(t *testing.T) {
 	_, tree := open(t, map[string]string{"a.md": "first\ntoken ghp_0123456789abcdefghijklmnopqrstuvwxyz\n"})
 	masks, err := secret.New()
@@ -102,7 +102,7 @@ func TestFindRefuses(t *testing.T) {
 	}
 }
 
-// TestFindIsBounded: what does not fit is counted, and the answer says so.
+// TestFindIsBounded: omitted lines are counted, and the answer reports them.
 func TestFindIsBounded(t *testing.T) {
 	files := map[string]string{}
 	for i := range 50 {
@@ -134,7 +134,7 @@ func TestFindIsBounded(t *testing.T) {
 // patterns are what TestFindEverything looks for: strings, and expressions after "re:".
 var patterns = []string{"alpha", "a.c", "(beta", "gamma delta", "é", "re:^#+ ", "re:alpha|beta", "re:[0-9]{2,}", `re:\bbeta\b`, "re:(?i)ALPHA", "re:a.*z$", `re:\(be`, "re:^$", "re:é+"}
 
-// random makes a folder of text with what the patterns look for.
+// random returns a folder of random text that contains matches of the patterns.
 func random(t *testing.T) (string, *walk.Tree) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	words := []string{"alpha", "beta", "(beta", "gamma", "delta", "a.c", "abc", "é", "éé", "12", "345", "#", "##", "Alpha", "z", "\t"}

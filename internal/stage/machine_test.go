@@ -77,8 +77,8 @@ func step(t *testing.T, s *State, w string, n int) *State {
 	return next
 }
 
-// TestGolden: the vectors of the specification, and around them. The last word
-// may be refused.
+// TestGolden checks the examples of the specification and variations of them. The last event
+// may be rejected.
 func TestGolden(t *testing.T) {
 	for _, c := range []struct {
 		name, template, events string

@@ -78,8 +78,8 @@ func TestModerate(t *testing.T) {
 	}
 }
 
-// TestNotFound: that the answer is not in the documents is an answer. It needs no source
-// and is not sent back.
+// TestNotFound: an answer that the documents do not contain one needs no source and is not
+// sent back.
 func TestNotFound(t *testing.T) {
 	for name, a := range map[string]Answered{
 		"in words":      {Draft: Draft{Answer: "It is not in these documents."}},
@@ -94,7 +94,7 @@ func TestNotFound(t *testing.T) {
 	}
 }
 
-// TestConfidence: the confidence follows from what the lookup and the sources say.
+// TestConfidence: the confidence follows from the lookup and the sources.
 func TestConfidence(t *testing.T) {
 	found := says("Ann and Bob are members.", "doc:team.md#members")
 	foreign := says("Bananas are yellow.", "doc:team.md#members")

@@ -16,7 +16,7 @@ const rotation = `## What not to do
 - Keep the old token for 14 days after the new one works everywhere, then delete it.
 - Ann Miller signs every request of the gateway.`
 
-// TestCheck: what a text states passes, and what differs from it is named.
+// TestCheck: statements of the text are supported, and differences are reported.
 func TestCheck(t *testing.T) {
 	e, err := minilm.Open(nil)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// oracle answers by looking at every chain and every walk of a small graph,
-// straight from the definitions.
+// oracle computes the answers for a small graph from the definitions, by enumerating all
+// chains and walks.
 type oracle struct {
 	tasks []Task
 	at    map[string]int
@@ -98,7 +98,7 @@ func (o oracle) cycles() (all [][]string) {
 	return all
 }
 
-// reaches reports whether a way of dependencies leads from i to j.
+// reaches reports whether i depends on j, directly or indirectly.
 func (o oracle) reaches(i, j int) bool {
 	seen := map[int]bool{}
 	var visit func(int) bool
@@ -151,8 +151,7 @@ func random(r *rand.Rand, acyclic bool) []Task {
 	return tasks
 }
 
-// TestOracleDAGs compares everything that is computed on 1,000 random acyclic
-// graphs with what the oracle says.
+// TestOracleDAGs compares all results for 1,000 random acyclic graphs with the oracle.
 func TestOracleDAGs(t *testing.T) {
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 11))
@@ -348,7 +347,7 @@ func TestOracleCycles(t *testing.T) {
 	}
 }
 
-// validateAll asks of every pair whether one may come to depend on the other.
+// validateAll compares Validate with the oracle for every pair of tasks.
 func validateAll(t *testing.T, seed uint64, tasks []Task, g *Graph, o oracle) {
 	t.Helper()
 	for i, a := range tasks {

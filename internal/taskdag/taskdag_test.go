@@ -87,7 +87,7 @@ func TestReadyStates(t *testing.T) {
 	}
 }
 
-// TestCancelledIsNoWork: cancelled tasks are in no wave, order, path or schedule.
+// TestCancelledIsNoWork: no group, order, path or schedule contains cancelled tasks.
 func TestCancelledIsNoWork(t *testing.T) {
 	g := mustNew(t, with(task("a"), Cancelled), task("b", "a"), task("c", "b"), with(task("d", "c"), Cancelled))
 	if got, err := g.Groups(); err != nil || !cmp.Equal(got, [][]string{{"b"}, {"c"}}) {
@@ -193,7 +193,7 @@ func TestCycle(t *testing.T) {
 	}
 }
 
-// TestSchedule is worked by hand: a(2) -> b(3) -> d(1), a -> c(1) -> d, e(4) alone.
+// TestSchedule has values computed by hand: a(2) -> b(3) -> d(1), a -> c(1) -> d, e(4) alone.
 func TestSchedule(t *testing.T) {
 	est := func(t Task, h float64) Task { t.Estimate = h; return t }
 	g := mustNew(t, est(task("a"), 2), est(task("b", "a"), 3), task("c", "a"), task("d", "b", "c"), est(task("e"), 4))
@@ -204,8 +204,7 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// TestProperties checks random graphs against what must hold of any, with a
-// slow obvious reading of each.
+// TestProperties checks properties that hold for any graph, with slow obvious code.
 func TestProperties(t *testing.T) {
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 2))

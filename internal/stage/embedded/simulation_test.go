@@ -72,8 +72,8 @@ type simOp struct {
 	unknown       bool
 }
 
-// do makes one call with the faults of the simulation. reached reports whether the
-// caller knows what the call did.
+// do makes one call with the faults of the simulation. reached reports whether the caller
+// received the result of the call.
 func (p *simProcess) do(what, task string, call func() error) (err error, reached bool) {
 	r := p.sim.Of(p.name, what, task)
 	wait := func() {
@@ -172,7 +172,8 @@ func (p *simProcess) Postpone(ctx context.Context, until time.Time, jobs ...stag
 	return err
 }
 
-// Clean implements stage.Store: other runs have tasks in the same file.
+// Clean implements stage.Store. It does nothing, because other runs have tasks in the same
+// file.
 func (p *simProcess) Clean(context.Context, time.Time) (int, error) { return 0, nil }
 
 // simQueue is a durable queue, as one process sees it, that loses, repeats and delays
@@ -276,7 +277,7 @@ func simulate(t *testing.T, store stage.Store, c *testutil.Chance, ended map[sta
 	}
 }
 
-// process is one process after another, each killed after a while.
+// process runs processes one after another, each of which is killed after some time.
 func (s *simulation) process(ctx context.Context, i int) {
 	for life := 0; ctx.Err() == nil; life++ {
 		p := &simProcess{Store: s.store, sim: s, name: fmt.Sprintf("process-%d-%d", i, life)}

@@ -71,8 +71,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestBadEndpoints: whatever comes back is an error on one line that names the
-// endpoint and not the key, in bounded time and memory.
+// TestBadEndpoints: every invalid response is an error on one line that names the endpoint but
+// not the key, in bounded time and memory.
 func TestBadEndpoints(t *testing.T) {
 	for name, say := range map[string]func(http.ResponseWriter, *http.Request, string){
 		"slow": func(_ http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() },
@@ -117,8 +117,8 @@ func TestBadEndpoints(t *testing.T) {
 	}
 }
 
-// TestInjected: a model that was talked into citing what was not found is caught
-// by moderation each time, and the task fails.
+// TestInjected: moderation rejects every answer of a model that was manipulated into citing a
+// section that was not found, and the task fails.
 func TestInjected(t *testing.T) {
 	var asked atomic.Int32
 	c := endpoint(t, func(w http.ResponseWriter, _ *http.Request, _ string) {

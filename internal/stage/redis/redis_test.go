@@ -74,7 +74,7 @@ type archive struct {
 	held atomic.Pointer[hold]
 }
 
-// hold stops the next record on its way.
+// hold delays the next record on its way to the archive.
 type hold struct{ begun, release chan struct{} }
 
 func (a *archive) Record(ctx context.Context, all ...stage.Record) error {
@@ -219,8 +219,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestRebuilt: a Redis that comes back empty gets every unfinished task back, and
-// nothing that had ended.
+// TestRebuilt: a Redis that restarts without data gets all unfinished tasks and no others.
 func TestRebuilt(t *testing.T) {
 	at, a := server(t), newArchive(t)
 	s := open(t, at, a)
@@ -266,8 +265,8 @@ func TestRebuilt(t *testing.T) {
 	}
 }
 
-// delayed stops do's record on its way to the archive, empties Redis, calls then,
-// and lets the record go on.
+// delayed delays the record of do on its way to the archive, empties Redis, calls then, and
+// releases the record.
 func delayed(t *testing.T, s *Store, a *archive, do, then func()) {
 	t.Helper()
 	h := &hold{make(chan struct{}), make(chan struct{})}
@@ -281,8 +280,8 @@ func delayed(t *testing.T, s *Store, a *archive, do, then func()) {
 	doing.Wait()
 }
 
-// TestLateRecord: what a lost copy went on to, and the archive had not been told
-// when Redis was filled again, is not mixed with what follows.
+// TestLateRecord: records of a lost copy that reach the archive after Redis was filled again
+// do not mix with new ones.
 func TestLateRecord(t *testing.T) {
 	at, a := server(t), newArchive(t)
 	s, other := open(t, at, a), open(t, at, a)
@@ -309,8 +308,8 @@ func TestLateRecord(t *testing.T) {
 	}
 }
 
-// TestLateCreation: a task that comes to the archive after Redis was filled from
-// it is found at the next cleaning.
+// TestLateCreation: a task that reaches the archive after Redis was filled is restored by the
+// next Clean.
 func TestLateCreation(t *testing.T) {
 	at, a := server(t), newArchive(t)
 	s, other := open(t, at, a), open(t, at, a)
@@ -330,7 +329,7 @@ func TestLateCreation(t *testing.T) {
 	}
 }
 
-// TestArchiveDown: tasks go on without the archive, which has all of it later.
+// TestArchiveDown: tasks continue without the archive, which receives all records later.
 func TestArchiveDown(t *testing.T) {
 	a := newArchive(t)
 	s := open(t, server(t), a)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestSearch: the forms of answers, and what is left out of them.
+// TestSearch: the forms of answers, and the results that are dropped.
 func TestSearch(t *testing.T) {
 	var asked string
 	answer := ""

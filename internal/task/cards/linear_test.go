@@ -20,7 +20,7 @@ type register struct {
 	value string // written or read
 }
 
-// assignees is the specification: a card has the assignee that was last written.
+// assignees is the sequential specification: a card has the assignee last written.
 var assignees = porcupine.Model{
 	Partition: testutil.PartitionBy(func(op register) string { return op.id }),
 	Init:      func() any { return "" },

@@ -21,8 +21,8 @@ const (
 	rounds    = 15
 )
 
-// TestMain runs the test binary as one of the processes of TestManyProcesses
-// when it is asked to.
+// TestMain runs the test binary as one of the processes of TestManyProcesses if the
+// environment requests it.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(workerEnv); dir != "" {
 		if err := work(dir); err != nil {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// work makes cards, and adds a tag of its own to the card all of them share.
+// work creates cards, and adds its own tag to the shared card.
 func work(dir string) error {
 	tree, err := walk.Open(walk.Root{Dir: dir})
 	if err != nil {
@@ -56,8 +56,8 @@ func work(dir string) error {
 	return nil
 }
 
-// TestManyProcesses has several processes create and update cards at once:
-// none is lost or torn, and no id is given out twice.
+// TestManyProcesses creates and updates cards in several processes at the same time. No card
+// is lost or torn, and no ID is used twice.
 func TestManyProcesses(t *testing.T) {
 	s, dir := board(t, nil, map[string]string{"shared": card("Shared", "x-own: stays # so does this\n")})
 	var mu sync.Mutex

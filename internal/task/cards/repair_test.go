@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRepair repairs what has one obvious repair, leaves every other byte, and
-// finds nothing to do the second time.
+// TestRepair: a repair changes only what has a single obvious repair, and a second repair
+// changes nothing.
 func TestRepair(t *testing.T) {
 	in := map[string]string{
 		"aaaaa1": card("A", "priority: Urgent # why\nstatus: someday\ncreated: 2026/01/05 10:11:12\nupdated: never\nx: y\n"),

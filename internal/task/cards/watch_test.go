@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// openWatched opens a board large enough to be watched, and has it watched.
+// openWatched opens a store large enough to be watched, and starts the watch.
 func openWatched(t *testing.T) (s *Store, dir string) {
 	t.Helper()
 	cards := make(map[string]string, watchFrom+20)
@@ -31,7 +31,7 @@ func openWatched(t *testing.T) (s *Store, dir string) {
 	return s, dir
 }
 
-// same compares what a store says with what one says that never saw the folder before.
+// same compares the answers of a store with those of a new store.
 func same(t *testing.T, what string, s *Store, dir string) {
 	t.Helper()
 	got, err := s.Board()
@@ -64,8 +64,8 @@ func same(t *testing.T, what string, s *Store, dir string) {
 	}
 }
 
-// TestWatchSeesEverything does to a watched folder whatever people and their
-// tools do, and wants the very next answer to show it.
+// TestWatchSeesEverything changes a watched folder in the ways of common tools. The next
+// answer must reflect each change.
 func TestWatchSeesEverything(t *testing.T) {
 	s, dir := openWatched(t)
 	folder := filepath.Join(dir, ".cairn", "cards")
@@ -184,7 +184,7 @@ func TestWatchRandomly(t *testing.T) {
 	}
 }
 
-// TestRenameWithoutAWatch: as many cards as before are not the same cards.
+// TestRenameWithoutAWatch: a rename is noticed although the number of cards is the same.
 func TestRenameWithoutAWatch(t *testing.T) {
 	s, dir := board(t, nil, map[string]string{"aaaaaa": card("A", ""), "bbbbbb": card("B", "")})
 	same(t, "at first", s, dir)
@@ -195,7 +195,7 @@ func TestRenameWithoutAWatch(t *testing.T) {
 	same(t, "after a rename", s, dir)
 }
 
-// TestSmallBoardsAreNotWatched: watches are few in a system.
+// TestSmallBoardsAreNotWatched: watches are a scarce resource of the system.
 func TestSmallBoardsAreNotWatched(t *testing.T) {
 	s, _ := board(t, nil, map[string]string{"aaaaaa": card("A", "")})
 	for range 3 {

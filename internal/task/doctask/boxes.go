@@ -131,7 +131,7 @@ func (d *document) inBox(b *checkBox, text string) string {
 }
 
 // lastOuter returns the index of the last check box that is not nested, -1 for none.
-func lastOuter(all []found) int {
+func lastOuter(all []docTask) int {
 	for i := len(all) - 1; i >= 0; i-- {
 		if all[i].box != nil && all[i].box.parent < 0 {
 			return i
@@ -141,7 +141,7 @@ func lastOuter(all []found) int {
 }
 
 // insertBox adds a check box after the one of all[at], and returns its slug.
-func (d *document) insertBox(all []found, at int, title, content string) (*document, string, error) {
+func (d *document) insertBox(all []docTask, at int, title, content string) (*document, string, error) {
 	title, err := checkTitle(title)
 	if err != nil {
 		return nil, "", err
@@ -170,7 +170,7 @@ func (d *document) insertBox(all []found, at int, title, content string) (*docum
 }
 
 // editBox replaces the text below a check box. It keeps nested check boxes.
-func (d *document) editBox(t found, content string) (*document, string, error) {
+func (d *document) editBox(t docTask, content string) (*document, string, error) {
 	if err := checkContent(content); err != nil {
 		return nil, "", err
 	}
@@ -178,7 +178,7 @@ func (d *document) editBox(t found, content string) (*document, string, error) {
 	end, _ := lineEnd(d.src, b.start, b.textEnd)
 	text := d.eol() + d.inBox(b, content)
 	all, _, _ := d.tasks()
-	at := slices.IndexFunc(all, func(o found) bool { return o.start == t.start }) + 1
+	at := slices.IndexFunc(all, func(o docTask) bool { return o.start == t.start }) + 1
 	after, err := d.checkTasks(splice(d.src, end, b.textEnd, text), at, 0)
 	return after, t.slug, err
 }
@@ -193,7 +193,7 @@ func (d *document) checkTasks(src []byte, at, replaced int) (*document, error) {
 	}
 	before, _, _ := d.tasks()
 	now, _, _ := after.tasks()
-	same := func(x, y found) bool {
+	same := func(x, y docTask) bool {
 		return x.title == y.title && x.depth == y.depth && x.written == y.written && (!x.written || x.status == y.status)
 	}
 	behind := len(before) - at - replaced

@@ -17,8 +17,8 @@ func inBytes(n int) fit.Budget {
 	return fit.Budget{Tokens: n, Count: func(s string) int { return len(s) }}
 }
 
-// TestBudgets: no answer is larger than its budget, and what is missing is where the
-// answer says.
+// TestBudgets: no answer exceeds its budget, and the omitted text is at the place that the
+// answer names.
 func TestBudgets(t *testing.T) {
 	dir := t.TempDir()
 	var page, tasks, headings strings.Builder
@@ -78,7 +78,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestRestContinues: content and the lines that content_rest names are the whole text.
+// TestRestContinues: content and the lines of content_rest together are the whole text.
 func TestRestContinues(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "page.md", "---\ntitle: Page\n---\n\n\n# Page\n\n"+strings.Repeat("A line.\n", 2000)+"\n\n")

@@ -34,7 +34,7 @@ var (
 // dependencies returns the entries of a task's field Dependencies: slugs, titles and links,
 // separated by commas, semicolons or "and", slugs also by blanks, or a list below the field
 // with one entry per item. "None" and "-" mean no dependencies.
-func (n *taskNames) dependencies(t found) []dependency {
+func (n *taskNames) dependencies(t docTask) []dependency {
 	var out []dependency
 	seen := map[string]bool{}
 	for _, v := range dependencyValues(t.lines) {
@@ -173,7 +173,7 @@ func (n *taskNames) entry(text string) dependency {
 // its maps are indexes of all.
 type taskNames struct {
 	doc  *document
-	all  []found
+	all  []docTask
 	full map[string]int // by slug, title in lower case or as a slug, and "parent/slug"
 	// begun holds the tasks by the start of their titles up to a punctuation mark, such
 	// as "task 1" for "Task 1: set up", and by an initial number; -1 if ambiguous.
@@ -183,14 +183,14 @@ type taskNames struct {
 // beginnings matches the start of a title, and a number at the start.
 var beginnings = regexp.MustCompile(`^(?:([0-9][0-9.]*)\b.*|(.*?)[ \t]*(?:[:.)–—]|[ \t]-[ \t]).*)$`)
 
-func (d *document) names(all []found) *taskNames {
+func (d *document) names(all []docTask) *taskNames {
 	n := &taskNames{doc: d, all: all, full: make(map[string]int, 3*len(all)), begun: map[string]int{}}
-	for _, key := range []func(found) string{
-		func(t found) string { return strings.ToLower(t.slug) },
-		func(t found) string { return strings.ToLower(t.title) },
-		func(t found) string { return markdown.Slug(t.title) },
-		func(t found) string { return markdown.CueDeckSlug(t.title) },
-		func(t found) string { return t.parent + "/" + markdown.Slug(t.title) },
+	for _, key := range []func(docTask) string{
+		func(t docTask) string { return strings.ToLower(t.slug) },
+		func(t docTask) string { return strings.ToLower(t.title) },
+		func(t docTask) string { return markdown.Slug(t.title) },
+		func(t docTask) string { return markdown.CueDeckSlug(t.title) },
+		func(t docTask) string { return t.parent + "/" + markdown.Slug(t.title) },
 	} {
 		for i, t := range all {
 			if _, taken := n.full[key(t)]; !taken {

@@ -44,8 +44,8 @@ func view(t testing.TB, d *Docs, doc string, slugs ...string) *ViewTaskAnswer {
 	return a
 }
 
-// TestGolden30Status is the table of ways to write a status.
-func TestGolden30Status(t *testing.T) {
+// TestStatusFormats is the table of ways to write a status.
+func TestStatusFormats(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"* Status:", "pending"},
 		{"* Status:\nnext line", "pending"},
@@ -79,7 +79,7 @@ func TestGolden30Status(t *testing.T) {
 	}
 }
 
-func TestGolden29ParentAtAnyDepth(t *testing.T) {
+func TestParentAtAnyDepth(t *testing.T) {
 	d, _ := docs(t, nil, map[string]string{"a.md": "# A\n## tasks\n### One\n#### Two\n##### Three\n###### Four\n* Status: x\n### Five\n## Other\n### Five\n"})
 	for slug, want := range map[string][2]any{"one": {"", 3}, "two": {"one", 4}, "three": {"two", 5}, "one/two/three/four": {"three", 6}, "five": {"", 3}} {
 		task := view(t, d, "/a.md", slug).Tasks[0]
@@ -96,7 +96,7 @@ func TestGolden29ParentAtAnyDepth(t *testing.T) {
 	}
 }
 
-func TestGolden34MainWorkflow(t *testing.T) {
+func TestMainWorkflow(t *testing.T) {
 	d, _ := docs(t, nil, map[string]string{"a.md": "# A\n## Tasks\n### One\n* Main-Workflow: x\n### Two\n* Workflow:\n"})
 	a := view(t, d, "/a.md", "two", "one")
 	for _, task := range a.Tasks {
@@ -109,7 +109,7 @@ func TestGolden34MainWorkflow(t *testing.T) {
 	}
 }
 
-func TestGolden35References(t *testing.T) {
+func TestReferences(t *testing.T) {
 	var got []string
 	for _, r := range markdown.References([]byte("See @/a.md, @/b#s. (@#local) x@y.z @user")) {
 		got = append(got, r.Raw)
@@ -119,7 +119,7 @@ func TestGolden35References(t *testing.T) {
 	}
 }
 
-func TestGolden36CycleEnds(t *testing.T) {
+func TestReferenceCycleEnds(t *testing.T) {
 	for depth, want := range map[int]string{1: "/a.md:0", 2: "/a.md:0 /b.md:1", 5: "/a.md:0 /b.md:1", 9: "/a.md:0 /b.md:1"} {
 		_, dir := docs(t, nil, map[string]string{"t.md": "# T\n## Tasks\n### One\n@/a\n", "a.md": "# A\n@/b\n", "b.md": "# B\n@/a @/b\n"})
 		d := open(t, dir, &Options{Depth: depth}, nil)
@@ -162,7 +162,7 @@ func TestReferencesAreBounded(t *testing.T) {
 
 func late0(t testing.TB, dir string) *Docs { return open(t, dir, nil, nil) }
 
-func TestGolden38CompleteTwice(t *testing.T) {
+func TestCompleteTwice(t *testing.T) {
 	d, dir := docs(t, nil, map[string]string{"a.md": "# A\n## Tasks\n### One\n### Two\n* Status: blocked\n### Three\n* Status: done\n"})
 	for range 2 {
 		a, err := d.CompleteTask(context.Background(), CompleteTaskRequest{Document: "/a.md", Task: "one"})
@@ -187,8 +187,7 @@ func TestGolden38CompleteTwice(t *testing.T) {
 	}
 }
 
-// TestHostileAddresses is the table of documents and anchors that must not be
-// reached, read or written.
+// TestHostileAddresses: addresses of documents and anchors that must fail.
 func TestHostileAddresses(t *testing.T) {
 	d, dir := docs(t, nil, map[string]string{"a.md": "# A\n## Tasks\n### One\n", ".hidden.md": "# H\n## Tasks\n### One\n", ".git/x.md": "# H\n## Tasks\n### One\n", "docs/.x/y.md": "# H\n## Tasks\n### One\n"})
 	outside := filepath.Join(filepath.Dir(dir), "outside.md")
@@ -241,8 +240,8 @@ func TestHostileAddresses(t *testing.T) {
 	}
 }
 
-// TestEveryWriteIsWholeOrNothing ends each kind of write before the rename, or
-// has somebody else write meanwhile.
+// TestEveryWriteIsWholeOrNothing interrupts each kind of write before the rename, or changes
+// the file at that time.
 func TestEveryWriteIsWholeOrNothing(t *testing.T) {
 	const content = "# A\n\n## Tasks\n\n### One\n\ntext\n"
 	writes := map[string]func(d *Docs) error{
@@ -314,9 +313,8 @@ func TestPrecondition(t *testing.T) {
 	}
 }
 
-// TestRandomEdits makes random edits of random documents: each either is
-// refused and changes nothing, or changes the outline as asked and no byte
-// outside the place.
+// TestRandomEdits makes random edits of random documents. An edit either fails and changes
+// nothing, or changes the outline as requested and no bytes elsewhere.
 func TestRandomEdits(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	contents := []string{"one paragraph", "* a\n* b", "text\n\n```\n# no heading\n```", "###### deep", "", "a\n\n# top\n", "```\nopen", "<!--", "- Status: done", "    # code", "x\n===", "\ufeff", "| a |\n|---|"}
@@ -463,8 +461,8 @@ func TestSearcherDecidesTheOrder(t *testing.T) {
 	}
 }
 
-// TestSearcherThatFindsNothing: what the index does not know is looked for in
-// the documents, and so is everything when it fails.
+// TestSearcherThatFindsNothing: if the index finds nothing or fails, the documents are
+// searched.
 func TestSearcherThatFindsNothing(t *testing.T) {
 	_, dir := docs(t, nil, map[string]string{"a.md": "handle_read_context\n", "b.md": "elsewhere\n", "x/c.md": "Handle it\n"})
 	for name, s := range map[string]Searcher{"nothing": fakeSearcher{}, "others": fakeSearcher{[]string{"b.md"}}, "failure": brokenSearcher{}} {

@@ -12,8 +12,8 @@ import (
 	"cairn/internal/task/files"
 )
 
-// randomTasks is a document with headings and check boxes as tasks, written in every
-// way, among texts that look like tasks and are none.
+// randomTasks returns a document with tasks in all forms, headings and check boxes, among
+// text that only looks like tasks.
 func randomTasks(r *rand.Rand) string {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	var b strings.Builder
@@ -89,8 +89,8 @@ func randomTasks(r *rand.Rand) string {
 	return out
 }
 
-// changedLines returns the lines of a that b lacks and those that b has more, by a
-// longest common subsequence.
+// changedLines returns the lines that were removed from a and added in b, by a longest common
+// subsequence.
 func changedLines(a, b string) (removed, added []string) {
 	x, y := strings.SplitAfter(a, "\n"), strings.SplitAfter(b, "\n")
 	for i := range x {
@@ -130,15 +130,14 @@ func changedLines(a, b string) (removed, added []string) {
 
 var addedByComplete = regexp.MustCompile(`^\s*$|^\s*- (Completed: 2026-01-15|Note: well done)$|[Ss]tatus.*completed|^\s*(?:[-*+]|\d+[.)])[ \t]+\[x\] `)
 
-func parseTasks(src []byte) (*document, []found) {
+func parseTasks(src []byte) (*document, []docTask) {
 	d := newDocument("a.md", src, files.Stamp{})
 	all, _, _ := d.tasks()
 	return d, all
 }
 
-// TestRandomTasksComplete completes every task of random documents: it reads as
-// completed, all other tasks read as before, no other line changes, and completing it
-// again changes nothing.
+// TestRandomTasksComplete completes every task of random documents. The task is then
+// completed, no other task or line changes, and completing it again changes nothing.
 func TestRandomTasksComplete(t *testing.T) {
 	completed := 0
 	for seed := range uint64(100) {
@@ -189,8 +188,8 @@ func TestRandomTasksComplete(t *testing.T) {
 	}
 }
 
-// TestRandomTasksEdit edits every task of random documents: its text is what was
-// written, and all other tasks read as before.
+// TestRandomTasksEdit edits every task of random documents. The task has the new text, and no
+// other task changes.
 func TestRandomTasksEdit(t *testing.T) {
 	contents := []string{"One line.", "- Status: in_progress\n\nText\n\nmore", "```\n- [ ] code\n```", "- [x] new step", "\tindented", "~~~\nopen", "<!-- open", "a\n\n# heading\n"}
 	edited, refused := 0, 0
@@ -220,7 +219,7 @@ func TestRandomTasksEdit(t *testing.T) {
 					fail("it reads as\n%s", text)
 				}
 			}
-			same := func(x, y found) bool {
+			same := func(x, y docTask) bool {
 				return x.title == y.title && (x.status == y.status || !x.written) && x.written == y.written
 			}
 			inside := 0 // the boxes that the old text held
@@ -238,8 +237,8 @@ func TestRandomTasksEdit(t *testing.T) {
 	}
 }
 
-// TestRandomTasksCreate adds a task behind every task of random documents, and as the
-// last: it reads as written, all other tasks read as before, and no line is lost.
+// TestRandomTasksCreate adds a task after every task of random documents, and at the end. The
+// task is as written, no other task changes, and no line is lost.
 func TestRandomTasksCreate(t *testing.T) {
 	contents := []string{"One line.", "- Status: in_progress\n\nText", "- [x] step", "~~~\nopen", "a\n\n# heading\n"}
 	made, refused := 0, 0
@@ -264,7 +263,7 @@ func TestRandomTasksCreate(t *testing.T) {
 				t.Fatalf("seed %d, behind %q, content %q: %s\n%s\nbecame\n%s", seed, behind, content, fmt.Sprintf(format, args...), src, after.src)
 			}
 			_, now := parseTasks(after.src)
-			at := slices.IndexFunc(now, func(t found) bool { return t.slug == slug })
+			at := slices.IndexFunc(now, func(t docTask) bool { return t.slug == slug })
 			if at < 0 || now[at].title != "Fresh title 7" {
 				fail("there is no task %q", slug)
 			}

@@ -83,13 +83,13 @@ func (d *Docs) StartTask(ctx context.Context, r StartTaskRequest) (*StartTaskAns
 }
 
 // waiting returns the dependencies of a task that are not completed.
-func (d *document) waiting(all []found, t found) []string {
+func (d *document) waiting(all []docTask, t docTask) []string {
 	var ids []string
 	for _, dep := range d.names(all).dependencies(t) {
 		ids = append(ids, dep.id)
 	}
 	return task.Unfinished(ids, func(id string) (task.Task, bool) {
-		i := slices.IndexFunc(all, func(o found) bool { return o.slug == id })
+		i := slices.IndexFunc(all, func(o docTask) bool { return o.slug == id })
 		if i < 0 {
 			return task.Task{}, false
 		}
@@ -98,7 +98,7 @@ func (d *document) waiting(all []found, t found) []string {
 }
 
 // toWork returns a task with its own workflow and its references.
-func (d *Docs) toWork(ctx context.Context, doc *document, t found) (TaskToWork, []string) {
+func (d *Docs) toWork(ctx context.Context, doc *document, t docTask) (TaskToWork, []string) {
 	content := doc.content(t)
 	w := TaskToWork{place: doc.at(t.start), Slug: t.slug, Title: t.title, Content: content, Status: t.status, FullPath: fullPath(doc, t)}
 	var warnings []string
@@ -227,18 +227,18 @@ func info(doc *document) DocumentInfo {
 
 // nextTask returns the first task that begins after an offset and is pending or in
 // progress.
-func nextTask(all []found, after int) (found, bool) {
+func nextTask(all []docTask, after int) (docTask, bool) {
 	for _, t := range all {
 		if s := t.model(); t.start > after && (s == task.Pending || s == task.Waiting || s == task.InProgress) {
 			return t, true
 		}
 	}
-	return found{}, false
+	return docTask{}, false
 }
 
 // complete returns the source of the document with a task completed: it sets the status in
 // place and adds lines below the task's own text.
-func (d *document) complete(t found, date, note string) ([]byte, error) {
+func (d *document) complete(t docTask, date, note string) ([]byte, error) {
 	_, dated := fieldOf(t.lines, "Completed")
 	if t.model() == task.Completed && dated {
 		return d.src, nil

@@ -54,7 +54,7 @@ func (d *Docs) Task(ctx context.Context, r TaskRequest) (*TaskAnswer, error) {
 	return nil, refuse(InvalidOperation, evidence{"operation": clip(r.Operation)}, "Unknown operation %q, want {list,create,edit}", clip(r.Operation))
 }
 
-func taskLine(t found) TaskLine {
+func taskLine(t docTask) TaskLine {
 	l := TaskLine{Slug: t.slug, Title: t.title, Status: t.status, Parent: t.parent}
 	l.Link, _ = link(t.lines)
 	return l
@@ -68,7 +68,7 @@ func (d *Docs) listTasks(r TaskRequest) (*TaskAnswer, error) {
 	all, _, _ := doc.tasks() // no tasks section is an empty list
 	all = listed(all)
 	if r.Status != "" {
-		all = slices.DeleteFunc(all, func(t found) bool { return t.status != r.Status })
+		all = slices.DeleteFunc(all, func(t docTask) bool { return t.status != r.Status })
 	}
 	lines := []TaskLine{}
 	for _, t := range all {
@@ -111,8 +111,8 @@ func (d *document) addTask(after, title, content string) (*document, string, err
 			return nil, "", err
 		}
 		op.Section, op.Operation = t.slug, InsertAfter
-		at = slices.IndexFunc(all, func(o found) bool { return o.start == t.start })
-	} else if !slices.ContainsFunc(all, func(t found) bool { return t.box == nil }) {
+		at = slices.IndexFunc(all, func(o docTask) bool { return o.start == t.start })
+	} else if !slices.ContainsFunc(all, func(t docTask) bool { return t.box == nil }) {
 		at = lastOuter(all)
 	}
 	if at >= 0 && all[at].box != nil {
@@ -147,7 +147,7 @@ func (d *Docs) editTask(ctx context.Context, r TaskRequest) (*TaskAnswer, error)
 }
 
 // rewrite replaces a task's own text, and returns its slug.
-func (d *document) rewrite(t found, content string) (*document, string, error) {
+func (d *document) rewrite(t docTask, content string) (*document, string, error) {
 	if t.box != nil {
 		return d.editBox(t, content)
 	}

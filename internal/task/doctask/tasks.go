@@ -12,8 +12,8 @@ import (
 	"cairn/internal/task"
 )
 
-// found is a task of a document: a heading or a check box.
-type found struct {
+// docTask is a task of a document: a heading or a check box.
+type docTask struct {
 	section int       // its heading, or the section that contains its check box
 	box     *checkBox // nil for a heading
 	start   int       // offset of its first line
@@ -43,7 +43,7 @@ const defaultStatus = "pending"
 
 // tasks returns the headings at any depth below the tasks section and the check
 // boxes in it, in document order. ok is false if there is no tasks section.
-func (d *document) tasks() (list []found, top int, ok bool) {
+func (d *document) tasks() (list []docTask, top int, ok bool) {
 	top, ok = d.tasksSection()
 	if !ok {
 		return nil, 0, false
@@ -55,7 +55,7 @@ func (d *document) tasks() (list []found, top int, ok bool) {
 	for i := top; i < len(d.md.Sections) && d.md.Sections[i].Start < d.md.Sections[top].End; i++ {
 		s := d.md.Sections[i]
 		inside, outside := boxes(d.ownLines(i))
-		t := found{section: i, start: s.Start, depth: s.Level, lines: outside, status: defaultStatus}
+		t := docTask{section: i, start: s.Start, depth: s.Level, lines: outside, status: defaultStatus}
 		if i > top {
 			t.slug, t.title = s.Anchor, s.Heading
 			if s.Parent > top {
@@ -76,12 +76,12 @@ func (d *document) tasks() (list []found, top int, ok bool) {
 
 // boxTasks returns the check boxes in the text of a heading as tasks, or as steps of the
 // heading.
-func boxTasks(all []checkBox, heading found, steps bool, taken map[string]bool) []found {
-	list := make([]found, 0, len(all))
-	made := make([]found, len(all))
+func boxTasks(all []checkBox, heading docTask, steps bool, taken map[string]bool) []docTask {
+	list := make([]docTask, 0, len(all))
+	made := make([]docTask, len(all))
 	for i := range all {
 		b := &all[i]
-		t := found{section: heading.section, box: b, start: b.start, slug: boxSlug(b.title, taken), title: b.title, depth: heading.depth + 1,
+		t := docTask{section: heading.section, box: b, start: b.start, slug: boxSlug(b.title, taken), title: b.title, depth: heading.depth + 1,
 			parent: heading.slug, lines: b.lines, status: defaultStatus, written: true, step: steps}
 		if b.parent >= 0 {
 			t.parent, t.depth = made[b.parent].slug, made[b.parent].depth+1
@@ -101,47 +101,47 @@ func boxTasks(all []checkBox, heading found, steps bool, taken map[string]bool) 
 }
 
 // content returns the source of a task with its nested tasks.
-func (d *document) content(t found) string {
+func (d *document) content(t docTask) string {
 	if t.box != nil {
 		return string(d.src[t.box.start:t.box.end])
 	}
 	return d.text(d.md.Sections[t.section])
 }
 
-func (t found) field(name string) string {
+func (t docTask) field(name string) string {
 	f, _ := fieldOf(t.lines, name)
 	return f.value
 }
 
 // model returns the status as a task.Status.
-func (t found) model() task.Status {
+func (t docTask) model() task.Status {
 	s, _ := task.Parse(t.status)
 	return s
 }
 
 // task returns t as a task.Task.
-func (t found) task(dependsOn []string) task.Task {
+func (t docTask) task(dependsOn []string) task.Task {
 	estimate, _ := task.ParseEstimate(cmp.Or(t.field("Estimate"), t.field("Estimated Time")))
 	return task.Task{ID: t.slug, Title: t.title, Status: t.model(), ArchivedFrom: task.Archived, Assignee: t.field("Assignee"), DependsOn: dependsOn, Estimate: estimate}
 }
 
 // listed returns the tasks to list: those directly below the tasks section and the nested
 // ones with a status.
-func listed(all []found) []found { return slices.DeleteFunc(slices.Clone(all), found.part) }
+func listed(all []docTask) []docTask { return slices.DeleteFunc(slices.Clone(all), docTask.part) }
 
 // part reports whether t is only a part of the enclosing task: a step, or a nested heading
 // without a status.
-func (t found) part() bool { return t.step || t.parent != "" && !t.written }
+func (t docTask) part() bool { return t.step || t.parent != "" && !t.written }
 
 // mainWorkflow returns the main workflow of the first task, which applies to all tasks.
-func mainWorkflow(all []found) string {
+func mainWorkflow(all []docTask) string {
 	if len(all) == 0 {
 		return ""
 	}
 	return all[0].field("Main-Workflow")
 }
 
-func slugs(all []found, n int) []string {
+func slugs(all []docTask, n int) []string {
 	out := []string{}
 	for _, t := range all[:min(len(all), n)] {
 		out = append(out, t.slug)
@@ -150,7 +150,7 @@ func slugs(all []found, n int) []string {
 }
 
 // openTasks returns a document's tasks, or an error if it has no tasks section.
-func (d *document) openTasks() ([]found, error) {
+func (d *document) openTasks() ([]docTask, error) {
 	all, _, ok := d.tasks()
 	if !ok {
 		return nil, refuse(NoTasksSection, evidence{"document": d.address(), "available_sections": d.anchors(maxNamed)},
@@ -160,43 +160,43 @@ func (d *document) openTasks() ([]found, error) {
 }
 
 // openTask returns the task that a request names.
-func (d *document) openTask(text string) (found, error) {
+func (d *document) openTask(text string) (docTask, error) {
 	all, err := d.openTasks()
 	if err != nil {
-		return found{}, err
+		return docTask{}, err
 	}
 	return d.pick(all, text)
 }
 
 // pick returns the task of all that a request names.
-func (d *document) pick(all []found, text string) (found, error) {
+func (d *document) pick(all []docTask, text string) (docTask, error) {
 	slug, err := d.parseSlug(text, EmptyTaskSlug)
 	if err != nil {
-		return found{}, err
+		return docTask{}, err
 	}
 	if t, ok := d.named(all, slug); ok {
 		return t, nil
 	}
 	if _, ok := d.find(slug); ok {
 		top, _ := d.tasksSection()
-		return found{}, refuse(NotATask, evidence{"taskSlug": slug, "tasksSection": d.md.Sections[top].Anchor, "document": d.address()},
+		return docTask{}, refuse(NotATask, evidence{"taskSlug": slug, "tasksSection": d.md.Sections[top].Anchor, "document": d.address()},
 			"Section %s is not a task (not under tasks section)", slug)
 	}
 	names := slugs(all, maxNamed)
-	return found{}, refuse(TaskNotFound, evidence{"taskSlug": slug, "document": d.address(), "availableTasks": names, "available_tasks": names},
+	return docTask{}, refuse(TaskNotFound, evidence{"taskSlug": slug, "document": d.address(), "availableTasks": names, "available_tasks": names},
 		"Task not found: %s. Available tasks: %s", slug, strings.Join(names, ", "))
 }
 
 // named returns the task with a slug or title: the heading that find returns, else a check
 // box.
-func (d *document) named(all []found, slug string) (found, bool) {
+func (d *document) named(all []docTask, slug string) (docTask, bool) {
 	if i, ok := d.find(slug); ok {
 		for _, t := range all {
 			if t.section == i && t.box == nil {
 				return t, true
 			}
 		}
-		return found{}, false
+		return docTask{}, false
 	}
 	want := markdown.Slug(slug[strings.LastIndexByte(slug, '/')+1:])
 	for _, t := range all {
@@ -204,7 +204,7 @@ func (d *document) named(all []found, slug string) (found, bool) {
 			return t, true
 		}
 	}
-	return found{}, false
+	return docTask{}, false
 }
 
 // Tasks returns the tasks of a document, with their slugs as IDs, and the hash of the

@@ -108,8 +108,8 @@ func call(t testing.TB, d *Docs, dir, text string) string {
 	return ""
 }
 
-// TestTranscripts runs testdata/*.txtar: files of a workspace, whose names begin
-// with a slash, and calls, each with the answer wanted behind it.
+// TestTranscripts runs testdata/*.txtar: files of a workspace, whose names begin with a slash,
+// and calls, each followed by its expected answer.
 func TestTranscripts(t *testing.T) {
 	names, _ := filepath.Glob("testdata/*.txtar")
 	if len(names) == 0 {
@@ -156,7 +156,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// redact takes what differs from run to run out of an answer.
+// redact removes the parts of an answer that differ between runs.
 func redact(text string) string {
 	var out []string
 	for line := range strings.Lines(text) {

@@ -165,7 +165,7 @@ func (a *ViewTaskAnswer) parts() []fit.Part {
 	return append(lists, texts...)
 }
 
-func fullPath(doc *document, t found) string { return doc.address() + "#" + t.slug + " (task)" }
+func fullPath(doc *document, t docTask) string { return doc.address() + "#" + t.slug + " (task)" }
 
 func count(yes bool) int {
 	if yes {

@@ -39,8 +39,8 @@ func list(t testing.TB, d *Docs, doc string) string {
 	return strings.Join(lines, ", ")
 }
 
-// TestStatusesAsPeopleWriteThem: the line that is read is the line that complete_task
-// changes, and no second one is written.
+// TestStatusesAsPeopleWriteThem: complete_task changes the status line in place and does not
+// add a second one.
 func TestStatusesAsPeopleWriteThem(t *testing.T) {
 	for _, c := range []struct {
 		text, status string
@@ -177,8 +177,7 @@ func TestCheckBoxesAreTasks(t *testing.T) {
 	}
 }
 
-// TestCompleteKeepsBothNotes: a note that a person wrote does not replace that of the
-// completion.
+// TestCompleteKeepsBothNotes: the note of a completion is added to an existing note.
 func TestCompleteKeepsBothNotes(t *testing.T) {
 	d, dir := docs(t, nil, map[string]string{"a.md": "# A\n## Tasks\n### One\n- Note: by hand\n"})
 	for i, want := range []string{"done_it", "done_it", "by hand"} {
@@ -251,8 +250,8 @@ func TestDependenciesAsPeopleWriteThem(t *testing.T) {
 	}
 }
 
-// TestLargeTaskDocuments: documents with thousands of tasks and of dependencies that lead
-// nowhere are read in time that grows with their size.
+// TestLargeTaskDocuments: documents with thousands of tasks and missing dependencies are read
+// in linear time.
 func TestLargeTaskDocuments(t *testing.T) {
 	const n = 2000
 	var headings, boxes strings.Builder
@@ -301,8 +300,8 @@ func TestCheckFindsWhatDoesNotResolve(t *testing.T) {
 	}
 }
 
-// TestAddressesFold: documents and tasks are found in any case, with or without the
-// slash, and a card by its short path.
+// TestAddressesFold: addresses of documents and tasks are case-insensitive, with or without
+// the leading slash, and a card has a short path.
 func TestAddressesFold(t *testing.T) {
 	d, _ := docs(t, nil, map[string]string{"plans/Ab.md": "# A\n## Tasks\n### task-B\n", ".cairn/cards/abc123.md": "---\ntitle: x\n---\n# X\n## Tasks\n### One\n"})
 	for _, c := range [][3]string{

@@ -116,7 +116,7 @@ func TestContainment(t *testing.T) {
 	only(t, filepath.Join(dir, "in"))
 }
 
-// TestCrash ends a write between the temporary file and the rename.
+// TestCrash interrupts a write between the temporary file and the rename.
 func TestCrash(t *testing.T) {
 	dir := t.TempDir()
 	os.WriteFile(filepath.Join(dir, "a.md"), []byte("old"), 0o644)

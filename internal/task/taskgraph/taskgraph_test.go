@@ -22,8 +22,8 @@ import (
 
 var ctx = context.Background()
 
-// open returns the tools over a board written as "id: dep dep status=done", in
-// the order of creation, and over a document /plan.md of the same tasks.
+// open returns the tools for cards written as "id: dep dep status=done", in the order of
+// creation, and for a document /plan.md with the same tasks.
 func open(t testing.TB, o Options, lines ...string) (*Tools, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -83,11 +83,11 @@ func text(v any) string {
 
 func number(f float64) *float64 { return &f }
 
-// diamond is A→B,C→D→E of the specification's reading, in slugs that fit both sources.
+// diamond is the graph A→B,C→D→E of the specification, with slugs valid for both sources.
 var diamond = []string{"a:", "b: a", "c: a", "d: b c", "e: d"}
 
-// TestGolden21Diamond asks both sources for everything.
-func TestGolden21Diamond(t *testing.T) {
+// TestDiamond asks both sources for everything.
+func TestDiamond(t *testing.T) {
 	d, _ := open(t, on, diamond...)
 	after, _ := open(t, on, "a: status=done", "b: a", "c: a", "d: b c", "e: d")
 	for _, channel := range []string{"", "cards", "/plan.md"} {
@@ -119,7 +119,7 @@ func TestGolden21Diamond(t *testing.T) {
 	}
 }
 
-func TestGolden22Disabled(t *testing.T) {
+func TestDisabled(t *testing.T) {
 	d, _ := open(t, Options{}, diamond...)
 	for _, c := range []struct {
 		got  any
@@ -194,7 +194,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-func TestGolden23And24Validate(t *testing.T) {
+func TestValidate(t *testing.T) {
 	d, dir := open(t, on, "A:", "B: A", "C: B")
 	before, _ := os.ReadFile(filepath.Join(dir, ".cairn/cards/A.md"))
 	for range 2 {
@@ -218,7 +218,7 @@ func TestGolden23And24Validate(t *testing.T) {
 	}
 }
 
-func TestGolden25And26Readiness(t *testing.T) {
+func TestReadiness(t *testing.T) {
 	d, _ := open(t, on, "a: status=done", "b: a status=failed", "c: ghost", "d: b", "e: a status=blocked", "f: a status=active", "g: a", "h: x1", "x1: status=archived archived_from=active", "x2: status=archived")
 	if a := d.Ready(ctx, ReadyRequest{}); !slices.Equal(a.ReadyTasks, []string{"g"}) {
 		t.Errorf("ready: %s, want g alone", text(a))
@@ -261,8 +261,8 @@ func TestPrintedValidation(t *testing.T) {
 	}
 }
 
-// TestCancelledCards: a card archived before it was done blocks its dependent, and is
-// no work in any answer.
+// TestCancelledCards: a card archived before it was done blocks its dependents and is not
+// listed as work.
 func TestCancelledCards(t *testing.T) {
 	d, _ := open(t, on, "old: status=archived archived_from=todo", "new: old", "last: new")
 	if a := d.Groups(ctx, GroupsRequest{}); !slices.EqualFunc(a.ParallelGroups, [][]string{{"new"}, {"last"}}, slices.Equal) || a.TotalTasks != 2 {
@@ -305,7 +305,7 @@ func TestStoredCycle(t *testing.T) {
 	}
 }
 
-func TestGolden27Thousand(t *testing.T) {
+func TestThousandTasks(t *testing.T) {
 	chain, wide := []string{"t0000:"}, []string{"t0000:"}
 	for i := 1; i < 1000; i++ {
 		chain = append(chain, fmt.Sprintf("t%04d: t%04d", i, i-1))
@@ -327,7 +327,7 @@ func TestGolden27Thousand(t *testing.T) {
 	}
 }
 
-func TestGolden28Identity(t *testing.T) {
+func TestIdentity(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	words := []string{"", "status=done", "status=active", "status=blocked", "status=failed", "status=archived"}
 	for round := range 60 {
