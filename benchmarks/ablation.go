@@ -10,17 +10,18 @@ import (
 	"cairn/retriever"
 )
 
-// variant is a way of searching a set.
+// variant is a configuration of the search.
 type variant struct {
 	name     string
-	mode     retriever.Mode // "" is hybrid
+	mode     retriever.Mode // "" means hybrid
 	ablation bool
 	change   func(*retriever.Options) // nil changes nothing
-	bare     bool                     // of an index without titles and headings
+	bare     bool                     // search an index without titles and headings
 }
 
-// variants change one part of the hybrid search each, to see what it adds. The legs are
-// variants too, as modes; what the co-usage graph adds is in a ContextReport.
+// variants lists changes of one part of the hybrid search each, to measure the effect of
+// the part. The legs are variants too, as modes. A ContextReport has the effect of the
+// co-usage graph.
 var variants = []variant{
 	{name: "weights 85/15", change: weights(.85, .15)},
 	{name: "weights 55/45", change: weights(.55, .45)},
@@ -37,7 +38,7 @@ func fusion(f retriever.Fusion) func(*retriever.Options) {
 	return func(o *retriever.Options) { o.Fusion = f }
 }
 
-// ablate runs all queries with each variant. dir is a folder for another index.
+// ablate runs all queries with each variant. dir is a folder for a second index.
 func (m *measurement) ablate(ctx context.Context, dir string) error {
 	all := append(m.missingLegs(), variants...)
 	if m.o.Reranker != nil {
@@ -52,7 +53,7 @@ func (m *measurement) ablate(ctx context.Context, dir string) error {
 	return m.change(func(*retriever.Options) {})
 }
 
-// missingLegs are the legs that were not measured as modes.
+// missingLegs returns the legs that were not measured as modes.
 func (m *measurement) missingLegs() (legs []variant) {
 	for _, mode := range []retriever.Mode{retriever.Keyword, retriever.Semantic} {
 		if _, ok := m.report.Modes[mode]; !ok {
@@ -84,13 +85,13 @@ func (m *measurement) measureVariant(ctx context.Context, v variant, dir string)
 	return err
 }
 
-// Ablation is what a variant changes in nDCG@10.
+// Ablation is the effect of a variant on nDCG@10.
 type Ablation struct {
 	Variant string     `json:"variant"`
 	NDCG10  float64    `json:"ndcg@10"`
 	Change  float64    `json:"change"`
 	CI      [2]float64 `json:"ci95"` // of Change
-	P       float64    `json:"p"`    // of the paired randomisation test
+	P       float64    `json:"p"`    // of the paired randomization test
 }
 
 // ablations compares the variants among runs, and the legs, with the main run.
@@ -116,7 +117,7 @@ func ablations(runs []*Run) []Ablation {
 				*f = *after[i].fields()[j] - *before[i].fields()[j]
 			}
 		}
-		all := randomise(metricNames[:1], before, after, randomRounds, 1)[0]
+		all := randomize(metricNames[:1], before, after, randomRounds, 1)[0]
 		out = append(out, Ablation{name, all.B, all.B - all.A, intervals(change)[metricNames[0]], all.P})
 	}
 	return out

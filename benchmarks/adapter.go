@@ -20,16 +20,16 @@ import (
 	"cairn/internal/store"
 )
 
-// Adapter is a command that answers the queries of a set with another system. It is
-// started with one more argument, a folder for the files that docs/measure.md describes.
-// Identifiers in them have no white space: as in TREC files, it is escaped.
+// Adapter is a command that answers the queries of a set with another system. Its last
+// argument is a folder with the files that docs/measure.md describes. White space in their
+// identifiers is escaped, as in TREC files.
 type Adapter struct {
 	Name string
-	// Command is split at spaces.
+	// Command is the command, split at spaces.
 	Command string
 }
 
-// ParseAdapter reads "name=command".
+// ParseAdapter parses "name=command".
 func ParseAdapter(s string) (Adapter, error) {
 	name, command, ok := strings.Cut(s, "=")
 	a := Adapter{strings.TrimSpace(name), strings.TrimSpace(command)}
@@ -39,7 +39,7 @@ func ParseAdapter(s string) (Adapter, error) {
 	return a, nil
 }
 
-// adapterFiles are those that an adapter writes; a run begins without them.
+// adapterFiles lists the files that an adapter writes. They are removed before a run.
 var adapterFiles = []string{"run", "times.tsv", "system.json"}
 
 // measureAdapters runs every adapter. dir is a folder for temporary files.
@@ -65,7 +65,7 @@ func (m *measurement) measureAdapters(ctx context.Context, dir string) error {
 	return nil
 }
 
-// jsonl makes a file with a JSON value a line.
+// jsonl builds a file with one JSON value per line.
 type jsonl struct {
 	bytes.Buffer
 	err error
@@ -109,7 +109,7 @@ func (m *measurement) writeExchange(ctx context.Context, dir, source string) err
 			if v == nil {
 				return fmt.Errorf("%s has no vector", names[i])
 			}
-			_ = binary.Write(&passageVectors, binary.LittleEndian, v) // a buffer takes all
+			_ = binary.Write(&passageVectors, binary.LittleEndian, v) // a buffer returns no error
 		}
 	}
 	for _, q := range m.set.queries {
@@ -133,8 +133,8 @@ func (m *measurement) writeExchange(ctx context.Context, dir, source string) err
 	return nil
 }
 
-// eachChunk calls fn with every chunk of an indexed document. A document that was not
-// indexed, such as an empty one, has none.
+// eachChunk calls fn with every chunk of a document. A document that is not indexed, such as
+// an empty one, has none.
 func (w *bench) eachChunk(path string, fn func(doc *store.Document, section, n int, text string)) error {
 	doc, err := w.stores.Docs.Document(path)
 	if err != nil || doc == nil {
@@ -152,7 +152,7 @@ func (w *bench) eachChunk(path string, fn func(doc *store.Document, section, n i
 	return nil
 }
 
-// runAdapter runs one adapter and reads what it wrote.
+// runAdapter runs one adapter and reads its files.
 func (m *measurement) runAdapter(ctx context.Context, a Adapter, dir string) (*Run, error) {
 	for _, name := range adapterFiles {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -191,7 +191,7 @@ func (m *measurement) runAdapter(ctx context.Context, a Adapter, dir string) (*R
 	return run, run.readTimes(filepath.Join(dir, "times.tsv"))
 }
 
-// readTimes reads the times of queries, if there is a file of them.
+// readTimes reads the times of queries, if the file exists.
 func (r *Run) readTimes(file string) error {
 	at := r.byID()
 	err := readLines(file, func(line []byte) error {
@@ -211,7 +211,7 @@ func (r *Run) readTimes(file string) error {
 	return err
 }
 
-// lastLines returns the end of what a program printed.
+// lastLines returns the last n lines of a program's output.
 func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

@@ -13,7 +13,7 @@ type beirDocument struct {
 	ID    string `json:"_id"`
 	Title string `json:"title"`
 	Text  string `json:"text"`
-	path  string // of its file; "" makes one of the id
+	path  string // of its file; "" means one derived from the ID
 }
 
 // beirSet is a retrieval set in BEIR's layout: corpus.jsonl, queries.jsonl and
@@ -26,17 +26,17 @@ type beirSet struct {
 type beirQuery struct {
 	id, text string
 	relevant Relevance
-	sections []string          // relevant ones, as "document#anchor", where they are known
+	sections []string          // relevant sections as "document#anchor", if they are known
 	groups   map[string]string // see RunQuery
 }
 
-// unranked is the query in a run.
+// unranked returns the query in the form of a run, without a ranking.
 func (q *beirQuery) unranked() RunQuery {
 	return RunQuery{ID: q.id, Text: strings.TrimSpace(q.text), Relevant: q.relevant, Sections: q.sections, Groups: q.groups}
 }
 
-// readBEIR reads one split of the set in folder dir. Of documents that share an
-// id the last stays.
+// readBEIR reads one split of the set in folder dir. If several documents have the same ID,
+// the last is used.
 func readBEIR(dir, split string) (*beirSet, error) {
 	set := &beirSet{}
 	at := map[string]int{}
@@ -101,8 +101,8 @@ func readBEIR(dir, split string) (*beirSet, error) {
 	return set, nil
 }
 
-// markdown returns the document as a file: its text, with its title in the front
-// matter. A text that has front matter with a title is left as it is.
+// markdown returns the content of the document's file: its text, with its title in the front
+// matter. It does not change a text whose front matter has a title.
 func (d *beirDocument) markdown() string {
 	title, err := json.Marshal(d.Title) // a JSON string is a YAML string
 	if err != nil {

@@ -9,42 +9,42 @@ import (
 	"cairn/retriever"
 )
 
-// BudgetReport is what one way of reading gives within one token budget.
+// BudgetReport is the result of one way of reading within one token budget.
 type BudgetReport struct {
-	// System is cairn, whose answers are hybrid searches that ask for the text of the
+	// System is cairn, which reads the answers of hybrid searches with the text of the
 	// hits, or another way of reading: see readers.
 	System string `json:"system"`
 	// Tokens is the budget.
 	Tokens int `json:"tokens"`
-	// Recall is the share of queries for which what is read holds text of a relevant
-	// section, or of a relevant document where relevant sections are not known.
+	// Recall is the share of queries for which the read text includes text of a relevant
+	// section, or of a relevant document if relevant sections are not known.
 	Recall float64 `json:"recall"`
-	// TokensToFirst is the mean of the tokens read up to the end of the first such text;
-	// a query without any counts the whole budget, or what was read if that is more.
+	// TokensToFirst is the mean number of tokens up to the end of the first such text. For
+	// a query without one it is the budget, or the number of tokens read if that is larger.
 	TokensToFirst float64 `json:"tokens_to_first"`
-	// Hits is how many documents of the ranking the recall is to be compared with,
-	// Ceiling the share of queries with a relevant document among those.
+	// Hits is the number of documents of the ranking to compare Recall with. Ceiling is
+	// the share of queries with a relevant document among them.
 	Hits    int     `json:"hits"`
 	Ceiling float64 `json:"ceiling"`
-	// Text is the tokens of text that is read, Answer those with what stands around it,
-	// such as JSON; Results the number of texts; means over queries.
+	// Text is the mean number of tokens of the texts, Answer that of the texts with what
+	// surrounds them, such as JSON. Results is the mean number of texts.
 	Text    float64 `json:"text_tokens"`
 	Answer  float64 `json:"answer_tokens"`
 	Results float64 `json:"results"`
 }
 
-// rankedHits is how many hits an answer within a budget is compared with.
+// rankedHits maps budgets to BudgetReport.Hits.
 var rankedHits = map[int]int{500: 2, 1000: 5, 2000: 10, 4000: 15}
 
-// piece is a text that is read: lines of a document.
+// piece is a text that a reader reads: lines of a document.
 type piece struct {
 	document     string
 	from, to     int // lines, from 1, both included
-	text, answer int // tokens of the text, and with what stands around it
+	text, answer int // tokens of the text, and of the text with what surrounds it
 }
 
-// overlaps reports whether the piece has a line of one of the sections, or whether none are
-// known.
+// overlaps reports whether the piece has a line of one of the sections, or whether there are
+// no sections.
 func (p piece) overlaps(sections []piece) bool {
 	for _, s := range sections {
 		if s.document == p.document && p.from <= s.to && s.from <= p.to {
@@ -54,7 +54,7 @@ func (p piece) overlaps(sections []piece) bool {
 	return len(sections) == 0
 }
 
-// goldLines are the lines of the relevant sections of a query.
+// goldLines returns the lines of the relevant sections of a query.
 func (w *bench) goldLines(q *beirQuery) (lines []piece, err error) {
 	for _, place := range q.sections {
 		at := strings.LastIndexByte(place, '#')
@@ -75,7 +75,7 @@ func (w *bench) goldLines(q *beirQuery) (lines []piece, err error) {
 	return lines, nil
 }
 
-// cairnReader names answers of cairn.
+// cairnReader is the name of the reader that reads cairn's answers.
 const cairnReader = "cairn"
 
 // reader is a way of reading for a query within a budget.
@@ -125,7 +125,7 @@ func (m *measurement) measureBudgets(ctx context.Context) ([]BudgetReport, error
 	return reports, nil
 }
 
-// rankedIDs are the documents of the hybrid ranking, best first.
+// rankedIDs returns the documents of the hybrid ranking, best first.
 func (w *bench) rankedIDs(ctx context.Context, q *beirQuery) ([]string, error) {
 	ranking, err := w.retriever.Rank(ctx, retriever.Query{Text: strings.TrimSpace(q.text)}, 0)
 	if err != nil {
@@ -138,7 +138,7 @@ func (w *bench) rankedIDs(ctx context.Context, q *beirQuery) ([]string, error) {
 	return ids, nil
 }
 
-// add adds what was read for one query.
+// add adds the texts read for one query.
 func (r *BudgetReport) add(pieces []piece, relevant func(piece) bool) {
 	read, first := 0, -1
 	for _, p := range pieces {
@@ -182,7 +182,7 @@ func (m *measurement) readAnswer(ctx context.Context, q *beirQuery, _ []string, 
 		rest -= p.answer
 		pieces = append(pieces, p)
 	}
-	if len(pieces) > 0 { // the answer's own fields are read first
+	if len(pieces) > 0 { // the fields of the answer itself come first
 		pieces[0].answer += max(0, rest)
 	}
 	return pieces, nil

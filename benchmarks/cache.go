@@ -13,14 +13,14 @@ import (
 	"cairn/models"
 )
 
-// cache holds the embeddings of a model that runs share, one run at a time.
+// cache holds the embeddings of a model for several runs. One run at a time uses it.
 type cache struct {
 	*flat.Store
 	lock *flock.Flock
 }
 
-// openCache opens the cache of a model in folder. Another run that has it open is an
-// error; a cache that is damaged, or of another format, is begun again.
+// openCache opens the cache of a model in folder. It fails if another run has the cache open.
+// It replaces a cache that is damaged or of another format.
 func openCache(folder string, d models.Description) (*cache, error) {
 	dir := filepath.Join(folder, url.PathEscape(d.ID))
 	if err := os.MkdirAll(dir, 0o755); err != nil {

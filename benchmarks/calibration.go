@@ -2,17 +2,16 @@ package benchmarks
 
 import "math"
 
-// Calibration says how often plans of a stated confidence were right: had the tools
-// that were called, no more and no less.
+// Calibration compares the confidence of plans with the share of right ones, which have
+// exactly the tools that were called.
 type Calibration struct {
-	// ECE is the expected calibration error (Naeini et al., AAAI 2015): the mean
-	// distance of stated confidence and observed share over the bins, by plans.
+	// ECE is the expected calibration error (Naeini et al., AAAI 2015): the mean distance
+	// between confidence and share of right plans over the bins, weighted by plans.
 	ECE  float64          `json:"ece"`
 	Bins []CalibrationBin `json:"bins"`
 }
 
-// CalibrationBin holds the plans with a confidence in [From, To); the last bin
-// holds 1 too.
+// CalibrationBin holds the plans with a confidence in [From, To); the last bin includes 1.
 type CalibrationBin struct {
 	From       float64 `json:"from"`
 	To         float64 `json:"to"`

@@ -10,27 +10,27 @@ import (
 	"strings"
 )
 
-// CompareOptions are the knobs of Compare.
+// CompareOptions configures Compare.
 type CompareOptions struct {
-	Metric string // by which wins are counted and queries ordered
-	Seed   uint64 // of the randomisation test
-	Moved  int    // the most queries listed
+	Metric string // counts wins and orders queries
+	Seed   uint64 // of the randomization test
+	Moved  int    // largest number of listed queries
 }
 
-// randomRounds of a randomisation test give p to about .01.
+// randomRounds is the number of rounds of a randomization test, enough for p to about .01.
 const randomRounds = 10_000
 
-// Comparison is what changes from run A to run B of the same queries.
+// Comparison holds the changes from run A to run B of the same queries.
 type Comparison struct {
 	A       RunSummary         `json:"a"`
 	B       RunSummary         `json:"b"`
 	Queries int                `json:"queries"`
 	Metrics []MetricDifference `json:"metrics"`
-	Metric  string             `json:"metric"` // of what follows
+	Metric  string             `json:"metric"` // of the fields below
 	Wins    int                `json:"wins"`   // queries for which B is better
 	Losses  int                `json:"losses"`
 	Ties    int                `json:"ties"`
-	Moved   []MovedQuery       `json:"moved"` // the most first
+	Moved   []MovedQuery       `json:"moved"` // the largest change first
 	Gate    GateResult         `json:"gate,omitempty"`
 }
 
@@ -39,23 +39,23 @@ type MetricDifference struct {
 	Name string  `json:"metric"`
 	A    float64 `json:"a"`
 	B    float64 `json:"b"`
-	// P is the probability of a difference at least as large, either way, if the runs
-	// were alike.
+	// P is the probability of a difference at least as large in either direction if the
+	// systems do not differ.
 	P float64 `json:"p"`
 }
 
-// MovedQuery is a query whose figure changed. Each side names the relevant document that
-// ranks first, and the document before all others if that is another one.
+// MovedQuery is a query whose figure changed. Before and After hold the best relevant
+// document, and the first document if that is another one.
 type MovedQuery struct {
 	ID     string       `json:"id"`
 	Text   string       `json:"text"`
 	A      float64      `json:"a"`
 	B      float64      `json:"b"`
-	Before [2]*Evidence `json:"explain_a"` // the relevant one, the first
+	Before [2]*Evidence `json:"explain_a"`
 	After  [2]*Evidence `json:"explain_b"`
 }
 
-// DataError is the refusal to compare runs that were not made from the same data.
+// DataError reports runs that cannot be compared because they have different data.
 type DataError struct{ A, B Fingerprint }
 
 func (e *DataError) Error() string {
@@ -63,7 +63,7 @@ func (e *DataError) Error() string {
 		e.A.Set, e.A.Data, e.B.Set, e.B.Data)
 }
 
-// Compare compares two runs by query. It fails with *DataError for runs of other data.
+// Compare compares two runs by query. It fails with a *DataError if their data differ.
 func Compare(a, b *Run, o CompareOptions) (*Comparison, error) {
 	if !slices.Contains(metricNames, o.Metric) {
 		return nil, unknownMetric(o.Metric)
@@ -89,7 +89,7 @@ func Compare(a, b *Run, o CompareOptions) (*Comparison, error) {
 	}
 	slices.SortStableFunc(c.Moved, func(x, y MovedQuery) int { return cmp.Compare(math.Abs(y.B-y.A), math.Abs(x.B-x.A)) })
 	c.Moved = c.Moved[:min(o.Moved, len(c.Moved))]
-	c.Metrics = randomise(metricNames, first, second, randomRounds, o.Seed)
+	c.Metrics = randomize(metricNames, first, second, randomRounds, o.Seed)
 	return c, nil
 }
 
@@ -114,7 +114,7 @@ func (c *Comparison) count(a, b *RunQuery, before, after *Metrics) {
 		Before: [2]*Evidence{a.Best, a.other()}, After: [2]*Evidence{b.Best, b.other()}})
 }
 
-// other is the evidence of the first document unless it is the best relevant one.
+// other returns the evidence of the first document, unless it is the best relevant one.
 func (q *RunQuery) other() *Evidence {
 	if q.First == nil || q.Best != nil && q.Best.Rank == 1 {
 		return nil
@@ -122,12 +122,12 @@ func (q *RunQuery) other() *Evidence {
 	return q.First
 }
 
-// randomise is the paired randomisation test (Smucker, Allan and Carterette, CIKM 2007)
-// of the metrics of names, which begin metricNames: if the two systems are alike, swapping
-// them for a query changes nothing, so each round swaps a random half of the queries. P
-// counts the rounds whose difference of means is at least the observed one, and the
-// observed one itself.
-func randomise(names []string, a, b []Metrics, rounds int, seed uint64) []MetricDifference {
+// randomize is the paired randomization test (Smucker, Allan and Carterette, CIKM 2007) of
+// the metrics of names, which must be a prefix of metricNames. If the two systems do not
+// differ, swapping them for a query has no effect, so each round swaps them for a random
+// half of the queries. P is the share of the rounds, including the observed one, with a
+// difference of means at least as large as the observed one.
+func randomize(names []string, a, b []Metrics, rounds int, seed uint64) []MetricDifference {
 	out := make([]MetricDifference, len(names))
 	meanA, meanB := Mean(a), Mean(b)
 	differences := make([][]float64, len(names)) // of a metric, one for each query

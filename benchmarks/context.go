@@ -16,22 +16,20 @@ import (
 	"cairn/retriever"
 )
 
-// ContextReport compares hybrid searches that name one relevant document as in
-// use with the same searches that do not. Ranking and judgements leave that
-// document out in both.
+// ContextReport compares hybrid searches with one relevant document as context with the same
+// searches without it. That document is removed from both rankings and from the judgements.
 type ContextReport struct {
 	Queries int `json:"queries"` // with two or more relevant documents
-	Pairs   int `json:"pairs"`   // of a query and the document given
+	Pairs   int `json:"pairs"`   // of a query and its context
 	Edges   int `json:"edges"`   // learnt
-	// Without is nDCG@10 over the other relevant documents without a context, the
-	// mean over pairs.
+	// Without is the mean nDCG@10 over pairs without a context.
 	Without float64 `json:"ndcg@10_without"`
-	// ContextGain is that of the formula in use, Formulas those of all.
+	// ContextGain is the gain of the formula that cairn uses, Formulas those of all.
 	ContextGain
 	Formulas []ContextGain `json:"formulas"`
 }
 
-// ContextGain is what the bonus of one formula changes.
+// ContextGain is the effect of one formula.
 type ContextGain struct {
 	Formula string  `json:"formula"`
 	With    float64 `json:"ndcg@10_with"` // the mean over pairs
@@ -42,7 +40,7 @@ type ContextGain struct {
 // contextFormula is a formula for retriever.CoUsage.
 type contextFormula func(g *graphrank.Graph, context, candidates []string) []float64
 
-// contextFormulas are the ones compared, the one in use first.
+// contextFormulas lists the compared formulas, the one that cairn uses first.
 var contextFormulas = []struct {
 	name    string
 	formula contextFormula
@@ -58,8 +56,8 @@ var contextFormulas = []struct {
 	{"share of counts and PageRank from the context", mean(shares, personalized)},
 }
 
-// shares is how much of the use of a context node was together with the
-// candidate, less one doubtful use.
+// shares is the share of the uses of a context node that were together with the candidate,
+// with one use added to the denominator.
 func shares(g *graphrank.Graph, context, candidates []string) []float64 {
 	out := make([]float64, len(candidates))
 	for _, c := range context {
@@ -79,7 +77,7 @@ func shares(g *graphrank.Graph, context, candidates []string) []float64 {
 	return out
 }
 
-// adamicAdar is 1 for a neighbour of the context, else half the Adamic-Adar sum.
+// adamicAdar is 1 for a neighbour of the context, and half the Adamic-Adar sum otherwise.
 func adamicAdar(g *graphrank.Graph, context, candidates []string) []float64 {
 	out := make([]float64, len(candidates))
 	for i, id := range candidates {
@@ -88,13 +86,13 @@ func adamicAdar(g *graphrank.Graph, context, candidates []string) []float64 {
 	return out
 }
 
-// pageRank is the rank over the highest of the graph, whatever the context.
+// pageRank is the PageRank divided by the highest in the graph, without the context.
 func pageRank(g *graphrank.Graph, _, candidates []string) []float64 {
 	return overBest(g.PageRank(), candidates)
 }
 
-// personalized is PageRank with the context as seeds, over the highest of the
-// other nodes.
+// personalized is the PageRank with the context as seeds, divided by the highest of the other
+// nodes.
 func personalized(g *graphrank.Graph, context, candidates []string) []float64 {
 	ranks := map[string]float64{}
 	for _, s := range g.Personalized(context, g.Len()) {
@@ -129,12 +127,12 @@ func mean(a, b contextFormula) contextFormula {
 	}
 }
 
-// formula is the one that is being measured.
+// formula is the measured formula.
 func (w *bench) formula(g *graphrank.Graph, context, candidates []string) []float64 {
 	return w.measured(g, context, candidates)
 }
 
-// learn makes a session of each query of a split and learns them.
+// learn learns a session of each query of a split.
 func (w *bench) learn(ctx context.Context, dir string, o *DocsOptions) (*usage.Store, error) {
 	set, err := readBEIR(o.Data, o.Learn)
 	if err != nil {
@@ -216,8 +214,7 @@ func (c *ContextGain) add(without, with float64) {
 	}
 }
 
-// measurePair returns nDCG@10 of q without the document given, which inUse may
-// name as the context.
+// measurePair returns nDCG@10 of q without the document given. inUse is the context.
 func (w *bench) measurePair(ctx context.Context, q beirQuery, given string, inUse ...string) (float64, error) {
 	ranking, err := w.retriever.Rank(ctx, retriever.Query{Text: strings.TrimSpace(q.text), Mode: retriever.Hybrid, Context: inUse}, 0)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"cairn/internal/store"
 )
 
-// phraseWords is the length of the phrases that sections are compared by.
+// phraseWords is the number of words of a phrase.
 const phraseWords = 5
 
-// sectionPhrases are the phrases of every section of a folder, as hashes. Books in several
-// editions, and pages that were copied and changed, have sections that answer alike.
+// sectionPhrases holds hashes of the phrases of every section of a folder. They find sections
+// that answer equally, in editions of a book or in pages that were copied and changed.
 type sectionPhrases struct {
 	seed     maphash.Seed
 	sections []phrased
@@ -43,7 +43,7 @@ func (f *sectionPhrases) phrases(text string) map[uint64]bool {
 	return out
 }
 
-// copies returns the section of an item and those that have at least half of its phrases.
+// copies returns the section of an item and the sections with at least half of its phrases.
 func (f *sectionPhrases) copies(item *knownItem) []*knownItem {
 	out := []*knownItem{item}
 	of := f.phrases(item.page.text[item.section.Start:item.section.OwnEnd])

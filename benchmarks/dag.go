@@ -18,24 +18,24 @@ import (
 	"cairn/tools"
 )
 
-// DAGOptions are the knobs of DAG.
+// DAGOptions configures DAG.
 type DAGOptions struct {
-	Cards int    // of the board
-	Chain int    // cards in a row on another board
-	Large int    // of a third, large board; less than 1 for none
-	Calls int    // of each operation; a tenth of it on the large board
-	Dir   string // a folder to make the boards in; default the system's for temporary files
-	// Progress receives what is being made or measured; nil is silent.
+	Cards int    // number of cards of the first board
+	Chain int    // number of cards of the second board, which form a chain
+	Large int    // number of cards of a third, large board; less than 1 means none
+	Calls int    // calls of each operation; a tenth of them on the large board
+	Dir   string // folder of the boards; "" means the system's folder for temporary files
+	// Progress receives the current step; nil discards it.
 	Progress func(what string)
 }
 
-// A DAGReport is what DAG measured.
+// DAGReport is the result of DAG.
 type DAGReport struct {
 	Operations []DAGOperation `json:"operations"`
 }
 
-// DAGOperation is how long one operation takes, from the request on the wire to
-// the complete answer, with the files as they are read for each call.
+// DAGOperation is the latency of one operation, from the request on the wire to the complete
+// answer. Every call reads the files.
 type DAGOperation struct {
 	Board   string `json:"board"` // cards, chain or large
 	Cards   int    `json:"cards"`
@@ -43,25 +43,25 @@ type DAGOperation struct {
 	Calls   int    `json:"calls"`
 	Bytes   int    `json:"answer_bytes"` // of the last answer
 	Latency `json:"latency_ms"`
-	// Wanted is the bound the median has to keep to, in milliseconds; 0 for none.
+	// Wanted is the bound of the median in milliseconds; 0 means none.
 	Wanted float64 `json:"wanted_ms,omitempty"`
 }
 
 // dagCall is one operation to measure.
 type dagCall struct {
-	name   string // the tool's, and what distinguishes the call from others of it
+	name   string // the name of the tool and of the variant of the call
 	tool   string
 	wanted float64
-	// args are those of call i.
+	// args returns the arguments of call i.
 	args func(i int) string
-	// before is done before call i, unmeasured; nil for nothing.
+	// before runs before call i and is not measured; nil does nothing.
 	before func(i int) error
-	// check looks at an answer; nil accepts all.
+	// check checks an answer; nil accepts all.
 	check func(i int, answer []byte) error
 }
 
-// DAG measures the tools for cards and their graph on boards of synthetic cards,
-// through the server as an agent reaches it but for the process boundary.
+// DAG measures the tools for cards and their graph on boards of synthetic cards. It calls the
+// server as an agent does, but in the same process.
 func DAG(ctx context.Context, o DAGOptions) (*DAGReport, error) {
 	if o.Cards < 20 || o.Chain < 2 || o.Large > 0 && o.Large < 20 || o.Calls < 1 {
 		return nil, errors.New("measuring the task graph: want at least 20 cards, a chain of 2 and 1 call")
@@ -138,10 +138,10 @@ func (r *DAGReport) measure(ctx context.Context, dir, board string, cards, calls
 	return s.close()
 }
 
-// always is a call's arguments that do not change.
+// always returns dagCall.args for constant arguments.
 func always(args string) func(int) string { return func(int) string { return args } }
 
-// holds refuses an answer without a text.
+// holds returns a dagCall.check that requires a text in the answer.
 func holds(want func(i int) string) func(int, []byte) error {
 	return func(i int, answer []byte) error {
 		if text := want(i); !strings.Contains(string(answer), text) {
@@ -214,7 +214,7 @@ func largeCalls(dir string, n int) []dagCall {
 	return ops
 }
 
-// cardID is the id of card i.
+// cardID returns the ID of card i.
 func cardID(i int) string { return fmt.Sprintf("t%05d", i) }
 
 func cardPath(dir, id string) string { return filepath.Join(dir, ".cairn", "cards", id+".md") }
@@ -229,8 +229,8 @@ func cardText(title, status, priority string, deps []string) []byte {
 	return []byte(b.String())
 }
 
-// makeBoard writes n cards of which each but the first few depends on up to
-// three of the 200 before it, the first two in five done.
+// makeBoard writes n cards. Each depends on up to three of the 200 cards before it. The first
+// two fifths are done.
 func makeBoard(dir string, n int) error {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
 	return makeCards(dir, n, func(i int) []byte {
@@ -260,7 +260,7 @@ func makeBoard(dir string, n int) error {
 	})
 }
 
-// makeChain writes n cards of which each depends on the one before it.
+// makeChain writes n cards. Each depends on the one before it.
 func makeChain(dir string, n int) error {
 	return makeCards(dir, n, func(i int) []byte {
 		var deps []string
@@ -316,7 +316,7 @@ func serveTasks(ctx context.Context, dir string) (*taskServer, error) {
 	return s, nil
 }
 
-// call asks a tool by its bare method and returns the line it answers with.
+// call calls a tool by its bare method and returns the line of the answer.
 func (s *taskServer) call(tool, args string) ([]byte, error) {
 	line, err := s.client.Line(tool, json.RawMessage(args))
 	if err == nil && strings.Contains(string(line[:min(len(line), 100)]), `"error"`) {

@@ -1,6 +1,6 @@
-// Package benchmarks measures cairn: how good its answers are on public
-// retrieval sets, and how fast. It is the library behind the bench commands.
-// Evaluation data is no part of the repository; callers name its folder.
+// Package benchmarks measures the quality of cairn's answers on public retrieval sets, and
+// their speed. It is the library behind the bench commands. The repository has no evaluation
+// data; callers pass its folder.
 package benchmarks
 
 //go:generate go test -run TestFigures|TestHandbookRanking -update .

@@ -13,49 +13,48 @@ import (
 	"cairn/retriever"
 )
 
-// DocsOptions say what Docs measures. Data, Split and Embedder are required.
+// DocsOptions configures Docs. Data, Split and Embedder are required.
 type DocsOptions struct {
 	// Data is a folder in BEIR's layout.
 	Data string
-	// Split names a file below qrels, without ".tsv".
+	// Split is the name of a file below qrels, without ".tsv".
 	Split string
-	// Modes are the ones measured, in this order; nil means all three.
+	// Modes lists the modes to measure, in this order. Nil means all three.
 	Modes []retriever.Mode
-	// Embedder makes the vectors; it stays the caller's to close. Budget
-	// counts tokens of results; nil estimates them.
+	// Embedder computes the vectors. Budget counts tokens of results; nil estimates them.
+	// The caller closes Embedder.
 	Embedder models.Embedder
 	Budget   models.BudgetCounter
-	// Reranker, unless nil, reorders the best results; it stays the caller's to close.
+	// Reranker, if not nil, reorders the best results. The caller closes it.
 	Reranker models.Reranker
 	// Config holds the settings of the retriever.
 	Config config.Config
-	// Cache is a folder that keeps embeddings from run to run; "" keeps none.
+	// Cache is a folder that keeps embeddings between runs; "" keeps none.
 	Cache string
-	// Work is the folder in which the temporary workspace and its index are
-	// made; "" is the system's.
+	// Work is the folder for the temporary workspace and its index; "" means the system's.
 	Work string
-	// MaxQueries, when positive, is how many queries are measured, evenly spread over
+	// MaxQueries, if positive, bounds the measured queries, which are evenly spaced over
 	// the split.
 	MaxQueries int
-	// Budgets are token budgets to measure answers within, by hybrid searches with
-	// Limit results, 0 for the default, next to other ways of reading. They need Budget.
+	// Budgets lists token budgets within which answers are measured, by hybrid searches
+	// with Limit results (0 means the default) and by other ways of reading. They need
+	// Budget.
 	Budgets []int
 	Limit   int
 	// Ablate also measures hybrid searches with one part changed.
 	Ablate bool
-	// Adapters are other systems that answer the same queries.
+	// Adapters lists other systems that answer the same queries.
 	Adapters []Adapter
-	// Learn, when not "", names a split whose queries are learnt as sessions,
-	// each of which reads its relevant documents in a random order. Queries of
-	// Split with two or more relevant documents are then measured with each of
-	// them in turn given as the context. When both are one split, every second
-	// query is learnt and the others are measured.
+	// Learn, if not "", is the name of a split whose queries are learnt as sessions. Each
+	// session reads its relevant documents in random order. Queries of Split with two or
+	// more relevant documents are then measured with each of these as the context. If
+	// both splits are the same, every second query is learnt and the others are measured.
 	Learn string
-	// Progress, when not nil, receives the progress of the indexing.
+	// Progress, if not nil, receives the progress of the indexing.
 	Progress func(job.Progress)
-	// Measured, when not nil, receives how many queries a system has answered.
+	// Measured, if not nil, receives the number of queries that a system has answered.
 	Measured func(system string, done, total int)
-	// Program and Machine are for the fingerprints of the runs.
+	// Program and Machine are recorded in the fingerprints of the runs.
 	Program, Machine string
 }
 
@@ -64,7 +63,7 @@ func (o *DocsOptions) vectors() bool {
 	return len(o.Modes) != 1 || o.Modes[0] != retriever.Keyword || len(o.Budgets) > 0 || o.Ablate || len(o.Adapters) > 0
 }
 
-// DocsReport is what Docs measures.
+// DocsReport is the result of Docs.
 type DocsReport struct {
 	Dataset   string                        `json:"dataset"`
 	Split     string                        `json:"split"`
@@ -75,21 +74,21 @@ type DocsReport struct {
 	Budgets   []BudgetReport                `json:"budgets,omitempty"`
 	Context   *ContextReport                `json:"context,omitempty"`
 	Gate      GateResult                    `json:"gate,omitempty"`
-	// Systems are the summaries of Runs, Ablations what they change.
+	// Systems holds the summaries of Runs, Ablations the effects of the variants.
 	Systems   []RunSummary `json:"systems"`
 	Ablations []Ablation   `json:"ablations,omitempty"`
-	// Groups and Worst are those of the last mode, of a set that has groups.
+	// Groups and Worst are those of the last mode, if the set has groups.
 	Groups []GroupReport `json:"groups,omitempty"`
 	Worst  []WorstQuery  `json:"worst,omitempty"`
-	// Runs are the rankings of the modes, the ablations and the adapters.
+	// Runs holds the rankings of the modes, the ablations and the adapters.
 	Runs []*Run `json:"-"`
 }
 
-// Main returns the run of the mode that is measured last, hybrid unless others were chosen.
+// Main returns the run of the last measured mode, which is hybrid by default.
 func (r *DocsReport) Main() *Run { return mainRun(r.Runs) }
 
-// mainRun is the run that the others are compared with: the last of cairn's modes, or the
-// first run where none is one.
+// mainRun returns the run with which others are compared: that of cairn's last mode, or the
+// first run if there is none.
 func mainRun(runs []*Run) *Run {
 	for _, run := range slices.Backward(runs) {
 		if _, err := retriever.ParseMode(run.System); err == nil && !run.Ablation {
@@ -99,8 +98,8 @@ func mainRun(runs []*Run) *Run {
 	return runs[0]
 }
 
-// ModeReport is the quality and the speed of one mode. Latencies are those of a
-// search with ten results on a warm index, query embedding included.
+// ModeReport holds the quality and the latency of one mode. Latencies are those of a search
+// with ten results on a warm index, including the embedding of the query.
 type ModeReport struct {
 	Metrics
 	Latency Latency `json:"latency_ms"`
@@ -113,19 +112,18 @@ type Latency struct {
 	P99 float64 `json:"p99"`
 }
 
-// IndexReport says what the index cost: seconds from start to searchable, bytes
-// on disk, and the largest resident set of the process so far.
+// IndexReport is the cost of the index: seconds until it is searchable, bytes on disk, and
+// the largest resident set of the process so far.
 type IndexReport struct {
 	Seconds float64 `json:"seconds"`
 	Bytes   int64   `json:"bytes"`
 	PeakRSS int64   `json:"peak_rss_bytes"`
 }
 
-// Docs indexes a document retrieval set with the indexer and stores of a
-// workspace and runs the queries of one split with its retriever. Every document is a
-// Markdown file named after its id, its title in the front matter. Queries are
-// not held to the length that tools accept. A ranking goes as deep as a
-// search does; near-duplicates keep the place their own score gives them.
+// Docs indexes a document retrieval set with the indexer and stores of a workspace, and runs
+// the queries of one split with its retriever. Every document is a Markdown file named after
+// its ID, with its title in the front matter. Queries can be longer than tools accept. A
+// ranking is as deep as that of a search; near-duplicates are not removed.
 func Docs(ctx context.Context, o DocsOptions) (*DocsReport, error) {
 	if o.Embedder == nil {
 		return nil, fmt.Errorf("measuring %s: an embedder is needed", o.Data)
@@ -137,7 +135,7 @@ func Docs(ctx context.Context, o DocsOptions) (*DocsReport, error) {
 	return measureDocs(ctx, set, filepath.Base(filepath.Clean(o.Data)), &o)
 }
 
-// measureDocs measures a set. o.Split is its second name.
+// measureDocs measures a set with a name. o.Split is the second part of the name.
 func measureDocs(ctx context.Context, set *beirSet, name string, o *DocsOptions) (*DocsReport, error) {
 	if o.Measured == nil {
 		o.Measured = func(string, int, int) {}

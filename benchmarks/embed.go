@@ -9,31 +9,31 @@ import (
 	"cairn/models"
 )
 
-// embedQueries is how often embedQuery is embedded. It has 13 word pieces in BERT's
-// uncased vocabulary, the two special tokens included.
+// embedQueries is how often Embed embeds embedQuery, which has 13 word pieces in BERT's
+// uncased vocabulary, including the two special tokens.
 const (
 	embedQueries = 200
 	embedQuery   = "how does the server decide which pod runs first every day"
 )
 
-// An EmbedResult is what Embed measured.
+// EmbedResult is the result of Embed.
 type EmbedResult struct {
 	Texts  int `json:"texts"`
-	Tokens int `json:"tokens"` // word pieces after the cut, special tokens included
+	Tokens int `json:"tokens"` // word pieces after truncation, including special tokens
 	// TextsPerSecond and TokensPerSecond come from the fastest round.
 	TextsPerSecond  float64 `json:"texts_per_second"`
 	TokensPerSecond float64 `json:"tokens_per_second"`
 	QueryTokens     int     `json:"query_tokens"`
 	QueryP50        float64 `json:"query_p50_ms"`
 	QueryP90        float64 `json:"query_p90_ms"`
-	// Threads and Kernel are the embedder's own word, 0 and "" if it has none.
+	// Threads and Kernel are reported by the embedder, 0 and "" if it does not report them.
 	Threads int    `json:"threads"`
 	Kernel  string `json:"kernel"`
 }
 
-// Embed measures how many documents a second e embeds, all texts in one call, and how
-// long one query takes. After a warm-up on 64 texts all are embedded in so many rounds,
-// of which the fastest counts.
+// Embed measures how many documents e embeds per second, with all texts in one call, and the
+// time for one query. After a warm-up with 64 texts, it embeds all texts in each round and
+// reports the fastest round.
 func Embed(ctx context.Context, e models.Embedder, texts []string, rounds int) (EmbedResult, error) {
 	if len(texts) == 0 {
 		return EmbedResult{}, errors.New("measuring an embedder: no texts")

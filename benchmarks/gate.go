@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Gate is what a run has to reach. Its file is JSON:
+// Gate holds bounds for a run. Its file is JSON:
 //
 //	{
 //	  "floors":   {"ndcg@10": 0.85, "hit@5": 0.95},
@@ -20,25 +20,25 @@ import (
 //	  "max_p95_ms": 50
 //	}
 type Gate struct {
-	// Floors are the least values of metrics.
+	// Floors holds the minimum values of metrics.
 	Floors map[string]float64 `json:"floors"`
-	// Baseline is the file of an earlier run, relative to the gate's, and MaxDrop the
-	// most by which metrics may be below its.
+	// Baseline is the file of an earlier run, relative to the file of the gate. MaxDrop
+	// holds the largest allowed decreases of metrics from the baseline.
 	Baseline string             `json:"baseline"`
 	MaxDrop  map[string]float64 `json:"max_drop"`
-	// Differ are the parts of the baseline's fingerprint that may be others, besides
+	// Differ lists the parts of the baseline's fingerprint that may differ in addition to
 	// the program and the machine: "configuration" and "model".
 	Differ []string `json:"may_differ"`
-	// MaxP95 is the most milliseconds that 95 % of the queries take; 0 is any.
+	// MaxP95 bounds the 95th percentile of the latency in milliseconds; 0 means no bound.
 	MaxP95 float64 `json:"max_p95_ms"`
 
 	baseline *Run
 }
 
-// GateResult is what a gate found, a line for each of its bounds.
+// GateResult is the result of a gate, with a line for each bound.
 type GateResult []GateLine
 
-// GateLine is one bound.
+// GateLine is the result of one bound.
 type GateLine struct {
 	What string  `json:"what"`
 	Got  float64 `json:"got"`
@@ -82,14 +82,15 @@ func ReadGate(file string) (*Gate, error) {
 	return g, err
 }
 
-// Against makes a run the baseline of a gate that names none.
+// Against sets the baseline of a gate that has none.
 func (g *Gate) Against(baseline *Run) {
 	if g.baseline == nil {
 		g.baseline = baseline
 	}
 }
 
-// Check compares a run with the bounds. A baseline of another fingerprint is an error.
+// Check compares a run with the bounds. It fails if the fingerprint of the baseline does not
+// match.
 func (g *Gate) Check(r *Run) (GateResult, error) {
 	if len(g.MaxDrop) > 0 && g.baseline == nil {
 		return nil, fmt.Errorf("max_drop needs a baseline")
@@ -119,7 +120,7 @@ func (g *Gate) Check(r *Run) (GateResult, error) {
 	return result, nil
 }
 
-// refuse returns why a baseline proves nothing about a run.
+// refuse returns an error if a baseline cannot be compared with a run.
 func (g *Gate) refuse(baseline, run Fingerprint) error {
 	for _, part := range []struct{ name, baseline, run string }{
 		{"data", baseline.Data, run.Data}, {"configuration", baseline.Configuration, run.Configuration}, {"model", baseline.Model, run.Model},
@@ -132,12 +133,12 @@ func (g *Gate) refuse(baseline, run Fingerprint) error {
 	return nil
 }
 
-// Failed reports whether a bound is not kept.
+// Failed reports whether the run exceeds a bound.
 func (r GateResult) Failed() bool {
 	return slices.ContainsFunc(r, func(l GateLine) bool { return !l.OK })
 }
 
-// String returns the result as lines that begin with a line break; "" for none.
+// String returns a line for each bound, each after a line break.
 func (r GateResult) String() string {
 	var b strings.Builder
 	for _, l := range r {

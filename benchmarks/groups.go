@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// GroupReport is one group of queries, such as those of a kind.
+// GroupReport holds the figures of one group of queries, such as those of a kind.
 type GroupReport struct {
 	By      string `json:"by"` // kind, file or folder
 	Group   string `json:"group"`
@@ -17,7 +17,7 @@ type GroupReport struct {
 	Sections *SectionMetrics `json:"sections,omitempty"`
 }
 
-// WorstQuery is a query that was answered badly, with the reason.
+// WorstQuery is a query with a bad answer, and the reason.
 type WorstQuery struct {
 	ID     string   `json:"id"`
 	Text   string   `json:"text"`
@@ -27,7 +27,7 @@ type WorstQuery struct {
 	Reason string   `json:"reason"`
 }
 
-// worstQueries is how many are listed.
+// worstQueries bounds the result of worst.
 const worstQueries = 20
 
 // groups returns the figures of every group, the kinds first; nil for a run without groups.
@@ -83,7 +83,7 @@ func (r *Run) worst() []WorstQuery {
 	return out[:min(worstQueries, len(out))]
 }
 
-// reason says what another document or section had more of.
+// reason explains why another document or section ranks before the relevant one.
 func (q *RunQuery) reason() string {
 	switch {
 	case q.First == nil:

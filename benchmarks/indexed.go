@@ -21,31 +21,32 @@ import (
 	"cairn/retriever"
 )
 
-// sourceFolder has the documents, in the folder of a bench.
+// sourceFolder is the folder of the documents in the folder of a bench.
 const sourceFolder = "docs"
 
-// bench is one set, indexed.
+// bench is an indexed set.
 type bench struct {
 	retriever *retriever.Retriever
 	options   *retriever.Options // of retriever
 	stores    *index.Stores
 	o         *DocsOptions
-	usage     *usage.Store      // nil unless something is learnt
-	measured  contextFormula    // that the graph's bonus is made of
-	ids       map[string]string // path -> document id
-	paths     map[string]string // document id -> path
+	usage     *usage.Store      // nil without DocsOptions.Learn
+	measured  contextFormula    // formula for the effect of the context
+	ids       map[string]string // IDs of documents, by path
+	paths     map[string]string // paths of documents, by ID
 	report    IndexReport
 	closers   []func() error
 }
 
 func (w *bench) close() {
 	for _, c := range slices.Backward(w.closers) {
-		c() // all of it is removed next
+		c() // the files are removed after this
 	}
 }
 
-// openBench writes the documents of set below dir and indexes them: without titles and
-// headings if full, the set with them, is not nil. They share a cache.
+// openBench writes the documents of set below dir and indexes them. If full, a bench of the
+// same set, is not nil, it indexes them without titles and headings and uses the cache of
+// full.
 func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions, full *bench) (_ *bench, err error) {
 	w := &bench{o: o, ids: make(map[string]string, len(set.documents)), paths: make(map[string]string, len(set.documents))}
 	defer func() {
@@ -111,7 +112,7 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions, fu
 		}
 		options.Reweigher, options.ReweighLimit = retriever.CoUsage{Read: w.usage.Read, Formula: w.formula, Log: log}, retriever.CoUsageLimit
 	}
-	options.QueryCache = 1 // every query is embedded in every mode
+	options.QueryCache = 1 // so that every mode embeds every query
 	options.MaxQuery = math.MaxInt
 	if o.Reranker != nil {
 		options.Reranker = func() (models.Reranker, error) { return o.Reranker, nil }
@@ -120,7 +121,7 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions, fu
 	return w, w.change(func(*retriever.Options) {})
 }
 
-// change makes the retriever again with changed options.
+// change replaces the retriever by one with changed options.
 func (w *bench) change(change func(*retriever.Options)) (err error) {
 	options := *w.options
 	change(&options)
@@ -128,8 +129,8 @@ func (w *bench) change(change func(*retriever.Options)) (err error) {
 	return err
 }
 
-// fileName makes a file name of an id that is not one of taken. It keeps the
-// words of the id, since the names of real files say something too.
+// fileName returns a file name for an ID that is not in taken. It keeps the words of the ID,
+// because the names of real files have meaning too.
 func fileName(id string, taken map[string]string) string {
 	stem := strings.Map(func(r rune) rune {
 		switch {

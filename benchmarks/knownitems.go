@@ -14,11 +14,12 @@ import (
 	"cairn/internal/store"
 )
 
-// The kinds of queries that are made of a folder. A heading occurs once in the folder and
-// is asked for as it is, with two letters swapped, and as a question. A sentence is one
-// whose words are rare in the folder: the index of the run does not have it, so that what
-// stands around it has to be found. It is asked for as it is, by its five rarest words, and
-// with its clauses exchanged, without its rarest word and without words that are common.
+// The kinds of queries that are derived from a folder. A heading occurs once in the folder;
+// the queries are the heading, the heading with two letters swapped, and a question. A
+// sentence has words that are rare in the folder, and the index of the run does not contain
+// it, so that the search must find the text around it; the queries are the sentence, its
+// five rarest words, and a paraphrase with its clauses exchanged and without its rarest word
+// and common words.
 const (
 	kindHeading    = "heading"
 	kindTypo       = "heading, typo"
@@ -28,24 +29,24 @@ const (
 	kindParaphrase = "sentence, paraphrase"
 )
 
-// defaultSample is how many headings and sentences are asked for.
+// defaultSample is the default number of headings, and of sentences.
 const defaultSample = 50
 
-// maxCopies is how many sections may answer alike; text that more have, such as a notice on
-// every page, is no item.
+// maxCopies bounds the sections that answer a query equally. Text with more copies, such as
+// a notice on every page, is not used.
 const maxCopies = 5
 
-// knownItem is a section with the text that it is asked for by.
+// knownItem is a section with the text from which its queries are derived.
 type knownItem struct {
 	page    *page
 	section *store.Section
 	text    string
 	extent  [2]int // of a sentence in the page
 	rarity  float64
-	copies  []*knownItem // the sections that answer as well, the section itself first
+	copies  []*knownItem // the sections that answer equally, the section itself first
 }
 
-// knownItems makes queries of a folder, and hides the sentences in its pages.
+// knownItems derives queries from a folder, and hides the sentences in its pages.
 func knownItems(pages []*page, o *SelfOptions) ([]beirQuery, error) {
 	n := cmp.Or(o.Sample, defaultSample)
 	w := countWords(pages)
@@ -86,7 +87,7 @@ func knownItems(pages []*page, o *SelfOptions) ([]beirQuery, error) {
 	return queries, nil
 }
 
-// choose returns n of the items, a random choice in their order.
+// choose returns n random items in their order.
 func choose(items []*knownItem, n int, r *rand.Rand) []*knownItem {
 	if len(items) <= n {
 		return items
@@ -100,7 +101,8 @@ func choose(items []*knownItem, n int, r *rand.Rand) []*knownItem {
 	return out
 }
 
-// headings are those of two to twelve words that occur once and have text of their own.
+// headings returns the headings of two to twelve words that occur once and have their own
+// text.
 func headings(pages []*page) []*knownItem {
 	count := map[string]int{}
 	for _, p := range pages {
@@ -124,7 +126,7 @@ func headings(pages []*page) []*knownItem {
 	return items
 }
 
-// wordCounts says in how many sections of a folder a word occurs.
+// wordCounts counts the sections of a folder in which a word occurs.
 type wordCounts struct {
 	in       map[string]int
 	sections int
@@ -157,11 +159,11 @@ func (w *wordCounts) rarity(word string) float64 {
 	return math.Log(float64(w.sections+1) / float64(w.in[word]+1))
 }
 
-// common reports whether a word says little: it is in more than a fifth of the sections.
+// common reports whether a word is in more than a fifth of the sections.
 func (w *wordCounts) common(word string) bool { return w.in[word] > max(2, w.sections/5) }
 
-// sentences are the rarest sentence of each section, where it is at most a third of it and
-// occurs once.
+// sentences returns the rarest sentence of each section, if it is at most a third of the
+// section and occurs once.
 func (w *wordCounts) sentences(pages []*page) []*knownItem {
 	var items []*knownItem
 	times := map[string]int{}
@@ -193,8 +195,8 @@ func (w *wordCounts) sentences(pages []*page) []*knownItem {
 	return slices.DeleteFunc(items, func(item *knownItem) bool { return times[item.text] > 1 })
 }
 
-// sentencesOf returns the extents of the sentences in the paragraphs of text[from:to]:
-// lines that begin with a letter, outside of fenced code.
+// sentencesOf returns the extents of the sentences in the paragraphs of text[from:to].
+// Paragraphs are lines that begin with a letter, outside of fenced code.
 func sentencesOf(text string, from, to int) (extents [][2]int) {
 	fenced, begin := false, -1
 	flush := func(end int) {
@@ -257,7 +259,7 @@ func (w *wordCounts) rarest(text string, n int) string {
 }
 
 // paraphrase exchanges the clauses at the comma nearest to the middle, if there is one, and
-// leaves out the rarest word and the common ones.
+// removes the rarest word and the common words.
 func (w *wordCounts) paraphrase(text string) string {
 	middle := -1
 	for at, r := range text {
@@ -278,7 +280,8 @@ func (w *wordCounts) paraphrase(text string) string {
 
 func abs(n int) int { return max(n, -n) }
 
-// misspell swaps two letters inside the longest word of a text, "" if that is short.
+// misspell swaps two letters inside the longest word of a text. It returns "" if that word
+// is too short.
 func misspell(text string, r *rand.Rand) string {
 	longest := ""
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
@@ -300,8 +303,8 @@ func misspell(text string, r *rand.Rand) string {
 	return strings.Replace(text, longest, string(letters), 1)
 }
 
-// question asks for a heading as people do: "Rotating a token" becomes "how do I rotate a
-// token" if the folder has the verb, and one that is no activity names its document.
+// question turns a heading into a question: "Rotating a token" becomes "how do I rotate a
+// token" if the folder has the verb. The question for another heading names its document.
 func (w *wordCounts) question(item *knownItem) string {
 	text := strings.TrimRight(item.text, "?:. ")
 	first, rest, _ := strings.Cut(strings.ToLower(text), " ")

@@ -13,38 +13,36 @@ import (
 	"time"
 )
 
-// LoadOptions say how a server is loaded.
+// LoadOptions configures Load.
 type LoadOptions struct {
-	// URL is the server's, such as "http://127.0.0.1:7420", with /w/NAME for
-	// another workspace than its first.
+	// URL is the URL of the server, such as "http://127.0.0.1:7420", with /w/NAME for a
+	// workspace other than its first.
 	URL string
-	// Token is sent with every request unless empty.
+	// Token is sent with every request unless it is empty.
 	Token string
-	// Queries are sent in turn, and again from the first.
+	// Queries holds the queries, which are sent in turn and repeatedly.
 	Queries []string
-	// Requests is how many searches are made; 0 is one for each query.
+	// Requests is the number of searches; 0 means one for each query.
 	Requests int
-	// Clients is how many ask at the same time, each on a connection of its
-	// own; 0 is 8.
+	// Clients is the number of concurrent clients, each with its own connection; 0 means 8.
 	Clients int
-	// Rate is the searches begun a second, whether or not earlier ones have been
-	// answered (an open loop): 0 lets each client ask again as soon as it has its
-	// answer (a closed loop), which finds how much the server can do.
+	// Rate is the number of searches started per second, whether or not earlier ones have
+	// been answered (an open loop). 0 means that each client sends the next search after
+	// an answer (a closed loop), which measures the capacity of the server.
 	Rate float64
-	// Mode and Limit are those of the searches; "" and 0 are the server's.
+	// Mode and Limit are those of the searches; "" and 0 mean the server's defaults.
 	Mode  string
 	Limit int
 }
 
-// LoadReport is what a server did under load. Times are in milliseconds. In an
-// open loop they run from the moment a search was due, not from the moment a
-// client was free to send it, so that a server that falls behind does not hide
-// it (coordinated omission).
+// LoadReport is the result of Load. Times are in milliseconds. In an open loop they begin
+// when a search was due, not when a client could send it, so that they include the delays of
+// an overloaded server (coordinated omission).
 type LoadReport struct {
 	Requests  int     `json:"requests"`
 	Distinct  int     `json:"distinct_queries"`
 	Clients   int     `json:"clients"`
-	Rate      float64 `json:"rate,omitempty"` // wanted, in searches a second
+	Rate      float64 `json:"rate,omitempty"` // LoadOptions.Rate
 	Seconds   float64 `json:"seconds"`
 	PerSecond float64 `json:"searches_per_second"`
 	Errors    int     `json:"errors"`
@@ -54,14 +52,14 @@ type LoadReport struct {
 	P95       float64 `json:"p95_ms"`
 	P99       float64 `json:"p99_ms"`
 	Longest   float64 `json:"longest_ms"`
-	// FirstError is an example of what went wrong.
+	// FirstError is the text of the first error.
 	FirstError string `json:"first_error,omitempty"`
 }
 
 // Load sends searches to a server over HTTP and measures its answers.
 func Load(ctx context.Context, o LoadOptions) (*LoadReport, error) {
 	if len(o.Queries) == 0 {
-		return nil, errors.New("no queries to ask")
+		return nil, errors.New("no queries")
 	}
 	if o.Clients == 0 {
 		o.Clients = 8
@@ -74,13 +72,13 @@ func Load(ctx context.Context, o LoadOptions) (*LoadReport, error) {
 	}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: o.Clients, MaxConnsPerHost: o.Clients}, Timeout: time.Minute}
 	defer client.CloseIdleConnections()
-	// One request checks that a server answers, and makes the first connection.
+	// Check that the server answers.
 	if _, err := search(ctx, client, o, o.Queries[0]); err != nil {
 		return nil, err
 	}
 	type due struct {
 		query string
-		at    time.Time // zero: as soon as it is taken
+		at    time.Time // zero means immediately
 	}
 	work := make(chan due)
 	var mu sync.Mutex
@@ -112,7 +110,7 @@ func Load(ctx context.Context, o LoadOptions) (*LoadReport, error) {
 		})
 	}
 	began := time.Now()
-	queue := make(chan due, o.Requests) // an open loop never waits for clients
+	queue := make(chan due, o.Requests) // so that an open loop does not wait for clients
 	go func() {
 		defer close(queue)
 		for i := range o.Requests {
@@ -150,7 +148,7 @@ func Load(ctx context.Context, o LoadOptions) (*LoadReport, error) {
 	return r, nil
 }
 
-// loadAnswer is what is looked at of an answer.
+// loadAnswer has the fields of an answer that Load uses.
 type loadAnswer struct {
 	Results  []json.RawMessage `json:"results"`
 	Degraded []string          `json:"degraded"`

@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// SampleQueries makes n different queries of what is written in the Markdown
-// files below dir: runs of three to eight words out of a line, chosen by seed.
+// SampleQueries returns n different queries: sequences of three to eight words in lines of
+// the Markdown files below dir, chosen at random with seed.
 func SampleQueries(dir string, n int, seed uint64) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

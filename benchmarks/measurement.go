@@ -10,7 +10,7 @@ import (
 	"cairn/retriever"
 )
 
-// measurement is the work on one report.
+// measurement produces one report.
 type measurement struct {
 	*bench
 	set    *beirSet
@@ -18,7 +18,7 @@ type measurement struct {
 	data   string // fingerprint of the set
 }
 
-// run measures everything that the options name. dir is a folder for temporary files.
+// run makes all measurements of the options. dir is a folder for temporary files.
 func (m *measurement) run(ctx context.Context, dir string) (err error) {
 	modes := m.o.Modes
 	if len(modes) == 0 {
@@ -118,7 +118,7 @@ func (m *measurement) search(ctx context.Context, w *bench, v variant) (*Run, er
 	return run, nil
 }
 
-// fill records a ranking.
+// fill records a ranking in q.
 func (w *bench) fill(q *RunQuery, ranking *retriever.Ranking) {
 	for i := range ranking.Documents[:min(runDepth, len(ranking.Documents))] {
 		d := &ranking.Documents[i]

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Relevance maps a document's id to its grade in the relevance judgements of
-// one query. Absent documents and grades of 0 and below are not relevant.
+// Relevance maps the IDs of documents to their grades in the relevance judgements of one
+// query. Missing documents, and those with grades of 0 and below, are not relevant.
 type Relevance map[string]int
 
-// Metrics are the figures of one query, or their means over many.
+// Metrics holds the figures of one query, or their means over many.
 type Metrics struct {
 	NDCG10    float64 `json:"ndcg@10"`
 	MRR       float64 `json:"mrr"`
@@ -23,8 +23,8 @@ type Metrics struct {
 	Hit5      float64 `json:"hit@5"`
 }
 
-// Measure returns the figures of one ranking, best document first and each
-// document at most once, down to its 100th place and no further.
+// Measure returns the figures of one ranking, best document first and each document at most
+// once. It ignores documents after rank 100.
 func Measure(ranking []string, rel Relevance) Metrics {
 	ranking = ranking[:min(100, len(ranking))]
 	return Metrics{
@@ -50,10 +50,10 @@ func meanOf[M any](of []M, fields func(*M) []*float64) (sum M) {
 	return sum
 }
 
-// metricNames are those of the fields, as in JSON.
+// metricNames lists the names of the fields in JSON.
 var metricNames = []string{"ndcg@10", "mrr", "mrr@10", "map", "recall@3", "recall@5", "recall@10", "recall@100", "hit@1", "hit@5"}
 
-// named returns the figure of a name, false for an unknown one.
+// named returns the figure with a name, false for an unknown name.
 func (m *Metrics) named(name string) (float64, bool) {
 	i := slices.Index(metricNames, name)
 	if i < 0 {
@@ -66,11 +66,10 @@ func (m *Metrics) fields() []*float64 {
 	return []*float64{&m.NDCG10, &m.MRR, &m.MRR10, &m.MAP, &m.Recall3, &m.Recall5, &m.Recall10, &m.Recall100, &m.Hit1, &m.Hit5}
 }
 
-// NDCG is the normalised discounted cumulative gain of the first k places as
-// trec_eval's ndcg_cut computes it (Järvelin and Kekäläinen, TOIS 2002): the
-// gain of a place is the document's grade, its discount log2(rank+1) with ranks
-// from 1, and the ideal ranking is that of all judged documents, found or not.
-// It is 0 when nothing is relevant.
+// NDCG is the normalized discounted cumulative gain of the first k ranks, as in trec_eval's
+// ndcg_cut (Järvelin and Kekäläinen, TOIS 2002): the gain of a rank is the document's grade,
+// the discount is log2(rank+1) with ranks from 1, and the ideal ranking has all judged
+// documents. It is 0 if no document is relevant.
 func NDCG(ranking []string, rel Relevance, k int) float64 {
 	var grades []int
 	for _, g := range rel {
@@ -94,8 +93,8 @@ func NDCG(ranking []string, rel Relevance, k int) float64 {
 	return gained / ideal
 }
 
-// ReciprocalRank is 1 over the rank of the first relevant document among the
-// first k, 0 when there is none.
+// ReciprocalRank is 1 divided by the rank of the first relevant document among the first k,
+// 0 if there is none.
 func ReciprocalRank(ranking []string, rel Relevance, k int) float64 {
 	for i, id := range ranking[:min(k, len(ranking))] {
 		if rel[id] > 0 {
@@ -105,8 +104,8 @@ func ReciprocalRank(ranking []string, rel Relevance, k int) float64 {
 	return 0
 }
 
-// AveragePrecision is the mean, over all relevant documents, of the precision at
-// the rank of each; one that was not found counts 0. It is trec_eval's map.
+// AveragePrecision is the mean over all relevant documents of the precision at their ranks,
+// 0 for a document that is not in the ranking. It is trec_eval's map.
 func AveragePrecision(ranking []string, rel Relevance) float64 {
 	var sum float64
 	found := 0
@@ -122,8 +121,8 @@ func AveragePrecision(ranking []string, rel Relevance) float64 {
 	return 0
 }
 
-// Recall is the share of the relevant documents that are among the first k; 0
-// when none is relevant.
+// Recall is the share of the relevant documents among the first k, 0 if no document is
+// relevant.
 func Recall(ranking []string, rel Relevance, k int) float64 {
 	found := 0
 	for _, id := range ranking[:min(k, len(ranking))] {
@@ -137,7 +136,7 @@ func Recall(ranking []string, rel Relevance, k int) float64 {
 	return 0
 }
 
-// Hit is 1 when a relevant document is among the first k, else 0.
+// Hit is 1 if a relevant document is among the first k, and 0 otherwise.
 func Hit(ranking []string, rel Relevance, k int) float64 {
 	if ReciprocalRank(ranking, rel, k) > 0 {
 		return 1
@@ -155,13 +154,13 @@ func relevant(rel Relevance) int {
 	return n
 }
 
-// percentiles returns those of values in milliseconds, which it sorts.
+// percentiles returns the percentiles of values in milliseconds. It sorts the values.
 func percentiles(ms []float64) Latency {
 	return Latency{Percentile(ms, 50), Percentile(ms, 95), Percentile(ms, 99)}
 }
 
-// Percentile returns the smallest value that at least p percent of values are
-// not above (nearest rank), p in (0, 100]; 0 for no values. values is sorted.
+// Percentile returns the smallest value that is not less than p percent of the values
+// (nearest rank), for p in (0, 100], and 0 for no values. It sorts values.
 func Percentile(values []float64, p float64) float64 {
 	if len(values) == 0 {
 		return 0

@@ -21,7 +21,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"join":   func(s []string) string { return strings.Join(s, " or ") },
 }).Parse(pageText))
 
-// pageData is what page.html shows.
+// pageData is the data of page.html.
 type pageData struct {
 	Main       RunSummary
 	Documents  int
@@ -56,14 +56,14 @@ type budgetRow struct {
 // Last is the largest budget.
 func (r budgetRow) Last() BudgetReport { return r.Cells[len(r.Cells)-1] }
 
-// pageGroups are the groups of one kind.
+// pageGroups holds the groups of one kind.
 type pageGroups struct {
 	By   string
 	Rows []GroupReport
 }
 
-// WritePage writes a page that shows the runs, one self-contained HTML file. The runs are
-// of the same queries; the last of cairn's modes is the one that others are compared with.
+// WritePage writes a self-contained HTML page about runs of the same queries. It compares
+// them with the run of cairn's last mode.
 func WritePage(file string, runs []*Run) error {
 	var b bytes.Buffer
 	if err := pageTemplate.Execute(&b, newPage(runs)); err != nil {
@@ -113,7 +113,7 @@ func newPage(runs []*Run) *pageData {
 	return p
 }
 
-// tiles are the figures of the main run that matter most.
+// tiles adds the most important figures of the main run.
 func (p *pageData) tiles(budgets []BudgetReport) {
 	between := func(metric string) string {
 		ci := p.Main.Intervals[metric]

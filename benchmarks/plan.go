@@ -6,13 +6,12 @@ import (
 	"cairn/internal/suggest"
 )
 
-// F1 is the harmonic mean of precision and recall of what was predicted, as
-// GNN4TaskPlan computes it for nodes and links of one plan (Wu et al., "Can
-// Graph Learning Improve Planning in LLM-based Agents?", NeurIPS 2024, after
-// the node and edge F1 of TaskBench, Shen et al., NeurIPS 2024): precision is
-// the number of distinct common elements over the length of predicted, recall
-// that over the length of want, so that an element given twice counts once. It
-// is 0 when either is empty.
+// F1 is the harmonic mean of precision and recall of predicted, as GNN4TaskPlan computes it
+// for nodes and links of one plan (Wu et al., "Can Graph Learning Improve Planning in
+// LLM-based Agents?", NeurIPS 2024, after the node and edge F1 of TaskBench, Shen et al.,
+// NeurIPS 2024): precision is the number of distinct common elements divided by the length
+// of predicted, recall the same number divided by the length of want. It is 0 if either is
+// empty.
 func F1[T comparable](predicted, want []T) float64 {
 	if len(predicted) == 0 || len(want) == 0 {
 		return 0
@@ -31,34 +30,33 @@ func F1[T comparable](predicted, want []T) float64 {
 	return 2 * float64(common) / float64(len(predicted)+len(want))
 }
 
-// PlanMetrics compare plans with what was really called.
+// PlanMetrics compares plans with the calls of the tasks.
 type PlanMetrics struct {
-	// NodeF1 is the mean F1 of the tools, without the prerequisites of a plan where the
-	// set has no links for the task at all; LinkF1 that of the links, over the
-	// tasks that have links, as in GNN4TaskPlan, which leaves single tools out.
+	// NodeF1 is the mean F1 of the tools. It ignores prerequisites if the set has no links
+	// for the task. LinkF1 is the mean F1 of the links over the tasks that have links, as
+	// in GNN4TaskPlan, which ignores single tools.
 	NodeF1 float64 `json:"node_f1"`
 	LinkF1 float64 `json:"link_f1"`
-	// LinkF1All is over all tasks whose links are known. A task without links counts
-	// 1 for a plan without links, else 0.
+	// LinkF1All is the mean F1 of the links over all tasks whose links are known. For a
+	// task without links it is 1 if the plan has none, and 0 otherwise.
 	LinkF1All float64 `json:"link_f1_all"`
-	// Invented is the mean number of links in the plans of tasks without links, and
-	// Claimed of those that stand on more than the order of the text.
+	// Invented is the mean number of links in the plans of tasks without links. Claimed is
+	// the mean number of those with more evidence than the order of the text.
 	Invented float64 `json:"invented_links"`
 	Claimed  float64 `json:"invented_links_claimed"`
-	// Exact is the share of plans whose tools are those called, no more and no less.
+	// Exact is the share of plans with exactly the called tools.
 	Exact float64 `json:"exact"`
-	// Whole is the share of exact plans in which each tool also runs after those it
-	// waits for.
+	// Whole is the share of plans that are exact and run each tool after those it waits for.
 	Whole float64 `json:"whole"`
-	// Hallucinated is the share of planned tools that the catalogue lacks.
+	// Hallucinated is the share of planned tools that are not in the catalogue.
 	Hallucinated float64 `json:"hallucinated"`
-	// SupportBindings is the share of links for which the schemas say what flows.
+	// SupportBindings is the share of links whose data the schemas define.
 	SupportBindings float64 `json:"support_bindings"`
 	// Size is the mean number of tools in a plan.
 	Size float64 `json:"size"`
 }
 
-// planSums adds up what PlanMetrics are the means of.
+// planSums holds the sums for PlanMetrics.
 type planSums struct {
 	nodeF1, linkF1, linkF1All, exact, whole float64
 	tasks, linked, known, nodes, alien      int
@@ -73,13 +71,13 @@ type judgement struct {
 	right      bool
 }
 
-// add compares one plan. known says whether the catalogue has a tool. An alternative
-// to a tool counts as that tool.
+// add compares one plan. known reports whether the catalogue has a tool. An alternative to a
+// tool is treated as that tool.
 func (s *planSums) add(plan *suggest.Suggestion, task *toolTask, known func(id string) bool) {
 	name := task.accepted(plan)
 	needed := map[string]bool{}
 	for _, t := range plan.Tasks {
-		// A set that does not say what waits for what names only what is asked for.
+		// A set without links lists only the requested tools.
 		needed[t.Tool] = t.Prerequisite && task.unlinked
 	}
 	var nodes []string

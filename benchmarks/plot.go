@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// svg is a drawing that is being made. Its colours are classes of page.html.
+// svg builds a drawing. Its colours are classes of page.html.
 type svg struct {
 	strings.Builder
 	width, height float64
@@ -24,7 +24,7 @@ func newSVG(width, height float64, label string) *svg {
 
 func (s *svg) html() template.HTML { return template.HTML(s.String() + "</svg>") }
 
-// text writes at a point; class is one of start, middle and end, with others.
+// text adds a text at a point. class has one of start, middle and end, and other classes.
 func (s *svg) text(x, y float64, class, text string) {
 	fmt.Fprintf(s, `<text x="%.1f" y="%.1f" class="%s">%s</text>`, x, y, class, html.EscapeString(text))
 }
@@ -58,7 +58,7 @@ func drawInterval(mean float64, ci [2]float64, low, high float64) template.HTML 
 	return template.HTML(strings.Replace(string(s.html()), `style="min-width:120px" `, `width="120" height="18" `, 1))
 }
 
-// rankBand are ranks that a bar does not tell apart, up to the last of them.
+// rankBand is a range of ranks with one colour in a bar, up to last.
 type rankBand struct {
 	last int
 	name string
@@ -66,7 +66,7 @@ type rankBand struct {
 
 var rankBands = []rankBand{{1, "first"}, {3, "2 to 3"}, {5, "4 to 5"}, {10, "6 to 10"}, {runDepth, "11 to 100"}, {math.MaxInt, "not found"}}
 
-// drawRanks draws where the first relevant document of each query stands.
+// drawRanks draws the ranks of the first relevant documents of the queries.
 func drawRanks(runs []*Run) template.HTML {
 	const left, width, row = 190, 600, 30
 	s := newSVG(left+width+10, float64(len(runs)*row+34), "rank of the first relevant document")
@@ -94,7 +94,7 @@ func drawRanks(runs []*Run) template.HTML {
 	return s.html()
 }
 
-// band is the number of the band that the first relevant document is in.
+// band returns the index in rankBands of the rank of the first relevant document.
 func (q *RunQuery) band() int {
 	for i, d := range q.Ranking {
 		if q.Relevant[d.ID] > 0 {
@@ -126,7 +126,7 @@ func drawBudgets(rows []budgetRow) template.HTML {
 		s.line(left, y(share), left+width, y(share), "axis")
 		s.text(left-8, y(share)+4, "end soft", fmt.Sprintf("%d %%", 10*tenth))
 	}
-	var ends []float64 // of labels, so that none covers another
+	var ends []float64 // positions of labels, so that they do not overlap
 	for n, row := range rows {
 		var points []string
 		last := 0.0
@@ -149,7 +149,7 @@ func drawBudgets(rows []budgetRow) template.HTML {
 	return s.html()
 }
 
-// drawLatency draws how the times of each run are distributed, on a logarithmic axis.
+// drawLatency draws the distribution of the times of each run on a logarithmic axis.
 func drawLatency(runs []*Run) template.HTML {
 	runs = slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return len(r.times()) < 2 })
 	if len(runs) == 0 {
@@ -199,7 +199,7 @@ func drawLatency(runs []*Run) template.HTML {
 	return s.html()
 }
 
-// drawAblations draws what each variant changes, the most harmful first.
+// drawAblations draws the effect of each variant, the largest loss first.
 func drawAblations(all []Ablation) template.HTML {
 	if len(all) == 0 {
 		return ""

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// fileReader reads the files of a set as an agent without a search index reads them.
+// fileReader reads the files of a set like an agent without a search index.
 type fileReader struct {
 	m     *measurement
-	texts map[string]string // document id -> text of its file
+	texts map[string]string // texts of the files, by document ID
 	lower []lowered         // in the order of the set
-	in    map[string]int    // word -> documents that have it
-	sizes map[string]int    // document id -> tokens of the whole file
+	in    map[string]int    // number of documents with a word
+	sizes map[string]int    // tokens of the whole files, by document ID
 
-	// The query that found was made for: grep is asked for several budgets.
+	// found caches the pieces for query, because grep runs once for each budget.
 	query string
 	found []piece
 }
@@ -38,8 +38,8 @@ func newFileReader(m *measurement) *fileReader {
 	return f
 }
 
-// whole reads whole files in the order of the ranking. The last one is read as far as the
-// budget goes.
+// whole reads whole files in the order of the ranking. It truncates the last one to the
+// budget.
 func (f *fileReader) whole(_ context.Context, _ *beirQuery, ranking []string, budget int) ([]piece, error) {
 	var pieces []piece
 	for _, id := range ranking {
@@ -62,8 +62,8 @@ func (f *fileReader) whole(_ context.Context, _ *beirQuery, ranking []string, bu
 	return pieces, nil
 }
 
-// grep reads what rg -i --heading -n -C 2 prints for the words of the query, of the files
-// with the most different words first.
+// grep reads the output of rg -i --heading -n -C 2 for the words of the query. Files with the
+// most different words come first.
 func (f *fileReader) grep(_ context.Context, q *beirQuery, _ []string, budget int) ([]piece, error) {
 	if f.query != q.id || f.found == nil {
 		f.query, f.found = q.id, f.matches(f.words(q.text))
@@ -80,8 +80,8 @@ func (f *fileReader) grep(_ context.Context, q *beirQuery, _ []string, budget in
 	return pieces, nil
 }
 
-// words are those that a person would look for: at least three letters long, and in no
-// more than a fifth of the documents. Where none is, all words are.
+// words returns the words that a person would search for: those of at least three letters
+// that are in at most a fifth of the documents, or all words if there are none.
 func (f *fileReader) words(text string) []string {
 	all := wordsOf(text)
 	slices.Sort(all)
@@ -93,14 +93,14 @@ func (f *fileReader) words(text string) []string {
 	return rare
 }
 
-// grepFiles is how many files are looked at line by line, and grepLines how many lines
-// are around a match.
+// grepFiles bounds the files that are searched line by line. grepLines is the number of lines
+// before and after a match.
 const (
 	grepFiles = 100
 	grepLines = 2
 )
 
-// matches returns the blocks of lines around matches, at least as many as a budget needs.
+// matches returns the blocks of lines around matches in at most grepFiles files.
 func (f *fileReader) matches(words []string) []piece {
 	type file struct {
 		at, words, lines int

@@ -2,5 +2,5 @@
 
 package benchmarks
 
-// peakRSS is not known on this system.
+// peakRSS returns 0: it is unknown on this system.
 func peakRSS() int64 { return 0 }

@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// peakRSS is the largest resident set of this process so far, in bytes.
+// peakRSS returns the largest resident set of this process so far in bytes.
 func peakRSS() int64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		return 0
 	}
-	if runtime.GOOS == "darwin" { // which counts bytes, the others kilobytes
+	if runtime.GOOS == "darwin" { // it counts bytes, other systems kilobytes
 		return int64(usage.Maxrss)
 	}
 	return int64(usage.Maxrss) << 10

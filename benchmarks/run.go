@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Run is the ranking that one system gives each query of a set, with what is needed
-// to measure it: the judgements, and from what and with what it was made.
+// Run holds the rankings of one system for the queries of a set, with the judgements and the
+// fingerprint.
 type Run struct {
-	// System names what ranked, such as "hybrid".
+	// System is the name of the system, such as "hybrid".
 	System      string      `json:"system"`
 	Fingerprint Fingerprint `json:"fingerprint"`
 	Documents   int         `json:"documents,omitempty"`
-	// Ablation is set for a variant that is measured to see what a part adds.
+	// Ablation reports that the system is a variant of the search, see variants.
 	Ablation bool           `json:"ablation,omitempty"`
 	Index    *IndexReport   `json:"index,omitempty"`
 	Budgets  []BudgetReport `json:"budgets,omitempty"`
@@ -25,16 +25,16 @@ type Run struct {
 	Queries  []RunQuery     `json:"-"`
 }
 
-// Fingerprint says what a run was made from. Runs are comparable when Data is equal.
+// Fingerprint identifies the input of a run. Runs are comparable if Data is equal.
 type Fingerprint struct {
-	// Set is the name of the data for people, Data the SHA-256 of documents, queries and
+	// Set is the name of the data. Data is the SHA-256 of the documents, queries and
 	// judgements, "" if they are not known.
 	Set  string `json:"set,omitempty"`
 	Data string `json:"data,omitempty"`
-	// Configuration are the settings that differ between runs of one program.
+	// Configuration lists the settings that differ between runs of one program.
 	Configuration string `json:"configuration,omitempty"`
 	// Model is the ID of the encoder, Program the version of cairn or of another system,
-	// Machine the kind of computer that timed it.
+	// Machine the computer on which it was timed.
 	Model   string `json:"model,omitempty"`
 	Program string `json:"program,omitempty"`
 	Machine string `json:"machine,omitempty"`
@@ -45,25 +45,25 @@ type RunQuery struct {
 	ID       string    `json:"id"`
 	Text     string    `json:"text,omitempty"`
 	Relevant Relevance `json:"relevant"`
-	// Sections are the relevant sections as "document#anchor", where they are known.
+	// Sections lists the relevant sections as "document#anchor", if they are known.
 	Sections []string `json:"sections,omitempty"`
-	// Groups are the groups that the query is counted in, such as kind: heading.
+	// Groups maps kinds of groups to the group of the query, such as "kind" to "heading".
 	Groups map[string]string `json:"groups,omitempty"`
-	// Milliseconds is what the answer took; 0 if it was not timed.
+	// Milliseconds is the time of the answer; 0 if it was not measured.
 	Milliseconds float64 `json:"ms,omitempty"`
 	// First and Best are the scores of the first document and of the best relevant one.
 	First *Evidence `json:"first,omitempty"`
 	Best  *Evidence `json:"best,omitempty"`
-	// Found are the sections that stand for the first documents, as "document#anchor".
+	// Found lists the sections shown for the first documents, as "document#anchor".
 	Found []string `json:"found,omitempty"`
-	// Ranking is in the run's file; it holds at most runDepth documents, best first.
+	// Ranking holds at most runDepth documents, best first. It is in the run's main file.
 	Ranking []Scored `json:"-"`
 }
 
-// runDepth is how many documents of a ranking a run keeps. Measure looks at no more.
+// runDepth bounds the documents of a ranking in a run. Measure uses no more.
 const runDepth = 100
 
-// foundSections is how many documents of a ranking keep their section.
+// foundSections bounds RunQuery.Found.
 const foundSections = 10
 
 // Scored is a document in a ranking.
@@ -72,8 +72,8 @@ type Scored struct {
 	Score float64
 }
 
-// Evidence is what the score of a document is made of. Vector, Keyword and Graph add up
-// to Score.
+// Evidence holds the components of the score of a document. Score is the sum of Vector,
+// Keyword and Graph.
 type Evidence struct {
 	ID      string  `json:"id"`
 	Rank    int     `json:"rank"` // from 1
@@ -89,7 +89,7 @@ func (e *Evidence) String() string {
 	}
 	text := fmt.Sprintf("rank %d, %s: %.3f", e.Rank, e.ID, e.Score)
 	if e.Vector == 0 && e.Keyword == 0 {
-		return text // of another system
+		return text // another system has no components
 	}
 	text += fmt.Sprintf(" = %.3f meaning + %.3f words", e.Vector, e.Keyword)
 	if e.Graph != 0 {
@@ -107,7 +107,8 @@ func (q *RunQuery) ids() []string {
 	return ids
 }
 
-// sectionHit is 1 when a relevant section stands for one of the first k documents.
+// sectionHit returns 1 if a relevant section is shown for one of the first k documents, and
+// 0 otherwise.
 func (q *RunQuery) sectionHit(k int) float64 {
 	for _, s := range q.Found[:min(k, len(q.Found))] {
 		if slices.Contains(q.Sections, s) {
@@ -129,7 +130,7 @@ func (r *Run) each() []Metrics {
 // Metrics returns the means over all queries.
 func (r *Run) Metrics() Metrics { return Mean(r.each()) }
 
-// times are the milliseconds of the queries that were timed.
+// times returns the milliseconds of the queries that were timed.
 func (r *Run) times() (ms []float64) {
 	for i := range r.Queries {
 		if t := r.Queries[i].Milliseconds; t > 0 {

@@ -14,20 +14,21 @@ import (
 	"cairn/internal/walk"
 )
 
-// SelfOptions say how a folder is measured without judgements.
+// SelfOptions configures Self.
 type SelfOptions struct {
-	// DocsOptions are those of Docs, but for Data, Split and Learn.
+	// DocsOptions are the options of Docs, except for Data, Split and Learn.
 	DocsOptions
 	Selection config.Selection
-	// Questions names a file of questions; see ReadQuestions. Without it queries are made
-	// from the folder: Sample of each kind (0 means 50), chosen by Seed.
+	// Questions is a file of questions; see ReadQuestions. Without it the queries are
+	// derived from the folder: Sample of each kind (0 means 50), chosen with Seed.
 	Questions string
 	Sample    int
 	Seed      uint64
 }
 
-// Self measures searches of a folder: known items whose text the index of the run does
-// not have, or the user's own questions. It copies the documents to a temporary folder.
+// Self measures searches of a folder that has no judgements. The queries are known items,
+// whose text is not in the index of the run, or the user's own questions. Self copies the
+// documents to a temporary folder.
 func Self(ctx context.Context, o SelfOptions) (*DocsReport, error) {
 	documents := o.Config.Walk()
 	if o.Questions == "" {
@@ -50,7 +51,7 @@ func Self(ctx context.Context, o SelfOptions) (*DocsReport, error) {
 	for _, p := range pages {
 		file := p.path
 		if markdown.FormatOf(file) == markdown.Converted {
-			file += ".md" // its text is that already
+			file += ".md" // its text is Markdown
 		}
 		set.documents = append(set.documents, beirDocument{ID: p.path, Text: p.without(), path: file})
 	}
@@ -62,10 +63,10 @@ func Self(ctx context.Context, o SelfOptions) (*DocsReport, error) {
 type page struct {
 	path, text string
 	parsed     *markdown.Document
-	hidden     [][2]int // extents of text that the index does not have
+	hidden     [][2]int // extents of text that is not indexed
 }
 
-// readFolder reads the documents that cairn would index with these options.
+// readFolder reads the documents that cairn would index with the options.
 func readFolder(ctx context.Context, sel config.Selection, c *config.Config, documents *walk.Options) ([]*page, error) {
 	tree, err := walk.Open(sel.Roots()...)
 	if err != nil {
@@ -93,8 +94,8 @@ func readFolder(ctx context.Context, sel config.Selection, c *config.Config, doc
 	return pages, err
 }
 
-// without returns the text without what is hidden. Line breaks stay, so lines keep their
-// numbers.
+// without returns the text without the hidden extents. It keeps line breaks, so that lines
+// keep their numbers.
 func (p *page) without() string {
 	var b strings.Builder
 	at := 0
@@ -107,7 +108,7 @@ func (p *page) without() string {
 	return b.String() + p.text[at:]
 }
 
-// groups are those of a query about the page.
+// groups returns the groups of a query about the page.
 func (p *page) groups(kind string) map[string]string {
 	folder, _, nested := strings.Cut(p.path, "/")
 	if !nested {
@@ -152,8 +153,8 @@ func (q Question) Append(file string) error {
 	return err
 }
 
-// ownQueries are the questions of a file. A place that the folder does not have is an
-// error.
+// ownQueries returns the questions of a file. It fails if the folder does not have the place
+// of an answer.
 func ownQueries(file string, pages []*page) ([]beirQuery, error) {
 	questions, err := ReadQuestions(file)
 	if err != nil {

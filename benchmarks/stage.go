@@ -17,46 +17,45 @@ import (
 	"cairn/retriever"
 )
 
-// StageOptions are the knobs of Stage.
+// StageOptions configures Stage.
 type StageOptions struct {
 	Tasks   int
 	Workers int
-	Clients int    // that create tasks at the same time
-	Dir     string // a folder to keep tasks in; default the system's for temporary files
-	// Open connects to servers instead, once for the clients and, with a queue,
-	// once for each worker. What it returns is nil for the folder and the process.
+	Clients int    // number of clients that create tasks at the same time
+	Dir     string // folder of the tasks; "" means the system's folder for temporary files
+	// Open, if not nil, connects to servers: once for the clients and, with a queue, once
+	// for each worker. A nil Store means the folder, a nil Queue this process.
 	Open func(ctx context.Context) (stage.Store, stage.Queue, error)
-	// Progress receives how far the measurement is; nil is silent.
+	// Progress receives the progress; nil discards it.
 	Progress func(what string)
 }
 
-// A StageReport is what Stage measured.
+// StageReport is the result of Stage.
 type StageReport struct {
 	Tasks   int `json:"tasks"`
-	Stages  int `json:"stages"` // done, each once
+	Stages  int `json:"stages"` // completed stages
 	Workers int `json:"workers"`
 	Clients int `json:"clients"`
-	// Seconds is the time from the first creation to the last end.
+	// Seconds is the time from the first creation to the end of the last task.
 	Seconds         float64 `json:"seconds"`
 	TasksPerSecond  float64 `json:"tasks_per_second"`
 	StagesPerSecond float64 `json:"stages_per_second"`
-	// Create and Status are how long creating a task and looking at one took
-	// while all workers were at work.
+	// Create and Status are the latencies of creating and reading a task while all workers
+	// are busy.
 	Create Latency `json:"create_ms"`
 	Status Latency `json:"status_ms"`
-	// IdleCreate and IdleStatus are the same before the workers start.
+	// IdleCreate and IdleStatus are the same latencies before the workers start.
 	IdleCreate Latency `json:"idle_create_ms"`
 	IdleStatus Latency `json:"idle_status_ms"`
 }
 
-// idleTasks are those created before the workers start.
+// idleTasks is the number of tasks created before the workers start.
 const idleTasks = 200
 
-// Stage measures the machine of question tasks and its store: tasks of the
-// standard plan are created as fast as the store accepts them, while workers do their
-// stages. Looking up and reasoning answer at once with something fixed, so that
-// neither the index nor a model is measured; everything else is real. Each task
-// has to end complete, with every stage counted once.
+// Stage measures the engine of question tasks and its store. It creates tasks of the standard
+// plan as fast as the store accepts them, while workers process the stages. The library and
+// the reasoner return constant answers, so that neither the index nor a model is measured;
+// everything else is real. Each task must complete, with every stage once.
 func Stage(ctx context.Context, o StageOptions) (_ *StageReport, err error) {
 	if o.Tasks < 1 || o.Workers < 1 || o.Clients < 1 {
 		return nil, errors.New("measuring question tasks: want at least 1 task, worker and client")
@@ -80,7 +79,7 @@ type stageBench struct {
 	opened []*workspace.Stages
 }
 
-// open opens the tasks for n workers, less than 1 for none.
+// open opens the tasks for n workers. A negative n means none.
 func (b *stageBench) open(ctx context.Context, n int) (_ *workspace.Stages, queue bool, err error) {
 	so := &workspace.StageOptions{WorkOptions: stage.WorkOptions{Library: fixedLibrary{}, Reasoner: fixedReasoner{}}, Workers: n}
 	if b.o.Open != nil {
@@ -126,7 +125,7 @@ func (b *stageBench) run(ctx context.Context) (*StageReport, error) {
 		}
 	}
 	r.IdleCreate, r.IdleStatus = percentiles(create), percentiles(status)
-	// Without a queue the workers share the process of the maker.
+	// Without a queue the workers and the maker share an engine.
 	if !queue {
 		if err := b.close(); err != nil {
 			return nil, err
@@ -156,7 +155,7 @@ func (b *stageBench) run(ctx context.Context) (*StageReport, error) {
 	return r, nil
 }
 
-// load creates all tasks and waits for the last one's end.
+// load creates all tasks and waits until all have ended.
 func (b *stageBench) load(ctx context.Context, maker *workspace.Stages, r *StageReport) ([]string, error) {
 	var mu sync.Mutex
 	var ids []string
@@ -223,7 +222,7 @@ func (b *stageBench) load(ctx context.Context, maker *workspace.Stages, r *Stage
 		}
 	}
 	r.Seconds = time.Since(began).Seconds()
-	if len(status) == 0 { // of a handful of tasks
+	if len(status) == 0 { // too few tasks to read one
 		status = []float64{0}
 	}
 	r.Create, r.Status = percentiles(create), percentiles(status)
@@ -247,7 +246,7 @@ func lookAt(ctx context.Context, st *workspace.Stages, id string) (ms float64, s
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// checkTask holds a task to its end and its log.
+// checkTask checks that a task has completed and that its log has every stage once.
 func checkTask(ctx context.Context, st *workspace.Stages, id string, r *StageReport) error {
 	s, err := st.Task(ctx, id)
 	if err != nil {
@@ -273,7 +272,7 @@ func checkTask(ctx context.Context, st *workspace.Stages, id string, r *StageRep
 	return nil
 }
 
-// fixedLibrary holds three sections, whatever is looked for.
+// fixedLibrary finds the same three sections for every query.
 type fixedLibrary struct{}
 
 func (fixedLibrary) Search(context.Context, retriever.Query) (*retriever.Answer, error) {
@@ -296,5 +295,5 @@ func (fixedLibrary) ReadAll(_ context.Context, r retriever.ReadRequest) (*retrie
 type fixedReasoner struct{}
 
 func (fixedReasoner) Answer(context.Context, *stage.Brief) (*stage.Answered, error) {
-	return &stage.Answered{Draft: stage.Draft{Answer: "The SRE team consists of Ann, Bob and Chen, who are on call in turn.", Citations: []string{"doc:teams/0.md#members"}}, By: "nobody"}, nil
+	return &stage.Answered{Draft: stage.Draft{Answer: "The SRE team consists of Ann, Bob and Chen, who are on call in turn.", Citations: []string{"doc:teams/0.md#members"}}, By: "benchmark"}, nil
 }

@@ -12,21 +12,21 @@ type RunSummary struct {
 	Fingerprint Fingerprint `json:"fingerprint"`
 	Queries     int         `json:"queries"`
 	Metrics
-	// Intervals are the bounds of the 95 % confidence interval of each metric.
+	// Intervals holds the bounds of the 95 % confidence interval of each metric.
 	Intervals map[string][2]float64 `json:"ci95"`
 	Latency   Latency               `json:"latency_ms"`
 	Sections  *SectionMetrics       `json:"sections,omitempty"`
 }
 
-// SectionMetrics are the shares of the queries with relevant sections for which one of
-// those stands for the first document, or for one of the first three.
+// SectionMetrics holds the shares of the queries with relevant sections for which one of
+// these is shown for the first document, or for one of the first three.
 type SectionMetrics struct {
 	Queries int     `json:"queries"`
 	Hit1    float64 `json:"hit@1"`
 	Hit3    float64 `json:"hit@3"`
 }
 
-// bootstrapRounds is how many samples a confidence interval is taken from.
+// bootstrapRounds is the number of samples for a confidence interval.
 const bootstrapRounds = 1000
 
 // Summary returns the figures of the run.
@@ -36,8 +36,8 @@ func (r *Run) Summary() RunSummary {
 		Intervals: intervals(each), Latency: r.Latency(), Sections: r.sections()}
 }
 
-// sections returns the section metrics, nil where no relevant section is known or the run
-// names no sections.
+// sections returns the section metrics, nil if no relevant section is known or the run has
+// no sections.
 func (r *Run) sections() *SectionMetrics {
 	s := &SectionMetrics{}
 	named := false
@@ -57,8 +57,8 @@ func (r *Run) sections() *SectionMetrics {
 	return s
 }
 
-// intervals returns percentile bootstrap intervals (Efron and Tibshirani, 1993) of the
-// means: queries are drawn with replacement, as many as there are.
+// intervals returns percentile bootstrap intervals (Efron and Tibshirani, 1993) of the means.
+// Each sample draws as many queries as there are, with replacement.
 func intervals(each []Metrics) map[string][2]float64 {
 	samples := make([][]float64, len(metricNames))
 	values := make([][]float64, len(each))

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ReadTexts reads a file of JSON strings, one a line; blank lines are passed over.
+// ReadTexts reads a file with one JSON string per line. It skips blank lines.
 func ReadTexts(file string) ([]string, error) {
 	var texts []string
 	err := readLines(file, func(line []byte) error {

@@ -18,45 +18,46 @@ import (
 	"cairn/models"
 )
 
-// ToolsOptions say what Tools measures. Data and Embedder are required.
+// ToolsOptions configures Tools. Data and Embedder are required.
 type ToolsOptions struct {
 	// Data is a folder with tools.jsonl and tasks.jsonl.
 	Data string
-	// LearnSplit names the tasks that are learnt, "" for none; TestSplit those
-	// that are measured, "" for all. With Folds of two or more the measured
-	// tasks are cut into so many parts, and each is measured after the others
-	// were learnt.
+	// LearnSplit is the split of the tasks to learn, "" for none, TestSplit that of the
+	// tasks to measure, "" for all. If Folds is two or more, the tasks to measure are
+	// divided into that many folds, and each fold is measured after the others were
+	// learnt.
 	LearnSplit, TestSplit string
 	Folds                 int
-	// Distractors are files of further tools, one a line. With any of them all
-	// is measured again among these tools too.
+	// Distractors lists files of further tools, one tool per line. If there are any,
+	// everything is measured a second time together with these tools.
 	Distractors []string
-	// Embedder makes the vectors; it stays the caller's to close.
+	// Embedder computes the vectors. The caller closes it.
 	Embedder models.Embedder
-	// Cache is a folder that keeps embeddings from run to run; "" keeps none.
+	// Cache is a folder that keeps embeddings between runs; "" keeps none.
 	Cache string
-	// MaxTasks, when positive, is how many tasks of each fold are measured, evenly spread.
+	// MaxTasks, if positive, bounds the measured tasks of each fold, which are evenly
+	// spaced.
 	MaxTasks int
-	// Rows names the retrieval rows to measure; nil means all of ToolRows.
+	// Rows lists the retrieval rows to measure; nil means all of ToolRows.
 	Rows []string
-	// Progress, when not nil, receives how far each stage is: "tools keywords"
-	// and "tools vectors", then "learn" and "measure" of tasks. total never is 0.
+	// Progress, if not nil, receives the progress of each stage: "tools keywords" and
+	// "tools vectors", then "learn" and "measure" of tasks. total is never 0.
 	Progress func(stage string, done, total int)
 }
 
-// ToolMetrics are the figures of one row: of one task, or means.
+// ToolMetrics holds the figures of one row: of one task, or means.
 type ToolMetrics struct {
 	NDCG10  float64 `json:"ndcg@10"`
 	Recall5 float64 `json:"recall@5"`
-	Comp5   float64 `json:"comp@5"` // 1 when all relevant tools are among the first five
+	Comp5   float64 `json:"comp@5"` // 1 if all relevant tools are among the first five
 	Hit1    float64 `json:"hit@1"`
 	MRR     float64 `json:"mrr"`
 	MAP10   float64 `json:"map@10"`
 }
 
-// ToolRows are the rows of the ablation: the two legs alone, their blend, and
-// what each term adds to the blend by itself; "without_memory" is all but the
-// memory of intents; "default" is what a suggestion ranks by.
+// ToolRows lists the rows of the ablation: the two legs alone, their blend, and the blend with
+// each term. "without_memory" has all terms except the memory of intents, "default" the
+// terms of a suggestion.
 var ToolRows = []string{"keyword", "semantic", "hybrid", "+adamic_adar", "+pagerank", "+transitions", "+closure", "+memory", "without_memory", "default"}
 
 func toolTerms(row string) toolsearch.Terms {
@@ -85,7 +86,7 @@ func toolTerms(row string) toolsearch.Terms {
 	return t
 }
 
-// ToolsReport is what Tools measures.
+// ToolsReport is the result of Tools.
 type ToolsReport struct {
 	Dataset   string                 `json:"dataset"`
 	Tools     int                    `json:"tools"`
@@ -93,39 +94,38 @@ type ToolsReport struct {
 	Folds     int                    `json:"folds"`
 	Retrieval map[string]ToolMetrics `json:"retrieval"`
 	Plan      PlanMetrics            `json:"plan"`
-	// Calibration is that of the confidence of these plans.
+	// Calibration is the calibration of the confidence of these plans.
 	Calibration *Calibration `json:"calibration"`
-	// Cold is Plan, and ColdCalibration its calibration, with nothing learnt; nil when
-	// nothing was learnt for Plan either.
+	// Cold and ColdCalibration are Plan and Calibration without learning; nil if Plan is
+	// without learning too.
 	Cold            *PlanMetrics    `json:"plan_cold,omitempty"`
 	ColdCalibration *Calibration    `json:"calibration_cold,omitempty"`
 	Latency         ToolLatency     `json:"latency_ms"`
 	Index           ToolIndexReport `json:"index"`
-	// Among is the same among the distractors, nil without; its Tools count
-	// them, and its retrieval has the rows of distractorRows and one in which
-	// namesakes stand aside.
+	// Among is the report with the distractors, nil without any. Its Tools includes them,
+	// and its Retrieval has the rows of distractorRows and asideRow.
 	Among *ToolsReport `json:"among_distractors,omitempty"`
-	// Namesakes are the distractors with the name of a tool of the set. Many do
-	// the same thing, and are counted as wrong in every other row.
+	// Namesakes counts the distractors with the name of a tool of the set. Many do the
+	// same, but are wrong answers in every row except asideRow.
 	Namesakes int `json:"namesakes,omitempty"`
-	// Loss is what each row of Among loses by them.
+	// Loss is the loss of each row of Among.
 	Loss map[string]ToolMetrics `json:"loss,omitempty"`
 }
 
-// distractorRows are the rows that are measured among distractors.
+// distractorRows lists the rows that are measured with distractors.
 var distractorRows = []string{"keyword", "semantic", "hybrid", "without_memory", "default"}
 
-// asideRow is the default's order without namesakes.
+// asideRow is the row of the default ranking without namesakes.
 const asideRow = "default_without_namesakes"
 
-// ToolLatency holds percentiles in milliseconds, query embedding included.
+// ToolLatency holds percentiles in milliseconds, including the embedding of the query.
 type ToolLatency struct {
 	Search  Latency `json:"search"`
 	Suggest Latency `json:"suggest"`
 }
 
-// ToolIndexReport says how long the tools took to be findable, in seconds from
-// the start, and the largest resident set of the process.
+// ToolIndexReport holds the times from the start until the tools are searchable, in seconds,
+// and the largest resident set of the process.
 type ToolIndexReport struct {
 	KeywordSeconds float64 `json:"keyword_seconds"`
 	VectorSeconds  float64 `json:"vector_seconds"`
@@ -181,7 +181,7 @@ func Tools(ctx context.Context, o ToolsOptions) (*ToolsReport, error) {
 	return report, nil
 }
 
-// spread takes at most n of all, evenly; all when n is 0.
+// spread returns at most n elements of all, evenly spaced; all if n is 0.
 func spread[T any](all []T, n int) []T {
 	if n <= 0 || n >= len(all) {
 		return all
@@ -223,13 +223,13 @@ func measureSet(ctx context.Context, set *toolSet, folds []fold, o *ToolsOptions
 	return report, nil
 }
 
-// toolBench is one set, indexed.
+// toolBench is an indexed set.
 type toolBench struct {
 	index       *toolsearch.Index
 	embedder    models.Embedder
 	cache       toolsearch.VectorCache
 	report      ToolIndexReport
-	namesakes   map[string]bool // ids of distractors
+	namesakes   map[string]bool // IDs of distractors with the name of a tool of the set
 	done, total int             // tasks
 	rows        map[string][]ToolMetrics
 	plans, cold planSums
@@ -240,7 +240,7 @@ type toolBench struct {
 
 func (b *toolBench) close() {
 	for _, c := range slices.Backward(b.closers) {
-		c() // what they hold is derived or read only
+		c() // their data is derived or read only
 	}
 }
 
@@ -299,13 +299,12 @@ func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (b *toolB
 	return b, err
 }
 
-// bareName is the name of a tool as namesakes share it: its words, without the
-// server's name.
+// bareName returns the words of a tool's name without the server's name, which namesakes
+// share.
 func bareName(t *catalog.Tool) string { return strings.Join(toolsearch.Words(t.BareName()), " ") }
 
-// cachedQueries embeds queries as documents through the cache where quality is
-// measured: intents and their parts come back in every row. Latency is measured
-// with the embedder itself.
+// cachedQueries is an embedder that caches queries, because every row embeds the same intents
+// and parts. Latency is measured without it.
 type cachedQueries struct {
 	models.Embedder
 	cache toolsearch.VectorCache
@@ -327,7 +326,7 @@ func (c *cachedQueries) EmbedQuery(ctx context.Context, text string) ([]float32,
 	return v, c.cache.Put(key, [][]float32{v})
 }
 
-// latencyTasks is how many tasks of a fold are timed.
+// latencyTasks bounds the tasks of a fold that are timed.
 const latencyTasks = 100
 
 // measure learns and measures one fold.
@@ -371,8 +370,7 @@ func (b *toolBench) measure(ctx context.Context, f fold, o *ToolsOptions) error 
 	return b.time(ctx, index, f.test)
 }
 
-// time runs searches and suggestions of tasks as they would be asked: every
-// intent for the first time.
+// time measures searches and suggestions for intents that are not in the query cache.
 func (b *toolBench) time(ctx context.Context, index *toolsearch.Index, tasks []*toolTask) error {
 	n := min(latencyTasks, len(tasks))
 	for round := range 2 {
@@ -393,7 +391,7 @@ func (b *toolBench) time(ctx context.Context, index *toolsearch.Index, tasks []*
 			}
 			took := float64(time.Since(start).Nanoseconds()) / 1e6
 			if i == 0 && n > 1 {
-				continue // it warms up
+				continue // the first is a warm-up
 			}
 			if round == 0 {
 				b.searches = append(b.searches, took)
@@ -405,10 +403,10 @@ func (b *toolBench) time(ctx context.Context, index *toolsearch.Index, tasks []*
 	return nil
 }
 
-// learnBatch is how many tasks are learnt between two words of progress.
+// learnBatch is the number of tasks learnt between two reports of progress.
 const learnBatch = 256
 
-// learn teaches the tasks in their order.
+// learn returns the usage after the tasks in their order.
 func (b *toolBench) learn(ctx context.Context, tasks []*toolTask, o *ToolsOptions) (*toolsearch.Usage, error) {
 	usage, err := toolsearch.NewUsage(ctx, nil, nil, b.embedder, b.cache)
 	if err != nil {
@@ -442,8 +440,8 @@ func measureTools(r *toolsearch.Ranking, rel Relevance) ToolMetrics {
 	return m
 }
 
-// AveragePrecisionAt is the mean of the precisions at the ranks of the relevant
-// documents among the first k, over as many relevant ones as could stand there.
+// AveragePrecisionAt is the sum of the precisions at the ranks of the relevant documents
+// among the first k, divided by the largest possible number of such documents.
 func AveragePrecisionAt(ranking []string, rel Relevance, k int) float64 {
 	n := min(k, relevant(rel))
 	if n == 0 {

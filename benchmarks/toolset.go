@@ -18,17 +18,17 @@ import (
 // toolTask is a line of tasks.jsonl: an intent and the calls that serve it.
 type toolTask struct {
 	id, split, intent string
-	calls             []string // ids of tools; a name that no tool has as it is
+	calls             []string // IDs of tools, or names that no tool has
 	relevant          Relevance
 	edges             [][2]int // positions in calls
-	unlinked          bool     // the set does not say which edges there are
-	// stands names, for each accepted alternative, the call it may stand for.
+	unlinked          bool     // whether the set has no edges for the task
+	// stands maps each accepted alternative to the call that it can replace.
 	stands   map[string]string
-	optional map[string]bool // calls that a plan may leave out
+	optional map[string]bool // calls that a plan may omit
 }
 
-// accepted returns the function that maps the tools of a plan to those of the task:
-// an alternative to that of the call it stands for, unless the plan has both.
+// accepted returns a function that maps the tools of a plan to those of the task: an
+// alternative to the call that it can replace, unless the plan has both.
 func (t *toolTask) accepted(plan *suggest.Suggestion) func(id string) string {
 	in := map[string]bool{}
 	for _, n := range plan.DAG.Nodes {
@@ -42,19 +42,19 @@ func (t *toolTask) accepted(plan *suggest.Suggestion) func(id string) string {
 	}
 }
 
-// required returns the calls without the optional ones that nodes lack.
+// required returns the calls without the optional ones that are not in nodes.
 func (t *toolTask) required(nodes []string) []string {
 	return slices.DeleteFunc(slices.Clone(t.calls), func(id string) bool { return t.optional[id] && !slices.Contains(nodes, id) })
 }
 
-// exact reports whether nodes, each once, are the tools called.
+// exact reports whether nodes, without duplicates, are exactly the called tools.
 func (t *toolTask) exact(nodes []string) bool {
 	want := toolsearch.Distinct(t.required(nodes))
 	return len(nodes) == len(want) && !slices.ContainsFunc(nodes, func(id string) bool { return !slices.Contains(want, id) })
 }
 
-// trace is the task as use would have taught it: without the optional calls, which are
-// other answers. A task with such calls has no edges.
+// trace returns the task as a trace of use, without the optional calls, which are other
+// possible answers. A task with such calls has no edges.
 func (t *toolTask) trace() toolsearch.Trace {
 	return toolsearch.Trace{Intent: t.intent, Tools: t.required(nil), Edges: t.edges}
 }
@@ -65,8 +65,8 @@ type toolSet struct {
 	tasks []toolTask
 }
 
-// readTools reads tools from a file of one a line; server names those that
-// bring no server.
+// readTools reads tools from a file with one tool per line. server is the server of tools
+// that name none.
 func readTools(file, server string) ([]catalog.Tool, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -87,7 +87,7 @@ func readToolSet(dir string) (*toolSet, error) {
 	if set.tools, err = readTools(filepath.Join(dir, "tools.jsonl"), ""); err != nil {
 		return nil, err
 	}
-	ids := map[string]string{} // the name in calls -> id
+	ids := map[string]string{} // IDs by the name in calls
 	for _, t := range set.tools {
 		if _, ok := ids[t.Name]; !ok {
 			ids[t.Name] = t.ID
@@ -132,7 +132,7 @@ func readToolSet(dir string) (*toolSet, error) {
 				t.stands[idOf(other)] = id
 				t.relevant[idOf(other)] = max(t.relevant[idOf(other)], 1)
 			}
-			// A judgement below the best one is another tool that may do it.
+			// A lower judgement means that the tool is another possible answer.
 			if c.Relevance != nil && *c.Relevance < best && len(raw.Edges) == 0 {
 				t.optional[id] = true
 			}
@@ -158,7 +158,7 @@ func readToolSet(dir string) (*toolSet, error) {
 	return set, nil
 }
 
-// fold is what is measured with what was learnt before.
+// fold is a set of tasks to measure, and the tasks that are learnt before.
 type fold struct {
 	learn, test []*toolTask
 }

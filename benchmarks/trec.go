@@ -17,9 +17,9 @@ import (
 	"strings"
 )
 
-// A run is three files: FILE in the format of TREC runs, FILE.qrels in that of TREC
-// judgements, so that trec_eval reads both, and FILE.jsonl with the rest: the run on its
-// first line, then a query a line.
+// A run has three files: FILE in the format of TREC runs and FILE.qrels in that of TREC
+// judgements, both for trec_eval, and FILE.jsonl with the other fields: the run on the first
+// line, then one query per line.
 //
 //	query Q0 document rank score system
 //	query 0 document grade
@@ -28,7 +28,7 @@ const (
 	sideSuffix  = ".jsonl"
 )
 
-// trec_eval separates fields at white space.
+// White space separates fields in trec_eval.
 var (
 	trecEscape   = strings.NewReplacer("%", "%25", " ", "%20", "\t", "%09", "\n", "%0A", "\r", "%0D", "\v", "%0B", "\f", "%0C")
 	trecUnescape = strings.NewReplacer("%25", "%", "%20", " ", "%09", "\t", "%0A", "\n", "%0D", "\r", "%0B", "\v", "%0C", "\f")
@@ -64,8 +64,8 @@ func (r *Run) Write(file string) error {
 	return nil
 }
 
-// writeRanking writes one query. trec_eval sorts by score as a 32-bit number and knows
-// nothing of ranks, so a score that would not be below the one before it is lowered.
+// writeRanking writes one query. trec_eval ignores ranks and sorts by 32-bit scores, so
+// writeRanking lowers a score that is not less than the one before it.
 func writeRanking(w io.Writer, query, system string, ranking []Scored) {
 	last := float32(math.Inf(1))
 	for i, d := range ranking {
@@ -78,8 +78,8 @@ func writeRanking(w io.Writer, query, system string, ranking []Scored) {
 	}
 }
 
-// ReadRun reads a run. qrels names judgements for a run that was not made by cairn and
-// has no file of its own for them; "" is none.
+// ReadRun reads a run. qrels is a file of judgements that replace those of the run; "" means
+// none. A run of another system needs one, unless it has a file FILE.qrels.
 func ReadRun(file, qrels string) (*Run, error) {
 	r := &Run{}
 	err := readSide(file+sideSuffix, r)
@@ -148,8 +148,8 @@ func (r *Run) judge(file string) error {
 	return err
 }
 
-// readQrels calls judge with every judgement of a file in the format of TREC or of BEIR.
-// A file of BEIR begins with a header.
+// readQrels calls judge with every judgement of a file in the format of TREC or of BEIR. A
+// BEIR file begins with a header.
 func readQrels(file string, judge func(query, document string, grade int) error) error {
 	first := true
 	return readLines(file, func(line []byte) error {
@@ -184,8 +184,8 @@ func (r *Run) byID() map[string]*RunQuery {
 	return at
 }
 
-// readRankings reads the run's file itself. Like trec_eval it sorts by score, equal ones
-// from the last document to the first, and ignores ranks and queries without judgements.
+// readRankings reads the run's main file. Like trec_eval it sorts by score, then by document
+// ID in descending order, and ignores ranks and queries without judgements.
 func (r *Run) readRankings(file string) error {
 	at := r.byID()
 	seen := map[[2]string]bool{}
@@ -220,8 +220,7 @@ func (r *Run) readRankings(file string) error {
 	return err
 }
 
-// explain names the first document and the best relevant one. What the run knows of the
-// parts of their scores stays.
+// explain sets First and Best. It keeps the components of their scores if the run has them.
 func (q *RunQuery) explain() {
 	known := []*Evidence{q.First, q.Best}
 	q.First, q.Best = nil, nil

@@ -1,5 +1,5 @@
-// Package agent is a client of `cairn mcp` for benchmarks: one request at a time,
-// as JSON-RPC lines, with little work of its own between sending and receiving.
+// Package agent is a client of `cairn mcp` for benchmarks. It sends one request at a time, as
+// JSON-RPC lines, and does little work between sending and receiving.
 package agent
 
 import (
@@ -11,7 +11,7 @@ import (
 	"os/exec"
 )
 
-// Client asks one server. It is not safe for concurrent use.
+// Client is a client of one server. It is not safe for concurrent use.
 type Client struct {
 	in    io.WriteCloser
 	out   *bufio.Reader
@@ -24,8 +24,8 @@ func New(in io.WriteCloser, out io.Reader) *Client {
 	return &Client{in: in, out: bufio.NewReaderSize(out, 1<<20), close: func() error { return nil }}
 }
 
-// Start runs the program cairn with args, which make it serve on its standard
-// input and output.
+// Start runs the program cairn with args, which must make it serve on its standard input and
+// output.
 func Start(cairn string, args ...string) (*Client, *os.Process, error) {
 	cmd := exec.Command(cairn, args...)
 	cmd.Stderr = os.Stderr
@@ -45,16 +45,16 @@ func Start(cairn string, args ...string) (*Client, *os.Process, error) {
 	return c, cmd.Process, nil
 }
 
-// Close ends the requests, reads what is left of the answers, and waits for a
-// program that was started.
+// Close ends the requests, reads the remaining answers, and waits for the program if Start
+// has started one.
 func (c *Client) Close() error {
 	c.in.Close()
 	_, _ = io.Copy(io.Discard, c.out)
 	return c.close()
 }
 
-// Line sends one request and returns the line of its answer, which is valid JSON
-// only by the word of the server. Notifications are skipped.
+// Line sends one request and returns the line of its answer, which it does not check. It
+// skips notifications.
 func (c *Client) Line(method string, params any) ([]byte, error) {
 	c.id++
 	request, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": c.id, "method": method, "params": params})
@@ -85,8 +85,7 @@ func (c *Client) Call(method string, params, result any) error {
 	return Decode(method, line, result)
 }
 
-// Decode decodes the result of an answer to method, which may be nil for an
-// answer that is only checked.
+// Decode checks an answer to method and decodes its result. result may be nil.
 func Decode(method string, line []byte, result any) error {
 	var answer struct{ Result, Error json.RawMessage }
 	if err := json.Unmarshal(line, &answer); err != nil {

@@ -23,7 +23,7 @@ const (
 	period  = 3 * time.Second
 )
 
-// register adds the fixtures. stop ends the reports of changes.
+// register adds the fixtures. stop ends the notifications of changes.
 func register(server *mcp.Server) (stop func()) {
 	for _, t := range fixtureTools(server) {
 		schema := t.schema
@@ -45,7 +45,7 @@ func register(server *mcp.Server) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				// An error means that no client listens.
+				// An error means that there is no client.
 				_ = server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: watched})
 			}
 		}
@@ -56,7 +56,7 @@ func register(server *mcp.Server) (stop func()) {
 	}
 }
 
-// An image of one red pixel, and a sound of no length.
+// An image of one red pixel, and an empty sound.
 var (
 	pixel = decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==")
 	sound = decode("UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=")

@@ -29,7 +29,7 @@ func askModel(question string) *mcp.CreateMessageParams {
 	return &mcp.CreateMessageParams{Messages: []*mcp.SamplingMessage{{Role: "user", Content: text("%s", question)}}, MaxTokens: 100}
 }
 
-// accepted is the user's answer to a form; nil when there is none.
+// accepted returns the user's answer to a form, nil if there is none.
 func accepted(r mcp.InputResponseMap, key string) map[string]any {
 	if e, ok := r[key].(*mcp.ElicitResult); ok && e != nil && e.Action == "accept" {
 		return e.Content
@@ -37,7 +37,7 @@ func accepted(r mcp.InputResponseMap, key string) map[string]any {
 	return nil
 }
 
-// modelSaid is the text of the model's answer.
+// modelSaid returns the text of the model's answer.
 func modelSaid(r mcp.InputResponseMap, key string) (string, bool) {
 	m, ok := r[key].(*mcp.CreateMessageWithToolsResult)
 	if !ok || m == nil {

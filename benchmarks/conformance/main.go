@@ -73,8 +73,8 @@ func run(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-// extend declares the capabilities that the suite wants, and returns the
-// function that adds the fixtures.
+// extend declares the capabilities that the suite requires, and returns the function that
+// adds the fixtures.
 func extend(o *mcp.ServerOptions) func(*mcp.Server) (stop func()) {
 	o.Capabilities.Logging = &mcp.LoggingCapabilities{}
 	o.Capabilities.Tools.ListChanged = true

@@ -18,10 +18,10 @@ type tool struct {
 	call               mcp.ToolHandler
 }
 
-// pause is how long a tool takes between two of its steps.
+// pause is the time between two steps of a tool.
 const pause = 50 * time.Millisecond
 
-// wait pauses, unless the call is over.
+// wait waits for pause or for the end of the call.
 func wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -42,12 +42,12 @@ func answer(format string, args ...any) (*mcp.CallToolResult, error) {
 	return &mcp.CallToolResult{Content: []mcp.Content{text(format, args...)}}, nil
 }
 
-// refused is a failure of the tool, which is a result and not an error.
+// refused returns a failure of the tool, which is a result and not an error.
 func refused(format string, args ...any) (*mcp.CallToolResult, error) {
 	return &mcp.CallToolResult{Content: []mcp.Content{text(format, args...)}, IsError: true}, nil
 }
 
-// fixtureTools are the tools that need only the request.
+// fixtureTools lists the tools that need only the request.
 func fixtureTools(server *mcp.Server) []tool {
 	image := &mcp.ImageContent{Data: pixel, MIMEType: "image/png"}
 	return []tool{

@@ -26,11 +26,11 @@ import (
 	"cairn/benchmarks/agent"
 )
 
-// turn is how many queries one side answers before the other does. Threads of a peer
-// that wait by spinning take processor time from the first answers of a turn alone.
+// turn is the number of queries that one side answers before the other. Spinning threads of
+// a peer then take processor time only from the first answers of a turn.
 const turn = 25
 
-// report is what the command prints, latencies in milliseconds.
+// report is the output of the command. Latencies are in milliseconds.
 type report struct {
 	Workspace     string             `json:"workspace"`
 	Mode          string             `json:"mode"`
@@ -92,7 +92,7 @@ func run(o options) (*report, error) {
 	r := &report{Workspace: filepath.Base(o.dir), Mode: o.mode, Queries: o.queries}
 	var search, read, others []float64
 	var before float64 // processor time
-	asked := 0         // queries that the peer has answered
+	asked := 0         // number of queries that the peer has answered
 	for i, q := range queries {
 		if i == o.warm {
 			before = processor(s.process.Pid)
@@ -217,14 +217,13 @@ func percentiles(v []float64) map[string]float64 {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// processor is the processor time that a process has used, in milliseconds, 0 where
-// the system does not tell.
+// processor returns the processor time of a process in milliseconds, 0 if it is unknown.
 func processor(pid int) float64 {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // behind the name
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // after the name
 	const user, system = 11, 12
 	var ticks int
 	for _, field := range fields[user : system+1] {
@@ -234,8 +233,7 @@ func processor(pid int) float64 {
 	return 10 * float64(ticks)
 }
 
-// peakRSS is the process's high-water mark of resident memory in MiB, 0 where
-// the system does not tell.
+// peakRSS returns the largest resident set of the process in MiB, 0 if it is unknown.
 func peakRSS(pid int) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

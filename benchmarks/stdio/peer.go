@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// peer is another search that answers the same queries. A nil peer answers at once.
+// peer is another search program for the same queries. A nil peer does nothing.
 type peer struct {
 	in  io.Writer
 	out *bufio.Reader

@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// words are what the documents are made of.
+// words lists the words of the documents.
 var words = strings.Fields(`server token budget query section heading cache vector keyword chunk document folder graph task
 	workflow agent release version network policy container cluster node restart deploy error timeout retry queue worker`)
 
@@ -58,7 +58,7 @@ type bench struct {
 	latest string // mark of the branch "new"
 }
 
-// file names document n.
+// file returns the name of document n.
 func (b *bench) file(n int) string {
 	return filepath.Join(b.root, fmt.Sprintf("part%02d", n%40), fmt.Sprintf("doc%05d.md", n))
 }
@@ -108,7 +108,7 @@ func run(cairn string, files, edits, many int) error {
 	if err := b.client.until("the start", func() (bool, error) { return b.client.watching() }); err != nil {
 		return err
 	}
-	// Every change is a function that makes it and returns what must be found where.
+	// Every change is a function that makes it and returns a word and the path where it must be found.
 	pick := func() string { return b.file(b.r.IntN(files)) }
 	for _, c := range []struct {
 		name   string
@@ -162,7 +162,7 @@ func run(cairn string, files, edits, many int) error {
 	return b.branches(min(many, files))
 }
 
-// removals measures how long a search still finds a file that was removed.
+// removals measures how long a search finds a removed file.
 func (b *bench) removals(n int) error {
 	var took []float64
 	for i := range n {
@@ -191,8 +191,8 @@ func (b *bench) removals(n int) error {
 	return nil
 }
 
-// branches switches between two branches of git that differ in many files: of
-// ten, eight are changed, one is removed and one is renamed.
+// branches switches between two git branches that differ in many files: eight of ten are
+// changed, one is removed and one is renamed.
 func (b *bench) branches(many int) error {
 	git := func(args ...string) error {
 		args = append([]string{"-C", b.root, "-c", "user.name=bench", "-c", "user.email=bench@example.com", "-c", "gc.auto=0"}, args...)
@@ -201,8 +201,8 @@ func (b *bench) branches(many int) error {
 		}
 		return nil
 	}
-	// The files to look for, each with a word of its own: the last one that branch
-	// two changes, the last it lacks, and the last it has under another name.
+	// The files to find, each with its own word: the last files that branch two changes,
+	// lacks and renames.
 	changed, removed, renamed := b.file(many-3), b.file(many-2), b.file(many-1)
 	words := map[string]string{changed: b.mark(), removed: b.mark(), renamed: b.mark()}
 	if err := errors.Join(write(removed, b.text(many-2, words[removed])),
@@ -274,8 +274,7 @@ func (b *bench) branches(many int) error {
 	return nil
 }
 
-// fresh makes a branch of new texts outside the watched folder, which it leaves
-// as it is.
+// fresh creates a branch of new texts without a change of the watched folder.
 func (b *bench) fresh(git func(...string) error, many int) error {
 	aside, err := os.MkdirTemp("", "cairn-watch-tree-")
 	if err != nil {
@@ -357,7 +356,7 @@ func show(name string, times []float64) {
 	fmt.Printf("%-42s p50 %5.0f  p95 %5.0f  longest %5.0f ms\n", name, at(50), at(95), at(100))
 }
 
-// client asks a running `cairn mcp`.
+// client is a client of a running `cairn mcp`.
 type client struct{ *agent.Client }
 
 // first returns the path of the first result, "" without one.
@@ -389,7 +388,7 @@ func (c *client) embedded() (bool, error) {
 	return s.Pending == 0 && s.State == "ready", err
 }
 
-// limit is how long an answer may be wrong.
+// limit bounds how long an answer may be wrong.
 const limit = 5 * time.Minute
 
 func (c *client) until(what string, ok func() (bool, error)) error {

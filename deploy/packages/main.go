@@ -26,7 +26,7 @@ import (
 	"strings"
 )
 
-// A platform is one that a release has an archive for.
+// A platform is a system for which a release has an archive.
 type platform struct {
 	os, arch       string // as Go names them
 	npmOS, npmArch string // as Node names them
@@ -50,16 +50,16 @@ func (p platform) binary() string {
 	return "cairn"
 }
 
-// A release is what the packages are made of.
+// A release is the input of the packages.
 type release struct {
 	name, version string // of the packages
-	url           string // of the folder of the archives; "" when it is not known
+	url           string // of the folder of the archives; "" if it is unknown
 	licence       []byte
 	binaries      map[platform][]byte
 	archives      map[platform]archive
 }
 
-// homepage is the page of the repository that the archives are in.
+// homepage returns the page of the repository of the archives.
 func (r release) homepage() string {
 	page, _, _ := strings.Cut(r.url, "/releases/")
 	return page
@@ -85,7 +85,7 @@ func main() {
 	}
 }
 
-// versions are those that npm and PyPI read alike.
+// versions matches the versions that npm and PyPI interpret equally.
 var versions = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 
 func run(r release, dist, out string) error {

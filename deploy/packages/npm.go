@@ -26,8 +26,8 @@ type manifest struct {
 	Optional    map[string]string `json:"optionalDependencies,omitempty"`
 }
 
-// npm makes a package for each platform, and one that depends on all of them. npm
-// installs those that fit the machine.
+// npm makes a package for each platform, and one that depends on all of them. npm installs
+// the one for the machine.
 func npm(r release) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	main := manifest{Name: r.name, Version: r.version, Description: summary, License: "Apache-2.0",

@@ -9,8 +9,8 @@ import (
 	"text/template"
 )
 
-// taps makes a Homebrew formula and a Scoop manifest, which name archives and their sums.
-// Without an address of the archives there are none.
+// taps makes a Homebrew formula and a Scoop manifest, which list the archives with their
+// checksums. It makes none if the URL of the archives is unknown.
 func taps(r release) (map[string][]byte, error) {
 	if r.url == "" {
 		return nil, nil
@@ -56,7 +56,7 @@ type scoopArchive struct {
 	Folder string `json:"extract_dir"`
 }
 
-// A homebrew is what a formula says.
+// A homebrew is the data of a formula.
 type homebrew struct {
 	Description, Homepage, Version string
 	Archives                       []brewArchive

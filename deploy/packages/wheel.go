@@ -12,8 +12,8 @@ import (
 
 const summary = "Finds the section that answers a question in a folder of documents, for people and coding agents"
 
-// wheels makes a wheel for each platform. pip copies the script that a wheel carries, here
-// the binary, to the environment's programs.
+// wheels makes a wheel for each platform. The binary is a script of the wheel, which pip
+// copies to the programs of the environment.
 func wheels(r release) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	project := strings.ReplaceAll(r.name, "-", "_") + "-" + r.version
