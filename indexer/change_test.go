@@ -140,8 +140,8 @@ func TestRecordWithoutChangeTime(t *testing.T) {
 	}
 }
 
-// What cairn keeps in a folder, and what says what to ignore, is not among the
-// files that were left out; other hidden files are.
+// Files of cairn and ignore files are not in the list of skipped files; other hidden files
+// are.
 func TestOwnFilesAreNotSkipped(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil)
 	for _, name := range []string{".cairn/config.toml", ".cairn/index/docs.db", ".cairn/.gitignore", ".gitignore", "sub/.gitignore", "sub/.cairn/x", ".cairnignore", ".hidden.md"} {

@@ -232,8 +232,8 @@ func TestHostileDocumentsAreLinear(t *testing.T) {
 	}
 }
 
-// Headings and words beyond the limits of a file are text, or are not searched by word,
-// and the list of skipped files says so until the file changes.
+// Headings beyond the limit of a file are text, words beyond the limit are not indexed, and
+// the list of skipped files includes the file until it changes.
 func TestFileBeyondTheLimitsIsIndexedInPart(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil)
 	many := repeated("# a\n")(45_000) + "last\n"

@@ -11,9 +11,8 @@ import (
 	"cairn/models/bpe"
 )
 
-// TestBudgetIsKept is the property over all budgets: the texts of an answer take no more
-// tokens than asked for, what stands around them is small, and every hit is a result or
-// omitted.
+// TestBudgetIsKept checks, for all budgets, that the texts of an answer do not exceed the
+// budget, that the envelope is small, and that every hit is a result or omitted.
 func TestBudgetIsKept(t *testing.T) {
 	f := open(t, randomFiles(60), nil)
 	count := (&bpe.Counter{}).CountTokens

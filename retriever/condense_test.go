@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// TestPastedTrace: a stack trace of 4,000 characters finds the page about its one line
-// that the folder knows.
+// TestPastedTrace checks that a stack trace of 4,000 characters finds the page about the
+// only line that occurs in the folder.
 func TestPastedTrace(t *testing.T) {
 	f := open(t, map[string]string{
 		"tls.md":  "# Certificates\n\nThe handshake fails with x509: certificate signed by unknown authority until the bundle is mounted.\n",

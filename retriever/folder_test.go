@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFolders: an answer says once what each folder of its results is for.
+// TestFolders checks that an answer describes each folder of its results once.
 func TestFolders(t *testing.T) {
 	files := map[string]string{
 		"README.md":        "# All\n\nEverything about the otter farm.\n",

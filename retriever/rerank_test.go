@@ -106,8 +106,8 @@ func TestRerankOnce(t *testing.T) {
 	}
 }
 
-// TestRerankKeepsItsTime: what the re-ranker does not read in time keeps its place, and
-// the answer says so.
+// TestRerankKeepsItsTime checks that documents that the re-ranker does not read in time
+// keep their place, and that the answer reports this.
 func TestRerankKeepsItsTime(t *testing.T) {
 	f := openReranked(t, &wordReranker{word: "best", wait: time.Hour}, 20*time.Millisecond)
 	a := f.search(Query{Text: "tea", Mode: Keyword})

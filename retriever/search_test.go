@@ -191,7 +191,7 @@ func TestPagination(t *testing.T) {
 	}
 }
 
-// TestDeepPages goes beyond the depth that the legs are asked for at first.
+// TestDeepPages requests pages beyond the first depth of the legs.
 func TestDeepPages(t *testing.T) {
 	f := open(t, numbered(60), &Options{Depth: 8})
 	for _, mode := range []Mode{Hybrid, Keyword, Semantic} {
@@ -389,7 +389,7 @@ func TestExplainAddsUp(t *testing.T) {
 	}
 }
 
-// bonus is a Reweigher that says the same of all.
+// bonus is a Reweigher with the same bonus for all documents.
 type bonus float64
 
 func (b bonus) Bonus(_ Query, paths []string) []float64 {

@@ -189,7 +189,7 @@ func (c counting) Stage(_ context.Context, s observe.Stage, _ time.Time, _ time.
 }
 func (c counting) Cached(_ context.Context, hit bool) { c.hits <- hit }
 
-// TestStages checks that a listener hears of each stage once.
+// TestStages checks that a listener receives each stage once.
 func TestStages(t *testing.T) {
 	f := open(t, traceFiles, nil)
 	c := counting{stages: make(chan observe.Stage, 20), hits: make(chan bool, 20)}

@@ -156,7 +156,7 @@ func ceiling(t testing.TB, weights []byte, lines []referenceText, first bool) []
 	return out
 }
 
-// TestReference holds every kernel to the vectors ONNX Runtime computes: for
+// TestReference compares every kernel with the vectors of ONNX Runtime: for
 // MiniLM with float32 weights, of which the published file's embeddings and
 // weights are an 8-bit rounding. That rounding alone, computed in float32,
 // gives a mean cosine of .9969 and a worst of .9747 (a text of five special

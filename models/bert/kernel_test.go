@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// TestLayout holds the arguments of assembly to the offsets it is generated
-// with: eight bytes a field, two float32s in one case.
+// TestLayout checks that the arguments of assembly functions have the offsets that the
+// generator uses: eight bytes per field, with two float32s in one case.
 func TestLayout(t *testing.T) {
 	for _, args := range []any{product8{}, product32{}, headArgs{}} {
 		typ := reflect.TypeOf(args)

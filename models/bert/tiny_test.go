@@ -14,7 +14,7 @@ import (
 	"cairn/models/wordpiece"
 )
 
-// A tinySpec says how to generate a BERT and how to write its graph.
+// A tinySpec describes a BERT to generate and the form of its graph.
 type tinySpec struct {
 	words, positions, hidden, inner, heads, layers int
 	// Forms exporters use; the zero value is what PyTorch writes.
@@ -425,7 +425,7 @@ func (y *tiny) normalize(name string, x [][]float64) [][]float64 {
 	return x
 }
 
-// tinyTokenizer knows the words w0 to w31.
+// tinyTokenizer has the words w0 to w31.
 func tinyTokenizer(t testing.TB) (*wordpiece.Tokenizer, []byte) {
 	vocabulary := map[string]int{"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
 	for i := range 32 {

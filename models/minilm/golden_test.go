@@ -12,11 +12,11 @@ import (
 	"cairn/models/bert"
 )
 
-// TestGolden holds every kernel to the float32 model, as ONNX Runtime computes
-// it from the published weights, over testdata/golden.jsonl, where half of the
-// texts are odd ones, and over minilm/reference.jsonl in the folder
-// CAIRN_REFERENCE, if there is one: a cosine of .9985 on average, .993 at worst.
-// AVX2 rounds the weights to fewer bits and may be .001 off on the odd texts.
+// TestGolden compares every kernel with the vectors that ONNX Runtime computes from the
+// published float32 weights, for testdata/golden.jsonl, where half of the texts are
+// unusual, and for minilm/reference.jsonl in the folder CAIRN_REFERENCE, if that is set.
+// The cosine must be .9985 on average and .993 at worst. AVX2 rounds the weights to fewer
+// bits and may be .001 lower on the unusual texts.
 func TestGolden(t *testing.T) {
 	least := map[string]float64{filepath.Join("testdata", "golden.jsonl"): .998}
 	if dir := os.Getenv("CAIRN_REFERENCE"); dir != "" {

@@ -8,8 +8,8 @@ import (
 	"cairn/internal/store"
 )
 
-// corpus holds what documentation of code is hard to tokenise for, each
-// document named by what its cases look for.
+// corpus contains texts about code that are hard to tokenise. Each document is named after
+// the subject of its cases.
 var corpus = map[string]string{
 	"handle":    "func handle_read_context(ctx) dispatches the call",
 	"camel":     "The readContext method and its ReadContextOptions",

@@ -30,7 +30,7 @@ func crashEntries(n int) []store.KeywordEntry {
 	return entries
 }
 
-// crashWriter updates without end and says after each update that it returned.
+// crashWriter updates the index in an endless loop, and prints a number after each update.
 func crashWriter(dir string) {
 	x, err := Open(dir, nil)
 	if err != nil {
@@ -46,7 +46,7 @@ func crashWriter(dir string) {
 	}
 }
 
-// startWriter runs crashWriter in a process of its own, and returns what it says.
+// startWriter runs crashWriter in a separate process, and returns its output.
 func startWriter(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	exe, err := os.Executable()

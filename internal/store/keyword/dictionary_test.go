@@ -148,8 +148,8 @@ func TestMeant(t *testing.T) {
 	}
 }
 
-// TestNearAsOnDisk gives a dictionary the terms of an index with their rarities:
-// both expand a query alike, also where postings have gone.
+// TestNearAsOnDisk checks that a dictionary with the terms of an index expands queries as
+// the index does, also after chunks were removed.
 func TestNearAsOnDisk(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	words := misspellings(r, 2000)

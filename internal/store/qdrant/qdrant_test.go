@@ -152,7 +152,7 @@ func TestMismatchNamesBoth(t *testing.T) {
 	})
 }
 
-// TestRESTPort gives the address of an HTTP server, as who writes 6333 does.
+// TestRESTPort uses the address of an HTTP server, like port 6333 of Qdrant.
 func TestRESTPort(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	defer s.Close()

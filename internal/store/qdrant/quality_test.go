@@ -19,9 +19,9 @@ import (
 	"cairn/internal/store/storetest"
 )
 
-// TestKeywordQuality holds the sparse vectors to the index on disk: nDCG@10 may
-// differ by .01 on any collection of $CAIRN_DATA/docs, also of the queries with an
-// edit in each word of more than three letters.
+// TestKeywordQuality compares the sparse vectors with the index on disk: nDCG@10 may
+// differ by .01 on any collection of $CAIRN_DATA/docs, also for queries with an edit in
+// each word of more than three letters.
 func TestKeywordQuality(t *testing.T) {
 	data := os.Getenv("CAIRN_DATA")
 	if data == "" {

@@ -10,7 +10,7 @@ import (
 	"cairn/internal/store"
 )
 
-// item is a chunk of an index of either kind. One query finds every item, those of a
+// item is a chunk of an index of either kind. One query finds all items, those with a
 // larger weight first.
 type item struct {
 	path   string
@@ -21,7 +21,7 @@ type item struct {
 
 func (i item) chunk() string { return store.ChunkID(i.path, "x", i.n) }
 
-// subject is an index of either kind, seen as items.
+// subject is an index of either kind with items as its content.
 type subject struct {
 	*testing.T
 	update func(items []item, stale []string) error
@@ -29,7 +29,7 @@ type subject struct {
 	count  func() (int, error)
 }
 
-// ofVectors is a vector store of dimension 2.
+// ofVectors returns a vector store of dimension 2 as a subject.
 func ofVectors(t *testing.T, s store.Vectors) subject {
 	return subject{
 		T: t,
@@ -47,7 +47,7 @@ func ofVectors(t *testing.T, s store.Vectors) subject {
 	}
 }
 
-// maxWeight is the largest weight of an item: that of a text of one word.
+// maxWeight is the largest weight of an item, for a text of one word.
 const maxWeight = 20
 
 func ofKeywords(t *testing.T, x store.Keyword) subject {
@@ -76,7 +76,7 @@ func (s subject) put(items []item, stale ...string) {
 	}
 }
 
-// finds compares the paths of the hits, with n where that is not 0.
+// finds compares the paths of the hits, with n if that is not 0.
 func (s subject) finds(k int, f store.Filter, want string) {
 	s.Helper()
 	hits, err := s.search(k, f)
@@ -95,7 +95,7 @@ func (s subject) holds(want int) {
 	}
 }
 
-// common are the cases of both kinds.
+// common are the tests for both kinds.
 var common = []struct {
 	name string
 	test func(subject)
@@ -120,7 +120,7 @@ func howMany(s subject) {
 	}
 }
 
-// ties holds more equal items than any head that is looked at twice.
+// ties has more equal items than any implementation rescores.
 func ties(s subject) {
 	var items []item
 	for i := range 700 {
@@ -174,7 +174,7 @@ func filters(s subject) {
 	}
 }
 
-// filterBeforeCut has the only document that passes far behind the best k.
+// filterBeforeCut has a single document that passes the filter, far below the best k.
 func filterBeforeCut(s subject) {
 	var items []item
 	for i := range 500 {
@@ -186,10 +186,10 @@ func filterBeforeCut(s subject) {
 
 func replace(s subject) {
 	s.put([]item{{path: "a", weight: 9}, {path: "b", weight: 5}})
-	s.put([]item{{path: "a", weight: 7}, {path: "a", weight: 1}}) // of two the later stays
+	s.put([]item{{path: "a", weight: 7}, {path: "a", weight: 1}}) // the later one wins
 	s.holds(2)
 	s.finds(5, store.Filter{}, "b a")
-	s.put([]item{{path: "a", weight: 9}}, "a#x.0") // stale, and enters in one batch
+	s.put([]item{{path: "a", weight: 9}}, "a#x.0") // stale and added in one batch
 	s.holds(2)
 	s.finds(5, store.Filter{}, "a b")
 }
@@ -220,7 +220,7 @@ func strangeNames(s subject) {
 	s.holds(0)
 }
 
-// labelsChange replaces a chunk with an equal one under other labels.
+// labelsChange replaces a chunk by an equal one with other labels.
 func labelsChange(s subject) {
 	for _, tag := range []string{"old", "new"} {
 		s.put([]item{{path: "p", labels: store.Labels{Found: true, Tags: []string{tag}}}})
@@ -229,7 +229,7 @@ func labelsChange(s subject) {
 	s.finds(5, store.Filter{Tags: []string{"new"}}, "p")
 }
 
-// large has more chunks than any request of a client takes at a time.
+// large has more chunks than a client sends in one request.
 func large(s subject) {
 	var items []item
 	var all []string

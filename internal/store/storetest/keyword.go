@@ -11,9 +11,9 @@ import (
 	"cairn/internal/store"
 )
 
-// Keyword runs the conformance suite of store.Keyword. open returns a new empty
-// index, which it closes through t.Cleanup. An index may choose its scores, but not
-// the chunks found, nor their order where the rules define it.
+// Keyword runs the conformance tests of store.Keyword. open returns a new empty index, and
+// must close it with t.Cleanup. Scores may differ between indexes, but not the chunks
+// found, nor their order if the contract defines it.
 func Keyword(t *testing.T, open func(t *testing.T) store.Keyword) {
 	for _, c := range common {
 		t.Run(c.name, func(t *testing.T) { c.test(ofKeywords(t, open(t))) })
@@ -98,7 +98,7 @@ func keywordOperators(t *testing.T, x store.Keyword) {
 	}
 }
 
-// keywordAdmits checks operators on chunks that the words alone may not find.
+// keywordAdmits checks operators on chunks that a search for the words may not find.
 func keywordAdmits(t *testing.T, x store.Keyword) {
 	fill(t, x, []store.KeywordEntry{
 		textEntry("a", "Rotate the access token with rotateToken and --dry-run."),
@@ -131,8 +131,8 @@ func keywordAdmits(t *testing.T, x store.Keyword) {
 	}
 }
 
-// keywordFuzzy misspells words. What a fuzzy search finds is in the order of how
-// near and how common the words are that may be meant.
+// keywordFuzzy searches for misspelt words. Hits are ordered by how near and how common
+// the intended words are.
 func keywordFuzzy(t *testing.T, x store.Keyword) {
 	similar := func(text string, f store.Filter) string {
 		t.Helper()

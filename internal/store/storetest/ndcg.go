@@ -9,9 +9,8 @@ import (
 	"cairn/internal/store"
 )
 
-// NDCG is nDCG@10 of hits as trec_eval computes it, a document counting as its
-// best chunk. grades are the gains of the relevant documents, of which there is at
-// least one.
+// NDCG returns nDCG@10 of hits as trec_eval computes it, where the rank of a document is
+// that of its best chunk. grades holds the gains of the relevant documents, at least one.
 func NDCG(t *testing.T, hits []store.Hit, grades map[string]float64) float64 {
 	t.Helper()
 	seen := map[string]bool{}

@@ -1,7 +1,8 @@
-// Package storetest holds what every implementation of a store must pass.
+// Package storetest contains conformance tests for implementations of package store.
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,13 +18,12 @@ import (
 
 var background = context.Background()
 
-// Tolerance is how far a cosine may be from the one computed in float64: what 16 bits a
-// coordinate allow in a few dimensions.
+// Tolerance is the largest accepted error of a cosine, for coordinates of 16 bits in a few
+// dimensions.
 const Tolerance = 3e-5
 
-// Vectors runs the conformance suite of store.Vectors. open returns a new empty
-// store of vectors of length dim; the suite closes what it opens through
-// t.Cleanup of open, so open registers the Close.
+// Vectors runs the conformance tests of store.Vectors. open returns a new empty store for
+// vectors of length dim, and must close it with t.Cleanup.
 func Vectors(t *testing.T, open func(t *testing.T, dim int) store.Vectors) {
 	for _, c := range common {
 		t.Run(c.name, func(t *testing.T) { c.test(ofVectors(t, open(t, 2))) })
@@ -38,8 +38,8 @@ func Vectors(t *testing.T, open func(t *testing.T, dim int) store.Vectors) {
 	}
 }
 
-// Reopen checks that what a store held is there when it is opened again. open is
-// called twice with one folder and returns a store that the suite closes.
+// Reopen checks that a store has the same content after it was closed and opened again. It
+// calls open twice with the same folder, and closes the stores.
 func Reopen(t *testing.T, open func(t *testing.T, dir string, dim int) store.Vectors) {
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(5, 5))
@@ -238,46 +238,46 @@ func callerKeepsMemory(t *testing.T, open func(*testing.T, int) store.Vectors) {
 	e.Vector[0], e.Vector[1], e.Labels.Tags[0] = 0, 1, "other"
 	hits := search(t, s, []float32{1, 0}, 5, store.Filter{Tags: []string{"tag"}})
 	if len(hits) != 1 || math.Abs(hits[0].Score-1) > Tolerance {
-		t.Errorf("after the caller changed what he had passed: %v, want score 1", hits)
+		t.Errorf("after the caller changed the entry: %v, want score 1", hits)
 	}
 }
 
-// exact does random updates and compares with the obvious search.
+// exact makes random updates and compares the results with those of exhaustive.
 func exact(t *testing.T, open func(*testing.T, int) store.Vectors) {
 	const dim = 37
 	s := open(t, dim)
 	rng := rand.New(rand.NewPCG(1, 2))
 	all := randomEntries(rng, 1500, dim)
-	held := map[string]store.VectorEntry{}
+	stored := map[string]store.VectorEntry{}
 	for range 30 {
 		var entries []store.VectorEntry
-		var gone []string
+		var removed []string
 		for range rng.IntN(120) {
 			e := all[rng.IntN(len(all))]
 			e.Vector = randomUnit(rng, dim)
 			entries = append(entries, e)
 		}
 		for range rng.IntN(40) {
-			gone = append(gone, all[rng.IntN(len(all))].Chunk)
+			removed = append(removed, all[rng.IntN(len(all))].Chunk)
 		}
-		update(t, s, entries, gone)
-		for _, id := range gone {
-			delete(held, id)
+		update(t, s, entries, removed)
+		for _, id := range removed {
+			delete(stored, id)
 		}
 		for _, e := range entries {
-			held[e.Chunk] = e
+			stored[e.Chunk] = e
 		}
-		count(t, s, len(held))
+		count(t, s, len(stored))
 		f := []store.Filter{{}, {PathPrefix: "dir1/"}, {Tags: []string{"t1", "t2"}}, {Priority: "low", PathPrefix: "dir0/"}}[rng.IntN(4)]
 		query, k := randomUnit(rng, dim), 1+rng.IntN(30)
-		compare(t, search(t, s, query, k, f), obvious(held, query, f), k)
+		compare(t, search(t, s, query, k, f), exhaustive(stored, query, f), k)
 	}
 }
 
-// obvious is the search everything is held against.
-func obvious(held map[string]store.VectorEntry, query []float32, f store.Filter) []store.Hit {
+// exhaustive returns all hits, best first, by comparing every entry with the query.
+func exhaustive(stored map[string]store.VectorEntry, query []float32, f store.Filter) []store.Hit {
 	var hits []store.Hit
-	for id, e := range held {
+	for id, e := range stored {
 		if !f.Match(e.Path, e.Labels) {
 			continue
 		}
@@ -288,19 +288,13 @@ func obvious(held map[string]store.VectorEntry, query []float32, f store.Filter)
 		hits = append(hits, store.Hit{Chunk: id, Score: sum})
 	}
 	slices.SortFunc(hits, func(a, b store.Hit) int {
-		if a.Score != b.Score {
-			if a.Score > b.Score {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.Chunk, b.Chunk)
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Chunk, b.Chunk))
 	})
 	return hits
 }
 
-// compare accepts another order only among scores that rounding cannot tell apart. want
-// are all hits, of which k are found.
+// compare checks that got contains the best k hits of want. Hits whose scores differ by at
+// most Tolerance may be in another order.
 func compare(t *testing.T, got, want []store.Hit, k int) {
 	t.Helper()
 	if len(got) != min(k, len(want)) {
@@ -320,9 +314,9 @@ func compare(t *testing.T, got, want []store.Hit, k int) {
 	}
 }
 
-// Concurrent searches while one goroutine updates: every search must see whole
-// batches, each of which holds equal vectors under as many ids as it replaces. s holds
-// vectors of length 8. Processes that share a store see parts of batches.
+// Concurrent checks that searches during updates see complete batches. Each batch replaces
+// all entries by others with equal vectors. s must be an empty store for vectors of length
+// 8. Processes that share a store may see parts of batches.
 func Concurrent(t *testing.T, s store.Vectors) {
 	const batch, rounds = 50, 40
 	rng := rand.New(rand.NewPCG(3, 4))

@@ -63,7 +63,7 @@ func (s *Server) UpdateAliases(_ context.Context, r *pb.ChangeAliases) (*pb.Coll
 	for _, action := range r.Actions {
 		a := action.GetCreateAlias()
 		if a == nil {
-			return nil, invalid("the fake knows no action %v", action)
+			return nil, invalid("the fake does not support action %v", action)
 		}
 		if err := checkName(a.AliasName); err != nil {
 			return nil, err

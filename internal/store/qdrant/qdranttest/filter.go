@@ -9,15 +9,15 @@ import (
 // test reports whether a point passes a filter.
 type test func(*point) bool
 
-// matcher returns the test of a filter; all points pass without one. It refuses what
-// the engine would, conditions that cairn does not send, and conditions on fields without an
-// index of the type they need, as a server in strict mode does.
+// matcher returns the test for a filter; every point passes a nil filter. It rejects
+// filters that the engine rejects, conditions that cairn does not send, and, like a server
+// in strict mode, conditions on fields without the required index.
 func (c *collection) matcher(f *pb.Filter) (test, error) {
 	if f == nil {
 		return func(*point) bool { return true }, nil
 	}
 	if f.MinShould != nil || f.Should != nil {
-		return nil, invalid("the fake knows no should")
+		return nil, invalid("the fake does not support should")
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -69,7 +69,7 @@ func (c *collection) condition(cond *pb.Condition) (test, error) {
 			return slices.ContainsFunc(values, func(v *pb.Value) bool { return slices.Contains(wanted, scalar(v)) })
 		}, nil
 	}
-	return nil, invalid("the fake knows no condition %v", cond)
+	return nil, invalid("the fake does not support condition %v", cond)
 }
 
 // scalar returns a string or an integer, nil for a value of another type.

@@ -54,7 +54,7 @@ func newCollection(r *pb.CreateCollection) (*collection, error) {
 	}
 	for name, p := range c.dense {
 		if p.Distance != pb.Distance_Cosine && p.Distance != pb.Distance_Dot {
-			return nil, invalid("the fake knows Cosine and Dot, not %s of %q", p.Distance, name)
+			return nil, invalid("the fake supports Cosine and Dot, not %s of %q", p.Distance, name)
 		}
 	}
 	return c, nil
@@ -385,7 +385,7 @@ func (p *point) retrieved(payload *pb.WithPayloadSelector, vectors *pb.WithVecto
 	return &pb.RetrievedPoint{Id: p.pid, Payload: p.selected(payload), Vectors: p.vectors(vectors)}
 }
 
-// selected returns the payload asked for: none unless it is.
+// selected returns the selected part of the payload; none without a selector.
 func (p *point) selected(sel *pb.WithPayloadSelector) map[string]*pb.Value {
 	switch s := sel.GetSelectorOptions().(type) {
 	case *pb.WithPayloadSelector_Enable:

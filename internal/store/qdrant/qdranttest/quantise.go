@@ -12,14 +12,14 @@ type code struct {
 	sum   int // of bytes
 }
 
-// quantiser holds the range that the bytes cover. It is computed again whenever the
-// collection has doubled, as segments are rebuilt by the engine's optimiser.
+// quantiser holds the range of values that the bytes represent. It is recomputed whenever
+// the collection has doubled, as the engine's optimiser rebuilds segments.
 type quantiser struct {
 	alpha, offset float32
 	calibrated    int // points at the last calibration
 }
 
-// calibrate sets the range to the quantile of all numbers. c.mu is held.
+// calibrate sets the range to the quantile of all numbers. The caller must hold c.mu.
 func (c *collection) calibrate() {
 	var all []float32
 	for _, p := range c.points {
@@ -45,7 +45,7 @@ func (c *collection) calibrate() {
 	}
 }
 
-// encode quantises a new point's vectors. c.mu is held.
+// encode quantises the vectors of a new point. The caller must hold c.mu.
 func (c *collection) encode(p *point) {
 	if c.created.QuantizationConfig.GetScalar() == nil || len(p.dense) == 0 {
 		return
@@ -69,8 +69,8 @@ func (q *quantiser) code(v []float32) *code {
 	return out
 }
 
-// approximate is the inner product of two codes: with x = alpha*a + offset,
-// the sum of (alpha*a+offset)(alpha*b+offset).
+// approximate returns the inner product of two codes: with x = alpha*a + offset, the sum
+// of (alpha*a+offset)(alpha*b+offset).
 func (q *quantiser) approximate(a, b *code) float32 {
 	sum := 0
 	for i, x := range a.bytes {

@@ -17,7 +17,7 @@ type scored struct {
 	score float32
 }
 
-// request is what a query and a prefetch have in common.
+// request holds the fields that a query and a prefetch have in common.
 type request struct {
 	prefetch []*pb.PrefetchQuery
 	query    *pb.Query
@@ -36,7 +36,7 @@ func (s *Server) QueryBatch(ctx context.Context, r *pb.QueryBatchPoints) (*pb.Qu
 	out := &pb.QueryBatchResponse{}
 	for _, q := range r.QueryPoints {
 		if q.CollectionName != r.CollectionName || q.ScoreThreshold != nil || q.Offset != nil {
-			return nil, invalid("the fake knows no query such as %v", q)
+			return nil, invalid("the fake does not support query %v", q)
 		}
 		hits, err := c.query(ctx, request{q.Prefetch, q.Query, q.GetUsing(), q.Filter, q.Params, q.GetLimit()})
 		if err != nil {

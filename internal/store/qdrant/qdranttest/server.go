@@ -1,13 +1,11 @@
-// Package qdranttest is a Qdrant for tests: the generated gRPC services of the
-// client, answered in this process from memory. It is not a database. It is as
-// strict as the engine: it refuses what the engine refuses, applies a batch piece
-// by piece, returns equal scores in no useful order, and searches quantised
-// vectors. Options select what the engine does only at times, so that tests run both
-// ways.
+// Package qdranttest implements a fake Qdrant server for tests: the gRPC services of the
+// generated client, with all data in memory. It is as strict as the engine: it rejects the
+// same requests, applies a batch in pieces, returns equal scores in random order, and
+// searches quantised vectors. Options select behaviours that the engine only shows under
+// some conditions, so that tests cover both.
 //
-// The behaviour follows Qdrant's documentation and its engine as published for
-// embedding (qdrant-edge 0.9); see internal/store/qdrant/ORACLE.md for what was
-// compared.
+// The behaviour follows Qdrant's documentation and the embedded version of its engine
+// (qdrant-edge 0.9); internal/store/qdrant/ORACLE.md lists the comparisons.
 package qdranttest
 
 import (
@@ -29,19 +27,19 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Options choose among behaviours of the engine. Nil and the zero value give
-// those of a current server.
+// Options selects behaviours of the engine. Nil and the zero value mean those of a
+// current server.
 type Options struct {
-	// APIKey is required of every call when not empty.
+	// APIKey, if not empty, is required in every call.
 	APIKey string
-	// Version is what the health check says; "1.18.3" when empty.
+	// Version is the version in the health check; "" means "1.18.3".
 	Version string
-	// Unquantised leaves vectors as they are, as the engine does with segments
-	// below its indexing threshold.
+	// Unquantised disables quantisation, as the engine does for segments below its
+	// indexing threshold.
 	Unquantised bool
-	// Delay is how long every call takes beyond its work, as a network does.
+	// Delay is added to every call, like the latency of a network.
 	Delay time.Duration
-	// Fault, when not nil, is asked before every call and can make it fail or wait.
+	// Fault, if not nil, is called before every call and can make it fail or wait.
 	Fault func(ctx context.Context, method string) error
 }
 
@@ -85,14 +83,15 @@ func New(t testing.TB, o *Options) *Server {
 	return s
 }
 
-// Addr is the server's host:port; it stays the same when the server is stopped and started.
+// Addr returns the server's host:port. It does not change when the server is stopped and
+// started again.
 func (s *Server) Addr() string {
 	s.run.Lock()
 	defer s.run.Unlock()
 	return s.address
 }
 
-// Calls is the number of calls answered so far.
+// Calls returns the number of calls so far.
 func (s *Server) Calls() int { return int(s.calls.Load()) }
 
 // Collections returns the names of all collections, sorted.
@@ -102,10 +101,10 @@ func (s *Server) Collections() []string {
 	return slices.Sorted(maps.Keys(s.collections))
 }
 
-// maxMessage is the largest request taken, as Qdrant's max_request_size_mb has it.
+// maxMessage is the size of the largest request, as in Qdrant's max_request_size_mb.
 const maxMessage = 32 << 20
 
-// Start listens again after Stop. What was stored is still there.
+// Start listens again after Stop, with the same data.
 func (s *Server) Start() error {
 	s.run.Lock()
 	defer s.run.Unlock()
@@ -118,7 +117,7 @@ func (s *Server) Start() error {
 	}
 	s.address, s.listener = l.Addr().String(), l
 	s.grpc = grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.UnaryInterceptor(s.intercept),
-		// The engine's HTTP/2 does not count pings; this one's would end the connection at the third.
+		// By default, this server closes the connection at the third ping; the engine does not.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}))
 	pb.RegisterQdrantServer(s.grpc, s)
 	pb.RegisterCollectionsServer(s.grpc, collectionsService{s})
@@ -128,7 +127,7 @@ func (s *Server) Start() error {
 	return nil
 }
 
-// Stop ends all connections at once, as a server that is killed does.
+// Stop closes all connections immediately, like a server that is killed.
 func (s *Server) Stop() {
 	s.run.Lock()
 	defer s.run.Unlock()
