@@ -82,7 +82,7 @@ func knownItems(pages []*page, o *SelfOptions) ([]beirQuery, error) {
 		add(item, kindParaphrase, w.paraphrase(item.text))
 	}
 	if len(queries) == 0 {
-		return nil, fmt.Errorf("no heading and no sentence of the folder is distinct enough to be asked for")
+		return nil, fmt.Errorf("no heading and no sentence of the folder is distinct enough for a query")
 	}
 	return queries, nil
 }

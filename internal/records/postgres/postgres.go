@@ -1,11 +1,10 @@
-// Package postgres keeps records in Postgres, where servers on several machines
-// share them. Every write locks the row of its space, so writes of one space follow
-// each other, and a writer gets what others have written before it adds to that.
+// Package postgres stores records in Postgres, where servers on several machines share them.
+// Every write locks the row of its space, so that writes to one space are sequential, and a
+// writer reads the writes of others before its own.
 //
-// A space is one records.Store. Its row in cairn_spaces has the generation of the
-// last write and of the last removal; each record has the generation it was
-// written in. A reader asks for the records above the generation it knows, or for
-// all of them when something was removed since.
+// A space is one records.Store. Its row in cairn_spaces has the generations of the last
+// write and of the last removal. Each record has the generation of its last write. A reader
+// requests the records after its generation, or all records if there was a removal since.
 package postgres
 
 import (
@@ -36,10 +35,10 @@ CREATE TABLE IF NOT EXISTS cairn_vectors (model text, key bytea, vector bytea NO
 const schemaLock = 0x636169726e726563
 
 const (
-	// Age is how old the answer of Since may be. It bounds how long one server does
-	// not see what another has written.
+	// Age bounds the age of the result of Since, and so the time until one server sees the
+	// writes of another.
 	Age = 500 * time.Millisecond
-	// retryAfter is the time without a new attempt after the server did not answer.
+	// retryAfter is the time until the next attempt after the server did not answer.
 	retryAfter = 2 * time.Second
 	// readTimeout and writeTimeout bound one call.
 	readTimeout  = 3 * time.Second
@@ -53,10 +52,10 @@ type DB struct {
 	log    *slog.Logger
 }
 
-// Open connects to a database and creates the tables that are missing. log may be nil.
+// Open connects to a database and creates missing tables. log may be nil.
 func Open(ctx context.Context, url string, log *slog.Logger) (*DB, error) {
 	config, err := pgxpool.ParseConfig(url)
-	if err != nil { // which may quote the password
+	if err != nil { // err may contain the password
 		return nil, errors.New("the address of Postgres is not valid, want postgres://USER:PASSWORD@HOST:PORT/DATABASE")
 	}
 	if log == nil {
@@ -103,8 +102,8 @@ type Store struct {
 	space string
 
 	mu         sync.Mutex
-	generation uint64    // that was read last
-	next       time.Time // before it Since does not ask the database
+	generation uint64    // the generation of the last read
+	next       time.Time // the time before which Since does not query the database
 }
 
 var _ records.Store = (*Store)(nil)
@@ -112,8 +111,8 @@ var _ records.Store = (*Store)(nil)
 // Store returns the records of a space.
 func (db *DB) Store(space string) *Store { return &Store{db: db, space: space} }
 
-// Since implements records.Store. While the database does not answer, there are no
-// changes for a caller that has read the records once.
+// Since implements records.Store. While the database does not answer, it returns no changes
+// to a caller that has read the records before.
 func (s *Store) Since(ctx context.Context, generation uint64) (records.Changes, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,8 +139,8 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// changed is one statement, so that it sees one state of the database. Without
-// changes it gives one row without a record.
+// changed is one statement, so that it reads one state of the database. Without changes it
+// returns one row without a record.
 const changed = `
 SELECT s.generation, s.removed > $2 OR $2 = 0, r.bucket, r.key, r.value FROM cairn_spaces s
 LEFT JOIN cairn_records r ON r.space = s.space AND r.generation > CASE WHEN s.removed > $2 THEN 0 ELSE $2 END
@@ -177,8 +176,8 @@ WHERE r.space = $1 AND r.bucket = d.bucket AND r.key = d.key`
 	advance = `UPDATE cairn_spaces SET generation = $2, removed = CASE WHEN $3 THEN $2 ELSE removed END WHERE space = $1`
 )
 
-// columns are records as arrays, those to write or those to remove. The last of
-// several with one key counts, since a statement must not write a row twice.
+// columns holds records to write, or to remove, as arrays. If several have the same key, it
+// holds the last, because a statement must not write a row twice.
 func columns(list []records.Record, removed bool) (buckets []string, keys, values [][]byte) {
 	type name struct{ bucket, key string }
 	at := map[name]int{}
@@ -225,5 +224,5 @@ func (s *Store) Update(ctx context.Context, generation uint64, write func(record
 	return next, s.db.fail(err)
 }
 
-// Close implements records.Store. The database stays open.
+// Close implements records.Store. It does not close the database.
 func (s *Store) Close() error { return nil }

@@ -8,9 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Vectors is a cache of the vectors that a model makes, by the SHA-256 of the text,
-// which servers share: one of them embeds a text. What it cannot read or write is
-// embedded again.
+// Vectors is a cache of the vectors of a model by the SHA-256 of the text. Servers share it,
+// so that only one of them embeds a text. After an error the text is embedded again.
 type Vectors struct {
 	db        *DB
 	model     string
@@ -20,7 +19,7 @@ type Vectors struct {
 // Vectors returns the cache of a model.
 func (db *DB) Vectors(model string, dimension int) *Vectors { return &Vectors{db, model, dimension} }
 
-// Get returns the vector of each key, nil for one that is not known.
+// Get returns the vector of each key, nil for an unknown key.
 func (v *Vectors) Get(keys [][32]byte) ([][]float32, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
@@ -41,7 +40,7 @@ SELECT k.n, v.vector FROM unnest($2::bytea[]) WITH ORDINALITY AS k(key, n) JOIN 
 	return vectors, nil
 }
 
-// Put keeps vectors.
+// Put stores vectors.
 func (v *Vectors) Put(keys [][32]byte, vectors [][]float32) error {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
