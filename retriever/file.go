@@ -2,6 +2,7 @@ package retriever
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -154,6 +155,9 @@ func (r *Retriever) permitted(name string) error {
 		case code.IsSource(name):
 			return invalid("path", "%q is source code and not in the index: the setting parser.code selects the folders whose code is indexed", name)
 		default:
+			if example, err := firstBelow(reader, name); err != nil || example != "" {
+				return cmp.Or(err, invalid("path", "%q is a folder; name a document in it, such as %q", name, example))
+			}
 			return invalid("path", "%q is not indexed: only %s files are", name, strings.Join(r.options.Extensions, ", "))
 		}
 		if !own && hidden(name) {
@@ -161,6 +165,15 @@ func (r *Retriever) permitted(name string) error {
 		}
 		return nil
 	})
+}
+
+// firstBelow returns the path of the first indexed file below a folder, "" without one.
+func firstBelow(reader *docs.Reader, folder string) (path string, err error) {
+	err = reader.Files(folder+"/", func(f docs.File) bool {
+		path = f.Path
+		return false
+	})
+	return path, err
 }
 
 // isOwn reports whether a file is in a folder of cairn's cards or documents.

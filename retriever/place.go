@@ -38,7 +38,7 @@ func (r *Retriever) locate(spec string) (f *parsedFile, rest suffix, cached bool
 				rest.to, _ = strconv.Atoi(m[3])
 			}
 			if rest.from < 1 || rest.to < rest.from {
-				return nil, rest, false, invalid("path", "lines %d-%d of %q, want from 1 on and in order", rest.from, rest.to, original)
+				return nil, rest, false, invalid("path", "%q has lines %d-%d, want FROM-TO with 1 <= FROM <= TO", original, rest.from, rest.to)
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func (r *Retriever) extent(f *parsedFile, anchor string, rest suffix) (extent, e
 	case rest.from > 0:
 		n := len(f.lines)
 		if rest.from > n {
-			return e, invalid("path", "line %d of %q, which has %d", rest.from, f.path, n)
+			return e, invalid("path", "line %d is past the end of %q, which has %d lines", rest.from, f.path, n)
 		}
 		e.lines = true
 		end := len(f.text)

@@ -69,6 +69,15 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
 	root.SetFlagErrorFunc(flagError)
 	describe(root, parseHelp(helpText))
+	root.InitDefaultHelpCmd()
+	help := root.Commands()[len(root.Commands())-1]
+	help.Args = func(_ *cobra.Command, args []string) error {
+		cmd, rest, err := root.Find(args)
+		if err != nil {
+			return err
+		}
+		return noSuchCommand(cmd, rest)
+	}
 	return root
 }
 

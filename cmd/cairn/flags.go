@@ -110,7 +110,7 @@ func (c choice) Set(s string) error {
 func (a *app) addModel(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.model.Dir, "model", "", "folder of an ONNX sentence encoder (default: the built-in all-MiniLM-L6-v2)")
 	a.model.Engine = "bert"
-	cmd.Flags().Var(choice{&a.model.Engine, []string{"bert", "hugot"}}, "engine", "engine that runs it: bert (native) or hugot (any ONNX encoder)")
+	cmd.Flags().Var(choice{&a.model.Engine, []string{"bert", "hugot"}}, "engine", "engine of the embedding model: bert (native) or hugot (any ONNX encoder)")
 }
 
 // addRerank adds the flag that chooses the re-ranker.

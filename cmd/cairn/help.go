@@ -2,13 +2,16 @@ package main
 
 import (
 	_ "embed"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"cairn/internal/term"
 )
 
-// helpText has the description and the examples of the commands: a line "# cairn index",
-// the description, a line "Examples:" and the examples.
+// helpText holds for each command a line such as "# cairn index", the description, a line
+// "Examples:" and the examples.
 //
 //go:embed help.txt
 var helpText string
@@ -26,8 +29,8 @@ func parseHelp(text string) map[string]help {
 	return all
 }
 
-// describe completes the commands from cmd on: with their help, and with the check of
-// their arguments unless they have their own.
+// describe adds to cmd and its subcommands their help and, unless they have their own,
+// the check of their arguments.
 func describe(cmd *cobra.Command, all map[string]help) {
 	h := all[cmd.CommandPath()]
 	cmd.Long, cmd.Example = h.long, h.example
@@ -42,33 +45,32 @@ func describe(cmd *cobra.Command, all map[string]help) {
 // argsOf returns the check of arguments that a line of usage describes, such as
 // "view [flags] DOCUMENT [TASK...]".
 func argsOf(use string) cobra.PositionalArgs {
-	required, optional := 0, 0
+	least, most := 0, 0
 	words := strings.Fields(use)[1:]
 	for i := 0; i < len(words); i++ {
-		inside, bracket := strings.CutPrefix(words[i], "[")
+		inside, optional := strings.CutPrefix(words[i], "[")
 		name, closed := strings.CutSuffix(inside, "]")
 		switch {
 		case name == "flags":
+			continue
 		case strings.HasPrefix(name, "--"):
 			if !closed {
 				i++ // the value of the flag
 			}
+			continue
 		case strings.HasSuffix(name, "..."):
-			if !bracket {
-				required++
-			}
-			return cobra.MinimumNArgs(required)
-		case bracket:
-			optional++
+			most = math.MaxInt
 		default:
-			required++
+			most++
+		}
+		if !optional {
+			least++
 		}
 	}
-	switch {
-	case optional > 0:
-		return cobra.MaximumNArgs(required + optional) // no command has both
-	case required > 0:
-		return cobra.ExactArgs(required)
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return badUsage("got %s, want: %s", term.Count(len(args), "argument"), cmd.UseLine())
+		}
+		return nil
 	}
-	return cobra.NoArgs
 }

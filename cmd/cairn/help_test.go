@@ -38,6 +38,14 @@ func TestHelp(t *testing.T) {
 		if code := run(args, strings.NewReader(""), &out, &out); code != 0 {
 			t.Errorf("%s --help ends with %d", cmd.CommandPath(), code)
 		}
+		for line := range strings.Lines(cmd.Long) {
+			if len(line) > 90 && !strings.HasPrefix(line, "  {") { // a line of JSON stays whole
+				t.Errorf("%s --help has a line of %d bytes, want at most 90: %s", cmd.CommandPath(), len(line), line)
+			}
+		}
+		if strings.Contains(out.String(), "(default )") {
+			t.Errorf("%s --help shows an empty default:\n%s", cmd.CommandPath(), out.String())
+		}
 		if cmd.Short == "" {
 			t.Errorf("%s does not say what it does", cmd.CommandPath())
 		}

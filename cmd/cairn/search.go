@@ -62,7 +62,7 @@ func (f *searchFlags) add(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.context, "context", nil, "documents and tools in use; what was used with them ranks higher")
 	fs.StringVar(&f.pathPart, "path", "", "only documents below this folder, from the current one")
 	fs.DurationVar(&f.wait, "wait", anyWait, "longest wait for vectors before the answer (default: 30s for the last 200, else none)")
-	fs.Lookup("wait").DefValue = ""
+	fs.Lookup("wait").DefValue = "0s" // the usage describes the default
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		query := strings.TrimSpace(strings.Join(args, " "))
 		if query == "" {
@@ -72,7 +72,7 @@ func (f *searchFlags) add(cmd *cobra.Command) {
 			return badUsage("the query has %d characters, want at most %d", n, retriever.MaxQuery)
 		}
 		if _, err := retriever.ParseMode(f.mode); err != nil {
-			return badUsage("--mode: %w", err)
+			return badUsage("--%w", err)
 		}
 		if _, err := store.ParseKind(f.kind); err != nil {
 			return badUsage("--kind: %w", err)

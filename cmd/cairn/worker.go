@@ -129,7 +129,7 @@ func (f *taskServers) add(fs *pflag.FlagSet) {
 }
 
 func (f *taskServers) addQueue(fs *pflag.FlagSet) {
-	fs.StringVar(&f.AMQP, "amqp", "", "send their stages to workers through RabbitMQ at amqp://USER@HOST:5672/ (also CAIRN_AMQP)")
+	fs.StringVar(&f.AMQP, "amqp", "", "send the stages of question tasks to workers through RabbitMQ at amqp://USER@HOST:5672/ (also CAIRN_AMQP)")
 }
 
 // addresses returns the addresses of the flags, else of the environment.

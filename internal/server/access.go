@@ -86,7 +86,7 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (caller, bool)
 		return caller{}, true
 	}
 	secret, given := secretOf(r)
-	why := "this server wants a token: Authorization: Bearer cairn_...; `cairn token new` makes one"
+	why := "this server requires a token: send Authorization: Bearer TOKEN; `cairn token new NAME` creates one"
 	challenge := `Bearer realm="cairn"`
 	if given {
 		t, err := s.options.Tokens.Check(secret)

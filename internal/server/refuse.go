@@ -44,7 +44,7 @@ var refusedPolicy = func() string {
 
 // refusedTitles are the headings of the pages by status.
 var refusedTitles = map[int]string{
-	http.StatusUnauthorized:       "This server wants a token",
+	http.StatusUnauthorized:       "This server requires a token",
 	http.StatusForbidden:          "Not allowed",
 	http.StatusNotFound:           "Not found",
 	http.StatusTooManyRequests:    "Too many requests",

@@ -29,7 +29,7 @@ func (o *Writer) Status(s *index.Status, place home.Place, skipped []index.Skipp
 	if s.Progress != nil {
 		row("progress", "%s", s.Progress)
 	}
-	row("files", "%d in %s", s.Files, Count(s.Sections, "section"))
+	row("files", "%d with %s", s.Files, Count(s.Sections, "section"))
 	if len(s.Kinds) > 0 {
 		var kinds []string
 		for _, kind := range slices.Sorted(maps.Keys(s.Kinds)) {
@@ -66,7 +66,7 @@ func (o *Writer) Status(s *index.Status, place home.Place, skipped []index.Skipp
 
 // Summary describes a run of the indexer in one line.
 func Summary(r *index.IndexReport) string {
-	s := fmt.Sprintf("indexed %s in %s: %d new or changed, %d removed, %d skipped; %s embedded", Count(r.Files, "file"), Count(r.Sections, "section"), r.Added, r.Removed, r.Skipped, Count(r.Embedded, "text"))
+	s := fmt.Sprintf("indexed %s with %s: %d new or changed, %d removed, %d skipped; %s embedded", Count(r.Files, "file"), Count(r.Sections, "section"), r.Added, r.Removed, r.Skipped, Count(r.Embedded, "text"))
 	if r.Pending > 0 {
 		s += fmt.Sprintf(", %s still without a vector", Count(r.Pending, "piece"))
 	}

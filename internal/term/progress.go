@@ -10,30 +10,35 @@ import (
 	"cairn/internal/job"
 )
 
-// Progress shows how far a run is: as a bar on a terminal, else as a line when a
-// phase begins and every few seconds.
+// Progress shows the progress of a run: a bar on a terminal, lines elsewhere.
 type Progress struct {
 	out   io.Writer
 	tty   bool
 	bar   *progressbar.ProgressBar
-	phase string
-	last  time.Time
+	phase string    // of bar
+	next  time.Time // earliest time of the next line
 }
 
-// lineInterval keeps logs short.
-const lineInterval = 5 * time.Second
+// A run that is not shown on a terminal writes no line if it ends within firstLine,
+// and at most one line every lineInterval afterwards.
+const (
+	firstLine    = time.Second
+	lineInterval = 5 * time.Second
+)
 
-// NewProgress returns a Progress on o.
-func NewProgress(o *Writer) *Progress { return &Progress{out: o.w, tty: o.tty} }
+// NewProgress returns a Progress that writes to o.
+func NewProgress(o *Writer) *Progress {
+	return &Progress{out: o.w, tty: o.tty, next: time.Now().Add(firstLine)}
+}
 
-// Show shows one step.
+// Show updates the display to step.
 func (p *Progress) Show(step job.Progress) {
 	if step.Total == 0 && step.Done == 0 {
 		return
 	}
 	if !p.tty {
-		if step.Phase != p.phase || time.Since(p.last) >= lineInterval {
-			p.phase, p.last = step.Phase, time.Now()
+		if now := time.Now(); !now.Before(p.next) {
+			p.next = now.Add(lineInterval)
 			fmt.Fprintln(p.out, step)
 		}
 		return
@@ -69,8 +74,8 @@ func (p *Progress) Close() {
 	}
 }
 
-// Replace replaces the last line of a terminal, "" clears it. It writes nothing
-// where there is no terminal.
+// Replace replaces the last line of a terminal; "" clears it. Without a terminal
+// it writes nothing.
 func (o *Writer) Replace(line string) {
 	if o.tty {
 		fmt.Fprint(o.w, "\r\x1b[K"+line)

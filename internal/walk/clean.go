@@ -14,7 +14,7 @@ import (
 const maxPath = 4096
 
 // ErrPath is wrapped by every error of Clean.
-var ErrPath = errors.New("path not usable")
+var ErrPath = errors.New("unusable path")
 
 // Clean converts an untrusted path to a workspace path: relative, slash-separated, without
 // ".", ".." and empty elements. It looks at the text only; Tree.ReadFile checks that the

@@ -182,7 +182,7 @@ func unreachable(err error) error {
 	}
 	text := err.Error()
 	for _, status := range []struct{ sent, hint string }{
-		{"Unauthorized", "the server wants a token: name the environment variable that holds it with --token-env"},
+		{"Unauthorized", "the server requires a token: name the environment variable that holds it with --token-env"},
 		{"Forbidden", "the token may not do this"},
 		{"Not Found", "nothing is served at this path; an endpoint often ends in /mcp"},
 		{"Method Not Allowed", "this path takes no requests of MCP; an endpoint often ends in /mcp"},
