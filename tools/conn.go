@@ -54,7 +54,7 @@ type conn struct {
 	out     io.Writer
 
 	mu      sync.Mutex
-	pending map[any]*pending // by the id that the SDK knows
+	pending map[any]*pending // by sdkID
 	version string           // negotiated protocol version; "" before initialize
 }
 
@@ -228,7 +228,7 @@ func directResponse(id jsonrpc.ID, t tool, answer any, f *Failure) *jsonrpc.Resp
 	return &jsonrpc.Response{ID: id, Result: result, Error: err}
 }
 
-// sdkID is the id that the SDK knows a request by: the text of the client's. The
+// sdkID returns the id of a request in the SDK: the text of the client's id. The
 // SDK reads every number as a float and makes an int64 of it, so that 1.5 and 1,
 // and all nanoseconds of the clock within 256 of each other, would be one id.
 func sdkID(id json.RawMessage) string { return "\x00" + string(id) }
@@ -243,7 +243,7 @@ func isID(value json.RawMessage) bool {
 	return err == nil
 }
 
-// sdkMethods are the requests the SDK knows. It answers any other, while the
+// sdkMethods are the requests that the SDK handles. It answers any other, while the
 // session is not initialized, with an error that has no code.
 var sdkMethods = map[string]bool{
 	"initialize": true, "ping": true, "server/discover": true, "subscriptions/listen": true,

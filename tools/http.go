@@ -31,7 +31,7 @@ type Caller struct {
 	MayAdminister bool
 }
 
-// HTTPOptions are the knobs of HTTP. Nil and the zero value mean the defaults.
+// HTTPOptions configures HTTP. Nil and zero fields select the defaults.
 type HTTPOptions struct {
 	// Caller returns the sender of a request; false means that the server does not
 	// authenticate, and allows everything. Nil means that for every request.
@@ -302,7 +302,7 @@ func (h *HTTP) authenticated(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		// The SDK wants a bearer token, however the caller was authenticated.
+		// The SDK requires a bearer token, however the caller was authenticated.
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "Bearer known")
 		known.ServeHTTP(w, r)

@@ -11,8 +11,8 @@ import (
 	"cairn/retriever"
 )
 
-// Observed is an Engine whose callers are not tools, such as pages: Listener hears
-// of the stages of its work. The tools report theirs themselves, see Options.
+// Observed is an Engine whose callers are not tools, such as pages. Listener receives
+// the stages of its work. Tools report theirs to Options.Listener.
 type Observed struct {
 	Engine
 	Listener observe.Listener

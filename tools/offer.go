@@ -161,7 +161,7 @@ func (l *listing) scan(ctx context.Context) {
 	}
 }
 
-// haveTasks reports whether a document has tasks, as far as that is known in time.
+// haveTasks reports whether a document is known to have tasks before l.until.
 func (l *listing) haveTasks(ctx context.Context) bool {
 	timer := time.NewTimer(time.Until(l.until))
 	defer timer.Stop()

@@ -123,8 +123,8 @@ func withoutListChanges(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// requestContext returns the context of a request: the listener hears of stages,
-// and the recorder of what the session does; "" names no session.
+// requestContext returns the context of a request. It reports stages to the
+// listener and the use of tools and documents to the recorder; "" names no session.
 func (s *Server) requestContext(ctx context.Context, session string) context.Context {
 	ctx = observe.With(ctx, s.options.Listener)
 	if s.options.Recorder == nil || session == "" {

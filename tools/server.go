@@ -31,7 +31,7 @@ type Engine interface {
 	Skipped(ctx context.Context) ([]index.SkippedFile, error)
 }
 
-// Options are the knobs of New. Nil and the zero value mean the defaults.
+// Options configures New. Nil and zero fields select the defaults.
 type Options struct {
 	// Version is the server's own version; "" is "devel".
 	Version string
@@ -59,12 +59,12 @@ type Options struct {
 	// Watch calls fn after documents have changed, until ctx ends, so that clients
 	// hear of it; nil for a workspace that nothing watches.
 	Watch func(ctx context.Context, fn func(index.WatchEvent)) error
-	// Listener hears of calls and of the stages of their work; nil is none.
+	// Listener receives calls and the stages of their work. Nil discards them.
 	Listener observe.Listener
-	// Lacked, when not nil, is called after each search that wanted vectors with
+	// Lacked, when not nil, is called after each search that needs vectors with
 	// what the index lacked, even if that is nothing.
 	Lacked func([]string)
-	// Workspace is the name of the workspace in what Listener hears; "" where
+	// Workspace is the name of the workspace in the events of Listener; "" where
 	// there is only one.
 	Workspace string
 	// Extend, when not nil, changes the options of the SDK's server, and returns a

@@ -17,7 +17,7 @@ type suggestDAGArgs struct {
 	Tools    []string `json:"tools,omitempty" schema:"max=60"`
 }
 
-// maxArranged bounds the tools a call wants arranged.
+// maxArranged bounds the tools that one call arranges.
 const maxArranged = 60
 
 // suggestDAG is the tool suggest_dag.

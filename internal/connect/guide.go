@@ -110,7 +110,7 @@ func addBlock(path string, old []byte, head, block string) ([]byte, error) {
 	case len(old) == 0:
 		return []byte(head + block), nil
 	case !bytes.HasSuffix(old, []byte("\n")):
-		// So removeBlock knows that the rest ended without a newline.
+		// removeBlock takes a block without a final newline as a sign that old had none.
 		return []byte(string(old) + newline + newline + strings.TrimSuffix(block, newline)), nil
 	}
 	return []byte(string(old) + newline + block), nil

@@ -24,8 +24,8 @@ type Place struct {
 	Line int    `json:"line"` // from 1
 	// Text is what is matched, on one line.
 	Text string `json:"text"`
-	// Name is the part of Text to show first and whole, "" for Text itself; Where is
-	// shown behind it as far as there is room.
+	// Name is the part of Text to show first and whole, "" for Text itself; Where
+	// follows it if there is room.
 	Name  string `json:"-"`
 	Where string `json:"-"`
 }

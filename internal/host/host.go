@@ -32,7 +32,7 @@ import (
 // moment.
 const CloseLimit = 500 * time.Millisecond
 
-// Options are the knobs of Open.
+// Options configures Open.
 type Options struct {
 	// Name is the name of the workspace in addresses, logs and metrics; "" if the
 	// process serves only one.

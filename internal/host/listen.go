@@ -10,7 +10,7 @@ import (
 	"cairn/internal/token"
 )
 
-// ListenOptions are the knobs of Listen.
+// ListenOptions configures Listen.
 type ListenOptions struct {
 	Address   string
 	Auth      string // on, off, or auto: on unless this user alone can reach the address

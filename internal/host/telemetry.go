@@ -12,7 +12,7 @@ import (
 	"cairn/internal/tracing"
 )
 
-// TelemetryOptions are the knobs of OpenTelemetry.
+// TelemetryOptions configures OpenTelemetry.
 type TelemetryOptions struct {
 	Log     io.Writer
 	Level   slog.Level

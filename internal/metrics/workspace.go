@@ -121,7 +121,7 @@ func (w *Workspace) spend() {
 // indexWait bounds the wait for the state of an index.
 const indexWait = 2 * time.Second
 
-// state is a prometheus.Collector that asks for the state at each collection.
+// state is a prometheus.Collector that reads the state at each collection.
 type state struct {
 	w                                                                      *Workspace
 	degraded, spent, known, ready, building, watching                      *prometheus.Desc

@@ -206,7 +206,7 @@ func References(from string, text []byte, known map[string]bool, names map[strin
 	return paths
 }
 
-// render returns a document as it is in the scene. Its fence is longer than any in
+// render returns the text of a document in the scene. Its fence is longer than any in
 // the text, so that the text cannot end it.
 func (i *Item) render() string {
 	var b strings.Builder

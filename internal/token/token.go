@@ -1,4 +1,4 @@
-// Package token stores the bearer tokens of a server. It knows nothing of HTTP.
+// Package token stores the bearer tokens of a server. It does not depend on HTTP.
 //
 // A token is "cairn_ID_SECRET". The ID names it in lists and in the file. The
 // secret is 32 random bytes, and the file has only its SHA-256. A slow hash
@@ -282,7 +282,7 @@ func (s *Store) load() error {
 		return fmt.Errorf("reading the tokens in %s: %w", s.path, err)
 	}
 	if f.Version != version {
-		return fmt.Errorf("%s has version %d, this binary knows %d", s.path, f.Version, version)
+		return fmt.Errorf("%s has version %d, want %d", s.path, f.Version, version)
 	}
 	s.read, s.tokens = info, f.Tokens
 	return nil

@@ -29,7 +29,7 @@ import (
 	"cairn/models"
 )
 
-// Options are the knobs of Open. Zero values mean the defaults.
+// Options configures Open. Zero fields select the defaults.
 type Options struct {
 	// Root is the workspace.
 	Root string
