@@ -36,7 +36,8 @@ func NewFrontMatter(fields ...FieldEdit) ([]byte, error) {
 // EditFrontMatter returns a copy of src with the given keys of its front matter set or
 // removed. Every other byte stays unchanged: order, comments, quoting, line endings, byte
 // order mark and text. An existing key keeps its place, its quotes and the comment after
-// it, and a list with one element per line keeps that form. A new key comes last.
+// it, and a list with one element per line keeps that form. A new key comes last. A key
+// that already has the value stays unchanged.
 // EditFrontMatter parses the result and returns an error unless it differs from src by
 // exactly the requested change.
 func EditFrontMatter(src []byte, edits ...FieldEdit) ([]byte, error) {
@@ -49,7 +50,10 @@ func EditFrontMatter(src []byte, edits ...FieldEdit) ([]byte, error) {
 	}
 	from, to := blockSpan(src)
 	block, eol := slices.Clone(src[from:to]), lineEnding(src[:from])
-	for _, e := range edits {
+	for i, e := range edits {
+		if value, ok := before.Fields[e.Key]; ok && e.Value != nil && reflect.DeepEqual(value, written(e.Value)) && !slices.ContainsFunc(edits[:i], func(earlier FieldEdit) bool { return earlier.Key == e.Key }) {
+			continue
+		}
 		var err error
 		if block, err = editField(block, e, eol); err != nil {
 			return nil, fmt.Errorf("setting %s: %w", e.Key, err)
