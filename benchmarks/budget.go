@@ -169,18 +169,24 @@ func (m *measurement) readAnswer(ctx context.Context, q *beirQuery, _ []string, 
 	}
 	rest := m.o.Budget.CountTokens(string(whole))
 	var pieces []piece
-	for i := range a.Results {
-		result := &a.Results[i]
-		if result.Content == "" {
-			continue
-		}
-		text, err := json.Marshal(result)
-		if err != nil {
-			return nil, err
-		}
-		p := piece{m.ids[result.Path], result.Passage.Start, result.Passage.End, m.o.Budget.CountTokens(result.Content), m.o.Budget.CountTokens(string(text))}
+	add := func(path, content string, lines retriever.Lines, part any) error {
+		text, err := json.Marshal(part)
+		p := piece{m.ids[path], lines.Start, lines.End, m.o.Budget.CountTokens(content), m.o.Budget.CountTokens(string(text))}
 		rest -= p.answer
 		pieces = append(pieces, p)
+		return err
+	}
+	for _, result := range a.Results {
+		more := result.More
+		result.More = nil
+		if err := add(result.Path, result.Content, result.Passage, &result); err != nil {
+			return nil, err
+		}
+		for i := range more {
+			if err := add(result.Path, more[i].Content, *more[i].Passage, &more[i]); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if len(pieces) > 0 { // the fields of the answer itself come first
 		pieces[0].answer += max(0, rest)

@@ -16,6 +16,9 @@ import (
 // setsFolder has a file for each set: what cairn bench docs --json printed.
 const setsFolder = "runs/2026-11-22-sets"
 
+// budgetsFolder has a later run of each set, of which only the budgets are used.
+const budgetsFolder = "runs/2026-11-23-budgets"
+
 // setNames are the sets in the order of the tables.
 var setNames = []string{"scifact/train", "cranfield/test", "cacm/test", "cisi/test", "npl/test", "anthropic-docs/test", "k8s-docs/kubefix", "k8s-docs/realistic", "nl2bash-tldr/dev"}
 
@@ -65,10 +68,17 @@ func readReports(t *testing.T) (reports []*DocsReport) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &DocsReport{}
+		r, later := &DocsReport{}, &DocsReport{}
 		if err := json.Unmarshal(text, r); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
+		if text, err = os.ReadFile(filepath.Join(budgetsFolder, filepath.Base(file))); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, later); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		r.Budgets = later.Budgets
 		reports = append(reports, r)
 	}
 	at := func(r *DocsReport) int { // other folders come last

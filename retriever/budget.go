@@ -1,8 +1,10 @@
 package retriever
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -42,8 +44,17 @@ const passageTokens = 200
 // the number of passages that fit, since some are short.
 func budgetLimit(tokens int) int { return min(max(DefaultLimit, 2*tokens/passageTokens), MaxLimit) }
 
-// candidateText is the text around the best chunk of a hit: its section with the
-// subsections, or the part of it that could fit into the budget.
+// leastPassage is the fewest tokens of a longer chunk that are worth an entry.
+const leastPassage = 10
+
+// furtherShare is the factor of the score of a further section of a document, so that
+// the best section of another document comes first unless it is clearly worse. See
+// benchmarks/quality.md.
+const furtherShare = 0.8
+
+// candidateText is the text around the best chunk of a section: the section with its
+// subsections, or the part of it that could fit into the budget. The text of a further
+// section of a document ends before its subsections.
 type candidateText struct {
 	text   string
 	line   int  // line number of the first byte in the file
@@ -51,6 +62,12 @@ type candidateText struct {
 	chunk  span
 	given  span // the text in the answer; empty for none
 	tokens int  // of given
+
+	share  float64          // of the document's score
+	score  float64          // orders the texts of an answer
+	main   *candidateText   // of the document's best section; nil for that section itself
+	inside bool             // main contains it
+	parts  []*candidateText // texts in the answer that are inside this one
 }
 
 // span is a range of bytes.
@@ -76,39 +93,54 @@ func newCandidateText(s *store.Section, c store.Chunk, text []byte, tokens int) 
 	}
 	return &candidateText{
 		text: string(text[start:end]), line: passage(s, store.Chunk{Start: start, End: start}, text).Start,
-		own: within(s.Start, s.OwnEnd), chunk: within(c.Start, c.End),
+		own: within(s.Start, s.OwnEnd), chunk: within(c.Start, c.End), share: 1,
 	}
 }
 
-// fit adds text to the hits of an answer until the budget is spent. It works in rounds,
-// each in rank order: passages of the best hits, their sections, passages and sections of
-// the other hits, subsections, and then the lines around. Hits without text are omitted.
-// MaxTokens bounds the text; MaxBudget bounds the whole answer.
+// content returns the text in the answer and its lines in the file.
+func (h *candidateText) content() (string, Lines) {
+	text := h.text[h.given.from:h.given.to]
+	start := h.line + lineBreaks([]byte(h.text[:h.given.from]))
+	return text, Lines{start, start + lineBreaks([]byte(text))}
+}
+
+// whole reports whether the answer has the whole section, with or without its
+// subsections.
+func (h *candidateText) whole() bool {
+	return h.given == h.own || h.given == span{0, len(h.text)}
+}
+
+// words returns the words of the best chunk.
+func (h *candidateText) words() string {
+	return strings.Join(strings.FieldsFunc(h.text[h.chunk.from:h.chunk.to], func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }), " ")
+}
+
+// fit adds text to an answer until the budget is spent. The texts are the best sections
+// of the documents and further sections of them, by score. It works in rounds: passages
+// of the best texts, their sections, passages and sections of the other texts,
+// subsections, and then the lines around. Hits without text are omitted. MaxTokens bounds
+// the text; MaxBudget bounds the whole answer.
 func (s *search) fit(a *Answer) {
-	a.dropRepeated()
-	hits := make([]*candidateText, len(a.Results))
-	for i := range a.Results {
-		hits[i] = a.Results[i].candidate
-	}
-	f := fitter{count: s.sources.Budget.CountTokens, left: s.MaxTokens}
-	meant := min(max(2, s.MaxTokens/passageTokens), len(hits))
-	for _, h := range hits[:meant] {
+	f := fitter{count: s.sources.Budget.CountTokens, left: s.MaxTokens, seen: a.dropRepeated()}
+	texts := a.texts()
+	meant := min(max(2, s.MaxTokens/passageTokens), len(texts))
+	for _, h := range texts[:meant] {
 		f.start(h, s.MaxTokens/meant)
 	}
-	for _, h := range hits[:meant] {
+	for _, h := range texts[:meant] {
 		f.widen(h, h.chunk)
 		f.widen(h, h.own)
 	}
-	for _, h := range hits[meant:] {
+	for _, h := range texts[meant:] {
 		f.start(h, passageTokens)
 	}
-	for _, h := range hits {
+	for _, h := range texts {
 		f.widen(h, h.own)
 	}
-	for _, h := range hits {
-		f.widen(h, span{0, len(h.text)})
+	for _, h := range texts {
+		f.unite(h)
 	}
-	for _, h := range hits {
+	for _, h := range texts {
 		f.extend(h)
 	}
 	s.keep(a, s.MaxTokens-f.left)
@@ -116,6 +148,9 @@ func (s *search) fit(a *Answer) {
 	for len(a.Results) > 1 && a.Budget.Text+a.Budget.Envelope > MaxBudget {
 		last := &a.Results[len(a.Results)-1]
 		a.Budget.Text -= last.candidate.tokens
+		for i := range last.More {
+			a.Budget.Text -= last.More[i].candidate.tokens
+		}
 		a.omit(last)
 		a.Results = a.Results[:len(a.Results)-1]
 		a.Budget.Envelope = s.envelope(a)
@@ -128,18 +163,42 @@ func (s *search) envelope(a *Answer) int {
 	bare.Results = slices.Clone(a.Results)
 	for i := range bare.Results {
 		bare.Results[i].Content = ""
+		bare.Results[i].More = slices.Clone(bare.Results[i].More)
+		for j := range bare.Results[i].More {
+			bare.Results[i].More[j].Content = ""
+		}
 	}
 	return s.cost(&bare)
 }
 
+// texts returns the texts that the answer can hold, best first.
+func (a *Answer) texts() []*candidateText {
+	var texts []*candidateText
+	score := math.Inf(1)
+	for i := range a.Results {
+		r := &a.Results[i]
+		score = min(score, r.Score) // keeps the order of the results
+		of := []*candidateText{r.candidate}
+		for j := range r.More {
+			of = append(of, r.More[j].candidate)
+		}
+		for _, h := range of {
+			h.score = score * h.share
+		}
+		texts = append(texts, of...)
+	}
+	slices.SortStableFunc(texts, func(x, y *candidateText) int { return cmp.Compare(y.score, x.score) })
+	return texts
+}
+
 // dropRepeated removes each hit whose chunk has the same words as the chunk of a better
-// hit, and lists it among the duplicates of the better hit.
-func (a *Answer) dropRepeated() {
-	first := map[string]int{}
+// hit, and lists it among the duplicates of the better hit. It returns the words of the
+// other hits, and their indices.
+func (a *Answer) dropRepeated() (first map[string]int) {
+	first = map[string]int{}
 	kept := a.Results[:0]
 	for _, r := range a.Results {
-		h := r.candidate
-		words := strings.Join(strings.FieldsFunc(h.text[h.chunk.from:h.chunk.to], func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }), " ")
+		words := r.candidate.words()
 		if i, ok := first[words]; ok && words != "" {
 			kept[i].Duplicates = append(kept[i].Duplicates, r.Place())
 			continue
@@ -148,6 +207,7 @@ func (a *Answer) dropRepeated() {
 		kept = append(kept, r)
 	}
 	a.Results = kept
+	return first
 }
 
 // keep sets the content of the hits with text and omits the others.
@@ -157,17 +217,24 @@ func (s *search) keep(a *Answer, used int) {
 	a.Results = []Result{}
 	for i := range results {
 		r := &results[i]
-		h := r.candidate
-		if h.given.to == 0 {
+		if r.candidate.given.to == 0 {
 			a.omit(r)
 			continue
 		}
-		r.Content = h.text[h.given.from:h.given.to]
-		start := h.line + lineBreaks([]byte(h.text[:h.given.from]))
-		r.Passage = Lines{start, start + lineBreaks([]byte(r.Content))}
-		r.Flags = invisible.Find(r.Content)
+		r.Content, r.Passage = r.candidate.content()
+		s.trace.fitted(r.Place(), r.candidate)
+		all := r.Content
+		r.More = slices.DeleteFunc(r.More, func(m SectionRef) bool { return m.candidate.given.to == 0 })
+		for j := range r.More {
+			m := &r.More[j]
+			var lines Lines
+			m.Content, lines = m.candidate.content()
+			m.Passage = &lines
+			s.trace.fitted(r.PlaceOf(m), m.candidate)
+			all += "\n" + m.Content
+		}
+		r.Flags = invisible.Find(all)
 		r.Hash, r.SectionHash = r.Hash[:min(ShortHash, len(r.Hash))], r.SectionHash[:min(ShortHash, len(r.SectionHash))]
-		s.trace.fitted(r, h.given == h.own || h.given == span{0, len(h.text)}, h.tokens)
 		a.Results = append(a.Results, *r)
 	}
 	if len(a.Results) == 0 && len(results) > 0 && a.Hint == "" {
@@ -189,19 +256,32 @@ func (a *Answer) omit(r *Result) {
 // fitter divides a token budget among hits.
 type fitter struct {
 	count func(string) int
-	left  int // tokens
+	left  int            // tokens
+	seen  map[string]int // the words of chunks that are not given again
 }
 
-// start adds the beginning of a hit's chunk, at most limit tokens.
+// start adds the beginning of a chunk, at least leastPassage and at most limit tokens. It
+// adds a further section only if the best one of the document has text, and no other text
+// has the same words.
 func (f *fitter) start(h *candidateText, limit int) {
 	limit = min(limit, f.left)
+	if limit < leastPassage || h.main != nil && h.main.given.to == 0 {
+		return
+	}
+	if h.main != nil {
+		words := h.words()
+		if _, repeated := f.seen[words]; repeated {
+			return
+		}
+		f.seen[words] = -1
+	}
 	if f.take(h, h.chunk, limit) {
 		return
 	}
 	text := h.text[h.chunk.from:h.chunk.to]
 	for _, borders := range [][]int{lineEnds(text), wordEnds(text)} {
 		n := sort.Search(len(borders), func(i int) bool { return f.count(text[:borders[i]]) > limit })
-		if n > 0 && f.take(h, span{h.chunk.from, h.chunk.from + borders[n-1]}, limit) {
+		if n > 0 && f.count(text[:borders[n-1]]) >= leastPassage && f.take(h, span{h.chunk.from, h.chunk.from + borders[n-1]}, limit) {
 			return
 		}
 	}
@@ -221,10 +301,30 @@ func (f *fitter) widen(h *candidateText, to span) {
 	}
 }
 
+// unite replaces the text of a section and the texts inside it by the whole section, if
+// that fits.
+func (f *fitter) unite(h *candidateText) {
+	if len(h.parts) == 0 {
+		f.widen(h, span{0, len(h.text)})
+		return
+	}
+	room := f.left + h.tokens
+	for _, p := range h.parts {
+		room += p.tokens
+	}
+	if f.take(h, span{0, len(h.text)}, room) {
+		for _, p := range h.parts {
+			f.left += p.tokens
+			p.given, p.tokens = span{}, 0
+		}
+		h.parts = nil
+	}
+}
+
 // extend adds as many of the lines after a hit's text as fit, then lines before it.
 func (f *fitter) extend(h *candidateText) {
 	const least = 16 // tokens worth the work
-	if h.given.to == 0 || f.left < least {
+	if h.given.to == 0 || len(h.parts) > 0 || f.left < least {
 		return
 	}
 	room := f.left + h.tokens
@@ -261,6 +361,9 @@ func (f *fitter) take(h *candidateText, to span, room int) bool {
 	}
 	f.left -= n - h.tokens
 	h.given, h.tokens = to, n
+	if h.inside && !slices.Contains(h.main.parts, h) {
+		h.main.parts = append(h.main.parts, h)
+	}
 	return true
 }
 

@@ -19,18 +19,23 @@ func TestBudgetIsKept(t *testing.T) {
 	for budget := MinBudget; budget <= MaxBudget; budget += 1 + budget/9 {
 		for _, query := range []string{"token budget", "network policy of the cluster", "検索"} {
 			a := f.search(Query{Text: query, Limit: 12, MaxTokens: budget})
-			text := 0
+			text, texts := 0, 0
 			for i, result := range a.Results {
 				if result.Content == "" {
 					t.Errorf("%q with budget %d: result %d has no text", query, budget, i)
 				}
 				text += count(result.Content)
+				texts++
+				for _, more := range result.More {
+					text += count(more.Content)
+					texts++
+				}
 			}
 			if text > budget || text != a.Budget.Text {
 				t.Errorf("%q with budget %d: %d tokens of text, reported as %d", query, budget, text, a.Budget.Text)
 			}
-			if whole := count(renderJSON(a)); whole > MaxBudget+20 || whole > text+200+160*len(a.Results) {
-				t.Errorf("%q with budget %d: %d tokens, %d of them text of %d hits", query, budget, whole, text, len(a.Results))
+			if whole := count(renderJSON(a)); whole > MaxBudget+20 || whole > text+200+160*texts {
+				t.Errorf("%q with budget %d: %d tokens, %d of them in %d texts", query, budget, whole, text, texts)
 			}
 			if len(a.Results)+a.OmittedCount != min(12, a.TotalCount) || len(a.Omitted) > 3 {
 				t.Errorf("%q with budget %d: %d results and %d omitted of %d", query, budget, len(a.Results), a.OmittedCount, a.TotalCount)
@@ -114,5 +119,56 @@ func TestBudgetSkipsWhatRepeats(t *testing.T) {
 	}
 	if all := f.search(Query{Text: "rotate signing keys"}); len(all.Results) != 2 {
 		t.Errorf("without a budget: %d results, want both", len(all.Results))
+	}
+}
+
+// TestBudgetHoldsFurtherSections: within a budget an answer holds the text of several
+// sections of one document, each once, and less of them than of the best section of
+// another document that matches as well.
+func TestBudgetHoldsFurtherSections(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	section := func(heading, sentence string) string {
+		return "## " + heading + "\n\n" + sentence + " " + testutil.Sentence(r, 700) + "\n\n"
+	}
+	manual := "# Manual\n\nAbout the pump.\n\n" +
+		section("Cleaning the valve", "Clean the valve of the pump with water.") +
+		section("Replacing the valve", "Replace the valve of the pump when it leaks.") +
+		section("Invoices", "An invoice is sent each month.")
+	f := open(t, map[string]string{"manual.md": manual, "other.md": "# Other\n\n" + testutil.Sentence(r, 900) + "\n"}, nil)
+	for _, budget := range []int{600, 1500, 4000} {
+		a := f.search(Query{Text: "valve of the pump", MaxTokens: budget})
+		given := ""
+		for _, result := range a.Results {
+			if result.Path == "manual.md" {
+				given += result.Content
+				for _, more := range result.More {
+					given += more.Content
+					lines := strings.Split(manual, "\n")[more.Passage.Start-1 : more.Passage.End]
+					if !strings.Contains(strings.Join(lines, "\n"), more.Content) {
+						t.Errorf("budget %d: lines %+v are not those of %q", budget, *more.Passage, more.Content)
+					}
+				}
+			}
+		}
+		for _, sentence := range []string{"Clean the valve of the pump with water.", "Replace the valve of the pump when it leaks."} {
+			if n := strings.Count(given, sentence); n != 1 {
+				t.Errorf("budget %d: the answer has %q %d times:\n%s", budget, sentence, n, given)
+			}
+		}
+	}
+}
+
+// TestBudgetGivesNoScraps: a hit for which only a few words fit is omitted.
+func TestBudgetGivesNoScraps(t *testing.T) {
+	files := randomFiles(60)
+	f := open(t, files, nil)
+	count := (&bpe.Counter{}).CountTokens
+	for budget := 200; budget < 1200; budget += 7 {
+		a := f.search(Query{Text: "network policy of the cluster", MaxTokens: budget})
+		for _, result := range a.Results {
+			if n := count(result.Content); n < leastPassage && !strings.Contains(files[result.Path], result.Content+"\n") {
+				t.Errorf("budget %d: %s has %d tokens: %q", budget, result.Path, n, result.Content)
+			}
+		}
 	}
 }

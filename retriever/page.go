@@ -14,8 +14,12 @@ import (
 	"cairn/internal/store/docs"
 )
 
-// maxMore is the most further sections of a document in a result.
-const maxMore = 3
+// maxMore is the most further sections of a document in a result, and maxMoreText the
+// most within a token budget.
+const (
+	maxMore     = 3
+	maxMoreText = 6
+)
 
 // page makes the page of results that starts at offset. HasMore is false if the ranking
 // ends before the page is full. page reads the ranking from its first document, because
@@ -214,8 +218,9 @@ func (s *search) result(d *foundDocument, marked *terms) Result {
 	}
 	if s.MaxTokens > 0 {
 		result.candidate = newCandidateText(section, chunk, d.text, s.MaxTokens)
+		result.More = s.more(d, result.candidate)
 	} else {
-		result.Anchors, result.More = firstHeadings(doc), d.more()
+		result.Anchors, result.More = firstHeadings(doc), s.more(d, nil)
 		result.Snippet, result.Flags = snippet, invisible.Find(snippet)
 	}
 	if s.Query.Explain {
@@ -225,20 +230,39 @@ func (s *search) result(d *foundDocument, marked *terms) Result {
 	return result
 }
 
-// more returns the best sections of the document other than the one shown.
-func (d *foundDocument) more() (refs []SectionRef) {
-	for _, ranked := range d.ranked.Sections {
-		m := sectionOf(d.doc, &ranked)
-		if m < 0 || m == d.section || blankPreamble(d.doc, m, d.text) {
+// more returns the best sections of the document other than the one shown. within is
+// the candidate of that one, and nil without a token budget.
+func (s *search) more(d *foundDocument, within *candidateText) (refs []SectionRef) {
+	most, shown := maxMore, &d.doc.Sections[d.section]
+	if within != nil {
+		most = maxMoreText
+	}
+	best := d.ranked.Sections[0].Score
+	for i := range d.ranked.Sections {
+		ranked := &d.ranked.Sections[i]
+		m := sectionOf(d.doc, ranked)
+		if m == d.section {
+			best = ranked.Score
+		}
+		if m < 0 || m == d.section || len(refs) == most || blankPreamble(d.doc, m, d.text) {
 			continue
 		}
 		other := &d.doc.Sections[m]
-		refs = append(refs, SectionRef{
+		ref := SectionRef{
 			Anchor: other.Anchor, Heading: other.Heading,
 			LineRange: Lines{other.StartLine, other.EndLine}, Score: ranked.Score,
-		})
-		if len(refs) == maxMore {
-			break
+		}
+		if within != nil {
+			own := *other
+			own.End = own.OwnEnd
+			ref.candidate = newCandidateText(&own, other.Chunks[ranked.Chunk], d.text, s.MaxTokens)
+			ref.candidate.main, ref.candidate.inside = within, shown.Start <= other.Start && other.Start < shown.End
+		}
+		refs = append(refs, ref)
+	}
+	for i := range refs {
+		if c := refs[i].candidate; c != nil {
+			c.share = furtherShare * min(1, refs[i].Score/best)
 		}
 	}
 	return refs
@@ -304,6 +328,9 @@ func (s *search) stale(doc *store.Document) bool {
 
 // Place returns the ReadRequest.Path of the result's section.
 func (r *Result) Place() string { return place(r.Path, r.Anchor) }
+
+// PlaceOf returns the ReadRequest.Path of a section in r.More.
+func (r *Result) PlaceOf(m *SectionRef) string { return place(r.Path, m.Anchor) }
 
 // place returns the ReadRequest.Path of a section.
 func place(path, anchor string) string {

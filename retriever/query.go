@@ -126,13 +126,14 @@ type Result struct {
 	Score         float64  `json:"score"`          // in [0, 1]
 	Snippet       string   `json:"snippet"`
 	// Content is text of the section, set only within a token budget. Passage is then the
-	// lines of Content; Snippet, Anchors and More are empty; hashes have ShortHash digits.
+	// lines of Content; Snippet and Anchors are empty; hashes have ShortHash digits.
 	Content string `json:"content,omitempty"`
-	// Flags are signs that Snippet or Content holds text that people do not see.
+	// Flags are signs that Snippet, Content or the content of More holds text that people do not see.
 	Flags []invisible.Flag `json:"flags,omitempty"`
 	// Stale is set if the file on disk has changed since it was indexed.
 	Stale bool `json:"stale,omitempty"`
-	// More lists other sections of the document that matched, best first.
+	// More lists other sections of the document that matched, best first. Within a token
+	// budget it lists those with Content.
 	More []SectionRef `json:"more,omitempty"`
 	// Duplicates lists places with nearly the same text. They have no result of their own.
 	Duplicates []string `json:"duplicates,omitempty"`
@@ -148,6 +149,12 @@ type SectionRef struct {
 	Heading   string  `json:"heading"`
 	LineRange Lines   `json:"line_range"`
 	Score     float64 `json:"score"`
+	// Content is text of the section without its subsections, and Passage its lines. They
+	// are set only within a token budget.
+	Passage *Lines `json:"passage,omitempty"`
+	Content string `json:"content,omitempty"`
+
+	candidate *candidateText // the source of Content; set only within a token budget
 }
 
 // Omitted is a hit whose text did not fit into the token budget. The tool read_doc

@@ -244,8 +244,15 @@ func (r *Retriever) finish(t *tracer, q Query) {
 	if q.MaxTokens > 0 {
 		trace.Budget = &BudgetUse{MaxTokens: min(q.MaxTokens, MaxBudget), Parts: []ResultUse{}, Omitted: append([]Omitted{}, a.Omitted...)}
 		for i := range a.Results { // fit may have omitted results after fitted recorded them
-			if use, ok := t.used[place(a.Results[i].Path, a.Results[i].Anchor)]; ok {
-				trace.Budget.Parts = append(trace.Budget.Parts, use)
+			r := &a.Results[i]
+			places := []string{r.Place()}
+			for j := range r.More {
+				places = append(places, r.PlaceOf(&r.More[j]))
+			}
+			for _, at := range places {
+				if use, ok := t.used[at]; ok {
+					trace.Budget.Parts = append(trace.Budget.Parts, use)
+				}
 			}
 		}
 	}

@@ -191,14 +191,13 @@ func (t *tracer) duplicate(place string) {
 	}
 }
 
-// fitted records how much of a result fits into the budget.
-func (t *tracer) fitted(r *Result, whole bool, tokens int) {
+// fitted records how much of the section at a place fits into the budget.
+func (t *tracer) fitted(at string, text *candidateText) {
 	if t == nil {
 		return
 	}
 	if t.used == nil {
 		t.used = map[string]ResultUse{}
 	}
-	at := place(r.Path, r.Anchor)
-	t.used[at] = ResultUse{Place: at, Tokens: tokens, Whole: whole}
+	t.used[at] = ResultUse{Place: at, Tokens: text.tokens, Whole: text.whole()}
 }

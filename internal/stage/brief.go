@@ -99,6 +99,9 @@ func (b *Brief) read(ctx context.Context, s *State, lib Library, budget int) err
 	}
 	if lib == nil {
 		for _, h := range found.Hits {
+			if h.Snippet == "" {
+				continue
+			}
 			b.Passages = append(b.Passages, Passage{ID: h.ID, Heading: strings.Join(h.Headings, " > "), Text: h.Snippet})
 		}
 		return nil
@@ -107,20 +110,25 @@ func (b *Brief) read(ctx context.Context, s *State, lib Library, budget int) err
 		return nil
 	}
 	// Repeating the search that found the hits packs their current text into the budget.
-	a, err := lib.Search(ctx, retriever.Query{Text: found.Query, Mode: retriever.Mode(found.Mode), Limit: min(len(found.Hits), retriever.MaxLimit), MaxTokens: budget})
+	a, err := lib.Search(ctx, retriever.Query{Text: found.Query, Mode: retriever.Mode(found.Mode), Limit: lookupHits, MaxTokens: budget})
 	if err != nil {
 		return fmt.Errorf("reading the passages: %w", err)
 	}
 	for _, r := range a.Results {
-		id := hitPrefix + r.Place()
-		if !slices.Contains(s.VectorHits, id) { // a new hit, which answers must not cite
-			continue
-		}
 		heading := strings.Join(r.Headings, " > ")
 		if heading == "" {
 			heading = r.Title
 		}
-		b.Passages = append(b.Passages, Passage{ID: id, Heading: heading, Text: r.Content})
+		passages := []Passage{{ID: hitPrefix + r.Place(), Heading: heading, Text: r.Content}}
+		for i := range r.More {
+			m := &r.More[i]
+			passages = append(passages, Passage{ID: hitPrefix + r.PlaceOf(m), Heading: strings.Join(furtherTrail(r.Title, m), " > "), Text: m.Content})
+		}
+		for _, p := range passages {
+			if slices.Contains(s.VectorHits, p.ID) { // else it is a new hit, which answers must not cite
+				b.Passages = append(b.Passages, p)
+			}
+		}
 	}
 	for _, o := range a.Omitted {
 		b.Omitted = append(b.Omitted, hitPrefix+o.Path)

@@ -92,8 +92,8 @@ type Hit struct {
 	Title    string          `json:"title"`
 	Headings []string        `json:"headings"`
 	Lines    retriever.Lines `json:"line_range"`
-	Score    float64         `json:"score"` // in [0, 1]
-	Snippet  string          `json:"snippet"`
+	Score    float64         `json:"score"`   // in [0, 1]
+	Snippet  string          `json:"snippet"` // empty for a further section of a document
 }
 
 // Lookup is the output of embedding_lookup.
@@ -134,7 +134,23 @@ func lookup(ctx context.Context, s *State, o WorkOptions) (Result, error) {
 		})
 		ids = append(ids, id)
 	}
+	for _, r := range a.Results { // sections that a brief may also hold
+		for i := range r.More {
+			m := &r.More[i]
+			id := hitPrefix + r.PlaceOf(m)
+			out.Hits = append(out.Hits, Hit{
+				ID: id, Path: r.Path, Anchor: m.Anchor, Title: r.Title, Headings: furtherTrail(r.Title, m),
+				Lines: m.LineRange, Score: m.Score,
+			})
+			ids = append(ids, id)
+		}
+	}
 	return output(out, Result{Hits: ids})
+}
+
+// furtherTrail returns the headings of a further section of a document with that title.
+func furtherTrail(title string, m *retriever.SectionRef) []string {
+	return slices.DeleteFunc([]string{title, m.Heading}, func(h string) bool { return h == "" })
 }
 
 func reason(ctx context.Context, s *State, o WorkOptions) (Result, error) {

@@ -111,11 +111,19 @@ func (o *Writer) result(b *strings.Builder, rank int, r *retriever.Result, m *ma
 	for _, line := range m.lines(r, o.width-6) {
 		fmt.Fprintf(b, "    %s %s\n", o.paint(dim, "|"), m.mark(o.style, Cut(line, o.width-6)))
 	}
-	if len(r.More) > 0 {
-		var more []string
-		for _, ref := range r.More {
+	var more []string
+	for i := range r.More {
+		ref := &r.More[i]
+		if ref.Content == "" {
 			more = append(more, "#"+ref.Anchor)
+			continue
 		}
+		fmt.Fprintf(b, "    #%s  %s\n", ref.Anchor, o.paint(dim, fmt.Sprintf("lines %d-%d", ref.Passage.Start, ref.Passage.End)))
+		for line := range strings.Lines(ref.Content) {
+			fmt.Fprintf(b, "    %s %s\n", o.paint(dim, "|"), m.mark(o.style, Cut(strings.TrimRight(line, "\r\n"), o.width-6)))
+		}
+	}
+	if len(more) > 0 {
 		fmt.Fprintf(b, "    %s\n", o.paint(dim, Cut("also: "+strings.Join(more, ", "), o.width-4)))
 	}
 	if len(r.Duplicates) > 0 {
