@@ -25,6 +25,9 @@ func (a *app) trustCommand() *cobra.Command {
 				return err
 			}
 			return a.print(map[string]any{"trusted": folders}, func(w *term.Writer) {
+				if len(folders) == 0 {
+					a.stderr.Printf("no folder is trusted; trust one with `cairn trust DIR`\n")
+				}
 				for _, folder := range folders {
 					w.Printf("%s\n", term.Plain(folder))
 				}

@@ -216,3 +216,18 @@ func TestInitialConfig(t *testing.T) {
 		t.Error("a value that does not fit is carried over")
 	}
 }
+
+// TestWrongTypesAreNamed: a value of the wrong type gives its place and the type to write.
+func TestWrongTypesAreNamed(t *testing.T) {
+	for source, want := range map[string]string{
+		"[core]\ntoken_limit = \"many\"\n":       "config.toml:2:15: want a whole number, not a TOML string",
+		"[search]\nsemantic_weight = true\n":     "config.toml:2:19: want a number, not a TOML boolean",
+		"[security]\nmask = 1\n":                 "config.toml:2:8: want true or false, not a TOML integer",
+		"[parser]\nignore_patterns = \"a, b\"\n": "config.toml:2:19: want a list of strings, not a TOML string",
+	} {
+		c := Default()
+		if err := c.decode("config.toml", []byte(source)); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", source, err, want)
+		}
+	}
+}
