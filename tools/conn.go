@@ -30,10 +30,10 @@ const (
 )
 
 // conn is a line-delimited JSON-RPC connection between the streams and the SDK.
-// It answers what the SDK would not: a line that is not JSON (the SDK ends the
-// session), a method that is a tool's name, unknown methods before initialize,
-// batches, and ids that the SDK would change. At the end of the input it waits
-// for outstanding answers, which the SDK would cancel.
+// It answers messages that the SDK does not: a line that is not JSON (the SDK ends the
+// session), a method with the name of a tool, unknown methods before initialize,
+// batches, and IDs that the SDK would change. At the end of the input it waits for
+// outstanding answers, which the SDK would cancel.
 //
 // Read is called by one goroutine; Write and Close by any number.
 type conn struct {
@@ -66,8 +66,8 @@ type pending struct {
 	weight int64              // of maxInFlight
 }
 
-// reply is where an answer goes: to the request with that id, which is as the
-// client wrote it or nil where it is unknown, alone or in a batch.
+// reply is the destination of an answer: the request with that ID, as the client wrote
+// it, or nil if it is unknown. The request is alone or in a batch.
 type reply struct {
 	id    json.RawMessage
 	batch *batch // nil outside a batch
@@ -141,7 +141,7 @@ func (c *conn) next(ctx context.Context) line {
 }
 
 // accept handles one message: it answers it, starts a direct call or queues it
-// for the SDK. to is where the answer goes, without the id.
+// for the SDK. to is the destination of the answer, without the ID.
 func (c *conn) accept(text []byte, to reply) {
 	var m map[string]json.RawMessage // a struct's fields would match names in any case
 	if err := json.Unmarshal(text, &m); err != nil {

@@ -23,7 +23,7 @@ import (
 
 // Caller is the authenticated sender of a request.
 type Caller struct {
-	// ID tells callers apart: a session belongs to the caller that began it.
+	// ID identifies the caller. A session belongs to the caller that began it.
 	ID string
 	// MayWrite is whether the caller may call tools that change something.
 	MayWrite bool

@@ -47,9 +47,9 @@ func (s *Server) instructions(ctx context.Context, list *listing) string {
 	return b.String()
 }
 
-// describe says what the workspace has besides documents, as far as tools for it can
-// be called. It leaves out what takes longer to count than ctx allows. tasks is whether
-// a document has tasks.
+// describe describes the contents of the workspace other than documents for which there
+// are tools. It omits whatever cannot be counted before ctx ends. tasks reports whether a
+// document has tasks.
 func (s *Server) describe(ctx context.Context, tasks bool) string {
 	kinds := []struct {
 		tool  string // that clients have to be able to call

@@ -48,8 +48,8 @@ func (t tool) describe() describedTool {
 	return describedTool{t.name, t.description, schemaJSON(argumentSchema(t.args))}
 }
 
-// unwrap returns the tool and the arguments of a call: those that more_tools names, for
-// a call of it, so that limits and permissions are those of the tool that runs.
+// unwrap returns the tool and the arguments of a call. For a call of more_tools these are
+// the ones that it names, so that the limits and permissions of the tool that runs apply.
 func (s *Server) unwrap(t tool, raw json.RawMessage) (tool, json.RawMessage, *Failure) {
 	if t.name != moreTools {
 		return t, raw, nil

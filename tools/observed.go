@@ -39,8 +39,8 @@ func (o *Observed) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retri
 	return o.Engine.ReadAll(observe.With(ctx, o.Listener), r)
 }
 
-// reportLacks calls lacked, unless it is nil, with what the answer to a search that
-// wanted vectors was made without. A stale file is not a lack of the index.
+// reportLacks calls lacked, unless it is nil, with what the index lacked for a search that
+// needed vectors. A stale file does not count.
 func reportLacks(lacked func([]string), q retriever.Query, a *retriever.Answer) {
 	if lacked != nil && q.Mode != retriever.Keyword {
 		lacked(slices.DeleteFunc(slices.Clone(a.Degraded), func(what string) bool { return what == "stale" }))
@@ -62,8 +62,8 @@ func outcome(ctx context.Context, f *Failure) observe.Outcome {
 	return observe.Outcome{Status: observe.Refused, Code: f.Code}
 }
 
-// traceOf returns the trace context of a request: that of its _meta, as in revision
-// 2026-07-28, else that of its HTTP request.
+// traceOf returns the trace context of a request, from its _meta, as in revision
+// 2026-07-28, or else from the headers of its HTTP request.
 func traceOf(req *mcp.CallToolRequest) (parent, state string) {
 	parent, _ = req.Params.Meta["traceparent"].(string)
 	state, _ = req.Params.Meta["tracestate"].(string)

@@ -17,8 +17,8 @@ import (
 // conversation (TestAutoBudget).
 const Auto Group = "auto"
 
-// maxOffered bounds the tools that Auto offers. Groups that are chosen with it come on
-// top.
+// maxOffered bounds the tools that Auto offers, without those of groups that are chosen
+// in addition.
 const maxOffered = 11
 
 // contents is what Auto looks at.

@@ -60,7 +60,7 @@ func Record(box *toolbox.Toolbox, log *slog.Logger) *Recorder {
 	return r
 }
 
-// work processes events until there are no more, then commits what the sessions led to.
+// work processes events until there are no more, then commits what the sessions used.
 func (r *Recorder) work() {
 	defer close(r.ended)
 	ctx := context.Background()
@@ -112,7 +112,7 @@ func (r *Recorder) commit(ctx context.Context) {
 	r.warn(r.box.Observe(ctx, c))
 }
 
-// Close commits the waiting events and what the last queries led to.
+// Close commits the waiting events and what the last sessions used.
 func (r *Recorder) Close() {
 	r.mu.Lock()
 	if !r.closed {

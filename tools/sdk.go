@@ -19,9 +19,9 @@ import (
 // names none.
 const channelHeader = "X-Cairn-Channel"
 
-// sdkServer makes the SDK's server for one transport. client names the client
-// whose calls the limits count, session the one whose work is recorded; "" is
-// none. stop ends what goes on in the background.
+// sdkServer returns the SDK's server for one transport. client returns the client whose
+// calls count towards the limits, and session the session whose work is recorded; "" is
+// none. stop ends the background work.
 func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session func(mcp.Request) string) (_ *mcp.Server, stop func()) {
 	watching := s.options.Watch != nil
 	o := &mcp.ServerOptions{

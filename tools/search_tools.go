@@ -43,7 +43,7 @@ What is used together with context_tools ranks higher.`,
 }
 
 // contextTools returns the ids of the tools in use. The search ignores unknown
-// ids, so an unknown or ambiguous name stays as it is.
+// ids, so an unknown or ambiguous name is kept.
 func contextTools(ctx context.Context, box *toolbox.Toolbox, names []string) ([]string, error) {
 	if len(names) > maxContext {
 		return nil, invalid("context_tools: %d, want at most %d", len(names), maxContext)

@@ -46,23 +46,23 @@ type Options struct {
 	Groups []Group
 	// Budget bounds an answer of get_tool that sets no max_tokens; Tasks has its own.
 	Budget fit.Budget
-	// Toolbox is what the tools of Catalog work on; nil leaves them out.
+	// Toolbox serves the tools of Catalog. If it is nil, they are not offered.
 	Toolbox *toolbox.Toolbox
-	// Tasks is what the tools of Tasks and DAG work on, and those of Docs that do
-	// more than read; nil leaves them out.
+	// Tasks serves the tools of Tasks and DAG, and those of Docs that do more than read.
+	// If it is nil, they are not offered.
 	Tasks *workspace.Tasks
-	// Stages is what the tools of Stages work on; nil leaves them out.
+	// Stages serves the tools of Stages. If it is nil, they are not offered.
 	Stages *workspace.Stages
 	// Recorder records what sessions look for and use; nil records nothing. The
 	// caller closes it after the last session.
 	Recorder *Recorder
-	// Watch calls fn after documents have changed, until ctx ends, so that clients
-	// hear of it; nil for a workspace that nothing watches.
+	// Watch calls fn after documents have changed, until ctx ends, so that clients are
+	// notified. It is nil for a workspace that is not watched.
 	Watch func(ctx context.Context, fn func(index.WatchEvent)) error
 	// Listener receives calls and the stages of their work. Nil discards them.
 	Listener observe.Listener
-	// Lacked, when not nil, is called after each search that needs vectors with
-	// what the index lacked, even if that is nothing.
+	// Lacked, unless it is nil, is called after each search that needs vectors with what
+	// the index lacked, or an empty list.
 	Lacked func([]string)
 	// Workspace is the name of the workspace in the events of Listener; "" where
 	// there is only one.

@@ -27,7 +27,7 @@ const (
 // skill is the entry of one skill.
 type skill struct {
 	URI string `json:"uri"`
-	// Frontmatter is that of SKILL.md.
+	// Frontmatter is the front matter of SKILL.md.
 	Frontmatter map[string]string `json:"frontmatter"`
 	Resources   []skillResource   `json:"resources"`
 }

@@ -17,7 +17,7 @@ import (
 // processors until the monitor takes that away, up to 10 ms later. With two
 // processors a search that is split among both runs on one of them for that long.
 //
-// It leaves anything else, such as a terminal that is shared with a shell, as it is.
+// It does not change other input, such as a terminal that is shared with a shell.
 func pollable(in io.Reader) (io.Reader, func()) {
 	same := func() {}
 	f, ok := in.(*os.File)

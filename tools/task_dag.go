@@ -50,7 +50,7 @@ func checkBudget(budget whole) error {
 	return nil
 }
 
-// stageState returns a task and what the caller has to do for it.
+// stageState returns a task and the work that it expects of the caller.
 func stageState(ctx context.Context, st *workspace.Stages, s *stage.State, budget whole) (*stageAnswer, error) {
 	a := &stageAnswer{Task: &s.Task}
 	var err error

@@ -23,16 +23,16 @@ type tool struct {
 	// means that none does.
 	administers func(json.RawMessage) bool
 	handler
-	// bare makes the result of the method of the tool's name from the structured
-	// answer; nil leaves it as it is.
+	// bare returns the result of the method with the tool's name for a structured answer.
+	// If it is nil, the result is the answer.
 	bare func(answer any) any
 }
 
 // call is one use of a tool.
 type call struct {
 	args json.RawMessage
-	// id is that of the request, and parent and state are its trace context, where
-	// they do not come with the context of the call.
+	// id is the ID of the request. parent and state are its trace context, unless the
+	// context of the call has them.
 	id, parent, state string
 	token, remote     string // of the caller over HTTP
 }

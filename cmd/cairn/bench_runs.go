@@ -31,7 +31,7 @@ func (f *runFlags) addBoth(fs *pflag.FlagSet) {
 	fs.StringVar(&f.gate, "gate", "", "JSON file of bounds, such as {\"floors\":{\"ndcg@10\":0.8}}; the command fails when one is not kept")
 }
 
-// open reads what the flags name, before the work begins.
+// open opens the files that the flags name, before the work begins.
 func (f *runFlags) open() (err error) {
 	if f.gate != "" {
 		if f.bounds, err = benchmarks.ReadGate(f.gate); err != nil {

@@ -45,7 +45,7 @@ func (a *app) disconnect(args []string, f connectFlags) error {
 			if len(args) == 1 {
 				return err
 			}
-			// Files that have nothing of cairn do not matter, and the user may not know them.
+			// The user need not know about files without an entry of cairn.
 			if _, ok := errors.AsType[*connect.ForeignEntryError](err); !ok {
 				a.stderr.Warn("%v", err)
 			}

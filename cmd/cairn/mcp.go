@@ -32,7 +32,7 @@ func (f *hostFlags) add(fs *pflag.FlagSet) {
 	f.telemetry.addCalls(fs)
 }
 
-// host opens a folder for the named command. name is that of its workspace.
+// host opens a folder for the named command. name is the name of its workspace.
 func (a *app) host(ctx context.Context, command, name string, f *hostFlags, change func(*host.Options)) (*host.Folder, error) {
 	sel, cfg, err := a.choose()
 	if err != nil {

@@ -45,8 +45,9 @@ func (p places) within(name string) (string, bool) {
 	return "", false
 }
 
-// document returns the path of a document, with its "#anchor" or lines, for what a person
-// typed. What does not exist from the current folder on counts from the workspace's root.
+// document returns the path of a document, with its "#anchor" or lines, as a person typed
+// it. A path that does not exist relative to the current folder is relative to the root of
+// the workspace.
 func (p places) document(typed string) string {
 	file, rest := typed, ""
 	for !p.exists(file) {
@@ -72,8 +73,8 @@ func (p places) documents(typed []string) []string {
 	return paths
 }
 
-// folder returns the prefix of the paths below a folder or of a file, for what a person
-// typed; "" for the whole workspace.
+// folder returns the prefix of the paths below a folder, or the path of a file, that a
+// person typed; "" for the whole workspace.
 func (p places) folder(typed string) string {
 	at, ok := p.resolve(typed)
 	if typed == "" || !ok || !p.exists(typed) {
@@ -88,7 +89,7 @@ func (p places) folder(typed string) string {
 	return at
 }
 
-// resolve returns the path of what a person typed in the workspace.
+// resolve returns the path in the workspace of a name that a person typed.
 func (p places) resolve(typed string) (string, bool) {
 	if filepath.IsAbs(typed) {
 		return p.within(typed)

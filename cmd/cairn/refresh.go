@@ -13,11 +13,11 @@ import (
 	"cairn/retriever"
 )
 
-// The bounds of what a search waits for before it answers.
+// These bound how long a search waits for the indexer before it answers.
 const (
-	// refreshLimit is for changed files of a folder that has an index.
+	// refreshLimit applies to changed files of a folder that has an index.
 	refreshLimit = 2 * time.Second
-	// firstLimit is for the files of a folder without one. If more than manyFiles are left
+	// firstLimit applies to the files of a folder without one. If more than manyFiles are left
 	// to read then, or the words of manyChunks to index, the search waits only for the
 	// files with its words, and at once if there are more than tooManyFiles.
 	firstLimit   = time.Second
@@ -27,11 +27,11 @@ const (
 	// fewVectors are made before the answer, unless --wait says otherwise. More are made
 	// after it.
 	fewVectors = 200
-	// vectorsLimit is for these vectors.
+	// vectorsLimit applies to these vectors.
 	vectorsLimit = 30 * time.Second
 	// unnoticed is how long a refresh takes without a display of its progress.
 	unnoticed = 300 * time.Millisecond
-	// anyWait stands for no --wait.
+	// anyWait means that --wait is not set.
 	anyWait = -1
 )
 
@@ -77,7 +77,7 @@ func (a *app) refresh(ctx context.Context, w *workspace.Workspace, mode retrieve
 	return r, r.await(ctx)
 }
 
-// await waits for what the search needs.
+// await waits until the search can answer.
 func (r *refresh) await(ctx context.Context) error {
 	bar := term.NewProgress(r.a.stderr)
 	defer bar.Close()

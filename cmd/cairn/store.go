@@ -13,9 +13,9 @@ import (
 	"cairn/internal/workspace"
 )
 
-// chooseStore returns the store that --store or the environment names, nil for the
-// folder's own index. With "config" it is that of the configuration, which has one only
-// if the user trusts the folder.
+// chooseStore returns the store that --store or the environment names, or nil for the
+// folder's own index. "config" means the store of the configuration, which counts only if
+// the user trusts the folder.
 func (a *app) chooseStore(cfg config.Config) (*mirror.Store, error) {
 	address := cmp.Or(a.store, os.Getenv("CAIRN_STORE"))
 	switch address {

@@ -33,7 +33,7 @@ func (a *app) toolsGraphCommand() *cobra.Command {
 	return cmd
 }
 
-// usageEdges returns the edges, or those of around, the heaviest first.
+// usageEdges returns the edges, or only those of around if it is not "", heaviest first.
 func usageEdges(ctx context.Context, box *toolbox.Toolbox, around string) ([]term.UsageEdge, error) {
 	known := around == ""
 	err := box.Read(ctx, func(g *graphrank.Graph) error {

@@ -188,8 +188,8 @@ func (f *Change) Write() (*Result, error) {
 	return r, nil
 }
 
-// mode is that of a new file: other users need not see a configuration, and a guide is
-// a document like others.
+// mode returns the permissions of a new file. Other users need not see a configuration; a
+// guide is an ordinary document.
 func (f *Change) mode() fs.FileMode {
 	if f.keep {
 		return 0o600

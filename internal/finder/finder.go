@@ -98,14 +98,14 @@ func Match(places []Place, filter string) []Place {
 	return slices.Concat([]Place{}, whole, rest)
 }
 
-// match returns the places with all words of a filter apart from other matches.
+// match returns the places with all words of a filter, and the other matches.
 func match(places []Place, filter string) (whole, rest []Place) {
 	words := strings.Fields(strings.ToLower(filter))
 	if len(words) == 0 {
 		return places, nil
 	}
 	matches := fuzzy.FindFrom(strings.TrimSpace(filter), source(places))
-	// The order of equal scores is that of the places.
+	// Equal scores keep the order of the places.
 	slices.SortStableFunc(matches, func(a, b fuzzy.Match) int {
 		if a.Score != b.Score {
 			return b.Score - a.Score
@@ -132,7 +132,7 @@ func match(places []Place, filter string) (whole, rest []Place) {
 	return whole, rest
 }
 
-// match lists the places with all words of the filter, then what the search found,
+// match lists the places with all words of the filter, then the results of the search,
 // then other matches.
 func (m *Model) match() {
 	whole, rest := match(m.places, m.filter)

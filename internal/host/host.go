@@ -42,7 +42,7 @@ type Options struct {
 	Workspace workspace.Options
 	// Toolbox says where the tools are; Open sets the rest.
 	Toolbox toolbox.Options
-	// Groups are the groups of tools to offer; nil is what the configuration says.
+	// Groups are the groups of tools to offer; nil means those of the configuration.
 	Groups []tools.Group
 	// Channel is the default channel of the graph tools; "" is the configuration's.
 	Channel string

@@ -17,7 +17,7 @@ import (
 type Model struct {
 	Dir    string // of an ONNX sentence encoder; "" is the built-in model
 	Engine string // bert or hugot; "" is bert
-	// Rerank is the folder of an ONNX cross-encoder; "" is that of a folder's
+	// Rerank is the folder of an ONNX cross-encoder; "" means the one of a folder's
 	// configuration, if any.
 	Rerank string
 
@@ -107,7 +107,7 @@ type openedReranker struct {
 }
 
 // open returns the cross-encoder in folder dir, which all workspaces share. The native
-// engine runs those of BERT, hugot any other.
+// engine runs BERT models, hugot any other.
 func (o *rerankers) open(dir string) (models.Reranker, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 const firstUser = 1000
 
 // otherUsers reports whether people other than the user of this process can log in to
-// this machine. It reads the machine's own list of users, which lacks those of a
-// directory service.
+// this machine. It reads the machine's own list of users, which does not include
+// users of a directory service.
 func otherUsers() bool {
 	switch runtime.GOOS {
 	case "windows":

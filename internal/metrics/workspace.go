@@ -87,8 +87,8 @@ func (w *Workspace) Cached(_ context.Context, hit bool) {
 	}
 }
 
-// SetDegraded records what a search was missing, such as vectors. It counts as
-// missing until the next call.
+// SetDegraded records which parts of the index a search was missing, such as vectors.
+// They count as missing until the next call.
 func (w *Workspace) SetDegraded(missing []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,7 +102,7 @@ func (w *Workspace) SetDegraded(missing []string) {
 	}
 }
 
-// Degraded returns what the last search was missing.
+// Degraded returns the parts of the index that the last search was missing.
 func (w *Workspace) Degraded() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

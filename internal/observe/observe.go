@@ -55,8 +55,8 @@ type Call struct {
 	// Token is the name of the caller's token, Remote the caller's address; "" without
 	// one.
 	Token, Remote string
-	// Arguments are the tool's. They hold users' queries: a listener must not
-	// record them unless the operator has asked for that.
+	// Arguments are the tool's arguments. They hold users' queries: a listener must not
+	// record them unless the operator has enabled that.
 	Arguments json.RawMessage
 	// TraceParent and TraceState are the caller's headers of W3C Trace Context.
 	TraceParent, TraceState string
@@ -188,7 +188,7 @@ func Begin(ctx context.Context, s Stage) Timer {
 	return t
 }
 
-// End ends the stage; ctx is that of Begin.
+// End ends the stage. ctx is the context of Begin.
 func (t Timer) End(ctx context.Context) {
 	if t.listener != nil {
 		t.listener.Stage(ctx, t.stage, t.start, time.Since(t.start))

@@ -35,7 +35,7 @@ type limit struct {
 	burst     int
 }
 
-// limits are those of the clients of a server.
+// limits are the limits of a server's clients.
 type limits struct {
 	requests, streams *quota.Quota
 	unlimited         bool // without rates

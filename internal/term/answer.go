@@ -23,7 +23,7 @@ type Places interface {
 	File(path string) string
 }
 
-// Answer writes the results of a search. Notes are written apart.
+// Answer writes the results of a search. See Notes for the rest.
 func (o *Writer) Answer(answer *retriever.Answer, asked string, p Places) {
 	var b strings.Builder
 	m := newMarker(asked)
@@ -36,7 +36,7 @@ func (o *Writer) Answer(answer *retriever.Answer, asked string, p Places) {
 	io.WriteString(o, b.String())
 }
 
-// Notes returns what a reader has to know about an answer as a whole.
+// Notes returns remarks about an answer as a whole.
 func Notes(a *retriever.Answer) []string {
 	var notes []string
 	if len(a.Results) == 0 {

@@ -179,7 +179,7 @@ func (o *Writer) Response(r *stage.Response) {
 	}
 }
 
-// Brief writes what a person or model needs to work on a stage.
+// Brief writes the brief with which a person or model works on a stage.
 func (o *Writer) Brief(b *stage.Brief) {
 	if b.Unlikely {
 		o.Printf("Not found: these documents do not seem to have an answer (probability %.2f). The nearest passages:\n\n", *b.Answerable)

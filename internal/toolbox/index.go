@@ -122,10 +122,10 @@ func (s *service) addLearnt(ctx context.Context, usage uint64) error {
 	return nil
 }
 
-// WaitVectors waits until no vector of a tool or a past intent is missing, or ctx
-// ends. Index has been called before. progress may be nil; it is called from this
-// goroutine. The error is that of the model or of ctx; the index then answers by
-// keywords.
+// WaitVectors waits until no vector of a tool or a past intent is missing, or ctx ends.
+// The caller has called Index before. WaitVectors calls progress, unless it is nil, from
+// this goroutine. It returns an error of the model or of ctx; the index then searches by
+// keywords only.
 func (s *service) WaitVectors(ctx context.Context, progress func(job.Progress)) error {
 	for {
 		x := &s.index

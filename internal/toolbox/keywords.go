@@ -15,16 +15,16 @@ import (
 	"cairn/internal/toolsearch"
 )
 
-// keywordsFolder has the keyword index of a large catalogue in indexFolder, and in
-// contentsFile the digest of what is in it. That file exists only while the index is
-// complete, so that no process reads what a killed process left.
+// keywordsFolder has the keyword index of a large catalogue in indexFolder, and the digest
+// of its contents in contentsFile. That file exists only while the index is complete, so
+// that no process reads the incomplete index of a killed process.
 const (
 	keywordsFolder = "tool-keywords"
 	indexFolder    = "index"
 	contentsFile   = "contents"
 )
 
-// KeywordsDir is the folder of the keyword index below that of an index.
+// KeywordsDir returns the folder of the keyword index of tools in the folder of an index.
 func KeywordsDir(dir string) string { return filepath.Join(dir, keywordsFolder) }
 
 // minStored is the least number of tools for which the index is stored. Indexing fewer

@@ -72,7 +72,7 @@ type ListRequest struct {
 type List struct {
 	Tools []Listed `json:"tools"`
 	Total int      `json:"total"` // without the limit
-	// Servers are those of the whole catalogue, in the order of their tools.
+	// Servers are the servers of the whole catalogue, in the order of their tools.
 	Servers []string `json:"servers"`
 }
 
@@ -154,7 +154,7 @@ func newService(o Options, place home.Place) *service {
 	return s
 }
 
-// register makes the operations those of a server.
+// register registers the operations with a server.
 func (s *service) register(server *owner.Server) {
 	handle(s, server, opImport, func(_ context.Context, r importRequest, _ func(struct{})) (catalog.Diff, error) {
 		return s.catalog.Import(r.Source, r.Tools)

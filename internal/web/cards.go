@@ -101,7 +101,7 @@ func (b *cardsOf) view(c *cards.Card) cardView {
 	return v
 }
 
-// Unfinished returns what the card still waits for.
+// Unfinished returns the unfinished cards that the card depends on.
 func (v cardView) Unfinished() (links []cardLink) {
 	for _, l := range v.After {
 		if !l.Done {

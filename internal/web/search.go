@@ -41,7 +41,7 @@ type searchPage struct {
 	Home                     *homePage // without a query
 }
 
-// homePage is what the search page shows before a query.
+// homePage is the content of the search page without a query.
 type homePage struct {
 	Total           int
 	Cut             bool // some documents are not listed
@@ -196,8 +196,8 @@ func (p *searchPage) tags(counts []count) (chips []chip) {
 	return chips
 }
 
-// home returns what the page shows without a query: folders, tags and the documents
-// that changed last, or those of the folder or tag that is chosen.
+// home returns the content of the page without a query: folders, tags and the documents
+// that changed last, all or of the chosen folder or tag.
 func (p *searchPage) home(lib *library) *homePage {
 	folders, documents := lib.children(p.Prefix)
 	home := &homePage{Total: len(lib.Documents), Cut: lib.Cut, Title: "Documents"}

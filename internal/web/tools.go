@@ -53,7 +53,7 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 	h.show(w, r, view{section: "tools", title: "Tools", data: p})
 }
 
-// advice says in words what a mode means.
+// advice describes each mode.
 var advice = map[suggest.Mode]string{
 	suggest.ExplicitRequired: "check every step before you run it",
 	suggest.Advised:          "look at it before you run it",

@@ -152,7 +152,7 @@ type view struct {
 	data           any
 }
 
-// fragmentHeader is what the script sends to get a fragment of a page.
+// fragmentHeader is the header with which the script requests a fragment of a page.
 const fragmentHeader = "Cairn-Fragment"
 
 // show renders a page, or its fragment for the script.
