@@ -28,8 +28,8 @@ func TestWords(t *testing.T) {
 		code int
 		want string
 	}{
-		{"index --no-embed", exitDone, "indexed 1 file in 1 section: 1 new or changed, 0 removed, 2 skipped; 0 texts embedded, 1 piece still without a vector"},
-		{"status", exitDone, "1 in 1 section\n"},
+		{"index --no-embed", exitDone, "indexed 1 file with 1 section: 1 new or changed, 0 removed, 2 skipped; 0 texts embedded, 1 piece still without a vector"},
+		{"status", exitDone, "1 with 1 section\n"},
 		{"status", exitDone, "2 files: not UTF-8 (convert to UTF-8)\n"},
 		{"read latin.md", exitUsage, `"latin.md" is not indexed: not UTF-8 (convert to UTF-8)`},
 		{"search --limit x alpha", exitUsage, `invalid argument "x" for "--limit" flag: want a whole number (see`},
