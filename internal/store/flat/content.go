@@ -26,7 +26,7 @@ type content struct {
 
 // extent is the position of a record's vectors in the file.
 type extent struct {
-	first      uint32 // the number of its first vector
+	first, end uint32 // the numbers of its first vector and of the one after its last
 	codes, low int64  // offsets of its codes and low bytes
 }
 
@@ -48,11 +48,20 @@ type contents struct {
 	retained int
 }
 
-// extent returns the extent that holds vector n, and the position of n in it.
-func (v *vectors) extent(n uint32) (e extent, before int) {
-	i := sort.Search(len(v.extents), func(i int) bool { return v.extents[i].first > n })
-	e = v.extents[i-1]
-	return e, int(n - e.first)
+// extent returns the extent that holds vector n.
+func (v *vectors) extent(n uint32) extent {
+	return v.extents[sort.Search(len(v.extents), func(i int) bool { return v.extents[i].end > n })]
+}
+
+// offsets returns the offsets of the code and of the low bytes of vector n.
+func (e extent) offsets(n uint32, dim int) (code, low int64) {
+	before := int64(n-e.first) * int64(dim)
+	return e.codes + before, e.low + before
+}
+
+// extent returns the extent of the vectors of r, of which the first has that number.
+func (r *record) extent(first int) extent {
+	return extent{first: uint32(first), end: uint32(first + len(r.fresh)), codes: r.codesAt(), low: r.lowAt()}
 }
 
 func newContents(n int) contents {
@@ -63,7 +72,7 @@ func newContents(n int) contents {
 func (c *contents) add(r *record) error {
 	base := len(c.all)
 	if len(r.fresh) > 0 {
-		c.extents = append(c.extents, extent{first: uint32(base), codes: r.codesAt(), low: r.lowAt()})
+		c.extents = append(c.extents, r.extent(base))
 	}
 	for i, v := range r.fresh {
 		n := base + i
@@ -127,13 +136,13 @@ func (c *contents) release(n uint32) {
 	}
 }
 
-// read returns the code and the low bytes of vector i of extent e, which v describes.
-// whole is false if they are damaged.
-func (s *Store) read(l *log, e extent, i int, v *fresh) (code, low []byte, whole bool, err error) {
+// read returns the code and the low bytes of vector n, which is in extent e and which v
+// describes. whole is false if they are damaged.
+func (s *Store) read(l *log, e extent, n uint32, v *fresh) (code, low []byte, whole bool, err error) {
 	b := make([]byte, 2*s.dim)
 	code, low = b[:s.dim], b[s.dim:]
-	by := int64(i * s.dim)
-	if err := errors.Join(l.read(code, e.codes+by), l.read(low, e.low+by)); err != nil {
+	codeAt, lowAt := e.offsets(n, s.dim)
+	if err := errors.Join(l.read(code, codeAt), l.read(low, lowAt)); err != nil {
 		return nil, nil, false, err
 	}
 	return code, low, checksum.Of(code) == v.codeSum && checksum.Of(low) == v.sum, nil
@@ -141,8 +150,7 @@ func (s *Store) read(l *log, e extent, i int, v *fresh) (code, low []byte, whole
 
 // readContent is read for vector n of the file. The caller holds s.mu.
 func (s *Store) readContent(l *log, n uint32) (code, low []byte, whole bool, err error) {
-	e, i := s.contents.extent(n)
-	return s.read(l, e, i, &s.contents.all[n].fresh)
+	return s.read(l, s.contents.extent(n), n, &s.contents.all[n].fresh)
 }
 
 // Get returns the vectors of keys, in that order and with 16 bits a coordinate. The
@@ -293,7 +301,7 @@ func (s *Store) Salvage(dir string) (int, error) {
 		var keys []store.Key
 		var vectors [][]float32
 		for i, v := range r.fresh {
-			code, low, whole, err := s.read(l, extent{codes: r.codesAt(), low: r.lowAt()}, i, &v)
+			code, low, whole, err := s.read(l, r.extent(0), uint32(i), &v)
 			if err != nil || !whole || v.key == (contentKey{}) {
 				continue
 			}

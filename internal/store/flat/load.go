@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sort"
 
 	"golang.org/x/sync/errgroup"
 
@@ -259,9 +258,9 @@ func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first
 func (s *snapshot) readCodes(f *os.File, r *record, blocks []*block, known vectors, first int) error {
 	var buffer []byte
 	for i := 0; i < r.entries; {
-		e, before := known.extent(r.vectors[i])
-		at := e.codes + int64(before*s.dim)
-		n := known.run(r.vectors[i:], blockLen-(first+i)%blockLen)
+		e := known.extent(r.vectors[i])
+		at, _ := e.offsets(r.vectors[i], s.dim)
+		n := e.run(r.vectors[i:], blockLen-(first+i)%blockLen)
 		codes := blocks[(first+i)/blockLen].codes[(first+i)%blockLen*s.stride:]
 		target := codes[:n*s.dim]
 		if s.dim != s.stride {
@@ -288,14 +287,10 @@ func (s *snapshot) readCodes(f *os.File, r *record, blocks []*block, known vecto
 }
 
 // run returns the number of leading vectors of numbers, at most limit, whose codes are
-// consecutive in the file.
-func (v *vectors) run(numbers []uint32, limit int) int {
-	end := uint32(len(v.all)) // of the extent of the first
-	if i := sort.Search(len(v.extents), func(i int) bool { return v.extents[i].first > numbers[0] }); i < len(v.extents) {
-		end = v.extents[i].first
-	}
+// consecutive in the file. The first is in e.
+func (e extent) run(numbers []uint32, limit int) int {
 	n := 1
-	for n < min(limit, len(numbers)) && numbers[n] == numbers[n-1]+1 && numbers[n] < end {
+	for n < min(limit, len(numbers)) && numbers[n] == numbers[n-1]+1 && numbers[n] < e.end {
 		n++
 	}
 	return n

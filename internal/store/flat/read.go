@@ -27,13 +27,12 @@ func (r *vectorReader) slot(slot int) (code, low []byte, scale float32, err erro
 	if r.buffer == nil {
 		r.buffer = make([]byte, r.snap.dim)
 	}
-	vectors := &r.snap.vectors
-	e, before := vectors.extent(b.vector[i])
-	at := e.low + int64(before*r.snap.dim)
+	n, vectors := b.vector[i], &r.snap.vectors
+	_, at := vectors.extent(n).offsets(n, r.snap.dim)
 	if err := r.snap.log.read(r.buffer, at); err != nil {
 		return nil, nil, 0, err
 	}
-	if checksum.Of(r.buffer) != vectors.all[b.vector[i]].sum {
+	if checksum.Of(r.buffer) != vectors.all[n].sum {
 		return nil, nil, 0, &CorruptError{Path: r.snap.log.file.Name(), Reason: fmt.Sprintf("the vector at %d is damaged", at)}
 	}
 	return code, r.buffer, scale, nil
