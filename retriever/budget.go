@@ -147,9 +147,8 @@ func (s *search) fit(a *Answer) {
 	a.Budget.Envelope = s.envelope(a)
 	for len(a.Results) > 1 && a.Budget.Text+a.Budget.Envelope > MaxBudget {
 		last := &a.Results[len(a.Results)-1]
-		a.Budget.Text -= last.candidate.tokens
-		for i := range last.More {
-			a.Budget.Text -= last.More[i].candidate.tokens
+		for _, h := range last.candidates() {
+			a.Budget.Text -= h.tokens
 		}
 		a.omit(last)
 		a.Results = a.Results[:len(a.Results)-1]
@@ -178,16 +177,21 @@ func (a *Answer) texts() []*candidateText {
 	for i := range a.Results {
 		r := &a.Results[i]
 		score = min(score, r.Score) // keeps the order of the results
-		of := []*candidateText{r.candidate}
-		for j := range r.More {
-			of = append(of, r.More[j].candidate)
-		}
-		for _, h := range of {
+		for _, h := range r.candidates() {
 			h.score = score * h.share
+			texts = append(texts, h)
 		}
-		texts = append(texts, of...)
 	}
 	slices.SortStableFunc(texts, func(x, y *candidateText) int { return cmp.Compare(y.score, x.score) })
+	return texts
+}
+
+// candidates returns the text of the result's section and those of its further sections.
+func (r *Result) candidates() []*candidateText {
+	texts := []*candidateText{r.candidate}
+	for i := range r.More {
+		texts = append(texts, r.More[i].candidate)
+	}
 	return texts
 }
 

@@ -237,14 +237,14 @@ func (s *search) more(d *foundDocument, within *candidateText) (refs []SectionRe
 	if within != nil {
 		most = maxMoreText
 	}
-	best := d.ranked.Sections[0].Score
+	best := &d.ranked.Sections[0]
+	if i := slices.IndexFunc(d.ranked.Sections, func(r RankedSection) bool { return r.Anchor == shown.Anchor }); i >= 0 {
+		best = &d.ranked.Sections[i]
+	}
 	for i := range d.ranked.Sections {
 		ranked := &d.ranked.Sections[i]
 		m := sectionOf(d.doc, ranked)
-		if m == d.section {
-			best = ranked.Score
-		}
-		if m < 0 || m == d.section || len(refs) == most || blankPreamble(d.doc, m, d.text) {
+		if m < 0 || m == d.section || blankPreamble(d.doc, m, d.text) {
 			continue
 		}
 		other := &d.doc.Sections[m]
@@ -257,12 +257,10 @@ func (s *search) more(d *foundDocument, within *candidateText) (refs []SectionRe
 			own.End = own.OwnEnd
 			ref.candidate = newCandidateText(&own, other.Chunks[ranked.Chunk], d.text, s.MaxTokens)
 			ref.candidate.main, ref.candidate.inside = within, shown.Start <= other.Start && other.Start < shown.End
+			ref.candidate.share = furtherShare * min(1, ranked.Score/best.Score)
 		}
-		refs = append(refs, ref)
-	}
-	for i := range refs {
-		if c := refs[i].candidate; c != nil {
-			c.share = furtherShare * min(1, refs[i].Score/best)
+		if refs = append(refs, ref); len(refs) == most {
+			break
 		}
 	}
 	return refs
