@@ -255,5 +255,8 @@ type Scored struct {
 
 // byScore orders best first, ties by id.
 func byScore(a, b Scored) int {
-	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+	if c := cmp.Compare(b.Score, a.Score); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.ID, b.ID)
 }

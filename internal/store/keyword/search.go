@@ -243,7 +243,10 @@ func hitsOf(snap *scorch.IndexSnapshot, best []scoredChunk, k int) ([]store.Hit,
 		hits[i] = store.Hit{Chunk: string(id), Score: float64(b.score)}
 	}
 	slices.SortFunc(hits, func(a, b store.Hit) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Chunk, b.Chunk))
+		if c := cmp.Compare(b.Score, a.Score); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.Chunk, b.Chunk)
 	})
 	return hits[:min(k, len(hits))], nil
 }
