@@ -58,27 +58,26 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+func readReport(t *testing.T, file string) *DocsReport {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &DocsReport{}
+	if err := json.Unmarshal(text, r); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return r
+}
+
 func readReports(t *testing.T) (reports []*DocsReport) {
 	files, err := filepath.Glob(setsFolder + "/*.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, later := &DocsReport{}, &DocsReport{}
-		if err := json.Unmarshal(text, r); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		if text, err = os.ReadFile(filepath.Join(budgetsFolder, filepath.Base(file))); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(text, later); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		r.Budgets = later.Budgets
+		r := readReport(t, file)
+		r.Budgets = readReport(t, filepath.Join(budgetsFolder, filepath.Base(file))).Budgets
 		reports = append(reports, r)
 	}
 	at := func(r *DocsReport) int { // other folders come last

@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -356,9 +355,6 @@ func (c *Config) restrict(name string) {
 // withoutEffect lists keys of earlier versions that are ignored without a warning.
 var withoutEffect = []string{"core.hash_algo"}
 
-// otherType matches the TOML library's message for a value of the wrong type.
-var otherType = regexp.MustCompile(`^cannot decode TOML ([\w ]+) into struct field \S+ of type (\S+)$`)
-
 // typeNames are the names of Go types in messages.
 var typeNames = map[string]string{
 	"int": "a whole number", "float64": "a number", "bool": "true or false", "string": "a string", "[]string": "a list of strings",
@@ -379,8 +375,9 @@ func (c *Config) decode(name string, source []byte) error {
 	if bad, ok := errors.AsType[*toml.DecodeError](err); ok {
 		line, column := bad.Position()
 		message := strings.TrimPrefix(bad.Error(), "toml: ")
-		if m := otherType.FindStringSubmatch(message); m != nil {
-			message = fmt.Sprintf("want %s, not a TOML %s", cmp.Or(typeNames[m[2]], m[2]), m[1])
+		if have, field, ok := strings.Cut(strings.TrimPrefix(message, "cannot decode TOML "), " into struct field "); ok {
+			_, want, _ := strings.Cut(field, " of type ")
+			message = fmt.Sprintf("want %s, not a TOML %s", cmp.Or(typeNames[want], want), have)
 		}
 		return fmt.Errorf("%s:%d:%d: %s", name, line, column, message)
 	}

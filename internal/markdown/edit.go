@@ -51,7 +51,8 @@ func EditFrontMatter(src []byte, edits ...FieldEdit) ([]byte, error) {
 	from, to := blockSpan(src)
 	block, eol := slices.Clone(src[from:to]), lineEnding(src[:from])
 	for i, e := range edits {
-		if value, ok := before.Fields[e.Key]; ok && e.Value != nil && reflect.DeepEqual(value, written(e.Value)) && !slices.ContainsFunc(edits[:i], func(earlier FieldEdit) bool { return earlier.Key == e.Key }) {
+		edited := slices.ContainsFunc(edits[:i], func(earlier FieldEdit) bool { return earlier.Key == e.Key })
+		if !edited && e.Value != nil && reflect.DeepEqual(before.Fields[e.Key], written(e.Value)) {
 			continue
 		}
 		var err error

@@ -108,8 +108,11 @@ func (o *Writer) result(b *strings.Builder, rank int, r *retriever.Result, m *ma
 	if trail != "" {
 		fmt.Fprintf(b, "    %s\n", m.mark(o.style, Cut(trail, o.width-4)))
 	}
-	for _, line := range m.lines(r, o.width-6) {
+	quote := func(line string) {
 		fmt.Fprintf(b, "    %s %s\n", o.paint(dim, "|"), m.mark(o.style, Cut(line, o.width-6)))
+	}
+	for _, line := range m.lines(r, o.width-6) {
+		quote(line)
 	}
 	var more []string
 	for i := range r.More {
@@ -120,7 +123,7 @@ func (o *Writer) result(b *strings.Builder, rank int, r *retriever.Result, m *ma
 		}
 		fmt.Fprintf(b, "    #%s  %s\n", ref.Anchor, o.paint(dim, fmt.Sprintf("lines %d-%d", ref.Passage.Start, ref.Passage.End)))
 		for line := range strings.Lines(ref.Content) {
-			fmt.Fprintf(b, "    %s %s\n", o.paint(dim, "|"), m.mark(o.style, Cut(strings.TrimRight(line, "\r\n"), o.width-6)))
+			quote(strings.TrimRight(line, "\r\n"))
 		}
 	}
 	if len(more) > 0 {
