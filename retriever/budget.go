@@ -238,7 +238,7 @@ func (s *search) keep(a *Answer, used int) {
 			all += "\n" + m.Content
 		}
 		r.Flags = invisible.Find(all)
-		r.Hash, r.SectionHash = r.Hash[:min(ShortHash, len(r.Hash))], r.SectionHash[:min(ShortHash, len(r.SectionHash))]
+		r.Hash = shortHash(r.Hash)
 		a.Results = append(a.Results, *r)
 	}
 	if len(a.Results) == 0 && len(results) > 0 && a.Hint == "" {

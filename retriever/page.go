@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -211,10 +212,10 @@ func (s *search) result(d *foundDocument, marked *terms) Result {
 	}
 	result := Result{
 		Path: doc.Path, Title: doc.Title, Headings: append([]string{}, section.Trail...), Anchor: section.Anchor,
-		Anchors: []string{}, LineRange: Lines{section.StartLine, section.EndLine},
-		Passage: passage(section, chunk, d.text), Hash: doc.Hash, Tokens: int(doc.Size / 4),
-		SectionHash: section.Hash, SectionTokens: s.sectionTokens(section, d.text),
-		Score: d.ranked.Score, Stale: s.stale(doc),
+		LineRange: Lines{section.StartLine, section.EndLine},
+		Passage:   passage(section, chunk, d.text), Hash: doc.Hash, Tokens: int(doc.Size / 4),
+		SectionHash: shortHash(section.Hash), SectionTokens: s.sectionTokens(section, d.text),
+		Score: s.score(d.ranked.Score), Stale: s.stale(doc),
 	}
 	if s.MaxTokens > 0 {
 		result.candidate = newCandidateText(section, chunk, d.text, s.MaxTokens)
@@ -229,6 +230,17 @@ func (s *search) result(d *foundDocument, marked *terms) Result {
 	}
 	return result
 }
+
+// score returns x as a result shows it: 17 digits cost 6 tokens more than 4, and only the
+// sum of an explanation needs them.
+func (s *search) score(x float64) float64 {
+	if s.Query.Explain {
+		return x
+	}
+	return math.Round(x*1e4) / 1e4
+}
+
+func shortHash(hash string) string { return hash[:min(ShortHash, len(hash))] }
 
 // more returns the best sections of the document other than the one shown. within is
 // the candidate of that one, and nil without a token budget.
@@ -250,7 +262,7 @@ func (s *search) more(d *foundDocument, within *candidateText) (refs []SectionRe
 		other := &d.doc.Sections[m]
 		ref := SectionRef{
 			Anchor: other.Anchor, Heading: other.Heading,
-			LineRange: Lines{other.StartLine, other.EndLine}, Score: ranked.Score,
+			LineRange: Lines{other.StartLine, other.EndLine}, Score: s.score(ranked.Score),
 		}
 		if within != nil {
 			own := *other

@@ -116,17 +116,17 @@ type Result struct {
 	Title         string   `json:"title"`
 	Headings      []string `json:"headings"` // trail of the section, outermost first
 	Anchor        string   `json:"anchor"`
-	Anchors       []string `json:"anchors"` // texts of the document's first three headings
+	Anchors       []string `json:"anchors,omitempty"` // texts of the document's first three headings
 	LineRange     Lines    `json:"line_range"`
 	Passage       Lines    `json:"passage"`
-	Hash          string   `json:"hash"`   // SHA-256 of the file, hex
-	Tokens        int      `json:"tokens"` // of the file, bytes/4 rounded down
-	SectionHash   string   `json:"section_hash"`
+	Hash          string   `json:"hash"`           // SHA-256 of the file, hex
+	Tokens        int      `json:"tokens"`         // of the file, bytes/4 rounded down
+	SectionHash   string   `json:"section_hash"`   // ShortHash digits
 	SectionTokens int      `json:"section_tokens"` // tiktoken
-	Score         float64  `json:"score"`          // in [0, 1]
-	Snippet       string   `json:"snippet"`
+	Score         float64  `json:"score"`          // in [0, 1], to 4 decimals; exact with Query.Explain
+	Snippet       string   `json:"snippet,omitempty"`
 	// Content is text of the section, set only within a token budget. Passage is then the
-	// lines of Content; Snippet and Anchors are empty; hashes have ShortHash digits.
+	// lines of Content, Snippet and Anchors are omitted, and Hash has ShortHash digits.
 	Content string `json:"content,omitempty"`
 	// Flags are signs that Snippet, Content or the content of More holds text that people do not see.
 	Flags []invisible.Flag `json:"flags,omitempty"`
@@ -148,7 +148,7 @@ type SectionRef struct {
 	Anchor    string  `json:"anchor"`
 	Heading   string  `json:"heading"`
 	LineRange Lines   `json:"line_range"`
-	Score     float64 `json:"score"`
+	Score     float64 `json:"score"` // rounded like that of a Result
 	// Content is text of the section without its subsections, and Passage its lines. They
 	// are set only within a token budget.
 	Passage *Lines `json:"passage,omitempty"`
@@ -171,8 +171,9 @@ type Spent struct {
 	Envelope int `json:"envelope"` // of the rest of the answer
 }
 
-// ShortHash is the number of hexadecimal digits of a hash in an answer with a token
-// budget. ReadRequest accepts such a hash as ExpectedHash.
+// ShortHash is the number of hexadecimal digits of the hash of a section in a Result, and
+// of the hash of a file in an answer with a token budget: a whole hash costs some 40
+// tokens. ReadRequest accepts such a hash as ExpectedHash.
 const ShortHash = 12
 
 // IndexState describes the index that produced an answer.

@@ -499,7 +499,7 @@ func TestResultFields(t *testing.T) {
 	}
 	read, err := f.Read(context.Background(), ReadRequest{Path: r.Path + "#" + r.Anchor})
 	must(t, err)
-	if read.SectionHash != r.SectionHash || read.Hash != r.Hash || *read.LineRange != r.LineRange {
+	if read.SectionHash[:ShortHash] != r.SectionHash || read.Hash != r.Hash || *read.LineRange != r.LineRange {
 		t.Errorf("reading it back gives %+v", read)
 	}
 }
