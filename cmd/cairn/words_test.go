@@ -51,8 +51,8 @@ func TestWords(t *testing.T) {
 		"this folder has no index yet: call the tool index, or run `cairn index`":            "this folder has no index yet: run `cairn index`",
 		"the folder is being indexed: search again soon, the tool status shows the progress": "the folder is being indexed: search again soon, `cairn status` shows the progress",
 	} {
-		if got := term.Notes(&retriever.Answer{Reason: "r", Hint: hint}); got[len(got)-1] != want {
-			t.Errorf("the hint %q is told as %q, want %q", hint, got[len(got)-1], want)
+		if got := term.Notes(&retriever.Answer{Reason: "r", Hint: hint}); got[0] != "nothing found: "+want {
+			t.Errorf("the note on the hint %q is %q, want %q", hint, got[0], "nothing found: "+want)
 		}
 	}
 }

@@ -54,10 +54,9 @@ func Of(root string) (Place, error) {
 
 // parents returns the parents of the directories of all folders.
 func parents() (caches, data string, err error) {
-	if dir := os.Getenv(Variable); dir != "" {
-		if !filepath.IsAbs(dir) {
-			return "", "", fmt.Errorf("%s is %q, want an absolute path", Variable, dir)
-		}
+	if dir, err := named(); err != nil {
+		return "", "", err
+	} else if dir != "" {
 		return filepath.Join(dir, "cache"), filepath.Join(dir, "data"), nil
 	}
 	caches, err = os.UserCacheDir()
@@ -71,6 +70,23 @@ func parents() (caches, data string, err error) {
 		return filepath.Join(caches, "cairn", "cache"), filepath.Join(data, "cairn", "data"), nil
 	}
 	return filepath.Join(caches, "cairn"), filepath.Join(data, "cairn"), nil
+}
+
+// named returns the directory that Variable names, "" if it is not set. The directory need
+// not exist.
+func named() (string, error) {
+	dir := os.Getenv(Variable)
+	if dir == "" {
+		return "", nil
+	}
+	if !filepath.IsAbs(dir) {
+		return "", fmt.Errorf("%s is %q, want an absolute path", Variable, dir)
+	}
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() || errors.Is(err, syscall.ENOTDIR) {
+		return "", fmt.Errorf("%s is %q, which is not a directory; set it to a directory for cairn's own files, or unset it", Variable, dir)
+	}
+	return dir, nil
 }
 
 // userDataDir is os.UserCacheDir for data.

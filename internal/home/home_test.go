@@ -57,6 +57,26 @@ func TestPlacesOfAFolder(t *testing.T) {
 	}
 }
 
+// TestHomeIsAFile: a CAIRN_HOME that is a file, or below one, is an error that names the
+// variable and says what to do.
+func TestHomeIsAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{file, filepath.Join(file, "below")} {
+		t.Setenv(Variable, dir)
+		_, of := Of("/srv/notes")
+		_, all := All()
+		_, trusted := TrustedFolders()
+		for name, err := range map[string]error{"Of": of, "All": all, "TrustedFolders": trusted, "Trust": Trust("/srv/notes", true)} {
+			if err == nil || !strings.Contains(err.Error(), Variable+" is") || !strings.Contains(err.Error(), "not a directory; set it to") {
+				t.Errorf("%s with %s=%s: %v, want an error that says what to do", name, Variable, dir, err)
+			}
+		}
+	}
+}
+
 // TestHostilePlaces: directories that others made, can write or have replaced by a link
 // are refused, and nothing is written through them.
 func TestHostilePlaces(t *testing.T) {

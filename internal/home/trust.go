@@ -16,7 +16,9 @@ import (
 
 // trustFile returns the path of the list of trusted folders, one per line.
 func trustFile() (string, error) {
-	if dir := os.Getenv(Variable); filepath.IsAbs(dir) {
+	if dir, err := named(); err != nil {
+		return "", err
+	} else if dir != "" {
 		return filepath.Join(dir, "trusted"), nil
 	}
 	dir, err := os.UserConfigDir()

@@ -39,8 +39,13 @@ func (o *Writer) Answer(answer *retriever.Answer, asked string, p Places) {
 // Notes returns remarks about an answer as a whole.
 func Notes(a *retriever.Answer) []string {
 	var notes []string
-	if len(a.Results) == 0 {
-		notes = append(notes, strings.TrimSpace("nothing found: "+strings.ReplaceAll(a.Reason, "_", " ")))
+	hint := commandNames.Replace(a.Hint)
+	switch {
+	case len(a.Results) > 0:
+	case hint == "":
+		notes = append(notes, "nothing found")
+	default:
+		notes = append(notes, "nothing found: "+strings.TrimPrefix(hint, "nothing matches: "))
 	}
 	if a.Fuzzy {
 		notes = append(notes, "nothing matched the words as typed; these match near spellings")
@@ -62,8 +67,8 @@ func Notes(a *retriever.Answer) []string {
 			notes = append(notes, "incomplete: "+d)
 		}
 	}
-	if a.Hint != "" && (len(a.Results) == 0 || a.Unlikely()) {
-		notes = append(notes, commandNames.Replace(a.Hint))
+	if hint != "" && len(a.Results) > 0 && a.Unlikely() {
+		notes = append(notes, hint)
 	}
 	if a.OmittedCount > 0 {
 		notes = append(notes, fmt.Sprintf("%d more did not fit the token budget", a.OmittedCount))

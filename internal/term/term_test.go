@@ -116,7 +116,10 @@ func TestNotes(t *testing.T) {
 		answer retriever.Answer
 		want   string
 	}{
-		{retriever.Answer{Reason: "no_match", Hint: "use other words"}, "nothing found: no match|use other words"},
+		{retriever.Answer{Reason: "no_match", Hint: "nothing matches: use other words"}, "nothing found: use other words"},
+		{retriever.Answer{Reason: "not_indexed", Hint: "the folder has not been indexed yet: call the tool index, then search again"},
+			"nothing found: the folder has not been indexed yet: run `cairn index`, then search again"},
+		{retriever.Answer{}, "nothing found"},
 		{retriever.Answer{Results: make([]retriever.Result, 1)}, ""},
 		{retriever.Answer{Results: make([]retriever.Result, 1), Fuzzy: true, Degraded: []string{"vectors"}, Index: retriever.IndexState{Embedded: 3, Pending: 1}},
 			"nothing matched the words as typed; these match near spellings|1 of 4 pieces have no vector yet and were found by keyword only; `cairn index` makes the rest"},
