@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// whole is an integer argument. JSON Schema counts 5.0 as an integer, and some
-// clients send it that way. decode sets the default of its schema tag and checks
-// the bounds.
-type whole int
+// integer is an argument of the JSON Schema type integer, which includes 5.0: some
+// clients send integers that way. decode sets the default of the schema tag and checks
+// its bounds.
+type integer int
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (w *whole) UnmarshalJSON(text []byte) error {
+func (w *integer) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		return nil
 	}
@@ -31,12 +31,12 @@ func (w *whole) UnmarshalJSON(text []byte) error {
 	if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
 		return &json.UnmarshalTypeError{Value: "number " + string(text), Type: reflect.TypeFor[int]()}
 	}
-	*w = whole(f)
+	*w = integer(f)
 	return nil
 }
 
-// marshal is json.Marshal without the escapes that HTML would need: answers
-// are full of code, and each escape costs its reader tokens.
+// marshal is json.Marshal without the escapes for HTML: answers contain much code, and
+// each escape costs tokens.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -47,16 +47,15 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// decode reads a tool's arguments into args, a pointer to a struct. Absent
-// arguments are an empty object. Unknown names, wrong types and whole numbers
-// out of their bounds are failures.
+// decode reads a tool's arguments into args, a pointer to a struct. Absent arguments are
+// an empty object. Unknown names, wrong types and integers out of bounds are failures.
 func decode(raw json.RawMessage, args any) error {
 	v := reflect.ValueOf(args).Elem()
 	for i := range v.NumField() {
-		if w, ok := v.Field(i).Addr().Interface().(*whole); ok {
+		if w, ok := v.Field(i).Addr().Interface().(*integer); ok {
 			if text, ok := constraint(v.Type().Field(i), "default"); ok {
 				n, _ := strconv.Atoi(text)
-				*w = whole(n)
+				*w = integer(n)
 			}
 		}
 	}
@@ -89,7 +88,7 @@ func decode(raw json.RawMessage, args any) error {
 	return invalid("%s", err)
 }
 
-// checkBounds refuses a whole number outside the bounds of its schema tag.
+// checkBounds returns a failure if an integer is outside the bounds of its schema tag.
 func checkBounds(v reflect.Value) error {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
@@ -97,7 +96,7 @@ func checkBounds(v reflect.Value) error {
 		if w.Kind() == reflect.Pointer {
 			w = w.Elem() // invalid when the argument is absent
 		}
-		if !w.IsValid() || w.Type() != reflect.TypeFor[whole]() {
+		if !w.IsValid() || w.Type() != reflect.TypeFor[integer]() {
 			continue
 		}
 		low, hasLow := constraint(field, "min")
@@ -114,7 +113,7 @@ func checkBounds(v reflect.Value) error {
 	return nil
 }
 
-// constraint is the value of a key in a field's schema tag.
+// constraint returns the value of a key in a field's schema tag.
 func constraint(f reflect.StructField, key string) (value string, ok bool) {
 	for pair := range strings.SplitSeq(f.Tag.Get("schema"), ",") {
 		if value, ok = strings.CutPrefix(pair, key+"="); ok {
@@ -124,19 +123,19 @@ func constraint(f reflect.StructField, key string) (value string, ok bool) {
 	return "", false
 }
 
-// unknown is the failure of a name that t does not know, with the names of the
-// object that holds it: the arguments, or an object among them.
+// unknown returns the failure for an argument that t does not have. It lists the names
+// that are valid in the same object: the arguments, or an object among them.
 func unknown(name string, raw json.RawMessage, t reflect.Type) error {
-	var given map[string]json.RawMessage
-	if json.Unmarshal(raw, &given) == nil && given[name] == nil {
+	var sent map[string]json.RawMessage
+	if json.Unmarshal(raw, &sent) == nil && sent[name] == nil {
 		for i := range t.NumField() {
 			inner := t.Field(i).Type
 			if inner.Kind() == reflect.Pointer {
 				inner = inner.Elem()
 			}
 			outer := argumentName(t.Field(i))
-			var below map[string]json.RawMessage
-			if inner.Kind() == reflect.Struct && json.Unmarshal(given[outer], &below) == nil && below[name] != nil {
+			var nested map[string]json.RawMessage
+			if inner.Kind() == reflect.Struct && json.Unmarshal(sent[outer], &nested) == nil && nested[name] != nil {
 				return invalid("%s: unknown argument %q, want {%s}", outer, name, strings.Join(fieldNames(inner), ","))
 			}
 		}
@@ -144,7 +143,7 @@ func unknown(name string, raw json.RawMessage, t reflect.Type) error {
 	return invalid("unknown argument %q, want {%s}", name, strings.Join(fieldNames(t), ","))
 }
 
-// typeName is a Go type in the words of JSON Schema.
+// typeName returns the name of a Go type in JSON Schema.
 func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -163,7 +162,7 @@ func typeName(t reflect.Type) string {
 	return t.Kind().String()
 }
 
-// fieldNames lists the arguments of an object in the order of the struct.
+// fieldNames returns the names of the fields of t in JSON, in their order.
 func fieldNames(t reflect.Type) []string {
 	var names []string
 	for _, f := range reflect.VisibleFields(t) {

@@ -9,19 +9,19 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// lastBatchVersion is the newest protocol version with JSON-RPC batches; they
-// were removed in 2025-06-18.
+// lastBatchVersion is the newest protocol version with JSON-RPC batches; 2025-06-18
+// removed them.
 const lastBatchVersion = "2025-03-26"
 
 // maxBatch bounds the messages of one batch.
 const maxBatch = 256
 
-// batch gathers the answers to an array of messages; they leave together, in
-// the order of the messages.
+// batch collects the answers to an array of messages. They are sent together, in the
+// order of the messages.
 type batch struct {
 	mu      sync.Mutex
 	answers [][]byte // nil for notifications
-	missing int      // answers, and one while the array is being read
+	missing int      // number of answers to come, plus 1 while the array is being read
 }
 
 // acceptBatch handles the messages of an array.
@@ -49,7 +49,7 @@ func (c *conn) acceptBatch(text []byte) {
 	c.fill(b, 0, nil)
 }
 
-// expect counts an answer to come. A nil batch expects none.
+// expect counts an answer to come. It does nothing on a nil batch.
 func (b *batch) expect() {
 	if b == nil {
 		return

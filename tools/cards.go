@@ -7,13 +7,13 @@ import (
 	"cairn/internal/workspace"
 )
 
-// cardTools keep the task cards of the workspace.
+// cardTools are the tools on task cards.
 func cardTools(t *workspace.Tasks) []tool {
 	return []tool{
 		{
 			name: "list_tasks", title: "List task cards", groups: []Group{Core, Tasks}, readOnly: true, rate: rate{Limit: 20, Burst: 30},
-			description: `List the task cards of the workspace, the most urgent first, then the oldest.
-Use it to see what has to be done and by whom. Not for finding text: read_context finds cards too.`,
+			description: `List the task cards of the workspace, most urgent first, then oldest.
+Use it to see what has to be done and by whom. Not for searching text: read_context also finds cards.`,
 			handler: codeHandler(func(_ context.Context, r listTasksArgs) (*listTasksAnswer, error) {
 				found, err := t.Cards.List(r.ListRequest)
 				if err != nil {
@@ -29,34 +29,34 @@ Use it to see what has to be done and by whom. Not for finding text: read_contex
 		},
 		{
 			name: "create_task", title: "Create a task card", groups: []Group{Core, Tasks}, additive: true, notIdempotent: true,
-			description: `Create a task card. Everything is checked first: an unknown id in depends_on creates nothing.
-Use it to remember work. Not for a task inside a document: use the task tool.`,
+			description: `Create a task card, or nothing if an argument is invalid, such as an unknown id in depends_on.
+Use it to record work to do. Not for a task inside a document: use task.`,
 			handler: codeHandler(t.Cards.Create),
 		},
 		{
 			name: "update_task", title: "Update a task card", groups: []Group{Core, Tasks}, rate: rate{Limit: 10, Burst: 15},
-			description: `Change a task card; the rest of its file stays as it is. "updated_fields" tells what changed.
+			description: `Change fields of a task card; the rest of its file stays the same.
 Use it to start, finish, assign or reorder work. Not for the text of a card: edit the file.`,
 			handler: codeHandler(t.Cards.Update),
 		},
 		{
 			name: "get_task_dependencies", title: "Dependencies of a task", groups: []Group{Tasks}, readOnly: true,
-			description: `List the cards a task depends on directly, or with reverse=true those that depend on it.
-Use it before changing or finishing one task. Not for what can start now: use dag_get_ready_tasks.`,
+			description: `List the cards that a task directly depends on, or with reverse=true those that depend on it.
+Use it before changing or finishing one task. Not for tasks that can start now: use dag_get_ready_tasks.`,
 			handler: codeHandler(func(_ context.Context, r cards.DependenciesRequest) (*cards.DependenciesAnswer, error) {
 				return t.Cards.Dependencies(r)
 			}),
 		},
 		{
 			name: "validate_task_graph", title: "Check dependencies for cycles", groups: []Group{Tasks}, readOnly: true,
-			description: `Check the dependencies of all cards, or of everything one card depends on, for cycles.
-Use it after editing cards by hand. Not before update_task: that refuses cycles itself.`,
+			description: `Check all cards, or everything that one card depends on, for dependency cycles.
+Use it after editing cards by hand. Not needed before update_task, which refuses cycles.`,
 			handler: codeHandler(func(ctx context.Context, r validateArgs) (*cards.ValidateAnswer, error) {
 				switch {
 				case !r.References:
 					return t.Cards.Validate(r.ValidateRequest)
 				case r.ID != "":
-					return nil, invalid("references looks at all documents: leave id out")
+					return nil, invalid("references checks all documents: omit id")
 				}
 				cycle, err := t.Documents.ReferenceCycle(ctx)
 				if err != nil {
@@ -72,7 +72,7 @@ Use it after editing cards by hand. Not before update_task: that refuses cycles 
 		{
 			name: "query_graph", title: "Draw the task graph", groups: []Group{Tasks}, readOnly: true,
 			description: `Return all cards and their dependencies as one text: JSON, a Mermaid diagram or Graphviz DOT.
-Use it to show the whole plan. Not for questions about it: the dag_* tools answer those.`,
+Use it to show the whole plan. Not for questions about it: use the dag_* tools.`,
 			handler: codeHandler(func(_ context.Context, r cards.GraphRequest) (*cards.GraphAnswer, error) {
 				return t.Cards.QueryGraph(r)
 			}),
@@ -82,22 +82,22 @@ Use it to show the whole plan. Not for questions about it: the dag_* tools answe
 
 type listTasksArgs struct {
 	cards.ListRequest
-	Limit *whole `json:"limit,omitempty" schema:"min=1"`
+	Limit *integer `json:"limit,omitempty" schema:"min=1"`
 }
 
-// listTasksAnswer is what list_tasks returns; the bare method answers Tasks.
+// listTasksAnswer is the answer of list_tasks. The method list_tasks answers with Tasks.
 type listTasksAnswer struct {
 	Tasks []cards.ListItem `json:"tasks"`
-	Count int              `json:"count"` // cards that match, shown or not
+	Count int              `json:"count"` // cards that match, including those beyond the limit
 }
 
 type validateArgs struct {
 	cards.ValidateRequest
-	References bool `json:"references,omitempty" schema:"default=false" jsonschema:"Look instead at documents that refer to each other by @/path or refs; a cycle fails with 1002"`
+	References bool `json:"references,omitempty" schema:"default=false" jsonschema:"Check references between documents (@/path, refs) instead; a cycle fails with 1002"`
 }
 
-// cardUpdates describes the updates of update_task. cards.Store decodes them field
-// by field, because null and an absent field differ.
+// cardUpdates describes the updates of update_task. cards.Store decodes each field by
+// itself, because null and an absent field differ.
 type cardUpdates struct {
 	Status    string   `json:"status,omitempty" schema:"enum=todo|active|done|archived"`
 	Assignee  string   `json:"assignee,omitempty" schema:"max=50,null"`

@@ -60,7 +60,7 @@ func TestCatalogTools(t *testing.T) {
 		{"get_tool", `{"name":"copy"}`, CodeNotFound, `"candidates":["fs:copy","net:copy"]`},
 		{"get_tool", `{"name":"raed"}`, CodeNotFound, `"nearest":[]`},
 		{"get_tool", `{"name":"Read_"}`, CodeNotFound, `"nearest":["fs:read"]`},
-		{"related_tools", `{"tool":"read"}`, 0, `{"tool_id":"fs:read","related":[],"message":"nothing was recorded`},
+		{"related_tools", `{"tool":"read"}`, 0, `{"tool_id":"fs:read","related":[],"message":"no use together with other tools is recorded`},
 		{"record_usage", `{"intent":"copy it","calls":[{"tool":"read"},{"tool":"write"},{"tool":"mystery","success":false},{"tool":"doc:a.md"}],"edges":[[0,1]]}`, 0,
 			`{"recorded":true,"relations":1,"remembered":true,"unknown":["mystery"]}`},
 		{"record_usage", `{"calls":[{"tool":"write"},{"tool":"mystery","success":false},{"tool":"doc:a.md"}]}`, 0, `"relations":1`},

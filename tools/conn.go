@@ -17,38 +17,38 @@ import (
 )
 
 const (
-	// maxInFlight bounds the requests of a session that are being worked on;
-	// reading pauses at the bound. Each counts once, and once more for each unit
-	// of its length, so that 1024 short ones have room, or 64 MiB.
+	// maxInFlight bounds the weight of the requests in progress in a session; reading
+	// pauses at the bound. A request weighs 1, plus 1 for each unit of its length, so the
+	// bound is 1024 short requests or 64 MiB.
 	maxInFlight = 1024
 	unit        = 64 << 10 // bytes
-	// drainLimit is how long the connection waits for outstanding answers once the
-	// input has ended. The process has to be gone within two seconds.
+	// drainLimit bounds the wait for outstanding answers after the end of the input. The
+	// process must exit within two seconds.
 	drainLimit = 1200 * time.Millisecond
-	// lastWait is how long a line that was sent before a shutdown may take to arrive.
+	// lastWait bounds the wait for a line that was sent before a shutdown.
 	lastWait = 50 * time.Millisecond
 )
 
-// conn is a line-delimited JSON-RPC connection between the streams and the SDK.
-// It answers messages that the SDK does not: a line that is not JSON (the SDK ends the
-// session), a method with the name of a tool, unknown methods before initialize,
+// conn is a line-delimited JSON-RPC connection between the streams and the SDK. It handles
+// the messages that the SDK does not handle or would answer wrongly: lines that are not
+// JSON, methods with the name of a tool (direct calls), unknown methods before initialize,
 // batches, and IDs that the SDK would change. At the end of the input it waits for
 // outstanding answers, which the SDK would cancel.
 //
-// Read is called by one goroutine; Write and Close by any number.
+// One goroutine may call Read at a time. Any number may call Write and Close.
 type conn struct {
-	ctx     context.Context // ends the direct calls
+	ctx     context.Context // cancels the direct calls
 	server  *Server
-	session string // whose direct calls the limits count and the recorder records
+	session string // the name of the session for the limits and the recorder
 
-	open    context.Context // ends with Close
+	open    context.Context // canceled by Close
 	close   context.CancelFunc
-	reading context.Context // ends with shutdown: the input counts as ended
+	reading context.Context // canceled by stop, after which the input counts as ended
 	stop    context.CancelFunc
 	lines   chan line
-	queue   []jsonrpc.Message   // rest of a batch, for Read only
+	queue   []jsonrpc.Message   // messages for the next calls of Read
 	calls   sync.WaitGroup      // direct calls
-	slots   *semaphore.Weighted // of maxInFlight
+	slots   *semaphore.Weighted // of size maxInFlight
 
 	writing sync.Mutex
 	out     io.Writer
@@ -58,24 +58,23 @@ type conn struct {
 	version string           // negotiated protocol version; "" before initialize
 }
 
-// pending is a request that the client waits for.
+// pending is a request without an answer.
 type pending struct {
 	reply
 	method string
-	cancel context.CancelFunc // ends a direct call
-	weight int64              // of maxInFlight
+	cancel context.CancelFunc // cancels a direct call
+	weight int64              // see maxInFlight
 }
 
-// reply is the destination of an answer: the request with that ID, as the client wrote
-// it, or nil if it is unknown. The request is alone or in a batch.
+// reply is the destination of an answer.
 type reply struct {
-	id    json.RawMessage
-	batch *batch // nil outside a batch
-	place int    // in the batch
+	id    json.RawMessage // as the client wrote it; nil if it is unknown
+	batch *batch          // nil outside a batch
+	place int             // index in the batch
 }
 
-// newConn starts reading lines. The goroutine that reads ends with the input
-// or after Close, as soon as the blocked read returns.
+// newConn starts a goroutine that reads lines. It ends with the input, or after Close
+// when the blocked read returns.
 func newConn(ctx context.Context, in io.Reader, out io.Writer, server *Server, session string) *conn {
 	c := &conn{ctx: ctx, server: server, session: session, out: out, lines: make(chan line), slots: semaphore.NewWeighted(maxInFlight), pending: map[any]*pending{}}
 	c.open, c.close = context.WithCancel(ctx)
@@ -119,8 +118,8 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// next waits for a line. After a shutdown one that was sent before may still be
-// in the pipe.
+// next waits for a line. After stop it waits up to lastWait, because the pipe may still
+// contain a line that was sent earlier.
 func (c *conn) next(ctx context.Context) line {
 	select {
 	case l := <-c.lines:
@@ -140,10 +139,10 @@ func (c *conn) next(ctx context.Context) line {
 	return line{err: io.EOF}
 }
 
-// accept handles one message: it answers it, starts a direct call or queues it
-// for the SDK. to is the destination of the answer, without the ID.
+// accept handles one message: it answers the message, starts a direct call or queues the
+// message for the SDK. to is the destination of the answer, without the ID.
 func (c *conn) accept(text []byte, to reply) {
-	var m map[string]json.RawMessage // a struct's fields would match names in any case
+	var m map[string]json.RawMessage // the names of struct fields would match in any case
 	if err := json.Unmarshal(text, &m); err != nil {
 		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 			c.refuse(to, jsonrpc.CodeParseError, "Parse error")
@@ -160,20 +159,21 @@ func (c *conn) accept(text []byte, to reply) {
 	case json.Unmarshal(m["jsonrpc"], &version) != nil, version != "2.0", hasID && to.id == nil, !hasMethod && (m["method"] != nil || !hasID):
 		c.refuse(to, jsonrpc.CodeInvalidRequest, "Invalid Request: not a JSON-RPC 2.0 message")
 	case !hasMethod:
-		// An answer; this server asks clients nothing.
+		// An answer: ignore it, because this server sends no requests.
 	case hasID:
 		c.acceptRequest(method, m["params"], to, 1+int64(len(text)/unit))
 	case method == "notifications/cancelled":
 		c.queue = append(c.queue, &jsonrpc.Request{Method: method, Params: c.cancelDirect(m["params"])})
 	default:
-		// A tool's method does nothing but answer, and a notification has no answer.
+		// Ignore a notification with the name of a tool: it would have no answer.
 		if _, ok := c.server.find(method); !ok {
 			c.queue = append(c.queue, &jsonrpc.Request{Method: method, Params: m["params"]})
 		}
 	}
 }
 
-// acceptRequest registers a request and starts it, or queues it for the SDK.
+// acceptRequest registers a request, and starts a direct call or queues the request for
+// the SDK.
 func (c *conn) acceptRequest(method string, params json.RawMessage, to reply, weight int64) {
 	t, isDirect := c.server.find(method)
 	if !isDirect && !sdkMethods[method] {
@@ -186,8 +186,8 @@ func (c *conn) acceptRequest(method string, params json.RawMessage, to reply, we
 	}
 	id, err := jsonrpc.MakeID(sdkID(to.id))
 	if method == "subscriptions/listen" {
-		// Its notifications carry the id, and it is answered when it ends: drain
-		// does not wait for it.
+		// Its notifications contain the ID, so the SDK needs the original. Its answer comes
+		// when the stream ends, so drain must not wait for it.
 		var v any
 		if err = json.Unmarshal(to.id, &v); err == nil {
 			id, err = jsonrpc.MakeID(v)
@@ -216,7 +216,7 @@ func (c *conn) acceptRequest(method string, params json.RawMessage, to reply, we
 	})
 }
 
-// directResponse is the response to a direct call of t.
+// directResponse returns the response to a direct call of t.
 func directResponse(id jsonrpc.ID, t tool, answer any, f *Failure) *jsonrpc.Response {
 	if f != nil {
 		return &jsonrpc.Response{ID: id, Error: f.wire()}
@@ -228,13 +228,13 @@ func directResponse(id jsonrpc.ID, t tool, answer any, f *Failure) *jsonrpc.Resp
 	return &jsonrpc.Response{ID: id, Result: result, Error: err}
 }
 
-// sdkID returns the id of a request in the SDK: the text of the client's id. The
-// SDK reads every number as a float and makes an int64 of it, so that 1.5 and 1,
-// and all nanoseconds of the clock within 256 of each other, would be one id.
+// sdkID returns the ID of a request in the SDK: the text of the client's ID. The SDK
+// converts a number to float64 and then to int64, so that 1.5 and 1, and nanosecond
+// timestamps that differ by less than 256, would be the same ID.
 func sdkID(id json.RawMessage) string { return "\x00" + string(id) }
 
-// isID reports whether a JSON value is an id that a message can have: a string,
-// or a number that a float64 can hold.
+// isID reports whether a JSON value is a valid ID: a string, or a number in the range of
+// float64.
 func isID(value json.RawMessage) bool {
 	if len(value) > 0 && value[0] == '"' {
 		return true
@@ -243,8 +243,8 @@ func isID(value json.RawMessage) bool {
 	return err == nil
 }
 
-// sdkMethods are the requests that the SDK handles. It answers any other, while the
-// session is not initialized, with an error that has no code.
+// sdkMethods are the methods of the requests that the SDK handles. Before initialize, its
+// answer to any other method is an error without a code.
 var sdkMethods = map[string]bool{
 	"initialize": true, "ping": true, "server/discover": true, "subscriptions/listen": true,
 	"tools/list": true, "tools/call": true, "prompts/list": true, "prompts/get": true,
@@ -252,11 +252,11 @@ var sdkMethods = map[string]bool{
 	"completion/complete": true, "logging/setLevel": true,
 }
 
-// register makes a request pending when there is room for it. It returns false
-// when the id is in use.
+// register waits until the request fits into maxInFlight and adds it to pending. It
+// returns false if the ID is in use.
 func (c *conn) register(id jsonrpc.ID, p *pending) bool {
 	if c.slots.Acquire(c.reading, p.weight) != nil && !c.slots.TryAcquire(p.weight) {
-		p.weight = 0 // the last ones go beyond the bound
+		p.weight = 0 // after stop, accept the last requests without waiting
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -269,8 +269,8 @@ func (c *conn) register(id jsonrpc.ID, p *pending) bool {
 	return true
 }
 
-// cancelDirect ends the direct call that a cancellation names, and returns the
-// parameters with which the SDK does the same for its own.
+// cancelDirect cancels the direct call that a cancellation names, and returns the
+// parameters of the cancellation with the ID that the SDK uses.
 func (c *conn) cancelDirect(params json.RawMessage) json.RawMessage {
 	var p struct {
 		RequestID json.RawMessage `json:"requestId"`
@@ -293,11 +293,11 @@ func (c *conn) cancelDirect(params json.RawMessage) json.RawMessage {
 	return rewritten
 }
 
-// drain waits until every request read so far is answered, at most drainLimit.
+// drain waits for the answers to all requests read so far, for at most drainLimit.
 func (c *conn) drain() {
 	ctx, cancel := context.WithTimeout(c.open, drainLimit)
 	defer cancel()
-	_ = c.slots.Acquire(ctx, maxInFlight) // only the waiting counts
+	_ = c.slots.Acquire(ctx, maxInFlight) // the session ends also after a timeout
 }
 
 // Write implements mcp.Connection.
@@ -310,13 +310,13 @@ func (c *conn) Write(_ context.Context, msg jsonrpc.Message) error {
 		}
 		return c.writeLine(text)
 	}
-	// A client may use the id again as soon as it has the answer.
+	// A client may reuse the ID as soon as it has the answer.
 	c.mu.Lock()
 	p := c.pending[resp.ID.Raw()]
 	delete(c.pending, resp.ID.Raw())
 	c.mu.Unlock()
 	if p == nil {
-		return nil // unreachable: the SDK answers what it was given, once
+		return nil // unreachable: the SDK answers each request once
 	}
 	defer c.slots.Release(p.weight)
 	defer p.cancel()
@@ -326,7 +326,7 @@ func (c *conn) Write(_ context.Context, msg jsonrpc.Message) error {
 	return c.answer(p.reply, resp.Result, withCode(resp.Error))
 }
 
-// setVersion keeps the protocol version that initialize agreed on.
+// setVersion stores the protocol version in the result of initialize.
 func (c *conn) setVersion(result json.RawMessage) {
 	var r mcp.InitializeResult
 	if json.Unmarshal(result, &r) != nil {
@@ -337,8 +337,8 @@ func (c *conn) setVersion(result json.RawMessage) {
 	c.version = r.ProtocolVersion
 }
 
-// withCode gives a code to the errors the SDK sends without one: those about
-// the order of requests are the client's fault, all others ours.
+// withCode adds a code to an error of the SDK without one. An error about the order of
+// requests is an invalid request, any other error an internal one.
 func withCode(err error) *jsonrpc.Error {
 	if err == nil {
 		return nil
@@ -379,8 +379,8 @@ func (c *conn) answer(to reply, result json.RawMessage, failed *jsonrpc.Error) e
 	return c.writeLine(text)
 }
 
-// writeLine writes one line in one piece, so that no other gets in between. A
-// client that has stopped reading has no further requests either.
+// writeLine writes a line with one call of Write. After an error it stops reading: a
+// client that does not read answers needs none.
 func (c *conn) writeLine(text []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()

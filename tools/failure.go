@@ -13,7 +13,7 @@ import (
 	"cairn/internal/task/cards"
 )
 
-// The codes of the tools' specification; the negative ones are JSON-RPC's.
+// The codes of failures. Negative codes are those of JSON-RPC.
 const (
 	CodeNotFound      = 1001
 	CodeCycle         = 1002
@@ -26,14 +26,14 @@ const (
 	CodeInternal      = jsonrpc.CodeInternalError
 )
 
-// Failure is a failed call as clients see it.
+// Failure is the result of a failed call.
 type Failure struct {
 	Code    int            `json:"code"`
 	Message string         `json:"message"`
 	Data    map[string]any `json:"data,omitempty"`
 
-	// body replaces the fields above in tools/call, for the families of tools that
-	// fail in another format; nil for the others.
+	// body, unless it is nil, replaces the fields above in the result of tools/call. Some
+	// families of tools have their own format of failures.
 	body any
 }
 
@@ -48,12 +48,12 @@ func (f *Failure) MarshalJSON() ([]byte, error) {
 
 func (f *Failure) Error() string { return fmt.Sprintf("%s (code %d)", f.Message, f.Code) }
 
-// invalid refuses an argument.
+// invalid returns the failure for an invalid argument.
 func invalid(format string, args ...any) *Failure {
 	return &Failure{Code: CodeInvalidParams, Message: "Invalid params: " + fmt.Sprintf(format, args...)}
 }
 
-// FailureOf translates an error of an Engine into the failure that clients see.
+// FailureOf returns the failure for an error of an Engine or of a tool.
 func FailureOf(err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
@@ -75,7 +75,7 @@ func FailureOf(err error) *Failure {
 		return f
 	}
 	if mirror.Unavailable(err) {
-		return &Failure{Code: CodeUnavailable, Message: err.Error(), Data: map[string]any{"suggestion": "Ask again in some seconds: the store of this workspace does not answer."}}
+		return &Failure{Code: CodeUnavailable, Message: err.Error(), Data: map[string]any{"suggestion": "Try again in a few seconds: the store of this workspace does not answer."}}
 	}
 	if errors.Is(err, context.Canceled) {
 		return &Failure{Code: CodeInternal, Message: "cancelled"}
@@ -83,7 +83,7 @@ func FailureOf(err error) *Failure {
 	return &Failure{Code: CodeInternal, Message: err.Error()}
 }
 
-// wire is the failure as a JSON-RPC error.
+// wire returns the failure as a JSON-RPC error.
 func (f *Failure) wire() *jsonrpc.Error {
 	e := &jsonrpc.Error{Code: int64(f.Code), Message: f.Message}
 	if len(f.Data) > 0 {

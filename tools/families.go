@@ -11,16 +11,16 @@ import (
 	"cairn/internal/task/taskgraph"
 )
 
-// handler decodes a tool's arguments, does its work and reports failures in the
-// way of the tool's family.
+// handler decodes the arguments of a tool, runs it and returns failures in the format of
+// its family.
 type handler struct {
-	args    reflect.Type   // the struct that the arguments are decoded into
-	answers []reflect.Type // the structs that the tool can answer with, a failure last
+	args    reflect.Type   // the struct of the arguments
+	answers []reflect.Type // the structs of the possible answers, the last of a failure
 	call    func(ctx context.Context, args json.RawMessage) (any, error)
 }
 
-// newHandler returns the handler that decodes an In and calls fn. Failed is the
-// format of the family's failures, and fail, when not nil, makes one of an error.
+// newHandler returns a handler that decodes an In and calls fn. Failed is the struct of
+// the family's failures. fail, unless it is nil, converts an error to a failure.
 func newHandler[Failed, In, Out any](fn func(context.Context, In) (Out, error), fail func(error) *Failure) handler {
 	h := handler{args: reflect.TypeFor[In](), call: func(ctx context.Context, args json.RawMessage) (any, error) {
 		var in In
@@ -43,22 +43,22 @@ func newHandler[Failed, In, Out any](fn func(context.Context, In) (Out, error), 
 	return h
 }
 
-// codeHandler is the handler of most tools, which fail with a Failure.
+// codeHandler returns the handler of a tool that fails with a Failure, as most do.
 func codeHandler[In, Out any](fn func(context.Context, In) (Out, error)) handler {
 	return newHandler[Failure](fn, nil)
 }
 
-// documentHandler is the handler of the tools on documents.
+// documentHandler returns the handler of a tool on documents.
 func documentHandler[In, Out any](fn func(context.Context, In) (Out, error)) handler {
 	return newHandler[documentFailed](fn, documentFailure)
 }
 
-// documentFailed is how the tools on documents fail.
+// documentFailed is a failure of a tool on documents.
 type documentFailed struct {
 	Code    string         `json:"code"`
 	Context map[string]any `json:"context"`
 	Error   string         `json:"error"`
-	Success bool           `json:"success"` // false
+	Success bool           `json:"success"` // always false
 }
 
 func documentFailure(err error) *Failure {
@@ -81,16 +81,16 @@ func documentFailure(err error) *Failure {
 	return f
 }
 
-// stageHandler is the handler of the tools on question tasks.
+// stageHandler returns the handler of a tool on question tasks.
 func stageHandler[In, Out any](fn func(context.Context, In) (Out, error)) handler {
 	return newHandler[stageFailed](fn, stageFailure)
 }
 
-// stageFailed is how the tools on question tasks fail.
+// stageFailed is a failure of a tool on question tasks.
 type stageFailed struct {
 	Code    string `json:"code"`
 	Error   string `json:"error"`
-	Success bool   `json:"success"` // false
+	Success bool   `json:"success"` // always false
 }
 
 func stageFailure(err error) *Failure {
@@ -112,14 +112,13 @@ func stageFailure(err error) *Failure {
 	return f
 }
 
-// graphAnswer is an answer about the task graph. It says itself whether the
-// request succeeded.
+// graphAnswer is an answer about the task graph. It contains the outcome of the request.
 type graphAnswer interface {
 	Ending() *taskgraph.Outcome
 }
 
-// graphHandler is the handler of the tools on the task graph. Only what went
-// wrong inside and arguments that cannot be read are failures.
+// graphHandler returns the handler of a tool on the task graph. Internal errors and
+// invalid arguments are failures; the answer reports any other error.
 func graphHandler[In any, Out graphAnswer](fn func(context.Context, In) Out) handler {
 	return newHandler[graphFailed](func(ctx context.Context, in In) (Out, error) {
 		answer := fn(ctx, in)
@@ -130,10 +129,10 @@ func graphHandler[In any, Out graphAnswer](fn func(context.Context, In) Out) han
 	}, graphFailure)
 }
 
-// graphFailed is how the tools on the task graph fail when they have no answer.
+// graphFailed is a failure of a tool on the task graph without an answer.
 type graphFailed struct {
 	Message string `json:"message"`
-	Success bool   `json:"success"` // false
+	Success bool   `json:"success"` // always false
 }
 
 func graphFailure(err error) *Failure {

@@ -9,33 +9,34 @@ import (
 	"cairn/internal/workspace"
 )
 
-// Group names tools that are offered together, or one tool by its name. Auto chooses
-// by the contents of the folder.
+// Group is the name of tools that are offered together, or of one tool.
 type Group string
 
 // The groups.
 const (
-	// Core is the main job: search, read, keep the tasks.
+	// Core contains the tools that index, search and read, and the main tools on cards.
 	Core Group = "core"
-	// Tasks are the task cards and the tasks in documents; it needs Options.Tasks.
+	// Tasks contains the tools on task cards and on tasks in documents. It needs
+	// Options.Tasks.
 	Tasks Group = "tasks"
-	// DAG answers what follows from the dependencies of tasks; it needs Options.Tasks.
+	// DAG contains the tools on the dependencies of tasks. It needs Options.Tasks.
 	DAG Group = "dag"
-	// Docs browses, searches and edits documents section by section; all but
-	// reading needs Options.Tasks.
+	// Docs contains the tools that browse, search and edit documents by section. It needs
+	// Options.Tasks, except for search and reading.
 	Docs Group = "docs"
-	// Catalog finds tools, plans with them and records how they are used; it needs Options.Toolbox.
+	// Catalog contains the tools that find tools, plan with them and record their use. It
+	// needs Options.Toolbox.
 	Catalog Group = "catalog"
-	// Stages run long questions in stages; it needs Options.Stages.
+	// Stages contains the tools on question tasks. It needs Options.Stages.
 	Stages Group = "stages"
-	// All is every tool.
+	// All contains every tool.
 	All Group = "all"
 )
 
 var groups = []Group{Core, Tasks, DAG, Docs, Catalog, Stages, All}
 
-// allTools are the tools that o has the means for, in the order of every list.
-// This is the table to which a new tool is added.
+// allTools returns the tools that o can serve, in the order of all lists. Add new tools
+// here.
 func allTools(e Engine, o *Options) []tool {
 	list := []tool{indexTool(e), readContext(e, o), readDoc(e), status(e)}
 	if t := o.Tasks; t != nil {
@@ -50,20 +51,14 @@ func allTools(e Engine, o *Options) []tool {
 	return list
 }
 
-// callable reports whether clients may call the tool: with Auto every tool, listed or
-// not, and else those that were chosen.
-func (t *tool) callable(chosen []Group) bool {
-	return slices.Contains(chosen, Auto) || t.offeredBy(chosen)
-}
-
-// offeredBy reports whether the tool belongs to one of the chosen groups, or is chosen by name.
+// offeredBy reports whether the tool is in a chosen group or chosen by its name.
 func (t *tool) offeredBy(chosen []Group) bool {
 	return slices.Contains(chosen, All) || slices.Contains(chosen, Group(t.name)) ||
 		slices.ContainsFunc(t.groups, func(g Group) bool { return slices.Contains(chosen, g) })
 }
 
-// ParseGroups reads names of groups and of tools, separated by commas. "tools"
-// is another name of Catalog.
+// ParseGroups parses a list of groups and names of tools, separated by commas. "tools" is
+// an alias of Catalog.
 func ParseGroups(list string) ([]Group, error) {
 	var chosen []Group
 	for name := range strings.SplitSeq(list, ",") {
@@ -80,12 +75,12 @@ func ParseGroups(list string) ([]Group, error) {
 	return chosen, nil
 }
 
-// Offers reports whether some tool of group g is among the chosen groups.
+// Offers reports whether the chosen groups include a tool of group g.
 func Offers(chosen []Group, g Group) bool {
 	return slices.ContainsFunc(everyTool(), func(t tool) bool { return slices.Contains(t.groups, g) && t.offeredBy(chosen) })
 }
 
-// everyTool is every tool there is, to look at and not to call: nothing is open.
+// everyTool returns the definitions of all tools. The tools cannot be called.
 func everyTool() []tool {
 	return allTools(nil, &Options{Toolbox: &toolbox.Toolbox{}, Tasks: &workspace.Tasks{}, Stages: &workspace.Stages{}})
 }

@@ -2,13 +2,11 @@ package tools
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -23,41 +21,33 @@ import (
 
 // Caller is the authenticated sender of a request.
 type Caller struct {
-	// ID identifies the caller. A session belongs to the caller that began it.
-	ID string
-	// MayWrite is whether the caller may call tools that change something.
-	MayWrite bool
-	// MayAdminister is whether the caller may rebuild the index.
-	MayAdminister bool
+	ID            string // not "". A session belongs to the caller that began it.
+	MayWrite      bool   // may call tools that change something
+	MayAdminister bool   // may rebuild the index
 }
 
-// HTTPOptions configures HTTP. Nil and zero fields select the defaults.
-type HTTPOptions struct {
-	// Caller returns the sender of a request; false means that the server does not
-	// authenticate, and allows everything. Nil means that for every request.
-	Caller func(*http.Request) (Caller, bool)
-	// MaxBody bounds a request's body in bytes; 0 is 4 MiB.
-	MaxBody int64
-	// MaxSessions bounds the sessions of the revisions that have them; 0 is 256. One
-	// client may have half of them.
-	MaxSessions int
-	// MaxStreams bounds the streams held open for notifications; 0 is 128.
-	MaxStreams int
-	// SessionTimeout ends idle sessions; 0 is half an hour.
-	SessionTimeout time.Duration
+// httpLimits are the limits of HTTP.
+type httpLimits struct {
+	body     int64 // bytes of a request
+	sessions int   // sessions of all clients, in the revisions with sessions; a client may have half of them
+	streams  int   // open streams of notifications
 }
 
-// HTTP answers MCP over streamable HTTP on one URL: statelessly since revision
-// 2026-07-28, with sessions before. It checks neither Host nor Origin nor
-// tokens: the server that mounts it does. It is safe for concurrent use.
+// sessionTimeout is the time after which an idle session ends.
+const sessionTimeout = 30 * time.Minute
+
+// HTTP answers MCP over streamable HTTP on one URL: without sessions since revision
+// 2026-07-28, with sessions before. The server that mounts it must check Host, Origin and
+// tokens. It is safe for concurrent use.
 type HTTP struct {
 	server    *Server
-	options   HTTPOptions
+	caller    func(*http.Request) (Caller, bool)
+	maxBody   int64 // bytes
 	sdk       *mcp.Server
 	stateless http.Handler
 	stateful  http.Handler
-	streams   chan struct{} // one for each stream that is open
-	messages  *quota.Quota  // that are being worked on, or whose answers are not read
+	streams   chan struct{} // has an element for each open stream
+	messages  *quota.Quota  // messages in progress, or with an answer not yet read
 	sessions  *openSessions
 
 	closing context.Context // ends the streams
@@ -69,27 +59,21 @@ type HTTP struct {
 // firstStateless is the first revision without sessions.
 const firstStateless = "2026-07-28"
 
-// HTTP returns the handler of the server's tools. Close it after the last request.
-func (s *Server) HTTP(o *HTTPOptions) *HTTP {
-	h := &HTTP{server: s}
-	if o != nil {
-		h.options = *o
-	}
-	if h.options.Caller == nil {
-		h.options.Caller = func(*http.Request) (Caller, bool) { return Caller{}, false }
-	}
-	h.options.MaxBody = cmp.Or(h.options.MaxBody, maxLine)
-	h.options.MaxSessions = cmp.Or(h.options.MaxSessions, 256)
-	h.options.SessionTimeout = cmp.Or(h.options.SessionTimeout, 30*time.Minute)
-	h.streams = make(chan struct{}, cmp.Or(h.options.MaxStreams, 128))
+// HTTP returns the handler of the server's tools. caller returns the sender of a request,
+// or false if the mounting server does not authenticate requests and every sender may do
+// everything. The caller of HTTP must call Close after the last request.
+func (s *Server) HTTP(caller func(*http.Request) (Caller, bool)) *HTTP {
+	return s.newHTTP(caller, httpLimits{body: maxLine, sessions: 256, streams: 128})
+}
+
+func (s *Server) newHTTP(caller func(*http.Request) (Caller, bool), limits httpLimits) *HTTP {
+	h := &HTTP{server: s, caller: caller, maxBody: limits.body, streams: make(chan struct{}, limits.streams), messages: quota.New(maxInFlight/2, 2*maxInFlight)}
 	h.closing, h.close = context.WithCancel(context.Background())
 	h.sdk, h.stop = s.sdkServer(httpClient, httpSession)
-	h.messages = quota.New(maxInFlight/2, 2*maxInFlight)
-	h.sessions = &openSessions{sdk: h.sdk, each: max(1, h.options.MaxSessions/2), all: h.options.MaxSessions, now: s.options.Now, byID: map[string]*openSession{}}
+	h.sessions = &openSessions{sdk: h.sdk, each: max(1, limits.sessions/2), all: limits.sessions, now: s.options.Now, byID: map[string]*openSession{}}
 	handler := func(stateless bool) http.Handler {
-		// The server that mounts this checks Host and Origin of all addresses.
 		return h.authenticated(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return h.sdk }, &mcp.StreamableHTTPOptions{
-			Stateless: stateless, SessionTimeout: h.options.SessionTimeout, MaxRequestBodyBytes: h.options.MaxBody,
+			Stateless: stateless, SessionTimeout: sessionTimeout, MaxRequestBodyBytes: limits.body,
 			DisableLocalhostProtection: true, PropagateRequestCancellation: true,
 		}))
 	}
@@ -97,12 +81,12 @@ func (s *Server) HTTP(o *HTTPOptions) *HTTP {
 	return h
 }
 
-// Close ends the sessions and the streams, and waits for the latter.
+// Close ends the sessions and the streams, and waits for the end of the streams.
 func (h *HTTP) Close() {
 	h.close()
 	h.stop()
 	for session := range h.sdk.Sessions() {
-		_ = session.Close() // its client notices that its streams end
+		_ = session.Close()
 	}
 	h.wg.Wait()
 }
@@ -122,7 +106,8 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok || !h.permitted(w, r, messages) {
 		return
 	}
-	client := h.clientOf(r)
+	caller, _ := h.caller(r)
+	client := quota.Client(caller.ID, r.RemoteAddr)
 	if n := len(messages); n > 0 {
 		if !h.messages.Take(client, n) {
 			tooMany(w, "1", "too many messages are in progress")
@@ -166,20 +151,8 @@ func tooMany(w http.ResponseWriter, retry, format string, args ...any) {
 	http.Error(w, fmt.Sprintf(format, args...), http.StatusServiceUnavailable)
 }
 
-// clientOf names the client of a request for the limits.
-func (h *HTTP) clientOf(r *http.Request) string {
-	if caller, known := h.options.Caller(r); known {
-		return "token " + caller.ID
-	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-	return "address " + host
-}
-
-// coded gives a code to the errors that the SDK sends without one: they are about the
-// order of requests. It writes an answer in one piece.
+// coded adds a code to the errors that the SDK sends without one, which are about the
+// order of requests. The SDK writes each answer with one call of Write.
 type coded struct{ http.ResponseWriter }
 
 // Write implements http.ResponseWriter.
@@ -202,9 +175,9 @@ func (c coded) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 // Flush implements http.Flusher.
 func (c coded) Flush() { _ = http.NewResponseController(c.ResponseWriter).Flush() } // not every writer can flush
 
-// hasSession reports whether a request belongs to a revision with sessions.
-// Requests of 2026-07-28 name their revision in a header. Before, initialize came
-// without one, and any client may omit it.
+// hasSession reports whether a request belongs to a revision with sessions. Since
+// 2026-07-28 requests have a header with the revision. In earlier revisions initialize has
+// no header, and clients may omit it from other requests.
 func hasSession(r *http.Request, begins bool) bool {
 	version := r.Header.Get("Mcp-Protocol-Version")
 	switch {
@@ -216,13 +189,13 @@ func hasSession(r *http.Request, begins bool) bool {
 	return begins
 }
 
-// peek reads the body of a POST and puts it back. The SDK refuses what is not
-// JSON.
+// peek returns the messages in the body of a POST, and replaces the body with a copy. It
+// ignores JSON errors, which the SDK reports. It returns false if it has answered.
 func (h *HTTP) peek(w http.ResponseWriter, r *http.Request) ([]envelope, bool) {
 	if r.Method != http.MethodPost {
 		return nil, true
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.options.MaxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.maxBody))
 	if err != nil {
 		if long, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			http.Error(w, fmt.Sprintf("the body is longer than %d bytes", long.Limit), http.StatusRequestEntityTooLarge)
@@ -251,10 +224,11 @@ func (h *HTTP) peek(w http.ResponseWriter, r *http.Request) ([]envelope, bool) {
 	return []envelope{one}, true
 }
 
-// permitted refuses calls of tools that write to callers that may only read. The
-// tools check again, see allowed, in case the SDK reads a body differently.
+// permitted answers 403 and returns false if a caller without the permission to write calls
+// a tool that writes. The handlers of the tools check again, see allowed, in case the SDK
+// reads a body differently.
 func (h *HTTP) permitted(w http.ResponseWriter, r *http.Request, messages []envelope) bool {
-	caller, known := h.options.Caller(r)
+	caller, known := h.caller(r)
 	if !known || caller.MayWrite {
 		return true
 	}
@@ -278,11 +252,11 @@ const (
 	scopeAdmin = "admin"
 )
 
-// authenticated passes the caller to the SDK, which binds sessions to callers and
-// passes their scopes to the tools.
+// authenticated passes the caller to the SDK, which binds each session to its caller and
+// passes the scopes to the tools.
 func (h *HTTP) authenticated(next http.Handler) http.Handler {
 	verify := func(_ context.Context, _ string, r *http.Request) (*auth.TokenInfo, error) {
-		caller, known := h.options.Caller(r)
+		caller, known := h.caller(r)
 		if !known {
 			return nil, auth.ErrInvalidToken // unreachable: known callers only
 		}
@@ -295,21 +269,21 @@ func (h *HTTP) authenticated(next http.Handler) http.Handler {
 		}
 		return info, nil
 	}
-	// The check of the token included its expiry.
+	// The caller function has checked the expiry of the token.
 	known := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := h.options.Caller(r); !ok {
+		if _, ok := h.caller(r); !ok {
 			next.ServeHTTP(w, r)
 			return
 		}
-		// The SDK requires a bearer token, however the caller was authenticated.
+		// The SDK requires a bearer token for every kind of authentication.
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "Bearer known")
 		known.ServeHTTP(w, r)
 	})
 }
 
-// allowed reports whether the caller of a request may use a tool.
+// allowed returns a failure if the caller of a request must not use the tool.
 func allowed(req *mcp.CallToolRequest, t tool, args json.RawMessage) *Failure {
 	if t.readOnly || req.Extra == nil || req.Extra.TokenInfo == nil {
 		return nil
@@ -324,8 +298,8 @@ func allowed(req *mcp.CallToolRequest, t tool, args json.RawMessage) *Failure {
 	return nil
 }
 
-// httpClient names the client whose calls the limits count: the session, else the
-// token, else the client's own name for itself.
+// httpClient returns the name of the client for the limits: its session, else its token,
+// else the name that it reports.
 func httpClient(req *mcp.CallToolRequest) string {
 	if id := req.Session.ID(); id != "" {
 		return "session " + id
@@ -340,9 +314,9 @@ func httpClient(req *mcp.CallToolRequest) string {
 	return "client " + name[:min(len(name), 64)]
 }
 
-// httpSession names the session or, in the revision without sessions, the token.
-// The client's own name does not count: two clients of one name would seem to do
-// each other's work.
+// httpSession returns the name of the session for the recorder: the session or, in the
+// revision without sessions, the token. It ignores the name that the client reports,
+// because two clients may have the same name.
 func httpSession(req mcp.Request) string {
 	if s := req.GetSession(); s != nil && s.ID() != "" {
 		return "session " + s.ID()
@@ -353,8 +327,8 @@ func httpSession(req mcp.Request) string {
 	return ""
 }
 
-// Schemas returns the JSON Schemas of a tool's arguments and of its answer,
-// failures included; false when the tool is not offered.
+// Schemas returns the JSON Schemas of a tool's arguments and of its answer, including
+// failures. ok is false if the tool is not offered.
 func (s *Server) Schemas(name string) (input, output json.RawMessage, ok bool) {
 	t, ok := s.find(name)
 	if !ok {
@@ -363,8 +337,8 @@ func (s *Server) Schemas(name string) (input, output json.RawMessage, ok bool) {
 	return schemaJSON(argumentSchema(t.args)), schemaJSON(answerSchema(t.answers)), true
 }
 
-// Call calls a tool for another API of the same server. args is a JSON object. The
-// limits for agents do not apply. An unknown tool is a Failure with CodeNotFound.
+// Call calls a tool for another API of the same server, without rate limit. args is a JSON
+// object. An unknown tool is a Failure with CodeNotFound.
 func (s *Server) Call(ctx context.Context, name string, args json.RawMessage) (any, *Failure) {
 	t, ok := s.find(name)
 	if !ok {

@@ -22,17 +22,19 @@ import (
 
 // startHTTP serves the fake engine. The header X-Caller names the caller of a
 // request, which may write when the name begins with "w", and administer with "a".
-func startHTTP(t *testing.T, e Engine, o *Options, h *HTTPOptions) (*HTTP, *httptest.Server) {
+func startHTTP(t *testing.T, e Engine, o *Options, limits *httpLimits) (*HTTP, *httptest.Server) {
 	t.Helper()
-	if h == nil {
-		h = &HTTPOptions{}
-	}
-	h.Caller = func(r *http.Request) (Caller, bool) {
+	caller := func(r *http.Request) (Caller, bool) {
 		id := r.Header.Get("X-Caller")
 		admin := strings.HasPrefix(id, "a")
 		return Caller{ID: id, MayWrite: admin || strings.HasPrefix(id, "w"), MayAdminister: admin}, id != ""
 	}
-	handler := New(e, o).HTTP(h)
+	var handler *HTTP
+	if s := New(e, o); limits != nil {
+		handler = s.newHTTP(caller, *limits)
+	} else {
+		handler = s.HTTP(caller)
+	}
 	server := httptest.NewServer(handler)
 	t.Cleanup(func() {
 		handler.Close()
@@ -239,7 +241,7 @@ func TestHTTPSessionBelongsToItsCaller(t *testing.T) {
 }
 
 func TestHTTPBounds(t *testing.T) {
-	h, server := startHTTP(t, &fake{}, nil, &HTTPOptions{MaxBody: 1000, MaxSessions: 4, MaxStreams: 1})
+	h, server := startHTTP(t, &fake{}, nil, &httpLimits{body: 1000, sessions: 4, streams: 1})
 	if status, answer, _ := post(t, server.URL, `{"x":"`+strings.Repeat("y", 1000)+`"}`); status != 413 {
 		t.Errorf("a long body: %d %s, want 413", status, answer)
 	}
@@ -308,7 +310,7 @@ func TestHTTPBatchIsBounded(t *testing.T) {
 // sessions, and idle ones give way.
 func TestHTTPSessionsOfOneClient(t *testing.T) {
 	now := time.Now()
-	_, server := startHTTP(t, &fake{}, &Options{Now: func() time.Time { return now }}, &HTTPOptions{MaxSessions: 4})
+	_, server := startHTTP(t, &fake{}, &Options{Now: func() time.Time { return now }}, &httpLimits{body: maxLine, sessions: 4})
 	begin := func(caller string) (int, string) {
 		status, _, header := post(t, server.URL, request(1, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`), "X-Caller", caller)
 		return status, header.Get("Mcp-Session-Id")

@@ -9,13 +9,13 @@ import (
 )
 
 type indexArgs struct {
-	Rebuild     bool  `json:"rebuild,omitempty" schema:"default=false" jsonschema:"Discard the index and rebuild it; needed after a change of model or format"`
-	WaitSeconds whole `json:"wait_seconds,omitempty" schema:"default=20,min=0,max=600" jsonschema:"How long to wait for the end"` // below the time after which clients give up
+	Rebuild     bool    `json:"rebuild,omitempty" schema:"default=false" jsonschema:"Discard the index and rebuild it; needed after a change of model or format"`
+	WaitSeconds integer `json:"wait_seconds,omitempty" schema:"default=20,min=0,max=600" jsonschema:"How long to wait for the run"` // the default is below the timeout of clients
 }
 
 type indexAnswer struct {
 	Done   bool               `json:"done"`             // the run ended within the wait
-	Report *index.IndexReport `json:"report,omitempty"` // present when Done
+	Report *index.IndexReport `json:"report,omitempty"` // nil unless Done
 	Status *index.Status      `json:"status"`
 }
 
@@ -27,9 +27,9 @@ func indexTool(e Engine) tool {
 			var a indexArgs
 			return decode(raw, &a) == nil && a.Rebuild
 		},
-		description: `Build or refresh the search index of the workspace. Unchanged files cost nothing, so calling it again is cheap.
-Use it when read_context says "not_indexed", or after many files changed. Not needed before every search: the server indexes by itself when it starts.
-Reports progress to clients that ask for it. A run that takes longer than wait_seconds goes on in the background: the answer then has done=false, and the status tool tells how far it is. Keyword search works while vectors are still being made.`,
+		description: `Build or refresh the search index of the workspace. Unchanged files are skipped, so a repeated call is cheap.
+Use it when read_context returns "not_indexed", or after many files have changed. Not needed before a search: the server indexes when it starts.
+If the run takes longer than wait_seconds, the answer has done=false and the run continues in the background; the status tool reports its progress. Keyword search works before all vectors exist.`,
 		handler: codeHandler(func(ctx context.Context, a indexArgs) (*indexAnswer, error) {
 			waiting, cancel := context.WithTimeout(ctx, time.Duration(a.WaitSeconds)*time.Second)
 			defer cancel()

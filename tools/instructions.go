@@ -14,12 +14,12 @@ import (
 //go:embed instructions.md
 var instructions string
 
-// instructionsWait bounds the wait for the index state at the start of a
-// session: the instructions are useful without it.
+// instructionsWait bounds the wait for the state of the index at the start of a session:
+// the instructions are useful without the state.
 const instructionsWait = 150 * time.Millisecond
 
-// instructions returns the instructions for a client that starts: how to use the
-// tools, and the state of the index at that moment.
+// instructions returns the instructions for a client: how to use the tools, and the
+// current state of the index and of the workspace.
 func (s *Server) instructions(ctx context.Context, list *listing) string {
 	ctx, cancel := context.WithTimeout(ctx, instructionsWait)
 	defer cancel()
@@ -32,27 +32,27 @@ func (s *Server) instructions(ctx context.Context, list *listing) string {
 	fmt.Fprintf(&b, "\nWorkspace: %s (chosen by: %s). ", st.Workspace.Root, st.Workspace.Rule)
 	switch st.State {
 	case "missing":
-		b.WriteString("It has no index yet; the server makes one when it starts, or the `index` tool does.")
+		b.WriteString("It has no index yet; the server builds one when it starts, or the `index` tool does.")
 	case "building":
-		fmt.Fprintf(&b, "Its index is being built: %d files so far. Keyword search works already; `status` tells how far it is.", st.Files)
+		fmt.Fprintf(&b, "Its index is being built: %d files so far. Keyword search works already; `status` reports the progress.", st.Files)
 	case "partial":
 		fmt.Fprintf(&b, "Its index holds %d files; %d chunks have no vector yet, so only keyword search finds them. The `index` tool completes it.", st.Files, st.Pending)
 	default:
 		fmt.Fprintf(&b, "Its index is ready: %d files, %d sections.", st.Files, st.Sections)
 	}
 	if s.auto() {
-		b.WriteString(" Tools that your list lacks are called through `more_tools`.")
+		b.WriteString(" Call tools that are not in your list with `more_tools`.")
 	}
 	b.WriteString(s.describe(ctx, list.haveTasks(ctx)))
 	return b.String()
 }
 
-// describe describes the contents of the workspace other than documents for which there
-// are tools. It omits whatever cannot be counted before ctx ends. tasks reports whether a
-// document has tasks.
+// describe describes the cards, the tasks in documents and the tools of the workspace, if
+// clients can call the tools for them. It omits a kind that is not counted before ctx ends.
+// tasks reports whether a document has tasks.
 func (s *Server) describe(ctx context.Context, tasks bool) string {
 	kinds := []struct {
-		tool  string // that clients have to be able to call
+		tool  string // the tool that clients must be able to call
 		count func(context.Context) string
 	}{{"list_tasks", s.cardState}, {"view_task", s.documentState}, {"search_tools", s.catalogState}}
 	counted := make([]chan string, len(kinds))
@@ -81,21 +81,21 @@ func (s *Server) cardState(context.Context) string {
 		return ""
 	}
 	if len(list) == 0 {
-		return " It has no task cards yet; `create_task` makes one."
+		return " It has no task cards yet; `create_task` creates one."
 	}
 	by := map[string]int{}
 	for _, c := range list {
 		by[c.Status]++
 	}
-	return fmt.Sprintf(" It has %d task cards: %d todo, %d active, %d done. `list_tasks` shows them; `update_task` keeps them true while you work.",
+	return fmt.Sprintf(" It has %d task cards: %d todo, %d active, %d done. `list_tasks` lists them; update them with `update_task` while you work.",
 		len(list), by["todo"], by["active"], by["done"])
 }
 
-// namedDocuments is how many documents with tasks the instructions name. They name no
-// document whose path may be a sentence: instructions are not a place for text that a
-// folder brings.
+// namedDocuments is the maximum number of documents with tasks in the instructions.
 const namedDocuments = 3
 
+// plainPath matches the paths that may occur in the instructions. A path with spaces could
+// be a sentence, with which a folder would instruct the model.
 var plainPath = regexp.MustCompile(`^[\p{L}\p{N}_./-]{1,80}$`)
 
 func (s *Server) documentState(ctx context.Context) string {
@@ -116,7 +116,7 @@ func (s *Server) documentState(ctx context.Context) string {
 	if names != "" {
 		names = ": " + names
 	}
-	return fmt.Sprintf(" %d documents have tasks%s. `task` lists those of one, `start_task` begins one.", len(found), names)
+	return fmt.Sprintf(" %d documents have tasks%s. `task` lists the tasks of one, `start_task` starts a task.", len(found), names)
 }
 
 func (s *Server) catalogState(ctx context.Context) string {
@@ -124,5 +124,5 @@ func (s *Server) catalogState(ctx context.Context) string {
 	if err != nil || known.Tools == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" Its catalogue has %d tools of other servers; `search_tools` finds those that serve an intent.", known.Tools)
+	return fmt.Sprintf(" Its catalogue has %d tools of other servers; `search_tools` finds tools for an intent.", known.Tools)
 }

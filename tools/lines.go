@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// maxLine bounds one message in bytes; requests here are short.
+	// maxLine is the maximum size of a message in bytes.
 	maxLine = 4 << 20
-	// idWithin is how much of both ends of a message that is too long is searched
-	// for its id, in bytes. Clients write it before the parameters or last of all.
+	// idWithin is the number of bytes at each end of a too long message that are searched
+	// for its ID. Clients write the ID before the parameters or at the end.
 	idWithin = 512
 )
 
 var errLineTooLong = fmt.Errorf("a message may hold at most %d bytes", maxLine)
 
-// line is a line of the input without its end, or why there is none. With
-// errLineTooLong text is the id of the message, nil when it is not found.
+// line is a line of the input without its line end, or an error. If err is errLineTooLong,
+// text is the ID of the message, nil if it is unknown.
 type line struct {
 	text []byte
 	err  error
@@ -44,7 +44,7 @@ func readLines(ctx context.Context, in io.Reader, lines chan<- line) {
 	}
 }
 
-// readLine returns the next line. A last line without a newline counts.
+// readLine returns the next line. The last line may lack a newline.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var text []byte
 	long := false
@@ -66,7 +66,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		case long:
 			return idNear(text[:idWithin], text[idWithin:]), errLineTooLong
 		case err == io.EOF && len(bytes.TrimSpace(text)) > 0:
-			return text, nil // the next call reports the end
+			return text, nil // the next call returns io.EOF
 		}
 		return text, err
 	}
@@ -74,7 +74,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 var lastID = regexp.MustCompile(`"id"\s*:\s*("[^"\\]*"|-?[0-9]+)\s*}\s*$`)
 
-// idNear finds the id of a message in its two ends, nil when it is in neither.
+// idNear returns the ID of a message, given its two ends; nil if neither contains it.
 func idNear(start, end []byte) json.RawMessage {
 	dec := json.NewDecoder(bytes.NewReader(start))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
@@ -93,7 +93,7 @@ func idNear(start, end []byte) json.RawMessage {
 			return value
 		}
 	}
-	// The brace that closes last is the message's own.
+	// The last closing brace ends the message itself.
 	if m := lastID.FindSubmatch(end); m != nil {
 		return json.RawMessage(m[1])
 	}

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// moreTools is the name of the tool that calls those that the list leaves out.
+// moreTools is the name of the tool that calls tools that are not listed.
 const moreTools = "more_tools"
 
 type moreArgs struct {
-	Action    string          `json:"action,omitempty" jsonschema:"Tool to call; none lists them"`
-	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"Its arguments. Without those it needs, the tool is described instead."`
+	Action    string          `json:"action,omitempty" jsonschema:"Tool to call; omit to list all"`
+	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"Its arguments; without required ones, the tool is described instead"`
 }
 
 // describedTool is a tool that more_tools can call.
@@ -26,12 +26,12 @@ type moreAnswer struct {
 	Tools []describedTool `json:"tools"`
 }
 
-// more is the tool more_tools, which calls the hidden ones.
+// more is the tool more_tools, which calls the hidden tools.
 func (s *Server) more(hidden []tool) tool {
 	return tool{
 		name: moreTools, title: "Further tools", groups: []Group{Auto}, notIdempotent: true,
-		description: fmt.Sprintf(`Call a tool that is not in your list, by its name as action: %s.
-Use it when one of these serves better; without arguments it shows what a tool takes. Not for tools in your list.`, strings.Join(names(hidden), ", ")),
+		description: fmt.Sprintf(`Call a tool that is not in your list, with its name as action: %s.
+Use it when one of these fits better. Without arguments it describes the tool. Not for tools in your list.`, strings.Join(names(hidden), ", ")),
 		handler: codeHandler(func(_ context.Context, a moreArgs) (*moreAnswer, error) {
 			answer := &moreAnswer{Tools: []describedTool{}}
 			for _, t := range hidden {
@@ -48,13 +48,13 @@ func (t tool) describe() describedTool {
 	return describedTool{t.name, t.description, schemaJSON(argumentSchema(t.args))}
 }
 
-// unwrap returns the tool and the arguments of a call. For a call of more_tools these are
-// the ones that it names, so that the limits and permissions of the tool that runs apply.
+// unwrap returns the tool and the arguments of a call. For a call of more_tools it returns
+// the tool that the call names, so that its limits and permissions apply.
 func (s *Server) unwrap(t tool, raw json.RawMessage) (tool, json.RawMessage, *Failure) {
 	if t.name != moreTools {
 		return t, raw, nil
 	}
-	t.readOnly = true // to list and to describe tools changes nothing
+	t.readOnly = true // unless it calls another tool
 	var a moreArgs
 	if err := decode(raw, &a); err != nil {
 		return t, raw, FailureOf(err)

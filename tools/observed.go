@@ -11,13 +11,12 @@ import (
 	"cairn/retriever"
 )
 
-// Observed is an Engine whose callers are not tools, such as pages. Listener receives
-// the stages of its work. Tools report theirs to Options.Listener.
+// Observed is an Engine that reports the stages of its work to Listener. It is for callers
+// other than tools, such as web pages; tools report theirs to Options.Listener.
 type Observed struct {
 	Engine
 	Listener observe.Listener
-	// Lacked is as in Options.
-	Lacked func([]string)
+	Lacked   func([]string) // see Options.Lacked
 }
 
 // Search implements Engine.
@@ -39,15 +38,15 @@ func (o *Observed) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retri
 	return o.Engine.ReadAll(observe.With(ctx, o.Listener), r)
 }
 
-// reportLacks calls lacked, unless it is nil, with what the index lacked for a search that
-// needed vectors. A stale file does not count.
+// reportLacks calls lacked, see Options.Lacked, after a search that needed vectors. It
+// omits "stale", which describes files and not the index.
 func reportLacks(lacked func([]string), q retriever.Query, a *retriever.Answer) {
 	if lacked != nil && q.Mode != retriever.Keyword {
 		lacked(slices.DeleteFunc(slices.Clone(a.Degraded), func(what string) bool { return what == "stale" }))
 	}
 }
 
-// outcome is how a call ended.
+// outcome returns the outcome of a call for the listener.
 func outcome(ctx context.Context, f *Failure) observe.Outcome {
 	switch {
 	case f == nil:
@@ -62,8 +61,8 @@ func outcome(ctx context.Context, f *Failure) observe.Outcome {
 	return observe.Outcome{Status: observe.Refused, Code: f.Code}
 }
 
-// traceOf returns the trace context of a request, from its _meta, as in revision
-// 2026-07-28, or else from the headers of its HTTP request.
+// traceOf returns the trace context of a request: from its _meta, as revision 2026-07-28
+// defines, or else from its HTTP headers.
 func traceOf(req *mcp.CallToolRequest) (parent, state string) {
 	parent, _ = req.Params.Meta["traceparent"].(string)
 	state, _ = req.Params.Meta["tracestate"].(string)

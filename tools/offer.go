@@ -12,24 +12,24 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Auto offers what the folder needs and leaves the rest to more_tools. A model
-// chooses well among a dozen tools, and each definition costs it tokens in every
-// conversation (TestAutoBudget).
+// Auto lists the tools that suit the contents of the folder, and more_tools, which calls
+// the others. A model chooses well among a dozen tools, and the definition of each tool
+// costs tokens in every conversation (TestAutoBudget).
 const Auto Group = "auto"
 
-// maxOffered bounds the tools that Auto offers, without those of groups that are chosen
-// in addition.
+// maxOffered bounds the number of tools that Auto lists, not counting those of other
+// chosen groups.
 const maxOffered = 11
 
-// contents is what Auto looks at.
+// contents describes a folder for Auto.
 type contents struct {
 	cards     bool // the folder has task cards
 	documents bool // a document has tasks
 	catalogue bool // tools were imported
-	graph     bool // dag.enabled
+	graph     bool // the configuration dag.enabled
 }
 
-// wanted returns the names of the tools to offer for c, the most important first.
+// wanted returns the names of the tools to list for c, the most important first.
 func (c contents) wanted() []string {
 	names := []string{"read_context", "read_doc", "list_tasks", "create_task", "update_task"}
 	var later []string
@@ -46,7 +46,8 @@ func (c contents) wanted() []string {
 	return append(names, later...)
 }
 
-// contents looks at the folder. documents is whether a document has tasks.
+// contents returns the contents of the folder. documents reports whether a document has
+// tasks.
 func (s *Server) contents(ctx context.Context, documents bool) contents {
 	c := contents{documents: documents}
 	if t := s.options.Tasks; t != nil {
@@ -95,8 +96,8 @@ func (s *Server) offered(c contents) []tool {
 
 func (s *Server) auto() bool { return slices.Contains(s.options.Groups, Auto) }
 
-// turnOn says how to turn on a tool that exists and is not offered; "" for a name
-// that is no tool's.
+// turnOn returns an instruction how to turn on a tool that is not offered, "" if no tool
+// has the name.
 func (s *Server) turnOn(name string) string {
 	all := everyTool()
 	i := slices.IndexFunc(all, func(t tool) bool { return t.name == name })
@@ -114,20 +115,20 @@ func (s *Server) turnOn(name string) string {
 	return fmt.Sprintf("%s is not offered here: start cairn with `--tools %s`, or run `cairn config set mcp.tools %s` and start it again", name, list, list)
 }
 
-// listing is what one transport lists: it follows the contents of the folder.
+// listing makes the lists of tools of one transport, which change with the contents of the
+// folder.
 type listing struct {
 	server    *Server
-	scanned   chan struct{} // closed once the documents have been looked at
-	until     time.Time     // when lists stop waiting for that
+	scanned   chan struct{} // closed after the first scan of the documents
+	until     time.Time     // the deadline of that scan, and of lists that wait for it
 	documents atomic.Bool   // a document has tasks
 
 	mu     sync.Mutex
-	listed []string // the last list; nil before the first
+	listed []string // the names in the last list, sorted; nil before the first
 }
 
-// defaultScanWait is the Server.scanWait of the product. In a folder that takes longer, the
-// look begins again after scanPause, when the server has started, and clients are notified
-// of what it finds.
+// defaultScanWait is the default of Server.scanWait. If the first scan takes longer, a
+// second one without a deadline begins after scanPause, when the server has started.
 const (
 	defaultScanWait = 15 * time.Millisecond
 	scanPause       = 2 * time.Second
@@ -137,7 +138,7 @@ func (s *Server) newListing() *listing {
 	return &listing{server: s, scanned: make(chan struct{}), until: time.Now().Add(s.scanWait)}
 }
 
-// scan looks for a document with tasks.
+// scan searches for a document with tasks.
 func (l *listing) scan(ctx context.Context) {
 	t := l.server.options.Tasks
 	if t == nil || !l.server.auto() {
@@ -161,7 +162,8 @@ func (l *listing) scan(ctx context.Context) {
 	}
 }
 
-// haveTasks reports whether a document is known to have tasks before l.until.
+// haveTasks waits for the first scan until l.until, and reports whether a document is known
+// to have tasks.
 func (l *listing) haveTasks(ctx context.Context) bool {
 	timer := time.NewTimer(time.Until(l.until))
 	defer timer.Stop()
@@ -173,7 +175,7 @@ func (l *listing) haveTasks(ctx context.Context) bool {
 	return l.documents.Load()
 }
 
-// tools returns the definitions of the tools to list now.
+// tools returns the definitions of the tools to list.
 func (l *listing) tools(ctx context.Context) []*mcp.Tool {
 	list := l.server.offered(l.server.contents(ctx, l.haveTasks(ctx)))
 	slices.SortFunc(list, func(x, y tool) int { return strings.Compare(x.name, y.name) })
@@ -187,8 +189,8 @@ func (l *listing) tools(ctx context.Context) []*mcp.Tool {
 	return definitions
 }
 
-// changed reports whether the list differs from the last that a client has seen.
-// paths are documents that have changed.
+// changed reports whether the list has changed since the last call of tools or changed.
+// paths are the documents that have changed.
 func (l *listing) changed(ctx context.Context, paths []string) bool {
 	if t := l.server.options.Tasks; t != nil && !l.documents.Load() {
 		for _, p := range paths {

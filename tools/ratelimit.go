@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// rate is how often one client may call one tool: Burst calls in any window. Limit
-// is the sustained rate that the specification publishes and refusals name.
+// rate limits the calls of one tool by one client to Burst in any window. Limit is the
+// sustained rate in the documentation and in failures.
 type rate struct {
 	Limit, Burst int
 }
 
-// maxLogs is how many logs the limiter keeps before it drops expired ones: over
-// HTTP a client does not say when it leaves.
+// maxLogs is the number of logs at which the limiter drops expired ones, because clients
+// may leave without notice over HTTP.
 const maxLogs = 4096
 
 // window is the sliding window of every rate.
 const window = time.Minute
 
-// limiter counts calls in a sliding window, one log of times for each session
-// and tool. The log never holds more than Burst times. Safe for concurrent use.
+// limiter counts calls in a sliding window. It keeps a log of at most Burst times for each
+// session and tool. It is safe for concurrent use.
 type limiter struct {
 	now func() time.Time
 
@@ -34,8 +34,8 @@ func newLimiter(now func() time.Time) *limiter {
 	return &limiter{now: now, calls: map[limitKey][]time.Time{}}
 }
 
-// allow counts a call, or returns the failure that refuses it. It does not count
-// refused calls: a client that keeps trying is not locked out for longer.
+// allow counts a call, or returns a failure if it exceeds the rate. It does not count such
+// calls, so that retries do not extend the wait.
 func (l *limiter) allow(session, tool string, r rate) *Failure {
 	now := l.now()
 	key := limitKey{session, tool}
@@ -47,7 +47,7 @@ func (l *limiter) allow(session, tool string, r rate) *Failure {
 			return now.Sub(log[len(log)-1]) >= window
 		})
 		if len(l.calls) >= maxLogs {
-			clear(l.calls) // bounded memory matters more than limits
+			clear(l.calls) // bound the memory, even at the cost of the limits
 		}
 	}
 	for len(log) > 0 && now.Sub(log[0]) >= window {
@@ -67,7 +67,7 @@ func (l *limiter) allow(session, tool string, r rate) *Failure {
 	}}
 }
 
-// forget drops the counts of a session that has ended.
+// forget drops the logs of a session.
 func (l *limiter) forget(session string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

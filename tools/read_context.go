@@ -10,10 +10,10 @@ import (
 )
 
 type readContextArgs struct {
-	Query    string  `json:"query" schema:"min=1,max=4000" jsonschema:"Question or keywords, such as 'auth flow'. \"Quoted phrases\" are required, -words excluded."`
-	Limit    *whole  `json:"limit,omitempty" schema:"min=1,max=50" jsonschema:"Default 5"`
-	Mode     *string `json:"mode,omitempty" schema:"enum=keyword|semantic|hybrid|regexp,default=hybrid"`
-	Semantic bool    `json:"semantic,omitempty" schema:"default=false" jsonschema:"DEPRECATED: use mode='semantic'."`
+	Query    string   `json:"query" schema:"min=1,max=4000" jsonschema:"Question or keywords, such as 'auth flow'. \"Quoted phrases\" are required, -words excluded."`
+	Limit    *integer `json:"limit,omitempty" schema:"min=1,max=50" jsonschema:"Default 5"`
+	Mode     *string  `json:"mode,omitempty" schema:"enum=keyword|semantic|hybrid|regexp,default=hybrid"`
+	Semantic bool     `json:"semantic,omitempty" schema:"default=false" jsonschema:"DEPRECATED: use mode='semantic'."`
 	Filters  *struct {
 		Tags       []string `json:"tags,omitempty" jsonschema:"Any of these tags"`
 		Priority   string   `json:"priority,omitempty"`
@@ -23,13 +23,13 @@ type readContextArgs struct {
 	} `json:"filters,omitempty"`
 	Context    []string `json:"context,omitempty" schema:"max=50" jsonschema:"Paths and tool ids in use"`
 	Cursor     string   `json:"cursor,omitempty" jsonschema:"next_cursor of the previous answer"`
-	MaxTokens  *whole   `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Include the text, at most this many tokens of it"`
-	Exhaustive bool     `json:"exhaustive,omitempty" schema:"default=false" jsonschema:"All lines with exactly this query; with mode regexp, RE2"`
+	MaxTokens  *integer `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Include at most this many tokens of text"`
+	Exhaustive bool     `json:"exhaustive,omitempty" schema:"default=false" jsonschema:"All lines that contain the query; with mode regexp, that match it (RE2)"`
 	Explain    bool     `json:"explain,omitempty" schema:"default=false" jsonschema:"Add each score's components"`
 }
 
-// query is the query that the arguments ask for; the retriever checks it. mode
-// wins over the deprecated semantic, which wins over the default.
+// query returns the query for the retriever, which checks it. Mode overrides the
+// deprecated Semantic, which overrides the default.
 func (a *readContextArgs) query(defaultMode retriever.Mode) (retriever.Query, error) {
 	q := retriever.Query{Text: a.Query, Mode: defaultMode, Cursor: a.Cursor, Explain: a.Explain, Context: a.Context}
 	switch {
@@ -54,7 +54,7 @@ func (a *readContextArgs) query(defaultMode retriever.Mode) (retriever.Query, er
 	return q, nil
 }
 
-// searched records a search of documents and reports what it lacked.
+// searched records a search of documents and reports what the index lacked for it.
 func (o *Options) searched(ctx context.Context, q retriever.Query, a *retriever.Answer) {
 	recordingOf(ctx).queried(q.Text)
 	reportLacks(o.Lacked, q, a)
@@ -66,8 +66,8 @@ func readContext(e Engine, o *Options) tool {
 		name: "read_context", title: "Search documents", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 10, Burst: 15},
 		description: `Search the workspace's documents by meaning and by words. Returns ranked documents, each with its best section: path, heading trail, anchor, line range, snippet, score.
 Use it first, with a question or keywords, to find where something is written. Not for opening a known file: use read_doc.
-max_tokens adds the text of the sections. exhaustive finds every line instead of the best sections, as grep does. mode "keyword" is for exact names and error messages, "semantic" for unknown wording; "hybrid" blends both. What was used with context before ranks higher.
-An empty answer says why in "reason" and what to do in "hint". "answerable" estimates whether the documents have an answer.`,
+max_tokens adds the text of the sections. exhaustive returns all matching lines, as grep does. mode "keyword" is for exact names and error messages, "semantic" for unknown wording; "hybrid" combines both. Documents used before together with context rank higher.
+An empty answer has a "reason" and a "hint". "answerable" estimates whether the documents contain an answer.`,
 		handler: codeHandler(func(ctx context.Context, a readContextArgs) (any, error) {
 			if a.Exhaustive || a.Mode != nil && *a.Mode == regexpMode {
 				return scanLines(ctx, e, o, &a)

@@ -15,21 +15,21 @@ import (
 type readDocArgs struct {
 	Path         string   `json:"path,omitempty"`
 	Anchor       string   `json:"anchor,omitempty" schema:"max=100" jsonschema:"Heading or its slug"`
-	Paths        []string `json:"paths,omitempty" schema:"min=1,max=10" jsonschema:"Instead of path: several places"`
-	MaxTokens    *whole   `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Largest answer"`
+	Paths        []string `json:"paths,omitempty" schema:"min=1,max=10" jsonschema:"Several places, instead of path"`
+	MaxTokens    *integer `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Limit of the answer"`
 	Next         string   `json:"next,omitempty" jsonschema:"next of the previous part"`
-	ExpectedHash string   `json:"expected_hash,omitempty" jsonschema:"Fail with 1006 if the file or section has another hash now"`
+	ExpectedHash string   `json:"expected_hash,omitempty" jsonschema:"Fail with 1006 if the file or section has another hash"`
 }
 
 // readDoc is the tool read_doc.
 func readDoc(e Engine) tool {
 	t := tool{
 		name: "read_doc", title: "Read a document or section", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 30, Burst: 50},
-		description: `Read a document, one section of it, or a range of lines, exactly as it is on disk.
-Use it after read_context, with a result's path and anchor; the answer links the neighbouring sections. Not for finding things: use read_context. Pass paths for up to 10 places instead of calling it in a loop.
-path is "docs/a.md", "docs/a.md#anchor", "docs/a.md:10-40" or a glob. With max_tokens a long document comes in parts: call again with next.`,
+		description: `Read a document, one section of it, or a range of lines, as they are on disk.
+Use it after read_context, with a result's path and anchor; the answer links the neighbouring sections. Not for search: use read_context. Pass paths to read up to 10 places in one call.
+path is "docs/a.md", "docs/a.md#anchor", "docs/a.md:10-40" or a glob. With max_tokens, a long document is returned in parts: call again with next.`,
 		handler: codeHandler(func(ctx context.Context, a readDocArgs) (any, error) {
-			// Question tasks name what they found "doc:path#anchor".
+			// Passages of question tasks have the id "doc:path#anchor".
 			a.Path = strings.TrimPrefix(a.Path, usage.DocumentPrefix)
 			for i, path := range a.Paths {
 				a.Paths[i] = strings.TrimPrefix(path, usage.DocumentPrefix)
@@ -42,7 +42,7 @@ path is "docs/a.md", "docs/a.md#anchor", "docs/a.md:10-40" or a glob. With max_t
 			case a.Paths != nil:
 				return readAll(ctx, e, r)
 			case a.Path == "":
-				return nil, invalid("path: missing; give path, or paths for several places")
+				return nil, invalid("path: missing; pass path, or paths for several places")
 			}
 			reading, err := read(ctx, e, r)
 			if missing, ok := errors.AsType[*retriever.NotFoundError](err); ok && missing.Anchor == "" && retriever.IsGlob(a.Path) {
@@ -76,7 +76,7 @@ func readAll(ctx context.Context, e Engine, r retriever.ReadRequest) (*retriever
 	return all, err
 }
 
-// readFailure translates the errors of the retriever; nil for any other.
+// readFailure returns the failure for an error of the retriever, nil for any other error.
 func readFailure(err error) *Failure {
 	if e, ok := errors.AsType[*retriever.InvalidError](err); ok {
 		return invalid("%s", e)
@@ -89,7 +89,7 @@ func readFailure(err error) *Failure {
 	}
 	if e, ok := errors.AsType[*retriever.TokenLimitError](err); ok {
 		return &Failure{Code: CodeTokenLimit, Message: "Token Limit Exceeded", Data: map[string]any{
-			"path": e.Path, "current_size": e.Tokens, "limit": e.Limit, "action": "Nothing was returned: ask for a section, or set max_tokens to get the document in parts.",
+			"path": e.Path, "current_size": e.Tokens, "limit": e.Limit, "action": "Nothing was returned: read a section, or set max_tokens to read the document in parts.",
 		}}
 	}
 	if e, ok := errors.AsType[*retriever.StaleError](err); ok {
@@ -103,7 +103,7 @@ func readFailure(err error) *Failure {
 	return nil
 }
 
-// notFound is a missing document or a missing section of one.
+// notFound returns the failure for a missing document, or a missing section of one.
 func notFound(e *retriever.NotFoundError) *Failure {
 	f := &Failure{Code: CodeNotFound, Message: "File Not Found", Data: map[string]any{"path": e.Path}}
 	if e.Anchor != "" {

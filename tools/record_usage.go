@@ -8,9 +8,9 @@ import (
 )
 
 type recordUsageArgs struct {
-	Intent string     `json:"intent,omitempty" schema:"max=4096" jsonschema:"What was asked for, in the user's words"`
-	Calls  []usedCall `json:"calls" schema:"min=1,max=200"`
-	Edges  [][]whole  `json:"edges,omitempty" schema:"max=2000,items.min=2,items.max=2,items.items.min=0"` // positions in Calls, from 0
+	Intent string      `json:"intent,omitempty" schema:"max=4096" jsonschema:"The request in the user's words"`
+	Calls  []usedCall  `json:"calls" schema:"min=1,max=200"`
+	Edges  [][]integer `json:"edges,omitempty" schema:"max=2000,items.min=2,items.max=2,items.items.min=0"` // positions in Calls, from 0
 }
 
 type usedCall struct {
@@ -18,21 +18,21 @@ type usedCall struct {
 	Success *bool  `json:"success,omitempty" schema:"default=true"`
 }
 
-// recordAnswer is what was recorded.
+// recordAnswer is the answer of record_usage.
 type recordAnswer struct {
 	Recorded   bool     `json:"recorded"`
-	Relations  int      `json:"relations"`  // between tools, that were counted
-	Remembered bool     `json:"remembered"` // the intent, with its tools
-	Unknown    []string `json:"unknown"`    // names that are not one tool of the catalogue
+	Relations  int      `json:"relations"`  // number of relations between tools that were counted
+	Remembered bool     `json:"remembered"` // the intent was stored with its tools
+	Unknown    []string `json:"unknown"`    // names that do not identify one tool of the catalogue
 }
 
 // recordUsage is the tool record_usage.
 func recordUsage(box *toolbox.Toolbox) tool {
 	return tool{
 		name: "record_usage", title: "Record what was used", groups: []Group{Catalog}, additive: true, notIdempotent: true,
-		description: `Record which tools served an intent, to improve later searches and suggestions.
-Use it once a piece of work is done, with the calls in order, failed ones included. Not needed for documents read through cairn: it records those itself.
-edges are pairs [i,j] of positions in calls: call j needed the result of call i. A document is "doc:" and its path.`,
+		description: `Record which tools were used for an intent, to improve later searches and suggestions.
+Use it when a piece of work is done, with the calls in order, including failed ones. Not needed for documents read through cairn, which records them itself.
+edges are pairs [i,j] of positions in calls, from 0: call j used the result of call i. Name a document "doc:" and its path.`,
 		handler: codeHandler(func(ctx context.Context, a recordUsageArgs) (*recordAnswer, error) {
 			trace := usage.Trace{Intent: a.Intent}
 			for _, c := range a.Calls {

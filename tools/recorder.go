@@ -14,43 +14,42 @@ import (
 	"cairn/internal/usage"
 )
 
-// Recorder records what each session searches for and what it then reads and
-// fetches, for the graph of what is used together; usage.Session draws the
-// conclusions, which are queued and committed once a second. Events that come
-// faster than they are processed, and conclusions that the queue has no room for,
-// are dropped. Failed calls are left out. It is safe for concurrent use.
+// Recorder records the searches of each session and the documents and tools that it then
+// uses. usage.Session derives the changes of the usage graph, which are queued and
+// committed once a second. The recorder drops events and changes that exceed its queues. It
+// does not record failed calls. It is safe for concurrent use.
 type Recorder struct {
 	box    *toolbox.Toolbox
 	log    *slog.Logger
 	events chan event
-	ended  chan struct{} // closed when the last event is committed
+	ended  chan struct{} // closed after the last commit
 
-	mu     sync.RWMutex // held for writing to close events
+	mu     sync.RWMutex // locked for writing to close events
 	closed bool
 
-	queue usage.Change // of the goroutine that runs work
+	queue usage.Change // only for the goroutine of work
 }
 
-// event is something to add to a session.
+// event is a change of a session.
 type event struct {
 	session string
 	add     func(context.Context, *usage.Session) error
 }
 
 const (
-	// maxEvents is how many events may wait.
+	// maxEvents bounds the events that wait for processing.
 	maxEvents = 64
-	// maxQueue is how many observations and intents may wait for the commit.
+	// maxQueue bounds the observations and intents that wait for the commit.
 	maxQueue = 4096
 	// commitEvery is the time between two commits.
 	commitEvery = time.Second
-	// maxSessions is how many sessions are recorded at the same time; one more
-	// ends the one that has been idle for longest.
+	// maxSessions bounds the sessions in memory. A new one replaces the least recently
+	// used.
 	maxSessions = 256
 )
 
-// Record starts a recorder. log receives write errors; nil discards them. The
-// caller closes it after the last session.
+// Record starts a recorder. log receives write errors; nil discards them. The caller must
+// call Close after the last session.
 func Record(box *toolbox.Toolbox, log *slog.Logger) *Recorder {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -60,7 +59,8 @@ func Record(box *toolbox.Toolbox, log *slog.Logger) *Recorder {
 	return r
 }
 
-// work processes events until there are no more, then commits what the sessions used.
+// work processes events until the channel is closed, and then commits the remaining
+// changes.
 func (r *Recorder) work() {
 	defer close(r.ended)
 	ctx := context.Background()
@@ -77,7 +77,7 @@ func (r *Recorder) work() {
 				r.commit(ctx)
 				return
 			}
-			// No client closes a session that it has left.
+			// Clients may leave without closing their session.
 			for _, s, ok := sessions.GetOldest(); ok && s.Idle(); _, s, ok = sessions.GetOldest() {
 				sessions.RemoveOldest()
 			}
@@ -93,11 +93,11 @@ func (r *Recorder) work() {
 
 func (r *Recorder) warn(err error) {
 	if err != nil {
-		r.log.Warn("recording what was used", "error", err)
+		r.log.Warn("recording usage", "error", err)
 	}
 }
 
-// enqueue adds a change to the queue unless that is full.
+// enqueue adds a change to the queue unless the queue is full.
 func (r *Recorder) enqueue(_ context.Context, c usage.Change) error {
 	if len(r.queue.Observations)+len(r.queue.Intents)+len(c.Observations)+len(c.Intents) <= maxQueue {
 		r.queue.Observations, r.queue.Intents = append(r.queue.Observations, c.Observations...), append(r.queue.Intents, c.Intents...)
@@ -112,7 +112,7 @@ func (r *Recorder) commit(ctx context.Context) {
 	r.warn(r.box.Observe(ctx, c))
 }
 
-// Close commits the waiting events and what the last sessions used.
+// Close processes the waiting events and commits the remaining changes.
 func (r *Recorder) Close() {
 	r.mu.Lock()
 	if !r.closed {
@@ -123,7 +123,7 @@ func (r *Recorder) Close() {
 	<-r.ended
 }
 
-// record queues an event unless the queue is full or closed.
+// record queues an event unless the queue is full or the recorder is closed.
 func (r *Recorder) record(e event) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -138,7 +138,7 @@ func (r *Recorder) record(e event) {
 
 type recordingKey struct{}
 
-// recording is where the calls of one session are recorded. A nil one records nothing.
+// recording records the calls of one session. A nil recording records nothing.
 type recording struct {
 	recorder *Recorder
 	session  string
@@ -169,7 +169,7 @@ func (r *recording) read(path string) {
 	r.record(func(ctx context.Context, s *usage.Session) error { return s.Used(ctx, usage.DocumentID(path)) })
 }
 
-// searched records a search of tools with what it found.
+// searched records a search of tools and its results.
 func (r *recording) searched(query string, a *toolsearch.Answer) {
 	if r == nil {
 		return
@@ -198,12 +198,12 @@ func (r *recording) planned(p *suggest.Suggestion) {
 	r.record(func(ctx context.Context, s *usage.Session) error { return s.Planned(ctx, intent, tools, edges) })
 }
 
-// fetched records that the agent fetched a tool's schema.
+// fetched records that the client fetched the schema of a tool.
 func (r *recording) fetched(id string) {
 	r.record(func(ctx context.Context, s *usage.Session) error { return s.Fetched(ctx, id) })
 }
 
-// reported records a report of what was used.
+// reported records a report of used tools.
 func (r *recording) reported(ids []string) {
 	r.record(func(ctx context.Context, s *usage.Session) error { return s.Reported(ctx, ids) })
 }

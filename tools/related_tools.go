@@ -9,18 +9,20 @@ import (
 )
 
 type relatedToolsArgs struct {
-	Tool      string `json:"tool" schema:"min=1,max=8192" jsonschema:"A tool's id or name, or 'doc:' and a document's path"`
-	Limit     whole  `json:"limit,omitempty" schema:"default=10,min=1,max=50"`
-	Documents bool   `json:"documents,omitempty" schema:"default=false" jsonschema:"Also list documents"`
+	Tool      string  `json:"tool" schema:"min=1,max=8192" jsonschema:"A tool's id or name, or 'doc:' and a document's path"`
+	Limit     integer `json:"limit,omitempty" schema:"default=10,min=1,max=50"`
+	Documents bool    `json:"documents,omitempty" schema:"default=false" jsonschema:"Also list documents"`
 }
 
-// maxRelated bounds an answer.
-const maxRelated = 50
+const (
+	// maxRelated bounds the entries of an answer.
+	maxRelated = 50
+	// maxSkipped bounds the documents among the related nodes that a search for tools
+	// skips.
+	maxSkipped = 1000
+)
 
-// maxSkipped is how many documents the search for tools skips.
-const maxSkipped = 1000
-
-// relatedAnswer lists what is used with a tool.
+// relatedAnswer is the answer of related_tools.
 type relatedAnswer struct {
 	ToolID  string        `json:"tool_id"`
 	Related []relatedTool `json:"related"`
@@ -33,8 +35,8 @@ type relatedTool struct {
 	Path     string  `json:"path,omitempty"`
 	Relation string  `json:"relation"`
 	Score    float64 `json:"score"`
-	// Count is how often the relation was recorded, after decay; 0 for an indirect
-	// one.
+	// Count is the number of times that the relation was recorded, after decay; 0 for an
+	// indirect relation.
 	Count float64 `json:"count,omitempty"`
 }
 
@@ -42,9 +44,9 @@ type relatedTool struct {
 func relatedTools(box *toolbox.Toolbox) tool {
 	return tool{
 		name: "related_tools", title: "What is used with a tool", groups: []Group{Catalog}, readOnly: true,
-		description: `List the tools (and documents) most used together with one, learnt from recorded work.
-Use it to see what usually comes before or after a tool, or what it needs. Not for finding a tool by what it does.
-relation: "needed" gives the tool what it takes, "needs_this" takes what it gives, "often_before", "often_after", "related" by neighbours.`,
+		description: `List the tools (and documents) that recorded work used most often together with one tool.
+Use it to see what usually comes before or after a tool, or what it needs. Not for finding a tool by what it does (search_tools).
+relation: "needed" (the tool uses its result), "needs_this" (uses the tool's result), "often_before", "often_after", "related" (indirectly).`,
 		handler: codeHandler(func(ctx context.Context, a relatedToolsArgs) (*relatedAnswer, error) {
 			return related(ctx, box, a.Tool, int(a.Limit), a.Documents)
 		}),
@@ -54,7 +56,7 @@ relation: "needed" gives the tool what it takes, "needs_this" takes what it give
 func related(ctx context.Context, box *toolbox.Toolbox, name string, limit int, documents bool) (*relatedAnswer, error) {
 	answer := &relatedAnswer{ToolID: name, Related: []relatedTool{}}
 	known := false
-	// A recorded tool need not be in the catalogue, and a document never is.
+	// A recorded tool may be missing from the catalogue, which contains no documents.
 	if err := box.Read(ctx, func(g *graphrank.Graph) error {
 		known = g.Has(name)
 		return nil
@@ -71,7 +73,7 @@ func related(ctx context.Context, box *toolbox.Toolbox, name string, limit int, 
 	err := box.Read(ctx, func(g *graphrank.Graph) error {
 		k := limit
 		if !documents {
-			k += maxSkipped // documents may fill many of the first places
+			k += maxSkipped // many of the first nodes may be documents
 		}
 		for _, s := range g.Related(answer.ToolID, k) {
 			r := relatedTool{ToolID: s.ID, Score: s.Score, Relation: "related"}
@@ -89,12 +91,12 @@ func related(ctx context.Context, box *toolbox.Toolbox, name string, limit int, 
 		return nil
 	})
 	if len(answer.Related) == 0 {
-		answer.Message = "nothing was recorded of what is used with it"
+		answer.Message = "no use together with other tools is recorded"
 	}
 	return answer, err
 }
 
-// relation names what other is to id, by the heavier of the edges between them.
+// relation returns the relation of other to id, by the heavier of the edges between them.
 func relation(g *graphrank.Graph, id, other string) (name string, count float64) {
 	to, after := g.Edge(id, other)
 	from, before := g.Edge(other, id)

@@ -15,9 +15,9 @@ import (
 	"cairn/retriever"
 )
 
-// Documents are resources: cairn://PATH is a document, cairn://PATH#anchor a
-// section of it. The index lists them page by page, since the SDK's server would
-// hold an entry for each; clients read them through a template.
+// Documents are resources: cairn://PATH is a document, and cairn://PATH#anchor is a section
+// of it. They are not registered with the SDK's server, which would keep an entry for each.
+// listResources lists them in pages, and clients read them through a template.
 
 const (
 	scheme           = "cairn://"
@@ -44,7 +44,7 @@ func parseURI(uri string) (path, anchor string, ok bool) {
 	return path, anchor, ok && path != "" && err == nil && bad == nil
 }
 
-// documentsCursor begins the cursors of the list of documents.
+// documentsCursor is the prefix of the cursors in the list of documents.
 const documentsCursor = "after:"
 
 // listResources lists the registered resources, then the documents.
@@ -99,8 +99,8 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: markdownType, Text: reading.Content}}}, nil
 }
 
-// follow notifies clients of changes until ctx ends: that the list of resources or
-// of tools has changed, and which of the resources they subscribed to.
+// follow notifies clients until ctx ends: of changes of the lists of resources and tools,
+// and of changes of the documents to which they subscribed.
 func (s *Server) follow(ctx context.Context, server *mcp.Server, list *listing, notify func()) {
 	if s.options.Watch == nil {
 		return
@@ -121,11 +121,11 @@ func (s *Server) follow(ctx context.Context, server *mcp.Server, list *listing, 
 	}
 }
 
-// addResources offers the documents, and notifies clients that the list has
-// changed: the SDK does so whenever something is added, even again.
+// addResources registers the template of the documents. The SDK then notifies clients that
+// the list of resources has changed, even if the template was registered before.
 func (s *Server) addResources(server *mcp.Server) {
 	server.AddResourceTemplate(&mcp.ResourceTemplate{
 		Name: "document", Title: "Document or section", URITemplate: documentTemplate, MIMEType: markdownType,
-		Description: "A document of the workspace, or the section with that anchor.",
+		Description: "A document of the workspace, or the section with the anchor.",
 	}, s.readResource)
 }

@@ -225,7 +225,7 @@ func TestPrompts(t *testing.T) {
 	}{
 		{"find", map[string]string{"question": "auth"}, "from the documents of this workspace: auth", 2},
 		{"explain_section", map[string]string{"path": "docs/auth.md", "anchor": "login-flow"}, "Explain the section", 2},
-		{"plan_task", map[string]string{"goal": "ship", "tool": "x/y"}, "The tool x/y", 1},
+		{"plan_task", map[string]string{"goal": "ship", "tool": "x/y"}, "The plan must use the tool x/y", 1},
 	} {
 		r, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: c.name, Arguments: c.args})
 		if err != nil || len(r.Messages) != c.n || !strings.Contains(r.Messages[0].Content.(*mcp.TextContent).Text, c.want) {

@@ -13,13 +13,13 @@ import (
 // regexpMode is the mode of an exhaustive search for a regular expression.
 const regexpMode = "regexp"
 
-// Bounds of the lines that are collected before they are fitted into the budget.
+// Bounds of the lines that a scan collects for the budget.
 const (
 	maxLines     = 10_000
 	maxLineBytes = 1 << 20
 )
 
-// scanLines answers an exhaustive read_context: every line that matches.
+// scanLines answers an exhaustive read_context with all matching lines.
 func scanLines(ctx context.Context, e Engine, o *Options, a *readContextArgs) (*scan.Answer, error) {
 	r := scan.Request{Pattern: a.Query, MaxLines: maxLines, MaxBytes: maxLineBytes}
 	if a.Mode != nil {
@@ -43,14 +43,10 @@ func scanLines(ctx context.Context, e Engine, o *Options, a *readContextArgs) (*
 	if err != nil {
 		return nil, err
 	}
-	budget := o.Budget
-	if a.MaxTokens != nil && budget.Count != nil {
-		budget.Tokens = int(*a.MaxTokens)
-	}
-	return answer, fitLines(budget, answer)
+	return answer, fitLines(o.budget(a.MaxTokens), answer)
 }
 
-// fitLines shortens the list until the answer is within the budget.
+// fitLines shortens the list of lines to fit the answer into the budget.
 func fitLines(budget fit.Budget, a *scan.Answer) error {
 	all, reason := a.Lines, a.Reason
 	err := budget.Fit(a, []fit.Part{{

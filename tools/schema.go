@@ -14,20 +14,19 @@ import (
 	"cairn/internal/task/doctask"
 )
 
-// argumentSchemas are the JSON Schemas of argument types that Go's own shape does
-// not describe.
+// argumentSchemas has the JSON Schemas of the argument types whose Go type does not
+// determine the schema.
 var argumentSchemas = map[reflect.Type]*jsonschema.Schema{
-	reflect.TypeFor[whole]():           {Type: "integer"},
+	reflect.TypeFor[integer]():         {Type: "integer"},
 	reflect.TypeFor[json.RawMessage](): {Type: "object"},
 	reflect.TypeFor[doctask.Slugs](): {OneOf: []*jsonschema.Schema{{Type: "string"},
 		{Type: "array", Items: &jsonschema.Schema{Type: "string"}, MinItems: new(1), MaxItems: new(10)}}},
 	reflect.TypeFor[map[string]json.RawMessage](): newSchema(reflect.TypeFor[cardUpdates](), nil),
 }
 
-// argumentSchema returns the JSON Schema of the struct type that a tool's
-// arguments are decoded into. A field without omitempty is required; its tag
-// jsonschema is its description, and its tag schema lists constraints, see
-// constrain.
+// argumentSchema returns the JSON Schema of the struct of a tool's arguments. A field
+// without omitempty is required. The tag jsonschema of a field is its description, and its
+// tag schema lists constraints, see constrain.
 func argumentSchema(t reflect.Type) *jsonschema.Schema { return newSchema(t, argumentSchemas) }
 
 func newSchema(t reflect.Type, types map[reflect.Type]*jsonschema.Schema) *jsonschema.Schema {
@@ -36,14 +35,14 @@ func newSchema(t reflect.Type, types map[reflect.Type]*jsonschema.Schema) *jsons
 		panic(err) // unreachable: a test makes the schema of every tool
 	}
 	if s.Properties == nil {
-		s.Properties = map[string]*jsonschema.Schema{} // some clients want it
+		s.Properties = map[string]*jsonschema.Schema{} // some clients require it
 	}
 	refine(s, t)
 	return s
 }
 
-// refine adds the constraints of the tags in t to s and removes null, which Go
-// accepts for pointers and slices and the tools do not advertise.
+// refine adds the constraints of the tags in t to s. It removes null from the types: Go
+// accepts null for pointers and slices, but the schemas of the tools do not offer it.
 func refine(s *jsonschema.Schema, t reflect.Type) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -66,9 +65,9 @@ func refine(s *jsonschema.Schema, t reflect.Type) {
 	}
 }
 
-// constrain applies one constraint of a schema tag: enum=a|b, default=V, null,
-// pattern=RE, items.CONSTRAINT for the items of an array, and min=N or max=N,
-// which bound a number, the length of a string or array, or an object's size.
+// constrain applies one constraint of a schema tag: enum=a|b, default=V, null, pattern=RE,
+// items.CONSTRAINT for the items of an array, and min=N or max=N, which bound a number, the
+// length of a string or array, or the number of properties of an object.
 func constrain(s *jsonschema.Schema, constraint string) {
 	if of, ok := strings.CutPrefix(constraint, "items."); ok {
 		constrain(s.Items, of)
@@ -109,14 +108,14 @@ func constrain(s *jsonschema.Schema, constraint string) {
 	}
 }
 
-// argumentName is the JSON name of a struct field.
+// argumentName returns the JSON name of a struct field.
 func argumentName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name
 }
 
-// answerSchema returns the JSON Schema of an answer that is one of the struct
-// types. Of nested values it says only the type.
+// answerSchema returns the JSON Schema of an answer that is one of the struct types. It
+// describes nested values only by their type.
 func answerSchema(answers []reflect.Type) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
 	for _, t := range answers {
@@ -142,9 +141,8 @@ func answerSchema(answers []reflect.Type) *jsonschema.Schema {
 // listedFields bounds the fields of listedSchema.
 const listedFields = 5
 
-// listedSchema is the schema of answers in lists of tools, which models pay for: the
-// first fields that a successful answer always has. OpenAPI has the whole of
-// answerSchema.
+// listedSchema returns the schema of answers for the list of tools. To save tokens it has
+// only the first fields that every successful answer has. OpenAPI has all of answerSchema.
 func listedSchema(answers []reflect.Type) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
 	for _, f := range reflect.VisibleFields(answers[0]) {
@@ -158,7 +156,7 @@ func listedSchema(answers []reflect.Type) *jsonschema.Schema {
 	return s
 }
 
-// shallow is the type of a Go value in JSON, and of its items, and no more.
+// shallow returns a schema with only the type of t in JSON and the types of its items.
 func shallow(t reflect.Type) *jsonschema.Schema {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
@@ -174,7 +172,7 @@ func shallow(t reflect.Type) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: typeName(t)}
 }
 
-// schemaJSON is the text of a schema.
+// schemaJSON returns the JSON of a schema.
 func schemaJSON(s *jsonschema.Schema) json.RawMessage {
 	text, err := marshal(s)
 	if err != nil {

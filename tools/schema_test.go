@@ -34,8 +34,8 @@ func TestArgumentSchemas(t *testing.T) {
 
 func TestDecodeBounds(t *testing.T) {
 	type args struct {
-		Limit  whole  `json:"limit,omitempty" schema:"default=10,min=1,max=50"`
-		Budget *whole `json:"budget,omitempty" schema:"min=200"`
+		Limit  integer  `json:"limit,omitempty" schema:"default=10,min=1,max=50"`
+		Budget *integer `json:"budget,omitempty" schema:"min=200"`
 	}
 	for text, want := range map[string]string{
 		`{}`:               `{"limit":10}`,

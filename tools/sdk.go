@@ -15,13 +15,12 @@ import (
 	"cairn/internal/task/taskgraph"
 )
 
-// channelHeader names the tasks that the dag tools mean over HTTP when a request
-// names none.
+// channelHeader is the HTTP header with the default channel of the dag tools.
 const channelHeader = "X-Cairn-Channel"
 
-// sdkServer returns the SDK's server for one transport. client returns the client whose
-// calls count towards the limits, and session the session whose work is recorded; "" is
-// none. stop ends the background work.
+// sdkServer returns the SDK's server for one transport. client returns the name of the
+// client for the limits, and session the name of the session for the recorder, "" for none.
+// stop ends the background work.
 func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session func(mcp.Request) string) (_ *mcp.Server, stop func()) {
 	watching := s.options.Watch != nil
 	o := &mcp.ServerOptions{
@@ -53,7 +52,8 @@ func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session fun
 	server.AddSendingMiddleware(withoutListChanges)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	notify := func() { server.AddTool(unlisted(s.tools[0]), s.toolHandler(s.tools[0], client)) } // the SDK notifies of what is added, even again
+	// The SDK notifies clients whenever a tool is added, even if it exists.
+	notify := func() { server.AddTool(unlisted(s.tools[0]), s.toolHandler(s.tools[0], client)) }
 	wg.Go(func() {
 		list.scan(ctx)
 		if list.changed(ctx, nil) {
@@ -69,14 +69,15 @@ func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session fun
 	}
 }
 
-// unlisted is a tool as the SDK needs it to pass calls on; listing has its definition.
+// unlisted returns the minimal definition with which the SDK routes calls of a tool.
+// Clients see the definitions of listing.
 func unlisted(t tool) *mcp.Tool {
 	return &mcp.Tool{Name: t.name, InputSchema: json.RawMessage(`{"type":"object"}`)}
 }
 
-// middleware prepares the context of every request, and adds to the SDK's answers:
-// the tools to list now, the documents to the list of resources, and the instructions,
-// which describe the state of the index at that moment.
+// middleware prepares the context of every request. It replaces the list of tools in the
+// SDK's answers, adds the documents to the list of resources, and sets the instructions,
+// which describe the current state of the index.
 func (s *Server) middleware(session func(mcp.Request) string, list *listing) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -111,9 +112,8 @@ func (s *Server) middleware(session func(mcp.Request) string, list *listing) mcp
 	}
 }
 
-// withoutListChanges drops list_changed notifications to a session that has not
-// named its revision. The SDK sends them to it, and a client of bare requests reads
-// one line for each request.
+// withoutListChanges drops list_changed notifications to a session before initialize. The
+// SDK sends them, but a client that makes only direct calls reads one line per request.
 func withoutListChanges(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if ss, ok := req.GetSession().(*mcp.ServerSession); ok && ss.InitializeParams() == nil && strings.HasSuffix(method, "/list_changed") {
@@ -123,8 +123,8 @@ func withoutListChanges(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// requestContext returns the context of a request. It reports stages to the
-// listener and the use of tools and documents to the recorder; "" names no session.
+// requestContext returns the context of a request, which contains the listener and the
+// recording of the session, unless the session is "".
 func (s *Server) requestContext(ctx context.Context, session string) context.Context {
 	ctx = observe.With(ctx, s.options.Listener)
 	if s.options.Recorder == nil || session == "" {
@@ -133,7 +133,7 @@ func (s *Server) requestContext(ctx context.Context, session string) context.Con
 	return withRecording(ctx, &recording{s.options.Recorder, session})
 }
 
-// toolHandler answers tools/call for one tool.
+// toolHandler returns the handler of tools/call for one tool.
 func (s *Server) toolHandler(t tool, client func(*mcp.CallToolRequest) string) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		c := call{args: req.Params.Arguments}
@@ -162,9 +162,9 @@ func (s *Server) toolHandler(t tool, client func(*mcp.CallToolRequest) string) m
 	}
 }
 
-// cacheable sets how long a client may keep an answer: prompts and templates change
-// only with the binary, documents at any moment, the tools with the contents of the
-// folder, and the description of the server holds the state of the index.
+// cacheable sets how long a client may cache an answer. Prompts and templates change only
+// with the binary, documents at any time, the list of tools with the contents of the
+// folder, and the description of the server with the state of the index.
 func cacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 	c.TTLMs, c.CacheScope = int(time.Hour/time.Millisecond), "private"
 	switch req.(type) {
@@ -175,7 +175,7 @@ func cacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 	}
 }
 
-// definition describes the tool in tools/list.
+// definition returns the entry of the tool in tools/list.
 func (t tool) definition() *mcp.Tool {
 	no, destroys := false, !t.additive
 	a := &mcp.ToolAnnotations{ReadOnlyHint: t.readOnly, IdempotentHint: !t.notIdempotent, OpenWorldHint: &no}
@@ -189,7 +189,8 @@ func (t tool) definition() *mcp.Tool {
 	}
 }
 
-// toolResult puts a value into both channels: clients forward one or the other.
+// toolResult returns a result with a value both as text and as structured content,
+// because some clients pass only one of them to the model.
 func toolResult(value any, isError bool) (*mcp.CallToolResult, error) {
 	text, err := marshal(value)
 	if err != nil {
@@ -202,14 +203,14 @@ func toolResult(value any, isError bool) (*mcp.CallToolResult, error) {
 	}, nil
 }
 
-// notifier returns the function that reports progress to the client; nil when the
-// client sent no token.
+// notifier returns a function that reports progress to the client, nil if the client sent
+// no progress token.
 func notifier(ctx context.Context, req *mcp.CallToolRequest) func(job.Progress) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return nil
 	}
-	step := 0.0 // grows with each notification, over all phases
+	step := 0.0 // must increase with each notification, over all phases
 	return func(p job.Progress) {
 		step++
 		// An error means that the client has left.

@@ -9,21 +9,21 @@ import (
 
 type searchToolsArgs struct {
 	Query   string   `json:"query" schema:"min=1,max=8192" jsonschema:"Such as 'open an issue in a repository'"`
-	Limit   whole    `json:"limit,omitempty" schema:"default=10,min=1,max=50"`
-	Related bool     `json:"include_related,omitempty" schema:"default=false" jsonschema:"Add what is often used before and after each"`
+	Limit   integer  `json:"limit,omitempty" schema:"default=10,min=1,max=50"`
+	Related bool     `json:"include_related,omitempty" schema:"default=false" jsonschema:"Add the tools often used before and after each"`
 	Context []string `json:"context_tools,omitempty" schema:"max=50"`
 }
 
-// maxContext bounds the tools in use that a call names.
+// maxContext bounds the number of tools in use in a call.
 const maxContext = 50
 
 // searchTools is the tool search_tools.
 func searchTools(box *toolbox.Toolbox) tool {
 	return tool{
 		name: "search_tools", title: "Find tools", groups: []Group{Catalog}, readOnly: true,
-		description: `Find tools of the catalogue by what they do, in words.
-Use it before work that needs a tool you do not know by name. Not for a tool whose name you have (get_tool), nor for a plan of several (suggest_dag). It runs none.
-What is used together with context_tools ranks higher.`,
+		description: `Find tools of the catalogue by a description of what they do. It runs none.
+Use it when you need a tool whose name you do not know. Not for a tool whose name you know (get_tool) or a plan of several tools (suggest_dag).
+Tools often used together with context_tools rank higher.`,
 		handler: codeHandler(func(ctx context.Context, a searchToolsArgs) (*toolsearch.Answer, error) {
 			if !hasText(a.Query) {
 				return nil, invalid("Missing required parameter: 'query'")

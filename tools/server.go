@@ -18,8 +18,8 @@ import (
 	"cairn/retriever"
 )
 
-// Engine is the workspace that the tools work on; *workspace.Workspace is one.
-// Every method may be called concurrently.
+// Engine is the workspace that the tools work on; *workspace.Workspace implements it. Its
+// methods are safe for concurrent use.
 type Engine interface {
 	Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error)
 	Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error)
@@ -33,66 +33,75 @@ type Engine interface {
 
 // Options configures New. Nil and zero fields select the defaults.
 type Options struct {
-	// Version is the server's own version; "" is "devel".
+	// Version is the version of cairn; "" is "devel".
 	Version string
-	// Logger receives failures that no answer reports; nil discards them.
+	// Logger receives internal errors of tools; nil discards them.
 	Logger *slog.Logger
-	// NoRateLimit turns the limits of the specification off.
+	// NoRateLimit disables the rate limits.
 	NoRateLimit bool
-	// DefaultMode is the mode of read_context when none is given; "" is hybrid.
+	// DefaultMode is the default mode of read_context; "" is hybrid.
 	DefaultMode retriever.Mode
-	// Groups are the tools to offer; nil is Core. Clients can call no others, unless
-	// Auto is among the groups.
+	// Groups are the tools to offer; nil is Core. Clients cannot call other tools unless
+	// Groups contains Auto.
 	Groups []Group
-	// Budget bounds an answer of get_tool that sets no max_tokens; Tasks has its own.
+	// Budget bounds the answers to calls without max_tokens. Tasks has a budget of its own.
 	Budget fit.Budget
 	// Toolbox serves the tools of Catalog. If it is nil, they are not offered.
 	Toolbox *toolbox.Toolbox
-	// Tasks serves the tools of Tasks and DAG, and those of Docs that do more than read.
-	// If it is nil, they are not offered.
+	// Tasks serves the tools of Tasks and DAG, and those of Docs except for search and
+	// reading. If it is nil, they are not offered.
 	Tasks *workspace.Tasks
 	// Stages serves the tools of Stages. If it is nil, they are not offered.
 	Stages *workspace.Stages
-	// Recorder records what sessions look for and use; nil records nothing. The
+	// Recorder records searches and uses of tools and documents; nil records nothing. The
 	// caller closes it after the last session.
 	Recorder *Recorder
-	// Watch calls fn after documents have changed, until ctx ends, so that clients are
-	// notified. It is nil for a workspace that is not watched.
+	// Watch calls fn after each change of documents until ctx ends; the server then
+	// notifies clients. It is nil if the workspace is not watched.
 	Watch func(ctx context.Context, fn func(index.WatchEvent)) error
-	// Listener receives calls and the stages of their work. Nil discards them.
+	// Listener receives the calls and the stages of their work; nil discards them.
 	Listener observe.Listener
-	// Lacked, unless it is nil, is called after each search that needs vectors with what
-	// the index lacked, or an empty list.
+	// Lacked, unless it is nil, is called after each search that needs vectors, with the
+	// parts that the index lacked, such as "vectors", or an empty list.
 	Lacked func([]string)
-	// Workspace is the name of the workspace in the events of Listener; "" where
-	// there is only one.
+	// Workspace is the name of the workspace in the events of Listener; "" if the process
+	// serves only one.
 	Workspace string
-	// Extend, when not nil, changes the options of the SDK's server, and returns a
-	// function that registers more with it; stop is called when the server ends.
-	// The conformance suite needs it, the product does not.
+	// Extend, unless it is nil, changes the options of the SDK's server and returns a
+	// function that registers more features with the server. stop is called at the end of
+	// the server. Only the conformance suite uses Extend.
 	Extend func(*mcp.ServerOptions) (register func(*mcp.Server) (stop func()))
 	// Now is the clock of the limits; nil is time.Now.
 	Now func() time.Time
+}
+
+// budget returns the budget of an answer to a call with maxTokens, which may be nil.
+func (o *Options) budget(maxTokens *integer) fit.Budget {
+	b := o.Budget
+	if maxTokens != nil && b.Count != nil {
+		b.Tokens = int(*maxTokens)
+	}
+	return b
 }
 
 // Server offers the tools to any number of sessions.
 type Server struct {
 	engine  Engine
 	options Options
-	tools   []tool // that clients can call; offered returns those to list
+	tools   []tool // tools that clients can call; see offered for those that are listed
 	limits  *limiter
-	// scanWait bounds the look at the documents that starts with the server, and how
-	// long the first list waits for it.
+	// scanWait bounds the first scan of the documents, and the wait of the first list of
+	// tools for its result.
 	scanWait time.Duration
-	// running bounds the calls that run at once, over all sessions: more would not
-	// finish sooner, only hold memory.
+	// running bounds the concurrent calls of all sessions. More calls would use more
+	// memory and not finish sooner.
 	running chan struct{}
 }
 
-// maxRunning is a small multiple of the cores of a server; further calls wait.
+// maxRunning is a small multiple of the number of cores of a server.
 const maxRunning = 16
 
-// New returns a server over engine.
+// New returns a server for engine.
 func New(engine Engine, o *Options) *Server {
 	s := &Server{engine: engine, scanWait: defaultScanWait, running: make(chan struct{}, maxRunning)}
 	if o != nil {
@@ -114,9 +123,11 @@ func New(engine Engine, o *Options) *Server {
 		s.options.Groups = []Group{Core}
 	}
 	s.limits = newLimiter(s.options.Now)
-	s.tools = slices.DeleteFunc(allTools(engine, &s.options), func(t tool) bool { return !t.callable(s.options.Groups) })
+	s.tools = allTools(engine, &s.options)
 	if s.auto() {
 		s.tools = append(s.tools, s.more(s.tools))
+	} else {
+		s.tools = slices.DeleteFunc(s.tools, func(t tool) bool { return !t.offeredBy(s.options.Groups) })
 	}
 	return s
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// openSessions are the sessions of an HTTP server by their client, so that one client
-// cannot hold them all. It is safe for concurrent use.
+// openSessions limits the open sessions of each client of an HTTP server, and of all
+// clients together. It is safe for concurrent use.
 type openSessions struct {
 	sdk       *mcp.Server
-	each, all int
+	each, all int // the limits
 	now       func() time.Time
 
 	mu   sync.Mutex
@@ -26,12 +26,12 @@ type openSession struct {
 	used   time.Time
 }
 
-// idleSession is how long no request of a session may have come before another one
-// takes its place.
+// idleSession is the time without requests after which a new session may replace a session.
 const idleSession = 10 * time.Second
 
-// begin makes room for one more session of a client. It ends the one that was idle for
-// the longest, of this client if it has too many, and returns false if none is idle.
+// begin makes room for a new session of a client. At the limit of the client it ends the
+// longest idle session of the client, at the limit of all clients the longest idle one of
+// all. It returns false if none is idle.
 func (o *openSessions) begin(client string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -71,11 +71,12 @@ func (o *openSessions) begin(client string) bool {
 		return false
 	}
 	delete(o.byID, end)
-	_ = live[end].Close() // its client notices, and begins another
+	_ = live[end].Close()
 	return true
 }
 
-// enter counts a request of a session, the one it begins included. leave ends it.
+// enter counts a request of a session until leave is called. The session may begin with
+// the request.
 func (o *openSessions) enter(w http.ResponseWriter, r *http.Request, client string) (leave func()) {
 	id := r.Header.Get("Mcp-Session-Id")
 	o.count(id, client, 1)
@@ -88,6 +89,8 @@ func (o *openSessions) enter(w http.ResponseWriter, r *http.Request, client stri
 	}
 }
 
+// count adds busy to the requests in progress of a session. With busy 0 it registers a new
+// session.
 func (o *openSessions) count(id, client string, busy int) {
 	if id == "" {
 		return

@@ -16,8 +16,9 @@ import (
 	"cairn/skills"
 )
 
-// Skills are served as the extension SEP-2640 says: each file of a skill is a resource,
-// skills/list has an entry for each skill, and skills/get returns one by its URI.
+// Skills are served according to the extension SEP-2640: each file of a skill is a
+// resource, skills/list returns an entry for each skill, and skills/get returns the entry of
+// one URI.
 const (
 	skillsExtension = "io.modelcontextprotocol/skills"
 	skillScheme     = "skill://"
@@ -63,10 +64,11 @@ type getSkillResult struct {
 	Skill      skill  `json:"skill"`
 }
 
-// skillsAge is how long a client may keep an entry: skills change only with the binary.
+// skillsAge is the time for which clients may cache an entry: skills change only with the
+// binary.
 var skillsAge = mcp.Cacheable{TTLMs: int(time.Hour / time.Millisecond), CacheScope: "public"}
 
-// addSkills offers the skills of the binary.
+// addSkills registers the skills in the binary.
 func addSkills(server *mcp.Server) {
 	all, files, err := loadSkills(skills.Files)
 	if err != nil {
@@ -97,7 +99,7 @@ func addSkills(server *mcp.Server) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: uri: no skill has it; skills/list names them"}
 	})
 	if listErr != nil || getErr != nil {
-		panic(fmt.Sprint(listErr, getErr)) // unreachable: these are no methods of the protocol itself
+		panic(fmt.Sprint(listErr, getErr)) // unreachable: the protocol itself has no such methods
 	}
 }
 

@@ -4,5 +4,5 @@ package tools
 
 import "io"
 
-// pollable returns in: only Unix offers a choice of how to wait for a pipe.
+// pollable returns in unchanged.
 func pollable(in io.Reader) (io.Reader, func()) { return in, func() {} }

@@ -10,14 +10,15 @@ import (
 	"time"
 )
 
-// pollable makes reading from a pipe or a socket wait in the runtime's poller, and
-// returns the reader and a function that restores in. Clients of MCP start a
-// server with such a standard input, and it comes as a blocking file: a goroutine
-// that reads it waits inside a system call and holds one of the runtime's
-// processors until the monitor takes that away, up to 10 ms later. With two
-// processors a search that is split among both runs on one of them for that long.
+// pollable returns a reader of in that waits in the runtime's poller if in is a pipe or a
+// socket, and a function that restores in.
 //
-// It does not change other input, such as a terminal that is shared with a shell.
+// MCP clients start a server with a pipe as standard input, which Go opens as a blocking
+// file. A goroutine that reads it waits in a system call and occupies one of the runtime's
+// processors until the runtime's monitor retakes the processor, up to 10 ms later. With two
+// processors, a parallel search would run on only one of them for that time.
+//
+// pollable returns other input unchanged, such as a terminal that is shared with a shell.
 func pollable(in io.Reader) (io.Reader, func()) {
 	same := func() {}
 	f, ok := in.(*os.File)
@@ -26,7 +27,7 @@ func pollable(in io.Reader) (io.Reader, func()) {
 	}
 	info, err := f.Stat()
 	if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 || f.SetReadDeadline(time.Time{}) == nil {
-		return in, same // no pipe, or one that the poller has
+		return in, same // not a pipe, or in the poller already
 	}
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -45,7 +46,7 @@ func pollable(in io.Reader) (io.Reader, func()) {
 	p := os.NewFile(uintptr(own), f.Name())
 	return p, func() {
 		p.Close()
-		// Both descriptors name one open pipe, and so share the flag.
+		// Both descriptors refer to the same open file, and so share the flag.
 		_ = conn.Control(func(fd uintptr) { _ = syscall.SetNonblock(int(fd), false) })
 	}
 }

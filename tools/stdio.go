@@ -8,12 +8,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// grace is how long cancelled calls may take to return.
+// grace is the time for cancelled calls to return.
 const grace = 200 * time.Millisecond
 
-// ServeStdio serves one session over line-delimited JSON-RPC until in or ctx
-// ends, whichever is first. It still answers the requests sent by then, for at
-// most drainLimit. It writes nothing but JSON-RPC to out.
+// ServeStdio serves one session over line-delimited JSON-RPC until the end of in or ctx,
+// whichever comes first. Then it answers the requests that were sent before, for at most
+// drainLimit. It writes only JSON-RPC to out.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	const session = "stdio"
 	defer s.limits.forget(session)
@@ -42,8 +42,8 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		return err
 	case <-c.open.Done():
 	}
-	// Calls that ignore their cancellation get little time: the process is about
-	// to end, and the index survives that at any moment.
+	// Do not wait long for calls that ignore their cancellation: the process is about to
+	// exit, and the index survives that at any time.
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {

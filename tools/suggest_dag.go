@@ -13,20 +13,20 @@ import (
 type suggestDAGArgs struct {
 	Intent   string   `json:"intent,omitempty" schema:"max=8192" jsonschema:"Such as 'read config.json and open an issue about it'"`
 	Context  []string `json:"context_tools,omitempty" schema:"max=50" jsonschema:"Tools already in use"`
-	MaxTools whole    `json:"max_tools,omitempty" schema:"default=6,min=1,max=20"`
+	MaxTools integer  `json:"max_tools,omitempty" schema:"default=6,min=1,max=20"`
 	Tools    []string `json:"tools,omitempty" schema:"max=60"`
 }
 
-// maxArranged bounds the tools that one call arranges.
+// maxArranged bounds the number of tools that one call arranges.
 const maxArranged = 60
 
 // suggestDAG is the tool suggest_dag.
 func suggestDAG(box *toolbox.Toolbox) tool {
 	return tool{
 		name: "suggest_dag", title: "Plan which tools to use", groups: []Group{Catalog}, readOnly: true,
-		description: `Plan which tools of the catalogue serve an intent, in which order, and what flows between them.
-Use it for work that takes several tools. Not for finding one (search_tools). It runs none: mode says how far to trust the plan ("explicit_required": ask first), missing_inputs and warnings say what to settle first.
-With tools, it arranges just those, and intent is optional.`,
+		description: `Plan which tools of the catalogue to use for an intent, in which order, and what flows between them. It runs none.
+Use it for work that needs several tools. Not for finding one (search_tools). Check "mode" ("explicit_required": ask first), "missing_inputs" and "warnings" before you follow the plan.
+With tools, it arranges only those, and intent is optional.`,
 		handler: codeHandler(func(ctx context.Context, a suggestDAGArgs) (*suggest.Suggestion, error) {
 			if !hasText(a.Intent) && len(a.Tools) == 0 {
 				return nil, invalid("Missing required parameter: 'intent'")

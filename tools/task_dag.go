@@ -14,16 +14,16 @@ import (
 // stageAnswer is the answer of the tools on one question task.
 type stageAnswer struct {
 	Task *stage.Task `json:"task"`
-	// Brief is present while the task waits for the caller.
+	// Brief is nil unless the task waits for the caller.
 	Brief *stage.Brief  `json:"brief,omitempty"`
 	Log   []stage.Entry `json:"log,omitempty"`
-	// Next says what to do.
+	// Next tells the caller what to do.
 	Next string `json:"next"`
 }
 
-// awaitCaller waits until a task needs the caller or has ended, at most the given
-// number of seconds, and reports progress meanwhile.
-func awaitCaller(ctx context.Context, st *workspace.Stages, id string, seconds whole) (*stage.State, error) {
+// awaitCaller waits until a task needs the caller or has ended, for at most the given
+// number of seconds. Meanwhile it reports progress.
+func awaitCaller(ctx context.Context, st *workspace.Stages, id string, seconds integer) (*stage.State, error) {
 	if seconds == 0 {
 		return st.Task(ctx, id)
 	}
@@ -37,13 +37,13 @@ func awaitCaller(ctx context.Context, st *workspace.Stages, id string, seconds w
 	}
 	s, err := st.Watch(waiting, id, changed, stage.NeedsCaller)
 	if s != nil && waiting.Err() != nil && ctx.Err() == nil {
-		return s, nil // the task goes on
+		return s, nil // the task continues
 	}
 	return s, err
 }
 
-// checkBudget refuses a budget that would only fail after the task has changed.
-func checkBudget(budget whole) error {
+// checkBudget returns a failure for an invalid budget, before the call changes the task.
+func checkBudget(budget integer) error {
 	if budget != 0 && (budget < retriever.MinBudget || budget > retriever.MaxBudget) {
 		return invalid("max_tokens: %d, want %d to %d", budget, retriever.MinBudget, retriever.MaxBudget)
 	}
@@ -51,7 +51,7 @@ func checkBudget(budget whole) error {
 }
 
 // stageState returns a task and the work that it expects of the caller.
-func stageState(ctx context.Context, st *workspace.Stages, s *stage.State, budget whole) (*stageAnswer, error) {
+func stageState(ctx context.Context, st *workspace.Stages, s *stage.State, budget integer) (*stageAnswer, error) {
 	a := &stageAnswer{Task: &s.Task}
 	var err error
 	if a.Brief, err = st.Brief(ctx, s, int(budget)); err != nil {
@@ -65,9 +65,9 @@ func stageState(ctx context.Context, st *workspace.Stages, s *stage.State, budge
 	case s.Status == stage.Aborted:
 		a.Next = "aborted: nothing"
 	case a.Brief != nil:
-		a.Next = "yours: do what brief says and hand it in with task_dag_advance, stage " + string(s.Current)
+		a.Next = "your turn: follow brief and submit the result with task_dag_advance, stage " + string(s.Current)
 	default:
-		a.Next = "cairn works on it: call task_dag_get with wait_seconds"
+		a.Next = "cairn is working on it: call task_dag_get with wait_seconds"
 	}
 	return a, nil
 }
@@ -76,19 +76,19 @@ type stageCreateArgs struct {
 	Query    string        `json:"query" schema:"max=4000"`
 	UserID   *string       `json:"user_id,omitempty" schema:"default=local,max=200"`
 	Template string        `json:"template,omitempty" schema:"enum=standard_query|simple_lookup|complex_research|web_enhanced|quick_answer,default=standard_query"`
-	Plan     []stage.Stage `json:"plan,omitempty" jsonschema:"Instead of template: stages, from intent_analysis to response_packaging"`
-	TaskID   string        `json:"task_id,omitempty" schema:"max=100" jsonschema:"Instead of a generated one"`
-	Budget   whole         `json:"max_tokens,omitempty" schema:"default=3000" jsonschema:"Of passages in the brief"`
-	Wait     whole         `json:"wait_seconds,omitempty" schema:"default=5,min=0,max=300"`
+	Plan     []stage.Stage `json:"plan,omitempty" jsonschema:"Stages instead of a template, from intent_analysis to response_packaging"`
+	TaskID   string        `json:"task_id,omitempty" schema:"max=100" jsonschema:"Replaces the generated id"`
+	Budget   integer       `json:"max_tokens,omitempty" schema:"default=3000" jsonschema:"Limit of the passages in the brief"`
+	Wait     integer       `json:"wait_seconds,omitempty" schema:"default=5,min=0,max=300"`
 }
 
 // stageCreate is the tool task_dag_create.
 func stageCreate(st *workspace.Stages) tool {
 	return tool{
 		name: "task_dag_create", title: "Start a question task", groups: []Group{Stages}, additive: true, notIdempotent: true, waits: true,
-		description: `Start a question task: cairn analyses the question and finds passages, you reason over them, cairn checks the answer's citations and packages it with its sources. The task survives restarts, and others can continue it.
-Use it for questions whose answer needs sources and has to be kept. Not for a quick search: use read_context.
-The answer holds the task and, as soon as it is your turn, the brief with the passages.`,
+		description: `Start a question task: cairn analyses the question and finds passages, you reason over them, cairn checks the answer's citations and packages it with its sources. The task survives restarts, and other agents can continue it.
+Use it for a question whose answer needs sources and must be kept. Not for a quick search: use read_context.
+The answer contains the task and, when it is your turn, the brief with the passages.`,
 		handler: stageHandler(func(ctx context.Context, a stageCreateArgs) (*stageAnswer, error) {
 			if err := checkBudget(a.Budget); err != nil {
 				return nil, err
@@ -110,18 +110,18 @@ The answer holds the task and, as soon as it is your turn, the brief with the pa
 }
 
 type stageGetArgs struct {
-	TaskID string `json:"task_id"`
-	Wait   whole  `json:"wait_seconds,omitempty" schema:"default=0,min=0,max=300" jsonschema:"Wait until it is your turn or it has ended"`
-	Budget whole  `json:"max_tokens,omitempty" schema:"default=3000" jsonschema:"Of passages in the brief"`
-	Log    bool   `json:"log,omitempty" schema:"default=false" jsonschema:"Add every transition"`
+	TaskID string  `json:"task_id"`
+	Wait   integer `json:"wait_seconds,omitempty" schema:"default=0,min=0,max=300" jsonschema:"Wait until it is your turn or the task has ended"`
+	Budget integer `json:"max_tokens,omitempty" schema:"default=3000" jsonschema:"Limit of the passages in the brief"`
+	Log    bool    `json:"log,omitempty" schema:"default=false" jsonschema:"Add every transition"`
 }
 
 // stageGet is the tool task_dag_get.
 func stageGet(st *workspace.Stages) tool {
 	return tool{
-		name: "task_dag_get", title: "Look at a question task", groups: []Group{Stages}, readOnly: true, waits: true,
-		description: `Return a question task: where it stands, and the brief with the passages when it is your turn, or the response when it is complete.
-Use it to wait for a task, or to continue one. Not for many at once: use task_dag_list.`,
+		name: "task_dag_get", title: "Show a question task", groups: []Group{Stages}, readOnly: true, waits: true,
+		description: `Return the state of a question task, with the brief and its passages when it is your turn, or the response when it is complete.
+Use it to wait for a task or to continue one. Not for several tasks: use task_dag_list.`,
 		handler: stageHandler(func(ctx context.Context, a stageGetArgs) (*stageAnswer, error) {
 			if err := checkBudget(a.Budget); err != nil {
 				return nil, err
@@ -142,7 +142,7 @@ Use it to wait for a task, or to continue one. Not for many at once: use task_da
 type stageListArgs struct {
 	UserID string       `json:"user_id,omitempty"`
 	Status stage.Status `json:"status,omitempty" schema:"enum=waiting|in_progress|complete|failed|aborted"`
-	Limit  whole        `json:"limit,omitempty" schema:"default=20,min=1,max=100"`
+	Limit  integer      `json:"limit,omitempty" schema:"default=20,min=1,max=100"`
 }
 
 type stageListAnswer struct {
@@ -154,7 +154,7 @@ type stageListAnswer struct {
 type listedTask struct {
 	ID        string       `json:"task_id"`
 	UserID    string       `json:"user_id"`
-	Query     string       `json:"query"` // its beginning
+	Query     string       `json:"query"` // the first 200 characters
 	Status    stage.Status `json:"status"`
 	Current   stage.Stage  `json:"current_stage"`
 	Progress  int          `json:"progress_percentage"`
@@ -166,7 +166,7 @@ func stageList(st *workspace.Stages) tool {
 	return tool{
 		name: "task_dag_list", title: "List question tasks", groups: []Group{Stages}, readOnly: true,
 		description: `List question tasks, newest first: id, query, status, current stage, progress.
-Use it to find a task again. Not for its answer: use task_dag_get.`,
+Use it to find an earlier task. Not for its answer: use task_dag_get.`,
 		handler: stageHandler(func(ctx context.Context, a stageListArgs) (*stageListAnswer, error) {
 			if known := []stage.Status{"", stage.Waiting, stage.InProgress, stage.Complete, stage.Failed, stage.Aborted}; !slices.Contains(known, a.Status) {
 				return nil, invalid("status: unknown %.40q, want {waiting,in_progress,complete,failed,aborted}", a.Status)
@@ -193,9 +193,9 @@ type stageAbortArgs struct {
 // stageAbort is the tool task_dag_abort.
 func stageAbort(st *workspace.Stages) tool {
 	return tool{
-		name: "task_dag_abort", title: "Stop a question task", groups: []Group{Stages},
-		description: `Stop a question task that waits or is in progress, for good.
-Use it when its answer is not wanted any more. Not for a stage that went wrong: use task_dag_advance with success=false, which tries again.`,
+		name: "task_dag_abort", title: "Abort a question task", groups: []Group{Stages},
+		description: `Abort a question task that is waiting or in progress. It cannot be continued.
+Use it when its answer is no longer needed. Not for a failed stage: use task_dag_advance with success=false, which tries again.`,
 		handler: stageHandler(func(ctx context.Context, a stageAbortArgs) (*stageAnswer, error) {
 			s, err := st.Apply(ctx, a.TaskID, stage.Event{Kind: stage.Abort, Reason: a.Reason})
 			if err != nil {

@@ -11,26 +11,26 @@ import (
 
 type advanceArgs struct {
 	TaskID     string          `json:"task_id"`
-	Claim      bool            `json:"claim,omitempty" schema:"default=false" jsonschema:"Only take it"`
+	Claim      bool            `json:"claim,omitempty" schema:"default=false" jsonschema:"Only claim the task, without a result"`
 	Stage      stage.Stage     `json:"stage,omitempty" schema:"enum=executor_reasoning|web_search"`
-	Success    *bool           `json:"success,omitempty" jsonschema:"false: the attempt failed, reason says why"`
+	Success    *bool           `json:"success,omitempty" jsonschema:"false if the attempt failed; reason says why"`
 	Output     json.RawMessage `json:"output,omitempty"`
 	Confidence *float64        `json:"confidence,omitempty" schema:"min=0,max=1"`
 	NeedsWeb   bool            `json:"needs_web_search,omitempty" schema:"default=false" jsonschema:"The passages do not contain the answer; honoured once"`
 	Reason     string          `json:"reason,omitempty" schema:"max=2000"`
-	Run        whole           `json:"run,omitempty" jsonschema:"Of the brief: refuse it if that run is over"`
+	Run        integer         `json:"run,omitempty" jsonschema:"From the brief: refuse the result if that run is over"`
 	Worker     string          `json:"worker,omitempty" schema:"max=100" jsonschema:"Your name, as in the claim"`
-	EventID    string          `json:"event_id,omitempty" schema:"max=100" jsonschema:"The same id counts once"`
-	Budget     whole           `json:"max_tokens,omitempty" schema:"default=3000"`
-	Wait       whole           `json:"wait_seconds,omitempty" schema:"default=5,min=0,max=300"`
+	EventID    string          `json:"event_id,omitempty" schema:"max=100" jsonschema:"Events with the same id count once"`
+	Budget     integer         `json:"max_tokens,omitempty" schema:"default=3000"`
+	Wait       integer         `json:"wait_seconds,omitempty" schema:"default=5,min=0,max=300"`
 }
 
 // stageAdvance is the tool task_dag_advance.
 func stageAdvance(st *workspace.Stages) tool {
 	return tool{
-		name: "task_dag_advance", title: "Hand in the result of a stage", groups: []Group{Stages}, additive: true, notIdempotent: true, waits: true,
-		description: `Hand in the result of the stage that a question task waits for, or claim the task so that no other worker takes it.
-Use it after a brief: for executor_reasoning output is {"answer","citations":[ids of passages]}, or {"not_found":true} when the passages do not have the answer, for web_search {"results":[{"url","title","text"}]}. Not for stages cairn does itself. A result that is late, repeated or of another stage is refused and changes nothing.`,
+		name: "task_dag_advance", title: "Submit the result of a stage", groups: []Group{Stages}, additive: true, notIdempotent: true, waits: true,
+		description: `Submit the result of the stage that a question task waits for, or claim the task so that no other worker takes it.
+Use it after a brief. output of executor_reasoning is {"answer","citations":[ids of passages]}, or {"not_found":true} if the passages do not contain the answer; output of web_search is {"results":[{"url","title","text"}]}. Not for stages that cairn does itself. A result that is late, repeated or of another stage is refused and changes nothing.`,
 		handler: stageHandler(func(ctx context.Context, a advanceArgs) (*stageAnswer, error) {
 			if err := checkBudget(a.Budget); err != nil {
 				return nil, err
@@ -54,15 +54,14 @@ func (a *advanceArgs) apply(ctx context.Context, st *workspace.Stages) (*stage.S
 	switch {
 	case a.Claim:
 		if a.Success != nil || a.Output != nil || a.NeedsWeb {
-			return nil, invalid("claim: give it without a result")
+			return nil, invalid("claim: pass it without a result")
 		}
 		e.Kind = stage.Claim
 		return st.Apply(ctx, a.TaskID, e)
 	case a.Stage == "":
-		return nil, invalid("stage: missing; it is the brief's, or the task's current_stage")
+		return nil, invalid("stage: missing; use the stage of the brief, or current_stage of the task")
 	case a.Success == nil:
-		// An omitted argument is not a result.
-		return nil, invalid("success: missing; true with output, or false with reason")
+		return nil, invalid("success: missing; pass true with output, or false with reason")
 	case !*a.Success:
 		if e.Kind = stage.Failure; !hasText(a.Reason) {
 			return nil, invalid("reason: missing; say why the attempt failed")
@@ -88,7 +87,7 @@ func (a *advanceArgs) apply(ctx context.Context, st *workspace.Stages) (*stage.S
 		}
 		e.Result = r
 	default:
-		e.Result.Output = out // the machine refuses it and says why
+		e.Result.Output = out // Submit returns an error
 	}
 	e.Result.Confidence, e.Result.NeedsWebSearch = a.Confidence, a.NeedsWeb
 	return st.Submit(ctx, a.TaskID, e)

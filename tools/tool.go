@@ -10,34 +10,34 @@ import (
 	"cairn/internal/observe"
 )
 
-// tool is one tool: how it is described and what it does.
+// tool describes and implements one tool.
 type tool struct {
 	name, title, description string
-	groups                   []Group // that offer it, besides All
+	groups                   []Group // the groups that contain it, besides All
 	readOnly                 bool
-	additive                 bool // writes without destroying
+	additive                 bool // changes nothing that exists
 	notIdempotent            bool // a repeated call has a further effect
-	rate                     rate // zero: unlimited
+	rate                     rate // zero means unlimited
 	waits                    bool // mostly waits, so it does not count as running
-	// administers reports whether a call with these arguments needs the scope admin; nil
-	// means that none does.
+	// administers reports whether a call with the given arguments needs the scope admin.
+	// If it is nil, no call does.
 	administers func(json.RawMessage) bool
 	handler
-	// bare returns the result of the method with the tool's name for a structured answer.
-	// If it is nil, the result is the answer.
+	// bare converts an answer to the result of a direct call. If it is nil, the result is
+	// the answer.
 	bare func(answer any) any
 }
 
-// call is one use of a tool.
+// call is a call of a tool.
 type call struct {
 	args json.RawMessage
-	// id is the ID of the request. parent and state are its trace context, unless the
-	// context of the call has them.
+	// id is the ID of the HTTP request, and parent and state are its trace context, unless
+	// the context of the call contains them.
 	id, parent, state string
 	token, remote     string // of the caller over HTTP
 }
 
-// find returns the tool of that name.
+// find returns the tool of a name that clients can call.
 func (s *Server) find(name string) (tool, bool) {
 	for _, t := range s.tools {
 		if t.name == name {
@@ -89,7 +89,8 @@ func withProgress(ctx context.Context, report func(job.Progress)) context.Contex
 	return context.WithValue(ctx, progressKey{}, report)
 }
 
-// progressOf is where a call reports its progress; nil when its client did not ask for it.
+// progressOf returns the function to which a call reports its progress, nil if the client
+// did not request progress.
 func progressOf(ctx context.Context) func(job.Progress) {
 	report, _ := ctx.Value(progressKey{}).(func(job.Progress))
 	return report

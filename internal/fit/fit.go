@@ -36,26 +36,21 @@ type Part struct {
 }
 
 // Lines returns a part that consists of the lines of a text. Keep calls rest with the
-// number of lines kept, or with All.
-func Lines(text *string, rest func(kept int)) Part {
+// number of lines kept and the number of all lines.
+func Lines(text *string, rest func(kept, all int)) Part {
 	lines := strings.SplitAfter(*text, "\n")
 	return Part{
 		text:  true,
 		Units: len(lines),
 		Unit:  func(i int) any { return lines[i] },
 		Keep: func(n int) {
-			if *text = strings.Join(lines[:n], ""); n == len(lines) {
-				rest(All)
-				return
+			if *text = strings.Join(lines[:n], ""); n < len(lines) {
+				*text = strings.TrimRight(*text, "\r\n")
 			}
-			*text = strings.TrimRight(*text, "\r\n")
-			rest(n)
+			rest(n, len(lines))
 		},
 	}
 }
-
-// All stands for all lines of a text.
-const All = -1
 
 // TooSmallError reports a budget that the answer exceeds even without its parts.
 type TooSmallError struct{ Limit, Need int }

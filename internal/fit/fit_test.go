@@ -23,9 +23,9 @@ func budget(tokens int) Budget { return Budget{tokens, (&bpe.Counter{}).CountTok
 func (a *answer) parts() []Part {
 	names := a.Names
 	return []Part{
-		Lines(&a.Text, func(kept int) {
+		Lines(&a.Text, func(kept, all int) {
 			a.Rest = ""
-			if kept != All {
+			if kept < all {
 				a.Rest = fmt.Sprintf("from line %d", kept+1)
 			}
 		}),
@@ -80,7 +80,7 @@ func TestShare(t *testing.T) {
 	a := struct{ Texts [3]string }{[3]string{long, "A short text.\n", long}}
 	var parts []Part
 	for i := range a.Texts {
-		p := Lines(&a.Texts[i], func(int) {})
+		p := Lines(&a.Texts[i], func(int, int) {})
 		p.Share = true
 		parts = append(parts, p)
 	}

@@ -2,7 +2,10 @@
 // have in use.
 package quota
 
-import "sync"
+import (
+	"net"
+	"sync"
+)
 
 // Quota counts the units in use. It is safe for concurrent use.
 type Quota struct {
@@ -37,4 +40,17 @@ func (q *Quota) Return(client string, n int) {
 	if q.used[client] -= n; q.used[client] == 0 {
 		delete(q.used, client)
 	}
+}
+
+// Client returns the name of the sender of an HTTP request: its token, or the host of its
+// address if tokenID is "".
+func Client(tokenID, remoteAddr string) string {
+	if tokenID != "" {
+		return "token " + tokenID
+	}
+	host, _, err := net.SplitHostPort(remoteAddr)
+	if err != nil {
+		host = remoteAddr
+	}
+	return "address " + host
 }

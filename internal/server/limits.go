@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,34 +13,34 @@ import (
 )
 
 const (
-	// clientShare is the part of all requests, and of all streams, that one client may
-	// have in progress: a token, or without one an address.
+	// clientShare is the divisor that gives the share of one client in all requests, and
+	// in all streams. See quota.Client for what a client is.
 	clientShare = 4
-	// maxStreams bounds the streams of all clients, which have their own limit: they stay
-	// open for hours.
+	// maxStreams bounds the streams of all clients. They have their own limit, because
+	// they stay open for hours.
 	maxStreams = 256
-	// maxRates bounds the clients whose rates are kept.
+	// maxRates bounds the number of limiters in memory.
 	maxRates = 4096
 )
 
-// rates of the paths that are limited, in calls a second and at once.
+// Limits of the paths that have one.
 var (
 	apiRate    = limit{20, 200}
 	createRate = limit{20, 300}
 )
 
 type limit struct {
-	perSecond rate.Limit
+	perSecond rate.Limit // calls of one client
 	burst     int
 }
 
 // limits are the limits of a server's clients.
 type limits struct {
 	requests, streams *quota.Quota
-	unlimited         bool // without rates
+	unlimited         bool // disables the rate limits
 
 	mu    sync.Mutex
-	rates map[string]*rate.Limiter // by path and client
+	rates map[string]*rate.Limiter // by limit and client
 }
 
 func newLimits(o *Options) *limits {
@@ -52,20 +51,8 @@ func newLimits(o *Options) *limits {
 	}
 }
 
-// clientOf names the client of a request for the limits.
-func clientOf(r *http.Request, c caller) string {
-	if c.known {
-		return "token " + c.token.ID
-	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-	return "address " + host
-}
-
-// isStream reports whether the answer to a request is a stream of events. A POST that
-// does not hold the method of its header is refused.
+// isStream reports whether the answer to a request is a stream of events. It trusts the
+// header Mcp-Method, because the SDK refuses a POST with another method in its body.
 func isStream(r *http.Request) bool {
 	mcp := strings.HasSuffix(r.URL.Path, "/mcp")
 	if r.Method == http.MethodGet {
@@ -74,8 +61,8 @@ func isStream(r *http.Request) bool {
 	return mcp && r.Header.Get("Mcp-Method") == "subscriptions/listen"
 }
 
-// enter counts a request in progress, or answers that there are too many. leave ends
-// it.
+// enter counts a request in progress until leave is called, or answers 503 if there are
+// too many.
 func (l *limits) enter(w http.ResponseWriter, r *http.Request, client string) (leave func(), ok bool) {
 	q, what := l.requests, "requests are in progress"
 	if isStream(r) {
@@ -89,7 +76,7 @@ func (l *limits) enter(w http.ResponseWriter, r *http.Request, client string) (l
 	return func() { q.Return(client, 1) }, true
 }
 
-// allow counts a call of a path that is limited in rate, or answers 429.
+// allow counts a call of a path with a rate limit, or answers 429.
 func (l *limits) allow(w http.ResponseWriter, r *http.Request, client string) bool {
 	var name string
 	var of limit
@@ -105,7 +92,7 @@ func (l *limits) allow(w http.ResponseWriter, r *http.Request, client string) bo
 	}
 	l.mu.Lock()
 	if len(l.rates) >= maxRates {
-		clear(l.rates) // bounded memory matters more than limits
+		clear(l.rates) // bound the memory, even at the cost of the limits
 	}
 	key := name + " " + client
 	limiter := l.rates[key]

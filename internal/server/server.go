@@ -16,6 +16,7 @@ import (
 	"cairn/internal/index"
 	"cairn/internal/metrics"
 	"cairn/internal/observe"
+	"cairn/internal/quota"
 	"cairn/internal/token"
 	"cairn/tools"
 )
@@ -108,7 +109,7 @@ func New(workspaces []Workspace, o *Options) (*Server, error) {
 		if s.byName[w.Name] != nil {
 			return nil, fmt.Errorf("two workspaces are called %q", w.Name)
 		}
-		v := &served{Workspace: w, mcp: w.Tools.HTTP(&tools.HTTPOptions{Caller: toolCaller}), named: http.NewServeMux()}
+		v := &served{Workspace: w, mcp: w.Tools.HTTP(toolCaller), named: http.NewServeMux()}
 		if len(s.workspaces) == 0 {
 			v.bare = http.NewServeMux()
 		}
@@ -173,7 +174,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	identified(r, c)
 	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
 	if r.URL.Path != "/readyz" {
-		client := clientOf(r, c)
+		client := quota.Client(c.token.ID, r.RemoteAddr)
 		leave, ok := s.limits.enter(w, r, client)
 		if !ok {
 			return

@@ -15,7 +15,7 @@ import (
 type BrowseRequest struct {
 	Path           string `json:"path,omitempty" schema:"default=/"` // folder or document; default "/"
 	Query          string `json:"query,omitempty"`
-	IncludeRelated bool   `json:"include_related,omitempty" schema:"default=false" jsonschema:"Add documents that these link to"`
+	IncludeRelated bool   `json:"include_related,omitempty" schema:"default=false" jsonschema:"Add documents that the results link to"`
 	LinkDepth      *int   `json:"link_depth,omitempty" schema:"default=2,min=1,max=6"` // 1 to 6, default 2
 	Count          *int   `json:"limit,omitempty" schema:"default=10,min=1,max=50"`    // 1 to 50, default 10
 	Limit

@@ -13,7 +13,7 @@ import (
 // Limit is the maximum number of tokens of an answer. Texts that do not fit are cut between
 // lines, and the field content_rest is the argument of read_doc for the rest.
 type Limit struct {
-	MaxTokens *int `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Largest answer"` // nil is Options.Budget
+	MaxTokens *int `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Limit of the answer"` // nil is Options.Budget
 }
 
 // minTokens is the smallest valid max_tokens.
@@ -55,8 +55,8 @@ func (d *document) at(offset int) place {
 // read_doc for the rest of the text.
 func (p place) text(text, rest *string) fit.Part {
 	end := p.line + bytes.Count([]byte(*text), []byte("\n"))
-	return fit.Lines(text, func(kept int) {
-		if *rest = ""; kept != fit.All {
+	return fit.Lines(text, func(kept, all int) {
+		if *rest = ""; kept < all {
 			*rest = fmt.Sprintf("%s:%d-%d", p.path, p.line+kept, end)
 		}
 	})
@@ -77,8 +77,8 @@ func (t *TaskToWork) parts() []fit.Part {
 	parts := []fit.Part{t.place.text(&t.Content, &t.Rest)}
 	for _, w := range []*workflow.Workflow{t.Workflow, t.MainWorkflow} {
 		if w != nil {
-			parts = append(parts, fit.Lines(&w.Content, func(kept int) {
-				if w.Rest = ""; kept != fit.All {
+			parts = append(parts, fit.Lines(&w.Content, func(kept, all int) {
+				if w.Rest = ""; kept < all {
 					w.Rest = w.Path
 				}
 			}))

@@ -328,8 +328,8 @@ func (d *Docs) edit(ctx context.Context, address string, pre Precondition, chang
 // Precondition makes a write fail if the document changed since the client read it. Empty
 // fields match any document.
 type Precondition struct {
-	IfHash  string `json:"if_hash,omitempty" jsonschema:"Refuse when the file has another SHA-256"` // SHA-256 in hex
-	IfMtime string `json:"if_mtime,omitempty" jsonschema:"Refuse when the file has another time"`   // RFC 3339 with nanoseconds
+	IfHash  string `json:"if_hash,omitempty" jsonschema:"Refuse unless the file has this SHA-256"`            // SHA-256 in hex
+	IfMtime string `json:"if_mtime,omitempty" jsonschema:"Refuse unless the file has this modification time"` // RFC 3339 with nanoseconds
 }
 
 func (p Precondition) check(doc *document) error {

@@ -17,7 +17,7 @@ type SearchRequest struct {
 	ContextLines   *int   `json:"context_lines,omitempty" schema:"default=2,min=0,max=10"`                                // 0 to 10, default 2
 	MaxResults     *int   `json:"max_results,omitempty" schema:"default=50,min=1,max=500"`                                // 1 to 500 matches, default 50
 	MaxMatchLength *int   `json:"max_match_length,omitempty" schema:"default=80,min=20,max=500"`                          // 20 to 500 bytes, default 80
-	Verbose        bool   `json:"verbose,omitempty" schema:"default=false" jsonschema:"Add the lines around"`             // with the lines around
+	Verbose        bool   `json:"verbose,omitempty" schema:"default=false" jsonschema:"Add the surrounding lines"`        // with the lines around
 }
 
 // SearchAnswer is the answer of search_documents.

@@ -32,7 +32,7 @@ type Operation struct {
 	Section   string `json:"section"`
 	Operation string `json:"operation,omitempty" schema:"enum=replace|append|prepend|insert_before|insert_after|append_child|remove,default=replace"` // default replace
 	Content   string `json:"content,omitempty"`
-	Title     string `json:"title,omitempty" jsonschema:"Of the new section"`
+	Title     string `json:"title,omitempty" jsonschema:"Title of the new section"`
 }
 
 // SectionRequest holds the arguments of section.

@@ -13,9 +13,9 @@ type TaskRequest struct {
 	Operation string `json:"operation,omitempty" schema:"enum=list|create|edit,default=list"`
 	// Task is the task to edit, or the task after which to create the new one.
 	Task    string `json:"task,omitempty" jsonschema:"The task to edit, or to insert after"`
-	Title   string `json:"title,omitempty" schema:"max=200" jsonschema:"Of a new task"` // create
-	Content string `json:"content,omitempty"`                                           // create and edit
-	Status  string `json:"status,omitempty" jsonschema:"List only these"`               // list: only these, exactly as written
+	Title   string `json:"title,omitempty" schema:"max=200" jsonschema:"Title of a new task"` // create
+	Content string `json:"content,omitempty"`                                                 // create and edit
+	Status  string `json:"status,omitempty" jsonschema:"List only tasks with this status"`    // list: only these, exactly as written
 	Precondition
 }
 

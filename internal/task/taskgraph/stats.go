@@ -11,7 +11,7 @@ import (
 // StatsRequest holds the arguments of dag_get_stats.
 type StatsRequest struct {
 	ChannelID string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
-	Details   bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"` // with warnings
+	Details   bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, number of tasks unblocked"` // with warnings
 }
 
 // StatsAnswer is the answer of dag_get_stats. If there are no tasks, Stats is nil and Summary

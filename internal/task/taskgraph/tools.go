@@ -49,7 +49,7 @@ func (t *Tools) answer(ctx context.Context, channel string, o *Outcome, f func(*
 type ReadyRequest struct {
 	ChannelID string   `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
 	Limit     *float64 `json:"limit,omitempty" schema:"default=10,min=1,max=100"` // a whole number from 1 to 100; default 10, as for 0
-	Details   bool     `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"`
+	Details   bool     `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, number of tasks unblocked"`
 }
 
 // ReadyAnswer is the answer of dag_get_ready_tasks.
@@ -93,8 +93,8 @@ func (t *Tools) Ready(ctx context.Context, r ReadyRequest) *ReadyAnswer {
 // ValidateRequest holds the arguments of dag_validate_dependency.
 type ValidateRequest struct {
 	ChannelID        string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
-	DependentTaskID  string `json:"dependentTaskId" jsonschema:"Will wait"`
-	DependencyTaskID string `json:"dependencyTaskId" jsonschema:"Has to be done first"`
+	DependentTaskID  string `json:"dependentTaskId" jsonschema:"Task that will wait"`
+	DependencyTaskID string `json:"dependencyTaskId" jsonschema:"Task to be done first"`
 }
 
 // ValidateAnswer is the answer of dag_validate_dependency.
@@ -129,7 +129,7 @@ type OrderRequest struct {
 	ChannelID        string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
 	IncludeCompleted bool   `json:"includeCompleted,omitempty" schema:"default=false"`
 	IncludeBlocked   *bool  `json:"includeBlocked,omitempty" schema:"default=true"` // default true; false selects only ready tasks
-	Details          bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"`
+	Details          bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, number of tasks unblocked"`
 }
 
 // OrderAnswer is the answer of dag_get_execution_order.
@@ -164,7 +164,7 @@ func (t *Tools) Order(ctx context.Context, r OrderRequest) *OrderAnswer {
 type BlockingRequest struct {
 	ChannelID string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
 	TaskID    string `json:"taskId"`
-	Details   bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"`
+	Details   bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, number of tasks unblocked"`
 }
 
 // BlockingAnswer is the answer of dag_get_blocking_tasks.
@@ -225,7 +225,7 @@ func (t *Tools) Blocking(ctx context.Context, r BlockingRequest) *BlockingAnswer
 // GroupsRequest holds the arguments of dag_get_parallel_groups.
 type GroupsRequest struct {
 	ChannelID string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
-	Details   bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"`
+	Details   bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, number of tasks unblocked"`
 }
 
 // GroupsAnswer is the answer of dag_get_parallel_groups.
@@ -263,7 +263,7 @@ func (t *Tools) Groups(ctx context.Context, r GroupsRequest) *GroupsAnswer {
 type CriticalPathRequest struct {
 	ChannelID        string `json:"channelId,omitempty" jsonschema:"'cards' (default), or a document such as '/plans/a.md'"`
 	IncludeCompleted *bool  `json:"includeCompleted,omitempty" schema:"default=true"` // default true
-	Details          bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, what it unblocks"`
+	Details          bool   `json:"details,omitempty" schema:"default=false" jsonschema:"Add title, status, blockers, slack, number of tasks unblocked"`
 }
 
 // CriticalPathAnswer is the answer of dag_get_critical_path.
