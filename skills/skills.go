@@ -1,5 +1,5 @@
-// Package skills holds the Agent Skills that come with cairn: folders with a SKILL.md
-// that tell a model how to use it. It serves nothing.
+// Package skills embeds the Agent Skills of cairn: folders with a SKILL.md that tells a
+// model how to use cairn. Package tools serves them.
 package skills
 
 import "embed"

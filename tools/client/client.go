@@ -1,4 +1,4 @@
-// Package client lists the tools of other MCP servers. It calls none of them.
+// Package client lists the tools of other MCP servers. It does not call them.
 //
 // A server is a command on standard input and output, or a URL. It is an untrusted
 // program: the client declares no capabilities and bounds what it reads.
@@ -24,16 +24,16 @@ import (
 // Timeout bounds an Import, from starting the server to its last page.
 const Timeout = 30 * time.Second
 
-// maxMessage bounds one message of a server in bytes, maxTotal all of them. A message
-// takes some twenty times its size while it is decoded.
+// maxMessage bounds one message of a server in bytes, maxTotal all messages. Decoding a
+// message takes about twenty times its size in memory.
 const (
 	maxMessage = 8 << 20
 	maxTotal   = 2 * catalog.MaxLiveBytes
 )
 
-// Target is the place of a server: exactly one of Command and URL is set.
+// Target is the address of a server. Exactly one of Command and URL is set.
 type Target struct {
-	// Command is a program with its arguments. It inherits the environment.
+	// Command is a program with its arguments. The program inherits the environment.
 	Command []string
 	// URL is the address of a streamable HTTP endpoint.
 	URL string
@@ -43,87 +43,91 @@ type Target struct {
 	Version string
 }
 
-// Import lists all tools of a server within Timeout and ends the connection.
-// server is its name in the catalogue; "" takes the name that the server reports.
-// When a command fails, the error ends with the command's standard error.
+// Import lists all tools of a server within Timeout and ends the connection. server is its
+// name in the catalogue; "" means the name that the server reports. If a command fails, the
+// error ends with the standard error of the command.
 func Import(ctx context.Context, t Target, server string) (*catalog.Batch, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, Timeout, fmt.Errorf("the server took longer than %v", Timeout))
 	defer cancel()
-	c, err := Dial(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	batch, err := catalog.FromServer(ctx, c, server)
-	closeErr := c.Close()
-	if err != nil {
-		return nil, c.explain(ctx, err)
-	}
-	if closeErr != nil && !errors.Is(closeErr, errEnded) {
-		return nil, closeErr
-	}
-	return batch, nil
-}
-
-// Client is a connection to one server. It is a catalog.Lister.
-type Client struct {
-	session *mcp.ClientSession
-	process *process // nil over HTTP
-}
-
-// Dial starts the command or connects to the URL, and initializes the session.
-func Dial(ctx context.Context, t Target) (*Client, error) {
 	switch {
 	case len(t.Command) > 0 && t.URL != "":
 		return nil, errors.New("both a command and a URL are given, want one")
 	case len(t.Command) > 0:
-		p, err := start(t.Command)
-		if err != nil {
-			return nil, fmt.Errorf("starting %s: %w", t.Command[0], err)
-		}
-		c, err := dial(ctx, t, &mcp.IOTransport{Reader: bounded(p.stdout), Writer: p.stdin, MaxLineLength: maxMessage})
-		if err != nil {
-			p.end()
-			return nil, (&Client{process: p}).explain(ctx, fmt.Errorf("connecting to %s: %w", t.Command[0], noServer(err)))
-		}
-		c.process = p
-		return c, nil
+		return importCommand(ctx, t, server)
 	}
+	return importURL(ctx, t, server)
+}
+
+func importCommand(ctx context.Context, t Target, server string) (*catalog.Batch, error) {
+	p, err := start(t.Command)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", t.Command[0], err)
+	}
+	batch, err := list(ctx, server, func() (session, error) {
+		s, err := t.connect(ctx, &mcp.IOTransport{Reader: bounded(p.stdout), Writer: p.stdin, MaxLineLength: maxMessage})
+		if err != nil {
+			return s, fmt.Errorf("connecting to %s: %w", t.Command[0], noServer(err))
+		}
+		return s, nil
+	})
+	p.end()
+	if text := strings.TrimSpace(p.stderr.String()); err != nil && text != "" {
+		return nil, fmt.Errorf("%w; its standard error: %s", err, text)
+	}
+	return batch, err
+}
+
+func importURL(ctx context.Context, t Target, server string) (*catalog.Batch, error) {
 	u, err := url.Parse(t.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("URL %q: want http:// or https:// and a host", t.URL)
 	}
-	c, err := dial(ctx, t, &mcp.StreamableClientTransport{
-		Endpoint: t.URL, HTTPClient: httpClient(u.Host, t.Token), MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: maxMessage,
+	return list(ctx, server, func() (session, error) {
+		s, err := t.connect(ctx, &mcp.StreamableClientTransport{
+			Endpoint: t.URL, HTTPClient: httpClient(u.Host, t.Token), MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: maxMessage,
+		})
+		if err != nil {
+			return s, fmt.Errorf("connecting to %s: %w", u.Redacted(), unreachable(err))
+		}
+		return s, nil
 	})
-	if err != nil {
-		return nil, (&Client{}).explain(ctx, fmt.Errorf("connecting to %s: %w", u.Redacted(), unreachable(err)))
-	}
-	return c, nil
 }
 
-func dial(ctx context.Context, t Target, transport mcp.Transport) (*Client, error) {
-	version := t.Version
-	if version == "" {
-		version = "devel"
+// list connects to a server and lists its tools. After a timeout the error contains its
+// cause.
+func list(ctx context.Context, server string, connect func() (session, error)) (*catalog.Batch, error) {
+	s, err := connect()
+	var batch *catalog.Batch
+	if err == nil {
+		batch, err = catalog.FromServer(ctx, s, server)
+		_ = s.Close() // its error does not affect the list
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "cairn", Version: version}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}}).Connect(ctx, transport, nil)
-	if err != nil {
-		return nil, err
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, context.Canceled) {
+		return nil, fmt.Errorf("%w: %w", cause, err)
 	}
-	return &Client{session: session}, nil
+	return batch, err
 }
 
-// Server is the name that the server reports.
-func (c *Client) Server() string {
-	if r := c.session.InitializeResult(); r != nil && r.ServerInfo != nil {
+// session is a connection to a server. It is a catalog.Lister.
+type session struct{ *mcp.ClientSession }
+
+// connect initializes a session.
+func (t Target) connect(ctx context.Context, transport mcp.Transport) (session, error) {
+	s, err := mcp.NewClient(&mcp.Implementation{Name: "cairn", Version: t.Version}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}}).Connect(ctx, transport, nil)
+	return session{s}, err
+}
+
+// Server returns the name that the server reports.
+func (s session) Server() string {
+	if r := s.InitializeResult(); r != nil && r.ServerInfo != nil {
 		return r.ServerInfo.Name
 	}
 	return ""
 }
 
 // ListTools returns one page of tools/list.
-func (c *Client) ListTools(ctx context.Context, cursor string) (catalog.Page, error) {
-	r, err := c.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+func (s session) ListTools(ctx context.Context, cursor string) (catalog.Page, error) {
+	r, err := s.ClientSession.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
 	if err != nil {
 		return catalog.Page{}, err
 	}
@@ -138,41 +142,18 @@ func (c *Client) ListTools(ctx context.Context, cursor string) (catalog.Page, er
 	return page, nil
 }
 
-// Close ends the session and a command's process group.
-func (c *Client) Close() error {
-	err := c.session.Close()
-	if c.process != nil {
-		err = c.process.end()
-	}
-	return err
-}
-
-// explain adds the cause of a timeout and a command's standard error.
-func (c *Client) explain(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-		err = fmt.Errorf("%w: %w", cause, err)
-	}
-	if c.process == nil {
-		return err
-	}
-	if said := strings.TrimSpace(c.process.stderr.String()); said != "" {
-		return fmt.Errorf("%w; it said: %s", err, said)
-	}
-	return err
-}
-
 // noServer explains the error of a command that does not speak the protocol.
 func noServer(err error) error {
 	if s := err.Error(); errors.Is(err, io.EOF) || strings.HasSuffix(s, "EOF") || strings.Contains(s, "broken pipe") || strings.Contains(s, "client is closing") {
-		return errors.New("it ended before it answered; run it by itself to see why, it has to serve MCP on standard input and output")
+		return errors.New("it ended before it answered; run it alone to see why: it must serve MCP on standard input and output")
 	} else if strings.Contains(s, "invalid character") {
-		return errors.New("it wrote something else than MCP; standard output must carry the protocol alone")
+		return errors.New("it wrote something other than MCP; standard output must contain only the protocol")
 	}
 	return err
 }
 
-// unreachable shortens the error of a URL that does not answer: the SDK's error
-// names each of its layers.
+// unreachable shortens the error of a URL that does not answer: the error of the SDK names
+// each of its layers.
 func unreachable(err error) error {
 	if e, ok := errors.AsType[*net.OpError](err); ok {
 		return fmt.Errorf("%w; is the server running, and the port right?", e.Err)
@@ -185,7 +166,7 @@ func unreachable(err error) error {
 		{"Unauthorized", "the server requires a token: name the environment variable that holds it with --token-env"},
 		{"Forbidden", "the token may not do this"},
 		{"Not Found", "nothing is served at this path; an endpoint often ends in /mcp"},
-		{"Method Not Allowed", "this path takes no requests of MCP; an endpoint often ends in /mcp"},
+		{"Method Not Allowed", "this path does not accept MCP requests; an endpoint often ends in /mcp"},
 	} {
 		if strings.HasSuffix(text, ": "+status.sent) {
 			return fmt.Errorf("%s; %s", status.sent, status.hint)
@@ -214,7 +195,8 @@ func (l *limit) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// httpClient follows no redirect to another host, which would get the token.
+// httpClient returns a client that follows no redirect to another host, which would receive
+// the token.
 func httpClient(host, token string) *http.Client {
 	return &http.Client{
 		Transport: authorized{token},

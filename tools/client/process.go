@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os/exec"
 	"strings"
@@ -11,12 +10,9 @@ import (
 	"unicode"
 )
 
-// grace is how long a server may take to exit after its input has ended, and again
-// after a signal.
+// grace is the time for a server to exit after the end of its input, and again after a
+// signal.
 const grace = 2 * time.Second
-
-// errEnded means that a server exited with a status of its own.
-var errEnded = errors.New("the server ended with an error")
 
 // process is a server started as a child.
 type process struct {
@@ -26,8 +22,6 @@ type process struct {
 	stderr *tail
 	stop   context.CancelFunc // sends a signal, and kills after grace
 	exited chan struct{}
-	err    error // of the process, once exited is closed
-	once   sync.Once
 }
 
 // start runs a command in its own process group, so that wrappers such as shells
@@ -43,42 +37,36 @@ func start(command []string) (*process, error) {
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	// A pipe of our own: cmd.StdoutPipe would be closed under a reader by Wait.
+	// Do not use cmd.StdoutPipe: Wait would close it during a read.
 	r, w := io.Pipe()
 	p.stdout, p.cmd.Stdout = r, w
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
-		p.err = p.cmd.Wait()
+		_ = p.cmd.Wait() // a status other than 0 is no error if the server answered
 		w.CloseWithError(io.EOF)
 		close(p.exited)
 	}()
 	return p, nil
 }
 
-// end closes the server's input, waits, sends it a signal, waits, and kills it.
-// A further call waits for the first one and returns its result.
-func (p *process) end() error {
-	p.once.Do(func() {
-		defer p.stop()
-		p.stdin.Close()
-		p.stdout.Close() // a server that still writes must not delay the end
-		select {
-		case <-p.exited:
-		case <-time.After(grace):
-			p.stop()
-			<-p.exited
-		}
-	})
-	kill(p.cmd) // the leader's children
-	if p.err != nil {
-		return errEnded
+// end closes the server's input and waits. If the server does not exit, end sends it a
+// signal, waits again, and kills it.
+func (p *process) end() {
+	defer p.stop()
+	p.stdin.Close()
+	p.stdout.Close() // a server that still writes must not delay the end
+	select {
+	case <-p.exited:
+	case <-time.After(grace):
+		p.stop()
+		<-p.exited
 	}
-	return nil
+	kill(p.cmd) // the children of the server
 }
 
-// tailSize is how much of a server's standard error tail keeps, in bytes.
+// tailSize is the size of the end of a server's standard error that tail keeps, in bytes.
 const tailSize = 2 << 10
 
 // tail is a writer that keeps the last tailSize bytes.
