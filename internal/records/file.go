@@ -10,7 +10,7 @@ import (
 	"cairn/internal/kv"
 )
 
-// DB is a file of buckets. View may return nil without a call of its function if nothing was
+// DB is a file of buckets. View may return nil without calling its function if nothing was
 // ever stored.
 type DB interface {
 	View(func(*kv.Tx) error) error

@@ -77,15 +77,11 @@ func TestFile(t *testing.T) {
 	}
 }
 
-func TestCopy(t *testing.T) {
-	from, to := openFile(t, "a"), openFile(t, "a")
+func TestReplace(t *testing.T) {
+	to := openFile(t, "a")
 	x, y := Record{"a", "x", []byte("1")}, Record{"a", "y", []byte("2")}
 	write(t, to, 0, Record{"a", "x", []byte("old")}, Record{"a", "z", []byte("old")})
-	if err := Copy(t.Context(), from, to); err != nil || len(since(t, to, 0).Records) != 2 {
-		t.Errorf("an empty store is copied: %v", err)
-	}
-	write(t, from, 0, x, y)
-	if err := Copy(t.Context(), from, to); err != nil {
+	if err := Replace(t.Context(), to, []Record{x, y}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]Record{x, y}, since(t, to, 0).Records); diff != "" {

@@ -5,7 +5,6 @@ package records
 
 import (
 	"context"
-	"maps"
 	"slices"
 )
 
@@ -42,19 +41,11 @@ type Store interface {
 	Close() error
 }
 
-// Copy replaces the records of one store with those of another. It does not copy an
-// empty store.
-func Copy(ctx context.Context, from, to Store) error {
-	all, err := from.Since(ctx, 0)
-	if err != nil || len(all.Records) == 0 {
-		return err
-	}
-	return Replace(ctx, to, all.Records)
-}
+// name identifies a record in a store.
+type name struct{ bucket, key string }
 
 // Add writes the records that a store lacks, and returns their number.
 func Add(ctx context.Context, to Store, list []Record) (added int, err error) {
-	type name struct{ bucket, key string }
 	_, err = to.Update(ctx, 0, func(there Changes) ([]Record, error) {
 		known := map[name]bool{}
 		for _, r := range there.Records {
@@ -69,7 +60,6 @@ func Add(ctx context.Context, to Store, list []Record) (added int, err error) {
 
 // Replace replaces the records of a store.
 func Replace(ctx context.Context, to Store, list []Record) error {
-	type name struct{ bucket, key string }
 	_, err := to.Update(ctx, 0, func(there Changes) ([]Record, error) {
 		removed := map[name]bool{}
 		for _, r := range there.Records {
@@ -79,7 +69,7 @@ func Replace(ctx context.Context, to Store, list []Record) error {
 		for _, r := range next {
 			delete(removed, name{r.Bucket, r.Key})
 		}
-		for n := range maps.Keys(removed) {
+		for n := range removed {
 			next = append(next, Record{Bucket: n.bucket, Key: n.key})
 		}
 		return next, nil

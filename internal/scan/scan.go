@@ -5,6 +5,7 @@ package scan
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -19,12 +20,12 @@ import (
 
 // Bounds of a scan.
 const (
-	// MaxPattern is the length of a pattern in bytes.
-	MaxPattern = 4000
+	// maxPattern is the maximum length of a pattern in bytes.
+	maxPattern = 4000
 	// maxLine is the length in bytes to which an answer cuts a line.
 	maxLine = 2000
-	// DefaultTime is the maximum duration of a scan if the request sets none.
-	DefaultTime = 10 * time.Second
+	// maxTime is the maximum duration of a scan.
+	maxTime = 10 * time.Second
 )
 
 // Request holds the parameters of a scan.
@@ -40,8 +41,8 @@ type Request struct {
 	// MaxLines is the maximum number of lines to return, MaxBytes that of their bytes; 0
 	// means no limit. The answer counts all matching lines.
 	MaxLines, MaxBytes int
-	// Time is the maximum duration of the scan; 0 means DefaultTime.
-	Time time.Duration
+
+	timeout time.Duration // 0 means maxTime
 }
 
 // Answer lists the matching lines.
@@ -72,17 +73,14 @@ type PatternError struct{ Reason string }
 func (e *PatternError) Error() string { return e.Reason }
 
 // Find scans the files that o selects, with their secrets masked. An invalid pattern is a
-// *PatternError. When the time of the request is over, Find returns the lines found so far
-// and sets Truncated.
+// *PatternError. After maxTime, Find returns the lines found so far and sets Truncated.
 func Find(ctx context.Context, t *walk.Tree, o *walk.Options, masks *secret.Masks, r Request) (*Answer, error) {
 	match, err := r.matcher()
 	if err != nil {
 		return nil, err
 	}
-	if r.Time == 0 {
-		r.Time = DefaultTime
-	}
-	timed, cancel := context.WithTimeout(ctx, r.Time)
+	r.timeout = cmp.Or(r.timeout, maxTime)
+	timed, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	filter := store.Filter{PathPrefix: r.PathPrefix, Kind: r.Kind}
 	a := &Answer{Pattern: r.Pattern, Lines: []string{}}
@@ -103,7 +101,7 @@ func Find(ctx context.Context, t *walk.Tree, o *walk.Options, masks *secret.Mask
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case timed.Err() != nil:
-		a.Truncated, a.Reason = true, fmt.Sprintf("the scan ended after %s: there may be more lines than the total", r.Time)
+		a.Truncated, a.Reason = true, fmt.Sprintf("the scan ended after %s: there may be more lines than the total", r.timeout)
 	case err != nil:
 		return nil, fmt.Errorf("walking the folder: %w", err)
 	case a.Truncated:
@@ -117,8 +115,8 @@ func (r *Request) matcher() (func(line []byte) bool, error) {
 	switch {
 	case r.Pattern == "":
 		return nil, &PatternError{"nothing to search for"}
-	case len(r.Pattern) > MaxPattern:
-		return nil, &PatternError{fmt.Sprintf("the pattern has %d bytes, want at most %d", len(r.Pattern), MaxPattern)}
+	case len(r.Pattern) > maxPattern:
+		return nil, &PatternError{fmt.Sprintf("the pattern has %d bytes, want at most %d", len(r.Pattern), maxPattern)}
 	case strings.ContainsAny(r.Pattern, "\n\r"):
 		return nil, &PatternError{"the pattern has a line break, and lines are matched one by one"}
 	case !r.Regexp:

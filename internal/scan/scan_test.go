@@ -94,7 +94,7 @@ func TestFindMasks(t *testing.T) {
 
 func TestFindRefuses(t *testing.T) {
 	_, tree := open(t, nil)
-	for _, r := range []Request{{}, {Pattern: "a\nb"}, {Pattern: "(", Regexp: true}, {Pattern: `(a)\1`, Regexp: true}, {Pattern: strings.Repeat("x", MaxPattern+1)}} {
+	for _, r := range []Request{{}, {Pattern: "a\nb"}, {Pattern: "(", Regexp: true}, {Pattern: `(a)\1`, Regexp: true}, {Pattern: strings.Repeat("x", maxPattern+1)}} {
 		a, err := Find(context.Background(), tree, &walk.Options{}, nil, r)
 		if _, ok := errors.AsType[*PatternError](err); !ok {
 			t.Errorf("%.20q: %+v, %v", r.Pattern, a, err)
@@ -120,7 +120,7 @@ func TestFindIsBounded(t *testing.T) {
 	if a = find(t, tree, Request{Pattern: "nneedle"}); len(a.Lines) != 50 || len(a.Lines[0]) > maxLine+20 {
 		t.Errorf("long lines: %d of %d bytes", len(a.Lines), len(a.Lines[0]))
 	}
-	a = find(t, tree, Request{Pattern: "needle", Time: time.Nanosecond})
+	a = find(t, tree, Request{Pattern: "needle", timeout: time.Nanosecond})
 	if !a.Truncated || !strings.Contains(a.Reason, "ended after 1ns") {
 		t.Errorf("no time: %+v", a)
 	}

@@ -17,9 +17,9 @@ type Masks struct{ patterns []pattern }
 // pattern is one kind of secret.
 type pattern struct {
 	*regexp.Regexp
-	// may reports quickly whether a text can match, so that Mask skips the search of
-	// most texts. It is set only for the common patterns. The groups of these, at the
-	// start and the end, are not masked, so that the kind of the secret stays visible.
+	// may reports quickly whether a text can match, so that Mask does not search most
+	// texts. It is nil except for the common patterns. Mask keeps the groups at the start
+	// and the end of a common pattern, so that the kind of the secret stays visible.
 	may func(text []byte) bool
 }
 

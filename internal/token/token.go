@@ -67,7 +67,7 @@ type Token struct {
 // MayWrite reports whether the token permits changes.
 func (t Token) MayWrite() bool { return t.Scope == Write || t.Scope == Admin }
 
-// MayAdminister reports whether the token permits what the other callers would notice.
+// MayAdminister reports whether the token permits rebuilding the index.
 func (t Token) MayAdminister() bool { return t.Scope == Admin }
 
 // Permits reports whether the token grants access to a workspace.
@@ -90,7 +90,7 @@ type Store struct {
 	now  func() time.Time
 
 	mu     sync.Mutex
-	read   fs.FileInfo // of the file that tokens came from; nil without one
+	info   fs.FileInfo // of the file from which tokens were read; nil if there is none
 	tokens []Token
 }
 
@@ -130,7 +130,7 @@ func (s *Store) New(ctx context.Context, name string, scope Scope, workspaces []
 	if expires < 0 {
 		return "", t, fmt.Errorf("the token would have expired %s ago", -expires)
 	}
-	id := randomID()
+	id := hex.EncodeToString(random(idBytes))
 	text := base64.RawURLEncoding.EncodeToString(random(secretBytes))
 	secret = prefix + id + "_" + text
 	created := s.now().UTC().Truncate(time.Second)
@@ -244,8 +244,6 @@ func random(n int) []byte {
 	return b
 }
 
-func randomID() string { return hex.EncodeToString(random(idBytes)) }
-
 // file is the format on disk.
 type file struct {
 	Version int     `json:"version"`
@@ -256,17 +254,17 @@ type file struct {
 func (s *Store) load() error {
 	info, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		s.read, s.tokens = nil, nil
+		s.info, s.tokens = nil, nil
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("reading the tokens: %w", err)
 	}
 	// Each change replaces the file, so this check sees every change.
-	if s.read != nil && os.SameFile(info, s.read) && info.ModTime().Equal(s.read.ModTime()) && info.Size() == s.read.Size() {
+	if s.info != nil && os.SameFile(info, s.info) && info.ModTime().Equal(s.info.ModTime()) && info.Size() == s.info.Size() {
 		return nil
 	}
-	s.read, s.tokens = nil, nil // a damaged file grants nothing
+	s.info, s.tokens = nil, nil // a damaged file grants nothing
 	if info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("other users may write %s, so its tokens cannot be trusted; chmod 600 it", s.path)
 	}
@@ -284,7 +282,7 @@ func (s *Store) load() error {
 	if f.Version != version {
 		return fmt.Errorf("%s has version %d, want %d", s.path, f.Version, version)
 	}
-	s.read, s.tokens = info, f.Tokens
+	s.info, s.tokens = info, f.Tokens
 	return nil
 }
 
@@ -310,16 +308,11 @@ func (s *Store) change(ctx context.Context, fn func([]Token) ([]Token, error)) e
 	if err != nil {
 		return err
 	}
-	return write(s.path, file{version, tokens})
-}
-
-// write replaces the file atomically.
-func write(path string, f file) error {
-	text, err := json.MarshalIndent(f, "", "  ")
+	text, err := json.MarshalIndent(file{version, tokens}, "", "  ")
 	if err != nil {
 		return err // unreachable: the fields are plain
 	}
-	if err := atomicfile.Write(path, append(text, '\n'), 0o600); err != nil {
+	if err := atomicfile.Write(s.path, append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("writing the tokens: %w", err)
 	}
 	return nil

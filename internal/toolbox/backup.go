@@ -17,7 +17,7 @@ const (
 	usagePart   = "usage"
 )
 
-// Line is a record of one part, as in a backup.
+// Line is a record of a part in a backup.
 type Line struct {
 	Part   string `json:"part,omitempty"`
 	Bucket string `json:"bucket,omitempty"`
@@ -30,8 +30,8 @@ func (l Line) Record() records.Record {
 	return records.Record{Bucket: l.Bucket, Key: string(l.Key), Value: append([]byte{}, l.Value...)}
 }
 
-// Backup calls fn with every record of the catalogue and the usage, each part as of one
-// time.
+// Backup calls fn with every record of the catalogue and the usage. Each part is a snapshot
+// of one moment.
 func (t *Toolbox) Backup(ctx context.Context, fn func(Line)) error {
 	_, err := opBackup.Call(ctx, t.folder, struct{}{}, fn)
 	return err
@@ -72,14 +72,14 @@ func (s *service) restore(ctx context.Context, lines []Line, _ func(struct{})) (
 	return struct{}{}, nil
 }
 
-// Exported is a tool with its source, an edge or an intent, for people and other programs.
+// Exported is an entry of an export: a tool with its source, an edge or an intent.
 type Exported struct {
 	Source string        `json:"source,omitempty"`
 	Tool   *catalog.Tool `json:"tool,omitempty"`
 	usage.Exported
 }
 
-// Merged counts what an import has changed.
+// Merged counts the changes of a Merge.
 type Merged struct {
 	Tools int `json:"tools"` // added, changed or removed
 	Usage int `json:"usage"` // edges and intents
@@ -91,8 +91,9 @@ func (t *Toolbox) Export(ctx context.Context, fn func(Exported)) error {
 	return err
 }
 
-// Merge imports what Export has written. The tools of a source replace those that the
-// catalogue has of it; of an edge or an intent the one that was observed last stays.
+// Merge imports the entries of an Export. The tools of a source replace all tools of that
+// source in the catalogue. An edge or intent replaces an existing one that was observed
+// earlier.
 func (t *Toolbox) Merge(ctx context.Context, list []Exported) (Merged, error) {
 	return opMerge.Call(ctx, t.folder, list, nil)
 }
@@ -104,7 +105,7 @@ func (s *service) export(_ context.Context, _ struct{}, fn func(Exported)) (stru
 	}
 	for i := range tools {
 		t := &tools[i].Tool
-		t.Takes, t.Gives = nil, nil // catalog.New reads them from the schemas
+		t.Takes, t.Gives = nil, nil // catalog.New derives them from the schemas
 		fn(Exported{Source: tools[i].Source, Tool: t})
 	}
 	learnt, err := s.usage.Export()

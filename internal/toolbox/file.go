@@ -10,8 +10,7 @@ import (
 	"cairn/internal/owner"
 )
 
-// file is a file of buckets of a folder that this process owns. It is opened when it is
-// first read, and created by the first write.
+// file is a file of buckets. The first use opens it, and the first write creates it.
 type file struct {
 	path string
 
@@ -20,7 +19,7 @@ type file struct {
 	closed bool
 }
 
-// open returns nil for a file that does not exist and is not to be created.
+// open returns the file. It returns nil if the file does not exist and create is false.
 func (f *file) open(create bool) (*kv.DB, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 // FormerFiles are the files of an earlier version that Former reads.
 var FormerFiles = []string{catalogFile, usageFile}
 
-// Former returns the tools, edges and intents in copies of FormerFiles in dir, which are
-// changed, and a line for each file that was damaged.
+// Former returns the tools, edges and intents in copies of FormerFiles in dir, and a
+// description of each damaged file. It changes the copies.
 func Former(ctx context.Context, dir string) (list []Exported, damaged []string, err error) {
 	s := newService(Options{HalfLife: -1, Logger: slog.New(slog.DiscardHandler)}, home.Place{Records: dir})
 	defer func() { err = errors.Join(err, s.Close()) }()

@@ -15,12 +15,12 @@ import (
 	"cairn/models"
 )
 
-// toolIndex is the index of a toolbox. It is built for the first search, updated after
-// changes of the catalogue or the usage, and in memory, except for the keywords of a
-// large catalogue. Missing vectors are made in the background.
+// toolIndex is the index of a toolbox. The first search builds it, and later searches
+// update it after changes of the catalogue or the usage. It is in memory, except for the
+// keywords of a large catalogue. Missing vectors are made in the background.
 type toolIndex struct {
 	mu           sync.Mutex
-	model        *models.Lazy // nil searches by keywords alone
+	model        *models.Lazy // if nil, searches use only keywords
 	keywords     *toolKeywords
 	base         *toolsearch.Index      // without usage
 	vectors      toolsearch.VectorCache // nil without a model
@@ -30,20 +30,20 @@ type toolIndex struct {
 	added        int               // number of additions to learnt
 	// catalogue and usage are the generations of current.
 	catalogue, usage uint64
-	// intents are the texts of past intents without vectors, which current finds by
-	// keyword alone.
+	// intents are the texts of past intents without vectors. current finds them only by
+	// keywords.
 	intents []string
-	// rebuild is set when the vectors of intents have been made: the next Index
+	// rebuild is true after the vectors of intents have been made. The next call of Index
 	// rebuilds learnt.
 	rebuild bool
 	making  *job.Job[struct{}] // the newest job that makes vectors; nil before the first
 	closed  bool
 }
 
-// Index returns the index of the current catalogue and usage. It has the vectors in the
-// cache and does not wait for the others, which are made in the background; until then
-// its answers come from keywords and are marked as degraded. progress may be nil; it
-// reports the keywords. The caller must not change the index.
+// Index returns the index of the current catalogue and usage. It contains the vectors in
+// the cache. Other vectors are made in the background; until then, answers use only
+// keywords and are marked as degraded. progress, which may be nil, receives the progress of
+// the keywords. The caller must not change the index.
 func (s *service) Index(ctx context.Context, progress func(job.Progress)) (*toolsearch.Index, error) {
 	x := &s.index
 	x.mu.Lock()
@@ -54,7 +54,8 @@ func (s *service) Index(ctx context.Context, progress func(job.Progress)) (*tool
 	if err := s.openIndex(); err != nil {
 		return nil, err
 	}
-	// The generation is read first, so that the next call sees a write in between.
+	// Read the generations before the contents, so that the next call notices a write in
+	// between.
 	catalogue, err := s.catalog.Generation()
 	if err != nil {
 		return nil, err
@@ -86,11 +87,11 @@ func (s *service) Index(ctx context.Context, progress func(job.Progress)) (*tool
 	return x.current, nil
 }
 
-// maxAdded is the number of additions to learnt before it is rebuilt: every addition
-// leaves a small segment of an index, and every search reads each segment.
+// maxAdded is the number of additions to learnt before it is rebuilt. Every addition makes
+// a small segment of an index, and every search reads all segments.
 const maxAdded = 256
 
-// addLearnt updates learnt to at least a generation of the usage. x.mu is held.
+// addLearnt updates learnt to the generation usage or a later one. The caller holds x.mu.
 func (s *service) addLearnt(ctx context.Context, usage uint64) error {
 	x := &s.index
 	if x.learnt != nil && !x.rebuild && x.added < maxAdded {
@@ -110,7 +111,7 @@ func (s *service) addLearnt(ctx context.Context, usage uint64) error {
 			if ctx.Err() != nil {
 				return err
 			}
-			// The model fails: learnt is rebuilt without it.
+			// The model fails: rebuild learnt without it.
 		}
 	}
 	x.current, x.rebuild = nil, false
@@ -122,11 +123,10 @@ func (s *service) addLearnt(ctx context.Context, usage uint64) error {
 	return nil
 }
 
-// WaitVectors waits until no vector of a tool or a past intent is missing, or ctx ends.
-// The caller has called Index before. WaitVectors calls progress, unless it is nil, from
-// this goroutine. It returns an error of the model or of ctx; the index then searches by
-// keywords only.
-func (s *service) WaitVectors(ctx context.Context, progress func(job.Progress)) error {
+// waitVectors waits until the vectors of all tools and past intents exist, or ctx ends. The
+// caller must call Index before. waitVectors calls progress, unless it is nil, from this
+// goroutine. It returns an error of the model or of ctx.
+func (s *service) waitVectors(ctx context.Context, progress func(job.Progress)) error {
 	for {
 		x := &s.index
 		x.mu.Lock()
@@ -139,7 +139,7 @@ func (s *service) WaitVectors(ctx context.Context, progress func(job.Progress)) 
 		if _, err := making.Follow(ctx, progress); err != nil {
 			return err
 		}
-		// A new index has the vectors of the intents.
+		// Rebuild learnt with the vectors of the intents.
 		if _, err := s.Index(ctx, nil); err != nil {
 			return err
 		}
@@ -152,12 +152,13 @@ func (s *service) WaitVectors(ctx context.Context, progress func(job.Progress)) 
 	}
 }
 
-// complete reports whether no vector is missing. x.mu is held.
+// complete reports whether no vector is missing. The caller holds x.mu.
 func (x *toolIndex) complete() bool {
 	return x.model == nil || x.base.Missing() == 0 && len(x.intents) == 0
 }
 
-// makeVectors starts a job unless no vector is missing or a job runs. x.mu is held.
+// makeVectors starts a job that makes the missing vectors, unless a job is running. The
+// caller holds x.mu.
 func (s *service) makeVectors() {
 	x := &s.index
 	if x.closed || x.complete() || x.making != nil && x.making.Running() {
@@ -178,7 +179,7 @@ func (s *service) makeVectors() {
 	})
 }
 
-// openIndex makes the empty index.
+// openIndex creates an empty index if there is none.
 func (s *service) openIndex() (err error) {
 	x := &s.index
 	if x.base != nil {
@@ -205,12 +206,12 @@ func (s *service) openIndex() (err error) {
 	return err
 }
 
-// maxInline bounds the texts of past intents that are embedded while a caller waits,
-// which takes some tens of milliseconds.
+// maxInline bounds the texts of past intents that are embedded while a caller waits. This
+// takes some tens of milliseconds.
 const maxInline = 32
 
-// learnt builds a Usage with a copy of the graph, which the store may change. x.mu is
-// held.
+// learnt builds a Usage. It copies the graph, because the store may change its own. The
+// caller holds x.mu.
 func (s *service) learnt(ctx context.Context) (*toolsearch.Usage, error) {
 	g := &graphrank.Graph{}
 	err := s.usage.Read(func(stored *graphrank.Graph) error {
@@ -244,7 +245,7 @@ func (s *service) learnt(ctx context.Context) (*toolsearch.Usage, error) {
 		return toolsearch.NewUsage(ctx, g, traces, nil, nil)
 	}
 	learnt, err := toolsearch.NewUsage(ctx, g, traces, x.model, x.vectors)
-	if err != nil && ctx.Err() == nil { // the model does not open: use keywords alone
+	if err != nil && ctx.Err() == nil { // the model fails: use only keywords
 		return toolsearch.NewUsage(ctx, g, traces, nil, nil)
 	}
 	return learnt, err
@@ -271,7 +272,7 @@ func servedByTool(ids []string) bool {
 	return false
 }
 
-// close stops the job and closes what Index has opened.
+// close stops the job and closes the stores and the model.
 func (x *toolIndex) close() (err error) {
 	x.mu.Lock()
 	x.closed = true

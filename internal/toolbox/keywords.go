@@ -15,37 +15,38 @@ import (
 	"cairn/internal/toolsearch"
 )
 
-// keywordsFolder has the keyword index of a large catalogue in indexFolder, and the digest
-// of its contents in contentsFile. That file exists only while the index is complete, so
-// that no process reads the incomplete index of a killed process.
+// keywordsFolder contains the keyword index of a large catalogue in indexFolder, and the
+// digest of its contents in contentsFile. contentsFile exists only while the index is
+// complete, so that no process uses the incomplete index of a killed process.
 const (
 	keywordsFolder = "tool-keywords"
 	indexFolder    = "index"
 	contentsFile   = "contents"
 )
 
-// KeywordsDir returns the folder of the keyword index of tools in the folder of an index.
+// KeywordsDir returns the folder of the keyword index of tools below dir, the folder of an
+// index.
 func KeywordsDir(dir string) string { return filepath.Join(dir, keywordsFolder) }
 
-// minStored is the least number of tools for which the index is stored. Indexing fewer
-// in memory takes less time than opening files.
+// minStored is the minimum number of tools for which the index is stored. For fewer tools,
+// indexing in memory takes less time than opening files.
 const minStored = 2000
 
 // toolKeywords is the keyword index of a toolbox. It implements
-// toolsearch.PersistentKeyword. Where the folder cannot be written it is in memory.
+// toolsearch.PersistentKeyword. If the folder is not writable, the index is in memory.
 type toolKeywords struct {
-	dir   string // "" is memory
-	least int    // tools, see minStored
+	dir   string // "" means memory
+	least int    // see minStored
 
-	mu     sync.RWMutex   // held for writing to change index
+	mu     sync.RWMutex   // locked for writing to change index
 	index  *keyword.Index // nil before the first Begin, and after Close
 	stored bool           // index is in dir
 
-	// The fields below belong to the update; there is one at a time.
-	contents string // the digest that Begin was called with
+	// The fields below belong to the update. There is one update at a time.
+	contents string // the digest passed to Begin
 	complete bool   // index has these contents
 	fresh    bool   // index was empty at Begin
-	failed   bool   // the folder cannot be written: memory is used from now on
+	failed   bool   // the folder is not writable: use memory from now on
 }
 
 var _ toolsearch.PersistentKeyword = (*toolKeywords)(nil)
@@ -85,8 +86,8 @@ func (k *toolKeywords) Begin(whole [32]byte, tools int) (toolsearch.Stored, erro
 	return toolsearch.StoredNothing, err
 }
 
-// open opens the index of an earlier process, if it has the announced contents. The count
-// notices an index that was only partly removed.
+// open opens the index of an earlier process, if it has the contents passed to Begin. It
+// compares the number of tools to detect an index that was removed in part.
 func (k *toolKeywords) open(tools int) bool {
 	contents, err := os.ReadFile(filepath.Join(k.dir, contentsFile))
 	if err != nil || string(contents) != k.contents {
@@ -101,7 +102,7 @@ func (k *toolKeywords) open(tools int) bool {
 
 // create makes an empty index in the folder.
 func (k *toolKeywords) create() (*keyword.Index, error) {
-	if err := os.MkdirAll(k.dir, 0o755); err != nil { // a file has its name
+	if err := os.MkdirAll(k.dir, 0o755); err != nil { // a file of this name exists
 		return nil, err
 	}
 	if err := os.RemoveAll(k.dir); err != nil {
@@ -114,7 +115,7 @@ func (k *toolKeywords) create() (*keyword.Index, error) {
 	return keyword.Open(dir, nil)
 }
 
-// unmark records that the stored index is about to change.
+// unmark removes contentsFile before the stored index changes.
 func (k *toolKeywords) unmark() error {
 	if err := os.Remove(filepath.Join(k.dir, contentsFile)); err != nil {
 		return err
@@ -122,13 +123,12 @@ func (k *toolKeywords) unmark() error {
 	return atomicfile.SyncDir(k.dir)
 }
 
-// use closes the index when its last search has ended, and replaces it by the result of
-// open.
+// use waits for the searches, closes the index, and replaces it with the result of open.
 func (k *toolKeywords) use(stored bool, open func() (*keyword.Index, error)) (err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.index != nil {
-		_ = k.index.Close() // it is derived, and replaced
+		_ = k.index.Close() // the new index replaces its data
 	}
 	k.index, err = open()
 	k.stored = stored && err == nil
@@ -170,7 +170,7 @@ func (k *toolKeywords) Search(ctx context.Context, q query.Query, n int, f store
 	}
 	hits, err := k.index.Search(ctx, q, n, f)
 	if k.stored && errors.Is(err, keyword.ErrCorrupt) {
-		_ = os.RemoveAll(k.dir) // the next process builds it again
+		_ = os.RemoveAll(k.dir) // the next process rebuilds it
 	}
 	return hits, err
 }

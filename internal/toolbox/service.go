@@ -33,8 +33,8 @@ const (
 	usageFile   = "usage.db"
 )
 
-// The operations. A call that is repeated because the owner ended may count a trace
-// twice; the others have the same effect when they run twice.
+// The operations. A call may run twice if the owner ends meanwhile. A repeated learn or
+// observe may count a trace twice; the other operations are idempotent.
 const (
 	opImport  owner.Op[importRequest, catalog.Diff, struct{}]              = "tools/import"
 	opRemove  owner.Op[string, []string, struct{}]                         = "tools/remove"
@@ -65,10 +65,10 @@ type importRequest struct {
 type ListRequest struct {
 	Server string `json:"server,omitempty"` // "" is every server
 	Prefix string `json:"prefix,omitempty"` // of the id or the name
-	Limit  int    `json:"limit,omitempty"`  // 0 is all
+	Limit  int    `json:"limit,omitempty"`  // 0 means no limit
 }
 
-// List is tools of the catalogue.
+// List holds tools of the catalogue.
 type List struct {
 	Tools []Listed `json:"tools"`
 	Total int      `json:"total"` // without the limit
@@ -102,35 +102,37 @@ type UsageStats struct {
 
 // Prepared is the outcome of Prepare.
 type Prepared struct {
-	// TimedOut means that vectors are still missing. They are made in the background.
+	// TimedOut reports that vectors are still missing. They are made in the background.
 	TimedOut bool `json:"timed_out"`
-	// Failure is the error of the model, "" without one: keywords find the tools.
+	// Failure is the error of the model, "" if there is none. After an error, searches use
+	// only keywords.
 	Failure string `json:"failure,omitempty"`
 }
 
-// ForgetRequest says what to forget. Of several fields the first that is set counts.
+// ForgetRequest selects the usage to forget. If several fields are set, the first one
+// counts.
 type ForgetRequest struct {
-	// Name is a tool's id or name, or a document's node.
+	// Name is the id or name of a tool, or the node of a document.
 	Name string `json:"name,omitempty"`
-	// Before is a time: what was last observed before it is forgotten.
+	// Before selects what was last observed before this time.
 	Before time.Time `json:"before,omitzero"`
 	All    bool      `json:"all,omitempty"`
 }
 
-// graphChanges are edges since a generation, or all.
+// graphChanges are the edges changed since a generation, or all edges.
 type graphChanges struct {
 	Generation uint64           `json:"generation"`
 	Whole      bool             `json:"whole,omitempty"`
 	Edges      []graphrank.Edge `json:"edges,omitempty"`
 }
 
-// service runs the operations with the files of a folder. It opens them when one of
-// them first needs them.
+// service runs the operations on the files of a folder. The first operation opens the
+// files.
 type service struct {
 	o     Options
 	place home.Place // zero: everything is in memory
 
-	damaged atomic.Bool // an operation has met damage
+	damaged atomic.Bool // an operation has found damage
 
 	mu       sync.Mutex
 	opened   bool
@@ -138,11 +140,11 @@ type service struct {
 	err      error // of opening
 	catalog  *catalog.Catalog
 	usage    *usage.Store
-	database *postgres.DB             // nil without one
+	database *postgres.DB             // nil unless Options.Postgres is set
 	records  map[string]records.Store // by part
 	files    []*file
 	index    toolIndex
-	// recovered are the files that were damaged when they were opened.
+	// recovered lists the files that were damaged when they were opened.
 	recovered []*kv.Recovery
 }
 
@@ -213,7 +215,7 @@ func (s *service) register(server *owner.Server) {
 	})
 }
 
-// handle registers an operation, for which the files are open.
+// handle registers an operation. It opens the files before fn, and notes damage after it.
 func handle[In, Out, Line any](s *service, server *owner.Server, op owner.Op[In, Out, Line], fn func(context.Context, In, func(Line)) (Out, error)) {
 	op.Handle(server, func(ctx context.Context, in In, ahead func(Line)) (out Out, err error) {
 		if err := s.open(ctx); err != nil {
@@ -241,7 +243,7 @@ func (s *service) open(ctx context.Context) error {
 	return s.err
 }
 
-// openRecovered opens the records, and recovers the files that are damaged.
+// openRecovered opens the records and recovers damaged files.
 func (s *service) openRecovered(ctx context.Context) error {
 	for {
 		err := s.openRecords(ctx)
@@ -250,7 +252,7 @@ func (s *service) openRecovered(ctx context.Context) error {
 			return err
 		}
 		for _, f := range s.files {
-			_ = f.close() // the damaged file is opened again
+			_ = f.close() // openRecords opens it again
 		}
 		s.files = nil
 		r, failed := kv.Recover(corrupt.Path)
@@ -295,22 +297,25 @@ func copyToEmpty(ctx context.Context, from, to records.Store) error {
 	if err != nil || there.Generation > 0 {
 		return err
 	}
-	return records.Copy(ctx, from, to)
+	all, err := from.Since(ctx, 0)
+	if err != nil {
+		return err
+	}
+	return records.Replace(ctx, to, all.Records)
 }
 
-// fileRecords are the records of a file of the folder, which is opened when they are
-// first read.
+// fileRecords returns the records in a file of the folder. Their first use opens the file.
 func (s *service) fileRecords(name string, buckets []string) records.Store {
 	f := &file{path: filepath.Join(s.place.Records, name)}
 	s.files = append(s.files, f)
 	return records.NewFile(f, buckets...)
 }
 
-// Removed implements owner.Service: the owner notices when the folder is removed. After
-// damage the next call opens and recovers the files again.
+// Removed implements owner.Service. After damage it returns true, so that the owner starts
+// a new service, which recovers the files.
 func (s *service) Removed() bool { return s.damaged.Load() }
 
-// Close ends what runs and closes the files.
+// Close stops the jobs and closes the files.
 func (s *service) Close() error {
 	errs := []error{s.index.close()}
 	s.mu.Lock()
@@ -366,7 +371,8 @@ func (s *service) stats() (*Stats, error) {
 	})
 }
 
-// resolve turns a tool's name into its id.
+// resolve returns the id of the tool or document of a name, or the name itself if it does
+// not identify exactly one.
 func (s *service) resolve(name string) (id string, found bool, err error) {
 	if path, ok := usage.DocumentPath(name); ok {
 		return usage.DocumentID(strings.TrimPrefix(path, "/")), true, nil
@@ -383,7 +389,7 @@ func (s *service) resolve(name string) (id string, found bool, err error) {
 	return tool.ID, true, nil
 }
 
-// learn learns traces with ids in place of names.
+// learn adds traces to the usage, with ids in place of names. It returns the unknown names.
 func (s *service) learn(ctx context.Context, traces []usage.Trace) (unknown []string, err error) {
 	ids := map[string]string{}
 	resolved := make([]usage.Trace, len(traces))
@@ -431,7 +437,7 @@ func (s *service) forget(r ForgetRequest) (usage.Forgotten, error) {
 	return s.usage.ForgetNode(id)
 }
 
-// changes are the edges since a generation.
+// changes returns the edges changed since a generation, or all edges.
 func (s *service) changes(generation uint64) (graphChanges, error) {
 	since, ok, err := s.usage.Since(generation)
 	if err != nil {
@@ -456,7 +462,7 @@ func (s *service) prepare(ctx context.Context, wait time.Duration, progress func
 	p := &Prepared{}
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	switch err := s.WaitVectors(limited, progress); {
+	switch err := s.waitVectors(limited, progress); {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded):

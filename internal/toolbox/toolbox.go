@@ -1,12 +1,10 @@
-// Package toolbox opens the tools of a folder. It does not rank them: see toolsearch.
+// Package toolbox opens the tools of a folder: the catalogue, the usage graph, and an index
+// derived from them. It does not rank tools: see toolsearch.
 //
-// A toolbox has the catalogue, the usage graph and an index of the tools.
-//
-// One process owns the files; a Toolbox of another process asks the owner. The
-// catalogue and the usage graph are in two files, which have another owner than the
-// index of the documents, so opening them does not open that index.
-// With Options.Postgres they are records in that database, which servers share. The
-// index is derived from them.
+// One process owns the files of a toolbox, and a Toolbox of another process sends its calls
+// to the owner. The catalogue and the usage graph are in two files, or with Options.Postgres
+// in a database that servers share. The lock of the toolbox is not that of the index of the
+// documents, so opening a toolbox does not open that index.
 package toolbox
 
 import (
@@ -31,38 +29,38 @@ import (
 
 // Options configures Open. Zero fields select the defaults.
 type Options struct {
-	// Root is the workspace.
+	// Root is the folder of the workspace.
 	Root string
-	// HalfLife of counts; 0 means usage.DefaultHalfLife, negative no decay.
+	// HalfLife is the half-life of counts; 0 means usage.DefaultHalfLife, negative no decay.
 	HalfLife time.Duration
-	// Postgres is the address of the database that servers share, "" the folder's
-	// own files. Space is the name of their records there.
+	// Postgres is the address of a database that servers share; "" means files. Space is
+	// the name of the records in the database.
 	Postgres, Space string
-	// Description and Model are of the model that searches by meaning; without them
-	// keywords alone find tools. Model is called when a vector first has to be made.
+	// Description and Model define the embedding model. Without them, searches use only
+	// keywords. Model is called before the first vector is made.
 	Description models.Description
 	Model       func() (models.Embedder, error)
-	// AnyModel accepts an owner that has another model.
+	// AnyModel accepts an owner with another model.
 	AnyModel bool
-	// Takeover makes this process the owner soon after another owner ends, for a
-	// process that keeps running.
+	// Takeover makes this process the owner soon after another owner ends. It is for
+	// processes that run for a long time.
 	Takeover bool
-	// Command is how this process introduces itself, such as "cairn tools".
+	// Command is the name of this process in messages to others, such as "cairn tools".
 	Command string
-	// Logger receives what happens in the background; nil is silent.
+	// Logger receives errors of work in the background; nil discards them.
 	Logger *slog.Logger
 
 	minStored int // 0 is minStored
 }
 
-// Toolbox asks the process that has a folder's tools open, which may be this one.
-// It is safe for concurrent use.
+// Toolbox runs operations in the owner process of a folder's tools, which may be this
+// process. It is safe for concurrent use.
 type Toolbox struct {
 	o      Options
 	folder *owner.Folder
 	warm   *job.Job[struct{}] // nil unless Warm was called
 
-	mu    sync.RWMutex // guards the copy of the graph
+	mu    sync.RWMutex // guards graph
 	graph copiedGraph
 
 	local func() *service // the newest service of this process, for tests
@@ -101,7 +99,7 @@ func Open(ctx context.Context, o Options) (*Toolbox, error) {
 	return t, nil
 }
 
-// ModelError is returned when the owner searches with another model.
+// ModelError reports that the owner has another model.
 type ModelError struct {
 	Holder     owner.Holder
 	Have, Want string
@@ -118,7 +116,7 @@ func (t *Toolbox) accept(h owner.Holder, identity map[string]string) error {
 	return nil
 }
 
-// wireErrors keep their type on the way from the owner.
+// wireErrors are the errors that keep their type when the owner sends them to a client.
 var wireErrors = owner.Kinds{
 	"unknown":      owner.KindOf[*catalog.UnknownError](),
 	"ambiguous":    owner.KindOf[*catalog.AmbiguousError](),
@@ -130,8 +128,8 @@ var wireErrors = owner.Kinds{
 	"no_query":     owner.Sentinel(toolsearch.ErrNoQuery),
 }
 
-// Close releases the files, or the connection to the owner. What was written is
-// durable already.
+// Close closes the files, or the connection to the owner. All writes are durable before
+// Close.
 func (t *Toolbox) Close() error {
 	if t.warm != nil {
 		t.warm.Stop()
@@ -159,14 +157,14 @@ func (t *Toolbox) Stats(ctx context.Context) (*Stats, error) {
 	return opStats.Call(ctx, t.folder, struct{}{}, nil)
 }
 
-// Lookup finds a tool by its id, or by its name where only one server has a tool
-// of that name; see catalog.Lookup.
+// Lookup returns the tool of an id, or of a name that only one server has; see
+// catalog.Lookup.
 func (t *Toolbox) Lookup(ctx context.Context, name string) (catalog.Tool, error) {
 	return opLookup.Call(ctx, t.folder, name, nil)
 }
 
-// Resolve turns names of tools into ids. It returns ids of documents, and names that
-// are not of exactly one tool, unchanged.
+// Resolve returns the ids of tools. It does not change ids of documents, and names that do
+// not identify exactly one tool.
 func (t *Toolbox) Resolve(ctx context.Context, names ...string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, ctx.Err()
@@ -184,14 +182,14 @@ func (t *Toolbox) Suggest(ctx context.Context, r suggest.Request, progress func(
 	return opSuggest.Call(ctx, t.folder, r, progress)
 }
 
-// Prepare indexes the tools and waits for missing vectors of tools and past intents,
-// for at most the time given. progress may be nil.
+// Prepare indexes the tools. Then it waits until the vectors of tools and past intents are
+// complete, for at most the duration wait. progress may be nil.
 func (t *Toolbox) Prepare(ctx context.Context, wait time.Duration, progress func(job.Progress)) (*Prepared, error) {
 	return opPrepare.Call(ctx, t.folder, wait, progress)
 }
 
-// Warm prepares in the background, so that the first search finds the index. The
-// log receives its error, which the first search returns too.
+// Warm calls Prepare in the background, so that the first search does not wait for the
+// index. It logs an error, which the first search returns, too.
 func (t *Toolbox) Warm() {
 	t.warm = job.Start(func(ctx context.Context, progress func(job.Progress)) (struct{}, error) {
 		p, err := t.Prepare(ctx, maxWait, progress)
@@ -205,12 +203,12 @@ func (t *Toolbox) Warm() {
 	})
 }
 
-// maxWait is longer than any catalogue takes.
+// maxWait is longer than the preparation of any catalogue.
 const maxWait = 24 * time.Hour
 
-// Learn resolves the names of tools in the traces to ids of the catalogue and
-// learns them, all or none. It learns names that are not of exactly one tool as they
-// are, and returns them, each once, in order of appearance.
+// Learn adds traces to the usage, all or none, with ids in place of the names of tools. It
+// does not change names that do not identify exactly one tool, and returns them, each once,
+// in order of appearance.
 func (t *Toolbox) Learn(ctx context.Context, traces ...usage.Trace) (unknown []string, err error) {
 	return opLearn.Call(ctx, t.folder, traces, nil)
 }
@@ -224,7 +222,7 @@ func (t *Toolbox) Observe(ctx context.Context, c usage.Change) error {
 	return err
 }
 
-// Forget removes what was learnt.
+// Forget removes the selected usage.
 func (t *Toolbox) Forget(ctx context.Context, r ForgetRequest) (usage.Forgotten, error) {
 	return opForget.Call(ctx, t.folder, r, nil)
 }
@@ -235,9 +233,8 @@ type copiedGraph struct {
 	generation uint64
 }
 
-// Read calls fn with the graph of what is used together. fn must neither change the
-// graph nor keep it. The first Read in a client copies the graph, later ones what
-// has changed.
+// Read calls fn with the usage graph. fn must neither change nor retain it. The first Read
+// of a client copies the graph from the owner; later ones copy the changes.
 func (t *Toolbox) Read(ctx context.Context, fn func(*graphrank.Graph) error) error {
 	t.mu.RLock()
 	known := t.graph.generation

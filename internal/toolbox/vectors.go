@@ -12,14 +12,14 @@ import (
 	"cairn/models"
 )
 
-// vectorsFolder keeps the vectors of tools and intents by their text.
+// vectorsFolder contains the vectors of tools and intents by the hash of their text.
 const vectorsFolder = "tool-vectors"
 
-// maxMemoryVectors bounds a cache of vectors in memory to some 30 MB.
+// maxMemoryVectors bounds a cache of vectors in memory to about 30 MB.
 const maxMemoryVectors = 20_000
 
-// openVectors opens the cache of a model's vectors: in the database, in a file, or
-// where that fails in memory.
+// openVectors opens the cache of a model's vectors: in the database, in a file, or, if that
+// fails, in memory.
 func (s *service) openVectors(d models.Description) (cache toolsearch.VectorCache, closeCache func() error) {
 	if s.database != nil {
 		return s.database.Vectors(d.ID, d.Dimension), nil
@@ -35,13 +35,13 @@ func (s *service) openVectors(d models.Description) (cache toolsearch.VectorCach
 	return &memoryVectors{c}, nil
 }
 
-// openFile opens the cache in dir. One of another model, or a damaged one, is
-// replaced by an empty one.
+// openFile opens the cache in dir. An empty cache replaces one that is damaged or of another
+// model.
 func openFile(dir string, d models.Description) (*flat.Store, error) {
 	return flat.OpenOrReplace(filepath.Join(dir, vectorsFolder), d.Dimension, d.ID, nil)
 }
 
-// fileVectors is a cache in a file. Vectors that it cannot read are embedded again.
+// fileVectors is a cache in a file. Texts whose vectors cannot be read are embedded again.
 type fileVectors struct {
 	cache *flat.Store
 	log   *slog.Logger
@@ -65,7 +65,7 @@ func (v *fileVectors) Put(keys [][32]byte, vectors [][]float32) error {
 	return nil
 }
 
-// memoryVectors lasts as long as the process.
+// memoryVectors is a cache in memory.
 type memoryVectors struct {
 	known *lru.Cache[store.Key, []float32]
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // Verify reads the files of the tools and compares all checksums. With repair it recovers
-// records, and removes what is built again. Files that were recovered when they were
-// opened are reported, too.
+// damaged records, and removes damaged derived files, which are rebuilt. It also reports
+// files that were recovered when they were opened.
 func (t *Toolbox) Verify(ctx context.Context, repair bool) ([]checksum.File, error) {
 	return opVerify.Call(ctx, t.folder, repair, nil)
 }
@@ -45,7 +45,7 @@ func (s *service) verify(ctx context.Context, repair bool) ([]checksum.File, err
 	return append(found, derived...), err
 }
 
-// recoverFile recovers the records of a file. The next operation opens it again.
+// recoverFile recovers the records of a file. The next operation opens the file again.
 func (s *service) recoverFile(f *file) (did string, err error) {
 	s.damaged.Store(true)
 	if err := f.close(); err != nil {
@@ -64,7 +64,7 @@ func (s *service) recoverFile(f *file) (did string, err error) {
 	return r.String(), nil
 }
 
-// verifyDerived checks the words and the vectors of the tools, where they are in files.
+// verifyDerived verifies the keyword index and the vectors, if they are in files.
 func (s *service) verifyDerived(ctx context.Context, repair bool) (found []checksum.File, err error) {
 	x := &s.index
 	x.mu.Lock()
@@ -94,11 +94,11 @@ func (s *service) verifyDerived(ctx context.Context, repair bool) (found []check
 		}
 		checked.Name = p.folder
 		if repair && len(checked.Problems) > 0 {
-			s.damaged.Store(true) // the next operation makes it again
+			s.damaged.Store(true) // the next operation rebuilds it
 			if err := os.RemoveAll(filepath.Join(s.place.Index, p.folder)); err != nil {
 				return nil, err
 			}
-			checked.Repaired = "removed; it is made again"
+			checked.Repaired = "removed; it will be rebuilt"
 		}
 		found = append(found, checked)
 	}
