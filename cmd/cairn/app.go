@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"log/slog"
@@ -24,17 +23,16 @@ type app struct {
 	started        bool            // a command has begun; earlier errors are wrong usage
 	warned         map[string]bool // the warnings that choose has printed
 
-	selected *config.Selection // by selection
+	selected *config.Selection // nil until selection has set it
 
-	dir   string // -C
-	store string // --store
-	json  bool   // --json
-	model host.Model
-	// servers keep question tasks, for the commands that only look at them.
-	servers taskServers
+	dir     string // -C
+	store   string // --store
+	json    bool   // --json
+	model   host.Model
+	servers taskServers // of cairn plan
 }
 
-// root builds the command tree, which is small enough to be built for every run.
+// root builds the command tree.
 func (a *app) root() *cobra.Command {
 	cobra.EnableCommandSorting = false // the groups are in the order of use
 	root := group("cairn", "Search a folder of documents, from the command line and for agents over MCP")
@@ -105,7 +103,7 @@ func (a *app) choose() (config.Selection, config.Config, error) {
 	for _, w := range cfg.Warnings {
 		if line := w.String(); !a.warned[line] {
 			a.warned[line] = true
-			a.stderr.Warn("%s", line)
+			a.warn(line)
 		}
 	}
 	return sel, cfg, nil
@@ -121,13 +119,23 @@ func (a *app) selection() (config.Selection, error) {
 		return sel, err
 	}
 	if err := sel.Keep(); err != nil {
-		a.stderr.Warn("keeping the further folders: %v", err)
+		a.stderr.Warn("storing the further folders: %v", err)
 	}
 	a.selected = &sel
 	return sel, nil
 }
 
-// open opens the workspace for the named command.
+// paths returns the translation of typed paths for a workspace. With -C paths are relative to
+// that folder, as if the command had been started there.
+func (a *app) paths(sel config.Selection) term.Places {
+	dir := ""
+	if a.dir == "" {
+		dir, _ = os.Getwd() // paths are relative to the workspace without a current folder
+	}
+	return term.NewPlaces(sel.Roots(), dir)
+}
+
+// open opens the workspace for the named command. change adapts the options; nil keeps them.
 func (a *app) open(ctx context.Context, command string, access workspace.Access, change func(*workspace.Options)) (*workspace.Workspace, error) {
 	sel, cfg, err := a.choose()
 	if err != nil {
@@ -144,12 +152,12 @@ func (a *app) open(ctx context.Context, command string, access workspace.Access,
 		return nil, err
 	}
 	if o.Logger == nil {
-		o.Notice = func(line string) { a.stderr.Warn("%s", line) }
+		o.Notice = func(line string) { a.warn(line) }
 	}
 	return workspace.Open(ctx, sel, cfg, access, o)
 }
 
-// withWorkspace opens the workspace for fn.
+// withWorkspace opens the workspace for fn and closes it afterwards.
 func (a *app) withWorkspace(command string, access workspace.Access, fn func(context.Context, *workspace.Workspace, []string) error) func(*cobra.Command, []string) error {
 	return a.command(func(ctx context.Context, args []string) error {
 		w, err := a.open(ctx, command, access, nil)
@@ -160,13 +168,20 @@ func (a *app) withWorkspace(command string, access workspace.Access, fn func(con
 	})
 }
 
-// logger logs warnings to standard error.
+// warn prints warnings on standard error.
+func (a *app) warn(lines ...string) {
+	for _, line := range lines {
+		a.stderr.Warn("%s", line)
+	}
+}
+
+// logger returns a log of warnings on standard error.
 func (a *app) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-// print prints v with --json, else calls text. A failed write is reported when
-// the program ends.
+// print prints v with --json, and calls text otherwise. The end of the program reports a
+// failed write.
 func (a *app) print(v any, text func(w *term.Writer)) error {
 	if a.json {
 		return a.stdout.JSON(v)
@@ -175,14 +190,14 @@ func (a *app) print(v any, text func(w *term.Writer)) error {
 	return nil
 }
 
-// printLine prints v with --json, else a line of text.
+// printLine prints v with --json, and a line of text otherwise.
 func (a *app) printLine(v any, format string, args ...any) error {
-	return a.print(v, func(w *term.Writer) { fmt.Fprintf(w, format+"\n", args...) })
+	return a.print(v, func(w *term.Writer) { w.Printf(format+"\n", args...) })
 }
 
-// withProgress runs fn with a display of its progress on standard error, which
-// is gone when withProgress returns.
-func (a *app) withProgress(fn func(*term.Progress) error) error {
+// withProgress calls fn with a display of its progress on standard error, which it removes
+// afterwards.
+func withProgress[T any](a *app, fn func(*term.Progress) (T, error)) (T, error) {
 	p := term.NewProgress(a.stderr)
 	defer p.Close()
 	return fn(p)

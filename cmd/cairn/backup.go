@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) backupCommand() *cobra.Command {
-	return newCommand("backup FILE", "Write what cannot be built again to a file",
+	return newCommand("backup FILE", "Write what cairn cannot rebuild to a file",
 		a.withWorkspace("backup", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
 			if args[0] == "-" {
 				_, err := w.Backup(ctx, a.stdout.Raw())
@@ -55,9 +55,9 @@ func (a *app) restoreCommand() *cobra.Command {
 			for _, name := range r.Kept {
 				a.stderr.Warn("%s differs from the backup and is kept; --overwrite replaces it", term.Plain(name))
 			}
-			return a.printLine(r, "restored %s and %s; left out %s", term.Count(r.Records, "record"), term.Count(r.Files, "file"), term.Count(r.Damaged, "damaged line"))
+			return a.printLine(r, "restored %s and %s; skipped %s", term.Count(r.Records, "record"), term.Count(r.Files, "file"), term.Count(r.Damaged, "damaged line"))
 		}))
-	cmd.Flags().BoolVar(&o.SkipDamaged, "skip-damaged", false, "leave damaged lines out, and restore the others")
+	cmd.Flags().BoolVar(&o.SkipDamaged, "skip-damaged", false, "skip damaged lines, and restore the others")
 	cmd.Flags().BoolVar(&o.Overwrite, "overwrite", false, "replace files that differ from those of the backup")
 	return cmd
 }
@@ -71,7 +71,7 @@ func (a *app) input(name string) (io.ReadCloser, error) {
 }
 
 func (a *app) exportCommand() *cobra.Command {
-	return newCommand("export", "Print the tools and what was learnt from use as JSON lines",
+	return newCommand("export", "Print the tools and the usage as JSON lines",
 		a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
 			out := json.NewEncoder(a.stdout)
 			var failed error
@@ -85,7 +85,7 @@ func (a *app) exportCommand() *cobra.Command {
 }
 
 func (a *app) importCommand() *cobra.Command {
-	return newCommand("import FILE", "Add the tools and the usage that cairn export has printed",
+	return newCommand("import FILE", "Add the tools and the usage in the output of cairn export",
 		a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
 			in, err := a.input(args[0])
 			if err != nil {

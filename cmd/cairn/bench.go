@@ -1,14 +1,19 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +23,9 @@ import (
 	"cairn/internal/job"
 	"cairn/internal/stage"
 	"cairn/internal/term"
+	"cairn/internal/workspace"
 	"cairn/models"
+	"cairn/retriever"
 )
 
 func (a *app) benchCommand() *cobra.Command {
@@ -26,13 +33,13 @@ func (a *app) benchCommand() *cobra.Command {
 		a.benchDocsCommand(), a.benchSelfCommand(), a.benchAskCommand(), a.benchCompareCommand(), a.benchReportCommand(), a.benchLoadCommand(), a.benchToolsCommand(), a.benchEmbedCommand(), a.benchDAGCommand(), a.benchStageCommand())
 }
 
-// benchCommand returns a subcommand of bench, which prints what measure returns
-// even if it fails. Indexes of the folders that it makes do not outlast it.
+// benchCommand returns a subcommand of bench. It prints the report of measure also when
+// measure fails. The indexes that measure makes are removed afterwards.
 func benchCommand[R interface {
 	comparable
 	fmt.Stringer
 }](a *app, use, short string, measure func(context.Context, []string) (R, error)) *cobra.Command {
-	return &cobra.Command{Use: use, Short: short, RunE: a.command(func(ctx context.Context, args []string) error {
+	return newCommand(use, short, a.command(func(ctx context.Context, args []string) error {
 		private, err := os.MkdirTemp("", "cairn-bench")
 		if err != nil {
 			return err
@@ -48,17 +55,17 @@ func benchCommand[R interface {
 			return err
 		}
 		return errors.Join(a.printLine(report, "%s", report), err)
-	})}
+	}))
 }
 
-// withModel runs fn with the model of the flags and a display of progress.
-func (a *app) withModel(fn func(models.Embedder, *term.Progress) error) error {
+// withModel calls fn with the model of the flags and a display of progress.
+func withModel[T any](a *app, fn func(models.Embedder, *term.Progress) (T, error)) (result T, err error) {
 	model, err := a.model.Open()
 	if err != nil {
-		return err
+		return result, err
 	}
 	defer model.Close()
-	return a.withProgress(func(bar *term.Progress) error { return fn(model, bar) })
+	return withProgress(a, func(bar *term.Progress) (T, error) { return fn(model, bar) })
 }
 
 func (a *app) benchLoadCommand() *cobra.Command {
@@ -72,14 +79,7 @@ func (a *app) benchLoadCommand() *cobra.Command {
 		}
 		o.URL = strings.TrimRight(o.URL, "/")
 		var err error
-		if texts != "" {
-			o.Queries, err = benchmarks.ReadTexts(texts)
-		} else if sel, selErr := a.selection(); selErr != nil {
-			err = selErr
-		} else {
-			o.Queries, err = benchmarks.SampleQueries(sel.Root, distinct, seed)
-		}
-		if err != nil {
+		if o.Queries, err = a.loadQueries(texts, distinct, seed); err != nil {
 			return nil, err
 		}
 		r, err := benchmarks.Load(ctx, o)
@@ -89,11 +89,11 @@ func (a *app) benchLoadCommand() *cobra.Command {
 		return r, err
 	})
 	fs := cmd.Flags()
-	fs.StringVar(&o.URL, "url", "http://127.0.0.1:7420", "address of the server, with /w/NAME for another workspace than its first")
+	fs.StringVar(&o.URL, "url", "http://127.0.0.1:7420", "address of the server; add /w/NAME for a workspace other than its first")
 	fs.StringVar(&o.Token, "token", "", "token to send")
-	fs.StringVar(&texts, "queries", "", "file with one JSON string a line (default: made from the text of the folder)")
+	fs.StringVar(&texts, "queries", "", "file with one JSON string per line (default: made from the text of the folder)")
 	intVar(fs, &distinct, "distinct", 1000, 1, noBound, "number of different queries made from the text of the folder")
-	fs.Uint64Var(&seed, "seed", 1, "seed of their choice")
+	fs.Uint64Var(&seed, "seed", 1, "seed of the random choice of these queries")
 	intVar(fs, &o.Clients, "clients", 8, 1, 1024, "number of clients at the same time")
 	intVar(fs, &o.Requests, "requests", 0, 1, noBound, "number of searches (default: one for each query)")
 	fs.Float64Var(&o.Rate, "rate", 0, "searches begun per second (default: as many as are answered)")
@@ -102,10 +102,23 @@ func (a *app) benchLoadCommand() *cobra.Command {
 	return cmd
 }
 
+// loadQueries returns the queries in the named file, or else a sample from the text of the
+// folder.
+func (a *app) loadQueries(file string, distinct int, seed uint64) ([]string, error) {
+	if file != "" {
+		return benchmarks.ReadTexts(file)
+	}
+	sel, err := a.selection()
+	if err != nil {
+		return nil, err
+	}
+	return benchmarks.SampleQueries(sel.Root, distinct, seed)
+}
+
 func (a *app) benchToolsCommand() *cobra.Command {
 	var o benchmarks.ToolsOptions
 	var distractors string
-	cmd := benchCommand(a, "tools --data DIR [--learn SPLIT] [--test SPLIT] [--folds N]", "Measure tool search and suggestion on intents whose tools are known", func(ctx context.Context, _ []string) (report *benchmarks.ToolsReport, err error) {
+	cmd := benchCommand(a, "tools --data DIR [--learn SPLIT] [--test SPLIT] [--folds N]", "Measure tool search and suggestion on intents whose tools are known", func(ctx context.Context, _ []string) (*benchmarks.ToolsReport, error) {
 		if distractors != "" {
 			names, err := fs.Glob(os.DirFS(distractors), "*.jsonl")
 			if err != nil || len(names) == 0 {
@@ -115,13 +128,11 @@ func (a *app) benchToolsCommand() *cobra.Command {
 				o.Distractors = append(o.Distractors, filepath.Join(distractors, name))
 			}
 		}
-		err = a.withModel(func(model models.Embedder, bar *term.Progress) (err error) {
+		return withModel(a, func(model models.Embedder, bar *term.Progress) (*benchmarks.ToolsReport, error) {
 			o.Embedder = model
 			o.Progress = func(stage string, done, total int) { bar.Show(job.Progress{Phase: stage, Done: done, Total: total}) }
-			report, err = benchmarks.Tools(ctx, o)
-			return err
+			return benchmarks.Tools(ctx, o)
 		})
-		return report, err
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&o.Data, "data", "", "folder with tools.jsonl and tasks.jsonl")
@@ -144,15 +155,12 @@ func (a *app) benchEmbedCommand() *cobra.Command {
 		if err != nil {
 			return r, err
 		}
-		model, err := a.model.Open()
-		if err != nil {
-			return r, err
-		}
-		defer model.Close()
-		return benchmarks.Embed(ctx, model, texts, rounds)
+		return withModel(a, func(model models.Embedder, _ *term.Progress) (benchmarks.EmbedResult, error) {
+			return benchmarks.Embed(ctx, model, texts, rounds)
+		})
 	})
-	cmd.Flags().StringVar(&file, "texts", "", "file with one JSON string a line")
-	intVar(cmd.Flags(), &rounds, "rounds", 3, 1, noBound, "number of times all texts are embedded; the fastest counts")
+	cmd.Flags().StringVar(&file, "texts", "", "file with one JSON string per line")
+	intVar(cmd.Flags(), &rounds, "rounds", 3, 1, noBound, "number of times to embed all texts; the fastest counts")
 	_ = cmd.MarkFlagRequired("texts")
 	a.addModel(cmd)
 	return cmd
@@ -165,7 +173,7 @@ func (a *app) benchDAGCommand() *cobra.Command {
 	})
 	fs := cmd.Flags()
 	intVar(fs, &o.Cards, "cards", 10_000, 20, 1_000_000, "cards of the board")
-	intVar(fs, &o.Chain, "chain", 5000, 2, 1_000_000, "cards that depend on each other in a row")
+	intVar(fs, &o.Chain, "chain", 5000, 2, 1_000_000, "cards in a chain of dependencies")
 	intVar(fs, &o.Large, "large", 100_000, -1, 1_000_000, "cards of the large board; -1 for none")
 	intVar(fs, &o.Calls, "calls", 100, 1, noBound, "calls of each operation, a tenth of it on the large board")
 	fs.StringVar(&o.Dir, "dir", "", "folder to make the cards in (default: that for temporary files)")
@@ -176,8 +184,8 @@ func (a *app) benchStageCommand() *cobra.Command {
 	o := benchmarks.StageOptions{Progress: a.stderr.Replace}
 	var f taskServers
 	cmd := benchCommand(a, "stage", "Measure the machine of question tasks on its stores", func(ctx context.Context, _ []string) (*benchmarks.StageReport, error) {
-		if f != (taskServers{}) { // the environment does not count
-			if err := f.check(); err != nil {
+		if f != (taskServers{}) { // not the servers of the environment
+			if _, err := f.addresses(); err != nil {
 				return nil, err
 			}
 			o.Open = func(ctx context.Context) (stage.Store, stage.Queue, error) {
@@ -194,4 +202,150 @@ func (a *app) benchStageCommand() *cobra.Command {
 	f.add(fs)
 	f.addQueue(fs)
 	return cmd
+}
+
+func (a *app) benchAskCommand() *cobra.Command {
+	var file string
+	cmd := newCommand("ask --queries FILE", "Collect questions for bench self: search, and mark the relevant results",
+		a.withWorkspace("bench ask", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
+			r, err := a.refresh(ctx, w, retriever.Hybrid, 30*time.Second)
+			if err != nil {
+				return err
+			}
+			if err := a.collect(ctx, w, file); err != nil {
+				return err
+			}
+			return r.finish(ctx)
+		}))
+	cmd.Flags().StringVar(&file, "queries", "", "file that the questions are added to")
+	_ = cmd.MarkFlagRequired("queries")
+	a.addModel(cmd)
+	return cmd
+}
+
+// collect reads questions, and marks for their results, until the input ends.
+func (a *app) collect(ctx context.Context, w *workspace.Workspace, file string) error {
+	in := bufio.NewScanner(a.stdin)
+	read := func(prompt string) (string, bool) {
+		a.stderr.Printf("%s", prompt)
+		if ctx.Err() != nil || !in.Scan() {
+			return "", false
+		}
+		text := strings.TrimSpace(in.Text())
+		return text, text != "q"
+	}
+	added, paths := 0, a.paths(w.Selection())
+	for {
+		text, ok := read("question> ")
+		if !ok {
+			break
+		}
+		if text == "" {
+			continue
+		}
+		answer, err := w.Search(ctx, retriever.Query{Text: text, Limit: 9})
+		if err != nil {
+			a.stderr.Warn("%v", err)
+			continue
+		}
+		a.stdout.Answer(answer, text, paths)
+		marks, ok := read("right results (numbers or path#anchor; Enter for none)> ")
+		if !ok {
+			break
+		}
+		for _, mark := range strings.Fields(marks) {
+			place, err := markedPlace(ctx, w, answer, mark, paths)
+			if err == nil {
+				err = benchmarks.Question{Text: text, Place: place}.Append(file)
+			}
+			if err != nil {
+				a.stderr.Warn("%v", err)
+				continue
+			}
+			added++
+		}
+	}
+	if err := in.Err(); err != nil {
+		return fmt.Errorf("reading questions: %w", err)
+	}
+	return a.printLine(struct {
+		File  string `json:"file"`
+		Added int    `json:"added"`
+	}{file, added}, "%s added to %s", term.Count(added, "line"), file)
+}
+
+// markedPlace returns the place that a mark names: the number of a result, or a place that
+// can be read.
+func markedPlace(ctx context.Context, w *workspace.Workspace, answer *retriever.Answer, mark string, paths term.Places) (string, error) {
+	n, err := strconv.Atoi(mark)
+	if err != nil {
+		mark = paths.Document(mark)
+		_, err := w.Read(ctx, retriever.ReadRequest{Path: mark})
+		return mark, err
+	}
+	if n < 1 || n > len(answer.Results) {
+		return "", fmt.Errorf("%d is not the number of a result, want 1 to %d", n, len(answer.Results))
+	}
+	r := answer.Results[n-1]
+	if r.Anchor == "" {
+		return r.Path, nil
+	}
+	return r.Path + "#" + r.Anchor, nil
+}
+
+func (a *app) embedCommand() *cobra.Command {
+	cmd := newCommand("embed", "Print a vector for each line of standard input, one JSON object per line",
+		a.command(a.embed))
+	a.addModel(cmd)
+	return cmd
+}
+
+const (
+	// embedBatch is the number of lines in a batch: enough for all cores, and few enough
+	// that output follows input closely.
+	embedBatch = 64
+	// maxEmbedLine bounds a line in bytes. The model reads only the beginning of a long line.
+	maxEmbedLine = 16 << 20
+)
+
+func (a *app) embed(ctx context.Context, _ []string) error {
+	model, err := a.model.Open()
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	lines := bufio.NewScanner(a.stdin)
+	lines.Buffer(make([]byte, 64<<10), maxEmbedLine)
+	out := bufio.NewWriter(a.stdout)
+	enc := json.NewEncoder(out)
+	for more, read := true, 0; more; {
+		var batch []string
+		for len(batch) < embedBatch {
+			if more = lines.Scan(); !more {
+				break
+			}
+			batch = append(batch, lines.Text())
+		}
+		read += len(batch)
+		vectors, err := model.EmbedDocuments(ctx, batch)
+		if err != nil {
+			return err
+		}
+		for _, v := range vectors {
+			if err := enc.Encode(struct {
+				Vector []float32 `json:"vector"`
+			}{v}); err != nil {
+				return err
+			}
+		}
+		if err := out.Flush(); err != nil {
+			return err
+		}
+		if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+			return fmt.Errorf("line %d is longer than %d bytes", read+1, maxEmbedLine)
+		} else if err != nil && err != io.EOF {
+			return fmt.Errorf("reading standard input: %w", err)
+		}
+	}
+	return nil
 }

@@ -24,7 +24,7 @@ func (a *app) cardCommand() *cobra.Command {
 		a.cardNewCommand(), a.cardListCommand(), a.cardShowCommand(), a.cardEditCommand(), a.cardDoneCommand())
 }
 
-// withTasks opens the folder's tasks for fn.
+// withTasks opens the folder's tasks for fn and closes them afterwards.
 func (a *app) withTasks(fn func(context.Context, *workspace.Tasks, []string) error) func(*cobra.Command, []string) error {
 	return a.command(func(ctx context.Context, args []string) error {
 		sel, cfg, err := a.choose()
@@ -39,7 +39,7 @@ func (a *app) withTasks(fn func(context.Context, *workspace.Tasks, []string) err
 	})
 }
 
-// cardError rewords an error of the cards for a person.
+// cardError returns an error of the cards in words for a person.
 func cardError(err error) error {
 	bad, ok := errors.AsType[*cards.Error](err)
 	if !ok {
@@ -69,9 +69,9 @@ func (a *app) cardNewCommand() *cobra.Command {
 			return a.printLine(made, "%s  %s", made.ID, made.Path)
 		}))
 	cmd.Flags().StringVar(&r.Priority, "priority", "", "low, medium, high or critical (default medium)")
-	cmd.Flags().StringVar(&r.Assignee, "assignee", "", "person who does it")
+	cmd.Flags().StringVar(&r.Assignee, "assignee", "", "person who does the work")
 	cmd.Flags().StringSliceVar(&r.Tags, "tag", nil, "tag; may be repeated")
-	cmd.Flags().StringSliceVar(&r.DependsOn, "depends-on", nil, "ID of a card to be done first; may be repeated")
+	cmd.Flags().StringSliceVar(&r.DependsOn, "depends-on", nil, "ID of a card that must be done first; may be repeated")
 	return cmd
 }
 
@@ -101,12 +101,12 @@ func (a *app) cardListCommand() *cobra.Command {
 	cmd.Flags().StringVar(&r.Assignee, "assignee", "", "only cards of this person")
 	cmd.Flags().StringVar(&r.Priority, "priority", "", "only cards of this priority")
 	cmd.Flags().StringSliceVar(&r.Tags, "tag", nil, "only cards with one of these tags")
-	cmd.Flags().StringVar(&r.Created, "created", "", `only cards created then, such as 2026-01-15, "<3d" or ">2w"`)
-	cmd.Flags().StringVar(&r.Updated, "updated", "", "only cards changed then")
+	cmd.Flags().StringVar(&r.Created, "created", "", `only cards created on a day or within a time, such as 2026-01-15, "<3d" or ">2w"`)
+	cmd.Flags().StringVar(&r.Updated, "updated", "", "only cards changed on a day or within a time, as for --created")
 	return cmd
 }
 
-// listCommand is card list under the name it has in CueDeck.
+// listCommand returns the command for card list that has its name in CueDeck.
 func (a *app) listCommand() *cobra.Command {
 	cmd := a.cardListCommand()
 	cmd.Short += "; the same as card list"
@@ -139,7 +139,7 @@ func showCard(t *workspace.Tasks, id string) (*term.Card, error) {
 	}
 	c, ok := board.Card(id)
 	if !ok {
-		return nil, fmt.Errorf("card %s was removed meanwhile", id)
+		return nil, fmt.Errorf("another process has removed card %s", id)
 	}
 	text, err := t.Text(c.Path)
 	if err != nil {
@@ -153,17 +153,14 @@ var editFlags = map[string]struct{ field, usage string }{
 	"title":      {"title", "new title"},
 	"status":     {"status", "todo, active, done or archived"},
 	"priority":   {"priority", "low, medium, high or critical"},
-	"assignee":   {"assignee", "person who does it; empty for none"},
+	"assignee":   {"assignee", "person who does the work; empty for none"},
 	"notes":      {"notes", "short note; empty for none"},
 	"tag":        {"tags", "new tags; empty for none"},
-	"depends-on": {"depends_on", "new IDs of the cards to be done first; empty for none"},
+	"depends-on": {"depends_on", "new IDs of the cards that must be done first; empty for none"},
 }
 
 func (a *app) cardEditCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "edit [flags] ID",
-		Short: "Change a card; without flags, open it in $VISUAL or $EDITOR",
-	}
+	cmd := newCommand("edit [flags] ID", "Change a card; without flags, open it in $VISUAL or $EDITOR", nil)
 	flags := cmd.Flags()
 	for name, f := range editFlags {
 		if f.field == "tags" || f.field == "depends_on" {
@@ -218,7 +215,7 @@ func (a *app) openCard(ctx context.Context, t *workspace.Tasks, id string) error
 	}
 	editor := finder.Editor()
 	if len(editor) == 0 {
-		return badUsage("nothing to change: give a flag, or set EDITOR to open the card")
+		return badUsage("nothing to change: use a flag, or set EDITOR to open the card")
 	}
 	sel, err := a.selection()
 	if err != nil {

@@ -23,30 +23,25 @@ import (
 
 // connectFlags are the flags of connect and disconnect.
 type connectFlags struct {
-	name, offer                string
-	print, force, bare, accept bool
+	name, tools                   string
+	print, force, noGuide, accept bool
 }
 
 func (a *app) connectCommand() *cobra.Command {
 	var f connectFlags
-	cmd := &cobra.Command{
-		Use:       "connect [CLIENT]",
-		Short:     "Write cairn into the configuration of an MCP client",
-		ValidArgs: connect.Names(),
-		RunE: a.command(func(_ context.Context, args []string) error {
-			return a.connect(args, f)
-		}),
-	}
+	cmd := newCommand("connect [CLIENT]", "Add cairn to the configuration of an MCP client",
+		a.command(func(_ context.Context, args []string) error { return a.connect(args, f) }))
 	f.register(cmd)
 	cmd.Flags().BoolVar(&f.print, "print", false, "print the texts to paste, and write nothing")
-	cmd.Flags().StringVar(&f.offer, "tools", "", "tools to offer, as for cairn mcp (default: what mcp.tools says)")
+	cmd.Flags().StringVar(&f.tools, "tools", "", "tools to offer, as for cairn mcp (default: mcp.tools)")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace another server of this name")
-	cmd.Flags().BoolVar(&f.bare, "no-guide", false, "write no block into AGENTS.md and the like")
+	cmd.Flags().BoolVar(&f.noGuide, "no-guide", false, "do not write the block into AGENTS.md, CLAUDE.md and similar files")
 	return cmd
 }
 
-// register adds the flags that connect and disconnect share.
+// register adds the client names and the flags that connect and disconnect share.
 func (f *connectFlags) register(cmd *cobra.Command) {
+	cmd.ValidArgs = connect.Names()
 	cmd.Flags().StringVar(&f.name, "name", "cairn", "name of the server in the client; each folder needs its own")
 	cmd.Flags().BoolVarP(&f.accept, "yes", "y", false, "do not ask before writing")
 }
@@ -55,21 +50,25 @@ func (a *app) connect(args []string, f connectFlags) error {
 	if f.name == "" || strings.ContainsFunc(f.name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return badUsage("--name is %q, want a word", f.name)
 	}
-	if f.offer != "" {
-		if _, err := tools.ParseGroups(f.offer); err != nil {
+	if f.tools != "" {
+		if _, err := tools.ParseGroups(f.tools); err != nil {
 			return badUsage("--tools: %w", err)
 		}
+	}
+	p, err := a.place()
+	if err != nil {
+		return err
 	}
 	if len(args) == 1 {
 		c, err := connect.ByName(args[0])
 		if err != nil {
 			return badUsage("%w", err)
 		}
-		return a.connectClient(c, f)
+		return a.connectClient(c, p, f)
 	}
-	chosen, err := a.chooseClients(f)
+	chosen, err := a.chooseClients(p, f)
 	for _, c := range chosen {
-		err = errors.Join(err, a.connectClient(c, f))
+		err = errors.Join(err, a.connectClient(c, p, f))
 	}
 	return err
 }
@@ -80,29 +79,25 @@ func (a *app) place() (connect.Place, error) {
 	if err != nil {
 		return connect.Place{}, err
 	}
-	home, _ := os.UserHomeDir() // configPath reports a missing one
+	home, _ := os.UserHomeDir() // configPath returns the error where a client needs it
 	return connect.Place{Root: sel.Root, Home: home, OS: runtime.GOOS, Env: os.Getenv, LookPath: exec.LookPath}, nil
 }
 
 // configPath returns the file that the client reads.
 func configPath(c connect.Client, p connect.Place) (string, error) {
 	path := c.Path(p)
-	if !filepath.IsAbs(path) { // other paths are in the folder
+	if !filepath.IsAbs(path) { // the path is relative to an unknown home folder
 		_, err := os.UserHomeDir()
 		return "", fmt.Errorf("finding the configuration of %s: %w; set it to your home folder", c.Name, err)
 	}
 	return path, nil
 }
 
-// chooseClients asks which of the installed clients to connect.
-func (a *app) chooseClients(f connectFlags) ([]connect.Client, error) {
-	p, err := a.place()
-	if err != nil {
-		return nil, err
-	}
+// chooseClients asks the user which of the installed clients to connect.
+func (a *app) chooseClients(p connect.Place, f connectFlags) ([]connect.Client, error) {
 	found := connect.Installed(p)
 	if len(found) == 0 {
-		return nil, badUsage("no MCP client was found on this machine; name one of {%s}", strings.Join(connect.Names(), ","))
+		return nil, badUsage("found no MCP client on this machine; name one of {%s}", strings.Join(connect.Names(), ","))
 	}
 	var names []string
 	for _, c := range found {
@@ -139,18 +134,14 @@ type connected struct {
 	Guide *connect.Result `json:"guide,omitempty"`
 }
 
-func (a *app) connectClient(c connect.Client, f connectFlags) error {
-	p, err := a.place()
-	if err != nil {
-		return err
-	}
+func (a *app) connectClient(c connect.Client, p connect.Place, f connectFlags) error {
 	path, err := configPath(c, p)
 	if err != nil {
 		return err
 	}
 	var further []string
-	if f.offer != "" {
-		further = []string{"--tools", f.offer}
+	if f.tools != "" {
+		further = []string{"--tools", f.tools}
 	}
 	entry := c.Entry(c.Program(), p.Root, further...)
 	if f.print {
@@ -164,7 +155,7 @@ func (a *app) connectClient(c connect.Client, f connectFlags) error {
 		return err
 	}
 	var guide *connect.Change
-	if c.Guide != "" && !f.bare {
+	if c.Guide != "" && !f.noGuide {
 		if guide, err = c.AddGuide(p.Root, f.name); err != nil {
 			return fmt.Errorf("%w; or use --no-guide", err)
 		}
@@ -194,7 +185,7 @@ func (a *app) connectClient(c connect.Client, f connectFlags) error {
 			w.Printf("added to %s\n", did.Guide.Path)
 		}
 		if did.Changed {
-			a.stderr.Dim(fmt.Sprintf("restart %s to use it; cairn disconnect %s removes it", c.Title, c.Name))
+			a.stderr.Dim(fmt.Sprintf("restart %s to use cairn; `cairn disconnect %s` removes it", c.Title, c.Name))
 		}
 	})
 }
@@ -202,7 +193,7 @@ func (a *app) connectClient(c connect.Client, f connectFlags) error {
 // printConnection prints what connect would write.
 func (a *app) printConnection(c connect.Client, f connectFlags, path string, entry connect.Entry) error {
 	text := map[string]any{"client": c.Name, "path": path, "text": c.Text(f.name, entry)}
-	guided := c.Guide != "" && !f.bare
+	guided := c.Guide != "" && !f.noGuide
 	if guided {
 		text["guide_path"], text["guide"] = c.Guide, connect.Guide(f.name)
 	}
@@ -216,7 +207,8 @@ func (a *app) printConnection(c connect.Client, f connectFlags, path string, ent
 	})
 }
 
-// agreed shows the change of a guide. It returns nil for one that the user declines.
+// agreed prints a change and asks the user to confirm it. It returns nil for a change that
+// the user declines.
 func (a *app) agreed(change *connect.Change, f connectFlags) (*connect.Change, error) {
 	if a.json || !change.Changes() {
 		return change, nil
@@ -232,7 +224,7 @@ func (a *app) agreed(change *connect.Change, f connectFlags) (*connect.Change, e
 	return change, nil
 }
 
-// asks reports whether a person can answer a question.
+// asks reports whether the command can ask the user a question.
 func (a *app) asks() bool {
 	return !a.json && a.stdout.IsTerminal() && term.FromTerminal(a.stdin)
 }
@@ -240,13 +232,113 @@ func (a *app) asks() bool {
 // maxReply bounds the answer to a question in bytes.
 const maxReply = 1000
 
-// prompt prints a question and returns the line that the user types, without spaces around.
+// prompt prints a question and returns the line that the user types, without surrounding
+// spaces.
 func (a *app) prompt(question string) (string, error) {
 	a.stdout.Printf("%s", question)
-	// Each question has a reader of its own, because a terminal gives one line at a time.
+	// A reader per question loses no input, because a terminal returns one line at a time.
 	line, err := bufio.NewReader(io.LimitReader(a.stdin, maxReply)).ReadString('\n')
 	if err != nil {
 		return "", fmt.Errorf("reading the answer: %w", err)
 	}
 	return strings.TrimSpace(line), nil
+}
+
+func (a *app) disconnectCommand() *cobra.Command {
+	var f connectFlags
+	cmd := newCommand("disconnect [CLIENT]", "Remove what cairn connect has written",
+		a.command(func(_ context.Context, args []string) error { return a.disconnect(args, f) }))
+	f.register(cmd)
+	return cmd
+}
+
+func (a *app) disconnect(args []string, f connectFlags) error {
+	p, err := a.place()
+	if err != nil {
+		return err
+	}
+	names := connect.Names()
+	if len(args) == 1 {
+		names = args
+	}
+	did := []*connect.Result{}
+	for _, name := range names {
+		c, err := connect.ByName(name)
+		if err != nil {
+			return badUsage("%w", err)
+		}
+		path, err := configPath(c, p)
+		var config *connect.Change
+		if err == nil {
+			config, err = c.Drop(p.Root, path, f.name)
+		}
+		if err != nil {
+			if len(args) == 1 {
+				return err
+			}
+			// The user need not know about entries that are not cairn's.
+			if _, ok := errors.AsType[*connect.ForeignEntryError](err); !ok {
+				a.stderr.Warn("%v", err)
+			}
+			continue
+		}
+		changes := []*connect.Change{config}
+		if c.Guide != "" {
+			guide, err := c.DropGuide(p.Root)
+			if err != nil {
+				return err
+			}
+			changes = append(changes, guide)
+		}
+		removed, err := a.drop(changes, c, p, f)
+		if did = append(did, removed...); err != nil {
+			return err
+		}
+	}
+	return a.print(did, func(w *term.Writer) {
+		for _, r := range did {
+			w.Printf("removed from %s\n", r.Path)
+		}
+		if len(did) == 0 {
+			w.Printf("no client has an entry of cairn for this folder\n")
+		}
+	})
+}
+
+// drop makes the changes that the user confirms: that of the configuration, and that of the
+// guide unless another connected client reads the guide.
+func (a *app) drop(changes []*connect.Change, c connect.Client, p connect.Place, f connectFlags) ([]*connect.Result, error) {
+	var did []*connect.Result
+	for i, change := range changes {
+		if i > 0 && guideInUse(c, p) {
+			break
+		}
+		change, err := a.agreed(change, f)
+		if err != nil {
+			return did, err
+		}
+		if change == nil {
+			continue
+		}
+		r, err := change.Write()
+		if err != nil {
+			return did, err
+		}
+		if r.Changed {
+			did = append(did, r)
+		}
+	}
+	return did, nil
+}
+
+// guideInUse reports whether a client that reads the guide of c is connected.
+func guideInUse(c connect.Client, p connect.Place) bool {
+	return slices.ContainsFunc(connect.Names(), func(name string) bool {
+		o, err := connect.ByName(name)
+		if err != nil || o.Guide != c.Guide {
+			return false
+		}
+		path, err := configPath(o, p)
+		return err == nil && o.Connected(p.Root, path)
+	})
 }

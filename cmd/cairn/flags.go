@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// usageError is a request that cannot be carried out as it was written.
+// usageError reports wrong arguments or flags. The program exits with exitUsage.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -21,19 +21,19 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func badUsage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// newCommand returns a command that runs a function.
 func newCommand(use, short string, run func(*cobra.Command, []string) error) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, RunE: run}
 }
 
-// group returns a command that has nothing but subcommands.
+// group returns a command with subcommands. Without one of them it prints its help.
 func group(use, short string, subs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: noSuchCommand, SuggestionsMinimumDistance: 2, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := newCommand(use, short, func(cmd *cobra.Command, _ []string) error { return cmd.Help() })
+	cmd.Args, cmd.SuggestionsMinimumDistance = noSuchCommand, 2
 	cmd.AddCommand(subs...)
 	return cmd
 }
 
-// noSuchCommand refuses arguments of a group: they name no command of it.
+// noSuchCommand returns an error for the arguments of a group, which name no subcommand.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -51,8 +51,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 // noBound is the maximum of a flag that has none.
 const noBound = math.MaxInt
 
-// boundedInt is an integer flag whose value must be between two bounds if it is
-// given; its default may be outside of them.
+// boundedInt is an integer flag with bounds. Its default may be outside the bounds.
 type boundedInt struct {
 	p        *int
 	min, max int
@@ -88,10 +87,15 @@ type wantError string
 
 func (e wantError) Error() string { return "want " + string(e) }
 
-// choice is a flag that has one of some values.
+// choice is a flag with a fixed set of values.
 type choice struct {
 	p       *string
 	choices []string
+}
+
+// choiceVar adds a flag with a fixed set of values. Its default is *p, which may be "".
+func choiceVar(fs *pflag.FlagSet, p *string, name, usage string, choices ...string) {
+	fs.Var(choice{p, choices}, name, usage)
 }
 
 func (c choice) String() string { return *c.p }
@@ -110,7 +114,7 @@ func (c choice) Set(s string) error {
 func (a *app) addModel(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.model.Dir, "model", "", "folder of an ONNX sentence encoder (default: the built-in all-MiniLM-L6-v2)")
 	a.model.Engine = "bert"
-	cmd.Flags().Var(choice{&a.model.Engine, []string{"bert", "hugot"}}, "engine", "engine of the embedding model: bert (native) or hugot (any ONNX encoder)")
+	choiceVar(cmd.Flags(), &a.model.Engine, "engine", "engine of the embedding model: bert (native) or hugot (any ONNX encoder)", "bert", "hugot")
 }
 
 // addRerank adds the flag that chooses the re-ranker.
@@ -128,8 +132,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return badUsage("%w (see `%s --help`)", err, cmd.CommandPath())
 }
 
-// message returns the text of an error for a person, without the names of the
-// functions that could not parse the value of a flag.
+// message returns the text of an error for a person. The errors of strconv and time, which
+// name functions of Go, become a description of the value that a flag accepts.
 func message(err error) string {
 	text := err.Error()
 	if bad, ok := errors.AsType[*strconv.NumError](err); ok {

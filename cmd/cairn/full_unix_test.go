@@ -30,7 +30,7 @@ func TestSearchWithoutRoomForVectors(t *testing.T) {
 	if !strings.Contains(out.String(), "rotate-a-token.md") {
 		t.Errorf("the answer is %q, want rotate-a-token.md in it", &out)
 	}
-	if !strings.Contains(said.String(), "answering from what is indexed, since indexing the rest failed") || !strings.Contains(said.String(), "file too large") {
+	if !strings.Contains(said.String(), "answering from the indexed files, because indexing the rest failed") || !strings.Contains(said.String(), "file too large") {
 		t.Errorf("standard error is %q, want it to say what failed", &said)
 	}
 }

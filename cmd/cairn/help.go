@@ -1,17 +1,19 @@
 package main
 
 import (
+	"context"
 	_ "embed"
 	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/manual"
 	"cairn/internal/term"
 )
 
-// helpText holds for each command a line such as "# cairn index", the description, a line
-// "Examples:" and the examples.
+// helpText has one part per command: a line such as "# cairn index", the description, the
+// line "Examples:" and the examples.
 //
 //go:embed help.txt
 var helpText string
@@ -29,8 +31,8 @@ func parseHelp(text string) map[string]help {
 	return all
 }
 
-// describe adds to cmd and its subcommands their help and, unless they have their own,
-// the check of their arguments.
+// describe sets the help of cmd and its subcommands, and the check of their arguments unless
+// a command has its own.
 func describe(cmd *cobra.Command, all map[string]help) {
 	h := all[cmd.CommandPath()]
 	cmd.Long, cmd.Example = h.long, h.example
@@ -42,7 +44,7 @@ func describe(cmd *cobra.Command, all map[string]help) {
 	}
 }
 
-// argsOf returns the check of arguments that a line of usage describes, such as
+// argsOf returns the check for the number of arguments in a line of usage such as
 // "view [flags] DOCUMENT [TASK...]".
 func argsOf(use string) cobra.PositionalArgs {
 	least, most := 0, 0
@@ -73,4 +75,13 @@ func argsOf(use string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// manCommand returns the command that writes the manual pages and completions for packages of
+// cairn.
+func (a *app) manCommand() *cobra.Command {
+	cmd := newCommand("man DIR", "Write manual pages to DIR/man1 and completions to DIR/completions",
+		a.command(func(_ context.Context, args []string) error { return manual.Write(a.root(), args[0]) }))
+	cmd.Hidden = true
+	return cmd
 }

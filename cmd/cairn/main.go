@@ -1,5 +1,5 @@
-// Command cairn searches a folder of documents, from the command line and for
-// agents over MCP. `cairn help` lists what it does.
+// Command cairn searches a folder of documents, from the command line and for agents over
+// MCP. `cairn help` lists its commands.
 package main
 
 import (
@@ -48,7 +48,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		a.stderr.Printf("cairn: interrupted\n")
 		return exitInterrupted
 	case errors.Is(err, syscall.EPIPE):
-		return exitFailed // the reader of our output has left
+		return exitFailed // the reader of the output has closed it
 	}
 	a.stderr.Printf("cairn: %s\n", term.OneLine(message(err)))
 	if _, wrong := errors.AsType[*usageError](err); wrong || !a.started {
@@ -60,14 +60,13 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitFailed
 }
 
-// gracePeriod bounds what a command still does after a signal. A write to the
-// keyword index can take seconds on a busy machine and cannot be interrupted; the
-// index survives the end of the process at any moment.
+// gracePeriod is how long a command may run after a signal. A write to the keyword index
+// cannot be interrupted and can take seconds on a busy machine. The end of the process at
+// any moment does not damage the index.
 const gracePeriod = 1800 * time.Millisecond
 
-// withGracePeriod runs fn and returns its error. It returns ctx's error if fn is
-// still running when the period after the end of ctx is over; the process is
-// about to end then.
+// withGracePeriod runs fn and returns its error. If fn still runs when the period after the
+// end of ctx is over, it returns the error of ctx; the process must end then.
 func withGracePeriod(ctx context.Context, period time.Duration, fn func() error) error {
 	ended := make(chan error, 1)
 	go func() { ended <- fn() }()

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -11,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"cairn/internal/config"
 	"cairn/internal/host"
 	"cairn/internal/task/taskgraph"
 	"cairn/internal/workspace"
@@ -25,9 +28,9 @@ type hostFlags struct {
 }
 
 func (f *hostFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.groups, "tools", "", "tools to offer: groups of {auto,core,tasks,dag,docs,tools,stages,all}, or names of tools (default: mcp.tools, which is auto: what the folder has use for)")
-	fs.BoolVar(&f.noRecord, "no-record", false, "do not observe which documents are read and which tools are fetched after a search (also usage.record = false)")
-	fs.BoolVar(&f.noIndex, "no-index", false, "do not index at the start, and do not watch")
+	fs.StringVar(&f.groups, "tools", "", "tools to offer: groups of {auto,core,tasks,dag,docs,tools,stages,all}, or names of tools (default: mcp.tools, auto: those that the folder can use)")
+	fs.BoolVar(&f.noRecord, "no-record", false, "do not record which documents are read and which tools are fetched after a search (also usage.record = false)")
+	fs.BoolVar(&f.noIndex, "no-index", false, "neither index at the start nor watch")
 	fs.BoolVar(&f.watch, "watch", true, "keep the index up to date with the files (also watcher.enabled)")
 	f.telemetry.addCalls(fs)
 }
@@ -67,7 +70,7 @@ func (a *app) mcpCommand() *cobra.Command {
 	cmd := newCommand("mcp", "Serve the tools to an agent over MCP on standard input and output",
 		a.command(func(ctx context.Context, _ []string) error {
 			f.noRateLimit = !rateLimit
-			if noRateLimit { // cobra would print a deprecation on standard output, which is the protocol's
+			if noRateLimit { // cobra prints deprecations on standard output, which belongs to the protocol
 				a.stderr.Printf("cairn: --no-rate-limit is deprecated: calls are limited only with --rate-limit\n")
 			}
 			return a.mcp(ctx, f, channel)
@@ -83,8 +86,8 @@ func (a *app) mcpCommand() *cobra.Command {
 }
 
 func (a *app) mcp(ctx context.Context, f hostFlags, channel string) error {
-	// When the client closes our output, the write fails and ends the session; the
-	// signal would end the process in the middle of its work.
+	// A write fails when the client has closed the output, and ends the session. The signal
+	// would end the process in the middle of its work.
 	signal.Ignore(syscall.SIGPIPE)
 	if channel != "" && channel != taskgraph.CardsChannel && !(strings.HasPrefix(channel, "/") && strings.HasSuffix(channel, ".md")) {
 		return badUsage("--channel is %q, want cards, or a document such as /plans/a.md", channel)
@@ -105,10 +108,47 @@ func (a *app) mcp(ctx context.Context, f hostFlags, channel string) error {
 	err = folder.Tools.ServeStdio(ctx, a.stdin, a.stdout)
 	closeErr := folder.Close()
 	if ctx.Err() != nil || errors.Is(err, syscall.EPIPE) {
-		return nil // the end of the session is no failure
+		return nil // this is how a session ends
 	}
 	if err == nil {
 		err = closeErr
 	}
 	return err
+}
+
+// telemetryFlags are the flags for the log, profiles and traces of a long-running command.
+type telemetryFlags struct {
+	format, level string
+	queries       bool
+	pprof, otlp   string
+}
+
+// add adds the flags of every long-running command.
+func (f *telemetryFlags) add(fs *pflag.FlagSet) {
+	choiceVar(fs, &f.format, "log-format", "format of the log on standard error: text or json (default: log.format, text)", "text", "json")
+	choiceVar(fs, &f.level, "log-level", "lowest level of the log: debug, info, warn or error (default: log.level)", "debug", "info", "warn", "error")
+	fs.StringVar(&f.pprof, "pprof", "", "serve Go's profiles on this loopback address, such as 127.0.0.1:6060")
+}
+
+// addCalls adds these flags and those of commands that answer calls.
+func (f *telemetryFlags) addCalls(fs *pflag.FlagSet) {
+	f.add(fs)
+	fs.BoolVar(&f.queries, "log-queries", false, "also log queries (also CAIRN_LOG_QUERIES=1)")
+	fs.StringVar(&f.otlp, "otlp", "", "send traces to this OTLP receiver over HTTP, such as http://127.0.0.1:4318 (also OTEL_EXPORTER_OTLP_ENDPOINT)")
+}
+
+// telemetry opens the log, profiles and traces. level is the command's default.
+func (a *app) telemetry(ctx context.Context, f telemetryFlags, cfg config.Log, level slog.Level) (*host.Telemetry, error) {
+	o := host.TelemetryOptions{Log: a.stderr, Level: level, Queries: f.queries || os.Getenv("CAIRN_LOG_QUERIES") == "1", Pprof: f.pprof, OTLP: f.otlp, Version: versionName(),
+		JSON: cmp.Or(f.format, cfg.Format) == "json"}
+	if name := cmp.Or(f.level, cfg.Level); name != "auto" {
+		if err := o.Level.UnmarshalText([]byte(name)); err != nil {
+			return nil, err // unreachable: both are checked
+		}
+	}
+	t, err := host.OpenTelemetry(ctx, o)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return t, nil
 }

@@ -35,13 +35,13 @@ func (a *app) openCommand() *cobra.Command {
 			}
 			return a.find(ctx, t, places, strings.Join(args, " "))
 		}))
-	cmd.Flags().BoolVar(&list, "list", false, "print the places that match instead")
+	cmd.Flags().BoolVar(&list, "list", false, "print the matching places instead")
 	return cmd
 }
 
 func (a *app) find(ctx context.Context, t *workspace.Tasks, places []finder.Place, words string) error {
 	if !a.stdout.IsTerminal() {
-		return badUsage("cairn open needs a terminal; --list prints the places")
+		return badUsage("cairn open needs a terminal; --list prints the places without one")
 	}
 	editor := finder.Editor()
 	if len(editor) == 0 {
@@ -62,8 +62,8 @@ func (a *app) find(ctx context.Context, t *workspace.Tasks, places []finder.Plac
 	return a.startProgram(ctx, finder.OpenAt(editor, filepath.Join(sel.Root, filepath.FromSlash(p.Path)), p.Line))
 }
 
-// searcher returns a function that searches the folder's index, which it opens when it
-// is first called, and one that closes the index.
+// searcher returns a function that searches the folder's index, and a function that closes the
+// index. The first search opens it.
 func (a *app) searcher(ctx context.Context) (search func(string) []finder.Place, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var mu sync.Mutex
@@ -78,7 +78,7 @@ func (a *app) searcher(ctx context.Context) (search func(string) []finder.Place,
 			var err error
 			w, err = a.open(ctx, "open", workspace.Reading, func(o *workspace.Options) { o.Logger = slog.New(slog.DiscardHandler) })
 			if err != nil {
-				return nil // the list by name does not need an index
+				return nil // finding places by name needs no index
 			}
 		}
 		answer, err := w.Search(ctx, retriever.Query{Text: query, Limit: maxFound})
@@ -98,7 +98,7 @@ func (a *app) searcher(ctx context.Context) (search func(string) []finder.Place,
 		mu.Lock()
 		defer mu.Unlock()
 		if w != nil {
-			_ = w.Close() // only read
+			_ = w.Close() // nothing was written
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (a *app) searcher(ctx context.Context) (search func(string) []finder.Place,
 // maxFound bounds the places that a search adds to the list.
 const maxFound = 10
 
-// nameOf returns the last heading of a trail, or the title without one, and where it is.
+// nameOf returns the last heading of a trail, or else the title, and its location.
 func nameOf(path, title string, trail []string) (name, where string) {
 	name, where = title, path
 	if n := len(trail); n > 0 {
@@ -147,7 +147,7 @@ func placesOf(ctx context.Context, t *workspace.Tasks) ([]finder.Place, error) {
 		}
 		text, err := t.Text(path)
 		if err != nil {
-			continue // removed, or not readable
+			continue // removed or unreadable
 		}
 		places = append(places, finder.Place{Kind: "file", Path: path, Line: 1, Text: term.Plain(path)})
 		for _, s := range markdown.Parse(path, text).Sections {
@@ -161,7 +161,7 @@ func placesOf(ctx context.Context, t *workspace.Tasks) ([]finder.Place, error) {
 	return places, ctx.Err()
 }
 
-// previewOf returns the text from a place on.
+// previewOf returns the text that begins at a place.
 func previewOf(t *workspace.Tasks, p finder.Place) string {
 	text, err := t.Text(p.Path)
 	if err != nil {

@@ -17,29 +17,26 @@ import (
 
 func (a *app) readCommand() *cobra.Command {
 	var r retriever.ReadRequest
-	cmd := &cobra.Command{
-		Use:   "read [flags] PLACE...",
-		Short: "Print a document, a section (path#anchor) or lines (path:from-to)",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 1 || len(args) > retriever.MaxPaths {
-				return badUsage("got %d places, want 1 to %d, as in: cairn read 'guide.md#install'", len(args), retriever.MaxPaths)
-			}
-			return nil
-		},
-		RunE: a.withWorkspace("read", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
+	cmd := newCommand("read [flags] PLACE...", "Print a document, a section (path#anchor) or lines (path:from-to)",
+		a.withWorkspace("read", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
 			return a.read(ctx, w, args, r)
-		}),
+		}))
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) < 1 || len(args) > retriever.MaxPaths {
+			return badUsage("got %d places, want 1 to %d, as in: cairn read 'guide.md#install'", len(args), retriever.MaxPaths)
+		}
+		return nil
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&r.Anchor, "anchor", "", "heading or slug of the section")
 	intVar(fs, &r.MaxTokens, "max-tokens", 0, retriever.MinBudget, noBound, "most tokens of the answer; a longer document comes in parts")
 	fs.StringVar(&r.Next, "next", "", "continue after the part of an earlier answer (its next)")
-	fs.StringVar(&r.ExpectedHash, "expected-hash", "", "fail if the hash of the file is another one")
+	fs.StringVar(&r.ExpectedHash, "expected-hash", "", "fail if the hash of the file differs")
 	return cmd
 }
 
 func (a *app) read(ctx context.Context, w *workspace.Workspace, args []string, r retriever.ReadRequest) error {
-	args = a.paths(w.Selection()).documents(args)
+	args = a.paths(w.Selection()).Documents(args)
 	if len(args) > 1 {
 		return a.readAll(ctx, w, args, r)
 	}
@@ -51,7 +48,7 @@ func (a *app) read(ctx context.Context, w *workspace.Workspace, args []string, r
 	return a.print(reading, func(*term.Writer) {
 		a.printReading(reading)
 		if reading.Next != "" {
-			a.stderr.Printf("there is more: --next %s\n", reading.Next)
+			a.stderr.Printf("next part: --next %s\n", reading.Next)
 		}
 	})
 }
@@ -80,7 +77,7 @@ func (a *app) readAll(ctx context.Context, w *workspace.Workspace, args []string
 		a.stderr.Printf("cairn: %s\n", term.OneLine(f.Error))
 	}
 	for _, o := range all.Omitted {
-		a.stderr.Printf("cairn: %s was left out: about %d tokens, beyond the budget\n", o.Path, o.Tokens)
+		a.stderr.Printf("cairn: %s is left out: its %d tokens exceed the budget\n", o.Path, o.Tokens)
 	}
 	if len(all.Failed) > 0 {
 		return fmt.Errorf("%d of %d places could not be read", len(all.Failed), len(args))
@@ -88,8 +85,8 @@ func (a *app) readAll(ctx context.Context, w *workspace.Workspace, args []string
 	return nil
 }
 
-// readError returns the error of a read for a person. With --json it also prints
-// the error as the tool returns it.
+// readError returns the error of a read in words for a person. With --json it also prints the
+// error in the format of the tool.
 func (a *app) readError(err error) error {
 	if a.json {
 		if err := a.stdout.JSON(tools.FailureOf(err)); err != nil {
@@ -123,6 +120,6 @@ func (a *app) printReading(r *retriever.Reading) {
 		io.WriteString(a.stdout, r.Content+"\n")
 	}
 	if len(r.Flags) > 0 {
-		a.stderr.Warn("%s holds characters that show nothing or change the direction of text: %s", r.Path, term.Flags(r.Flags))
+		a.stderr.Warn("%s contains characters that are invisible or change the direction of text: %s", r.Path, term.Flags(r.Flags))
 	}
 }

@@ -17,26 +17,26 @@ import (
 const (
 	// refreshLimit applies to changed files of a folder that has an index.
 	refreshLimit = 2 * time.Second
-	// firstLimit applies to the files of a folder without one. If more than manyFiles are left
-	// to read then, or the words of manyChunks to index, the search waits only for the
-	// files with its words, and at once if there are more than tooManyFiles.
+	// firstLimit applies to a folder without an index. If then more than manyFiles files are
+	// unread, or the words of more than manyChunks chunks are not indexed, the search waits
+	// only for the files with its words. With more than tooManyFiles it does so immediately.
 	firstLimit   = time.Second
 	manyFiles    = 500
 	manyChunks   = 5000
 	tooManyFiles = 5000
-	// fewVectors are made before the answer, unless --wait says otherwise. More are made
-	// after it.
+	// fewVectors is the most vectors that are made before the answer without --wait. If more
+	// are missing, they are made after the answer.
 	fewVectors = 200
-	// vectorsLimit applies to these vectors.
+	// vectorsLimit applies to the vectors before the answer.
 	vectorsLimit = 30 * time.Second
-	// unnoticed is how long a refresh takes without a display of its progress.
+	// unnoticed is how long a refresh runs before it shows its progress.
 	unnoticed = 300 * time.Millisecond
 	// anyWait means that --wait is not set.
 	anyWait = -1
 )
 
-// A refresh is a run of the indexer before a search, so that the answer is about the
-// files as they are. It may go on after the answer.
+// A refresh is a run of the indexer before a search, so that the answer matches the current
+// files. It may continue after the answer.
 type refresh struct {
 	a      *app
 	first  bool          // there is no index to answer from
@@ -48,11 +48,11 @@ type refresh struct {
 	err    error         // set before done is closed
 }
 
-// refresh brings the index up to date. It returns as soon as a search has what it
-// needs: the text of every file and, in modes other than keyword, the vectors, unless
-// there are many or wait has passed. Of a large folder without an index it leaves the
-// text of most files to be indexed during the search, unless the caller chose wait. An
-// owner that watches the folder needs no refresh.
+// refresh brings the index up to date. It returns when the index contains what a search needs:
+// the text of every file and, in modes other than keyword, the vectors. It does not wait for
+// many vectors, nor longer than wait. For a large folder without an index, unless the caller
+// has set wait, it returns before most files are indexed. An owner that watches the folder
+// needs no refresh.
 func (a *app) refresh(ctx context.Context, w *workspace.Workspace, mode retriever.Mode, wait time.Duration) (*refresh, error) {
 	status, err := w.Status(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *refresh) await(ctx context.Context) error {
 			bar.Show(latest)
 		case <-limit:
 			if !searchable {
-				r.a.stderr.Printf("answering from the index as it was, since bringing it up to date takes longer (%s); `cairn index` does\n", latest)
+				r.a.stderr.Printf("answering from the old index, because its update takes longer (%s); `cairn index` completes it\n", latest)
 			}
 			return nil
 		case <-r.done:
@@ -127,7 +127,7 @@ func (r *refresh) await(ctx context.Context) error {
 	}
 }
 
-// hasMany reports whether bringing keyword search up to date takes long from a step on.
+// hasMany reports whether much work for keyword search remains after a step.
 func hasMany(p job.Progress) bool {
 	switch p.Phase {
 	case indexer.PhaseScan:
@@ -145,18 +145,18 @@ func (r *refresh) vectorsLimit() time.Duration {
 	return r.wait
 }
 
-// ended returns the error of the run unless there is an index to answer from: what
-// cannot be kept, as on a full disk, does not prevent an answer.
+// ended returns the error of the run if there is no index to answer from. Otherwise a failure,
+// such as a full disk, does not prevent an answer.
 func (r *refresh) ended(ctx context.Context, searchable bool) error {
 	if r.err == nil || ctx.Err() != nil || r.first && !searchable {
 		return r.err
 	}
-	r.a.stderr.Printf("answering from what is indexed, since indexing the rest failed: %s\n", term.OneLine(r.err.Error()))
+	r.a.stderr.Printf("answering from the indexed files, because indexing the rest failed: %s\n", term.OneLine(r.err.Error()))
 	return nil
 }
 
-// finish makes the other vectors after the answer, while a person watches. Programs get
-// their answer at once, and the next search continues.
+// finish completes the run after the answer if the output is a terminal. For other programs
+// the command ends, and the next search continues the run.
 func (r *refresh) finish(ctx context.Context) error {
 	if r.done == nil || r.shared || !r.a.stdout.IsTerminal() || !r.a.stderr.IsTerminal() {
 		return nil
@@ -171,14 +171,14 @@ func (r *refresh) finish(ctx context.Context) error {
 				if p.Searchable {
 					what = "making the other vectors"
 				}
-				r.a.stderr.Dim(what + "; Ctrl-C ends this and keeps what was made")
+				r.a.stderr.Dim(what + "; Ctrl-C ends this and keeps the finished part")
 				begun = true
 			}
 			bar.Show(p)
 		case <-r.done:
 			if begun && r.err == nil {
 				bar.Close()
-				r.a.stderr.Dim("done: searches go by meaning, too")
+				r.a.stderr.Dim("done: searches now use the meaning of all files")
 			}
 			return r.err
 		case <-ctx.Done():

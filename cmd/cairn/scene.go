@@ -4,27 +4,24 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/atotto/clipboard"
 	"github.com/spf13/cobra"
 
 	"cairn/internal/atomicfile"
 	"cairn/internal/config"
+	"cairn/internal/index"
 	"cairn/internal/scene"
-	"cairn/internal/task"
 	"cairn/internal/term"
 	"cairn/internal/walk"
 	"cairn/internal/workspace"
-	"cairn/models/bpe"
 )
 
-// sceneFile is the name of the last scene in the folder's marker.
+// sceneFile is the name of the file in the folder's marker that holds the last scene.
 const sceneFile = "SCENE.md"
 
 // sceneFlags are the flags of cairn scene.
@@ -36,16 +33,11 @@ type sceneFlags struct {
 
 func (a *app) sceneCommand() *cobra.Command {
 	var f sceneFlags
-	cmd := &cobra.Command{
-		Use:   "scene [PATH...]",
-		Short: "Collect the documents of the current work as one text to paste",
-	}
-	cmd.RunE = a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
-		return a.scene(ctx, t, args, f)
-	})
+	cmd := newCommand("scene [PATH...]", "Collect the documents of the current work as one text to paste",
+		a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error { return a.scene(ctx, t, args, f) }))
 	intVar(cmd.Flags(), &f.limit, "token-limit", 0, 1, config.MaxScene, "most tokens of the text (default: core.token_limit)")
-	cmd.Flags().StringVar(&f.budget, "budget", "", "most tokens by the kind of work: feature, bugfix, refactor or review (budgets.* in config.toml)")
-	cmd.Flags().BoolVarP(&f.dry, "dry-run", "d", false, "print the text, and touch neither the clipboard nor SCENE.md")
+	choiceVar(cmd.Flags(), &f.budget, "budget", "most tokens by the kind of work: feature, bugfix, refactor or review (budgets.* in config.toml)", "feature", "bugfix", "refactor", "review")
+	cmd.Flags().BoolVarP(&f.dry, "dry-run", "d", false, "print the text, and change neither the clipboard nor SCENE.md")
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the documents with their weights and tokens instead")
 	cmd.Flags().BoolVar(&f.noCopy, "no-copy", false, "do not use the clipboard")
 	cmd.MarkFlagsMutuallyExclusive("token-limit", "budget")
@@ -59,17 +51,19 @@ func (a *app) scene(ctx context.Context, t *workspace.Tasks, args []string, f sc
 	}
 	limit := cmp.Or(f.limit, min(cfg.Core.TokenLimit, config.MaxScene))
 	if f.budget != "" {
-		var ok bool
-		if limit, ok = cfg.Budgets.Of(f.budget); !ok {
-			return badUsage("--budget is %q, want {feature,bugfix,refactor,review}", f.budget)
+		limit, _ = cfg.Budgets.Of(f.budget)
+	}
+	for i, p := range args {
+		if args[i], err = walk.Clean(strings.TrimPrefix(p, "/")); err != nil {
+			return badUsage("%w", err)
 		}
 	}
-	s, err := buildScene(ctx, t, cfg, args, limit)
+	s, err := t.Scene(ctx, cfg, args, limit)
 	if err != nil {
 		return err
 	}
 	if len(s.Items) == 0 {
-		a.stderr.Printf("there is no active card: set one active with `cairn card edit ID --status active`, or name documents\n")
+		a.stderr.Printf("there is no active card: activate one with `cairn card edit ID --status active`, or name documents\n")
 	}
 	if f.list {
 		s.Text = ""
@@ -93,65 +87,12 @@ func (a *app) scene(ctx context.Context, t *workspace.Tasks, args []string, f sc
 	})
 }
 
-// buildScene collects the scene of the active cards and of the documents that args
-// name, with at most limit tokens.
-func buildScene(ctx context.Context, t *workspace.Tasks, cfg config.Config, args []string, limit int) (*scene.Scene, error) {
-	masks, err := cfg.Security.Masks()
-	if err != nil {
-		return nil, err
-	}
-	paths, err := t.Paths(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	board, err := t.Cards.Board()
-	if err != nil {
-		return nil, err
-	}
-	r := scene.Request{
-		Paths: paths,
-		Read: func(path string) ([]byte, time.Time, error) {
-			text, err := t.Text(path)
-			if err != nil {
-				return nil, time.Time{}, err
-			}
-			info, err := t.Stat(path)
-			if err != nil {
-				return nil, time.Time{}, err
-			}
-			return text, info.ModTime(), nil
-		},
-		TokenLimit: limit, Count: (&bpe.Counter{}).CountTokens, Masks: masks, Now: time.Now(),
-	}
-	for _, c := range board.Cards {
-		if c.Status == task.InProgress {
-			r.Cards = append(r.Cards, c.Path)
-		}
-	}
-	for _, p := range args {
-		clean, err := walk.Clean(strings.TrimPrefix(p, "/"))
-		if err != nil {
-			return nil, badUsage("%w", err)
-		}
-		if !slices.Contains(paths, clean) {
-			return nil, fmt.Errorf("%s is not among the documents of this folder; `cairn open` finds what is", clean)
-		}
-		r.Working = append(r.Working, clean)
-	}
-	for _, p := range paths {
-		if dir := path.Dir(p); dir == ".cairn/docs" || dir == ".cuedeck/docs" {
-			r.Global = append(r.Global, p)
-		}
-	}
-	return scene.Build(r), nil
-}
-
-// writeScene writes the text of a scene to SCENE.md in the folder's marker, without
-// following a link. A folder without a marker gets none: it would become a workspace.
+// writeScene writes the text of a scene to SCENE.md in the folder's marker. It follows no link
+// and creates no marker, which would make the folder a workspace.
 func (a *app) writeScene(root string, s *scene.Scene) error {
 	marker, _ := config.Find(root)
 	if marker == "" {
-		a.stderr.Printf("%s is not written: the folder has no .cairn; `cairn init` makes it\n", sceneFile)
+		a.stderr.Printf("%s is not written: the folder has no .cairn; `cairn init` creates it\n", sceneFile)
 		return nil
 	}
 	dir, err := os.OpenRoot(root)
@@ -163,4 +104,86 @@ func (a *app) writeScene(root string, s *scene.Scene) error {
 		return fmt.Errorf("writing %s: %w", sceneFile, err)
 	}
 	return nil
+}
+
+func (a *app) watchCommand() *cobra.Command {
+	var poll, scene bool
+	var t telemetryFlags
+	cmd := newCommand("watch", "Keep the index up to date with the files, and print changes",
+		a.command(func(ctx context.Context, _ []string) error { return a.watch(ctx, poll, scene, t) }))
+	cmd.Flags().BoolVar(&poll, "poll", false, "look for changes by walking the folder, even if the system reports changes")
+	cmd.Flags().BoolVar(&scene, "scene", false, "after each change, copy the scene to the clipboard and SCENE.md")
+	t.add(cmd.Flags())
+	a.addModel(cmd)
+	return cmd
+}
+
+func (a *app) watch(ctx context.Context, poll, scene bool, f telemetryFlags) error {
+	sel, cfg, err := a.choose()
+	if err != nil {
+		return err
+	}
+	tel, err := a.telemetry(ctx, f, cfg.Log, slog.LevelWarn)
+	if err != nil {
+		return err
+	}
+	defer tel.Close()
+	w, err := a.open(ctx, "watch", workspace.Owning, func(o *workspace.Options) {
+		o.Warm, o.Poll, o.Logger = true, poll, tel.Log
+	})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	first, refresh := true, func() {}
+	if scene {
+		t, err := w.Tasks(nil)
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		refresh = func() { a.refreshScene(ctx, sel.Root, t, cfg) }
+	}
+	err = w.Watch(ctx, func(e index.WatchEvent) {
+		if first || e.Changed+e.Removed > 0 {
+			refresh()
+		}
+		begins := first
+		first = false
+		if a.json {
+			_ = a.stdout.JSON(e) // SIGPIPE ends the command when the reader closes the output
+			return
+		}
+		if begins {
+			how := ""
+			if e.Polling != "" {
+				how = " by walking it: " + e.Polling
+			}
+			a.stderr.Printf("watching %s%s\n", sel.Root, term.Plain(how))
+		}
+		if line := term.EventLine(e); line != "" {
+			a.stdout.Printf("%s\n", line)
+		}
+	})
+	if ctx.Err() != nil {
+		return nil // a signal is the intended end of the command
+	}
+	return err
+}
+
+// refreshScene copies the scene of the current work to the clipboard and SCENE.md.
+func (a *app) refreshScene(ctx context.Context, root string, t *workspace.Tasks, cfg config.Config) {
+	s, err := t.Scene(ctx, cfg, nil, min(cfg.Core.TokenLimit, config.MaxScene))
+	if err == nil {
+		err = a.writeScene(root, s)
+	}
+	if err != nil {
+		a.stderr.Warn("the scene is not updated: %v", err)
+		return
+	}
+	where := sceneFile
+	if clipboard.WriteAll(s.Text) == nil {
+		where += " and the clipboard"
+	}
+	a.stderr.Printf("the scene of %d tokens is in %s\n", s.Tokens, where)
 }

@@ -36,12 +36,12 @@ func (a *app) serveCommand() *cobra.Command {
 	fs.BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit the calls per minute (also CAIRN_RATE_LIMIT=off)")
 	fs.StringVar(&f.listen.Address, "addr", "127.0.0.1:7420", "address to listen on; port 0 chooses a free one")
 	f.listen.Auth = cmp.Or(os.Getenv("CAIRN_AUTH"), "auto")
-	fs.Var(choice{&f.listen.Auth, []string{"auto", "on", "off"}}, "auth", "require tokens: auto (unless you alone can reach the address), on or off (also CAIRN_AUTH)")
+	choiceVar(fs, &f.listen.Auth, "auth", "require tokens: auto (unless only you can reach the address), on or off (also CAIRN_AUTH)", "auto", "on", "off")
 	fs.StringVar(&f.tokens, "tokens", "", "file of the tokens (also CAIRN_TOKENS)")
 	fs.StringSliceVar(&f.hosts, "allow-host", nil, "further host names of this server, such as behind a proxy")
 	fs.StringVar(&f.listen.Cert, "tls-cert", "", "PEM file with the certificate; serves https")
 	fs.StringVar(&f.listen.Key, "tls-key", "", "PEM file with the key of the certificate")
-	fs.IntVar(&f.workers, "workers", 2, "stages of question tasks worked on at once; 0 for none, with cairn worker elsewhere")
+	fs.IntVar(&f.workers, "workers", 2, "stages of question tasks to work on at the same time; 0 if only cairn worker processes do")
 	fs.BoolVar(&f.remote, "remote-reasoning", false, "leave executor_reasoning to a cairn worker with a language model, not to the calling agent")
 	f.servers.add(fs)
 	f.servers.addQueue(fs)
@@ -50,22 +50,24 @@ func (a *app) serveCommand() *cobra.Command {
 	return cmd
 }
 
-// check returns a usage error for flags that do not go together.
-func (f *serveFlags) check(folders int) error {
-	switch servers := f.servers.addresses(); {
+// check returns the servers of question tasks, or a usage error for flags that contradict
+// each other.
+func (f *serveFlags) check(folders int) (host.StageServers, error) {
+	servers, err := f.servers.addresses()
+	switch {
+	case err != nil:
 	case !slices.Contains([]string{"auto", "on", "off"}, f.listen.Auth):
-		return badUsage("CAIRN_AUTH is %q, want auto, on or off", f.listen.Auth)
+		err = badUsage("CAIRN_AUTH is %q, want auto, on or off", f.listen.Auth)
 	case folders > 1 && servers != (host.StageServers{}):
-		return badUsage("--redis, --postgres and --amqp hold the question tasks of one folder; start a server for each folder")
+		err = badUsage("--redis, --postgres and --amqp hold the question tasks of one folder; start a server for each folder")
 	case f.workers < -1 || f.workers > maxWorkers:
-		return badUsage("--workers is %d, want 0 to %d", f.workers, maxWorkers)
+		err = badUsage("--workers is %d, want 0 to %d", f.workers, maxWorkers)
 	case f.workers < 1 && servers.AMQP == "":
-		return badUsage("--workers 0 leaves stages to cairn worker, which needs --amqp")
+		err = badUsage("--workers 0 leaves stages to cairn worker, which needs --amqp")
+	case (f.listen.Cert == "") != (f.listen.Key == ""):
+		err = badUsage("give both --tls-cert and --tls-key, or neither")
 	}
-	if (f.listen.Cert == "") != (f.listen.Key == "") {
-		return badUsage("give both --tls-cert and --tls-key, or neither")
-	}
-	return f.servers.check()
+	return servers, err
 }
 
 func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
@@ -73,7 +75,8 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := f.check(len(places)); err != nil {
+	servers, err := f.check(len(places))
+	if err != nil {
 		return err
 	}
 	host.AddThread()
@@ -93,7 +96,7 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 	}
 	defer l.Close()
 	m := metrics.New()
-	folders, err := a.openFolders(ctx, places, &f, t, m)
+	folders, err := a.openFolders(ctx, places, &f, servers, t, m)
 	defer closeFolders(folders, t.Log)
 	if err != nil {
 		return err
@@ -123,15 +126,15 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 	return nil // a signal is the intended end of a server
 }
 
-// openFolders opens the folders in order, up to the first error.
-func (a *app) openFolders(ctx context.Context, places []place, f *serveFlags, t *host.Telemetry, m *metrics.Metrics) ([]*host.Folder, error) {
+// openFolders opens the folders in order. It returns those opened before an error, too.
+func (a *app) openFolders(ctx context.Context, places []place, f *serveFlags, servers host.StageServers, t *host.Telemetry, m *metrics.Metrics) ([]*host.Folder, error) {
 	var folders []*host.Folder
 	for _, p := range places {
 		folder, err := a.at(p).host(ctx, "cairn serve", p.name, &f.hostFlags, func(o *host.Options) {
 			o.Telemetry, o.Metrics = t, m
-			o.Stages = &host.StageOptions{Workers: cmp.Or(f.workers, -1), Remote: f.remote, Servers: f.servers.addresses()}
+			o.Stages = &host.StageOptions{Workers: cmp.Or(f.workers, -1), Remote: f.remote, Servers: servers}
 			if o.Workspace.Store != nil {
-				o.Toolbox.Postgres = o.Stages.Servers.Postgres
+				o.Toolbox.Postgres = servers.Postgres
 			}
 		})
 		if err != nil {
@@ -153,7 +156,7 @@ func closeFolders(folders []*host.Folder, log *slog.Logger) {
 // place is a folder to serve and the name of its workspace.
 type place struct{ name, dir string }
 
-// at returns the program with another folder chosen.
+// at returns a copy of a for another folder.
 func (a *app) at(p place) *app {
 	other := *a
 	other.dir, other.selected = p.dir, nil

@@ -99,7 +99,7 @@ func (a *app) tokenListCommand(file *string) *cobra.Command {
 }
 
 func (a *app) tokenRevokeCommand(file *string) *cobra.Command {
-	return newCommand("revoke ID|NAME", "Revoke a token at once", a.command(func(ctx context.Context, args []string) error {
+	return newCommand("revoke ID|NAME", "Revoke a token immediately", a.command(func(ctx context.Context, args []string) error {
 		store, err := tokenStore(*file)
 		if err != nil {
 			return err

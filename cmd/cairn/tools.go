@@ -3,22 +3,31 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"cairn/graphrank"
 	"cairn/internal/config"
+	"cairn/internal/job"
+	"cairn/internal/suggest"
+	"cairn/internal/term"
 	"cairn/internal/toolbox"
+	"cairn/internal/toolsearch"
 	"cairn/internal/workspace"
 )
 
 func (a *app) toolsCommand() *cobra.Command {
-	return group("tools", "Manage the catalogue of tools and what is known about their use",
+	return group("tools", "Manage the catalogue of tools and their usage",
 		a.toolsImportCommand(), a.toolsListCommand(), a.toolsSearchCommand(), a.toolsShowCommand(), a.toolsLearnCommand(), a.toolsForgetCommand(), a.toolsGraphCommand())
 }
 
-// toolboxOptions returns the options for the toolbox of a folder. Where a store has
-// the index and Postgres is configured, servers share what they know about tools there.
+// toolboxOptions returns the options for the toolbox of a folder. If the index is in a Qdrant
+// store and CAIRN_POSTGRES is set, servers share the toolbox in that database.
 func (a *app) toolboxOptions(command string, sel config.Selection, cfg config.Config) (toolbox.Options, error) {
 	var o workspace.Options
 	if err := a.model.Apply(&o); err != nil {
@@ -55,4 +64,225 @@ func (a *app) withToolbox(fn func(context.Context, *toolbox.Toolbox, []string) e
 		}
 		return errors.Join(fn(ctx, box, args), box.Close())
 	})
+}
+
+func (a *app) toolsListCommand() *cobra.Command {
+	var server string
+	var limit int
+	var sources bool
+	cmd := newCommand("list [flags]", "List the tools of the catalogue",
+		a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
+			if sources {
+				return a.listSources(ctx, box)
+			}
+			return a.toolsList(ctx, box, server, limit)
+		}))
+	cmd.Flags().StringVar(&server, "server", "", "only the tools of this server")
+	cmd.Flags().IntVar(&limit, "limit", 0, "most tools to list (default: all)")
+	cmd.Flags().BoolVar(&sources, "sources", false, "list the imported sources instead")
+	return cmd
+}
+
+func (a *app) toolsList(ctx context.Context, box *toolbox.Toolbox, server string, limit int) error {
+	found, err := box.Tools(ctx, toolbox.ListRequest{Server: server, Limit: limit})
+	if err != nil {
+		return err
+	}
+	if server != "" && !slices.Contains(found.Servers, server) && len(found.Servers) > 0 {
+		return fmt.Errorf("no server %q in the catalogue, want one of {%s}", server, serverNames(found.Servers))
+	}
+	list, total := found.Tools, found.Total
+	return a.print(map[string]any{"tools": list, "total": total}, func(w *term.Writer) {
+		for _, t := range list {
+			w.ToolLine(t.ID, t.Description, len(t.Flags) > 0)
+		}
+		switch {
+		case total == 0:
+			a.stderr.Printf("The catalogue is empty: import tools first, with `cairn tools import`\n")
+		case total > len(list):
+			a.stderr.Printf("%d of %d tools\n", len(list), total)
+		}
+	})
+}
+
+// maxServers bounds the names of servers in an error.
+const maxServers = 20
+
+// serverNames returns the names of servers, without the empty one, for an error.
+func serverNames(names []string) string {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return term.Plain(name) == "" })
+	if len(names) > maxServers {
+		names = append(names[:maxServers], "…")
+	}
+	return term.Plain(strings.Join(names, ","))
+}
+
+func (a *app) listSources(ctx context.Context, box *toolbox.Toolbox) error {
+	known, err := box.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	sources := known.Sources
+	return a.print(map[string]any{"sources": sources}, func(w *term.Writer) {
+		for _, s := range sources {
+			w.Printf("%s\n", term.Plain(s))
+		}
+		if len(sources) == 0 {
+			a.stderr.Printf("The catalogue is empty: import tools first, with `cairn tools import`\n")
+		}
+	})
+}
+
+func (a *app) toolsShowCommand() *cobra.Command {
+	return newCommand("show NAME", "Show a tool with its parameters and the tools used with it",
+		a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
+			t, err := box.Lookup(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			var related []graphrank.Scored
+			err = box.Read(ctx, func(g *graphrank.Graph) error {
+				related = g.Related(t.ID, 5)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			return a.print(t, func(w *term.Writer) { w.Tool(&t, related) })
+		}))
+}
+
+func (a *app) toolsSearchCommand() *cobra.Command {
+	limit := toolsearch.DefaultLimit
+	var inUse []string
+	var explain bool
+	var wait time.Duration
+	cmd := newCommand("search [flags] QUERY", "Search the catalogue for tools by what they do",
+		a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
+			if strings.TrimSpace(args[0]) == "" {
+				return badUsage("want a QUERY, such as \"open an issue\"")
+			}
+			inUse, err := toolIDs(ctx, box, inUse)
+			if err != nil {
+				return err
+			}
+			if err := a.prepareTools(ctx, box, wait); err != nil {
+				return err
+			}
+			answer, err := box.Search(ctx, toolsearch.Query{Text: args[0], Limit: limit, Explain: explain, ContextTools: inUse}, nil)
+			if err != nil {
+				return err
+			}
+			return a.print(answer, func(w *term.Writer) {
+				for _, missing := range answer.Degraded {
+					a.stderr.Warn("without %s", missing)
+				}
+				if answer.Message != "" {
+					a.stderr.Printf("%s\n", answer.Message)
+				}
+				w.FoundTools(answer)
+			})
+		}))
+	cmd.Flags().VarP(&boundedInt{&limit, 1, toolsearch.MaxLimit}, "limit", "n", "most tools to list")
+	cmd.Flags().StringSliceVar(&inUse, "context", nil, "tools in use; tools used with them rank higher")
+	addWait(cmd, &wait)
+	cmd.Flags().BoolVar(&explain, "explain", false, "show the components of each score")
+	a.addModel(cmd)
+	return cmd
+}
+
+// toolIDs returns the IDs of the named tools.
+func toolIDs(ctx context.Context, box *toolbox.Toolbox, names []string) ([]string, error) {
+	var ids []string
+	for _, name := range names {
+		t, err := box.Lookup(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, t.ID)
+	}
+	return ids, nil
+}
+
+// addWait adds the flag that bounds the wait for vectors.
+func addWait(cmd *cobra.Command, wait *time.Duration) {
+	cmd.Flags().DurationVar(wait, "wait", 30*time.Second, "longest wait for missing vectors before a search by keyword")
+}
+
+// minWordsShown and minToolsShown are the least numbers of tools with whose words and vectors
+// the command shows its progress. With fewer tools the answer comes as soon.
+const minWordsShown, minToolsShown = 2000, 100
+
+// prepareTools makes missing vectors for at most wait. Without them the search is by keyword.
+func (a *app) prepareTools(ctx context.Context, box *toolbox.Toolbox, wait time.Duration) error {
+	p, err := withProgress(a, func(bar *term.Progress) (*toolbox.Prepared, error) {
+		return box.Prepare(ctx, wait, func(step job.Progress) {
+			if step.Total >= minToolsShown && (step.Phase != toolsearch.KeywordsPhase || step.Total >= minWordsShown) {
+				bar.Show(step)
+			}
+		})
+	})
+	switch {
+	case err != nil:
+		return err
+	case p.TimedOut:
+		a.stderr.Printf("answering after %s with the vectors made so far; `cairn tools import` or a longer --wait makes the rest\n", wait)
+	case p.Failure != "":
+		a.stderr.Warn("answering by keyword alone: %s", p.Failure)
+	}
+	return nil
+}
+
+func (a *app) suggestCommand() *cobra.Command {
+	var tools, inUse []string
+	var most int
+	var mermaid, dot bool
+	var wait time.Duration
+	cmd := newCommand("suggest [flags] [INTENT]", "Plan which tools of the catalogue serve an intent",
+		a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
+			r := suggest.Request{Intent: strings.Join(args, ""), MaxTools: most}
+			if strings.TrimSpace(r.Intent) == "" && len(tools) == 0 {
+				return badUsage("want an INTENT, or --tools")
+			}
+			var err error
+			if r.Tools, err = toolIDs(ctx, box, tools); err != nil {
+				return err
+			}
+			if r.ContextTools, err = toolIDs(ctx, box, inUse); err != nil {
+				return err
+			}
+			if err := a.prepareTools(ctx, box, wait); err != nil {
+				return err
+			}
+			s, err := box.Suggest(ctx, r, nil)
+			if err != nil {
+				return err
+			}
+			known, err := box.Stats(ctx)
+			if err != nil {
+				return err
+			}
+			return a.print(s, func(w *term.Writer) {
+				switch {
+				case known.Tools == 0:
+					a.stderr.Printf("The catalogue is empty: import tools first, with `cairn tools import`\n")
+				case mermaid:
+					w.Printf("%s", term.PlanGraph(s, toolTitle(ctx, box)).Mermaid())
+				case dot:
+					w.Printf("%s", term.PlanGraph(s, toolTitle(ctx, box)).DOT())
+				default:
+					w.Plan(s)
+				}
+			})
+		}))
+	fs := cmd.Flags()
+	fs.StringSliceVar(&tools, "tools", nil, "arrange these tools instead of choosing")
+	fs.StringSliceVar(&inUse, "context", nil, "tools in use")
+	intVar(fs, &most, "max-tools", suggest.DefaultMaxTools, 1, suggest.MaxTools, "most tools to choose; their prerequisites are added")
+	addWait(cmd, &wait)
+	fs.BoolVar(&mermaid, "mermaid", false, "print a Mermaid flowchart")
+	fs.BoolVar(&dot, "dot", false, "print a graph in DOT, for Graphviz")
+	cmd.MarkFlagsMutuallyExclusive("mermaid", "dot")
+	a.addModel(cmd)
+	return cmd
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -30,12 +31,12 @@ func (a *app) toolsImportCommand() *cobra.Command {
 		Short: "Import the tools of an MCP server, a list or an OpenAPI description",
 	}
 	fs := cmd.Flags()
-	fs.SetInterspersed(false) // the flags after --mcp COMMAND are the command's
+	fs.SetInterspersed(false) // flags after --mcp COMMAND belong to that command
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if f.mcp || len(args) < 2 {
 			return nil
 		}
-		fs.SetInterspersed(true) // but flags may follow a file
+		fs.SetInterspersed(true) // flags after FILE belong to cairn
 		return cmd.ParseFlags(args)
 	}
 	cmd.RunE = a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
@@ -51,8 +52,8 @@ func (a *app) toolsImportCommand() *cobra.Command {
 	return cmd
 }
 
-// importMemory is the heap beyond which an import collects garbage more often. A list may
-// be large, and it need not be honest.
+// importMemory is the heap size beyond which an import collects garbage more often. A list
+// may be large or hostile.
 const importMemory = 160 << 20
 
 func (a *app) toolsImport(ctx context.Context, box *toolbox.Toolbox, args []string, f importFlags) error {
@@ -63,9 +64,7 @@ func (a *app) toolsImport(ctx context.Context, box *toolbox.Toolbox, args []stri
 	if err != nil {
 		return err
 	}
-	if f.source != "" {
-		source = f.source
-	}
+	source = cmp.Or(f.source, source)
 	r := term.ImportReport{Source: source, Tools: len(batch.Tools), Refused: batch.Refused, Broken: []term.BrokenTool{}, Flagged: []term.BrokenTool{}, Warnings: append([]string{}, batch.Warnings...)}
 	if r.Diff, err = box.Import(ctx, source, batch.Tools); err != nil {
 		return err
@@ -88,14 +87,10 @@ func (a *app) toolsImport(ctx context.Context, box *toolbox.Toolbox, args []stri
 // importWait is longer than the vectors of any catalogue take.
 const importWait = 24 * time.Hour
 
-// makeVectors makes the vectors for searches. Without them the tools are found by
-// keyword, so a model that fails is only a warning.
+// makeVectors makes the vectors for searches. A failure of the model is only a warning, because
+// searches find the tools by keyword without vectors.
 func (a *app) makeVectors(ctx context.Context, box *toolbox.Toolbox) error {
-	var p *toolbox.Prepared
-	err := a.withProgress(func(bar *term.Progress) (err error) {
-		p, err = box.Prepare(ctx, importWait, bar.Show)
-		return err
-	})
+	p, err := withProgress(a, func(bar *term.Progress) (*toolbox.Prepared, error) { return box.Prepare(ctx, importWait, bar.Show) })
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: the imported tools are kept and found by keyword; the first search makes the missing vectors", ctx.Err())
 	}
@@ -107,7 +102,7 @@ func (a *app) makeVectors(ctx context.Context, box *toolbox.Toolbox) error {
 
 func (a *app) printImport(r *term.ImportReport) error {
 	return a.print(r, func(w *term.Writer) {
-		a.warn(r.Warnings)
+		a.warn(r.Warnings...)
 		for _, b := range r.Broken {
 			a.stderr.Warn("%s is kept without its parameters: %s", b.ID, b.Error)
 		}
@@ -144,7 +139,7 @@ func (a *app) readTools(ctx context.Context, args []string, f importFlags) (b *c
 		}
 		b, err = client.Import(ctx, target, f.server)
 		source = f.url
-		if u, parseErr := url.Parse(f.url); parseErr == nil { // the name must not contain a password or key
+		if u, parseErr := url.Parse(f.url); parseErr == nil { // the name must not contain a password or a key
 			u.User, u.RawQuery = nil, ""
 			source = u.String()
 		}

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"cairn/graphrank"
+	"cairn/internal/catalog"
 	"cairn/internal/term"
 	"cairn/internal/toolbox"
 	"cairn/internal/usage"
@@ -127,9 +131,90 @@ func (a *app) toolsForgetCommand() *cobra.Command {
 		return a.print(f, func(w *term.Writer) {
 			w.Printf("forgot %s and %s\n", term.Count(f.Edges, "edge"), term.Count(f.Intents, "intent"))
 			if len(args) == 1 && f == (usage.Forgotten{}) {
-				a.stderr.Printf("nothing was known of %q; `cairn tools graph` lists what is\n", term.Plain(args[0]))
+				a.stderr.Printf("there is no usage of %q; `cairn tools graph` lists the tools with usage\n", term.Plain(args[0]))
 			}
 		})
 	})
 	return cmd
+}
+
+func (a *app) toolsGraphCommand() *cobra.Command {
+	var format, around string
+	var limit int
+	cmd := newCommand("graph [flags]", "Draw which tools and documents are used together",
+		a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
+			a.json = a.json || format == "json"
+			edges, err := usageEdges(ctx, box, around)
+			if err != nil {
+				return err
+			}
+			return a.printUsage(edges, format, limit, toolTitle(ctx, box))
+		}))
+	format = "text"
+	choiceVar(cmd.Flags(), &format, "format", "text, dot, mermaid or json", "dot", "json", "mermaid", "text")
+	cmd.Flags().StringVar(&around, "around", "", "only edges of this tool, or of \"doc:\" and a document's path")
+	intVar(cmd.Flags(), &limit, "limit", 100, 1, noBound, "most edges, the heaviest and most often seen first")
+	return cmd
+}
+
+// usageEdges returns the edges, heaviest first. If around is not "", it returns only the edges
+// of that node, or of the tool with that name.
+func usageEdges(ctx context.Context, box *toolbox.Toolbox, around string) ([]term.UsageEdge, error) {
+	var tool catalog.Tool
+	var unknown error
+	if around != "" {
+		tool, unknown = box.Lookup(ctx, around)
+	}
+	edges := []term.UsageEdge{}
+	err := box.Read(ctx, func(g *graphrank.Graph) error {
+		if around != "" && !g.Has(around) {
+			if unknown != nil {
+				return unknown
+			}
+			around = tool.ID
+		}
+		for e := range g.Edges() {
+			if around == "" || e.From == around || e.To == around {
+				edges = append(edges, term.UsageEdge{From: e.From, To: e.To, Type: e.Type.String(), Source: e.Source.String(), Weight: e.Weight(), Count: e.Count})
+			}
+		}
+		return nil
+	})
+	slices.SortStableFunc(edges, func(x, y term.UsageEdge) int {
+		return cmp.Or(cmp.Compare(y.Weight, x.Weight), cmp.Compare(y.Count, x.Count))
+	})
+	return edges, err
+}
+
+// toolTitle returns a function that returns the title of a tool, "" if it has none.
+func toolTitle(ctx context.Context, box *toolbox.Toolbox) func(id string) string {
+	return func(id string) string {
+		t, err := box.Lookup(ctx, id)
+		if err != nil {
+			return ""
+		}
+		return t.Title
+	}
+}
+
+func (a *app) printUsage(all []term.UsageEdge, format string, limit int, title func(id string) string) error {
+	edges := all[:min(len(all), limit)]
+	return a.print(map[string]any{"edges": edges, "total": len(all)}, func(w *term.Writer) {
+		switch format {
+		case "dot":
+			w.Printf("%s", term.UsageGraph(edges, title).DOT())
+		case "mermaid":
+			w.Printf("%s", term.UsageGraph(edges, title).Mermaid())
+		default:
+			for _, e := range edges {
+				w.Printf("%s -> %s  %s, %s, weight %.2f, count %.1f\n", term.Plain(e.From), term.Plain(e.To), e.Type, e.Source, e.Weight, e.Count)
+			}
+			if len(all) == 0 {
+				a.stderr.Printf("there is no usage yet; cairn learns it from traces (`cairn tools learn`) and from agents (`cairn mcp`)\n")
+			}
+		}
+		if len(all) > len(edges) {
+			a.stderr.Printf("%d of %d edges\n", len(edges), len(all))
+		}
+	})
 }

@@ -6,15 +6,12 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"cairn/internal/config"
 	"cairn/internal/host"
-	"cairn/internal/stage"
 	"cairn/internal/workspace"
 )
 
@@ -24,23 +21,22 @@ func (a *app) workerCommand() *cobra.Command {
 	var servers taskServers
 	var t telemetryFlags
 	cmd := newCommand("worker [flags]", "Work on the stages of question tasks that cairn serve accepts",
-		a.command(func(ctx context.Context, _ []string) (err error) {
+		a.command(func(ctx context.Context, _ []string) error {
 			_, cfg, err := a.choose()
 			if err != nil {
 				return err
 			}
-			if o.Stages, err = parseStages(names, cfg); err != nil {
-				return err
+			if o.Stages, err = host.ParseStages(names, cfg); err != nil {
+				return &usageError{err}
 			}
-			o.Servers = servers.addresses()
-			if err := servers.check(); err != nil {
+			if o.Servers, err = servers.addresses(); err != nil {
 				return err
 			}
 			return a.work(ctx, o, cfg.Log, t)
 		}))
 	fs := cmd.Flags()
 	fs.StringSliceVar(&names, "stages", nil, "stages to work on (default: all that are possible here)")
-	intVar(fs, &o.Workers, "workers", 2, 1, maxWorkers, "stages worked on at once")
+	intVar(fs, &o.Workers, "workers", 2, 1, maxWorkers, "stages to work on at the same time")
 	servers.add(fs)
 	servers.addQueue(fs)
 	t.add(fs)
@@ -48,57 +44,12 @@ func (a *app) workerCommand() *cobra.Command {
 	return cmd
 }
 
-// maxWorkers bounds the stages that one process works on at once.
+// maxWorkers bounds the stages that one process works on at the same time.
 const maxWorkers = 256
-
-// parseStages parses the names of stages; no names mean all that are possible here.
-func parseStages(names []string, cfg config.Config) ([]stage.Stage, error) {
-	model, err := host.Reasoner()
-	if err != nil {
-		return nil, err
-	}
-	web, err := host.WebSearch(cfg)
-	if err != nil {
-		return nil, err
-	}
-	can := []stage.Stage{stage.IntentAnalysis, stage.EmbeddingLookup, stage.Moderation, stage.ResponsePackaging}
-	if model != nil {
-		can = append(can, stage.ExecutorReasoning)
-	}
-	if web != nil {
-		can = append(can, stage.WebSearch)
-	}
-	if len(names) == 0 {
-		return can, nil
-	}
-	var list []stage.Stage
-	for _, n := range names {
-		s := stage.Stage(strings.TrimSpace(n))
-		switch {
-		case slices.Contains(can, s):
-		case s == stage.ExecutorReasoning:
-			return nil, badUsage("%s needs a language model; set CAIRN_LLM_URL and CAIRN_LLM_MODEL", s)
-		case s == stage.WebSearch:
-			return nil, badUsage("%s needs a search engine; set CAIRN_WEB_SEARCH", s)
-		default:
-			return nil, badUsage("unknown stage %q, want some of {%s}", n, joinStages(can))
-		}
-		list = append(list, s)
-	}
-	return list, nil
-}
-
-func joinStages(list []stage.Stage) string {
-	names := make([]string, len(list))
-	for i, s := range list {
-		names[i] = string(s)
-	}
-	return strings.Join(names, ",")
-}
 
 func (a *app) work(ctx context.Context, o host.StageOptions, log config.Log, f telemetryFlags) (err error) {
 	if o.Servers.AMQP == "" {
-		return badUsage("a worker gets its stages from RabbitMQ: give --amqp or set CAIRN_AMQP; without it cairn serve works on them itself")
+		return badUsage("a worker receives its stages from RabbitMQ: set --amqp or CAIRN_AMQP; without RabbitMQ cairn serve works on the stages itself")
 	}
 	t, err := a.telemetry(ctx, f, log, slog.LevelInfo)
 	if err != nil {
@@ -115,7 +66,7 @@ func (a *app) work(ctx context.Context, o host.StageOptions, log config.Log, f t
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	t.Log.Info("working", "stages", joinStages(o.Stages), "at_once", o.Workers)
+	t.Log.Info("working", "stages", o.Stages, "at_once", o.Workers)
 	<-ctx.Done()
 	return nil // a signal is the intended end of a worker
 }
@@ -132,19 +83,16 @@ func (f *taskServers) addQueue(fs *pflag.FlagSet) {
 	fs.StringVar(&f.AMQP, "amqp", "", "send the stages of question tasks to workers through RabbitMQ at amqp://USER@HOST:5672/ (also CAIRN_AMQP)")
 }
 
-// addresses returns the addresses of the flags, else of the environment.
-func (f *taskServers) addresses() host.StageServers {
-	return host.StageServers{
+// addresses returns the addresses from the flags, or else from the environment. It returns a
+// usage error for Redis without Postgres.
+func (f *taskServers) addresses() (host.StageServers, error) {
+	at := host.StageServers{
 		Redis:    cmp.Or(f.Redis, os.Getenv("CAIRN_REDIS")),
 		Postgres: cmp.Or(f.Postgres, os.Getenv("CAIRN_POSTGRES")),
 		AMQP:     cmp.Or(f.AMQP, os.Getenv("CAIRN_AMQP")),
 	}
-}
-
-// check returns a usage error for addresses that do not go together.
-func (f *taskServers) check() error {
-	if at := f.addresses(); at.Redis != "" && at.Postgres == "" {
-		return badUsage("--redis needs --postgres, which keeps what Redis may lose")
+	if at.Redis != "" && at.Postgres == "" {
+		return at, badUsage("--redis needs --postgres, which keeps what Redis may lose")
 	}
-	return nil
+	return at, nil
 }

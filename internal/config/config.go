@@ -51,53 +51,53 @@ type Config struct {
 
 // Core holds the limits of all tools.
 type Core struct {
-	TokenLimit int `toml:"token_limit" comment:"most tokens of an answer when the caller sets no budget"`
+	TokenLimit int `toml:"token_limit" comment:"most tokens of an answer if the caller sets no budget"`
 }
 
 // Parser selects the files to index.
 type Parser struct {
-	IgnorePatterns []string `toml:"ignore_patterns" comment:"what is not indexed, in the syntax of .gitignore; .cairnignore files go before it"`
+	IgnorePatterns []string `toml:"ignore_patterns" comment:"files that are not indexed, in the syntax of .gitignore; .cairnignore files override it"`
 	Extensions     []string `toml:"extensions" comment:"further file name extensions to index, such as \".go\""`
-	Code           string   `toml:"code" comment:"whether source code is indexed: auto, on or off; auto is in folders that are git repositories"`
+	Code           string   `toml:"code" comment:"index source code: auto (in git repositories), on or off"`
 }
 
 // Security configures the masking of secrets. Files that look like secrets are never
 // indexed.
 type Security struct {
-	Mask           bool     `toml:"mask" comment:"mask keys, tokens and passwords in the index, in searches and when documents are read; cairn scene always does"`
-	SecretPatterns []string `toml:"secret_patterns" comment:"regular expressions of secrets to mask, in addition to the usual ones"`
-	ExtraPatterns  []string `toml:"extra_patterns" comment:"further ones"`
+	Mask           bool     `toml:"mask" comment:"mask keys, tokens and passwords in the index, in searches and in documents that are read; cairn scene always masks them"`
+	SecretPatterns []string `toml:"secret_patterns" comment:"regular expressions of secrets to mask, in addition to the built-in ones"`
+	ExtraPatterns  []string `toml:"extra_patterns" comment:"further regular expressions of secrets to mask"`
 }
 
 // MCP configures the tool server.
 type MCP struct {
-	SearchLimit int      `toml:"search_limit" comment:"results of cairn search when --limit is not given; the tool's own default is 5"`
+	SearchLimit int      `toml:"search_limit" comment:"results of cairn search without --limit; the default of the tool is 5"`
 	RateLimit   bool     `toml:"rate_limit" comment:"refuse calls over HTTP beyond the published limits"`
-	Tools       []string `toml:"tools" comment:"tools that agents see: groups of auto, core, tasks, dag, docs, tools, stages, all, or names; auto is by what the folder has"`
+	Tools       []string `toml:"tools" comment:"tools that agents see: groups of auto, core, tasks, dag, docs, tools, stages, all, or names of tools; auto depends on the content of the folder"`
 }
 
 // Author names the person who works in the folder.
 type Author struct {
-	Name  string `toml:"name" comment:"assignee of new cards that name none"`
-	Email string `toml:"email" comment:"the same, without a name"`
+	Name  string `toml:"name" comment:"assignee of new cards without one"`
+	Email string `toml:"email" comment:"assignee of new cards if name is empty"`
 }
 
-// Assignee returns the assignee of new cards that name none, "" for none.
+// Assignee returns the assignee of new cards without one, "" for none.
 func (a Author) Assignee() string { return cmp.Or(a.Name, a.Email) }
 
-// Watcher configures how changes on disk are noticed.
+// Watcher configures how cairn notices changes of files.
 type Watcher struct {
-	Enabled    bool `toml:"enabled" comment:"servers keep the index up to date with the files; cairn watch does in any case"`
-	DebounceMS int  `toml:"debounce_ms" comment:"most milliseconds before a change is looked at; a fifth of it without a further one is enough"`
+	Enabled    bool `toml:"enabled" comment:"servers keep the index up to date with the files; cairn watch always does"`
+	DebounceMS int  `toml:"debounce_ms" comment:"most milliseconds to wait before indexing a change; a fifth of them without another change is enough"`
 }
 
 // Search configures the ranking.
 type Search struct {
-	SemanticWeight           float64  `toml:"semantic_weight" comment:"share of the vector leg in hybrid mode; the two add up to 1"`
+	SemanticWeight           float64  `toml:"semantic_weight" comment:"weight of the vector leg in hybrid mode; the two weights add up to 1"`
 	KeywordWeight            float64  `toml:"keyword_weight"`
 	EmbeddingCacheMaxEntries int      `toml:"embedding_cache_max_entries" comment:"query vectors kept in memory"`
 	DefaultMode              string   `toml:"default_mode" comment:"hybrid, semantic or keyword"`
-	FolderContext            []string `toml:"folder_context" comment:"what folders are for, as \"docs/api: the HTTP interface\"; an answer says it with results from there"`
+	FolderContext            []string `toml:"folder_context" comment:"purposes of folders, such as \"docs/api: the HTTP interface\"; answers show the purpose with results from the folder"`
 }
 
 // Contexts returns the descriptions in FolderContext by the paths of the folders. The root
@@ -114,13 +114,13 @@ func (s *Search) Contexts() map[string]string {
 
 // Retrieval configures the re-ranker. It has an effect only in a folder that the user trusts.
 type Retrieval struct {
-	Rerank   string `toml:"rerank" comment:"folder of an ONNX cross-encoder that orders the best passages of a search; none if empty"`
-	RerankMS int    `toml:"rerank_ms" comment:"most milliseconds that it has for a search"`
+	Rerank   string `toml:"rerank" comment:"folder of an ONNX cross-encoder that reorders the best passages of a search; empty for none"`
+	RerankMS int    `toml:"rerank_ms" comment:"most milliseconds of the re-ranker per search"`
 }
 
 // Budgets holds the token budgets of scenes by kind of work.
 type Budgets struct {
-	Feature  int `toml:"feature" comment:"tokens of cairn scene --budget feature, and so on"`
+	Feature  int `toml:"feature" comment:"tokens of cairn scene --budget feature; the other kinds likewise"`
 	Bugfix   int `toml:"bugfix"`
 	Refactor int `toml:"refactor"`
 	Review   int `toml:"review"`
@@ -138,39 +138,39 @@ func (b Budgets) Of(kind string) (tokens int, ok bool) {
 // DAG configures the use of the dependencies of tasks. Each key also has its own environment
 // variable, see dagVariables.
 type DAG struct {
-	Enabled        bool   `toml:"enabled" comment:"answer the dag_* tools; cairn dag works in any case"`
-	Channel        string `toml:"channel" comment:"tasks meant when a request names none: cards, or a document such as /plans/a.md"`
-	EnforceStart   bool   `toml:"enforce_on_status_change" comment:"with enabled: refuse to set a card active before its dependencies are done"`
+	Enabled        bool   `toml:"enabled" comment:"enable the dag_* tools; cairn dag always works"`
+	Channel        string `toml:"channel" comment:"tasks for requests without a channel: cards, or a document such as /plans/a.md"`
+	EnforceStart   bool   `toml:"enforce_on_status_change" comment:"if enabled is true, refuse to set a card active before its dependencies are done"`
 	DefaultReady   int    `toml:"default_ready_tasks_limit"`
 	MaxReady       int    `toml:"max_ready_tasks_limit"`
 	MaxInDegree    int    `toml:"max_in_degree_warning"`
 	MaxOutDegree   int    `toml:"max_out_degree_warning"`
 	MaxChain       int    `toml:"max_chain_length_warning"`
-	ReferenceDepth int    `toml:"reference_depth" comment:"how far references of a task are followed, 1 to 5"`
+	ReferenceDepth int    `toml:"reference_depth" comment:"depth to which cairn follows the references of a task, 1 to 5"`
 }
 
 // Usage configures learning from use.
 type Usage struct {
-	Record       bool `toml:"record" comment:"note which documents are read and which tools fetched after which search"`
-	HalfLifeDays int  `toml:"half_life_days" comment:"days in which what is not seen again loses half its count; 0 keeps all"`
+	Record       bool `toml:"record" comment:"record which documents are read and which tools are fetched after each search"`
+	HalfLifeDays int  `toml:"half_life_days" comment:"days in which the count of an observation halves; 0 keeps the counts"`
 }
 
 // Store configures an index on a server. It is used only by commands with --store config,
 // and only in a folder that the user trusts.
 type Store struct {
-	Address string `toml:"address" comment:"where --store config and CAIRN_STORE=config keep the index, such as qdrant://HOST:6334/COLLECTION"`
+	Address string `toml:"address" comment:"address of the index for --store config and CAIRN_STORE=config, such as qdrant://HOST:6334/COLLECTION"`
 }
 
 // Questions configures question tasks.
 type Questions struct {
-	WebSearch string `toml:"web_search" comment:"search engine that answers with JSON, such as https://search.example.com/search?q={query}&format=json; none if empty"`
+	WebSearch string `toml:"web_search" comment:"search engine with JSON answers, such as https://search.example.com/search?q={query}&format=json; empty for none"`
 }
 
 // Log configures the messages of servers on standard error. A folder cannot make them log
 // the content of requests.
 type Log struct {
-	Format string `toml:"format" comment:"of what servers write to standard error: text or json"`
-	Level  string `toml:"level" comment:"least of it: debug, info, warn, error, or auto (info for serve and worker, else warn)"`
+	Format string `toml:"format" comment:"format of the log on standard error: text or json"`
+	Level  string `toml:"level" comment:"lowest level of the log: debug, info, warn, error, or auto (info for serve and worker, else warn)"`
 }
 
 // HalfLife returns the time in which a count halves without observations. A negative value

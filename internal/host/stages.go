@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"cairn/internal/config"
@@ -77,6 +79,52 @@ func WebSearch(cfg config.Config) (*websearch.Client, error) {
 		return web, nil
 	}
 	return websearch.New(cfg.Questions.WebSearch)
+}
+
+// ParseStages parses the names of stages. Without names it returns all that are possible with
+// the language model and the search engine of this process.
+func ParseStages(names []string, cfg config.Config) ([]stage.Stage, error) {
+	model, err := Reasoner()
+	if err != nil {
+		return nil, err
+	}
+	web, err := WebSearch(cfg)
+	if err != nil {
+		return nil, err
+	}
+	possible := []stage.Stage{stage.IntentAnalysis, stage.EmbeddingLookup, stage.Moderation, stage.ResponsePackaging}
+	if model != nil {
+		possible = append(possible, stage.ExecutorReasoning)
+	}
+	if web != nil {
+		possible = append(possible, stage.WebSearch)
+	}
+	if len(names) == 0 {
+		return possible, nil
+	}
+	var list []stage.Stage
+	for _, n := range names {
+		s := stage.Stage(strings.TrimSpace(n))
+		switch {
+		case slices.Contains(possible, s):
+		case s == stage.ExecutorReasoning:
+			return nil, fmt.Errorf("%s needs a language model; set CAIRN_LLM_URL and CAIRN_LLM_MODEL", s)
+		case s == stage.WebSearch:
+			return nil, fmt.Errorf("%s needs a search engine; set CAIRN_WEB_SEARCH", s)
+		default:
+			return nil, fmt.Errorf("unknown stage %q, want some of {%s}", n, joinStages(possible))
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+func joinStages(list []stage.Stage) string {
+	names := make([]string, len(list))
+	for i, s := range list {
+		names[i] = string(s)
+	}
+	return strings.Join(names, ",")
 }
 
 // OpenStages opens the question tasks of a workspace. Nil options mean the defaults.

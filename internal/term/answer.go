@@ -15,14 +15,6 @@ import (
 // maxSnippetLines bounds the lines of text of one result.
 const maxSnippetLines = 4
 
-// Places says how paths of documents are shown.
-type Places interface {
-	// Shown returns a path as the person types it.
-	Shown(path string) string
-	// File returns the name of a document's file; "" without one.
-	File(path string) string
-}
-
 // Answer writes the results of a search. See Notes for the rest.
 func (o *Writer) Answer(answer *retriever.Answer, asked string, p Places) {
 	var b strings.Builder

@@ -9,7 +9,48 @@ import (
 	"cairn/internal/home"
 	"cairn/internal/index"
 	"cairn/internal/walk"
+	"cairn/retriever"
 )
+
+// Overview describes a folder.
+type Overview struct {
+	Root  string         `json:"root"`
+	Files map[string]int `json:"files"` // by extension
+	Cards int            `json:"cards"`
+	Index string         `json:"index"` // its state
+	// Try lists headings of the folder that can serve as queries.
+	Try []string `json:"try"`
+}
+
+// Overview writes what a folder contains, the state of its index, and commands to try.
+func (o *Writer) Overview(v *Overview, state retriever.IndexState) {
+	files := 0
+	var kinds []string
+	for _, ext := range slices.Sorted(maps.Keys(v.Files)) {
+		files += v.Files[ext]
+		kinds = append(kinds, Plain(ext))
+	}
+	o.Printf("%s\n", Plain(v.Root))
+	if files == 0 {
+		o.Printf("no documents: cairn reads %s\n", strings.Join(walk.Documents, " "))
+	} else {
+		o.Printf("%s (%s), %s\n", Count(files, "document"), strings.Join(kinds, " "), Count(v.Cards, "card"))
+	}
+	switch {
+	case files == 0:
+	case state.State == "missing":
+		o.Printf("not indexed yet: the first search does it\n")
+	case state.Pending > 0:
+		o.Printf("indexed, but for %s\n", Count(state.Pending, "vector"))
+	default:
+		o.Printf("index: %s, %s\n", state.State, Count(state.Sections, "section"))
+	}
+	o.Printf("\n")
+	for _, q := range v.Try {
+		o.Printf("  cairn search %q\n", q)
+	}
+	o.Printf("  cairn connect   lets your coding agents search here\n  cairn help      lists all commands\n")
+}
 
 // Status writes the state of an index, where its files are, and the skipped files, which
 // may be nil.
@@ -61,6 +102,29 @@ func (o *Writer) Status(s *index.Status, place home.Place, skipped []index.Skipp
 	}
 	if s.State == "missing" {
 		row("next", "cairn index")
+	}
+}
+
+// Verified writes the files whose checksums were compared.
+func (o *Writer) Verified(v *index.Verified) {
+	for _, f := range v.Files {
+		state := "ok"
+		switch {
+		case f.Repaired != "":
+			state = "repaired"
+		case len(f.Problems) > 0:
+			state = "DAMAGED"
+		}
+		o.Printf("%-8s  %-14s %8.1f MB\n", state, Plain(f.Name), float64(f.Bytes)/1e6)
+		for _, problem := range f.Problems {
+			o.Printf("          %s\n", Plain(problem))
+		}
+		if f.Repaired != "" {
+			o.Printf("          %s\n", Plain(f.Repaired))
+		}
+	}
+	if len(v.Files) == 0 {
+		o.Printf("there is nothing to verify: the folder has no index and no records\n")
 	}
 }
 

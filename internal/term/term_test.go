@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/internal/index"
+	"cairn/internal/walk"
 	"cairn/retriever"
 )
 
@@ -60,7 +61,7 @@ func TestResultKeepsItsWidth(t *testing.T) {
 	}
 	for _, width := range []int{minWidth, defaultWidth, maxWidth} {
 		var b strings.Builder
-		(&Writer{style: style{width: width}}).result(&b, 1, r, newMarker("token"), asStored{})
+		(&Writer{style: style{width: width}}).result(&b, 1, r, newMarker("token"), asStored)
 		for line := range strings.Lines(b.String()) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
 				t.Errorf("width %d: a line of %d: %s", width, n, line)
@@ -69,37 +70,34 @@ func TestResultKeepsItsWidth(t *testing.T) {
 	}
 	r.Path = strings.Repeat("folder/", 20) + "auth.md"
 	var b strings.Builder
-	(&Writer{style: style{width: minWidth}}).result(&b, 1, r, newMarker("token"), asStored{})
+	(&Writer{style: style{width: minWidth}}).result(&b, 1, r, newMarker("token"), asStored)
 	if !strings.Contains(b.String(), r.Path+":3 #login\n") {
 		t.Errorf("a long place is cut:\n%s", &b)
 	}
 	b.Reset()
 	r.Path = "page.html"
-	(&Writer{style: style{width: minWidth}}).result(&b, 1, r, newMarker("token"), asStored{})
+	(&Writer{style: style{width: minWidth}}).result(&b, 1, r, newMarker("token"), asStored)
 	if !strings.HasPrefix(b.String(), " 1. page.html #login ") {
 		t.Errorf("a file that is converted:\n%s", &b)
 	}
 }
 
-// asStored shows paths as they are.
-type asStored struct{}
-
-func (asStored) Shown(path string) string { return path }
-func (asStored) File(path string) string  { return "/notes/" + path }
+// asStored is the root of the workspace /notes.
+var asStored = NewPlaces([]walk.Root{{Dir: "/notes"}}, "")
 
 // TestLink: a terminal gets a link to the line of the file. A link in the text of a
 // document is none, and a link that a document leaves open ends with its line.
 func TestLink(t *testing.T) {
 	var b bytes.Buffer
 	o := &Writer{w: &b, tty: true, own: paints, style: style{width: defaultWidth, colour: true}}
-	o.Answer(&retriever.Answer{Results: []retriever.Result{{Path: "a b.md", LineRange: retriever.Lines{Start: 3, End: 9}, Snippet: "see \x1b]8;;http://evil.example\x1b\\here"}}}, "token", asStored{})
+	o.Answer(&retriever.Answer{Results: []retriever.Result{{Path: "a b.md", LineRange: retriever.Lines{Start: 3, End: 9}, Snippet: "see \x1b]8;;http://evil.example\x1b\\here"}}}, "token", asStored)
 	host, _ := os.Hostname()
 	start := startLink + "file://" + host + "/notes/a%20b.md#3" + endString
 	if out := b.String(); !strings.Contains(out, start+bold+"a b.md:3"+reset+endLink) || strings.Count(out, startLink) != 2 {
 		t.Errorf("shown: %q", out)
 	}
 	b.Reset()
-	o.Answer(&retriever.Answer{Results: []retriever.Result{{Path: "b.pdf", LineRange: retriever.Lines{Start: 3, End: 9}}}}, "token", asStored{})
+	o.Answer(&retriever.Answer{Results: []retriever.Result{{Path: "b.pdf", LineRange: retriever.Lines{Start: 3, End: 9}}}}, "token", asStored)
 	if out := b.String(); !strings.Contains(out, startLink+"file://"+host+"/notes/b.pdf"+endString) {
 		t.Errorf("a file that is converted: %q", out)
 	}

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"os"
@@ -6,25 +6,21 @@ import (
 	"path/filepath"
 	"strings"
 
-	"cairn/internal/config"
 	"cairn/internal/walk"
 )
 
-// places translates between paths as a person types them, relative to the current
-// folder, and the paths of documents in a workspace.
-type places struct {
+// Places translates between the paths that a person types, relative to the current folder,
+// and the paths of documents in a workspace.
+type Places struct {
 	roots []walk.Root
 	here  string // the current folder in the workspace; "." at its root, or outside of it
 }
 
-// paths returns the translation for a workspace. With -C paths are relative to that
-// folder, as if the command had been started there.
-func (a *app) paths(sel config.Selection) places {
-	p := places{roots: sel.Roots(), here: "."}
-	if a.dir != "" {
-		return p
-	}
-	if dir, err := os.Getwd(); err == nil {
+// NewPlaces returns the translation for the roots of a workspace. dir is the absolute path of
+// the current folder; "" means the root of the workspace.
+func NewPlaces(roots []walk.Root, dir string) Places {
+	p := Places{roots: roots, here: "."}
+	if dir != "" {
 		if at, ok := p.within(dir); ok {
 			p.here = at
 		}
@@ -33,7 +29,7 @@ func (a *app) paths(sel config.Selection) places {
 }
 
 // within returns the path of an absolute name in the workspace.
-func (p places) within(name string) (string, bool) {
+func (p Places) within(name string) (string, bool) {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real
 	}
@@ -45,10 +41,10 @@ func (p places) within(name string) (string, bool) {
 	return "", false
 }
 
-// document returns the path of a document, with its "#anchor" or lines, as a person typed
-// it. A path that does not exist relative to the current folder is relative to the root of
-// the workspace.
-func (p places) document(typed string) string {
+// Document returns the path in the workspace of a document that a person typed, with its
+// "#anchor" or lines. A path that does not exist relative to the current folder is relative to
+// the root of the workspace.
+func (p Places) Document(typed string) string {
 	file, rest := typed, ""
 	for !p.exists(file) {
 		i := strings.LastIndexAny(file, "#:")
@@ -64,18 +60,18 @@ func (p places) document(typed string) string {
 	return at + rest
 }
 
-// documents is document for many.
-func (p places) documents(typed []string) []string {
+// Documents is Document for many paths.
+func (p Places) Documents(typed []string) []string {
 	var paths []string
 	for _, t := range typed {
-		paths = append(paths, p.document(t))
+		paths = append(paths, p.Document(t))
 	}
 	return paths
 }
 
-// folder returns the prefix of the paths below a folder, or the path of a file, that a
+// Folder returns the prefix of the paths below a folder, or the path of a file, that a
 // person typed; "" for the whole workspace.
-func (p places) folder(typed string) string {
+func (p Places) Folder(typed string) string {
 	at, ok := p.resolve(typed)
 	if typed == "" || !ok || !p.exists(typed) {
 		return typed
@@ -90,7 +86,7 @@ func (p places) folder(typed string) string {
 }
 
 // resolve returns the path in the workspace of a name that a person typed.
-func (p places) resolve(typed string) (string, bool) {
+func (p Places) resolve(typed string) (string, bool) {
 	if filepath.IsAbs(typed) {
 		return p.within(typed)
 	}
@@ -98,7 +94,7 @@ func (p places) resolve(typed string) (string, bool) {
 	return at, filepath.IsLocal(at)
 }
 
-func (p places) exists(typed string) bool {
+func (p Places) exists(typed string) bool {
 	at, ok := p.resolve(typed)
 	if !ok {
 		return false
@@ -107,8 +103,8 @@ func (p places) exists(typed string) bool {
 	return err == nil
 }
 
-// Shown is term.Places: the path from the current folder.
-func (p places) Shown(document string) string {
+// Shown returns the path of a document from the current folder.
+func (p Places) Shown(document string) string {
 	rel, err := filepath.Rel(filepath.FromSlash(p.here), filepath.FromSlash(document))
 	if err != nil {
 		return document
@@ -116,8 +112,8 @@ func (p places) Shown(document string) string {
 	return filepath.ToSlash(rel)
 }
 
-// File is term.Places.
-func (p places) File(document string) string {
+// File returns the name of the file of a document.
+func (p Places) File(document string) string {
 	for _, r := range p.roots[1:] {
 		if rest, ok := strings.CutPrefix(document+"/", r.Name+"/"); ok {
 			return filepath.Join(r.Dir, filepath.FromSlash(rest))
