@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Runs every check that a change has to pass. CI runs the same file.
-# FAST=1 leaves out the race detector, FULL=1 runs it over everything and
-# compiles for every system that releases are made for.
+# Runs every check that a change must pass. CI runs the same file. FAST=1 omits the race
+# detector. FULL=1 runs it on all packages and compiles for every system of a release.
 set -euo pipefail
 cd "$(dirname "$0")"
 
-# step names what runs, and says every half a minute that it still does.
+# step NAME: prints the name of a step, and every 30 s its running time.
 step() {
 	[ -z "${ticker:-}" ] || kill "$ticker" 2>/dev/null || true
 	printf '== %s\n' "$*"
@@ -40,8 +39,9 @@ step staticcheck
 go tool staticcheck ./...
 
 step no cgo
-# Everything here compiles as go run does: each other way costs minutes. Releases are built
-# without cgo, so no package may want it but those of Go itself, which have both ways.
+# Releases are built without cgo, so only packages of Go itself may use it; these also work
+# without. The other steps compile with the default settings, because a second set of build
+# results costs minutes.
 wanted=$(CGO_ENABLED=1 go list -deps -f '{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}' ./cmd/cairn)
 if [ -n "$wanted" ]; then
 	printf 'needs a C compiler:\n%s\n' "$wanted"
@@ -49,9 +49,9 @@ if [ -n "$wanted" ]; then
 fi
 
 if [ -z "${FULL:-}" ]; then
-	# Only what differs between systems, for each of the others and for another
-	# processor: half a minute of work each, where the whole takes minutes.
-	step cross-compile what depends on the system
+	# Only the packages that differ between systems: half a minute for each system, where
+	# all packages take minutes.
+	step cross-compile packages that depend on the system
 	tagged=$(go list -f '{{if or .IgnoredGoFiles .IgnoredOtherFiles}}{{.ImportPath}}{{end}}' ./internal/... ./models/... ./tools/...)
 	GOOS=windows GOARCH=amd64 go build $tagged
 	GOOS=darwin GOARCH=arm64 go build $tagged
@@ -67,9 +67,9 @@ fi
 step test
 go test ./...
 
-# The race detector needs a C compiler. It costs a factor of ten in the numeric
-# packages, which share no state between goroutines beyond what the others
-# exercise; the commands are tested as processes of their own.
+# The race detector needs a C compiler. It slows the numeric packages down by a factor of
+# ten, and these share no state between goroutines that the listed packages do not exercise.
+# The tests of the commands run them as separate processes.
 if [ -z "${FAST:-}" ] && command -v "$(go env CC)" >/dev/null; then
 	step test -race
 	packages='./indexer ./retriever ./internal/kv ./internal/store/docs ./internal/store/flat ./internal/owner ./internal/index ./internal/toolbox ./internal/usage ./internal/watch ./internal/stage ./internal/task/cards ./internal/toolsearch'

@@ -1,20 +1,19 @@
 #!/usr/bin/env bash
-# services.sh start DIR: starts private servers of Redis, Postgres and RabbitMQ
-# below DIR, as far as they are installed, and prints the variables that the
-# suites want, to be read with eval. services.sh stop DIR ends them, by the
-# process ids it has noted. INSTALL=1 installs what is missing (Debian, root).
-# SERVICES chooses some of them; REDIS_PORT, POSTGRES_PORT and RABBITMQ_PORT fix
-# their ports, so that one that was stopped can be started again on its data.
+# services.sh start DIR starts private servers of Redis, Postgres and RabbitMQ below DIR if they
+# are installed, and prints the variables of the test suites for eval. services.sh stop DIR
+# ends these servers by their process ids. INSTALL=1 installs missing servers (Debian, root).
+# SERVICES selects some servers. REDIS_PORT, POSTGRES_PORT and RABBITMQ_PORT set their ports, so
+# that a stopped server can start again with its data.
 set -uo pipefail
 
-# free_port prints an unused port below the range that systems assign.
+# free_port prints an unused port below the range of ephemeral ports.
 free_port() {
 	local port
 	while port=$((20000 + RANDOM % 12000)); answers "$port"; do :; done
 	echo "$port"
 }
 
-# wait_for SECONDS COMMAND...: until the command succeeds.
+# wait_for SECONDS COMMAND...: waits until the command succeeds.
 wait_for() {
 	local end=$((SECONDS + $1))
 	shift
@@ -26,7 +25,7 @@ wait_for() {
 
 answers() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# as_user COMMAND...: as an unprivileged user, since Postgres refuses to run as root.
+# as_user COMMAND...: runs the command without privileges, because Postgres does not run as root.
 as_user() {
 	if [ "$(id -u)" = 0 ]; then setpriv --reuid=nobody --regid=nogroup --clear-groups -- "$@"; else "$@"; fi
 }
@@ -65,7 +64,7 @@ start_rabbitmq() {
 	local port=${RABBITMQ_PORT:-$(free_port)} dist names
 	dist=$(free_port)
 	mkdir -p "$dir/rabbitmq"
-	# Its name service is started here, as one that RabbitMQ starts outlives it.
+	# A name service that RabbitMQ starts would outlive it, so this script starts it.
 	[ -e "$dir/names" ] || free_port >"$dir/names"
 	names=$(cat "$dir/names")
 	if ! answers "$names"; then
@@ -75,7 +74,7 @@ start_rabbitmq() {
 	fi
 	[ -e "$dir/rabbitmq/.erlang.cookie" ] || (umask 077 && head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$dir/rabbitmq/.erlang.cookie")
 	chmod 400 "$dir/rabbitmq/.erlang.cookie"
-	# The names of machines in containers do not always resolve; localhost does.
+	# The host names of containers do not always resolve, but localhost does.
 	HOME="$dir/rabbitmq" ERL_EPMD_PORT=$names ERL_EPMD_ADDRESS=127.0.0.1 \
 		RABBITMQ_NODENAME="cairn-$port@localhost" RABBITMQ_NODE_IP_ADDRESS=127.0.0.1 RABBITMQ_NODE_PORT="$port" RABBITMQ_DIST_PORT="$dist" \
 		RABBITMQ_MNESIA_BASE="$dir/rabbitmq/mnesia" RABBITMQ_LOG_BASE="$dir/rabbitmq/log" RABBITMQ_PID_FILE="$dir/rabbitmq/pid" \
@@ -87,7 +86,7 @@ start_rabbitmq() {
 	echo "export CAIRN_TEST_AMQP=amqp://guest:guest@127.0.0.1:$port/"
 }
 
-# stop NAME SIGNAL [GROUP]: ends a server, or its whole process group, and waits for it.
+# stop NAME SIGNAL [GROUP]: ends a server, or its process group, and waits for the end.
 stop() {
 	local file=$dir/$1.pid pid
 	[ -e "$file" ] || return 0
@@ -98,13 +97,13 @@ stop() {
 }
 
 stop_redis() { stop redis TERM; }
-stop_postgres() { stop postgres INT; } # at once, even with clients connected
+stop_postgres() { stop postgres INT; } # does not wait for clients
 stop_rabbitmq() {
 	stop rabbitmq TERM group
 	stop epmd TERM
 }
 
-# install NAME...: installs packages, without starting what is in them.
+# install NAME...: installs packages without starting their services.
 install() {
 	local policy=/usr/sbin/policy-rc.d own=
 	[ -e "$policy" ] || { own=1 && printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy"; }
@@ -131,7 +130,7 @@ start)
 		fi
 	fi
 	for service in ${SERVICES:-redis postgres rabbitmq}; do
-		"start_$service" || echo "services: $service is not there; its suites are skipped" >&2
+		"start_$service" || echo "services: $service did not start; its suites are skipped" >&2
 	done
 	;;
 stop)

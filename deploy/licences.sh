@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Prints the licence of everything that a cairn binary contains, as what hands
-# it on has to: Go's, those of the modules on each system that releases are made
-# for, and that of the embedding model.
+# Prints the licences of all parts of a cairn binary, which a distributor must pass on: those of
+# Go, of the modules on each system of a release, and of the embedding model.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,7 +25,7 @@ done | sort -u)
 shopt -s nullglob nocaseglob
 while read -r path version dir; do
 	files=("$dir"/licen[sc]e* "$dir"/copying* "$dir"/notice* "$dir"/patents*)
-	# Some say it in their README alone.
+	# Some modules state their licence only in the README.
 	[ ${#files[@]} -gt 0 ] || files=("$dir"/readme*)
 	[ ${#files[@]} -gt 0 ] || { echo "licences: $path $version has neither a licence nor a README; look at it" >&2 && exit 1; }
 	show "$path $version" "${files[@]}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the release binary of HEAD twice, from clones in different folders, and fails
-# unless both are the same, byte for byte.
+# Builds the release binary of HEAD twice, from clones in different folders, and fails if the
+# binaries differ.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints a software bill of materials of the binary in CycloneDX 1.5 (JSON): every
-# module that is compiled into cmd/cairn, and the embedding model.
+# Prints a software bill of materials of the binary in CycloneDX 1.5 (JSON): the modules in
+# cmd/cairn and the embedding model.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=${1:-$(git describe --tags --always)}

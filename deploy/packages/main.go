@@ -4,8 +4,8 @@
 //	go run ./deploy/packages -version 1.2.3 -url https://HOST/OWNER/cairn/releases/download/v1.2.3
 //
 // It reads the archives that goreleaser wrote to dist. `npm publish FILE` and `twine upload
-// FILE` publish packages; cairn.rb belongs into a tap of Homebrew and cairn.json into a
-// bucket of Scoop. The same release gives the same bytes.
+// FILE` publish packages; cairn.rb belongs in a tap of Homebrew and cairn.json in a bucket of
+// Scoop. The same release gives the same bytes.
 package main
 
 import (
@@ -93,7 +93,7 @@ func run(r release, dist, out string) error {
 		return fmt.Errorf("-version is %q, want one such as 1.2.3", r.version)
 	}
 	if r.url == "" {
-		log.Print("left out: Homebrew and Scoop, which want -url")
+		log.Print("skipped: Homebrew and Scoop, because -url is not set")
 	} else if !strings.HasPrefix(r.url, "https://") {
 		return fmt.Errorf("-url is %q, want an address with https", r.url)
 	}
@@ -105,7 +105,7 @@ func run(r release, dist, out string) error {
 			data, licence, err = a.contents(p)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			log.Printf("left out: %s/%s, which has no archive in %s", p.os, p.arch, dist)
+			log.Printf("skipped: %s/%s, because %s has no archive for it", p.os, p.arch, dist)
 			continue
 		} else if err != nil {
 			return fmt.Errorf("%s/%s: %w", p.os, p.arch, err)
@@ -159,7 +159,7 @@ func (a archive) contents(p platform) (binary, licence []byte, err error) {
 		err = eachInTar(a.data, read)
 	}
 	if err == nil && (binary == nil || licence == nil) {
-		err = fmt.Errorf("%s holds no %s or no LICENSE", a.name, p.binary())
+		err = fmt.Errorf("%s does not contain %s and LICENSE", a.name, p.binary())
 	}
 	return binary, licence, err
 }

@@ -31,7 +31,7 @@ type Finding struct {
 	Fix     string `json:"fix"` // what the user can do
 	// Error is false for a warning.
 	Error bool `json:"error"`
-	// Repairable reports whether --repair makes the fix.
+	// Repairable reports whether --repair applies the fix.
 	Repairable bool `json:"repairable"`
 }
 
@@ -137,11 +137,11 @@ func (r *Report) config(root string, environ []string) config.Config {
 	cfg, err := config.Load(root, environ)
 	if err != nil {
 		r.add(Finding{Check: "config", Kind: "bad-config", Path: path, Message: err.Error(),
-			Fix: "correct it there, or run `cairn init --force` for the defaults", Error: true})
+			Fix: "correct the file, or run `cairn init --force` for the defaults", Error: true})
 		return config.Default()
 	}
 	for _, w := range cfg.Warnings {
-		r.add(Finding{Check: "config", Kind: "no-effect", Path: path, Message: w.String(), Fix: "remove or correct it; a limit or a store counts in a folder that you trust, see `cairn trust`"})
+		r.add(Finding{Check: "config", Kind: "no-effect", Path: path, Message: w.String(), Fix: "remove or correct it; limits and stores need a folder that you trust, see `cairn trust`"})
 	}
 	return cfg
 }
@@ -162,7 +162,7 @@ func (r *Report) repairConfig(root string) error {
 	return nil
 }
 
-// folders reports cards in a folder that is not in use.
+// folders reports cards in an unused folder.
 func (r *Report) folders(root string) {
 	used, err := os.Stat(filepath.Join(root, filepath.FromSlash(cards.CueDeckFolder)))
 	if err != nil || !used.IsDir() {

@@ -1,5 +1,5 @@
-// Package draw writes a directed graph as text for Graphviz, Mermaid or a
-// terminal. It computes nothing about the graph.
+// Package draw writes a directed graph as text for Graphviz, Mermaid or a terminal. It
+// computes no properties of the graph.
 package draw
 
 import (
@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// Graph is what is drawn, in the order of its slices.
+// Graph is a graph to draw. The slices determine the order of the drawing.
 type Graph struct {
 	Name  string // of the graph in DOT
 	Nodes []Node
 	Edges []Edge
-	// Inline selects the layout of task graphs: Mermaid labels the ends of each
-	// edge instead of declaring the nodes first, DOT quotes all names.
+	// Inline selects the layout of task graphs: Mermaid labels the nodes of each edge
+	// instead of declaring them first, and DOT quotes all names.
 	Inline bool
 }
 
 // Node is a labelled node. Its ID is unique in the graph.
 type Node struct {
 	ID string
-	// Label is its text in DOT and Mermaid, and what follows the mark in ASCII.
+	// Label is the text of the node. In ASCII it follows the mark.
 	Label string
 	// Mark precedes the label in ASCII, such as "[x]".
 	Mark string
@@ -67,13 +67,12 @@ func (g *Graph) DOT() string {
 	return b.String()
 }
 
-// mermaidText escapes a quoted label: within quotes Mermaid reads entities, and
-// markup unless it is an entity.
+// mermaidText escapes a quoted label, in which Mermaid interprets markup and entities.
 var mermaidText = strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "`", "#96;", "\n", " ")
 
 // Mermaid returns the graph as a Mermaid flowchart.
 func (g *Graph) Mermaid() string {
-	nodes := make(map[string]string, len(g.Nodes)) // ID to its first mention, such as a["A"]
+	nodes := make(map[string]string, len(g.Nodes)) // ID to declaration, such as a["A"]
 	names := mermaidNames(g.Nodes)
 	for _, n := range g.Nodes {
 		nodes[n.ID] = fmt.Sprintf(`%s["%s"]`, names[n.ID], mermaidText.Replace(n.Label))
@@ -103,7 +102,7 @@ func (g *Graph) Mermaid() string {
 	return b.String()
 }
 
-// arrow is the edge in Mermaid.
+// arrow returns the edge in Mermaid.
 func (e Edge) arrow() string {
 	arrow := "-->"
 	if e.Strong {
@@ -122,8 +121,8 @@ func alphanumeric(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_'
 }
 
-// mermaidNames maps IDs to names of letters, digits and underscores. A number
-// keeps apart the names that would be equal, or a keyword of Mermaid.
+// mermaidNames maps IDs to unique names of letters, digits and underscores. A number
+// distinguishes a name from equal names and from the keywords of Mermaid.
 func mermaidNames(nodes []Node) map[string]string {
 	names := make(map[string]string, len(nodes))
 	taken := map[string]bool{"end": true, "graph": true, "subgraph": true, "style": true, "class": true, "click": true, "default": true}
@@ -144,9 +143,9 @@ func mermaidNames(nodes []Node) map[string]string {
 	return names
 }
 
-// ASCII returns a tree in which each node has below it what its edges lead to.
-// A node that was drawn before with nodes below it is only named again, so the
-// drawing has at most one line for each node and edge, and cycles end.
+// ASCII returns a tree in which the children of a node are the ends of its edges. It draws the
+// children of a node once, so the drawing is finite for cycles, and has at most one line per
+// node and edge.
 func (g *Graph) ASCII() string {
 	nodes := make(map[string]Node, len(g.Nodes))
 	below, reached := map[string][]string{}, map[string]bool{}
@@ -187,7 +186,7 @@ func (g *Graph) ASCII() string {
 			tree(n.ID)
 		}
 	}
-	for _, n := range g.Nodes { // nodes that only cycles lead to
+	for _, n := range g.Nodes { // nodes that only cycles reach
 		if !drawn[n.ID] {
 			tree(n.ID)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Editor returns the user's editor with its arguments, nil for none.
+// Editor returns the command of $VISUAL or $EDITOR, split into words, nil if neither is set.
 func Editor() []string {
 	for _, name := range []string{"VISUAL", "EDITOR"} {
 		if words := strings.Fields(os.Getenv(name)); len(words) > 0 {
@@ -17,8 +17,8 @@ func Editor() []string {
 	return nil
 }
 
-// OpenAt returns the command that opens a file at a line, or just the file in
-// an editor that cairn does not know.
+// OpenAt returns the command that opens a file at a line. For an unknown editor it omits the
+// line.
 func OpenAt(editor []string, file string, line int) []string {
 	args := append([]string{}, editor...)
 	at := strconv.Itoa(line)

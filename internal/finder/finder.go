@@ -1,6 +1,5 @@
-// Package finder lets a person at a terminal choose one of many places by typing
-// part of its name or by what is written there, with a preview of the text. It does
-// not open the place.
+// Package finder lets a person at a terminal choose a place by typing part of its name or of
+// its meaning, with a preview of the text. It does not open the place.
 package finder
 
 import (
@@ -22,22 +21,22 @@ type Place struct {
 	Kind string `json:"kind"` // file, heading, card, or meaning for one that a search found
 	Path string `json:"path"` // workspace path
 	Line int    `json:"line"` // from 1
-	// Text is what is matched, on one line.
+	// Text is the text to match, on one line.
 	Text string `json:"text"`
-	// Name is the part of Text to show first and whole, "" for Text itself; Where
-	// follows it if there is room.
+	// Name is the part of Text to show first, "" for all of it. Where follows it if there is
+	// room.
 	Name  string `json:"-"`
 	Where string `json:"-"`
 }
 
-// Options configure New. Nil and the zero value mean the defaults.
+// Options configures New. Nil and the zero value mean the defaults.
 type Options struct {
-	// Preview returns the text from a place on; it is called only for the selected
-	// one. Nil shows none.
+	// Preview returns the text that begins at a place. The Model calls it only for the
+	// selected place. Nil shows no preview.
 	Preview func(Place) string
-	// Search returns the places whose text a query means, the best first. It is called
-	// after a pause in typing, at most once at a time for each pause, and not on the
-	// goroutine of the Model. Nil searches nothing.
+	// Search returns the places that match the meaning of a query, the best first. The Model
+	// calls it once after each pause in typing, on another goroutine. Calls can overlap. Nil
+	// searches nothing.
 	Search func(query string) []Place
 }
 
@@ -46,11 +45,11 @@ type Model struct {
 	places  []Place
 	options Options
 	filter  string
-	typed   int     // changes of filter so far
+	typed   int     // number of changes of filter
 	found   []Place // by Options.Search for filter
 	matches []Place // the best first
-	at      int     // index of the selected one in matches
-	top     int     // index of the first one shown
+	at      int     // index of the selected match
+	top     int     // index of the first match on the screen
 	width   int
 	height  int
 
@@ -60,11 +59,11 @@ type Model struct {
 // maxFilter bounds the filter in characters.
 const maxFilter = 200
 
-// pause is how long nothing is typed before Options.Search is called.
+// pause is the time without typing before a search.
 const pause = 300 * time.Millisecond
 
-// paused is sent after a pause, found when the search has ended; both have the value
-// of Model.typed of their beginning.
+// paused is the message after a pause, found the one after a search. typed is the value of
+// Model.typed at their beginning.
 type (
 	paused struct{ typed int }
 	found  struct {
@@ -91,8 +90,8 @@ type source []Place
 func (s source) String(i int) string { return s[i].Text }
 func (s source) Len() int            { return len(s) }
 
-// Match returns the places that match a filter, the best first: those with all its
-// words, then those that have its letters in their order. An empty filter matches all.
+// Match returns the places that match a filter, the best first: those with all its words,
+// then those with its letters in their order. An empty filter matches all places.
 func Match(places []Place, filter string) []Place {
 	whole, rest := match(places, filter)
 	return slices.Concat([]Place{}, whole, rest)
@@ -209,10 +208,10 @@ func (m *Model) move(n int) {
 	}
 }
 
-// rows returns how many places fit the screen.
+// rows returns the number of places that fit on the screen.
 func (m *Model) rows() int { return max(1, m.height-3) }
 
-// minPreview is the width from which on there is a preview.
+// minPreview is the minimum width of a screen with a preview.
 const minPreview = 70
 
 // View implements tea.Model.
@@ -248,7 +247,7 @@ func (m *Model) View() tea.View {
 	return v
 }
 
-// line shows a place in at most width cells: its name first.
+// line returns a place in at most width cells, its name first.
 func (p Place) line(width int, selected bool) string {
 	var style ansi.Style
 	name, where := p.Name, p.Where
@@ -264,7 +263,7 @@ func (p Place) line(width int, selected bool) string {
 	return fit(kind+name, width) + style.Faint().Styled(where)
 }
 
-// colours of a preview by the kind of its text.
+// colours are the colours of a preview by the kind of text.
 var colours = map[highlight.Kind]ansi.Style{
 	highlight.Comment:  ansi.Style{}.Faint(),
 	highlight.String:   ansi.Style{}.ForegroundColor(ansi.Green),
@@ -302,7 +301,7 @@ func painted(path, text string, rows, width int) []string {
 				at = to
 			}
 			if spans[0].End > end {
-				break // it goes on in the next line
+				break // it continues on the next line
 			}
 			spans = spans[1:]
 		}

@@ -15,13 +15,12 @@ import (
 	"cairn/internal/observe"
 )
 
-// buckets are upper bounds in seconds, dense around the time of a search: a
-// keyword search takes 2 ms, a run of the indexer minutes.
+// buckets are upper bounds in seconds, dense around the time of a search: a keyword search
+// takes 2 ms, a run of the indexer minutes.
 var buckets = []float64{.0005, .001, .002, .003, .005, .0075, .01, .015, .02, .03, .045, .06, .1, .2, .5, 1, 2, 5, 30, 300}
 
-// Metrics are the metrics of one process. Each workspace has a registry of its
-// own, since a client sees only the workspaces it may use. As a listener,
-// Metrics counts HTTP requests.
+// Metrics holds the metrics of one process. Each workspace has its own registry, because a
+// client sees only the workspaces it may use. As a listener, Metrics counts HTTP requests.
 type Metrics struct {
 	observe.Silent
 	process  *prometheus.Registry
@@ -67,8 +66,8 @@ func (m *Metrics) Handler(permits func(r *http.Request, workspace string) bool) 
 	})
 }
 
-// histograms are durations by two labels. It caches the histogram of each pair
-// of labels: there are few pairs, and a lookup costs more than an observation.
+// histograms holds durations by two labels. It caches the histogram of each pair of labels,
+// because there are few pairs and a lookup costs more than an observation.
 type histograms struct {
 	vec   *prometheus.HistogramVec
 	cache sync.Map // [2]string -> prometheus.Observer

@@ -25,8 +25,8 @@ type Workspace struct {
 
 	mu       sync.Mutex
 	degraded []string           // of the last search
-	since    time.Time          // until when spent is counted
-	spent    map[string]float64 // degraded seconds, by what was missing
+	since    time.Time          // end of the time in spent
+	spent    map[string]float64 // degraded seconds by missing part
 }
 
 // Index is the state of a workspace's index.
@@ -87,8 +87,8 @@ func (w *Workspace) Cached(_ context.Context, hit bool) {
 	}
 }
 
-// SetDegraded records which parts of the index a search was missing, such as vectors.
-// They count as missing until the next call.
+// SetDegraded records which parts of the index were missing for a search, such as vectors. They
+// count as missing until the next call.
 func (w *Workspace) SetDegraded(missing []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,14 +102,14 @@ func (w *Workspace) SetDegraded(missing []string) {
 	}
 }
 
-// Degraded returns the parts of the index that the last search was missing.
+// Degraded returns the parts of the index that were missing for the last search.
 func (w *Workspace) Degraded() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.degraded)
 }
 
-// spend counts degraded time up to now. The caller holds w.mu.
+// spend counts the degraded time until now. The caller holds w.mu.
 func (w *Workspace) spend() {
 	now := w.now()
 	for _, what := range w.degraded {

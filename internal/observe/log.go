@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Log returns a listener that writes a line for each call: tools at info,
-// HTTP requests at debug unless they are refused or fail. It logs the arguments
-// of calls only if arguments is set.
+// Log returns a listener that writes a line per call: calls of tools at info, HTTP requests at
+// debug unless they are refused or fail. It logs arguments only if arguments is set.
 func Log(to *slog.Logger, arguments bool) Listener { return logger{log: to, arguments: arguments} }
 
 type logger struct {

@@ -1,6 +1,5 @@
-// Package observe reports the progress of requests to listeners. It keeps no
-// counts, traces or logs itself; without a listener it costs one lookup in the
-// context.
+// Package observe reports the progress of requests to listeners. It keeps no counts, traces or
+// logs itself. Without a listener it costs one lookup in the context.
 package observe
 
 import (
@@ -55,7 +54,7 @@ type Call struct {
 	// Token is the name of the caller's token, Remote the caller's address; "" without
 	// one.
 	Token, Remote string
-	// Arguments are the tool's arguments. They hold users' queries: a listener must not
+	// Arguments are the tool's arguments. They contain users' queries: a listener must not
 	// record them unless the operator has enabled that.
 	Arguments json.RawMessage
 	// TraceParent and TraceState are the caller's headers of W3C Trace Context.
@@ -97,8 +96,8 @@ type Listener interface {
 	Cached(ctx context.Context, hit bool)
 }
 
-// Join returns a listener that passes each event to all given listeners, in
-// order. It skips nil listeners, and returns nil if none is left.
+// Join returns a listener that passes each event to the listeners, in order. It skips nil
+// listeners, and returns nil if all are nil.
 func Join(all ...Listener) Listener {
 	var some joined
 	for _, l := range all {
@@ -205,8 +204,8 @@ func Cached(ctx context.Context, hit bool) {
 // IDHeader is the header with the ID of an HTTP request and of its response.
 const IDHeader = "X-Request-Id"
 
-// The headers in which a server passes the caller to tools that see the headers of a
-// request and not its context. It replaces those that a client sent.
+// The headers in which the server passes the caller of a request to tools, which see the
+// headers but not the context. The server replaces such headers of a client.
 const (
 	TokenHeader  = "X-Cairn-Token-Name"
 	RemoteHeader = "X-Cairn-Remote"
@@ -219,7 +218,7 @@ func WithID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, idKey{}, id)
 }
 
-// ID returns the ID that WithID set, else "".
+// ID returns the ID that WithID set, or "".
 func ID(ctx context.Context) string {
 	id, _ := ctx.Value(idKey{}).(string)
 	return id
@@ -237,10 +236,10 @@ func NewID() string { return process + "-" + strconv.FormatUint(calls.Add(1), 36
 // id matches IDs from other programs that are safe in a log.
 var id = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`)
 
-// IDOf returns the ID given by the client if it is valid, else a new one.
-func IDOf(given string) string {
-	if id.MatchString(given) {
-		return given
+// IDOf returns the ID that a client has sent if it is valid, or else a new one.
+func IDOf(sent string) string {
+	if id.MatchString(sent) {
+		return sent
 	}
 	return NewID()
 }

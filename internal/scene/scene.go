@@ -1,7 +1,6 @@
-// Package scene collects the documents of the current work as one Markdown text to
-// be pasted into a conversation: the active cards first, then the documents they
-// refer to, and so on, up to a number of tokens, with secrets masked. It follows
-// references; it does not search.
+// Package scene collects the documents of the current work as one Markdown text to paste into
+// a conversation: the active cards first, then the documents they refer to, and so on, up to
+// a number of tokens, with secrets masked. It follows references and does not search.
 package scene
 
 import (
@@ -24,12 +23,12 @@ type Request struct {
 	Paths []string
 	// Read returns a document and the time of its last change.
 	Read func(path string) (text []byte, changed time.Time, err error)
-	// Cards are the paths of the active cards.
+	// Cards lists the paths of the active cards.
 	Cards []string
-	// Working are further documents in use. Their weight is timesWorking as high, and
-	// they are in the scene even if no card refers to them.
+	// Working lists further documents in use. They are in the scene even if no card refers to
+	// them, and timesWorking multiplies their weight.
 	Working []string
-	// Global are documents that belong to every scene.
+	// Global lists the documents of every scene.
 	Global []string
 	// TokenLimit bounds the tokens, counted before masking.
 	TokenLimit int
@@ -61,7 +60,7 @@ type Item struct {
 	Depth  int     `json:"depth"` // references from an active card; -1 from none
 	Tokens int     `json:"tokens"`
 	Hash   string  `json:"hash"` // the first eight digits of its SHA-256
-	// Included is false for a document that did not fit.
+	// Included is false for a document that does not fit.
 	Included bool `json:"included"`
 
 	text    []byte
@@ -73,7 +72,7 @@ type Scene struct {
 	Items  []Item `json:"items"` // the heaviest first
 	Tokens int    `json:"tokens"`
 	Limit  int    `json:"token_limit"`
-	// Truncated is set if a document did not fit.
+	// Truncated is set if a document does not fit.
 	Truncated bool `json:"truncated"`
 	// Masked is the number of masked secrets.
 	Masked int    `json:"masked"`
@@ -83,7 +82,7 @@ type Scene struct {
 // truncated marks the place where the limit was reached.
 const truncated = "> [!WARNING] Context Truncated here...\n"
 
-// Build builds a scene. It leaves out documents that cannot be read.
+// Build builds a scene. It omits unreadable documents.
 func Build(r Request) *Scene {
 	items := collect(r)
 	slices.SortStableFunc(items, func(a, b *Item) int {
@@ -103,8 +102,8 @@ func Build(r Request) *Scene {
 			i.Included = true
 			included++
 		} else if !out.Truncated {
-			// The first document that does not fit ends the scene: a lighter one
-			// must not take its place.
+			// The first document that does not fit ends the scene, because a document of
+			// less weight must not replace it.
 			b.WriteString("\n" + truncated)
 			out.Truncated = true
 		}
@@ -124,7 +123,7 @@ func footer(tokens, limit, documents int) string {
 // collect follows references from the cards, the nearest first.
 func collect(r Request) []*Item {
 	known := map[string]bool{}
-	names := map[string]string{} // the only document of a name without extension; "" for several
+	names := map[string]string{} // documents by name without extension; "" for an ambiguous name
 	for _, p := range r.Paths {
 		known[p] = true
 		name := strings.ToLower(strings.TrimSuffix(path.Base(p), path.Ext(p)))
@@ -187,14 +186,14 @@ func weight(i *Item, r Request) float64 {
 	return w
 }
 
-// References returns the documents that one document refers to, in the order of the
-// text: by links, wiki links and "@" references. known are all paths, names the
-// documents by their file name without extension.
+// References returns the documents that a document refers to, in the order of the text: by
+// links, wiki links and "@" references. known is the set of all paths, names maps file names
+// without extension to documents.
 func References(from string, text []byte, known map[string]bool, names map[string]string) []string {
 	var paths []string
 	for _, t := range markdown.Targets(from, text) {
 		raw, _, _ := strings.Cut(t.Raw, "#")
-		candidates := []string{path.Clean(t.Path), path.Clean(raw)} // cards often write a path from the root
+		candidates := []string{path.Clean(t.Path), path.Clean(raw)} // paths in cards often begin at the root
 		if t.Wiki {
 			candidates[1] = names[strings.ToLower(strings.TrimSuffix(path.Base(t.Path), path.Ext(t.Path)))]
 		}
@@ -206,8 +205,8 @@ func References(from string, text []byte, known map[string]bool, names map[strin
 	return paths
 }
 
-// render returns the text of a document in the scene. Its fence is longer than any in
-// the text, so that the text cannot end it.
+// render returns the text of a document in the scene. Its fence is longer than any fence in the
+// text.
 func (i *Item) render() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## %s\n\n%d tokens, %s\n", i.Path, i.Tokens, i.Hash)

@@ -1,6 +1,7 @@
 package support
 
 import (
+	"maps"
 	"regexp"
 	"strings"
 	"unicode"
@@ -39,21 +40,21 @@ func newText(sources []Source) *text {
 	t := &text{terms: map[string]bool{}, numbers: map[string]bool{}}
 	for _, s := range sources {
 		heading, first := termsOf(s.Heading), len(t.sentences)
-		add(t.terms, heading)
-		add(t.numbers, numbersOf(s.Heading))
+		maps.Copy(t.terms, heading)
+		maps.Copy(t.numbers, numbersOf(s.Heading))
 		for _, line := range sentences(markdown.PlainText([]byte(s.Text))) {
 			one := sentence{text: line, terms: termsOf(line)}
 			one.negations, one.negated = negations(line)
 			t.sentences = append(t.sentences, one)
-			add(t.terms, one.terms)
-			add(t.numbers, numbersOf(line))
+			maps.Copy(t.terms, one.terms)
+			maps.Copy(t.numbers, numbersOf(line))
 		}
 		for from := first; from < len(t.sentences); from++ {
 			w := window{from, min(from+windowSentences, len(t.sentences)), map[string]bool{}, numbersOf(s.Heading)}
-			add(w.terms, heading)
+			maps.Copy(w.terms, heading)
 			for _, one := range t.sentences[w.from:w.to] {
-				add(w.terms, one.terms)
-				add(w.numbers, numbersOf(one.text))
+				maps.Copy(w.terms, one.terms)
+				maps.Copy(w.numbers, numbersOf(one.text))
 			}
 			t.windows = append(t.windows, w)
 			if w.to == len(t.sentences) && from > first {
@@ -75,12 +76,6 @@ func (t *text) units(w int) (units []string) {
 		}
 	}
 	return units
-}
-
-func add(to, from map[string]bool) {
-	for k := range from {
-		to[k] = true
-	}
 }
 
 // termsOf returns the terms of a text, as the keyword index splits it.

@@ -23,15 +23,14 @@ import (
 	"cairn/internal/observe"
 )
 
-// Options configure Open.
+// Options configures Open.
 type Options struct {
 	// Endpoint is the base URL of an OTLP receiver over HTTP, such as
-	// http://127.0.0.1:4318; traces go to its /v1/traces. "" leaves it to the
-	// environment: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT and
-	// OTEL_EXPORTER_OTLP_ENDPOINT. The other OTEL_ variables of the exporter
-	// and of sampling apply in either case.
+	// http://127.0.0.1:4318; traces go to its /v1/traces. "" means the endpoint of
+	// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT. The other OTEL_
+	// variables of the exporter and of sampling always apply.
 	Endpoint string
-	// Getenv reads the environment, as os.Getenv does.
+	// Getenv reads the environment like os.Getenv.
 	Getenv func(string) string
 	// Version is the server's version.
 	Version string
@@ -56,7 +55,7 @@ func Open(ctx context.Context, o Options) (*Tracer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing traces: %w", err)
 	}
-	// The library reports errors of sending only here.
+	// The library reports send errors only to this handler.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Logger.Warn("sending traces", "error", err) }))
 	return open(sdktrace.NewBatchSpanProcessor(exporter), o.Version), nil
 }
@@ -91,8 +90,8 @@ func (t *Tracer) Close(ctx context.Context) error { return t.provider.Shutdown(c
 
 var propagator = propagation.TraceContext{}
 
-// Begin implements observe.Listener: it starts the span of a call. Its parent is
-// the span named in the call's trace headers, else the span of the HTTP request.
+// Begin implements observe.Listener: it starts the span of a call. The parent is the span in
+// the call's trace headers, or else the span of the HTTP request.
 func (t *Tracer) Begin(ctx context.Context, c *observe.Call) context.Context {
 	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
 	if parent := propagator.Extract(context.Background(), propagation.MapCarrier{"traceparent": c.TraceParent, "tracestate": c.TraceState}); trace.SpanContextFromContext(parent).IsValid() {
