@@ -1,7 +1,6 @@
-// Package connect adds cairn to the configuration of an MCP client, in JSON, JSON
-// with comments or TOML, and a guide to the file that the client gives to its model. It
-// leaves every other byte unchanged, and removes what it added. It does not speak the
-// protocol.
+// Package connect adds cairn to the configuration of an MCP client, in JSON, JSON with
+// comments or TOML, and a guide to the file that the client passes to its model. It also
+// removes both. It changes no other byte of the files. It does not speak MCP.
 package connect
 
 import (
@@ -25,24 +24,24 @@ type Client struct {
 	// section is the key that holds the servers.
 	section string
 	format  format
-	folder  string // how the entry names the open folder; "" for its absolute path
-	desktop bool   // started from the desktop, where PATH may lack the user's folders
-	// Guide is the file of the folder that the client gives to its model, with slashes;
-	// "" for none.
+	folder  string // the name of the folder in the entry; "" means its absolute path
+	desktop bool   // started from the desktop, where PATH may lack folders of the user
+	// Guide is the file of the folder that the client passes to its model, with slashes;
+	// "" if there is none.
 	Guide    string
-	programs []string // of which one in PATH shows that the client is installed
-	traces   func(Place) []string
-	path     func(Place) string
+	programs []string             // the client is installed if PATH has one of them
+	traces   func(Place) []string // the client is installed if one of these paths exists
+	path     func(Place) string   // the configuration file
 }
 
-// format is how a client writes an entry.
+// format is the format of an entry.
 type format string
 
 const (
 	plain  format = ""
 	typed  format = "typed"  // with the type stdio
 	tables format = "toml"   // as a table in TOML
-	joined format = "joined" // the command and its arguments in one list
+	joined format = "joined" // with the command and its arguments in one list
 )
 
 // Place locates configuration files.
@@ -56,13 +55,13 @@ type Place struct {
 	LookPath func(string) (string, error)
 }
 
-// AgentsFile is the file that most clients read.
+// AgentsFile is the guide of most clients.
 const AgentsFile = "AGENTS.md"
 
-// clients are sorted by name. If a client reads a file of the project and one of the
-// user, path is that of the project, because the entry names one folder. A file of the
-// project is shared with its other users: it names the folder relative to itself where
-// the client starts servers there.
+// clients is sorted by name. If a client reads a configuration of the project and one of
+// the user, path returns that of the project, because the entry names one folder. Several
+// users share the configuration of a project. For a client that starts servers in the
+// folder, the entry therefore names the folder by a relative path.
 var clients = []Client{
 	{Name: "claude-code", Title: "Claude Code", section: "mcpServers", folder: ".", Guide: "CLAUDE.md", programs: []string{"claude"}, traces: inHome(".claude"),
 		path: func(p Place) string { return filepath.Join(p.Root, ".mcp.json") }},
@@ -150,8 +149,8 @@ func (p Place) config() string {
 	return filepath.Join(p.Home, ".config")
 }
 
-// Installed returns the clients whose program is in PATH or that keep files where they
-// usually do, sorted by name.
+// Installed returns the clients with a program in PATH or with files in their usual places,
+// sorted by name.
 func Installed(p Place) []Client {
 	var found []Client
 	for _, c := range clients {
@@ -230,7 +229,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(entry)
 }
 
-// Text returns a configuration with only the entry, to be pasted.
+// Text returns a configuration with only the entry, for users to paste.
 func (c Client) Text(name string, e Entry) string {
 	if c.format == tables {
 		return tomlEntry(name, e)
@@ -249,7 +248,7 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s has another server named %q; choose one with --name, or replace it with --force", e.Path, e.Name)
 }
 
-// ForeignEntryError reports a server of the name that does not start cairn on the folder.
+// ForeignEntryError reports that the server of a name does not start cairn on the folder.
 type ForeignEntryError struct{ Name, Path string }
 
 func (e *ForeignEntryError) Error() string {
@@ -260,13 +259,13 @@ func (e *ForeignEntryError) Error() string {
 type UnsuitableError struct{ Path, Reason string }
 
 func (e *UnsuitableError) Error() string {
-	return fmt.Sprintf("%s is unchanged, because %s; add this by hand", e.Path, e.Reason)
+	return fmt.Sprintf("%s is unchanged, because %s; edit it by hand", e.Path, e.Reason)
 }
 
-// Merge returns a configuration with the entry added. old is the content of the
-// file, blank for a new one; path is for messages. The result equals old if the
-// entry exists already. Another entry of that name is a *ConflictError unless
-// force; a file that cannot be changed safely is an *UnsuitableError.
+// Merge returns a configuration with the entry added. old is the content of the file, blank
+// for a new file; path is for messages. The result equals old if the entry exists already.
+// Another entry of that name is a *ConflictError unless force is set. A file that cannot be
+// changed safely is an *UnsuitableError.
 func (c Client) Merge(path string, old []byte, name string, e Entry, force bool) ([]byte, error) {
 	if c.format == tables {
 		return mergeTOML(path, old, name, e, force)
@@ -274,10 +273,9 @@ func (c Client) Merge(path string, old []byte, name string, e Entry, force bool)
 	return mergeJSON(path, old, c.section, name, e, force)
 }
 
-// Remove returns a configuration without the entry of that name, which must start
-// cairn on root. The result equals old if there is none. The entry of another server or
-// of another folder is a *ForeignEntryError; a file that cannot be changed safely is an
-// *UnsuitableError.
+// Remove returns a configuration without the entry of that name, which must start cairn on
+// root. The result equals old if there is none. The entry of another server or folder is a
+// *ForeignEntryError. A file that cannot be changed safely is an *UnsuitableError.
 func (c Client) Remove(path string, old []byte, name, root string) ([]byte, error) {
 	if c.format == tables {
 		return removeTOML(path, old, name, root)
@@ -285,7 +283,7 @@ func (c Client) Remove(path string, old []byte, name, root string) ([]byte, erro
 	return c.removeJSON(path, old, name, root)
 }
 
-// servers returns the servers in a configuration by name; none if it cannot be read.
+// servers returns the servers in a configuration by name, nil if it is invalid.
 func (c Client) servers(text []byte) map[string]any {
 	var all map[string]any
 	if c.format == tables {
@@ -299,9 +297,9 @@ func (c Client) servers(text []byte) map[string]any {
 	return servers
 }
 
-// Program returns the command that starts this program for the client: its name if PATH
-// finds it there, so that the configuration works on other machines, else its path.
-// A client that is started from the desktop needs the path.
+// Program returns the command with which the client starts this program: its name if it is
+// in PATH, so that the configuration works on other machines, else its path. A client that
+// is started from the desktop needs the path.
 func (c Client) Program() string {
 	self, err := os.Executable()
 	if err != nil {
@@ -319,7 +317,7 @@ func (c Client) Program() string {
 	if !c.desktop {
 		return "cairn"
 	}
-	// The path in PATH stays the same when an update moves the program that it links to.
+	// Do not follow links: an update may move the program, but not the link in PATH.
 	if path, err := filepath.Abs(found); err == nil {
 		return path
 	}

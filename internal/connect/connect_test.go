@@ -113,7 +113,7 @@ func TestMergeRefuses(t *testing.T) {
 		{"an entry twice", "cursor", `{"mcpServers": {"cairn": {"command": "a"}, "cairn": {"command": "b"}}}`, true, "twice"},
 		{"servers twice", "cursor", `{"mcpServers": {}, "mcpServers": {"x": {}}}`, true, "twice"},
 		{"not TOML", "codex", "= 1", true, "is not TOML"},
-		{"inline servers", "codex", "mcp_servers = {}", true, "not made of tables"},
+		{"inline servers", "codex", "mcp_servers = {}", true, "does not consist of tables"},
 		{"another table", "codex", "[mcp_servers.cairn]\ncommand = 'x'\n", false, "--force"},
 		{"another table, forced", "codex", "[mcp_servers.cairn]\ncommand = 'x'\n", true, "is unchanged"},
 	} {

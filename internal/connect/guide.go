@@ -12,18 +12,20 @@ import (
 	"unicode/utf8"
 )
 
-// Marks of the block in a guide. Each has a line of its own.
+// The lines around the block in a guide.
 const (
 	guideBegin = "<!-- cairn: begin; `cairn connect` writes this block and `cairn disconnect` removes it -->"
 	guideEnd   = "<!-- cairn: end -->"
 )
 
-// guideText tells a model when to use cairn and when grep. NAME is the server's name.
+// guideText tells a model when to use cairn and when grep. NAME stands for the name of the
+// server.
 //
 //go:embed guide.md
 var guideText string
 
-// cursorHead begins a rule that Cursor gives to its model in every conversation.
+// cursorHead is the head of a rule file that Cursor passes to its model in every
+// conversation.
 const cursorHead = "---\ndescription: When to search with cairn and when with grep\nalwaysApply: true\n---\n\n"
 
 // Guide returns the block for the server of that name.
@@ -43,8 +45,8 @@ func (c Client) AddGuide(root, name string) (*Change, error) {
 	})
 }
 
-// DropGuide plans the change that removes the block. A file that has only what AddGuide
-// writes into a new one is removed.
+// DropGuide plans the change that removes the block. It removes a file that contains only
+// what AddGuide writes to a new file.
 func (c Client) DropGuide(root string) (*Change, error) {
 	return c.planGuide(root, func(f *Change) error {
 		text, err := removeBlock(f.Path, f.Old)
@@ -56,8 +58,8 @@ func (c Client) DropGuide(root string) (*Change, error) {
 	})
 }
 
-// planGuide plans a change of the client's guide. A guide that is a link to another
-// file of the folder, as CLAUDE.md often is to AGENTS.md, stays one.
+// planGuide plans a change of the client's guide. If the guide is a link to another file of
+// the folder, such as CLAUDE.md to AGENTS.md, it plans the change of that file.
 func (c Client) planGuide(root string, change func(*Change) error) (*Change, error) {
 	name, err := target(root, c.Guide)
 	if err != nil {
@@ -66,8 +68,8 @@ func (c Client) planGuide(root string, change func(*Change) error) (*Change, err
 	return plan(root, filepath.Join(root, filepath.FromSlash(name)), change)
 }
 
-// target returns the file of the folder that name is, or links to; name if the link
-// leads elsewhere.
+// target returns the file in root to which name links. It returns name if name is not a
+// link or links to a file elsewhere.
 func target(root, name string) (string, error) {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
@@ -89,8 +91,8 @@ func target(root, name string) (string, error) {
 	return to, err
 }
 
-// addBlock returns old with the block, which replaces an earlier one, or follows the rest
-// after a blank line. head begins a new file.
+// addBlock returns old with the block, which replaces an earlier block or is appended after
+// a blank line. A new file begins with head.
 func addBlock(path string, old []byte, head, block string) ([]byte, error) {
 	from, to, err := findBlock(path, old)
 	if err != nil {
@@ -110,13 +112,13 @@ func addBlock(path string, old []byte, head, block string) ([]byte, error) {
 	case len(old) == 0:
 		return []byte(head + block), nil
 	case !bytes.HasSuffix(old, []byte("\n")):
-		// removeBlock takes a block without a final newline as a sign that old had none.
+		// Without a final newline removeBlock knows that old had none.
 		return []byte(string(old) + newline + newline + strings.TrimSuffix(block, newline)), nil
 	}
 	return []byte(string(old) + newline + block), nil
 }
 
-// removeBlock returns old without the block and without what addBlock put before it.
+// removeBlock returns old without the block and the newlines that addBlock added before it.
 func removeBlock(path string, old []byte) ([]byte, error) {
 	from, to, err := findBlock(path, old)
 	if err != nil || to == 0 {
@@ -138,7 +140,8 @@ func cutNewline(text []byte) []byte {
 	return bytes.TrimSuffix(text, []byte("\r"))
 }
 
-// findBlock returns the bytes of the block, with the end of its last line; 0, 0 for none.
+// findBlock returns the offsets of the block, which ends after its last newline; 0, 0 if
+// there is none.
 func findBlock(path string, text []byte) (from, to int, err error) {
 	unsuitable := func(reason string) (int, int, error) { return 0, 0, &UnsuitableError{path, reason} }
 	if !utf8.Valid(text) {
@@ -158,7 +161,7 @@ func findBlock(path string, text []byte) (from, to int, err error) {
 		return 0, 0, nil
 	}
 	if begins != 1 || ends != 1 || to <= from {
-		return unsuitable("its marks of cairn are not one pair")
+		return unsuitable("it does not contain exactly one block of cairn")
 	}
 	return from, to, nil
 }

@@ -82,10 +82,10 @@ func TestGuideInTheMiddle(t *testing.T) {
 func TestGuideRefuses(t *testing.T) {
 	block := Guide("cairn")
 	for _, c := range []struct{ name, old, want string }{
-		{"two blocks", block + "text\n" + block, "not one pair"},
-		{"no end", guideBegin + "\ntext\n", "not one pair"},
-		{"no beginning", "text\n" + guideEnd + "\n", "not one pair"},
-		{"end first", guideEnd + "\n" + guideBegin + "\n", "not one pair"},
+		{"two blocks", block + "text\n" + block, "exactly one block"},
+		{"no end", guideBegin + "\ntext\n", "exactly one block"},
+		{"no beginning", "text\n" + guideEnd + "\n", "exactly one block"},
+		{"end first", guideEnd + "\n" + guideBegin + "\n", "exactly one block"},
 		{"UTF-16", "\xff\xfeR\x00", "not UTF-8"},
 	} {
 		root := t.TempDir()
@@ -189,13 +189,13 @@ func TestRemoveRefuses(t *testing.T) {
 		{"no arguments", "zed", `{"context_servers": {"cairn": {"command": "cairn"}}}`, "so it stays"},
 		{"a number", "zed", `{"context_servers": {"cairn": 1}}`, "so it stays"},
 		{"not JSON", "zed", `{"context_servers`, "is not JSON"},
-		{"twice", "zed", `{"context_servers": {"cairn": {"command": "x"}, "cairn": {"command": "cairn", "args": ["mcp", "-C", "/w"]}}}`, "not understood"},
-		{"more than cairn wrote", "codex", "[mcp_servers.cairn]\ncommand = 'cairn'\nargs = ['mcp', '-C', '/w']\n", "more than cairn wrote"},
-		{"an environment", "codex", "[mcp_servers.cairn]\ncommand = \"cairn\"\nargs = [\"mcp\", \"-C\", \"/w\"]\nenv = {A='b'}\n", "more than cairn wrote"},
+		{"twice", "zed", `{"context_servers": {"cairn": {"command": "x"}, "cairn": {"command": "cairn", "args": ["mcp", "-C", "/w"]}}}`, "not supported"},
+		{"another quoting", "codex", "[mcp_servers.cairn]\ncommand = 'cairn'\nargs = ['mcp', '-C', '/w']\n", "as cairn wrote it"},
+		{"an environment", "codex", "[mcp_servers.cairn]\ncommand = \"cairn\"\nargs = [\"mcp\", \"-C\", \"/w\"]\nenv = {A='b'}\n", "as cairn wrote it"},
 		{"another folder in TOML", "codex", "[mcp_servers.cairn]\ncommand = \"cairn\"\nargs = [\"mcp\", \"-C\", \"/x\"]\n", "so it stays"},
 		{"not TOML", "codex", "= 1", "is not TOML"},
 	} {
-		if got, err := named(t, c.client).Remove("f", []byte(c.old), "cairn", "/w"); err == nil || !strings.Contains(err.Error(), c.want) {
+		if got, err := named(t, c.client).Remove("f", []byte(c.old), "cairn", "/w"); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "add this") {
 			t.Errorf("%s: %q, %v, want an error with %q", c.name, got, err, c.want)
 		}
 	}

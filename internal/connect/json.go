@@ -3,6 +3,7 @@ package connect
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -12,9 +13,10 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// editJSON calls edit with the object of a JSON file, blank for a new one, and its content,
-// and returns the file with section.name changed and everything else as it was. With an
-// unchanged object it returns old.
+// editJSON calls edit with the object in a JSON file, which it changes, and the values of
+// the object. It returns the new content of the file, or old if edit reports no change. If
+// anything other than section.name has changed, or done rejects its new value, the error is
+// an *UnsuitableError. old is blank for a new file.
 func editJSON(path string, old []byte, section, name string, edit func(doc *hujson.Object, before map[string]any) (changed bool, err error), done func(entry any) bool) ([]byte, error) {
 	unsuitable := func(reason string) error { return &UnsuitableError{path, reason} }
 	body, mark := bytes.CutPrefix(old, []byte("\ufeff"))
@@ -34,13 +36,13 @@ func editJSON(path string, old []byte, section, name string, edit func(doc *hujs
 		return old, err
 	}
 	out := doc.Pack()
-	// Check the meaning, whatever the layout was.
+	// Compare the values, because the layout may be unusual.
 	if doc, err = hujson.Parse(out); err != nil {
-		return nil, unsuitable("its layout is not understood")
+		return nil, unsuitable("its layout is not supported")
 	}
 	after, err := plainJSON(doc)
 	if err != nil || !changedOnly(before, after, section, name) || !done(under(after, section, name)) {
-		return nil, unsuitable("its layout is not understood (a key may be there twice)")
+		return nil, unsuitable("its layout is not supported (a key may occur twice)")
 	}
 	if mark {
 		out = append([]byte("\ufeff"), out...)
@@ -48,7 +50,7 @@ func editJSON(path string, old []byte, section, name string, edit func(doc *hujs
 	return out, nil
 }
 
-// mergeJSON sets old.section.name. Comments, order and layout stay.
+// mergeJSON sets old.section.name. It keeps comments, order and layout.
 func mergeJSON(path string, old []byte, section, name string, e Entry, force bool) ([]byte, error) {
 	unit := indentOf(old)
 	return editJSON(path, old, section, name, func(doc *hujson.Object, before map[string]any) (bool, error) {
@@ -63,7 +65,7 @@ func mergeJSON(path string, old []byte, section, name string, e Entry, force boo
 		}
 		value, err := hujson.Parse(indented(e, unit))
 		if err != nil {
-			return false, err // unreachable: it has just been written
+			return false, err // unreachable: indented returns JSON
 		}
 		value.BeforeExtra = hujson.Extra(" ")
 		switch have := member(list, name); {
@@ -80,16 +82,24 @@ func mergeJSON(path string, old []byte, section, name string, e Entry, force boo
 	}, func(entry any) bool { return sameEntry(entry, e) })
 }
 
-func member(o *hujson.Object, name string) *hujson.Value {
-	for i := range o.Members {
-		if l, ok := o.Members[i].Name.Value.(hujson.Literal); ok && l.String() == name {
-			return &o.Members[i].Value
-		}
-	}
-	return nil
+// memberIndex returns the index of the member of that name, -1 if there is none.
+func memberIndex(o *hujson.Object, name string) int {
+	return slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool {
+		l, ok := m.Name.Value.(hujson.Literal)
+		return ok && l.String() == name
+	})
 }
 
-// appendMember adds a member on a line of its own, after a comment on the last line.
+// member returns the value of the member of that name, nil if there is none.
+func member(o *hujson.Object, name string) *hujson.Value {
+	i := memberIndex(o, name)
+	if i < 0 {
+		return nil
+	}
+	return &o.Members[i].Value
+}
+
+// appendMember appends a member on a new line, after any comments at the end of the object.
 func appendMember(o *hujson.Object, name string, value hujson.Value, indent, closing string) {
 	trailing := len(o.Members) > 0 && o.Members[len(o.Members)-1].Value.AfterExtra != nil
 	before := strings.TrimRight(string(o.AfterExtra), " \t\r\n") + "\n" + indent
@@ -125,7 +135,7 @@ func indentOf(text []byte) string {
 	return "  "
 }
 
-// plainJSON returns the object of a file.
+// plainJSON returns the values of the object in a file.
 func plainJSON(doc hujson.Value) (map[string]any, error) {
 	doc = doc.Clone()
 	doc.Standardize()
@@ -143,25 +153,19 @@ func under(doc map[string]any, section, name string) any {
 // changedOnly reports whether nothing but doc[section][name] differs.
 func changedOnly(before, after map[string]any, section, name string) bool {
 	without := func(doc map[string]any) map[string]any {
-		out := map[string]any{}
-		for k, v := range doc {
-			out[k] = v
-		}
-		servers := map[string]any{}
+		out, servers := map[string]any{}, map[string]any{}
+		maps.Copy(out, doc)
 		old, _ := doc[section].(map[string]any)
-		for k, v := range old {
-			if k != name {
-				servers[k] = v
-			}
-		}
+		maps.Copy(servers, old)
+		delete(servers, name)
 		out[section] = servers
 		return out
 	}
 	return reflect.DeepEqual(without(before), without(after))
 }
 
-// sameEntry reports whether a server in a file has the values of e. Other values,
-// such as an environment, are the user's.
+// sameEntry reports whether a server in a file has the values of e. It may have other
+// values, such as an environment, which belong to the user.
 func sameEntry(have any, e Entry) bool {
 	had, ok := entryOf(have)
 	if !ok || had.Command != e.Command || !slices.Equal(had.Args, e.Args) {
@@ -203,7 +207,7 @@ func (e Entry) starts(root string) bool {
 	return e.Args[2] == root || e.Args[2] == "." || e.Args[2] == "${workspaceFolder}"
 }
 
-// removeJSON removes old.section.name. Comments, order and layout of the rest stay.
+// removeJSON removes old.section.name. It keeps comments, order and layout of the rest.
 func (c Client) removeJSON(path string, old []byte, name, root string) ([]byte, error) {
 	return editJSON(path, old, c.section, name, func(doc *hujson.Object, before map[string]any) (bool, error) {
 		have := under(before, c.section, name)
@@ -224,10 +228,7 @@ func (c Client) removeJSON(path string, old []byte, name, root string) ([]byte, 
 
 // removeMember removes a member and keeps the comments before it.
 func removeMember(o *hujson.Object, name string) {
-	i := slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool {
-		l, ok := m.Name.Value.(hujson.Literal)
-		return ok && l.String() == name
-	})
+	i := memberIndex(o, name)
 	comments := bytes.TrimRight(o.Members[i].Name.BeforeExtra, " \t\r\n")
 	last, trailing := i == len(o.Members)-1, o.Members[i].Value.AfterExtra != nil
 	o.Members = slices.Delete(o.Members, i, i+1)
@@ -251,8 +252,8 @@ func removeMember(o *hujson.Object, name string) {
 	}
 }
 
-// follow returns comments with what follows them, on the next line after a comment that
-// ends with its line.
+// follow joins comments and rest. After a line comment it inserts a newline unless rest
+// begins with one.
 func follow(comments []byte, rest hujson.Extra) hujson.Extra {
 	if bytes.Contains(comments, []byte("//")) && !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r"), []byte("\n")) {
 		comments = append(bytes.Clone(comments), '\n')

@@ -27,8 +27,8 @@ func bareKey(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }
 
-// mergeTOML appends the entry's table. It does not rewrite an existing table, because
-// that would lose comments.
+// mergeTOML appends the table of the entry. It does not rewrite an existing table, which
+// would remove comments.
 func mergeTOML(path string, old []byte, name string, e Entry, force bool) ([]byte, error) {
 	var before map[string]any
 	if err := toml.Unmarshal(old, &before); err != nil {
@@ -54,13 +54,13 @@ func mergeTOML(path string, old []byte, name string, e Entry, force bool) ([]byt
 	b.WriteString(tomlEntry(name, e))
 	var after map[string]any
 	if err := toml.Unmarshal(b.Bytes(), &after); err != nil || !changedOnly(before, after, tomlSection, name) || !sameEntry(under(after, tomlSection, name), e) {
-		return nil, &UnsuitableError{path, tomlSection + " in it is not made of tables"}
+		return nil, &UnsuitableError{path, tomlSection + " in it does not consist of tables"}
 	}
 	return b.Bytes(), nil
 }
 
-// removeTOML removes the table of an entry if it is as tomlEntry writes it. A table with
-// more, such as an environment, is the user's as well.
+// removeTOML removes the table of an entry if it equals that of tomlEntry. A table with
+// other values, such as an environment, also belongs to the user.
 func removeTOML(path string, old []byte, name, root string) ([]byte, error) {
 	var before map[string]any
 	if err := toml.Unmarshal(old, &before); err != nil {
@@ -86,7 +86,7 @@ func removeTOML(path string, old []byte, name, root string) ([]byte, error) {
 	}
 	var after map[string]any
 	if out == nil || toml.Unmarshal(out, &after) != nil || !changedOnly(before, after, tomlSection, name) || under(after, tomlSection, name) != nil {
-		return nil, &UnsuitableError{path, fmt.Sprintf("the server %q in it has more than cairn wrote", name)}
+		return nil, &UnsuitableError{path, fmt.Sprintf("the server %q in it is not exactly as cairn wrote it", name)}
 	}
 	return out, nil
 }

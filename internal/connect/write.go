@@ -17,28 +17,28 @@ import (
 // maxFile bounds the size of a file that is changed, in bytes.
 const maxFile = 8 << 20
 
-// Change is a change of one file that has not been made yet.
+// Change is a planned change of one file.
 type Change struct {
 	Path string // of the file
-	Old  []byte // nil for a file that does not exist
-	New  []byte // nil for a file to remove
+	Old  []byte // nil if the file does not exist
+	New  []byte // nil to remove the file
 
-	dir  string // a folder above the file; nothing is written outside it
+	dir  string // a folder above the file; Write changes nothing outside it
 	name string // of the file in dir
-	keep bool   // a copy of the old file
+	keep bool   // write a copy of the old file
 }
 
 // Result describes what Change.Write did.
 type Result struct {
 	Path    string `json:"path"`
 	Changed bool   `json:"changed"`
-	// Backup is the copy of the old file; "" for none.
+	// Backup is the path of the copy of the old file; "" if there is none.
 	Backup string `json:"backup,omitempty"`
 }
 
-// Add plans the change that adds the entry to the client's file. A file within root, the
-// workspace, may have come with it: neither it nor its copy is written through a link.
-// Elsewhere a link, such as one into a folder of dotfiles, stays a link.
+// Add plans the change that adds the entry to the client's file. In root, the workspace, it
+// refuses links, because files there may be from someone else. Elsewhere it follows them,
+// such as links to a folder of dotfiles.
 func (c Client) Add(root, path, name string, e Entry, force bool) (*Change, error) {
 	return plan(root, path, func(f *Change) (err error) {
 		f.keep = true
@@ -47,8 +47,8 @@ func (c Client) Add(root, path, name string, e Entry, force bool) (*Change, erro
 	})
 }
 
-// Drop plans the change that removes the client's entry for root. A file that has only
-// what Add writes into a new one is removed.
+// Drop plans the change that removes the client's entry for root. It removes a file that
+// contains only what Add writes to a new file.
 func (c Client) Drop(root, path, name string) (*Change, error) {
 	return plan(root, path, func(f *Change) error {
 		text, err := c.Remove(f.Path, f.Old, name, root)
@@ -78,7 +78,7 @@ func (c Client) Connected(root, path string) bool {
 	return err == nil && found
 }
 
-// plan reads the file at path and has change set what to write.
+// plan reads the file at path and calls change, which sets the new content.
 func plan(root, path string, change func(*Change) error) (*Change, error) {
 	f, err := locate(root, path)
 	if err != nil {
@@ -93,8 +93,8 @@ func plan(root, path string, change func(*Change) error) (*Change, error) {
 	return f, nil
 }
 
-// locate returns the file at path, in root where path is within it; else in the folder
-// of the file that path is, or leads to.
+// locate returns a Change without contents. Its dir is root if path is within root.
+// Otherwise locate follows links, and dir is the folder of the file.
 func locate(root, path string) (*Change, error) {
 	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
 		return &Change{Path: path, dir: root, name: rel}, nil
@@ -147,12 +147,12 @@ func (f *Change) Diff() string {
 	if f.New == nil {
 		newName = "/dev/null"
 	}
-	_, text, _ := bytes.Cut(diff.Diff(oldName, f.Old, newName, f.New), []byte("\n")) // without the line of a command
+	_, text, _ := bytes.Cut(diff.Diff(oldName, f.Old, newName, f.New), []byte("\n")) // omit the line "diff OLD NEW"
 	return string(text)
 }
 
-// Write makes the change in one step, after copying the old file of a client next to it.
-// On an error nothing has changed.
+// Write makes the change atomically. Before it changes the configuration of a client, it
+// copies the old file. After an error the file is unchanged.
 func (f *Change) Write() (*Result, error) {
 	r := &Result{Path: f.Path}
 	if !f.Changes() {
@@ -188,8 +188,8 @@ func (f *Change) Write() (*Result, error) {
 	return r, nil
 }
 
-// mode returns the permissions of a new file. Other users need not see a configuration; a
-// guide is an ordinary document.
+// mode returns the permissions of a new file. A configuration is private; a guide is an
+// ordinary document.
 func (f *Change) mode() fs.FileMode {
 	if f.keep {
 		return 0o600
@@ -197,7 +197,7 @@ func (f *Change) mode() fs.FileMode {
 	return 0o644
 }
 
-// remove removes a file, and the folders above it in dir that are empty then.
+// remove removes a file and then the empty folders above it in dir.
 func remove(dir *os.Root, name string) error {
 	if err := dir.Remove(name); err != nil {
 		return err
@@ -205,7 +205,7 @@ func remove(dir *os.Root, name string) error {
 	for parent := path.Dir(filepath.ToSlash(name)); parent != "."; parent = path.Dir(parent) {
 		info, err := dir.Lstat(filepath.FromSlash(parent))
 		if err != nil || !info.IsDir() || dir.Remove(filepath.FromSlash(parent)) != nil {
-			break // a link, or it has other files
+			break // a link, or not empty
 		}
 	}
 	return nil

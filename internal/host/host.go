@@ -27,51 +27,50 @@ import (
 	"cairn/tools"
 )
 
-// CloseLimit bounds the time to close a folder. An MCP server has to end two
-// seconds after its input, and the index survives the end of the process at any
-// moment.
+// CloseLimit bounds the time to close a folder. An MCP server must exit within two seconds
+// after the end of its input, and the index survives the end of the process at any time.
 const CloseLimit = 500 * time.Millisecond
 
 // Options configures Open.
 type Options struct {
-	// Name is the name of the workspace in addresses, logs and metrics; "" if the
-	// process serves only one.
+	// Name is the name of the workspace in addresses, logs and metrics; "" if the process
+	// serves only one.
 	Name    string
-	Version string // of the program
-	// Workspace has the model, the store and the command; Open sets the rest.
+	Version string // of cairn
+	// Workspace holds the model, the store and the command; Open sets the other fields.
 	Workspace workspace.Options
-	// Toolbox says where the tools are; Open sets the rest.
+	// Toolbox holds the place of the tools; Open sets the other fields.
 	Toolbox toolbox.Options
-	// Groups are the groups of tools to offer; nil means those of the configuration.
+	// Groups are the groups of tools to offer; nil means those in the configuration.
 	Groups []tools.Group
-	// Channel is the default channel of the graph tools; "" is the configuration's.
+	// Channel is the default channel of the graph tools; "" means that of the configuration.
 	Channel string
-	// Stages opens the question tasks; nil opens them with the defaults, and only
-	// if their tools are offered.
+	// Stages configures the question tasks. If it is nil, they are opened with the defaults,
+	// and only if their tools are offered.
 	Stages *StageOptions
-	// NoIndex neither indexes nor watches, NoWatch does not watch, NoRecord
-	// observes no use, NoRateLimit turns the limits off.
+	// NoIndex disables indexing and watching, NoWatch watching, NoRecord the recording of
+	// usage, and NoRateLimit the rate limits.
 	NoIndex, NoWatch, NoRecord, NoRateLimit bool
 
 	Telemetry *Telemetry
-	Metrics   *metrics.Metrics // nil counts nothing
+	Metrics   *metrics.Metrics // nil disables metrics
 }
 
-// Folder is a folder that is served.
+// Folder is an open folder.
 type Folder struct {
 	Name, Root string
 	Workspace  *workspace.Workspace
-	Engine     tools.Engine // the workspace, observed, for pages
+	Engine     tools.Engine // the workspace for web pages; it reports to the listener
 	Toolbox    *toolbox.Toolbox
 	Tasks      *workspace.Tasks
 	Stages     *workspace.Stages // nil if they are not offered
 	Tools      *tools.Server
 
 	counts   *metrics.Workspace // nil without metrics
-	recorder *tools.Recorder    // nil if no use is observed
+	recorder *tools.Recorder    // nil if usage is not recorded
 }
 
-// Open opens a folder with its tools.
+// Open opens a folder and its tools.
 func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Options) (_ *Folder, err error) {
 	log := o.Telemetry.Log
 	if o.Name != "" {
@@ -136,9 +135,9 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 	return f, nil
 }
 
-// configuredGroups returns the groups of mcp.tools. The environment can enable the task
-// graph, and that offers its tools: the file, which cairn init writes, does not lengthen
-// the list that every agent gets.
+// configuredGroups returns the groups of mcp.tools. It adds DAG if the environment enables
+// the task graph. It does not if the configuration file does, because cairn init writes that
+// setting, and the tools would lengthen the list of every agent.
 func configuredGroups(cfg config.Config) ([]tools.Group, error) {
 	if len(cfg.MCP.Tools) == 0 {
 		cfg.MCP.Tools = []string{string(tools.Auto)}
@@ -153,9 +152,8 @@ func configuredGroups(cfg config.Config) ([]tools.Group, error) {
 	return groups, nil
 }
 
-// warmToolbox prepares the search of tools where tools were imported and are offered.
-// Tools that cannot be read, from damaged files that nothing can recover, are not
-// offered: search does not need them.
+// warmToolbox prepares the search of tools if the tools of the catalogue are offered and it
+// is not empty. It logs an error, because the search of documents does not need the tools.
 func warmToolbox(ctx context.Context, box *toolbox.Toolbox, groups []tools.Group, log *slog.Logger) {
 	known, err := box.Stats(ctx)
 	if err != nil {
@@ -165,8 +163,7 @@ func warmToolbox(ctx context.Context, box *toolbox.Toolbox, groups []tools.Group
 	}
 }
 
-// observe sets Engine and the counts. It returns the listener of calls and what
-// counts the searches that lacked something.
+// observe sets Engine and the counts. It returns Listener and Lacked of tools.Options.
 func (f *Folder) observe(o *Options) (calls observe.Listener, lacked func([]string)) {
 	f.Engine = f.Workspace
 	if o.Metrics == nil {
@@ -232,11 +229,10 @@ func (f *Folder) Close() error {
 	}
 }
 
-// AddThread makes the runtime use one thread more than there are processors,
-// unless GOMAXPROCS is set. When searches use all threads, the runtime polls the
-// network every 10 ms only, and requests wait for that: eight clients on two
-// processors had a p95 of 51 to 65 ms, and of 39 to 44 with one more thread, at the
-// same rate.
+// AddThread sets GOMAXPROCS to one more than the number of processors, unless the
+// environment sets it. When searches use all threads, the runtime polls the network only
+// every 10 ms, and requests wait for it. With eight clients on two processors, the
+// additional thread lowered the p95 from 51-65 ms to 39-44 ms at the same rate.
 var AddThread = sync.OnceFunc(func() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)

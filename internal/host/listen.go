@@ -13,16 +13,16 @@ import (
 // ListenOptions configures Listen.
 type ListenOptions struct {
 	Address   string
-	Auth      string // on, off, or auto: on unless this user alone can reach the address
+	Auth      string // on, off, or auto: on unless only this user can reach the address
 	Tokens    func() (*token.Store, error)
-	Cert, Key string // PEM files for TLS; "" for none
+	Cert, Key string // PEM files for TLS; "" disables TLS
 	// Shared reports whether other users can log in to this machine, and so reach its
-	// loopback addresses; nil asks the system.
+	// loopback addresses. If it is nil, Listen reads the users of the system.
 	Shared func() bool
 }
 
-// Listen opens an address. It returns the tokens that requests need, nil if they
-// need none.
+// Listen opens an address. It returns the store of the accepted tokens, nil if requests
+// need no token.
 func Listen(ctx context.Context, o ListenOptions, log *slog.Logger) (_ net.Listener, _ *token.Store, err error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Address)
 	if err != nil {
@@ -60,7 +60,7 @@ func Listen(ctx context.Context, o ListenOptions, log *slog.Logger) (_ net.Liste
 			return nil, nil, fmt.Errorf("serving on %s needs a token and %s has none: create one with `cairn token new NAME`, or serve without tokens with --auth off", l.Addr(), tokens.Path())
 		}
 		if !local && o.Cert == "" {
-			log.Warn("tokens are sent in the clear; give --tls-cert and --tls-key, or put a proxy with TLS in front")
+			log.Warn("tokens are sent without encryption; set --tls-cert and --tls-key, or use a proxy with TLS")
 		}
 	case !local:
 		log.Warn("anyone who reaches this address may read and write", "address", l.Addr().String())

@@ -15,20 +15,20 @@ import (
 
 // Model chooses an embedding model. The zero value is the built-in one.
 type Model struct {
-	Dir    string // of an ONNX sentence encoder; "" is the built-in model
-	Engine string // bert or hugot; "" is bert
-	// Rerank is the folder of an ONNX cross-encoder; "" means the one of a folder's
-	// configuration, if any.
+	Dir    string // the folder of an ONNX sentence encoder; "" means the built-in model
+	Engine string // bert or hugot; "" means bert
+	// Rerank is the folder of an ONNX cross-encoder; "" means that of the configuration of
+	// a workspace, if any.
 	Rerank string
 
 	rerankers *rerankers                      // of all workspaces
-	shared    func() (models.Embedder, error) // opens the model of all workspaces, once
+	shared    func() (models.Embedder, error) // opens the model of all workspaces once
 }
 
-// Apply sets the model in the options of a workspace. All workspaces of a process
-// share one model, which is loaded at its first use and ends with the process. The
-// description of the built-in model is known without loading it; a model in a
-// folder has to be opened first.
+// Apply sets the model in the options of a workspace. All workspaces of a process share one
+// model, which is loaded at its first use and never closed. The description of the built-in
+// model is known without loading it, but Apply must open any other model for its
+// description.
 func (m *Model) Apply(o *workspace.Options) error {
 	if m.shared == nil {
 		open := m.Open
@@ -81,7 +81,7 @@ func (m *Model) Open() (models.Embedder, error) {
 	return minilm.Open(nil)
 }
 
-// OpenReranker loads the re-ranker, nil if none is named.
+// OpenReranker loads the re-ranker in Rerank. It returns nil if Rerank is "".
 func (m *Model) OpenReranker() (models.Reranker, error) {
 	if m.Rerank == "" {
 		return nil, nil
@@ -89,7 +89,7 @@ func (m *Model) OpenReranker() (models.Reranker, error) {
 	return newRerankers(m.Engine).open(m.Rerank)
 }
 
-// rerankers are the re-rankers that are open, until the process ends.
+// rerankers holds the open re-rankers, which are never closed.
 type rerankers struct {
 	engine string
 	mu     sync.Mutex
@@ -100,14 +100,13 @@ func newRerankers(engine string) *rerankers {
 	return &rerankers{engine: engine, opened: map[string]openedReranker{}}
 }
 
-// openedReranker is the outcome of opening a re-ranker.
+// openedReranker is the result of opening a re-ranker.
 type openedReranker struct {
 	models.Reranker
 	err error
 }
 
-// open returns the cross-encoder in folder dir, which all workspaces share. The native
-// engine runs BERT models, hugot any other.
+// open returns the cross-encoder in folder dir, which all workspaces share.
 func (o *rerankers) open(dir string) (models.Reranker, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -119,6 +118,8 @@ func (o *rerankers) open(dir string) (models.Reranker, error) {
 	return r, err
 }
 
+// openReranker opens a cross-encoder. The engine bert runs only BERT models, so hugot runs
+// any other.
 func openReranker(engine, dir string) (models.Reranker, error) {
 	var native error
 	if engine != "hugot" {
@@ -135,12 +136,12 @@ func openReranker(engine, dir string) (models.Reranker, error) {
 	return r, nil
 }
 
-// noClose is a model that its users do not close.
+// noClose is a shared model, which its users must not close.
 type noClose struct{ models.Embedder }
 
 func (noClose) Close() error { return nil }
 
-// Kernel returns the name of the code that runs the model, "" if it is not known.
+// Kernel returns the name of the kernel that runs the model, "" if it is unknown.
 func (n noClose) Kernel() string {
 	if k, ok := n.Embedder.(interface{ Kernel() string }); ok {
 		return k.Kernel()

@@ -12,16 +12,15 @@ import (
 	"time"
 )
 
-// profileServer serves Go's profiles (pprof) to local clients until close.
+// profileServer serves Go's profiles (pprof) to local clients.
 type profileServer struct {
 	server *http.Server
 	addr   net.Addr
 	done   chan struct{} // closed when server.Serve returns
 }
 
-// serveProfiles listens on addr, a loopback address with a port; port 0 takes a
-// free one. Profiles reveal memory and command lines, so only users of this
-// machine may read them.
+// serveProfiles listens on addr, a loopback address with a port; port 0 means any free one.
+// Profiles reveal memory and command lines, so only users of this machine may read them.
 func serveProfiles(ctx context.Context, addr string) (*profileServer, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || !loopback(host) {
@@ -55,14 +54,14 @@ func (s *profileServer) close() error {
 	return err
 }
 
-// loopback reports whether host names this machine. Other names may resolve to
-// another address later.
+// loopback reports whether host is a loopback address or localhost. Other names may resolve
+// to another address later.
 func loopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// local refuses requests that a browser on this machine sends for other sites.
+// local refuses requests of web pages, which a browser on this machine may send.
 func local(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)

@@ -20,11 +20,11 @@ import (
 	"cairn/internal/workspace"
 )
 
-// StageServers are the addresses of the servers that keep question tasks and
-// queue their stages. The zero value keeps both in the folder and this process.
+// StageServers holds the addresses of the servers that store question tasks and queue their
+// stages. With the zero value, the tasks are in the folder and the queue in this process.
 type StageServers struct{ Redis, Postgres, AMQP string }
 
-// Open connects to the servers. The store and the queue are nil without one.
+// Open connects to the servers. The store or the queue is nil if it has no server.
 func (s StageServers) Open(ctx context.Context, log *slog.Logger) (store stage.Store, queue stage.Queue, err error) {
 	if s.Postgres != "" {
 		archive, err := postgres.Open(ctx, s.Postgres)
@@ -53,23 +53,23 @@ func (s StageServers) Open(ctx context.Context, log *slog.Logger) (store stage.S
 	return store, queue, nil
 }
 
-// StageOptions say which stages of question tasks this process works on.
+// StageOptions configures the work of this process on question tasks.
 type StageOptions struct {
-	Stages  []stage.Stage // nil for all that are possible here
-	Workers int           // 0 for the default, -1 for none
-	Remote  bool          // workers elsewhere do executor_reasoning
+	Stages  []stage.Stage // the stages to work on; nil means all that are possible
+	Workers int           // 0 means the default, -1 none
+	Remote  bool          // workers of other processes do executor_reasoning
 	Servers StageServers
-	// WebWait is how long web_search waits for a client; 0 means the default.
+	// WebWait bounds the wait of web_search for a client; 0 means the default.
 	WebWait time.Duration
 }
 
-// Reasoner returns the language model of the environment, nil if there is none. A
-// folder's configuration cannot name one, because it must not send the folder's
-// text anywhere.
+// Reasoner returns the language model in the environment, nil if there is none. The
+// configuration of a folder cannot set one, because it must not send the text of the folder
+// to a server.
 func Reasoner() (*openai.Client, error) { return openai.FromEnv(os.Getenv) }
 
-// WebSearch returns the search engine of CAIRN_WEB_SEARCH, which may be a command, or of
-// the configuration, which cannot; nil if there is none.
+// WebSearch returns the search engine of CAIRN_WEB_SEARCH or else of the configuration, nil
+// if there is none. Only CAIRN_WEB_SEARCH may be a command.
 func WebSearch(cfg config.Config) (*websearch.Client, error) {
 	if spec := os.Getenv("CAIRN_WEB_SEARCH"); spec != "" {
 		web, err := websearch.New(spec)

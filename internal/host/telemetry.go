@@ -18,12 +18,12 @@ type TelemetryOptions struct {
 	Level   slog.Level
 	JSON    bool   // format of the log
 	Queries bool   // log queries, too
-	Pprof   string // loopback address of Go's profiles; "" for none
-	OTLP    string // receiver of traces; "" is the environment's
-	Version string // of the program
+	Pprof   string // loopback address of Go's profiles; "" disables them
+	OTLP    string // receiver of traces; "" means that of the environment
+	Version string // of cairn
 }
 
-// Telemetry is the log, profiles and traces of a process.
+// Telemetry holds the log, the profiles and the traces of a process.
 type Telemetry struct {
 	Log *slog.Logger
 
@@ -32,7 +32,7 @@ type Telemetry struct {
 	queries  bool
 }
 
-// OpenTelemetry opens the log, and the profiles and traces if they are wanted. Its
+// OpenTelemetry opens the log, and the profiles and traces if they are configured. Its
 // errors name the flags.
 func OpenTelemetry(ctx context.Context, o TelemetryOptions) (*Telemetry, error) {
 	options := &slog.HandlerOptions{Level: o.Level}
@@ -54,13 +54,13 @@ func OpenTelemetry(ctx context.Context, o TelemetryOptions) (*Telemetry, error) 
 	return t, nil
 }
 
-// Calls returns the listener of calls and requests, with counts if not nil. Traces
-// come first, so that the log can name them.
+// Calls returns the listener of calls and requests. counts may be nil. The listener of
+// traces comes first, so that the log contains the IDs of the traces.
 func (t *Telemetry) Calls(counts observe.Listener) observe.Listener {
 	return observe.Join(t.Traces(), counts, observe.Log(t.Log, t.queries))
 }
 
-// Traces returns the listener that keeps traces, nil if none are kept.
+// Traces returns the listener that records traces, nil if there is no receiver.
 func (t *Telemetry) Traces() observe.Listener {
 	if t.tracer == nil {
 		return nil // a nil *Tracer in an interface would not be nil
@@ -68,7 +68,7 @@ func (t *Telemetry) Traces() observe.Listener {
 	return t.tracer
 }
 
-// Close sends the remaining traces, for at most CloseLimit.
+// Close sends the remaining traces, for at most CloseLimit, and stops the profiles.
 func (t *Telemetry) Close() {
 	var err error
 	if t.tracer != nil {

@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// firstUser is the least user ID of a person, by the convention of Linux and the BSDs.
+// firstUser is the lowest user ID of a person, by the convention of Linux and the BSDs.
 const firstUser = 1000
 
-// otherUsers reports whether people other than the user of this process can log in to
-// this machine. It reads the machine's own list of users, which does not include
-// users of a directory service.
+// otherUsers reports whether people other than the user of this process can log in to this
+// machine. It reads the local list of users, which lacks the users of a directory service.
 func otherUsers() bool {
 	switch runtime.GOOS {
 	case "windows":
@@ -33,7 +32,7 @@ func otherUsers() bool {
 	return err == nil && listsOthers(string(text), os.Getuid())
 }
 
-// listsOthers reports whether passwd lists a person other than self with a shell.
+// listsOthers reports whether passwd contains a person other than self with a login shell.
 func listsOthers(passwd string, self int) bool {
 	lines := bufio.NewScanner(strings.NewReader(passwd))
 	for lines.Scan() {
