@@ -135,21 +135,28 @@ func (a *app) paths(sel config.Selection) term.Places {
 	return term.NewPlaces(sel.Roots(), dir)
 }
 
+// options selects the folder and returns its options, as far as the flags determine them, for
+// the named command.
+func (a *app) options(command string) (config.Selection, config.Config, workspace.Options, error) {
+	o := workspace.Options{Command: "cairn " + command}
+	sel, cfg, err := a.choose()
+	if err == nil {
+		err = a.model.Apply(&o)
+	}
+	if err == nil {
+		o.Store, err = a.chooseStore(cfg)
+	}
+	return sel, cfg, o, err
+}
+
 // open opens the workspace for the named command. change adapts the options; nil keeps them.
 func (a *app) open(ctx context.Context, command string, access workspace.Access, change func(*workspace.Options)) (*workspace.Workspace, error) {
-	sel, cfg, err := a.choose()
+	sel, cfg, o, err := a.options(command)
 	if err != nil {
-		return nil, err
-	}
-	o := workspace.Options{Command: "cairn " + command}
-	if err := a.model.Apply(&o); err != nil {
 		return nil, err
 	}
 	if change != nil {
 		change(&o)
-	}
-	if o.Store, err = a.chooseStore(cfg); err != nil {
-		return nil, err
 	}
 	if o.Logger == nil {
 		o.Notice = func(line string) { a.warn(line) }
@@ -157,15 +164,21 @@ func (a *app) open(ctx context.Context, command string, access workspace.Access,
 	return workspace.Open(ctx, sel, cfg, access, o)
 }
 
-// withWorkspace opens the workspace for fn and closes it afterwards.
-func (a *app) withWorkspace(command string, access workspace.Access, fn func(context.Context, *workspace.Workspace, []string) error) func(*cobra.Command, []string) error {
+// with wraps the function of a subcommand. It calls open before fn, and closes the result
+// afterwards.
+func with[T io.Closer](a *app, open func(context.Context) (T, error), fn func(context.Context, T, []string) error) func(*cobra.Command, []string) error {
 	return a.command(func(ctx context.Context, args []string) error {
-		w, err := a.open(ctx, command, access, nil)
+		opened, err := open(ctx)
 		if err != nil {
 			return err
 		}
-		return errors.Join(fn(ctx, w, args), w.Close())
+		return errors.Join(fn(ctx, opened, args), opened.Close())
 	})
+}
+
+// withWorkspace opens the workspace for fn.
+func (a *app) withWorkspace(command string, access workspace.Access, fn func(context.Context, *workspace.Workspace, []string) error) func(*cobra.Command, []string) error {
+	return with(a, func(ctx context.Context) (*workspace.Workspace, error) { return a.open(ctx, command, access, nil) }, fn)
 }
 
 // warn prints warnings on standard error.

@@ -96,7 +96,7 @@ func (a *app) benchLoadCommand() *cobra.Command {
 	fs.Uint64Var(&seed, "seed", 1, "seed of the random choice of these queries")
 	intVar(fs, &o.Clients, "clients", 8, 1, 1024, "number of clients at the same time")
 	intVar(fs, &o.Requests, "requests", 0, 1, noBound, "number of searches (default: one for each query)")
-	fs.Float64Var(&o.Rate, "rate", 0, "searches begun per second (default: as many as are answered)")
+	fs.Float64Var(&o.Rate, "rate", 0, "searches to begin per second (default: as many as the server answers)")
 	fs.StringVar(&o.Mode, "mode", "", "hybrid, keyword or semantic (default: the server's)")
 	intVar(fs, &o.Limit, "limit", 0, 1, 50, "results of each search (default: the server's, 5)")
 	return cmd
@@ -141,7 +141,7 @@ func (a *app) benchToolsCommand() *cobra.Command {
 	intVar(flags, &o.Folds, "folds", 0, 2, noBound, "number of parts for cross-validation")
 	intVar(flags, &o.MaxTasks, "tasks", 0, 1, noBound, "measure only this many tasks of each part, evenly spread")
 	flags.StringVar(&distractors, "distractors", "", "folder of further tools to search among")
-	flags.StringVar(&o.Cache, "cache", "", "folder that keeps embeddings from run to run")
+	flags.StringVar(&o.Cache, "cache", "", "folder that caches embeddings between runs")
 	_ = cmd.MarkFlagRequired("data")
 	a.addModel(cmd)
 	return cmd
@@ -175,8 +175,8 @@ func (a *app) benchDAGCommand() *cobra.Command {
 	intVar(fs, &o.Cards, "cards", 10_000, 20, 1_000_000, "cards of the board")
 	intVar(fs, &o.Chain, "chain", 5000, 2, 1_000_000, "cards in a chain of dependencies")
 	intVar(fs, &o.Large, "large", 100_000, -1, 1_000_000, "cards of the large board; -1 for none")
-	intVar(fs, &o.Calls, "calls", 100, 1, noBound, "calls of each operation, a tenth of it on the large board")
-	fs.StringVar(&o.Dir, "dir", "", "folder to make the cards in (default: that for temporary files)")
+	intVar(fs, &o.Calls, "calls", 100, 1, noBound, "calls per operation; a tenth of them on the large board")
+	fs.StringVar(&o.Dir, "dir", "", "folder for the cards (default: the system's temporary folder)")
 	return cmd
 }
 
@@ -198,7 +198,7 @@ func (a *app) benchStageCommand() *cobra.Command {
 	intVar(fs, &o.Tasks, "tasks", 10_000, 1, 10_000_000, "tasks to create")
 	intVar(fs, &o.Workers, "workers", 4, 1, maxWorkers, "workers, each with its own connections if there is a queue")
 	intVar(fs, &o.Clients, "clients", 1, 1, maxWorkers, "clients that create tasks at the same time")
-	fs.StringVar(&o.Dir, "dir", "", "folder to keep the tasks in (default: that for temporary files)")
+	fs.StringVar(&o.Dir, "dir", "", "folder for the tasks (default: the system's temporary folder)")
 	f.add(fs)
 	f.addQueue(fs)
 	return cmd
@@ -217,7 +217,7 @@ func (a *app) benchAskCommand() *cobra.Command {
 			}
 			return r.finish(ctx)
 		}))
-	cmd.Flags().StringVar(&file, "queries", "", "file that the questions are added to")
+	cmd.Flags().StringVar(&file, "queries", "", "file to add the questions to")
 	_ = cmd.MarkFlagRequired("queries")
 	a.addModel(cmd)
 	return cmd

@@ -33,7 +33,7 @@ func (f *docsFlags) add(a *app, cmd *cobra.Command) {
 	fs.StringArrayVar(&f.settings, "set", nil, "`table.key=value` of a setting of the search; may be repeated")
 	f.mode = "all"
 	choiceVar(fs, &f.mode, "mode", "hybrid, keyword, semantic or all", "hybrid", "keyword", "semantic", "all")
-	fs.StringVar(&f.o.Cache, "cache", "", "folder that keeps embeddings from run to run")
+	fs.StringVar(&f.o.Cache, "cache", "", "folder that caches embeddings between runs")
 	fs.IntSliceVar(&f.o.Budgets, "budgets", nil, "also measure how often answers within these token budgets contain text of a relevant document, such as 500,1000,2000,4000")
 	intVar(fs, &f.o.Limit, "limit", 0, 1, retriever.MaxLimit, "results of the searches within --budgets")
 	fs.BoolVar(&f.o.Ablate, "ablate", false, "also measure the search with one part changed at a time")
@@ -110,7 +110,7 @@ func (a *app) benchSelfCommand() *cobra.Command {
 	})
 	fs := cmd.Flags()
 	fs.StringVar(&o.Questions, "queries", "", "file of your own questions with the places of their answers")
-	intVar(fs, &o.Sample, "sample", 50, 1, noBound, "number of headings, and of sentences, that queries are made from")
+	intVar(fs, &o.Sample, "sample", 50, 1, noBound, "number of headings and of sentences to make queries from")
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of the random choice of these")
 	f.add(a, cmd)
 	return cmd
@@ -234,7 +234,7 @@ func (a *app) benchCompareCommand() *cobra.Command {
 		return c, err
 	})
 	fs := cmd.Flags()
-	fs.StringVar(&o.Metric, "metric", "ndcg@10", "metric that wins are counted by")
+	fs.StringVar(&o.Metric, "metric", "ndcg@10", "metric that decides which run wins a query")
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of the randomisation test")
 	intVar(fs, &o.Moved, "moved", 10, 1, noBound, "number of queries shown")
 	f.addRead(fs)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/finder"
 	"cairn/internal/task/cards"
 	"cairn/internal/task/taskgraph"
 	"cairn/internal/term"
@@ -24,19 +23,16 @@ func (a *app) cardCommand() *cobra.Command {
 		a.cardNewCommand(), a.cardListCommand(), a.cardShowCommand(), a.cardEditCommand(), a.cardDoneCommand())
 }
 
-// withTasks opens the folder's tasks for fn and closes them afterwards.
+// withTasks opens the folder's tasks for fn.
 func (a *app) withTasks(fn func(context.Context, *workspace.Tasks, []string) error) func(*cobra.Command, []string) error {
-	return a.command(func(ctx context.Context, args []string) error {
+	open := func(context.Context) (*workspace.Tasks, error) {
 		sel, cfg, err := a.choose()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		t, err := workspace.OpenTasks(sel, cfg, &workspace.TaskOptions{Person: true})
-		if err != nil {
-			return err
-		}
-		return errors.Join(cardError(fn(ctx, t, args)), t.Close())
-	})
+		return workspace.OpenTasks(sel, cfg, &workspace.TaskOptions{Person: true})
+	}
+	return with(a, open, func(ctx context.Context, t *workspace.Tasks, args []string) error { return cardError(fn(ctx, t, args)) })
 }
 
 // cardError returns an error of the cards in words for a person.
@@ -213,15 +209,15 @@ func (a *app) openCard(ctx context.Context, t *workspace.Tasks, id string) error
 	} else if err != nil {
 		return err
 	}
-	editor := finder.Editor()
-	if len(editor) == 0 {
-		return badUsage("nothing to change: use a flag, or set EDITOR to open the card")
+	editor, err := editor("change the card with a flag")
+	if err != nil {
+		return err
 	}
 	sel, err := a.selection()
 	if err != nil {
 		return err
 	}
-	return a.startProgram(ctx, append(editor, filepath.Join(sel.Root, filepath.FromSlash(path))))
+	return a.edit(ctx, editor, filepath.Join(sel.Root, filepath.FromSlash(path)), 1)
 }
 
 func (a *app) cardDoneCommand() *cobra.Command {

@@ -16,7 +16,6 @@ import (
 	"cairn/internal/config"
 	"cairn/internal/host"
 	"cairn/internal/task/taskgraph"
-	"cairn/internal/workspace"
 	"cairn/tools"
 )
 
@@ -37,27 +36,18 @@ func (f *hostFlags) add(fs *pflag.FlagSet) {
 
 // host opens a folder for the named command. name is the name of its workspace.
 func (a *app) host(ctx context.Context, command, name string, f *hostFlags, change func(*host.Options)) (*host.Folder, error) {
-	sel, cfg, err := a.choose()
+	sel, cfg, w, err := a.options(command)
 	if err != nil {
 		return nil, err
 	}
 	o := host.Options{
-		Name: name, Version: versionName(), Workspace: workspace.Options{Command: command},
+		Name: name, Version: versionName(), Workspace: w, Toolbox: a.toolboxOptions(sel, cfg, w),
 		NoIndex: f.noIndex, NoWatch: !f.watch, NoRecord: f.noRecord, NoRateLimit: f.noRateLimit,
 	}
 	if f.groups != "" {
 		if o.Groups, err = tools.ParseGroups(f.groups); err != nil {
 			return nil, badUsage("--tools: %w", err)
 		}
-	}
-	if err := a.model.Apply(&o.Workspace); err != nil {
-		return nil, err
-	}
-	if o.Workspace.Store, err = a.chooseStore(cfg); err != nil {
-		return nil, err
-	}
-	if o.Toolbox, err = a.toolboxOptions(command, sel, cfg); err != nil {
-		return nil, err
 	}
 	change(&o)
 	return host.Open(ctx, sel, cfg, o)
@@ -101,7 +91,7 @@ func (a *app) mcp(ctx context.Context, f hostFlags, channel string) error {
 		return err
 	}
 	defer t.Close()
-	folder, err := a.host(ctx, "cairn mcp", "", &f, func(o *host.Options) { o.Telemetry, o.Channel = t, channel })
+	folder, err := a.host(ctx, "mcp", "", &f, func(o *host.Options) { o.Telemetry, o.Channel = t, channel })
 	if err != nil {
 		return err
 	}

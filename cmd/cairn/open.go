@@ -43,9 +43,9 @@ func (a *app) find(ctx context.Context, t *workspace.Tasks, places []finder.Plac
 	if !a.stdout.IsTerminal() {
 		return badUsage("cairn open needs a terminal; --list prints the places without one")
 	}
-	editor := finder.Editor()
-	if len(editor) == 0 {
-		return badUsage("set EDITOR to the program that opens files, such as EDITOR=vim")
+	editor, err := editor("print the places with --list")
+	if err != nil {
+		return err
 	}
 	search, stop := a.searcher(ctx)
 	defer stop()
@@ -59,7 +59,7 @@ func (a *app) find(ctx context.Context, t *workspace.Tasks, places []finder.Plac
 	if err != nil {
 		return err
 	}
-	return a.startProgram(ctx, finder.OpenAt(editor, filepath.Join(sel.Root, filepath.FromSlash(p.Path)), p.Line))
+	return a.edit(ctx, editor, filepath.Join(sel.Root, filepath.FromSlash(p.Path)), p.Line)
 }
 
 // searcher returns a function that searches the folder's index, and a function that closes the
@@ -118,8 +118,18 @@ func nameOf(path, title string, trail []string) (name, where string) {
 	return term.Plain(name), term.Plain(where)
 }
 
-// startProgram runs another program on the streams of this one.
-func (a *app) startProgram(ctx context.Context, args []string) error {
+// editor returns the user's editor. Its error advises to set one, or to do otherwise.
+func editor(otherwise string) ([]string, error) {
+	words := finder.Editor()
+	if len(words) == 0 {
+		return nil, badUsage("set EDITOR to the program that opens files, such as EDITOR=vim, or %s", otherwise)
+	}
+	return words, nil
+}
+
+// edit opens a file at a line in an editor, which uses the streams of this process.
+func (a *app) edit(ctx context.Context, editor []string, file string, line int) error {
+	args := finder.OpenAt(editor, file, line)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout.Raw(), a.stderr.Raw()
 	return cmd.Run()

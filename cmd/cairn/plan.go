@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/finder"
 	"cairn/internal/host"
 	"cairn/internal/stage"
 	"cairn/internal/term"
@@ -28,25 +27,23 @@ func (a *app) planCommand() *cobra.Command {
 
 // withStages opens the question tasks of the folder for fn. It works on no stage.
 func (a *app) withStages(fn func(ctx context.Context, st *workspace.Stages, args []string) error) func(*cobra.Command, []string) error {
-	return a.command(func(ctx context.Context, args []string) error {
+	open := func(ctx context.Context) (*workspace.Stages, error) {
 		sel, _, err := a.choose()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		servers, err := a.servers.addresses()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		servers.AMQP = "" // these commands send nothing
 		o := &workspace.StageOptions{Workers: -1, Logger: a.logger()}
 		if o.Store, _, err = servers.Open(ctx, o.Logger); err != nil {
-			return err
+			return nil, err
 		}
-		st, err := workspace.OpenStages(sel, o)
-		if err != nil {
-			return err
-		}
-		defer st.Close()
+		return workspace.OpenStages(sel, o)
+	}
+	return with(a, open, func(ctx context.Context, st *workspace.Stages, args []string) error {
 		return stageError(fn(ctx, st, args))
 	})
 }
@@ -157,7 +154,7 @@ func (a *app) askCommand() *cobra.Command {
 		}))
 	fs := cmd.Flags()
 	fs.StringVar(&template, "template", "", "plan: standard_query (default), simple_lookup, complex_research, web_enhanced or quick_answer")
-	fs.StringVar(&user, "user", "local", "name of the person who asks")
+	fs.StringVar(&user, "user", "local", "name of the user")
 	intVar(fs, &budget, "max-tokens", stage.DefaultBudget, retriever.MinBudget, retriever.MaxBudget, "most tokens of passages in the brief")
 	a.addModel(cmd)
 	return cmd
@@ -222,9 +219,9 @@ func (a *app) planAnswerCommand() *cobra.Command {
 			return a.answerTask(ctx, args[0], flags)
 		}))
 	fs := cmd.Flags()
-	fs.StringSliceVar(&cite, "cite", nil, "ids of passages that the answer rests on")
-	fs.BoolVar(&notFound, "not-found", false, "the passages do not have the answer; the text may be empty")
-	fs.BoolVar(&web, "needs-web-search", false, "ask for a web search, once a task")
+	fs.StringSliceVar(&cite, "cite", nil, "ids of passages that support the answer")
+	fs.BoolVar(&notFound, "not-found", false, "the passages do not contain the answer; the text may be empty")
+	fs.BoolVar(&web, "needs-web-search", false, "request a web search; possible once per task")
 	a.addModel(cmd)
 	return cmd
 }
@@ -282,9 +279,9 @@ func (a *app) answerText(ctx context.Context, b *stage.Brief, flags stage.Answer
 	if flags.NotFound || flags.NeedsWebSearch {
 		return "", nil
 	}
-	editor := finder.Editor()
-	if len(editor) == 0 {
-		return "", badUsage("write the answer to standard input, or set EDITOR")
+	editor, err := editor("write the answer to standard input")
+	if err != nil {
+		return "", err
 	}
 	dir, err := os.MkdirTemp("", "cairn-answer")
 	if err != nil {
@@ -295,7 +292,7 @@ func (a *app) answerText(ctx context.Context, b *stage.Brief, flags stage.Answer
 	if err := os.WriteFile(name, []byte(answerForm(b)), 0o600); err != nil {
 		return "", err
 	}
-	if err := a.startProgram(ctx, append(editor, name)); err != nil {
+	if err := a.edit(ctx, editor, name, 1); err != nil {
 		return "", err
 	}
 	text, err := os.ReadFile(name)

@@ -64,7 +64,7 @@ func (a *app) explainCommand() *cobra.Command {
 			})
 		}))
 	f.add(a, cmd)
-	intVar(cmd.Flags(), &candidates, "candidates", 10, 1, retriever.TraceLimit, "number of entries shown of each list, 1 to 100")
+	intVar(cmd.Flags(), &candidates, "candidates", 10, 1, retriever.TraceLimit, "entries to show per list, 1 to 100")
 	return cmd
 }
 

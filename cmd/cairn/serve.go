@@ -42,7 +42,7 @@ func (a *app) serveCommand() *cobra.Command {
 	fs.StringVar(&f.listen.Cert, "tls-cert", "", "PEM file with the certificate; serves https")
 	fs.StringVar(&f.listen.Key, "tls-key", "", "PEM file with the key of the certificate")
 	fs.IntVar(&f.workers, "workers", 2, "stages of question tasks to work on at the same time; 0 if only cairn worker processes do")
-	fs.BoolVar(&f.remote, "remote-reasoning", false, "leave executor_reasoning to a cairn worker with a language model, not to the calling agent")
+	fs.BoolVar(&f.remote, "remote-reasoning", false, "let a cairn worker with a language model do executor_reasoning instead of the calling agent")
 	f.servers.add(fs)
 	f.servers.addQueue(fs)
 	a.addModel(cmd)
@@ -130,7 +130,7 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 func (a *app) openFolders(ctx context.Context, places []place, f *serveFlags, servers host.StageServers, t *host.Telemetry, m *metrics.Metrics) ([]*host.Folder, error) {
 	var folders []*host.Folder
 	for _, p := range places {
-		folder, err := a.at(p).host(ctx, "cairn serve", p.name, &f.hostFlags, func(o *host.Options) {
+		folder, err := a.at(p).host(ctx, "serve", p.name, &f.hostFlags, func(o *host.Options) {
 			o.Telemetry, o.Metrics = t, m
 			o.Stages = &host.StageOptions{Workers: cmp.Or(f.workers, -1), Remote: f.remote, Servers: servers}
 			if o.Workspace.Store != nil {

@@ -107,7 +107,7 @@ func (a *app) taskCompleteCommand() *cobra.Command {
 				}
 			})
 		}))
-	cmd.Flags().StringVar(&note, "note", "", "note to keep with the task, up to 1,000 characters")
+	cmd.Flags().StringVar(&note, "note", "", "note to store with the task, up to 1,000 characters")
 	return cmd
 }
 

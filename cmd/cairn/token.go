@@ -69,9 +69,9 @@ func (a *app) tokenNewCommand(file *string) *cobra.Command {
 			a.stderr.Printf("the token is not shown again; clients send it as Authorization: Bearer TOKEN\n")
 		})
 	}))
-	cmd.Flags().StringVar(&scope, "scope", "read", "what it permits: read; write, which includes read; or admin, which may also rebuild the index")
-	cmd.Flags().StringSliceVar(&workspaces, "for", nil, "names of the workspaces it permits (default: all)")
-	cmd.Flags().DurationVar(&expires, "expires", 0, "time until it expires, such as 720h (default: never)")
+	cmd.Flags().StringVar(&scope, "scope", "read", "permissions: read; write, which includes read; or admin, which can also rebuild the index")
+	cmd.Flags().StringSliceVar(&workspaces, "for", nil, "workspaces that the token permits (default: all)")
+	cmd.Flags().DurationVar(&expires, "expires", 0, "time until the token expires, such as 720h (default: never)")
 	return cmd
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -28,42 +27,27 @@ func (a *app) toolsCommand() *cobra.Command {
 
 // toolboxOptions returns the options for the toolbox of a folder. If the index is in a Qdrant
 // store and CAIRN_POSTGRES is set, servers share the toolbox in that database.
-func (a *app) toolboxOptions(command string, sel config.Selection, cfg config.Config) (toolbox.Options, error) {
-	var o workspace.Options
-	if err := a.model.Apply(&o); err != nil {
-		return toolbox.Options{}, err
-	}
-	store, err := a.chooseStore(cfg)
-	if err != nil {
-		return toolbox.Options{}, err
-	}
+func (a *app) toolboxOptions(sel config.Selection, cfg config.Config, o workspace.Options) toolbox.Options {
 	t := toolbox.Options{
 		Root: sel.Root, HalfLife: cfg.Usage.HalfLife(), Description: o.Description, Model: o.Model, AnyModel: !o.ModelChosen,
-		Command: command, Logger: a.logger(),
+		Command: o.Command, Logger: a.logger(),
 	}
-	if store != nil {
-		t.Postgres, t.Space = os.Getenv("CAIRN_POSTGRES"), store.Collection()
+	if o.Store != nil {
+		t.Postgres, t.Space = os.Getenv("CAIRN_POSTGRES"), o.Store.Collection()
 	}
-	return t, nil
+	return t
 }
 
 // withToolbox opens the folder's toolbox for fn.
 func (a *app) withToolbox(fn func(context.Context, *toolbox.Toolbox, []string) error) func(*cobra.Command, []string) error {
-	return a.command(func(ctx context.Context, args []string) error {
-		sel, cfg, err := a.choose()
+	open := func(ctx context.Context) (*toolbox.Toolbox, error) {
+		sel, cfg, o, err := a.options("tools")
 		if err != nil {
-			return err
+			return nil, err
 		}
-		o, err := a.toolboxOptions("cairn tools", sel, cfg)
-		if err != nil {
-			return err
-		}
-		box, err := toolbox.Open(ctx, o)
-		if err != nil {
-			return err
-		}
-		return errors.Join(fn(ctx, box, args), box.Close())
-	})
+		return toolbox.Open(ctx, a.toolboxOptions(sel, cfg, o))
+	}
+	return with(a, open, fn)
 }
 
 func (a *app) toolsListCommand() *cobra.Command {
@@ -276,7 +260,7 @@ func (a *app) suggestCommand() *cobra.Command {
 			})
 		}))
 	fs := cmd.Flags()
-	fs.StringSliceVar(&tools, "tools", nil, "arrange these tools instead of choosing")
+	fs.StringSliceVar(&tools, "tools", nil, "order these tools instead of choosing tools")
 	fs.StringSliceVar(&inUse, "context", nil, "tools in use")
 	intVar(fs, &most, "max-tools", suggest.DefaultMaxTools, 1, suggest.MaxTools, "most tools to choose; their prerequisites are added")
 	addWait(cmd, &wait)

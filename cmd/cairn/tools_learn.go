@@ -97,7 +97,7 @@ func (a *app) toolsForgetCommand() *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&before, "before", "", "day as 2006-01-02")
+	flags.StringVar(&before, "before", "", "forget what was last seen before this day, such as 2026-01-31")
 	flags.StringVar(&source, "source", "", "remove the tools of this source")
 	flags.BoolVar(&all, "all", false, "forget everything that was learnt; the catalogue stays")
 	cmd.RunE = a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {

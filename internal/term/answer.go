@@ -15,7 +15,7 @@ import (
 // maxSnippetLines bounds the lines of text of one result.
 const maxSnippetLines = 4
 
-// Answer writes the results of a search. See Notes for the rest.
+// Answer writes the results of a search. Notes returns the remarks about them.
 func (o *Writer) Answer(answer *retriever.Answer, asked string, p Places) {
 	var b strings.Builder
 	m := newMarker(asked)
@@ -40,10 +40,10 @@ func Notes(a *retriever.Answer) []string {
 		notes = append(notes, "nothing found: "+strings.TrimPrefix(hint, "nothing matches: "))
 	}
 	if a.Fuzzy {
-		notes = append(notes, "nothing matched the words as typed; these match near spellings")
+		notes = append(notes, "nothing matches the words as typed; these results match near spellings")
 	}
 	if a.Searched != "" {
-		notes = append(notes, "the query is long; this part of it was searched for: "+OneLine(a.Searched))
+		notes = append(notes, "the query is long; the search used this part of it: "+OneLine(a.Searched))
 	}
 	for _, d := range a.Degraded {
 		switch d {
@@ -52,7 +52,7 @@ func Notes(a *retriever.Answer) []string {
 		case "vectors":
 			notes = append(notes, fmt.Sprintf("%d of %d pieces have no vector yet and were found by keyword only; `cairn index` makes the rest", a.Index.Pending, a.Index.Pending+a.Index.Embedded))
 		case "rerank":
-			notes = append(notes, "the re-ranker had no time for all passages; those it did not read keep their place")
+			notes = append(notes, "the re-ranker had no time for all passages; the others keep their place")
 		case "stale":
 			notes = append(notes, "some of these files have changed since they were indexed; `cairn index` brings them up to date")
 		default:
@@ -71,7 +71,7 @@ func Notes(a *retriever.Answer) []string {
 	return notes
 }
 
-// commandNames replaces the tools in a hint by commands.
+// commandNames replaces the names of tools in a hint with commands.
 var commandNames = strings.NewReplacer("call the tool index, or run `cairn index`", "run `cairn index`", "call the tool index", "run `cairn index`", "the tool status", "`cairn status`")
 
 // result writes one document: its place, its headings and the lines that match.
@@ -81,7 +81,7 @@ func (o *Writer) result(b *strings.Builder, rank int, r *retriever.Result, m *ma
 		lines = r.Passage
 	}
 	place, anchor, line := p.Shown(r.Path), "", 0
-	if markdown.FormatOf(r.Path) != markdown.Converted { // whose lines are not those of the file
+	if markdown.FormatOf(r.Path) != markdown.Converted { // the lines of a converted file are not those of the file
 		line = lines.Start
 		place += fmt.Sprintf(":%d", line)
 	}
@@ -90,7 +90,7 @@ func (o *Writer) result(b *strings.Builder, rank int, r *retriever.Result, m *ma
 	}
 	head := fmt.Sprintf("%2d. ", rank)
 	tail := fmt.Sprintf("lines %d-%d  %.3f", lines.Start, lines.End, r.Score)
-	gap := "\n    " // a place is never cut, so that it can be copied
+	gap := "\n    " // a place is never cut, so that the user can copy it
 	if n := o.width - utf8.RuneCountInString(head+place+anchor+tail); n >= 2 {
 		gap = strings.Repeat(" ", n)
 	}
@@ -138,7 +138,7 @@ func (o *Writer) result(b *strings.Builder, rank int, r *retriever.Result, m *ma
 	}
 }
 
-// sum writes a score as the sum of its parts.
+// sum returns a score as the sum of its parts.
 func sum(e *retriever.Explanation) string {
 	var parts []string
 	for _, p := range e.Parts() {
@@ -169,8 +169,7 @@ func (m *marker) lines(r *retriever.Result, width int) []string {
 	return m.pick(lines, maxSnippetLines)
 }
 
-// pick returns at most n of the lines in their order: the first that match, then
-// the first others.
+// pick returns at most n lines in their order. It prefers lines that match, and then the first.
 func (m *marker) pick(lines []string, n int) []string {
 	if len(lines) <= n {
 		return lines

@@ -39,9 +39,9 @@ func (o *Writer) Overview(v *Overview, state retriever.IndexState) {
 	switch {
 	case files == 0:
 	case state.State == "missing":
-		o.Printf("not indexed yet: the first search does it\n")
+		o.Printf("not indexed yet: the first search indexes the folder\n")
 	case state.Pending > 0:
-		o.Printf("indexed, but for %s\n", Count(state.Pending, "vector"))
+		o.Printf("indexed except for %s\n", Count(state.Pending, "vector"))
 	default:
 		o.Printf("index: %s, %s\n", state.State, Count(state.Sections, "section"))
 	}
@@ -137,7 +137,7 @@ func Summary(r *index.IndexReport) string {
 	return s + fmt.Sprintf("; %.1f s", r.Seconds)
 }
 
-// EventLine describes a change of the index in one line, "" if there is nothing to say.
+// EventLine describes a change of the index in one line, "" for an event without a change.
 func EventLine(e index.WatchEvent) string {
 	var what []string
 	count := func(n int, word string) {

@@ -19,8 +19,8 @@ type Progress struct {
 	next  time.Time // earliest time of the next line
 }
 
-// A run that is not shown on a terminal writes no line if it ends within firstLine,
-// and at most one line every lineInterval afterwards.
+// Without a terminal, Progress writes the first line after firstLine, and then at most one line
+// per lineInterval.
 const (
 	firstLine    = time.Second
 	lineInterval = 5 * time.Second

@@ -16,13 +16,13 @@ import (
 	"cairn/internal/task/workflow"
 )
 
-// Text writes text of a document below a blank line.
+// Text writes the text of a document after a blank line.
 func (o *Writer) Text(text string) {
 	o.Printf("\n%s\n", PlainLines(strings.TrimRight(text, "\n")))
 }
 
-// StatusWord returns the status of a task in the vocabulary of cards, with blocked and
-// failed, which cards lack. An unknown word stays.
+// StatusWord returns the status of a task as a status of cards, or blocked or failed, which
+// cards do not have. It returns an unknown status unchanged.
 func StatusWord(status string) string {
 	s, known := task.Parse(status)
 	if !known || s == task.Blocked || s == task.Failed {
@@ -31,7 +31,7 @@ func StatusWord(status string) string {
 	return s.CardWord()
 }
 
-// Details writes a line for each task, with how many wait for it if waiting.
+// Details writes a line per task. If waiting is set, a line has the number of waiting tasks.
 func (o *Writer) Details(list []taskgraph.Detail, waiting bool) {
 	var rows [][]string
 	for _, d := range list {
@@ -44,7 +44,7 @@ func (o *Writer) Details(list []taskgraph.Detail, waiting bool) {
 	o.Rows(rows)
 }
 
-// Leverage writes a line for each task with the number of tasks that wait for it.
+// Leverage writes a line per task with the number of tasks that wait for it.
 func (o *Writer) Leverage(list []taskgraph.Detail) {
 	var rows [][]string
 	for _, d := range list {
@@ -67,7 +67,7 @@ func (o *Writer) Stats(n *taskgraph.Stats) {
 	})
 }
 
-// Drawing writes a drawing, its lines cut to the width if cut.
+// Drawing writes a drawing. If cut is set, it cuts the lines to the width.
 func (o *Writer) Drawing(text string, cut bool) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimRight(line, "\n"); cut {
@@ -171,7 +171,7 @@ func (o *Writer) Response(r *stage.Response) {
 	}
 	what := ""
 	if r.NotFound {
-		what = " that it is not in these documents"
+		what = " that the answer is not in these documents"
 	}
 	o.Printf("\nconfidence %.2f%s\n", r.Confidence, what)
 	for _, line := range r.How {
@@ -250,7 +250,7 @@ func (o *Writer) Report(r *doctor.Report) {
 		Count(r.Errors, "error"), Count(r.Warnings, "warning"))
 }
 
-// Cards writes a line for each card.
+// Cards writes a line per card.
 func (o *Writer) Cards(list []cards.ListItem) {
 	var rows [][]string
 	for _, c := range list {

@@ -120,7 +120,7 @@ func TestNotes(t *testing.T) {
 		{retriever.Answer{}, "nothing found"},
 		{retriever.Answer{Results: make([]retriever.Result, 1)}, ""},
 		{retriever.Answer{Results: make([]retriever.Result, 1), Fuzzy: true, Degraded: []string{"vectors"}, Index: retriever.IndexState{Embedded: 3, Pending: 1}},
-			"nothing matched the words as typed; these match near spellings|1 of 4 pieces have no vector yet and were found by keyword only; `cairn index` makes the rest"},
+			"nothing matches the words as typed; these results match near spellings|1 of 4 pieces have no vector yet and were found by keyword only; `cairn index` makes the rest"},
 		{retriever.Answer{Results: make([]retriever.Result, 1), Degraded: []string{"files"}, Index: retriever.IndexState{Unindexed: 700}},
 			"700 files of the folder are not indexed yet and were not searched; `cairn index` indexes the rest"},
 		{retriever.Answer{Results: make([]retriever.Result, 1), TotalCount: 7, HasMore: true, NextCursor: &next}, "7 documents in all; next page: --cursor abc"},

@@ -25,15 +25,13 @@ func Cut(line string, width int) string {
 	return string([]rune(line)[:width-1]) + "…"
 }
 
-// OneLine returns text with its white space as single spaces.
+// OneLine returns text with single spaces instead of white space.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// Plain returns text of others on one line of at most 1,000 runes, without
-// control characters.
+// Plain returns untrusted text on one line of at most 1,000 runes, without control characters.
 func Plain(s string) string { return Cut(OneLine(s), 1000) }
 
-// PlainLines returns text of others without control characters but for the ends
-// of its lines.
+// PlainLines returns untrusted text without control characters except line ends.
 func PlainLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
@@ -42,8 +40,8 @@ func PlainLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Wrap breaks a line between words into lines of at most width runes; a longer
-// word has a line of its own.
+// Wrap breaks a line between words into lines of at most width runes. A longer word has its own
+// line.
 func Wrap(line string, width int) []string {
 	var lines []string
 	for _, word := range strings.Fields(line) {
@@ -56,7 +54,7 @@ func Wrap(line string, width int) []string {
 	return lines
 }
 
-// Count returns a number with its noun, which takes an s in the plural.
+// Count returns a number with its noun, with a plural s unless the number is 1.
 func Count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"

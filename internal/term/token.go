@@ -24,7 +24,7 @@ func NewToken(t token.Token) Token {
 	return Token{t.ID, t.Name, t.Scope, append([]string{}, t.Workspaces...), t.Created, t.Expires, !t.Expires.IsZero() && !time.Now().Before(t.Expires)}
 }
 
-// Tokens writes a line for each token.
+// Tokens writes a line per token.
 func (o *Writer) Tokens(list []Token) {
 	for _, r := range list {
 		until := "until revoked"

@@ -52,8 +52,8 @@ func (o *Writer) parameters(name string, list []catalog.Parameter) {
 	}
 }
 
-// Fields writes the names and values that are not empty, one pair a line, names
-// padded to width.
+// Fields writes one line for each name with a value that is not empty. It pads the names to
+// width.
 func (o *Writer) Fields(width int, pairs ...string) {
 	for pair := range slices.Chunk(pairs, 2) {
 		if pair[1] != "" {
@@ -62,7 +62,7 @@ func (o *Writer) Fields(width int, pairs ...string) {
 	}
 }
 
-// Flags returns what was flagged in a description, with the evidence.
+// Flags returns the suspicious parts of a description with the evidence.
 func Flags(flags []catalog.Flag) string {
 	var parts []string
 	for _, f := range flags {
@@ -71,7 +71,7 @@ func Flags(flags []catalog.Flag) string {
 	return strings.Join(parts, ", ")
 }
 
-// ToolLine writes a tool of a list on one line.
+// ToolLine writes a tool on one line.
 func (o *Writer) ToolLine(id, description string, flagged bool) {
 	id = Plain(id)
 	if flagged {
@@ -147,7 +147,7 @@ func (o *Writer) Plan(s *suggest.Suggestion) {
 	for _, m := range s.Missing {
 		o.Printf("missing: %s of %s\n", Plain(m.Input), Plain(m.Tool))
 	}
-	for _, warning := range s.Warnings { // which name the parts of the intent without a tool
+	for _, warning := range s.Warnings { // they name the parts of the intent without a tool
 		long("warning: " + Plain(warning))
 	}
 }
@@ -170,7 +170,7 @@ type BrokenTool struct {
 	Flags []catalog.Flag `json:"flags,omitempty"`
 }
 
-// maxListed bounds the tools written of each kind of change.
+// maxListed bounds the listed tools per kind of change.
 const maxListed = 20
 
 // Import writes what an import changed.

@@ -11,7 +11,7 @@ import (
 	"cairn/retriever"
 )
 
-// Trace writes every step of a search, a section for each.
+// Trace writes every step of a search in a section.
 func (o *Writer) Trace(t *retriever.Trace) {
 	p := &tracePrinter{style: o.style}
 	mode := string(t.Mode)
@@ -49,7 +49,7 @@ type tracePrinter struct {
 	b strings.Builder
 }
 
-// head begins a section; format is what it says after its name, "" for nothing.
+// head begins a section. format is the text after its name, "" for none.
 func (p *tracePrinter) head(name, format string, args ...any) {
 	fmt.Fprintf(&p.b, "\n%s", p.paint(bold, name))
 	if format != "" {
@@ -70,7 +70,7 @@ func (p *tracePrinter) count(n int, format string) {
 }
 
 func (p *tracePrinter) analysis(a *retriever.Analysis) {
-	p.head("Words", "as the keyword index holds them")
+	p.head("Words", "as in the keyword index")
 	for _, t := range a.Terms {
 		if a.Chunks > 0 {
 			p.line("%-24s in %d of %d chunks", t.Term, t.Chunks, a.Chunks)
@@ -85,7 +85,7 @@ func (p *tracePrinter) analysis(a *retriever.Analysis) {
 		p.line("words after a dash are excluded, unless the index knows them as a flag")
 	}
 	if a.Near {
-		p.line("nothing matched as typed, so near spellings count")
+		p.line("nothing matches as typed, so near spellings count")
 	}
 }
 
@@ -96,9 +96,9 @@ func (p *tracePrinter) embedding(e *retriever.Embedding) {
 	case e.Problem != "":
 		p.line("there is no vector: %s", e.Problem)
 	case e.Cached:
-		p.line("the vector was still in memory")
+		p.line("the vector was in the cache")
 	default:
-		p.line("made in %.2f ms", e.Took)
+		p.line("embedded in %.2f ms", e.Took)
 	}
 }
 
@@ -108,7 +108,7 @@ func (p *tracePrinter) leg(name, score string, l *retriever.Leg) {
 		p.line("rank %8s   share  chunk", score)
 	}
 	for _, h := range l.Best {
-		note := map[string]string{"similarity": "  (not near enough)", "operators": "  (not allowed by the query)"}[h.Cut]
+		note := map[string]string{"similarity": "  (not similar enough)", "operators": "  (excluded by the query)"}[h.Cut]
 		p.line("%4d %8.3f  %.4f  %s%s", h.Rank, h.Score, h.Normalised, chunkPlace(h.Chunk), note)
 	}
 	p.count(l.Found-len(l.Best), "and %d more")
@@ -125,7 +125,7 @@ func (p *tracePrinter) blend(bl *retriever.Blending) {
 }
 
 func (p *tracePrinter) graph(g *retriever.Graph) {
-	p.head("Graph", "common use, at most %.2f up or down; Adamic-Adar and PageRank rank tools (cairn tools search --explain)", g.Limit)
+	p.head("Graph", "co-usage, at most %.2f up or down; Adamic-Adar and PageRank rank tools (cairn tools search --explain)", g.Limit)
 	switch {
 	case len(g.Context) == 0:
 		p.line("no document or tool is in use (--context), so nothing moves")
@@ -149,12 +149,12 @@ func (p *tracePrinter) dropped(t *retriever.Trace) {
 	p.head("Left out", "")
 	before := p.b.Len()
 	d := &t.Dropped
-	p.count(d.Similarity, "%d chunks that match no word and are not near enough"+fmt.Sprintf(" (cosine %.2f)", t.Blend.MinSimilarity))
+	p.count(d.Similarity, "%d chunks that match no word and are not similar enough"+fmt.Sprintf(" (cosine %.2f)", t.Blend.MinSimilarity))
 	p.count(d.Operators, "%d chunks that the query's quotes or dashes forbid")
 	p.count(len(d.Removed), "%d documents that were removed or changed since they were indexed")
-	p.count(len(d.Duplicates), "%d places that say nearly the same as a better one")
+	p.count(len(d.Duplicates), "%d near copies of better places")
 	p.count(d.Beyond, "%d documents beyond --limit")
-	p.count(d.Rounds-1, "(the legs were asked %d more times, each time for more)")
+	p.count(d.Rounds-1, "(the search repeated the legs %d times for more hits)")
 	if p.b.Len() == before {
 		p.line("nothing")
 	}
@@ -206,7 +206,7 @@ func (p *tracePrinter) times(t *retriever.Trace) {
 	}
 }
 
-// chunkPlace is a chunk as path#anchor, with its number from the second on.
+// chunkPlace returns a chunk as path#anchor, with its number unless it is the first.
 func chunkPlace(id string) string {
 	path, anchor, n, ok := store.SplitChunkID(id)
 	if !ok {

@@ -1,5 +1,4 @@
-// Package term writes cairn's answers as text for people. It decides nothing
-// about their content.
+// Package term writes cairn's answers as text for people. It does not decide their content.
 package term
 
 import (
@@ -22,30 +21,29 @@ import (
 	"golang.org/x/term"
 )
 
-// Writer is an output stream of a command. It keeps the first error, so that a
-// failed write is reported by Close even if a caller ignores it. On a terminal it escapes
-// control characters, because documents, cards, descriptions of tools and file
-// names must not control the terminal. Elsewhere every byte passes unchanged.
+// Writer is an output stream of a command. Close returns the first error of a write, so that
+// callers can ignore the error. On a terminal Writer escapes control characters, because
+// documents, cards, descriptions of tools and file names must not control the terminal.
+// Elsewhere every byte passes unchanged.
 type Writer struct {
 	style
 	w   io.Writer
 	tty bool
 
 	mu              sync.Mutex
-	err             error    // the first one; nothing is written after it
+	err             error    // the first error; later writes do nothing
 	held            []byte   // an incomplete character or sequence at the end of the last write
-	own             []string // the sequences that pass
-	painted, linked bool     // a sequence is in force
+	own             []string // escape sequences of the Writer, which it does not escape
+	painted, linked bool     // a colour, a link is open
 }
 
-// style is the width of text in columns and whether it may have colour.
+// style is the width of text in columns, and whether the text has colours.
 type style struct {
 	width  int
 	colour bool
 }
 
-// The width of the terminal counts between these bounds: shorter lines would
-// break paths, longer ones are hard to read.
+// The bounds of the width: shorter lines would break paths, and longer lines are hard to read.
 const (
 	minWidth     = 80
 	maxWidth     = 120
@@ -61,12 +59,12 @@ const (
 	dim   = "\x1b[2m"
 	reset = "\x1b[0m"
 
-	startLink = "\x1b]8;;" // a URL and endString follow
+	startLink = "\x1b]8;;" // precedes a URL and endString
 	endString = "\x1b\\"
 	endLink   = startLink + endString
 )
 
-// paints are the own sequences of every coloured stream.
+// paints are the escape sequences of every coloured stream.
 var paints = []string{bold, match, dim, reset, endLink}
 
 // New returns a Writer on w.
@@ -86,16 +84,16 @@ func New(w io.Writer) *Writer {
 	return o
 }
 
-// IsTerminal reports whether a person sees the output.
+// IsTerminal reports whether the output is a terminal.
 func (o *Writer) IsTerminal() bool { return o.tty }
 
-// FromTerminal reports whether a person types the input.
+// FromTerminal reports whether the input is a terminal.
 func FromTerminal(r io.Reader) bool {
 	f, ok := r.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Raw returns the stream itself, for a program that cairn starts.
+// Raw returns the underlying stream, for a program that cairn starts.
 func (o *Writer) Raw() io.Writer { return o.w }
 
 // Write implements io.Writer.
@@ -117,8 +115,8 @@ func (o *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close writes what was held back and returns the first error of a write, nil
-// if it was that the reader of a pipe has left.
+// Close writes the held bytes and returns the first error of a write. A pipe that the reader
+// has closed is not an error.
 func (o *Writer) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -132,10 +130,10 @@ func (o *Writer) Close() error {
 	return fmt.Errorf("writing the output: %w", o.err)
 }
 
-// escape returns data as it may be sent to a terminal: control characters, those
-// that change the direction of text, and bytes that are not UTF-8 become escapes
-// such as \u001b, which keep JSON valid. An incomplete end is held for the next
-// write unless this is the last.
+// escape returns data in a form that is safe for a terminal. Control characters, characters
+// that change the direction of text, and bytes that are not UTF-8 become escapes such as
+// \u001b, which keep JSON valid. It holds an incomplete end for the next write unless this
+// write is the last.
 func (o *Writer) escape(data []byte, last bool) []byte {
 	shown := make([]byte, 0, len(data)+len(data)/16)
 	o.held = nil
@@ -154,7 +152,7 @@ func (o *Writer) escape(data []byte, last bool) []byte {
 		switch {
 		case r == utf8.RuneError && n == 1:
 			shown = fmt.Appendf(shown, `\x%02x`, data[0])
-		case r == '\n': // no sequence outlives its line
+		case r == '\n': // a sequence ends with its line
 			shown = append(append(shown, o.end()...), '\n')
 		case r == '\r' && len(data) > 1 && data[1] == '\n': // the end of a line
 		case isControl(r):
@@ -167,7 +165,7 @@ func (o *Writer) escape(data []byte, last bool) []byte {
 	return shown
 }
 
-// opened notes an own sequence.
+// opened records a sequence that was written.
 func (o *Writer) opened(sequence string) {
 	if strings.HasPrefix(sequence, startLink) {
 		o.linked = sequence != endLink
@@ -176,7 +174,7 @@ func (o *Writer) opened(sequence string) {
 	}
 }
 
-// end returns what ends the sequences in force.
+// end returns the sequences that end the open ones.
 func (o *Writer) end() string {
 	end := ""
 	if o.linked {
@@ -189,7 +187,7 @@ func (o *Writer) end() string {
 	return end
 }
 
-// ownSequence returns the length of the own sequence that data begins with, else 0.
+// ownSequence returns the length of the Writer's own sequence at the start of data, or 0.
 func (o *Writer) ownSequence(data []byte) int {
 	if data[0] != esc {
 		return 0
@@ -213,15 +211,15 @@ func (o *Writer) incomplete(data []byte) bool {
 	})
 }
 
-// isControl reports whether a terminal acts on a character instead of showing it.
+// isControl reports whether a terminal interprets a character instead of displaying it.
 func isControl(r rune) bool {
 	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029')
 }
 
-// Printf writes formatted text. Close reports an error.
+// Printf writes formatted text. Close returns the error.
 func (o *Writer) Printf(format string, args ...any) { fmt.Fprintf(o, format, args...) }
 
-// JSON writes v on a line of its own.
+// JSON writes v on one line.
 func (o *Writer) JSON(v any) error {
 	enc := json.NewEncoder(o)
 	enc.SetEscapeHTML(false)
@@ -231,7 +229,7 @@ func (o *Writer) JSON(v any) error {
 // Dim writes a line of secondary text.
 func (o *Writer) Dim(line string) { o.Printf("%s\n", o.paint(dim, line)) }
 
-// Warn writes a warning of the program on one line.
+// Warn writes a warning on one line.
 func (o *Writer) Warn(format string, args ...any) {
 	o.Printf("cairn: warning: %s\n", Plain(fmt.Sprintf(format, args...)))
 }
@@ -243,8 +241,8 @@ func (s style) paint(code, text string) string {
 	return code + text + reset
 }
 
-// link makes text a link to a file that the terminal opens. Unless line is 0 the URL has
-// it as its fragment, as kitty and VS Code read it.
+// link returns text with a link to a file, which the terminal opens. If line is not 0, it is
+// the fragment of the URL, which kitty and VS Code interpret.
 func (o *Writer) link(text, file string, line int) string {
 	if !o.colour || file == "" {
 		return text
@@ -261,7 +259,7 @@ func (o *Writer) link(text, file string, line int) string {
 	return start + text + endLink
 }
 
-// tableWidth is the width of tables, which is fixed where there is no colour.
+// tableWidth returns the width of tables. Without colour it is fixed.
 func (s style) tableWidth() int {
 	if s.colour {
 		return s.width
@@ -269,8 +267,8 @@ func (s style) tableWidth() int {
 	return minWidth
 }
 
-// Rows writes a table with aligned columns. The first column is bold, the last
-// one is cut to the width.
+// Rows writes a table with aligned columns. It writes the first column in bold and cuts the
+// last one to the width.
 func (o *Writer) Rows(rows [][]string) {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
