@@ -51,7 +51,7 @@ func (a *app) scene(ctx context.Context, t *workspace.Tasks, args []string, f sc
 	}
 	limit := cmp.Or(f.limit, min(cfg.Core.TokenLimit, config.MaxScene))
 	if f.budget != "" {
-		limit, _ = cfg.Budgets.Of(f.budget)
+		limit = cfg.Budgets.Of(f.budget)
 	}
 	for i, p := range args {
 		if args[i], err = walk.Clean(strings.TrimPrefix(p, "/")); err != nil {

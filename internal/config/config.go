@@ -126,14 +126,8 @@ type Budgets struct {
 	Review   int `toml:"review"`
 }
 
-// Of returns the budget of a kind of work. ok is false for an unknown kind.
-func (b Budgets) Of(kind string) (tokens int, ok bool) {
-	f := byTag(reflect.ValueOf(b), kind)
-	if !f.IsValid() {
-		return 0, false
-	}
-	return int(f.Int()), true
-}
+// Of returns the budget of a kind of work: feature, bugfix, refactor or review.
+func (b Budgets) Of(kind string) int { return int(byTag(reflect.ValueOf(b), kind).Int()) }
 
 // DAG configures the use of the dependencies of tasks. Each key also has its own environment
 // variable, see dagVariables.
@@ -203,9 +197,8 @@ func Default() Config {
 		Budgets:   Budgets{Feature: 6000, Bugfix: 4000, Refactor: 5000, Review: 3000},
 		DAG: DAG{Channel: "cards", EnforceStart: true, DefaultReady: 10, MaxReady: 100,
 			MaxInDegree: 10, MaxOutDegree: 10, MaxChain: 20, ReferenceDepth: 3},
-		Usage:    Usage{Record: true, HalfLifeDays: 90},
-		Log:      Log{Format: "text", Level: "auto"},
-		Warnings: nil,
+		Usage: Usage{Record: true, HalfLifeDays: 90},
+		Log:   Log{Format: "text", Level: "auto"},
 	}
 }
 

@@ -69,14 +69,15 @@ type Options struct {
 	Program string
 	// Force installs a release even if it is not newer.
 	Force bool
-	// Client sends the requests; nil means a client with Timeout.
-	Client *http.Client
-	// OS and Arch are the target system; "" means that of this program.
-	OS, Arch string
 }
 
-// Timeout bounds one request.
-const Timeout = 10 * time.Minute
+// client sends the requests.
+var client = &http.Client{Timeout: 10 * time.Minute, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+	if len(via) > 5 {
+		return errors.New("more than five redirections")
+	}
+	return allowed(r.URL)
+}}
 
 const (
 	maxFeed   = 1 << 20
@@ -130,14 +131,14 @@ type Result struct {
 
 // Check reports whether the feed has a newer release.
 func Check(ctx context.Context, o Options) (*Result, error) {
-	r, _, err := check(ctx, &o)
+	r, _, err := check(ctx, o)
 	return r, err
 }
 
 // Install replaces the program if the feed has a newer release. It downloads and verifies
 // the new binary before it replaces the old one in one step.
 func Install(ctx context.Context, o Options) (*Result, error) {
-	r, release, err := check(ctx, &o)
+	r, release, err := check(ctx, o)
 	if err != nil || !r.Newer && !o.Force {
 		return r, err
 	}
@@ -160,32 +161,21 @@ func Install(ctx context.Context, o Options) (*Result, error) {
 	return r, nil
 }
 
-func check(ctx context.Context, o *Options) (*Result, *Release, error) {
+func check(ctx context.Context, o Options) (*Result, *Release, error) {
 	if o.Feed == "" {
 		return nil, nil, ErrNoFeed
-	}
-	if o.OS == "" {
-		o.OS, o.Arch = runtime.GOOS, runtime.GOARCH
-	}
-	if o.Client == nil {
-		o.Client = &http.Client{Timeout: Timeout, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			if len(via) > 5 {
-				return errors.New("more than five redirections")
-			}
-			return allowed(r.URL)
-		}}
 	}
 	if _, err := o.key(); err != nil {
 		return nil, nil, err
 	}
-	body, err := o.get(ctx, o.Feed, maxFeed)
+	body, err := get(ctx, o.Feed, maxFeed)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer body.Close()
 	text, err := io.ReadAll(body)
 	if err != nil {
-		return nil, nil, o.network(o.Feed, err)
+		return nil, nil, network(o.Feed, err)
 	}
 	var release Release
 	if err := json.Unmarshal(text, &release); err != nil {
@@ -211,7 +201,7 @@ func (o *Options) key() (ed25519.PublicKey, error) {
 // asset returns the asset for this system, verified, with its absolute URL.
 func (o *Options) asset(r *Release) (Asset, error) {
 	for _, a := range r.Assets {
-		if a.OS != o.OS || a.Arch != o.Arch {
+		if a.OS != runtime.GOOS || a.Arch != runtime.GOARCH {
 			continue
 		}
 		key, err := o.key()
@@ -237,7 +227,7 @@ func (o *Options) asset(r *Release) (Asset, error) {
 		}
 		return a, nil
 	}
-	return Asset{}, &Error{Reason: fmt.Sprintf("release %s has no binary for %s on %s", r.Version, o.OS, o.Arch), URL: o.Feed}
+	return Asset{}, &Error{Reason: fmt.Sprintf("release %s has no binary for %s on %s", r.Version, runtime.GOOS, runtime.GOARCH), URL: o.Feed}
 }
 
 // replace downloads, verifies and installs a binary.
@@ -246,7 +236,7 @@ func (o *Options) replace(ctx context.Context, a Asset) (err error) {
 	if err != nil {
 		return &Error{Reason: err.Error(), URL: a.URL}
 	}
-	body, err := o.get(ctx, a.URL, a.Size+1)
+	body, err := get(ctx, a.URL, a.Size+1)
 	if err != nil {
 		return err
 	}
@@ -259,7 +249,7 @@ func (o *Options) replace(ctx context.Context, a Asset) (err error) {
 	sum := sha256.New()
 	n, err := io.Copy(io.MultiWriter(f, sum), body)
 	if err != nil {
-		return o.network(a.URL, err)
+		return network(a.URL, err)
 	}
 	if have := hex.EncodeToString(sum.Sum(nil)); n != a.Size || have != strings.ToLower(a.SHA256) {
 		return &Error{Reason: fmt.Sprintf("the download has %d bytes, want %d", n, a.Size), URL: a.URL, ChecksumExpected: strings.ToLower(a.SHA256), ChecksumActual: have}
@@ -290,7 +280,7 @@ func install(f *atomicfile.File, program string) error {
 }
 
 // get opens a URL for at most limit bytes.
-func (o *Options) get(ctx context.Context, address string, limit int64) (io.ReadCloser, error) {
+func get(ctx context.Context, address string, limit int64) (io.ReadCloser, error) {
 	u, err := url.Parse(address)
 	if err == nil {
 		err = allowed(u)
@@ -302,13 +292,13 @@ func (o *Options) get(ctx context.Context, address string, limit int64) (io.Read
 	if err != nil {
 		return nil, &Error{Reason: err.Error(), URL: address}
 	}
-	resp, err := o.Client.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
-		return nil, o.network(address, err)
+		return nil, network(address, err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		resp.Body.Close()
-		return nil, o.network(address, errors.New(resp.Status))
+		return nil, network(address, errors.New(resp.Status))
 	}
 	return struct {
 		io.Reader
@@ -325,9 +315,9 @@ func allowed(u *url.URL) error {
 	return fmt.Errorf("%q is not an https URL", u.Redacted())
 }
 
-func (o *Options) network(address string, err error) error {
+func network(address string, err error) error {
 	if inner, ok := errors.AsType[*url.Error](err); ok {
 		err = inner.Err
 	}
-	return &NetworkError{URL: address, TimeoutMS: o.Client.Timeout.Milliseconds(), Detail: err.Error()}
+	return &NetworkError{URL: address, TimeoutMS: client.Timeout.Milliseconds(), Detail: err.Error()}
 }

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -25,7 +26,7 @@ func feed(t *testing.T, change func(*Release), body string) Options {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256([]byte(binary))
-	a := Asset{OS: "linux", Arch: "amd64", URL: "files/cairn", Size: int64(len(binary)), SHA256: hex.EncodeToString(sum[:])}
+	a := Asset{OS: runtime.GOOS, Arch: runtime.GOARCH, URL: "files/cairn", Size: int64(len(binary)), SHA256: hex.EncodeToString(sum[:])}
 	a.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(private, Message("v1.2.0", a)))
 	r := &Release{Version: "v1.2.0", Assets: []Asset{{OS: "plan9", Arch: "386"}, a}}
 	change(r)
@@ -41,7 +42,7 @@ func feed(t *testing.T, change func(*Release), body string) Options {
 	if err := os.WriteFile(program, []byte("old"), 0o751); err != nil {
 		t.Fatal(err)
 	}
-	return Options{Feed: server.URL + "/feed.json", Key: base64.StdEncoding.EncodeToString(public), Version: "v1.1.9", Program: program, OS: "linux", Arch: "amd64"}
+	return Options{Feed: server.URL + "/feed.json", Key: base64.StdEncoding.EncodeToString(public), Version: "v1.1.9", Program: program}
 }
 
 func nothing(*Release) {}
@@ -98,7 +99,7 @@ func TestRefusals(t *testing.T) {
 		{"no signature", func(r *Release) { r.Assets[1].Signature = "" }, binary, nil, "signature", 1004},
 		{"another key", nothing, binary, func(o *Options) { o.Key = base64.StdEncoding.EncodeToString(make([]byte, 32)) }, "signature", 1004},
 		{"no key", nothing, binary, func(o *Options) { o.Key = "" }, "CAIRN_RELEASE_KEY", 1004},
-		{"another system", nothing, binary, func(o *Options) { o.Arch = "mips" }, "no binary for linux on mips", 1004},
+		{"another system", func(r *Release) { r.Assets[1].Arch = "mips" }, binary, nil, "no binary for " + runtime.GOOS + " on " + runtime.GOARCH, 1004},
 		{"a strange version", func(r *Release) { r.Version = "latest" }, binary, nil, "want one such as", 1004},
 		{"a strange size", func(r *Release) { r.Assets[1].Size = 1 << 40 }, binary, nil, "size of", 1004},
 		{"not a feed", nothing, binary, func(o *Options) { o.Feed = strings.Replace(o.Feed, "feed.json", "files/cairn", 1) }, "cannot be parsed", 1004},
