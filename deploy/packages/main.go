@@ -1,5 +1,5 @@
-// Command packages makes packages for npm and PyPI that carry the binaries of a release,
-// and a Homebrew formula and a Scoop manifest that name its archives:
+// Command packages makes packages for npm and PyPI with the binaries of a release, and a
+// Homebrew formula and a Scoop manifest with the addresses of its archives:
 //
 //	go run ./deploy/packages -version 1.2.3 -url https://HOST/OWNER/cairn/releases/download/v1.2.3
 //
@@ -28,8 +28,8 @@ import (
 
 // A platform is a system for which a release has an archive.
 type platform struct {
-	os, arch       string // as Go names them
-	npmOS, npmArch string // as Node names them
+	os, arch       string // the names of Go
+	npmOS, npmArch string // the names of Node
 	wheel          string // the tags of PEP 425, joined by dots
 }
 
@@ -42,7 +42,7 @@ var platforms = []platform{
 	{"windows", "arm64", "win32", "arm64", "win_arm64"},
 }
 
-// binary is the name of the program.
+// binary returns the file name of the program.
 func (p platform) binary() string {
 	if p.os == "windows" {
 		return "cairn.exe"
@@ -53,13 +53,13 @@ func (p platform) binary() string {
 // A release is the input of the packages.
 type release struct {
 	name, version string // of the packages
-	url           string // of the folder of the archives; "" if it is unknown
+	url           string // of the folder with the archives; "" if it is unknown
 	licence       []byte
 	binaries      map[platform][]byte
 	archives      map[platform]archive
 }
 
-// homepage returns the page of the repository of the archives.
+// homepage returns the address of the repository.
 func (r release) homepage() string {
 	page, _, _ := strings.Cut(r.url, "/releases/")
 	return page
@@ -85,7 +85,7 @@ func main() {
 	}
 }
 
-// versions matches the versions that npm and PyPI interpret equally.
+// versions matches the versions that npm and PyPI interpret in the same way.
 var versions = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 
 func run(r release, dist, out string) error {
@@ -142,7 +142,7 @@ func readArchive(dist, version string, p platform) (archive, error) {
 	return a, err
 }
 
-// contents returns the binary and the licence.
+// contents returns the binary and the licence in an archive.
 func (a archive) contents(p platform) (binary, licence []byte, err error) {
 	read := func(name string, r io.Reader) (err error) {
 		switch path.Base(name) {

@@ -9,7 +9,7 @@ import (
 	"fmt"
 )
 
-// launcher is the program of the main package: it starts the binary of the platform.
+// launcher is the program of the main package. It starts the binary for the platform.
 //
 //go:embed launcher.js
 var launcher []byte
@@ -26,8 +26,8 @@ type manifest struct {
 	Optional    map[string]string `json:"optionalDependencies,omitempty"`
 }
 
-// npm makes a package for each platform, and one that depends on all of them. npm installs
-// the one for the machine.
+// npm makes a package for each platform, and a main package that depends on all of them.
+// The command npm installs the main package and the one for the machine.
 func npm(r release) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	main := manifest{Name: r.name, Version: r.version, Description: summary, License: "Apache-2.0",

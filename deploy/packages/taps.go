@@ -9,8 +9,8 @@ import (
 	"text/template"
 )
 
-// taps makes a Homebrew formula and a Scoop manifest, which list the archives with their
-// checksums. It makes none if the URL of the archives is unknown.
+// taps makes a Homebrew formula and a Scoop manifest, which contain the addresses and
+// checksums of the archives. It returns nil if the address of the release is unknown.
 func taps(r release) (map[string][]byte, error) {
 	if r.url == "" {
 		return nil, nil

@@ -12,8 +12,8 @@ import (
 
 const summary = "Finds the section that answers a question in a folder of documents, for people and coding agents"
 
-// wheels makes a wheel for each platform. The binary is a script of the wheel, which pip
-// copies to the programs of the environment.
+// wheels makes a wheel for each platform. The binary is a script of the wheel: pip copies it
+// to the folder of programs in the environment.
 func wheels(r release) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	project := strings.ReplaceAll(r.name, "-", "_") + "-" + r.version

@@ -60,8 +60,8 @@ func writePages(c *cobra.Command, dir string) error {
 
 func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// roff escapes text for a manual page: a dot or a quote at the start of a line
-// would be a request.
+// roff escapes text for a manual page. A line that begins with a dot or a quote would be a
+// request.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n.", "\n\\&.", "\n'", "\n\\&'").Replace("\n" + strings.TrimSpace(text))
 	return strings.ReplaceAll(text[1:], "\n\n", "\n.PP\n")

@@ -15,13 +15,10 @@ import (
 	"cairn/tools"
 )
 
-// This file holds the checks that precede every answer, in this order: host
-// name, origin, capacity, token, workspace, scope.
-
-// hostAllowed reports whether the Host header names this server. A page of
-// another site can point its own name at this machine (DNS rebinding), but not an
-// address. So the server accepts addresses if it listens on a network, loopback
-// names if it does not, and the names in Options.Hosts.
+// hostAllowed reports whether the Host header names this server. Another site can make its
+// host name resolve to this machine (DNS rebinding), but it cannot do so with an address. A
+// server on a loopback address therefore accepts loopback names and addresses, and a server
+// on a network accepts any address. Both accept the names in Options.Hosts.
 func (s *Server) hostAllowed(r *http.Request) bool {
 	host := hostname(r.Host)
 	if slices.ContainsFunc(s.options.Hosts, func(h string) bool { return strings.EqualFold(h, host) }) {
@@ -42,9 +39,9 @@ func hostname(host string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
-// originAllowed reports whether a request comes from no page, or from a page of
-// this server. Browsers name the page in Origin and its relation to the server in
-// Sec-Fetch-Site. Following a link from another site is allowed.
+// originAllowed reports whether a request is not from a web page, is from a page of this
+// server, or follows a link of another site. Browsers send the site of the page in Origin,
+// and its relation to the server in Sec-Fetch-Site.
 func originAllowed(r *http.Request) bool {
 	if origin := r.Header.Values("Origin"); len(origin) > 0 {
 		u, err := url.Parse(origin[0])
@@ -57,11 +54,11 @@ func originAllowed(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" && !strings.Contains(r.URL.Path, "/api/")
 }
 
-// caller is the sender of a request. On a server without tokens every caller may
-// do everything.
+// caller is the sender of a request. On a server without tokens, every caller may do
+// everything.
 type caller struct {
 	token token.Token
-	known bool // the server requires tokens, and the caller sent a valid one
+	known bool // the server requires tokens, and token is that of the caller
 }
 
 func (c caller) permits(workspace string) bool { return !c.known || c.token.Permits(workspace) }
@@ -74,7 +71,7 @@ func callerOf(ctx context.Context) caller {
 	return c
 }
 
-// toolCaller returns the sender of a request in the form the tools take.
+// toolCaller returns the sender of a request for tools.Server.HTTP.
 func toolCaller(r *http.Request) (tools.Caller, bool) {
 	c := callerOf(r.Context())
 	return tools.Caller{ID: c.token.ID, MayWrite: c.token.MayWrite(), MayAdminister: c.token.MayAdminister()}, c.known
@@ -85,10 +82,10 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (caller, bool)
 	if s.options.Tokens == nil {
 		return caller{}, true
 	}
-	secret, given := secretOf(r)
+	secret, sent := secretOf(r)
 	why := "this server requires a token: send Authorization: Bearer TOKEN; `cairn token new NAME` creates one"
 	challenge := `Bearer realm="cairn"`
-	if given {
+	if sent {
 		t, err := s.options.Tokens.Check(secret)
 		if err == nil {
 			return caller{t, true}, true
@@ -102,7 +99,7 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (caller, bool)
 	}
 	w.Header().Add("WWW-Authenticate", challenge)
 	if strings.Contains(r.Header.Get("Accept"), "text/html") {
-		// The browser asks its user for a password, which is the token.
+		// The browser asks its user for a password. The user enters the token.
 		w.Header().Add("WWW-Authenticate", `Basic realm="cairn", charset="UTF-8"`)
 	}
 	refuse(w, r, http.StatusUnauthorized, &tools.Failure{Code: tools.CodeInvalidParams, Message: why})
@@ -139,7 +136,7 @@ func scoped(h http.Handler) http.Handler {
 	})
 }
 
-// admitted checks host and origin; it returns false when it has answered.
+// admitted checks host and origin. It returns false if it has answered the request.
 func (s *Server) admitted(w http.ResponseWriter, r *http.Request) bool {
 	why := ""
 	switch {

@@ -19,14 +19,14 @@ import (
 const (
 	// maxAPIBody bounds the body of a request to the API in bytes.
 	maxAPIBody = 64 << 10
-	// apiTimeout bounds the time of a request to the API.
+	// apiTimeout bounds the duration of a request to the API.
 	apiTimeout = 30 * time.Second
 )
 
-// apiTools are the tools that answer below /api, by the last part of the path.
+// apiTools has the tools of the API, by the last part of the path.
 var apiTools = map[string]string{"search": "read_context", "read": "read_doc", "status": "status"}
 
-// api adds the paths that answer as a tool does, without MCP.
+// api adds the paths that call a tool without MCP.
 func (v *served) api() {
 	for path, tool := range apiTools {
 		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { v.call(w, r, tool) })
@@ -101,17 +101,17 @@ func arguments(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) 
 	return body, nil
 }
 
-// kinds are the types of the arguments in a URL that are not strings. The tools
-// check names and values.
+// kinds has the types of the arguments in a URL, except for strings. The tools check names
+// and values.
 var kinds = map[string]string{
 	"limit": "integer", "max_tokens": "integer", "exhaustive": "boolean", "explain": "boolean", "semantic": "boolean", "paths": "strings", "context": "strings",
 }
 
-// filters are the arguments that a body has below filters.
+// filters has the types of the arguments that are in the object filters of a body.
 var filters = map[string]string{"tags": "strings", "priority": "string", "assignee": "string", "path_prefix": "string", "kind": "string"}
 
-// fromQuery converts the query of a URL to arguments. q is short for query, and
-// filters are on the same level as the other parameters.
+// fromQuery converts the query of a URL to arguments. q is an alias of query, and the
+// filters are parameters like the others.
 func fromQuery(values url.Values) (json.RawMessage, error) {
 	args, filter := map[string]any{}, map[string]any{}
 	for name, list := range values {
@@ -123,7 +123,7 @@ func fromQuery(values url.Values) (json.RawMessage, error) {
 			name = "query"
 		}
 		if len(list) > 1 && kind != "strings" {
-			return nil, fmt.Errorf("%s: given %d times, want once", name, len(list))
+			return nil, fmt.Errorf("%s: occurs %d times, want once", name, len(list))
 		}
 		var err error
 		switch text := list[0]; kind {
@@ -146,8 +146,7 @@ func fromQuery(values url.Values) (json.RawMessage, error) {
 	return json.Marshal(args)
 }
 
-// writeJSON answers with a value. Answers depend on the index, so no cache may
-// store them.
+// writeJSON answers with a value. It forbids caching, because answers depend on the index.
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -1,15 +1,18 @@
-// Package server is the HTTP server of one or more isolated workspaces. Package
-// tools produces the answers; callers mount web pages with Handle.
+// Package server is the HTTP server of one or more isolated workspaces. Package tools
+// produces the answers. Callers mount web pages with Server.Handle.
+//
+// Before it answers a request, the server checks the host name, the origin, the token, the
+// limits, the workspace and the scope, in this order.
 //
 // # Addresses
 //
-//	/mcp             MCP over streamable HTTP, for the first workspace
-//	/api/search      search, as the tool read_context answers
-//	/api/read        a document, section or lines, as the tool read_doc answers
-//	/api/status      the state of the index, as the tool status answers
-//	/api/openapi.json  the description of /api and of question tasks, OpenAPI 3.1
-//	/w/NAME/...      the same for the workspace of that name
-//	/healthz         whether the process answers
-//	/readyz          whether every workspace answers
-//	/metrics         counts and durations, for Prometheus
+//	/mcp               MCP over streamable HTTP, for the first workspace
+//	/api/search        the answer of the tool read_context
+//	/api/read          the answer of the tool read_doc
+//	/api/status        the answer of the tool status
+//	/api/openapi.json  the OpenAPI 3.1 description of /api and of question tasks
+//	/w/NAME/...        the paths above for the workspace NAME
+//	/healthz           whether the process answers
+//	/readyz            whether every workspace can be searched
+//	/metrics           metrics for Prometheus
 package server

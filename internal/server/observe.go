@@ -18,7 +18,7 @@ func (s *Server) observed(w *answerWriter, r *http.Request) {
 		TraceParent: r.Header.Get("traceparent"), TraceState: r.Header.Get("tracestate"),
 		Remote: r.RemoteAddr,
 	}
-	// Tools called in a session see the headers, not the context.
+	// In a session, tools receive the headers of the request, but not its context.
 	r.Header.Set(observe.IDHeader, c.ID)
 	r.Header.Set(observe.RemoteHeader, c.Remote)
 	r.Header.Del(observe.TokenHeader)
@@ -29,8 +29,8 @@ func (s *Server) observed(w *answerWriter, r *http.Request) {
 	s.options.Listener.End(ctx, c, w.outcome(ctx, r), time.Since(start))
 }
 
-// method returns a known method or OTHER, so that clients cannot add labels to
-// the metrics.
+// method returns the method if it is known, and OTHER otherwise, so that clients cannot add
+// labels to the metrics.
 func method(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
@@ -67,7 +67,7 @@ func (w *answerWriter) outcome(ctx context.Context, r *http.Request) observe.Out
 		o.Status = observe.Cancelled
 	case o.Code == http.StatusTooManyRequests, o.Code == http.StatusServiceUnavailable && w.Header().Get("Retry-After") != "":
 		o.Status = observe.Limited
-	case o.Code >= 500 && !strings.HasSuffix(r.URL.Path, "/readyz"): // answers 503 when not ready
+	case o.Code >= 500 && !strings.HasSuffix(r.URL.Path, "/readyz"): // a 503 of /readyz is no failure
 		o.Status = observe.Failed
 	case o.Code >= 400 && o.Code < 500:
 		o.Status = observe.Refused
@@ -79,13 +79,13 @@ func (w *answerWriter) outcome(ctx context.Context, r *http.Request) observe.Out
 	return o
 }
 
-// metrics serves the metrics of the process and of the workspaces that the caller
-// may use.
+// metrics returns the handler of the metrics. It shows those of the process and of the
+// workspaces that the caller may use.
 func (s *Server) metrics() http.Handler {
 	return s.options.Metrics.Handler(func(r *http.Request, workspace string) bool { return callerOf(r.Context()).permits(workspace) })
 }
 
-// IndexState converts the status of a workspace for its metrics.
+// IndexState converts the status of a workspace to its metrics.
 func IndexState(st *index.Status) metrics.Index {
 	x := metrics.Index{
 		Ready: searchable(st), Files: st.Files, Sections: st.Sections, Embedded: st.Embedded, Pending: st.Pending,

@@ -15,7 +15,7 @@ import (
 //go:embed openapi.json
 var description []byte
 
-// describe adds the description at /api/openapi.json.
+// describe adds the path /api/openapi.json.
 func (v *served) describe() {
 	v.handle("GET /api/openapi.json", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		doc, err := v.openAPI(Prefix(r))
@@ -26,8 +26,8 @@ func (v *served) describe() {
 	}))
 }
 
-// openAPI completes the description for requests below a prefix. It includes
-// question tasks if they are mounted.
+// openAPI returns the description for requests below a prefix. It omits question tasks if
+// they are not mounted.
 func (v *served) openAPI(prefix string) (map[string]any, error) {
 	var doc map[string]any
 	if err := json.Unmarshal(description, &doc); err != nil {
@@ -41,7 +41,7 @@ func (v *served) openAPI(prefix string) (map[string]any, error) {
 	for _, tool := range apiTools {
 		input, output, ok := v.Tools.Schemas(tool)
 		if !ok {
-			// The server does not offer this tool, and its path answers 404.
+			// The tool is not offered, so its path answers 404.
 			input, output = json.RawMessage(`{"type":"object"}`), json.RawMessage(`{"type":"object"}`)
 		}
 		schemas[tool], schemas[tool+"_answer"] = input, output

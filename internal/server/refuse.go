@@ -11,8 +11,8 @@ import (
 	"cairn/tools"
 )
 
-// refusedStyle is the style of a page that answers before any workspace is known, so
-// it cannot refer to the assets of one.
+// refusedStyle is the style of refusedPage, which cannot use the assets of a workspace,
+// because the server sends it before it knows the workspace.
 const refusedStyle = `:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;padding:1rem;max-width:40rem;overflow-wrap:anywhere}h1{font-size:1.4rem}`
 
 var refusedPage = template.Must(template.New("refused").Parse(`<!doctype html>
@@ -42,7 +42,7 @@ var refusedPolicy = func() string {
 	return "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }()
 
-// refusedTitles are the headings of the pages by status.
+// refusedTitles has the titles of refusedPage by status.
 var refusedTitles = map[int]string{
 	http.StatusUnauthorized:       "This server requires a token",
 	http.StatusForbidden:          "Not allowed",
@@ -56,8 +56,8 @@ func wantsPage(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html") && !strings.Contains(r.URL.Path, "/api/") && !strings.HasSuffix(r.URL.Path, "/mcp")
 }
 
-// refuse answers a request that gets to no handler: a browser with a page that links
-// to folders, another client with JSON.
+// refuse answers a request that it does not pass to a handler. It sends a browser a page
+// with links to folders, and other clients JSON.
 func refuse(w http.ResponseWriter, r *http.Request, status int, f *tools.Failure, folders ...string) {
 	if !wantsPage(r) {
 		writeError(w, status, f)

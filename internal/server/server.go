@@ -29,11 +29,12 @@ type Workspace struct {
 	Engine tools.Engine
 	// Tools are the tools that use Engine.
 	Tools *tools.Server
-	// Degraded returns what the last search was missing, such as vectors; nil means nothing.
+	// Degraded returns the parts that the index lacked for the last search, such as
+	// "vectors". If it is nil, /readyz does not report them.
 	Degraded func() []string
 }
 
-// name matches names of workspaces: parts of a path that need no escapes.
+// name matches the names of workspaces, which need no escapes in a path.
 var name = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
 // ParseName checks the name of a workspace.
@@ -44,33 +45,33 @@ func ParseName(s string) (string, error) {
 	return s, nil
 }
 
-// Options configure New. Nil and the zero value mean the defaults.
+// Options configures New. Nil and zero fields select the defaults.
 type Options struct {
-	// Logger receives errors that no answer reports; nil is silent.
+	// Logger receives errors that no answer reports; nil discards them.
 	Logger *slog.Logger
-	// Tokens checks the token of every request; nil lets every caller do everything.
+	// Tokens checks the token of every request. If it is nil, requests need no token, and
+	// every caller may do everything.
 	Tokens *token.Store
-	// Listener observes requests; nil means none.
+	// Listener observes the requests; nil means none.
 	Listener observe.Listener
-	// Metrics are served at /metrics; nil means none.
+	// Metrics are served at /metrics. If it is nil, that path answers 404.
 	Metrics *metrics.Metrics
-	// Hosts are the accepted host names, in addition to loopback names, or to
-	// addresses if the server listens on a network.
+	// Hosts are additional host names to accept, see Server.hostAllowed.
 	Hosts []string
 	// MaxRequests bounds the concurrent requests; 0 means 256. One client may have a
 	// quarter of them.
 	MaxRequests int
-	// NoRateLimit turns the limits on the calls of the API off.
+	// NoRateLimit disables the rate limits.
 	NoRateLimit bool
 }
 
-// Server is an HTTP server of workspaces. It is safe for concurrent use after the
-// calls of Handle.
+// Server is an HTTP server of workspaces. It is safe for concurrent use after the last call
+// of Handle.
 type Server struct {
 	options    Options
 	workspaces []*served
 	byName     map[string]*served
-	own        *http.ServeMux // paths of no workspace
+	own        *http.ServeMux // paths that belong to no workspace
 	limits     *limits
 }
 
@@ -78,15 +79,15 @@ type Server struct {
 type served struct {
 	Workspace
 	mcp *tools.HTTP
-	// named answers below /w/NAME. bare answers at the root and is nil except for
-	// the first workspace. Separate muxes ensure that no path of one workspace
-	// reaches a handler of another.
+	// named serves the paths below /w/NAME, and bare those at the root. bare is nil except
+	// for the first workspace. With separate muxes, no path of one workspace reaches a
+	// handler of another.
 	named, bare *http.ServeMux
-	mounted     []string // patterns of Handle
+	mounted     []string // the patterns passed to Handle
 }
 
-// New returns a server of workspaces. It serves the first one also at the root.
-// The caller must call Serve or Close.
+// New returns a server of workspaces. It serves the first one at the root, too. The caller
+// must call Serve or Close.
 func New(workspaces []Workspace, o *Options) (*Server, error) {
 	if len(workspaces) == 0 {
 		return nil, errors.New("no workspace to serve")
@@ -133,7 +134,7 @@ func (s *Server) routes() {
 	}
 }
 
-// ServeHTTP implements http.Handler: it answers every request.
+// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(under http.ResponseWriter, r *http.Request) {
 	w := newAnswerWriter(under)
 	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
@@ -156,13 +157,13 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		writeText(w, http.StatusNotFound, "no such address")
 		return
 	}
-	// Monitors ask for the health without a token, and however many requests there are.
+	// Monitors request /healthz without a token. It has no limits.
 	if r.URL.Path == "/healthz" {
 		s.own.ServeHTTP(w, r)
 		return
 	}
 	if r.URL.Path == "/readyz" && s.options.Tokens != nil {
-		if _, given := secretOf(r); !given {
+		if _, sent := secretOf(r); !sent {
 			s.onlyReady(w, r)
 			return
 		}
@@ -204,15 +205,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	mux.ServeHTTP(w, r)
 }
 
-// climbs reports whether a decoded path has a part "..". The server refuses such
-// paths, so that mounted handlers never see them.
+// climbs reports whether a decoded path contains "..". The server refuses such paths before
+// they reach mounted handlers.
 func climbs(path string) bool { return slices.Contains(strings.Split(path, "/"), "..") }
 
-// Handle mounts a handler below /w/NAME of a workspace and, for the first
-// workspace, at the root. pattern is a pattern of http.ServeMux without a host; one
-// that conflicts with another is an error. The handler sees paths without the
-// prefix, which Prefix returns, and only requests that the caller's token permits:
-// with the read scope GET, HEAD and OPTIONS. Handle must be called before Serve.
+// Handle mounts a handler below /w/NAME of a workspace and, for the first workspace, at the
+// root. pattern is a pattern of http.ServeMux without a host. A conflict with another
+// pattern is an error. The handler receives paths without the prefix, see Prefix, and only
+// requests that the token of the caller permits: with the scope read only GET, HEAD and
+// OPTIONS. Handle must be called before Serve.
 func (s *Server) Handle(workspace, pattern string, h http.Handler) (err error) {
 	v := s.byName[workspace]
 	if v == nil {
@@ -230,8 +231,8 @@ func (s *Server) Handle(workspace, pattern string, h http.Handler) (err error) {
 
 type prefixKey struct{}
 
-// Prefix returns the prefix stripped from the path of a request to a mounted
-// handler: "/w/NAME", or "" at the root. Links in its answer start with it.
+// Prefix returns the prefix that was removed from the path of a request to a mounted
+// handler: "/w/NAME", or "" at the root. Links in the answer must start with the prefix.
 func Prefix(r *http.Request) string {
 	prefix, _ := r.Context().Value(prefixKey{}).(string)
 	return prefix
@@ -253,7 +254,7 @@ func (s *Server) Permitted(r *http.Request) []string {
 // something.
 func MayWrite(r *http.Request) bool { return callerOf(r.Context()).mayWrite() }
 
-// handle mounts h, for which the caller needs no more than the scope read.
+// handle mounts h without a check of the scope.
 func (v *served) handle(pattern string, h http.Handler) {
 	h = routed(pattern, v.Name, h)
 	method, path := "", pattern
@@ -279,9 +280,8 @@ const (
 	grace = time.Second
 )
 
-// Serve answers on a listener until ctx ends, and then waits up to grace
-// for requests in progress. It closes the listener, the sessions and the streams,
-// but not the workspaces.
+// Serve serves a listener until ctx ends, and then waits for requests in progress, for at
+// most grace. It closes the listener, the sessions and the streams, but not the workspaces.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	web := &http.Server{
 		Handler:           s,
@@ -333,14 +333,15 @@ type readiness struct {
 // readyWait bounds the wait for the states of all workspaces.
 const readyWait = 2 * time.Second
 
-// ready answers 200 if every workspace that the caller may use can be searched,
-// else 503.
+// ready answers 200 if every workspace that the caller may use can be searched, and 503
+// otherwise.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	all := s.allReady(r.Context(), callerOf(r.Context()))
 	writeJSON(w, readyCode(all), map[string]any{"ready": readyCode(all) == http.StatusOK, "workspaces": all})
 }
 
-// onlyReady answers callers without a token, without the names of workspaces.
+// onlyReady answers callers without a token. The answer does not contain the names of
+// workspaces.
 func (s *Server) onlyReady(w http.ResponseWriter, r *http.Request) {
 	code := readyCode(s.allReady(r.Context(), caller{}))
 	writeJSON(w, code, map[string]any{"ready": code == http.StatusOK})
@@ -380,8 +381,7 @@ func (v *served) readiness(ctx context.Context) readiness {
 	return out
 }
 
-// searchable reports whether a workspace can be searched, if only by keyword
-// while the indexer still computes vectors.
+// searchable reports whether a workspace can be searched, at least by keyword.
 func searchable(st *index.Status) bool {
 	switch st.State {
 	case "ready", "partial":

@@ -132,7 +132,7 @@ func TestAPI(t *testing.T) {
 		{"GET", "/api/search?q=x&limit=many", "", 400, `limit: \"many\", want integer`},
 		{"GET", "/api/search?q=x&limit=51", "", 400, `limit`},
 		{"GET", "/api/search?q=x&colour=red", "", 400, `unknown argument \"colour\"`},
-		{"GET", "/api/search?q=x&q=y", "", 400, `given 2 times`},
+		{"GET", "/api/search?q=x&q=y", "", 400, `occurs 2 times`},
 		{"POST", "/api/search", `{"query":`, 400, `not JSON`},
 		{"POST", "/api/search", `[]`, 400, `must be an object`},
 		{"POST", "/api/search", `{"query":"` + strings.Repeat("x", maxAPIBody) + `"}`, 413, `too large`},

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// writeTimeout is how long a client may leave what is written to it unread.
+// writeTimeout bounds the time of each write to a client.
 const writeTimeout = 30 * time.Second
 
-// answerWriter records the status of an answer, and ends the connection of a client that
-// does not read what is written to it.
+// answerWriter records the status of an answer. It closes the connection of a client that
+// does not read its answer within writeTimeout.
 type answerWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -18,7 +18,7 @@ type answerWriter struct {
 
 func newAnswerWriter(w http.ResponseWriter) *answerWriter {
 	a := &answerWriter{ResponseWriter: w, control: http.NewResponseController(w)}
-	a.extend() // the deadline of the previous request on this connection
+	a.extend() // the deadline of the previous request still applies to this connection
 	return a
 }
 
