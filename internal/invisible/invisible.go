@@ -16,16 +16,16 @@ type Flag struct {
 	Evidence string `json:"evidence"`
 }
 
-// Find returns a Flag for the first character of each kind. It ignores a joiner within an
-// emoji and a byte order mark at the start, which are harmless.
+// Find returns a Flag for the first character of each kind. It ignores harmless ones: a
+// joiner within an emoji and a byte order mark at the start.
 func Find(text string) []Flag {
 	var flags []Flag
 	before := rune(-1)
 	for _, r := range text {
 		kind := Kind(r)
-		innocent := r == '\u200d' && before > 0x2000 || r == '\ufeff' && before < 0
+		harmless := r == '\u200d' && before > 0x2000 || r == '\ufeff' && before < 0
 		before = r
-		if kind == "" || innocent || slices.ContainsFunc(flags, func(f Flag) bool { return f.Kind == kind }) {
+		if kind == "" || harmless || slices.ContainsFunc(flags, func(f Flag) bool { return f.Kind == kind }) {
 			continue
 		}
 		flags = append(flags, Flag{Kind: kind, Evidence: fmt.Sprintf("%U", r)})

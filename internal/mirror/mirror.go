@@ -1,13 +1,13 @@
 // Package mirror copies a folder's index to a Qdrant store and back. It does not parse,
 // split or embed documents.
 //
-// The folder's index is complete: the process that owns it searches it and updates the
-// store. It does not send documents of which the store has the same version, so that an
-// interrupted copy can continue. It sends a document after its chunks, and marks it complete
-// when all chunks have vectors; until then other processes find it by its words.
+// The process that owns the folder's index searches that index and updates the store. It
+// sends only documents that differ from the store's version, so an interrupted copy can
+// continue. It sends a document after its chunks, and marks it complete when all chunks have
+// vectors; until then other processes find it only by its words.
 //
-// One process writes to a store at a time. It holds the store's lease. The lease is in
-// Qdrant itself, because another place could grant it to one process while another still
+// One process writes to a store at a time: the one that holds the store's lease. The lease is
+// in Qdrant itself, because a lease elsewhere could pass to a process while another one still
 // writes to the store.
 package mirror
 
@@ -293,8 +293,8 @@ func (m *Mirror) begin(ctx context.Context, meta docs.Meta) (err error) {
 	return nil
 }
 
-// compare returns the sorted paths of the documents to send, which the store lacks or has in
-// another version, and of those that only the store has.
+// compare returns the sorted paths of the documents that the store lacks or has in another
+// version, and of the documents that only the store has.
 func (m *Mirror) compare() (send, removed []string, err error) {
 	files, err := m.index.Docs.Files()
 	if err != nil {

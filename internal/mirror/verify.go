@@ -27,8 +27,8 @@ const (
 )
 
 // Verify compares the numbers of chunks on both sides and the answers to probes, which are
-// vectors of the index, evenly spaced over its documents. The store should search exactly,
-// so that differences show missing vectors and not the effect of quantization. progress may
+// vectors of the index, evenly spaced over its documents. The store should search exactly;
+// otherwise quantization causes differences, too. progress may
 // be nil.
 func (m *Mirror) Verify(ctx context.Context, progress func(job.Progress)) (v Verification, err error) {
 	counts, err := m.index.Docs.Counts()
@@ -36,11 +36,11 @@ func (m *Mirror) Verify(ctx context.Context, progress func(job.Progress)) (v Ver
 		return v, err
 	}
 	v.Documents, v.Chunks = counts.Files, counts.Chunks
-	there := m.chunks.Vectors()
+	remote := m.chunks.Vectors()
 	for _, side := range []struct {
 		name  string
 		count func() (int, error)
-	}{{"vectors in the folder", m.index.Vectors.Count}, {"vectors in the store", there.Count}, {"chunks in the store", m.chunks.Keyword().Count}} {
+	}{{"vectors in the folder", m.index.Vectors.Count}, {"vectors in the store", remote.Count}, {"chunks in the store", m.chunks.Keyword().Count}} {
 		n, err := side.count()
 		if err != nil {
 			return v, err
@@ -63,7 +63,7 @@ func (m *Mirror) Verify(ctx context.Context, progress func(job.Progress)) (v Ver
 		if err != nil {
 			return v, err
 		}
-		got, err := there.Search(ctx, q, probeHits, store.Filter{})
+		got, err := remote.Search(ctx, q, probeHits, store.Filter{})
 		if err != nil {
 			return v, err
 		}

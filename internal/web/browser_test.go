@@ -128,7 +128,7 @@ func TestBrowser(t *testing.T) {
 			if open != (screen.width > 960) {
 				t.Errorf("the sections are open: %v on a screen of %d pixels", open, screen.width)
 			}
-			run("copy", at("/doc?path=other.md"), chromedp.Click("button.copy", chromedp.ByQuery), text(".said", "other.md"))
+			run("copy", at("/doc?path=other.md"), chromedp.Click("button.copy", chromedp.ByQuery), text(".announced", "other.md"))
 			run("hostile", at("/doc?path=hostile.md"), text("h2", "Rotate a token"))
 			run("tasks", at("/tasks"), text(".board", "Paint it"), text(".board", "Draw a plan"), chromedp.WaitVisible(".graph svg rect", chromedp.ByQuery), chromedp.WaitVisible(".graph path.arrow", chromedp.ByQuery))
 			run("card", chromedp.Click(`.graph a`, chromedp.ByQuery), chromedp.WaitVisible("article.document"), text(".where", "aaa111.md"))
@@ -142,7 +142,7 @@ func TestBrowser(t *testing.T) {
 			run("created", at("/tasks"), chromedp.Click(".new summary", chromedp.ByQuery), chromedp.SendKeys(".new input[name=title]", "Made "+screen.name, chromedp.ByQuery), chromedp.Submit(".new form", chromedp.ByQuery), text("[data-status=todo]", "Made "+screen.name))
 			run("tools", at("/tools"), chromedp.WaitVisible("svg.together circle", chromedp.ByQuery), text("svg.together", "mail:send_mail"))
 			run("suggest", chromedp.SendKeys("#intent", "read a file, translate it and send it by mail"), chromedp.Click("button[type=submit]"), chromedp.WaitVisible(".graph svg rect", chromedp.ByQuery), text("ol.steps", "send_mail"), chromedp.WaitVisible(".graph path.arrow", chromedp.ByQuery), chromedp.WaitVisible("svg.together circle", chromedp.ByQuery))
-			run("around", chromedp.Click(`svg.together a[href$="mail%3Asend_mail"]`, chromedp.ByQuery), text("main", "Only what is used with"))
+			run("around", chromedp.Click(`svg.together a[href$="mail%3Asend_mail"]`, chromedp.ByQuery), text("main", "Only tools used with"))
 			run("nothing imported", chromedp.Navigate(server.URL+"/w/empty/tools"), text("main", "No tools are imported"))
 			run("index", at("/index"), text("dl", "ready"), chromedp.WaitVisible("polyline", chromedp.ByQuery), text("main", "Skipped"), text("main", "95 % within"))
 			var light, dark string

@@ -18,12 +18,12 @@ type cardView struct {
 	*cards.Card
 	Link          string // to its page
 	Word          string // of the status
-	Ready         bool   // it can start now
+	Ready         bool   // the card can start now
 	After, Before []cardLink
 	Form          cardForm // for the card's own page
 }
 
-// cardLink is a card that another one waits for.
+// cardLink links to a card that another card depends on, or that depends on it.
 type cardLink struct {
 	ID, Title, Link string // Link is "" for a card that does not exist
 	Word            string // of the status
@@ -43,15 +43,15 @@ func urgencies() []string {
 	return list
 }
 
-// cardsOf are the cards of a folder with their graph.
-type cardsOf struct {
+// cardGraph is the cards of a folder with the graph of their dependencies.
+type cardGraph struct {
 	*cards.Board
 	graph  *taskdag.Graph
 	ready  map[string]bool
 	prefix string // of links
 }
 
-func (h *Handler) cards(r *http.Request) (*cardsOf, error) {
+func (h *Handler) cards(r *http.Request) (*cardGraph, error) {
 	board, err := h.sources.Tasks.Cards.Board()
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (h *Handler) cards(r *http.Request) (*cardsOf, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &cardsOf{board, graph, map[string]bool{}, h.options.Prefix(r)}
+	b := &cardGraph{board, graph, map[string]bool{}, h.options.Prefix(r)}
 	for _, id := range graph.Ready(0) {
 		b.ready[id] = true
 	}
@@ -87,7 +87,7 @@ func (h *Handler) cardAt(r *http.Request, path string) (*cardView, error) {
 	return nil, nil
 }
 
-func (b *cardsOf) view(c *cards.Card) cardView {
+func (b *cardGraph) view(c *cards.Card) cardView {
 	v := cardView{Card: c, Link: place(b.prefix, c.Path, ""), Word: c.Status.CardWord(), Ready: b.ready[c.ID]}
 	for _, id := range b.graph.Dependencies(c.ID) {
 		v.After = append(v.After, b.link(id))
@@ -111,7 +111,7 @@ func (v cardView) Unfinished() (links []cardLink) {
 	return links
 }
 
-func (b *cardsOf) link(id string) cardLink {
+func (b *cardGraph) link(id string) cardLink {
 	c, ok := b.Card(id)
 	if !ok {
 		return cardLink{ID: id, Title: id, Word: "missing"}
@@ -125,7 +125,8 @@ const maxForm = 64 << 10
 // crossOrigin refuses forms that pages of other sites send.
 var crossOrigin = http.NewCrossOriginProtection()
 
-// posted reads a form that changes a card; it returns false when it has answered.
+// posted parses a form that changes a card. If it refuses the form, it answers the request
+// and returns false.
 func (h *Handler) posted(w http.ResponseWriter, r *http.Request) bool {
 	refuse := func(status int, message string) bool {
 		h.show(w, r, view{section: "error", title: "That did not work", status: status, data: errorPage{Message: message}})
@@ -136,10 +137,10 @@ func (h *Handler) posted(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	if err := crossOrigin.Check(r); err != nil {
-		return refuse(http.StatusForbidden, "Forms of other sites are refused.")
+		return refuse(http.StatusForbidden, "Forms from other sites are refused.")
 	}
 	if !h.options.MayWrite(r) {
-		return refuse(http.StatusForbidden, "You may read here, but not change cards.")
+		return refuse(http.StatusForbidden, "Your access permits reading, but no changes of cards.")
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
@@ -164,8 +165,8 @@ func (h *Handler) createCard(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, h.options.Prefix(r)+"/tasks", http.StatusSeeOther)
 }
 
-// changeCard changes the fields of a card that a form has, and shows the card. The
-// board's script, which only moves a card, gets 204 or the message.
+// changeCard updates a card from the fields of a form and redirects to the card. The
+// script of the board, which only changes the status, receives 204 or an error message.
 func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) {
 	if !h.posted(w, r) {
 		return
@@ -194,7 +195,7 @@ func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// updatesOf returns the fields of a form as update_task takes them.
+// updatesOf returns the fields of a form as the updates of an UpdateRequest.
 func updatesOf(form url.Values) (map[string]json.RawMessage, error) {
 	updates := map[string]json.RawMessage{}
 	for key := range form {
@@ -211,7 +212,7 @@ func updatesOf(form url.Values) (map[string]json.RawMessage, error) {
 	return updates, nil
 }
 
-// list returns the parts of a text between commas.
+// list splits a text at commas and omits empty parts.
 func list(text string) []string {
 	parts := []string{}
 	for part := range strings.SplitSeq(text, ",") {
@@ -223,7 +224,7 @@ func list(text string) []string {
 }
 
 // class returns the style of a card in a graph: ready, active or waiting.
-func (b *cardsOf) class(c *cards.Card) string {
+func (b *cardGraph) class(c *cards.Card) string {
 	switch {
 	case c.Status == task.InProgress:
 		return "active"

@@ -65,8 +65,8 @@ func TestCards(t *testing.T) {
 		status         int
 		want           string
 	}{
-		{"http://elsewhere.example", "/cards", url.Values{"title": {"Spam"}}, 403, "Forms of other sites are refused."},
-		{"null", "/cards", url.Values{"title": {"Spam"}}, 403, "Forms of other sites are refused."},
+		{"http://elsewhere.example", "/cards", url.Values{"title": {"Spam"}}, 403, "Forms from other sites are refused."},
+		{"null", "/cards", url.Values{"title": {"Spam"}}, 403, "Forms from other sites are refused."},
 		{own, "/cards", url.Values{"title": {""}}, 400, "title is empty"},
 		{own, "/cards/zzz999", url.Values{"status": {"done"}}, 404, "Task Not Found"},
 		{own, "/cards/aaa111", url.Values{"status": {"flying"}}, 400, "want {todo,active,done,archived}"},
@@ -80,7 +80,7 @@ func TestCards(t *testing.T) {
 		}
 	}
 	h.options.MayWrite = func(*http.Request) bool { return false }
-	if status, _, body := post(h, own, "/cards", url.Values{"title": {"Read"}}); status != 403 || !strings.Contains(body, "You may read here") {
+	if status, _, body := post(h, own, "/cards", url.Values{"title": {"Read"}}); status != 403 || !strings.Contains(body, "no changes of cards") {
 		t.Errorf("a reader: %d\n%s", status, body)
 	}
 	if _, _, board := get(t, h, "/tasks"); strings.Contains(board, "card-form") || strings.Contains(board, "draggable") || strings.Contains(board, "Spam") {

@@ -11,7 +11,7 @@ import (
 	"cairn/internal/highlight"
 )
 
-// code renders the code blocks of documents with a class for each kind of text.
+// code renders code blocks with a CSS class for each kind of token.
 type code struct{}
 
 // RegisterFuncs implements renderer.NodeRenderer.

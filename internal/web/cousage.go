@@ -41,7 +41,7 @@ type relation struct {
 }
 
 const (
-	maxNodes     = 32  // more labels than this would touch
+	maxNodes     = 32  // with more, labels would overlap
 	maxCurves    = 128 // edges
 	labelWidth   = 190 // pixels left and right of the circle
 	labelHeight  = 18

@@ -21,7 +21,7 @@ type box struct {
 
 type line struct{ D, Label string }
 
-// arrow says that To comes after From; both are ids of boxes.
+// arrow points from a box to one that comes after it. From and To are IDs of boxes.
 type arrow struct{ From, To, Label string }
 
 const (

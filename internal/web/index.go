@@ -22,7 +22,7 @@ type indexPage struct {
 	Latency *latencyChart
 }
 
-// skipped are the files that are not indexed for a reason.
+// skipped lists the files that are not indexed for one reason.
 type skipped struct {
 	Reason  string
 	Files   int
@@ -30,7 +30,7 @@ type skipped struct {
 	Further int
 }
 
-// maxSkipped bounds the names of skipped files by reason.
+// maxSkipped is the maximum number of paths listed for each reason.
 const maxSkipped = 100
 
 // latencyChart is a line chart of the latencies of the last searches.
@@ -78,8 +78,8 @@ func (h *Handler) index(w http.ResponseWriter, r *http.Request) {
 	h.show(w, r, view{section: "index", title: "Index", data: p})
 }
 
-// otherFormats are the files that are not indexed because of their extension, which the
-// index does not record, as they were at most keptFor ago.
+// otherFormats returns the files that are not indexed because of their extension. The index
+// does not record them, so it walks the folder, at most once per keptFor.
 func (h *Handler) otherFormats(ctx context.Context) (skipped, error) {
 	h.walked.Lock()
 	defer h.walked.Unlock()
@@ -139,7 +139,7 @@ func newLatencyChart(took []time.Duration) *latencyChart {
 	top := float64(sorted[len(sorted)-1])
 	var points []string
 	if len(took) == 1 {
-		took = append(took, took[0]) // a line, which a point is not
+		took = append(took, took[0]) // a line needs two points
 	}
 	for i, d := range took {
 		x := chartLeft + float64(p.Width-chartLeft-chartRight)*float64(i)/float64(len(took)-1)

@@ -35,10 +35,10 @@ type count struct {
 const (
 	// maxListed bounds the documents that the pages list.
 	maxListed = 20_000
-	// listedFor is how long a list is used before the engine is asked again.
+	// listedFor is how long a list is used without a check of the index.
 	listedFor = 5 * time.Second
-	// keptFor is how long it is used while the index says that nothing has changed, as
-	// it says for a second change within a second.
+	// keptFor is how long a list is used while the state of the index is the same. A second
+	// change within one second may not change the state.
 	keptFor = time.Minute
 )
 
@@ -47,13 +47,13 @@ type shelf struct {
 	mu      sync.Mutex
 	last    *library
 	state   string    // of the index when it was read
-	checked time.Time // when that was still the state
+	checked time.Time // when the index last had this state
 	read    time.Time
 }
 
 // library returns the documents as they were at most listedFor ago. It lists them again
-// only if the index has changed, since that takes 0.1 s for 10,000 documents, and longer
-// while they are being indexed.
+// only if the index has changed, because a list of 10,000 documents takes 0.1 s, and longer
+// during indexing.
 func (s *shelf) library(ctx context.Context, engine tools.Engine) (*library, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,12 +98,12 @@ func nameOf(file string) string {
 	return strings.ToLower(strings.TrimSuffix(path.Base(file), path.Ext(file)))
 }
 
-// find returns the place of a document in Documents.
+// find returns the index of a document in Documents.
 func (l *library) find(file string) (int, bool) {
 	return slices.BinarySearchFunc(l.Documents, file, func(d index.DocumentEntry, file string) int { return strings.Compare(d.Path, file) })
 }
 
-// of returns the documents of a kind; all for "".
+// of returns the documents of a kind, or all for "".
 func (l *library) of(kind store.Kind) *library {
 	if kind == "" {
 		return l
@@ -113,7 +113,7 @@ func (l *library) of(kind store.Kind) *library {
 	return &some
 }
 
-// mixed reports whether there are documents and source code.
+// mixed reports whether the library has both documents and source code.
 func (l *library) mixed() bool {
 	if len(l.Documents) == 0 {
 		return false
@@ -132,8 +132,8 @@ func (l *library) below(prefix string) []index.DocumentEntry {
 	return l.Documents[from:end]
 }
 
-// children returns the folders directly in folder, which is "" or ends with a
-// slash, and the documents that are in no folder below it.
+// children returns the folders and the documents directly in folder, which is "" or ends
+// with a slash.
 func (l *library) children(folder string) (folders []count, documents []index.DocumentEntry) {
 	for _, d := range l.below(folder) {
 		name, _, nested := strings.Cut(strings.TrimPrefix(d.Path, folder), "/")
@@ -188,7 +188,7 @@ func counted(list []index.DocumentEntry, namesOf func(index.DocumentEntry) []str
 	return counts
 }
 
-// largest returns the n folders or tags with the most documents, in their order.
+// largest returns the n counts with the most documents, in the order of counts.
 func largest(counts []count, n int) []count {
 	if len(counts) <= n {
 		return counts

@@ -8,14 +8,14 @@ import (
 	"cairn/internal/workspace"
 )
 
-// pictureType returns the media type of a picture by its name, "" for other files.
+// pictureType returns the media type of a picture by its extension, or "" for other files.
 func pictureType(name string) string { return workspace.Pictures[strings.ToLower(path.Ext(name))] }
 
-// picturePolicy lets an SVG picture that is opened by itself run and load nothing.
+// picturePolicy keeps an SVG picture that is opened by itself from running scripts and
+// loading files.
 const picturePolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
-// picture sends a picture of the folder, if a document at its place would be indexed:
-// neither a hidden file nor an ignored one.
+// picture sends a picture of the folder, unless it is hidden or ignored.
 func (h *Handler) picture(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("path")
 	kind := pictureType(name)

@@ -15,13 +15,13 @@ import (
 	"cairn/retriever"
 )
 
-// maxPage is how much of a document one page shows, in tokens.
+// maxPage is the maximum number of tokens on one page of a document.
 const maxPage = 60_000
 
 type docPage struct {
 	Path, File       string // File is the last part of Path
-	Heading          string // "" where HTML has the page's one h1
-	Folders          []chip // on the way to the document
+	Heading          string // "" if HTML contains the only h1 of the page
+	Folders          []chip // that contain the document, the outermost first
 	Back             template.URL
 	BackQuery        string
 	Outline          []heading
@@ -34,7 +34,7 @@ type docPage struct {
 	Previous, Follow *index.DocumentEntry // in the folder, by path
 }
 
-// branch is a line of the tree of files.
+// branch is one line of the tree of files.
 type branch struct {
 	Name, Link string
 	Level      int
@@ -89,10 +89,11 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 	h.show(w, r, view{section: "doc", title: reading.Title, query: p.BackQuery, data: p})
 }
 
-// maxBranches bounds the documents, and the folders, of each folder of a tree.
+// maxBranches is the maximum number of documents, and of folders, that a tree shows of each
+// folder.
 const maxBranches = 200
 
-// tree returns the folders on the way to a document with all that is in them.
+// tree returns the contents of each folder that contains a document.
 func (l *library) tree(prefix, file string) []branch {
 	return l.grow(nil, prefix, "", file)
 }
@@ -119,7 +120,7 @@ func (l *library) grow(tree []branch, prefix, folder, file string) []branch {
 	return tree
 }
 
-// maxLevel bounds the indentation of a tree.
+// maxLevel is the maximum indentation in a tree.
 const maxLevel = 8
 
 // neighbours returns the documents before and after one in its folder.

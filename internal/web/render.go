@@ -38,12 +38,12 @@ var converter = goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Fo
 	goldmark.WithParserOptions(parser.WithInlineParsers(util.Prioritized(wikiLinks{}, 150))),
 	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(shownHTML{}, 100), util.Prioritized(code{}, 100))))
 
-// renderer of the documents of one folder.
+// reader renders one document.
 type reader struct {
 	prefix string   // of links
 	name   string   // path of the document
 	lib    *library // nil resolves no wiki link
-	title  string   // of the page; a first heading that repeats it becomes the page's
+	title  string   // of the page; a first heading with this text becomes the title
 }
 
 // render returns Markdown as sanitised HTML with the anchors of the index. If several
@@ -71,7 +71,7 @@ func (o *reader) render(source []byte) document {
 		if titles > 1 {
 			n.Level = min(n.Level+1, 6)
 		}
-		anchor := fmt.Sprintf("heading:%d", i) // of a heading that is no section, as in a quotation
+		anchor := fmt.Sprintf("heading:%d", i) // of a heading without a section, such as one in a quotation
 		if n.Lines().Len() > 0 && n.Lines().At(0).Start >= at {
 			start := n.Lines().At(0).Start
 			line, at = line+bytes.Count(source[at:start], []byte("\n")), start
@@ -88,10 +88,10 @@ func (o *reader) render(source []byte) document {
 	return d
 }
 
-// rewrite leads links and images to the pages of the folder, turns quotations into
+// rewrite points links and images to the pages of the folder, turns quotations into
 // callouts, and returns the headings.
 func (o *reader) rewrite(root ast.Node, source []byte) (headings []*ast.Heading) {
-	var elsewhere []*ast.Image
+	var external []*ast.Image
 	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the function never fails
 		if !entering {
 			return ast.WalkContinue, nil
@@ -113,20 +113,20 @@ func (o *reader) rewrite(root ast.Node, source []byte) (headings []*ast.Heading)
 			if source := o.picture(string(n.Destination)); source != "" {
 				n.Destination = []byte(source)
 			} else {
-				elsewhere = append(elsewhere, n)
+				external = append(external, n)
 			}
 		}
 		return ast.WalkContinue, nil
 	})
-	for _, n := range elsewhere {
-		named(n)
+	for _, n := range external {
+		replacePicture(n)
 	}
 	return headings
 }
 
-// named puts a link in the place of a picture that is not in the folder, or its text
-// alone within another link.
-func named(n *ast.Image) {
+// replacePicture replaces a picture outside the folder by a link to it, or by its text if
+// the picture is within a link.
+func replacePicture(n *ast.Image) {
 	parent := n.Parent()
 	for p := parent; p != nil; p = p.Parent() {
 		if p.Kind() == ast.KindLink {
@@ -142,12 +142,12 @@ func named(n *ast.Image) {
 	for c := n.FirstChild(); c != nil; c = n.FirstChild() {
 		link.AppendChild(link, c)
 	}
-	link.AppendChild(link, ast.NewString([]byte(" (picture elsewhere)")))
+	link.AppendChild(link, ast.NewString([]byte(" (external picture)")))
 	parent.ReplaceChild(parent, n, link)
 }
 
-// target returns the workspace path that a relative destination leads to; ok is false
-// for one outside the folder.
+// target returns the workspace path of a relative destination. ok is false if the
+// destination is outside the folder.
 func (o *reader) target(u *url.URL) (target string, ok bool) {
 	target = path.Join(path.Dir(o.name), u.Path)
 	if strings.HasPrefix(u.Path, "/") {
@@ -156,8 +156,7 @@ func (o *reader) target(u *url.URL) (target string, ok bool) {
 	return target, !strings.HasPrefix(target, "..")
 }
 
-// link returns the destination of a link. Links to documents of the folder lead to
-// the reader.
+// link returns the destination of a link. Links to documents of the folder open the reader.
 func (o *reader) link(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.Path == "" {
@@ -173,7 +172,7 @@ func (o *reader) link(to string) string {
 	return place(o.prefix, target, u.Fragment)
 }
 
-// picture returns the source of an image of the folder, "" for another.
+// picture returns the address of an image of the folder, or "" for other images.
 func (o *reader) picture(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || pictureType(u.Path) == "" {
@@ -189,8 +188,8 @@ func pictureAt(prefix, target string) string {
 	return prefix + "/picture?path=" + url.QueryEscape(target)
 }
 
-// wiki returns the destination of a wiki link: the document of that path, or else the
-// only one of that name; a search for the name where there is none.
+// wiki returns the destination of a wiki link: the document with that path, else the only
+// document with that name, else a search for the name.
 func (o *reader) wiki(to string) string {
 	name, fragment, _ := strings.Cut(to, "#")
 	anchor := ""
@@ -246,7 +245,7 @@ func (wikiLinks) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node
 // calloutMark matches the first line of a callout, such as "[!NOTE]" or "[!tip]- Title".
 var calloutMark = regexp.MustCompile(`^\[!([A-Za-z]{1,20})\][-+]?[ \t]*(.*?)\s*$`)
 
-// calloutKinds are the classes of callouts by their word; others are notes.
+// calloutKinds maps the word of a callout to its class. Other words have the class note.
 var calloutKinds = map[string]string{"tip": "tip", "hint": "tip", "success": "tip", "important": "important", "warning": "warning", "caution": "warning", "danger": "warning", "error": "warning", "bug": "warning"}
 
 // callout turns a quotation that begins with "[!WORD]" into a callout with a title.
@@ -290,8 +289,8 @@ func callout(n *ast.Blockquote, source []byte) {
 	}
 }
 
-// shownHTML renders HTML as text. Agents get all of a document, so people have to see
-// all of it: what is in a comment, and what follows a <script> without an end.
+// shownHTML renders HTML as text. Agents receive the whole document, so people must see the
+// whole document, including comments and the text after a <script> without an end tag.
 type shownHTML struct{}
 
 // RegisterFuncs implements renderer.NodeRenderer.
@@ -321,7 +320,7 @@ func (shownHTML) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 // simpleTag matches a tag without attributes, which hides nothing.
 var simpleTag = regexp.MustCompile(`^</?[a-zA-Z][a-zA-Z0-9-]*\s*/?>$`)
 
-// sanitiser keeps the elements that documents need. Images come from the folder alone.
+// sanitiser keeps the elements that documents need.
 var sanitiser = func() *bluemonday.Policy {
 	p := bluemonday.UGCPolicy()
 	p.AllowAttrs("id").OnElements("h1", "h2", "h3", "h4", "h5", "h6")
@@ -362,8 +361,8 @@ func plainText(n ast.Node, source []byte) string {
 	return b.String()
 }
 
-// anchorsOf returns the anchors that the index gives the sections of a Markdown text,
-// by the line of their headings.
+// anchorsOf returns the anchors of the sections of a Markdown text in the index, by the line
+// of their headings.
 func anchorsOf(source []byte) map[int]string {
 	anchors := map[int]string{}
 	for _, section := range markdown.Parse("document.md", source).Sections {
@@ -374,7 +373,7 @@ func anchorsOf(source []byte) map[int]string {
 	return anchors
 }
 
-// headingID matches the id that some write after a heading. It is no text.
+// headingID matches an id at the end of a heading, such as {#setup}.
 var headingID = regexp.MustCompile(`\s*\{#[^{}\s]+\}\s*$`)
 
 // cutID removes the id from the text of a heading.

@@ -33,7 +33,7 @@ type searchPage struct {
 	Chips                    []chip
 	Answer                   *retriever.Answer
 	Scores                   [][]scorePart // of each result
-	From                     template.URL  // the query of the address, for the way back
+	From                     template.URL  // the query of the address, for links back to it
 	Further                  template.URL  // the query of the address of the next results
 	Took                     string
 	Problem                  string
@@ -43,16 +43,16 @@ type searchPage struct {
 
 // homePage is the content of the search page without a query.
 type homePage struct {
-	Total           int
-	Cut             bool // some documents are not listed
-	Folders, Tags   []chip
-	Title           string // of Documents
-	Documents       []index.DocumentEntry
-	OmittedDocument int
+	Total         int
+	Cut           bool // some documents are not listed
+	Folders, Tags []chip
+	Title         string // of Documents
+	Documents     []index.DocumentEntry
+	Omitted       int // documents
 }
 
-// choices are the ways to search other than hybrid, which is the default, and the kinds
-// of files, of which all is the default.
+// choices are the values of mode and kind other than the defaults, which are hybrid search
+// and all files.
 var choices = []struct{ key, value, name string }{
 	{"mode", string(retriever.Keyword), "by words"}, {"mode", string(retriever.Semantic), "by meaning"},
 	{"kind", string(store.Docs), "documents"}, {"kind", string(store.Code), "source code"},
@@ -62,7 +62,7 @@ var choices = []struct{ key, value, name string }{
 type chip struct {
 	Label     string
 	Link      template.URL
-	Documents int // 0 for a filter that does not count them
+	Documents int // 0 if they are not counted
 	Set       bool
 }
 
@@ -127,8 +127,8 @@ func (h *Handler) find(r *http.Request, p *searchPage) {
 	}
 }
 
-// address returns the query of the page's address with one value changed. A key of
-// "" changes none.
+// address returns the query of the page's address with one value changed, or unchanged if
+// key is "".
 func (p *searchPage) address(key, value string) template.URL {
 	v := url.Values{}
 	for k, text := range map[string]string{"q": p.Query, "in": p.Prefix, "tag": p.Tag, "mode": p.Mode, "kind": string(p.Kind)} {
@@ -145,8 +145,8 @@ func (p *searchPage) address(key, value string) template.URL {
 	return template.URL(v.Encode())
 }
 
-// chips returns the filters that can be set: by folder and tag, and the choices. mixed
-// says that there are documents and source code.
+// chips returns the filters that can be set: by folder, by tag, and the choices. mixed
+// reports whether the folder has both documents and source code.
 func (p *searchPage) chips(lib *library, mixed bool) []chip {
 	folder := p.Prefix[:strings.LastIndex(p.Prefix, "/")+1]
 	folders, _ := lib.children(folder)
@@ -159,7 +159,7 @@ func (p *searchPage) chips(lib *library, mixed bool) []chip {
 	return chips
 }
 
-// has reports whether a choice is made.
+// has reports whether a choice is set.
 func (p *searchPage) has(key, value string) bool {
 	return key == "mode" && value == p.Mode || key == "kind" && value == string(p.Kind)
 }
@@ -196,8 +196,8 @@ func (p *searchPage) tags(counts []count) (chips []chip) {
 	return chips
 }
 
-// home returns the content of the page without a query: folders, tags and the documents
-// that changed last, all or of the chosen folder or tag.
+// home returns the content of the page without a query: folders, tags, and the documents of
+// the chosen folder or tag, or else those that changed last.
 func (p *searchPage) home(lib *library) *homePage {
 	folders, documents := lib.children(p.Prefix)
 	home := &homePage{Total: len(lib.Documents), Cut: lib.Cut, Title: "Documents"}
@@ -214,7 +214,7 @@ func (p *searchPage) home(lib *library) *homePage {
 		home.Title, home.Documents = "Changed last", lib.recent(maxRecent)
 	}
 	if n := len(home.Documents) - maxInList; n > 0 {
-		home.Documents, home.OmittedDocument = home.Documents[:maxInList], n
+		home.Documents, home.Omitted = home.Documents[:maxInList], n
 	}
 	return home
 }

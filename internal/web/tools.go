@@ -53,17 +53,17 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 	h.show(w, r, view{section: "tools", title: "Tools", data: p})
 }
 
-// advice describes each mode.
+// advice is the text for each mode.
 var advice = map[suggest.Mode]string{
 	suggest.ExplicitRequired: "check every step before you run it",
-	suggest.Advised:          "look at it before you run it",
-	suggest.Speculative:      "it can run as it stands",
+	suggest.Advised:          "check it before you run it",
+	suggest.Speculative:      "you can run it as it is",
 }
 
 // planStep is a step of a plan in words.
 type planStep struct {
 	Tool, Why string
-	Takes     []string // what it takes from earlier steps, and what is missing
+	Takes     []string // inputs from earlier steps, and missing inputs
 	Dangerous bool
 }
 
@@ -78,7 +78,7 @@ func steps(s *suggest.Suggestion) (list []planStep) {
 			step.Why += ", and was used for similar tasks"
 		}
 		if t.Prerequisite {
-			step.Why = "comes in because it " + t.Rationale
+			step.Why = "included because it " + t.Rationale
 		}
 		for _, e := range s.DAG.Edges {
 			if e.ToTask == t.ID {
@@ -104,7 +104,7 @@ func numbered(s *suggest.Suggestion) map[string]int {
 	return numbers
 }
 
-// inWords says what an edge means for the step that it leads to.
+// inWords describes an edge for the step at its end.
 func inWords(e *suggest.Edge, numbers map[string]int) string {
 	from, to, ok := strings.Cut(e.DataPath, " → ")
 	if !ok {

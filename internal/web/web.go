@@ -63,7 +63,7 @@ type Handler struct {
 	shelf     shelf
 
 	walked   sync.Mutex
-	other    skipped // as otherFormats returns them
+	other    skipped // last result of otherFormats
 	walkedAt time.Time
 }
 
@@ -177,7 +177,7 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, v view) {
 	var b bytes.Buffer // so that an error does not follow half a page
 	if err := h.templates.ExecuteTemplate(&b, name, p); err != nil {
 		h.options.Logger.Error("rendering a page", "page", name, "error", err)
-		http.Error(w, "this page could not be rendered; the server's log says why", http.StatusInternalServerError)
+		http.Error(w, "this page could not be rendered; the server's log has the reason", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -187,13 +187,13 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, v view) {
 	_, _ = b.WriteTo(w) // the client may have left
 }
 
-// errorPage says what went wrong and where to go.
+// errorPage is the data of the page for an error.
 type errorPage struct {
 	Message string
 	Nearest []string // paths of documents
 }
 
-// fail shows an error, with its status and the nearest paths.
+// fail answers with the page for an error, its status and the nearest paths.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	v := view{section: "error", title: "That did not work", status: http.StatusInternalServerError}
 	e := errorPage{Message: err.Error()}

@@ -242,7 +242,7 @@ func TestPages(t *testing.T) {
 		{"/doc?path=guide/start.md&from=q%3Dwall", 200, []string{
 			`<h1 id="start-here">Start here</h1>`, // once
 			`<img loading="lazy" src="/w/notes/picture?path=guide%2Fwall.png" alt="The wall" title="Built last year"`,
-			`>Elsewhere (picture elsewhere)</a>`,
+			`>Elsewhere (external picture)</a>`,
 			`<blockquote class="callout warning">`, "<strong>Mind the step</strong>", "It is <em>high</em>.",
 			`<a href="/w/notes/doc?path=other.md#part-two" rel="nofollow noreferrer">the other part</a>`, `<a href="/w/notes/doc?path=guide%2Fdeep%2Fer.md" rel="nofollow noreferrer">er</a>`, `<a href="/w/notes/?q=nowhere" rel="nofollow noreferrer">nowhere</a>`,
 			`<sup id="fnref:1"><a href="#fn:1"`, `<li id="fn:1">`, "Because of the view.",
@@ -440,10 +440,10 @@ func TestCoUsage(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, all)
 		}
 	}
-	if a, b := curves(all), curves(one); a < 3 || b == 0 || b >= a || !strings.Contains(one, "Only what is used with") {
+	if a, b := curves(all), curves(one); a < 3 || b == 0 || b >= a || !strings.Contains(one, "Only tools used with") {
 		t.Errorf("%d relations in all and %d around one tool", a, b)
 	}
-	if curves(none) != 0 || !strings.Contains(none, "Nothing is known") {
+	if curves(none) != 0 || !strings.Contains(none, "not known yet") {
 		t.Errorf("around a tool that is not there:\n%s", none)
 	}
 	if curves(plan) != 0 || !strings.Contains(plan, "<svg") {

@@ -20,7 +20,7 @@ import (
 	"cairn/internal/stage"
 )
 
-// The bounds of a search.
+// The limits of a search.
 const (
 	timeout    = 20 * time.Second
 	maxBody    = 2 << 20 // bytes of an answer
@@ -79,10 +79,10 @@ func (c *Client) SearchWeb(ctx context.Context, query string) (*stage.WebResults
 		fetch = c.run
 	}
 	text, err := fetch(ctx, query)
-	if err != nil {
-		return nil, err
+	var results *stage.WebResults
+	if err == nil {
+		results, err = parse(text)
 	}
-	results, err := parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("searching the web with %s: %w", c.name(), err)
 	}
@@ -101,7 +101,7 @@ func (c *Client) get(ctx context.Context, query string) ([]byte, error) {
 	address := strings.ReplaceAll(c.address, Placeholder, url.QueryEscape(query))
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, fmt.Errorf("searching the web with %s: the address is not valid", c.host)
+		return nil, errors.New("the address is not valid")
 	}
 	r.Header.Set("Accept", "application/json")
 	resp, err := c.client.Do(r)
@@ -109,28 +109,24 @@ func (c *Client) get(ctx context.Context, query string) ([]byte, error) {
 		err = failed.Err // without the address, which may contain a key
 	}
 	if err != nil {
-		return nil, fmt.Errorf("searching the web with %s: %w", c.host, err)
+		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("searching the web with %s: %s", c.host, resp.Status)
+		return nil, errors.New(resp.Status)
 	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
-	if err != nil {
-		return nil, fmt.Errorf("searching the web with %s: %w", c.host, err)
-	}
-	return text, nil
+	return io.ReadAll(io.LimitReader(resp.Body, maxBody))
 }
 
 func (c *Client) run(ctx context.Context, query string) ([]byte, error) {
-	// The command would read a query that begins with a dash as an option.
+	// The command would parse a query that begins with a dash as an option.
 	query = strings.TrimLeft(query, "- \t")
 	cmd := exec.CommandContext(ctx, c.command[0], append(c.command[1:len(c.command):len(c.command)], query)...)
 	cmd.WaitDelay = time.Second
 	out := &limited{}
 	cmd.Stdout = out
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("searching the web with %s: %w", c.command[0], err)
+		return nil, err
 	}
 	return out.Bytes(), nil
 }
@@ -161,10 +157,8 @@ func parse(text []byte) (*stage.WebResults, error) {
 	}
 	err := json.Unmarshal(text, &in)
 	list := append(append(in.Results, in.Items...), in.Web.Results...)
-	if err != nil {
-		if json.Unmarshal(text, &list) != nil {
-			return nil, errors.New("the answer is not the JSON of results")
-		}
+	if err != nil && json.Unmarshal(text, &list) != nil {
+		return nil, errors.New("the answer is not a JSON list of results")
 	}
 	w := &stage.WebResults{Results: []stage.WebResult{}}
 	for _, f := range list {

@@ -1,9 +1,9 @@
 "use strict";
-// Search as you type, keys, copying and the theme. Everything else works without a script.
+// Search as you type, moving cards, keys, copying and the theme. The pages work without it.
 (() => {
   const root = document.documentElement;
-  const said = (text) => { document.querySelector(".said").textContent = text; };
-  try { root.dataset.theme = localStorage.getItem("theme") || ""; } catch { /* storage is off */ }
+  const announce = (text) => { document.querySelector(".announced").textContent = text; };
+  try { root.dataset.theme = localStorage.getItem("theme") || ""; } catch { /* storage is disabled */ }
 
   const field = document.getElementById("q");
   const form = document.querySelector("form[data-live]");
@@ -17,7 +17,7 @@
     let timer, request, begun = false;
     const query = () => {
       const set = new URLSearchParams([...new FormData(form)].filter(([, value]) => value.trim()));
-      set.sort(); // as the links of the page are
+      set.sort(); // the links of the page are sorted, too
       return set.size ? "?" + set : "";
     };
     const load = async (search) => {
@@ -27,7 +27,7 @@
         const answer = await fetch(form.action + search, { headers: { "Cairn-Fragment": "results" }, signal: request.signal });
         target.innerHTML = await answer.text();
       } catch (error) {
-        if (error.name !== "AbortError") said("The server does not answer.");
+        if (error.name !== "AbortError") announce("The server does not answer.");
       }
       document.title = (field.value.trim() || "Search") + suffix;
     };
@@ -44,13 +44,13 @@
     field.addEventListener("blur", () => { search(); begun = false; });
     addEventListener("popstate", () => {
       const back = new URLSearchParams(location.search);
-      for (const name of ["q", "in", "tag", "mode"]) form.elements[name].value = back.get(name) || "";
+      for (const name of ["q", "in", "tag", "mode", "kind"]) form.elements[name].value = back.get(name) || "";
       begun = false;
       load(location.search);
     });
   }
 
-  // The sections and the files stand open where there is room at the side.
+  // On wide screens the lists of sections and files are open.
   if (matchMedia("(min-width: 60rem)").matches) {
     for (const details of document.querySelectorAll(".side details")) details.open = true;
     const current = document.querySelector(".tree [aria-current]");
@@ -60,7 +60,7 @@
   const board = document.querySelector(".board");
   if (board) drag(board);
 
-  // drag lets cards be moved to another column. Their pages have a form that does the same.
+  // drag lets the user move cards to another column. The page of a card has a form for it, too.
   function drag(board) {
     let card;
     const column = (event) => card && event.target.closest("[data-status]");
@@ -85,7 +85,7 @@
         method: "POST", headers: { "Cairn-Fragment": "board" }, body: new URLSearchParams({ status: to.dataset.status }),
       }).catch(() => null);
       if (answer && answer.ok) location.reload();
-      else said(answer ? await answer.text() : "The server does not answer.");
+      else announce(answer ? await answer.text() : "The server does not answer.");
     });
   }
 
@@ -94,9 +94,9 @@
     if (copy) {
       try {
         await navigator.clipboard.writeText(copy.dataset.copy);
-        said("Copied " + copy.dataset.copy);
+        announce("Copied " + copy.dataset.copy);
       } catch {
-        said("Copying is not allowed here: " + copy.dataset.copy);
+        announce("The browser does not permit copying: " + copy.dataset.copy);
       }
     }
     if (event.target.closest(".theme")) {
@@ -110,7 +110,7 @@
     const typing = event.target.matches("input, textarea, select");
     const hits = [...document.querySelectorAll("a.hit")];
     if (event.key === "Escape" && typing) {
-      event.preventDefault(); // or the browser empties the field
+      event.preventDefault(); // otherwise the browser clears the field
       event.target.blur();
       return;
     }
