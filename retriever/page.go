@@ -207,7 +207,11 @@ func (s *search) result(d *foundDocument, marked *terms) Result {
 	var snippet string
 	if s.MaxTokens == 0 || s.shown < coveredDocuments { // with a budget, snippets serve only cover
 		var found map[string]bool
-		snippet, found = marked.snippet(section.Heading, markdown.Plain(doc.Path, chunk.Fence, d.text[chunk.Start:chunk.End]))
+		text := markdown.Plain(doc.Path, chunk.Fence, d.text[chunk.Start:chunk.End])
+		if store.KindOf(doc.Path) == store.Code {
+			text = joinComments(text)
+		}
+		snippet, found = marked.snippet(section.Heading, text)
 		s.cover(d, marked, found)
 	}
 	result := Result{

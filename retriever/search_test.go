@@ -570,6 +570,22 @@ func TestSnippetHeading(t *testing.T) {
 	}
 }
 
+func TestJoinComments(t *testing.T) {
+	for in, want := range map[string]string{
+		"// Open opens\n// a file.\nfunc Open() {\n\t// It\n\t// fails.\n": "// Open opens\n a file.\nfunc Open() {\n\t// It\n fails.\n",
+		"#include <a.h>\n#include <b.h>\n":                                 "#include <a.h>\n#include <b.h>\n",
+		"# one\n# two\nx = 1\n# three\n":                                   "# one\ntwo\nx = 1\n# three\n",
+		"/// a\n// b\n":                                                    "/// a\n// b\n",
+		"/**\n * one\n * two\n */\n":                                       "/**\n * one\ntwo\n */\n",
+		"*p = 1;\n*q = 2;\n--i;\n--j;\n":                                   "*p = 1;\n*q = 2;\n--i;\n--j;\n",
+		"":                                                                 "",
+	} {
+		if got := joinComments(in); got != want {
+			t.Errorf("joinComments(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 // A snippet of a chunk that begins inside a fenced code block keeps the punctuation of
 // the code.
 func TestSnippetOfLongFence(t *testing.T) {

@@ -1,6 +1,7 @@
 package retriever
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -83,6 +84,30 @@ func (t *terms) snippet(heading, passage string) (snippet string, found map[stri
 		out += " " + line
 	}
 	return out, found
+}
+
+// commentMarkers begin lines of comments. A space after a mark that is also an operator
+// or a directive distinguishes the two.
+var commentMarkers = []string{"///", "//!", "//", "# ", "-- ", ";;", "% ", "* "}
+
+// joinComments removes the marker of each line of a comment after the first, because a
+// snippet joins the lines.
+func joinComments(text string) string {
+	var b strings.Builder
+	previous := ""
+	for line := range strings.Lines(text) {
+		comment := strings.TrimLeft(line, " \t")
+		i := slices.IndexFunc(commentMarkers, func(m string) bool { return strings.HasPrefix(comment, m) })
+		if i < 0 {
+			previous = ""
+		} else if m := commentMarkers[i]; m == previous {
+			line = comment[len(m):]
+		} else {
+			previous = m
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 func addAll(to, from map[string]bool) {
