@@ -3,6 +3,8 @@ package minilm
 import (
 	"bytes"
 	"crypto/sha256"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +14,13 @@ import (
 func TestVerify(t *testing.T) {
 	if err := Verify(); err != nil {
 		t.Errorf("Verify() = %v", err)
+	}
+}
+
+// TestFingerprint: a change of either file changes the ID of the model.
+func TestFingerprint(t *testing.T) {
+	if got := fmt.Sprintf("%x", sha256.Sum256(slices.Concat(Weights(), TokenizerJSON()))); got != fingerprint {
+		t.Errorf("the files have the fingerprint %s, the constant is %s", got, fingerprint)
 	}
 }
 
