@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"unsafe"
 )
@@ -67,9 +68,9 @@ func pack(a *arena, k *kernel, columns []column, threads int) (*packed, error) {
 	var wg sync.WaitGroup
 	for t := range threads {
 		wg.Go(func() {
-			buf := make([]int32, first.in)
+			w, sums := make([]int32, p.depth), make([]int32, p.depth/(2*k.group))
 			for i := panels * t / threads; i < panels*(t+1)/threads; i++ {
-				if err := p.packPanel(k, columns, i*width, width, buf); err != nil {
+				if err := p.packPanel(k, columns, i*width, width, w, sums); err != nil {
 					errs[t] = err
 				}
 			}
@@ -79,7 +80,9 @@ func pack(a *arena, k *kernel, columns []column, threads int) (*packed, error) {
 	return p, errors.Join(errs...)
 }
 
-func (p *packed) packPanel(k *kernel, columns []column, at, width int, buf []int32) error {
+// packPanel packs width columns from column at. w holds a column of weights, and sums is
+// scratch for narrow.
+func (p *packed) packPanel(k *kernel, columns []column, at, width int, w, sums []int32) error {
 	for j := range width {
 		c := columns[at+j]
 		if c.from == nil {
@@ -100,18 +103,18 @@ func (p *packed) packPanel(k *kernel, columns []column, at, width int, buf []int
 			}
 			continue
 		}
-		scale, err := c.from.column8(buf, c.index)
+		scale, err := c.from.column8(w[:c.from.in], c.index)
 		if err != nil {
 			return err
 		}
 		if k.group > 1 {
-			scale *= narrow(buf, k.group)
+			scale *= narrow(w, sums, k.group)
 		}
 		sum := int64(0)
 		out := p.codes[at*p.depth+4*j:]
-		for i, w := range buf {
-			out[i/4*4*width+i%4] = int8(w)
-			sum += int64(w)
+		for i, v := range w {
+			out[i/4*4*width+i%4] = int8(v)
+			sum += int64(v)
 		}
 		p.scale[at+j] = scale * c.factor
 		p.sums[at+j] = scale * c.factor * float32(sum)
@@ -162,7 +165,7 @@ func (l *linear) column8(buf []int32, j int) (scale float32, err error) {
 	}
 	f := float32(max(-low, high)) / 127
 	for i, v := range buf {
-		buf[i] = int32(math.RoundToEven(float64(float32(v) / f)))
+		buf[i] = rounded(v, f)
 	}
 	return scale * f, nil
 }
@@ -170,49 +173,59 @@ func (l *linear) column8(buf []int32, j int) (scale float32, err error) {
 // narrow rounds a column's weights to a coarser scale if a group of products with bytes
 // could overflow 16 bits. It returns the ratio of the new scale to the old one. A group
 // has 2*group weights: the pairs at the same position of group consecutive quadruples, as
-// added by product8.
-func narrow(w []int32, group int) float32 {
-	worst := worstGroup(w, group)
+// added by product8. len(w) is a multiple of 4*group. sums is scratch for two numbers for
+// each 4*group weights.
+func narrow(w, sums []int32, group int) float32 {
+	worst := groupSums(w, sums, group)
 	if worst <= maxPairSum {
 		return 1
 	}
-	original := make([]int32, len(w))
-	copy(original, w)
-	for f := float32(worst) / (maxPairSum + 0.5); ; f *= 1.005 {
-		for i, v := range original {
-			w[i] = int32(math.RoundToEven(float64(float32(v) / f)))
-		}
-		if worstGroup(w, group) <= maxPairSum {
-			return f
+	f := float32(worst) / (maxPairSum + 0.5)
+	// Rounding changes the sum of a group by at most group, so only these can overflow.
+	var large []int
+	for g, sum := range sums {
+		if float32(sum)/f > float32(maxPairSum-group-1) {
+			large = append(large, g)
 		}
 	}
+	overflows := func(g int) bool {
+		up, down := int32(0), int32(0)
+		for at := g / 2 * 4 * group; at < (g/2+1)*4*group; at += 4 {
+			for _, v := range w[at+g%2*2:][:2] {
+				v = rounded(v, f)
+				up, down = up+max(v, 0), down-min(v, 0)
+			}
+		}
+		return max(up, down) > maxPairSum
+	}
+	for slices.ContainsFunc(large, overflows) {
+		f *= 1.005
+	}
+	for i, v := range w {
+		w[i] = rounded(v, f)
+	}
+	return f
 }
 
-// worstGroup returns the largest sum of weights of one sign that product8
-// adds in 16 bits.
-func worstGroup(w []int32, group int) int32 {
-	worst := int32(0)
-	for start := 0; start < len(w); start += 4 * group {
-		for pair := range 2 {
-			up, down := pairSums(w[start:], group, pair)
-			worst = max(worst, up, down)
+// groupSums computes the sum of the positive or of the negative weights of each group,
+// whichever is larger without its sign, and returns the largest.
+func groupSums(w, sums []int32, group int) (worst int32) {
+	for g := 0; len(w) > 0; g, w = g+2, w[4*group:] {
+		var up, down, up1, down1 int32
+		for q := w[:4*group]; len(q) >= 4; q = q[4:] {
+			up += max(q[0], 0) + max(q[1], 0)
+			down -= min(q[0], 0) + min(q[1], 0)
+			up1 += max(q[2], 0) + max(q[3], 0)
+			down1 -= min(q[2], 0) + min(q[3], 0)
 		}
+		sums[g], sums[g+1] = max(up, down), max(up1, down1)
+		worst = max(worst, sums[g], sums[g+1])
 	}
 	return worst
 }
 
-// pairSums adds the positive and the negative weights of one pair in each of the
-// first group quadruples of w.
-func pairSums(w []int32, group, pair int) (up, down int32) {
-	for s := range group {
-		for b := range 2 {
-			if i := 4*s + 2*pair + b; i < len(w) {
-				up += max(w[i], 0)
-				down += max(-w[i], 0)
-			}
-		}
-	}
-	return up, down
+func rounded(v int32, f float32) int32 {
+	return int32(math.RoundToEven(float64(float32(v) / f)))
 }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
