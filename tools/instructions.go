@@ -4,9 +4,10 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"cairn/internal/task/cards"
 )
@@ -94,9 +95,13 @@ func (s *Server) cardState(context.Context) string {
 // namedDocuments is the maximum number of documents with tasks in the instructions.
 const namedDocuments = 3
 
-// plainPath matches the paths that may occur in the instructions. A path with spaces could
+// isPlainPath reports whether the instructions may name a path. A path with spaces could
 // be a sentence, with which a folder would instruct the model.
-var plainPath = regexp.MustCompile(`^[\p{L}\p{N}_./-]{1,80}$`)
+func isPlainPath(path string) bool {
+	return path != "" && utf8.RuneCountInString(path) <= 80 && !strings.ContainsFunc(path, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_./-", r)
+	})
+}
 
 func (s *Server) documentState(ctx context.Context) string {
 	found, err := s.options.Tasks.Documents.WithTasks(ctx)
@@ -105,7 +110,7 @@ func (s *Server) documentState(ctx context.Context) string {
 	}
 	var named []string
 	for _, path := range found {
-		if len(named) < namedDocuments && plainPath.MatchString(path) {
+		if len(named) < namedDocuments && isPlainPath(path) {
 			named = append(named, path)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"cairn/internal/catalog"
 	"cairn/internal/toolsearch"
@@ -33,16 +34,21 @@ type Literal struct {
 	Before string
 }
 
-var literalPatterns = []struct {
+type literalPattern struct {
 	kind    Kind
 	pattern *regexp.Regexp
-}{
-	{URL, regexp.MustCompile(`\bhttps?://[^\s"'“”<>)\]]+[^\s"'“”<>)\].,;:!?]`)},
-	{Email, regexp.MustCompile(`[\p{L}\d._%+-]+@[\p{L}\d-]+(?:\.[\p{L}\d-]+)+`)},
-	{Quoted, regexp.MustCompile("\"([^\"\n]{1,400})\"|“([^”\n]{1,400})”|`([^`\n]{1,400})`|(?:^|[\\s(])'([^'\n]{1,400})'")},
-	{FilePath, regexp.MustCompile(`(?:~|\.{1,2})?/[\w.@~-]+(?:/[\w.@~-]*)*[\w@~-]|[A-Za-z]:\\[\w.\\-]+|\b[\w-]+(?:/[\w.-]+)*\.(?:md|txt|json|ya?ml|toml|csv|tsv|xml|html?|pdf|docx?|xlsx?|pptx?|png|jpe?g|gif|svg|mp[34]|wav|zip|tar|gz|log|sql|db|go|py|js|ts|rs|java|c|h|cpp|sh)\b`)},
-	{Number, regexp.MustCompile(`-?\d+(?:\.\d+)?`)},
 }
+
+// literalPatterns are compiled when first used, because that takes a millisecond.
+var literalPatterns = sync.OnceValue(func() []literalPattern {
+	return []literalPattern{
+		{URL, regexp.MustCompile(`\bhttps?://[^\s"'“”<>)\]]+[^\s"'“”<>)\].,;:!?]`)},
+		{Email, regexp.MustCompile(`[\p{L}\d._%+-]+@[\p{L}\d-]+(?:\.[\p{L}\d-]+)+`)},
+		{Quoted, regexp.MustCompile("\"([^\"\n]{1,400})\"|“([^”\n]{1,400})”|`([^`\n]{1,400})`|(?:^|[\\s(])'([^'\n]{1,400})'")},
+		{FilePath, regexp.MustCompile(`(?:~|\.{1,2})?/[\w.@~-]+(?:/[\w.@~-]*)*[\w@~-]|[A-Za-z]:\\[\w.\\-]+|\b[\w-]+(?:/[\w.-]+)*\.(?:md|txt|json|ya?ml|toml|csv|tsv|xml|html?|pdf|docx?|xlsx?|pptx?|png|jpe?g|gif|svg|mp[34]|wav|zip|tar|gz|log|sql|db|go|py|js|ts|rs|java|c|h|cpp|sh)\b`)},
+		{Number, regexp.MustCompile(`-?\d+(?:\.\d+)?`)},
+	}
+})
 
 // maxLiterals bounds the literals of one intent.
 const maxLiterals = 50
@@ -52,7 +58,7 @@ const maxLiterals = 50
 func literalsOf(intent string) []Literal {
 	taken := make([]bool, len(intent))
 	var found []Literal
-	for _, p := range literalPatterns {
+	for _, p := range literalPatterns() {
 		for _, m := range p.pattern.FindAllStringSubmatchIndex(intent, maxLiterals) {
 			start, end := m[0], m[1]
 			for g := 2; g+1 < len(m); g += 2 {
@@ -194,7 +200,7 @@ func (l Literal) fit(p *catalog.Parameter) int {
 			return 2
 		}
 	case Quoted:
-		for _, p := range literalPatterns {
+		for _, p := range literalPatterns() {
 			if p.kind != Number && p.kind != Quoted && p.pattern.FindString(l.Text) == l.Text && wants(hints[p.kind]) {
 				return 2
 			}
