@@ -18,8 +18,8 @@ const englishModel = "all-MiniLM-L6-v2"
 const (
 	minStopShare = 0.04
 	minWords     = 50
-	maxSample    = 16 << 10 // bytes read of a document
-	samples      = 64       // documents read of a folder
+	maxSample    = 4 << 10 // bytes read of a document
+	samples      = 64      // documents read of a folder
 )
 
 // notEnglish estimates the percentage of the documents' bytes that are not English, from
