@@ -145,8 +145,8 @@ func (w commandWriter) update(id, key, value string) (string, error) {
 
 func (commandWriter) close() error { return nil }
 
-// book is what one writer was told. It is the only one to write its field of
-// the shared card, so what it was told last has to stand there.
+// book records the answers to one writer. No other writer changes its field of the shared
+// card, so the field must have the value of the last answer.
 type book struct {
 	made    map[string]string // id → title
 	deps    map[string]string // id → its dependency
@@ -161,7 +161,7 @@ const (
 	poison     = "must-not-be-written"
 )
 
-// write does what a writer does until the time is over.
+// write creates and updates cards until the time is over.
 func (b *book) write(w writer, name, field string, until time.Time) error {
 	own, refused, err := w.create(name, nil)
 	if err != nil || refused != "" {
@@ -207,7 +207,7 @@ func (b *book) write(w writer, name, field string, until time.Time) error {
 		if i%4 != 0 {
 			continue
 		}
-		// What has to be refused: a dependency that does not exist, and a circle.
+		// These updates must be refused: a dependency that does not exist, and a cycle.
 		if _, refused, err = w.create(poison, []string{"zzzzz9"}); err != nil || !strings.Contains(refused, "Dependency Not Found") {
 			return fmt.Errorf("%s: an unknown dependency is answered %q, %v", name, refused, err)
 		}
@@ -223,9 +223,9 @@ func (b *book) write(w writer, name, field string, until time.Time) error {
 	return nil
 }
 
-// TestTenProcesses has ten processes create and update the cards of one folder at
-// once, for 3 s or what CAIRN_PROCESSES says, such as 30s. No acknowledged write
-// is lost, no card torn, no id given out twice, and nothing refused is written.
+// TestTenProcesses runs ten processes that create and update the cards of one folder
+// concurrently, for 3 s or the time in CAIRN_PROCESSES, such as 30s. No acknowledged write is
+// lost, no card is torn, no id is assigned twice, and no refused write is stored.
 func TestTenProcesses(t *testing.T) {
 	length := 3 * time.Second
 	if text := os.Getenv("CAIRN_PROCESSES"); text != "" {
@@ -259,7 +259,7 @@ func TestTenProcesses(t *testing.T) {
 			t.Cleanup(func() { _ = m.cmd.Process.Kill() }) // has no effect on one that ended
 			w = m
 		}
-		// No field of the shared card has two writers; those beyond leave it alone.
+		// No field of the shared card has two writers; further writers do not change the card.
 		field := "notes"
 		if i < len(fields) {
 			field = fields[i]
@@ -354,7 +354,7 @@ func TestTenProcesses(t *testing.T) {
 	t.Logf("%d processes, %s: %d cards made, %d updates acknowledged, refused and reported: %v", len(books), length, made, updates, refusals)
 }
 
-// aside is a writer that leaves the shared card alone.
+// aside marks a writer that does not change the shared card.
 type aside struct{ writer }
 
 func (a aside) update(id, key, value string) (string, error) {

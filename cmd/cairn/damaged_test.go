@@ -14,7 +14,7 @@ import (
 )
 
 // TestDamagedIndex damages an index: a search answers without it, an index run
-// rebuilds it, and standard error holds one line of cairn's and none of a library's.
+// rebuilds it, and standard error has one line of cairn and none of a library.
 func TestDamagedIndex(t *testing.T) {
 	cairn, root := binary(t), t.TempDir()
 	if err := os.CopyFS(root, handbook()); err != nil {
@@ -65,8 +65,8 @@ func TestDamagedIndex(t *testing.T) {
 	}
 }
 
-// TestVerify damages every file that cairn keeps: verify names it, verify --repair rebuilds
-// or recovers it, and then all answers are as they were.
+// TestVerify damages each of cairn's own files: verify names it, verify --repair rebuilds or
+// recovers it, and then all answers are the same as before.
 func TestVerify(t *testing.T) {
 	cairn, root := binary(t), t.TempDir()
 	if err := os.CopyFS(root, handbook()); err != nil {
@@ -144,8 +144,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestServersStartWithDamagedRecords: damaged files of the tools, even one that nothing can
-// open, do not keep a server from starting and searching.
+// TestServersStartWithDamagedRecords: a server starts and searches although the files of the
+// tools are damaged, even if a file cannot be opened.
 func TestServersStartWithDamagedRecords(t *testing.T) {
 	cairn, root := binary(t), t.TempDir()
 	if err := os.CopyFS(root, handbook()); err != nil {

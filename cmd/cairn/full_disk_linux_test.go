@@ -12,8 +12,8 @@ import (
 	"cairn/internal/testutil"
 )
 
-// TestFullDisk keeps the files of a folder on a disk with little room left. Commands that
-// write say so, and with room everything works.
+// TestFullDisk puts the files of a folder on a disk with little free space. Commands that write
+// report this, and work when there is space again.
 func TestFullDisk(t *testing.T) {
 	cairn, folder := binary(t), t.TempDir()
 	if err := testutil.WriteFolder(folder, 30, 1); err != nil {
@@ -65,7 +65,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// fill leaves so many bytes of a disk.
+// fill fills a disk except for a number of bytes.
 func fill(t *testing.T, disk string, left int) string {
 	t.Helper()
 	var s syscall.Statfs_t

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A folder whose vectors cannot be kept, as on a full disk, is searched by its
-// words all the same. A limit on the size of files stands for the disk.
+// A search by keyword works although the vectors of a folder cannot be written, as on a full
+// disk. A limit on the size of files simulates the disk.
 func TestSearchWithoutRoomForVectors(t *testing.T) {
 	cairn := binary(t)
 	root := t.TempDir()

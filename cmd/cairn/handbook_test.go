@@ -5,10 +5,10 @@ import (
 	"os"
 )
 
-// handbook is the sample folder, without an index somebody may have made in it.
+// handbook is the sample folder, without an index that may be in it.
 func handbook() fs.FS { return visible{os.DirFS("../../examples/handbook")} }
 
-// visible hides what begins with a dot.
+// visible hides names that begin with a dot.
 type visible struct{ fs.FS }
 
 func (v visible) ReadDir(name string) ([]fs.DirEntry, error) {

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// TestOwnerThatHangs has two agents on one folder and stops the server of the first,
-// which owns it. Every call of the other that needs the index, and every command,
-// fails within a second with the process to end; tasks are still written; and all
-// works again once the owner continues. Then it is killed, and the other takes over.
+// TestOwnerThatHangs runs two servers on one folder and stops the first, which owns it. Every
+// call of the other that needs the index, and every command, fails within a second and names
+// the process to end. Writes of tasks still succeed. Everything works again when the owner
+// continues. Then the test kills the owner, and the other server becomes the owner.
 func TestOwnerThatHangs(t *testing.T) {
 	cairn, root := binary(t), t.TempDir()
 	if err := os.CopyFS(root, handbook()); err != nil {
@@ -125,11 +125,11 @@ func TestOwnerThatHangs(t *testing.T) {
 	second.end(t)
 }
 
-// hangLimit bounds a call while the owner hangs. It leaves room for a busy machine:
-// without load it is below a second.
+// hangLimit bounds a call while the owner hangs. It allows for a busy machine; without load a
+// call takes less than a second.
 const hangLimit = 5 * time.Second
 
-// initialize begins an MCP session, which tools/call wants.
+// initialize begins an MCP session, which tools/call needs.
 func (s *stdioSession) initialize(t *testing.T) {
 	t.Helper()
 	fmt.Fprintln(s.in, `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)

@@ -30,7 +30,7 @@ func commands() *cobra.Command {
 	return (&app{stdin: strings.NewReader(""), stdout: term.New(io.Discard), stderr: term.New(io.Discard)}).root()
 }
 
-// TestHelp: every command that does something says what, and shows it.
+// TestHelp: every command has a description, and every command that runs has an example.
 func TestHelp(t *testing.T) {
 	each(commands(), func(cmd *cobra.Command) {
 		var out bytes.Buffer
@@ -90,8 +90,8 @@ func TestArgsOf(t *testing.T) {
 	}
 }
 
-// TestExamples parses every line of every example: it names this very command,
-// its flags are there, and its arguments are as many as it takes.
+// TestExamples parses every line of every example: a line of it runs the command, the flags
+// exist, and the number of arguments is right.
 func TestExamples(t *testing.T) {
 	each(commands(), func(cmd *cobra.Command) {
 		own := false
@@ -134,7 +134,7 @@ func TestExamples(t *testing.T) {
 	})
 }
 
-// shellWords takes a line apart as a shell does, up to a redirection or pipe.
+// shellWords splits a line like a shell, up to a redirection or pipe.
 func shellWords(line string) (words []string, err error) {
 	var b strings.Builder
 	in, quote := false, rune(0)

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// hostilePlaces are paths and anchors that lead out of the workspace, or to what
-// is not to be read in it. OUT stands for the absolute path of the folder outside.
+// hostilePlaces are paths and anchors that lead out of the workspace, or to files that tools
+// must not read. OUT stands for the absolute path of a folder outside.
 var hostilePlaces = []string{
 	"../secret.md", "../../secret.md", "/../secret.md", "docs/../../secret.md", "docs/./../../secret.md", "./../secret.md", "//secret.md", "..", "../", "/..",
 	"OUT/secret.md", "/OUT/secret.md", "file://OUT/secret.md", "file:///OUT/secret.md", "//localhostOUT/secret.md", "~/secret.md", "$HOME/secret.md",
@@ -80,10 +80,9 @@ func takesText(schema json.RawMessage) bool {
 	return json.Unmarshal(schema, &s) != nil || s.Enum == nil && (bytes.Contains(schema, []byte(`"string"`)) || !bytes.Contains(schema, []byte(`"type"`)))
 }
 
-// TestHostilePlaces calls every tool that takes a path, an anchor or an id with
-// each of a table of hostile ones, through a real server over an indexed folder
-// with links that lead out: nothing outside is shown, and nothing outside or
-// inside changes.
+// TestHostilePlaces calls every tool that takes a path, an anchor or an id with each hostile
+// place, through a real server on an indexed folder with links that lead out. No answer shows
+// a file outside, and no file outside or inside changes.
 func TestHostilePlaces(t *testing.T) {
 	if len(hostilePlaces) < 40 {
 		t.Fatalf("%d hostile places, want at least 40", len(hostilePlaces))
@@ -165,7 +164,7 @@ func TestHostilePlaces(t *testing.T) {
 	t.Logf("%d places, %d arguments, %d calls", len(hostilePlaces), len(hostileArguments), asked)
 }
 
-// snapshot is every file below a folder with its content.
+// snapshot returns every file below a folder with its content.
 func snapshot(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder

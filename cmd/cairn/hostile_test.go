@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// hostile is what a client should not send, a line each.
+// hostile lists lines that a client should not send.
 func hostile() []string {
 	deep := func(open, end string, n int) string { return strings.Repeat(open, n) + strings.Repeat(end, n) }
 	call := func(tool, args string) string {
@@ -41,9 +41,9 @@ func hostile() []string {
 	}
 }
 
-// TestHostileClient sends what no client should, before and after the
-// handshake: each line is followed by a ping that is answered, every byte on
-// standard output is JSON-RPC, and the process ends as usual.
+// TestHostileClient sends the hostile lines before and after the handshake, each followed by a
+// ping. The server answers each ping, standard output is only JSON-RPC, and the process ends
+// as usual.
 func TestHostileClient(t *testing.T) {
 	s := serveHandbook(t)
 	for _, stage := range []string{"before", "after"} {
@@ -62,7 +62,7 @@ func TestHostileClient(t *testing.T) {
 	s.end()
 }
 
-// TestEndlessLine: a line of 256 MiB is refused, and not held in memory.
+// TestEndlessLine: the server refuses a line of 256 MiB and does not hold it in memory.
 func TestEndlessLine(t *testing.T) {
 	s := serveHandbook(t)
 	s.send(`{"jsonrpc":"2.0","id":"a","method":"ping"}`)
@@ -82,8 +82,8 @@ func TestEndlessLine(t *testing.T) {
 	s.end()
 }
 
-// TestClientStopsReading: a client that closes our output and leaves the input
-// open does not keep the process.
+// TestClientStopsReading: the process ends if a client closes the output and leaves the input
+// open.
 func TestClientStopsReading(t *testing.T) {
 	s := serveHandbook(t)
 	s.send(`{"jsonrpc":"2.0","id":"a","method":"ping"}`)
@@ -136,7 +136,7 @@ func newSessionOf(t *testing.T, cmd *exec.Cmd) (*session, error) {
 		return nil, err
 	}
 	t.Cleanup(func() {
-		// Has no effect on a process that ended as it should.
+		// This has no effect on a process that has ended.
 		_ = cmd.Process.Kill()
 	})
 	return s, nil
@@ -213,7 +213,7 @@ func (s *session) wait() {
 	}
 }
 
-// peak is the most memory the server has had, in KiB.
+// peak returns the maximum memory of the server so far, in KiB.
 func (s *session) peak() int {
 	s.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))

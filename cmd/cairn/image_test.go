@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// TestImage runs what the container image runs, with its environment: there is
-// no server before there is a token, and then it asks for it; and without
-// tokens, as the Dockerfile's first lines say.
+// TestImage runs the command of the container image with its environment: the server does not
+// start without a token file and then requires a token. It also runs the command without
+// tokens in the first lines of the Dockerfile.
 func TestImage(t *testing.T) {
 	text, err := os.ReadFile("../../Dockerfile")
 	if err != nil {
@@ -44,7 +44,7 @@ func TestImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	cairn := binary(t)
-	// A port of its own, on every address, as within a container.
+	// A free port on every address, as within a container.
 	for i, arg := range args {
 		args[i] = strings.Replace(arg, ":7420", ":0", 1)
 	}

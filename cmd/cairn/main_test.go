@@ -20,7 +20,7 @@ import (
 	"cairn/internal/testutil"
 )
 
-func TestHeeding(t *testing.T) {
+func TestWithGracePeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		done := errors.New("done")
 		if err := withGracePeriod(t.Context(), time.Second, func() error { return done }); err != done {
@@ -49,8 +49,8 @@ func TestHeeding(t *testing.T) {
 	})
 }
 
-// TestInterrupted: a signal while the vectors are made ends the command with
-// 130 within two seconds, and what was made is found by the next run.
+// TestInterrupted: a signal while cairn makes vectors ends the command with 130 within two
+// seconds.
 func TestInterrupted(t *testing.T) {
 	root := t.TempDir()
 	if err := testutil.WriteFolder(root, 200, 1); err != nil {
@@ -89,8 +89,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestUnwritableFolder: a folder that cannot be written is indexed, searched and served,
-// and stays as it is. A private directory that cannot be written is a clear error.
+// TestUnwritableFolder: cairn indexes, searches and serves a folder that it cannot write, and
+// does not change it. A private directory that it cannot write is a clear error.
 func TestUnwritableFolder(t *testing.T) {
 	top, cairn := others(t)
 	root, private := filepath.Join(top, "handbook"), filepath.Join(top, "private")
@@ -183,8 +183,7 @@ func others(t *testing.T) (dir, cairn string) {
 	return dir, cairn
 }
 
-// answered keeps what a server says, and ends its input when it has answered
-// the request 1.
+// answered collects the output of a server, and ends its input after the answer to request 1.
 type answered struct {
 	said strings.Builder
 	in   *io.PipeWriter // nil without an input

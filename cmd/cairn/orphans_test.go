@@ -17,10 +17,9 @@ import (
 )
 
 // TestServersLeaveNothing starts 100 servers on standard input and output while
-// another server owns the folder, and ends them by the end of their input, by a
-// signal, or by killing them. They leave no process, socket or temporary file, and
-// the owner holds no more descriptors than after the first few. The last one owns
-// the folder itself.
+// another server owns the folder, and ends them by the end of their input, by a signal, or by
+// killing them. They leave no process, socket or temporary file, and the owner does not hold
+// more descriptors than after the first few. The last server owns the folder itself.
 func TestServersLeaveNothing(t *testing.T) {
 	starts := 100
 	if testing.Short() {
@@ -130,7 +129,7 @@ func (s *stdioSession) end(t *testing.T) {
 	s.alone(t)
 }
 
-// alone checks that no process of the group has outlived it.
+// alone checks that no process of the group remains.
 func (s *stdioSession) alone(t *testing.T) {
 	t.Helper()
 	if err := syscall.Kill(-s.cmd.Process.Pid, 0); !errors.Is(err, syscall.ESRCH) {
@@ -138,8 +137,8 @@ func (s *stdioSession) alone(t *testing.T) {
 	}
 }
 
-// list names the files, sockets and pipes below dir, a line each. What the
-// stores call their segments is left out: maintenance gives them new names.
+// list returns the files, sockets and pipes below dir, one per line. It omits the segments of
+// stores, which maintenance renames.
 func list(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder

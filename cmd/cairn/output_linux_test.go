@@ -11,12 +11,11 @@ import (
 	"unicode"
 )
 
-// hostileText sets a terminal's title, its clipboard and colour, erases the
-// screen, in seven bits and in eight, goes back in its line and turns the
-// direction of text.
+// hostileText sets the title, clipboard and colour of a terminal, erases the screen in seven
+// bits and in eight, moves back in its line, and changes the direction of text.
 const hostileText = "bad\x1b]0;title\a\x1b]52;c;ZXZpbA==\x07\x1b[31m\x1b[2J\u009b31m\u009d0;t\u009c\b\b\rover\x7f\u202edlrow\u2066\u200f\u061cend"
 
-// hostileFolder is a folder whose documents, cards and tools hold it, indexed.
+// hostileFolder returns an indexed folder with hostileText in its documents, cards and tools.
 func hostileFolder(t *testing.T) string {
 	root := t.TempDir()
 	for name, text := range map[string]string{
@@ -67,7 +66,7 @@ func escapable(r rune) rune {
 	return r
 }
 
-// foreign are the commands that print what others wrote.
+// foreign are the commands that print untrusted text.
 var foreign = [][]string{
 	{"read", "a.md"}, {"read", "a.md", "plan.md"}, {"read", "a.md:1-4"}, {"read", "--json", "a.md"}, {"read", "a.md#none"}, {"read", "none\x1b[31m.md"},
 	{"search", "--mode", "keyword", "walrus"}, {"search", "--mode", "keyword", "--json", "walrus"}, {"search", "--mode", "keyword", "--max-tokens", "500", "walrus"},
@@ -80,11 +79,11 @@ var foreign = [][]string{
 	{"config"}, {"index", "--no-embed"}, {"nonesuch\x1b[31m"}, {"read", "--x\x1b[31m", "a.md"}, {"help"},
 }
 
-// ownStyle is what cairn itself may send: colours, and links to files of the folder.
+// ownStyle matches the sequences that cairn may send: colours, and links to files of the folder.
 var ownStyle = regexp.MustCompile("\x1b\\[(1|1;33|2|0)m|\x1b\\]8;;(file://[^/]*/[[:graph:]]*/001/[a-z]+\\.md#[0-9]+)?\x1b\\\\")
 
-// Nothing that others wrote steers the terminal: only lines, tabs and cairn's own
-// styles come through.
+// Untrusted text does not control the terminal: only line ends, tabs and cairn's own styles
+// pass.
 func TestForeignTextOnATerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm-256color")
 	t.Setenv("NO_COLOR", "")
@@ -122,7 +121,7 @@ func TestForeignTextOnATerminal(t *testing.T) {
 	}
 }
 
-// Where no terminal is, text comes as it is in the file.
+// Without a terminal, text passes unchanged.
 func TestForeignTextInAPipe(t *testing.T) {
 	root := hostileFolder(t)
 	want, err := os.ReadFile(filepath.Join(root, "a.md"))

@@ -8,13 +8,12 @@ import (
 	"testing"
 )
 
-// broken is a stream that takes nothing.
+// broken is a stream whose writes fail.
 type broken struct{ err error }
 
 func (b broken) Write([]byte) (int, error) { return 0, b.err }
 
-// Whatever cannot be written fails the command that wrote it, unless its reader
-// has left.
+// A failed write is an error of the command, unless the reader has closed the output.
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	root := t.TempDir()
 	if err := os.CopyFS(root, handbook()); err != nil {

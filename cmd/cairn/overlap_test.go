@@ -18,9 +18,9 @@ import (
 )
 
 // TestSameAnswersFromAStore copies the index of the folder $CAIRN_OVERLAP_FOLDER to
-// a store and puts 1,000 queries to both, headings of its documents: the best
-// ten overlap by .98 at least, and those by meaning are the same with exact search.
-// QDRANT_ADDR names a server; else the fake answers.
+// a store and sends 1,000 queries to both, which are headings of its documents. The best ten
+// overlap by at least .98, and with exact search the semantic results are equal. QDRANT_ADDR
+// names a server; without it, the test uses the fake.
 func TestSameAnswersFromAStore(t *testing.T) {
 	root := os.Getenv("CAIRN_OVERLAP_FOLDER")
 	if root == "" {
@@ -113,8 +113,8 @@ func TestSameAnswersFromAStore(t *testing.T) {
 	}
 }
 
-// headings are n headings of a folder's documents, spread evenly, each with its
-// document's title.
+// headings returns n headings of a folder's documents, evenly spread, each with the title of its
+// document.
 func headings(t *testing.T, root string, n int) (queries []string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {

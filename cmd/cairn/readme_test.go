@@ -38,7 +38,7 @@ func TestReadmeShowsWhatIsPrinted(t *testing.T) {
 	}
 }
 
-// cutScore takes the score from the end of the first line.
+// cutScore removes the score from the end of the first line.
 func cutScore(t *testing.T, result string) (float64, string) {
 	t.Helper()
 	first, rest, _ := strings.Cut(result, "\n")

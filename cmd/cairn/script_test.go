@@ -31,8 +31,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs testdata/*.txtar: each holds a folder and what the command
-// makes of it.
+// TestScripts runs testdata/*.txtar: each contains a folder and a script of commands.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata",
@@ -64,8 +63,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// jsonCommand is "json PATH WANT": PATH, such as results.0.path, of the JSON on
-// standard output is WANT. "!" negates it. "json PATH" asks for its presence.
+// jsonCommand is "json PATH WANT": the value at PATH, such as results.0.path, in the JSON on
+// standard output is WANT. "json PATH" checks that there is a value. "!" negates both.
 func jsonCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: json PATH [WANT]")
@@ -143,8 +142,8 @@ func binary(t *testing.T) string {
 	return path
 }
 
-// TestPipelined sends 64 requests in one piece and ends the input at once: all
-// are answered, each on a line of its own.
+// TestPipelined sends 64 requests in one piece and ends the input immediately. The server
+// answers all of them, each on its own line.
 func TestPipelined(t *testing.T) {
 	cairn := binary(t)
 	root := t.TempDir()
@@ -184,8 +183,8 @@ func TestPipelined(t *testing.T) {
 	}
 }
 
-// TestRateLimitFlag: 64 calls at once are refused beyond the burst of 15 searches
-// only with --rate-limit.
+// TestRateLimitFlag: of 64 calls in one piece, the server refuses those beyond the burst of 15
+// searches only with --rate-limit.
 func TestRateLimitFlag(t *testing.T) {
 	cairn := binary(t)
 	root := t.TempDir()
@@ -213,8 +212,8 @@ func TestRateLimitFlag(t *testing.T) {
 }
 
 // TestServerEnds starts and stops the server many times, by the end of its
-// input and by a signal, with a request in flight: each is answered, and no
-// process is left two seconds later.
+// input and by a signal, with a request in flight. The server answers each request, and
+// ends within two seconds.
 func TestServerEnds(t *testing.T) {
 	starts := 100
 	if testing.Short() {

@@ -18,7 +18,7 @@ import (
 
 // TestServeFromAStore runs two servers without files on one store while a writer
 // watches the files. All give the same answers, also to misspelt words, and both
-// servers see a change within two seconds. Nothing is written where the servers run.
+// servers see a change within two seconds. The servers write no files.
 func TestServeFromAStore(t *testing.T) {
 	store := qdranttest.New(t, nil)
 	address := "qdrant://" + store.Addr() + "/docs"

@@ -64,7 +64,7 @@ func startServe(t *testing.T, args ...string) *serving {
 	return s
 }
 
-// stop ends the process as a service manager does and returns its error.
+// stop ends the process like a service manager and returns its error.
 func (s *serving) stop(t *testing.T) error {
 	t.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -153,8 +153,8 @@ func TestServeArguments(t *testing.T) {
 	}
 }
 
-// TestServeAsksForTokens: with TLS and tokens, as on a network. A token that is
-// revoked by the command line is refused at once.
+// TestServeAsksForTokens: with TLS and tokens, as on a network. The server refuses a revoked
+// token immediately.
 func TestServeAsksForTokens(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("CAIRN_TOKENS", filepath.Join(dir, "tokens.json"))
