@@ -241,7 +241,10 @@ func (a *app) answerTask(ctx context.Context, id string, flags stage.Answered) e
 		return err
 	}
 	defer st.Close()
-	s, err := st.Task(ctx, id)
+	// Complete the lookup first if an earlier process has left it.
+	s, err := st.Watch(ctx, id, nil, func(s *stage.State) bool {
+		return s.Current != stage.IntentAnalysis && s.Current != stage.EmbeddingLookup
+	})
 	if err != nil {
 		return stageError(err)
 	}
