@@ -73,6 +73,9 @@ func (a *app) configSet(_ context.Context, args []string) error {
 		return err
 	}
 	set, err := config.Set(sel.Root, args[0], args[1])
+	if errors.As(err, new(*config.UnknownKeyError)) {
+		return badUsage("%w", err)
+	}
 	if err != nil {
 		return err
 	}

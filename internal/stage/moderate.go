@@ -80,7 +80,7 @@ func Moderate(d Draft, allowed []string) Verdict {
 		block("empty", "there is no answer")
 	}
 	if len(allowed) > 0 && len(d.Citations) == 0 && !d.absent() {
-		block("no_sources", "the answer cites no source; if the passages do not have it, say so with not_found")
+		block("no_sources", "the answer cites no source; if the passages do not contain the answer, set not_found")
 	}
 	for _, c := range d.Citations {
 		if !slices.Contains(allowed, citation(c)) {
