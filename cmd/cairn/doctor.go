@@ -11,7 +11,6 @@ import (
 	"cairn/internal/config"
 	"cairn/internal/doctor"
 	"cairn/internal/index"
-	"cairn/internal/job"
 	"cairn/internal/term"
 	"cairn/internal/workspace"
 )
@@ -72,27 +71,4 @@ func (a *app) doctor(ctx context.Context, repair bool) error {
 		return fmt.Errorf("%s and %s; each says how to repair it", term.Count(r.Errors, "error"), term.Count(r.Warnings, "warning"))
 	}
 	return nil
-}
-
-func (a *app) verifyCommand() *cobra.Command {
-	var repair bool
-	cmd := newCommand("verify", "Read cairn's own files and compare their checksums",
-		a.withWorkspace("verify", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
-			found, err := withProgress(a, func(bar *term.Progress) (*index.Verified, error) {
-				bar.Show(job.Progress{Phase: "verifying"})
-				return w.Verify(ctx, repair)
-			})
-			if err != nil {
-				return err
-			}
-			if err := a.print(found, func(out *term.Writer) { out.Verified(found) }); err != nil {
-				return err
-			}
-			if found.Damaged() {
-				return errors.New("files are damaged; run `cairn verify --repair`")
-			}
-			return nil
-		}))
-	cmd.Flags().BoolVar(&repair, "repair", false, "rebuild or recover what is damaged")
-	return cmd
 }

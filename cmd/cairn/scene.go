@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"cairn/internal/atomicfile"
 	"cairn/internal/config"
-	"cairn/internal/index"
 	"cairn/internal/scene"
 	"cairn/internal/term"
 	"cairn/internal/walk"
@@ -104,71 +102,6 @@ func (a *app) writeScene(root string, s *scene.Scene) error {
 		return fmt.Errorf("writing %s: %w", sceneFile, err)
 	}
 	return nil
-}
-
-func (a *app) watchCommand() *cobra.Command {
-	var poll, scene bool
-	var t telemetryFlags
-	cmd := newCommand("watch", "Keep the index up to date with the files, and print changes",
-		a.command(func(ctx context.Context, _ []string) error { return a.watch(ctx, poll, scene, t) }))
-	cmd.Flags().BoolVar(&poll, "poll", false, "look for changes by walking the folder, even if the system reports changes")
-	cmd.Flags().BoolVar(&scene, "scene", false, "after each change, copy the scene to the clipboard and SCENE.md")
-	t.add(cmd.Flags())
-	a.addModel(cmd)
-	return cmd
-}
-
-func (a *app) watch(ctx context.Context, poll, scene bool, f telemetryFlags) error {
-	sel, cfg, err := a.choose()
-	if err != nil {
-		return err
-	}
-	tel, err := a.telemetry(ctx, f, cfg.Log, slog.LevelWarn)
-	if err != nil {
-		return err
-	}
-	defer tel.Close()
-	w, err := a.open(ctx, "watch", workspace.Owning, func(o *workspace.Options) {
-		o.Warm, o.Poll, o.Logger = true, poll, tel.Log
-	})
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	first, refresh := true, func() {}
-	if scene {
-		t, err := w.Tasks(nil)
-		if err != nil {
-			return err
-		}
-		defer t.Close()
-		refresh = func() { a.refreshScene(ctx, sel.Root, t, cfg) }
-	}
-	err = w.Watch(ctx, func(e index.WatchEvent) {
-		if first || e.Changed+e.Removed > 0 {
-			refresh()
-		}
-		begins := first
-		first = false
-		if a.json {
-			_ = a.stdout.JSON(e) // SIGPIPE ends the command when the reader closes the output
-			return
-		}
-		if begins {
-			how := ""
-			if e.Polling != "" {
-				how = " by walking it: " + e.Polling
-			}
-			a.stderr.Printf("watching %s%s\n", sel.Root, term.Plain(how))
-		}
-		if line := term.EventLine(e); line != "" {
-			a.stdout.Printf("%s\n", line)
-		}
-	})
-	if ctx.Err() != nil {
-		return nil // a signal is the intended end of the command
-	}
-	return err
 }
 
 // refreshScene copies the scene of the current work to the clipboard and SCENE.md.

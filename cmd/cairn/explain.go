@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cairn/internal/index"
+	"cairn/internal/term"
+	"cairn/internal/workspace"
+	"cairn/retriever"
+)
+
+func (a *app) explainCommand() *cobra.Command {
+	var f searchFlags
+	var candidates int
+	cmd := newCommand("explain [flags] QUERY...", "Show every step of one search, and the time of each",
+		a.command(func(ctx context.Context, args []string) error {
+			f.Text = strings.Join(args, " ")
+			return a.answerSearch(ctx, "explain", f, func(w *workspace.Workspace, q retriever.Query) error {
+				trace, err := w.Explain(ctx, index.ExplainRequest{Query: q, Candidates: candidates})
+				if err != nil {
+					return err
+				}
+				return a.print(trace, func(w *term.Writer) { w.Trace(trace) })
+			})
+		}))
+	f.add(a, cmd)
+	intVar(cmd.Flags(), &candidates, "candidates", 10, 1, retriever.TraceLimit, "entries to show per list, 1 to 100")
+	return cmd
+}

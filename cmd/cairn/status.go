@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"cairn/internal/home"
+	"cairn/internal/index"
+	"cairn/internal/term"
+	"cairn/internal/workspace"
+)
+
+func (a *app) statusCommand() *cobra.Command {
+	var list bool
+	cmd := newCommand("status", "Print which folder is chosen and the state of its index",
+		a.withWorkspace("status", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
+			s, err := w.Status(ctx)
+			if err != nil {
+				return err
+			}
+			if found, fix := workspace.Former(s.Workspace.Root); found != "" {
+				s.Warnings = append(s.Warnings, found+": "+fix)
+				a.stderr.Warn("%s: %s", found, fix)
+			}
+			full := struct {
+				*index.Status
+				home.Place
+				SkippedFiles []index.SkippedFile `json:"skipped_files,omitempty"`
+			}{Status: s, Place: w.Place()}
+			if list {
+				if full.SkippedFiles, err = w.Skipped(ctx); err != nil {
+					return err
+				}
+			}
+			return a.print(full, func(w *term.Writer) { w.Status(s, full.Place, full.SkippedFiles) })
+		}))
+	cmd.Flags().BoolVar(&list, "skipped", false, "list the files that are not indexed, by reason")
+	return cmd
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cairn/internal/suggest"
+	"cairn/internal/term"
+	"cairn/internal/toolbox"
+)
+
+func (a *app) suggestCommand() *cobra.Command {
+	var tools, inUse []string
+	var most int
+	var mermaid, dot bool
+	var wait time.Duration
+	cmd := newCommand("suggest [flags] [INTENT]", "Plan which tools of the catalogue serve an intent",
+		a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
+			r := suggest.Request{Intent: strings.Join(args, ""), MaxTools: most}
+			if strings.TrimSpace(r.Intent) == "" && len(tools) == 0 {
+				return badUsage("want an INTENT, or --tools")
+			}
+			var err error
+			if r.Tools, err = toolIDs(ctx, box, tools); err != nil {
+				return err
+			}
+			if r.ContextTools, err = toolIDs(ctx, box, inUse); err != nil {
+				return err
+			}
+			if err := a.prepareTools(ctx, box, wait); err != nil {
+				return err
+			}
+			s, err := box.Suggest(ctx, r, nil)
+			if err != nil {
+				return err
+			}
+			known, err := box.Stats(ctx)
+			if err != nil {
+				return err
+			}
+			return a.print(s, func(w *term.Writer) {
+				switch {
+				case known.Tools == 0:
+					a.stderr.Printf("The catalogue is empty: import tools first, with `cairn tools import`\n")
+				case mermaid:
+					w.Printf("%s", term.PlanGraph(s, toolTitle(ctx, box)).Mermaid())
+				case dot:
+					w.Printf("%s", term.PlanGraph(s, toolTitle(ctx, box)).DOT())
+				default:
+					w.Plan(s)
+				}
+			})
+		}))
+	fs := cmd.Flags()
+	fs.StringSliceVar(&tools, "tools", nil, "order these tools instead of choosing tools")
+	fs.StringSliceVar(&inUse, "context", nil, "tools in use")
+	intVar(fs, &most, "max-tools", suggest.DefaultMaxTools, 1, suggest.MaxTools, "most tools to choose; their prerequisites are added")
+	addWait(cmd, &wait)
+	fs.BoolVar(&mermaid, "mermaid", false, "print a Mermaid flowchart")
+	fs.BoolVar(&dot, "dot", false, "print a graph in DOT, for Graphviz")
+	cmd.MarkFlagsMutuallyExclusive("mermaid", "dot")
+	a.addModel(cmd)
+	return cmd
+}
