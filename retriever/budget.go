@@ -64,7 +64,7 @@ type candidateText struct {
 	tokens int  // of given
 
 	share  float64          // of the document's score
-	score  float64          // orders the texts of an answer
+	score  float64          // orders the texts of an answer; at first the document's, not rounded
 	main   *candidateText   // of the document's best section; nil for that section itself
 	inside bool             // main contains it
 	parts  []*candidateText // texts in the answer that are inside this one
@@ -176,7 +176,7 @@ func (a *Answer) texts() []*candidateText {
 	score := math.Inf(1)
 	for i := range a.Results {
 		r := &a.Results[i]
-		score = min(score, r.Score) // keeps the order of the results
+		score = min(score, r.candidate.score) // keeps the order of the results
 		for _, h := range r.candidates() {
 			h.score = score * h.share
 			texts = append(texts, h)

@@ -223,6 +223,7 @@ func (s *search) result(d *foundDocument, marked *terms) Result {
 	}
 	if s.MaxTokens > 0 {
 		result.candidate = newCandidateText(section, chunk, d.text, s.MaxTokens)
+		result.candidate.score = d.ranked.Score
 		result.More = s.more(d, result.candidate)
 	} else {
 		result.Anchors, result.More = firstHeadings(doc), s.more(d, nil)
