@@ -14,16 +14,16 @@ import (
 type kernel struct {
 	name      string
 	dots      func(dots []int32, codes []byte, q *query, stride int)
-	sums      func(sums []int32, signs, query []uint64)
-	estimates func(out *[blockLen]float32, sums *[blockLen]int32, factor *[blockLen]float32, slope, offset, centre float32)
+	estimates func(out *[blockLen]float32, s *sketch, q *sketchQuery, centre float32)
 	atLeast   func(bits *blockBits, estimates, sigma *[blockLen]float32, spread, floor float32)
 	fine      func(query []int16, codes, low []byte) int64
+	pairs     bool // estimates needs the pairs of a sketchQuery
 }
 
 // blockBits has a bit for each vector of a block.
-type blockBits [blockLen / 16]uint16
+type blockBits [blockLen / 8]byte
 
-var portable = kernel{name: "portable", dots: dotsPortable, sums: sumsPortable, estimates: estimatesPortable, atLeast: atLeastPortable, fine: finePortable}
+var portable = kernel{name: "portable", dots: dotsPortable, estimates: estimatesPortable, atLeast: atLeastPortable, fine: finePortable, pairs: true}
 
 func dotsPortable(dots []int32, codes []byte, q *query, stride int) {
 	for i := range dots {

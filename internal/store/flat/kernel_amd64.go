@@ -7,17 +7,14 @@ import "golang.org/x/sys/cpu"
 // available returns the kernels this machine runs, the fastest first.
 func available() []kernel {
 	var kernels []kernel
-	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512VNNI {
-		k := kernel{name: "avx512vnni", dots: dotsByVNNI, sums: sumsPortable, estimates: estimatesByAVX512, atLeast: atLeastByAVX512, fine: fineByAVX2}
-		if cpu.X86.HasAVX512VPOPCNTDQ {
-			k.sums = sumsByVPOPCNT
-		}
-		kernels = append(kernels, k)
-	}
 	if cpu.X86.HasAVX2 {
-		k := portable
-		k.name, k.dots, k.fine = "avx2", dotsByAVX2, fineByAVX2
-		kernels = append(kernels, k)
+		avx2 := kernel{name: "avx2", dots: dotsByAVX2, estimates: estimatesByAVX2, atLeast: atLeastByAVX2, fine: fineByAVX2}
+		if cpu.X86.HasAVX512F && cpu.X86.HasAVX512VNNI {
+			vnni := avx2
+			vnni.name, vnni.dots = "avx512vnni", dotsByVNNI
+			kernels = append(kernels, vnni)
+		}
+		kernels = append(kernels, avx2)
 	}
 	return append(kernels, portable)
 }
@@ -47,22 +44,18 @@ func dotsRest(dots []int32, codes []byte, q *query, stride int) {
 	dotsPortable(dots[done:], codes[done*stride:], q, stride)
 }
 
-func sumsByVPOPCNT(sums []int32, signs, query []uint64) {
-	words := len(query) / planes
-	n := len(sums) / lanes
-	if n == 0 {
+func estimatesByAVX2(out *[blockLen]float32, s *sketch, q *sketchQuery, centre float32) {
+	if q.pairs != nil {
+		estimatesPortable(out, s, q, centre)
 		return
 	}
-	_ = signs[n*lanes*words-1]
-	sumsVPOPCNT(&sums[0], &signs[0], &query[0], n, words)
+	rows := len(q.tables) / 32
+	_ = s.signs[blockLen*rows-1]
+	estimatesAVX2(&out[0], &s.signs[0], &q.tables[0], &s.factor[0], q.slope, q.offset, centre, rows, blockLen/lanes)
 }
 
-func estimatesByAVX512(out *[blockLen]float32, sums *[blockLen]int32, factor *[blockLen]float32, slope, offset, centre float32) {
-	estimatesAVX512(&out[0], &sums[0], &factor[0], slope, offset, centre, blockLen/16)
-}
-
-func atLeastByAVX512(bits *blockBits, estimates, sigma *[blockLen]float32, spread, floor float32) {
-	atLeastAVX512(&bits[0], &estimates[0], &sigma[0], spread, floor, len(bits))
+func atLeastByAVX2(bits *blockBits, estimates, sigma *[blockLen]float32, spread, floor float32) {
+	atLeastAVX2(&bits[0], &estimates[0], &sigma[0], spread, floor, len(bits))
 }
 
 func fineByAVX2(query []int16, codes, low []byte) int64 {

@@ -14,20 +14,15 @@ func dotsVNNI(dots *int32, codes *byte, query *int8, groups int, stride int)
 //go:noescape
 func dotsAVX2(dots *int32, codes *byte, query *int16, groups int, stride int)
 
-// sumsVPOPCNT computes 8 x groups sums of a query over the signs that are set with AVX-512 VPOPCNTDQ. groups and words are at least 1.
+// estimatesAVX2 sets 64 x groups numbers of out to centre + factor x (slope x sum + offset), where sum is looked up in the tables by the rows of signs. rows is 1 to 256, groups at least 1.
 //
 //go:noescape
-func sumsVPOPCNT(sums *int32, signs *uint64, query *uint64, groups int, words int)
+func estimatesAVX2(out *float32, signs *byte, tables *byte, factor *float32, slope float32, offset float32, centre float32, rows int, groups int)
 
-// estimatesAVX512 sets 16 x groups numbers of out to centre + factor x (slope x sums + offset). groups is at least 1.
+// atLeastAVX2 sets bit i of bits where estimates[i] + spread x sigma[i] is at least floor, for 8 x groups numbers. groups is at least 1.
 //
 //go:noescape
-func estimatesAVX512(out *float32, sums *int32, factor *float32, slope float32, offset float32, centre float32, groups int)
-
-// atLeastAVX512 sets bit i of bits where estimates[i] + spread x sigma[i] is at least floor, for 16 x groups numbers. groups is at least 1.
-//
-//go:noescape
-func atLeastAVX512(bits *uint16, estimates *float32, sigma *float32, spread float32, floor float32, groups int)
+func atLeastAVX2(bits *byte, estimates *float32, sigma *float32, spread float32, floor float32, groups int)
 
 // fineAVX2 returns the sum of query x ((code - 128) x 256 + low) over 16 x steps coordinates. steps is at least 1.
 //

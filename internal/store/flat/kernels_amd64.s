@@ -112,108 +112,162 @@ step:
 	VZEROUPPER
 	RET
 
-// func sumsVPOPCNT(sums *int32, signs *uint64, query *uint64, groups int, words int)
-// Requires: AVX, AVX512F, AVX512VPOPCNTDQ
-TEXT ·sumsVPOPCNT(SB), NOSPLIT, $0-40
-	MOVQ sums+0(FP), AX
-	MOVQ signs+8(FP), CX
-	MOVQ query+16(FP), DX
-	MOVQ groups+24(FP), BX
-	MOVQ words+32(FP), SI
-	LEAQ (DX)(SI*8), DI
-	LEAQ (DI)(SI*8), R8
-	LEAQ (R8)(SI*8), R9
-
-sums:
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	XORQ   R10, R10
-
-word:
-	VMOVDQU64   (CX), Z4
-	VPANDQ.BCST (DX)(R10*8), Z4, Z5
-	VPOPCNTQ    Z5, Z5
-	VPADDQ      Z5, Z0, Z0
-	VPANDQ.BCST (DI)(R10*8), Z4, Z5
-	VPOPCNTQ    Z5, Z5
-	VPADDQ      Z5, Z1, Z1
-	VPANDQ.BCST (R8)(R10*8), Z4, Z5
-	VPOPCNTQ    Z5, Z5
-	VPADDQ      Z5, Z2, Z2
-	VPANDQ.BCST (R9)(R10*8), Z4, Z4
-	VPOPCNTQ    Z4, Z4
-	VPADDQ      Z4, Z3, Z3
-	ADDQ        $0x40, CX
-	INCQ        R10
-	CMPQ        R10, SI
-	JLT         word
-	VPSLLQ      $0x03, Z3, Z3
-	VPSLLQ      $0x02, Z2, Z2
-	VPSLLQ      $0x01, Z1, Z1
-	VPADDQ      Z1, Z0, Z0
-	VPADDQ      Z2, Z0, Z0
-	VPSUBQ      Z3, Z0, Z0
-	VPMOVQD     Z0, (AX)
-	ADDQ        $0x20, AX
-	DECQ        BX
-	JNZ         sums
-	VZEROUPPER
-	RET
-
-// func estimatesAVX512(out *float32, sums *int32, factor *float32, slope float32, offset float32, centre float32, groups int)
-// Requires: AVX, AVX512F, SSE
-TEXT ·estimatesAVX512(SB), NOSPLIT, $0-48
+// func estimatesAVX2(out *float32, signs *byte, tables *byte, factor *float32, slope float32, offset float32, centre float32, rows int, groups int)
+// Requires: AVX, AVX2, SSE
+TEXT ·estimatesAVX2(SB), NOSPLIT, $0-64
 	MOVQ         out+0(FP), AX
-	MOVQ         sums+8(FP), CX
-	MOVQ         factor+16(FP), DX
-	MOVSS        slope+24(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        offset+28(FP), X1
-	VBROADCASTSS X1, Z1
-	MOVSS        centre+32(FP), X2
-	VBROADCASTSS X2, Z2
-	MOVQ         groups+40(FP), BX
+	MOVQ         signs+8(FP), CX
+	MOVQ         tables+16(FP), DX
+	MOVQ         factor+24(FP), BX
+	MOVSS        slope+32(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVSS        offset+36(FP), X1
+	VBROADCASTSS X1, Y1
+	MOVSS        centre+40(FP), X2
+	VBROADCASTSS X2, Y2
+	MOVQ         rows+48(FP), SI
+	MOVQ         groups+56(FP), DI
+	VPCMPEQW     Y3, Y3, Y3
+	VPSRLW       $0x0c, Y3, Y3
+	VPACKUSWB    Y3, Y3, Y3
 
-estimates:
-	VCVTDQ2PS (CX), Z3
-	VMULPS    Z0, Z3, Z3
-	VADDPS    Z1, Z3, Z3
-	VMULPS    (DX), Z3, Z3
-	VADDPS    Z2, Z3, Z3
-	VMOVUPS   Z3, (AX)
-	ADDQ      $0x40, AX
-	ADDQ      $0x40, CX
-	ADDQ      $0x40, DX
-	DECQ      BX
-	JNZ       estimates
+group:
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	MOVQ  DX, R8
+	MOVQ  SI, R9
+
+row:
+	VBROADCASTI128 (R8), Y8
+	VBROADCASTI128 16(R8), Y9
+	VMOVDQU        (CX), Y11
+	VPAND          Y3, Y11, Y10
+	VPSRLW         $0x04, Y11, Y11
+	VPAND          Y3, Y11, Y11
+	VPSHUFB        Y10, Y8, Y10
+	VPSHUFB        Y11, Y9, Y11
+	VPADDB         Y11, Y10, Y10
+	VPADDW         Y10, Y4, Y4
+	VPSRLW         $0x08, Y10, Y10
+	VPADDW         Y10, Y5, Y5
+	VMOVDQU        32(CX), Y11
+	VPAND          Y3, Y11, Y10
+	VPSRLW         $0x04, Y11, Y11
+	VPAND          Y3, Y11, Y11
+	VPSHUFB        Y10, Y8, Y10
+	VPSHUFB        Y11, Y9, Y11
+	VPADDB         Y11, Y10, Y10
+	VPADDW         Y10, Y6, Y6
+	VPSRLW         $0x08, Y10, Y10
+	VPADDW         Y10, Y7, Y7
+	ADDQ           $0x40, CX
+	ADDQ           $0x20, R8
+	DECQ           R9
+	JNZ            row
+	VPSLLW         $0x08, Y5, Y8
+	VPSUBW         Y8, Y4, Y4
+	VPUNPCKHWD     Y5, Y4, Y9
+	VPUNPCKLWD     Y5, Y4, Y8
+	VEXTRACTI128   $0x00, Y8, X4
+	VPMOVZXWD      X4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMULPS         (BX), Y4, Y4
+	VADDPS         Y2, Y4, Y4
+	VMOVUPS        Y4, (AX)
+	VEXTRACTI128   $0x01, Y8, X4
+	VPMOVZXWD      X4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMULPS         64(BX), Y4, Y4
+	VADDPS         Y2, Y4, Y4
+	VMOVUPS        Y4, 64(AX)
+	VEXTRACTI128   $0x00, Y9, X4
+	VPMOVZXWD      X4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMULPS         32(BX), Y4, Y4
+	VADDPS         Y2, Y4, Y4
+	VMOVUPS        Y4, 32(AX)
+	VEXTRACTI128   $0x01, Y9, X4
+	VPMOVZXWD      X4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMULPS         96(BX), Y4, Y4
+	VADDPS         Y2, Y4, Y4
+	VMOVUPS        Y4, 96(AX)
+	VPSLLW         $0x08, Y7, Y4
+	VPSUBW         Y4, Y6, Y6
+	VPUNPCKHWD     Y7, Y6, Y5
+	VPUNPCKLWD     Y7, Y6, Y4
+	VEXTRACTI128   $0x00, Y4, X6
+	VPMOVZXWD      X6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         Y0, Y6, Y6
+	VADDPS         Y1, Y6, Y6
+	VMULPS         128(BX), Y6, Y6
+	VADDPS         Y2, Y6, Y6
+	VMOVUPS        Y6, 128(AX)
+	VEXTRACTI128   $0x01, Y4, X4
+	VPMOVZXWD      X4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMULPS         192(BX), Y4, Y4
+	VADDPS         Y2, Y4, Y4
+	VMOVUPS        Y4, 192(AX)
+	VEXTRACTI128   $0x00, Y5, X4
+	VPMOVZXWD      X4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMULPS         160(BX), Y4, Y4
+	VADDPS         Y2, Y4, Y4
+	VMOVUPS        Y4, 160(AX)
+	VEXTRACTI128   $0x01, Y5, X4
+	VPMOVZXWD      X4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMULPS         224(BX), Y4, Y4
+	VADDPS         Y2, Y4, Y4
+	VMOVUPS        Y4, 224(AX)
+	ADDQ           $+256, AX
+	ADDQ           $+256, BX
+	DECQ           DI
+	JNZ            group
 	VZEROUPPER
 	RET
 
-// func atLeastAVX512(bits *uint16, estimates *float32, sigma *float32, spread float32, floor float32, groups int)
-// Requires: AVX, AVX512F, SSE
-TEXT ·atLeastAVX512(SB), NOSPLIT, $0-40
+// func atLeastAVX2(bits *byte, estimates *float32, sigma *float32, spread float32, floor float32, groups int)
+// Requires: AVX, AVX2, SSE
+TEXT ·atLeastAVX2(SB), NOSPLIT, $0-40
 	MOVQ         bits+0(FP), AX
 	MOVQ         estimates+8(FP), CX
 	MOVQ         sigma+16(FP), DX
 	MOVSS        spread+24(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS X0, Y0
 	MOVSS        floor+28(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS X1, Y1
 	MOVQ         groups+32(FP), BX
 
 atLeast:
-	VMULPS (DX), Z0, Z2
-	VADDPS (CX), Z2, Z2
-	VCMPPS $0x0d, Z1, Z2, K1
-	KMOVW  K1, SI
-	MOVW   SI, (AX)
-	ADDQ   $0x40, CX
-	ADDQ   $0x40, DX
-	ADDQ   $0x02, AX
-	DECQ   BX
-	JNZ    atLeast
+	VMULPS    (DX), Y0, Y2
+	VADDPS    (CX), Y2, Y2
+	VCMPPS    $0x0d, Y1, Y2, Y2
+	VMOVMSKPS Y2, SI
+	MOVB      SI, (AX)
+	ADDQ      $0x20, CX
+	ADDQ      $0x20, DX
+	INCQ      AX
+	DECQ      BX
+	JNZ       atLeast
 	VZEROUPPER
 	RET
 

@@ -128,7 +128,7 @@ type scan struct {
 
 // useSketches sets the sketches of the blocks that have one.
 func (c *scan) useSketches(queryVector []float32) {
-	c.sketch = newSketchQuery(queryVector, c.snap.stride, c.query.scale)
+	c.sketch = newSketchQuery(queryVector, c.snap.stride, c.query.scale, c.kernel)
 	c.sketches = make([]*sketch, len(c.snap.blocks))
 	for i, b := range c.snap.full() {
 		c.sketches[i] = b.sketch.Load()
@@ -230,9 +230,8 @@ func (c *scan) wanted(b *block, slot int) bool {
 // to the seeds.
 func (c *scan) estimate(work *scratch, i int) *[blockLen]float32 {
 	s, b := c.sketches[i], c.snap.blocks[i]
-	c.kernel.sums(work.dots[:], s.signs, c.sketch.planes)
 	out := (*[blockLen]float32)(work.floats(blockLen))
-	s.estimate(c.kernel, out, &work.dots, c.sketch, s.score(c.kernel, c.query))
+	c.kernel.estimates(out, s, c.sketch, s.score(c.kernel, c.query))
 	work.places = s.places(c.kernel, work.places[:0], out, 0, work.seeds.floor)
 	for _, at := range work.places {
 		if score := out[at]; score >= work.seeds.floor && c.wanted(b, i*blockLen+int(at)) {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"runtime"
-	"unsafe"
+	"slices"
 )
 
 // A search of a large store first reads one bit a coordinate, and then the 8-bit codes of
@@ -31,11 +31,9 @@ const (
 	// estimate. A search misses a vector just above the k-th best at most once in 4,000
 	// times (in a test, none of 60,000 hits), and never one well above it.
 	sketchMargin = 3.5
-	// lanes is the number of vectors that are interleaved in a sketch: word w of vector i
-	// of a group is at [w*lanes+i].
-	lanes = 8
-	// planes is the number of bits of a query's coordinate, in two's complement.
-	planes = 4
+	// lanes is the number of vectors that are interleaved in a sketch: byte b of vector i
+	// of a group is at [b*lanes+i].
+	lanes = 64
 )
 
 // noLow are the low bytes of a vector that has codes only.
@@ -43,42 +41,66 @@ var noLow [MaxDimension + strideUnit]byte
 
 // sketch is the sketch of a full block.
 type sketch struct {
-	signs  []uint64 // blockLen x words, in groups of lanes; outside of Go's heap
-	centre []byte   // codes of the mean of the block's vectors
-	scale  float32  // of centre
+	signs  []byte  // blockLen x stride / 8, in groups of lanes; outside of Go's heap
+	centre []byte  // codes of the mean of the block's vectors
+	scale  float32 // of centre
 	factor [blockLen]float32
 	sigma  [blockLen]float32 // standard deviation of the estimate's error
 }
 
-// sketchQuery is a query with 4 bits a coordinate. Its scores have the units of the 8-bit
-// query.
+// sketchQuery is a query in the form that sketches need: numbers u with q = step x u. Its
+// scores have the units of the 8-bit query.
 type sketchQuery struct {
-	planes []uint64 // planes x words
+	// tables has 16 bytes for each 4 coordinates. Entry b is the sum of |u| over the
+	// coordinates whose sign in b is that of u. Twice the sum of a vector's entries, less
+	// the sum of all |u|, is the sum of s_i u_i.
+	tables []byte
+	// pairs has the sums of the two entries for each byte of signs. It is nil if the
+	// kernel uses tables.
+	pairs [][256]uint16
 	// A score is at most centre + factor x (slope x sum + offset) + spread x sigma.
 	slope, offset, spread float32
 }
 
-// newSketchQuery quantises v to step x u with u in [-7, 7]. scale is the scale of the
-// 8-bit query.
-func newSketchQuery(v []float32, stride int, scale float32) *sketchQuery {
-	words := stride / 64
-	q := &sketchQuery{planes: make([]uint64, planes*words)}
+// maxWordStride is the largest stride for which the sum of all tables' entries fits 16 bits.
+const maxWordStride = 2048
+
+// newSketchQuery quantises v so that the entries of a table are at most 127. scale is the
+// scale of the 8-bit query.
+func newSketchQuery(v []float32, stride int, scale float32, k kernel) *sketchQuery {
 	var top float32
-	for _, x := range v {
-		top = max(top, x, -x)
+	for four := range slices.Chunk(v, 4) {
+		var sum float32
+		for _, x := range four {
+			sum += max(x, -x)
+		}
+		top = max(top, sum)
 	}
-	step := top / 7
+	step := top / 125 // rounding adds at most 4 x 1/2
 	if step == 0 {
 		step = 1
 	}
+	q := &sketchQuery{tables: make([]byte, 4*stride)}
 	total, lost := 0, 0.0
 	for i, x := range v {
 		u := int(math.RoundToEven(float64(x / step)))
-		total += u
 		e := float64(x) - float64(u)*float64(step)
 		lost += e * e
-		for p := range planes {
-			q.planes[p*words+i/64] |= uint64(u>>p&1) << (i % 64)
+		total += max(u, -u)
+		table := q.tables[i/4*16:][:16]
+		for b := range table {
+			if set := b>>(i%4)&1 != 0; set == (u > 0) {
+				table[b] += byte(max(u, -u))
+			}
+		}
+	}
+	if k.pairs || stride > maxWordStride {
+		q.pairs = make([][256]uint16, stride/8)
+		for i := range q.pairs {
+			low, high := q.tables[32*i:][:16], q.tables[32*i+16:][:16]
+			for b := range q.pairs[i] {
+				q.pairs[i][b] = uint16(low[b&15]) + uint16(high[b>>4])
+			}
 		}
 	}
 	q.slope, q.offset = 2*step/scale, -step*float32(total)/scale
@@ -89,10 +111,8 @@ func newSketchQuery(v []float32, stride int, scale float32) *sketchQuery {
 
 // newSketch makes the sketch of a full block of vectors of length dim.
 func newSketch(b *block, dim, stride int, k kernel) *sketch {
-	words := stride / 64
-	memory := allocate(8 * blockLen * words)
-	s := &sketch{signs: unsafe.Slice((*uint64)(unsafe.Pointer(&memory[0])), blockLen*words), centre: make([]byte, stride)}
-	runtime.AddCleanup(s, free, memory)
+	s := &sketch{signs: allocate(blockLen * stride / 8), centre: make([]byte, stride)}
+	runtime.AddCleanup(s, free, s.signs)
 	centre, vector := make([]float32, dim), make([]float32, dim)
 	for i := range blockLen {
 		dequantise(vector, b.codes[i*stride:], b.scale[i])
@@ -104,12 +124,12 @@ func newSketch(b *block, dim, stride int, k kernel) *sketch {
 	dequantise(centre, s.centre, s.scale) // the residuals include the rounding error
 	for i := range blockLen {
 		dequantise(vector, b.codes[i*stride:], b.scale[i])
-		signs := s.signs[i/lanes*lanes*words+i%lanes:]
+		signs := s.signs[i/lanes*lanes*stride/8+i%lanes:]
 		var l1, l2 float32
 		for j, x := range vector {
 			r := x - centre[j]
 			bits := math.Float32bits(r)
-			signs[j/64*lanes] |= uint64(^bits>>31) << (j % 64)
+			signs[j/8*lanes] |= byte(^bits>>31) << (j % 8)
 			l1 += math.Float32frombits(bits &^ (1 << 31))
 			l2 += r * r
 		}
@@ -130,14 +150,13 @@ func (s *sketch) calibrate(b *block, dim, stride int, k kernel) {
 	var sum float64
 	n := 0
 	v, dots := make([]float32, dim), make([]int32, blockLen)
-	estimates, sums := new([blockLen]float32), new([blockLen]int32)
+	estimates := new([blockLen]float32)
 	for i := 0; i < blockLen; i += blockLen / asked {
 		dequantise(v, b.codes[i*stride:], b.scale[i])
 		q := newQuery(v, stride)
-		sq := newSketchQuery(v, stride, q.scale)
+		sq := newSketchQuery(v, stride, q.scale, k)
 		k.dots(dots, b.codes, q, stride)
-		k.sums(sums[:], s.signs, sq.planes)
-		s.estimate(k, estimates, sums, sq, s.score(k, q))
+		k.estimates(estimates, s, sq, s.score(k, q))
 		for m := range blockLen {
 			if m == i || s.sigma[m] == 0 {
 				continue
@@ -163,16 +182,22 @@ func (s *sketch) score(k kernel, q *query) float32 {
 	return float32(k.fine(q.int16, s.centre, noLow[:len(s.centre)])>>8) * s.scale
 }
 
-// estimate sets estimates to the estimated scores of the block's vectors. sums are the
-// sums of a kernel, centre is the score of the centre.
-func (s *sketch) estimate(k kernel, estimates *[blockLen]float32, sums *[blockLen]int32, q *sketchQuery, centre float32) {
-	k.estimates(estimates, sums, &s.factor, q.slope, q.offset, centre)
-}
-
-// estimatesPortable sets out to centre + factor x (slope x sums + offset).
-func estimatesPortable(out *[blockLen]float32, sums *[blockLen]int32, factor *[blockLen]float32, slope, offset, centre float32) {
-	for i := range out {
-		out[i] = centre + float32(factor[i]*(float32(slope*float32(sums[i]))+offset))
+// estimatesPortable sets out to the estimated scores of the block's vectors. centre is the
+// score of the centre.
+func estimatesPortable(out *[blockLen]float32, s *sketch, q *sketchQuery, centre float32) {
+	signs := s.signs
+	for first := 0; first < blockLen; first += lanes {
+		var sums [lanes]uint32
+		for i := range q.pairs {
+			row := (*[lanes]byte)(signs)
+			for at, b := range row {
+				sums[at] += uint32(q.pairs[i][b])
+			}
+			signs = signs[lanes:]
+		}
+		for at, sum := range sums {
+			out[first+at] = centre + float32(s.factor[first+at]*(float32(q.slope*float32(sum))+q.offset))
+		}
 	}
 }
 
@@ -182,7 +207,7 @@ func (s *sketch) places(k kernel, places []uint16, estimates *[blockLen]float32,
 	k.atLeast(&reaching, estimates, &s.sigma, spread, floor)
 	for word, b := range reaching {
 		for ; b != 0; b &= b - 1 {
-			places = append(places, uint16(16*word+bits.TrailingZeros16(b)))
+			places = append(places, uint16(8*word+bits.TrailingZeros8(b)))
 		}
 	}
 	return places
@@ -192,33 +217,13 @@ func (s *sketch) places(k kernel, places []uint16, estimates *[blockLen]float32,
 // floor.
 func atLeastPortable(bits *blockBits, estimates, sigma *[blockLen]float32, spread, floor float32) {
 	for word := range bits {
-		var b uint16
-		for i := range 16 {
-			if at := 16*word + i; estimates[at]+float32(spread*sigma[at]) >= floor {
+		var b byte
+		for i := range 8 {
+			if at := 8*word + i; estimates[at]+float32(spread*sigma[at]) >= floor {
 				b |= 1 << i
 			}
 		}
 		bits[word] = b
-	}
-}
-
-// sumsPortable is the portable kernel: sums[i] is the sum of the query's
-// coordinates, as planes have them, over the signs that are set of vector i. The
-// number of vectors is a multiple of lanes.
-func sumsPortable(sums []int32, signs, query []uint64) {
-	words := len(query) / planes
-	p0, p1, p2, p3 := query[:words], query[words:2*words], query[2*words:3*words], query[3*words:4*words]
-	for i := range sums {
-		at := signs[i/lanes*lanes*words+i%lanes:]
-		var n0, n1, n2, n3 int
-		for w := range words {
-			x := at[w*lanes]
-			n0 += bits.OnesCount64(x & p0[w])
-			n1 += bits.OnesCount64(x & p1[w])
-			n2 += bits.OnesCount64(x & p2[w])
-			n3 += bits.OnesCount64(x & p3[w])
-		}
-		sums[i] = int32(n0 + 2*n1 + 4*n2 - 8*n3)
 	}
 }
 

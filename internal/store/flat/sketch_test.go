@@ -10,43 +10,6 @@ import (
 	"cairn/internal/store"
 )
 
-// TestSums holds every kernel to the obvious loop, at every number of words
-// and with the extreme coordinates.
-func TestSums(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for _, k := range available() {
-		for words := 1; words <= 17; words++ {
-			for _, n := range []int{0, 8, 16, 64} {
-				coordinates := make([]int, 64*words)
-				query := make([]uint64, planes*words)
-				for j := range coordinates {
-					coordinates[j] = rng.IntN(16) - 8
-					for p := range planes {
-						query[p*words+j/64] |= uint64(coordinates[j]>>p&1) << (j % 64)
-					}
-				}
-				signs := make([]uint64, n*words)
-				want := make([]int32, n)
-				for i := range n {
-					for w := range words {
-						x := rng.Uint64()
-						signs[i/lanes*lanes*words+w*lanes+i%lanes] = x
-						for j := range 64 {
-							want[i] += int32(x>>j&1) * int32(coordinates[64*w+j])
-						}
-					}
-				}
-				got := make([]int32, n+1)
-				got[n] = 42 // the kernel must not write past the end
-				k.sums(got[:n:n], signs, query)
-				if !slices.Equal(got[:n], want) || got[n] != 42 {
-					t.Fatalf("%s, %d words, %d vectors: %v, want %v and 42", k.name, words, n, got, want)
-				}
-			}
-		}
-	}
-}
-
 // sketched makes the sketches now.
 func sketched(s *Store) {
 	snap := s.snap.Load()
@@ -162,27 +125,60 @@ func TestSketchesComeByThemselves(t *testing.T) {
 	}
 }
 
-// TestEstimates holds the estimates and comparisons of every kernel to the portable ones,
-// bit for bit.
+// TestEstimates holds the estimates and comparisons of every kernel to the obvious loop, bit
+// for bit, at several strides and with queries whose sums are as large as they can be.
 func TestEstimates(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	var sums [blockLen]int32
-	var factor, sigma, want [blockLen]float32
-	for i := range blockLen {
-		sums[i], factor[i], sigma[i] = int32(rng.IntN(6000)-3000), rng.Float32(), rng.Float32()/30
-	}
-	estimatesPortable(&want, &sums, &factor, .013, -4.1, .27)
-	for _, floor := range []float32{float32(math.Inf(-1)), want[17], want[17] + 3.5*sigma[17], 1e9} {
-		var wantBits blockBits
-		atLeastPortable(&wantBits, &want, &sigma, 3.5, floor)
-		for _, k := range available() {
-			var got [blockLen]float32
-			var gotBits blockBits
-			k.estimates(&got, &sums, &factor, .013, -4.1, .27)
-			k.atLeast(&gotBits, &got, &sigma, 3.5, floor)
-			if got != want || gotBits != wantBits {
-				t.Errorf("%s, floor %v: the estimates are equal: %v, the places: %v", k.name, floor, got == want, gotBits == wantBits)
+	for _, stride := range []int{64, 128, 384, maxWordStride, maxWordStride + 64} {
+		for _, kind := range []string{"random", "alike", "zero"} {
+			query := make([]float32, stride)
+			for j := range query {
+				query[j] = map[string]float32{"random": float32(rng.NormFloat64()), "alike": .1, "zero": 0}[kind]
+			}
+			s := &sketch{signs: make([]byte, blockLen*stride/8)}
+			for i := range s.signs {
+				s.signs[i] = byte(rng.Uint32())
+				if kind == "alike" && i < len(s.signs)/2 {
+					s.signs[i] = 255
+				}
+			}
+			for i := range blockLen {
+				s.factor[i], s.sigma[i] = rng.Float32(), rng.Float32()/30
+			}
+			for _, k := range available() {
+				q := newSketchQuery(query, stride, .013, k)
+				want := obviousEstimates(s, q, query, .013, .27)
+				var got [blockLen]float32
+				k.estimates(&got, s, q, .27)
+				if got != want {
+					t.Fatalf("%s, stride %d, %s: the estimates differ", k.name, stride, kind)
+				}
+				for _, floor := range []float32{float32(math.Inf(-1)), want[17], want[17] + 3.5*s.sigma[17], 1e9} {
+					var wantBits, bits blockBits
+					atLeastPortable(&wantBits, &want, &s.sigma, 3.5, floor)
+					k.atLeast(&bits, &want, &s.sigma, 3.5, floor)
+					if bits != wantBits {
+						t.Errorf("%s, stride %d, %s, floor %v: the places differ", k.name, stride, kind, floor)
+					}
+				}
 			}
 		}
 	}
+}
+
+// obviousEstimates takes the numbers of the query from its step and the signs bit by bit.
+func obviousEstimates(s *sketch, q *sketchQuery, query []float32, scale, centre float32) (out [blockLen]float32) {
+	stride := len(query)
+	step := q.slope * scale / 2
+	for i := range out {
+		sum := 0
+		for j, x := range query {
+			sign := s.signs[i/lanes*lanes*stride/8+j/8*lanes+i%lanes]>>(j%8)&1 != 0
+			if u := int(math.RoundToEven(float64(x / step))); sign == (u > 0) {
+				sum += max(u, -u)
+			}
+		}
+		out[i] = centre + float32(s.factor[i]*(float32(q.slope*float32(sum))+q.offset))
+	}
+	return out
 }

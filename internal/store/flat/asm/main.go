@@ -17,7 +17,6 @@ func main() {
 	ConstraintExpr("amd64")
 	vnni()
 	avx2()
-	vpopcnt()
 	estimates()
 	atLeast()
 	fine()
@@ -124,57 +123,4 @@ func avx2() {
 			VPADDD(code, a, a)
 		}
 	}, func() reg.VecVirtual { return sums(acc) })
-}
-
-// vpopcnt emits the sums over sketches: a zmm holds one word of 8 vectors, each
-// plane of the query is broadcast to them, and the counts of the planes are
-// added up with their weights 1, 2, 4 and -8 at the end.
-func vpopcnt() {
-	TEXT("sumsVPOPCNT", NOSPLIT, "func(sums *int32, signs, query *uint64, groups, words int)")
-	Pragma("noescape")
-	Doc("sumsVPOPCNT computes 8 x groups sums of a query over the signs that are set with AVX-512 VPOPCNTDQ. groups and words are at least 1.")
-	sums := Load(Param("sums"), GP64())
-	signs := Load(Param("signs"), GP64())
-	query := Load(Param("query"), GP64())
-	groups := Load(Param("groups"), GP64())
-	words := Load(Param("words"), GP64())
-	plane := []reg.Register{query}
-	for len(plane) < 4 {
-		p := GP64()
-		LEAQ(operand.Mem{Base: plane[len(plane)-1], Index: words, Scale: 8}, p)
-		plane = append(plane, p)
-	}
-	acc := []reg.VecVirtual{ZMM(), ZMM(), ZMM(), ZMM()}
-	at := GP64()
-
-	Label("sums")
-	for _, a := range acc {
-		VPXORQ(a, a, a)
-	}
-	XORQ(at, at)
-	Label("word")
-	x := ZMM()
-	VMOVDQU64(operand.Mem{Base: signs}, x)
-	for i, a := range acc {
-		n := ZMM()
-		VPANDQ_BCST(operand.Mem{Base: plane[i], Index: at, Scale: 8}, x, n)
-		VPOPCNTQ(n, n)
-		VPADDQ(n, a, a)
-	}
-	ADDQ(operand.U8(64), signs)
-	INCQ(at)
-	CMPQ(at, words)
-	JLT(operand.LabelRef("word"))
-	VPSLLQ(operand.U8(3), acc[3], acc[3])
-	VPSLLQ(operand.U8(2), acc[2], acc[2])
-	VPSLLQ(operand.U8(1), acc[1], acc[1])
-	VPADDQ(acc[1], acc[0], acc[0])
-	VPADDQ(acc[2], acc[0], acc[0])
-	VPSUBQ(acc[3], acc[0], acc[0])
-	VPMOVQD(acc[0], operand.Mem{Base: sums})
-	ADDQ(operand.U8(32), sums)
-	DECQ(groups)
-	JNZ(operand.LabelRef("sums"))
-	VZEROUPPER()
-	RET()
 }
