@@ -43,7 +43,7 @@ func deviation(t *testing.T, vectors, queries [][]float32, k int) (missed, devia
 		dots := make([]int32, blockLen)
 		for i, v := range vectors {
 			if i%blockLen == 0 {
-				s.kernel.dots(dots, snap.blocks[i/blockLen].codes, q, snap.stride)
+				s.kernel.dots(dots, snap.blocks[i/blockLen].rows.Load().codes, q, snap.stride)
 			}
 			exact := dot(query, v)
 			coded := float64(float32(dots[i%blockLen]-q.bias) * snap.blocks[i/blockLen].scale[i%blockLen] * q.scale)

@@ -2,8 +2,8 @@
 //
 // A search first scans 8-bit codes in memory, with SIMD, and then scores the best
 // candidates again with 16 bits a coordinate; the lower 8 bits come from the file. In
-// large stores, sketches of one bit a coordinate rule out most vectors before the scan.
-// The index is not approximate.
+// large stores, sketches of one and four bits a coordinate rule out most vectors before, and
+// the codes of the rest come from the file too. The index is not approximate.
 //
 // The file holds each vector once, keyed by the hash of its text. The vector of a
 // removed chunk stays in the file until compaction, so that text that was moved, copied
@@ -42,6 +42,8 @@ type Options struct {
 	MaxCached int
 	// Threads is the number of goroutines that a search may use. 0 means GOMAXPROCS.
 	Threads int
+	// sealedFrom is the constant of that name if it is 0.
+	sealedFrom int
 	// Logger receives a warning when Open truncates the file and when a compaction
 	// fails. Nil discards them.
 	Logger *slog.Logger
@@ -142,6 +144,9 @@ func newStore(dim int, model, path string, o *Options) (*Store, error) {
 	}
 	if s.options.Logger == nil {
 		s.options.Logger = slog.New(slog.DiscardHandler)
+	}
+	if s.options.sealedFrom == 0 {
+		s.options.sealedFrom = sealedFrom
 	}
 	if s.options.MaxCached <= 0 {
 		s.options.MaxCached = DefaultMaxCached

@@ -41,8 +41,8 @@ import (
 //	low bytes vectors x dimension bytes, see quantise
 //
 // Open applies the records in order: each removes its stale chunks, then adds or
-// replaces its entries. Open reads all codes; a search reads the low bytes that it
-// needs. Open compares the checksums of the whole last record, which a crash can have
+// replaces its entries. Open reads the codes of blocks that are not sealed (see seal); a
+// search reads the other bytes that it needs. Open compares the checksums of the whole last record, which a crash can have
 // torn, and a reader those of a vector before it uses the vector.
 //
 // A writer appends a record and syncs the file before it returns, so only the last

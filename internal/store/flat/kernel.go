@@ -16,6 +16,7 @@ type kernel struct {
 	dots      func(dots []int32, codes []byte, q *query, stride int)
 	estimates func(out *[blockLen]float32, s *sketch, q *sketchQuery, centre float32)
 	atLeast   func(bits *blockBits, estimates, sigma *[blockLen]float32, spread, floor float32)
+	coarse    func(sums []int32, codes []byte, places []uint16, query []int8)
 	fine      func(query []int16, codes, low []byte) int64
 	pairs     bool // estimates needs the pairs of a sketchQuery
 }
@@ -23,7 +24,7 @@ type kernel struct {
 // blockBits has a bit for each vector of a block.
 type blockBits [blockLen / 8]byte
 
-var portable = kernel{name: "portable", dots: dotsPortable, estimates: estimatesPortable, atLeast: atLeastPortable, fine: finePortable, pairs: true}
+var portable = kernel{name: "portable", dots: dotsPortable, estimates: estimatesPortable, atLeast: atLeastPortable, coarse: coarsePortable, fine: finePortable, pairs: true}
 
 func dotsPortable(dots []int32, codes []byte, q *query, stride int) {
 	for i := range dots {

@@ -8,7 +8,7 @@ import "golang.org/x/sys/cpu"
 func available() []kernel {
 	var kernels []kernel
 	if cpu.X86.HasAVX2 {
-		avx2 := kernel{name: "avx2", dots: dotsByAVX2, estimates: estimatesByAVX2, atLeast: atLeastByAVX2, fine: fineByAVX2}
+		avx2 := kernel{name: "avx2", dots: dotsByAVX2, estimates: estimatesByAVX2, atLeast: atLeastByAVX2, coarse: coarseByAVX2, fine: fineByAVX2}
 		if cpu.X86.HasAVX512F && cpu.X86.HasAVX512VNNI {
 			vnni := avx2
 			vnni.name, vnni.dots = "avx512vnni", dotsByVNNI
@@ -51,11 +51,20 @@ func estimatesByAVX2(out *[blockLen]float32, s *sketch, q *sketchQuery, centre f
 	}
 	rows := len(q.tables) / 32
 	_ = s.signs[blockLen*rows-1]
-	estimatesAVX2(&out[0], &s.signs[0], &q.tables[0], &s.factor[0], q.slope, q.offset, centre, rows, blockLen/lanes)
+	estimatesAVX2(&out[0], &s.signs[0], &q.tables[0], &s.bySign.factor[0], q.slope, q.offset, centre, rows, blockLen/lanes)
 }
 
 func atLeastByAVX2(bits *blockBits, estimates, sigma *[blockLen]float32, spread, floor float32) {
 	atLeastAVX2(&bits[0], &estimates[0], &sigma[0], spread, floor, len(bits))
+}
+
+func coarseByAVX2(sums []int32, codes []byte, places []uint16, query []int8) {
+	if len(places) == 0 {
+		return
+	}
+	_ = sums[len(places)-1]
+	steps := len(query) / coarseUnit
+	coarseAVX2(&sums[0], &codes[0], &places[0], &query[0], len(places), steps)
 }
 
 func fineByAVX2(query []int16, codes, low []byte) int64 {

@@ -28,3 +28,8 @@ func atLeastAVX2(bits *byte, estimates *float32, sigma *float32, spread float32,
 //
 //go:noescape
 func fineAVX2(query *int16, codes *byte, low *byte, steps int) int64
+
+// coarseAVX2 sets sums to the products of query with the codes of 32 x steps bytes at n places. n and steps are at least 1.
+//
+//go:noescape
+func coarseAVX2(sums *int32, codes *byte, places *uint16, query *int8, n int, steps int)

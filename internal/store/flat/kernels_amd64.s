@@ -113,7 +113,7 @@ step:
 	RET
 
 // func estimatesAVX2(out *float32, signs *byte, tables *byte, factor *float32, slope float32, offset float32, centre float32, rows int, groups int)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX, AVX2, MMX+, SSE
 TEXT ·estimatesAVX2(SB), NOSPLIT, $0-64
 	MOVQ         out+0(FP), AX
 	MOVQ         signs+8(FP), CX
@@ -140,6 +140,7 @@ group:
 	MOVQ  SI, R9
 
 row:
+	PREFETCHT0     2048(CX)
 	VBROADCASTI128 (R8), Y8
 	VBROADCASTI128 16(R8), Y9
 	VMOVDQU        (CX), Y11
@@ -309,4 +310,57 @@ fine:
 	VMOVQ        X0, AX
 	VZEROUPPER
 	MOVQ         AX, ret+32(FP)
+	RET
+
+// func coarseAVX2(sums *int32, codes *byte, places *uint16, query *int8, n int, steps int)
+// Requires: AVX, AVX2
+TEXT ·coarseAVX2(SB), NOSPLIT, $0-48
+	MOVQ      sums+0(FP), AX
+	MOVQ      codes+8(FP), CX
+	MOVQ      places+16(FP), DX
+	MOVQ      query+24(FP), BX
+	MOVQ      n+32(FP), SI
+	MOVQ      steps+40(FP), DI
+	VPCMPEQW  Y0, Y0, Y0
+	VPSRLW    $0x0c, Y0, Y0
+	VPACKUSWB Y0, Y0, Y0
+	VPCMPEQW  Y1, Y1, Y1
+	VPSRLW    $0x0f, Y1, Y1
+	MOVQ      DI, R8
+	SHLQ      $0x05, R8
+
+place:
+	MOVWQZX (DX), R9
+	IMULQ   R8, R9
+	ADDQ    CX, R9
+	MOVQ    BX, R10
+	MOVQ    DI, R11
+	VPXOR   Y2, Y2, Y2
+
+coarseStep:
+	VMOVDQU      (R9), Y3
+	VPAND        Y0, Y3, Y4
+	VPMADDUBSW   (R10), Y4, Y4
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPMADDUBSW   32(R10), Y3, Y3
+	VPADDW       Y3, Y4, Y4
+	VPMADDWD     Y1, Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	ADDQ         $0x20, R9
+	ADDQ         $+64, R10
+	DECQ         R11
+	JNZ          coarseStep
+	VEXTRACTI128 $0x01, Y2, X3
+	VPADDD       X2, X3, X3
+	VPSHUFD      $0x4e, X3, X2
+	VPADDD       X2, X3, X3
+	VPSHUFD      $0xb1, X3, X2
+	VPADDD       X2, X3, X3
+	VMOVD        X3, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         $0x02, DX
+	DECQ         SI
+	JNZ          place
+	VZEROUPPER
 	RET

@@ -105,6 +105,9 @@ func (s *Store) loadFile(f *os.File) (*loaded, error) {
 	if err := state.read(f, records); err != nil {
 		return nil, err
 	}
+	if err := s.readBlocks(state.snap); err != nil {
+		return nil, err
+	}
 	if dropped := info.Size() - l.end; dropped > 0 && !s.options.ReadOnly {
 		s.dropped = dropped
 		s.options.Logger.Warn("dropping the torn end of the vector file", "path", s.path, "bytes", dropped, "kept", l.end)
@@ -187,25 +190,51 @@ func readAllNames(f *os.File, records []*record) error {
 	return g.Wait()
 }
 
-// read applies records to the snapshot and reads their codes. It clears records, so that
-// names are freed on the way.
-func (st *loaded) read(f *os.File, records []*record) (err error) {
-	g := workers()
-	defer func() { err = errors.Join(err, g.Wait()) }()
+// read applies records to the snapshot. It clears records, so that names are freed on the
+// way.
+func (st *loaded) read(f *os.File, records []*record) error {
 	for batch := range slices.Chunk(records, namesBatch) {
 		if err := readAllNames(f, batch); err != nil {
 			return err
 		}
 		for _, r := range batch {
-			first, err := st.snap.apply(r, st.docIndex, &st.contents)
-			if err != nil {
+			if _, err := st.snap.apply(r, st.docIndex, &st.contents); err != nil {
 				return &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the record at %d: %v", r.at, err)}
 			}
-			blocks, vectors := st.snap.blocks, st.snap.vectors // grow with the next record
-			g.Go(func() error { return st.snap.readCodes(f, r, blocks, vectors, first) })
 		}
 		clear(batch)
 	}
+	return nil
+}
+
+// readBlocks reads the sketches of sealed blocks and the codes of the others.
+func (s *Store) readBlocks(snap *snapshot) error {
+	sealed := len(s.sealed(snap))
+	var sketches *os.File
+	if sealed > 0 {
+		if f, err := os.Open(s.sketchPath()); err == nil {
+			sketches = f
+			defer f.Close()
+		}
+	} else if !s.options.ReadOnly {
+		_ = os.Remove(s.sketchPath())
+	}
+	g := workers()
+	for i, b := range snap.blocks {
+		g.Go(func() error {
+			if i < sealed && sketches != nil {
+				if sketch := readSketch(sketches, i, snap.fingerprint(b), snap.stride); sketch != nil {
+					b.sketch.Store(sketch)
+					return nil
+				}
+			}
+			return snap.readCodes(b, min(blockLen, snap.n-i*blockLen))
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	s.seal(snap)
 	return nil
 }
 
@@ -253,44 +282,34 @@ func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first
 	return first, nil
 }
 
-// readCodes reads the codes of the entries of r, whose vectors are in known, into blocks
-// from slot first.
-func (s *snapshot) readCodes(f *os.File, r *record, blocks []*block, known vectors, first int) error {
-	var buffer []byte
-	for i := 0; i < r.entries; {
-		e := known.extent(r.vectors[i])
-		at, _ := e.offsets(r.vectors[i], s.dim)
-		n := e.run(r.vectors[i:], blockLen-(first+i)%blockLen)
-		codes := blocks[(first+i)/blockLen].codes[(first+i)%blockLen*s.stride:]
-		target := codes[:n*s.dim]
-		if s.dim != s.stride {
-			if buffer == nil {
-				buffer = make([]byte, blockLen*s.dim)
-			}
-			target = buffer[:n*s.dim]
-		}
-		if _, err := f.ReadAt(target, at); err != nil {
+// readCodes reads the codes of the first n slots of b.
+func (s *snapshot) readCodes(b *block, n int) error {
+	rows, f := b.makeRows(s.stride), s.log.file
+	buffer := make([]byte, blockLen*s.dim)
+	for i := 0; i < n; {
+		e := s.vectors.extent(b.vector[i])
+		at, _ := e.offsets(b.vector[i], s.dim)
+		read := buffer[:e.run(b.vector[i:n])*s.dim]
+		if _, err := f.ReadAt(read, at); err != nil {
 			return err
 		}
-		for k := range n {
-			code := target[k*s.dim:][:s.dim]
-			if checksum.Of(code) != known.all[r.vectors[i+k]].codeSum {
-				return &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the code at %d is damaged", at+int64(k*s.dim))}
+		for ; len(read) > 0; i++ {
+			code := read[:s.dim]
+			if checksum.Of(code) != s.vectors.all[b.vector[i]].codeSum {
+				return &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the code of vector %d is damaged", b.vector[i])}
 			}
-			if s.dim != s.stride {
-				copy(codes[k*s.stride:], code)
-			}
+			copy(rows[i*s.stride:], code)
+			read = read[s.dim:]
 		}
-		i += n
 	}
 	return nil
 }
 
-// run returns the number of leading vectors of numbers, at most limit, whose codes are
-// consecutive in the file. The first is in e.
-func (e extent) run(numbers []uint32, limit int) int {
+// run returns the number of leading vectors of numbers whose codes are consecutive in the
+// file. The first is in e.
+func (e extent) run(numbers []uint32) int {
 	n := 1
-	for n < min(limit, len(numbers)) && numbers[n] == numbers[n-1]+1 && numbers[n] < e.end {
+	for n < len(numbers) && numbers[n] == numbers[n-1]+1 && numbers[n] < e.end {
 		n++
 	}
 	return n

@@ -12,30 +12,49 @@ import (
 
 // vectorReader reads the vectors of a snapshot.
 type vectorReader struct {
-	snap   *snapshot
-	buffer []byte
+	snap      *snapshot
+	rows      *rows // of the last vector
+	code, low []byte
 }
 
 // slot returns the code, the low bytes and the scale of a slot. They are valid until the
 // next call.
 func (r *vectorReader) slot(slot int) (code, low []byte, scale float32, err error) {
 	b, i := r.snap.blocks[slot/blockLen], slot%blockLen
-	code, scale = b.codes[i*r.snap.stride:][:r.snap.dim], b.scale[i]
+	if r.low == nil {
+		r.code, r.low = make([]byte, r.snap.dim), make([]byte, r.snap.dim)
+	}
+	if r.rows = b.rows.Load(); r.rows != nil {
+		code = r.rows.codes[i*r.snap.stride:][:r.snap.dim]
+	} else if code = r.code; true {
+		err = r.snap.readCode(code, b.vector[i])
+	}
 	if b.low != nil {
-		return code, b.low[i*r.snap.dim:][:r.snap.dim], scale, nil
+		return code, b.low[i*r.snap.dim:][:r.snap.dim], b.scale[i], err
 	}
-	if r.buffer == nil {
-		r.buffer = make([]byte, r.snap.dim)
+	if err == nil {
+		n := b.vector[i]
+		_, at := r.snap.vectors.extent(n).offsets(n, r.snap.dim)
+		err = r.snap.log.readChecked(r.low, at, r.snap.vectors.all[n].sum)
 	}
-	n, vectors := b.vector[i], &r.snap.vectors
-	_, at := vectors.extent(n).offsets(n, r.snap.dim)
-	if err := r.snap.log.read(r.buffer, at); err != nil {
-		return nil, nil, 0, err
+	return code, r.low, b.scale[i], err
+}
+
+// readCode reads the code of vector n of the file.
+func (s *snapshot) readCode(code []byte, n uint32) error {
+	at, _ := s.vectors.extent(n).offsets(n, s.dim)
+	return s.log.readChecked(code, at, s.vectors.all[n].codeSum)
+}
+
+// readChecked reads half a vector, and returns a *CorruptError if it has another checksum.
+func (l *log) readChecked(b []byte, at int64, sum uint32) error {
+	if err := l.read(b, at); err != nil {
+		return err
 	}
-	if checksum.Of(r.buffer) != vectors.all[n].sum {
-		return nil, nil, 0, &CorruptError{Path: r.snap.log.file.Name(), Reason: fmt.Sprintf("the vector at %d is damaged", at)}
+	if checksum.Of(b) != sum {
+		return &CorruptError{Path: l.file.Name(), Reason: fmt.Sprintf("the vector at %d is damaged", at)}
 	}
-	return code, r.buffer, scale, nil
+	return nil
 }
 
 // exact returns the cosines of slots with 16 bits a coordinate, and NaN for slot -1.
@@ -59,7 +78,7 @@ func (s *snapshot) exact(k kernel, queryVector []float32, slots []int, threads i
 			scores[i] = query.cosine(k, code, low, scale)
 		}
 	})
-	runtime.KeepAlive(s) // and its codes, which are outside of Go's heap
+	runtime.KeepAlive(readers) // and the codes, which are outside of Go's heap
 	return scores, errors.Join(errs...)
 }
 
@@ -83,6 +102,6 @@ func (s *Store) Vectors(ctx context.Context, chunks []string) ([][]float32, erro
 		}
 		vectors[i] = restore(code, low, scale)
 	}
-	runtime.KeepAlive(snap)
+	runtime.KeepAlive(read)
 	return vectors, ctx.Err()
 }

@@ -42,9 +42,11 @@ type scratch struct {
 	best      selection
 	seeds     selection // by estimate
 	places    []uint16
-	rows      []byte    // gathered x stride
-	estimates []float32 // of the blocks that the goroutine has estimated
+	coarse    [blockLen]float32 // estimates of places
+	rows      []byte            // gathered x stride
+	estimates []float32         // of the blocks that the goroutine has estimated
 	used      int
+	err       error // of reading codes
 }
 
 // floats returns n floats that are valid until the scratch is used for another search.
@@ -73,9 +75,7 @@ func (s *Store) Search(ctx context.Context, queryVector []float32, k int, f stor
 		query: newQuery(queryVector, snap.stride), k: k, allowed: snap.allowed(f),
 	}
 	scan.slack = 2 * margin / scan.query.scale
-	if snap.n >= sketchFrom && k <= snap.n/16 { // for a larger k, sketches rule out little
-		scan.useSketches(queryVector)
-	}
+	scan.open(queryVector, snap.n >= sketchFrom && k <= snap.n/16) // for a larger k, sketches rule out little
 	threads := s.threads(snap)
 	near, err := scan.run(threads)
 	if err != nil {
@@ -120,19 +120,34 @@ type scan struct {
 	slack   float32 // twice the margin, in units of the query's scale
 	allowed []uint64
 
-	// These are set for stores that are large enough for sketches.
-	sketch     *sketchQuery
-	sketches   []*sketch // by block; nil where there is none
-	unsketched bool      // a full block has no sketch yet
+	blocks     []scanned
+	sketch     *sketchQuery // nil if no block is scanned by its sketch
+	unsketched bool         // a full block has no sketch yet
 }
 
-// useSketches sets the sketches of the blocks that have one.
-func (c *scan) useSketches(queryVector []float32) {
-	c.sketch = newSketchQuery(queryVector, c.snap.stride, c.query.scale, c.kernel)
-	c.sketches = make([]*sketch, len(c.snap.blocks))
-	for i, b := range c.snap.full() {
-		c.sketches[i] = b.sketch.Load()
-		c.unsketched = c.unsketched || c.sketches[i] == nil
+// scanned is what a search scans of a block: its codes, or its sketch. It keeps both in
+// memory.
+type scanned struct {
+	rows   *rows   // nil if the block is sealed
+	sketch *sketch // nil if the search reads all codes
+}
+
+// open sets the blocks. sketches says whether to use the sketches of blocks that are not
+// sealed.
+func (c *scan) open(queryVector []float32, sketches bool) {
+	c.blocks = make([]scanned, len(c.snap.blocks))
+	full := c.snap.n / blockLen
+	for i, b := range c.snap.blocks {
+		c.blocks[i].rows = b.rows.Load() // first, because seal stores the sketch before
+		if c.blocks[i].rows != nil && (i >= full || !sketches) {
+			continue
+		}
+		c.blocks[i].sketch = b.sketch.Load()
+		if c.blocks[i].sketch == nil {
+			c.unsketched = true
+		} else if c.sketch == nil {
+			c.sketch = newSketchQuery(queryVector, c.query, c.kernel)
+		}
 	}
 }
 
@@ -158,29 +173,30 @@ func (c *scan) run(threads int) ([]candidate, error) {
 		})
 		return c.ctx.Err()
 	}
-	blocks := (c.snap.n + blockLen - 1) / blockLen
 	var estimates []*[blockLen]float32
-	if c.sketches != nil {
-		estimates = make([]*[blockLen]float32, blocks)
+	if c.sketch != nil {
+		estimates = make([]*[blockLen]float32, len(c.blocks))
 	}
-	err := each(blocks, func(work *scratch, i int) {
-		b, n := c.snap.blocks[i], min(blockLen, c.snap.n-i*blockLen)
-		if estimates != nil && c.sketches[i] != nil {
+	err := each(len(c.blocks), func(work *scratch, i int) {
+		if c.blocks[i].sketch != nil {
 			estimates[i] = c.estimate(work, i)
 			return
 		}
-		dots := work.dots[:n]
-		c.kernel.dots(dots, b.codes, c.query, c.snap.stride)
-		c.collect(&work.best, dots, nil, b, i*blockLen)
+		dots := work.dots[:min(blockLen, c.snap.n-i*blockLen)]
+		c.kernel.dots(dots, c.blocks[i].rows.codes, c.query, c.snap.stride)
+		c.collect(&work.best, dots, nil, i)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if estimates != nil {
-		floor := c.floor(workers)
-		err = each(blocks, func(work *scratch, i int) {
-			if estimates[i] != nil {
-				c.reach(work, i, estimates[i], floor)
+	if c.sketch != nil {
+		floor, err := c.floor(workers)
+		if err != nil {
+			return nil, err
+		}
+		err = each(len(c.blocks), func(work *scratch, i int) {
+			if estimates[i] != nil && work.err == nil {
+				work.err = c.reach(work, i, estimates[i], floor)
 			}
 		})
 		if err != nil {
@@ -190,19 +206,24 @@ func (c *scan) run(threads int) ([]candidate, error) {
 	var all selection
 	all.reset(c.k, c.slack)
 	for _, work := range workers {
-		if work != nil {
-			all.items = append(all.items, work.best.items...)
-			c.pool.Put(work)
+		if work == nil {
+			continue
 		}
+		if work.err != nil {
+			return nil, work.err
+		}
+		all.items = append(all.items, work.best.items...)
+		c.pool.Put(work)
 	}
 	all.cut()
-	runtime.KeepAlive(c.snap)
+	runtime.KeepAlive(c) // and the blocks, whose memory is outside of Go's heap
 	return all.items, nil
 }
 
 // collect offers the scored slots of a block to best: those at places, or if that is
 // nil, the first len(dots).
-func (c *scan) collect(best *selection, dots []int32, places []uint16, b *block, first int) {
+func (c *scan) collect(best *selection, dots []int32, places []uint16, block int) {
+	b, first := c.snap.blocks[block], block*blockLen
 	for i, d := range dots {
 		if places != nil {
 			i = int(places[i])
@@ -211,30 +232,31 @@ func (c *scan) collect(best *selection, dots []int32, places []uint16, b *block,
 		if score < best.floor {
 			continue
 		}
-		if slot := first + i; c.wanted(b, slot) {
+		if slot := first + i; c.wanted(slot) {
 			best.add(candidate{score: score, slot: uint32(slot)})
 		}
 	}
 }
 
-// wanted reports whether a slot of b is live and passes the filter.
-func (c *scan) wanted(b *block, slot int) bool {
-	if c.snap.isDead(slot) {
+// wanted reports whether a slot is live and passes the filter. A block that was sealed
+// since the snapshot can have more slots than the snapshot.
+func (c *scan) wanted(slot int) bool {
+	if slot >= c.snap.n || c.snap.isDead(slot) {
 		return false
 	}
-	doc := b.doc[slot%blockLen]
+	doc := c.snap.blocks[slot/blockLen].doc[slot%blockLen]
 	return c.allowed == nil || c.allowed[doc>>6]>>(doc&63)&1 != 0
 }
 
 // estimate returns the estimated scores of block i, which has a sketch, and offers them
 // to the seeds.
 func (c *scan) estimate(work *scratch, i int) *[blockLen]float32 {
-	s, b := c.sketches[i], c.snap.blocks[i]
+	s := c.blocks[i].sketch
 	out := (*[blockLen]float32)(work.floats(blockLen))
 	c.kernel.estimates(out, s, c.sketch, s.score(c.kernel, c.query))
 	work.places = s.places(c.kernel, work.places[:0], out, 0, work.seeds.floor)
 	for _, at := range work.places {
-		if score := out[at]; score >= work.seeds.floor && c.wanted(b, i*blockLen+int(at)) {
+		if score := out[at]; score >= work.seeds.floor && c.wanted(i*blockLen+int(at)) {
 			work.seeds.add(candidate{score: score, slot: uint32(i*blockLen + int(at))})
 		}
 	}
@@ -242,10 +264,11 @@ func (c *scan) estimate(work *scratch, i int) *[blockLen]float32 {
 }
 
 // floor returns a lower bound of the k-th best score, less the slack: the k-th best score
-// among the slots with the highest estimates.
-func (c *scan) floor(workers []*scratch) float32 {
-	var near, best selection
+// among the slots with the highest coarse estimates among those with the highest estimates.
+func (c *scan) floor(workers []*scratch) (float32, error) {
+	var near, nearer, best selection
 	near.reset(seeds*c.k, 0)
+	nearer.reset(c.k+c.k/4, 0)
 	best.reset(c.k, c.slack)
 	for _, work := range workers {
 		if work != nil {
@@ -254,46 +277,83 @@ func (c *scan) floor(workers []*scratch) float32 {
 		}
 	}
 	near.cut()
-	slices.SortFunc(near.items, func(a, b candidate) int { return cmp.Compare(a.slot, b.slot) })
 	work := new(scratch)
-	for i := 0; i < len(near.items); {
-		block := int(near.items[i].slot) / blockLen
-		work.places = work.places[:0]
-		for ; i < len(near.items) && int(near.items[i].slot)/blockLen == block; i++ {
-			work.places = append(work.places, uint16(near.items[i].slot%blockLen))
+	_ = work.eachBlock(near.items, func(block int) error {
+		c.coarse(work, block)
+		for i, at := range work.places {
+			nearer.add(candidate{score: work.coarse[i], slot: uint32(block*blockLen + int(at))})
 		}
-		c.score(work, &best, block)
-	}
+		return nil
+	})
+	nearer.cut()
+	err := work.eachBlock(nearer.items, func(block int) error { return c.score(work, &best, block) })
 	best.cut()
-	return best.floor
+	return best.floor, err
+}
+
+// eachBlock calls do for each block with the places of its candidates. It sorts candidates.
+func (s *scratch) eachBlock(candidates []candidate, do func(block int) error) error {
+	slices.SortFunc(candidates, func(a, b candidate) int { return cmp.Compare(a.slot, b.slot) })
+	for i := 0; i < len(candidates); {
+		block := int(candidates[i].slot) / blockLen
+		s.places = s.places[:0]
+		for ; i < len(candidates) && int(candidates[i].slot)/blockLen == block; i++ {
+			s.places = append(s.places, uint16(candidates[i].slot%blockLen))
+		}
+		if err := do(block); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// coarse sets work.coarse to the coarse estimates of the places of a block.
+func (c *scan) coarse(work *scratch, block int) {
+	s := c.blocks[block].sketch
+	s.estimateCoarse(c.kernel, &work.coarse, &work.dots, work.places, c.sketch, s.score(c.kernel, c.query))
 }
 
 // reach offers the slots of a sketched block that can reach floor. It ignores the floor
 // that the worker has found since, because the result must not depend on the order in
 // which workers take blocks.
-func (c *scan) reach(work *scratch, i int, estimates *[blockLen]float32, floor float32) {
+func (c *scan) reach(work *scratch, i int, estimates *[blockLen]float32, floor float32) error {
 	work.best.floor = max(work.best.floor, floor)
-	work.places = c.sketches[i].places(c.kernel, work.places[:0], estimates, c.sketch.spread, floor)
+	s := c.blocks[i].sketch
+	work.places = s.places(c.kernel, work.places[:0], estimates, c.sketch.spread, floor)
 	if c.allowed != nil { // if few slots pass, the floor rules out nothing
-		work.places = slices.DeleteFunc(work.places, func(at uint16) bool { return !c.wanted(c.snap.blocks[i], i*blockLen+int(at)) })
+		work.places = slices.DeleteFunc(work.places, func(at uint16) bool { return !c.wanted(i*blockLen + int(at)) })
 	}
-	c.score(work, &work.best, i)
+	c.coarse(work, i)
+	kept := work.places[:0]
+	for n, at := range work.places {
+		if work.coarse[n]+c.sketch.coarseSpread*s.byCoarse.sigma[at] >= floor && c.wanted(i*blockLen+int(at)) {
+			kept = append(kept, at)
+		}
+	}
+	work.places = kept
+	return c.score(work, &work.best, i)
 }
 
 // score scores the places of a block and offers them to best.
-func (c *scan) score(work *scratch, best *selection, block int) {
-	b, stride := c.snap.blocks[block], c.snap.stride
+func (c *scan) score(work *scratch, best *selection, block int) error {
+	rows, stride := c.blocks[block].rows, c.snap.stride
 	if len(work.rows) < gathered*stride {
 		work.rows = make([]byte, gathered*stride)
 	}
 	for places := range slices.Chunk(work.places, gathered) {
 		for i, at := range places {
-			copy(work.rows[i*stride:][:stride], b.codes[int(at)*stride:])
+			row := work.rows[i*stride:][:stride]
+			if rows != nil {
+				copy(row, rows.codes[int(at)*stride:])
+			} else if err := c.snap.readCode(row[:c.snap.dim], c.snap.blocks[block].vector[at]); err != nil {
+				return err
+			}
 		}
 		dots := work.dots[:len(places)]
 		c.kernel.dots(dots, work.rows, c.query, stride)
-		c.collect(best, dots, places, b, block*blockLen)
+		c.collect(best, dots, places, block)
 	}
+	return nil
 }
 
 // rescore scores candidates with 16 bits a coordinate and returns the best, at most most.

@@ -14,7 +14,7 @@ import (
 func sketched(s *Store) {
 	snap := s.snap.Load()
 	for _, b := range snap.full() {
-		b.sketch.Store(newSketch(b, snap.dim, snap.stride, s.kernel))
+		b.sketch.Store(newSketch(b, b.rows.Load().codes, snap.dim, snap.stride, s.kernel))
 	}
 }
 
@@ -135,7 +135,7 @@ func TestEstimates(t *testing.T) {
 			for j := range query {
 				query[j] = map[string]float32{"random": float32(rng.NormFloat64()), "alike": .1, "zero": 0}[kind]
 			}
-			s := &sketch{signs: make([]byte, blockLen*stride/8)}
+			s := allocateSketch(stride)
 			for i := range s.signs {
 				s.signs[i] = byte(rng.Uint32())
 				if kind == "alike" && i < len(s.signs)/2 {
@@ -143,20 +143,21 @@ func TestEstimates(t *testing.T) {
 				}
 			}
 			for i := range blockLen {
-				s.factor[i], s.sigma[i] = rng.Float32(), rng.Float32()/30
+				s.bySign.factor[i], s.bySign.sigma[i] = rng.Float32(), rng.Float32()/30
 			}
 			for _, k := range available() {
-				q := newSketchQuery(query, stride, .013, k)
-				want := obviousEstimates(s, q, query, .013, .27)
+				of := newQuery(query, stride)
+				q := newSketchQuery(query, of, k)
+				want := obviousEstimates(s, q, query, of.scale, .27)
 				var got [blockLen]float32
 				k.estimates(&got, s, q, .27)
 				if got != want {
 					t.Fatalf("%s, stride %d, %s: the estimates differ", k.name, stride, kind)
 				}
-				for _, floor := range []float32{float32(math.Inf(-1)), want[17], want[17] + 3.5*s.sigma[17], 1e9} {
+				for _, floor := range []float32{float32(math.Inf(-1)), want[17], want[17] + 3.5*s.bySign.sigma[17], 1e9} {
 					var wantBits, bits blockBits
-					atLeastPortable(&wantBits, &want, &s.sigma, 3.5, floor)
-					k.atLeast(&bits, &want, &s.sigma, 3.5, floor)
+					atLeastPortable(&wantBits, &want, s.bySign.sigma, 3.5, floor)
+					k.atLeast(&bits, &want, s.bySign.sigma, 3.5, floor)
 					if bits != wantBits {
 						t.Errorf("%s, stride %d, %s, floor %v: the places differ", k.name, stride, kind, floor)
 					}
@@ -178,7 +179,7 @@ func obviousEstimates(s *sketch, q *sketchQuery, query []float32, scale, centre 
 				sum += max(u, -u)
 			}
 		}
-		out[i] = centre + float32(s.factor[i]*(float32(q.slope*float32(sum))+q.offset))
+		out[i] = centre + float32(s.bySign.factor[i]*(float32(q.slope*float32(sum))+q.offset))
 	}
 	return out
 }

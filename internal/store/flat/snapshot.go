@@ -13,17 +13,31 @@ import (
 const blockLen = 1024
 
 // block holds consecutive slots. A slot is written once, before the first snapshot that
-// includes it is published, so that readers need no lock. The codes are outside of Go's
-// heap, for which the collector would reserve as much memory again; they are freed with
-// the block.
+// includes it is published, so that readers need no lock.
 type block struct {
-	codes  []byte // blockLen x stride, see quantise
+	// rows is nil in a block that seal has left without codes. Such a block has a sketch.
+	rows   atomic.Pointer[rows]
 	low    []byte // blockLen x dim, the low bytes; nil if they are in the file
 	scale  [blockLen]float32
 	vector [blockLen]uint32 // the number of the vector in the file
 	doc    [blockLen]uint32
 	id     [blockLen]string
 	sketch atomic.Pointer[sketch] // of a full block; made after the first searches
+}
+
+// rows are the codes of a block, see quantise. They are outside of Go's heap, for which the
+// collector would reserve as much memory again.
+type rows struct{ codes []byte } // blockLen x stride
+
+// makeRows returns the codes of b, which the caller sets.
+func (b *block) makeRows(stride int) []byte {
+	r := b.rows.Load()
+	if r == nil {
+		r = &rows{allocate(blockLen * stride)}
+		runtime.AddCleanup(r, free, r.codes)
+		b.rows.Store(r)
+	}
+	return r.codes
 }
 
 // payload holds the properties of a document that filters use.
@@ -68,8 +82,7 @@ func (s *snapshot) grow(n int) (first int) {
 	s.n += n
 	s.live += n
 	for len(s.blocks)*blockLen < s.n {
-		b := &block{codes: allocate(blockLen * s.stride)}
-		runtime.AddCleanup(b, free, b.codes)
+		b := new(block)
 		if s.log == nil {
 			b.low = make([]byte, blockLen*s.dim)
 		}

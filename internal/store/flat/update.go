@@ -65,6 +65,7 @@ func (s *Store) update(ctx context.Context, entries []store.VectorEntry, stale [
 		return err // unreachable: place numbers vectors that are there
 	}
 	next.fill(first, q)
+	s.seal(next)
 	s.snap.Store(next)
 	s.tidy(next)
 	return nil
@@ -83,7 +84,7 @@ func freshOf(scales []float32) []fresh {
 func (s *snapshot) fill(first int, q *quantised) {
 	for i := range q.scales {
 		b, slot := s.blocks[(first+i)/blockLen], (first+i)%blockLen
-		copy(b.codes[slot*s.stride:], q.codes[i*s.dim:][:s.dim])
+		copy(b.makeRows(s.stride)[slot*s.stride:], q.codes[i*s.dim:][:s.dim])
 		if b.low != nil {
 			copy(b.low[slot*s.dim:], q.low[i*s.dim:][:s.dim])
 		}
@@ -289,7 +290,7 @@ func (s *Store) compactMemory(old *snapshot) error {
 		q := new(quantised)
 		for _, slot := range slots {
 			b, at := old.blocks[slot/blockLen], slot%blockLen
-			q.codes = append(q.codes, b.codes[at*old.stride:][:s.dim]...)
+			q.codes = append(q.codes, b.rows.Load().codes[at*old.stride:][:s.dim]...)
 			q.low = append(q.low, b.low[at*s.dim:][:s.dim]...)
 			q.scales = append(q.scales, b.scale[at])
 		}

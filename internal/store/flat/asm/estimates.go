@@ -47,6 +47,7 @@ func estimates() {
 	MOVQ(tables, table)
 	MOVQ(rows, row)
 	Label("row")
+	PREFETCHT0(operand.Mem{Base: signs, Disp: 2048})
 	first, second := YMM(), YMM()
 	VBROADCASTI128(operand.Mem{Base: table}, first)
 	VBROADCASTI128(operand.Mem{Base: table, Disp: 16}, second)

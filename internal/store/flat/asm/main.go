@@ -20,6 +20,7 @@ func main() {
 	estimates()
 	atLeast()
 	fine()
+	coarse()
 	Generate()
 }
 
