@@ -40,7 +40,7 @@ type vectors struct {
 // contents indexes the vectors of the file for the writer.
 type contents struct {
 	vectors
-	table  *table // by key
+	table  *table // by key; nil until find needs it
 	cached int    // vectors with a key and without a chunk
 	// retained is the number of vectors that were cached at the last Clear and that no
 	// chunk has used since. An index that is being rebuilt will use them again, so they
@@ -65,7 +65,7 @@ func (r *record) extent(first int) extent {
 }
 
 func newContents(n int) contents {
-	return contents{vectors: vectors{all: make([]content, 0, n)}, table: newTable(n)}
+	return contents{vectors: vectors{all: make([]content, 0, n)}}
 }
 
 // add adds the vectors of a record whose offset is set.
@@ -81,13 +81,9 @@ func (c *contents) add(r *record) error {
 			continue
 		}
 		c.cached++
-		if c.table.full() {
-			c.table = newTable(len(c.all))
-			for old := range n {
-				c.insert(old)
-			}
+		if c.table != nil {
+			c.insert(n)
 		}
-		c.insert(n)
 	}
 	for i := range r.ids {
 		if int(r.vectors[i]) >= len(c.all) {
@@ -97,14 +93,31 @@ func (c *contents) add(r *record) error {
 	return nil
 }
 
+// insert makes find find vector n.
 func (c *contents) insert(n int) {
+	if !c.table.fits(1) {
+		c.index(n)
+	}
 	c.table.insert(c.table.hash(string(c.all[n].key[:])), n)
+}
+
+// index makes a table of the first n vectors.
+func (c *contents) index(n int) {
+	c.table = newTable(n)
+	for i := range c.all[:n] {
+		if c.all[i].key != (contentKey{}) {
+			c.insert(i)
+		}
+	}
 }
 
 // find returns the newest vector with the key.
 func (c *contents) find(key contentKey) (n int, ok bool) {
 	if key == (contentKey{}) {
 		return 0, false
+	}
+	if c.table == nil {
+		c.index(len(c.all))
 	}
 	n = -1
 	c.table.find(c.table.hash(string(key[:])), func(i int) bool {

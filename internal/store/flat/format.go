@@ -288,7 +288,6 @@ func (r *record) readNames(f io.ReaderAt) (ok bool, err error) {
 		}
 		r.doc[i], r.ids[i], r.vectors[i] = uint32(doc), d.Text(), uint32(d.Number())
 	}
-	compact(r.ids)
 	return d.Done(), nil
 }
 

@@ -15,6 +15,9 @@ import (
 	"cairn/internal/checksum"
 )
 
+// fetchedHashes is the number of slots of the table that are fetched at a time.
+const fetchedHashes = 256
+
 // namesBatch is how many records are in memory at a time while a store is opened.
 const namesBatch = 32
 
@@ -102,10 +105,14 @@ func (s *Store) loadFile(f *os.File) (*loaded, error) {
 	if n := len(records); n > 0 {
 		l.end = records[n-1].end()
 	}
-	if err := state.read(f, records); err != nil {
+	sketches := make(chan []storedSketch, 1)
+	go func() { sketches <- s.readSketches(entries) }()
+	err = state.read(f, records)
+	stored := <-sketches
+	if err != nil {
 		return nil, err
 	}
-	if err := s.readBlocks(state.snap); err != nil {
+	if err := s.readBlocks(state.snap, stored); err != nil {
 		return nil, err
 	}
 	if dropped := info.Size() - l.end; dropped > 0 && !s.options.ReadOnly {
@@ -190,13 +197,22 @@ func readAllNames(f *os.File, records []*record) error {
 	return g.Wait()
 }
 
-// read applies records to the snapshot. It clears records, so that names are freed on the
-// way.
+// read applies records to the snapshot. It reads the names of a batch while it applies
+// those of the batch before, and clears records, so that names are freed on the way.
 func (st *loaded) read(f *os.File, records []*record) error {
-	for batch := range slices.Chunk(records, namesBatch) {
-		if err := readAllNames(f, batch); err != nil {
+	batches := slices.Collect(slices.Chunk(records, namesBatch))
+	ready := make(chan error, 1)
+	ahead := func(i int) {
+		if i < len(batches) {
+			go func() { ready <- readAllNames(f, batches[i]) }()
+		}
+	}
+	ahead(0)
+	for i, batch := range batches {
+		if err := <-ready; err != nil {
 			return err
 		}
+		ahead(i + 1)
 		for _, r := range batch {
 			if _, err := st.snap.apply(r, st.docIndex, &st.contents); err != nil {
 				return &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the record at %d: %v", r.at, err)}
@@ -207,32 +223,23 @@ func (st *loaded) read(f *os.File, records []*record) error {
 	return nil
 }
 
-// readBlocks reads the sketches of sealed blocks and the codes of the others.
-func (s *Store) readBlocks(snap *snapshot) error {
+// readBlocks reads the codes of blocks without a sketch. sketches are those of the sealed
+// blocks, as far as there are any.
+func (s *Store) readBlocks(snap *snapshot, sketches []storedSketch) error {
 	sealed := len(s.sealed(snap))
-	var sketches *os.File
-	if sealed > 0 {
-		if f, err := os.Open(s.sketchPath()); err == nil {
-			sketches = f
-			defer f.Close()
-		}
-	} else if !s.options.ReadOnly {
-		_ = os.Remove(s.sketchPath())
-	}
 	g := workers()
 	for i, b := range snap.blocks {
-		g.Go(func() error {
-			if i < sealed && sketches != nil {
-				if sketch := readSketch(sketches, i, snap.fingerprint(b), snap.stride); sketch != nil {
-					b.sketch.Store(sketch)
-					return nil
-				}
-			}
-			return snap.readCodes(b, min(blockLen, snap.n-i*blockLen))
-		})
+		if i < min(sealed, len(sketches)) && sketches[i].sketch != nil && sketches[i].fingerprint == snap.fingerprint(b) {
+			b.sketch.Store(sketches[i].sketch)
+			continue
+		}
+		g.Go(func() error { return snap.readCodes(b, min(blockLen, snap.n-i*blockLen)) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
+	}
+	if sealed == 0 && !s.options.ReadOnly {
+		_ = os.Remove(s.sketchPath())
 	}
 	s.seal(snap)
 	return nil
@@ -264,13 +271,18 @@ func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first
 		}
 		docs[i] = doc
 	}
-	for _, id := range r.ids {
-		s.kill(id, c)
-	}
 	first = s.grow(len(r.ids))
+	s.makeRoom(first)
+	hashes := make([]uint64, len(r.ids))
 	for i, id := range r.ids {
+		hashes[i] = s.table.hash(id)
+	}
+	for i, id := range r.ids {
+		if i%fetchedHashes == 0 {
+			s.table.fetch(hashes[i:min(i+fetchedHashes, len(hashes))])
+		}
 		slot := first + i
-		s.name(slot, id, docs[r.doc[i]])
+		s.name(slot, id, hashes[i], docs[r.doc[i]], c)
 		b := s.blocks[slot/blockLen]
 		if c == nil {
 			b.scale[slot%blockLen] = r.fresh[i].scale

@@ -6,6 +6,8 @@ import "math"
 // line and an AVX-512 register.
 const strideUnit = 64
 
+func strideOf(dim int) int { return (dim + strideUnit - 1) / strideUnit * strideUnit }
+
 // codeZero is the code of 0. Codes are unsigned because one operand of the 8-bit dot
 // product of AVX-512 VNNI is. A kernel returns the sum of code x query, from which the
 // caller subtracts codeZero x the sum of the query.

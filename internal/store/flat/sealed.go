@@ -108,20 +108,45 @@ func writeSketch(file *os.File, i int, fingerprint uint64, s *sketch) {
 	_, _ = file.WriteAt(b, int64(i)*int64(len(b)))
 }
 
-// readSketch returns the sketch of block i, or nil if file has none with that fingerprint.
-func readSketch(file *os.File, i int, fingerprint uint64, stride int) *sketch {
-	size := int64(sketchHeader + sketchSize(stride))
-	var header [sketchHeader]byte
-	if _, err := file.ReadAt(header[:], int64(i)*size); err != nil ||
-		binary.NativeEndian.Uint32(header[:]) != sketchMagic || binary.NativeEndian.Uint64(header[8:]) != fingerprint {
+// storedSketch is a sketch of the file. sketch is nil if it is damaged.
+type storedSketch struct {
+	fingerprint uint64
+	sketch      *sketch
+}
+
+// readSketches reads the file of sketches of a store of at most n vectors. It returns nil if
+// the store is not sealed, or has no such file.
+func (s *Store) readSketches(n int) []storedSketch {
+	if n < s.options.sealedFrom {
 		return nil
+	}
+	file, err := os.Open(s.sketchPath())
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil
+	}
+	stride := strideOf(s.dim)
+	size := int64(sketchHeader + sketchSize(stride))
+	sketches := make([]storedSketch, min(info.Size()/size, int64(n/blockLen)))
+	share(runtime.GOMAXPROCS(0), len(sketches), func(_, i int) { sketches[i] = readSketch(file, int64(i)*size, stride) })
+	return sketches
+}
+
+func readSketch(file *os.File, at int64, stride int) (r storedSketch) {
+	var header [sketchHeader]byte
+	if _, err := file.ReadAt(header[:], at); err != nil || binary.NativeEndian.Uint32(header[:]) != sketchMagic {
+		return r
 	}
 	s := allocateSketch(stride)
-	if _, err := file.ReadAt(s.memory, int64(i)*size+sketchHeader); err != nil ||
-		binary.NativeEndian.Uint32(header[4:]) != checksum.Add(checksum.Of(header[8:]), s.memory) {
-		return nil
+	if _, err := file.ReadAt(s.memory, at+sketchHeader); err == nil &&
+		binary.NativeEndian.Uint32(header[4:]) == checksum.Add(checksum.Of(header[8:]), s.memory) {
+		r = storedSketch{binary.NativeEndian.Uint64(header[8:]), s}
 	}
-	return s
+	return r
 }
 
 // sketchSize returns the size of the memory of a sketch.

@@ -2,7 +2,9 @@ package flat
 
 import (
 	"hash/maphash"
+	"math"
 	"runtime"
+	"strings"
 	"sync/atomic"
 
 	"cairn/internal/store"
@@ -21,7 +23,7 @@ type block struct {
 	scale  [blockLen]float32
 	vector [blockLen]uint32 // the number of the vector in the file
 	doc    [blockLen]uint32
-	id     [blockLen]string
+	ids    ids
 	sketch atomic.Pointer[sketch] // of a full block; made after the first searches
 }
 
@@ -38,6 +40,45 @@ func (b *block) makeRows(stride int) []byte {
 		b.rows.Store(r)
 	}
 	return r.codes
+}
+
+// ids holds the chunk IDs of a block, without the path of the document where they begin with
+// it. One slice for all takes a third of the memory of a string for each. Slots are set in
+// order.
+type ids struct {
+	text atomic.Pointer[[]byte] // replaced when it is full
+	end  [blockLen]uint32       // of each ID, times 2, plus 1 if the ID is whole
+}
+
+func (d *ids) set(i int, id string, whole bool) {
+	begin := d.begin(i)
+	end := begin + len(id)
+	text := d.text.Load()
+	if text == nil || end > len(*text) {
+		larger := make([]byte, max(blockLen, 2*begin, end))
+		if text != nil {
+			copy(larger, *text)
+		}
+		text = &larger
+		d.text.Store(text)
+	}
+	copy((*text)[begin:], id)
+	d.end[i] = 2 * uint32(end)
+	if whole {
+		d.end[i]++
+	}
+}
+
+// begin returns where the ID of slot i begins.
+func (d *ids) begin(i int) int {
+	if i == 0 {
+		return 0
+	}
+	return int(d.end[i-1] / 2)
+}
+
+func (d *ids) get(i int) (id []byte, whole bool) {
+	return (*d.text.Load())[d.begin(i) : d.end[i]/2], d.end[i]&1 == 1
 }
 
 // payload holds the properties of a document that filters use.
@@ -62,7 +103,7 @@ type snapshot struct {
 }
 
 func newSnapshot(dim int, l *log) *snapshot {
-	return &snapshot{dim: dim, stride: (dim + strideUnit - 1) / strideUnit * strideUnit, table: newTable(0), log: l}
+	return &snapshot{dim: dim, stride: strideOf(dim), table: newTable(0), log: l}
 }
 
 // next returns a copy of s that the writer may change.
@@ -74,7 +115,29 @@ func (s *snapshot) next() *snapshot {
 
 func (s *snapshot) isDead(slot int) bool { return s.dead[slot>>6]>>(slot&63)&1 != 0 }
 
-func (s *snapshot) id(slot int) string { return s.blocks[slot/blockLen].id[slot%blockLen] }
+// id returns the ID of the chunk in a slot.
+func (s *snapshot) id(slot int) string {
+	path, rest := s.idParts(slot)
+	return path + string(rest)
+}
+
+// idParts returns the two parts of the ID of the chunk in a slot. The first is "" unless it
+// is the path of the document.
+func (s *snapshot) idParts(slot int) (path string, rest []byte) {
+	b, i := s.blocks[slot/blockLen], slot%blockLen
+	rest, whole := b.ids.get(i)
+	if !whole {
+		path = s.docs[b.doc[i]].path
+	}
+	return path, rest
+}
+
+// hasID reports whether id is the ID of the chunk in a slot.
+func (s *snapshot) hasID(slot int, id string) bool {
+	path, rest := s.idParts(slot)
+	after, ok := strings.CutPrefix(id, path)
+	return ok && after == string(rest)
+}
 
 // grow adds n live slots and returns the first.
 func (s *snapshot) grow(n int) (first int) {
@@ -123,37 +186,57 @@ func (s *snapshot) clear(c *contents) {
 	}
 }
 
-// name sets the ID and the payload of a slot, and makes lookup find it.
-func (s *snapshot) name(slot int, id string, doc uint32) {
-	b := s.blocks[slot/blockLen]
-	b.id[slot%blockLen] = id
-	b.doc[slot%blockLen] = doc
-	if s.table.full() {
-		s.table = newTable(s.live)
-		for old := range slot {
-			if !s.isDead(old) {
-				s.table.insert(s.table.hash(s.id(old)), old)
-			}
+// makeRoom makes room in the table for the slots from first.
+func (s *snapshot) makeRoom(first int) {
+	if s.table.fits(s.n - first) {
+		return
+	}
+	s.table = newTable(s.live)
+	for slot := range first {
+		if !s.isDead(slot) {
+			s.table.insert(s.table.hash(s.id(slot)), slot)
 		}
 	}
-	s.table.insert(s.table.hash(id), slot)
 }
 
-// lookup returns the live slot of a chunk. The table may also have slots of later
+// name sets the ID and the payload of a slot, makes lookup find it, and removes the chunk
+// that had the ID before. hash is that of the ID in the table.
+func (s *snapshot) name(slot int, id string, hash uint64, doc uint32, c *contents) {
+	if old, ok := s.table.insertOver(hash, slot, func(n int) bool { return s.holds(n, id) }); ok {
+		s.killSlot(old, c)
+	}
+	b := s.blocks[slot/blockLen]
+	rest, found := strings.CutPrefix(id, s.docs[doc].path)
+	b.ids.set(slot%blockLen, rest, !found)
+	b.doc[slot%blockLen] = doc
+}
+
+// holds reports whether a slot has the live chunk id. The table may also have slots of later
 // snapshots.
+func (s *snapshot) holds(slot int, id string) bool {
+	return slot < s.n && !s.isDead(slot) && s.hasID(slot, id)
+}
+
+// lookup returns the live slot of a chunk.
 func (s *snapshot) lookup(id string) (slot int, ok bool) {
-	return s.table.find(s.table.hash(id), func(slot int) bool { return slot < s.n && !s.isDead(slot) && s.id(slot) == id })
+	return s.table.find(s.table.hash(id), func(slot int) bool { return s.holds(slot, id) })
 }
 
 // table maps hashes to numbers, with open addressing. Nothing is deleted from it: the
 // writer inserts while readers probe, and a reader ignores numbers that its snapshot does
 // not have.
 type table struct {
-	seed  maphash.Seed
-	slots []uint32 // number + 1; 0 is free
+	seed maphash.Seed
+	// slots have a number + 1 in the lower half, and the upper half of the hash, which
+	// spares a look at most other numbers. 0 is free.
+	slots []uint64
 	mask  uint64
-	used  int // the writer's
+	// Only the writer uses these.
+	used    int
+	fetched uint64 // of no meaning
 }
+
+const upperHalf = math.MaxUint32 << 32
 
 // newTable has room for n numbers and half as many to come.
 func newTable(n int) *table {
@@ -161,30 +244,56 @@ func newTable(n int) *table {
 	for size < 2*n {
 		size *= 2
 	}
-	return &table{seed: maphash.MakeSeed(), slots: make([]uint32, size), mask: uint64(size - 1)}
+	return &table{seed: maphash.MakeSeed(), slots: make([]uint64, size), mask: uint64(size - 1)}
 }
 
 func (t *table) hash(key string) uint64 { return maphash.String(t.seed, key) }
 
-func (t *table) full() bool { return 4*(t.used+1) > 3*len(t.slots) }
+// fits reports whether the table has room for n more numbers.
+func (t *table) fits(n int) bool { return 4*(t.used+n) <= 3*len(t.slots) }
+
+// fetch reads the slots of hashes, so that the misses of the cache overlap. Without it,
+// they take most of the time in which a large store is opened.
+func (t *table) fetch(hashes []uint64) {
+	for _, hash := range hashes {
+		t.fetched ^= t.slots[hash&t.mask]
+	}
+}
 
 func (t *table) insert(hash uint64, n int) {
+	t.insertOver(hash, n, func(int) bool { return false })
+}
+
+// insertOver inserts a number and returns the last one before it under hash that match
+// accepts.
+func (t *table) insertOver(hash uint64, n int, match func(n int) bool) (old int, ok bool) {
 	i := hash
-	for t.slots[i&t.mask] != 0 { // only the writer writes, so it may read plainly
+	for {
+		v := t.slots[i&t.mask] // only the writer writes, so it may read plainly
+		if v == 0 {
+			break
+		}
+		if v&upperHalf == hash&upperHalf && match(int(uint32(v)-1)) {
+			old, ok = int(uint32(v)-1), true
+		}
 		i++
 	}
-	atomic.StoreUint32(&t.slots[i&t.mask], uint32(n+1))
+	atomic.StoreUint64(&t.slots[i&t.mask], hash&upperHalf|uint64(n+1))
 	t.used++
+	return old, ok
 }
 
 // find returns the first number under hash that match accepts.
 func (t *table) find(hash uint64, match func(n int) bool) (n int, ok bool) {
 	for i := hash; ; i++ {
-		v := atomic.LoadUint32(&t.slots[i&t.mask])
+		v := atomic.LoadUint64(&t.slots[i&t.mask])
 		if v == 0 {
 			return 0, false
 		}
-		if n := int(v - 1); match(n) {
+		if v&upperHalf != hash&upperHalf {
+			continue
+		}
+		if n := int(uint32(v) - 1); match(n) {
 			return n, true
 		}
 	}

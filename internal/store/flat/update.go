@@ -175,7 +175,6 @@ func newRecord(entries []store.VectorEntry, stale []string) *record {
 		}
 		r.doc[i], r.ids[i] = doc, entries[i].Chunk
 	}
-	compact(r.ids)
 	return r
 }
 
@@ -331,7 +330,7 @@ func (s *snapshot) entries(slots []int) []store.VectorEntry {
 	for i, slot := range slots {
 		b, at := s.blocks[slot/blockLen], slot%blockLen
 		p := s.docs[b.doc[at]]
-		entries[i] = store.VectorEntry{Chunk: b.id[at], Path: p.path, Labels: p.labels}
+		entries[i] = store.VectorEntry{Chunk: s.id(slot), Path: p.path, Labels: p.labels}
 	}
 	return entries
 }
