@@ -313,7 +313,7 @@ fine:
 	RET
 
 // func coarseAVX2(sums *int32, codes *byte, places *uint16, query *int8, n int, steps int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·coarseAVX2(SB), NOSPLIT, $0-48
 	MOVQ      sums+0(FP), AX
 	MOVQ      codes+8(FP), CX
@@ -330,6 +330,16 @@ TEXT ·coarseAVX2(SB), NOSPLIT, $0-48
 	SHLQ      $0x05, R8
 
 place:
+	CMPQ       SI, $0x08
+	JLE        code
+	MOVWQZX    16(DX), R9
+	IMULQ      R8, R9
+	ADDQ       CX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+
+code:
 	MOVWQZX (DX), R9
 	IMULQ   R8, R9
 	ADDQ    CX, R9

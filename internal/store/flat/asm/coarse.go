@@ -9,6 +9,9 @@ import (
 // coarseBits is the number of bits of a coarse coordinate, as in package flat.
 const coarseBits = 4
 
+// ahead is the number of places after which a code is prefetched.
+const ahead = 8
+
 // coarse emits the products of a query with the coarse codes at some places of a block. A
 // step is 32 bytes of a code. Their bits from 0 belong to 32 coordinates, those from
 // coarseBits to the next 32, and so on.
@@ -36,6 +39,15 @@ func coarse() {
 	total := YMM()
 
 	Label("place")
+	CMPQ(n, operand.U8(ahead))
+	JLE(operand.LabelRef("code"))
+	MOVWQZX(operand.Mem{Base: places, Disp: 2 * ahead}, row)
+	IMULQ(size, row)
+	ADDQ(codes, row)
+	for line := range 3 { // all of a code of 384 coordinates
+		PREFETCHT0(operand.Mem{Base: row, Disp: 64 * line})
+	}
+	Label("code")
 	MOVWQZX(operand.Mem{Base: places}, row)
 	IMULQ(size, row)
 	ADDQ(codes, row)
