@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"cairn/internal/invisible"
@@ -38,6 +39,14 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 	}
 	var kept []fingerprint
 	results := func(reader *docs.Reader) error {
+		tokens := make([]int, s.Limit) // of the sections of results, counted meanwhile
+		var counting sync.WaitGroup
+		defer func() {
+			counting.Wait()
+			for i := range a.Results {
+				a.Results[i].SectionTokens = tokens[i]
+			}
+		}()
 		ready := 0 // number of prefetched documents
 		for i := range ranking.Documents {
 			if err := ctx.Err(); err != nil {
@@ -72,6 +81,8 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 				return nil
 			}
 			if kept = append(kept, print); len(kept) > offset {
+				n := len(a.Results)
+				counting.Go(func() { tokens[n] = s.sectionTokens(&d.doc.Sections[d.section], d.text) })
 				a.Results = append(a.Results, s.result(d, marked))
 			}
 		}
@@ -200,7 +211,7 @@ func blankPreamble(doc *store.Document, n int, text []byte) bool {
 	return s.Level == 0 && strings.TrimSpace(markdown.Plain(doc.Path, "", text[s.Start:s.OwnEnd])) == ""
 }
 
-// result returns the result for d. Its snippet shows the terms in marked.
+// result returns the result for d, without SectionTokens. Its snippet shows the terms in marked.
 func (s *search) result(d *foundDocument, marked *terms) Result {
 	doc, section := d.doc, &d.doc.Sections[d.section]
 	chunk := section.Chunks[d.chunk]
@@ -218,8 +229,8 @@ func (s *search) result(d *foundDocument, marked *terms) Result {
 		Path: doc.Path, Title: doc.Title, Headings: append([]string{}, section.Trail...), Anchor: section.Anchor,
 		LineRange: Lines{section.StartLine, section.EndLine},
 		Passage:   passage(section, chunk, d.text), Hash: doc.Hash, Tokens: int(doc.Size / 4),
-		SectionHash: shortHash(section.Hash), SectionTokens: s.sectionTokens(section, d.text),
-		Score: s.score(d.ranked.Score), Stale: s.stale(doc),
+		SectionHash: shortHash(section.Hash),
+		Score:       s.score(d.ranked.Score), Stale: s.stale(doc),
 	}
 	if s.MaxTokens > 0 {
 		result.candidate = newCandidateText(section, chunk, d.text, s.MaxTokens)
