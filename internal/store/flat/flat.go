@@ -20,6 +20,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -104,12 +105,12 @@ func OtherModel(err error) bool {
 // Store holds vectors of one dimension. It implements store.Vectors. A search
 // works on a snapshot and never waits for an Update.
 type Store struct {
-	dim     int
-	model   string
-	path    string // "" in memory
-	options Options
-	kernel  kernel
-	scratch sync.Pool // of *scratch
+	dim                int
+	model              string
+	path               string // "" in memory
+	options            Options
+	kernel             kernel
+	scratch, estimates sync.Pool // of *scratch and of scan.estimates
 
 	searches  atomic.Int64 // that found blocks without sketches
 	sketching atomic.Bool  // sketches are being made
@@ -117,7 +118,7 @@ type Store struct {
 	snap atomic.Pointer[snapshot] // nil after Close
 
 	mu       sync.Mutex        // held by writers; guards the fields below
-	docIndex map[string]uint32 // payloads of the newest snapshot
+	docIndex map[string]uint32 // payloads of the newest snapshot; nil before the first update
 	contents contents          // the vectors in the file
 	broken   error             // of a failed compaction; the store can no longer be written
 	dropped  int64
@@ -138,7 +139,7 @@ func Memory(dim int) *Store {
 
 func newStore(dim int, model, path string, o *Options) (*Store, error) {
 	k, err := chooseKernel()
-	s := &Store{dim: dim, model: model, path: path, kernel: k, docIndex: map[string]uint32{}}
+	s := &Store{dim: dim, model: model, path: path, kernel: k}
 	if o != nil {
 		s.options = *o
 	}
@@ -236,6 +237,7 @@ func (s *Store) Scores(ctx context.Context, query []float32, chunks []string) ([
 			slots[i] = slot
 		}
 	}
+	defer runtime.KeepAlive(snap) // and its table
 	return snap.exact(s.kernel, query, slots, s.threads(snap))
 }
 

@@ -69,7 +69,7 @@ func (s *Store) load() error {
 		return err
 	}
 	state.snap.log.mapped = mapFile(f, state.snap.log.end)
-	s.docIndex, s.contents = state.docIndex, state.contents
+	s.docIndex, s.contents = nil, state.contents
 	s.snap.Store(state.snap)
 	return nil
 }

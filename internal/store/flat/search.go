@@ -38,24 +38,13 @@ const seeds = 3
 
 // scratch is the working memory of one scanning goroutine.
 type scratch struct {
-	dots      [blockLen]int32
-	best      selection
-	seeds     selection // by estimate
-	places    []uint16
-	coarse    [blockLen]float32 // estimates of places
-	rows      []byte            // gathered x stride
-	estimates []float32         // of the blocks that the goroutine has estimated
-	used      int
-	err       error // of reading codes
-}
-
-// floats returns n floats that are valid until the scratch is used for another search.
-func (s *scratch) floats(n int) []float32 {
-	if s.used+n > len(s.estimates) {
-		s.estimates, s.used = make([]float32, max(2*len(s.estimates), 16*n)), 0
-	}
-	s.used += n
-	return s.estimates[s.used-n : s.used : s.used]
+	dots   [blockLen]int32
+	best   selection
+	seeds  selection // by estimate
+	places []uint16
+	coarse [blockLen]float32 // estimates of places
+	rows   []byte            // gathered x stride
+	err    error             // of reading codes
 }
 
 // Search returns the k chunks that pass the filter and are nearest to the unit vector
@@ -71,7 +60,7 @@ func (s *Store) Search(ctx context.Context, queryVector []float32, k int, f stor
 	}
 	k = min(k, snap.live)
 	scan := &scan{
-		ctx: ctx, snap: snap, kernel: s.kernel, pool: &s.scratch,
+		ctx: ctx, snap: snap, kernel: s.kernel, pool: &s.scratch, estimatesPool: &s.estimates,
 		query: newQuery(queryVector, snap.stride), k: k, allowed: snap.allowed(f),
 	}
 	scan.slack = 2 * margin / scan.query.scale
@@ -123,6 +112,9 @@ type scan struct {
 	blocks     []scanned
 	sketch     *sketchQuery // nil if no block is scanned by its sketch
 	unsketched bool         // a full block has no sketch yet
+	// estimates has those of each block with a sketch.
+	estimates     [][blockLen]float32
+	estimatesPool *sync.Pool
 }
 
 // scanned is what a search scans of a block: its codes, or its sketch. It keeps both in
@@ -164,7 +156,6 @@ func (c *scan) run(threads int) ([]candidate, error) {
 				if work == nil {
 					work = new(scratch)
 				}
-				work.used = 0
 				work.best.reset(c.k, c.slack)
 				work.seeds.reset(seeds*c.k, 0)
 				workers[worker] = work
@@ -173,13 +164,16 @@ func (c *scan) run(threads int) ([]candidate, error) {
 		})
 		return c.ctx.Err()
 	}
-	var estimates []*[blockLen]float32
 	if c.sketch != nil {
-		estimates = make([]*[blockLen]float32, len(c.blocks))
+		c.estimates, _ = c.estimatesPool.Get().([][blockLen]float32)
+		if len(c.estimates) < len(c.blocks) {
+			c.estimates = make([][blockLen]float32, len(c.blocks))
+		}
+		defer func() { c.estimatesPool.Put(c.estimates) }()
 	}
 	err := each(len(c.blocks), func(work *scratch, i int) {
 		if c.blocks[i].sketch != nil {
-			estimates[i] = c.estimate(work, i)
+			c.estimate(work, i)
 			return
 		}
 		dots := work.dots[:min(blockLen, c.snap.n-i*blockLen)]
@@ -195,8 +189,8 @@ func (c *scan) run(threads int) ([]candidate, error) {
 			return nil, err
 		}
 		err = each(len(c.blocks), func(work *scratch, i int) {
-			if estimates[i] != nil && work.err == nil {
-				work.err = c.reach(work, i, estimates[i], floor)
+			if c.blocks[i].sketch != nil && work.err == nil {
+				work.err = c.reach(work, i, floor)
 			}
 		})
 		if err != nil {
@@ -248,11 +242,9 @@ func (c *scan) wanted(slot int) bool {
 	return c.allowed == nil || c.allowed[doc>>6]>>(doc&63)&1 != 0
 }
 
-// estimate returns the estimated scores of block i, which has a sketch, and offers them
-// to the seeds.
-func (c *scan) estimate(work *scratch, i int) *[blockLen]float32 {
-	s := c.blocks[i].sketch
-	out := (*[blockLen]float32)(work.floats(blockLen))
+// estimate sets the estimates of block i, which has a sketch, and offers them to the seeds.
+func (c *scan) estimate(work *scratch, i int) {
+	s, out := c.blocks[i].sketch, &c.estimates[i]
 	c.kernel.estimates(out, s, c.sketch, s.score(c.kernel, c.query))
 	work.places = s.places(c.kernel, work.places[:0], out, 0, work.seeds.floor)
 	for _, at := range work.places {
@@ -260,7 +252,6 @@ func (c *scan) estimate(work *scratch, i int) *[blockLen]float32 {
 			work.seeds.add(candidate{score: score, slot: uint32(i*blockLen + int(at))})
 		}
 	}
-	return out
 }
 
 // floor returns a lower bound of the k-th best score, less the slack: the k-th best score
@@ -316,10 +307,10 @@ func (c *scan) coarse(work *scratch, block int) {
 // reach offers the slots of a sketched block that can reach floor. It ignores the floor
 // that the worker has found since, because the result must not depend on the order in
 // which workers take blocks.
-func (c *scan) reach(work *scratch, i int, estimates *[blockLen]float32, floor float32) error {
+func (c *scan) reach(work *scratch, i int, floor float32) error {
 	work.best.floor = max(work.best.floor, floor)
 	s := c.blocks[i].sketch
-	work.places = s.places(c.kernel, work.places[:0], estimates, c.sketch.spread, floor)
+	work.places = s.places(c.kernel, work.places[:0], &c.estimates[i], c.sketch.spread, floor)
 	if c.allowed != nil { // if few slots pass, the floor rules out nothing
 		work.places = slices.DeleteFunc(work.places, func(at uint16) bool { return !c.wanted(i*blockLen + int(at)) })
 	}
@@ -371,6 +362,7 @@ func (s *snapshot) rescore(k kernel, near []candidate, queryVector []float32, mo
 	for i, slot := range slots {
 		hits[i] = store.Hit{Chunk: s.id(slot), Score: scores[i]}
 	}
+	runtime.KeepAlive(s) // and its blocks
 	slices.SortFunc(hits, compareHits)
 	return slices.Clip(hits[:min(most, len(hits))]), nil
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
+	"unsafe"
 
 	"cairn/internal/store"
 )
@@ -15,20 +16,35 @@ import (
 const blockLen = 1024
 
 // block holds consecutive slots. A slot is written once, before the first snapshot that
-// includes it is published, so that readers need no lock.
+// includes it is published, so that readers need no lock. What grows with the number of
+// vectors is outside of Go's heap, for which the collector would reserve as much memory
+// again.
 type block struct {
 	// rows is nil in a block that seal has left without codes. Such a block has a sketch.
 	rows   atomic.Pointer[rows]
 	low    []byte // blockLen x dim, the low bytes; nil if they are in the file
-	scale  [blockLen]float32
-	vector [blockLen]uint32 // the number of the vector in the file
-	doc    [blockLen]uint32
+	scale  *[blockLen]float32
+	vector *[blockLen]uint32 // the number of the vector in the file
+	doc    *[blockLen]uint32
 	ids    ids
 	sketch atomic.Pointer[sketch] // of a full block; made after the first searches
 }
 
-// rows are the codes of a block, see quantise. They are outside of Go's heap, for which the
-// collector would reserve as much memory again.
+// newBlock returns an empty block.
+func newBlock() *block {
+	memory := allocate(4 * 4 * blockLen)
+	part := func(i int) unsafe.Pointer { return unsafe.Pointer(&memory[i*4*blockLen]) }
+	b := &block{
+		scale:  (*[blockLen]float32)(part(0)),
+		vector: (*[blockLen]uint32)(part(1)),
+		doc:    (*[blockLen]uint32)(part(2)),
+		ids:    ids{end: (*[blockLen]uint32)(part(3))},
+	}
+	runtime.AddCleanup(b, free, memory)
+	return b
+}
+
+// rows are the codes of a block, see quantise.
 type rows struct{ codes []byte } // blockLen x stride
 
 // makeRows returns the codes of b, which the caller sets.
@@ -47,7 +63,7 @@ func (b *block) makeRows(stride int) []byte {
 // order.
 type ids struct {
 	text atomic.Pointer[[]byte] // replaced when it is full
-	end  [blockLen]uint32       // of each ID, times 2, plus 1 if the ID is whole
+	end  *[blockLen]uint32      // of each ID, times 2, plus 1 if the ID is whole
 }
 
 func (d *ids) set(i int, id string, whole bool) {
@@ -145,7 +161,7 @@ func (s *snapshot) grow(n int) (first int) {
 	s.n += n
 	s.live += n
 	for len(s.blocks)*blockLen < s.n {
-		b := new(block)
+		b := newBlock()
 		if s.log == nil {
 			b.low = make([]byte, blockLen*s.dim)
 		}
@@ -228,7 +244,7 @@ func (s *snapshot) lookup(id string) (slot int, ok bool) {
 type table struct {
 	seed maphash.Seed
 	// slots have a number + 1 in the lower half, and the upper half of the hash, which
-	// spares a look at most other numbers. 0 is free.
+	// spares a look at most other numbers. 0 is free. They are outside of Go's heap.
 	slots []uint64
 	mask  uint64
 	// Only the writer uses these.
@@ -240,11 +256,14 @@ const upperHalf = math.MaxUint32 << 32
 
 // newTable has room for n numbers and half as many to come.
 func newTable(n int) *table {
-	size := 64
+	size := 512 // a page
 	for size < 2*n {
 		size *= 2
 	}
-	return &table{seed: maphash.MakeSeed(), slots: make([]uint64, size), mask: uint64(size - 1)}
+	memory := allocate(8 * size)
+	t := &table{seed: maphash.MakeSeed(), slots: unsafe.Slice((*uint64)(unsafe.Pointer(&memory[0])), size), mask: uint64(size - 1)}
+	runtime.AddCleanup(t, free, memory)
+	return t
 }
 
 func (t *table) hash(key string) uint64 { return maphash.String(t.seed, key) }

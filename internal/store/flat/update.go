@@ -60,6 +60,12 @@ func (s *Store) update(ctx context.Context, entries []store.VectorEntry, stale [
 		}
 		c = &s.contents
 	}
+	if s.docIndex == nil {
+		s.docIndex = make(map[string]uint32, len(next.docs))
+		for i := range next.docs {
+			s.docIndex[string(next.docs[i].append(nil))] = uint32(i)
+		}
+	}
 	first, err := next.apply(r, s.docIndex, c)
 	if err != nil {
 		return err // unreachable: place numbers vectors that are there
