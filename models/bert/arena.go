@@ -1,12 +1,21 @@
 package bert
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"cairn/internal/offheap"
+)
 
 // An arena allocates the memory of packed weights from a few large pieces, in huge pages
 // if the operating system supports them. Each forward pass reads all the weights, which
 // takes most of the time of a short query. With pages of 4 KiB it takes a fifth to a
 // quarter longer.
-type arena struct{ free []byte }
+//
+// The memory is outside of Go's heap.
+type arena struct {
+	free   []byte
+	pieces [][]byte
+}
 
 const (
 	hugePage   = 2 << 20
@@ -17,7 +26,8 @@ const (
 func (a *arena) bytes(n int) []byte {
 	size := roundUp(n, 64)
 	if size > len(a.free) {
-		piece := make([]byte, roundUp(size, arenaPiece)+hugePage)
+		piece := offheap.Allocate(roundUp(size, arenaPiece) + hugePage)
+		a.pieces = append(a.pieces, piece)
 		skip := int(-uintptr(unsafe.Pointer(&piece[0])) & (hugePage - 1))
 		a.free = piece[skip : len(piece)-hugePage+skip]
 		adviseHuge(a.free)
@@ -25,6 +35,13 @@ func (a *arena) bytes(n int) []byte {
 	out := a.free[:n:n]
 	a.free = a.free[size:]
 	return out
+}
+
+// release frees the memory.
+func (a *arena) release() {
+	for _, piece := range a.pieces {
+		offheap.Free(piece)
+	}
 }
 
 func (a *arena) codes(n int) []int8 {

@@ -1,6 +1,9 @@
 package bert
 
-import "math"
+import (
+	"math"
+	"runtime"
+)
 
 // rowsPerBlock is the number of rows that go through the attention output and the
 // feed-forward layers together. Their inner activations must fit into the second-level
@@ -68,6 +71,7 @@ func (m *model) grow(s *scratch, rows int) {
 // ids[starts[i]:starts[i+1]], into s.hidden, rows of hiddenPad. Every id must be
 // below words.rows, and no text may be longer than longest tokens.
 func (m *model) forward(s *scratch, ids []int32, starts []int) {
+	defer runtime.KeepAlive(m) // and its weights
 	rows := len(ids)
 	m.grow(s, rows)
 	m.embed(s, ids, starts)

@@ -26,7 +26,7 @@ type model struct {
 	second               []float32 // type 1 minus type 0, for the tokens of a second text; nil without type 1
 	embedNorm            packedNorm
 	blocks               []block
-	weights              arena // of the blocks' matrices
+	weights              *arena // of the blocks' matrices
 	// The kernel's functions, or plain Go if they do not support hidden.
 	gelu, quantize, norm func(*rowsArgs)
 }
@@ -53,7 +53,9 @@ func newModel(n *network, k *kernel) (*model, error) {
 		words:  n.words, longest: n.positions.rows,
 		eight: n.layers[0].query.codes != nil,
 		gelu:  k.gelu, quantize: k.quantize, norm: k.norm,
+		weights: new(arena),
 	}
+	runtime.AddCleanup(m, (*arena).release, m.weights)
 	m.integers = m.eight && k.packKeys != nil
 	if m.hidden%16 != 0 {
 		m.norm, m.quantize = normGo, quantizeGo
@@ -126,7 +128,7 @@ func (m *model) packLayer(l *layer, scale float32) (b block, err error) {
 		{&b.up, columnsOf(nil, &l.up, 0, l.up.out, 1, panelWidth)},
 		{&b.down, columnsOf(nil, &l.down, 0, l.down.out, 1, panelWidth)},
 	} {
-		if *p.to, err = pack(&m.weights, m.kernel, p.columns, threads); err != nil {
+		if *p.to, err = pack(m.weights, m.kernel, p.columns, threads); err != nil {
 			return b, err
 		}
 	}

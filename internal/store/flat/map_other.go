@@ -11,7 +11,3 @@ import (
 func mmap(*os.File, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
 
 func munmap([]byte) {}
-
-func allocate(n int) []byte { return make([]byte, n) }
-
-func free([]byte) {}

@@ -3,7 +3,6 @@
 package flat
 
 import (
-	"fmt"
 	"os"
 	"syscall"
 )
@@ -16,14 +15,3 @@ func mmap(f *os.File, size int64) ([]byte, error) {
 }
 
 func munmap(b []byte) { _ = syscall.Munmap(b) }
-
-// allocate returns n zero bytes outside of Go's heap; free releases them.
-func allocate(n int) []byte {
-	b, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
-	if err != nil {
-		panic(fmt.Sprintf("allocating %d bytes: %v", n, err)) // as the heap would
-	}
-	return b
-}
-
-func free(b []byte) { munmap(b) }

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"cairn/internal/checksum"
+	"cairn/internal/offheap"
 )
 
 // A large store keeps only the sketches of full blocks in memory, and reads the few codes
@@ -156,7 +157,7 @@ func sketchSize(stride int) int {
 
 // allocateSketch returns a sketch whose memory is zero.
 func allocateSketch(stride int) *sketch {
-	memory := allocate(sketchSize(stride))
+	memory := offheap.Allocate(sketchSize(stride))
 	rest := memory
 	take := func(n int) []byte {
 		b := rest[:n:n]
@@ -168,6 +169,6 @@ func allocateSketch(stride int) *sketch {
 	s.bySign, s.byCoarse = estimator{floats(), floats()}, estimator{floats(), floats()}
 	s.centre = take(stride)
 	s.scale = (*float32)(unsafe.Pointer(&rest[0]))
-	runtime.AddCleanup(s, free, memory)
+	runtime.AddCleanup(s, offheap.Free, memory)
 	return s
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"cairn/internal/offheap"
 	"cairn/internal/store"
 )
 
@@ -32,7 +33,7 @@ type block struct {
 
 // newBlock returns an empty block.
 func newBlock() *block {
-	memory := allocate(4 * 4 * blockLen)
+	memory := offheap.Allocate(4 * 4 * blockLen)
 	part := func(i int) unsafe.Pointer { return unsafe.Pointer(&memory[i*4*blockLen]) }
 	b := &block{
 		scale:  (*[blockLen]float32)(part(0)),
@@ -40,7 +41,7 @@ func newBlock() *block {
 		doc:    (*[blockLen]uint32)(part(2)),
 		ids:    ids{end: (*[blockLen]uint32)(part(3))},
 	}
-	runtime.AddCleanup(b, free, memory)
+	runtime.AddCleanup(b, offheap.Free, memory)
 	return b
 }
 
@@ -51,8 +52,8 @@ type rows struct{ codes []byte } // blockLen x stride
 func (b *block) makeRows(stride int) []byte {
 	r := b.rows.Load()
 	if r == nil {
-		r = &rows{allocate(blockLen * stride)}
-		runtime.AddCleanup(r, free, r.codes)
+		r = &rows{offheap.Allocate(blockLen * stride)}
+		runtime.AddCleanup(r, offheap.Free, r.codes)
 		b.rows.Store(r)
 	}
 	return r.codes
@@ -260,9 +261,9 @@ func newTable(n int) *table {
 	for size < 2*n {
 		size *= 2
 	}
-	memory := allocate(8 * size)
+	memory := offheap.Allocate(8 * size)
 	t := &table{seed: maphash.MakeSeed(), slots: unsafe.Slice((*uint64)(unsafe.Pointer(&memory[0])), size), mask: uint64(size - 1)}
-	runtime.AddCleanup(t, free, memory)
+	runtime.AddCleanup(t, offheap.Free, memory)
 	return t
 }
 
