@@ -22,7 +22,7 @@ type kernel struct {
 }
 
 // blockBits has a bit for each vector of a block.
-type blockBits [blockLen / 8]byte
+type blockBits [blockLen / 64]uint64
 
 var portable = kernel{name: "portable", dots: dotsPortable, estimates: estimatesPortable, atLeast: atLeastPortable, coarse: coarsePortable, fine: finePortable, pairs: true}
 

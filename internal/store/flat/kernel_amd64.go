@@ -1,6 +1,10 @@
 package flat
 
-import "golang.org/x/sys/cpu"
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
 
 //go:generate go -C asm run . -out ../kernels_amd64.s -stubs ../kernels_amd64.go -pkg flat
 
@@ -55,7 +59,7 @@ func estimatesByAVX2(out *[blockLen]float32, s *sketch, q *sketchQuery, centre f
 }
 
 func atLeastByAVX2(bits *blockBits, estimates, sigma *[blockLen]float32, spread, floor float32) {
-	atLeastAVX2(&bits[0], &estimates[0], &sigma[0], spread, floor, len(bits))
+	atLeastAVX2((*byte)(unsafe.Pointer(bits)), &estimates[0], &sigma[0], spread, floor, blockLen/8)
 }
 
 func coarseByAVX2(sums []int32, codes []byte, places []uint16, query []int8) {

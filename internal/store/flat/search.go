@@ -122,6 +122,7 @@ type scan struct {
 type scanned struct {
 	rows   *rows   // nil if the block is sealed
 	sketch *sketch // nil if the search reads all codes
+	centre float32 // score of the sketch's centre
 }
 
 // open sets the blocks. sketches says whether to use the sketches of blocks that are not
@@ -244,9 +245,11 @@ func (c *scan) wanted(slot int) bool {
 
 // estimate sets the estimates of block i, which has a sketch, and offers them to the seeds.
 func (c *scan) estimate(work *scratch, i int) {
-	s, out := c.blocks[i].sketch, &c.estimates[i]
-	c.kernel.estimates(out, s, c.sketch, s.score(c.kernel, c.query))
-	work.places = s.places(c.kernel, work.places[:0], out, 0, work.seeds.floor)
+	b, out := &c.blocks[i], &c.estimates[i]
+	b.centre = b.sketch.score(c.kernel, c.query)
+	c.kernel.estimates(out, b.sketch, c.sketch, b.centre)
+	// With a spread of 0, any deviations do. The estimates are in the cache.
+	work.places = reaching(c.kernel, work.places[:0], out, out, 0, work.seeds.floor)
 	for _, at := range work.places {
 		if score := out[at]; score >= work.seeds.floor && c.wanted(i*blockLen+int(at)) {
 			work.seeds.add(candidate{score: score, slot: uint32(i*blockLen + int(at))})
@@ -300,8 +303,8 @@ func (s *scratch) eachBlock(candidates []candidate, do func(block int) error) er
 
 // coarse sets work.coarse to the coarse estimates of the places of a block.
 func (c *scan) coarse(work *scratch, block int) {
-	s := c.blocks[block].sketch
-	s.estimateCoarse(c.kernel, &work.coarse, &work.dots, work.places, c.sketch, s.score(c.kernel, c.query))
+	b := &c.blocks[block]
+	b.sketch.estimateCoarse(c.kernel, &work.coarse, &work.dots, work.places, c.sketch, b.centre)
 }
 
 // reach offers the slots of a sketched block that can reach floor. It ignores the floor
@@ -310,7 +313,7 @@ func (c *scan) coarse(work *scratch, block int) {
 func (c *scan) reach(work *scratch, i int, floor float32) error {
 	work.best.floor = max(work.best.floor, floor)
 	s := c.blocks[i].sketch
-	work.places = s.places(c.kernel, work.places[:0], &c.estimates[i], c.sketch.spread, floor)
+	work.places = reaching(c.kernel, work.places[:0], &c.estimates[i], s.bySign.sigma, c.sketch.spread, floor)
 	if c.allowed != nil { // if few slots pass, the floor rules out nothing
 		work.places = slices.DeleteFunc(work.places, func(at uint16) bool { return !c.wanted(i*blockLen + int(at)) })
 	}

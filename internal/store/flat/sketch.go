@@ -322,13 +322,13 @@ func estimatesPortable(out *[blockLen]float32, s *sketch, q *sketchQuery, centre
 	}
 }
 
-// places appends the places of the block whose scores can reach floor.
-func (s *sketch) places(k kernel, places []uint16, estimates *[blockLen]float32, spread, floor float32) []uint16 {
-	var reaching blockBits
-	k.atLeast(&reaching, estimates, s.bySign.sigma, spread, floor)
-	for word, b := range reaching {
+// reaching appends the places whose estimate + spread x sigma is at least floor.
+func reaching(k kernel, places []uint16, estimates, sigma *[blockLen]float32, spread, floor float32) []uint16 {
+	var bitmap blockBits
+	k.atLeast(&bitmap, estimates, sigma, spread, floor)
+	for word, b := range bitmap {
 		for ; b != 0; b &= b - 1 {
-			places = append(places, uint16(8*word+bits.TrailingZeros8(b)))
+			places = append(places, uint16(64*word+bits.TrailingZeros64(b)))
 		}
 	}
 	return places
@@ -338,9 +338,9 @@ func (s *sketch) places(k kernel, places []uint16, estimates *[blockLen]float32,
 // floor.
 func atLeastPortable(bits *blockBits, estimates, sigma *[blockLen]float32, spread, floor float32) {
 	for word := range bits {
-		var b byte
-		for i := range 8 {
-			if at := 8*word + i; estimates[at]+float32(spread*sigma[at]) >= floor {
+		var b uint64
+		for i := range 64 {
+			if at := 64*word + i; estimates[at]+float32(spread*sigma[at]) >= floor {
 				b |= 1 << i
 			}
 		}

@@ -63,23 +63,28 @@ func (b *block) makeRows(stride int) []byte {
 // it. One slice for all takes a third of the memory of a string for each. Slots are set in
 // order.
 type ids struct {
-	text atomic.Pointer[[]byte] // replaced when it is full
+	text atomic.Pointer[idText] // replaced when it is full
 	end  *[blockLen]uint32      // of each ID, times 2, plus 1 if the ID is whole
 }
+
+// idText is memory outside of Go's heap.
+type idText struct{ bytes []byte }
 
 func (d *ids) set(i int, id string, whole bool) {
 	begin := d.begin(i)
 	end := begin + len(id)
 	text := d.text.Load()
-	if text == nil || end > len(*text) {
-		larger := make([]byte, max(blockLen, 2*begin, end))
+	if text == nil || end > len(text.bytes) {
+		larger := &idText{offheap.Allocate(max(8<<10, 2*begin, end))}
+		runtime.AddCleanup(larger, offheap.Free, larger.bytes)
 		if text != nil {
-			copy(larger, *text)
+			copy(larger.bytes, text.bytes)
+			runtime.KeepAlive(text)
 		}
-		text = &larger
+		text = larger
 		d.text.Store(text)
 	}
-	copy((*text)[begin:], id)
+	copy(text.bytes[begin:], id)
 	d.end[i] = 2 * uint32(end)
 	if whole {
 		d.end[i]++
@@ -94,8 +99,11 @@ func (d *ids) begin(i int) int {
 	return int(d.end[i-1] / 2)
 }
 
-func (d *ids) get(i int) (id []byte, whole bool) {
-	return (*d.text.Load())[d.begin(i) : d.end[i]/2], d.end[i]&1 == 1
+// get returns the ID of slot i and whether it is whole. The caller keeps in alive while it
+// uses id.
+func (d *ids) get(i int) (in *idText, id []byte, whole bool) {
+	in = d.text.Load()
+	return in, in.bytes[d.begin(i) : d.end[i]/2], d.end[i]&1 == 1
 }
 
 // payload holds the properties of a document that filters use.
@@ -134,26 +142,30 @@ func (s *snapshot) isDead(slot int) bool { return s.dead[slot>>6]>>(slot&63)&1 !
 
 // id returns the ID of the chunk in a slot.
 func (s *snapshot) id(slot int) string {
-	path, rest := s.idParts(slot)
-	return path + string(rest)
+	in, path, rest := s.idParts(slot)
+	id := path + string(rest)
+	runtime.KeepAlive(in)
+	return id
 }
 
 // idParts returns the two parts of the ID of the chunk in a slot. The first is "" unless it
-// is the path of the document.
-func (s *snapshot) idParts(slot int) (path string, rest []byte) {
+// is the path of the document. The caller keeps in alive while it uses the second.
+func (s *snapshot) idParts(slot int) (in *idText, path string, rest []byte) {
 	b, i := s.blocks[slot/blockLen], slot%blockLen
-	rest, whole := b.ids.get(i)
+	in, rest, whole := b.ids.get(i)
 	if !whole {
 		path = s.docs[b.doc[i]].path
 	}
-	return path, rest
+	return in, path, rest
 }
 
 // hasID reports whether id is the ID of the chunk in a slot.
 func (s *snapshot) hasID(slot int, id string) bool {
-	path, rest := s.idParts(slot)
+	in, path, rest := s.idParts(slot)
 	after, ok := strings.CutPrefix(id, path)
-	return ok && after == string(rest)
+	ok = ok && after == string(rest)
+	runtime.KeepAlive(in)
+	return ok
 }
 
 // grow adds n live slots and returns the first.
