@@ -146,7 +146,7 @@ func TestSealed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	s = open(t, dir, 64, sealing(false))
+	open(t, dir, 64, sealing(false))
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the sketches of an empty store: %v, want none", err)
 	}

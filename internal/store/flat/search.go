@@ -166,11 +166,13 @@ func (c *scan) run(threads int) ([]candidate, error) {
 		return c.ctx.Err()
 	}
 	if c.sketch != nil {
-		c.estimates, _ = c.estimatesPool.Get().([][blockLen]float32)
-		if len(c.estimates) < len(c.blocks) {
-			c.estimates = make([][blockLen]float32, len(c.blocks))
+		held, _ := c.estimatesPool.Get().(*[][blockLen]float32)
+		if held == nil || len(*held) < len(c.blocks) {
+			estimates := make([][blockLen]float32, len(c.blocks))
+			held = &estimates
 		}
-		defer func() { c.estimatesPool.Put(c.estimates) }()
+		defer c.estimatesPool.Put(held)
+		c.estimates = *held
 	}
 	err := each(len(c.blocks), func(work *scratch, i int) {
 		if c.blocks[i].sketch != nil {
