@@ -70,7 +70,7 @@ func coarse() {
 		if sum == nil {
 			sum = part
 		} else {
-			VPADDW(part, sum, sum) // at most 32 x 127 x 3 x 2, or 4 x 127 x 15: no overflow
+			VPADDW(part, sum, sum) // of 8/coarseBits parts, each at most 2 x 15 x 127
 		}
 	}
 	VPMADDWD(ones, sum, sum)
