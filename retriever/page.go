@@ -81,8 +81,7 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 				return nil
 			}
 			if kept = append(kept, print); len(kept) > offset {
-				n := len(a.Results)
-				counting.Go(func() { tokens[n] = s.sectionTokens(&d.doc.Sections[d.section], d.text) })
+				s.countTokens(&counting, &tokens[len(a.Results)], d)
 				a.Results = append(a.Results, s.result(d, marked))
 			}
 		}
@@ -211,7 +210,8 @@ func blankPreamble(doc *store.Document, n int, text []byte) bool {
 	return s.Level == 0 && strings.TrimSpace(markdown.Plain(doc.Path, "", text[s.Start:s.OwnEnd])) == ""
 }
 
-// result returns the result for d, without SectionTokens. Its snippet shows the terms in marked.
+// result returns the result for d, without SectionTokens. Its snippet shows the terms in
+// marked.
 func (s *search) result(d *foundDocument, marked *terms) Result {
 	doc, section := d.doc, &d.doc.Sections[d.section]
 	chunk := section.Chunks[d.chunk]
@@ -229,8 +229,7 @@ func (s *search) result(d *foundDocument, marked *terms) Result {
 		Path: doc.Path, Title: doc.Title, Headings: append([]string{}, section.Trail...), Anchor: section.Anchor,
 		LineRange: Lines{section.StartLine, section.EndLine},
 		Passage:   passage(section, chunk, d.text), Hash: doc.Hash, Tokens: int(doc.Size / 4),
-		SectionHash: shortHash(section.Hash),
-		Score:       s.score(d.ranked.Score), Stale: s.stale(doc),
+		SectionHash: shortHash(section.Hash), Score: s.score(d.ranked.Score), Stale: s.stale(doc),
 	}
 	if s.MaxTokens > 0 {
 		result.candidate = newCandidateText(section, chunk, d.text, s.MaxTokens)
@@ -332,15 +331,20 @@ func lineBreaks(text []byte) int {
 	return n
 }
 
-// sectionTokens returns the number of tokens of a section with its subsections, cached
-// by the hash of the section.
-func (r *Retriever) sectionTokens(s *store.Section, text []byte) int {
-	if n, ok := r.lengths.Get(s.Hash); ok {
-		return n
+// countTokens sets n to the number of tokens of the section that d shows, with its
+// subsections, cached by the hash of the section. A goroutine of counting counts a copy,
+// because only View handles the faults of reading a damaged file.
+func (r *Retriever) countTokens(counting *sync.WaitGroup, n *int, d *foundDocument) {
+	section := &d.doc.Sections[d.section]
+	if known, ok := r.lengths.Get(section.Hash); ok {
+		*n = known
+		return
 	}
-	n := r.sources.Budget.CountTokens(string(markdown.TrimBlankLines(text[s.Start:s.End])))
-	r.lengths.Add(s.Hash, n)
-	return n
+	text := string(markdown.TrimBlankLines(d.text[section.Start:section.End]))
+	counting.Go(func() {
+		*n = r.sources.Budget.CountTokens(text)
+		r.lengths.Add(section.Hash, *n)
+	})
 }
 
 // stale reports whether the size or time of the file on disk differs from the indexed one.
