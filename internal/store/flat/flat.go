@@ -105,12 +105,13 @@ func OtherModel(err error) bool {
 // Store holds vectors of one dimension. It implements store.Vectors. A search
 // works on a snapshot and never waits for an Update.
 type Store struct {
-	dim                int
-	model              string
-	path               string // "" in memory
-	options            Options
-	kernel             kernel
-	scratch, estimates sync.Pool // of *scratch and of scan.estimates
+	dim       int
+	model     string
+	path      string // "" in memory
+	options   Options
+	kernel    kernel
+	scratch   sync.Pool // of *scratch
+	estimates sync.Pool // of pointers to scan.estimates
 
 	searches  atomic.Int64 // that found blocks without sketches
 	sketching atomic.Bool  // sketches are being made

@@ -42,8 +42,9 @@ import (
 //
 // Open applies the records in order: each removes its stale chunks, then adds or
 // replaces its entries. Open reads the codes of blocks that are not sealed (see seal); a
-// search reads the other bytes that it needs. Open compares the checksums of the whole last record, which a crash can have
-// torn, and a reader those of a vector before it uses the vector.
+// search reads the other bytes that it needs. Open compares the checksums of the whole
+// last record, which a crash can have torn, and a reader those of a vector before it uses
+// the vector.
 //
 // A writer appends a record and syncs the file before it returns, so only the last
 // record can be torn; the next Open for writing truncates it. When more than a quarter

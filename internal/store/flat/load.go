@@ -77,7 +77,6 @@ func (s *Store) load() error {
 // loaded is the content of a file.
 type loaded struct {
 	snap     *snapshot
-	docIndex map[string]uint32
 	contents contents
 }
 
@@ -100,7 +99,7 @@ func (s *Store) loadFile(f *os.File) (*loaded, error) {
 		entries += r.entries
 		vectors += r.added
 	}
-	state := &loaded{snap: newSnapshot(s.dim, l), docIndex: map[string]uint32{}, contents: newContents(vectors)}
+	state := &loaded{snap: newSnapshot(s.dim, l), contents: newContents(vectors)}
 	state.snap.table = newTable(entries)
 	if n := len(records); n > 0 {
 		l.end = records[n-1].end()
@@ -200,6 +199,7 @@ func readAllNames(f *os.File, records []*record) error {
 // read applies records to the snapshot. It reads the names of a batch while it applies
 // those of the batch before, and clears records, so that names are freed on the way.
 func (st *loaded) read(f *os.File, records []*record) error {
+	docIndex := map[string]uint32{}
 	batches := slices.Collect(slices.Chunk(records, namesBatch))
 	ready := make(chan error, 1)
 	ahead := func(i int) {
@@ -214,7 +214,7 @@ func (st *loaded) read(f *os.File, records []*record) error {
 		}
 		ahead(i + 1)
 		for _, r := range batch {
-			if _, err := st.snap.apply(r, st.docIndex, &st.contents); err != nil {
+			if _, err := st.snap.apply(r, docIndex, &st.contents); err != nil {
 				return &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the record at %d: %v", r.at, err)}
 			}
 		}

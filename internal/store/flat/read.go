@@ -13,8 +13,8 @@ import (
 // vectorReader reads the vectors of a snapshot.
 type vectorReader struct {
 	snap      *snapshot
-	rows      *rows // of the last vector
-	code, low []byte
+	rows      *rows  // of the last vector
+	code, low []byte // buffers
 }
 
 // slot returns the code, the low bytes and the scale of a slot. They are valid until the
@@ -24,26 +24,30 @@ func (r *vectorReader) slot(slot int) (code, low []byte, scale float32, err erro
 	if r.low == nil {
 		r.code, r.low = make([]byte, r.snap.dim), make([]byte, r.snap.dim)
 	}
+	code, low = r.code, r.low
 	if r.rows = b.rows.Load(); r.rows != nil {
 		code = r.rows.codes[i*r.snap.stride:][:r.snap.dim]
-	} else if code = r.code; true {
-		err = r.snap.readCode(code, b.vector[i])
+	} else if err := r.snap.readCode(code, b.vector[i]); err != nil {
+		return nil, nil, 0, err
 	}
 	if b.low != nil {
-		return code, b.low[i*r.snap.dim:][:r.snap.dim], b.scale[i], err
+		low = b.low[i*r.snap.dim:][:r.snap.dim]
+	} else if err := r.snap.readLow(low, b.vector[i]); err != nil {
+		return nil, nil, 0, err
 	}
-	if err == nil {
-		n := b.vector[i]
-		_, at := r.snap.vectors.extent(n).offsets(n, r.snap.dim)
-		err = r.snap.log.readChecked(r.low, at, r.snap.vectors.all[n].sum)
-	}
-	return code, r.low, b.scale[i], err
+	return code, low, b.scale[i], nil
 }
 
 // readCode reads the code of vector n of the file.
 func (s *snapshot) readCode(code []byte, n uint32) error {
 	at, _ := s.vectors.extent(n).offsets(n, s.dim)
 	return s.log.readChecked(code, at, s.vectors.all[n].codeSum)
+}
+
+// readLow reads the low bytes of vector n of the file.
+func (s *snapshot) readLow(low []byte, n uint32) error {
+	_, at := s.vectors.extent(n).offsets(n, s.dim)
+	return s.log.readChecked(low, at, s.vectors.all[n].sum)
 }
 
 // readChecked reads half a vector, and returns a *CorruptError if it has another checksum.

@@ -133,7 +133,7 @@ func newSketchQuery(v []float32, of *query, k kernel) *sketchQuery {
 	q.slope, q.offset = 2*step/scale, -step*float32(total)/scale
 	// The error of rounding the query, with the a of normally distributed coordinates.
 	q.spread = sketchMargin / scale * float32(math.Sqrt(1+lost/(1-2/math.Pi)))
-	q.coarse = make([]int8, (stride+coarseUnit-1)/coarseUnit*coarseUnit)
+	q.coarse = make([]int8, coarseSize(stride)*8/coarseBits)
 	copy(q.coarse, of.int8)
 	q.coarseOffset, q.coarseSpread = coarseMiddle*float32(of.bias)/codeZero, sketchMargin/scale
 	return q
@@ -210,7 +210,7 @@ func (e *estimator) set(i, dim int, l2, product, squares float32) {
 // have larger errors than the theory predicts.
 func (s *sketch) calibrate(b *block, codes []byte, dim, stride int, k kernel) {
 	const asked = 4
-	var bySign, byCoarse spread
+	var bySign, byCoarse squaredErrors
 	v, dots := make([]float32, dim), make([]int32, blockLen)
 	estimates := new([blockLen]float32)
 	for i := 0; i < blockLen; i += blockLen / asked {
@@ -231,14 +231,14 @@ func (s *sketch) calibrate(b *block, codes []byte, dim, stride int, k kernel) {
 	byCoarse.widen(s.byCoarse.sigma)
 }
 
-// spread sums up squared errors in units of their standard deviations.
-type spread struct {
+// squaredErrors is the sum of n squared errors, in units of their standard deviations.
+type squaredErrors struct {
 	sum float64
 	n   int
 }
 
 // add adds the errors of the estimates for vector query.
-func (e *spread) add(b *block, estimates *[blockLen]float32, dots []int32, sigma *[blockLen]float32, unit float32, query int) {
+func (e *squaredErrors) add(b *block, estimates *[blockLen]float32, dots []int32, sigma *[blockLen]float32, unit float32, query int) {
 	for i := range blockLen {
 		if i == query || sigma[i] == 0 {
 			continue
@@ -250,7 +250,7 @@ func (e *spread) add(b *block, estimates *[blockLen]float32, dots []int32, sigma
 }
 
 // widen multiplies sigma so that the mean square of the errors is at most 1.
-func (e *spread) widen(sigma *[blockLen]float32) {
+func (e *squaredErrors) widen(sigma *[blockLen]float32) {
 	if e.n == 0 || e.sum <= float64(e.n) {
 		return
 	}

@@ -25,10 +25,7 @@ func coarse() {
 	query := Load(Param("query"), GP64())
 	n := Load(Param("n"), GP64())
 	steps := Load(Param("steps"), GP64())
-	mask := YMM() // the lowest bits of each byte
-	VPCMPEQW(mask, mask, mask)
-	VPSRLW(operand.U8(16-coarseBits), mask, mask)
-	VPACKUSWB(mask, mask, mask)
+	mask := lowBits(coarseBits)
 	ones := YMM() // in each word
 	VPCMPEQW(ones, ones, ones)
 	VPSRLW(operand.U8(15), ones, ones)

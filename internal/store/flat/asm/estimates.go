@@ -29,10 +29,7 @@ func estimates() {
 	slope, offset, centre := broadcast("slope"), broadcast("offset"), broadcast("centre")
 	rows := Load(Param("rows"), GP64())
 	groups := Load(Param("groups"), GP64())
-	half := YMM() // 15 in each byte
-	VPCMPEQW(half, half, half)
-	VPSRLW(operand.U8(12), half, half)
-	VPACKUSWB(half, half, half)
+	half := lowBits(4)
 	var even, odd [2]reg.VecVirtual
 	for i := range even {
 		even[i], odd[i] = YMM(), YMM()

@@ -75,6 +75,15 @@ func sums(acc []reg.VecVirtual) reg.VecVirtual {
 	return high
 }
 
+// lowBits returns a ymm with the lowest n bits of each byte.
+func lowBits(n int) reg.VecVirtual {
+	mask := YMM()
+	VPCMPEQW(mask, mask, mask)
+	VPSRLW(operand.U8(16-n), mask, mask)
+	VPACKUSWB(mask, mask, mask)
+	return mask
+}
+
 const signature = "(dots *int32, codes *byte, query *%s, groups, stride int)"
 
 func vnni() {
