@@ -4,3 +4,7 @@
 // Such memory must hold no Go pointers. The object that owns it frees it, usually with
 // runtime.AddCleanup, and code that uses the memory must keep that object alive.
 package offheap
+
+// HugePage is the size of a huge page, which large memory consists of if the operating
+// system supports them.
+const HugePage = 2 << 20

@@ -14,6 +14,9 @@ func Allocate(n int) []byte {
 	if err != nil {
 		panic(fmt.Sprintf("allocating %d bytes: %v", n, err))
 	}
+	if n >= 2*HugePage { // it has at least one that is aligned
+		adviseHuge(b)
+	}
 	return b
 }
 

@@ -17,20 +17,16 @@ type arena struct {
 	pieces [][]byte
 }
 
-const (
-	hugePage   = 2 << 20
-	arenaPiece = 3 * hugePage
-)
+const arenaPiece = 3 * offheap.HugePage
 
 // bytes returns n zero bytes that start at a cache line.
 func (a *arena) bytes(n int) []byte {
 	size := roundUp(n, 64)
 	if size > len(a.free) {
-		piece := offheap.Allocate(roundUp(size, arenaPiece) + hugePage)
+		piece := offheap.Allocate(roundUp(size, arenaPiece) + offheap.HugePage)
 		a.pieces = append(a.pieces, piece)
-		skip := int(-uintptr(unsafe.Pointer(&piece[0])) & (hugePage - 1))
-		a.free = piece[skip : len(piece)-hugePage+skip]
-		adviseHuge(a.free)
+		skip := int(-uintptr(unsafe.Pointer(&piece[0])) & (offheap.HugePage - 1))
+		a.free = piece[skip : len(piece)-offheap.HugePage+skip]
 	}
 	out := a.free[:n:n]
 	a.free = a.free[size:]

@@ -1,5 +1,5 @@
 //go:build !linux
 
-package bert
+package offheap
 
 func adviseHuge([]byte) {}
