@@ -103,6 +103,11 @@ func Open(dir string, o *Options) (*Index, error) {
 		x.Close()
 		return nil, fmt.Errorf("opening keyword index %s: %w", dir, err)
 	}
+	go func() { // so that the first search need not wait for it
+		x.open.RLock()
+		defer x.open.RUnlock()
+		_ = x.checkSegments() // a search finds the same
+	}()
 	return x, nil
 }
 
