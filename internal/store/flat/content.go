@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"sort"
+	"unsafe"
 
 	"cairn/internal/checksum"
+	"cairn/internal/offheap"
 	"cairn/internal/store"
 )
 
@@ -30,11 +34,40 @@ type extent struct {
 	codes, low int64  // offsets of its codes and low bytes
 }
 
-// vectors describes the vectors of the file, in its order. The writer only appends, so
+// contentSize is the size of the memory of a contentBlock.
+const contentSize = blockLen * int(unsafe.Sizeof(content{}))
+
+// contentBlock holds consecutive vectors, outside of Go's heap.
+type contentBlock struct {
+	entries *[blockLen]content
+	memory  []byte
+	image   *image // that owns memory; nil if the block does
+}
+
+func contentBlockOf(memory []byte, img *image) *contentBlock {
+	return &contentBlock{(*[blockLen]content)(unsafe.Pointer(&memory[0])), memory, img}
+}
+
+// vectors describes the n vectors of the file, in its order. The writer only appends, so
 // that a snapshot may keep a copy of the headers of both slices.
 type vectors struct {
-	all     []content
+	blocks  []*contentBlock
+	n       int
 	extents []extent
+}
+
+// at returns vector n. The caller keeps v alive while it uses the vector.
+func (v *vectors) at(n uint32) *content { return &v.blocks[n/blockLen].entries[n%blockLen] }
+
+// append adds a vector that no chunk uses.
+func (v *vectors) append(f fresh) {
+	if v.n == len(v.blocks)*blockLen {
+		b := contentBlockOf(offheap.Allocate(contentSize), nil)
+		runtime.AddCleanup(b, offheap.Free, b.memory)
+		v.blocks = append(v.blocks, b)
+	}
+	*v.at(uint32(v.n)) = content{fresh: f}
+	v.n++
 }
 
 // contents indexes the vectors of the file for the writer.
@@ -61,33 +94,28 @@ func (e extent) offsets(n uint32, dim int) (code, low int64) {
 
 // extent returns the extent of the vectors of r, of which the first has that number.
 func (r *record) extent(first int) extent {
-	return extent{first: uint32(first), end: uint32(first + len(r.fresh)), codes: r.codesAt(), low: r.lowAt()}
-}
-
-func newContents(n int) contents {
-	return contents{vectors: vectors{all: make([]content, 0, n)}}
+	return extent{first: uint32(first), end: uint32(first + r.added), codes: r.codesAt(), low: r.lowAt()}
 }
 
 // add adds the vectors of a record whose offset is set.
 func (c *contents) add(r *record) error {
-	base := len(c.all)
+	base := c.n
 	if len(r.fresh) > 0 {
 		c.extents = append(c.extents, r.extent(base))
 	}
-	for i, v := range r.fresh {
-		n := base + i
-		c.all = append(c.all, content{fresh: v})
+	for _, v := range r.fresh {
+		c.append(v)
 		if v.key == (contentKey{}) {
 			continue
 		}
 		c.cached++
 		if c.table != nil {
-			c.insert(n)
+			c.insert(c.n - 1)
 		}
 	}
 	for i := range r.ids {
-		if int(r.vectors[i]) >= len(c.all) {
-			return fmt.Errorf("chunk %.200q refers to vector %d of %d", r.ids[i], r.vectors[i], len(c.all))
+		if int(r.vectors[i]) >= c.n {
+			return fmt.Errorf("chunk %.200q refers to vector %d of %d", r.ids[i], r.vectors[i], c.n)
 		}
 	}
 	return nil
@@ -98,14 +126,14 @@ func (c *contents) insert(n int) {
 	if !c.table.fits(1) {
 		c.index(n)
 	}
-	c.table.insert(c.table.hash(string(c.all[n].key[:])), n)
+	c.table.insert(c.table.hash(string(c.at(uint32(n)).key[:])), n)
 }
 
 // index makes a table of the first n vectors.
 func (c *contents) index(n int) {
 	c.table = newTable(n)
-	for i := range c.all[:n] {
-		if c.all[i].key != (contentKey{}) {
+	for i := range n {
+		if c.at(uint32(i)).key != (contentKey{}) {
 			c.insert(i)
 		}
 	}
@@ -117,11 +145,11 @@ func (c *contents) find(key contentKey) (n int, ok bool) {
 		return 0, false
 	}
 	if c.table == nil {
-		c.index(len(c.all))
+		c.index(c.n)
 	}
 	n = -1
 	c.table.find(c.table.hash(string(key[:])), func(i int) bool {
-		if c.all[i].key == key {
+		if c.at(uint32(i)).key == key {
 			n = max(n, i) // older ones are damaged
 		}
 		return false
@@ -131,7 +159,7 @@ func (c *contents) find(key contentKey) (n int, ok bool) {
 
 // refer adds a reference to vector n and returns it.
 func (c *contents) refer(n uint32) *content {
-	v := &c.all[n]
+	v := c.at(n)
 	if v.refs == 0 && v.key != (contentKey{}) {
 		c.cached--
 		c.retained = max(0, c.retained-1)
@@ -142,7 +170,7 @@ func (c *contents) refer(n uint32) *content {
 
 // release drops a reference to vector n.
 func (c *contents) release(n uint32) {
-	v := &c.all[n]
+	v := c.at(n)
 	v.refs--
 	if v.refs == 0 && v.key != (contentKey{}) {
 		c.cached++
@@ -163,19 +191,20 @@ func (s *Store) read(l *log, e extent, n uint32, v *fresh) (code, low []byte, wh
 
 // readContent is read for vector n of the file. The caller holds s.mu.
 func (s *Store) readContent(l *log, n uint32) (code, low []byte, whole bool, err error) {
-	return s.read(l, s.contents.extent(n), n, &s.contents.all[n].fresh)
+	return s.read(l, s.contents.extent(n), n, &s.contents.at(n).fresh)
 }
 
 // Get returns the vectors of keys, in that order and with 16 bits a coordinate. The
 // vector of an unknown key, or one that is damaged, is nil. A store in memory has no keys.
-func (s *Store) Get(keys []store.Key) ([][]float32, error) {
+func (s *Store) Get(keys []store.Key) (vectors [][]float32, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer recoverFault(debug.SetPanicOnFault(true), &err)
 	snap, err := s.snapshot(context.Background())
 	if err != nil {
 		return nil, err
 	}
-	vectors := make([][]float32, len(keys))
+	vectors = make([][]float32, len(keys))
 	if snap.log == nil {
 		return vectors, nil
 	}
@@ -189,7 +218,7 @@ func (s *Store) Get(keys []store.Key) ([][]float32, error) {
 			return nil, err
 		}
 		if whole {
-			vectors[i] = restore(code, low, s.contents.all[n].scale)
+			vectors[i] = restore(code, low, s.contents.at(uint32(n)).scale)
 		}
 	}
 	return vectors, nil
@@ -197,7 +226,7 @@ func (s *Store) Get(keys []store.Key) ([][]float32, error) {
 
 // Put stores one vector for each key, without a chunk. A known key keeps its vector. If
 // Put returns an error, it has stored nothing. On a store in memory, Put does nothing.
-func (s *Store) Put(keys []store.Key, vectors [][]float32) error {
+func (s *Store) Put(keys []store.Key, vectors [][]float32) (err error) {
 	if len(keys) != len(vectors) {
 		return fmt.Errorf("%d keys for %d vectors", len(keys), len(vectors))
 	}
@@ -208,6 +237,7 @@ func (s *Store) Put(keys []store.Key, vectors [][]float32) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer recoverFault(debug.SetPanicOnFault(true), &err)
 	snap, err := s.writable(context.Background())
 	if err != nil || snap.log == nil {
 		return err
@@ -265,7 +295,7 @@ func (s *Store) place(l *log, r *record, keys []store.Key, vectors *quantised) (
 				continue
 			}
 		}
-		numbers[i] = uint32(len(s.contents.all) + len(r.fresh))
+		numbers[i] = uint32(s.contents.n + len(r.fresh))
 		if key != (contentKey{}) {
 			added[key] = numbers[i]
 		}

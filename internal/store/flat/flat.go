@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -122,6 +123,7 @@ type Store struct {
 	docIndex map[string]uint32 // payloads of the newest snapshot; nil before the first update
 	contents contents          // the vectors in the file
 	broken   error             // of a failed compaction; the store can no longer be written
+	imaged   int               // slots that the image has
 	dropped  int64
 }
 
@@ -223,7 +225,8 @@ func (s *Store) Kernel() string { return s.kernel.name }
 
 // Scores returns the cosine of the unit vector query with each chunk, and NaN for a
 // chunk without a vector.
-func (s *Store) Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error) {
+func (s *Store) Scores(ctx context.Context, query []float32, chunks []string) (scores []float64, err error) {
+	defer recoverFault(debug.SetPanicOnFault(true), &err)
 	if err := s.checkVector(query); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}

@@ -79,12 +79,11 @@ type log struct {
 }
 
 func (l *log) read(b []byte, at int64) error {
-	var err error
 	if l.mapped != nil {
-		err = l.mapped.copy(b, at)
-	} else {
-		_, err = l.file.ReadAt(b, at)
+		l.mapped.copy(b, at)
+		return nil
 	}
+	_, err := l.file.ReadAt(b, at)
 	if errors.Is(err, os.ErrClosed) {
 		return ErrClosed
 	}
@@ -139,7 +138,8 @@ type record struct {
 	at                int64 // of the header
 	names, codes, low int64 // lengths in bytes
 	checksums         [3]uint32
-	entries, added    int // entries and vectors in this record
+	entries, added    int    // entries and vectors in this record
+	header            []byte // as read
 }
 
 // fresh describes a vector that a record adds.
@@ -205,7 +205,7 @@ func readRecordHeader(f io.ReaderAt, at, size int64, dim int) (*record, error) {
 	if binary.LittleEndian.Uint32(h) != recordMagic || binary.LittleEndian.Uint32(h[60:]) != checksum.Of(h[:60]) {
 		return nil, nil
 	}
-	r := &record{at: at, entries: int(binary.LittleEndian.Uint32(h[4:])), added: int(binary.LittleEndian.Uint32(h[8:]))}
+	r := &record{at: at, header: h, entries: int(binary.LittleEndian.Uint32(h[4:])), added: int(binary.LittleEndian.Uint32(h[8:]))}
 	room := uint64(size - at - headerSize)
 	for i, n := range []*int64{&r.names, &r.codes, &r.low} {
 		length := binary.LittleEndian.Uint64(h[12+8*i:])

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -15,7 +16,7 @@ import (
 	"cairn/internal/checksum"
 )
 
-// fetchedHashes is the number of slots of the table that are fetched at a time.
+// fetchedHashes is the number of hashes that are computed and fetched at a time.
 const fetchedHashes = 256
 
 // namesBatch is how many records are in memory at a time while a store is opened.
@@ -52,7 +53,8 @@ func (s *Store) replace(write func(*os.File) error) error {
 }
 
 // load reads the file into the first snapshot. For writing, it truncates a torn record.
-func (s *Store) load() error {
+func (s *Store) load() (err error) {
+	defer recoverFault(debug.SetPanicOnFault(true), &err)
 	flag := os.O_RDWR
 	if s.options.ReadOnly {
 		flag = os.O_RDONLY
@@ -70,6 +72,10 @@ func (s *Store) load() error {
 	}
 	state.snap.log.mapped = mapFile(f, state.snap.log.end)
 	s.docIndex, s.contents = nil, state.contents
+	if len(s.sealed(state.snap)) == 0 && !s.options.ReadOnly {
+		_ = os.Remove(s.imagePath())
+	}
+	s.saveImage(state.snap, &s.contents)
 	s.snap.Store(state.snap)
 	return nil
 }
@@ -94,24 +100,14 @@ func (s *Store) loadFile(f *os.File) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, vectors := 0, 0
-	for _, r := range records {
-		entries += r.entries
-		vectors += r.added
-	}
-	state := &loaded{snap: newSnapshot(s.dim, l), contents: newContents(vectors)}
-	state.snap.table = newTable(entries)
 	if n := len(records); n > 0 {
 		l.end = records[n-1].end()
 	}
-	sketches := make(chan []storedSketch, 1)
-	go func() { sketches <- s.readSketches(entries) }()
-	err = state.read(f, records)
-	stored := <-sketches
-	if err != nil {
+	state, missing := s.restore(l, records)
+	if err := state.read(f, missing); err != nil {
 		return nil, err
 	}
-	if err := s.readBlocks(state.snap, stored); err != nil {
+	if err := s.readBlocks(state.snap); err != nil {
 		return nil, err
 	}
 	if dropped := info.Size() - l.end; dropped > 0 && !s.options.ReadOnly {
@@ -199,7 +195,10 @@ func readAllNames(f *os.File, records []*record) error {
 // read applies records to the snapshot. It reads the names of a batch while it applies
 // those of the batch before, and clears records, so that names are freed on the way.
 func (st *loaded) read(f *os.File, records []*record) error {
-	docIndex := map[string]uint32{}
+	if len(records) == 0 {
+		return nil
+	}
+	docIndex := st.snap.docIndex()
 	batches := slices.Collect(slices.Chunk(records, namesBatch))
 	ready := make(chan error, 1)
 	ahead := func(i int) {
@@ -223,31 +222,59 @@ func (st *loaded) read(f *os.File, records []*record) error {
 	return nil
 }
 
-// readBlocks reads the codes of blocks without a sketch. sketches are those of the sealed
-// blocks, as far as there are any.
-func (s *Store) readBlocks(snap *snapshot, sketches []storedSketch) error {
+// docIndex returns the number of each payload.
+func (s *snapshot) docIndex() map[string]uint32 {
+	index := make(map[string]uint32, len(s.docs))
+	for i := range s.docs {
+		index[string(s.docs[i].append(nil))] = uint32(i)
+	}
+	return index
+}
+
+// restore returns the state in the image, if there is one, and the records after it.
+func (s *Store) restore(l *log, records []*record) (st *loaded, missing []*record) {
+	entries := 0
+	for _, r := range records {
+		entries += r.entries
+	}
+	s.imaged = 0
+	if entries >= s.options.sealedFrom {
+		if img := s.openImage(records); img != nil {
+			if st := img.restore(s, l, records[:img.Records]); st != nil {
+				s.imaged = st.snap.n
+				return st, records[img.Records:]
+			}
+		}
+	}
+	st = &loaded{snap: newSnapshot(s.dim, l)}
+	st.snap.table = newTable(entries)
+	return st, records
+}
+
+// readBlocks reads the codes of blocks without a sketch, and seals the blocks that are to be
+// sealed.
+func (s *Store) readBlocks(snap *snapshot) error {
 	sealed := len(s.sealed(snap))
 	g := workers()
 	for i, b := range snap.blocks {
-		if i < min(sealed, len(sketches)) && sketches[i].sketch != nil && sketches[i].fingerprint == snap.fingerprint(b) {
-			b.sketch.Store(sketches[i].sketch)
+		if b.sketch.Load() != nil {
 			continue
 		}
-		g.Go(func() error { return snap.readCodes(b, min(blockLen, snap.n-i*blockLen)) })
+		g.Go(func() error {
+			err := snap.readCodes(b, min(blockLen, snap.n-i*blockLen))
+			if err == nil && i < sealed {
+				s.sealBlock(snap, b)
+			}
+			return err
+		})
 	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	if sealed == 0 && !s.options.ReadOnly {
-		_ = os.Remove(s.sketchPath())
-	}
-	s.seal(snap)
-	return nil
+	return g.Wait()
 }
 
 // apply applies the names of a record and returns the slot of its first entry. c is nil
 // for a store in memory; then the record describes the vectors of its entries in order.
 func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first int, err error) {
+	s.table.wait()
 	if c != nil {
 		if err := c.add(r); err != nil {
 			return 0, err
@@ -307,7 +334,7 @@ func (s *snapshot) readCodes(b *block, n int) error {
 		}
 		for ; len(read) > 0; i++ {
 			code := read[:s.dim]
-			if checksum.Of(code) != s.vectors.all[b.vector[i]].codeSum {
+			if checksum.Of(code) != s.vectors.at(b.vector[i]).codeSum {
 				return &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the code of vector %d is damaged", b.vector[i])}
 			}
 			copy(rows[i*s.stride:], code)

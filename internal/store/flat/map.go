@@ -33,18 +33,30 @@ func mapFile(f *os.File, size int64) *mapping {
 	return m
 }
 
-// copy copies bytes from offset at to b. It returns an error if the file was truncated or
-// its disk fails.
-func (m *mapping) copy(b []byte, at int64) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if fault := recover(); fault != nil {
-			err = fmt.Errorf("%v", fault)
-		}
-	}()
+// copy copies bytes from offset at to b. The caller recovers faults.
+func (m *mapping) copy(b []byte, at int64) {
 	copy(b, m.bytes[at:])
 	runtime.KeepAlive(m)
-	return nil
+}
+
+// recoverFault sets err if reading mapped memory failed, because the file was truncated or
+// its disk fails. Deferred as
+//
+//	defer recoverFault(debug.SetPanicOnFault(true), &err)
+//
+// it covers the goroutine of its caller.
+func recoverFault(before bool, err *error) {
+	debug.SetPanicOnFault(before)
+	switch fault := recover().(type) {
+	case nil:
+	case interface {
+		error
+		Addr() uintptr
+	}:
+		*err = fmt.Errorf("reading vectors: %w", fault)
+	default:
+		panic(fault)
+	}
 }
 
 // covers reports whether all bytes up to offset end are mapped.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"runtime/debug"
 
 	"cairn/internal/checksum"
 )
@@ -41,13 +42,13 @@ func (r *vectorReader) slot(slot int) (code, low []byte, scale float32, err erro
 // readCode reads the code of vector n of the file.
 func (s *snapshot) readCode(code []byte, n uint32) error {
 	at, _ := s.vectors.extent(n).offsets(n, s.dim)
-	return s.log.readChecked(code, at, s.vectors.all[n].codeSum)
+	return s.log.readChecked(code, at, s.vectors.at(n).codeSum)
 }
 
 // readLow reads the low bytes of vector n of the file.
 func (s *snapshot) readLow(low []byte, n uint32) error {
 	_, at := s.vectors.extent(n).offsets(n, s.dim)
-	return s.log.readChecked(low, at, s.vectors.all[n].sum)
+	return s.log.readChecked(low, at, s.vectors.at(n).sum)
 }
 
 // readChecked reads half a vector, and returns a *CorruptError if it has another checksum.
@@ -67,7 +68,7 @@ func (s *snapshot) exact(k kernel, queryVector []float32, slots []int, threads i
 	scores := make([]float64, len(slots))
 	errs := make([]error, threads)
 	readers := make([]vectorReader, threads)
-	share(threads, (len(slots)+readBatch-1)/readBatch, func(worker, batch int) {
+	fault := share(threads, (len(slots)+readBatch-1)/readBatch, func(worker, batch int) {
 		readers[worker].snap = s
 		for i := batch * readBatch; i < min((batch+1)*readBatch, len(slots)) && errs[worker] == nil; i++ {
 			if slots[i] < 0 {
@@ -83,17 +84,18 @@ func (s *snapshot) exact(k kernel, queryVector []float32, slots []int, threads i
 		}
 	})
 	runtime.KeepAlive(readers) // and the codes, which are outside of Go's heap
-	return scores, errors.Join(errs...)
+	return scores, errors.Join(append(errs, fault)...)
 }
 
 // Vectors returns the vector of each chunk, and nil for a chunk without one. The caller
 // may modify them.
-func (s *Store) Vectors(ctx context.Context, chunks []string) ([][]float32, error) {
+func (s *Store) Vectors(ctx context.Context, chunks []string) (vectors [][]float32, err error) {
+	defer recoverFault(debug.SetPanicOnFault(true), &err)
 	snap, err := s.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	vectors := make([][]float32, len(chunks))
+	vectors = make([][]float32, len(chunks))
 	read := vectorReader{snap: snap}
 	for i, id := range chunks {
 		slot, ok := snap.lookup(id)

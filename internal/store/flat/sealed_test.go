@@ -2,6 +2,7 @@ package flat
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"cairn/internal/checksum"
 	"cairn/internal/store"
 )
 
@@ -74,8 +76,8 @@ func sealedBlocks(s *Store) (n int) {
 }
 
 // TestSealed compares a store whose blocks are sealed with one in memory: as it was
-// written, read again, after removals and a compaction, and without its file of sketches
-// or with a damaged one.
+// written, read again, after removals and a compaction, and without its image or with a
+// damaged one.
 func TestSealed(t *testing.T) {
 	dir, s, want, entries := sealedStore(t, 5*blockLen+100)
 	if n := sealedBlocks(s); n != 5 {
@@ -94,14 +96,48 @@ func TestSealed(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	path := filepath.Join(dir, sketchFileName)
-	sketches, err := os.ReadFile(path)
+	path := filepath.Join(dir, imageName)
+	read := open(t, dir, 64, sealing(true))
+	if read.imaged == 0 || read.imaged == read.snap.Load().n {
+		t.Fatalf("the image has %d slots of %d, want some", read.imaged, read.snap.Load().n)
+	}
+	sameSearches(t, read, want)
+	read.Close()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	open(t, dir, 64, sealing(false)).Close()
+	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	flipped := slices.Clone(sketches)
-	flipped[len(flipped)/2] ^= 4
-	for name, content := range map[string][]byte{"whole": sketches, "none": nil, "flipped": flipped, "short": sketches[:len(sketches)/3]} {
+	otherDir, _, _, _ := sealedStore(t, 3*blockLen)
+	other, err := os.ReadFile(filepath.Join(otherDir, imageName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := func(at int) []byte {
+		b := slices.Clone(whole)
+		b[at] ^= 4
+		return b
+	}
+	// forged has another number in slot 10 and the checksums of that.
+	forged := func(part int, number uint32) []byte {
+		b := slices.Clone(whole)
+		binary.NativeEndian.PutUint32(b[4*(part*blockLen+10):], number)
+		sums := b[len(b)-trailerSize-4*((len(b)-trailerSize)/imagePage+1):]
+		binary.NativeEndian.PutUint32(sums, checksum.Of(b[:min(imagePage, len(b)-len(sums))]))
+		binary.NativeEndian.PutUint32(sums[len(sums)-4:], checksum.Of(sums[:len(sums)-4]))
+		return b
+	}
+	if !slices.Equal(forged(1, 10), whole) { // slot 10 has vector 10
+		t.Fatal("the forged images do not have the right checksums")
+	}
+	for name, content := range map[string][]byte{
+		"whole": whole, "none": nil, "short": whole[:len(whole)/3], "of other records": other,
+		"a flipped name": flipped(100), "a flipped sketch": flipped(len(whole) / 2), "a flipped trailer": flipped(len(whole) - 5),
+		"a vector that is missing": forged(1, 1<<20), "a document that is missing": forged(2, 1<<31), "an ID that ends before it begins": forged(3, 1),
+	} {
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -110,13 +146,16 @@ func TestSealed(t *testing.T) {
 			t.Errorf("%s: %d blocks are sealed, want 5", name, n)
 		}
 		sameSearches(t, read, want)
+		if used := read.imaged == 5*blockLen+100; used != (name == "whole") {
+			t.Errorf("%s: %d slots are from the image", name, read.imaged)
+		}
 		if got, err := os.ReadFile(path); err != nil || !slices.Equal(got, content) {
-			t.Errorf("%s: a reader changed the sketches, %v", name, err)
+			t.Errorf("%s: a reader changed the image, %v", name, err)
 		}
 		read.Close()
 		s = open(t, dir, 64, sealing(false))
-		if got, err := os.ReadFile(path); err != nil || !slices.Equal(got, sketches) {
-			t.Errorf("%s: the writer did not restore the sketches, %v", name, err)
+		if got, err := os.ReadFile(path); err != nil || !slices.Equal(got, whole) {
+			t.Errorf("%s: the writer did not restore the image, %v", name, err)
 		}
 		s.Close()
 	}
@@ -148,7 +187,7 @@ func TestSealed(t *testing.T) {
 	s.Close()
 	open(t, dir, 64, sealing(false))
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the sketches of an empty store: %v, want none", err)
+		t.Errorf("the image of an empty store: %v, want none", err)
 	}
 }
 

@@ -3,8 +3,10 @@ package flat
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -50,7 +52,8 @@ type scratch struct {
 // Search returns the k chunks that pass the filter and are nearest to the unit vector
 // query, best first. Scores are cosines with 16 bits a coordinate. Search breaks ties by
 // chunk ID.
-func (s *Store) Search(ctx context.Context, queryVector []float32, k int, f store.Filter) ([]store.Hit, error) {
+func (s *Store) Search(ctx context.Context, queryVector []float32, k int, f store.Filter) (hits []store.Hit, err error) {
+	defer recoverFault(debug.SetPanicOnFault(true), &err)
 	if err := s.checkVector(queryVector); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
@@ -148,7 +151,7 @@ func (c *scan) open(queryVector []float32, sketches bool) {
 func (c *scan) run(threads int) ([]candidate, error) {
 	workers := make([]*scratch, threads)
 	each := func(blocks int, do func(work *scratch, i int)) error {
-		share(threads, blocks, func(worker, i int) {
+		fault := share(threads, blocks, func(worker, i int) {
 			if c.ctx.Err() != nil {
 				return
 			}
@@ -163,7 +166,7 @@ func (c *scan) run(threads int) ([]candidate, error) {
 			}
 			do(workers[worker], i)
 		})
-		return c.ctx.Err()
+		return errors.Join(c.ctx.Err(), fault)
 	}
 	if c.sketch != nil {
 		held, _ := c.estimatesPool.Get().(*[][blockLen]float32)

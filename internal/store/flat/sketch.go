@@ -59,6 +59,7 @@ type estimator struct{ factor, sigma *[blockLen]float32 }
 // heap.
 type sketch struct {
 	memory           []byte
+	image            *image // that owns memory; nil if the sketch does
 	signs            []byte // blockLen x stride / 8, in groups of lanes
 	coarse           []byte // blockLen x coarseSize(stride), see coarsePortable
 	bySign, byCoarse estimator

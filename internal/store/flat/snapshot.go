@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -29,20 +30,31 @@ type block struct {
 	doc    *[blockLen]uint32
 	ids    ids
 	sketch atomic.Pointer[sketch] // of a full block; made after the first searches
+
+	memory []byte // of scale, vector, doc and ids.end
+	image  *image // that owns memory; nil if the block does
 }
+
+// blockSize is the size of the memory of a block.
+const blockSize = 4 * 4 * blockLen
 
 // newBlock returns an empty block.
 func newBlock() *block {
-	memory := offheap.Allocate(4 * 4 * blockLen)
+	b := blockOf(offheap.Allocate(blockSize), nil)
+	runtime.AddCleanup(b, offheap.Free, b.memory)
+	return b
+}
+
+func blockOf(memory []byte, img *image) *block {
 	part := func(i int) unsafe.Pointer { return unsafe.Pointer(&memory[i*4*blockLen]) }
-	b := &block{
+	return &block{
 		scale:  (*[blockLen]float32)(part(0)),
 		vector: (*[blockLen]uint32)(part(1)),
 		doc:    (*[blockLen]uint32)(part(2)),
 		ids:    ids{end: (*[blockLen]uint32)(part(3))},
+		memory: memory,
+		image:  img,
 	}
-	runtime.AddCleanup(b, offheap.Free, memory)
-	return b
 }
 
 // rows are the codes of a block, see quantise.
@@ -68,14 +80,17 @@ type ids struct {
 }
 
 // idText is memory outside of Go's heap.
-type idText struct{ bytes []byte }
+type idText struct {
+	bytes []byte
+	image *image // that owns bytes; nil if the text does
+}
 
 func (d *ids) set(i int, id string, whole bool) {
 	begin := d.begin(i)
 	end := begin + len(id)
 	text := d.text.Load()
 	if text == nil || end > len(text.bytes) {
-		larger := &idText{offheap.Allocate(max(8<<10, 2*begin, end))}
+		larger := &idText{bytes: offheap.Allocate(max(8<<10, 2*begin, end))}
 		runtime.AddCleanup(larger, offheap.Free, larger.bytes)
 		if text != nil {
 			copy(larger.bytes, text.bytes)
@@ -221,9 +236,26 @@ func (s *snapshot) makeRoom(first int) {
 		return
 	}
 	s.table = newTable(s.live)
-	for slot := range first {
-		if !s.isDead(slot) {
-			s.table.insert(s.table.hash(s.id(slot)), slot)
+	s.fillTable(first)
+}
+
+// fillTable inserts the first n slots into the table.
+func (s *snapshot) fillTable(n int) {
+	var hashes [fetchedHashes]uint64
+	var id []byte
+	for first := 0; first < n; first += len(hashes) {
+		batch := hashes[:min(len(hashes), n-first)]
+		for i := range batch {
+			in, path, rest := s.idParts(first + i)
+			id = append(append(id[:0], path...), rest...)
+			runtime.KeepAlive(in)
+			batch[i] = s.table.hashBytes(id)
+		}
+		s.table.fetch(batch)
+		for i, hash := range batch {
+			if !s.isDead(first + i) {
+				s.table.insert(hash, first+i)
+			}
 		}
 	}
 }
@@ -248,6 +280,7 @@ func (s *snapshot) holds(slot int, id string) bool {
 
 // lookup returns the live slot of a chunk.
 func (s *snapshot) lookup(id string) (slot int, ok bool) {
+	s.table.wait()
 	return s.table.find(s.table.hash(id), func(slot int) bool { return s.holds(slot, id) })
 }
 
@@ -260,6 +293,9 @@ type table struct {
 	// spares a look at most other numbers. 0 is free. They are outside of Go's heap.
 	slots []uint64
 	mask  uint64
+	// filling ends when a table that was made in the background is filled; see wait.
+	filling sync.WaitGroup
+	fault   any
 	// Only the writer uses these.
 	used    int
 	fetched uint64 // of no meaning
@@ -280,6 +316,17 @@ func newTable(n int) *table {
 }
 
 func (t *table) hash(key string) uint64 { return maphash.String(t.seed, key) }
+
+func (t *table) hashBytes(key []byte) uint64 { return maphash.Bytes(t.seed, key) }
+
+// wait waits until the table is filled. It panics with the fault of reading mapped memory
+// that was met meanwhile; see recoverFault.
+func (t *table) wait() {
+	t.filling.Wait()
+	if t.fault != nil {
+		panic(t.fault)
+	}
+}
 
 // fits reports whether the table has room for n more numbers.
 func (t *table) fits(n int) bool { return 4*(t.used+n) <= 3*len(t.slots) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 
 	"cairn/internal/packed"
@@ -29,9 +30,10 @@ func (s *Store) Update(ctx context.Context, entries []store.VectorEntry, stale [
 	return s.update(ctx, lastOfEach(entries), stale, false)
 }
 
-func (s *Store) update(ctx context.Context, entries []store.VectorEntry, stale []string, clear bool) error {
+func (s *Store) update(ctx context.Context, entries []store.VectorEntry, stale []string, clear bool) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer recoverFault(debug.SetPanicOnFault(true), &err)
 	snap, err := s.writable(ctx)
 	if err != nil {
 		return err
@@ -61,10 +63,7 @@ func (s *Store) update(ctx context.Context, entries []store.VectorEntry, stale [
 		c = &s.contents
 	}
 	if s.docIndex == nil {
-		s.docIndex = make(map[string]uint32, len(next.docs))
-		for i := range next.docs {
-			s.docIndex[string(next.docs[i].append(nil))] = uint32(i)
-		}
+		s.docIndex = next.docIndex()
 	}
 	first, err := next.apply(r, s.docIndex, c)
 	if err != nil {
@@ -110,13 +109,15 @@ func (s *Store) writable(ctx context.Context) (*snapshot, error) {
 }
 
 // tidy compacts the store if more than a quarter of its slots is garbage, or too many
-// vectors have no chunk. The caller holds s.mu.
+// vectors have no chunk. Otherwise it writes the image if that lacks many slots. The caller
+// holds s.mu.
 func (s *Store) tidy(snap *snapshot) {
 	slots, garbage := snap.n, snap.n-snap.live
 	if s.contents.retained <= s.options.MaxCached/2 { // else an index is being rebuilt
 		slots, garbage = slots+snap.cleared, garbage+snap.cleared
 	}
 	if (garbage < minGarbage || garbage <= slots/4) && s.contents.cached <= s.maxCached() {
+		s.saveImage(snap, &s.contents)
 		return
 	}
 	if err := s.compact(snap); err != nil {
@@ -225,12 +226,12 @@ func (s *Store) compact(old *snapshot) error {
 // writeLive writes the newest vectors without a chunk, then the live chunks with their
 // vectors.
 func (s *Store) writeLive(f *os.File, old *snapshot) error {
-	w := &compaction{store: s, old: old.log, w: f, numbers: make([]uint32, len(s.contents.all))}
+	w := &compaction{store: s, old: old.log, w: f, numbers: make([]uint32, s.contents.n)}
 	keep := min(s.contents.cached, s.maxCached()-s.options.MaxCached/4)
 	skip := s.contents.cached - keep
 	var cached []uint32
-	for n := range s.contents.all {
-		if v := &s.contents.all[n]; v.refs > 0 || v.key == (contentKey{}) {
+	for n := range s.contents.n {
+		if v := s.contents.at(uint32(n)); v.refs > 0 || v.key == (contentKey{}) {
 			continue
 		}
 		if skip > 0 {
@@ -268,7 +269,7 @@ type compaction struct {
 func (c *compaction) write(r *record, vectors []uint32) error {
 	var codes, low []byte
 	for _, n := range vectors {
-		v := &c.store.contents.all[n]
+		v := c.store.contents.at(n)
 		if c.numbers[n] == 0 {
 			code, lowBytes, _, err := c.store.readContent(c.old, n)
 			if err != nil {
