@@ -39,45 +39,51 @@ func (s *search) ask(ctx context.Context, q query.Query, mode Mode, depth int) (
 		}
 		mode = Keyword // there is no embedding
 	}
-	var vectors sync.WaitGroup
-	defer vectors.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	embedded := make(chan []float32, 1)
-	if mode != Keyword {
-		vectors.Go(func() {
-			l.embedding, l.failed = s.queryVector(ctx, q.Words)
-			embedded <- l.embedding
-			if l.embedding != nil {
-				l.vector, l.failed = s.nearest(ctx, l.embedding, depth)
+	var err, cosineErr error
+	// The embedding takes longest, so it does not wait for another processor.
+	var keywords sync.WaitGroup
+	if mode != Semantic {
+		keywords.Go(func() {
+			if err = s.askKeywords(ctx, l, q); err != nil {
+				cancel()
+				return
+			}
+			if mode == Hybrid && len(l.keyword) > 0 {
+				if embedding := <-embedded; embedding != nil {
+					l.cosines, cosineErr = s.cosines(ctx, l.keyword, embedding)
+				}
 			}
 		})
 	}
-	var err, cosineErr error
-	if mode != Semantic {
-		timer := observe.Begin(ctx, observe.Keyword)
-		l.keyword, err = s.sources.Keyword.Search(ctx, q, depth, s.Filter)
-		if err == nil && l.few() && !q.Fuzzy {
-			var longer []store.Hit
-			longer, err = s.sources.Keyword.Search(ctx, q.WithPrefixes(), depth, s.Filter)
-			l.addBelow(longer)
-		}
-		timer.End(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("searching keywords: %w", err)
+	if mode != Keyword {
+		l.embedding, l.failed = s.queryVector(ctx, q.Words)
+		embedded <- l.embedding
+		if l.embedding != nil {
+			l.vector, l.failed = s.nearest(ctx, l.embedding, depth)
 		}
 	}
-	if mode == Hybrid && len(l.keyword) > 0 {
-		// The vector leg may still be searching on another processor.
-		if embedding := <-embedded; embedding != nil {
-			l.cosines, cosineErr = s.cosines(ctx, l.keyword, embedding)
-		}
+	keywords.Wait()
+	if err != nil {
+		return nil, fmt.Errorf("searching keywords: %w", err)
 	}
-	vectors.Wait()
 	if l.failed == nil { // the store may have failed between the two requests
 		l.failed = cosineErr
 	}
 	return l, ctx.Err()
+}
+
+// askKeywords runs the keyword leg. If it finds few documents, it looks for longer words too.
+func (s *search) askKeywords(ctx context.Context, l *legs, q query.Query) (err error) {
+	defer observe.Begin(ctx, observe.Keyword).End(ctx)
+	if l.keyword, err = s.sources.Keyword.Search(ctx, q, l.depth, s.Filter); err != nil || !l.few() || q.Fuzzy {
+		return err
+	}
+	longer, err := s.sources.Keyword.Search(ctx, q.WithPrefixes(), l.depth, s.Filter)
+	l.addBelow(longer)
+	return err
 }
 
 // complete prepares the hits of the legs for blending. If the vector leg failed or the
