@@ -41,6 +41,7 @@ func reciprocal(rank int) float64 {
 type candidate struct {
 	chunk, path, anchor string
 	number              int // of the chunk in its section
+	document            int // number of the document, set by group
 	Explanation
 	vectorless bool // the chunk has no vector yet
 }
@@ -82,11 +83,22 @@ func release(candidates []candidate) {
 	blended.Put(&candidates)
 }
 
+// numbers pools the maps that number the chunks and the documents of a search.
+var numbers = sync.Pool{New: func() any { return map[string]int{} }}
+
+func takeNumbers() map[string]int { return numbers.Get().(map[string]int) }
+
+func returnNumbers(m map[string]int) {
+	clear(m)
+	numbers.Put(m)
+}
+
 // blend returns the candidates in no particular order; they are valid until release.
 // Every keyword hit is a candidate. A chunk that only the vector leg found is one if its
 // cosine is above minSimilarity or the search is semantic.
 func (b *blender) blend(l *legs) []candidate {
-	found := make(map[string]int, len(l.keyword)+len(l.vector))
+	found := takeNumbers()
+	defer returnNumbers(found)
 	out := slices.Grow((*blended.Get().(*[]candidate))[:0], len(l.keyword)+len(l.vector))
 	add := func(chunk string) *candidate {
 		if i, ok := found[chunk]; ok {

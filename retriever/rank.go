@@ -57,16 +57,29 @@ func group(cs []candidate) []RankedDocument {
 		}
 		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.anchor, b.anchor), cmp.Compare(a.number, b.number))
 	})
-	at := make(map[string]int, len(cs))
-	documents := make([]RankedDocument, 0, len(cs)/2)
+	at := takeNumbers()
+	chunks := make([]int, 0, 64) // of each document
 	for _, c := range order {
 		n, ok := at[c.path]
 		if !ok {
-			n = len(documents)
+			n = len(chunks)
 			at[c.path] = n
-			documents = append(documents, RankedDocument{Path: c.path, Explanation: c.Explanation})
+			chunks = append(chunks, 0)
 		}
-		d := &documents[n]
+		c.document = n
+		chunks[n]++
+	}
+	returnNumbers(at)
+	documents := make([]RankedDocument, len(chunks))
+	sections := make([]RankedSection, len(cs))
+	for i, n := range chunks {
+		documents[i].Sections, sections = sections[:0:n], sections[n:]
+	}
+	for _, c := range order {
+		d := &documents[c.document]
+		if len(d.Sections) == 0 {
+			d.Path, d.Explanation = c.path, c.Explanation
+		}
 		d.BestVector, d.BestKeyword = max(d.BestVector, c.Vector), max(d.BestKeyword, c.Keyword)
 		if !slices.ContainsFunc(d.Sections, func(s RankedSection) bool { return s.Anchor == c.anchor }) {
 			d.Sections = append(d.Sections, RankedSection{Anchor: c.anchor, Chunk: c.number, Score: c.Score})
@@ -82,11 +95,30 @@ func group(cs []candidate) []RankedDocument {
 	return documents
 }
 
+// sortDocuments sorts by score. It moves each document once, because they are large.
 func sortDocuments(documents []RankedDocument) {
-	slices.SortFunc(documents, func(a, b RankedDocument) int {
+	order := make([]int, len(documents))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		a, b := &documents[i], &documents[j]
 		if a.Score != b.Score {
 			return cmp.Compare(b.Score, a.Score)
 		}
 		return cmp.Compare(a.Path, b.Path)
 	})
+	for first := range order { // of a cycle
+		moved := documents[first]
+		for at := first; order[at] != at; {
+			from := order[at]
+			order[at] = at
+			if from == first {
+				documents[at] = moved
+				break
+			}
+			documents[at] = documents[from]
+			at = from
+		}
+	}
 }

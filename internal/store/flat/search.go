@@ -366,9 +366,21 @@ func (s *snapshot) rescore(k kernel, near []candidate, queryVector []float32, mo
 	if err != nil {
 		return nil, err
 	}
+	size := 0
+	for _, slot := range slots {
+		_, path, rest := s.idParts(slot)
+		size += len(path) + len(rest)
+	}
+	var ids strings.Builder // in one piece
+	ids.Grow(size)
 	hits := make([]store.Hit, len(slots))
 	for i, slot := range slots {
-		hits[i] = store.Hit{Chunk: s.id(slot), Score: scores[i]}
+		in, path, rest := s.idParts(slot)
+		from := ids.Len()
+		ids.WriteString(path)
+		ids.Write(rest)
+		runtime.KeepAlive(in)
+		hits[i] = store.Hit{Chunk: ids.String()[from:], Score: scores[i]}
 	}
 	runtime.KeepAlive(s) // and its blocks
 	slices.SortFunc(hits, compareHits)

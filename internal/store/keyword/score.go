@@ -53,7 +53,6 @@ type scorer struct {
 	decoded func(seg int, term string, list segment.PostingsList, buffer *decodedList) (*decodedList, error)
 
 	floor float32 // score of the k-th best so far
-	best  []scoredChunk
 	*scratch
 }
 
@@ -63,6 +62,7 @@ type scratch struct {
 	touched []uint32  // chunks with a score
 	heap    []float32
 	list    decodedList // of a term
+	best    []scoredChunk
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -77,6 +77,7 @@ func newScorer(terms []weightedTerm, avg float64, k int, decoded func(int, strin
 		return cmp.Or(cmp.Compare(a.freq, b.freq), cmp.Compare(a.term, b.term))
 	})
 	s := &scorer{scratch: scratches.Get().(*scratch), k: k, terms: terms, avg: avg, decoded: decoded, rest: make([]float32, len(terms)+1)}
+	s.best = s.best[:0]
 	for i := len(terms) - 1; i >= 0; i-- {
 		s.rest[i] = s.rest[i+1] + float32(terms[i].weight)
 	}

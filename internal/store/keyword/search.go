@@ -140,7 +140,7 @@ func (x *Index) search(ctx context.Context, snap *scorch.IndexSnapshot, q Query,
 			return nil, err
 		}
 	}
-	sc.release()
+	defer sc.release()
 	return hitsOf(snap, sc.best, k)
 }
 
