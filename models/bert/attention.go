@@ -2,6 +2,10 @@ package bert
 
 import "unsafe"
 
+// attended is the number of tiles of rows whose scores are computed together. The scores fit
+// into the first-level cache.
+const attended = 4
+
 // attend computes one head of one text's attention into the context.
 func (m *model) attend(s *scratch, head, start, end int) {
 	k, n := m.kernel, end-start
@@ -10,8 +14,8 @@ func (m *model) attend(s *scratch, head, start, end int) {
 	s.trans = transposeArgs{x: &own[m.padded], ld: 4 * ld, n: m.size, rows: n, out: &s.keys[0], cols: k.fcols}
 	k.transpose(&s.trans)
 	wide := roundUp(n, k.fcols)
-	for i := 0; i < n; {
-		rows, _ := split(n-i, k.frows)
+	for i := 0; i < n; i += attended * k.frows {
+		rows := min(n-i, attended*k.frows)
 		for j := 0; j < n; j += k.fcols {
 			m.product32(s, matrix{own[i*ld:], ld}, m.size, matrix{s.keys[j*m.size:], k.fcols}, matrix{s.scores[j:], wide}, rows)
 		}
@@ -20,7 +24,6 @@ func (m *model) attend(s *scratch, head, start, end int) {
 		for j := 0; j < m.size; j += k.fcols {
 			m.product32(s, matrix{s.scores, wide}, n, matrix{own[2*m.padded+j:], ld}, matrix{s.context[(start+i)*m.contextPad()+head*m.size+j:], m.contextPad()}, rows)
 		}
-		i += rows
 	}
 }
 

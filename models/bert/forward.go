@@ -22,7 +22,7 @@ type scratch struct {
 	context []float32 // [rows][contextPad]: the heads' results
 	heads   []float32 // [rows][3*padded]: query, key and value of one head
 	keys    []float32 // the keys of one head and text, transposed
-	scores  []float32 // [tile rows][tokens]
+	scores  []float32 // [attended tiles][tile rows][tokens]
 	ints    intHead
 
 	sum    []float32 // [block][hiddenPad]: a layer's output before its norm
@@ -57,7 +57,7 @@ func (m *model) grow(s *scratch, rows int) {
 	s.heads = alignedFloats(rows * 3 * m.padded)
 	tokens := roundUp(rows, panelWidth)
 	s.keys = alignedFloats(tokens * m.padded)
-	s.scores = alignedFloats(max(m.kernel.frows, 1) * tokens)
+	s.scores = alignedFloats(attended * m.kernel.frows * tokens)
 	if m.integers {
 		s.ints.grow(m, tokens)
 	}
