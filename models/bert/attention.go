@@ -1,12 +1,15 @@
 package bert
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // attended is the number of tiles of rows whose scores are computed together. The scores fit
 // into the first-level cache.
 const attended = 4
 
-// attend computes one head of one text's attention into the context.
+// attend is the attention in floats.
 func (m *model) attend(s *scratch, head, start, end int) {
 	k, n := m.kernel, end-start
 	ld := 3 * m.padded
@@ -27,14 +30,27 @@ func (m *model) attend(s *scratch, head, start, end int) {
 	}
 }
 
-// An intHead holds the buffers for integer attention of one head and text.
+// attention returns the function that computes one head of one text's attention into the
+// context.
+func attention(k *kernel, eight bool) func(m *model, s *scratch, head, start, end int) {
+	switch {
+	case eight && k.packKeys != nil:
+		return (*model).attendInt
+	case eight && k.packWords != nil:
+		return (*model).attendWords
+	}
+	return (*model).attend
+}
+
+// An intHead holds the buffers for integer attention of one head and text: bytes for
+// attendInt, words for attendWords.
 type intHead struct {
 	queries              []byte // [tokens][padded]
 	queryScale, queryMin []float32
-	keyBytes             []byte
-	keys                 []byte // [tokens/32][padded/4][32][4]
+	keyBytes             []byte // [tokens][padded]
+	keys                 []byte // [tokens/32][padded/4][32][4], or words [tokens/fcols][padded/2][fcols][2]
 	keyScale, keySum     []float32
-	values               []byte // words [padded/32][tokens/2][32][2]
+	values               []byte // words [padded/fcols][tokens/2][fcols][2]
 	valueScale           []float32
 	probabilities        []byte    // words [tile rows][tokens]
 	zero                 []float32 // the scores' bias
@@ -42,11 +58,11 @@ type intHead struct {
 
 // grow makes room for a number of tokens, a multiple of panelWidth.
 func (h *intHead) grow(m *model, tokens int) {
-	h.queries, h.keyBytes, h.keys = alignedBytes(tokens*m.padded), alignedBytes(tokens*m.padded), alignedBytes(tokens*m.padded)
+	h.queries, h.keyBytes, h.keys = alignedBytes(2*tokens*m.padded), alignedBytes(2*tokens*m.padded), alignedBytes(2*tokens*m.padded)
 	h.queryScale, h.queryMin = alignedFloats(tokens), alignedFloats(tokens)
 	h.keyScale, h.keySum = alignedFloats(tokens), alignedFloats(tokens)
 	h.values, h.valueScale = alignedBytes(2*tokens*m.padded), alignedFloats(m.padded)
-	h.probabilities = alignedBytes(2 * m.kernel.frows * tokens)
+	h.probabilities = alignedBytes(2 * attended * m.kernel.frows * tokens)
 	h.zero = alignedFloats(panelWidth)
 }
 
@@ -101,3 +117,45 @@ func (m *model) attendInt(s *scratch, head, start, end int) {
 		i += rows
 	}
 }
+
+// attendWords is attend with queries, keys, probabilities and values in words. Sums of
+// products of queries and keys fit into 32 bits.
+func (m *model) attendWords(s *scratch, head, start, end int) {
+	k, h, n := m.kernel, &s.ints, end-start
+	ld := 3 * m.padded
+	own := s.heads[start*ld:]
+	limit := float32(math.Floor(math.Sqrt(math.MaxInt32 / float64(m.padded))))
+	s.head = headArgs{x: &own[0], ld: 4 * ld, n: m.padded, rows: n, out: &h.queries[0], scale: &h.queryScale[0], limit: limit}
+	k.packWords(&s.head)
+	s.head = headArgs{x: &own[m.padded], ld: 4 * ld, n: m.padded, rows: n, out: &h.keyBytes[0], scale: &h.keyScale[0], limit: limit}
+	k.packWords(&s.head)
+	scale := h.queryScale[0] * h.keyScale[0]
+	for j := range k.fcols {
+		h.keyScale[j] = scale
+	}
+	// Two words move like a float32.
+	s.trans = transposeArgs{
+		x: floatsAt(h.keyBytes), ld: 2 * m.padded, n: m.padded / 2, rows: n, out: floatsAt(h.keys), cols: k.fcols,
+	}
+	k.transpose(&s.trans)
+	s.head = headArgs{x: &own[2*m.padded], ld: 4 * ld, n: m.padded, rows: n, out: &h.values[0], scale: &h.valueScale[0]}
+	k.packValues(&s.head)
+
+	wide, pairs := roundUp(n, k.fcols), (n+1)/2
+	for i := 0; i < n; i += attended * k.frows {
+		rows := min(n-i, attended*k.frows)
+		for j := 0; j < n; j += k.fcols {
+			s.p32 = product32{lda: 2 * m.padded, b: floatsAt(h.keys[2*j*m.padded:]), ldb: 4 * k.fcols, depth: m.padded / 2, ldc: 4 * wide, scale: &h.keyScale[0]}
+			m.inTiles(s, k.product16, floatsAt(h.queries[2*i*m.padded:]), &s.scores[j], rows)
+		}
+		s.args = rowsArgs{x: &s.scores[0], ld: 4 * wide, n: n, rows: rows, q: &h.probabilities[0], ldq: 2 * wide}
+		k.softmax16(&s.args)
+		for j := 0; j < m.size; j += k.fcols {
+			s.p32 = product32{lda: 2 * wide, b: floatsAt(h.values[4*j*pairs:]), ldb: 4 * k.fcols, depth: pairs, ldc: 4 * m.contextPad(), scale: &h.valueScale[j]}
+			m.inTiles(s, k.product16, floatsAt(h.probabilities), &s.context[(start+i)*m.contextPad()+head*m.size+j], rows)
+		}
+	}
+}
+
+// floatsAt returns the address of words as product32 takes it.
+func floatsAt(words []byte) *float32 { return (*float32)(unsafe.Pointer(&words[0])) }

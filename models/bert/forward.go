@@ -3,6 +3,7 @@ package bert
 import (
 	"math"
 	"runtime"
+	"unsafe"
 )
 
 // rowsPerBlock is the number of rows that go through the attention output and the
@@ -58,7 +59,7 @@ func (m *model) grow(s *scratch, rows int) {
 	tokens := roundUp(rows, panelWidth)
 	s.keys = alignedFloats(tokens * m.padded)
 	s.scores = alignedFloats(attended * m.kernel.frows * tokens)
-	if m.integers {
+	if m.eight && m.kernel.product16 != nil {
 		s.ints.grow(m, tokens)
 	}
 	b := min(rows, rowsPerBlock)
@@ -75,16 +76,12 @@ func (m *model) forward(s *scratch, ids []int32, starts []int) {
 	rows := len(ids)
 	m.grow(s, rows)
 	m.embed(s, ids, starts)
-	attend := (*model).attend
-	if m.integers {
-		attend = (*model).attendInt
-	}
 	for i := range m.blocks {
 		b := &m.blocks[i]
 		for h := range m.heads {
 			m.product(s, columns{b.qkv, 3 * h * m.padded, 3 * m.padded}, matrix{s.hidden, m.hiddenPad}, quantized{s.q, m.hiddenPad, 0}, matrix{s.heads, 3 * m.padded}, rows)
 			for t := range len(starts) - 1 {
-				attend(m, s, h, starts[t], starts[t+1])
+				m.attention(m, s, h, starts[t], starts[t+1])
 			}
 		}
 		for at := 0; at < rows; at += rowsPerBlock {
@@ -190,12 +187,16 @@ func (m *model) product(s *scratch, w columns, x matrix, q quantized, c matrix, 
 // product32 computes rows of x times the panel b, of depth rows, into c.
 func (m *model) product32(s *scratch, x matrix, depth int, b, c matrix, rows int) {
 	s.p32 = product32{lda: 4 * x.stride, b: &b.data[0], ldb: 4 * b.stride, depth: depth, ldc: 4 * c.stride}
-	for i, left := 0, rows; left > 0; {
-		s.p32.rows, s.p32.tiles = split(left, m.kernel.frows)
-		s.p32.a, s.p32.c = &x.data[i*x.stride], &c.data[i*c.stride]
-		m.kernel.product32(&s.p32)
-		i += s.p32.rows * s.p32.tiles
-		left = rows - i
+	m.inTiles(s, m.kernel.product32, &x.data[0], &c.data[0], rows)
+}
+
+// inTiles calls product with s.p32 for tiles of the rows that begin at a and c.
+func (m *model) inTiles(s *scratch, product func(*product32), a, c *float32, rows int) {
+	for i := 0; i < rows; i += s.p32.rows * s.p32.tiles {
+		s.p32.rows, s.p32.tiles = split(rows-i, m.kernel.frows)
+		s.p32.a = (*float32)(unsafe.Add(unsafe.Pointer(a), i*s.p32.lda))
+		s.p32.c = (*float32)(unsafe.Add(unsafe.Pointer(c), i*s.p32.ldc))
+		product(&s.p32)
 	}
 }
 

@@ -38,10 +38,12 @@ type kernel struct {
 	// transpose writes panels of fcols columns: the keys of one head.
 	transpose func(*transposeArgs)
 
-	// Attention of 8-bit models in integers, nil if the kernel lacks it. The
-	// scores are product8 of quantised queries and the panels of packKeys.
-	// product16 multiplies the words of softmax16 with those of packValues.
+	// Attention of 8-bit models in integers, nil if the kernel lacks it. The scores are
+	// product8 of quantised queries and the panels of packKeys, or product16 of the words
+	// of packWords if packKeys is nil. product16 multiplies the words of softmax16 with
+	// those of packValues.
 	packKeys   func(*headArgs)
+	packWords  func(*headArgs)
 	packValues func(*headArgs)
 	softmax16  func(*rowsArgs)
 	product16  func(*product32)
@@ -131,8 +133,11 @@ type transposeArgs struct {
 // each row. The rows that fill up the last panel, and their scales, must be
 // zero.
 //
+// packWords rounds all entries to words of [-limit, limit], times scale[0], as
+// rows of n.
+//
 // packValues rounds each column to words, times a scale of its own, as
-// [n/32][rows/2][32][2]; a missing last row counts as zero. scale receives the
+// [n/fcols][rows/2][fcols][2]; a missing last row counts as zero. scale receives the
 // columns' scales divided by the 32767 that the words of softmax16 sum to.
 type headArgs struct {
 	x     *float32
@@ -143,6 +148,7 @@ type headArgs struct {
 	out   *byte
 	scale *float32
 	sum   *float32
+	limit float32
 }
 
 // KernelVariable names the environment variable that forces a kernel.

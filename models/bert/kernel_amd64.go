@@ -43,7 +43,19 @@ func product8AVX2(p *product8)
 func product32AVX2(p *product32)
 
 //go:noescape
+func product16AVX2(p *product32)
+
+//go:noescape
+func packWordsAVX2(p *headArgs)
+
+//go:noescape
+func packValuesAVX2(p *headArgs)
+
+//go:noescape
 func softmaxAVX2(p *rowsArgs)
+
+//go:noescape
+func softmax16AVX2(p *rowsArgs)
 
 //go:noescape
 func geluAVX2(p *rowsArgs)
@@ -86,6 +98,11 @@ func available() []*kernel {
 			quantize:  quantizeAVX2,
 			norm:      normAVX2,
 			transpose: transposeGo,
+
+			packWords:  packWordsAVX2,
+			packValues: packValuesAVX2,
+			softmax16:  softmax16AVX2,
+			product16:  product16AVX2,
 		})
 	}
 	return append(all, portable())

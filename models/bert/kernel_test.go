@@ -283,11 +283,12 @@ func TestNorm(t *testing.T) {
 // the same kernel, for every length of a text and both widths of heads.
 func TestIntegerAttention(t *testing.T) {
 	kernelOf(t, func(t *testing.T, k *kernel, rng *rand.Rand) {
-		if k.packKeys == nil {
+		if k.product16 == nil {
 			t.Skip("the kernel attends in floats")
 		}
+		attend := attention(k, true)
 		for _, size := range []int{20, 32, 64} {
-			m := &model{kernel: k, hidden: size, hiddenPad: roundUp(size, 32), innerPad: 32, heads: 1, size: size, padded: roundUp(size, 32), integers: true}
+			m := &model{kernel: k, hidden: size, hiddenPad: roundUp(size, 32), innerPad: 32, heads: 1, size: size, padded: roundUp(size, 32), eight: true}
 			for n := 1; n <= 70; n++ {
 				var s scratch
 				m.grow(&s, n)
@@ -304,7 +305,7 @@ func TestIntegerAttention(t *testing.T) {
 				}
 				m.attend(&s, 0, 0, n)
 				want := append([]float32(nil), s.context...)
-				m.attendInt(&s, 0, 0, n)
+				attend(m, &s, 0, 0, n)
 				for i := range n {
 					for d := range size {
 						at := i*m.contextPad() + d

@@ -18,8 +18,8 @@ type model struct {
 	hidden, inner, heads int
 	size, padded         int // size of a head, without and with padding
 	eight                bool
-	integers             bool // attention in integers
-	hiddenPad, innerPad  int  // columns with padding
+	attention            func(m *model, s *scratch, head, start, end int)
+	hiddenPad, innerPad  int // columns with padding
 	words                table
 	positions            []float32 // position plus type 0, rows of hidden
 	longest              int       // rows of positions
@@ -56,7 +56,7 @@ func newModel(n *network, k *kernel) (*model, error) {
 		weights: new(arena),
 	}
 	runtime.AddCleanup(m, (*arena).release, m.weights)
-	m.integers = m.eight && k.packKeys != nil
+	m.attention = attention(k, m.eight)
 	if m.hidden%16 != 0 {
 		m.norm, m.quantize = normGo, quantizeGo
 		if k.signed {

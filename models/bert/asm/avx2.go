@@ -26,7 +26,11 @@ var ymm = []reg.VecPhysical{
 func avx2() {
 	product8AVX2()
 	product32AVX2()
-	softmaxAVX2()
+	product16AVX2()
+	packWordsAVX2()
+	packValuesAVX2()
+	softmaxAVX2("softmaxAVX2", "softmaxAVX2 is softmax; it overwrites each row up to a multiple of 8.", false)
+	softmaxAVX2("softmax16AVX2", "softmax16AVX2 is softmax16; it overwrites each row, and the words, up to a multiple of 8.", true)
 	geluAVX2()
 	quantizeAVX2()
 	normAVX2()
@@ -129,8 +133,8 @@ func fold256(op func(...operand.Op), z, t reg.VecPhysical) {
 	}
 }
 
-func softmaxAVX2() {
-	p := text("softmaxAVX2", "softmaxAVX2 is softmax; it overwrites each row up to a multiple of 8.")
+func softmaxAVX2(name, doc string, words bool) {
+	p := text(name, doc)
 	n, tail := field(p, raN), GP64()
 	// The mask of the last vector is a window on eight words of ones and eight
 	// of zeros. It begins 32 bytes after the start, less four for each score.
@@ -138,7 +142,7 @@ func softmaxAVX2() {
 	DECQ(tail)
 	ANDQ(operand.U8(7), tail)
 	NEGQ(tail)
-	masks := GLOBL("softmaxMask", RODATA|NOPTR)
+	masks := GLOBL(name+"Mask", RODATA|NOPTR)
 	for i := range 16 {
 		bits := uint32(0xffffffff)
 		if i >= 8 {
@@ -153,14 +157,19 @@ func softmaxAVX2() {
 	ADDQ(operand.U8(7), n)
 	ANDQ(operand.I8(-8), n)
 	SHLQ(operand.U8(2), n)
-	table := repeated("softmax256", append([]float32{-1e30, math.Log2E, 1, -126}, exp2Coefficients...)...)
+	var total float32 = 1
+	if words {
+		total = 32767
+	}
+	table := repeated(name+"Table", append([]float32{-1e30, math.Log2E, 1, -126, total}, exp2Coefficients...)...)
+	q, ldq, to := field(p, raQ), field(p, raLdq), GP64()
 	log2e, one, least := ymm[14], ymm[13], ymm[12]
 	VMOVUPS(table(1), log2e)
 	VMOVUPS(table(2), one)
 	VMOVUPS(table(3), least)
 	coefficient := ymm[7:12]
 	for i := range exp2Coefficients {
-		VMOVUPS(table(4+i), coefficient[i])
+		VMOVUPS(table(5+i), coefficient[i])
 	}
 	top, sum, t, v, w := ymm[0], ymm[1], ymm[2], ymm[3], ymm[4]
 	eachRow(p, func(x reg.GPVirtual) {
@@ -193,11 +202,22 @@ func softmaxAVX2() {
 			VMOVUPS(t, indexed(x, i))
 		})
 		fold256(VADDPS, sum, t)
-		VDIVPS(sum, one, sum)
+		VMOVUPS(table(4), v)
+		VDIVPS(sum, v, sum)
+		MOVQ(q, to)
 		eachVector("divide", n, 32, func(i reg.GPVirtual) {
 			VMULPS(indexed(x, i), sum, t)
-			VMOVUPS(t, indexed(x, i))
+			if !words {
+				VMOVUPS(t, indexed(x, i))
+				return
+			}
+			VCVTPS2DQ(t, t)
+			VEXTRACTI128(operand.U8(1), t, v.AsX())
+			VPACKSSDW(v.AsX(), t.AsX(), t.AsX())
+			VMOVDQU(t.AsX(), operand.Mem{Base: to})
+			ADDQ(operand.U8(16), to)
 		})
+		ADDQ(ldq, q)
 	})
 }
 

@@ -48,6 +48,7 @@ const (
 
 	haX, haLd, haN, haRows         = 0, 8, 16, 24
 	haBytes, haOut, haScale, haSum = 32, 40, 48, 56
+	haLimit                        = 64
 
 	raX, raLd, raN, raRows, raResidual, raLdr = 0, 8, 16, 24, 32, 40
 	raWeight, raBias, raEpsilon, raInverse    = 48, 56, 64, 68

@@ -1,0 +1,158 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+func product16AVX2() {
+	p := text("product16AVX2", "product16AVX2 is product16 with VPMADDWD: panels of 16 columns, tiles of up to 6 rows.")
+	scale, t := GP64(), ymm[15]
+	product(p, tileRows32AVX2, vectors{
+		size: 32, acc: ymm[:12], b: ymm[12:14], v: []reg.VecPhysical{ymm[14], ymm[14]},
+		zero: func(z reg.VecPhysical) { VPXOR(z, z, z) },
+		multiply: func(b, v, acc reg.VecPhysical) {
+			VPMADDWD(b, v, t)
+			VPADDD(t, acc, acc)
+		},
+		finish: func(p operand.Mem, j int, acc reg.VecPhysical) {
+			MOVQ(p.Offset(p32Scale), scale)
+			VCVTDQ2PS(acc, acc)
+			VMULPS(operand.Mem{Base: scale, Disp: 32 * j}, acc, acc)
+		},
+	})
+}
+
+// absolute256 sets z to the mask of the bits of a float32 without its sign.
+func absolute256(z reg.VecPhysical) {
+	VPCMPEQD(z, z, z)
+	VPSRLD(operand.U8(1), z, z)
+}
+
+// inverse256 sets inverse to limit/top, or 0 where top is 0. t is scratch.
+func inverse256(top, limit, inverse, t reg.VecPhysical) {
+	VXORPS(t, t, t)
+	VCMPPS(operand.U8(4), t, top, t)
+	VDIVPS(top, limit, inverse)
+	VANDPS(t, inverse, inverse)
+}
+
+func packWordsAVX2() {
+	p := text("packWordsAVX2", "packWordsAVX2 is packWords.")
+	x, ld, n := field(p, haX), field(p, haLd), field(p, haN)
+	out, scale := field(p, haOut), field(p, haScale)
+	SHLQ(operand.U8(2), n)
+	top, t, u, inverse := ymm[0], ymm[1], ymm[2], ymm[3]
+	limit, absolute := ymm[15], ymm[14]
+	VBROADCASTSS(p.Offset(haLimit), limit)
+	absolute256(absolute)
+	at, count := GP64(), GP64()
+	each := func(name string, size int, body func(i reg.GPVirtual)) {
+		MOVQ(x, at)
+		MOVQ(p.Offset(haRows), count)
+		Label(name + "Row")
+		eachVector(name, n, size, body)
+		ADDQ(ld, at)
+		DECQ(count)
+		JNE(operand.LabelRef(name + "Row"))
+	}
+	VXORPS(top, top, top)
+	each("largest", 32, func(i reg.GPVirtual) {
+		VANDPS(indexed(at, i), absolute, t)
+		VMAXPS(t, top, top)
+	})
+	fold256(VMAXPS, top, t)
+	inverse256(top, limit, inverse, t)
+	VDIVPS(limit, top, top)
+	VMOVSS(top.AsX(), operand.Mem{Base: scale})
+	each("round", 64, func(i reg.GPVirtual) {
+		for j, z := range []reg.VecPhysical{t, u} {
+			m := indexed(at, i)
+			m.Disp = 32 * j
+			VMULPS(m, inverse, z)
+			VCVTPS2DQ(z, z)
+		}
+		// Packing works within 128 bits; the permutation restores the order.
+		VPACKSSDW(u, t, t)
+		VPERMQ(operand.U8(0xd8), t, t)
+		VMOVDQU(t, operand.Mem{Base: out})
+		ADDQ(operand.U8(32), out)
+	})
+	VZEROUPPER()
+	RET()
+}
+
+func packValuesAVX2() {
+	p := text("packValuesAVX2", "packValuesAVX2 is packValues.")
+	x, ld, n := field(p, haX), field(p, haLd), field(p, haN)
+	out, scale := field(p, haOut), field(p, haScale)
+	table := repeated("packValues256", 32767, 1.0/32767/32767)
+	limit, unit, absolute, zero := ymm[15], ymm[14], ymm[13], ymm[12]
+	VMOVUPS(table(0), limit)
+	VMOVUPS(table(1), unit)
+	absolute256(absolute)
+	VXORPS(zero, zero, zero)
+	top, inverse, even, t := ymm[0:2], ymm[2:4], ymm[4:6], ymm[6:8]
+	at, count := GP64(), GP64()
+
+	// Panel by panel of 16 columns.
+	Label("panel")
+	MOVQ(x, at)
+	MOVQ(p.Offset(haRows), count)
+	for j := range 2 {
+		VXORPS(top[j], top[j], top[j])
+	}
+	Label("largest")
+	for j := range 2 {
+		VANDPS(operand.Mem{Base: at, Disp: 32 * j}, absolute, t[j])
+		VMAXPS(t[j], top[j], top[j])
+	}
+	ADDQ(ld, at)
+	DECQ(count)
+	JNE(operand.LabelRef("largest"))
+	for j := range 2 {
+		inverse256(top[j], limit, inverse[j], t[j])
+		VMULPS(unit, top[j], top[j])
+		VMOVUPS(top[j], operand.Mem{Base: scale, Disp: 32 * j})
+	}
+	MOVQ(x, at)
+	MOVQ(p.Offset(haRows), count)
+	row := func(to []reg.VecPhysical) {
+		for j := range 2 {
+			VMULPS(operand.Mem{Base: at, Disp: 32 * j}, inverse[j], to[j])
+			VCVTPS2DQ(to[j], to[j])
+		}
+		ADDQ(ld, at)
+	}
+	store := func(odd []reg.VecPhysical) {
+		for j := range 2 {
+			VPBLENDW(operand.U8(0xaa), odd[j], even[j], even[j])
+			VMOVDQU(even[j], operand.Mem{Base: out, Disp: 32 * j})
+		}
+		ADDQ(operand.U8(64), out)
+	}
+	SUBQ(operand.U8(2), count)
+	JLT(operand.LabelRef("last"))
+	Label("pair")
+	row(even)
+	row(t)
+	for j := range 2 {
+		VPSLLD(operand.U8(16), t[j], t[j])
+	}
+	store(t)
+	SUBQ(operand.U8(2), count)
+	JGE(operand.LabelRef("pair"))
+	Label("last")
+	ADDQ(operand.U8(2), count)
+	JEQ(operand.LabelRef("done"))
+	row(even)
+	store([]reg.VecPhysical{zero, zero})
+	Label("done")
+	ADDQ(operand.U8(64), scale)
+	ADDQ(operand.U8(64), x)
+	SUBQ(operand.U8(16), n)
+	JNE(operand.LabelRef("panel"))
+	VZEROUPPER()
+	RET()
+}
