@@ -9,8 +9,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 
 	"cairn/benchmarks"
@@ -24,24 +26,46 @@ func run() int {
 	file := flag.String("texts", "", "file of texts, a JSON string a line")
 	threads := flag.Int("threads", 0, "texts embedded at the same time; 0 is all cores")
 	rounds := flag.Int("rounds", 1, "measured rounds; the fastest counts")
+	turns := flag.Bool("turns", false, "embed the texts of each line of the input, a JSON array")
 	flag.Parse()
-	if err := measure(*model, *file, *threads, *rounds); err != nil {
+	e, err := bert.Open(*model, &bert.Options{Threads: *threads})
+	if err == nil {
+		defer e.Close()
+		if *turns {
+			err = takeTurns(e)
+		} else {
+			err = measure(e, *file, *rounds)
+		}
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
 }
 
-func measure(model, file string, threads, rounds int) error {
+// takeTurns embeds the texts of each line of the input and answers with their number.
+func takeTurns(e *bert.Encoder) error {
+	for in := json.NewDecoder(os.Stdin); ; {
+		var texts []string
+		if err := in.Decode(&texts); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		if _, err := e.EmbedDocuments(context.Background(), texts); err != nil {
+			return err
+		}
+		fmt.Println(len(texts))
+	}
+}
+
+func measure(e *bert.Encoder, file string, rounds int) error {
 	texts, err := benchmarks.ReadTexts(file)
 	if err != nil {
 		return err
 	}
-	e, err := bert.Open(model, &bert.Options{Threads: threads})
-	if err != nil {
-		return err
-	}
-	defer e.Close()
 	r, err := benchmarks.Embed(context.Background(), e, texts, rounds)
 	if err != nil {
 		return err
