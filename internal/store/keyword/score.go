@@ -137,15 +137,19 @@ func (s *scorer) segment(seg int, allowed *roaring.Bitmap, lengths []uint32) err
 // pruned is set, it ignores chunks without a score.
 func (s *scorer) add(weight float32, list *decodedList, lengths []uint32, open []uint64, pruned bool) {
 	base, slope := float32(k1*(1-b)), float32(k1*b/s.avg)
-	for i, doc := range list.docs {
-		if s.scores[doc] == 0 {
-			if pruned || open != nil && !admits(open, doc) {
-				continue
+	i := 0
+	for upper, end := range list.ends {
+		for ; i < end; i++ {
+			doc := uint32(upper)<<16 | uint32(list.docs[i])
+			if s.scores[doc] == 0 {
+				if pruned || open != nil && !admits(open, doc) {
+					continue
+				}
+				s.touched = append(s.touched, doc)
 			}
-			s.touched = append(s.touched, doc)
+			f := list.freq(i)
+			s.scores[doc] += weight * f / (f + base + slope*float32(lengths[doc]))
 		}
-		f := float32(list.freqs[i]) / bodyFreq
-		s.scores[doc] += weight * f / (f + base + slope*float32(lengths[doc]))
 	}
 }
 
