@@ -123,7 +123,7 @@ type Store struct {
 	docIndex map[string]uint32 // payloads of the newest snapshot; nil before the first update
 	contents contents          // the vectors in the file
 	broken   error             // of a failed compaction; the store can no longer be written
-	imaged   int               // slots that the image has
+	imaged   int               // slots that the image has, or would have without an error
 	dropped  int64
 }
 

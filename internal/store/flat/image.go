@@ -106,11 +106,10 @@ func (s *Store) saveImage(snap *snapshot, c *contents) {
 	if s.options.ReadOnly || len(s.sealed(snap)) == 0 || imageLacks*(snap.n-s.imaged) <= snap.n {
 		return
 	}
+	s.imaged = snap.n // also after an error, which would repeat at every update
 	if err := s.writeImage(snap, c); err != nil {
 		s.options.Logger.Warn("the image of the vectors cannot be written, so that the next start takes longer", "error", err)
-		return
 	}
-	s.imaged = snap.n
 }
 
 func (s *Store) writeImage(snap *snapshot, c *contents) error {
@@ -121,6 +120,9 @@ func (s *Store) writeImage(snap *snapshot, c *contents) error {
 	records, err := s.walk(snap.log.file, start, snap.log.end)
 	if err != nil {
 		return err
+	}
+	if n := len(records); n == 0 || records[n-1].end() != snap.log.end {
+		return &CorruptError{Path: s.path, Reason: "the last record is damaged"}
 	}
 	var docs []byte
 	for i := range snap.docs {
@@ -324,6 +326,9 @@ func (c *contents) restore(img *image, records []*record) bool {
 func (s *snapshot) restore(img *image, c *contents) bool {
 	docs := &packed.Reader{Rest: string(img.memory[img.documents:][:img.DocBytes])}
 	for range img.Documents {
+		if docs.Bad {
+			return false
+		}
 		s.docs = append(s.docs, readPayload(docs))
 	}
 	if !docs.Done() {

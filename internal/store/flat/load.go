@@ -60,6 +60,7 @@ func (s *Store) load() (err error) {
 		flag = os.O_RDONLY
 	} else {
 		atomicfile.RemoveLeftovers(s.path) // of compactions that were cut off
+		atomicfile.RemoveLeftovers(s.imagePath())
 	}
 	f, err := os.OpenFile(s.path, flag, 0)
 	if err != nil {

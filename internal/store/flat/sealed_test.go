@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -160,7 +161,14 @@ func TestSealed(t *testing.T) {
 		s.Close()
 	}
 
+	leftover := filepath.Join(dir, ".cairn-"+imageName+".1.tmp")
+	if err := os.WriteFile(leftover, whole, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	s = open(t, dir, 64, sealing(false))
+	if _, err := os.Stat(leftover); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the rest of an image whose writer was killed: %v, want none", err)
+	}
 	var stale []string
 	for i := range entries {
 		if i%2 == 0 {
@@ -265,4 +273,27 @@ func TestCoarse(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestImageCannotBeWritten: the store works without an image, and does not try again at
+// every update.
+func TestImageCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, imageName, "in the way"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var warnings bytes.Buffer
+	o := sealing(false)
+	o.Logger = slog.New(slog.NewTextHandler(&warnings, nil))
+	s, want := open(t, dir, 64, o), Memory(64)
+	for part := range slices.Chunk(batch(rand.New(rand.NewPCG(5, 8)), 0, 2*blockLen+20, 64), 2*blockLen) {
+		update(t, s, part, nil)
+		update(t, want, part, nil)
+	}
+	if n := bytes.Count(warnings.Bytes(), []byte("cannot be written")); n != 1 {
+		t.Errorf("%d warnings, want 1:\n%s", n, warnings.Bytes())
+	}
+	sameSearches(t, s, want)
+	s.Close()
+	sameSearches(t, open(t, dir, 64, sealing(true)), want)
 }
