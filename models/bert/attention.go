@@ -52,7 +52,7 @@ type intHead struct {
 	keyScale, keySum     []float32
 	values               []byte // words [padded/fcols][tokens/2][fcols][2]
 	valueScale           []float32
-	probabilities        []byte    // words [tile rows][tokens]
+	probabilities        []byte    // words [attended tiles][tile rows][tokens]
 	zero                 []float32 // the scores' bias
 }
 

@@ -3114,16 +3114,16 @@ round:
 // Requires: AVX, AVX2
 TEXT ·packValuesAVX2(SB), NOSPLIT, $0-8
 	MOVQ     p+0(FP), AX
-	MOVQ     (AX), CX
-	MOVQ     8(AX), DX
-	MOVQ     16(AX), BX
-	MOVQ     40(AX), SI
-	MOVQ     48(AX), DI
 	VMOVUPS  packValues256<>+0(SB), Y15
 	VMOVUPS  packValues256<>+32(SB), Y14
 	VPCMPEQD Y13, Y13, Y13
 	VPSRLD   $0x01, Y13, Y13
 	VXORPS   Y12, Y12, Y12
+	MOVQ     (AX), CX
+	MOVQ     8(AX), DX
+	MOVQ     16(AX), BX
+	MOVQ     40(AX), SI
+	MOVQ     48(AX), DI
 
 panel:
 	MOVQ   CX, R8
@@ -3173,7 +3173,7 @@ pair:
 	VMOVDQU   Y4, (SI)
 	VPBLENDW  $0xaa, Y7, Y5, Y5
 	VMOVDQU   Y5, 32(SI)
-	ADDQ      $0x40, SI
+	ADDQ      $0x00000040, SI
 	SUBQ      $0x02, R9
 	JGE       pair
 
@@ -3189,11 +3189,11 @@ last:
 	VMOVDQU   Y4, (SI)
 	VPBLENDW  $0xaa, Y12, Y5, Y5
 	VMOVDQU   Y5, 32(SI)
-	ADDQ      $0x40, SI
+	ADDQ      $0x00000040, SI
 
 done:
-	ADDQ $0x40, DI
-	ADDQ $0x40, CX
+	ADDQ $0x00000040, DI
+	ADDQ $0x00000040, CX
 	SUBQ $0x10, BX
 	JNE  panel
 	VZEROUPPER
@@ -3231,8 +3231,6 @@ TEXT ·softmaxAVX2(SB), NOSPLIT, $0-8
 	ADDQ    $0x07, CX
 	ANDQ    $-8, CX
 	SHLQ    $0x02, CX
-	MOVQ    72(AX), DX
-	MOVQ    80(AX), BX
 	VMOVUPS softmaxAVX2Table<>+32(SB), Y14
 	VMOVUPS softmaxAVX2Table<>+64(SB), Y13
 	VMOVUPS softmaxAVX2Table<>+96(SB), Y12
@@ -3241,21 +3239,21 @@ TEXT ·softmaxAVX2(SB), NOSPLIT, $0-8
 	VMOVUPS softmaxAVX2Table<>+224(SB), Y9
 	VMOVUPS softmaxAVX2Table<>+256(SB), Y10
 	VMOVUPS softmaxAVX2Table<>+288(SB), Y11
-	MOVQ    (AX), SI
-	MOVQ    8(AX), DI
-	MOVQ    24(AX), R8
+	MOVQ    (AX), DX
+	MOVQ    8(AX), BX
+	MOVQ    24(AX), AX
 
 row:
 	VMOVUPS   softmaxAVX2Table<>+0(SB), Y3
-	VBLENDVPS Y15, -32(SI)(CX*1), Y3, Y3
-	VMOVUPS   Y3, -32(SI)(CX*1)
+	VBLENDVPS Y15, -32(DX)(CX*1), Y3, Y3
+	VMOVUPS   Y3, -32(DX)(CX*1)
 	VMOVAPS   Y3, Y0
-	XORQ      AX, AX
+	XORQ      SI, SI
 
 max:
-	VMAXPS     (SI)(AX*1), Y0, Y0
-	ADDQ       $0x20, AX
-	CMPQ       AX, CX
+	VMAXPS     (DX)(SI*1), Y0, Y0
+	ADDQ       $0x20, SI
+	CMPQ       SI, CX
 	JLT        max
 	VPERM2F128 $0x01, Y0, Y0, Y2
 	VMAXPS     Y2, Y0, Y0
@@ -3265,10 +3263,10 @@ max:
 	VMAXPS     Y2, Y0, Y0
 	VMULPS     Y14, Y0, Y0
 	VXORPS     Y1, Y1, Y1
-	XORQ       AX, AX
+	XORQ       SI, SI
 
 exp:
-	VMOVUPS     (SI)(AX*1), Y3
+	VMOVUPS     (DX)(SI*1), Y3
 	VFMSUB213PS Y0, Y14, Y3
 	VMAXPS      Y12, Y3, Y3
 	VROUNDPS    $0x08, Y3, Y4
@@ -3283,9 +3281,9 @@ exp:
 	VPSLLD      $0x17, Y4, Y4
 	VPADDD      Y4, Y2, Y2
 	VADDPS      Y2, Y1, Y1
-	VMOVUPS     Y2, (SI)(AX*1)
-	ADDQ        $0x20, AX
-	CMPQ        AX, CX
+	VMOVUPS     Y2, (DX)(SI*1)
+	ADDQ        $0x20, SI
+	CMPQ        SI, CX
 	JLT         exp
 	VPERM2F128  $0x01, Y1, Y1, Y2
 	VADDPS      Y2, Y1, Y1
@@ -3295,18 +3293,16 @@ exp:
 	VADDPS      Y2, Y1, Y1
 	VMOVUPS     softmaxAVX2Table<>+128(SB), Y3
 	VDIVPS      Y1, Y3, Y1
-	MOVQ        DX, AX
-	XORQ        AX, AX
+	XORQ        SI, SI
 
 divide:
-	VMULPS  (SI)(AX*1), Y1, Y2
-	VMOVUPS Y2, (SI)(AX*1)
-	ADDQ    $0x20, AX
-	CMPQ    AX, CX
+	VMULPS  (DX)(SI*1), Y1, Y2
+	VMOVUPS Y2, (DX)(SI*1)
+	ADDQ    $0x20, SI
+	CMPQ    SI, CX
 	JLT     divide
 	ADDQ    BX, DX
-	ADDQ    DI, SI
-	DECQ    R8
+	DECQ    AX
 	JNE     row
 	VZEROUPPER
 	RET

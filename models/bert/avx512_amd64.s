@@ -10422,18 +10422,18 @@ GLOBL packKeysLanes<>(SB), RODATA|NOPTR, $64
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F
 TEXT ·packValuesVNNI(SB), NOSPLIT, $0-8
 	MOVQ         p+0(FP), AX
+	VBROADCASTSS packValuesTable<>+0(SB), Z31
+	VBROADCASTSS packValuesTable<>+4(SB), Z30
+	VPTERNLOGD   $0xff, Z29, Z29, Z29
+	VPSRLD       $0x01, Z29, Z29
+	MOVQ         $0xaaaaaaaa, CX
+	KMOVD        CX, K2
+	VPXORD       Z28, Z28, Z28
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         16(AX), BX
 	MOVQ         40(AX), SI
 	MOVQ         48(AX), DI
-	VBROADCASTSS packValuesTable<>+0(SB), Z31
-	VBROADCASTSS packValuesTable<>+4(SB), Z30
-	VPTERNLOGD   $0xff, Z29, Z29, Z29
-	VPSRLD       $0x01, Z29, Z29
-	MOVQ         $0xaaaaaaaa, R8
-	KMOVD        R8, K2
-	VPXORD       Z28, Z28, Z28
 
 panel:
 	MOVQ   CX, R8
@@ -10474,9 +10474,9 @@ pair:
 	VCVTPS2DQ Z7, Z7
 	ADDQ      DX, R8
 	VPSLLD    $0x10, Z6, Z6
+	VPSLLD    $0x10, Z7, Z7
 	VPBLENDMW Z6, Z4, K2, Z4
 	VMOVDQU8  Z4, (SI)
-	VPSLLD    $0x10, Z7, Z7
 	VPBLENDMW Z7, Z5, K2, Z5
 	VMOVDQU8  Z5, 64(SI)
 	ADDQ      $0x00000080, SI

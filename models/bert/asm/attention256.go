@@ -85,74 +85,18 @@ func packWordsAVX2() {
 
 func packValuesAVX2() {
 	p := text("packValuesAVX2", "packValuesAVX2 is packValues.")
-	x, ld, n := field(p, haX), field(p, haLd), field(p, haN)
-	out, scale := field(p, haOut), field(p, haScale)
 	table := repeated("packValues256", 32767, 1.0/32767/32767)
 	limit, unit, absolute, zero := ymm[15], ymm[14], ymm[13], ymm[12]
 	VMOVUPS(table(0), limit)
 	VMOVUPS(table(1), unit)
 	absolute256(absolute)
 	VXORPS(zero, zero, zero)
-	top, inverse, even, t := ymm[0:2], ymm[2:4], ymm[4:6], ymm[6:8]
-	at, count := GP64(), GP64()
-
-	// Panel by panel of 16 columns.
-	Label("panel")
-	MOVQ(x, at)
-	MOVQ(p.Offset(haRows), count)
-	for j := range 2 {
-		VXORPS(top[j], top[j], top[j])
-	}
-	Label("largest")
-	for j := range 2 {
-		VANDPS(operand.Mem{Base: at, Disp: 32 * j}, absolute, t[j])
-		VMAXPS(t[j], top[j], top[j])
-	}
-	ADDQ(ld, at)
-	DECQ(count)
-	JNE(operand.LabelRef("largest"))
-	for j := range 2 {
-		inverse256(top[j], limit, inverse[j], t[j])
-		VMULPS(unit, top[j], top[j])
-		VMOVUPS(top[j], operand.Mem{Base: scale, Disp: 32 * j})
-	}
-	MOVQ(x, at)
-	MOVQ(p.Offset(haRows), count)
-	row := func(to []reg.VecPhysical) {
-		for j := range 2 {
-			VMULPS(operand.Mem{Base: at, Disp: 32 * j}, inverse[j], to[j])
-			VCVTPS2DQ(to[j], to[j])
-		}
-		ADDQ(ld, at)
-	}
-	store := func(odd []reg.VecPhysical) {
-		for j := range 2 {
-			VPBLENDW(operand.U8(0xaa), odd[j], even[j], even[j])
-			VMOVDQU(even[j], operand.Mem{Base: out, Disp: 32 * j})
-		}
-		ADDQ(operand.U8(64), out)
-	}
-	SUBQ(operand.U8(2), count)
-	JLT(operand.LabelRef("last"))
-	Label("pair")
-	row(even)
-	row(t)
-	for j := range 2 {
-		VPSLLD(operand.U8(16), t[j], t[j])
-	}
-	store(t)
-	SUBQ(operand.U8(2), count)
-	JGE(operand.LabelRef("pair"))
-	Label("last")
-	ADDQ(operand.U8(2), count)
-	JEQ(operand.LabelRef("done"))
-	row(even)
-	store([]reg.VecPhysical{zero, zero})
-	Label("done")
-	ADDQ(operand.U8(64), scale)
-	ADDQ(operand.U8(64), x)
-	SUBQ(operand.U8(16), n)
-	JNE(operand.LabelRef("panel"))
-	VZEROUPPER()
-	RET()
+	packPanels(p, panelVectors{
+		size: 32, top: ymm[0:2], inverse: ymm[2:4], even: ymm[4:6], t: ymm[6:8],
+		limit: limit, unit: unit, absolute: absolute, zero: zero,
+		clear:  func(z reg.VecPhysical) { VXORPS(z, z, z) },
+		invert: func(top, inverse, t reg.VecPhysical) { inverse256(top, limit, inverse, t) },
+		pair:   func(odd, even reg.VecPhysical) { VPBLENDW(operand.U8(0xaa), odd, even, even) },
+		store:  func(z reg.VecPhysical, to operand.Mem) { VMOVDQU(z, to) },
+	})
 }

@@ -117,8 +117,6 @@ func packKeysVNNI() {
 
 func packValuesVNNI() {
 	p := text("packValuesVNNI", "packValuesVNNI is packValues.")
-	x, ld, n := field(p, haX), field(p, haLd), field(p, haN)
-	out, scale := field(p, haOut), field(p, haScale)
 	table := constants("packValuesTable", []float32{32767, 1.0 / 32767 / 32767})
 	limit, unit, absolute := zmm[31], zmm[30], zmm[29]
 	VBROADCASTSS(table.Offset(0), limit)
@@ -130,66 +128,15 @@ func packValuesVNNI() {
 	KMOVD(odd.As32(), reg.K2)
 	zero := zmm[28]
 	VPXORD(zero, zero, zero)
-	top, inverse, even, t := zmm[0:2], zmm[2:4], zmm[4:6], zmm[6:8]
-	at, count := GP64(), GP64()
-
-	// Panel by panel of 32 columns.
-	Label("panel")
-	MOVQ(x, at)
-	MOVQ(p.Offset(haRows), count)
-	for j := range 2 {
-		VPXORD(top[j], top[j], top[j])
-	}
-	Label("largest")
-	for j := range 2 {
-		VANDPS(operand.Mem{Base: at, Disp: 64 * j}, absolute, t[j])
-		VMAXPS(t[j], top[j], top[j])
-	}
-	ADDQ(ld, at)
-	DECQ(count)
-	JNE(operand.LabelRef("largest"))
-	for j := range 2 {
-		VCMPPS(operand.U8(4), zero, top[j], reg.K1)
-		VDIVPS_Z(top[j], limit, reg.K1, inverse[j])
-		VMULPS(unit, top[j], top[j])
-		VMOVUPS(top[j], operand.Mem{Base: scale, Disp: 64 * j})
-	}
-	MOVQ(x, at)
-	MOVQ(p.Offset(haRows), count)
-	row := func(to []reg.VecPhysical) {
-		for j := range 2 {
-			VMULPS(operand.Mem{Base: at, Disp: 64 * j}, inverse[j], to[j])
-			VCVTPS2DQ(to[j], to[j])
-		}
-		ADDQ(ld, at)
-	}
-	SUBQ(operand.U8(2), count)
-	JLT(operand.LabelRef("last"))
-	Label("pair")
-	row(even)
-	row(t)
-	for j := range 2 {
-		VPSLLD(operand.U8(16), t[j], t[j])
-		VPBLENDMW(t[j], even[j], reg.K2, even[j])
-		VMOVDQU8(even[j], operand.Mem{Base: out, Disp: 64 * j})
-	}
-	ADDQ(operand.U32(128), out)
-	SUBQ(operand.U8(2), count)
-	JGE(operand.LabelRef("pair"))
-	Label("last")
-	ADDQ(operand.U8(2), count)
-	JEQ(operand.LabelRef("done"))
-	row(even)
-	for j := range 2 {
-		VPBLENDMW(zero, even[j], reg.K2, even[j])
-		VMOVDQU8(even[j], operand.Mem{Base: out, Disp: 64 * j})
-	}
-	ADDQ(operand.U32(128), out)
-	Label("done")
-	ADDQ(operand.U32(128), scale)
-	ADDQ(operand.U32(128), x)
-	SUBQ(operand.U8(32), n)
-	JNE(operand.LabelRef("panel"))
-	VZEROUPPER()
-	RET()
+	packPanels(p, panelVectors{
+		size: 64, top: zmm[0:2], inverse: zmm[2:4], even: zmm[4:6], t: zmm[6:8],
+		limit: limit, unit: unit, absolute: absolute, zero: zero,
+		clear: func(z reg.VecPhysical) { VPXORD(z, z, z) },
+		invert: func(top, inverse, _ reg.VecPhysical) {
+			VCMPPS(operand.U8(4), zero, top, reg.K1)
+			VDIVPS_Z(top, limit, reg.K1, inverse)
+		},
+		pair:  func(odd, even reg.VecPhysical) { VPBLENDMW(odd, even, reg.K2, even) },
+		store: func(z reg.VecPhysical, to operand.Mem) { VMOVDQU8(z, to) },
+	})
 }

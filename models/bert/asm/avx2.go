@@ -162,7 +162,10 @@ func softmaxAVX2(name, doc string, words bool) {
 		total = 32767
 	}
 	table := repeated(name+"Table", append([]float32{-1e30, math.Log2E, 1, -126, total}, exp2Coefficients...)...)
-	q, ldq, to := field(p, raQ), field(p, raLdq), GP64()
+	var q, ldq, to reg.GPVirtual
+	if words {
+		q, ldq, to = field(p, raQ), field(p, raLdq), GP64()
+	}
 	log2e, one, least := ymm[14], ymm[13], ymm[12]
 	VMOVUPS(table(1), log2e)
 	VMOVUPS(table(2), one)
@@ -204,7 +207,9 @@ func softmaxAVX2(name, doc string, words bool) {
 		fold256(VADDPS, sum, t)
 		VMOVUPS(table(4), v)
 		VDIVPS(sum, v, sum)
-		MOVQ(q, to)
+		if words {
+			MOVQ(q, to)
+		}
 		eachVector("divide", n, 32, func(i reg.GPVirtual) {
 			VMULPS(indexed(x, i), sum, t)
 			if !words {
@@ -217,7 +222,9 @@ func softmaxAVX2(name, doc string, words bool) {
 			VMOVDQU(t.AsX(), operand.Mem{Base: to})
 			ADDQ(operand.U8(16), to)
 		})
-		ADDQ(ldq, q)
+		if words {
+			ADDQ(ldq, q)
+		}
 	})
 }
 
