@@ -126,7 +126,7 @@ func (c *contents) insert(n int) {
 	if !c.table.fits(1) {
 		c.index(n)
 	}
-	c.table.insert(c.table.hash(string(c.at(uint32(n)).key[:])), n)
+	c.table.insert(c.table.hashBytes(c.at(uint32(n)).key[:]), n)
 }
 
 // index makes a table of the first n vectors.
@@ -148,7 +148,7 @@ func (c *contents) find(key contentKey) (n int, ok bool) {
 		c.index(c.n)
 	}
 	n = -1
-	c.table.find(c.table.hash(string(key[:])), func(i int) bool {
+	c.table.find(c.table.hashBytes(key[:]), func(i int) bool {
 		if c.at(uint32(i)).key == key {
 			n = max(n, i) // older ones are damaged
 		}

@@ -81,8 +81,6 @@ func (t *imageTrailer) layout(stride int) (l imageLayout) {
 
 func blocksOf(n uint64) int { return int((n + blockLen - 1) / blockLen) }
 
-func roundUp(n, to int) int { return (n + to - 1) / to * to }
-
 func (s *Store) imagePath() string { return filepath.Join(filepath.Dir(s.path), imageName) }
 
 // fingerprint returns a hash of the file's header and of the headers of records, which

@@ -6,7 +6,9 @@ import "math"
 // line and an AVX-512 register.
 const strideUnit = 64
 
-func strideOf(dim int) int { return (dim + strideUnit - 1) / strideUnit * strideUnit }
+func strideOf(dim int) int { return roundUp(dim, strideUnit) }
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
 // codeZero is the code of 0. Codes are unsigned because one operand of the 8-bit dot
 // product of AVX-512 VNNI is. A kernel returns the sum of code x query, from which the
