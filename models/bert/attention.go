@@ -63,7 +63,7 @@ func (h *intHead) grow(m *model, tokens int) {
 	h.keyScale, h.keySum = alignedFloats(tokens), alignedFloats(tokens)
 	h.values, h.valueScale = alignedBytes(2*tokens*m.padded), alignedFloats(m.padded)
 	h.probabilities = alignedBytes(2 * attended * m.kernel.frows * tokens)
-	h.zero = alignedFloats(panelWidth)
+	h.zero = alignedFloats(tokens)
 }
 
 // attendInt is attend with scores computed from bytes, and probabilities and values in
@@ -96,9 +96,12 @@ func (m *model) attendInt(s *scratch, head, start, end int) {
 		rows, _ := split(n-i, k.frows)
 		s.p8 = product8{
 			a: &h.queries[i*m.padded], lda: m.padded, scale: &h.queryScale[i], min: &h.queryMin[i],
-			depth: m.padded, bias: &h.zero[0], ldc: 4 * wide, rows: rows, tiles: 1,
+			depth: m.padded, bias: &h.zero[0], ldc: 4 * wide, rows: rows, tiles: 1, panels: 1,
 		}
-		for j := 0; j < n; j += panelWidth {
+		if k.wide {
+			s.p8.panels = wide / panelWidth
+		}
+		for j := 0; j < n; j += panelWidth * s.p8.panels {
 			s.p8.w = (*int8)(unsafe.Pointer(&h.keys[j*m.padded]))
 			s.p8.wscale, s.p8.wsum, s.p8.c = &h.keyScale[j], &h.keySum[j], &s.scores[j]
 			k.product8(&s.p8)

@@ -157,8 +157,11 @@ func (m *model) quantizeRows(s *scratch, x matrix, n, rows int, q quantized) {
 func (m *model) product(s *scratch, w columns, x matrix, q quantized, c matrix, rows int) {
 	k := m.kernel
 	if m.eight {
-		s.p8 = product8{lda: q.stride, depth: w.depth, ldc: 4 * c.stride}
-		for j := w.from; j < w.from+w.n; j += k.cols {
+		s.p8 = product8{lda: q.stride, depth: w.depth, ldc: 4 * c.stride, panels: 1}
+		if k.wide {
+			s.p8.panels = w.n / k.cols
+		}
+		for j := w.from; j < w.from+w.n; j += k.cols * s.p8.panels {
 			s.p8.w = &w.codes[j*w.depth]
 			s.p8.wscale, s.p8.wsum, s.p8.bias = &w.scale[j], &w.sums[j], &w.bias[j]
 			for i, left := 0, rows; left > 0; {

@@ -22,7 +22,10 @@ type kernel struct {
 	// signed means that product8 reads activations as signed bytes.
 	signed bool
 
-	// product8 multiplies tiles of 8-bit activations with one panel of weights.
+	// wide means that product8 takes any number of panels at once.
+	wide bool
+
+	// product8 multiplies tiles of 8-bit activations with a panel of weights.
 	product8 func(*product8)
 	// product32 multiplies tiles of float32 rows with one panel.
 	product32 func(*product32)
@@ -50,7 +53,7 @@ type kernel struct {
 }
 
 // product8 is a product of tiles*rows rows of activations (x = scale*q + min,
-// lda bytes apart) with one panel: cols columns of depth weights, as
+// lda bytes apart) with panels: cols columns of depth weights, as
 // [depth/4][cols][4]. Column j of row i becomes
 //
 //	scale[i]*wscale[j] * sum_k(q[i][k]*w[k][j]) + min[i]*wsum[j] + bias[j]
@@ -71,6 +74,7 @@ type product8 struct {
 	ldc    int // in bytes
 	rows   int
 	tiles  int
+	panels int // 1 unless the kernel is wide
 }
 
 // product32 is a product of tiles*rows rows (lda bytes apart) with a panel of
@@ -180,10 +184,10 @@ func chooseKernel(name string) (*kernel, error) {
 			return k, nil
 		}
 	}
-	for _, known := range []string{"avx512vnni", "avx2", "neon", "portable"} {
+	for _, known := range []string{"amx", "avx512vnni", "avx2", "neon", "portable"} {
 		if known == name {
 			return nil, fmt.Errorf("%s: this machine cannot run %q, it has %s", from, name, strings.Join(Kernels(), ", "))
 		}
 	}
-	return nil, fmt.Errorf("%s: unknown kernel %q, want {avx512vnni,avx2,neon,portable}", from, name)
+	return nil, fmt.Errorf("%s: unknown kernel %q, want {amx,avx512vnni,avx2,neon,portable}", from, name)
 }

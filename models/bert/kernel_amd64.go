@@ -7,6 +7,9 @@ import "golang.org/x/sys/cpu"
 //go:generate go -C asm run . -kernel avx2 -out ../avx2_amd64.s
 
 //go:noescape
+func product8AMX(p *product8)
+
+//go:noescape
 func product8VNNI(p *product8)
 
 //go:noescape
@@ -70,7 +73,7 @@ func normAVX2(p *rowsArgs)
 func available() []*kernel {
 	var all []*kernel
 	if x := &cpu.X86; x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VNNI {
-		all = append(all, &kernel{
+		vnni := kernel{
 			name: "avx512vnni",
 			cols: 32, rows: 14, fcols: 32, frows: 14, group: 1,
 			product8:  product8VNNI,
@@ -85,7 +88,13 @@ func available() []*kernel {
 			packValues: packValuesVNNI,
 			softmax16:  softmax16AVX512,
 			product16:  product16VNNI,
-		})
+		}
+		if permitAMX() {
+			amx := vnni
+			amx.name, amx.product8, amx.wide, amx.rows = "amx", product8AMX, true, 1<<30
+			all = append(all, &amx)
+		}
+		all = append(all, &vnni)
 	}
 	if x := &cpu.X86; x.HasAVX2 && x.HasFMA {
 		all = append(all, &kernel{

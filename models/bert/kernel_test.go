@@ -74,10 +74,15 @@ func activation(k *kernel, b byte) int {
 // random and for extreme bytes and weights: those must not overflow.
 func TestProduct8(t *testing.T) {
 	kernelOf(t, func(t *testing.T, k *kernel, rng *rand.Rand) {
-		for rows := 1; rows <= 2*k.rows+1; rows++ {
-			for _, depth := range []int{16, 48, 384} {
+		for rows := 1; rows <= min(2*k.rows+1, 70); rows++ {
+			for _, depth := range []int{16, 32, 48, 384} {
+				panels := 1
+				if k.wide {
+					panels = 1 + rows%3
+				}
+				width := panels * k.cols
 				extreme := rows%2 == 0
-				l := linear{in: depth, out: k.cols, codes: make([]byte, depth*k.cols), signed: true, zeros: []int32{0}, scales: []float32{0.01}, bias: randomFloats(rng, k.cols)}
+				l := linear{in: depth, out: width, codes: make([]byte, depth*width), signed: true, zeros: []int32{0}, scales: []float32{0.01}, bias: randomFloats(rng, width)}
 				for i := range l.codes {
 					l.codes[i] = byte(int8(rng.IntN(256) - 128))
 					if extreme {
@@ -97,24 +102,24 @@ func TestProduct8(t *testing.T) {
 						}
 					}
 				}
-				c := alignedFloats(rows * k.cols)
+				c := alignedFloats(rows * width)
 				for i := 0; i < rows; {
 					height, tiles := split(rows-i, k.rows)
 					k.product8(&product8{
 						a: &a[i*depth], lda: depth, scale: &scale[i], min: &low[i], w: &p.codes[0], depth: depth,
-						wscale: &p.scale[0], wsum: &p.sums[0], bias: &p.bias[0], c: &c[i*k.cols], ldc: 4 * k.cols, rows: height, tiles: tiles,
+						wscale: &p.scale[0], wsum: &p.sums[0], bias: &p.bias[0], c: &c[i*width], ldc: 4 * width, rows: height, tiles: tiles, panels: panels,
 					})
 					i += height * tiles
 				}
 				for i := range rows {
-					for j := range k.cols {
-						sum := 0
+					for j := range width {
+						sum, panel := 0, p.codes[j/k.cols*k.cols*depth+4*(j%k.cols):]
 						for d := range depth {
-							sum += activation(k, a[i*depth+d]) * int(p.codes[d/4*4*k.cols+4*j+d%4])
+							sum += activation(k, a[i*depth+d]) * int(panel[d/4*4*k.cols+d%4])
 						}
 						want := scale[i]*p.scale[j]*float32(sum) + low[i]*p.sums[j] + p.bias[j]
-						if !near(c[i*k.cols+j], want, 1e-4) {
-							t.Fatalf("%d rows of %d, row %d column %d: got %v, want %v", rows, depth, i, j, c[i*k.cols+j], want)
+						if !near(c[i*width+j], want, 1e-4) {
+							t.Fatalf("%d rows of %d, row %d column %d: got %v, want %v", rows, depth, i, j, c[i*width+j], want)
 						}
 					}
 				}
