@@ -57,6 +57,6 @@ func versionName() string {
 
 // lacking returns the kernels for this architecture that this machine cannot run.
 func lacking(have []string) []string {
-	all := map[string][]string{"amd64": {"avx512vnni", "avx2"}, "arm64": {"neon"}}[runtime.GOARCH]
+	all := map[string][]string{"amd64": {"amx", "avx512vnni", "avx2"}, "arm64": {"neon"}}[runtime.GOARCH]
 	return slices.DeleteFunc(all, func(k string) bool { return slices.Contains(have, k) })
 }

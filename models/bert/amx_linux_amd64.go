@@ -14,7 +14,7 @@ var permitAMX = sync.OnceValue(func() bool {
 		requestPermission = 0x1023 // ARCH_REQ_XCOMP_PERM
 		tileData          = 18     // XFEATURE_XTILEDATA
 	)
-	if !cpu.X86.HasAMXTile || !cpu.X86.HasAMXInt8 {
+	if x := &cpu.X86; !x.HasAMXTile || !x.HasAMXInt8 || !x.HasAMXBF16 || !x.HasAVX512BF16 {
 		return false
 	}
 	_, _, err := unix.RawSyscall(unix.SYS_ARCH_PRCTL, requestPermission, tileData, 0)

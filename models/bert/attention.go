@@ -9,6 +9,9 @@ import (
 // into the first-level cache.
 const attended = 4
 
+// attendedRows is the most rows whose scores are computed together: attended tiles of any kernel.
+const attendedRows = 64
+
 // attend is the attention in floats.
 func (m *model) attend(s *scratch, head, start, end int) {
 	k, n := m.kernel, end-start
@@ -34,6 +37,8 @@ func (m *model) attend(s *scratch, head, start, end int) {
 // context.
 func attention(k *kernel, eight bool) func(m *model, s *scratch, head, start, end int) {
 	switch {
+	case eight && k.productBF16 != nil:
+		return (*model).attendBF16
 	case eight && k.packKeys != nil:
 		return (*model).attendInt
 	case eight && k.packWords != nil:
@@ -54,6 +59,7 @@ type intHead struct {
 	valueScale           []float32
 	probabilities        []byte    // words [attended tiles][tile rows][tokens]
 	zero                 []float32 // the scores' bias
+	rowScale             []float32 // of the results of attendBF16
 }
 
 // grow makes room for a number of tokens, a multiple of panelWidth.
@@ -62,8 +68,9 @@ func (h *intHead) grow(m *model, tokens int) {
 	h.queryScale, h.queryMin = alignedFloats(tokens), alignedFloats(tokens)
 	h.keyScale, h.keySum = alignedFloats(tokens), alignedFloats(tokens)
 	h.values, h.valueScale = alignedBytes(2*tokens*m.padded), alignedFloats(m.padded)
-	h.probabilities = alignedBytes(2 * attended * m.kernel.frows * tokens)
-	h.zero = alignedFloats(tokens)
+	h.probabilities = alignedBytes(2*attendedRows*tokens + panelWidth)
+	h.zero = alignedFloats(panelWidth)
+	h.rowScale = alignedFloats(attendedRows)
 }
 
 // attendInt is attend with scores computed from bytes, and probabilities and values in
@@ -72,15 +79,13 @@ func (h *intHead) grow(m *model, tokens int) {
 // bytes.
 func (m *model) attendInt(s *scratch, head, start, end int) {
 	k, h, n := m.kernel, &s.ints, end-start
-	ld := 3 * m.padded
+	ld, wide := 3*m.padded, roundUp(n, panelWidth)
 	own := s.heads[start*ld:]
 	s.args = rowsArgs{
 		x: &own[0], ld: 4 * ld, n: m.padded, rows: n,
 		q: &h.queries[0], ldq: m.padded, scale: &h.queryScale[0], min: &h.queryMin[0],
 	}
 	k.quantize(&s.args)
-
-	wide := roundUp(n, panelWidth)
 	clear(h.keyBytes[n*m.padded : wide*m.padded])
 	clear(h.keyScale[n:wide])
 	s.head = headArgs{
@@ -98,10 +103,7 @@ func (m *model) attendInt(s *scratch, head, start, end int) {
 			a: &h.queries[i*m.padded], lda: m.padded, scale: &h.queryScale[i], min: &h.queryMin[i],
 			depth: m.padded, bias: &h.zero[0], ldc: 4 * wide, rows: rows, tiles: 1, panels: 1,
 		}
-		if k.wide {
-			s.p8.panels = wide / panelWidth
-		}
-		for j := 0; j < n; j += panelWidth * s.p8.panels {
+		for j := 0; j < n; j += panelWidth {
 			s.p8.w = (*int8)(unsafe.Pointer(&h.keys[j*m.padded]))
 			s.p8.wscale, s.p8.wsum, s.p8.c = &h.keyScale[j], &h.keySum[j], &s.scores[j]
 			k.product8(&s.p8)
@@ -157,6 +159,41 @@ func (m *model) attendWords(s *scratch, head, start, end int) {
 			s.p32 = product32{lda: 2 * wide, b: floatsAt(h.values[4*j*pairs:]), ldb: 4 * k.fcols, depth: pairs, ldc: 4 * m.contextPad(), scale: &h.valueScale[j]}
 			m.inTiles(s, k.product16, floatsAt(h.probabilities), &s.context[(start+i)*m.contextPad()+head*m.size+j], rows)
 		}
+	}
+}
+
+// attendBF16 is attend with queries, keys, probabilities and values in bfloat16. The
+// probabilities of a row are divided by their sum after the product.
+func (m *model) attendBF16(s *scratch, head, start, end int) {
+	k, h, n := m.kernel, &s.ints, end-start
+	ld, wide := 3*m.padded, roundUp(n, panelWidth)
+	own := s.heads[start*ld:]
+	s.head = headArgs{x: &own[0], ld: 4 * ld, n: m.padded, rows: n, out: &h.queries[0]}
+	k.roundBF16(&s.head)
+	s.head.x, s.head.out = &own[m.padded], &h.keyBytes[0]
+	k.roundBF16(&s.head)
+	s.head.x, s.head.out = &own[2*m.padded], &h.values[0]
+	k.packBF16(&s.head)
+	// A pair of bfloat16 moves like a float32.
+	s.trans = transposeArgs{
+		x: floatsAt(h.keyBytes), ld: 2 * m.padded, n: m.padded / 2, rows: n, out: floatsAt(h.keys), cols: panelWidth,
+	}
+	k.transpose(&s.trans)
+	for i := 0; i < n; i += attendedRows {
+		rows := min(n-i, attendedRows)
+		s.p32 = product32{
+			a: floatsAt(h.queries[2*i*m.padded:]), lda: 2 * m.padded, b: floatsAt(h.keys), depth: m.padded / 2,
+			c: &s.scores[0], ldc: 4 * wide, rows: rows, tiles: 1, panels: wide / panelWidth,
+		}
+		k.productBF16(&s.p32)
+		s.args = rowsArgs{x: &s.scores[0], ld: 4 * wide, n: n, rows: rows, q: &h.probabilities[0], ldq: 2 * wide, scale: &h.rowScale[0]}
+		k.softmaxBF16(&s.args)
+		s.p32 = product32{
+			a: floatsAt(h.probabilities), lda: 2 * wide, b: floatsAt(h.values), depth: wide / 2,
+			c: &s.context[(start+i)*m.contextPad()+head*m.size], ldc: 4 * m.contextPad(),
+			rows: rows, tiles: 1, scale: &h.rowScale[0], panels: m.padded / panelWidth,
+		}
+		k.productBF16(&s.p32)
 	}
 }
 

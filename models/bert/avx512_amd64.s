@@ -10964,3 +10964,69 @@ scale:
 
 DATA norm512<>+0(SB)/4, $(1.0)
 GLOBL norm512<>(SB), RODATA|NOPTR, $4
+
+// func transposeAVX512(p *byte)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·transposeAVX512(SB), NOSPLIT, $0-8
+	MOVQ         p+0(FP), SI
+	MOVQ         (SI), AX
+	MOVQ         8(SI), CX
+	MOVQ         16(SI), DX
+	MOVQ         24(SI), BX
+	MOVQ         32(SI), SI
+	VPBROADCASTD CX, Z31
+	VPMULLD      transposeLanes<>+0(SB), Z31, Z31
+	MOVQ         CX, DI
+	SHLQ         $0x04, DI
+
+panel:
+	MOVQ    BX, CX
+	MOVQ    $0x00000020, R8
+	CMPQ    CX, R8
+	CMOVQGT R8, CX
+	MOVQ    $0x00000001, R9
+	SHLQ    CL, R9
+	DECQ    R9
+	MOVQ    R9, R11
+	SHRQ    $0x10, R11
+	MOVQ    AX, R8
+	LEAQ    (AX)(DI*1), CX
+	MOVQ    DX, R10
+
+entry:
+	KMOVW      R9, K1
+	VPXORD     Z0, Z0, Z0
+	VPGATHERDD (R8)(Z31*1), K1, Z0
+	VMOVDQU32  Z0, (SI)
+	ADDQ       $0x04, R8
+	KMOVW      R11, K1
+	VPXORD     Z1, Z1, Z1
+	VPGATHERDD (CX)(Z31*1), K1, Z1
+	VMOVDQU32  Z1, 64(SI)
+	ADDQ       $0x04, CX
+	ADDQ       $0x00000080, SI
+	DECQ       R10
+	JNE        entry
+	LEAQ       (AX)(DI*2), AX
+	SUBQ       $0x20, BX
+	JG         panel
+	VZEROUPPER
+	RET
+
+DATA transposeLanes<>+0(SB)/4, $0x00000000
+DATA transposeLanes<>+4(SB)/4, $0x00000001
+DATA transposeLanes<>+8(SB)/4, $0x00000002
+DATA transposeLanes<>+12(SB)/4, $0x00000003
+DATA transposeLanes<>+16(SB)/4, $0x00000004
+DATA transposeLanes<>+20(SB)/4, $0x00000005
+DATA transposeLanes<>+24(SB)/4, $0x00000006
+DATA transposeLanes<>+28(SB)/4, $0x00000007
+DATA transposeLanes<>+32(SB)/4, $0x00000008
+DATA transposeLanes<>+36(SB)/4, $0x00000009
+DATA transposeLanes<>+40(SB)/4, $0x0000000a
+DATA transposeLanes<>+44(SB)/4, $0x0000000b
+DATA transposeLanes<>+48(SB)/4, $0x0000000c
+DATA transposeLanes<>+52(SB)/4, $0x0000000d
+DATA transposeLanes<>+56(SB)/4, $0x0000000e
+DATA transposeLanes<>+60(SB)/4, $0x0000000f
+GLOBL transposeLanes<>(SB), RODATA|NOPTR, $64

@@ -58,7 +58,7 @@ func (m *model) grow(s *scratch, rows int) {
 	s.heads = alignedFloats(rows * 3 * m.padded)
 	tokens := roundUp(rows, panelWidth)
 	s.keys = alignedFloats(tokens * m.padded)
-	s.scores = alignedFloats(attended * m.kernel.frows * tokens)
+	s.scores = alignedFloats(attendedRows * tokens)
 	if m.eight && m.kernel.product16 != nil {
 		s.ints.grow(m, tokens)
 	}

@@ -50,6 +50,14 @@ type kernel struct {
 	packValues func(*headArgs)
 	softmax16  func(*rowsArgs)
 	product16  func(*product32)
+
+	// Attention of 8-bit models in bfloat16, nil if the kernel lacks it. The scores are
+	// productBF16 of queries and of keys that roundBF16 wrote and transpose laid out.
+	// productBF16 also multiplies the rows of softmaxBF16 with the panels of packBF16.
+	roundBF16   func(*headArgs)
+	packBF16    func(*headArgs)
+	softmaxBF16 func(*rowsArgs)
+	productBF16 func(*product32)
 }
 
 // product8 is a product of tiles*rows rows of activations (x = scale*q + min,
@@ -80,18 +88,21 @@ type product8 struct {
 // product32 is a product of tiles*rows rows (lda bytes apart) with a panel of
 // fcols columns whose depth rows are ldb bytes apart. For product16 rows and
 // panel hold pairs of words, depth counts pairs, and column j of the result is
-// multiplied with scale[j].
+// multiplied with scale[j]. For productBF16 they hold pairs of bfloat16, depth is a multiple of
+// 16, tiles is 1, panels are depth*128 bytes apart, and row i of the result is multiplied with
+// scale[i] unless scale is nil.
 type product32 struct {
-	a     *float32
-	lda   int
-	b     *float32
-	ldb   int
-	depth int
-	c     *float32
-	ldc   int
-	rows  int
-	tiles int
-	scale *float32
+	a      *float32
+	lda    int
+	b      *float32
+	ldb    int
+	depth  int
+	c      *float32
+	ldc    int
+	rows   int
+	tiles  int
+	scale  *float32
+	panels int
 }
 
 // rowsArgs are the arguments of the functions that work row by row on rows of
@@ -108,7 +119,7 @@ type rowsArgs struct {
 	bias     *float32
 	epsilon  float32
 	inverse  float32 // 1/n
-	q        *byte   // quantize, and words for softmax16: rows ldq bytes apart
+	q        *byte   // quantize, softmax16 and softmaxBF16: rows ldq bytes apart
 	ldq      int
 	scale    *float32
 	min      *float32
@@ -143,6 +154,10 @@ type transposeArgs struct {
 // packValues rounds each column to words, times a scale of its own, as
 // [n/fcols][rows/2][fcols][2]; a missing last row counts as zero. scale receives the
 // columns' scales divided by the 32767 that the words of softmax16 sum to.
+//
+// roundBF16 writes rows of n bfloat16.
+//
+// packBF16 writes bfloat16 as [n/32][roundUp(rows, 32)/2][32][2]; missing rows are zero.
 type headArgs struct {
 	x     *float32
 	ld    int

@@ -10,6 +10,18 @@ import "golang.org/x/sys/cpu"
 func product8AMX(p *product8)
 
 //go:noescape
+func productBF16(p *product32)
+
+//go:noescape
+func softmaxBF16(p *rowsArgs)
+
+//go:noescape
+func roundBF16(p *headArgs)
+
+//go:noescape
+func packBF16(p *headArgs)
+
+//go:noescape
 func product8VNNI(p *product8)
 
 //go:noescape
@@ -38,6 +50,9 @@ func quantizeAVX512(p *rowsArgs)
 
 //go:noescape
 func normAVX512(p *rowsArgs)
+
+//go:noescape
+func transposeAVX512(p *transposeArgs)
 
 //go:noescape
 func product8AVX2(p *product8)
@@ -82,7 +97,7 @@ func available() []*kernel {
 			gelu:      geluAVX512,
 			quantize:  quantizeAVX512,
 			norm:      normAVX512,
-			transpose: transposeGo,
+			transpose: transposeAVX512,
 
 			packKeys:   packKeysVNNI,
 			packValues: packValuesVNNI,
@@ -92,6 +107,8 @@ func available() []*kernel {
 		if permitAMX() {
 			amx := vnni
 			amx.name, amx.product8, amx.wide, amx.rows = "amx", product8AMX, true, 1<<30
+			amx.roundBF16, amx.packBF16 = roundBF16, packBF16
+			amx.softmaxBF16, amx.productBF16 = softmaxBF16, productBF16
 			all = append(all, &amx)
 		}
 		all = append(all, &vnni)

@@ -22,7 +22,7 @@ func TestGolden(t *testing.T) {
 	if dir := os.Getenv("CAIRN_REFERENCE"); dir != "" {
 		least[filepath.Join(dir, "minilm", "reference.jsonl")] = .9985
 	}
-	for _, kernel := range []string{"avx512vnni", "avx2", "neon", "portable"} {
+	for _, kernel := range []string{"amx", "avx512vnni", "avx2", "neon", "portable"} {
 		t.Run(kernel, func(t *testing.T) {
 			e, err := Open(&bert.Options{Kernel: kernel})
 			if err != nil {

@@ -31,6 +31,7 @@ func avx512() {
 	geluAVX512()
 	quantizeAVX512()
 	normAVX512()
+	transposeAVX512()
 }
 
 // dispatch emits a body for every tile height and a jump to the one for rows.
@@ -395,4 +396,52 @@ func normAVX512() {
 		})
 		ADDQ(ldr, h)
 	})
+}
+
+// transposeAVX512 gathers an entry of 16 rows at a time.
+func transposeAVX512() {
+	p := text("transposeAVX512", "transposeAVX512 is transpose to panels of 32 columns.")
+	x, ld, n, rows, out := field(p, taX), field(p, taLd), field(p, taN), field(p, taRows), field(p, taOut)
+	lanes := GLOBL("transposeLanes", RODATA|NOPTR)
+	for i := range 16 {
+		DATA(4*i, operand.U32(uint32(i)))
+	}
+	index := zmm[31]
+	VPBROADCASTD(ld.As32(), index)
+	VPMULLD(lanes, index, index)
+	half, second, at, count := GP64(), GP64(), GP64(), GP64()
+	MOVQ(ld, half)
+	SHLQ(operand.U8(4), half)
+	low, high := GP64(), GP64()
+
+	Label("panel")
+	// Bits for the rows that exist, of 32: shifts by 64 and more would wrap.
+	MOVQ(rows, reg.RCX)
+	MOVQ(operand.U32(32), at)
+	CMPQ(reg.RCX, at)
+	CMOVQGT(at, reg.RCX)
+	MOVQ(operand.U32(1), low)
+	SHLQ(reg.CL, low)
+	DECQ(low)
+	MOVQ(low, high)
+	SHRQ(operand.U8(16), high)
+	MOVQ(x, at)
+	LEAQ(operand.Mem{Base: x, Index: half, Scale: 1}, second)
+	MOVQ(n, count)
+	Label("entry")
+	for j, from := range []reg.GPVirtual{at, second} {
+		KMOVW([]reg.GPVirtual{low, high}[j].As32(), reg.K1)
+		VPXORD(zmm[j], zmm[j], zmm[j])
+		VPGATHERDD(operand.Mem{Base: from, Index: index, Scale: 1}, reg.K1, zmm[j])
+		VMOVDQU32(zmm[j], operand.Mem{Base: out, Disp: 64 * j})
+		ADDQ(operand.U8(4), from)
+	}
+	ADDQ(operand.U32(128), out)
+	DECQ(count)
+	JNE(operand.LabelRef("entry"))
+	LEAQ(operand.Mem{Base: x, Index: half, Scale: 2}, x)
+	SUBQ(operand.U8(32), rows)
+	JG(operand.LabelRef("panel"))
+	VZEROUPPER()
+	RET()
 }

@@ -50,6 +50,8 @@ const (
 	haBytes, haOut, haScale, haSum = 32, 40, 48, 56
 	haLimit                        = 64
 
+	taX, taLd, taN, taRows, taOut = 0, 8, 16, 24, 32
+
 	raX, raLd, raN, raRows, raResidual, raLdr = 0, 8, 16, 24, 32, 40
 	raWeight, raBias, raEpsilon, raInverse    = 48, 56, 64, 68
 	raQ, raLdq, raScale, raMin                = 72, 80, 88, 96
