@@ -161,6 +161,9 @@ func (m *model) product(s *scratch, w columns, x matrix, q quantized, c matrix, 
 		if k.wide {
 			s.p8.panels = w.n / k.cols
 		}
+		if w.gelu {
+			s.p8.gelu = 1
+		}
 		for j := w.from; j < w.from+w.n; j += k.cols * s.p8.panels {
 			s.p8.w = &w.codes[j*w.depth]
 			s.p8.wscale, s.p8.wsum, s.p8.bias = &w.scale[j], &w.sums[j], &w.bias[j]
@@ -226,8 +229,10 @@ func (m *model) feed(s *scratch, b *block, at, rows int) {
 	m.product(s, columns{b.output, 0, m.hiddenPad}, context, q, sum, rows)
 	m.addNorm(s, sum, at, rows, &b.attentionNorm)
 	m.product(s, columns{b.up, 0, m.innerPad}, hidden, q, inner, rows)
-	s.args = rowsArgs{x: &s.inner[0], ld: 4 * m.innerPad, n: m.innerPad, rows: rows}
-	m.gelu(&s.args)
+	if !b.up.gelu {
+		s.args = rowsArgs{x: &s.inner[0], ld: 4 * m.innerPad, n: m.innerPad, rows: rows}
+		m.gelu(&s.args)
+	}
 	if m.eight {
 		m.quantizeRows(s, inner, m.innerPad, rows, innerQ)
 	}

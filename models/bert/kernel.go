@@ -22,7 +22,7 @@ type kernel struct {
 	// signed means that product8 reads activations as signed bytes.
 	signed bool
 
-	// wide means that product8 takes any number of panels at once.
+	// wide means that product8 takes any number of panels at once, and applies gelu.
 	wide bool
 
 	// product8 multiplies tiles of 8-bit activations with a panel of weights.
@@ -83,6 +83,7 @@ type product8 struct {
 	rows   int
 	tiles  int
 	panels int // 1 unless the kernel is wide
+	gelu   int // 1 to apply gelu, 0 unless the kernel is wide
 }
 
 // product32 is a product of tiles*rows rows (lda bytes apart) with a panel of

@@ -132,6 +132,7 @@ func (m *model) packLayer(l *layer, scale float32) (b block, err error) {
 			return b, err
 		}
 	}
+	b.up.gelu = m.eight && m.kernel.wide
 	b.attentionNorm = l.attentionNorm.pack(&l.up)
 	return b, nil
 }

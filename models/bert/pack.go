@@ -16,6 +16,7 @@ type packed struct {
 	depth   int // inputs, rounded up to a multiple of 16 for 8-bit weights
 	columns int // outputs with padding, a multiple of the panel's width
 	bias    []float32
+	gelu    bool // product8 applies gelu to the results
 
 	// 8-bit: [panel][depth/4][cols][4], and for each column a scale and the sum
 	// of its weights.
