@@ -10816,62 +10816,158 @@ TEXT ·quantizeAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS quantize512<>+4(SB), Z30
 	MOVQ         (AX), R8
 	MOVQ         8(AX), R9
-	MOVQ         24(AX), AX
+	MOVQ         24(AX), R12
 
-row:
+pair:
+	SUBQ    $0x02, R12
+	JLT     odd
+	LEAQ    (R8)(R9*1), R11
 	VMOVUPS (R8), Z0
-	VMOVAPS Z0, Z1
-	XORQ    R10, R10
+	VMOVAPS Z0, Z2
+	VMOVUPS (R11), Z1
+	VMOVAPS Z1, Z3
+	XORQ    AX, AX
 
-range:
-	VMOVUPS    (R8)(R10*1), Z2
-	VMINPS     Z2, Z0, Z0
-	VMAXPS     Z2, Z1, Z1
-	ADDQ       $0x40, R10
-	CMPQ       R10, CX
-	JLT        range
-	VSHUFF32X4 $0x4e, Z0, Z0, Z2
-	VMINPS     Z2, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z2
-	VMINPS     Z2, Z0, Z0
-	VPERMILPS  $0x4e, Z0, Z2
-	VMINPS     Z2, Z0, Z0
-	VPERMILPS  $0xb1, Z0, Z2
-	VMINPS     Z2, Z0, Z0
-	VSHUFF32X4 $0x4e, Z1, Z1, Z2
-	VMAXPS     Z2, Z1, Z1
-	VSHUFF32X4 $0xb1, Z1, Z1, Z2
-	VMAXPS     Z2, Z1, Z1
-	VPERMILPS  $0x4e, Z1, Z2
-	VMAXPS     Z2, Z1, Z1
-	VPERMILPS  $0xb1, Z1, Z2
-	VMAXPS     Z2, Z1, Z1
-	VSUBPS     Z0, Z1, Z3
-	VMULPS     Z31, Z3, Z3
-	VPXORD     Z2, Z2, Z2
-	VCMPPS     $0x04, Z2, Z3, K1
-	VDIVPS.Z   Z3, Z30, K1, Z4
+range2:
+	VMOVUPS    (R8)(AX*1), Z4
+	VMINPS     Z4, Z0, Z0
+	VMAXPS     Z4, Z2, Z2
+	VMOVUPS    (R11)(AX*1), Z5
+	VMINPS     Z5, Z1, Z1
+	VMAXPS     Z5, Z3, Z3
+	ADDQ       $0x40, AX
+	CMPQ       AX, CX
+	JLT        range2
+	VSHUFF32X4 $0x4e, Z0, Z0, Z4
+	VMINPS     Z4, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z4
+	VMINPS     Z4, Z0, Z0
+	VPERMILPS  $0x4e, Z0, Z4
+	VMINPS     Z4, Z0, Z0
+	VPERMILPS  $0xb1, Z0, Z4
+	VMINPS     Z4, Z0, Z0
+	VSHUFF32X4 $0x4e, Z2, Z2, Z4
+	VMAXPS     Z4, Z2, Z2
+	VSHUFF32X4 $0xb1, Z2, Z2, Z4
+	VMAXPS     Z4, Z2, Z2
+	VPERMILPS  $0x4e, Z2, Z4
+	VMAXPS     Z4, Z2, Z2
+	VPERMILPS  $0xb1, Z2, Z4
+	VMAXPS     Z4, Z2, Z2
+	VSUBPS     Z0, Z2, Z6
+	VMULPS     Z31, Z6, Z6
+	VPXORD     Z4, Z4, Z4
+	VCMPPS     $0x04, Z4, Z6, K1
+	VDIVPS.Z   Z6, Z30, K1, Z8
 	VMOVSS     X0, (DI)
-	VMOVSS     X3, (SI)
+	VMOVSS     X6, (SI)
+	ADDQ       $0x04, DI
+	ADDQ       $0x04, SI
+	MOVQ       DX, AX
+	ADDQ       BX, DX
+	VSHUFF32X4 $0x4e, Z1, Z1, Z5
+	VMINPS     Z5, Z1, Z1
+	VSHUFF32X4 $0xb1, Z1, Z1, Z5
+	VMINPS     Z5, Z1, Z1
+	VPERMILPS  $0x4e, Z1, Z5
+	VMINPS     Z5, Z1, Z1
+	VPERMILPS  $0xb1, Z1, Z5
+	VMINPS     Z5, Z1, Z1
+	VSHUFF32X4 $0x4e, Z3, Z3, Z5
+	VMAXPS     Z5, Z3, Z3
+	VSHUFF32X4 $0xb1, Z3, Z3, Z5
+	VMAXPS     Z5, Z3, Z3
+	VPERMILPS  $0x4e, Z3, Z5
+	VMAXPS     Z5, Z3, Z3
+	VPERMILPS  $0xb1, Z3, Z5
+	VMAXPS     Z5, Z3, Z3
+	VSUBPS     Z1, Z3, Z7
+	VMULPS     Z31, Z7, Z7
+	VPXORD     Z5, Z5, Z5
+	VCMPPS     $0x04, Z5, Z7, K1
+	VDIVPS.Z   Z7, Z30, K1, Z9
+	VMOVSS     X1, (DI)
+	VMOVSS     X7, (SI)
 	ADDQ       $0x04, DI
 	ADDQ       $0x04, SI
 	MOVQ       DX, R10
-	XORQ       R11, R11
+	ADDQ       BX, DX
+	XORQ       R13, R13
 
-bytes:
-	VMOVUPS   (R8)(R11*1), Z2
-	VSUBPS    Z0, Z2, Z2
-	VMULPS    Z4, Z2, Z2
-	VCVTPS2DQ Z2, Z2
-	VPMOVUSDB Z2, (R10)
+bytes2:
+	VMOVUPS   (R8)(R13*1), Z4
+	VSUBPS    Z0, Z4, Z4
+	VMULPS    Z8, Z4, Z4
+	VCVTPS2DQ Z4, Z4
+	VPMOVUSDB Z4, (AX)
+	ADDQ      $0x10, AX
+	VMOVUPS   (R11)(R13*1), Z5
+	VSUBPS    Z1, Z5, Z5
+	VMULPS    Z9, Z5, Z5
+	VCVTPS2DQ Z5, Z5
+	VPMOVUSDB Z5, (R10)
 	ADDQ      $0x10, R10
-	ADDQ      $0x40, R11
-	CMPQ      R11, CX
-	JLT       bytes
-	ADDQ      BX, DX
-	ADDQ      R9, R8
-	DECQ      AX
-	JNE       row
+	ADDQ      $0x40, R13
+	CMPQ      R13, CX
+	JLT       bytes2
+	LEAQ      (R8)(R9*2), R8
+	JMP       pair
+
+odd:
+	CMPQ    R12, $-1
+	JNE     done
+	VMOVUPS (R8), Z0
+	VMOVAPS Z0, Z2
+	XORQ    AX, AX
+
+range1:
+	VMOVUPS    (R8)(AX*1), Z4
+	VMINPS     Z4, Z0, Z0
+	VMAXPS     Z4, Z2, Z2
+	ADDQ       $0x40, AX
+	CMPQ       AX, CX
+	JLT        range1
+	VSHUFF32X4 $0x4e, Z0, Z0, Z4
+	VMINPS     Z4, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z4
+	VMINPS     Z4, Z0, Z0
+	VPERMILPS  $0x4e, Z0, Z4
+	VMINPS     Z4, Z0, Z0
+	VPERMILPS  $0xb1, Z0, Z4
+	VMINPS     Z4, Z0, Z0
+	VSHUFF32X4 $0x4e, Z2, Z2, Z4
+	VMAXPS     Z4, Z2, Z2
+	VSHUFF32X4 $0xb1, Z2, Z2, Z4
+	VMAXPS     Z4, Z2, Z2
+	VPERMILPS  $0x4e, Z2, Z4
+	VMAXPS     Z4, Z2, Z2
+	VPERMILPS  $0xb1, Z2, Z4
+	VMAXPS     Z4, Z2, Z2
+	VSUBPS     Z0, Z2, Z6
+	VMULPS     Z31, Z6, Z6
+	VPXORD     Z4, Z4, Z4
+	VCMPPS     $0x04, Z4, Z6, K1
+	VDIVPS.Z   Z6, Z30, K1, Z8
+	VMOVSS     X0, (DI)
+	VMOVSS     X6, (SI)
+	ADDQ       $0x04, DI
+	ADDQ       $0x04, SI
+	MOVQ       DX, AX
+	ADDQ       BX, DX
+	XORQ       DX, DX
+
+bytes1:
+	VMOVUPS   (R8)(DX*1), Z4
+	VSUBPS    Z0, Z4, Z4
+	VMULPS    Z8, Z4, Z4
+	VCVTPS2DQ Z4, Z4
+	VPMOVUSDB Z4, (AX)
+	ADDQ      $0x10, AX
+	ADDQ      $0x40, DX
+	CMPQ      DX, CX
+	JLT       bytes1
+
+done:
 	VZEROUPPER
 	RET
 
@@ -10885,80 +10981,188 @@ TEXT ·normAVX512(SB), NOSPLIT, $0-8
 	MOVQ         p+0(FP), AX
 	MOVQ         16(AX), CX
 	SHLQ         $0x02, CX
-	MOVQ         32(AX), DX
-	MOVQ         40(AX), BX
-	MOVQ         48(AX), SI
-	MOVQ         56(AX), DI
-	MOVQ         104(AX), R8
-	MOVQ         112(AX), R9
+	MOVQ         48(AX), DX
+	MOVQ         56(AX), BX
+	MOVQ         104(AX), SI
+	MOVQ         112(AX), DI
+	MOVQ         32(AX), R8
 	VBROADCASTSS 64(AX), Z31
 	VBROADCASTSS 68(AX), Z30
 	VBROADCASTSS norm512<>+0(SB), Z29
 	MOVQ         (AX), R10
-	MOVQ         8(AX), R11
-	MOVQ         24(AX), AX
+	MOVQ         8(AX), R12
+	MOVQ         24(AX), R13
 
-row:
+pair:
+	SUBQ   $0x02, R13
+	JLT    odd
+	LEAQ   (R10)(R12*1), R11
+	MOVQ   R8, R9
+	ADDQ   40(AX), R9
 	VPXORD Z0, Z0, Z0
-	XORQ   R12, R12
+	VPXORD Z2, Z2, Z2
+	VPXORD Z1, Z1, Z1
+	VPXORD Z3, Z3, Z3
+	XORQ   R14, R14
 
-sum:
-	VMOVUPS    (R10)(R12*1), Z3
-	VADDPS     (DX)(R12*1), Z3, Z3
-	VMOVUPS    Z3, (DX)(R12*1)
-	VADDPS     Z3, Z0, Z0
-	ADDQ       $0x40, R12
-	CMPQ       R12, CX
-	JLT        sum
-	VSHUFF32X4 $0x4e, Z0, Z0, Z2
-	VADDPS     Z2, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z2
-	VADDPS     Z2, Z0, Z0
-	VPERMILPS  $0x4e, Z0, Z2
-	VADDPS     Z2, Z0, Z0
-	VPERMILPS  $0xb1, Z0, Z2
-	VADDPS     Z2, Z0, Z0
+sum2:
+	VMOVUPS    (R10)(R14*1), Z6
+	VADDPS     (R8)(R14*1), Z6, Z6
+	VMOVUPS    Z6, (R8)(R14*1)
+	VADDPS     Z6, Z0, Z0
+	VMOVUPS    (R11)(R14*1), Z7
+	VADDPS     (R9)(R14*1), Z7, Z7
+	VMOVUPS    Z7, (R9)(R14*1)
+	VADDPS     Z7, Z1, Z1
+	ADDQ       $0x40, R14
+	CMPQ       R14, CX
+	JLT        sum2
+	VSHUFF32X4 $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VPERMILPS  $0x4e, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VPERMILPS  $0xb1, Z0, Z4
+	VADDPS     Z4, Z0, Z0
 	VMULPS     Z30, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	XORQ       R12, R12
+	VSHUFF32X4 $0x4e, Z1, Z1, Z5
+	VADDPS     Z5, Z1, Z1
+	VSHUFF32X4 $0xb1, Z1, Z1, Z5
+	VADDPS     Z5, Z1, Z1
+	VPERMILPS  $0x4e, Z1, Z5
+	VADDPS     Z5, Z1, Z1
+	VPERMILPS  $0xb1, Z1, Z5
+	VADDPS     Z5, Z1, Z1
+	VMULPS     Z30, Z1, Z1
+	XORQ       R14, R14
 
-squares:
-	VMOVUPS     (DX)(R12*1), Z3
-	VSUBPS      Z0, Z3, Z3
-	VFMADD231PS Z3, Z3, Z1
-	ADDQ        $0x40, R12
-	CMPQ        R12, CX
-	JLT         squares
-	VSHUFF32X4  $0x4e, Z1, Z1, Z2
-	VADDPS      Z2, Z1, Z1
-	VSHUFF32X4  $0xb1, Z1, Z1, Z2
-	VADDPS      Z2, Z1, Z1
-	VPERMILPS   $0x4e, Z1, Z2
-	VADDPS      Z2, Z1, Z1
-	VPERMILPS   $0xb1, Z1, Z2
-	VADDPS      Z2, Z1, Z1
-	VFMADD213PS Z31, Z30, Z1
-	VSQRTPS     Z1, Z1
-	VDIVPS      Z1, Z29, Z1
-	XORQ        R12, R12
+squares2:
+	VMOVUPS     (R8)(R14*1), Z6
+	VSUBPS      Z0, Z6, Z6
+	VFMADD231PS Z6, Z6, Z2
+	VMOVUPS     (R9)(R14*1), Z7
+	VSUBPS      Z1, Z7, Z7
+	VFMADD231PS Z7, Z7, Z3
+	ADDQ        $0x40, R14
+	CMPQ        R14, CX
+	JLT         squares2
+	VSHUFF32X4  $0x4e, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VSHUFF32X4  $0xb1, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VPERMILPS   $0x4e, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VPERMILPS   $0xb1, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VFMADD213PS Z31, Z30, Z2
+	VSQRTPS     Z2, Z2
+	VDIVPS      Z2, Z29, Z2
+	VSHUFF32X4  $0x4e, Z3, Z3, Z5
+	VADDPS      Z5, Z3, Z3
+	VSHUFF32X4  $0xb1, Z3, Z3, Z5
+	VADDPS      Z5, Z3, Z3
+	VPERMILPS   $0x4e, Z3, Z5
+	VADDPS      Z5, Z3, Z3
+	VPERMILPS   $0xb1, Z3, Z5
+	VADDPS      Z5, Z3, Z3
+	VFMADD213PS Z31, Z30, Z3
+	VSQRTPS     Z3, Z3
+	VDIVPS      Z3, Z29, Z3
+	XORQ        R14, R14
 
-scale:
-	VMOVUPS     (DX)(R12*1), Z3
-	VSUBPS      Z0, Z3, Z3
-	VMULPS      Z1, Z3, Z3
-	VMOVUPS     (SI)(R12*1), Z2
-	VFMADD213PS (DI)(R12*1), Z3, Z2
-	VMOVUPS     Z2, (DX)(R12*1)
-	VMOVUPS     (R8)(R12*1), Z2
-	VFMADD213PS (R9)(R12*1), Z3, Z2
-	VMOVUPS     Z2, (R10)(R12*1)
-	ADDQ        $0x40, R12
-	CMPQ        R12, CX
-	JLT         scale
-	ADDQ        BX, DX
-	ADDQ        R11, R10
-	DECQ        AX
-	JNE         row
+scale2:
+	VMOVUPS     (R8)(R14*1), Z6
+	VSUBPS      Z0, Z6, Z6
+	VMULPS      Z2, Z6, Z6
+	VMOVUPS     (DX)(R14*1), Z4
+	VFMADD213PS (BX)(R14*1), Z6, Z4
+	VMOVUPS     Z4, (R8)(R14*1)
+	VMOVUPS     (SI)(R14*1), Z4
+	VFMADD213PS (DI)(R14*1), Z6, Z4
+	VMOVUPS     Z4, (R10)(R14*1)
+	VMOVUPS     (R9)(R14*1), Z7
+	VSUBPS      Z1, Z7, Z7
+	VMULPS      Z3, Z7, Z7
+	VMOVUPS     (DX)(R14*1), Z5
+	VFMADD213PS (BX)(R14*1), Z7, Z5
+	VMOVUPS     Z5, (R9)(R14*1)
+	VMOVUPS     (SI)(R14*1), Z5
+	VFMADD213PS (DI)(R14*1), Z7, Z5
+	VMOVUPS     Z5, (R11)(R14*1)
+	ADDQ        $0x40, R14
+	CMPQ        R14, CX
+	JLT         scale2
+	MOVQ        R9, R8
+	ADDQ        40(AX), R8
+	LEAQ        (R10)(R12*2), R10
+	JMP         pair
+
+odd:
+	CMPQ   R13, $-1
+	JNE    done
+	MOVQ   R8, R9
+	ADDQ   40(AX), R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z2, Z2, Z2
+	XORQ   R11, R11
+
+sum1:
+	VMOVUPS    (R10)(R11*1), Z6
+	VADDPS     (R8)(R11*1), Z6, Z6
+	VMOVUPS    Z6, (R8)(R11*1)
+	VADDPS     Z6, Z0, Z0
+	ADDQ       $0x40, R11
+	CMPQ       R11, CX
+	JLT        sum1
+	VSHUFF32X4 $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VPERMILPS  $0x4e, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VPERMILPS  $0xb1, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VMULPS     Z30, Z0, Z0
+	XORQ       R11, R11
+
+squares1:
+	VMOVUPS     (R8)(R11*1), Z6
+	VSUBPS      Z0, Z6, Z6
+	VFMADD231PS Z6, Z6, Z2
+	ADDQ        $0x40, R11
+	CMPQ        R11, CX
+	JLT         squares1
+	VSHUFF32X4  $0x4e, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VSHUFF32X4  $0xb1, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VPERMILPS   $0x4e, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VPERMILPS   $0xb1, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VFMADD213PS Z31, Z30, Z2
+	VSQRTPS     Z2, Z2
+	VDIVPS      Z2, Z29, Z2
+	XORQ        R11, R11
+
+scale1:
+	VMOVUPS     (R8)(R11*1), Z6
+	VSUBPS      Z0, Z6, Z6
+	VMULPS      Z2, Z6, Z6
+	VMOVUPS     (DX)(R11*1), Z4
+	VFMADD213PS (BX)(R11*1), Z6, Z4
+	VMOVUPS     Z4, (R8)(R11*1)
+	VMOVUPS     (SI)(R11*1), Z4
+	VFMADD213PS (DI)(R11*1), Z6, Z4
+	VMOVUPS     Z4, (R10)(R11*1)
+	ADDQ        $0x40, R11
+	CMPQ        R11, CX
+	JLT         scale1
+	MOVQ        R9, R8
+	ADDQ        40(AX), R8
+
+done:
 	VZEROUPPER
 	RET
 

@@ -305,6 +305,27 @@ func geluAVX512() {
 	})
 }
 
+// eachPair loops over rows two at a time, so that one row's arithmetic fills the time in which
+// another waits for its sum. body emits the code for the rows at the addresses in x, which
+// follow each other; suffix makes its labels unique.
+func eachPair(p operand.Mem, body func(suffix string, x []reg.GPVirtual)) {
+	first, second, ld, rows := field(p, raX), GP64(), field(p, raLd), field(p, raRows)
+	Label("pair")
+	SUBQ(operand.U8(2), rows)
+	JLT(operand.LabelRef("odd"))
+	LEAQ(operand.Mem{Base: first, Index: ld, Scale: 1}, second)
+	body("2", []reg.GPVirtual{first, second})
+	LEAQ(operand.Mem{Base: first, Index: ld, Scale: 2}, first)
+	JMP(operand.LabelRef("pair"))
+	Label("odd")
+	CMPQ(rows, operand.I8(-1))
+	JNE(operand.LabelRef("done"))
+	body("1", []reg.GPVirtual{first})
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
 func quantizeAVX512() {
 	p := text("quantizeAVX512", "quantizeAVX512 is quantize.")
 	n := field(p, raN)
@@ -312,41 +333,49 @@ func quantizeAVX512() {
 	q, ldq := field(p, raQ), field(p, raLdq)
 	scale, low := field(p, raScale), field(p, raMin)
 	table := constants("quantize512", []float32{1.0 / 255, 1})
-	low0, high, t, step, inverse := zmm[0], zmm[1], zmm[2], zmm[3], zmm[4]
 	unit, one := zmm[31], zmm[30]
 	VBROADCASTSS(table.Offset(0), unit)
 	VBROADCASTSS(table.Offset(4), one)
-	eachRow(p, func(x reg.GPVirtual) {
-		VMOVUPS(operand.Mem{Base: x}, low0)
-		VMOVAPS(low0, high)
-		eachVector("range", n, 64, func(i reg.GPVirtual) {
-			VMOVUPS(indexed(x, i), t)
-			VMINPS(t, low0, low0)
-			VMAXPS(t, high, high)
+	to := []reg.GPVirtual{GP64(), GP64()}
+	eachPair(p, func(suffix string, x []reg.GPVirtual) {
+		least, high, t, step, inverse := zmm[0:2], zmm[2:4], zmm[4:6], zmm[6:8], zmm[8:10]
+		for r := range x {
+			VMOVUPS(operand.Mem{Base: x[r]}, least[r])
+			VMOVAPS(least[r], high[r])
+		}
+		eachVector("range"+suffix, n, 64, func(i reg.GPVirtual) {
+			for r := range x {
+				VMOVUPS(indexed(x[r], i), t[r])
+				VMINPS(t[r], least[r], least[r])
+				VMAXPS(t[r], high[r], high[r])
+			}
 		})
-		fold512(VMINPS, low0, t)
-		fold512(VMAXPS, high, t)
-		VSUBPS(low0, high, step)
-		VMULPS(unit, step, step)
-		// 1/step, or 0 if step is 0: a constant row has step 0 and bytes 0.
-		VPXORD(t, t, t)
-		VCMPPS(operand.U8(4), t, step, reg.K1)
-		VDIVPS_Z(step, one, reg.K1, inverse)
-		VMOVSS(low0.AsX(), operand.Mem{Base: low})
-		VMOVSS(step.AsX(), operand.Mem{Base: scale})
-		ADDQ(operand.U8(4), low)
-		ADDQ(operand.U8(4), scale)
-		to := GP64()
-		MOVQ(q, to)
-		eachVector("bytes", n, 64, func(i reg.GPVirtual) {
-			VMOVUPS(indexed(x, i), t)
-			VSUBPS(low0, t, t)
-			VMULPS(inverse, t, t)
-			VCVTPS2DQ(t, t)
-			VPMOVUSDB(t, operand.Mem{Base: to})
-			ADDQ(operand.U8(16), to)
+		for r := range x {
+			fold512(VMINPS, least[r], t[r])
+			fold512(VMAXPS, high[r], t[r])
+			VSUBPS(least[r], high[r], step[r])
+			VMULPS(unit, step[r], step[r])
+			// 1/step, or 0 if step is 0: a constant row has step 0 and bytes 0.
+			VPXORD(t[r], t[r], t[r])
+			VCMPPS(operand.U8(4), t[r], step[r], reg.K1)
+			VDIVPS_Z(step[r], one, reg.K1, inverse[r])
+			VMOVSS(least[r].AsX(), operand.Mem{Base: low})
+			VMOVSS(step[r].AsX(), operand.Mem{Base: scale})
+			ADDQ(operand.U8(4), low)
+			ADDQ(operand.U8(4), scale)
+			MOVQ(q, to[r])
+			ADDQ(ldq, q)
+		}
+		eachVector("bytes"+suffix, n, 64, func(i reg.GPVirtual) {
+			for r := range x {
+				VMOVUPS(indexed(x[r], i), t[r])
+				VSUBPS(least[r], t[r], t[r])
+				VMULPS(inverse[r], t[r], t[r])
+				VCVTPS2DQ(t[r], t[r])
+				VPMOVUSDB(t[r], operand.Mem{Base: to[r]})
+				ADDQ(operand.U8(16), to[r])
+			}
 		})
-		ADDQ(ldq, q)
 	})
 }
 
@@ -354,47 +383,63 @@ func normAVX512() {
 	p := text("normAVX512", "normAVX512 is norm.")
 	n := field(p, raN)
 	SHLQ(operand.U8(2), n)
-	h, ldr := field(p, raResidual), field(p, raLdr)
 	weight, bias := field(p, raWeight), field(p, raBias)
 	inputWeight, inputBias := field(p, raInputWeight), field(p, raInputBias)
+	first, second := field(p, raResidual), GP64()
 	table := constants("norm512", []float32{1})
-	mean, squares, t, v := zmm[0], zmm[1], zmm[2], zmm[3]
 	epsilon, inverse, one := zmm[31], zmm[30], zmm[29]
 	VBROADCASTSS(p.Offset(raEpsilon), epsilon)
 	VBROADCASTSS(p.Offset(raInverse), inverse)
 	VBROADCASTSS(table.Offset(0), one)
-	eachRow(p, func(x reg.GPVirtual) {
-		VPXORD(mean, mean, mean)
-		eachVector("sum", n, 64, func(i reg.GPVirtual) {
-			VMOVUPS(indexed(x, i), v)
-			VADDPS(indexed(h, i), v, v)
-			VMOVUPS(v, indexed(h, i))
-			VADDPS(v, mean, mean)
+	eachPair(p, func(suffix string, x []reg.GPVirtual) {
+		h := []reg.GPVirtual{first, second}
+		MOVQ(first, second)
+		ADDQ(p.Offset(raLdr), second)
+		mean, squares, t, v := zmm[0:2], zmm[2:4], zmm[4:6], zmm[6:8]
+		for r := range x {
+			VPXORD(mean[r], mean[r], mean[r])
+			VPXORD(squares[r], squares[r], squares[r])
+		}
+		eachVector("sum"+suffix, n, 64, func(i reg.GPVirtual) {
+			for r := range x {
+				VMOVUPS(indexed(x[r], i), v[r])
+				VADDPS(indexed(h[r], i), v[r], v[r])
+				VMOVUPS(v[r], indexed(h[r], i))
+				VADDPS(v[r], mean[r], mean[r])
+			}
 		})
-		fold512(VADDPS, mean, t)
-		VMULPS(inverse, mean, mean)
-		VPXORD(squares, squares, squares)
-		eachVector("squares", n, 64, func(i reg.GPVirtual) {
-			VMOVUPS(indexed(h, i), v)
-			VSUBPS(mean, v, v)
-			VFMADD231PS(v, v, squares)
+		for r := range x {
+			fold512(VADDPS, mean[r], t[r])
+			VMULPS(inverse, mean[r], mean[r])
+		}
+		eachVector("squares"+suffix, n, 64, func(i reg.GPVirtual) {
+			for r := range x {
+				VMOVUPS(indexed(h[r], i), v[r])
+				VSUBPS(mean[r], v[r], v[r])
+				VFMADD231PS(v[r], v[r], squares[r])
+			}
 		})
-		fold512(VADDPS, squares, t)
-		VFMADD213PS(epsilon, inverse, squares)
-		VSQRTPS(squares, squares)
-		VDIVPS(squares, one, squares)
-		eachVector("scale", n, 64, func(i reg.GPVirtual) {
-			VMOVUPS(indexed(h, i), v)
-			VSUBPS(mean, v, v)
-			VMULPS(squares, v, v)
-			VMOVUPS(indexed(weight, i), t)
-			VFMADD213PS(indexed(bias, i), v, t)
-			VMOVUPS(t, indexed(h, i))
-			VMOVUPS(indexed(inputWeight, i), t)
-			VFMADD213PS(indexed(inputBias, i), v, t)
-			VMOVUPS(t, indexed(x, i))
+		for r := range x {
+			fold512(VADDPS, squares[r], t[r])
+			VFMADD213PS(epsilon, inverse, squares[r])
+			VSQRTPS(squares[r], squares[r])
+			VDIVPS(squares[r], one, squares[r])
+		}
+		eachVector("scale"+suffix, n, 64, func(i reg.GPVirtual) {
+			for r := range x {
+				VMOVUPS(indexed(h[r], i), v[r])
+				VSUBPS(mean[r], v[r], v[r])
+				VMULPS(squares[r], v[r], v[r])
+				VMOVUPS(indexed(weight, i), t[r])
+				VFMADD213PS(indexed(bias, i), v[r], t[r])
+				VMOVUPS(t[r], indexed(h[r], i))
+				VMOVUPS(indexed(inputWeight, i), t[r])
+				VFMADD213PS(indexed(inputBias, i), v[r], t[r])
+				VMOVUPS(t[r], indexed(x[r], i))
+			}
 		})
-		ADDQ(ldr, h)
+		MOVQ(second, first)
+		ADDQ(p.Offset(raLdr), first)
 	})
 }
 
