@@ -77,19 +77,19 @@
 	LDTILECFG_AX
 
 // The limit of the arguments, its negative, 2 divided by its square, 1, 1/2, and the coefficients
-// of a polynomial like that of geluGo. Results are within 2e-4.
+// of a polynomial like that of geluGo, lowest power first. Results are within 2e-4.
 DATA gelu<>+0(SB)/4, $4.0
 DATA gelu<>+4(SB)/4, $-4.0
 DATA gelu<>+8(SB)/4, $0.125
 DATA gelu<>+12(SB)/4, $1.0
 DATA gelu<>+16(SB)/4, $0.5
-DATA gelu<>+20(SB)/4, $0.17597021
-DATA gelu<>+24(SB)/4, $-0.08442662
-DATA gelu<>+28(SB)/4, $0.05541019
-DATA gelu<>+32(SB)/4, $-0.03546235
-DATA gelu<>+36(SB)/4, $0.024091074
-DATA gelu<>+40(SB)/4, $-0.016550893
-DATA gelu<>+44(SB)/4, $0.005972014
+DATA gelu<>+20(SB)/4, $0.17597076
+DATA gelu<>+24(SB)/4, $-0.08442455
+DATA gelu<>+28(SB)/4, $0.05539512
+DATA gelu<>+32(SB)/4, $-0.03547608
+DATA gelu<>+36(SB)/4, $0.02414789
+DATA gelu<>+40(SB)/4, $-0.01653451
+DATA gelu<>+44(SB)/4, $0.00592136
 GLOBL gelu<>(SB), RODATA|NOPTR, $48
 
 // ROW turns a row of 32 sums into results. Z0 and Z1 hold the scales of the columns, Z2 and Z3

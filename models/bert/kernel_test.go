@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"testing"
 	"unsafe"
 )
@@ -103,11 +104,15 @@ func TestProduct8(t *testing.T) {
 					}
 				}
 				c := alignedFloats(rows * width)
+				gelu := 0
+				if k.wide {
+					gelu = rows / 2 % 2
+				}
 				for i := 0; i < rows; {
 					height, tiles := split(rows-i, k.rows)
 					k.product8(&product8{
 						a: &a[i*depth], lda: depth, scale: &scale[i], min: &low[i], w: &p.codes[0], depth: depth,
-						wscale: &p.scale[0], wsum: &p.sums[0], bias: &p.bias[0], c: &c[i*width], ldc: 4 * width, rows: height, tiles: tiles, panels: panels,
+						wscale: &p.scale[0], wsum: &p.sums[0], bias: &p.bias[0], c: &c[i*width], ldc: 4 * width, rows: height, tiles: tiles, panels: panels, gelu: gelu,
 					})
 					i += height * tiles
 				}
@@ -118,7 +123,12 @@ func TestProduct8(t *testing.T) {
 							sum += activation(k, a[i*depth+d]) * int(panel[d/4*4*k.cols+d%4])
 						}
 						want := scale[i]*p.scale[j]*float32(sum) + low[i]*p.sums[j] + p.bias[j]
-						if !near(c[i*width+j], want, 1e-4) {
+						tolerance := 1e-4
+						if gelu == 1 {
+							tolerance = 2e-4 + 1e-6*math.Abs(float64(want))
+							want *= float32(0.5 * (1 + math.Erf(float64(want)/math.Sqrt2)))
+						}
+						if !near(c[i*width+j], want, tolerance) {
 							t.Fatalf("%d rows of %d, row %d column %d: got %v, want %v", rows, depth, i, j, c[i*width+j], want)
 						}
 					}
@@ -180,6 +190,14 @@ func TestSoftmax(t *testing.T) {
 			x[n-1] = 300 // far above the rest, whose exponentials vanish
 			y, words := append(alignedFloats(0), x...), alignedBytes(2*rows*wide)
 			k.softmax(&rowsArgs{x: &x[0], ld: 4 * wide, n: n, rows: rows})
+			tiles := roundUp(n, panelWidth)
+			halves, scale := alignedBytes(2*rows*tiles+panelWidth), alignedFloats(rows)
+			if k.softmaxBF16 != nil {
+				for i := range halves {
+					halves[i] = 0xff
+				}
+				k.softmaxBF16(&rowsArgs{x: &append([]float32(nil), y...)[0], ld: 4 * wide, n: n, rows: rows, q: &halves[0], ldq: 2 * tiles, scale: &scale[0]})
+			}
 			if k.softmax16 != nil {
 				k.softmax16(&rowsArgs{x: &append([]float32(nil), y...)[0], ld: 4 * wide, n: n, rows: rows, q: &words[0], ldq: 2 * wide})
 			}
@@ -197,6 +215,11 @@ func TestSoftmax(t *testing.T) {
 					if got := x[i*wide+j]; !near(got, float32(want), 1e-6) {
 						t.Fatalf("%d scores, row %d, %d: got %v, want %v", n, i, j, got, want)
 					}
+					if k.softmaxBF16 != nil {
+						if got := bfloat16(halves[2*(i*tiles+j):]) * scale[i]; math.Abs(float64(got)-want) > want/200+1e-30 {
+							t.Fatalf("%d scores, row %d, %d: got bfloat16 %v, want %v", n, i, j, got, want)
+						}
+					}
 					if k.softmax16 == nil {
 						continue
 					}
@@ -205,6 +228,32 @@ func TestSoftmax(t *testing.T) {
 					if math.Abs(got-want) > 1.0/32767 {
 						t.Fatalf("%d scores, row %d, %d: got word %v, want %v", n, i, j, got, want)
 					}
+				}
+				for j := n; j < tiles && k.softmaxBF16 != nil; j++ {
+					if got := bfloat16(halves[2*(i*tiles+j):]); got != 0 {
+						t.Fatalf("%d scores, row %d: got %v at %d, want 0", n, i, got, j)
+					}
+				}
+			}
+		}
+	})
+}
+
+// bfloat16 reads a bfloat16.
+func bfloat16(b []byte) float32 {
+	return math.Float32frombits(uint32(b[0])<<16 | uint32(b[1])<<24)
+}
+
+func TestTranspose(t *testing.T) {
+	kernelOf(t, func(t *testing.T, k *kernel, rng *rand.Rand) {
+		for rows := 1; rows <= 3*k.fcols+1; rows++ {
+			for _, n := range []int{1, 16, 20} {
+				x, size := randomFloats(rng, rows*(n+3)), roundUp(rows, k.fcols)*n
+				got, want := randomFloats(rng, size), randomFloats(rng, size)
+				k.transpose(&transposeArgs{x: &x[0], ld: 4 * (n + 3), n: n, rows: rows, out: &got[0], cols: k.fcols})
+				transposeGo(&transposeArgs{x: &x[0], ld: 4 * (n + 3), n: n, rows: rows, out: &want[0], cols: k.fcols})
+				if !slices.Equal(got, want) {
+					t.Fatalf("%d rows of %d: got %v, want %v", rows, n, got, want)
 				}
 			}
 		}
