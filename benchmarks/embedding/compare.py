@@ -9,9 +9,10 @@ ratio is taken within each round, so that other load on the machine meets both.
 ONNX Runtime is given its best batch size of those tried, batches sorted by
 length; tokenising is part of both sides' time, as it is part of the work.
 
-With --processor and one thread, the two alternate after each batch, and the texts of a
-second of processor time are compared (on Linux). The speed of a shared machine then hardly
-changes the ratio.
+With --processor and one thread, the engines alternate after each --group of texts, and the
+texts of a second of processor time are compared (on Linux). The speed of a shared machine
+then hardly changes the ratio. --openvino adds OpenVINO in bfloat16 with float32 weights
+(pip install openvino; model.safetensors as in models/minilm/SOURCE.md).
 """
 import argparse, glob, json, os, shlex, statistics, subprocess, sys, time
 import numpy as np, onnxruntime, tokenizers
@@ -29,6 +30,9 @@ class Runtime:
         self.tokenizer.enable_truncation(longest)
         self.pooling = pooling
 
+    def states(self, ids, mask):
+        return self.session.run(None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)})[0]
+
     def embed(self, texts, batch):
         ids = [e.ids for e in self.tokenizer.encode_batch(texts)]
         out = np.empty((len(ids), 384), np.float32)
@@ -40,7 +44,7 @@ class Runtime:
             mask = np.zeros_like(a)
             for r, i in enumerate(some):
                 a[r, :len(ids[i])], mask[r, :len(ids[i])] = ids[i], 1
-            h = self.session.run(None, {"input_ids": a, "attention_mask": mask, "token_type_ids": np.zeros_like(a)})[0]
+            h = self.states(a, mask)
             if self.pooling == "cls":
                 v = h[:, 0]
             else:
@@ -61,8 +65,18 @@ class Runtime:
             times.append(time.perf_counter() - start)
         return 1e3 * statistics.median(times)
 
-def processor(runtime, texts, command, rounds):
-    """Prints texts a second of processor time. The sides alternate after each batch."""
+class OpenVINO(Runtime):
+    def __init__(self, weights, runtime):
+        import openvino, openvino_model
+        self.tokenizer, self.pooling = runtime.tokenizer, runtime.pooling
+        self.request = openvino.Core().compile_model(openvino_model.build(weights), "CPU", {
+            "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "bf16"}).create_infer_request()
+
+    def states(self, ids, mask):
+        return self.request.infer([ids, mask])[0]
+
+def processor(peers, texts, command, rounds, group):
+    """Prints texts a second of processor time. The engines alternate after each group of texts."""
     def spent(pid):
         return sum(int(open(f).read().split()[0]) for f in glob.glob("/proc/%s/task/*/schedstat" % pid)) / 1e9
     def used(pid, f, *args):
@@ -73,19 +87,28 @@ def processor(runtime, texts, command, rounds):
         cairn.stdin.write(json.dumps(some) + "\n")
         cairn.stdin.flush()
         cairn.stdout.readline()
-    batch = min((1, 8), key=lambda b: min(used("self", runtime.embed, texts, b) for _ in range(2)))
-    ratios, cairn = [], subprocess.Popen(command + ["-turns"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    best = {}
+    for name, peer in peers.items():
+        sizes = sorted({1, min(8, group), group})
+        best[name] = min(sizes, key=lambda b: min(sum(used("self", peer.embed, texts[at:at + group], b) for at in range(0, len(texts), group)) for _ in range(2)))
+    print("groups of %d texts, batches: %s" % (group, best), flush=True)
+    ratios, cairn = {name: [] for name in peers}, subprocess.Popen(command + ["-turns"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     for r in range(-1, rounds):
-        ours = theirs = 0.0
-        for at in range(0, len(texts), batch):
-            some = texts[at:at + batch]
+        ours, theirs = 0.0, dict.fromkeys(peers, 0.0)
+        for at in range(0, len(texts), group):
+            some = texts[at:at + group]
             ours += used(cairn.pid, ask, some)
-            theirs += used("self", runtime.embed, some, batch)
-        if r >= 0: # after a warm-up
-            ratios.append(theirs / ours)
-            print("round %d: texts a processor second %.1f / %.1f = %.2f" % (r, len(texts) / ours, len(texts) / theirs, ratios[-1]), flush=True)
+            for name, peer in peers.items():
+                theirs[name] += used("self", peer.embed, some, best[name])
+        if r < 0: # a warm-up
+            continue
+        for name, t in theirs.items():
+            ratios[name].append(t / ours)
+        print("round %d: texts a processor second: cairn %.1f, %s" % (r, len(texts) / ours, ", ".join(
+            "%s %.1f (%.2f)" % (name, len(texts) / t, t / ours) for name, t in theirs.items())), flush=True)
     cairn.stdin.close()
-    print("batches of %d, median ratio %.2f (%.2f to %.2f)" % (batch, statistics.median(ratios), min(ratios), max(ratios)))
+    for name, of in ratios.items():
+        print("%s: median ratio %.2f (%.2f to %.2f)" % (name, statistics.median(of), min(of), max(of)))
 
 def main():
     p = argparse.ArgumentParser()
@@ -97,6 +120,8 @@ def main():
     p.add_argument("--pooling", default="mean", choices=["mean", "cls"])
     p.add_argument("--command", default="go run ./benchmarks/embedding")
     p.add_argument("--processor", action="store_true", help="compare processor time; needs --threads 1")
+    p.add_argument("--group", type=int, default=1, help="texts of a turn with --processor")
+    p.add_argument("--openvino", metavar="WEIGHTS", help="model.safetensors for OpenVINO, with --processor")
     a = p.parse_args()
     if a.processor and a.threads != 1:
         p.error("--processor needs --threads 1: waiting threads use processor time too")
@@ -105,7 +130,10 @@ def main():
     runtime.embed(texts[:64], 8)
     command = shlex.split(a.command) + ["-model", a.model, "-texts", a.texts, "-threads", str(a.threads)]
     if a.processor:
-        return processor(runtime, texts, command, a.rounds)
+        peers = {"ONNX Runtime": runtime}
+        if a.openvino:
+            peers["OpenVINO"] = OpenVINO(a.openvino, runtime)
+        return processor(peers, texts, command, a.rounds, a.group)
     # Twice each in turn, the better counts: the machine may be shared.
     tried = {b: 0.0 for b in (1, 8, 32)}
     for _ in range(2):

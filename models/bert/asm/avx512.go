@@ -198,57 +198,69 @@ func softmaxAVX512(name, doc string, words bool) {
 	}
 	// The probabilities become float32s summing to 1, or words summing to 32767.
 	total := one
-	q, ldq, to := GP64(), GP64(), GP64()
+	q, ldq, to := GP64(), GP64(), []reg.GPVirtual{GP64(), GP64()}
 	if words {
 		total = zmm[28]
 		VBROADCASTSS(table.Offset(12), total)
 		MOVQ(p.Offset(raQ), q)
 		MOVQ(p.Offset(raLdq), ldq)
 	}
-	top, sum, t, v, w := zmm[0], zmm[1], zmm[2], zmm[3], zmm[4]
-	eachRow(p, func(x reg.GPVirtual) {
-		last := operand.Mem{Base: x, Index: n, Scale: 1, Disp: -64}
-		VMOVUPS(last, v)
-		VBLENDMPS(v, least, reg.K1, v)
-		VMOVUPS(v, last)
-		VMOVAPS(v, top)
-		eachVector("max", n, 64, func(i reg.GPVirtual) { VMAXPS(indexed(x, i), top, top) })
-		fold512(VMAXPS, top, t)
-		VMULPS(log2e, top, top)
-		VPXORD(sum, sum, sum)
-		eachVector("exp", n, 64, func(i reg.GPVirtual) {
-			VMOVUPS(indexed(x, i), v)
-			VFMSUB213PS(top, log2e, v)
-			VRNDSCALEPS(operand.U8(8), v, w)
-			VSUBPS(w, v, v)
-			k := len(exp2Coefficients) - 1
-			VMOVAPS(coefficient[k], t)
-			for k--; k >= 0; k-- {
-				VFMADD213PS(coefficient[k], v, t)
-			}
-			VFMADD213PS(one, v, t)
-			VSCALEFPS(w, t, t)
-			VADDPS(t, sum, sum)
-			VMOVUPS(t, indexed(x, i))
-		})
-		fold512(VADDPS, sum, t)
-		VDIVPS(sum, total, sum)
-		if words {
-			MOVQ(q, to)
+	eachPair(p, func(suffix string, x []reg.GPVirtual) {
+		top, sum, t, v, w := zmm[0:2], zmm[2:4], zmm[4:6], zmm[6:8], zmm[8:10]
+		for r := range x {
+			last := operand.Mem{Base: x[r], Index: n, Scale: 1, Disp: -64}
+			VMOVUPS(last, v[r])
+			VBLENDMPS(v[r], least, reg.K1, v[r])
+			VMOVUPS(v[r], last)
+			VMOVAPS(v[r], top[r])
+			VPXORD(sum[r], sum[r], sum[r])
 		}
-		eachVector("divide", n, 64, func(i reg.GPVirtual) {
-			VMULPS(indexed(x, i), sum, t)
-			if !words {
-				VMOVUPS(t, indexed(x, i))
-				return
+		eachVector("max"+suffix, n, 64, func(i reg.GPVirtual) {
+			for r := range x {
+				VMAXPS(indexed(x[r], i), top[r], top[r])
 			}
-			VCVTPS2DQ(t, t)
-			VPMOVDW(t, operand.Mem{Base: to})
-			ADDQ(operand.U8(32), to)
 		})
-		if words {
-			ADDQ(ldq, q)
+		for r := range x {
+			fold512(VMAXPS, top[r], t[r])
+			VMULPS(log2e, top[r], top[r])
 		}
+		eachVector("exp"+suffix, n, 64, func(i reg.GPVirtual) {
+			for r := range x {
+				VMOVUPS(indexed(x[r], i), v[r])
+				VFMSUB213PS(top[r], log2e, v[r])
+				VRNDSCALEPS(operand.U8(8), v[r], w[r])
+				VSUBPS(w[r], v[r], v[r])
+				k := len(exp2Coefficients) - 1
+				VMOVAPS(coefficient[k], t[r])
+				for k--; k >= 0; k-- {
+					VFMADD213PS(coefficient[k], v[r], t[r])
+				}
+				VFMADD213PS(one, v[r], t[r])
+				VSCALEFPS(w[r], t[r], t[r])
+				VADDPS(t[r], sum[r], sum[r])
+				VMOVUPS(t[r], indexed(x[r], i))
+			}
+		})
+		for r := range x {
+			fold512(VADDPS, sum[r], t[r])
+			VDIVPS(sum[r], total, sum[r])
+			if words {
+				MOVQ(q, to[r])
+				ADDQ(ldq, q)
+			}
+		}
+		eachVector("divide"+suffix, n, 64, func(i reg.GPVirtual) {
+			for r := range x {
+				VMULPS(indexed(x[r], i), sum[r], t[r])
+				if !words {
+					VMOVUPS(t[r], indexed(x[r], i))
+					continue
+				}
+				VCVTPS2DQ(t[r], t[r])
+				VPMOVDW(t[r], operand.Mem{Base: to[r]})
+				ADDQ(operand.U8(32), to[r])
+			}
+		})
 	})
 }
 
