@@ -247,12 +247,16 @@ func (s *Store) Scores(ctx context.Context, query []float32, chunks []string) (s
 
 // Close closes the store. Searches in progress finish or return an error. Further calls
 // of Close do nothing.
-func (s *Store) Close() error {
+func (s *Store) Close() (err error) {
+	defer recoverFault(debug.SetPanicOnFault(true), &err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	snap := s.snap.Swap(nil)
 	if snap == nil || snap.log == nil {
 		return nil
+	}
+	if s.broken == nil {
+		s.saveImage(snap, &s.contents, imageLacksAtClose)
 	}
 	return snap.log.file.Close()
 }

@@ -37,8 +37,10 @@ const (
 	imageMagic = 0x316d496e72696163 // "cairnIm1"
 	imageAlign = 4096
 	imagePage  = 1 << 20
-	// imageLacks is the share of slots that an image may lack, as a divisor.
-	imageLacks = 8
+	// imageLacks is the share of slots that an image may lack after an update, as a divisor;
+	// imageLacksAtClose is the same when the store is closed.
+	imageLacks        = 8
+	imageLacksAtClose = 64
 )
 
 // imageTrailer ends an image.
@@ -95,13 +97,13 @@ func (s *Store) fingerprint(records []*record) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// saveImage writes an image of snap, unless the last one has most of its slots. The caller
-// holds s.mu, or is load.
-func (s *Store) saveImage(snap *snapshot, c *contents) {
+// saveImage writes an image of snap if the last one lacks more than 1/lacks of its slots. The
+// caller holds s.mu, or is load.
+func (s *Store) saveImage(snap *snapshot, c *contents, lacks int) {
 	if s.imaged > snap.n {
 		s.imaged = 0
 	}
-	if s.options.ReadOnly || len(s.sealed(snap)) == 0 || imageLacks*(snap.n-s.imaged) <= snap.n {
+	if s.options.ReadOnly || len(s.sealed(snap)) == 0 || lacks*(snap.n-s.imaged) <= snap.n {
 		return
 	}
 	s.imaged = snap.n // also after an error, which would repeat at every update

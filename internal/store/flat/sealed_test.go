@@ -92,17 +92,26 @@ func TestSealed(t *testing.T) {
 		update(t, s, nil, ids)
 	}
 	sameSearches(t, s, want)
+	killed := t.TempDir() // the files as they are if the process is killed now
+	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 
 	path := filepath.Join(dir, imageName)
-	read := open(t, dir, 64, sealing(true))
-	if read.imaged == 0 || read.imaged == read.snap.Load().n {
-		t.Fatalf("the image has %d slots of %d, want some", read.imaged, read.snap.Load().n)
+	for _, c := range []struct {
+		dir   string
+		whole bool
+	}{{killed, false}, {dir, true}} {
+		read := open(t, c.dir, 64, sealing(true))
+		if n := read.snap.Load().n; read.imaged == 0 || (read.imaged == n) != c.whole {
+			t.Fatalf("the image has %d slots of %d, want all of them: %v", read.imaged, n, c.whole)
+		}
+		sameSearches(t, read, want)
+		read.Close()
 	}
-	sameSearches(t, read, want)
-	read.Close()
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
