@@ -9,7 +9,8 @@ import (
 // into the first-level cache.
 const attended = 4
 
-// attendedRows is the most rows whose scores are computed together: attended tiles of any kernel.
+// attendedRows is the most rows whose scores are computed together. It is at least attended
+// times the rows of any kernel's tile.
 const attendedRows = 64
 
 // attend is the attention in floats.
@@ -47,8 +48,8 @@ func attention(k *kernel, eight bool) func(m *model, s *scratch, head, start, en
 	return (*model).attend
 }
 
-// An intHead holds the buffers for integer attention of one head and text: bytes for
-// attendInt, words for attendWords.
+// An intHead holds the buffers for attention of one head and text other than in floats: bytes
+// for attendInt, words for attendWords, bfloat16 for attendBF16.
 type intHead struct {
 	queries              []byte // [tokens][padded]
 	queryScale, queryMin []float32
@@ -57,7 +58,7 @@ type intHead struct {
 	keyScale, keySum     []float32
 	values               []byte // words [padded/fcols][tokens/2][fcols][2]
 	valueScale           []float32
-	probabilities        []byte    // words [attended tiles][tile rows][tokens]
+	probabilities        []byte    // words [attendedRows][tokens]
 	zero                 []float32 // the scores' bias
 	rowScale             []float32 // of the results of attendBF16
 }

@@ -103,7 +103,7 @@ func cosine(a, b []float32) float64 {
 
 // eachKernel runs f for every kernel there is, naming those untested here.
 func eachKernel(t *testing.T, f func(t *testing.T, kernel string)) {
-	for _, name := range []string{"amx", "avx512vnni", "avx2", "neon", "portable"} {
+	for _, name := range kernelNames {
 		t.Run(name, func(t *testing.T) {
 			if _, err := chooseKernel(name); err != nil {
 				t.Skipf("untested: %v", err)

@@ -3,6 +3,7 @@ package bert
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -171,6 +172,9 @@ type headArgs struct {
 	limit float32
 }
 
+// kernelNames are the names of all kernels.
+var kernelNames = []string{"amx", "avx512vnni", "avx2", "neon", "portable"}
+
 // KernelVariable names the environment variable that forces a kernel.
 const KernelVariable = "CAIRN_KERNEL"
 
@@ -200,10 +204,8 @@ func chooseKernel(name string) (*kernel, error) {
 			return k, nil
 		}
 	}
-	for _, known := range []string{"amx", "avx512vnni", "avx2", "neon", "portable"} {
-		if known == name {
-			return nil, fmt.Errorf("%s: this machine cannot run %q, it has %s", from, name, strings.Join(Kernels(), ", "))
-		}
+	if slices.Contains(kernelNames, name) {
+		return nil, fmt.Errorf("%s: this machine cannot run %q, it has %s", from, name, strings.Join(Kernels(), ", "))
 	}
-	return nil, fmt.Errorf("%s: unknown kernel %q, want {amx,avx512vnni,avx2,neon,portable}", from, name)
+	return nil, fmt.Errorf("%s: unknown kernel %q, want {%s}", from, name, strings.Join(kernelNames, ","))
 }
