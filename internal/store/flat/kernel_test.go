@@ -36,6 +36,22 @@ func TestKernels(t *testing.T) {
 	}
 }
 
+// TestChooseKernel checks that the environment chooses a kernel of this package, also with the
+// names of kernels that only package bert has.
+func TestChooseKernel(t *testing.T) {
+	for _, name := range append(Kernels(), "amx", "none") {
+		t.Setenv(kernelVariable, name)
+		want := name
+		if name == "amx" {
+			want = "avx512vnni"
+		}
+		k, err := chooseKernel()
+		if known := slices.Contains(Kernels(), want); known != (err == nil) || known && k.name != want {
+			t.Errorf("%s: kernel %s, %v", name, k.name, err)
+		}
+	}
+}
+
 // TestFineKernels holds every kernel to the obvious loop, with random and extreme numbers.
 func TestFineKernels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))
