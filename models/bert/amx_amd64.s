@@ -1,5 +1,8 @@
+// The generator in the folder asm knows neither AMX nor bfloat16: this file is written by hand.
+
 #include "textflag.h"
 #include "funcdata.h"
+#include "go_asm.h"
 
 // The instructions of AMX, which Go's assembler lacks. Tiles 0 to 3 hold sums, 4 and 5 rows
 // of activations, 6 and 7 columns of weights.
@@ -106,7 +109,7 @@ GLOBL gelu<>(SB), RODATA|NOPTR, $48
 	VMULPS       Z1, Z10, Z10 \
 	VFMADD213PS  Z7, Z6, Z9 \
 	VFMADD213PS  Z8, Z6, Z10 \
-	CMPQ         112(R13), $0 \
+	CMPQ         product8_gelu(R13), $0 \
 	JEQ          STORE \
 	VMINPS       Z20, Z9, Z11 \
 	VMINPS       Z20, Z10, Z12 \
@@ -140,7 +143,7 @@ STORE: \
 	ADDQ         $4, R12 \
 	ADDQ         $4, R14 \
 	ADDQ         $128, R9 \
-	ADDQ         80(R13), R11
+	ADDQ         product8_ldc(R13), R11
 
 // func product8AMX(p *product8)
 //
@@ -156,7 +159,7 @@ TEXT ·product8AMX(SB), 0, $8448-8
 
 	// A tile of activations has DI bytes of a row: 64, or less if the depth is no multiple.
 	MOVQ  $64, DI
-	MOVQ  40(R13), AX
+	MOVQ  product8_depth(R13), AX
 	TESTQ $63, AX
 	JEQ   configure
 	MOVQ  $32, DI
@@ -165,7 +168,7 @@ TEXT ·product8AMX(SB), 0, $8448-8
 	MOVQ  $16, DI
 
 configure:
-	MOVQ 88(R13), R8
+	MOVQ product8_rows(R13), R8
 	CONFIGURE
 	MOVQ R8, block-8(SP)
 	MOVQ R9, AX
@@ -174,12 +177,12 @@ configure:
 	MOVQ DI, AX
 	SHLQ $5, AX
 	MOVQ AX, step-16(SP) // bytes of a panel for DI inputs
-	MOVQ 8(R13), BX      // bytes between rows of activations
+	MOVQ product8_lda(R13), BX      // bytes between rows of activations
 	IMULQ BX, R9
 	MOVQ R9, second-24(SP) // bytes from the first tile of rows to the second
 
 	// Rows to scale in each step of the depth, so that all are done in time.
-	MOVQ 40(R13), AX
+	MOVQ product8_depth(R13), AX
 	XORQ DX, DX
 	DIVQ DI
 	MOVQ AX, CX
@@ -189,9 +192,9 @@ configure:
 	DIVQ CX
 	MOVQ AX, quota-32(SP)
 
-	MOVQ 104(R13), AX
+	MOVQ product8_panels(R13), AX
 	MOVQ AX, panels-40(SP)
-	MOVQ 32(R13), AX
+	MOVQ product8_w(R13), AX
 	MOVQ AX, weights-48(SP)
 	MOVQ $0, column-56(SP) // bytes of a column's constants from the first
 	LEAQ sums-8448(SP), AX
@@ -216,24 +219,24 @@ configure:
 
 panel:
 	MOVQ $0, next-80(SP)
-	MOVQ 40(R13), AX
+	MOVQ product8_depth(R13), AX
 	SHLQ $5, AX
 	ADDQ weights-48(SP), AX
 	MOVQ AX, ahead-88(SP) // the next panel
 
 block:
 	// The last block overlaps the one before, so that all have the same number of rows.
-	MOVQ    88(R13), AX
+	MOVQ    product8_rows(R13), AX
 	SUBQ    block-8(SP), AX
 	CMPQ    AX, next-80(SP)
 	CMOVQGT next-80(SP), AX
 	MOVQ    AX, first-96(SP)
 	IMULQ   BX, AX
-	ADDQ    (R13), AX
+	ADDQ    product8_a(R13), AX
 	MOVQ    AX, R8
 	ADDQ    second-24(SP), R8
 	MOVQ    weights-48(SP), DX
-	MOVQ    40(R13), R10
+	MOVQ    product8_depth(R13), R10
 	TILEZERO_0
 	TILEZERO_1
 	TILEZERO_2
@@ -296,30 +299,30 @@ scaled:
 
 stored:
 	MOVQ    column-56(SP), DX
-	MOVQ    48(R13), AX
+	MOVQ    product8_wscale(R13), AX
 	VMOVUPS (AX)(DX*1), Z0
 	VMOVUPS 64(AX)(DX*1), Z1
-	MOVQ    56(R13), AX
+	MOVQ    product8_wsum(R13), AX
 	VMOVUPS (AX)(DX*1), Z2
 	VMOVUPS 64(AX)(DX*1), Z3
-	MOVQ    64(R13), AX
+	MOVQ    product8_bias(R13), AX
 	VMOVUPS (AX)(DX*1), Z4
 	VMOVUPS 64(AX)(DX*1), Z5
 	MOVQ    first-96(SP), AX
-	MOVQ    80(R13), R11
+	MOVQ    product8_ldc(R13), R11
 	IMULQ   AX, R11
-	ADDQ    72(R13), R11
+	ADDQ    product8_c(R13), R11
 	ADDQ    DX, R11
-	MOVQ    16(R13), R12
+	MOVQ    product8_scale(R13), R12
 	LEAQ    (R12)(AX*4), R12
-	MOVQ    24(R13), R14
+	MOVQ    product8_min(R13), R14
 	LEAQ    (R14)(AX*4), R14
 	ADDQ    R15, AX
 	MOVQ    AX, next-80(SP)
-	CMPQ    AX, 88(R13)
+	CMPQ    AX, product8_rows(R13)
 	JLT     block
 
-	MOVQ 40(R13), AX
+	MOVQ product8_depth(R13), AX
 	SHLQ $5, AX
 	ADDQ AX, weights-48(SP)
 	ADDQ $128, column-56(SP)
@@ -338,36 +341,36 @@ last:
 TEXT ·productBF16(SB), 0, $4352-8
 	NO_LOCAL_POINTERS
 	MOVQ  p+0(FP), R13
-	MOVQ  56(R13), R8
+	MOVQ  product32_rows(R13), R8
 	MOVQ  $64, DI
 	CONFIGURE
 	MOVQ  R8, R15 // rows of a block
 	MOVQ  R9, R14 // from the first tile of rows to the second
-	MOVQ  8(R13), BX
+	MOVQ  product32_lda(R13), BX
 	IMULQ BX, R9  // the same in bytes
 	LEAQ  sums-4352(SP), SI
 	ADDQ  $63, SI
 	ANDQ  $-64, SI
 	MOVQ  SI, sums-72(SP)
-	MOVQ  80(R13), AX
+	MOVQ  product32_panels(R13), AX
 	MOVQ  AX, panels-80(SP)
-	MOVQ  40(R13), R12 // results of the panel
-	MOVQ  16(R13), SI  // weights of the panel
+	MOVQ  product32_c(R13), R12 // results of the panel
+	MOVQ  product32_b(R13), SI  // weights of the panel
 
 bf16_panel:
 	XORQ R11, R11 // the first row
 
 bf16_block:
-	MOVQ    56(R13), AX
+	MOVQ    product32_rows(R13), AX
 	SUBQ    R15, AX
 	CMPQ    AX, R11
 	CMOVQGT R11, AX
 	MOVQ    AX, R11
 	IMULQ   BX, AX
-	ADDQ    (R13), AX
+	ADDQ    product32_a(R13), AX
 	LEAQ    (AX)(R9*1), R8
 	MOVQ    SI, DX
-	MOVQ    32(R13), R10
+	MOVQ    product32_depth(R13), R10
 	MOVQ    $128, CX
 	TILEZERO_0
 	TILEZERO_1
@@ -389,11 +392,11 @@ bf16_step:
 	SUBQ $16, R10
 	JG   bf16_step
 
-	MOVQ  48(R13), DI
+	MOVQ  product32_ldc(R13), DI
 	MOVQ  DI, DX
 	IMULQ R11, DX
 	ADDQ  R12, DX
-	MOVQ  72(R13), R10
+	MOVQ  product32_scale(R13), R10
 	TESTQ R10, R10
 	JNE   bf16_scale
 	MOVQ  DI, CX
@@ -434,10 +437,10 @@ bf16_row:
 	JNE          bf16_row
 
 bf16_stored:
-	CMPQ R11, 56(R13)
+	CMPQ R11, product32_rows(R13)
 	JLT  bf16_block
 	ADDQ $128, R12
-	MOVQ 32(R13), AX
+	MOVQ product32_depth(R13), AX
 	SHLQ $7, AX
 	ADDQ AX, SI
 	DECQ panels-80(SP)
@@ -482,11 +485,11 @@ GLOBL exponential<>(SB), RODATA|NOPTR, $28
 // It computes two rows at a time, the last of an odd number twice.
 TEXT ·softmaxBF16(SB), NOSPLIT, $0-8
 	MOVQ p+0(FP), DI
-	MOVQ 0(DI), SI
-	MOVQ 16(DI), R8
-	MOVQ 24(DI), R12
-	MOVQ 72(DI), R9
-	MOVQ 88(DI), R11
+	MOVQ rowsArgs_x(DI), SI
+	MOVQ rowsArgs_n(DI), R8
+	MOVQ rowsArgs_rows(DI), R12
+	MOVQ rowsArgs_q(DI), R9
+	MOVQ rowsArgs_scale(DI), R11
 
 	// The mask of the last vector's scores.
 	MOVQ  R8, CX
@@ -515,8 +518,8 @@ rows:
 	MOVQ    R11, R13
 	CMPQ    R12, $1
 	JEQ     scores
-	ADDQ    8(DI), DX
-	ADDQ    80(DI), R10
+	ADDQ    rowsArgs_ld(DI), DX
+	ADDQ    rowsArgs_ldq(DI), R10
 	ADDQ    $4, R13
 
 scores:
@@ -578,9 +581,9 @@ exponentials:
 	VMOVSS      X3, (R13)
 
 	MOVQ DX, SI
-	ADDQ 8(DI), SI
+	ADDQ rowsArgs_ld(DI), SI
 	MOVQ R10, R9
-	ADDQ 80(DI), R9
+	ADDQ rowsArgs_ldq(DI), R9
 	LEAQ 4(R13), R11
 	SUBQ $2, R12
 	JG   rows
@@ -601,16 +604,16 @@ GLOBL pairs<>(SB), RODATA|NOPTR, $64
 // func packBF16(p *headArgs)
 TEXT ·packBF16(SB), NOSPLIT, $0-8
 	MOVQ p+0(FP), DI
-	MOVQ 0(DI), SI
-	MOVQ 8(DI), DX
-	MOVQ 16(DI), R8
-	MOVQ 40(DI), R9
+	MOVQ headArgs_x(DI), SI
+	MOVQ headArgs_ld(DI), DX
+	MOVQ headArgs_n(DI), R8
+	MOVQ headArgs_out(DI), R9
 	VMOVDQU64 pairs<>(SB), Z8
 	VPXORQ Z9, Z9, Z9
 
 columns:
 	MOVQ SI, AX
-	MOVQ 24(DI), R10
+	MOVQ headArgs_rows(DI), R10
 	SUBQ $2, R10
 	JLT  odd
 
@@ -649,7 +652,7 @@ odd:
 padding:
 	// Zero pairs up to a multiple of 16.
 	MOVQ R9, R10
-	SUBQ 40(DI), R10
+	SUBQ headArgs_out(DI), R10
 	TESTQ $2047, R10
 	JEQ  next
 	VMOVUPS Z9, (R9)
@@ -667,9 +670,9 @@ next:
 // func roundBF16(p *headArgs)
 TEXT ·roundBF16(SB), NOSPLIT, $0-8
 	MOVQ p+0(FP), DI
-	MOVQ 0(DI), SI
-	MOVQ 24(DI), R10
-	MOVQ 40(DI), R9
+	MOVQ headArgs_x(DI), SI
+	MOVQ headArgs_rows(DI), R10
+	MOVQ headArgs_out(DI), R9
 
 round_row:
 	XORQ AX, AX
@@ -681,9 +684,9 @@ round:
 	VMOVUPS Z0, (R9)
 	ADDQ    $64, R9
 	ADDQ    $32, AX
-	CMPQ    AX, 16(DI)
+	CMPQ    AX, headArgs_n(DI)
 	JLT     round
-	ADDQ    8(DI), SI
+	ADDQ    headArgs_ld(DI), SI
 	DECQ    R10
 	JNE     round_row
 	VZEROUPPER

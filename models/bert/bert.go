@@ -1,5 +1,5 @@
 // Package bert runs BERT sentence encoders. It supports ONNX files with float32 weights
-// or with 8-bit weights from ONNX Runtime's dynamic quantisation, on kernels for AVX-512
+// or with 8-bit weights from ONNX Runtime's dynamic quantisation, on kernels for AMX, AVX-512
 // VNNI, AVX2, NEON or plain Go.
 //
 // It is not a general ONNX engine: it supports only post-norm graphs with exact gelu and
@@ -22,8 +22,8 @@ type Options struct {
 	// Threads is the number of texts embedded at the same time, by default
 	// runtime.GOMAXPROCS(0).
 	Threads int
-	// Kernel is "avx512vnni", "avx2", "neon" or "portable". The default is the value of
-	// the environment variable CAIRN_KERNEL, or else the fastest kernel of this
+	// Kernel is "amx", "avx512vnni", "avx2", "neon" or "portable". The default is the
+	// value of the environment variable CAIRN_KERNEL, or else the fastest kernel of this
 	// machine. A kernel that is unknown or not available on the machine is an error.
 	Kernel string
 	// TokenizerJSON is the tokenizer's file, for the model's ID.

@@ -1,5 +1,5 @@
-// Command asm writes the assembly of package bert's kernels. It is a module of
-// its own, so that cairn does not depend on the assembler generator:
+// Command asm writes the assembly of package bert's kernels, but for amx_amd64.s. It is a
+// module of its own, so that cairn does not depend on the assembler generator:
 //
 //	go run . -kernel avx512 -out ../avx512_amd64.s
 package main
