@@ -16,6 +16,7 @@ p = argparse.ArgumentParser()
 p.add_argument("--model", default="models/minilm")
 p.add_argument("--vectors", type=int, required=True)
 p.add_argument("--threads", type=int, default=2)
+p.add_argument("--chroma", action="store_true")
 a = p.parse_args()
 
 options = onnxruntime.SessionOptions()
@@ -30,12 +31,24 @@ tokenizer.enable_truncation(256)
 vectors = np.random.default_rng(1).standard_normal((a.vectors, 384), dtype=np.float32)
 vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
 
+if a.chroma:
+    import chromadb
+    collection = chromadb.EphemeralClient().create_collection("vectors", metadata={"hnsw:space": "cosine"})
+    for at in range(0, a.vectors, 5000):
+        some = vectors[at:at + 5000]
+        collection.add(ids=[str(at + i) for i in range(len(some))], embeddings=some)
+
+def nearest(query):
+    if a.chroma:
+        found = collection.query(query_embeddings=[query], n_results=10, include=["distances"])
+        return [[int(i), 1 - d] for i, d in zip(found["ids"][0], found["distances"][0])]
+    scores = vectors @ query
+    best = np.argpartition(-scores, 10)[:10]
+    return [[int(i), float(scores[i])] for i in best[np.argsort(-scores[best])]]
+
 for line in sys.stdin:
     ids = np.array([tokenizer.encode(json.loads(line)).ids], np.int64)
     mask = np.ones_like(ids)
     hidden = session.run(None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)})[0]
     query = hidden[0].mean(0)
-    scores = vectors @ (query / np.linalg.norm(query))
-    best = np.argpartition(-scores, 10)[:10]
-    best = best[np.argsort(-scores[best])]
-    print(json.dumps([[int(i), float(scores[i])] for i in best]), flush=True)
+    print(json.dumps(nearest(query / np.linalg.norm(query))), flush=True)
