@@ -601,6 +601,17 @@ DATA pairs<>+48(SB)/8, $0x001d000d001c000c
 DATA pairs<>+56(SB)/8, $0x001f000f001e000e
 GLOBL pairs<>(SB), RODATA|NOPTR, $64
 
+// PAIR rounds a row in Z0 and Z1 and the next in Z2 and Z3, and stores the pairs of their
+// entries at R9.
+#define PAIR \
+	VCVTNE2PS2BF16_Z0_Z2_Z0 \
+	VCVTNE2PS2BF16_Z1_Z3_Z1 \
+	VPERMW  Z0, Z8, Z0 \
+	VPERMW  Z1, Z8, Z1 \
+	VMOVUPS Z0, (R9) \
+	VMOVUPS Z1, 64(R9) \
+	ADDQ    $128, R9
+
 // func packBF16(p *headArgs)
 TEXT ·packBF16(SB), NOSPLIT, $0-8
 	MOVQ p+0(FP), DI
@@ -624,13 +635,7 @@ pair:
 	VMOVUPS 64(AX)(DX*1), Z3
 	LEAQ    (AX)(DX*2), AX
 
-	VCVTNE2PS2BF16_Z0_Z2_Z0
-	VCVTNE2PS2BF16_Z1_Z3_Z1
-	VPERMW  Z0, Z8, Z0
-	VPERMW  Z1, Z8, Z1
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	ADDQ    $128, R9
+	PAIR
 	SUBQ    $2, R10
 	JGE     pair
 
@@ -641,13 +646,7 @@ odd:
 	VMOVUPS 64(AX), Z1
 	VPXORQ  Z2, Z2, Z2
 	VPXORQ  Z3, Z3, Z3
-	VCVTNE2PS2BF16_Z0_Z2_Z0
-	VCVTNE2PS2BF16_Z1_Z3_Z1
-	VPERMW  Z0, Z8, Z0
-	VPERMW  Z1, Z8, Z1
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	ADDQ    $128, R9
+	PAIR
 
 padding:
 	// Zero pairs up to a multiple of 16.
