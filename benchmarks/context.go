@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"cairn/graphrank"
-	"cairn/internal/kv"
-	"cairn/internal/records"
-	"cairn/internal/usage"
+	"cairn/internal/store/kv"
+	"cairn/internal/toolbox/records"
+	"cairn/internal/toolbox/usage"
 	"cairn/retriever"
 )
 

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"cairn/benchmarks/agent"
-	"cairn/internal/config"
-	"cairn/internal/workspace"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/workspace"
 	"cairn/tools"
 )
 

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"cairn/internal/config"
-	"cairn/internal/job"
+	"cairn/internal/base/job"
+	"cairn/internal/folder/config"
 	"cairn/models"
 	"cairn/retriever"
 )

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"cairn/indexer"
-	"cairn/internal/job"
-	"cairn/internal/testutil"
+	"cairn/internal/base/job"
+	"cairn/internal/base/testutil"
 	"cairn/retriever"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cairn/internal/config"
+	"cairn/internal/folder/config"
 	"cairn/models/bpe"
 	"cairn/models/minilm"
 	"cairn/retriever"

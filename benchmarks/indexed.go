@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"cairn/indexer"
-	"cairn/internal/config"
-	"cairn/internal/index"
-	"cairn/internal/usage"
-	"cairn/internal/walk"
-	"cairn/internal/workspace"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/workspace"
+	"cairn/internal/text/walk"
+	"cairn/internal/toolbox/usage"
 	"cairn/models"
 	"cairn/retriever"
 )

@@ -10,8 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"cairn/internal/markdown"
 	"cairn/internal/store"
+	"cairn/internal/text/markdown"
 )
 
 // The kinds of queries that are derived from a folder. A heading occurs once in the folder;

@@ -3,7 +3,7 @@ package benchmarks
 import (
 	"slices"
 
-	"cairn/internal/suggest"
+	"cairn/internal/toolbox/suggest"
 )
 
 // F1 is the harmonic mean of precision and recall of predicted, as GNN4TaskPlan computes it

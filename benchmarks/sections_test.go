@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/config"
-	"cairn/internal/index"
-	"cairn/internal/markdown"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/index"
 	"cairn/internal/store"
+	"cairn/internal/text/markdown"
 	"cairn/models/bpe"
 	"cairn/models/minilm"
 	"cairn/retriever"

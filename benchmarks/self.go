@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"cairn/internal/config"
-	"cairn/internal/markdown"
-	"cairn/internal/walk"
+	"cairn/internal/folder/config"
+	"cairn/internal/text/markdown"
+	"cairn/internal/text/walk"
 )
 
 // SelfOptions configures Self.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/config"
-	"cairn/internal/markdown"
-	"cairn/internal/testutil"
+	"cairn/internal/base/testutil"
+	"cairn/internal/folder/config"
+	"cairn/internal/text/markdown"
 )
 
 const tokensPage = `# Access tokens

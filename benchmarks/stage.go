@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"cairn/internal/config"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/workspace"
 	"cairn/internal/stage"
-	"cairn/internal/workspace"
 	"cairn/retriever"
 )
 

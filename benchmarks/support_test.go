@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/support"
+	"cairn/internal/stage/support"
 	"cairn/models/minilm"
 )
 
@@ -47,7 +47,7 @@ type statement struct {
 // TestSupportQuality measures the check of answers on 200 pairs that are made from the
 // evaluation data by a seed: 40 of each kind, of documents that the weights were not
 // chosen on. CAIRN_PAIRS names a file for the pairs of the other half, 200 of each kind,
-// which TestFit of internal/support chooses the weights on.
+// which TestFit of internal/stage/support chooses the weights on.
 func TestSupportQuality(t *testing.T) {
 	data := os.Getenv("CAIRN_DATA")
 	if data == "" {

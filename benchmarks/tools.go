@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"cairn/internal/catalog"
-	"cairn/internal/job"
+	"cairn/internal/base/job"
 	"cairn/internal/store"
 	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
-	"cairn/internal/suggest"
-	"cairn/internal/toolsearch"
+	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/suggest"
+	"cairn/internal/toolbox/toolsearch"
 	"cairn/models"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/suggest"
-	"cairn/internal/testutil"
+	"cairn/internal/base/testutil"
+	"cairn/internal/toolbox/suggest"
 )
 
 // TestF1ByHand compares with values computed by hand.

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"cairn/internal/catalog"
-	"cairn/internal/suggest"
-	"cairn/internal/toolsearch"
+	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/suggest"
+	"cairn/internal/toolbox/toolsearch"
 )
 
 // toolTask is a line of tasks.jsonl: an intent and the calls that serve it.

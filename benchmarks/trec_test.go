@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cairn/internal/testutil"
+	"cairn/internal/base/testutil"
 )
 
 // TestRunFiles: a run that is written and read again gives the same figures, with ids that

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"cairn/internal/store/docs"
-	"cairn/internal/walk"
+	"cairn/internal/text/walk"
 )
 
 // keep rewrites a file with as many bytes and puts its time back, as rsync -t and

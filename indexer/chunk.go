@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"cairn/internal/code"
-	"cairn/internal/markdown"
 	"cairn/internal/store"
+	"cairn/internal/text/markdown"
+	"cairn/internal/text/outline"
 	"cairn/models"
 )
 
@@ -130,7 +130,7 @@ func (c *Chunker) Chunk(doc *store.Document, text string) {
 // a heading that is part of the text, such as a declaration in a source file, and one
 // that is longer than markdown.MaxHeading.
 func bodyStart(path string, s *store.Section, text string) int {
-	if s.Level == 0 || code.IsSource(path) {
+	if s.Level == 0 || outline.IsSource(path) {
 		return s.Start
 	}
 	at, limit := s.Start, min(s.OwnEnd, s.Start+markdown.MaxHeading)

@@ -8,9 +8,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"cairn/internal/markdown"
+	"cairn/internal/base/testutil"
 	"cairn/internal/store"
-	"cairn/internal/testutil"
+	"cairn/internal/text/markdown"
 )
 
 func parsed(path, text string) *store.Document {

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"cairn/internal/job"
+	"cairn/internal/base/job"
+	"cairn/internal/base/testutil"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
-	"cairn/internal/testutil"
 	"cairn/models"
 	"cairn/models/minilm"
 )

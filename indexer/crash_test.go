@@ -15,10 +15,10 @@ import (
 	"sync"
 	"testing"
 
-	"cairn/internal/query"
+	"cairn/internal/base/testutil"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
-	"cairn/internal/testutil"
+	"cairn/internal/text/query"
 )
 
 // crashOptions make many small steps out of a small folder.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"cairn/internal/markdown"
 	"cairn/internal/store"
+	"cairn/internal/text/markdown"
 )
 
 // EmbedText returns the encoder's input for chunk n of section i of doc, whose text is

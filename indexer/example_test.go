@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 
 	"cairn/indexer"
-	"cairn/internal/kv"
+	"cairn/internal/base/testutil"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
-	"cairn/internal/testutil"
-	"cairn/internal/walk"
+	"cairn/internal/store/kv"
+	"cairn/internal/text/walk"
 )
 
 // Example indexes a folder of one file, and then runs again after a second file

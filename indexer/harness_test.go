@@ -13,15 +13,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cairn/internal/job"
-	"cairn/internal/kv"
-	"cairn/internal/query"
+	"cairn/internal/base/job"
+	"cairn/internal/base/testutil"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
-	"cairn/internal/testutil"
-	"cairn/internal/walk"
+	"cairn/internal/store/kv"
+	"cairn/internal/text/query"
+	"cairn/internal/text/walk"
 	"cairn/models"
 )
 

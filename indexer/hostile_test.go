@@ -16,10 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cairn/internal/query"
+	"cairn/internal/base/testutil"
 	"cairn/internal/store"
-	"cairn/internal/testutil"
-	"cairn/internal/walk"
+	"cairn/internal/text/query"
+	"cairn/internal/text/walk"
 )
 
 // hostileDocument is a kind of document that was, or could be, made to exhaust the

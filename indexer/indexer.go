@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"cairn/internal/job"
-	"cairn/internal/secret"
+	"cairn/internal/base/job"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
-	"cairn/internal/walk"
+	"cairn/internal/text/secret"
+	"cairn/internal/text/walk"
 	"cairn/models"
 )
 

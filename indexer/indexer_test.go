@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"cairn/internal/job"
-	"cairn/internal/query"
+	"cairn/internal/base/job"
+	"cairn/internal/base/testutil"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
-	"cairn/internal/testutil"
-	"cairn/internal/walk"
+	"cairn/internal/text/query"
+	"cairn/internal/text/walk"
 )
 
 func TestRunFromNothing(t *testing.T) {

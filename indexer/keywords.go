@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"cairn/internal/job"
+	"cairn/internal/base/job"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 )

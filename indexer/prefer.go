@@ -7,7 +7,7 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
-	"cairn/internal/walk"
+	"cairn/internal/text/walk"
 )
 
 // preferredTerms is the most terms of a preference, since matched has a bit for each.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"cairn/internal/query"
 	"cairn/internal/store"
+	"cairn/internal/text/query"
 )
 
 // animals makes a folder of n files, the last of which is about quokkas.

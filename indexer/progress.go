@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"cairn/internal/job"
+	"cairn/internal/base/job"
 )
 
 // The phases of a run, in order. Keyword search is complete after PhaseKeywords.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"cairn/internal/job"
+	"cairn/internal/base/job"
 	"cairn/internal/store"
 )
 

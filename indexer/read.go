@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"cairn/internal/markdown"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
-	"cairn/internal/walk"
+	"cairn/internal/text/markdown"
+	"cairn/internal/text/walk"
 )
 
 // outcomeKind classifies a file that was read.

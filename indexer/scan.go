@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"cairn/internal/job"
+	"cairn/internal/base/job"
 	"cairn/internal/store/docs"
-	"cairn/internal/walk"
+	"cairn/internal/text/walk"
 )
 
 // putBytes is the number of bytes of text in one transaction. It is large enough that

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"cairn/internal/markdown"
+	"cairn/internal/text/markdown"
 )
 
 // span is a half-open range of bytes of a file.

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"cairn/internal/job"
+	"cairn/internal/base/job"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 )

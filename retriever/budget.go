@@ -11,8 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"cairn/internal/invisible"
 	"cairn/internal/store"
+	"cairn/internal/text/invisible"
 )
 
 // longestToken is the maximum size of a token in bytes. A text with more bytes than its

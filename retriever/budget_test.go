@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/testutil"
+	"cairn/internal/base/testutil"
 	"cairn/models/bpe"
 )
 

@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"strings"
 
-	"cairn/internal/code"
 	"cairn/internal/store"
+	"cairn/internal/text/outline"
 )
 
 // role classifies a candidate in a ranking of documents and source code.
@@ -115,14 +115,14 @@ func (p *placing) assign(cs []candidate) {
 	for i := range cs {
 		c := &cs[i]
 		switch {
-		case !code.IsSource(c.path):
+		case !outline.IsSource(c.path):
 			p.documents = true
 			p.named = p.named || p.word && (defines(c.anchor, p.name) || strings.EqualFold(stem(c.path), p.name))
 			continue
 		case p.name != "" && defines(c.anchor, p.name):
 			c.role, p.defined = definition, true
 			p.packaged = p.packaged || inPackage(c.path, p.scope)
-		case code.IsTest(c.path):
+		case outline.IsTest(c.path):
 			c.role = test
 		default:
 			c.role = source
@@ -135,7 +135,7 @@ func (p *placing) assign(cs []candidate) {
 	p.defined = false
 	for i := range cs {
 		if c := &cs[i]; c.role == definition {
-			if c.role = source; code.IsTest(c.path) {
+			if c.role = source; outline.IsTest(c.path) {
 				c.role = test
 			}
 		}
@@ -153,7 +153,7 @@ func lacksDefinition(cs []candidate, query string) bool {
 	_, name := identifier(query)
 	sources := false
 	for i := range cs {
-		if name != "" && code.IsSource(cs[i].path) {
+		if name != "" && outline.IsSource(cs[i].path) {
 			if sources = true; defines(cs[i].anchor, name) {
 				return false
 			}
@@ -192,7 +192,7 @@ func (p *placing) weigh(cs []candidate) {
 	for i := range cs {
 		c := &cs[i]
 		c.codeWeight, c.floor = 1, useWeight
-		if c.role == test || c.role == definition && (code.IsTest(c.path) || p.packaged && !inPackage(c.path, p.scope) || p.sure && c.unsure) {
+		if c.role == test || c.role == definition && (outline.IsTest(c.path) || p.packaged && !inPackage(c.path, p.scope) || p.sure && c.unsure) {
 			c.codeWeight = testWeight
 		}
 		switch {

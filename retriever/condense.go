@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"cairn/internal/query"
 	"cairn/internal/store/keyword"
+	"cairn/internal/text/query"
 )
 
 const (

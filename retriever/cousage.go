@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"cairn/graphrank"
-	"cairn/internal/usage"
+	"cairn/internal/toolbox/usage"
 )
 
 // CoUsageLimit is the largest bonus of CoUsage. benchmarks/quality.md compares it with

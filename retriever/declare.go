@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"cairn/internal/code"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/text/outline"
 )
 
 // findDeclarations marks the candidates whose text declares a name as definitions, for
@@ -36,7 +36,7 @@ func (s *search) findDeclarations(name string, cs []*candidate) error {
 					continue
 				}
 				if d := declares(doc, text, c, name); d > 0 {
-					c.role, c.unsure = definition, d == code.MayDeclare
+					c.role, c.unsure = definition, d == outline.MayDeclare
 				}
 			}
 		}
@@ -49,11 +49,11 @@ func (s *search) findDeclarations(name string, cs []*candidate) error {
 }
 
 // declares returns whether the chunk of c declares name.
-func declares(doc *store.Document, text []byte, c *candidate, name string) code.Declaration {
+func declares(doc *store.Document, text []byte, c *candidate, name string) outline.Declaration {
 	i := slices.IndexFunc(doc.Sections, func(s store.Section) bool { return s.Anchor == c.anchor })
 	if i < 0 || c.number >= len(doc.Sections[i].Chunks) {
 		return 0
 	}
 	chunk := doc.Sections[i].Chunks[c.number]
-	return code.Declares(text[chunk.Start:chunk.End], name)
+	return outline.Declares(text[chunk.Start:chunk.End], name)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"cairn/internal/observe"
+	"cairn/internal/base/observe"
 )
 
 // queryVector returns the vector of text, or nil if the retriever has no vector leg.

@@ -15,10 +15,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"cairn/internal/code"
-	"cairn/internal/markdown"
 	"cairn/internal/store/docs"
-	"cairn/internal/walk"
+	"cairn/internal/text/markdown"
+	"cairn/internal/text/outline"
+	"cairn/internal/text/walk"
 )
 
 const (
@@ -152,7 +152,7 @@ func (r *Retriever) permitted(name string) error {
 		}
 		switch {
 		case slices.Contains(r.options.Extensions, strings.ToLower(path.Ext(name))), walk.IsConfiguration(name):
-		case code.IsSource(name):
+		case outline.IsSource(name):
 			return invalid("path", "%q is source code and not in the index: the setting parser.code selects the folders whose code is indexed", name)
 		default:
 			if example, err := firstBelow(reader, name); err != nil || example != "" {

@@ -7,8 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"cairn/internal/markdown"
 	"cairn/internal/store/docs"
+	"cairn/internal/text/markdown"
 )
 
 // Folder describes a folder that contains results.

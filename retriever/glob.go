@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"cairn/internal/store/docs"
-	"cairn/internal/walk"
+	"cairn/internal/text/walk"
 )
 
 // IsGlob reports whether a place has the form of a pattern, such as "docs/*.md" or

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sync"
 
-	"cairn/internal/observe"
-	"cairn/internal/query"
+	"cairn/internal/base/observe"
 	"cairn/internal/store"
+	"cairn/internal/text/query"
 )
 
 // legs holds the hits of the two indexes. Either list may be empty.

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"cairn/internal/invisible"
-	"cairn/internal/markdown"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/text/invisible"
+	"cairn/internal/text/markdown"
 )
 
 // maxMore is the most further sections of a document in a result, and maxMoreText the

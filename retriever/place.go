@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"cairn/internal/markdown"
 	"cairn/internal/store/docs"
-	"cairn/internal/walk"
+	"cairn/internal/text/markdown"
+	"cairn/internal/text/walk"
 )
 
 // linesSuffix matches a path with the suffix ":from-to".

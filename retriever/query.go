@@ -5,9 +5,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"cairn/internal/invisible"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/text/invisible"
 )
 
 // Mode selects the legs that a search uses.

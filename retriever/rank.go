@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"cairn/internal/query"
+	"cairn/internal/text/query"
 )
 
 // Ranking lists every document that a search found, best first. It holds ids and

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"cairn/internal/invisible"
-	"cairn/internal/markdown"
-	"cairn/internal/observe"
+	"cairn/internal/base/observe"
+	"cairn/internal/text/invisible"
+	"cairn/internal/text/markdown"
 )
 
 // ReadRequest requests a document, a section of it, or some of its lines.

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"cairn/internal/markdown"
+	"cairn/internal/base/testutil"
 	"cairn/internal/store/docs"
-	"cairn/internal/testutil"
+	"cairn/internal/text/markdown"
 	"cairn/models/bpe"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"cairn/internal/markdown"
-	"cairn/internal/observe"
+	"cairn/internal/base/observe"
 	"cairn/internal/store/docs"
+	"cairn/internal/text/markdown"
 )
 
 // A re-ranker reads the best passage of each of the first rerankedDocuments documents,

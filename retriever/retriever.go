@@ -7,10 +7,10 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"cairn/internal/secret"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
-	"cairn/internal/walk"
+	"cairn/internal/text/secret"
+	"cairn/internal/text/walk"
 	"cairn/models"
 )
 

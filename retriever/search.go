@@ -6,10 +6,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"cairn/internal/observe"
-	"cairn/internal/query"
+	"cairn/internal/base/observe"
 	"cairn/internal/store/docs"
-	"cairn/internal/walk"
+	"cairn/internal/text/query"
+	"cairn/internal/text/walk"
 )
 
 // search is the state of one search.

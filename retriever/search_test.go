@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/markdown"
-	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/text/markdown"
+	"cairn/internal/text/query"
 )
 
 // TestBlend is the hybrid formula on values computed by hand:

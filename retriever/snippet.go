@@ -6,8 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"cairn/internal/query"
 	"cairn/internal/store/keyword"
+	"cairn/internal/text/query"
 )
 
 // A snippet has at most snippetRunes runes from at most snippetLines consecutive lines.

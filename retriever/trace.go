@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"cairn/internal/observe"
-	"cairn/internal/query"
+	"cairn/internal/base/observe"
+	"cairn/internal/text/query"
 )
 
 // Trace records the input and output of each step of one search. Answer holds the

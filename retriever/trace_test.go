@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"cairn/internal/observe"
+	"cairn/internal/base/observe"
 )
 
 var traceFiles = map[string]string{

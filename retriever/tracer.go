@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"cairn/internal/observe"
-	"cairn/internal/query"
+	"cairn/internal/base/observe"
 	"cairn/internal/store"
+	"cairn/internal/text/query"
 )
 
 // tracer records the Trace of one search. Explain adds it to the context. A search

@@ -14,13 +14,13 @@ import (
 	"time"
 
 	"cairn/indexer"
-	"cairn/internal/kv"
-	"cairn/internal/markdown"
+	"cairn/internal/base/testutil"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/keyword"
-	"cairn/internal/testutil"
-	"cairn/internal/walk"
+	"cairn/internal/store/kv"
+	"cairn/internal/text/markdown"
+	"cairn/internal/text/walk"
 	"cairn/models/bpe"
 )
 

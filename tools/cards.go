@@ -3,8 +3,8 @@ package tools
 import (
 	"context"
 
+	"cairn/internal/folder/workspace"
 	"cairn/internal/task/cards"
-	"cairn/internal/workspace"
 )
 
 // cardTools are the tools on task cards.

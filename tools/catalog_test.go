@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"cairn/graphrank"
-	"cairn/internal/catalog"
-	"cairn/internal/fit"
+	"cairn/internal/text/fit"
 	"cairn/internal/toolbox"
+	"cairn/internal/toolbox/catalog"
 	"cairn/models/bpe"
 )
 

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"cairn/internal/config"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/workspace"
 	"cairn/internal/task/files"
-	"cairn/internal/walk"
-	"cairn/internal/workspace"
+	"cairn/internal/text/walk"
 )
 
 // provoked is a call that has to fail with a code. setup changes the folder first
@@ -194,7 +194,7 @@ func TestEveryCode(t *testing.T) {
 		"../internal/task/cards/errors.go":        func(name string) bool { return strings.HasPrefix(name, "Code") },
 		"../internal/task/doctask/errors.go":      func(string) bool { return true },
 		"../internal/task/taskgraph/taskgraph.go": func(name string) bool { return strings.HasPrefix(name, "Code") },
-		"../internal/taskdag/validate.go":         func(string) bool { return true },
+		"../internal/base/taskdag/validate.go":    func(string) bool { return true },
 	} {
 		for name, code := range constants(t, file) {
 			if keep(name) && !seen[code] {

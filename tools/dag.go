@@ -1,6 +1,6 @@
 package tools
 
-import "cairn/internal/workspace"
+import "cairn/internal/folder/workspace"
 
 // dagTools are the tools on the dependency graph of the cards, or of the tasks of a
 // document.

@@ -1,5 +1,5 @@
 // Package tools serves a workspace to agents over MCP. It implements neither ranking nor
-// storage: see retriever, indexer and internal/workspace.
+// storage: see retriever, indexer and internal/folder/workspace.
 //
 // A client can call each tool in two ways, with the same arguments and limits. tools/call
 // answers with structured content and the same JSON as text. A direct call, which is a

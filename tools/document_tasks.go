@@ -1,6 +1,6 @@
 package tools
 
-import "cairn/internal/workspace"
+import "cairn/internal/folder/workspace"
 
 // documentTaskTools are the tools on the tasks below a heading Tasks in a document.
 func documentTaskTools(t *workspace.Tasks) []tool {

@@ -1,6 +1,6 @@
 package tools
 
-import "cairn/internal/workspace"
+import "cairn/internal/folder/workspace"
 
 // documentTools browse, search and edit documents by section.
 func documentTools(t *workspace.Tasks) []tool {

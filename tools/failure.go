@@ -7,9 +7,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"cairn/internal/index"
-	"cairn/internal/mirror"
-	"cairn/internal/owner"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/owner"
+	"cairn/internal/store/mirror"
 	"cairn/internal/task/cards"
 )
 

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"cairn/internal/config"
-	"cairn/internal/index"
-	"cairn/internal/job"
-	"cairn/internal/owner"
-	"cairn/internal/scan"
+	"cairn/internal/base/job"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/owner"
+	"cairn/internal/text/scan"
 	"cairn/retriever"
 )
 

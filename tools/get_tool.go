@@ -9,9 +9,9 @@ import (
 	"maps"
 	"slices"
 
-	"cairn/internal/catalog"
-	"cairn/internal/fit"
+	"cairn/internal/text/fit"
 	"cairn/internal/toolbox"
+	"cairn/internal/toolbox/catalog"
 )
 
 type getToolArgs struct {

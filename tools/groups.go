@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/folder/workspace"
 	"cairn/internal/toolbox"
-	"cairn/internal/workspace"
 )
 
 // Group is the name of tools that are offered together, or of one tool.

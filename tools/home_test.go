@@ -3,7 +3,7 @@ package tools
 import (
 	"testing"
 
-	"cairn/internal/testutil"
+	"cairn/internal/base/testutil"
 )
 
 func TestMain(m *testing.M) { testutil.Main(m) }

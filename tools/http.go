@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"cairn/internal/quota"
+	"cairn/internal/base/quota"
 )
 
 // Caller is the authenticated sender of a request.

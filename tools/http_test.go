@@ -14,10 +14,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"cairn/internal/config"
-	"cairn/internal/index"
-	"cairn/internal/job"
-	"cairn/internal/workspace"
+	"cairn/internal/base/job"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/workspace"
 )
 
 // startHTTP serves the fake engine. The header X-Caller names the caller of a

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"cairn/internal/index"
+	"cairn/internal/folder/index"
 )
 
 type indexArgs struct {

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/config"
-	"cairn/internal/index"
-	"cairn/internal/testutil"
-	"cairn/internal/workspace"
+	"cairn/internal/base/testutil"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/workspace"
 	"cairn/models"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"cairn/internal/observe"
+	"cairn/internal/base/observe"
 	"cairn/retriever"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"cairn/internal/observe"
+	"cairn/internal/base/observe"
 	"cairn/retriever"
 )
 

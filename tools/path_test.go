@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"cairn/internal/config"
-	"cairn/internal/observe"
-	"cairn/internal/testutil"
-	"cairn/internal/workspace"
+	"cairn/internal/base/observe"
+	"cairn/internal/base/testutil"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/workspace"
 	"cairn/models"
 )
 
@@ -69,7 +69,7 @@ func (l *pathListener) Stage(_ context.Context, stage observe.Stage, _ time.Time
 	for more := true; more; {
 		var f runtime.Frame
 		f, more = frames.Next()
-		if strings.HasPrefix(f.Function, "cairn/") && !strings.HasPrefix(f.Function, "cairn/internal/observe.") && !strings.HasSuffix(f.File, "_test.go") {
+		if strings.HasPrefix(f.Function, "cairn/") && !strings.HasPrefix(f.Function, "cairn/internal/base/observe.") && !strings.HasSuffix(f.File, "_test.go") {
 			path = append(path, f.Function)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"cairn/internal/index"
+	"cairn/internal/folder/index"
 	"cairn/internal/toolbox"
 	"cairn/retriever"
 )

@@ -7,8 +7,8 @@ import (
 	"reflect"
 	"strings"
 
-	"cairn/internal/index"
-	"cairn/internal/usage"
+	"cairn/internal/folder/index"
+	"cairn/internal/toolbox/usage"
 	"cairn/retriever"
 )
 

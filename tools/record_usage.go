@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"cairn/internal/toolbox"
-	"cairn/internal/usage"
+	"cairn/internal/toolbox/usage"
 )
 
 type recordUsageArgs struct {

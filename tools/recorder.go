@@ -8,10 +8,10 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"cairn/internal/suggest"
 	"cairn/internal/toolbox"
-	"cairn/internal/toolsearch"
-	"cairn/internal/usage"
+	"cairn/internal/toolbox/suggest"
+	"cairn/internal/toolbox/toolsearch"
+	"cairn/internal/toolbox/usage"
 )
 
 // Recorder records the searches of each session and the documents and tools that it then

@@ -13,8 +13,8 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/toolbox"
-	"cairn/internal/toolsearch"
-	"cairn/internal/usage"
+	"cairn/internal/toolbox/toolsearch"
+	"cairn/internal/toolbox/usage"
 )
 
 // recordedBox is a toolbox with a recorder.

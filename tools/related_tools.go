@@ -5,7 +5,7 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/toolbox"
-	"cairn/internal/usage"
+	"cairn/internal/toolbox/usage"
 )
 
 type relatedToolsArgs struct {

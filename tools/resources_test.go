@@ -10,9 +10,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"cairn/internal/catalog"
-	"cairn/internal/index"
+	"cairn/internal/folder/index"
 	"cairn/internal/toolbox"
+	"cairn/internal/toolbox/catalog"
 )
 
 func TestResourceURI(t *testing.T) {

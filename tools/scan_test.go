@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/fit"
+	"cairn/internal/text/fit"
 	"cairn/models/bpe"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"cairn/internal/job"
-	"cairn/internal/observe"
+	"cairn/internal/base/job"
+	"cairn/internal/base/observe"
 	"cairn/internal/task/taskgraph"
 )
 

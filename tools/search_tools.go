@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"cairn/internal/toolbox"
-	"cairn/internal/toolsearch"
+	"cairn/internal/toolbox/toolsearch"
 )
 
 type searchToolsArgs struct {

@@ -8,13 +8,13 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"cairn/internal/fit"
-	"cairn/internal/index"
-	"cairn/internal/job"
-	"cairn/internal/observe"
-	"cairn/internal/scan"
+	"cairn/internal/base/job"
+	"cairn/internal/base/observe"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/workspace"
+	"cairn/internal/text/fit"
+	"cairn/internal/text/scan"
 	"cairn/internal/toolbox"
-	"cairn/internal/workspace"
 	"cairn/retriever"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"cairn/internal/index"
-	"cairn/internal/job"
+	"cairn/internal/base/job"
+	"cairn/internal/folder/index"
 	"cairn/internal/store"
 	"cairn/models/bpe"
 	"cairn/retriever"

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"cairn/internal/markdown"
+	"cairn/internal/text/markdown"
 	"cairn/skills"
 )
 

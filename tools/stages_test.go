@@ -10,9 +10,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"cairn/internal/config"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/workspace"
 	"cairn/internal/stage"
-	"cairn/internal/workspace"
 	"cairn/retriever"
 )
 

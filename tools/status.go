@@ -3,7 +3,7 @@ package tools
 import (
 	"context"
 
-	"cairn/internal/index"
+	"cairn/internal/folder/index"
 )
 
 // status is the tool status.

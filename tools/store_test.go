@@ -5,10 +5,10 @@ import (
 	"net"
 	"testing"
 
-	"cairn/internal/config"
-	"cairn/internal/mirror"
-	"cairn/internal/testutil"
-	"cairn/internal/workspace"
+	"cairn/internal/base/testutil"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/workspace"
+	"cairn/internal/store/mirror"
 	"cairn/models"
 )
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"cairn/internal/suggest"
 	"cairn/internal/toolbox"
+	"cairn/internal/toolbox/suggest"
 )
 
 type suggestDAGArgs struct {

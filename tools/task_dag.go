@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"cairn/internal/job"
+	"cairn/internal/base/job"
+	"cairn/internal/folder/workspace"
 	"cairn/internal/stage"
-	"cairn/internal/workspace"
 	"cairn/retriever"
 )
 

@@ -5,8 +5,8 @@ import (
 	"context"
 	"encoding/json"
 
+	"cairn/internal/folder/workspace"
 	"cairn/internal/stage"
-	"cairn/internal/workspace"
 )
 
 type advanceArgs struct {

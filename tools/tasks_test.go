@@ -14,8 +14,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"cairn/internal/config"
-	"cairn/internal/workspace"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/workspace"
 	"cairn/models/bpe"
 )
 

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"time"
 
-	"cairn/internal/job"
-	"cairn/internal/observe"
+	"cairn/internal/base/job"
+	"cairn/internal/base/observe"
 )
 
 // tool describes and implements one tool.

@@ -21,9 +21,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"cairn/internal/config"
-	"cairn/internal/server"
-	"cairn/internal/workspace"
+	"cairn/internal/face/server"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/workspace"
 	"cairn/models"
 	"cairn/models/minilm"
 	"cairn/tools"

@@ -24,7 +24,7 @@ import (
 	"strings"
 	"time"
 
-	"cairn/internal/code"
+	"cairn/internal/text/outline"
 )
 
 // place is where a symbol is defined.
@@ -80,14 +80,14 @@ func run(address, dir, mode string, n int, qualified bool) error {
 func definitions(dir string, qualified bool) (map[string][]place, error) {
 	defined := map[string][]place{}
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !code.IsSource(name) || code.IsTest(name) {
+		if err != nil || d.IsDir() || !outline.IsSource(name) || outline.IsTest(name) {
 			return err
 		}
 		src, err := os.ReadFile(path.Join(dir, name))
-		if err != nil || code.Unwanted(src) != "" {
+		if err != nil || outline.Unwanted(src) != "" {
 			return err
 		}
-		symbols, _ := code.Outline(name, src)
+		symbols, _ := outline.Outline(name, src)
 		for _, s := range symbols {
 			key := s.Name
 			switch {

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/config"
-	"cairn/internal/host"
-	"cairn/internal/term"
-	"cairn/internal/workspace"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/host"
+	"cairn/internal/folder/workspace"
 )
 
 // app is one run of the program: its streams and the flags of all commands.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/host"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/host"
+	"cairn/internal/folder/workspace"
 	"cairn/internal/stage"
-	"cairn/internal/term"
-	"cairn/internal/workspace"
 	"cairn/retriever"
 )
 

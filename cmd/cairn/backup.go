@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/atomicfile"
-	"cairn/internal/term"
+	"cairn/internal/base/atomicfile"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/workspace"
 	"cairn/internal/toolbox"
-	"cairn/internal/workspace"
 )
 
 func (a *app) backupCommand() *cobra.Command {

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/benchmarks"
-	"cairn/internal/home"
-	"cairn/internal/host"
-	"cairn/internal/job"
+	"cairn/internal/base/job"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/home"
+	"cairn/internal/folder/host"
 	"cairn/internal/stage"
-	"cairn/internal/term"
 	"cairn/models"
 )
 

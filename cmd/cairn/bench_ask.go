@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/benchmarks"
-	"cairn/internal/term"
-	"cairn/internal/workspace"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/workspace"
 	"cairn/retriever"
 )
 

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"cairn/benchmarks"
-	"cairn/internal/config"
-	"cairn/internal/job"
-	"cairn/internal/term"
+	"cairn/internal/base/job"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/config"
 	"cairn/models"
 	"cairn/models/bpe"
 	"cairn/retriever"

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/face/term"
+	"cairn/internal/folder/workspace"
 	"cairn/internal/task/cards"
 	"cairn/internal/task/taskgraph"
-	"cairn/internal/term"
-	"cairn/internal/workspace"
 )
 
 func (a *app) cardCommand() *cobra.Command {

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"cairn/internal/config"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/workspace"
 	"cairn/internal/task/cards"
-	"cairn/internal/workspace"
 )
 
 // The processes of TestTenProcesses: servers that an agent talks to, and people

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/workspace"
+	"cairn/internal/folder/workspace"
 )
 
 func (a *app) cleanCommand() *cobra.Command {

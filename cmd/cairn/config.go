@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/config"
-	"cairn/internal/term"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/config"
 )
 
 func (a *app) configCommand() *cobra.Command {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/connect"
-	"cairn/internal/term"
+	"cairn/internal/face/connect"
+	"cairn/internal/face/term"
 	"cairn/tools"
 )
 

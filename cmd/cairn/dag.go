@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"cairn/internal/face/term"
+	"cairn/internal/folder/workspace"
 	"cairn/internal/task"
 	"cairn/internal/task/taskgraph"
-	"cairn/internal/term"
-	"cairn/internal/workspace"
 )
 
 func (a *app) dagCommand() *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/testutil"
+	"cairn/internal/base/testutil"
 )
 
 // TestDamagedIndex damages an index: a search answers without it, an index run

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/connect"
-	"cairn/internal/term"
+	"cairn/internal/face/connect"
+	"cairn/internal/face/term"
 )
 
 func (a *app) disconnectCommand() *cobra.Command {

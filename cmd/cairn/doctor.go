@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/config"
-	"cairn/internal/doctor"
-	"cairn/internal/index"
-	"cairn/internal/term"
-	"cairn/internal/workspace"
+	"cairn/internal/face/doctor"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/workspace"
 )
 
 func (a *app) doctorCommand() *cobra.Command {

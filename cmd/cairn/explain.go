@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/index"
-	"cairn/internal/term"
-	"cairn/internal/workspace"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/workspace"
 	"cairn/retriever"
 )
 

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"cairn/internal/testutil"
+	"cairn/internal/base/testutil"
 )
 
 // TestFullDisk puts the files of a folder on a disk with little free space. Commands that write

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/manual"
-	"cairn/internal/term"
+	"cairn/internal/face/manual"
+	"cairn/internal/face/term"
 )
 
 // helpText has one part per command: a line such as "# cairn index", the description, the

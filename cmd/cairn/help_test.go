@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/connect"
-	"cairn/internal/term"
+	"cairn/internal/face/connect"
+	"cairn/internal/face/term"
 )
 
 // each calls fn with every command but those of cobra itself.

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/index"
-	"cairn/internal/term"
-	"cairn/internal/walk"
-	"cairn/internal/workspace"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/workspace"
+	"cairn/internal/text/walk"
 )
 
 func (a *app) indexCommand() *cobra.Command {

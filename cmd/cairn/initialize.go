@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/atomicfile"
-	"cairn/internal/config"
-	"cairn/internal/term"
+	"cairn/internal/base/atomicfile"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/config"
 )
 
 func (a *app) initCommand() *cobra.Command {

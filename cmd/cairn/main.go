@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"cairn/internal/term"
+	"cairn/internal/face/term"
 	"cairn/retriever"
 )
 

@@ -16,8 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"cairn/internal/home"
-	"cairn/internal/testutil"
+	"cairn/internal/base/testutil"
+	"cairn/internal/folder/home"
 )
 
 func TestWithGracePeriod(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/term"
-	"cairn/internal/workspace"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/workspace"
 )
 
 func (a *app) migrateCommand() *cobra.Command {

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/finder"
-	"cairn/internal/markdown"
-	"cairn/internal/term"
-	"cairn/internal/workspace"
+	"cairn/internal/face/finder"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/workspace"
+	"cairn/internal/text/markdown"
 	"cairn/retriever"
 )
 

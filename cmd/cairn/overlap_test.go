@@ -7,13 +7,13 @@ import (
 	"slices"
 	"testing"
 
-	"cairn/internal/config"
-	"cairn/internal/host"
-	"cairn/internal/markdown"
-	"cairn/internal/mirror"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/host"
+	"cairn/internal/folder/workspace"
+	"cairn/internal/store/mirror"
 	"cairn/internal/store/qdrant/qdranttest"
-	"cairn/internal/term"
-	"cairn/internal/workspace"
+	"cairn/internal/text/markdown"
 	"cairn/retriever"
 )
 

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/markdown"
-	"cairn/internal/term"
-	"cairn/internal/workspace"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/workspace"
+	"cairn/internal/text/markdown"
 )
 
 // overview prints what the folder contains and commands to try. If no folder can be chosen, it

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/face/term"
+	"cairn/internal/folder/workspace"
 	"cairn/internal/stage"
-	"cairn/internal/term"
-	"cairn/internal/workspace"
 )
 
 func (a *app) planCommand() *cobra.Command {

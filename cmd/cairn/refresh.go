@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"cairn/indexer"
-	"cairn/internal/index"
-	"cairn/internal/job"
-	"cairn/internal/term"
-	"cairn/internal/workspace"
+	"cairn/internal/base/job"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/workspace"
 	"cairn/retriever"
 )
 

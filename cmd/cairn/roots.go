@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/config"
-	"cairn/internal/term"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/config"
 )
 
 func (a *app) rootsCommand() *cobra.Command {

@@ -11,12 +11,12 @@ import (
 	"github.com/atotto/clipboard"
 	"github.com/spf13/cobra"
 
-	"cairn/internal/atomicfile"
-	"cairn/internal/config"
-	"cairn/internal/scene"
-	"cairn/internal/term"
-	"cairn/internal/walk"
-	"cairn/internal/workspace"
+	"cairn/internal/base/atomicfile"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/workspace"
+	"cairn/internal/task/scene"
+	"cairn/internal/text/walk"
 )
 
 // sceneFile is the name of the file in the folder's marker that holds the last scene.

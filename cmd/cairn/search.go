@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/scan"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/workspace"
 	"cairn/internal/store"
-	"cairn/internal/term"
-	"cairn/internal/workspace"
+	"cairn/internal/text/scan"
 	"cairn/retriever"
 )
 

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/host"
-	"cairn/internal/metrics"
-	"cairn/internal/server"
-	"cairn/internal/token"
+	"cairn/internal/base/metrics"
+	"cairn/internal/face/server"
+	"cairn/internal/face/token"
+	"cairn/internal/folder/host"
 )
 
 type serveFlags struct {

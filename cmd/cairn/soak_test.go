@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"cairn/internal/testutil"
+	"cairn/internal/base/testutil"
 )
 
 // TestSoak lets eight clients search, read, edit and ask through one server for the

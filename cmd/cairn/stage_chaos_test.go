@@ -26,11 +26,11 @@ import (
 	"testing"
 	"time"
 
-	"cairn/internal/config"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/workspace"
 	"cairn/internal/stage"
 	"cairn/internal/stage/postgres"
 	"cairn/internal/stage/redis"
-	"cairn/internal/workspace"
 )
 
 // TestStageChaos creates question tasks through cairn serve while its process

@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/home"
-	"cairn/internal/index"
-	"cairn/internal/term"
-	"cairn/internal/workspace"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/home"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/workspace"
 )
 
 func (a *app) statusCommand() *cobra.Command {

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/config"
-	"cairn/internal/mirror"
-	"cairn/internal/term"
-	"cairn/internal/workspace"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/workspace"
+	"cairn/internal/store/mirror"
 )
 
 // chooseStore returns the store that --store or the environment names, or nil for the

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/suggest"
-	"cairn/internal/term"
+	"cairn/internal/face/term"
 	"cairn/internal/toolbox"
+	"cairn/internal/toolbox/suggest"
 )
 
 func (a *app) suggestCommand() *cobra.Command {

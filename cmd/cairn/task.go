@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/face/term"
+	"cairn/internal/folder/workspace"
 	"cairn/internal/task/doctask"
-	"cairn/internal/term"
-	"cairn/internal/workspace"
 )
 
 func (a *app) taskCommand() *cobra.Command {

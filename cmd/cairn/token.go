@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/server"
-	"cairn/internal/term"
-	"cairn/internal/token"
+	"cairn/internal/face/server"
+	"cairn/internal/face/term"
+	"cairn/internal/face/token"
 )
 
 func (a *app) tokenCommand() *cobra.Command {

@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/graphrank"
-	"cairn/internal/config"
-	"cairn/internal/job"
-	"cairn/internal/term"
+	"cairn/internal/base/job"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/workspace"
 	"cairn/internal/toolbox"
-	"cairn/internal/toolsearch"
-	"cairn/internal/workspace"
+	"cairn/internal/toolbox/toolsearch"
 )
 
 func (a *app) toolsCommand() *cobra.Command {

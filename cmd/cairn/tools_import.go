@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/catalog"
-	"cairn/internal/term"
+	"cairn/internal/face/term"
 	"cairn/internal/toolbox"
+	"cairn/internal/toolbox/catalog"
 	"cairn/tools/client"
 )
 

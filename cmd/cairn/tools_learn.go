@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/graphrank"
-	"cairn/internal/catalog"
-	"cairn/internal/term"
+	"cairn/internal/face/term"
 	"cairn/internal/toolbox"
-	"cairn/internal/usage"
+	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/usage"
 )
 
 func (a *app) toolsLearnCommand() *cobra.Command {

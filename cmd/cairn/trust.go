@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/home"
-	"cairn/internal/term"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/home"
 )
 
 func (a *app) trustCommand() *cobra.Command {

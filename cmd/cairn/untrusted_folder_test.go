@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/testutil"
+	"cairn/internal/base/testutil"
 )
 
 // hostileLinks are the places in a folder at which a repository may bring a link: those

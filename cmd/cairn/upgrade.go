@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/upgrade"
+	"cairn/internal/face/upgrade"
 )
 
 // releaseFeed and releaseKey are set when a release is built, with -ldflags -X. The

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/index"
-	"cairn/internal/job"
-	"cairn/internal/term"
-	"cairn/internal/workspace"
+	"cairn/internal/base/job"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/workspace"
 )
 
 func (a *app) verifyCommand() *cobra.Command {

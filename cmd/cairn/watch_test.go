@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"cairn/internal/index"
+	"cairn/internal/folder/index"
 )
 
 // TestWatchCommand runs cairn watch and a search as two processes.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/term"
+	"cairn/internal/face/term"
 	"cairn/retriever"
 )
 

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"cairn/internal/config"
-	"cairn/internal/host"
-	"cairn/internal/workspace"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/host"
+	"cairn/internal/folder/workspace"
 )
 
 func (a *app) workerCommand() *cobra.Command {

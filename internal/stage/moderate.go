@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"cairn/internal/support"
+	"cairn/internal/stage/support"
 )
 
 // Draft is an answer with its citations, as the executor submits it.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"cairn/internal/support"
+	"cairn/internal/stage/support"
 	"cairn/retriever"
 )
 

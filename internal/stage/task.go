@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"cairn/internal/support"
+	"cairn/internal/stage/support"
 )
 
 // Stage names one step of a task.

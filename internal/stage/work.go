@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"cairn/internal/support"
+	"cairn/internal/stage/support"
 	"cairn/retriever"
 )
 

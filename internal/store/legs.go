@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"cairn/internal/query"
+	"cairn/internal/text/query"
 )
 
 // LegSearcher searches the words and the vectors of chunks in one call.

@@ -15,8 +15,8 @@ import (
 	"strconv"
 	"strings"
 
-	"cairn/internal/code"
-	"cairn/internal/query"
+	"cairn/internal/text/outline"
+	"cairn/internal/text/query"
 )
 
 // Document is one indexed file. docs.Store.Text returns its text.
@@ -163,7 +163,7 @@ func ParseKind(s string) (Kind, error) {
 
 // KindOf returns the kind of a file.
 func KindOf(path string) Kind {
-	if code.IsSource(path) {
+	if outline.IsSource(path) {
 		return Code
 	}
 	return Docs

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"cairn/internal/draw"
+	"cairn/internal/base/draw"
 )
 
 // Graph formats. FormatASCII is for a terminal.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"cairn/internal/taskdag"
+	"cairn/internal/base/taskdag"
 )
 
 // Status is the progress of a task. The zero Status is Pending.

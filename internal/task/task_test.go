@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/taskdag"
+	"cairn/internal/base/taskdag"
 )
 
 func TestWords(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 
-	"cairn/internal/catalog"
-	"cairn/internal/records"
-	"cairn/internal/usage"
+	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/records"
+	"cairn/internal/toolbox/usage"
 )
 
 // Parts of a backup.

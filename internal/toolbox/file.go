@@ -6,8 +6,8 @@ import (
 	"os"
 	"sync"
 
-	"cairn/internal/kv"
-	"cairn/internal/owner"
+	"cairn/internal/folder/owner"
+	"cairn/internal/store/kv"
 )
 
 // file is a file of buckets. The first use opens it, and the first write creates it.

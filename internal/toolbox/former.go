@@ -5,7 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
-	"cairn/internal/home"
+	"cairn/internal/folder/home"
 )
 
 // FormerFiles are the files of an earlier version that Former reads.

@@ -7,11 +7,11 @@ import (
 	"sync"
 
 	"cairn/graphrank"
-	"cairn/internal/job"
-	"cairn/internal/owner"
+	"cairn/internal/base/job"
+	"cairn/internal/folder/owner"
 	"cairn/internal/store/flat"
-	"cairn/internal/toolsearch"
-	"cairn/internal/usage"
+	"cairn/internal/toolbox/toolsearch"
+	"cairn/internal/toolbox/usage"
 	"cairn/models"
 )
 

@@ -13,12 +13,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cairn/internal/catalog"
-	"cairn/internal/home"
-	"cairn/internal/job"
-	"cairn/internal/testutil"
-	"cairn/internal/toolsearch"
-	"cairn/internal/usage"
+	"cairn/internal/base/job"
+	"cairn/internal/base/testutil"
+	"cairn/internal/folder/home"
+	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/toolsearch"
+	"cairn/internal/toolbox/usage"
 	"cairn/models"
 )
 

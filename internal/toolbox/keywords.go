@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"sync"
 
-	"cairn/internal/atomicfile"
-	"cairn/internal/query"
+	"cairn/internal/base/atomicfile"
 	"cairn/internal/store"
 	"cairn/internal/store/keyword"
-	"cairn/internal/toolsearch"
+	"cairn/internal/text/query"
+	"cairn/internal/toolbox/toolsearch"
 )
 
 // keywordsFolder contains the keyword index of a large catalogue in indexFolder, and the

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/job"
-	"cairn/internal/testutil"
-	"cairn/internal/toolsearch"
+	"cairn/internal/base/job"
+	"cairn/internal/base/testutil"
+	"cairn/internal/toolbox/toolsearch"
 )
 
 // openStored opens a toolbox that stores the keyword index of any catalogue.

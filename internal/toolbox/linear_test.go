@@ -9,8 +9,8 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"cairn/graphrank"
-	"cairn/internal/testutil"
-	"cairn/internal/usage"
+	"cairn/internal/base/testutil"
+	"cairn/internal/toolbox/usage"
 )
 
 // counted is an observation of one edge, or a read of its count.

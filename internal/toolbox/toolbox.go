@@ -16,14 +16,14 @@ import (
 	"time"
 
 	"cairn/graphrank"
-	"cairn/internal/catalog"
-	"cairn/internal/home"
-	"cairn/internal/job"
-	"cairn/internal/kv"
-	"cairn/internal/owner"
-	"cairn/internal/suggest"
-	"cairn/internal/toolsearch"
-	"cairn/internal/usage"
+	"cairn/internal/base/job"
+	"cairn/internal/folder/home"
+	"cairn/internal/folder/owner"
+	"cairn/internal/store/kv"
+	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/suggest"
+	"cairn/internal/toolbox/toolsearch"
+	"cairn/internal/toolbox/usage"
 	"cairn/models"
 )
 

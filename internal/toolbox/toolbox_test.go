@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"cairn/graphrank"
-	"cairn/internal/catalog"
-	"cairn/internal/config"
-	"cairn/internal/testutil"
-	"cairn/internal/usage"
+	"cairn/internal/base/testutil"
+	"cairn/internal/folder/config"
+	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/usage"
 )
 
 func open(t *testing.T, o Options) *Toolbox {

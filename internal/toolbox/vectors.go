@@ -8,7 +8,7 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/store/flat"
-	"cairn/internal/toolsearch"
+	"cairn/internal/toolbox/toolsearch"
 	"cairn/models"
 )
 

@@ -5,9 +5,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"cairn/internal/checksum"
-	"cairn/internal/kv"
+	"cairn/internal/base/checksum"
 	"cairn/internal/store/flat"
+	"cairn/internal/store/kv"
 )
 
 // Verify reads the files of the tools and compares all checksums. With repair it recovers

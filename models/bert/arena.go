@@ -3,7 +3,7 @@ package bert
 import (
 	"unsafe"
 
-	"cairn/internal/offheap"
+	"cairn/internal/base/offheap"
 )
 
 // An arena allocates the memory of packed weights from a few large pieces, in huge pages

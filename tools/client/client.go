@@ -18,7 +18,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"cairn/internal/catalog"
+	"cairn/internal/toolbox/catalog"
 )
 
 // Timeout bounds an Import, from starting the server to its last page.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"cairn/internal/catalog"
+	"cairn/internal/toolbox/catalog"
 )
 
 // TestMain is also the server: a test starts this binary with CLIENT_TEST_SERVER set.

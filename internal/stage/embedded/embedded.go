@@ -25,8 +25,8 @@ import (
 	"sync"
 	"time"
 
-	"cairn/internal/kv"
 	"cairn/internal/stage"
+	"cairn/internal/store/kv"
 )
 
 // DB contains the buckets. *kv.DB implements it.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"cairn/internal/kv"
 	"cairn/internal/stage"
 	"cairn/internal/stage/stagetest"
+	"cairn/internal/store/kv"
 )
 
 func TestStore(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"cairn/internal/base/testutil"
 	"cairn/internal/stage"
-	"cairn/internal/testutil"
 )
 
 // TestSimulation runs question tasks under faults: processes that are killed and

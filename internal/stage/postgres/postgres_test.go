@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/base/testutil/pgtest"
 	"cairn/internal/stage"
 	"cairn/internal/stage/stagetest"
-	"cairn/internal/testutil/pgtest"
 )
 
 func open(t testing.TB, at string) *Store {

@@ -17,10 +17,10 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
-	"cairn/internal/kv"
 	"cairn/internal/stage"
 	"cairn/internal/stage/embedded"
 	"cairn/internal/stage/stagetest"
+	"cairn/internal/store/kv"
 )
 
 // numbers are the databases of the server that tests take in turn.

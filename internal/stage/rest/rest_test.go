@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"cairn/internal/kv"
 	"cairn/internal/stage"
 	"cairn/internal/stage/embedded"
+	"cairn/internal/store/kv"
 )
 
 // serve serves a store in a file, with workers for the stages that need no library.

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"strings"
 
-	"cairn/internal/kv"
 	"cairn/internal/store"
+	"cairn/internal/store/kv"
 )
 
 // RefusedError reports an inconsistent document, which Put does not store.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"cairn/internal/packed"
+	"cairn/internal/base/packed"
 	"cairn/internal/store"
 )
 

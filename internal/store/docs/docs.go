@@ -36,8 +36,8 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"cairn/internal/kv"
 	"cairn/internal/store"
+	"cairn/internal/store/kv"
 	"cairn/models"
 )
 

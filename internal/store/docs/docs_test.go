@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cairn/internal/kv"
 	"cairn/internal/store"
+	"cairn/internal/store/kv"
 	"cairn/models"
 )
 

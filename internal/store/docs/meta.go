@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"cairn/internal/kv"
+	"cairn/internal/store/kv"
 	"cairn/models"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"cairn/internal/kv"
 	"cairn/internal/store"
+	"cairn/internal/store/kv"
 )
 
 // model is the slow, obvious version of a Store.

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/hex"
 
-	"cairn/internal/checksum"
-	"cairn/internal/kv"
+	"cairn/internal/base/checksum"
 	"cairn/internal/store"
+	"cairn/internal/store/kv"
 )
 
 // Reader is a read transaction: everything that it returns belongs to one state of the

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"slices"
 
-	"cairn/internal/kv"
 	"cairn/internal/store"
+	"cairn/internal/store/kv"
 )
 
 // Put is a document to store with its text.

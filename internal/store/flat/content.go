@@ -11,8 +11,8 @@ import (
 	"sort"
 	"unsafe"
 
-	"cairn/internal/checksum"
-	"cairn/internal/offheap"
+	"cairn/internal/base/checksum"
+	"cairn/internal/base/offheap"
 	"cairn/internal/store"
 )
 

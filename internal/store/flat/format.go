@@ -10,8 +10,8 @@ import (
 	"os"
 	"strings"
 
-	"cairn/internal/checksum"
-	"cairn/internal/packed"
+	"cairn/internal/base/checksum"
+	"cairn/internal/base/packed"
 )
 
 // The file, format 3. Numbers are little-endian, checksums CRC-32C; a string is

@@ -12,9 +12,9 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"cairn/internal/atomicfile"
-	"cairn/internal/checksum"
-	"cairn/internal/packed"
+	"cairn/internal/base/atomicfile"
+	"cairn/internal/base/checksum"
+	"cairn/internal/base/packed"
 )
 
 // An image holds the state of a large store as it is in memory. Open maps it instead of

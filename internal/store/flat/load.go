@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"cairn/internal/atomicfile"
-	"cairn/internal/checksum"
+	"cairn/internal/base/atomicfile"
+	"cairn/internal/base/checksum"
 )
 
 // fetchedHashes is the number of hashes that are computed and fetched at a time.

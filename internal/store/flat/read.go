@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"cairn/internal/checksum"
+	"cairn/internal/base/checksum"
 )
 
 // vectorReader reads the vectors of a snapshot.

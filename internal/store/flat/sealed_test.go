@@ -12,7 +12,7 @@ import (
 	"slices"
 	"testing"
 
-	"cairn/internal/checksum"
+	"cairn/internal/base/checksum"
 	"cairn/internal/store"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"cairn/internal/offheap"
+	"cairn/internal/base/offheap"
 	"cairn/internal/store"
 )
 

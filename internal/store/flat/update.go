@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"cairn/internal/packed"
+	"cairn/internal/base/packed"
 	"cairn/internal/store"
 )
 

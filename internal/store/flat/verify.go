@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"cairn/internal/checksum"
+	"cairn/internal/base/checksum"
 )
 
 // Verify reads the whole file and compares all checksums. A store in memory has none.

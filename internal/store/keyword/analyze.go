@@ -10,7 +10,7 @@ import (
 	"github.com/blevesearch/snowballstem/english"
 	"golang.org/x/text/unicode/norm"
 
-	"cairn/internal/query"
+	"cairn/internal/text/query"
 )
 
 // maxTermBytes is the maximum length of a term in bytes. Longer terms (encoded blobs,

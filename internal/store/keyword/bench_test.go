@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"cairn/internal/query"
 	"cairn/internal/store"
+	"cairn/internal/text/query"
 )
 
 // sections reads the Markdown files below $CAIRN_MARKDOWN, cut at headings.

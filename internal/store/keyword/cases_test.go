@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"cairn/internal/query"
 	"cairn/internal/store"
+	"cairn/internal/text/query"
 )
 
 // corpus contains texts about code that are hard to tokenise. Each document is named after

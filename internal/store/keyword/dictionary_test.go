@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cairn/internal/query"
 	"cairn/internal/store"
+	"cairn/internal/text/query"
 )
 
 // misspellings are words of few letters, so that many are near each other.

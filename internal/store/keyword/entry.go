@@ -5,8 +5,8 @@ import (
 
 	index "github.com/blevesearch/bleve_index_api"
 
-	"cairn/internal/query"
 	"cairn/internal/store"
+	"cairn/internal/text/query"
 )
 
 // The fields of an indexed chunk. Fields other than textField hold exact strings.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"log"
 
-	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/keyword"
+	"cairn/internal/text/query"
 )
 
 func Example() {

@@ -15,7 +15,7 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 	"github.com/blevesearch/vellum/levenshtein"
 
-	"cairn/internal/query"
+	"cairn/internal/text/query"
 )
 
 // width selects the indexed terms that match a term of a query.

@@ -15,8 +15,8 @@ import (
 	"sync"
 	"testing"
 
-	"cairn/internal/query"
 	"cairn/internal/store"
+	"cairn/internal/text/query"
 )
 
 var _ store.Keyword = (*Index)(nil)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/query"
+	"cairn/internal/text/query"
 )
 
 // TestMarker: a Marker finds the terms that Analyze finds, in prose, names and other scripts.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/storetest"
+	"cairn/internal/text/query"
 )
 
 // sets are the collections of $CAIRN_DATA/docs, each with the nDCG@10 that
@@ -134,7 +134,7 @@ type piece struct {
 }
 
 // splitHeadings cuts Markdown at ATX headings outside fences: enough for a
-// measurement, where internal/markdown would be for an index.
+// measurement, where internal/text/markdown would be for an index.
 func splitHeadings(text string) []piece {
 	var pieces []piece
 	var stack [7]string

@@ -8,8 +8,8 @@ import (
 
 	index "github.com/blevesearch/bleve_index_api"
 
-	"cairn/internal/query"
 	"cairn/internal/store"
+	"cairn/internal/text/query"
 )
 
 // Query is an analysed query.Query. A store that has weights but neither positions nor a

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"cairn/internal/query"
+	"cairn/internal/text/query"
 )
 
 func TestAnalyze(t *testing.T) {

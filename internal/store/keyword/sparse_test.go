@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"cairn/internal/query"
 	"cairn/internal/store"
+	"cairn/internal/text/query"
 )
 
 // sparseEntries are few chunks in which every kind of operator finds and misses.

@@ -16,8 +16,8 @@ import (
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 
-	"cairn/internal/checksum"
-	"cairn/internal/kv"
+	"cairn/internal/base/checksum"
+	"cairn/internal/store/kv"
 )
 
 // checkedSegments compares the checksum of a segment's file before its first use. The file

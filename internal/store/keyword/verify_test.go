@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"cairn/internal/query"
 	"cairn/internal/store"
+	"cairn/internal/text/query"
 )
 
 // TestDamagedSegment flips bits of a segment: every search and every update fails with

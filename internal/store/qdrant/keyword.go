@@ -8,9 +8,9 @@ import (
 
 	pb "github.com/qdrant/go-client/qdrant"
 
-	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/keyword"
+	"cairn/internal/text/query"
 )
 
 // Keyword is a collection of chunks as a store.KeywordSearcher.

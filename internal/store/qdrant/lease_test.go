@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"cairn/internal/testutil"
+	"cairn/internal/base/testutil"
 )
 
 // simRecord is a record of a simulated server.

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/storetest"
+	"cairn/internal/text/query"
 )
 
 // TestKeywordQuality compares the sparse vectors with the index on disk: nDCG@10 may

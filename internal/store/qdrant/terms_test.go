@@ -17,10 +17,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"cairn/internal/query"
 	"cairn/internal/store"
 	"cairn/internal/store/keyword"
 	"cairn/internal/store/qdrant/qdranttest"
+	"cairn/internal/text/query"
 )
 
 func textEntry(path, body string) store.KeywordEntry {

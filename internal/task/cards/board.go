@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"cairn/internal/base/taskdag"
 	"cairn/internal/task"
-	"cairn/internal/taskdag"
 )
 
 // Board is a snapshot of all cards. It is immutable.

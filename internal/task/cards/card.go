@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"cairn/internal/markdown"
 	"cairn/internal/task"
+	"cairn/internal/text/markdown"
 )
 
 // Card is one card as read from its file. Missing keys have defaults: status todo,

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/internal/task/files"
-	"cairn/internal/walk"
+	"cairn/internal/text/walk"
 )
 
 var today = time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)

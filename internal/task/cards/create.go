@@ -17,7 +17,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"cairn/internal/markdown"
+	"cairn/internal/text/markdown"
 )
 
 // Limits of the fields of a card. The first three are from the specification.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/base/taskdag"
 	"cairn/internal/task"
-	"cairn/internal/taskdag"
 )
 
 // DependenciesRequest holds the arguments of get_task_dependencies.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"cairn/internal/testutil"
+	"cairn/internal/base/testutil"
 )
 
 // register is a read or a write of the assignee of one card.

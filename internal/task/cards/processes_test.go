@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"cairn/internal/task/files"
-	"cairn/internal/walk"
+	"cairn/internal/text/walk"
 )
 
 const (

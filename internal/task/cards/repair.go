@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"cairn/internal/markdown"
 	"cairn/internal/task/files"
+	"cairn/internal/text/markdown"
 )
 
 // repairable are the kinds of problems that have a single obvious repair.

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cairn/internal/task/files"
-	"cairn/internal/walk"
-	"cairn/internal/watch"
+	"cairn/internal/text/walk"
+	"cairn/internal/text/watch"
 )
 
 // The folders of cards. A Store uses the first if it exists, otherwise the second.

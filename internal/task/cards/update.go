@@ -13,8 +13,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"cairn/internal/markdown"
 	"cairn/internal/task"
+	"cairn/internal/text/markdown"
 )
 
 // UpdateRequest holds the arguments of update_task. The keys of Updates are status,

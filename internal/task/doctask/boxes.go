@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"cairn/internal/markdown"
+	"cairn/internal/text/markdown"
 )
 
 // checkBox is an item of a task list, "- [ ] title" or "1. [x] title", with the

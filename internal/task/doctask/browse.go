@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"cairn/internal/fit"
-	"cairn/internal/markdown"
-	"cairn/internal/walk"
+	"cairn/internal/text/fit"
+	"cairn/internal/text/markdown"
+	"cairn/internal/text/walk"
 )
 
 // BrowseRequest holds the arguments of browse_documents.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"cairn/internal/fit"
 	"cairn/internal/task/workflow"
+	"cairn/internal/text/fit"
 )
 
 // Limit is the maximum number of tokens of an answer. Texts that do not fit are cut between

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/fit"
+	"cairn/internal/text/fit"
 )
 
 // inBytes is a budget that counts bytes.

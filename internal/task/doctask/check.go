@@ -5,9 +5,9 @@ import (
 	"context"
 	"fmt"
 
-	"cairn/internal/markdown"
+	"cairn/internal/base/taskdag"
 	"cairn/internal/task"
-	"cairn/internal/taskdag"
+	"cairn/internal/text/markdown"
 )
 
 // Problem describes a problem of a task in a document and its fix.

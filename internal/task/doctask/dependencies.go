@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"cairn/internal/markdown"
+	"cairn/internal/text/markdown"
 )
 
 // maxDependencies is the maximum number of dependencies of a task, as for cards.

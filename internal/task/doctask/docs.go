@@ -15,12 +15,12 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/text/unicode/norm"
 
-	"cairn/internal/fit"
-	"cairn/internal/markdown"
 	"cairn/internal/store"
 	"cairn/internal/task/files"
 	"cairn/internal/task/workflow"
-	"cairn/internal/walk"
+	"cairn/internal/text/fit"
+	"cairn/internal/text/markdown"
+	"cairn/internal/text/walk"
 )
 
 // Searcher ranks documents for a query.

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"cairn/internal/markdown"
+	"cairn/internal/base/testutil"
 	"cairn/internal/task"
 	"cairn/internal/task/files"
-	"cairn/internal/testutil"
+	"cairn/internal/text/markdown"
 )
 
 func docs(t testing.TB, fo *files.Options, content map[string]string) (*Docs, string) {

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 
 	"cairn/internal/task/files"
-	"cairn/internal/walk"
+	"cairn/internal/text/walk"
 )
 
 // Error reports an operation that failed without writing anything. In answers it is

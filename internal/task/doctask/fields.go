@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"cairn/internal/markdown"
+	"cairn/internal/text/markdown"
 )
 
 // line is one line of a task's own text.

@@ -5,8 +5,8 @@ import (
 	"path"
 	"strings"
 
-	"cairn/internal/markdown"
-	"cairn/internal/taskdag"
+	"cairn/internal/base/taskdag"
+	"cairn/internal/text/markdown"
 )
 
 // ReferenceCycle returns the shortest cycle of documents, cards included, that refer to each

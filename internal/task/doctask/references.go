@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"cairn/internal/markdown"
+	"cairn/internal/text/markdown"
 )
 
 // LoadedDocument is a document or section that a task refers to, with its text.

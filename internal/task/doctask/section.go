@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"cairn/internal/fit"
-	"cairn/internal/markdown"
+	"cairn/internal/text/fit"
+	"cairn/internal/text/markdown"
 )
 
 // The operations on a section.

@@ -7,8 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"cairn/internal/markdown"
 	"cairn/internal/store"
+	"cairn/internal/text/markdown"
 )
 
 // splice returns src with src[from:to] replaced. It does not change src.

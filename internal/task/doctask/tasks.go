@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"cairn/internal/markdown"
 	"cairn/internal/task"
+	"cairn/internal/text/markdown"
 )
 
 // docTask is a task of a document: a heading or a check box.

@@ -16,7 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"cairn/internal/task/files"
-	"cairn/internal/walk"
+	"cairn/internal/text/walk"
 )
 
 var update = flag.Bool("update", false, "rewrite the transcripts")

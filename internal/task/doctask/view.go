@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"cairn/internal/fit"
+	"cairn/internal/text/fit"
 )
 
 // Slugs is a list of slugs. In JSON it is a string, an array of strings, or such an array

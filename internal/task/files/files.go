@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
-	"cairn/internal/atomicfile"
-	"cairn/internal/walk"
+	"cairn/internal/base/atomicfile"
+	"cairn/internal/text/walk"
 )
 
 // ErrChanged reports that a file changed since it was read.

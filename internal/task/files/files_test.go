@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"cairn/internal/walk"
+	"cairn/internal/text/walk"
 )
 
 func open(t *testing.T, dir string, o *Options) *Tree {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"cairn/internal/walk"
+	"cairn/internal/text/walk"
 )
 
 // lockRetry is the interval between attempts to take the lock. Writers hold it for about a

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"cairn/graphrank"
+	"cairn/internal/base/taskdag"
 	"cairn/internal/task"
-	"cairn/internal/taskdag"
 )
 
 // board holds the tasks of a channel and their graph. It is immutable.

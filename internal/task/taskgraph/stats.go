@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"cairn/internal/taskdag"
+	"cairn/internal/base/taskdag"
 )
 
 // StatsRequest holds the arguments of dag_get_stats.

@@ -17,7 +17,7 @@ import (
 	"cairn/internal/task/cards"
 	"cairn/internal/task/doctask"
 	"cairn/internal/task/files"
-	"cairn/internal/walk"
+	"cairn/internal/text/walk"
 )
 
 var ctx = context.Background()

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/base/taskdag"
 	"cairn/internal/task"
-	"cairn/internal/taskdag"
 )
 
 // Outcome is the part of every answer that describes success or failure.

@@ -16,8 +16,8 @@ import (
 	"slices"
 	"strings"
 
-	"cairn/internal/markdown"
-	"cairn/internal/walk"
+	"cairn/internal/text/markdown"
+	"cairn/internal/text/walk"
 )
 
 //go:embed builtin/*.md

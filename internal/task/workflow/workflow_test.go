@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/walk"
+	"cairn/internal/text/walk"
 )
 
 func TestBuiltin(t *testing.T) {

@@ -1,0 +1,78 @@
+package archtest
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// unclear matches phrases that leave out the actor or that a reader has to read
+// twice. Name the actor and use the field's verb instead.
+var unclear = regexp.MustCompile(`(?i)\b(anew|whoever|nobody|beside|who asks|for who|is told|are told|is said|are said|does without|do without|done without|lies (in|on|below) (the|a|its|that))\b`)
+
+// TestPlainEnglish looks for unclear phrases in comments and in the manual.
+func TestPlainEnglish(t *testing.T) {
+	root := "../../.."
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel := filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator)))
+		if d.IsDir() {
+			if strings.HasPrefix(d.Name(), ".") && path != root || d.Name() == "testdata" || rel == "examples" || rel == "benchmarks/runs" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		for _, line := range prose(t, path) {
+			if found := unclear.FindString(line.text); found != "" && !strings.Contains(path, "english_test.go") {
+				t.Errorf("%s:%d: %q in %.160q", rel, line.number, found, line.text)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !unclear.MatchString("the index is made anew") || unclear.MatchString("the client rebuilds the index besides") {
+		t.Error("the pattern does not tell unclear from clear")
+	}
+}
+
+type line struct {
+	number int
+	text   string
+}
+
+// prose returns the comments of a Go file, or the lines of a page of the manual.
+func prose(t *testing.T, path string) (lines []line) {
+	t.Helper()
+	switch {
+	case strings.HasSuffix(path, ".go"):
+		set := token.NewFileSet()
+		f, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, group := range f.Comments {
+			text := strings.Join(strings.Fields(group.Text()), " ")
+			lines = append(lines, line{set.Position(group.Pos()).Line, text})
+		}
+	case strings.HasSuffix(path, ".md") && (strings.Contains(path, "docs"+string(filepath.Separator)) || filepath.Dir(path) == "../../.."):
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range strings.Split(string(text), "\n") {
+			if !strings.HasPrefix(strings.TrimSpace(s), "|") { // tables, and what a command printed
+				lines = append(lines, line{i + 1, s})
+			}
+		}
+	}
+	return lines
+}

@@ -1,9 +1,0 @@
-package doctor
-
-import (
-	"testing"
-
-	"cairn/internal/testutil"
-)
-
-func TestMain(m *testing.M) { testutil.Main(m) }

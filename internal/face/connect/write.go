@@ -1,0 +1,231 @@
+package connect
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"cairn/internal/base/atomicfile"
+)
+
+// maxFile bounds the size of a file that is changed, in bytes.
+const maxFile = 8 << 20
+
+// Change is a planned change of one file.
+type Change struct {
+	Path string // of the file
+	Old  []byte // nil if the file does not exist
+	New  []byte // nil to remove the file
+
+	dir  string // a folder above the file; Write changes nothing outside it
+	name string // of the file in dir
+	keep bool   // write a copy of the old file
+}
+
+// Result describes what Change.Write did.
+type Result struct {
+	Path    string `json:"path"`
+	Changed bool   `json:"changed"`
+	// Backup is the path of the copy of the old file; "" if there is none.
+	Backup string `json:"backup,omitempty"`
+}
+
+// Add plans the change that adds the entry to the client's file. In root, the workspace, it
+// refuses links, because files there may be from someone else. Elsewhere it follows them,
+// such as links to a folder of dotfiles.
+func (c Client) Add(root, path, name string, e Entry, force bool) (*Change, error) {
+	return plan(root, path, func(f *Change) (err error) {
+		f.keep = true
+		f.New, err = c.Merge(f.Path, f.Old, name, e, force)
+		return err
+	})
+}
+
+// Drop plans the change that removes the client's entry for root. It removes a file that
+// contains only what Add writes to a new file.
+func (c Client) Drop(root, path, name string) (*Change, error) {
+	return plan(root, path, func(f *Change) error {
+		text, err := c.Remove(f.Path, f.Old, name, root)
+		if f.New = text; err != nil || bytes.Equal(text, f.Old) {
+			return err
+		}
+		empty, err := c.Remove(f.Path, []byte(c.Text(name, c.Entry("cairn", root))), name, root)
+		if bytes.Equal(bytes.TrimSpace(text), bytes.TrimSpace(empty)) {
+			f.New = nil
+		}
+		f.keep = f.New != nil
+		return err
+	})
+}
+
+// Connected reports whether the client's file has an entry for root, under any name.
+func (c Client) Connected(root, path string) bool {
+	found := false
+	_, err := plan(root, path, func(f *Change) error {
+		for _, have := range c.servers(f.Old) {
+			if e, ok := entryOf(have); ok && e.starts(root) {
+				found = true
+			}
+		}
+		return nil
+	})
+	return err == nil && found
+}
+
+// plan reads the file at path and calls change, which sets the new content.
+func plan(root, path string, change func(*Change) error) (*Change, error) {
+	f, err := locate(root, path)
+	if err != nil {
+		return nil, err
+	}
+	if f.Old, err = f.read(); err != nil {
+		return nil, err
+	}
+	if err := change(f); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// locate returns a Change without contents. Its dir is root if path is within root.
+// Otherwise locate follows links, and dir is the folder of the file.
+func locate(root, path string) (*Change, error) {
+	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+		return &Change{Path: path, dir: root, name: rel}, nil
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return &Change{Path: path, dir: filepath.Dir(path), name: filepath.Base(path)}, nil
+}
+
+// read returns the content of the file, nil if it does not exist.
+func (f *Change) read() ([]byte, error) {
+	dir, err := os.OpenRoot(f.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	info, err := dir.Lstat(f.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > maxFile:
+		return nil, &UnsuitableError{f.Path, "it is a link, or not a file of reasonable size"}
+	}
+	text, err := dir.ReadFile(f.name)
+	if text == nil && err == nil {
+		text = []byte{}
+	}
+	return text, err
+}
+
+// Changes reports whether there is something to write.
+func (f *Change) Changes() bool {
+	return !bytes.Equal(f.Old, f.New) || f.Old != nil && f.New == nil
+}
+
+// Diff returns the change as a unified diff, "" for no change.
+func (f *Change) Diff() string {
+	oldName, newName := f.Path, f.Path
+	if f.Old == nil {
+		oldName = "/dev/null"
+	}
+	if f.New == nil {
+		newName = "/dev/null"
+	}
+	_, text, _ := bytes.Cut(diff.Diff(oldName, f.Old, newName, f.New), []byte("\n")) // omit the line "diff OLD NEW"
+	return string(text)
+}
+
+// Write makes the change atomically. Before it changes the configuration of a client, it
+// copies the old file. After an error the file is unchanged.
+func (f *Change) Write() (*Result, error) {
+	r := &Result{Path: f.Path}
+	if !f.Changes() {
+		return r, nil
+	}
+	if now, err := f.read(); err != nil || !bytes.Equal(now, f.Old) {
+		return nil, errors.Join(fmt.Errorf("%s has changed meanwhile; run the command again", f.Path), err)
+	}
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return nil, err
+	}
+	dir, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	if f.keep && f.Old != nil {
+		copied, err := backup(dir, f.name, f.Old)
+		if err != nil {
+			return nil, fmt.Errorf("keeping a copy of %s: %w", f.Path, err)
+		}
+		r.Backup = filepath.Join(f.dir, copied)
+	}
+	if f.New != nil {
+		err = atomicfile.WriteIn(dir, f.name, f.New, f.mode())
+	} else {
+		err = remove(dir, f.name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Changed = true
+	return r, nil
+}
+
+// mode returns the permissions of a new file. A configuration is private; a guide is an
+// ordinary document.
+func (f *Change) mode() fs.FileMode {
+	if f.keep {
+		return 0o600
+	}
+	return 0o644
+}
+
+// remove removes a file and then the empty folders above it in dir.
+func remove(dir *os.Root, name string) error {
+	if err := dir.Remove(name); err != nil {
+		return err
+	}
+	for parent := path.Dir(filepath.ToSlash(name)); parent != "."; parent = path.Dir(parent) {
+		info, err := dir.Lstat(filepath.FromSlash(parent))
+		if err != nil || !info.IsDir() || dir.Remove(filepath.FromSlash(parent)) != nil {
+			break // a link, or not empty
+		}
+	}
+	return nil
+}
+
+// backups bounds the number of copies of a file.
+const backups = 1000
+
+// backup writes a copy under an unused name, which it returns.
+func backup(dir *os.Root, file string, text []byte) (string, error) {
+	for n := 1; n <= backups; n++ {
+		name := fmt.Sprintf("%s.before-cairn-%d", file, n)
+		if _, err := dir.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		mode := fs.FileMode(0o600)
+		if info, err := dir.Lstat(file); err == nil {
+			mode = info.Mode().Perm()
+		}
+		return name, atomicfile.WriteIn(dir, name, text, mode)
+	}
+	return "", fmt.Errorf("there are %d copies already; remove some", backups)
+}

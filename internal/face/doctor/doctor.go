@@ -1,0 +1,262 @@
+// Package doctor finds faults of a folder: in its configuration, its cards, the links
+// between its documents and its index. It changes nothing unless Options.Repair is set, and
+// then makes only obvious repairs.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/owner"
+	"cairn/internal/folder/workspace"
+	"cairn/internal/task/cards"
+	"cairn/internal/task/taskgraph"
+)
+
+// Finding is an error or a warning about one place.
+type Finding struct {
+	Check   string `json:"check"` // config, cards, tasks, links, files or index
+	Kind    string `json:"kind"`
+	Path    string `json:"path,omitempty"` // workspace path
+	Line    int    `json:"line,omitempty"` // from 1; 0 for none
+	Message string `json:"message"`
+	Fix     string `json:"fix"` // what the user can do
+	// Error is false for a warning.
+	Error bool `json:"error"`
+	// Repairable reports whether --repair applies the fix.
+	Repairable bool `json:"repairable"`
+}
+
+// Report is the result of Check.
+type Report struct {
+	Workspace string `json:"workspace"`
+	// Healthy reports that no finding is an error.
+	Healthy   bool      `json:"healthy"`
+	Errors    int       `json:"errors"`
+	Warnings  int       `json:"warnings"`
+	Cards     int       `json:"cards"`
+	Documents int       `json:"documents"`
+	Links     int       `json:"links"`
+	Findings  []Finding `json:"findings"`
+	// Repaired has a line for each repair.
+	Repaired []string `json:"repaired,omitempty"`
+}
+
+// Options configures Check.
+type Options struct {
+	// Repair makes the obvious repairs before the check.
+	Repair bool
+	// Index returns the state of the index. Nil skips this check.
+	Index func(context.Context) (*index.Status, error)
+	// Verify compares the checksums of all files, see workspace.Verify. Nil skips this
+	// check.
+	Verify func(ctx context.Context, repair bool) (*index.Verified, error)
+	// Environ is the environment in the form of os.Environ.
+	Environ []string
+}
+
+// Check checks a folder. Faults of the folder are Findings. An error means that Check could
+// not check.
+func Check(ctx context.Context, sel config.Selection, o Options) (*Report, error) {
+	r := &Report{Workspace: sel.Root, Findings: []Finding{}}
+	if o.Repair {
+		if err := r.repairConfig(sel.Root); err != nil {
+			return nil, err
+		}
+	}
+	cfg := r.config(sel.Root, o.Environ)
+	t, err := workspace.OpenTasks(sel, cfg, &workspace.TaskOptions{Person: true})
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	if o.Repair {
+		done, err := t.Cards.Repair(ctx)
+		r.Repaired = append(r.Repaired, done...)
+		if err != nil {
+			return nil, fmt.Errorf("repairing cards: %w", err)
+		}
+	}
+	r.folders(sel.Root)
+	r.cards(t.Cards)
+	r.channel(ctx, t, cfg)
+	if err := r.documentTasks(ctx, t); err != nil {
+		return nil, fmt.Errorf("checking the tasks in documents: %w", err)
+	}
+	if err := r.links(ctx, t); err != nil {
+		return nil, fmt.Errorf("checking links: %w", err)
+	}
+	if o.Verify != nil {
+		r.files(o.Verify(ctx, o.Repair))
+	}
+	if found, fix := workspace.Former(sel.Root); found != "" {
+		r.add(Finding{Check: "index", Kind: "former", Path: ".cairn/index", Message: found, Fix: fix})
+	}
+	if o.Index != nil {
+		status, err := o.Index(ctx)
+		r.index(status, err)
+	}
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int { // errors first
+		if a.Error == b.Error {
+			return 0
+		} else if a.Error {
+			return -1
+		}
+		return 1
+	})
+	for _, f := range r.Findings {
+		if f.Error {
+			r.Errors++
+		} else {
+			r.Warnings++
+		}
+	}
+	r.Healthy = r.Errors == 0
+	return r, ctx.Err()
+}
+
+func (r *Report) add(f Finding) { r.Findings = append(r.Findings, f) }
+
+// config checks the configuration and returns it, or the defaults if it cannot be
+// read.
+func (r *Report) config(root string, environ []string) config.Config {
+	top, has := config.Find(root)
+	path := top + "/config.toml"
+	if top != "" && !has {
+		r.add(Finding{Check: "config", Kind: "no-config", Path: path, Message: "there is no configuration; the defaults are in effect",
+			Fix: "run `cairn doctor --repair` or `cairn init`", Repairable: true})
+	}
+	cfg, err := config.Load(root, environ)
+	if err != nil {
+		r.add(Finding{Check: "config", Kind: "bad-config", Path: path, Message: err.Error(),
+			Fix: "correct the file, or run `cairn init --force` for the defaults", Error: true})
+		return config.Default()
+	}
+	for _, w := range cfg.Warnings {
+		r.add(Finding{Check: "config", Kind: "no-effect", Path: path, Message: w.String(), Fix: "remove or correct it; limits and stores need a folder that you trust, see `cairn trust`"})
+	}
+	return cfg
+}
+
+// repairConfig writes the defaults if a workspace has no configuration.
+func (r *Report) repairConfig(root string) error {
+	top, has := config.Find(root)
+	if top == "" || has {
+		return nil
+	}
+	_, err := config.Write(root, top, config.Default(), false)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // another process has written one
+	} else if err != nil {
+		return err
+	}
+	r.Repaired = append(r.Repaired, top+"/config.toml: written with the defaults")
+	return nil
+}
+
+// folders reports cards in an unused folder.
+func (r *Report) folders(root string) {
+	used, err := os.Stat(filepath.Join(root, filepath.FromSlash(cards.CueDeckFolder)))
+	if err != nil || !used.IsDir() {
+		return
+	}
+	names, _ := filepath.Glob(filepath.Join(root, filepath.FromSlash(cards.Folder), "*.md"))
+	if len(names) > 0 {
+		r.add(Finding{Check: "cards", Kind: "two-folders", Path: cards.Folder,
+			Message: fmt.Sprintf("%d cards are in %s, while %s is in use", len(names), cards.Folder, cards.CueDeckFolder),
+			Fix:     "move them to " + cards.CueDeckFolder, Error: true})
+	}
+}
+
+func (r *Report) cards(s *cards.Store) {
+	board, err := s.Board()
+	var problems []cards.Problem
+	if err == nil {
+		r.Cards = len(board.Cards)
+		problems, err = s.Check()
+	}
+	if err != nil {
+		r.add(Finding{Check: "cards", Kind: "unreadable", Message: err.Error(), Fix: "make the folder of cards a readable folder", Error: true})
+		return
+	}
+	for _, p := range problems {
+		r.add(Finding{Check: "cards", Kind: p.Kind, Path: p.Path, Line: p.Line, Message: p.Message, Fix: p.Fix, Error: p.Error, Repairable: cards.Repairable(p.Kind)})
+	}
+}
+
+// channel reports a dag.channel without tasks.
+func (r *Report) channel(ctx context.Context, t *workspace.Tasks, cfg config.Config) {
+	if slices.Contains([]string{"", "-", taskgraph.CardsChannel}, cfg.DAG.Channel) {
+		return
+	}
+	if err := t.Graph.Check(ctx, cfg.DAG.Channel); err != nil {
+		top, _ := config.Find(r.Workspace)
+		r.add(Finding{Check: "config", Kind: "no-channel", Path: top + "/config.toml", Message: fmt.Sprintf("dag.channel is %q: %s", cfg.DAG.Channel, err),
+			Fix: "name a document with a heading Tasks, such as /plans/a.md, or remove it for the cards", Error: true})
+	}
+}
+
+// documentTasks checks the tasks in documents.
+func (r *Report) documentTasks(ctx context.Context, t *workspace.Tasks) error {
+	problems, err := t.Documents.Check(ctx)
+	for _, p := range problems {
+		r.add(Finding{Check: "tasks", Kind: p.Kind, Path: p.Path, Line: p.Line, Message: p.Message, Fix: p.Fix, Error: p.Error})
+	}
+	return err
+}
+
+// files reports damaged files. It ignores an error of Verify, which the check of the index
+// also reports.
+func (r *Report) files(v *index.Verified, err error) {
+	if err != nil {
+		return
+	}
+	for _, f := range v.Files {
+		for _, problem := range f.Problems {
+			if f.Repaired != "" {
+				r.add(Finding{Check: "files", Kind: "recovered", Path: f.Name, Message: problem, Fix: f.Repaired})
+				continue
+			}
+			r.add(Finding{Check: "files", Kind: "damaged", Path: f.Name, Message: problem, Fix: "run `cairn verify --repair`", Error: true, Repairable: true})
+		}
+	}
+}
+
+// index reports faults of the index, or the error of Options.Index.
+func (r *Report) index(s *index.Status, err error) {
+	if err != nil {
+		fix := "run `cairn status` for more, or `cairn index --rebuild`"
+		if _, ok := errors.AsType[*owner.LockError](err); ok {
+			fix = "wait for the other process, or end it"
+		}
+		r.add(Finding{Check: "index", Kind: "unusable", Message: strings.TrimSpace(err.Error()), Fix: fix, Error: true})
+		return
+	}
+	switch s.State {
+	case "missing":
+		r.add(Finding{Check: "index", Kind: "missing", Message: "there is no index yet", Fix: "run `cairn index`"})
+	case "partial":
+		r.add(Finding{Check: "index", Kind: "partial", Message: fmt.Sprintf("the index is incomplete: %d chunks have no vector", s.Pending), Fix: "run `cairn index`"})
+	}
+	if slices.Contains(s.Degraded, index.KeywordsLacking) {
+		r.add(Finding{Check: "index", Kind: "degraded", Message: s.Problem, Fix: "run `cairn index`"})
+	} else if len(s.Degraded) > 0 {
+		r.add(Finding{Check: "index", Kind: "degraded", Message: s.Problem, Fix: "let the other process continue, or end it", Error: true})
+	} else if s.Problem != "" {
+		r.add(Finding{Check: "index", Kind: "failed", Message: "the last run failed: " + s.Problem, Fix: "run `cairn index` to see why", Error: true})
+	}
+	if message, fix := s.Language(); message != "" {
+		r.add(Finding{Check: "index", Kind: "language", Message: message, Fix: fix})
+	}
+	if n := s.Skipped["unreadable"]; n > 0 {
+		r.add(Finding{Check: "index", Kind: "unreadable", Message: fmt.Sprintf("%d files could not be read", n), Fix: "give yourself permission to read them; `cairn status --skipped` lists them"})
+	}
+}

@@ -1,0 +1,110 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"golang.org/x/time/rate"
+
+	"cairn/internal/base/quota"
+	"cairn/tools"
+)
+
+const (
+	// clientShare is the divisor that gives the share of one client in all requests, and
+	// in all streams. See quota.Client for what a client is.
+	clientShare = 4
+	// maxStreams bounds the streams of all clients. They have their own limit, because
+	// they stay open for hours.
+	maxStreams = 256
+	// maxRates bounds the number of limiters in memory.
+	maxRates = 4096
+)
+
+// Limits of the paths that have one.
+var (
+	apiRate    = limit{20, 200}
+	createRate = limit{20, 300}
+)
+
+type limit struct {
+	perSecond rate.Limit // calls of one client
+	burst     int
+}
+
+// limits are the limits of a server's clients.
+type limits struct {
+	requests, streams *quota.Quota
+	unlimited         bool // disables the rate limits
+
+	mu    sync.Mutex
+	rates map[string]*rate.Limiter // by limit and client
+}
+
+func newLimits(o *Options) *limits {
+	return &limits{
+		requests:  quota.New(max(1, o.MaxRequests/clientShare), o.MaxRequests),
+		streams:   quota.New(maxStreams/clientShare, maxStreams),
+		unlimited: o.NoRateLimit, rates: map[string]*rate.Limiter{},
+	}
+}
+
+// isStream reports whether the answer to a request is a stream of events. It trusts the
+// header Mcp-Method, because the SDK refuses a POST with another method in its body.
+func isStream(r *http.Request) bool {
+	mcp := strings.HasSuffix(r.URL.Path, "/mcp")
+	if r.Method == http.MethodGet {
+		return mcp || strings.HasSuffix(r.URL.Path, "/progress")
+	}
+	return mcp && r.Header.Get("Mcp-Method") == "subscriptions/listen"
+}
+
+// enter counts a request in progress until leave is called, or answers 503 if there are
+// too many.
+func (l *limits) enter(w http.ResponseWriter, r *http.Request, client string) (leave func(), ok bool) {
+	q, what := l.requests, "requests are in progress"
+	if isStream(r) {
+		q, what = l.streams, "streams are open"
+	}
+	if !q.Take(client, 1) {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, r, http.StatusServiceUnavailable, &tools.Failure{Code: tools.CodeRateLimit, Message: "too many " + what + " already, of this client or of all"})
+		return nil, false
+	}
+	return func() { q.Return(client, 1) }, true
+}
+
+// allow counts a call of a path with a rate limit, or answers 429.
+func (l *limits) allow(w http.ResponseWriter, r *http.Request, client string) bool {
+	var name string
+	var of limit
+	switch {
+	case l.unlimited:
+		return true
+	case strings.Contains(r.URL.Path, "/api/"):
+		name, of = "api", apiRate
+	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/tasks/create"):
+		name, of = "create", createRate
+	default:
+		return true
+	}
+	l.mu.Lock()
+	if len(l.rates) >= maxRates {
+		clear(l.rates) // bound the memory, even at the cost of the limits
+	}
+	key := name + " " + client
+	limiter := l.rates[key]
+	if limiter == nil {
+		limiter = rate.NewLimiter(of.perSecond, of.burst)
+		l.rates[key] = limiter
+	}
+	l.mu.Unlock()
+	if limiter.Allow() {
+		return true
+	}
+	w.Header().Set("Retry-After", "1")
+	refuse(w, r, http.StatusTooManyRequests, &tools.Failure{Code: tools.CodeRateLimit, Message: fmt.Sprintf("Rate Limit Exceeded: %v calls a second", of.perSecond)})
+	return false
+}

@@ -1,0 +1,165 @@
+package term
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"cairn/internal/folder/home"
+	"cairn/internal/folder/index"
+	"cairn/internal/text/walk"
+	"cairn/retriever"
+)
+
+// Overview describes a folder.
+type Overview struct {
+	Root  string         `json:"root"`
+	Files map[string]int `json:"files"` // by extension
+	Cards int            `json:"cards"`
+	Index string         `json:"index"` // its state
+	// Try lists headings of the folder that can serve as queries.
+	Try []string `json:"try"`
+}
+
+// Overview writes what a folder contains, the state of its index, and commands to try.
+func (o *Writer) Overview(v *Overview, state retriever.IndexState) {
+	files := 0
+	var kinds []string
+	for _, ext := range slices.Sorted(maps.Keys(v.Files)) {
+		files += v.Files[ext]
+		kinds = append(kinds, Plain(ext))
+	}
+	o.Printf("%s\n", Plain(v.Root))
+	if files == 0 {
+		o.Printf("no documents: cairn reads %s\n", strings.Join(walk.Documents, " "))
+	} else {
+		o.Printf("%s (%s), %s\n", Count(files, "document"), strings.Join(kinds, " "), Count(v.Cards, "card"))
+	}
+	switch {
+	case files == 0:
+	case state.State == "missing":
+		o.Printf("not indexed yet: the first search indexes the folder\n")
+	case state.Pending > 0:
+		o.Printf("indexed except for %s\n", Count(state.Pending, "vector"))
+	default:
+		o.Printf("index: %s, %s\n", state.State, Count(state.Sections, "section"))
+	}
+	o.Printf("\n")
+	for _, q := range v.Try {
+		o.Printf("  cairn search %q\n", q)
+	}
+	o.Printf("  cairn connect   lets your coding agents search here\n  cairn help      lists all commands\n")
+}
+
+// Status writes the state of an index, where its files are, and the skipped files, which
+// may be nil.
+func (o *Writer) Status(s *index.Status, place home.Place, skipped []index.SkippedFile) {
+	row := func(name, format string, args ...any) {
+		o.Printf("%-10s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("workspace", "%s (%s)", s.Workspace.Root, s.Workspace.Rule)
+	if s.Store != "" {
+		row("store", "%s", s.Store)
+	}
+	if place.Index != "" {
+		row("index", "%s", place.Index)
+		row("records", "%s", place.Records)
+	}
+	row("state", "%s", s.State)
+	if s.Progress != nil {
+		row("progress", "%s", s.Progress)
+	}
+	row("files", "%d with %s", s.Files, Count(s.Sections, "section"))
+	if len(s.Kinds) > 0 {
+		var kinds []string
+		for _, kind := range slices.Sorted(maps.Keys(s.Kinds)) {
+			kinds = append(kinds, fmt.Sprintf("%d %s", s.Kinds[kind], kind))
+		}
+		row("kinds", "%s", strings.Join(kinds, ", "))
+	}
+	row("vectors", "%d made, %d pending", s.Embedded, s.Pending)
+	row("model", "%s", s.Model)
+	if s.BuiltAt != "" {
+		row("built", "%s", s.BuiltAt)
+	}
+	if s.Owner != nil {
+		row("owner", "process %d, %s, since %s", s.Owner.PID, s.Owner.Command, s.Owner.StartedAt.Local().Format("15:04:05"))
+	}
+	for _, reason := range slices.Sorted(maps.Keys(s.Skipped)) {
+		row("skipped", "%s: %s", Count(s.Skipped[reason], "file"), walk.WithAdvice(reason))
+		for _, f := range skipped {
+			if f.Reason == reason {
+				row("", "  %s", Plain(f.Path))
+			}
+		}
+	}
+	if message, fix := s.Language(); message != "" {
+		row("language", "%s; %s", message, fix)
+	}
+	if s.Problem != "" {
+		row("problem", "%s", s.Problem)
+	}
+	if s.State == "missing" {
+		row("next", "cairn index")
+	}
+}
+
+// Verified writes the files whose checksums were compared.
+func (o *Writer) Verified(v *index.Verified) {
+	for _, f := range v.Files {
+		state := "ok"
+		switch {
+		case f.Repaired != "":
+			state = "repaired"
+		case len(f.Problems) > 0:
+			state = "DAMAGED"
+		}
+		o.Printf("%-8s  %-14s %8.1f MB\n", state, Plain(f.Name), float64(f.Bytes)/1e6)
+		for _, problem := range f.Problems {
+			o.Printf("          %s\n", Plain(problem))
+		}
+		if f.Repaired != "" {
+			o.Printf("          %s\n", Plain(f.Repaired))
+		}
+	}
+	if len(v.Files) == 0 {
+		o.Printf("there is nothing to verify: the folder has no index and no records\n")
+	}
+}
+
+// Summary describes a run of the indexer in one line.
+func Summary(r *index.IndexReport) string {
+	s := fmt.Sprintf("indexed %s with %s: %d new or changed, %d removed, %d skipped; %s embedded", Count(r.Files, "file"), Count(r.Sections, "section"), r.Added, r.Removed, r.Skipped, Count(r.Embedded, "text"))
+	if r.Pending > 0 {
+		s += fmt.Sprintf(", %s still without a vector", Count(r.Pending, "piece"))
+	}
+	return s + fmt.Sprintf("; %.1f s", r.Seconds)
+}
+
+// EventLine describes a change of the index in one line, "" for an event without a change.
+func EventLine(e index.WatchEvent) string {
+	var what []string
+	count := func(n int, word string) {
+		if n > 0 {
+			what = append(what, fmt.Sprintf("%d %s", n, word))
+		}
+	}
+	count(e.Changed, "new or changed")
+	count(e.Removed, "removed")
+	count(e.Embedded, "texts embedded")
+	if e.Problem != "" {
+		what = append(what, "problem: "+Plain(e.Problem))
+	}
+	if len(what) == 0 {
+		return ""
+	}
+	line := e.At.Local().Format("15:04:05") + "  " + strings.Join(what, ", ")
+	if !e.First.IsZero() {
+		line += fmt.Sprintf(", found by keyword after %.2f s", e.At.Sub(e.First).Seconds())
+	}
+	if len(e.Paths) > 0 {
+		line += "  " + Plain(strings.Join(e.Paths, " "))
+	}
+	return Cut(line, 200)
+}

@@ -1,0 +1,325 @@
+package term
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cairn/internal/face/doctor"
+	"cairn/internal/stage"
+	"cairn/internal/task"
+	"cairn/internal/task/cards"
+	"cairn/internal/task/doctask"
+	"cairn/internal/task/scene"
+	"cairn/internal/task/taskgraph"
+	"cairn/internal/task/workflow"
+)
+
+// Text writes the text of a document after a blank line.
+func (o *Writer) Text(text string) {
+	o.Printf("\n%s\n", PlainLines(strings.TrimRight(text, "\n")))
+}
+
+// StatusWord returns the status of a task as a status of cards, or blocked or failed, which
+// cards do not have. It returns an unknown status unchanged.
+func StatusWord(status string) string {
+	s, known := task.Parse(status)
+	if !known || s == task.Blocked || s == task.Failed {
+		return Plain(status)
+	}
+	return s.CardWord()
+}
+
+// Details writes a line per task. If waiting is set, a line has the number of waiting tasks.
+func (o *Writer) Details(list []taskgraph.Detail, waiting bool) {
+	var rows [][]string
+	for _, d := range list {
+		text := Plain(d.Title)
+		if waiting && d.Unblocks != nil && *d.Unblocks > 0 {
+			text = fmt.Sprintf("%s  (%d wait for it)", text, *d.Unblocks)
+		}
+		rows = append(rows, []string{Plain(d.ID), StatusWord(d.Status), text})
+	}
+	o.Rows(rows)
+}
+
+// Leverage writes a line per task with the number of tasks that wait for it.
+func (o *Writer) Leverage(list []taskgraph.Detail) {
+	var rows [][]string
+	for _, d := range list {
+		waits := ""
+		if d.Unblocks != nil {
+			waits = fmt.Sprintf("%d wait", *d.Unblocks)
+		}
+		rows = append(rows, []string{Plain(d.ID), StatusWord(d.Status), waits, Plain(d.Title)})
+	}
+	o.Rows(rows)
+}
+
+// Stats writes the numbers of a task graph.
+func (o *Writer) Stats(n *taskgraph.Stats) {
+	o.Rows([][]string{
+		{"tasks", fmt.Sprintf("%d: %d ready, %d active, %d blocked, %d done", n.NodeCount, n.ReadyTaskCount, n.InProgressTaskCount, n.BlockedTaskCount-n.InProgressTaskCount, n.CompletedTaskCount)},
+		{"dependencies", fmt.Sprintf("%d: %.2f a task", n.EdgeCount, n.AverageInDegree)},
+		{"ends", fmt.Sprintf("%s without dependencies, %s that nothing waits for", Count(n.RootCount, "task"), Count(n.LeafCount, "task"))},
+		{"depth", Count(n.MaxDepth, "task") + " in a row"},
+	})
+}
+
+// Drawing writes a drawing. If cut is set, it cuts the lines to the width.
+func (o *Writer) Drawing(text string, cut bool) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, "\n"); cut {
+			line = Cut(line, o.tableWidth())
+		}
+		o.Printf("%s\n", line)
+	}
+}
+
+// DocumentTask writes a task of a document.
+func (o *Writer) DocumentTask(t *doctask.TaskData) {
+	o.Printf("%s  %s\n", o.paint(bold, Plain(t.Slug)), StatusWord(t.Status))
+	o.Fields(15, "  parent", t.Parent, "  workflow", t.WorkflowName, "  main workflow", t.MainWorkflowName, "  links to", t.LinkedDocument)
+	for _, r := range t.ReferencedDocuments {
+		missing := ""
+		if r.Missing {
+			missing = " (there is none)"
+		}
+		o.Printf("  %-13s  %s%s\n", "refers to", strings.Repeat("  ", r.Depth)+Plain(r.Path), missing)
+	}
+	o.Text(t.Content)
+}
+
+// TaskToWork writes a task with its workflows and the documents it refers to.
+func (o *Writer) TaskToWork(t *doctask.TaskToWork) {
+	o.Printf("%s  %s\n", o.paint(bold, Plain(t.Slug)), StatusWord(t.Status))
+	o.Text(t.Content)
+	for _, flow := range []*workflow.Workflow{t.Workflow, t.MainWorkflow} {
+		if flow != nil {
+			o.Printf("\n%s\n", o.paint(dim, "workflow "+Plain(flow.Name)))
+			o.Text(flow.Content)
+		}
+	}
+	o.loaded(t.ReferencedDocuments)
+}
+
+func (o *Writer) loaded(list []*doctask.LoadedDocument) {
+	for _, d := range list {
+		o.Printf("\n%s\n", o.paint(dim, Plain(d.Path)))
+		switch {
+		case d.Missing:
+			o.Printf("(there is no such document)\n")
+		case d.Omitted:
+			o.Printf("(left out: the answer is full)\n")
+		default:
+			o.Text(d.Content)
+		}
+		o.loaded(d.Children)
+	}
+}
+
+// QuestionTask writes the state of a question task.
+func (o *Writer) QuestionTask(s *stage.State) {
+	o.Printf("%s  %s at %s, %d%%, of %s\n%s\n", Plain(s.ID), s.Status, s.Current, s.Progress, Plain(s.UserID), PlainLines(s.Query))
+	for _, p := range s.Plan {
+		mark := " "
+		switch {
+		case slices.Contains(s.Completed, p):
+			mark = "x"
+		case p == s.Current && !s.Status.Final():
+			mark = ">"
+		case p == s.Current:
+			mark = "!"
+		}
+		o.Printf("  [%s] %s\n", mark, p)
+	}
+	if s.Error != nil {
+		o.Printf("error: %s\n", Plain(*s.Error))
+	}
+}
+
+// Entry writes an entry of a question task's log.
+func (o *Writer) Entry(e stage.Entry) {
+	line := fmt.Sprintf("%s  %-8s  %-18s", Time(e.At), e.Action, e.Stage)
+	if e.Detail != "" {
+		line += "  " + Cut(OneLine(e.Detail), 120)
+	}
+	o.Printf("%s\n", line)
+}
+
+// Response writes the answer of a question task with its sources.
+func (o *Writer) Response(r *stage.Response) {
+	o.Printf("%s\n", PlainLines(r.Answer))
+	if len(r.Sources) > 0 {
+		o.Printf("\n")
+	}
+	for i, s := range r.Sources {
+		line := fmt.Sprintf("[%d] %s", i+1, Plain(strings.TrimPrefix(s.ID, "doc:")))
+		if s.Title != "" {
+			line += "  " + Plain(s.Title)
+		}
+		o.Printf("%s\n", line)
+	}
+	if r.Support != nil {
+		for _, s := range r.Support.Unsupported() {
+			o.Printf("\nunsupported: %s\n", Cut(OneLine(s.Text), o.tableWidth()))
+			for _, p := range s.Problems {
+				o.Printf("  %s\n", Cut(OneLine(p), o.tableWidth()))
+			}
+		}
+	}
+	what := ""
+	if r.NotFound {
+		what = " that the answer is not in these documents"
+	}
+	o.Printf("\nconfidence %.2f%s\n", r.Confidence, what)
+	for _, line := range r.How {
+		o.Printf("  %s\n", Plain(line))
+	}
+}
+
+// Brief writes the brief with which a person or model works on a stage.
+func (o *Writer) Brief(b *stage.Brief) {
+	if b.Unlikely {
+		o.Printf("Not found: these documents do not seem to have an answer (probability %.2f). The nearest passages:\n\n", *b.Answerable)
+	}
+	o.Printf("task %s waits for %s\n\n%s\n\nQuery: %s\n", b.TaskID, b.Stage, b.Instructions, PlainLines(b.Query))
+	for _, p := range b.Problems {
+		o.Printf("Refused before: %s\n", Plain(p))
+	}
+	for _, p := range b.Passages {
+		o.Printf("\n--- %s  %s\n%s\n", Plain(p.ID), Plain(p.Heading), PlainLines(p.Text))
+	}
+	for _, id := range b.Omitted {
+		o.Printf("\n--- %s  (left out: beyond --max-tokens)\n", Plain(id))
+	}
+	if b.Stage == stage.ExecutorReasoning {
+		o.Printf("\nTo answer: cairn plan answer %s\n", Plain(b.TaskID))
+	}
+}
+
+// Scene writes the documents of a scene with their weights.
+func (o *Writer) Scene(s *scene.Scene) {
+	var rows [][]string
+	for _, i := range s.Items {
+		mark := ""
+		if !i.Included {
+			mark = "  does not fit"
+		}
+		rows = append(rows, []string{fmt.Sprintf("%g", i.Weight), fmt.Sprintf("%6d", i.Tokens), Plain(i.Path) + mark})
+	}
+	o.Rows(rows)
+	o.Printf("%d tokens of %d, %s masked\n", s.Tokens, s.Limit, Count(s.Masked, "secret"))
+}
+
+// maxFindings bounds the findings shown to a person.
+const maxFindings = 200
+
+// Report writes what doctor found.
+func (o *Writer) Report(r *doctor.Report) {
+	width := o.tableWidth() - 9
+	for _, line := range r.Repaired {
+		o.Printf("%s %s\n", o.paint(bold, "repaired"), Cut(Plain(line), width))
+	}
+	for i, f := range r.Findings {
+		if i == maxFindings {
+			o.Printf("and %d more; --json shows all\n", len(r.Findings)-i)
+			break
+		}
+		word := o.paint(dim, "warning ")
+		if f.Error {
+			word = o.paint(match, "error   ")
+		}
+		place := Plain(f.Path)
+		if f.Line > 0 {
+			place = fmt.Sprintf("%s:%d", place, f.Line)
+		}
+		o.Printf("%s %s\n", word, o.paint(bold, strings.TrimSpace(place+"  "+f.Check)))
+		fix := f.Fix
+		if f.Repairable && !strings.Contains(fix, "--repair") {
+			fix += " (--repair does it)"
+		}
+		for _, text := range []string{f.Message, "fix: " + fix} {
+			for _, line := range Wrap(Plain(text), width) {
+				o.Printf("         %s\n", Cut(line, width))
+			}
+		}
+	}
+	o.Printf("checked %s, %s, %s: %s, %s\n", Count(r.Cards, "card"), Count(r.Documents, "document"), Count(r.Links, "link"),
+		Count(r.Errors, "error"), Count(r.Warnings, "warning"))
+}
+
+// Cards writes a line per card.
+func (o *Writer) Cards(list []cards.ListItem) {
+	var rows [][]string
+	for _, c := range list {
+		title := Plain(c.Title)
+		if c.Assignee != nil {
+			title += "  " + Plain(*c.Assignee)
+		}
+		rows = append(rows, []string{c.ID, c.Status, c.Priority, title})
+	}
+	o.Rows(rows)
+}
+
+// Card is a card with the cards it waits for and those that wait for it.
+type Card struct {
+	ID        string          `json:"id"`
+	Path      string          `json:"path"`
+	Title     string          `json:"title"`
+	Status    string          `json:"status"`
+	Priority  string          `json:"priority"`
+	Assignee  string          `json:"assignee,omitempty"`
+	Tags      []string        `json:"tags,omitempty"`
+	Notes     string          `json:"notes,omitempty"`
+	Created   string          `json:"created,omitempty"`
+	DependsOn []cards.TaskRef `json:"depends_on"`
+	Missing   []string        `json:"missing,omitempty"`
+	Needed    []cards.TaskRef `json:"needed_by"`
+	Problems  []cards.Problem `json:"problems,omitempty"`
+	Body      string          `json:"body"`
+}
+
+// NewCard returns the output for a card: needs are the cards it waits for, needed
+// those that wait for it, text is its file.
+func NewCard(c *cards.Card, needs, needed *cards.DependenciesAnswer, text []byte) *Card {
+	return &Card{
+		ID: c.ID, Path: c.Path, Title: c.Title, Status: c.Status.CardWord(), Priority: c.Priority, Assignee: c.Assignee, Tags: c.Tags,
+		Notes: c.Notes, Created: c.CreatedText, DependsOn: needs.Tasks, Missing: needs.Missing, Needed: needed.Tasks, Problems: c.Problems, Body: body(text),
+	}
+}
+
+// body returns a card's text below its front matter.
+func body(text []byte) string {
+	if rest, ok := bytes.CutPrefix(text, []byte("---")); ok {
+		if _, after, found := bytes.Cut(rest, []byte("\n---")); found {
+			_, text, _ = bytes.Cut(after, []byte("\n"))
+		}
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// Card writes one card.
+func (o *Writer) Card(c *Card) {
+	o.Printf("%s  %s\n", o.paint(bold, c.ID), Cut(Plain(c.Title), minWidth-8))
+	fields := []string{"status", c.Status + ", " + c.Priority, "assignee", c.Assignee, "tags", strings.Join(c.Tags, ", "), "notes", c.Notes, "created", c.Created, "file", c.Path}
+	for _, d := range c.DependsOn {
+		fields = append(fields, "waits for", d.ID+" "+d.Status+"  "+d.Title)
+	}
+	for _, id := range c.Missing {
+		fields = append(fields, "waits for", id+" (there is no such card)")
+	}
+	for _, d := range c.Needed {
+		fields = append(fields, "needed by", d.ID+" "+d.Status+"  "+d.Title)
+	}
+	for _, p := range c.Problems {
+		fields = append(fields, "problem", p.Message)
+	}
+	for pair := range slices.Chunk(fields, 2) {
+		o.Fields(12, "  "+pair[0], pair[1])
+	}
+	if c.Body != "" {
+		o.Text(c.Body)
+	}
+}

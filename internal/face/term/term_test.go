@@ -1,0 +1,191 @@
+package term
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/internal/folder/index"
+	"cairn/internal/text/walk"
+	"cairn/retriever"
+)
+
+// broken is a stream whose writes fail.
+type broken struct{ err error }
+
+func (b broken) Write([]byte) (int, error) { return 0, b.err }
+
+func TestMark(t *testing.T) {
+	s := style{width: 80, colour: true}
+	for _, c := range []struct{ query, line, want string }{
+		{"rotate the token", "Rotating a Token, tokens", match + "Rotating" + reset + " a " + match + "Token" + reset + ", " + match + "tokens" + reset},
+		{"retry", "see retry_after_seconds", "see " + match + "retry_after_seconds" + reset},
+		{"walrus", "no such word", "no such word"},
+		{"", "anything", "anything"},
+	} {
+		if got := newMarker(c.query).mark(s, c.line); got != c.want {
+			t.Errorf("mark(%q) for %q = %q, want %q", c.line, c.query, got, c.want)
+		}
+	}
+	if got := newMarker("token").mark(style{width: 80}, "a token"); got != "a token" {
+		t.Errorf("without colour: %q, want the line as it is", got)
+	}
+}
+
+func TestWrapCutPick(t *testing.T) {
+	if diff := cmp.Diff([]string{"one two", "three", "fourteen-runes", "five"}, Wrap("one  two three fourteen-runes five ", 8)); diff != "" {
+		t.Errorf("wrap (-want +got):\n%s", diff)
+	}
+	if got := Cut("a\x1b[31m\tb\u202ec", 80); got != "a[31m bc" {
+		t.Errorf("cut leaves %q, want no control characters", got)
+	}
+	if got := Cut("日本語のテキスト", 4); got != "日本語…" {
+		t.Errorf("cut = %q, want four runes", got)
+	}
+	lines := []string{"first", "second", "a token here", "fourth", "more tokens"}
+	if diff := cmp.Diff([]string{"first", "a token here", "more tokens"}, newMarker("token").pick(lines, 3)); diff != "" {
+		t.Errorf("pick (-want +got):\n%s", diff)
+	}
+}
+
+func TestResultKeepsItsWidth(t *testing.T) {
+	r := &retriever.Result{
+		Path: "docs/auth.md", Anchor: "login", Headings: []string{"Auth", strings.Repeat("long heading ", 20)}, Score: .5,
+		LineRange: retriever.Lines{Start: 3, End: 9}, Snippet: strings.Repeat("a token and more ", 30), Duplicates: []string{strings.Repeat("copy/", 60)},
+	}
+	for _, width := range []int{minWidth, defaultWidth, maxWidth} {
+		var b strings.Builder
+		(&Writer{style: style{width: width}}).result(&b, 1, r, newMarker("token"), asStored)
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+				t.Errorf("width %d: a line of %d: %s", width, n, line)
+			}
+		}
+	}
+	r.Path = strings.Repeat("folder/", 20) + "auth.md"
+	var b strings.Builder
+	(&Writer{style: style{width: minWidth}}).result(&b, 1, r, newMarker("token"), asStored)
+	if !strings.Contains(b.String(), r.Path+":3 #login\n") {
+		t.Errorf("a long place is cut:\n%s", &b)
+	}
+	b.Reset()
+	r.Path = "page.html"
+	(&Writer{style: style{width: minWidth}}).result(&b, 1, r, newMarker("token"), asStored)
+	if !strings.HasPrefix(b.String(), " 1. page.html #login ") {
+		t.Errorf("a file that is converted:\n%s", &b)
+	}
+}
+
+// asStored is the root of the workspace /notes.
+var asStored = NewPlaces([]walk.Root{{Dir: "/notes"}}, "")
+
+// TestLink: a terminal gets a link to the line of the file. A link in the text of a
+// document is none, and a link that a document leaves open ends with its line.
+func TestLink(t *testing.T) {
+	var b bytes.Buffer
+	o := &Writer{w: &b, tty: true, own: paints, style: style{width: defaultWidth, colour: true}}
+	o.Answer(&retriever.Answer{Results: []retriever.Result{{Path: "a b.md", LineRange: retriever.Lines{Start: 3, End: 9}, Snippet: "see \x1b]8;;http://evil.example\x1b\\here"}}}, "token", asStored)
+	host, _ := os.Hostname()
+	start := startLink + "file://" + host + "/notes/a%20b.md#3" + endString
+	if out := b.String(); !strings.Contains(out, start+bold+"a b.md:3"+reset+endLink) || strings.Count(out, startLink) != 2 {
+		t.Errorf("shown: %q", out)
+	}
+	b.Reset()
+	o.Answer(&retriever.Answer{Results: []retriever.Result{{Path: "b.pdf", LineRange: retriever.Lines{Start: 3, End: 9}}}}, "token", asStored)
+	if out := b.String(); !strings.Contains(out, startLink+"file://"+host+"/notes/b.pdf"+endString) {
+		t.Errorf("a file that is converted: %q", out)
+	}
+	b.Reset()
+	o.Printf("%s%sx\ny", start, bold)
+	if out := b.String(); out != start+bold+"x"+endLink+reset+"\ny" {
+		t.Errorf("an open link: %q", out)
+	}
+}
+
+func TestNotes(t *testing.T) {
+	next := "abc"
+	for _, c := range []struct {
+		answer retriever.Answer
+		want   string
+	}{
+		{retriever.Answer{Reason: "no_match", Hint: "nothing matches: use other words"}, "nothing found: use other words"},
+		{retriever.Answer{Reason: "not_indexed", Hint: "the folder has not been indexed yet: call the tool index, then search again"},
+			"nothing found: the folder has not been indexed yet: run `cairn index`, then search again"},
+		{retriever.Answer{}, "nothing found"},
+		{retriever.Answer{Results: make([]retriever.Result, 1)}, ""},
+		{retriever.Answer{Results: make([]retriever.Result, 1), Fuzzy: true, Degraded: []string{"vectors"}, Index: retriever.IndexState{Embedded: 3, Pending: 1}},
+			"nothing matches the words as typed; these results match near spellings|1 of 4 pieces have no vector yet and were found by keyword only; `cairn index` makes the rest"},
+		{retriever.Answer{Results: make([]retriever.Result, 1), Degraded: []string{"files"}, Index: retriever.IndexState{Unindexed: 700}},
+			"700 files of the folder are not indexed yet and were not searched; `cairn index` indexes the rest"},
+		{retriever.Answer{Results: make([]retriever.Result, 1), TotalCount: 7, HasMore: true, NextCursor: &next}, "7 documents in all; next page: --cursor abc"},
+	} {
+		if got := strings.Join(Notes(&c.answer), "|"); got != c.want {
+			t.Errorf("notes(%+v) = %q, want %q", c.answer, got, c.want)
+		}
+	}
+}
+
+// TestWriterInPieces writes a text in pieces of any length; the output is the same.
+func TestWriterInPieces(t *testing.T) {
+	const text = "a\r\nb\rc \x1b[1mbold\x1b[0m \x1b[1;33mmatch\x1b[0m \x1b[2Jé日\u009b\u202e\xe9\xff\x1b[2mto the end\nnext \x1b["
+	const want = "a\nb\\u000dc " + bold + "bold" + reset + " " + match + "match" + reset + ` \u001b[2Jé日\u009b\u202e\xe9\xff` + dim + "to the end" + reset + "\nnext \\u001b["
+	for n := 1; n <= len(text); n++ {
+		var b bytes.Buffer
+		o := &Writer{w: &b, tty: true, own: paints, style: style{colour: true}}
+		for rest := text; rest != ""; rest = rest[min(n, len(rest)):] {
+			if _, err := o.Write([]byte(rest[:min(n, len(rest))])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := o.Close(); err != nil || b.String() != want {
+			t.Fatalf("in pieces of %d: %v,\n%q, want\n%q", n, err, &b, want)
+		}
+	}
+	var b bytes.Buffer
+	o := &Writer{w: &b, tty: true}
+	if _, err := o.Write([]byte(bold + "x")); err != nil || b.String() != `\u001b[1mx` {
+		t.Errorf("without colour: %q, %v, want no sequence", &b, err)
+	}
+	b.Reset()
+	o = &Writer{w: &b}
+	if _, err := o.Write([]byte(text)); err != nil || b.String() != text {
+		t.Errorf("without a terminal: %q, want %q", &b, text)
+	}
+}
+
+// TestWriterKeepsItsError checks that nothing is written after the first error.
+func TestWriterKeepsItsError(t *testing.T) {
+	first := errors.New("the first")
+	o := &Writer{w: broken{first}}
+	o.Write([]byte("x"))
+	var b bytes.Buffer
+	o.w = &b
+	o.Write([]byte("y"))
+	if err := o.Close(); !errors.Is(err, first) || b.Len() > 0 {
+		t.Errorf("afterwards: %v and %q, want %v and nothing", err, &b, first)
+	}
+}
+
+func TestEventLine(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
+	for _, c := range []struct {
+		e    index.WatchEvent
+		want string
+	}{
+		{index.WatchEvent{At: at}, ""},
+		{index.WatchEvent{At: at, Vectors: true}, ""},
+		{index.WatchEvent{At: at, First: at.Add(-250 * time.Millisecond), Changed: 1, Removed: 2, Paths: []string{"a.md", "d"}}, "03:04:05  1 new or changed, 2 removed, found by keyword after 0.25 s  a.md d"},
+		{index.WatchEvent{At: at, Vectors: true, Embedded: 3}, "03:04:05  3 texts embedded"},
+		{index.WatchEvent{At: at, Problem: "no\nroom"}, "03:04:05  problem: no room"},
+	} {
+		if got := EventLine(c.e); got != c.want {
+			t.Errorf("EventLine(%+v) = %q, want %q", c.e, got, c.want)
+		}
+	}
+}

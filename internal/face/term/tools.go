@@ -1,0 +1,194 @@
+package term
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"cairn/graphrank"
+	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/suggest"
+	"cairn/internal/toolbox/toolsearch"
+)
+
+// Tool writes one tool with its parameters and the tools used with it.
+func (o *Writer) Tool(t *catalog.Tool, related []graphrank.Scored) {
+	o.Printf("%s\n", o.paint(bold, Plain(t.ID)))
+	for line := range strings.Lines(t.Description) {
+		for _, part := range Wrap(Cut(line, 1<<20), o.width-2) {
+			o.Printf("  %s\n", part)
+		}
+	}
+	o.parameters("takes", t.Takes)
+	o.parameters("gives", t.Gives)
+	var with []string
+	for _, r := range related {
+		with = append(with, fmt.Sprintf("%s %.2f", r.ID, r.Score))
+	}
+	o.Fields(8, "needs", strings.Join(t.DependsOn, ", "), "broken", t.SchemaError, "flagged", Flags(t.Flags), "used with", strings.Join(with, ", "))
+}
+
+func (o *Writer) parameters(name string, list []catalog.Parameter) {
+	if len(list) == 0 {
+		return
+	}
+	o.Printf("%s\n", name)
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	for _, p := range list {
+		kind := strings.Join(p.Types, "|")
+		if kind == "" {
+			kind = "any"
+		}
+		if p.Required {
+			kind += ", required"
+		}
+		fmt.Fprintf(table, "  %s\t%s\t%s\n", Plain(p.Path), kind, Cut(OneLine(p.Description), 60))
+	}
+	table.Flush()
+	for line := range strings.Lines(b.String()) {
+		o.Printf("%s\n", Cut(strings.TrimRight(line, " \n"), o.width))
+	}
+}
+
+// Fields writes one line for each name with a value that is not empty. It pads the names to
+// width.
+func (o *Writer) Fields(width int, pairs ...string) {
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			o.Printf("%-*s  %s\n", width, pair[0], Plain(pair[1]))
+		}
+	}
+}
+
+// Flags returns the suspicious parts of a description with the evidence.
+func Flags(flags []catalog.Flag) string {
+	var parts []string
+	for _, f := range flags {
+		parts = append(parts, fmt.Sprintf("%s (%s)", f.Kind, Plain(f.Evidence)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ToolLine writes a tool on one line.
+func (o *Writer) ToolLine(id, description string, flagged bool) {
+	id = Plain(id)
+	if flagged {
+		id += " (flagged)"
+	}
+	o.Printf("%s\n", Cut(fmt.Sprintf("%-34s  %s", id, Plain(description)), o.width))
+}
+
+// FoundTools writes the tools that a search found.
+func (o *Writer) FoundTools(answer *toolsearch.Answer) {
+	for _, t := range answer.Tools {
+		o.Printf("%s\n", Cut(fmt.Sprintf("%.3f  %-30s  %s", t.Score, Plain(t.ID), OneLine(t.Description)), o.width))
+		if t.Explain != nil {
+			for _, line := range Wrap(scoreOf(t.Explain), o.width-7) {
+				o.Printf("       %s\n", line)
+			}
+		}
+	}
+	for _, m := range answer.Remembered {
+		o.Printf("%s\n", Cut(fmt.Sprintf("like %q (%.2f)", Plain(m.Intent), m.Similarity), o.width))
+	}
+}
+
+// scoreOf returns the components of a score that are not 0.
+func scoreOf(c *toolsearch.Candidate) string {
+	text := fmt.Sprintf("= 0.8·%.3f", c.Final)
+	for _, term := range []struct {
+		name         string
+		share, value float64
+	}{{"pagerank", 0.2, c.PageRank}, {"memory", 1, c.Memory}, {"transition", 1, c.Transition}, {"closure", 1, c.Closure}} {
+		switch {
+		case term.value == 0:
+		case term.share == 1:
+			text += fmt.Sprintf(" + %.3f %s", term.value, term.name)
+		default:
+			text += fmt.Sprintf(" + %.1f·%.3f %s", term.share, term.value, term.name)
+		}
+	}
+	text += fmt.Sprintf("; hybrid %.3f", c.Hybrid)
+	if c.Alpha < 1 {
+		text += fmt.Sprintf(" by %.2f, graph %.3f by %.2f", c.Alpha, c.Graph, 1-c.Alpha)
+	}
+	if c.Injected > 0 {
+		text += fmt.Sprintf(", at least %.3f from the graph", c.Injected)
+	}
+	return text
+}
+
+// Plan writes a plan of tools as text.
+func (o *Writer) Plan(s *suggest.Suggestion) {
+	long := func(text string) {
+		for i, line := range Wrap(text, o.width-2) {
+			if i > 0 {
+				line = "  " + line
+			}
+			o.Printf("%s\n", line)
+		}
+	}
+	long(fmt.Sprintf("%s, confidence %.2f: %s", s.Mode, s.Confidence, Plain(s.Rationale)))
+	for _, t := range s.Tasks {
+		line := fmt.Sprintf("%d  %s  %s", t.Layer+1, t.ID, Plain(t.Tool))
+		if len(t.DependsOn) > 0 {
+			line += "  after " + strings.Join(t.DependsOn, ", ")
+		}
+		if t.Dangerous {
+			line += "  (dangerous)"
+		}
+		o.Printf("%s\n", line)
+		for _, p := range t.DataPaths {
+			o.Printf("     %s\n", Plain(p))
+		}
+	}
+	for _, m := range s.Missing {
+		o.Printf("missing: %s of %s\n", Plain(m.Input), Plain(m.Tool))
+	}
+	for _, warning := range s.Warnings { // they name the parts of the intent without a tool
+		long("warning: " + Plain(warning))
+	}
+}
+
+// ImportReport is the JSON output of an import.
+type ImportReport struct {
+	Source string `json:"source"`
+	Tools  int    `json:"tools"`
+	catalog.Diff
+	Refused  int          `json:"refused"`
+	Broken   []BrokenTool `json:"broken"`
+	Flagged  []BrokenTool `json:"flagged"`
+	Warnings []string     `json:"warnings"`
+}
+
+// BrokenTool is a tool that was kept with a remark.
+type BrokenTool struct {
+	ID    string         `json:"id"`
+	Error string         `json:"error,omitempty"`
+	Flags []catalog.Flag `json:"flags,omitempty"`
+}
+
+// maxListed bounds the listed tools per kind of change.
+const maxListed = 20
+
+// Import writes what an import changed.
+func (o *Writer) Import(r *ImportReport) {
+	o.Printf("%s: %s (%d added, %d changed, %d removed, %d unchanged)\n",
+		Plain(r.Source), Count(r.Tools, "tool"), len(r.Added), len(r.Changed), len(r.Removed), r.Unchanged)
+	if len(r.Changed)+len(r.Removed)+r.Unchanged == 0 {
+		return // the first import: all tools are new
+	}
+	for _, kind := range []struct {
+		mark string
+		ids  []string
+	}{{"+", r.Added}, {"~", r.Changed}, {"-", r.Removed}} {
+		for _, id := range kind.ids[:min(len(kind.ids), maxListed)] {
+			o.Printf("  %s %s\n", kind.mark, Plain(id))
+		}
+		if more := len(kind.ids) - maxListed; more > 0 {
+			o.Printf("  %s and %d more; --json lists them all\n", kind.mark, more)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"cairn/internal/base/taskdag"
+	"cairn/internal/task"
+	"cairn/internal/task/cards"
+)
+
+// cardView is a card with its fields and neighbours.
+type cardView struct {
+	*cards.Card
+	Link          string // to its page
+	Word          string // of the status
+	Ready         bool   // the card can start now
+	After, Before []cardLink
+	Form          cardForm // for the card's own page
+}
+
+// cardLink links to a card that another card depends on, or that depends on it.
+type cardLink struct {
+	ID, Title, Link string // Link is "" for a card that does not exist
+	Word            string // of the status
+	Done            bool
+}
+
+// cardForm are the fields of a form, as text.
+type cardForm struct {
+	Title, Status, Priority, Assignee, Tags, DependsOn, Notes string
+	Statuses, Priorities                                      []string
+}
+
+// urgencies are the priorities of cards from the most to the least urgent.
+func urgencies() []string {
+	list := slices.Clone(cards.Priorities)
+	slices.Reverse(list)
+	return list
+}
+
+// cardGraph is the cards of a folder with the graph of their dependencies.
+type cardGraph struct {
+	*cards.Board
+	graph  *taskdag.Graph
+	ready  map[string]bool
+	prefix string // of links
+}
+
+func (h *Handler) cards(r *http.Request) (*cardGraph, error) {
+	board, err := h.sources.Tasks.Cards.Board()
+	if err != nil {
+		return nil, err
+	}
+	graph, err := board.Graph()
+	if err != nil {
+		return nil, err
+	}
+	b := &cardGraph{board, graph, map[string]bool{}, h.options.Prefix(r)}
+	for _, id := range graph.Ready(0) {
+		b.ready[id] = true
+	}
+	return b, nil
+}
+
+// cardAt returns the card in a file, nil if the file is none.
+func (h *Handler) cardAt(r *http.Request, path string) (*cardView, error) {
+	if h.sources.Tasks == nil || !isCard(path) {
+		return nil, nil
+	}
+	b, err := h.cards(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range b.Cards {
+		if c.Path == path {
+			v := b.view(c)
+			v.Form = cardForm{Title: c.Title, Status: v.Word, Priority: c.Priority, Assignee: c.Assignee, Tags: strings.Join(c.Tags, ", "),
+				DependsOn: strings.Join(c.DependsOn, ", "), Notes: c.Notes, Statuses: cards.Statuses, Priorities: urgencies()}
+			return &v, nil
+		}
+	}
+	return nil, nil
+}
+
+func (b *cardGraph) view(c *cards.Card) cardView {
+	v := cardView{Card: c, Link: place(b.prefix, c.Path, ""), Word: c.Status.CardWord(), Ready: b.ready[c.ID]}
+	for _, id := range b.graph.Dependencies(c.ID) {
+		v.After = append(v.After, b.link(id))
+	}
+	for _, id := range b.graph.Missing(c.ID) {
+		v.After = append(v.After, b.link(id))
+	}
+	for _, id := range b.graph.Dependents(c.ID) {
+		v.Before = append(v.Before, b.link(id))
+	}
+	return v
+}
+
+// Unfinished returns the unfinished cards that the card depends on.
+func (v cardView) Unfinished() (links []cardLink) {
+	for _, l := range v.After {
+		if !l.Done {
+			links = append(links, l)
+		}
+	}
+	return links
+}
+
+func (b *cardGraph) link(id string) cardLink {
+	c, ok := b.Card(id)
+	if !ok {
+		return cardLink{ID: id, Title: id, Word: "missing"}
+	}
+	return cardLink{ID: c.ID, Title: c.Title, Link: place(b.prefix, c.Path, ""), Word: c.Status.CardWord(), Done: c.Task.Done()}
+}
+
+// maxForm bounds a posted form in bytes.
+const maxForm = 64 << 10
+
+// crossOrigin refuses forms that pages of other sites send.
+var crossOrigin = http.NewCrossOriginProtection()
+
+// posted parses a form that changes a card. If it refuses the form, it answers the request
+// and returns false.
+func (h *Handler) posted(w http.ResponseWriter, r *http.Request) bool {
+	refuse := func(status int, message string) bool {
+		h.show(w, r, view{section: "error", title: "That did not work", status: status, data: errorPage{Message: message}})
+		return false
+	}
+	if h.sources.Tasks == nil {
+		h.unknown(w, r)
+		return false
+	}
+	if err := crossOrigin.Check(r); err != nil {
+		return refuse(http.StatusForbidden, "Forms from other sites are refused.")
+	}
+	if !h.options.MayWrite(r) {
+		return refuse(http.StatusForbidden, "Your access permits reading, but no changes of cards.")
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		return refuse(http.StatusBadRequest, "The form cannot be read: "+err.Error())
+	}
+	return true
+}
+
+// createCard adds a card from a form and shows the board.
+func (h *Handler) createCard(w http.ResponseWriter, r *http.Request) {
+	if !h.posted(w, r) {
+		return
+	}
+	form := r.PostForm
+	_, err := h.sources.Tasks.Cards.Create(r.Context(), cards.CreateRequest{
+		Title: form.Get("title"), Priority: form.Get("priority"), Assignee: form.Get("assignee"), Tags: list(form.Get("tags")), DependsOn: list(form.Get("depends_on")),
+	})
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	http.Redirect(w, r, h.options.Prefix(r)+"/tasks", http.StatusSeeOther)
+}
+
+// changeCard updates a card from the fields of a form and redirects to the card. The
+// script of the board, which only changes the status, receives 204 or an error message.
+func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) {
+	if !h.posted(w, r) {
+		return
+	}
+	id := r.PathValue("id")
+	updates, err := updatesOf(r.PostForm)
+	if err == nil {
+		_, err = h.sources.Tasks.Cards.Update(r.Context(), cards.UpdateRequest{ID: id, Updates: updates})
+	}
+	script := r.Header.Get(fragmentHeader) != ""
+	refused, known := errors.AsType[*cards.Error](err)
+	switch {
+	case script && known:
+		http.Error(w, refusal(refused), http.StatusBadRequest)
+	case err != nil:
+		h.fail(w, r, err)
+	case script:
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		path, err := h.sources.Tasks.Cards.Path(id)
+		if err != nil {
+			h.fail(w, r, err)
+			return
+		}
+		http.Redirect(w, r, place(h.options.Prefix(r), path, ""), http.StatusSeeOther)
+	}
+}
+
+// updatesOf returns the fields of a form as the updates of an UpdateRequest.
+func updatesOf(form url.Values) (map[string]json.RawMessage, error) {
+	updates := map[string]json.RawMessage{}
+	for key := range form {
+		var value any = form.Get(key)
+		if key == "tags" || key == "depends_on" {
+			value = list(form.Get(key))
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		updates[key] = text
+	}
+	return updates, nil
+}
+
+// list splits a text at commas and omits empty parts.
+func list(text string) []string {
+	parts := []string{}
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// class returns the style of a card in a graph: ready, active or waiting.
+func (b *cardGraph) class(c *cards.Card) string {
+	switch {
+	case c.Status == task.InProgress:
+		return "active"
+	case b.ready[c.ID]:
+		return "ready"
+	}
+	return "waiting"
+}

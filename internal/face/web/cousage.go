@@ -1,0 +1,137 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"cairn/graphrank"
+	"cairn/internal/toolbox/usage"
+)
+
+// coUsage draws the co-usage graph of tools: nodes on a circle, grouped by
+// community, and for each edge a curve whose width is proportional to its weight.
+type coUsage struct {
+	Around        string // show only the edges of this tool; "" means all
+	Width, Height int
+	Nodes         []node
+	Curves        []curve
+	Rows          []relation
+	Omitted       int // edges that are not drawn
+}
+
+type node struct {
+	X, Y, R   int
+	LX, LY    int // of the label
+	Anchor    string
+	Label, ID string
+	Link      string
+	Edges     int
+}
+
+type curve struct{ D, Width, Title string }
+
+// relation is an edge as a row of the table.
+type relation struct {
+	From, To, Kind, Weight, Seen string
+}
+
+const (
+	maxNodes     = 32  // with more, labels would overlap
+	maxCurves    = 128 // edges
+	labelWidth   = 190 // pixels left and right of the circle
+	labelHeight  = 18
+	leastRadius  = 80
+	pixelsApart  = 22 // between neighbours on the circle
+	dotRadius    = 5
+	curveWidth   = 4.0 // of an edge of weight 1
+	curveBend    = 0.55
+	labelsAround = 12
+)
+
+// drawCoUsage draws the heaviest edges between tools, or only those of around if
+// that is not "".
+func drawCoUsage(g *graphrank.Graph, around, prefix string) *coUsage {
+	var edges []graphrank.Edge
+	for e := range g.Edges() {
+		tool := !strings.HasPrefix(e.From, usage.DocumentPrefix) && !strings.HasPrefix(e.To, usage.DocumentPrefix)
+		if tool && e.From != e.To && (around == "" || e.From == around || e.To == around) {
+			edges = append(edges, e)
+		}
+	}
+	slices.SortFunc(edges, func(a, b graphrank.Edge) int {
+		return cmp.Or(cmp.Compare(b.Weight(), a.Weight()), cmp.Compare(b.Count, a.Count), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	})
+	t := &coUsage{Around: around}
+	degree := map[string]int{}
+	var drawn []graphrank.Edge
+	for _, e := range edges {
+		fresh := 0
+		for _, id := range []string{e.From, e.To} {
+			if degree[id] == 0 {
+				fresh++
+			}
+		}
+		if len(drawn) == maxCurves || len(degree)+fresh > maxNodes {
+			t.Omitted++
+			continue
+		}
+		degree[e.From]++
+		degree[e.To]++
+		drawn = append(drawn, e)
+	}
+	if len(drawn) == 0 {
+		return nil
+	}
+	at := t.circle(g, degree, prefix)
+	for _, e := range drawn {
+		a, b := t.Nodes[at[e.From]], t.Nodes[at[e.To]]
+		cx, cy := float64(t.Width)/2, float64(t.Height)/2
+		mx, my := float64(a.X+b.X)/2, float64(a.Y+b.Y)/2
+		row := relation{e.From, e.To, e.Type.String() + ", " + e.Source.String(), fmt.Sprintf("%.2f", e.Weight()), fmt.Sprintf("%.3g", e.Count)}
+		t.Rows = append(t.Rows, row)
+		t.Curves = append(t.Curves, curve{
+			D:     fmt.Sprintf("M%d %d Q%.0f %.0f %d %d", a.X, a.Y, mx+(cx-mx)*curveBend, my+(cy-my)*curveBend, b.X, b.Y),
+			Width: fmt.Sprintf("%.1f", curveWidth*e.Weight()),
+			Title: fmt.Sprintf("%s → %s: %s, weight %s, seen %s", e.From, e.To, row.Kind, row.Weight, row.Seen),
+		})
+	}
+	return t
+}
+
+// circle places the nodes and returns the index of each in Nodes.
+func (t *coUsage) circle(g *graphrank.Graph, degree map[string]int, prefix string) map[string]int {
+	var order []string
+	for _, group := range g.Communities(1) {
+		for _, id := range group {
+			if degree[id] > 0 {
+				order = append(order, id)
+			}
+		}
+	}
+	radius := max(leastRadius, float64(len(order)*pixelsApart)/(2*math.Pi))
+	t.Width, t.Height = int(2*(radius+labelWidth)), int(2*(radius+labelHeight))
+	at := map[string]int{}
+	for i, id := range order {
+		sin, cos := math.Sincos(2*math.Pi*(float64(i)+0.5)/float64(len(order)) - math.Pi/2)
+		x, y := float64(t.Width)/2, float64(t.Height)/2
+		n := node{
+			X: int(x + radius*cos), Y: int(y + radius*sin), R: dotRadius + min(degree[id], dotRadius)/2,
+			LX: int(x + (radius+labelsAround)*cos), LY: int(y+(radius+labelsAround)*sin) + 4, Anchor: "start",
+			ID: id, Label: id, Edges: degree[id], Link: prefix + "/tools?around=" + url.QueryEscape(id),
+		}
+		if cos < 0 {
+			n.Anchor = "end"
+		}
+		if utf8.RuneCountInString(n.Label) > labelRunes {
+			n.Label = string([]rune(n.Label)[:labelRunes-1]) + "…"
+		}
+		at[id] = len(t.Nodes)
+		t.Nodes = append(t.Nodes, n)
+	}
+	return at
+}

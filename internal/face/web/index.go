@@ -1,0 +1,150 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"cairn/internal/folder/index"
+	"cairn/internal/text/walk"
+)
+
+type indexPage struct {
+	Status  *index.Status
+	Built   string
+	Kinds   []count
+	Skipped []skipped
+	Latency *latencyChart
+}
+
+// skipped lists the files that are not indexed for one reason.
+type skipped struct {
+	Reason  string
+	Files   int
+	Paths   []string // of the first maxSkipped
+	Further int
+}
+
+// maxSkipped is the maximum number of paths listed for each reason.
+const maxSkipped = 100
+
+// latencyChart is a line chart of the latencies of the last searches.
+type latencyChart struct {
+	Points        string
+	Width, Height int // of the drawing
+	Left, Bottom  int // the origin of the axes
+	Searches      int
+	P50, P95, Max string
+}
+
+// index shows the state of the index and the latencies of searches.
+func (h *Handler) index(w http.ResponseWriter, r *http.Request) {
+	status, err := h.sources.Engine.Status(r.Context())
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	p := &indexPage{Status: status, Built: status.BuiltAt, Latency: newLatencyChart(h.took.list())}
+	if built, err := time.Parse(time.RFC3339, status.BuiltAt); err == nil {
+		p.Built = built.UTC().Format("2 January 2006, 15:04 MST")
+	}
+	lib, err := h.shelf.library(r.Context(), h.sources.Engine)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	p.Kinds = lib.kinds()
+	names, err := h.sources.Engine.Skipped(r.Context())
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	p.Skipped = byReason(status.Skipped, names)
+	if h.sources.Tasks != nil {
+		other, err := h.otherFormats(r.Context())
+		if err != nil {
+			h.fail(w, r, err)
+			return
+		}
+		if other.Files > 0 {
+			p.Skipped = append(p.Skipped, other)
+		}
+	}
+	h.show(w, r, view{section: "index", title: "Index", data: p})
+}
+
+// otherFormats returns the files that are not indexed because of their extension. The index
+// does not record them, so it walks the folder, at most once per keptFor.
+func (h *Handler) otherFormats(ctx context.Context) (skipped, error) {
+	h.walked.Lock()
+	defer h.walked.Unlock()
+	if time.Since(h.walkedAt) < keptFor {
+		return h.other, nil
+	}
+	other := skipped{Reason: walk.Extension.String()}
+	_, err := h.sources.Tasks.Paths(ctx, func(e walk.Entry) {
+		if e.Reason != walk.Extension || e.Dir {
+			return
+		}
+		if other.Files++; other.Files <= maxSkipped {
+			other.Paths = append(other.Paths, e.Path)
+		}
+	})
+	if err != nil {
+		return other, err
+	}
+	other.Further = other.Files - len(other.Paths)
+	h.other, h.walkedAt = other, time.Now()
+	return other, nil
+}
+
+// byReason groups the names of skipped files, the most frequent reason first.
+func byReason(counts map[string]int, names []index.SkippedFile) (groups []skipped) {
+	paths := map[string][]string{}
+	for _, e := range names {
+		if len(paths[e.Reason]) < maxSkipped {
+			paths[e.Reason] = append(paths[e.Reason], e.Path)
+		}
+	}
+	for _, reason := range slices.Sorted(maps.Keys(counts)) {
+		groups = append(groups, skipped{walk.WithAdvice(reason), counts[reason], paths[reason], counts[reason] - len(paths[reason])})
+	}
+	slices.SortStableFunc(groups, func(a, b skipped) int { return cmp.Compare(b.Files, a.Files) })
+	return groups
+}
+
+// The margins of a latencyChart, for the labels of its axes.
+const (
+	chartLeft   = 64
+	chartTop    = 14
+	chartBottom = 34
+	chartRight  = 8
+)
+
+func newLatencyChart(took []time.Duration) *latencyChart {
+	if len(took) == 0 {
+		return nil
+	}
+	sorted := slices.Sorted(slices.Values(took))
+	at := func(q float64) string {
+		return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))].Round(100 * time.Microsecond).String()
+	}
+	p := &latencyChart{Width: 560, Height: 160, Left: chartLeft, Searches: len(took), P50: at(0.5), P95: at(0.95), Max: at(1)}
+	p.Bottom = p.Height - chartBottom
+	top := float64(sorted[len(sorted)-1])
+	var points []string
+	if len(took) == 1 {
+		took = append(took, took[0]) // a line needs two points
+	}
+	for i, d := range took {
+		x := chartLeft + float64(p.Width-chartLeft-chartRight)*float64(i)/float64(len(took)-1)
+		points = append(points, fmt.Sprintf("%.1f,%.1f", x, float64(p.Bottom)-float64(p.Bottom-chartTop)*float64(d)/top))
+	}
+	p.Points = strings.Join(points, " ")
+	return p
+}

@@ -1,0 +1,200 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cairn/internal/folder/index"
+	"cairn/internal/store"
+	"cairn/internal/task/cards"
+	"cairn/tools"
+)
+
+// library is a list of the documents of a folder. It is immutable.
+type library struct {
+	Documents []index.DocumentEntry // in the order of their paths
+	// Cut is set if the folder has more than maxListed documents.
+	Cut bool
+
+	byName map[string]string // path by lower-case file name without extension; "" for several
+}
+
+// count is a folder, a tag or a kind of file with its number of documents.
+type count struct {
+	Name      string
+	Documents int
+}
+
+const (
+	// maxListed bounds the documents that the pages list.
+	maxListed = 20_000
+	// listedFor is how long a list is used without a check of the index.
+	listedFor = 5 * time.Second
+	// keptFor is how long a list is used while the state of the index is the same. A second
+	// change within one second may not change the state.
+	keptFor = time.Minute
+)
+
+// shelf keeps the last library.
+type shelf struct {
+	mu      sync.Mutex
+	last    *library
+	state   string    // of the index when it was read
+	checked time.Time // when the index last had this state
+	read    time.Time
+}
+
+// library returns the documents as they were at most listedFor ago. It lists them again
+// only if the index has changed, because a list of 10,000 documents takes 0.1 s, and longer
+// during indexing.
+func (s *shelf) library(ctx context.Context, engine tools.Engine) (*library, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last != nil && time.Since(s.checked) < listedFor {
+		return s.last, nil
+	}
+	status, err := engine.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state := fmt.Sprint(status.Files, status.Sections, status.BuiltAt)
+	if s.last != nil && state == s.state && time.Since(s.read) < keptFor {
+		s.checked = time.Now()
+		return s.last, nil
+	}
+	l := &library{byName: map[string]string{}}
+	for request := (index.DocumentsRequest{Limit: index.MaxDocuments, Tags: true}); ; {
+		part, err := engine.Documents(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		l.Documents = append(l.Documents, part.Documents...)
+		if l.Cut = part.More && len(l.Documents) >= maxListed; l.Cut || !part.More || len(part.Documents) == 0 {
+			break
+		}
+		request.After = part.Documents[len(part.Documents)-1].Path
+	}
+	for _, d := range l.Documents {
+		name := nameOf(d.Path)
+		if _, taken := l.byName[name]; taken {
+			l.byName[name] = ""
+			continue
+		}
+		l.byName[name] = d.Path
+	}
+	s.last, s.state, s.checked, s.read = l, state, time.Now(), time.Now()
+	return l, nil
+}
+
+// nameOf returns the name by which wiki links refer to a document.
+func nameOf(file string) string {
+	return strings.ToLower(strings.TrimSuffix(path.Base(file), path.Ext(file)))
+}
+
+// find returns the index of a document in Documents.
+func (l *library) find(file string) (int, bool) {
+	return slices.BinarySearchFunc(l.Documents, file, func(d index.DocumentEntry, file string) int { return strings.Compare(d.Path, file) })
+}
+
+// of returns the documents of a kind, or all for "".
+func (l *library) of(kind store.Kind) *library {
+	if kind == "" {
+		return l
+	}
+	some := *l
+	some.Documents = slices.DeleteFunc(slices.Clone(l.Documents), func(d index.DocumentEntry) bool { return store.KindOf(d.Path) != kind })
+	return &some
+}
+
+// mixed reports whether the library has both documents and source code.
+func (l *library) mixed() bool {
+	if len(l.Documents) == 0 {
+		return false
+	}
+	first := store.KindOf(l.Documents[0].Path)
+	return slices.ContainsFunc(l.Documents, func(d index.DocumentEntry) bool { return store.KindOf(d.Path) != first })
+}
+
+// below returns the documents whose paths begin with prefix.
+func (l *library) below(prefix string) []index.DocumentEntry {
+	from, _ := l.find(prefix)
+	end := from
+	for end < len(l.Documents) && strings.HasPrefix(l.Documents[end].Path, prefix) {
+		end++
+	}
+	return l.Documents[from:end]
+}
+
+// children returns the folders and the documents directly in folder, which is "" or ends
+// with a slash.
+func (l *library) children(folder string) (folders []count, documents []index.DocumentEntry) {
+	for _, d := range l.below(folder) {
+		name, _, nested := strings.Cut(strings.TrimPrefix(d.Path, folder), "/")
+		if !nested {
+			documents = append(documents, d)
+			continue
+		}
+		name = folder + name + "/"
+		if n := len(folders); n == 0 || folders[n-1].Name != name {
+			folders = append(folders, count{Name: name})
+		}
+		folders[len(folders)-1].Documents++
+	}
+	return folders, documents
+}
+
+// recent returns the n documents that changed last, the latest first, without cards.
+func (l *library) recent(n int) []index.DocumentEntry {
+	list := slices.DeleteFunc(slices.Clone(l.Documents), func(d index.DocumentEntry) bool { return isCard(d.Path) })
+	slices.SortStableFunc(list, func(a, b index.DocumentEntry) int { return b.Modified.Compare(a.Modified) })
+	return list[:min(n, len(list))]
+}
+
+func isCard(file string) bool {
+	return strings.HasPrefix(file, cards.Folder+"/") || strings.HasPrefix(file, cards.CueDeckFolder+"/")
+}
+
+// tags returns the tags of the documents with prefix, the most frequent first.
+func (l *library) tags(prefix string) []count {
+	return counted(l.below(prefix), func(d index.DocumentEntry) []string { return d.Tags })
+}
+
+// kinds returns the extensions of all documents, the most frequent first.
+func (l *library) kinds() []count {
+	return counted(l.Documents, func(d index.DocumentEntry) []string {
+		return []string{cmp.Or(strings.ToLower(path.Ext(d.Path)), "no extension")}
+	})
+}
+
+func counted(list []index.DocumentEntry, namesOf func(index.DocumentEntry) []string) []count {
+	n := map[string]int{}
+	for _, d := range list {
+		for _, name := range namesOf(d) {
+			n[name]++
+		}
+	}
+	counts := make([]count, 0, len(n))
+	for _, name := range slices.Sorted(maps.Keys(n)) {
+		counts = append(counts, count{name, n[name]})
+	}
+	slices.SortStableFunc(counts, func(a, b count) int { return b.Documents - a.Documents })
+	return counts
+}
+
+// largest returns the n counts with the most documents, in the order of counts.
+func largest(counts []count, n int) []count {
+	if len(counts) <= n {
+		return counts
+	}
+	sorted := slices.SortedStableFunc(slices.Values(counts), func(a, b count) int { return b.Documents - a.Documents })
+	least := sorted[n-1].Documents
+	kept := slices.DeleteFunc(slices.Clone(counts), func(c count) bool { return c.Documents < least })
+	return kept[:n]
+}

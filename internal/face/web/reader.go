@@ -1,0 +1,137 @@
+package web
+
+import (
+	"cmp"
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"cairn/internal/folder/index"
+	"cairn/internal/text/markdown"
+	"cairn/retriever"
+)
+
+// maxPage is the maximum number of tokens on one page of a document.
+const maxPage = 60_000
+
+type docPage struct {
+	Path, File       string // File is the last part of Path
+	Heading          string // "" if HTML contains the only h1 of the page
+	Folders          []chip // that contain the document, the outermost first
+	Back             template.URL
+	BackQuery        string
+	Outline          []heading
+	HTML             template.HTML
+	Plain            string // the text of a document that is not Markdown
+	Tokens           int
+	Next             string
+	Card             *cardView // nil for other documents
+	Tree             []branch
+	Previous, Follow *index.DocumentEntry // in the folder, by path
+}
+
+// branch is one line of the tree of files.
+type branch struct {
+	Name, Link string
+	Level      int
+	Folder     bool
+	Documents  int // in a folder
+	Current    bool
+}
+
+// doc shows a document.
+func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	reading, err := h.sources.Engine.Read(r.Context(), retriever.ReadRequest{Path: q.Get("path"), MaxTokens: maxPage, Next: q.Get("next")})
+	name := q.Get("path")
+	if err == nil {
+		name = reading.Path
+	}
+	card, cardErr := h.cardAt(r, name)
+	if _, missing := errors.AsType[*retriever.NotFoundError](err); missing && card != nil {
+		reading, err = &retriever.Reading{Path: card.Path, Title: card.Title}, nil // not indexed yet
+	}
+	if err = cmp.Or(err, cardErr); err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	lib, err := h.shelf.library(r.Context(), h.sources.Engine)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	prefix := h.options.Prefix(r)
+	p := &docPage{Path: reading.Path, File: path.Base(reading.Path), Heading: reading.Title, Tokens: reading.Tokens, Next: reading.Next, Card: card}
+	if f := markdown.FormatOf(reading.Path); f == markdown.Markdown || f == markdown.Converted {
+		o := reader{prefix: prefix, name: reading.Path, lib: lib, title: reading.Title}
+		d := o.render([]byte(reading.Content))
+		if p.HTML, p.Outline = d.HTML, d.Headings; d.Titled {
+			p.Heading = ""
+		}
+	} else {
+		p.Plain = reading.Content
+	}
+	p.Tree = lib.tree(prefix, reading.Path)
+	p.Previous, p.Follow = lib.neighbours(reading.Path)
+	for i, c := range reading.Path {
+		if c == '/' {
+			link := url.Values{"in": {reading.Path[:i+1]}}
+			p.Folders = append(p.Folders, chip{Label: path.Base(reading.Path[:i]), Link: template.URL(prefix + "/?" + link.Encode())})
+		}
+	}
+	if from, err := url.ParseQuery(q.Get("from")); err == nil && len(from) > 0 {
+		p.Back, p.BackQuery = template.URL(prefix+"/?"+from.Encode()), from.Get("q")
+	}
+	h.show(w, r, view{section: "doc", title: reading.Title, query: p.BackQuery, data: p})
+}
+
+// maxBranches is the maximum number of documents, and of folders, that a tree shows of each
+// folder.
+const maxBranches = 200
+
+// tree returns the contents of each folder that contains a document.
+func (l *library) tree(prefix, file string) []branch {
+	return l.grow(nil, prefix, "", file)
+}
+
+func (l *library) grow(tree []branch, prefix, folder, file string) []branch {
+	level := strings.Count(folder, "/")
+	folders, documents := l.children(folder)
+	for i, f := range folders {
+		open := strings.HasPrefix(file, f.Name)
+		if !open && i >= maxBranches {
+			continue
+		}
+		link := url.Values{"in": {f.Name}}
+		tree = append(tree, branch{Name: path.Base(f.Name) + "/", Link: prefix + "/?" + link.Encode(), Level: level, Folder: true, Documents: f.Documents})
+		if open && level < maxLevel {
+			tree = l.grow(tree, prefix, f.Name, file)
+		}
+	}
+	for i, d := range documents {
+		if i < maxBranches || d.Path == file {
+			tree = append(tree, branch{Name: d.Title, Link: place(prefix, d.Path, ""), Level: level, Current: d.Path == file})
+		}
+	}
+	return tree
+}
+
+// maxLevel is the maximum indentation in a tree.
+const maxLevel = 8
+
+// neighbours returns the documents before and after one in its folder.
+func (l *library) neighbours(file string) (previous, next *index.DocumentEntry) {
+	_, documents := l.children(file[:strings.LastIndex(file, "/")+1])
+	at := slices.IndexFunc(documents, func(d index.DocumentEntry) bool { return d.Path == file })
+	if at > 0 {
+		previous = &documents[at-1]
+	}
+	if at >= 0 && at+1 < len(documents) {
+		next = &documents[at+1]
+	}
+	return previous, next
+}

@@ -1,0 +1,386 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"html/template"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/microcosm-cc/bluemonday"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"cairn/internal/text/markdown"
+)
+
+// document is rendered Markdown.
+type document struct {
+	HTML     template.HTML
+	Headings []heading
+	Titled   bool // exactly one heading has level 1
+}
+
+type heading struct {
+	Level        int
+	Text, Anchor string
+}
+
+var converter = goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote),
+	goldmark.WithParserOptions(parser.WithInlineParsers(util.Prioritized(wikiLinks{}, 150))),
+	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(shownHTML{}, 100), util.Prioritized(code{}, 100))))
+
+// reader renders one document.
+type reader struct {
+	prefix string   // of links
+	name   string   // path of the document
+	lib    *library // nil resolves no wiki link
+	title  string   // of the page; a first heading with this text becomes the title
+}
+
+// render returns Markdown as sanitised HTML with the anchors of the index. If several
+// headings have level 1, it moves all headings down a level, below the title of the
+// page.
+func (o *reader) render(source []byte) document {
+	anchors := anchorsOf(source)
+	front := markdown.ReadFrontMatter(source)
+	lines := bytes.Count(source[:front.End], []byte("\n"))
+	source = source[front.End:]
+	root := converter.Parser().Parse(text.NewReader(source))
+	headings := o.rewrite(root, source)
+	titles := 0
+	for _, n := range headings {
+		if n.Level == 1 {
+			titles++
+		}
+	}
+	if titles == 0 && len(headings) > 0 && root.FirstChild() == ast.Node(headings[0]) && plainText(headings[0], source) == o.title {
+		headings[0].Level, titles = 1, 1
+	}
+	d := document{Titled: titles == 1}
+	line, at := lines+1, 0
+	for i, n := range headings {
+		if titles > 1 {
+			n.Level = min(n.Level+1, 6)
+		}
+		anchor := fmt.Sprintf("heading:%d", i) // of a heading without a section, such as one in a quotation
+		if n.Lines().Len() > 0 && n.Lines().At(0).Start >= at {
+			start := n.Lines().At(0).Start
+			line, at = line+bytes.Count(source[at:start], []byte("\n")), start
+			anchor = cmp.Or(anchors[line], anchor)
+		}
+		n.SetAttributeString("id", []byte(anchor))
+		d.Headings = append(d.Headings, heading{n.Level, plainText(n, source), anchor})
+	}
+	var b bytes.Buffer
+	if err := converter.Renderer().Render(&b, source, root); err != nil {
+		return document{HTML: template.HTML("<pre>" + template.HTMLEscapeString(string(source)) + "</pre>")}
+	}
+	d.HTML = template.HTML(accessible.Replace(string(sanitiser.SanitizeBytes(b.Bytes()))))
+	return d
+}
+
+// rewrite points links and images to the pages of the folder, turns quotations into
+// callouts, and returns the headings.
+func (o *reader) rewrite(root ast.Node, source []byte) (headings []*ast.Heading) {
+	var external []*ast.Image
+	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the function never fails
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Heading:
+			cutID(n, source)
+			headings = append(headings, n)
+		case *ast.Blockquote:
+			callout(n, source)
+		case *ast.Link:
+			if wiki, ok := n.AttributeString("wiki"); ok {
+				n.Destination = []byte(o.wiki(wiki.(string)))
+				n.RemoveAttributes()
+			} else {
+				n.Destination = []byte(o.link(string(n.Destination)))
+			}
+		case *ast.Image:
+			if source := o.picture(string(n.Destination)); source != "" {
+				n.Destination = []byte(source)
+			} else {
+				external = append(external, n)
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, n := range external {
+		replacePicture(n)
+	}
+	return headings
+}
+
+// replacePicture replaces a picture outside the folder by a link to it, or by its text if
+// the picture is within a link.
+func replacePicture(n *ast.Image) {
+	parent := n.Parent()
+	for p := parent; p != nil; p = p.Parent() {
+		if p.Kind() == ast.KindLink {
+			for c := n.FirstChild(); c != nil; c = n.FirstChild() {
+				parent.InsertBefore(parent, n, c)
+			}
+			parent.RemoveChild(parent, n)
+			return
+		}
+	}
+	link := ast.NewLink()
+	link.Destination = n.Destination
+	for c := n.FirstChild(); c != nil; c = n.FirstChild() {
+		link.AppendChild(link, c)
+	}
+	link.AppendChild(link, ast.NewString([]byte(" (external picture)")))
+	parent.ReplaceChild(parent, n, link)
+}
+
+// target returns the workspace path of a relative destination. ok is false if the
+// destination is outside the folder.
+func (o *reader) target(u *url.URL) (target string, ok bool) {
+	target = path.Join(path.Dir(o.name), u.Path)
+	if strings.HasPrefix(u.Path, "/") {
+		target = strings.TrimPrefix(path.Clean(u.Path), "/")
+	}
+	return target, !strings.HasPrefix(target, "..")
+}
+
+// link returns the destination of a link. Links to documents of the folder open the reader.
+func (o *reader) link(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.Path == "" {
+		return to
+	}
+	target, ok := o.target(u)
+	switch {
+	case !ok:
+		return ""
+	case pictureType(target) != "":
+		return pictureAt(o.prefix, target)
+	}
+	return place(o.prefix, target, u.Fragment)
+}
+
+// picture returns the address of an image of the folder, or "" for other images.
+func (o *reader) picture(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.Scheme != "" || u.Host != "" || pictureType(u.Path) == "" {
+		return ""
+	}
+	if target, ok := o.target(u); ok {
+		return pictureAt(o.prefix, target)
+	}
+	return ""
+}
+
+func pictureAt(prefix, target string) string {
+	return prefix + "/picture?path=" + url.QueryEscape(target)
+}
+
+// wiki returns the destination of a wiki link: the document with that path, else the only
+// document with that name, else a search for the name.
+func (o *reader) wiki(to string) string {
+	name, fragment, _ := strings.Cut(to, "#")
+	anchor := ""
+	if fragment != "" {
+		anchor = markdown.Slug(fragment)
+	}
+	if name == "" {
+		return "#" + url.PathEscape(anchor)
+	}
+	if o.lib != nil {
+		for _, file := range []string{path.Join(path.Dir(o.name), name), path.Clean(strings.TrimPrefix(name, "/"))} {
+			for _, end := range []string{"", ".md"} {
+				if _, ok := o.lib.find(file + end); ok {
+					return place(o.prefix, file+end, anchor)
+				}
+			}
+		}
+		stem := strings.ToLower(path.Base(name))
+		if file := o.lib.byName[strings.TrimSuffix(stem, ".md")]; file != "" {
+			return place(o.prefix, file, anchor)
+		}
+	}
+	return o.prefix + "/?q=" + url.QueryEscape(path.Base(name))
+}
+
+// wikiLinks parses [[target]] and [[target|text]] as links with the attribute wiki.
+type wikiLinks struct{}
+
+// Trigger implements parser.InlineParser.
+func (wikiLinks) Trigger() []byte { return []byte{'['} }
+
+// Parse implements parser.InlineParser.
+func (wikiLinks) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
+	line, _ := block.PeekLine()
+	if !bytes.HasPrefix(line, []byte("[[")) {
+		return nil
+	}
+	inner, _, ok := bytes.Cut(line[2:], []byte("]]"))
+	if !ok || len(inner) == 0 || bytes.ContainsAny(inner, "[]") {
+		return nil
+	}
+	target, label, labelled := bytes.Cut(inner, []byte("|"))
+	if !labelled {
+		label = target
+	}
+	link := ast.NewLink()
+	link.SetAttributeString("wiki", strings.TrimSpace(string(target)))
+	link.AppendChild(link, ast.NewString(bytes.TrimSpace(label)))
+	block.Advance(len(inner) + 4)
+	return link
+}
+
+// calloutMark matches the first line of a callout, such as "[!NOTE]" or "[!tip]- Title".
+var calloutMark = regexp.MustCompile(`^\[!([A-Za-z]{1,20})\][-+]?[ \t]*(.*?)\s*$`)
+
+// calloutKinds maps the word of a callout to its class. Other words have the class note.
+var calloutKinds = map[string]string{"tip": "tip", "hint": "tip", "success": "tip", "important": "important", "warning": "warning", "caution": "warning", "danger": "warning", "error": "warning", "bug": "warning"}
+
+// callout turns a quotation that begins with "[!WORD]" into a callout with a title.
+func callout(n *ast.Blockquote, source []byte) {
+	first, ok := n.FirstChild().(*ast.Paragraph)
+	if !ok || first.Lines().Len() == 0 {
+		return
+	}
+	line := first.Lines().At(0)
+	m := calloutMark.FindSubmatch(line.Value(source))
+	if m == nil {
+		return
+	}
+	word := strings.ToLower(string(m[1]))
+	kind := calloutKinds[word]
+	if kind == "" {
+		kind = "note"
+	}
+	n.SetAttributeString("class", []byte("callout "+kind))
+	for c := first.FirstChild(); c != nil; c = first.FirstChild() {
+		t, ok := c.(*ast.Text)
+		if ok && t.Segment.Start >= line.Stop {
+			break
+		}
+		first.RemoveChild(first, c)
+		if ok && (t.SoftLineBreak() || t.HardLineBreak()) {
+			break
+		}
+	}
+	title := string(m[2])
+	if title == "" {
+		title = strings.ToUpper(word[:1]) + word[1:]
+	}
+	strong := ast.NewEmphasis(2)
+	strong.AppendChild(strong, ast.NewString([]byte(title)))
+	heading := ast.NewParagraph()
+	heading.AppendChild(heading, strong)
+	n.InsertBefore(n, first, heading)
+	if !first.HasChildren() {
+		n.RemoveChild(n, first)
+	}
+}
+
+// shownHTML renders HTML as text. Agents receive the whole document, so people must see the
+// whole document, including comments and the text after a <script> without an end tag.
+type shownHTML struct{}
+
+// RegisterFuncs implements renderer.NodeRenderer.
+func (shownHTML) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindHTMLBlock, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		block := n.(*ast.HTMLBlock)
+		raw := block.Lines().Value(source)
+		if block.HasClosure() {
+			raw = append(raw, block.ClosureLine.Value(source)...)
+		}
+		_, err := fmt.Fprintf(w, "<pre><code>%s</code></pre>\n", template.HTMLEscapeString(string(raw)))
+		return ast.WalkContinue, err
+	})
+	r.Register(ast.KindRawHTML, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		raw := n.(*ast.RawHTML).Segments.Value(source)
+		if !entering || simpleTag.Match(raw) {
+			return ast.WalkSkipChildren, nil
+		}
+		_, err := fmt.Fprintf(w, "<code>%s</code>", template.HTMLEscapeString(string(raw)))
+		return ast.WalkSkipChildren, err
+	})
+}
+
+// simpleTag matches a tag without attributes, which hides nothing.
+var simpleTag = regexp.MustCompile(`^</?[a-zA-Z][a-zA-Z0-9-]*\s*/?>$`)
+
+// sanitiser keeps the elements that documents need.
+var sanitiser = func() *bluemonday.Policy {
+	p := bluemonday.UGCPolicy()
+	p.AllowAttrs("id").OnElements("h1", "h2", "h3", "h4", "h5", "h6")
+	p.AllowAttrs("id").Matching(regexp.MustCompile(`^fn(ref\d*)?:\d+$`)).OnElements("li", "sup")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^footnotes$|^callout [a-z]+$`)).OnElements("div", "blockquote")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^c[1-7]$`)).OnElements("span")
+	p.AllowAttrs("type", "checked", "disabled").OnElements("input")
+	p.RequireNoFollowOnLinks(true)
+	p.RequireNoReferrerOnLinks(true)
+	p.AllowElements("details", "summary")
+	return p
+}()
+
+// accessible makes scrolling regions reachable by keyboard and labels the
+// checkboxes of task lists. Text in sanitised HTML cannot look like a tag.
+var accessible = strings.NewReplacer(
+	"<pre>", `<pre tabindex="0" role="group" aria-label="Code">`,
+	"<table>", `<div class="wide" tabindex="0" role="group" aria-label="Table"><table>`,
+	"</table>", "</table></div>",
+	`<input checked="" disabled="" type="checkbox">`, `<input checked="" disabled="" type="checkbox" aria-label="done">`,
+	`<input disabled="" type="checkbox">`, `<input disabled="" type="checkbox" aria-label="to do">`,
+	"<img ", `<img loading="lazy" `,
+)
+
+func plainText(n ast.Node, source []byte) string {
+	var b strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			switch n := n.(type) {
+			case *ast.Text:
+				b.Write(n.Segment.Value(source))
+			case *ast.String:
+				b.Write(n.Value)
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return b.String()
+}
+
+// anchorsOf returns the anchors of the sections of a Markdown text in the index, by the line
+// of their headings.
+func anchorsOf(source []byte) map[int]string {
+	anchors := map[int]string{}
+	for _, section := range markdown.Parse("document.md", source).Sections {
+		if section.Level > 0 {
+			anchors[section.StartLine] = section.Anchor
+		}
+	}
+	return anchors
+}
+
+// headingID matches an id at the end of a heading, such as {#setup}.
+var headingID = regexp.MustCompile(`\s*\{#[^{}\s]+\}\s*$`)
+
+// cutID removes the id from the text of a heading.
+func cutID(n *ast.Heading, source []byte) {
+	if last, ok := n.LastChild().(*ast.Text); ok {
+		if at := headingID.FindIndex(last.Segment.Value(source)); at != nil {
+			last.Segment = last.Segment.WithStop(last.Segment.Start + at[0])
+		}
+	}
+}

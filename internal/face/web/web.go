@@ -1,0 +1,275 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"cairn/internal/folder/workspace"
+	"cairn/internal/task/cards"
+	"cairn/internal/toolbox"
+	"cairn/retriever"
+	"cairn/tools"
+)
+
+// Sources are the contents of the pages. The caller closes them.
+type Sources struct {
+	// Name is the name of the workspace.
+	Name string
+	// Engine is required.
+	Engine tools.Engine
+	// Tasks and Toolbox may be nil; their pages are then not found.
+	Tasks   *workspace.Tasks
+	Toolbox *toolbox.Toolbox
+}
+
+// Options configure New. Nil and the zero value mean the defaults.
+type Options struct {
+	// Prefix returns the prefix of links in the answer to a request, such as
+	// "/w/notes". Nil means none.
+	Prefix func(*http.Request) string
+	// Folders returns the names of the workspaces that the sender of a request may
+	// see, each at /w/NAME/. Nil means only this one.
+	Folders func(*http.Request) []string
+	// MayWrite reports whether the sender of a request may change cards. Nil means no.
+	MayWrite func(*http.Request) bool
+	// Logger receives errors; nil is silent.
+	Logger *slog.Logger
+}
+
+//go:embed templates assets
+var embedded embed.FS
+
+// Handler serves the pages of one workspace. It is safe for concurrent use.
+type Handler struct {
+	sources   Sources
+	options   Options
+	mux       *http.ServeMux
+	patterns  []string // of mux
+	templates *template.Template
+	took      latencies
+	shelf     shelf
+
+	walked   sync.Mutex
+	other    skipped // last result of otherFormats
+	walkedAt time.Time
+}
+
+// New returns the handler of a workspace's pages. It fails only if a template is
+// invalid.
+func New(s Sources, o *Options) (*Handler, error) {
+	h := &Handler{sources: s, mux: http.NewServeMux()}
+	if o != nil {
+		h.options = *o
+	}
+	if h.options.Prefix == nil {
+		h.options.Prefix = func(*http.Request) string { return "" }
+	}
+	if h.options.Folders == nil {
+		h.options.Folders = func(*http.Request) []string { return nil }
+	}
+	if h.options.MayWrite == nil {
+		h.options.MayWrite = func(*http.Request) bool { return false }
+	}
+	if h.options.Logger == nil {
+		h.options.Logger = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	h.templates, err = template.New("").Funcs(template.FuncMap{
+		"marked": marked, "percent": percent, "place": place, "from": placeFrom, "count": counting, "day": day,
+	}).ParseFS(embedded, "templates/*.html")
+	if err != nil {
+		return nil, fmt.Errorf("reading the pages: %w", err)
+	}
+	assets, err := fs.Sub(embedded, "assets")
+	if err != nil {
+		return nil, fmt.Errorf("reading the pages: %w", err)
+	}
+	for pattern, page := range map[string]http.HandlerFunc{
+		"GET /{$}":         h.search,
+		"GET /doc":         h.doc,
+		"GET /picture":     h.picture,
+		"GET /tasks":       h.tasks,
+		"POST /cards":      h.createCard,
+		"GET /tools":       h.toolPage,
+		"GET /index":       h.index,
+		"GET /assets/":     http.StripPrefix("/assets/", http.FileServerFS(assets)).ServeHTTP,
+		"POST /cards/{id}": h.changeCard,
+		"/":                h.unknown,
+	} {
+		h.mux.HandleFunc(pattern, page)
+		h.patterns = append(h.patterns, pattern)
+	}
+	return h, nil
+}
+
+// Patterns returns the patterns under which to mount the Handler, in no order.
+func (h *Handler) Patterns() []string { return slices.Clone(h.patterns) }
+
+// policy lets a page load only the embedded files.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	// With no-referrer a browser would not name this page in the Origin of its forms.
+	header.Set("Referrer-Policy", "same-origin")
+	if strings.HasPrefix(r.URL.Path, "/assets/") {
+		header.Set("Cache-Control", "public, max-age=3600")
+	}
+	h.mux.ServeHTTP(w, r)
+}
+
+// page is the input of every template.
+type page struct {
+	Prefix, Workspace, Title, Section string
+	Query                             string // in the search field of the header
+	Folders                           []chip // of all workspaces if there are several
+	HasTasks, HasTools, MayWrite      bool
+	Data                              any
+}
+
+// view is a page to show.
+type view struct {
+	status         int // 0 means 200
+	section, title string
+	query          string // in the search field of the header
+	fragment       string // the template that answers a request of the page's script; "" for none
+	data           any
+}
+
+// fragmentHeader is the header with which the script requests a fragment of a page.
+const fragmentHeader = "Cairn-Fragment"
+
+// show renders a page, or its fragment for the script.
+func (h *Handler) show(w http.ResponseWriter, r *http.Request, v view) {
+	p := page{
+		Prefix: h.options.Prefix(r), Workspace: h.sources.Name, Title: v.title, Section: v.section, Query: v.query,
+		HasTasks: h.sources.Tasks != nil, HasTools: h.sources.Toolbox != nil, MayWrite: h.sources.Tasks != nil && h.options.MayWrite(r), Data: v.data,
+	}
+	if names := h.options.Folders(r); len(names) > 1 {
+		for _, name := range names {
+			link := template.URL("/w/" + name + "/")
+			if v.section == "tasks" || v.section == "tools" || v.section == "index" {
+				link += template.URL(v.section)
+			}
+			p.Folders = append(p.Folders, chip{Label: name, Link: link, Set: name == h.sources.Name})
+		}
+	}
+	name := v.section + ".html"
+	if v.fragment != "" && r.Header.Get(fragmentHeader) != "" {
+		name = v.fragment
+	}
+	var b bytes.Buffer // so that an error does not follow half a page
+	if err := h.templates.ExecuteTemplate(&b, name, p); err != nil {
+		h.options.Logger.Error("rendering a page", "page", name, "error", err)
+		http.Error(w, "this page could not be rendered; the server's log has the reason", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Vary", fragmentHeader)
+	w.WriteHeader(cmp.Or(v.status, http.StatusOK))
+	_, _ = b.WriteTo(w) // the client may have left
+}
+
+// errorPage is the data of the page for an error.
+type errorPage struct {
+	Message string
+	Nearest []string // paths of documents
+}
+
+// fail answers with the page for an error, its status and the nearest paths.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	v := view{section: "error", title: "That did not work", status: http.StatusInternalServerError}
+	e := errorPage{Message: err.Error()}
+	var refused *cards.Error
+	if missing, ok := errors.AsType[*retriever.NotFoundError](err); ok {
+		v.status, v.title, e.Nearest = http.StatusNotFound, "Not found", missing.Nearest
+		v.query = words(r.URL.Query().Get("path"))
+	} else if _, ok := errors.AsType[*retriever.InvalidError](err); ok {
+		v.status = http.StatusBadRequest
+	} else if errors.As(err, &refused) {
+		v.status, e.Message = http.StatusBadRequest, refusal(refused)
+		if refused.Code == cards.CodeNotFound {
+			v.status, v.title = http.StatusNotFound, "Not found"
+		}
+	} else {
+		h.options.Logger.Error("answering a page", "path", r.URL.Path, "error", err)
+	}
+	v.data = e
+	h.show(w, r, v)
+}
+
+// refusal returns the message of a refused change with its details.
+func refusal(e *cards.Error) string {
+	text := e.Error()
+	for _, key := range []string{"detail", "suggestion", "recovery"} {
+		if more, ok := e.Data[key].(string); ok {
+			text += ". " + more
+		}
+	}
+	return text
+}
+
+// unknown answers for addresses without a page.
+func (h *Handler) unknown(w http.ResponseWriter, r *http.Request) {
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		http.NotFound(w, r)
+		return
+	}
+	h.show(w, r, view{section: "error", title: "Not found", status: http.StatusNotFound, query: words(r.URL.Path),
+		data: errorPage{Message: fmt.Sprintf("There is no page at %s.", r.URL.Path)}})
+}
+
+// words returns the words of a path as a query.
+func words(path string) string {
+	path = strings.TrimSuffix(path, ".md")
+	return strings.Join(strings.FieldsFunc(path, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }), " ")
+}
+
+// place returns the link to a place in the reader.
+func place(prefix, path, anchor string) string {
+	out := prefix + "/doc?path=" + url.QueryEscape(path)
+	if anchor != "" {
+		out += "#" + url.PathEscape(anchor)
+	}
+	return out
+}
+
+// placeFrom is place for a link from a search page whose address has the query from.
+func placeFrom(prefix, path, anchor string, from template.URL) string {
+	if from == "" {
+		return place(prefix, path, anchor)
+	}
+	return strings.Replace(place(prefix, path, anchor), "/doc?", "/doc?from="+url.QueryEscape(string(from))+"&", 1)
+}
+
+// counting returns a number with a noun in the singular or plural.
+func counting(n int, noun string, plural ...string) string {
+	if n != 1 {
+		noun += "s"
+		if len(plural) > 0 {
+			noun = plural[0]
+		}
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+func day(t time.Time) string { return t.Format("2 January 2006") }
+
+func percent(v float64) string { return fmt.Sprintf("%.0f", 100*v) }

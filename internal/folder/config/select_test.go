@@ -1,0 +1,265 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/internal/folder/home"
+)
+
+// tree makes the folders the selection table walks about in and returns its
+// top, with symlinks resolved.
+func tree(t *testing.T) string {
+	t.Helper()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{
+		"home/me/plain/sub/deep", "home/me/.cairn", // a marker in the home folder must not win
+		"home/me/proj/.cairn", "home/me/proj/docs/guide", "home/me/proj/nested/.cairn", "home/me/proj/nested/src",
+		"home/me/old/.cuedeck", "home/me/old/notes", "home/me/both/.cairn", "home/me/both/.cuedeck", "home/me/both/in/.cuedeck", "home/me/both/in/x",
+		"home/me/repo/.git/worktrees/wt", "home/me/repo/.cairn", "home/me/repo/pkg", "home/me/wt/pkg", "home/me/repo/wt/pkg", "home/me/repo/own/.cairn", "home/me/repo/own/pkg",
+		"home/me/with space/.cairn", "home/me/with space/a b", "home/me/ünïcode/.cairn", "home/me/ünïcode/日本", "home/me/Applications/x",
+		"home/me/.config/tool", "tmp/job/.cairn", "tmp/job/work", "tmp/bare", "srv/wiki/.cairn", "srv/wiki/pages", "srv/plain",
+		"home/other/share/.cairn", "home/other/share/x",
+	} {
+		if err := os.MkdirAll(filepath.Join(top, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"home/me/wt/.git", "home/me/repo/wt/.git", "home/me/repo/own/.git", "home/me/filemark/.cairn", "home/me/plain/a.md"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(top, file)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(top, file), []byte("gitdir: ../repo/.git/worktrees/wt\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{
+		"home/me/link": "proj", "home/me/deeplink": "proj/docs/guide", "srv/out": "../home/me/plain", "srv/tohome": "../home/me", "srv/dangling": "nowhere", "home/me/proj/up": "../plain",
+	} {
+		if err := os.Symlink(to, filepath.Join(top, link)); err != nil {
+			t.Skipf("symlinks are not available: %v", err)
+		}
+	}
+	return top
+}
+
+// TestSelect walks sixty working folders. Paths starting with "/" are taken as
+// they are, others below the test's own tree; want "!" is a refusal, "?" any other error.
+func TestSelect(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the table speaks of Unix folders; windowsWhy has its own test")
+	}
+	top := tree(t)
+	for _, c := range []struct {
+		dir, flag, cairn, cue string
+		want                  string
+		rule                  Rule
+	}{
+		// Current folder, no marker anywhere above that may count.
+		{dir: "home/me/plain", want: "home/me/plain", rule: RuleCurrent},
+		{dir: "home/me/plain/sub", want: "home/me/plain/sub", rule: RuleCurrent},
+		{dir: "home/me/plain/sub/deep", want: "home/me/plain/sub/deep", rule: RuleCurrent},
+		{dir: "home/me/.config/tool", want: "home/me/.config/tool", rule: RuleCurrent},
+		{dir: "home/me/Applications/x", want: "home/me/Applications/x", rule: RuleCurrent},
+		{dir: "home/me/filemark", want: "home/me/filemark", rule: RuleCurrent}, // a file named .cairn is no marker
+		{dir: "srv/plain", want: "srv/plain", rule: RuleCurrent},
+		{dir: "tmp/bare", want: "tmp/bare", rule: RuleCurrent},
+		// Markers.
+		{dir: "home/me/proj", want: "home/me/proj", rule: RuleParent},
+		{dir: "home/me/proj/docs", want: "home/me/proj", rule: RuleParent},
+		{dir: "home/me/proj/docs/guide", want: "home/me/proj", rule: RuleParent},
+		{dir: "home/me/proj/.cairn", want: "home/me/proj", rule: RuleParent},
+		{dir: "home/me/old", want: "home/me/old", rule: RuleParent},
+		{dir: "home/me/old/notes", want: "home/me/old", rule: RuleParent},
+		{dir: "home/me/with space/a b", want: "home/me/with space", rule: RuleParent},
+		{dir: "home/me/ünïcode/日本", want: "home/me/ünïcode", rule: RuleParent},
+		{dir: "tmp/job/work", want: "tmp/job", rule: RuleParent},
+		{dir: "srv/wiki/pages", want: "srv/wiki", rule: RuleParent},
+		{dir: "home/other/share/x", want: "home/other/share", rule: RuleParent},
+		// Nested workspaces: the nearest wins.
+		{dir: "home/me/proj/nested", want: "home/me/proj/nested", rule: RuleParent},
+		{dir: "home/me/proj/nested/src", want: "home/me/proj/nested", rule: RuleParent},
+		{dir: "home/me/both", want: "home/me/both", rule: RuleParent},
+		{dir: "home/me/both/in", want: "home/me/both/in", rule: RuleParent},
+		{dir: "home/me/both/in/x", want: "home/me/both/in", rule: RuleParent},
+		// Git worktrees: .git is no marker, neither as a folder nor as a file.
+		{dir: "home/me/repo/pkg", want: "home/me/repo", rule: RuleParent},
+		{dir: "home/me/repo/.git", want: "home/me/repo", rule: RuleParent},
+		{dir: "home/me/wt", want: "home/me/wt", rule: RuleCurrent},
+		{dir: "home/me/wt/pkg", want: "home/me/wt/pkg", rule: RuleCurrent},
+		{dir: "home/me/repo/wt/pkg", want: "home/me/repo", rule: RuleParent},
+		{dir: "home/me/repo/own/pkg", want: "home/me/repo/own", rule: RuleParent},
+		// Symlinks: the real folder counts.
+		{dir: "home/me/link", want: "home/me/proj", rule: RuleParent},
+		{dir: "home/me/link/docs", want: "home/me/proj", rule: RuleParent},
+		{dir: "home/me/deeplink", want: "home/me/proj", rule: RuleParent},
+		{dir: "srv/out", want: "home/me/plain", rule: RuleCurrent},
+		{dir: "home/me/proj/up", want: "home/me/plain", rule: RuleCurrent},
+		{dir: "srv/tohome", want: "!"},
+		// Home, its parents, root, temporary and install folders.
+		{dir: "home/me", want: "!"},
+		{dir: "home", want: "!"},
+		{dir: "tmp", want: "!"},
+		{dir: "/", want: "!"},
+		{dir: "/usr", want: "!"},
+		{dir: "/usr/bin", want: "!"},
+		{dir: "/usr/lib", want: "!"},
+		{dir: "/bin", want: "!"},
+		{dir: "/etc", want: "!"},
+		{dir: "/dev", want: "!"},
+		{dir: "/proc", want: "!"},
+		{dir: "/opt", want: "!"},
+		{dir: "/var", want: "!"},
+		// The flag and the environment, and their order.
+		{dir: "home/me/plain", flag: "home/me/proj", want: "home/me/proj", rule: RuleFlag},
+		{dir: "home/me/proj", flag: "home/me/proj/docs", want: "home/me/proj/docs", rule: RuleFlag},
+		{dir: "home/me/plain", flag: "home/me/link", want: "home/me/proj", rule: RuleFlag},
+		{dir: "home/me/plain", flag: "home/me/old", cairn: "home/me/proj", cue: "srv/wiki", want: "home/me/old", rule: RuleFlag},
+		{dir: "home/me/old", cairn: "home/me/proj", cue: "srv/wiki", want: "home/me/proj", rule: RuleCairn},
+		{dir: "home/me/old", cue: "srv/wiki", want: "srv/wiki", rule: RuleCue},
+		{dir: "/", cairn: "home/me/proj", want: "home/me/proj", rule: RuleCairn},
+		{dir: "home/me", flag: "srv/plain", want: "srv/plain", rule: RuleFlag},
+		{dir: "home/me/plain", flag: "home/me", want: "!"},
+		{dir: "home/me/plain", flag: "/", want: "!"},
+		{dir: "home/me/plain", cairn: "/usr", want: "!"},
+		{dir: "home/me/plain", cue: "srv/tohome", want: "!"},
+		{dir: "home/me/plain", flag: "home/me/missing", want: "?"},
+		{dir: "home/me/plain", flag: "home/me/plain/a.md", want: "?"},
+		{dir: "home/me/plain", cairn: "srv/dangling", want: "?"},
+	} {
+		at := func(p string) string {
+			if p == "" || filepath.IsAbs(p) {
+				return p
+			}
+			return filepath.Join(top, p)
+		}
+		if filepath.IsAbs(c.dir) {
+			if _, err := os.Stat(c.dir); err != nil {
+				continue // this system lacks the folder
+			}
+		}
+		env := map[string]string{"CAIRN_WORKSPACE": at(c.cairn), "CUE_WORKSPACE": at(c.cue)}
+		got, err := Select(SelectOptions{
+			Flag: at(c.flag), Dir: at(c.dir), Home: at("home/me"), Temp: at("tmp"),
+			Env: func(k string) string { return env[k] },
+		})
+		var refused *RefusedError
+		switch {
+		case c.want == "!" && !errors.As(err, &refused):
+			t.Errorf("Select(%+v) = %v, %v, want a refusal", c, got, err)
+		case c.want == "?" && (err == nil || errors.As(err, &refused)):
+			t.Errorf("Select(%+v) = %v, %v, want an error that is no refusal", c, got, err)
+		case c.want == "!" || c.want == "?":
+		case err != nil || got.Root != at(c.want) || got.Rule != c.rule:
+			t.Errorf("Select(%+v) = %v, %v, want %s by %s", c, got, err, at(c.want), c.rule)
+		}
+	}
+}
+
+// TestAnotherUsersParentIsNotTrusted: a marker above the working folder that another user
+// made is refused until the user trusts its folder; a named folder needs no trust.
+func TestAnotherUsersParentIsNotTrusted(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make files of another user")
+	}
+	top := tree(t)
+	at := func(p string) string { return filepath.Join(top, p) }
+	const other = 65534
+	if err := errors.Join(os.Chown(at("srv/wiki/.cairn"), other, other), os.Chown(at("tmp/job"), other, other)); err != nil {
+		t.Fatal(err)
+	}
+	choose := func(dir, flag, sudo string) (Selection, error) {
+		env := map[string]string{"SUDO_UID": sudo}
+		return Select(SelectOptions{Flag: flag, Dir: at(dir), Home: at("home/me"), Temp: at("tmp"), Env: func(k string) string { return env[k] }})
+	}
+	for _, dir := range []string{"srv/wiki/pages", "srv/wiki", "tmp/job/work"} {
+		_, err := choose(dir, "", "")
+		foreign, ok := errors.AsType[*ForeignError](err)
+		if !ok || !strings.Contains(err.Error(), "cairn trust "+foreign.Root) {
+			t.Fatalf("below another user's folder, in %s: %v, want a *ForeignError with the command", dir, err)
+		}
+		if _, err := choose(dir, "", "65534"); err != nil {
+			t.Errorf("for the user of sudo, in %s: %v", dir, err)
+		}
+		if _, err := choose("srv/plain", foreign.Root, ""); err != nil {
+			t.Errorf("named with -C: %v", err)
+		}
+		if err := home.Trust(foreign.Root, true); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := choose(dir, "", ""); err != nil || got.Root != foreign.Root {
+			t.Errorf("trusted, in %s: %v, %v", dir, got, err)
+		}
+		if err := home.Trust(foreign.Root, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestMarkerThatIsALinkIsRefused(t *testing.T) {
+	top := tree(t)
+	proj := filepath.Join(top, "home/me/plain")
+	if err := os.Symlink("../proj/.cairn", filepath.Join(proj, ".cairn")); err != nil {
+		t.Skip(err)
+	}
+	for _, flag := range []string{"", proj} {
+		_, err := Select(SelectOptions{Flag: flag, Dir: proj, Home: filepath.Join(top, "home/me"), Temp: filepath.Join(top, "tmp"), Env: func(string) string { return "" }})
+		if err == nil || !strings.Contains(err.Error(), "is a link") {
+			t.Errorf("Select(-C %q) = %v, want an error about the link", flag, err)
+		}
+	}
+}
+
+func TestSelectRelativeFlag(t *testing.T) {
+	top := tree(t)
+	got, err := Select(SelectOptions{Flag: "../proj", Dir: filepath.Join(top, "home/me/plain"), Home: filepath.Join(top, "home/me"), Temp: filepath.Join(top, "tmp"), Env: func(string) string { return "" }})
+	if want := filepath.Join(top, "home/me/proj"); err != nil || got.Root != want {
+		t.Errorf("Select(-C ../proj) = %v, %v, want %s", got, err, want)
+	}
+}
+
+func TestWindowsWhy(t *testing.T) {
+	for dir, refused := range map[string]bool{
+		"C:/Windows": true, "C:/Windows/System32": true, "D:/Program Files (x86)/App": true, "c:/programdata": true, "C:/Users": true,
+		"C:/Users/me/proj": false, "D:/work": false,
+	} {
+		if got := windowsWhy(dir) != ""; got != refused {
+			t.Errorf("windowsWhy(%q) refuses: %v, want %v", dir, got, refused)
+		}
+	}
+}
+
+func TestSelectFurtherRoots(t *testing.T) {
+	top := tree(t)
+	at := func(p string) string { return filepath.Join(top, p) }
+	list := string(filepath.ListSeparator)
+	for _, c := range []struct {
+		roots string
+		want  []Root
+		bad   bool
+	}{
+		{"wiki=" + at("srv/wiki") + list + "old=" + at("home/me/old"), []Root{{Name: "old", Dir: at("home/me/old")}, {Name: "wiki", Dir: at("srv/wiki")}}, false},
+		{"link=" + at("home/me/link"), []Root{{Name: "link", Dir: at("home/me/proj")}}, false},
+		{list, nil, false},
+		{at("srv/wiki"), nil, true},
+		{"wiki=srv/wiki", nil, true},
+		{"=" + at("srv/wiki"), nil, true},
+		{"home=" + at("home/me"), nil, true},
+		{"gone=" + at("home/me/gone"), nil, true},
+	} {
+		env := map[string]string{"CAIRN_ROOTS": c.roots}
+		got, err := Select(SelectOptions{Dir: at("home/me/plain"), Home: at("home/me"), Temp: at("tmp"), Env: func(k string) string { return env[k] }})
+		if (err != nil) != c.bad || !cmp.Equal(got.Further, c.want) {
+			t.Errorf("CAIRN_ROOTS=%s: %v, %v, want %v (an error: %v)", c.roots, got.Further, err, c.want, c.bad)
+		}
+	}
+}

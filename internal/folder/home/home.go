@@ -1,0 +1,226 @@
+// Package home returns the user's private directories in which cairn keeps its own files of
+// a folder. It does not open the files.
+//
+// The directories are never inside the folder, which may come from an untrusted source:
+// cairn does not use an index that came with a folder. Each folder has two directories,
+// named after the folder and the hash of its path: one in the user's cache directory for
+// derived files, and one in the user's data directory for records that cannot be derived.
+// CAIRN_HOME replaces both parents. Only the user can enter these directories.
+package home
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"cairn/internal/base/atomicfile"
+)
+
+// Variable is the environment variable for a directory whose subdirectories cache and data
+// replace the user's cache and data directories.
+const Variable = "CAIRN_HOME"
+
+// Place is the pair of private directories of one folder.
+type Place struct {
+	// Root is the folder: absolute, with symbolic links resolved.
+	Root string `json:"-"`
+	// Index holds derived files, locks and sockets.
+	Index string `json:"index_dir,omitempty"`
+	// Records holds the tool catalogue, the usage and the question tasks.
+	Records string `json:"records_dir,omitempty"`
+}
+
+// Of returns the place of a folder. It creates nothing. It fails if the place would be in
+// the folder, because files there could come with the folder.
+func Of(root string) (Place, error) {
+	caches, data, err := parents()
+	if err != nil {
+		return Place{}, err
+	}
+	for _, dir := range []string{caches, data} {
+		if rel, err := filepath.Rel(root, dir); err == nil && filepath.IsLocal(rel) {
+			return Place{}, fmt.Errorf("%s, for cairn's own files, is in the folder %s; set %s to a directory elsewhere", dir, root, Variable)
+		}
+	}
+	name := nameOf(root)
+	return Place{Root: root, Index: filepath.Join(caches, name), Records: filepath.Join(data, name)}, nil
+}
+
+// parents returns the parents of the directories of all folders.
+func parents() (caches, data string, err error) {
+	if dir, err := named(); err != nil {
+		return "", "", err
+	} else if dir != "" {
+		return filepath.Join(dir, "cache"), filepath.Join(dir, "data"), nil
+	}
+	caches, err = os.UserCacheDir()
+	if err == nil {
+		data, err = userDataDir()
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("finding the directory of the index: %w; set %s to a directory for cairn's own files", err, Variable)
+	}
+	if runtime.GOOS == "windows" { // both are LocalAppData
+		return filepath.Join(caches, "cairn", "cache"), filepath.Join(data, "cairn", "data"), nil
+	}
+	return filepath.Join(caches, "cairn"), filepath.Join(data, "cairn"), nil
+}
+
+// named returns the directory that Variable names, "" if it is not set. The directory need
+// not exist.
+func named() (string, error) {
+	dir := os.Getenv(Variable)
+	if dir == "" {
+		return "", nil
+	}
+	if !filepath.IsAbs(dir) {
+		return "", fmt.Errorf("%s is %q, want an absolute path", Variable, dir)
+	}
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() || errors.Is(err, syscall.ENOTDIR) {
+		return "", fmt.Errorf("%s is %q, which is not a directory; set it to a directory for cairn's own files, or unset it", Variable, dir)
+	}
+	return dir, nil
+}
+
+// userDataDir is os.UserCacheDir for data.
+func userDataDir() (string, error) {
+	switch runtime.GOOS {
+	case "windows":
+		return os.UserCacheDir() // LocalAppData
+	case "darwin":
+		return os.UserConfigDir() // Application Support
+	}
+	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
+		if !filepath.IsAbs(dir) {
+			return "", errors.New("path in $XDG_DATA_HOME is relative")
+		}
+		return dir, nil
+	}
+	dir, err := os.UserHomeDir()
+	return filepath.Join(dir, ".local", "share"), err
+}
+
+// maxBase bounds the readable part of a directory's name in bytes.
+const maxBase = 32
+
+// nameOf returns the name of a folder's directories: the base of its path, with dashes for
+// special characters, and 64 bits of the hash of the path.
+func nameOf(root string) string {
+	base := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		}
+		return '-'
+	}, filepath.Base(root))
+	sum := sha256.Sum256([]byte(root))
+	return fmt.Sprintf("%s-%x", base[:min(len(base), maxBase)], sum[:8])
+}
+
+// label is the name of the file in each directory that holds the path of the folder.
+const label = "folder"
+
+// Make creates the directories of p and their parents. It fails if one of them is a link,
+// belongs to another user or another folder, or can be written by other users.
+func (p Place) Make() error {
+	for _, dir := range []string{p.Index, p.Records} {
+		err := Private(filepath.Dir(dir))
+		if err == nil {
+			err = Private(dir)
+		}
+		if err == nil {
+			err = p.claim(dir)
+		}
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+			return fmt.Errorf("%w; set %s to a directory that cairn can write", err, Variable)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claim writes the label of the folder in dir, unless dir has it. It fails if dir has the
+// label of another folder.
+func (p Place) claim(dir string) error {
+	switch owner := labelOf(dir); owner {
+	case p.Root:
+		return nil
+	case "":
+		return atomicfile.Write(filepath.Join(dir, label), []byte(p.Root+"\n"), 0o600)
+	default:
+		return fmt.Errorf("%s belongs to the folder %s, not to %s; remove it if that folder no longer exists", dir, owner, p.Root)
+	}
+}
+
+// labelOf returns the folder that dir belongs to, "" without a label.
+func labelOf(dir string) string {
+	text, _ := os.ReadFile(filepath.Join(dir, label)) // an unreadable label cannot be replaced either
+	return strings.TrimSuffix(string(text), "\n")
+}
+
+// Private creates dir with missing parents, or checks that it is a directory of this user
+// and no link. It removes the permission of other users to enter it.
+func Private(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("creating %s: %w", dir, err)
+	}
+	info, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a directory: cairn keeps no private files behind a link", dir)
+	case runtime.GOOS == "windows":
+		return nil // the mode has no meaning
+	case ownerOf(info) != os.Geteuid():
+		return fmt.Errorf("%s belongs to another user; set %s to a directory of your own", dir, Variable)
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("%s can be written by other users; look at what is in it, then run `chmod go-rwx %[1]s`", dir)
+	case info.Mode().Perm()&0o055 != 0:
+		return os.Chmod(dir, 0o700)
+	}
+	return nil
+}
+
+// Foreign reports whether a file belongs to a user other than this one, root, and the user
+// who has started this process by sudo. sudoUID is the value of SUDO_UID.
+func Foreign(info fs.FileInfo, sudoUID string) bool {
+	if runtime.GOOS == "windows" {
+		return false
+	}
+	owner, me := ownerOf(info), os.Geteuid()
+	return owner != 0 && owner != me && (me != 0 || fmt.Sprint(owner) != sudoUID)
+}
+
+// All returns the places of all folders that have private directories.
+func All() ([]Place, error) {
+	caches, data, err := parents()
+	if err != nil {
+		return nil, err
+	}
+	var places []Place
+	known := map[string]bool{}
+	for _, parent := range []string{caches, data} {
+		entries, err := os.ReadDir(parent)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, e := range entries {
+			root := labelOf(filepath.Join(parent, e.Name()))
+			if p, err := Of(root); err == nil && e.IsDir() && e.Name() == nameOf(root) && !known[root] {
+				known[root] = true
+				places = append(places, p)
+			}
+		}
+	}
+	return places, nil
+}

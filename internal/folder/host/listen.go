@@ -1,0 +1,76 @@
+package host
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"cairn/internal/face/token"
+)
+
+// ListenOptions configures Listen.
+type ListenOptions struct {
+	Address   string
+	Auth      string // on, off, or auto: on unless only this user can reach the address
+	Tokens    func() (*token.Store, error)
+	Cert, Key string // PEM files for TLS; "" disables TLS
+	// Shared reports whether other users can log in to this machine, and so reach its
+	// loopback addresses. If it is nil, Listen reads the users of the system.
+	Shared func() bool
+}
+
+// Listen opens an address. It returns the store of the accepted tokens, nil if requests
+// need no token.
+func Listen(ctx context.Context, o ListenOptions, log *slog.Logger) (_ net.Listener, _ *token.Store, err error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Address)
+	if err != nil {
+		return nil, nil, fmt.Errorf("listening on %s: %w; choose another address with --addr", o.Address, err)
+	}
+	defer func() {
+		if err != nil {
+			l.Close()
+		}
+	}()
+	local := l.Addr().(*net.TCPAddr).IP.IsLoopback()
+	shared := o.Shared
+	if shared == nil {
+		shared = otherUsers
+	}
+	var tokens *token.Store
+	switch {
+	case o.Auth == "auto" && local && shared():
+		if tokens, err = o.Tokens(); err != nil {
+			return nil, nil, err
+		}
+		if _, err := tokens.Local(ctx); err != nil {
+			return nil, nil, err
+		}
+		log.Info("other users of this machine can reach the address, so each request needs a token; yours is in a file", "file", tokens.LocalPath())
+	case o.Auth == "on" || o.Auth == "auto" && !local:
+		if tokens, err = o.Tokens(); err != nil {
+			return nil, nil, err
+		}
+		known, err := tokens.List()
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(known) == 0 {
+			return nil, nil, fmt.Errorf("serving on %s needs a token and %s has none: create one with `cairn token new NAME`, or serve without tokens with --auth off", l.Addr(), tokens.Path())
+		}
+		if !local && o.Cert == "" {
+			log.Warn("tokens are sent without encryption; set --tls-cert and --tls-key, or use a proxy with TLS")
+		}
+	case !local:
+		log.Warn("anyone who reaches this address may read and write", "address", l.Addr().String())
+	}
+	if o.Cert == "" {
+		return l, tokens, nil
+	}
+	pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading --tls-cert and --tls-key: %w", err)
+	}
+	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), tokens, nil
+}

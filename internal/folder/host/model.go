@@ -1,0 +1,150 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"cairn/internal/folder/workspace"
+	"cairn/models"
+	"cairn/models/bert"
+	"cairn/models/minilm"
+	"cairn/models/onnx"
+)
+
+// Model chooses an embedding model. The zero value is the built-in one.
+type Model struct {
+	Dir    string // the folder of an ONNX sentence encoder; "" means the built-in model
+	Engine string // bert or hugot; "" means bert
+	// Rerank is the folder of an ONNX cross-encoder; "" means that of the configuration of
+	// a workspace, if any.
+	Rerank string
+
+	rerankers *rerankers                      // of all workspaces
+	shared    func() (models.Embedder, error) // opens the model of all workspaces once
+}
+
+// Apply sets the model in the options of a workspace. All workspaces of a process share one
+// model, which is loaded at its first use and never closed. The description of the built-in
+// model is known without loading it, but Apply must open any other model for its
+// description.
+func (m *Model) Apply(o *workspace.Options) error {
+	if m.shared == nil {
+		open := m.Open
+		m.shared = sync.OnceValues(func() (models.Embedder, error) {
+			e, err := open()
+			if err != nil {
+				return nil, err
+			}
+			return noClose{e}, nil
+		})
+	}
+	o.Description, o.Model = minilm.Description(), m.shared
+	if m.Rerank != "" {
+		dir, err := filepath.Abs(m.Rerank)
+		if err != nil {
+			return err
+		}
+		o.RerankDir = dir
+	}
+	if m.rerankers == nil {
+		m.rerankers = newRerankers(m.Engine)
+	}
+	o.Reranker = m.rerankers.open
+	if m.Dir == "" && m.Engine != "hugot" {
+		return nil
+	}
+	e, err := m.shared()
+	if err != nil {
+		return err
+	}
+	o.Description, o.ModelChosen = e.Description(), true
+	return nil
+}
+
+// Open loads the model.
+func (m *Model) Open() (models.Embedder, error) {
+	switch {
+	case m.Engine == "hugot" && m.Dir != "":
+		return onnx.Open(m.Dir, nil)
+	case m.Engine == "hugot":
+		if err := minilm.Verify(); err != nil {
+			return nil, err
+		}
+		return onnx.New(minilm.Weights(), minilm.TokenizerJSON(), minilm.Description(), nil)
+	case m.Engine != "" && m.Engine != "bert":
+		return nil, fmt.Errorf("unknown engine %q, want {bert,hugot}", m.Engine)
+	case m.Dir != "":
+		return bert.Open(m.Dir, nil)
+	}
+	return minilm.Open(nil)
+}
+
+// OpenReranker loads the re-ranker in Rerank. It returns nil if Rerank is "".
+func (m *Model) OpenReranker() (models.Reranker, error) {
+	if m.Rerank == "" {
+		return nil, nil
+	}
+	return newRerankers(m.Engine).open(m.Rerank)
+}
+
+// rerankers holds the open re-rankers, which are never closed.
+type rerankers struct {
+	engine string
+	mu     sync.Mutex
+	opened map[string]openedReranker // by folder
+}
+
+func newRerankers(engine string) *rerankers {
+	return &rerankers{engine: engine, opened: map[string]openedReranker{}}
+}
+
+// openedReranker is the result of opening a re-ranker.
+type openedReranker struct {
+	models.Reranker
+	err error
+}
+
+// open returns the cross-encoder in folder dir, which all workspaces share.
+func (o *rerankers) open(dir string) (models.Reranker, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if r, ok := o.opened[dir]; ok {
+		return r.Reranker, r.err
+	}
+	r, err := openReranker(o.engine, dir)
+	o.opened[dir] = openedReranker{r, err}
+	return r, err
+}
+
+// openReranker opens a cross-encoder. The engine bert runs only BERT models, so hugot runs
+// any other.
+func openReranker(engine, dir string) (models.Reranker, error) {
+	var native error
+	if engine != "hugot" {
+		r, err := bert.OpenReranker(dir, nil)
+		if err == nil {
+			return r, nil
+		}
+		native = err
+	}
+	r, err := onnx.OpenReranker(dir, nil)
+	if err != nil {
+		return nil, errors.Join(native, err)
+	}
+	return r, nil
+}
+
+// noClose is a shared model, which its users must not close.
+type noClose struct{ models.Embedder }
+
+func (noClose) Close() error { return nil }
+
+// Kernel returns the name of the kernel that runs the model, "" if it is unknown.
+func (n noClose) Kernel() string {
+	if k, ok := n.Embedder.(interface{ Kernel() string }); ok {
+		return k.Kernel()
+	}
+	return ""
+}

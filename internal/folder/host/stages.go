@@ -1,0 +1,155 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/workspace"
+	"cairn/internal/stage"
+	"cairn/internal/stage/openai"
+	"cairn/internal/stage/postgres"
+	"cairn/internal/stage/rabbitmq"
+	"cairn/internal/stage/redis"
+	"cairn/internal/stage/websearch"
+)
+
+// StageServers holds the addresses of the servers that store question tasks and queue their
+// stages. With the zero value, the tasks are in the folder and the queue in this process.
+type StageServers struct{ Redis, Postgres, AMQP string }
+
+// Open connects to the servers. The store or the queue is nil if it has no server.
+func (s StageServers) Open(ctx context.Context, log *slog.Logger) (store stage.Store, queue stage.Queue, err error) {
+	if s.Postgres != "" {
+		archive, err := postgres.Open(ctx, s.Postgres)
+		if err != nil {
+			return nil, nil, err
+		}
+		store = archive
+		if s.Redis != "" {
+			active, err := redis.Open(ctx, s.Redis, archive, &redis.Options{Logger: log})
+			if err != nil {
+				return nil, nil, errors.Join(err, archive.Close())
+			}
+			store = active
+		}
+	}
+	if s.AMQP != "" {
+		jobs, err := rabbitmq.Open(ctx, s.AMQP, &rabbitmq.Options{Logger: log})
+		if err != nil {
+			if store != nil {
+				err = errors.Join(err, store.Close())
+			}
+			return nil, nil, err
+		}
+		queue = jobs
+	}
+	return store, queue, nil
+}
+
+// StageOptions configures the work of this process on question tasks.
+type StageOptions struct {
+	Stages  []stage.Stage // the stages to work on; nil means all that are possible
+	Workers int           // 0 means the default, -1 none
+	Remote  bool          // workers of other processes do executor_reasoning
+	Servers StageServers
+	// WebWait bounds the wait of web_search for a client; 0 means the default.
+	WebWait time.Duration
+}
+
+// Reasoner returns the language model in the environment, nil if there is none. The
+// configuration of a folder cannot set one, because it must not send the text of the folder
+// to a server.
+func Reasoner() (*openai.Client, error) { return openai.FromEnv(os.Getenv) }
+
+// WebSearch returns the search engine of CAIRN_WEB_SEARCH or else of the configuration, nil
+// if there is none. Only CAIRN_WEB_SEARCH may be a command.
+func WebSearch(cfg config.Config) (*websearch.Client, error) {
+	if spec := os.Getenv("CAIRN_WEB_SEARCH"); spec != "" {
+		web, err := websearch.New(spec)
+		if err != nil {
+			return nil, fmt.Errorf("CAIRN_WEB_SEARCH: %w", err)
+		}
+		return web, nil
+	}
+	return websearch.New(cfg.Questions.WebSearch)
+}
+
+// ParseStages parses the names of stages. Without names it returns all that are possible with
+// the language model and the search engine of this process.
+func ParseStages(names []string, cfg config.Config) ([]stage.Stage, error) {
+	model, err := Reasoner()
+	if err != nil {
+		return nil, err
+	}
+	web, err := WebSearch(cfg)
+	if err != nil {
+		return nil, err
+	}
+	possible := []stage.Stage{stage.IntentAnalysis, stage.EmbeddingLookup, stage.Moderation, stage.ResponsePackaging}
+	if model != nil {
+		possible = append(possible, stage.ExecutorReasoning)
+	}
+	if web != nil {
+		possible = append(possible, stage.WebSearch)
+	}
+	if len(names) == 0 {
+		return possible, nil
+	}
+	var list []stage.Stage
+	for _, n := range names {
+		s := stage.Stage(strings.TrimSpace(n))
+		switch {
+		case slices.Contains(possible, s):
+		case s == stage.ExecutorReasoning:
+			return nil, fmt.Errorf("%s needs a language model; set CAIRN_LLM_URL and CAIRN_LLM_MODEL", s)
+		case s == stage.WebSearch:
+			return nil, fmt.Errorf("%s needs a search engine; set CAIRN_WEB_SEARCH", s)
+		default:
+			return nil, fmt.Errorf("unknown stage %q, want some of {%s}", n, joinStages(possible))
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+func joinStages(list []stage.Stage) string {
+	names := make([]string, len(list))
+	for i, s := range list {
+		names[i] = string(s)
+	}
+	return strings.Join(names, ",")
+}
+
+// OpenStages opens the question tasks of a workspace. Nil options mean the defaults.
+func OpenStages(ctx context.Context, w *workspace.Workspace, log *slog.Logger, o *StageOptions) (*workspace.Stages, error) {
+	if o == nil {
+		o = &StageOptions{}
+	}
+	so := &workspace.StageOptions{Stages: o.Stages, Workers: o.Workers, Remote: o.Remote, Maintain: o.Workers < 0, Logger: log}
+	model, err := Reasoner()
+	if err != nil {
+		return nil, err
+	}
+	if model != nil { // a nil *Client in an interface would not be nil
+		so.Reasoner, so.Judge = model, model
+	}
+	web, err := WebSearch(w.Config())
+	if err != nil {
+		return nil, err
+	}
+	if web != nil {
+		so.Web = web
+	}
+	so.Rules.WebWait = o.WebWait
+	if so.Store, so.Queue, err = o.Servers.Open(ctx, log); err != nil {
+		return nil, err
+	}
+	return w.Stages(so)
+}

@@ -1,0 +1,471 @@
+// Package index opens, searches and updates the index of one folder in the process that
+// owns its files. Package owner decides which process that is.
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"cairn/graphrank"
+	"cairn/internal/base/job"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/owner"
+	"cairn/internal/store/mirror"
+	"cairn/models"
+	"cairn/models/bpe"
+	"cairn/retriever"
+)
+
+// Progress is the progress of a run.
+type Progress = job.Progress
+
+// Options configures New. Selection, Config, Dir, Description, Model, Logger and Now are
+// required.
+type Options struct {
+	Selection config.Selection
+	Config    config.Config
+	// Dir is the directory of the index.
+	Dir string
+	// Holder describes this process if it owns Dir. Nil means that it only reads.
+	Holder *owner.Holder
+	// Held, if not nil, reports whether this process still owns Dir.
+	Held func() bool
+	// Write makes New open the index for writing, and create it if it is missing. With
+	// Refresh the first use does that. Otherwise the first call of Index or Watch does.
+	Write, Refresh bool
+	// Description describes the model. Model opens it; the index calls it once, when it
+	// first needs the model.
+	Description models.Description
+	Model       func() (models.Embedder, error)
+	// Reranker, if not nil, returns the re-ranker of all searches. The caller closes it.
+	Reranker func() (models.Reranker, error)
+	// Warm opens the model at once, in the background.
+	Warm bool
+	// Background starts a run of the indexer. Watch keeps the index up to date with the
+	// files. Poll makes Watch walk the folder even if the operating system reports changes.
+	Background, Watch, Poll bool
+	// VerifyEvery is the interval at which a process with Background verifies and repairs
+	// the index; 0 means a day.
+	VerifyEvery time.Duration
+	// Rebuild replaces an index that cannot be opened.
+	Rebuild bool
+	// Store, if not nil, is a copy of the index that the writing process keeps up to date.
+	Store *mirror.Store
+	// Remote, if not nil, answers instead of the files in Dir. It is read only.
+	Remote *Stores
+	// ReadUsage, if not nil, calls a function with the co-usage graph, for queries with a
+	// context.
+	ReadUsage func(func(*graphrank.Graph) error) error
+	// Notice receives a line for the user if an unusable index is rebuilt. Nil sends it
+	// to Logger.
+	Notice func(line string)
+	// Logger receives messages about background work.
+	Logger *slog.Logger
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Index is the index of one folder. It opens its files at their first use. It is
+// safe for concurrent use.
+type Index struct {
+	o     Options
+	model *models.Lazy
+	warm  sync.WaitGroup
+	turns *semaphore.Weighted // bounds concurrent searches; nil means no bound
+	// started is closed when the stores are open for writing; calls wait for it.
+	started chan struct{}
+
+	// mu is held for reading while the stores are in use, and for writing to
+	// replace them.
+	mu        sync.RWMutex
+	opened    bool
+	stores    *Stores // nil when there is no index
+	retriever *retriever.Retriever
+	unusable  error // why the stores are not open
+	// damage is the known damage of parts of the index. The owner removes the entry of a
+	// part that it rebuilds. met is damage of the vectors that the last search found.
+	damage  Damage
+	met     atomic.Pointer[error]
+	counted ofDocuments[counted] // for Status
+
+	// swap is held for reading by writes outside a run, and for writing to replace
+	// the stores; it is locked before mu.
+	swap sync.RWMutex
+
+	runs    sync.Mutex // guards the fields below
+	current *run       // the newest run; nil before the first
+	problem error      // of the newest run, if no caller waits for it
+	watcher *watcher   // nil unless the folder is watched
+	closed  bool
+	// updates is the context of writes outside a run; stopUpdates ends them before a
+	// rebuild. Both are replaced while swap is held for writing.
+	updates     context.Context
+	stopUpdates context.CancelFunc
+	// life ends with Close.
+	life context.Context
+	end  context.CancelFunc
+}
+
+// New returns the index in o.Dir and starts the background work of o.
+func New(o Options) *Index {
+	x := &Index{o: o, model: models.NewLazy(o.Description, o.Model), damage: Damage{}, started: make(chan struct{})}
+	x.updates, x.stopUpdates = context.WithCancel(context.Background())
+	x.life, x.end = context.WithCancel(context.Background())
+	if o.Remote == nil { // searches of a server mostly wait for it
+		x.turns = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
+	}
+	if o.Warm {
+		x.warm.Go(func() { _, _ = x.model.Open() }) // the first use returns the same error
+	}
+	if o.Holder == nil || !o.Write {
+		close(x.started)
+		return x
+	}
+	x.warm.Go(func() {
+		defer close(x.started)
+		x.start()
+	})
+	return x
+}
+
+// start opens the stores and starts the background work.
+func (x *Index) start() {
+	if err := x.open(true); err != nil {
+		return // the first use returns the same error
+	}
+	x.mu.RLock()
+	s, usable := x.stores, x.unusable == nil
+	x.mu.RUnlock()
+	indexes := x.o.Background && usable
+	if x.o.Watch && x.o.Config.Watcher.Enabled {
+		x.runs.Lock()
+		if x.watcher == nil && !x.closed {
+			x.watcher = x.startWatching(!indexes)
+		}
+		x.runs.Unlock()
+	}
+	switch {
+	case indexes:
+		x.background(x.indexAll, false)
+		x.warm.Go(x.verifyRegularly)
+	case usable && s != nil && len(s.damage) > 0:
+		x.background(x.repair, true)
+	}
+}
+
+// open opens the stores unless they are open; with write, for writing. An index that must
+// be rebuilt counts as open: every method but Status returns the reason.
+func (x *Index) open(write bool) error {
+	write = write && x.o.Holder != nil
+	x.mu.RLock()
+	done := x.isOpen(write)
+	x.mu.RUnlock()
+	if done {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.isOpen(write) {
+		return nil
+	}
+	if err := x.closeStores(); err != nil {
+		return err
+	}
+	err := x.openStores(write, false)
+	if rebuild, _ := errors.AsType[*RebuildError](err); rebuild != nil && rebuild.part == documentsFile {
+		x.damage[documentsFile] = errors.New(rebuild.Reason)
+		err = x.openStores(write, false)
+	}
+	if write && x.o.Rebuild {
+		if _, ok := errors.AsType[*RebuildError](err); ok {
+			err = x.replaceStores()
+		}
+	}
+	if _, ok := errors.AsType[*RebuildError](err); ok {
+		x.unusable, err = err, nil
+	} else if errors.Is(err, ErrNoIndex) {
+		err = nil
+	}
+	x.opened = err == nil
+	return err
+}
+
+// isOpen reports whether the stores are open, for writing if write is set. The caller
+// holds x.mu.
+func (x *Index) isOpen(write bool) bool {
+	return x.opened && (!write || x.unusable != nil || x.stores != nil && x.stores.writable)
+}
+
+// openStores opens the stores and the retriever. With fresh, the mirror starts new
+// collections. The caller holds x.mu for writing.
+func (x *Index) openStores(write, fresh bool) error {
+	s, err := x.findStores(write)
+	if err != nil {
+		return err
+	}
+	if write && x.o.Store != nil {
+		if err := s.MirrorTo(x.o.Store, x.o.Description, x.model.Open, &mirror.Options{Rebuild: fresh, Log: x.o.Logger}); err != nil {
+			return errors.Join(err, s.Close())
+		}
+		s.Mirror.Follow()
+	}
+	o := RetrieverOptions(x.o.Config, x.o.Logger)
+	o.Reranker = x.o.Reranker
+	if x.o.ReadUsage != nil {
+		o.Reweigher, o.ReweighLimit = retriever.CoUsage{Read: x.o.ReadUsage, Log: x.o.Logger}, retriever.CoUsageLimit
+	}
+	sources := s.Sources(x.model, &bpe.Counter{})
+	if s.own && s.Vectors != nil {
+		sources.Vectors = noticing{s.Vectors, &x.met}
+	}
+	sources.Building = x.building
+	r, err := retriever.New(sources, o)
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	x.stores, x.retriever, x.unusable = s, r, nil
+	return nil
+}
+
+// RetrieverOptions returns the options of a retriever from the configuration.
+func RetrieverOptions(c config.Config, log *slog.Logger) *retriever.Options {
+	return &retriever.Options{
+		VectorWeight: c.Search.SemanticWeight, KeywordWeight: c.Search.KeywordWeight,
+		QueryCache: c.Search.EmbeddingCacheMaxEntries, TokenLimit: c.Core.TokenLimit,
+		Extensions: c.Extensions(), Masks: c.Masks(), Contexts: c.Search.Contexts(), Log: log,
+		RerankBudget: time.Duration(c.Retrieval.RerankMS) * time.Millisecond,
+	}
+}
+
+// findStores opens the files of the folder, or returns the remote stores.
+func (x *Index) findStores(write bool) (*Stores, error) {
+	if x.o.Remote != nil {
+		return x.o.Remote, nil
+	}
+	damage := maps.Clone(x.damage)
+	if write {
+		if why, err := removeEmpty(x.o.Dir, x.o.Description, x.damage[documentsFile]); err != nil {
+			return nil, err
+		} else if why != nil {
+			x.notice("the documents of the index cannot be used", why)
+		}
+		clear(x.damage)
+	} else if x.damage[documentsFile] != nil || !Exists(x.o.Dir) {
+		return nil, ErrNoIndex
+	}
+	s, err := Open(x.o.Selection, x.o.Dir, x.o.Config.Masks(), x.o.Description, write, damage, x.o.Logger)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range derived {
+		switch why := s.damage[part.name]; {
+		case why == nil:
+		case write:
+			x.notice(part.what+" cannot be used", why)
+		default: // opening it again for writing could fail: scorch keeps a lock
+			x.damage[part.name] = why
+		}
+	}
+	return s, nil
+}
+
+// replaceStores removes the index and opens an empty one. The caller holds x.mu for
+// writing.
+func (x *Index) replaceStores() error {
+	if err := x.closeStores(); err != nil {
+		x.o.Logger.Warn("closing an index that is removed", "error", err)
+	}
+	if err := removeIndex(x.o.Dir, x.o.Description); err != nil {
+		return err
+	}
+	return x.openStores(true, true)
+}
+
+func (x *Index) closeStores() error {
+	s := x.stores
+	x.stores, x.retriever, x.opened = nil, nil, false
+	if s == nil {
+		return nil
+	}
+	return s.Close()
+}
+
+// notice reports that an index is being rebuilt.
+func (x *Index) notice(what string, why error) {
+	if x.o.Notice != nil {
+		x.o.Notice(fmt.Sprintf("%s: %v; it is being rebuilt", what, why))
+		return
+	}
+	x.o.Logger.Warn(what+"; it is being rebuilt", "reason", why)
+}
+
+// use opens the stores if necessary and returns them, nil if there is no index. Unless it
+// fails, it returns with x.mu locked for reading, and the caller unlocks it.
+func (x *Index) use() (*Stores, error) {
+	<-x.started
+	x.mu.RLock()
+	for !x.opened {
+		x.mu.RUnlock()
+		if err := x.open(x.o.Write || x.o.Refresh); err != nil {
+			return nil, err
+		}
+		x.mu.RLock()
+	}
+	if x.unusable != nil {
+		defer x.mu.RUnlock()
+		return nil, x.unusable
+	}
+	return x.stores, nil
+}
+
+// useFilled is use for callers that need an index. It fails with ErrNoIndex if there is
+// none.
+func (x *Index) useFilled() (*Stores, error) {
+	s, err := x.use()
+	if err != nil {
+		return nil, err
+	}
+	ok, err := s.filled()
+	if err == nil && !ok {
+		err = ErrNoIndex
+	}
+	if err != nil {
+		x.mu.RUnlock()
+	}
+	return s, err
+}
+
+// Search answers a query. At most GOMAXPROCS searches run at a time, in the order of their
+// arrival: more would share the processors, and all would end later.
+func (x *Index) Search(ctx context.Context, q retriever.Query) (a *retriever.Answer, err error) {
+	again := q
+	defer x.repaired(&err, func() { a, err = x.Search(ctx, again) })
+	x.prefer(ctx, q)
+	if x.turns != nil {
+		if err := x.turns.Acquire(ctx, 1); err != nil {
+			return nil, err
+		}
+		defer x.turns.Release(1)
+	}
+	s, err := x.useFilled()
+	if errors.Is(err, ErrNoIndex) {
+		return x.missing(q.Mode), nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	lacks := s.lacksKeywords()
+	if lacks && q.Mode == retriever.Keyword {
+		q.Mode = retriever.Semantic
+	}
+	a, err = x.retriever.Search(ctx, q)
+	if err == nil && lacks {
+		a.Degraded = append(slices.Clone(a.Degraded), KeywordsLacking)
+		a.Hint = s.keywordsHint()
+	}
+	return a, err
+}
+
+// missing is the answer if there is no index.
+func (x *Index) missing(mode retriever.Mode) *retriever.Answer {
+	a := &retriever.Answer{
+		Results: []retriever.Result{}, Mode: mode, Index: retriever.IndexState{State: "missing"}, Degraded: []string{},
+		Reason: "not_indexed", Hint: "this folder has no index yet: call the tool index, or run `cairn index`",
+	}
+	if problem := x.documentsProblem(); problem != "" {
+		a.Degraded, a.Hint = []string{DocumentsLacking}, problem
+	}
+	return a
+}
+
+// documentsProblem returns what the user can do about damaged documents, "" if they are
+// not damaged.
+func (x *Index) documentsProblem() string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if why := x.damage[documentsFile]; why != nil {
+		return fmt.Sprintf("the index is damaged: %v; call the tool index, or run `cairn index`, to rebuild it", why)
+	}
+	return ""
+}
+
+// Explain answers a query with its trace.
+func (x *Index) Explain(ctx context.Context, r ExplainRequest) (t *retriever.Trace, err error) {
+	defer x.repaired(&err, func() { t, err = x.Explain(ctx, r) })
+	x.prefer(ctx, r.Query)
+	if _, err := x.useFilled(); err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	return x.retriever.Explain(ctx, r.Query, r.Candidates)
+}
+
+// Read returns a document, or a section or lines of it.
+func (x *Index) Read(ctx context.Context, r retriever.ReadRequest) (out *retriever.Reading, err error) {
+	defer x.repaired(&err, func() { out, err = x.Read(ctx, r) })
+	if _, err := x.useFilled(); err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	return x.retriever.Read(ctx, r)
+}
+
+// ReadAll returns several places at once.
+func (x *Index) ReadAll(ctx context.Context, r retriever.ReadRequest) (out *retriever.Readings, err error) {
+	defer x.repaired(&err, func() { out, err = x.ReadAll(ctx, r) })
+	if _, err := x.useFilled(); err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	return x.retriever.ReadAll(ctx, r)
+}
+
+// Removed implements owner.Service. It reports whether files of the open stores are
+// missing.
+func (x *Index) Removed() bool {
+	if !x.mu.TryRLock() {
+		return false // the stores are being replaced
+	}
+	defer x.mu.RUnlock()
+	return x.stores != nil && x.stores.removed()
+}
+
+// Close ends all work and closes the files. It returns no error if they were removed.
+func (x *Index) Close() error {
+	removed := x.Removed()
+	x.runs.Lock()
+	x.closed = true
+	current, watcher := x.current, x.watcher
+	x.runs.Unlock()
+	if watcher != nil {
+		watcher.cancel()
+	}
+	if current != nil {
+		current.Stop()
+	}
+	if watcher != nil {
+		<-watcher.done
+	}
+	x.stopUpdates()
+	x.end()
+	x.warm.Wait()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	err := errors.Join(x.closeStores(), x.model.Close())
+	x.opened, x.unusable = true, owner.ErrEnded
+	if removed && err != nil {
+		x.o.Logger.Debug("closing an index that was removed", "error", err)
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,293 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"cairn/indexer"
+	"cairn/internal/folder/owner"
+	"cairn/internal/store"
+	"cairn/internal/store/docs"
+	"cairn/internal/store/flat"
+	"cairn/internal/store/keyword"
+	"cairn/internal/store/kv"
+	"cairn/internal/text/query"
+	"cairn/models"
+)
+
+// damagedSuffix is the suffix of a damaged derived index. The keyword index and the
+// vectors are derived from the documents. The owner renames one that cannot be opened and
+// rebuilds it. The next damaged one replaces the renamed one.
+const damagedSuffix = ".damaged"
+
+// Damage is the known damage of an index, by the name of the damaged file or folder.
+type Damage map[string]error
+
+// damagedPart returns the part of an index that is damaged or of an earlier format,
+// according to an error of opening or using it. It returns "" for other errors. All parts
+// can be rebuilt: the documents from the files, the others from the documents. A different
+// model is not damage, because the user may have named it by mistake.
+func damagedPart(err error) string {
+	_, badFile := errors.AsType[*kv.CorruptError](err)
+	_, badDocument := errors.AsType[*docs.CorruptError](err)
+	format, _ := errors.AsType[*docs.FormatError](err)
+	_, otherChunks := errors.AsType[*docs.ChunksError](err)
+	_, badVectors := errors.AsType[*flat.CorruptError](err)
+	_, otherVectors := errors.AsType[*flat.FormatError](err)
+	diverged, _ := errors.AsType[*indexer.DivergedError](err)
+	switch {
+	case badFile, badDocument, otherChunks, format != nil && format.Have < format.Want:
+		return documentsFile
+	case errors.Is(err, keyword.ErrCorrupt), errors.Is(err, keyword.ErrFormat), diverged != nil && diverged.Kind == docs.Keyword:
+		return keywordFolder
+	case badVectors, otherVectors, diverged != nil:
+		return vectorFolder
+	}
+	return ""
+}
+
+// derived are the parts that are built from the documents.
+var derived = []struct {
+	name, what string
+	kind       docs.Kind
+}{{keywordFolder, "the keyword index", docs.Keyword}, {vectorFolder, "the vectors", docs.Vectors}}
+
+// openDerived opens the derived index in folder name of dir. If it is damaged, a writer
+// renames it and opens an empty one, and a reader gets the zero T. If s.known is nil, a
+// damaged index is an error.
+func openDerived[T interface {
+	Count() (int, error)
+	Close() error
+}](s *Stores, dir, name string, kind docs.Kind, open func(path string) (T, error)) (x T, err error) {
+	path := filepath.Join(dir, name)
+	var none T
+	damage := s.known[name]
+	if damage == nil {
+		x, err = open(path)
+		if err == nil && s.known != nil {
+			if damage = s.countDamage(kind, x.Count); damage != nil {
+				err = x.Close()
+			}
+		} else if s.known != nil && (damagedPart(err) == name || errors.Is(err, fs.ErrNotExist)) {
+			damage, err = err, nil
+		}
+		if err != nil || damage == nil {
+			return x, err
+		}
+	}
+	s.damage[name] = damage
+	if !s.writable {
+		return none, nil
+	}
+	err = os.RemoveAll(path + damagedSuffix)
+	if err == nil {
+		err = os.Rename(path, path+damagedSuffix)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return none, fmt.Errorf("renaming a damaged index: %w", err)
+	}
+	return open(path)
+}
+
+// countDamage compares the number of chunks in a derived index with that of the documents.
+// They differ if files were removed, lost their last writes, or are damaged. While
+// documents are pending, only an empty index is an error.
+func (s *Stores) countDamage(kind docs.Kind, count func() (int, error)) error {
+	counts, err := s.Docs.Counts()
+	if err != nil || counts.Chunks == 0 && kind == docs.Vectors { // see openCache
+		return err
+	}
+	pending := counts.Pending(kind)
+	n, err := count()
+	switch {
+	case err != nil:
+		return err
+	case pending.Files == 0 && n != counts.Chunks:
+		return fmt.Errorf("it has %d of %d chunks", n, counts.Chunks)
+	case n == 0 && counts.Chunks > pending.Chunks:
+		return errors.New("it is empty, the documents are not")
+	}
+	return nil
+}
+
+// removeEmpty removes an index whose documents are damaged, or whose file of documents is
+// empty, as after a full disk or a power failure: its other files are useless. It returns
+// why it removed the index.
+func removeEmpty(dir string, d models.Description, damage error) (why, err error) {
+	path := filepath.Join(dir, documentsFile)
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 0 && damage == nil {
+		return nil, nil // opening it reports other errors
+	}
+	if damage == nil {
+		damage = fmt.Errorf("%s is empty", path)
+	}
+	return damage, removeIndex(dir, d)
+}
+
+// markDamaged marks all documents as pending for the indexes that were damaged.
+func (s *Stores) markDamaged() error {
+	if !s.writable {
+		return nil
+	}
+	for _, part := range derived {
+		if s.damage[part.name] == nil {
+			continue
+		}
+		if err := s.Docs.Renew(context.Background(), part.kind); err != nil {
+			return fmt.Errorf("marking all documents for %s: %w", part.what, err)
+		}
+	}
+	return nil
+}
+
+// lacksKeywords reports whether the keyword index was damaged and its rebuild is not
+// complete.
+func (s *Stores) lacksKeywords() bool {
+	if s.damage[keywordFolder] == nil || s.repaired.Load() {
+		return false
+	}
+	counts, err := s.Docs.Counts()
+	if s.Keyword != nil && err == nil && counts.Keyword.Files == 0 {
+		s.repaired.Store(true)
+		return false
+	}
+	return true
+}
+
+// keywordsHint returns what the user can do about a missing keyword index.
+func (s *Stores) keywordsHint() string {
+	if s.writable {
+		return "the keyword index was damaged and is being rebuilt from the documents; meanwhile answers are found by meaning alone"
+	}
+	return "the keyword index is damaged, so answers are found by meaning alone: call the tool index, or run `cairn index`, to rebuild it"
+}
+
+// repaired calls again if the operation failed because of damage that could be set aside.
+// It also sets aside damage despite which the retriever could answer. Each part is set
+// aside once, so that repaired calls again at most once for each part.
+func (x *Index) repaired(err *error, again func()) {
+	if met := x.met.Swap(nil); met != nil {
+		x.heal(*met)
+	}
+	if *err != nil && x.heal(*err) {
+		again()
+	}
+}
+
+// heal sets a damaged part aside and, in the owner, rebuilds it in the background. It
+// reports whether the caller should try again. It leaves damage to a run in progress,
+// which finds it too.
+func (x *Index) heal(err error) bool {
+	part := damagedPart(err)
+	if building, _ := x.building(); part == "" || building || !x.setAside(Damage{part: err}) {
+		return false
+	}
+	switch {
+	case x.o.Holder == nil || !x.o.Write:
+	case part != documentsFile:
+		x.background(x.repair, true)
+	case x.o.Background:
+		x.background(x.indexAll, true)
+	}
+	return true
+}
+
+// setAside closes the stores because parts of them are damaged. The next use opens them
+// without these parts: the owner rebuilds them, a reader answers without them. It reports
+// whether it has set a part aside.
+func (x *Index) setAside(found Damage) bool {
+	if x.o.Remote != nil {
+		return false
+	}
+	x.stopUpdates()
+	x.swap.Lock()
+	defer x.swap.Unlock()
+	x.updates, x.stopUpdates = context.WithCancel(context.Background())
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	added := false
+	for part, err := range found {
+		if x.stores != nil && x.damage[part] == nil {
+			added = true
+			x.damage[part] = err
+			x.o.Logger.Warn("a part of the index is damaged", "part", part, "error", err)
+		}
+	}
+	if added {
+		if err := x.closeStores(); err != nil {
+			x.o.Logger.Warn("closing a damaged index", "error", err)
+		}
+	}
+	return added
+}
+
+// noticing is a VectorSearcher that records damage, which a search only logs.
+type noticing struct {
+	store.VectorSearcher
+	met *atomic.Pointer[error]
+}
+
+func (v noticing) Search(ctx context.Context, query []float32, k int, f store.Filter) ([]store.Hit, error) {
+	hits, err := v.VectorSearcher.Search(ctx, query, k, f)
+	v.note(err)
+	return hits, err
+}
+
+func (v noticing) Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error) {
+	scores, err := v.VectorSearcher.Scores(ctx, query, chunks)
+	v.note(err)
+	return scores, err
+}
+
+func (v noticing) note(err error) {
+	if err != nil && damagedPart(err) != "" {
+		v.met.Store(&err)
+	}
+}
+
+// repair fills the derived indexes that were damaged, without looking at the files.
+func (x *Index) repair(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
+	ix, _, err := x.writer()
+	if err != nil {
+		return nil, err
+	}
+	if err := ix.Keywords(ctx, nil); err != nil {
+		return nil, err
+	}
+	if _, err := ix.Embed(ctx); err != nil {
+		return nil, err
+	}
+	return &IndexReport{}, nil
+}
+
+// checkHeld fails with owner.ErrEnded if this process must not write to s, because it no
+// longer owns the folder or files of s were removed.
+func (x *Index) checkHeld(s *Stores) error {
+	if x.o.Held != nil && !x.o.Held() || s.removed() {
+		return owner.ErrEnded
+	}
+	return nil
+}
+
+// noKeywords is a KeywordSearcher that finds nothing. It replaces a keyword index that
+// cannot be opened.
+type noKeywords struct{}
+
+func (noKeywords) Search(context.Context, query.Query, int, store.Filter) ([]store.Hit, error) {
+	return nil, nil
+}
+
+// Admits does not check exclusions. An answer without the keyword index is degraded.
+func (noKeywords) Admits(_ context.Context, q query.Query, chunks []string) ([]bool, error) {
+	admits := make([]bool, len(chunks))
+	for i := range admits {
+		admits[i] = len(q.Phrases) == 0
+	}
+	return admits, nil
+}

@@ -1,0 +1,280 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"cairn/indexer"
+	"cairn/internal/base/job"
+	"cairn/internal/folder/owner"
+	"cairn/internal/store/docs"
+	"cairn/internal/store/keyword"
+	"cairn/internal/text/query"
+	"cairn/models"
+	"cairn/retriever"
+)
+
+// run is one run of the indexer.
+type run struct {
+	*job.Job[*IndexReport]
+	repairs bool // only fills damaged indexes; a caller's run replaces it
+}
+
+// Index starts a run of the indexer and waits for its end. If ctx ends first, the run
+// continues until it is complete or the Index is closed. Index calls progress, which may
+// be nil, from its own goroutine. If a run is in progress, Index fails with a
+// *owner.LockError, unless r.Join is set.
+func (x *Index) Index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
+	<-x.started
+	if x.o.Holder == nil {
+		return nil, ErrReadOnly
+	}
+	x.runs.Lock()
+	for current := x.current; current != nil && current.repairs && current.Running(); current = x.current {
+		x.runs.Unlock()
+		current.Stop()
+		x.runs.Lock()
+	}
+	current := x.current
+	switch {
+	case x.closed:
+		x.runs.Unlock()
+		return nil, owner.ErrEnded
+	case current == nil || !current.Running():
+		current = &run{Job: job.Start(func(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
+			return x.index(ctx, r, progress)
+		})}
+		x.current, x.problem = current, nil
+	case !r.Join || r.Rebuild:
+		x.runs.Unlock()
+		return nil, &owner.LockError{LockFile: filepath.Join(x.o.Dir, LockFile), Holder: *x.o.Holder, Doing: "indexing"}
+	}
+	x.runs.Unlock()
+	report, err := current.Follow(ctx, progress)
+	if err != nil && ctx.Err() == nil && (x.o.Held != nil && !x.o.Held() || x.Removed()) {
+		return nil, owner.ErrEnded // the caller can repeat the run
+	}
+	return report, err
+}
+
+// background starts a run that no caller waits for. Status shows its error.
+func (x *Index) background(work func(context.Context, func(Progress)) (*IndexReport, error), repairs bool) {
+	x.runs.Lock()
+	defer x.runs.Unlock()
+	if x.closed {
+		return
+	}
+	watcher := x.watcher
+	current := &run{repairs: repairs}
+	current.Job = job.Start(func(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
+		if watcher != nil {
+			// After this the watcher sees every file that changes while the run reads.
+			select {
+			case <-watcher.ready:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		return work(ctx, progress)
+	})
+	x.current = current
+	x.warm.Go(func() {
+		_, err := current.Follow(context.Background(), nil)
+		if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, owner.ErrEnded) {
+			return
+		}
+		x.o.Logger.Error("indexing in the background", "error", err)
+		x.runs.Lock()
+		defer x.runs.Unlock()
+		if x.current == current {
+			x.problem = err
+		}
+	})
+}
+
+// building reports whether a run is in progress, and how many of the files it has found
+// it has not read yet.
+func (x *Index) building() (going bool, unread int) {
+	x.runs.Lock()
+	defer x.runs.Unlock()
+	if x.current == nil || !x.current.Running() {
+		return false, 0
+	}
+	if p := x.current.Progress(); p.Phase == indexer.PhaseScan {
+		unread = max(0, p.Total-p.Done)
+	}
+	return true, unread
+}
+
+// preferLimit bounds how long prefer waits.
+const preferLimit = 10 * time.Second
+
+// prefer makes a run that builds the first index read the files that best match the
+// query before the others, and waits until keyword search can find them.
+func (x *Index) prefer(ctx context.Context, q retriever.Query) {
+	<-x.started
+	x.runs.Lock()
+	run := x.current
+	x.runs.Unlock()
+	if run == nil || !run.Running() || run.Progress().Searchable || q.Mode == retriever.Semantic || x.isBuilt() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, preferLimit)
+	defer cancel()
+	go func() {
+		select {
+		case <-run.Done():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	// The search that follows reports errors, or answers from the files indexed so far.
+	if indexer, _, err := x.writer(); err == nil {
+		_ = indexer.Prefer(ctx, keyword.QueryTerms(query.Parse(q.Text)), q.Filter)
+	}
+}
+
+// isBuilt reports whether a run has ever completed the index.
+func (x *Index) isBuilt() bool {
+	s, err := x.use()
+	if err != nil {
+		return false
+	}
+	defer x.mu.RUnlock()
+	if s == nil {
+		return false
+	}
+	meta, err := s.Docs.Meta()
+	return err == nil && meta.Generation > 0
+}
+
+// indexAll is the run that a process starts in the background.
+func (x *Index) indexAll(ctx context.Context, progress func(Progress)) (*IndexReport, error) {
+	return x.index(ctx, IndexRequest{}, progress)
+}
+
+// index is one run.
+func (x *Index) index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
+	start := time.Now()
+	if _, err := x.model.Open(); err != nil {
+		return nil, fmt.Errorf("opening the embedding model: %w", err)
+	}
+	if r.Rebuild {
+		if err := x.rebuild(); err != nil {
+			return nil, err
+		}
+	}
+	report, err := x.fill(ctx, r, start, progress)
+	if part := damagedPart(err); part != "" && x.setAside(Damage{part: err}) {
+		return x.fill(ctx, r, start, progress)
+	}
+	return report, err
+}
+
+// fill brings the index up to date with the files.
+func (x *Index) fill(ctx context.Context, r IndexRequest, start time.Time, progress func(Progress)) (*IndexReport, error) {
+	// Nothing replaces the stores during a run, so it need not hold x.mu.
+	ix, s, err := x.writer()
+	if err != nil {
+		return nil, err
+	}
+	if s.Mirror != nil {
+		if err := s.Mirror.Adopt(ctx); err != nil {
+			return nil, err
+		}
+	}
+	run := ix.Run
+	if r.NoEmbed {
+		run = ix.RunKeywords
+	}
+	report, err := run(ctx, progress)
+	if err == nil && s.Mirror != nil {
+		_, err = s.Mirror.Sync(ctx, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	counts, err := s.Docs.Counts()
+	if err != nil {
+		return nil, err
+	}
+	return reportOf(report, counts, time.Since(start)), nil
+}
+
+// rebuild replaces the stores, after ending the writes outside the run.
+func (x *Index) rebuild() error {
+	x.stopUpdates()
+	x.swap.Lock()
+	defer x.swap.Unlock()
+	x.updates, x.stopUpdates = context.WithCancel(context.Background())
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	err := x.replaceStores()
+	x.opened = true
+	if err != nil {
+		x.unusable = err
+	}
+	return err
+}
+
+// writer opens the stores for writing. It returns them and their only Indexer, whose
+// locks serialize all writes.
+func (x *Index) writer() (*indexer.Indexer, *Stores, error) {
+	model, err := x.model.Open()
+	if errors.Is(err, models.ErrClosed) {
+		return nil, nil, owner.ErrEnded
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the embedding model: %w", err)
+	}
+	if err := x.open(true); err != nil {
+		return nil, nil, err
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	s := x.stores
+	switch {
+	case x.unusable != nil:
+		return nil, nil, x.unusable
+	case s == nil || !s.writable || x.checkHeld(s) != nil:
+		return nil, nil, owner.ErrEnded
+	}
+	s.indexer.Do(func() {
+		s.writer = s.Indexer(model, &indexer.Options{
+			Walk: x.o.Config.Walk(), Masks: x.o.Config.Masks(), Attempts: filepath.Join(x.o.Dir, attemptsFile),
+			Held: func() error { return x.checkHeld(s) },
+		})
+	})
+	return s.writer, s, nil
+}
+
+// update writes to the stores outside a run. It ends early with context.Canceled if a run
+// is about to replace them.
+func (x *Index) update(ctx context.Context, fn func(context.Context, *indexer.Indexer, *Stores) (*indexer.Report, error)) (*indexer.Report, error) {
+	x.swap.RLock()
+	defer x.swap.RUnlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(x.updates, cancel)()
+	ix, s, err := x.writer()
+	if err != nil {
+		return nil, err
+	}
+	return fn(ctx, ix, s)
+}
+
+// reportOf converts the indexer's report.
+func reportOf(r *indexer.Report, counts docs.Counts, took time.Duration) *IndexReport {
+	out := &IndexReport{
+		Files: r.Files, Added: r.Added + r.Changed, Removed: r.Removed, Unchanged: r.Unchanged,
+		Sections: r.Sections, Chunks: r.Chunks, Embedded: r.Embedded, Cached: r.FromCache,
+		Pending: counts.Vectors.Chunks, Seconds: took.Seconds(),
+	}
+	for _, n := range r.Skipped {
+		out.Skipped += n
+	}
+	return out
+}

@@ -1,0 +1,60 @@
+package index
+
+import (
+	"context"
+
+	"cairn/internal/folder/owner"
+	"cairn/internal/store/docs"
+	"cairn/retriever"
+)
+
+// LockFile and Socket are the names of the owner's lock and socket in the directory of an
+// index.
+const (
+	LockFile = "lock"
+	Socket   = "sock"
+)
+
+type none = struct{}
+
+// The operations of the owner of an index. Each calls the method of Index of that name.
+const (
+	SearchOp    owner.Op[retriever.Query, *retriever.Answer, none]         = "search"
+	ExplainOp   owner.Op[ExplainRequest, *retriever.Trace, none]           = "explain"
+	ReadOp      owner.Op[retriever.ReadRequest, *retriever.Reading, none]  = "read"
+	ReadAllOp   owner.Op[retriever.ReadRequest, *retriever.Readings, none] = "read_all"
+	StatusOp    owner.Op[none, *Status, none]                              = "status"
+	SkippedOp   owner.Op[none, []SkippedFile, none]                        = "skipped"
+	DocumentsOp owner.Op[DocumentsRequest, *Documents, none]               = "documents"
+	IndexOp     owner.Op[IndexRequest, *IndexReport, Progress]             = "index"
+	VerifyOp    owner.Op[VerifyRequest, *Verified, none]                   = "verify"
+	WatchOp     owner.Op[none, none, WatchEvent]                           = "watch"
+)
+
+// Serve registers the operations of x.
+func (x *Index) Serve(s *owner.Server) {
+	SearchOp.Answer(s, x.Search)
+	ExplainOp.Answer(s, x.Explain)
+	ReadOp.Answer(s, x.Read)
+	ReadAllOp.Answer(s, x.ReadAll)
+	StatusOp.Answer(s, func(ctx context.Context, _ none) (*Status, error) { return x.Status(ctx) })
+	SkippedOp.Answer(s, func(ctx context.Context, _ none) ([]SkippedFile, error) { return x.Skipped(ctx) })
+	DocumentsOp.Answer(s, x.Documents)
+	IndexOp.Handle(s, x.Index)
+	VerifyOp.Answer(s, x.Verify)
+	WatchOp.Handle(s, func(ctx context.Context, _ none, ahead func(WatchEvent)) (none, error) {
+		return none{}, x.Watch(ctx, ahead)
+	})
+}
+
+// ErrorKinds lists the errors of the operations that clients receive with their type.
+var ErrorKinds = owner.Kinds{
+	"rebuild":       owner.KindOf[*RebuildError](),
+	"invalid":       owner.KindOf[*retriever.InvalidError](),
+	"index_changed": owner.KindOf[*retriever.IndexChangedError](),
+	"not_found":     owner.KindOf[*retriever.NotFoundError](),
+	"token_limit":   owner.KindOf[*retriever.TokenLimitError](),
+	"stale":         owner.KindOf[*retriever.StaleError](),
+	"model":         owner.KindOf[*docs.ModelError](),
+	"no_index":      owner.Sentinel(ErrNoIndex),
+}

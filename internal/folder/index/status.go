@@ -1,0 +1,178 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"cairn/internal/store"
+	"cairn/internal/store/docs"
+	"cairn/internal/text/markdown"
+	"cairn/retriever"
+)
+
+// Status returns the state of the index.
+func (x *Index) Status(context.Context) (*Status, error) {
+	var s *Status
+	stores, err := x.use()
+	if err == nil {
+		s, err = x.storesStatus(stores)
+		x.mu.RUnlock()
+	}
+	if rebuild, ok := errors.AsType[*RebuildError](err); ok {
+		s, err = x.status(retriever.IndexState{State: "unusable"}), nil
+		s.Problem = rebuild.Error()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if problem := x.documentsProblem(); problem != "" {
+		s.Degraded, s.Problem = []string{DocumentsLacking}, problem
+	}
+	x.mu.RLock()
+	if x.o.Write || x.stores != nil && x.stores.writable {
+		s.Owner = x.o.Holder
+	}
+	x.mu.RUnlock()
+	x.runs.Lock()
+	defer x.runs.Unlock()
+	if x.watcher != nil {
+		var problem string
+		if s.Watching, problem = x.watcher.state(); problem != "" {
+			s.Problem = problem
+		}
+		s.KeywordSince, s.VectorsSince = x.watcher.behind()
+	}
+	if x.current != nil && x.current.Running() {
+		p := x.current.Progress()
+		s.Progress = &p
+	} else if x.problem != nil {
+		s.Problem = x.problem.Error()
+	}
+	return s, nil
+}
+
+func (x *Index) storesStatus(stores *Stores) (*Status, error) {
+	if stores == nil {
+		return x.status(retriever.IndexState{State: "missing"}), nil
+	}
+	var counts docs.Counts
+	meta, err := stores.Docs.Meta()
+	if err == nil {
+		counts, err = stores.Docs.Counts()
+	}
+	if err != nil && !stores.own { // the server is unavailable
+		s := x.status(retriever.IndexState{State: "unusable"})
+		s.Problem = err.Error()
+		return s, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	building, unread := x.building()
+	s := x.status(retriever.NewIndexState(meta, counts, building, unread))
+	if stores.lacksKeywords() {
+		s.Degraded, s.Problem = []string{KeywordsLacking}, stores.keywordsHint()
+	}
+	if !stores.own {
+		return s, nil
+	}
+	counted, err := x.counted.get(stores.Docs, count)
+	if err != nil {
+		return nil, err
+	}
+	s.Kinds = maps.Clone(counted.kinds)
+	if strings.HasPrefix(s.Model, englishModel+"@") && counted.notEnglish > 50 {
+		s.NotEnglish = counted.notEnglish
+	}
+	skipped, err := stores.Docs.Skipped()
+	for _, skip := range skipped {
+		s.Skipped[skip.Reason]++
+	}
+	return s, err
+}
+
+// Skipped returns the files that Status.Skipped counts, sorted by reason and path. Stores
+// of a server do not record them.
+func (x *Index) Skipped(context.Context) ([]SkippedFile, error) {
+	stores, err := x.use()
+	if err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	files := []SkippedFile{}
+	if stores == nil {
+		return files, nil
+	}
+	skipped, err := stores.Docs.Skipped()
+	for _, f := range skipped {
+		files = append(files, SkippedFile{f.Path, f.Reason})
+	}
+	slices.SortStableFunc(files, func(a, b SkippedFile) int { return strings.Compare(a.Reason, b.Reason) })
+	return files, err
+}
+
+// ofDocuments caches a value computed from the documents.
+type ofDocuments[T any] struct {
+	mu      sync.Mutex
+	docs    *docs.Store
+	version int // of docs
+	last    T
+}
+
+// get returns the value of compute for d. It calls compute only if the documents have
+// changed since the last call.
+func (c *ofDocuments[T]) get(d *docs.Store, compute func(*docs.Reader) (T, error)) (T, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := d.View(func(r *docs.Reader) (err error) {
+		if c.docs == d && c.version == r.Version() {
+			return nil
+		}
+		c.docs = nil
+		if c.last, err = compute(r); err == nil {
+			c.docs, c.version = d, r.Version()
+		}
+		return err
+	})
+	return c.last, err
+}
+
+type counted struct {
+	kinds      map[string]int // number of documents by format; nil if all have the same
+	notEnglish int            // see notEnglish
+}
+
+// count computes the part of the status that reads all documents.
+func count(r *docs.Reader) (counted, error) {
+	kinds, prose := map[string]int{}, []string{}
+	err := r.Files("", func(f docs.File) bool {
+		kinds[markdown.Kind(f.Path)]++
+		if store.KindOf(f.Path) == store.Docs {
+			prose = append(prose, f.Path)
+		}
+		return true
+	})
+	if err != nil {
+		return counted{}, err
+	}
+	if len(kinds) < 2 {
+		kinds = nil
+	}
+	return counted{kinds, notEnglish(r, prose)}, nil
+}
+
+// status returns a Status with the fields that do not depend on the stores.
+func (x *Index) status(s retriever.IndexState) *Status {
+	st := &Status{IndexState: s, Model: x.o.Description.ID, Workspace: x.o.Selection, Skipped: map[string]int{}}
+	if x.o.Store != nil {
+		st.Store = x.o.Store.String()
+	}
+	for _, warning := range x.o.Config.Warnings {
+		st.Warnings = append(st.Warnings, warning.String())
+	}
+	return st
+}

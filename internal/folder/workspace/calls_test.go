@@ -1,0 +1,98 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cairn/internal/folder/index"
+	"cairn/internal/store/qdrant/qdranttest"
+	"cairn/retriever"
+)
+
+// maxCalls is how many calls a search of a store may make: the state of the index,
+// both legs, and the documents of the page.
+const maxCalls = 3
+
+// TestCallsOfASearch counts the calls that reach the store, by a server that has
+// just begun, by one that has what it can remember, and by one whose memory of the
+// state has run out.
+func TestCallsOfASearch(t *testing.T) {
+	var mu sync.Mutex
+	var calls []string
+	s := qdranttest.New(t, &qdranttest.Options{Fault: func(_ context.Context, method string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		calls = append(calls, method)
+		return nil
+	}})
+	sel, o := folder(t), clustered(t, s.Addr(), "docs")
+	for n := range 100 { // fewer chunks than a leg asks for: all of these have equal scores somewhere
+		write(t, filepath.Join(sel.Root, fmt.Sprintf("many/%03d.md", n)), fmt.Sprintf("# Session %d\n\nA backup asks for a token of session %d, the login flow of folder %d.\n", n, n, n%7))
+	}
+	writer := open(t, sel, Owning, o)
+	fill(t, writer, index.IndexRequest{})
+	if err := writer.Close(); err != nil { // its own calls are not counted
+		t.Fatal(err)
+	}
+	now := time.Now()
+	o.Now = func() time.Time { return now }
+	ask := func(when string, w *Workspace, q retriever.Query, search func(retriever.Query) error) {
+		t.Helper()
+		mu.Lock()
+		calls = nil
+		mu.Unlock()
+		if err := search(q); err != nil {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if len(calls) > maxCalls {
+			t.Errorf("%s, %s search of %q: %d calls, want at most %d:\n%s", when, q.Mode, q.Text, len(calls), maxCalls, strings.Join(calls, "\n"))
+		}
+	}
+	for _, mode := range []retriever.Mode{retriever.Hybrid, retriever.Keyword, retriever.Semantic} {
+		for _, text := range []string{"login flow", `"asks for a token"`, "session token folder", "backup"} {
+			w := server(t, o)
+			q := retriever.Query{Text: text, Mode: mode}
+			search := func(q retriever.Query) error { _, err := w.Search(t.Context(), q); return err }
+			explain := func(q retriever.Query) error {
+				_, err := w.Explain(t.Context(), index.ExplainRequest{Query: q})
+				return err
+			}
+			ask("at first", w, q, search)
+			ask("again", w, q, search)
+			now = now.Add(time.Hour)
+			ask("after an hour", w, q, search)
+			q.Explain, q.MaxTokens = true, 2000
+			ask("with components and a budget", w, q, search)
+			ask("explained", w, q, explain)
+			now = now.Add(time.Hour)
+			ask("explained after an hour", w, q, explain)
+		}
+	}
+}
+
+// BenchmarkSearchOfAStore searches a server whose calls take half a millisecond.
+func BenchmarkSearchOfAStore(b *testing.B) {
+	s := qdranttest.New(b, &qdranttest.Options{Delay: 500 * time.Microsecond})
+	sel, o := folder(b), clustered(b, s.Addr(), "docs")
+	for n := range 200 {
+		write(b, filepath.Join(sel.Root, fmt.Sprintf("many/%03d.md", n)), fmt.Sprintf("# Session %d\n\nA backup asks for a token of session %d, the login flow of folder %d.\n", n, n, n%7))
+	}
+	fill(b, open(b, sel, Owning, o), index.IndexRequest{})
+	w := server(b, o)
+	for _, mode := range []retriever.Mode{retriever.Hybrid, retriever.Keyword, retriever.Semantic} {
+		b.Run(fmt.Sprint(mode), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := w.Search(b.Context(), retriever.Query{Text: "login flow session token", Mode: mode}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,236 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/index"
+	"cairn/internal/store/mirror"
+	"cairn/internal/store/qdrant"
+	"cairn/internal/store/qdrant/qdranttest"
+	"cairn/retriever"
+)
+
+// clustered are options with a store on a server.
+func clustered(t testing.TB, addr, collection string) Options {
+	t.Helper()
+	o := hashed()
+	var err error
+	if o.Store, err = mirror.ParseStore("qdrant://"+addr+"/"+collection, func(string) string { return "" }); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// server opens a workspace without files that answers from a store.
+func server(t testing.TB, o Options) *Workspace {
+	t.Helper()
+	o.Stateless = true
+	return open(t, config.Selection{Root: t.TempDir(), Rule: config.RuleFlag}, Owning, o)
+}
+
+// found is what a search answers with, apart from scores and times.
+func found(t *testing.T, w *Workspace, query string) string {
+	t.Helper()
+	a, err := w.Search(t.Context(), retriever.Query{Text: query})
+	if err != nil {
+		t.Fatalf("Search(%q): %v", query, err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %v %q", a.Mode, a.Degraded, a.Reason)
+	for _, r := range a.Results {
+		fmt.Fprintf(&b, "\n%s#%s %d-%d %s %s stale %v", r.Path, r.Anchor, r.LineRange.Start, r.LineRange.End, r.Hash[:8], r.Snippet, r.Stale)
+	}
+	return b.String()
+}
+
+func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
+	addr := qdranttest.New(t, nil).Addr()
+	sel, same := folder(t), folder(t)
+	flat := open(t, same, Owning, hashed())
+	fill(t, flat, index.IndexRequest{})
+	o := clustered(t, addr, "docs")
+	one, two := server(t, o), server(t, o)
+	if a, err := one.Search(t.Context(), retriever.Query{Text: "login"}); err != nil || a.Reason != "not_indexed" {
+		t.Errorf("before the first run: %+v, %v, want not_indexed", a, err)
+	}
+	writer := open(t, sel, Owning, o)
+	if report := fill(t, writer, index.IndexRequest{}); report.Files != 3 || report.Pending != 0 {
+		t.Fatalf("Index = %+v, want 3 files and nothing pending", report)
+	}
+	compare := func(when string) {
+		t.Helper()
+		for _, query := range []string{"login flow", "copy the folder", "token", `"asks for a token"`, "copy -night", "session", "tokne", "sesion"} {
+			want := found(t, flat, query)
+			for name, w := range map[string]*Workspace{"writer": writer, "first server": one, "second server": two} {
+				if got := found(t, w, query); got != want {
+					t.Errorf("%s, %s, %q:\n%s\nin the folder:\n%s", when, name, query, got, want)
+				}
+			}
+		}
+		for _, place := range []string{"auth.md", "auth.md#login", "docs/backup.md:1-3"} {
+			want, errWant := flat.Read(t.Context(), retriever.ReadRequest{Path: place})
+			got, err := one.Read(t.Context(), retriever.ReadRequest{Path: place})
+			if (err == nil) != (errWant == nil) || err == nil && (got.Content != want.Content || got.Hash != want.Hash) {
+				t.Errorf("%s, reading %s: %+v, %v, in the folder %+v, %v", when, place, got, err, want, errWant)
+			}
+		}
+	}
+	compare("at first")
+	for _, s := range []config.Selection{sel, same} {
+		write(t, filepath.Join(s.Root, "auth.md"), "# Auth\n\n## Entering\n\nThe login flow asks for nothing, and no token.\n\n## Secret\n\nghp_"+strings.Repeat("a1B2", 9)+"\n")
+		if err := os.Remove(filepath.Join(s.Root, "docs/restore.md")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill(t, flat, index.IndexRequest{})
+	fill(t, writer, index.IndexRequest{})
+	compare("after an edit and a removal")
+	if _, err := one.Read(t.Context(), retriever.ReadRequest{Path: "docs/restore.md"}); err == nil {
+		t.Error("a document that was removed can still be read")
+	}
+	if _, ok := errors.AsType[*retriever.NotFoundError](func() error {
+		_, err := one.Read(t.Context(), retriever.ReadRequest{Path: "docs/bakcup.md"})
+		return err
+	}()); !ok {
+		t.Error("a path that is nearly right is no *retriever.NotFoundError")
+	}
+	if _, err := one.Index(t.Context(), index.IndexRequest{}, nil); !errors.Is(err, index.ErrReadOnly) {
+		t.Errorf("indexing by a server without files: %v, want %v", err, index.ErrReadOnly)
+	}
+	// A server that has just begun; the others may remember for a moment what was.
+	s, err := server(t, o).Status(t.Context())
+	if err != nil || s.Files != 2 || s.Store != o.Store.String() {
+		t.Errorf("Status = %+v, %v, want 2 files and the store", s, err)
+	}
+	// Another run finds nothing to do, and a second process needs no embedding.
+	if report := fill(t, writer, index.IndexRequest{}); report.Added != 0 || report.Embedded != 0 {
+		t.Errorf("a run without changes: %+v", report)
+	}
+}
+
+// TestClusterRebuild searches while a new generation is built and brought into use.
+func TestClusterRebuild(t *testing.T) {
+	s := qdranttest.New(t, nil)
+	sel, o := folder(t), clustered(t, s.Addr(), "docs")
+	writer := open(t, sel, Owning, o)
+	fill(t, writer, index.IndexRequest{})
+	reader := server(t, o)
+	want := found(t, reader, "login flow")
+	done := make(chan struct{})
+	var searching sync.WaitGroup
+	searching.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			a, err := reader.Search(t.Context(), retriever.Query{Text: "login flow"})
+			if err != nil || len(a.Results) == 0 || a.Results[0].Path != "auth.md" || a.Mode != retriever.Hybrid {
+				t.Errorf("during a rebuild: %+v, %v", a, err)
+				return
+			}
+		}
+	})
+	for range 3 {
+		fill(t, writer, index.IndexRequest{Rebuild: true})
+	}
+	close(done)
+	searching.Wait()
+	if got := found(t, reader, "login flow"); got != want {
+		t.Errorf("after three rebuilds:\n%s\nwant:\n%s", got, want)
+	}
+	if names := s.Collections(); !slices.Equal(names, []string{"docs-4", "docs-documents-4", "docs-records"}) {
+		t.Errorf("collections after three rebuilds: %v", names)
+	}
+}
+
+func TestClusterOutage(t *testing.T) {
+	s := qdranttest.New(t, nil)
+	sel, o := folder(t), clustered(t, s.Addr(), "docs")
+	writer := open(t, sel, Owning, o)
+	fill(t, writer, index.IndexRequest{})
+	reader := server(t, o)
+	want := found(t, reader, "login flow")
+	s.Stop()
+	for range 50 {
+		a, err := writer.Search(t.Context(), retriever.Query{Text: "login flow"})
+		if err != nil || len(a.Results) == 0 || a.Results[0].Path != "auth.md" || a.Mode != retriever.Hybrid || len(a.Degraded) > 0 {
+			t.Fatalf("with an index of its own: %+v, %v", a, err)
+		}
+		if a, err := reader.Search(t.Context(), retriever.Query{Text: "login flow"}); !mirror.Unavailable(err) {
+			t.Fatalf("without one: %+v, %v, want a *qdrant.UnavailableError", a, err)
+		}
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for back, limit := false, time.Now().Add(5*time.Second); !back; {
+		a, err := writer.Search(t.Context(), retriever.Query{Text: "login flow"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = reader.Search(t.Context(), retriever.Query{Text: "login flow"})
+		if back = a.Mode == retriever.Hybrid && err == nil; !back && time.Now().After(limit) {
+			t.Fatalf("5 s after the return of the store: %+v, %v", a, err)
+		}
+	}
+	if got := found(t, reader, "login flow"); got != want {
+		t.Errorf("after the outage:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// TestSecondWriterWaits indexes the same files from another folder.
+func TestSecondWriterWaits(t *testing.T) {
+	addr := qdranttest.New(t, nil).Addr()
+	o := clustered(t, addr, "docs")
+	firstSel, secondSel := folder(t), folder(t)
+	one := open(t, firstSel, Owning, o)
+	fill(t, one, index.IndexRequest{})
+	write(t, filepath.Join(secondSel.Root, "new.md"), "# New\n\nWritten by the second.\n")
+	two := open(t, secondSel, Owning, o)
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	go func() {
+		_, err := two.Index(ctx, index.IndexRequest{}, nil)
+		ended <- err
+	}()
+	reader := server(t, o)
+	for range 20 {
+		if got := found(t, reader, "written by the second"); strings.Contains(got, "new.md") {
+			t.Fatal("the second writer wrote beside the first")
+		}
+	}
+	if err := one.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatalf("the second writer: %v", err)
+	}
+	if got := found(t, reader, "written by the second"); !strings.Contains(got, "new.md") {
+		t.Errorf("after the first had closed: %s", got)
+	}
+}
+
+func TestClusterOfAnotherModel(t *testing.T) {
+	addr := qdranttest.New(t, nil).Addr()
+	o := clustered(t, addr, "docs")
+	fill(t, open(t, folder(t), Owning, o), index.IndexRequest{})
+	o.Description.ID, o.Description.Dimension = "other@1", 7
+	o.Stateless = true
+	_, err := Open(t.Context(), config.Selection{Root: t.TempDir(), Rule: config.RuleFlag}, config.Default(), Owning, o)
+	if _, ok := errors.AsType[*qdrant.MismatchError](err); !ok || !strings.Contains(err.Error(), "other@1") {
+		t.Errorf("another model: %v, want a *qdrant.MismatchError", err)
+	}
+}

@@ -1,0 +1,236 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cairn/internal/base/testutil"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/index"
+	"cairn/models"
+	"cairn/retriever"
+)
+
+// spoil writes over the files in dir that match pattern, from their middle on.
+func spoil(t *testing.T, dir, pattern string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no %s in %s: %v", pattern, dir, err)
+	}
+	for _, name := range names {
+		if err := os.WriteFile(name, []byte(strings.Repeat("damaged ", 1000)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// noticing are options whose model counts the texts it embeds, and that collect
+// what is noticed.
+func noticing(lines *[]string, embedded *int) Options {
+	o := hashed()
+	o.Model = func() (models.Embedder, error) {
+		return &testutil.HashEmbedder{Before: func(texts []string) error { *embedded += len(texts); return nil }}, nil
+	}
+	o.Notice = func(line string) { *lines = append(*lines, line) }
+	return o
+}
+
+// TestEmptyDocumentsFile: an index whose documents are an empty file counts as
+// missing for a search, and an index run rebuilds it, whatever other files there
+// are.
+func TestEmptyDocumentsFile(t *testing.T) {
+	for _, access := range []Access{Reading, Owning} {
+		sel := indexedFolder(t)
+		at := filepath.Join(testutil.Place(t, sel.Root).Index, documentsFile)
+		if err := os.Truncate(at, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(sel.Root, "docs/restore.md")); err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		var embedded int
+		w := open(t, sel, access, noticing(&lines, &embedded))
+		a, err := w.Search(t.Context(), retriever.Query{Text: "login flow"})
+		if err != nil || a.Index.State != "missing" || a.Reason != "not_indexed" {
+			t.Errorf("access %d: Search = %+v, %v, want not_indexed", access, a, err)
+		}
+		if report := fill(t, w, index.IndexRequest{}); report.Files != 2 || report.Pending != 0 || embedded != 0 {
+			t.Errorf("access %d: Index = %+v, %d texts embedded, want 2 files, all vectors from the cache", access, report, embedded)
+		}
+		if !answers(t, w) {
+			t.Errorf("access %d: no answer after indexing", access)
+		}
+		if len(lines) != 1 || !strings.Contains(lines[0], at+" is empty") {
+			t.Errorf("access %d: noticed %q, want one line with the file", access, lines)
+		}
+	}
+}
+
+// damages are ways in which an index derived from the documents cannot be opened.
+// Without the file of the vectors the five texts are embedded again.
+var damages = []struct {
+	name, degraded string
+	embedded       int
+	make           func(t *testing.T, dir string)
+}{
+	{"keywords: segments", index.KeywordsLacking, 0, func(t *testing.T, dir string) { spoil(t, dir, "keywords/*.zap") }},
+	{"keywords: list of segments", index.KeywordsLacking, 0, func(t *testing.T, dir string) { spoil(t, dir, "keywords/root.bolt") }},
+	{"keywords: gone", index.KeywordsLacking, 0, func(t *testing.T, dir string) { remove(t, filepath.Join(dir, keywordFolder)) }},
+	{"vectors", "vectors", 5, func(t *testing.T, dir string) { spoil(t, dir, "vectors/*") }},
+	{"vectors: gone", "vectors", 5, func(t *testing.T, dir string) { remove(t, filepath.Join(dir, vectorFolder)) }},
+}
+
+// TestDamagedIndexDegrades damages a derived index: a reader answers from the other
+// one and says what is missing; an owner rebuilds it.
+func TestDamagedIndexDegrades(t *testing.T) {
+	for _, c := range damages {
+		sel := indexedFolder(t)
+		dir := testutil.Place(t, sel.Root).Index
+		c.make(t, dir)
+		w := open(t, sel, Reading, hashed())
+		for _, mode := range []retriever.Mode{retriever.Hybrid, retriever.Keyword, retriever.Semantic} {
+			a, err := w.Search(t.Context(), retriever.Query{Text: "login flow asks for a token", Mode: mode})
+			if err != nil || len(a.Results) == 0 || a.Results[0].Path != "auth.md" {
+				t.Errorf("%s, %s: Search = %+v, %v, want auth.md", c.name, mode, a, err)
+				continue
+			}
+			if whole := c.degraded == "vectors" && mode == retriever.Keyword; slices.Contains(a.Degraded, c.degraded) == whole {
+				t.Errorf("%s, %s: degraded %q", c.name, mode, a.Degraded)
+			}
+		}
+		if _, err := w.Read(t.Context(), retriever.ReadRequest{Path: "auth.md#login"}); err != nil {
+			t.Errorf("%s: Read = %v", c.name, err)
+		}
+		w.Close()
+
+		var lines []string
+		var embedded int
+		o := noticing(&lines, &embedded) // neither Background nor Watch
+		w = open(t, sel, Owning, o)
+		eventually(t, c.name+" rebuilt", func() bool {
+			a, err := w.Search(t.Context(), retriever.Query{Text: "login flow"})
+			if err != nil || len(a.Results) == 0 {
+				t.Fatalf("%s: Search during the rebuild = %+v, %v", c.name, a, err)
+			}
+			return len(a.Degraded) == 0 && a.Index.State == "ready"
+		})
+		a, err := w.Search(t.Context(), retriever.Query{Text: "token", Mode: retriever.Keyword})
+		if err != nil || len(a.Results) != 1 || a.Mode != retriever.Keyword || a.Hint != "" {
+			t.Errorf("%s: keyword search afterwards = %+v, %v", c.name, a, err)
+		}
+		if report := fill(t, w, index.IndexRequest{}); report.Unchanged != 3 || report.Pending != 0 || embedded != c.embedded {
+			t.Errorf("%s: Index = %+v, %d texts embedded, want nothing to do and %d", c.name, report, embedded, c.embedded)
+		}
+		if len(lines) != 1 || !strings.Contains(lines[0], "being rebuilt") {
+			t.Errorf("%s: noticed %q, want one line", c.name, lines)
+		}
+		if err := w.Close(); err != nil {
+			t.Errorf("%s: Close = %v", c.name, err)
+		}
+	}
+}
+
+// TestDamagedDocuments damages the documents: a search says that there is no index and
+// why, and an index run rebuilds it, with the vectors from the cache.
+func TestDamagedDocuments(t *testing.T) {
+	for _, access := range []Access{Reading, Owning} {
+		sel := indexedFolder(t)
+		spoil(t, testutil.Place(t, sel.Root).Index, documentsFile)
+		var lines []string
+		var embedded int
+		w := open(t, sel, access, noticing(&lines, &embedded))
+		a, err := w.Search(t.Context(), retriever.Query{Text: "login"})
+		if access == Reading && (err != nil || a.Index.State != "missing" || !slices.Equal(a.Degraded, []string{index.DocumentsLacking}) || !strings.Contains(a.Hint, documentsFile)) {
+			t.Errorf("access %d: Search = %+v, %v, want no index and why", access, a, err)
+		}
+		s, err := w.Status(t.Context())
+		if err != nil || access == Reading && (!slices.Equal(s.Degraded, []string{index.DocumentsLacking}) || !strings.Contains(s.Problem, "cairn index")) {
+			t.Errorf("access %d: Status = %+v, %v, want what to do", access, s, err)
+		}
+		if report := fill(t, w, index.IndexRequest{}); report.Files != 3 || report.Pending != 0 || embedded != 0 {
+			t.Errorf("access %d: Index = %+v, %d texts embedded, want 3 files, all vectors from the cache", access, report, embedded)
+		}
+		if !answers(t, w) || len(lines) != 1 {
+			t.Errorf("access %d: no answer after indexing, or noticed %q", access, lines)
+		}
+		w.Close()
+	}
+}
+
+// TestDamageIsFoundWhileSearching flips bits of the parts of an index. No search is wrong:
+// it answers as before, or says what it lacks. An owner rebuilds what is damaged.
+func TestDamageIsFoundWhileSearching(t *testing.T) {
+	queries := []string{"login flow asks for a token", "restore a backup", "token"}
+	ask := func(w *Workspace, mode retriever.Mode) (answers []string, degraded bool) {
+		for _, text := range queries {
+			a, err := w.Search(t.Context(), retriever.Query{Text: text, Mode: mode})
+			if err != nil && strings.Contains(err.Error(), "damaged") { // while the indexer runs
+				return nil, true
+			}
+			if err != nil {
+				t.Fatalf("Search = %v", err)
+			}
+			degraded = degraded || len(a.Degraded) > 0 || a.Index.State != "ready"
+			answers = append(answers, fmt.Sprintf("%+v", a.Results))
+		}
+		return answers, degraded
+	}
+	sel := indexedFolder(t)
+	w := open(t, sel, Reading, hashed())
+	want, _ := ask(w, retriever.Hybrid)
+	w.Close()
+	dir := testutil.Place(t, sel.Root).Index
+	for _, pattern := range []string{documentsFile, "keywords/*.zap", "vectors/vectors.cairn"} {
+		names, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil || len(names) == 0 {
+			t.Fatalf("no %s: %v", pattern, err)
+		}
+		content, err := os.ReadFile(names[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := len(bytes.TrimRight(content, "\x00"))
+		for at := 11; at < used; at += used / 9 {
+			flipped := bytes.Clone(content)
+			flipped[at] ^= 0x20
+			damagedCopy := func() config.Selection { // for each process: scorch keeps a folder locked that it could not open
+				copied := sel
+				copied.Root = t.TempDir()
+				to := testutil.Place(t, copied.Root).Index
+				for from, to := range map[string]string{sel.Root: copied.Root, dir: to} {
+					if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := errors.Join(os.Remove(filepath.Join(to, "folder")), os.WriteFile(filepath.Join(to, strings.TrimPrefix(names[0], dir)), flipped, 0o600)); err != nil {
+					t.Fatal(err)
+				}
+				return copied
+			}
+			w := open(t, damagedCopy(), Reading, hashed())
+			if got, degraded := ask(w, retriever.Hybrid); !degraded && !slices.Equal(got, want) {
+				t.Errorf("%s, byte %d: a reader answers %q, want %q", pattern, at, got, want)
+			}
+			w.Close()
+			o := hashed()
+			o.Background = true
+			w = open(t, damagedCopy(), Owning, o)
+			eventually(t, fmt.Sprintf("%s, byte %d rebuilt", pattern, at), func() bool {
+				got, degraded := ask(w, retriever.Hybrid)
+				if !degraded && !slices.Equal(got, want) {
+					t.Errorf("%s, byte %d: the owner answers %q, want %q", pattern, at, got, want)
+				}
+				return !degraded
+			})
+			w.Close()
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"cairn/internal/folder/config"
+	"cairn/internal/task"
+	"cairn/internal/task/scene"
+	"cairn/models/bpe"
+)
+
+// Scene collects the documents of the current work: the active cards, the documents that they
+// refer to, and the named documents, up to limit tokens. It masks secrets as cfg requires.
+func (t *Tasks) Scene(ctx context.Context, cfg config.Config, documents []string, limit int) (*scene.Scene, error) {
+	masks, err := cfg.Security.Masks()
+	if err != nil {
+		return nil, err
+	}
+	paths, err := t.Paths(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	board, err := t.Cards.Board()
+	if err != nil {
+		return nil, err
+	}
+	r := scene.Request{
+		Paths: paths, Working: documents, Read: t.dated,
+		TokenLimit: limit, Count: (&bpe.Counter{}).CountTokens, Masks: masks, Now: time.Now(),
+	}
+	for _, d := range documents {
+		if !slices.Contains(paths, d) {
+			return nil, fmt.Errorf("%s is not a document of this folder; `cairn open` finds documents", d)
+		}
+	}
+	for _, c := range board.Cards {
+		if c.Status == task.InProgress {
+			r.Cards = append(r.Cards, c.Path)
+		}
+	}
+	for _, p := range paths {
+		if dir := path.Dir(p); dir == ".cairn/docs" || dir == ".cuedeck/docs" {
+			r.Global = append(r.Global, p)
+		}
+	}
+	return scene.Build(r), nil
+}
+
+// dated returns the text of a file and the time of its last change.
+func (t *Tasks) dated(path string) ([]byte, time.Time, error) {
+	text, err := t.Text(path)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	info, err := t.Stat(path)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return text, info.ModTime(), nil
+}

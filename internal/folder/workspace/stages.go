@@ -1,0 +1,153 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/home"
+	"cairn/internal/stage"
+	"cairn/internal/stage/embedded"
+	"cairn/internal/store/kv"
+	"cairn/models"
+)
+
+// stageFile holds the question tasks. A rebuild of the index keeps it, because it cannot
+// be derived.
+const stageFile = "stages.db"
+
+// Stages holds the question tasks of a folder open. Unless a server keeps them, any number
+// of processes can do so at the same time, and each continues the work of the others. It
+// is safe for concurrent use.
+type Stages struct {
+	*stage.Engine
+
+	library stage.Library
+	store   stage.Store
+	queue   stage.Queue
+	cancel  context.CancelFunc
+	working sync.WaitGroup
+}
+
+// StageOptions configures OpenStages. Nil and the zero value mean the defaults.
+type StageOptions struct {
+	// WorkOptions configure the work. Without a Library this process does not work on
+	// embedding_lookup. Without a Reasoner executor_reasoning waits for the calling agent,
+	// unless Remote is set. Without Web web_search waits for it too, and is skipped after
+	// Rules.WebWait.
+	stage.WorkOptions
+	// Store and Queue replace the folder's file and the queue in memory, for servers.
+	// Close closes them.
+	Store stage.Store
+	Queue stage.Queue
+	// Remote reports that workers in other processes do executor_reasoning.
+	Remote bool
+	// Stages lists the stages that this process works on. Nil means all.
+	Stages []stage.Stage
+	// Workers is how many stages this process works on at once. 0 means 2, a negative
+	// number none.
+	Workers int
+	// Maintain maintains the store even without workers, see stage.Engine.
+	Maintain bool
+	// Rules apply to new tasks. OpenStages adds to Rules.Delegated.
+	Rules  stage.Rules
+	Logger *slog.Logger
+	Now    func() time.Time
+}
+
+// OpenStages opens the question tasks of a folder and works on them until Close. It
+// creates no file before the first task.
+func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
+	if o == nil {
+		o = &StageOptions{}
+	}
+	t := &Stages{library: o.Library, store: o.Store, queue: o.Queue}
+	if t.store == nil {
+		place, err := home.Of(sel.Root)
+		if err != nil {
+			return nil, err
+		}
+		file := stagesOf(place, func(r *kv.Recovery) {
+			if o.Logger != nil {
+				o.Logger.Warn("the file of the question tasks was recovered", "recovery", r)
+			}
+		})
+		t.store = embedded.Open(file, file.Close)
+	}
+	if t.queue == nil {
+		t.queue = stage.NewLocalQueue()
+	}
+	rules := o.Rules
+	if o.Web == nil {
+		rules.Delegated = append(rules.Delegated, stage.WebSearch)
+	}
+	if o.Reasoner == nil && !o.Remote {
+		rules.Delegated = append(rules.Delegated, stage.ExecutorReasoning)
+	}
+	t.Engine = stage.NewEngine(t.store, &stage.Options{
+		Queue: t.queue, Rules: rules, Now: o.Now, Logger: o.Logger,
+		Work: stage.Works(o.WorkOptions),
+	})
+	stages, n := o.Stages, o.Workers
+	if stages == nil {
+		stages = stage.Stages
+	}
+	if n == 0 {
+		n = 2
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.cancel = cancel
+	switch {
+	case n > 0:
+		t.working.Go(func() {
+			if err := t.Run(ctx, stages, n); err != nil && ctx.Err() == nil && o.Logger != nil {
+				o.Logger.Error("working on stages", "error", err)
+			}
+		})
+	case o.Maintain:
+		t.working.Go(func() { t.Engine.Maintain(ctx) })
+	}
+	return t, nil
+}
+
+// stagesOf returns the file of a folder's question tasks. If it was damaged, recovered
+// receives the report of its recovery.
+func stagesOf(place home.Place, recovered func(*kv.Recovery)) *kv.Shared {
+	return kv.NewShared(filepath.Join(place.Records, stageFile), place.Make, recovered)
+}
+
+// Close stops the work, which another process can continue, and closes the store.
+func (t *Stages) Close() error {
+	t.cancel()
+	t.working.Wait()
+	return errors.Join(t.queue.Close(), t.store.Close())
+}
+
+// Brief returns what the calling agent needs to work on a task that waits for it, nil for
+// any other task. budget is in tokens; 0 means the default.
+func (t *Stages) Brief(ctx context.Context, s *stage.State, budget int) (*stage.Brief, error) {
+	if s.Status.Final() || !stage.Delegated(s) {
+		return nil, nil
+	}
+	return stage.NewBrief(ctx, s, t.library, budget)
+}
+
+// Stages opens the question tasks of the workspace's folder. w is their Library unless o
+// has another. The caller closes them before w.
+func (w *Workspace) Stages(o *StageOptions) (*Stages, error) {
+	var with StageOptions
+	if o != nil {
+		with = *o
+	}
+	if with.Library == nil {
+		with.Library = w
+	}
+	if with.Encoder == nil {
+		with.Encoder = models.NewLazy(w.options.Description, w.options.Model)
+	}
+	return OpenStages(w.selection, &with)
+}

@@ -1,0 +1,82 @@
+package workspace
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cairn/internal/base/checksum"
+	"cairn/internal/folder/home"
+	"cairn/internal/folder/index"
+	"cairn/internal/store/kv"
+)
+
+// Verify reads all files of the index, the tools and the question tasks, and compares
+// their checksums. With repair, it rebuilds damaged derived files and recovers damaged
+// records.
+func (w *Workspace) Verify(ctx context.Context, repair bool) (*index.Verified, error) {
+	found, err := index.VerifyOp.Call(ctx, w.folder, index.VerifyRequest{Repair: repair}, nil)
+	if err != nil {
+		return nil, err
+	}
+	place, err := home.Of(w.selection.Root)
+	if err != nil {
+		return nil, err
+	}
+	found.Files = append(found.Files, recoveredFiles(place)...)
+	box, err := w.toolbox()
+	if err == nil {
+		var tools []checksum.File
+		tools, err = box.Verify(ctx, repair)
+		found.Files = append(found.Files, tools...)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil { // the files cannot be opened
+		found.Files = append(found.Files, checksum.File{Name: "tools", Problems: []string{err.Error()}})
+	}
+	return found, verifyStages(place, found, repair)
+}
+
+// recoveredFiles returns the damaged files that remain after the recovery of their
+// records. The zero Place has none.
+func recoveredFiles(place home.Place) (files []checksum.File) {
+	if place.Records == "" {
+		return nil
+	}
+	names, _ := filepath.Glob(filepath.Join(place.Records, "*.db"+kv.DamagedSuffix)) // the pattern is valid
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil {
+			continue
+		}
+		kept := filepath.Base(name)
+		files = append(files, checksum.File{
+			Name: kept, Bytes: info.Size(),
+			Problems: []string{strings.TrimSuffix(kept, kv.DamagedSuffix) + " was damaged, and its records were recovered"},
+			Repaired: "remove " + name + " if nothing is missed",
+		})
+	}
+	return files
+}
+
+// verifyStages adds the file of the question tasks to found, if there is one.
+func verifyStages(place home.Place, found *index.Verified, repair bool) error {
+	var recovery *kv.Recovery
+	file := stagesOf(place, func(r *kv.Recovery) { recovery = r })
+	defer file.Close()
+	checked, err := file.Verify()
+	if err == nil && repair && len(checked.Problems) > 0 {
+		checked.Repaired = "its damaged snapshots are removed"
+		err = file.Repair()
+	}
+	if recovery != nil { // the file could not be opened, so opening it has recovered its records
+		checked.Problems, checked.Repaired = recovery.Problems, recovery.String()
+	}
+	if checked.Name != "" {
+		found.Files = append(found.Files, checked)
+	}
+	return err
+}

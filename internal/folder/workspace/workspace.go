@@ -1,0 +1,347 @@
+// Package workspace opens a folder: its index, which another process may own, and its
+// tasks. Package index searches and stores, and package owner connects the processes.
+//
+// # Files
+//
+// The folder holds what people write: cards, documents, workflows and
+// .cairn/config.toml. The index, its lock and the owner's socket are in the folder's
+// private directories, see home.
+//
+// # A folder that is removed
+//
+// The owner closes its files after the folder, or its index, was removed. The next call
+// opens the new one, or fails with a *FolderError if the folder does not exist.
+//
+// # A shared store
+//
+// With Options.Store the owner copies the index to a Qdrant server, and processes that
+// only read search the server instead: see mirror.
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"cairn/internal/base/job"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/home"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/owner"
+	"cairn/internal/store/mirror"
+	"cairn/internal/toolbox"
+	"cairn/models"
+	"cairn/retriever"
+)
+
+// Access is how a process uses a folder.
+type Access int
+
+const (
+	// Reading opens an existing index for reading. Index and Watch still write.
+	Reading Access = iota
+	// Owning opens the index for writing, and creates it if it is missing.
+	Owning
+)
+
+// Options configures Open.
+type Options struct {
+	// Model opens the embedding model. Open calls it at most once, when it first needs
+	// the model.
+	Model func() (models.Embedder, error)
+	// Description describes the model, which need not be open.
+	Description models.Description
+	// ModelChosen reports that the user named the model: Open then fails if the owner
+	// uses another one.
+	ModelChosen bool
+	// RerankDir is the folder of the re-ranker that the user named; Open fails if the
+	// owner uses another one. "" means the configured re-ranker, if any. Reranker
+	// opens one, or returns it if it is open; the caller keeps it and closes it.
+	RerankDir string
+	Reranker  func(dir string) (models.Reranker, error)
+	// Command describes this process to others, such as "cairn index".
+	Command string
+	// Background starts a run of the indexer whenever this process becomes the owner.
+	Background bool
+	// Watch keeps the index up to date with the files whenever this process is
+	// the owner and watcher.enabled is set.
+	Watch bool
+	// Poll makes Watch walk the folder even if the operating system reports changes.
+	Poll bool
+	// Warm loads the model at once instead of at its first use.
+	Warm bool
+	// Refresh announces a call of Index, so that the first use opens the index for
+	// writing and Index need not open it again.
+	Refresh bool
+	// Rebuild replaces an index that cannot be opened.
+	Rebuild bool
+	// Store, if not nil, is a server's copy of the index. The owner keeps it up to date;
+	// processes that only read search it instead of the folder.
+	Store *mirror.Store
+	// Stateless answers from Store alone and never writes.
+	Stateless bool
+	// Toolbox provides the co-usage graph for queries with a context. The caller closes
+	// it. Nil means that the workspace opens the folder's own when it first needs it.
+	Toolbox *toolbox.Toolbox
+	// Notice receives a line for the user if this process finds an index unusable and
+	// rebuilds it. Nil sends it to Logger.
+	Notice func(line string)
+	// Logger receives messages about background work. Nil discards them.
+	Logger *slog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Workspace is an open folder. Its index is open in this process or in its owner. It is
+// safe for concurrent use.
+type Workspace struct {
+	selection config.Selection
+	config    config.Config
+	options   Options
+	access    Access
+	place     home.Place // zero if Options.Store answers alone
+	ownTools  ownToolbox
+	folder    *owner.Folder
+}
+
+// Open opens the folder of sel.
+func Open(ctx context.Context, sel config.Selection, cfg config.Config, access Access, o Options) (*Workspace, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	w := &Workspace{selection: sel, config: cfg, options: o, access: access}
+	if o.Store != nil && (o.Stateless || access == Reading) {
+		stores, err := w.remoteStores()
+		if err != nil {
+			return nil, err
+		}
+		w.folder = owner.Local(func(s *owner.Server) owner.Service {
+			o := w.indexOptions()
+			o.Remote = stores
+			return serveIndex(s, o)
+		})
+		return w, nil
+	}
+	var err error
+	if w.place, err = home.Of(sel.Root); err != nil {
+		return nil, err
+	}
+	w.folder, err = owner.Open(ctx, owner.Options{
+		Dir: w.place.Index, Make: w.place.Make, Lock: index.LockFile, Socket: index.Socket,
+		Takeover: access == Owning && (o.Background || o.Watch), Command: o.Command,
+		Identity: map[string]string{modelIdentity: o.Description.ID, storeIdentity: w.storeAddress(), rootsIdentity: rootsOf(sel), rerankIdentity: w.rerankDir()},
+		Accept:   w.accept, Errors: index.ErrorKinds, Serve: w.serve, Check: w.exists, Logger: o.Logger, Now: o.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// serve opens the index in this process, its owner.
+func (w *Workspace) serve(s *owner.Server) (owner.Service, error) {
+	o := w.indexOptions()
+	o.Holder, o.Held, o.Write = &s.Holder, s.Held, w.access == Owning
+	return serveIndex(s, o), nil
+}
+
+// serveIndex opens an index and registers its operations.
+func serveIndex(s *owner.Server, o index.Options) *index.Index {
+	x := index.New(o)
+	x.Serve(s)
+	return x
+}
+
+func (w *Workspace) indexOptions() index.Options {
+	o := w.options
+	var reranker func() (models.Reranker, error)
+	if dir := w.rerankDir(); dir != "" && o.Reranker != nil {
+		reranker = func() (models.Reranker, error) { return o.Reranker(dir) }
+	}
+	return index.Options{
+		Selection: w.selection, Config: w.config, Dir: w.place.Index,
+		Description: o.Description, Model: o.Model, Reranker: reranker, Warm: o.Warm,
+		Background: o.Background, Watch: o.Watch, Poll: o.Poll, Refresh: o.Refresh, Rebuild: o.Rebuild,
+		Store: o.Store, ReadUsage: w.readUsage,
+		Notice: o.Notice, Logger: o.Logger, Now: o.Now,
+	}
+}
+
+// rerankDir returns the folder of the re-ranker, "" for none. A relative path in the
+// configuration is relative to the workspace's folder.
+func (w *Workspace) rerankDir() string {
+	dir := w.options.RerankDir
+	if dir == "" {
+		if dir = w.config.Retrieval.Rerank; dir != "" && !filepath.IsAbs(dir) {
+			dir = filepath.Join(w.selection.Root, dir)
+		}
+	}
+	return dir
+}
+
+// FolderError reports that the folder of a workspace does not exist.
+type FolderError struct{ Root string }
+
+func (e *FolderError) Error() string {
+	return fmt.Sprintf("the folder %s does not exist any more: create it, and cairn indexes it again, or choose another with -C", e.Root)
+}
+
+// Is makes a FolderError an fs.ErrNotExist.
+func (e *FolderError) Is(target error) bool { return target == fs.ErrNotExist }
+
+// exists fails with a *FolderError if the folder is missing. Opening the folder reports
+// other errors.
+func (w *Workspace) exists() error {
+	info, err := os.Stat(w.selection.Root)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return &FolderError{w.selection.Root}
+	}
+	return nil
+}
+
+// Keys of the owner's identity.
+const (
+	modelIdentity = "model"
+	storeIdentity = "store" // the address of the store that the owner keeps up to date, "" for none
+	rootsIdentity = "roots" // the further folders
+	// rerankIdentity is the folder of the owner's re-ranker, "" for none.
+	rerankIdentity = "rerank"
+)
+
+// rootsOf returns the further folders of sel as one string.
+func rootsOf(sel config.Selection) string { return fmt.Sprint(sel.Further) }
+
+// storeAddress returns the address of the store, "" for none.
+func (w *Workspace) storeAddress() string {
+	if w.options.Store == nil {
+		return ""
+	}
+	return w.options.Store.String()
+}
+
+// accept refuses an owner whose model, store or re-ranker is not the one that the user
+// named.
+func (w *Workspace) accept(h owner.Holder, identity map[string]string) error {
+	if address := w.storeAddress(); address != "" && address != identity[storeIdentity] {
+		return fmt.Errorf("process %d (%s) owns this folder and does not copy its index to %s; stop it first, or start it with --store", h.PID, h.Command, address)
+	}
+	if model := identity[modelIdentity]; w.options.ModelChosen && model != w.options.Description.ID {
+		return fmt.Errorf("process %d (%s) owns this folder and uses model %s, not %s; stop it first", h.PID, h.Command, model, w.options.Description.ID)
+	}
+	if roots := rootsOf(w.selection); roots != identity[rootsIdentity] && w.options.Notice != nil {
+		w.options.Notice(fmt.Sprintf("process %d (%s) owns this folder and searches other further folders than `cairn roots` lists; restart it", h.PID, h.Command))
+	}
+	if dir := w.options.RerankDir; dir != "" && dir != identity[rerankIdentity] {
+		return fmt.Errorf("process %d (%s) owns this folder and does not use the re-ranker %s; stop it first, or start it with --rerank", h.PID, h.Command, dir)
+	}
+	return nil
+}
+
+// Search answers a query.
+func (w *Workspace) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
+	return index.SearchOp.Call(ctx, w.folder, q, nil)
+}
+
+// Explain answers a query with its trace.
+func (w *Workspace) Explain(ctx context.Context, r index.ExplainRequest) (*retriever.Trace, error) {
+	return index.ExplainOp.Call(ctx, w.folder, r, nil)
+}
+
+// Read returns a document, or a section or lines of it.
+func (w *Workspace) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
+	return index.ReadOp.Call(ctx, w.folder, r, nil)
+}
+
+// ReadAll returns several places at once.
+func (w *Workspace) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
+	return index.ReadAllOp.Call(ctx, w.folder, r, nil)
+}
+
+// Documents lists the indexed documents in the order of their paths. A folder without an
+// index has none.
+func (w *Workspace) Documents(ctx context.Context, r index.DocumentsRequest) (*index.Documents, error) {
+	return index.DocumentsOp.Call(ctx, w.folder, r, nil)
+}
+
+// Status returns the state of the workspace.
+func (w *Workspace) Status(ctx context.Context) (*index.Status, error) {
+	s, err := index.StatusOp.Call(ctx, w.folder, struct{}{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.Workspace = w.selection // the owner may have selected the folder by another rule
+	for _, f := range recoveredFiles(w.place) {
+		s.Warnings = append(s.Warnings, f.Problems[0]+"; "+f.Repaired)
+	}
+	return s, nil
+}
+
+// Skipped returns the files that are not indexed, sorted by reason and path.
+func (w *Workspace) Skipped(ctx context.Context) ([]index.SkippedFile, error) {
+	return index.SkippedOp.Call(ctx, w.folder, struct{}{}, nil)
+}
+
+// Index starts a run of the indexer and waits for its end. If ctx ends first, the run
+// continues until it is complete or its process closes the workspace. Index calls
+// progress, which may be nil, from its own goroutine. If another caller has started a
+// run, Index fails with a *owner.LockError, unless r.Join is set.
+func (w *Workspace) Index(ctx context.Context, r index.IndexRequest, progress func(job.Progress)) (*index.IndexReport, error) {
+	return index.IndexOp.Call(ctx, w.folder, r, progress)
+}
+
+// watchAgain is the pause before Watch retries after the folder was removed or its owner
+// did not answer.
+const watchAgain = time.Second
+
+// Watch calls fn, from its own goroutine, with every change of the folder that the owner
+// has indexed, until ctx ends. The first event reports that watching has begun. After the
+// owner has ended, this process may become the owner; it then compares the whole folder
+// with the index, so that it misses no change. Watch retries while the folder is missing
+// or the owner does not answer.
+func (w *Workspace) Watch(ctx context.Context, fn func(index.WatchEvent)) error {
+	begun, reported := false, false
+	for {
+		_, err := index.WatchOp.Call(ctx, w.folder, struct{}{}, func(e index.WatchEvent) { begun, reported = true, false; fn(e) })
+		_, removed := errors.AsType[*FolderError](err)
+		lock, _ := errors.AsType[*owner.LockError](err)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, owner.ErrEnded):
+			continue
+		case !begun || !removed && (lock == nil || !lock.Silent):
+			return err
+		case !reported:
+			fn(index.WatchEvent{At: w.options.Now(), Problem: err.Error()})
+			reported = true
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(watchAgain):
+		}
+	}
+}
+
+// Place returns the directories of the index and the records, zero if a store answers.
+func (w *Workspace) Place() home.Place { return w.place }
+
+// Config returns the folder's configuration.
+func (w *Workspace) Config() config.Config { return w.config }
+
+// Selection returns the folder.
+func (w *Workspace) Selection() config.Selection { return w.selection }
+
+// Close ends the background work of this process and closes the stores. The next run
+// resumes unfinished work.
+func (w *Workspace) Close() error {
+	return errors.Join(w.folder.Close(), w.ownTools.close())
+}

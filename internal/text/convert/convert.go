@@ -1,0 +1,122 @@
+// Package convert converts binary documents and formatted text, such as PDF and HTML, to
+// Markdown. Each format has a converter in its own file. Headings become headings, and
+// pages, slides, sheets and cells become headings or anchors, so that the Markdown parser
+// finds the sections of every format. The package does not read files, run programs or
+// open connections.
+//
+// It does not convert formats whose source is readable, such as AsciiDoc. Package markdown
+// finds their sections in the source.
+package convert
+
+import (
+	"bytes"
+	"path"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+)
+
+// The bounds of one conversion. A file that exceeds one of them is not converted.
+const (
+	maxOutput   = 10 << 20 // bytes of Markdown
+	maxUnpacked = 64 << 20 // bytes of all unpacked parts of an archive
+	maxDepth    = 200      // nesting of elements
+	maxTags     = 1 << 20  // tags of a page; each takes about 200 bytes in the tree
+	maxTime     = 30 * time.Second
+)
+
+// Error is the reason why a file cannot be converted. It is a property of the file, so a
+// second attempt fails in the same way.
+type Error struct{ Reason string }
+
+func (e *Error) Error() string { return e.Reason }
+
+var (
+	errBroken    = &Error{"broken file"}
+	errNoText    = &Error{"no text"}
+	errEncrypted = &Error{"encrypted"}
+	errUnpacked  = &Error{"unpacks to more than 64 MiB"}
+	errOutput    = &Error{"more than 10 MiB of text"}
+	errDepth     = &Error{"nested too deep"}
+	errTags      = &Error{"more than 1,048,576 tags"}
+	errTime      = &Error{"takes longer than 30 s to read"}
+)
+
+// A converter writes the Markdown of a file to w. It returns an *Error, or panics with
+// one, if the file cannot be converted.
+type converter func(w *writer, data []byte) error
+
+var converters = map[string]converter{
+	".html": convertHTML, ".htm": convertHTML, ".xhtml": convertHTML,
+	".docx": convertDOCX, ".pptx": convertPPTX, ".xlsx": convertXLSX, ".epub": convertEPUB, ".pdf": convertPDF,
+	".odt": convertOpenDocument, ".odp": convertOpenDocument, ".ods": convertOpenDocument,
+	".ipynb": convertNotebook, ".csv": convertCSV, ".tsv": convertCSV,
+	".eml": convertMail, ".mbox": convertMbox, ".jsonl": convertTranscript,
+	".1": convertMan, ".2": convertMan, ".3": convertMan, ".4": convertMan, ".5": convertMan,
+	".6": convertMan, ".7": convertMan, ".8": convertMan, ".man": convertMan,
+}
+
+// Converts reports whether Markdown can convert a file, judging by its extension.
+func Converts(name string) bool {
+	_, ok := converters[strings.ToLower(path.Ext(name))]
+	return ok
+}
+
+// Kind returns the display name of the format of a file that Converts accepts: its
+// extension, or a common name for extensions of the same format.
+func Kind(name string) string {
+	ext := strings.ToLower(path.Ext(name))
+	switch ext {
+	case ".htm", ".xhtml":
+		return "html"
+	case ".tsv":
+		return "csv"
+	}
+	if len(ext) == 2 || ext == ".man" {
+		return "manual page"
+	}
+	return strings.TrimPrefix(ext, ".")
+}
+
+// Markdown converts a file that Converts accepts to Markdown in UTF-8. Equal data gives
+// equal Markdown. The error is an *Error. Markdown does not keep or change data.
+func Markdown(name string, data []byte) (text []byte, err error) {
+	w := &writer{name: path.Base(name), deadline: time.Now().Add(maxTime)}
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case *Error:
+			text, err = nil, r
+		default: // a broken file can cause an index out of range
+			text, err = nil, errBroken
+		}
+	}()
+	if err := converters[strings.ToLower(path.Ext(name))](w, data); err != nil {
+		return nil, err
+	}
+	if len(w.out) == 0 {
+		return nil, errNoText
+	}
+	return bytes.ToValidUTF8(w.out, []byte("\ufffd")), nil
+}
+
+// utf8Text decodes text in UTF-16 with a byte order mark, in UTF-8 or, if it is neither,
+// in Windows-1252. The result has no byte order mark.
+func utf8Text(data []byte) []byte {
+	switch {
+	case bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
+		if out, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Bytes(data); err == nil {
+			return out
+		}
+	case utf8.Valid(data):
+		return bytes.TrimPrefix(data, []byte("\ufeff"))
+	}
+	out, err := charmap.Windows1252.NewDecoder().Bytes(data)
+	if err != nil {
+		panic(errBroken) // unreachable: the decoder maps every byte
+	}
+	return out
+}

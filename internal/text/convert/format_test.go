@@ -1,0 +1,210 @@
+package convert
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/zlib"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+var update = flag.Bool("update", false, "write the results into testdata")
+
+// inputOf returns the file to convert: the first of the archive, or, when its comment
+// is "zip NAME", a zip file of all but the last.
+func inputOf(t testing.TB, a *txtar.Archive) (name string, data []byte) {
+	name, ok := strings.CutPrefix(strings.TrimSpace(string(a.Comment)), "zip ")
+	if !ok {
+		return a.Files[0].Name, a.Files[0].Data
+	}
+	parts := map[string]string{}
+	for _, f := range a.Files[:len(a.Files)-1] {
+		parts[f.Name] = string(f.Data)
+	}
+	return name, zipOf(t, parts)
+}
+
+// zipOf returns a zip file.
+func zipOf(t testing.TB, parts map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = io.WriteString(w, parts[name])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestFiles converts the input of each archive and compares with its last file.
+func TestFiles(t *testing.T) {
+	archives, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatal(archives, err)
+	}
+	for _, name := range archives {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil || len(a.Files) == 0 {
+				t.Fatal(a, err)
+			}
+			input, data := inputOf(t, a)
+			got, err := Markdown(input, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := &a.Files[len(a.Files)-1]
+			if *update {
+				want.Data = got
+				if err := os.WriteFile(name, txtar.Format(a), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(string(want.Data), string(got)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		})
+	}
+}
+
+// TestRefused: a file that cannot be converted gives an *Error with its reason.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct{ name, data, want string }{
+		{"empty.html", "", "no text"},
+		{"deep.html", strings.Repeat("<div>", 600) + "x", "nested too deep"},
+		{"scripts.html", "<script>document.write('x')</script><nav>Home</nav>", "no text"},
+		{"bomb.docx", string(zipOf(t, map[string]string{"word/document.xml": "<w:document>" + strings.Repeat(" ", 65<<20)})), "unpacks to more than 64 MiB"},
+		{"bomb.epub", string(zipOf(t, bombBook())), "unpacks to more than 64 MiB"},
+		{"deep.docx", string(zipOf(t, map[string]string{"word/document.xml": strings.Repeat("<w:p>", 1000)})), "nested too deep"},
+		{"archive.docx", string(zipOf(t, map[string]string{"inner.docx": string(zipOf(t, nil))})), "broken file"},
+		{"cut.pptx", string(zipOf(t, map[string]string{"ppt/presentation.xml": "<p>"})[:60]), "broken file"},
+		{"locked.xlsx", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "encrypted"},
+		{"locked.odt", string(zipOf(t, map[string]string{"content.xml": "x", "META-INF/manifest.xml": "<m:encryption-data/>"})), "encrypted"},
+		{"empty.ipynb", "{}", "no text"},
+		{"recursive.ipynb", strings.Repeat(`{"cells":[`, 20_000), "broken file"},
+		{"app.log.1", "2026-11-22 started\n", "not a manual page"},
+		{"scan.pdf", "%PDF-1.4\n1 0 obj<</Pages 2 0 R>>endobj 2 0 obj<</Kids[3 0 R]>>endobj 3 0 obj<</Contents 4 0 R>>endobj trailer<</Root 1 0 R>>", "no text (scanned pages?)"},
+		{"locked.pdf", "%PDF-1.4\ntrailer<</Encrypt 1 0 R>>", "encrypted"},
+		{"cut.pdf", "%PDF-1.4\n1 0 obj<</Pages", "no text (scanned pages?)"},
+		{"not.pdf", "PDF", "broken file"},
+		{"deep.pdf", "%PDF-1.4\ntrailer" + strings.Repeat("[", 1000), "nested too deep"},
+		{"itself.pdf", "%PDF-1.4\n1 0 obj 1 0 R endobj 2 0 obj<</Kids[2 0 R 3 0 R]>>endobj 3 0 obj<</Kids 3 0 R/Parent 3 0 R>>endobj trailer<</Root<</Pages 2 0 R>>>>", "no text (scanned pages?)"},
+		{"bomb.pdf", "%PDF-1.4\n1 0 obj<</Type/ObjStm/N 1/First 9/Filter/FlateDecode>>stream\n" + deflated(t, 65<<20) + "\nendstream", "unpacks to more than 64 MiB"},
+		{"not.mbox", "Dear Ann", "broken file"},
+		{"not.eml", "\x00", "broken file"},
+		{"data.jsonl", "{\"a\": 1}\n", "not a transcript of an agent"},
+		{"empty.csv", "", "no text"},
+		{"binary.csv", "a,b\x00", "broken file"},
+	} {
+		text, err := Markdown(c.name, []byte(c.data))
+		var e *Error
+		if !errors.As(err, &e) || e.Reason != c.want || text != nil {
+			t.Errorf("Markdown(%s) = %.40q, %v, want %s", c.name, text, err, c.want)
+		}
+	}
+}
+
+// deflated returns n blanks, compressed.
+func deflated(t *testing.T, n int) string {
+	var b bytes.Buffer
+	z := zlib.NewWriter(&b)
+	_, err := z.Write(bytes.Repeat([]byte(" "), n))
+	if err = errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// bombBook is a book whose chapters unpack to much more than the size of the file.
+func bombBook() map[string]string {
+	parts := map[string]string{"META-INF/container.xml": `<rootfile full-path="b.opf"/>`}
+	var opf strings.Builder
+	for i := range 40 {
+		name := fmt.Sprintf("c%d.xhtml", i)
+		fmt.Fprintf(&opf, `<item id="%d" href="%s" media-type="text/html"/><itemref idref="%d"/>`, i, name, i)
+		parts[name] = "<p>" + strings.Repeat(" ", 2<<20)
+	}
+	parts["b.opf"] = opf.String()
+	return parts
+}
+
+// seeds are small files of every format.
+func seeds(t testing.TB) map[string][]byte {
+	out := map[string][]byte{}
+	archives, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range archives {
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		input, data := inputOf(t, a)
+		out[input] = data
+	}
+	return out
+}
+
+// fuzz converts mutations of the seeds with one extension. Any bytes give Markdown in
+// UTF-8, twice the same, or an *Error.
+func fuzz(f *testing.F, ext string) {
+	for name, data := range seeds(f) {
+		if filepath.Ext(name) == ext {
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		before := slices.Clone(data)
+		text, err := Markdown("x"+ext, data)
+		again, _ := Markdown("x"+ext, data)
+		if string(text) != string(again) {
+			t.Errorf("two conversions differ: %q and %q", text, again)
+		}
+		var e *Error
+		if err != nil && !errors.As(err, &e) {
+			t.Errorf("error %v, want an *Error", err)
+		}
+		if !slices.Equal(before, data) {
+			t.Error("the input changed")
+		}
+		if strings.ToValidUTF8(string(text), "?") != string(text) || len(text) > maxOutput {
+			t.Errorf("%d bytes of invalid UTF-8", len(text))
+		}
+	})
+}
+
+func FuzzHTML(f *testing.F)         { fuzz(f, ".html") }
+func FuzzDOCX(f *testing.F)         { fuzz(f, ".docx") }
+func FuzzPPTX(f *testing.F)         { fuzz(f, ".pptx") }
+func FuzzXLSX(f *testing.F)         { fuzz(f, ".xlsx") }
+func FuzzOpenDocument(f *testing.F) { fuzz(f, ".odt") }
+func FuzzSheets(f *testing.F)       { fuzz(f, ".ods") }
+func FuzzEPUB(f *testing.F)         { fuzz(f, ".epub") }
+func FuzzNotebook(f *testing.F)     { fuzz(f, ".ipynb") }
+func FuzzCSV(f *testing.F)          { fuzz(f, ".csv") }
+func FuzzPDF(f *testing.F)          { fuzz(f, ".pdf") }
+func FuzzMail(f *testing.F)         { fuzz(f, ".eml") }
+func FuzzMbox(f *testing.F)         { fuzz(f, ".mbox") }
+func FuzzTranscript(f *testing.F)   { fuzz(f, ".jsonl") }
+func FuzzMan(f *testing.F)          { fuzz(f, ".1") }

@@ -1,0 +1,123 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/base64"
+	"io"
+	"mime"
+	"mime/multipart"
+	"mime/quotedprintable"
+	"net/mail"
+	"strconv"
+	"strings"
+)
+
+// maxParts is the maximum nesting of message parts.
+const maxParts = 8
+
+// convertMail converts a message.
+func convertMail(w *writer, data []byte) error { return writeMessage(w, data, 1, "") }
+
+// convertMbox converts a mailbox. Message n becomes a section with the anchor message-n.
+func convertMbox(w *writer, data []byte) error {
+	if !bytes.HasPrefix(data, []byte("From ")) {
+		return errBroken
+	}
+	number := 0
+	for rest := append([]byte("\n"), data...); len(rest) > 0; {
+		w.step()
+		_, message, _ := bytes.Cut(rest[1:], []byte("\n")) // without the "From " line
+		next := bytes.Index(message, []byte("\nFrom "))
+		rest = nil
+		if next >= 0 {
+			message, rest = message[:next+1], message[next:]
+		}
+		number++
+		if err := writeMessage(w, message, 2, "message-"+strconv.Itoa(number)); err != nil {
+			w.heading(2, "Message "+strconv.Itoa(number), "message-"+strconv.Itoa(number))
+			w.text("This message cannot be read.")
+		}
+	}
+	return nil
+}
+
+// writeMessage writes a message with its subject as the heading.
+func writeMessage(w *writer, data []byte, level int, id string) error {
+	m, err := mail.ReadMessage(bytes.NewReader(data))
+	if err != nil {
+		return errBroken
+	}
+	subject := decodedHeader(m.Header, "Subject")
+	if subject == "" {
+		subject = "No subject"
+	}
+	w.heading(level, subject, id)
+	var head []string
+	for _, key := range []string{"From", "To", "Date"} {
+		if value := decodedHeader(m.Header, key); value != "" {
+			head = append(head, key+": "+escape(value))
+		}
+	}
+	w.paragraph(strings.Join(head, "\n"))
+	w.messagePart(m.Header.Get("Content-Type"), m.Header.Get("Content-Transfer-Encoding"), m.Body, 0)
+	return nil
+}
+
+func decodedHeader(h mail.Header, key string) string {
+	value, err := new(mime.WordDecoder).DecodeHeader(h.Get(key))
+	if err != nil {
+		value = h.Get(key)
+	}
+	return strings.Join(strings.Fields(string(utf8Text([]byte(value)))), " ")
+}
+
+// messagePart writes the text of a part and reports whether there was any. Of
+// alternatives it writes only the first with text.
+func (w *writer) messagePart(kind, encoding string, body io.Reader, depth int) bool {
+	w.step()
+	if depth > maxParts {
+		panic(errDepth)
+	}
+	media, params, err := mime.ParseMediaType(kind)
+	if err != nil {
+		media = "text/plain"
+	}
+	switch strings.ToLower(encoding) {
+	case "base64":
+		body = base64.NewDecoder(base64.StdEncoding, body)
+	case "quoted-printable":
+		body = quotedprintable.NewReader(body)
+	}
+	switch {
+	case strings.HasPrefix(media, "multipart/") && params["boundary"] != "":
+		found := false
+		for r := multipart.NewReader(body, params["boundary"]); ; {
+			part, err := r.NextRawPart()
+			if err != nil {
+				return found
+			}
+			if name := part.FileName(); name != "" {
+				w.text("Attachment: " + name)
+				continue
+			}
+			if found && media == "multipart/alternative" {
+				continue
+			}
+			found = w.messagePart(part.Header.Get("Content-Type"), part.Header.Get("Content-Transfer-Encoding"), part, depth+1) || found
+		}
+	case media == "text/plain", media == "text/html":
+		text, _ := io.ReadAll(body) // up to the first decoding error
+		before := len(w.out)
+		if media == "text/html" {
+			if writePage(w, text, 2) != nil {
+				w.text("This part cannot be read.")
+			}
+			return len(w.out) > before
+		}
+		for block := range strings.SplitSeq(strings.ReplaceAll(string(utf8Text(text)), "\r\n", "\n"), "\n\n") {
+			w.paragraph(escape(block))
+		}
+		return len(w.out) > before
+	}
+	return false
+}

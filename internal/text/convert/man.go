@@ -1,0 +1,258 @@
+package convert
+
+import (
+	"bytes"
+	"strings"
+)
+
+var errNoManual = &Error{"not a manual page"}
+
+// convertMan converts a manual page that uses the man or mdoc macros. It converts line by
+// line: line n of the Markdown is line n of the page. Of an unknown macro it keeps the
+// arguments.
+func convertMan(w *writer, data []byte) error {
+	text := utf8Text(data)
+	if !isManual(text) {
+		return errNoManual
+	}
+	m := manual{}
+	for line := range bytes.SplitSeq(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")) {
+		w.line(m.line(strings.TrimRight(flat(string(line)), " ")))
+	}
+	return nil
+}
+
+// isManual reports whether text is a manual page: one of the macros at its start, before
+// any text, declares the title.
+func isManual(text []byte) bool {
+	text = text[:min(len(text), 16<<10)]
+	if bytes.IndexByte(text, 0) >= 0 {
+		return false
+	}
+	ignored := false
+	for line := range bytes.SplitSeq(text, []byte("\n")) {
+		switch line = bytes.TrimSpace(line); {
+		case ignored:
+			ignored = !bytes.HasPrefix(line, []byte(".."))
+		case len(line) == 0:
+		case bytes.HasPrefix(line, []byte(".de")), bytes.HasPrefix(line, []byte(".ig")): // a macro definition or a comment
+			ignored = true
+		case line[0] != '.' && line[0] != '\'':
+			return false
+		case bytes.HasPrefix(line, []byte(".TH ")), bytes.HasPrefix(line, []byte(".Dd")), bytes.HasPrefix(line, []byte(".Dt ")), bytes.HasPrefix(line, []byte(".so ")):
+			return true
+		}
+	}
+	return false
+}
+
+// manual is the state of a conversion.
+type manual struct {
+	literal bool   // between .nf and .fi, where lines are code
+	ignored bool   // in a macro definition
+	next    int    // the level of a heading whose text is on the next line, 0 for none
+	name    string // of the command, from .Nm
+}
+
+// line converts one line.
+func (m *manual) line(s string) string {
+	if m.ignored {
+		m.ignored = !strings.HasPrefix(s, "..")
+		return ""
+	}
+	if s == "" || s[0] != '.' && s[0] != '\'' {
+		return m.text(s)
+	}
+	macro, rest, _ := strings.Cut(strings.TrimLeft(s[1:], " \t"), " ")
+	args := arguments(rest)
+	switch macro {
+	case "TH", "Dt":
+		if len(args) > 1 {
+			return m.heading(1, args[0]+"("+args[1]+")")
+		}
+		return m.heading(1, strings.Join(args, " "))
+	case "SH", "Sh":
+		return m.heading(2, strings.Join(args, " "))
+	case "SS", "Ss":
+		return m.heading(3, strings.Join(args, " "))
+	case "nf", "EX", "Bd":
+		m.literal = true
+	case "fi", "EE", "Ed":
+		m.literal = false
+	case "de", "ig", "am":
+		m.ignored = true
+	case "IP", "It":
+		if macro == "IP" && len(args) > 1 {
+			args = args[:1]
+		}
+		if text := m.inline(macro, args); text != "" {
+			return "- " + text
+		}
+	case "UR", "URL", "MT":
+		return strings.Join(args, " ")
+	case "Nm":
+		if len(args) > 0 && m.name == "" {
+			m.name = args[0]
+		} else if len(args) == 0 {
+			args = []string{m.name}
+		}
+		return m.text(strings.Join(args, " "))
+	case "BR", "BI", "IB", "IR", "RB", "RI":
+		return m.text(strings.Join(args, ""))
+	case "B", "I", "SB", "SM", "R":
+		return m.text(strings.Join(args, " "))
+	default:
+		if len(macro) == 2 && 'A' <= macro[0] && macro[0] <= 'Z' && 'a' <= macro[1] && macro[1] <= 'z' && !strings.Contains(" Dd Os Pp Bl El Rs Re ", " "+macro+" ") {
+			return m.text(m.inline(macro, args))
+		}
+	}
+	return ""
+}
+
+// heading returns a heading. If text is empty, the next line of text is the heading.
+func (m *manual) heading(level int, text string) string {
+	m.literal = false
+	if text = strings.TrimSpace(roff(text)); text == "" {
+		m.next = level
+		return ""
+	}
+	return strings.Repeat("#", level) + " " + escape(text)
+}
+
+// text converts a line of text.
+func (m *manual) text(s string) string {
+	if m.next > 0 && strings.TrimSpace(s) != "" {
+		level := m.next
+		m.next = 0
+		return m.heading(level, s)
+	}
+	s = strings.TrimRight(roff(s), " ")
+	switch {
+	case s == "":
+		return ""
+	case m.literal:
+		return "    " + s
+	}
+	return escapeStart(escape(strings.TrimLeft(s, " ")))
+}
+
+// inline converts the arguments of an mdoc macro, which may contain other macros.
+func (m *manual) inline(macro string, args []string) string {
+	var b strings.Builder
+	glue := ""
+	for _, word := range append([]string{macro}, args...) {
+		switch word {
+		case "Fl":
+			b.WriteString(glue + "-")
+			glue = ""
+			continue
+		case "Op", "Oo", "Oc", "Ar", "Pa", "Ic", "Cm", "Li", "Em", "Sy", "Xr", "It", "IP", "Ns", "Nd", "Ev", "Va", "Dv", "Ql", "Dq", "Sq", "Pq", "Fn", "Fa", "Ft", "In", "Lk", "Bx", "No":
+			continue
+		}
+		b.WriteString(glue + roff(word))
+		glue = " "
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// arguments splits the arguments of a macro. Quotes keep words together.
+func arguments(s string) []string {
+	var args []string
+	for s = strings.TrimLeft(s, " \t"); s != ""; s = strings.TrimLeft(s, " \t") {
+		if strings.HasPrefix(s, `\"`) {
+			break
+		}
+		var arg string
+		if s[0] == '"' {
+			arg, s, _ = strings.Cut(s[1:], `"`)
+		} else {
+			end := 0
+			for end < len(s) && s[end] != ' ' && s[end] != '\t' {
+				if s[end] == '\\' && end+1 < len(s) {
+					end++
+				}
+				end++
+			}
+			arg, s = s[:end], s[end:]
+		}
+		args = append(args, arg)
+	}
+	return args
+}
+
+var roffNames = map[string]string{
+	"aq": "'", "cq": "'", "oq": "'", "lq": `"`, "rq": `"`, "dq": `"`, "em": "—", "en": "–", "bu": "•", "co": "©", "rg": "®", "tm": "™",
+	"rs": `\`, "ti": "~", "ha": "^", "ga": "`", "hy": "-", "mi": "-", "->": "→", "<-": "←", "<=": "≤", ">=": "≥", "mu": "×", "de": "°", "la": "<", "ra": ">", "or": "|", "lB": "[", "rB": "]", "lC": "{", "rC": "}",
+}
+
+// roff removes roff escapes from a text, and decodes those that denote characters.
+func roff(s string) string {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		switch c := s[i]; c {
+		case '"', '#': // a comment
+			return b.String()
+		case 'f', 'F', 'm', 'n', 'g', 'k', 'M', 'Y', 'V':
+			i += nameLength(s[i+1:])
+		case 's': // a size: one digit, perhaps with a sign
+			if i+1 < len(s) && strings.IndexByte("+-", s[i+1]) >= 0 {
+				i++
+			}
+			i++
+		case '(', '[', '*':
+			n := 0
+			name := ""
+			switch {
+			case c == '*':
+				n = nameLength(s[i+1:])
+				name = strings.Trim(s[i+1:i+1+n], "([]")
+			case c == '(':
+				n = min(2, len(s)-i-1)
+				name = s[i+1 : i+1+n]
+			default:
+				n = strings.IndexByte(s[i:], ']')
+				if n < 0 {
+					n = 0
+				}
+				name = strings.Trim(s[i:i+n], "[]")
+			}
+			b.WriteString(roffNames[name])
+			i += n
+		case 'h', 'v', 'w', 'o', 'L', 'l', 'D', 'X', 'Z', 'b', 'z': // an argument between delimiters
+			if i+1 < len(s) {
+				if end := strings.IndexByte(s[i+2:], s[i+1]); end >= 0 {
+					i += end + 2
+				}
+			}
+		case '&', '|', '^', '/', ',', '%', ':', 'c', '{', '}', ')', 'd', 'u', 'p':
+		case ' ', '~', '0', 't':
+			b.WriteByte(' ')
+		case 'e', 'E':
+			b.WriteByte('\\')
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// nameLength returns the length of the name after an escape: x, (xx or [xxx].
+func nameLength(s string) int {
+	switch {
+	case s == "":
+		return 0
+	case s[0] == '(':
+		return min(3, len(s))
+	case s[0] == '[':
+		return strings.IndexByte(s, ']') + 1
+	}
+	return 1
+}

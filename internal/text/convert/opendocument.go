@@ -1,0 +1,160 @@
+package convert
+
+import (
+	"strconv"
+	"strings"
+)
+
+// convertOpenDocument converts an OpenDocument text, presentation or spreadsheet. Slide n
+// becomes a section with the anchor slide-n, and sheet n one with the anchor sheet-n. It
+// omits deleted text and comments.
+func convertOpenDocument(w *writer, data []byte) error {
+	a := openArchive(w, data)
+	if a.files["content.xml"] == nil {
+		return errBroken
+	}
+	if a.files["META-INF/manifest.xml"] != nil {
+		for x := a.xml("META-INF/manifest.xml"); x.next(); {
+			if x.start == "encryption-data" {
+				return errEncrypted
+			}
+		}
+	}
+	o := openDocument{w: w, title: a.title("meta.xml")}
+	o.blocks(a.xml("content.xml"))
+	return nil
+}
+
+type openDocument struct {
+	w             *writer
+	title         string
+	slides, sheet int
+	items         int // the nesting of lists
+	inCell        int
+	cell          []string
+	rows          [][]string
+}
+
+func (o *openDocument) blocks(x *xmlReader) {
+	for x.next() {
+		switch {
+		case x.start == "spreadsheet":
+			o.sheets(x)
+		case x.start == "page":
+			if o.slides++; o.slides == 1 {
+				o.w.heading(1, o.title, "")
+			}
+			o.w.heading(2, "Slide "+strconv.Itoa(o.slides), "slide-"+strconv.Itoa(o.slides))
+		case x.start == "h" || x.start == "p":
+			o.paragraph(x)
+		case x.start == "list":
+			o.items++
+		case x.end == "list":
+			o.items--
+		case x.start == "table" && o.inCell == 0:
+			o.rows = nil
+		case x.start == "table-row" && o.inCell == 0:
+			o.rows = append(o.rows, nil)
+		case x.start == "table-cell":
+			o.inCell++
+		case x.end == "table-cell" && o.inCell > 0:
+			if o.inCell--; o.inCell == 0 && len(o.rows) > 0 {
+				o.rows[len(o.rows)-1] = append(o.rows[len(o.rows)-1], strings.Join(o.cell, " "))
+				o.cell = nil
+			}
+		case x.end == "table" && o.inCell == 0:
+			o.w.table(o.rows)
+			o.rows = nil
+		case x.start == "tracked-changes", x.start == "annotation", x.start == "forms", x.start == "automatic-styles":
+			x.skip()
+		}
+	}
+}
+
+// paragraph writes a paragraph or heading, or adds it to the current cell.
+func (o *openDocument) paragraph(x *xmlReader) {
+	level := 0
+	if x.start == "h" {
+		level = 1
+		if n, err := strconv.Atoi(x.attr("outline-level")); err == nil {
+			level = n
+		}
+	}
+	text := openText(x)
+	escaped := lines(escape(text))
+	switch {
+	case escaped == "":
+	case o.inCell > 0:
+		o.cell = append(o.cell, escaped)
+	case level > 0:
+		o.w.heading(level, lines(text), "")
+	case o.items > 0:
+		o.w.item(o.items-1, escaped)
+	default:
+		o.w.paragraph(escaped)
+	}
+}
+
+// openText returns the text of the current element, with lineBreak for its line breaks.
+func openText(x *xmlReader) string {
+	var b strings.Builder
+	for depth := x.depth; x.depth >= depth && x.next(); {
+		switch x.start {
+		case "s", "tab", "note":
+			b.WriteByte(' ')
+		case "line-break":
+			b.WriteString(lineBreak)
+		case "annotation", "note-citation":
+			x.skip()
+		}
+		b.WriteString(flat(x.text))
+	}
+	return b.String()
+}
+
+// sheets writes the first rows of each sheet of a spreadsheet.
+func (o *openDocument) sheets(x *xmlReader) {
+	var s *sheet
+	for depth := x.depth; x.depth >= depth && x.next(); {
+		switch {
+		case x.start == "table":
+			o.sheet++
+			s = &sheet{number: o.sheet, name: x.attr("name")}
+		case x.start == "table-row" && s != nil:
+			o.row(x, s)
+		case x.end == "table" && s != nil:
+			s.write(o.w)
+			s = nil
+		}
+	}
+}
+
+// row reads a row of a sheet. It expands repeated cells, drops empty cells at the end, and
+// counts a repeated row as often as it repeats.
+func (o *openDocument) row(x *xmlReader, s *sheet) {
+	repeated, _ := strconv.Atoi(x.attr("number-rows-repeated"))
+	var row []string
+	blank := 0
+	for depth := x.depth; x.depth >= depth && x.next(); {
+		if x.start != "table-cell" && x.start != "covered-table-cell" {
+			continue
+		}
+		times, _ := strconv.Atoi(x.attr("number-columns-repeated"))
+		text := lines(escape(openText(x)))
+		if text == "" {
+			blank += max(times, 1)
+			continue
+		}
+		for ; blank > 0 && len(row) < maxColumns; blank-- {
+			row = append(row, "")
+		}
+		blank = 0
+		for range min(max(times, 1), maxColumns) {
+			row = append(row, text)
+		}
+	}
+	if row != nil {
+		s.add(row)
+		s.total += max(repeated, 1) - 1
+	}
+}

@@ -1,0 +1,314 @@
+package convert
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/ascii85"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+)
+
+// pdfFile is an open PDF file. It finds objects by scanning the whole file for their
+// headers. It ignores the cross-reference tables, which are wrong in broken files and can
+// be endless in hostile ones. Of several objects with the same number the last one counts.
+type pdfFile struct {
+	w       *writer
+	data    []byte
+	at      map[int]place // by object number
+	cache   map[int]any
+	trailer dict
+	left    int64 // bytes that may still be decoded
+}
+
+// place is the location of an object: an offset in the file or in an object stream.
+type place struct {
+	offset int
+	inside []byte // the decoded stream; nil for the file
+}
+
+// openPDF finds the objects of a file. It panics if the file is encrypted or not a PDF.
+func openPDF(w *writer, data []byte) *pdfFile {
+	f := &pdfFile{w: w, data: data, at: map[int]place{}, cache: map[int]any{}, trailer: dict{}, left: maxUnpacked}
+	if !bytes.Contains(data[:min(len(data), 1024)], []byte("%PDF-")) {
+		panic(errBroken)
+	}
+	var numbers, offsets []int
+	for i := range f.occurrences("obj") {
+		if number, ok := objectHead(data[:i]); ok {
+			f.at[number] = place{offset: i + len("obj")}
+			numbers, offsets = append(numbers, number), append(offsets, i)
+		}
+	}
+	for i := range f.occurrences("trailer") {
+		f.trail(f.parse(data, i+len("trailer")))
+	}
+	for _, kind := range []string{"/ObjStm", "/XRef"} {
+		for i := range f.occurrences(kind) {
+			if at, _ := slices.BinarySearch(offsets, i); at > 0 {
+				f.unpack(numbers[at-1])
+			}
+		}
+	}
+	if f.trailer["Encrypt"] != nil {
+		panic(errEncrypted)
+	}
+	return f
+}
+
+// occurrences yields the offsets of word in the file.
+func (f *pdfFile) occurrences(word string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := 0; ; i += len(word) {
+			n := bytes.Index(f.data[i:], []byte(word))
+			if n < 0 {
+				return
+			}
+			f.w.step()
+			if i += n; !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// objectHead returns the object number if data ends with an object header such as "12 0 ".
+func objectHead(data []byte) (number int, ok bool) {
+	i := len(data)
+	back := func(is func(byte) bool) []byte {
+		end := i
+		for i > 0 && end-i < 10 && is(data[i-1]) {
+			i--
+		}
+		return data[i:end]
+	}
+	digit := func(c byte) bool { return '0' <= c && c <= '9' }
+	if len(back(isSpace)) == 0 || len(back(digit)) == 0 || len(back(isSpace)) == 0 {
+		return 0, false
+	}
+	number, err := strconv.Atoi(string(back(digit)))
+	return number, err == nil
+}
+
+// trail adds the keys of a trailer. They replace those of earlier trailers.
+func (f *pdfFile) trail(v any) {
+	d, _ := v.(dict)
+	for _, key := range []name{"Root", "Info", "Encrypt"} {
+		if d[key] != nil {
+			f.trailer[key] = d[key]
+		}
+	}
+}
+
+// unpack records the locations of the objects in an object stream, or the trailer of a
+// cross-reference stream.
+func (f *pdfFile) unpack(number int) {
+	s, _ := f.object(number).(*stream)
+	switch {
+	case s == nil:
+	case s.dict["Type"] == name("XRef"):
+		f.trail(s.dict)
+	case s.dict["Type"] == name("ObjStm"):
+		data := f.decode(s)
+		first, count := int(f.number(s.dict["First"])), int(f.number(s.dict["N"]))
+		p := objectParser{w: f.w, b: data}
+		for range max(min(count, len(data)), 0) {
+			n, ok1 := p.next().(float64)
+			offset, ok2 := p.next().(float64)
+			at := first + int(offset)
+			if !ok1 || !ok2 || at < 0 || at > len(data) {
+				break
+			}
+			// A later object in the file replaces this one.
+			if old, ok := f.at[int(n)]; !ok || old.inside != nil || old.offset < s.start {
+				f.at[int(n)] = place{offset: at, inside: data}
+			}
+		}
+	}
+}
+
+// object returns the object with a number, nil if there is none. While object reads an
+// object, its value is nil, so that it cannot contain itself.
+func (f *pdfFile) object(number int) any {
+	if v, ok := f.cache[number]; ok {
+		return v
+	}
+	at, ok := f.at[number]
+	if !ok {
+		return nil
+	}
+	f.cache[number] = nil
+	data := at.inside
+	if data == nil {
+		data = f.data
+	}
+	v := f.parse(data, at.offset)
+	f.cache[number] = v
+	return v
+}
+
+// parse reads the object at an offset.
+func (f *pdfFile) parse(data []byte, offset int) any {
+	p := objectParser{w: f.w, b: data, i: offset}
+	v := p.next()
+	d, ok := v.(dict)
+	if !ok {
+		return v
+	}
+	p.space()
+	if !bytes.HasPrefix(data[p.i:], []byte("stream")) {
+		return v
+	}
+	p.i += len("stream")
+	if p.i < len(data) && data[p.i] == '\r' {
+		p.i++
+	}
+	if p.i < len(data) && data[p.i] == '\n' {
+		p.i++
+	}
+	return &stream{d, p.i}
+}
+
+// resolve follows references. It returns nil for a chain of more than eight.
+func (f *pdfFile) resolve(v any) any {
+	for range 8 {
+		r, ok := v.(ref)
+		if !ok {
+			return v
+		}
+		v = f.object(int(r))
+	}
+	return nil
+}
+
+// dict returns a dictionary or the dictionary of a stream. It returns nil for any other
+// object.
+func (f *pdfFile) dict(v any) dict {
+	switch v := f.resolve(v).(type) {
+	case dict:
+		return v
+	case *stream:
+		return v.dict
+	}
+	return nil
+}
+
+func (f *pdfFile) array(v any) array {
+	a, _ := f.resolve(v).(array)
+	return a
+}
+
+func (f *pdfFile) number(v any) float64 {
+	n, _ := f.resolve(v).(float64)
+	return n
+}
+
+func (f *pdfFile) name(v any) name {
+	n, _ := f.resolve(v).(name)
+	return n
+}
+
+// decode returns the decoded data of a stream. It stops at broken data, and returns nil
+// for a filter that is not used for text, such as an image filter.
+func (f *pdfFile) decode(s *stream) []byte {
+	data := f.data[min(s.start, len(f.data)):]
+	n := int(f.number(s.dict["Length"]))
+	if n <= 0 || n > len(data) || !bytes.Contains(data[n:min(len(data), n+20)], []byte("endstream")) {
+		if n = bytes.Index(data, []byte("endstream")); n < 0 {
+			n = len(data)
+		}
+	}
+	data = data[:n]
+	filters := f.array(s.dict["Filter"])
+	if one := f.name(s.dict["Filter"]); one != "" {
+		filters = array{one}
+	}
+	for _, filter := range filters[:min(len(filters), 4)] {
+		switch f.name(filter) {
+		case "FlateDecode", "Fl":
+			data = f.inflate(data)
+		case "ASCIIHexDecode", "AHx":
+			digits, _, _ := bytes.Cut(data, []byte(">"))
+			data = unhex(digits)
+		case "ASCII85Decode", "A85":
+			text, _, _ := bytes.Cut(bytes.TrimPrefix(bytes.TrimSpace(data), []byte("<~")), []byte("~>"))
+			out := make([]byte, 4*len(text)+4)
+			n, _, _ := ascii85.Decode(out, text, true)
+			data = out[:n]
+		case "LZWDecode", "LZW":
+			data = f.unLZW(data)
+		default:
+			return nil
+		}
+	}
+	f.count(len(data))
+	return data
+}
+
+func (f *pdfFile) count(n int) {
+	if f.left -= int64(n); f.left < 0 {
+		panic(errUnpacked)
+	}
+}
+
+// inflate decompresses data up to the first error.
+func (f *pdfFile) inflate(data []byte) []byte {
+	r, err := zlib.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil
+	}
+	out, _ := io.ReadAll(io.LimitReader(r, f.left+1))
+	if int64(len(out)) > f.left {
+		panic(errUnpacked)
+	}
+	return out
+}
+
+// unLZW decompresses the LZW variant of PDF: codes of 9 to 12 bits, most significant bit
+// first, whose width grows one code early.
+func (f *pdfFile) unLZW(data []byte) []byte {
+	const reset, stop = 256, 257
+	table := make([][]byte, stop+1, 4096)
+	for i := range 256 {
+		table[i] = []byte{byte(i)}
+	}
+	var out, last []byte
+	bits, have, width := 0, 0, 9
+	for _, c := range data {
+		f.w.step()
+		bits, have = bits<<8|int(c), have+8
+		if have < width {
+			continue
+		}
+		have -= width
+		code := bits >> have
+		bits &= 1<<have - 1
+		var entry []byte
+		switch {
+		case code == reset:
+			table, last, width = table[:stop+1], nil, 9
+			continue
+		case code == stop:
+			return out
+		case code < len(table):
+			entry = table[code]
+		case code == len(table) && last != nil:
+			entry = append(last[:len(last):len(last)], last[0])
+		default:
+			return out
+		}
+		out = append(out, entry...)
+		if int64(len(out)) > f.left {
+			panic(errUnpacked)
+		}
+		if last != nil && len(table) < 4096 {
+			table = append(table, append(last[:len(last):len(last)], entry[0]))
+		}
+		last = entry
+		for width = 9; width < 12 && len(table)+1 >= 1<<width; {
+			width++
+		}
+	}
+	return out
+}

@@ -1,0 +1,290 @@
+package convert
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
+
+// The objects of a PDF file are nil, bool, float64, name, string, array, dict, ref and
+// *stream; an operator of a content stream is a keyword.
+type (
+	name    string
+	keyword string
+	array   []any
+	dict    map[name]any
+	ref     int // the number of an object; generations are not distinguished
+	stream  struct {
+		dict
+		start int // of the data in the file
+	}
+)
+
+// objectParser reads objects from b at i.
+type objectParser struct {
+	w     *writer
+	b     []byte
+	i     int
+	depth int
+}
+
+func isSpace(c byte) bool {
+	return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == '\f' || c == 0
+}
+
+func isDelimiter(c byte) bool { return strings.IndexByte("()<>[]{}/%", c) >= 0 }
+
+// space skips white space and comments.
+func (p *objectParser) space() {
+	for p.i < len(p.b) {
+		switch c := p.b[p.i]; {
+		case isSpace(c):
+			p.i++
+		case c == '%':
+			for p.i < len(p.b) && p.b[p.i] != '\n' && p.b[p.i] != '\r' {
+				p.i++
+			}
+		default:
+			return
+		}
+	}
+}
+
+// end is the keyword that next returns at the end of the input.
+const end keyword = ""
+
+// next reads an object or a keyword. A closing bracket is a keyword.
+func (p *objectParser) next() any {
+	p.w.step()
+	p.space()
+	if p.i >= len(p.b) {
+		return end
+	}
+	switch c := p.b[p.i]; c {
+	case '/':
+		p.i++
+		return name(p.nameText())
+	case '(':
+		return p.literal()
+	case '[':
+		p.i++
+		a := array{}
+		p.collect("]", func(v any) { a = append(a, v) })
+		return a
+	case '<':
+		if p.i+1 < len(p.b) && p.b[p.i+1] == '<' {
+			p.i += 2
+			return p.dict()
+		}
+		return p.hex()
+	case '>':
+		p.i++
+		if p.i < len(p.b) && p.b[p.i] == '>' {
+			p.i++
+			return keyword(">>")
+		}
+		return keyword(">")
+	case ']', '{', '}', ')':
+		p.i++
+		return keyword([]byte{c})
+	}
+	return p.word()
+}
+
+// collect calls add with each object up to a closing keyword or the end of the input.
+func (p *objectParser) collect(closing keyword, add func(any)) {
+	if p.depth++; p.depth > maxDepth {
+		panic(errDepth)
+	}
+	for {
+		switch v := p.next().(type) {
+		case keyword:
+			if v == closing || v == end {
+				p.depth--
+				return
+			}
+		default:
+			add(v)
+		}
+	}
+}
+
+func (p *objectParser) dict() dict {
+	d := dict{}
+	key, has := name(""), false
+	p.collect(">>", func(v any) {
+		if !has {
+			key, has = v.(name)
+			return
+		}
+		d[key] = v
+		has = false
+	})
+	return d
+}
+
+// nameText reads a name after its slash.
+func (p *objectParser) nameText() string {
+	start := p.i
+	for p.i < len(p.b) && !isSpace(p.b[p.i]) && !isDelimiter(p.b[p.i]) {
+		p.i++
+	}
+	s := string(p.b[start:p.i])
+	if !strings.Contains(s, "#") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '#' && i+2 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// word reads a number, a reference or a keyword.
+func (p *objectParser) word() any {
+	start := p.i
+	for p.i < len(p.b) && !isSpace(p.b[p.i]) && !isDelimiter(p.b[p.i]) {
+		p.i++
+	}
+	word := string(p.b[start:p.i])
+	switch word {
+	case "true":
+		return true
+	case "false":
+		return false
+	case "null":
+		return nil
+	}
+	if word[0] > '9' {
+		return keyword(word)
+	}
+	if n, err := strconv.Atoi(word); err == nil {
+		if n >= 0 && p.refers() {
+			return ref(n)
+		}
+		return float64(n)
+	}
+	if f, err := strconv.ParseFloat(word, 64); err == nil {
+		return f
+	}
+	return keyword(word)
+}
+
+// refers reports whether "0 R" follows a number, and skips it.
+func (p *objectParser) refers() bool {
+	i := p.i
+	for i < len(p.b) && isSpace(p.b[i]) {
+		i++
+	}
+	digits := i
+	for i < len(p.b) && i-digits < 6 && '0' <= p.b[i] && p.b[i] <= '9' {
+		i++
+	}
+	blanks := i
+	for i < len(p.b) && isSpace(p.b[i]) {
+		i++
+	}
+	if blanks == digits || i == blanks || i >= len(p.b) || p.b[i] != 'R' || i+1 < len(p.b) && !isSpace(p.b[i+1]) && !isDelimiter(p.b[i+1]) {
+		return false
+	}
+	p.i = i + 1
+	return true
+}
+
+// literal reads a string in parentheses.
+func (p *objectParser) literal() string {
+	var out []byte
+	depth, start := 0, p.i
+	defer func() { p.w.spend((p.i - start) / 16) }()
+	for ; p.i < len(p.b); p.i++ {
+		switch c := p.b[p.i]; c {
+		case '(':
+			if depth++; depth > 1 {
+				out = append(out, c)
+			}
+		case ')':
+			if depth--; depth == 0 {
+				p.i++
+				return string(out)
+			}
+			out = append(out, c)
+		case '\\':
+			if p.i++; p.i < len(p.b) {
+				out = p.escaped(out)
+			}
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+// escaped reads the rest of an escape sequence after its backslash.
+func (p *objectParser) escaped(out []byte) []byte {
+	c := p.b[p.i]
+	if at := strings.IndexByte("nrtbf", c); at >= 0 {
+		return append(out, "\n\r\t\b\f"[at])
+	}
+	switch {
+	case '0' <= c && c <= '7':
+		n := 0
+		for digits := 0; digits < 3 && p.i < len(p.b) && '0' <= p.b[p.i] && p.b[p.i] <= '7'; digits++ {
+			n = n*8 + int(p.b[p.i]-'0')
+			p.i++
+		}
+		p.i--
+		return append(out, byte(n))
+	case c == '\r':
+		if p.i+1 < len(p.b) && p.b[p.i+1] == '\n' {
+			p.i++
+		}
+		return out
+	case c == '\n':
+		return out
+	}
+	return append(out, c)
+}
+
+// hex reads a string in angle brackets.
+func (p *objectParser) hex() string {
+	p.i++
+	n := bytes.IndexByte(p.b[p.i:], '>')
+	if n < 0 {
+		n = len(p.b) - p.i
+	}
+	s := unhex(p.b[p.i : p.i+n])
+	p.i = min(p.i+n+1, len(p.b))
+	return string(s)
+}
+
+// unhex decodes hexadecimal digits. It ignores other bytes and adds a missing last 0.
+func unhex(digits []byte) []byte {
+	out := make([]byte, 0, len(digits)/2+1)
+	high, odd := byte(0), false
+	for _, c := range digits {
+		var v byte
+		switch {
+		case '0' <= c && c <= '9':
+			v = c - '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			v = c | 0x20 - 'a' + 10
+		default:
+			continue
+		}
+		if odd {
+			out = append(out, high<<4|v)
+		}
+		high, odd = v, !odd
+	}
+	if odd {
+		out = append(out, high<<4)
+	}
+	return out
+}

@@ -1,0 +1,307 @@
+package convert
+
+import (
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// pdfPage collects the lines of a page in the order in which it draws them.
+type pdfPage struct {
+	f     *pdfFile
+	fonts map[ref]*pdfFont // by object number
+	lines []pdfLine
+	line  strings.Builder
+	y     float64 // of the current line
+	x     float64 // the end of its text
+	size  float64 // of its last text
+	open  bool    // a line has begun
+	last  float64 // y of the previous line
+	forms int     // the number of forms drawn
+}
+
+// pdfLine is a line of text.
+type pdfLine struct {
+	text  string
+	apart bool // the line begins a paragraph
+}
+
+// textState is the state of the text operators.
+type textState struct {
+	matrix, lineMatrix [6]float64
+	page               [6]float64 // of the graphics state
+	font               *pdfFont
+	size, leading      float64
+	charSpace          float64
+	wordSpace          float64
+	scale              float64
+	rise               float64
+}
+
+var identity = [6]float64{1, 0, 0, 1, 0, 0}
+
+func translation(x, y float64) [6]float64 { return [6]float64{1, 0, 0, 1, x, y} }
+
+// times returns the matrix that applies a and then b.
+func times(a, b [6]float64) [6]float64 {
+	return [6]float64{
+		a[0]*b[0] + a[1]*b[2], a[0]*b[1] + a[1]*b[3],
+		a[2]*b[0] + a[3]*b[2], a[2]*b[1] + a[3]*b[3],
+		a[4]*b[0] + a[5]*b[2] + b[4], a[4]*b[1] + a[5]*b[3] + b[5],
+	}
+}
+
+// The bounds of a page.
+const (
+	maxForms    = 8       // nesting of forms
+	maxDrawn    = 1000    // forms drawn
+	maxOperands = 1 << 14 // operands of one operator
+	maxStates   = 1 << 10 // saved states
+)
+
+// draw interprets a content stream.
+func (p *pdfPage) draw(content []byte, resources dict, page [6]float64, forms int) {
+	s := textState{matrix: identity, lineMatrix: identity, page: page, scale: 1}
+	var saved []textState
+	var args []any
+	parser := objectParser{w: p.f.w, b: content}
+	for {
+		v := parser.next()
+		op, ok := v.(keyword)
+		if !ok {
+			if len(args) < maxOperands {
+				args = append(args, v)
+			}
+			continue
+		}
+		switch op {
+		case end:
+			return
+		case "q":
+			if len(saved) < maxStates {
+				saved = append(saved, s)
+			}
+		case "Q":
+			if n := len(saved); n > 0 {
+				s, saved = saved[n-1], saved[:n-1]
+			}
+		case "cm":
+			s.page = times(matrixOf(args), s.page)
+		case "Tf":
+			if len(args) == 2 {
+				s.font = p.font(resources, args[0])
+				s.size, _ = args[1].(float64)
+			}
+		case "Do":
+			if len(args) == 1 && forms < maxForms {
+				p.form(resources, args[0], s.page, forms)
+			}
+		case "BI":
+			parser.skipImage()
+		default:
+			p.text(&s, op, args)
+		}
+		args = args[:0]
+	}
+}
+
+// skipImage skips an inline image in a content stream.
+func (p *objectParser) skipImage() {
+	for i := p.i; i+3 < len(p.b); i++ {
+		if isSpace(p.b[i]) && p.b[i+1] == 'E' && p.b[i+2] == 'I' && isSpace(p.b[i+3]) {
+			p.i = i + 3
+			return
+		}
+	}
+	p.i = len(p.b)
+}
+
+func operand(args []any, i int) float64 {
+	if i >= len(args) {
+		return 0
+	}
+	n, _ := args[i].(float64)
+	return n
+}
+
+func matrixOf(args []any) (m [6]float64) {
+	if len(args) < 6 {
+		return identity
+	}
+	for i := range m {
+		m[i] = operand(args, i)
+	}
+	return m
+}
+
+// text interprets a text operator.
+func (p *pdfPage) text(s *textState, op keyword, args []any) {
+	move := func(x, y float64) {
+		s.lineMatrix = times(translation(x, y), s.lineMatrix)
+		s.matrix = s.lineMatrix
+	}
+	switch op {
+	case "BT":
+		s.matrix, s.lineMatrix = identity, identity
+	case "Td":
+		move(operand(args, 0), operand(args, 1))
+	case "TD":
+		s.leading = -operand(args, 1)
+		move(operand(args, 0), operand(args, 1))
+	case "Tm":
+		s.matrix = matrixOf(args)
+		s.lineMatrix = s.matrix
+	case "T*":
+		move(0, -s.leading)
+	case "TL":
+		s.leading = operand(args, 0)
+	case "Tc":
+		s.charSpace = operand(args, 0)
+	case "Tw":
+		s.wordSpace = operand(args, 0)
+	case "Tz":
+		s.scale = operand(args, 0) / 100
+	case "Ts":
+		s.rise = operand(args, 0)
+	case "'", `"`:
+		if op == `"` && len(args) == 3 {
+			s.wordSpace, s.charSpace = operand(args, 0), operand(args, 1)
+		}
+		move(0, -s.leading)
+		if len(args) > 0 {
+			p.show(s, args[len(args)-1])
+		}
+	case "Tj":
+		if len(args) > 0 {
+			p.show(s, args[0])
+		}
+	case "TJ":
+		if len(args) == 0 {
+			return
+		}
+		list, _ := args[0].(array)
+		for _, v := range list {
+			if n, ok := v.(float64); ok {
+				s.matrix = times(translation(-n/1000*s.size*s.scale, 0), s.matrix)
+			} else {
+				p.show(s, v)
+			}
+		}
+	}
+}
+
+// font returns the font with the name key, nil if there is none.
+func (p *pdfPage) font(resources dict, key any) *pdfFont {
+	k, _ := key.(name)
+	v := p.f.dict(resources["Font"])[k]
+	d := p.f.dict(v)
+	if d == nil {
+		return nil
+	}
+	id, byRef := v.(ref)
+	if t := p.fonts[id]; byRef && t != nil {
+		return t
+	}
+	t := p.f.font(d)
+	if byRef {
+		p.fonts[id] = t
+	}
+	return t
+}
+
+// form draws a form: a content stream that pages can share.
+func (p *pdfPage) form(resources dict, key any, page [6]float64, forms int) {
+	k, _ := key.(name)
+	s, _ := p.f.resolve(p.f.dict(resources["XObject"])[k]).(*stream)
+	if s == nil || p.f.name(s.dict["Subtype"]) != "Form" || p.forms >= maxDrawn {
+		return
+	}
+	p.forms++
+	if own := p.f.dict(s.dict["Resources"]); own != nil {
+		resources = own
+	}
+	matrix := identity
+	if m := p.f.array(s.dict["Matrix"]); len(m) == 6 {
+		matrix = matrixOf(m)
+	}
+	p.draw(p.f.decode(s), resources, times(matrix, page), forms+1)
+}
+
+// show adds a string to the page.
+func (p *pdfPage) show(s *textState, v any) {
+	str, ok := v.(string)
+	if !ok || s.font == nil {
+		return
+	}
+	s.font.each(str, func(text string, width float64, blank bool) {
+		p.f.w.step()
+		onPage := times(s.matrix, s.page)
+		at := times(translation(0, s.rise), onPage)
+		size := math.Abs(s.size) * math.Hypot(at[2], at[3])
+		advance := width/1000*s.size + s.charSpace
+		if blank {
+			advance += s.wordSpace
+		}
+		// The character spacing counts as a gap, because some files separate words by it.
+		endAt := times(translation(width/1000*s.size*s.scale, 0), onPage)
+		s.matrix = times(translation(advance*s.scale, 0), s.matrix)
+		p.put(text, at[4], at[5], endAt[4], size)
+	})
+}
+
+// put adds the text of one code, drawn from x to right at height y.
+func (p *pdfPage) put(text string, x, y, right, size float64) {
+	if p.open && (math.Abs(y-p.y) > 0.5*max(size, p.size) || x < p.x-4*max(size, 1)) {
+		p.endLine()
+	}
+	if !p.open {
+		p.open, p.y = true, y
+	} else if x-p.x > 0.18*size {
+		p.blank()
+	}
+	p.x, p.size = right, size
+	for _, r := range text {
+		switch {
+		case unicode.IsSpace(r):
+			p.blank()
+		case r == utf8.RuneError || r < ' ' || r == 0xad || 0xe000 <= r && r <= 0xf8ff: // soft hyphen, private use
+		case 0xfb00 <= r && r <= 0xfb04:
+			p.line.WriteString([]string{"ff", "fi", "fl", "ffi", "ffl"}[r-0xfb00])
+		default:
+			p.line.WriteRune(r)
+		}
+	}
+}
+
+func (p *pdfPage) blank() {
+	if s := p.line.String(); s != "" && s[len(s)-1] != ' ' {
+		p.line.WriteByte(' ')
+	}
+}
+
+// endLine ends the current line. It joins a hyphenated word with its rest on this line.
+func (p *pdfPage) endLine() {
+	text := strings.TrimSpace(p.line.String())
+	p.line.Reset()
+	p.open = false
+	if text == "" {
+		return
+	}
+	gap := math.Abs(p.last - p.y)
+	p.last = p.y
+	if n := len(p.lines); n > 0 {
+		before := p.lines[n-1].text
+		runes := []rune(before)
+		first, _ := utf8.DecodeRuneInString(text)
+		if len(runes) > 2 && runes[len(runes)-1] == '-' && unicode.IsLetter(runes[len(runes)-2]) && unicode.IsLetter(first) &&
+			unicode.IsUpper(runes[len(runes)-2]) == unicode.IsUpper(first) {
+			word, rest, _ := strings.Cut(text, " ")
+			p.lines[n-1].text = strings.TrimSuffix(before, "-") + word
+			if text = rest; text == "" {
+				return
+			}
+		}
+	}
+	p.lines = append(p.lines, pdfLine{text, len(p.lines) == 0 || gap > 1.7*p.size || gap == 0})
+}

@@ -1,0 +1,269 @@
+// Package markdown finds the front matter, sections, anchors and links of one document.
+// It parses CommonMark, and scans reStructuredText, AsciiDoc, Org, LaTeX, plain text,
+// configuration and source files with small documented scanners. Package convert
+// converts all other formats to Markdown first. Package markdown does not split sections
+// into chunks, read files or render documents.
+//
+// A file has two forms: its bytes, from which its hash and size are computed, and its
+// text, which TextOf derives from them. Parse takes the text. All offsets, lines and
+// chunks refer to the text.
+package markdown
+
+import (
+	"bytes"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"cairn/internal/store"
+	"cairn/internal/text/convert"
+	"cairn/internal/text/outline"
+	"cairn/internal/text/secret"
+)
+
+// Document is one parsed file. It holds no reference to the bytes of the file.
+type Document struct {
+	// Path is the path given to Parse.
+	Path string
+	// Title is the front matter's title, else the first heading of a Markdown or
+	// reStructuredText file, else the file name.
+	Title string
+	// Labels are taken from the front matter.
+	Labels store.Labels
+	// FrontMatter is the block at the start of the file, zero if there is none.
+	FrontMatter FrontMatter
+	// Sections are in document order, without chunks. Only an empty file has none: a
+	// file with neither heading nor text has one section at level 0. Their own texts
+	// [Start, OwnEnd) cover the file after the front matter, except blank lines before
+	// the first section and, in source code, blank lines and closing brackets between
+	// sections.
+	Sections []store.Section
+	// Aliases maps further names of a section to its index: HTML ids and names,
+	// headings inside list items and block quotes, custom ids as written, rst labels,
+	// declarations of a group. Section anchors are not repeated. Nil if there are none.
+	Aliases map[string]int
+	// Cut reports that the file has too many headings. The excess headings are text of
+	// the last section.
+	Cut bool
+}
+
+// Format is the syntax of a file.
+type Format uint8
+
+// The formats, chosen by file extension.
+const (
+	Markdown  Format = iota // .md, .markdown and every extension not listed here
+	MDX                     // .mdx: Markdown with import and export statements and JSX
+	Text                    // .txt: no headings
+	RST                     // .rst
+	Source                  // .go, .py, .rs and others; see package outline
+	Converted               // .html and others; package convert converts them to Markdown
+	AsciiDoc                // .adoc, .asciidoc
+	Org                     // .org
+	LaTeX                   // .tex, .latex
+	Keys                    // .json, .yaml, .yml, .toml
+)
+
+// FormatOf returns the format of a file by its extension, ignoring case.
+func FormatOf(name string) Format {
+	ext := strings.ToLower(path.Ext(name))
+	switch ext {
+	case ".mdx":
+		return MDX
+	case ".txt":
+		return Text
+	case ".rst":
+		return RST
+	case ".adoc", ".asciidoc":
+		return AsciiDoc
+	case ".org":
+		return Org
+	case ".tex", ".latex":
+		return LaTeX
+	case ".json", ".yaml", ".yml", ".toml":
+		return Keys
+	}
+	if outline.IsSource(name) {
+		return Source
+	}
+	if convert.Converts(name) {
+		return Converted
+	}
+	return Markdown
+}
+
+// Kind returns the display name of a file's format, such as "Markdown" or "pdf".
+func Kind(name string) string {
+	f := FormatOf(name)
+	if f == Converted {
+		return convert.Kind(name)
+	}
+	return [...]string{
+		Markdown: "Markdown", MDX: "Markdown", Text: "text", RST: "reStructuredText", Source: "source code",
+		AsciiDoc: "AsciiDoc", Org: "Org", LaTeX: "LaTeX", Keys: "configuration",
+	}[f]
+}
+
+// TextOf returns the text of a file and the number of secrets that masks replaced in it.
+// The indexer, the retriever and the commands use only this text. TextOf converts a file
+// of format Converted. It returns a *convert.Error if the conversion fails or if the file
+// is generated source code. The caller checks the result, not data, with walk.Check.
+// TextOf does not change data and may return it.
+func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked int, err error) {
+	switch FormatOf(name) {
+	case Converted:
+		if data, err = convert.Markdown(name, data); err != nil {
+			return nil, 0, err
+		}
+	case Source:
+		if reason := outline.Unwanted(data); reason != "" {
+			return nil, 0, &convert.Error{Reason: reason}
+		}
+	}
+	text, masked = masks.Mask(data)
+	return text, masked, nil
+}
+
+// Parse reads the text of one document. It uses name only to choose the format and the
+// fallback title. Parse accepts any input, and the offsets of the Document are always
+// within src. It neither changes nor keeps src.
+func Parse(name string, src []byte) *Document {
+	d := &Document{Path: name}
+	body := bomLen(src)
+	text := normalise(src, body)
+	f := FormatOf(name)
+	if f == Markdown || f == MDX || f == Converted {
+		d.FrontMatter = readFrontMatter(src, text, body)
+		d.describe()
+	}
+	// A broken front matter block is part of the preamble, so that search finds it.
+	from := body
+	body = max(body, d.FrontMatter.End)
+	if d.FrontMatter.Found() {
+		from = body
+	}
+	var out scanned
+	switch f {
+	case Text:
+	case RST:
+		out = parseRST(text, body)
+	case AsciiDoc:
+		out = parseAsciiDoc(text, body)
+	case Org:
+		out = parseOrg(text, body)
+	case LaTeX:
+		out = parseLaTeX(text, body)
+	case Keys:
+		out = parseKeys(name, text, body)
+	case Source:
+		out = parseSource(name, text, body)
+	case MDX:
+		out = parseBlocks(maskESM(text, body), body)
+	default:
+		out = parseBlocks(text, body)
+	}
+	d.build(src, text, from, out)
+	d.Cut = out.cut
+	if d.Title == "" && f != Source && f != Keys {
+		for _, s := range d.Sections {
+			if s.Heading != "" {
+				d.Title = s.Heading
+				break
+			}
+		}
+	}
+	if d.Title == "" {
+		d.Title = path.Base(name)
+	}
+	d.Title = d.Title[:runeStart(d.Title, MaxHeading)]
+	return d
+}
+
+// runeStart returns the largest offset up to limit at which s can be cut without
+// splitting a rune.
+func runeStart[T string | []byte](s T, limit int) int {
+	if len(s) <= limit {
+		return len(s)
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return limit
+}
+
+const bom = "\ufeff"
+
+// normalise returns src with "\n" as the only line ending and the same offsets: a lone CR
+// becomes LF, the CR of a CRLF becomes a blank, and the byte order mark becomes blanks.
+// Trailing blanks do not affect block structure. It returns src itself if nothing
+// changes.
+func normalise(src []byte, body int) []byte {
+	if bytes.IndexByte(src, '\r') < 0 && body == 0 {
+		return src
+	}
+	out := bytes.Clone(src)
+	for i := range body {
+		out[i] = ' '
+	}
+	for i, c := range out {
+		switch {
+		case c != '\r':
+		case i+1 < len(out) && out[i+1] == '\n':
+			out[i] = ' '
+		default:
+			out[i] = '\n'
+		}
+	}
+	return out
+}
+
+// scanned is the result of a format's scanner.
+type scanned struct {
+	heads []heading
+	marks []mark
+	cut   bool // the document has more than maxHeadings headings
+}
+
+// maxHeadings is the maximum number of headings, and of marks, of a document. The text
+// after the last heading belongs to its section.
+const maxHeadings = 10_000
+
+// head adds a heading. It returns false if there are too many.
+func (o *scanned) head(h heading) bool {
+	if len(o.heads) >= maxHeadings {
+		o.cut = true
+		return false
+	}
+	o.heads = append(o.heads, h)
+	return true
+}
+
+// mark adds a mark unless its name is empty or too long or there are too many.
+func (o *scanned) mark(m mark) {
+	if m.name != "" && len(m.name) <= MaxHeading && len(o.marks) < maxHeadings {
+		o.marks = append(o.marks, m)
+	}
+}
+
+// heading starts a section or, if nested, only has an anchor.
+type heading struct {
+	level  int
+	text   string // plain text
+	slug   string // the text from which the anchor is made
+	id     string // custom id, or the declaration's name
+	start  int    // offset of the first byte of its first line
+	nested bool   // in a list item or block quote: no section of its own
+	// end is the end of the section with its subsections, 0 for the next heading of the
+	// same or a higher level.
+	end int
+	// within is a heading to insert above this one in the trail, "" for none.
+	within string
+}
+
+// mark is a further name for the section at an offset, such as an HTML id.
+type mark struct {
+	name string
+	at   int
+	next bool // names the next heading if only blank text and tags precede it
+	end  int  // of the mark's own text
+}

@@ -1,0 +1,108 @@
+package markdown
+
+import (
+	"bytes"
+
+	"cairn/internal/text/convert"
+)
+
+// span is a half-open byte range.
+type span struct{ start, end int }
+
+// mayHaveMarks reports whether htmlMarks may find something in src.
+func mayHaveMarks(src []byte) bool {
+	return bytes.IndexByte(src, '<') >= 0 &&
+		(bytes.Contains(src, []byte("id=")) || bytes.Contains(src, []byte("name=")) ||
+			bytes.Contains(src, []byte("ID=")) || bytes.Contains(src, []byte("NAME=")))
+}
+
+// htmlMarks adds the id of every HTML tag and the name of every <a> outside code blocks,
+// code spans and comments to out. The ranges in code are relative to part, which begins
+// at offset body of the document.
+func htmlMarks(out *scanned, part []byte, body int, code []span) {
+	for i := 0; i < len(part); {
+		if len(code) > 0 && i >= code[0].start {
+			i = max(i, code[0].end)
+			code = code[1:]
+			continue
+		}
+		next := bytes.IndexAny(part[i:], "<`")
+		if next < 0 {
+			break
+		}
+		at := i + next
+		if len(code) > 0 && at >= code[0].start {
+			i = code[0].start
+			continue
+		}
+		switch {
+		case part[at] == '`':
+			i = skipCodeSpan(part, at)
+		case bytes.HasPrefix(part[at:], []byte("<!--")):
+			if end := bytes.Index(part[at:], []byte("-->")); end >= 0 {
+				i = at + end + 3
+			} else {
+				i = len(part)
+			}
+		default:
+			anchors, end := tag(part, at)
+			if end == at {
+				i = at + 1
+				continue
+			}
+			for _, name := range anchors {
+				out.mark(mark{name: name, at: body + at, next: true, end: body + end})
+			}
+			i = end
+		}
+	}
+}
+
+// skipCodeSpan returns the offset after the code span that begins with the backticks at
+// i. Without a closing run of the same length before a blank line, it returns the offset
+// after the backticks.
+func skipCodeSpan(src []byte, i int) int {
+	n := 0
+	for i+n < len(src) && src[i+n] == '`' {
+		n++
+	}
+	after := i + n
+	for j := after; j < len(src) && j-after < maxCodeSpan; j++ {
+		switch src[j] {
+		case '\n':
+			if k := j + 1; k < len(src) && src[k] == '\n' {
+				return after
+			}
+		case '`':
+			run := 0
+			for j+run < len(src) && src[j+run] == '`' {
+				run++
+			}
+			if run == n {
+				return j + run
+			}
+			j += run - 1
+		}
+	}
+	return after
+}
+
+// maxCodeSpan and maxTag are the maximum lengths in bytes of a code span and of a tag, so
+// that a scanner takes linear time for unclosed ones.
+const (
+	maxCodeSpan = 4 << 10
+	maxTag      = 2 << 10
+)
+
+// tag returns the anchors of the HTML tag that begins at at and the offset after it. The
+// offset is at if there is no tag.
+func tag(src []byte, at int) (anchors []string, end int) {
+	anchors, n := convert.TagAnchors(src[at:min(len(src), at+maxTag)])
+	return anchors, at + n
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func isTagByte(c byte) bool {
+	return isLetter(c) || '0' <= c && c <= '9' || c == '-' || c == ':' || c == '.'
+}

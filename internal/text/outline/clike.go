@@ -1,0 +1,361 @@
+package outline
+
+import (
+	"bytes"
+	"slices"
+)
+
+// notFunctions are words before parentheses that are not function names.
+var notFunctions = map[string]bool{
+	"if": true, "for": true, "while": true, "switch": true, "return": true, "else": true, "do": true, "sizeof": true,
+	"catch": true, "foreach": true, "using": true, "synchronized": true, "new": true,
+	"__attribute__": true, "__attribute": true, "__declspec": true, "alignas": true, "decltype": true, "noexcept": true,
+	"throw": true, "throws": true, "requires": true, "defined": true, "explicit": true, "asm": true, "__asm__": true, "typeof": true,
+	"this": true, "super": true, "static_assert": true, "assert": true, "default": true, "__except": true, "_Static_assert": true,
+}
+
+// notMethods are further such words of C#.
+var notMethods = map[string]bool{
+	"when": true, "base": true, "lock": true, "fixed": true, "checked": true, "unchecked": true, "delegate": true, "await": true, "yield": true,
+}
+
+// cHead describes a statement of C, C++, C# or Java up to its body. Integers are token
+// indexes unless a comment says otherwise.
+type cHead struct {
+	start    int // the first token after annotations
+	typeWord int // the keyword of a type, -1 for none
+	space    int // namespace or extern "C", -1 for none
+	name     int // the name before the parameters of a function, -1 for none
+	params   int // the opening parenthesis of the parameters
+	assigned bool
+	members  bool // a colon follows the parameters
+	typedef  bool
+	using    int // the word after using, 0 for none
+	after    int // the number of words after the parameters
+	arrow    int // the arrow of an expression body in C#, 0 for none
+}
+
+func (p *braces) cHead(from, to int) cHead {
+	h := cHead{start: p.pastAnnotations(from, to), typeWord: -1, space: -1, name: -1, params: -1}
+	for i := h.start; i < min(to, h.start+maxStatement); i++ {
+		t := p.tokens[i]
+		switch {
+		case t.kind == word:
+			i = p.cWord(&h, i, to)
+		case t.kind == arrow && p.text(i) == "=>" && h.arrow == 0:
+			h.arrow = i
+		case p.is(i, '(') || p.is(i, '['):
+			if p.is(i, '(') && !h.members && !h.assigned {
+				p.cParams(&h, i)
+			}
+			i = p.past(i) - 1
+		case p.is(i, '<') && i > h.start && (p.isWord(i - 1)):
+			if end := p.pastAngles(i, to); end > i+1 {
+				i = end - 1
+			}
+		case p.is(i, '='):
+			h.assigned = true
+			if h.typeWord >= 0 && h.name < 0 {
+				return h
+			}
+		case p.is(i, ':'):
+			if h.name >= 0 {
+				h.members = true
+			} else if h.typeWord >= 0 {
+				return h
+			}
+		}
+	}
+	return h
+}
+
+// cWord reads the word at token i and returns the last token read.
+func (p *braces) cWord(h *cHead, i, to int) int {
+	switch text := p.text(i); text {
+	case "template":
+		if p.is(i+1, '<') {
+			return p.pastAngles(i+1, to) - 1
+		}
+	case "typedef":
+		h.typedef = true
+	case "using":
+		h.using = i + 1
+	case "namespace":
+		h.space = i
+	case "extern":
+		if i+1 < to && p.tokens[i+1].kind == literal {
+			h.space = i
+		}
+	case "operator":
+		if !p.lang.operators || h.name >= 0 {
+			return i
+		}
+		j := i + 1
+		for j < to && (!p.is(j, '(') || j == i+1) && j < i+8 {
+			j++
+			if p.is(j-1, '(') { // operator()
+				j = p.past(j - 1)
+			}
+		}
+		if p.is(j, '(') {
+			h.name, h.params = i, j
+			return p.past(j) - 1
+		}
+	default:
+		r := p.lang.keywords[text]
+		if r == aType && h.name < 0 && h.typeWord < 0 {
+			h.typeWord = i
+			if text == "enum" && (p.text(i+1) == "class" || p.text(i+1) == "struct") {
+				return i + 1
+			}
+		}
+		if h.name >= 0 {
+			h.after++
+		}
+	}
+	return i
+}
+
+// cParams sets h.name and h.params if the parenthesis at token i opens the parameters of a
+// function.
+func (p *braces) cParams(h *cHead, i int) {
+	n := i - 1
+	if p.is(n, '>') {
+		n = p.beforeAngles(n, h.start)
+	}
+	if n < h.start || !p.isWord(n) || notFunctions[p.text(n)] || p.lang.opensTypes && p.lang.operators && notMethods[p.text(n)] || p.lang.keywords[p.text(n)] == aType {
+		return
+	}
+	// EXPORT(int) f(int x) is a function f; void f(int) LOCKS(mu) is one too.
+	if h.name < 0 || h.name == h.start {
+		h.name, h.params, h.after = n, i, 0
+	}
+}
+
+// byShape classifies statements of C, C++, C# and Java, in which a function is a name
+// before parentheses.
+func byShape(p *braces, from, to int, body bool) declaration {
+	for p.isWord(from) && p.is(from+1, ':') && from+1 < to { // public:
+		from += 2
+	}
+	h := p.cHead(from, to)
+	d := declaration{first: from, keyword: min(h.start, max(to-1, 0))}
+	d.inner = block
+	up := p.top().kind
+	if !body {
+		return p.cStatement(d, h, to)
+	}
+	modern := p.lang.opensTypes // Java and C#: the keyword decides
+	switch {
+	case h.typeWord >= 0 && (h.name < 0 || modern && h.typeWord < h.name) && !h.assigned:
+		d.inner, d.goesOn = typ, !modern
+		d.Kind, d.Name = p.text(h.typeWord), p.cTypeName(h.typeWord, to)
+		d.constants = modern && d.Kind == "enum"
+		if d.Name == "" && h.typedef { // typedef struct { ... } Name;
+			d.inner = nothing
+		}
+	case h.space >= 0 && h.name < 0:
+		d.inner = file
+		d.Kind = "namespace"
+		for j := h.space + 1; j < to; j++ {
+			if p.isWord(j) {
+				d.Name = p.text(j)
+			}
+		}
+	case h.name >= 0 && h.members && !modern && p.cInitialises(to):
+		d.inner, d.goesOn = nothing, true
+	case h.name >= 0 && !h.assigned && h.arrow == 0 && (up == file || up == typ):
+		if modern && (h.name == h.start && p.text(h.name) != p.enclosing()) {
+			return d // a call or a constant of an enum with a body
+		}
+		d.inner, d.Kind = fun, "function"
+		p.cName(&d, h)
+	case modern && up == typ && p.is(to-1, ']'): // this[int index]
+		d.inner = nothing
+	case p.is(to-1, '=') || p.is(to-1, ',') || p.is(to-1, '(') || p.is(to-1, ']') || p.text(to-1) == "return" || h.assigned:
+		d.inner, d.goesOn = nothing, true
+	case up == file && !modern && p.isWord(to-1) && h.name < 0: // a variable with braces: int x{1};
+		d.inner, d.goesOn, d.soft = nothing, true, true
+	case modern && up == typ && p.isWord(to-1) && h.start < to-1: // a property
+		d.inner = nothing
+	}
+	return d
+}
+
+// cInitialises reports whether a brace at token to begins the value of a member in an
+// initializer list.
+func (p *braces) cInitialises(to int) bool {
+	return p.isWord(to-1) && p.text(to-1) != "try" || p.is(to-1, '>')
+}
+
+// enclosing returns the name of the type that contains the statement, "" for none.
+func (p *braces) enclosing() string {
+	if n := p.top().parent; n >= 0 {
+		return p.symbols[n].Name
+	}
+	return ""
+}
+
+// cName sets the name, kind and scope of a function.
+func (p *braces) cName(d *declaration, h cHead) {
+	n := h.name
+	d.Name = p.text(n)
+	if d.Name == "operator" && p.lang.operators {
+		op := p.src[p.tokens[n].end:p.tokens[h.params-1].end]
+		if !p.isWord(n + 1) {
+			op = bytes.ReplaceAll(op, []byte(" "), nil)
+		}
+		d.Name += string(op)
+	}
+	if p.is(n-1, '~') {
+		d.Name = "~" + d.Name
+		n--
+	}
+	if n-1 >= h.start && p.tokens[n-1].kind == scope {
+		m := n - 2
+		if p.is(m, '>') {
+			m = p.beforeAngles(m, h.start)
+		}
+		if p.isWord(m) {
+			d.Scope = p.text(m)
+		}
+	}
+	if d.Scope != "" || p.top().kind == typ {
+		d.Kind = "method"
+	}
+}
+
+// cTypeName returns the name of the type that the keyword at token k declares.
+func (p *braces) cTypeName(k, to int) string {
+	if p.lang.opensTypes {
+		return p.wordAt(k + 1)
+	}
+	name := ""
+	for j := k + 1; j < to; j++ {
+		switch {
+		case p.is(j, ':'), p.is(j, '='), p.is(j, ';'):
+			return name
+		case p.is(j, '<'):
+			return name
+		case p.is(j, '('), p.is(j, '['):
+			j = p.past(j) - 1
+		case p.isWord(j):
+			if text := p.text(j); text == "final" && name != "" {
+				return name
+			} else if text != "class" && text != "struct" && text != "alignas" && text != "__attribute__" {
+				name = text
+			}
+		}
+	}
+	return name
+}
+
+func (p *braces) wordAt(i int) string {
+	if p.isWord(i) {
+		return p.text(i)
+	}
+	return ""
+}
+
+// cStatement classifies a statement without a body.
+func (p *braces) cStatement(d declaration, h cHead, to int) declaration {
+	up := p.top().kind
+	if up != file && up != typ {
+		return d
+	}
+	if p.lang.opensTypes {
+		switch {
+		case h.typeWord >= 0 && h.name > h.typeWord && p.text(h.typeWord) == "record":
+			d.Kind, d.Name = "record", p.text(h.name)
+		case p.text(h.start) == "delegate" || slices.Contains(p.wordsIn(h.start, h.name), "delegate"):
+			if h.name >= 0 {
+				d.Kind, d.Name = "delegate", p.text(h.name)
+			}
+		case h.name > h.start && h.typeWord < 0 && up == typ && (!h.assigned || h.arrow > 0):
+			d.Kind = "method"
+			d.until = h.arrow
+			p.cName(&d, h)
+		}
+		return d
+	}
+	switch {
+	case h.typedef:
+		d.Kind, d.Name = "typedef", p.typedefName(h.start, to)
+	case h.using > 0 && p.isWord(h.using) && h.assigned:
+		d.Kind, d.Name = "using", p.text(h.using)
+	case h.name >= 0 && h.after >= 2 && up == file && !h.assigned && to-h.start < maxStatement && p.hasParameters(h):
+		d.keepOpen = true // the declarations of the parameters follow
+	}
+	return d
+}
+
+// hasParameters reports whether a statement may begin a function in K&R style: its
+// parentheses contain only names.
+func (p *braces) hasParameters(h cHead) bool {
+	end := p.past(h.params)
+	for j := h.params + 1; j < end-1; j++ {
+		if !p.isWord(j) && !p.is(j, ',') {
+			return false
+		}
+	}
+	return p.isWord(end)
+}
+
+func (p *braces) wordsIn(from, to int) []string {
+	var all []string
+	for i := from; i < min(to, from+20); i++ {
+		if p.isWord(i) {
+			all = append(all, p.text(i))
+		}
+	}
+	return all
+}
+
+// typedefName returns the name that a typedef declares.
+func (p *braces) typedefName(from, to int) string {
+	name := ""
+	for j := from + 1; j < to; j++ {
+		switch {
+		case p.is(j, '('):
+			if p.is(j+1, '*') || p.is(j+1, '^') || p.isWord(j+1) && p.is(j+2, '*') { // typedef int (*name)(int)
+				for k := j + 1; k < p.past(j); k++ {
+					if p.isWord(k) {
+						name = p.text(k)
+					}
+				}
+				return name
+			}
+			j = p.past(j) - 1
+		case p.is(j, '{'), p.is(j, '['):
+			j = p.past(j) - 1
+		case p.is(j, '<'):
+			j = p.pastAngles(j, to) - 1
+		case p.is(j, ','):
+			return name
+		case p.isWord(j) && p.text(j) != "__attribute__":
+			name = p.text(j)
+		}
+	}
+	return name
+}
+
+// macros adds a symbol for a function-like macro.
+func macros(p *braces, t *token) {
+	if p.top().kind == nothing {
+		return
+	}
+	line := p.src[t.start+1 : t.end]
+	if firstWord(line) != "define" {
+		return
+	}
+	rest := bytes.TrimLeft(line[bytes.Index(line, []byte("define"))+len("define"):], " \t")
+	n := 0
+	for n < len(rest) && (isWordByte(rest[n])) {
+		n++
+	}
+	if n == 0 || n >= len(rest) || rest[n] != '(' {
+		return
+	}
+	p.add(Symbol{Name: string(rest[:n]), Kind: "macro", Signature: "#define " + signature(rest[:lineEnd(rest, 0)]),
+		Start: int(t.start), Decl: int(t.start), End: int(t.end), Parent: -1})
+}

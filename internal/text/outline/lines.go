@@ -1,0 +1,278 @@
+package outline
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// python finds functions and classes by the indentation of logical lines.
+var python = &language{read: readPython,
+	lexis: &lexis{comments: []string{"#"}, quotes: `"'`, triple: true, newlines: true}}
+
+func readPython(o *outline) {
+	type openDef struct{ symbol, indent int }
+	o.lex()
+	tokens := o.tokens
+	var stack []openDef
+	depth, first, above := 0, -1, -1 // first tokens of the line and of the decorators above it
+	lastEnd := 0
+	closeTo := func(indent, end int) {
+		for len(stack) > 0 && stack[len(stack)-1].indent >= indent {
+			if s := stack[len(stack)-1].symbol; s >= 0 {
+				o.symbols[s].End = end
+			}
+			stack = stack[:len(stack)-1]
+		}
+	}
+	logical := func(first, to int) {
+		start := int(tokens[first].start)
+		indent := start - o.lineStart(start)
+		closeTo(indent, lastEnd)
+		if o.is(first, '@') {
+			if above < 0 {
+				above = first
+			}
+			return
+		}
+		at := start
+		if above >= 0 {
+			at = int(tokens[above].start)
+		}
+		above = -1
+		k := first
+		if o.text(k) == "async" {
+			k++
+		}
+		kind := o.text(k)
+		if kind != "def" && kind != "class" || k+1 >= to || !o.isWord(k+1) {
+			return
+		}
+		s := Symbol{Name: o.text(k + 1), Kind: kind, Start: at, Decl: start, End: int(tokens[to-1].end), Parent: -1}
+		if n := len(stack); n > 0 {
+			s.Parent = stack[n-1].symbol
+			if s.Parent >= 0 {
+				up := &o.symbols[s.Parent]
+				s.Local = up.Local || up.Kind == "def"
+			}
+		}
+		s.Signature = signature(o.src[start:o.pythonHead(first, to)])
+		stack = append(stack, openDef{o.add(s), indent})
+	}
+	for i, t := range tokens {
+		switch {
+		case o.opens(i):
+			depth++
+		case o.closes(i):
+			depth = max(depth-1, 0)
+		}
+		if t.kind == newline {
+			// A definition at the start of a line closes all open brackets.
+			if depth > 0 && (o.text(i+1) == "def" || o.text(i+1) == "class") && o.isWord(i+2) {
+				depth = 0
+			}
+			if depth > 0 || o.is(i-1, '\\') {
+				continue
+			}
+			if first >= 0 {
+				logical(first, i)
+				lastEnd = int(tokens[i-1].end)
+			}
+			first = -1
+			continue
+		}
+		if first < 0 {
+			first = i
+		}
+	}
+	if first >= 0 {
+		logical(first, len(tokens))
+		lastEnd = int(tokens[len(tokens)-1].end)
+	}
+	closeTo(0, lastEnd)
+}
+
+// pythonHead returns the end of the header of a definition, before the colon.
+func (o *outline) pythonHead(from, to int) int {
+	depth := 0
+	for i := from; i < to; i++ {
+		switch {
+		case o.opens(i):
+			depth++
+		case o.closes(i):
+			depth--
+		case depth == 0 && o.is(i, ':'):
+			return int(o.tokens[i].start)
+		}
+	}
+	return int(o.tokens[to-1].end)
+}
+
+// lined describes a language whose definitions begin a line and end with a line of the
+// same indentation.
+type lined struct {
+	// begin matches a definition. Its groups are the kind, the scope and the name, once
+	// or twice.
+	begin   func() *regexp.Regexp
+	end     []string // one of these begins the last line of a definition
+	comment string   // the marker of line comments
+	// block are the markers of comments that span lines.
+	block [2]string
+	here  func() *regexp.Regexp // matches the start of a heredoc; the first group is its label
+	types []string              // kinds whose members are not local
+	short func() *regexp.Regexp // matches a definition that ends with the line
+	stop  string                // the line that ends the code
+}
+
+func pattern(s string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
+}
+
+var (
+	ruby = &language{read: readLined(lined{
+		begin:   pattern(`^[ \t]*(?:(?:private|protected|public|module_function|private_class_method|memoize)[ \t]+)?(def|class|module)[ \t]+((?:self\.|[A-Za-z_]\w*(?:\.|::))*)([A-Za-z_]\w*[?!=]?|[^\w\s(;.]{1,3})`),
+		end:     []string{"end"},
+		comment: "#", block: [2]string{"=begin", "=end"}, stop: "__END__",
+		short: pattern(`^[^=]*def[ \t]+[\w.?!]+(?:\(.*\))?[ \t]+=[ \t]`),
+		here:  pattern(`<<[~-]["'` + "`" + `]?([A-Z_][A-Z0-9_]*)`),
+		types: []string{"class", "module"}})}
+	lua = &language{read: readLined(lined{
+		begin: pattern(`^[ \t]*(?:local[ \t]+)?(function)[ \t]+((?:\w+[.:])*)([A-Za-z_]\w*)`),
+		end:   []string{"end"}, comment: "--", block: [2]string{"--[[", "]]"}})}
+	shell = &language{read: readLined(lined{
+		begin: pattern(`^[ \t]*(function)[ \t]+()([A-Za-z_][\w:.+-]*)|^[ \t]*()()([A-Za-z_][\w:.+-]*)[ \t]*\([ \t]*\)`),
+		end:   []string{"}", ")"}, comment: "#", here: pattern(`(?:^|[^<])<<-?[ \t]*["'\\]?([A-Za-z_]\w*)`)})}
+)
+
+// maxLine is the maximum length in bytes of a line that begins a definition.
+const maxLine = 2000
+
+// readLined returns a reader for a language, which reads line by line.
+func readLined(l lined) func(o *outline) {
+	return func(o *outline) {
+		r := linedReader{outline: o, lined: l}
+		for at := 0; at < len(o.src); {
+			end := lineEnd(o.src, at)
+			if r.line(at, end) {
+				break
+			}
+			at = max(end+1, r.skip)
+		}
+		r.close(0, r.last)
+	}
+}
+
+type linedReader struct {
+	*outline
+	lined
+	stack []openLine
+	skip  int  // the end of a heredoc
+	last  int  // the end of the last line with code
+	quiet bool // in a comment that spans lines
+}
+
+type openLine struct {
+	symbol, indent int
+	isType         bool
+}
+
+// line reads one line and reports whether the code ends there.
+func (r *linedReader) line(at, end int) bool {
+	line := r.src[at:end]
+	text := bytes.TrimLeft(line, " \t")
+	indent := len(line) - len(text)
+	r.skip = 0
+	switch {
+	case r.quiet:
+		r.quiet = !bytes.Contains(text, []byte(r.block[1]))
+		r.comments = append(r.comments, span{at, end})
+		return false
+	case r.stop != "" && string(line) == r.stop:
+		return true
+	case len(text) == 0:
+		return false
+	case r.block[0] != "" && bytes.HasPrefix(text, []byte(r.block[0])):
+		r.quiet = !bytes.Contains(text[len(r.block[0]):], []byte(r.block[1]))
+		r.comments = append(r.comments, span{at, end})
+		return false
+	case bytes.HasPrefix(text, []byte(r.comment)):
+		r.comments = append(r.comments, span{at, end})
+		return false
+	}
+	if len(line) <= maxLine {
+		r.begins(at, end, indent, line, text)
+		if r.here != nil {
+			if m := r.here().FindSubmatch(line); m != nil {
+				r.skip = hereEnd(r.src, end, string(m[1]))
+				r.skip = min(lineEnd(r.src, r.skip)+1, len(r.src))
+			}
+		}
+	}
+	r.last = end
+	return false
+}
+
+func (r *linedReader) begins(at, end, indent int, line, text []byte) {
+	for _, w := range r.end {
+		rest, ok := bytes.CutPrefix(text, []byte(w))
+		if ok && (len(rest) == 0 || !isWordByte(rest[0]) || !isWordByte(w[0])) && len(r.stack) > 0 && r.stack[len(r.stack)-1].indent >= indent {
+			r.close(indent, end)
+			return
+		}
+	}
+	m := r.begin().FindSubmatch(line)
+	if m == nil {
+		return
+	}
+	if len(m) > 4 && m[3] == nil {
+		m = append(m[:1], m[4:]...)
+	}
+	kind, name := string(m[1]), string(m[3])
+	if kind == "" {
+		kind = "function"
+	}
+	if kind == "class" && name == "<<" { // class << self
+		return
+	}
+	r.close(indent, r.last)
+	s := Symbol{Name: name, Kind: kind, Start: at, Decl: at + indent, End: end, Parent: -1, Signature: signature(text)}
+	if scope := strings.Trim(string(m[2]), ".:"); scope != "self" && scope != "" {
+		s.Scope = scope[strings.LastIndexAny(scope, ".:")+1:]
+	}
+	for n := len(r.stack) - 1; n >= 0; n-- {
+		if up := r.stack[n]; up.symbol >= 0 {
+			s.Parent, s.Local = up.symbol, !up.isType
+			break
+		}
+	}
+	symbol := r.add(s)
+	if oneLine(text, r.end) || r.short != nil && r.short().Match(text) {
+		return
+	}
+	if len(r.stack) < maxDepth {
+		r.stack = append(r.stack, openLine{symbol, indent, slices.Contains(r.types, kind)})
+	}
+}
+
+// close ends the definitions with at least the given indentation.
+func (r *linedReader) close(indent, end int) {
+	for len(r.stack) > 0 && r.stack[len(r.stack)-1].indent >= indent {
+		if s := r.stack[len(r.stack)-1].symbol; s >= 0 {
+			r.symbols[s].End = end
+		}
+		r.stack = r.stack[:len(r.stack)-1]
+	}
+}
+
+// oneLine reports whether a definition ends on its first line.
+func oneLine(text []byte, ends []string) bool {
+	text = bytes.TrimRight(text, " \t;")
+	for _, w := range ends {
+		if rest, ok := bytes.CutSuffix(text, []byte(w)); ok && len(rest) > 0 && (rest[len(rest)-1] == ' ' || rest[len(rest)-1] == ';') {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,150 @@
+package walk
+
+import (
+	"io"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"cairn/internal/text/outline"
+)
+
+// Code selects the roots in which source code is indexed. Vendored code never is.
+type Code uint8
+
+// The values of Code.
+const (
+	CodeOff  Code = iota // no root
+	CodeAuto             // roots that are git repositories
+	CodeOn               // all roots
+)
+
+// vendored are names of folders that hold copies of other projects.
+var vendored = []string{"third_party", "third-party", "thirdparty", "bower_components", "site-packages", "_vendor", "Pods", "Carthage"}
+
+// Documents are the extensions of files that are always indexed.
+var Documents = []string{
+	".md", ".markdown", ".mdx", ".txt", ".rst", ".adoc", ".asciidoc", ".org", ".tex", ".latex", ".html", ".htm", ".xhtml",
+	".docx", ".pptx", ".xlsx", ".odt", ".odp", ".ods", ".epub", ".pdf", ".ipynb", ".csv", ".tsv",
+	".1", ".2", ".3", ".4", ".5", ".6", ".7", ".8", ".man",
+}
+
+// Configuration lists patterns of the lower-case names of configuration files, which are
+// always indexed up to maxConfiguration bytes, unless they are generated. Other files with
+// these extensions are data.
+var Configuration = []string{
+	"*.yaml", "*.yml", "*.toml", "*config*.json", "*settings*.json", "*openapi*.json", "*swagger*.json", "package.json",
+	"composer.json", "manifest.json", "deno.json", "lerna.json", "nx.json", "turbo.json", "vercel.json", "firebase.json",
+	"angular.json", "app.json", "project.json", "launch.json", "tasks.json", "docker-compose*.json",
+}
+
+// maxConfiguration bounds the size of a configuration file in bytes; larger files are data.
+// Descriptions of interfaces, such as openapi.yaml, may be larger.
+const maxConfiguration = 256 << 10
+
+// generated lists patterns of the lower-case names of files that tools write.
+var generated = []string{
+	"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "*-lock.json", "*-lock.yaml", "*-lock.yml", "*.lock.*", "*.min.*",
+}
+
+// IsConfiguration reports whether a file name or path matches Configuration.
+func IsConfiguration(name string) bool {
+	name = strings.ToLower(path.Base(name))
+	switch path.Ext(name) {
+	case ".json", ".yaml", ".yml", ".toml":
+	default:
+		return false
+	}
+	matches := func(pattern string) bool { return doublestar.MatchUnvalidated(pattern, name) }
+	return slices.ContainsFunc(Configuration, matches) && !slices.ContainsFunc(generated, matches)
+}
+
+// isInterface reports whether the name of a file suggests that it describes an interface.
+func isInterface(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "openapi") || strings.Contains(name, "swagger")
+}
+
+// interfaceKey matches the beginning of an OpenAPI description in YAML or JSON.
+var interfaceKey = regexp.MustCompile(`^(?:\s|#.*\n|---|\{)*"?(?:openapi|swagger)"?\s*:`)
+
+// describesInterface reports whether a file begins like an OpenAPI description.
+func describesInterface(root *os.Root, name string) bool {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 4096)
+	n, _ := io.ReadFull(f, head)
+	return interfaceKey.Match(head[:n])
+}
+
+// secretNames lists patterns of the lower-case names of files that may hold secrets. Names
+// that begin with a dot are hidden anyway, except with Options.Everything.
+var secretNames = []string{
+	"*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.gpg", "*.env", "*.env.*",
+	".env*", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "credentials*", "secrets.*", "*.tfstate", "*.tfstate.*",
+	".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".git-credentials", ".dockercfg",
+	"client_secret*", "service-account*.json", "service_account*.json",
+}
+
+// isRepository reports whether a root is the top of a git repository, or of one of its
+// worktrees, where .git is a file.
+func isRepository(root *os.Root) bool {
+	_, err := root.Lstat(".git")
+	return err == nil
+}
+
+// extensions returns the indexed extensions in lower case.
+func (o *Options) extensions() map[string]bool {
+	exts := map[string]bool{}
+	list := o.Extensions
+	if list == nil {
+		list = Documents
+	}
+	for _, e := range list {
+		exts[strings.ToLower(e)] = true
+	}
+	return exts
+}
+
+// Wants returns a function that reports whether a file of that name can change the index:
+// it is an ignore file, or its name is that of a file to index.
+func (o *Options) Wants() func(name string) bool {
+	if o == nil {
+		o = &Options{}
+	}
+	exts := o.extensions()
+	return func(name string) bool {
+		return exts[strings.ToLower(path.Ext(name))] || IsIgnoreFile(name) || IsConfiguration(name) || o.Code != CodeOff && outline.IsSource(name)
+	}
+}
+
+// isVendored reports whether a file is in one of the vendored folders.
+func isVendored(p string) bool {
+	for dir := range strings.SplitSeq(path.Dir(p), "/") {
+		if slices.Contains(vendored, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+func isSecret(name string) bool {
+	name = strings.ToLower(name)
+	for _, pattern := range secretNames {
+		// Compare the literal ends first: matching all patterns took a quarter of the time of a walk.
+		head, _, _ := strings.Cut(pattern, "*")
+		tail := pattern[strings.LastIndexByte(pattern, '*')+1:]
+		if strings.HasPrefix(name, head) && strings.HasSuffix(name, tail) && doublestar.MatchUnvalidated(pattern, name) {
+			return true
+		}
+	}
+	return false
+}

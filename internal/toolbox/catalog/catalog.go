@@ -1,0 +1,274 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"cairn/internal/toolbox/records"
+)
+
+// Buckets, version 1. A tool of two sources is stored twice. The catalogue has the one
+// imported last.
+const (
+	toolsBucket   = "tools"   // ID 0x00 source -> import number (8 bytes, big endian), record
+	sourcesBucket = "sources" // source -> import number (8 bytes, big endian)
+)
+
+// Buckets returns the names of the buckets of a records.Store that hold a catalogue.
+func Buckets() []string { return []string{sourcesBucket, toolsBucket} }
+
+// maxSource bounds a source's name in bytes.
+const maxSource = 1000
+
+// Catalog holds the tools of all imports. It is safe for concurrent use. It includes the
+// imports of other processes that share the records.Store.
+type Catalog struct {
+	records records.Store
+
+	mu     sync.Mutex
+	loaded *snapshot
+}
+
+// snapshot is the catalogue at one generation. It is immutable.
+type snapshot struct {
+	generation uint64
+	stored     map[string]storedTool // by key
+	sources    map[string]uint64     // import number by name
+	tools      []Tool                // sorted by ID
+	byName     map[string][]int      // positions in tools, by bare name
+}
+
+// storedTool is a tool of one source.
+type storedTool struct {
+	number uint64 // of the import
+	tool   *Tool
+}
+
+// Open reads the catalogue. The caller closes r.
+func Open(r records.Store) (*Catalog, error) {
+	c := &Catalog{records: r, loaded: &snapshot{}}
+	_, err := c.snapshot()
+	return c, err
+}
+
+// Diff lists the changes of an import as sorted IDs of the source's tools.
+type Diff struct {
+	Added     []string `json:"added"`
+	Changed   []string `json:"changed"`
+	Removed   []string `json:"removed"`
+	Unchanged int      `json:"unchanged"`
+}
+
+// Import replaces the tools of a source in one transaction. It removes a tool that the
+// source no longer has, unless another source has it. The tools must be results of New. If
+// two have the same ID, Import uses the later one.
+func (c *Catalog) Import(source string, tools []Tool) (Diff, error) {
+	if source == "" || len(source) > maxSource || hasControl(source) {
+		return Diff{}, fmt.Errorf("source %.40q: want 1 to %d bytes of text", source, maxSource)
+	}
+	byID := make(map[string]*Tool, len(tools))
+	for i := range tools {
+		byID[tools[i].ID] = &tools[i]
+	}
+	var d Diff
+	// Compare encoded records, so that a large catalogue is not in memory twice.
+	_, err := c.records.Update(context.Background(), 0, func(stored records.Changes) ([]records.Record, error) {
+		var list []records.Record
+		d, list = replace(stored.Records, source, byID)
+		return list, nil
+	})
+	if err != nil {
+		return Diff{}, fmt.Errorf("importing %s: %w", source, err)
+	}
+	return d, nil
+}
+
+// replace returns the records that replace the tools of a source, none if there is no
+// change.
+func replace(stored []records.Record, source string, byID map[string]*Tool) (Diff, []records.Record) {
+	d := Diff{Added: []string{}, Changed: []string{}, Removed: []string{}}
+	number, known := uint64(1), false
+	before := map[string][]byte{} // tools of the source, by ID
+	for _, r := range stored {
+		if len(r.Value) < 8 {
+			continue // as in apply
+		}
+		number = max(number, binary.BigEndian.Uint64(r.Value)+1)
+		if r.Bucket == sourcesBucket {
+			known = known || r.Key == source
+		} else if id, from := splitKey(r.Key); from == source {
+			before[id] = r.Value[8:]
+			if byID[id] == nil {
+				d.Removed = append(d.Removed, id)
+			}
+		}
+	}
+	slices.Sort(d.Removed)
+	var list []records.Record
+	for _, id := range d.Removed {
+		list = append(list, records.Record{Bucket: toolsBucket, Key: toolKey(id, source)})
+	}
+	stamp := binary.BigEndian.AppendUint64(nil, number)
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		value := appendTool(slices.Clone(stamp), byID[id])
+		switch old, ok := before[id]; {
+		case !ok:
+			d.Added = append(d.Added, id)
+		case !bytes.Equal(old, value[8:]):
+			d.Changed = append(d.Changed, id)
+		default:
+			d.Unchanged++
+			continue
+		}
+		list = append(list, records.Record{Bucket: toolsBucket, Key: toolKey(id, source), Value: slices.Clip(value)})
+	}
+	if len(list) == 0 && known == (len(byID) > 0) {
+		return d, nil
+	}
+	if len(byID) == 0 {
+		stamp = nil
+	}
+	return d, append(list, records.Record{Bucket: sourcesBucket, Key: source, Value: stamp})
+}
+
+// Sourced is a tool of one source.
+type Sourced struct {
+	Source string
+	Tool   Tool
+}
+
+// All returns the tools of all sources, sorted by ID and source. It includes tools that a
+// tool of another source hides.
+func (c *Catalog) All() ([]Sourced, error) {
+	s, err := c.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	var list []Sourced
+	for _, key := range slices.Sorted(maps.Keys(s.stored)) {
+		_, source := splitKey(key)
+		list = append(list, Sourced{source, *s.stored[key].tool})
+	}
+	return list, nil
+}
+
+// Forget removes a source and its tools, and returns their IDs. It keeps tools of other
+// sources. The error for an unknown source lists the known ones.
+func (c *Catalog) Forget(source string) ([]string, error) {
+	known, err := c.Sources()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(known, source) {
+		return nil, fmt.Errorf("unknown source %q, want {%s}", source, strings.Join(known, ","))
+	}
+	d, err := c.Import(source, nil)
+	return d.Removed, err
+}
+
+// Sources returns the names of the imported sources, sorted.
+func (c *Catalog) Sources() ([]string, error) {
+	s, err := c.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return append([]string{}, slices.Sorted(maps.Keys(s.sources))...), nil
+}
+
+// Generation returns a number that grows with every import that changes the catalogue. It
+// is 0 before the first.
+func (c *Catalog) Generation() (uint64, error) {
+	s, err := c.snapshot()
+	if err != nil {
+		return 0, err
+	}
+	return s.generation, nil
+}
+
+// Tools returns all tools, sorted by ID. The caller must not change the slice.
+func (c *Catalog) Tools() ([]Tool, error) {
+	s, err := c.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return s.tools, nil
+}
+
+// snapshot returns the current catalogue.
+func (c *Catalog) snapshot() (*snapshot, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	changes, err := c.records.Since(context.Background(), c.loaded.generation)
+	if err == nil && changes.Generation > c.loaded.generation {
+		c.loaded = c.loaded.apply(changes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the catalogue: %w", err)
+	}
+	return c.loaded, nil
+}
+
+// apply returns the catalogue after changes. If several sources have a tool, the one with
+// the highest import number is used.
+func (s *snapshot) apply(c records.Changes) *snapshot {
+	if c.Generation == s.generation {
+		return s
+	}
+	next := &snapshot{generation: c.Generation, stored: map[string]storedTool{}, sources: map[string]uint64{}}
+	if !c.Whole {
+		maps.Copy(next.stored, s.stored)
+		maps.Copy(next.sources, s.sources)
+	}
+	for _, r := range c.Records {
+		if r.Value != nil && len(r.Value) < 8 {
+			continue // as below
+		}
+		switch {
+		case r.Bucket == sourcesBucket && r.Value == nil:
+			delete(next.sources, r.Key)
+		case r.Bucket == sourcesBucket:
+			next.sources[r.Key] = binary.BigEndian.Uint64(r.Value)
+		case r.Value == nil:
+			delete(next.stored, r.Key)
+		default:
+			t, err := decodeTool(r.Value[8:])
+			if err != nil {
+				continue // damaged, or of another version: the next import replaces it
+			}
+			next.stored[r.Key] = storedTool{binary.BigEndian.Uint64(r.Value), &t}
+		}
+	}
+	newest := uint64(0)
+	for _, key := range slices.Sorted(maps.Keys(next.stored)) {
+		t := next.stored[key]
+		switch last := len(next.tools) - 1; {
+		case last < 0 || next.tools[last].ID != t.tool.ID:
+			next.tools, newest = append(next.tools, *t.tool), t.number
+		case t.number >= newest:
+			next.tools[last], newest = *t.tool, t.number
+		}
+	}
+	next.byName = make(map[string][]int, len(next.tools))
+	for i := range next.tools {
+		name := next.tools[i].BareName()
+		next.byName[name] = append(next.byName[name], i)
+	}
+	return next
+}
+
+func (s *snapshot) find(id string) (int, bool) {
+	return slices.BinarySearchFunc(s.tools, id, func(t Tool, id string) int { return strings.Compare(t.ID, id) })
+}
+
+func toolKey(id, source string) string { return id + "\x00" + source }
+
+func splitKey(key string) (id, source string) {
+	id, source, _ = strings.Cut(key, "\x00")
+	return id, source
+}

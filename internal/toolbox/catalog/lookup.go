@@ -1,0 +1,102 @@
+package catalog
+
+import (
+	"fmt"
+	"strings"
+
+	"cairn/internal/text/markdown"
+)
+
+// maxCandidates bounds the names in an error of Lookup.
+const maxCandidates = 8
+
+// UnknownError reports a name that no tool has.
+type UnknownError struct {
+	Name string
+	// Nearest lists the IDs of tools with similar names, the nearest first.
+	Nearest []string
+	// Empty reports that the catalogue has no tools.
+	Empty bool
+}
+
+func (e *UnknownError) Error() string {
+	if e.Empty {
+		return fmt.Sprintf("no tool %q: the catalogue is empty, import tools with `cairn tools import`", e.Name)
+	}
+	if len(e.Nearest) == 0 {
+		return fmt.Sprintf("no tool %q in the catalogue; find it with `cairn tools search` or `cairn tools list`", e.Name)
+	}
+	return fmt.Sprintf("no tool %q in the catalogue; similar: %s", e.Name, strings.Join(e.Nearest, ", "))
+}
+
+// AmbiguousError reports a name that tools of several servers have. Candidates lists their
+// IDs, sorted.
+type AmbiguousError struct {
+	Name       string
+	Candidates []string
+}
+
+func (e *AmbiguousError) Error() string {
+	list := e.Candidates[:min(len(e.Candidates), maxCandidates)]
+	text := fmt.Sprintf("%d tools are called %q: %s", len(e.Candidates), e.Name, strings.Join(list, ", "))
+	if len(list) < len(e.Candidates) {
+		text += ", …"
+	}
+	return text
+}
+
+// Lookup returns the tool with an ID, or with a name if only one server has a tool of that
+// name. It fails with an *UnknownError if there is none and with an *AmbiguousError if there
+// are several.
+func (c *Catalog) Lookup(name string) (Tool, error) {
+	s, err := c.snapshot()
+	if err != nil {
+		return Tool{}, err
+	}
+	if i, ok := s.find(name); ok {
+		return s.tools[i], nil
+	}
+	at := s.byName[name]
+	switch len(at) {
+	case 1:
+		return s.tools[at[0]], nil
+	case 0:
+		return Tool{}, &UnknownError{Name: name, Nearest: s.nearest(name), Empty: len(s.tools) == 0}
+	}
+	e := &AmbiguousError{Name: name}
+	for _, i := range at {
+		e.Candidates = append(e.Candidates, s.tools[i].ID)
+	}
+	return Tool{}, e
+}
+
+// nearest returns the IDs of tools with similar names. It ignores case and punctuation.
+func (s *snapshot) nearest(name string) []string {
+	if _, bare, found := strings.Cut(name, ":"); found {
+		name = bare
+	}
+	var names, near []string
+	ids := map[string][]string{} // by letters of the name
+	for i := range s.tools {
+		t := &s.tools[i]
+		n := letters(t.BareName())
+		if len(ids[n]) == 0 {
+			names = append(names, n)
+		}
+		ids[n] = append(ids[n], t.ID)
+	}
+	for _, n := range markdown.Nearest(names, letters(name), maxCandidates) {
+		near = append(near, ids[n]...)
+	}
+	return near[:min(len(near), maxCandidates)]
+}
+
+// letters returns the letters and digits of s in lower case.
+func letters(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r > 0x7f {
+			return r
+		}
+		return -1
+	}, strings.ToLower(s))
+}

@@ -1,0 +1,258 @@
+package suggest
+
+import (
+	"slices"
+	"strings"
+
+	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/toolsearch"
+)
+
+// maxProducers bounds the tools with an output that matches an input. If more tools have
+// one, such as a text or a count, none of them is a prerequisite.
+const maxProducers = 3
+
+// needed reports whether an input needs a value from the intent or another tool.
+func needed(p *catalog.Parameter) bool {
+	return p.Required && !p.Settled && !strings.Contains(p.Path, ".")
+}
+
+// step is a tool of an incomplete plan.
+type step struct {
+	tool catalog.Tool
+	args map[string]any
+	// chosen is the ranking's entry; nil for a given tool or a prerequisite.
+	chosen  *toolsearch.Candidate
+	part    int // of the intent; -1 for none
+	purpose toolsearch.Purpose
+	fit     float64 // in [0, 1]
+	why     string
+	needs   int // the step that needs this prerequisite; -1 for other steps
+}
+
+// step returns a step that was not chosen.
+func (p *planner) step(t catalog.Tool, fit float64, why string) step {
+	return step{tool: t, args: arguments(&t, p.literals), part: -1, needs: -1, purpose: toolsearch.PurposeOf(&t), fit: fit, why: why}
+}
+
+// prerequisites adds the tools that the steps need, until none is missing or the plan is
+// full: tools that the catalogue declares as needed and, for a required input that no
+// argument and no step supplies, a tool with an output of that name, a tool that converts
+// an output of another step to the input, or a tool whose name indicates that it returns
+// the entity that the input identifies.
+func (p *planner) prerequisites(steps []step) []step {
+	in := map[string]bool{}
+	for _, s := range steps {
+		in[s.tool.ID] = true
+	}
+	add := func(id string, needs int, why string) {
+		if t, ok := p.index.Tool(id); ok && !in[id] && len(steps) < maxSteps {
+			in[id] = true
+			st := p.step(t, steps[needs].fit, why)
+			st.needs = needs
+			steps = append(steps, st)
+		}
+	}
+	for i := 0; i < len(steps); i++ {
+		id := steps[i].tool.ID
+		declared := p.index.DirectNeeds(id)
+		for _, n := range declared {
+			add(n, i, "declared to be needed by "+id)
+		}
+		if len(declared) > 0 {
+			continue // the catalogue lists all its needs
+		}
+		for n := range steps[i].tool.Takes {
+			in := &steps[i].tool.Takes[n]
+			if !needed(in) || steps[i].args[in.Path] != nil || supplied(steps, i, in) {
+				continue
+			}
+			if producer := p.producer(&steps[i], in); producer != "" {
+				add(producer, i, "gives "+in.Name+", which "+id+" requires")
+			} else if converter := p.converter(steps, i, in); converter != "" {
+				add(converter, i, "makes "+in.Name+", which "+id+" requires, of what another tool gives")
+			} else if entity := toolsearch.EntityOf(in, steps[i].purpose); entity != nil && !named(p.req.Intent, entity) {
+				if giver := p.giver(steps, i, entity, p.index.Len()); giver != "" {
+					add(giver, i, "by its name gives the "+strings.Join(entity, " ")+" that "+id+" requires as "+in.Name)
+				}
+			}
+		}
+		if entity := p.acted(&steps[i]); entity != nil {
+			if giver := p.giver(steps, i, entity, considered); giver != "" {
+				add(giver, i, "by its name finds the "+strings.Join(entity, " ")+" that "+id+" is to act on")
+			}
+		}
+	}
+	return steps
+}
+
+// acted returns the entity that a chosen tool changes, removes or books. It returns nil for
+// other tools, for tools whose schemas have required inputs, and if past intents are
+// trusted.
+func (p *planner) acted(st *step) []string {
+	if st.chosen == nil || p.ranking.Trust >= trusted || slices.ContainsFunc(st.tool.Takes, func(in catalog.Parameter) bool { return in.Required }) ||
+		st.purpose.Actions&(toolsearch.Changing|toolsearch.Removing|toolsearch.Booking) == 0 {
+		return nil
+	}
+	return st.purpose.Entity
+}
+
+// named reports whether the intent identifies an entity by a number or a code: "issue 42",
+// "pull request #17", "the user with ID 00u1".
+func named(intent string, entity []string) bool {
+	words := strings.Fields(intent)
+	for i, w := range words {
+		if !slices.Equal(singulars(w), entity[len(entity)-1:]) {
+			continue
+		}
+		for _, next := range words[i+1 : min(i+4, len(words))] {
+			if strings.ContainsAny(next, "0123456789") {
+				return true
+			}
+			if !slices.Contains(linking, strings.ToLower(strings.Trim(next, ":#,"))) {
+				break
+			}
+		}
+	}
+	return false
+}
+
+// linking lists words that can stand between an entity and its identifier.
+var linking = []string{"", "number", "no.", "id", "with", "the", "of", "is", "key", "code"}
+
+func singulars(w string) []string {
+	words := toolsearch.Words(w)
+	for i := range words {
+		words[i] = toolsearch.Singular(words[i])
+	}
+	return words
+}
+
+// producer returns a tool with an output that has the name of an input, "" if there is none.
+func (p *planner) producer(st *step, in *catalog.Parameter) string {
+	if plainName(in.Name) {
+		return ""
+	}
+	found := slices.DeleteFunc(slices.Clone(p.index.Producers(in.Name)), func(id string) bool { return id == st.tool.ID || !produces(p.index, id, in) })
+	if len(found) == 0 || len(found) > maxProducers {
+		return ""
+	}
+	return nearest(found, st.tool.Server)
+}
+
+// maxConverters bounds the candidates in which converter looks.
+const maxConverters = 10
+
+// converter returns one of the best tools for the intent that requires an output of a step
+// and returns a value of the type of the input. It returns "" if there is none, or if a
+// step already returns such a value. For example, "read a.json and open an issue about it"
+// needs a parser in between.
+func (p *planner) converter(steps []step, i int, in *catalog.Parameter) string {
+	gives := func(t *catalog.Tool, in *catalog.Parameter) bool {
+		return slices.ContainsFunc(t.Gives, func(out catalog.Parameter) bool {
+			return !strings.Contains(out.Path, ".") && len(out.Types) > 0 && len(in.Types) > 0 && compatible(out.Types, in.Types)
+		})
+	}
+	if slices.ContainsFunc(steps, func(s step) bool { return gives(&s.tool, in) }) {
+		return ""
+	}
+	for n := range p.ranking.Candidates[:min(maxConverters, len(p.ranking.Candidates))] {
+		c := &p.ranking.Candidates[n]
+		t, ok := p.index.Tool(c.ID)
+		if !ok || fit(c) < leastFit && c.Whole.BM25 == 0 || !gives(&t, in) || slices.ContainsFunc(steps, func(s step) bool { return s.tool.ID == c.ID }) {
+			continue
+		}
+		for j := range steps {
+			if j != i && slices.ContainsFunc(t.Takes, func(x catalog.Parameter) bool {
+				return needed(&x) && gives(&steps[j].tool, &x)
+			}) {
+				return c.ID
+			}
+		}
+	}
+	return ""
+}
+
+// giver returns a tool of the step's server whose name indicates that it returns an entity,
+// "" if there is none or another step returns it. It considers the best tools for the
+// intent, as many as among says. It prefers the tool that has most words of the step's own
+// entity, then a tool that reads the entity to one that makes it, then the better candidate.
+func (p *planner) giver(steps []step, i int, entity []string, among int) string {
+	st := &steps[i]
+	if st.chosen == nil {
+		return ""
+	}
+	for j := range steps {
+		if j != i && steps[j].tool.Server == st.tool.Server && steps[j].purpose.GivesEntity(entity) {
+			return ""
+		}
+	}
+	rank := map[string]int{}
+	for n := range p.ranking.Candidates {
+		rank[p.ranking.Candidates[n].ID] = n + 1
+	}
+	var id string
+	var best [4]int
+	for _, other := range p.index.Givers(entity) {
+		t, ok := p.index.Tool(other)
+		at := rank[other]
+		if !ok || t.Server != st.tool.Server || other == st.tool.ID || among < p.index.Len() && (at == 0 || at > among) {
+			continue
+		}
+		purpose := toolsearch.PurposeOf(&t)
+		if slices.ContainsFunc(t.Takes, func(x catalog.Parameter) bool {
+			return needed(&x) && slices.Equal(toolsearch.EntityOf(&x, purpose), entity)
+		}) || among < p.index.Len() && (!purpose.Reads() || len(purpose.Entity) != len(entity)) {
+			continue // it needs the identifier itself, or fits too poorly
+		}
+		if at == 0 {
+			at = len(p.ranking.Candidates) + 1
+		}
+		shared := 0
+		for _, w := range purpose.Entity {
+			if slices.Contains(st.purpose.Entity, w) {
+				shared++
+			}
+		}
+		order := [4]int{-shared, purpose.Preference(), at, len(purpose.Entity)}
+		if id == "" || slices.Compare(order[:], best[:]) < 0 {
+			id, best = other, order
+		}
+	}
+	return id
+}
+
+// supplied reports whether another step has an output that matches an input.
+func supplied(steps []step, i int, in *catalog.Parameter) bool {
+	for j := range steps {
+		if j != i && slices.ContainsFunc(steps[j].tool.Gives, func(out catalog.Parameter) bool { return Grade(out, *in) >= Partial }) {
+			return true
+		}
+	}
+	return false
+}
+
+// produces reports whether a tool has an output with exactly the name of an input.
+func produces(x *toolsearch.Index, id string, in *catalog.Parameter) bool {
+	t, ok := x.Tool(id)
+	return ok && slices.ContainsFunc(t.Gives, func(out catalog.Parameter) bool { return Grade(out, *in) == Exact })
+}
+
+// plainName reports whether a name has common words only, or is a word of freeText. An
+// output with such a name does not make a tool a prerequisite.
+func plainName(name string) bool {
+	w := toolsearch.Words(name)
+	return !slices.ContainsFunc(w, func(w string) bool { return !slices.Contains(common, w) }) || len(w) == 1 && slices.Contains(freeText, w[0])
+}
+
+// nearest returns the first tool of the server, or else the first of all.
+func nearest(ids []string, server string) string {
+	if server != "" {
+		for _, id := range ids {
+			if strings.HasPrefix(id, server+":") {
+				return id
+			}
+		}
+	}
+	return ids[0]
+}

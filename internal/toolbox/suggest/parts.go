@@ -1,0 +1,222 @@
+package suggest
+
+import (
+	"slices"
+	"strings"
+
+	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/toolsearch"
+)
+
+// Terms of the score of a tool for a part of an intent without trusted past intents.
+const (
+	// agreement is added if the tool has the action that the part requests, and
+	// subtracted if it has another.
+	agreement = 0.10
+	// repeated is subtracted if the tool is the best for an earlier part that requests
+	// another action.
+	repeated = 0.10
+	// mentioned is added for each input that the intent names, at most maxMentioned, and
+	// given for each input to which the intent gives a value, at most maxGiven.
+	mentioned    = 0.03
+	maxMentioned = 3
+	given        = 0.03
+	maxGiven     = 2
+	// sameVerb is added if the tool's name has the verb with which the part begins.
+	// sameNumber is added if the name has the entity in the same number, singular or
+	// plural, as the part, such as list_issues for "list the issues", and subtracted if
+	// it has the other number.
+	sameVerb   = 0.03
+	sameNumber = 0.04
+	// fed is added if an output of the tool of an earlier part matches an input.
+	fed = 0.08
+	// sameServer is added if the tool of another part is of the same server.
+	sameServer = 0.05
+	// leastPart is the minimum ratio of the best score for a part to the best score for
+	// any part at which the part has a tool. leastUnled is that of a part that does not
+	// begin with a verb: such a part may only describe the others.
+	leastPart  = 0.6
+	leastUnled = 0.8
+	// considered bounds the candidates.
+	considered = 25
+	// trusted is the trust in past intents from which they choose the tools.
+	trusted = 0.4
+)
+
+// partChoice chooses a tool for each part of an intent.
+type partChoice struct {
+	parts      []toolsearch.Part
+	requests   []toolsearch.Actions // requested actions, by part
+	phrases    []toolsearch.Phrase  // by part
+	candidates []toolsearch.Candidate
+	tools      []catalog.Tool       // by candidate
+	purposes   []toolsearch.Purpose // by candidate
+	base       []float64            // the terms of a candidate's score that are equal for all parts
+	servers    map[string]bool      // servers of the candidates
+	fed        map[[2]int]bool      // cached results of feeds
+}
+
+// partPick is the best tool for a part.
+type partPick struct {
+	candidate int
+	score     float64
+}
+
+// chooseParts chooses the best tool for each part of the intent, at most limit tools, by
+// the score
+//
+//	part + whole + 0.1·(1 for the requested action, −1 for another)
+//	+ 0.03·(inputs that the intent mentions) + 0.03·(inputs with a value in the intent)
+//	+ 0.03·(1 for the verb of the part) + 0.04·(1 for its entity in the same number, −1 in the other)
+//	+ 0.08·(1 for an input that the tool of an earlier part returns) + 0.05·(1 for the server of another part's tool)
+//	− 0.1·(1 for the tool of an earlier part that requests another action)
+//
+// plus the terms of past use.
+func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Candidate {
+	c := p.newPartChoice(r)
+	if len(c.candidates) == 0 {
+		return nil
+	}
+	best := c.best(nil)
+	if len(c.parts) > 1 && len(c.servers) > 1 {
+		best = c.best(best)
+	}
+	top := 0.0
+	for _, b := range best {
+		top = max(top, b.score)
+	}
+	var picks []toolsearch.Candidate
+	for n, b := range best {
+		pick := c.candidates[b.candidate]
+		least := leastPart
+		if !c.parts[n].Led {
+			least = leastUnled
+		}
+		if b.score < least*top || len(picks) == limit || slices.ContainsFunc(picks, func(o toolsearch.Candidate) bool { return o.ID == pick.ID }) {
+			continue
+		}
+		if len(best) > 1 {
+			pick.PartNumber = n
+		}
+		picks = append(picks, pick)
+	}
+	return picks
+}
+
+func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
+	cs := ownScores(r)
+	cs = cs[:min(considered, len(cs))]
+	c := &partChoice{parts: r.Parts, candidates: cs, tools: make([]catalog.Tool, len(cs)), purposes: make([]toolsearch.Purpose, len(cs)),
+		base: make([]float64, len(cs)), servers: map[string]bool{}, fed: map[[2]int]bool{}}
+	if len(c.parts) == 1 {
+		c.parts = []toolsearch.Part{{Text: p.req.Intent, Led: true}}
+	}
+	for _, part := range c.parts {
+		c.requests = append(c.requests, toolsearch.RequestedActions(part.Text))
+		c.phrases = append(c.phrases, toolsearch.PhraseOf(part.Text))
+	}
+	words := wordSet(p.req.Intent)
+	for i := range cs {
+		c.base[i] = cs[i].Whole.Score + own(&cs[i]) - toolsearch.FinalShare*cs[i].Hybrid
+		t, ok := p.index.Tool(cs[i].ID)
+		if !ok {
+			continue // the catalogue has changed since the ranking
+		}
+		c.tools[i], c.purposes[i], c.servers[t.Server] = t, toolsearch.PurposeOf(&t), true
+		c.base[i] += mentioned*float64(min(maxMentioned, mentions(&t, words))) + given*float64(min(maxGiven, len(arguments(&t, p.literals))))
+	}
+	return c
+}
+
+// best returns the best candidate for each part. others are the picks of an earlier call,
+// nil in the first call.
+func (c *partChoice) best(others []partPick) []partPick {
+	best := make([]partPick, len(c.parts))
+	for n := range best {
+		for i := range c.candidates {
+			if s := c.score(i, n, best[:n], others); i == 0 || s > best[n].score {
+				best[n] = partPick{i, s}
+			}
+		}
+	}
+	return best
+}
+
+// score returns the score of candidate i for part n; earlier are the picks for the parts
+// before it.
+func (c *partChoice) score(i, n int, earlier, others []partPick) float64 {
+	s := c.base[i]
+	if scores := c.candidates[i].PartScores(); n < len(scores) {
+		s += scores[n]
+	} else {
+		s += c.candidates[i].Whole.Score
+	}
+	for m, e := range earlier {
+		if e.candidate == i && c.requests[m] != c.requests[n] {
+			s -= repeated
+		}
+	}
+	purpose, phrase := c.purposes[i], &c.phrases[n]
+	action := agrees(purpose.Actions, c.requests[n])
+	if phrase.NamedBy(purpose) {
+		action = 1 // create_refund for "refund"
+	}
+	s += agreement * action
+	if phrase.Verb != "" && phrase.Verb == purpose.Verb {
+		s += sameVerb
+	}
+	s += sameNumber * float64(phrase.Number(purpose.Noun))
+	if slices.ContainsFunc(earlier, func(e partPick) bool { return e.candidate != i && c.feeds(e.candidate, i) }) {
+		s += fed
+	}
+	for m, o := range others {
+		if m != n && c.tools[i].Server != "" && c.tools[o.candidate].Server == c.tools[i].Server {
+			return s + sameServer
+		}
+	}
+	return s
+}
+
+// feeds reports whether the name of an output of one candidate matches that of an input of
+// another.
+func (c *partChoice) feeds(from, to int) bool {
+	key := [2]int{from, to}
+	found, known := c.fed[key]
+	if !known {
+		found = slices.ContainsFunc(c.tools[from].Gives, func(out catalog.Parameter) bool {
+			return slices.ContainsFunc(c.tools[to].Takes, func(in catalog.Parameter) bool { return Grade(out, in) >= Alias })
+		})
+		c.fed[key] = found
+	}
+	return found
+}
+
+// wordSet returns the singular words of a text.
+func wordSet(text string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range toolsearch.Words(text) {
+		set[toolsearch.Singular(w)] = true
+	}
+	return set
+}
+
+// mentions counts the inputs of a tool whose names are mentioned: words has all words of
+// the name that are not common.
+func mentions(t *catalog.Tool, words map[string]bool) (n int) {
+	for i := range t.Takes {
+		if strings.Contains(t.Takes[i].Path, ".") {
+			continue
+		}
+		distinct, all := false, true
+		for _, w := range toolsearch.Words(t.Takes[i].Name) {
+			if slices.Contains(common, w) {
+				continue
+			}
+			distinct, all = true, all && words[toolsearch.Singular(w)]
+		}
+		if distinct && all {
+			n++
+		}
+	}
+	return n
+}

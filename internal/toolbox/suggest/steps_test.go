@@ -1,0 +1,240 @@
+package suggest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/toolsearch"
+)
+
+func forge(t *testing.T) []catalog.Tool {
+	return []catalog.Tool{
+		described(t, "github:fork_repository: owner:string repo:string", "Fork a repository"),
+		described(t, "github:create_branch: branch:string", "Create a branch in a repository"),
+		described(t, "github:push_files: branch:string files:array", "Push files to a branch"),
+		described(t, "github:create_issue: title:string body:string?", "Create an issue"),
+		described(t, "github:list_issues: state:string?", "List the issues of a repository"),
+		described(t, "github:close_issue: issue_number:integer", "Close an open issue"),
+		described(t, "github:list_notifications: ", "List my notifications"),
+		described(t, "github:mark_all_notifications_read: ", "Mark all notifications as read"),
+		described(t, "mail:send_mail: to:array body:string", "Send a mail"),
+	}
+}
+
+// links returns the edges as "from→to kind", with the servers cut off.
+func linksOf(s *Suggestion) (list []string) {
+	for _, e := range s.DAG.Edges {
+		_, from, _ := strings.Cut(e.From, ":")
+		_, to, _ := strings.Cut(e.To, ":")
+		list = append(list, from+"→"+to+" "+e.Kind)
+	}
+	return list
+}
+
+func TestCommasSeparateSteps(t *testing.T) {
+	s := suggest(t, index(t, forge(t)), Request{Intent: "fork a repository, create a branch and push files"})
+	if got := toolsOf(s); !slices.Equal(got, []string{"github:fork_repository", "github:create_branch", "github:push_files"}) {
+		t.Errorf("tools %v", got)
+	}
+	if got := linksOf(s); !slices.Equal(got, []string{"fork_repository→create_branch text", "create_branch→push_files text"}) {
+		t.Errorf("edges %v, want the order of the text, marked as weak", got)
+	}
+}
+
+func TestStatedOrderBecomesEdges(t *testing.T) {
+	x := index(t, forge(t))
+	for intent, want := range map[string][]string{
+		"fork a repository, then create a branch, then push some files": {"fork_repository→create_branch stated", "create_branch→push_files stated"},
+		"list my notifications, then mark all as read":                  {"list_notifications→mark_all_notifications_read stated"},
+		"push files after you create a branch":                          {"create_branch→push_files stated"},
+		"create a branch and push files to it":                          {"create_branch→push_files stated"},
+	} {
+		if got := linksOf(suggest(t, x, Request{Intent: intent})); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", intent, got, want)
+		}
+	}
+}
+
+func TestClauseWithoutToolIsUnmatched(t *testing.T) {
+	s := suggest(t, index(t, forge(t)), Request{Intent: "fork a repository, play music and push files"})
+	if !slices.Equal(s.Unmatched, []string{"play music"}) {
+		t.Errorf("unmatched %q, tools %v", s.Unmatched, toolsOf(s))
+	}
+}
+
+// TestMissingProducer: a required identifier that neither the intent nor a chosen
+// tool gives brings in the tool that lists what it identifies.
+func TestMissingProducer(t *testing.T) {
+	x := index(t, forge(t))
+	s := suggest(t, x, Request{Intent: "close an issue"})
+	if got := linksOf(s); !slices.Equal(got, []string{"list_issues→close_issue inferred"}) {
+		t.Fatalf("tools %v, edges %v", toolsOf(s), got)
+	}
+	if s.DAG.Edges[0].DataPath != "issue → input.issue_number" {
+		t.Errorf("edges %+v", s.DAG.Edges)
+	}
+	if len(s.Missing) != 0 || s.DAG.Edges[0].Grade >= Partial || !strings.Contains(s.DAG.Edges[0].Reason, "by its name") {
+		t.Errorf("missing %v, edge %+v", s.Missing, s.DAG.Edges[0])
+	}
+	if got := toolsOf(suggest(t, x, Request{Intent: "close issue 42"})); !slices.Equal(got, []string{"github:close_issue"}) {
+		t.Errorf("with a number: %v", got)
+	}
+}
+
+func TestNamed(t *testing.T) {
+	for intent, want := range map[string]bool{
+		"merge pull request 17": true, "merge pull request #17 now": true, "the request with ID A-7": true, "the request number is 5": true,
+		"merge the pull request": false, "3 requests": false,
+	} {
+		if got := named(intent, []string{"pull", "request"}); got != want {
+			t.Errorf("named(%q) = %v", intent, got)
+		}
+	}
+	merge := tool(t, "merge_pull_request: pullNumber:integer")
+	if got := arguments(&merge, literalsOf("merge pull request 17")); got["pullNumber"] != int64(17) {
+		t.Errorf("arguments %v", got)
+	}
+}
+
+// TestSpecificationExampleByIntent reaches the worked example of the contract by
+// the intent that the README shows.
+func TestSpecificationExampleByIntent(t *testing.T) {
+	x := index(t, []catalog.Tool{
+		described(t, "filesystem:read: path:string -> content:string", "Read a file"),
+		described(t, "json:parse: jsonString:string -> parsed:object", "Parse JSON text"),
+		described(t, "github:create: data:object", "Open a GitHub issue"),
+		described(t, "mail:send: to:array body:string", "Send a mail"),
+	})
+	s := suggest(t, x, Request{Intent: "read config.json and open an issue about it"})
+	var data []string
+	for _, e := range s.DAG.Edges {
+		if e.Kind == DataEdge {
+			data = append(data, e.From+"→"+e.To+" "+e.DataPath)
+		}
+	}
+	if want := []string{"filesystem:read→json:parse output.content → input.jsonString", "json:parse→github:create output.parsed → input.data"}; !slices.Equal(data, want) || len(s.Layers) != 3 {
+		t.Errorf("tools %v, data %q, layers %v", toolsOf(s), data, s.Layers)
+	}
+	if s.Tasks[0].Arguments["path"] != "config.json" {
+		t.Errorf("arguments %v", s.Tasks[0].Arguments)
+	}
+}
+
+// TestGivenToolsUseLearntDependencies: npm_install runs between the others, as past use ran them.
+func TestGivenToolsUseLearntDependencies(t *testing.T) {
+	tools := toolset(t, "git:git_clone: ", "npm:npm_install: ", "ops:deploy: ")
+	order := []string{"git:git_clone", "npm:npm_install", "ops:deploy"}
+	x := index(t, tools, toolsearch.Trace{Intent: "ship it", Tools: order, Edges: [][2]int{{0, 1}, {1, 2}}})
+	s := suggest(t, x, Request{Tools: []string{"ops:deploy", "npm:npm_install", "git:git_clone"}})
+	if got := toolsOf(s); !slices.Equal(got, order) || len(s.Layers) != 3 {
+		t.Errorf("order %v in %v", got, s.Layers)
+	}
+	if got := linksOf(s); !slices.Equal(got, []string{"git_clone→npm_install sequence", "npm_install→deploy sequence"}) {
+		t.Errorf("edges %v", got)
+	}
+}
+
+// TestTypeOnlyEvidenceAgainstTheOrderIsReported: it orders nothing against the text, and it is not dropped silently.
+func TestTypeOnlyEvidenceAgainstTheOrderIsReported(t *testing.T) {
+	x := index(t, []catalog.Tool{
+		described(t, "a:paint_fence: settings:object", "Paint the fence"),
+		described(t, "b:mix_colour: -> parsed:object", "Mix a colour"),
+	})
+	s := suggest(t, x, Request{Intent: "paint the fence, then mix a colour"})
+	if got := toolsOf(s); !slices.Equal(got, []string{"a:paint_fence", "b:mix_colour"}) {
+		t.Fatalf("tools %v", got)
+	}
+	if !strings.Contains(strings.Join(s.Warnings, "\n"), "settings of a:paint_fence could also come from b:mix_colour by its type alone, which runs later") {
+		t.Errorf("warnings %q", s.Warnings)
+	}
+}
+
+// TestMemoryDoesNotOverruleFit: what was used for other work is not used for this.
+func TestMemoryDoesNotOverruleFit(t *testing.T) {
+	tools := []catalog.Tool{
+		described(t, "fs:read_file: path:string", "Read a file from disk"),
+		described(t, "mail:send_email: to:array body:string", "Send an email"),
+		described(t, "github:create_issue: title:string", "Create a GitHub issue"),
+	}
+	trace := toolsearch.Trace{Intent: "read a file and send an email", Tools: []string{"fs:read_file", "mail:send_email"}, Edges: [][2]int{{0, 1}}}
+	x := index(t, tools, trace, trace)
+	if got := toolsOf(suggest(t, x, Request{Intent: "read a file and create a GitHub issue"})); !slices.Equal(got, []string{"fs:read_file", "github:create_issue"}) {
+		t.Errorf("tools %v", got)
+	}
+	if got := toolsOf(suggest(t, x, Request{Intent: "read a file and send an email"})); !slices.Equal(got, trace.Tools) {
+		t.Errorf("as before: %v", got)
+	}
+}
+
+// TestDeclaredNeedsAreAll: where the catalogue declares what a tool needs, no name of an
+// input adds another tool.
+func TestDeclaredNeedsAreAll(t *testing.T) {
+	x := index(t, []catalog.Tool{
+		described(t, "air:view_flight: session_id:string", "View the status of a flight", "air:login"),
+		described(t, "air:login: ", "Log in to the airline"),
+		described(t, "air:track_study_session: ", "Track a study session with a timer"),
+	})
+	if got := toolsOf(suggest(t, x, Request{Intent: "View the status of a flight"})); !slices.Equal(got, []string{"air:login", "air:view_flight"}) {
+		t.Errorf("tools %v", got)
+	}
+}
+
+// TestBeforeWinsOverReference: "it" in a clause that runs before another one does not
+// refer to the result of that one.
+func TestBeforeWinsOverReference(t *testing.T) {
+	x := index(t, []catalog.Tool{
+		described(t, "github:merge_pull_request: pullNumber:integer", "Merge a pull request"),
+		described(t, "github:request_copilot_review: pullNumber:integer", "Request a review from Copilot"),
+	})
+	s := suggest(t, x, Request{Intent: "before merging pull request 17, request a review of it from Copilot"})
+	if got := linksOf(s); !slices.Equal(got, []string{"request_copilot_review→merge_pull_request stated"}) {
+		t.Errorf("edges %v", got)
+	}
+}
+
+// TestChoiceOfToolsTogether: where two tools fit a part alike, its verb, the values of the
+// intent, what an earlier tool gives and the server of the other tools decide.
+func TestChoiceOfToolsTogether(t *testing.T) {
+	for _, c := range []struct {
+		name, intent string
+		tools        []catalog.Tool
+		want         []string
+	}{
+		{"the verb is a noun of the name", "list the payments, then refund by giving the payment back", []catalog.Tool{
+			described(t, "pay:list_payments: ", "List some of them all"),
+			described(t, "pay:create_refund: ", "Give the payment back"),
+			described(t, "pay:find_payment: ", "Give the payment back"),
+		}, []string{"pay:list_payments", "pay:create_refund"}},
+		{"what writes may create", "create a file for the notes", []catalog.Tool{
+			described(t, "fs:file_write: ", "A file for the notes"),
+			described(t, "fs:file_delete: ", "A file for the notes"),
+		}, []string{"fs:file_write"}},
+		{"a value of the intent", "send the report to ann@example.com", []catalog.Tool{
+			described(t, "a:send_chat: channel:string?", "Send the report"),
+			described(t, "b:send_mail: email:string?", "Send the report"),
+		}, []string{"b:send_mail"}},
+		{"an earlier tool gives the input", "find the customer, then show the orders", []catalog.Tool{
+			described(t, "crm:find_customer: name:string? -> customerId:string", "Find the customer"),
+			described(t, "crm:get_all: page:integer?", "Show the orders"),
+			described(t, "crm:get_some: customerId:string?", "Show the orders"),
+		}, []string{"crm:find_customer", "crm:get_some"}},
+	} {
+		if got := toolsOf(suggest(t, index(t, c.tools), Request{Intent: c.intent})); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestServerOfTheOtherTools: of tools that fit a part alike, the one of the server that
+// serves another part is chosen.
+func TestServerOfTheOtherTools(t *testing.T) {
+	c := &partChoice{parts: make([]toolsearch.Part, 2), requests: []toolsearch.Actions{toolsearch.Reading, toolsearch.Making}, phrases: make([]toolsearch.Phrase, 2),
+		candidates: make([]toolsearch.Candidate, 3), base: make([]float64, 3), fed: map[[2]int]bool{}, tools: []catalog.Tool{{Server: "forum"}, {Server: "wiki"}, {Server: "wiki"}},
+		purposes: []toolsearch.Purpose{{Actions: toolsearch.Making}, {Actions: toolsearch.Reading}, {Actions: toolsearch.Making}}}
+	first := c.best(nil)
+	if second := c.best(first); first[1].candidate != 0 || second[0].candidate != 1 || second[1].candidate != 2 {
+		t.Errorf("picks %v, then %v", first, second)
+	}
+}

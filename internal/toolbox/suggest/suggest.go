@@ -1,0 +1,385 @@
+package suggest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cairn/graphrank"
+	"cairn/internal/toolbox/toolsearch"
+)
+
+// Suggest plans the tools for an intent, their order and the data between them. The mode
+// and the warnings of the answer indicate how reliable it is. The plan is acyclic: it has
+// the order with the most evidence, and a warning for each edge against it. If req.Tools
+// is set, Suggest only arranges these tools, and fails with a *CycleError if they depend on
+// each other.
+func Suggest(ctx context.Context, x *toolsearch.Index, req Request) (*Suggestion, error) {
+	if err := req.check(); err != nil {
+		return nil, err
+	}
+	p := &planner{index: x, req: req, literals: literalsOf(req.Intent), links: links{}, out: &Suggestion{Intent: req.Intent, Layers: [][]string{},
+		DAG: DAG{Nodes: []Node{}, Edges: []Edge{}}, Tasks: []Task{}, Paths: []Path{}, Unmatched: []string{}, Missing: []Missing{},
+		Warnings: []string{}, Remembered: []Remembered{}, Alternative: []Option{}}}
+	if len(req.Tools) > 0 {
+		if err := p.given(); err != nil {
+			return nil, err
+		}
+	} else if err := p.chosen(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.connect(); err != nil {
+		return nil, err
+	}
+	p.judge()
+	return p.out, nil
+}
+
+// planner makes one suggestion.
+type planner struct {
+	index    *toolsearch.Index
+	req      Request
+	literals []Literal
+	ranking  *toolsearch.Ranking
+	steps    []step // in the order in which they run
+	picked   int    // number of chosen or given tools
+	links    links
+	chain    bool    // whether similar plans ran one tool after the other
+	trust    float64 // trust in the sequences learnt from them
+	out      *Suggestion
+}
+
+func (p *planner) warn(format string, args ...any) {
+	p.out.Warnings = append(p.out.Warnings, fmt.Sprintf(format, args...))
+}
+
+// given sets the steps to the tools of the request.
+func (p *planner) given() error {
+	e := &UnknownToolError{}
+	for _, id := range p.req.Tools {
+		t, ok := p.index.Tool(id)
+		if !ok {
+			e.IDs = append(e.IDs, id)
+			continue
+		}
+		p.steps = append(p.steps, p.step(t, 1, "given"))
+	}
+	if len(e.IDs) > 0 {
+		return e
+	}
+	p.picked = len(p.steps)
+	for i := range p.steps {
+		for _, n := range p.index.DirectNeeds(p.steps[i].tool.ID) {
+			for j := range p.steps {
+				if p.steps[j].tool.ID == n {
+					p.links.add(j, i, declaredLink)
+				}
+			}
+		}
+	}
+	p.learntLinks()
+	return nil
+}
+
+// chosen chooses tools, adds their prerequisites and orders the steps.
+func (p *planner) chosen(ctx context.Context) error {
+	limit := p.req.MaxTools
+	if limit == 0 {
+		limit = DefaultMaxTools
+	}
+	r, err := p.index.Rank(ctx, p.req.Intent, toolsearch.Suggesting(p.req.ContextTools))
+	if err != nil {
+		return err
+	}
+	p.ranking = r
+	for _, d := range r.Degraded {
+		p.warn("made without all %s: they are still being computed or there is no model", d)
+	}
+	var picks []toolsearch.Candidate
+	if r.Trust >= trusted {
+		picks = p.choose(r, p.index.Usage(), limit)
+	} else {
+		picks = p.chooseParts(r, limit)
+	}
+	var steps []step
+	for i := range picks {
+		t, ok := p.index.Tool(picks[i].ID)
+		if !ok {
+			continue // the catalogue has changed since the ranking
+		}
+		st := p.step(t, fit(&picks[i]), reason(&picks[i], r))
+		st.chosen, st.part = &picks[i], picks[i].PartNumber
+		steps = append(steps, st)
+	}
+	p.picked = len(steps)
+	if len(steps) == 0 {
+		if p.index.Len() == 0 {
+			p.warn("the catalogue is empty: import tools first")
+		} else {
+			p.warn("no tool fits the intent")
+		}
+		return nil
+	}
+	p.order(p.prerequisites(steps))
+	return nil
+}
+
+// connect binds outputs to inputs and adds the tasks, nodes and edges to the answer.
+func (p *planner) connect() error {
+	tools := p.tools()
+	bindings := detect(tools, p.supplied)
+	if len(p.req.Tools) == 0 {
+		bindings = p.forward(bindings)
+		p.inferLinks(bindings)
+		p.textLinks(bindings)
+	}
+	plan, err := build(tools, bindings, p.links.pairs())
+	if err != nil {
+		return err
+	}
+	at := make([]int, len(p.steps)) // places in the plan, by step
+	for n, s := range plan.Steps {
+		at[position(s.ID)] = n
+	}
+	p.edges(plan, tools, at)
+	for _, s := range plan.Steps {
+		i := position(s.ID)
+		st := &p.steps[i]
+		task := Task{ID: s.ID, Tool: s.Tool, Arguments: st.args, DependsOn: []string{}, Layer: s.Layer, DataPaths: []string{}, Rationale: st.why,
+			Alternatives: []Option{}, Dangerous: Dangerous(st.tool.Name), Confidence: st.fit}
+		node := Node{ID: s.ID, ToolID: s.Tool, Inputs: st.args, Dependencies: []string{}}
+		for _, d := range s.DependsOn {
+			task.DependsOn = append(task.DependsOn, d)
+			node.Dependencies = append(node.Dependencies, tools[position(d)].ID)
+		}
+		for _, e := range p.out.DAG.Edges {
+			if e.ToTask == s.ID && e.DataPath != "" {
+				task.DataPaths = append(task.DataPaths, e.From+": "+e.DataPath)
+			}
+		}
+		node.Dependencies = slices.Compact(node.Dependencies)
+		task.Prerequisite = st.needs >= 0
+		if st.chosen != nil {
+			if n := st.chosen.PartNumber; n >= 0 {
+				task.Part = p.ranking.Parts[n].Text
+			}
+			task.Remembered = st.chosen.Memory > 0
+			task.Alternatives = p.alternatives(st.chosen)
+		}
+		p.out.Tasks = append(p.out.Tasks, task)
+		p.out.DAG.Nodes = append(p.out.DAG.Nodes, node)
+		for n := range st.tool.Takes {
+			in := &st.tool.Takes[n]
+			bound := slices.ContainsFunc(plan.Bindings, func(b Binding) bool { return b.To == i && b.Input.Path == in.Path }) || p.links.feeds(i, in.Path)
+			if needed(in) && st.args[in.Path] == nil && !bound {
+				p.out.Missing = append(p.out.Missing, Missing{s.ID, s.Tool, in.Path})
+			}
+		}
+	}
+	if plan.Layers != nil {
+		p.out.Layers = plan.Layers
+	}
+	for _, b := range plan.Dropped {
+		p.warn("%s is not bound to %s: only the types agree, and it would close a cycle", tools[b.From].ID+"."+b.Output.Path, tools[b.To].ID+"."+b.Input.Path)
+	}
+	return nil
+}
+
+// maxAlternatives bounds the alternatives of a task.
+const maxAlternatives = 3
+
+// alternatives returns the best tools for the same part of the intent that are not in the
+// plan.
+func (p *planner) alternatives(c *toolsearch.Candidate) []Option {
+	list := []Option{}
+	for i := range p.ranking.Candidates {
+		o := &p.ranking.Candidates[i]
+		if o.PartNumber != c.PartNumber || slices.ContainsFunc(p.steps, func(s step) bool { return s.tool.ID == o.ID }) {
+			continue
+		}
+		if list = append(list, Option{o.ID, o.Score}); len(list) == maxAlternatives {
+			break
+		}
+	}
+	return list
+}
+
+// fit returns how well a tool fits the intent, in [0, 1]: the larger of its final score and
+// its vote by past intents.
+func fit(c *toolsearch.Candidate) float64 {
+	return min(1, max(c.Final, c.Memory))
+}
+
+// A chosen tool serves a part if its score is at least minServed of the best score for the
+// part, and at least leastFit.
+const (
+	minServed = 0.6
+	leastFit  = 0.25
+)
+
+// judge computes the confidence, the mode and the warnings.
+func (p *planner) judge() {
+	s := p.out
+	var hybrid, pageRank float64
+	var ids []string
+	ranked := 0
+	for _, st := range p.steps {
+		if st.chosen == nil {
+			continue
+		}
+		hybrid += fit(st.chosen)
+		if ids = append(ids, st.tool.ID); ranked < 3 {
+			pageRank += st.chosen.PageRank
+			ranked++
+		}
+	}
+	if len(p.req.Tools) > 0 {
+		for _, st := range p.steps {
+			ids = append(ids, st.tool.ID)
+		}
+		hybrid, ranked = float64(len(ids)), 0 // the caller chose them
+	}
+	hybrid /= float64(max(1, len(ids)))
+	pageRank /= float64(max(1, ranked))
+	alpha, strength := 1.0, unknownPath
+	if u := p.index.Usage(); u != nil {
+		u.Graph(func(g *graphrank.Graph) {
+			if g.EdgeCount() > 0 {
+				alpha = g.Alpha()
+			}
+			s.Paths = paths(g, toolsearch.Distinct(ids))
+		})
+	}
+	if len(s.Paths) > 0 {
+		strength = 0
+		for _, path := range s.Paths {
+			strength += path.Confidence
+		}
+		strength /= float64(len(s.Paths))
+	}
+	p.unmatched()
+	s.Parts = confidence(hybrid, pageRank, strength, alpha)
+	s.Parts.weighEvidence(s.DAG.Edges, len(s.Tasks))
+	s.Parts.Missing, s.Parts.Unmatched = len(s.Missing), len(s.Unmatched)
+	if p.ranking != nil {
+		s.Parts.Steps, s.Parts.Margin = p.picked, p.margin()
+	}
+	s.Parts.estimate()
+	if len(p.steps) == 0 {
+		s.Parts.Value = 0
+	}
+	s.Confidence, s.Mode = s.Parts.Value, modeOf(s.Parts.Value)
+	var dangerous []string
+	for _, t := range s.Tasks {
+		if t.Dangerous {
+			dangerous = append(dangerous, t.Tool)
+		}
+	}
+	if len(dangerous) > 0 {
+		p.warn("dangerous by name, confirm before running: %s", strings.Join(toolsearch.Distinct(dangerous), ", "))
+		if s.Mode == Speculative {
+			s.Mode = Advised
+		}
+	}
+	if n := s.Parts.Edges.TypeOnly; n > 0 {
+		p.warn("%d of %d edges stand on the types of values alone", n, len(s.DAG.Edges))
+		if s.Mode == Speculative {
+			s.Mode = Advised
+		}
+	}
+	if s.Confidence < warnBelow {
+		p.warn("low confidence %.2f: check the tools and their order", s.Confidence)
+	}
+	if len(s.Unmatched) > 0 {
+		p.warn("no tool was found for: %s", strings.Join(s.Unmatched, "; "))
+	}
+	if len(s.Missing) > 0 {
+		p.warn("required inputs without a value yet: %d", len(s.Missing))
+	}
+	s.Rationale = fmt.Sprintf("tools: %d (%d chosen), hybrid %.0f%%, PageRank %.1f%%, dependencies: %d (%d of data), paths in the co-usage graph: %d",
+		len(s.Tasks), p.picked, 100*hybrid, 100*pageRank, len(s.DAG.Edges), s.Parts.Edges.data(), len(s.Paths))
+	if p.ranking == nil {
+		return
+	}
+	for _, n := range p.ranking.Neighbours[:min(3, len(p.ranking.Neighbours))] {
+		if n.Trace != nil {
+			s.Remembered = append(s.Remembered, Remembered{n.Intent, toolsearch.Distinct(n.Trace.Tools), n.Similarity})
+		}
+	}
+	for _, st := range p.steps {
+		if st.chosen != nil && st.chosen.ID == ids[0] {
+			s.Alternative = p.alternatives(st.chosen)
+		}
+	}
+}
+
+// margin returns Confidence.Margin of the chosen tools.
+func (p *planner) margin() float64 {
+	var sum float64
+	n := 0
+	for i := range p.steps {
+		c := p.steps[i].chosen
+		if c == nil {
+			continue
+		}
+		n++
+		other := 0.0
+		for _, o := range p.alternatives(c) {
+			other = max(other, o.Score)
+		}
+		if c.Score > 0 {
+			sum += min(1, max(0, 1-other/c.Score))
+		}
+	}
+	return sum / float64(max(1, n))
+}
+
+// unmatched adds the parts of the intent that no chosen tool serves to the answer.
+func (p *planner) unmatched() {
+	if p.ranking == nil {
+		return
+	}
+	if len(p.ranking.Parts) < 2 {
+		if !slices.ContainsFunc(p.steps, func(s step) bool { return s.chosen != nil && fit(s.chosen) >= leastFit }) {
+			for _, part := range p.ranking.Parts {
+				p.out.Unmatched = append(p.out.Unmatched, part.Text)
+			}
+		}
+		return
+	}
+	for n, part := range p.ranking.Parts {
+		var best, chosen float64
+		for i := range p.ranking.Candidates {
+			if s := p.ranking.Candidates[i].PartScores(); n < len(s) {
+				best = max(best, s[n])
+			}
+		}
+		for _, st := range p.steps {
+			if st.chosen != nil && n < len(st.chosen.PartScores()) {
+				chosen = max(chosen, st.chosen.PartScores()[n])
+			}
+		}
+		if best < leastFit || chosen < minServed*best {
+			p.out.Unmatched = append(p.out.Unmatched, part.Text)
+		}
+	}
+}
+
+// reason explains why a tool was chosen.
+func reason(c *toolsearch.Candidate, r *toolsearch.Ranking) string {
+	why := fmt.Sprintf("fits the intent %.2f", c.Hybrid)
+	if c.PartNumber >= 0 {
+		why += fmt.Sprintf(", best its part %q", r.Parts[c.PartNumber].Text)
+	}
+	if c.Memory > 0 {
+		why += fmt.Sprintf(", used for similar intents (+%.2f)", c.Memory)
+	}
+	if c.Transition > 0 {
+		why += fmt.Sprintf(", used with the other tools (+%.2f)", c.Transition)
+	}
+	if c.Graph > 0 {
+		why += fmt.Sprintf(", related by use %.2f", c.Graph)
+	}
+	return why
+}

@@ -1,0 +1,273 @@
+package toolsearch
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"cairn/internal/store"
+	"cairn/internal/text/query"
+)
+
+// depth and partDepth are the numbers of hits of each leg for an intent and for a part.
+const (
+	depth     = 100
+	partDepth = 30
+)
+
+// intentQuery is the search for an intent. Its units are the whole intent and, if there are
+// two or more, its parts.
+type intentQuery struct {
+	units    []unit
+	legs     Legs
+	tools    int
+	ids      map[string]bool
+	degraded bool
+	chance   float64 // the model's MinSimilarity
+}
+
+// unit is one text of the query, with the values that calibrate the scores of all tools.
+type unit struct {
+	vector       []float32
+	bm25         map[string]float64
+	names, texts map[string]float64 // known cosines
+	best         float64            // BM25
+	nearest      float64
+	evidence     float64
+	weight       float64 // of the keyword leg
+}
+
+func (q *intentQuery) add(id string) { q.ids[id] = true }
+
+func (q *intentQuery) wholeVector() []float32 { return q.units[0].vector }
+
+// partVectors returns the vectors of the parts, nil without an embedder. An intent of one
+// part is its own part.
+func (q *intentQuery) partVectors() [][]float32 {
+	var list [][]float32
+	units := q.units[1:]
+	if len(units) == 0 {
+		units = q.units
+	}
+	for _, u := range units {
+		if u.vector != nil {
+			list = append(list, u.vector)
+		}
+	}
+	return list
+}
+
+// searchIntent runs both legs for the intent and its parts.
+func (x *Index) searchIntent(ctx context.Context, intent string, parts []Part, legs Legs) (*intentQuery, error) {
+	texts := []string{intent}
+	if len(parts) > 1 {
+		for _, p := range parts {
+			texts = append(texts, p.Text)
+		}
+	}
+	x.mu.RLock()
+	q := &intentQuery{legs: legs, tools: len(x.tools), ids: map[string]bool{}, degraded: x.options.Embedder == nil || x.Missing() > 0}
+	x.mu.RUnlock()
+	if x.options.Embedder != nil {
+		q.chance = x.options.Embedder.Description().NearEnough()
+	}
+	vectors, err := x.embedTexts(ctx, texts)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		x.options.Logger.Warn("embedding an intent", "error", err)
+		q.degraded = true
+	}
+	q.units = make([]unit, len(texts))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, text := range texts {
+		k := depth
+		if i > 0 {
+			k = partDepth
+		}
+		g.Go(func() (err error) {
+			q.units[i], err = x.searchText(gctx, text, vectors[i], k, legs)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	for i := range q.units {
+		for _, found := range []map[string]float64{q.units[i].bm25, q.units[i].names, q.units[i].texts} {
+			for id := range found {
+				q.add(id)
+			}
+		}
+	}
+	return q, nil
+}
+
+// searchText runs both legs for one text. A nil vector means that there is none.
+func (x *Index) searchText(ctx context.Context, text string, vector []float32, k int, legs Legs) (unit, error) {
+	u := unit{vector: vector, bm25: map[string]float64{}, names: map[string]float64{}, texts: map[string]float64{}}
+	if legs != SemanticOnly {
+		hits, err := x.stores.Keyword.Search(ctx, query.Query{Words: plain(text)}, k, store.Filter{})
+		if err != nil {
+			return u, fmt.Errorf("searching tools by keyword: %w", err)
+		}
+		for _, h := range hits {
+			u.bm25[h.Chunk] = h.Score
+		}
+	}
+	if vector == nil || legs == KeywordOnly {
+		return u, nil
+	}
+	for _, leg := range []struct {
+		store store.Vectors
+		into  map[string]float64
+	}{{x.stores.Names, u.names}, {x.stores.Texts, u.texts}} {
+		hits, err := leg.store.Search(ctx, vector, k, store.Filter{})
+		if err != nil {
+			return u, fmt.Errorf("searching tools by vector: %w", err)
+		}
+		for _, h := range hits {
+			leg.into[h.Chunk] = h.Score
+		}
+	}
+	return u, nil
+}
+
+// embedTexts embeds the texts concurrently. All vectors are nil without an embedder and
+// after an error.
+func (x *Index) embedTexts(ctx context.Context, texts []string) ([][]float32, error) {
+	vectors := make([][]float32, len(texts))
+	if x.options.Embedder == nil {
+		return vectors, nil
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, text := range texts {
+		g.Go(func() (err error) {
+			vectors[i], err = x.embed(gctx, text)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return make([][]float32, len(texts)), err
+	}
+	return vectors, nil
+}
+
+// embed returns the vector of a text, from the cache if possible. The caller must not
+// change it.
+func (x *Index) embed(ctx context.Context, text string) ([]float32, error) {
+	if v, ok := x.queries.Get(text); ok {
+		return v, nil
+	}
+	v, err := x.options.Embedder.EmbedQuery(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	x.queries.Add(text, v)
+	return v, nil
+}
+
+// blend calibrates the units and scores every tool found.
+func (x *Index) blend(ctx context.Context, q *intentQuery) ([]Candidate, error) {
+	ids := make([]string, 0, len(q.ids))
+	for id := range q.ids {
+		ids = append(ids, id)
+	}
+	ids = x.known(ids) // a store can have tools that the catalogue does not have yet
+	slices.Sort(ids)
+	for i := range q.units {
+		u := &q.units[i]
+		legs, err := x.rawLegs(ctx, u, q.legs, ids)
+		if err != nil {
+			return nil, err
+		}
+		u.calibrate(legs, q)
+	}
+	cs, err := x.score(ctx, q, ids)
+	for i := range cs {
+		cs[i].Alpha = 1
+	}
+	return cs, err
+}
+
+// score returns the candidates for tools. The units must be calibrated.
+func (x *Index) score(ctx context.Context, q *intentQuery, ids []string) ([]Candidate, error) {
+	cs := make([]Candidate, len(ids))
+	for i, id := range ids {
+		cs[i] = Candidate{ID: id, PartNumber: -1}
+	}
+	for n := range q.units {
+		u := &q.units[n]
+		legs, err := x.rawLegs(ctx, u, q.legs, ids)
+		if err != nil {
+			return nil, err
+		}
+		for i := range cs {
+			l := legs[i]
+			u.weigh(&l)
+			c := &cs[i]
+			if n == 0 {
+				c.Whole = l
+				continue
+			}
+			c.partScores = append(c.partScores, l.Score)
+			if c.Part == nil || l.Score > c.Part.Score {
+				c.Part, c.PartNumber = &l, n-1
+			}
+		}
+	}
+	for i := range cs {
+		cs[i].Hybrid = join(cs[i].Whole, cs[i].Part)
+	}
+	return cs, nil
+}
+
+// rawLegs returns the raw scores of tools. It computes the cosines that the searches did
+// not return.
+func (x *Index) rawLegs(ctx context.Context, u *unit, which Legs, ids []string) ([]Leg, error) {
+	legs := make([]Leg, len(ids))
+	for i, id := range ids {
+		legs[i].BM25 = u.bm25[id]
+	}
+	if u.vector == nil || which == KeywordOnly {
+		return legs, nil
+	}
+	for _, leg := range []struct {
+		store store.Vectors
+		known map[string]float64
+		set   func(l *Leg, cosine float64)
+	}{
+		{x.stores.Names, u.names, func(l *Leg, c float64) { l.NameCosine = c }},
+		{x.stores.Texts, u.texts, func(l *Leg, c float64) { l.TextCosine = c }},
+	} {
+		var wanted []string
+		for _, id := range ids {
+			if _, ok := leg.known[id]; !ok {
+				wanted = append(wanted, id)
+			}
+		}
+		scores, err := leg.store.Scores(ctx, u.vector, wanted)
+		if err != nil {
+			return nil, fmt.Errorf("comparing tools by vector: %w", err)
+		}
+		for i, id := range wanted {
+			leg.known[id] = scores[i]
+		}
+		for i, id := range ids {
+			c := leg.known[id]
+			if math.IsNaN(c) {
+				legs[i].Imputed = true
+				c = 0
+			}
+			leg.set(&legs[i], c)
+		}
+	}
+	return legs, nil
+}

@@ -1,0 +1,180 @@
+package toolsearch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"cairn/internal/toolbox/catalog"
+)
+
+func TestParts(t *testing.T) {
+	for _, c := range []struct {
+		intent string
+		want   []string
+	}{
+		{"", nil},
+		{" \n ", nil},
+		{"list files", []string{"list files"}},
+		{"Book a flight to Rome and send the ticket to Ann.", []string{"Book a flight to Rome", "send the ticket to Ann"}},
+		{"Find a good hotel, then rent a small car. Tell my boss about it!", []string{"Find a good hotel", "rent a small car", "Tell my boss about it"}},
+		{"salt and pepper", []string{"salt and pepper"}}, // too short to split
+		{"read the config file\nprint its first line", []string{"read the config file", "print its first line"}},
+		{"version 1.2.3 of it all", []string{"version 1.2.3 of it all"}},
+		{"fork a repository, create a branch and push files", []string{"fork a repository", "create a branch", "push files"}},
+		{"fork a repository, then create a branch, then push some files", []string{"fork a repository", "create a branch", "push some files"}},
+		{"1. fork a repository\n2) create a branch", []string{"fork a repository", "create a branch"}},
+		{"search, add to cart, then checkout the cart", []string{"search, add to cart", "checkout the cart"}},
+		{"create the file after creating the folder", []string{"create the file", "creating the folder"}},
+		{"meet me after the lunch on Friday", []string{"meet me after the lunch on Friday"}},
+		{"write 'list a, then delete b and c' to a file", []string{"write 'list a, then delete b and c' to a file"}},
+		{"set the title, name and order number", []string{"set the title, name and order number"}},
+	} {
+		var got []string
+		for _, p := range Parts(c.intent) {
+			got = append(got, p.Text)
+			if c.intent[p.Start:p.End] != p.Text {
+				t.Errorf("%q: part %q stands at %q", c.intent, p.Text, c.intent[p.Start:p.End])
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("Parts(%q) = %q, want %q", c.intent, got, c.want)
+		}
+	}
+	if n := len(Parts(strings.Repeat("do this one thing. ", 40))); n != maxParts {
+		t.Errorf("%d parts, want %d", n, maxParts)
+	}
+}
+
+// TestPartsStateOrder: what an intent says of the order of its parts, as
+// "later>earlier word".
+func TestPartsStateOrder(t *testing.T) {
+	for intent, want := range map[string]string{
+		"fork a repository, then create a branch, then push some files":  "1>0 then, 2>1 then",
+		"fork a repository, create a branch and push files":              "",
+		"after creating a branch, push the files":                        "1>0 after",
+		"push the files after creating a branch":                         "0>1 after",
+		"run the tests before deploying the app":                         "1>0 before",
+		"before deploying the app, run the tests":                        "0>1 before",
+		"1. fork a repository\n2. create a branch\n3. push files":        "1>0 2., 2>1 3.",
+		"Find a hotel in Rome. Finally, send the address to Ann":         "1>0 finally",
+		"list the open issues and after that close the oldest one":       "1>0 after that",
+		"once creating the build is done, send a mail. Then log out now": "1>0 once, 2>1 then",
+	} {
+		var got []string
+		for n, p := range Parts(intent) {
+			for _, earlier := range p.After {
+				got = append(got, fmt.Sprintf("%d>%d %s", n, earlier, p.Says))
+			}
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%q: %q, want %q", intent, got, want)
+		}
+	}
+	parts := Parts("read config.json and open an issue about it")
+	if len(parts) != 2 || parts[1].Refers != "it" {
+		t.Errorf("%+v, want a second part that refers to the first", parts)
+	}
+}
+
+func FuzzParts(f *testing.F) {
+	f.Add("a and b, then c. d\ne")
+	f.Add("“x” and \xff then")
+	f.Fuzz(func(t *testing.T, s string) {
+		last := 0
+		for _, p := range Parts(s) {
+			if p.Start < last || p.End <= p.Start || s[p.Start:p.End] != p.Text {
+				t.Fatalf("%q: part [%d, %d) %q after %d", s, p.Start, p.End, p.Text, last)
+			}
+			last = p.End
+		}
+		Words(s)
+		plain(s)
+	})
+}
+
+func TestWords(t *testing.T) {
+	for name, want := range map[string]string{
+		"listUserIDs": "list user ids", "read_file": "read file", "readCoreV1NamespacedPod": "read core v1 namespaced pod", "HTTPServer": "http server",
+		"git-log": "git log", "": "", "fetch": "fetch", "größeÄndern": "größe ändern",
+	} {
+		if got := strings.Join(Words(name), " "); got != want {
+			t.Errorf("Words(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestPlain(t *testing.T) {
+	for s, want := range map[string]string{`say "hi" -loud`: "say  hi  loud", "a-b": "a-b", "--x": "x"} {
+		if got := plain(s); got != want {
+			t.Errorf("plain(%q) = %q, want %q", s, got, want)
+		}
+	}
+}
+
+// TestPartsLedByVerb: which parts ask for something, marked with "!".
+func TestPartsLedByVerb(t *testing.T) {
+	for _, intent := range []string{
+		"!back up the database, !then vacuum it",
+		"!sync the folder, !then zorp the archive",
+		"!finalize the draft !and frobnicate it",
+		"!Search arXiv for papers !and download the first one",
+		"!I want to order pizza, !then pay for it",
+		"!what are my holdings, !and which is the best of them?",
+		"I am in the mood for Italian food. !Can you find a nice place",
+		"!send it to Ann. My contact number is 12345",
+	} {
+		text := strings.ReplaceAll(intent, "!", "")
+		marked := strings.Count(intent, "!")
+		led := 0
+		for _, p := range Parts(text) {
+			if p.Led {
+				led++
+			}
+		}
+		if led != marked {
+			t.Errorf("%q: %d of %+v are led by a verb, want %d", intent, led, Parts(text), marked)
+		}
+	}
+}
+
+// TestPhrase: the verb of a part, and the number in which it names the entity of a tool.
+func TestPhrase(t *testing.T) {
+	for _, c := range []struct {
+		part, tool, verb string
+		number           int
+	}{
+		{"please list the open issues", "list_issues", "list", 1},
+		{"please list the open issues", "get_issue", "list", -1},
+		{"Then I want to delete the issue", "delete_issue", "delete", 1},
+		{"Then I want to delete the issue", "delete_issues", "delete", -1},
+		{"searching for papers", "download_file", "search", 0},
+		{"run it", "run", "run", 0},
+	} {
+		p := PhraseOf(c.part)
+		if got := p.Number(PurposeOf(&catalog.Tool{Name: c.tool}).Noun); p.Verb != c.verb || got != c.number {
+			t.Errorf("%q and %s: verb %q, number %d, want %q, %d", c.part, c.tool, p.Verb, got, c.verb, c.number)
+		}
+	}
+}
+
+// TestNamedBy: the verb of a phrase may be a noun of the name, or be written in two words.
+func TestNamedBy(t *testing.T) {
+	for _, c := range []struct {
+		part, tool string
+		want       bool
+	}{
+		{"refund the last payment", "create_refund", true},
+		{"back up the database", "backup_database", true},
+		{"please back up the database", "backup_database", true},
+		{"label it as a bug", "update_issue_labels", true},
+		{"back up the database", "restore_database", false},
+		{"it", "list_items", false},
+		{"", "refund", false},
+	} {
+		if got := PhraseOf(c.part).NamedBy(PurposeOf(&catalog.Tool{Name: c.tool})); got != c.want {
+			t.Errorf("%q names %s: %v, want %v", c.part, c.tool, got, c.want)
+		}
+	}
+}

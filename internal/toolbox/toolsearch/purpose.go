@@ -1,0 +1,191 @@
+package toolsearch
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"cairn/internal/toolbox/catalog"
+)
+
+// Purpose describes what a tool does according to its name: "list_pull_requests" lists the
+// entity "pull request".
+type Purpose struct {
+	Actions Actions
+	Verb    string   // in its base form; "" if the name has none
+	Entity  []string // singular words; empty if the name is a verb alone
+	Noun    string   // the last word of the entity, singular or plural as in the name
+
+	words []string // of the name
+}
+
+// PurposeOf returns the purpose of a tool. The verb is the first or last word of its name,
+// the entity the other words up to a preposition.
+func PurposeOf(t *catalog.Tool) Purpose {
+	name := t.Name[strings.LastIndexByte(t.Name, ':')+1:]
+	words := Words(name)
+	p := Purpose{Actions: ActionsOf(name), words: slices.Clone(words)}
+	for _, at := range []int{0, len(words) - 1} {
+		if at < 0 || at >= len(words) {
+			break
+		}
+		v, ok := verbForms[words[at]]
+		if ok || actionWords[words[at]] != 0 {
+			p.Verb = cmp.Or(v, words[at])
+			words = slices.Delete(words, at, at+1)
+			break
+		}
+	}
+	for _, w := range words {
+		if len(p.Entity) > 0 && slices.Contains(prepositions, w) {
+			break
+		}
+		if !slices.Contains(prepositions, w) && w != "tool" && w != "api" {
+			p.Entity, p.Noun = append(p.Entity, Singular(w)), w
+		}
+	}
+	return p
+}
+
+// Phrase is the request in a part of an intent.
+type Phrase struct {
+	Verb    string // its first word after words such as "please", in its base form
+	joined  string // that word joined with the next: "backup" for "back up"
+	words   map[string]bool
+	singles map[string]bool // the words in the singular
+}
+
+// PhraseOf returns the phrase of a part of an intent.
+func PhraseOf(part string) Phrase {
+	p := Phrase{words: map[string]bool{}, singles: map[string]bool{}}
+	first := ""
+	for _, w := range Words(part) {
+		p.words[w], p.singles[Singular(w)] = true, true
+		switch {
+		case p.Verb == "" && !slices.Contains(fillers, w):
+			p.Verb, first = cmp.Or(verbForms[w], w), w
+		case p.Verb != "" && p.joined == "":
+			p.joined = first + w
+		}
+	}
+	return p
+}
+
+// NamedBy reports whether the verb of the phrase is a word of a tool's name, as in
+// create_refund for "refund" and backup_database for "back up".
+func (p Phrase) NamedBy(tool Purpose) bool {
+	return p.Verb != "" && slices.ContainsFunc(tool.words, func(w string) bool { return Singular(w) == p.Verb || w == p.joined })
+}
+
+// Number returns 1 if the phrase has the noun, −1 if it has the noun only in the other
+// number, singular or plural, and 0 if it does not have the noun.
+func (p Phrase) Number(noun string) int {
+	switch {
+	case p.words[noun]:
+		return 1
+	case noun != "" && p.singles[Singular(noun)]:
+		return -1
+	}
+	return 0
+}
+
+// prepositions end the entity in a name: "get_pet_by_id", "list_files_in_folder".
+var prepositions = []string{"by", "for", "in", "from", "of", "to", "with", "via", "at", "on", "using", "and", "all", "my", "new"}
+
+// Tools with a verb of readers return the identifier of an existing entity, tools with a
+// verb of makers that of a new one. A plan prefers the first readers, which look an entity
+// up by name.
+var (
+	readers = []string{"search", "find", "list", "lookup", "query", "browse", "get", "fetch", "retrieve", "read", "view", "show", "check", "describe", "select", "track"}
+	makers  = []string{"create", "add", "make", "insert", "register", "fork", "upload", "book", "reserve", "schedule", "post", "open", "start", "generate", "place", "submit", "clone", "initiate", "request"}
+)
+
+// Reads reports whether the tool returns existing entities.
+func (p Purpose) Reads() bool { return slices.Contains(readers, p.Verb) }
+
+// Makes reports whether the tool returns a new entity.
+func (p Purpose) Makes() bool { return slices.Contains(makers, p.Verb) }
+
+// Preference ranks the tools that return an entity; smaller is better. Readers come before
+// makers, and readers that need less information about the entity come first.
+func (p Purpose) Preference() int {
+	if i := slices.Index(readers, p.Verb); i >= 0 {
+		return i
+	}
+	return len(readers)
+}
+
+// GivesEntity reports whether the name of the tool indicates that it returns an entity: it
+// reads or makes one, and the last words of its entity are those of the argument.
+func (p Purpose) GivesEntity(entity []string) bool {
+	n := len(p.Entity) - len(entity)
+	return (p.Reads() || p.Makes()) && len(entity) > 0 && n >= 0 && slices.Equal(p.Entity[n:], entity)
+}
+
+// identifiers are words at the end of the name of an input that takes an
+// identifier of an entity.
+var identifiers = []string{"id", "ids", "number", "no", "key", "uuid", "guid", "identifier", "slug", "handle", "sha"}
+
+// abbreviated maps abbreviations of entities to their full words.
+var abbreviated = map[string][]string{"pull": {"pull", "request"}, "pr": {"pull", "request"}, "repo": {"repository"}, "org": {"organization"}, "db": {"database"}, "doc": {"document"}, "dir": {"directory"}, "msg": {"message"}, "proj": {"project"}}
+
+// EntityOf returns the entity whose identifier an input takes: "issue" for "issue_number",
+// and the tool's own entity for "id". It returns nil for other inputs.
+func EntityOf(p *catalog.Parameter, of Purpose) []string {
+	words := Words(p.Name)
+	if len(words) == 0 || !slices.Contains(identifiers, words[len(words)-1]) {
+		return nil
+	}
+	words = words[:len(words)-1]
+	if len(words) == 0 {
+		if of.Makes() {
+			return nil // the identifier of the new entity
+		}
+		return of.Entity
+	}
+	if long, ok := abbreviated[words[len(words)-1]]; ok {
+		words = append(words[:len(words)-1:len(words)-1], long...)
+	}
+	entity := make([]string, len(words))
+	for i, w := range words {
+		entity[i] = Singular(w)
+	}
+	return entity
+}
+
+// Singular removes a regular English plural ending.
+func Singular(w string) string {
+	switch {
+	case len(w) > 4 && strings.HasSuffix(w, "ies"):
+		return w[:len(w)-3] + "y"
+	case len(w) > 4 && (strings.HasSuffix(w, "sses") || strings.HasSuffix(w, "xes") || strings.HasSuffix(w, "ches")):
+		return w[:len(w)-2]
+	case len(w) > 3 && strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && !strings.HasSuffix(w, "us"):
+		return w[:len(w)-1]
+	}
+	return w
+}
+
+// Givers returns the IDs of the tools for which GivesEntity holds, sorted. The caller must
+// not change the slice.
+func (x *Index) Givers(entity []string) []string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.givers[strings.Join(entity, " ")]
+}
+
+// indexGivers indexes the tools that read or make an entity by each suffix of its words.
+func indexGivers(tools []catalog.Tool) map[string][]string {
+	index := map[string][]string{}
+	for i := range tools {
+		p := PurposeOf(&tools[i])
+		if !p.Reads() && !p.Makes() {
+			continue
+		}
+		for n := range p.Entity {
+			name := strings.Join(p.Entity[n:], " ")
+			index[name] = append(index[name], tools[i].ID)
+		}
+	}
+	return index
+}

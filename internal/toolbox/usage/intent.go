@@ -1,0 +1,98 @@
+package usage
+
+import (
+	"crypto/sha256"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"cairn/graphrank"
+	"cairn/internal/base/packed"
+)
+
+// weakMark ends the record of a weak intent.
+const weakMark = 1
+
+// Intent is a request in words and the tools that served it.
+type Intent struct {
+	Text string `json:"text"`
+	// Tools holds IDs in the order of use. An ID may occur twice.
+	Tools []string `json:"tools"`
+	// Edges holds pairs of positions in Tools. The second tool needed a result of the first.
+	Edges [][2]int  `json:"edges,omitempty"`
+	Last  time.Time `json:"last"`  // time of the last observation, in whole seconds
+	Count int       `json:"count"` // number of observations, at least 1
+	// Weak reports that the intent was inferred from what an agent looked at. Intents
+	// returns it from the third observation on.
+	Weak bool `json:"weak,omitempty"`
+}
+
+// sameUse reports whether two intents have the same tools and edges.
+func (m *Intent) sameUse(o *Intent) bool {
+	return m.Text == o.Text && slices.Equal(m.Tools, o.Tools) && slices.Equal(m.Edges, o.Edges)
+}
+
+// again returns the intent after an observation of m at the time now. old is the intent
+// before it, if known. A weak observation does not change the tools of a reported intent.
+func (m *Intent) again(old Intent, known bool, now time.Time) Intent {
+	next := *m
+	if !known || old.Weak && now.Sub(old.Last) > weakLife {
+		old = Intent{Weak: m.Weak}
+	} else if m.Weak && !old.Weak {
+		next = old
+	}
+	next.Last, next.Count = now, old.Count+1
+	next.Weak = m.Weak && old.Weak && next.Count < graphrank.ObservedAfter
+	return next
+}
+
+// normal returns the normalized text of an intent: in lower case, with single spaces.
+func normal(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
+
+func (m *Intent) key() []byte {
+	h := sha256.New()
+	h.Write([]byte(normal(m.Text)))
+	for _, tool := range slices.Compact(slices.Sorted(slices.Values(m.Tools))) {
+		h.Write([]byte("\x00" + tool))
+	}
+	return h.Sum(nil)[:16]
+}
+
+// appendIntent appends a record of an intent: the time of the last observation (Unix
+// seconds), the count, the text, the number of tools and each tool, the number of edges and
+// both ends of each edge, and weakMark if the intent is weak. Numbers are unsigned varints.
+// A text is its length in bytes and the bytes.
+func appendIntent(b []byte, m *Intent) []byte {
+	b = packed.AppendNumber(packed.AppendNumber(b, int(unix(m.Last))), m.Count)
+	b = packed.AppendList(packed.AppendText(b, m.Text), m.Tools)
+	b = packed.AppendNumber(b, len(m.Edges))
+	for _, e := range m.Edges {
+		b = packed.AppendNumber(packed.AppendNumber(b, e[0]), e[1])
+	}
+	if m.Weak {
+		b = append(b, weakMark)
+	}
+	return b
+}
+
+var errIntent = errors.New("a stored intent is damaged")
+
+func decodeIntent(b []byte) (Intent, error) {
+	r := &packed.Reader{Rest: string(b)}
+	m := Intent{Last: time.Unix(int64(r.Number()), 0), Count: r.Number(), Text: r.Text(), Tools: r.List()}
+	for range r.Length(2) {
+		e := [2]int{r.Number(), r.Number()}
+		if max(e[0], e[1]) >= len(m.Tools) {
+			return Intent{}, errIntent
+		}
+		m.Edges = append(m.Edges, e)
+	}
+	if m.Weak = r.Rest == string(rune(weakMark)); m.Weak {
+		r.Rest = ""
+	}
+	if !r.Done() || len(m.Tools) == 0 {
+		return Intent{}, errIntent
+	}
+	return m, nil
+}

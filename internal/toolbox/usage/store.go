@@ -1,0 +1,331 @@
+// Package usage counts which tools and documents are used together, and for which intents.
+// It does not rank: it provides a graphrank.Graph and the list of intents.
+//
+// The node of a tool is its ID in the catalogue, that of a document "doc:" and its path
+// (DocumentID), so that one graph holds both. The whole graph is in memory. Every write is
+// one transaction of a records.Store and durable before the call returns. Concurrent writes
+// share a transaction.
+//
+// # Decay
+//
+// Every edge is stored with its count and the time of its last observation. Between two
+// times t1 and t2 the count decays by the factor 2^(−(t2−t1)/half-life). Reads compute the
+// decay, so that records need not be rewritten. An edge with a count below
+// graphrank.MinCount is dead: it is not part of the graph, and the first write of a day
+// removes its record.
+//
+// # Format, version 3
+//
+//	bucket "edges"    from 0x00 to -> type (1 byte), source, with weakBit (1 byte), count (8 bytes,
+//	                  float64), last observation (8 bytes, Unix seconds), observations
+//	                  (4 bytes); all little-endian
+//	bucket "intents"  first 16 bytes of a SHA-256 of the normalized intent and its
+//	                  sorted tools -> see appendIntent
+//	bucket "usage"    "version" -> the version of the format, 8 bytes, little-endian
+//
+// Version 2 had counters in bucket "usage"; version 1 had neither weak edges nor weak
+// intents. Open reads both.
+package usage
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cairn/graphrank"
+	"cairn/internal/toolbox/records"
+)
+
+const (
+	version       = 3
+	edgesBucket   = "edges"
+	intentsBucket = "intents"
+	metaBucket    = "usage"
+	versionKey    = "version"
+)
+
+// Buckets returns the names of the buckets of a records.Store that hold a Store.
+func Buckets() []string { return []string{edgesBucket, intentsBucket, metaBucket} }
+
+// DefaultHalfLife is the default of Options.HalfLife.
+const DefaultHalfLife = 90 * 24 * time.Hour
+
+// DefaultMaxIntents is the default of Options.MaxIntents.
+const DefaultMaxIntents = 50_000
+
+// refresh bounds the age of the counts in memory, and is the interval at which dead edges
+// are removed.
+const refresh = 24 * time.Hour
+
+// Options configures Open. Nil and the zero value mean the defaults.
+type Options struct {
+	// HalfLife is the time in which the count of an edge halves without observations. 0
+	// means DefaultHalfLife, a negative value no decay.
+	HalfLife time.Duration
+	// MaxIntents bounds the number of intents. If there are more, the store removes those
+	// observed longest ago. 0 means DefaultMaxIntents.
+	MaxIntents int
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Logger receives a warning for each damaged edge or intent. Nil discards them.
+	Logger *slog.Logger
+}
+
+// FormatError reports records of a later version. Open does not change them.
+type FormatError struct{ Have, Want uint64 }
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("the usage graph has format %d and this cairn reads format %d", e.Have, e.Want)
+}
+
+// pair holds the nodes of an edge: from, to.
+type pair [2]string
+
+// Store holds the graph and the intents. It is safe for concurrent use, and reads the
+// writes of other processes to a shared records.Store.
+type Store struct {
+	records records.Store
+	o       Options
+
+	queue   sync.Mutex // guards pending
+	pending []*pendingWrite
+	commit  sync.Mutex // held during a write
+
+	mu         sync.RWMutex // guards the fields below
+	generation uint64
+	version    uint64            // of the records; 0 if there are none
+	edges      map[pair]edge     // with the counts at their last observation
+	intents    map[string]Intent // by key
+	graph      *graphrank.Graph  // of the live edges that are not weak; nil before the first load
+	decayed    time.Time         // the time of the counts in graph
+	swept      time.Time         // the time of the last sweep
+	listed     []Intent          // the result of Intents; nil after a change
+	history    history
+}
+
+// Open loads the graph and the intents. It skips damaged ones. The caller closes r.
+func Open(r records.Store, o *Options) (*Store, error) {
+	s := &Store{records: r}
+	if o != nil {
+		s.o = *o
+	}
+	if s.o.HalfLife == 0 {
+		s.o.HalfLife = DefaultHalfLife
+	}
+	if s.o.MaxIntents <= 0 {
+		s.o.MaxIntents = DefaultMaxIntents
+	}
+	if s.o.Now == nil {
+		s.o.Now = time.Now
+	}
+	if s.o.Logger == nil {
+		s.o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return s, s.load()
+}
+
+// load updates the data in memory if other processes have written, or if its counts are
+// older than refresh.
+func (s *Store) load() error {
+	s.mu.RLock()
+	generation := s.generation
+	s.mu.RUnlock()
+	c, err := s.records.Since(context.Background(), generation)
+	if err == nil {
+		err = s.apply(c)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the usage graph: %w", err)
+	}
+	return nil
+}
+
+// apply applies changes of the records to the data in memory.
+func (s *Store) apply(c records.Changes) error {
+	now := s.o.Now()
+	s.mu.RLock()
+	current := s.graph != nil && c.Generation <= s.generation && now.Sub(s.decayed) < refresh
+	s.mu.RUnlock()
+	if current {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.graph == nil || c.Generation > s.generation {
+		d := delta{whole: c.Whole || s.graph == nil}
+		if err := d.read(c.Records, s.o.Logger); err != nil {
+			return err
+		}
+		s.install(d, c.Generation, now)
+	}
+	if now.Sub(s.decayed) >= refresh {
+		s.makeGraph(now)
+	}
+	return nil
+}
+
+// makeGraph builds the graph from the edges with their counts at the time now. The caller
+// holds s.mu.
+func (s *Store) makeGraph(now time.Time) {
+	s.graph, s.decayed = &graphrank.Graph{}, now
+	for _, p := range slices.SortedFunc(maps.Keys(s.edges), comparePairs) {
+		if e := s.edges[p]; !e.weak && s.alive(e, now) {
+			s.graph.Set(s.at(p, e, now))
+		}
+	}
+	s.history = history{from: s.generation}
+}
+
+func comparePairs(a, b pair) int { return slices.Compare(a[:], b[:]) }
+
+// Read calls fn with the current graph. fn must neither change nor keep the graph, and must
+// not call the store.
+func (s *Store) Read(fn func(*graphrank.Graph) error) error {
+	if err := s.load(); err != nil {
+		return err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return fn(s.graph)
+}
+
+// Generation returns a number that grows with every write. It is 0 before the first.
+func (s *Store) Generation() (uint64, error) {
+	if err := s.load(); err != nil {
+		return 0, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.generation, nil
+}
+
+// delta is a change of edges and intents. A nil value removes its key.
+type delta struct {
+	whole   bool // whether the delta replaces all edges and intents
+	edges   map[pair]*edge
+	intents map[string]*Intent
+	version uint64 // 0 means no change
+}
+
+func newDelta() delta {
+	return delta{edges: map[pair]*edge{}, intents: map[string]*Intent{}}
+}
+
+// read decodes records. It logs a warning for a damaged edge or intent and removes it from
+// memory; its record remains.
+func (d *delta) read(list []records.Record, log *slog.Logger) error {
+	whole := d.whole
+	*d = newDelta()
+	d.whole = whole
+	for _, r := range list {
+		switch {
+		case r.Bucket == edgesBucket:
+			p, e, err := decodeEdge(r.Key, r.Value)
+			if err != nil {
+				log.Warn("reading an edge", "error", err)
+				d.edges[p] = nil
+				continue
+			}
+			d.edges[p] = e
+		case r.Bucket == intentsBucket && r.Value == nil:
+			d.intents[r.Key] = nil
+		case r.Bucket == intentsBucket:
+			m, err := decodeIntent(r.Value)
+			if err != nil {
+				log.Warn("reading an intent", "key", fmt.Sprintf("%x", r.Key), "error", err)
+				d.intents[r.Key] = nil
+				continue
+			}
+			d.intents[r.Key] = &m
+		case r.Key == versionKey && len(r.Value) == 8:
+			d.version = binary.LittleEndian.Uint64(r.Value)
+		}
+	}
+	if d.version > version {
+		return &FormatError{d.version, version}
+	}
+	return nil
+}
+
+// list encodes a delta.
+func (d *delta) list() []records.Record {
+	var list []records.Record
+	for p, e := range d.edges {
+		r := records.Record{Bucket: edgesBucket, Key: strings.Join(p[:], "\x00")}
+		if e != nil {
+			r.Value = e.encode()
+		}
+		list = append(list, r)
+	}
+	for key, m := range d.intents {
+		r := records.Record{Bucket: intentsBucket, Key: key}
+		if m != nil {
+			r.Value = appendIntent(nil, m)
+		}
+		list = append(list, r)
+	}
+	if d.version > 0 {
+		list = append(list, records.Record{Bucket: metaBucket, Key: versionKey, Value: binary.LittleEndian.AppendUint64(nil, d.version)})
+	}
+	return list
+}
+
+// install applies a delta of a generation to the data in memory. The caller holds s.mu.
+func (s *Store) install(d delta, generation uint64, now time.Time) {
+	var c Changes
+	rewritten := d.whole
+	if d.whole {
+		s.edges, s.intents, s.version = map[pair]edge{}, map[string]Intent{}, 0
+	}
+	s.generation = generation
+	s.version = max(s.version, d.version)
+	for p, e := range d.edges {
+		if e == nil {
+			rewritten = rewritten || !s.edges[p].weak
+			delete(s.edges, p)
+			continue
+		}
+		s.edges[p] = *e
+		if !e.weak && s.alive(*e, now) {
+			c.Edges = append(c.Edges, s.at(p, *e, now))
+		}
+	}
+	for key, m := range d.intents {
+		old, known := s.intents[key]
+		if m == nil {
+			delete(s.intents, key)
+		} else {
+			s.intents[key] = *m
+		}
+		counted := known && !old.Weak
+		switch {
+		case m == nil && counted:
+			rewritten = true
+		case m == nil || m.Weak:
+		case !counted:
+			c.Intents = append(c.Intents, *m)
+		default:
+			rewritten = rewritten || !old.sameUse(m)
+		}
+		if counted || m != nil && !m.Weak {
+			s.listed = nil
+		}
+	}
+	if rewritten {
+		s.listed = nil
+		s.makeGraph(now)
+		return
+	}
+	slices.SortFunc(c.Edges, func(a, b graphrank.Edge) int { return comparePairs(pair{a.From, a.To}, pair{b.From, b.To}) })
+	for _, e := range c.Edges {
+		s.graph.Set(e)
+	}
+	c.Generation = generation
+	s.history.add(c)
+}

@@ -1,0 +1,224 @@
+package usage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"cairn/internal/toolbox/records"
+)
+
+// Change holds the observations and intents that one write adds.
+type Change struct {
+	Observations []Observation `json:"observations,omitempty"`
+	Intents      []Intent      `json:"intents,omitempty"`
+}
+
+// Empty reports whether the change is empty.
+func (c *Change) Empty() bool { return len(c.Observations)+len(c.Intents) == 0 }
+
+// pendingWrite is a change and the channel on which its caller waits.
+type pendingWrite struct {
+	change Change
+	done   chan error
+}
+
+// Add stores the observations and intents of a change. It returns when they are durable.
+func (s *Store) Add(ctx context.Context, c Change) error {
+	for _, observation := range c.Observations {
+		if err := cmp.Or(checkID(observation.From), checkID(observation.To)); err != nil {
+			return err
+		}
+	}
+	return s.write(ctx, c)
+}
+
+// write makes a change durable before it returns. Changes that arrive during a
+// transaction share the next one.
+func (s *Store) write(ctx context.Context, c Change) error {
+	if err := ctx.Err(); err != nil || c.Empty() {
+		return err
+	}
+	w := &pendingWrite{c, make(chan error, 1)}
+	s.queue.Lock()
+	s.pending = append(s.pending, w)
+	s.queue.Unlock()
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	select {
+	case err := <-w.done: // another caller's transaction included it
+		return err
+	default:
+	}
+	s.queue.Lock()
+	pending := s.pending
+	s.pending = nil
+	s.queue.Unlock()
+	err := s.update(func(d *delta, now time.Time) {
+		for _, w := range pending {
+			s.add(d, w.change, now)
+		}
+		s.evict(d)
+		s.sweep(d, now)
+	})
+	if err != nil {
+		err = fmt.Errorf("writing the usage graph: %w", err)
+	}
+	for _, w := range pending {
+		w.done <- err
+	}
+	return <-w.done
+}
+
+// update stores the changes that fn adds to a delta, in one transaction. The caller holds
+// s.commit.
+func (s *Store) update(fn func(d *delta, now time.Time)) error {
+	var d delta
+	now := s.o.Now()
+	s.mu.RLock()
+	generation := s.generation
+	s.mu.RUnlock()
+	next, err := s.records.Update(context.Background(), generation, func(c records.Changes) ([]records.Record, error) {
+		if err := s.apply(c); err != nil {
+			return nil, err
+		}
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		d = newDelta()
+		fn(&d, now)
+		if s.version != version && len(d.edges)+len(d.intents) > 0 {
+			d.version = version
+		}
+		return d.list(), nil
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if next > s.generation { // otherwise nothing has changed, or a reader has loaded the changes
+		s.install(d, next, now)
+	}
+	return nil
+}
+
+// add adds the observations and intents of a change to the delta, based on the values in
+// the delta or else in memory. The caller holds s.mu for reading.
+func (s *Store) add(d *delta, c Change, now time.Time) {
+	for _, observation := range c.Observations {
+		if observation.From == observation.To {
+			continue
+		}
+		p := pair{observation.From, observation.To}
+		e, known := s.edges[p]
+		if next := d.edges[p]; next != nil {
+			e, known = *next, true
+		}
+		e = s.observe(e, known, observation, now)
+		d.edges[p] = &e
+	}
+	for i := range c.Intents {
+		m := &c.Intents[i]
+		key := string(m.key())
+		old, known := s.intents[key]
+		if next := d.intents[key]; next != nil {
+			old, known = *next, true
+		}
+		next := m.again(old, known, now)
+		d.intents[key] = &next
+	}
+}
+
+// evict removes the intents observed longest ago if there are more than MaxIntents.
+func (s *Store) evict(d *delta) {
+	total := len(s.intents)
+	for key := range d.intents {
+		if _, known := s.intents[key]; !known {
+			total++
+		}
+	}
+	if total <= s.o.MaxIntents {
+		return
+	}
+	all := maps.Clone(s.intents)
+	for key, m := range d.intents {
+		all[key] = *m
+	}
+	keys := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		return cmp.Or(all[a].Last.Compare(all[b].Last), cmp.Compare(a, b))
+	})
+	// Remove another hundredth, so that not every write has to sort.
+	for _, key := range keys[:min(len(keys), len(all)-s.o.MaxIntents+s.o.MaxIntents/100)] {
+		d.intents[key] = nil
+	}
+}
+
+// sweep removes dead edges and old weak intents, once in every refresh.
+func (s *Store) sweep(d *delta, now time.Time) {
+	if now.Sub(s.swept) < refresh {
+		return
+	}
+	s.swept = now
+	for p, e := range s.edges {
+		if d.edges[p] == nil && !s.alive(e, now) {
+			d.edges[p] = nil
+		}
+	}
+	for key, m := range s.intents {
+		if d.intents[key] == nil && m.Weak && now.Sub(m.Last) > weakLife {
+			d.intents[key] = nil
+		}
+	}
+}
+
+// Forgotten counts the removed edges and intents.
+type Forgotten struct {
+	Edges   int `json:"edges"`
+	Intents int `json:"intents"`
+}
+
+// ForgetNode removes a tool or document with its edges, and the intents that used it.
+func (s *Store) ForgetNode(id string) (Forgotten, error) {
+	return s.forget(func(p pair, _ edge) bool { return p[0] == id || p[1] == id },
+		func(m *Intent) bool { return slices.Contains(m.Tools, id) })
+}
+
+// ForgetBefore removes the edges and intents that were last observed before t. An edge that
+// was observed after t keeps its whole count, because single observations are not stored.
+func (s *Store) ForgetBefore(t time.Time) (Forgotten, error) {
+	return s.forget(func(_ pair, e edge) bool { return e.last < unix(t) },
+		func(m *Intent) bool { return m.Last.Before(t) })
+}
+
+// ForgetAll removes all edges and intents.
+func (s *Store) ForgetAll() (Forgotten, error) {
+	return s.forget(func(pair, edge) bool { return true }, func(*Intent) bool { return true })
+}
+
+// forget removes the edges and intents for which the functions return true.
+func (s *Store) forget(matchEdge func(pair, edge) bool, matchIntent func(*Intent) bool) (f Forgotten, err error) {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	err = s.update(func(d *delta, _ time.Time) {
+		f = Forgotten{}
+		for p, e := range s.edges {
+			if matchEdge(p, e) {
+				d.edges[p] = nil
+				f.Edges++
+			}
+		}
+		for key, m := range s.intents {
+			if matchIntent(&m) {
+				d.intents[key] = nil
+				f.Intents++
+			}
+		}
+	})
+	if err != nil {
+		return Forgotten{}, fmt.Errorf("forgetting: %w", err)
+	}
+	return f, nil
+}
