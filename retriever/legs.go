@@ -62,7 +62,9 @@ func (s *search) ask(ctx context.Context, q query.Query, mode Mode, depth int) (
 		l.embedding, l.failed = s.queryVector(ctx, q.Words)
 		embedded <- l.embedding
 		if l.embedding != nil {
-			l.vector, l.failed = s.nearest(ctx, l.embedding, depth)
+			timer := observe.Begin(ctx, observe.Vectors)
+			l.vector, l.failed = s.sources.Vectors.Search(ctx, l.embedding, depth, s.Filter)
+			timer.End(ctx)
 		}
 	}
 	keywords.Wait()
@@ -138,16 +140,6 @@ func (s *search) askTogether(ctx context.Context, l *legs) error {
 	cosines, err := s.cosines(ctx, l.addBelow(longer), l.embedding)
 	l.cosines = append(l.cosines, cosines...)
 	return err
-}
-
-// nearest searches the vectors.
-func (s *search) nearest(ctx context.Context, vector []float32, depth int) ([]store.Hit, error) {
-	defer observe.Begin(ctx, observe.Vectors).End(ctx)
-	hits, err := s.sources.Vectors.Search(ctx, vector, depth, s.Filter)
-	if err != nil {
-		return nil, fmt.Errorf("searching vectors: %w", err)
-	}
-	return hits, nil
 }
 
 // cosines looks up the cosine of each hit.

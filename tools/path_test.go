@@ -17,8 +17,9 @@ import (
 	"cairn/models"
 )
 
-// TestPathOfAQuery counts the calls of functions of this module from the transport
-// to the keyword index of a folder that this process owns.
+// TestPathOfAQuery counts the functions of this module on the stack when a query reaches
+// the vector index of a folder that this process owns. The first is the goroutine in which
+// the server handles the request, and the last the one that searches the vectors.
 func TestPathOfAQuery(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "a.md"), []byte("# Deploy\n\nRun the release script.\n"), 0o644); err != nil {
@@ -33,25 +34,31 @@ func TestPathOfAQuery(t *testing.T) {
 	defer w.Close()
 	var listener pathListener
 	s := newSession(t, w, &Options{Listener: &listener})
-	for i, line := range []string{
+	for _, line := range []string{
 		request(1, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`),
 		request(2, "tools/call", `{"name":"index","arguments":{}}`),
-		request(3, "read_context", `{"query":"release"}`),
-		request(4, "tools/call", `{"name":"read_context","arguments":{"query":"script"}}`),
 	} {
 		s.send(line)
+		s.receive()
+	}
+	for _, c := range []struct{ line, server string }{
+		{request(3, "read_context", `{"query":"release"}`), "cairn/tools.(*conn).acceptRequest."},
+		{request(4, "tools/call", `{"name":"read_context","arguments":{"query":"script"}}`), "cairn/tools.(*Server).sdkServer."},
+	} {
+		s.send(c.line)
 		answer := s.receive()
-		if i < 2 {
-			continue
+		path := listener.take()
+		if len(path) == 0 {
+			t.Fatalf("%s\n%s\nsearches no vectors", c.line, answer)
 		}
-		if path := listener.take(); len(path) == 0 || len(path) > 10 {
-			t.Errorf("%s\n%s\ntakes %d calls, want 1 to 10:\n%s", line, answer, len(path), strings.Join(path, "\n"))
+		if leg, server := path[0], path[len(path)-1]; leg != "cairn/retriever.(*search).ask" || !strings.HasPrefix(server, c.server) || len(path) > 10 {
+			t.Errorf("%s\n%s\ntakes %d calls, want at most 10 from %s to the search of the vectors:\n%s", c.line, answer, len(path), c.server, strings.Join(path, "\n"))
 		}
 	}
 	s.close()
 }
 
-// pathListener keeps the calls that led to the last search of a keyword index.
+// pathListener keeps the calls that led to the last search of a vector index.
 type pathListener struct {
 	observe.Silent
 	mu   sync.Mutex
@@ -60,7 +67,7 @@ type pathListener struct {
 
 // Stage implements observe.Listener.
 func (l *pathListener) Stage(_ context.Context, stage observe.Stage, _ time.Time, _ time.Duration) {
-	if stage != observe.Keyword { // measured by the function that searches
+	if stage != observe.Vectors { // the keyword leg has a goroutine of its own
 		return
 	}
 	callers := make([]uintptr, 64)
