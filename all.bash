@@ -72,7 +72,7 @@ go test ./...
 # The tests of the commands run them as separate processes.
 if [ -z "${FAST:-}" ] && command -v "$(go env CC)" >/dev/null; then
 	step test -race
-	packages='./indexer ./retriever ./internal/store/kv ./internal/store/docs ./internal/store/flat ./internal/folder/owner ./internal/folder/index ./internal/toolbox ./internal/toolbox/usage ./internal/text/watch ./internal/stage ./internal/task/cards ./internal/toolbox/toolsearch'
+	packages='./indexer ./retriever ./internal/store/kv ./internal/store/docs ./internal/store/flat ./internal/base/owner ./internal/folder/index ./internal/toolbox ./internal/toolbox/usage ./internal/text/watch ./internal/stage ./internal/task/cards ./internal/toolbox/toolsearch'
 	[ -z "${FULL:-}" ] || packages='./tools/... ./indexer/... ./retriever/... ./internal/...'
 	CGO_ENABLED=1 go test -race $packages
 fi

@@ -148,7 +148,7 @@ func (w *bench) learn(ctx context.Context, dir string, o *DocsOptions) (*usage.S
 		read := slices.Sorted(maps.Keys(q.relevant))
 		r.Shuffle(len(read), func(i, j int) { read[i], read[j] = read[j], read[i] })
 		for _, id := range read {
-			t.Calls = append(t.Calls, usage.Call{Tool: usage.DocumentID(w.paths[id])})
+			t.Calls = append(t.Calls, usage.Call{Tool: graphrank.DocumentID(w.paths[id])})
 		}
 		traces = append(traces, t)
 	}

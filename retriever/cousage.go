@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"cairn/graphrank"
-	"cairn/internal/toolbox/usage"
 )
 
 // CoUsageLimit is the largest bonus of CoUsage. benchmarks/quality.md compares it with
@@ -53,7 +52,7 @@ func (u CoUsage) bonus(g *graphrank.Graph, inUse, paths []string) []float64 {
 	}
 	candidates := make([]string, len(paths))
 	for i, path := range paths {
-		candidates[i] = usage.DocumentID(path)
+		candidates[i] = graphrank.DocumentID(path)
 	}
 	formula := u.Formula
 	if formula == nil {
@@ -69,8 +68,8 @@ func (u CoUsage) bonus(g *graphrank.Graph, inUse, paths []string) []float64 {
 // contextNode returns the graph's node for a document's path, with or without an
 // anchor, or for a tool's id.
 func contextNode(g *graphrank.Graph, name string) (id string, ok bool) {
-	path, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(name, usage.DocumentPrefix), "/"), "#")
-	for _, id := range []string{usage.DocumentID(path), name} {
+	path, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(name, graphrank.DocumentPrefix), "/"), "#")
+	for _, id := range []string{graphrank.DocumentID(path), name} {
 		if g.Has(id) {
 			return id, true
 		}

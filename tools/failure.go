@@ -7,9 +7,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/index"
-	"cairn/internal/folder/owner"
-	"cairn/internal/store/mirror"
+	"cairn/internal/folder/mirror"
 	"cairn/internal/task/cards"
 )
 

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"cairn/internal/base/job"
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
-	"cairn/internal/folder/owner"
-	"cairn/internal/text/scan"
+	"cairn/internal/folder/scan"
 	"cairn/retriever"
 )
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"reflect"
 
+	"cairn/internal/folder/scan"
 	"cairn/internal/store"
-	"cairn/internal/text/scan"
 	"cairn/retriever"
 )
 

@@ -7,8 +7,8 @@ import (
 	"reflect"
 	"strings"
 
+	"cairn/graphrank"
 	"cairn/internal/folder/index"
-	"cairn/internal/toolbox/usage"
 	"cairn/retriever"
 )
 
@@ -30,9 +30,9 @@ Use it after read_context, with a result's path and anchor; the answer links the
 path is "docs/a.md", "docs/a.md#anchor", "docs/a.md:10-40" or a glob. With max_tokens, a long document is returned in parts: call again with next.`,
 		handler: codeHandler(func(ctx context.Context, a readDocArgs) (any, error) {
 			// Passages of question tasks have the id "doc:path#anchor".
-			a.Path = strings.TrimPrefix(a.Path, usage.DocumentPrefix)
+			a.Path = strings.TrimPrefix(a.Path, graphrank.DocumentPrefix)
 			for i, path := range a.Paths {
-				a.Paths[i] = strings.TrimPrefix(path, usage.DocumentPrefix)
+				a.Paths[i] = strings.TrimPrefix(path, graphrank.DocumentPrefix)
 			}
 			r := retriever.ReadRequest{Path: a.Path, Anchor: a.Anchor, Paths: a.Paths, Next: a.Next, ExpectedHash: a.ExpectedHash}
 			if a.MaxTokens != nil {

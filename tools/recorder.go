@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"cairn/graphrank"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/suggest"
 	"cairn/internal/toolbox/toolsearch"
@@ -166,7 +167,7 @@ func (r *recording) queried(query string) {
 
 // read records the reading of a document.
 func (r *recording) read(path string) {
-	r.record(func(ctx context.Context, s *usage.Session) error { return s.Used(ctx, usage.DocumentID(path)) })
+	r.record(func(ctx context.Context, s *usage.Session) error { return s.Used(ctx, graphrank.DocumentID(path)) })
 }
 
 // searched records a search of tools and its results.

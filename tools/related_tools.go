@@ -5,7 +5,6 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/toolbox"
-	"cairn/internal/toolbox/usage"
 )
 
 type relatedToolsArgs struct {
@@ -63,7 +62,7 @@ func related(ctx context.Context, box *toolbox.Toolbox, name string, limit int, 
 	}); err != nil {
 		return nil, err
 	}
-	if _, document := usage.DocumentPath(name); !known && !document {
+	if _, document := graphrank.DocumentPath(name); !known && !document {
 		t, err := lookup(ctx, box, "tool", name)
 		if err != nil {
 			return nil, err
@@ -77,7 +76,7 @@ func related(ctx context.Context, box *toolbox.Toolbox, name string, limit int, 
 		}
 		for _, s := range g.Related(answer.ToolID, k) {
 			r := relatedTool{ToolID: s.ID, Score: s.Score, Relation: "related"}
-			if path, ok := usage.DocumentPath(s.ID); ok {
+			if path, ok := graphrank.DocumentPath(s.ID); ok {
 				if !documents {
 					continue
 				}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"cairn/internal/folder/scan"
 	"cairn/internal/store"
 	"cairn/internal/text/fit"
-	"cairn/internal/text/scan"
 )
 
 // regexpMode is the mode of an exhaustive search for a regular expression.

@@ -11,9 +11,9 @@ import (
 	"cairn/internal/base/job"
 	"cairn/internal/base/observe"
 	"cairn/internal/folder/index"
+	"cairn/internal/folder/scan"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/text/fit"
-	"cairn/internal/text/scan"
 	"cairn/internal/toolbox"
 	"cairn/retriever"
 )

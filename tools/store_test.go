@@ -7,8 +7,8 @@ import (
 
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/config"
+	"cairn/internal/folder/mirror"
 	"cairn/internal/folder/workspace"
-	"cairn/internal/store/mirror"
 	"cairn/models"
 )
 

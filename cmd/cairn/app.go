@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/face/host"
 	"cairn/internal/face/term"
 	"cairn/internal/folder/config"
-	"cairn/internal/folder/host"
 	"cairn/internal/folder/workspace"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/face/host"
 	"cairn/internal/face/term"
-	"cairn/internal/folder/host"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/stage"
 	"cairn/retriever"

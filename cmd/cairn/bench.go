@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/benchmarks"
+	"cairn/internal/base/home"
 	"cairn/internal/base/job"
+	"cairn/internal/face/host"
 	"cairn/internal/face/term"
-	"cairn/internal/folder/home"
-	"cairn/internal/folder/host"
 	"cairn/internal/stage"
 	"cairn/models"
 )

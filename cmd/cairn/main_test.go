@@ -16,8 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"cairn/internal/base/home"
 	"cairn/internal/base/testutil"
-	"cairn/internal/folder/home"
 )
 
 func TestWithGracePeriod(t *testing.T) {

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"testing"
 
+	"cairn/internal/face/host"
 	"cairn/internal/face/term"
 	"cairn/internal/folder/config"
-	"cairn/internal/folder/host"
+	"cairn/internal/folder/mirror"
 	"cairn/internal/folder/workspace"
-	"cairn/internal/store/mirror"
 	"cairn/internal/store/qdrant/qdranttest"
 	"cairn/internal/text/markdown"
 	"cairn/retriever"

@@ -16,8 +16,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"cairn/internal/base/home"
 	"cairn/internal/base/testutil"
-	"cairn/internal/folder/home"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden output in testdata/*.txtar")

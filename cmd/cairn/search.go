@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/face/term"
+	"cairn/internal/folder/scan"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/store"
-	"cairn/internal/text/scan"
 	"cairn/retriever"
 )
 

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/base/metrics"
+	"cairn/internal/face/host"
 	"cairn/internal/face/server"
 	"cairn/internal/face/token"
-	"cairn/internal/folder/host"
 )
 
 type serveFlags struct {

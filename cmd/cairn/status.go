@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/base/home"
 	"cairn/internal/face/term"
-	"cairn/internal/folder/home"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
 )

@@ -9,8 +9,8 @@ import (
 
 	"cairn/internal/face/term"
 	"cairn/internal/folder/config"
+	"cairn/internal/folder/mirror"
 	"cairn/internal/folder/workspace"
-	"cairn/internal/store/mirror"
 )
 
 // chooseStore returns the store that --store or the environment names, or nil for the

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/base/home"
 	"cairn/internal/face/term"
-	"cairn/internal/folder/home"
 )
 
 func (a *app) trustCommand() *cobra.Command {

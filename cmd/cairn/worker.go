@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"cairn/internal/face/host"
 	"cairn/internal/folder/config"
-	"cairn/internal/folder/host"
 	"cairn/internal/folder/workspace"
 )
 

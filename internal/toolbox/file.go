@@ -6,7 +6,7 @@ import (
 	"os"
 	"sync"
 
-	"cairn/internal/folder/owner"
+	"cairn/internal/base/owner"
 	"cairn/internal/store/kv"
 )
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
-	"cairn/internal/folder/home"
+	"cairn/internal/base/home"
 )
 
 // FormerFiles are the files of an earlier version that Former reads.

@@ -8,7 +8,7 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/base/job"
-	"cairn/internal/folder/owner"
+	"cairn/internal/base/owner"
 	"cairn/internal/store/flat"
 	"cairn/internal/toolbox/toolsearch"
 	"cairn/internal/toolbox/usage"
@@ -265,7 +265,7 @@ func tracesOf(intents []usage.Intent) []toolsearch.Trace {
 
 func servedByTool(ids []string) bool {
 	for _, id := range ids {
-		if _, document := usage.DocumentPath(id); !document {
+		if _, document := graphrank.DocumentPath(id); !document {
 			return true
 		}
 	}

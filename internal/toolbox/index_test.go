@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cairn/internal/base/home"
 	"cairn/internal/base/job"
 	"cairn/internal/base/testutil"
-	"cairn/internal/folder/home"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/toolsearch"
 	"cairn/internal/toolbox/usage"

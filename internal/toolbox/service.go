@@ -13,9 +13,9 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/base/checksum"
+	"cairn/internal/base/home"
 	"cairn/internal/base/job"
-	"cairn/internal/folder/home"
-	"cairn/internal/folder/owner"
+	"cairn/internal/base/owner"
 	"cairn/internal/store/keyword"
 	"cairn/internal/store/kv"
 	"cairn/internal/toolbox/catalog"
@@ -374,8 +374,8 @@ func (s *service) stats() (*Stats, error) {
 // resolve returns the id of the tool or document of a name, or the name itself if it does
 // not identify exactly one.
 func (s *service) resolve(name string) (id string, found bool, err error) {
-	if path, ok := usage.DocumentPath(name); ok {
-		return usage.DocumentID(strings.TrimPrefix(path, "/")), true, nil
+	if path, ok := graphrank.DocumentPath(name); ok {
+		return graphrank.DocumentID(strings.TrimPrefix(path, "/")), true, nil
 	}
 	tool, err := s.catalog.Lookup(name)
 	_, missing := errors.AsType[*catalog.UnknownError](err)

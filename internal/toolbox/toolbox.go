@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"cairn/graphrank"
+	"cairn/internal/base/home"
 	"cairn/internal/base/job"
-	"cairn/internal/folder/home"
-	"cairn/internal/folder/owner"
+	"cairn/internal/base/owner"
 	"cairn/internal/store/kv"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/suggest"

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"cairn/internal/folder/home"
+	"cairn/internal/base/home"
 )
 
 // Main runs the tests of a package with their own CAIRN_HOME, for TestMain.

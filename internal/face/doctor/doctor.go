@@ -13,9 +13,9 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
-	"cairn/internal/folder/owner"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/task/cards"
 	"cairn/internal/task/taskgraph"

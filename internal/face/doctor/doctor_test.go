@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
-	"cairn/internal/folder/owner"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/task/cards"
 	"cairn/retriever"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"cairn/internal/folder/home"
+	"cairn/internal/base/home"
 	"cairn/internal/folder/index"
 	"cairn/internal/text/walk"
 	"cairn/retriever"

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"cairn/graphrank"
-	"cairn/internal/toolbox/usage"
 )
 
 // coUsage draws the co-usage graph of tools: nodes on a circle, grouped by
@@ -58,7 +57,7 @@ const (
 func drawCoUsage(g *graphrank.Graph, around, prefix string) *coUsage {
 	var edges []graphrank.Edge
 	for e := range g.Edges() {
-		tool := !strings.HasPrefix(e.From, usage.DocumentPrefix) && !strings.HasPrefix(e.To, usage.DocumentPrefix)
+		tool := !strings.HasPrefix(e.From, graphrank.DocumentPrefix) && !strings.HasPrefix(e.To, graphrank.DocumentPrefix)
 		if tool && e.From != e.To && (around == "" || e.From == around || e.To == around) {
 			edges = append(edges, e)
 		}

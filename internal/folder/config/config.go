@@ -17,7 +17,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"cairn/internal/base/atomicfile"
-	"cairn/internal/folder/home"
+	"cairn/internal/base/home"
 	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cairn/internal/folder/home"
+	"cairn/internal/base/home"
 	"cairn/internal/text/walk"
 )
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"cairn/internal/folder/home"
+	"cairn/internal/base/home"
 	"cairn/internal/text/walk"
 )
 

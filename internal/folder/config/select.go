@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"cairn/internal/folder/home"
+	"cairn/internal/base/home"
 )
 
 // Rule is the rule by which Select has chosen a workspace.

@@ -18,9 +18,9 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/base/job"
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
-	"cairn/internal/folder/owner"
-	"cairn/internal/store/mirror"
+	"cairn/internal/folder/mirror"
 	"cairn/models"
 	"cairn/models/bpe"
 	"cairn/retriever"

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/config"
-	"cairn/internal/folder/owner"
 	"cairn/models"
 	"cairn/retriever"
 )

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"cairn/indexer"
-	"cairn/internal/folder/owner"
+	"cairn/internal/base/owner"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"

@@ -9,7 +9,7 @@ import (
 
 	"cairn/indexer"
 	"cairn/internal/base/job"
-	"cairn/internal/folder/owner"
+	"cairn/internal/base/owner"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/keyword"
 	"cairn/internal/text/query"

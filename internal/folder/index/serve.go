@@ -3,7 +3,7 @@ package index
 import (
 	"context"
 
-	"cairn/internal/folder/owner"
+	"cairn/internal/base/owner"
 	"cairn/internal/store/docs"
 	"cairn/retriever"
 )

@@ -14,12 +14,12 @@ import (
 
 	"cairn/indexer"
 	"cairn/internal/folder/config"
+	"cairn/internal/folder/mirror"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
 	"cairn/internal/store/kv"
-	"cairn/internal/store/mirror"
 	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
 	"cairn/models"

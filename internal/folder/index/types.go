@@ -4,8 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
-	"cairn/internal/folder/owner"
 	"cairn/retriever"
 )
 

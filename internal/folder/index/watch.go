@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"cairn/indexer"
-	"cairn/internal/folder/owner"
+	"cairn/internal/base/owner"
 	"cairn/internal/store/docs"
 	"cairn/internal/text/walk"
 	"cairn/internal/text/watch"

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"cairn/internal/base/checksum"
-	"cairn/internal/folder/home"
+	"cairn/internal/base/home"
 	"cairn/internal/stage/embedded"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/records"

@@ -77,10 +77,10 @@ func TestRestoredWorkspaceAnswersTheSame(t *testing.T) {
 	}
 	if err := box.Observe(t.Context(), usage.Change{
 		Observations: []usage.Observation{
-			{From: usage.DocumentID("access/roles.md"), To: usage.DocumentID("operations/incidents.md"), Type: graphrank.Dependency},
-			{From: "fs:read", To: usage.DocumentID("access/roles.md"), Type: graphrank.Sequence},
+			{From: graphrank.DocumentID("access/roles.md"), To: graphrank.DocumentID("operations/incidents.md"), Type: graphrank.Dependency},
+			{From: "fs:read", To: graphrank.DocumentID("access/roles.md"), Type: graphrank.Sequence},
 		},
-		Intents: []usage.Intent{{Text: "leave", Tools: []string{"fs:read", usage.DocumentID("access/roles.md")}}},
+		Intents: []usage.Intent{{Text: "leave", Tools: []string{"fs:read", graphrank.DocumentID("access/roles.md")}}},
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"cairn/internal/base/home"
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
-	"cairn/internal/folder/home"
 	"cairn/internal/folder/index"
-	"cairn/internal/folder/owner"
 	"cairn/internal/toolbox"
 )
 

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"testing"
 
+	"cairn/internal/base/home"
+	"cairn/internal/base/owner"
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/config"
-	"cairn/internal/folder/home"
 	"cairn/internal/folder/index"
-	"cairn/internal/folder/owner"
 )
 
 // TestCleanOrphans removes what is kept of folders that do not exist any more, and

@@ -14,7 +14,7 @@ import (
 
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
-	"cairn/internal/store/mirror"
+	"cairn/internal/folder/mirror"
 	"cairn/internal/store/qdrant"
 	"cairn/internal/store/qdrant/qdranttest"
 	"cairn/retriever"

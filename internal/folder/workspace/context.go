@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"cairn/graphrank"
-	"cairn/internal/folder/owner"
+	"cairn/internal/base/owner"
 	"cairn/internal/toolbox"
 )
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"cairn/graphrank"
 	"cairn/internal/folder/index"
 	"cairn/internal/toolbox/usage"
 	"cairn/retriever"
@@ -35,7 +36,7 @@ func TestContextLiftsWhatWasUsedTogether(t *testing.T) {
 		}
 	}
 	box := openToolbox(t, sel.Root)
-	if _, err := box.Learn(t.Context(), usage.Trace{Calls: []usage.Call{{Tool: "doc:other.md"}, {Tool: usage.DocumentID(found)}}}); err != nil {
+	if _, err := box.Learn(t.Context(), usage.Trace{Calls: []usage.Call{{Tool: "doc:other.md"}, {Tool: graphrank.DocumentID(found)}}}); err != nil {
 		t.Fatal(err)
 	}
 	for i, r := range ask().Results {

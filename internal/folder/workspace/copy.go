@@ -5,12 +5,12 @@ import (
 	"errors"
 	"time"
 
+	"cairn/internal/base/home"
 	"cairn/internal/base/job"
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
-	"cairn/internal/folder/home"
 	"cairn/internal/folder/index"
-	"cairn/internal/folder/owner"
-	"cairn/internal/store/mirror"
+	"cairn/internal/folder/mirror"
 	"cairn/models"
 )
 

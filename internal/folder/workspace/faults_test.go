@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"cairn/graphrank"
+	"cairn/internal/base/home"
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/config"
-	"cairn/internal/folder/home"
 	"cairn/internal/folder/index"
 	"cairn/internal/stage"
 	"cairn/internal/toolbox"
@@ -80,7 +80,7 @@ func newFaulty(t *testing.T) *faulty {
 	var change usage.Change
 	for i := range 60 {
 		fmt.Fprintf(&tools, `{"server":"s%d","name":"tool%d","description":"Does the thing %d."}`+"\n", i%5, i, i)
-		ids := []string{fmt.Sprintf("s%d:tool%d", i%5, i), usage.DocumentID("access/roles.md")}
+		ids := []string{fmt.Sprintf("s%d:tool%d", i%5, i), graphrank.DocumentID("access/roles.md")}
 		change.Observations = append(change.Observations, usage.Observation{From: ids[0], To: ids[1], Type: graphrank.Dependency})
 		change.Intents = append(change.Intents, usage.Intent{Text: fmt.Sprint("intent ", i), Tools: ids})
 	}

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
-	"cairn/internal/folder/owner"
 	"cairn/retriever"
 )
 

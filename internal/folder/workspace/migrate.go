@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"cairn/internal/folder/home"
+	"cairn/internal/base/home"
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/index"
-	"cairn/internal/folder/owner"
 	"cairn/internal/stage/embedded"
 	"cairn/internal/store/kv"
 	"cairn/internal/toolbox"

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/index"
-	"cairn/internal/folder/owner"
 	"cairn/internal/stage"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/usage"

@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
-	"cairn/internal/folder/owner"
 	"cairn/models"
 	"cairn/retriever"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"cairn/internal/text/scan"
+	"cairn/internal/folder/scan"
 	"cairn/internal/text/walk"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"cairn/internal/folder/index"
+	"cairn/internal/folder/mirror"
 	"cairn/internal/store/docs"
-	"cairn/internal/store/mirror"
 )
 
 // remoteStores opens the Qdrant store of w for reading.

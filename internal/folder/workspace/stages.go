@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"cairn/internal/base/home"
 	"cairn/internal/folder/config"
-	"cairn/internal/folder/home"
 	"cairn/internal/stage"
 	"cairn/internal/stage/embedded"
 	"cairn/internal/store/kv"

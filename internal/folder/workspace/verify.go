@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"cairn/internal/base/checksum"
-	"cairn/internal/folder/home"
+	"cairn/internal/base/home"
 	"cairn/internal/folder/index"
 	"cairn/internal/store/kv"
 )

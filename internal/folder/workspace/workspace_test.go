@@ -12,12 +12,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cairn/internal/base/home"
 	"cairn/internal/base/job"
+	"cairn/internal/base/owner"
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/config"
-	"cairn/internal/folder/home"
 	"cairn/internal/folder/index"
-	"cairn/internal/folder/owner"
 	"cairn/models"
 	"cairn/retriever"
 )

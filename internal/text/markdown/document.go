@@ -15,7 +15,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"cairn/internal/store"
 	"cairn/internal/text/convert"
 	"cairn/internal/text/outline"
 	"cairn/internal/text/secret"
@@ -29,7 +28,7 @@ type Document struct {
 	// reStructuredText file, else the file name.
 	Title string
 	// Labels are taken from the front matter.
-	Labels store.Labels
+	Labels Labels
 	// FrontMatter is the block at the start of the file, zero if there is none.
 	FrontMatter FrontMatter
 	// Sections are in document order, without chunks. Only an empty file has none: a
@@ -37,7 +36,7 @@ type Document struct {
 	// [Start, OwnEnd) cover the file after the front matter, except blank lines before
 	// the first section and, in source code, blank lines and closing brackets between
 	// sections.
-	Sections []store.Section
+	Sections []Section
 	// Aliases maps further names of a section to its index: HTML ids and names,
 	// headings inside list items and block quotes, custom ids as written, rst labels,
 	// declarations of a group. Section anchors are not repeated. Nil if there are none.

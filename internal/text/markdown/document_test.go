@@ -16,31 +16,29 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
-
-	"cairn/internal/store"
 )
 
 func TestFrontMatter(t *testing.T) {
 	for _, c := range []struct {
 		src, title string
-		labels     store.Labels
+		labels     Labels
 		broken     bool
 	}{
 		{"---\ntitle: A b\ntags: [x, Y z]\npriority: high\nassignee: me\nstatus: active\n---\n# H\n", "A b",
-			store.Labels{Found: true, Tags: []string{"x", "Y z"}, Priority: "high", Assignee: "me", Status: "active"}, false},
-		{"---\ntags: x, y\n---\n# H\n", "H", store.Labels{Found: true, Tags: []string{"x", "y"}}, false},
-		{"---\ntags: x\ntitle: 2024\n---\n", "2024", store.Labels{Found: true, Tags: []string{"x"}}, false},
-		{"---\r\ntitle: A\r\nassignee: \"@dev\"\r\n---\r\n", "A", store.Labels{Found: true, Assignee: "@dev"}, false},
-		{"---\n---\n# H\n", "H", store.Labels{Found: true}, false},
-		{"# H\n", "H", store.Labels{}, false},
-		{"text\n", "doc.md", store.Labels{}, false},
-		{"---\ntitle: 'x\nassignee: @dev\n---\nbody\n", "doc.md", store.Labels{}, true},
-		{"---\na: &a [1]\nb: *a\n---\n# H\n", "H", store.Labels{}, true},
-		{"---\ntitle: " + strings.Repeat("x y\n  ", 50<<10) + "\n---\n# H\n", "H", store.Labels{}, true},
-		{"---\na: " + strings.Repeat("[", 100) + "\n---\n# H\n", "H", store.Labels{}, true},
-		{"---\na: " + strings.Repeat("x", 65<<10) + "\n---\n# H\n", "H", store.Labels{}, true},
-		{"---\nNo mapping: [\n---\n# H\n", "No mapping: [", store.Labels{}, false},
-		{"---\n- a\n- b\n---\n# H\n", "H", store.Labels{}, false},
+			Labels{Found: true, Tags: []string{"x", "Y z"}, Priority: "high", Assignee: "me", Status: "active"}, false},
+		{"---\ntags: x, y\n---\n# H\n", "H", Labels{Found: true, Tags: []string{"x", "y"}}, false},
+		{"---\ntags: x\ntitle: 2024\n---\n", "2024", Labels{Found: true, Tags: []string{"x"}}, false},
+		{"---\r\ntitle: A\r\nassignee: \"@dev\"\r\n---\r\n", "A", Labels{Found: true, Assignee: "@dev"}, false},
+		{"---\n---\n# H\n", "H", Labels{Found: true}, false},
+		{"# H\n", "H", Labels{}, false},
+		{"text\n", "doc.md", Labels{}, false},
+		{"---\ntitle: 'x\nassignee: @dev\n---\nbody\n", "doc.md", Labels{}, true},
+		{"---\na: &a [1]\nb: *a\n---\n# H\n", "H", Labels{}, true},
+		{"---\ntitle: " + strings.Repeat("x y\n  ", 50<<10) + "\n---\n# H\n", "H", Labels{}, true},
+		{"---\na: " + strings.Repeat("[", 100) + "\n---\n# H\n", "H", Labels{}, true},
+		{"---\na: " + strings.Repeat("x", 65<<10) + "\n---\n# H\n", "H", Labels{}, true},
+		{"---\nNo mapping: [\n---\n# H\n", "No mapping: [", Labels{}, false},
+		{"---\n- a\n- b\n---\n# H\n", "H", Labels{}, false},
 	} {
 		d := Parse("doc.md", []byte(c.src))
 		src := c.src[:min(80, len(c.src))]

@@ -2,14 +2,12 @@ package markdown
 
 import (
 	"bytes"
-
-	"cairn/internal/store"
 )
 
 // Fence is a fenced code block. The offsets are in bytes.
 type Fence struct {
 	// Mark is the run of backquotes or tildes that opens the block, cut to
-	// store.MaxFence bytes. A line with a run of at least this length closes the block.
+	// MaxFence bytes. A line with a run of at least this length closes the block.
 	Mark string
 	// Start is the start of the opening line, Code the start of the next line, and End
 	// the offset after the closing line.
@@ -65,7 +63,7 @@ func openingFence(line []byte) (at, n int) {
 			if n < 3 || c == '`' && bytes.IndexByte(line[at+n:], '`') >= 0 {
 				return 0, 0
 			}
-			return at, min(n, store.MaxFence)
+			return at, min(n, MaxFence)
 		default:
 			marker := listMarker(line[at:])
 			if marker == 0 {

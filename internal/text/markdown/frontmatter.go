@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
-
-	"cairn/internal/store"
 )
 
 // FrontMatter is the YAML block between "---" lines at the start of a file.
@@ -95,7 +93,7 @@ func (d *Document) describe() {
 		tags[i] = tag[:runeStart(tag, MaxHeading)]
 	}
 	d.Title = fm.String("title")
-	d.Labels = store.Labels{
+	d.Labels = Labels{
 		Found:    true,
 		Tags:     tags[:min(len(tags), maxTags)],
 		Priority: label("priority"),

@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"slices"
 	"sort"
-
-	"cairn/internal/store"
 )
 
 // build makes the sections of src[from:] from its outline. text is src with normalised
@@ -40,7 +38,7 @@ func (d *Document) build(src, text []byte, from int, out scanned) {
 			if n > 0 {
 				ownEnd = tops[0].start
 			}
-			d.Sections = append(d.Sections, store.Section{Parent: -1, Start: from, OwnEnd: ownEnd, End: ownEnd})
+			d.Sections = append(d.Sections, Section{Parent: -1, Start: from, OwnEnd: ownEnd, End: ownEnd})
 		}
 	}
 	for i, h := range tops {
@@ -48,7 +46,7 @@ func (d *Document) build(src, text []byte, from int, out scanned) {
 		if i+1 < len(tops) {
 			ownEnd = tops[i+1].start
 		}
-		d.Sections = append(d.Sections, store.Section{
+		d.Sections = append(d.Sections, Section{
 			Level: h.level, Heading: h.text, Anchor: h.id, Parent: -1,
 			Start: h.start, OwnEnd: ownEnd, End: end,
 		})

@@ -11,17 +11,8 @@ import (
 	"cairn/graphrank"
 )
 
-// DocumentPrefix is the prefix of the IDs of documents. No ID of a tool has it.
-const DocumentPrefix = "doc:"
-
 // MaxID bounds the id of a node in bytes.
 const MaxID = 8 << 10
-
-// DocumentID returns the ID of the document at a workspace path.
-func DocumentID(path string) string { return DocumentPrefix + path }
-
-// DocumentPath returns the path of the document with an ID. ok is false for a tool.
-func DocumentPath(id string) (path string, ok bool) { return strings.CutPrefix(id, DocumentPrefix) }
 
 // Observation is one observation of a relation. According to its Type, To was used after
 // From, is part of From, or needs From.
@@ -39,7 +30,7 @@ const weakLife = 30 * 24 * time.Hour
 // checkID returns an error for an ID that cannot be a node.
 func checkID(id string) error {
 	switch {
-	case id == "" || id == DocumentPrefix:
+	case id == "" || id == graphrank.DocumentPrefix:
 		return errors.New("an empty id")
 	case len(id) > MaxID:
 		return fmt.Errorf("id %.40q… is longer than %d bytes", id, MaxID)

@@ -98,7 +98,7 @@ func (r *Session) Used(ctx context.Context, id string) error {
 	if before == "" || before == id {
 		return nil
 	}
-	if _, document := DocumentPath(before); !document {
+	if _, document := graphrank.DocumentPath(before); !document {
 		r.infer(Observation{From: before, To: id, Type: graphrank.Sequence, Weak: true})
 		return nil
 	}

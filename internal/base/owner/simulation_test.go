@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/base/home"
 	"cairn/internal/base/testutil"
-	"cairn/internal/folder/home"
 )
 
 // simFolder is a folder whose files hold numbers, which only grow.

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"cairn/internal/folder/home"
+	"cairn/internal/base/home"
 )
 
 // Service works on the files of a folder in its owner.

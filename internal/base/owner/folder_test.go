@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"cairn/internal/folder/home"
+	"cairn/internal/base/home"
 )
 
 type evidence struct{ N int }
