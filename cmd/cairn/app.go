@@ -45,7 +45,7 @@ func (a *app) root() *cobra.Command {
 		{"Tasks:", []*cobra.Command{a.cardCommand(), a.listCommand(), a.graphCommand(), a.taskCommand(), a.dagCommand(), a.planCommand(), a.workerCommand()}},
 		{"Tools of agents:", []*cobra.Command{a.suggestCommand(), a.toolsCommand()}},
 		{"The folder and its index:", []*cobra.Command{a.initCommand(), a.indexCommand(), a.statusCommand(), a.configCommand(), a.rootsCommand(), a.trustCommand(), a.storeCommand()}},
-		{"Care:", []*cobra.Command{a.doctorCommand(), a.verifyCommand(), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand(), a.cleanCommand(), a.migrateCommand(), a.upgradeCommand()}},
+		{"Care:", []*cobra.Command{a.doctorCommand(), a.verifyCommand(), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand(), a.cleanCommand(), a.upgradeCommand()}},
 		{"Measuring:", []*cobra.Command{a.benchCommand(), a.embedCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})

@@ -62,9 +62,6 @@ func (a *app) index(ctx context.Context, req index.IndexRequest) error {
 		return err
 	}
 	defer w.Close()
-	if found, fix := workspace.Former(w.Place().Root); found != "" {
-		a.stderr.Warn("%s: %s", found, fix)
-	}
 	report, err := withProgress(a, func(bar *term.Progress) (*index.IndexReport, error) { return w.Index(ctx, req, bar.Show) })
 	if err != nil {
 		return err

@@ -19,10 +19,6 @@ func (a *app) statusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if found, fix := workspace.Former(s.Workspace.Root); found != "" {
-				s.Warnings = append(s.Warnings, found+": "+fix)
-				a.stderr.Warn("%s: %s", found, fix)
-			}
 			full := struct {
 				*index.Status
 				home.Place

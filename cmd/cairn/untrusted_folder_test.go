@@ -32,7 +32,7 @@ var hostileCommands = [][]string{
 	{"status"}, {"index", "--no-embed"}, {"search", "--mode", "keyword", "token"}, {"read", "notes.md"}, {"init"}, {"init", "--force"},
 	{"config", "set", "core.token_limit", "77"}, {"doctor"}, {"doctor", "--repair"}, {"card", "new", "Title"}, {"card", "edit", "aaa111", "--title", "Other"},
 	{"task", "complete", "/docs/plan.md", "first"}, {"tools", "learn", "LEARNT"}, {"connect", "claude-code", "--force"}, {"connect", "cursor"},
-	{"connect", "gemini"}, {"connect", "vscode"}, {"mcp", "--no-index"}, {"plan", "list"}, {"backup", "-"}, {"restore", "--overwrite", "BACKUP"}, {"verify", "--repair"}, {"migrate"}, {"clean", "--all"},
+	{"connect", "gemini"}, {"connect", "vscode"}, {"mcp", "--no-index"}, {"plan", "list"}, {"backup", "-"}, {"restore", "--overwrite", "BACKUP"}, {"verify", "--repair"}, {"clean", "--all"},
 }
 
 // TestLinksOfARepositoryLeadNowhere: whatever link a folder brings, to a file, a folder or
@@ -54,7 +54,7 @@ func TestLinksOfARepositoryLeadNowhere(t *testing.T) {
 	}
 	for i, link := range links {
 		targets := []string{"victim.txt", "folder", "missing"}
-		if strings.HasPrefix(link, ".cairn/index/") { // only cairn migrate reads these
+		if strings.HasPrefix(link, ".cairn/index/") { // no command reads these
 			targets = targets[i%3:][:1]
 		}
 		for _, target := range targets {

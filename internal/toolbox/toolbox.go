@@ -66,9 +66,9 @@ type Toolbox struct {
 	local func() *service // the newest service of this process, for tests
 }
 
-// LockFile and socketName are the names of the lock and the socket of the owner.
+// lockFile and socketName are the names of the lock and the socket of the owner.
 const (
-	LockFile   = "tools.lock"
+	lockFile   = "tools.lock"
 	socketName = "tools.sock"
 )
 
@@ -85,7 +85,7 @@ func Open(ctx context.Context, o Options) (*Toolbox, error) {
 	var newest *service
 	t.local = func() *service { return newest }
 	t.folder, err = owner.Open(ctx, owner.Options{
-		Dir: place.Index, Make: place.Make, Lock: LockFile, Socket: socketName,
+		Dir: place.Index, Make: place.Make, Lock: lockFile, Socket: socketName,
 		Takeover: o.Takeover, Command: o.Command, Identity: map[string]string{"model": o.Description.ID}, Accept: t.accept, Errors: wireErrors, Logger: o.Logger,
 		Serve: func(s *owner.Server) (owner.Service, error) {
 			newest = newService(o, place)

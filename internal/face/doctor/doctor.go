@@ -97,9 +97,6 @@ func Check(ctx context.Context, sel config.Selection, o Options) (*Report, error
 	if o.Verify != nil {
 		r.files(o.Verify(ctx, o.Repair))
 	}
-	if found, fix := workspace.Former(sel.Root); found != "" {
-		r.add(Finding{Check: "index", Kind: "former", Path: ".cairn/index", Message: found, Fix: fix})
-	}
 	if o.Index != nil {
 		status, err := o.Index(ctx)
 		r.index(status, err)

@@ -147,8 +147,6 @@ func (w *Workspace) eachWritten(fn func(name string, content []byte)) error {
 				return fs.SkipDir
 			case err != nil:
 				return err
-			case d.IsDir() && name == folder+"/index": // of earlier versions
-				return fs.SkipDir
 			case !d.Type().IsRegular() || strings.HasSuffix(name, ".lock"):
 				return nil
 			}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"cairn/internal/base/home"
@@ -12,7 +13,28 @@ import (
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
+	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/usage"
 )
+
+// learn imports a tool and observes two that were used together.
+func learn(t *testing.T, root, source, tool, other string) {
+	t.Helper()
+	box := openToolbox(t, root)
+	batch, err := catalog.Read(t.Context(), strings.NewReader(`{"server":"s","name":"`+tool+`"}`), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := box.Import(t.Context(), source, batch.Tools); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := box.Learn(t.Context(), usage.Trace{Intent: "use " + tool, Calls: []usage.Call{{Tool: tool}, {Tool: other}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := box.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestCleanOrphans removes what is kept of folders that do not exist any more, and
 // nothing of others.

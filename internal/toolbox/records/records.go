@@ -41,26 +41,10 @@ type Store interface {
 	Close() error
 }
 
-// name identifies a record in a store.
-type name struct{ bucket, key string }
-
-// Add writes the records that a store lacks, and returns their number.
-func Add(ctx context.Context, to Store, list []Record) (added int, err error) {
-	_, err = to.Update(ctx, 0, func(there Changes) ([]Record, error) {
-		known := map[name]bool{}
-		for _, r := range there.Records {
-			known[name{r.Bucket, r.Key}] = true
-		}
-		next := slices.DeleteFunc(slices.Clone(list), func(r Record) bool { return known[name{r.Bucket, r.Key}] })
-		added = len(next)
-		return next, nil
-	})
-	return added, err
-}
-
 // Replace replaces the records of a store.
 func Replace(ctx context.Context, to Store, list []Record) error {
 	_, err := to.Update(ctx, 0, func(there Changes) ([]Record, error) {
+		type name struct{ bucket, key string }
 		removed := map[name]bool{}
 		for _, r := range there.Records {
 			removed[name{r.Bucket, r.Key}] = true
