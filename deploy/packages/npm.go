@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -28,29 +29,24 @@ type manifest struct {
 
 // npm makes a package for each platform, and a main package that depends on all of them.
 // The command npm installs the main package and the one for the machine.
-func npm(r release) (map[string][]byte, error) {
+func npm(r *release) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	main := manifest{Name: r.name, Version: r.version, Description: summary, License: "Apache-2.0",
 		Bin: map[string]string{"cairn": "launcher.js"}, Optional: map[string]string{}}
+	add := func(m manifest, program file) error {
+		data, err := m.pack(program, file{"LICENSE", 0o644, r.licence})
+		files[m.Name+"-"+m.Version+".tgz"] = data
+		return err
+	}
 	for p, binary := range r.binaries {
 		m := main
 		m.Name, m.OS, m.CPU, m.Bin, m.Optional = fmt.Sprintf("%s-%s-%s", r.name, p.npmOS, p.npmArch), []string{p.npmOS}, []string{p.npmArch}, nil, nil
 		main.Optional[m.Name] = r.version
-		data, err := m.pack(file{p.binary(), 0o755, binary}, file{"LICENSE", 0o644, r.licence})
-		if err != nil {
+		if err := add(m, binary); err != nil {
 			return nil, err
 		}
-		files[m.Name+"-"+r.version+".tgz"] = data
 	}
-	data, err := main.pack(file{"launcher.js", 0o755, launcher}, file{"LICENSE", 0o644, r.licence})
-	files[r.name+"-"+r.version+".tgz"] = data
-	return files, err
-}
-
-type file struct {
-	name string
-	mode int64
-	data []byte
+	return files, add(main, file{"launcher.js", 0o755, launcher})
 }
 
 // pack returns the archive of a package.
@@ -63,16 +59,13 @@ func (m manifest) pack(files ...file) ([]byte, error) {
 	zipped := gzip.NewWriter(&b)
 	t := tar.NewWriter(zipped)
 	for _, f := range append(files, file{"package.json", 0o644, append(text, '\n')}) {
-		if err := t.WriteHeader(&tar.Header{Name: "package/" + f.name, Mode: f.mode, Size: int64(len(f.data))}); err != nil {
+		if err := t.WriteHeader(&tar.Header{Name: "package/" + f.name, Mode: int64(f.mode), Size: int64(len(f.data))}); err != nil {
 			return nil, err
 		}
 		if _, err := t.Write(f.data); err != nil {
 			return nil, err
 		}
 	}
-	if err := t.Close(); err != nil {
-		return nil, err
-	}
-	err = zipped.Close()
+	err = errors.Join(t.Close(), zipped.Close())
 	return b.Bytes(), err
 }

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"archive/tar"
-	"archive/zip"
 	"bytes"
-	"compress/gzip"
-	"crypto/sha256"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,31 +17,20 @@ import (
 // program stands for the binary of Unix systems.
 const program = "#!/bin/sh\necho \"ran with $*\"\n"
 
-// releaseIn writes archives as goreleaser does, of two platforms.
-func releaseIn(t *testing.T, dir string) {
+// releaseIn writes the binaries of two platforms and the lists of goreleaser.
+func releaseIn(t *testing.T, root, version string) {
 	t.Helper()
-	native := "cairn-1.2.3-" + runtime.GOOS + "-" + runtime.GOARCH
-	var b bytes.Buffer
-	zipped := gzip.NewWriter(&b)
-	w := tar.NewWriter(zipped)
-	for name, text := range map[string]string{native + "/cairn": program, native + "/LICENSE": "Apache\n", native + "/README.md": "no\n"} {
-		check(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(text))}))
-		_, err := w.Write([]byte(text))
-		check(t, err)
+	native := "dist/cairn_" + runtime.GOOS + "_" + runtime.GOARCH + "/cairn"
+	for name, text := range map[string]string{
+		native: program, "dist/cairn_windows_arm64/cairn.exe": "MZ", "LICENSE": "Apache\n",
+		"dist/metadata.json": fmt.Sprintf(`{"project_name":"cairn","version":%q}`, version),
+		"dist/artifacts.json": fmt.Sprintf(`[{"path":%q,"goos":%q,"goarch":%q,"type":"Binary"},
+			{"path":"dist/cairn_windows_arm64/cairn.exe","goos":"windows","goarch":"arm64","type":"Binary"},
+			{"path":"dist/cairn-windows-arm64.zip","goos":"windows","goarch":"arm64","type":"Archive"}]`, native, runtime.GOOS, runtime.GOARCH),
+	} {
+		check(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
+		check(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o644))
 	}
-	check(t, w.Close())
-	check(t, zipped.Close())
-	check(t, os.WriteFile(filepath.Join(dir, native+".tar.gz"), b.Bytes(), 0o644))
-	b.Reset()
-	z := zip.NewWriter(&b)
-	for name, text := range map[string]string{"cairn-1.2.3-windows-arm64/cairn.exe": "MZ", "cairn-1.2.3-windows-arm64/LICENSE": "Apache\n"} {
-		f, err := z.Create(name)
-		check(t, err)
-		_, err = f.Write([]byte(text))
-		check(t, err)
-	}
-	check(t, z.Close())
-	check(t, os.WriteFile(filepath.Join(dir, "cairn-1.2.3-windows-arm64.zip"), b.Bytes(), 0o644))
 }
 
 func check(t *testing.T, err error) {
@@ -59,14 +45,13 @@ func TestPackages(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-in for the binary is a shell script")
 	}
-	dist, out, again := t.TempDir(), t.TempDir(), t.TempDir()
-	releaseIn(t, dist)
-	r := release{name: "cairn-search", version: "1.2.3", url: "https://example.com/o/cairn/releases/download/v1.2.3"}
-	check(t, run(r, dist, out))
-	check(t, run(r, dist, again))
+	root, out, again := t.TempDir(), t.TempDir(), t.TempDir()
+	releaseIn(t, root, "1.2.3")
+	check(t, run("cairn-search", root, out))
+	check(t, run("cairn-search", root, again))
 	files, err := filepath.Glob(filepath.Join(out, "*"))
 	check(t, err)
-	if len(files) != 7 { // two wheels, two packages of npm and the one that chooses, a formula, a manifest
+	if len(files) != 5 { // two wheels, two packages of npm and the one that chooses
 		t.Fatalf("made %q", files)
 	}
 	for _, f := range files {
@@ -76,27 +61,6 @@ func TestPackages(t *testing.T) {
 			t.Errorf("%s differs the second time: %v", f, err)
 		}
 	}
-	t.Run("scoop", func(t *testing.T) {
-		var m scoop
-		text, err := os.ReadFile(filepath.Join(out, "cairn.json"))
-		check(t, err)
-		check(t, json.Unmarshal(text, &m))
-		data, err := os.ReadFile(filepath.Join(dist, "cairn-1.2.3-windows-arm64.zip"))
-		check(t, err)
-		want := scoopArchive{r.url + "/cairn-1.2.3-windows-arm64.zip", fmt.Sprintf("%x", sha256.Sum256(data)), "cairn-1.2.3-windows-arm64"}
-		if m.Architecture["arm64"] != want || m.Homepage != "https://example.com/o/cairn" || len(m.Architecture) != 1 {
-			t.Errorf("the manifest: %s", text)
-		}
-	})
-	t.Run("homebrew", func(t *testing.T) {
-		text, err := os.ReadFile(filepath.Join(out, "cairn.rb"))
-		check(t, err)
-		if n := strings.Count(string(text), "sha256"); n != 1 || !strings.Contains(string(text), r.url+"/cairn-1.2.3-"+runtime.GOOS+"-"+runtime.GOARCH+".tar.gz") {
-			t.Errorf("the formula:\n%s", text)
-		}
-		command(t, "ruby", "--version")
-		command(t, "ruby", "-c", filepath.Join(out, "cairn.rb"))
-	})
 	t.Run("pip", func(t *testing.T) {
 		command(t, "python3", "-m", "pip", "--version")
 		dir := t.TempDir()
@@ -161,18 +125,21 @@ func ran(t *testing.T, program string) {
 }
 
 func TestRefusals(t *testing.T) {
-	dist, out := t.TempDir(), t.TempDir()
-	if err := run(release{version: "v1.2"}, dist, out); err == nil || !strings.Contains(err.Error(), "1.2.3") {
+	root, out := t.TempDir(), t.TempDir()
+	if err := run("cairn", root, out); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no release: %v", err)
+	}
+	releaseIn(t, root, "1.2.3-SNAPSHOT")
+	if err := run("cairn", root, out); err == nil || !strings.Contains(err.Error(), "1.2.3") {
 		t.Errorf("a bad version: %v", err)
 	}
-	if err := run(release{version: "1.2.3", url: "example.com"}, dist, out); err == nil || !strings.Contains(err.Error(), "https") {
-		t.Errorf("a bad address: %v", err)
+	releaseIn(t, root, "1.2.3")
+	check(t, os.WriteFile(filepath.Join(root, "dist", "artifacts.json"), []byte("[]"), 0o644))
+	if err := run("cairn", root, out); err == nil || !strings.Contains(err.Error(), "no binary") {
+		t.Errorf("no binary: %v", err)
 	}
-	if err := run(release{version: "1.2.3"}, dist, out); err == nil || !strings.Contains(err.Error(), "no archive") {
-		t.Errorf("no archive: %v", err)
-	}
-	check(t, os.WriteFile(filepath.Join(dist, "cairn-1.2.3-linux-amd64.tar.gz"), []byte("no archive"), 0o644))
-	if err := run(release{version: "1.2.3"}, dist, out); err == nil {
-		t.Error("a broken archive is taken")
+	check(t, os.WriteFile(filepath.Join(root, "dist", "artifacts.json"), []byte("no list"), 0o644))
+	if err := run("cairn", root, out); err == nil {
+		t.Error("a broken list is taken")
 	}
 }
