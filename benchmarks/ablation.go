@@ -16,6 +16,7 @@ type variant struct {
 	mode     retriever.Mode // "" means hybrid
 	ablation bool
 	change   func(*retriever.Options) // nil changes nothing
+	fuse     fusion                   // nil keeps the ranking
 	bare     bool                     // search an index without titles and headings
 }
 
@@ -25,17 +26,13 @@ type variant struct {
 var variants = []variant{
 	{name: "weights 85/15", change: weights(.85, .15)},
 	{name: "weights 55/45", change: weights(.55, .45)},
-	{name: "reciprocal ranks", change: fusion(retriever.RRF)},
-	{name: "each leg from 0 to 1", change: fusion(retriever.RSF)},
+	{name: "reciprocal ranks", change: weights(.5, .5), fuse: reciprocalRanks},
+	{name: "each leg from 0 to 1", fuse: rescaledLegs},
 	{name: "no title and headings", bare: true},
 }
 
 func weights(vector, keyword float64) func(*retriever.Options) {
 	return func(o *retriever.Options) { o.VectorWeight, o.KeywordWeight = vector, keyword }
-}
-
-func fusion(f retriever.Fusion) func(*retriever.Options) {
-	return func(o *retriever.Options) { o.Fusion = f }
 }
 
 // ablate runs all queries with each variant. dir is a folder for a second index.

@@ -18,7 +18,7 @@ func BenchmarkRanking(b *testing.B) {
 		l.vector = append(l.vector, store.Hit{Chunk: fmt.Sprintf("folder/file%d.md#section-%d.0", i%110, i*2), Score: .9 - float64(i)/1000})
 	}
 	for b.Loop() {
-		bl := blender{mode: Hybrid, fusion: Linear, vectorWeight: .7, keywordWeight: .3, minSimilarity: .3}
+		bl := blender{mode: Hybrid, vectorWeight: .7, keywordWeight: .3, minSimilarity: .3}
 		group(bl.blend(&l))
 	}
 }

@@ -1,41 +1,12 @@
 package retriever
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"sync"
 
 	"cairn/internal/store"
 )
-
-// Fusion is the method that combines the two legs of a hybrid search into one score.
-type Fusion string
-
-// The fusions. Linear is the default.
-const (
-	// Linear is the weighted sum of the clipped cosine and of BM25 divided by the
-	// query's best BM25.
-	Linear Fusion = "linear"
-	// RRF is reciprocal rank fusion with k = 60 (Cormack, Clarke and Büttcher,
-	// SIGIR 2009). Both legs weigh the same, and first in both legs is 1.
-	RRF Fusion = "rrf"
-	// RSF is relative score fusion: each leg is rescaled from its worst to its best
-	// hit, then weighted as in Linear.
-	RSF Fusion = "rsf"
-)
-
-// rrfK is the constant k of the RRF paper.
-const rrfK = 60
-
-// reciprocal returns the RRF value of a rank, scaled so that rank 1 has the value 1.
-// Rank 0 means absent.
-func reciprocal(rank int) float64 {
-	if rank == 0 {
-		return 0
-	}
-	return (rrfK + 1) / float64(rrfK+rank)
-}
 
 // candidate is a chunk that at least one leg found.
 type candidate struct {
@@ -49,14 +20,13 @@ type candidate struct {
 // blender combines legs into scored candidates.
 type blender struct {
 	mode                        Mode
-	fusion                      Fusion
 	vectorWeight, keywordWeight float64
 	minSimilarity               float64
 	unrelated                   float64 // cosine of two texts on different subjects
 }
 
 func (s *search) blender(mode Mode) blender {
-	b := blender{mode: mode, fusion: s.options.Fusion, vectorWeight: s.options.VectorWeight, keywordWeight: s.options.KeywordWeight}
+	b := blender{mode: mode, vectorWeight: s.options.VectorWeight, keywordWeight: s.options.KeywordWeight}
 	if s.sources.Embedder != nil {
 		d := s.sources.Embedder.Description()
 		b.minSimilarity, b.unrelated = d.NearEnough(), d.Unrelated
@@ -139,25 +109,16 @@ func (b *blender) blend(l *legs) []candidate {
 	return out
 }
 
-// score sets the components and the score of every candidate.
+// score sets the components and the score of every candidate: the weighted sum of the
+// clipped cosine and of BM25 divided by the query's best BM25.
 func (b *blender) score(cs []candidate) {
 	var bestBM25, nearest float64
-	lowBM25, lowVector := math.Inf(1), math.Inf(1)
 	for i := range cs {
 		c := &cs[i]
-		c.Chunk, c.Fusion = c.chunk, b.fusion
+		c.Chunk, c.Fusion = c.chunk, "linear"
 		c.VectorWeight, c.KeywordWeight = b.vectorWeight, b.keywordWeight
 		c.Vector = min(max((c.Cosine-b.unrelated)/(1-b.unrelated), 0), 1)
 		bestBM25, nearest = max(bestBM25, c.BM25), max(nearest, c.Vector)
-		if c.KeywordRank > 0 {
-			lowBM25 = min(lowBM25, c.BM25)
-		}
-		if !c.vectorless {
-			lowVector = min(lowVector, c.Vector)
-		}
-	}
-	if b.fusion == RRF {
-		rankVectors(cs)
 	}
 	for i := range cs {
 		c := &cs[i]
@@ -166,56 +127,14 @@ func (b *blender) score(cs []candidate) {
 		}
 		switch {
 		case b.mode == Keyword:
-			c.VectorWeight, c.KeywordWeight, c.Fusion = 0, 1, Linear
+			c.VectorWeight, c.KeywordWeight = 0, 1
 			c.Cosine, c.Vector = 0, 0
 		case b.mode == Semantic:
-			c.VectorWeight, c.KeywordWeight, c.Fusion = 1, 0, Linear
-		case b.fusion == RRF:
-			c.VectorWeight, c.KeywordWeight = 0.5, 0.5
-		case b.fusion == RSF:
-			c.Keyword = rescale(c.BM25, lowBM25, bestBM25, c.KeywordRank > 0)
-			c.Vector = rescale(c.Vector, lowVector, nearest, !c.vectorless)
-		}
-		if c.vectorless && b.mode == Hybrid && b.fusion != RRF {
-			top := nearest
-			if b.fusion == RSF {
-				top = 1
-			}
-			c.Vector, c.Imputed = top*(imputeBase+imputeSlope*c.Keyword), true
+			c.VectorWeight, c.KeywordWeight = 1, 0
+		case c.vectorless:
+			c.Vector, c.Imputed = nearest*(imputeBase+imputeSlope*c.Keyword), true
 		}
 		c.ChunkVector, c.ChunkKeyword = c.Vector, c.Keyword
 		c.Score = c.Recompute()
-	}
-}
-
-// rescale maps [low, high] to [0, 1]. An absent value becomes 0; if low and high are
-// equal, a present value becomes 1.
-func rescale(v, low, high float64, present bool) float64 {
-	switch {
-	case !present:
-		return 0
-	case high <= low:
-		return 1
-	}
-	return (v - low) / (high - low)
-}
-
-// rankVectors ranks all candidates with a vector by cosine. This includes keyword
-// hits that the vector leg did not return.
-func rankVectors(cs []candidate) {
-	order := make([]int, 0, len(cs))
-	for i := range cs {
-		if !cs[i].vectorless {
-			order = append(order, i)
-		}
-	}
-	slices.SortFunc(order, func(x, y int) int {
-		if c := cmp.Compare(cs[y].Cosine, cs[x].Cosine); c != 0 {
-			return c
-		}
-		return cmp.Compare(cs[x].chunk, cs[y].chunk)
-	})
-	for rank, i := range order {
-		cs[i].VectorRank = rank + 1
 	}
 }

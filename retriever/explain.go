@@ -6,12 +6,7 @@ package retriever
 //
 // Vector is the mean of ChunkVector, the value of the document's best chunk, and
 // BestVector, the maximum over all its chunks; Keyword likewise. For a document of
-// one chunk, Score is the blend of that chunk. With fusion "rsf" the components are
-// rescaled per leg. With "rrf"
-//
-//	Score = VectorWeight·61/(60+VectorRank) + KeywordWeight·61/(60+KeywordRank) + Graph + Code + Rerank
-//
-// where a leg of rank 0 (absent) adds nothing.
+// one chunk, Score is the blend of that chunk.
 type Explanation struct {
 	BM25          float64 `json:"bm25"`    // raw, of the best chunk
 	Keyword       float64 `json:"keyword"` // BM25 over the query's best, in [0, 1]
@@ -35,7 +30,7 @@ type Explanation struct {
 	Logit  *float64 `json:"logit,omitempty"`
 	Rerank float64  `json:"rerank,omitempty"`
 	Score  float64  `json:"score"`
-	Fusion Fusion   `json:"fusion"`
+	Fusion string   `json:"fusion"` // always "linear"
 	// Imputed is set if the chunk has no vector yet, so that Vector is estimated
 	// from the keyword score.
 	Imputed bool   `json:"imputed,omitempty"`
@@ -60,10 +55,9 @@ type Part struct {
 // Parts returns the parts of the score. A new signal needs a field of Explanation, a row
 // here and a term of Recompute; the explain command and the web pages show any part.
 func (e *Explanation) Parts() []Part {
-	vector, keyword := e.legs()
 	parts := []Part{
-		{Name: "vector", Weight: e.VectorWeight, Value: vector, Unit: "cosine", Raw: e.Cosine},
-		{Name: "keyword", Weight: e.KeywordWeight, Value: keyword, Unit: "bm25", Raw: e.BM25},
+		{Name: "vector", Weight: e.VectorWeight, Value: e.Vector, Unit: "cosine", Raw: e.Cosine},
+		{Name: "keyword", Weight: e.KeywordWeight, Value: e.Keyword, Unit: "bm25", Raw: e.BM25},
 		{Name: "graph", Weight: 1, Value: e.Graph},
 	}
 	if e.Code != 0 {
@@ -75,16 +69,7 @@ func (e *Explanation) Parts() []Part {
 	return parts
 }
 
-// legs returns the values of the two legs.
-func (e *Explanation) legs() (vector, keyword float64) {
-	if e.Fusion == RRF {
-		return reciprocal(e.VectorRank), reciprocal(e.KeywordRank)
-	}
-	return e.Vector, e.Keyword
-}
-
 // Recompute returns the sum of the parts.
 func (e *Explanation) Recompute() float64 {
-	vector, keyword := e.legs()
-	return e.VectorWeight*vector + e.KeywordWeight*keyword + e.Graph + e.Code + e.Rerank
+	return e.VectorWeight*e.Vector + e.KeywordWeight*e.Keyword + e.Graph + e.Code + e.Rerank
 }

@@ -49,8 +49,6 @@ type Reweigher interface {
 type Options struct {
 	// VectorWeight and KeywordWeight blend the legs. If both are 0, they are 0.70 and 0.30.
 	VectorWeight, KeywordWeight float64
-	// Fusion is Linear if empty.
-	Fusion Fusion
 	// Depth is how many chunks a search first requests from each leg; 0 means
 	// DefaultDepth. Later pages request more.
 	Depth int
@@ -110,13 +108,6 @@ func New(s Sources, o *Options) (*Retriever, error) {
 	}
 	if p.VectorWeight == 0 && p.KeywordWeight == 0 {
 		p.VectorWeight, p.KeywordWeight = 0.70, 0.30
-	}
-	switch p.Fusion {
-	case "":
-		p.Fusion = Linear
-	case Linear, RRF, RSF:
-	default:
-		return nil, fmt.Errorf("unknown fusion %q, want {linear,rrf,rsf}", p.Fusion)
 	}
 	for _, d := range []struct {
 		field    *int

@@ -36,7 +36,7 @@ func TestBlend(t *testing.T) {
 		} else {
 			l.vector = []store.Hit{{Chunk: "x#a.0", Score: c.cosine}}
 		}
-		b := blender{mode: Hybrid, fusion: Linear, vectorWeight: .7, keywordWeight: .3, minSimilarity: .3}
+		b := blender{mode: Hybrid, vectorWeight: .7, keywordWeight: .3, minSimilarity: .3}
 		got := -1.0
 		for _, k := range b.blend(&l) {
 			if k.path == "x" {
@@ -57,7 +57,7 @@ func TestBlendRawScores(t *testing.T) {
 		cosines: []float64{.1, .8, math.NaN()},
 		vector:  []store.Hit{{Chunk: "both#.0", Score: .8}, {Chunk: "v#.0", Score: .7}},
 	}
-	b := blender{mode: Hybrid, fusion: Linear, vectorWeight: .7, keywordWeight: .3, minSimilarity: .3}
+	b := blender{mode: Hybrid, vectorWeight: .7, keywordWeight: .3, minSimilarity: .3}
 	want := map[string]float64{
 		"both": .7*.8 + .3*.75,
 		"v":    .7 * .7,
@@ -75,30 +75,6 @@ func TestBlendRawScores(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("missing %v", want)
-	}
-}
-
-func TestFusions(t *testing.T) {
-	l := legs{
-		keyword: []store.Hit{{Chunk: "a#.0", Score: 4}, {Chunk: "b#.0", Score: 2}},
-		cosines: []float64{.2, .6},
-		vector:  []store.Hit{{Chunk: "c#.0", Score: .8}, {Chunk: "b#.0", Score: .6}},
-	}
-	for _, f := range []struct {
-		fusion Fusion
-		want   map[string]float64
-	}{
-		// By rank: a is 1st and 3rd, b 2nd and 2nd, c absent and 1st.
-		{RRF, map[string]float64{"a": 30.5 * (1./61 + 1./63), "b": 30.5 * (2. / 62), "c": .5}},
-		// Rescaled: keywords 2..4, cosines .2..0.8.
-		{RSF, map[string]float64{"a": .3, "b": .7 * (.4 / .6), "c": .7}},
-	} {
-		b := blender{mode: Hybrid, fusion: f.fusion, vectorWeight: .7, keywordWeight: .3}
-		for _, c := range b.blend(&l) {
-			if math.Abs(c.Score-f.want[c.path]) > 1e-12 {
-				t.Errorf("%s: %s scores %g, want %g", f.fusion, c.path, c.Score, f.want[c.path])
-			}
-		}
 	}
 }
 
@@ -360,30 +336,24 @@ func TestPrefixes(t *testing.T) {
 }
 
 func TestExplainAddsUp(t *testing.T) {
-	for _, fusion := range []Fusion{Linear, RRF, RSF} {
-		f := open(t, numbered(40), &Options{Fusion: fusion, Reweigher: bonus(.9)}, "d/03.md", "d/04.md")
-		for _, mode := range []Mode{Hybrid, Keyword, Semantic} {
-			a := f.search(Query{Text: "needle number 7", Mode: mode, Limit: 50, Explain: true})
-			if len(a.Results) < 30 {
-				t.Fatalf("%s: %d results", mode, len(a.Results))
+	f := open(t, numbered(40), &Options{Reweigher: bonus(.9)}, "d/03.md", "d/04.md")
+	for _, mode := range []Mode{Hybrid, Keyword, Semantic} {
+		a := f.search(Query{Text: "needle number 7", Mode: mode, Limit: 50, Explain: true})
+		if len(a.Results) < 30 {
+			t.Fatalf("%s: %d results", mode, len(a.Results))
+		}
+		for _, r := range a.Results {
+			e := r.Explain
+			want := e.VectorWeight*e.Vector + e.KeywordWeight*e.Keyword + e.Graph
+			sum := 0.0
+			for _, p := range e.Parts() {
+				sum += p.Weight * p.Value
 			}
-			for _, r := range a.Results {
-				e := r.Explain
-				want := e.VectorWeight*e.Vector + e.KeywordWeight*e.Keyword + e.Graph
-				if e.Fusion == RRF { // a first rank stands for 1, an absent one, 0, for 0
-					want = e.VectorWeight*61/(60+float64(e.VectorRank))*min(1, float64(e.VectorRank)) +
-						e.KeywordWeight*61/(60+float64(e.KeywordRank))*min(1, float64(e.KeywordRank)) + e.Graph
-				}
-				sum := 0.0
-				for _, p := range e.Parts() {
-					sum += p.Weight * p.Value
-				}
-				if math.Abs(sum-want) > 1e-9 || math.Abs(want-r.Score) > 1e-9 || e.Score != r.Score {
-					t.Errorf("%s %s: the parts of %s add up to %g, want %g, its score is %g: %+v", fusion, mode, r.Path, sum, want, r.Score, e)
-				}
-				if r.Explain.Graph != .05 {
-					t.Errorf("bonus is %g, want it cut to .05", r.Explain.Graph)
-				}
+			if math.Abs(sum-want) > 1e-9 || math.Abs(want-r.Score) > 1e-9 || e.Score != r.Score {
+				t.Errorf("%s: the parts of %s add up to %g, want %g, its score is %g: %+v", mode, r.Path, sum, want, r.Score, e)
+			}
+			if r.Explain.Graph != .05 {
+				t.Errorf("bonus is %g, want it cut to .05", r.Explain.Graph)
 			}
 		}
 	}

@@ -82,7 +82,7 @@ type LegHit struct {
 
 // Blending describes how the legs were combined into one ranking.
 type Blending struct {
-	Fusion        Fusion  `json:"fusion"`
+	Fusion        string  `json:"fusion"` // always "linear"
 	VectorWeight  float64 `json:"vector_weight"`
 	KeywordWeight float64 `json:"keyword_weight"`
 	BestBM25      float64 `json:"best_bm25"`      // divisor of BM25

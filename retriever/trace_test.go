@@ -84,7 +84,7 @@ func TestTrace(t *testing.T) {
 			t.Errorf("the share of %+v is not its cosine", h)
 		}
 	}
-	if b := w.Blend; b.Fusion != Linear || b.VectorWeight != .7 || b.KeywordWeight != .3 || b.Documents < 2 || len(b.Best) == 0 || b.Candidates+w.Dropped.Similarity != 6 {
+	if b := w.Blend; b.Fusion != "linear" || b.VectorWeight != .7 || b.KeywordWeight != .3 || b.Documents < 2 || len(b.Best) == 0 || b.Candidates+w.Dropped.Similarity != 6 {
 		t.Errorf("blend %+v with %d cut", b, w.Dropped.Similarity)
 	}
 	// The best chunk's place in the legs and the document's score are of one search.

@@ -80,12 +80,12 @@ func (t *tracer) blended(b *blender, l *legs, candidates []candidate, ranking *R
 	if t == nil {
 		return
 	}
-	blend := Blending{Fusion: b.fusion, VectorWeight: b.vectorWeight, KeywordWeight: b.keywordWeight, MinSimilarity: b.minSimilarity, Candidates: len(candidates), Documents: len(ranking.Documents), Best: []Place{}}
+	blend := Blending{Fusion: "linear", VectorWeight: b.vectorWeight, KeywordWeight: b.keywordWeight, MinSimilarity: b.minSimilarity, Candidates: len(candidates), Documents: len(ranking.Documents), Best: []Place{}}
 	of := make(map[string]*candidate, len(candidates))
 	for i := range candidates {
 		c := &candidates[i]
 		of[c.chunk] = c
-		blend.Fusion, blend.VectorWeight, blend.KeywordWeight = c.Fusion, c.VectorWeight, c.KeywordWeight
+		blend.VectorWeight, blend.KeywordWeight = c.VectorWeight, c.KeywordWeight
 		blend.BestBM25 = max(blend.BestBM25, c.BM25)
 		if c.Imputed {
 			blend.Imputed++
