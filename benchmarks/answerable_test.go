@@ -103,9 +103,10 @@ type asked struct {
 }
 
 // TestAnswerable asks the questions of each evaluation set in the folders of all sets, and
-// measures how well the estimate tells those of a folder from the others: the area under
-// the ROC curve and the expected calibration error, both kinds of each folder weighing the
-// same. It also asks those of k8s-docs in a folder without the documents that are relevant.
+// measures how well the estimate tells those of a folder from the others. The measures are
+// the area under the ROC curve and the expected calibration error; both kinds of each
+// folder weigh the same. It also asks those of k8s-docs in a folder without the documents
+// that are relevant.
 func TestAnswerable(t *testing.T) {
 	data := os.Getenv("CAIRN_DATA")
 	if data == "" {

@@ -17,9 +17,9 @@ import (
 // The kinds of queries that are derived from a folder. A heading occurs once in the folder;
 // the queries are the heading, the heading with two letters swapped, and a question. A
 // sentence has words that are rare in the folder, and the index of the run does not contain
-// it, so that the search must find the text around it; the queries are the sentence, its
-// five rarest words, and a paraphrase with its clauses exchanged and without its rarest word
-// and common words.
+// it, so that the search must find the text around it. Its queries are the sentence, its
+// five rarest words, and a paraphrase with its clauses exchanged and without its rarest
+// word and common words.
 const (
 	kindHeading    = "heading"
 	kindTypo       = "heading, typo"

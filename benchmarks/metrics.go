@@ -67,9 +67,9 @@ func (m *Metrics) fields() []*float64 {
 }
 
 // NDCG is the normalized discounted cumulative gain of the first k ranks, as in trec_eval's
-// ndcg_cut (Järvelin and Kekäläinen, TOIS 2002): the gain of a rank is the document's grade,
-// the discount is log2(rank+1) with ranks from 1, and the ideal ranking has all judged
-// documents. It is 0 if no document is relevant.
+// ndcg_cut (Järvelin and Kekäläinen, TOIS 2002). The gain of a rank is the document's
+// grade, the discount is log2(rank+1) with ranks from 1, and the ideal ranking has all
+// judged documents. It is 0 if no document is relevant.
 func NDCG(ranking []string, rel Relevance, k int) float64 {
 	var grades []int
 	for _, g := range rel {

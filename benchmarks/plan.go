@@ -6,12 +6,11 @@ import (
 	"cairn/internal/toolbox/suggest"
 )
 
-// F1 is the harmonic mean of precision and recall of predicted, as GNN4TaskPlan computes it
-// for nodes and links of one plan (Wu et al., "Can Graph Learning Improve Planning in
-// LLM-based Agents?", NeurIPS 2024, after the node and edge F1 of TaskBench, Shen et al.,
-// NeurIPS 2024): precision is the number of distinct common elements divided by the length
-// of predicted, recall the same number divided by the length of want. It is 0 if either is
-// empty.
+// F1 is the harmonic mean of precision and recall of predicted. Precision is the number of
+// distinct common elements divided by the length of predicted, recall the same number
+// divided by the length of want. It is 0 if either is empty. GNN4TaskPlan computes it so
+// for the nodes and the links of one plan (Wu et al., "Can Graph Learning Improve Planning
+// in LLM-based Agents?", NeurIPS 2024), after TaskBench (Shen et al., NeurIPS 2024).
 func F1[T comparable](predicted, want []T) float64 {
 	if len(predicted) == 0 || len(want) == 0 {
 		return 0

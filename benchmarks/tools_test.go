@@ -58,9 +58,9 @@ func TestPlanMetricsByHand(t *testing.T) {
 	}
 }
 
-// TestPlanMetricsCountInventedLinks: a plan with a link where a task has none loses, an
-// accepted alternative counts as the call that it stands for, and where a set does not say
-// what waits for what, a prerequisite is not a tool too many.
+// TestPlanMetricsCountInventedLinks: a plan with a link where a task has none loses, and an
+// accepted alternative counts as the call that it stands for. Where a set does not say what
+// waits for what, a prerequisite is not a tool too many.
 func TestPlanMetricsCountInventedLinks(t *testing.T) {
 	var s planSums
 	known := func(string) bool { return true }

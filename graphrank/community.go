@@ -14,13 +14,13 @@ import (
 //	ΔQ = k_{i,C}/m − γ·k_i·Σ_C/(2m²)
 //
 // where k_{i,C} is the weight between i and C, k_i the weight of all edges of i, Σ_C the
-// sum of the degrees in C without i, m the total weight and γ the resolution (1 is
-// classical modularity; larger values give smaller groups). Nodes are visited in order
-// of id, and ties go to the group with the smallest first id, so the result is
-// deterministic. Groups are sorted by size, largest first, then by first id; ids within
-// a group are sorted. Blondel, Guillaume, Lambiotte and Lefebvre, "Fast unfolding of
-// communities in large networks", J. Stat. Mech. P10008 (2008), equation 2;
-// γ after Reichardt and Bornholdt, Phys. Rev. E 74 (2006).
+// sum of the degrees in C without i, and m the total weight. γ is the resolution: 1 is
+// classical modularity; larger values give smaller groups. Nodes are visited in order of
+// id, and ties go to the group with the smallest first id, so the result is deterministic.
+// Groups are sorted by size, largest first, then by first id; ids within a group are
+// sorted. Blondel, Guillaume, Lambiotte and Lefebvre, "Fast unfolding of communities in
+// large networks", J. Stat. Mech. P10008 (2008), equation 2; γ after Reichardt and
+// Bornholdt, Phys. Rev. E 74 (2006).
 func (g *Graph) Communities(resolution float64) [][]string {
 	ids, level := g.undirected()
 	group := make([]int32, len(ids)) // node -> current super-node

@@ -123,9 +123,9 @@ func TestAlpha(t *testing.T) {
 	}
 }
 
-// TestScale measures the promises about size as ratios of the work itself: the
-// large graph is built in full, and each update and look-up must cost less than
-// a thousandth of a PageRank over it, which is promised within a second.
+// TestScale measures the promises about size as ratios of the work itself. The large graph
+// is built in full, and each update and look-up must cost less than a thousandth of a
+// PageRank over it, which is promised within a second.
 func TestScale(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds 100,000 nodes and a million edges")

@@ -39,8 +39,8 @@ func HopConfidence(hops int) float64 {
 // path, if an end is unknown, or if both ends are the same node.
 //
 // The algorithm is Dijkstra's ("A note on two problems in connexion with graphs",
-// Numerische Mathematik 1, 1959) over states (node, number of edges), so that the
-// bound on edges does not hide a path that costs more but has fewer edges.
+// Numerische Mathematik 1, 1959) over states (node, number of edges). With plain nodes as
+// states, the bound on edges would hide a path that costs more but has fewer edges.
 func (g *Graph) ShortestPath(from, to string, maxHops int) (p Path, ok bool) {
 	f, ok1 := g.index[from]
 	t, ok2 := g.index[to]

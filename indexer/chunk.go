@@ -37,10 +37,10 @@ const minChunkTokens = 32
 
 // chunkFormat is the version of the rules that divide a file into sections and sections
 // into chunks, and convert chunks to index entries. If any of the rules changes, so does
-// the version, and the owner rebuilds the index. History: 1, the first; 2, the abstract;
-// 3, symbols of source code; 4, the folder of files without a title; 5, chunks that begin
-// inside a fenced code block; 6, reStructuredText without its markup for the encoder;
-// 7, the notes of PDF files.
+// the version, and the owner rebuilds the index. History: 2 added the abstract, 3 symbols
+// of source code, 4 the folder of files without a title. Version 5 added chunks that begin
+// inside a fenced code block, 6 reStructuredText without its markup for the encoder, 7 the
+// notes of PDF files.
 const chunkFormat = 7
 
 // Chunker divides sections into chunks and makes their index entries. It is safe for

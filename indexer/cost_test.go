@@ -69,10 +69,10 @@ func cpuSeconds(t *testing.T) float64 {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// TestCost measures indexing with the shipped model against the embedding of
-// the same texts alone, in processor time, which the machine's other work does
-// not change, and checks the bounds that are promised: 1.15 times, 1 GiB, and
-// nothing to do the second time. It needs CAIRN_DATA and some minutes.
+// TestCost measures indexing with the shipped model against the embedding of the same texts
+// alone, in processor time, which the machine's other work does not change. It checks the
+// bounds that are promised: 1.15 times, 1 GiB, and nothing to do the second time. It needs
+// CAIRN_DATA and some minutes.
 func TestCost(t *testing.T) {
 	data := os.Getenv("CAIRN_DATA")
 	if data == "" {

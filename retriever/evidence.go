@@ -19,9 +19,9 @@ const unlikely = .1
 func (a *Answer) Unlikely() bool { return a.Answerable != nil && *a.Answerable < unlikely }
 
 // weigh sets Answerable, after page, from the nearest cosine, the largest share of the
-// query's terms in a passage of the first documents, and the number of passages: in a
-// large index even a question without an answer has a near passage. The logistic
-// regressions were fitted to the questions of eight folders, each run on all eight: see
+// query's terms in a passage of the first documents, and the number of passages. In a large
+// index even a question without an answer has a near passage. The logistic regressions were
+// fitted to the questions of eight folders, each run on all eight: see
 // benchmarks/answerable.md.
 func (a *Answer) weigh(s *search, ranking *Ranking) {
 	z := -4.6 + 11.3*s.covered

@@ -66,8 +66,8 @@ func refine(s *jsonschema.Schema, t reflect.Type) {
 }
 
 // constrain applies one constraint of a schema tag: enum=a|b, default=V, null, pattern=RE,
-// items.CONSTRAINT for the items of an array, and min=N or max=N, which bound a number, the
-// length of a string or array, or the number of properties of an object.
+// items.CONSTRAINT for the items of an array, and min=N or max=N. The last two bound a
+// number, the length of a string or array, or the number of properties of an object.
 func constrain(s *jsonschema.Schema, constraint string) {
 	if of, ok := strings.CutPrefix(constraint, "items."); ok {
 		constrain(s.Items, of)

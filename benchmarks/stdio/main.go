@@ -1,8 +1,8 @@
-// Command stdio measures what an agent waits for: it starts `cairn mcp` on an
-// indexed workspace, asks read_context with queries made from the folder's own lines
-// (benchmarks.SampleQueries), opens the first hit of each with read_doc, and prints
-// latencies as the client sees them, the time from process start to the first
-// answer, and the server's peak memory.
+// Command stdio measures what an agent waits for. It starts `cairn mcp` on an indexed
+// workspace, calls read_context with queries made from the folder's own lines
+// (benchmarks.SampleQueries), and opens the first hit of each with read_doc. It prints
+// latencies as the client sees them, the time from process start to the first answer, and
+// the server's peak memory.
 //
 //	go run ./benchmarks/stdio -cairn ./cairn -C FOLDER [-queries 1000] [-mode hybrid]
 //

@@ -22,13 +22,13 @@ import (
 	"cairn/internal/base/testutil"
 )
 
-// TestSoak lets eight clients search, read, edit and ask through one server for the
-// time that CAIRN_SOAK says, such as 10m: no request fails, no card is lost, and neither
-// the memory nor the descriptors nor the goroutines of the server grow after the first
-// fifth. Half of the clients speak MCP, and leave every 300 steps for new ones with a
-// session of their own; the others use the JSON API. Edits are of files on disk, which
-// the server watches, and of task cards, by MCP. Twenty times the folder is moved away
-// and a copy put in its place. CAIRN_SOAK_RATE bounds the steps a second of all clients.
+// TestSoak lets eight clients search, read, edit and ask through one server for the time
+// that CAIRN_SOAK says, such as 10m. No request fails, no card is lost, and neither the
+// memory nor the descriptors nor the goroutines of the server grow after the first fifth.
+// Half of the clients speak MCP, and leave every 300 steps for new ones with a session of
+// their own; the others use the JSON API. Edits are of files on disk, which the server
+// watches, and of task cards, by MCP. Twenty times the folder is moved away and a copy put
+// in its place. CAIRN_SOAK_RATE bounds the steps a second of all clients.
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("CAIRN_SOAK"))
 	if err != nil {

@@ -33,13 +33,13 @@ import (
 	"cairn/internal/stage/redis"
 )
 
-// TestStageChaos creates question tasks through cairn serve while its process
-// and its workers are killed at so many random moments as CAIRN_CHAOS says, such
-// as 200, once on the folder's own file and once on Redis, Postgres and RabbitMQ;
-// and while these servers are stopped for 10 s and come back, one at a time, Redis
-// also empty. Every task whose creation was answered ends within its time, no
-// stage counts twice, and the archive agrees with the active copies. The servers
-// are started by .ci/services.sh, which needs their programs.
+// TestStageChaos creates question tasks through cairn serve while its process and its
+// workers are killed at random moments. CAIRN_CHAOS is their number, such as 200. It runs
+// once on the folder's own file and once on Redis, Postgres and RabbitMQ. These servers are
+// also stopped for 10 s and come back, one at a time, Redis also empty. Every task whose
+// creation was answered ends within its time, no stage counts twice, and the archive agrees
+// with the active copies. The servers are started by .ci/services.sh, which needs their
+// programs.
 func TestStageChaos(t *testing.T) {
 	kills, err := strconv.Atoi(os.Getenv("CAIRN_CHAOS"))
 	if err != nil {

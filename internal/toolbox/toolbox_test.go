@@ -11,11 +11,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"cairn/graphrank"
 	"cairn/internal/base/testutil"
-	"cairn/internal/folder/config"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/usage"
 )
@@ -153,23 +151,6 @@ func TestToolboxOfManyProcesses(t *testing.T) {
 	}
 	if n := statsOf(t, box).Usage.Intents; n != 4*learned || last != 4*learned {
 		t.Errorf("%d intents, count %v, want %d of each", n, last, 4*learned)
-	}
-}
-
-// TestUsageSettings: the half-life is what the configuration says, 0 is none; a bad value
-// in the environment is a warning with the default used.
-func TestUsageSettings(t *testing.T) {
-	for days, want := range map[int]time.Duration{0: -1, 90: 90 * 24 * time.Hour} {
-		if got := (config.Usage{HalfLifeDays: days}).HalfLife(); got != want {
-			t.Errorf("half_life_days %d is %v, want %v", days, got, want)
-		}
-	}
-	for value, ok := range map[string]bool{"30": true, "0": true, "-1": false, "x": false} {
-		cfg, err := config.Load(t.TempDir(), []string{"CAIRN_USAGE__HALF_LIFE_DAYS=" + value, "CAIRN_USAGE__RECORD=false"})
-		warned := len(cfg.Warnings) > 0 && cfg.Usage.HalfLifeDays == config.Default().Usage.HalfLifeDays
-		if err != nil || warned == ok || cfg.Usage.Record {
-			t.Errorf("CAIRN_USAGE__HALF_LIFE_DAYS=%s: %+v, %v", value, cfg.Usage, err)
-		}
 	}
 }
 

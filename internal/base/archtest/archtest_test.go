@@ -1,258 +1,225 @@
 package archtest
 
 import (
-	"encoding/json"
-	"errors"
+	"bytes"
+	"cmp"
 	"fmt"
-	"io"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// imports lists every package of cairn with the packages of ours that it may
-// import, bottom up: a row names only packages of the rows above it. A new import
-// is a decision, so it is a change of this table.
-var imports = []struct{ name, allowed string }{
-	{"benchmarks/agent", ""},
-	{"graphrank", ""},
-	{"internal/base/archtest", ""},
-	{"internal/base/atomicfile", ""},
-	{"internal/base/checksum", ""},
-	{"internal/base/packed", ""},
-	{"internal/base/draw", ""},
-	{"internal/text/fit", ""},
-	{"internal/text/outline", ""},
-	{"internal/text/convert", ""},
-	{"internal/text/highlight", ""},
-	{"internal/face/finder", "internal/text/highlight"},
-	{"internal/base/job", ""},
-	{"internal/face/manual", ""},
-	{"internal/base/observe", ""},
-	{"internal/base/quota", ""},
-	{"internal/text/invisible", ""},
-	{"internal/text/query", ""},
-	{"internal/text/secret", ""},
-	{"internal/store/qdrant/qdranttest", ""},
-	{"internal/base/offheap", ""},
-	{"internal/base/taskdag", ""},
-	{"internal/base/testutil/pgtest", ""},
-	{"internal/text/walk", "internal/text/outline"},
-	{"models", ""},
-	{"skills", ""},
-	{"models/wordpiece", ""},
-	{"internal/store/kv", "internal/base/atomicfile internal/base/checksum"},
-	{"internal/base/home", "internal/base/atomicfile"},
-	{"internal/base/testutil", "internal/base/home models"},
-	{"internal/base/owner", "internal/base/home"},
-	{"internal/folder/config", "internal/base/atomicfile internal/base/home internal/text/secret internal/text/walk"},
-	{"internal/face/connect", "internal/base/atomicfile"},
-	{"internal/base/metrics", "internal/base/observe"},
-	{"internal/toolbox/records", "internal/store/kv"},
-	{"internal/task", "internal/base/draw internal/base/taskdag"},
-	{"internal/task/files", "internal/base/atomicfile internal/text/walk"},
-	{"internal/face/token", "internal/base/atomicfile"},
-	{"internal/base/tracing", "internal/base/observe"},
-	{"internal/face/upgrade", "internal/base/atomicfile"},
-	{"internal/text/watch", "internal/text/walk"},
-	{"models/bert", "internal/base/offheap models models/wordpiece"},
-	{"models/bpe", "models"},
-	{"models/onnx", "models models/wordpiece"},
-	{"internal/text/markdown", "internal/text/convert internal/text/outline internal/text/secret"},
-	{"internal/store", "internal/text/markdown internal/text/outline internal/text/query"},
-	{"internal/toolbox/catalog", "internal/base/packed internal/text/invisible internal/text/markdown internal/toolbox/records"},
-	{"internal/toolbox/records/postgres", "internal/toolbox/records"},
-	{"internal/folder/scan", "internal/store internal/text/secret internal/text/walk"},
-	{"internal/store/docs", "internal/base/checksum internal/base/packed internal/store internal/store/kv models"},
-	{"internal/store/flat", "internal/base/atomicfile internal/base/checksum internal/base/offheap internal/base/packed internal/store"},
-	{"internal/store/keyword", "internal/base/checksum internal/store internal/store/kv internal/text/query"},
-	{"internal/store/storetest", "internal/store internal/text/query"},
-	{"internal/toolbox/usage", "graphrank internal/base/packed internal/toolbox/records"},
-	{"models/minilm", "models models/bert models/wordpiece"},
-	{"indexer", "internal/base/job internal/store internal/store/docs internal/text/markdown internal/text/outline internal/text/secret internal/text/walk models"},
-	{"internal/task/scene", "internal/text/markdown internal/text/secret"},
-	{"internal/store/qdrant", "internal/store internal/store/docs internal/store/keyword internal/text/query"},
-	{"internal/task/cards", "internal/base/taskdag internal/task internal/task/files internal/text/markdown internal/text/walk internal/text/watch"},
-	{"internal/task/workflow", "internal/text/markdown internal/text/walk"},
-	{"internal/toolbox/toolsearch", "graphrank internal/base/job internal/store internal/store/flat internal/store/keyword internal/text/query internal/toolbox/catalog models"},
-	{"retriever", "graphrank internal/base/observe internal/store internal/store/docs internal/store/keyword internal/text/invisible internal/text/markdown internal/text/outline internal/text/query internal/text/secret internal/text/walk models"},
-	{"tools/client", "internal/toolbox/catalog"},
-	{"internal/folder/mirror", "indexer internal/base/job internal/store internal/store/docs internal/store/flat internal/store/keyword internal/store/qdrant models"},
-	{"internal/stage/support", "internal/store/keyword internal/text/markdown"},
-	{"internal/stage", "internal/stage/support retriever"},
-	{"internal/toolbox/suggest", "graphrank internal/base/taskdag internal/toolbox/catalog internal/toolbox/toolsearch"},
-	{"internal/task/doctask", "internal/base/taskdag internal/store internal/task internal/task/files internal/task/workflow internal/text/fit internal/text/markdown internal/text/walk"},
-	{"internal/folder/index", "graphrank indexer internal/base/checksum internal/base/job internal/base/owner internal/folder/config internal/folder/mirror internal/store internal/store/docs internal/store/flat internal/store/keyword internal/store/kv internal/text/markdown internal/text/query internal/text/secret internal/text/walk internal/text/watch models models/bpe retriever"},
-	{"internal/stage/embedded", "internal/stage internal/store/kv"},
-	{"internal/stage/openai", "internal/stage"},
-	{"internal/stage/postgres", "internal/stage"},
-	{"internal/stage/rabbitmq", "internal/stage"},
-	{"internal/stage/redis", "internal/stage"},
-	{"internal/stage/rest", "internal/stage"},
-	{"internal/stage/stagetest", "internal/stage"},
-	{"internal/stage/websearch", "internal/stage"},
-	{"internal/task/taskgraph", "graphrank internal/base/taskdag internal/task internal/task/cards internal/task/doctask"},
-	{"internal/toolbox", "graphrank internal/base/atomicfile internal/base/checksum internal/base/home internal/base/job internal/base/owner internal/store internal/store/flat internal/store/keyword internal/store/kv internal/text/query internal/toolbox/catalog internal/toolbox/records internal/toolbox/records/postgres internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models"},
-	{"internal/folder/workspace", "graphrank internal/base/checksum internal/base/home internal/base/job internal/base/owner internal/folder/config internal/folder/index internal/folder/mirror internal/folder/scan internal/stage internal/stage/embedded internal/store internal/store/docs internal/store/kv internal/task internal/task/cards internal/task/doctask internal/task/files internal/task/scene internal/task/taskgraph internal/text/fit internal/text/markdown internal/text/walk internal/toolbox internal/toolbox/records models models/bpe retriever"},
-	{"internal/face/doctor", "internal/base/owner internal/folder/config internal/folder/index internal/folder/workspace internal/task/cards internal/task/taskgraph internal/text/markdown internal/text/walk"},
-	{"tools", "graphrank internal/base/job internal/base/observe internal/base/owner internal/base/quota internal/folder/index internal/folder/mirror internal/folder/scan internal/folder/workspace internal/stage internal/store internal/task/cards internal/task/doctask internal/task/taskgraph internal/text/fit internal/text/markdown internal/toolbox internal/toolbox/catalog internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage retriever skills"},
-	{"benchmarks", "benchmarks/agent graphrank indexer internal/base/job internal/folder/config internal/folder/index internal/folder/workspace internal/stage internal/store internal/store/flat internal/store/keyword internal/store/kv internal/text/markdown internal/text/walk internal/toolbox/catalog internal/toolbox/records internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models retriever tools"},
-	{"internal/face/server", "internal/base/metrics internal/base/observe internal/base/quota internal/face/token internal/folder/index tools"},
-	{"internal/face/term", "graphrank internal/base/draw internal/base/home internal/base/job internal/face/doctor internal/face/token internal/folder/index internal/stage internal/store internal/store/keyword internal/task internal/task/cards internal/task/doctask internal/task/scene internal/task/taskgraph internal/task/workflow internal/text/markdown internal/text/query internal/text/walk internal/toolbox/catalog internal/toolbox/suggest internal/toolbox/toolsearch retriever"},
-	{"internal/face/web", "graphrank internal/base/taskdag internal/folder/index internal/folder/workspace internal/store internal/store/keyword internal/task internal/task/cards internal/text/highlight internal/text/markdown internal/text/query internal/text/walk internal/toolbox internal/toolbox/suggest retriever tools"},
-	{"benchmarks/conformance", "internal/face/server internal/folder/config internal/folder/workspace models models/minilm tools"},
-	{"benchmarks/definitions", "internal/text/outline"},
-	{"benchmarks/embedding", "benchmarks models/bert"},
-	{"benchmarks/stdio", "benchmarks benchmarks/agent"},
-	{"benchmarks/watch", "benchmarks benchmarks/agent"},
-	{"deploy/packages", ""},
-	{"internal/face/host", "internal/base/metrics internal/base/observe internal/base/tracing internal/face/server internal/face/token internal/face/web internal/folder/config internal/folder/index internal/folder/workspace internal/stage internal/stage/openai internal/stage/postgres internal/stage/rabbitmq internal/stage/redis internal/stage/rest internal/stage/websearch internal/toolbox models models/bert models/minilm models/onnx retriever tools"},
-	{"cmd/cairn", "benchmarks graphrank indexer internal/base/atomicfile internal/base/home internal/base/job internal/base/metrics internal/face/connect internal/face/doctor internal/face/finder internal/face/host internal/face/manual internal/face/server internal/face/term internal/face/token internal/face/upgrade internal/folder/config internal/folder/index internal/folder/mirror internal/folder/scan internal/folder/workspace internal/stage internal/store internal/task internal/task/cards internal/task/doctask internal/task/scene internal/task/taskgraph internal/text/markdown internal/text/walk internal/toolbox internal/toolbox/catalog internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models models/bert models/bpe models/minilm retriever tools tools/client"},
+// module is the path of the module, and the name of its root package.
+const module = "cairn"
+
+// source is what the files of one package say, over all systems and build tags.
+type source struct {
+	imports, tests map[string]bool // what its files import, and what its tests do
+	lines          int             // hand-written lines outside tests
+	private        bool            // its tests run with a CAIRN_HOME of their own
 }
 
-// owners names the one package (with those below it) that may import a third
-// party's packages. Where a library is split over several modules, its prefix
-// covers them. Anything third-party that is not listed fails the test: a new
-// dependency is a decision.
-var owners = map[string][]string{
-	"github.com/blevesearch/":                  {"internal/store/keyword"},
-	"github.com/RoaringBitmap/roaring":         {"internal/store/keyword"},
-	"go.etcd.io/bbolt":                         {"internal/store/kv"},
-	"github.com/qdrant/go-client":              {"internal/store/qdrant"},
-	"google.golang.org/grpc":                   {"internal/store/qdrant"}, // the client's options and codes
-	"github.com/google/uuid":                   {"internal/store/qdrant"},
-	"github.com/knights-analytics/hugot":       {"models/onnx"},
-	"github.com/gomlx/":                        {"models/onnx"},
-	"github.com/pkoukk/tiktoken-go":            {"models/bpe"},
-	"github.com/pkoukk/tiktoken-go-loader":     {"models/bpe"},
-	"github.com/modelcontextprotocol/go-sdk":   {"tools", "benchmarks/conformance"}, // the protocol; its suite's fixtures
-	"github.com/google/jsonschema-go":          {"tools"},
-	"github.com/yuin/goldmark":                 {"internal/text/markdown", "internal/face/web"}, // the parser and the reader's renderer
-	"github.com/microcosm-cc/bluemonday":       {"internal/face/web"},
-	"github.com/chromedp/":                     nil,                          // tests
-	"github.com/goccy/go-yaml":                 {"internal/text/markdown"},   // edits front matter where it stands
-	"go.yaml.in/yaml/v3":                       {"internal/toolbox/catalog"}, // reads large descriptions in linear time
-	"github.com/pelletier/go-toml/v2":          {"internal/folder/config", "internal/face/connect"},
-	"github.com/tailscale/hujson":              {"internal/face/connect"},
-	"github.com/fsnotify/fsnotify":             {"internal/text/watch"},
-	"charm.land/bubbletea/v2":                  {"internal/face/finder"},
-	"github.com/charmbracelet/x/ansi":          {"internal/face/finder"},
-	"github.com/sahilm/fuzzy":                  {"internal/face/finder"},
-	"github.com/anishathalye/porcupine":        {"internal/stage/embedded", "internal/task/cards", "internal/base/testutil", "internal/toolbox"}, // in tests: checks histories
-	"github.com/atotto/clipboard":              {"cmd/cairn"},
-	"golang.org/x/mod":                         {"internal/face/upgrade"},
-	"github.com/gofrs/flock":                   {"internal/base/owner", "internal/store/kv", "internal/face/token", "internal/task/files", "benchmarks"}, // each locks its own file
-	"github.com/spf13/cobra":                   {"cmd/cairn", "internal/face/manual"},
-	"github.com/spf13/pflag":                   {"cmd/cairn", "internal/face/manual"}, // the flags of cobra
-	"github.com/schollz/progressbar/v3":        {"internal/face/term"},
-	"github.com/bmatcuk/doublestar/v4":         {"internal/text/walk"},
-	"google.golang.org/protobuf":               {"models/bert", "models/onnx", "internal/store/qdrant"}, // ONNX files; gRPC messages
-	"github.com/rogpeppe/go-internal":          nil,                                                     // tests; the diffs of internal/face/connect
-	"github.com/santhosh-tekuri/jsonschema/v6": {"internal/toolbox/catalog"},
-	"github.com/getkin/kin-openapi":            {"internal/face/server"}, // tests
-	"github.com/prometheus/client_golang":      {"internal/base/metrics"},
-	"go.opentelemetry.io/":                     {"internal/base/tracing"}, // the API, the SDK and the exporter
-	"github.com/google/go-cmp":                 nil,                       // tests
-	"github.com/hashicorp/golang-lru/v2":       nil,                       // a cache, used wherever one is
-	"golang.org/x/net":                         {"internal/text/convert"}, // the parser of HTML
-	"golang.org/x/sys":                         nil,                       // the operating system and the processor
-	"golang.org/x/sync":                        nil,
-	"golang.org/x/time":                        {"internal/face/server"},
-	"golang.org/x/text":                        nil,
-	"github.com/gomodule/redigo":               {"internal/stage/redis"},
-	"github.com/jackc/pgx/v5":                  {"internal/stage/postgres", "internal/toolbox/records/postgres", "internal/base/testutil/pgtest"}, // tasks; records; their tests
-	"github.com/pressly/goose/v3":              {"internal/stage/postgres"},
-	"github.com/rabbitmq/amqp091-go":           {"internal/stage/rabbitmq"},
-	"golang.org/x/term":                        {"internal/face/term"},
-	"gonum.org/v1/gonum":                       {"graphrank"},
-}
-
-type pkg struct {
-	ImportPath                         string
-	Standard                           bool
-	Imports, TestImports, XTestImports []string
-}
-
-// load lists our packages as one system sees them.
-func load(t *testing.T, environ ...string) []pkg {
+// load reads every package of cairn by the name of its folder; the root is "cairn".
+func load(t *testing.T) map[string]*source {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Standard,Imports,TestImports,XTestImports", "cairn/...")
-	cmd.Stderr = os.Stderr
-	cmd.Env = append(os.Environ(), environ...)
-	out, err := cmd.StdoutPipe()
+	const root = "../../.."
+	pkgs := map[string]*source{}
+	other := "\x00" // the folder of another module, whose lines count and whose imports do not
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != root {
+				return fs.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != root {
+				other = path + string(filepath.Separator)
+			}
+			return nil
+		}
+		if filepath.Ext(path) != ".go" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		name := cmp.Or(strings.TrimPrefix(filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), root)), "/"), "cairn")
+		if strings.HasPrefix(path, other) {
+			name = filepath.ToSlash(strings.TrimPrefix(filepath.Dir(strings.TrimSuffix(other, string(filepath.Separator))), root+string(filepath.Separator)))
+		}
+		p := pkgs[name]
+		if p == nil {
+			p = &source{imports: map[string]bool{}, tests: map[string]bool{}}
+			pkgs[name] = p
+		}
+		test := strings.HasSuffix(path, "_test.go")
+		if !test && !generated(f) {
+			p.lines += bytes.Count(text, []byte("\n"))
+		}
+		p.private = p.private || test && (bytes.Contains(text, []byte("testutil.Main(m)")) || bytes.Contains(text, []byte("testutil.Homed{")))
+		if strings.HasPrefix(path, other) {
+			return nil
+		}
+		for _, spec := range f.Imports {
+			imp, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if test {
+				p.tests[imp] = true
+			} else {
+				p.imports[imp] = true
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var pkgs []pkg
-	for dec := json.NewDecoder(out); ; {
-		var p pkg
-		err := dec.Decode(&p)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		pkgs = append(pkgs, p)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	if len(pkgs) < 5 {
-		t.Fatalf("go list found %d packages, want them all", len(pkgs))
+	if len(pkgs) < 50 {
+		t.Fatalf("found %d packages, want them all", len(pkgs))
 	}
 	return pkgs
 }
 
-// violations returns what is wrong with the imports of one of our packages, named
-// without "cairn/".
-func violations(name string, imported []string) (wrong []string) {
-	row := slices.IndexFunc(imports, func(r struct{ name, allowed string }) bool { return r.name == name })
-	if row < 0 {
-		return []string{fmt.Sprintf("%s has no row in the table of imports", name)}
+// generated reports whether a generator wrote the file.
+func generated(f *ast.File) bool {
+	return ast.IsGenerated(f) || len(f.Comments) > 0 && strings.Contains(f.Comments[0].List[0].Text, "DO NOT EDIT")
+}
+
+// ours returns the packages of cairn among imported, in order.
+func ours(imported map[string]bool) (names []string) {
+	for _, imp := range slices.Sorted(maps.Keys(imported)) {
+		if name, ok := strings.CutPrefix(imp+"/", module+"/"); ok {
+			names = append(names, cmp.Or(strings.TrimSuffix(name, "/"), module))
+		}
+	}
+	return names
+}
+
+// roomOf returns the index of the room of a package, or -1.
+func roomOf(name string) int {
+	found := -1
+	for i, r := range rooms {
+		if within(name, r.name) && (found < 0 || len(r.name) > len(rooms[found].name)) {
+			found = i
+		}
+	}
+	return found
+}
+
+// violations returns what is wrong with the imports of a package.
+func violations(name string, imported map[string]bool) (wrong []string) {
+	row := slices.IndexFunc(imports, func(r row) bool { return r.name == name })
+	room := roomOf(name)
+	if row < 0 || room < 0 {
+		return []string{fmt.Sprintf("%s has no row in the table of imports, or no room", name)}
 	}
 	allowed := strings.Fields(imports[row].allowed)
-	for _, imp := range imported {
-		if imp, ours := strings.CutPrefix(imp, "cairn/"); ours && !slices.Contains(allowed, imp) {
+	for _, imp := range ours(imported) {
+		switch other := roomOf(imp); {
+		case other < 0:
+			wrong = append(wrong, fmt.Sprintf("%s imports %s, which is in no room", name, imp))
+		case other != room && !slices.Contains(strings.Fields(rooms[room].allowed), rooms[other].name):
+			wrong = append(wrong, fmt.Sprintf("%s imports %s, but the room %s does not import %s", name, imp, rooms[room].name, rooms[other].name))
+		case !slices.Contains(allowed, imp):
 			wrong = append(wrong, fmt.Sprintf("%s imports %s, which its row does not allow", name, imp))
 		}
 	}
 	return wrong
 }
 
-func TestImports(t *testing.T) {
+// testSupport is the room that every test may import, and no other file.
+const testSupport = "internal/base/testutil"
+
+// TestRooms: a room imports only rooms that stand above it and that its row names, tests
+// included, and stays within its budget of lines.
+func TestRooms(t *testing.T) {
 	used := map[[2]string]bool{}
-	for _, system := range [][]string{nil, {"GOOS=windows", "GOARCH=amd64"}, {"GOOS=darwin", "GOARCH=arm64"}} {
-		for _, p := range load(t, system...) {
-			name := strings.TrimPrefix(p.ImportPath, "cairn/")
-			for _, wrong := range violations(name, p.Imports) {
-				t.Error(wrong)
+	lines := map[string]int{}
+	for name, p := range load(t) {
+		room := roomOf(name)
+		if room < 0 {
+			t.Errorf("%s is in no room", name)
+			continue
+		}
+		lines[rooms[room].name] += p.lines
+		for _, imp := range ours(p.imports) {
+			if other := roomOf(imp); other >= 0 {
+				used[[2]string{rooms[room].name, rooms[other].name}] = true
 			}
-			used[[2]string{name, ""}] = true
-			for _, imp := range p.Imports {
-				used[[2]string{name, strings.TrimPrefix(imp, "cairn/")}] = true
+		}
+		for _, imp := range ours(p.tests) {
+			if other := roomOf(imp); other > room && rooms[other].name != testSupport {
+				t.Errorf("a test of %s imports %s, which is in a room below", name, imp)
 			}
+		}
+	}
+	total := 0
+	for i, r := range rooms {
+		for _, name := range strings.Fields(r.allowed) {
+			if above := slices.IndexFunc(rooms, func(r room) bool { return r.name == name }); above < 0 || above >= i {
+				t.Errorf("the room %s names %s, which is not above it", r.name, name)
+			}
+			if !used[[2]string{r.name, name}] {
+				t.Errorf("the room %s may import %s and does not: take it out of the row", r.name, name)
+			}
+		}
+		n := lines[r.name]
+		total += n
+		t.Logf("%-24s %6d lines outside tests, budget %6d", r.name, n, r.lines)
+		if n > r.lines {
+			t.Errorf("the room %s has %d lines outside tests, its budget is %d: fold something, or raise the budget and say why", r.name, n, r.lines)
+		}
+	}
+	t.Logf("%-24s %6d", "all rooms", total)
+}
+
+// TestImports: a package imports what its row names, and a row names at most maxImports
+// packages or has a reason in wide.
+func TestImports(t *testing.T) {
+	pkgs := load(t)
+	for _, name := range slices.Sorted(maps.Keys(pkgs)) {
+		for _, wrong := range violations(name, pkgs[name].imports) {
+			t.Error(wrong)
 		}
 	}
 	above := map[string]bool{}
 	for _, row := range imports {
-		if !used[[2]string{row.name, ""}] {
+		p := pkgs[row.name]
+		if p == nil {
 			t.Errorf("the table has a row for %s, which is not there", row.name)
+			continue
 		}
-		for _, imp := range strings.Fields(row.allowed) {
+		allowed := strings.Fields(row.allowed)
+		for _, imp := range allowed {
 			if !above[imp] {
 				t.Errorf("the row of %s names %s, which is not above it", row.name, imp)
 			}
-			if !used[[2]string{row.name, imp}] {
+			if !slices.Contains(ours(p.imports), imp) {
 				t.Errorf("%s may import %s and does not: take it out of the row", row.name, imp)
 			}
+		}
+		limit := max(maxImports, wide[row.name])
+		if len(allowed) > limit {
+			t.Errorf("the row of %s names %d packages, want at most %d", row.name, len(allowed), limit)
+		}
+		if wide[row.name] > len(allowed) {
+			t.Errorf("the row of %s names %d packages: lower its limit of %d in wide", row.name, len(allowed), wide[row.name])
 		}
 		above[row.name] = true
 	}
@@ -262,34 +229,24 @@ func TestImports(t *testing.T) {
 // configuration run with a private CAIRN_HOME, not with the developer's.
 func TestTestsHaveTheirOwnHome(t *testing.T) {
 	pkgs := load(t)
-	imported := map[string][]string{}
-	for _, p := range pkgs {
-		imported[p.ImportPath] = p.Imports
-	}
-	for _, p := range pkgs {
-		reached := map[string]bool{}
-		for next := slices.Concat([]string{p.ImportPath}, p.TestImports, p.XTestImports); len(next) > 0; next = next[1:] {
-			if !reached[next[0]] {
-				reached[next[0]] = true
-				next = append(next, imported[next[0]]...)
-			}
-		}
-		dir := filepath.Join("../../..", strings.TrimPrefix(p.ImportPath, "cairn/"))
-		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-		if err != nil || len(files) == 0 || !reached["cairn/internal/folder/config"] && !reached["cairn/internal/toolbox"] {
+	for name, p := range pkgs {
+		if len(p.tests) == 0 || p.private {
 			continue
 		}
-		private := slices.ContainsFunc(files, func(name string) bool {
-			text, err := os.ReadFile(name)
-			return err == nil && (strings.Contains(string(text), "testutil.Main(m)") || strings.Contains(string(text), "testutil.Homed{"))
-		})
-		if !private {
-			t.Errorf("the tests of %s have no TestMain with testutil.Main", p.ImportPath)
+		reached := map[string]bool{}
+		for next := append(ours(p.tests), name); len(next) > 0; next = next[1:] {
+			if q := pkgs[next[0]]; q != nil && !reached[next[0]] {
+				reached[next[0]] = true
+				next = append(next, ours(q.imports)...)
+			}
+		}
+		if reached["internal/folder/config"] || reached["internal/toolbox"] {
+			t.Errorf("the tests of %s have no TestMain with testutil.Main", name)
 		}
 	}
 }
 
-// TestImportsCanFail makes sure that the table refuses what it is there to refuse.
+// TestImportsCanFail makes sure that the tables refuse what they are there to refuse.
 func TestImportsCanFail(t *testing.T) {
 	for _, c := range []struct{ name, imp string }{
 		{"retriever", "indexer"},
@@ -300,21 +257,25 @@ func TestImportsCanFail(t *testing.T) {
 		{"internal/face/web", "internal/store/docs"},
 		{"internal/storehouse", "models"},
 	} {
-		if len(violations(c.name, []string{"cairn/" + c.imp})) == 0 {
+		if len(violations(c.name, map[string]bool{module + "/" + c.imp: true})) == 0 {
 			t.Errorf("%s may import %s", c.name, c.imp)
 		}
 	}
-	if wrong := violations("indexer", []string{"fmt", "cairn/internal/store"}); len(wrong) > 0 {
+	pkgs := load(t)
+	if imp := "github.com/knights-analytics/hugot/pipelines"; !pkgs["models/onnx"].imports[imp] {
+		t.Errorf("the imports lack %s, which a file behind the tag ORT imports", imp)
+	}
+	if wrong := violations("indexer", map[string]bool{"fmt": true, module + "/internal/store": true}); len(wrong) > 0 {
 		t.Error(wrong)
 	}
 }
 
 func TestThirdPartyHasOneImporter(t *testing.T) {
 	used := map[string]bool{} // library and package
-	for _, p := range load(t) {
-		name := strings.TrimPrefix(p.ImportPath, "cairn/")
-		tests := slices.Concat(p.TestImports, p.XTestImports)
-		for _, imp := range slices.Concat(p.Imports, tests) {
+	for name, p := range load(t) {
+		imported := maps.Clone(p.imports)
+		maps.Copy(imported, p.tests)
+		for imp := range imported {
 			first, _, _ := strings.Cut(imp, "/")
 			if !strings.Contains(first, ".") {
 				continue // the standard library, or ours

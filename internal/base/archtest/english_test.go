@@ -30,6 +30,9 @@ func TestPlainEnglish(t *testing.T) {
 			return nil
 		}
 		for _, line := range prose(t, path) {
+			if sentence := longest(line.text); strings.HasSuffix(path, ".go") && len(strings.Fields(sentence)) > maxWords {
+				t.Errorf("%s:%d: a sentence of %d words, want at most %d: %.80s…", rel, line.number, len(strings.Fields(sentence)), maxWords, sentence)
+			}
 			if found := unclear.FindString(line.text); found != "" && !strings.Contains(path, "english_test.go") {
 				t.Errorf("%s:%d: %q in %.160q", rel, line.number, found, line.text)
 			}
@@ -42,6 +45,47 @@ func TestPlainEnglish(t *testing.T) {
 	if !unclear.MatchString("the index is made anew") || unclear.MatchString("the client rebuilds the index besides") {
 		t.Error("the pattern does not tell unclear from clear")
 	}
+}
+
+// maxWords is the maximum length of a sentence in a comment.
+const maxWords = 40
+
+// sentenceEnd matches the end of a sentence.
+var sentenceEnd = regexp.MustCompile(`[.!?]["')]*( |$)`)
+
+// longest returns the sentence of text with the most words.
+func longest(text string) (found string) {
+	for part := range strings.Lines(text) {
+		for _, s := range sentenceEnd.Split(part, -1) {
+			if len(strings.Fields(s)) > len(strings.Fields(found)) {
+				found = s
+			}
+		}
+	}
+	return found
+}
+
+func TestLongest(t *testing.T) {
+	if got, want := longest("It is one. It is two, v1.2 that is! So\nin the next paragraph it goes on and on"), "in the next paragraph it goes on and on"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// paragraphs joins the lines of each paragraph and item of a comment, and omits what is
+// preformatted.
+func paragraphs(comment string) string {
+	var b strings.Builder
+	for s := range strings.Lines(comment) {
+		switch trimmed := strings.TrimSpace(s); {
+		case trimmed == "" || strings.HasPrefix(s, "\t"):
+			b.WriteByte('\n')
+		case strings.HasPrefix(trimmed, "- "):
+			b.WriteString("\n" + trimmed + " ")
+		default:
+			b.WriteString(trimmed + " ")
+		}
+	}
+	return b.String()
 }
 
 type line struct {
@@ -60,8 +104,7 @@ func prose(t *testing.T, path string) (lines []line) {
 			t.Fatal(err)
 		}
 		for _, group := range f.Comments {
-			text := strings.Join(strings.Fields(group.Text()), " ")
-			lines = append(lines, line{set.Position(group.Pos()).Line, text})
+			lines = append(lines, line{set.Position(group.Pos()).Line, paragraphs(group.Text())})
 		}
 	case strings.HasSuffix(path, ".md") && (strings.Contains(path, "docs"+string(filepath.Separator)) || filepath.Dir(path) == "../../.."):
 		text, err := os.ReadFile(path)

@@ -15,7 +15,7 @@ var words = strings.Fields(`the a of index server token budget query section hea
 	restart deploy error timeout retry queue worker handler request response header payload schema field
 	MaxTokens read_context v1.2.3 docs/setup.md --limit=10 café naïve größe 検索 索引を作る 文書。 漢字 поиск 🚀`)
 
-// Markdown returns a document of about size bytes that resembles real ones: it can have
+// Markdown returns a document of about size bytes that resembles real ones. It can have
 // front matter, nested headings (also setext and repeated ones), paragraphs, lists, tables,
 // fenced code with blank lines and '#', very long words, and headings without text.
 func Markdown(r *rand.Rand, size int) string {

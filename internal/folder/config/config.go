@@ -24,8 +24,8 @@ import (
 
 // Config holds the settings of a folder's config.toml. The zero value is not useful: start
 // with Default. A configuration belongs to the folder, which may come from an untrusted
-// source: it cannot run commands or choose the embedding model and, unless the user trusts
-// the folder, it cannot open a connection, raise a limit or name a file outside.
+// source. It cannot run commands or choose the embedding model. Unless the user trusts the
+// folder, it cannot open a connection, raise a limit or name a file outside.
 type Config struct {
 	Core      Core      `toml:"core"`
 	Parser    Parser    `toml:"parser"`

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -228,6 +229,23 @@ func TestWrongTypesAreNamed(t *testing.T) {
 		c := Default()
 		if err := c.decode("config.toml", []byte(source)); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", source, err, want)
+		}
+	}
+}
+
+// TestUsageSettings: the half-life is what the configuration says, 0 is none; a bad value
+// in the environment is a warning with the default used.
+func TestUsageSettings(t *testing.T) {
+	for days, want := range map[int]time.Duration{0: -1, 90: 90 * 24 * time.Hour} {
+		if got := (Usage{HalfLifeDays: days}).HalfLife(); got != want {
+			t.Errorf("half_life_days %d is %v, want %v", days, got, want)
+		}
+	}
+	for value, ok := range map[string]bool{"30": true, "0": true, "-1": false, "x": false} {
+		cfg, err := Load(t.TempDir(), []string{"CAIRN_USAGE__HALF_LIFE_DAYS=" + value, "CAIRN_USAGE__RECORD=false"})
+		warned := len(cfg.Warnings) > 0 && cfg.Usage.HalfLifeDays == Default().Usage.HalfLifeDays
+		if err != nil || warned == ok || cfg.Usage.Record {
+			t.Errorf("CAIRN_USAGE__HALF_LIFE_DAYS=%s: %+v, %v", value, cfg.Usage, err)
 		}
 	}
 }

@@ -18,11 +18,10 @@ import (
 	"cairn/internal/stage"
 )
 
-// TestSimulation runs question tasks under faults: processes that are killed and
-// started again, calls of the store that fail, whose answers are lost or that take
-// long, jobs that are lost, delivered twice or late, stages that fail or take too long.
-// A virtual clock makes a run of hours take milliseconds, and everything random follows
-// from the seed.
+// TestSimulation runs question tasks under faults. Processes are killed and started again,
+// calls of the store fail, take long or lose their answers, jobs are lost, delivered twice
+// or late, and stages fail or take too long. A virtual clock makes a run of hours take
+// milliseconds, and everything random follows from the seed.
 func TestSimulation(t *testing.T) {
 	db := openFile(t, filepath.Join(t.TempDir(), "stage.db"))
 	ended := map[stage.Status]int{}

@@ -18,9 +18,9 @@ import (
 //
 //	q.x = q.c + q.r,  q.r ~ |r|^2 / s.r x s.q
 //
-// which is the estimator of RaBitQ (Gao and Long, SIGMOD 2024, equations 13 and
-// 20; with more bits, Gao et al., SIGMOD 2025) without its random rotation: the coordinates
-// of sentence embeddings behave as if they were rotated, and calibrate widens the bound if
+// which is the estimator of RaBitQ (Gao and Long, SIGMOD 2024, equations 13 and 20; with
+// more bits, Gao et al., SIGMOD 2025) without its random rotation. The coordinates of
+// sentence embeddings behave as if they were rotated, and calibrate widens the bound if
 // they do not. The standard deviation of its error is
 //
 //	|r| x sqrt((1-a^2) / a^2) / sqrt(D-1),  a = s.r / (|s| |r|)
@@ -37,9 +37,9 @@ const (
 	// lanes is the number of vectors whose signs are interleaved: byte b of vector i of a
 	// group is at [b*lanes+i].
 	lanes = 64
-	// coarseBits is the number of bits of a coarse coordinate, coarseMiddle the mean of
-	// its values and coarseStep their distance in standard deviations of a coordinate,
-	// which is the best for a normal distribution (Max, "Quantizing for minimum
+	// coarseBits is the number of bits of a coarse coordinate, coarseMiddle the mean of its
+	// values and coarseStep their distance in standard deviations of a coordinate. The
+	// values are the best for a normal distribution (Max, "Quantizing for minimum
 	// distortion", IRE Transactions on Information Theory 6(1), 1960).
 	coarseBits   = 4
 	coarseMiddle = 7.5
@@ -278,9 +278,9 @@ func (s *sketch) estimateCoarse(k kernel, estimates *[blockLen]float32, sums *[b
 	}
 }
 
-// coarsePortable sets sums to the products of query with the coarse codes at places: the
-// sum of u x q, where byte b of a code's 32-byte unit has the numbers u of coordinates b,
-// 32+b and so on, in coarseBits each.
+// coarsePortable sets sums to the products of query with the coarse codes at places. A
+// product is the sum of u x q, where byte b of a code's 32-byte unit has the numbers u of
+// coordinates b, 32+b and so on, in coarseBits each.
 func coarsePortable(sums []int32, codes []byte, places []uint16, query []int8) {
 	size := len(query) / coarseUnit * 32
 	for i, at := range places {

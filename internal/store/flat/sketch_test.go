@@ -18,11 +18,10 @@ func sketched(s *Store) {
 	}
 }
 
-// TestSketchesChangeNothing compares searches with and without sketches: with
-// every kernel, on one and several goroutines, with filters, with dead slots
-// and a block that is not full, for vectors whose coordinates are alike and for
-// such as have most of their weight in a few. One hit in 1,000 may be another,
-// but none of the first ten.
+// TestSketchesChangeNothing compares searches with and without sketches, with every kernel,
+// on one and several goroutines, with filters, with dead slots and a block that is not
+// full. The vectors have coordinates that are alike, or most of their weight in a few. One
+// hit in 1,000 may be another, but none of the first ten.
 func TestSketchesChangeNothing(t *testing.T) {
 	for _, kind := range []string{"alike", "few"} {
 		rng := rand.New(rand.NewPCG(5, 5))

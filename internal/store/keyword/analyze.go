@@ -62,9 +62,9 @@ type token struct {
 	text string // of words and parts of a query: the word in lower case
 }
 
-// Analyze returns the scored terms of s as they are indexed, in order and with
-// repetitions: in lower case, with accents folded, English words stemmed, compounds both
-// in parts and as a whole, CJK as bigrams and single characters, and without stop words.
+// Analyze returns the scored terms of s as they are indexed, in order and with repetitions.
+// They are in lower case, with accents folded, English words stemmed, compounds both in
+// parts and as a whole, CJK as bigrams and single characters, and without stop words.
 func Analyze(s string) []string {
 	a := analyzers.Get().(*analyzer)
 	defer analyzers.Put(a)

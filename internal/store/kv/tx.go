@@ -41,7 +41,8 @@ func (t *Tx) Bucket(name string) (_ *Bucket, err error) {
 
 // fillPercent is the share of a page that bbolt fills when it splits one. Most records are
 // written in the order of their keys, as the files of a walk are, and never fill the rest
-// of a page; with bbolt's default of 0.5 a file was up to 1.9 times as large as its records.
+// of a page. With bbolt's default of 0.5 a file was up to 1.9 times as large as its
+// records.
 const fillPercent = 0.9
 
 // Bucket maps keys, ordered by their bytes, to values. The bytes that it returns are read

@@ -14,10 +14,10 @@ import (
 	"cairn/internal/store/flat"
 )
 
-// TestOverlapWithFlat puts the same queries to the embedded store: the best ten
-// overlap by .98 at least, and are the same with exact search, up to the order of cosines that
-// the embedded store's 16 bits a coordinate do not tell apart. CAIRN_OVERLAP
-// sets the number of chunks; there are a tenth as many queries.
+// TestOverlapWithFlat puts the same queries to the embedded store: the best ten overlap by
+// .98 at least. With exact search they are the same, up to the order of cosines that the
+// embedded store's 16 bits a coordinate do not tell apart. CAIRN_OVERLAP sets the number of
+// chunks; there are a tenth as many queries.
 func TestOverlapWithFlat(t *testing.T) {
 	chunks := 2000
 	if v := os.Getenv("CAIRN_OVERLAP"); v != "" {

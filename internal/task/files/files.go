@@ -1,6 +1,7 @@
-// Package files writes the documents of a workspace safely: under a lock that excludes other
-// processes, only if the file is unchanged since it was read, and atomically, so that a
-// reader sees either the old file or the new one. It does not interpret the files.
+// Package files writes the documents of a workspace safely. It holds a lock that excludes
+// other processes, and writes only if the file is unchanged since it was read, and
+// atomically, so that a reader sees either the old file or the new one. It does not
+// interpret the files.
 package files
 
 import (

@@ -10,11 +10,11 @@ import (
 )
 
 // Resolve finds the section of an anchor, with or without a leading "#". It returns the
-// first section that matches, in this order: its anchor, including "name-1" for the
-// second heading with the same text; its exact heading; its heading in any case; its
-// GitHub slug; its CueDeck slug, which is numbered separately; an alias. If none matches,
-// Resolve tries again with percent escapes decoded and GitHub's "user-content-" removed.
-// Anchors come first so that the anchor of a hit always leads back to it.
+// first section that matches, in this order: its anchor, its exact heading, its heading in
+// any case, its GitHub slug, its CueDeck slug, an alias. An anchor includes "name-1" for
+// the second heading with the same text; CueDeck slugs are numbered separately. If none
+// matches, Resolve tries again with percent escapes decoded and GitHub's "user-content-"
+// removed. Anchors come first so that the anchor of a hit always leads back to it.
 //
 // Section 0 has no anchor; Resolve never returns it.
 func Resolve(d *Document, anchor string) (section int, ok bool) {
@@ -71,9 +71,9 @@ func (d *Document) resolve(want string) (int, bool) {
 }
 
 // Nearest returns up to n candidates similar to want, the most similar first and ties in
-// the given order. A candidate is similar if the Levenshtein distance, ignoring case, is
-// at most a third of the longer string, for the whole strings or their last path
-// elements, or if one string contains the other and that has at least three characters.
+// the given order. A candidate is similar if the Levenshtein distance, ignoring case, is at
+// most a third of the longer string, for the whole strings or their last path elements. It
+// is also similar if one string contains the other and that has at least three characters.
 func Nearest(candidates []string, want string, n int) []string {
 	type near struct {
 		name string

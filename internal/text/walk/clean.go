@@ -22,9 +22,9 @@ var ErrPath = errors.New("unusable path")
 // unchanged.
 //
 // Clean refuses paths that are empty, absolute, or longer than 4096 bytes; that leave the
-// workspace, even in the middle; that end in a slash; that begin or end with a blank; that
-// contain a backslash, a control character, invalid UTF-8, a drive letter or an NTFS
-// stream ("a.md:stream"). It decodes nothing: "%2e" is a name.
+// workspace, even in the middle; that end in a slash; that begin or end with a blank. It
+// refuses paths that contain a backslash, a control character, invalid UTF-8, a drive
+// letter or an NTFS stream ("a.md:stream"). It decodes nothing: "%2e" is a name.
 func Clean(p string) (string, error) {
 	refuse := func(why string) (string, error) {
 		shown := p

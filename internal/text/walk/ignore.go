@@ -106,9 +106,9 @@ func trimTrailingBlanks(line string) string {
 
 // automaton is the nondeterministic automaton of a list of rules. match simulates it with
 // one bit for each state (Shift-And: Baeza-Yates and Gonnet, "A New Approach to Text
-// Searching", CACM 1992), so that the time of a match is proportional to the length of the
-// path times the number of words, whatever the rules are. A character of a state's class
-// enters it from the state before. The states of a rule are consecutive; the last accepts.
+// Searching", CACM 1992). So the time of a match is proportional to the length of the path
+// times the number of words, whatever the rules are. A character of a state's class enters
+// it from the state before. The states of a rule are consecutive; the last accepts.
 type automaton struct {
 	classes []class // by state
 	words   []word  // sets of states, 64 in a word

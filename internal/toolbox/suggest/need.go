@@ -36,10 +36,10 @@ func (p *planner) step(t catalog.Tool, fit float64, why string) step {
 }
 
 // prerequisites adds the tools that the steps need, until none is missing or the plan is
-// full: tools that the catalogue declares as needed and, for a required input that no
-// argument and no step supplies, a tool with an output of that name, a tool that converts
-// an output of another step to the input, or a tool whose name indicates that it returns
-// the entity that the input identifies.
+// full. It adds tools that the catalogue declares as needed. For a required input that no
+// argument and no step supplies, it adds a tool with an output of that name, or one that
+// converts an output of another step to the input. Failing these, it adds a tool whose name
+// indicates that it returns the entity that the input identifies.
 func (p *planner) prerequisites(steps []step) []step {
 	in := map[string]bool{}
 	for _, s := range steps {

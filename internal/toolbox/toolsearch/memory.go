@@ -31,11 +31,11 @@ const (
 	partVote = 0.5
 	// A vote has full weight if 1/enoughSupport of the other votes name the same tool, or
 	// if the similarity of the remembered intent is sameSimilarity above sureSimilarity.
-	// Without either it has leastShare of its weight. The weight falls by the factor e
-	// for each aloneTolerance (and up to supportTolerance more with support or
-	// similarity) by which the tool fits the new intent worse than the remembered one,
-	// because sibling tools of a catalogue are near each other's intents.
-	// benchmarks/toolquality.md compares other values.
+	// Without either it has leastShare of its weight. The weight falls by the factor e for
+	// each aloneTolerance (and up to supportTolerance more with support or similarity) by
+	// which the tool fits the new intent worse than the remembered one. The reason is that
+	// sibling tools of a catalogue are near each other's intents. benchmarks/toolquality.md
+	// compares other values.
 	leastShare       = 0.10
 	enoughSupport    = 4
 	sameSimilarity   = 0.25

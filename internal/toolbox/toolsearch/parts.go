@@ -35,10 +35,10 @@ const (
 	minLedWords  = 2
 )
 
-// Parts splits an intent at the ends of sentences, at line breaks, at the numbers of a list,
-// before "and" and "then", at commas before a joining word or a verb, and before "after",
-// "before" and "once" if a verb follows. It does not split quoted text. An intent that
-// cannot be split is one part. The empty intent has no parts.
+// Parts splits an intent at the ends of sentences, at line breaks, at the numbers of a
+// list, before "and" and "then", and at commas before a joining word or a verb. It also
+// splits before "after", "before" and "once" if a verb follows. It does not split quoted
+// text. An intent that cannot be split is one part. The empty intent has no parts.
 func Parts(intent string) []Part {
 	s := splitter{intent: intent, words: fields(intent)}
 	s.quoted = quotedWords(intent, s.words)

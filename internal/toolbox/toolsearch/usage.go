@@ -260,8 +260,8 @@ func (u *Usage) pageRank() map[string]float64 {
 	return u.ranks
 }
 
-// transitions returns the tools used in the same traces as the seeds, each with the sum over
-// the seeds of weight·P(tool | seed), where P is the number of traces with both divided by
+// transitions returns the tools used in the same traces as the seeds, each with the sum
+// over the seeds of weight·P(tool | seed). P is the number of traces with both divided by
 // the number of traces with the seed plus one.
 func (u *Usage) transitions(seeds []string, weights []float64) map[string]float64 {
 	u.mu.RLock()

@@ -60,9 +60,9 @@ func (m *Intent) key() []byte {
 }
 
 // appendIntent appends a record of an intent: the time of the last observation (Unix
-// seconds), the count, the text, the number of tools and each tool, the number of edges and
-// both ends of each edge, and weakMark if the intent is weak. Numbers are unsigned varints.
-// A text is its length in bytes and the bytes.
+// seconds), the count, the text, the number of tools and each tool. The number of edges,
+// both ends of each edge, and, if the intent is weak, weakMark follow. Numbers are unsigned
+// varints. A text is its length in bytes and the bytes.
 func appendIntent(b []byte, m *Intent) []byte {
 	b = packed.AppendNumber(packed.AppendNumber(b, int(unix(m.Last))), m.Count)
 	b = packed.AppendList(packed.AppendText(b, m.Text), m.Tools)

@@ -31,10 +31,10 @@ const (
 //     which a Gap ends, it is observed once.
 //   - A tool is evidence for a query only if the search returned it.
 //   - Two tools of one search make no sequence, because an agent that looks at several
-//     results compares them to use one (McAuley et al., Inferring networks of
-//     substitutable and complementary products, KDD 2015: products viewed together are
-//     substitutes, products bought together complements). Tools of different searches,
-//     and of a plan, make sequences.
+//     results compares them to use one (McAuley et al., Inferring networks of substitutable
+//     and complementary products, KDD 2015). Products viewed together are substitutes,
+//     products bought together complements. Tools of different searches, and of a plan,
+//     make sequences.
 //   - A plan is not evidence, or cairn would learn from its own answers (Chaney et al., How
 //     algorithmic confounding in recommendation systems increases homogeneity and
 //     decreases utility, RecSys 2018). An edge of a plan is observed when the agent has

@@ -1,0 +1,207 @@
+package archtest
+
+// room is a group of packages: those whose path begins with its name, but not with the
+// longer name of another room.
+type room struct {
+	name    string
+	allowed string // the rooms that it may import
+	lines   int    // the budget of hand-written lines of Go outside tests
+}
+
+// rooms lists the rooms bottom up: a row names only rooms above it. A change that exceeds a
+// budget folds something, or raises the budget and says why.
+var rooms = []room{
+	{"graphrank", "", 1450},
+	{"skills", "", 520},
+	{"internal/base", "", 4140},
+	{"models", "internal/base", 7670},
+	{"internal/base/testutil", "internal/base models", 890},
+	{"internal/text", "", 15660},
+	{"internal/store", "internal/base models internal/text", 15710},
+	{"indexer", "internal/base models internal/text internal/store", 3260},
+	{"retriever", "graphrank internal/base models internal/text internal/store", 5190},
+	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 12330},
+	{"internal/task", "graphrank internal/base internal/text internal/store", 7910},
+	{"internal/stage", "internal/text internal/store retriever", 6700},
+	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 6840},
+	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 5750},
+	{"internal/face", "graphrank internal/base models internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 9120},
+	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools internal/face", 7900},
+	{"deploy", "", 960},
+	{"cmd", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 5990},
+}
+
+// row names the packages of ours that a package may import.
+type row struct{ name, allowed string }
+
+// imports lists every package of cairn bottom up: a row names only packages of the rows
+// above it. A new import is a decision, so it is a change of this table.
+var imports = []row{
+	{"benchmarks/agent", ""},
+	{"graphrank", ""},
+	{"internal/base/archtest", ""},
+	{"internal/base/atomicfile", ""},
+	{"internal/base/checksum", ""},
+	{"internal/base/packed", ""},
+	{"internal/base/draw", ""},
+	{"internal/text/fit", ""},
+	{"internal/text/outline", ""},
+	{"internal/text/convert", ""},
+	{"internal/text/highlight", ""},
+	{"internal/face/finder", "internal/text/highlight"},
+	{"internal/base/job", ""},
+	{"internal/face/manual", ""},
+	{"internal/base/observe", ""},
+	{"internal/base/quota", ""},
+	{"internal/text/invisible", ""},
+	{"internal/text/query", ""},
+	{"internal/text/secret", ""},
+	{"internal/store/qdrant/qdranttest", ""},
+	{"internal/base/offheap", ""},
+	{"internal/base/taskdag", ""},
+	{"internal/base/testutil/pgtest", ""},
+	{"internal/text/walk", "internal/text/outline"},
+	{"models", ""},
+	{"skills", ""},
+	{"models/wordpiece", ""},
+	{"internal/store/kv", "internal/base/atomicfile internal/base/checksum"},
+	{"internal/base/home", "internal/base/atomicfile"},
+	{"internal/base/testutil", "internal/base/home models"},
+	{"internal/base/owner", "internal/base/home"},
+	{"internal/folder/config", "internal/base/atomicfile internal/base/home internal/text/secret internal/text/walk"},
+	{"internal/face/connect", "internal/base/atomicfile"},
+	{"internal/base/metrics", "internal/base/observe"},
+	{"internal/toolbox/records", "internal/store/kv"},
+	{"internal/task", "internal/base/draw internal/base/taskdag"},
+	{"internal/task/files", "internal/base/atomicfile internal/text/walk"},
+	{"internal/face/token", "internal/base/atomicfile"},
+	{"internal/base/tracing", "internal/base/observe"},
+	{"internal/face/upgrade", "internal/base/atomicfile"},
+	{"internal/text/watch", "internal/text/walk"},
+	{"models/bert", "internal/base/offheap models models/wordpiece"},
+	{"models/bpe", "models"},
+	{"models/onnx", "models models/wordpiece"},
+	{"internal/text/markdown", "internal/text/convert internal/text/outline internal/text/secret"},
+	{"internal/store", "internal/text/markdown internal/text/outline internal/text/query"},
+	{"internal/toolbox/catalog", "internal/base/packed internal/text/invisible internal/text/markdown internal/toolbox/records"},
+	{"internal/toolbox/records/postgres", "internal/toolbox/records"},
+	{"internal/folder/scan", "internal/store internal/text/secret internal/text/walk"},
+	{"internal/store/docs", "internal/base/checksum internal/base/packed internal/store internal/store/kv models"},
+	{"internal/store/flat", "internal/base/atomicfile internal/base/checksum internal/base/offheap internal/base/packed internal/store"},
+	{"internal/store/keyword", "internal/base/checksum internal/store internal/store/kv internal/text/query"},
+	{"internal/store/storetest", "internal/store internal/text/query"},
+	{"internal/toolbox/usage", "graphrank internal/base/packed internal/toolbox/records"},
+	{"models/minilm", "models models/bert models/wordpiece"},
+	{"indexer", "internal/base/job internal/store internal/store/docs internal/text/markdown internal/text/outline internal/text/secret internal/text/walk models"},
+	{"internal/task/scene", "internal/text/markdown internal/text/secret"},
+	{"internal/store/qdrant", "internal/store internal/store/docs internal/store/keyword internal/text/query"},
+	{"internal/task/cards", "internal/base/taskdag internal/task internal/task/files internal/text/markdown internal/text/walk internal/text/watch"},
+	{"internal/task/workflow", "internal/text/markdown internal/text/walk"},
+	{"internal/toolbox/toolsearch", "graphrank internal/base/job internal/store internal/store/flat internal/store/keyword internal/text/query internal/toolbox/catalog models"},
+	{"retriever", "graphrank internal/base/observe internal/store internal/store/docs internal/store/keyword internal/text/invisible internal/text/markdown internal/text/outline internal/text/query internal/text/secret internal/text/walk models"},
+	{"tools/client", "internal/toolbox/catalog"},
+	{"internal/folder/mirror", "indexer internal/base/job internal/store internal/store/docs internal/store/flat internal/store/keyword internal/store/qdrant models"},
+	{"internal/stage/support", "internal/store/keyword internal/text/markdown"},
+	{"internal/stage", "internal/stage/support retriever"},
+	{"internal/toolbox/suggest", "graphrank internal/base/taskdag internal/toolbox/catalog internal/toolbox/toolsearch"},
+	{"internal/task/doctask", "internal/base/taskdag internal/store internal/task internal/task/files internal/task/workflow internal/text/fit internal/text/markdown internal/text/walk"},
+	{"internal/folder/index", "graphrank indexer internal/base/checksum internal/base/job internal/base/owner internal/folder/config internal/folder/mirror internal/store internal/store/docs internal/store/flat internal/store/keyword internal/store/kv internal/text/markdown internal/text/query internal/text/secret internal/text/walk internal/text/watch models models/bpe retriever"},
+	{"internal/stage/embedded", "internal/stage internal/store/kv"},
+	{"internal/stage/openai", "internal/stage"},
+	{"internal/stage/postgres", "internal/stage"},
+	{"internal/stage/rabbitmq", "internal/stage"},
+	{"internal/stage/redis", "internal/stage"},
+	{"internal/stage/rest", "internal/stage"},
+	{"internal/stage/stagetest", "internal/stage"},
+	{"internal/stage/websearch", "internal/stage"},
+	{"internal/task/taskgraph", "graphrank internal/base/taskdag internal/task internal/task/cards internal/task/doctask"},
+	{"internal/toolbox", "graphrank internal/base/atomicfile internal/base/checksum internal/base/home internal/base/job internal/base/owner internal/store internal/store/flat internal/store/keyword internal/store/kv internal/text/query internal/toolbox/catalog internal/toolbox/records internal/toolbox/records/postgres internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models"},
+	{"internal/folder/workspace", "graphrank internal/base/checksum internal/base/home internal/base/job internal/base/owner internal/folder/config internal/folder/index internal/folder/mirror internal/folder/scan internal/stage internal/stage/embedded internal/store internal/store/docs internal/store/kv internal/task internal/task/cards internal/task/doctask internal/task/files internal/task/scene internal/task/taskgraph internal/text/fit internal/text/markdown internal/text/walk internal/toolbox internal/toolbox/records models models/bpe retriever"},
+	{"internal/face/doctor", "internal/base/owner internal/folder/config internal/folder/index internal/folder/workspace internal/task/cards internal/task/taskgraph internal/text/markdown internal/text/walk"},
+	{"tools", "graphrank internal/base/job internal/base/observe internal/base/owner internal/base/quota internal/folder/index internal/folder/mirror internal/folder/scan internal/folder/workspace internal/stage internal/store internal/task/cards internal/task/doctask internal/task/taskgraph internal/text/fit internal/text/markdown internal/toolbox internal/toolbox/catalog internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage retriever skills"},
+	{"benchmarks", "benchmarks/agent graphrank indexer internal/base/job internal/folder/config internal/folder/index internal/folder/workspace internal/stage internal/store internal/store/flat internal/store/keyword internal/store/kv internal/text/markdown internal/text/walk internal/toolbox/catalog internal/toolbox/records internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models retriever tools"},
+	{"internal/face/server", "internal/base/metrics internal/base/observe internal/base/quota internal/face/token internal/folder/index tools"},
+	{"internal/face/term", "graphrank internal/base/draw internal/base/home internal/base/job internal/face/doctor internal/face/token internal/folder/index internal/stage internal/store internal/store/keyword internal/task internal/task/cards internal/task/doctask internal/task/scene internal/task/taskgraph internal/task/workflow internal/text/markdown internal/text/query internal/text/walk internal/toolbox/catalog internal/toolbox/suggest internal/toolbox/toolsearch retriever"},
+	{"internal/face/web", "graphrank internal/base/taskdag internal/folder/index internal/folder/workspace internal/store internal/store/keyword internal/task internal/task/cards internal/text/highlight internal/text/markdown internal/text/query internal/text/walk internal/toolbox internal/toolbox/suggest retriever tools"},
+	{"benchmarks/conformance", "internal/face/server internal/folder/config internal/folder/workspace models models/minilm tools"},
+	{"benchmarks/definitions", "internal/text/outline"},
+	{"benchmarks/embedding", "benchmarks models/bert"},
+	{"benchmarks/stdio", "benchmarks benchmarks/agent"},
+	{"benchmarks/watch", "benchmarks benchmarks/agent"},
+	{"deploy/packages", ""},
+	{"internal/face/host", "internal/base/metrics internal/base/observe internal/base/tracing internal/face/server internal/face/token internal/face/web internal/folder/config internal/folder/index internal/folder/workspace internal/stage internal/stage/openai internal/stage/postgres internal/stage/rabbitmq internal/stage/redis internal/stage/rest internal/stage/websearch internal/toolbox models models/bert models/minilm models/onnx retriever tools"},
+	{"cmd/cairn", "benchmarks graphrank indexer internal/base/atomicfile internal/base/home internal/base/job internal/base/metrics internal/face/connect internal/face/doctor internal/face/finder internal/face/host internal/face/manual internal/face/server internal/face/term internal/face/token internal/face/upgrade internal/folder/config internal/folder/index internal/folder/mirror internal/folder/scan internal/folder/workspace internal/stage internal/store internal/task internal/task/cards internal/task/doctask internal/task/scene internal/task/taskgraph internal/text/markdown internal/text/walk internal/toolbox internal/toolbox/catalog internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models models/bert models/bpe models/minilm retriever tools tools/client"},
+}
+
+// maxImports is the maximum length of a row.
+const maxImports = 15
+
+// wide lists the rows that exceed maxImports: the packages that put others together.
+var wide = map[string]int{
+	"benchmarks":                22,
+	"cmd/cairn":                 42,
+	"internal/face/host":        23,
+	"internal/face/term":        23,
+	"internal/face/web":         16,
+	"internal/folder/index":     20,
+	"internal/folder/workspace": 28,
+	"internal/toolbox":          18,
+	"tools":                     23,
+}
+
+// owners names the one package (with those below it) that may import a third
+// party's packages. Where a library is split over several modules, its prefix
+// covers them. Anything third-party that is not listed fails the test: a new
+// dependency is a decision.
+var owners = map[string][]string{
+	"github.com/blevesearch/":                  {"internal/store/keyword"},
+	"github.com/RoaringBitmap/roaring":         {"internal/store/keyword"},
+	"go.etcd.io/bbolt":                         {"internal/store/kv"},
+	"github.com/qdrant/go-client":              {"internal/store/qdrant"},
+	"google.golang.org/grpc":                   {"internal/store/qdrant"}, // the client's options and codes
+	"github.com/google/uuid":                   {"internal/store/qdrant"},
+	"github.com/knights-analytics/hugot":       {"models/onnx"},
+	"github.com/gomlx/":                        {"models/onnx"},
+	"github.com/pkoukk/tiktoken-go":            {"models/bpe"},
+	"github.com/pkoukk/tiktoken-go-loader":     {"models/bpe"},
+	"github.com/modelcontextprotocol/go-sdk":   {"tools", "benchmarks/conformance"}, // the protocol; its suite's fixtures
+	"github.com/google/jsonschema-go":          {"tools"},
+	"github.com/yuin/goldmark":                 {"internal/text/markdown", "internal/face/web"}, // the parser and the reader's renderer
+	"github.com/microcosm-cc/bluemonday":       {"internal/face/web"},
+	"github.com/chromedp/":                     nil,                          // tests
+	"github.com/goccy/go-yaml":                 {"internal/text/markdown"},   // edits front matter where it stands
+	"go.yaml.in/yaml/v3":                       {"internal/toolbox/catalog"}, // reads large descriptions in linear time
+	"github.com/pelletier/go-toml/v2":          {"internal/folder/config", "internal/face/connect"},
+	"github.com/tailscale/hujson":              {"internal/face/connect"},
+	"github.com/fsnotify/fsnotify":             {"internal/text/watch"},
+	"charm.land/bubbletea/v2":                  {"internal/face/finder"},
+	"github.com/charmbracelet/x/ansi":          {"internal/face/finder"},
+	"github.com/sahilm/fuzzy":                  {"internal/face/finder"},
+	"github.com/anishathalye/porcupine":        {"internal/stage/embedded", "internal/task/cards", "internal/base/testutil", "internal/toolbox"}, // in tests: checks histories
+	"github.com/atotto/clipboard":              {"cmd/cairn"},
+	"golang.org/x/mod":                         {"internal/face/upgrade"},
+	"github.com/gofrs/flock":                   {"internal/base/owner", "internal/store/kv", "internal/face/token", "internal/task/files", "benchmarks"}, // each locks its own file
+	"github.com/spf13/cobra":                   {"cmd/cairn", "internal/face/manual"},
+	"github.com/spf13/pflag":                   {"cmd/cairn", "internal/face/manual"}, // the flags of cobra
+	"github.com/schollz/progressbar/v3":        {"internal/face/term"},
+	"github.com/bmatcuk/doublestar/v4":         {"internal/text/walk"},
+	"google.golang.org/protobuf":               {"models/bert", "models/onnx", "internal/store/qdrant"}, // ONNX files; gRPC messages
+	"github.com/rogpeppe/go-internal":          nil,                                                     // tests; the diffs of internal/face/connect
+	"github.com/santhosh-tekuri/jsonschema/v6": {"internal/toolbox/catalog"},
+	"github.com/getkin/kin-openapi":            {"internal/face/server"}, // tests
+	"github.com/prometheus/client_golang":      {"internal/base/metrics"},
+	"go.opentelemetry.io/":                     {"internal/base/tracing"}, // the API, the SDK and the exporter
+	"github.com/google/go-cmp":                 nil,                       // tests
+	"github.com/hashicorp/golang-lru/v2":       nil,                       // a cache, used wherever one is
+	"golang.org/x/net":                         {"internal/text/convert"}, // the parser of HTML
+	"golang.org/x/sys":                         nil,                       // the operating system and the processor
+	"golang.org/x/sync":                        nil,
+	"golang.org/x/time":                        {"internal/face/server"},
+	"golang.org/x/text":                        nil,
+	"github.com/gomodule/redigo":               {"internal/stage/redis"},
+	"github.com/jackc/pgx/v5":                  {"internal/stage/postgres", "internal/toolbox/records/postgres", "internal/base/testutil/pgtest"}, // tasks; records; their tests
+	"github.com/pressly/goose/v3":              {"internal/stage/postgres"},
+	"github.com/rabbitmq/amqp091-go":           {"internal/stage/rabbitmq"},
+	"golang.org/x/term":                        {"internal/face/term"},
+	"gonum.org/v1/gonum":                       {"graphrank"},
+}
