@@ -18,16 +18,15 @@ import (
 
 // app is one run of the program: its streams and the flags of all commands.
 type app struct {
-	stdin          io.Reader
-	stdout, stderr *term.Writer
-	started        bool            // a command has begun; earlier errors are wrong usage
-	warned         map[string]bool // the warnings that choose has printed
+	stdin   io.Reader
+	out     *term.Output
+	started bool            // a command has begun; earlier errors are wrong usage
+	warned  map[string]bool // the warnings that choose has printed
 
 	selected *config.Selection // nil until selection has set it
 
 	dir     string // -C
 	store   string // --store
-	json    bool   // --json
 	model   host.Model
 	servers taskServers // of cairn plan
 }
@@ -64,7 +63,7 @@ func (a *app) root() *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage, root.DisableAutoGenTag = true, true, true
 	root.PersistentFlags().StringVarP(&a.dir, "workspace", "C", "", "folder to work on")
 	root.PersistentFlags().StringVar(&a.store, "store", "", "where the index is: flat (of this user), qdrant://HOST:6334/COLLECTION, or config (store.address in config.toml); also CAIRN_STORE")
-	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
+	root.PersistentFlags().BoolVar(&a.out.JSON, "json", false, "print JSON")
 	root.SetFlagErrorFunc(flagError)
 	describe(root, parseHelp(helpText))
 	root.InitDefaultHelpCmd()
@@ -103,7 +102,7 @@ func (a *app) choose() (config.Selection, config.Config, error) {
 	for _, w := range cfg.Warnings {
 		if line := w.String(); !a.warned[line] {
 			a.warned[line] = true
-			a.warn(line)
+			a.out.Warnings(line)
 		}
 	}
 	return sel, cfg, nil
@@ -119,7 +118,7 @@ func (a *app) selection() (config.Selection, error) {
 		return sel, err
 	}
 	if err := sel.Keep(); err != nil {
-		a.stderr.Warn("storing the further folders: %v", err)
+		a.out.Notes.Warn("storing the further folders: %v", err)
 	}
 	a.selected = &sel
 	return sel, nil
@@ -159,7 +158,7 @@ func (a *app) open(ctx context.Context, command string, access workspace.Access,
 		change(&o)
 	}
 	if o.Logger == nil {
-		o.Notice = func(line string) { a.warn(line) }
+		o.Notice = func(line string) { a.out.Warnings(line) }
 	}
 	return workspace.Open(ctx, sel, cfg, access, o)
 }
@@ -181,37 +180,15 @@ func (a *app) withWorkspace(command string, access workspace.Access, fn func(con
 	return with(a, func(ctx context.Context) (*workspace.Workspace, error) { return a.open(ctx, command, access, nil) }, fn)
 }
 
-// warn prints warnings on standard error.
-func (a *app) warn(lines ...string) {
-	for _, line := range lines {
-		a.stderr.Warn("%s", line)
-	}
-}
-
 // logger returns a log of warnings on standard error.
 func (a *app) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-}
-
-// print prints v with --json, and calls text otherwise. The end of the program reports a
-// failed write.
-func (a *app) print(v any, text func(w *term.Writer)) error {
-	if a.json {
-		return a.stdout.JSON(v)
-	}
-	text(a.stdout)
-	return nil
-}
-
-// printLine prints v with --json, and a line of text otherwise.
-func (a *app) printLine(v any, format string, args ...any) error {
-	return a.print(v, func(w *term.Writer) { w.Printf(format+"\n", args...) })
+	return slog.New(slog.NewTextHandler(a.out.Notes, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
 // withProgress calls fn with a display of its progress on standard error, which it removes
 // afterwards.
 func withProgress[T any](a *app, fn func(*term.Progress) (T, error)) (T, error) {
-	p := term.NewProgress(a.stderr)
+	p := term.NewProgress(a.out.Notes)
 	defer p.Close()
 	return fn(p)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/face/host"
-	"cairn/internal/face/term"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/stage"
 	"cairn/retriever"
@@ -51,7 +50,7 @@ const askWebWait = 5 * time.Second
 func (a *app) awaitAnswer(ctx context.Context, st *workspace.Stages, s *stage.State, budget int) error {
 	s, err := st.Watch(ctx, s.ID, func(s *stage.State) {
 		if s.Status == stage.Waiting && s.Current == stage.WebSearch && stage.Delegated(s) {
-			a.stderr.Printf("waiting up to %v for a client that searches the web\n", s.Machine.Rules.WebWait)
+			a.out.Notes.Printf("waiting up to %v for a client that searches the web\n", s.Machine.Rules.WebWait)
 		}
 	}, func(s *stage.State) bool { return stage.NeedsCaller(s) && s.Current != stage.WebSearch })
 	if err != nil {
@@ -65,15 +64,15 @@ func (a *app) awaitAnswer(ctx context.Context, st *workspace.Stages, s *stage.St
 		Task  *stage.Task  `json:"task"`
 		Brief *stage.Brief `json:"brief,omitempty"`
 	}{&s.Task, b}
-	err = a.print(report, func(w *term.Writer) {
+	err = a.out.Print(report, func() {
 		if b != nil {
 			if b.Stage == stage.ExecutorReasoning && os.Getenv("CAIRN_LLM_URL") == "" {
-				a.stderr.Dim("No language model is set. This is what a model would get: the question and the passages found for it.")
-				a.stderr.Dim("Set CAIRN_LLM_URL and CAIRN_LLM_MODEL for an answer (see cairn ask --help), or answer with the command at the end.")
+				a.out.Notes.Dim("No language model is set. This is what a model would get: the question and the passages found for it.")
+				a.out.Notes.Dim("Set CAIRN_LLM_URL and CAIRN_LLM_MODEL for an answer (see cairn ask --help), or answer with the command at the end.")
 			}
-			w.Brief(b)
+			a.out.Brief(b)
 		} else if s.Response != nil {
-			w.Response(s.Response)
+			a.out.Response(s.Response)
 		}
 	})
 	if err == nil && (s.Status == stage.Failed || s.Status == stage.Aborted) {

@@ -20,7 +20,7 @@ func (a *app) backupCommand() *cobra.Command {
 	return newCommand("backup FILE", "Write what cairn cannot rebuild to a file",
 		a.withWorkspace("backup", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
 			if args[0] == "-" {
-				_, err := w.Backup(ctx, a.stdout.Raw())
+				_, err := w.Backup(ctx, a.out.Raw())
 				return err
 			}
 			f, err := atomicfile.Create(args[0], 0o600)
@@ -35,7 +35,7 @@ func (a *app) backupCommand() *cobra.Command {
 			if err := f.Commit(); err != nil {
 				return err
 			}
-			return a.printLine(r, "wrote %s and %s to %s", term.Count(r.Records, "record"), term.Count(r.Files, "file"), term.Plain(args[0]))
+			return a.out.Line(r, "wrote %s and %s to %s", term.Count(r.Records, "record"), term.Count(r.Files, "file"), term.Plain(args[0]))
 		}))
 }
 
@@ -53,9 +53,9 @@ func (a *app) restoreCommand() *cobra.Command {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			for _, name := range r.Kept {
-				a.stderr.Warn("%s differs from the backup and is kept; --overwrite replaces it", term.Plain(name))
+				a.out.Notes.Warn("%s differs from the backup and is kept; --overwrite replaces it", term.Plain(name))
 			}
-			return a.printLine(r, "restored %s and %s; skipped %s", term.Count(r.Records, "record"), term.Count(r.Files, "file"), term.Count(r.Damaged, "damaged line"))
+			return a.out.Line(r, "restored %s and %s; skipped %s", term.Count(r.Records, "record"), term.Count(r.Files, "file"), term.Count(r.Damaged, "damaged line"))
 		}))
 	cmd.Flags().BoolVar(&o.SkipDamaged, "skip-damaged", false, "skip damaged lines, and restore the others")
 	cmd.Flags().BoolVar(&o.Overwrite, "overwrite", false, "replace files that differ from those of the backup")
@@ -73,7 +73,7 @@ func (a *app) input(name string) (io.ReadCloser, error) {
 func (a *app) exportCommand() *cobra.Command {
 	return newCommand("export", "Print the tools and the usage as JSON lines",
 		a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
-			out := json.NewEncoder(a.stdout)
+			out := json.NewEncoder(a.out)
 			var failed error
 			err := box.Export(ctx, func(x toolbox.Exported) {
 				if failed == nil {
@@ -100,7 +100,7 @@ func (a *app) importCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			return a.printLine(m, "changed %s and %s of usage", term.Count(m.Tools, "tool"), term.Count(m.Usage, "record"))
+			return a.out.Line(m, "changed %s and %s of usage", term.Count(m.Tools, "tool"), term.Count(m.Usage, "record"))
 		}))
 }
 

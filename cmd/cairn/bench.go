@@ -42,12 +42,12 @@ func benchCommand[R interface {
 			return err
 		}
 		report, err := measure(ctx, args)
-		a.stderr.Replace("")
+		a.out.Notes.Replace("")
 		var none R
 		if report == none {
 			return err
 		}
-		return errors.Join(a.printLine(report, "%s", report), err)
+		return errors.Join(a.out.Line(report, "%s", report), err)
 	}))
 }
 
@@ -160,7 +160,7 @@ func (a *app) benchEmbedCommand() *cobra.Command {
 }
 
 func (a *app) benchDAGCommand() *cobra.Command {
-	o := benchmarks.DAGOptions{Progress: a.stderr.Replace}
+	o := benchmarks.DAGOptions{Progress: a.out.Notes.Replace}
 	cmd := benchCommand(a, "dag", "Measure the tools for task cards and their graph on synthetic cards", func(ctx context.Context, _ []string) (*benchmarks.DAGReport, error) {
 		return benchmarks.DAG(ctx, o)
 	})
@@ -174,7 +174,7 @@ func (a *app) benchDAGCommand() *cobra.Command {
 }
 
 func (a *app) benchStageCommand() *cobra.Command {
-	o := benchmarks.StageOptions{Progress: a.stderr.Replace}
+	o := benchmarks.StageOptions{Progress: a.out.Notes.Replace}
 	var f taskServers
 	cmd := benchCommand(a, "stage", "Measure the machine of question tasks on its stores", func(ctx context.Context, _ []string) (*benchmarks.StageReport, error) {
 		if f != (taskServers{}) { // not the servers of the environment

@@ -39,7 +39,7 @@ func (a *app) benchAskCommand() *cobra.Command {
 func (a *app) collect(ctx context.Context, w *workspace.Workspace, file string) error {
 	in := bufio.NewScanner(a.stdin)
 	read := func(prompt string) (string, bool) {
-		a.stderr.Printf("%s", prompt)
+		a.out.Notes.Printf("%s", prompt)
 		if ctx.Err() != nil || !in.Scan() {
 			return "", false
 		}
@@ -57,10 +57,10 @@ func (a *app) collect(ctx context.Context, w *workspace.Workspace, file string) 
 		}
 		answer, err := w.Search(ctx, retriever.Query{Text: text, Limit: 9})
 		if err != nil {
-			a.stderr.Warn("%v", err)
+			a.out.Notes.Warn("%v", err)
 			continue
 		}
-		a.stdout.Answer(answer, text, paths)
+		a.out.Results(answer, text, paths)
 		marks, ok := read("right results (numbers or path#anchor; Enter for none)> ")
 		if !ok {
 			break
@@ -71,7 +71,7 @@ func (a *app) collect(ctx context.Context, w *workspace.Workspace, file string) 
 				err = benchmarks.Question{Text: text, Place: place}.Append(file)
 			}
 			if err != nil {
-				a.stderr.Warn("%v", err)
+				a.out.Notes.Warn("%v", err)
 				continue
 			}
 			added++
@@ -80,7 +80,7 @@ func (a *app) collect(ctx context.Context, w *workspace.Workspace, file string) 
 	if err := in.Err(); err != nil {
 		return fmt.Errorf("reading questions: %w", err)
 	}
-	return a.printLine(struct {
+	return a.out.Line(struct {
 		File  string `json:"file"`
 		Added int    `json:"added"`
 	}{file, added}, "%s added to %s", term.Count(added, "line"), file)

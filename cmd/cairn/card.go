@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,11 +59,7 @@ func (a *app) cardNewCommand() *cobra.Command {
 	cmd := newCommand("new [flags] TITLE...", "Create a card",
 		a.withTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			r.Title = strings.Join(args, " ")
-			made, err := t.Cards.Create(ctx, r)
-			if err != nil {
-				return err
-			}
-			return a.printLine(made, "%s  %s", made.ID, made.Path)
+			return term.Show(a.out, func(o *term.Output, made *cards.CreateAnswer) { o.Printf("%s  %s\n", made.ID, made.Path) })(t.Cards.Create(ctx, r))
 		}))
 	cmd.Flags().StringVar(&r.Priority, "priority", "", "low, medium, high or critical (default medium)")
 	cmd.Flags().StringVar(&r.Assignee, "assignee", "", "person who does the work")
@@ -80,18 +77,10 @@ func (a *app) cardListCommand() *cobra.Command {
 				r.Status = ""
 			}
 			list, err := t.Cards.List(r)
-			if err != nil {
-				return err
-			}
 			if open {
 				list = slices.DeleteFunc(list, func(c cards.ListItem) bool { return c.Status != "todo" && c.Status != "active" })
 			}
-			return a.print(list, func(w *term.Writer) {
-				if len(list) == 0 {
-					a.stderr.Printf("no cards match; create one with `cairn card new`\n")
-				}
-				w.Cards(list)
-			})
+			return term.Show(a.out, (*term.Output).Cards)(list, err)
 		}))
 	cmd.Flags().StringVar(&r.Status, "status", "", "todo, active, done, archived or all (default: todo and active)")
 	cmd.Flags().StringVar(&r.Assignee, "assignee", "", "only cards of this person")
@@ -112,11 +101,7 @@ func (a *app) listCommand() *cobra.Command {
 func (a *app) cardShowCommand() *cobra.Command {
 	return newCommand("show ID", "Show a card, the cards it waits for and the cards that wait for it",
 		a.withTasks(func(_ context.Context, t *workspace.Tasks, args []string) error {
-			c, err := showCard(t, args[0])
-			if err != nil {
-				return err
-			}
-			return a.print(c, func(w *term.Writer) { w.Card(c) })
+			return term.Show(a.out, (*term.Output).Card)(showCard(t, args[0]))
 		}))
 }
 
@@ -186,15 +171,9 @@ func (a *app) cardEditCommand() *cobra.Command {
 		if len(updates) == 0 {
 			return a.openCard(ctx, t, args[0])
 		}
-		done, err := t.Cards.Update(ctx, cards.UpdateRequest{ID: args[0], Updates: updates})
-		if err != nil {
-			return err
-		}
-		changed := strings.Join(done.UpdatedFields, ", ")
-		if changed == "" {
-			changed = "nothing changed"
-		}
-		return a.printLine(done, "%s  %s", done.ID, changed)
+		return term.Show(a.out, func(o *term.Output, done *cards.UpdateAnswer) {
+			o.Printf("%s  %s\n", done.ID, cmp.Or(strings.Join(done.UpdatedFields, ", "), "nothing changed"))
+		})(t.Cards.Update(ctx, cards.UpdateRequest{ID: args[0], Updates: updates}))
 	})
 	return cmd
 }
@@ -242,13 +221,13 @@ func (a *app) cardDoneCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(map[string]any{"done": done, "unblocked": append([]string{}, started...)}, func(w *term.Writer) {
+			return a.out.Print(map[string]any{"done": done, "unblocked": append([]string{}, started...)}, func() {
 				for _, d := range done {
-					w.Printf("%s  done  %s\n", d.ID, term.Cut(term.Plain(d.Title), 66))
+					a.out.Printf("%s  done  %s\n", d.ID, term.Cut(term.Plain(d.Title), 66))
 				}
 				for _, id := range started {
 					if c, ok := board.Card(id); ok {
-						w.Printf("%s  can start now  %s\n", id, term.Cut(term.Plain(c.Title), 57))
+						a.out.Printf("%s  can start now  %s\n", id, term.Cut(term.Plain(c.Title), 57))
 					}
 				}
 			})

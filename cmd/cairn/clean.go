@@ -22,7 +22,7 @@ func (a *app) cleanCommand() *cobra.Command {
 			if try {
 				did = "would be removed"
 			}
-			return a.printLine(r, "%s %s, %.1f MB", cmp.Or(strings.Join(r.Removed, ", "), "nothing"), did, float64(r.Bytes)/1e6)
+			return a.out.Line(r, "%s %s, %.1f MB", cmp.Or(strings.Join(r.Removed, ", "), "nothing"), did, float64(r.Bytes)/1e6)
 		}))
 	cmd.Flags().BoolVar(&all, "all", false, "also remove the cache of embeddings; with --orphans, the records")
 	cmd.Flags().BoolVar(&orphans, "orphans", false, "remove the indexes of folders that no longer exist")

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/face/term"
 	"cairn/internal/folder/config"
 )
 
@@ -41,7 +40,7 @@ func (a *app) configShow(context.Context, []string) error {
 	if err != nil {
 		return err
 	}
-	return a.print(all, func(w *term.Writer) { w.Write(text) })
+	return a.out.Print(all, func() { a.out.Write(text) })
 }
 
 func (a *app) configGet(_ context.Context, args []string) error {
@@ -54,9 +53,9 @@ func (a *app) configGet(_ context.Context, args []string) error {
 		return badUsage("%w", err)
 	}
 	if list, ok := value.([]string); ok {
-		return a.printLine(value, "%s", strings.Join(list, ","))
+		return a.out.Line(value, "%s", strings.Join(list, ","))
 	}
-	return a.printLine(value, "%v", value)
+	return a.out.Line(value, "%v", value)
 }
 
 func (a *app) configSet(_ context.Context, args []string) error {
@@ -76,8 +75,8 @@ func (a *app) configSet(_ context.Context, args []string) error {
 	}
 	done := map[string]any{"key": args[0], "config": set.Path}
 	if set.Other == "" {
-		return a.printLine(done, "%s is set in %s", args[0], set.Path)
+		return a.out.Line(done, "%s is set in %s", args[0], set.Path)
 	}
 	done["also"] = map[string]string{set.Other: set.OtherValue}
-	return a.printLine(done, "%s is set in %s, and %s to %s, because the two add up to 1", args[0], set.Path, set.Other, set.OtherValue)
+	return a.out.Line(done, "%s is set in %s, and %s to %s, because the two add up to 1", args[0], set.Path, set.Other, set.OtherValue)
 }

@@ -106,9 +106,9 @@ func (a *app) chooseClients(p connect.Place, f connectFlags) ([]connect.Client, 
 	if f.print || !a.asks() {
 		return nil, badUsage("name a client: cairn connect CLIENT; installed here: %s", strings.Join(names, ", "))
 	}
-	a.stdout.Printf("Found on this machine:\n")
+	a.out.Printf("Found on this machine:\n")
 	for i, c := range found {
-		a.stdout.Printf("  %d  %s\n", i+1, c.Title)
+		a.out.Printf("  %d  %s\n", i+1, c.Title)
 	}
 	answer, err := a.prompt("Connect which? Numbers, or Enter for all: ")
 	if err != nil || answer == "" {
@@ -149,7 +149,7 @@ func (a *app) connectClient(c connect.Client, p connect.Place, f connectFlags) e
 	}
 	config, err := c.Add(p.Root, path, f.name, entry, f.force)
 	if _, ok := errors.AsType[*connect.UnsuitableError](err); ok {
-		a.stdout.Printf("%s", c.Text(f.name, entry))
+		a.out.Printf("%s", c.Text(f.name, entry))
 	}
 	if err != nil {
 		return err
@@ -172,20 +172,20 @@ func (a *app) connectClient(c connect.Client, p connect.Place, f connectFlags) e
 			return err
 		}
 	}
-	return a.print(did, func(w *term.Writer) {
+	return a.out.Print(did, func() {
 		switch {
 		case !did.Changed:
-			w.Printf("%s has this entry already: %s\n", c.Title, did.Path)
+			a.out.Printf("%s has this entry already: %s\n", c.Title, did.Path)
 		case did.Backup != "":
-			w.Printf("added to %s for %s; a copy of the old file is %s\n", did.Path, c.Title, filepath.Base(did.Backup))
+			a.out.Printf("added to %s for %s; a copy of the old file is %s\n", did.Path, c.Title, filepath.Base(did.Backup))
 		default:
-			w.Printf("added to %s for %s\n", did.Path, c.Title)
+			a.out.Printf("added to %s for %s\n", did.Path, c.Title)
 		}
 		if did.Guide != nil && did.Guide.Changed {
-			w.Printf("added to %s\n", did.Guide.Path)
+			a.out.Printf("added to %s\n", did.Guide.Path)
 		}
 		if did.Changed {
-			a.stderr.Dim(fmt.Sprintf("restart %s to use cairn; `cairn disconnect %s` removes it", c.Title, c.Name))
+			a.out.Notes.Dim(fmt.Sprintf("restart %s to use cairn; `cairn disconnect %s` removes it", c.Title, c.Name))
 		}
 	})
 }
@@ -197,12 +197,12 @@ func (a *app) printConnection(c connect.Client, f connectFlags, path string, ent
 	if guided {
 		text["guide_path"], text["guide"] = c.Guide, connect.Guide(f.name)
 	}
-	return a.print(text, func(w *term.Writer) {
-		a.stderr.Printf("for %s:\n", path)
-		w.Printf("%s", c.Text(f.name, entry))
+	return a.out.Print(text, func() {
+		a.out.Notes.Printf("for %s:\n", path)
+		a.out.Printf("%s", c.Text(f.name, entry))
 		if guided {
-			a.stderr.Printf("for %s:\n", c.Guide)
-			w.Printf("%s", connect.Guide(f.name))
+			a.out.Notes.Printf("for %s:\n", c.Guide)
+			a.out.Printf("%s", connect.Guide(f.name))
 		}
 	})
 }
@@ -210,10 +210,10 @@ func (a *app) printConnection(c connect.Client, f connectFlags, path string, ent
 // agreed prints a change and asks the user to confirm it. It returns nil for a change that
 // the user declines.
 func (a *app) agreed(change *connect.Change, f connectFlags) (*connect.Change, error) {
-	if a.json || !change.Changes() {
+	if a.out.JSON || !change.Changes() {
 		return change, nil
 	}
-	a.stdout.Printf("%s", change.Diff())
+	a.out.Printf("%s", change.Diff())
 	if f.accept || !a.asks() {
 		return change, nil
 	}
@@ -226,7 +226,7 @@ func (a *app) agreed(change *connect.Change, f connectFlags) (*connect.Change, e
 
 // asks reports whether the command can ask the user a question.
 func (a *app) asks() bool {
-	return !a.json && a.stdout.IsTerminal() && term.FromTerminal(a.stdin)
+	return !a.out.JSON && a.out.IsTerminal() && term.FromTerminal(a.stdin)
 }
 
 // maxReply bounds the answer to a question in bytes.
@@ -235,7 +235,7 @@ const maxReply = 1000
 // prompt prints a question and returns the line that the user types, without surrounding
 // spaces.
 func (a *app) prompt(question string) (string, error) {
-	a.stdout.Printf("%s", question)
+	a.out.Printf("%s", question)
 	// A reader per question loses no input, because a terminal returns one line at a time.
 	line, err := bufio.NewReader(io.LimitReader(a.stdin, maxReply)).ReadString('\n')
 	if err != nil {

@@ -35,16 +35,16 @@ func (a *app) withGraph(fn func(context.Context, *taskgraph.Tools, []string) err
 
 // printGraph prints a successful answer, and its message below it. It returns the outcome of
 // another answer as an error.
-func (a *app) printGraph(answer any, success bool, o taskgraph.Outcome, text func(*term.Writer)) error {
+func (a *app) printGraph(answer any, success bool, o taskgraph.Outcome, text func(*term.Output)) error {
 	if !success {
 		if o.Error != "" {
 			return fmt.Errorf("%s: %s", o.Message, o.Error)
 		}
 		return errors.New(o.Message)
 	}
-	return a.print(answer, func(w *term.Writer) {
-		text(w)
-		a.stderr.Dim(term.Cut(o.Message, 80))
+	return a.out.Print(answer, func() {
+		text(a.out)
+		a.out.Notes.Dim(term.Cut(o.Message, 80))
 	})
 }
 
@@ -54,20 +54,20 @@ func (a *app) taskListings(channel *string) []*cobra.Command {
 	ready := newCommand("ready", "List the tasks that can start now", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		most := float64(limit)
 		x := g.Ready(ctx, taskgraph.ReadyRequest{ChannelID: *channel, Limit: &most, Details: true})
-		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) { w.Details(x.Details, true) })
+		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Output) { w.Details(x.Details, true) })
 	}))
 	ready.Flags().IntVar(&limit, "limit", 0, "most tasks to list, up to 100 (default 10)")
 
 	var completed bool
 	order := newCommand("order", "List the tasks so that each comes after those it depends on", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		x := g.Order(ctx, taskgraph.OrderRequest{ChannelID: *channel, IncludeCompleted: completed, Details: true})
-		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) { w.Details(x.Details, false) })
+		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Output) { w.Details(x.Details, false) })
 	}))
 	order.Flags().BoolVar(&completed, "completed", false, "include completed tasks")
 
 	groups := newCommand("groups", "Group the open tasks into waves of tasks that can be done together", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		x := g.Groups(ctx, taskgraph.GroupsRequest{ChannelID: *channel, Details: true})
-		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) {
+		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Output) {
 			left := x.Details
 			for i, group := range x.ParallelGroups {
 				w.Printf("wave %d\n", i+1)
@@ -79,7 +79,7 @@ func (a *app) taskListings(channel *string) []*cobra.Command {
 	}))
 	critical := newCommand("critical", "Show the longest chain of tasks", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		x := g.CriticalPath(ctx, taskgraph.CriticalPathRequest{ChannelID: *channel, Details: true})
-		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) {
+		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Output) {
 			w.Details(x.Details, false)
 			if x.TotalHours != nil && *x.TotalHours > 0 {
 				w.Printf("%s h of work remain on this chain\n", strconv.FormatFloat(*x.TotalHours, 'f', -1, 64))
@@ -88,7 +88,7 @@ func (a *app) taskListings(channel *string) []*cobra.Command {
 	}))
 	blocking := newCommand("blocking TASK", "Show the tasks that a task waits for", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, args []string) error {
 		x := g.Blocking(ctx, taskgraph.BlockingRequest{ChannelID: *channel, TaskID: args[0], Details: true})
-		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) { w.Details(x.Details, false) })
+		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Output) { w.Details(x.Details, false) })
 	}))
 	return []*cobra.Command{ready, order, groups, critical, blocking}
 }
@@ -101,7 +101,7 @@ func (a *app) dagStatsCommand(channel *string) *cobra.Command {
 
 func (a *app) dagStats(ctx context.Context, g *taskgraph.Tools, channel string) error {
 	x := g.Stats(ctx, taskgraph.StatsRequest{ChannelID: channel, Details: true})
-	return a.printGraph(x, x.Success, x.Outcome, func(w *term.Writer) {
+	return a.printGraph(x, x.Success, x.Outcome, func(w *term.Output) {
 		if x.Stats != nil {
 			w.Stats(x.Stats)
 		}
@@ -115,15 +115,7 @@ func (a *app) dagUnblocksCommand(channel *string) *cobra.Command {
 	var limit int
 	cmd := newCommand("unblocks", "Rank the open tasks by how much work waits for them", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		list, err := g.Leverage(ctx, *channel, limit)
-		if err != nil {
-			return err
-		}
-		return a.print(append([]taskgraph.Detail{}, list...), func(w *term.Writer) {
-			if len(list) == 0 {
-				a.stderr.Printf("no open tasks\n")
-			}
-			w.Leverage(list)
-		})
+		return term.Show(a.out, (*term.Output).Leverage)(append([]taskgraph.Detail{}, list...), err)
 	}))
 	intVar(cmd.Flags(), &limit, "limit", 10, 1, noBound, "most tasks to list")
 	return cmd
@@ -144,14 +136,14 @@ func addFormat(cmd *cobra.Command, format *string) {
 }
 
 func (a *app) dagGraph(ctx context.Context, g *taskgraph.Tools, channel, format string) error {
-	if a.json {
+	if a.out.JSON {
 		format = task.FormatJSON
 	}
 	text, err := g.Draw(ctx, channel, format)
 	if err != nil {
 		return err
 	}
-	a.stdout.Drawing(text, format == task.FormatASCII)
+	a.out.Drawing(text, format == task.FormatASCII)
 	return nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/face/connect"
-	"cairn/internal/face/term"
 )
 
 func (a *app) disconnectCommand() *cobra.Command {
@@ -45,7 +44,7 @@ func (a *app) disconnect(args []string, f connectFlags) error {
 			}
 			// The user need not know about entries that are not cairn's.
 			if _, ok := errors.AsType[*connect.ForeignEntryError](err); !ok {
-				a.stderr.Warn("%v", err)
+				a.out.Notes.Warn("%v", err)
 			}
 			continue
 		}
@@ -62,12 +61,12 @@ func (a *app) disconnect(args []string, f connectFlags) error {
 			return err
 		}
 	}
-	return a.print(did, func(w *term.Writer) {
+	return a.out.Print(did, func() {
 		for _, r := range did {
-			w.Printf("removed from %s\n", r.Path)
+			a.out.Printf("removed from %s\n", r.Path)
 		}
 		if len(did) == 0 {
-			w.Printf("no client has an entry of cairn for this folder\n")
+			a.out.Printf("no client has an entry of cairn for this folder\n")
 		}
 	})
 }

@@ -64,7 +64,7 @@ func (a *app) doctor(ctx context.Context, repair bool) error {
 	if err != nil {
 		return err
 	}
-	if err := a.print(r, func(w *term.Writer) { w.Report(r) }); err != nil {
+	if err := a.out.Print(r, func() { a.out.Report(r) }); err != nil {
 		return err
 	}
 	if !r.Healthy {

@@ -34,7 +34,7 @@ func (a *app) embed(ctx context.Context, _ []string) error {
 	defer model.Close()
 	lines := bufio.NewScanner(a.stdin)
 	lines.Buffer(make([]byte, 64<<10), maxEmbedLine)
-	out := bufio.NewWriter(a.stdout)
+	out := bufio.NewWriter(a.out)
 	enc := json.NewEncoder(out)
 	for more, read := true, 0; more; {
 		var batch []string

@@ -19,11 +19,7 @@ func (a *app) explainCommand() *cobra.Command {
 		a.command(func(ctx context.Context, args []string) error {
 			f.Text = strings.Join(args, " ")
 			return a.answerSearch(ctx, "explain", f, func(w *workspace.Workspace, q retriever.Query) error {
-				trace, err := w.Explain(ctx, index.ExplainRequest{Query: q, Candidates: candidates})
-				if err != nil {
-					return err
-				}
-				return a.print(trace, func(w *term.Writer) { w.Trace(trace) })
+				return term.Show(a.out, (*term.Output).Trace)(w.Explain(ctx, index.ExplainRequest{Query: q, Candidates: candidates}))
 			})
 		}))
 	f.add(a, cmd)

@@ -27,7 +27,7 @@ func each(cmd *cobra.Command, fn func(*cobra.Command)) {
 }
 
 func commands() *cobra.Command {
-	return (&app{stdin: strings.NewReader(""), stdout: term.New(io.Discard), stderr: term.New(io.Discard)}).root()
+	return (&app{stdin: strings.NewReader(""), out: &term.Output{Writer: term.New(io.Discard), Notes: term.New(io.Discard)}}).root()
 }
 
 // TestHelp: every command has a description, and every command that runs has an example.

@@ -45,14 +45,14 @@ func (a *app) indexable(ctx context.Context, t *workspace.Tasks, _ []string) err
 	if err != nil {
 		return err
 	}
-	return a.print(v, func(w *term.Writer) {
+	return a.out.Print(v, func() {
 		for _, p := range v.Files {
-			w.Printf("%s\n", term.Plain(p))
+			a.out.Printf("%s\n", term.Plain(p))
 		}
 		for _, s := range v.Skipped {
-			a.stderr.Dim(fmt.Sprintf("left out: %s (%s)", term.Plain(s.Path), walk.WithAdvice(s.Reason)))
+			a.out.Notes.Dim(fmt.Sprintf("left out: %s (%s)", term.Plain(s.Path), walk.WithAdvice(s.Reason)))
 		}
-		a.stderr.Printf("%s to index, %d left out\n", term.Count(len(v.Files), "file"), len(v.Skipped))
+		a.out.Notes.Printf("%s to index, %d left out\n", term.Count(len(v.Files), "file"), len(v.Skipped))
 	})
 }
 
@@ -69,5 +69,5 @@ func (a *app) index(ctx context.Context, req index.IndexRequest) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	return a.print(report, func(*term.Writer) { a.stderr.Printf("%s\n", term.Summary(report)) })
+	return a.out.Print(report, func() { a.out.Notes.Printf("%s\n", term.Summary(report)) })
 }

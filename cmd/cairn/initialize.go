@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/base/atomicfile"
-	"cairn/internal/face/term"
 	"cairn/internal/folder/config"
 )
 
@@ -56,13 +55,13 @@ func (a *app) initialize(force bool) error {
 	if err := ignoreScene(root); err != nil {
 		return err
 	}
-	return a.print(map[string]any{"workspace": sel.Root, "config": path, "carried_over": append([]string{}, carried...)}, func(w *term.Writer) {
-		w.Printf("created %s; next: cairn index\n", filepath.Dir(path))
+	return a.out.Print(map[string]any{"workspace": sel.Root, "config": path, "carried_over": append([]string{}, carried...)}, func() {
+		a.out.Printf("created %s; next: cairn index\n", filepath.Dir(path))
 		if len(carried) > 0 {
-			w.Printf("copied from .cuedeck/config.toml, which no longer has an effect: %s\n", strings.Join(carried, ", "))
+			a.out.Printf("copied from .cuedeck/config.toml, which no longer has an effect: %s\n", strings.Join(carried, ", "))
 		}
 		for _, warning := range cfg.Warnings {
-			a.stderr.Warn("not copied: %s", warning)
+			a.out.Notes.Warn("not copied: %s", warning)
 		}
 	})
 }

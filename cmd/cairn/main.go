@@ -30,27 +30,27 @@ const (
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := &app{stdin: stdin, stdout: term.New(stdout), stderr: term.New(stderr), warned: map[string]bool{}}
-	defer a.stderr.Close()
+	a := &app{stdin: stdin, out: &term.Output{Writer: term.New(stdout), Notes: term.New(stderr)}, warned: map[string]bool{}}
+	defer a.out.Notes.Close()
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
+	root.SetOut(a.out)
+	root.SetErr(a.out.Notes)
 	err := withGracePeriod(ctx, gracePeriod, func() error { return root.ExecuteContext(ctx) })
-	if failed := a.stdout.Close(); err == nil && failed != nil {
+	if failed := a.out.Close(); err == nil && failed != nil {
 		err, a.started = failed, true // a failed write is never wrong usage
 	}
 	switch {
 	case err == nil:
 		return exitDone
 	case ctx.Err() != nil:
-		a.stderr.Printf("cairn: interrupted\n")
+		a.out.Notes.Printf("cairn: interrupted\n")
 		return exitInterrupted
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailed // the reader of the output has closed it
 	}
-	a.stderr.Printf("cairn: %s\n", term.OneLine(message(err)))
+	a.out.Notes.Printf("cairn: %s\n", term.OneLine(message(err)))
 	if _, wrong := errors.AsType[*usageError](err); wrong || !a.started {
 		return exitUsage
 	}

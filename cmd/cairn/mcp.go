@@ -61,7 +61,7 @@ func (a *app) mcpCommand() *cobra.Command {
 		a.command(func(ctx context.Context, _ []string) error {
 			f.noRateLimit = !rateLimit
 			if noRateLimit { // cobra prints deprecations on standard output, which belongs to the protocol
-				a.stderr.Printf("cairn: --no-rate-limit is deprecated: calls are limited only with --rate-limit\n")
+				a.out.Notes.Printf("cairn: --no-rate-limit is deprecated: calls are limited only with --rate-limit\n")
 			}
 			return a.mcp(ctx, f, channel)
 		}))
@@ -95,7 +95,7 @@ func (a *app) mcp(ctx context.Context, f hostFlags, channel string) error {
 	if err != nil {
 		return err
 	}
-	err = folder.Tools.ServeStdio(ctx, a.stdin, a.stdout)
+	err = folder.Tools.ServeStdio(ctx, a.stdin, a.out)
 	closeErr := folder.Close()
 	if ctx.Err() != nil || errors.Is(err, syscall.EPIPE) {
 		return nil // this is how a session ends
@@ -129,7 +129,7 @@ func (f *telemetryFlags) addCalls(fs *pflag.FlagSet) {
 
 // telemetry opens the log, profiles and traces. level is the command's default.
 func (a *app) telemetry(ctx context.Context, f telemetryFlags, cfg config.Log, level slog.Level) (*host.Telemetry, error) {
-	o := host.TelemetryOptions{Log: a.stderr, Level: level, Queries: f.queries || os.Getenv("CAIRN_LOG_QUERIES") == "1", Pprof: f.pprof, OTLP: f.otlp, Version: versionName(),
+	o := host.TelemetryOptions{Log: a.out.Notes, Level: level, Queries: f.queries || os.Getenv("CAIRN_LOG_QUERIES") == "1", Pprof: f.pprof, OTLP: f.otlp, Version: versionName(),
 		JSON: cmp.Or(f.format, cfg.Format) == "json"}
 	if name := cmp.Or(f.level, cfg.Level); name != "auto" {
 		if err := o.Level.UnmarshalText([]byte(name)); err != nil {

@@ -25,11 +25,11 @@ func (a *app) openCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if list || a.json {
+			if list || a.out.JSON {
 				places = finder.Match(places, strings.Join(args, " "))
-				return a.print(places, func(w *term.Writer) {
+				return a.out.Print(places, func() {
 					for _, p := range places {
-						w.Printf("%s:%d\t%s\t%s\n", term.Plain(p.Path), p.Line, p.Kind, p.Text)
+						a.out.Printf("%s:%d\t%s\t%s\n", term.Plain(p.Path), p.Line, p.Kind, p.Text)
 					}
 				})
 			}
@@ -40,7 +40,7 @@ func (a *app) openCommand() *cobra.Command {
 }
 
 func (a *app) find(ctx context.Context, t *workspace.Tasks, places []finder.Place, words string) error {
-	if !a.stdout.IsTerminal() {
+	if !a.out.IsTerminal() {
 		return badUsage("cairn open needs a terminal; --list prints the places without one")
 	}
 	editor, err := editor("print the places with --list")
@@ -131,7 +131,7 @@ func editor(otherwise string) ([]string, error) {
 func (a *app) edit(ctx context.Context, editor []string, file string, line int) error {
 	args := finder.OpenAt(editor, file, line)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout.Raw(), a.stderr.Raw()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.out.Raw(), a.out.Notes.Raw()
 	return cmd.Run()
 }
 

@@ -48,7 +48,7 @@ func (a *app) overview(ctx context.Context, cmd *cobra.Command) error {
 	}
 	v.Cards = len(board.Cards)
 	v.Try = samples(t, documents)
-	return a.print(v, func(o *term.Writer) { o.Overview(&v, status.IndexState) })
+	return a.out.Print(v, func() { a.out.Overview(&v, status.IndexState) })
 }
 
 // samples returns up to three headings of different documents, spread over the folder, that

@@ -54,9 +54,9 @@ func (a *app) planListCommand() *cobra.Command {
 			for _, s := range list {
 				tasks = append(tasks, s.Task)
 			}
-			return a.print(tasks, func(w *term.Writer) {
+			return a.out.Print(tasks, func() {
 				for _, s := range list {
-					w.Printf("%s  %-11s %3d%%  %-18s  %s  %s\n", term.Plain(s.ID), s.Status, s.Progress, s.Current, term.Time(s.StartedAt), term.Cut(term.OneLine(s.Query), 60))
+					a.out.Printf("%s  %-11s %3d%%  %-18s  %s  %s\n", term.Plain(s.ID), s.Status, s.Progress, s.Current, term.Time(s.StartedAt), term.Cut(term.OneLine(s.Query), 60))
 				}
 			})
 		}))
@@ -81,16 +81,7 @@ func (a *app) planShowCommand() *cobra.Command {
 				Task *stage.Task   `json:"task"`
 				Log  []stage.Entry `json:"log"`
 			}{&s.Task, entries}
-			return a.print(report, func(w *term.Writer) {
-				w.QuestionTask(s)
-				for _, e := range entries {
-					w.Entry(e)
-				}
-				if s.Response != nil {
-					w.Printf("\n")
-					w.Response(s.Response)
-				}
-			})
+			return a.out.Print(report, func() { a.out.QuestionTask(s, entries) })
 		}))
 }
 
@@ -98,14 +89,14 @@ func (a *app) planWatchCommand() *cobra.Command {
 	return newCommand("watch ID", "Follow a question task to its end",
 		a.withStages(func(ctx context.Context, st *workspace.Stages, args []string) error {
 			s, err := st.Watch(ctx, args[0], func(s *stage.State) {
-				_ = a.printLine(s.Task, "%s  %-11s %3d%%  %s", term.Time(s.UpdatedAt), s.Status, s.Progress, s.Current)
+				_ = a.out.Line(s.Task, "%s  %-11s %3d%%  %s", term.Time(s.UpdatedAt), s.Status, s.Progress, s.Current)
 			}, nil)
 			if err != nil {
 				return err
 			}
-			if s.Response != nil && !a.json {
-				a.stdout.Printf("\n")
-				a.stdout.Response(s.Response)
+			if s.Response != nil && !a.out.JSON {
+				a.out.Printf("\n")
+				a.out.Response(s.Response)
 			}
 			return nil
 		}))
@@ -119,7 +110,7 @@ func (a *app) planAbortCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printLine(s.Task, "%s is aborted", term.Plain(s.ID))
+			return a.out.Line(s.Task, "%s is aborted", term.Plain(s.ID))
 		}))
 	cmd.Flags().StringVar(&reason, "reason", "", "reason to record")
 	return cmd

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,43 +40,20 @@ func (a *app) read(ctx context.Context, w *workspace.Workspace, args []string, r
 		return a.readAll(ctx, w, args, r)
 	}
 	r.Path = args[0]
-	reading, err := w.Read(ctx, r)
-	if err != nil {
-		return a.readError(err)
-	}
-	return a.print(reading, func(*term.Writer) {
-		a.printReading(reading)
-		if reading.Next != "" {
-			a.stderr.Printf("next part: --next %s\n", reading.Next)
-		}
-	})
+	return a.readError(term.Show(a.out, (*term.Output).Reading)(w.Read(ctx, r)))
 }
 
 func (a *app) readAll(ctx context.Context, w *workspace.Workspace, args []string, r retriever.ReadRequest) error {
 	r.Paths = args
 	all, err := w.ReadAll(ctx, r)
-	if err != nil {
-		return a.readError(err)
-	}
-	err = a.print(all, func(w *term.Writer) {
-		for i := range all.Documents {
-			d := &all.Documents[i]
-			place := d.Path
-			if d.LineRange != nil {
-				place += fmt.Sprintf(":%d-%d", d.LineRange.Start, d.LineRange.End)
-			}
-			w.Printf("==> %s <==\n", place)
-			a.printReading(d)
-		}
-	})
-	if err != nil {
+	if err := a.readError(term.Show(a.out, (*term.Output).Readings)(all, err)); err != nil {
 		return err
 	}
 	for _, f := range all.Failed {
-		a.stderr.Printf("cairn: %s\n", term.OneLine(f.Error))
+		a.out.Notes.Printf("cairn: %s\n", term.OneLine(f.Error))
 	}
 	for _, o := range all.Omitted {
-		a.stderr.Printf("cairn: %s is left out: its %d tokens exceed the budget\n", o.Path, o.Tokens)
+		a.out.Notes.Printf("cairn: %s is left out: its %d tokens exceed the budget\n", o.Path, o.Tokens)
 	}
 	if len(all.Failed) > 0 {
 		return fmt.Errorf("%d of %d places could not be read", len(all.Failed), len(args))
@@ -88,8 +64,8 @@ func (a *app) readAll(ctx context.Context, w *workspace.Workspace, args []string
 // readError returns the error of a read in words for a person. With --json it also prints the
 // error in the format of the tool.
 func (a *app) readError(err error) error {
-	if a.json {
-		if err := a.stdout.JSON(tools.FailureOf(err)); err != nil {
+	if err != nil && a.out.JSON {
+		if err := a.out.Encode(tools.FailureOf(err)); err != nil {
 			return err
 		}
 	}
@@ -113,13 +89,3 @@ func (a *app) readError(err error) error {
 
 // shownAnchors bounds the names in an error.
 const shownAnchors = 5
-
-// printReading prints the content unchanged, ending in a newline.
-func (a *app) printReading(r *retriever.Reading) {
-	if r.Content != "" {
-		io.WriteString(a.stdout, r.Content+"\n")
-	}
-	if len(r.Flags) > 0 {
-		a.stderr.Warn("%s contains characters that are invisible or change the direction of text: %s", r.Path, term.Flags(r.Flags))
-	}
-}

@@ -79,7 +79,7 @@ func (a *app) refresh(ctx context.Context, w *workspace.Workspace, mode retrieve
 
 // await waits until the search can answer.
 func (r *refresh) await(ctx context.Context) error {
-	bar := term.NewProgress(r.a.stderr)
+	bar := term.NewProgress(r.a.out.Notes)
 	defer bar.Close()
 	var limit, visible, early <-chan time.Time // nil never comes
 	if r.early {
@@ -87,7 +87,7 @@ func (r *refresh) await(ctx context.Context) error {
 	}
 	if !r.first {
 		limit, visible = time.After(refreshLimit), make(chan time.Time)
-		if r.a.stderr.IsTerminal() {
+		if r.a.out.Notes.IsTerminal() {
 			visible = time.After(unnoticed)
 		}
 	}
@@ -118,7 +118,7 @@ func (r *refresh) await(ctx context.Context) error {
 			bar.Show(latest)
 		case <-limit:
 			if !searchable {
-				r.a.stderr.Printf("answering from the old index, because its update takes longer (%s); `cairn index` completes it\n", latest)
+				r.a.out.Notes.Printf("answering from the old index, because its update takes longer (%s); `cairn index` completes it\n", latest)
 			}
 			return nil
 		case <-r.done:
@@ -151,17 +151,17 @@ func (r *refresh) ended(ctx context.Context, searchable bool) error {
 	if r.err == nil || ctx.Err() != nil || r.first && !searchable {
 		return r.err
 	}
-	r.a.stderr.Printf("answering from the indexed files, because indexing the rest failed: %s\n", term.OneLine(r.err.Error()))
+	r.a.out.Notes.Printf("answering from the indexed files, because indexing the rest failed: %s\n", term.OneLine(r.err.Error()))
 	return nil
 }
 
 // finish completes the run after the answer if the output is a terminal. For other programs
 // the command ends, and the next search continues the run.
 func (r *refresh) finish(ctx context.Context) error {
-	if r.done == nil || r.shared || !r.a.stdout.IsTerminal() || !r.a.stderr.IsTerminal() {
+	if r.done == nil || r.shared || !r.a.out.IsTerminal() || !r.a.out.Notes.IsTerminal() {
 		return nil
 	}
-	bar := term.NewProgress(r.a.stderr)
+	bar := term.NewProgress(r.a.out.Notes)
 	defer bar.Close()
 	for begun := false; ; {
 		select {
@@ -171,14 +171,14 @@ func (r *refresh) finish(ctx context.Context) error {
 				if p.Searchable {
 					what = "making the other vectors"
 				}
-				r.a.stderr.Dim(what + "; Ctrl-C ends this and keeps the finished part")
+				r.a.out.Notes.Dim(what + "; Ctrl-C ends this and keeps the finished part")
 				begun = true
 			}
 			bar.Show(p)
 		case <-r.done:
 			if begun && r.err == nil {
 				bar.Close()
-				r.a.stderr.Dim("done: searches now use the meaning of all files")
+				r.a.out.Notes.Dim("done: searches now use the meaning of all files")
 			}
 			return r.err
 		case <-ctx.Done():

@@ -32,12 +32,12 @@ func (a *app) withRoots(change func(config.Selection, []string) (config.Selectio
 		if sel, err = change(sel, args); err != nil {
 			return err
 		}
-		return a.print(sel, func(w *term.Writer) {
+		return a.out.Print(sel, func() {
 			rows := [][]string{{".", term.Plain(sel.Root)}}
 			for _, r := range sel.Further {
 				rows = append(rows, []string{term.Plain(r.Name), term.Plain(r.Dir)})
 			}
-			w.Rows(rows)
+			a.out.Rows(rows)
 		})
 	})
 }

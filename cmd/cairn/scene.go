@@ -61,26 +61,26 @@ func (a *app) scene(ctx context.Context, t *workspace.Tasks, args []string, f sc
 		return err
 	}
 	if len(s.Items) == 0 {
-		a.stderr.Printf("there is no active card: activate one with `cairn card edit ID --status active`, or name documents\n")
+		a.out.Notes.Printf("there is no active card: activate one with `cairn card edit ID --status active`, or name documents\n")
 	}
 	if f.list {
 		s.Text = ""
-		return a.print(s, func(w *term.Writer) { w.Scene(s) })
+		return a.out.Print(s, func() { a.out.Scene(s) })
 	}
 	if !f.dry {
 		if err := a.writeScene(sel.Root, s); err != nil {
 			return err
 		}
 	}
-	return a.print(s, func(w *term.Writer) {
-		if w.IsTerminal() && !f.dry && !f.noCopy && clipboard.WriteAll(s.Text) == nil {
-			w.Scene(s)
-			a.stderr.Printf("the text is in the clipboard\n")
+	return a.out.Print(s, func() {
+		if a.out.IsTerminal() && !f.dry && !f.noCopy && clipboard.WriteAll(s.Text) == nil {
+			a.out.Scene(s)
+			a.out.Notes.Printf("the text is in the clipboard\n")
 			return
 		}
-		w.Printf("%s", s.Text)
+		a.out.Printf("%s", s.Text)
 		if s.Masked > 0 {
-			a.stderr.Printf("%s masked\n", term.Count(s.Masked, "secret"))
+			a.out.Notes.Printf("%s masked\n", term.Count(s.Masked, "secret"))
 		}
 	})
 }
@@ -90,7 +90,7 @@ func (a *app) scene(ctx context.Context, t *workspace.Tasks, args []string, f sc
 func (a *app) writeScene(root string, s *scene.Scene) error {
 	marker, _ := config.Find(root)
 	if marker == "" {
-		a.stderr.Printf("%s is not written: the folder has no .cairn; `cairn init` creates it\n", sceneFile)
+		a.out.Notes.Printf("%s is not written: the folder has no .cairn; `cairn init` creates it\n", sceneFile)
 		return nil
 	}
 	dir, err := os.OpenRoot(root)
@@ -111,12 +111,12 @@ func (a *app) refreshScene(ctx context.Context, root string, t *workspace.Tasks,
 		err = a.writeScene(root, s)
 	}
 	if err != nil {
-		a.stderr.Warn("the scene is not updated: %v", err)
+		a.out.Notes.Warn("the scene is not updated: %v", err)
 		return
 	}
 	where := sceneFile
 	if clipboard.WriteAll(s.Text) == nil {
 		where += " and the clipboard"
 	}
-	a.stderr.Printf("the scene of %d tokens is in %s\n", s.Tokens, where)
+	a.out.Notes.Printf("the scene of %d tokens is in %s\n", s.Tokens, where)
 }

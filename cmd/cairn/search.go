@@ -117,17 +117,9 @@ func (a *app) answerSearch(ctx context.Context, command string, f searchFlags, a
 
 func (a *app) search(ctx context.Context, f searchFlags) error {
 	return a.answerSearch(ctx, "search", f, func(w *workspace.Workspace, q retriever.Query) error {
-		answer, err := w.Search(ctx, q)
-		if err != nil {
-			return err
-		}
-		sel := w.Selection()
-		return a.print(answer, func(w *term.Writer) {
-			w.Answer(answer, q.Text, a.paths(sel))
-			for _, note := range term.Notes(answer) {
-				a.stderr.Dim(note)
-			}
-		})
+		return term.Show(a.out, func(o *term.Output, answer *retriever.Answer) {
+			o.Answer(answer, q.Text, a.paths(w.Selection()))
+		})(w.Search(ctx, q))
 	})
 }
 
@@ -154,14 +146,14 @@ func (a *app) searchLines(ctx context.Context, f searchFlags) (err error) {
 		return err
 	}
 	p := a.paths(w.Selection())
-	return a.print(found, func(out *term.Writer) {
+	return a.out.Print(found, func() {
 		for i, line := range found.Lines {
 			path := found.Paths[i]
-			out.Printf("%s%s\n", p.Shown(path), strings.TrimPrefix(line, path))
+			a.out.Printf("%s%s\n", p.Shown(path), strings.TrimPrefix(line, path))
 		}
-		a.stderr.Dim(fmt.Sprintf("%s in %d of %s", term.Count(found.Total, "line"), found.Matching, term.Count(found.Searched, "file")))
+		a.out.Notes.Dim(fmt.Sprintf("%s in %d of %s", term.Count(found.Total, "line"), found.Matching, term.Count(found.Searched, "file")))
 		if found.Truncated {
-			a.stderr.Warn("not complete: %s", found.Reason)
+			a.out.Notes.Warn("not complete: %s", found.Reason)
 		}
 	})
 }

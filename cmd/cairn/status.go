@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/base/home"
-	"cairn/internal/face/term"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
 )
@@ -29,7 +28,7 @@ func (a *app) statusCommand() *cobra.Command {
 					return err
 				}
 			}
-			return a.print(full, func(w *term.Writer) { w.Status(s, full.Place, full.SkippedFiles) })
+			return a.out.Print(full, func() { a.out.Status(s, full.Place, full.SkippedFiles) })
 		}))
 	cmd.Flags().BoolVar(&list, "skipped", false, "list the files that are not indexed, by reason")
 	return cmd

@@ -69,6 +69,6 @@ func (a *app) copyStore(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	return a.printLine(report, "%d documents in %d chunks, %d copied now, %d removed, nothing embedded; %d queries have %.3f of their best ten in common; %.1f s",
+	return a.out.Line(report, "%d documents in %d chunks, %d copied now, %d removed, nothing embedded; %d queries have %.3f of their best ten in common; %.1f s",
 		report.Documents, report.Chunks, report.Copied, report.Removed, report.Probes, report.Overlap, report.Seconds)
 }

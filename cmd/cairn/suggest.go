@@ -33,26 +33,22 @@ func (a *app) suggestCommand() *cobra.Command {
 			if err := a.prepareTools(ctx, box, wait); err != nil {
 				return err
 			}
-			s, err := box.Suggest(ctx, r, nil)
-			if err != nil {
-				return err
-			}
 			known, err := box.Stats(ctx)
 			if err != nil {
 				return err
 			}
-			return a.print(s, func(w *term.Writer) {
+			return term.Show(a.out, func(o *term.Output, s *suggest.Suggestion) {
 				switch {
 				case known.Tools == 0:
-					a.stderr.Printf("The catalogue is empty: import tools first, with `cairn tools import`\n")
+					o.EmptyCatalogue()
 				case mermaid:
-					w.Printf("%s", term.PlanGraph(s, toolTitle(ctx, box)).Mermaid())
+					o.Printf("%s", term.PlanGraph(s, toolTitle(ctx, box)).Mermaid())
 				case dot:
-					w.Printf("%s", term.PlanGraph(s, toolTitle(ctx, box)).DOT())
+					o.Printf("%s", term.PlanGraph(s, toolTitle(ctx, box)).DOT())
 				default:
-					w.Plan(s)
+					o.Plan(s)
 				}
-			})
+			})(box.Suggest(ctx, r, nil))
 		}))
 	fs := cmd.Flags()
 	fs.StringSliceVar(&tools, "tools", nil, "order these tools instead of choosing tools")

@@ -64,9 +64,9 @@ func (a *app) tokenNewCommand(file *string) *cobra.Command {
 			Secret string `json:"token"`
 			term.Token
 		}{secret, term.NewToken(t)}
-		return a.print(report, func(w *term.Writer) {
-			w.Printf("%s\n", secret)
-			a.stderr.Printf("the token is not shown again; clients send it as Authorization: Bearer TOKEN\n")
+		return a.out.Print(report, func() {
+			a.out.Printf("%s\n", secret)
+			a.out.Notes.Printf("the token is not shown again; clients send it as Authorization: Bearer TOKEN\n")
 		})
 	}))
 	cmd.Flags().StringVar(&scope, "scope", "read", "permissions: read; write, which includes read; or admin, which can also rebuild the index")
@@ -82,19 +82,11 @@ func (a *app) tokenListCommand(file *string) *cobra.Command {
 			return err
 		}
 		list, err := store.List()
-		if err != nil {
-			return err
-		}
 		rows := []term.Token{}
 		for _, t := range list {
 			rows = append(rows, term.NewToken(t))
 		}
-		return a.print(rows, func(w *term.Writer) {
-			if len(rows) == 0 {
-				a.stderr.Printf("there are no tokens; `cairn token new NAME` creates one\n")
-			}
-			w.Tokens(rows)
-		})
+		return term.Show(a.out, (*term.Output).Tokens)(rows, err)
 	}))
 }
 
@@ -108,6 +100,6 @@ func (a *app) tokenRevokeCommand(file *string) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.printLine(term.NewToken(t), "revoked %s (%s)", t.ID, t.Name)
+		return a.out.Line(term.NewToken(t), "revoked %s (%s)", t.ID, t.Name)
 	}))
 }

@@ -75,17 +75,7 @@ func (a *app) toolsList(ctx context.Context, box *toolbox.Toolbox, server string
 		return fmt.Errorf("no server %q in the catalogue, want one of {%s}", server, serverNames(found.Servers))
 	}
 	list, total := found.Tools, found.Total
-	return a.print(map[string]any{"tools": list, "total": total}, func(w *term.Writer) {
-		for _, t := range list {
-			w.ToolLine(t.ID, t.Description, len(t.Flags) > 0)
-		}
-		switch {
-		case total == 0:
-			a.stderr.Printf("The catalogue is empty: import tools first, with `cairn tools import`\n")
-		case total > len(list):
-			a.stderr.Printf("%d of %d tools\n", len(list), total)
-		}
-	})
+	return a.out.Print(map[string]any{"tools": list, "total": total}, func() { a.out.Tools(list, total) })
 }
 
 // maxServers bounds the names of servers in an error.
@@ -106,12 +96,12 @@ func (a *app) listSources(ctx context.Context, box *toolbox.Toolbox) error {
 		return err
 	}
 	sources := known.Sources
-	return a.print(map[string]any{"sources": sources}, func(w *term.Writer) {
+	return a.out.Print(map[string]any{"sources": sources}, func() {
 		for _, s := range sources {
-			w.Printf("%s\n", term.Plain(s))
+			a.out.Printf("%s\n", term.Plain(s))
 		}
 		if len(sources) == 0 {
-			a.stderr.Printf("The catalogue is empty: import tools first, with `cairn tools import`\n")
+			a.out.EmptyCatalogue()
 		}
 	})
 }
@@ -131,7 +121,7 @@ func (a *app) toolsShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(t, func(w *term.Writer) { w.Tool(&t, related) })
+			return a.out.Print(t, func() { a.out.Tool(&t, related) })
 		}))
 }
 
@@ -152,19 +142,8 @@ func (a *app) toolsSearchCommand() *cobra.Command {
 			if err := a.prepareTools(ctx, box, wait); err != nil {
 				return err
 			}
-			answer, err := box.Search(ctx, toolsearch.Query{Text: args[0], Limit: limit, Explain: explain, ContextTools: inUse}, nil)
-			if err != nil {
-				return err
-			}
-			return a.print(answer, func(w *term.Writer) {
-				for _, missing := range answer.Degraded {
-					a.stderr.Warn("without %s", missing)
-				}
-				if answer.Message != "" {
-					a.stderr.Printf("%s\n", answer.Message)
-				}
-				w.FoundTools(answer)
-			})
+			q := toolsearch.Query{Text: args[0], Limit: limit, Explain: explain, ContextTools: inUse}
+			return term.Show(a.out, (*term.Output).FoundTools)(box.Search(ctx, q, nil))
 		}))
 	cmd.Flags().VarP(&boundedInt{&limit, 1, toolsearch.MaxLimit}, "limit", "n", "most tools to list")
 	cmd.Flags().StringSliceVar(&inUse, "context", nil, "tools in use; tools used with them rank higher")
@@ -209,9 +188,9 @@ func (a *app) prepareTools(ctx context.Context, box *toolbox.Toolbox, wait time.
 	case err != nil:
 		return err
 	case p.TimedOut:
-		a.stderr.Printf("answering after %s with the vectors made so far; `cairn tools import` or a longer --wait makes the rest\n", wait)
+		a.out.Notes.Printf("answering after %s with the vectors made so far; `cairn tools import` or a longer --wait makes the rest\n", wait)
 	case p.Failure != "":
-		a.stderr.Warn("answering by keyword alone: %s", p.Failure)
+		a.out.Notes.Warn("answering by keyword alone: %s", p.Failure)
 	}
 	return nil
 }

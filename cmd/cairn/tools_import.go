@@ -78,7 +78,7 @@ func (a *app) toolsImport(ctx context.Context, box *toolbox.Toolbox, args []stri
 		}
 	}
 	debug.SetMemoryLimit(limit)
-	if err := a.printImport(&r); err != nil || f.noEmbed || len(r.Added)+len(r.Changed) == 0 {
+	if err := a.out.Print(r, func() { a.out.Import(&r) }); err != nil || f.noEmbed || len(r.Added)+len(r.Changed) == 0 {
 		return err
 	}
 	return a.makeVectors(ctx, box)
@@ -95,22 +95,9 @@ func (a *app) makeVectors(ctx context.Context, box *toolbox.Toolbox) error {
 		return fmt.Errorf("%w: the imported tools are kept and found by keyword; the first search makes the missing vectors", ctx.Err())
 	}
 	if err == nil && p.Failure != "" {
-		a.stderr.Warn("searches will answer by keyword alone: %s", p.Failure)
+		a.out.Notes.Warn("searches will answer by keyword alone: %s", p.Failure)
 	}
 	return err
-}
-
-func (a *app) printImport(r *term.ImportReport) error {
-	return a.print(r, func(w *term.Writer) {
-		a.warn(r.Warnings...)
-		for _, b := range r.Broken {
-			a.stderr.Warn("%s is kept without its parameters: %s", b.ID, b.Error)
-		}
-		for _, b := range r.Flagged {
-			a.stderr.Warn("the description of %s may contain instructions to a model: %s", b.ID, term.Flags(b.Flags))
-		}
-		w.Import(r)
-	})
 }
 
 // readTools reads the tools and returns the name of their source.

@@ -45,7 +45,7 @@ func (a *app) toolsLearn(ctx context.Context, box *toolbox.Toolbox, files []stri
 		}
 		for _, e := range errs {
 			if bad++; bad <= maxBadLines {
-				a.stderr.Printf("cairn: %s: %s\n", name, term.Plain(e.Error()))
+				a.out.Notes.Printf("cairn: %s: %s\n", name, term.Plain(e.Error()))
 			}
 		}
 		traces = append(traces, more...)
@@ -62,11 +62,11 @@ func (a *app) toolsLearn(ctx context.Context, box *toolbox.Toolbox, files []stri
 		return err
 	}
 	state := known.Usage
-	return a.print(map[string]any{"traces": len(traces), "skipped": bad, "unknown": append([]string{}, unknown...), "graph": state}, func(w *term.Writer) {
+	return a.out.Print(map[string]any{"traces": len(traces), "skipped": bad, "unknown": append([]string{}, unknown...), "graph": state}, func() {
 		if len(unknown) > 0 {
-			a.stderr.Warn("%s not that of one tool of the catalogue: %s", is(len(unknown), "name"), strings.Join(unknown[:min(len(unknown), 8)], ", "))
+			a.out.Notes.Warn("%s not that of one tool of the catalogue: %s", is(len(unknown), "name"), strings.Join(unknown[:min(len(unknown), 8)], ", "))
 		}
-		w.Printf("learnt %s, skipped %s; the graph has %s and %s, the memory %s\n", term.Count(len(traces), "trace"), term.Count(bad, "line"),
+		a.out.Printf("learnt %s, skipped %s; the graph has %s and %s, the memory %s\n", term.Count(len(traces), "trace"), term.Count(bad, "line"),
 			term.Count(state.Nodes, "node"), term.Count(state.Edges, "edge"), term.Count(state.Intents, "intent"))
 	})
 }
@@ -115,7 +115,7 @@ func (a *app) toolsForgetCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printLine(map[string]any{"source": source, "removed": removed}, "removed %s", term.Count(len(removed), "tool"))
+			return a.out.Line(map[string]any{"source": source, "removed": removed}, "removed %s", term.Count(len(removed), "tool"))
 		}
 		r := toolbox.ForgetRequest{Name: strings.Join(args, ""), All: all}
 		if before != "" {
@@ -124,16 +124,12 @@ func (a *app) toolsForgetCommand() *cobra.Command {
 				return badUsage("--before %q: want a day such as 2026-01-31", before)
 			}
 		}
-		f, err := box.Forget(ctx, r)
-		if err != nil {
-			return err
-		}
-		return a.print(f, func(w *term.Writer) {
-			w.Printf("forgot %s and %s\n", term.Count(f.Edges, "edge"), term.Count(f.Intents, "intent"))
+		return term.Show(a.out, func(o *term.Output, f usage.Forgotten) {
+			o.Printf("forgot %s and %s\n", term.Count(f.Edges, "edge"), term.Count(f.Intents, "intent"))
 			if len(args) == 1 && f == (usage.Forgotten{}) {
-				a.stderr.Printf("there is no usage of %q; `cairn tools graph` lists the tools with usage\n", term.Plain(args[0]))
+				o.Notes.Printf("there is no usage of %q; `cairn tools graph` lists the tools with usage\n", term.Plain(args[0]))
 			}
-		})
+		})(box.Forget(ctx, r))
 	})
 	return cmd
 }
@@ -143,7 +139,7 @@ func (a *app) toolsGraphCommand() *cobra.Command {
 	var limit int
 	cmd := newCommand("graph [flags]", "Draw which tools and documents are used together",
 		a.withToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
-			a.json = a.json || format == "json"
+			a.out.JSON = a.out.JSON || format == "json"
 			edges, err := usageEdges(ctx, box, around)
 			if err != nil {
 				return err
@@ -199,22 +195,22 @@ func toolTitle(ctx context.Context, box *toolbox.Toolbox) func(id string) string
 
 func (a *app) printUsage(all []term.UsageEdge, format string, limit int, title func(id string) string) error {
 	edges := all[:min(len(all), limit)]
-	return a.print(map[string]any{"edges": edges, "total": len(all)}, func(w *term.Writer) {
+	return a.out.Print(map[string]any{"edges": edges, "total": len(all)}, func() {
 		switch format {
 		case "dot":
-			w.Printf("%s", term.UsageGraph(edges, title).DOT())
+			a.out.Printf("%s", term.UsageGraph(edges, title).DOT())
 		case "mermaid":
-			w.Printf("%s", term.UsageGraph(edges, title).Mermaid())
+			a.out.Printf("%s", term.UsageGraph(edges, title).Mermaid())
 		default:
 			for _, e := range edges {
-				w.Printf("%s -> %s  %s, %s, weight %.2f, count %.1f\n", term.Plain(e.From), term.Plain(e.To), e.Type, e.Source, e.Weight, e.Count)
+				a.out.Printf("%s -> %s  %s, %s, weight %.2f, count %.1f\n", term.Plain(e.From), term.Plain(e.To), e.Type, e.Source, e.Weight, e.Count)
 			}
 			if len(all) == 0 {
-				a.stderr.Printf("there is no usage yet; cairn learns it from traces (`cairn tools learn`) and from agents (`cairn mcp`)\n")
+				a.out.Notes.Printf("there is no usage yet; cairn learns it from traces (`cairn tools learn`) and from agents (`cairn mcp`)\n")
 			}
 		}
 		if len(all) > len(edges) {
-			a.stderr.Printf("%d of %d edges\n", len(edges), len(all))
+			a.out.Notes.Printf("%d of %d edges\n", len(edges), len(all))
 		}
 	})
 }

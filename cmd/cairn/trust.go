@@ -24,12 +24,12 @@ func (a *app) trustCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(map[string]any{"trusted": folders}, func(w *term.Writer) {
+			return a.out.Print(map[string]any{"trusted": folders}, func() {
 				if len(folders) == 0 {
-					a.stderr.Printf("no folder is trusted; trust one with `cairn trust DIR`\n")
+					a.out.Notes.Printf("no folder is trusted; trust one with `cairn trust DIR`\n")
 				}
 				for _, folder := range folders {
-					w.Printf("%s\n", term.Plain(folder))
+					a.out.Printf("%s\n", term.Plain(folder))
 				}
 			})
 		}))
@@ -54,5 +54,5 @@ func (a *app) trust(dir string, trusted bool) error {
 	if !trusted {
 		format = "no longer trusted: %s"
 	}
-	return a.printLine(map[string]any{"workspace": root, "trusted": trusted}, format, term.Plain(root))
+	return a.out.Line(map[string]any{"workspace": root, "trusted": trusted}, format, term.Plain(root))
 }

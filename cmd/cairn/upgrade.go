@@ -36,8 +36,8 @@ func (a *app) upgrade(ctx context.Context, check, force bool) error {
 	if coded, ok := errors.AsType[interface {
 		error
 		Code() int
-	}](err); ok && a.json {
-		if err := a.stdout.JSON(map[string]any{"code": coded.Code(), "message": err.Error(), "data": coded}); err != nil {
+	}](err); ok && a.out.JSON {
+		if err := a.out.Encode(map[string]any{"code": coded.Code(), "message": err.Error(), "data": coded}); err != nil {
 			return err
 		}
 	}
@@ -46,9 +46,9 @@ func (a *app) upgrade(ctx context.Context, check, force bool) error {
 	}
 	switch {
 	case r.Installed:
-		return a.printLine(r, "%s is now %s, it was %s", r.Program, r.Latest, r.Current)
+		return a.out.Line(r, "%s is now %s, it was %s", r.Program, r.Latest, r.Current)
 	case r.Newer:
-		return a.printLine(r, "%s is available, this is %s; cairn upgrade installs it", r.Latest, r.Current)
+		return a.out.Line(r, "%s is available, this is %s; cairn upgrade installs it", r.Latest, r.Current)
 	}
-	return a.printLine(r, "this is %s; the feed has %s, which is not newer", r.Current, r.Latest)
+	return a.out.Line(r, "this is %s; the feed has %s, which is not newer", r.Current, r.Latest)
 }

@@ -23,7 +23,7 @@ func (a *app) verifyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.print(found, func(out *term.Writer) { out.Verified(found) }); err != nil {
+			if err := a.out.Print(found, func() { a.out.Verified(found) }); err != nil {
 				return err
 			}
 			if found.Damaged() {

@@ -31,7 +31,7 @@ func (a *app) versionCommand() *cobra.Command {
 			if len(v.Lacking) > 0 {
 				kernels += "; not on this machine: " + strings.Join(v.Lacking, ", ")
 			}
-			return a.printLine(v, "cairn %s (%s, %s)\nmodel   %s\nkernels %s", v.Version, v.Go, v.System, v.Model, kernels)
+			return a.out.Line(v, "cairn %s (%s, %s)\nmodel   %s\nkernels %s", v.Version, v.Go, v.System, v.Model, kernels)
 		}))
 }
 

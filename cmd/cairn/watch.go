@@ -55,8 +55,8 @@ func (a *app) watch(ctx context.Context, poll, scene bool, f telemetryFlags) err
 		}
 		begins := first
 		first = false
-		if a.json {
-			_ = a.stdout.JSON(e) // SIGPIPE ends the command when the reader closes the output
+		if a.out.JSON {
+			_ = a.out.Encode(e) // SIGPIPE ends the command when the reader closes the output
 			return
 		}
 		if begins {
@@ -64,10 +64,10 @@ func (a *app) watch(ctx context.Context, poll, scene bool, f telemetryFlags) err
 			if e.Polling != "" {
 				how = " by walking it: " + e.Polling
 			}
-			a.stderr.Printf("watching %s%s\n", sel.Root, term.Plain(how))
+			a.out.Notes.Printf("watching %s%s\n", sel.Root, term.Plain(how))
 		}
 		if line := term.EventLine(e); line != "" {
-			a.stdout.Printf("%s\n", line)
+			a.out.Printf("%s\n", line)
 		}
 	})
 	if ctx.Err() != nil {

@@ -15,8 +15,16 @@ import (
 // maxSnippetLines bounds the lines of text of one result.
 const maxSnippetLines = 4
 
-// Answer writes the results of a search. Notes returns the remarks about them.
-func (o *Writer) Answer(answer *retriever.Answer, asked string, p Places) {
+// Answer writes the results of a search, and the notes about them.
+func (o *Output) Answer(answer *retriever.Answer, asked string, p Places) {
+	o.Results(answer, asked, p)
+	for _, note := range Notes(answer) {
+		o.Notes.Dim(note)
+	}
+}
+
+// Results writes the results of a search.
+func (o *Writer) Results(answer *retriever.Answer, asked string, p Places) {
 	var b strings.Builder
 	m := newMarker(asked)
 	for i := range answer.Results {
@@ -206,4 +214,35 @@ func (m *marker) mark(s style, line string) string {
 		b.WriteString(part)
 	})
 	return b.String()
+}
+
+// Reading writes the content of a place, and how to read the next part.
+func (o *Output) Reading(r *retriever.Reading) {
+	o.content(r)
+	if r.Next != "" {
+		o.Notes.Printf("next part: --next %s\n", r.Next)
+	}
+}
+
+// content writes the content of a place unchanged, ending in a newline.
+func (o *Output) content(r *retriever.Reading) {
+	if r.Content != "" {
+		io.WriteString(o, r.Content+"\n")
+	}
+	if len(r.Flags) > 0 {
+		o.Notes.Warn("%s contains characters that are invisible or change the direction of text: %s", r.Path, Flags(r.Flags))
+	}
+}
+
+// Readings writes the content of several places, each below its name.
+func (o *Output) Readings(all *retriever.Readings) {
+	for i := range all.Documents {
+		d := &all.Documents[i]
+		place := d.Path
+		if d.LineRange != nil {
+			place += fmt.Sprintf(":%d-%d", d.LineRange.Start, d.LineRange.End)
+		}
+		o.Printf("==> %s <==\n", place)
+		o.content(d)
+	}
 }

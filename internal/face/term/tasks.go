@@ -45,7 +45,10 @@ func (o *Writer) Details(list []taskgraph.Detail, waiting bool) {
 }
 
 // Leverage writes a line per task with the number of tasks that wait for it.
-func (o *Writer) Leverage(list []taskgraph.Detail) {
+func (o *Output) Leverage(list []taskgraph.Detail) {
+	if len(list) == 0 {
+		o.Notes.Printf("no open tasks\n")
+	}
 	var rows [][]string
 	for _, d := range list {
 		waits := ""
@@ -77,8 +80,31 @@ func (o *Writer) Drawing(text string, cut bool) {
 	}
 }
 
-// DocumentTask writes a task of a document.
-func (o *Writer) DocumentTask(t *doctask.TaskData) {
+// TaskList writes a line per task of a document.
+func (o *Output) TaskList(list *doctask.TaskAnswer) {
+	var rows [][]string
+	if list.Tasks != nil {
+		for _, l := range *list.Tasks {
+			rows = append(rows, []string{Plain(l.Slug), StatusWord(l.Status), Plain(l.Title)})
+		}
+	}
+	o.Rows(rows)
+	if list.NextTask != nil {
+		o.Notes.Printf("next: cairn task start %s %s\n", list.Document, Plain(list.NextTask.Slug))
+	}
+}
+
+// DocumentTasks writes tasks of a document.
+func (o *Output) DocumentTasks(v *doctask.ViewTaskAnswer) {
+	for i := range v.Tasks {
+		if i > 0 {
+			o.Printf("\n")
+		}
+		o.documentTask(&v.Tasks[i])
+	}
+}
+
+func (o *Output) documentTask(t *doctask.TaskData) {
 	o.Printf("%s  %s\n", o.paint(bold, Plain(t.Slug)), StatusWord(t.Status))
 	o.Fields(15, "  parent", t.Parent, "  workflow", t.WorkflowName, "  main workflow", t.MainWorkflowName, "  links to", t.LinkedDocument)
 	for _, r := range t.ReferencedDocuments {
@@ -91,8 +117,9 @@ func (o *Writer) DocumentTask(t *doctask.TaskData) {
 	o.Text(t.Content)
 }
 
-// TaskToWork writes a task with its workflows and the documents it refers to.
-func (o *Writer) TaskToWork(t *doctask.TaskToWork) {
+// StartedTask writes a task with its workflows and the documents it refers to.
+func (o *Output) StartedTask(v *doctask.StartTaskAnswer) {
+	t := &v.Task
 	o.Printf("%s  %s\n", o.paint(bold, Plain(t.Slug)), StatusWord(t.Status))
 	o.Text(t.Content)
 	for _, flow := range []*workflow.Workflow{t.Workflow, t.MainWorkflow} {
@@ -102,6 +129,18 @@ func (o *Writer) TaskToWork(t *doctask.TaskToWork) {
 		}
 	}
 	o.loaded(t.ReferencedDocuments)
+	o.Warnings(v.Warnings...)
+}
+
+// CompletedTask writes the task that was completed, and the next one.
+func (o *Output) CompletedTask(v *doctask.CompleteTaskAnswer) {
+	o.Printf("%s  completed %s\n", Plain(v.CompletedTask.Slug), v.CompletedTask.CompletedDate)
+	o.Warnings(v.Warnings...)
+	if v.NextTask == nil {
+		o.Printf("nothing left to do in this document\n")
+	} else {
+		o.Printf("next: %s  %s\n", Plain(v.NextTask.Slug), Plain(v.NextTask.Title))
+	}
 }
 
 func (o *Writer) loaded(list []*doctask.LoadedDocument) {
@@ -119,8 +158,8 @@ func (o *Writer) loaded(list []*doctask.LoadedDocument) {
 	}
 }
 
-// QuestionTask writes the state of a question task.
-func (o *Writer) QuestionTask(s *stage.State) {
+// QuestionTask writes the state of a question task, its log and its answer.
+func (o *Writer) QuestionTask(s *stage.State, log []stage.Entry) {
 	o.Printf("%s  %s at %s, %d%%, of %s\n%s\n", Plain(s.ID), s.Status, s.Current, s.Progress, Plain(s.UserID), PlainLines(s.Query))
 	for _, p := range s.Plan {
 		mark := " "
@@ -137,15 +176,17 @@ func (o *Writer) QuestionTask(s *stage.State) {
 	if s.Error != nil {
 		o.Printf("error: %s\n", Plain(*s.Error))
 	}
-}
-
-// Entry writes an entry of a question task's log.
-func (o *Writer) Entry(e stage.Entry) {
-	line := fmt.Sprintf("%s  %-8s  %-18s", Time(e.At), e.Action, e.Stage)
-	if e.Detail != "" {
-		line += "  " + Cut(OneLine(e.Detail), 120)
+	for _, e := range log {
+		line := fmt.Sprintf("%s  %-8s  %-18s", Time(e.At), e.Action, e.Stage)
+		if e.Detail != "" {
+			line += "  " + Cut(OneLine(e.Detail), 120)
+		}
+		o.Printf("%s\n", line)
 	}
-	o.Printf("%s\n", line)
+	if s.Response != nil {
+		o.Printf("\n")
+		o.Response(s.Response)
+	}
 }
 
 // Response writes the answer of a question task with its sources.
@@ -251,7 +292,10 @@ func (o *Writer) Report(r *doctor.Report) {
 }
 
 // Cards writes a line per card.
-func (o *Writer) Cards(list []cards.ListItem) {
+func (o *Output) Cards(list []cards.ListItem) {
+	if len(list) == 0 {
+		o.Notes.Printf("no cards match; create one with `cairn card new`\n")
+	}
 	var rows [][]string
 	for _, c := range list {
 		title := Plain(c.Title)

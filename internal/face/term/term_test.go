@@ -90,14 +90,14 @@ var asStored = NewPlaces([]walk.Root{{Dir: "/notes"}}, "")
 func TestLink(t *testing.T) {
 	var b bytes.Buffer
 	o := &Writer{w: &b, tty: true, own: paints, style: style{width: defaultWidth, colour: true}}
-	o.Answer(&retriever.Answer{Results: []retriever.Result{{Path: "a b.md", LineRange: retriever.Lines{Start: 3, End: 9}, Snippet: "see \x1b]8;;http://evil.example\x1b\\here"}}}, "token", asStored)
+	o.Results(&retriever.Answer{Results: []retriever.Result{{Path: "a b.md", LineRange: retriever.Lines{Start: 3, End: 9}, Snippet: "see \x1b]8;;http://evil.example\x1b\\here"}}}, "token", asStored)
 	host, _ := os.Hostname()
 	start := startLink + "file://" + host + "/notes/a%20b.md#3" + endString
 	if out := b.String(); !strings.Contains(out, start+bold+"a b.md:3"+reset+endLink) || strings.Count(out, startLink) != 2 {
 		t.Errorf("shown: %q", out)
 	}
 	b.Reset()
-	o.Answer(&retriever.Answer{Results: []retriever.Result{{Path: "b.pdf", LineRange: retriever.Lines{Start: 3, End: 9}}}}, "token", asStored)
+	o.Results(&retriever.Answer{Results: []retriever.Result{{Path: "b.pdf", LineRange: retriever.Lines{Start: 3, End: 9}}}}, "token", asStored)
 	if out := b.String(); !strings.Contains(out, startLink+"file://"+host+"/notes/b.pdf"+endString) {
 		t.Errorf("a file that is converted: %q", out)
 	}

@@ -25,7 +25,10 @@ func NewToken(t token.Token) Token {
 }
 
 // Tokens writes a line per token.
-func (o *Writer) Tokens(list []Token) {
+func (o *Output) Tokens(list []Token) {
+	if len(list) == 0 {
+		o.Notes.Printf("there are no tokens; `cairn token new NAME` creates one\n")
+	}
 	for _, r := range list {
 		until := "until revoked"
 		switch {

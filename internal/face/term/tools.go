@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"cairn/graphrank"
+	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/suggest"
 	"cairn/internal/toolbox/toolsearch"
@@ -71,17 +72,36 @@ func Flags(flags []catalog.Flag) string {
 	return strings.Join(parts, ", ")
 }
 
-// ToolLine writes a tool on one line.
-func (o *Writer) ToolLine(id, description string, flagged bool) {
-	id = Plain(id)
-	if flagged {
-		id += " (flagged)"
+// EmptyCatalogue notes that no tool was imported.
+func (o *Output) EmptyCatalogue() {
+	o.Notes.Printf("The catalogue is empty: import tools first, with `cairn tools import`\n")
+}
+
+// Tools writes a line per tool. total is the number of tools with those that are not listed.
+func (o *Output) Tools(list []toolbox.Listed, total int) {
+	for _, t := range list {
+		id := Plain(t.ID)
+		if len(t.Flags) > 0 {
+			id += " (flagged)"
+		}
+		o.Printf("%s\n", Cut(fmt.Sprintf("%-34s  %s", id, Plain(t.Description)), o.width))
 	}
-	o.Printf("%s\n", Cut(fmt.Sprintf("%-34s  %s", id, Plain(description)), o.width))
+	switch {
+	case total == 0:
+		o.EmptyCatalogue()
+	case total > len(list):
+		o.Notes.Printf("%d of %d tools\n", len(list), total)
+	}
 }
 
 // FoundTools writes the tools that a search found.
-func (o *Writer) FoundTools(answer *toolsearch.Answer) {
+func (o *Output) FoundTools(answer *toolsearch.Answer) {
+	for _, missing := range answer.Degraded {
+		o.Notes.Warn("without %s", missing)
+	}
+	if answer.Message != "" {
+		o.Notes.Printf("%s\n", answer.Message)
+	}
 	for _, t := range answer.Tools {
 		o.Printf("%s\n", Cut(fmt.Sprintf("%.3f  %-30s  %s", t.Score, Plain(t.ID), OneLine(t.Description)), o.width))
 		if t.Explain != nil {
@@ -173,8 +193,15 @@ type BrokenTool struct {
 // maxListed bounds the listed tools per kind of change.
 const maxListed = 20
 
-// Import writes what an import changed.
-func (o *Writer) Import(r *ImportReport) {
+// Import writes what an import changed, and warnings about its tools.
+func (o *Output) Import(r *ImportReport) {
+	o.Warnings(r.Warnings...)
+	for _, b := range r.Broken {
+		o.Notes.Warn("%s is kept without its parameters: %s", b.ID, b.Error)
+	}
+	for _, b := range r.Flagged {
+		o.Notes.Warn("the description of %s may contain instructions to a model: %s", b.ID, Flags(b.Flags))
+	}
 	o.Printf("%s: %s (%d added, %d changed, %d removed, %d unchanged)\n",
 		Plain(r.Source), Count(r.Tools, "tool"), len(r.Added), len(r.Changed), len(r.Removed), r.Unchanged)
 	if len(r.Changed)+len(r.Removed)+r.Unchanged == 0 {

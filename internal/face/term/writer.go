@@ -2,7 +2,6 @@
 package term
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -218,13 +217,6 @@ func isControl(r rune) bool {
 
 // Printf writes formatted text. Close returns the error.
 func (o *Writer) Printf(format string, args ...any) { fmt.Fprintf(o, format, args...) }
-
-// JSON writes v on one line.
-func (o *Writer) JSON(v any) error {
-	enc := json.NewEncoder(o)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
-}
 
 // Dim writes a line of secondary text.
 func (o *Writer) Dim(line string) { o.Printf("%s\n", o.paint(dim, line)) }
