@@ -43,11 +43,11 @@ func provocations() []provoked {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := files.New(tree, nil).Lock(t.Context())
+		unlock, err := files.New(tree, nil).Lock(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return func() { w.Unlock(); tree.Close() }
+		return func() { unlock(); tree.Close() }
 	}
 	write := func(name, text string) func(*testing.T, string) func() {
 		return func(t *testing.T, root string) func() {

@@ -37,15 +37,32 @@ type drawnEdge struct {
 	To   string `json:"to"`
 }
 
+// marks are the markers of tasks in the ASCII drawing, by status. The default is "[ ]".
+var marks = map[string]string{"active": "[~]", "in_progress": "[~]", "done": "[x]", "completed": "[x]", "blocked": "[!]",
+	"failed": "[!]", "missing": "[?]", "archived": "[-]", "cancelled": "[-]"}
+
 // Draw returns the graph of the tasks in one of Formats. An edge runs from a dependent to its
 // dependency. Dependencies that are not tasks are nodes with the status "missing". word
 // returns the name of a task's status.
 func Draw(tasks []Task, format string, word func(Task) string) (string, error) {
 	d := drawing{Nodes: []drawnNode{}, Edges: []drawnEdge{}}
+	g := &draw.Graph{Name: "TaskGraph", Inline: true}
+	separator := ": "
+	if format == FormatASCII {
+		separator = "  "
+	}
 	known := make(map[string]bool, len(tasks))
+	add := func(id, title, status string) {
+		known[id] = true
+		label := id
+		if title != "" && title != id {
+			label += separator + title
+		}
+		d.Nodes = append(d.Nodes, drawnNode{id, title, status})
+		g.Nodes = append(g.Nodes, draw.Node{ID: id, Label: label, Mark: marks[status]})
+	}
 	for _, t := range tasks {
-		known[t.ID] = true
-		d.Nodes = append(d.Nodes, drawnNode{t.ID, t.Title, word(t)})
+		add(t.ID, t.Title, word(t))
 	}
 	for _, t := range tasks {
 		seen := make(map[string]bool, len(t.DependsOn))
@@ -55,10 +72,10 @@ func Draw(tasks []Task, format string, word func(Task) string) (string, error) {
 			}
 			seen[to] = true
 			if !known[to] {
-				known[to] = true
-				d.Nodes = append(d.Nodes, drawnNode{to, "(missing)", "missing"})
+				add(to, "(missing)", "missing")
 			}
 			d.Edges = append(d.Edges, drawnEdge{t.ID, to})
+			g.Edges = append(g.Edges, draw.Edge{From: t.ID, To: to})
 		}
 	}
 	switch format {
@@ -66,31 +83,11 @@ func Draw(tasks []Task, format string, word func(Task) string) (string, error) {
 		text, err := json.Marshal(d)
 		return string(text), err
 	case FormatMermaid:
-		return d.graph(": ").Mermaid(), nil
+		return g.Mermaid(), nil
 	case FormatDOT:
-		return d.graph(": ").DOT(), nil
+		return g.DOT(), nil
 	case FormatASCII:
-		return d.graph("  ").ASCII(), nil
+		return g.ASCII(), nil
 	}
 	return "", fmt.Errorf("unknown format %q, want {%s}", format, strings.Join(Formats(), ","))
-}
-
-// marks are the markers of tasks in the ASCII drawing, by status. The default is "[ ]".
-var marks = map[string]string{"active": "[~]", "in_progress": "[~]", "done": "[x]", "completed": "[x]", "blocked": "[!]",
-	"failed": "[!]", "missing": "[?]", "archived": "[-]", "cancelled": "[-]"}
-
-// graph labels each task with its ID and, after separator, its title if it differs.
-func (d drawing) graph(separator string) *draw.Graph {
-	g := &draw.Graph{Name: "TaskGraph", Inline: true}
-	for _, n := range d.Nodes {
-		label := n.ID
-		if n.Title != "" && n.Title != n.ID {
-			label += separator + n.Title
-		}
-		g.Nodes = append(g.Nodes, draw.Node{ID: n.ID, Label: label, Mark: marks[n.Status]})
-	}
-	for _, e := range d.Edges {
-		g.Edges = append(g.Edges, draw.Edge{From: e.From, To: e.To})
-	}
-	return g
 }

@@ -4,6 +4,7 @@ package task
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,27 +81,17 @@ func BlockedMessage(id string, waiting []string) string {
 // Over reports whether the task needs no more work: it is done or cancelled.
 func (t Task) Over() bool { return t.Done() || t.Node().State == taskdag.Cancelled }
 
+// states maps statuses to the states of taskdag. The default is taskdag.Pending.
+var states = map[Status]taskdag.State{InProgress: taskdag.InProgress, Blocked: taskdag.Blocked, Completed: taskdag.Completed,
+	Failed: taskdag.Failed, Cancelled: taskdag.Cancelled, Archived: taskdag.Cancelled}
+
 // Node converts the task for taskdag. An archived task counts as completed if it was
 // completed or its previous status is unknown, because most archived work is finished.
 // Otherwise it counts as cancelled.
 func (t Task) Node() taskdag.Task {
-	n := taskdag.Task{ID: t.ID, DependsOn: t.DependsOn, Estimate: t.Estimate}
-	switch t.Status {
-	case InProgress:
-		n.State = taskdag.InProgress
-	case Blocked:
-		n.State = taskdag.Blocked
-	case Completed:
+	n := taskdag.Task{ID: t.ID, DependsOn: t.DependsOn, Estimate: t.Estimate, State: states[t.Status]}
+	if t.Done() {
 		n.State = taskdag.Completed
-	case Failed:
-		n.State = taskdag.Failed
-	case Cancelled:
-		n.State = taskdag.Cancelled
-	case Archived:
-		n.State = taskdag.Cancelled
-		if t.Done() {
-			n.State = taskdag.Completed
-		}
 	}
 	return n
 }
@@ -109,22 +100,9 @@ func (t Task) Node() taskdag.Task {
 // directly, in the same order. It removes the dependencies of archived tasks that are not on
 // the board.
 func Board(all []Task) []Task {
-	wanted := map[string]bool{}
-	archived := false
+	wanted := make(map[string]bool, len(all))
 	for _, t := range all {
 		if t.Status == Archived {
-			archived = true
-			continue
-		}
-		wanted[t.ID] = true
-	}
-	if !archived {
-		return all
-	}
-	live := wanted
-	wanted = make(map[string]bool, len(live))
-	for _, t := range all {
-		if !live[t.ID] {
 			continue
 		}
 		wanted[t.ID] = true
@@ -138,13 +116,7 @@ func Board(all []Task) []Task {
 			continue
 		}
 		if t.Status == Archived {
-			var deps []string
-			for _, d := range t.DependsOn {
-				if wanted[d] {
-					deps = append(deps, d)
-				}
-			}
-			t.DependsOn = deps
+			t.DependsOn = slices.DeleteFunc(slices.Clone(t.DependsOn), func(d string) bool { return !wanted[d] })
 		}
 		board = append(board, t)
 	}

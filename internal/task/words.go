@@ -1,8 +1,9 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
-	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -47,84 +48,68 @@ func Parse(word string) (s Status, known bool) {
 
 func isLetter(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
+// cardWords maps statuses to the vocabulary of cards. The default is todo.
+var cardWords = map[Status]string{InProgress: "active", Completed: "done", Cancelled: "archived", Archived: "archived"}
+
 // CardWord returns the status in the vocabulary of cards: todo, active, done or archived.
-func (s Status) CardWord() string {
-	switch s {
-	case InProgress:
-		return "active"
-	case Completed:
-		return "done"
-	case Cancelled, Archived:
-		return "archived"
-	}
-	return "todo"
-}
+func (s Status) CardWord() string { return cmp.Or(cardWords[s], "todo") }
 
 // GraphWord returns the status in the vocabulary of the graph tools: pending,
 // assigned (pending with an assignee), in_progress, blocked, completed, failed or
 // cancelled.
 func (t Task) GraphWord() string {
-	switch t.Status {
-	case Pending, Waiting:
-		if t.Assignee != "" {
-			return "assigned"
-		}
-		return "pending"
-	case Archived:
-		if t.Done() {
-			return "completed"
-		}
+	switch {
+	case t.Done():
+		return "completed"
+	case t.Status == Archived:
 		return "cancelled"
+	case t.Status != Pending && t.Status != Waiting:
+		return t.Status.String()
+	case t.Assignee != "":
+		return "assigned"
 	}
-	return t.Status.String()
+	return "pending"
 }
 
-// HoursPerDay and HoursPerWeek are the hours of work in a day and a week of an estimate.
+// The hours of work in a day and a week of an estimate.
 const (
-	HoursPerDay  = 8
-	HoursPerWeek = 5 * HoursPerDay
+	hoursPerDay  = 8
+	hoursPerWeek = 5 * hoursPerDay
 )
 
 // maxEstimate is the maximum estimate in hours, about fifty working years. It keeps sums
 // finite.
 const maxEstimate = 100_000
 
+// quantity matches a number and its unit.
+var quantity = regexp.MustCompile(`^([0-9.]+) *([mhdw]?) *`)
+
 // ParseEstimate parses an estimate of work and returns it in hours. The text is a number of
 // hours, or a sequence of numbers with the units m, h, d (8 hours) and w (5 days), such as
 // "90m", "1.5h" or "1w 2d". An empty text gives 0, which means unknown.
 func ParseEstimate(text string) (hours float64, err error) {
-	rest := strings.ToLower(strings.TrimSpace(text))
-	refuse := func() (float64, error) {
-		return 0, fmt.Errorf("estimate %q, want hours or a number with m, h, d or w such as \"2d\"", text)
-	}
-	for rest != "" {
-		n := strings.IndexFunc(rest, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
-		if n < 0 {
-			n = len(rest)
+	for rest := strings.ToLower(strings.TrimSpace(text)); rest != ""; {
+		m := quantity.FindStringSubmatch(rest)
+		if m == nil {
+			return 0, badEstimate(text)
 		}
-		v, err := strconv.ParseFloat(rest[:n], 64)
-		if err != nil {
-			return refuse()
-		}
-		rest = strings.TrimLeft(rest[n:], " ")
-		switch {
-		case rest == "":
-		case rest[0] == 'm':
+		rest = rest[len(m[0]):]
+		v, err := strconv.ParseFloat(m[1], 64)
+		switch m[2] {
+		case "m":
 			v /= 60
-		case rest[0] == 'h':
-		case rest[0] == 'd':
-			v *= HoursPerDay
-		case rest[0] == 'w':
-			v *= HoursPerWeek
-		default:
-			return refuse()
+		case "d":
+			v *= hoursPerDay
+		case "w":
+			v *= hoursPerWeek
 		}
-		if rest != "" {
-			rest = strings.TrimLeft(rest[1:], " ")
-		}
-		if hours += v; hours > maxEstimate || math.IsNaN(hours) {
-			return refuse()
+		if hours += v; err != nil || m[2] == "" && rest != "" || hours > maxEstimate {
+			return 0, badEstimate(text)
 		}
 	}
 	return hours, nil
+}
+
+func badEstimate(text string) error {
+	return fmt.Errorf("estimate %q, want hours or a number with m, h, d or w such as \"2d\"", text)
 }

@@ -13,7 +13,6 @@ import (
 	"cairn/internal/task/doctask"
 	"cairn/internal/task/scene"
 	"cairn/internal/task/taskgraph"
-	"cairn/internal/task/workflow"
 )
 
 // Text writes the text of a document after a blank line.
@@ -122,7 +121,7 @@ func (o *Output) StartedTask(v *doctask.StartTaskAnswer) {
 	t := &v.Task
 	o.Printf("%s  %s\n", o.paint(bold, Plain(t.Slug)), StatusWord(t.Status))
 	o.Text(t.Content)
-	for _, flow := range []*workflow.Workflow{t.Workflow, t.MainWorkflow} {
+	for _, flow := range []*doctask.Workflow{t.Workflow, t.MainWorkflow} {
 		if flow != nil {
 			o.Printf("\n%s\n", o.paint(dim, "workflow "+Plain(flow.Name)))
 			o.Text(flow.Content)

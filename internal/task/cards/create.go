@@ -70,11 +70,11 @@ func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, err
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.files.Lock(ctx)
+	unlock, err := s.files.Lock(ctx)
 	if err != nil {
 		return nil, fileError(folder, err)
 	}
-	defer w.Unlock()
+	defer unlock()
 	r.DependsOn = s.resolveAll(r.DependsOn)
 	for _, id := range r.DependsOn {
 		if err := s.exists(folder, id); err != nil {
@@ -90,7 +90,7 @@ func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, err
 	for {
 		id := newID(s.now(), r.Title)
 		p := path.Join(folder, id+".md")
-		err := w.Create(p, text)
+		err := s.files.Create(p, text)
 		if errors.Is(err, fs.ErrExist) {
 			continue // a collision among two billion IDs is rare
 		}

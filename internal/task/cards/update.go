@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"cairn/internal/task"
+	"cairn/internal/task/files"
 	"cairn/internal/text/markdown"
 )
 
@@ -64,44 +65,32 @@ func (s *Store) Update(ctx context.Context, r UpdateRequest) (*UpdateAnswer, err
 	if depends, ok := ch.lists["depends_on"]; ok {
 		ch.lists["depends_on"] = s.resolveAll(depends)
 	}
-	p := path.Join(folder, r.ID+".md")
-	w, err := s.files.Lock(ctx)
-	if err != nil {
-		return nil, fileError(p, err)
-	}
-	defer w.Unlock()
-	content, stamp, err := s.files.Read(p)
+	p, now := path.Join(folder, r.ID+".md"), s.now().UTC().Truncate(time.Second)
+	var card *Card
+	var fields []string
+	_, err = s.files.Edit(ctx, p, func(old []byte, _ files.Stamp) (text []byte, err error) {
+		if card, err = s.read(p, old); err != nil {
+			return nil, err
+		}
+		var edits []markdown.FieldEdit
+		if edits, fields = ch.edits(card); len(fields) == 0 {
+			return old, nil
+		}
+		if err := s.checkGraph(folder, card, ch, fields); err != nil {
+			return nil, err
+		}
+		edits = append(edits, markdown.FieldEdit{Key: "updated", Value: now})
+		if text, err = markdown.EditFrontMatter(old, edits...); err != nil {
+			return nil, &Error{Code: CodeValidation, Message: "Validation Error", Err: err, Data: map[string]any{"path": p, "detail": err.Error(), "suggestion": "Write the front matter as one \"key: value\" a line"}}
+		}
+		card, err = s.read(p, text)
+		return text, err
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, s.notFound(r.ID)
 	}
 	if err != nil {
 		return nil, fileError(p, err)
-	}
-	info, err := s.files.Stat(p)
-	if err != nil {
-		return nil, fileError(p, err)
-	}
-	card, broken := parse(r.ID, p, content, info)
-	if broken != nil {
-		return nil, &Error{Code: CodeValidation, Message: "Validation Error", Data: map[string]any{"path": p, "detail": broken.Message, "suggestion": broken.Fix}}
-	}
-	now := s.now().UTC().Truncate(time.Second)
-	edits, fields := ch.edits(card)
-	if len(fields) > 0 {
-		if err := s.checkGraph(folder, card, ch, fields); err != nil {
-			return nil, err
-		}
-		edits = append(edits, markdown.FieldEdit{Key: "updated", Value: now})
-		text, err := markdown.EditFrontMatter(content, edits...)
-		if err != nil {
-			return nil, &Error{Code: CodeValidation, Message: "Validation Error", Err: err, Data: map[string]any{"path": p, "detail": err.Error(), "suggestion": "Write the front matter as one \"key: value\" a line"}}
-		}
-		if err := w.Replace(p, text, stamp); err != nil {
-			return nil, fileError(p, err)
-		}
-		if card, broken = parse(r.ID, p, text, info); broken != nil {
-			return nil, fmt.Errorf("card %s cannot be read back: %s", p, broken.Message) // unreachable: the edit was verified
-		}
 	}
 	at := card.Updated
 	if at.IsZero() {
@@ -109,6 +98,19 @@ func (s *Store) Update(ctx context.Context, r UpdateRequest) (*UpdateAnswer, err
 	}
 	return &UpdateAnswer{ID: r.ID, Title: card.Title, Status: card.Status.CardWord(), Assignee: orNull(card.Assignee),
 		Priority: card.Priority, UpdatedAt: at.Format(time.RFC3339), UpdatedFields: fields}, nil
+}
+
+// read returns the card with a text, or an error if the text is no card.
+func (s *Store) read(p string, text []byte) (*Card, error) {
+	info, err := s.files.Stat(p)
+	if err != nil {
+		return nil, err
+	}
+	card, broken := parse(strings.TrimSuffix(path.Base(p), ".md"), p, text, info)
+	if broken != nil {
+		return nil, &Error{Code: CodeValidation, Message: "Validation Error", Data: map[string]any{"path": p, "detail": broken.Message, "suggestion": broken.Fix}}
+	}
+	return card, nil
 }
 
 // notFound returns the error for an unknown ID, with a suggestion.

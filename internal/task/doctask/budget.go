@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"cairn/internal/task/workflow"
 	"cairn/internal/text/fit"
 )
 
@@ -75,11 +74,11 @@ func shortened[E any](all *[]E, cut *int) fit.Part {
 // parts returns the parts of a task, the most important first.
 func (t *TaskToWork) parts() []fit.Part {
 	parts := []fit.Part{t.place.text(&t.Content, &t.Rest)}
-	for _, w := range []*workflow.Workflow{t.Workflow, t.MainWorkflow} {
+	for _, w := range []*Workflow{t.Workflow, t.MainWorkflow} {
 		if w != nil {
 			parts = append(parts, fit.Lines(&w.Content, func(kept, all int) {
 				if w.Rest = ""; kept < all {
-					w.Rest = w.Path
+					w.Rest = w.path
 				}
 			}))
 		}

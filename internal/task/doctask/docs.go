@@ -17,7 +17,6 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/task/files"
-	"cairn/internal/task/workflow"
 	"cairn/internal/text/fit"
 	"cairn/internal/text/markdown"
 	"cairn/internal/text/walk"
@@ -44,15 +43,14 @@ type Options struct {
 
 // Docs gives access to the documents of a workspace. It is safe for concurrent use.
 type Docs struct {
-	files     *files.Tree
-	workflows *workflow.Set
-	o         Options
-	cache     *lru.Cache[string, *document]
+	files *files.Tree
+	o     Options
+	cache *lru.Cache[string, *document]
 }
 
 // New returns the Docs of the documents below tree.
 func New(tree *files.Tree, o *Options) *Docs {
-	d := &Docs{files: tree, workflows: workflow.New(tree.Tree)}
+	d := &Docs{files: tree}
 	if o != nil {
 		d.o = *o
 	}

@@ -2,7 +2,6 @@ package doctask
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"cairn/internal/task"
-	"cairn/internal/task/workflow"
 )
 
 // StartTaskRequest holds the arguments of start_task.
@@ -31,16 +29,16 @@ type StartTaskAnswer struct {
 
 // TaskToWork is a task with its workflows and the texts to which it refers.
 type TaskToWork struct {
-	Slug                string             `json:"slug"`
-	Title               string             `json:"title"`
-	Content             string             `json:"content"`
-	Rest                string             `json:"content_rest,omitempty"` // argument of read_doc
-	Status              string             `json:"status"`
-	FullPath            string             `json:"full_path"`
-	Workflow            *workflow.Workflow `json:"workflow,omitempty"`
-	MainWorkflow        *workflow.Workflow `json:"main_workflow,omitempty"`
-	ReferencedDocuments []*LoadedDocument  `json:"referenced_documents,omitempty"`
-	ReferencesTruncated bool               `json:"references_truncated,omitempty"`
+	Slug                string            `json:"slug"`
+	Title               string            `json:"title"`
+	Content             string            `json:"content"`
+	Rest                string            `json:"content_rest,omitempty"` // argument of read_doc
+	Status              string            `json:"status"`
+	FullPath            string            `json:"full_path"`
+	Workflow            *Workflow         `json:"workflow,omitempty"`
+	MainWorkflow        *Workflow         `json:"main_workflow,omitempty"`
+	ReferencedDocuments []*LoadedDocument `json:"referenced_documents,omitempty"`
+	ReferencesTruncated bool              `json:"references_truncated,omitempty"`
 
 	place place // of Content
 }
@@ -67,9 +65,9 @@ func (d *Docs) StartTask(ctx context.Context, r StartTaskRequest) (*StartTaskAns
 	a := &StartTaskAnswer{Document: doc.address()}
 	a.Task, a.Warnings = d.toWork(ctx, doc, t)
 	if name := mainWorkflow(all); name != "" {
-		w, err := d.workflows.Get(name)
+		w, err := d.workflow(name)
 		if err != nil {
-			a.Warnings = append(a.Warnings, warning(name, err))
+			a.Warnings = append(a.Warnings, err.Error())
 		}
 		a.Task.MainWorkflow = w
 	}
@@ -104,21 +102,14 @@ func (d *Docs) toWork(ctx context.Context, doc *document, t docTask) (TaskToWork
 	var warnings []string
 	if name := t.field("Workflow"); name != "" {
 		var err error
-		if w.Workflow, err = d.workflows.Get(name); err != nil {
-			warnings = append(warnings, warning(name, err))
+		if w.Workflow, err = d.workflow(name); err != nil {
+			warnings = append(warnings, err.Error())
 		}
 	}
 	f := d.newFollower()
 	w.ReferencedDocuments = d.follow(ctx, doc, []byte(content), f)
 	w.ReferencesTruncated = f.truncated
 	return w, warnings
-}
-
-func warning(name string, err error) string {
-	if errors.Is(err, workflow.ErrUnknown) {
-		return "workflow " + clip(name) + " does not exist"
-	}
-	return err.Error()
 }
 
 // CompleteTaskRequest holds the arguments of complete_task. Note has at most 1,000

@@ -101,15 +101,9 @@ func (t *Tree) Read(p string) ([]byte, Stamp, error) {
 	return content, Stamp{info.Size(), info.ModTime().UnixNano(), sha256.Sum256(content)}, nil
 }
 
-// Writer changes files while it holds the lock.
-type Writer struct {
-	t      *Tree
-	unlock func()
-}
-
-// Lock waits until no other process writes in the workspace. The caller must call Unlock.
-// The error is a *LockError, an error of ctx or one of the file system.
-func (t *Tree) Lock(ctx context.Context) (*Writer, error) {
+// Lock waits until no other process writes in the workspace. The caller must call unlock
+// once. The error is a *LockError, an error of ctx or one of the file system.
+func (t *Tree) Lock(ctx context.Context) (unlock func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -145,58 +139,36 @@ func (t *Tree) Lock(ctx context.Context) (*Writer, error) {
 		}
 		return nil, fmt.Errorf("locking %s: %w", dir, err)
 	}
-	return &Writer{t: t, unlock: func() { lock.Unlock(); <-t.writing }}, nil
+	return func() { lock.Unlock(); <-t.writing }, nil
 }
 
-// Unlock releases the lock. The caller calls it once.
-func (w *Writer) Unlock() { w.unlock() }
-
-// Replace replaces the content of a file and keeps its permissions. If the file does not
-// match was, the error wraps ErrChanged. On any error the file is unchanged.
-func (w *Writer) Replace(p string, content []byte, was Stamp) error {
-	wrap := func(err error) error { return fmt.Errorf("writing %s: %w", p, err) }
-	if len(content) > walk.DefaultMaxSize {
-		return wrap(walk.ErrSize)
+// replace replaces the content of a file and keeps its permissions. If the file does not
+// match was, the error wraps ErrChanged. On any error the file is unchanged. The caller holds
+// the lock.
+func (t *Tree) replace(p string, content []byte, was Stamp) error {
+	info, err := t.Stat(p)
+	if err == nil {
+		err = t.write(p, content, info.Mode().Perm(), func(root *os.Root, temp, name string) error {
+			_, now, err := t.Read(p)
+			if err == nil && now != was {
+				err = ErrChanged
+			}
+			if err != nil {
+				return err
+			}
+			return root.Rename(temp, name)
+		})
 	}
-	info, err := w.t.Stat(p)
 	if err != nil {
-		return wrap(err)
-	}
-	same := func() error {
-		_, now, err := w.t.Read(p)
-		if err == nil && now != was {
-			err = ErrChanged
-		}
-		return err
-	}
-	if err := same(); err != nil {
-		return wrap(err)
-	}
-	err = w.write(p, content, info.Mode().Perm(), func(root *os.Root, temp, name string) error {
-		if err := same(); err != nil {
-			return err
-		}
-		return root.Rename(temp, name)
-	})
-	if err != nil {
-		return wrap(err)
+		return fmt.Errorf("writing %s: %w", p, err)
 	}
 	return nil
 }
 
 // Create creates a file and its folders. If the file exists, the error wraps fs.ErrExist and
-// the file is unchanged.
-func (w *Writer) Create(p string, content []byte) error {
-	wrap := func(err error) error { return fmt.Errorf("creating %s: %w", p, err) }
-	if len(content) > walk.DefaultMaxSize {
-		return wrap(walk.ErrSize)
-	}
-	if _, err := w.t.Stat(p); err == nil {
-		return wrap(fs.ErrExist)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return wrap(err)
-	}
-	err := w.write(p, content, 0o644, func(root *os.Root, temp, name string) error {
+// the file is unchanged. The caller holds the lock.
+func (t *Tree) Create(p string, content []byte) error {
+	err := t.write(p, content, 0o644, func(root *os.Root, temp, name string) error {
 		// A hard link does not replace a file that another program creates in the
 		// meantime. Without hard links only the lock protects against that.
 		err := root.Link(temp, name)
@@ -209,7 +181,7 @@ func (w *Writer) Create(p string, content []byte) error {
 		return root.Rename(temp, name)
 	})
 	if err != nil {
-		return wrap(err)
+		return fmt.Errorf("creating %s: %w", p, err)
 	}
 	return nil
 }
@@ -220,8 +192,11 @@ type errCrash struct{ error }
 func (e errCrash) Unwrap() error { return e.error }
 
 // write writes a temporary file in the folder of p, syncs it and calls place to rename it.
-func (w *Writer) write(p string, content []byte, mode fs.FileMode, place func(root *os.Root, temp, name string) error) (err error) {
-	dir, rel, err := w.t.Dir(p)
+func (t *Tree) write(p string, content []byte, mode fs.FileMode, place func(root *os.Root, temp, name string) error) (err error) {
+	if len(content) > walk.DefaultMaxSize {
+		return walk.ErrSize
+	}
+	dir, rel, err := t.Dir(p)
 	if err != nil {
 		return err
 	}
@@ -235,10 +210,10 @@ func (w *Writer) write(p string, content []byte, mode fs.FileMode, place func(ro
 	if err := root.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	if err := w.t.checkFolder(p); err != nil {
+	if err := t.checkFolder(p); err != nil {
 		return err
 	}
-	if _, done := w.t.swept.LoadOrStore(dir+"\x00"+folder, true); !done {
+	if _, done := t.swept.LoadOrStore(dir+"\x00"+folder, true); !done {
 		atomicfile.RemoveOldLeftovers(root, folder)
 	}
 	f, err := atomicfile.CreateIn(root, rel)
@@ -255,8 +230,8 @@ func (w *Writer) write(p string, content []byte, mode fs.FileMode, place func(ro
 		return err
 	}
 	return f.CommitBy(func(temp, name string) error {
-		if w.t.o.Fault != nil {
-			if err := w.t.o.Fault(p); err != nil {
+		if t.o.Fault != nil {
+			if err := t.o.Fault(p); err != nil {
 				return errCrash{err}
 			}
 		}
@@ -286,11 +261,11 @@ func (t *Tree) checkFolder(p string) error {
 // Edit reads a file, calls change for its new content and replaces the file, all under the
 // lock. It does not write unchanged content.
 func (t *Tree) Edit(ctx context.Context, p string, change func(old []byte, was Stamp) ([]byte, error)) (written bool, err error) {
-	w, err := t.Lock(ctx)
+	unlock, err := t.Lock(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer w.Unlock()
+	defer unlock()
 	old, was, err := t.Read(p)
 	if err != nil {
 		return false, err
@@ -299,5 +274,5 @@ func (t *Tree) Edit(ctx context.Context, p string, change func(old []byte, was S
 	if err != nil || bytes.Equal(content, old) {
 		return false, err
 	}
-	return true, w.Replace(p, content, was)
+	return true, t.replace(p, content, was)
 }

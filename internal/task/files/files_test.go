@@ -23,13 +23,13 @@ func open(t *testing.T, dir string, o *Options) *Tree {
 	return New(tree, o)
 }
 
-func lock(t *testing.T, tree *Tree) *Writer {
+func lock(t *testing.T, tree *Tree) (unlock func()) {
 	t.Helper()
-	w, err := tree.Lock(context.Background())
+	unlock, err := tree.Lock(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w
+	return unlock
 }
 
 func TestReplace(t *testing.T) {
@@ -43,9 +43,8 @@ func TestReplace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := lock(t, tree)
-	defer w.Unlock()
-	if err := w.Replace("a.md", []byte("new"), stamp); err != nil {
+	defer lock(t, tree)()
+	if err := tree.replace("a.md", []byte("new"), stamp); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(name)
@@ -53,20 +52,20 @@ func TestReplace(t *testing.T) {
 		t.Errorf("mode is %v, %v, want 0600 kept", info.Mode(), err)
 	}
 	// The stamp is that of the file before.
-	if err := w.Replace("a.md", []byte("newer"), stamp); !errors.Is(err, ErrChanged) {
+	if err := tree.replace("a.md", []byte("newer"), stamp); !errors.Is(err, ErrChanged) {
 		t.Errorf("replacing with an old stamp: %v, want ErrChanged", err)
 	}
 	// Content alone gives it away when size and time do not.
 	_, stamp, _ = tree.Read("a.md")
 	os.WriteFile(name, []byte("wen"), 0o600)
 	os.Chtimes(name, time.Time{}, time.Unix(0, stamp.ModTime))
-	if err := w.Replace("a.md", []byte("newer"), stamp); !errors.Is(err, ErrChanged) {
+	if err := tree.replace("a.md", []byte("newer"), stamp); !errors.Is(err, ErrChanged) {
 		t.Errorf("replacing a file of the same size and time: %v, want ErrChanged", err)
 	}
 	if got, _ := os.ReadFile(name); string(got) != "wen" {
 		t.Errorf("the file holds %q after refusals, want wen", got)
 	}
-	if err := w.Replace("none.md", nil, stamp); !errors.Is(err, fs.ErrNotExist) {
+	if err := tree.replace("none.md", nil, stamp); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("replacing no file: %v, want fs.ErrNotExist", err)
 	}
 	only(t, dir, "a.md")
@@ -75,19 +74,18 @@ func TestReplace(t *testing.T) {
 func TestCreate(t *testing.T) {
 	dir := t.TempDir()
 	tree := open(t, dir, nil)
-	w := lock(t, tree)
-	defer w.Unlock()
-	if err := w.Create("x/y/a.md", []byte("one")); err != nil {
+	defer lock(t, tree)()
+	if err := tree.Create("x/y/a.md", []byte("one")); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Create("x/y/a.md", []byte("two")); !errors.Is(err, fs.ErrExist) {
+	if err := tree.Create("x/y/a.md", []byte("two")); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("creating it again: %v, want fs.ErrExist", err)
 	}
 	if got, _ := os.ReadFile(filepath.Join(dir, "x/y/a.md")); string(got) != "one" {
 		t.Errorf("the file holds %q, want one", got)
 	}
 	only(t, filepath.Join(dir, "x/y"), "a.md")
-	if err := w.Create("big.md", make([]byte, walk.DefaultMaxSize+1)); !errors.Is(err, walk.ErrSize) {
+	if err := tree.Create("big.md", make([]byte, walk.DefaultMaxSize+1)); !errors.Is(err, walk.ErrSize) {
 		t.Errorf("creating a file that cannot be read: %v, want ErrSize", err)
 	}
 }
@@ -102,13 +100,12 @@ func TestContainment(t *testing.T) {
 	os.Mkdir(filepath.Join(dir, "in"), 0o755)
 	os.Symlink("in", filepath.Join(dir, "alias"))
 	tree := open(t, dir, nil)
-	w := lock(t, tree)
-	defer w.Unlock()
+	defer lock(t, tree)()
 	for _, p := range []string{"../a.md", "/etc/a.md", "link/a.md", "link/secret.md", "s.md", "a/../../b.md", "alias/a.md", "", "x\\y.md", "a\x00.md", "C:/a.md"} {
-		if err := w.Create(p, []byte("x")); err == nil {
+		if err := tree.Create(p, []byte("x")); err == nil {
 			t.Errorf("Create(%q) succeeds", p)
 		}
-		if err := w.Replace(p, []byte("x"), Stamp{}); err == nil {
+		if err := tree.replace(p, []byte("x"), Stamp{}); err == nil {
 			t.Errorf("Replace(%q) succeeds", p)
 		}
 	}
@@ -123,14 +120,14 @@ func TestCrash(t *testing.T) {
 	crash := errors.New("power cut")
 	tree := open(t, dir, &Options{Fault: func(string) error { return crash }})
 	_, stamp, _ := tree.Read("a.md")
-	w := lock(t, tree)
-	if err := w.Replace("a.md", []byte("new"), stamp); !errors.Is(err, crash) {
+	unlock := lock(t, tree)
+	if err := tree.replace("a.md", []byte("new"), stamp); !errors.Is(err, crash) {
 		t.Fatalf("got %v, want the crash", err)
 	}
-	if err := w.Create("b.md", []byte("new")); !errors.Is(err, crash) {
+	if err := tree.Create("b.md", []byte("new")); !errors.Is(err, crash) {
 		t.Fatalf("got %v, want the crash", err)
 	}
-	w.Unlock()
+	unlock()
 	if got, _ := os.ReadFile(filepath.Join(dir, "a.md")); string(got) != "old" {
 		t.Errorf("the file holds %q, want old", got)
 	}
@@ -145,9 +142,8 @@ func TestCrash(t *testing.T) {
 	old := time.Now().Add(-2 * time.Hour)
 	os.Chtimes(left[0], old, old)
 	next := open(t, dir, nil)
-	w = lock(t, next)
-	defer w.Unlock()
-	if err := w.Create("c.md", nil); err != nil {
+	defer lock(t, next)()
+	if err := next.Create("c.md", nil); err != nil {
 		t.Fatal(err)
 	}
 	if rest, _ := filepath.Glob(filepath.Join(dir, ".cairn-*")); len(rest) != 1 || rest[0] != left[1] {
@@ -158,7 +154,7 @@ func TestCrash(t *testing.T) {
 func TestLockIsSharedByProcesses(t *testing.T) {
 	dir := t.TempDir()
 	a, b := open(t, dir, nil), open(t, dir, &Options{LockWait: time.Nanosecond}) // over before the first attempt
-	w := lock(t, a)
+	unlock := lock(t, a)
 	_, err := b.Lock(context.Background())
 	held, ok := errors.AsType[*LockError](err)
 	if !ok {
@@ -172,12 +168,12 @@ func TestLockIsSharedByProcesses(t *testing.T) {
 	if _, err := b.Lock(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the context's error", err)
 	}
-	w.Unlock()
-	w, err = b.Lock(context.Background())
+	unlock()
+	unlock, err = b.Lock(context.Background())
 	if err != nil {
 		t.Fatalf("the lock was given back, but: %v", err)
 	}
-	w.Unlock()
+	unlock()
 }
 
 func TestEdit(t *testing.T) {
