@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/internal/face/host"
 	"cairn/internal/face/term"
 	"cairn/internal/folder/config"
+	"cairn/internal/folder/encoder"
 	"cairn/internal/folder/workspace"
 )
 
@@ -27,7 +27,7 @@ type app struct {
 
 	dir     string // -C
 	store   string // --store
-	model   host.Model
+	model   encoder.Model
 	servers taskServers // of cairn plan
 }
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"cairn/internal/face/host"
 	"cairn/internal/face/term"
 	"cairn/internal/folder/config"
+	"cairn/internal/folder/encoder"
 	"cairn/internal/folder/mirror"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/store/qdrant/qdranttest"
@@ -36,7 +36,7 @@ func TestSameAnswersFromAStore(t *testing.T) {
 	}
 	options := func(exact string) workspace.Options {
 		o := workspace.Options{Command: "test"}
-		if err := new(host.Model).Apply(&o); err != nil {
+		if err := new(encoder.Model).Apply(&o); err != nil {
 			t.Fatal(err)
 		}
 		if exact == "" {

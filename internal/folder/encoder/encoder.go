@@ -1,4 +1,5 @@
-package host
+// Package encoder opens the embedding model and the re-ranker that a process chose.
+package encoder
 
 import (
 	"errors"
