@@ -170,9 +170,8 @@ var owners = map[string][]string{
 	"github.com/google/jsonschema-go":          {"tools"},
 	"github.com/yuin/goldmark":                 {"internal/text/markdown", "internal/face/web"}, // the parser and the reader's renderer
 	"github.com/microcosm-cc/bluemonday":       {"internal/face/web"},
-	"github.com/chromedp/":                     nil,                          // tests
-	"github.com/goccy/go-yaml":                 {"internal/text/markdown"},   // edits front matter where it stands
-	"go.yaml.in/yaml/v3":                       {"internal/toolbox/catalog"}, // reads large descriptions in linear time
+	"github.com/chromedp/":                     nil,                                                    // tests
+	"go.yaml.in/yaml/v3":                       {"internal/text/markdown", "internal/toolbox/catalog"}, // front matter; descriptions of interfaces
 	"github.com/pelletier/go-toml/v2":          {"internal/folder/config", "internal/face/connect"},
 	"github.com/tailscale/hujson":              {"internal/face/connect"},
 	"github.com/fsnotify/fsnotify":             {"internal/text/watch"},

@@ -12,8 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v3"
 )
 
 // ErrNoFrontMatter is returned for a file that has no front matter to edit.
@@ -150,71 +149,87 @@ type field struct {
 	end      int  // after the last line of the value, line break included
 }
 
-// scanFields finds the top-level keys of a block mapping and their indentation. It stops
-// where the lexer's tokens do not match the block; verifyEdit detects missing fields.
+// scanFields finds the top-level keys of a block mapping and their indentation. It stops at
+// a key that is not on a line of its own; verifyEdit detects missing fields.
 func scanFields(block []byte) (fields []field, indent int) {
 	text := normalise(block, 0)
-	lineEnd := func(at int) int {
-		if n := bytes.IndexByte(text[min(at, len(text)):], '\n'); n >= 0 {
-			return at + n
-		}
-		return len(text)
+	root, err := parseYAML(text)
+	if err != nil || root == nil || root.Kind != yaml.MappingNode || root.Style&yaml.FlowStyle != 0 {
+		return nil, 0
 	}
-	tokens := lexer.Tokenize(string(text))
-	depth, end := 0, 0
-	for i, t := range tokens {
-		start := skipBlank(text, end)
-		at, ok := locate(text, start, t.Origin)
-		if !ok {
+	indent = root.Column - 1
+	lines := splitLines(text, 0)
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, value := root.Content[i], root.Content[i+1]
+		if key.Column != root.Column || key.Line > len(lines) {
 			break
 		}
-		end = at
-		last := len(fields) - 1
-		switch {
-		case depth == 0 && i+1 < len(tokens) && tokens[i+1].Type == token.MappingValueType && (last < 0 || t.Position.Column == indent+1):
-			indent = t.Position.Column - 1
-			fields = append(fields, field{key: t.Value, start: start - indent})
-			continue
-		case last < 0 || t.Type == token.CommentType:
-			continue
-		case t.Type == token.MappingValueType && fields[last].colon == 0:
-			at := lineEnd(end)
-			fields[last].colon, fields[last].lineEnd, fields[last].end = end, at, min(at+1, len(text))
-			continue
-		case t.Type == token.SequenceStartType || t.Type == token.MappingStartType:
-			depth++
-		case t.Type == token.SequenceEndType || t.Type == token.MappingEndType:
-			depth--
+		line, end := lines[key.Line-1], len(lines)
+		if i+2 < len(root.Content) {
+			end = min(end, root.Content[i+2].Line-1)
 		}
-		f := &fields[last]
-		switch {
-		case f.to > 0:
-			f.to, f.quote = end, 0
-		case start < f.lineEnd:
-			f.from, f.to = start, end
-			if c := text[start]; c == '"' || c == '\'' {
-				f.quote = c
+		name := line.start + indent + len(key.Value)
+		colon := bytes.IndexByte(text[min(name, line.end):line.end], ':')
+		if colon < 0 {
+			break
+		}
+		f := field{key: key.Value, start: line.start, colon: name + colon + 1, lineEnd: line.end}
+		for end > key.Line && !isContent(lines[end-1].of(text), value, indent) {
+			end--
+		}
+		last := lines[max(end, key.Line)-1].end
+		if from := skipBlank(text, f.colon); from < f.lineEnd && text[from] != '#' {
+			f.from, f.to = from, from+len(withoutComment(text[from:last], key, value))
+			if c := text[from]; c == '"' || c == '\'' {
+				f.quote, f.to = c, quoteEnd(text, from)
+				last = lineBreak(text, f.to)
 			}
 		}
-		f.end = min(lineEnd(end)+1, len(text))
+		f.end = min(last+1, len(text))
+		fields = append(fields, f)
 	}
 	return fields, indent
 }
 
-func skipBlank(text []byte, at int) int {
-	return len(text) - len(bytes.TrimLeft(text[at:], " \t\n"))
+// isContent reports whether a line after a key at an indentation is part of its value: it
+// is neither blank nor a comment, or it is in a block scalar.
+func isContent(line []byte, value *yaml.Node, indent int) bool {
+	for len(value.Content) > 0 {
+		value = value.Content[len(value.Content)-1]
+	}
+	text := bytes.TrimLeft(line, " \t")
+	scalar := value.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 && len(line)-len(text) > indent
+	return len(text) > 0 && (text[0] != '#' || scalar)
 }
 
-// locate returns the offset after a token in text. It ignores blanks, because the lexer
-// changes the blanks of a token.
-func locate(text []byte, at int, origin string) (end int, ok bool) {
-	for word := range strings.FieldsSeq(origin) {
-		if at = skipBlank(text, at); !bytes.HasPrefix(text[at:], []byte(word)) {
-			return 0, false
+// withoutComment returns text without the comment at its end, if it is that of a node.
+func withoutComment(text []byte, nodes ...*yaml.Node) []byte {
+	text = bytes.TrimRight(text, " \t\n")
+	for _, n := range nodes {
+		comment, _, _ := strings.Cut(n.LineComment, "\n")
+		if comment = strings.TrimRight(comment, " \t"); comment != "" {
+			text = bytes.TrimRight(bytes.TrimSuffix(text, []byte(comment)), " \t")
 		}
-		at += len(word)
 	}
-	return at, true
+	return text
+}
+
+// quoteEnd returns the offset after the quoted scalar that begins at at.
+func quoteEnd(text []byte, at int) int {
+	quote := text[at]
+	for i := at + 1; i < len(text); i++ {
+		switch {
+		case text[i] == '\\' && quote == '"', text[i] == quote && quote == '\'' && i+1 < len(text) && text[i+1] == quote:
+			i++
+		case text[i] == quote:
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+func skipBlank(text []byte, at int) int {
+	return len(text) - len(bytes.TrimLeft(text[at:], " \t\n"))
 }
 
 // rawLines splits text after each line break: "\n", "\r\n" or "\r".

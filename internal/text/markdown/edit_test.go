@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestEditFrontMatter(t *testing.T) {
@@ -81,7 +80,7 @@ func TestEditFrontMatterRefuses(t *testing.T) {
 // randomBlock returns random front matter with all forms of values, and the lines of each
 // key.
 func randomBlock(r *rand.Rand, eol string) (keys []string, own map[string]string, text string) {
-	values := []string{" plain text", " \"quoted: # x\"", " 'single # y'", " [a, \"b\", 'c']", "\n  - a\n  - b # c", "\n- x\n- y", " |\n  line # 1\n\n  line 2", " >\n  folded", " 12", " true", " ~", "", " 2026-01-02", " {k: v}", "\n  sub: x\n  other: [1, 2]", " one\n  two", " x # comment", " \"multi\n  line\"", " 012345", " ünï cödé"}
+	values := []string{" plain text", " \"quoted: # x\"", " 'single # y'", " [a, \"b\", 'c']", "\n  - a\n  - b # c", "\n- x\n- y", " |\n  line # 1\n\n  line 2", " >\n  folded", " 12", " true", " ~", "", " 2026-01-02", " {k: v}", "\n  sub: x\n  other: [1, 2]", " one\n  two", " x # comment", " y #   two  ", " \"multi\n  line\"", " 012345", " ünï cödé"}
 	junk := []string{"", "# comment\n", "\n", "  # indented\n", "# status: todo\n"}
 	var b strings.Builder
 	scalar := false
@@ -137,6 +136,9 @@ func TestEditKeepsEveryOtherByte(t *testing.T) {
 	}
 }
 
+// plainKey matches some of the keys that every YAML reader reads as strings.
+var plainKey = regexp.MustCompile(`^k[a-z0-9_.-]*$`)
+
 func FuzzEditFrontMatter(f *testing.F) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 40 {
@@ -145,7 +147,7 @@ func FuzzEditFrontMatter(f *testing.F) {
 	}
 	f.Add([]byte("---\na: \"\\x\"\n---\n"), "a", "\u0085\ufeff\U0001f680")
 	f.Fuzz(func(t *testing.T, src []byte, key, value string) {
-		if !isKey(key) {
+		if !plainKey.MatchString(key) {
 			return
 		}
 		saved := bytes.Clone(src)
@@ -166,66 +168,6 @@ func FuzzEditFrontMatter(f *testing.F) {
 		again, err := EditFrontMatter(out, FieldEdit{key, value})
 		if err != nil || !bytes.Equal(again, out) {
 			t.Fatalf("second edit of %q gives %q, %v", out, again, err)
-		}
-	})
-}
-
-// TestReadSimpleAgrees compares the fast reader with the library.
-func TestReadSimpleAgrees(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	scalars := []string{"todo", "a b-c", "2026-01-02T10:43:00Z", "2026-01-02", "\"q, x: # y\"", "\"\"", "null", "true", "x: y", "a # b", "0x12", "1e5", "12", "@x", "user@x", "v1.2", "a:b", "-", "- a", "x -y", "~", "e12345", "''", "\"a\\nb\"", "ü", "no", "a,b", ".5", "a'b", "Inf", "nan", "2026-13-45", "a?", "? a", "11/04/2016", "54f8c1d2-3b0a", "0b101", "0o17", "017", "1-2", "0x", "1e", "12e-3", "3d", "0xFG", "9/", "8-"}
-	checked := 0
-	for range 30000 {
-		var b strings.Builder
-		for i := range 1 + r.IntN(4) {
-			key := []string{"title", "status", "tags", "k" + fmt.Sprint(i), "true", "null", "ms.date"}[r.IntN(7)]
-			b.WriteString(key + ":")
-			pick := func() string { return scalars[r.IntN(len(scalars))] }
-			switch r.IntN(5) {
-			case 0:
-				fmt.Fprintf(&b, " [%s, %s]\n", pick(), pick())
-			case 1:
-				indent := []string{"", "  ", " "}[r.IntN(3)]
-				fmt.Fprintf(&b, "\n%s- %s\n%s- %s\n", indent, pick(), indent, pick())
-			case 2:
-				b.WriteString([]string{"\n", " \n", " []\n", "\n\n"}[r.IntN(4)])
-			default:
-				b.WriteString(" " + pick() + "\n")
-			}
-		}
-		fast, ok := readSimple([]byte(b.String()))
-		if !ok {
-			continue
-		}
-		checked++
-		slow, err := readTree([]byte(b.String()))
-		if err != nil {
-			t.Fatalf("readSimple takes %q, which the library refuses: %v", b.String(), err)
-		}
-		if diff := cmp.Diff(slow, fast); diff != "" {
-			t.Fatalf("%q (-library +fast):\n%s", b.String(), diff)
-		}
-	}
-	if checked < 2000 {
-		t.Errorf("only %d blocks were simple, want a test of the fast way", checked)
-	}
-}
-
-func FuzzReadSimple(f *testing.F) {
-	f.Add([]byte("title: a\ntags: [a, b]\nx:\n  - y\n"))
-	f.Add([]byte("title: \"a: b\"\ncreated: 2026-01-02T10:43:00Z\n"))
-	f.Add([]byte("ms.date: 11/04/2016\nms.assetid: 54f8c1d2-3b0a\n"))
-	f.Fuzz(func(t *testing.T, block []byte) {
-		fast, ok := readSimple(block)
-		if !ok || bytes.Contains(block, []byte("\n---")) || bytes.Contains(block, []byte("\n...")) {
-			return
-		}
-		slow, err := readTree(block)
-		if err != nil {
-			t.Fatalf("readSimple takes %q, which the library refuses: %v", block, err)
-		}
-		if diff := cmp.Diff(slow, fast); diff != "" {
-			t.Fatalf("%q (-library +fast):\n%s", block, diff)
 		}
 	})
 }

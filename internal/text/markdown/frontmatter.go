@@ -136,38 +136,6 @@ func looksLikeMapping(block []byte) bool {
 	return false
 }
 
-// The YAML library takes time quadratic in the length of a line that it rejects, and more
-// than that in the depth of open brackets: up to a second for a line of 64 KiB, 40 seconds
-// for 64,000 brackets. Real front matter has lines of up to 54 KB and hardly any nesting.
-const (
-	maxYAMLLine  = 64 << 10 // bytes
-	maxYAMLLines = 2000     // the library takes time quadratic in the number of keys
-	maxYAMLDepth = 64       // brackets open at once, those in strings included
-)
-
 // maxTags is the maximum number of tags of a document. The index stores them with every
 // chunk.
 const maxTags = 256
-
-func checkYAML(block []byte) error {
-	if bytes.Count(block, []byte{'\n'}) > maxYAMLLines {
-		return fmt.Errorf("front matter: more than %d lines", maxYAMLLines)
-	}
-	depth, start := 0, 0
-	for i, c := range block {
-		switch c {
-		case '[', '{':
-			if depth++; depth > maxYAMLDepth {
-				return fmt.Errorf("front matter: more than %d brackets open", maxYAMLDepth)
-			}
-		case ']', '}':
-			depth = max(0, depth-1)
-		case '\n':
-			start = i + 1
-		}
-		if i-start >= maxYAMLLine {
-			return fmt.Errorf("front matter: line of more than %d bytes", maxYAMLLine)
-		}
-	}
-	return nil
-}
