@@ -32,7 +32,7 @@ func (s *service) verify(ctx context.Context, repair bool) ([]checksum.File, err
 		}
 		checked, err := db.Verify()
 		if err != nil {
-			checked = checksum.File{Name: filepath.Base(f.path), Problems: []string{err.Error()}}
+			return nil, err
 		}
 		if repair && len(checked.Problems) > 0 {
 			if checked.Repaired, err = s.recoverFile(f); err != nil {
@@ -51,17 +51,7 @@ func (s *service) recoverFile(f *file) (did string, err error) {
 	if err := f.close(); err != nil {
 		s.o.Logger.Warn("closing a damaged file", "path", f.path, "error", err)
 	}
-	r, err := kv.Recover(f.path)
-	if err != nil {
-		return "", err
-	}
-	if err := kv.RemoveDamagedSnapshots(f.path); err != nil {
-		return "", err
-	}
-	if r == nil {
-		return "its damaged snapshots are removed", nil
-	}
-	return r.String(), nil
+	return kv.Repair(f.path)
 }
 
 // verifyDerived verifies the keyword index and the vectors, if they are in files.

@@ -1,10 +1,8 @@
 package workspace
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,9 +22,7 @@ import (
 )
 
 // A backup holds what cannot be derived: the tool catalogue, the usage, the question
-// tasks, and the files below .cairn and .cuedeck. Each line is a JSON object
-// {"sum":N,"record":{...}} with the CRC-32C of the record. The first record holds the
-// format, the last one the number of lines before it.
+// tasks, and the files below .cairn and .cuedeck. The first record holds the format.
 type backupRecord struct {
 	Format    int       `json:"cairn_backup,omitempty"`
 	Made      time.Time `json:"made,omitzero"`
@@ -36,13 +32,6 @@ type backupRecord struct {
 
 	File    string `json:"file,omitempty"` // path in the folder
 	Content []byte `json:"content,omitempty"`
-
-	End int `json:"end,omitempty"`
-}
-
-type backupLine struct {
-	Sum    uint32          `json:"sum"`
-	Record json.RawMessage `json:"record"`
 }
 
 const (
@@ -65,33 +54,14 @@ type BackupReport struct {
 	Damaged int `json:"damaged,omitempty"`
 }
 
-// backupWriter writes the lines of a backup and keeps the first error.
-type backupWriter struct {
-	out   *json.Encoder
-	lines int
-	err   error
-}
-
-func (w *backupWriter) write(r backupRecord) {
-	text, err := json.Marshal(r)
-	if w.err == nil {
-		w.err = err
-	}
-	if w.err == nil {
-		w.err = w.out.Encode(backupLine{checksum.Of(text), text})
-		w.lines++
-	}
-}
-
 // Backup writes a backup of the folder. Each part is a consistent snapshot.
 func (w *Workspace) Backup(ctx context.Context, to io.Writer) (*BackupReport, error) {
-	out := bufio.NewWriter(to)
-	b := &backupWriter{out: json.NewEncoder(out)}
+	b := checksum.NewWriter(to)
 	report := &BackupReport{}
-	b.write(backupRecord{Format: backupFormat, Made: w.options.Now().UTC(), Workspace: w.selection.Root})
+	b.Write(backupRecord{Format: backupFormat, Made: w.options.Now().UTC(), Workspace: w.selection.Root})
 	record := func(l toolbox.Line) {
 		report.Records++
-		b.write(backupRecord{Line: l})
+		b.Write(backupRecord{Line: l})
 	}
 	box, err := w.toolbox()
 	if err != nil {
@@ -114,12 +84,11 @@ func (w *Workspace) Backup(ctx context.Context, to io.Writer) (*BackupReport, er
 	}
 	if err := w.eachWritten(func(name string, content []byte) {
 		report.Files++
-		b.write(backupRecord{File: name, Content: content})
+		b.Write(backupRecord{File: name, Content: content})
 	}); err != nil {
 		return nil, err
 	}
-	b.write(backupRecord{End: b.lines})
-	return report, errors.Join(b.err, out.Flush())
+	return report, b.Close()
 }
 
 // questions opens the records of the question tasks in the folder's own file.
@@ -218,40 +187,17 @@ func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOption
 // readBackup returns the undamaged records, and the number of lines that are damaged or
 // missing.
 func readBackup(from io.Reader) (list []backupRecord, damaged int, err error) {
-	in := bufio.NewReader(from)
-	lines, end := 0, false
-	for {
-		text, err := in.ReadBytes('\n')
-		if len(text) > 0 {
-			lines++
-			var line backupLine
-			var r backupRecord
-			switch {
-			case json.Unmarshal(text, &line) != nil || checksum.Of(line.Record) != line.Sum || json.Unmarshal(line.Record, &r) != nil:
-				damaged++
-			case r.Format > backupFormat:
-				return nil, 0, fmt.Errorf("the backup has format %d and this cairn reads format %d", r.Format, backupFormat)
-			case r.End > 0:
-				damaged += max(0, r.End+1-lines)
-				end = true
-			default:
-				list = append(list, r)
-			}
+	damaged, err = checksum.Read(from, func(r backupRecord) error {
+		if r.Format > backupFormat {
+			return fmt.Errorf("the backup has format %d and this cairn reads format %d", r.Format, backupFormat)
 		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, 0, err
-		}
+		list = append(list, r)
+		return nil
+	})
+	if err == nil && len(list) == 0 {
+		err = errors.New("the file is not a backup of cairn")
 	}
-	if len(list) == 0 {
-		return nil, 0, errors.New("the file is not a backup of cairn")
-	}
-	if !end {
-		damaged++
-	}
-	return list, damaged, nil
+	return list, damaged, err
 }
 
 // restoreFiles writes the files of a backup below the folders of writtenFolders.

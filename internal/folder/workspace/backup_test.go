@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"cairn/graphrank"
+	"cairn/internal/base/checksum"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
 	"cairn/internal/stage"
@@ -167,10 +168,12 @@ func TestRestoreStaysInTheFolder(t *testing.T) {
 	w := open(t, sel, Owning, hashed())
 	for _, name := range []string{"../x", "auth.md", ".cairn/../../x", "/etc/x", ".cairn"} {
 		var backup bytes.Buffer
-		b := &backupWriter{out: json.NewEncoder(&backup)}
-		b.write(backupRecord{Format: 1})
-		b.write(backupRecord{File: name, Content: []byte("x")})
-		b.write(backupRecord{End: b.lines})
+		b := checksum.NewWriter(&backup)
+		b.Write(backupRecord{Format: 1})
+		b.Write(backupRecord{File: name, Content: []byte("x")})
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := w.Restore(t.Context(), &backup, RestoreOptions{Overwrite: true}); err == nil {
 			t.Errorf("a file %q was restored", name)
 		}

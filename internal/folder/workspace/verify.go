@@ -69,8 +69,7 @@ func verifyStages(place home.Place, found *index.Verified, repair bool) error {
 	defer file.Close()
 	checked, err := file.Verify()
 	if err == nil && repair && len(checked.Problems) > 0 {
-		checked.Repaired = "its damaged snapshots are removed"
-		err = file.Repair()
+		checked.Repaired, err = file.Repair()
 	}
 	if recovery != nil { // the file could not be opened, so opening it has recovered its records
 		checked.Problems, checked.Repaired = recovery.Problems, recovery.String()

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"go.etcd.io/bbolt"
 )
 
 // fill writes records of several sizes, a large one among them, and returns them.
@@ -63,7 +61,10 @@ func readAll(db *DB) (map[string]string, error) {
 	return got, err
 }
 
-func parsed(content []byte) (header, error) { return readHeader(bytes.NewReader(content)) }
+func parsed(content []byte) (header, error) {
+	h, _, err := readHeaders(bytes.NewReader(content))
+	return h, err
+}
 
 // faults are kinds of damage to the bytes of a file.
 var faults = []func(r *rand.Rand, b []byte) []byte{
@@ -131,7 +132,7 @@ func TestDamageIsFoundAndRecovered(t *testing.T) {
 		if _, ok := errors.AsType[*CorruptError](err); !ok {
 			t.Errorf("fault %d of kind %d: %v, want a *CorruptError", n, fault, err)
 		}
-		if report, err := Recover(path); err != nil || report == nil || report.Incomplete {
+		if report, err := Recover(path); err != nil || report == nil || report.Lost > 0 || report.Records != len(want) {
 			t.Fatalf("fault %d of kind %d: recovering: %+v, %v", n, fault, report, err)
 		}
 		db = open(t, path, &Options{Snapshots: true})
@@ -148,31 +149,57 @@ func TestDamageIsFoundAndRecovered(t *testing.T) {
 	}
 }
 
-// TestRecoverWithoutSnapshot loses no more than the records of a damaged page.
-func TestRecoverWithoutSnapshot(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "kv.db")
-	db := open(t, path, nil)
-	want := fill(t, db)
-	db.Close()
+// spoil flips a bit of every place at which the file at path has text.
+func spoil(t *testing.T, path, text string) {
+	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := strings.Index(string(content), "value 33 value 33")
-	content[at] ^= 1
-	if err := os.WriteFile(path, content, 0o600); err != nil {
+	damaged := bytes.ReplaceAll(content, []byte(text), []byte(text[:len(text)-1]+string(text[len(text)-1]^1)))
+	if bytes.Equal(damaged, content) {
+		t.Fatalf("%s has no %q", path, text)
+	}
+	if err := os.WriteFile(path, damaged, 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestRecoverSaysWhatIsLost damages a file after changes that its snapshot lacks: the
+// records are those of the snapshot, and the report counts the lost changes.
+func TestRecoverSaysWhatIsLost(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kv.db")
+	db := open(t, path, &Options{Snapshots: true})
+	want := fill(t, db)
+	db.Close()
+	db = open(t, path, nil)
+	put(t, db, "new", "one")
+	put(t, db, "newer", "two")
+	db.Close()
+	spoil(t, path, "value 33 value 33")
 	r, err := Recover(path)
-	if err != nil || r == nil || r.Records != len(want)-1 || !r.Incomplete {
-		t.Fatalf("Recover: %+v, %v, want all records but one", r, err)
+	if err != nil || r == nil || r.Records != len(want) || r.Lost != 2 || !strings.Contains(r.String(), "the last 2 changes are lost") {
+		t.Fatalf("Recover: %v, %v, want all records of the snapshot", r, err)
 	}
-	delete(want, "b0/key 0033")
-	if got, err := readAll(open(t, path, nil)); err != nil || !maps.Equal(got, want) {
+	db = open(t, path, nil)
+	if got, err := readAll(db); err != nil || !maps.Equal(got, want) {
 		t.Errorf("recovered %d records of %d, %v", len(got), len(want), err)
 	}
+	db.Close()
 	if again, err := Recover(path); again != nil || err != nil {
 		t.Errorf("recovering a whole file: %+v, %v", again, err)
+	}
+	spoil(t, path, "value 33 value 33")
+	spoil(t, path+".snapshot", `{"sum":1`)
+	if r, err := Recover(path); err != nil || r == nil || r.Records == 0 || r.Records >= len(want) || r.Lost != -1 || len(r.Problems) != 2 {
+		t.Errorf("with a damaged snapshot: %+v, %v, want its undamaged records", r, err)
+	}
+	spoil(t, path, "value 34 value 34")
+	if err := os.Remove(path + ".snapshot"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Recover(path); err != nil || r == nil || r.Records != 0 || !strings.Contains(r.String(), "its records are lost") {
+		t.Errorf("without a snapshot: %v, %v", r, err)
 	}
 }
 
@@ -202,51 +229,8 @@ func TestFullDiskIsNoDamage(t *testing.T) {
 	}
 }
 
-// TestRecoverWithoutChecksums takes the records of a file that an earlier version wrote.
-func TestRecoverWithoutChecksums(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "kv.db")
-	plain, err := bbolt.Open(path, 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := plain.Update(func(tx *bbolt.Tx) error {
-		b, err := tx.CreateBucket([]byte("b"))
-		if err != nil {
-			return err
-		}
-		return b.Put([]byte("k"), []byte("plain"))
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := plain.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, corrupt := errors.AsType[*CorruptError](openError(path)); !corrupt {
-		t.Error("a file without checksums opens")
-	}
-	if r, err := Recover(path); err != nil || r == nil || r.Records != 1 {
-		t.Fatalf("Recover: %+v, %v, want one record", r, err)
-	}
-	db := open(t, path, nil)
-	if got := get(t, db, "k"); got != "plain" {
-		t.Errorf("reading %q, want plain", got)
-	}
-	if c, err := db.Verify(); err != nil || len(c.Problems) > 0 || c.Records != 1 {
-		t.Errorf("Verify: %+v, %v", c, err)
-	}
-}
-
-// openError returns the error of opening a file.
-func openError(path string) error {
-	db, err := Open(path, nil)
-	if err != nil {
-		return err
-	}
-	return db.Close()
-}
-
-// FuzzScan reads any bytes as a file: it ends, and does not panic.
-func FuzzScan(f *testing.F) {
+// FuzzPages checks any bytes as a file: the check ends, and does not panic.
+func FuzzPages(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "kv.db")
 	db, err := Open(path, nil)
 	if err != nil {
@@ -271,8 +255,8 @@ func FuzzScan(f *testing.F) {
 		if len(content) > 0 {
 			content[uint(at)%uint(len(content))] ^= with
 		}
-		for _, plain := range []bool{false, true} {
-			scanPages(bytes.NewReader(content), int64(len(content)), plain, func(string, []byte, []byte) {})
+		if h, err := parsed(content); err == nil {
+			_ = checkPages(bytes.NewReader(content), h)
 		}
 	})
 }
@@ -294,13 +278,7 @@ func TestSharedFindsMissingRecords(t *testing.T) {
 	if err := shared.Close(); err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, bytes.ReplaceAll(content, []byte("a long key"), []byte("a lone key")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	spoil(t, path, "a long key")
 	var report *Recovery
 	shared = NewShared(path, func() error { return nil }, func(r *Recovery) { report = r })
 	defer shared.Close()
@@ -317,20 +295,13 @@ func TestSharedFindsMissingRecords(t *testing.T) {
 	}
 }
 
-// TestMissingChecksums renames the bucket of the digests: the file is damaged, not one of
-// an earlier version.
+// TestMissingChecksums renames the bucket of the digests: the file is damaged.
 func TestMissingChecksums(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kv.db")
-	db := open(t, path, nil)
+	db := open(t, path, &Options{Snapshots: true})
 	want := fill(t, db)
 	db.Close()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, bytes.ReplaceAll(content, []byte(sumsBucket), []byte("checksumt")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	spoil(t, path, sumsBucket)
 	for _, o := range []*Options{nil, {ReadOnly: true}} {
 		if _, err := Open(path, o); err == nil {
 			t.Errorf("%+v: the file opens", o)

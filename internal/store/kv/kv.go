@@ -2,8 +2,8 @@
 // writes to different files.
 //
 // Every value has a checksum, and every bucket has a digest of its records. A transaction
-// that reads damaged data ends with a *CorruptError. Recover rebuilds a damaged file from
-// its readable records and its snapshots.
+// that reads damaged data ends with a *CorruptError. Recover replaces a damaged file by one
+// with the records of its snapshot.
 //
 // Either one process has a file open for writing, or any number have it open for reading:
 // bbolt locks the file while it is open. Shared is for files that many processes write.
@@ -33,8 +33,8 @@ const DefaultTimeout = 1500 * time.Millisecond
 type Options struct {
 	// ReadOnly opens an existing file for View only.
 	ReadOnly bool
-	// Snapshots keeps copies of the records in files with the suffix ".snapshot", from
-	// which Recover restores lost records.
+	// Snapshots keeps a copy of the records in a file with the suffix ".snapshot", from
+	// which Recover restores them.
 	Snapshots bool
 	// Timeout bounds how long Open waits for another process that has the file open. 0
 	// means DefaultTimeout.
@@ -211,7 +211,7 @@ func (db *DB) checkWhole() error {
 		if tx.Size() > info.Size() {
 			return &CorruptError{Path: db.path, Reason: fmt.Sprintf("it has %d of %d bytes", info.Size(), tx.Size())}
 		}
-		if _, err := readHeader(db.file); err != nil {
+		if _, _, err := readHeaders(db.file); err != nil {
 			return &CorruptError{Path: db.path, Reason: err.Error()}
 		}
 		if first, _ := tx.Cursor().First(); first != nil && tx.Bucket([]byte(sumsBucket)) == nil {

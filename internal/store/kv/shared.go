@@ -133,48 +133,43 @@ func (f *Shared) open(readOnly bool) (*DB, error) {
 	if err != nil || time.Since(f.checked) < checkEvery {
 		return db, err
 	}
-	found, err := db.check()
-	if err == nil && len(found.Problems) > 0 {
-		err = &CorruptError{Path: f.path, Reason: found.Problems[0]}
-	}
-	if err != nil {
+	if _, err := db.check(); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	f.checked = time.Now()
 	return db, nil
 }
 
-// recover replaces the file while no process has it open: other processes cannot get their
-// turn to open it, and the lock waits until the processes that have it open close it.
+// recover recovers the file.
 func (f *Shared) recover() error {
+	return f.alone(func() error {
+		r, err := Recover(f.path)
+		if err == nil && r != nil {
+			f.recovered(r)
+		}
+		return err
+	})
+}
+
+// Repair repairs the file and returns what it did, see the function Repair.
+func (f *Shared) Repair() (did string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err = f.alone(func() error {
+		did, err = Repair(f.path)
+		return err
+	})
+	return did, err
+}
+
+// alone calls fn in a turn of this process, so that no other process opens the file.
+func (f *Shared) alone(fn func() error) error {
 	leave, err := f.turn(false)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	lock := flock.New(f.path)
-	defer lock.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), sharedTimeout)
-	defer cancel()
-	if _, err := lock.TryLockContext(ctx, time.Millisecond); err != nil {
-		return fmt.Errorf("waiting for %s: %w", f.path, err)
-	}
-	r, err := Recover(f.path)
-	if err == nil && r != nil {
-		f.recovered(r)
-	}
-	return err
-}
-
-// Repair recovers the file if it is damaged, and removes damaged snapshots.
-func (f *Shared) Repair() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.recover(); err != nil {
-		return err
-	}
-	f.changed = true // so that Close writes a new snapshot
-	return RemoveDamagedSnapshots(f.path)
+	return fn()
 }
 
 // turn waits until this process may open the file, and leave ends its turn. A writer that

@@ -1,36 +1,31 @@
 package kv
 
 import (
-	"bufio"
-	"encoding/binary"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"cairn/internal/base/atomicfile"
+	"cairn/internal/base/checksum"
 )
 
-// A snapshot is a copy of all records in a second file, from which Recover restores lost
-// records. Each line is a JSON object with a checksum. The first line, which has no
-// bucket, holds the transaction and the number of records. With Options.Snapshots, Close
-// and, at most every snapshotEvery, Update write a snapshot if there are changes. A
-// snapshot replaces the newest one. If that is at least snapshotKept old, it is kept under
-// another name; at most two are kept in this way.
-const (
-	snapshotEvery = time.Minute
-	snapshotKept  = time.Hour
-)
+// A snapshot is a copy of all records in a second file, from which Recover makes a new file.
+// Its first record is the number of the commit. With Options.Snapshots, Close and, at most
+// every snapshotEvery, Update replace the snapshot if there are changes.
+const snapshotEvery = time.Minute
 
-// snapshotFiles returns the paths of the snapshots of a file, the newest first.
-func snapshotFiles(path string) []string {
-	return []string{path + ".snapshot", path + ".snapshot.1", path + ".snapshot.2"}
+func snapshotOf(path string) string { return path + ".snapshot" }
+
+// record is a record of a snapshot.
+type record struct {
+	Commit uint64 `json:"commit,omitempty"`
+	Bucket string `json:"bucket,omitempty"`
+	Key    []byte `json:"key,omitempty"`
+	Value  []byte `json:"value,omitempty"`
 }
 
 // emptied reports whether a file is empty and has a snapshot.
@@ -39,170 +34,116 @@ func emptied(path string) bool {
 	if err != nil || info.Size() > 0 {
 		return false
 	}
-	_, err = os.Stat(snapshotFiles(path)[0])
+	_, err = os.Stat(snapshotOf(path))
 	return err == nil
 }
 
-// record is a line of a snapshot, with the checksum of a stored value.
-type record struct {
-	Bucket string `json:"bucket"`
-	Key    []byte `json:"key"`
-	Value  []byte `json:"value"`
-	Sum    uint32 `json:"sum"`
-}
-
-func newRecord(bucket string, key, value []byte) record {
-	return record{bucket, key, value, checksumOf(seed(bucket), key, value)}
-}
-
-// snapshotIfDue writes a snapshot if the file has changed and the newest snapshot is at
-// least age old. It ignores errors, because the change itself is durable.
+// snapshotIfDue writes a snapshot if the file has changed and the snapshot is at least age
+// old. It ignores errors, because the change itself is durable.
 func (db *DB) snapshotIfDue(age time.Duration) {
 	if !db.options.Snapshots || !db.changed.Load() || !db.snapshotting.TryLock() {
 		return
 	}
 	defer db.snapshotting.Unlock()
-	info, err := os.Stat(snapshotFiles(db.path)[0])
+	info, err := os.Stat(snapshotOf(db.path))
 	if err == nil && time.Since(info.ModTime()) < age {
 		return
 	}
-	if db.writeSnapshot(err == nil && time.Since(info.ModTime()) >= snapshotKept) == nil {
+	if db.writeSnapshot() == nil {
 		db.changed.Store(false)
 	}
 }
 
-func (db *DB) writeSnapshot(keep bool) error {
-	names := snapshotFiles(db.path)
-	f, err := atomicfile.Create(names[0], 0o600)
+func (db *DB) writeSnapshot() error {
+	f, err := atomicfile.Create(snapshotOf(db.path), 0o600)
 	if err != nil {
 		return err
 	}
 	defer f.Discard()
-	w := bufio.NewWriter(f)
-	if err := db.view(func(tx *Tx) error { return tx.writeRecords(w) }); err != nil {
+	if err := db.view(func(tx *Tx) error { return tx.writeRecords(f) }); err != nil {
 		return err
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if keep {
-		for i := len(names) - 1; i > 0; i-- {
-			_ = os.Rename(names[i-1], names[i]) // at first there is no older snapshot
-		}
 	}
 	return f.Commit()
 }
 
-// writeRecords writes the lines of a snapshot.
-func (t *Tx) writeRecords(w io.Writer) error {
-	var names []string
-	total := uint64(0)
-	err := t.tx.ForEach(func(name []byte, _ *bbolt.Bucket) error {
-		if string(name) != sumsBucket {
-			names = append(names, string(name))
-			total += t.digest(string(name)).count
+func (t *Tx) writeRecords(to io.Writer) error {
+	w := checksum.NewWriter(to)
+	w.Write(record{Commit: uint64(t.ID())})
+	if err := t.each(func(bucket string, key, value []byte) {
+		w.Write(record{Bucket: bucket, Key: key, Value: value})
+	}); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// snapshot is the content of a snapshot.
+type snapshot struct {
+	commit  uint64 // 0 if there is no snapshot
+	written time.Time
+	records []record
+	damaged int // lines
+}
+
+func readSnapshot(path string) (s snapshot, err error) {
+	f, err := os.Open(snapshotOf(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	} else if err != nil {
+		return s, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil {
+		s.written = info.ModTime()
+	}
+	s.damaged, err = checksum.Read(f, func(r record) error {
+		if r.Commit > 0 {
+			s.commit = r.Commit
+		} else {
+			s.records = append(s.records, r)
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	out := json.NewEncoder(w)
-	head := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(t.tx.ID())), total)
-	if err := out.Encode(newRecord("", nil, head)); err != nil {
-		return err
-	}
-	for _, name := range names {
-		b, err := t.Bucket(name)
-		if err != nil {
-			return err
-		}
-		b.ForEach(func(key, value []byte) bool {
-			err = out.Encode(newRecord(name, key, value))
-			return err == nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// records maps buckets and keys to values.
-type records map[string]map[string][]byte
-
-func (r records) put(bucket string, key, value []byte) {
-	if r[bucket] == nil {
-		r[bucket] = map[string][]byte{}
-	}
-	r[bucket][string(key)] = slices.Clone(value)
-}
-
-func (r records) count() (n int) {
-	for _, b := range r {
-		n += len(b)
-	}
-	return n
-}
-
-// readSnapshot returns the undamaged records of a snapshot, its transaction, and whether
-// it is complete. A missing snapshot has no records.
-func readSnapshot(path string) (found records, tx uint64, complete bool) {
-	found = records{}
-	f, err := os.Open(path)
-	if err != nil {
-		return found, 0, false
-	}
-	defer f.Close()
-	total, damaged := -1, false
-	for in := bufio.NewReader(f); err == nil; {
-		var line []byte
-		line, err = in.ReadBytes('\n')
-		var r record
-		if len(line) == 0 {
-			break
-		}
-		if json.Unmarshal(line, &r) != nil || checksumOf(seed(r.Bucket), r.Key, r.Value) != r.Sum {
-			damaged = true
-			continue
-		}
-		if r.Bucket == "" && len(r.Value) == 16 {
-			tx, total = binary.LittleEndian.Uint64(r.Value), int(binary.LittleEndian.Uint64(r.Value[8:]))
-			continue
-		}
-		found.put(r.Bucket, r.Key, r.Value)
-	}
-	return found, tx, !damaged && found.count() == total
+	return s, err
 }
 
 // Recovery is the result of Recover.
 type Recovery struct {
 	Path string `json:"path"`
-	// Records counts the records of the recovered file, FromSnapshot those of them that
-	// came from a snapshot.
-	Records      int `json:"records"`
-	FromSnapshot int `json:"from_snapshot"`
-	// Incomplete reports that records may be lost.
-	Incomplete bool `json:"incomplete"`
+	// Records counts the records of the snapshot, which was written at Written.
+	Records int       `json:"records"`
+	Written time.Time `json:"written,omitzero"`
+	// Lost counts the transactions after the snapshot. It is -1 if their number is unknown.
+	Lost int `json:"lost"`
 	// Damaged is the path of the damaged file.
 	Damaged  string   `json:"damaged"`
 	Problems []string `json:"problems"`
 }
 
 func (r *Recovery) String() string {
-	s := fmt.Sprintf("%s was damaged (%s): %d records were recovered, %d of them from a snapshot; the damaged file is kept as %s", r.Path, r.Problems[0], r.Records, r.FromSnapshot, r.Damaged)
-	if r.Incomplete {
-		s += "; newer records may be lost"
+	s := fmt.Sprintf("%s was damaged (%s): ", r.Path, r.Problems[0])
+	if r.Written.IsZero() {
+		s += "it has no snapshot, so that its records are lost"
+	} else {
+		s += fmt.Sprintf("%d records were recovered from the snapshot of %s; ", r.Records, r.Written.Format(time.DateTime))
+		switch {
+		case r.Lost < 0:
+			s += "changes after it are lost"
+		case r.Lost == 0:
+			s += "nothing is lost"
+		default:
+			s += fmt.Sprintf("the last %d changes are lost", r.Lost)
+		}
 	}
-	return s
+	return s + "; the damaged file is kept as " + r.Damaged
 }
 
 // DamagedSuffix is the suffix of a damaged file that Recover has replaced.
 const DamagedSuffix = ".damaged"
 
-// Recover replaces a damaged file by a new one with its readable records and the records
-// of its snapshots. No process may have the file open. Recover returns nil if the file is
-// not damaged.
+// Recover replaces a damaged file by a new one with the records of its snapshot. It waits
+// for other processes that have the file open. Recover returns nil if the file is not
+// damaged.
 func Recover(path string) (*Recovery, error) {
 	r, err := recoverFile(path)
 	if err != nil {
@@ -212,107 +153,94 @@ func Recover(path string) (*Recovery, error) {
 }
 
 func recoverFile(path string) (*Recovery, error) {
-	f, err := os.Open(path)
+	problem, err := problemOf(path)
+	if problem == "" {
+		return nil, err
+	}
+	s, err := readSnapshot(path)
 	if err != nil {
 		return nil, err
 	}
+	r := &Recovery{Path: path, Records: len(s.records), Written: s.written, Lost: -1, Damaged: path + DamagedSuffix, Problems: []string{problem}}
+	if s.damaged > 0 {
+		r.Problems = append(r.Problems, fmt.Sprintf("%d lines of its snapshot are damaged", s.damaged))
+	} else if last, ok := lastCommit(path); ok {
+		r.Lost = int(max(last, s.commit) - s.commit)
+	}
+	return r, replace(path, r.Damaged, s.records)
+}
+
+// Repair is Recover, but also replaces a damaged snapshot of an undamaged file. It returns
+// what it did.
+func Repair(path string) (did string, err error) {
+	r, err := Recover(path)
+	if err != nil {
+		return "", err
+	}
+	if r != nil {
+		return r.String(), nil
+	}
+	db, err := Open(path, &Options{Snapshots: true, Timeout: sharedTimeout})
+	if err != nil {
+		return "", err
+	}
+	db.changed.Store(true)
+	return "its damaged snapshot is replaced", db.Close()
+}
+
+// problemOf returns the damage of a file, "" for none.
+func problemOf(path string) (string, error) {
+	db, err := Open(path, &Options{Snapshots: true, Timeout: sharedTimeout})
+	if err == nil {
+		_, err = db.check()
+		err = errors.Join(err, db.Close())
+	}
+	if corrupt, ok := errors.AsType[*CorruptError](err); ok {
+		return corrupt.Reason, nil
+	}
+	return "", err
+}
+
+func lastCommit(path string) (commit uint64, ok bool) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, false
+	}
 	defer f.Close()
-	kept := records{}
-	s := scanFile(f, false, kept.put)
-	if len(s.digests) == 0 && s.records == 0 { // an earlier version wrote no checksums
-		kept = records{}
-		if s = scanFile(f, true, kept.put); s.records > 0 {
-			s.problem("it has no checksums")
-		}
-	}
-	if len(s.problems) == 0 {
-		return nil, nil
-	}
-	r := &Recovery{Path: path, Damaged: path + DamagedSuffix, Problems: s.problems}
-	r.FromSnapshot, r.Incomplete = kept.fill(s, path)
-	r.Records = kept.count()
-	return r, kept.replace(path, r.Damaged)
+	last, _, err := readHeaders(f)
+	return last.tx, err == nil
 }
 
-// fill adds the records that only the snapshots have. It returns their number, and whether
-// further records may be lost.
-func (r records) fill(s *scan, path string) (added int, incomplete bool) {
-	whole := map[string]bool{} // buckets that have all their records
-	for name, want := range s.digests {
-		whole[name] = s.found[name] != nil && s.found[name].equal(want)
-	}
-	incomplete = true
-	for _, name := range snapshotFiles(path) {
-		snapshot, tx, complete := readSnapshot(name)
-		if complete && tx > s.header.tx { // the file has lost its last commit
-			before := r.count()
-			clear(r)
-			maps.Copy(r, snapshot)
-			return max(0, r.count()-before), false
-		}
-		for bucket, values := range snapshot {
-			if whole[bucket] {
-				continue
-			}
-			for key, value := range values {
-				if _, ok := r[bucket][key]; !ok {
-					r.put(bucket, []byte(key), value)
-					added++
-				}
-			}
-		}
-		if complete {
-			return added, tx < s.header.tx && len(s.problems) > 0 && !allWhole(whole)
-		}
-	}
-	return added, incomplete
-}
-
-func allWhole(whole map[string]bool) bool {
-	for _, ok := range whole {
-		if !ok {
-			return false
-		}
-	}
-	return len(whole) > 0
-}
-
-// replace writes the records to a new file, renames the file at path to damaged, and gives
-// the new file its path.
-func (r records) replace(path, damaged string) error {
+// replace renames the file at path to damaged, and gives its path to a new file with
+// records, and the path of its snapshot to a new snapshot.
+func replace(path, damaged string, records []record) error {
 	next := path + ".recovered"
-	if err := os.RemoveAll(next); err != nil {
+	if err := errors.Join(os.RemoveAll(next), os.RemoveAll(snapshotOf(next))); err != nil {
 		return err
 	}
-	db, err := Open(next, nil)
+	db, err := Open(next, &Options{Snapshots: true})
 	if err != nil {
 		return err
 	}
 	err = db.Update(func(tx *Tx) error {
-		for _, bucket := range slices.Sorted(maps.Keys(r)) {
-			b, err := tx.Bucket(bucket)
+		for _, r := range records {
+			b, err := tx.Bucket(r.Bucket)
+			if err == nil {
+				err = b.Put(r.Key, r.Value)
+			}
 			if err != nil {
 				return err
-			}
-			for _, key := range slices.Sorted(maps.Keys(r[bucket])) {
-				if err := b.Put([]byte(key), r[bucket][key]); err != nil {
-					return err
-				}
 			}
 		}
 		return nil
 	})
-	if closeErr := db.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
+	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(path, damaged); err != nil {
-		return err
-	}
-	if err := os.Rename(next, path); err != nil {
-		return err
+	for _, step := range [][2]string{{path, damaged}, {snapshotOf(next), snapshotOf(path)}, {next, path}} {
+		if err := os.Rename(step[0], step[1]); err != nil {
+			return err
+		}
 	}
 	return atomicfile.SyncDir(filepath.Dir(path))
 }

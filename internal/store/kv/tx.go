@@ -3,6 +3,7 @@ package kv
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/bbolt"
 )
@@ -37,6 +38,23 @@ func (t *Tx) Bucket(name string) (_ *Bucket, err error) {
 		b.FillPercent = fillPercent
 	}
 	return &Bucket{tx: t, b: b, name: name, seed: seed(name)}, nil
+}
+
+// buckets returns the names of all buckets in order, also of those that only have a digest.
+func (t *Tx) buckets() (names []string) {
+	defer damaged()
+	_ = t.tx.ForEach(func(name []byte, _ *bbolt.Bucket) error { // the function returns no error
+		names = append(names, string(name))
+		return nil
+	})
+	if sums, err := t.Bucket(sumsBucket); err == nil {
+		sums.Seek(nil, func(name, _ []byte) bool {
+			names = append(names, string(name))
+			return true
+		})
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == sumsBucket })
 }
 
 // fillPercent is the share of a page that bbolt fills when it splits one. Most records are

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,65 +13,55 @@ import (
 // snapshot is a problem too.
 func (db *DB) Verify() (checksum.File, error) {
 	found, err := db.check()
-	if db.options.Snapshots && err == nil {
-		found.Problems = append(found.Problems, damagedSnapshots(db.path)...)
+	if corrupt, ok := errors.AsType[*CorruptError](err); ok {
+		found.Problems, err = append(found.Problems, corrupt.Reason), nil
+	}
+	if err != nil || !db.options.Snapshots {
+		return found, err
+	}
+	s, err := readSnapshot(db.path)
+	if s.damaged > 0 {
+		found.Problems = append(found.Problems, "the snapshot "+filepath.Base(snapshotOf(db.path))+" is damaged")
 	}
 	return found, err
 }
 
-// check is Verify without the snapshots.
+// check reads the whole file. It fails with a *CorruptError if the file is damaged.
 func (db *DB) check() (found checksum.File, err error) {
+	found.Name = filepath.Base(db.path)
 	err = db.View(func(tx *Tx) error {
 		f, err := os.Open(db.path)
 		if err != nil {
 			return fmt.Errorf("verifying %s: %w", db.path, err)
 		}
 		defer f.Close()
-		// Nothing changes the pages of this transaction until it ends.
-		s := scanFile(f, false, nil)
-		if len(s.problems) > 0 { // a commit may have changed the header during the scan
-			s = scanFile(f, false, nil)
+		h, before, err := readHeaders(f)
+		if h.tx != uint64(tx.ID()) { // another transaction has ended since tx began
+			h = before
 		}
-		found = checksum.File{Name: filepath.Base(db.path), Bytes: int64(s.header.pages) * s.header.pageSize, Records: s.records, Problems: s.problems}
-		return nil
+		if err == nil && h.tx == uint64(tx.ID()) { // nothing changes these pages until tx ends
+			err = checkPages(f, h)
+		}
+		if err != nil {
+			return &CorruptError{Path: db.path, Reason: err.Error()}
+		}
+		found.Bytes = tx.tx.Size()
+		return tx.each(func(string, []byte, []byte) { found.Records++ })
 	})
 	return found, err
 }
 
-func damagedSnapshots(path string) (problems []string) {
-	for _, name := range snapshotFiles(path) {
-		if _, _, complete := readSnapshot(name); !complete {
-			if _, err := os.Stat(name); err == nil {
-				problems = append(problems, "the snapshot "+filepath.Base(name)+" is damaged")
-			}
+// each calls fn with every record. Records may not be missing.
+func (t *Tx) each(fn func(bucket string, key, value []byte)) error {
+	for _, name := range t.buckets() {
+		b, err := t.Bucket(name)
+		if err != nil {
+			return err
 		}
-	}
-	return problems
-}
-
-// RemoveDamagedSnapshots removes the snapshots that Verify reports. The next change of the
-// file writes a new one.
-func RemoveDamagedSnapshots(path string) error {
-	for _, name := range snapshotFiles(path) {
-		if _, _, complete := readSnapshot(name); !complete {
-			if err := os.RemoveAll(name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// CheckPages reads all pages of a bbolt file of another package. It fails with a
-// *CorruptError for damage on which bbolt would panic or loop.
-func CheckPages(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if s := scanFile(f, true, nil); len(s.problems) > 0 {
-		return &CorruptError{Path: path, Reason: s.problems[0]}
+		b.ForEach(func(key, value []byte) bool {
+			fn(name, key, value)
+			return true
+		})
 	}
 	return nil
 }

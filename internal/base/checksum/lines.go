@@ -1,0 +1,87 @@
+package checksum
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+)
+
+// line is a line of a file of records: a record as JSON and the checksum of its text. The
+// last record is {"end":N} with the number of lines before it.
+type line struct {
+	Sum    uint32          `json:"sum"`
+	Record json.RawMessage `json:"record"`
+}
+
+type end struct {
+	End int `json:"end"`
+}
+
+// Writer writes records as lines of JSON with checksums. It keeps the first error.
+type Writer struct {
+	buffer *bufio.Writer
+	lines  int
+	err    error
+}
+
+// NewWriter returns a Writer to w.
+func NewWriter(w io.Writer) *Writer { return &Writer{buffer: bufio.NewWriter(w)} }
+
+// Write writes a record.
+func (w *Writer) Write(record any) {
+	text, err := json.Marshal(record)
+	if err == nil {
+		text, err = json.Marshal(line{Of(text), text})
+	}
+	if err == nil {
+		_, err = w.buffer.Write(append(text, '\n'))
+	}
+	if w.err == nil {
+		w.err = err
+	}
+	w.lines++
+}
+
+// Close writes the end of the file. It returns the first error of all calls.
+func (w *Writer) Close() error {
+	w.Write(end{w.lines})
+	return errors.Join(w.err, w.buffer.Flush())
+}
+
+// Read calls fn with the undamaged records of r, until fn returns an error. It returns the
+// number of lines that are damaged or missing.
+func Read[Record any](r io.Reader, fn func(Record) error) (damaged int, err error) {
+	in := bufio.NewReader(r)
+	ended := false
+	for lines := 1; ; lines++ {
+		text, err := in.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return damaged, err
+		}
+		if len(text) == 0 {
+			break
+		}
+		var l line
+		var record Record
+		var last end
+		switch {
+		case json.Unmarshal(text, &l) != nil || Of(l.Record) != l.Sum:
+			damaged++
+		case bytes.HasPrefix(l.Record, []byte(`{"end":`)) && json.Unmarshal(l.Record, &last) == nil:
+			damaged += max(0, last.End+1-lines)
+			ended = true
+		case json.Unmarshal(l.Record, &record) != nil:
+			damaged++
+		default:
+			if err := fn(record); err != nil {
+				return damaged, err
+			}
+		}
+	}
+	if !ended {
+		damaged++
+	}
+	return damaged, nil
+}
