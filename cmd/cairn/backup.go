@@ -12,6 +12,7 @@ import (
 
 	"cairn/internal/base/atomicfile"
 	"cairn/internal/face/term"
+	"cairn/internal/face/view"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/toolbox"
 )
@@ -35,7 +36,7 @@ func (a *app) backupCommand() *cobra.Command {
 			if err := f.Commit(); err != nil {
 				return err
 			}
-			return a.out.Line(r, "wrote %s and %s to %s", term.Count(r.Records, "record"), term.Count(r.Files, "file"), term.Plain(args[0]))
+			return a.out.Line(r, "wrote %s and %s to %s", view.Count(r.Records, "record"), view.Count(r.Files, "file"), term.Plain(args[0]))
 		}))
 }
 
@@ -55,7 +56,7 @@ func (a *app) restoreCommand() *cobra.Command {
 			for _, name := range r.Kept {
 				a.out.Notes.Warn("%s differs from the backup and is kept; --overwrite replaces it", term.Plain(name))
 			}
-			return a.out.Line(r, "restored %s and %s; skipped %s", term.Count(r.Records, "record"), term.Count(r.Files, "file"), term.Count(r.Damaged, "damaged line"))
+			return a.out.Line(r, "restored %s and %s; skipped %s", view.Count(r.Records, "record"), view.Count(r.Files, "file"), view.Count(r.Damaged, "damaged line"))
 		}))
 	cmd.Flags().BoolVar(&o.SkipDamaged, "skip-damaged", false, "skip damaged lines, and restore the others")
 	cmd.Flags().BoolVar(&o.Overwrite, "overwrite", false, "replace files that differ from those of the backup")
@@ -100,7 +101,7 @@ func (a *app) importCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			return a.out.Line(m, "changed %s and %s of usage", term.Count(m.Tools, "tool"), term.Count(m.Usage, "record"))
+			return a.out.Line(m, "changed %s and %s of usage", view.Count(m.Tools, "tool"), view.Count(m.Usage, "record"))
 		}))
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"cairn/benchmarks"
 	"cairn/internal/face/term"
+	"cairn/internal/face/view"
 	"cairn/internal/folder/workspace"
 	"cairn/retriever"
 )
@@ -83,7 +84,7 @@ func (a *app) collect(ctx context.Context, w *workspace.Workspace, file string) 
 	return a.out.Line(struct {
 		File  string `json:"file"`
 		Added int    `json:"added"`
-	}{file, added}, "%s added to %s", term.Count(added, "line"), file)
+	}{file, added}, "%s added to %s", view.Count(added, "line"), file)
 }
 
 // markedPlace returns the place that a mark names: the number of a result, or a place that

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/face/doctor"
-	"cairn/internal/face/term"
+	"cairn/internal/face/view"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
@@ -68,7 +68,7 @@ func (a *app) doctor(ctx context.Context, repair bool) error {
 		return err
 	}
 	if !r.Healthy {
-		return fmt.Errorf("%s and %s; each says how to repair it", term.Count(r.Errors, "error"), term.Count(r.Warnings, "warning"))
+		return fmt.Errorf("%s and %s; each says how to repair it", view.Count(r.Errors, "error"), view.Count(r.Warnings, "warning"))
 	}
 	return nil
 }

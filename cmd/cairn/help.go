@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/face/manual"
-	"cairn/internal/face/term"
+	"cairn/internal/face/view"
 )
 
 // helpText has one part per command: a line such as "# cairn index", the description, the
@@ -71,7 +71,7 @@ func argsOf(use string) cobra.PositionalArgs {
 	}
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
-			return badUsage("got %s, want: %s", term.Count(len(args), "argument"), cmd.UseLine())
+			return badUsage("got %s, want: %s", view.Count(len(args), "argument"), cmd.UseLine())
 		}
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/face/term"
+	"cairn/internal/face/view"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/text/walk"
@@ -52,7 +53,7 @@ func (a *app) indexable(ctx context.Context, t *workspace.Tasks, _ []string) err
 		for _, s := range v.Skipped {
 			a.out.Notes.Dim(fmt.Sprintf("left out: %s (%s)", term.Plain(s.Path), walk.WithAdvice(s.Reason)))
 		}
-		a.out.Notes.Printf("%s to index, %d left out\n", term.Count(len(v.Files), "file"), len(v.Skipped))
+		a.out.Notes.Printf("%s to index, %d left out\n", view.Count(len(v.Files), "file"), len(v.Skipped))
 	})
 }
 

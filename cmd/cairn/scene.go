@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/base/atomicfile"
-	"cairn/internal/face/term"
+	"cairn/internal/face/view"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/task/scene"
@@ -80,7 +80,7 @@ func (a *app) scene(ctx context.Context, t *workspace.Tasks, args []string, f sc
 		}
 		a.out.Printf("%s", s.Text)
 		if s.Masked > 0 {
-			a.out.Notes.Printf("%s masked\n", term.Count(s.Masked, "secret"))
+			a.out.Notes.Printf("%s masked\n", view.Count(s.Masked, "secret"))
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/face/term"
+	"cairn/internal/face/view"
 	"cairn/internal/folder/scan"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/store"
@@ -151,7 +152,7 @@ func (a *app) searchLines(ctx context.Context, f searchFlags) (err error) {
 			path := found.Paths[i]
 			a.out.Printf("%s%s\n", p.Shown(path), strings.TrimPrefix(line, path))
 		}
-		a.out.Notes.Dim(fmt.Sprintf("%s in %d of %s", term.Count(found.Total, "line"), found.Matching, term.Count(found.Searched, "file")))
+		a.out.Notes.Dim(fmt.Sprintf("%s in %d of %s", view.Count(found.Total, "line"), found.Matching, view.Count(found.Searched, "file")))
 		if found.Truncated {
 			a.out.Notes.Warn("not complete: %s", found.Reason)
 		}

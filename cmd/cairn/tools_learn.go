@@ -1,12 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +12,7 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/face/term"
+	"cairn/internal/face/view"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/usage"
@@ -66,17 +65,17 @@ func (a *app) toolsLearn(ctx context.Context, box *toolbox.Toolbox, files []stri
 		if len(unknown) > 0 {
 			a.out.Notes.Warn("%s not that of one tool of the catalogue: %s", is(len(unknown), "name"), strings.Join(unknown[:min(len(unknown), 8)], ", "))
 		}
-		a.out.Printf("learnt %s, skipped %s; the graph has %s and %s, the memory %s\n", term.Count(len(traces), "trace"), term.Count(bad, "line"),
-			term.Count(state.Nodes, "node"), term.Count(state.Edges, "edge"), term.Count(state.Intents, "intent"))
+		a.out.Printf("learnt %s, skipped %s; the graph has %s and %s, the memory %s\n", view.Count(len(traces), "trace"), view.Count(bad, "line"),
+			view.Count(state.Nodes, "node"), view.Count(state.Edges, "edge"), view.Count(state.Intents, "intent"))
 	})
 }
 
 // is returns a number with its noun and verb.
 func is(n int, one string) string {
 	if n == 1 {
-		return term.Count(n, one) + " is"
+		return view.Count(n, one) + " is"
 	}
-	return term.Count(n, one) + " are"
+	return view.Count(n, one) + " are"
 }
 
 func (a *app) readTraces(name string) ([]usage.Trace, []*usage.LineError, error) {
@@ -115,7 +114,7 @@ func (a *app) toolsForgetCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.out.Line(map[string]any{"source": source, "removed": removed}, "removed %s", term.Count(len(removed), "tool"))
+			return a.out.Line(map[string]any{"source": source, "removed": removed}, "removed %s", view.Count(len(removed), "tool"))
 		}
 		r := toolbox.ForgetRequest{Name: strings.Join(args, ""), All: all}
 		if before != "" {
@@ -125,7 +124,7 @@ func (a *app) toolsForgetCommand() *cobra.Command {
 			}
 		}
 		return term.Show(a.out, func(o *term.Output, f usage.Forgotten) {
-			o.Printf("forgot %s and %s\n", term.Count(f.Edges, "edge"), term.Count(f.Intents, "intent"))
+			o.Printf("forgot %s and %s\n", view.Count(f.Edges, "edge"), view.Count(f.Intents, "intent"))
 			if len(args) == 1 && f == (usage.Forgotten{}) {
 				o.Notes.Printf("there is no usage of %q; `cairn tools graph` lists the tools with usage\n", term.Plain(args[0]))
 			}
@@ -155,13 +154,13 @@ func (a *app) toolsGraphCommand() *cobra.Command {
 
 // usageEdges returns the edges, heaviest first. If around is not "", it returns only the edges
 // of that node, or of the tool with that name.
-func usageEdges(ctx context.Context, box *toolbox.Toolbox, around string) ([]term.UsageEdge, error) {
+func usageEdges(ctx context.Context, box *toolbox.Toolbox, around string) ([]view.UsageEdge, error) {
 	var tool catalog.Tool
 	var unknown error
 	if around != "" {
 		tool, unknown = box.Lookup(ctx, around)
 	}
-	edges := []term.UsageEdge{}
+	var edges []view.UsageEdge
 	err := box.Read(ctx, func(g *graphrank.Graph) error {
 		if around != "" && !g.Has(around) {
 			if unknown != nil {
@@ -169,15 +168,8 @@ func usageEdges(ctx context.Context, box *toolbox.Toolbox, around string) ([]ter
 			}
 			around = tool.ID
 		}
-		for e := range g.Edges() {
-			if around == "" || e.From == around || e.To == around {
-				edges = append(edges, term.UsageEdge{From: e.From, To: e.To, Type: e.Type.String(), Source: e.Source.String(), Weight: e.Weight(), Count: e.Count})
-			}
-		}
+		edges = view.UsageEdges(g, around)
 		return nil
-	})
-	slices.SortStableFunc(edges, func(x, y term.UsageEdge) int {
-		return cmp.Or(cmp.Compare(y.Weight, x.Weight), cmp.Compare(y.Count, x.Count))
 	})
 	return edges, err
 }
@@ -193,7 +185,7 @@ func toolTitle(ctx context.Context, box *toolbox.Toolbox) func(id string) string
 	}
 }
 
-func (a *app) printUsage(all []term.UsageEdge, format string, limit int, title func(id string) string) error {
+func (a *app) printUsage(all []view.UsageEdge, format string, limit int, title func(id string) string) error {
 	edges := all[:min(len(all), limit)]
 	return a.out.Print(map[string]any{"edges": edges, "total": len(all)}, func() {
 		switch format {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/face/term"
+	"cairn/internal/face/view"
 	"cairn/retriever"
 )
 
@@ -51,7 +51,7 @@ func TestWords(t *testing.T) {
 		"this folder has no index yet: call the tool index, or run `cairn index`":            "this folder has no index yet: run `cairn index`",
 		"the folder is being indexed: search again soon, the tool status shows the progress": "the folder is being indexed: search again soon, `cairn status` shows the progress",
 	} {
-		if got := term.Notes(&retriever.Answer{Reason: "r", Hint: hint}); got[0] != "nothing found: "+want {
+		if got := view.Notes(&retriever.Answer{Reason: "r", Hint: hint}); got[0] != "nothing found: "+want {
 			t.Errorf("the note on the hint %q is %q, want %q", hint, got[0], "nothing found: "+want)
 		}
 	}

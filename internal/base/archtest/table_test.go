@@ -120,9 +120,10 @@ var imports = []row{
 	{"internal/face/manual", ""},
 	{"internal/face/token", "internal/base/atomicfile"},
 	{"internal/face/server", "internal/base/metrics internal/base/observe internal/base/quota internal/face/token internal/folder/index tools"},
-	{"internal/face/term", "graphrank internal/base/draw internal/base/home internal/base/job internal/face/doctor internal/face/token internal/folder/index internal/stage internal/store internal/store/keyword internal/task internal/task/cards internal/task/doctask internal/task/scene internal/task/taskgraph internal/text/markdown internal/text/query internal/text/walk internal/toolbox internal/toolbox/catalog internal/toolbox/suggest internal/toolbox/toolsearch retriever"},
 	{"internal/face/upgrade", "internal/base/atomicfile"},
-	{"internal/face/web", "graphrank internal/base/taskdag internal/folder/index internal/folder/workspace internal/store internal/store/keyword internal/task internal/task/cards internal/text/highlight internal/text/markdown internal/text/query internal/text/walk internal/toolbox internal/toolbox/suggest retriever tools"},
+	{"internal/face/view", "graphrank internal/store/keyword internal/text/query retriever"},
+	{"internal/face/term", "graphrank internal/base/draw internal/base/home internal/base/job internal/face/doctor internal/face/token internal/face/view internal/folder/index internal/stage internal/store internal/task internal/task/cards internal/task/doctask internal/task/scene internal/task/taskgraph internal/text/markdown internal/text/walk internal/toolbox internal/toolbox/catalog internal/toolbox/suggest internal/toolbox/toolsearch retriever"},
+	{"internal/face/web", "graphrank internal/base/taskdag internal/face/view internal/folder/index internal/folder/workspace internal/store internal/task internal/task/cards internal/text/highlight internal/text/markdown internal/text/walk internal/toolbox internal/toolbox/suggest retriever tools"},
 	{"internal/face/host", "internal/base/metrics internal/base/observe internal/base/tracing internal/face/server internal/face/token internal/face/web internal/folder/config internal/folder/index internal/folder/workspace internal/stage internal/stage/openai internal/stage/postgres internal/stage/rabbitmq internal/stage/redis internal/stage/rest internal/stage/websearch internal/toolbox retriever tools"},
 	{"benchmarks/agent", ""},
 	{"benchmarks", "benchmarks/agent graphrank indexer internal/base/job internal/folder/config internal/folder/index internal/folder/workspace internal/stage internal/store internal/store/flat internal/store/keyword internal/store/kv internal/text/markdown internal/text/walk internal/toolbox/catalog internal/toolbox/records internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models retriever tools"},
@@ -132,7 +133,7 @@ var imports = []row{
 	{"benchmarks/stdio", "benchmarks benchmarks/agent"},
 	{"benchmarks/watch", "benchmarks benchmarks/agent"},
 	{"deploy/packages", ""},
-	{"cmd/cairn", "benchmarks graphrank indexer internal/base/atomicfile internal/base/home internal/base/job internal/base/metrics internal/face/connect internal/face/doctor internal/face/finder internal/face/host internal/face/manual internal/face/server internal/face/term internal/face/token internal/face/upgrade internal/folder/config internal/folder/encoder internal/folder/index internal/folder/mirror internal/folder/scan internal/folder/workspace internal/stage internal/store internal/task internal/task/cards internal/task/doctask internal/task/scene internal/task/taskgraph internal/text/markdown internal/text/walk internal/toolbox internal/toolbox/catalog internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models models/bert models/bpe models/minilm retriever tools tools/client"},
+	{"cmd/cairn", "benchmarks graphrank indexer internal/base/atomicfile internal/base/home internal/base/job internal/base/metrics internal/face/connect internal/face/doctor internal/face/finder internal/face/host internal/face/manual internal/face/server internal/face/term internal/face/token internal/face/upgrade internal/face/view internal/folder/config internal/folder/encoder internal/folder/index internal/folder/mirror internal/folder/scan internal/folder/workspace internal/stage internal/store internal/task internal/task/cards internal/task/doctask internal/task/scene internal/task/taskgraph internal/text/markdown internal/text/walk internal/toolbox internal/toolbox/catalog internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models models/bert models/bpe models/minilm retriever tools tools/client"},
 }
 
 // maxImports is the maximum length of a row.
@@ -141,10 +142,9 @@ const maxImports = 15
 // wide lists the rows that exceed maxImports: the packages that put others together.
 var wide = map[string]int{
 	"benchmarks":                22,
-	"cmd/cairn":                 43,
+	"cmd/cairn":                 44,
 	"internal/face/host":        19,
-	"internal/face/term":        23,
-	"internal/face/web":         16,
+	"internal/face/term":        22,
 	"internal/folder/index":     20,
 	"internal/folder/workspace": 28,
 	"internal/toolbox":          18,

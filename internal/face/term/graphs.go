@@ -6,21 +6,12 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/base/draw"
+	"cairn/internal/face/view"
 	"cairn/internal/toolbox/suggest"
 )
 
-// UsageEdge is an edge between two tools or documents that are used together.
-type UsageEdge struct {
-	From   string  `json:"from"`
-	To     string  `json:"to"`
-	Type   string  `json:"type"`
-	Source string  `json:"source"`
-	Weight float64 `json:"weight"`
-	Count  float64 `json:"count"`
-}
-
 // UsageGraph returns the edges as a graph. Its nodes are numbered in order of ID.
-func UsageGraph(edges []UsageEdge, title func(id string) string) *draw.Graph {
+func UsageGraph(edges []view.UsageEdge, title func(id string) string) *draw.Graph {
 	var ids []string
 	for _, e := range edges {
 		ids = append(ids, e.From, e.To)

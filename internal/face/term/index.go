@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cairn/internal/base/home"
+	"cairn/internal/face/view"
 	"cairn/internal/folder/index"
 	"cairn/internal/text/walk"
 	"cairn/retriever"
@@ -34,16 +35,16 @@ func (o *Writer) Overview(v *Overview, state retriever.IndexState) {
 	if files == 0 {
 		o.Printf("no documents: cairn reads %s\n", strings.Join(walk.Documents, " "))
 	} else {
-		o.Printf("%s (%s), %s\n", Count(files, "document"), strings.Join(kinds, " "), Count(v.Cards, "card"))
+		o.Printf("%s (%s), %s\n", view.Count(files, "document"), strings.Join(kinds, " "), view.Count(v.Cards, "card"))
 	}
 	switch {
 	case files == 0:
 	case state.State == "missing":
 		o.Printf("not indexed yet: the first search indexes the folder\n")
 	case state.Pending > 0:
-		o.Printf("indexed except for %s\n", Count(state.Pending, "vector"))
+		o.Printf("indexed except for %s\n", view.Count(state.Pending, "vector"))
 	default:
-		o.Printf("index: %s, %s\n", state.State, Count(state.Sections, "section"))
+		o.Printf("index: %s, %s\n", state.State, view.Count(state.Sections, "section"))
 	}
 	o.Printf("\n")
 	for _, q := range v.Try {
@@ -70,7 +71,7 @@ func (o *Writer) Status(s *index.Status, place home.Place, skipped []index.Skipp
 	if s.Progress != nil {
 		row("progress", "%s", s.Progress)
 	}
-	row("files", "%d with %s", s.Files, Count(s.Sections, "section"))
+	row("files", "%d with %s", s.Files, view.Count(s.Sections, "section"))
 	if len(s.Kinds) > 0 {
 		var kinds []string
 		for _, kind := range slices.Sorted(maps.Keys(s.Kinds)) {
@@ -87,7 +88,7 @@ func (o *Writer) Status(s *index.Status, place home.Place, skipped []index.Skipp
 		row("owner", "process %d, %s, since %s", s.Owner.PID, s.Owner.Command, s.Owner.StartedAt.Local().Format("15:04:05"))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(s.Skipped)) {
-		row("skipped", "%s: %s", Count(s.Skipped[reason], "file"), walk.WithAdvice(reason))
+		row("skipped", "%s: %s", view.Count(s.Skipped[reason], "file"), walk.WithAdvice(reason))
 		for _, f := range skipped {
 			if f.Reason == reason {
 				row("", "  %s", Plain(f.Path))
@@ -130,9 +131,9 @@ func (o *Writer) Verified(v *index.Verified) {
 
 // Summary describes a run of the indexer in one line.
 func Summary(r *index.IndexReport) string {
-	s := fmt.Sprintf("indexed %s with %s: %d new or changed, %d removed, %d skipped; %s embedded", Count(r.Files, "file"), Count(r.Sections, "section"), r.Added, r.Removed, r.Skipped, Count(r.Embedded, "text"))
+	s := fmt.Sprintf("indexed %s with %s: %d new or changed, %d removed, %d skipped; %s embedded", view.Count(r.Files, "file"), view.Count(r.Sections, "section"), r.Added, r.Removed, r.Skipped, view.Count(r.Embedded, "text"))
 	if r.Pending > 0 {
-		s += fmt.Sprintf(", %s still without a vector", Count(r.Pending, "piece"))
+		s += fmt.Sprintf(", %s still without a vector", view.Count(r.Pending, "piece"))
 	}
 	return s + fmt.Sprintf("; %.1f s", r.Seconds)
 }

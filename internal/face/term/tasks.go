@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cairn/internal/face/doctor"
+	"cairn/internal/face/view"
 	"cairn/internal/stage"
 	"cairn/internal/task"
 	"cairn/internal/task/cards"
@@ -64,8 +65,8 @@ func (o *Writer) Stats(n *taskgraph.Stats) {
 	o.Rows([][]string{
 		{"tasks", fmt.Sprintf("%d: %d ready, %d active, %d blocked, %d done", n.NodeCount, n.ReadyTaskCount, n.InProgressTaskCount, n.BlockedTaskCount-n.InProgressTaskCount, n.CompletedTaskCount)},
 		{"dependencies", fmt.Sprintf("%d: %.2f a task", n.EdgeCount, n.AverageInDegree)},
-		{"ends", fmt.Sprintf("%s without dependencies, %s that nothing waits for", Count(n.RootCount, "task"), Count(n.LeafCount, "task"))},
-		{"depth", Count(n.MaxDepth, "task") + " in a row"},
+		{"ends", fmt.Sprintf("%s without dependencies, %s that nothing waits for", view.Count(n.RootCount, "task"), view.Count(n.LeafCount, "task"))},
+		{"depth", view.Count(n.MaxDepth, "task") + " in a row"},
 	})
 }
 
@@ -250,7 +251,7 @@ func (o *Writer) Scene(s *scene.Scene) {
 		rows = append(rows, []string{fmt.Sprintf("%g", i.Weight), fmt.Sprintf("%6d", i.Tokens), Plain(i.Path) + mark})
 	}
 	o.Rows(rows)
-	o.Printf("%d tokens of %d, %s masked\n", s.Tokens, s.Limit, Count(s.Masked, "secret"))
+	o.Printf("%d tokens of %d, %s masked\n", s.Tokens, s.Limit, view.Count(s.Masked, "secret"))
 }
 
 // maxFindings bounds the findings shown to a person.
@@ -286,8 +287,8 @@ func (o *Writer) Report(r *doctor.Report) {
 			}
 		}
 	}
-	o.Printf("checked %s, %s, %s: %s, %s\n", Count(r.Cards, "card"), Count(r.Documents, "document"), Count(r.Links, "link"),
-		Count(r.Errors, "error"), Count(r.Warnings, "warning"))
+	o.Printf("checked %s, %s, %s: %s, %s\n", view.Count(r.Cards, "card"), view.Count(r.Documents, "document"), view.Count(r.Links, "link"),
+		view.Count(r.Errors, "error"), view.Count(r.Warnings, "warning"))
 }
 
 // Cards writes a line per card.

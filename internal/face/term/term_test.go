@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cairn/internal/face/view"
 	"cairn/internal/folder/index"
 	"cairn/internal/text/walk"
 	"cairn/retriever"
@@ -29,11 +30,11 @@ func TestMark(t *testing.T) {
 		{"walrus", "no such word", "no such word"},
 		{"", "anything", "anything"},
 	} {
-		if got := newMarker(c.query).mark(s, c.line); got != c.want {
+		if got := s.mark(view.NewMarker(c.query), c.line); got != c.want {
 			t.Errorf("mark(%q) for %q = %q, want %q", c.line, c.query, got, c.want)
 		}
 	}
-	if got := newMarker("token").mark(style{width: 80}, "a token"); got != "a token" {
+	if got := (style{width: 80}).mark(view.NewMarker("token"), "a token"); got != "a token" {
 		t.Errorf("without colour: %q, want the line as it is", got)
 	}
 }
@@ -49,7 +50,7 @@ func TestWrapCutPick(t *testing.T) {
 		t.Errorf("cut = %q, want four runes", got)
 	}
 	lines := []string{"first", "second", "a token here", "fourth", "more tokens"}
-	if diff := cmp.Diff([]string{"first", "a token here", "more tokens"}, newMarker("token").pick(lines, 3)); diff != "" {
+	if diff := cmp.Diff([]string{"first", "a token here", "more tokens"}, view.NewMarker("token").Pick(lines, 3)); diff != "" {
 		t.Errorf("pick (-want +got):\n%s", diff)
 	}
 }
@@ -61,7 +62,7 @@ func TestResultKeepsItsWidth(t *testing.T) {
 	}
 	for _, width := range []int{minWidth, defaultWidth, maxWidth} {
 		var b strings.Builder
-		(&Writer{style: style{width: width}}).result(&b, 1, r, newMarker("token"), asStored)
+		(&Writer{style: style{width: width}}).result(&b, 1, r, view.NewMarker("token"), asStored)
 		for line := range strings.Lines(b.String()) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
 				t.Errorf("width %d: a line of %d: %s", width, n, line)
@@ -70,13 +71,13 @@ func TestResultKeepsItsWidth(t *testing.T) {
 	}
 	r.Path = strings.Repeat("folder/", 20) + "auth.md"
 	var b strings.Builder
-	(&Writer{style: style{width: minWidth}}).result(&b, 1, r, newMarker("token"), asStored)
+	(&Writer{style: style{width: minWidth}}).result(&b, 1, r, view.NewMarker("token"), asStored)
 	if !strings.Contains(b.String(), r.Path+":3 #login\n") {
 		t.Errorf("a long place is cut:\n%s", &b)
 	}
 	b.Reset()
 	r.Path = "page.html"
-	(&Writer{style: style{width: minWidth}}).result(&b, 1, r, newMarker("token"), asStored)
+	(&Writer{style: style{width: minWidth}}).result(&b, 1, r, view.NewMarker("token"), asStored)
 	if !strings.HasPrefix(b.String(), " 1. page.html #login ") {
 		t.Errorf("a file that is converted:\n%s", &b)
 	}
@@ -105,29 +106,6 @@ func TestLink(t *testing.T) {
 	o.Printf("%s%sx\ny", start, bold)
 	if out := b.String(); out != start+bold+"x"+endLink+reset+"\ny" {
 		t.Errorf("an open link: %q", out)
-	}
-}
-
-func TestNotes(t *testing.T) {
-	next := "abc"
-	for _, c := range []struct {
-		answer retriever.Answer
-		want   string
-	}{
-		{retriever.Answer{Reason: "no_match", Hint: "nothing matches: use other words"}, "nothing found: use other words"},
-		{retriever.Answer{Reason: "not_indexed", Hint: "the folder has not been indexed yet: call the tool index, then search again"},
-			"nothing found: the folder has not been indexed yet: run `cairn index`, then search again"},
-		{retriever.Answer{}, "nothing found"},
-		{retriever.Answer{Results: make([]retriever.Result, 1)}, ""},
-		{retriever.Answer{Results: make([]retriever.Result, 1), Fuzzy: true, Degraded: []string{"vectors"}, Index: retriever.IndexState{Embedded: 3, Pending: 1}},
-			"nothing matches the words as typed; these results match near spellings|1 of 4 pieces have no vector yet and were found by keyword only; `cairn index` makes the rest"},
-		{retriever.Answer{Results: make([]retriever.Result, 1), Degraded: []string{"files"}, Index: retriever.IndexState{Unindexed: 700}},
-			"700 files of the folder are not indexed yet and were not searched; `cairn index` indexes the rest"},
-		{retriever.Answer{Results: make([]retriever.Result, 1), TotalCount: 7, HasMore: true, NextCursor: &next}, "7 documents in all; next page: --cursor abc"},
-	} {
-		if got := strings.Join(Notes(&c.answer), "|"); got != c.want {
-			t.Errorf("notes(%+v) = %q, want %q", c.answer, got, c.want)
-		}
 	}
 }
 

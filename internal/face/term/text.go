@@ -1,7 +1,6 @@
 package term
 
 import (
-	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -52,14 +51,6 @@ func Wrap(line string, width int) []string {
 		}
 	}
 	return lines
-}
-
-// Count returns a number with its noun, with a plural s unless the number is 1.
-func Count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // Time returns a time in the local zone.

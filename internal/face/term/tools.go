@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"cairn/graphrank"
+	"cairn/internal/face/view"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/suggest"
@@ -203,7 +204,7 @@ func (o *Output) Import(r *ImportReport) {
 		o.Notes.Warn("the description of %s may contain instructions to a model: %s", b.ID, Flags(b.Flags))
 	}
 	o.Printf("%s: %s (%d added, %d changed, %d removed, %d unchanged)\n",
-		Plain(r.Source), Count(r.Tools, "tool"), len(r.Added), len(r.Changed), len(r.Removed), r.Unchanged)
+		Plain(r.Source), view.Count(r.Tools, "tool"), len(r.Added), len(r.Changed), len(r.Removed), r.Unchanged)
 	if len(r.Changed)+len(r.Removed)+r.Unchanged == 0 {
 		return // the first import: all tools are new
 	}

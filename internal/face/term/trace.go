@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/face/view"
 	"cairn/internal/store"
 	"cairn/retriever"
 )
@@ -187,7 +188,7 @@ func (p *tracePrinter) results(a *retriever.Answer) {
 			p.line("    %s", sum(e))
 		}
 	}
-	for _, note := range Notes(a) {
+	for _, note := range view.Notes(a) {
 		p.line("%s", note)
 	}
 }

@@ -129,7 +129,7 @@ var crossOrigin = http.NewCrossOriginProtection()
 // and returns false.
 func (h *Handler) posted(w http.ResponseWriter, r *http.Request) bool {
 	refuse := func(status int, message string) bool {
-		h.show(w, r, view{section: "error", title: "That did not work", status: status, data: errorPage{Message: message}})
+		h.show(w, r, screen{section: "error", title: "That did not work", status: status, data: errorPage{Message: message}})
 		return false
 	}
 	if h.sources.Tasks == nil {

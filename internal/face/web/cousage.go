@@ -1,15 +1,14 @@
 package web
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"net/url"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"cairn/graphrank"
+	"cairn/internal/face/view"
 )
 
 // coUsage draws the co-usage graph of tools: nodes on a circle, grouped by
@@ -55,19 +54,12 @@ const (
 // drawCoUsage draws the heaviest edges between tools, or only those of around if
 // that is not "".
 func drawCoUsage(g *graphrank.Graph, around, prefix string) *coUsage {
-	var edges []graphrank.Edge
-	for e := range g.Edges() {
-		tool := !strings.HasPrefix(e.From, graphrank.DocumentPrefix) && !strings.HasPrefix(e.To, graphrank.DocumentPrefix)
-		if tool && e.From != e.To && (around == "" || e.From == around || e.To == around) {
-			edges = append(edges, e)
-		}
-	}
-	slices.SortFunc(edges, func(a, b graphrank.Edge) int {
-		return cmp.Or(cmp.Compare(b.Weight(), a.Weight()), cmp.Compare(b.Count, a.Count), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	edges := slices.DeleteFunc(view.UsageEdges(g, around), func(e view.UsageEdge) bool {
+		return strings.HasPrefix(e.From, graphrank.DocumentPrefix) || strings.HasPrefix(e.To, graphrank.DocumentPrefix) || e.From == e.To
 	})
 	t := &coUsage{Around: around}
 	degree := map[string]int{}
-	var drawn []graphrank.Edge
+	var drawn []view.UsageEdge
 	for _, e := range edges {
 		fresh := 0
 		for _, id := range []string{e.From, e.To} {
@@ -91,11 +83,11 @@ func drawCoUsage(g *graphrank.Graph, around, prefix string) *coUsage {
 		a, b := t.Nodes[at[e.From]], t.Nodes[at[e.To]]
 		cx, cy := float64(t.Width)/2, float64(t.Height)/2
 		mx, my := float64(a.X+b.X)/2, float64(a.Y+b.Y)/2
-		row := relation{e.From, e.To, e.Type.String() + ", " + e.Source.String(), fmt.Sprintf("%.2f", e.Weight()), fmt.Sprintf("%.3g", e.Count)}
+		row := relation{e.From, e.To, e.Type + ", " + e.Source, fmt.Sprintf("%.2f", e.Weight), fmt.Sprintf("%.3g", e.Count)}
 		t.Rows = append(t.Rows, row)
 		t.Curves = append(t.Curves, curve{
 			D:     fmt.Sprintf("M%d %d Q%.0f %.0f %d %d", a.X, a.Y, mx+(cx-mx)*curveBend, my+(cy-my)*curveBend, b.X, b.Y),
-			Width: fmt.Sprintf("%.1f", curveWidth*e.Weight()),
+			Width: fmt.Sprintf("%.1f", curveWidth*e.Weight),
 			Title: fmt.Sprintf("%s → %s: %s, weight %s, seen %s", e.From, e.To, row.Kind, row.Weight, row.Seen),
 		})
 	}
@@ -121,13 +113,10 @@ func (t *coUsage) circle(g *graphrank.Graph, degree map[string]int, prefix strin
 		n := node{
 			X: int(x + radius*cos), Y: int(y + radius*sin), R: dotRadius + min(degree[id], dotRadius)/2,
 			LX: int(x + (radius+labelsAround)*cos), LY: int(y+(radius+labelsAround)*sin) + 4, Anchor: "start",
-			ID: id, Label: id, Edges: degree[id], Link: prefix + "/tools?around=" + url.QueryEscape(id),
+			ID: id, Label: short(id), Edges: degree[id], Link: prefix + "/tools?around=" + url.QueryEscape(id),
 		}
 		if cos < 0 {
 			n.Anchor = "end"
-		}
-		if utf8.RuneCountInString(n.Label) > labelRunes {
-			n.Label = string([]rune(n.Label)[:labelRunes-1]) + "…"
 		}
 		at[id] = len(t.Nodes)
 		t.Nodes = append(t.Nodes, n)

@@ -75,10 +75,7 @@ func draw(boxes []box, arrows []arrow) *drawing {
 		}
 		b.X, b.Y, b.W, b.H = edge+layer[i]*(boxWidth+gapX), edge+rows[layer[i]]*(boxHeight+gapY), boxWidth, boxHeight
 		rows[layer[i]]++
-		b.Full = b.Label
-		if utf8.RuneCountInString(b.Label) > labelRunes {
-			b.Label = string([]rune(b.Label)[:labelRunes-1]) + "…"
-		}
+		b.Full, b.Label = b.Label, short(b.Label)
 		d.Width, d.Height = max(d.Width, b.X+b.W+edge), max(d.Height, b.Y+b.H+edge)
 		d.Boxes = append(d.Boxes, b)
 	}
@@ -94,4 +91,12 @@ func draw(boxes []box, arrows []arrow) *drawing {
 		d.Lines = append(d.Lines, line{fmt.Sprintf("M%d %d C%d %d %d %d %d %d", x1, y1, x1+bend, y1, x2-bend, y2, x2, y2), a.Label})
 	}
 	return d
+}
+
+// short cuts a label to labelRunes.
+func short(label string) string {
+	if utf8.RuneCountInString(label) <= labelRunes {
+		return label
+	}
+	return string([]rune(label)[:labelRunes-1]) + "…"
 }

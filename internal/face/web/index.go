@@ -75,7 +75,7 @@ func (h *Handler) index(w http.ResponseWriter, r *http.Request) {
 			p.Skipped = append(p.Skipped, other)
 		}
 	}
-	h.show(w, r, view{section: "index", title: "Index", data: p})
+	h.show(w, r, screen{section: "index", title: "Index", data: p})
 }
 
 // otherFormats returns the files that are not indexed because of their extension. The index

@@ -86,7 +86,7 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 	if from, err := url.ParseQuery(q.Get("from")); err == nil && len(from) > 0 {
 		p.Back, p.BackQuery = template.URL(prefix+"/?"+from.Encode()), from.Get("q")
 	}
-	h.show(w, r, view{section: "doc", title: reading.Title, query: p.BackQuery, data: p})
+	h.show(w, r, screen{section: "doc", title: reading.Title, query: p.BackQuery, data: p})
 }
 
 // maxBranches is the maximum number of documents, and of folders, that a tree shows of each

@@ -10,10 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"cairn/internal/face/view"
 	"cairn/internal/folder/index"
 	"cairn/internal/store"
-	"cairn/internal/store/keyword"
-	"cairn/internal/text/query"
 	"cairn/retriever"
 )
 
@@ -37,8 +36,8 @@ type searchPage struct {
 	Further                  template.URL  // the query of the address of the next results
 	Took                     string
 	Problem                  string
-	Terms                    *keyword.Marker
-	Home                     *homePage // without a query
+	Words                    view.Marker // of the query
+	Home                     *homePage   // without a query
 }
 
 // homePage is the content of the search page without a query.
@@ -100,7 +99,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
 	if p.Query != "" {
 		title = p.Query
 	}
-	h.show(w, r, view{section: "search", title: title, fragment: "results", data: p})
+	h.show(w, r, screen{section: "search", title: title, fragment: "results", data: p})
 }
 
 // find runs the search of the page.
@@ -118,7 +117,7 @@ func (h *Handler) find(r *http.Request, p *searchPage) {
 	took := time.Since(start)
 	h.took.add(took)
 	p.Took = took.Round(100 * time.Microsecond).String()
-	p.Answer, p.Terms = answer, keyword.NewMarker(query.Parse(p.Query))
+	p.Answer, p.Words = answer, view.NewMarker(p.Query)
 	for i := range answer.Results {
 		p.Scores = append(p.Scores, scoreParts(answer.Results[i].Explain))
 	}
@@ -235,17 +234,15 @@ func scoreParts(e *retriever.Explanation) []scorePart {
 	return append(parts, part("score", e.Score))
 }
 
-// marked escapes a snippet and marks the words that contain a term.
-func marked(snippet string, terms *keyword.Marker) template.HTML {
-	var b strings.Builder
-	terms.Words(snippet, func(part string, holds bool) {
+// marked escapes a snippet and marks the words of the query.
+func marked(snippet string, words view.Marker) template.HTML {
+	return template.HTML(words.Mark(snippet, func(part string, found bool) string { // escapes every part
 		part = template.HTMLEscapeString(part)
-		if holds {
+		if found {
 			part = "<mark>" + part + "</mark>"
 		}
-		b.WriteString(part)
-	})
-	return template.HTML(b.String()) // every part is escaped
+		return part
+	}))
 }
 
 // latencies are the durations of the last searches.

@@ -64,5 +64,5 @@ func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) {
 	if len(boxes) > 0 {
 		p.Graph = draw(boxes, arrows)
 	}
-	h.show(w, r, view{section: "tasks", title: "Tasks", data: p})
+	h.show(w, r, screen{section: "tasks", title: "Tasks", data: p})
 }

@@ -50,7 +50,7 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 			p.Graph, p.Steps, p.Advice = plan(p.Suggestion), steps(p.Suggestion), advice[p.Suggestion.Mode]
 		}
 	}
-	h.show(w, r, view{section: "tools", title: "Tools", data: p})
+	h.show(w, r, screen{section: "tools", title: "Tools", data: p})
 }
 
 // advice is the text for each mode.

@@ -17,6 +17,7 @@ import (
 	"time"
 	"unicode"
 
+	"cairn/internal/face/view"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/task/cards"
 	"cairn/internal/toolbox"
@@ -88,7 +89,7 @@ func New(s Sources, o *Options) (*Handler, error) {
 	}
 	var err error
 	h.templates, err = template.New("").Funcs(template.FuncMap{
-		"marked": marked, "percent": percent, "place": place, "from": placeFrom, "count": counting, "day": day,
+		"marked": marked, "percent": percent, "place": place, "from": placeFrom, "count": view.Count, "day": day, "notes": view.Notes, "trail": view.Trail,
 	}).ParseFS(embedded, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("reading the pages: %w", err)
@@ -143,8 +144,8 @@ type page struct {
 	Data                              any
 }
 
-// view is a page to show.
-type view struct {
+// screen is a page to show.
+type screen struct {
 	status         int // 0 means 200
 	section, title string
 	query          string // in the search field of the header
@@ -156,7 +157,7 @@ type view struct {
 const fragmentHeader = "Cairn-Fragment"
 
 // show renders a page, or its fragment for the script.
-func (h *Handler) show(w http.ResponseWriter, r *http.Request, v view) {
+func (h *Handler) show(w http.ResponseWriter, r *http.Request, v screen) {
 	p := page{
 		Prefix: h.options.Prefix(r), Workspace: h.sources.Name, Title: v.title, Section: v.section, Query: v.query,
 		HasTasks: h.sources.Tasks != nil, HasTools: h.sources.Toolbox != nil, MayWrite: h.sources.Tasks != nil && h.options.MayWrite(r), Data: v.data,
@@ -195,7 +196,7 @@ type errorPage struct {
 
 // fail answers with the page for an error, its status and the nearest paths.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	v := view{section: "error", title: "That did not work", status: http.StatusInternalServerError}
+	v := screen{section: "error", title: "That did not work", status: http.StatusInternalServerError}
 	e := errorPage{Message: err.Error()}
 	var refused *cards.Error
 	if missing, ok := errors.AsType[*retriever.NotFoundError](err); ok {
@@ -232,7 +233,7 @@ func (h *Handler) unknown(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	h.show(w, r, view{section: "error", title: "Not found", status: http.StatusNotFound, query: words(r.URL.Path),
+	h.show(w, r, screen{section: "error", title: "Not found", status: http.StatusNotFound, query: words(r.URL.Path),
 		data: errorPage{Message: fmt.Sprintf("There is no page at %s.", r.URL.Path)}})
 }
 
@@ -257,17 +258,6 @@ func placeFrom(prefix, path, anchor string, from template.URL) string {
 		return place(prefix, path, anchor)
 	}
 	return strings.Replace(place(prefix, path, anchor), "/doc?", "/doc?from="+url.QueryEscape(string(from))+"&", 1)
-}
-
-// counting returns a number with a noun in the singular or plural.
-func counting(n int, noun string, plural ...string) string {
-	if n != 1 {
-		noun += "s"
-		if len(plural) > 0 {
-			noun = plural[0]
-		}
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }
 
 func day(t time.Time) string { return t.Format("2 January 2006") }

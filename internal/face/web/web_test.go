@@ -17,11 +17,10 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/base/job"
+	"cairn/internal/face/view"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
-	"cairn/internal/store/keyword"
-	"cairn/internal/text/query"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/usage"
@@ -492,7 +491,7 @@ func TestMarked(t *testing.T) {
 		{"", "x", ""},
 		{"no match", "", "no match"},
 	} {
-		if got := string(marked(c.text, keyword.NewMarker(query.Parse(c.query)))); got != c.want {
+		if got := string(marked(c.text, view.NewMarker(c.query))); got != c.want {
 			t.Errorf("%q for %q: %q, want %q", c.text, c.query, got, c.want)
 		}
 	}
