@@ -4,7 +4,14 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-# step NAME: prints the name of a step, and every 30 s its running time.
+group=$(ps -o pgid= -p $$ | tr -d ' ')
+
+# waiting: prints the packages that this script is compiling or testing.
+waiting() {
+	ps -eo pgid=,args= | sed -nE "s#^ *$group [^ ]*/compile .* -p ([^ ]+) .*#compiling \1#p; s#^ *$group [^ ]*/([^/ ]+)\.test( .*)?\$#testing \1#p" | sort -u | head -4 | paste -sd, -
+}
+
+# step NAME: prints the name of a step, and every 30 s its running time and its packages.
 step() {
 	[ -z "${ticker:-}" ] || kill "$ticker" 2>/dev/null || true
 	printf '== %s\n' "$*"
@@ -15,7 +22,7 @@ step() {
 			sleep 30 &
 			pause=$!
 			wait "$pause"
-			printf '   … %s, %d s\n' "$*" $((SECONDS - began))
+			printf '   … %s, %d s: %s\n' "$*" $((SECONDS - began)) "$(waiting)"
 		done
 	) 2>/dev/null &
 	ticker=$!
