@@ -194,7 +194,7 @@ func (l *listing) tools(ctx context.Context) []*mcp.Tool {
 func (l *listing) changed(ctx context.Context, paths []string) bool {
 	if t := l.server.options.Tasks; t != nil && !l.documents.Load() {
 		for _, p := range paths {
-			if _, _, has, err := t.Documents.Tasks("/" + p); err == nil && has {
+			if board, err := t.Documents.Board("/" + p); err == nil && board != nil {
 				l.documents.Store(true)
 			}
 		}

@@ -4,7 +4,6 @@ package task
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -94,40 +93,4 @@ func (t Task) Node() taskdag.Task {
 		n.State = taskdag.Completed
 	}
 	return n
-}
-
-// Board returns the tasks that are not archived and the archived tasks on which they depend
-// directly, in the same order. It removes the dependencies of archived tasks that are not on
-// the board.
-func Board(all []Task) []Task {
-	wanted := make(map[string]bool, len(all))
-	for _, t := range all {
-		if t.Status == Archived {
-			continue
-		}
-		wanted[t.ID] = true
-		for _, d := range t.DependsOn {
-			wanted[d] = true
-		}
-	}
-	var board []Task
-	for _, t := range all {
-		if !wanted[t.ID] {
-			continue
-		}
-		if t.Status == Archived {
-			t.DependsOn = slices.DeleteFunc(slices.Clone(t.DependsOn), func(d string) bool { return !wanted[d] })
-		}
-		board = append(board, t)
-	}
-	return board
-}
-
-// Nodes converts tasks for taskdag, in the same order.
-func Nodes(tasks []Task) []taskdag.Task {
-	nodes := make([]taskdag.Task, len(tasks))
-	for i, t := range tasks {
-		nodes[i] = t.Node()
-	}
-	return nodes
 }

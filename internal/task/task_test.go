@@ -55,7 +55,7 @@ func TestArchived(t *testing.T) {
 			t.Errorf("archived from %v counts as %v, want %v", from, got, want)
 		}
 	}
-	board := Board([]Task{
+	board := Live([]Task{
 		{ID: "a", Status: Archived, ArchivedFrom: Completed, DependsOn: []string{"x"}},
 		{ID: "x", Status: Archived, ArchivedFrom: Completed},
 		{ID: "b", DependsOn: []string{"a"}},

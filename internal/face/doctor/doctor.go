@@ -17,6 +17,7 @@ import (
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
+	"cairn/internal/task"
 	"cairn/internal/task/cards"
 	"cairn/internal/task/taskgraph"
 )
@@ -175,7 +176,7 @@ func (r *Report) folders(root string) {
 
 func (r *Report) cards(s *cards.Store) {
 	board, err := s.Board()
-	var problems []cards.Problem
+	var problems []task.Problem
 	if err == nil {
 		r.Cards = len(board.Cards)
 		problems, err = s.Check()

@@ -321,7 +321,7 @@ type Card struct {
 	DependsOn []cards.TaskRef `json:"depends_on"`
 	Missing   []string        `json:"missing,omitempty"`
 	Needed    []cards.TaskRef `json:"needed_by"`
-	Problems  []cards.Problem `json:"problems,omitempty"`
+	Problems  []task.Problem  `json:"problems,omitempty"`
 	Body      string          `json:"body"`
 }
 

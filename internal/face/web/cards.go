@@ -56,10 +56,11 @@ func (h *Handler) cards(r *http.Request) (*cardGraph, error) {
 	if err != nil {
 		return nil, err
 	}
-	graph, err := board.Graph()
+	all, err := board.All()
 	if err != nil {
 		return nil, err
 	}
+	graph := all.Graph
 	b := &cardGraph{board, graph, map[string]bool{}, h.options.Prefix(r)}
 	for _, id := range graph.Ready(0) {
 		b.ready[id] = true

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"cairn/internal/base/taskdag"
 	"cairn/internal/task"
 )
 
@@ -15,11 +14,12 @@ import (
 type Board struct {
 	// Cards are sorted by Created, cards without it last, then by ID.
 	Cards    []*Card
-	unusable []Problem // the files that are not cards, by path
+	unusable []task.Problem // the files that are not cards, by path
 	byID     map[string]*Card
 	byFolded func() map[string]*Card // by ID in lower case
 	byTitle  func() map[string]*Card // by title in lower case; nil for an ambiguous title
-	graph    func() (*taskdag.Graph, error)
+	all      func() (*task.Board, error)
+	live     func() (*task.Board, error)
 }
 
 // Card returns the card with the given ID. If there is none, it ignores case.
@@ -40,12 +40,15 @@ func (b *Board) dependency(name string) (*Card, bool) {
 	return c, c != nil
 }
 
-// Graph returns the graph of all cards, archived ones included. It builds the graph once.
-func (b *Board) Graph() (*taskdag.Graph, error) { return b.graph() }
+// All returns the tasks of all cards, archived ones included. It builds their graph once.
+func (b *Board) All() (*task.Board, error) { return b.all() }
 
-// Tasks returns the tasks of all cards in order. It replaces dependencies that are written
+// Live returns the tasks of task.Live. It builds their graph once.
+func (b *Board) Live() (*task.Board, error) { return b.live() }
+
+// tasks returns the tasks of all cards in order. It replaces dependencies that are written
 // in another case or as titles by the IDs of the cards.
-func (b *Board) Tasks() []task.Task {
+func (b *Board) tasks() []task.Task {
 	tasks := make([]task.Task, len(b.Cards))
 	for i, c := range b.Cards {
 		tasks[i] = c.Task
@@ -69,7 +72,7 @@ func (b *Board) with(names []string, entries map[string]*entry) *Board {
 	}
 	next := &Board{
 		Cards:    slices.DeleteFunc(slices.Clone(b.Cards), func(c *Card) bool { return changed[c.ID] }),
-		unusable: slices.DeleteFunc(slices.Clone(b.unusable), func(p Problem) bool { return changed[p.ID] }),
+		unusable: slices.DeleteFunc(slices.Clone(b.unusable), func(p task.Problem) bool { return changed[p.ID] }),
 		byID:     maps.Clone(b.byID),
 	}
 	for id := range changed {
@@ -84,7 +87,7 @@ func (b *Board) with(names []string, entries map[string]*entry) *Board {
 		}
 	}
 	slices.SortFunc(next.Cards, byCreation)
-	slices.SortFunc(next.unusable, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(next.unusable, func(a, b task.Problem) int { return strings.Compare(a.Path, b.Path) })
 	next.byFolded = sync.OnceValue(func() map[string]*Card {
 		all := make(map[string]*Card, len(next.Cards))
 		for _, c := range slices.Backward(next.Cards) { // of equal keys the first card wins
@@ -103,7 +106,8 @@ func (b *Board) with(names []string, entries map[string]*entry) *Board {
 		}
 		return all
 	})
-	next.graph = sync.OnceValues(func() (*taskdag.Graph, error) { return taskdag.New(task.Nodes(next.Tasks())) })
+	next.all = sync.OnceValues(func() (*task.Board, error) { return task.NewBoard(next.tasks()) })
+	next.live = sync.OnceValues(func() (*task.Board, error) { return task.NewBoard(task.Live(next.tasks())) })
 	return next
 }
 

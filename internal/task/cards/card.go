@@ -32,7 +32,7 @@ type Card struct {
 	Updated                  time.Time
 	ModTime                  time.Time // of the file
 	// Problems lists what is wrong with the file, in the order of the keys.
-	Problems []Problem
+	Problems []task.Problem
 
 	dependsLine int    // of depends_on, from 1; 0 for none
 	otherID     string // the ID in the front matter if it differs from the file name
@@ -58,14 +58,14 @@ var idPattern = regexp.MustCompile(`^[a-z0-9]{6}$`)
 var stemPattern = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N}._-]*$`)
 
 // parse reads a card. If the file is not a card, c is nil and unusable says why.
-func parse(id, file string, content []byte, info fs.FileInfo) (c *Card, unusable *Problem) {
+func parse(id, file string, content []byte, info fs.FileInfo) (c *Card, unusable *task.Problem) {
 	fm := markdown.ReadFrontMatter(content)
 	switch {
 	case fm.Err != nil:
-		p := newProblem(file, id, BadYAML, fm.Err.Error())
+		p := newProblem(file, id, task.BadYAML, fm.Err.Error())
 		return nil, &p
 	case !fm.Found():
-		p := newProblem(file, id, NoFrontMatter, "no front matter")
+		p := newProblem(file, id, task.NoFrontMatter, "no front matter")
 		return nil, &p
 	}
 	c = &Card{Path: file, Priority: defaultPriority, ModTime: info.ModTime()}
@@ -74,24 +74,24 @@ func parse(id, file string, content []byte, info fs.FileInfo) (c *Card, unusable
 		c.Problems = append(c.Problems, newProblem(file, id, kind, fmt.Sprintf(format, args...)))
 	}
 	if n := len(content); n > largeCard {
-		note(Large, "the card has %.1f MB", float64(n)/1e6)
+		note(task.Large, "the card has %.1f MB", float64(n)/1e6)
 	}
 	if !idPattern.MatchString(id) {
-		note(OddName, "file name %q is no card id", id)
+		note(task.OddName, "file name %q is no card id", id)
 	}
 	if own := fm.String("id"); own != "" && own != id {
 		c.otherID = own
-		note(OtherID, "the front matter says id %q, the file name %q", own, id)
+		note(task.OtherID, "the front matter says id %q, the file name %q", own, id)
 	}
 	if c.Title = fm.String("title"); c.Title == "" {
-		note(NoTitle, "no title")
+		note(task.NoTitle, "no title")
 		if c.Title = firstHeading(content[fm.End:]); c.Title == "" {
 			c.Title = id
 		}
 	}
 	known := true
 	if c.Status, known = task.Parse(fm.String("status")); !known {
-		note(OddStatus, "unknown status %q counts as todo", fm.String("status"))
+		note(task.OddStatus, "unknown status %q counts as todo", fm.String("status"))
 	}
 	if c.Status == task.Archived {
 		c.ArchivedFrom = task.Archived
@@ -102,7 +102,7 @@ func parse(id, file string, content []byte, info fs.FileInfo) (c *Card, unusable
 	if p := fm.String("priority"); p != "" {
 		if c.Priority = strings.ToLower(p); rank(p) == 0 {
 			c.Priority = cmp.Or(prioritySynonyms[c.Priority], defaultPriority)
-			note(OddPriority, "unknown priority %q counts as %s", p, c.Priority)
+			note(task.OddPriority, "unknown priority %q counts as %s", p, c.Priority)
 		}
 	}
 	c.Assignee = fm.String("assignee")
@@ -113,7 +113,7 @@ func parse(id, file string, content []byte, info fs.FileInfo) (c *Card, unusable
 	c.Notes = fm.String("notes")
 	var err error
 	if c.Estimate, err = task.ParseEstimate(fm.String("estimate")); err != nil {
-		note(OddEstimate, "%s", err)
+		note(task.OddEstimate, "%s", err)
 	}
 	c.CreatedText, c.UpdatedText = fm.String("created"), fm.String("updated")
 	for _, d := range []struct {
@@ -122,7 +122,7 @@ func parse(id, file string, content []byte, info fs.FileInfo) (c *Card, unusable
 	}{{"created", c.CreatedText, &c.Created}, {"updated", c.UpdatedText, &c.Updated}} {
 		var exact bool
 		if *d.at, exact = parseTime(d.text); !exact && d.text != "" {
-			note(OddDate, "%s is %q, want a time such as 2026-01-02T10:43:00Z", d.key, d.text)
+			note(task.OddDate, "%s is %q, want a time such as 2026-01-02T10:43:00Z", d.key, d.text)
 		}
 	}
 	return c, nil

@@ -10,72 +10,39 @@ import (
 	"cairn/internal/task"
 )
 
-// Problem describes a problem of a card and its fix. If Error is true, the card may be
-// missing from answers. Otherwise the problem is a warning.
-type Problem struct {
-	Path    string `json:"path"`
-	Line    int    `json:"line,omitempty"` // from 1; 0 if unknown
-	ID      string `json:"id"`
-	Kind    string `json:"kind"`
-	Message string `json:"message"`
-	Fix     string `json:"fix"`
-	Error   bool   `json:"error"`
+// kinds describes the kinds of problems. Those with repair have a single obvious repair.
+var kinds = map[string]struct {
+	fix             string
+	isError, repair bool
+}{
+	task.BadYAML:       {fix: "quote values that hold \": \", \" #\" or begin with @, and close every bracket", isError: true},
+	task.NoFrontMatter: {fix: "begin the file with a block of \"key: value\" lines between two \"---\" lines", isError: true, repair: true},
+	task.Unreadable:    {fix: "make it a readable UTF-8 file of at most 10 MB that is no symbolic link", isError: true},
+	task.OddName:       {fix: "rename the file to six of a-z and 0-9, and the depends_on that name it"},
+	task.Large:         {fix: "move the text into a document and name it in the card"},
+	task.OtherID:       {fix: "remove id from the front matter: the file name is the id", repair: true},
+	task.DuplicateID:   {fix: "remove id from the front matter: the file name is the id", isError: true, repair: true},
+	task.NoTitle:       {fix: "add title: to the front matter", repair: true},
+	task.OddStatus:     {fix: "set status to todo, active, done or archived", repair: true},
+	task.OddPriority:   {fix: "set priority to low, medium, high or critical", repair: true},
+	task.OddDate:       {fix: "write the time as 2026-01-02T10:43:00Z", repair: true},
+	task.OddEstimate:   {fix: "write the estimate as hours, or as 90m, 1.5h, 2d, 1w"},
+	task.MissingTask:   {fix: "remove the id from depends_on, or restore its card", isError: true},
+	task.CycleOfTasks:  {fix: "remove one of these dependencies", isError: true},
+	task.Orphan:        {fix: "set assignee, or status back to todo"},
+	task.Stale:         {fix: "finish it, or set status back to todo"},
+	task.SingleTag:     {fix: "possibly a typo: compare it with the other tags"},
 }
 
-// The kinds of problems.
-const (
-	BadYAML       = "bad-yaml"
-	NoFrontMatter = "no-front-matter"
-	Unreadable    = "unreadable"
-	OddName       = "name"
-	Large         = "large"
-	OtherID       = "other-id"
-	DuplicateID   = "duplicate-id"
-	NoTitle       = "no-title"
-	OddStatus     = "status"
-	OddPriority   = "priority"
-	OddDate       = "date"
-	OddEstimate   = "estimate"
-	MissingTask   = "missing-dependency"
-	CycleOfTasks  = "cycle"
-	Orphan        = "active-without-assignee"
-	Stale         = "stale"
-	SingleTag     = "single-tag"
-)
-
-// errorKinds are the kinds of problems that are errors.
-var errorKinds = map[string]bool{BadYAML: true, NoFrontMatter: true, Unreadable: true, DuplicateID: true, MissingTask: true, CycleOfTasks: true}
-
-var fixes = map[string]string{
-	BadYAML:       "quote values that hold \": \", \" #\" or begin with @, and close every bracket",
-	NoFrontMatter: "begin the file with a block of \"key: value\" lines between two \"---\" lines",
-	Unreadable:    "make it a readable UTF-8 file of at most 10 MB that is no symbolic link",
-	OddName:       "rename the file to six of a-z and 0-9, and the depends_on that name it",
-	Large:         "move the text into a document and name it in the card",
-	OtherID:       "remove id from the front matter: the file name is the id",
-	DuplicateID:   "remove id from the front matter: the file name is the id",
-	NoTitle:       "add title: to the front matter",
-	OddStatus:     "set status to todo, active, done or archived",
-	OddPriority:   "set priority to low, medium, high or critical",
-	OddDate:       "write the time as 2026-01-02T10:43:00Z",
-	OddEstimate:   "write the estimate as hours, or as 90m, 1.5h, 2d, 1w",
-	MissingTask:   "remove the id from depends_on, or restore its card",
-	CycleOfTasks:  "remove one of these dependencies",
-	Orphan:        "set assignee, or status back to todo",
-	Stale:         "finish it, or set status back to todo",
-	SingleTag:     "possibly a typo: compare it with the other tags",
-}
+// Repairable reports whether Repair fixes problems of a kind.
+func Repairable(kind string) bool { return kinds[kind].repair }
 
 // staleAfter is the time after which an active card without a change is stale.
 const staleAfter = 90 * 24 * time.Hour
 
 // Check returns the problems of all cards, sorted by path, for `cairn doctor`.
-func (s *Store) Check() ([]Problem, error) {
-	b, err := s.Board()
-	if err != nil {
-		return nil, err
-	}
-	g, err := b.Graph()
+func (s *Store) Check() ([]task.Problem, error) {
+	b, all, err := s.graph()
 	if err != nil {
 		return nil, err
 	}
@@ -85,21 +52,21 @@ func (s *Store) Check() ([]Problem, error) {
 	for _, c := range b.Cards {
 		problems = append(problems, c.Problems...)
 		add := func(kind, format string, args ...any) { problems = append(problems, c.problem(kind, format, args...)) }
-		for _, m := range g.Missing(c.ID) {
-			p := c.problem(MissingTask, "depends on %s, which has no card", m)
+		for _, m := range all.Graph.Missing(c.ID) {
+			p := c.problem(task.MissingTask, "depends on %s, which has no card", m)
 			p.Line = c.dependsLine
 			problems = append(problems, p)
 		}
 		if c.Status == task.InProgress {
 			if c.Assignee == "" {
-				add(Orphan, "active without an assignee")
+				add(task.Orphan, "active without an assignee")
 			}
 			last := c.ModTime
 			if !c.Updated.IsZero() {
 				last = c.Updated
 			}
 			if now.Sub(last) > staleAfter {
-				add(Stale, "active and unchanged since %s", last.UTC().Format(time.DateOnly))
+				add(task.Stale, "active and unchanged since %s", last.UTC().Format(time.DateOnly))
 			}
 		}
 		for _, t := range c.Tags {
@@ -111,7 +78,7 @@ func (s *Store) Check() ([]Problem, error) {
 	}
 	for tag, cards := range tags {
 		if len(cards) == 1 && len(tags) > 1 {
-			problems = append(problems, cards[0].problem(SingleTag, "no other card has the tag %q", tag))
+			problems = append(problems, cards[0].problem(task.SingleTag, "no other card has the tag %q", tag))
 		}
 	}
 	for id, cards := range claimed {
@@ -120,23 +87,23 @@ func (s *Store) Check() ([]Problem, error) {
 		}
 		if len(cards) > 1 {
 			for _, c := range cards {
-				problems = append(problems, c.problem(DuplicateID, "%d cards say that they are %q", len(cards), id))
+				problems = append(problems, c.problem(task.DuplicateID, "%d cards say that they are %q", len(cards), id))
 			}
 		}
 	}
-	if cycle := g.Cycle(); cycle != nil {
-		problems = append(problems, b.byID[cycle.Path[0]].problem(CycleOfTasks, "Circular dependency detected: %s", strings.Join(cycle.Path, " → ")))
+	if cycle := all.Graph.Cycle(); cycle != nil {
+		problems = append(problems, b.byID[cycle.Path[0]].problem(task.CycleOfTasks, "Circular dependency detected: %s", strings.Join(cycle.Path, " → ")))
 	}
-	slices.SortStableFunc(problems, func(a, b Problem) int {
+	slices.SortStableFunc(problems, func(a, b task.Problem) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Kind+a.Message, b.Kind+b.Message))
 	})
 	return problems, nil
 }
 
-func newProblem(path, id, kind, message string) Problem {
-	return Problem{Path: path, ID: id, Kind: kind, Message: message, Fix: fixes[kind], Error: errorKinds[kind]}
+func newProblem(path, id, kind, message string) task.Problem {
+	return task.Problem{Path: path, ID: id, Kind: kind, Message: message, Fix: kinds[kind].fix, Error: kinds[kind].isError}
 }
 
-func (c *Card) problem(kind, format string, args ...any) Problem {
+func (c *Card) problem(kind, format string, args ...any) task.Problem {
 	return newProblem(c.Path, c.ID, kind, fmt.Sprintf(format, args...))
 }

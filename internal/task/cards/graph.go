@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"cairn/internal/base/taskdag"
 	"cairn/internal/task"
 )
 
@@ -37,7 +36,7 @@ func (s *Store) Dependencies(r DependenciesRequest) (*DependenciesAnswer, error)
 	if err := checkID("id", r.ID); err != nil {
 		return nil, err
 	}
-	b, err := s.Board()
+	b, all, err := s.graph()
 	if err != nil {
 		return nil, err
 	}
@@ -46,10 +45,7 @@ func (s *Store) Dependencies(r DependenciesRequest) (*DependenciesAnswer, error)
 		return nil, s.notFound(r.ID)
 	}
 	r.ID = own.ID
-	g, err := b.Graph()
-	if err != nil {
-		return nil, err
-	}
+	g := all.Graph
 	a := &DependenciesAnswer{TaskID: r.ID, Type: "dependencies", Tasks: []TaskRef{}}
 	ids := g.Dependencies(r.ID)
 	if r.Reverse {
@@ -86,16 +82,11 @@ type ValidateAnswer struct {
 // Validate implements validate_task_graph. For a task it checks all direct and indirect
 // dependencies. It reports the shortest cycle, beginning with its smallest ID.
 func (s *Store) Validate(r ValidateRequest) (*ValidateAnswer, error) {
-	b, err := s.Board()
-	if err != nil {
-		return nil, err
-	}
-	g, err := b.Graph()
+	b, all, err := s.graph()
 	if err != nil {
 		return nil, err
 	}
 	a := &ValidateAnswer{Valid: true, TaskID: r.ID, Message: "All task dependencies are valid (no circular dependencies)"}
-	tasks := b.Tasks()
 	if r.ID != "" {
 		if err := checkID("id", r.ID); err != nil {
 			return nil, err
@@ -107,21 +98,21 @@ func (s *Store) Validate(r ValidateRequest) (*ValidateAnswer, error) {
 		r.ID, a.TaskID = c.ID, c.ID
 		a.Message = "Task dependencies are valid"
 		upstream := map[string]bool{}
-		for _, id := range g.Upstream(r.ID) {
+		for _, id := range all.Graph.Upstream(r.ID) {
 			upstream[id] = true
 		}
-		tasks = slices.DeleteFunc(tasks, func(t task.Task) bool { return !upstream[t.ID] })
-		if g, err = taskdag.New(task.Nodes(tasks)); err != nil {
+		tasks := slices.DeleteFunc(slices.Clone(all.Tasks), func(t task.Task) bool { return !upstream[t.ID] })
+		if all, err = task.NewBoard(tasks); err != nil {
 			return nil, err
 		}
 	}
-	for _, t := range tasks {
-		for _, m := range g.Missing(t.ID) {
+	for _, t := range all.Tasks {
+		for _, m := range all.Graph.Missing(t.ID) {
 			a.Missing = append(a.Missing, t.ID+" → "+m)
 		}
 	}
 	slices.Sort(a.Missing)
-	if cycle := g.Cycle(); cycle != nil {
+	if cycle := all.Graph.Cycle(); cycle != nil {
 		a.Valid, a.Message, a.CyclePath = false, "", cycle.Path
 		a.Error = "Circular dependency detected: " + strings.Join(cycle.Path, " → ")
 	}
@@ -147,11 +138,11 @@ func (s *Store) QueryGraph(r GraphRequest) (*GraphAnswer, error) {
 	if !slices.Contains(task.Formats(), r.Format) {
 		return nil, invalid("format %.50q, want {%s}", r.Format, strings.Join(task.Formats()[:3], ","))
 	}
-	b, err := s.Board()
+	_, all, err := s.graph()
 	if err != nil {
 		return nil, err
 	}
-	text, err := task.Draw(b.Tasks(), r.Format, func(t task.Task) string { return t.Status.CardWord() })
+	text, err := task.Draw(all.Tasks, r.Format, func(t task.Task) string { return t.Status.CardWord() })
 	if err != nil {
 		return nil, errors.Join(errors.New("drawing the graph"), err)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cairn/internal/task"
 )
 
 func TestList(t *testing.T) {
@@ -85,11 +87,11 @@ func TestCreationOrderWithinASecond(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := b.Graph()
+		g, err := b.All()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := g.Ready(0); !slices.Equal(got, want) {
+		if got := g.Graph.Ready(0); !slices.Equal(got, want) {
 			t.Errorf("ready %v, want the order of creation %v", got, want)
 		}
 	}
@@ -134,7 +136,7 @@ func TestDependenciesAsPeopleWriteThem(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	problems, err := s.Check()
-	problems = slices.DeleteFunc(problems, func(p Problem) bool { return p.Kind != MissingTask })
+	problems = slices.DeleteFunc(problems, func(p task.Problem) bool { return p.Kind != task.MissingTask })
 	if err != nil || len(problems) != 1 || problems[0].Message != "depends on No such card, which has no card" || problems[0].Line != 4 {
 		t.Errorf("%+v, %v", problems, err)
 	}

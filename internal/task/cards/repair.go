@@ -11,15 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"cairn/internal/task"
 	"cairn/internal/task/files"
 	"cairn/internal/text/markdown"
 )
-
-// repairable are the kinds of problems that have a single obvious repair.
-var repairable = map[string]bool{NoFrontMatter: true, NoTitle: true, OtherID: true, DuplicateID: true, OddStatus: true, OddPriority: true, OddDate: true}
-
-// Repairable reports whether Repair fixes problems of a kind.
-func Repairable(kind string) bool { return repairable[kind] }
 
 // Repair fixes the problems of cards that have a single obvious repair and returns a line
 // about each. It creates missing front matter or a missing title from the first heading and
@@ -33,7 +28,7 @@ func (s *Store) Repair(ctx context.Context) (done []string, err error) {
 	}
 	var paths []string
 	for _, p := range problems {
-		if repairable[p.Kind] && (len(paths) == 0 || paths[len(paths)-1] != p.Path) { // by path, as Check sorts them
+		if Repairable(p.Kind) && (len(paths) == 0 || paths[len(paths)-1] != p.Path) { // by path, as Check sorts them
 			paths = append(paths, p.Path)
 		}
 	}
@@ -82,13 +77,9 @@ func (s *Store) repaired(p string, text []byte) (out []byte, what []string, err 
 		}
 		return append(head, rest...), []string{"front matter made, with the title " + strconv.Quote(title)}, nil
 	}
-	info, err := s.files.Stat(p)
+	c, err := s.read(p, text)
 	if err != nil {
 		return nil, nil, err
-	}
-	c, broken := parse(id, p, text, info)
-	if broken != nil {
-		return text, nil, nil
 	}
 	var edits []markdown.FieldEdit
 	set := func(key string, value any, format string, args ...any) {
@@ -96,15 +87,15 @@ func (s *Store) repaired(p string, text []byte) (out []byte, what []string, err 
 	}
 	for _, problem := range c.Problems {
 		switch problem.Kind {
-		case NoTitle:
+		case task.NoTitle:
 			set("title", title, "title %q from its heading or name", title)
-		case OtherID:
+		case task.OtherID:
 			set("id", nil, "id %q removed", fm.String("id"))
-		case OddStatus:
+		case task.OddStatus:
 			set("status", "todo", "status %q is todo now", fm.String("status"))
-		case OddPriority:
+		case task.OddPriority:
 			set("priority", c.Priority, "priority %q is %s now", fm.String("priority"), c.Priority)
-		case OddDate:
+		case task.OddDate:
 			key, _, _ := strings.Cut(problem.Message, " ")
 			at := anyTime(fm.String(key))
 			if at.IsZero() {

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"cairn/internal/task"
 	"cairn/internal/task/files"
 	"cairn/internal/text/walk"
 	"cairn/internal/text/watch"
@@ -85,10 +86,10 @@ func New(tree *files.Tree, o *Options) *Store {
 // entry is the cached state of a file.
 type entry struct {
 	version  version
-	racy     bool     // read so soon after a change that another change may keep the version
-	linked   bool     // has a hard link, through which it can change without an event
-	card     *Card    // nil if the file is not a card
-	unusable *Problem // the reason why the file is not a card
+	racy     bool          // read so soon after a change that another change may keep the version
+	linked   bool          // has a hard link, through which it can change without an event
+	card     *Card         // nil if the file is not a card
+	unusable *task.Problem // the reason why the file is not a card
 }
 
 // version distinguishes the states of a file.
@@ -174,6 +175,16 @@ func (s *Store) Board() (*Board, error) {
 		s.board = s.board.with(changed, s.entries)
 	}
 	return s.board, nil
+}
+
+// graph returns all cards and the graph of their dependencies.
+func (s *Store) graph() (*Board, *task.Board, error) {
+	b, err := s.Board()
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := b.All()
+	return b, all, err
 }
 
 // Close stops the watch. The store can still be used.
@@ -293,7 +304,7 @@ func (s *Store) load(dir, name string) *entry {
 		return e
 	}
 	if !stemPattern.MatchString(id) {
-		return refuse(OddName, "file name cannot be a card id")
+		return refuse(task.OddName, "file name cannot be a card id")
 	}
 	content, info, err := s.files.ReadFile(p, 0)
 	switch {
@@ -301,14 +312,14 @@ func (s *Store) load(dir, name string) *entry {
 		return nil
 	case err != nil:
 		e.racy = errors.Is(err, walk.ErrChanged)
-		return refuse(Unreadable, err.Error())
+		return refuse(task.Unreadable, err.Error())
 	}
 	e.version = versionOf(info)
 	e.racy = files.Racy(cmp.Or(e.version.changeTime, e.version.modTime))
 	_, fileNames := walk.Inode(info)
 	e.linked = fileNames > 1
 	if reason := walk.Check(content); reason != walk.None {
-		return refuse(Unreadable, reason.String())
+		return refuse(task.Unreadable, reason.String())
 	}
 	e.card, e.unusable = parse(id, p, content, info)
 	return e

@@ -261,16 +261,12 @@ func (s *Store) checkGraph(folder string, c *Card, ch changes, fields []string) 
 
 // checkCycle returns an error if one of the dependencies of a card depends on the card.
 func (s *Store) checkCycle(id string, depends []string) error {
-	b, err := s.Board()
-	if err != nil {
-		return err
-	}
-	g, err := b.Graph()
+	_, all, err := s.graph()
 	if err != nil {
 		return err
 	}
 	for _, d := range depends {
-		if path := g.Path(d, id); path != nil {
+		if path := all.Graph.Path(d, id); path != nil {
 			return circular(append([]string{id}, path...))
 		}
 	}

@@ -30,6 +30,27 @@ func (d *Docs) budget(l Limit) (fit.Budget, error) {
 	return b, nil
 }
 
+// view loads the document that a request for texts names, and returns the budget of the
+// answer.
+func (d *Docs) view(address string, l Limit) (*document, fit.Budget, error) {
+	b, err := d.budget(l)
+	if err != nil {
+		return nil, b, err
+	}
+	doc, err := d.open(address)
+	return doc, b, err
+}
+
+// viewTasks is view for a document with tasks.
+func (d *Docs) viewTasks(address string, l Limit) (*document, []docTask, fit.Budget, error) {
+	doc, b, err := d.view(address, l)
+	if err != nil {
+		return nil, nil, b, err
+	}
+	all, err := doc.openTasks()
+	return doc, all, b, err
+}
+
 // shorten shortens an answer to a budget.
 func shorten(b fit.Budget, answer any, parts []fit.Part) error {
 	err := b.Fit(answer, parts)

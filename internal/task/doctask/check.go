@@ -5,68 +5,46 @@ import (
 	"context"
 	"fmt"
 
-	"cairn/internal/base/taskdag"
 	"cairn/internal/task"
 	"cairn/internal/text/markdown"
 )
 
-// Problem describes a problem of a task in a document and its fix.
-type Problem struct {
-	Path    string // of the workspace
-	Line    int    // from 1
-	Kind    string
-	Message string
-	Fix     string
-	Error   bool // the task can never start
-}
-
-// The kinds of problems.
-const (
-	MissingTask  = "missing-dependency"
-	CycleOfTasks = "cycle"
-	OddStatus    = "status"
-)
-
 // Check returns the problems of the tasks in all documents for `cairn doctor`.
-func (d *Docs) Check(ctx context.Context) ([]Problem, error) {
+func (d *Docs) Check(ctx context.Context) ([]task.Problem, error) {
 	addresses, err := d.WithTasks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var problems []Problem
+	var problems []task.Problem
 	for _, address := range addresses {
 		doc, err := d.open(address)
 		if err != nil {
 			continue // removed meanwhile
 		}
 		problems = append(problems, doc.check()...)
-		tasks, _, ok, err := d.Tasks(address)
-		if err != nil || !ok {
-			continue
+		board, err := doc.board()
+		if err != nil || board == nil {
+			continue // edited meanwhile
 		}
-		g, err := taskdag.New(task.Nodes(tasks))
-		if err != nil {
-			return nil, err // unreachable: slugs are distinct
-		}
-		if cycle := g.Cycle(); cycle != nil {
+		if cycle := board.Graph.Cycle(); cycle != nil {
 			all, _, _ := doc.tasks()
 			first, _ := doc.named(all, cycle.Path[0])
-			problems = append(problems, Problem{doc.path, doc.line(first.start), CycleOfTasks, cycle.Error(), "remove one of these dependencies", true})
+			problems = append(problems, task.Problem{Path: doc.path, Line: doc.line(first.start), Kind: task.CycleOfTasks, Message: cycle.Error(), Fix: "remove one of these dependencies", Error: true})
 		}
 	}
 	return problems, nil
 }
 
 // check returns the unknown statuses and missing dependencies of the document.
-func (d *document) check() []Problem {
+func (d *document) check() []task.Problem {
 	all, _, _ := d.tasks()
 	slugs, names := slugs(all, len(all)), d.names(all)
-	var problems []Problem
+	var problems []task.Problem
 	for _, t := range all {
 		if f, ok := fieldOf(t.lines, "Status"); ok {
 			if _, known := task.Parse(f.value); !known {
-				problems = append(problems, Problem{d.path, d.line(f.start), OddStatus, fmt.Sprintf("task %s: unknown status %q counts as pending", t.slug, clip(f.value)),
-					"set the status to pending, in_progress, completed or blocked", false})
+				problems = append(problems, task.Problem{Path: d.path, Line: d.line(f.start), Kind: task.OddStatus, Message: fmt.Sprintf("task %s: unknown status %q counts as pending", t.slug, clip(f.value)),
+					Fix: "set the status to pending, in_progress, completed or blocked"})
 			}
 		}
 		for _, dep := range names.dependencies(t) {
@@ -79,7 +57,7 @@ func (d *document) check() []Problem {
 					fix = "did you mean #" + near[0] + "?"
 				}
 			}
-			problems = append(problems, Problem{d.path, d.line(dep.offset), MissingTask, fmt.Sprintf("task %s depends on %q, which is no task of this document", t.slug, clip(dep.id)), fix, true})
+			problems = append(problems, task.Problem{Path: d.path, Line: d.line(dep.offset), Kind: task.MissingTask, Message: fmt.Sprintf("task %s depends on %q, which is no task of this document", t.slug, clip(dep.id)), Fix: fix, Error: true})
 		}
 	}
 	return problems

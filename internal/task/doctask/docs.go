@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"cairn/internal/store"
+	"cairn/internal/task"
 	"cairn/internal/task/files"
 	"cairn/internal/text/fit"
 	"cairn/internal/text/markdown"
@@ -81,6 +83,8 @@ type document struct {
 	md    *markdown.Document
 	stamp files.Stamp
 	racy  bool // the file may change again without a new time stamp
+	// board returns the tasks, nil if there is no tasks section. It builds the board once.
+	board func() (*task.Board, error)
 }
 
 // address returns the document's name in requests and answers.
@@ -89,7 +93,9 @@ func (d *document) address() string { return "/" + d.path }
 func (d *document) hash() string { return hex.EncodeToString(d.stamp.Hash[:]) }
 
 func newDocument(path string, src []byte, stamp files.Stamp) *document {
-	return &document{path: path, src: src, md: markdown.Parse(path, src), stamp: stamp}
+	d := &document{path: path, src: src, md: markdown.Parse(path, src), stamp: stamp}
+	d.board = sync.OnceValues(d.newBoard)
+	return d
 }
 
 // load returns a document by its workspace path, from the cache if size and time of the file

@@ -402,10 +402,11 @@ Just a part.
 #### Four
 * Dependencies: /a.md#two /b.md#x
 `})
-	got, hash, ok, err := d.Tasks("/a.md")
-	if err != nil || !ok || hash == "" {
-		t.Fatal(hash, ok, err)
+	board, err := d.Board("/a.md")
+	if err != nil || board == nil {
+		t.Fatal(board, err)
 	}
+	got := board.Tasks
 	var lines []string
 	for _, task := range got {
 		lines = append(lines, fmt.Sprintf("%s %v %v %g %s", task.ID, task.Status, task.DependsOn, task.Estimate, task.Assignee))
@@ -418,8 +419,8 @@ Just a part.
 		t.Error("words or states of the graph are wrong")
 	}
 	for _, none := range []string{"/none.md", "cards", "/../x.md"} {
-		if _, _, ok, err := d.Tasks(none); ok || err != nil {
-			t.Errorf("Tasks(%q): %v, %v, want none", none, ok, err)
+		if board, err := d.Board(none); board != nil || err != nil {
+			t.Errorf("Board(%q): %v, %v, want none", none, board, err)
 		}
 	}
 }

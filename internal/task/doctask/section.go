@@ -310,11 +310,7 @@ func (d *Docs) ViewSection(_ context.Context, r ViewSectionRequest) (*ViewSectio
 	if err := r.Section.check("section", TooManySections); err != nil {
 		return nil, err
 	}
-	budget, err := d.budget(r.Limit)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := d.open(r.Document)
+	doc, budget, err := d.view(r.Document, r.Limit)
 	if err != nil {
 		return nil, err
 	}

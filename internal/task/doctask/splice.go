@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"cairn/internal/store"
+	"cairn/internal/task/files"
 	"cairn/internal/text/markdown"
 )
 
@@ -137,7 +138,7 @@ func (d *document) insert(at int, text string) []byte {
 // replace the sections [from, to) have levels above floor, and all other headings are
 // unchanged. Text can hide or create headings, for example by an unclosed code block.
 func (d *document) checkShape(src []byte, from, to, floor int) (*document, error) {
-	after := &document{path: d.path, src: src, md: markdown.Parse(d.path, src)}
+	after := newDocument(d.path, src, files.Stamp{})
 	old, now := d.md.Sections, after.md.Sections
 	fresh := len(now) - (len(old) - (to - from))
 	bad := fresh < 0 || !sameOutline(old[:from], now[:min(from, len(now))]) || d.md.FrontMatter.End != after.md.FrontMatter.End

@@ -46,15 +46,7 @@ type TaskToWork struct {
 // StartTask implements start_task: it returns the task, its workflow, the main workflow of
 // the document and the text of all references. It does not change the status.
 func (d *Docs) StartTask(ctx context.Context, r StartTaskRequest) (*StartTaskAnswer, error) {
-	budget, err := d.budget(r.Limit)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := d.open(r.Document)
-	if err != nil {
-		return nil, err
-	}
-	all, err := doc.openTasks()
+	doc, all, budget, err := d.viewTasks(r.Document, r.Limit)
 	if err != nil {
 		return nil, err
 	}

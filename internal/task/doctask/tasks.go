@@ -207,22 +207,26 @@ func (d *document) named(all []docTask, slug string) (docTask, bool) {
 	return docTask{}, false
 }
 
-// Tasks returns the tasks of a document, with their slugs as IDs, and the hash of the
-// document. It includes a part of a task only if the part has dependencies or dependents. ok
-// is false if the document does not exist or has no tasks section.
-func (d *Docs) Tasks(address string) (tasks []task.Task, hash string, ok bool, err error) {
+// Board returns the tasks of a document, with their slugs as IDs. It is nil if the document
+// does not exist or has no tasks section.
+func (d *Docs) Board(address string) (*task.Board, error) {
 	doc, err := d.open(address)
 	if e, is := err.(*Error); is && (e.Code == DocumentNotFound || e.Code == InvalidAddress) {
-		return nil, "", false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, "", false, err
+		return nil, err
 	}
-	all, _, ok := doc.tasks()
+	return doc.board()
+}
+
+// newBoard includes a part of a task only if the part has dependencies or dependents.
+func (d *document) newBoard() (*task.Board, error) {
+	all, _, ok := d.tasks()
 	if !ok {
-		return nil, "", false, nil
+		return nil, nil
 	}
-	needed, names := map[string]bool{}, doc.names(all)
+	needed, names := map[string]bool{}, d.names(all)
 	depends := make([][]string, len(all))
 	for i, t := range all {
 		for _, dep := range names.dependencies(t) {
@@ -230,13 +234,14 @@ func (d *Docs) Tasks(address string) (tasks []task.Task, hash string, ok bool, e
 			needed[dep.id] = true
 		}
 	}
+	var tasks []task.Task
 	for i, t := range all {
 		if t.part() && len(depends[i]) == 0 && !needed[t.slug] {
 			continue
 		}
 		tasks = append(tasks, t.task(depends[i]))
 	}
-	return tasks, doc.hash(), true, nil
+	return task.NewBoard(tasks)
 }
 
 // hasTasksHeading reports whether a line looks like the heading of a tasks section. It is a

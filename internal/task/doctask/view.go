@@ -102,15 +102,7 @@ func (d *Docs) ViewTask(ctx context.Context, r ViewTaskRequest) (*ViewTaskAnswer
 	if err := r.Task.check("task", TooManyTasks); err != nil {
 		return nil, err
 	}
-	budget, err := d.budget(r.Limit)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := d.open(r.Document)
-	if err != nil {
-		return nil, err
-	}
-	all, err := doc.openTasks()
+	doc, all, budget, err := d.viewTasks(r.Document, r.Limit)
 	if err != nil {
 		return nil, err
 	}

@@ -75,8 +75,8 @@ func TestStatusesAsPeopleWriteThem(t *testing.T) {
 			if got := view(t, d, "a.md", "t").Tasks[0].Status; got != c.status {
 				t.Errorf("status of %q is %q, want %q", c.text, got, c.status)
 			}
-			tasks, _, _, _ := d.Tasks("a.md")
-			if tasks[0].Status != c.want {
+			board, _ := d.Board("a.md")
+			if tasks := board.Tasks; tasks[0].Status != c.want {
 				t.Errorf("status of %q means %s, want %s", c.text, tasks[0].Status, c.want)
 			}
 			complete(t, d, "a.md", "t")
@@ -138,7 +138,8 @@ func TestCheckBoxesAreTasks(t *testing.T) {
 	if v[2].Parent != "release" {
 		t.Errorf("a step: %+v", v[2])
 	}
-	tasks, _, _, _ := d.Tasks("/a.md")
+	board, _ := d.Board("/a.md")
+	tasks := board.Tasks
 	var nodes []string
 	for _, n := range tasks {
 		nodes = append(nodes, n.ID+" "+strings.Join(n.DependsOn, " "))
@@ -265,8 +266,8 @@ func TestLargeTaskDocuments(t *testing.T) {
 	d, _ := docs(t, nil, map[string]string{"a.md": headings.String(), "b.md": boxes.String()})
 	start := time.Now()
 	for _, doc := range []string{"/a.md", "/b.md"} {
-		if tasks, _, ok, err := d.Tasks(doc); err != nil || !ok || len(tasks) < n {
-			t.Errorf("%s: %d tasks, %v", doc, len(tasks), err)
+		if board, err := d.Board(doc); err != nil || board == nil || len(board.Tasks) < n {
+			t.Errorf("%s: %+v, %v", doc, board, err)
 		}
 	}
 	if took := time.Since(start); took > 30*time.Second {
@@ -289,12 +290,12 @@ func TestCheckFindsWhatDoesNotResolve(t *testing.T) {
 		"c.md": "# C\n## Tasks\n### One\n- Dependencies: None.\n",
 	})
 	got, err := d.Check(context.Background())
-	want := []Problem{
-		{"a.md", 5, MissingTask, `task one depends on "Database Setpu", which is no task of this document`, "did you mean #database-setup?", true},
-		{"a.md", 7, OddStatus, `task database-setup: unknown status "maybe" counts as pending`, "set the status to pending, in_progress, completed or blocked", false},
-		{"b.md", 3, CycleOfTasks, "Cycle: one -> two -> one", "remove one of these dependencies", true},
+	want := []task.Problem{
+		{Path: "a.md", Line: 5, Kind: task.MissingTask, Message: `task one depends on "Database Setpu", which is no task of this document`, Fix: "did you mean #database-setup?", Error: true},
+		{Path: "a.md", Line: 7, Kind: task.OddStatus, Message: `task database-setup: unknown status "maybe" counts as pending`, Fix: "set the status to pending, in_progress, completed or blocked", Error: false},
+		{Path: "b.md", Line: 3, Kind: task.CycleOfTasks, Message: "Cycle: one -> two -> one", Fix: "remove one of these dependencies", Error: true},
 	}
-	want = slices.Insert(want, 2, Problem{"a.md", 9, MissingTask, `task database-setup depends on "nothing like it", which is no task of this document`, "name a task of this document by its heading, slug or a link, or write none", true})
+	want = slices.Insert(want, 2, task.Problem{Path: "a.md", Line: 9, Kind: task.MissingTask, Message: `task database-setup depends on "nothing like it", which is no task of this document`, Fix: "name a task of this document by its heading, slug or a link, or write none", Error: true})
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%+v, %v, want\n%+v", got, err, want)
 	}

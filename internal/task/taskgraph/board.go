@@ -3,89 +3,13 @@ package taskgraph
 import (
 	"fmt"
 	"strings"
-	"sync"
 
-	"cairn/graphrank"
 	"cairn/internal/base/taskdag"
 	"cairn/internal/task"
 )
 
-// board holds the tasks of a channel and their graph. It is immutable.
-type board struct {
-	tasks    []task.Task
-	byID     map[string]task.Task
-	graph    *taskdag.Graph
-	schedule func() schedule
-	rank     func() map[string]float64
-}
-
-type schedule struct {
-	timings map[string]taskdag.Timing
-	total   float64 // hours
-}
-
-func newBoard(tasks []task.Task) (*board, error) {
-	g, err := taskdag.New(task.Nodes(tasks))
-	if err != nil {
-		return nil, err
-	}
-	b := &board{tasks: tasks, byID: make(map[string]task.Task, len(tasks)), graph: g}
-	for _, t := range tasks {
-		b.byID[t.ID] = t
-	}
-	b.schedule = sync.OnceValue(func() schedule {
-		timings, total, err := g.Schedule()
-		if err != nil {
-			return schedule{} // a graph with a cycle has no schedule
-		}
-		s := schedule{make(map[string]taskdag.Timing, len(timings)), total}
-		for _, t := range timings {
-			s.timings[t.ID] = t
-		}
-		return s
-	})
-	b.rank = sync.OnceValue(b.leverage)
-	return b, nil
-}
-
-// leverage returns PageRank over the reversed graph of the unfinished tasks. A task passes
-// its rank on to its dependencies, so a task ranks high if many others wait for it, directly
-// or indirectly, and for few other tasks.
-func (b *board) leverage() map[string]float64 {
-	var g graphrank.Graph
-	for _, t := range b.tasks {
-		if t.Over() {
-			continue
-		}
-		g.AddNode(t.ID)
-		for _, d := range b.graph.Dependencies(t.ID) {
-			if !b.byID[d].Over() {
-				g.Set(graphrank.Edge{From: t.ID, To: d, Type: graphrank.Dependency, Source: graphrank.Observed, Count: 1})
-			}
-		}
-	}
-	return g.PageRank()
-}
-
-// id returns the ID of the task that a request names by its ID or, ignoring case, by its ID
-// or title. It returns an unknown name without a leading "#".
-func (b *board) id(name string) string {
-	name = strings.TrimPrefix(strings.TrimSpace(name), "#")
-	if _, ok := b.byID[name]; ok {
-		return name
-	}
-	for _, t := range b.tasks {
-		if strings.EqualFold(t.ID, name) {
-			return t.ID
-		}
-	}
-	for _, t := range b.tasks {
-		if name != "" && strings.EqualFold(t.Title, name) {
-			return t.ID
-		}
-	}
-	return name
-}
+// board answers questions about the tasks of a channel.
+type board struct{ *task.Board }
 
 // Detail describes a task of an answer. Times are hours from now. Completed tasks and tasks
 // of a graph with a cycle have none.
@@ -113,7 +37,7 @@ type Detail struct {
 // the graph.
 const maxUnblocks = 200
 
-func (b *board) details(ids []string) []Detail {
+func (b board) details(ids []string) []Detail {
 	out := make([]Detail, len(ids))
 	for i, id := range ids {
 		out[i] = b.detail(id, len(ids) <= maxUnblocks)
@@ -121,10 +45,10 @@ func (b *board) details(ids []string) []Detail {
 	return out
 }
 
-func (b *board) detail(id string, unblocks bool) Detail {
-	t := b.byID[id]
+func (b board) detail(id string, unblocks bool) Detail {
+	t := b.ByID[id]
 	d := Detail{ID: id, Title: t.Title, Status: t.GraphWord()}
-	blockers, _ := b.graph.Blockers(id)
+	blockers, _ := b.Graph.Blockers(id)
 	for _, bl := range blockers {
 		d.Blockers = append(d.Blockers, bl.ID)
 		switch bl.Reason {
@@ -135,15 +59,15 @@ func (b *board) detail(id string, unblocks bool) Detail {
 		}
 	}
 	d.Reason = b.reason(t, blockers)
-	if timing, ok := b.schedule().timings[id]; ok {
+	if timing, ok := b.Schedule().Timings[id]; ok {
 		d.Estimate, d.EarliestStart, d.LatestStart, d.Slack = &timing.Estimate, &timing.Earliest, &timing.Latest, &timing.Slack
 	}
 	if !t.Over() {
 		if unblocks {
-			n := b.graph.Downstream(id)
+			n := b.Graph.Downstream(id)
 			d.Unblocks = &n
 		}
-		if r, ok := b.rank()[id]; ok {
+		if r, ok := b.Leverage()[id]; ok {
 			d.Leverage = &r
 		}
 	}
@@ -151,7 +75,7 @@ func (b *board) detail(id string, unblocks bool) Detail {
 }
 
 // blocker describes a blocker, which may not exist.
-func (b *board) blocker(bl taskdag.Blocker, unblocks bool) Detail {
+func (b board) blocker(bl taskdag.Blocker, unblocks bool) Detail {
 	if bl.Reason == taskdag.IsMissing {
 		return Detail{ID: bl.ID, Title: "(missing)", Status: "missing", Reason: CodeMissing}
 	}
@@ -159,7 +83,7 @@ func (b *board) blocker(bl taskdag.Blocker, unblocks bool) Detail {
 }
 
 // reason returns a short text that says why a task can start or what blocks it.
-func (b *board) reason(t task.Task, blockers []taskdag.Blocker) string {
+func (b board) reason(t task.Task, blockers []taskdag.Blocker) string {
 	node := t.Node()
 	switch {
 	case t.Over():
@@ -173,7 +97,7 @@ func (b *board) reason(t task.Task, blockers []taskdag.Blocker) string {
 	case node.State != taskdag.Pending:
 		return strings.ReplaceAll(t.GraphWord(), "_", " ")
 	}
-	deps := b.graph.Dependencies(t.ID)
+	deps := b.Graph.Dependencies(t.ID)
 	if len(deps) == 0 {
 		return "no dependencies"
 	}

@@ -60,12 +60,12 @@ type Warning struct {
 // Stats implements dag_get_stats.
 func (t *Tools) Stats(ctx context.Context, r StatsRequest) *StatsAnswer {
 	a := &StatsAnswer{}
-	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) error {
-		if len(b.tasks) == 0 {
+	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b board) error {
+		if len(b.Tasks) == 0 {
 			a.Message = noDAG
 			return nil
 		}
-		s, err := b.graph.Stats()
+		s, err := b.Graph.Stats()
 		a.Stats = &Stats{s.Nodes, s.Edges, s.Roots, s.Leaves, s.Depth, s.Degree, s.Degree, s.Ready, s.Blocked, s.Completed, s.InProgress}
 		a.Summary = Summary{s.Nodes, s.Edges, s.Ready, s.Blocked, s.Completed, s.Depth}
 		a.Message = fmt.Sprintf("DAG has %d tasks with %d dependencies", s.Nodes, s.Edges)
@@ -78,11 +78,11 @@ func (t *Tools) Stats(ctx context.Context, r StatsRequest) *StatsAnswer {
 }
 
 // warnings returns the warnings about a graph in a fixed order.
-func (t *Tools) warnings(b *board, s taskdag.Stats, cycle error) []Warning {
+func (t *Tools) warnings(b board, s taskdag.Stats, cycle error) []Warning {
 	var in, out, orphans, missing []string
-	for _, task := range b.tasks {
-		deps, dependents := len(b.graph.Dependencies(task.ID)), len(b.graph.Dependents(task.ID))
-		unknown := len(b.graph.Missing(task.ID))
+	for _, task := range b.Tasks {
+		deps, dependents := len(b.Graph.Dependencies(task.ID)), len(b.Graph.Dependents(task.ID))
+		unknown := len(b.Graph.Missing(task.ID))
 		if deps > t.o.MaxInDegree {
 			in = append(in, task.ID)
 		}
@@ -109,7 +109,7 @@ func (t *Tools) warnings(b *board, s taskdag.Stats, cycle error) []Warning {
 	add("HIGH_IN_DEGREE", in, "%d tasks have more than %d dependencies", len(in), t.o.MaxInDegree)
 	add("HIGH_OUT_DEGREE", out, "%d tasks have more than %d dependents", len(out), t.o.MaxOutDegree)
 	if s.Depth > t.o.MaxChain {
-		path, _ := b.graph.CriticalPath()
+		path, _ := b.Graph.CriticalPath()
 		add("LONG_CHAIN", path, "the longest chain has %d tasks, more than %d", s.Depth, t.o.MaxChain)
 	}
 	add("ORPHANED_NODE", orphans, "%d tasks have neither dependencies nor dependents", len(orphans))

@@ -7,9 +7,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync/atomic"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"cairn/internal/task"
 	"cairn/internal/task/cards"
@@ -33,16 +30,9 @@ type Options struct {
 
 // Tools implements the tools. It is safe for concurrent use.
 type Tools struct {
-	cards     *cards.Store
-	docs      *doctask.Docs
-	o         Options
-	boards    *lru.Cache[string, *board] // of documents, by path and hash
-	cardBoard atomic.Pointer[cardBoard]  // of the cards at the last request
-}
-
-type cardBoard struct {
-	of    *cards.Board
-	board *board
+	cards *cards.Store
+	docs  *doctask.Docs
+	o     Options
 }
 
 // New returns the tools over the cards and documents of a workspace.
@@ -61,8 +51,7 @@ func New(c *cards.Store, d *doctask.Docs, o Options) *Tools {
 	if o.DefaultChannel == "" {
 		o.DefaultChannel = CardsChannel
 	}
-	boards, _ := lru.New[string, *board](32) // fails only for sizes below 1
-	return &Tools{cards: c, docs: d, o: o, boards: boards}
+	return &Tools{c, d, o}
 }
 
 // Codes of errorCode.
@@ -99,55 +88,33 @@ func WithChannel(ctx context.Context, channel string) context.Context {
 }
 
 // load returns the board of a channel. The error is a *Failure.
-func (t *Tools) load(ctx context.Context, channel string) (*board, error) {
+func (t *Tools) load(ctx context.Context, channel string) (_ board, err error) {
 	if channel = strings.TrimSpace(channel); channel == "" {
 		of, _ := ctx.Value(channelKey{}).(string)
 		if channel = cmp.Or(strings.TrimSpace(of), t.o.DefaultChannel); channel == "-" {
-			return nil, &Failure{Message: "channelId is required but not provided"}
+			return board{}, &Failure{Message: "channelId is required but not provided"}
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, internal(err)
+		return board{}, internal(err)
 	}
-	if strings.EqualFold(channel, CardsChannel) {
-		return t.loadCards()
+	var b *task.Board
+	switch {
+	case strings.EqualFold(channel, CardsChannel):
+		var all *cards.Board
+		if all, err = t.cards.Board(); err == nil {
+			b, err = all.Live()
+		}
+	case strings.HasSuffix(channel, ".md"):
+		b, err = t.docs.Board(channel)
 	}
-	if !strings.HasSuffix(channel, ".md") {
-		return nil, &Failure{Message: noDAG}
+	switch {
+	case err != nil:
+		return board{}, internal(err)
+	case b == nil:
+		return board{}, &Failure{Message: noDAG}
 	}
-	tasks, hash, ok, err := t.docs.Tasks(channel)
-	if err != nil {
-		return nil, internal(err)
-	}
-	if !ok {
-		return nil, &Failure{Message: noDAG}
-	}
-	key := strings.TrimPrefix(channel, "/") + "\x00" + hash
-	if b, ok := t.boards.Get(key); ok {
-		return b, nil
-	}
-	b, err := newBoard(tasks)
-	if err != nil {
-		return nil, internal(err)
-	}
-	t.boards.Add(key, b)
-	return b, nil
-}
-
-func (t *Tools) loadCards() (*board, error) {
-	all, err := t.cards.Board()
-	if err != nil {
-		return nil, internal(err)
-	}
-	if last := t.cardBoard.Load(); last != nil && last.of == all {
-		return last.board, nil
-	}
-	b, err := newBoard(task.Board(all.Tasks()))
-	if err != nil {
-		return nil, internal(err)
-	}
-	t.cardBoard.Store(&cardBoard{all, b})
-	return b, nil
+	return board{b}, nil
 }
 
 // Check returns an error if a channel has no tasks.
@@ -162,7 +129,7 @@ func (t *Tools) Draw(ctx context.Context, channel, format string) (string, error
 	if err != nil {
 		return "", err
 	}
-	return task.Draw(b.tasks, format, task.Task.GraphWord)
+	return task.Draw(b.Tasks, format, task.Task.GraphWord)
 }
 
 // Leverage returns at most limit unfinished tasks, those with the highest leverage first. 0
@@ -173,12 +140,12 @@ func (t *Tools) Leverage(ctx context.Context, channel string, limit int) ([]Deta
 		return nil, err
 	}
 	var ids []string
-	for _, t := range b.tasks {
+	for _, t := range b.Tasks {
 		if !t.Over() {
 			ids = append(ids, t.ID)
 		}
 	}
-	rank := b.rank()
+	rank := b.Leverage()
 	slices.SortStableFunc(ids, func(x, y string) int { return cmp.Compare(rank[y], rank[x]) })
 	if limit > 0 && limit < len(ids) {
 		ids = ids[:limit]

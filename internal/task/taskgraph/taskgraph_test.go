@@ -354,7 +354,7 @@ func TestIdentity(t *testing.T) {
 			b, _ := d.load(ctx, channel)
 			ready := d.Ready(ctx, ReadyRequest{ChannelID: channel, Limit: number(100)})
 			for _, id := range ready.ReadyTasks { // against the definition
-				if bl := d.Blocking(ctx, BlockingRequest{ChannelID: channel, TaskID: id}); !bl.IsReady || b.byID[id].GraphWord() != "pending" {
+				if bl := d.Blocking(ctx, BlockingRequest{ChannelID: channel, TaskID: id}); !bl.IsReady || b.ByID[id].GraphWord() != "pending" {
 					t.Fatalf("%s is ready with %s", id, text(bl))
 				}
 			}

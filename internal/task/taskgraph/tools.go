@@ -24,10 +24,10 @@ func (o *Outcome) Ending() *Outcome { return o }
 
 // answer calls f with the tasks of a channel. It reports whether that succeeded, and
 // describes a failure in o.
-func (t *Tools) answer(ctx context.Context, channel string, o *Outcome, f func(*board) error) bool {
+func (t *Tools) answer(ctx context.Context, channel string, o *Outcome, f func(board) error) bool {
 	var err error = &Failure{Message: disabledMessage}
 	if t.o.Enabled {
-		var b *board
+		var b board
 		if b, err = t.load(ctx, channel); err == nil {
 			err = f(b)
 		}
@@ -65,7 +65,7 @@ type ReadyAnswer struct {
 // creation.
 func (t *Tools) Ready(ctx context.Context, r ReadyRequest) *ReadyAnswer {
 	a := &ReadyAnswer{ReadyTasks: []string{}}
-	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) error {
+	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b board) error {
 		limit := t.o.DefaultReady
 		if r.Limit != nil && *r.Limit != 0 {
 			if *r.Limit != math.Trunc(*r.Limit) || *r.Limit < 1 || *r.Limit > float64(t.o.MaxReady) {
@@ -73,7 +73,7 @@ func (t *Tools) Ready(ctx context.Context, r ReadyRequest) *ReadyAnswer {
 			}
 			limit = int(*r.Limit)
 		}
-		a.ReadyTasks = append(a.ReadyTasks, b.graph.Ready(limit)...)
+		a.ReadyTasks = append(a.ReadyTasks, b.Graph.Ready(limit)...)
 		a.Count = len(a.ReadyTasks)
 		a.Message = fmt.Sprintf("Found %d tasks ready to execute", a.Count)
 		if a.Count == 0 {
@@ -107,14 +107,14 @@ type ValidateAnswer struct {
 // Validate implements dag_validate_dependency. It does not add the dependency.
 func (t *Tools) Validate(ctx context.Context, r ValidateRequest) *ValidateAnswer {
 	a := &ValidateAnswer{IsValid: !t.o.Enabled} // a disabled check allows everything
-	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) error {
-		dependent, dependency := b.id(r.DependentTaskID), b.id(r.DependencyTaskID)
+	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b board) error {
+		dependent, dependency := b.Named(r.DependentTaskID), b.Named(r.DependencyTaskID)
 		for _, id := range []struct{ name, value string }{{"dependentTaskId", dependent}, {"dependencyTaskId", dependency}} {
 			if id.value == "" {
 				return &Failure{Message: id.name + " must be a non-empty string"}
 			}
 		}
-		if bad := b.graph.Validate(dependent, dependency); bad != nil {
+		if bad := b.Graph.Validate(dependent, dependency); bad != nil {
 			a.Message, a.ErrorCode, a.CyclePath = bad.Message, string(bad.Code), bad.Path
 			return nil
 		}
@@ -144,8 +144,8 @@ type OrderAnswer struct {
 // Order implements dag_get_execution_order.
 func (t *Tools) Order(ctx context.Context, r OrderRequest) *OrderAnswer {
 	a := &OrderAnswer{ExecutionOrder: []string{}}
-	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) error {
-		order, err := b.graph.Order(taskdag.OrderOptions{IncludeCompleted: r.IncludeCompleted, ReadyOnly: r.IncludeBlocked != nil && !*r.IncludeBlocked})
+	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b board) error {
+		order, err := b.Graph.Order(taskdag.OrderOptions{IncludeCompleted: r.IncludeCompleted, ReadyOnly: r.IncludeBlocked != nil && !*r.IncludeBlocked})
 		if err != nil {
 			return err
 		}
@@ -181,20 +181,20 @@ type BlockingAnswer struct {
 // including missing ones. IsReady reports whether the task can start.
 func (t *Tools) Blocking(ctx context.Context, r BlockingRequest) *BlockingAnswer {
 	a := &BlockingAnswer{TaskID: strings.TrimPrefix(strings.TrimSpace(r.TaskID), "#"), BlockingTasks: []string{}}
-	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) error {
-		a.TaskID = b.id(r.TaskID)
+	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b board) error {
+		a.TaskID = b.Named(r.TaskID)
 		id := a.TaskID
 		if id == "" {
 			return &Failure{Message: "taskId must be a non-empty string"}
 		}
-		blockers, ok := b.graph.Blockers(id)
+		blockers, ok := b.Graph.Blockers(id)
 		if !ok {
 			return &Failure{Message: "Task not found: " + id, Code: CodeMissing}
 		}
-		a.IsReady, a.Message = b.graph.IsReady(id), "Task has no blockers and is ready to execute"
-		status := strings.ReplaceAll(b.byID[id].GraphWord(), "_", " ")
+		a.IsReady, a.Message = b.Graph.IsReady(id), "Task has no blockers and is ready to execute"
+		status := strings.ReplaceAll(b.ByID[id].GraphWord(), "_", " ")
 		switch {
-		case b.byID[id].Over():
+		case b.ByID[id].Over():
 			a.Message = "Task is " + status
 		case len(blockers) > 0:
 			a.Message = fmt.Sprintf("Task is blocked by %d incomplete dependencies", len(blockers))
@@ -242,8 +242,8 @@ type GroupsAnswer struct {
 // groups that can run in parallel.
 func (t *Tools) Groups(ctx context.Context, r GroupsRequest) *GroupsAnswer {
 	a := &GroupsAnswer{ParallelGroups: [][]string{}}
-	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) error {
-		groups, err := b.graph.Groups()
+	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b board) error {
+		groups, err := b.Graph.Groups()
 		if err != nil {
 			return err
 		}
@@ -281,15 +281,14 @@ type CriticalPathAnswer struct {
 // CriticalPath implements dag_get_critical_path: the longest chain of tasks.
 func (t *Tools) CriticalPath(ctx context.Context, r CriticalPathRequest) *CriticalPathAnswer {
 	a := &CriticalPathAnswer{CriticalPath: []string{}}
-	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b *board) (err error) {
-		g := b.graph
+	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b board) (err error) {
+		of := b.Board
 		if r.IncludeCompleted != nil && !*r.IncludeCompleted {
-			remaining := slices.DeleteFunc(slices.Clone(b.tasks), task.Task.Done)
-			if g, err = taskdag.New(task.Nodes(remaining)); err != nil {
+			if of, err = task.NewBoard(slices.DeleteFunc(slices.Clone(b.Tasks), task.Task.Done)); err != nil {
 				return err
 			}
 		}
-		path, err := g.CriticalPath()
+		path, err := of.Graph.CriticalPath()
 		if err != nil {
 			return err
 		}
@@ -299,7 +298,7 @@ func (t *Tools) CriticalPath(ctx context.Context, r CriticalPathRequest) *Critic
 			a.Message = "No tasks in DAG or all tasks are isolated"
 		}
 		if r.Details {
-			total := b.schedule().total
+			total := b.Schedule().Total
 			a.Details, a.TotalHours = b.details(a.CriticalPath), &total
 		}
 		return nil
