@@ -129,7 +129,7 @@ type Report struct {
 // another program indexes the folder, Index waits for the end of that run. If ctx ends, the
 // index keeps what is complete.
 func (f *Folder) Index(ctx context.Context, progress func(phase string, done, total int)) (*Report, error) {
-	r, err := f.workspace.Index(ctx, index.IndexRequest{Join: true}, func(p job.Progress) {
+	r, err := index.IndexOp.Call(ctx, f.workspace.Folder, index.IndexRequest{Join: true}, func(p job.Progress) {
 		if progress != nil {
 			progress(p.Phase, p.Done, p.Total)
 		}
@@ -144,14 +144,14 @@ func (f *Folder) Index(ctx context.Context, progress func(phase string, done, to
 // folder that was never indexed has an Answer without results, whose Reason is
 // "not_indexed". An invalid query is a *retriever.InvalidError.
 func (f *Folder) Search(ctx context.Context, q Query) (*Answer, error) {
-	return f.workspace.Search(ctx, q)
+	return index.SearchOp.Call(ctx, f.workspace.Folder, q, nil)
 }
 
 // Read returns the current text at a place: "path", "path#anchor" or "path:from-to", in
 // lines from 1. It fails with a *retriever.NotFoundError if the file or the section is
 // missing, and masks secrets.
 func (f *Folder) Read(ctx context.Context, place string) (*Reading, error) {
-	return f.workspace.Read(ctx, retriever.ReadRequest{Path: place})
+	return index.ReadOp.Call(ctx, f.workspace.Folder, retriever.ReadRequest{Path: place}, nil)
 }
 
 // AddTools replaces the tools of a source, such as the name of an MCP server, in the

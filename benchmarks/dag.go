@@ -309,7 +309,7 @@ func serveTasks(ctx context.Context, dir string) (*taskServer, error) {
 	out, answers := io.Pipe()
 	s := &taskServer{client: agent.New(in, out), ended: make(chan error, 1), stop: func() error { return errors.Join(t.Close(), w.Close()) }}
 	go func() {
-		err := tools.New(w, &tools.Options{NoRateLimit: true, Groups: []tools.Group{tools.All}, Tasks: t}).ServeStdio(ctx, requests, answers)
+		err := tools.New(w.Folder, &tools.Options{NoRateLimit: true, Groups: []tools.Group{tools.All}, Scan: w.Scan, Tasks: t}).ServeStdio(ctx, requests, answers)
 		answers.CloseWithError(io.EOF)
 		s.ended <- err
 	}()

@@ -23,10 +23,10 @@ type playing struct {
 func playCalls(t *testing.T, script string, o *Options, p playing) string {
 	t.Helper()
 	schemas := map[string]*jsonschema.Resolved{}
-	for _, tool := range New(&fake{}, o).tools {
+	for _, tool := range New((&fake{}).folder(), o).tools {
 		schemas[tool.name] = outputSchema(t, tool)
 	}
-	s := newSession(t, &fake{}, o)
+	s := newSession(t, (&fake{}).folder(), o)
 	s.send(request(0, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
 	s.receive()
 	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)

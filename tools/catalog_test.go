@@ -37,7 +37,7 @@ func openBox(t *testing.T) *toolbox.Toolbox {
 
 func TestCatalogTools(t *testing.T) {
 	box := openBox(t)
-	s := New(&fake{}, &Options{Groups: []Group{Catalog}, Toolbox: box})
+	s := New((&fake{}).folder(), &Options{Groups: []Group{Catalog}, Toolbox: box})
 	for _, step := range []struct {
 		tool, args string
 		code       int    // of the failure; 0 for none
@@ -104,7 +104,7 @@ func TestCatalogTools(t *testing.T) {
 func TestGroups(t *testing.T) {
 	names := func(o *Options) []string {
 		var list []string
-		for _, tool := range New(&fake{}, o).tools {
+		for _, tool := range New((&fake{}).folder(), o).tools {
 			list = append(list, tool.name)
 		}
 		return list
@@ -134,7 +134,7 @@ func TestGroups(t *testing.T) {
 	}
 	counter := &bpe.Counter{}
 	tokens := 0
-	s := New(&fake{}, &Options{Groups: []Group{Core, Catalog}, Toolbox: box})
+	s := New((&fake{}).folder(), &Options{Groups: []Group{Core, Catalog}, Toolbox: box})
 	for _, tool := range s.tools {
 		text, err := marshal(tool.definition())
 		if err != nil {
@@ -153,7 +153,7 @@ func TestRecorder(t *testing.T) {
 	box := openBox(t)
 	r := Record(box, nil)
 	engine := &fake{}
-	s := newSession(t, engine, &Options{Recorder: r})
+	s := newSession(t, engine.folder(), &Options{Recorder: r})
 	for id, line := range []string{
 		request(1, "read_context", `{"query":"how to log in"}`),
 		request(2, "read_doc", `{"path":"docs/auth.md"}`),
@@ -187,7 +187,7 @@ func TestRecorder(t *testing.T) {
 	if err != nil || len(intents) != 2 || intents[0].Text != "how to log in" || !slices.Equal(intents[0].Tools, []string{"doc:docs/auth.md", "doc:docs/b.md"}) || intents[1].Text != "next" {
 		t.Errorf("%+v, %v", intents, err)
 	}
-	late := New(engine, &Options{Recorder: r})
+	late := New(engine.folder(), &Options{Recorder: r})
 	tool, _ := late.find("read_context")
 	if _, f := late.do(late.requestContext(t.Context(), "late"), "late", tool, call{args: json.RawMessage(`{"query":"after"}`)}); f != nil {
 		t.Errorf("a search after Close: %v", f)
@@ -214,7 +214,7 @@ func TestGetToolBudget(t *testing.T) {
 	if _, err := box.Import(t.Context(), "big", batch.Tools); err != nil {
 		t.Fatal(err)
 	}
-	s := New(&fake{}, &Options{Groups: []Group{Catalog}, Toolbox: box, Budget: fit.Budget{Tokens: 2000, Count: counter.CountTokens}})
+	s := New((&fake{}).folder(), &Options{Groups: []Group{Catalog}, Toolbox: box, Budget: fit.Budget{Tokens: 2000, Count: counter.CountTokens}})
 	get, _ := s.find("get_tool")
 	for args, most := range map[string]int{`{"name":"big:tool"}`: 2000, `{"name":"big:tool","max_tokens":500}`: 500} {
 		answer, f := s.do(t.Context(), "t", get, call{args: json.RawMessage(args)})

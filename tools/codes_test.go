@@ -161,7 +161,7 @@ func TestEveryCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tasks.Close()
-	s := New(&fake{}, &Options{Groups: []Group{All}, Tasks: tasks})
+	s := New((&fake{}).folder(), &Options{Groups: []Group{All}, Tasks: tasks})
 	seen := map[string]bool{"429": true, "503": true} // TestTaskRateLimits, TestStoreIsAway
 	for _, p := range provocations() {
 		tool, ok := s.find(p.tool)

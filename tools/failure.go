@@ -53,7 +53,7 @@ func invalid(format string, args ...any) *Failure {
 	return &Failure{Code: CodeInvalidParams, Message: "Invalid params: " + fmt.Sprintf(format, args...)}
 }
 
-// FailureOf returns the failure for an error of an Engine or of a tool.
+// FailureOf returns the failure for an error of an operation or of a tool.
 func FailureOf(err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f

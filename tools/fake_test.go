@@ -16,9 +16,26 @@ import (
 // fake is an engine with one document and a failure for each kind of error,
 // chosen by the path that is read.
 type fake struct {
-	search func(context.Context, retriever.Query) (*retriever.Answer, error) // nil: the one document
-	index  func(context.Context, index.IndexRequest, func(job.Progress)) (*index.IndexReport, error)
+	search    func(context.Context, retriever.Query) (*retriever.Answer, error) // nil: the one document
+	documents func(index.DocumentsRequest) *index.Documents                     // nil: three documents
+	index     func(context.Context, index.IndexRequest, func(job.Progress)) (*index.IndexReport, error)
 }
+
+// folder returns a folder whose operations call f.
+func (f *fake) folder() *owner.Folder {
+	return owner.Local(func(s *owner.Server) owner.Service {
+		index.SearchOp.Answer(s, f.Search)
+		index.ReadOp.Answer(s, f.Read)
+		index.ReadAllOp.Answer(s, f.ReadAll)
+		index.DocumentsOp.Answer(s, f.Documents)
+		index.StatusOp.Answer(s, f.Status)
+		index.IndexOp.Handle(s, f.Index)
+		return f
+	})
+}
+
+func (f *fake) Removed() bool { return false }
+func (f *fake) Close() error  { return nil }
 
 func (f *fake) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
 	if f.search != nil {
@@ -105,9 +122,7 @@ func (f *fake) Index(ctx context.Context, r index.IndexRequest, progress func(jo
 	return &index.IndexReport{Files: 1, Added: 1, Sections: 2, Chunks: 2, Embedded: 2}, nil
 }
 
-func (f *fake) Skipped(context.Context) ([]index.SkippedFile, error) { return nil, nil }
-
-func (f *fake) Status(context.Context) (*index.Status, error) {
+func (f *fake) Status(context.Context, index.StatusRequest) (*index.Status, error) {
 	return &index.Status{
 		IndexState: retriever.IndexState{State: "ready", Files: 1, Sections: 2, Embedded: 2},
 		Model:      "model@123", Workspace: config.Selection{Root: "/w", Rule: config.RuleCurrent}, Skipped: map[string]int{"binary": 1},
@@ -115,6 +130,9 @@ func (f *fake) Status(context.Context) (*index.Status, error) {
 }
 
 func (f *fake) Documents(_ context.Context, r index.DocumentsRequest) (*index.Documents, error) {
+	if f.documents != nil {
+		return f.documents(r), nil
+	}
 	out := &index.Documents{Documents: []index.DocumentEntry{}}
 	for _, path := range []string{"docs/auth.md", "docs/with space.md", "notes/a#b.md"} {
 		if !strings.HasPrefix(path, r.Prefix) || path <= r.After {

@@ -73,7 +73,7 @@ func TestUnreadableBoard(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := New(&fake{}, &Options{Groups: []Group{All}, Tasks: openTasks(t, root, true)})
+	s := New((&fake{}).folder(), &Options{Groups: []Group{All}, Tasks: openTasks(t, root, true)})
 	for _, name := range []string{"list_tasks", "dag_get_stats"} {
 		tool, _ := s.find(name)
 		if a, f := s.do(t.Context(), "t", tool, call{}); f == nil || f.Code != CodeInternal {
@@ -105,7 +105,7 @@ func TestInstructionsTellWhatThereIs(t *testing.T) {
 		}
 	}
 	o := &Options{Groups: []Group{All}, Tasks: openTasks(t, root, true), Toolbox: openBox(t)}
-	got := New(&fake{}, o).describe(t.Context(), true)
+	got := New((&fake{}).folder(), o).describe(t.Context(), true)
 	known, err := o.Toolbox.Tools(t.Context(), toolbox.ListRequest{})
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestInstructionsTellWhatThereIs(t *testing.T) {
 		}
 	}
 	o.Groups = []Group{Docs}
-	if got := New(&fake{}, o).describe(t.Context(), true); got != "" {
+	if got := New((&fake{}).folder(), o).describe(t.Context(), true); got != "" {
 		t.Errorf("without tools for it the instructions say %q", got)
 	}
 }

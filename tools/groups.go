@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/toolbox"
 )
@@ -37,8 +38,8 @@ var groups = []Group{Core, Tasks, DAG, Docs, Catalog, Stages, All}
 
 // allTools returns the tools that o can serve, in the order of all lists. Add new tools
 // here.
-func allTools(e Engine, o *Options) []tool {
-	list := []tool{indexTool(e), readContext(e, o), readDoc(e), status(e)}
+func allTools(folder *owner.Folder, o *Options) []tool {
+	list := []tool{indexTool(folder, o), readContext(folder, o), readDoc(folder), status(folder, o)}
 	if t := o.Tasks; t != nil {
 		list = slices.Concat(list, cardTools(t), documentTaskTools(t), dagTools(t), documentTools(t))
 	}

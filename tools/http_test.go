@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/internal/base/job"
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
@@ -22,7 +23,7 @@ import (
 
 // startHTTP serves the fake engine. The header X-Caller names the caller of a
 // request, which may write when the name begins with "w", and administer with "a".
-func startHTTP(t *testing.T, e Engine, o *Options, limits *httpLimits) (*HTTP, *httptest.Server) {
+func startHTTP(t *testing.T, folder *owner.Folder, o *Options, limits *httpLimits) (*HTTP, *httptest.Server) {
 	t.Helper()
 	caller := func(r *http.Request) (Caller, bool) {
 		id := r.Header.Get("X-Caller")
@@ -30,7 +31,7 @@ func startHTTP(t *testing.T, e Engine, o *Options, limits *httpLimits) (*HTTP, *
 		return Caller{ID: id, MayWrite: admin || strings.HasPrefix(id, "w"), MayAdminister: admin}, id != ""
 	}
 	var handler *HTTP
-	if s := New(e, o); limits != nil {
+	if s := New(folder, o); limits != nil {
 		handler = s.newHTTP(caller, *limits)
 	} else {
 		handler = s.HTTP(caller)
@@ -97,7 +98,7 @@ const meta2026 = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28
 
 // TestOneURL speaks each revision on the same address.
 func TestOneURL(t *testing.T) {
-	_, server := startHTTP(t, &fake{}, nil, nil)
+	_, server := startHTTP(t, (&fake{}).folder(), nil, nil)
 	// Without sessions, as of 2026-07-28.
 	status, answer, header := post(t, server.URL, request(1, "server/discover", `{`+meta2026+`}`), "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "server/discover")
 	if status != 200 || header.Get("Mcp-Session-Id") != "" || !strings.Contains(answer, `"2026-07-28"`) || !strings.Contains(answer, "Its index is ready") {
@@ -141,7 +142,7 @@ func TestOneURL(t *testing.T) {
 
 // TestHTTPProgress: progress arrives before the answer, in both eras.
 func TestHTTPProgress(t *testing.T) {
-	_, server := startHTTP(t, &fake{}, nil, nil)
+	_, server := startHTTP(t, (&fake{}).folder(), nil, nil)
 	heard := make(chan string, 8)
 	session := connectHTTP(t, server.URL, "", &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 		heard <- r.Params.Message
@@ -165,7 +166,7 @@ func TestHTTPCancel(t *testing.T) {
 		ended <- ctx.Err()
 		return nil, ctx.Err()
 	}}
-	_, server := startHTTP(t, e, nil, nil)
+	_, server := startHTTP(t, e.folder(), nil, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader(request(1, "tools/call", `{"name":"index","arguments":{},`+meta2026+`}`)))
 	if err != nil {
@@ -191,7 +192,7 @@ func TestHTTPCancel(t *testing.T) {
 
 // TestHTTPScopes: a caller that may only read cannot write, whatever its request looks like.
 func TestHTTPScopes(t *testing.T) {
-	_, server := startHTTP(t, &fake{}, nil, nil)
+	_, server := startHTTP(t, (&fake{}).folder(), nil, nil)
 	call := request(1, "tools/call", `{"name":"index","arguments":{},`+meta2026+`}`)
 	headers := func(caller string) []string {
 		h := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "index"}
@@ -230,7 +231,7 @@ func TestHTTPScopes(t *testing.T) {
 
 // TestHTTPSessionBelongsToItsCaller: a session's id alone does not authenticate.
 func TestHTTPSessionBelongsToItsCaller(t *testing.T) {
-	_, server := startHTTP(t, &fake{}, nil, nil)
+	_, server := startHTTP(t, (&fake{}).folder(), nil, nil)
 	_, _, header := post(t, server.URL, request(1, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`), "X-Caller", "writer")
 	id := header.Get("Mcp-Session-Id")
 	for caller, want := range map[string]int{"writer": 200, "wrong": 403} {
@@ -241,7 +242,7 @@ func TestHTTPSessionBelongsToItsCaller(t *testing.T) {
 }
 
 func TestHTTPBounds(t *testing.T) {
-	h, server := startHTTP(t, &fake{}, nil, &httpLimits{body: 1000, sessions: 4, streams: 1})
+	h, server := startHTTP(t, (&fake{}).folder(), nil, &httpLimits{body: 1000, sessions: 4, streams: 1})
 	if status, answer, _ := post(t, server.URL, `{"x":"`+strings.Repeat("y", 1000)+`"}`); status != 413 {
 		t.Errorf("a long body: %d %s, want 413", status, answer)
 	}
@@ -283,7 +284,7 @@ func TestHTTPBounds(t *testing.T) {
 // A batch over HTTP is bounded as on stdio: 20,000 calls in one POST with unread
 // answers took 300 MB.
 func TestHTTPBatchIsBounded(t *testing.T) {
-	h, server := startHTTP(t, &fake{}, nil, nil)
+	h, server := startHTTP(t, (&fake{}).folder(), nil, nil)
 	batch := func(n int) string {
 		return "[" + strings.TrimSuffix(strings.Repeat(request(1, "ping", `{}`)+",", n), ",") + "]"
 	}
@@ -310,7 +311,7 @@ func TestHTTPBatchIsBounded(t *testing.T) {
 // sessions, and idle ones give way.
 func TestHTTPSessionsOfOneClient(t *testing.T) {
 	now := time.Now()
-	_, server := startHTTP(t, &fake{}, &Options{Now: func() time.Time { return now }}, &httpLimits{body: maxLine, sessions: 4})
+	_, server := startHTTP(t, (&fake{}).folder(), &Options{Now: func() time.Time { return now }}, &httpLimits{body: maxLine, sessions: 4})
 	begin := func(caller string) (int, string) {
 		status, _, header := post(t, server.URL, request(1, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`), "X-Caller", caller)
 		return status, header.Get("Mcp-Session-Id")
@@ -344,7 +345,7 @@ func TestHTTPSessionsOfOneClient(t *testing.T) {
 
 // A request before the session is initialized is answered by the SDK without a code.
 func TestHTTPErrorsHaveACode(t *testing.T) {
-	_, server := startHTTP(t, &fake{}, nil, nil)
+	_, server := startHTTP(t, (&fake{}).folder(), nil, nil)
 	_, _, header := post(t, server.URL, request(1, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
 	for _, method := range []string{"tools/list", "no/such"} {
 		_, answer, _ := post(t, server.URL, request(2, method, `{}`), "Mcp-Session-Id", header.Get("Mcp-Session-Id"))
@@ -359,7 +360,7 @@ func TestHTTPErrorsHaveACode(t *testing.T) {
 }
 
 func TestCall(t *testing.T) {
-	s := New(&fake{}, nil)
+	s := New((&fake{}).folder(), nil)
 	for range 40 { // more than the limits for agents allow
 		if _, f := s.Call(t.Context(), "read_context", json.RawMessage(`{"query":"a"}`)); f != nil {
 			t.Fatal(f)
@@ -384,7 +385,7 @@ func TestHTTPChannel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tasks.Close()
-	_, server := startHTTP(t, &fake{}, &Options{Groups: []Group{DAG}, Tasks: tasks, NoRateLimit: true}, nil)
+	_, server := startHTTP(t, (&fake{}).folder(), &Options{Groups: []Group{DAG}, Tasks: tasks, NoRateLimit: true}, nil)
 	headers := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "dag_get_ready_tasks"}
 	call := request(1, "tools/call", `{"name":"dag_get_ready_tasks","arguments":{},`+meta2026+`}`)
 	if _, answer, _ := post(t, server.URL, call, headers...); !strings.Contains(answer, "No tasks are currently ready") {

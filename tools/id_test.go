@@ -21,7 +21,7 @@ func TestIDsAreReturnedAsWritten(t *testing.T) {
 			`"method":"ping"`, `"method":"read_context","params":{"query":"a"}`, `"method":"read_context","params":{"query":""}`,
 			`"method":"tools/call","params":{"name":"none"}`, `"method":"none"`,
 		} {
-			s := newSession(t, &fake{}, nil)
+			s := newSession(t, (&fake{}).folder(), nil)
 			s.send(`{"jsonrpc":"2.0","id":` + id + `,` + call + `}`)
 			var m struct {
 				ID json.RawMessage `json:"id"`
@@ -38,11 +38,11 @@ func TestIDsAreReturnedAsWritten(t *testing.T) {
 func TestCancellationByAnExactID(t *testing.T) {
 	for _, call := range []string{`"method":"read_context","params":{"query":"a"}`, `"method":"tools/call","params":{"name":"read_context","arguments":{"query":"a"}}`} {
 		started := make(chan bool, 1)
-		s := newSession(t, &fake{search: func(ctx context.Context, _ retriever.Query) (*retriever.Answer, error) {
+		s := newSession(t, (&fake{search: func(ctx context.Context, _ retriever.Query) (*retriever.Answer, error) {
 			started <- true
 			<-ctx.Done()
 			return nil, ctx.Err()
-		}}, nil)
+		}}).folder(), nil)
 		s.send(`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 		s.receive()
 		s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"jsonrpc":"2.0","id":1700000000000000001,`+call+`}`)
@@ -57,7 +57,7 @@ func TestCancellationByAnExactID(t *testing.T) {
 
 // The answer to a message that is too long has the id of the message.
 func TestTooLongMessageKeepsItsID(t *testing.T) {
-	s := newSession(t, &fake{}, nil)
+	s := newSession(t, (&fake{}).folder(), nil)
 	for _, size := range []int{maxLine, maxLine + 65536, 2*maxLine + 77} {
 		long := strings.Repeat("x", size)
 		for _, c := range []struct{ message, id string }{
@@ -79,7 +79,7 @@ func TestTooLongMessageKeepsItsID(t *testing.T) {
 // An id is free again as soon as its answer is written.
 func TestIDsAreUsedAgain(t *testing.T) {
 	for _, call := range []string{`"method":"read_context","params":{"query":"a"}`, `"method":"ping"`} {
-		s := newSession(t, &fake{}, nil)
+		s := newSession(t, (&fake{}).folder(), nil)
 		for n := range 2000 {
 			s.send(`{"jsonrpc":"2.0","id":"same",` + call + `}`)
 			if line := s.receive(); !strings.Contains(line, `"id":"same"`) {

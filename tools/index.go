@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/index"
 )
 
@@ -20,7 +21,7 @@ type indexAnswer struct {
 }
 
 // indexTool is the tool index.
-func indexTool(e Engine) tool {
+func indexTool(folder *owner.Folder, o *Options) tool {
 	return tool{
 		name: "index", title: "Build or refresh the index", groups: []Group{Core}, waits: true, additive: true,
 		administers: func(raw json.RawMessage) bool {
@@ -33,11 +34,11 @@ If the run takes longer than wait_seconds, the answer has done=false and the run
 		handler: codeHandler(func(ctx context.Context, a indexArgs) (*indexAnswer, error) {
 			waiting, cancel := context.WithTimeout(ctx, time.Duration(a.WaitSeconds)*time.Second)
 			defer cancel()
-			report, err := e.Index(waiting, index.IndexRequest{Rebuild: a.Rebuild, Join: true}, progressOf(ctx))
+			report, err := index.IndexOp.Call(waiting, folder, index.IndexRequest{Rebuild: a.Rebuild, Join: true}, progressOf(ctx))
 			if err != nil && (waiting.Err() == nil || ctx.Err() != nil) {
 				return nil, err
 			}
-			status, err := e.Status(ctx)
+			status, err := index.StatusOp.Call(ctx, folder, o.Status, nil)
 			if err != nil {
 				return nil, err
 			}

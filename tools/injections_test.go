@@ -61,7 +61,7 @@ func TestInjectionsAreData(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if _, err := w.Index(t.Context(), index.IndexRequest{}, nil); err != nil {
+	if _, err := index.IndexOp.Call(t.Context(), w.Folder, index.IndexRequest{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	tasks, err := w.Tasks(nil)
@@ -69,7 +69,7 @@ func TestInjectionsAreData(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tasks.Close()
-	s := newSession(t, w, &Options{Tasks: tasks, NoRateLimit: true, Groups: []Group{All}})
+	s := newSession(t, w.Folder, &Options{Tasks: tasks, NoRateLimit: true, Groups: []Group{All}})
 	defer s.close()
 	ask := func(id int, method, params string) string {
 		t.Helper()

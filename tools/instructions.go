@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"cairn/internal/folder/index"
 	"cairn/internal/task/cards"
 )
 
@@ -24,7 +25,7 @@ const instructionsWait = 150 * time.Millisecond
 func (s *Server) instructions(ctx context.Context, list *listing) string {
 	ctx, cancel := context.WithTimeout(ctx, instructionsWait)
 	defer cancel()
-	st, err := s.engine.Status(ctx)
+	st, err := index.StatusOp.Call(ctx, s.folder, s.options.Status, nil)
 	if err != nil {
 		return instructions
 	}

@@ -11,36 +11,9 @@ import (
 	"cairn/retriever"
 )
 
-// Observed is an Engine that reports the stages of its work to Listener. It is for callers
-// other than tools, such as web pages; tools report theirs to Options.Listener.
-type Observed struct {
-	Engine
-	Listener observe.Listener
-	Lacked   func([]string) // see Options.Lacked
-}
-
-// Search implements Engine.
-func (o *Observed) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
-	a, err := o.Engine.Search(observe.With(ctx, o.Listener), q)
-	if err == nil {
-		reportLacks(o.Lacked, q, a)
-	}
-	return a, err
-}
-
-// Read implements Engine.
-func (o *Observed) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
-	return o.Engine.Read(observe.With(ctx, o.Listener), r)
-}
-
-// ReadAll implements Engine.
-func (o *Observed) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
-	return o.Engine.ReadAll(observe.With(ctx, o.Listener), r)
-}
-
-// reportLacks calls lacked, see Options.Lacked, after a search that needed vectors. It
+// ReportLacks calls lacked, see Options.Lacked, after a search that needed vectors. It
 // omits "stale", which describes files and not the index.
-func reportLacks(lacked func([]string), q retriever.Query, a *retriever.Answer) {
+func ReportLacks(lacked func([]string), q retriever.Query, a *retriever.Answer) {
 	if lacked != nil && q.Mode != retriever.Keyword {
 		lacked(slices.DeleteFunc(slices.Clone(a.Degraded), func(what string) bool { return what == "stale" }))
 	}

@@ -71,7 +71,7 @@ func TestListener(t *testing.T) {
 		return &retriever.Answer{Results: []retriever.Result{}, Degraded: []string{}}, nil
 	}}
 	o := &Options{Listener: h, Workspace: "w", NoRateLimit: true}
-	_, server := startHTTP(t, failing, o, nil)
+	_, server := startHTTP(t, failing.folder(), o, nil)
 	meta := strings.TrimSuffix(meta2026, "}")
 	for _, c := range []struct {
 		query, meta string
@@ -102,7 +102,7 @@ func TestListener(t *testing.T) {
 		t.Errorf("in a session: %q, want %q", got, want)
 	}
 	// Bare methods, and other APIs of the server.
-	s := New(failing, o)
+	s := New(failing.folder(), o)
 	ctx := observe.WithID(t.Context(), "r9")
 	if _, f := s.Call(ctx, "read_doc", []byte(`{"path":"docs/missing.md"}`)); f == nil {
 		t.Error("a missing document was read")
@@ -119,7 +119,7 @@ func TestListener(t *testing.T) {
 	if got, want := h.lines(), []string{"r9 w read_doc / refused 1001", "r9 w read_context / cancelled -32603"}; !slices.Equal(got, want) {
 		t.Errorf("straight calls: %q, want %q", got, want)
 	}
-	bare := newSession(t, &fake{}, &Options{Listener: h})
+	bare := newSession(t, (&fake{}).folder(), &Options{Listener: h})
 	bare.send(request(1, "read_doc", `{"path":"docs/auth.md"}`))
 	bare.receive()
 	if got, want := h.lines(), []string{"new  read_doc / ok 0"}; !slices.Equal(got, want) {
@@ -130,7 +130,7 @@ func TestListener(t *testing.T) {
 func TestListenerHearsOfLimits(t *testing.T) {
 	h := &heard{}
 	now := time.Unix(0, 0)
-	s := newSession(t, &fake{}, &Options{Listener: h, Now: func() time.Time { return now }})
+	s := newSession(t, (&fake{}).folder(), &Options{Listener: h, Now: func() time.Time { return now }})
 	for i := range 16 {
 		s.send(request(i, "read_context", `{"query":"a"}`))
 		s.receive()
@@ -141,45 +141,10 @@ func TestListenerHearsOfLimits(t *testing.T) {
 	}
 }
 
-// staged is an engine whose searches and readings have a stage.
-type staged struct{ fake }
-
-func (e *staged) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
-	observe.Begin(ctx, observe.Keyword).End(ctx)
-	return &retriever.Answer{Degraded: []string{"vectors", "stale"}}, nil
-}
-
-func (e *staged) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
-	observe.Begin(ctx, observe.Read).End(ctx)
-	return e.fake.Read(ctx, r)
-}
-
-type stages struct {
-	observe.Silent
-	names []string
-}
-
-func (s *stages) Stage(_ context.Context, stage observe.Stage, _ time.Time, _ time.Duration) {
-	s.names = append(s.names, stage.String())
-}
-
-func TestObserved(t *testing.T) {
-	s := &stages{}
+func TestReportLacks(t *testing.T) {
 	var lacked [][]string
-	e := &Observed{Engine: &staged{}, Listener: s, Lacked: func(what []string) { lacked = append(lacked, what) }}
 	for _, mode := range []retriever.Mode{retriever.Hybrid, retriever.Keyword} {
-		if a, err := e.Search(t.Context(), retriever.Query{Text: "a", Mode: mode}); err != nil || len(a.Degraded) != 2 {
-			t.Errorf("Search = %+v, %v, want the engine's answer", a, err)
-		}
-	}
-	if _, err := e.Read(t.Context(), retriever.ReadRequest{Path: "docs/auth.md"}); err != nil {
-		t.Error(err)
-	}
-	if _, err := e.ReadAll(t.Context(), retriever.ReadRequest{Paths: []string{"docs/auth.md"}}); err != nil {
-		t.Error(err)
-	}
-	if !slices.Equal(s.names, []string{"keyword", "keyword", "read"}) {
-		t.Errorf("stages %v", s.names)
+		ReportLacks(func(what []string) { lacked = append(lacked, what) }, retriever.Query{Mode: mode}, &retriever.Answer{Degraded: []string{"vectors", "stale"}})
 	}
 	if len(lacked) != 1 || !slices.Equal(lacked[0], []string{"vectors"}) {
 		t.Errorf("lacked %v, want vectors, of the hybrid search alone", lacked)

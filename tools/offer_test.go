@@ -29,7 +29,7 @@ func auto(t *testing.T, files map[string]string) *Server {
 			t.Fatal(err)
 		}
 	}
-	return New(&fake{}, &Options{Groups: []Group{Auto}, NoRateLimit: true, Tasks: openTasks(t, root, true), Toolbox: openBox(t)})
+	return New((&fake{}).folder(), &Options{Groups: []Group{Auto}, NoRateLimit: true, Tasks: openTasks(t, root, true), Toolbox: openBox(t)})
 }
 
 // TestAutoBudget: whatever a folder holds, the list has fewer than 12 tools and at most
@@ -125,7 +125,7 @@ func TestUnlistedToolsAreCalled(t *testing.T) {
 // TestChosenToolsAreTheOnlyOnes: a choice without auto is a restriction, and says how to
 // lift it.
 func TestChosenToolsAreTheOnlyOnes(t *testing.T) {
-	s := newSession(t, &fake{}, &Options{Groups: []Group{"status"}, Tasks: openTasks(t, t.TempDir(), true)})
+	s := newSession(t, (&fake{}).folder(), &Options{Groups: []Group{"status"}, Tasks: openTasks(t, t.TempDir(), true)})
 	s.send(request(0, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
 	s.receive()
 	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)

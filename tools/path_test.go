@@ -33,7 +33,7 @@ func TestPathOfAQuery(t *testing.T) {
 	}
 	defer w.Close()
 	var listener pathListener
-	s := newSession(t, w, &Options{Listener: &listener})
+	s := newSession(t, w.Folder, &Options{Listener: &listener})
 	for _, line := range []string{
 		request(1, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`),
 		request(2, "tools/call", `{"name":"index","arguments":{}}`),

@@ -68,7 +68,7 @@ const (
 
 func (s *Server) promptFind(ctx context.Context, args map[string]string) ([]mcp.Content, error) {
 	q := retriever.Query{Text: args["question"], Mode: s.options.DefaultMode, Limit: promptSections, MaxTokens: promptTokens}
-	answer, err := s.engine.Search(ctx, q)
+	answer, err := index.SearchOp.Call(ctx, s.folder, q, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func embedded(path, anchor, text string) *mcp.EmbeddedResource {
 }
 
 func (s *Server) promptExplain(ctx context.Context, args map[string]string) ([]mcp.Content, error) {
-	reading, err := read(ctx, s.engine, retriever.ReadRequest{Path: args["path"], Anchor: args["anchor"], MaxTokens: promptTokens})
+	reading, err := read(ctx, s.folder, retriever.ReadRequest{Path: args["path"], Anchor: args["anchor"], MaxTokens: promptTokens})
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 // completePath returns the paths that begin with prefix, and then those of the first
 // index.MaxDocuments documents that contain it in any case.
 func (s *Server) completePath(ctx context.Context, prefix string) ([]string, error) {
-	begin, err := s.engine.Documents(ctx, index.DocumentsRequest{Prefix: prefix, Limit: maxCompletions + 1})
+	begin, err := index.DocumentsOp.Call(ctx, s.folder, index.DocumentsRequest{Prefix: prefix, Limit: maxCompletions + 1}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (s *Server) completePath(ctx context.Context, prefix string) ([]string, err
 	if len(values) > maxCompletions || prefix == "" {
 		return values, nil
 	}
-	all, err := s.engine.Documents(ctx, index.DocumentsRequest{Limit: index.MaxDocuments})
+	all, err := index.DocumentsOp.Call(ctx, s.folder, index.DocumentsRequest{Limit: index.MaxDocuments}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (s *Server) completeAnchor(ctx context.Context, path, prefix string) ([]str
 	if path == "" {
 		return nil, nil
 	}
-	list, err := s.engine.Documents(ctx, index.DocumentsRequest{Prefix: path, Limit: 1, Outline: true})
+	list, err := index.DocumentsOp.Call(ctx, s.folder, index.DocumentsRequest{Prefix: path, Limit: 1, Outline: true}, nil)
 	if err != nil || len(list.Documents) == 0 || list.Documents[0].Path != path {
 		return nil, err
 	}

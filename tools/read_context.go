@@ -4,6 +4,8 @@ import (
 	"context"
 	"reflect"
 
+	"cairn/internal/base/owner"
+	"cairn/internal/folder/index"
 	"cairn/internal/folder/scan"
 	"cairn/internal/store"
 	"cairn/retriever"
@@ -57,11 +59,11 @@ func (a *readContextArgs) query(defaultMode retriever.Mode) (retriever.Query, er
 // searched records a search of documents and reports what the index lacked for it.
 func (o *Options) searched(ctx context.Context, q retriever.Query, a *retriever.Answer) {
 	recordingOf(ctx).queried(q.Text)
-	reportLacks(o.Lacked, q, a)
+	ReportLacks(o.Lacked, q, a)
 }
 
 // readContext is the tool read_context.
-func readContext(e Engine, o *Options) tool {
+func readContext(folder *owner.Folder, o *Options) tool {
 	t := tool{
 		name: "read_context", title: "Search documents", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 10, Burst: 15},
 		description: `Search the workspace's documents by meaning and by words. Returns ranked documents, each with its best section: path, heading trail, anchor, line range, snippet, score.
@@ -70,13 +72,13 @@ max_tokens adds the text of the sections. exhaustive returns all matching lines,
 An empty answer has a "reason" and a "hint". "answerable" estimates whether the documents contain an answer.`,
 		handler: codeHandler(func(ctx context.Context, a readContextArgs) (any, error) {
 			if a.Exhaustive || a.Mode != nil && *a.Mode == regexpMode {
-				return scanLines(ctx, e, o, &a)
+				return scanLines(ctx, o, &a)
 			}
 			q, err := a.query(o.DefaultMode)
 			if err != nil {
 				return nil, err
 			}
-			answer, err := e.Search(ctx, q)
+			answer, err := index.SearchOp.Call(ctx, folder, q, nil)
 			if err == nil {
 				o.searched(ctx, q, answer)
 			}

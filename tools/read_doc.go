@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cairn/graphrank"
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/index"
 	"cairn/retriever"
 )
@@ -22,7 +23,7 @@ type readDocArgs struct {
 }
 
 // readDoc is the tool read_doc.
-func readDoc(e Engine) tool {
+func readDoc(folder *owner.Folder) tool {
 	t := tool{
 		name: "read_doc", title: "Read a document or section", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 30, Burst: 50},
 		description: `Read a document, one section of it, or a range of lines, as they are on disk.
@@ -40,14 +41,14 @@ path is "docs/a.md", "docs/a.md#anchor", "docs/a.md:10-40" or a glob. With max_t
 			}
 			switch {
 			case a.Paths != nil:
-				return readAll(ctx, e, r)
+				return readAll(ctx, folder, r)
 			case a.Path == "":
 				return nil, invalid("path: missing; pass path, or paths for several places")
 			}
-			reading, err := read(ctx, e, r)
+			reading, err := read(ctx, folder, r)
 			if missing, ok := errors.AsType[*retriever.NotFoundError](err); ok && missing.Anchor == "" && retriever.IsGlob(a.Path) {
 				r.Path, r.Paths = "", []string{a.Path}
-				return readAll(ctx, e, r)
+				return readAll(ctx, folder, r)
 			}
 			return reading, err
 		}),
@@ -57,8 +58,8 @@ path is "docs/a.md", "docs/a.md#anchor", "docs/a.md:10-40" or a glob. With max_t
 }
 
 // read reads one place and records the reading.
-func read(ctx context.Context, e Engine, r retriever.ReadRequest) (*retriever.Reading, error) {
-	reading, err := e.Read(ctx, r)
+func read(ctx context.Context, folder *owner.Folder, r retriever.ReadRequest) (*retriever.Reading, error) {
+	reading, err := index.ReadOp.Call(ctx, folder, r, nil)
 	if err == nil {
 		recordingOf(ctx).read(reading.Path)
 	}
@@ -66,8 +67,8 @@ func read(ctx context.Context, e Engine, r retriever.ReadRequest) (*retriever.Re
 }
 
 // readAll reads several places and records the readings.
-func readAll(ctx context.Context, e Engine, r retriever.ReadRequest) (*retriever.Readings, error) {
-	all, err := e.ReadAll(ctx, r)
+func readAll(ctx context.Context, folder *owner.Folder, r retriever.ReadRequest) (*retriever.Readings, error) {
+	all, err := index.ReadAllOp.Call(ctx, folder, r, nil)
 	if err == nil {
 		for _, d := range all.Documents {
 			recordingOf(ctx).read(d.Path)

@@ -29,7 +29,7 @@ func recordedBox(t *testing.T) (*toolbox.Toolbox, *Options) {
 // answerOf is what search_tools answers on a box, without a session.
 func answerOf(t *testing.T, box *toolbox.Toolbox) string {
 	t.Helper()
-	answer, f := New(&fake{}, &Options{Groups: []Group{Catalog}, Toolbox: box}).Call(t.Context(), "search_tools", json.RawMessage(`{"query":"reads a file","context_tools":["fs:write"],"include_related":true}`))
+	answer, f := New((&fake{}).folder(), &Options{Groups: []Group{Catalog}, Toolbox: box}).Call(t.Context(), "search_tools", json.RawMessage(`{"query":"reads a file","context_tools":["fs:write"],"include_related":true}`))
 	if f != nil {
 		t.Fatal(f)
 	}
@@ -67,7 +67,7 @@ var work = []struct{ tool, args string }{
 // byte, and without a recorder nothing is recorded.
 func TestSessionsTeach(t *testing.T) {
 	stdio := func(t *testing.T, o *Options) {
-		s := newSession(t, &fake{}, o)
+		s := newSession(t, (&fake{}).folder(), o)
 		for i, step := range work {
 			s.send(request(i+1, step.tool, step.args))
 			if got := s.receive(); !strings.Contains(got, fmt.Sprintf(`"id":%d`, i+1)) {
@@ -78,7 +78,7 @@ func TestSessionsTeach(t *testing.T) {
 	}
 	overHTTP := func(caller as) func(*testing.T, *Options) {
 		return func(t *testing.T, o *Options) {
-			_, server := startHTTP(t, &fake{}, o, nil)
+			_, server := startHTTP(t, (&fake{}).folder(), o, nil)
 			session := connectHTTP(t, server.URL, caller, nil)
 			for _, step := range work {
 				if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: step.tool, Arguments: json.RawMessage(step.args)}); err != nil {
@@ -130,7 +130,7 @@ func TestPlansTeach(t *testing.T) {
 	box := openBox(t)
 	for range graphrank.ObservedAfter {
 		r := Record(box, nil)
-		s := New(&fake{}, &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r})
+		s := New((&fake{}).folder(), &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r})
 		do := func(session, tool, args string) {
 			t.Helper()
 			c, _ := s.find(tool)
@@ -166,7 +166,7 @@ func TestPlansTeach(t *testing.T) {
 // caller's time, and sessions beyond the bound end.
 func TestRecorderIsBounded(t *testing.T) {
 	box, o := recordedBox(t)
-	s := New(&fake{}, o)
+	s := New((&fake{}).folder(), o)
 	held, begun := make(chan struct{}), make(chan struct{})
 	first := &recording{o.Recorder, "first"}
 	first.record(func(ctx context.Context, _ *usage.Session) error { close(begun); <-held; return nil })
@@ -216,7 +216,7 @@ func TestWhoseWork(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			box := openBox(t)
 			r := Record(box, nil)
-			_, server := startHTTP(t, &fake{}, &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r}, nil)
+			_, server := startHTTP(t, (&fake{}).folder(), &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r}, nil)
 			for range graphrank.ObservedAfter {
 				header, meta := slices.Clone(c.header), `,"_meta":{"io.modelcontextprotocol/protocolVersion":"`+firstStateless+`","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"}}`
 				if c.header == nil {
@@ -237,7 +237,7 @@ func TestWhoseWork(t *testing.T) {
 				if c.name == "token" { // a token's work goes on; the pause between two pieces of it is the store's to see
 					r.Close()
 					r = Record(box, nil)
-					_, server = startHTTP(t, &fake{}, &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r}, nil)
+					_, server = startHTTP(t, (&fake{}).folder(), &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r}, nil)
 				}
 			}
 			r.Close()

@@ -65,7 +65,7 @@ func (s *Server) listResources(ctx context.Context, req *mcp.ListResourcesReques
 	if ours {
 		list.Resources = []*mcp.Resource{}
 	}
-	page, err := s.engine.Documents(ctx, index.DocumentsRequest{After: after, Limit: resourcesPage})
+	page, err := index.DocumentsOp.Call(ctx, s.folder, index.DocumentsRequest{After: after, Limit: resourcesPage}, nil)
 	if err != nil {
 		return nil, FailureOf(err).wire()
 	}
@@ -89,7 +89,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	if !ok {
 		return nil, mcp.ResourceNotFoundError(req.Params.URI)
 	}
-	reading, err := read(ctx, s.engine, retriever.ReadRequest{Path: path, Anchor: anchor})
+	reading, err := read(ctx, s.folder, retriever.ReadRequest{Path: path, Anchor: anchor})
 	if _, missing := errors.AsType[*retriever.NotFoundError](err); missing || errors.Is(err, index.ErrNoIndex) {
 		return nil, mcp.ResourceNotFoundError(req.Params.URI)
 	}

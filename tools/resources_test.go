@@ -37,7 +37,7 @@ func TestResourceURI(t *testing.T) {
 }
 
 func TestResources(t *testing.T) {
-	_, server := startHTTP(t, &fake{}, nil, nil)
+	_, server := startHTTP(t, (&fake{}).folder(), nil, nil)
 	for _, session := range []*mcp.ClientSession{connectHTTP(t, server.URL, "", nil)} {
 		var uris []string
 		for r, err := range session.Resources(t.Context(), nil) {
@@ -76,8 +76,9 @@ func TestResources(t *testing.T) {
 
 // TestResourcesPages: the pages list every document once.
 func TestResourcesPages(t *testing.T) {
-	e := &many{n: 2*resourcesPage + 7}
-	_, server := startHTTP(t, e, nil, nil)
+	const n = 2*resourcesPage + 7
+	e := &fake{documents: many(n)}
+	_, server := startHTTP(t, e.folder(), nil, nil)
 	session := connectHTTP(t, server.URL, "", nil)
 	seen := map[string]bool{}
 	for r, err := range session.Resources(t.Context(), nil) {
@@ -86,30 +87,27 @@ func TestResourcesPages(t *testing.T) {
 		}
 		seen[r.URI] = true
 	}
-	if len(seen) != e.n+1 { // with the skill
-		t.Errorf("%d resources, want %d", len(seen), e.n+1)
+	if len(seen) != n+1 { // with the skill
+		t.Errorf("%d resources, want %d", len(seen), n+1)
 	}
 }
 
-// many is an engine with n documents.
-type many struct {
-	fake
-	n int
-}
-
-func (m *many) Documents(_ context.Context, r index.DocumentsRequest) (*index.Documents, error) {
-	out := &index.Documents{}
-	for i := range m.n {
-		path := "d" + string(rune('0'+i/100)) + string(rune('0'+i/10%10)) + string(rune('0'+i%10)) + ".md"
-		if path <= r.After {
-			continue
+// many lists n documents.
+func many(n int) func(index.DocumentsRequest) *index.Documents {
+	return func(r index.DocumentsRequest) *index.Documents {
+		out := &index.Documents{}
+		for i := range n {
+			path := "d" + string(rune('0'+i/100)) + string(rune('0'+i/10%10)) + string(rune('0'+i%10)) + ".md"
+			if path <= r.After {
+				continue
+			}
+			if out.More = len(out.Documents) == r.Limit; out.More {
+				break
+			}
+			out.Documents = append(out.Documents, index.DocumentEntry{Path: path})
 		}
-		if out.More = len(out.Documents) == r.Limit; out.More {
-			break
-		}
-		out.Documents = append(out.Documents, index.DocumentEntry{Path: path})
+		return out
 	}
-	return out, nil
 }
 
 // events is an engine whose changes the test triggers.
@@ -133,7 +131,7 @@ func (e *events) Watch(ctx context.Context, fn func(index.WatchEvent)) error {
 // it subscribed to has.
 func TestChangesAreTold(t *testing.T) {
 	e := &events{tell: make(chan index.WatchEvent)}
-	_, server := startHTTP(t, e, &Options{Watch: e.Watch}, nil)
+	_, server := startHTTP(t, e.folder(), &Options{Watch: e.Watch}, nil)
 	list, updated := make(chan struct{}, 8), make(chan string, 8)
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "0"}, &mcp.ClientOptions{
 		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { list <- struct{}{} },
@@ -182,7 +180,7 @@ func TestChangesOverStdio(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e := &events{tell: make(chan index.WatchEvent)}
-			s := newSession(t, e, &Options{Watch: e.Watch})
+			s := newSession(t, e.folder(), &Options{Watch: e.Watch})
 			if len(c.begin) > 0 {
 				s.send(c.begin...)
 			}
@@ -211,7 +209,7 @@ func TestChangesOverStdio(t *testing.T) {
 }
 
 func TestPrompts(t *testing.T) {
-	_, server := startHTTP(t, &fake{}, nil, nil)
+	_, server := startHTTP(t, (&fake{}).folder(), nil, nil)
 	session := connectHTTP(t, server.URL, "", nil)
 	list, err := session.ListPrompts(t.Context(), nil)
 	if err != nil || len(list.Prompts) != 3 {
@@ -256,7 +254,7 @@ func TestComplete(t *testing.T) {
 	if _, err := box.Import(t.Context(), "git", known); err != nil {
 		t.Fatal(err)
 	}
-	_, server := startHTTP(t, &fake{}, &Options{Toolbox: box}, nil)
+	_, server := startHTTP(t, (&fake{}).folder(), &Options{Toolbox: box}, nil)
 	session := connectHTTP(t, server.URL, "", nil)
 	for _, c := range []struct {
 		ref             mcp.CompleteReference

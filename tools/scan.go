@@ -20,7 +20,7 @@ const (
 )
 
 // scanLines answers an exhaustive read_context with all matching lines.
-func scanLines(ctx context.Context, e Engine, o *Options, a *readContextArgs) (*scan.Answer, error) {
+func scanLines(ctx context.Context, o *Options, a *readContextArgs) (*scan.Answer, error) {
 	r := scan.Request{Pattern: a.Query, MaxLines: maxLines, MaxBytes: maxLineBytes}
 	if a.Mode != nil {
 		r.Regexp = *a.Mode == regexpMode
@@ -36,7 +36,7 @@ func scanLines(ctx context.Context, e Engine, o *Options, a *readContextArgs) (*
 	if a.Limit != nil {
 		r.MaxLines = int(*a.Limit)
 	}
-	answer, err := e.Scan(ctx, r)
+	answer, err := o.Scan(ctx, r)
 	if bad, ok := errors.AsType[*scan.PatternError](err); ok {
 		return nil, invalid("query: %s", bad)
 	}

@@ -10,7 +10,7 @@ import (
 
 // TestReadGlob: a path that is no document's name, and looks like a glob, is read as one.
 func TestReadGlob(t *testing.T) {
-	s := newSession(t, &fake{}, &Options{NoRateLimit: true})
+	s := newSession(t, (&fake{}).folder(), &Options{Scan: (&fake{}).Scan, NoRateLimit: true})
 	s.send(request(1, "read_doc", `{"path":"docs/*.md"}`))
 	if line := s.receive(); !strings.Contains(line, `"failed":[{"path":"docs/*.md"`) {
 		t.Errorf("a glob is answered with %s", line)
@@ -25,7 +25,7 @@ func TestReadGlob(t *testing.T) {
 // TestExhaustive: read_context finds every line, and says how many it leaves out.
 func TestExhaustive(t *testing.T) {
 	counter := &bpe.Counter{}
-	s := newSession(t, &fake{}, &Options{NoRateLimit: true, Budget: fit.Budget{Tokens: 2000, Count: counter.CountTokens}})
+	s := newSession(t, (&fake{}).folder(), &Options{Scan: (&fake{}).Scan, NoRateLimit: true, Budget: fit.Budget{Tokens: 2000, Count: counter.CountTokens}})
 	for i, c := range []struct{ args, want string }{
 		{`{"query":"ERR_42","exhaustive":true,"limit":2}`, `"result":{"query":"ERR_42","lines":["docs/auth.md:1:ERR_42 false","docs/auth.md:2:ERR_42 false"],"total":200,"files":2,"files_searched":3,"truncated":true`},
 		{`{"query":"^x$","mode":"regexp"}`, `docs/auth.md:1:^x$ true`},

@@ -8,8 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"cairn/internal/base/job"
 	"cairn/internal/base/observe"
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/scan"
 	"cairn/internal/folder/workspace"
@@ -17,19 +17,6 @@ import (
 	"cairn/internal/toolbox"
 	"cairn/retriever"
 )
-
-// Engine is the workspace that the tools work on; *workspace.Workspace implements it. Its
-// methods are safe for concurrent use.
-type Engine interface {
-	Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error)
-	Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error)
-	ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error)
-	Documents(ctx context.Context, r index.DocumentsRequest) (*index.Documents, error)
-	Scan(ctx context.Context, r scan.Request) (*scan.Answer, error)
-	Index(ctx context.Context, r index.IndexRequest, progress func(job.Progress)) (*index.IndexReport, error)
-	Status(ctx context.Context) (*index.Status, error)
-	Skipped(ctx context.Context) ([]index.SkippedFile, error)
-}
 
 // Options configures New. Nil and zero fields select the defaults.
 type Options struct {
@@ -46,6 +33,10 @@ type Options struct {
 	Groups []Group
 	// Budget bounds the answers to calls without max_tokens. Tasks has a budget of its own.
 	Budget fit.Budget
+	// Status is the request for the state of the folder.
+	Status index.StatusRequest
+	// Scan finds lines of the folder's files.
+	Scan func(ctx context.Context, r scan.Request) (*scan.Answer, error)
 	// Toolbox serves the tools of Catalog. If it is nil, they are not offered.
 	Toolbox *toolbox.Toolbox
 	// Tasks serves the tools of Tasks and DAG, and those of Docs except for search and
@@ -86,7 +77,7 @@ func (o *Options) budget(maxTokens *integer) fit.Budget {
 
 // Server offers the tools to any number of sessions.
 type Server struct {
-	engine  Engine
+	folder  *owner.Folder
 	options Options
 	tools   []tool // tools that clients can call; see offered for those that are listed
 	limits  *limiter
@@ -101,9 +92,9 @@ type Server struct {
 // maxRunning is a small multiple of the number of cores of a server.
 const maxRunning = 16
 
-// New returns a server for engine.
-func New(engine Engine, o *Options) *Server {
-	s := &Server{engine: engine, scanWait: defaultScanWait, running: make(chan struct{}, maxRunning)}
+// New returns a server of the tools that call the operations of folder.
+func New(folder *owner.Folder, o *Options) *Server {
+	s := &Server{folder: folder, scanWait: defaultScanWait, running: make(chan struct{}, maxRunning)}
 	if o != nil {
 		s.options = *o
 	}
@@ -123,7 +114,7 @@ func New(engine Engine, o *Options) *Server {
 		s.options.Groups = []Group{Core}
 	}
 	s.limits = newLimiter(s.options.Now)
-	s.tools = allTools(engine, &s.options)
+	s.tools = allTools(folder, &s.options)
 	if s.auto() {
 		s.tools = append(s.tools, s.more(s.tools))
 	} else {

@@ -90,7 +90,7 @@ func TestPipelined(t *testing.T) {
 		<-many
 		return (&fake{}).Search(ctx, q)
 	}
-	s := newSession(t, e, &Options{NoRateLimit: true})
+	s := newSession(t, e.folder(), &Options{NoRateLimit: true})
 	lines := []string{request(1000, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`)}
 	for id := range 64 {
 		if id%2 == 0 {
@@ -126,7 +126,7 @@ func TestEndOfInputFlushesAnswers(t *testing.T) {
 			}
 			return (&fake{}).Search(ctx, q)
 		}}
-		s := newSession(t, e, nil)
+		s := newSession(t, e.folder(), nil)
 		s.send(request(1, "read_context", `{"query":"a"}`), request(2, "read_context", `{"query":"b"}`))
 		start := time.Now()
 		rest := s.close()
@@ -146,7 +146,7 @@ func TestEndOfInputCancels(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}}
-		s := newSession(t, e, nil)
+		s := newSession(t, e.folder(), nil)
 		s.send(request(1, "read_context", `{"query":"a"}`))
 		start := time.Now()
 		s.close()
@@ -162,7 +162,7 @@ func TestShutdownAnswersWhatWasSent(t *testing.T) {
 		inRead, inWrite := io.Pipe()
 		var out bytes.Buffer
 		done := make(chan error, 1)
-		go func() { done <- New(&fake{}, nil).ServeStdio(ctx, inRead, &out) }()
+		go func() { done <- New((&fake{}).folder(), nil).ServeStdio(ctx, inRead, &out) }()
 		go io.WriteString(inWrite, request(1, "read_context", `{"query":"a"}`)+"\n")
 		cancel()
 		if err := <-done; err != nil {
@@ -180,7 +180,7 @@ func TestCancelledNotificationEndsADirectCall(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}
-	s := newSession(t, e, nil)
+	s := newSession(t, e.folder(), nil)
 	s.send(request(1, "read_context", `{"query":"a"}`), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	if line := s.receive(); !strings.Contains(line, "cancelled") {
 		t.Errorf("answer %s, want one that says cancelled", line)
@@ -192,7 +192,7 @@ func TestCancelledNotificationEndsADirectCall(t *testing.T) {
 // refused; both ways of calling share the count.
 func TestRateLimit(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	s := newSession(t, &fake{}, &Options{Now: func() time.Time { return now }})
+	s := newSession(t, (&fake{}).folder(), &Options{Now: func() time.Time { return now }})
 	s.send(request(0, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
 	s.receive()
 	for i := range 16 {
@@ -219,7 +219,7 @@ func TestIndexReturnsWhileARunGoesOn(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}}
-		s := newSession(t, e, nil)
+		s := newSession(t, e.folder(), nil)
 		s.send(request(1, "index", `{"wait_seconds":3}`))
 		start := time.Now()
 		line := s.receive()
@@ -231,7 +231,7 @@ func TestIndexReturnsWhileARunGoesOn(t *testing.T) {
 }
 
 func TestOversizedLine(t *testing.T) {
-	s := newSession(t, &fake{}, nil)
+	s := newSession(t, (&fake{}).folder(), nil)
 	go s.sendAll(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"`+strings.Repeat("a", maxLine)+`"}}`, request(2, "ping", `{}`))
 	if line := s.receive(); !strings.Contains(line, "-32600") || !strings.Contains(line, `"id":1,`) {
 		t.Errorf("answer %.200s, want -32600 with the id", line)
@@ -245,7 +245,7 @@ func TestOversizedLine(t *testing.T) {
 // TestSchemas checks real answers, failures included, against the schemas, and the
 // size of the whole list against its budget.
 func TestSchemas(t *testing.T) {
-	s := New(&fake{}, nil)
+	s := New((&fake{}).folder(), nil)
 	tokens, counter := 0, &bpe.Counter{}
 	for _, tool := range s.tools {
 		def, err := json.Marshal(tool.definition())

@@ -12,7 +12,7 @@ import (
 // TestSkills follows SEP-2640: the server declares the extension, lists its skills with
 // digests of their files, and serves the files as resources.
 func TestSkills(t *testing.T) {
-	s := newSession(t, &fake{}, nil)
+	s := newSession(t, (&fake{}).folder(), nil)
 	s.send(request(0, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
 	if line := s.receive(); !strings.Contains(line, `"extensions":{"io.modelcontextprotocol/skills":{}}`) {
 		t.Errorf("the capabilities do not name the extension: %s", line)

@@ -55,7 +55,7 @@ func TestStageTranscripts(t *testing.T) {
 
 func playStages(t *testing.T, ar *txtar.Archive) string {
 	o := &Options{NoRateLimit: true, Groups: []Group{Stages}, Stages: openStages(t)}
-	if n := len(New(&fake{}, o).tools); n != 5 {
+	if n := len(New((&fake{}).folder(), o).tools); n != 5 {
 		t.Fatalf("%d tools are offered, want 5", n)
 	}
 	return playCalls(t, string(ar.Comment), o, playing{
@@ -67,7 +67,7 @@ func playStages(t *testing.T, ar *txtar.Archive) string {
 
 // TestStageTools: each says when to use it and when not, and the five together stay small.
 func TestStageTools(t *testing.T) {
-	for _, tool := range New(&fake{}, &Options{Groups: []Group{Stages}, Stages: &workspace.Stages{}}).tools {
+	for _, tool := range New((&fake{}).folder(), &Options{Groups: []Group{Stages}, Stages: &workspace.Stages{}}).tools {
 		if !strings.Contains(tool.description, "Use it ") || !strings.Contains(tool.description, "Not ") {
 			t.Errorf("%s does not say when to use it and when not: %q", tool.name, tool.description)
 		}
@@ -79,7 +79,7 @@ func TestStageTools(t *testing.T) {
 
 // TestReadDocTakesHits: read_doc takes the names of what a task found.
 func TestReadDocTakesHits(t *testing.T) {
-	s := newSession(t, &fake{}, nil)
+	s := newSession(t, (&fake{}).folder(), nil)
 	s.send(request(0, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
 	s.receive()
 	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)

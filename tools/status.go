@@ -3,15 +3,18 @@ package tools
 import (
 	"context"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/index"
 )
 
 // status is the tool status.
-func status(e Engine) tool {
+func status(folder *owner.Folder, o *Options) tool {
 	return tool{
 		name: "status", title: "State of the index", groups: []Group{Core}, readOnly: true,
 		description: `Report the state of the index: "missing", "building", "partial" or "ready"; numbers of files, sections and vectors; the embedding model; the workspace folder and the rule that chose it; skipped files by reason; progress of a running index.
 Use it when answers look incomplete or come from the wrong folder. Not needed before a search: every answer of read_context includes a short form.`,
-		handler: codeHandler(func(ctx context.Context, _ struct{}) (*index.Status, error) { return e.Status(ctx) }),
+		handler: codeHandler(func(ctx context.Context, _ struct{}) (*index.Status, error) {
+			return index.StatusOp.Call(ctx, folder, o.Status, nil)
+		}),
 	}
 }

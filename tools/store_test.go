@@ -33,7 +33,7 @@ func TestStoreIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	s := New(w, nil)
+	s := New(w.Folder, nil)
 	for tool, args := range map[string]string{"read_context": `{"query":"otter"}`, "read_doc": `{"path":"a.md"}`} {
 		if _, f := s.Call(t.Context(), tool, json.RawMessage(args)); f == nil || f.Code != CodeUnavailable || f.Data["suggestion"] == nil {
 			t.Errorf("%s without the store: %+v, want %d and what to do", tool, f, CodeUnavailable)

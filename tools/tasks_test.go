@@ -120,7 +120,7 @@ func TestManual(t *testing.T) {
 // use it and when not.
 func TestCoreBudget(t *testing.T) {
 	o := &Options{Tasks: openTasks(t, t.TempDir(), true), Toolbox: openBox(t)}
-	core, counter, tokens := New(&fake{}, o).tools, &bpe.Counter{}, 0
+	core, counter, tokens := New((&fake{}).folder(), o).tools, &bpe.Counter{}, 0
 	for _, tool := range core {
 		text, err := marshal(tool.definition())
 		if err != nil {
@@ -134,7 +134,7 @@ func TestCoreBudget(t *testing.T) {
 		t.Errorf("the core has %d tools of %d tokens, want at most 12 of 3000", len(core), tokens)
 	}
 	o.Groups = []Group{All}
-	all := New(&fake{}, o).tools
+	all := New((&fake{}).folder(), o).tools
 	seen := map[string]bool{}
 	for _, tool := range all {
 		if seen[tool.name] {
@@ -163,7 +163,7 @@ func TestCoreBudget(t *testing.T) {
 		if o.Groups, err = ParseGroups(c.list); err != nil {
 			t.Fatal(err)
 		}
-		s := New(&fake{}, o)
+		s := New((&fake{}).folder(), o)
 		_, has := s.find(c.has)
 		if _, no := s.find(c.hasNot); !has || no {
 			t.Errorf("--tools %s: %s %v, %s %v, want true, false", c.list, c.has, has, c.hasNot, no)
@@ -174,7 +174,7 @@ func TestCoreBudget(t *testing.T) {
 // TestTaskRateLimits: both ways of calling share the count.
 func TestTaskRateLimits(t *testing.T) {
 	o := &Options{Tasks: openTasks(t, t.TempDir(), true)}
-	s := newSession(t, &fake{}, o)
+	s := newSession(t, (&fake{}).folder(), o)
 	s.send(request(0, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
 	s.receive()
 	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
@@ -210,7 +210,7 @@ func TestLargeReference(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := New(&fake{}, &Options{Groups: []Group{All}, Tasks: openTasks(t, root, true)})
+	s := New((&fake{}).folder(), &Options{Groups: []Group{All}, Tasks: openTasks(t, root, true)})
 	start, _ := s.find("start_task")
 	for args, most := range map[string]int{
 		`{"document":"/plan.md","task":"read-it"}`: config.Default().Core.TokenLimit, `{"document":"/plan.md","task":"read-it","max_tokens":1000}`: 1000,

@@ -3,6 +3,7 @@ package tools
 import (
 	"bufio"
 	"bytes"
+	"cairn/internal/base/owner"
 	"encoding/json"
 	"flag"
 	"io"
@@ -64,7 +65,7 @@ func playAll(t *testing.T, pattern string, play func(*testing.T, *txtar.Archive)
 // play runs a transcript against a new server and returns it with the server's
 // lines in the order of their arrival.
 func play(t *testing.T, script string, o *Options) string {
-	s := newSession(t, &fake{}, o)
+	s := newSession(t, (&fake{}).folder(), o)
 	var out strings.Builder
 	for text := range strings.Lines(script) {
 		switch {
@@ -110,9 +111,9 @@ type session struct {
 	done chan error
 }
 
-func newSession(t *testing.T, e Engine, o *Options) *session {
+func newSession(t *testing.T, folder *owner.Folder, o *Options) *session {
 	t.Helper()
-	return startSession(t, New(e, o))
+	return startSession(t, New(folder, o))
 }
 
 // startSession starts a session with a server.

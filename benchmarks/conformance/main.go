@@ -23,6 +23,7 @@ import (
 
 	"cairn/internal/face/server"
 	"cairn/internal/folder/config"
+	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
 	"cairn/models"
 	"cairn/models/minilm"
@@ -57,8 +58,8 @@ func run(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	t := tools.New(w, &tools.Options{NoRateLimit: true, Watch: w.Watch, Logger: log, Extend: extend})
-	s, err := server.New([]server.Workspace{{Name: "default", Engine: w, Tools: t}}, &server.Options{Logger: log})
+	t := tools.New(w.Folder, &tools.Options{NoRateLimit: true, Status: index.StatusRequest{Selection: sel}, Scan: w.Scan, Watch: w.Watch, Logger: log, Extend: extend})
+	s, err := server.New([]server.Workspace{{Name: "default", Folder: w.Folder, Tools: t}}, &server.Options{Logger: log})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"cairn/benchmarks"
 	"cairn/internal/face/term"
 	"cairn/internal/face/view"
+	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
 	"cairn/retriever"
 )
@@ -56,7 +57,7 @@ func (a *app) collect(ctx context.Context, w *workspace.Workspace, file string) 
 		if text == "" {
 			continue
 		}
-		answer, err := w.Search(ctx, retriever.Query{Text: text, Limit: 9})
+		answer, err := index.SearchOp.Call(ctx, w.Folder, retriever.Query{Text: text, Limit: 9}, nil)
 		if err != nil {
 			a.out.Notes.Warn("%v", err)
 			continue
@@ -93,7 +94,7 @@ func markedPlace(ctx context.Context, w *workspace.Workspace, answer *retriever.
 	n, err := strconv.Atoi(mark)
 	if err != nil {
 		mark = paths.Document(mark)
-		_, err := w.Read(ctx, retriever.ReadRequest{Path: mark})
+		_, err := index.ReadOp.Call(ctx, w.Folder, retriever.ReadRequest{Path: mark}, nil)
 		return mark, err
 	}
 	if n < 1 || n > len(answer.Results) {

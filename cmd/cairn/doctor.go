@@ -49,7 +49,7 @@ func (a *app) doctor(ctx context.Context, repair bool) error {
 			if err := open(ctx); err != nil {
 				return nil, err
 			}
-			return w.Status(ctx)
+			return index.StatusOp.Call(ctx, w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
 		},
 		Verify: func(ctx context.Context, repair bool) (*index.Verified, error) {
 			if err := open(ctx); err != nil {

@@ -19,7 +19,7 @@ func (a *app) explainCommand() *cobra.Command {
 		a.command(func(ctx context.Context, args []string) error {
 			f.Text = strings.Join(args, " ")
 			return a.answerSearch(ctx, "explain", f, func(w *workspace.Workspace, q retriever.Query) error {
-				return term.Show(a.out, (*term.Output).Trace)(w.Explain(ctx, index.ExplainRequest{Query: q, Candidates: candidates}))
+				return term.Show(a.out, (*term.Output).Trace)(index.ExplainOp.Call(ctx, w.Folder, index.ExplainRequest{Query: q, Candidates: candidates}, nil))
 			})
 		}))
 	f.add(a, cmd)

@@ -63,7 +63,9 @@ func (a *app) index(ctx context.Context, req index.IndexRequest) error {
 		return err
 	}
 	defer w.Close()
-	report, err := withProgress(a, func(bar *term.Progress) (*index.IndexReport, error) { return w.Index(ctx, req, bar.Show) })
+	report, err := withProgress(a, func(bar *term.Progress) (*index.IndexReport, error) {
+		return index.IndexOp.Call(ctx, w.Folder, req, bar.Show)
+	})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"cairn/internal/face/finder"
 	"cairn/internal/face/term"
+	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/text/markdown"
 	"cairn/retriever"
@@ -81,7 +82,7 @@ func (a *app) searcher(ctx context.Context) (search func(string) []finder.Place,
 				return nil // finding places by name needs no index
 			}
 		}
-		answer, err := w.Search(ctx, retriever.Query{Text: query, Limit: maxFound})
+		answer, err := index.SearchOp.Call(ctx, w.Folder, retriever.Query{Text: query, Limit: maxFound}, nil)
 		if err != nil {
 			return nil
 		}

@@ -10,6 +10,7 @@ import (
 	"cairn/internal/face/term"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/encoder"
+	"cairn/internal/folder/index"
 	"cairn/internal/folder/mirror"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/store/qdrant/qdranttest"
@@ -73,12 +74,12 @@ func TestSameAnswersFromAStore(t *testing.T) {
 		for _, text := range queries {
 			best := func(w *workspace.Workspace) (ids []string) {
 				query := retriever.Query{Text: text, Mode: mode, Limit: 10}
-				a, err := w.Search(t.Context(), query)
+				a, err := index.SearchOp.Call(t.Context(), w.Folder, query, nil)
 				for range 10 { // the fake compares with all there is, which may take a busy machine longer than a search waits
 					if !mirror.Unavailable(err) && (err != nil || !slices.Contains(a.Degraded, "vectors")) {
 						break
 					}
-					a, err = w.Search(t.Context(), query)
+					a, err = index.SearchOp.Call(t.Context(), w.Folder, query, nil)
 				}
 				if err != nil || slices.Contains(a.Degraded, "vectors") {
 					t.Fatalf("%q: %v, want an answer with vectors", text, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/face/term"
+	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/text/markdown"
 )
@@ -24,7 +25,7 @@ func (a *app) overview(ctx context.Context, cmd *cobra.Command) error {
 		return err
 	}
 	defer w.Close()
-	status, err := w.Status(ctx)
+	status, err := index.StatusOp.Call(ctx, w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/internal/face/term"
+	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
 	"cairn/retriever"
 	"cairn/tools"
@@ -40,12 +41,12 @@ func (a *app) read(ctx context.Context, w *workspace.Workspace, args []string, r
 		return a.readAll(ctx, w, args, r)
 	}
 	r.Path = args[0]
-	return a.readError(term.Show(a.out, (*term.Output).Reading)(w.Read(ctx, r)))
+	return a.readError(term.Show(a.out, (*term.Output).Reading)(index.ReadOp.Call(ctx, w.Folder, r, nil)))
 }
 
 func (a *app) readAll(ctx context.Context, w *workspace.Workspace, args []string, r retriever.ReadRequest) error {
 	r.Paths = args
-	all, err := w.ReadAll(ctx, r)
+	all, err := index.ReadAllOp.Call(ctx, w.Folder, r, nil)
 	if err := a.readError(term.Show(a.out, (*term.Output).Readings)(all, err)); err != nil {
 		return err
 	}

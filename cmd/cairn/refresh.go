@@ -54,7 +54,7 @@ type refresh struct {
 // has set wait, it returns before most files are indexed. An owner that watches the folder
 // needs no refresh.
 func (a *app) refresh(ctx context.Context, w *workspace.Workspace, mode retriever.Mode, wait time.Duration) (*refresh, error) {
-	status, err := w.Status(ctx)
+	status, err := index.StatusOp.Call(ctx, w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (a *app) refresh(ctx context.Context, w *workspace.Workspace, mode retrieve
 	r.done, r.steps = make(chan struct{}), make(chan job.Progress, 1)
 	go func() {
 		defer close(r.done)
-		_, r.err = w.Index(ctx, index.IndexRequest{Join: true, NoEmbed: mode == retriever.Keyword}, func(p job.Progress) {
+		_, r.err = index.IndexOp.Call(ctx, w.Folder, index.IndexRequest{Join: true, NoEmbed: mode == retriever.Keyword}, func(p job.Progress) {
 			select { // p replaces a step that was not read
 			case <-r.steps:
 			default:

@@ -13,6 +13,7 @@ import (
 
 	"cairn/internal/face/term"
 	"cairn/internal/face/view"
+	"cairn/internal/folder/index"
 	"cairn/internal/folder/scan"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/store"
@@ -120,7 +121,7 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 	return a.answerSearch(ctx, "search", f, func(w *workspace.Workspace, q retriever.Query) error {
 		return term.Show(a.out, func(o *term.Output, answer *retriever.Answer) {
 			o.Answer(answer, q.Text, a.paths(w.Selection()))
-		})(w.Search(ctx, q))
+		})(index.SearchOp.Call(ctx, w.Folder, q, nil))
 	})
 }
 

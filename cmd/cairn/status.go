@@ -14,7 +14,7 @@ func (a *app) statusCommand() *cobra.Command {
 	var list bool
 	cmd := newCommand("status", "Print which folder is chosen and the state of its index",
 		a.withWorkspace("status", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
-			s, err := w.Status(ctx)
+			s, err := index.StatusOp.Call(ctx, w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
 			if err != nil {
 				return err
 			}
@@ -24,7 +24,7 @@ func (a *app) statusCommand() *cobra.Command {
 				SkippedFiles []index.SkippedFile `json:"skipped_files,omitempty"`
 			}{Status: s, Place: w.Place()}
 			if list {
-				if full.SkippedFiles, err = w.Skipped(ctx); err != nil {
+				if full.SkippedFiles, err = index.SkippedOp.Call(ctx, w.Folder, struct{}{}, nil); err != nil {
 					return err
 				}
 			}

@@ -60,12 +60,12 @@ type Options struct {
 type Folder struct {
 	Name, Root string
 	Workspace  *workspace.Workspace
-	Engine     tools.Engine // the workspace for web pages; it reports to the listener
 	Toolbox    *toolbox.Toolbox
 	Tasks      *workspace.Tasks
 	Stages     *workspace.Stages // nil if they are not offered
 	Tools      *tools.Server
 
+	traces   observe.Listener   // nil without a receiver
 	counts   *metrics.Workspace // nil without metrics
 	recorder *tools.Recorder    // nil if usage is not recorded
 }
@@ -116,7 +116,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 	if w.Watch {
 		watch = f.Workspace.Watch
 	}
-	f.Tools = tools.New(f.Workspace, &tools.Options{
+	f.Tools = tools.New(f.Workspace.Folder, &tools.Options{
 		Version:     o.Version,
 		Logger:      log,
 		NoRateLimit: o.NoRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off" || !cfg.MCP.RateLimit,
@@ -124,6 +124,8 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 		Groups:      groups,
 		Budget:      f.Tasks.Budget,
 		Watch:       watch,
+		Status:      index.StatusRequest{Selection: sel},
+		Scan:        f.Workspace.Scan,
 		Toolbox:     f.Toolbox,
 		Tasks:       f.Tasks,
 		Stages:      f.Stages,
@@ -163,31 +165,32 @@ func warmToolbox(ctx context.Context, box *toolbox.Toolbox, groups []tools.Group
 	}
 }
 
-// observe sets Engine and the counts. It returns Listener and Lacked of tools.Options.
+// observe sets the counts. It returns Listener and Lacked of tools.Options.
 func (f *Folder) observe(o *Options) (calls observe.Listener, lacked func([]string)) {
-	f.Engine = f.Workspace
+	f.traces = o.Telemetry.Traces()
 	if o.Metrics == nil {
 		return o.Telemetry.Calls(nil), nil
 	}
 	f.counts = o.Metrics.Workspace(o.Name, func(ctx context.Context) (metrics.Index, error) {
-		st, err := f.Workspace.Status(ctx)
+		st, err := index.StatusOp.Call(ctx, f.Workspace.Folder, index.StatusRequest{Selection: f.Workspace.Selection()}, nil)
 		if err != nil {
 			return metrics.Index{}, err
 		}
 		return server.IndexState(st), nil
 	})
-	f.Engine = &tools.Observed{Engine: f.Workspace, Listener: observe.Join(o.Telemetry.Traces(), f.counts), Lacked: f.counts.SetDegraded}
 	return o.Telemetry.Calls(f.counts), f.counts.SetDegraded
 }
 
 // Served returns the folder as a workspace of an HTTP server with metrics.
 func (f *Folder) Served() server.Workspace {
-	return server.Workspace{Name: f.Name, Engine: f.Engine, Tools: f.Tools, Degraded: f.counts.Degraded}
+	return server.Workspace{Name: f.Name, Folder: f.Workspace.Folder, Tools: f.Tools, Degraded: f.counts.Degraded}
 }
 
 // Mount adds the folder's pages and the API of its question tasks to s.
 func (f *Folder) Mount(s *server.Server, log *slog.Logger) error {
-	pages, err := web.New(web.Sources{Name: f.Name, Engine: f.Engine, Tasks: f.Tasks, Toolbox: f.Toolbox}, &web.Options{Prefix: server.Prefix, Folders: s.Permitted, MayWrite: server.MayWrite, Logger: log})
+	pages, err := web.New(web.Sources{Name: f.Name, Folder: f.Workspace.Folder, Tasks: f.Tasks, Toolbox: f.Toolbox}, &web.Options{
+		Prefix: server.Prefix, Folders: s.Permitted, MayWrite: server.MayWrite, Logger: log, Listener: observe.Join(f.traces, f.counts), Lacked: f.counts.SetDegraded,
+	})
 	if err != nil {
 		return err
 	}

@@ -17,24 +17,39 @@ import (
 
 	"cairn/internal/base/metrics"
 	"cairn/internal/base/observe"
+	"cairn/internal/base/owner"
 	"cairn/internal/face/token"
 	"cairn/internal/folder/index"
 	"cairn/retriever"
 	"cairn/tools"
 )
 
-// lame is an engine with settable failures and degradations.
+// lame is an index with settable failures and degradations.
 type lame struct {
-	tools.Engine
+	index *owner.Folder
 	lacks []string
 	err   error
+}
+
+// folder returns a folder whose operations call l.
+func (l *lame) folder() *owner.Folder {
+	return owner.Local(func(s *owner.Server) owner.Service {
+		index.SearchOp.Answer(s, l.Search)
+		index.ReadOp.Answer(s, func(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
+			return index.ReadOp.Call(ctx, l.index, r, nil)
+		})
+		index.StatusOp.Answer(s, func(ctx context.Context, r index.StatusRequest) (*index.Status, error) {
+			return index.StatusOp.Call(ctx, l.index, r, nil)
+		})
+		return nil
+	})
 }
 
 func (l *lame) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
-	a, err := l.Engine.Search(ctx, q)
+	a, err := index.SearchOp.Call(ctx, l.index, q, nil)
 	if err == nil {
 		a.Degraded = append([]string{}, l.lacks...)
 	}
@@ -46,17 +61,17 @@ func measured(t *testing.T, m *metrics.Metrics, of ...Workspace) (all []Workspac
 	t.Helper()
 	engines = map[string]*lame{}
 	for _, w := range of {
-		e := &lame{Engine: w.Engine}
+		e := &lame{index: w.Folder}
 		engines[w.Name] = e
 		counted := m.Workspace(w.Name, func(ctx context.Context) (metrics.Index, error) {
-			st, err := e.Status(ctx)
+			st, err := index.StatusOp.Call(ctx, w.Folder, index.StatusRequest{}, nil)
 			if err != nil {
 				return metrics.Index{}, err
 			}
 			return IndexState(st), nil
 		})
-		seen := &tools.Observed{Engine: e, Listener: counted, Lacked: counted.SetDegraded}
-		w.Engine, w.Tools, w.Degraded = seen, tools.New(e, &tools.Options{Listener: counted, Lacked: counted.SetDegraded}), counted.Degraded
+		w.Folder = e.folder()
+		w.Tools, w.Degraded = tools.New(w.Folder, &tools.Options{Listener: counted, Lacked: counted.SetDegraded}), counted.Degraded
 		all = append(all, w)
 	}
 	return all, engines
@@ -187,7 +202,7 @@ func (d *diary) read() []string {
 func TestRequests(t *testing.T) {
 	d := &diary{}
 	w := folder(t, "a", map[string]string{"a.md": "# Alpha\n"})
-	w.Tools = tools.New(w.Engine, &tools.Options{Listener: d, Workspace: "a"})
+	w.Tools = tools.New(w.Folder, &tools.Options{Listener: d, Workspace: "a"})
 	s := newServer(t, []Workspace{w}, &Options{Listener: d, MaxRequests: 1})
 	if err := s.Handle("a", "GET /events", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -282,8 +297,7 @@ func BenchmarkSearch(b *testing.B) {
 					log = observe.Log(slog.New(slog.NewJSONHandler(io.Discard, nil)), false)
 				}
 				counts := m.Workspace("a", func(context.Context) (metrics.Index, error) { return metrics.Index{}, nil })
-				w.Tools = tools.New(w.Engine, &tools.Options{Listener: observe.Join(counts, log), Lacked: counts.SetDegraded})
-				w.Engine = &tools.Observed{Engine: w.Engine, Listener: counts, Lacked: counts.SetDegraded}
+				w.Tools = tools.New(w.Folder, &tools.Options{Listener: observe.Join(counts, log), Lacked: counts.SetDegraded})
 				o.Metrics, o.Listener = m, observe.Join(m, log)
 			}
 			s, err := New([]Workspace{w}, o)

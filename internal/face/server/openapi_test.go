@@ -20,7 +20,6 @@ import (
 	"github.com/getkin/kin-openapi/routers/legacy"
 
 	"cairn/internal/face/token"
-	"cairn/internal/folder/workspace"
 	"cairn/internal/stage"
 	"cairn/internal/stage/rest"
 )
@@ -50,8 +49,8 @@ func described(t *testing.T, s http.Handler, prefix string, header ...string) *o
 // whatever their status, against the description.
 func TestOpenAPI(t *testing.T) {
 	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.FileBodyDecoder)
-	w := folder(t, "a", map[string]string{"a.md": "# Alpha\n\nThe aardvark sleeps.\n\n## Second\n\nMore.\n"})
-	stages, err := w.Engine.(*workspace.Workspace).Stages(nil)
+	w, opened := open(t, "a", map[string]string{"a.md": "# Alpha\n\nThe aardvark sleeps.\n\n## Second\n\nMore.\n"})
+	stages, err := opened.Stages(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

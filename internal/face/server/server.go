@@ -15,6 +15,7 @@ import (
 
 	"cairn/internal/base/metrics"
 	"cairn/internal/base/observe"
+	"cairn/internal/base/owner"
 	"cairn/internal/base/quota"
 	"cairn/internal/face/token"
 	"cairn/internal/folder/index"
@@ -25,9 +26,9 @@ import (
 type Workspace struct {
 	// Name is its name in paths, see ParseName.
 	Name string
-	// Engine answers for the folder.
-	Engine tools.Engine
-	// Tools are the tools that use Engine.
+	// Folder answers for the folder.
+	Folder *owner.Folder
+	// Tools are the tools that use Folder.
 	Tools *tools.Server
 	// Degraded returns the parts that the index lacked for the last search, such as
 	// "vectors". If it is nil, /readyz does not report them.
@@ -368,7 +369,7 @@ func readyCode(all []readiness) int {
 
 func (v *served) readiness(ctx context.Context) readiness {
 	out := readiness{Name: v.Name}
-	st, err := v.Engine.Status(ctx)
+	st, err := index.StatusOp.Call(ctx, v.Folder, index.StatusRequest{}, nil)
 	if err != nil {
 		out.State, out.Reason = "unknown", strings.Join(strings.Fields(err.Error()), " ")
 		return out

@@ -24,6 +24,13 @@ import (
 // folder opens an indexed workspace of files.
 func folder(t testing.TB, name string, files map[string]string) Workspace {
 	t.Helper()
+	served, _ := open(t, name, files)
+	return served
+}
+
+// open is folder that also returns the workspace.
+func open(t testing.TB, name string, files map[string]string) (Workspace, *workspace.Workspace) {
+	t.Helper()
 	root := t.TempDir()
 	for path, text := range files {
 		path = filepath.Join(root, path)
@@ -53,10 +60,10 @@ func folder(t testing.TB, name string, files map[string]string) Workspace {
 		tasks.Close()
 		w.Close()
 	})
-	if _, err := w.Index(t.Context(), index.IndexRequest{}, nil); err != nil {
+	if _, err := index.IndexOp.Call(t.Context(), w.Folder, index.IndexRequest{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	return Workspace{Name: name, Engine: w, Tools: tools.New(w, &tools.Options{Tasks: tasks})}
+	return Workspace{Name: name, Folder: w.Folder, Tools: tools.New(w.Folder, &tools.Options{Scan: w.Scan, Tasks: tasks})}, w
 }
 
 // two returns two workspaces, each with a word that the other does not have.
@@ -156,7 +163,7 @@ func TestAPI(t *testing.T) {
 
 func TestNotReady(t *testing.T) {
 	w := folder(t, "a", map[string]string{"a.md": "# A\n"})
-	w.Engine.(*workspace.Workspace).Close()
+	w.Folder.Close()
 	r := ask(t, newServer(t, []Workspace{w}, nil), "GET", "/readyz", "")
 	if got := body(t, r); r.StatusCode != 503 || !strings.Contains(got, `"ready":false`) {
 		t.Errorf("/readyz of a closed workspace: %d %s, want 503", r.StatusCode, got)

@@ -44,7 +44,7 @@ type latencyChart struct {
 
 // index shows the state of the index and the latencies of searches.
 func (h *Handler) index(w http.ResponseWriter, r *http.Request) {
-	status, err := h.sources.Engine.Status(r.Context())
+	status, err := index.StatusOp.Call(r.Context(), h.sources.Folder, index.StatusRequest{}, nil)
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -53,13 +53,13 @@ func (h *Handler) index(w http.ResponseWriter, r *http.Request) {
 	if built, err := time.Parse(time.RFC3339, status.BuiltAt); err == nil {
 		p.Built = built.UTC().Format("2 January 2006, 15:04 MST")
 	}
-	lib, err := h.shelf.library(r.Context(), h.sources.Engine)
+	lib, err := h.shelf.library(r.Context(), h.sources.Folder)
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
 	p.Kinds = lib.kinds()
-	names, err := h.sources.Engine.Skipped(r.Context())
+	names, err := index.SkippedOp.Call(r.Context(), h.sources.Folder, struct{}{}, nil)
 	if err != nil {
 		h.fail(w, r, err)
 		return

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/index"
 	"cairn/internal/store"
 	"cairn/internal/task/cards"
-	"cairn/tools"
 )
 
 // library is a list of the documents of a folder. It is immutable.
@@ -54,13 +54,13 @@ type shelf struct {
 // library returns the documents as they were at most listedFor ago. It lists them again
 // only if the index has changed, because a list of 10,000 documents takes 0.1 s, and longer
 // during indexing.
-func (s *shelf) library(ctx context.Context, engine tools.Engine) (*library, error) {
+func (s *shelf) library(ctx context.Context, folder *owner.Folder) (*library, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.last != nil && time.Since(s.checked) < listedFor {
 		return s.last, nil
 	}
-	status, err := engine.Status(ctx)
+	status, err := index.StatusOp.Call(ctx, folder, index.StatusRequest{}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *shelf) library(ctx context.Context, engine tools.Engine) (*library, err
 	}
 	l := &library{byName: map[string]string{}}
 	for request := (index.DocumentsRequest{Limit: index.MaxDocuments, Tags: true}); ; {
-		part, err := engine.Documents(ctx, request)
+		part, err := index.DocumentsOp.Call(ctx, folder, request, nil)
 		if err != nil {
 			return nil, err
 		}

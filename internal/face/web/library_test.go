@@ -6,19 +6,27 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/index"
 	"cairn/internal/store"
 	"cairn/retriever"
-	"cairn/tools"
 )
 
-// listing is an engine that counts how often its documents are listed.
+// listing is an index that counts how often its documents are listed.
 type listing struct {
-	tools.Engine
 	files, lists int
 }
 
-func (e *listing) Status(context.Context) (*index.Status, error) {
+// folder returns a folder whose operations call e.
+func (e *listing) folder() *owner.Folder {
+	return owner.Local(func(s *owner.Server) owner.Service {
+		index.StatusOp.Answer(s, e.Status)
+		index.DocumentsOp.Answer(s, e.Documents)
+		return nil
+	})
+}
+
+func (e *listing) Status(context.Context, index.StatusRequest) (*index.Status, error) {
 	return &index.Status{IndexState: retriever.IndexState{Files: e.files}}, nil
 }
 
@@ -36,7 +44,7 @@ func TestLibrary(t *testing.T) {
 	var s shelf
 	for _, c := range []struct{ files, lists int }{{4, 1}, {4, 1}, {5, 2}, {5, 2}} {
 		e.files, s.checked = c.files, time.Time{} // long ago
-		l, err := s.library(t.Context(), e)
+		l, err := s.library(t.Context(), e.folder())
 		if err != nil || len(l.Documents) != 4 || e.lists != c.lists {
 			t.Fatalf("%d documents after %d lists, %v, want 4 after %d", len(l.Documents), e.lists, err, c.lists)
 		}

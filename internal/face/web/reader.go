@@ -46,7 +46,7 @@ type branch struct {
 // doc shows a document.
 func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	reading, err := h.sources.Engine.Read(r.Context(), retriever.ReadRequest{Path: q.Get("path"), MaxTokens: maxPage, Next: q.Get("next")})
+	reading, err := index.ReadOp.Call(r.Context(), h.sources.Folder, retriever.ReadRequest{Path: q.Get("path"), MaxTokens: maxPage, Next: q.Get("next")}, nil)
 	name := q.Get("path")
 	if err == nil {
 		name = reading.Path
@@ -59,7 +59,7 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	lib, err := h.shelf.library(r.Context(), h.sources.Engine)
+	lib, err := h.shelf.library(r.Context(), h.sources.Folder)
 	if err != nil {
 		h.fail(w, r, err)
 		return

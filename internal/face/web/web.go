@@ -17,20 +17,21 @@ import (
 	"time"
 	"unicode"
 
+	"cairn/internal/base/observe"
+	"cairn/internal/base/owner"
 	"cairn/internal/face/view"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/task/cards"
 	"cairn/internal/toolbox"
 	"cairn/retriever"
-	"cairn/tools"
 )
 
 // Sources are the contents of the pages. The caller closes them.
 type Sources struct {
 	// Name is the name of the workspace.
 	Name string
-	// Engine is required.
-	Engine tools.Engine
+	// Folder runs the operations of the index.
+	Folder *owner.Folder
 	// Tasks and Toolbox may be nil; their pages are then not found.
 	Tasks   *workspace.Tasks
 	Toolbox *toolbox.Toolbox
@@ -48,6 +49,10 @@ type Options struct {
 	MayWrite func(*http.Request) bool
 	// Logger receives errors; nil is silent.
 	Logger *slog.Logger
+	// Listener receives the stages of searches and readings; nil discards them.
+	Listener observe.Listener
+	// Lacked is that of tools.Options.
+	Lacked func([]string)
 }
 
 //go:embed templates assets
@@ -132,7 +137,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/assets/") {
 		header.Set("Cache-Control", "public, max-age=3600")
 	}
-	h.mux.ServeHTTP(w, r)
+	h.mux.ServeHTTP(w, r.WithContext(observe.With(r.Context(), h.options.Listener)))
 }
 
 // page is the input of every template.

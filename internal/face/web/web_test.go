@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"image"
 	"image/png"
@@ -13,10 +14,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"cairn/graphrank"
 	"cairn/internal/base/job"
+	"cairn/internal/base/observe"
 	"cairn/internal/face/view"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
@@ -179,7 +183,7 @@ func folder(t *testing.T, fill ...func(*testing.T, *toolbox.Toolbox)) (*Handler,
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
-	if _, err := w.Index(t.Context(), index.IndexRequest{}, func(job.Progress) {}); err != nil {
+	if _, err := index.IndexOp.Call(t.Context(), w.Folder, index.IndexRequest{}, func(job.Progress) {}); err != nil {
 		t.Fatal(err)
 	}
 	tasks, err := w.Tasks(nil)
@@ -195,7 +199,7 @@ func folder(t *testing.T, fill ...func(*testing.T, *toolbox.Toolbox)) (*Handler,
 	for _, f := range fill {
 		f(t, box)
 	}
-	h, err := New(Sources{Name: "notes", Engine: w, Tasks: tasks, Toolbox: box}, &Options{
+	h, err := New(Sources{Name: "notes", Folder: w.Folder, Tasks: tasks, Toolbox: box}, &Options{
 		Prefix:   func(*http.Request) string { return "/w/notes" },
 		Folders:  func(*http.Request) []string { return []string{"notes", "empty"} },
 		MayWrite: func(*http.Request) bool { return true },
@@ -215,6 +219,30 @@ func get(t *testing.T, h http.Handler, target string, header ...string) (int, ht
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w.Code, w.Header(), w.Body.String()
+}
+
+// stages counts the stages that the pages report.
+type stages struct {
+	observe.Silent
+	n atomic.Int32
+}
+
+func (s *stages) Stage(context.Context, observe.Stage, time.Time, time.Duration) { s.n.Add(1) }
+
+// TestPagesAreObserved: searches and readings report their stages, searches what they lack.
+func TestPagesAreObserved(t *testing.T) {
+	h, _ := folder(t)
+	s, reports := &stages{}, 0
+	h.options.Listener, h.options.Lacked = s, func([]string) { reports++ }
+	for _, target := range []string{"/?q=revoke", "/doc?path=other.md"} {
+		before := s.n.Load()
+		if get(t, h, target); s.n.Load() == before {
+			t.Errorf("%s reports no stage", target)
+		}
+	}
+	if reports != 1 {
+		t.Errorf("%d reports of what the index lacks, want 1", reports)
+	}
 }
 
 func TestPages(t *testing.T) {

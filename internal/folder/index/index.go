@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"cairn/graphrank"
+	"cairn/internal/base/checksum"
 	"cairn/internal/base/job"
 	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
@@ -66,6 +67,9 @@ type Options struct {
 	// ReadUsage, if not nil, calls a function with the co-usage graph, for queries with a
 	// context.
 	ReadUsage func(func(*graphrank.Graph) error) error
+	// Recovered, if not nil, returns the files of the folder that were damaged, for the
+	// warnings of Status.
+	Recovered func() []checksum.File
 	// Notice receives a line for the user if an unusable index is rebuilt. Nil sends it
 	// to Logger.
 	Notice func(line string)

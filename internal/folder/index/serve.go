@@ -23,7 +23,7 @@ const (
 	ExplainOp   owner.Op[ExplainRequest, *retriever.Trace, none]           = "explain"
 	ReadOp      owner.Op[retriever.ReadRequest, *retriever.Reading, none]  = "read"
 	ReadAllOp   owner.Op[retriever.ReadRequest, *retriever.Readings, none] = "read_all"
-	StatusOp    owner.Op[none, *Status, none]                              = "status"
+	StatusOp    owner.Op[StatusRequest, *Status, none]                     = "status"
 	SkippedOp   owner.Op[none, []SkippedFile, none]                        = "skipped"
 	DocumentsOp owner.Op[DocumentsRequest, *Documents, none]               = "documents"
 	IndexOp     owner.Op[IndexRequest, *IndexReport, Progress]             = "index"
@@ -37,7 +37,7 @@ func (x *Index) Serve(s *owner.Server) {
 	ExplainOp.Answer(s, x.Explain)
 	ReadOp.Answer(s, x.Read)
 	ReadAllOp.Answer(s, x.ReadAll)
-	StatusOp.Answer(s, func(ctx context.Context, _ none) (*Status, error) { return x.Status(ctx) })
+	StatusOp.Answer(s, x.Status)
 	SkippedOp.Answer(s, func(ctx context.Context, _ none) ([]SkippedFile, error) { return x.Skipped(ctx) })
 	DocumentsOp.Answer(s, x.Documents)
 	IndexOp.Handle(s, x.Index)

@@ -15,7 +15,7 @@ import (
 )
 
 // Status returns the state of the index.
-func (x *Index) Status(context.Context) (*Status, error) {
+func (x *Index) Status(_ context.Context, r StatusRequest) (*Status, error) {
 	var s *Status
 	stores, err := x.use()
 	if err == nil {
@@ -31,6 +31,14 @@ func (x *Index) Status(context.Context) (*Status, error) {
 	}
 	if problem := x.documentsProblem(); problem != "" {
 		s.Degraded, s.Problem = []string{DocumentsLacking}, problem
+	}
+	if r.Selection.Root != "" {
+		s.Workspace = r.Selection
+	}
+	if x.o.Recovered != nil {
+		for _, f := range x.o.Recovered() {
+			s.Warnings = append(s.Warnings, f.Problems[0]+"; "+f.Repaired)
+		}
 	}
 	x.mu.RLock()
 	if x.o.Write || x.stores != nil && x.stores.writable {

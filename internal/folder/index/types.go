@@ -41,6 +41,13 @@ type IndexReport struct {
 	Seconds   float64 `json:"seconds"`
 }
 
+// StatusRequest is a request for the state of a workspace.
+type StatusRequest struct {
+	// Selection is the folder as the caller has selected it, which may be by another rule
+	// than the owner; the zero value means the selection of the owner.
+	Selection config.Selection `json:"selection"`
+}
+
 // Status is the state of a workspace.
 type Status struct {
 	retriever.IndexState

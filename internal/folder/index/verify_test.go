@@ -41,7 +41,7 @@ func TestVerifiesRegularly(t *testing.T) {
 		}
 	}
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		s, err := x.Status(t.Context())
+		s, err := x.Status(t.Context(), StatusRequest{})
 		if err == nil && s.State == "ready" && len(s.Degraded) == 0 {
 			break
 		}

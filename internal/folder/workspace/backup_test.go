@@ -41,7 +41,7 @@ func answersOf200(t *testing.T, w *Workspace) []string {
 	var answers []string
 	for i := range 200 {
 		q := retriever.Query{Text: words[i%len(words)] + " " + words[(i*7+3)%len(words)], Limit: 5, Context: []string{"access/roles.md"}}
-		a, err := w.Search(t.Context(), q)
+		a, err := index.SearchOp.Call(t.Context(), w.Folder, q, nil)
 		if err != nil || a.Index.State != "ready" {
 			t.Fatalf("Search(%q) = %+v, %v", q.Text, a, err)
 		}

@@ -59,9 +59,12 @@ func TestCallsOfASearch(t *testing.T) {
 		for _, text := range []string{"login flow", `"asks for a token"`, "session token folder", "backup"} {
 			w := server(t, o)
 			q := retriever.Query{Text: text, Mode: mode}
-			search := func(q retriever.Query) error { _, err := w.Search(t.Context(), q); return err }
+			search := func(q retriever.Query) error {
+				_, err := index.SearchOp.Call(t.Context(), w.Folder, q, nil)
+				return err
+			}
 			explain := func(q retriever.Query) error {
-				_, err := w.Explain(t.Context(), index.ExplainRequest{Query: q})
+				_, err := index.ExplainOp.Call(t.Context(), w.Folder, index.ExplainRequest{Query: q}, nil)
 				return err
 			}
 			ask("at first", w, q, search)
@@ -89,7 +92,7 @@ func BenchmarkSearchOfAStore(b *testing.B) {
 	for _, mode := range []retriever.Mode{retriever.Hybrid, retriever.Keyword, retriever.Semantic} {
 		b.Run(fmt.Sprint(mode), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := w.Search(b.Context(), retriever.Query{Text: "login flow session token", Mode: mode}); err != nil {
+				if _, err := index.SearchOp.Call(b.Context(), w.Folder, retriever.Query{Text: "login flow session token", Mode: mode}, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -39,7 +39,7 @@ func TestOutageDuringQueries(t *testing.T) {
 			}
 		}
 		begun := time.Now()
-		a, err := writer.Search(t.Context(), retriever.Query{Text: []string{"login flow", "copy the folder", "token session"}[i%3]})
+		a, err := index.SearchOp.Call(t.Context(), writer.Folder, retriever.Query{Text: []string{"login flow", "copy the folder", "token session"}[i%3]}, nil)
 		took := time.Since(begun)
 		switch {
 		case err != nil:
@@ -100,7 +100,7 @@ func TestTwoServersOneWriter(t *testing.T) {
 				default:
 				}
 				begun := time.Now()
-				r, err := w.Read(t.Context(), retriever.ReadRequest{Path: "ledger.md"})
+				r, err := index.ReadOp.Call(t.Context(), w.Folder, retriever.ReadRequest{Path: "ledger.md"}, nil)
 				if err != nil {
 					t.Errorf("server %d, reading: %v", i, err)
 					return
@@ -115,7 +115,7 @@ func TestTwoServersOneWriter(t *testing.T) {
 					t.Errorf("server %d: versions %d and %d in one document", i, balance, proof)
 					return
 				}
-				a, err := w.Search(t.Context(), retriever.Query{Text: "ledger balance", Limit: 3, MaxTokens: 2000})
+				a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "ledger balance", Limit: 3, MaxTokens: 2000}, nil)
 				if err != nil || len(a.Results) == 0 || a.Results[0].Path != "ledger.md" {
 					t.Errorf("server %d, searching: %+v, %v", i, a, err)
 					return

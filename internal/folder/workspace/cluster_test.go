@@ -41,7 +41,7 @@ func server(t testing.TB, o Options) *Workspace {
 // found is what a search answers with, apart from scores and times.
 func found(t *testing.T, w *Workspace, query string) string {
 	t.Helper()
-	a, err := w.Search(t.Context(), retriever.Query{Text: query})
+	a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: query}, nil)
 	if err != nil {
 		t.Fatalf("Search(%q): %v", query, err)
 	}
@@ -60,7 +60,7 @@ func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
 	fill(t, flat, index.IndexRequest{})
 	o := clustered(t, addr, "docs")
 	one, two := server(t, o), server(t, o)
-	if a, err := one.Search(t.Context(), retriever.Query{Text: "login"}); err != nil || a.Reason != "not_indexed" {
+	if a, err := index.SearchOp.Call(t.Context(), one.Folder, retriever.Query{Text: "login"}, nil); err != nil || a.Reason != "not_indexed" {
 		t.Errorf("before the first run: %+v, %v, want not_indexed", a, err)
 	}
 	writer := open(t, sel, Owning, o)
@@ -78,8 +78,8 @@ func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
 			}
 		}
 		for _, place := range []string{"auth.md", "auth.md#login", "docs/backup.md:1-3"} {
-			want, errWant := flat.Read(t.Context(), retriever.ReadRequest{Path: place})
-			got, err := one.Read(t.Context(), retriever.ReadRequest{Path: place})
+			want, errWant := index.ReadOp.Call(t.Context(), flat.Folder, retriever.ReadRequest{Path: place}, nil)
+			got, err := index.ReadOp.Call(t.Context(), one.Folder, retriever.ReadRequest{Path: place}, nil)
 			if (err == nil) != (errWant == nil) || err == nil && (got.Content != want.Content || got.Hash != want.Hash) {
 				t.Errorf("%s, reading %s: %+v, %v, in the folder %+v, %v", when, place, got, err, want, errWant)
 			}
@@ -95,20 +95,20 @@ func TestClusterAnswersAsTheFolderDoes(t *testing.T) {
 	fill(t, flat, index.IndexRequest{})
 	fill(t, writer, index.IndexRequest{})
 	compare("after an edit and a removal")
-	if _, err := one.Read(t.Context(), retriever.ReadRequest{Path: "docs/restore.md"}); err == nil {
+	if _, err := index.ReadOp.Call(t.Context(), one.Folder, retriever.ReadRequest{Path: "docs/restore.md"}, nil); err == nil {
 		t.Error("a document that was removed can still be read")
 	}
 	if _, ok := errors.AsType[*retriever.NotFoundError](func() error {
-		_, err := one.Read(t.Context(), retriever.ReadRequest{Path: "docs/bakcup.md"})
+		_, err := index.ReadOp.Call(t.Context(), one.Folder, retriever.ReadRequest{Path: "docs/bakcup.md"}, nil)
 		return err
 	}()); !ok {
 		t.Error("a path that is nearly right is no *retriever.NotFoundError")
 	}
-	if _, err := one.Index(t.Context(), index.IndexRequest{}, nil); !errors.Is(err, index.ErrReadOnly) {
+	if _, err := index.IndexOp.Call(t.Context(), one.Folder, index.IndexRequest{}, nil); !errors.Is(err, index.ErrReadOnly) {
 		t.Errorf("indexing by a server without files: %v, want %v", err, index.ErrReadOnly)
 	}
 	// A server that has just begun; the others may remember for a moment what was.
-	s, err := server(t, o).Status(t.Context())
+	s, err := index.StatusOp.Call(t.Context(), server(t, o).Folder, index.StatusRequest{}, nil)
 	if err != nil || s.Files != 2 || s.Store != o.Store.String() {
 		t.Errorf("Status = %+v, %v, want 2 files and the store", s, err)
 	}
@@ -135,7 +135,7 @@ func TestClusterRebuild(t *testing.T) {
 				return
 			default:
 			}
-			a, err := reader.Search(t.Context(), retriever.Query{Text: "login flow"})
+			a, err := index.SearchOp.Call(t.Context(), reader.Folder, retriever.Query{Text: "login flow"}, nil)
 			if err != nil || len(a.Results) == 0 || a.Results[0].Path != "auth.md" || a.Mode != retriever.Hybrid {
 				t.Errorf("during a rebuild: %+v, %v", a, err)
 				return
@@ -164,11 +164,11 @@ func TestClusterOutage(t *testing.T) {
 	want := found(t, reader, "login flow")
 	s.Stop()
 	for range 50 {
-		a, err := writer.Search(t.Context(), retriever.Query{Text: "login flow"})
+		a, err := index.SearchOp.Call(t.Context(), writer.Folder, retriever.Query{Text: "login flow"}, nil)
 		if err != nil || len(a.Results) == 0 || a.Results[0].Path != "auth.md" || a.Mode != retriever.Hybrid || len(a.Degraded) > 0 {
 			t.Fatalf("with an index of its own: %+v, %v", a, err)
 		}
-		if a, err := reader.Search(t.Context(), retriever.Query{Text: "login flow"}); !mirror.Unavailable(err) {
+		if a, err := index.SearchOp.Call(t.Context(), reader.Folder, retriever.Query{Text: "login flow"}, nil); !mirror.Unavailable(err) {
 			t.Fatalf("without one: %+v, %v, want a *qdrant.UnavailableError", a, err)
 		}
 	}
@@ -176,11 +176,11 @@ func TestClusterOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for back, limit := false, time.Now().Add(5*time.Second); !back; {
-		a, err := writer.Search(t.Context(), retriever.Query{Text: "login flow"})
+		a, err := index.SearchOp.Call(t.Context(), writer.Folder, retriever.Query{Text: "login flow"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = reader.Search(t.Context(), retriever.Query{Text: "login flow"})
+		_, err = index.SearchOp.Call(t.Context(), reader.Folder, retriever.Query{Text: "login flow"}, nil)
 		if back = a.Mode == retriever.Hybrid && err == nil; !back && time.Now().After(limit) {
 			t.Fatalf("5 s after the return of the store: %+v, %v", a, err)
 		}
@@ -203,7 +203,7 @@ func TestSecondWriterWaits(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	go func() {
-		_, err := two.Index(ctx, index.IndexRequest{}, nil)
+		_, err := index.IndexOp.Call(ctx, two.Folder, index.IndexRequest{}, nil)
 		ended <- err
 	}()
 	reader := server(t, o)

@@ -19,7 +19,7 @@ func TestContextLiftsWhatWasUsedTogether(t *testing.T) {
 	fill(t, w, index.IndexRequest{})
 	ask := func(inUse ...string) *retriever.Answer {
 		t.Helper()
-		a, err := w.Search(t.Context(), retriever.Query{Text: "login", Limit: 50, Explain: true, Context: inUse})
+		a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "login", Limit: 50, Explain: true, Context: inUse}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,13 +28,13 @@ func TestExplain(t *testing.T) {
 	o.Model = func() (models.Embedder, error) { return &kernelled{}, nil }
 	reader := open(t, sel, Reading, o)
 	ask := index.ExplainRequest{Query: retriever.Query{Text: "login flow", Limit: 2}, Candidates: 2}
-	if _, err := reader.Explain(t.Context(), ask); !errors.Is(err, index.ErrNoIndex) {
+	if _, err := index.ExplainOp.Call(t.Context(), reader.Folder, ask, nil); !errors.Is(err, index.ErrNoIndex) {
 		t.Errorf("without an index: %v, want ErrNoIndex", err)
 	}
 	reader.Close()
 	owner := open(t, sel, Owning, o)
 	fill(t, owner, index.IndexRequest{})
-	own, err := owner.Explain(t.Context(), ask)
+	own, err := index.ExplainOp.Call(t.Context(), owner.Folder, ask, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,11 +42,11 @@ func TestExplain(t *testing.T) {
 		t.Errorf("the way of the search is %+v", own)
 	}
 	other := open(t, sel, Reading, hashed())
-	asked, err := other.Explain(t.Context(), ask)
+	asked, err := index.ExplainOp.Call(t.Context(), other.Folder, ask, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other.folder.Owns() {
+	if other.Folder.Owns() {
 		t.Error("the second workspace owns the folder, want it to ask the owner")
 	}
 	// The second time the vector is kept, and times differ.
@@ -54,7 +54,7 @@ func TestExplain(t *testing.T) {
 		cmpopts.IgnoreFields(retriever.Leg{}, "Took"), cmpopts.IgnoreUnexported(retriever.Result{}, retriever.Explanation{}), cmpopts.EquateEmpty()); diff != "" || !asked.Embedding.Cached {
 		t.Errorf("through the owner, cached %v (-own +asked)\n%s", asked.Embedding.Cached, diff)
 	}
-	if _, err := other.Explain(t.Context(), index.ExplainRequest{}); err == nil {
+	if _, err := index.ExplainOp.Call(t.Context(), other.Folder, index.ExplainRequest{}, nil); err == nil {
 		t.Error("no query is explained")
 	}
 }
@@ -87,7 +87,7 @@ func TestLag(t *testing.T) {
 	events := following(t, w)
 	until(t, events, "the first", func(index.WatchEvent) bool { return true })
 	<-g.entered
-	s, err := w.Status(t.Context())
+	s, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
 	if err != nil || !s.KeywordSince.IsZero() || s.VectorsSince.IsZero() || s.Pending == 0 {
 		t.Errorf("while vectors are made: behind since %v and %v with %d pending, %v; want only vectors behind", s.KeywordSince, s.VectorsSince, s.Pending, err)
 	}
@@ -96,7 +96,7 @@ func TestLag(t *testing.T) {
 		g.let <- struct{}{}
 	}
 	until(t, events, "vectors", func(e index.WatchEvent) bool { return e.Vectors })
-	if s, err = w.Status(t.Context()); err != nil || !s.KeywordSince.IsZero() || !s.VectorsSince.IsZero() || s.Pending != 0 {
+	if s, err = index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil); err != nil || !s.KeywordSince.IsZero() || !s.VectorsSince.IsZero() || s.Pending != 0 {
 		t.Errorf("afterwards: behind since %v and %v, %v; want neither", s.KeywordSince, s.VectorsSince, err)
 	}
 	for len(g.let) > 0 {
@@ -107,7 +107,7 @@ func TestLag(t *testing.T) {
 	}
 	write(t, filepath.Join(sel.Root, "auth.md"), "# Auth\n\nNow about a zebra.\n")
 	<-g.entered
-	if s, err = w.Status(t.Context()); err != nil || s.VectorsSince.Before(since) || s.VectorsSince.IsZero() {
+	if s, err = index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil); err != nil || s.VectorsSince.Before(since) || s.VectorsSince.IsZero() {
 		t.Errorf("after a further change: behind since %v, %v; want later than %v", s.VectorsSince, err, since)
 	}
 	for range 10 {

@@ -151,7 +151,7 @@ func (f *faulty) ask(t *testing.T, w *Workspace) (answers map[string]string, pro
 	answers = map[string]string{}
 	for _, text := range faultQueries {
 		for _, mode := range []retriever.Mode{retriever.Hybrid, retriever.Keyword} {
-			a, err := w.Search(t.Context(), retriever.Query{Text: text, Mode: mode, Limit: 5, MaxTokens: 500})
+			a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: text, Mode: mode, Limit: 5, MaxTokens: 500}, nil)
 			switch {
 			case err != nil:
 				problems = append(problems, err.Error())

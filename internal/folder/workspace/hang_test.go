@@ -79,23 +79,38 @@ func TestOwnerThatHangs(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			refused("Search", func() error { _, err := w.Search(t.Context(), retriever.Query{Text: "login flow"}); return err })
+			refused("Search", func() error {
+				_, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "login flow"}, nil)
+				return err
+			})
 		})
 	}
 	wg.Wait()
 	for what, call := range map[string]func() error{
-		"Read": func() error { _, err := w.Read(t.Context(), retriever.ReadRequest{Path: "auth.md"}); return err },
+		"Read": func() error {
+			_, err := index.ReadOp.Call(t.Context(), w.Folder, retriever.ReadRequest{Path: "auth.md"}, nil)
+			return err
+		},
 		"ReadAll": func() error {
-			_, err := w.ReadAll(t.Context(), retriever.ReadRequest{Paths: []string{"auth.md"}})
+			_, err := index.ReadAllOp.Call(t.Context(), w.Folder, retriever.ReadRequest{Paths: []string{"auth.md"}}, nil)
 			return err
 		},
 		"Explain": func() error {
-			_, err := w.Explain(t.Context(), index.ExplainRequest{Query: retriever.Query{Text: "login"}})
+			_, err := index.ExplainOp.Call(t.Context(), w.Folder, index.ExplainRequest{Query: retriever.Query{Text: "login"}}, nil)
 			return err
 		},
-		"Index":     func() error { _, err := w.Index(t.Context(), index.IndexRequest{}, nil); return err },
-		"Status":    func() error { _, err := w.Status(t.Context()); return err },
-		"Documents": func() error { _, err := w.Documents(t.Context(), index.DocumentsRequest{}); return err },
+		"Index": func() error {
+			_, err := index.IndexOp.Call(t.Context(), w.Folder, index.IndexRequest{}, nil)
+			return err
+		},
+		"Status": func() error {
+			_, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
+			return err
+		},
+		"Documents": func() error {
+			_, err := index.DocumentsOp.Call(t.Context(), w.Folder, index.DocumentsRequest{}, nil)
+			return err
+		},
 		"Open to read": func() error {
 			_, err := Open(t.Context(), sel, config.Default(), Reading, hashed())
 			return err
@@ -115,7 +130,7 @@ func TestOwnerThatHangs(t *testing.T) {
 
 	signal(t, holder, syscall.SIGCONT)
 	eventually(t, "an answer of the owner that continues", func() bool { return answers(t, w) })
-	if s, err := w.Status(t.Context()); err != nil || s.Owner == nil || s.Owner.PID != pid || s.Degraded != nil || s.Problem != "" {
+	if s, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil); err != nil || s.Owner == nil || s.Owner.PID != pid || s.Degraded != nil || s.Problem != "" {
 		t.Errorf("Status after the owner continued = %+v, %v", s, err)
 	}
 	write(t, filepath.Join(sel.Root, "new.md"), "# New\n\nA walrus in the login flow.\n")
@@ -127,7 +142,7 @@ func TestOwnerThatHangs(t *testing.T) {
 	signal(t, holder, syscall.SIGKILL)
 	holder.cmd.Wait()
 	eventually(t, "an answer after the owner was killed", func() bool { return answers(t, w) })
-	if s, err := w.Status(t.Context()); err != nil || s.Owner == nil || s.Owner.PID != os.Getpid() {
+	if s, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil); err != nil || s.Owner == nil || s.Owner.PID != os.Getpid() {
 		t.Errorf("Status after the owner was killed = %+v, %v, want this process as the owner", s, err)
 	}
 	if report := fill(t, w, index.IndexRequest{Join: true}); report.Files != 4 || report.Pending != 0 {

@@ -59,7 +59,7 @@ func own(sel config.Selection, in *bufio.Scanner) error {
 	go func() {
 		defer close(ended)
 		for n := 0; ; n++ {
-			if _, err := w.Index(context.Background(), index.IndexRequest{Join: true}, nil); err != nil && !errors.Is(err, context.Canceled) {
+			if _, err := index.IndexOp.Call(context.Background(), w.Folder, index.IndexRequest{Join: true}, nil); err != nil && !errors.Is(err, context.Canceled) {
 				ended <- err
 				return
 			}
@@ -111,7 +111,7 @@ func searchMany(sel config.Selection, in *bufio.Scanner) error {
 		if err != nil {
 			return err
 		}
-		a, err := w.Search(context.Background(), retriever.Query{Text: "login flow token"})
+		a, err := index.SearchOp.Call(context.Background(), w.Folder, retriever.Query{Text: "login flow token"}, nil)
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func indexOnce(sel config.Selection, _ *bufio.Scanner) error {
 		return err
 	}
 	defer w.Close()
-	_, err = w.Index(context.Background(), index.IndexRequest{}, nil)
+	_, err = index.IndexOp.Call(context.Background(), w.Folder, index.IndexRequest{}, nil)
 	lock, refused := errors.AsType[*owner.LockError](err)
 	if err != nil && !refused {
 		return err
@@ -276,7 +276,7 @@ func TestKilledOwnerIsSucceeded(t *testing.T) {
 	child := start(t, "own", sel)
 	child.line(t)
 	w := open(t, sel, Owning, hashed())
-	s, err := w.Status(t.Context())
+	s, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
 	if err != nil || s.Owner == nil || s.Owner.PID != child.cmd.Process.Pid {
 		t.Fatalf("Status = %+v, %v, want process %d as the owner", s, err, child.cmd.Process.Pid)
 	}
@@ -288,7 +288,7 @@ func TestKilledOwnerIsSucceeded(t *testing.T) {
 	child.cmd.Process.Kill()
 	child.cmd.Wait()
 	begin := time.Now()
-	s, err = w.Status(t.Context())
+	s, err = index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
 	if err != nil || s.Owner == nil || s.Owner.PID != os.Getpid() {
 		t.Errorf("Status = %+v, %v, want this process as the owner", s, err)
 	}

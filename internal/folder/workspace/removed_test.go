@@ -33,7 +33,7 @@ func remove(t *testing.T, dir string) {
 // answers reports whether a search finds the documents of folder.
 func answers(t *testing.T, w *Workspace) bool {
 	t.Helper()
-	a, err := w.Search(t.Context(), retriever.Query{Text: "login flow"})
+	a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "login flow"}, nil)
 	return err == nil && len(a.Results) > 0 && a.Results[0].Path == "auth.md" && a.Index.State == "ready"
 }
 
@@ -64,7 +64,7 @@ func TestRemovedIndexIsMadeAgain(t *testing.T) {
 			}
 			owners := 0
 			for _, each := range []*Workspace{w, asks} {
-				if each.folder.Owns() {
+				if each.Folder.Owns() {
 					owners++
 				}
 			}
@@ -100,11 +100,11 @@ func TestRemovedFolder(t *testing.T) {
 			t.Errorf("%s = %v, want a *FolderError", what, err)
 		}
 	}
-	_, err := w.Search(t.Context(), retriever.Query{Text: "login"})
+	_, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "login"}, nil)
 	missing("Search", err)
-	_, err = w.Index(t.Context(), index.IndexRequest{}, nil)
+	_, err = index.IndexOp.Call(t.Context(), w.Folder, index.IndexRequest{}, nil)
 	missing("Index", err)
-	_, err = w.Status(t.Context())
+	_, err = index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
 	missing("Status", err)
 	_, err = Open(t.Context(), sel, config.Default(), Reading, hashed())
 	missing("Open", err)
@@ -132,11 +132,11 @@ func TestCloseAfterRemoval(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Errorf("Close = %v", err)
 	}
-	if s, err := second.Status(t.Context()); err != nil || s.Owner == nil || !second.folder.Owns() {
+	if s, err := index.StatusOp.Call(t.Context(), second.Folder, index.StatusRequest{Selection: second.Selection()}, nil); err != nil || s.Owner == nil || !second.Folder.Owns() {
 		t.Errorf("the second owner's status: %+v, %v", s, err)
 	}
 	third := open(t, sel, Owning, hashed())
-	if third.folder.Owns() {
+	if third.Folder.Owns() {
 		t.Error("the third owns the folder, want it to ask the second")
 	}
 	if !answers(t, third) {

@@ -58,7 +58,7 @@ func TestEmptyDocumentsFile(t *testing.T) {
 		var lines []string
 		var embedded int
 		w := open(t, sel, access, noticing(&lines, &embedded))
-		a, err := w.Search(t.Context(), retriever.Query{Text: "login flow"})
+		a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "login flow"}, nil)
 		if err != nil || a.Index.State != "missing" || a.Reason != "not_indexed" {
 			t.Errorf("access %d: Search = %+v, %v, want not_indexed", access, a, err)
 		}
@@ -97,7 +97,7 @@ func TestDamagedIndexDegrades(t *testing.T) {
 		c.make(t, dir)
 		w := open(t, sel, Reading, hashed())
 		for _, mode := range []retriever.Mode{retriever.Hybrid, retriever.Keyword, retriever.Semantic} {
-			a, err := w.Search(t.Context(), retriever.Query{Text: "login flow asks for a token", Mode: mode})
+			a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "login flow asks for a token", Mode: mode}, nil)
 			if err != nil || len(a.Results) == 0 || a.Results[0].Path != "auth.md" {
 				t.Errorf("%s, %s: Search = %+v, %v, want auth.md", c.name, mode, a, err)
 				continue
@@ -106,7 +106,7 @@ func TestDamagedIndexDegrades(t *testing.T) {
 				t.Errorf("%s, %s: degraded %q", c.name, mode, a.Degraded)
 			}
 		}
-		if _, err := w.Read(t.Context(), retriever.ReadRequest{Path: "auth.md#login"}); err != nil {
+		if _, err := index.ReadOp.Call(t.Context(), w.Folder, retriever.ReadRequest{Path: "auth.md#login"}, nil); err != nil {
 			t.Errorf("%s: Read = %v", c.name, err)
 		}
 		w.Close()
@@ -116,13 +116,13 @@ func TestDamagedIndexDegrades(t *testing.T) {
 		o := noticing(&lines, &embedded) // neither Background nor Watch
 		w = open(t, sel, Owning, o)
 		eventually(t, c.name+" rebuilt", func() bool {
-			a, err := w.Search(t.Context(), retriever.Query{Text: "login flow"})
+			a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "login flow"}, nil)
 			if err != nil || len(a.Results) == 0 {
 				t.Fatalf("%s: Search during the rebuild = %+v, %v", c.name, a, err)
 			}
 			return len(a.Degraded) == 0 && a.Index.State == "ready"
 		})
-		a, err := w.Search(t.Context(), retriever.Query{Text: "token", Mode: retriever.Keyword})
+		a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "token", Mode: retriever.Keyword}, nil)
 		if err != nil || len(a.Results) != 1 || a.Mode != retriever.Keyword || a.Hint != "" {
 			t.Errorf("%s: keyword search afterwards = %+v, %v", c.name, a, err)
 		}
@@ -147,11 +147,11 @@ func TestDamagedDocuments(t *testing.T) {
 		var lines []string
 		var embedded int
 		w := open(t, sel, access, noticing(&lines, &embedded))
-		a, err := w.Search(t.Context(), retriever.Query{Text: "login"})
+		a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "login"}, nil)
 		if access == Reading && (err != nil || a.Index.State != "missing" || !slices.Equal(a.Degraded, []string{index.DocumentsLacking}) || !strings.Contains(a.Hint, documentsFile)) {
 			t.Errorf("access %d: Search = %+v, %v, want no index and why", access, a, err)
 		}
-		s, err := w.Status(t.Context())
+		s, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
 		if err != nil || access == Reading && (!slices.Equal(s.Degraded, []string{index.DocumentsLacking}) || !strings.Contains(s.Problem, "cairn index")) {
 			t.Errorf("access %d: Status = %+v, %v, want what to do", access, s, err)
 		}
@@ -171,7 +171,7 @@ func TestDamageIsFoundWhileSearching(t *testing.T) {
 	queries := []string{"login flow asks for a token", "restore a backup", "token"}
 	ask := func(w *Workspace, mode retriever.Mode) (answers []string, degraded bool) {
 		for _, text := range queries {
-			a, err := w.Search(t.Context(), retriever.Query{Text: text, Mode: mode})
+			a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: text, Mode: mode}, nil)
 			if err != nil && strings.Contains(err.Error(), "damaged") { // while the indexer runs
 				return nil, true
 			}

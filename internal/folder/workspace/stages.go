@@ -9,11 +9,14 @@ import (
 	"time"
 
 	"cairn/internal/base/home"
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
+	"cairn/internal/folder/index"
 	"cairn/internal/stage"
 	"cairn/internal/stage/embedded"
 	"cairn/internal/store/kv"
 	"cairn/models"
+	"cairn/retriever"
 )
 
 // stageFile holds the question tasks. A rebuild of the index keeps it, because it cannot
@@ -136,18 +139,31 @@ func (t *Stages) Brief(ctx context.Context, s *stage.State, budget int) (*stage.
 	return stage.NewBrief(ctx, s, t.library, budget)
 }
 
-// Stages opens the question tasks of the workspace's folder. w is their Library unless o
-// has another. The caller closes them before w.
+// Stages opens the question tasks of the workspace's folder. Its index is their Library unless
+// o has another. The caller closes them before w.
 func (w *Workspace) Stages(o *StageOptions) (*Stages, error) {
 	var with StageOptions
 	if o != nil {
 		with = *o
 	}
 	if with.Library == nil {
-		with.Library = w
+		with.Library = library{w.Folder}
 	}
 	if with.Encoder == nil {
 		with.Encoder = models.NewLazy(w.options.Description, w.options.Model)
 	}
 	return OpenStages(w.selection, &with)
+}
+
+// library is the stage.Library of a folder's index.
+type library struct{ folder *owner.Folder }
+
+// Search implements stage.Library.
+func (l library) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
+	return index.SearchOp.Call(ctx, l.folder, q, nil)
+}
+
+// ReadAll implements stage.Library.
+func (l library) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
+	return index.ReadAllOp.Call(ctx, l.folder, r, nil)
 }

@@ -52,7 +52,7 @@ func TestEmptyAnswersSayWhy(t *testing.T) {
 		o := hashed()
 		o.Model = func() (models.Embedder, error) { return e, nil }
 		w := open(t, sel, Owning, o)
-		if _, err := w.Index(t.Context(), index.IndexRequest{}, nil); err == nil {
+		if _, err := index.IndexOp.Call(t.Context(), w.Folder, index.IndexRequest{}, nil); err == nil {
 			t.Fatal("the run was to be interrupted")
 		}
 		w.Close()
@@ -78,7 +78,7 @@ func TestEmptyAnswersSayWhy(t *testing.T) {
 	} {
 		for _, access := range []Access{Reading, Owning} {
 			sel, o := c.prepare(t)
-			a, err := open(t, sel, access, o).Search(t.Context(), retriever.Query{Text: c.query, Mode: c.mode})
+			a, err := index.SearchOp.Call(t.Context(), open(t, sel, access, o).Folder, retriever.Query{Text: c.query, Mode: c.mode}, nil)
 			if err != nil {
 				t.Errorf("%s: %v", c.name, err)
 				continue

@@ -45,7 +45,7 @@ func TestCommandsOfTheManual(t *testing.T) {
 	one := server(t, o)
 	whole := func(when string, w *Workspace) {
 		t.Helper()
-		a, err := w.Search(t.Context(), retriever.Query{Text: "login flow"})
+		a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "login flow"}, nil)
 		if err != nil || a.Mode != retriever.Hybrid || len(a.Degraded) > 0 || a.Index.State == "partial" || a.Index.Pending > 0 || len(a.Results) == 0 {
 			t.Errorf("%s: %+v, %v, want a whole answer", when, a, err)
 		}

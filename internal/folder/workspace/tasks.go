@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
+	"cairn/internal/folder/index"
 	"cairn/internal/store"
 	"cairn/internal/task/cards"
 	"cairn/internal/task/doctask"
@@ -97,13 +99,13 @@ func (w *Workspace) Tasks(o *TaskOptions) (*Tasks, error) {
 		with = *o
 	}
 	if with.Searcher == nil {
-		with.Searcher = keywords{w}
+		with.Searcher = keywords{w.Folder}
 	}
 	return OpenTasks(w.selection, w.config, &with)
 }
 
 // keywords is a doctask.Searcher that uses the keyword index.
-type keywords struct{ w *Workspace }
+type keywords struct{ folder *owner.Folder }
 
 // Documents implements doctask.Searcher.
 func (k keywords) Documents(ctx context.Context, query, prefix string, limit int) ([]string, error) {
@@ -114,7 +116,7 @@ func (k keywords) Documents(ctx context.Context, query, prefix string, limit int
 	q := retriever.Query{Text: query, Mode: retriever.Keyword, Filter: store.Filter{PathPrefix: prefix}}
 	for len(paths) < limit {
 		q.Limit = min(limit-len(paths), retriever.MaxLimit)
-		a, err := k.w.Search(ctx, q)
+		a, err := index.SearchOp.Call(ctx, k.folder, q, nil)
 		if err != nil {
 			return paths, err
 		}

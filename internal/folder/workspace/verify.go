@@ -16,7 +16,7 @@ import (
 // their checksums. With repair, it rebuilds damaged derived files and recovers damaged
 // records.
 func (w *Workspace) Verify(ctx context.Context, repair bool) (*index.Verified, error) {
-	found, err := index.VerifyOp.Call(ctx, w.folder, index.VerifyRequest{Repair: repair}, nil)
+	found, err := index.VerifyOp.Call(ctx, w.Folder, index.VerifyRequest{Repair: repair}, nil)
 	if err != nil {
 		return nil, err
 	}

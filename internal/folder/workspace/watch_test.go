@@ -56,7 +56,7 @@ func finds(t *testing.T, w *Workspace, events <-chan index.WatchEvent, q retriev
 	t.Helper()
 	late := time.After(patience)
 	for {
-		a, err := w.Search(t.Context(), q)
+		a, err := index.SearchOp.Call(t.Context(), w.Folder, q, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestWatchedFolderIsUpToDate(t *testing.T) {
 			t.Fatal(err)
 		}
 		finds(t, w, events, byKeyword("zebra"))
-		s, err := w.Status(t.Context())
+		s, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
 		if err != nil || (s.Watching == "events") == poll || s.Watching == "" || s.Problem != "" {
 			t.Errorf("Status = %+v, %v", s, err)
 		}
@@ -133,7 +133,7 @@ func TestWatchThroughTheOwner(t *testing.T) {
 	}
 	write(t, filepath.Join(sel.Root, "later.md"), "# Written later\n\nquagga\n")
 	finds(t, w, events, byKeyword("quagga"), "later.md")
-	if s, err := w.Status(t.Context()); err != nil || s.Owner == nil || s.Watching != "events" {
+	if s, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil); err != nil || s.Owner == nil || s.Watching != "events" {
 		t.Errorf("Status = %+v, %v, want this process to own and watch", s, err)
 	}
 }
@@ -185,7 +185,7 @@ func TestWatchProblemIsTold(t *testing.T) {
 	events := following(t, w)
 	until(t, events, "the problem", func(e index.WatchEvent) bool { return e.Problem != "" })
 	until(t, events, "vectors after the problem", func(e index.WatchEvent) bool { return e.Vectors })
-	if s, err := w.Status(t.Context()); err != nil || s.Problem != "" {
+	if s, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil); err != nil || s.Problem != "" {
 		t.Errorf("Status = %+v, %v, want no problem any more", s, err)
 	}
 }

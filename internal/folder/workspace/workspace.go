@@ -28,15 +28,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"cairn/internal/base/checksum"
 	"cairn/internal/base/home"
-	"cairn/internal/base/job"
 	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/mirror"
 	"cairn/internal/toolbox"
 	"cairn/models"
-	"cairn/retriever"
 )
 
 // Access is how a process uses a folder.
@@ -97,16 +96,17 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Workspace is an open folder. Its index is open in this process or in its owner. It is
-// safe for concurrent use.
+// Workspace is an open folder. Its Folder runs the operations of the index, such as
+// index.SearchOp, in this process or in the owner. It is safe for concurrent use.
 type Workspace struct {
+	*owner.Folder
+
 	selection config.Selection
 	config    config.Config
 	options   Options
 	access    Access
 	place     home.Place // zero if Options.Store answers alone
 	ownTools  ownToolbox
-	folder    *owner.Folder
 }
 
 // Open opens the folder of sel.
@@ -123,7 +123,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, access A
 		if err != nil {
 			return nil, err
 		}
-		w.folder = owner.Local(func(s *owner.Server) owner.Service {
+		w.Folder = owner.Local(func(s *owner.Server) owner.Service {
 			o := w.indexOptions()
 			o.Remote = stores
 			return serveIndex(s, o)
@@ -134,7 +134,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, access A
 	if w.place, err = home.Of(sel.Root); err != nil {
 		return nil, err
 	}
-	w.folder, err = owner.Open(ctx, owner.Options{
+	w.Folder, err = owner.Open(ctx, owner.Options{
 		Dir: w.place.Index, Make: w.place.Make, Lock: index.LockFile, Socket: index.Socket,
 		Takeover: access == Owning && (o.Background || o.Watch), Command: o.Command,
 		Identity: map[string]string{modelIdentity: o.Description.ID, storeIdentity: w.storeAddress(), rootsIdentity: rootsOf(sel), rerankIdentity: w.rerankDir()},
@@ -150,6 +150,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, access A
 func (w *Workspace) serve(s *owner.Server) (owner.Service, error) {
 	o := w.indexOptions()
 	o.Holder, o.Held, o.Write = &s.Holder, s.Held, w.access == Owning
+	o.Recovered = func() []checksum.File { return recoveredFiles(w.place) }
 	return serveIndex(s, o), nil
 }
 
@@ -245,58 +246,6 @@ func (w *Workspace) accept(h owner.Holder, identity map[string]string) error {
 	return nil
 }
 
-// Search answers a query.
-func (w *Workspace) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
-	return index.SearchOp.Call(ctx, w.folder, q, nil)
-}
-
-// Explain answers a query with its trace.
-func (w *Workspace) Explain(ctx context.Context, r index.ExplainRequest) (*retriever.Trace, error) {
-	return index.ExplainOp.Call(ctx, w.folder, r, nil)
-}
-
-// Read returns a document, or a section or lines of it.
-func (w *Workspace) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
-	return index.ReadOp.Call(ctx, w.folder, r, nil)
-}
-
-// ReadAll returns several places at once.
-func (w *Workspace) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
-	return index.ReadAllOp.Call(ctx, w.folder, r, nil)
-}
-
-// Documents lists the indexed documents in the order of their paths. A folder without an
-// index has none.
-func (w *Workspace) Documents(ctx context.Context, r index.DocumentsRequest) (*index.Documents, error) {
-	return index.DocumentsOp.Call(ctx, w.folder, r, nil)
-}
-
-// Status returns the state of the workspace.
-func (w *Workspace) Status(ctx context.Context) (*index.Status, error) {
-	s, err := index.StatusOp.Call(ctx, w.folder, struct{}{}, nil)
-	if err != nil {
-		return nil, err
-	}
-	s.Workspace = w.selection // the owner may have selected the folder by another rule
-	for _, f := range recoveredFiles(w.place) {
-		s.Warnings = append(s.Warnings, f.Problems[0]+"; "+f.Repaired)
-	}
-	return s, nil
-}
-
-// Skipped returns the files that are not indexed, sorted by reason and path.
-func (w *Workspace) Skipped(ctx context.Context) ([]index.SkippedFile, error) {
-	return index.SkippedOp.Call(ctx, w.folder, struct{}{}, nil)
-}
-
-// Index starts a run of the indexer and waits for its end. If ctx ends first, the run
-// continues until it is complete or its process closes the workspace. Index calls
-// progress, which may be nil, from its own goroutine. If another caller has started a
-// run, Index fails with a *owner.LockError, unless r.Join is set.
-func (w *Workspace) Index(ctx context.Context, r index.IndexRequest, progress func(job.Progress)) (*index.IndexReport, error) {
-	return index.IndexOp.Call(ctx, w.folder, r, progress)
-}
-
 // watchAgain is the pause before Watch retries after the folder was removed or its owner
 // did not answer.
 const watchAgain = time.Second
@@ -309,7 +258,7 @@ const watchAgain = time.Second
 func (w *Workspace) Watch(ctx context.Context, fn func(index.WatchEvent)) error {
 	begun, reported := false, false
 	for {
-		_, err := index.WatchOp.Call(ctx, w.folder, struct{}{}, func(e index.WatchEvent) { begun, reported = true, false; fn(e) })
+		_, err := index.WatchOp.Call(ctx, w.Folder, struct{}{}, func(e index.WatchEvent) { begun, reported = true, false; fn(e) })
 		_, removed := errors.AsType[*FolderError](err)
 		lock, _ := errors.AsType[*owner.LockError](err)
 		switch {
@@ -343,5 +292,5 @@ func (w *Workspace) Selection() config.Selection { return w.selection }
 // Close ends the background work of this process and closes the stores. The next run
 // resumes unfinished work.
 func (w *Workspace) Close() error {
-	return errors.Join(w.folder.Close(), w.ownTools.close())
+	return errors.Join(w.Folder.Close(), w.ownTools.close())
 }

@@ -53,7 +53,7 @@ func open(t testing.TB, sel config.Selection, access Access, o Options) *Workspa
 
 func fill(t testing.TB, w *Workspace, r index.IndexRequest) *index.IndexReport {
 	t.Helper()
-	report, err := w.Index(t.Context(), r, nil)
+	report, err := index.IndexOp.Call(t.Context(), w.Folder, r, nil)
 	if err != nil {
 		t.Fatalf("Index: %v", err)
 	}
@@ -62,7 +62,7 @@ func fill(t testing.TB, w *Workspace, r index.IndexRequest) *index.IndexReport {
 
 func first(t *testing.T, w *Workspace, query string) string {
 	t.Helper()
-	a, err := w.Search(t.Context(), retriever.Query{Text: query})
+	a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: query}, nil)
 	if err != nil {
 		t.Fatalf("Search(%q): %v", query, err)
 	}
@@ -75,14 +75,14 @@ func first(t *testing.T, w *Workspace, query string) string {
 func TestReadingAMissingIndexMakesNone(t *testing.T) {
 	sel := folder(t)
 	w := open(t, sel, Reading, hashed())
-	a, err := w.Search(t.Context(), retriever.Query{Text: "login"})
+	a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "login"}, nil)
 	if err != nil || a.Reason != "not_indexed" || a.Index.State != "missing" || !strings.Contains(a.Hint, "index") {
 		t.Errorf("Search = %+v, %v, want not_indexed with a hint", a, err)
 	}
-	if s, err := w.Status(t.Context()); err != nil || s.State != "missing" || !cmp.Equal(s.Workspace, sel) {
+	if s, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil); err != nil || s.State != "missing" || !cmp.Equal(s.Workspace, sel) {
 		t.Errorf("Status = %+v, %v, want missing", s, err)
 	}
-	if _, err := w.Read(t.Context(), retriever.ReadRequest{Path: "auth.md"}); !errors.Is(err, index.ErrNoIndex) {
+	if _, err := index.ReadOp.Call(t.Context(), w.Folder, retriever.ReadRequest{Path: "auth.md"}, nil); !errors.Is(err, index.ErrNoIndex) {
 		t.Errorf("Read = %v, want ErrNoIndex", err)
 	}
 	if _, err := os.Stat(filepath.Join(sel.Root, ".cairn")); err == nil {
@@ -101,7 +101,7 @@ func TestReadingAMissingIndexMakesNone(t *testing.T) {
 func TestFreshFolderIsNotStale(t *testing.T) {
 	w := open(t, folder(t), Owning, hashed())
 	fill(t, w, index.IndexRequest{})
-	a, err := w.Search(t.Context(), retriever.Query{Text: "copy login"})
+	a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "copy login"}, nil)
 	if err != nil || len(a.Results) == 0 || len(a.Degraded) != 0 {
 		t.Fatalf("Search = %+v, %v, want results and nothing degraded", a, err)
 	}
@@ -121,7 +121,7 @@ func TestFirstSearchWaitsForItsFiles(t *testing.T) {
 	o := hashed()
 	o.Background = true
 	w := open(t, sel, Owning, o)
-	a, err := w.Search(t.Context(), retriever.Query{Text: "login flow", Mode: retriever.Keyword})
+	a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "login flow", Mode: retriever.Keyword}, nil)
 	if err != nil || len(a.Results) == 0 || a.Results[0].Path != "auth.md" {
 		t.Fatalf("Search = %+v, %v, want auth.md", a, err)
 	}
@@ -134,7 +134,7 @@ func TestIndexSearchReadAgain(t *testing.T) {
 	sel := folder(t)
 	w := open(t, sel, Owning, hashed())
 	var phases []string
-	report, err := w.Index(t.Context(), index.IndexRequest{}, func(p job.Progress) { phases = append(phases, p.Phase) })
+	report, err := index.IndexOp.Call(t.Context(), w.Folder, index.IndexRequest{}, func(p job.Progress) { phases = append(phases, p.Phase) })
 	if err != nil || report.Files != 3 || report.Embedded == 0 {
 		t.Fatalf("Index = %+v, %v", report, err)
 	}
@@ -149,11 +149,11 @@ func TestIndexSearchReadAgain(t *testing.T) {
 	if got := first(t, r, "copy the folder"); got != "docs/backup.md" {
 		t.Errorf("first result %s, want docs/backup.md", got)
 	}
-	reading, err := r.Read(t.Context(), retriever.ReadRequest{Path: "auth.md#login"})
+	reading, err := index.ReadOp.Call(t.Context(), r.Folder, retriever.ReadRequest{Path: "auth.md#login"}, nil)
 	if err != nil || !strings.HasPrefix(reading.Content, "## Login") {
 		t.Errorf("Read = %+v, %v", reading, err)
 	}
-	s, err := r.Status(t.Context())
+	s, err := index.StatusOp.Call(t.Context(), r.Folder, index.StatusRequest{Selection: r.Selection()}, nil)
 	if err != nil || s.State != "ready" || s.Files != 3 || s.Owner != nil {
 		t.Errorf("Status = %+v, %v, want ready without an owner", s, err)
 	}
@@ -173,17 +173,17 @@ func TestSecondWorkspaceAsksTheOwner(t *testing.T) {
 		if got := first(t, w, "login flow"); got != "auth.md" {
 			t.Errorf("first result %s, want auth.md", got)
 		}
-		if w.folder.Owns() {
+		if w.Folder.Owns() {
 			t.Error("the second workspace owns the folder, want it to ask the owner")
 		}
-		_, err := w.Read(t.Context(), retriever.ReadRequest{Path: "auth.md#log"})
+		_, err := index.ReadOp.Call(t.Context(), w.Folder, retriever.ReadRequest{Path: "auth.md#log"}, nil)
 		if missing, ok := errors.AsType[*retriever.NotFoundError](err); !ok || missing.Anchor != "log" || len(missing.Nearest) == 0 {
 			t.Errorf("Read = %v, want the owner's *NotFoundError with its evidence", err)
 		}
-		if _, err := w.Search(t.Context(), retriever.Query{}); err == nil || !strings.Contains(err.Error(), "query") {
+		if _, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{}, nil); err == nil || !strings.Contains(err.Error(), "query") {
 			t.Errorf("Search = %v, want an error about the query", err)
 		}
-		all, err := w.ReadAll(t.Context(), retriever.ReadRequest{Paths: []string{"auth.md", "no.md"}})
+		all, err := index.ReadAllOp.Call(t.Context(), w.Folder, retriever.ReadRequest{Paths: []string{"auth.md", "no.md"}}, nil)
 		if err != nil || len(all.Documents) != 1 || len(all.Failed) != 1 {
 			t.Errorf("ReadAll = %+v, %v, want one document and one failure", all, err)
 		}
@@ -198,7 +198,7 @@ func TestSecondWorkspaceAsksTheOwner(t *testing.T) {
 	if got := first(t, w, "login flow"); got != "auth.md" {
 		t.Errorf("first result %s, want auth.md", got)
 	}
-	if !w.folder.Owns() {
+	if !w.Folder.Owns() {
 		t.Error("after the owner ended, the second workspace does not own the folder")
 	}
 }
@@ -227,17 +227,17 @@ func TestOneRunAtATime(t *testing.T) {
 	holder := open(t, sel, Owning, o)
 	<-e.entered
 	other := open(t, sel, Owning, hashed())
-	_, err := other.Index(t.Context(), index.IndexRequest{}, nil)
+	_, err := index.IndexOp.Call(t.Context(), other.Folder, index.IndexRequest{}, nil)
 	lock, ok := errors.AsType[*owner.LockError](err)
 	if !ok || lock.Holder.PID != os.Getpid() || lock.Holder.Command != "cairn index" || lock.Doing != "indexing" {
 		t.Errorf("Index beside a run = %v, want a *LockError with its holder", err)
 	}
 	// Keyword answers meanwhile, and says what is missing.
-	a, err := other.Search(t.Context(), retriever.Query{Text: "login flow", Mode: retriever.Keyword})
+	a, err := index.SearchOp.Call(t.Context(), other.Folder, retriever.Query{Text: "login flow", Mode: retriever.Keyword}, nil)
 	if err != nil || len(a.Results) == 0 || a.Index.State != "building" {
 		t.Errorf("Search beside a run = %+v, %v, want results and state building", a, err)
 	}
-	s, err := other.Status(t.Context())
+	s, err := index.StatusOp.Call(t.Context(), other.Folder, index.StatusRequest{Selection: other.Selection()}, nil)
 	if err != nil || s.Progress == nil || s.Owner == nil || s.Owner.PID != os.Getpid() {
 		t.Errorf("Status beside a run = %+v, %v, want progress and owner", s, err)
 	}
@@ -246,7 +246,7 @@ func TestOneRunAtATime(t *testing.T) {
 	searchable := make(chan struct{})
 	done := make(chan error, 1)
 	go func() {
-		_, err := other.Index(ctx, index.IndexRequest{Join: true}, func(p job.Progress) {
+		_, err := index.IndexOp.Call(ctx, other.Folder, index.IndexRequest{Join: true}, func(p job.Progress) {
 			if p.Searchable {
 				close(searchable)
 			}
@@ -258,7 +258,7 @@ func TestOneRunAtATime(t *testing.T) {
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("Index after its context ended = %v, want context.Canceled", err)
 	}
-	if s, err := holder.Status(t.Context()); err != nil || s.Progress == nil {
+	if s, err := index.StatusOp.Call(t.Context(), holder.Folder, index.StatusRequest{Selection: holder.Selection()}, nil); err != nil || s.Progress == nil {
 		t.Error("the run ended with one who waited for it")
 	}
 	// The run ends with its owner, and the other takes over and completes it.
@@ -288,7 +288,7 @@ func TestOtherChunksAreRebuilt(t *testing.T) {
 	e := &testutil.HashEmbedder{Tokens: 128}
 	o := Options{Description: e.Description(), Model: func() (models.Embedder, error) { return e, nil }}
 	reader := open(t, sel, Reading, o)
-	if answer, err := reader.Search(t.Context(), retriever.Query{Text: "login"}); err != nil || answer.Reason != "not_indexed" {
+	if answer, err := index.SearchOp.Call(t.Context(), reader.Folder, retriever.Query{Text: "login"}, nil); err != nil || answer.Reason != "not_indexed" {
 		t.Errorf("Search of a reader = %+v, %v, want the reason not_indexed", answer, err)
 	}
 	reader.Close()
@@ -319,19 +319,19 @@ func TestAnotherModelNeedsARebuild(t *testing.T) {
 		}
 	}
 	w = open(t, sel, Reading, o)
-	_, err := w.Search(t.Context(), retriever.Query{Text: "login"})
+	_, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "login"}, nil)
 	check("Search of a reader", err)
-	if s, err := w.Status(t.Context()); err != nil || s.State != "unusable" || !strings.Contains(s.Problem, was) {
+	if s, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil); err != nil || s.State != "unusable" || !strings.Contains(s.Problem, was) {
 		t.Errorf("Status of a reader = %+v, %v, want the problem in it", s, err)
 	}
 	w.Close()
 
 	w = open(t, sel, Owning, o)
-	_, err = w.Search(t.Context(), retriever.Query{Text: "login"})
+	_, err = index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "login"}, nil)
 	check("Search", err)
-	_, err = w.Index(t.Context(), index.IndexRequest{}, nil)
+	_, err = index.IndexOp.Call(t.Context(), w.Folder, index.IndexRequest{}, nil)
 	check("Index", err)
-	if s, err := w.Status(t.Context()); err != nil || !strings.Contains(s.Problem, was) {
+	if s, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil); err != nil || !strings.Contains(s.Problem, was) {
 		t.Errorf("Status = %+v, %v, want the problem in it", s, err)
 	}
 	if report := fill(t, w, index.IndexRequest{Rebuild: true}); report.Files != 3 {
@@ -355,7 +355,7 @@ func TestModelThatDoesNotOpen(t *testing.T) {
 	broken := errors.New("model.onnx is corrupted")
 	o.Model = func() (models.Embedder, error) { return nil, broken }
 	w := open(t, sel, Owning, o)
-	if _, err := w.Index(t.Context(), index.IndexRequest{}, nil); !errors.Is(err, broken) {
+	if _, err := index.IndexOp.Call(t.Context(), w.Folder, index.IndexRequest{}, nil); !errors.Is(err, broken) {
 		t.Errorf("Index = %v, want the model's error", err)
 	}
 }
@@ -368,7 +368,7 @@ func TestLongPathsGetAShortSocket(t *testing.T) {
 	w := open(t, sel, Owning, hashed())
 	fill(t, w, index.IndexRequest{})
 	other := open(t, sel, Reading, hashed())
-	if other.folder.Owns() {
+	if other.Folder.Owns() {
 		t.Error("the second workspace owns the folder, want it to ask the owner")
 	}
 	paths, err := filepath.Glob(filepath.Join(temp, "cairn-*", "*.sock"))
@@ -400,7 +400,7 @@ func TestFurtherRootsAreSearched(t *testing.T) {
 	if got := first(t, w, "walrus on ice"); got != "zoo/walrus.md" {
 		t.Errorf("first result %s, want zoo/walrus.md", got)
 	}
-	if r, err := w.Read(t.Context(), retriever.ReadRequest{Path: "zoo/walrus.md"}); err != nil || !strings.Contains(r.Content, "ice") {
+	if r, err := index.ReadOp.Call(t.Context(), w.Folder, retriever.ReadRequest{Path: "zoo/walrus.md"}, nil); err != nil || !strings.Contains(r.Content, "ice") {
 		t.Errorf("Read = %+v, %v", r, err)
 	}
 }
@@ -415,7 +415,7 @@ func TestWorkspacesAreApart(t *testing.T) {
 	if got := first(t, wb, "walrus"); got != "walrus.md" {
 		t.Errorf("first result %s, want walrus.md", got)
 	}
-	answer, err := wa.Search(t.Context(), retriever.Query{Text: "walrus", Mode: retriever.Keyword})
+	answer, err := index.SearchOp.Call(t.Context(), wa.Folder, retriever.Query{Text: "walrus", Mode: retriever.Keyword}, nil)
 	if err != nil || len(answer.Results) != 0 {
 		t.Errorf("Search = %+v, %v, want nothing of the other folder", answer, err)
 	}
