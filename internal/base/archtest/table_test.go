@@ -195,6 +195,7 @@ var owners = map[string][]string{
 	"go.opentelemetry.io/":                     {"internal/base/tracing"}, // the API, the SDK and the exporter
 	"github.com/google/go-cmp":                 nil,                       // tests
 	"github.com/hashicorp/golang-lru/v2":       nil,                       // a cache, used wherever one is
+	"golang.org/x/image":                       {"internal/text/convert"}, // the LZW variant of PDF
 	"golang.org/x/net":                         {"internal/text/convert"}, // the parser of HTML
 	"golang.org/x/sys":                         nil,                       // the operating system and the processor
 	"golang.org/x/sync":                        nil,

@@ -64,44 +64,23 @@ type wordDocument struct {
 	w      *writer
 	levels map[string]int  // heading levels by style
 	items  map[string]bool // the styles of list items
-	table  *wordTable      // the outermost open table
-	depth  int             // of nested tables
-}
-
-type wordTable struct {
-	rows [][]string
-	cell []string // the paragraphs of the current cell
+	grid
 }
 
 func (d *wordDocument) blocks(x *xmlReader) {
 	for x.next() {
-		switch {
-		case x.start == "p":
-			d.paragraph(x)
-		case x.start == "tbl":
-			if d.depth++; d.depth == 1 {
-				d.table = &wordTable{}
-			}
-		case x.start == "tr" && d.depth == 1:
-			d.table.rows = append(d.table.rows, nil)
-		case x.end == "tc" && d.depth == 1:
-			if n := len(d.table.rows); n > 0 {
-				d.table.rows[n-1] = append(d.table.rows[n-1], strings.Join(d.table.cell, " "))
-			}
-			d.table.cell = nil
-		case x.end == "tbl" && d.depth > 0:
-			if d.depth--; d.depth == 0 {
-				d.w.table(d.table.rows)
-				d.table = nil
-			}
-		case x.start == "Fallback", x.start == "sectPr":
+		d.w.table(d.read(x, "tbl", "tr", "tc"))
+		switch x.start {
+		case "p":
+			d.text(x)
+		case "Fallback", "sectPr":
 			x.skip()
 		}
 	}
 }
 
-// paragraph writes a paragraph, or adds it to the current cell.
-func (d *wordDocument) paragraph(x *xmlReader) {
+// text reads a paragraph.
+func (d *wordDocument) text(x *xmlReader) {
 	var b strings.Builder
 	level, item, depth := 0, -1, x.depth
 	for x.depth >= depth && x.next() {
@@ -133,16 +112,5 @@ func (d *wordDocument) paragraph(x *xmlReader) {
 			x.skip()
 		}
 	}
-	text := lines(escape(b.String()))
-	switch {
-	case text == "":
-	case d.table != nil:
-		d.table.cell = append(d.table.cell, text)
-	case level > 0:
-		d.w.heading(level, lines(b.String()), "")
-	case item >= 0:
-		d.w.item(item, text)
-	default:
-		d.w.paragraph(text)
-	}
+	d.paragraph(d.w, b.String(), level, item)
 }

@@ -30,13 +30,12 @@ type openDocument struct {
 	title         string
 	slides, sheet int
 	items         int // the nesting of lists
-	inCell        int
-	cell          []string
-	rows          [][]string
+	grid
 }
 
 func (o *openDocument) blocks(x *xmlReader) {
 	for x.next() {
+		o.w.table(o.read(x, "table", "table-row", "table-cell"))
 		switch {
 		case x.start == "spreadsheet":
 			o.sheets(x)
@@ -46,33 +45,19 @@ func (o *openDocument) blocks(x *xmlReader) {
 			}
 			o.w.heading(2, "Slide "+strconv.Itoa(o.slides), "slide-"+strconv.Itoa(o.slides))
 		case x.start == "h" || x.start == "p":
-			o.paragraph(x)
+			o.text(x)
 		case x.start == "list":
 			o.items++
 		case x.end == "list":
 			o.items--
-		case x.start == "table" && o.inCell == 0:
-			o.rows = nil
-		case x.start == "table-row" && o.inCell == 0:
-			o.rows = append(o.rows, nil)
-		case x.start == "table-cell":
-			o.inCell++
-		case x.end == "table-cell" && o.inCell > 0:
-			if o.inCell--; o.inCell == 0 && len(o.rows) > 0 {
-				o.rows[len(o.rows)-1] = append(o.rows[len(o.rows)-1], strings.Join(o.cell, " "))
-				o.cell = nil
-			}
-		case x.end == "table" && o.inCell == 0:
-			o.w.table(o.rows)
-			o.rows = nil
 		case x.start == "tracked-changes", x.start == "annotation", x.start == "forms", x.start == "automatic-styles":
 			x.skip()
 		}
 	}
 }
 
-// paragraph writes a paragraph or heading, or adds it to the current cell.
-func (o *openDocument) paragraph(x *xmlReader) {
+// text reads a paragraph or heading.
+func (o *openDocument) text(x *xmlReader) {
 	level := 0
 	if x.start == "h" {
 		level = 1
@@ -80,19 +65,7 @@ func (o *openDocument) paragraph(x *xmlReader) {
 			level = n
 		}
 	}
-	text := openText(x)
-	escaped := lines(escape(text))
-	switch {
-	case escaped == "":
-	case o.inCell > 0:
-		o.cell = append(o.cell, escaped)
-	case level > 0:
-		o.w.heading(level, lines(text), "")
-	case o.items > 0:
-		o.w.item(o.items-1, escaped)
-	default:
-		o.w.paragraph(escaped)
-	}
+	o.paragraph(o.w, openText(x), level, o.items-1)
 }
 
 // openText returns the text of the current element, with lineBreak for its line breaks.

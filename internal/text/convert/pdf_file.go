@@ -8,6 +8,8 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+
+	"golang.org/x/image/tiff/lzw"
 )
 
 // pdfFile is an open PDF file. It finds objects by scanning the whole file for their
@@ -237,7 +239,7 @@ func (f *pdfFile) decode(s *stream) []byte {
 			n, _, _ := ascii85.Decode(out, text, true)
 			data = out[:n]
 		case "LZWDecode", "LZW":
-			data = f.unLZW(data)
+			data = f.readAll(lzw.NewReader(bytes.NewReader(data), lzw.MSB, 8)) // TIFF has the same variant
 		default:
 			return nil
 		}
@@ -258,57 +260,14 @@ func (f *pdfFile) inflate(data []byte) []byte {
 	if err != nil {
 		return nil
 	}
+	return f.readAll(r)
+}
+
+// readAll reads decompressed data up to the first error.
+func (f *pdfFile) readAll(r io.Reader) []byte {
 	out, _ := io.ReadAll(io.LimitReader(r, f.left+1))
 	if int64(len(out)) > f.left {
 		panic(errUnpacked)
-	}
-	return out
-}
-
-// unLZW decompresses the LZW variant of PDF: codes of 9 to 12 bits, most significant bit
-// first, whose width grows one code early.
-func (f *pdfFile) unLZW(data []byte) []byte {
-	const reset, stop = 256, 257
-	table := make([][]byte, stop+1, 4096)
-	for i := range 256 {
-		table[i] = []byte{byte(i)}
-	}
-	var out, last []byte
-	bits, have, width := 0, 0, 9
-	for _, c := range data {
-		f.w.step()
-		bits, have = bits<<8|int(c), have+8
-		if have < width {
-			continue
-		}
-		have -= width
-		code := bits >> have
-		bits &= 1<<have - 1
-		var entry []byte
-		switch {
-		case code == reset:
-			table, last, width = table[:stop+1], nil, 9
-			continue
-		case code == stop:
-			return out
-		case code < len(table):
-			entry = table[code]
-		case code == len(table) && last != nil:
-			entry = append(last[:len(last):len(last)], last[0])
-		default:
-			return out
-		}
-		out = append(out, entry...)
-		if int64(len(out)) > f.left {
-			panic(errUnpacked)
-		}
-		if last != nil && len(table) < 4096 {
-			table = append(table, append(last[:len(last):len(last)], entry[0]))
-		}
-		last = entry
-		for width = 9; width < 12 && len(table)+1 >= 1<<width; {
-			width++
-		}
 	}
 	return out
 }

@@ -67,39 +67,31 @@ func (a *archive) slide(name string, number int) {
 // slideText reads the shapes of a slide in order.
 func (a *archive) slideText(name string) slideText {
 	var s slideText
-	var rows [][]string
-	var cell []string
-	shape, inTable := "", false
+	var g grid
+	shape := ""
 	x := a.xml(name)
 	for x.next() {
+		if table := g.read(x, "tbl", "tr", "tc"); table != nil {
+			s.body = append(s.body, func(w *writer) { w.table(table) })
+		}
 		switch {
 		case x.start == "sp":
 			shape = ""
 		case x.start == "ph":
 			shape = x.attr("type")
-		case x.start == "tbl":
-			inTable, rows = true, nil
-		case x.start == "tr":
-			rows = append(rows, nil)
-		case x.end == "tc" && len(rows) > 0:
-			rows[len(rows)-1] = append(rows[len(rows)-1], strings.Join(cell, " "))
-			cell = nil
-		case x.end == "tbl":
-			table := rows
-			s.body = append(s.body, func(w *writer) { w.table(table) })
-			inTable = false
 		case x.start == "p":
 			level, text := slideParagraph(x)
 			switch {
 			case text == "" || shape == "sldNum" || shape == "dt" || shape == "ftr" || shape == "hdr":
-			case inTable:
-				cell = append(cell, lines(escape(text)))
+			case g.depth > 0:
+				g.paragraph(a.w, text, 0, -1)
 			case (shape == "title" || shape == "ctrTitle") && s.title == "":
 				s.title = lines(text)
-			case level > 0 || shape == "body" || shape == "":
-				s.body = append(s.body, func(w *writer) { w.item(level, lines(escape(text))) })
 			default:
-				s.body = append(s.body, func(w *writer) { w.paragraph(lines(escape(text))) })
+				if level == 0 && shape != "body" && shape != "" {
+					level = -1
+				}
+				s.body = append(s.body, func(w *writer) { new(grid).paragraph(w, text, 0, level) })
 			}
 		}
 	}
