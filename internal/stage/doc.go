@@ -13,4 +13,8 @@
 // Each transition increments the version of the task, and each entry into a stage its run
 // number. A result names its run, so the machine rejects a result that is late, repeated or
 // from a second worker. A stage may run more than once, but only one result counts.
+//
+// The room imports the retriever, which answers the passages of a question, and the rooms
+// below it. Package support estimates whether the cited text states an answer. Start with
+// Step in machine.go.
 package stage

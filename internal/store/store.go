@@ -4,7 +4,10 @@
 //
 // Subpackages implement the interfaces: docs (documents, on bbolt), keyword (on Bleve),
 // flat (exact vectors) and qdrant (on a server). Package storetest tests the
-// implementations.
+// implementations. Package kv is the key-value file below docs and the records of other
+// rooms.
+//
+// The room imports text, models and base. Start with the types of this package.
 package store
 
 import (

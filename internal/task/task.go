@@ -1,5 +1,7 @@
 // Package task is the common model of tasks in cards, documents and the graph tools. Its
 // subpackages read and write the files; package taskdag implements the graph.
+//
+// The room imports text and base, and of the stores only the types. Start with Task.
 package task
 
 import (

@@ -5,6 +5,10 @@
 // to the owner. The catalogue and the usage graph are in two files, or with Options.Postgres
 // in a database that servers share. The lock of the toolbox is not that of the index of the
 // documents, so opening a toolbox does not open that index.
+//
+// The room imports the stores, graphrank and the rooms below them. catalog reads and keeps
+// the definitions of tools, usage what was used together, records the store of both;
+// toolsearch finds tools and suggest plans with them. Start with Open.
 package toolbox
 
 import (

@@ -1,0 +1,13 @@
+// Package base is the room of mechanisms that know nothing of documents, tools or tasks.
+//
+//   - atomicfile, checksum, packed and home: files that survive a crash, checks of damage,
+//     the encoding of records, and the user's private directories.
+//   - owner: one process owns a directory, and others send it their operations.
+//   - taskdag: the dependency graph. draw: a graph as text.
+//   - job, quota and offheap: progress, limits of clients, memory outside of Go's heap.
+//   - observe, metrics and tracing: how long the steps of a query take.
+//   - testutil: support for tests. archtest: which package may import which.
+//
+// The room imports nothing of cairn outside of it, except that testutil imports models.
+// Start with owner.Open.
+package base

@@ -1,0 +1,11 @@
+// Package face is the room of what people and other programs meet, except for the tools of
+// the MCP server, which are in package tools, and the command, which is in cmd.
+//
+//   - host opens a folder with everything that serves it, and wires the rest.
+//   - server speaks HTTP: the JSON API, MCP and the pages of web. token knows who may.
+//   - term prints answers for people, finder is the interactive list of cairn open.
+//   - connect writes cairn into the configuration of clients, doctor checks a folder,
+//     upgrade replaces the binary, manual makes the pages of the manual.
+//
+// The room imports every room but the command and the benchmarks. Start with host.Open.
+package face

@@ -1,0 +1,13 @@
+// Package folder is the room of one folder that cairn serves.
+//
+//   - config selects the folder and reads its settings. encoder opens the models that a
+//     process chose.
+//   - index joins the document store, both indexes, the indexer and the retriever, in the
+//     process that owns the folder.
+//   - workspace opens the folder: its index, which another process may own, its tasks and
+//     its records.
+//   - mirror copies the index to a Qdrant server. scan searches the files without an index.
+//
+// The room imports the stores, the indexer, the retriever, and the rooms of tools, tasks and
+// question tasks. Start with workspace.Open.
+package folder
