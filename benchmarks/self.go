@@ -50,7 +50,7 @@ func Self(ctx context.Context, o SelfOptions) (*DocsReport, error) {
 	}
 	for _, p := range pages {
 		file := p.path
-		if markdown.FormatOf(file) == markdown.Converted {
+		if markdown.FormatOf(file).Converted() {
 			file += ".md" // its text is Markdown
 		}
 		set.documents = append(set.documents, beirDocument{ID: p.path, Text: p.without(), path: file})

@@ -10,6 +10,7 @@ import (
 	"cairn/internal/base/job"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/text/markdown"
 	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
 	"cairn/models"
@@ -37,7 +38,7 @@ type Cache interface {
 
 // Options configures New. Nil and the zero value mean the defaults.
 type Options struct {
-	// Walk selects the files to index.
+	// Walk selects the files to index; nil means all documents.
 	Walk *walk.Options
 	// Masks selects the secrets to mask in the index; nil masks nothing.
 	Masks *secret.Masks
@@ -85,7 +86,7 @@ func New(s Stores, e models.Embedder, o *Options) *Indexer {
 		x.options = *o
 	}
 	if x.options.Walk == nil {
-		x.options.Walk = &walk.Options{}
+		x.options.Walk = &walk.Options{Extensions: markdown.Extensions()}
 	}
 	if x.options.Parallel <= 0 {
 		x.options.Parallel = runtime.GOMAXPROCS(0)

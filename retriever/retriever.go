@@ -9,6 +9,7 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/text/markdown"
 	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
 	"cairn/models"
@@ -60,7 +61,7 @@ type Options struct {
 	// 0 means 32,000.
 	TokenLimit int
 	// Extensions lists the file extensions that Read opens, with the dot, in lower
-	// case. Nil means walk.Documents.
+	// case. Nil means markdown.Extensions().
 	Extensions []string
 	// Masks selects the secrets to mask in what Read returns; nil masks nothing.
 	Masks *secret.Masks
@@ -124,7 +125,7 @@ func New(s Sources, o *Options) (*Retriever, error) {
 		p.RerankBudget = DefaultRerankBudget
 	}
 	if p.Extensions == nil {
-		p.Extensions = walk.Documents
+		p.Extensions = markdown.Extensions()
 	}
 	r.log = p.Log
 	if r.log == nil {

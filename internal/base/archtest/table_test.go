@@ -108,7 +108,7 @@ var imports = []row{
 	{"internal/stage/stagetest", "internal/stage"},
 	{"internal/stage/websearch", "internal/stage"},
 	{"internal/folder", ""},
-	{"internal/folder/config", "internal/base/atomicfile internal/base/home internal/text/secret internal/text/walk"},
+	{"internal/folder/config", "internal/base/atomicfile internal/base/home internal/text/markdown internal/text/secret internal/text/walk"},
 	{"internal/folder/mirror", "indexer internal/base/job internal/store internal/store/docs internal/store/flat internal/store/keyword internal/store/qdrant models"},
 	{"internal/folder/index", "graphrank indexer internal/base/checksum internal/base/job internal/base/owner internal/folder/config internal/folder/mirror internal/store internal/store/docs internal/store/flat internal/store/keyword internal/store/kv internal/text/markdown internal/text/query internal/text/secret internal/text/walk internal/text/watch models models/bpe retriever"},
 	{"internal/folder/scan", "internal/store internal/text/secret internal/text/walk"},

@@ -70,7 +70,7 @@ func (r *Report) links(ctx context.Context, t *workspace.Tasks) error {
 	return nil
 }
 
-func isMarkdown(p string) bool { return markdown.FormatOf(p) == markdown.FormatOf("a.md") }
+func isMarkdown(p string) bool { return markdown.FormatOf(p) == markdown.Markdown }
 
 // document checks the links of one document, except for their anchors.
 func (c *linkChecker) document(p string) {

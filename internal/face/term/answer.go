@@ -45,7 +45,7 @@ func (o *Writer) result(b *strings.Builder, rank int, r *retriever.Result, m vie
 		shown = r.Passage
 	}
 	place, anchor, line := p.Shown(r.Path), "", 0
-	if markdown.FormatOf(r.Path) != markdown.Converted { // the lines of a converted file are not those of the file
+	if !markdown.FormatOf(r.Path).Converted() { // the lines of a converted file are not those of the file
 		line = shown.Start
 		place += fmt.Sprintf(":%d", line)
 	}

@@ -9,6 +9,7 @@ import (
 	"cairn/internal/base/home"
 	"cairn/internal/face/view"
 	"cairn/internal/folder/index"
+	"cairn/internal/text/markdown"
 	"cairn/internal/text/walk"
 	"cairn/retriever"
 )
@@ -33,7 +34,7 @@ func (o *Writer) Overview(v *Overview, state retriever.IndexState) {
 	}
 	o.Printf("%s\n", Plain(v.Root))
 	if files == 0 {
-		o.Printf("no documents: cairn reads %s\n", strings.Join(walk.Documents, " "))
+		o.Printf("no documents: cairn reads %s\n", strings.Join(markdown.Extensions(), " "))
 	} else {
 		o.Printf("%s (%s), %s\n", view.Count(files, "document"), strings.Join(kinds, " "), view.Count(v.Cards, "card"))
 	}

@@ -66,7 +66,7 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 	}
 	prefix := h.options.Prefix(r)
 	p := &docPage{Path: reading.Path, File: path.Base(reading.Path), Heading: reading.Title, Tokens: reading.Tokens, Next: reading.Next, Card: card}
-	if f := markdown.FormatOf(reading.Path); f == markdown.Markdown || f == markdown.Converted {
+	if f := markdown.FormatOf(reading.Path); f == markdown.Markdown || f.Converted() {
 		o := reader{prefix: prefix, name: reading.Path, lib: lib, title: reading.Title}
 		d := o.render([]byte(reading.Content))
 		if p.HTML, p.Outline = d.HTML, d.Headings; d.Titled {

@@ -18,6 +18,7 @@ import (
 
 	"cairn/internal/base/atomicfile"
 	"cairn/internal/base/home"
+	"cairn/internal/text/markdown"
 	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
 )
@@ -410,7 +411,7 @@ func (c *Config) Walk() *walk.Options {
 // Extensions returns the extensions of documents in lower case, including those of
 // parser.extensions.
 func (c *Config) Extensions() []string {
-	exts := slices.Clone(walk.Documents)
+	exts := markdown.Extensions()
 	for _, ext := range c.Parser.Extensions {
 		exts = append(exts, strings.ToLower(ext))
 	}

@@ -158,7 +158,7 @@ type counted struct {
 func count(r *docs.Reader) (counted, error) {
 	kinds, prose := map[string]int{}, []string{}
 	err := r.Files("", func(f docs.File) bool {
-		kinds[markdown.Kind(f.Path)]++
+		kinds[markdown.FormatOf(f.Path).Kind]++
 		if store.KindOf(f.Path) == store.Docs {
 			prose = append(prose, f.Path)
 		}

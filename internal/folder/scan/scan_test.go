@@ -41,7 +41,7 @@ func open(t *testing.T, files map[string]string) (string, *walk.Tree) {
 
 func find(t *testing.T, tree *walk.Tree, r Request) *Answer {
 	t.Helper()
-	a, err := Find(context.Background(), tree, &walk.Options{}, nil, r)
+	a, err := Find(context.Background(), tree, &walk.Options{Extensions: []string{".md", ".txt"}}, nil, r)
 	if err != nil {
 		t.Fatalf("%+v: %v", r, err)
 	}
@@ -85,7 +85,7 @@ func TestFindMasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for pattern, want := range map[string][]string{"0123456789": {}, "token": {"a.md:2:token ghp_***"}} {
-		a, err := Find(context.Background(), tree, &walk.Options{}, masks, Request{Pattern: pattern})
+		a, err := Find(context.Background(), tree, &walk.Options{Extensions: []string{".md", ".txt"}}, masks, Request{Pattern: pattern})
 		if err != nil || !slices.Equal(a.Lines, want) {
 			t.Errorf("%s: %+v, %v, want %q", pattern, a, err, want)
 		}
@@ -95,7 +95,7 @@ func TestFindMasks(t *testing.T) {
 func TestFindRefuses(t *testing.T) {
 	_, tree := open(t, nil)
 	for _, r := range []Request{{}, {Pattern: "a\nb"}, {Pattern: "(", Regexp: true}, {Pattern: `(a)\1`, Regexp: true}, {Pattern: strings.Repeat("x", maxPattern+1)}} {
-		a, err := Find(context.Background(), tree, &walk.Options{}, nil, r)
+		a, err := Find(context.Background(), tree, &walk.Options{Extensions: []string{".md", ".txt"}}, nil, r)
 		if _, ok := errors.AsType[*PatternError](err); !ok {
 			t.Errorf("%.20q: %+v, %v", r.Pattern, a, err)
 		}
@@ -126,7 +126,7 @@ func TestFindIsBounded(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Find(ctx, tree, &walk.Options{}, nil, Request{Pattern: "x"}); !errors.Is(err, context.Canceled) {
+	if _, err := Find(ctx, tree, &walk.Options{Extensions: []string{".md", ".txt"}}, nil, Request{Pattern: "x"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

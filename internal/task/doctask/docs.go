@@ -40,7 +40,7 @@ type Options struct {
 	CacheSize int              // number of parsed documents kept; 0 means 1,000
 	Now       func() time.Time // nil means time.Now
 	Searcher  Searcher         // nil means that queries read every document
-	Walk      *walk.Options    // the files to browse and search; nil means the defaults
+	Walk      *walk.Options    // the files to browse and search; nil means all documents
 }
 
 // Docs gives access to the documents of a workspace. It is safe for concurrent use.
@@ -55,6 +55,9 @@ func New(tree *files.Tree, o *Options) *Docs {
 	d := &Docs{files: tree}
 	if o != nil {
 		d.o = *o
+	}
+	if d.o.Walk == nil {
+		d.o.Walk = &walk.Options{Extensions: markdown.Extensions()}
 	}
 	if d.o.Depth == 0 {
 		d.o.Depth = 3

@@ -11,7 +11,6 @@ package convert
 import (
 	"bytes"
 	"path"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -45,45 +44,14 @@ var (
 	errTime      = &Error{"takes longer than 30 s to read"}
 )
 
-// A converter writes the Markdown of a file to w. It returns an *Error, or panics with
-// one, if the file cannot be converted.
-type converter func(w *writer, data []byte) error
+// A Converter writes the Markdown of a file to w. It returns an *Error, or panics with
+// one, if the file cannot be converted. Markdown calls it.
+type Converter func(w *writer, data []byte) error
 
-var converters = map[string]converter{
-	".html": convertHTML, ".htm": convertHTML, ".xhtml": convertHTML,
-	".docx": convertDOCX, ".pptx": convertPPTX, ".xlsx": convertXLSX, ".epub": convertEPUB, ".pdf": convertPDF,
-	".odt": convertOpenDocument, ".odp": convertOpenDocument, ".ods": convertOpenDocument,
-	".ipynb": convertNotebook, ".csv": convertCSV, ".tsv": convertCSV,
-	".eml": convertMail, ".mbox": convertMbox, ".jsonl": convertTranscript,
-	".1": convertMan, ".2": convertMan, ".3": convertMan, ".4": convertMan, ".5": convertMan,
-	".6": convertMan, ".7": convertMan, ".8": convertMan, ".man": convertMan,
-}
-
-// Converts reports whether Markdown can convert a file, judging by its extension.
-func Converts(name string) bool {
-	_, ok := converters[strings.ToLower(path.Ext(name))]
-	return ok
-}
-
-// Kind returns the display name of the format of a file that Converts accepts: its
-// extension, or a common name for extensions of the same format.
-func Kind(name string) string {
-	ext := strings.ToLower(path.Ext(name))
-	switch ext {
-	case ".htm", ".xhtml":
-		return "html"
-	case ".tsv":
-		return "csv"
-	}
-	if len(ext) == 2 || ext == ".man" {
-		return "manual page"
-	}
-	return strings.TrimPrefix(ext, ".")
-}
-
-// Markdown converts a file that Converts accepts to Markdown in UTF-8. Equal data gives
-// equal Markdown. The error is an *Error. Markdown does not keep or change data.
-func Markdown(name string, data []byte) (text []byte, err error) {
+// Markdown converts a file to Markdown in UTF-8. The name of a file without a title
+// becomes its title. Equal data gives equal Markdown. The error is an *Error. Markdown does
+// not keep or change data.
+func Markdown(c Converter, name string, data []byte) (text []byte, err error) {
 	w := &writer{name: path.Base(name), deadline: time.Now().Add(maxTime)}
 	defer func() {
 		switch r := recover().(type) {
@@ -94,7 +62,7 @@ func Markdown(name string, data []byte) (text []byte, err error) {
 			text, err = nil, errBroken
 		}
 	}()
-	if err := converters[strings.ToLower(path.Ext(name))](w, data); err != nil {
+	if err := c(w, data); err != nil {
 		return nil, err
 	}
 	if len(w.out) == 0 {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// convertCSV converts the first rows of a table. The separator is the comma, semicolon or
+// CSV converts the first rows of a table. The separator is the comma, semicolon or
 // tab, whichever is most frequent in the first line.
-func convertCSV(w *writer, data []byte) error {
+func CSV(w *writer, data []byte) error {
 	text := utf8Text(data)
 	if bytes.IndexByte(text, 0) >= 0 {
 		return errBroken

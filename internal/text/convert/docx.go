@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// convertDOCX converts a Word document. The paragraph styles determine the headings. It
+// DOCX converts a Word document. The paragraph styles determine the headings. It
 // omits deleted text, comments, headers and footers.
-func convertDOCX(w *writer, data []byte) error {
+func DOCX(w *writer, data []byte) error {
 	a := openArchive(w, data)
 	d := wordDocument{w: w}
 	d.readStyles(a.xml("word/styles.xml"))

@@ -5,8 +5,8 @@ import (
 	"path"
 )
 
-// convertEPUB converts a book: its title, then its chapters in reading order.
-func convertEPUB(w *writer, data []byte) error {
+// EPUB converts a book: its title, then its chapters in reading order.
+func EPUB(w *writer, data []byte) error {
 	a := openArchive(w, data)
 	opf := ""
 	for x := a.xml("META-INF/container.xml"); opf == "" && x.next(); {

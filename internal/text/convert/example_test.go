@@ -9,7 +9,7 @@ import (
 
 func ExampleMarkdown() {
 	page := "<html><body><h1>Trees</h1><p>The <b>oak</b> grows slowly.</p><ul><li>elm</li><li>ash</li></ul></body></html>"
-	text, err := convert.Markdown("trees.html", []byte(page))
+	text, err := convert.Markdown(convert.HTML, "trees.html", []byte(page))
 	if err != nil {
 		log.Fatal(err)
 	}

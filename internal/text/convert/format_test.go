@@ -55,6 +55,15 @@ func zipOf(t testing.TB, parts map[string]string) []byte {
 	return b.Bytes()
 }
 
+// toMarkdown converts a file with the converter of its extension.
+func toMarkdown(name string, data []byte) ([]byte, error) {
+	return Markdown(map[string]Converter{
+		".html": HTML, ".htm": HTML, ".xhtml": HTML, ".docx": DOCX, ".pptx": PPTX, ".xlsx": XLSX, ".epub": EPUB, ".pdf": PDF,
+		".odt": OpenDocument, ".odp": OpenDocument, ".ods": OpenDocument, ".ipynb": Notebook, ".csv": CSV, ".tsv": CSV,
+		".eml": Mail, ".mbox": Mbox, ".jsonl": Transcript, ".1": Man, ".3": Man, ".7": Man, ".8": Man, ".man": Man,
+	}[filepath.Ext(name)], name, data)
+}
+
 // TestFiles converts the input of each archive and compares with its last file.
 func TestFiles(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
@@ -68,7 +77,7 @@ func TestFiles(t *testing.T) {
 				t.Fatal(a, err)
 			}
 			input, data := inputOf(t, a)
-			got, err := Markdown(input, data)
+			got, err := toMarkdown(input, data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +125,7 @@ func TestRefused(t *testing.T) {
 		{"empty.csv", "", "no text"},
 		{"binary.csv", "a,b\x00", "broken file"},
 	} {
-		text, err := Markdown(c.name, []byte(c.data))
+		text, err := toMarkdown(c.name, []byte(c.data))
 		var e *Error
 		if !errors.As(err, &e) || e.Reason != c.want || text != nil {
 			t.Errorf("Markdown(%s) = %.40q, %v, want %s", c.name, text, err, c.want)
@@ -176,8 +185,8 @@ func fuzz(f *testing.F, ext string) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := slices.Clone(data)
-		text, err := Markdown("x"+ext, data)
-		again, _ := Markdown("x"+ext, data)
+		text, err := toMarkdown("x"+ext, data)
+		again, _ := toMarkdown("x"+ext, data)
 		if string(text) != string(again) {
 			t.Errorf("two conversions differ: %q and %q", text, again)
 		}

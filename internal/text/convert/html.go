@@ -13,10 +13,10 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// convertHTML converts the main content of a page: its <main>, else its only <article>,
+// HTML converts the main content of a page: its <main>, else its only <article>,
 // else its body, without navigation, forms and scripts. A page without a heading of its
 // own gets its title as the heading; see titled.
-func convertHTML(w *writer, data []byte) error {
+func HTML(w *writer, data []byte) error {
 	return writePage(w, data, 0)
 }
 

@@ -15,11 +15,11 @@ import (
 // maxParts is the maximum nesting of message parts.
 const maxParts = 8
 
-// convertMail converts a message.
-func convertMail(w *writer, data []byte) error { return writeMessage(w, data, 1, "") }
+// Mail converts a message.
+func Mail(w *writer, data []byte) error { return writeMessage(w, data, 1, "") }
 
-// convertMbox converts a mailbox. Message n becomes a section with the anchor message-n.
-func convertMbox(w *writer, data []byte) error {
+// Mbox converts a mailbox. Message n becomes a section with the anchor message-n.
+func Mbox(w *writer, data []byte) error {
 	if !bytes.HasPrefix(data, []byte("From ")) {
 		return errBroken
 	}

@@ -7,10 +7,10 @@ import (
 
 var errNoManual = &Error{"not a manual page"}
 
-// convertMan converts a manual page that uses the man or mdoc macros. It converts line by
+// Man converts a manual page that uses the man or mdoc macros. It converts line by
 // line: line n of the Markdown is line n of the page. Of an unknown macro it keeps the
 // arguments.
-func convertMan(w *writer, data []byte) error {
+func Man(w *writer, data []byte) error {
 	text := utf8Text(data)
 	if !isManual(text) {
 		return errNoManual

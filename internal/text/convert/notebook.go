@@ -63,9 +63,9 @@ func (j *joined) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(j))
 }
 
-// convertNotebook converts a Jupyter notebook. It copies Markdown, and writes code and the
+// Notebook converts a Jupyter notebook. It copies Markdown, and writes code and the
 // first lines of its output as fenced code blocks. Cell n has the anchor cell-n.
-func convertNotebook(w *writer, data []byte) error {
+func Notebook(w *writer, data []byte) error {
 	var n notebook
 	if err := json.Unmarshal(data, &n); err != nil {
 		return errBroken

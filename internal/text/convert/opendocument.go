@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// convertOpenDocument converts an OpenDocument text, presentation or spreadsheet. Slide n
+// OpenDocument converts an OpenDocument text, presentation or spreadsheet. Slide n
 // becomes a section with the anchor slide-n, and sheet n one with the anchor sheet-n. It
 // omits deleted text and comments.
-func convertOpenDocument(w *writer, data []byte) error {
+func OpenDocument(w *writer, data []byte) error {
 	a := openArchive(w, data)
 	if a.files["content.xml"] == nil {
 		return errBroken

@@ -11,10 +11,10 @@ import (
 
 var errScanned = &Error{"no text (scanned pages?)"}
 
-// convertPDF converts the text of a PDF file. The entries of its outline become headings
+// PDF converts the text of a PDF file. The entries of its outline become headings
 // with the page number. A page that begins within an entry becomes a section below it.
 // Page n has the anchor page-n.
-func convertPDF(w *writer, data []byte) error {
+func PDF(w *writer, data []byte) error {
 	f := openPDF(w, data)
 	pages := f.pages()
 	numbers := map[ref]int{}

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// convertPPTX converts a PowerPoint presentation with the speaker notes. Slide n becomes a
+// PPTX converts a PowerPoint presentation with the speaker notes. Slide n becomes a
 // section with the anchor slide-n.
-func convertPPTX(w *writer, data []byte) error {
+func PPTX(w *writer, data []byte) error {
 	const presentation = "ppt/presentation.xml"
 	a := openArchive(w, data)
 	if a.files[presentation] == nil {

@@ -47,10 +47,10 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]contentPart)(c))
 }
 
-// convertTranscript converts the conversation with an agent, one JSON object per line. The
+// Transcript converts the conversation with an agent, one JSON object per line. The
 // user's turn n becomes a section with the anchor turn-n, followed by the answers. The
 // tools that were called are listed without arguments and results.
-func convertTranscript(w *writer, data []byte) error {
+func Transcript(w *writer, data []byte) error {
 	number, speaker := 0, ""
 	for line := range bytes.SplitSeq(data, []byte("\n")) {
 		w.step()

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// convertXLSX converts an Excel workbook. The first rows of sheet n become a section with
+// XLSX converts an Excel workbook. The first rows of sheet n become a section with
 // the anchor sheet-n. Values other than dates are written as stored.
-func convertXLSX(w *writer, data []byte) error {
+func XLSX(w *writer, data []byte) error {
 	const workbook = "xl/workbook.xml"
 	a := openArchive(w, data)
 	if a.files[workbook] == nil {

@@ -17,7 +17,7 @@ import (
 //   - "[[id]]" or "[#id]" on its own line names the title that follows, or otherwise
 //     the section that contains it.
 //   - "{name}" in a title is replaced by the value of an earlier line ":name: value".
-func parseAsciiDoc(src []byte, body int) scanned {
+func parseAsciiDoc(_ string, src []byte, body int) scanned {
 	var out scanned
 	lines := splitLines(src, body)
 	verbatim := ""

@@ -81,7 +81,7 @@ func beginsDefinition(p *ast.Paragraph, src []byte) bool {
 // parseBlocks finds the headings and HTML anchors of Markdown in src[body:]. A heading
 // in a list item or block quote has an anchor, as on GitHub, but does not start a
 // section, because the text after the list or quote does not belong to it.
-func parseBlocks(src []byte, body int) scanned {
+func parseBlocks(_ string, src []byte, body int) scanned {
 	src = limitNesting(src, body)
 	part := src[body:]
 	pc := parser.NewContext()
@@ -262,6 +262,11 @@ func isRule(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	return len(line) > 0 && (line[0] == '-' || line[0] == '*') &&
 		len(bytes.Trim(line, string(line[0])+" \t")) == 0
+}
+
+// parseMDX finds the headings and marks of Markdown with import and export statements.
+func parseMDX(name string, src []byte, body int) scanned {
+	return parseBlocks(name, maskESM(src, body), body)
 }
 
 // maskESM overwrites the import and export statements of MDX with blanks, so that no

@@ -12,7 +12,6 @@ package markdown
 import (
 	"bytes"
 	"path"
-	"strings"
 	"unicode/utf8"
 
 	"cairn/internal/text/convert"
@@ -46,75 +45,18 @@ type Document struct {
 	Cut bool
 }
 
-// Format is the syntax of a file.
-type Format uint8
-
-// The formats, chosen by file extension.
-const (
-	Markdown  Format = iota // .md, .markdown and every extension not listed here
-	MDX                     // .mdx: Markdown with import and export statements and JSX
-	Text                    // .txt: no headings
-	RST                     // .rst
-	Source                  // .go, .py, .rs and others; see package outline
-	Converted               // .html and others; package convert converts them to Markdown
-	AsciiDoc                // .adoc, .asciidoc
-	Org                     // .org
-	LaTeX                   // .tex, .latex
-	Keys                    // .json, .yaml, .yml, .toml
-)
-
-// FormatOf returns the format of a file by its extension, ignoring case.
-func FormatOf(name string) Format {
-	ext := strings.ToLower(path.Ext(name))
-	switch ext {
-	case ".mdx":
-		return MDX
-	case ".txt":
-		return Text
-	case ".rst":
-		return RST
-	case ".adoc", ".asciidoc":
-		return AsciiDoc
-	case ".org":
-		return Org
-	case ".tex", ".latex":
-		return LaTeX
-	case ".json", ".yaml", ".yml", ".toml":
-		return Keys
-	}
-	if outline.IsSource(name) {
-		return Source
-	}
-	if convert.Converts(name) {
-		return Converted
-	}
-	return Markdown
-}
-
-// Kind returns the display name of a file's format, such as "Markdown" or "pdf".
-func Kind(name string) string {
-	f := FormatOf(name)
-	if f == Converted {
-		return convert.Kind(name)
-	}
-	return [...]string{
-		Markdown: "Markdown", MDX: "Markdown", Text: "text", RST: "reStructuredText", Source: "source code",
-		AsciiDoc: "AsciiDoc", Org: "Org", LaTeX: "LaTeX", Keys: "configuration",
-	}[f]
-}
-
 // TextOf returns the text of a file and the number of secrets that masks replaced in it.
 // The indexer, the retriever and the commands use only this text. TextOf converts a file
-// of format Converted. It returns a *convert.Error if the conversion fails or if the file
+// of a format that is Converted. It returns a *convert.Error if the conversion fails or if the file
 // is generated source code. The caller checks the result, not data, with walk.Check.
 // TextOf does not change data and may return it.
 func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked int, err error) {
-	switch FormatOf(name) {
-	case Converted:
-		if data, err = convert.Markdown(name, data); err != nil {
+	switch f := FormatOf(name); {
+	case f.Converted():
+		if data, err = convert.Markdown(f.convert, name, data); err != nil {
 			return nil, 0, err
 		}
-	case Source:
+	case f == source:
 		if reason := outline.Unwanted(data); reason != "" {
 			return nil, 0, &convert.Error{Reason: reason}
 		}
@@ -131,7 +73,7 @@ func Parse(name string, src []byte) *Document {
 	body := bomLen(src)
 	text := normalise(src, body)
 	f := FormatOf(name)
-	if f == Markdown || f == MDX || f == Converted {
+	if f.isMarkdown() {
 		d.FrontMatter = readFrontMatter(src, text, body)
 		d.describe()
 	}
@@ -142,28 +84,12 @@ func Parse(name string, src []byte) *Document {
 		from = body
 	}
 	var out scanned
-	switch f {
-	case Text:
-	case RST:
-		out = parseRST(text, body)
-	case AsciiDoc:
-		out = parseAsciiDoc(text, body)
-	case Org:
-		out = parseOrg(text, body)
-	case LaTeX:
-		out = parseLaTeX(text, body)
-	case Keys:
-		out = parseKeys(name, text, body)
-	case Source:
-		out = parseSource(name, text, body)
-	case MDX:
-		out = parseBlocks(maskESM(text, body), body)
-	default:
-		out = parseBlocks(text, body)
+	if f.parse != nil {
+		out = f.parse(name, text, body)
 	}
 	d.build(src, text, from, out)
 	d.Cut = out.cut
-	if d.Title == "" && f != Source && f != Keys {
+	if d.Title == "" && !f.untitled {
 		for _, s := range d.Sections {
 			if s.Heading != "" {
 				d.Title = s.Heading

@@ -425,7 +425,7 @@ func TestBlocksAgainstWholeParser(t *testing.T) {
 			}
 			return ast.WalkContinue, nil
 		})
-		for _, h := range parseBlocks(norm, 0).heads {
+		for _, h := range parseBlocks("", norm, 0).heads {
 			got = append(got, head{h.level, h.start})
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

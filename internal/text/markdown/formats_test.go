@@ -1,11 +1,13 @@
 package markdown
 
 import (
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
-	"cairn/internal/text/convert"
-	"cairn/internal/text/walk"
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestOutlines checks the sections of text formats other than Markdown.
@@ -69,16 +71,33 @@ func TestAnchorsOfFormats(t *testing.T) {
 	}
 }
 
-// TestDocumentsHaveFormats: every indexed file type has a format, and every convertible file
-// type is indexed.
-func TestDocumentsHaveFormats(t *testing.T) {
-	for _, ext := range walk.Documents {
-		if f := FormatOf("x" + ext); f == Markdown && ext != ".md" && ext != ".markdown" {
-			t.Errorf("%s files are parsed as Markdown", ext)
+// TestManual: docs/formats.md names the extensions of the table, and no others.
+func TestManual(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/formats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var inPage, inTable []string
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 {
+			continue
 		}
-		if convert.Converts("x"+ext) != (FormatOf("x"+ext) == Converted) {
-			t.Errorf("%s: FormatOf and convert.Converts differ", ext)
+		for _, m := range regexp.MustCompile("`([.][a-z0-9]+)`").FindAllStringSubmatch(cells[2], -1) {
+			if strings.TrimSpace(cells[1]) != source.Kind {
+				inPage = append(inPage, m[1])
+			} else if FormatOf("x"+m[1]) != source {
+				t.Errorf("docs/formats.md: %s files are not source code", m[1])
+			}
 		}
+	}
+	for _, f := range formats {
+		inTable = slices.AppendSeq(inTable, strings.FieldsSeq(f.extensions))
+	}
+	slices.Sort(inPage)
+	slices.Sort(inTable)
+	if diff := cmp.Diff(inTable, inPage); diff != "" {
+		t.Errorf("the extensions in docs/formats.md differ from those of formats (-formats +page):\n%s", diff)
 	}
 }
 

@@ -25,7 +25,7 @@ var latexVerbatim = []string{"verbatim", "Verbatim", "lstlisting", "minted", "co
 //   - "\label{id}" names the section that contains it.
 //   - Comments and verbatim environments are skipped. Macros are not expanded, and
 //     other files are not included.
-func parseLaTeX(src []byte, body int) scanned {
+func parseLaTeX(_ string, src []byte, body int) scanned {
 	var out scanned
 	verbatim := ""
 	top := len(latexCommands)

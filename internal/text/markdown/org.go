@@ -14,7 +14,7 @@ import (
 //     then one level deeper.
 //   - ":CUSTOM_ID:" and ":ID:" in the drawer of a headline, and "<<id>>" on its own line,
 //     name the section that contains them.
-func parseOrg(src []byte, body int) scanned {
+func parseOrg(_ string, src []byte, body int) scanned {
 	var out scanned
 	below := 0
 	for _, ln := range splitLines(src, body) {

@@ -31,7 +31,7 @@ func plainText(src []byte, fence string) string {
 // file, between 0 and 1. It returns 0 for formats other than Markdown. skip is the number
 // of bytes at the start of the plain text that do not count, such as a heading.
 func LinkShare(name string, src []byte, skip int) float64 {
-	if f := FormatOf(name); f != Markdown && f != MDX {
+	if f := FormatOf(name); f != Markdown && f != mdx {
 		return 0
 	}
 	if !bytes.Contains(src, []byte("](")) && !bytes.Contains(src, []byte("][")) && !bytes.Contains(src, []byte("]]")) {
@@ -47,12 +47,12 @@ func LinkShare(name string, src []byte, skip int) float64 {
 // For other formats it is the piece without leading and trailing blank lines. fence is
 // the Fence.Mark of the code block in which the piece begins, "" for none.
 func Plain(name, fence string, src []byte) string {
-	switch FormatOf(name) {
-	case Markdown, Converted:
-		return plainText(src, fence)
-	case MDX:
+	switch f := FormatOf(name); {
+	case f == mdx:
 		return plainText(maskESM(src, 0), fence)
-	case RST:
+	case f.isMarkdown():
+		return plainText(src, fence)
+	case f == rst:
 		return strings.ToValidUTF8(plainRST(src), "\ufffd")
 	}
 	return strings.ToValidUTF8(string(TrimBlankLines(src)), "\ufffd")

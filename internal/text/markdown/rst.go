@@ -24,7 +24,7 @@ import (
 //     contains the directive.
 //
 // Literal blocks need no special case, because titles are not indented.
-func parseRST(src []byte, body int) scanned {
+func parseRST(_ string, src []byte, body int) scanned {
 	var out scanned
 	levels := map[string]int{}
 	lines := splitLines(src, body)

@@ -182,7 +182,7 @@ func checkInvariants(t *testing.T, d *Document, src []byte) {
 			return
 		case i == 0 && len(strings.TrimSpace(strings.TrimPrefix(string(src[at:s.Start]), bom))) > 0:
 			fail("text %q before the first section", src[at:s.Start])
-		case i > 0 && s.Start != at && !(FormatOf(d.Path) == Source && s.Start > at && onlyClosing(src[at:s.Start])):
+		case i > 0 && s.Start != at && !(FormatOf(d.Path) == source && s.Start > at && onlyClosing(src[at:s.Start])):
 			fail("gap between %d and %d", at, s.Start)
 		case s.StartLine < 1 || s.OwnEndLine < s.StartLine || s.EndLine < s.OwnEndLine:
 			fail("section %d: lines %d %d %d", i, s.StartLine, s.OwnEndLine, s.EndLine)
@@ -207,7 +207,7 @@ func checkInvariants(t *testing.T, d *Document, src []byte) {
 		anchors[s.Anchor] = true
 		at = s.OwnEnd
 	}
-	if len(d.Sections) > 0 && at != len(src) && !(FormatOf(d.Path) == Source && at < len(src) && onlyClosing(src[at:])) {
+	if len(d.Sections) > 0 && at != len(src) && !(FormatOf(d.Path) == source && at < len(src) && onlyClosing(src[at:])) {
 		fail("sections end at %d of %d", at, len(src))
 	}
 	for name, i := range d.Aliases {

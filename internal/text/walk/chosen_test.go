@@ -17,6 +17,7 @@ import (
 // are those in the file system that the walk did not leave out.
 func sameInParts(t *testing.T, name string, tree *Tree, o *Options) {
 	t.Helper()
+	o = withDocuments(o)
 	var all []Entry
 	if err := tree.Walk(t.Context(), o, func(e Entry) error { all = append(all, e); return nil }); err != nil {
 		t.Fatal(err)
@@ -94,14 +95,14 @@ func TestWalkPathsSeveral(t *testing.T) {
 		{"d/", "d/b.md d/e/c.md d/e/f.md"},
 	} {
 		var got []string
-		if err := tree.WalkPaths(t.Context(), nil, strings.Fields(c.paths), func(e Entry) error {
+		if err := tree.WalkPaths(t.Context(), documents, strings.Fields(c.paths), func(e Entry) error {
 			got = append(got, e.Path)
 			return nil
 		}); err != nil || strings.Join(got, " ") != c.want {
 			t.Errorf("WalkPaths(%s) = %v, %v, want %s", c.paths, got, err, c.want)
 		}
 	}
-	if err := tree.WalkPaths(t.Context(), nil, []string{"../x"}, nil); err == nil {
+	if err := tree.WalkPaths(t.Context(), documents, []string{"../x"}, nil); err == nil {
 		t.Error("WalkPaths took a path out of the workspace")
 	}
 	var got []string
@@ -119,7 +120,7 @@ func TestWalkPathsOfRemovedRoot(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Skip(err) // some systems keep a folder that is open
 	}
-	if err := tree.WalkPaths(context.Background(), nil, []string{"a.md"}, func(Entry) error { return nil }); err == nil {
+	if err := tree.WalkPaths(context.Background(), documents, []string{"a.md"}, func(Entry) error { return nil }); err == nil {
 		t.Error("walking a removed root gives no error")
 	}
 }
@@ -131,7 +132,7 @@ func TestWants(t *testing.T) {
 			t.Errorf("Wants(%s) = %v", name, !want)
 		}
 	}
-	if !(*Options)(nil).Wants()("a.rst") {
-		t.Error("by default .rst is not wanted")
+	if !(*Options)(nil).Wants()("x.toml") {
+		t.Error("by default .toml is not wanted")
 	}
 }

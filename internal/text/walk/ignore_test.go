@@ -232,7 +232,7 @@ func TestHostileIgnoreFileCostsNoMoreThanAnHonestOne(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{".gitignore": "x.md\n" + hostile, "x.md": "x", "y.md": "y", "deep/.cairnignore": strings.Repeat("b", maxIgnoreFile+1)})
 	got := map[string]Reason{}
-	if err := open(t, Root{"", dir}).Walk(t.Context(), nil, func(e Entry) error {
+	if err := open(t, Root{"", dir}).Walk(t.Context(), documents, func(e Entry) error {
 		if _, told := got[e.Path]; !told {
 			got[e.Path] = e.Reason
 		}

@@ -27,13 +27,6 @@ const (
 // vendored are names of folders that hold copies of other projects.
 var vendored = []string{"third_party", "third-party", "thirdparty", "bower_components", "site-packages", "_vendor", "Pods", "Carthage"}
 
-// Documents are the extensions of files that are always indexed.
-var Documents = []string{
-	".md", ".markdown", ".mdx", ".txt", ".rst", ".adoc", ".asciidoc", ".org", ".tex", ".latex", ".html", ".htm", ".xhtml",
-	".docx", ".pptx", ".xlsx", ".odt", ".odp", ".ods", ".epub", ".pdf", ".ipynb", ".csv", ".tsv",
-	".1", ".2", ".3", ".4", ".5", ".6", ".7", ".8", ".man",
-}
-
 // Configuration lists patterns of the lower-case names of configuration files, which are
 // always indexed up to maxConfiguration bytes, unless they are generated. Other files with
 // these extensions are data.
@@ -104,11 +97,7 @@ func isRepository(root *os.Root) bool {
 // extensions returns the indexed extensions in lower case.
 func (o *Options) extensions() map[string]bool {
 	exts := map[string]bool{}
-	list := o.Extensions
-	if list == nil {
-		list = Documents
-	}
-	for _, e := range list {
+	for _, e := range o.Extensions {
 		exts[strings.ToLower(e)] = true
 	}
 	return exts

@@ -21,10 +21,10 @@ const DefaultMaxSize = 10 << 20
 // maxDepth bounds the folders open at once: each costs a file descriptor.
 const maxDepth = 128
 
-// Options selects the files to index. Nil and the zero value mean the defaults.
+// Options selects the files to index. Nil and the zero value select Configuration.
 type Options struct {
 	// Extensions lists the extensions to index in addition to Configuration, with the
-	// dot, in any case. Nil means Documents.
+	// dot, in any case.
 	Extensions []string
 	// Ignore lists patterns in the syntax of .gitignore, relative to each root. Rules of
 	// .cairnignore files override them.

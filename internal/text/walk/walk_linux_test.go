@@ -41,13 +41,13 @@ func TestUnreadable(t *testing.T) {
 			_ = syscall.Setfsuid(65534)
 		}
 		r := result{reasons: map[string]Reason{}}
-		r.err = tree.Walk(context.Background(), nil, func(e Entry) error {
+		r.err = tree.Walk(context.Background(), documents, func(e Entry) error {
 			r.reasons[e.Path] = e.Reason
 			return nil
 		})
 		_, _, r.read = tree.ReadFile("a.md", 0)
 		part := map[string]Reason{}
-		if err := tree.WalkPaths(context.Background(), nil, []string{"closed/b.md", "d/c.md", "listed/e.md"}, func(e Entry) error {
+		if err := tree.WalkPaths(context.Background(), documents, []string{"closed/b.md", "d/c.md", "listed/e.md"}, func(e Entry) error {
 			part[e.Path] = e.Reason
 			return nil
 		}); err != nil || len(part) != 3 || part["closed"] != Unreadable || part["listed"] != Unreadable || part["d/c.md"] != None {

@@ -59,12 +59,28 @@ func open(t testing.TB, roots ...Root) *Tree {
 	return tree
 }
 
+// documents are the options for files that are usually indexed.
+var documents = &Options{Extensions: []string{".md", ".markdown", ".mdx", ".txt", ".rst", ".html", ".pdf"}}
+
+// withDocuments returns o, which may be nil, with the extensions of documents unless it has
+// its own.
+func withDocuments(o *Options) *Options {
+	if o == nil {
+		return documents
+	}
+	with := *o
+	if with.Extensions == nil {
+		with.Extensions = documents.Extensions
+	}
+	return &with
+}
+
 // walked returns "path" for files to index and "path: reason" for the rest.
 func walked(t testing.TB, tree *Tree, o *Options) []string {
 	t.Helper()
 	var out []string
 	last := ""
-	err := tree.Walk(context.Background(), o, func(e Entry) error {
+	err := tree.Walk(context.Background(), withDocuments(o), func(e Entry) error {
 		if e.Reason == None {
 			out = append(out, e.Path)
 		} else {
@@ -285,7 +301,7 @@ func TestSymlinkRace(t *testing.T) {
 	})
 	deadline := time.Now().Add(300 * time.Millisecond)
 	for time.Now().Before(deadline) {
-		err := tree.Walk(context.Background(), nil, func(e Entry) error {
+		err := tree.Walk(context.Background(), documents, func(e Entry) error {
 			if strings.Contains(e.Path, "stolen") {
 				return fmt.Errorf("saw %s", e.Path)
 			}
@@ -311,12 +327,12 @@ func TestWalkStops(t *testing.T) {
 	tree := open(t, Root{Dir: dir})
 	stop := errors.New("enough")
 	n := 0
-	if err := tree.Walk(context.Background(), nil, func(Entry) error { n++; return stop }); err != stop || n != 1 {
+	if err := tree.Walk(context.Background(), documents, func(Entry) error { n++; return stop }); err != stop || n != 1 {
 		t.Errorf("got %v after %d entries, want the visitor's error after 1", err, n)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := tree.Walk(ctx, nil, func(Entry) error { return nil }); !errors.Is(err, context.Canceled) {
+	if err := tree.Walk(ctx, documents, func(Entry) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want canceled", err)
 	}
 }
@@ -378,7 +394,7 @@ func BenchmarkWalk(b *testing.B) {
 	tree := open(b, Root{Dir: dir})
 	for b.Loop() {
 		n := 0
-		if err := tree.Walk(context.Background(), nil, func(e Entry) error {
+		if err := tree.Walk(context.Background(), documents, func(e Entry) error {
 			if e.Reason == None {
 				n++
 			}
@@ -411,7 +427,7 @@ func TestCode(t *testing.T) {
 		}
 		var got []string
 		reasons := map[string]Reason{}
-		err := open(t, Root{Dir: dir}).Walk(t.Context(), &Options{Code: c.code}, func(e Entry) error {
+		err := open(t, Root{Dir: dir}).Walk(t.Context(), &Options{Extensions: documents.Extensions, Code: c.code}, func(e Entry) error {
 			if reasons[e.Path] = e.Reason; e.Reason == None {
 				got = append(got, e.Path)
 			}
@@ -439,7 +455,7 @@ func TestLargeConfiguration(t *testing.T) {
 		"api.config.json": "{\n  \"openapi\": \"3.0.0\",\n" + large, "huge.yaml": "openapi: 3.0.0\n" + strings.Repeat(large, 40),
 	})
 	got := map[string]Reason{}
-	if err := open(t, Root{Dir: dir}).Walk(t.Context(), nil, func(e Entry) error { got[e.Path] = e.Reason; return nil }); err != nil {
+	if err := open(t, Root{Dir: dir}).Walk(t.Context(), documents, func(e Entry) error { got[e.Path] = e.Reason; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]Reason{"v1.51.yaml": None, "openapi.yaml": None, "values.yaml": TooLarge, "api.config.json": None, "huge.yaml": TooLarge}

@@ -73,14 +73,14 @@ func (s *simEvents) report(ctx context.Context, path string) {
 // with what is in the folder.
 func TestWatchSimulation(t *testing.T) {
 	testutil.Simulate(t, func(t *testing.T, c *testutil.Chance) {
-		v := &view{t: t, root: t.TempDir(), files: map[string]string{}, told: map[string]int{}}
+		v := &view{t: t, root: t.TempDir(), o: Options{Walk: documents}, files: map[string]string{}, told: map[string]int{}}
 		var err error
 		if v.tree, err = walk.Open(walk.Root{Dir: v.root}); err != nil {
 			t.Fatal(err)
 		}
 		r := c.Of("edits")
 		s := &simEvents{Chance: c, changes: make(chan change), ends: time.Now().Add(time.Duration(r.Int64N(int64(40 * time.Second))))}
-		v.w = &Watcher{tree: v.tree, source: s, retry: firstRetry, options: Options{Quiet: defaultQuiet, Most: defaultMost, PollEvery: defaultPoll, Held: v.held, Logger: slog.New(slog.DiscardHandler)}}
+		v.w = &Watcher{tree: v.tree, source: s, retry: firstRetry, options: Options{Walk: documents, Quiet: defaultQuiet, Most: defaultMost, PollEvery: defaultPoll, Held: v.held, Logger: slog.New(slog.DiscardHandler)}}
 		var calm atomic.Bool
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

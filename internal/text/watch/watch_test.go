@@ -42,6 +42,9 @@ type view struct {
 	moved chan struct{} // has room for one: something was told
 }
 
+// documents are the options for files that are usually indexed.
+var documents = &walk.Options{Extensions: []string{".md", ".txt"}}
+
 func watched(t *testing.T, root string, o Options) *view {
 	t.Helper()
 	v := &view{t: t, root: root, o: o, files: map[string]string{}, told: map[string]int{}, moved: make(chan struct{}, 1)}
@@ -49,7 +52,7 @@ func watched(t *testing.T, root string, o Options) *view {
 	if v.tree, err = walk.Open(walk.Root{Dir: root}); err != nil {
 		t.Fatal(err)
 	}
-	v.o.Quiet, v.o.PollEvery, v.o.Held = 5*time.Millisecond, 5*time.Millisecond, v.held
+	v.o.Walk, v.o.Quiet, v.o.PollEvery, v.o.Held = documents, 5*time.Millisecond, 5*time.Millisecond, v.held
 	if v.w, err = Open(t.Context(), v.tree, &v.o); err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +330,7 @@ func TestSeveralRoots(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tree.Close()
-	w, err := Open(t.Context(), tree, nil)
+	w, err := Open(t.Context(), tree, &Options{Walk: documents})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -524,13 +527,13 @@ func TestPollerSeesKeptTime(t *testing.T) {
 // TestPollerReportsWhatItsReaderHolds: a file that is there only between two walks, while
 // the reader looks, is reported by the next walk, and as long as the reader holds it.
 func TestPollerReportsWhatItsReaderHolds(t *testing.T) {
-	v := &view{t: t, root: t.TempDir(), files: map[string]string{}}
+	v := &view{t: t, root: t.TempDir(), o: Options{Walk: documents}, files: map[string]string{}}
 	var err error
 	if v.tree, err = walk.Open(walk.Root{Dir: v.root}); err != nil {
 		t.Fatal(err)
 	}
 	defer v.tree.Close()
-	p, err := openPoller(t.Context(), &Watcher{tree: v.tree, options: Options{Held: v.held}})
+	p, err := openPoller(t.Context(), &Watcher{tree: v.tree, options: Options{Walk: documents, Held: v.held}})
 	if err != nil {
 		t.Fatal(err)
 	}
