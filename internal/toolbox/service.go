@@ -132,7 +132,7 @@ type service struct {
 	o     Options
 	place home.Place // zero: everything is in memory
 
-	damaged atomic.Bool // an operation has found damage
+	damaged atomic.Bool // an operation has found damage of the index
 
 	mu       sync.Mutex
 	opened   bool
@@ -142,14 +142,15 @@ type service struct {
 	usage    *usage.Store
 	database *postgres.DB             // nil unless Options.Postgres is set
 	records  map[string]records.Store // by part
-	files    []*file
+	files    []*kv.File               // of the catalogue and the usage
 	index    toolIndex
-	// recovered lists the files that were damaged when they were opened.
-	recovered []*kv.Recovery
 }
 
 func newService(o Options, place home.Place) *service {
 	s := &service{o: o, place: place}
+	for _, name := range []string{catalogFile, usageFile} {
+		s.files = append(s.files, kv.NewFile(filepath.Join(place.Records, name), &kv.FileOptions{Logger: o.Logger}))
+	}
 	if o.Model != nil {
 		s.index.model = models.NewLazy(o.Description, o.Model)
 	}
@@ -222,8 +223,11 @@ func handle[In, Out, Line any](s *service, server *owner.Server, op owner.Op[In,
 			return out, err
 		}
 		out, err = fn(ctx, in, ahead)
-		if _, corrupt := errors.AsType[*kv.CorruptError](err); corrupt || errors.Is(err, keyword.ErrCorrupt) {
+		if errors.Is(err, keyword.ErrCorrupt) {
 			s.damaged.Store(true)
+		}
+		if errors.Is(err, kv.ErrClosed) {
+			err = owner.ErrEnded
 		}
 		return out, err
 	})
@@ -239,41 +243,23 @@ func (s *service) open(ctx context.Context) error {
 	if s.opened {
 		return s.err
 	}
-	s.opened, s.err = true, s.openRecovered(ctx)
+	s.opened, s.err = true, s.openRecords(ctx)
+	for range s.files { // each may have been recovered
+		if _, damaged := errors.AsType[*kv.CorruptError](s.err); damaged {
+			s.err = s.openRecords(ctx)
+		}
+	}
 	return s.err
 }
 
-// openRecovered opens the records and recovers damaged files.
-func (s *service) openRecovered(ctx context.Context) error {
-	for {
-		err := s.openRecords(ctx)
-		corrupt, ok := errors.AsType[*kv.CorruptError](err)
-		if !ok {
-			return err
-		}
-		for _, f := range s.files {
-			_ = f.close() // openRecords opens it again
-		}
-		s.files = nil
-		r, failed := kv.Recover(corrupt.Path)
-		if failed != nil || r == nil {
-			return errors.Join(err, failed)
-		}
-		s.recovered = append(s.recovered, r)
-		if s.database != nil {
-			_ = s.database.Close() // openRecords opens it again
-			s.database = nil
-		}
-		s.o.Logger.Warn("a file of the tools was recovered", "recovery", r)
-	}
-}
-
 func (s *service) openRecords(ctx context.Context) (err error) {
-	tools, learnt := s.fileRecords(catalogFile, catalog.Buckets()), s.fileRecords(usageFile, usage.Buckets())
-	if s.o.Postgres != "" {
+	var tools, learnt records.Store = records.NewFile(s.files[0], catalog.Buckets()...), records.NewFile(s.files[1], usage.Buckets()...)
+	if s.o.Postgres != "" && s.database == nil {
 		if s.database, err = postgres.Open(ctx, s.o.Postgres, s.o.Logger); err != nil {
 			return err
 		}
+	}
+	if s.database != nil {
 		own := []records.Store{tools, learnt}
 		tools, learnt = s.database.Store(s.o.Space+"/catalogue"), s.database.Store(s.o.Space+"/usage")
 		// The first server copies the records of its folder.
@@ -304,15 +290,8 @@ func copyToEmpty(ctx context.Context, from, to records.Store) error {
 	return records.Replace(ctx, to, all.Records)
 }
 
-// fileRecords returns the records in a file of the folder. Their first use opens the file.
-func (s *service) fileRecords(name string, buckets []string) records.Store {
-	f := &file{path: filepath.Join(s.place.Records, name)}
-	s.files = append(s.files, f)
-	return records.NewFile(f, buckets...)
-}
-
-// Removed implements owner.Service. After damage it returns true, so that the owner starts
-// a new service, which recovers the files.
+// Removed implements owner.Service. After damage of the index it returns true, so that the
+// owner starts a new service, which builds it.
 func (s *service) Removed() bool { return s.damaged.Load() }
 
 // Close stops the jobs and closes the files.
@@ -322,7 +301,7 @@ func (s *service) Close() error {
 	defer s.mu.Unlock()
 	s.closed = true
 	for _, f := range s.files {
-		errs = append(errs, f.close())
+		errs = append(errs, f.Close())
 	}
 	if s.database != nil {
 		errs = append(errs, s.database.Close())

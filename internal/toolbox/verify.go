@@ -7,51 +7,30 @@ import (
 
 	"cairn/internal/base/checksum"
 	"cairn/internal/store/flat"
-	"cairn/internal/store/kv"
 )
 
 // Verify reads the files of the tools and compares all checksums. With repair it recovers
-// damaged records, and removes damaged derived files, which are rebuilt. It also reports
-// files that were recovered when they were opened.
+// damaged records, and removes damaged derived files, which are rebuilt.
 func (t *Toolbox) Verify(ctx context.Context, repair bool) ([]checksum.File, error) {
 	return opVerify.Call(ctx, t.folder, repair, nil)
 }
 
 func (s *service) verify(ctx context.Context, repair bool) ([]checksum.File, error) {
 	found := []checksum.File{}
-	for _, r := range s.recovered {
-		found = append(found, checksum.File{Name: filepath.Base(r.Path), Problems: r.Problems, Repaired: r.String()})
-	}
 	for _, f := range s.files {
-		db, err := f.open(false)
+		checked, err := f.Verify()
+		if err == nil && repair && len(checked.Problems) > 0 && checked.Repaired == "" {
+			checked.Repaired, err = f.Repair()
+		}
 		if err != nil {
 			return nil, err
 		}
-		if db == nil {
-			continue // nothing was ever written
+		if checked.Name != "" {
+			found = append(found, checked)
 		}
-		checked, err := db.Verify()
-		if err != nil {
-			return nil, err
-		}
-		if repair && len(checked.Problems) > 0 {
-			if checked.Repaired, err = s.recoverFile(f); err != nil {
-				return nil, err
-			}
-		}
-		found = append(found, checked)
 	}
 	derived, err := s.verifyDerived(ctx, repair)
 	return append(found, derived...), err
-}
-
-// recoverFile recovers the records of a file. The next operation opens the file again.
-func (s *service) recoverFile(f *file) (did string, err error) {
-	s.damaged.Store(true)
-	if err := f.close(); err != nil {
-		s.o.Logger.Warn("closing a damaged file", "path", f.path, "error", err)
-	}
-	return kv.Repair(f.path)
 }
 
 // verifyDerived verifies the keyword index and the vectors, if they are in files.

@@ -74,11 +74,7 @@ func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
 		if err != nil {
 			return nil, err
 		}
-		file := stagesOf(place, func(r *kv.Recovery) {
-			if o.Logger != nil {
-				o.Logger.Warn("the file of the question tasks was recovered", "recovery", r)
-			}
-		})
+		file := stagesOf(place, o.Logger)
 		t.store = embedded.Open(file, file.Close)
 	}
 	if t.queue == nil {
@@ -117,10 +113,10 @@ func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
 	return t, nil
 }
 
-// stagesOf returns the file of a folder's question tasks. If it was damaged, recovered
-// receives the report of its recovery.
-func stagesOf(place home.Place, recovered func(*kv.Recovery)) *kv.Shared {
-	return kv.NewShared(filepath.Join(place.Records, stageFile), place.Make, recovered)
+// stagesOf returns the file of a folder's question tasks. log, which may be nil, receives
+// the report of a recovery.
+func stagesOf(place home.Place, log *slog.Logger) *kv.File {
+	return kv.NewFile(filepath.Join(place.Records, stageFile), &kv.FileOptions{Shared: true, Prepare: place.Make, Logger: log})
 }
 
 // Close stops the work, which another process can continue, and closes the store.

@@ -64,15 +64,11 @@ func recoveredFiles(place home.Place) (files []checksum.File) {
 
 // verifyStages adds the file of the question tasks to found, if there is one.
 func verifyStages(place home.Place, found *index.Verified, repair bool) error {
-	var recovery *kv.Recovery
-	file := stagesOf(place, func(r *kv.Recovery) { recovery = r })
+	file := stagesOf(place, nil)
 	defer file.Close()
 	checked, err := file.Verify()
-	if err == nil && repair && len(checked.Problems) > 0 {
+	if err == nil && repair && len(checked.Problems) > 0 && checked.Repaired == "" {
 		checked.Repaired, err = file.Repair()
-	}
-	if recovery != nil { // the file could not be opened, so opening it has recovered its records
-		checked.Problems, checked.Repaired = recovery.Problems, recovery.String()
 	}
 	if checked.Name != "" {
 		found.Files = append(found.Files, checked)

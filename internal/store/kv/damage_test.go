@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -265,7 +266,7 @@ func FuzzPages(f *testing.F) {
 // the first transaction of a process notices and recovers the file.
 func TestSharedFindsMissingRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kv.db")
-	shared := NewShared(path, func() error { return nil }, nil)
+	shared := NewFile(path, &FileOptions{Shared: true})
 	if err := shared.Update(func(tx *Tx) error {
 		b, err := tx.Bucket("b")
 		if err != nil {
@@ -279,8 +280,7 @@ func TestSharedFindsMissingRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	spoil(t, path, "a long key")
-	var report *Recovery
-	shared = NewShared(path, func() error { return nil }, func(r *Recovery) { report = r })
+	shared = NewFile(path, &FileOptions{Shared: true})
 	defer shared.Close()
 	got := ""
 	if err := shared.View(func(tx *Tx) error {
@@ -290,8 +290,8 @@ func TestSharedFindsMissingRecords(t *testing.T) {
 		}
 		got = string(b.Get([]byte("a long key")))
 		return nil
-	}); err != nil || got != "value" || report == nil {
-		t.Errorf("reading %q, %v, recovery %v, want the value and a recovery", got, err, report)
+	}); err != nil || got != "value" || shared.recovered == nil {
+		t.Errorf("reading %q, %v, recovery %v, want the value and a recovery", got, err, shared.recovered)
 	}
 }
 
@@ -314,5 +314,51 @@ func TestMissingChecksums(t *testing.T) {
 	}
 	if got, err := readAll(open(t, path, nil)); err != nil || !maps.Equal(got, want) {
 		t.Errorf("recovered %d records of %d, %v", len(got), len(want), err)
+	}
+}
+
+// TestOpenFileRecovers damages a file that this process keeps open: the transactions that
+// read the damage fail, and those after them see the records of the snapshot.
+func TestOpenFileRecovers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kv.db")
+	f := NewFile(path, nil)
+	defer f.Close()
+	if err := f.Update(func(tx *Tx) error {
+		b, err := tx.Bucket("b")
+		if err != nil {
+			return err
+		}
+		return b.Put([]byte("key"), []byte("a long value"))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	read := func() (value string, err error) {
+		err = f.View(func(tx *Tx) error {
+			b, err := tx.Bucket("b")
+			if err == nil {
+				value = string(b.Get([]byte("key")))
+			}
+			return err
+		})
+		return value, err
+	}
+	spoil(t, path, "a long value")
+	var readers sync.WaitGroup
+	for range 8 {
+		readers.Go(func() {
+			for range 20 {
+				value, err := read()
+				if err == nil && value != "a long value" || err != nil && !errors.Is(err, ErrClosed) && !strings.Contains(err.Error(), "recovered") {
+					t.Errorf("reading %q, %v", value, err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	if value, err := read(); err != nil || value != "a long value" {
+		t.Errorf("after the recovery: %q, %v", value, err)
+	}
+	if found, err := f.Verify(); err != nil || len(found.Problems) == 0 || !strings.Contains(found.Repaired, "nothing is lost") {
+		t.Errorf("Verify: %+v, %v, want the recovery", found, err)
 	}
 }

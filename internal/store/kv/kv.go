@@ -6,7 +6,7 @@
 // with the records of its snapshot.
 //
 // Either one process has a file open for writing, or any number have it open for reading:
-// bbolt locks the file while it is open. Shared is for files that many processes write.
+// bbolt locks the file while it is open. File opens and recovers itself, and may be shared by processes.
 package kv
 
 import (

@@ -237,7 +237,7 @@ func TestReaderProcesses(t *testing.T) {
 		return
 	}
 	path := filepath.Join(t.TempDir(), "kv.db")
-	db := NewShared(path, func() error { return nil }, nil)
+	db := NewFile(path, &FileOptions{Shared: true})
 	writePairs(t, db, 0)
 	var readers []*exec.Cmd
 	var outputs []*bytes.Buffer
@@ -265,7 +265,7 @@ func TestReaderProcesses(t *testing.T) {
 	}
 }
 
-func writePairs(t *testing.T, db *Shared, round int) {
+func writePairs(t *testing.T, db *File, round int) {
 	t.Helper()
 	err := db.Update(func(tx *Tx) error {
 		b, err := tx.Bucket("pairs")
@@ -289,7 +289,7 @@ func writePairs(t *testing.T, db *Shared, round int) {
 
 // readPairs reads until the writer is done and exits with 1 on a torn view.
 func readPairs(path string) {
-	db := NewShared(path, func() error { return nil }, nil)
+	db := NewFile(path, &FileOptions{Shared: true})
 	var err error
 	for done := false; err == nil && !done; {
 		err = db.View(func(tx *Tx) error {
