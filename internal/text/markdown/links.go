@@ -12,24 +12,13 @@ import (
 	"github.com/yuin/goldmark/parser"
 )
 
-// LinkKind is the syntax of a link.
-type LinkKind uint8
-
-// The kinds of links.
-const (
-	InlineLink LinkKind = iota // [text](target)
-	Image                      // ![text](target)
-	Definition                 // [label]: target, once for all links that use it
-	WikiLink                   // [[target]], [[target|text]]
-)
-
-// Link is one link of a document, as written.
+// Link is one link or image of a document, or the definition of a label: [text](target),
+// ![text](target), [label]: target, [[target]] or [[target|text]].
 type Link struct {
-	Kind   LinkKind
 	Target string // without title and angle brackets; not decoded
-	Text   string // source of the text or label
 	Line   int    // of the target, from 1
 	Start  int    // byte offset of the opening bracket
+	Wiki   bool   // in double brackets
 }
 
 // Links returns the links of Markdown in document order, except those in code. It scans
@@ -114,54 +103,34 @@ func wikiLink(src []byte, at int) (Link, int, bool) {
 	if end <= 0 || bytes.ContainsAny(inner[:end], "[]\n") {
 		return Link{}, 0, false
 	}
-	target, label, _ := strings.Cut(string(inner[:end]), "|")
+	target, _, _ := strings.Cut(string(inner[:end]), "|")
 	target = strings.TrimSpace(target)
-	return Link{Kind: WikiLink, Target: target, Text: strings.TrimSpace(label), Start: at}, at + 2 + end + 2, target != ""
+	return Link{Target: target, Start: at, Wiki: true}, at + 2 + end + 2, target != ""
 }
 
 // closeLink parses a link whose text is between the '[' at from and the ']' at end. It
 // returns the offset after the link.
-func closeLink(src []byte, from, end int) (Link, int, bool) {
+func closeLink(src []byte, from, end int) (link Link, after int, ok bool) {
 	if end-from > maxTag || end+1 >= len(src) {
 		return Link{}, 0, false
 	}
-	link := Link{Kind: InlineLink, Text: string(src[from+1 : end]), Start: from}
-	var target string
-	var after int
-	switch src[end+1] {
-	case '(':
-		target, after = linkTarget(src, end+2, true)
-	case ':':
-		if !atLineStart(src, from) || end == from+1 || src[from+1] == '^' {
-			return Link{}, 0, false
-		}
-		link.Kind = Definition
-		target, after = linkTarget(src, end+2, false)
-		if target == "" {
-			return Link{}, 0, false
-		}
-	default:
+	inline := src[end+1] == '('
+	if !inline && (src[end+1] != ':' || !atLineStart(src, from) || end == from+1 || src[from+1] == '^') {
 		return Link{}, 0, false
 	}
-	if after < 0 {
+	target, after := destination(src, end+2, inline)
+	if after < 0 || !inline && target.start == target.end {
 		return Link{}, 0, false
 	}
-	if from > 0 && src[from-1] == '!' && link.Kind == InlineLink {
-		link.Kind, link.Start = Image, from-1
+	if inline && from > 0 && src[from-1] == '!' {
+		from--
 	}
-	link.Target = target
-	return link, after, true
+	return Link{Target: string(src[target.start:target.end]), Start: from}, after, true
 }
 
 func atLineStart(src []byte, at int) bool {
 	line := src[bytes.LastIndexByte(src[max(0, at-maxTag):at], '\n')+1+max(0, at-maxTag) : at]
 	return len(bytes.Trim(line, " >\t")) == 0
-}
-
-// linkTarget is like destination but returns the target as a string.
-func linkTarget(src []byte, i int, within bool) (target string, after int) {
-	at, after := destination(src, i, within)
-	return string(src[at.start:at.end]), after
 }
 
 // destination finds a link destination at i: in angle brackets, or up to the next blank

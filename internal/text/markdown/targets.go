@@ -38,7 +38,7 @@ func Targets(from string, src []byte) []Target {
 		if plain, err := url.PathUnescape(target); err == nil {
 			target = plain
 		}
-		t := Target{Anchor: anchor, Raw: l.Target, Line: l.Line, Start: l.Start, Wiki: l.Kind == WikiLink, Rooted: strings.HasPrefix(target, "/")}
+		t := Target{Anchor: anchor, Raw: l.Target, Line: l.Line, Start: l.Start, Wiki: l.Wiki, Rooted: strings.HasPrefix(target, "/")}
 		switch {
 		case target == "":
 			t.Path = from
