@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the official MCP conformance suite against cairn's HTTP server with the
-# suite's fixtures (main.go), for both revisions on one URL, and ends with the
-# suite's own verdict: every scenario that a revision requires has to pass.
+# Installs the official MCP conformance suite and runs it against cairn's HTTP server with the
+# suite's fixtures (TestSuite), for both revisions on one URL. The verdict is the suite's own:
+# every scenario that a revision requires has to pass.
 #
 #   benchmarks/conformance/run.sh [FOLDER]
 #
@@ -34,36 +34,4 @@ if [ ! -x "$node" ] || [ ! -f "$main" ]; then
 	[ -x "$node" ] || missing "npm installed no Node.js, see $dir/npm.log"
 fi
 
-work=$(mktemp -d)
-server=
-cleanup() {
-	[ -z "$server" ] || kill "$server" 2>/dev/null || true
-	[ -z "$server" ] || wait "$server" 2>/dev/null || true
-	rm -rf "$work"
-}
-trap cleanup EXIT
-
-go build -o "$work/conformance" ./benchmarks/conformance
-cp -r examples/handbook "$work/handbook"
-"$work/conformance" "$work/handbook" >"$work/url" 2>"$work/log" &
-server=$!
-url=
-for _ in $(seq 600); do
-	url=$(cat "$work/url")
-	[ -n "$url" ] && break
-	kill -0 "$server" 2>/dev/null || { cat "$work/log"; exit 1; }
-	sleep .1
-done
-[ -n "$url" ] || { cat "$work/log"; exit 1; }
-
-failed=0
-for revision in 2026-07-28 2025-11-25; do
-	printf '== conformance %s\n' "$revision"
-	code=0
-	(cd "$work" && "$node" "$main" server --url "${url/127.0.0.1/localhost}/mcp" --requirements "$revision") >"$work/out" 2>&1 || code=$?
-	sed -n '/SUMMARY/,$p' "$work/out"
-	[ "$code" = 0 ] || { grep -E 'FAIL|✗' "$work/out" | head -40 || true; failed=1; }
-	printf 'conformance %s: the suite exits with %d\n' "$revision" "$code"
-	[ -z "${KEEP:-}" ] || cp "$work/out" "$KEEP-$revision.txt"
-done
-exit "$failed"
+CAIRN_CONFORMANCE=$(cd "$dir" && pwd) go test -count=1 -v -run TestSuite ./benchmarks/conformance

@@ -27,7 +27,7 @@ var rooms = []room{
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 300},
 	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 5750},
 	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 9120},
-	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools internal/face", 7900},
+	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools", 7320},
 	{"deploy", "", 960},
 	{"cmd", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 5990},
 }
@@ -131,7 +131,7 @@ var imports = []row{
 	{"internal/face/host", "internal/base/metrics internal/base/observe internal/base/tracing internal/face/server internal/face/token internal/face/web internal/folder/config internal/folder/index internal/folder/workspace internal/stage internal/stage/openai internal/stage/postgres internal/stage/rabbitmq internal/stage/redis internal/stage/rest internal/stage/websearch internal/toolbox retriever tools"},
 	{"benchmarks/agent", ""},
 	{"benchmarks", "benchmarks/agent graphrank indexer internal/base/job internal/folder/config internal/folder/index internal/folder/workspace internal/stage internal/store internal/store/flat internal/store/keyword internal/store/kv internal/text/markdown internal/text/walk internal/toolbox/catalog internal/toolbox/records internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models retriever tools"},
-	{"benchmarks/conformance", "internal/face/server internal/folder/config internal/folder/index internal/folder/workspace models models/minilm tools"},
+	{"benchmarks/conformance", ""},
 	{"benchmarks/definitions", "internal/text/outline"},
 	{"benchmarks/embedding", "benchmarks models/bert"},
 	{"benchmarks/stdio", "benchmarks benchmarks/agent"},

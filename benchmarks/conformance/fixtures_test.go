@@ -1,6 +1,6 @@
 //lint:file-ignore SA1019 the suite asks for logging, sampling and roots, which revision 2026-07-28 deprecates
 
-package main
+package conformance
 
 import (
 	"context"
