@@ -3,7 +3,7 @@ package bert
 import (
 	"unsafe"
 
-	"cairn/internal/base/offheap"
+	"cairn/models/offheap"
 )
 
 // An arena allocates the memory of packed weights from a few large pieces, in huge pages

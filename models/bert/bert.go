@@ -42,7 +42,7 @@ type Encoder struct {
 	tokenizer   *wordpiece.Tokenizer
 	description models.Description
 	threads     int
-	scratch     sync.Pool // of *scratch
+	scratch     scratches
 	batches     sync.Pool // of *batch
 }
 

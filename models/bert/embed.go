@@ -59,7 +59,7 @@ func (e *Encoder) EmbedQuery(ctx context.Context, text string) ([]float32, error
 	}
 	b.ids = e.tokenizer.AppendIDs(b.ids[:0], text, e.description.MaxTokens)
 	out := make([]float32, e.model.hidden)
-	s := e.takeScratch()
+	s := e.scratch.take()
 	defer e.scratch.Put(s)
 	s.starts = append(s.starts[:0], 0, len(b.ids))
 	e.model.forward(s, b.ids, s.starts)
@@ -85,29 +85,9 @@ func (e *Encoder) EmbedDocuments(ctx context.Context, texts []string) ([][]float
 	for i := range out {
 		out[i] = all[i*h : (i+1)*h : (i+1)*h]
 	}
-	packs := len(b.packs) - 1
-	var next atomic.Int64
-	work := func() {
-		s := e.takeScratch()
-		defer e.scratch.Put(s)
-		for ctx.Err() == nil {
-			i := int(next.Add(1)) - 1
-			if i >= packs {
-				return
-			}
-			e.embedPack(s, b, b.texts[b.packs[i]:b.packs[i+1]], out)
-		}
-	}
-	if workers := min(e.threads, packs); workers > 1 {
-		var wg sync.WaitGroup
-		for range workers - 1 {
-			wg.Go(work)
-		}
-		work()
-		wg.Wait()
-	} else {
-		work()
-	}
+	e.scratch.parallel(ctx, e.threads, len(b.packs)-1, func(s *scratch, i int) {
+		e.embedPack(s, b, b.texts[b.packs[i]:b.packs[i+1]], out)
+	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -172,9 +152,35 @@ func (e *Encoder) takeBatch() *batch {
 	return &batch{}
 }
 
-func (e *Encoder) takeScratch() *scratch {
-	if s, ok := e.scratch.Get().(*scratch); ok {
+// scratches pools the buffers of forward passes.
+type scratches struct{ sync.Pool }
+
+func (p *scratches) take() *scratch {
+	if s, ok := p.Get().(*scratch); ok {
 		return s
 	}
 	return &scratch{}
+}
+
+// parallel calls fn for every i below n in order, on at most threads goroutines, each with
+// its own scratch, until ctx ends.
+func (p *scratches) parallel(ctx context.Context, threads, n int, fn func(s *scratch, i int)) {
+	var next atomic.Int64
+	work := func() {
+		s := p.take()
+		defer p.Put(s)
+		for ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= n {
+				return
+			}
+			fn(s, i)
+		}
+	}
+	var wg sync.WaitGroup
+	for range min(threads, n) - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
 }

@@ -127,24 +127,27 @@ func (p *packed) packPanel(k *kernel, columns []column, at, width int, w, sums [
 // fails for a product v on processors with a fused multiply-subtract, such as arm64.
 func finite(v float32) bool { return math.Abs(float64(v)) <= math.MaxFloat32 }
 
+// at returns the weight of input i in output j.
 func (l *linear) at(i, j int) float32 {
+	at := i*l.out + j
 	if l.transposed {
-		return l.floats[j*l.in+i]
+		at = j*l.in + i
 	}
-	return l.floats[i*l.out+j]
+	if l.codes == nil {
+		return l.floats[at]
+	}
+	zero, scale := l.zeros[min(j, len(l.zeros)-1)], l.scales[min(j, len(l.scales)-1)]
+	if l.signed {
+		return float32(int32(int8(l.codes[at]))-zero) * scale
+	}
+	return float32(int32(l.codes[at])-zero) * scale
 }
 
 // column8 writes the weights of output j to buf, as integers in [-128, 127] to
 // be multiplied by the scale it returns. If a code is further from its zero
 // point, the column is rounded to a coarser scale.
 func (l *linear) column8(buf []int32, j int) (scale float32, err error) {
-	zero, scale := l.zeros[0], l.scales[0]
-	if len(l.zeros) > 1 {
-		zero = l.zeros[j]
-	}
-	if len(l.scales) > 1 {
-		scale = l.scales[j]
-	}
+	zero, scale := l.zeros[min(j, len(l.zeros)-1)], l.scales[min(j, len(l.scales)-1)]
 	if !finite(scale) {
 		return 0, fmt.Errorf("the scale %v of weights is not a finite number", scale)
 	}

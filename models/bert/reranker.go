@@ -7,8 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 
 	"cairn/models"
 	"cairn/models/wordpiece"
@@ -23,7 +21,7 @@ type Reranker struct {
 	pooler, classifier dense
 	longest            int // most tokens of a pair, including special tokens
 	threads            int
-	scratch            sync.Pool // of *scratch
+	scratch            scratches
 }
 
 var _ models.Reranker = (*Reranker)(nil)
@@ -145,19 +143,7 @@ func (l *linear) dense() dense {
 	d := dense{in: l.in, weights: make([]float32, l.in*l.out), bias: l.bias}
 	for o := range l.out {
 		for i := range l.in {
-			at := i*l.out + o
-			if l.transposed {
-				at = o*l.in + i
-			}
-			if l.codes == nil {
-				d.weights[o*l.in+i] = l.floats[at]
-				continue
-			}
-			code := int32(l.codes[at])
-			if l.signed {
-				code = int32(int8(l.codes[at]))
-			}
-			d.weights[o*l.in+i] = float32(code-l.zeros[min(o, len(l.zeros)-1)]) * l.scales[min(o, len(l.scales)-1)]
+			d.weights[o*l.in+i] = l.at(i, o)
 		}
 	}
 	return d
@@ -179,27 +165,9 @@ func (d *dense) apply(x []float32) []float32 {
 func (r *Reranker) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
 	scores := make([]float64, len(texts))
 	done := make([]bool, len(texts))
-	var next atomic.Int64
-	work := func() {
-		s, ok := r.scratch.Get().(*scratch)
-		if !ok {
-			s = &scratch{}
-		}
-		defer r.scratch.Put(s)
-		for ctx.Err() == nil {
-			i := int(next.Add(1)) - 1
-			if i >= len(texts) {
-				return
-			}
-			scores[i], done[i] = r.score(s, query, texts[i]), true
-		}
-	}
-	var wg sync.WaitGroup
-	for range min(r.threads, len(texts)) - 1 {
-		wg.Go(work)
-	}
-	work()
-	wg.Wait()
+	r.scratch.parallel(ctx, r.threads, len(texts), func(s *scratch, i int) {
+		scores[i], done[i] = r.score(s, query, texts[i]), true
+	})
 	return models.Scored(ctx, scores, done)
 }
 

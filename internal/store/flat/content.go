@@ -12,8 +12,8 @@ import (
 	"unsafe"
 
 	"cairn/internal/base/checksum"
-	"cairn/internal/base/offheap"
 	"cairn/internal/store"
+	"cairn/models/offheap"
 )
 
 // contentKey is the part of a store.Key that the store keeps: 128 bits of a SHA-256. A

@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"unsafe"
 
-	"cairn/internal/base/offheap"
+	"cairn/models/offheap"
 )
 
 // A large store keeps only the sketches of full blocks in memory, and reads the few codes

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"cairn/internal/base/offheap"
 	"cairn/internal/store"
+	"cairn/models/offheap"
 )
 
 // blockLen is the number of vectors of a block. A kernel processes one block a call; at
