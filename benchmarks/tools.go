@@ -10,8 +10,8 @@ import (
 
 	"cairn/internal/base/job"
 	"cairn/internal/store"
-	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
+	"cairn/internal/store/legs"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/suggest"
 	"cairn/internal/toolbox/toolsearch"
@@ -227,7 +227,7 @@ func measureSet(ctx context.Context, set *toolSet, folds []fold, o *ToolsOptions
 type toolBench struct {
 	index       *toolsearch.Index
 	embedder    models.Embedder
-	cache       toolsearch.VectorCache
+	cache       legs.Cache
 	report      ToolIndexReport
 	namesakes   map[string]bool // IDs of distractors with the name of a tool of the set
 	done, total int             // tasks
@@ -282,9 +282,7 @@ func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (b *toolB
 		return nil, err
 	}
 	b.closers = append(b.closers, keywords.Close)
-	dimension := o.Embedder.Description().Dimension
-	b.index, err = toolsearch.New(toolsearch.Stores{Keyword: keywords, Names: flat.Memory(dimension), Texts: flat.Memory(dimension)},
-		&toolsearch.Options{Embedder: &cachedQueries{o.Embedder, b.cache}, Cache: b.cache})
+	b.index, err = toolsearch.New(keywords, &toolsearch.Options{Embedder: &cachedQueries{o.Embedder, b.cache}, Cache: b.cache})
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +305,7 @@ func bareName(t *catalog.Tool) string { return strings.Join(toolsearch.Words(t.B
 // and parts. Latency is measured without it.
 type cachedQueries struct {
 	models.Embedder
-	cache toolsearch.VectorCache
+	cache legs.Cache
 }
 
 func (c *cachedQueries) EmbedQuery(ctx context.Context, text string) ([]float32, error) {

@@ -9,7 +9,8 @@ import (
 	"cairn/graphrank"
 	"cairn/internal/base/job"
 	"cairn/internal/base/owner"
-	"cairn/internal/store/flat"
+	"cairn/internal/store/legs"
+	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/toolsearch"
 	"cairn/internal/toolbox/usage"
 	"cairn/models"
@@ -22,22 +23,16 @@ type toolIndex struct {
 	mu           sync.Mutex
 	model        *models.Lazy // if nil, searches use only keywords
 	keywords     *toolKeywords
-	base         *toolsearch.Index      // without usage
-	vectors      toolsearch.VectorCache // nil without a model
+	base         *toolsearch.Index // without usage
+	vectors      legs.Cache        // nil without a model
 	closeVectors func() error
 	current      *toolsearch.Index // base with usage
 	learnt       *toolsearch.Usage // the usage of current
 	added        int               // number of additions to learnt
 	// catalogue and usage are the generations of current.
 	catalogue, usage uint64
-	// intents are the texts of past intents without vectors. current finds them only by
-	// keywords.
-	intents []string
-	// rebuild is true after the vectors of intents have been made. The next call of Index
-	// rebuilds learnt.
-	rebuild bool
-	making  *job.Job[struct{}] // the newest job that makes vectors; nil before the first
-	closed  bool
+	making           *job.Job[struct{}] // the newest job that makes vectors; nil before the first
+	closed           bool
 }
 
 // Index returns the index of the current catalogue and usage. It contains the vectors in
@@ -71,11 +66,11 @@ func (s *service) Index(ctx context.Context, progress func(job.Progress)) (*tool
 			return nil, err
 		}
 		x.current = nil
-		if err := x.base.Update(ctx, tools, progress); err != nil {
+		if err := x.update(ctx, tools, progress); err != nil {
 			return nil, err
 		}
 	}
-	if current == nil || x.usage != usage || x.rebuild {
+	if current == nil || x.usage != usage {
 		if err := s.addLearnt(ctx, usage); err != nil {
 			return nil, err
 		}
@@ -87,6 +82,21 @@ func (s *service) Index(ctx context.Context, progress func(job.Progress)) (*tool
 	return x.current, nil
 }
 
+// update updates base. If the stored keyword index cannot be written, it is in memory.
+func (x *toolIndex) update(ctx context.Context, tools []catalog.Tool, progress func(job.Progress)) error {
+	created, err := x.keywords.use(len(tools))
+	if err != nil {
+		return err
+	}
+	if err = x.base.Update(ctx, tools, progress); err == nil && created {
+		err = x.keywords.index.Optimize(ctx)
+	}
+	if err != nil && ctx.Err() == nil && x.keywords.fail() {
+		return x.update(ctx, tools, progress)
+	}
+	return err
+}
+
 // maxAdded is the number of additions to learnt before it is rebuilt. Every addition makes
 // a small segment of an index, and every search reads all segments.
 const maxAdded = 256
@@ -94,27 +104,24 @@ const maxAdded = 256
 // addLearnt updates learnt to the generation usage or a later one. The caller holds x.mu.
 func (s *service) addLearnt(ctx context.Context, usage uint64) error {
 	x := &s.index
-	if x.learnt != nil && !x.rebuild && x.added < maxAdded {
+	if x.learnt != nil && x.added < maxAdded {
 		since, ok, err := s.usage.Since(x.usage)
 		if err != nil {
 			return err
 		}
-		traces := tracesOf(since.Intents)
-		if ok && len(toolsearch.Texts(traces)) <= maxInline {
+		if ok {
+			traces := tracesOf(since.Intents)
 			if len(traces) > 0 {
 				x.added++
 			}
-			if err = x.learnt.Add(ctx, since.Edges, traces); err == nil {
-				x.usage = since.Generation
-				return nil
-			}
-			if ctx.Err() != nil {
+			if err := x.learnt.Add(ctx, since.Edges, traces); err != nil {
 				return err
 			}
-			// The model fails: rebuild learnt without it.
+			x.usage = since.Generation
+			return nil
 		}
 	}
-	x.current, x.rebuild = nil, false
+	x.current = nil
 	learnt, err := s.learnt(ctx)
 	if err != nil {
 		return err
@@ -131,30 +138,20 @@ func (s *service) waitVectors(ctx context.Context, progress func(job.Progress)) 
 		x := &s.index
 		x.mu.Lock()
 		s.makeVectors()
-		making := x.making
+		making, complete := x.making, x.complete()
 		x.mu.Unlock()
-		if making == nil {
+		if complete || making == nil {
 			return nil
 		}
 		if _, err := making.Follow(ctx, progress); err != nil {
 			return err
-		}
-		// Rebuild learnt with the vectors of the intents.
-		if _, err := s.Index(ctx, nil); err != nil {
-			return err
-		}
-		x.mu.Lock()
-		complete := x.complete()
-		x.mu.Unlock()
-		if complete {
-			return nil
 		}
 	}
 }
 
 // complete reports whether no vector is missing. The caller holds x.mu.
 func (x *toolIndex) complete() bool {
-	return x.model == nil || x.base.Missing() == 0 && len(x.intents) == 0
+	return x.base.Missing()+x.learnt.Missing() == 0
 }
 
 // makeVectors starts a job that makes the missing vectors, unless a job is running. The
@@ -164,16 +161,11 @@ func (s *service) makeVectors() {
 	if x.closed || x.complete() || x.making != nil && x.making.Running() {
 		return
 	}
-	intents := x.intents
+	learnt := x.learnt
 	x.making = job.Start(func(ctx context.Context, progress func(job.Progress)) (struct{}, error) {
-		if err := x.base.Embed(ctx, progress); err != nil || len(intents) == 0 {
-			return struct{}{}, err
-		}
-		err := toolsearch.EmbedTexts(ctx, intents, x.model, x.vectors, progress)
+		err := x.base.Embed(ctx, progress)
 		if err == nil {
-			x.mu.Lock()
-			defer x.mu.Unlock()
-			x.rebuild = true
+			err = learnt.Embed(ctx, progress)
 		}
 		return struct{}{}, err
 	})
@@ -190,25 +182,19 @@ func (s *service) openIndex() (err error) {
 		if s.place.Index != "" {
 			dir = KeywordsDir(s.place.Index)
 		}
-		x.keywords = newToolKeywords(dir)
-		x.keywords.least = cmp.Or(s.o.minStored, minStored)
+		x.keywords = &toolKeywords{dir: dir, least: cmp.Or(s.o.minStored, minStored)}
 	}
-	stores, o := toolsearch.Stores{Keyword: x.keywords}, &toolsearch.Options{}
+	o := &toolsearch.Options{Logger: s.o.Logger}
 	if x.model != nil {
 		d := x.model.Description()
 		if x.vectors == nil {
 			x.vectors, x.closeVectors = s.openVectors(d)
 		}
-		stores.Names, stores.Texts = flat.Memory(d.Dimension), flat.Memory(d.Dimension)
 		o.Embedder, o.Cache = x.model, x.vectors
 	}
-	x.base, err = toolsearch.New(stores, o)
+	x.base, err = toolsearch.New(x.keywords, o)
 	return err
 }
-
-// maxInline bounds the texts of past intents that are embedded while a caller waits. This
-// takes some tens of milliseconds.
-const maxInline = 32
 
 // learnt builds a Usage. It copies the graph, because the store may change its own. The
 // caller holds x.mu.
@@ -230,25 +216,10 @@ func (s *service) learnt(ctx context.Context) (*toolsearch.Usage, error) {
 	if err != nil {
 		return nil, err
 	}
-	traces := tracesOf(intents)
-	x := &s.index
-	x.intents = nil
-	if x.model == nil {
-		return toolsearch.NewUsage(ctx, g, traces, nil, nil)
+	if s.index.model == nil { // avoid an interface with a nil pointer
+		return toolsearch.NewUsage(ctx, g, tracesOf(intents), nil, nil)
 	}
-	unknown, err := toolsearch.Unknown(toolsearch.Texts(traces), x.vectors)
-	if err != nil {
-		return nil, err
-	}
-	if len(unknown) > maxInline {
-		x.intents = unknown
-		return toolsearch.NewUsage(ctx, g, traces, nil, nil)
-	}
-	learnt, err := toolsearch.NewUsage(ctx, g, traces, x.model, x.vectors)
-	if err != nil && ctx.Err() == nil { // the model fails: use only keywords
-		return toolsearch.NewUsage(ctx, g, traces, nil, nil)
-	}
-	return learnt, err
+	return toolsearch.NewUsage(ctx, g, tracesOf(intents), s.index.model, s.index.vectors)
 }
 
 // tracesOf returns the traces of intents with at least one tool.

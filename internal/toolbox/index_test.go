@@ -162,23 +162,23 @@ func TestManyIntentsDoNotDelay(t *testing.T) {
 	box, _ := withModel(t, t.TempDir(), e)
 	importTools(t, box, "s", `{"server":"fs","name":"read_file","description":"Reads a file"}`+"\n"+`{"server":"w","name":"forecast","description":"Weather of a city"}`)
 	var traces []usage.Trace
-	for i := range maxInline + 1 {
+	for i := range 40 {
 		traces = append(traces, usage.Trace{Intent: fmt.Sprintf("umbrella number%d", i), Calls: []usage.Call{{Tool: "w:forecast"}}})
 	}
 	if _, err := box.Learn(t.Context(), traces...); err != nil {
 		t.Fatal(err)
 	}
 	searchTools(t, box, "warm up")
-	if len(box.local().index.intents) <= maxInline {
-		t.Fatalf("%d intents wait for vectors, want more than %d", len(box.local().index.intents), maxInline)
+	if box.local().index.learnt.Missing() == 0 {
+		t.Fatal("no intent waits for vectors")
 	}
 	if a := searchTools(t, box, "umbrella number7"); len(a.Tools) == 0 || a.Tools[0].ID != "w:forecast" || len(a.Remembered) == 0 {
 		t.Errorf("by words alone: %+v", a)
 	}
 	prepare(t, box)
 	before := e.Embedded()
-	if a := searchTools(t, box, "umbrella number7"); len(box.local().index.intents) != 0 || a.Remembered[0].Intent != "umbrella number7" {
-		t.Errorf("%d intents wait, %+v", len(box.local().index.intents), a.Remembered)
+	if a := searchTools(t, box, "umbrella number7"); box.local().index.learnt.Missing() != 0 || a.Remembered[0].Intent != "umbrella number7" {
+		t.Errorf("%d texts wait, %+v", box.local().index.learnt.Missing(), a.Remembered)
 	}
 	// One more intent costs one text.
 	if _, err := box.Learn(t.Context(), usage.Trace{Intent: "galoshes", Calls: []usage.Call{{Tool: "w:forecast"}}}); err != nil {

@@ -2,27 +2,18 @@ package toolbox
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
 	"sync"
 
-	"cairn/internal/base/atomicfile"
 	"cairn/internal/store"
 	"cairn/internal/store/keyword"
 	"cairn/internal/text/query"
-	"cairn/internal/toolbox/toolsearch"
 )
 
-// keywordsFolder contains the keyword index of a large catalogue in indexFolder, and the
-// digest of its contents in contentsFile. contentsFile exists only while the index is
-// complete, so that no process uses the incomplete index of a killed process.
-const (
-	keywordsFolder = "tool-keywords"
-	indexFolder    = "index"
-	contentsFile   = "contents"
-)
+// keywordsFolder contains the keyword index of a large catalogue.
+const keywordsFolder = "tool-keywords"
 
 // KeywordsDir returns the folder of the keyword index of tools below dir, the folder of an
 // index.
@@ -32,146 +23,104 @@ func KeywordsDir(dir string) string { return filepath.Join(dir, keywordsFolder) 
 // indexing in memory takes less time than opening files.
 const minStored = 2000
 
-// toolKeywords is the keyword index of a toolbox. It implements
-// toolsearch.PersistentKeyword. If the folder is not writable, the index is in memory.
+// toolKeywords is the keyword index of a toolbox. It implements legs.Keyword. The index is
+// in memory until there are many tools, and if the folder is not writable.
 type toolKeywords struct {
 	dir   string // "" means memory
 	least int    // see minStored
 
-	mu     sync.RWMutex   // locked for writing to change index
-	index  *keyword.Index // nil before the first Begin, and after Close
+	mu     sync.RWMutex   // locked for writing to change the fields below
+	index  *keyword.Index // nil before the first use, and after Close
 	stored bool           // index is in dir
-
-	// The fields below belong to the update. There is one update at a time.
-	contents string // the digest passed to Begin
-	complete bool   // index has these contents
-	fresh    bool   // index was empty at Begin
-	failed   bool   // the folder is not writable: use memory from now on
 }
 
-var _ toolsearch.PersistentKeyword = (*toolKeywords)(nil)
-
-func newToolKeywords(dir string) *toolKeywords {
-	return &toolKeywords{dir: dir, failed: dir == ""}
-}
-
-// Begin implements toolsearch.PersistentKeyword.
-func (k *toolKeywords) Begin(whole [32]byte, tools int) (toolsearch.Stored, error) {
-	contents, stored := hex.EncodeToString(whole[:]), !k.failed && tools >= k.least
-	has := toolsearch.StoredNothing
-	if k.complete && k.stored == stored {
-		if has = toolsearch.StoredLast; k.contents == contents {
-			return toolsearch.StoredAll, nil
-		}
-	}
-	k.contents, k.complete = contents, false
-	var err error
-	switch {
-	case !stored && has == toolsearch.StoredLast, has == toolsearch.StoredLast && k.unmark() == nil:
-		k.fresh = false
-		return has, nil
-	case !stored:
-		err = k.use(false, keyword.Memory)
-	case k.open(tools):
-		k.complete = true
-		return toolsearch.StoredAll, nil
-	default:
-		k.fresh = true
-		err = k.use(true, k.create)
-	}
-	if err != nil && stored {
-		k.failed = true
-		return k.Begin(whole, tools)
-	}
-	return toolsearch.StoredNothing, err
-}
-
-// open opens the index of an earlier process, if it has the contents passed to Begin. It
-// compares the number of tools to detect an index that was removed in part.
-func (k *toolKeywords) open(tools int) bool {
-	contents, err := os.ReadFile(filepath.Join(k.dir, contentsFile))
-	if err != nil || string(contents) != k.contents {
-		return false
-	}
-	if k.use(true, func() (*keyword.Index, error) { return keyword.Open(filepath.Join(k.dir, indexFolder), nil) }) != nil {
-		return false
-	}
-	n, err := k.index.Count()
-	return err == nil && n == tools
-}
-
-// create makes an empty index in the folder.
-func (k *toolKeywords) create() (*keyword.Index, error) {
-	if err := os.MkdirAll(k.dir, 0o755); err != nil { // a file of this name exists
-		return nil, err
-	}
-	if err := os.RemoveAll(k.dir); err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(k.dir, indexFolder)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	return keyword.Open(dir, nil)
-}
-
-// unmark removes contentsFile before the stored index changes.
-func (k *toolKeywords) unmark() error {
-	if err := os.Remove(filepath.Join(k.dir, contentsFile)); err != nil {
-		return err
-	}
-	return atomicfile.SyncDir(k.dir)
-}
-
-// use waits for the searches, closes the index, and replaces it with the result of open.
-func (k *toolKeywords) use(stored bool, open func() (*keyword.Index, error)) (err error) {
+// use opens the index for a number of tools. It reports whether it has created an index in
+// the folder.
+func (k *toolKeywords) use(tools int) (created bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.index != nil {
-		_ = k.index.Close() // the new index replaces its data
-	}
-	k.index, err = open()
-	k.stored = stored && err == nil
-	return err
-}
-
-// Update implements toolsearch.Keyword.
-func (k *toolKeywords) Update(ctx context.Context, entries []store.KeywordEntry, stale []string) error {
-	err := k.index.Update(ctx, entries, stale)
-	k.failed = k.failed || k.stored && err != nil && ctx.Err() == nil
-	return err
-}
-
-// Finish implements toolsearch.PersistentKeyword.
-func (k *toolKeywords) Finish(ctx context.Context) error {
-	if k.stored {
-		var err error
-		if k.fresh {
-			err = k.index.Optimize(ctx)
-		}
+	if k.dir != "" && tools >= k.least && !k.stored {
+		x, err := k.open()
 		if err == nil {
-			err = atomicfile.Write(filepath.Join(k.dir, contentsFile), []byte(k.contents), 0o600)
+			if k.index != nil {
+				_ = k.index.Close() // the stored index replaces it
+			}
+			k.index, k.stored = x, true
+			n, err := x.Count()
+			return n == 0, err
 		}
-		if err != nil {
-			k.failed = ctx.Err() == nil
-			return err
-		}
+		k.dir = "" // use memory from now on
 	}
-	k.complete = true
-	return nil
+	if k.index == nil {
+		k.index, err = keyword.Memory()
+	}
+	return false, err
 }
 
-// Search implements toolsearch.Keyword.
-func (k *toolKeywords) Search(ctx context.Context, q query.Query, n int, f store.Filter) ([]store.Hit, error) {
+// open opens the index in the folder. An empty index replaces one that cannot be opened.
+func (k *toolKeywords) open() (*keyword.Index, error) {
+	err := os.MkdirAll(k.dir, 0o755)
+	if err != nil {
+		return nil, err
+	}
+	x, err := keyword.Open(k.dir, nil)
+	if errors.Is(err, keyword.ErrCorrupt) || errors.Is(err, keyword.ErrFormat) {
+		if err := os.RemoveAll(k.dir); err != nil {
+			return nil, err
+		}
+		x, err = k.open()
+	}
+	return x, err
+}
+
+// fail replaces an index in the folder that cannot be written by an empty one in memory. It
+// reports whether there was one.
+func (k *toolKeywords) fail() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	was := k.stored
+	if was {
+		_ = k.index.Close() // the next process opens it again
+		k.index, k.stored, k.dir = nil, false, ""
+	}
+	return was
+}
+
+// read calls fn with the index. If that is damaged, read removes the folder, so that the next
+// process rebuilds the index.
+func (k *toolKeywords) read(fn func(*keyword.Index) error) error {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	if k.index == nil {
-		return nil, keyword.ErrClosed
+		return keyword.ErrClosed
 	}
-	hits, err := k.index.Search(ctx, q, n, f)
+	err := fn(k.index)
 	if k.stored && errors.Is(err, keyword.ErrCorrupt) {
-		_ = os.RemoveAll(k.dir) // the next process rebuilds it
+		_ = os.RemoveAll(k.dir)
 	}
+	return err
+}
+
+// Chunks implements legs.Keyword.
+func (k *toolKeywords) Chunks() (ids []string, err error) {
+	err = k.read(func(x *keyword.Index) error {
+		ids, err = x.Chunks()
+		return err
+	})
+	return ids, err
+}
+
+// Update implements legs.Keyword.
+func (k *toolKeywords) Update(ctx context.Context, entries []store.KeywordEntry, stale []string) error {
+	return k.read(func(x *keyword.Index) error { return x.Update(ctx, entries, stale) })
+}
+
+// Search implements legs.Keyword.
+func (k *toolKeywords) Search(ctx context.Context, q query.Query, n int, f store.Filter) (hits []store.Hit, err error) {
+	err = k.read(func(x *keyword.Index) error {
+		hits, err = x.Search(ctx, q, n, f)
+		return err
+	})
 	return hits, err
 }
 

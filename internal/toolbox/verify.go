@@ -46,8 +46,8 @@ func (s *service) verifyDerived(ctx context.Context, repair bool) (found []check
 		verify func(context.Context) (checksum.File, error)
 	}
 	var parts []part
-	if v, ok := x.vectors.(*fileVectors); ok {
-		parts = append(parts, part{vectorsFolder, v.cache.Verify})
+	if v, ok := x.vectors.(*flat.Store); ok {
+		parts = append(parts, part{vectorsFolder, v.Verify})
 	}
 	x.keywords.mu.RLock()
 	defer x.keywords.mu.RUnlock()

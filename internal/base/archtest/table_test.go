@@ -79,6 +79,7 @@ var imports = []row{
 	{"internal/store/kv", "internal/base/atomicfile internal/base/checksum"},
 	{"internal/store/docs", "internal/base/checksum internal/base/packed internal/store internal/store/kv models"},
 	{"internal/store/keyword", "internal/base/checksum internal/store internal/store/kv internal/text/query"},
+	{"internal/store/legs", "internal/store internal/store/flat internal/text/query models"},
 	{"internal/store/qdrant", "internal/store internal/store/docs internal/store/keyword internal/text/query"},
 	{"internal/store/qdrant/qdranttest", ""},
 	{"internal/store/storetest", "internal/store internal/text/query"},
@@ -87,10 +88,10 @@ var imports = []row{
 	{"internal/toolbox/records", "internal/store/kv"},
 	{"internal/toolbox/catalog", "internal/base/packed internal/text/invisible internal/text/markdown internal/toolbox/records"},
 	{"internal/toolbox/records/postgres", "internal/toolbox/records"},
-	{"internal/toolbox/toolsearch", "graphrank internal/base/job internal/store internal/store/flat internal/store/keyword internal/text/query internal/toolbox/catalog models"},
+	{"internal/toolbox/toolsearch", "graphrank internal/base/job internal/store internal/store/keyword internal/store/legs internal/text/query internal/toolbox/catalog models"},
 	{"internal/toolbox/suggest", "graphrank internal/base/taskdag internal/toolbox/catalog internal/toolbox/toolsearch"},
 	{"internal/toolbox/usage", "graphrank internal/base/packed internal/toolbox/records"},
-	{"internal/toolbox", "graphrank internal/base/atomicfile internal/base/checksum internal/base/home internal/base/job internal/base/owner internal/store internal/store/flat internal/store/keyword internal/store/kv internal/text/query internal/toolbox/catalog internal/toolbox/records internal/toolbox/records/postgres internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models"},
+	{"internal/toolbox", "graphrank internal/base/checksum internal/base/home internal/base/job internal/base/owner internal/store internal/store/flat internal/store/keyword internal/store/kv internal/store/legs internal/text/query internal/toolbox/catalog internal/toolbox/records internal/toolbox/records/postgres internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models"},
 	{"internal/task", "graphrank internal/base/draw internal/base/taskdag"},
 	{"internal/task/files", "internal/base/atomicfile internal/text/walk"},
 	{"internal/task/cards", "internal/task internal/task/files internal/text/markdown internal/text/walk internal/text/watch"},
@@ -130,7 +131,7 @@ var imports = []row{
 	{"internal/face/web", "graphrank internal/base/observe internal/base/owner internal/base/taskdag internal/face/view internal/folder/index internal/folder/workspace internal/store internal/task internal/task/cards internal/text/highlight internal/text/markdown internal/text/walk internal/toolbox internal/toolbox/suggest retriever tools"},
 	{"internal/face/host", "internal/base/metrics internal/base/observe internal/base/tracing internal/face/server internal/face/token internal/face/web internal/folder/config internal/folder/index internal/folder/workspace internal/stage internal/stage/openai internal/stage/postgres internal/stage/rabbitmq internal/stage/redis internal/stage/rest internal/stage/websearch internal/toolbox retriever tools"},
 	{"benchmarks/agent", ""},
-	{"benchmarks", "benchmarks/agent graphrank indexer internal/base/job internal/folder/config internal/folder/index internal/folder/workspace internal/stage internal/store internal/store/flat internal/store/keyword internal/store/kv internal/text/markdown internal/text/walk internal/toolbox/catalog internal/toolbox/records internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models retriever tools"},
+	{"benchmarks", "benchmarks/agent graphrank indexer internal/base/job internal/folder/config internal/folder/index internal/folder/workspace internal/stage internal/store internal/store/flat internal/store/keyword internal/store/kv internal/store/legs internal/text/markdown internal/text/walk internal/toolbox/catalog internal/toolbox/records internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models retriever tools"},
 	{"benchmarks/conformance", ""},
 	{"benchmarks/definitions", "internal/text/outline"},
 	{"benchmarks/embedding", "benchmarks models/bert"},
@@ -145,7 +146,7 @@ const maxImports = 15
 
 // wide lists the rows that exceed maxImports: the packages that put others together.
 var wide = map[string]int{
-	"benchmarks":                22,
+	"benchmarks":                23,
 	"cmd/cairn":                 44,
 	"internal/face/host":        19,
 	"internal/face/term":        22,

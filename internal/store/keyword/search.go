@@ -285,3 +285,20 @@ func (x *Index) Stats(q query.Query) (stats []TermStat, chunks int, err error) {
 	})
 	return stats, chunks, err
 }
+
+// Chunks returns the ids of all chunks in the index, in no particular order.
+func (x *Index) Chunks() (ids []string, err error) {
+	err = x.read(func(snap *scorch.IndexSnapshot) error {
+		for _, s := range snap.Segments() {
+			for it := s.DocNumbersLive().Iterator(); it.HasNext(); {
+				id, err := s.DocID(uint64(it.Next()))
+				if err != nil {
+					return err
+				}
+				ids = append(ids, string(id))
+			}
+		}
+		return nil
+	})
+	return ids, err
+}

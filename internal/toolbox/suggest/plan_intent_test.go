@@ -16,7 +16,6 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/base/testutil"
-	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/toolsearch"
@@ -38,8 +37,7 @@ func index(t *testing.T, tools []catalog.Tool, traces ...toolsearch.Trace) *tool
 	if _, err := u.Learn(ctx, traces); err != nil {
 		t.Fatal(err)
 	}
-	x, err := toolsearch.New(toolsearch.Stores{Keyword: k, Names: flat.Memory(testutil.HashDimension), Texts: flat.Memory(testutil.HashDimension)},
-		&toolsearch.Options{Embedder: e, Usage: u})
+	x, err := toolsearch.New(k, &toolsearch.Options{Embedder: e, Usage: u})
 	if err != nil {
 		t.Fatal(err)
 	}

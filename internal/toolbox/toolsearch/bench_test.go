@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"cairn/internal/base/testutil"
-	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
 	"cairn/internal/toolbox/catalog"
 )
@@ -42,7 +41,7 @@ func BenchmarkSearch(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer k.Close()
-	x, err := New(Stores{k, flat.Memory(testutil.HashDimension), flat.Memory(testutil.HashDimension)}, &Options{Embedder: &testutil.HashEmbedder{}})
+	x, err := New(k, &Options{Embedder: &testutil.HashEmbedder{}})
 	if err != nil {
 		b.Fatal(err)
 	}

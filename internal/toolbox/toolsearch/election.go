@@ -3,12 +3,12 @@ package toolsearch
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
-	"strconv"
-	"sync"
-	"sync/atomic"
+	"slices"
 
-	"cairn/internal/store"
+	"cairn/internal/store/legs"
+	"cairn/internal/text/query"
 )
 
 // election weighs the votes of remembered tools for a new intent.
@@ -92,38 +92,21 @@ func (e *election) of(ctx context.Context, trace int) (map[string]float64, error
 	return list, nil
 }
 
-// shortfalls caches the results of memory.shortfall until vectors of tools change.
-type shortfalls struct {
-	mu      sync.Mutex
-	of      *atomic.Int64 // Index.changes
-	at      int64
-	byTrace map[int][]float64
-}
+// knownShortfalls is the number of traces whose shortfall is cached.
+const knownShortfalls = 4096
 
-// get returns the cached shortfalls of a trace, or nil.
-func (s *shortfalls) get(changes *atomic.Int64, at int64, trace int) []float64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.of != changes || s.at != at {
-		s.of, s.at, s.byTrace = changes, at, map[int][]float64{}
-	}
-	return s.byTrace[trace]
-}
-
-// put adds the shortfalls of a trace.
-func (s *shortfalls) put(changes *atomic.Int64, at int64, trace int, short []float64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.of == changes && s.at == at {
-		s.byTrace[trace] = short
-	}
+// shortfallKey identifies a shortfall: it depends on the vectors of the tools.
+type shortfallKey struct {
+	trace   int
+	tools   *legs.Legs
+	changes int // tools.Changes
 }
 
 // shortfall returns how much less near each tool of a trace is to the trace's intent than
 // the nearest tool.
 func (m *memory) shortfall(ctx context.Context, trace int, tools []string, x *Index) ([]float64, error) {
-	at := x.changes.Load()
-	if short := m.shortfalls.get(x.changes, at, trace); short != nil {
+	key := shortfallKey{trace, x.legs, x.legs.Changes()}
+	if short, known := m.shortfalls.Get(key); known {
 		return short, nil
 	}
 	units, err := m.unitsOf(ctx, trace)
@@ -141,19 +124,20 @@ func (m *memory) shortfall(ctx context.Context, trace int, tools []string, x *In
 	for i, near := range short {
 		short[i] = max(best, near) - near
 	}
-	m.shortfalls.put(x.changes, at, trace, short)
+	m.shortfalls.Add(key, short)
 	return short, nil
 }
 
 // unitsOf returns the vectors of a remembered intent and of its parts.
 func (m *memory) unitsOf(ctx context.Context, trace int) ([][]float32, error) {
-	units, err := m.intents.Vectors(ctx, m.ids[trace:trace+1])
-	if n := m.sizes[trace]; err == nil && n > 1 {
-		ids := make([]string, n)
+	t := &m.traces[trace]
+	units, err := m.intents.Vectors(ctx, 0, []string{t.id})
+	if err == nil && t.parts > 1 {
+		ids := make([]string, t.parts)
 		for i := range ids {
-			ids[i] = m.ids[trace] + "/" + strconv.Itoa(i)
+			ids[i] = partID(t.id, i)
 		}
-		parts, err := m.parts.Vectors(ctx, ids)
+		parts, err := m.parts.Vectors(ctx, 0, ids)
 		return append(units, parts...), err
 	}
 	return units, err
@@ -164,17 +148,13 @@ func (m *memory) unitsOf(ctx context.Context, trace int) ([][]float32, error) {
 func (x *Index) nearTo(ctx context.Context, units [][]float32, ids []string) ([]float64, error) {
 	whole, part := make([]float64, len(ids)), make([]float64, len(ids))
 	for n, vector := range units {
-		names, err := x.stores.Names.Scores(ctx, vector, ids)
-		if err != nil {
-			return nil, fmt.Errorf("comparing tools by vector: %w", err)
+		h := legs.Hits{Cosines: []map[string]float64{{}, {}}}
+		if err := x.legs.Complete(ctx, &h, vector, ids); err != nil {
+			return nil, fmt.Errorf("comparing tools: %w", err)
 		}
-		texts, err := x.stores.Texts.Scores(ctx, vector, ids)
-		if err != nil {
-			return nil, fmt.Errorf("comparing tools by vector: %w", err)
-		}
-		for i := range ids {
-			l := Leg{NameCosine: names[i], TextCosine: texts[i]}
-			if n == 0 {
+		for i, id := range ids {
+			var l Leg
+			if l.setCosines(&h, id); n == 0 {
 				whole[i] = l.nearness()
 			} else {
 				part[i] = max(part[i], l.nearness())
@@ -196,17 +176,12 @@ const nearest = 3
 // nearestTo returns the nearness of the nearest of all tools to an intent, given the
 // vectors of the intent and of its parts.
 func (x *Index) nearestTo(ctx context.Context, units [][]float32) (float64, error) {
-	var ids []string
-	for _, leg := range []store.Vectors{x.stores.Names, x.stores.Texts} {
-		hits, err := leg.Search(ctx, units[0], nearest, store.Filter{})
-		if err != nil {
-			return 0, fmt.Errorf("searching tools by vector: %w", err)
-		}
-		for _, h := range hits {
-			ids = append(ids, h.Chunk)
-		}
+	h, err := x.legs.Search(ctx, query.Query{}, units[0], nearest)
+	if err != nil {
+		return 0, fmt.Errorf("searching tools: %w", err)
 	}
-	near, err := x.nearTo(ctx, units, Distinct(ids))
+	maps.Copy(h.Cosines[0], h.Cosines[1])
+	near, err := x.nearTo(ctx, units, slices.Collect(maps.Keys(h.Cosines[0])))
 	best := 0.0
 	for _, v := range near {
 		best = max(best, v)

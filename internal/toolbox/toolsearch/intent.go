@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"cairn/internal/store"
+	"cairn/internal/store/legs"
 	"cairn/internal/text/query"
 )
 
@@ -32,13 +32,12 @@ type intentQuery struct {
 
 // unit is one text of the query, with the values that calibrate the scores of all tools.
 type unit struct {
-	vector       []float32
-	bm25         map[string]float64
-	names, texts map[string]float64 // known cosines
-	best         float64            // BM25
-	nearest      float64
-	evidence     float64
-	weight       float64 // of the keyword leg
+	vector   []float32
+	hits     legs.Hits
+	best     float64 // BM25
+	nearest  float64
+	evidence float64
+	weight   float64 // of the keyword leg
 }
 
 func (q *intentQuery) add(id string) { q.ids[id] = true }
@@ -62,16 +61,14 @@ func (q *intentQuery) partVectors() [][]float32 {
 }
 
 // searchIntent runs both legs for the intent and its parts.
-func (x *Index) searchIntent(ctx context.Context, intent string, parts []Part, legs Legs) (*intentQuery, error) {
+func (x *Index) searchIntent(ctx context.Context, intent string, parts []Part, which Legs) (*intentQuery, error) {
 	texts := []string{intent}
 	if len(parts) > 1 {
 		for _, p := range parts {
 			texts = append(texts, p.Text)
 		}
 	}
-	x.mu.RLock()
-	q := &intentQuery{legs: legs, tools: len(x.tools), ids: map[string]bool{}, degraded: x.options.Embedder == nil || x.Missing() > 0}
-	x.mu.RUnlock()
+	q := &intentQuery{legs: which, tools: x.Len(), ids: map[string]bool{}, degraded: !x.legs.HasVectors()}
 	if x.options.Embedder != nil {
 		q.chance = x.options.Embedder.Description().NearEnough()
 	}
@@ -92,7 +89,7 @@ func (x *Index) searchIntent(ctx context.Context, intent string, parts []Part, l
 			k = partDepth
 		}
 		g.Go(func() (err error) {
-			q.units[i], err = x.searchText(gctx, text, vectors[i], k, legs)
+			q.units[i], err = x.searchText(gctx, text, vectors[i], k, which)
 			return err
 		})
 	}
@@ -100,7 +97,7 @@ func (x *Index) searchIntent(ctx context.Context, intent string, parts []Part, l
 		return nil, err
 	}
 	for i := range q.units {
-		for _, found := range []map[string]float64{q.units[i].bm25, q.units[i].names, q.units[i].texts} {
+		for _, found := range append(q.units[i].hits.Cosines, q.units[i].hits.Words) {
 			for id := range found {
 				q.add(id)
 			}
@@ -110,33 +107,19 @@ func (x *Index) searchIntent(ctx context.Context, intent string, parts []Part, l
 }
 
 // searchText runs both legs for one text. A nil vector means that there is none.
-func (x *Index) searchText(ctx context.Context, text string, vector []float32, k int, legs Legs) (unit, error) {
-	u := unit{vector: vector, bm25: map[string]float64{}, names: map[string]float64{}, texts: map[string]float64{}}
-	if legs != SemanticOnly {
-		hits, err := x.stores.Keyword.Search(ctx, query.Query{Words: plain(text)}, k, store.Filter{})
-		if err != nil {
-			return u, fmt.Errorf("searching tools by keyword: %w", err)
-		}
-		for _, h := range hits {
-			u.bm25[h.Chunk] = h.Score
-		}
+func (x *Index) searchText(ctx context.Context, text string, vector []float32, k int, which Legs) (u unit, err error) {
+	u.vector = vector
+	q := query.Query{Words: plain(text)}
+	switch which {
+	case SemanticOnly:
+		q.Words = ""
+	case KeywordOnly:
+		vector = nil
 	}
-	if vector == nil || legs == KeywordOnly {
-		return u, nil
+	if u.hits, err = x.legs.Search(ctx, q, vector, k); err != nil {
+		err = fmt.Errorf("searching tools: %w", err)
 	}
-	for _, leg := range []struct {
-		store store.Vectors
-		into  map[string]float64
-	}{{x.stores.Names, u.names}, {x.stores.Texts, u.texts}} {
-		hits, err := leg.store.Search(ctx, vector, k, store.Filter{})
-		if err != nil {
-			return u, fmt.Errorf("searching tools by vector: %w", err)
-		}
-		for _, h := range hits {
-			leg.into[h.Chunk] = h.Score
-		}
-	}
-	return u, nil
+	return u, err
 }
 
 // embedTexts embeds the texts concurrently. All vectors are nil without an embedder and
@@ -232,42 +215,25 @@ func (x *Index) score(ctx context.Context, q *intentQuery, ids []string) ([]Cand
 // rawLegs returns the raw scores of tools. It computes the cosines that the searches did
 // not return.
 func (x *Index) rawLegs(ctx context.Context, u *unit, which Legs, ids []string) ([]Leg, error) {
-	legs := make([]Leg, len(ids))
+	list := make([]Leg, len(ids))
 	for i, id := range ids {
-		legs[i].BM25 = u.bm25[id]
+		list[i].BM25 = u.hits.Words[id]
 	}
 	if u.vector == nil || which == KeywordOnly {
-		return legs, nil
+		return list, nil
 	}
-	for _, leg := range []struct {
-		store store.Vectors
-		known map[string]float64
-		set   func(l *Leg, cosine float64)
-	}{
-		{x.stores.Names, u.names, func(l *Leg, c float64) { l.NameCosine = c }},
-		{x.stores.Texts, u.texts, func(l *Leg, c float64) { l.TextCosine = c }},
-	} {
-		var wanted []string
-		for _, id := range ids {
-			if _, ok := leg.known[id]; !ok {
-				wanted = append(wanted, id)
-			}
-		}
-		scores, err := leg.store.Scores(ctx, u.vector, wanted)
-		if err != nil {
-			return nil, fmt.Errorf("comparing tools by vector: %w", err)
-		}
-		for i, id := range wanted {
-			leg.known[id] = scores[i]
-		}
-		for i, id := range ids {
-			c := leg.known[id]
-			if math.IsNaN(c) {
-				legs[i].Imputed = true
-				c = 0
-			}
-			leg.set(&legs[i], c)
-		}
+	if err := x.legs.Complete(ctx, &u.hits, u.vector, ids); err != nil {
+		return nil, fmt.Errorf("comparing tools: %w", err)
 	}
-	return legs, nil
+	for i, id := range ids {
+		list[i].setCosines(&u.hits, id)
+	}
+	return list, nil
+}
+
+// setCosines sets the cosines of a tool. They are 0 without vectors.
+func (l *Leg) setCosines(h *legs.Hits, id string) {
+	if l.NameCosine, l.TextCosine = h.Cosines[0][id], h.Cosines[1][id]; math.IsNaN(l.NameCosine) {
+		l.NameCosine, l.TextCosine, l.Imputed = 0, 0, true
+	}
 }

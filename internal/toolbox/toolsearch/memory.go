@@ -6,14 +6,17 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"cairn/internal/store"
-	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
+	"cairn/internal/store/legs"
 	"cairn/internal/text/query"
 	"cairn/models"
 )
@@ -65,15 +68,21 @@ type Neighbour struct {
 
 // memory finds traces by similarity. It is not safe for concurrent mutation.
 type memory struct {
-	traces  []*Trace
-	ids     []string       // IDs of the traces in the indexes
-	sizes   []int          // numbers of their parts in the store parts
-	at      map[string]int // positions in traces, by ID
-	keyword *keyword.Index
-	intents *flat.Store
-	parts   *flat.Store // chunk "trace/part"
+	traces  []remembered
+	at      map[string]int // positions in traces, by id
+	keyword *keyword.Index // of intents
+	intents *legs.Legs
+	parts   *legs.Legs // vectors of the parts, by partID
+	vectors bool       // whether there is an embedder
 
-	shortfalls shortfalls
+	shortfalls *lru.Cache[shortfallKey, []float64] // results of shortfall
+}
+
+// remembered is a trace in the memory.
+type remembered struct {
+	*Trace
+	id    string
+	parts int // number of parts of the intent
 }
 
 // recall is the result of a vote for an intent.
@@ -83,88 +92,72 @@ type recall struct {
 	votes      map[string]float64
 }
 
-func newMemory(dimension int) (*memory, error) {
+func newMemory(e models.Embedder, cache legs.Cache) (*memory, error) {
 	k, err := keyword.Memory()
 	if err != nil {
 		return nil, err
 	}
-	m := &memory{keyword: k, at: map[string]int{}}
-	if dimension > 0 {
-		m.intents, m.parts = flat.Memory(dimension), flat.Memory(dimension)
-	}
-	return m, nil
+	m := &memory{keyword: k, at: map[string]int{}, vectors: e != nil}
+	m.intents, m.parts = legs.New(1, legs.Options{Keyword: k, Embedder: e, Cache: cache}), legs.New(1, legs.Options{Embedder: e, Cache: cache})
+	m.shortfalls, err = lru.New[shortfallKey, []float64](knownShortfalls)
+	return m, err
 }
 
-// learn adds traces. e is nil without an embedder.
-func (m *memory) learn(ctx context.Context, traces []*Trace, e models.Embedder, cache VectorCache) error {
-	entries := make([]store.KeywordEntry, len(traces))
-	var texts, ids []string // texts as Texts lists them
-	var isPart []bool
-	names := m.name(traces)
-	sizes := make([]int, len(traces))
-	for n, t := range traces {
-		id := names[n]
-		entries[n] = store.KeywordEntry{Chunk: id, Body: plain(t.Intent)}
-		texts, ids, isPart = append(texts, t.Intent), append(ids, id), append(isPart, false)
-		for i, p := range Parts(t.Intent) {
-			texts, ids, isPart = append(texts, p.Text), append(ids, id+"/"+strconv.Itoa(i)), append(isPart, true)
-			sizes[n] = i + 1
+// missing returns the number of texts without vectors.
+func (m *memory) missing() int { return m.intents.Missing() + m.parts.Missing() }
+
+// index adds traces to the indexes. recall ignores them until the caller has called learn.
+func (m *memory) index(ctx context.Context, traces []*Trace) ([]remembered, error) {
+	list := m.name(traces)
+	var intents, parts []legs.Entry
+	for n := range list {
+		t := &list[n]
+		intents = append(intents, legs.Entry{ID: t.id, Words: store.KeywordEntry{Body: plain(t.Intent)}, Texts: []string{t.Intent}})
+		for _, p := range Parts(t.Intent) {
+			parts = append(parts, legs.Entry{ID: partID(t.id, t.parts), Texts: []string{p.Text}})
+			t.parts++
 		}
 	}
-	var whole, parts []store.VectorEntry
-	if e != nil {
-		for done := 0; done < len(texts); done += vectorBatch {
-			end := min(done+vectorBatch, len(texts))
-			vectors, err := embedAll(ctx, e, cache, texts[done:end])
-			if err != nil {
-				return fmt.Errorf("embedding past intents: %w", err)
-			}
-			for n, v := range vectors {
-				entry := store.VectorEntry{Chunk: ids[done+n], Path: ids[done+n], Vector: v}
-				if isPart[done+n] {
-					parts = append(parts, entry)
-				} else {
-					whole = append(whole, entry)
-				}
-			}
-		}
+	err := m.intents.Add(ctx, intents)
+	if err == nil {
+		err = m.parts.Add(ctx, parts)
 	}
-	if err := m.keyword.Update(ctx, entries, nil); err != nil {
-		return err
+	if err != nil {
+		return nil, fmt.Errorf("indexing past intents: %w", err)
 	}
-	if e != nil {
-		if err := m.intents.Update(ctx, whole, nil); err != nil {
-			return err
-		}
-		if err := m.parts.Update(ctx, parts, nil); err != nil {
-			return err
-		}
-	}
-	for n, id := range names {
-		m.at[id] = len(m.traces) + n
-	}
-	m.traces, m.ids, m.sizes = append(m.traces, traces...), append(m.ids, names...), append(m.sizes, sizes...)
-	return nil
+	return list, nil
 }
 
-// name returns new IDs for traces. IDs break ties, so they depend on the content of a trace
+// learn adds traces that are in the indexes.
+func (m *memory) learn(list []remembered) {
+	for _, t := range list {
+		m.at[t.id] = len(m.traces)
+		m.traces = append(m.traces, t)
+	}
+}
+
+// name returns traces with new ids. Ids break ties, so they depend on the content of a trace
 // and not on the time when it was learnt.
-func (m *memory) name(traces []*Trace) []string {
-	ids := make([]string, len(traces))
+func (m *memory) name(traces []*Trace) []remembered {
+	list := make([]remembered, len(traces))
 	taken := map[string]bool{}
 	for n, t := range traces {
 		sum := sha256.Sum256([]byte(t.key()))
 		base := hex.EncodeToString(sum[:12])
-		ids[n] = base
-		for i := 1; taken[ids[n]] || m.knows(ids[n]); i++ {
-			ids[n] = base + "." + strconv.Itoa(i)
+		id := base
+		for i := 1; taken[id] || m.knows(id); i++ {
+			id = base + "." + strconv.Itoa(i)
 		}
-		taken[ids[n]] = true
+		taken[id] = true
+		list[n] = remembered{Trace: t, id: id}
 	}
-	return ids
+	return list
 }
 
 func (m *memory) knows(id string) bool { _, ok := m.at[id]; return ok }
+
+// partID returns the id of part i of a trace.
+func partID(trace string, i int) string { return trace + "/" + strconv.Itoa(i) }
 
 // recall computes the vote for an intent. vector and parts are the vectors of the intent
 // and of its parts, nil without an embedder. The weight of a vote depends on how well the
@@ -174,53 +167,13 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 	if len(m.traces) == 0 {
 		return r, ctx.Err()
 	}
-	if m.intents == nil { // the memory has no vectors, even if the index has
+	if !m.vectors || m.missing() > inlineTexts {
 		vector, parts = nil, nil
 	}
-	const depth = 4 * voters
-	cosines := map[int]float64{}
-	ratios := map[int]float64{}
-	if vector != nil {
-		hits, err := m.intents.Search(ctx, vector, depth, store.Filter{})
-		if err != nil {
-			return r, err
-		}
-		for _, h := range hits {
-			cosines[m.number(h.Chunk)] = clip(h.Score)
-		}
-	}
-	asked := query.Query{Words: plain(intent)}
-	hits, err := m.keyword.Search(ctx, asked, depth, store.Filter{})
-	if err != nil {
+	var err error
+	if r.neighbours, err = m.similar(ctx, query.Query{Words: plain(intent)}, vector); err != nil {
 		return r, err
 	}
-	ideal, err := m.ideal(asked)
-	if err != nil {
-		return r, err
-	}
-	for _, h := range hits {
-		n := m.number(h.Chunk)
-		ratios[n] = min(1, h.Score/ideal)
-		if _, ok := cosines[n]; !ok {
-			cosines[n] = math.NaN()
-		}
-	}
-	if vector != nil {
-		if err := m.complete(ctx, vector, cosines); err != nil {
-			return r, err
-		}
-	}
-	for n, c := range cosines {
-		s := ratios[n]
-		if vector != nil {
-			s = cosineShare*c + (1-cosineShare)*ratios[n]
-		}
-		r.neighbours = append(r.neighbours, Neighbour{Trace: m.traces[n], Intent: m.traces[n].Intent, Similarity: s, number: n})
-	}
-	// Break ties by content, because numbers depend on the order of learning.
-	slices.SortFunc(r.neighbours, func(a, b Neighbour) int {
-		return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), strings.Compare(a.Intent, b.Intent), slices.Compare(a.Trace.Tools, b.Trace.Tools))
-	})
 	r.neighbours = r.neighbours[:min(len(r.neighbours), voters)]
 	if len(r.neighbours) == 0 {
 		return r, nil
@@ -236,7 +189,7 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 		return r, nil
 	}
 	e := &election{memory: m, index: x, known: map[int]map[string]float64{}}
-	if vector != nil && x.stores.Names != nil {
+	if vector != nil {
 		if e.units = [][]float32{vector}; len(parts) > 1 {
 			e.units = append(e.units, parts...)
 		}
@@ -279,22 +232,40 @@ func (m *memory) ideal(q query.Query) (float64, error) {
 	return max(0.4*sum, 1e-9), nil // 0.4 = 1/(1+k1)
 }
 
-// complete replaces the cosines that are NaN.
-func (m *memory) complete(ctx context.Context, vector []float32, cosines map[int]float64) error {
-	var ids []string
-	for n, c := range cosines {
-		if math.IsNaN(c) {
-			ids = append(ids, m.ids[n])
-		}
-	}
-	scores, err := m.intents.Scores(ctx, vector, ids)
+// similar returns the most similar past intents, the best first.
+func (m *memory) similar(ctx context.Context, q query.Query, vector []float32) (list []Neighbour, err error) {
+	const depth = 4 * voters
+	h, err := m.intents.Search(ctx, q, vector, depth)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for i, id := range ids {
-		cosines[m.at[id]] = clip(scores[i])
+	ideal, err := m.ideal(q)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	found := h.Words
+	if vector != nil {
+		if err := m.intents.Complete(ctx, &h, vector, slices.Collect(maps.Keys(h.Words))); err != nil {
+			return nil, err
+		}
+		found = h.Cosines[0]
+	}
+	for id := range found {
+		n, known := m.at[id]
+		if !known {
+			continue // it is being added
+		}
+		s := min(1, h.Words[id]/ideal)
+		if vector != nil {
+			s = cosineShare*clip(h.Cosines[0][id]) + (1-cosineShare)*s
+		}
+		list = append(list, Neighbour{Trace: m.traces[n].Trace, Intent: m.traces[n].Intent, Similarity: s, number: n})
+	}
+	// Break ties by content, because numbers depend on the order of learning.
+	slices.SortFunc(list, func(a, b Neighbour) int {
+		return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), strings.Compare(a.Intent, b.Intent), slices.Compare(a.Trace.Tools, b.Trace.Tools))
+	})
+	return list, nil
 }
 
 // voteParts adds the votes of the parts of past intents for the parts of this one. Each
@@ -302,22 +273,24 @@ func (m *memory) complete(ctx context.Context, vector []float32, cosines map[int
 func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[string]float64, e *election) error {
 	best := map[string]float64{}
 	for _, v := range parts {
-		hits, err := m.parts.Search(ctx, v, 4*voters, store.Filter{})
+		h, err := m.parts.Search(ctx, query.Query{}, v, 4*voters)
 		if err != nil {
 			return err
 		}
+		near := h.Cosines[0]
 		seen := map[int]bool{}
 		var raw []vote
 		var sum float64
-		for _, h := range hits {
-			n := m.number(h.Chunk)
-			if seen[n] || len(seen) == voters {
+		for _, part := range slices.SortedFunc(maps.Keys(near), func(a, b string) int { return cmp.Or(cmp.Compare(near[b], near[a]), cmp.Compare(a, b)) }) {
+			id, _, _ := strings.Cut(part, "/")
+			n, known := m.at[id]
+			if !known || seen[n] || len(seen) == voters {
 				continue
 			}
 			seen[n] = true
-			w := math.Pow(clip(h.Score), voteSharpness)
+			w := math.Pow(clip(near[part]), voteSharpness)
 			sum += w
-			raw = append(raw, vote{n, h.Score, w})
+			raw = append(raw, vote{n, near[part], w})
 		}
 		if sum == 0 {
 			continue
@@ -337,10 +310,4 @@ func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[str
 		votes[t] += partVote * w
 	}
 	return nil
-}
-
-// number returns the position of the trace of a chunk.
-func (m *memory) number(chunk string) int {
-	id, _, _ := strings.Cut(chunk, "/")
-	return m.at[id]
 }

@@ -15,8 +15,8 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/base/testutil"
-	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
+	"cairn/internal/text/query"
 	"cairn/internal/toolbox/catalog"
 )
 
@@ -36,7 +36,7 @@ func newIndex(t *testing.T, tools []catalog.Tool, u *Usage) *Index {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { k.Close() })
-	x, err := New(Stores{k, flat.Memory(testutil.HashDimension), flat.Memory(testutil.HashDimension)}, &Options{Embedder: &testutil.HashEmbedder{}, Usage: u})
+	x, err := New(k, &Options{Embedder: &testutil.HashEmbedder{}, Usage: u})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestSearchWithoutVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	x, err := New(Stores{Keyword: k}, nil)
+	x, err := New(k, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,15 +140,26 @@ func TestVectorLegFails(t *testing.T) {
 func TestSync(t *testing.T) {
 	ctx := context.Background()
 	e := &testutil.HashEmbedder{}
+	k, err := keyword.Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	x, err := New(k, &Options{Embedder: e})
+	if err != nil {
+		t.Fatal(err)
+	}
 	tools := shop(t)
-	x := newIndex(t, tools, nil)
-	x.options.Embedder = e
-	if err := x.Sync(ctx, tools, nil); err != nil || e.Embedded() != 0 {
-		t.Errorf("an unchanged catalogue embeds %d texts, %v", e.Embedded(), err)
+	if err := x.Sync(ctx, tools, nil); err != nil || e.Embedded() != 2*8 {
+		t.Fatalf("%d texts embedded, want 16, %v", e.Embedded(), err)
+	}
+	before := e.Embedded()
+	if err := x.Sync(ctx, tools, nil); err != nil || e.Embedded() != before {
+		t.Errorf("an unchanged catalogue embeds %d texts, %v", e.Embedded()-before, err)
 	}
 	tools[0].Description = "Look for wares"
-	if err := x.Sync(ctx, tools[:7], nil); err != nil || e.Embedded() != 2 || x.Len() != 7 {
-		t.Errorf("one changed tool embeds %d texts of 2, %d tools, %v", e.Embedded(), x.Len(), err)
+	if err := x.Sync(ctx, tools[:7], nil); err != nil || e.Embedded() != before+2 || x.Len() != 7 {
+		t.Errorf("one changed tool embeds %d texts of 2, %d tools, %v", e.Embedded()-before, x.Len(), err)
 	}
 	for _, text := range []string{"put a build online", "deploy"} {
 		r, err := x.Rank(ctx, text, Terms{})
@@ -158,14 +169,14 @@ func TestSync(t *testing.T) {
 	}
 	// After an error the rest is made up for.
 	broken := errors.New("broken")
-	x.options.Embedder = &testutil.HashEmbedder{Before: func([]string) error { return broken }}
+	e.Before = func([]string) error { return broken }
 	if err := x.Sync(ctx, shop(t), nil); !errors.Is(err, broken) {
 		t.Fatalf("error %v, want it passed on", err)
 	}
 	if a, err := x.Search(ctx, Query{Text: "build online"}); err != nil || a.Tools[0].ID != "s:deploy" || len(a.Degraded) == 0 {
 		t.Errorf("before its vectors: %+v, %v", a, err)
 	}
-	x.options.Embedder = e
+	e.Before = nil
 	if err := x.Sync(ctx, shop(t), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +185,7 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// vectorMap is a VectorCache that counts what it is asked.
+// vectorMap is a legs.Cache.
 type vectorMap map[[32]byte][]float32
 
 func (m vectorMap) Get(keys [][32]byte) ([][]float32, error) {
@@ -203,7 +214,7 @@ func TestUpdateAnswersBeforeVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { k.Close() })
-		x, err := New(Stores{k, flat.Memory(testutil.HashDimension), flat.Memory(testutil.HashDimension)}, &Options{Embedder: e, Cache: cache})
+		x, err := New(k, &Options{Embedder: e, Cache: cache})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,10 +243,13 @@ func TestUpdateAnswersBeforeVectors(t *testing.T) {
 	if a, err := early.Search(ctx, Query{Text: "shopping cart"}); err != nil || len(a.Degraded) != 0 {
 		t.Errorf("an index made before the vectors were: %v, %v, want it to see them", a.Degraded, err)
 	}
-	for _, s := range []interface{ Count() (int, error) }{x.stores.Names, x.stores.Texts} {
-		if n, err := s.Count(); err != nil || n != 7 {
-			t.Errorf("%d vectors, %v, want those of the 7 tools there are", n, err)
-		}
+	vector, err := e.EmbedQuery(ctx, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := x.legs.Search(ctx, query.Query{}, vector, 100)
+	if err != nil || len(h.Cosines[0]) != 7 || len(h.Cosines[1]) != 7 {
+		t.Errorf("%d and %d vectors, %v, want those of the 7 tools there are", len(h.Cosines[0]), len(h.Cosines[1]), err)
 	}
 	// Another process: what is known costs nothing.
 	e2 := &testutil.HashEmbedder{}

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"cairn/graphrank"
+	"cairn/internal/base/job"
+	"cairn/internal/store/legs"
 	"cairn/models"
 )
 
@@ -15,10 +17,7 @@ import (
 // memory. The caller stores the graph and the traces, and passes them to NewUsage. It is
 // safe for concurrent use.
 type Usage struct {
-	embedder models.Embedder
-	cache    VectorCache
-
-	adding sync.Mutex // held by Add; guards known
+	adding sync.Mutex // held by Add and Learn; guards known
 
 	mu      sync.RWMutex
 	graph   *graphrank.Graph
@@ -37,27 +36,48 @@ type Usage struct {
 // changes slowly, and its computation takes a second for a large graph.
 const rerankShare = 0.01
 
+// inlineTexts bounds the texts of past intents that Add embeds, which takes some tens of
+// milliseconds. With more texts without vectors, past intents are found by words alone.
+const inlineTexts = 32
+
 // NewUsage returns a Usage with a graph, which the caller must not use afterwards, and
-// traces, which the graph already includes. A nil graph is empty. Without an embedder, past
-// intents are found by keywords alone. The caller closes the embedder and the cache.
-func NewUsage(ctx context.Context, graph *graphrank.Graph, traces []Trace, e models.Embedder, cache VectorCache) (*Usage, error) {
+// traces, which the graph already includes; see Add. A nil graph is empty. Without an
+// embedder, past intents are found by words alone. The caller closes the embedder and the
+// cache.
+func NewUsage(ctx context.Context, graph *graphrank.Graph, traces []Trace, e models.Embedder, cache legs.Cache) (*Usage, error) {
 	if graph == nil {
 		graph = &graphrank.Graph{}
 	}
-	dimension := 0
-	if e != nil {
-		dimension = e.Description().Dimension
-	}
-	m, err := newMemory(dimension)
+	m, err := newMemory(e, cache)
 	if err != nil {
 		return nil, err
 	}
-	u := &Usage{embedder: e, cache: cache, graph: graph, memory: m, uses: map[string]float64{}, coUses: map[string]map[string]float64{},
+	u := &Usage{graph: graph, memory: m, uses: map[string]float64{}, coUses: map[string]map[string]float64{},
 		before: map[[2]string]float64{}, linked: map[[2]string]float64{}, known: map[string]bool{}}
 	if err := u.Add(ctx, nil, traces); err != nil {
 		return nil, err
 	}
 	return u, nil
+}
+
+// Missing returns the number of texts of past intents without vectors.
+func (u *Usage) Missing() int { return u.memory.missing() }
+
+// Embed computes the missing vectors, see Index.Embed.
+func (u *Usage) Embed(ctx context.Context, progress func(job.Progress)) error {
+	done, total := 0, u.Missing()
+	for _, l := range []*legs.Legs{u.memory.intents, u.memory.parts} {
+		before := done
+		err := l.Embed(ctx, func(n, _ int) {
+			if done = before + n; progress != nil {
+				progress(job.Progress{Phase: "tools intents", Done: done, Total: total})
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("embedding past intents: %w", err)
+		}
+	}
+	return nil
 }
 
 // key identifies a trace.
@@ -80,7 +100,12 @@ func CheckTrace(t Trace) error {
 // sequence between consecutive tools if a trace has no edges. It returns the changed edges
 // for the caller to store. If a trace is invalid, it fails and adds none.
 func (u *Usage) Learn(ctx context.Context, traces []Trace) ([]graphrank.Edge, error) {
+	u.adding.Lock()
+	defer u.adding.Unlock()
 	if err := u.remember(ctx, traces); err != nil {
+		return nil, err
+	}
+	if err := u.Embed(ctx, nil); err != nil {
 		return nil, err
 	}
 	u.mu.Lock()
@@ -109,21 +134,19 @@ func (u *Usage) Learn(ctx context.Context, traces []Trace) ([]graphrank.Edge, er
 // Add adds edges with their new counts and traces that the caller has stored since NewUsage.
 // It ignores traces that it has added before. The result is that of NewUsage with all edges
 // and traces, except that PageRank may lack one edge in a hundred. The cost depends only on
-// the arguments.
+// the arguments. Add embeds few texts; Embed computes the other vectors.
 func (u *Usage) Add(ctx context.Context, edges []graphrank.Edge, traces []Trace) error {
 	u.adding.Lock()
 	defer u.adding.Unlock()
-	var fresh []Trace
-	for _, t := range traces {
-		if !u.known[t.key()] {
-			fresh = append(fresh, t)
-		}
-	}
+	fresh := slices.DeleteFunc(slices.Clone(traces), func(t Trace) bool { return u.known[t.key()] })
 	if err := u.remember(ctx, fresh); err != nil {
 		return err
 	}
 	for i := range fresh {
 		u.known[fresh[i].key()] = true
+	}
+	if u.Missing() <= inlineTexts {
+		_ = u.Embed(ctx, nil) // after an error, a later Embed tries again
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -131,11 +154,11 @@ func (u *Usage) Add(ctx context.Context, edges []graphrank.Edge, traces []Trace)
 		u.graph.Set(e)
 	}
 	u.changes += len(edges)
-	return nil
+	return ctx.Err()
 }
 
 // remember adds traces to the memory and to the counts. Traces without an intent are only
-// counted.
+// counted. The caller holds adding.
 func (u *Usage) remember(ctx context.Context, traces []Trace) error {
 	var known []*Trace
 	for i := range traces {
@@ -147,17 +170,13 @@ func (u *Usage) remember(ctx context.Context, traces []Trace) error {
 			known = append(known, &t)
 		}
 	}
-	if u.embedder != nil && u.cache != nil && len(known) > 0 {
-		// Embed before the lock, so that searches do not wait for the model.
-		if err := EmbedTexts(ctx, textsOf(known), u.embedder, u.cache, nil); err != nil {
-			return err
-		}
+	indexed, err := u.memory.index(ctx, known)
+	if err != nil {
+		return err
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if err := u.memory.learn(ctx, known, u.embedder, u.cache); err != nil {
-		return err
-	}
+	u.memory.learn(indexed)
 	for _, t := range traces {
 		u.count(t)
 	}
