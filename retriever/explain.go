@@ -52,24 +52,29 @@ type Part struct {
 	Raw  float64
 }
 
-// Parts returns the parts of the score. A new signal needs a field of Explanation, a row
-// here and a term of Recompute; the explain command and the web pages show any part.
-func (e *Explanation) Parts() []Part {
-	parts := []Part{
-		{Name: "vector", Weight: e.VectorWeight, Value: e.Vector, Unit: "cosine", Raw: e.Cosine},
-		{Name: "keyword", Weight: e.KeywordWeight, Value: e.Keyword, Unit: "bm25", Raw: e.BM25},
-		{Name: "graph", Weight: 1, Value: e.Graph},
-	}
-	if e.Code != 0 {
-		parts = append(parts, Part{Name: "code", Weight: 1, Value: e.Code})
-	}
-	if e.Logit != nil {
-		parts = append(parts, Part{Name: "rerank", Weight: 1, Value: e.Rerank, Unit: "logit", Raw: *e.Logit})
-	}
+// Parts returns the parts of the score.
+func (e *Explanation) Parts() (parts []Part) {
+	e.each(func(p Part) { parts = append(parts, p) })
 	return parts
 }
 
 // Recompute returns the sum of the parts.
-func (e *Explanation) Recompute() float64 {
-	return e.VectorWeight*e.Vector + e.KeywordWeight*e.Keyword + e.Graph + e.Code + e.Rerank
+func (e *Explanation) Recompute() (sum float64) {
+	e.each(func(p Part) { sum += p.Weight * p.Value })
+	return sum
+}
+
+// each calls visit with every part of the score. A new signal needs a field of Explanation
+// and a call here; ranking, the explain command and the web pages use any part. each does
+// not allocate, because ranking calls it for every candidate.
+func (e *Explanation) each(visit func(Part)) {
+	visit(Part{Name: "vector", Weight: e.VectorWeight, Value: e.Vector, Unit: "cosine", Raw: e.Cosine})
+	visit(Part{Name: "keyword", Weight: e.KeywordWeight, Value: e.Keyword, Unit: "bm25", Raw: e.BM25})
+	visit(Part{Name: "graph", Weight: 1, Value: e.Graph})
+	if e.Code != 0 {
+		visit(Part{Name: "code", Weight: 1, Value: e.Code})
+	}
+	if e.Logit != nil {
+		visit(Part{Name: "rerank", Weight: 1, Value: e.Rerank, Unit: "logit", Raw: *e.Logit})
+	}
 }

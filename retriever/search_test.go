@@ -335,30 +335,6 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-func TestExplainAddsUp(t *testing.T) {
-	f := open(t, numbered(40), &Options{Reweigher: bonus(.9)}, "d/03.md", "d/04.md")
-	for _, mode := range []Mode{Hybrid, Keyword, Semantic} {
-		a := f.search(Query{Text: "needle number 7", Mode: mode, Limit: 50, Explain: true})
-		if len(a.Results) < 30 {
-			t.Fatalf("%s: %d results", mode, len(a.Results))
-		}
-		for _, r := range a.Results {
-			e := r.Explain
-			want := e.VectorWeight*e.Vector + e.KeywordWeight*e.Keyword + e.Graph
-			sum := 0.0
-			for _, p := range e.Parts() {
-				sum += p.Weight * p.Value
-			}
-			if math.Abs(sum-want) > 1e-9 || math.Abs(want-r.Score) > 1e-9 || e.Score != r.Score {
-				t.Errorf("%s: the parts of %s add up to %g, want %g, its score is %g: %+v", mode, r.Path, sum, want, r.Score, e)
-			}
-			if r.Explain.Graph != .05 {
-				t.Errorf("bonus is %g, want it cut to .05", r.Explain.Graph)
-			}
-		}
-	}
-}
-
 // bonus is a Reweigher with the same bonus for all documents.
 type bonus float64
 
