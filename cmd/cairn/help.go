@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/manual"
 	"cairn/internal/face/view"
 )
@@ -71,7 +72,7 @@ func argsOf(use string) cobra.PositionalArgs {
 	}
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
-			return badUsage("got %s, want: %s", view.Count(len(args), "argument"), cmd.UseLine())
+			return cli.BadUsage("got %s, want: %s", view.Count(len(args), "argument"), cmd.UseLine())
 		}
 		return nil
 	}
@@ -79,9 +80,9 @@ func argsOf(use string) cobra.PositionalArgs {
 
 // manCommand returns the command that writes the manual pages and completions for packages of
 // cairn.
-func (a *app) manCommand() *cobra.Command {
-	cmd := newCommand("man DIR", "Write manual pages to DIR/man1 and completions to DIR/completions",
-		a.command(func(_ context.Context, args []string) error { return manual.Write(a.root(), args[0]) }))
+func manCommand(a *cli.App) *cobra.Command {
+	cmd := cli.NewCommand("man DIR", "Write manual pages to DIR/man1 and completions to DIR/completions",
+		a.Command(func(_ context.Context, args []string) error { return manual.Write(newRoot(a), args[0]) }))
 	cmd.Hidden = true
 	return cmd
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/connect"
-	"cairn/internal/face/term"
 )
 
 // each calls fn with every command but those of cobra itself.
@@ -27,7 +27,7 @@ func each(cmd *cobra.Command, fn func(*cobra.Command)) {
 }
 
 func commands() *cobra.Command {
-	return (&app{stdin: strings.NewReader(""), out: &term.Output{Writer: term.New(io.Discard), Notes: term.New(io.Discard)}}).root()
+	return newRoot(cli.New("", strings.NewReader(""), io.Discard, io.Discard))
 }
 
 // TestHelp: every command has a description, and every command that runs has an example.

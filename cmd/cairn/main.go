@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
 	"cairn/retriever"
 )
@@ -30,28 +31,28 @@ const (
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := &app{stdin: stdin, out: &term.Output{Writer: term.New(stdout), Notes: term.New(stderr)}, warned: map[string]bool{}}
-	defer a.out.Notes.Close()
-	root := a.root()
+	a := cli.New(versionName(), stdin, stdout, stderr)
+	defer a.Out.Notes.Close()
+	root := newRoot(a)
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(a.out)
-	root.SetErr(a.out.Notes)
+	root.SetOut(a.Out)
+	root.SetErr(a.Out.Notes)
 	err := withGracePeriod(ctx, gracePeriod, func() error { return root.ExecuteContext(ctx) })
-	if failed := a.out.Close(); err == nil && failed != nil {
-		err, a.started = failed, true // a failed write is never wrong usage
+	if failed := a.Out.Close(); err == nil && failed != nil {
+		err, a.Started = failed, true // a failed write is never wrong usage
 	}
 	switch {
 	case err == nil:
 		return exitDone
 	case ctx.Err() != nil:
-		a.out.Notes.Printf("cairn: interrupted\n")
+		a.Out.Notes.Printf("cairn: interrupted\n")
 		return exitInterrupted
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailed // the reader of the output has closed it
 	}
-	a.out.Notes.Printf("cairn: %s\n", term.OneLine(message(err)))
-	if _, wrong := errors.AsType[*usageError](err); wrong || !a.started {
+	a.Out.Notes.Printf("cairn: %s\n", term.OneLine(cli.Message(err)))
+	if _, wrong := errors.AsType[*cli.UsageError](err); wrong || !a.Started {
 		return exitUsage
 	}
 	if _, wrong := errors.AsType[*retriever.InvalidError](err); wrong {

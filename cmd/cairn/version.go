@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/cmd/cairn/internal/cli"
 	"cairn/models/bert"
 	"cairn/models/minilm"
 )
@@ -16,9 +17,9 @@ import (
 // version is set by the linker for releases.
 var version = ""
 
-func (a *app) versionCommand() *cobra.Command {
-	return newCommand("version", "Print the version, the built-in model and the kernels of this machine",
-		a.command(func(context.Context, []string) error {
+func versionCommand(a *cli.App) *cobra.Command {
+	return cli.NewCommand("version", "Print the version, the built-in model and the kernels of this machine",
+		a.Command(func(context.Context, []string) error {
 			v := struct {
 				Version string   `json:"version"`
 				Go      string   `json:"go"`
@@ -26,12 +27,12 @@ func (a *app) versionCommand() *cobra.Command {
 				Model   string   `json:"model"`
 				Kernels []string `json:"kernels"`
 				Lacking []string `json:"lacking"`
-			}{versionName(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, minilm.Description().ID, bert.Kernels(), lacking(bert.Kernels())}
+			}{a.Version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, minilm.Description().ID, bert.Kernels(), lacking(bert.Kernels())}
 			kernels := strings.Join(v.Kernels, ", ")
 			if len(v.Lacking) > 0 {
 				kernels += "; not on this machine: " + strings.Join(v.Lacking, ", ")
 			}
-			return a.out.Line(v, "cairn %s (%s, %s)\nmodel   %s\nkernels %s", v.Version, v.Go, v.System, v.Model, kernels)
+			return a.Out.Line(v, "cairn %s (%s, %s)\nmodel   %s\nkernels %s", v.Version, v.Go, v.System, v.Model, kernels)
 		}))
 }
 

@@ -1,0 +1,246 @@
+package agents
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cairn/cmd/cairn/internal/cli"
+	"cairn/internal/face/connect"
+	"cairn/internal/face/term"
+	"cairn/tools"
+)
+
+// connectFlags are the flags of connect and disconnect.
+type connectFlags struct {
+	name, tools                   string
+	print, force, noGuide, accept bool
+}
+
+func (a *app) connectCommand() *cobra.Command {
+	var f connectFlags
+	cmd := cli.NewCommand("connect [CLIENT]", "Add cairn to the configuration of an MCP client",
+		a.Command(func(_ context.Context, args []string) error { return a.connect(args, f) }))
+	f.register(cmd)
+	cmd.Flags().BoolVar(&f.print, "print", false, "print the texts to paste, and write nothing")
+	cmd.Flags().StringVar(&f.tools, "tools", "", "tools to offer, as for cairn mcp (default: mcp.tools)")
+	cmd.Flags().BoolVar(&f.force, "force", false, "replace another server of this name")
+	cmd.Flags().BoolVar(&f.noGuide, "no-guide", false, "do not write the block into AGENTS.md, CLAUDE.md and similar files")
+	return cmd
+}
+
+// register adds the client names and the flags that connect and disconnect share.
+func (f *connectFlags) register(cmd *cobra.Command) {
+	cmd.ValidArgs = connect.Names()
+	cmd.Flags().StringVar(&f.name, "name", "cairn", "name of the server in the client; each folder needs its own")
+	cmd.Flags().BoolVarP(&f.accept, "yes", "y", false, "do not ask before writing")
+}
+
+func (a *app) connect(args []string, f connectFlags) error {
+	if f.name == "" || strings.ContainsFunc(f.name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return cli.BadUsage("--name is %q, want a word", f.name)
+	}
+	if f.tools != "" {
+		if _, err := tools.ParseGroups(f.tools); err != nil {
+			return cli.BadUsage("--tools: %w", err)
+		}
+	}
+	p, err := a.place()
+	if err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		c, err := connect.ByName(args[0])
+		if err != nil {
+			return cli.BadUsage("%w", err)
+		}
+		return a.connectClient(c, p, f)
+	}
+	chosen, err := a.chooseClients(p, f)
+	for _, c := range chosen {
+		err = errors.Join(err, a.connectClient(c, p, f))
+	}
+	return err
+}
+
+// place locates the configuration files of clients.
+func (a *app) place() (connect.Place, error) {
+	sel, _, err := a.Choose()
+	if err != nil {
+		return connect.Place{}, err
+	}
+	home, _ := os.UserHomeDir() // configPath returns the error where a client needs it
+	return connect.Place{Root: sel.Root, Home: home, OS: runtime.GOOS, Env: os.Getenv, LookPath: exec.LookPath}, nil
+}
+
+// configPath returns the file that the client reads.
+func configPath(c connect.Client, p connect.Place) (string, error) {
+	path := c.Path(p)
+	if !filepath.IsAbs(path) { // the path is relative to an unknown home folder
+		_, err := os.UserHomeDir()
+		return "", fmt.Errorf("finding the configuration of %s: %w; set it to your home folder", c.Name, err)
+	}
+	return path, nil
+}
+
+// chooseClients asks the user which of the installed clients to connect.
+func (a *app) chooseClients(p connect.Place, f connectFlags) ([]connect.Client, error) {
+	found := connect.Installed(p)
+	if len(found) == 0 {
+		return nil, cli.BadUsage("found no MCP client on this machine; name one of {%s}", strings.Join(connect.Names(), ","))
+	}
+	var names []string
+	for _, c := range found {
+		names = append(names, c.Name)
+	}
+	if f.print || !a.asks() {
+		return nil, cli.BadUsage("name a client: cairn connect CLIENT; installed here: %s", strings.Join(names, ", "))
+	}
+	a.Out.Printf("Found on this machine:\n")
+	for i, c := range found {
+		a.Out.Printf("  %d  %s\n", i+1, c.Title)
+	}
+	answer, err := a.prompt("Connect which? Numbers, or Enter for all: ")
+	if err != nil || answer == "" {
+		return found, err
+	}
+	var chosen []connect.Client
+	for _, word := range strings.FieldsFunc(answer, func(r rune) bool { return r == ',' || r == ' ' }) {
+		i := slices.Index(names, word)
+		if n, err := strconv.Atoi(word); err == nil {
+			i = n - 1
+		}
+		if i < 0 || i >= len(found) {
+			return nil, cli.BadUsage("%q is not one of 1 to %d", word, len(found))
+		}
+		chosen = append(chosen, found[i])
+	}
+	return chosen, nil
+}
+
+// connected is what connect and disconnect did for one client.
+type connected struct {
+	*connect.Result
+	Guide *connect.Result `json:"guide,omitempty"`
+}
+
+func (a *app) connectClient(c connect.Client, p connect.Place, f connectFlags) error {
+	path, err := configPath(c, p)
+	if err != nil {
+		return err
+	}
+	var further []string
+	if f.tools != "" {
+		further = []string{"--tools", f.tools}
+	}
+	entry := c.Entry(c.Program(), p.Root, further...)
+	if f.print {
+		return a.printConnection(c, f, path, entry)
+	}
+	config, err := c.Add(p.Root, path, f.name, entry, f.force)
+	if _, ok := errors.AsType[*connect.UnsuitableError](err); ok {
+		a.Out.Printf("%s", c.Text(f.name, entry))
+	}
+	if err != nil {
+		return err
+	}
+	var guide *connect.Change
+	if c.Guide != "" && !f.noGuide {
+		if guide, err = c.AddGuide(p.Root, f.name); err != nil {
+			return fmt.Errorf("%w; or use --no-guide", err)
+		}
+		if guide, err = a.agreed(guide, f); err != nil {
+			return err
+		}
+	}
+	var did connected
+	if did.Result, err = config.Write(); err != nil {
+		return err
+	}
+	if guide != nil {
+		if did.Guide, err = guide.Write(); err != nil {
+			return err
+		}
+	}
+	return a.Out.Print(did, func() {
+		switch {
+		case !did.Changed:
+			a.Out.Printf("%s has this entry already: %s\n", c.Title, did.Path)
+		case did.Backup != "":
+			a.Out.Printf("added to %s for %s; a copy of the old file is %s\n", did.Path, c.Title, filepath.Base(did.Backup))
+		default:
+			a.Out.Printf("added to %s for %s\n", did.Path, c.Title)
+		}
+		if did.Guide != nil && did.Guide.Changed {
+			a.Out.Printf("added to %s\n", did.Guide.Path)
+		}
+		if did.Changed {
+			a.Out.Notes.Dim(fmt.Sprintf("restart %s to use cairn; `cairn disconnect %s` removes it", c.Title, c.Name))
+		}
+	})
+}
+
+// printConnection prints what connect would write.
+func (a *app) printConnection(c connect.Client, f connectFlags, path string, entry connect.Entry) error {
+	text := map[string]any{"client": c.Name, "path": path, "text": c.Text(f.name, entry)}
+	guided := c.Guide != "" && !f.noGuide
+	if guided {
+		text["guide_path"], text["guide"] = c.Guide, connect.Guide(f.name)
+	}
+	return a.Out.Print(text, func() {
+		a.Out.Notes.Printf("for %s:\n", path)
+		a.Out.Printf("%s", c.Text(f.name, entry))
+		if guided {
+			a.Out.Notes.Printf("for %s:\n", c.Guide)
+			a.Out.Printf("%s", connect.Guide(f.name))
+		}
+	})
+}
+
+// agreed prints a change and asks the user to confirm it. It returns nil for a change that
+// the user declines.
+func (a *app) agreed(change *connect.Change, f connectFlags) (*connect.Change, error) {
+	if a.Out.JSON || !change.Changes() {
+		return change, nil
+	}
+	a.Out.Printf("%s", change.Diff())
+	if f.accept || !a.asks() {
+		return change, nil
+	}
+	answer, err := a.prompt("Write this? [Y/n] ")
+	if err != nil || strings.HasPrefix(strings.ToLower(answer), "n") {
+		return nil, err
+	}
+	return change, nil
+}
+
+// asks reports whether the command can ask the user a question.
+func (a *app) asks() bool {
+	return !a.Out.JSON && a.Out.IsTerminal() && term.FromTerminal(a.Stdin)
+}
+
+// maxReply bounds the answer to a question in bytes.
+const maxReply = 1000
+
+// prompt prints a question and returns the line that the user types, without surrounding
+// spaces.
+func (a *app) prompt(question string) (string, error) {
+	a.Out.Printf("%s", question)
+	// A reader per question loses no input, because a terminal returns one line at a time.
+	line, err := bufio.NewReader(io.LimitReader(a.Stdin, maxReply)).ReadString('\n')
+	if err != nil {
+		return "", fmt.Errorf("reading the answer: %w", err)
+	}
+	return strings.TrimSpace(line), nil
+}

@@ -1,0 +1,185 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cairn/cmd/cairn/internal/cli"
+	"cairn/internal/base/metrics"
+	"cairn/internal/face/host"
+	"cairn/internal/face/server"
+	"cairn/internal/face/token"
+)
+
+type serveFlags struct {
+	hostFlags
+	listen  host.ListenOptions
+	tokens  string
+	hosts   []string
+	workers int
+	remote  bool
+	servers cli.Servers
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	var f serveFlags
+	cmd := cli.NewCommand("serve [NAME=DIR...]", "Serve folders over HTTP: a web page, MCP, a JSON API, health",
+		a.Command(func(ctx context.Context, args []string) error { return a.serve(ctx, args, f) }))
+	fs := cmd.Flags()
+	f.add(fs)
+	fs.BoolVar(&f.noRateLimit, "no-rate-limit", false, "do not limit the calls per minute (also CAIRN_RATE_LIMIT=off)")
+	fs.StringVar(&f.listen.Address, "addr", "127.0.0.1:7420", "address to listen on; port 0 chooses a free one")
+	f.listen.Auth = cmp.Or(os.Getenv("CAIRN_AUTH"), "auto")
+	cli.ChoiceVar(fs, &f.listen.Auth, "auth", "require tokens: auto (unless only you can reach the address), on or off (also CAIRN_AUTH)", "auto", "on", "off")
+	fs.StringVar(&f.tokens, "tokens", "", "file of the tokens (also CAIRN_TOKENS)")
+	fs.StringSliceVar(&f.hosts, "allow-host", nil, "further host names of this server, such as behind a proxy")
+	fs.StringVar(&f.listen.Cert, "tls-cert", "", "PEM file with the certificate; serves https")
+	fs.StringVar(&f.listen.Key, "tls-key", "", "PEM file with the key of the certificate")
+	fs.IntVar(&f.workers, "workers", 2, "stages of question tasks to work on at the same time; 0 if only cairn worker processes do")
+	fs.BoolVar(&f.remote, "remote-reasoning", false, "let a cairn worker with a language model do executor_reasoning instead of the calling agent")
+	f.servers.Add(fs)
+	f.servers.AddQueue(fs)
+	a.AddModel(cmd)
+	a.AddRerank(cmd)
+	return cmd
+}
+
+// check returns the servers of question tasks, or a usage error for flags that contradict
+// each other.
+func (f *serveFlags) check(folders int) (host.StageServers, error) {
+	servers, err := f.servers.Addresses()
+	switch {
+	case err != nil:
+	case !slices.Contains([]string{"auto", "on", "off"}, f.listen.Auth):
+		err = cli.BadUsage("CAIRN_AUTH is %q, want auto, on or off", f.listen.Auth)
+	case folders > 1 && servers != (host.StageServers{}):
+		err = cli.BadUsage("--redis, --postgres and --amqp hold the question tasks of one folder; start a server for each folder")
+	case f.workers < -1 || f.workers > cli.MaxWorkers:
+		err = cli.BadUsage("--workers is %d, want 0 to %d", f.workers, cli.MaxWorkers)
+	case f.workers < 1 && servers.AMQP == "":
+		err = cli.BadUsage("--workers 0 leaves stages to cairn worker, which needs --amqp")
+	case (f.listen.Cert == "") != (f.listen.Key == ""):
+		err = cli.BadUsage("give both --tls-cert and --tls-key, or neither")
+	}
+	return servers, err
+}
+
+func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
+	places, err := a.places(args)
+	if err != nil {
+		return err
+	}
+	servers, err := f.check(len(places))
+	if err != nil {
+		return err
+	}
+	host.AddThread()
+	_, cfg, err := a.At(places[0].dir).Choose()
+	if err != nil {
+		return err
+	}
+	t, err := a.Telemetry(ctx, f.telemetry, cfg.Log, slog.LevelInfo)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	f.listen.Tokens = func() (*token.Store, error) { return tokenStore(f.tokens) }
+	l, tokens, err := host.Listen(ctx, f.listen, t.Log)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	m := metrics.New()
+	folders, err := a.openFolders(ctx, places, &f, servers, t, m)
+	defer closeFolders(folders, t.Log)
+	if err != nil {
+		return err
+	}
+	var served []server.Workspace
+	for _, folder := range folders {
+		served = append(served, folder.Served())
+	}
+	s, err := server.New(served, &server.Options{Logger: t.Log, Tokens: tokens, Hosts: f.hosts, Metrics: m, Listener: t.Calls(m), NoRateLimit: f.noRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off"})
+	if err != nil {
+		return err
+	}
+	url := "http://" + l.Addr().String()
+	if f.listen.Cert != "" {
+		url = "https://" + l.Addr().String()
+	}
+	for _, folder := range folders {
+		if err := folder.Mount(s, t.Log); err != nil {
+			return fmt.Errorf("workspace %s: %w", folder.Name, err)
+		}
+		t.Log.Info("serving", "workspace", folder.Name, "folder", folder.Root, "mcp", url+"/w/"+folder.Name+"/mcp")
+	}
+	t.Log.Info("listening", "address", l.Addr().String(), "url", url, "tokens", tokens != nil)
+	if err := s.Serve(ctx, l); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil // a signal is the intended end of a server
+}
+
+// openFolders opens the folders in order. It returns those opened before an error, too.
+func (a *app) openFolders(ctx context.Context, places []place, f *serveFlags, servers host.StageServers, t *host.Telemetry, m *metrics.Metrics) ([]*host.Folder, error) {
+	var folders []*host.Folder
+	for _, p := range places {
+		folder, err := (&app{a.At(p.dir)}).host(ctx, "serve", p.name, &f.hostFlags, func(o *host.Options) {
+			o.Telemetry, o.Metrics = t, m
+			o.Stages = &host.StageOptions{Workers: cmp.Or(f.workers, -1), Remote: f.remote, Servers: servers}
+			if o.Workspace.Store != nil {
+				o.Toolbox.Postgres = servers.Postgres
+			}
+		})
+		if err != nil {
+			return folders, fmt.Errorf("workspace %s: %w", p.name, err)
+		}
+		folders = append(folders, folder)
+	}
+	return folders, nil
+}
+
+func closeFolders(folders []*host.Folder, log *slog.Logger) {
+	for _, f := range folders {
+		if err := f.Close(); err != nil {
+			log.Warn("closing a workspace", "workspace", f.Name, "error", err)
+		}
+	}
+}
+
+// place is a folder to serve and the name of its workspace.
+type place struct{ name, dir string }
+
+// places parses the arguments of serve.
+func (a *app) places(args []string) ([]place, error) {
+	if len(args) == 0 {
+		return []place{{"default", a.Dir}}, nil
+	}
+	if a.Dir != "" {
+		return nil, cli.BadUsage("give either -C or NAME=DIR, not both")
+	}
+	var places []place
+	seen := map[string]bool{}
+	for _, arg := range args {
+		name, dir, ok := strings.Cut(arg, "=")
+		if !ok || dir == "" {
+			return nil, cli.BadUsage("%q is not a workspace, want NAME=DIR, as in: cairn serve notes=/home/ann/notes", arg)
+		}
+		if _, err := server.ParseName(name); err != nil {
+			return nil, &cli.UsageError{Err: err}
+		}
+		if seen[name] {
+			return nil, cli.BadUsage("two workspaces are called %q", name)
+		}
+		seen[name] = true
+		places = append(places, place{name, dir})
+	}
+	return places, nil
+}

@@ -1,0 +1,106 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cairn/cmd/cairn/internal/cli"
+	"cairn/internal/face/server"
+	"cairn/internal/face/term"
+	"cairn/internal/face/token"
+)
+
+func (a *app) tokenCommand() *cobra.Command {
+	var file string
+	cmd := cli.Group("token", "Create, list and revoke the tokens of `cairn serve`", a.tokenNewCommand(&file), a.tokenListCommand(&file), a.tokenRevokeCommand(&file))
+	cmd.PersistentFlags().StringVar(&file, "tokens", "", "file of the tokens (also CAIRN_TOKENS)")
+	return cmd
+}
+
+// tokenStore returns the store in the named file, else the user's.
+func tokenStore(file string) (*token.Store, error) {
+	file = cmp.Or(file, os.Getenv("CAIRN_TOKENS"))
+	if file == "" {
+		dir, err := os.UserConfigDir()
+		if err != nil {
+			return nil, fmt.Errorf("finding the file of the tokens: %w; name it with --tokens", err)
+		}
+		file = filepath.Join(dir, "cairn", "tokens.json")
+	}
+	return token.Open(file, nil), nil
+}
+
+func (a *app) tokenNewCommand(file *string) *cobra.Command {
+	var scope string
+	var workspaces []string
+	var expires time.Duration
+	cmd := cli.NewCommand("new NAME", "Create a token and print it, once", a.Command(func(ctx context.Context, args []string) error {
+		sc, err := token.ParseScope(scope)
+		if err != nil {
+			return cli.BadUsage("--scope: %w", err)
+		}
+		for _, w := range workspaces {
+			if _, err := server.ParseName(w); err != nil {
+				return cli.BadUsage("--for: %w", err)
+			}
+		}
+		if expires < 0 {
+			return cli.BadUsage("--expires is %s, want more than 0", expires)
+		}
+		store, err := tokenStore(*file)
+		if err != nil {
+			return err
+		}
+		secret, t, err := store.New(ctx, args[0], sc, workspaces, expires)
+		if err != nil {
+			return err
+		}
+		report := struct {
+			Secret string `json:"token"`
+			term.Token
+		}{secret, term.NewToken(t)}
+		return a.Out.Print(report, func() {
+			a.Out.Printf("%s\n", secret)
+			a.Out.Notes.Printf("the token is not shown again; clients send it as Authorization: Bearer TOKEN\n")
+		})
+	}))
+	cmd.Flags().StringVar(&scope, "scope", "read", "permissions: read; write, which includes read; or admin, which can also rebuild the index")
+	cmd.Flags().StringSliceVar(&workspaces, "for", nil, "workspaces that the token permits (default: all)")
+	cmd.Flags().DurationVar(&expires, "expires", 0, "time until the token expires, such as 720h (default: never)")
+	return cmd
+}
+
+func (a *app) tokenListCommand(file *string) *cobra.Command {
+	return cli.NewCommand("list", "List the tokens, without their secrets", a.Command(func(context.Context, []string) error {
+		store, err := tokenStore(*file)
+		if err != nil {
+			return err
+		}
+		list, err := store.List()
+		rows := []term.Token{}
+		for _, t := range list {
+			rows = append(rows, term.NewToken(t))
+		}
+		return term.Show(a.Out, (*term.Output).Tokens)(rows, err)
+	}))
+}
+
+func (a *app) tokenRevokeCommand(file *string) *cobra.Command {
+	return cli.NewCommand("revoke ID|NAME", "Revoke a token immediately", a.Command(func(ctx context.Context, args []string) error {
+		store, err := tokenStore(*file)
+		if err != nil {
+			return err
+		}
+		t, err := store.Revoke(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return a.Out.Line(term.NewToken(t), "revoked %s (%s)", t.ID, t.Name)
+	}))
+}

@@ -1,0 +1,17 @@
+// Package bench holds the commands that measure quality and speed.
+package bench
+
+import (
+	"github.com/spf13/cobra"
+
+	"cairn/cmd/cairn/internal/cli"
+)
+
+// app adds the commands of this package to cli.App.
+type app struct{ *cli.App }
+
+// Commands returns the commands in the order of the help.
+func Commands(c *cli.App) []*cobra.Command {
+	a := &app{c}
+	return []*cobra.Command{a.benchCommand(), a.embedCommand()}
+}

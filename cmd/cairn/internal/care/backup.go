@@ -1,0 +1,110 @@
+package care
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"cairn/cmd/cairn/internal/cli"
+	"cairn/internal/base/atomicfile"
+	"cairn/internal/face/term"
+	"cairn/internal/face/view"
+	"cairn/internal/folder/workspace"
+	"cairn/internal/toolbox"
+)
+
+func (a *app) backupCommand() *cobra.Command {
+	return cli.NewCommand("backup FILE", "Write what cairn cannot rebuild to a file",
+		a.WithWorkspace("backup", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
+			if args[0] == "-" {
+				_, err := w.Backup(ctx, a.Out.Raw())
+				return err
+			}
+			f, err := atomicfile.Create(args[0], 0o600)
+			if err != nil {
+				return err
+			}
+			defer f.Discard()
+			r, err := w.Backup(ctx, f)
+			if err != nil {
+				return err
+			}
+			if err := f.Commit(); err != nil {
+				return err
+			}
+			return a.Out.Line(r, "wrote %s and %s to %s", view.Count(r.Records, "record"), view.Count(r.Files, "file"), term.Plain(args[0]))
+		}))
+}
+
+func (a *app) restoreCommand() *cobra.Command {
+	var o workspace.RestoreOptions
+	cmd := cli.NewCommand("restore FILE", "Replace the records of the folder with those of a backup",
+		a.WithWorkspace("restore", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
+			in, err := a.Input(args[0])
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			r, err := w.Restore(ctx, in, o)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			for _, name := range r.Kept {
+				a.Out.Notes.Warn("%s differs from the backup and is kept; --overwrite replaces it", term.Plain(name))
+			}
+			return a.Out.Line(r, "restored %s and %s; skipped %s", view.Count(r.Records, "record"), view.Count(r.Files, "file"), view.Count(r.Damaged, "damaged line"))
+		}))
+	cmd.Flags().BoolVar(&o.SkipDamaged, "skip-damaged", false, "skip damaged lines, and restore the others")
+	cmd.Flags().BoolVar(&o.Overwrite, "overwrite", false, "replace files that differ from those of the backup")
+	return cmd
+}
+
+func (a *app) exportCommand() *cobra.Command {
+	return cli.NewCommand("export", "Print the tools and the usage as JSON lines",
+		a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
+			out := json.NewEncoder(a.Out)
+			var failed error
+			err := box.Export(ctx, func(x toolbox.Exported) {
+				if failed == nil {
+					failed = out.Encode(x)
+				}
+			})
+			return errors.Join(err, failed)
+		}))
+}
+
+func (a *app) importCommand() *cobra.Command {
+	return cli.NewCommand("import FILE", "Add the tools and the usage in the output of cairn export",
+		a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
+			in, err := a.Input(args[0])
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			list, err := readExported(in)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			m, err := box.Merge(ctx, list)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			return a.Out.Line(m, "changed %s and %s of usage", view.Count(m.Tools, "tool"), view.Count(m.Usage, "record"))
+		}))
+}
+
+func readExported(in io.Reader) (list []toolbox.Exported, err error) {
+	for dec := json.NewDecoder(in); ; {
+		var x toolbox.Exported
+		if err := dec.Decode(&x); errors.Is(err, io.EOF) {
+			return list, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("line %d: %w", len(list)+1, err)
+		}
+		list = append(list, x)
+	}
+}

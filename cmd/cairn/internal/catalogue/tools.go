@@ -1,0 +1,169 @@
+package catalogue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cairn/cmd/cairn/internal/cli"
+	"cairn/graphrank"
+	"cairn/internal/base/job"
+	"cairn/internal/face/term"
+	"cairn/internal/toolbox"
+	"cairn/internal/toolbox/toolsearch"
+)
+
+func (a *app) toolsCommand() *cobra.Command {
+	return cli.Group("tools", "Manage the catalogue of tools and their usage",
+		a.toolsImportCommand(), a.toolsListCommand(), a.toolsSearchCommand(), a.toolsShowCommand(), a.toolsLearnCommand(), a.toolsForgetCommand(), a.toolsGraphCommand())
+}
+
+func (a *app) toolsListCommand() *cobra.Command {
+	var server string
+	var limit int
+	var sources bool
+	cmd := cli.NewCommand("list [flags]", "List the tools of the catalogue",
+		a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
+			if sources {
+				return a.listSources(ctx, box)
+			}
+			return a.toolsList(ctx, box, server, limit)
+		}))
+	cmd.Flags().StringVar(&server, "server", "", "only the tools of this server")
+	cmd.Flags().IntVar(&limit, "limit", 0, "most tools to list (default: all)")
+	cmd.Flags().BoolVar(&sources, "sources", false, "list the imported sources instead")
+	return cmd
+}
+
+func (a *app) toolsList(ctx context.Context, box *toolbox.Toolbox, server string, limit int) error {
+	found, err := box.Tools(ctx, toolbox.ListRequest{Server: server, Limit: limit})
+	if err != nil {
+		return err
+	}
+	if server != "" && !slices.Contains(found.Servers, server) && len(found.Servers) > 0 {
+		return fmt.Errorf("no server %q in the catalogue, want one of {%s}", server, serverNames(found.Servers))
+	}
+	list, total := found.Tools, found.Total
+	return a.Out.Print(map[string]any{"tools": list, "total": total}, func() { a.Out.Tools(list, total) })
+}
+
+// maxServers bounds the names of servers in an error.
+const maxServers = 20
+
+// serverNames returns the names of servers, without the empty one, for an error.
+func serverNames(names []string) string {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return term.Plain(name) == "" })
+	if len(names) > maxServers {
+		names = append(names[:maxServers], "…")
+	}
+	return term.Plain(strings.Join(names, ","))
+}
+
+func (a *app) listSources(ctx context.Context, box *toolbox.Toolbox) error {
+	known, err := box.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	sources := known.Sources
+	return a.Out.Print(map[string]any{"sources": sources}, func() {
+		for _, s := range sources {
+			a.Out.Printf("%s\n", term.Plain(s))
+		}
+		if len(sources) == 0 {
+			a.Out.EmptyCatalogue()
+		}
+	})
+}
+
+func (a *app) toolsShowCommand() *cobra.Command {
+	return cli.NewCommand("show NAME", "Show a tool with its parameters and the tools used with it",
+		a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
+			t, err := box.Lookup(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			var related []graphrank.Scored
+			err = box.Read(ctx, func(g *graphrank.Graph) error {
+				related = g.Related(t.ID, 5)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			return a.Out.Print(t, func() { a.Out.Tool(&t, related) })
+		}))
+}
+
+func (a *app) toolsSearchCommand() *cobra.Command {
+	limit := toolsearch.DefaultLimit
+	var inUse []string
+	var explain bool
+	var wait time.Duration
+	cmd := cli.NewCommand("search [flags] QUERY", "Search the catalogue for tools by what they do",
+		a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
+			if strings.TrimSpace(args[0]) == "" {
+				return cli.BadUsage("want a QUERY, such as \"open an issue\"")
+			}
+			inUse, err := toolIDs(ctx, box, inUse)
+			if err != nil {
+				return err
+			}
+			if err := a.prepareTools(ctx, box, wait); err != nil {
+				return err
+			}
+			q := toolsearch.Query{Text: args[0], Limit: limit, Explain: explain, ContextTools: inUse}
+			return term.Show(a.Out, (*term.Output).FoundTools)(box.Search(ctx, q, nil))
+		}))
+	cmd.Flags().VarP(cli.Bounded(&limit, 1, toolsearch.MaxLimit), "limit", "n", "most tools to list")
+	cmd.Flags().StringSliceVar(&inUse, "context", nil, "tools in use; tools used with them rank higher")
+	addWait(cmd, &wait)
+	cmd.Flags().BoolVar(&explain, "explain", false, "show the components of each score")
+	a.AddModel(cmd)
+	return cmd
+}
+
+// toolIDs returns the IDs of the named tools.
+func toolIDs(ctx context.Context, box *toolbox.Toolbox, names []string) ([]string, error) {
+	var ids []string
+	for _, name := range names {
+		t, err := box.Lookup(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, t.ID)
+	}
+	return ids, nil
+}
+
+// addWait adds the flag that bounds the wait for vectors.
+func addWait(cmd *cobra.Command, wait *time.Duration) {
+	cmd.Flags().DurationVar(wait, "wait", 30*time.Second, "longest wait for missing vectors before a search by keyword")
+}
+
+// minWordsShown and minToolsShown are the least numbers of tools with whose words and vectors
+// the command shows its progress. With fewer tools the answer comes as soon.
+const minWordsShown, minToolsShown = 2000, 100
+
+// prepareTools makes missing vectors for at most wait. Without them the search is by keyword.
+func (a *app) prepareTools(ctx context.Context, box *toolbox.Toolbox, wait time.Duration) error {
+	p, err := cli.WithProgress(a.App, func(bar *term.Progress) (*toolbox.Prepared, error) {
+		return box.Prepare(ctx, wait, func(step job.Progress) {
+			if step.Total >= minToolsShown && (step.Phase != toolsearch.KeywordsPhase || step.Total >= minWordsShown) {
+				bar.Show(step)
+			}
+		})
+	})
+	switch {
+	case err != nil:
+		return err
+	case p.TimedOut:
+		a.Out.Notes.Printf("answering after %s with the vectors made so far; `cairn tools import` or a longer --wait makes the rest\n", wait)
+	case p.Failure != "":
+		a.Out.Notes.Warn("answering by keyword alone: %s", p.Failure)
+	}
+	return nil
+}

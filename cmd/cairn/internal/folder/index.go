@@ -1,0 +1,102 @@
+package folder
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"cairn/cmd/cairn/internal/cli"
+	"cairn/internal/base/home"
+	"cairn/internal/face/term"
+	"cairn/internal/face/view"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/workspace"
+	"cairn/internal/text/walk"
+)
+
+func (a *app) indexCommand() *cobra.Command {
+	var req index.IndexRequest
+	var try bool
+	cmd := &cobra.Command{
+		Use:   "index",
+		Short: "Build or refresh the index; unchanged files cost nothing",
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if try {
+			return a.WithTasks(a.indexable)(cmd, args)
+		}
+		return a.Command(func(ctx context.Context, _ []string) error { return a.index(ctx, req) })(cmd, args)
+	}
+	cmd.Flags().BoolVar(&req.Rebuild, "rebuild", false, "remove the index first; needed after a change of model or format")
+	cmd.Flags().BoolVar(&req.NoEmbed, "no-embed", false, "make no vectors; keyword search works without them")
+	cmd.Flags().BoolVarP(&try, "dry-run", "d", false, "only print the files that would be indexed and left out")
+	a.AddModel(cmd)
+	return cmd
+}
+
+// indexable prints what an index would hold.
+func (a *app) indexable(ctx context.Context, t *workspace.Tasks, _ []string) error {
+	var v struct {
+		Files   []string            `json:"files"`
+		Skipped []index.SkippedFile `json:"skipped"`
+	}
+	var err error
+	v.Files, err = t.Paths(ctx, func(e walk.Entry) {
+		v.Skipped = append(v.Skipped, index.SkippedFile{Path: e.Path, Reason: e.Reason.String()})
+	})
+	if err != nil {
+		return err
+	}
+	return a.Out.Print(v, func() {
+		for _, p := range v.Files {
+			a.Out.Printf("%s\n", term.Plain(p))
+		}
+		for _, s := range v.Skipped {
+			a.Out.Notes.Dim(fmt.Sprintf("left out: %s (%s)", term.Plain(s.Path), walk.WithAdvice(s.Reason)))
+		}
+		a.Out.Notes.Printf("%s to index, %d left out\n", view.Count(len(v.Files), "file"), len(v.Skipped))
+	})
+}
+
+func (a *app) index(ctx context.Context, req index.IndexRequest) error {
+	w, err := a.Open(ctx, "index", workspace.Owning, func(o *workspace.Options) { o.Rebuild = req.Rebuild })
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	report, err := cli.WithProgress(a.App, func(bar *term.Progress) (*index.IndexReport, error) {
+		return index.IndexOp.Call(ctx, w.Folder, req, bar.Show)
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return a.Out.Print(report, func() { a.Out.Notes.Printf("%s\n", term.Summary(report)) })
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	var list bool
+	cmd := cli.NewCommand("status", "Print which folder is chosen and the state of its index",
+		a.WithWorkspace("status", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
+			s, err := index.StatusOp.Call(ctx, w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
+			if err != nil {
+				return err
+			}
+			full := struct {
+				*index.Status
+				home.Place
+				SkippedFiles []index.SkippedFile `json:"skipped_files,omitempty"`
+			}{Status: s, Place: w.Place()}
+			if list {
+				if full.SkippedFiles, err = index.SkippedOp.Call(ctx, w.Folder, struct{}{}, nil); err != nil {
+					return err
+				}
+			}
+			return a.Out.Print(full, func() { a.Out.Status(s, full.Place, full.SkippedFiles) })
+		}))
+	cmd.Flags().BoolVar(&list, "skipped", false, "list the files that are not indexed, by reason")
+	return cmd
+}

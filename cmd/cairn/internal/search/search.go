@@ -1,0 +1,177 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"cairn/cmd/cairn/internal/cli"
+	"cairn/internal/face/term"
+	"cairn/internal/face/view"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/scan"
+	"cairn/internal/folder/workspace"
+	"cairn/internal/store"
+	"cairn/retriever"
+)
+
+// searchFlags are the flags of search and explain.
+type searchFlags struct {
+	retriever.Query
+	mode, kind         string
+	wait               time.Duration
+	exhaustive, regexp bool
+}
+
+func (a *app) searchCommand() *cobra.Command {
+	var f searchFlags
+	cmd := cli.NewCommand("search [flags] QUERY...", "Search the folder, after indexing what has changed",
+		a.Command(func(ctx context.Context, args []string) error {
+			f.Text = strings.Join(args, " ")
+			if f.exhaustive || f.regexp {
+				return a.searchLines(ctx, f)
+			}
+			return a.search(ctx, f)
+		}))
+	f.add(a, cmd)
+	fs := cmd.Flags()
+	fs.BoolVar(&f.Query.Explain, "explain", false, "show the components of each score")
+	fs.StringVar(&f.Cursor, "cursor", "", "continue after an earlier answer (its next_cursor)")
+	fs.StringSliceVar(&f.Filter.Tags, "tag", nil, "only documents with any of these tags")
+	fs.StringVar(&f.Filter.Priority, "priority", "", "only documents of this priority")
+	fs.StringVar(&f.Filter.Assignee, "assignee", "", "only documents of this assignee")
+	fs.BoolVar(&f.exhaustive, "exhaustive", false, "print every line with this exact text, as grep does, instead of the best sections")
+	fs.BoolVar(&f.regexp, "regexp", false, "print every line that matches this regular expression (RE2)")
+	return cmd
+}
+
+// add adds the flags of every search to cmd, and the check of the query. cobra checks both
+// before the command opens the folder, which may index it.
+func (f *searchFlags) add(a *app, cmd *cobra.Command) {
+	fs := cmd.Flags()
+	f.kind = "all"
+	cli.ChoiceVar(fs, &f.kind, "kind", "docs, code (source code) or all", "docs", "code", "all")
+	cli.ChoiceVar(fs, &f.mode, "mode", "hybrid, keyword or semantic (default: search.default_mode, hybrid)", "hybrid", "keyword", "semantic")
+	cli.IntVar(fs, &f.Limit, "limit", 0, 1, retriever.MaxLimit, "most results, 1 to 50 (default: mcp.search_limit, 10; with --max-tokens as many as fit)")
+	cli.IntVar(fs, &f.MaxTokens, "max-tokens", 0, retriever.MinBudget, cli.NoBound, "include the text of the sections, within this many tokens")
+	fs.StringSliceVar(&f.Context, "context", nil, "documents and tools in use; what was used with them ranks higher")
+	fs.StringVar(&f.Filter.PathPrefix, "path", "", "only documents below this folder, from the current one")
+	fs.DurationVar(&f.wait, "wait", cli.AnyWait, "longest wait for vectors before the answer (default: 30s for the last 200, else none)")
+	fs.Lookup("wait").DefValue = "0s" // the usage describes the default
+	a.AddModel(cmd)
+	a.AddRerank(cmd)
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		query := strings.TrimSpace(strings.Join(args, " "))
+		if query == "" {
+			return cli.BadUsage(`want a query, as in: cairn %s "how do I rotate a token"`, cmd.Name())
+		}
+		if n := utf8.RuneCountInString(query); n > retriever.MaxQuery {
+			return cli.BadUsage("the query has %d characters, want at most %d", n, retriever.MaxQuery)
+		}
+		return nil
+	}
+}
+
+// openSearch opens the folder and completes the query of the flags with its configuration.
+// refresh reports that the caller will bring the index up to date.
+func (a *app) openSearch(ctx context.Context, command string, f searchFlags, refresh bool) (*workspace.Workspace, retriever.Query, error) {
+	q := f.Query
+	w, err := a.Open(ctx, command, workspace.Reading, func(o *workspace.Options) {
+		o.Warm, o.Refresh = f.mode != string(retriever.Keyword), refresh
+	})
+	if err != nil {
+		return nil, q, err
+	}
+	p, cfg := a.Paths(w.Selection()), w.Config()
+	q.Context, q.Filter.PathPrefix = p.Documents(q.Context), p.Folder(q.Filter.PathPrefix)
+	q.Mode = retriever.Mode(cmp.Or(f.mode, cfg.Search.DefaultMode))
+	if f.kind != "all" {
+		q.Filter.Kind = store.Kind(f.kind)
+	}
+	if q.Limit == 0 && q.MaxTokens == 0 {
+		q.Limit = cfg.MCP.SearchLimit
+	}
+	return w, q, nil
+}
+
+// answerSearch calls answer with the folder and the query when the index is sufficiently up
+// to date, and then completes the refresh.
+func (a *app) answerSearch(ctx context.Context, command string, f searchFlags, answer func(*workspace.Workspace, retriever.Query) error) error {
+	w, q, err := a.openSearch(ctx, command, f, true)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	r, err := a.Refresh(ctx, w, q.Mode, f.wait)
+	if err != nil {
+		return err
+	}
+	if err := answer(w, q); err != nil {
+		return err
+	}
+	return r.Finish(ctx)
+}
+
+func (a *app) search(ctx context.Context, f searchFlags) error {
+	return a.answerSearch(ctx, "search", f, func(w *workspace.Workspace, q retriever.Query) error {
+		return term.Show(a.Out, func(o *term.Output, answer *retriever.Answer) {
+			o.Answer(answer, q.Text, a.Paths(w.Selection()))
+		})(index.SearchOp.Call(ctx, w.Folder, q, nil))
+	})
+}
+
+// maxPrinted bounds the text of an exhaustive search in bytes.
+const maxPrinted = 64 << 20
+
+// searchLines prints every line that matches in the current files, without the index.
+func (a *app) searchLines(ctx context.Context, f searchFlags) (err error) {
+	if f.Cursor != "" || f.mode != "" || f.Query.Explain || f.MaxTokens != 0 || len(f.Filter.Tags)+len(f.Context) > 0 || f.Filter.Priority != "" || f.Filter.Assignee != "" {
+		return cli.BadUsage("an exhaustive search takes only --path, --kind and --limit")
+	}
+	limit := f.Limit                   // unlike other searches it has no default
+	f.mode = string(retriever.Keyword) // needs no model
+	w, q, err := a.openSearch(ctx, "search", f, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	found, err := w.Scan(ctx, scan.Request{Pattern: q.Text, Regexp: f.regexp, PathPrefix: q.Filter.PathPrefix, Kind: q.Filter.Kind, MaxLines: limit, MaxBytes: maxPrinted})
+	if bad, ok := errors.AsType[*scan.PatternError](err); ok {
+		return cli.BadUsage("%w", bad)
+	}
+	if err != nil {
+		return err
+	}
+	p := a.Paths(w.Selection())
+	return a.Out.Print(found, func() {
+		for i, line := range found.Lines {
+			path := found.Paths[i]
+			a.Out.Printf("%s%s\n", p.Shown(path), strings.TrimPrefix(line, path))
+		}
+		a.Out.Notes.Dim(fmt.Sprintf("%s in %d of %s", view.Count(found.Total, "line"), found.Matching, view.Count(found.Searched, "file")))
+		if found.Truncated {
+			a.Out.Notes.Warn("not complete: %s", found.Reason)
+		}
+	})
+}
+
+func (a *app) explainCommand() *cobra.Command {
+	var f searchFlags
+	var candidates int
+	cmd := cli.NewCommand("explain [flags] QUERY...", "Show every step of one search, and the time of each",
+		a.Command(func(ctx context.Context, args []string) error {
+			f.Text = strings.Join(args, " ")
+			return a.answerSearch(ctx, "explain", f, func(w *workspace.Workspace, q retriever.Query) error {
+				return term.Show(a.Out, (*term.Output).Trace)(index.ExplainOp.Call(ctx, w.Folder, index.ExplainRequest{Query: q, Candidates: candidates}, nil))
+			})
+		}))
+	f.add(a, cmd)
+	cli.IntVar(cmd.Flags(), &candidates, "candidates", 10, 1, retriever.TraceLimit, "entries to show per list, 1 to 100")
+	return cmd
+}

@@ -1,0 +1,85 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cairn/cmd/cairn/internal/cli"
+	"cairn/internal/face/host"
+	"cairn/internal/folder/workspace"
+	"cairn/internal/stage"
+	"cairn/retriever"
+)
+
+// Ask returns the command that answers a question.
+func Ask(c *cli.App) *cobra.Command {
+	a := &app{App: c}
+	var template, user string
+	var budget int
+	cmd := cli.NewCommand("ask [flags] QUESTION", "Answer a question from the folder, with sources",
+		a.WithWorkspace("ask", workspace.Owning, func(ctx context.Context, w *workspace.Workspace, args []string) error {
+			if _, err := a.Refresh(ctx, w, retriever.Hybrid, cli.VectorsLimit); err != nil {
+				return err
+			}
+			st, err := host.OpenStages(ctx, w, a.Logger(), &host.StageOptions{WebWait: askWebWait})
+			if err != nil {
+				return err
+			}
+			defer st.Close()
+			s, err := st.Create(ctx, stage.Request{UserID: user, Query: args[0], Template: template})
+			if err != nil {
+				return stageError(err)
+			}
+			return a.awaitAnswer(ctx, st, s, budget)
+		}))
+	fs := cmd.Flags()
+	fs.StringVar(&template, "template", "", "plan: standard_query (default), simple_lookup, complex_research, web_enhanced or quick_answer")
+	fs.StringVar(&user, "user", "local", "name of the user")
+	cli.IntVar(fs, &budget, "max-tokens", stage.DefaultBudget, retriever.MinBudget, retriever.MaxBudget, "most tokens of passages in the brief")
+	a.AddModel(cmd)
+	return cmd
+}
+
+// askWebWait is how long a task of cairn ask waits for a client that searches the web. A
+// client that works in the folder takes the task immediately.
+const askWebWait = 5 * time.Second
+
+// awaitAnswer waits until a task has ended or needs an answer, and prints the response or
+// the brief. It also waits for a web search, which the task skips after askWebWait.
+func (a *app) awaitAnswer(ctx context.Context, st *workspace.Stages, s *stage.State, budget int) error {
+	s, err := st.Watch(ctx, s.ID, func(s *stage.State) {
+		if s.Status == stage.Waiting && s.Current == stage.WebSearch && stage.Delegated(s) {
+			a.Out.Notes.Printf("waiting up to %v for a client that searches the web\n", s.Machine.Rules.WebWait)
+		}
+	}, func(s *stage.State) bool { return stage.NeedsCaller(s) && s.Current != stage.WebSearch })
+	if err != nil {
+		return err
+	}
+	b, err := st.Brief(ctx, s, budget)
+	if err != nil {
+		return err
+	}
+	report := struct {
+		Task  *stage.Task  `json:"task"`
+		Brief *stage.Brief `json:"brief,omitempty"`
+	}{&s.Task, b}
+	err = a.Out.Print(report, func() {
+		if b != nil {
+			if b.Stage == stage.ExecutorReasoning && os.Getenv("CAIRN_LLM_URL") == "" {
+				a.Out.Notes.Dim("No language model is set. This is what a model would get: the question and the passages found for it.")
+				a.Out.Notes.Dim("Set CAIRN_LLM_URL and CAIRN_LLM_MODEL for an answer (see cairn ask --help), or answer with the command at the end.")
+			}
+			a.Out.Brief(b)
+		} else if s.Response != nil {
+			a.Out.Response(s.Response)
+		}
+	})
+	if err == nil && (s.Status == stage.Failed || s.Status == stage.Aborted) {
+		err = fmt.Errorf("the task %s is %s: %s", s.ID, s.Status, *s.Error)
+	}
+	return err
+}

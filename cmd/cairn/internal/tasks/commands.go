@@ -1,0 +1,20 @@
+// Package tasks holds the commands for cards, tasks in documents and question tasks.
+package tasks
+
+import (
+	"github.com/spf13/cobra"
+
+	"cairn/cmd/cairn/internal/cli"
+)
+
+// app adds the commands of this package to cli.App.
+type app struct {
+	*cli.App
+	servers cli.Servers // of cairn plan
+}
+
+// Commands returns the commands in the order of the help.
+func Commands(c *cli.App) []*cobra.Command {
+	a := &app{App: c}
+	return []*cobra.Command{a.cardCommand(), a.listCommand(), a.graphCommand(), a.taskCommand(), a.dagCommand(), a.planCommand(), a.workerCommand()}
+}

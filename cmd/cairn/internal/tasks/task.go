@@ -1,0 +1,57 @@
+package tasks
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"cairn/cmd/cairn/internal/cli"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/workspace"
+	"cairn/internal/task/doctask"
+)
+
+func (a *app) taskCommand() *cobra.Command {
+	return cli.Group("task", "Work with the tasks in documents, below a heading Tasks",
+		a.taskViewCommand(), a.taskStartCommand(), a.taskCompleteCommand())
+}
+
+// withDocument opens the folder's tasks for fn. The first argument names a document from
+// the current folder.
+func (a *app) withDocument(fn func(context.Context, *workspace.Tasks, []string) error) func(*cobra.Command, []string) error {
+	return a.WithTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+		sel, err := a.Selection()
+		if err != nil {
+			return err
+		}
+		args[0] = a.Paths(sel).Document(args[0])
+		return fn(ctx, t, args)
+	})
+}
+
+func (a *app) taskViewCommand() *cobra.Command {
+	return cli.NewCommand("view DOCUMENT [TASK...]", "Show tasks of a document; without a task, list them",
+		a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+			if len(args) == 1 {
+				return term.Show(a.Out, (*term.Output).TaskList)(t.Documents.Task(ctx, doctask.TaskRequest{Document: args[0]}))
+			}
+			return term.Show(a.Out, (*term.Output).DocumentTasks)(t.Documents.ViewTask(ctx, doctask.ViewTaskRequest{Document: args[0], Task: args[1:]}))
+		}))
+}
+
+func (a *app) taskStartCommand() *cobra.Command {
+	return cli.NewCommand("start DOCUMENT TASK", "Print a task, its workflow and the documents it refers to",
+		a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+			return term.Show(a.Out, (*term.Output).StartedTask)(t.Documents.StartTask(ctx, doctask.StartTaskRequest{Document: args[0], Task: args[1]}))
+		}))
+}
+
+func (a *app) taskCompleteCommand() *cobra.Command {
+	var note string
+	cmd := cli.NewCommand("complete [flags] DOCUMENT TASK", "Set a task completed, and show the next one",
+		a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+			return term.Show(a.Out, (*term.Output).CompletedTask)(t.Documents.CompleteTask(ctx, doctask.CompleteTaskRequest{Document: args[0], Task: args[1], Note: note}))
+		}))
+	cmd.Flags().StringVar(&note, "note", "", "note to store with the task, up to 1,000 characters")
+	return cmd
+}
