@@ -12,6 +12,7 @@ import (
 	"cairn/internal/text/fit"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/usage"
 )
 
 type getToolArgs struct {
@@ -112,7 +113,7 @@ Use it to see the arguments of a tool that another answer names. Not for finding
 			if err != nil {
 				return nil, err
 			}
-			recordingOf(ctx).fetched(t.ID)
+			record(ctx, func(ctx context.Context, s *usage.Session) error { return s.Fetched(ctx, t.ID) })
 			answer := &toolAnswer{
 				ToolID: t.ID, ServerID: t.Server, Name: t.Name, Title: t.Title, Description: t.Description,
 				InputSchema: object(t.Input), OutputSchema: object(t.Output), Annotations: object(t.Annotations),

@@ -8,6 +8,7 @@ import (
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/scan"
 	"cairn/internal/store"
+	"cairn/internal/toolbox/usage"
 	"cairn/retriever"
 )
 
@@ -58,7 +59,7 @@ func (a *readContextArgs) query(defaultMode retriever.Mode) (retriever.Query, er
 
 // searched records a search of documents and reports what the index lacked for it.
 func (o *Options) searched(ctx context.Context, q retriever.Query, a *retriever.Answer) {
-	recordingOf(ctx).queried(q.Text)
+	record(ctx, func(ctx context.Context, s *usage.Session) error { return s.Query(ctx, q.Text) })
 	ReportLacks(o.Lacked, q, a)
 }
 

@@ -10,6 +10,7 @@ import (
 	"cairn/graphrank"
 	"cairn/internal/base/owner"
 	"cairn/internal/folder/index"
+	"cairn/internal/toolbox/usage"
 	"cairn/retriever"
 )
 
@@ -57,11 +58,15 @@ path is "docs/a.md", "docs/a.md#anchor", "docs/a.md:10-40" or a glob. With max_t
 	return t
 }
 
+func recordRead(ctx context.Context, path string) {
+	record(ctx, func(ctx context.Context, s *usage.Session) error { return s.Used(ctx, graphrank.DocumentID(path)) })
+}
+
 // read reads one place and records the reading.
 func read(ctx context.Context, folder *owner.Folder, r retriever.ReadRequest) (*retriever.Reading, error) {
 	reading, err := index.ReadOp.Call(ctx, folder, r, nil)
 	if err == nil {
-		recordingOf(ctx).read(reading.Path)
+		recordRead(ctx, reading.Path)
 	}
 	return reading, err
 }
@@ -71,7 +76,7 @@ func readAll(ctx context.Context, folder *owner.Folder, r retriever.ReadRequest)
 	all, err := index.ReadAllOp.Call(ctx, folder, r, nil)
 	if err == nil {
 		for _, d := range all.Documents {
-			recordingOf(ctx).read(d.Path)
+			recordRead(ctx, d.Path)
 		}
 	}
 	return all, err

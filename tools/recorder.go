@@ -8,10 +8,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"cairn/graphrank"
 	"cairn/internal/toolbox"
-	"cairn/internal/toolbox/suggest"
-	"cairn/internal/toolbox/toolsearch"
 	"cairn/internal/toolbox/usage"
 )
 
@@ -139,7 +136,7 @@ func (r *Recorder) record(e event) {
 
 type recordingKey struct{}
 
-// recording records the calls of one session. A nil recording records nothing.
+// recording names the recorder of a session.
 type recording struct {
 	recorder *Recorder
 	session  string
@@ -149,62 +146,9 @@ func withRecording(ctx context.Context, r *recording) context.Context {
 	return context.WithValue(ctx, recordingKey{}, r)
 }
 
-func recordingOf(ctx context.Context) *recording {
-	r, _ := ctx.Value(recordingKey{}).(*recording)
-	return r
-}
-
-func (r *recording) record(add func(context.Context, *usage.Session) error) {
-	if r != nil {
+// record queues an event of the session of a call, if the session is recorded.
+func record(ctx context.Context, add func(context.Context, *usage.Session) error) {
+	if r, _ := ctx.Value(recordingKey{}).(*recording); r != nil {
 		r.recorder.record(event{r.session, add})
 	}
-}
-
-// queried records a search of documents.
-func (r *recording) queried(query string) {
-	r.record(func(ctx context.Context, s *usage.Session) error { return s.Query(ctx, query) })
-}
-
-// read records the reading of a document.
-func (r *recording) read(path string) {
-	r.record(func(ctx context.Context, s *usage.Session) error { return s.Used(ctx, graphrank.DocumentID(path)) })
-}
-
-// searched records a search of tools and its results.
-func (r *recording) searched(query string, a *toolsearch.Answer) {
-	if r == nil {
-		return
-	}
-	found := make([]string, len(a.Tools))
-	for i := range a.Tools {
-		found[i] = a.Tools[i].ID
-	}
-	r.record(func(ctx context.Context, s *usage.Session) error { return s.Searched(ctx, query, found) })
-}
-
-// planned records a plan.
-func (r *recording) planned(p *suggest.Suggestion) {
-	if r == nil {
-		return
-	}
-	intent := p.Intent
-	var tools []string
-	for i := range p.Tasks {
-		tools = append(tools, p.Tasks[i].Tool)
-	}
-	var edges [][2]string
-	for i := range p.DAG.Edges {
-		edges = append(edges, [2]string{p.DAG.Edges[i].From, p.DAG.Edges[i].To})
-	}
-	r.record(func(ctx context.Context, s *usage.Session) error { return s.Planned(ctx, intent, tools, edges) })
-}
-
-// fetched records that the client fetched the schema of a tool.
-func (r *recording) fetched(id string) {
-	r.record(func(ctx context.Context, s *usage.Session) error { return s.Fetched(ctx, id) })
-}
-
-// reported records a report of used tools.
-func (r *recording) reported(ids []string) {
-	r.record(func(ctx context.Context, s *usage.Session) error { return s.Reported(ctx, ids) })
 }

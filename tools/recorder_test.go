@@ -13,7 +13,6 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/toolbox"
-	"cairn/internal/toolbox/toolsearch"
 	"cairn/internal/toolbox/usage"
 )
 
@@ -168,11 +167,11 @@ func TestRecorderIsBounded(t *testing.T) {
 	box, o := recordedBox(t)
 	s := New((&fake{}).folder(), o)
 	held, begun := make(chan struct{}), make(chan struct{})
-	first := &recording{o.Recorder, "first"}
-	first.record(func(ctx context.Context, _ *usage.Session) error { close(begun); <-held; return nil })
+	first := s.requestContext(t.Context(), "first")
+	record(first, func(ctx context.Context, _ *usage.Session) error { close(begun); <-held; return nil })
 	<-begun
 	for range 10 * maxEvents {
-		recordingOf(s.requestContext(t.Context(), "first")).fetched("fs:read") // returns at once
+		record(first, func(ctx context.Context, s *usage.Session) error { return s.Fetched(ctx, "fs:read") }) // returns at once
 	}
 	if n := len(o.Recorder.events); n != maxEvents {
 		t.Errorf("%d events wait, want %d", n, maxEvents)
@@ -194,11 +193,10 @@ func TestRecorderIsBounded(t *testing.T) {
 	if intents, err := intentsOf(t, box); err != nil || len(intents) != 1 || intents[0].Count != 2*maxSessions {
 		t.Errorf("%+v, %v, want one intent of all sessions", intents, err)
 	}
-	if n := (*recording)(nil); n != recordingOf(t.Context()) {
-		t.Error("a context without a session has a recording")
-	}
-	(*recording)(nil).searched("q", &toolsearch.Answer{})
-	(*recording)(nil).fetched("fs:read")
+	record(t.Context(), func(context.Context, *usage.Session) error {
+		t.Error("a call without a session is recorded")
+		return nil
+	})
 }
 
 // TestWhoseWork: over HTTP the calls of a session, or of a token, are recorded as one

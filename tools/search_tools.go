@@ -5,6 +5,7 @@ import (
 
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/toolsearch"
+	"cairn/internal/toolbox/usage"
 )
 
 type searchToolsArgs struct {
@@ -36,7 +37,13 @@ Tools often used together with context_tools rank higher.`,
 			if err != nil {
 				return nil, err
 			}
-			recordingOf(ctx).searched(a.Query, answer)
+			record(ctx, func(ctx context.Context, s *usage.Session) error {
+				found := make([]string, len(answer.Tools))
+				for i := range answer.Tools {
+					found[i] = answer.Tools[i].ID
+				}
+				return s.Searched(ctx, a.Query, found)
+			})
 			return answer, nil
 		}),
 	}

@@ -8,6 +8,7 @@ import (
 
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/suggest"
+	"cairn/internal/toolbox/usage"
 )
 
 type suggestDAGArgs struct {
@@ -53,7 +54,17 @@ With tools, it arranges only those, and intent is optional.`,
 			if err != nil {
 				return nil, err
 			}
-			recordingOf(ctx).planned(s)
+			record(ctx, func(ctx context.Context, session *usage.Session) error {
+				var tools []string
+				for i := range s.Tasks {
+					tools = append(tools, s.Tasks[i].Tool)
+				}
+				var edges [][2]string
+				for i := range s.DAG.Edges {
+					edges = append(edges, [2]string{s.DAG.Edges[i].From, s.DAG.Edges[i].To})
+				}
+				return session.Planned(ctx, s.Intent, tools, edges)
+			})
 			return s, nil
 		}),
 	}

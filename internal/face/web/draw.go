@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -37,33 +38,25 @@ func draw(boxes []box, arrows []arrow) *drawing {
 	for i := range boxes {
 		at[boxes[i].ID] = i
 	}
-	indegree := make([]int, len(boxes))
-	successors := make([][]int, len(boxes))
+	before := make([][]int, len(boxes))
 	for _, a := range arrows {
 		from, ok1 := at[a.From]
-		to, ok2 := at[a.To]
-		if ok1 && ok2 {
-			successors[from] = append(successors[from], to)
-			indegree[to]++
+		if to, ok2 := at[a.To]; ok1 && ok2 {
+			before[to] = append(before[to], from)
 		}
 	}
 	layer := make([]int, len(boxes))
 	placed := make([]bool, len(boxes))
-	var free []int
-	for i, n := range indegree {
-		if n == 0 {
-			free = append(free, i)
-		}
-	}
-	for len(free) > 0 {
-		i := free[0]
-		free = free[1:]
-		placed[i] = true
-		for _, j := range successors[i] {
-			layer[j] = max(layer[j], layer[i]+1)
-			if indegree[j]--; indegree[j] == 0 {
-				free = append(free, j)
+	for progress := true; progress; { // at most once for each layer; a cycle is never placed
+		progress = false
+		for i, list := range before {
+			if placed[i] || slices.ContainsFunc(list, func(j int) bool { return !placed[j] }) {
+				continue
 			}
+			for _, j := range list {
+				layer[i] = max(layer[i], layer[j]+1)
+			}
+			placed[i], progress = true, true
 		}
 	}
 	d := &drawing{}
