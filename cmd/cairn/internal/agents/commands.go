@@ -2,8 +2,6 @@
 package agents
 
 import (
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/cmd/cairn/internal/tasks"
 )
@@ -12,7 +10,7 @@ import (
 type app struct{ *cli.App }
 
 // Commands returns the commands in the order of the help.
-func Commands(c *cli.App) []*cobra.Command {
+func Commands(c *cli.App) []*cli.Command {
 	a := &app{c}
-	return []*cobra.Command{a.connectCommand(), a.disconnectCommand(), a.mcpCommand(), a.serveCommand(), a.tokenCommand(), tasks.Scene(c)}
+	return []*cli.Command{a.connectCommand(), a.disconnectCommand(), a.mcpCommand(), a.serveCommand(), a.tokenCommand(), tasks.Scene(c)}
 }

@@ -14,8 +14,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/connect"
 	"cairn/internal/face/term"
@@ -28,7 +26,7 @@ type connectFlags struct {
 	print, force, noGuide, accept bool
 }
 
-func (a *app) connectCommand() *cobra.Command {
+func (a *app) connectCommand() *cli.Command {
 	var f connectFlags
 	cmd := cli.NewCommand("connect [CLIENT]", "Add cairn to the configuration of an MCP client",
 		a.Command(func(_ context.Context, args []string) error { return a.connect(args, f) }))
@@ -41,7 +39,7 @@ func (a *app) connectCommand() *cobra.Command {
 }
 
 // register adds the client names and the flags that connect and disconnect share.
-func (f *connectFlags) register(cmd *cobra.Command) {
+func (f *connectFlags) register(cmd *cli.Command) {
 	cmd.ValidArgs = connect.Names()
 	cmd.Flags().StringVar(&f.name, "name", "cairn", "name of the server in the client; each folder needs its own")
 	cmd.Flags().BoolVarP(&f.accept, "yes", "y", false, "do not ask before writing")

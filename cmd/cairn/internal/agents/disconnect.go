@@ -5,13 +5,11 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/connect"
 )
 
-func (a *app) disconnectCommand() *cobra.Command {
+func (a *app) disconnectCommand() *cli.Command {
 	var f connectFlags
 	cmd := cli.NewCommand("disconnect [CLIENT]", "Remove what cairn connect has written",
 		a.Command(func(_ context.Context, args []string) error { return a.disconnect(args, f) }))

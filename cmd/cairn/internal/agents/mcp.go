@@ -8,9 +8,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/host"
 	"cairn/internal/task/taskgraph"
@@ -24,7 +21,7 @@ type hostFlags struct {
 	telemetry                             cli.TelemetryFlags
 }
 
-func (f *hostFlags) add(fs *pflag.FlagSet) {
+func (f *hostFlags) add(fs *cli.FlagSet) {
 	fs.StringVar(&f.groups, "tools", "", "tools to offer: groups of {auto,core,tasks,dag,docs,tools,stages,all}, or names of tools (default: mcp.tools, auto: those that the folder can use)")
 	fs.BoolVar(&f.noRecord, "no-record", false, "do not record which documents are read and which tools are fetched after a search (also usage.record = false)")
 	fs.BoolVar(&f.noIndex, "no-index", false, "neither index at the start nor watch")
@@ -51,7 +48,7 @@ func (a *app) host(ctx context.Context, command, name string, f *hostFlags, chan
 	return host.Open(ctx, sel, cfg, o)
 }
 
-func (a *app) mcpCommand() *cobra.Command {
+func (a *app) mcpCommand() *cli.Command {
 	var f hostFlags
 	var channel string
 	var rateLimit, noRateLimit bool

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/metrics"
 	"cairn/internal/face/host"
@@ -28,7 +26,7 @@ type serveFlags struct {
 	servers cli.Servers
 }
 
-func (a *app) serveCommand() *cobra.Command {
+func (a *app) serveCommand() *cli.Command {
 	var f serveFlags
 	cmd := cli.NewCommand("serve [NAME=DIR...]", "Serve folders over HTTP: a web page, MCP, a JSON API, health",
 		a.Command(func(ctx context.Context, args []string) error { return a.serve(ctx, args, f) }))

@@ -8,15 +8,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/server"
 	"cairn/internal/face/term"
 	"cairn/internal/face/token"
 )
 
-func (a *app) tokenCommand() *cobra.Command {
+func (a *app) tokenCommand() *cli.Command {
 	var file string
 	cmd := cli.Group("token", "Create, list and revoke the tokens of `cairn serve`", a.tokenNewCommand(&file), a.tokenListCommand(&file), a.tokenRevokeCommand(&file))
 	cmd.PersistentFlags().StringVar(&file, "tokens", "", "file of the tokens (also CAIRN_TOKENS)")
@@ -36,7 +34,7 @@ func tokenStore(file string) (*token.Store, error) {
 	return token.Open(file, nil), nil
 }
 
-func (a *app) tokenNewCommand(file *string) *cobra.Command {
+func (a *app) tokenNewCommand(file *string) *cli.Command {
 	var scope string
 	var workspaces []string
 	var expires time.Duration
@@ -76,7 +74,7 @@ func (a *app) tokenNewCommand(file *string) *cobra.Command {
 	return cmd
 }
 
-func (a *app) tokenListCommand(file *string) *cobra.Command {
+func (a *app) tokenListCommand(file *string) *cli.Command {
 	return cli.NewCommand("list", "List the tokens, without their secrets", a.Command(func(context.Context, []string) error {
 		store, err := tokenStore(*file)
 		if err != nil {
@@ -91,7 +89,7 @@ func (a *app) tokenListCommand(file *string) *cobra.Command {
 	}))
 }
 
-func (a *app) tokenRevokeCommand(file *string) *cobra.Command {
+func (a *app) tokenRevokeCommand(file *string) *cli.Command {
 	return cli.NewCommand("revoke ID|NAME", "Revoke a token immediately", a.Command(func(ctx context.Context, args []string) error {
 		store, err := tokenStore(*file)
 		if err != nil {

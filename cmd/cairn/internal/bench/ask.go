@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"cairn/benchmarks"
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
@@ -19,7 +17,7 @@ import (
 	"cairn/retriever"
 )
 
-func (a *app) benchAskCommand() *cobra.Command {
+func (a *app) benchAskCommand() *cli.Command {
 	var file string
 	cmd := cli.NewCommand("ask --queries FILE", "Collect questions for bench self: search, and mark the relevant results",
 		a.WithWorkspace("bench ask", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {

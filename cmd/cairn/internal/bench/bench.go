@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"cairn/benchmarks"
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/home"
@@ -22,7 +20,7 @@ import (
 	"cairn/models"
 )
 
-func (a *app) benchCommand() *cobra.Command {
+func (a *app) benchCommand() *cli.Command {
 	return cli.Group("bench", "Measure quality and speed",
 		a.benchDocsCommand(), a.benchSelfCommand(), a.benchAskCommand(), a.benchCompareCommand(), a.benchReportCommand(), a.benchLoadCommand(), a.benchToolsCommand(), a.benchEmbedCommand(), a.benchDAGCommand(), a.benchStageCommand())
 }
@@ -32,7 +30,7 @@ func (a *app) benchCommand() *cobra.Command {
 func benchCommand[R interface {
 	comparable
 	fmt.Stringer
-}](a *app, use, short string, measure func(context.Context, []string) (R, error)) *cobra.Command {
+}](a *app, use, short string, measure func(context.Context, []string) (R, error)) *cli.Command {
 	return cli.NewCommand(use, short, a.Command(func(ctx context.Context, args []string) error {
 		private, err := os.MkdirTemp("", "cairn-bench")
 		if err != nil {
@@ -62,7 +60,7 @@ func withModel[T any](a *app, fn func(models.Embedder, *term.Progress) (T, error
 	return cli.WithProgress(a.App, func(bar *term.Progress) (T, error) { return fn(model, bar) })
 }
 
-func (a *app) benchLoadCommand() *cobra.Command {
+func (a *app) benchLoadCommand() *cli.Command {
 	var o benchmarks.LoadOptions
 	var texts string
 	var distinct int
@@ -109,7 +107,7 @@ func (a *app) loadQueries(file string, distinct int, seed uint64) ([]string, err
 	return benchmarks.SampleQueries(sel.Root, distinct, seed)
 }
 
-func (a *app) benchToolsCommand() *cobra.Command {
+func (a *app) benchToolsCommand() *cli.Command {
 	var o benchmarks.ToolsOptions
 	var distractors string
 	cmd := benchCommand(a, "tools --data DIR [--learn SPLIT] [--test SPLIT] [--folds N]", "Measure tool search and suggestion on intents whose tools are known", func(ctx context.Context, _ []string) (*benchmarks.ToolsReport, error) {
@@ -141,7 +139,7 @@ func (a *app) benchToolsCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) benchEmbedCommand() *cobra.Command {
+func (a *app) benchEmbedCommand() *cli.Command {
 	var file string
 	var rounds int
 	cmd := benchCommand(a, "embed --texts FILE", "Measure how many texts the model embeds per second", func(ctx context.Context, _ []string) (r benchmarks.EmbedResult, err error) {
@@ -160,7 +158,7 @@ func (a *app) benchEmbedCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) benchDAGCommand() *cobra.Command {
+func (a *app) benchDAGCommand() *cli.Command {
 	o := benchmarks.DAGOptions{Progress: a.Out.Notes.Replace}
 	cmd := benchCommand(a, "dag", "Measure the tools for task cards and their graph on synthetic cards", func(ctx context.Context, _ []string) (*benchmarks.DAGReport, error) {
 		return benchmarks.DAG(ctx, o)
@@ -174,7 +172,7 @@ func (a *app) benchDAGCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) benchStageCommand() *cobra.Command {
+func (a *app) benchStageCommand() *cli.Command {
 	o := benchmarks.StageOptions{Progress: a.Out.Notes.Replace}
 	var f cli.Servers
 	cmd := benchCommand(a, "stage", "Measure the machine of question tasks on its stores", func(ctx context.Context, _ []string) (*benchmarks.StageReport, error) {

@@ -2,8 +2,6 @@
 package bench
 
 import (
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 )
 
@@ -11,7 +9,7 @@ import (
 type app struct{ *cli.App }
 
 // Commands returns the commands in the order of the help.
-func Commands(c *cli.App) []*cobra.Command {
+func Commands(c *cli.App) []*cli.Command {
 	a := &app{c}
-	return []*cobra.Command{a.benchCommand(), a.embedCommand()}
+	return []*cli.Command{a.benchCommand(), a.embedCommand()}
 }

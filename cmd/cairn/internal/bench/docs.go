@@ -7,9 +7,6 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"cairn/benchmarks"
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/job"
@@ -29,7 +26,7 @@ type docsFlags struct {
 	adapters []string
 }
 
-func (f *docsFlags) add(a *app, cmd *cobra.Command) {
+func (f *docsFlags) add(a *app, cmd *cli.Command) {
 	fs := cmd.Flags()
 	fs.StringArrayVar(&f.settings, "set", nil, "`table.key=value` of a setting of the search; may be repeated")
 	f.mode = "all"
@@ -81,7 +78,7 @@ func (f *docsFlags) measure(a *app, base config.Config, docs func(benchmarks.Doc
 	})
 }
 
-func (a *app) benchDocsCommand() *cobra.Command {
+func (a *app) benchDocsCommand() *cli.Command {
 	var f docsFlags
 	cmd := benchCommand(a, "docs --data DIR --split NAME", "Measure retrieval on a data set in the layout of BEIR", func(ctx context.Context, _ []string) (*benchmarks.DocsReport, error) {
 		return f.measure(a, config.Default(), func(o benchmarks.DocsOptions) (*benchmarks.DocsReport, error) { return benchmarks.Docs(ctx, o) })
@@ -96,7 +93,7 @@ func (a *app) benchDocsCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) benchSelfCommand() *cobra.Command {
+func (a *app) benchSelfCommand() *cli.Command {
 	var f docsFlags
 	var o benchmarks.SelfOptions
 	cmd := benchCommand(a, "self", "Measure searches of the folder itself, without judgements", func(ctx context.Context, _ []string) (*benchmarks.DocsReport, error) {
@@ -123,19 +120,19 @@ type runFlags struct {
 	bounds                 *benchmarks.Gate
 }
 
-func (f *runFlags) add(fs *pflag.FlagSet) {
+func (f *runFlags) add(fs *cli.FlagSet) {
 	fs.StringVar(&f.run, "run", "", "write the run to this file, with FILE.qrels and FILE.jsonl; several runs are written to FILE with their names in it")
 	f.addBoth(fs)
 }
 
 // addRead adds the flags of the commands that read runs.
-func (f *runFlags) addRead(fs *pflag.FlagSet) {
+func (f *runFlags) addRead(fs *cli.FlagSet) {
 	fs.StringVar(&f.qrels, "qrels", "", "judgements in the format of TREC or BEIR (default: those written with the runs)")
 	f.addBoth(fs)
 }
 
 // addBoth adds the flags of the commands that make runs and of those that read them.
-func (f *runFlags) addBoth(fs *pflag.FlagSet) {
+func (f *runFlags) addBoth(fs *cli.FlagSet) {
 	fs.StringVar(&f.html, "html", "", "write a page that shows the runs to this file")
 	fs.StringVar(&f.gate, "gate", "", "JSON file of bounds, such as {\"floors\":{\"ndcg@10\":0.8}}; the command fails if a run violates one")
 }
@@ -207,7 +204,7 @@ func machine(model models.Embedder) string {
 	return text
 }
 
-func (a *app) benchCompareCommand() *cobra.Command {
+func (a *app) benchCompareCommand() *cli.Command {
 	var o benchmarks.CompareOptions
 	var f runFlags
 	cmd := benchCommand(a, "compare A B", "Compare two runs of the same queries", func(_ context.Context, args []string) (*benchmarks.Comparison, error) {
@@ -242,7 +239,7 @@ func (a *app) benchCompareCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) benchReportCommand() *cobra.Command {
+func (a *app) benchReportCommand() *cli.Command {
 	var f runFlags
 	cmd := benchCommand(a, "report RUN...", "Show the figures of any number of runs", func(_ context.Context, args []string) (*benchmarks.RunsReport, error) {
 		if err := f.open(); err != nil {

@@ -9,11 +9,9 @@ import (
 	"io"
 
 	"cairn/cmd/cairn/internal/cli"
-
-	"github.com/spf13/cobra"
 )
 
-func (a *app) embedCommand() *cobra.Command {
+func (a *app) embedCommand() *cli.Command {
 	cmd := cli.NewCommand("embed", "Print a vector for each line of standard input, one JSON object per line",
 		a.Command(a.embed))
 	a.AddModel(cmd)

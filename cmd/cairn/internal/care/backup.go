@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/atomicfile"
 	"cairn/internal/face/term"
@@ -17,7 +15,7 @@ import (
 	"cairn/internal/toolbox"
 )
 
-func (a *app) backupCommand() *cobra.Command {
+func (a *app) backupCommand() *cli.Command {
 	return cli.NewCommand("backup FILE", "Write what cairn cannot rebuild to a file",
 		a.WithWorkspace("backup", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
 			if args[0] == "-" {
@@ -40,7 +38,7 @@ func (a *app) backupCommand() *cobra.Command {
 		}))
 }
 
-func (a *app) restoreCommand() *cobra.Command {
+func (a *app) restoreCommand() *cli.Command {
 	var o workspace.RestoreOptions
 	cmd := cli.NewCommand("restore FILE", "Replace the records of the folder with those of a backup",
 		a.WithWorkspace("restore", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
@@ -63,7 +61,7 @@ func (a *app) restoreCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) exportCommand() *cobra.Command {
+func (a *app) exportCommand() *cli.Command {
 	return cli.NewCommand("export", "Print the tools and the usage as JSON lines",
 		a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
 			out := json.NewEncoder(a.Out)
@@ -77,7 +75,7 @@ func (a *app) exportCommand() *cobra.Command {
 		}))
 }
 
-func (a *app) importCommand() *cobra.Command {
+func (a *app) importCommand() *cli.Command {
 	return cli.NewCommand("import FILE", "Add the tools and the usage in the output of cairn export",
 		a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
 			in, err := a.Input(args[0])

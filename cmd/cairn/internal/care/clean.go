@@ -5,13 +5,11 @@ import (
 	"context"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/folder/workspace"
 )
 
-func (a *app) cleanCommand() *cobra.Command {
+func (a *app) cleanCommand() *cli.Command {
 	var all, try, orphans bool
 	cmd := cli.NewCommand("clean", "Remove the index; the next search rebuilds it",
 		a.Command(func(ctx context.Context, _ []string) error {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/job"
 	"cairn/internal/face/doctor"
@@ -18,7 +16,7 @@ import (
 	"cairn/internal/folder/workspace"
 )
 
-func (a *app) doctorCommand() *cobra.Command {
+func (a *app) doctorCommand() *cli.Command {
 	var repair bool
 	cmd := cli.NewCommand("doctor", "Check the folder and say how to repair what is wrong",
 		a.Command(func(ctx context.Context, _ []string) error { return a.doctor(ctx, repair) }))
@@ -76,7 +74,7 @@ func (a *app) doctor(ctx context.Context, repair bool) error {
 	return nil
 }
 
-func (a *app) verifyCommand() *cobra.Command {
+func (a *app) verifyCommand() *cli.Command {
 	var repair bool
 	cmd := cli.NewCommand("verify", "Read cairn's own files and compare their checksums",
 		a.WithWorkspace("verify", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/upgrade"
 )
@@ -15,7 +13,7 @@ import (
 // environment overrides them.
 var releaseFeed, releaseKey string
 
-func (a *app) upgradeCommand() *cobra.Command {
+func (a *app) upgradeCommand() *cli.Command {
 	var check, force bool
 	cmd := cli.NewCommand("upgrade", "Replace this program with a newer release from the configured feed",
 		a.Command(func(ctx context.Context, _ []string) error { return a.upgrade(ctx, check, force) }))

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
 	"cairn/internal/toolbox"
@@ -25,15 +23,15 @@ type importFlags struct {
 	url, tokenEnv, server, source string
 }
 
-func (a *app) toolsImportCommand() *cobra.Command {
+func (a *app) toolsImportCommand() *cli.Command {
 	var f importFlags
-	cmd := &cobra.Command{
+	cmd := &cli.Command{
 		Use:   "import [flags] FILE | --mcp COMMAND [ARG...] | --url URL",
 		Short: "Import the tools of an MCP server, a list or an OpenAPI description",
 	}
 	fs := cmd.Flags()
 	fs.SetInterspersed(false) // flags after --mcp COMMAND belong to that command
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
+	cmd.Args = func(cmd *cli.Command, args []string) error {
 		if f.mcp || len(args) < 2 {
 			return nil
 		}

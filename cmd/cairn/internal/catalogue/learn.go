@@ -19,7 +19,7 @@ import (
 	"cairn/internal/toolbox/usage"
 )
 
-func (a *app) toolsLearnCommand() *cobra.Command {
+func (a *app) toolsLearnCommand() *cli.Command {
 	var skipBad bool
 	cmd := cli.NewCommand("learn [--skip-bad] FILE...", "Learn from traces which tools are used together, and for what",
 		a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
@@ -88,10 +88,10 @@ func (a *app) readTraces(name string) ([]usage.Trace, []*usage.LineError, error)
 	return usage.ReadTraces(f)
 }
 
-func (a *app) toolsForgetCommand() *cobra.Command {
+func (a *app) toolsForgetCommand() *cli.Command {
 	var before, source string
 	var all bool
-	cmd := &cobra.Command{
+	cmd := &cli.Command{
 		Use:   "forget NAME | --before DATE | --all | --source SOURCE",
 		Short: "Forget how a tool was used, or remove the tools of a source",
 		Args:  cobra.MaximumNArgs(1),
@@ -134,7 +134,7 @@ func (a *app) toolsForgetCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) toolsGraphCommand() *cobra.Command {
+func (a *app) toolsGraphCommand() *cli.Command {
 	var format, around string
 	var limit int
 	cmd := cli.NewCommand("graph [flags]", "Draw which tools and documents are used together",

@@ -5,15 +5,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/suggest"
 )
 
-func (a *app) suggestCommand() *cobra.Command {
+func (a *app) suggestCommand() *cli.Command {
 	var tools, inUse []string
 	var most int
 	var mermaid, dot bool

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/graphrank"
 	"cairn/internal/base/job"
@@ -17,12 +15,12 @@ import (
 	"cairn/internal/toolbox/toolsearch"
 )
 
-func (a *app) toolsCommand() *cobra.Command {
+func (a *app) toolsCommand() *cli.Command {
 	return cli.Group("tools", "Manage the catalogue of tools and their usage",
 		a.toolsImportCommand(), a.toolsListCommand(), a.toolsSearchCommand(), a.toolsShowCommand(), a.toolsLearnCommand(), a.toolsForgetCommand(), a.toolsGraphCommand())
 }
 
-func (a *app) toolsListCommand() *cobra.Command {
+func (a *app) toolsListCommand() *cli.Command {
 	var server string
 	var limit int
 	var sources bool
@@ -79,7 +77,7 @@ func (a *app) listSources(ctx context.Context, box *toolbox.Toolbox) error {
 	})
 }
 
-func (a *app) toolsShowCommand() *cobra.Command {
+func (a *app) toolsShowCommand() *cli.Command {
 	return cli.NewCommand("show NAME", "Show a tool with its parameters and the tools used with it",
 		a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
 			t, err := box.Lookup(ctx, args[0])
@@ -98,7 +96,7 @@ func (a *app) toolsShowCommand() *cobra.Command {
 		}))
 }
 
-func (a *app) toolsSearchCommand() *cobra.Command {
+func (a *app) toolsSearchCommand() *cli.Command {
 	limit := toolsearch.DefaultLimit
 	var inUse []string
 	var explain bool
@@ -140,7 +138,7 @@ func toolIDs(ctx context.Context, box *toolbox.Toolbox, names []string) ([]strin
 }
 
 // addWait adds the flag that bounds the wait for vectors.
-func addWait(cmd *cobra.Command, wait *time.Duration) {
+func addWait(cmd *cli.Command, wait *time.Duration) {
 	cmd.Flags().DurationVar(wait, "wait", 30*time.Second, "longest wait for missing vectors before a search by keyword")
 }
 

@@ -13,6 +13,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// Command is a command of cairn, and FlagSet its flags.
+type (
+	Command = cobra.Command
+	FlagSet = pflag.FlagSet
+)
+
 // UsageError reports wrong arguments or flags. The program exits with exitUsage.
 type UsageError struct{ Err error }
 

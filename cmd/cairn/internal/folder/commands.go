@@ -2,8 +2,6 @@
 package folder
 
 import (
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 )
 
@@ -11,7 +9,7 @@ import (
 type app struct{ *cli.App }
 
 // Commands returns the commands in the order of the help.
-func Commands(c *cli.App) []*cobra.Command {
+func Commands(c *cli.App) []*cli.Command {
 	a := &app{c}
-	return []*cobra.Command{a.initCommand(), a.indexCommand(), a.statusCommand(), a.configCommand(), a.rootsCommand(), a.trustCommand(), a.storeCommand()}
+	return []*cli.Command{a.initCommand(), a.indexCommand(), a.statusCommand(), a.configCommand(), a.rootsCommand(), a.trustCommand(), a.storeCommand()}
 }

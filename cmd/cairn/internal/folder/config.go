@@ -5,13 +5,11 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/folder/config"
 )
 
-func (a *app) configCommand() *cobra.Command {
+func (a *app) configCommand() *cli.Command {
 	cmd := cli.NewCommand("config", "Show or change the configuration of the folder", a.Command(a.configShow))
 	cmd.AddCommand(
 		cli.NewCommand("show", "Show all settings with their meaning", a.Command(a.configShow)),

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/home"
 	"cairn/internal/face/term"
@@ -15,14 +13,14 @@ import (
 	"cairn/internal/text/walk"
 )
 
-func (a *app) indexCommand() *cobra.Command {
+func (a *app) indexCommand() *cli.Command {
 	var req index.IndexRequest
 	var try bool
-	cmd := &cobra.Command{
+	cmd := &cli.Command{
 		Use:   "index",
 		Short: "Build or refresh the index; unchanged files cost nothing",
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cli.Command, args []string) error {
 		if try {
 			return a.WithTasks(a.indexable)(cmd, args)
 		}
@@ -77,7 +75,7 @@ func (a *app) index(ctx context.Context, req index.IndexRequest) error {
 	return a.Out.Print(report, func() { a.Out.Notes.Printf("%s\n", term.Summary(report)) })
 }
 
-func (a *app) statusCommand() *cobra.Command {
+func (a *app) statusCommand() *cli.Command {
 	var list bool
 	cmd := cli.NewCommand("status", "Print which folder is chosen and the state of its index",
 		a.WithWorkspace("status", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {

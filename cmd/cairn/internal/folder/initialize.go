@@ -11,15 +11,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/cmd/cairn/internal/tasks"
 	"cairn/internal/base/atomicfile"
 	"cairn/internal/folder/config"
 )
 
-func (a *app) initCommand() *cobra.Command {
+func (a *app) initCommand() *cli.Command {
 	var force bool
 	cmd := cli.NewCommand("init", "Create .cairn with cards, docs and config.toml in the folder",
 		a.Command(func(context.Context, []string) error { return a.initialize(force) }))

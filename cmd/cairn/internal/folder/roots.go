@@ -3,14 +3,12 @@ package folder
 import (
 	"context"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
 	"cairn/internal/folder/config"
 )
 
-func (a *app) rootsCommand() *cobra.Command {
+func (a *app) rootsCommand() *cli.Command {
 	add := cli.NewCommand("add NAME DIR", "Search another folder with this one",
 		a.withRoots(func(sel config.Selection, args []string) (config.Selection, error) {
 			return sel.AddRoot(args[0], args[1])
@@ -24,7 +22,7 @@ func (a *app) rootsCommand() *cobra.Command {
 
 // withRoots calls change with the selection, and prints the folders of the selection that
 // change returns.
-func (a *app) withRoots(change func(config.Selection, []string) (config.Selection, error)) func(*cobra.Command, []string) error {
+func (a *app) withRoots(change func(config.Selection, []string) (config.Selection, error)) func(*cli.Command, []string) error {
 	return a.Command(func(_ context.Context, args []string) error {
 		sel, err := a.Selection()
 		if err != nil {

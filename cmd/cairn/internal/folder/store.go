@@ -4,15 +4,13 @@ import (
 	"context"
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
 	"cairn/internal/folder/mirror"
 	"cairn/internal/folder/workspace"
 )
 
-func (a *app) storeCommand() *cobra.Command {
+func (a *app) storeCommand() *cli.Command {
 	var from, to string
 	copying := cli.NewCommand("copy --from flat --to qdrant://HOST:6334/COLLECTION", "Copy an index without embedding again; resume an interrupted copy",
 		a.Command(func(ctx context.Context, _ []string) error { return a.copyStore(ctx, from, to) }))

@@ -4,14 +4,12 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/home"
 	"cairn/internal/face/term"
 )
 
-func (a *app) trustCommand() *cobra.Command {
+func (a *app) trustCommand() *cli.Command {
 	var remove bool
 	cmd := cli.NewCommand("trust [DIR]", "Trust the configuration of a folder, or list the trusted folders",
 		a.Command(func(_ context.Context, args []string) error {

@@ -2,8 +2,6 @@
 package search
 
 import (
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/cmd/cairn/internal/tasks"
 )
@@ -12,7 +10,7 @@ import (
 type app struct{ *cli.App }
 
 // Commands returns the commands in the order of the help.
-func Commands(c *cli.App) []*cobra.Command {
+func Commands(c *cli.App) []*cli.Command {
 	a := &app{c}
-	return []*cobra.Command{a.searchCommand(), a.readCommand(), tasks.Ask(c), a.openCommand(), a.explainCommand(), a.watchCommand()}
+	return []*cli.Command{a.searchCommand(), a.readCommand(), tasks.Ask(c), a.openCommand(), a.explainCommand(), a.watchCommand()}
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/finder"
 	"cairn/internal/face/term"
@@ -18,7 +16,7 @@ import (
 	"cairn/retriever"
 )
 
-func (a *app) openCommand() *cobra.Command {
+func (a *app) openCommand() *cli.Command {
 	var list bool
 	cmd := cli.NewCommand("open [WORD...]", "Find a file, heading or card by typing, and open it in $VISUAL or $EDITOR",
 		a.WithTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
 	"cairn/internal/folder/index"
@@ -17,7 +15,7 @@ import (
 
 // Overview prints what the folder contains and commands to try. If no folder can be chosen, it
 // prints the help of cmd.
-func Overview(ctx context.Context, a *cli.App, cmd *cobra.Command) error {
+func Overview(ctx context.Context, a *cli.App, cmd *cli.Command) error {
 	if _, err := a.Selection(); err != nil {
 		return cmd.Help()
 	}

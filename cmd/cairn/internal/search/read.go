@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
 	"cairn/internal/folder/index"
@@ -16,13 +14,13 @@ import (
 	"cairn/tools"
 )
 
-func (a *app) readCommand() *cobra.Command {
+func (a *app) readCommand() *cli.Command {
 	var r retriever.ReadRequest
 	cmd := cli.NewCommand("read [flags] PLACE...", "Print a document, a section (path#anchor) or lines (path:from-to)",
 		a.WithWorkspace("read", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
 			return a.read(ctx, w, args, r)
 		}))
-	cmd.Args = func(_ *cobra.Command, args []string) error {
+	cmd.Args = func(_ *cli.Command, args []string) error {
 		if len(args) < 1 || len(args) > retriever.MaxPaths {
 			return cli.BadUsage("got %d places, want 1 to %d, as in: cairn read 'guide.md#install'", len(args), retriever.MaxPaths)
 		}

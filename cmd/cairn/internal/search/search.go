@@ -9,8 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
 	"cairn/internal/face/view"
@@ -29,7 +27,7 @@ type searchFlags struct {
 	exhaustive, regexp bool
 }
 
-func (a *app) searchCommand() *cobra.Command {
+func (a *app) searchCommand() *cli.Command {
 	var f searchFlags
 	cmd := cli.NewCommand("search [flags] QUERY...", "Search the folder, after indexing what has changed",
 		a.Command(func(ctx context.Context, args []string) error {
@@ -53,7 +51,7 @@ func (a *app) searchCommand() *cobra.Command {
 
 // add adds the flags of every search to cmd, and the check of the query. cobra checks both
 // before the command opens the folder, which may index it.
-func (f *searchFlags) add(a *app, cmd *cobra.Command) {
+func (f *searchFlags) add(a *app, cmd *cli.Command) {
 	fs := cmd.Flags()
 	f.kind = "all"
 	cli.ChoiceVar(fs, &f.kind, "kind", "docs, code (source code) or all", "docs", "code", "all")
@@ -66,7 +64,7 @@ func (f *searchFlags) add(a *app, cmd *cobra.Command) {
 	fs.Lookup("wait").DefValue = "0s" // the usage describes the default
 	a.AddModel(cmd)
 	a.AddRerank(cmd)
-	cmd.Args = func(_ *cobra.Command, args []string) error {
+	cmd.Args = func(_ *cli.Command, args []string) error {
 		query := strings.TrimSpace(strings.Join(args, " "))
 		if query == "" {
 			return cli.BadUsage(`want a query, as in: cairn %s "how do I rotate a token"`, cmd.Name())
@@ -161,7 +159,7 @@ func (a *app) searchLines(ctx context.Context, f searchFlags) (err error) {
 	})
 }
 
-func (a *app) explainCommand() *cobra.Command {
+func (a *app) explainCommand() *cli.Command {
 	var f searchFlags
 	var candidates int
 	cmd := cli.NewCommand("explain [flags] QUERY...", "Show every step of one search, and the time of each",

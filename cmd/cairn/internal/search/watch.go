@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/cmd/cairn/internal/tasks"
 	"cairn/internal/face/term"
@@ -13,7 +11,7 @@ import (
 	"cairn/internal/folder/workspace"
 )
 
-func (a *app) watchCommand() *cobra.Command {
+func (a *app) watchCommand() *cli.Command {
 	var poll, scene bool
 	var t cli.TelemetryFlags
 	cmd := cli.NewCommand("watch", "Keep the index up to date with the files, and print changes",

@@ -6,8 +6,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/host"
 	"cairn/internal/folder/workspace"
@@ -16,7 +14,7 @@ import (
 )
 
 // Ask returns the command that answers a question.
-func Ask(c *cli.App) *cobra.Command {
+func Ask(c *cli.App) *cli.Command {
 	a := &app{App: c}
 	var template, user string
 	var budget int

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
 	"cairn/internal/folder/workspace"
@@ -20,12 +18,12 @@ import (
 	"cairn/internal/task/taskgraph"
 )
 
-func (a *app) cardCommand() *cobra.Command {
+func (a *app) cardCommand() *cli.Command {
 	return cli.Group("card", "Manage task cards: Markdown files in .cairn/cards (or .cuedeck/cards)",
 		a.cardNewCommand(), a.cardListCommand(), a.cardShowCommand(), a.cardEditCommand(), a.cardDoneCommand())
 }
 
-func (a *app) cardNewCommand() *cobra.Command {
+func (a *app) cardNewCommand() *cli.Command {
 	var r cards.CreateRequest
 	cmd := cli.NewCommand("new [flags] TITLE...", "Create a card",
 		a.WithTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
@@ -39,7 +37,7 @@ func (a *app) cardNewCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) cardListCommand() *cobra.Command {
+func (a *app) cardListCommand() *cli.Command {
 	var r cards.ListRequest
 	cmd := cli.NewCommand("list [flags]", "List cards, the most urgent first",
 		a.WithTasks(func(_ context.Context, t *workspace.Tasks, _ []string) error {
@@ -63,13 +61,13 @@ func (a *app) cardListCommand() *cobra.Command {
 }
 
 // listCommand returns the command for card list that has its name in CueDeck.
-func (a *app) listCommand() *cobra.Command {
+func (a *app) listCommand() *cli.Command {
 	cmd := a.cardListCommand()
 	cmd.Short += "; the same as card list"
 	return cmd
 }
 
-func (a *app) cardShowCommand() *cobra.Command {
+func (a *app) cardShowCommand() *cli.Command {
 	return cli.NewCommand("show ID", "Show a card, the cards it waits for and the cards that wait for it",
 		a.WithTasks(func(_ context.Context, t *workspace.Tasks, args []string) error {
 			return term.Show(a.Out, (*term.Output).Card)(showCard(t, args[0]))
@@ -111,7 +109,7 @@ var editFlags = map[string]struct{ field, usage string }{
 	"depends-on": {"depends_on", "new IDs of the cards that must be done first; empty for none"},
 }
 
-func (a *app) cardEditCommand() *cobra.Command {
+func (a *app) cardEditCommand() *cli.Command {
 	cmd := cli.NewCommand("edit [flags] ID", "Change a card; without flags, open it in $VISUAL or $EDITOR", nil)
 	flags := cmd.Flags()
 	for name, f := range editFlags {
@@ -170,7 +168,7 @@ func (a *app) openCard(ctx context.Context, t *workspace.Tasks, id string) error
 	return a.Edit(ctx, editor, filepath.Join(sel.Root, filepath.FromSlash(path)), 1)
 }
 
-func (a *app) cardDoneCommand() *cobra.Command {
+func (a *app) cardDoneCommand() *cli.Command {
 	return cli.NewCommand("done ID...", "Set cards done, and list the cards that can start now",
 		a.WithTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			ready := func() []string {

@@ -2,8 +2,6 @@
 package tasks
 
 import (
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 )
 
@@ -14,7 +12,7 @@ type app struct {
 }
 
 // Commands returns the commands in the order of the help.
-func Commands(c *cli.App) []*cobra.Command {
+func Commands(c *cli.App) []*cli.Command {
 	a := &app{App: c}
-	return []*cobra.Command{a.cardCommand(), a.listCommand(), a.graphCommand(), a.taskCommand(), a.dagCommand(), a.planCommand(), a.workerCommand()}
+	return []*cli.Command{a.cardCommand(), a.listCommand(), a.graphCommand(), a.taskCommand(), a.dagCommand(), a.planCommand(), a.workerCommand()}
 }

@@ -7,9 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
 	"cairn/internal/folder/workspace"
@@ -17,7 +14,7 @@ import (
 	"cairn/internal/task/taskgraph"
 )
 
-func (a *app) dagCommand() *cobra.Command {
+func (a *app) dagCommand() *cli.Command {
 	var channel string
 	cmd := cli.Group("dag", "Answer questions about the dependencies of tasks",
 		append(a.taskListings(&channel), a.dagStatsCommand(&channel), a.dagUnblocksCommand(&channel), a.dagGraphCommand(&channel))...)
@@ -25,12 +22,12 @@ func (a *app) dagCommand() *cobra.Command {
 	return cmd
 }
 
-func addChannel(fs *pflag.FlagSet, channel *string) {
+func addChannel(fs *cli.FlagSet, channel *string) {
 	fs.StringVar(channel, "channel", "", "cards, or a document such as /plans/a.md (default: dag.channel)")
 }
 
 // withGraph opens the folder's task graphs for fn.
-func (a *app) withGraph(fn func(context.Context, *taskgraph.Tools, []string) error) func(*cobra.Command, []string) error {
+func (a *app) withGraph(fn func(context.Context, *taskgraph.Tools, []string) error) func(*cli.Command, []string) error {
 	return a.WithTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error { return fn(ctx, t.Graph, args) })
 }
 
@@ -50,7 +47,7 @@ func (a *app) printGraph(answer any, success bool, o taskgraph.Outcome, text fun
 }
 
 // taskListings returns the subcommands of dag that list tasks.
-func (a *app) taskListings(channel *string) []*cobra.Command {
+func (a *app) taskListings(channel *string) []*cli.Command {
 	var limit int
 	ready := cli.NewCommand("ready", "List the tasks that can start now", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		most := float64(limit)
@@ -91,10 +88,10 @@ func (a *app) taskListings(channel *string) []*cobra.Command {
 		x := g.Blocking(ctx, taskgraph.BlockingRequest{ChannelID: *channel, TaskID: args[0], Details: true})
 		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Output) { w.Details(x.Details, false) })
 	}))
-	return []*cobra.Command{ready, order, groups, critical, blocking}
+	return []*cli.Command{ready, order, groups, critical, blocking}
 }
 
-func (a *app) dagStatsCommand(channel *string) *cobra.Command {
+func (a *app) dagStatsCommand(channel *string) *cli.Command {
 	return cli.NewCommand("stats", "Count tasks and dependencies", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		return a.dagStats(ctx, g, *channel)
 	}))
@@ -112,7 +109,7 @@ func (a *app) dagStats(ctx context.Context, g *taskgraph.Tools, channel string) 
 	})
 }
 
-func (a *app) dagUnblocksCommand(channel *string) *cobra.Command {
+func (a *app) dagUnblocksCommand(channel *string) *cli.Command {
 	var limit int
 	cmd := cli.NewCommand("unblocks", "Rank the open tasks by how much work waits for them", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		list, err := g.Leverage(ctx, *channel, limit)
@@ -122,7 +119,7 @@ func (a *app) dagUnblocksCommand(channel *string) *cobra.Command {
 	return cmd
 }
 
-func (a *app) dagGraphCommand(channel *string) *cobra.Command {
+func (a *app) dagGraphCommand(channel *string) *cli.Command {
 	var format string
 	cmd := cli.NewCommand("graph", "Draw the tasks and their dependencies", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		return a.dagGraph(ctx, g, *channel, format)
@@ -131,7 +128,7 @@ func (a *app) dagGraphCommand(channel *string) *cobra.Command {
 	return cmd
 }
 
-func addFormat(cmd *cobra.Command, format *string) {
+func addFormat(cmd *cli.Command, format *string) {
 	*format = task.FormatASCII
 	cli.ChoiceVar(cmd.Flags(), format, "format", "one of {"+strings.Join(task.Formats(), ",")+"}", task.Formats()...)
 }
@@ -150,7 +147,7 @@ func (a *app) dagGraph(ctx context.Context, g *taskgraph.Tools, channel, format 
 
 // graphCommand returns the command for dag graph, and with --stats for dag stats, that has
 // its name in CueDeck.
-func (a *app) graphCommand() *cobra.Command {
+func (a *app) graphCommand() *cli.Command {
 	var stats bool
 	var channel, format string
 	cmd := cli.NewCommand("graph", "Draw the cards and their dependencies; the same as dag graph", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {

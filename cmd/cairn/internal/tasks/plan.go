@@ -4,22 +4,20 @@ import (
 	"context"
 	"errors"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/stage"
 )
 
-func (a *app) planCommand() *cobra.Command {
+func (a *app) planCommand() *cli.Command {
 	cmd := cli.Group("plan", "Show question tasks, answer and stop them", a.planListCommand(), a.planShowCommand(), a.planWatchCommand(), a.planAnswerCommand(), a.planAbortCommand())
 	a.servers.Add(cmd.PersistentFlags())
 	return cmd
 }
 
 // withStages opens the question tasks of the folder for fn. It works on no stage.
-func (a *app) withStages(fn func(ctx context.Context, st *workspace.Stages, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) withStages(fn func(ctx context.Context, st *workspace.Stages, args []string) error) func(*cli.Command, []string) error {
 	open := func(ctx context.Context) (*workspace.Stages, error) {
 		sel, _, err := a.Choose()
 		if err != nil {
@@ -41,7 +39,7 @@ func (a *app) withStages(fn func(ctx context.Context, st *workspace.Stages, args
 	})
 }
 
-func (a *app) planListCommand() *cobra.Command {
+func (a *app) planListCommand() *cli.Command {
 	var q stage.Query
 	var status string
 	cmd := cli.NewCommand("list", "List question tasks, newest first",
@@ -67,7 +65,7 @@ func (a *app) planListCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) planShowCommand() *cobra.Command {
+func (a *app) planShowCommand() *cli.Command {
 	return cli.NewCommand("show ID", "Show a question task with its log",
 		a.withStages(func(ctx context.Context, st *workspace.Stages, args []string) error {
 			s, err := st.Task(ctx, args[0])
@@ -86,7 +84,7 @@ func (a *app) planShowCommand() *cobra.Command {
 		}))
 }
 
-func (a *app) planWatchCommand() *cobra.Command {
+func (a *app) planWatchCommand() *cli.Command {
 	return cli.NewCommand("watch ID", "Follow a question task to its end",
 		a.withStages(func(ctx context.Context, st *workspace.Stages, args []string) error {
 			s, err := st.Watch(ctx, args[0], func(s *stage.State) {
@@ -103,7 +101,7 @@ func (a *app) planWatchCommand() *cobra.Command {
 		}))
 }
 
-func (a *app) planAbortCommand() *cobra.Command {
+func (a *app) planAbortCommand() *cli.Command {
 	var reason string
 	cmd := cli.NewCommand("abort ID", "Stop a question task",
 		a.withStages(func(ctx context.Context, st *workspace.Stages, args []string) error {

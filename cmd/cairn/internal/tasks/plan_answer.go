@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/host"
 	"cairn/internal/face/term"
@@ -18,7 +16,7 @@ import (
 	"cairn/internal/stage"
 )
 
-func (a *app) planAnswerCommand() *cobra.Command {
+func (a *app) planAnswerCommand() *cli.Command {
 	var cite []string
 	var notFound, web bool
 	cmd := cli.NewCommand("answer ID", "Answer a question task that waits for an answer",

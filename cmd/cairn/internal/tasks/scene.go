@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/atotto/clipboard"
-	"github.com/spf13/cobra"
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/atomicfile"
@@ -31,7 +30,7 @@ type sceneFlags struct {
 }
 
 // Scene returns the command that collects the documents of the current work.
-func Scene(c *cli.App) *cobra.Command {
+func Scene(c *cli.App) *cli.Command {
 	a := &app{App: c}
 	var f sceneFlags
 	cmd := cli.NewCommand("scene [PATH...]", "Collect the documents of the current work as one text to paste",

@@ -3,22 +3,20 @@ package tasks
 import (
 	"context"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/task/doctask"
 )
 
-func (a *app) taskCommand() *cobra.Command {
+func (a *app) taskCommand() *cli.Command {
 	return cli.Group("task", "Work with the tasks in documents, below a heading Tasks",
 		a.taskViewCommand(), a.taskStartCommand(), a.taskCompleteCommand())
 }
 
 // withDocument opens the folder's tasks for fn. The first argument names a document from
 // the current folder.
-func (a *app) withDocument(fn func(context.Context, *workspace.Tasks, []string) error) func(*cobra.Command, []string) error {
+func (a *app) withDocument(fn func(context.Context, *workspace.Tasks, []string) error) func(*cli.Command, []string) error {
 	return a.WithTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 		sel, err := a.Selection()
 		if err != nil {
@@ -29,7 +27,7 @@ func (a *app) withDocument(fn func(context.Context, *workspace.Tasks, []string) 
 	})
 }
 
-func (a *app) taskViewCommand() *cobra.Command {
+func (a *app) taskViewCommand() *cli.Command {
 	return cli.NewCommand("view DOCUMENT [TASK...]", "Show tasks of a document; without a task, list them",
 		a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			if len(args) == 1 {
@@ -39,14 +37,14 @@ func (a *app) taskViewCommand() *cobra.Command {
 		}))
 }
 
-func (a *app) taskStartCommand() *cobra.Command {
+func (a *app) taskStartCommand() *cli.Command {
 	return cli.NewCommand("start DOCUMENT TASK", "Print a task, its workflow and the documents it refers to",
 		a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			return term.Show(a.Out, (*term.Output).StartedTask)(t.Documents.StartTask(ctx, doctask.StartTaskRequest{Document: args[0], Task: args[1]}))
 		}))
 }
 
-func (a *app) taskCompleteCommand() *cobra.Command {
+func (a *app) taskCompleteCommand() *cli.Command {
 	var note string
 	cmd := cli.NewCommand("complete [flags] DOCUMENT TASK", "Set a task completed, and show the next one",
 		a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {

@@ -5,15 +5,13 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/host"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/workspace"
 )
 
-func (a *app) workerCommand() *cobra.Command {
+func (a *app) workerCommand() *cli.Command {
 	var names []string
 	var o host.StageOptions
 	var servers cli.Servers
