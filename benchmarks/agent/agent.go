@@ -1,5 +1,6 @@
-// Package agent is a client of `cairn mcp` for benchmarks. It sends one request at a time, as
-// JSON-RPC lines, and does little work between sending and receiving.
+// Package agent is a client of `cairn mcp`, or of another program that answers lines of JSON,
+// for benchmarks. It sends one request at a time and does little work between sending and
+// receiving.
 package agent
 
 import (
@@ -53,21 +54,26 @@ func (c *Client) Close() error {
 	return c.close()
 }
 
+// Ask sends a value as a line of JSON and returns the next line.
+func (c *Client) Ask(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.in.Write(append(text, '\n')); err != nil {
+		return nil, err
+	}
+	return c.out.ReadBytes('\n')
+}
+
 // Line sends one request and returns the line of its answer, which it does not check. It
 // skips notifications.
 func (c *Client) Line(method string, params any) ([]byte, error) {
 	c.id++
-	request, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": c.id, "method": method, "params": params})
-	if err != nil {
-		return nil, err
-	}
-	if _, err := c.in.Write(append(request, '\n')); err != nil {
-		return nil, err
-	}
-	for {
-		line, err := c.out.ReadBytes('\n')
+	line, err := c.Ask(map[string]any{"jsonrpc": "2.0", "id": c.id, "method": method, "params": params})
+	for ; ; line, err = c.out.ReadBytes('\n') {
 		if err != nil {
-			return nil, fmt.Errorf("reading the answer to %s: %w", method, err)
+			return nil, fmt.Errorf("%s: %w", method, err)
 		}
 		var head struct{ Method string }
 		if len(line) > 4<<10 || json.Unmarshal(line, &head) != nil || head.Method == "" {

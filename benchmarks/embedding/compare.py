@@ -2,7 +2,7 @@
 """Compares cairn's embedder with ONNX Runtime on the same model file and texts.
 
     pip install onnxruntime tokenizers numpy
-    python3 benchmarks/embedding/compare.py --model DIR --texts FILE [--threads 2] [--rounds 7] [--command "go run ./benchmarks/embedding"]
+    python3 benchmarks/embedding/compare.py --model DIR --texts FILE [--threads 2] [--rounds 7] [--command "go run ./benchmarks/measure embedding"]
 
 FILE holds a JSON string a line. The two alternate, round by round, and the
 ratio is taken within each round, so that other load on the machine meets both.
@@ -118,7 +118,7 @@ def main():
     p.add_argument("--rounds", type=int, default=7)
     p.add_argument("--longest", type=int, default=256, help="must equal max_tokens of the model's cairn.json")
     p.add_argument("--pooling", default="mean", choices=["mean", "cls"])
-    p.add_argument("--command", default="go run ./benchmarks/embedding")
+    p.add_argument("--command", default="go run ./benchmarks/measure embedding")
     p.add_argument("--processor", action="store_true", help="compare processor time; needs --threads 1")
     p.add_argument("--group", type=int, default=1, help="texts of a turn with --processor")
     p.add_argument("--openvino", metavar="WEIGHTS", help="model.safetensors for OpenVINO, with --processor")

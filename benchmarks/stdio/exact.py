@@ -2,7 +2,7 @@
 """A plain exact search to measure `cairn mcp` against: ONNX Runtime and numpy.
 
     pip install onnxruntime tokenizers numpy
-    go run ./benchmarks/stdio -C FOLDER -peer "python3 benchmarks/stdio/exact.py --vectors N"
+    go run ./benchmarks/measure stdio -C FOLDER -peer "python3 benchmarks/stdio/exact.py --vectors N"
 
 It reads a query as a JSON string a line and writes the rows of the ten nearest of
 N vectors as a line of JSON. The vectors are random, since what a product with all

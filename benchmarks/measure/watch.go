@@ -1,12 +1,3 @@
-// Command watch measures how long after a change a client of `cairn mcp` finds
-// it. It makes a folder of short documents, waits until the server has indexed
-// it, changes files in the ways people and editors do, switches between branches
-// of git, and asks until the answer is as it should be.
-//
-//	go run ./benchmarks/watch -cairn ./cairn [-files 10000] [-edits 50] [-switch 1000]
-//
-// A time is counted from the moment the change is complete on disk to the
-// moment the right answer has arrived; between two questions lie 5 ms.
 package main
 
 import (
@@ -25,16 +16,19 @@ import (
 	"cairn/benchmarks/agent"
 )
 
-func main() {
-	cairn := flag.String("cairn", "./cairn", "the cairn `program`")
-	files := flag.Int("files", 10_000, "documents in the folder")
-	edits := flag.Int("edits", 50, "changes of each kind")
-	many := flag.Int("switch", 1000, "files in which two branches of git differ")
-	flag.Parse()
-	if err := run(*cairn, *files, *edits, *many); err != nil {
-		fmt.Fprintln(os.Stderr, "watch:", err)
-		os.Exit(1)
-	}
+// watch measures how long after a change a client of `cairn mcp` finds it. It makes a folder
+// of short documents, waits until the server has indexed it, changes files in the ways that
+// people and editors do, switches between branches of git, and searches until the answer is
+// right.
+//
+// A time begins when the change is complete on disk and ends when the right answer has
+// arrived. Searches follow each other after 5 ms.
+func watch(flags *flag.FlagSet) func() error {
+	cairn := flags.String("cairn", "./cairn", "the cairn `program`")
+	files := flags.Int("files", 10_000, "documents in the folder")
+	edits := flags.Int("edits", 50, "changes of each kind")
+	many := flags.Int("switch", 1000, "files in which two branches of git differ")
+	return func() error { return measureWatch(*cairn, *files, *edits, *many) }
 }
 
 // words lists the words of the documents.
@@ -77,7 +71,7 @@ func (b *bench) text(n int, mark string) string {
 	return fmt.Sprintf("# Document %d\n\n%s.\n", n, sentence(b.r, mark))
 }
 
-func run(cairn string, files, edits, many int) error {
+func measureWatch(cairn string, files, edits, many int) error {
 	root, err := os.MkdirTemp("", "cairn-watch-")
 	if err != nil {
 		return err
@@ -147,11 +141,11 @@ func run(cairn string, files, edits, many int) error {
 			if err := b.found(at, mark, "keyword"); err != nil {
 				return err
 			}
-			byWord = append(byWord, time.Since(begin).Seconds()*1000)
+			byWord = append(byWord, milliseconds(time.Since(begin)))
 			if err := b.found(at, mark, "semantic"); err != nil {
 				return err
 			}
-			byVector = append(byVector, time.Since(begin).Seconds()*1000)
+			byVector = append(byVector, milliseconds(time.Since(begin)))
 		}
 		show(c.name+", by keyword", byWord)
 		show(c.name+", by vector", byVector)
@@ -185,7 +179,7 @@ func (b *bench) removals(n int) error {
 		}); err != nil {
 			return err
 		}
-		took = append(took, time.Since(begin).Seconds()*1000)
+		took = append(took, milliseconds(time.Since(begin)))
 	}
 	show("removed file, not found any more", took)
 	return nil
@@ -249,7 +243,7 @@ func (b *bench) branches(many int) error {
 			return err
 		}
 		name := fmt.Sprintf("switch of %d files to %s", many, branch)
-		fmt.Printf("%-42s %.0f ms\n", name+", git itself", ms(begin))
+		fmt.Printf("%-42s %.0f ms\n", name+", git itself", milliseconds(time.Since(begin)))
 		begin = time.Now()
 		want := map[string]string{} // by word
 		switch branch {
@@ -265,11 +259,11 @@ func (b *bench) branches(many int) error {
 				return err
 			}
 		}
-		fmt.Printf("%-42s %.0f ms after git\n", name+", by keyword", ms(begin))
+		fmt.Printf("%-42s %.0f ms after git\n", name+", by keyword", milliseconds(time.Since(begin)))
 		if err := b.client.until("vectors", b.client.embedded); err != nil {
 			return err
 		}
-		fmt.Printf("%-42s %.0f ms after git\n", name+", all by vector", ms(begin))
+		fmt.Printf("%-42s %.0f ms after git\n", name+", all by vector", milliseconds(time.Since(begin)))
 	}
 	return nil
 }
@@ -323,8 +317,6 @@ func (b *bench) settled(word, path string) func() (bool, error) {
 }
 
 func moved(path string) string { return strings.TrimSuffix(path, ".md") + "-moved.md" }
-
-func ms(since time.Time) float64 { return time.Since(since).Seconds() * 1000 }
 
 // found asks until the first result for mark is at path.
 func (b *bench) found(path, mark, mode string) error {

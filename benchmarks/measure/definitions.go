@@ -1,12 +1,3 @@
-// Command definitions asks a running cairn serve for the names of a repository's
-// symbols, and prints for how many of them a definition is the first hit and among the
-// first five:
-//
-//	cairn serve --addr 127.0.0.1:7931 --auth off &
-//	go run ./benchmarks/definitions -n 600 -mode keyword http://127.0.0.1:7931 FOLDER
-//
-// Names of one word in lower case are left out, since they are also words of English,
-// and so are tests.
 package main
 
 import (
@@ -33,19 +24,23 @@ type place struct {
 	line int
 }
 
-func main() {
-	n := flag.Int("n", 600, "names to ask for, chosen at random")
-	mode := flag.String("mode", "keyword", "mode of the searches")
-	qualified := flag.Bool("qualified", false, "ask for Type.Method and package.Name")
-	flag.Parse()
-	if err := run(flag.Arg(0), flag.Arg(1), *mode, *n, *qualified); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+// definitions searches a running cairn serve for the names of a repository's symbols, and
+// prints for how many of them a definition is the first hit and among the first five:
+//
+//	cairn serve --addr 127.0.0.1:7931 --auth off &
+//	go run ./benchmarks/measure definitions -n 600 -mode keyword http://127.0.0.1:7931 FOLDER
+//
+// Names of one word in lower case are left out, since they are also words of English, and so
+// are tests.
+func definitions(flags *flag.FlagSet) func() error {
+	n := flags.Int("n", 600, "names to ask for, chosen at random")
+	mode := flags.String("mode", "keyword", "mode of the searches")
+	qualified := flags.Bool("qualified", false, "ask for Type.Method and package.Name")
+	return func() error { return measureDefinitions(flags.Arg(0), flags.Arg(1), *mode, *n, *qualified) }
 }
 
-func run(address, dir, mode string, n int, qualified bool) error {
-	defined, err := definitions(dir, qualified)
+func measureDefinitions(address, dir, mode string, n int, qualified bool) error {
+	defined, err := symbols(dir, qualified)
 	if err != nil {
 		return err
 	}
@@ -60,7 +55,7 @@ func run(address, dir, mode string, n int, qualified bool) error {
 	first, five := 0, 0
 	for _, name := range names {
 		time.Sleep(60 * time.Millisecond) // the server takes 20 calls a second
-		hits, err := search(address, name, mode)
+		hits, err := find(address, name, mode)
 		if err != nil {
 			return err
 		}
@@ -76,8 +71,8 @@ func run(address, dir, mode string, n int, qualified bool) error {
 	return nil
 }
 
-// definitions returns the places of the symbols of a folder by name.
-func definitions(dir string, qualified bool) (map[string][]place, error) {
+// symbols returns the places of the symbols of a folder by name.
+func symbols(dir string, qualified bool) (map[string][]place, error) {
 	defined := map[string][]place{}
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !outline.IsSource(name) || outline.IsTest(name) {
@@ -87,8 +82,8 @@ func definitions(dir string, qualified bool) (map[string][]place, error) {
 		if err != nil || outline.Unwanted(src) != "" {
 			return err
 		}
-		symbols, _ := outline.Outline(name, src)
-		for _, s := range symbols {
+		outlined, _ := outline.Outline(name, src)
+		for _, s := range outlined {
 			key := s.Name
 			switch {
 			case s.Local || s.Parent >= 0:
@@ -120,7 +115,7 @@ func (h hit) holds(places []place) bool {
 	})
 }
 
-func search(address, name, mode string) ([]hit, error) {
+func find(address, name, mode string) ([]hit, error) {
 	answer, err := http.Get(address + "/api/search?limit=5&mode=" + url.QueryEscape(mode) + "&q=" + url.QueryEscape(name))
 	if err != nil {
 		return nil, err

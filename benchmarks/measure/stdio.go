@@ -1,13 +1,3 @@
-// Command stdio measures what an agent waits for. It starts `cairn mcp` on an indexed
-// workspace, calls read_context with queries made from the folder's own lines
-// (benchmarks.SampleQueries), and opens the first hit of each with read_doc. It prints
-// latencies as the client sees them, the time from process start to the first answer, and
-// the server's peak memory.
-//
-//	go run ./benchmarks/stdio -cairn ./cairn -C FOLDER [-queries 1000] [-mode hybrid]
-//
-// With -peer COMMAND the queries also go to that command, 25 at a time after cairn's
-// answers to them, so that both see the same machine: see exact.py.
 package main
 
 import (
@@ -54,27 +44,36 @@ type options struct {
 	read                   bool
 }
 
-func main() {
+// stdio measures what an agent waits for. It starts `cairn mcp` on an indexed workspace and
+// sends read_context with queries made from the folder's own lines
+// (benchmarks.SampleQueries). It opens the first hit of each with read_doc. It prints
+// latencies as the client sees them, the time from process start to the first answer, and
+// the server's peak memory.
+//
+// With -peer COMMAND that command also answers the queries, 25 at a time after cairn's answers
+// to them, so that both see the same machine: see exact.py.
+func stdio(flags *flag.FlagSet) func() error {
 	var o options
-	flag.StringVar(&o.cairn, "cairn", "./cairn", "the cairn `program`")
-	flag.StringVar(&o.dir, "C", ".", "the indexed workspace `folder`")
-	flag.IntVar(&o.queries, "queries", 1000, "how many queries, all different")
-	flag.IntVar(&o.warm, "warm", 50, "queries asked before measuring")
-	flag.StringVar(&o.mode, "mode", "hybrid", "search mode")
-	flag.BoolVar(&o.read, "read", true, "open the first hit of each query")
-	flag.Uint64Var(&o.seed, "seed", 1, "seed of the choice of queries")
-	flag.StringVar(&o.peer, "peer", "", "a `command` that answers each query too: a JSON string a line in, a line out")
-	flag.Parse()
-	r, err := run(o)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "stdio:", err)
-		os.Exit(1)
+	flags.StringVar(&o.cairn, "cairn", "./cairn", "the cairn `program`")
+	flags.StringVar(&o.dir, "C", ".", "the indexed workspace `folder`")
+	flags.IntVar(&o.queries, "queries", 1000, "how many queries, all different")
+	flags.IntVar(&o.warm, "warm", 50, "queries asked before measuring")
+	flags.StringVar(&o.mode, "mode", "hybrid", "search mode")
+	flags.BoolVar(&o.read, "read", true, "open the first hit of each query")
+	flags.Uint64Var(&o.seed, "seed", 1, "seed of the choice of queries")
+	flags.StringVar(&o.peer, "peer", "", "a `command` that answers each query too: a JSON string a line in, a line out")
+	return func() error {
+		r, err := o.run()
+		if err != nil {
+			return err
+		}
+		out, err := json.MarshalIndent(r, "", "  ")
+		fmt.Println(string(out))
+		return err
 	}
-	out, _ := json.MarshalIndent(r, "", "  ")
-	fmt.Println(string(out))
 }
 
-func run(o options) (*report, error) {
+func (o options) run() (*report, error) {
 	queries, err := benchmarks.SampleQueries(o.dir, o.queries+o.warm, o.seed)
 	if err != nil {
 		return nil, err
@@ -102,16 +101,16 @@ func run(o options) (*report, error) {
 			return nil, fmt.Errorf("read_context %q: %w", q, err)
 		}
 		if i == 0 {
-			r.FirstAnswerMS = ms(time.Since(began))
+			r.FirstAnswerMS = milliseconds(time.Since(began))
 		}
 		if (i+1)%turn == 0 || i == len(queries)-1 {
-			for ; asked <= i; asked++ {
-				took, err := peer.ask(queries[asked])
-				if err != nil {
+			for ; peer != nil && asked <= i; asked++ {
+				began := time.Now()
+				if _, err := peer.Ask(queries[asked]); err != nil {
 					return nil, fmt.Errorf("the peer, %q: %w", queries[asked], err)
 				}
 				if asked >= o.warm {
-					others = append(others, took)
+					others = append(others, milliseconds(time.Since(began)))
 				}
 			}
 		}
@@ -148,6 +147,17 @@ func run(o options) (*report, error) {
 	return r, nil
 }
 
+// startPeer starts another search program, whose words are separated by spaces. It returns
+// nil without a command.
+func startPeer(command string) (*agent.Client, error) {
+	words := strings.Fields(command)
+	if len(words) == 0 {
+		return nil, nil
+	}
+	c, _, err := agent.Start(words[0], words[1:]...)
+	return c, err
+}
+
 // server is a running `cairn mcp`.
 type server struct {
 	*agent.Client
@@ -171,7 +181,7 @@ func start(name string, args ...string) (*server, error) {
 func (s *server) tool(name string, arguments, answer any) (float64, error) {
 	began := time.Now()
 	line, err := s.Line("tools/call", map[string]any{"name": name, "arguments": arguments})
-	took := ms(time.Since(began))
+	took := milliseconds(time.Since(began))
 	if err != nil {
 		return 0, err
 	}
@@ -214,8 +224,6 @@ func percentiles(v []float64) map[string]float64 {
 	at := func(p float64) float64 { return benchmarks.Percentile(v, p) }
 	return map[string]float64{"p50": at(50), "p95": at(95), "p99": at(99), "max": at(100)}
 }
-
-func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // processor returns the processor time of a process in milliseconds, 0 if it is unknown.
 func processor(pid int) float64 {
