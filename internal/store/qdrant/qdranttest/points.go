@@ -2,6 +2,7 @@ package qdranttest
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -32,25 +33,22 @@ type collection struct {
 	dense   map[string]*pb.VectorParams
 	sparse  map[string]*pb.SparseVectorParams
 
-	mu       sync.RWMutex
-	points   map[string]*point
-	indexes  map[string]pb.FieldType
-	postings map[string]map[uint32]map[string]float32 // vector name, index, point
-	sparsely map[string]int                           // points that have a sparse vector, by its name
+	mu      sync.RWMutex
+	points  map[string]*point
+	indexes map[string]pb.FieldType
 	quantiser
 }
 
 func newCollection(r *pb.CreateCollection) (*collection, error) {
 	c := &collection{
 		created: proto.Clone(r).(*pb.CreateCollection), dense: map[string]*pb.VectorParams{}, sparse: map[string]*pb.SparseVectorParams{},
-		points: map[string]*point{}, indexes: map[string]pb.FieldType{}, postings: map[string]map[uint32]map[string]float32{}, sparsely: map[string]int{},
+		points: map[string]*point{}, indexes: map[string]pb.FieldType{},
 	}
 	for name, p := range r.VectorsConfig.GetParamsMap().GetMap() {
 		c.dense[name] = p
 	}
 	for name, p := range r.SparseVectorsConfig.GetMap() {
 		c.sparse[name] = p
-		c.postings[name] = map[uint32]map[string]float32{}
 	}
 	for name, p := range c.dense {
 		if p.Distance != pb.Distance_Cosine && p.Distance != pb.Distance_Dot {
@@ -231,35 +229,8 @@ func (s *Server) UpdateVectors(_ context.Context, r *pb.UpdatePointVectors) (*pb
 
 // put replaces a point. c.mu is held.
 func (c *collection) put(p *point) {
-	c.drop(p.id)
 	c.points[p.id] = p
-	for name, v := range p.sparse {
-		c.sparsely[name]++
-		for index, weight := range v {
-			list := c.postings[name][index]
-			if list == nil {
-				list = map[string]float32{}
-				c.postings[name][index] = list
-			}
-			list[p.id] = weight
-		}
-	}
 	c.encode(p)
-}
-
-// drop removes a point. c.mu is held.
-func (c *collection) drop(id string) {
-	p := c.points[id]
-	if p == nil {
-		return
-	}
-	delete(c.points, id)
-	for name, v := range p.sparse {
-		c.sparsely[name]--
-		for index := range v {
-			delete(c.postings[name][index], id)
-		}
-	}
 }
 
 // Delete implements pb.PointsServer.
@@ -279,9 +250,7 @@ func (s pointsService) Delete(_ context.Context, r *pb.DeletePoints) (*pb.Points
 	return write(r.Wait, func() error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for id := range ids {
-			c.drop(id)
-		}
+		maps.DeleteFunc(c.points, func(id string, _ *point) bool { return ids[id] })
 		return nil
 	})
 }

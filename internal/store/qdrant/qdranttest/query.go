@@ -181,21 +181,32 @@ func dot(a, b []float32) float32 {
 // modifier each weight of the query is multiplied by the engine's
 // ln((N-n+.5)/(n+.5)+1) over the points that have the vector.
 func (c *collection) nearestSparse(q map[uint32]float32, params *pb.SparseVectorParams, using string, passes test) []scored {
-	n := c.sparsely[using]
-	sums := map[string]float32{}
-	for index, weight := range q {
-		list := c.postings[using][index]
-		if params.GetModifier() == pb.Modifier_Idf {
-			df := float32(len(list))
-			weight *= float32(math.Log(float64((float32(n)-df+0.5)/(df+0.5) + 1)))
+	n, df := 0, map[uint32]int{}
+	for _, p := range c.points {
+		v, ok := p.sparse[using]
+		if ok {
+			n++
 		}
-		for id, w := range list {
-			sums[id] += weight * w
+		for index := range q {
+			if _, ok := v[index]; ok {
+				df[index]++
+			}
+		}
+	}
+	if params.GetModifier() == pb.Modifier_Idf {
+		for index := range q {
+			q[index] *= float32(math.Log((float64(n-df[index])+0.5)/(float64(df[index])+0.5) + 1))
 		}
 	}
 	var hits []scored
-	for id, sum := range sums {
-		if p := c.points[id]; passes(p) {
+	for _, p := range c.points {
+		sum, shared := float32(0), false
+		for index, weight := range q {
+			if w, ok := p.sparse[using][index]; ok {
+				sum, shared = sum+weight*w, true
+			}
+		}
+		if shared && passes(p) {
 			hits = append(hits, scored{p, sum})
 		}
 	}
