@@ -73,7 +73,7 @@ func Load(ctx context.Context, o LoadOptions) (*LoadReport, error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: o.Clients, MaxConnsPerHost: o.Clients}, Timeout: time.Minute}
 	defer client.CloseIdleConnections()
 	// Check that the server answers.
-	if _, err := search(ctx, client, o, o.Queries[0]); err != nil {
+	if _, err := o.Search(ctx, client, o.Queries[0]); err != nil {
 		return nil, err
 	}
 	type due struct {
@@ -91,7 +91,7 @@ func Load(ctx context.Context, o LoadOptions) (*LoadReport, error) {
 				if d.at.IsZero() {
 					d.at = time.Now()
 				}
-				a, err := search(ctx, client, o, d.query)
+				a, err := o.Search(ctx, client, d.query)
 				took := time.Since(d.at)
 				mu.Lock()
 				times = append(times, float64(took)/float64(time.Millisecond))
@@ -148,13 +148,20 @@ func Load(ctx context.Context, o LoadOptions) (*LoadReport, error) {
 	return r, nil
 }
 
-// loadAnswer has the fields of an answer that Load uses.
-type loadAnswer struct {
-	Results  []json.RawMessage `json:"results"`
-	Degraded []string          `json:"degraded"`
+// FoundAnswer has the fields of an answer that are measured.
+type FoundAnswer struct {
+	Results  []FoundHit `json:"results"`
+	Degraded []string   `json:"degraded"`
 }
 
-func search(ctx context.Context, client *http.Client, o LoadOptions, query string) (*loadAnswer, error) {
+// FoundHit has the fields of a result that are measured.
+type FoundHit struct {
+	Path  string                   `json:"path"`
+	Lines struct{ Start, End int } `json:"line_range"`
+}
+
+// Search sends one search with the mode and the limit of the options.
+func (o *LoadOptions) Search(ctx context.Context, client *http.Client, query string) (*FoundAnswer, error) {
 	values := url.Values{"q": {query}}
 	if o.Mode != "" {
 		values.Set("mode", o.Mode)
@@ -181,6 +188,6 @@ func search(ctx context.Context, client *http.Client, o LoadOptions, query strin
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the server answers %s: %.200s", resp.Status, body)
 	}
-	var a loadAnswer
+	var a FoundAnswer
 	return &a, json.Unmarshal(body, &a)
 }

@@ -107,18 +107,7 @@ func ReciprocalRank(ranking []string, rel Relevance, k int) float64 {
 // AveragePrecision is the mean over all relevant documents of the precision at their ranks,
 // 0 for a document that is not in the ranking. It is trec_eval's map.
 func AveragePrecision(ranking []string, rel Relevance) float64 {
-	var sum float64
-	found := 0
-	for i, id := range ranking {
-		if rel[id] > 0 {
-			found++
-			sum += float64(found) / float64(i+1)
-		}
-	}
-	if n := relevant(rel); n > 0 {
-		return sum / float64(n)
-	}
-	return 0
+	return AveragePrecisionAt(ranking, rel, math.MaxInt)
 }
 
 // Recall is the share of the relevant documents among the first k, 0 if no document is

@@ -1,20 +1,19 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"flag"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"os"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"cairn/benchmarks"
 	"cairn/internal/text/outline"
 )
 
@@ -52,14 +51,19 @@ func measureDefinitions(address, dir, mode string, n int, qualified bool) error 
 	r := rand.New(rand.NewPCG(1, 2))
 	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	names = names[:min(n, len(names))]
+	o := benchmarks.LoadOptions{URL: address, Mode: mode, Limit: 5}
 	first, five := 0, 0
 	for _, name := range names {
 		time.Sleep(60 * time.Millisecond) // the server takes 20 calls a second
-		hits, err := find(address, name, mode)
+		found, err := o.Search(context.Background(), http.DefaultClient, name)
 		if err != nil {
-			return err
+			return fmt.Errorf("searching %q: %w", name, err)
 		}
-		at := slices.IndexFunc(hits, func(h hit) bool { return h.holds(defined[name]) })
+		at := slices.IndexFunc(found.Results, func(h benchmarks.FoundHit) bool {
+			return slices.ContainsFunc(defined[name], func(p place) bool {
+				return h.Path == p.path && h.Lines.Start <= p.line && p.line <= h.Lines.End
+			})
+		})
 		if at == 0 {
 			first++
 		}
@@ -100,36 +104,4 @@ func symbols(dir string, qualified bool) (map[string][]place, error) {
 		return nil
 	})
 	return defined, err
-}
-
-type hit struct {
-	Path  string `json:"path"`
-	Lines struct {
-		Start, End int
-	} `json:"line_range"`
-}
-
-func (h hit) holds(places []place) bool {
-	return slices.ContainsFunc(places, func(p place) bool {
-		return h.Path == p.path && h.Lines.Start <= p.line && p.line <= h.Lines.End
-	})
-}
-
-func find(address, name, mode string) ([]hit, error) {
-	answer, err := http.Get(address + "/api/search?limit=5&mode=" + url.QueryEscape(mode) + "&q=" + url.QueryEscape(name))
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1000))
-		return nil, fmt.Errorf("searching %q: %s: %s", name, answer.Status, text)
-	}
-	var found struct {
-		Results []hit `json:"results"`
-	}
-	if err := json.NewDecoder(answer.Body).Decode(&found); err != nil {
-		return nil, fmt.Errorf("searching %q: %w", name, err)
-	}
-	return found.Results, nil
 }
