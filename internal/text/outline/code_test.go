@@ -98,6 +98,7 @@ func TestHostile(t *testing.T) {
 		"members": "A::A() : " + strings.Repeat("a{1},", size/5), "php": "<?php " + strings.Repeat("?><?php ", size/8),
 		"created": strings.Repeat("create table ", size/13), "assigned": strings.Repeat("a=b=>", size/5), "comma": strings.Repeat("var a,", size/6),
 		"slashes": strings.Repeat("/a", size/2), "nested": strings.Repeat("/*", size/2),
+		"classes": strings.Repeat("/[", size/2),
 	}
 	for _, ext := range languages {
 		for name, src := range hostile {

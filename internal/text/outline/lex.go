@@ -292,11 +292,15 @@ func (x *lexer) regexpAllowed() bool {
 	return true
 }
 
+// maxRegexp is the maximum length of a regular expression in bytes, so that the lexer takes
+// linear time for slashes that begin none.
+const maxRegexp = 1 << 10
+
 // regexp returns the end of a regular expression, or of the slash if it does not begin
 // one.
 func (x *lexer) regexp() int {
 	class := false
-	for i := x.i + 1; i < len(x.src); i++ {
+	for i := x.i + 1; i < min(len(x.src), x.i+maxRegexp); i++ {
 		switch c := x.src[i]; {
 		case c == '\n':
 			return x.i + 1
