@@ -101,11 +101,11 @@ func TestPieces(t *testing.T) {
 		t.Errorf("whole files %+v, %v; want %+v", pieces, err, want)
 	}
 	// In a, the lines 1 to 4 and 5 to 8 follow each other.
-	pieces, err = f.grep(t.Context(), &beirQuery{id: "1", text: "two three to"}, nil, 100)
+	pieces, err = f.grep(t.Context(), &RunQuery{ID: "1", Text: "two three to"}, nil, 100)
 	if want := []piece{{"a", 1, 8, 9, 11}, {"b", 1, 1, 2, 3}}; err != nil || !slices.Equal(pieces, want) {
 		t.Errorf("matching lines %+v, %v; want %+v", pieces, err, want)
 	}
-	if pieces, _ = f.grep(t.Context(), &beirQuery{id: "1", text: "two three to"}, nil, 12); len(pieces) != 2 || pieces[1].answer != 1 {
+	if pieces, _ = f.grep(t.Context(), &RunQuery{ID: "1", Text: "two three to"}, nil, 12); len(pieces) != 2 || pieces[1].answer != 1 {
 		t.Errorf("within 12 tokens %+v", pieces)
 	}
 	r := BudgetReport{Tokens: 20}

@@ -114,11 +114,11 @@ func (m *measurement) writeExchange(ctx context.Context, dir, source string) err
 	}
 	for _, q := range m.set.queries {
 		start := time.Now()
-		v, err := m.o.Embedder.EmbedQuery(ctx, strings.TrimSpace(q.text))
+		v, err := m.o.Embedder.EmbedQuery(ctx, strings.TrimSpace(q.Text))
 		if err != nil {
 			return err
 		}
-		queries.add(map[string]any{"query": trecEscape.Replace(q.id), "text": strings.TrimSpace(q.text), "embed_ms": float64(time.Since(start).Microseconds()) / 1000})
+		queries.add(map[string]any{"query": trecEscape.Replace(q.ID), "text": strings.TrimSpace(q.Text), "embed_ms": float64(time.Since(start).Microseconds()) / 1000})
 		_ = binary.Write(&queryVectors, binary.LittleEndian, v)
 	}
 	if err := errors.Join(set.err, files.err, passages.err, queries.err); err != nil {
@@ -165,8 +165,9 @@ func (m *measurement) runAdapter(ctx context.Context, a Adapter, dir string) (*R
 		return nil, fmt.Errorf("%s: %w: %s", a.Command, err, lastLines(string(out), 5))
 	}
 	run := &Run{System: a.Name}
-	for i := range m.set.queries {
-		run.Queries = append(run.Queries, m.set.queries[i].unranked())
+	for _, q := range m.set.queries {
+		q.Text = strings.TrimSpace(q.Text)
+		run.Queries = append(run.Queries, q)
 	}
 	if err := run.readRankings(filepath.Join(dir, "run")); err != nil {
 		return nil, err

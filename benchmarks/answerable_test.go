@@ -36,9 +36,9 @@ func TestHandbookAnswerable(t *testing.T) {
 	w := openFolder(t, set, e)
 	own, foreign := 0, 0
 	for _, q := range set.queries {
-		if a := ask(t, w, q.text); a.Unlikely() {
+		if a := ask(t, w, q.Text); a.Unlikely() {
 			own++
-			t.Logf("%.2f: %s", *a.Answerable, q.text)
+			t.Logf("%.2f: %s", *a.Answerable, q.Text)
 		}
 	}
 	for _, q := range foreignQuestions {
@@ -137,7 +137,7 @@ func TestAnswerable(t *testing.T) {
 				continue // its relevant documents may not be in the part
 			}
 			for _, q := range sets[name].queries {
-				all = append(all, asked{set: name, folder: folder, here: name == folder, p: *ask(t, w, q.text).Answerable})
+				all = append(all, asked{set: name, folder: folder, here: name == folder, p: *ask(t, w, q.Text).Answerable})
 			}
 		}
 		w.close()
@@ -158,7 +158,7 @@ func TestAnswerable(t *testing.T) {
 		w := openFolder(t, part(sets[name], false), e)
 		own = slices.DeleteFunc(own, func(a asked) bool { return !a.here })
 		for _, q := range sets[name].queries {
-			own = append(own, asked{set: name, p: *ask(t, w, q.text).Answerable})
+			own = append(own, asked{set: name, p: *ask(t, w, q.Text).Answerable})
 		}
 		w.close()
 		t.Logf("%-20s without relevant documents: %s", name, summarize(own))
@@ -183,7 +183,7 @@ func filter(all []asked, keep func(asked) bool) func(yield func(asked) bool) {
 func part(set *beirSet, relevant bool) *beirSet {
 	wanted := map[string]bool{}
 	for _, q := range set.queries {
-		for id := range q.relevant {
+		for id := range q.Relevant {
 			wanted[id] = true
 		}
 	}

@@ -20,19 +20,7 @@ type beirDocument struct {
 // qrels/SPLIT.tsv (Thakur et al., NeurIPS 2021).
 type beirSet struct {
 	documents []beirDocument
-	queries   []beirQuery // those with a relevant document, in the order of the judgements
-}
-
-type beirQuery struct {
-	id, text string
-	relevant Relevance
-	sections []string          // relevant sections as "document#anchor", if they are known
-	groups   map[string]string // see RunQuery
-}
-
-// unranked returns the query in the form of a run, without a ranking.
-func (q *beirQuery) unranked() RunQuery {
-	return RunQuery{ID: q.id, Text: strings.TrimSpace(q.text), Relevant: q.relevant, Sections: q.sections, Groups: q.groups}
+	queries   []RunQuery // those with a relevant document, in the order of the judgements; their texts are not trimmed
 }
 
 // readBEIR reads one split of the set in folder dir. If several documents have the same ID,
@@ -87,9 +75,9 @@ func readBEIR(dir, split string) (*beirSet, error) {
 		case !ok:
 			i = len(set.queries)
 			judged[query] = i
-			set.queries = append(set.queries, beirQuery{id: query, text: text, relevant: Relevance{}})
+			set.queries = append(set.queries, RunQuery{ID: query, Text: text, Relevant: Relevance{}})
 		}
-		set.queries[i].relevant[document] = grade
+		set.queries[i].Relevant[document] = grade
 		return nil
 	})
 	if err != nil {

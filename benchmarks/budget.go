@@ -55,8 +55,8 @@ func (p piece) overlaps(sections []piece) bool {
 }
 
 // goldLines returns the lines of the relevant sections of a query.
-func (w *bench) goldLines(q *beirQuery) (lines []piece, err error) {
-	for _, place := range q.sections {
+func (w *bench) goldLines(q *RunQuery) (lines []piece, err error) {
+	for _, place := range q.Sections {
 		at := strings.LastIndexByte(place, '#')
 		id, anchor := place[:at], place[at+1:]
 		d, err := w.stores.Docs.Document(w.paths[id])
@@ -64,7 +64,7 @@ func (w *bench) goldLines(q *beirQuery) (lines []piece, err error) {
 			return nil, err
 		}
 		if d == nil {
-			return nil, fmt.Errorf("query %s: the index has no document %s", q.id, id)
+			return nil, fmt.Errorf("query %s: the index has no document %s", q.ID, id)
 		}
 		for i := range d.Sections {
 			if s := &d.Sections[i]; s.Anchor == anchor {
@@ -81,7 +81,7 @@ const cairnReader = "cairn"
 // reader is a way of reading for a query within a budget.
 type reader struct {
 	name string
-	read func(ctx context.Context, q *beirQuery, ranking []string, budget int) ([]piece, error)
+	read func(ctx context.Context, q *RunQuery, ranking []string, budget int) ([]piece, error)
 }
 
 // measureBudgets reads for all queries within each budget.
@@ -107,12 +107,12 @@ func (m *measurement) measureBudgets(ctx context.Context) ([]BudgetReport, error
 			for j, budget := range m.o.Budgets {
 				pieces, err := r.read(ctx, q, ranking, budget)
 				if err != nil {
-					return nil, fmt.Errorf("query %s: %w", q.id, err)
+					return nil, fmt.Errorf("query %s: %w", q.ID, err)
 				}
 				report := &reports[i*len(m.o.Budgets)+j]
 				report.System, report.Tokens, report.Hits = r.name, budget, rankedHits[budget]
-				report.Ceiling += Hit(ranking, q.relevant, report.Hits)
-				report.add(pieces, func(p piece) bool { return q.relevant[p.document] > 0 && p.overlaps(gold) })
+				report.Ceiling += Hit(ranking, q.Relevant, report.Hits)
+				report.add(pieces, func(p piece) bool { return q.Relevant[p.document] > 0 && p.overlaps(gold) })
 			}
 		}
 	}
@@ -126,10 +126,10 @@ func (m *measurement) measureBudgets(ctx context.Context) ([]BudgetReport, error
 }
 
 // rankedIDs returns the documents of the hybrid ranking, best first.
-func (w *bench) rankedIDs(ctx context.Context, q *beirQuery) ([]string, error) {
-	ranking, err := w.retriever.Rank(ctx, retriever.Query{Text: strings.TrimSpace(q.text)}, 0)
+func (w *bench) rankedIDs(ctx context.Context, q *RunQuery) ([]string, error) {
+	ranking, err := w.retriever.Rank(ctx, retriever.Query{Text: strings.TrimSpace(q.Text)}, 0)
 	if err != nil {
-		return nil, fmt.Errorf("query %s: %w", q.id, err)
+		return nil, fmt.Errorf("query %s: %w", q.ID, err)
 	}
 	ids := make([]string, 0, runDepth)
 	for _, d := range ranking.Documents[:min(runDepth, len(ranking.Documents))] {
@@ -158,8 +158,8 @@ func (r *BudgetReport) add(pieces []piece, relevant func(piece) bool) {
 }
 
 // readAnswer reads the answer of a search.
-func (m *measurement) readAnswer(ctx context.Context, q *beirQuery, _ []string, budget int) ([]piece, error) {
-	a, err := m.retriever.Search(ctx, retriever.Query{Text: strings.TrimSpace(q.text), Limit: m.o.Limit, MaxTokens: budget})
+func (m *measurement) readAnswer(ctx context.Context, q *RunQuery, _ []string, budget int) ([]piece, error) {
+	a, err := m.retriever.Search(ctx, retriever.Query{Text: strings.TrimSpace(q.Text), Limit: m.o.Limit, MaxTokens: budget})
 	if err != nil {
 		return nil, err
 	}

@@ -144,8 +144,8 @@ func (w *bench) learn(ctx context.Context, dir string, o *DocsOptions) (*usage.S
 		if o.Learn == o.Split && i%2 == 1 {
 			continue
 		}
-		t := usage.Trace{Intent: strings.TrimSpace(q.text)}
-		read := slices.Sorted(maps.Keys(q.relevant))
+		t := usage.Trace{Intent: strings.TrimSpace(q.Text)}
+		read := slices.Sorted(maps.Keys(q.Relevant))
 		r.Shuffle(len(read), func(i, j int) { read[i], read[j] = read[j], read[i] })
 		for _, id := range read {
 			t.Calls = append(t.Calls, usage.Call{Tool: graphrank.DocumentID(w.paths[id])})
@@ -165,17 +165,17 @@ func (w *bench) learn(ctx context.Context, dir string, o *DocsOptions) (*usage.S
 }
 
 // measureContext runs the queries with two or more relevant documents.
-func (w *bench) measureContext(ctx context.Context, queries []beirQuery) (*ContextReport, error) {
+func (w *bench) measureContext(ctx context.Context, queries []RunQuery) (*ContextReport, error) {
 	r := &ContextReport{Formulas: make([]ContextGain, len(contextFormulas))}
 	if err := w.usage.Read(func(g *graphrank.Graph) error { r.Edges = g.EdgeCount(); return nil }); err != nil {
 		return nil, err
 	}
 	for _, q := range queries {
-		if len(q.relevant) < 2 {
+		if len(q.Relevant) < 2 {
 			continue
 		}
 		r.Queries++
-		for _, given := range slices.Sorted(maps.Keys(q.relevant)) {
+		for _, given := range slices.Sorted(maps.Keys(q.Relevant)) {
 			without, err := w.measurePair(ctx, q, given)
 			if err != nil {
 				return nil, err
@@ -215,12 +215,12 @@ func (c *ContextGain) add(without, with float64) {
 }
 
 // measurePair returns nDCG@10 of q without the document given. inUse is the context.
-func (w *bench) measurePair(ctx context.Context, q beirQuery, given string, inUse ...string) (float64, error) {
-	ranking, err := w.retriever.Rank(ctx, retriever.Query{Text: strings.TrimSpace(q.text), Mode: retriever.Hybrid, Context: inUse}, 0)
+func (w *bench) measurePair(ctx context.Context, q RunQuery, given string, inUse ...string) (float64, error) {
+	ranking, err := w.retriever.Rank(ctx, retriever.Query{Text: strings.TrimSpace(q.Text), Mode: retriever.Hybrid, Context: inUse}, 0)
 	if err != nil {
-		return 0, fmt.Errorf("query %s: %w", q.id, err)
+		return 0, fmt.Errorf("query %s: %w", q.ID, err)
 	}
-	rest := maps.Clone(q.relevant)
+	rest := maps.Clone(q.Relevant)
 	delete(rest, given)
 	var ids []string
 	for _, d := range ranking.Documents {

@@ -47,19 +47,19 @@ type knownItem struct {
 }
 
 // knownItems derives queries from a folder, and hides the sentences in its pages.
-func knownItems(pages []*page, o *SelfOptions) ([]beirQuery, error) {
+func knownItems(pages []*page, o *SelfOptions) ([]RunQuery, error) {
 	n := cmp.Or(o.Sample, defaultSample)
 	w := countWords(pages)
 	r := rand.New(rand.NewPCG(o.Seed, 1))
-	var queries []beirQuery
+	var queries []RunQuery
 	add := func(item *knownItem, kind, text string) {
 		if text == "" {
 			return
 		}
-		q := beirQuery{id: fmt.Sprintf("%s %d", kind, len(queries)+1), text: text, relevant: Relevance{}, groups: item.page.groups(kind)}
+		q := RunQuery{ID: fmt.Sprintf("%s %d", kind, len(queries)+1), Text: text, Relevant: Relevance{}, Groups: item.page.groups(kind)}
 		for _, at := range item.copies {
-			q.relevant[at.page.path] = 1
-			q.sections = append(q.sections, at.page.path+"#"+at.section.Anchor)
+			q.Relevant[at.page.path] = 1
+			q.Sections = append(q.Sections, at.page.path+"#"+at.section.Anchor)
 		}
 		queries = append(queries, q)
 	}

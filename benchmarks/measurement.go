@@ -84,7 +84,9 @@ func (m *measurement) search(ctx context.Context, w *bench, v variant) (*Run, er
 	run := &Run{System: v.name, Ablation: v.ablation}
 	for i, q := range m.set.queries {
 		m.o.Measured(run.System, i, len(m.set.queries))
-		query := retriever.Query{Text: strings.TrimSpace(q.text), Mode: v.mode}
+		ranked := q
+		ranked.Text = strings.TrimSpace(q.Text)
+		query := retriever.Query{Text: ranked.Text, Mode: v.mode}
 		start := time.Now()
 		ranking, err := w.retriever.Rank(ctx, query, 0)
 		if err == nil && v.fuse != nil {
@@ -95,9 +97,8 @@ func (m *measurement) search(ctx context.Context, w *bench, v variant) (*Run, er
 			shown, err = w.retriever.Present(ctx, query, ranking, 10)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("query %s: %w", q.id, err)
+			return nil, fmt.Errorf("query %s: %w", q.ID, err)
 		}
-		ranked := q.unranked()
 		if i > 0 || len(m.set.queries) == 1 { // the first warms up
 			ranked.Milliseconds = math.Round(float64(time.Since(start).Nanoseconds())/1e3) / 1e3
 		}

@@ -40,7 +40,7 @@ func newFileReader(m *measurement) *fileReader {
 
 // whole reads whole files in the order of the ranking. It truncates the last one to the
 // budget.
-func (f *fileReader) whole(_ context.Context, _ *beirQuery, ranking []string, budget int) ([]piece, error) {
+func (f *fileReader) whole(_ context.Context, _ *RunQuery, ranking []string, budget int) ([]piece, error) {
 	var pieces []piece
 	for _, id := range ranking {
 		if budget <= 0 {
@@ -64,9 +64,9 @@ func (f *fileReader) whole(_ context.Context, _ *beirQuery, ranking []string, bu
 
 // grep reads the output of rg -i --heading -n -C 2 for the words of the query. Files with the
 // most different words come first.
-func (f *fileReader) grep(_ context.Context, q *beirQuery, _ []string, budget int) ([]piece, error) {
-	if f.query != q.id || f.found == nil {
-		f.query, f.found = q.id, f.matches(f.words(q.text))
+func (f *fileReader) grep(_ context.Context, q *RunQuery, _ []string, budget int) ([]piece, error) {
+	if f.query != q.ID || f.found == nil {
+		f.query, f.found = q.ID, f.matches(f.words(q.Text))
 	}
 	var pieces []piece
 	for _, p := range f.found {

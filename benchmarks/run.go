@@ -158,11 +158,11 @@ func (s *beirSet) fingerprint() string {
 		write("document", d.ID, d.Title, d.Text)
 	}
 	for _, q := range s.queries {
-		write("query", q.id, q.text)
-		for _, id := range slices.Sorted(maps.Keys(q.relevant)) {
-			write(id, fmt.Sprint(q.relevant[id]))
+		write("query", q.ID, q.Text)
+		for _, id := range slices.Sorted(maps.Keys(q.Relevant)) {
+			write(id, fmt.Sprint(q.Relevant[id]))
 		}
-		write(q.sections...)
+		write(q.Sections...)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

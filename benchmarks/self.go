@@ -155,7 +155,7 @@ func (q Question) Append(file string) error {
 
 // ownQueries returns the questions of a file. It fails if the folder does not have the place
 // of an answer.
-func ownQueries(file string, pages []*page) ([]beirQuery, error) {
+func ownQueries(file string, pages []*page) ([]RunQuery, error) {
 	questions, err := ReadQuestions(file)
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func ownQueries(file string, pages []*page) ([]beirQuery, error) {
 	for i, p := range pages {
 		byPath[p.path], paths[i] = p, p.path
 	}
-	var queries []beirQuery
+	var queries []RunQuery
 	at := map[string]int{}
 	for _, q := range questions {
 		name, anchor, _ := strings.Cut(q.Place, "#")
@@ -180,9 +180,9 @@ func ownQueries(file string, pages []*page) ([]beirQuery, error) {
 		if !ok {
 			i = len(queries)
 			at[q.Text] = i
-			queries = append(queries, beirQuery{id: fmt.Sprint(i + 1), text: q.Text, relevant: Relevance{}, groups: p.groups("own")})
+			queries = append(queries, RunQuery{ID: fmt.Sprint(i + 1), Text: q.Text, Relevant: Relevance{}, Groups: p.groups("own")})
 		}
-		queries[i].relevant[name] = 1
+		queries[i].Relevant[name] = 1
 		if anchor == "" {
 			continue
 		}
@@ -190,7 +190,7 @@ func ownQueries(file string, pages []*page) ([]beirQuery, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s: %s has no section %q", file, name, anchor)
 		}
-		queries[i].sections = append(queries[i].sections, name+"#"+p.parsed.Sections[s].Anchor)
+		queries[i].Sections = append(queries[i].Sections, name+"#"+p.parsed.Sections[s].Anchor)
 	}
 	if len(queries) == 0 {
 		return nil, fmt.Errorf("%s has no question", file)

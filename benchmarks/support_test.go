@@ -168,11 +168,11 @@ func readAnswers(dir string, set *beirSet) ([]statement, error) {
 	})
 	var all []statement
 	for _, q := range set.queries {
-		if answers[q.id] == "" {
+		if answers[q.ID] == "" {
 			continue
 		}
-		s := statement{set: "answers", question: q.text, answer: answers[q.id], tuned: half(q.id)}
-		for id := range q.relevant {
+		s := statement{set: "answers", question: q.Text, answer: answers[q.ID], tuned: half(q.ID)}
+		for id := range q.Relevant {
 			s.sources = append(s.sources, support.Source{Heading: texts[id].Title, Text: texts[id].Text})
 		}
 		slices.SortFunc(s.sources, func(a, b support.Source) int { return strings.Compare(a.Text, b.Text) })
