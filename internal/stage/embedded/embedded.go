@@ -173,26 +173,27 @@ func (s *Store) Load(_ context.Context, id string) (*stage.State, error) {
 // List implements stage.Store.
 func (s *Store) List(_ context.Context, q stage.Query) ([]*stage.State, error) {
 	list := []*stage.State{}
-	err := s.db.View(func(tx *kv.Tx) error {
-		b, err := tx.Bucket(recent)
-		if err != nil {
-			return err
+	var failed error
+	err := s.each(recent, nil, func(tx *kv.Tx, k, _ []byte) bool {
+		var st *stage.State
+		if st, failed = load(tx, string(k[8:])); st != nil && q.Matches(st) {
+			list = append(list, st)
 		}
-		var failed error
-		b.ForEach(func(k, _ []byte) bool {
-			st, err := load(tx, string(k[8:]))
-			if err != nil {
-				failed = err
-				return false
-			}
-			if st != nil && q.Matches(st) {
-				list = append(list, st)
-			}
-			return len(list) < q.Bound()
-		})
-		return failed
+		return failed == nil && len(list) < q.Bound()
 	})
-	return list, err
+	return list, cmp.Or(failed, err)
+}
+
+// each calls fn with the entries of a bucket whose keys have a prefix, until fn returns
+// false.
+func (s *Store) each(bucket string, prefix []byte, fn func(tx *kv.Tx, k, v []byte) bool) error {
+	return s.db.View(func(tx *kv.Tx) error {
+		b, err := tx.Bucket(bucket)
+		if err == nil {
+			b.Prefix(prefix, func(k, v []byte) bool { return fn(tx, k, v) })
+		}
+		return err
+	})
 }
 
 // timer is an entry of the bucket of open tasks. Times are milliseconds since 1970.
@@ -225,18 +226,11 @@ func decodeTimer(id, b []byte) timer {
 
 // until returns the timers whose time, according to of, is not after now, the earliest first.
 func (s *Store) until(now time.Time, limit int, of func(timer) uint64) (list []timer, err error) {
-	err = s.db.View(func(tx *kv.Tx) error {
-		b, err := tx.Bucket(waiting)
-		if err != nil {
-			return err
+	err = s.each(waiting, nil, func(_ *kv.Tx, k, v []byte) bool {
+		if t := decodeTimer(k, v); of(t) <= uint64(now.UnixMilli()) {
+			list = append(list, t)
 		}
-		b.ForEach(func(k, v []byte) bool {
-			if t := decodeTimer(k, v); of(t) <= uint64(now.UnixMilli()) {
-				list = append(list, t)
-			}
-			return true
-		})
-		return nil
+		return true
 	})
 	slices.SortStableFunc(list, func(a, b timer) int { return cmp.Compare(of(a), of(b)) })
 	return list[:min(limit, len(list))], err
@@ -284,24 +278,17 @@ func (s *Store) Postpone(ctx context.Context, at time.Time, jobs ...stage.Job) e
 // Log implements stage.Store.
 func (s *Store) Log(_ context.Context, id string) ([]stage.Entry, error) {
 	var entries []stage.Entry
-	err := s.db.View(func(tx *kv.Tx) error {
-		b, err := tx.Bucket(logged)
-		if err != nil {
-			return err
+	var failed error
+	err := s.each(logged, append([]byte(id), 0), func(_ *kv.Tx, _, v []byte) bool {
+		var e stage.Entry
+		if failed = json.Unmarshal(v, &e); failed != nil {
+			failed = fmt.Errorf("reading the log of task %s: %w", id, failed)
+			return false
 		}
-		var failed error
-		b.Prefix(append([]byte(id), 0), func(k, v []byte) bool {
-			var e stage.Entry
-			if failed = json.Unmarshal(v, &e); failed != nil {
-				failed = fmt.Errorf("reading the log of task %s: %w", id, failed)
-				return false
-			}
-			entries = append(entries, e)
-			return true
-		})
-		return failed
+		entries = append(entries, e)
+		return true
 	})
-	if err == nil && len(entries) == 0 {
+	if err = cmp.Or(failed, err); err == nil && len(entries) == 0 {
 		err = stage.NotFound(id)
 	}
 	return entries, err
@@ -316,19 +303,12 @@ func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
 	total := 0
 	for {
 		var retired [][]byte
-		err := s.db.View(func(tx *kv.Tx) error {
-			b, err := tx.Bucket(retire)
-			if err != nil {
-				return err
+		err := s.each(retire, nil, func(_ *kv.Tx, k, _ []byte) bool {
+			if len(retired) == maxCleaned || binary.BigEndian.Uint64(k) > uint64(now.UnixMilli()) {
+				return false
 			}
-			b.ForEach(func(k, _ []byte) bool {
-				if len(retired) == maxCleaned || binary.BigEndian.Uint64(k) > uint64(now.UnixMilli()) {
-					return false
-				}
-				retired = append(retired, bytes.Clone(k))
-				return true
-			})
-			return nil
+			retired = append(retired, bytes.Clone(k))
+			return true
 		})
 		if err != nil || len(retired) == 0 {
 			return total, err

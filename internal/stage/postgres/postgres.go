@@ -262,23 +262,24 @@ func (s *Store) Load(ctx context.Context, id string) (*stage.State, error) {
 
 // List implements stage.Store.
 func (s *Store) List(ctx context.Context, q stage.Query) ([]*stage.State, error) {
-	return s.states(ctx, `SELECT state FROM task_histories WHERE ($1 = '' OR user_id = $1) AND ($2 = '' OR status = $2)
+	return query(ctx, s, state, `SELECT state FROM task_histories WHERE ($1 = '' OR user_id = $1) AND ($2 = '' OR status = $2)
 ORDER BY started_at DESC, task_id LIMIT $3`, q.UserID, q.Status, q.Bound())
 }
 
 // Unfinished implements stage.Archive.
 func (s *Store) Unfinished(ctx context.Context, after string, limit int) ([]*stage.State, error) {
-	return s.states(ctx, `SELECT state FROM task_histories WHERE deadline IS NOT NULL AND task_id > $1 ORDER BY task_id LIMIT $2`, after, limit)
+	return query(ctx, s, state, `SELECT state FROM task_histories WHERE deadline IS NOT NULL AND task_id > $1 ORDER BY task_id LIMIT $2`, after, limit)
 }
 
-func (s *Store) states(ctx context.Context, query string, args ...any) ([]*stage.State, error) {
+// query returns the rows of a query.
+func query[T any](ctx context.Context, s *Store, row pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	rows, err := s.pool.Query(ctx, query, args...)
+	rows, err := s.pool.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, s.fail(err)
 	}
-	list, err := pgx.AppendRows([]*stage.State{}, rows, state)
+	list, err := pgx.CollectRows(rows, row)
 	return list, s.fail(err)
 }
 
@@ -292,29 +293,15 @@ func state(row pgx.CollectableRow) (*stage.State, error) {
 
 // Due implements stage.Store.
 func (s *Store) Due(ctx context.Context, now time.Time, limit int) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	rows, err := s.pool.Query(ctx, `SELECT task_id FROM task_histories WHERE deadline <= $1 ORDER BY deadline LIMIT $2`, now, limit)
-	if err != nil {
-		return nil, s.fail(err)
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	return ids, s.fail(err)
+	return query(ctx, s, pgx.RowTo[string], `SELECT task_id FROM task_histories WHERE deadline <= $1 ORDER BY deadline LIMIT $2`, now, limit)
 }
 
 // Unsent implements stage.Store.
 func (s *Store) Unsent(ctx context.Context, now time.Time, limit int) ([]stage.Job, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	rows, err := s.pool.Query(ctx, `SELECT task_id, current_stage, run FROM task_histories WHERE resend_at <= $1 ORDER BY resend_at LIMIT $2`, now, limit)
-	if err != nil {
-		return nil, s.fail(err)
-	}
-	jobs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (j stage.Job, err error) {
+	return query(ctx, s, func(row pgx.CollectableRow) (j stage.Job, err error) {
 		err = row.Scan(&j.TaskID, &j.Stage, &j.Run)
 		return j, err
-	})
-	return jobs, s.fail(err)
+	}, `SELECT task_id, current_stage, run FROM task_histories WHERE resend_at <= $1 ORDER BY resend_at LIMIT $2`, now, limit)
 }
 
 // Postpone implements stage.Store.
@@ -330,21 +317,15 @@ func (s *Store) Postpone(ctx context.Context, until time.Time, jobs ...stage.Job
 
 // Log implements stage.Store.
 func (s *Store) Log(ctx context.Context, id string) ([]stage.Entry, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	rows, err := s.pool.Query(ctx, `SELECT task_id, version, ts, stage, action, status, detail, event_id, worker, run FROM task_stage_logs WHERE task_id = $1 ORDER BY version`, id)
-	if err != nil {
-		return nil, s.fail(err)
-	}
-	entries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e stage.Entry, err error) {
+	entries, err := query(ctx, s, func(row pgx.CollectableRow) (e stage.Entry, err error) {
 		err = row.Scan(&e.TaskID, &e.Version, &e.At, &e.Stage, &e.Action, &e.Status, &e.Detail, &e.Event, &e.Worker, &e.Run)
 		e.At = e.At.UTC()
 		return e, err
-	})
+	}, `SELECT task_id, version, ts, stage, action, status, detail, event_id, worker, run FROM task_stage_logs WHERE task_id = $1 ORDER BY version`, id)
 	if err == nil && len(entries) == 0 {
 		err = stage.NotFound(id)
 	}
-	return entries, s.fail(err)
+	return entries, err
 }
 
 // Clean implements stage.Store. There is only one copy of a task, so KeepActive has no
