@@ -188,12 +188,10 @@ func (f *Folder) Served() server.Workspace {
 
 // Mount adds the folder's pages and the API of its question tasks to s.
 func (f *Folder) Mount(s *server.Server, log *slog.Logger) error {
-	pages, err := web.New(web.Sources{Name: f.Name, Folder: f.Workspace.Folder, Tasks: f.Tasks, Toolbox: f.Toolbox}, &web.Options{
+	pages := web.New(web.Site{
+		Name: f.Name, Folder: f.Workspace.Folder, Tasks: f.Tasks, Toolbox: f.Toolbox,
 		Prefix: server.Prefix, Folders: s.Permitted, MayWrite: server.MayWrite, Logger: log, Listener: observe.Join(f.traces, f.counts), Lacked: f.counts.SetDegraded,
 	})
-	if err != nil {
-		return err
-	}
 	for _, pattern := range pages.Patterns() {
 		if err := s.Handle(f.Name, pattern, pages); err != nil {
 			return err

@@ -74,11 +74,7 @@ func (o *Writer) Status(s *index.Status, place home.Place, skipped []index.Skipp
 	}
 	row("files", "%d with %s", s.Files, view.Count(s.Sections, "section"))
 	if len(s.Kinds) > 0 {
-		var kinds []string
-		for _, kind := range slices.Sorted(maps.Keys(s.Kinds)) {
-			kinds = append(kinds, fmt.Sprintf("%d %s", s.Kinds[kind], kind))
-		}
-		row("kinds", "%s", strings.Join(kinds, ", "))
+		row("kinds", "%s", view.Kinds(s.Kinds))
 	}
 	row("vectors", "%d made, %d pending", s.Embedded, s.Pending)
 	row("model", "%s", s.Model)

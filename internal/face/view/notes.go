@@ -2,6 +2,8 @@ package view
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"cairn/retriever"
@@ -69,4 +71,13 @@ func Count(n int, noun string) string {
 		noun += "s"
 	}
 	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// Kinds returns the numbers of files by kind, as in index.Status, in one line.
+func Kinds(counts map[string]int) string {
+	var kinds []string
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		kinds = append(kinds, fmt.Sprintf("%d %s", counts[kind], kind))
+	}
+	return strings.Join(kinds, ", ")
 }

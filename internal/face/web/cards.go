@@ -52,7 +52,7 @@ type cardGraph struct {
 }
 
 func (h *Handler) cards(r *http.Request) (*cardGraph, error) {
-	board, err := h.sources.Tasks.Cards.Board()
+	board, err := h.site.Tasks.Cards.Board()
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (h *Handler) cards(r *http.Request) (*cardGraph, error) {
 		return nil, err
 	}
 	graph := all.Graph
-	b := &cardGraph{board, graph, map[string]bool{}, h.options.Prefix(r)}
+	b := &cardGraph{board, graph, map[string]bool{}, h.site.Prefix(r)}
 	for _, id := range graph.Ready(0) {
 		b.ready[id] = true
 	}
@@ -70,7 +70,7 @@ func (h *Handler) cards(r *http.Request) (*cardGraph, error) {
 
 // cardAt returns the card in a file, nil if the file is none.
 func (h *Handler) cardAt(r *http.Request, path string) (*cardView, error) {
-	if h.sources.Tasks == nil || !isCard(path) {
+	if h.site.Tasks == nil || !isCard(path) {
 		return nil, nil
 	}
 	b, err := h.cards(r)
@@ -133,14 +133,14 @@ func (h *Handler) posted(w http.ResponseWriter, r *http.Request) bool {
 		h.show(w, r, screen{section: "error", title: "That did not work", status: status, data: errorPage{Message: message}})
 		return false
 	}
-	if h.sources.Tasks == nil {
+	if h.site.Tasks == nil {
 		h.unknown(w, r)
 		return false
 	}
 	if err := crossOrigin.Check(r); err != nil {
 		return refuse(http.StatusForbidden, "Forms from other sites are refused.")
 	}
-	if !h.options.MayWrite(r) {
+	if !h.site.MayWrite(r) {
 		return refuse(http.StatusForbidden, "Your access permits reading, but no changes of cards.")
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -156,14 +156,14 @@ func (h *Handler) createCard(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	form := r.PostForm
-	_, err := h.sources.Tasks.Cards.Create(r.Context(), cards.CreateRequest{
+	_, err := h.site.Tasks.Cards.Create(r.Context(), cards.CreateRequest{
 		Title: form.Get("title"), Priority: form.Get("priority"), Assignee: form.Get("assignee"), Tags: list(form.Get("tags")), DependsOn: list(form.Get("depends_on")),
 	})
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	http.Redirect(w, r, h.options.Prefix(r)+"/tasks", http.StatusSeeOther)
+	http.Redirect(w, r, h.site.Prefix(r)+"/tasks", http.StatusSeeOther)
 }
 
 // changeCard updates a card from the fields of a form and redirects to the card. The
@@ -175,7 +175,7 @@ func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	updates, err := updatesOf(r.PostForm)
 	if err == nil {
-		_, err = h.sources.Tasks.Cards.Update(r.Context(), cards.UpdateRequest{ID: id, Updates: updates})
+		_, err = h.site.Tasks.Cards.Update(r.Context(), cards.UpdateRequest{ID: id, Updates: updates})
 	}
 	script := r.Header.Get(fragmentHeader) != ""
 	refused, known := errors.AsType[*cards.Error](err)
@@ -187,12 +187,12 @@ func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) {
 	case script:
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		path, err := h.sources.Tasks.Cards.Path(id)
+		path, err := h.site.Tasks.Cards.Path(id)
 		if err != nil {
 			h.fail(w, r, err)
 			return
 		}
-		http.Redirect(w, r, place(h.options.Prefix(r), path, ""), http.StatusSeeOther)
+		http.Redirect(w, r, place(h.site.Prefix(r), path, ""), http.StatusSeeOther)
 	}
 }
 

@@ -79,7 +79,7 @@ func TestCards(t *testing.T) {
 			t.Errorf("%s from %s: %d, want %d with %q in\n%s", c.target, c.origin, status, c.status, c.want, body)
 		}
 	}
-	h.options.MayWrite = func(*http.Request) bool { return false }
+	h.site.MayWrite = func(*http.Request) bool { return false }
 	if status, _, body := post(h, own, "/cards", url.Values{"title": {"Read"}}); status != 403 || !strings.Contains(body, "no changes of cards") {
 		t.Errorf("a reader: %d\n%s", status, body)
 	}

@@ -17,7 +17,6 @@ import (
 type indexPage struct {
 	Status  *index.Status
 	Built   string
-	Kinds   []count
 	Skipped []skipped
 	Latency *latencyChart
 }
@@ -44,7 +43,7 @@ type latencyChart struct {
 
 // index shows the state of the index and the latencies of searches.
 func (h *Handler) index(w http.ResponseWriter, r *http.Request) {
-	status, err := index.StatusOp.Call(r.Context(), h.sources.Folder, index.StatusRequest{}, nil)
+	status, err := index.StatusOp.Call(r.Context(), h.site.Folder, index.StatusRequest{}, nil)
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -53,19 +52,13 @@ func (h *Handler) index(w http.ResponseWriter, r *http.Request) {
 	if built, err := time.Parse(time.RFC3339, status.BuiltAt); err == nil {
 		p.Built = built.UTC().Format("2 January 2006, 15:04 MST")
 	}
-	lib, err := h.shelf.library(r.Context(), h.sources.Folder)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	p.Kinds = lib.kinds()
-	names, err := index.SkippedOp.Call(r.Context(), h.sources.Folder, struct{}{}, nil)
+	names, err := index.SkippedOp.Call(r.Context(), h.site.Folder, struct{}{}, nil)
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
 	p.Skipped = byReason(status.Skipped, names)
-	if h.sources.Tasks != nil {
+	if h.site.Tasks != nil {
 		other, err := h.otherFormats(r.Context())
 		if err != nil {
 			h.fail(w, r, err)
@@ -87,7 +80,7 @@ func (h *Handler) otherFormats(ctx context.Context) (skipped, error) {
 		return h.other, nil
 	}
 	other := skipped{Reason: walk.Extension.String()}
-	_, err := h.sources.Tasks.Paths(ctx, func(e walk.Entry) {
+	_, err := h.site.Tasks.Paths(ctx, func(e walk.Entry) {
 		if e.Reason != walk.Extension || e.Dir {
 			return
 		}

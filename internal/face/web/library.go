@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -26,7 +25,7 @@ type library struct {
 	byName map[string]string // path by lower-case file name without extension; "" for several
 }
 
-// count is a folder, a tag or a kind of file with its number of documents.
+// count is a folder or a tag with its number of documents.
 type count struct {
 	Name      string
 	Documents int
@@ -163,26 +162,15 @@ func isCard(file string) bool {
 
 // tags returns the tags of the documents with prefix, the most frequent first.
 func (l *library) tags(prefix string) []count {
-	return counted(l.below(prefix), func(d index.DocumentEntry) []string { return d.Tags })
-}
-
-// kinds returns the extensions of all documents, the most frequent first.
-func (l *library) kinds() []count {
-	return counted(l.Documents, func(d index.DocumentEntry) []string {
-		return []string{cmp.Or(strings.ToLower(path.Ext(d.Path)), "no extension")}
-	})
-}
-
-func counted(list []index.DocumentEntry, namesOf func(index.DocumentEntry) []string) []count {
 	n := map[string]int{}
-	for _, d := range list {
-		for _, name := range namesOf(d) {
-			n[name]++
+	for _, d := range l.below(prefix) {
+		for _, tag := range d.Tags {
+			n[tag]++
 		}
 	}
 	counts := make([]count, 0, len(n))
-	for _, name := range slices.Sorted(maps.Keys(n)) {
-		counts = append(counts, count{name, n[name]})
+	for _, tag := range slices.Sorted(maps.Keys(n)) {
+		counts = append(counts, count{tag, n[tag]})
 	}
 	slices.SortStableFunc(counts, func(a, b count) int { return b.Documents - a.Documents })
 	return counts

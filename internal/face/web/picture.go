@@ -19,11 +19,11 @@ const picturePolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 func (h *Handler) picture(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("path")
 	kind := pictureType(name)
-	if kind == "" || h.sources.Tasks == nil {
+	if kind == "" || h.site.Tasks == nil {
 		h.unknown(w, r)
 		return
 	}
-	content, err := h.sources.Tasks.Picture(r.Context(), name)
+	content, err := h.site.Tasks.Picture(r.Context(), name)
 	if err != nil {
 		h.unknown(w, r)
 		return

@@ -46,7 +46,7 @@ type branch struct {
 // doc shows a document.
 func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	reading, err := index.ReadOp.Call(r.Context(), h.sources.Folder, retriever.ReadRequest{Path: q.Get("path"), MaxTokens: maxPage, Next: q.Get("next")}, nil)
+	reading, err := index.ReadOp.Call(r.Context(), h.site.Folder, retriever.ReadRequest{Path: q.Get("path"), MaxTokens: maxPage, Next: q.Get("next")}, nil)
 	name := q.Get("path")
 	if err == nil {
 		name = reading.Path
@@ -59,12 +59,12 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	lib, err := h.shelf.library(r.Context(), h.sources.Folder)
+	lib, err := h.shelf.library(r.Context(), h.site.Folder)
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	prefix := h.options.Prefix(r)
+	prefix := h.site.Prefix(r)
 	p := &docPage{Path: reading.Path, File: path.Base(reading.Path), Heading: reading.Title, Tokens: reading.Tokens, Next: reading.Next, Card: card}
 	if f := markdown.FormatOf(reading.Path); f == markdown.Markdown || f.Converted() {
 		o := reader{prefix: prefix, name: reading.Path, lib: lib, title: reading.Title}

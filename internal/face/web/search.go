@@ -83,7 +83,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
 	}
 	p.Kind, _ = store.ParseKind(form.Get("kind"))
 	p.From = p.address("", "")
-	lib, err := h.shelf.library(r.Context(), h.sources.Folder)
+	lib, err := h.shelf.library(r.Context(), h.site.Folder)
 	if err != nil {
 		p.Problem = err.Error()
 		lib = &library{}
@@ -110,13 +110,13 @@ func (h *Handler) find(r *http.Request, p *searchPage) {
 		q.Filter.Tags = []string{p.Tag}
 	}
 	start := time.Now()
-	answer, err := index.SearchOp.Call(r.Context(), h.sources.Folder, q, nil)
+	answer, err := index.SearchOp.Call(r.Context(), h.site.Folder, q, nil)
 	if err != nil {
 		p.Problem = err.Error()
 		return
 	}
 	took := time.Since(start)
-	tools.ReportLacks(h.options.Lacked, q, answer)
+	tools.ReportLacks(h.site.Lacked, q, answer)
 	h.took.add(took)
 	p.Took = took.Round(100 * time.Microsecond).String()
 	p.Answer, p.Words = answer, view.NewMarker(p.Query)

@@ -23,7 +23,7 @@ type column struct {
 
 // tasks shows the board and the graph of the unfinished tasks.
 func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) {
-	if h.sources.Tasks == nil {
+	if h.site.Tasks == nil {
 		h.unknown(w, r)
 		return
 	}

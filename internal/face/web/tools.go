@@ -23,20 +23,20 @@ type toolsPage struct {
 
 // toolPage draws a plan for an intent, and the co-usage graph.
 func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
-	if h.sources.Toolbox == nil {
+	if h.site.Toolbox == nil {
 		h.unknown(w, r)
 		return
 	}
 	p := &toolsPage{Intent: strings.TrimSpace(r.URL.Query().Get("intent"))}
-	stats, err := h.sources.Toolbox.Stats(r.Context())
+	stats, err := h.site.Toolbox.Stats(r.Context())
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
 	p.Tools = stats.Tools
 	p.Around = strings.TrimSpace(r.URL.Query().Get("around"))
-	err = h.sources.Toolbox.Read(r.Context(), func(g *graphrank.Graph) error {
-		p.CoUsage = drawCoUsage(g, p.Around, h.options.Prefix(r))
+	err = h.site.Toolbox.Read(r.Context(), func(g *graphrank.Graph) error {
+		p.CoUsage = drawCoUsage(g, p.Around, h.site.Prefix(r))
 		return nil
 	})
 	if err != nil {
@@ -44,7 +44,7 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if p.Intent != "" {
-		if p.Suggestion, err = h.sources.Toolbox.Suggest(r.Context(), suggest.Request{Intent: p.Intent}, nil); err != nil {
+		if p.Suggestion, err = h.site.Toolbox.Suggest(r.Context(), suggest.Request{Intent: p.Intent}, nil); err != nil {
 			p.Problem = err.Error()
 		} else {
 			p.Graph, p.Steps, p.Advice = plan(p.Suggestion), steps(p.Suggestion), advice[p.Suggestion.Mode]

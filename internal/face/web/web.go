@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -26,8 +25,8 @@ import (
 	"cairn/retriever"
 )
 
-// Sources are the contents of the pages. The caller closes them.
-type Sources struct {
+// Site is a workspace with its pages. The caller closes its parts.
+type Site struct {
 	// Name is the name of the workspace.
 	Name string
 	// Folder runs the operations of the index.
@@ -35,19 +34,14 @@ type Sources struct {
 	// Tasks and Toolbox may be nil; their pages are then not found.
 	Tasks   *workspace.Tasks
 	Toolbox *toolbox.Toolbox
-}
-
-// Options configure New. Nil and the zero value mean the defaults.
-type Options struct {
-	// Prefix returns the prefix of links in the answer to a request, such as
-	// "/w/notes". Nil means none.
+	// Prefix returns the prefix of links in the answer to a request, such as "/w/notes".
 	Prefix func(*http.Request) string
-	// Folders returns the names of the workspaces that the sender of a request may
-	// see, each at /w/NAME/. Nil means only this one.
+	// Folders returns the names of the workspaces that the sender of a request may see,
+	// each at /w/NAME/.
 	Folders func(*http.Request) []string
-	// MayWrite reports whether the sender of a request may change cards. Nil means no.
+	// MayWrite reports whether the sender of a request may change cards.
 	MayWrite func(*http.Request) bool
-	// Logger receives errors; nil is silent.
+	// Logger receives errors.
 	Logger *slog.Logger
 	// Listener receives the stages of searches and readings; nil discards them.
 	Listener observe.Listener
@@ -58,51 +52,30 @@ type Options struct {
 //go:embed templates assets
 var embedded embed.FS
 
+// templates are the pages, and assets the files that they load.
+var (
+	templates = template.Must(template.New("").Funcs(template.FuncMap{
+		"marked": marked, "percent": percent, "place": place, "from": placeFrom, "count": view.Count, "day": day, "kinds": view.Kinds, "notes": view.Notes, "trail": view.Trail,
+	}).ParseFS(embedded, "templates/*.html"))
+	assets = http.FileServerFS(embedded)
+)
+
 // Handler serves the pages of one workspace. It is safe for concurrent use.
 type Handler struct {
-	sources   Sources
-	options   Options
-	mux       *http.ServeMux
-	patterns  []string // of mux
-	templates *template.Template
-	took      latencies
-	shelf     shelf
+	site     Site
+	mux      *http.ServeMux
+	patterns []string // of mux
+	took     latencies
+	shelf    shelf
 
 	walked   sync.Mutex
 	other    skipped // last result of otherFormats
 	walkedAt time.Time
 }
 
-// New returns the handler of a workspace's pages. It fails only if a template is
-// invalid.
-func New(s Sources, o *Options) (*Handler, error) {
-	h := &Handler{sources: s, mux: http.NewServeMux()}
-	if o != nil {
-		h.options = *o
-	}
-	if h.options.Prefix == nil {
-		h.options.Prefix = func(*http.Request) string { return "" }
-	}
-	if h.options.Folders == nil {
-		h.options.Folders = func(*http.Request) []string { return nil }
-	}
-	if h.options.MayWrite == nil {
-		h.options.MayWrite = func(*http.Request) bool { return false }
-	}
-	if h.options.Logger == nil {
-		h.options.Logger = slog.New(slog.DiscardHandler)
-	}
-	var err error
-	h.templates, err = template.New("").Funcs(template.FuncMap{
-		"marked": marked, "percent": percent, "place": place, "from": placeFrom, "count": view.Count, "day": day, "notes": view.Notes, "trail": view.Trail,
-	}).ParseFS(embedded, "templates/*.html")
-	if err != nil {
-		return nil, fmt.Errorf("reading the pages: %w", err)
-	}
-	assets, err := fs.Sub(embedded, "assets")
-	if err != nil {
-		return nil, fmt.Errorf("reading the pages: %w", err)
-	}
+// New returns the handler of a workspace's pages.
+func New(s Site) *Handler {
+	h := &Handler{site: s, mux: http.NewServeMux()}
 	for pattern, page := range map[string]http.HandlerFunc{
 		"GET /{$}":         h.search,
 		"GET /doc":         h.doc,
@@ -111,14 +84,14 @@ func New(s Sources, o *Options) (*Handler, error) {
 		"POST /cards":      h.createCard,
 		"GET /tools":       h.toolPage,
 		"GET /index":       h.index,
-		"GET /assets/":     http.StripPrefix("/assets/", http.FileServerFS(assets)).ServeHTTP,
+		"GET /assets/":     assets.ServeHTTP,
 		"POST /cards/{id}": h.changeCard,
 		"/":                h.unknown,
 	} {
 		h.mux.HandleFunc(pattern, page)
 		h.patterns = append(h.patterns, pattern)
 	}
-	return h, nil
+	return h
 }
 
 // Patterns returns the patterns under which to mount the Handler, in no order.
@@ -137,7 +110,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/assets/") {
 		header.Set("Cache-Control", "public, max-age=3600")
 	}
-	h.mux.ServeHTTP(w, r.WithContext(observe.With(r.Context(), h.options.Listener)))
+	h.mux.ServeHTTP(w, r.WithContext(observe.With(r.Context(), h.site.Listener)))
 }
 
 // page is the input of every template.
@@ -164,16 +137,16 @@ const fragmentHeader = "Cairn-Fragment"
 // show renders a page, or its fragment for the script.
 func (h *Handler) show(w http.ResponseWriter, r *http.Request, v screen) {
 	p := page{
-		Prefix: h.options.Prefix(r), Workspace: h.sources.Name, Title: v.title, Section: v.section, Query: v.query,
-		HasTasks: h.sources.Tasks != nil, HasTools: h.sources.Toolbox != nil, MayWrite: h.sources.Tasks != nil && h.options.MayWrite(r), Data: v.data,
+		Prefix: h.site.Prefix(r), Workspace: h.site.Name, Title: v.title, Section: v.section, Query: v.query,
+		HasTasks: h.site.Tasks != nil, HasTools: h.site.Toolbox != nil, MayWrite: h.site.Tasks != nil && h.site.MayWrite(r), Data: v.data,
 	}
-	if names := h.options.Folders(r); len(names) > 1 {
+	if names := h.site.Folders(r); len(names) > 1 {
 		for _, name := range names {
 			link := template.URL("/w/" + name + "/")
 			if v.section == "tasks" || v.section == "tools" || v.section == "index" {
 				link += template.URL(v.section)
 			}
-			p.Folders = append(p.Folders, chip{Label: name, Link: link, Set: name == h.sources.Name})
+			p.Folders = append(p.Folders, chip{Label: name, Link: link, Set: name == h.site.Name})
 		}
 	}
 	name := v.section + ".html"
@@ -181,8 +154,8 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, v screen) {
 		name = v.fragment
 	}
 	var b bytes.Buffer // so that an error does not follow half a page
-	if err := h.templates.ExecuteTemplate(&b, name, p); err != nil {
-		h.options.Logger.Error("rendering a page", "page", name, "error", err)
+	if err := templates.ExecuteTemplate(&b, name, p); err != nil {
+		h.site.Logger.Error("rendering a page", "page", name, "error", err)
 		http.Error(w, "this page could not be rendered; the server's log has the reason", http.StatusInternalServerError)
 		return
 	}
@@ -215,7 +188,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 			v.status, v.title = http.StatusNotFound, "Not found"
 		}
 	} else {
-		h.options.Logger.Error("answering a page", "path", r.URL.Path, "error", err)
+		h.site.Logger.Error("answering a page", "path", r.URL.Path, "error", err)
 	}
 	v.data = e
 	h.show(w, r, v)

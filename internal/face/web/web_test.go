@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"log/slog"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -199,15 +200,12 @@ func folder(t *testing.T, fill ...func(*testing.T, *toolbox.Toolbox)) (*Handler,
 	for _, f := range fill {
 		f(t, box)
 	}
-	h, err := New(Sources{Name: "notes", Folder: w.Folder, Tasks: tasks, Toolbox: box}, &Options{
+	return New(Site{
+		Name: "notes", Folder: w.Folder, Tasks: tasks, Toolbox: box, Logger: slog.New(slog.DiscardHandler),
 		Prefix:   func(*http.Request) string { return "/w/notes" },
 		Folders:  func(*http.Request) []string { return []string{"notes", "empty"} },
 		MayWrite: func(*http.Request) bool { return true },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h, root
+	}), root
 }
 
 func get(t *testing.T, h http.Handler, target string, header ...string) (int, http.Header, string) {
@@ -233,7 +231,7 @@ func (s *stages) Stage(context.Context, observe.Stage, time.Time, time.Duration)
 func TestPagesAreObserved(t *testing.T) {
 	h, _ := folder(t)
 	s, reports := &stages{}, 0
-	h.options.Listener, h.options.Lacked = s, func([]string) { reports++ }
+	h.site.Listener, h.site.Lacked = s, func([]string) { reports++ }
 	for _, target := range []string{"/?q=revoke", "/doc?path=other.md"} {
 		before := s.n.Load()
 		if get(t, h, target); s.n.Load() == before {
@@ -287,7 +285,7 @@ func TestPages(t *testing.T) {
 		{"/tools", 200, []string{"No tools are imported"}},
 		{"/tools?intent=send+a+mail", 200, []string{"No tools are imported"}},
 		{"/tasks", 200, []string{`<summary aria-label="Folder notes, choose another">`, `<a href="/w/empty/tasks">empty</a>`, `<a href="/w/notes/tasks" aria-current="true">notes</a>`}},
-		{"/index", 200, []string{"ready", "all-MiniLM-L6-v2", "<polyline", "10 (9 .md, 1 .txt)", "<li>guide/wall.png</li>", "extension not indexed <small>2</small>", "<li>guide/.hidden.png</li>", `class="axis"`}},
+		{"/index", 200, []string{"ready", "all-MiniLM-L6-v2", "<polyline", "10 (9 Markdown, 1 text)", "<li>guide/wall.png</li>", "extension not indexed <small>2</small>", "<li>guide/.hidden.png</li>", `class="axis"`}},
 		{"/assets/style.css", 200, []string{"color-scheme"}},
 		{"/assets/../web.go", 404, nil},
 		{"/nothing", 404, []string{"There is no page at /nothing.", `href="/w/notes/?q=nothing"`, `href="/w/notes/index"`, "viewport"}},
