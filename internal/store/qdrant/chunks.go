@@ -78,14 +78,8 @@ func (c *Chunks) checkVector(vector []float32) error {
 // this order so that searches always find every chunk. avg is the average number of words
 // per chunk in the whole index. Unknown stale ids are ignored. After an error, the caller
 // can repeat the batch.
-func (c *Chunks) Update(ctx context.Context, entries []Chunk, stale []string, avg float64) error {
-	if err := c.update(ctx, entries, stale, avg); err != nil {
-		return fmt.Errorf("updating %s: %w", c.name, err)
-	}
-	return ctx.Err()
-}
-
-func (c *Chunks) update(ctx context.Context, entries []Chunk, stale []string, avg float64) error {
+func (c *Chunks) Update(ctx context.Context, entries []Chunk, stale []string, avg float64) (err error) {
+	defer wrap(&err, "updating %s", c.name)
 	last := make(map[string]int, len(entries))
 	for i := range entries {
 		if entries[i].Chunk == "" {
@@ -102,7 +96,7 @@ func (c *Chunks) update(ctx context.Context, entries []Chunk, stale []string, av
 		return err
 	}
 	if len(entries) == 0 && len(stale) == 0 {
-		return nil
+		return ctx.Err()
 	}
 	if err := c.Settle(ctx, avg, drift); err != nil {
 		return err
@@ -155,25 +149,20 @@ func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
 // Complete updates the dictionary with the terms of the writer's own index, most common
 // first. Searches need the dictionary to match misspelt words.
-func (c *Chunks) Complete(ctx context.Context, terms []string) error {
-	if err := c.terms.complete(ctx, terms); err != nil {
-		return fmt.Errorf("writing the dictionary of %s: %w", c.name, err)
-	}
-	return nil
+func (c *Chunks) Complete(ctx context.Context, terms []string) (err error) {
+	defer wrap(&err, "writing the dictionary of %s", c.name)
+	return c.terms.complete(ctx, terms)
 }
 
 // countPoints returns the number of points that pass a filter; nil counts all.
 func (c *Chunks) countPoints(f *pb.Filter) (n int, err error) {
+	defer wrap(&err, "counting %s", c.name)
 	ctx := context.Background()
-	if err = c.Open(ctx); err == nil {
-		var r *pb.CountResponse
-		r, err = read(ctx, c.client, c.client.grpc.Points().Count, &pb.CountPoints{CollectionName: c.name, Exact: pb.PtrOf(true), Filter: f})
-		n = int(r.GetResult().GetCount())
+	if err := c.Open(ctx); err != nil {
+		return 0, err
 	}
-	if err != nil {
-		return 0, fmt.Errorf("counting %s: %w", c.name, err)
-	}
-	return n, nil
+	r, err := read(ctx, c.client, c.client.grpc.Points().Count, &pb.CountPoints{CollectionName: c.name, Exact: pb.PtrOf(true), Filter: f})
+	return int(r.GetResult().GetCount()), err
 }
 
 // update upserts points, then deletes the points with the names.

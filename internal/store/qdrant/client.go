@@ -267,6 +267,13 @@ func (c *Client) call(ctx context.Context, attempts int, limit time.Duration, fn
 	}
 }
 
+// wrap adds what a method does, and its arguments, to the error that it returns.
+func wrap(err *error, format string, args ...any) {
+	if *err != nil {
+		*err = fmt.Errorf(format+": %w", append(args, *err)...)
+	}
+}
+
 // classify converts the error of a call to an error of this package. transient reports
 // whether another attempt may succeed.
 func (c *Client) classify(err error) (_ error, transient bool) {

@@ -59,14 +59,8 @@ type DocumentHead struct {
 
 // Put adds or replaces a document with its text, which must be UTF-8. complete reports
 // whether the store has all its vectors.
-func (d *Documents) Put(ctx context.Context, doc *store.Document, text []byte, complete bool) error {
-	if err := d.put(ctx, doc, text, complete); err != nil {
-		return fmt.Errorf("storing %s in %s: %w", doc.Path, d.name, err)
-	}
-	return nil
-}
-
-func (d *Documents) put(ctx context.Context, doc *store.Document, text []byte, complete bool) error {
+func (d *Documents) Put(ctx context.Context, doc *store.Document, text []byte, complete bool) (err error) {
+	defer wrap(&err, "storing %s in %s", doc.Path, d.name)
 	if err := d.Open(ctx); err != nil {
 		return err
 	}
@@ -180,14 +174,12 @@ func (d *Documents) fields(ctx context.Context, name string, fields ...string) (
 
 // Head returns the head of a document; ok is false if there is no such document.
 func (d *Documents) Head(ctx context.Context, path string) (head DocumentHead, ok bool, err error) {
+	defer wrap(&err, "looking up %s in %s", path, d.name)
 	if err := d.Open(ctx); err != nil {
-		return head, false, fmt.Errorf("looking up %s in %s: %w", path, d.name, err)
+		return head, false, err
 	}
 	payload, err := d.fields(ctx, "document:"+path, headFields...)
-	if err != nil {
-		return head, false, fmt.Errorf("looking up %s in %s: %w", path, d.name, err)
-	}
-	return headOf(payload), payload != nil, nil
+	return headOf(payload), payload != nil, err
 }
 
 var headFields = []string{"path", "hash", "size", "mtime", "sections", "chunks", "complete"}
@@ -276,23 +268,20 @@ const scrollPoints = 1000
 
 // List calls fn with the documents whose path begins with prefix, in no particular order,
 // until fn returns false.
-func (d *Documents) List(ctx context.Context, prefix string, fn func(DocumentHead) bool) error {
+func (d *Documents) List(ctx context.Context, prefix string, fn func(DocumentHead) bool) (err error) {
+	defer wrap(&err, "listing %s", d.name)
 	if err := d.Open(ctx); err != nil {
-		return fmt.Errorf("listing %s: %w", d.name, err)
+		return err
 	}
 	f := condition(store.Filter{PathPrefix: prefix})
 	if f == nil {
 		f = &pb.Filter{}
 	}
 	f.Must = append(f.Must, pb.NewMatchKeyword("kind", "document"))
-	err := d.client.scroll(ctx, &pb.ScrollPoints{CollectionName: d.name, Filter: f, WithPayload: pb.NewWithPayloadInclude(headFields...)}, func(p *pb.RetrievedPoint) bool {
+	return d.client.scroll(ctx, &pb.ScrollPoints{CollectionName: d.name, Filter: f, WithPayload: pb.NewWithPayloadInclude(headFields...)}, func(p *pb.RetrievedPoint) bool {
 		h := headOf(p.Payload)
 		return !strings.HasPrefix(h.Path, prefix) || fn(h)
 	})
-	if err != nil {
-		return fmt.Errorf("listing %s: %w", d.name, err)
-	}
-	return nil
 }
 
 // scroll calls fn with every point that a request finds, until fn returns false.

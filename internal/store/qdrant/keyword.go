@@ -2,7 +2,6 @@ package qdrant
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -23,18 +22,11 @@ type Keyword struct{ *Chunks }
 var _ store.KeywordSearcher = Keyword{}
 
 // Search implements store.KeywordSearcher.
-func (x Keyword) Search(ctx context.Context, q query.Query, k int, f store.Filter) ([]store.Hit, error) {
+func (x Keyword) Search(ctx context.Context, q query.Query, k int, f store.Filter) (_ []store.Hit, err error) {
 	if k <= 0 {
 		return nil, ctx.Err()
 	}
-	hits, err := x.search(ctx, q, k, f)
-	if err != nil {
-		return nil, fmt.Errorf("searching %s: %w", x.name, err)
-	}
-	return hits, nil
-}
-
-func (x Keyword) search(ctx context.Context, q query.Query, k int, f store.Filter) ([]store.Hit, error) {
+	defer wrap(&err, "searching %s", x.name)
 	if err := x.Open(ctx); err != nil {
 		return nil, err
 	}
@@ -85,7 +77,8 @@ func (c *Chunks) resolve(ctx context.Context, q query.Query) (keyword.Query, err
 }
 
 // Admits implements store.KeywordSearcher.
-func (x Keyword) Admits(ctx context.Context, q query.Query, chunks []string) ([]bool, error) {
+func (x Keyword) Admits(ctx context.Context, q query.Query, chunks []string) (_ []bool, err error) {
+	defer wrap(&err, "checking chunks of %s", x.name)
 	admitted := make(map[string]bool, len(chunks))
 	resolved, err := x.resolve(ctx, q)
 	if err == nil {
@@ -99,7 +92,7 @@ func (x Keyword) Admits(ctx context.Context, q query.Query, chunks []string) ([]
 		})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("checking chunks of %s: %w", x.name, err)
+		return nil, err
 	}
 	admits := make([]bool, len(chunks))
 	for i, c := range chunks {

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"slices"
 
 	pb "github.com/qdrant/go-client/qdrant"
@@ -50,21 +49,16 @@ func (r *Records) start(ctx context.Context) error {
 // Get returns the value of a record and its version, which counts from 1. If there is no
 // such record, the version is 0.
 func (r *Records) Get(ctx context.Context, name string) (value []byte, version int64, err error) {
-	err = r.client.check(ctx)
-	var p map[string]*pb.Value
-	if err == nil {
-		p, err = r.payload(ctx, name)
+	defer wrap(&err, "reading record %s", name)
+	if err := r.client.check(ctx); err != nil {
+		return nil, 0, err
 	}
-	if err == nil {
-		value, err = base64.StdEncoding.DecodeString(p["value"].GetStringValue())
+	p, err := r.payload(ctx, name)
+	if p == nil || err != nil {
+		return nil, 0, err
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("reading record %s: %w", name, err)
-	}
-	if p == nil {
-		return nil, 0, nil
-	}
-	return value, p["version"].GetIntegerValue(), nil
+	value, err = base64.StdEncoding.DecodeString(p["value"].GetStringValue())
+	return value, p["version"].GetIntegerValue(), err
 }
 
 // payload returns the payload of a record's point, or nil if there is none.
@@ -86,11 +80,9 @@ func (r *Records) payload(ctx context.Context, name string) (payload map[string]
 // Put replaces version from of a record (0 for a new record) and returns the new version.
 // If the record has another version, the error wraps ErrConflict. The server checks the
 // version within the write.
-func (r *Records) Put(ctx context.Context, name string, value []byte, from int64) (int64, error) {
-	if err := r.put(ctx, name, value, from); err != nil {
-		return 0, fmt.Errorf("writing record %s: %w", name, err)
-	}
-	return from + 1, nil
+func (r *Records) Put(ctx context.Context, name string, value []byte, from int64) (_ int64, err error) {
+	defer wrap(&err, "writing record %s", name)
+	return from + 1, r.put(ctx, name, value, from)
 }
 
 func (r *Records) put(ctx context.Context, name string, value []byte, from int64) error {

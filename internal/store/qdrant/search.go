@@ -151,19 +151,10 @@ func (c *Chunks) words(q keyword.Query, k int, f store.Filter) *leg {
 // SearchLegs implements store.LegSearcher. It makes one call for both legs and the cosines
 // of the keyword hits, and more calls if scores are equal at the end of a list.
 func (c *Chunks) SearchLegs(ctx context.Context, q store.LegsQuery) (hits store.LegHits, err error) {
-	if err := c.checkVector(q.Vector); err != nil {
-		return hits, fmt.Errorf("searching %s: %w", c.name, err)
+	defer wrap(&err, "searching %s", c.name)
+	if err := c.checkVector(q.Vector); err != nil || q.K <= 0 {
+		return hits, cmp.Or(err, ctx.Err())
 	}
-	if q.K <= 0 {
-		return hits, ctx.Err()
-	}
-	if hits, err = c.searchLegs(ctx, q); err != nil {
-		return hits, fmt.Errorf("searching %s: %w", c.name, err)
-	}
-	return hits, nil
-}
-
-func (c *Chunks) searchLegs(ctx context.Context, q store.LegsQuery) (hits store.LegHits, err error) {
 	if err := c.Open(ctx); err != nil {
 		return hits, err
 	}

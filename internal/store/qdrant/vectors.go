@@ -2,7 +2,6 @@ package qdrant
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -23,12 +22,13 @@ func (v Vectors) Search(ctx context.Context, query []float32, k int, f store.Fil
 }
 
 // Scores implements store.VectorSearcher, with the original vectors.
-func (v Vectors) Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error) {
+func (v Vectors) Scores(ctx context.Context, query []float32, chunks []string) (_ []float64, err error) {
+	defer wrap(&err, "scoring in %s", v.name)
 	if err := v.checkVector(query); err != nil {
-		return nil, fmt.Errorf("scoring in %s: %w", v.name, err)
+		return nil, err
 	}
 	known := map[string]float64{}
-	err := v.each(ctx, chunks, func(ids []*pb.PointId) error {
+	err = v.each(ctx, chunks, func(ids []*pb.PointId) error {
 		found, err := v.client.query(ctx, &pb.QueryPoints{
 			CollectionName: v.name, Using: pb.PtrOf(denseVector), Query: pb.NewQueryDense(query), Limit: pb.PtrOf(uint64(len(ids))), Params: exact(),
 			Filter: &pb.Filter{Must: []*pb.Condition{pb.NewHasID(ids...)}}, WithPayload: pb.NewWithPayloadInclude("chunk"),
@@ -41,7 +41,7 @@ func (v Vectors) Scores(ctx context.Context, query []float32, chunks []string) (
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("scoring in %s: %w", v.name, err)
+		return nil, err
 	}
 	scores := make([]float64, len(chunks))
 	for i, chunk := range chunks {
@@ -54,9 +54,10 @@ func (v Vectors) Scores(ctx context.Context, query []float32, chunks []string) (
 }
 
 // Vectors returns the vector of each chunk, or nil for a chunk without one.
-func (v Vectors) Vectors(ctx context.Context, chunks []string) ([][]float32, error) {
+func (v Vectors) Vectors(ctx context.Context, chunks []string) (_ [][]float32, err error) {
+	defer wrap(&err, "reading vectors of %s", v.name)
 	known := map[string][]float32{}
-	err := v.each(ctx, chunks, func(ids []*pb.PointId) error {
+	err = v.each(ctx, chunks, func(ids []*pb.PointId) error {
 		points, err := v.client.points(ctx, &pb.GetPoints{
 			CollectionName: v.name, Ids: ids, WithPayload: pb.NewWithPayloadInclude("chunk"), WithVectors: pb.NewWithVectorsInclude(denseVector),
 		})
@@ -66,7 +67,7 @@ func (v Vectors) Vectors(ctx context.Context, chunks []string) ([][]float32, err
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading vectors of %s: %w", v.name, err)
+		return nil, err
 	}
 	vectors := make([][]float32, len(chunks))
 	for i, chunk := range chunks {
