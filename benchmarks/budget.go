@@ -111,7 +111,7 @@ func (m *measurement) measureBudgets(ctx context.Context) ([]BudgetReport, error
 				}
 				report := &reports[i*len(m.o.Budgets)+j]
 				report.System, report.Tokens, report.Hits = r.name, budget, rankedHits[budget]
-				report.Ceiling += Hit(ranking, q.Relevant, report.Hits)
+				report.Ceiling += hit(ranking, q.Relevant, report.Hits)
 				report.add(pieces, func(p piece) bool { return q.Relevant[p.document] > 0 && p.overlaps(gold) })
 			}
 		}

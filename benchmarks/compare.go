@@ -129,7 +129,7 @@ func (q *RunQuery) other() *Evidence {
 // difference of means at least as large as the observed one.
 func randomize(names []string, a, b []Metrics, rounds int, seed uint64) []MetricDifference {
 	out := make([]MetricDifference, len(names))
-	meanA, meanB := Mean(a), Mean(b)
+	meanA, meanB := meanMetrics(a), meanMetrics(b)
 	differences := make([][]float64, len(names)) // of a metric, one for each query
 	observed := make([]float64, len(names))
 	for m, name := range names {

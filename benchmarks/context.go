@@ -228,5 +228,5 @@ func (w *bench) measurePair(ctx context.Context, q RunQuery, given string, inUse
 			ids = append(ids, id)
 		}
 	}
-	return Measure(ids, rest).NDCG10, nil
+	return measureRanking(ids, rest).NDCG10, nil
 }

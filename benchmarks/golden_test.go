@@ -56,7 +56,7 @@ func TestHandbookRanking(t *testing.T) {
 	b.WriteString("\nRank of the first right document (words, both) and section:\n")
 	for i, q := range documents.Main().Queries {
 		for _, r := range documents.Runs {
-			fmt.Fprintf(&b, "%3s", rankText(math.Round(1/ReciprocalRank(r.Queries[i].ids(), q.Relevant, runDepth))))
+			fmt.Fprintf(&b, "%3s", rankText(math.Round(1/reciprocalRank(r.Queries[i].ids(), q.Relevant, runDepth))))
 		}
 		found := sections.Main().Queries[i]
 		rank := math.Inf(1)

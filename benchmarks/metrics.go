@@ -23,19 +23,19 @@ type Metrics struct {
 	Hit5      float64 `json:"hit@5"`
 }
 
-// Measure returns the figures of one ranking, best document first and each document at most
-// once. It ignores documents after rank 100.
-func Measure(ranking []string, rel Relevance) Metrics {
+// measureRanking returns the figures of one ranking, best document first and each document
+// at most once. It ignores documents after rank 100.
+func measureRanking(ranking []string, rel Relevance) Metrics {
 	ranking = ranking[:min(100, len(ranking))]
 	return Metrics{
-		NDCG10: NDCG(ranking, rel, 10), MRR: ReciprocalRank(ranking, rel, len(ranking)), MRR10: ReciprocalRank(ranking, rel, 10),
-		MAP: AveragePrecision(ranking, rel), Recall3: Recall(ranking, rel, 3), Recall5: Recall(ranking, rel, 5),
-		Recall10: Recall(ranking, rel, 10), Recall100: Recall(ranking, rel, 100), Hit1: Hit(ranking, rel, 1), Hit5: Hit(ranking, rel, 5),
+		NDCG10: ndcg(ranking, rel, 10), MRR: reciprocalRank(ranking, rel, len(ranking)), MRR10: reciprocalRank(ranking, rel, 10),
+		MAP: averagePrecision(ranking, rel), Recall3: recall(ranking, rel, 3), Recall5: recall(ranking, rel, 5),
+		Recall10: recall(ranking, rel, 10), Recall100: recall(ranking, rel, 100), Hit1: hit(ranking, rel, 1), Hit5: hit(ranking, rel, 5),
 	}
 }
 
-// Mean returns the mean of each figure; zeros for no queries.
-func Mean(of []Metrics) Metrics { return meanOf(of, (*Metrics).fields) }
+// meanMetrics returns the mean of each figure; zeros for no queries.
+func meanMetrics(of []Metrics) Metrics { return meanOf(of, (*Metrics).fields) }
 
 // meanOf returns the mean of each of the fields; zeros for none.
 func meanOf[M any](of []M, fields func(*M) []*float64) (sum M) {
@@ -66,11 +66,11 @@ func (m *Metrics) fields() []*float64 {
 	return []*float64{&m.NDCG10, &m.MRR, &m.MRR10, &m.MAP, &m.Recall3, &m.Recall5, &m.Recall10, &m.Recall100, &m.Hit1, &m.Hit5}
 }
 
-// NDCG is the normalized discounted cumulative gain of the first k ranks, as in trec_eval's
+// ndcg is the normalized discounted cumulative gain of the first k ranks, as in trec_eval's
 // ndcg_cut (Järvelin and Kekäläinen, TOIS 2002). The gain of a rank is the document's
 // grade, the discount is log2(rank+1) with ranks from 1, and the ideal ranking has all
 // judged documents. It is 0 if no document is relevant.
-func NDCG(ranking []string, rel Relevance, k int) float64 {
+func ndcg(ranking []string, rel Relevance, k int) float64 {
 	var grades []int
 	for _, g := range rel {
 		if g > 0 {
@@ -93,9 +93,9 @@ func NDCG(ranking []string, rel Relevance, k int) float64 {
 	return gained / ideal
 }
 
-// ReciprocalRank is 1 divided by the rank of the first relevant document among the first k,
+// reciprocalRank is 1 divided by the rank of the first relevant document among the first k,
 // 0 if there is none.
-func ReciprocalRank(ranking []string, rel Relevance, k int) float64 {
+func reciprocalRank(ranking []string, rel Relevance, k int) float64 {
 	for i, id := range ranking[:min(k, len(ranking))] {
 		if rel[id] > 0 {
 			return 1 / float64(i+1)
@@ -104,15 +104,15 @@ func ReciprocalRank(ranking []string, rel Relevance, k int) float64 {
 	return 0
 }
 
-// AveragePrecision is the mean over all relevant documents of the precision at their ranks,
+// averagePrecision is the mean over all relevant documents of the precision at their ranks,
 // 0 for a document that is not in the ranking. It is trec_eval's map.
-func AveragePrecision(ranking []string, rel Relevance) float64 {
-	return AveragePrecisionAt(ranking, rel, math.MaxInt)
+func averagePrecision(ranking []string, rel Relevance) float64 {
+	return averagePrecisionAt(ranking, rel, math.MaxInt)
 }
 
-// Recall is the share of the relevant documents among the first k, 0 if no document is
+// recall is the share of the relevant documents among the first k, 0 if no document is
 // relevant.
-func Recall(ranking []string, rel Relevance, k int) float64 {
+func recall(ranking []string, rel Relevance, k int) float64 {
 	found := 0
 	for _, id := range ranking[:min(k, len(ranking))] {
 		if rel[id] > 0 {
@@ -125,9 +125,9 @@ func Recall(ranking []string, rel Relevance, k int) float64 {
 	return 0
 }
 
-// Hit is 1 if a relevant document is among the first k, and 0 otherwise.
-func Hit(ranking []string, rel Relevance, k int) float64 {
-	if ReciprocalRank(ranking, rel, k) > 0 {
+// hit is 1 if a relevant document is among the first k, and 0 otherwise.
+func hit(ranking []string, rel Relevance, k int) float64 {
+	if reciprocalRank(ranking, rel, k) > 0 {
 		return 1
 	}
 	return 0

@@ -29,7 +29,7 @@ func TestMetricsByHand(t *testing.T) {
 			map[string]float64{"ndcg@10": 0, "mrr": 1. / 11, "mrr@10": 0, "map": 1. / 11, "recall@10": 0, "recall@100": 1, "hit@5": 0}},
 		{"a negative grade gains nothing", []string{"neg", "a"}, Relevance{"neg": -1, "a": 1}, map[string]float64{"ndcg@10": 1 / math.Log2(3), "mrr": .5}},
 	} {
-		m := Measure(c.ranking, c.rel)
+		m := measureRanking(c.ranking, c.rel)
 		got := map[string]float64{
 			"ndcg@10": m.NDCG10, "mrr": m.MRR, "mrr@10": m.MRR10, "map": m.MAP, "recall@3": m.Recall3, "recall@5": m.Recall5,
 			"recall@10": m.Recall10, "recall@100": m.Recall100, "hit@1": m.Hit1, "hit@5": m.Hit5,
@@ -49,17 +49,17 @@ func TestIdealCountsWhatWasNotFound(t *testing.T) {
 		rel[id] = 1
 	}
 	// 1 / (1 + .63093) within two places.
-	if got, want := NDCG([]string{"a", "x"}, rel, 2), 1/(1+1/math.Log2(3)); math.Abs(got-want) > 1e-12 {
+	if got, want := ndcg([]string{"a", "x"}, rel, 2), 1/(1+1/math.Log2(3)); math.Abs(got-want) > 1e-12 {
 		t.Errorf("NDCG is %g, want %g", got, want)
 	}
 }
 
 func TestMean(t *testing.T) {
-	got := Mean([]Metrics{{NDCG10: 1, Hit5: 1}, {NDCG10: .5}, {}, {MAP: 1}})
+	got := meanMetrics([]Metrics{{NDCG10: 1, Hit5: 1}, {NDCG10: .5}, {}, {MAP: 1}})
 	if want := (Metrics{NDCG10: .375, Hit5: .25, MAP: .25}); got != want {
 		t.Errorf("mean is %+v, want %+v", got, want)
 	}
-	if got := Mean(nil); got != (Metrics{}) {
+	if got := meanMetrics(nil); got != (Metrics{}) {
 		t.Errorf("mean of nothing is %+v", got)
 	}
 }

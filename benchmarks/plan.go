@@ -6,12 +6,12 @@ import (
 	"cairn/internal/toolbox/suggest"
 )
 
-// F1 is the harmonic mean of precision and recall of predicted. Precision is the number of
+// f1 is the harmonic mean of precision and recall of predicted. Precision is the number of
 // distinct common elements divided by the length of predicted, recall the same number
 // divided by the length of want. It is 0 if either is empty. GNN4TaskPlan computes it so
 // for the nodes and the links of one plan (Wu et al., "Can Graph Learning Improve Planning
 // in LLM-based Agents?", NeurIPS 2024), after TaskBench (Shen et al., NeurIPS 2024).
-func F1[T comparable](predicted, want []T) float64 {
+func f1[T comparable](predicted, want []T) float64 {
 	if len(predicted) == 0 || len(want) == 0 {
 		return 0
 	}
@@ -113,7 +113,7 @@ func (s *planSums) add(plan *suggest.Suggestion, task *toolTask, known func(id s
 		}
 	}
 	s.tasks++
-	s.nodeF1 += F1(nodes, task.required(nodes))
+	s.nodeF1 += f1(nodes, task.required(nodes))
 	exact := task.exact(nodes)
 	s.judged = append(s.judged, judgement{plan.Confidence, exact})
 	want := make([][2]string, len(task.edges))
@@ -132,7 +132,7 @@ func (s *planSums) add(plan *suggest.Suggestion, task *toolTask, known func(id s
 		return
 	}
 	s.known++
-	f := F1(links, want)
+	f := f1(links, want)
 	if len(want) == 0 {
 		if s.single++; len(links) == 0 {
 			f = 1

@@ -98,7 +98,7 @@ func (r *ToolsReport) write(b *strings.Builder) {
 		fmt.Fprintf(b, " in %d folds", r.Folds)
 	}
 	fmt.Fprintf(b, "\n%-14s %8s %8s %8s %8s %8s %8s\n", "", "ndcg@10", "rec@5", "comp@5", "hit@1", "mrr", "map@10")
-	for _, row := range ToolRows {
+	for _, row := range toolRows {
 		if m, ok := r.Retrieval[row]; ok {
 			fmt.Fprintf(b, "%-14s %8.4f %8.4f %8.4f %8.4f %8.4f %8.4f\n", row, m.NDCG10, m.Recall5, m.Comp5, m.Hit1, m.MRR, m.MAP10)
 		}

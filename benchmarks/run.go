@@ -60,7 +60,7 @@ type RunQuery struct {
 	Ranking []Scored `json:"-"`
 }
 
-// runDepth bounds the documents of a ranking in a run. Measure uses no more.
+// runDepth bounds the documents of a ranking in a run. measureRanking uses no more.
 const runDepth = 100
 
 // foundSections bounds RunQuery.Found.
@@ -122,13 +122,13 @@ func (q *RunQuery) sectionHit(k int) float64 {
 func (r *Run) each() []Metrics {
 	all := make([]Metrics, len(r.Queries))
 	for i := range r.Queries {
-		all[i] = Measure(r.Queries[i].ids(), r.Queries[i].Relevant)
+		all[i] = measureRanking(r.Queries[i].ids(), r.Queries[i].Relevant)
 	}
 	return all
 }
 
 // Metrics returns the means over all queries.
-func (r *Run) Metrics() Metrics { return Mean(r.each()) }
+func (r *Run) Metrics() Metrics { return meanMetrics(r.each()) }
 
 // times returns the milliseconds of the queries that were timed.
 func (r *Run) times() (ms []float64) {

@@ -19,7 +19,7 @@ type SelfOptions struct {
 	// DocsOptions are the options of Docs, except for Data, Split and Learn.
 	DocsOptions
 	Selection config.Selection
-	// Questions is a file of questions; see ReadQuestions. Without it the queries are
+	// Questions is a file of questions; see readQuestions. Without it the queries are
 	// derived from the folder: Sample of each kind (0 means 50), chosen with Seed.
 	Questions string
 	Sample    int
@@ -120,9 +120,9 @@ func (p *page) groups(kind string) map[string]string {
 // Question is a question with the place of its answer, "path" or "path#anchor".
 type Question struct{ Text, Place string }
 
-// ReadQuestions reads a file with a question, a tab and a place on each line. A question
+// readQuestions reads a file with a question, a tab and a place on each line. A question
 // with several answers has several lines. Lines that begin with # are comments.
-func ReadQuestions(file string) ([]Question, error) {
+func readQuestions(file string) ([]Question, error) {
 	var questions []Question
 	err := readLines(file, func(line []byte) error {
 		if line[0] == '#' {
@@ -139,7 +139,7 @@ func ReadQuestions(file string) ([]Question, error) {
 	return questions, err
 }
 
-// Append adds the question to a file for ReadQuestions.
+// Append adds the question to a file for readQuestions.
 func (q Question) Append(file string) error {
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -156,7 +156,7 @@ func (q Question) Append(file string) error {
 // ownQueries returns the questions of a file. It fails if the folder does not have the place
 // of an answer.
 func ownQueries(file string, pages []*page) ([]RunQuery, error) {
-	questions, err := ReadQuestions(file)
+	questions, err := readQuestions(file)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ const bootstrapRounds = 1000
 // Summary returns the figures of the run.
 func (r *Run) Summary() RunSummary {
 	each := r.each()
-	return RunSummary{System: r.System, Fingerprint: r.Fingerprint, Queries: len(r.Queries), Metrics: Mean(each),
+	return RunSummary{System: r.System, Fingerprint: r.Fingerprint, Queries: len(r.Queries), Metrics: meanMetrics(each),
 		Intervals: intervals(each), Latency: r.Latency(), Sections: r.sections()}
 }
 

@@ -38,7 +38,7 @@ type ToolsOptions struct {
 	// MaxTasks, if positive, bounds the measured tasks of each fold, which are evenly
 	// spaced.
 	MaxTasks int
-	// Rows lists the retrieval rows to measure; nil means all of ToolRows.
+	// Rows lists the retrieval rows to measure; nil means all of toolRows.
 	Rows []string
 	// Progress, if not nil, receives the progress of each stage: "tools keywords" and
 	// "tools vectors", then "learn" and "measure" of tasks. total is never 0.
@@ -55,10 +55,10 @@ type ToolMetrics struct {
 	MAP10   float64 `json:"map@10"`
 }
 
-// ToolRows lists the rows of the ablation: the two legs alone, their blend, and the blend with
+// toolRows lists the rows of the ablation: the two legs alone, their blend, and the blend with
 // each term. "without_memory" has all terms except the memory of intents, "default" the
 // terms of a suggestion.
-var ToolRows = []string{"keyword", "semantic", "hybrid", "+adamic_adar", "+pagerank", "+transitions", "+closure", "+memory", "without_memory", "default"}
+var toolRows = []string{"keyword", "semantic", "hybrid", "+adamic_adar", "+pagerank", "+transitions", "+closure", "+memory", "without_memory", "default"}
 
 func toolTerms(row string) toolsearch.Terms {
 	t := toolsearch.Terms{NoGraph: true, NoPageRank: true, NoMemory: true}
@@ -336,7 +336,7 @@ func (b *toolBench) measure(ctx context.Context, f fold, o *ToolsOptions) error 
 	index, cold := b.index.WithUsage(usage), b.index.WithUsage(nil)
 	rows := o.Rows
 	if rows == nil {
-		rows = ToolRows
+		rows = toolRows
 	}
 	known := func(id string) bool { _, ok := index.Tool(id); return ok }
 	for _, t := range f.test {
@@ -430,17 +430,17 @@ func measureTools(r *toolsearch.Ranking, rel Relevance) ToolMetrics {
 	for i := range ids {
 		ids[i] = r.Candidates[i].ID
 	}
-	m := ToolMetrics{NDCG10: NDCG(ids, rel, 10), Recall5: Recall(ids, rel, 5), Hit1: Hit(ids, rel, 1), MRR: ReciprocalRank(ids, rel, len(ids)),
-		MAP10: AveragePrecisionAt(ids, rel, 10)}
+	m := ToolMetrics{NDCG10: ndcg(ids, rel, 10), Recall5: recall(ids, rel, 5), Hit1: hit(ids, rel, 1), MRR: reciprocalRank(ids, rel, len(ids)),
+		MAP10: averagePrecisionAt(ids, rel, 10)}
 	if m.Recall5 == 1 {
 		m.Comp5 = 1
 	}
 	return m
 }
 
-// AveragePrecisionAt is the sum of the precisions at the ranks of the relevant documents
+// averagePrecisionAt is the sum of the precisions at the ranks of the relevant documents
 // among the first k, divided by the largest possible number of such documents.
-func AveragePrecisionAt(ranking []string, rel Relevance, k int) float64 {
+func averagePrecisionAt(ranking []string, rel Relevance, k int) float64 {
 	n := min(k, relevant(rel))
 	if n == 0 {
 		return 0

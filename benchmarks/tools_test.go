@@ -26,7 +26,7 @@ func TestF1ByHand(t *testing.T) {
 		{[]string{"a", "a"}, []string{"a"}, 2. / 3},       // 1/2 and 1
 		{[]string{"x"}, []string{"y"}, 0}, {nil, []string{"a"}, 0}, {[]string{"a"}, nil, 0}, {nil, nil, 0},
 	} {
-		if got := F1(c.predicted, c.want); math.Abs(got-c.f1) > 1e-12 {
+		if got := f1(c.predicted, c.want); math.Abs(got-c.f1) > 1e-12 {
 			t.Errorf("F1(%v, %v) = %v, want %v", c.predicted, c.want, got, c.f1)
 		}
 	}
@@ -127,11 +127,11 @@ func TestAveragePrecisionAt(t *testing.T) {
 		{[]string{"a", "x", "b"}, 2, .5}, // two places could hold two of the three
 		{[]string{"x"}, 10, 0}, {nil, 10, 0},
 	} {
-		if got := AveragePrecisionAt(c.ranking, rel, c.k); math.Abs(got-c.want) > 1e-12 {
+		if got := averagePrecisionAt(c.ranking, rel, c.k); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("AveragePrecisionAt(%v, %d) = %v, want %v", c.ranking, c.k, got, c.want)
 		}
 	}
-	if got := AveragePrecisionAt([]string{"a"}, Relevance{}, 10); got != 0 {
+	if got := averagePrecisionAt([]string{"a"}, Relevance{}, 10); got != 0 {
 		t.Errorf("with nothing relevant %v", got)
 	}
 }
@@ -183,7 +183,7 @@ func TestTools(t *testing.T) {
 		len(report.Loss) != len(distractorRows)+1 || report.Loss[asideRow].Recall5 != 0 || report.Loss[asideRow].MRR != 0 || report.Loss["keyword"].NDCG10 <= 0 {
 		t.Errorf("among distractors %+v, loss %+v", a, report.Loss)
 	}
-	for _, row := range ToolRows {
+	for _, row := range toolRows {
 		if m := report.Retrieval[row]; m.Recall5 != 1 || m.NDCG10 < .8 || m.Comp5 != 1 {
 			t.Errorf("%s: %+v", row, m)
 		}

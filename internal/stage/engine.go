@@ -65,8 +65,8 @@ func NewEngine(store Store, o *Options) *Engine {
 	return e
 }
 
-// NewID returns an id for a new task: a version 4 UUID.
-func NewID() string {
+// newID returns an id for a new task: a version 4 UUID.
+func newID() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
@@ -76,7 +76,7 @@ func NewID() string {
 // Create creates a task with the rules of the engine, and with a new id if r has none.
 func (e *Engine) Create(ctx context.Context, r Request) (*State, error) {
 	if r.ID == "" {
-		r.ID = NewID()
+		r.ID = newID()
 	}
 	r.Rules, r.At = e.options.Rules, e.options.Now()
 	s, fx, err := New(r)
@@ -118,7 +118,7 @@ func (e *Engine) Answer(ctx context.Context, id string, a *Answered, ev Event) (
 // update applies an event that happens now. If delegated is true, the stage must be
 // delegated.
 func (e *Engine) update(ctx context.Context, id string, ev Event, delegated bool) (*State, error) {
-	if id == "" || len(id) > MaxID {
+	if id == "" || len(id) > maxID {
 		return nil, NotFound(id)
 	}
 	ev.At = e.options.Now()
@@ -138,7 +138,7 @@ func (e *Engine) update(ctx context.Context, id string, ev Event, delegated bool
 
 // Task returns a task.
 func (e *Engine) Task(ctx context.Context, id string) (*State, error) {
-	if id == "" || len(id) > MaxID {
+	if id == "" || len(id) > maxID {
 		return nil, NotFound(id)
 	}
 	return e.store.Load(ctx, id)
@@ -146,7 +146,7 @@ func (e *Engine) Task(ctx context.Context, id string) (*State, error) {
 
 // Log returns every transition of a task in order.
 func (e *Engine) Log(ctx context.Context, id string) ([]Entry, error) {
-	if id == "" || len(id) > MaxID {
+	if id == "" || len(id) > maxID {
 		return nil, NotFound(id)
 	}
 	return e.store.Log(ctx, id)
@@ -189,7 +189,7 @@ const pollInterval = 250 * time.Millisecond
 
 // Watch calls fn with the state of a task after each transition since its creation, until
 // the task or ctx ends, or enough returns true. It returns the last state. It replays the
-// transitions before the current one from the log; see Replay.
+// transitions before the current one from the log; see replay.
 func (e *Engine) Watch(ctx context.Context, id string, fn func(*State), enough func(*State) bool) (*State, error) {
 	var version int64
 	tick := time.NewTicker(pollInterval)
@@ -230,7 +230,7 @@ func (e *Engine) follow(ctx context.Context, s *State, version int64, fn func(*S
 	if err != nil {
 		return err
 	}
-	for _, n := range Replay(s, log) {
+	for _, n := range replay(s, log) {
 		if n.Machine.Version > version {
 			fn(n)
 		}
@@ -299,11 +299,11 @@ func (e *Engine) do(ctx context.Context, j Job) error {
 	case ctx.Err() != nil:
 		return ctx.Err() // this worker stops; another worker runs the job
 	case err != nil:
-		ev.Kind, ev.Reason = Failure, clip(err.Error(), MaxDetail)
+		ev.Kind, ev.Reason = Failure, clip(err.Error(), maxDetail)
 	}
 	_, err = e.apply(ctx, j, ev)
 	if errors.Is(err, Is(CodeParameter)) { // an invalid result counts as a failure
-		ev.Kind, ev.Reason, ev.Result = Failure, clip(err.Error(), MaxDetail), Result{}
+		ev.Kind, ev.Reason, ev.Result = Failure, clip(err.Error(), maxDetail), Result{}
 		_, err = e.apply(ctx, j, ev)
 	}
 	return err

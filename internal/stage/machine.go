@@ -13,12 +13,12 @@ import (
 
 // The bounds of input.
 const (
-	MaxQuery  = 4000      // runes
-	MaxUser   = 200       // bytes
-	MaxID     = 100       // bytes of the id of a task or event
-	MaxOutput = 256 << 10 // bytes of the output of a stage
-	MaxDetail = 2000      // bytes of a reason
-	MaxHits   = 50        // hits of a lookup
+	maxQuery  = 4000      // runes
+	maxUser   = 200       // bytes
+	maxID     = 100       // bytes of the id of a task or event
+	maxOutput = 256 << 10 // bytes of the output of a stage
+	maxDetail = 2000      // bytes of a reason
+	maxHits   = 50        // hits of a lookup
 )
 
 // Request describes a new task.
@@ -26,7 +26,7 @@ type Request struct {
 	ID       string // of the new task; must not be empty
 	UserID   string
 	Query    string
-	Template string  // "" means DefaultTemplate
+	Template string  // "" means "standard_query"
 	Plan     []Stage // instead of a template
 	Rules    Rules
 	At       time.Time
@@ -40,12 +40,12 @@ func New(r Request) (*State, *Effects, error) {
 	switch n := utf8.RuneCountInString(r.Query); {
 	case strings.TrimSpace(r.Query) == "":
 		return nil, nil, refuse(CodeParameter, "query: missing or blank")
-	case n > MaxQuery:
-		return nil, nil, refuse(CodeParameter, "query: %d characters, want at most %d", n, MaxQuery)
+	case n > maxQuery:
+		return nil, nil, refuse(CodeParameter, "query: %d characters, want at most %d", n, maxQuery)
 	case !utf8.ValidString(r.Query) || strings.ContainsRune(r.Query, 0):
 		return nil, nil, refuse(CodeParameter, "query: not text")
-	case len(r.UserID) > MaxUser:
-		return nil, nil, refuse(CodeParameter, "user_id: %d bytes, want at most %d", len(r.UserID), MaxUser)
+	case len(r.UserID) > maxUser:
+		return nil, nil, refuse(CodeParameter, "user_id: %d bytes, want at most %d", len(r.UserID), maxUser)
 	case strings.TrimSpace(r.UserID) == "":
 		return nil, nil, refuse(CodeParameter, "user_id: missing or blank")
 	case !plainWord(r.UserID):
@@ -59,14 +59,14 @@ func New(r Request) (*State, *Effects, error) {
 		if err := checkPlan(p); err != nil {
 			return nil, nil, err
 		}
-		template = Custom
+		template = custom
 	default:
 		var err error
 		if p, err = plan(template); err != nil {
 			return nil, nil, err
 		}
 		if template == "" {
-			template = DefaultTemplate
+			template = defaultTemplate
 		}
 	}
 	at := clock(r.At)
@@ -205,8 +205,8 @@ func admit(s *State, e Event) error {
 	default:
 		return refuse(CodeParameter, "unknown event %.80q", e.Kind)
 	}
-	if len(e.Worker) > MaxID || e.Worker != "" && !plainWord(e.Worker) {
-		return refuse(CodeParameter, "worker: want at most %d bytes of text", MaxID)
+	if len(e.Worker) > maxID || e.Worker != "" && !plainWord(e.Worker) {
+		return refuse(CodeParameter, "worker: want at most %d bytes of text", maxID)
 	}
 	switch {
 	case (e.Kind != Claim || e.Stage != "") && !slices.Contains(Stages, e.Stage):
@@ -248,10 +248,10 @@ func (r *Result) check(s Stage) error {
 		return refuse(CodeParameter, "response: missing; %s needs one", s)
 	case r.NeedsWebSearch && s != ExecutorReasoning:
 		return refuse(CodeParameter, "needs_web_search: only %s may ask for it", ExecutorReasoning)
-	case len(r.Hits) > MaxHits:
-		return refuse(CodeParameter, "hits: %d, want at most %d", len(r.Hits), MaxHits)
-	case len(r.Output) > MaxOutput:
-		return refuse(CodeParameter, "output: %d bytes, want at most %d", len(r.Output), MaxOutput)
+	case len(r.Hits) > maxHits:
+		return refuse(CodeParameter, "hits: %d, want at most %d", len(r.Hits), maxHits)
+	case len(r.Output) > maxOutput:
+		return refuse(CodeParameter, "output: %d bytes, want at most %d", len(r.Output), maxOutput)
 	case len(r.Output) > 0 && (!utf8.Valid(r.Output) || !json.Valid(r.Output) || strings.TrimLeft(string(r.Output), " \t\r\n")[0] != '{'):
 		return refuse(CodeParameter, "output: want a JSON object")
 	}
@@ -274,7 +274,7 @@ func (s *State) done(e Event) *Effects {
 		s.enter(WebSearch)
 		return s.effects(Inserted, e.Stage, run, e, string(WebSearch))
 	}
-	if e.Stage == Moderation && (r.Blocked || *r.Confidence < Threshold) {
+	if e.Stage == Moderation && (r.Blocked || *r.Confidence < threshold) {
 		return s.sendBack(e)
 	}
 	s.Completed = append(s.Completed, e.Stage)
@@ -295,11 +295,11 @@ func (s *State) done(e Event) *Effects {
 // sendBack returns the task to the executor after moderation rejected the answer.
 func (s *State) sendBack(e Event) *Effects {
 	run := s.Machine.Run
-	detail := fmt.Sprintf("confidence %.3f, want %.2f", *e.Result.Confidence, Threshold)
+	detail := fmt.Sprintf("confidence %.3f, want %.2f", *e.Result.Confidence, threshold)
 	if e.Result.Blocked {
 		detail = "blocked"
 	}
-	if s.Machine.Reinvoked == MaxReinvocations {
+	if s.Machine.Reinvoked == maxReinvocations {
 		s.end(Failed, "moderation threshold not met")
 		return s.effects(GaveUp, e.Stage, run, e, detail)
 	}
@@ -310,14 +310,14 @@ func (s *State) sendBack(e Event) *Effects {
 }
 
 // fail counts a failed attempt. The stage runs again, or the task fails after
-// MaxAttempts.
+// maxAttempts.
 func (s *State) fail(e Event, reason string) *Effects {
 	at, run := s.Current, s.Machine.Run
 	if s.Machine.Attempts == nil {
 		s.Machine.Attempts = map[Stage]int{}
 	}
 	s.Machine.Attempts[at]++
-	if s.Machine.Attempts[at] >= MaxAttempts {
+	if s.Machine.Attempts[at] >= maxAttempts {
 		if at == WebSearch {
 			return s.skip(e, reason)
 		}
@@ -404,15 +404,15 @@ func (s *State) clone() *State {
 func clock(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 func checkID(name, id string) error {
-	if id == "" || len(id) > MaxID || !plainWord(id) {
-		return refuse(CodeParameter, "%s: want 1 to %d bytes of text", name, MaxID)
+	if id == "" || len(id) > maxID || !plainWord(id) {
+		return refuse(CodeParameter, "%s: want 1 to %d bytes of text", name, maxID)
 	}
 	return nil
 }
 
 func checkReason(reason string) error {
-	if len(reason) > MaxDetail || !utf8.ValidString(reason) || strings.ContainsRune(reason, 0) {
-		return refuse(CodeParameter, "reason: want at most %d bytes of text", MaxDetail)
+	if len(reason) > maxDetail || !utf8.ValidString(reason) || strings.ContainsRune(reason, 0) {
+		return refuse(CodeParameter, "reason: want at most %d bytes of text", maxDetail)
 	}
 	return nil
 }

@@ -351,7 +351,7 @@ func TestBadRequests(t *testing.T) {
 	}
 	r := good
 	r.Plan = []Stage{IntentAnalysis, ResponsePackaging}
-	if s, _, err := New(r); err != nil || s.Template != Custom {
+	if s, _, err := New(r); err != nil || s.Template != custom {
 		t.Errorf("the smallest plan: %v", err)
 	}
 }
@@ -366,7 +366,7 @@ func TestBadResults(t *testing.T) {
 		"web search at the wrong stage": {NeedsWebSearch: true}, "too many hits": {Hits: make([]string, 51)},
 		"output that is no object": {Output: json.RawMessage(`[1]`)}, "broken output": {Output: json.RawMessage(`{`)},
 		"output that is not text": {Output: json.RawMessage("{\"a\":\"\xff\"}")},
-		"large output":            {Output: json.RawMessage(`{"a":"` + strings.Repeat("a", MaxOutput) + `"}`)},
+		"large output":            {Output: json.RawMessage(`{"a":"` + strings.Repeat("a", maxOutput) + `"}`)},
 	} {
 		e := word("ok", s, 2)
 		e.Result = r
@@ -429,7 +429,7 @@ func TestProperties(t *testing.T) {
 			check(t, seed, next, fx)
 			s, log, states = next, append(log, fx.Entry), append(states, next)
 		}
-		for i, got := range Replay(s, log) {
+		for i, got := range replay(s, log) {
 			want := states[i]
 			if got.Machine.Version != want.Machine.Version || got.Status != want.Status || got.Current != want.Current || got.Progress != want.Progress ||
 				!slices.Equal(got.Plan, want.Plan) || !slices.Equal(got.Completed, want.Completed) || !got.UpdatedAt.Equal(want.UpdatedAt) {
@@ -479,11 +479,11 @@ func check(t *testing.T, seed uint64, s *State, fx *Effects) {
 	if len(s.Plan) > len(s.TemplatePlan)+1 || s.Plan[0] != IntentAnalysis || s.Plan[len(s.Plan)-1] != ResponsePackaging {
 		fail("a plan that cannot be")
 	}
-	if s.Machine.Reinvoked > MaxReinvocations {
+	if s.Machine.Reinvoked > maxReinvocations {
 		fail("sent back too often")
 	}
 	for _, n := range s.Machine.Attempts {
-		if n > MaxAttempts {
+		if n > maxAttempts {
 			fail("too many attempts")
 		}
 	}

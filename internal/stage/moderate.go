@@ -24,7 +24,7 @@ type Verdict struct {
 	// Confidence is 1 less .3 for profanity, .4 for spam, .2 for many URLs, .5
 	// for toxicity and .2 for low quality, at least 0.
 	Confidence float64 `json:"confidence"`
-	Approved   bool    `json:"approved"` // not blocked, and Confidence at least Threshold
+	Approved   bool    `json:"approved"` // not blocked, and Confidence at least .7
 	Blocked    bool    `json:"blocked"`
 	// Flags are the codes of the problems found. Problems are their descriptions for the
 	// next attempt.
@@ -89,7 +89,7 @@ func Moderate(d Draft, allowed []string) Verdict {
 		}
 	}
 	v.Confidence = math.Round(max(v.Confidence, 0)*1000) / 1000 // avoids .69999… for .7
-	v.Approved = !v.Blocked && v.Confidence >= Threshold
+	v.Approved = !v.Blocked && v.Confidence >= threshold
 	return v
 }
 
@@ -202,10 +202,10 @@ func quality(text string, words []string) float64 {
 
 func urls(text string) int { return strings.Count(text, "://") }
 
-// ExecutorConfidence is .5 + min(.1·citations, .3) + .2·mean relevance −
+// executorConfidence is .5 + min(.1·citations, .3) + .2·mean relevance −
 // min(.05·hedge words, .2), within [0, 1]. relevances are the scores of the
 // cited hits, in [0, 1].
-func ExecutorConfidence(d Draft, relevances []float64) float64 {
+func executorConfidence(d Draft, relevances []float64) float64 {
 	mean := 0.0
 	for _, r := range relevances {
 		mean += r / float64(len(relevances))

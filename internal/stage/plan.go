@@ -13,11 +13,11 @@ type Template struct {
 	Seconds int
 }
 
-// DefaultTemplate is the template of requests with neither a template nor a plan.
-const DefaultTemplate = "standard_query"
+// defaultTemplate is the template of requests with neither a template nor a plan.
+const defaultTemplate = "standard_query"
 
-// Custom is the template name of tasks with their own plan.
-const Custom = "custom"
+// custom is the template name of tasks with their own plan.
+const custom = "custom"
 
 // Templates are the named plans. Every plan starts with intent_analysis, as the
 // specification requires, although two plans of its reference implementation do not.
@@ -29,10 +29,10 @@ var Templates = []Template{
 	{"quick_answer", []Stage{IntentAnalysis, EmbeddingLookup, ExecutorReasoning, ResponsePackaging}, 3},
 }
 
-// plan returns the stages of a named template; "" means DefaultTemplate.
+// plan returns the stages of a named template; "" means defaultTemplate.
 func plan(name string) ([]Stage, error) {
 	if name == "" {
-		name = DefaultTemplate
+		name = defaultTemplate
 	}
 	names := make([]string, len(Templates))
 	for i, t := range Templates {

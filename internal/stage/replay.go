@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Replay returns the state of a task after each transition of its log; the last is s itself.
+// replay returns the state of a task after each transition of its log; the last is s itself.
 // The log does not contain outputs, so an earlier state has only those that no later
 // transition replaced.
-func Replay(s *State, log []Entry) []*State {
+func replay(s *State, log []Entry) []*State {
 	made := map[Stage]int64{} // the versions that made the outputs
 	for _, e := range log {
 		switch e.Action {

@@ -62,7 +62,7 @@ const maxCited = 8000
 const maxUnsupported = 5
 
 // supported adds the comparison with the sources to a verdict. It blocks an answer without
-// any supported sentence until MaxReinvocations is reached. After that the answer passes, and
+// any supported sentence until maxReinvocations is reached. After that the answer passes, and
 // the response contains the comparison.
 func (v *Verdict) supported(r *support.Report, reinvoked int) {
 	v.Support = r
@@ -73,7 +73,7 @@ func (v *Verdict) supported(r *support.Report, reinvoked int) {
 	flag := "partly_unsupported"
 	if len(lacks) == len(r.Sentences) {
 		flag = "unsupported"
-		v.Blocked = v.Blocked || reinvoked < MaxReinvocations
+		v.Blocked = v.Blocked || reinvoked < maxReinvocations
 		v.Approved = v.Approved && !v.Blocked
 	}
 	v.Flags = append(v.Flags, flag)

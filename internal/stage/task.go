@@ -60,7 +60,7 @@ type Task struct {
 	StartedAt  time.Time `json:"started_at"` // of its creation
 	UpdatedAt  time.Time `json:"updated_at"` // of its last transition
 
-	Template string `json:"template"` // Custom for a task with its own plan
+	Template string `json:"template"` // "custom" for a task with its own plan
 	// TemplatePlan is the plan without an inserted web_search.
 	TemplatePlan []Stage `json:"template_plan"`
 	// Progress is the position of the current stage in the plan in per cent.
@@ -127,19 +127,19 @@ type Rules struct {
 	Delegated []Stage `json:"delegated,omitempty"`
 }
 
-// The constants of the specification, except DefaultWebWait and MaxReinvocations.
+// The constants of the specification, except defaultWebWait and maxReinvocations.
 const (
 	DefaultStageTimeout = 300 * time.Second
 	DefaultTaskTimeout  = 600 * time.Second
-	// DefaultWebWait leaves most of the task's time for the answer.
-	DefaultWebWait = 30 * time.Second
-	// Threshold is the minimum confidence of moderation for an answer to pass.
-	Threshold = 0.7
-	// MaxReinvocations is the maximum number of times that moderation sends a task back.
+	// defaultWebWait leaves most of the task's time for the answer.
+	defaultWebWait = 30 * time.Second
+	// threshold is the minimum confidence of moderation for an answer to pass.
+	threshold = 0.7
+	// maxReinvocations is the maximum number of times that moderation sends a task back.
 	// Without it a task could cycle between two stages.
-	MaxReinvocations = 2
-	// MaxAttempts includes the first attempt.
-	MaxAttempts = 2
+	maxReinvocations = 2
+	// maxAttempts includes the first attempt.
+	maxAttempts = 2
 )
 
 func (r Rules) withDefaults() Rules {
@@ -150,7 +150,7 @@ func (r Rules) withDefaults() Rules {
 		r.TaskTimeout = DefaultTaskTimeout
 	}
 	if r.WebWait <= 0 {
-		r.WebWait = DefaultWebWait
+		r.WebWait = defaultWebWait
 	}
 	return r
 }

@@ -39,7 +39,7 @@ type WebSearcher interface {
 // Answered is the answer of a Reasoner.
 type Answered struct {
 	Draft
-	// Confidence is in [0, 1]. If it is nil, Result sets it by ExecutorConfidence or, if
+	// Confidence is in [0, 1]. If it is nil, Result sets it by executorConfidence or, if
 	// the answer was not found, by the answerability of the lookup.
 	Confidence     *float64 `json:"confidence,omitempty"`
 	NeedsWebSearch bool     `json:"needs_web_search,omitempty"`
@@ -201,7 +201,7 @@ func (a *Answered) Result(s *State) (Result, error) {
 				relevances = append(relevances, h.Score)
 			}
 		}
-		d.Confidence = new(ExecutorConfidence(d.Draft, relevances))
+		d.Confidence = new(executorConfidence(d.Draft, relevances))
 	}
 	return output(d, Result{Confidence: d.Confidence, NeedsWebSearch: d.NeedsWebSearch})
 }
@@ -290,8 +290,8 @@ func judge(ctx context.Context, s *State, d Draft, o WorkOptions, v *Verdict) er
 		v.Confidence = c
 		v.Flags = append(v.Flags, "judge")
 	}
-	if v.Approved = v.Confidence >= Threshold; !v.Approved && problem != "" {
-		v.Problems = append(v.Problems, clip(problem, MaxDetail))
+	if v.Approved = v.Confidence >= threshold; !v.Approved && problem != "" {
+		v.Problems = append(v.Problems, clip(problem, maxDetail))
 	}
 	return nil
 }

@@ -175,7 +175,7 @@ func TestExecutorConfidence(t *testing.T) {
 		{"Perhaps Ann, maybe Bob.", 1, []float64{.5}, .6},
 		{"maybe maybe maybe maybe maybe maybe", 0, nil, .3},
 	} {
-		got := ExecutorConfidence(Draft{Answer: c.answer, Citations: make([]string, c.citations)}, c.relevances)
+		got := executorConfidence(Draft{Answer: c.answer, Citations: make([]string, c.citations)}, c.relevances)
 		if math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%q with %d citations of %v: %v, want %v", c.answer, c.citations, c.relevances, got, c.want)
 		}

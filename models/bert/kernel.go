@@ -175,8 +175,8 @@ type headArgs struct {
 // kernelNames are the names of all kernels.
 var kernelNames = []string{"amx", "avx512vnni", "avx2", "neon", "portable"}
 
-// KernelVariable names the environment variable that forces a kernel.
-const KernelVariable = "CAIRN_KERNEL"
+// kernelVariable names the environment variable that forces a kernel.
+const kernelVariable = "CAIRN_KERNEL"
 
 // Kernels returns the names of the kernels that this machine can run, fastest first. The
 // last one is always "portable".
@@ -193,7 +193,7 @@ func Kernels() []string {
 func chooseKernel(name string) (*kernel, error) {
 	from := "kernel"
 	if name == "" {
-		name, from = os.Getenv(KernelVariable), KernelVariable
+		name, from = os.Getenv(kernelVariable), kernelVariable
 	}
 	all := available()
 	if name == "" {

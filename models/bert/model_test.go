@@ -122,7 +122,7 @@ func second[A, B any](_ A, b B) B { return b }
 func TestKernelVariable(t *testing.T) {
 	_, file := tinySpecs["float"].generate()
 	tok, _ := tinyTokenizer(t)
-	t.Setenv(KernelVariable, "portable")
+	t.Setenv(kernelVariable, "portable")
 	e, err := New(file, tok, models.Description{Name: "x"}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -130,9 +130,9 @@ func TestKernelVariable(t *testing.T) {
 	if got := e.Kernel(); got != "portable" {
 		t.Errorf("kernel %q, want portable", got)
 	}
-	t.Setenv(KernelVariable, "sse")
+	t.Setenv(kernelVariable, "sse")
 	if _, err := New(file, tok, models.Description{Name: "x"}, nil); err == nil {
-		t.Errorf("%s=sse: got no error", KernelVariable)
+		t.Errorf("%s=sse: got no error", kernelVariable)
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 	"cairn/internal/stage"
 )
 
-// Options selects the endpoint and the model.
-type Options struct {
+// options selects the endpoint and the model.
+type options struct {
 	URL   string // such as "http://127.0.0.1:11434/v1"
 	Model string
 	// Key is sent as a bearer token. It does not appear in logs and errors.
@@ -51,18 +51,18 @@ const (
 // FromEnv returns a client for the endpoint in CAIRN_LLM_URL, CAIRN_LLM_MODEL and
 // CAIRN_LLM_API_KEY, else OPENAI_API_KEY. It returns nil, nil if no URL is set.
 func FromEnv(env func(string) string) (*Client, error) {
-	o := Options{URL: env("CAIRN_LLM_URL"), Model: env("CAIRN_LLM_MODEL"), Key: env("CAIRN_LLM_API_KEY")}
+	o := options{URL: env("CAIRN_LLM_URL"), Model: env("CAIRN_LLM_MODEL"), Key: env("CAIRN_LLM_API_KEY")}
 	if o.URL == "" {
 		return nil, nil
 	}
 	if o.Key == "" {
 		o.Key = env("OPENAI_API_KEY")
 	}
-	return New(o)
+	return newClient(o)
 }
 
-// New returns a client. It does not connect to the endpoint.
-func New(o Options) (*Client, error) {
+// newClient returns a client. It does not connect to the endpoint.
+func newClient(o options) (*Client, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("CAIRN_LLM_URL: want an address such as http://127.0.0.1:11434/v1")

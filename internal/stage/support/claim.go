@@ -81,7 +81,7 @@ func (c *claim) align(t *text) {
 func (c *claim) judge(t *text) Sentence {
 	f, problems := c.features(t)
 	s := Sentence{Text: c.text, Support: f.probability(), Problems: problems}
-	if s.Supported = s.Support >= Threshold; !s.Supported && len(problems) == 0 {
+	if s.Supported = s.Support >= threshold; !s.Supported && len(problems) == 0 {
 		s.Problems = []string{"the text does not say so"}
 	}
 	return s

@@ -29,7 +29,7 @@ type Sentence struct {
 	Text string `json:"text"`
 	// Support is the estimated probability that the sources state the sentence.
 	Support   float64 `json:"support"`
-	Supported bool    `json:"supported"` // Support is at least Threshold
+	Supported bool    `json:"supported"` // Support is at least threshold
 	// Problems describes contradictions, such as "the number 7 is not in the text".
 	Problems []string `json:"problems,omitempty"`
 }
@@ -53,8 +53,8 @@ func (r *Report) Unsupported() []Sentence {
 	return list
 }
 
-// Threshold is the minimum support of a supported sentence.
-const Threshold = .5
+// threshold is the minimum support of a supported sentence.
+const threshold = .5
 
 // The bounds of a check.
 const (

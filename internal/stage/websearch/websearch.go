@@ -27,13 +27,13 @@ const (
 	maxResults = 8
 )
 
-// Placeholder is replaced by the query in an address.
-const Placeholder = "{query}"
+// placeholder is replaced by the query in an address.
+const placeholder = "{query}"
 
 // Client is a stage.WebSearcher. It is safe for concurrent use.
 type Client struct {
 	client  http.Client
-	address string   // with the Placeholder; "" for a command
+	address string   // with the placeholder; "" for a command
 	host    string   // of the address, for errors
 	command []string // takes the query as its last argument
 }
@@ -49,7 +49,7 @@ func New(spec string) (*Client, error) {
 	if !strings.Contains(spec, "://") {
 		return &Client{command: strings.Fields(spec)}, nil
 	}
-	host, err := CheckAddress(spec)
+	host, err := checkAddress(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +60,11 @@ func New(spec string) (*Client, error) {
 	return c, nil
 }
 
-// CheckAddress returns the host in the address of a search engine, or an error if the address
+// checkAddress returns the host in the address of a search engine, or an error if the address
 // is invalid.
-func CheckAddress(address string) (host string, err error) {
-	u, err := url.Parse(strings.ReplaceAll(address, Placeholder, "q"))
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !strings.Contains(address, Placeholder) {
+func checkAddress(address string) (host string, err error) {
+	u, err := url.Parse(strings.ReplaceAll(address, placeholder, "q"))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !strings.Contains(address, placeholder) {
 		return "", errors.New("want the address of a search engine with {query}, such as https://search.example.com/search?q={query}&format=json")
 	}
 	return u.Host, nil
@@ -98,7 +98,7 @@ func (c *Client) name() string {
 }
 
 func (c *Client) get(ctx context.Context, query string) ([]byte, error) {
-	address := strings.ReplaceAll(c.address, Placeholder, url.QueryEscape(query))
+	address := strings.ReplaceAll(c.address, placeholder, url.QueryEscape(query))
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, errors.New("the address is not valid")
