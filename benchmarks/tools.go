@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"cairn/graphrank"
 	"cairn/internal/base/job"
 	"cairn/internal/store"
 	"cairn/internal/store/keyword"
@@ -401,28 +402,28 @@ func (b *toolBench) time(ctx context.Context, index *toolsearch.Index, tasks []*
 	return nil
 }
 
-// learnBatch is the number of tasks learnt between two reports of progress.
-const learnBatch = 256
-
 // learn returns the usage after the tasks in their order.
 func (b *toolBench) learn(ctx context.Context, tasks []*toolTask, o *ToolsOptions) (*toolsearch.Usage, error) {
-	usage, err := toolsearch.NewUsage(ctx, nil, nil, b.embedder, b.cache)
+	g := &graphrank.Graph{}
+	traces := make([]toolsearch.Trace, len(tasks))
+	for i, task := range tasks {
+		t := task.trace()
+		traces[i] = t
+		for _, id := range t.Tools {
+			g.AddNode(id)
+		}
+		for _, e := range t.Edges {
+			g.Observe(t.Tools[e[0]], t.Tools[e[1]], graphrank.Dependency)
+		}
+		for k := 1; k < len(t.Tools) && len(t.Edges) == 0; k++ {
+			g.Observe(t.Tools[k-1], t.Tools[k], graphrank.Sequence)
+		}
+	}
+	usage, err := toolsearch.NewUsage(ctx, g, traces, b.embedder, b.cache)
 	if err != nil {
 		return nil, err
 	}
-	traces := make([]toolsearch.Trace, len(tasks))
-	for i, t := range tasks {
-		traces[i] = t.trace()
-	}
-	for done := 0; done < len(traces); {
-		next := min(done+learnBatch, len(traces))
-		if _, err := usage.Learn(ctx, traces[done:next]); err != nil {
-			return nil, err
-		}
-		done = next
-		o.Progress("learn", done, len(traces))
-	}
-	return usage, nil
+	return usage, usage.Embed(ctx, func(p job.Progress) { o.Progress("learn", p.Done, p.Total) })
 }
 
 func measureTools(r *toolsearch.Ranking, rel Relevance) ToolMetrics {

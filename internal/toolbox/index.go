@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"os"
 	"sync"
 
 	"cairn/graphrank"
 	"cairn/internal/base/job"
 	"cairn/internal/base/owner"
+	"cairn/internal/store/keyword"
 	"cairn/internal/store/legs"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/toolsearch"
@@ -20,15 +22,18 @@ import (
 // update it after changes of the catalogue or the usage. It is in memory, except for the
 // keywords of a large catalogue. Missing vectors are made in the background.
 type toolIndex struct {
-	mu           sync.Mutex
-	model        *models.Lazy // if nil, searches use only keywords
-	keywords     *toolKeywords
-	base         *toolsearch.Index // without usage
-	vectors      legs.Cache        // nil without a model
-	closeVectors func() error
-	current      *toolsearch.Index // base with usage
-	learnt       *toolsearch.Usage // the usage of current
-	added        int               // number of additions to learnt
+	mu      sync.Mutex
+	model   *models.Lazy      // if nil, searches use only keywords
+	words   *keyword.Index    // of base
+	stored  bool              // words is in a folder
+	created bool              // words is in a folder and was empty
+	failed  bool              // words cannot be in a folder
+	vectors legs.Cache        // nil without a model
+	closers []func() error    // close words and vectors
+	base    *toolsearch.Index // without usage
+	current *toolsearch.Index // base with usage
+	learnt  *toolsearch.Usage // the usage of current
+	added   int               // number of additions to learnt
 	// catalogue and usage are the generations of current.
 	catalogue, usage uint64
 	making           *job.Job[struct{}] // the newest job that makes vectors; nil before the first
@@ -45,9 +50,6 @@ func (s *service) Index(ctx context.Context, progress func(job.Progress)) (*tool
 	defer x.mu.Unlock()
 	if x.closed {
 		return nil, owner.ErrEnded
-	}
-	if err := s.openIndex(); err != nil {
-		return nil, err
 	}
 	// Read the generations before the contents, so that the next call notices a write in
 	// between.
@@ -66,7 +68,7 @@ func (s *service) Index(ctx context.Context, progress func(job.Progress)) (*tool
 			return nil, err
 		}
 		x.current = nil
-		if err := x.update(ctx, tools, progress); err != nil {
+		if err := s.updateIndex(ctx, tools, progress); err != nil {
 			return nil, err
 		}
 	}
@@ -82,19 +84,25 @@ func (s *service) Index(ctx context.Context, progress func(job.Progress)) (*tool
 	return x.current, nil
 }
 
-// update updates base. If the stored keyword index cannot be written, it is in memory.
-func (x *toolIndex) update(ctx context.Context, tools []catalog.Tool, progress func(job.Progress)) error {
-	created, err := x.keywords.use(len(tools))
-	if err != nil {
+// updateIndex updates base. If the keyword index in the folder cannot be read or written,
+// the index is in memory, and the next process builds the one in the folder again. The
+// caller holds x.mu.
+func (s *service) updateIndex(ctx context.Context, tools []catalog.Tool, progress func(job.Progress)) error {
+	if err := s.openIndex(len(tools)); err != nil {
 		return err
 	}
-	if err = x.base.Update(ctx, tools, progress); err == nil && created {
-		err = x.keywords.index.Optimize(ctx)
+	x := &s.index
+	err := x.base.Update(ctx, tools, progress)
+	if err == nil && x.created {
+		err = x.words.Optimize(ctx)
+		x.created = false
 	}
-	if err != nil && ctx.Err() == nil && x.keywords.fail() {
-		return x.update(ctx, tools, progress)
+	if err == nil || ctx.Err() != nil || !x.stored {
+		return err
 	}
-	return err
+	_ = os.RemoveAll(KeywordsDir(s.place.Index)) // best effort, as it may not be writable
+	x.base, x.failed = nil, true
+	return s.updateIndex(ctx, tools, progress)
 }
 
 // maxAdded is the number of additions to learnt before it is rebuilt. Every addition makes
@@ -161,9 +169,9 @@ func (s *service) makeVectors() {
 	if x.closed || x.complete() || x.making != nil && x.making.Running() {
 		return
 	}
-	learnt := x.learnt
+	base, learnt := x.base, x.learnt
 	x.making = job.Start(func(ctx context.Context, progress func(job.Progress)) (struct{}, error) {
-		err := x.base.Embed(ctx, progress)
+		err := base.Embed(ctx, progress)
 		if err == nil {
 			err = learnt.Embed(ctx, progress)
 		}
@@ -171,28 +179,37 @@ func (s *service) makeVectors() {
 	})
 }
 
-// openIndex creates an empty index if there is none.
-func (s *service) openIndex() (err error) {
+// openIndex creates an empty index if there is none. Its keyword index is in the folder if
+// there are many tools, and otherwise in memory. If one in memory gets many tools, openIndex
+// replaces it.
+func (s *service) openIndex(tools int) error {
 	x := &s.index
-	if x.base != nil {
+	many := tools >= cmp.Or(s.o.minStored, minStored) && s.place.Index != "" && !x.failed
+	if x.base != nil && (x.stored || !many) {
 		return nil
 	}
-	if x.keywords == nil {
-		dir := ""
-		if s.place.Index != "" {
-			dir = KeywordsDir(s.place.Index)
-		}
-		x.keywords = &toolKeywords{dir: dir, least: cmp.Or(s.o.minStored, minStored)}
+	var words *keyword.Index
+	var err error
+	if many {
+		words, x.created, err = openKeywords(KeywordsDir(s.place.Index))
+		x.failed = err != nil
 	}
+	x.stored = many && !x.failed
+	if !x.stored {
+		words, err = keyword.Memory()
+	}
+	if err != nil {
+		return err
+	}
+	x.words, x.closers = words, append(x.closers, words.Close)
 	o := &toolsearch.Options{Logger: s.o.Logger}
 	if x.model != nil {
-		d := x.model.Description()
 		if x.vectors == nil {
-			x.vectors, x.closeVectors = s.openVectors(d)
+			s.openVectors(x.model.Description())
 		}
 		o.Embedder, o.Cache = x.model, x.vectors
 	}
-	x.base, err = toolsearch.New(x.keywords, o)
+	x.base, err = toolsearch.New(words, o)
 	return err
 }
 
@@ -254,11 +271,8 @@ func (x *toolIndex) close() (err error) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.keywords != nil {
-		err = x.keywords.Close()
-	}
-	if x.closeVectors != nil {
-		err = errors.Join(err, x.closeVectors())
+	for _, c := range x.closers {
+		err = errors.Join(err, c())
 	}
 	if x.model != nil {
 		err = errors.Join(err, x.model.Close())

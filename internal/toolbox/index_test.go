@@ -193,7 +193,9 @@ func TestManyIntentsDoNotDelay(t *testing.T) {
 // long as the process, and nothing fails.
 func TestToolVectorsWithoutAFile(t *testing.T) {
 	d := (&testutil.HashEmbedder{}).Description()
-	v, _ := newService(Options{}, home.Place{}).openVectors(d)
+	s := newService(Options{}, home.Place{})
+	s.openVectors(d)
+	v := s.index.vectors
 	key, vector := [32]byte{1}, make([]float32, testutil.HashDimension)
 	vector[3] = 1
 	if err := v.Put([][32]byte{key}, [][]float32{vector}); err != nil {

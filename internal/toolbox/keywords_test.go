@@ -63,12 +63,13 @@ func check(t *testing.T, what string, box *Toolbox) {
 }
 
 // stored returns the tools in the stored index.
-func stored(t *testing.T, k *toolKeywords) int {
+func stored(t *testing.T, box *Toolbox) int {
 	t.Helper()
-	if !k.stored {
+	x := &box.local().index
+	if !x.stored {
 		t.Error("the index is not stored")
 	}
-	n, err := k.index.Count()
+	n, err := x.words.Count()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +89,7 @@ func TestToolKeywordsAreStored(t *testing.T) {
 	closeBox(t, plain)
 	first := openStored(t, root)
 	check(t, "built", first)
-	k := first.local().index.keywords
-	if n := stored(t, k); n == 0 {
+	if n := stored(t, first); n == 0 {
 		t.Errorf("%d tools are stored", n)
 	}
 	closeBox(t, first)
@@ -99,24 +99,23 @@ func TestToolKeywordsAreStored(t *testing.T) {
 		t.Errorf("the second process built the index again, %v", err)
 	}
 	check(t, "read", second)
-	k = second.local().index.keywords
 	importTools(t, second, "s", manyTools(280)+`{"server":"s","name":"galoshes","description":"Keeps thing 3 dry"}`)
 	check(t, "after an import", second)
 	importTools(t, second, "s", manyTools(3))
-	if check(t, "a catalogue that shrank", second); stored(t, k) != 3 {
-		t.Errorf("%d tools are stored, want 3", stored(t, k))
+	if check(t, "a catalogue that shrank", second); stored(t, second) != 3 {
+		t.Errorf("%d tools are stored, want 3", stored(t, second))
 	}
 	// Many tools go from memory to the folder.
 	closeBox(t, second)
 	third := open(t, Options{Root: root, minStored: 10})
 	importTools(t, third, "s", manyTools(8))
 	check(t, "in memory", third)
-	if k = third.local().index.keywords; k.stored {
+	if third.local().index.stored {
 		t.Error("a small catalogue is stored on disk")
 	}
 	importTools(t, third, "s", manyTools(50))
-	if check(t, "a catalogue that grew", third); stored(t, k) != 50 {
-		t.Errorf("%d tools are stored, want 50", stored(t, k))
+	if check(t, "a catalogue that grew", third); stored(t, third) != 50 {
+		t.Errorf("%d tools are stored, want 50", stored(t, third))
 	}
 }
 
@@ -127,7 +126,7 @@ func TestToolKeywordsThatFail(t *testing.T) {
 	box := openStored(t, root)
 	importTools(t, box, "s", manyTools(300))
 	check(t, "built", box)
-	dir := box.local().index.keywords.dir
+	dir := KeywordsDir(testutil.Place(t, root).Index)
 	files, err := filepath.Glob(filepath.Join(dir, "store", "*"))
 	more, err2 := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || err2 != nil || len(files)+len(more) == 0 {
@@ -141,8 +140,7 @@ func TestToolKeywordsThatFail(t *testing.T) {
 	}
 	box = openStored(t, root)
 	check(t, "over a damaged index", box)
-	k := box.local().index.keywords
-	if !k.stored {
+	if !box.local().index.stored {
 		t.Error("a damaged index is not replaced")
 	}
 	// A caller that gives up leaves an index that is not complete.
@@ -162,7 +160,7 @@ func TestToolKeywordsThatFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	box = openStored(t, root)
-	if check(t, "without a folder", box); box.local().index.keywords.stored {
+	if check(t, "without a folder", box); box.local().index.stored {
 		t.Error("a file is used as a folder")
 	}
 	importTools(t, box, "s", manyTools(302))
@@ -182,7 +180,7 @@ func buildForever(root string) error {
 			return err
 		}
 		fmt.Println("built")
-		if err := os.RemoveAll(box.local().index.keywords.dir); err != nil {
+		if err := os.RemoveAll(KeywordsDir(box.local().place.Index)); err != nil {
 			return err
 		}
 		fmt.Println("removed")

@@ -7,7 +7,6 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/store/flat"
-	"cairn/internal/store/legs"
 	"cairn/models"
 )
 
@@ -19,19 +18,22 @@ const maxMemoryVectors = 20_000
 
 // openVectors opens the cache of a model's vectors: in the database, in a file, or, if that
 // fails, in memory. An empty file replaces one that is damaged or of another model.
-func (s *service) openVectors(d models.Description) (cache legs.Cache, closeCache func() error) {
+func (s *service) openVectors(d models.Description) {
+	x := &s.index
 	if s.database != nil {
-		return s.database.Vectors(d.ID, d.Dimension), nil
+		x.vectors = s.database.Vectors(d.ID, d.Dimension)
+		return
 	}
 	if s.place.Index != "" {
 		c, err := flat.OpenOrReplace(filepath.Join(s.place.Index, vectorsFolder), d.Dimension, d.ID, nil)
 		if err == nil {
-			return c, c.Close
+			x.vectors, x.closers = c, append(x.closers, c.Close)
+			return
 		}
 		s.o.Logger.Warn("opening the vectors of tools", "error", err)
 	}
 	c, _ := lru.New[store.Key, []float32](maxMemoryVectors) // the size is positive
-	return &memoryVectors{c}, nil
+	x.vectors = &memoryVectors{c}
 }
 
 // memoryVectors is a cache in memory.

@@ -38,7 +38,7 @@ func (s *service) verifyDerived(ctx context.Context, repair bool) (found []check
 	x := &s.index
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if err := s.openIndex(); err != nil {
+	if err := s.openIndex(0); err != nil {
 		return nil, err
 	}
 	type part struct {
@@ -49,10 +49,8 @@ func (s *service) verifyDerived(ctx context.Context, repair bool) (found []check
 	if v, ok := x.vectors.(*flat.Store); ok {
 		parts = append(parts, part{vectorsFolder, v.Verify})
 	}
-	x.keywords.mu.RLock()
-	defer x.keywords.mu.RUnlock()
-	if x.keywords.index != nil && x.keywords.stored {
-		parts = append(parts, part{keywordsFolder, x.keywords.index.Verify})
+	if x.stored {
+		parts = append(parts, part{keywordsFolder, x.words.Verify})
 	}
 	for _, p := range parts {
 		checked, err := p.verify(ctx)

@@ -91,7 +91,7 @@ var imports = []row{
 	{"internal/toolbox/toolsearch", "graphrank internal/base/job internal/store internal/store/keyword internal/store/legs internal/text/query internal/toolbox/catalog models"},
 	{"internal/toolbox/suggest", "graphrank internal/base/taskdag internal/toolbox/catalog internal/toolbox/toolsearch"},
 	{"internal/toolbox/usage", "graphrank internal/base/packed internal/toolbox/records"},
-	{"internal/toolbox", "graphrank internal/base/checksum internal/base/home internal/base/job internal/base/owner internal/store internal/store/flat internal/store/keyword internal/store/kv internal/store/legs internal/text/query internal/toolbox/catalog internal/toolbox/records internal/toolbox/records/postgres internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models"},
+	{"internal/toolbox", "graphrank internal/base/checksum internal/base/home internal/base/job internal/base/owner internal/store internal/store/flat internal/store/keyword internal/store/kv internal/store/legs internal/toolbox/catalog internal/toolbox/records internal/toolbox/records/postgres internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models"},
 	{"internal/task", "graphrank internal/base/draw internal/base/taskdag"},
 	{"internal/task/files", "internal/base/atomicfile internal/text/walk"},
 	{"internal/task/cards", "internal/task internal/task/files internal/text/markdown internal/text/walk internal/text/watch"},
@@ -157,7 +157,7 @@ var wide = map[string]int{
 	"internal/face/web":         17,
 	"internal/folder/index":     20,
 	"internal/folder/workspace": 28,
-	"internal/toolbox":          18,
+	"internal/toolbox":          17,
 	"tools":                     23,
 }
 

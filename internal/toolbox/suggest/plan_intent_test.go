@@ -30,11 +30,23 @@ func index(t *testing.T, tools []catalog.Tool, traces ...toolsearch.Trace) *tool
 	}
 	t.Cleanup(func() { k.Close() })
 	e := &testutil.HashEmbedder{}
-	u, err := toolsearch.NewUsage(ctx, nil, nil, e, nil)
-	if err != nil {
-		t.Fatal(err)
+	g := &graphrank.Graph{}
+	for _, trace := range traces {
+		for _, id := range trace.Tools {
+			g.AddNode(id)
+		}
+		for _, e := range trace.Edges {
+			g.Observe(trace.Tools[e[0]], trace.Tools[e[1]], graphrank.Dependency)
+		}
+		for i := 1; i < len(trace.Tools) && len(trace.Edges) == 0; i++ {
+			g.Observe(trace.Tools[i-1], trace.Tools[i], graphrank.Sequence)
+		}
 	}
-	if _, err := u.Learn(ctx, traces); err != nil {
+	u, err := toolsearch.NewUsage(ctx, g, traces, e, nil)
+	if err == nil {
+		err = u.Embed(ctx, nil)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	x, err := toolsearch.New(k, &toolsearch.Options{Embedder: e, Usage: u})

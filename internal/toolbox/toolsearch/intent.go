@@ -3,6 +3,7 @@ package toolsearch
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -159,41 +160,32 @@ func (x *Index) embed(ctx context.Context, text string) ([]float32, error) {
 
 // blend calibrates the units and scores every tool found.
 func (x *Index) blend(ctx context.Context, q *intentQuery) ([]Candidate, error) {
-	ids := make([]string, 0, len(q.ids))
-	for id := range q.ids {
-		ids = append(ids, id)
-	}
-	ids = x.known(ids) // a store can have tools that the catalogue does not have yet
-	slices.Sort(ids)
-	for i := range q.units {
-		u := &q.units[i]
-		legs, err := x.rawLegs(ctx, u, q.legs, ids)
-		if err != nil {
-			return nil, err
-		}
-		u.calibrate(legs, q)
-	}
-	cs, err := x.score(ctx, q, ids)
+	ids := x.known(slices.Sorted(maps.Keys(q.ids))) // a store can have tools that the catalogue does not have yet
+	cs, err := x.score(ctx, q, ids, true)
 	for i := range cs {
 		cs[i].Alpha = 1
 	}
 	return cs, err
 }
 
-// score returns the candidates for tools. The units must be calibrated.
-func (x *Index) score(ctx context.Context, q *intentQuery, ids []string) ([]Candidate, error) {
+// score returns the candidates for tools. calibrate makes them the tools that calibrate the
+// units.
+func (x *Index) score(ctx context.Context, q *intentQuery, ids []string, calibrate bool) ([]Candidate, error) {
 	cs := make([]Candidate, len(ids))
 	for i, id := range ids {
 		cs[i] = Candidate{ID: id, PartNumber: -1}
 	}
 	for n := range q.units {
 		u := &q.units[n]
-		legs, err := x.rawLegs(ctx, u, q.legs, ids)
+		raw, err := x.rawLegs(ctx, u, q.legs, ids)
 		if err != nil {
 			return nil, err
 		}
+		if calibrate {
+			u.calibrate(raw, q)
+		}
 		for i := range cs {
-			l := legs[i]
+			l := raw[i]
 			u.weigh(&l)
 			c := &cs[i]
 			if n == 0 {

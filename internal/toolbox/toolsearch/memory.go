@@ -81,8 +81,8 @@ type memory struct {
 // remembered is a trace in the memory.
 type remembered struct {
 	*Trace
-	id    string
-	parts int // number of parts of the intent
+	id    string // depends on the content alone, because it breaks ties
+	parts int    // number of parts of the intent
 }
 
 // recall is the result of a vote for an intent.
@@ -108,10 +108,12 @@ func (m *memory) missing() int { return m.intents.Missing() + m.parts.Missing() 
 
 // index adds traces to the indexes. recall ignores them until the caller has called learn.
 func (m *memory) index(ctx context.Context, traces []*Trace) ([]remembered, error) {
-	list := m.name(traces)
+	list := make([]remembered, len(traces))
 	var intents, parts []legs.Entry
 	for n := range list {
 		t := &list[n]
+		sum := sha256.Sum256([]byte(traces[n].key()))
+		t.Trace, t.id = traces[n], hex.EncodeToString(sum[:12])
 		intents = append(intents, legs.Entry{ID: t.id, Words: store.KeywordEntry{Body: plain(t.Intent)}, Texts: []string{t.Intent}})
 		for _, p := range Parts(t.Intent) {
 			parts = append(parts, legs.Entry{ID: partID(t.id, t.parts), Texts: []string{p.Text}})
@@ -135,26 +137,6 @@ func (m *memory) learn(list []remembered) {
 		m.traces = append(m.traces, t)
 	}
 }
-
-// name returns traces with new ids. Ids break ties, so they depend on the content of a trace
-// and not on the time when it was learnt.
-func (m *memory) name(traces []*Trace) []remembered {
-	list := make([]remembered, len(traces))
-	taken := map[string]bool{}
-	for n, t := range traces {
-		sum := sha256.Sum256([]byte(t.key()))
-		base := hex.EncodeToString(sum[:12])
-		id := base
-		for i := 1; taken[id] || m.knows(id); i++ {
-			id = base + "." + strconv.Itoa(i)
-		}
-		taken[id] = true
-		list[n] = remembered{Trace: t, id: id}
-	}
-	return list
-}
-
-func (m *memory) knows(id string) bool { _, ok := m.at[id]; return ok }
 
 // partID returns the id of part i of a trace.
 func partID(trace string, i int) string { return trace + "/" + strconv.Itoa(i) }

@@ -391,7 +391,7 @@ func (x *Index) extendBy(ctx context.Context, q *intentQuery, cs []Candidate, su
 	if len(cs) > 0 {
 		alpha = cs[0].Alpha
 	}
-	more, err := x.score(ctx, q, missing)
+	more, err := x.score(ctx, q, missing, false)
 	if err != nil {
 		return nil, err
 	}

@@ -49,6 +49,9 @@ func newIndex(t *testing.T, tools []catalog.Tool, u *Usage) *Index {
 func newUsage(t *testing.T, g *graphrank.Graph, traces ...Trace) *Usage {
 	t.Helper()
 	u, err := NewUsage(context.Background(), g, traces, &testutil.HashEmbedder{}, nil)
+	if err == nil {
+		err = u.Embed(context.Background(), nil)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -416,18 +419,22 @@ func TestClosure(t *testing.T) {
 	}
 }
 
-func TestLearn(t *testing.T) {
+func TestUsageOfTraces(t *testing.T) {
+	ctx := context.Background()
 	u := newUsage(t, nil)
 	bad := []Trace{{Intent: "x", Tools: []string{"a"}}, {Intent: "y", Tools: []string{"a"}, Edges: [][2]int{{0, 1}}}}
-	if _, err := u.Learn(context.Background(), bad); err == nil || len(u.memory.traces) != 0 || len(u.uses) != 0 {
+	if err := u.Add(ctx, nil, bad); err == nil || len(u.memory.traces) != 0 || len(u.uses) != 0 {
 		t.Errorf("a bad trace: %v, %d remembered", err, len(u.memory.traces))
 	}
-	edges, err := u.Learn(context.Background(), []Trace{{Intent: "one", Tools: []string{"a", "b", "a"}, Edges: [][2]int{{0, 1}}}, {Tools: []string{"a", "b"}}})
-	if err != nil || len(edges) != 2 || edges[1].Count != 2 || edges[1].Type != graphrank.Sequence {
-		t.Errorf("%+v, %v", edges, err)
+	traces := []Trace{{Intent: "one", Tools: []string{"a", "b", "a"}, Edges: [][2]int{{0, 1}}}, {Tools: []string{"a", "b"}}}
+	edge := graphrank.Edge{From: "a", To: "b", Type: graphrank.Sequence, Source: graphrank.Observed, Count: 2}
+	for range 2 { // the second changes nothing
+		if err := u.Add(ctx, []graphrank.Edge{edge}, append(traces, traces[0])); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if len(u.memory.traces) != 1 || u.Linked("a", "b") != 1 || u.Order("a", "b") != 2./3 || u.Order("b", "a") != -2./3 {
-		t.Errorf("%d remembered, linked %v, order %v", len(u.memory.traces), u.Linked("a", "b"), u.Order("a", "b"))
+	if u.EdgeCount() != 1 || len(u.memory.traces) != 1 || u.Linked("a", "b") != 1 || u.Order("a", "b") != 2./3 || u.Order("b", "a") != -2./3 {
+		t.Errorf("%d edges, %d remembered, linked %v, order %v", u.EdgeCount(), len(u.memory.traces), u.Linked("a", "b"), u.Order("a", "b"))
 	}
 	if got := u.transitions([]string{"a"}, []float64{1})["b"]; got != 2./3 {
 		t.Errorf("P(b|a) = %v, want 2/3", got)
@@ -463,11 +470,15 @@ func randomIndex(t *testing.T, seed uint64, learnt bool) (*Index, *rand.Rand) {
 		}
 		traces = append(traces, Trace{Intent: testutil.Sentence(r, 6), Tools: calls})
 	}
-	u := newUsage(t, nil)
-	if _, err := u.Learn(context.Background(), traces); err != nil {
-		t.Fatal(err)
+	g := &graphrank.Graph{}
+	for _, trace := range traces {
+		for i, id := range trace.Tools {
+			if g.AddNode(id); i > 0 {
+				g.Observe(trace.Tools[i-1], id, graphrank.Sequence)
+			}
+		}
 	}
-	return newIndex(t, tools, u), r
+	return newIndex(t, tools, newUsage(t, g, traces...)), r
 }
 
 // TestColdOrderIsHybrid: with nothing learnt, every term leaves the order, and

@@ -3,6 +3,7 @@ package toolsearch
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +18,7 @@ import (
 // memory. The caller stores the graph and the traces, and passes them to NewUsage. It is
 // safe for concurrent use.
 type Usage struct {
-	adding sync.Mutex // held by Add and Learn; guards known
+	adding sync.Mutex // held by Add; guards known
 
 	mu      sync.RWMutex
 	graph   *graphrank.Graph
@@ -96,41 +97,6 @@ func CheckTrace(t Trace) error {
 	return nil
 }
 
-// Learn adds traces to the memory and to the graph: a dependency for each edge, or a
-// sequence between consecutive tools if a trace has no edges. It returns the changed edges
-// for the caller to store. If a trace is invalid, it fails and adds none.
-func (u *Usage) Learn(ctx context.Context, traces []Trace) ([]graphrank.Edge, error) {
-	u.adding.Lock()
-	defer u.adding.Unlock()
-	if err := u.remember(ctx, traces); err != nil {
-		return nil, err
-	}
-	if err := u.Embed(ctx, nil); err != nil {
-		return nil, err
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	var edges []graphrank.Edge
-	observe := func(from, to string, t graphrank.Type) {
-		if e := u.graph.Observe(from, to, t); e.From != "" {
-			edges = append(edges, e)
-		}
-	}
-	for _, t := range traces {
-		for _, id := range t.Tools {
-			u.graph.AddNode(id)
-		}
-		for _, e := range t.Edges {
-			observe(t.Tools[e[0]], t.Tools[e[1]], graphrank.Dependency)
-		}
-		for i := 1; i < len(t.Tools) && len(t.Edges) == 0; i++ {
-			observe(t.Tools[i-1], t.Tools[i], graphrank.Sequence)
-		}
-	}
-	u.changes += len(edges)
-	return edges, nil
-}
-
 // Add adds edges with their new counts and traces that the caller has stored since NewUsage.
 // It ignores traces that it has added before. The result is that of NewUsage with all edges
 // and traces, except that PageRank may lack one edge in a hundred. The cost depends only on
@@ -138,13 +104,18 @@ func (u *Usage) Learn(ctx context.Context, traces []Trace) ([]graphrank.Edge, er
 func (u *Usage) Add(ctx context.Context, edges []graphrank.Edge, traces []Trace) error {
 	u.adding.Lock()
 	defer u.adding.Unlock()
-	fresh := slices.DeleteFunc(slices.Clone(traces), func(t Trace) bool { return u.known[t.key()] })
+	var fresh []Trace
+	keys := map[string]bool{}
+	for _, t := range traces {
+		if k := t.key(); !u.known[k] && !keys[k] {
+			keys[k] = true
+			fresh = append(fresh, t)
+		}
+	}
 	if err := u.remember(ctx, fresh); err != nil {
 		return err
 	}
-	for i := range fresh {
-		u.known[fresh[i].key()] = true
-	}
+	maps.Copy(u.known, keys)
 	if u.Missing() <= inlineTexts {
 		_ = u.Embed(ctx, nil) // after an error, a later Embed tries again
 	}
