@@ -13,7 +13,6 @@ import (
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
-	"cairn/retriever"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -51,11 +50,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailed // the reader of the output has closed it
 	}
-	a.Out.Notes.Printf("cairn: %s\n", term.OneLine(cli.Message(err)))
-	if _, wrong := errors.AsType[*cli.UsageError](err); wrong || !a.Started {
-		return exitUsage
-	}
-	if _, wrong := errors.AsType[*retriever.InvalidError](err); wrong {
+	text, usage := cli.Explain(err)
+	a.Out.Notes.Printf("cairn: %s\n", term.OneLine(text))
+	if usage || !a.Started {
 		return exitUsage
 	}
 	return exitFailed

@@ -135,7 +135,7 @@ var imports = []row{
 	{"benchmarks/conformance", ""},
 	{"benchmarks/measure", "benchmarks benchmarks/agent internal/text/outline models/bert"},
 	{"deploy/packages", ""},
-	{"cmd/cairn/internal/cli", "indexer internal/base/job internal/face/finder internal/face/host internal/face/term internal/folder/config internal/folder/encoder internal/folder/index internal/folder/mirror internal/folder/workspace internal/task/cards internal/toolbox retriever"},
+	{"cmd/cairn/internal/cli", "indexer internal/base/job internal/face/finder internal/face/host internal/face/term internal/folder/config internal/folder/encoder internal/folder/index internal/folder/mirror internal/folder/workspace internal/stage internal/task/cards internal/toolbox retriever"},
 	{"cmd/cairn/internal/bench", "benchmarks cmd/cairn/internal/cli internal/base/home internal/base/job internal/face/host internal/face/term internal/face/view internal/folder/config internal/folder/index internal/folder/workspace internal/stage models models/bpe retriever"},
 	{"cmd/cairn/internal/care", "cmd/cairn/internal/cli internal/base/atomicfile internal/base/job internal/face/doctor internal/face/term internal/face/upgrade internal/face/view internal/folder/config internal/folder/index internal/folder/workspace internal/toolbox"},
 	{"cmd/cairn/internal/catalogue", "cmd/cairn/internal/cli graphrank internal/base/job internal/face/term internal/face/view internal/toolbox internal/toolbox/catalog internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage tools/client"},
@@ -143,7 +143,7 @@ var imports = []row{
 	{"cmd/cairn/internal/agents", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/metrics internal/face/connect internal/face/host internal/face/server internal/face/term internal/face/token internal/task/taskgraph tools"},
 	{"cmd/cairn/internal/folder", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/atomicfile internal/base/home internal/face/term internal/face/view internal/folder/config internal/folder/index internal/folder/mirror internal/folder/workspace internal/text/walk"},
 	{"cmd/cairn/internal/search", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/face/finder internal/face/term internal/face/view internal/folder/index internal/folder/scan internal/folder/workspace internal/store internal/text/markdown retriever tools"},
-	{"cmd/cairn", "cmd/cairn/internal/agents cmd/cairn/internal/bench cmd/cairn/internal/care cmd/cairn/internal/catalogue cmd/cairn/internal/cli cmd/cairn/internal/folder cmd/cairn/internal/search cmd/cairn/internal/tasks internal/face/manual internal/face/term internal/face/view models/bert models/minilm retriever"},
+	{"cmd/cairn", "cmd/cairn/internal/agents cmd/cairn/internal/bench cmd/cairn/internal/care cmd/cairn/internal/catalogue cmd/cairn/internal/cli cmd/cairn/internal/folder cmd/cairn/internal/search cmd/cairn/internal/tasks internal/face/manual internal/face/term internal/face/view models/bert models/minilm"},
 }
 
 // maxImports is the maximum length of a row.

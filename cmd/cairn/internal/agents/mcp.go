@@ -77,11 +77,7 @@ func (a *app) mcp(ctx context.Context, f hostFlags, channel string) error {
 	if channel != "" && channel != taskgraph.CardsChannel && !(strings.HasPrefix(channel, "/") && strings.HasSuffix(channel, ".md")) {
 		return cli.BadUsage("--channel is %q, want cards, or a document such as /plans/a.md", channel)
 	}
-	_, cfg, err := a.Choose()
-	if err != nil {
-		return err
-	}
-	t, err := a.Telemetry(ctx, f.telemetry, cfg.Log, slog.LevelWarn)
+	t, err := a.Telemetry(ctx, f.telemetry, slog.LevelWarn)
 	if err != nil {
 		return err
 	}

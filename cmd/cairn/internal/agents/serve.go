@@ -79,11 +79,7 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 		return err
 	}
 	host.AddThread()
-	_, cfg, err := a.At(places[0].dir).Choose()
-	if err != nil {
-		return err
-	}
-	t, err := a.Telemetry(ctx, f.telemetry, cfg.Log, slog.LevelInfo)
+	t, err := a.At(places[0].dir).Telemetry(ctx, f.telemetry, slog.LevelInfo)
 	if err != nil {
 		return err
 	}

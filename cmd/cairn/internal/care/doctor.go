@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/job"
@@ -29,37 +30,35 @@ func (a *app) doctor(ctx context.Context, repair bool) error {
 	if err != nil {
 		return err
 	}
-	var w *workspace.Workspace
-	open := func(ctx context.Context) (err error) {
-		if w != nil {
-			return nil
-		}
+	open := sync.OnceValues(func() (*workspace.Workspace, error) {
 		cfg, err := config.Load(sel.Root, os.Environ())
 		if err != nil {
 			cfg = config.Default() // the error is a finding of its own
 		}
 		o := workspace.Options{Command: "cairn doctor"}
-		if err = a.Model.Apply(&o); err == nil {
-			w, err = workspace.Open(ctx, sel, cfg, workspace.Reading, o)
+		if err := a.Model.Apply(&o); err != nil {
+			return nil, err
 		}
-		return err
-	}
+		return workspace.Open(ctx, sel, cfg, workspace.Reading, o)
+	})
 	r, err := doctor.Check(ctx, sel, doctor.Options{
 		Repair: repair, Environ: os.Environ(),
 		Index: func(ctx context.Context) (*index.Status, error) {
-			if err := open(ctx); err != nil {
+			w, err := open()
+			if err != nil {
 				return nil, err
 			}
 			return index.StatusOp.Call(ctx, w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
 		},
 		Verify: func(ctx context.Context, repair bool) (*index.Verified, error) {
-			if err := open(ctx); err != nil {
+			w, err := open()
+			if err != nil {
 				return nil, err
 			}
 			return w.Verify(ctx, repair)
 		},
 	})
-	if w != nil {
+	if w, _ := open(); w != nil {
 		err = errors.Join(err, w.Close())
 	}
 	if err != nil {

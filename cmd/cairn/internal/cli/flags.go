@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,15 +17,6 @@ type (
 	Command = cobra.Command
 	FlagSet = pflag.FlagSet
 )
-
-// UsageError reports wrong arguments or flags. The program exits with exitUsage.
-type UsageError struct{ Err error }
-
-func (e *UsageError) Error() string { return e.Err.Error() }
-func (e *UsageError) Unwrap() error { return e.Err }
-
-// BadUsage returns a UsageError.
-func BadUsage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
 // NewCommand returns a command that calls run.
 func NewCommand(use, short string, run func(*cobra.Command, []string) error) *cobra.Command {
@@ -142,23 +132,3 @@ func FlagError(cmd *cobra.Command, err error) error {
 	}
 	return BadUsage("%w (see `%s --help`)", err, cmd.CommandPath())
 }
-
-// Message returns the text of an error for a person. The errors of strconv and time, which
-// name functions of Go, become a description of the value that a flag accepts.
-func Message(err error) string {
-	text := err.Error()
-	if bad, ok := errors.AsType[*strconv.NumError](err); ok {
-		want := map[string]string{"ParseFloat": "want a number", "ParseBool": "want true or false"}[bad.Func]
-		if want == "" {
-			want = "want a whole number"
-		}
-		if errors.Is(bad, strconv.ErrRange) {
-			want = "that number is too large or too small"
-		}
-		return strings.Replace(text, bad.Error(), want, 1)
-	}
-	return badDuration.ReplaceAllLiteralString(text, "want a time such as 30s or 5m")
-}
-
-// badDuration matches the errors of time.ParseDuration.
-var badDuration = regexp.MustCompile(`time: (invalid|missing unit in|unknown unit "[^"]*" in) duration "[^"]*"`)

@@ -3,11 +3,9 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +13,6 @@ import (
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/mirror"
 	"cairn/internal/folder/workspace"
-	"cairn/internal/task/cards"
 	"cairn/internal/toolbox"
 )
 
@@ -28,25 +25,7 @@ func (a *App) WithTasks(fn func(context.Context, *workspace.Tasks, []string) err
 		}
 		return workspace.OpenTasks(sel, cfg, &workspace.TaskOptions{Person: true})
 	}
-	return With(a, open, func(ctx context.Context, t *workspace.Tasks, args []string) error { return cardError(fn(ctx, t, args)) })
-}
-
-// cardError returns an error of the cards in words for a person.
-func cardError(err error) error {
-	bad, ok := errors.AsType[*cards.Error](err)
-	if !ok {
-		return err
-	}
-	text := strings.TrimPrefix(bad.Message, "Invalid params: ")
-	if path, ok := bad.Data["cycle_path"].([]string); ok {
-		text += ": " + strings.Join(path, " → ")
-	} else if id, ok := bad.Data["id"].(string); ok && !strings.Contains(text, id) {
-		text += ": " + id
-	}
-	if bad.Code == cards.CodeInvalidParams {
-		return BadUsage("%s", text)
-	}
-	return errors.New(text)
+	return With(a, open, fn)
 }
 
 // ToolboxOptions returns the options for the toolbox of a folder. If the index is in a Qdrant

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"cairn/internal/face/host"
-	"cairn/internal/folder/config"
 )
 
 // Servers are the flags for the servers of question tasks.
@@ -64,11 +63,16 @@ func (f *TelemetryFlags) AddCalls(fs *pflag.FlagSet) {
 	fs.StringVar(&f.otlp, "otlp", "", "send traces to this OTLP receiver over HTTP, such as http://127.0.0.1:4318 (also OTEL_EXPORTER_OTLP_ENDPOINT)")
 }
 
-// Telemetry opens the log, profiles and traces. level is the command's default.
-func (a *App) Telemetry(ctx context.Context, f TelemetryFlags, cfg config.Log, level slog.Level) (*host.Telemetry, error) {
+// Telemetry opens the log, profiles and traces. level is the command's default, which the
+// configuration of the folder can change.
+func (a *App) Telemetry(ctx context.Context, f TelemetryFlags, level slog.Level) (*host.Telemetry, error) {
+	_, cfg, err := a.Choose()
+	if err != nil {
+		return nil, err
+	}
 	o := host.TelemetryOptions{Log: a.Out.Notes, Level: level, Queries: f.queries || os.Getenv("CAIRN_LOG_QUERIES") == "1", Pprof: f.pprof, OTLP: f.otlp, Version: a.Version,
-		JSON: cmp.Or(f.format, cfg.Format) == "json"}
-	if name := cmp.Or(f.level, cfg.Level); name != "auto" {
+		JSON: cmp.Or(f.format, cfg.Log.Format) == "json"}
+	if name := cmp.Or(f.level, cfg.Log.Level); name != "auto" {
 		if err := o.Level.UnmarshalText([]byte(name)); err != nil {
 			return nil, err // unreachable: both are checked
 		}

@@ -28,7 +28,7 @@ func (a *app) watch(ctx context.Context, poll, scene bool, f cli.TelemetryFlags)
 	if err != nil {
 		return err
 	}
-	tel, err := a.Telemetry(ctx, f, cfg.Log, slog.LevelWarn)
+	tel, err := a.Telemetry(ctx, f, slog.LevelWarn)
 	if err != nil {
 		return err
 	}

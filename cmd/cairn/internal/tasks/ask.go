@@ -30,7 +30,7 @@ func Ask(c *cli.App) *cli.Command {
 			defer st.Close()
 			s, err := st.Create(ctx, stage.Request{UserID: user, Query: args[0], Template: template})
 			if err != nil {
-				return stageError(err)
+				return err
 			}
 			return a.awaitAnswer(ctx, st, s, budget)
 		}))

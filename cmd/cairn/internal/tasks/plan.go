@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"errors"
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
@@ -34,9 +33,7 @@ func (a *app) withStages(fn func(ctx context.Context, st *workspace.Stages, args
 		}
 		return workspace.OpenStages(sel, o)
 	}
-	return cli.With(a.App, open, func(ctx context.Context, st *workspace.Stages, args []string) error {
-		return stageError(fn(ctx, st, args))
-	})
+	return cli.With(a.App, open, fn)
 }
 
 func (a *app) planListCommand() *cli.Command {
@@ -113,14 +110,4 @@ func (a *app) planAbortCommand() *cli.Command {
 		}))
 	cmd.Flags().StringVar(&reason, "reason", "", "reason to record")
 	return cmd
-}
-
-// stageError makes the errors of a wrong request usage errors.
-func stageError(err error) error {
-	for _, c := range []stage.Code{stage.CodeParameter, stage.CodeTemplate, stage.CodePlan} {
-		if errors.Is(err, stage.Is(c)) {
-			return &cli.UsageError{Err: err}
-		}
-	}
-	return err
 }

@@ -52,7 +52,7 @@ func (a *app) answerTask(ctx context.Context, id string, flags stage.Answered) e
 		return s.Current != stage.IntentAnalysis && s.Current != stage.EmbeddingLookup
 	})
 	if err != nil {
-		return stageError(err)
+		return err
 	}
 	b, err := st.Brief(ctx, s, 0)
 	if err != nil {
@@ -70,7 +70,7 @@ func (a *app) answerTask(ctx context.Context, id string, flags stage.Answered) e
 		return &cli.UsageError{Err: err}
 	}
 	if s, err = st.Answer(ctx, id, answer, stage.Event{Run: b.Run}); err != nil {
-		return stageError(err)
+		return err
 	}
 	return a.awaitAnswer(ctx, st, s, 0)
 }

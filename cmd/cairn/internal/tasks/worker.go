@@ -7,7 +7,6 @@ import (
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/host"
-	"cairn/internal/folder/config"
 	"cairn/internal/folder/workspace"
 )
 
@@ -28,7 +27,7 @@ func (a *app) workerCommand() *cli.Command {
 			if o.Servers, err = servers.Addresses(); err != nil {
 				return err
 			}
-			return a.work(ctx, o, cfg.Log, t)
+			return a.work(ctx, o, t)
 		}))
 	fs := cmd.Flags()
 	fs.StringSliceVar(&names, "stages", nil, "stages to work on (default: all that are possible here)")
@@ -40,11 +39,11 @@ func (a *app) workerCommand() *cli.Command {
 	return cmd
 }
 
-func (a *app) work(ctx context.Context, o host.StageOptions, log config.Log, f cli.TelemetryFlags) (err error) {
+func (a *app) work(ctx context.Context, o host.StageOptions, f cli.TelemetryFlags) (err error) {
 	if o.Servers.AMQP == "" {
 		return cli.BadUsage("a worker receives its stages from RabbitMQ: set --amqp or CAIRN_AMQP; without RabbitMQ cairn serve works on the stages itself")
 	}
-	t, err := a.Telemetry(ctx, f, log, slog.LevelInfo)
+	t, err := a.Telemetry(ctx, f, slog.LevelInfo)
 	if err != nil {
 		return err
 	}

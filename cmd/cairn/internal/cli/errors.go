@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cairn/internal/stage"
+	"cairn/internal/task/cards"
+	"cairn/retriever"
+)
+
+// UsageError reports wrong arguments or flags. The program exits with exitUsage.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// BadUsage returns a UsageError.
+func BadUsage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// Explain returns the text of an error for a person, and whether the error reports wrong
+// arguments.
+func Explain(err error) (text string, usage bool) {
+	text = readable(err.Error(), err)
+	_, wrong := errors.AsType[*UsageError](err)
+	_, invalid := errors.AsType[*retriever.InvalidError](err)
+	usage = wrong || invalid || slices.ContainsFunc([]stage.Code{stage.CodeParameter, stage.CodeTemplate, stage.CodePlan}, func(c stage.Code) bool { return errors.Is(err, stage.Is(c)) })
+	if bad, ok := errors.AsType[*cards.Error](err); ok {
+		text = strings.Replace(text, bad.Error(), cardText(bad), 1)
+		usage = usage || bad.Code == cards.CodeInvalidParams
+	}
+	return text, usage
+}
+
+// cardText returns the message of a refused change of cards, with the cards that it is about.
+func cardText(bad *cards.Error) string {
+	text := strings.TrimPrefix(bad.Message, "Invalid params: ")
+	if path, ok := bad.Data["cycle_path"].([]string); ok {
+		return text + ": " + strings.Join(path, " → ")
+	}
+	if id, ok := bad.Data["id"].(string); ok && !strings.Contains(text, id) {
+		return text + ": " + id
+	}
+	return text
+}
+
+// readable replaces the errors of strconv and time, which name functions of Go, by a
+// description of the value that a flag accepts.
+func readable(text string, err error) string {
+	if bad, ok := errors.AsType[*strconv.NumError](err); ok {
+		want := map[string]string{"ParseFloat": "want a number", "ParseBool": "want true or false"}[bad.Func]
+		if want == "" {
+			want = "want a whole number"
+		}
+		if errors.Is(bad, strconv.ErrRange) {
+			want = "that number is too large or too small"
+		}
+		return strings.Replace(text, bad.Error(), want, 1)
+	}
+	return badDuration.ReplaceAllLiteralString(text, "want a time such as 30s or 5m")
+}
+
+// badDuration matches the errors of time.ParseDuration.
+var badDuration = regexp.MustCompile(`time: (invalid|missing unit in|unknown unit "[^"]*" in) duration "[^"]*"`)
