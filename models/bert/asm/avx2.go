@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"math"
 
 	. "github.com/mmcloughlin/avo/build"
@@ -54,23 +53,12 @@ func product8AVX2() {
 	MOVQ(operand.U32(0x00010001), reg.RCX)
 	VMOVD(reg.ECX, reg.X15)
 	VPBROADCASTD(reg.X15, ones)
-	dispatch(field(p, p8Rows), tileRows8AVX2, func(rows int) {
-		a, c := field(p, p8A), field(p, p8C)
-		lda, ldc := field(p, p8Lda), field(p, p8Ldc)
-		scale, low := field(p, p8Scale), field(p, p8Min)
-		tiles := field(p, p8Tiles)
-		at := newRowPointers(rows, lda)
-		w, count := GP64(), GP64()
-		b := ymm[8:10]
-		name := func(s string) string { return fmt.Sprintf("%s%d", s, rows) }
-		Label(name("tile"))
-		at.start(a)
-		MOVQ(p.Offset(p8W), w)
-		MOVQ(p.Offset(p8Depth), count)
+	b := ymm[8:10]
+	bytesProduct(p, tileRows8AVX2, 128, func(rows int) {
 		for i := range rows {
 			VPXOR(ymm[i], ymm[i], ymm[i])
 		}
-		Label(name("depth"))
+	}, func(rows int, at rowPointers, w reg.GPVirtual) {
 		for s := 0; s < 4; s += 2 {
 			for j := range 2 {
 				VMOVDQU(operand.Mem{Base: w, Disp: 32 * (s + j)}, b[j])
@@ -86,11 +74,7 @@ func product8AVX2() {
 				VPADDD(x, ymm[r], ymm[r])
 			}
 		}
-		at.advance(16)
-		ADDQ(operand.U32(128), w)
-		SUBQ(operand.U8(16), count)
-		JNE(operand.LabelRef(name("depth")))
-
+	}, func(rows int, c, ldc, scale, low reg.GPVirtual) {
 		wscale, wsum, bias := field(p, p8Wscale), field(p, p8Wsum), field(p, p8Bias)
 		VMOVUPS(operand.Mem{Base: wscale}, ymm[8])
 		VMOVUPS(operand.Mem{Base: wsum}, ymm[9])
@@ -105,12 +89,6 @@ func product8AVX2() {
 			VMOVUPS(ymm[r], operand.Mem{Base: c})
 			ADDQ(ldc, c)
 		}
-		ADDQ(operand.U8(uint8(4*rows)), scale)
-		ADDQ(operand.U8(uint8(4*rows)), low)
-		IMUL3Q(operand.U8(uint8(rows)), lda, count)
-		ADDQ(count, a)
-		DECQ(tiles)
-		JNE(operand.LabelRef(name("tile")))
 	})
 }
 
@@ -191,11 +169,7 @@ func softmaxAVX2(name, doc string, words bool) {
 			VMAXPS(least, v, v)
 			VROUNDPS(operand.U8(8), v, w)
 			VSUBPS(w, v, v)
-			k := len(exp2Coefficients) - 1
-			VMOVAPS(coefficient[k], t)
-			for k--; k >= 0; k-- {
-				VFMADD213PS(coefficient[k], v, t)
-			}
+			polynomial(v, t, len(exp2Coefficients), func(i int) operand.Op { return coefficient[i] })
 			VFMADD213PS(one, v, t)
 			// Add the exponent to that of 2^f, which is in [0.7, 1.42).
 			VCVTPS2DQ(w, w)
@@ -236,25 +210,7 @@ func geluAVX2() {
 	for i := range 5 {
 		VMOVUPS(table(i), ymm[11+i])
 	}
-	high, low, square, one, half := ymm[11], ymm[12], ymm[13], ymm[14], ymm[15]
-	eachRow(p, func(x reg.GPVirtual) {
-		eachVector("vector", n, 32, func(i reg.GPVirtual) {
-			v, c, u, t := ymm[0], ymm[1], ymm[2], ymm[3]
-			VMOVUPS(indexed(x, i), v)
-			VMINPS(high, v, c)
-			VMAXPS(low, c, c)
-			VMULPS(c, c, u)
-			VFMSUB213PS(one, square, u)
-			k := len(geluCoefficients) - 1
-			VMOVAPS(table(5+k), t)
-			for k--; k >= 0; k-- {
-				VFMADD213PS(table(5+k), u, t)
-			}
-			VFMADD213PS(half, c, t)
-			VMULPS(v, t, t)
-			VMOVUPS(t, indexed(x, i))
-		})
-	})
+	gelu(p, n, 32, ymm, [5]reg.VecPhysical(ymm[11:16]), func(i int) operand.Op { return table(5 + i) })
 }
 
 func quantizeAVX2() {

@@ -51,26 +51,14 @@ func dispatch(rows reg.GPVirtual, most int, body func(rows int)) {
 
 func product8VNNI() {
 	p := text("product8VNNI", "product8VNNI is product8 with VPDPBUSD: panels of 32 columns, tiles of up to 14 rows.")
-	dispatch(field(p, p8Rows), tileRows512, func(rows int) {
-		a, c := field(p, p8A), field(p, p8C)
-		lda, ldc := field(p, p8Lda), field(p, p8Ldc)
-		scale, low := field(p, p8Scale), field(p, p8Min)
-		tiles := field(p, p8Tiles)
-		at := newRowPointers(rows, lda)
-		w, count := GP64(), GP64()
-		b := zmm[28:30]
-		v := zmm[30:32]
-		acc := func(r, j int) reg.VecPhysical { return zmm[2*r+j] }
-
-		tile, loop := fmt.Sprintf("tile%d", rows), fmt.Sprintf("depth%d", rows)
-		Label(tile)
-		at.start(a)
-		MOVQ(p.Offset(p8W), w)
-		MOVQ(p.Offset(p8Depth), count)
+	b := zmm[28:30]
+	v := zmm[30:32]
+	acc := func(r, j int) reg.VecPhysical { return zmm[2*r+j] }
+	bytesProduct(p, tileRows512, 512, func(rows int) {
 		for i := range 2 * rows {
 			VPXORD(zmm[i], zmm[i], zmm[i])
 		}
-		Label(loop)
+	}, func(rows int, at rowPointers, w reg.GPVirtual) {
 		for s := range 4 {
 			for j := range 2 {
 				VMOVDQU8(operand.Mem{Base: w, Disp: 128*s + 64*j}, b[j])
@@ -82,11 +70,7 @@ func product8VNNI() {
 				}
 			}
 		}
-		at.advance(16)
-		ADDQ(operand.U32(512), w)
-		SUBQ(operand.U8(16), count)
-		JNE(operand.LabelRef(loop))
-
+	}, func(rows int, c, ldc, scale, low reg.GPVirtual) {
 		wscale, wsum, bias := field(p, p8Wscale), field(p, p8Wsum), field(p, p8Bias)
 		// A column of accumulators at a time: its constants stay in registers.
 		to := GP64()
@@ -106,12 +90,6 @@ func product8VNNI() {
 			}
 		}
 		MOVQ(to, c)
-		ADDQ(operand.U8(uint8(4*rows)), scale)
-		ADDQ(operand.U8(uint8(4*rows)), low)
-		IMUL3Q(operand.U8(uint8(rows)), lda, count)
-		ADDQ(count, a)
-		DECQ(tiles)
-		JNE(operand.LabelRef(tile))
 	})
 }
 
@@ -230,11 +208,7 @@ func softmaxAVX512(name, doc string, words bool) {
 				VFMSUB213PS(top[r], log2e, v[r])
 				VRNDSCALEPS(operand.U8(8), v[r], w[r])
 				VSUBPS(w[r], v[r], v[r])
-				k := len(exp2Coefficients) - 1
-				VMOVAPS(coefficient[k], t[r])
-				for k--; k >= 0; k-- {
-					VFMADD213PS(coefficient[k], v[r], t[r])
-				}
+				polynomial(v[r], t[r], len(exp2Coefficients), func(i int) operand.Op { return coefficient[i] })
 				VFMADD213PS(one, v[r], t[r])
 				VSCALEFPS(w[r], t[r], t[r])
 				VADDPS(t[r], sum[r], sum[r])
@@ -297,24 +271,34 @@ func geluAVX512() {
 	for i := range geluCoefficients {
 		VBROADCASTSS(table.Offset(20+4*i), coefficient[i])
 	}
-	v, c, u, t := zmm[0], zmm[1], zmm[2], zmm[3]
+	gelu(p, n, 64, zmm, [5]reg.VecPhysical{high, low, square, one, half}, func(i int) operand.Op { return coefficient[i] })
+}
+
+// gelu emits gelu for the vectors of size bytes in rows of n bytes.
+func gelu(p operand.Mem, n reg.GPVirtual, size int, registers []reg.VecPhysical, constants [5]reg.VecPhysical, coefficient func(i int) operand.Op) {
+	v, c, u, t := registers[0], registers[1], registers[2], registers[3]
+	high, low, square, one, half := constants[0], constants[1], constants[2], constants[3], constants[4]
 	eachRow(p, func(x reg.GPVirtual) {
-		eachVector("vector", n, 64, func(i reg.GPVirtual) {
+		eachVector("vector", n, size, func(i reg.GPVirtual) {
 			VMOVUPS(indexed(x, i), v)
 			VMINPS(high, v, c)
 			VMAXPS(low, c, c)
 			VMULPS(c, c, u)
 			VFMSUB213PS(one, square, u)
-			k := len(geluCoefficients) - 1
-			VMOVAPS(coefficient[k], t)
-			for k--; k >= 0; k-- {
-				VFMADD213PS(coefficient[k], u, t)
-			}
+			polynomial(u, t, len(geluCoefficients), coefficient)
 			VFMADD213PS(half, c, t)
 			VMULPS(v, t, t)
 			VMOVUPS(t, indexed(x, i))
 		})
 	})
+}
+
+// polynomial sets t to a polynomial of x with n coefficients, the lowest power first.
+func polynomial(x, t reg.VecPhysical, n int, coefficient func(i int) operand.Op) {
+	VMOVAPS(coefficient(n-1), t)
+	for i := n - 2; i >= 0; i-- {
+		VFMADD213PS(coefficient(i), x, t)
+	}
 }
 
 // eachPair loops over rows two at a time, so that one row's arithmetic fills the time in which

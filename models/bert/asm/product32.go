@@ -81,3 +81,36 @@ func product(p operand.Mem, most int, x vectors) {
 		JNE(ref("tile"))
 	})
 }
+
+// bytesProduct emits product8 for panels of which 16 inputs take panel bytes. clear emits the
+// code that clears the accumulators of a number of rows, step that for 16 inputs, and finish
+// that which writes the results to c.
+func bytesProduct(p operand.Mem, most, panel int, clear func(rows int), step func(rows int, at rowPointers, w reg.GPVirtual), finish func(rows int, c, ldc, scale, low reg.GPVirtual)) {
+	dispatch(field(p, p8Rows), most, func(rows int) {
+		a, c := field(p, p8A), field(p, p8C)
+		lda, ldc := field(p, p8Lda), field(p, p8Ldc)
+		scale, low := field(p, p8Scale), field(p, p8Min)
+		tiles := field(p, p8Tiles)
+		at := newRowPointers(rows, lda)
+		w, count := GP64(), GP64()
+		tile, loop := fmt.Sprintf("tile%d", rows), fmt.Sprintf("depth%d", rows)
+		Label(tile)
+		at.start(a)
+		MOVQ(p.Offset(p8W), w)
+		MOVQ(p.Offset(p8Depth), count)
+		clear(rows)
+		Label(loop)
+		step(rows, at, w)
+		at.advance(16)
+		ADDQ(operand.U32(uint32(panel)), w)
+		SUBQ(operand.U8(16), count)
+		JNE(operand.LabelRef(loop))
+		finish(rows, c, ldc, scale, low)
+		ADDQ(operand.U8(uint8(4*rows)), scale)
+		ADDQ(operand.U8(uint8(4*rows)), low)
+		IMUL3Q(operand.U8(uint8(rows)), lda, count)
+		ADDQ(count, a)
+		DECQ(tiles)
+		JNE(operand.LabelRef(tile))
+	})
+}
