@@ -17,12 +17,10 @@ package cairn
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"cairn/internal/base/job"
 	"cairn/internal/folder/config"
@@ -64,10 +62,6 @@ type Options struct {
 // Folder is an open folder. It is safe for concurrent use.
 type Folder struct {
 	workspace *workspace.Workspace
-	tools     toolbox.Options
-
-	mu      sync.Mutex
-	toolbox *toolbox.Toolbox // nil before its first use
 }
 
 // Open opens the folder at dir. It reads the configuration of the folder, if there is one.
@@ -93,22 +87,13 @@ func Open(ctx context.Context, dir string, o *Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Folder{workspace: w, tools: toolbox.Options{
-		Root: sel.Root, HalfLife: cfg.Usage.HalfLife(), Description: wo.Description, Model: wo.Model,
-		AnyModel: true, Command: wo.Command, Logger: wo.Logger,
-	}}, nil
+	return &Folder{w}, nil
 }
 
 // Close closes the folder. If this program has been indexing, the next run of Index resumes
 // the work.
 func (f *Folder) Close() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	err := f.workspace.Close()
-	if f.toolbox != nil {
-		err = errors.Join(err, f.toolbox.Close())
-	}
-	return err
+	return f.workspace.Close()
 }
 
 // Report counts what a run of Index did.
@@ -158,15 +143,11 @@ func (f *Folder) Read(ctx context.Context, place string) (*Reading, error) {
 // folder's catalogue, and returns their number. It reads the result of tools/list, a JSON
 // array or JSON lines of tools, or an OpenAPI document.
 func (f *Folder) AddTools(ctx context.Context, source string, definitions io.Reader) (int, error) {
-	box, err := f.openTools(ctx)
-	if err != nil {
-		return 0, err
-	}
 	batch, err := catalog.Read(ctx, definitions, source)
 	if err != nil {
 		return 0, err
 	}
-	_, err = box.Import(ctx, source, batch.Tools)
+	_, err = toolbox.ImportOp.Call(ctx, f.workspace.Folder, toolbox.ImportRequest{Source: source, Tools: batch.Tools}, nil)
 	return len(batch.Tools), err
 }
 
@@ -193,11 +174,7 @@ type Step struct {
 // Suggest plans the tools of the folder's catalogue for an intent. The plan is empty if no
 // tool fits.
 func (f *Folder) Suggest(ctx context.Context, intent string) (*Plan, error) {
-	box, err := f.openTools(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s, err := box.Suggest(ctx, suggest.Request{Intent: intent}, nil)
+	s, err := toolbox.SuggestOp.Call(ctx, f.workspace.Folder, suggest.Request{Intent: intent}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -206,14 +183,4 @@ func (f *Folder) Suggest(ctx context.Context, intent string) (*Plan, error) {
 		p.Steps = append(p.Steps, Step{t.ID, t.Tool, t.Arguments, t.DependsOn, t.Layer})
 	}
 	return p, nil
-}
-
-// openTools opens the folder's toolbox once.
-func (f *Folder) openTools(ctx context.Context) (_ *toolbox.Toolbox, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.toolbox == nil {
-		f.toolbox, err = toolbox.Open(ctx, f.tools)
-	}
-	return f.toolbox, err
 }

@@ -106,7 +106,7 @@ func TestInstructionsTellWhatThereIs(t *testing.T) {
 	}
 	o := &Options{Groups: []Group{All}, Tasks: openTasks(t, root, true), Toolbox: openBox(t)}
 	got := New((&fake{}).folder(), o).describe(t.Context(), true)
-	known, err := o.Toolbox.Tools(t.Context(), toolbox.ListRequest{})
+	known, err := toolbox.ListOp.Call(t.Context(), o.Toolbox, toolbox.ListRequest{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/text/fit"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/catalog"
@@ -102,7 +103,7 @@ func schemaPart(schema *json.RawMessage, omitted func(n int)) fit.Part {
 }
 
 // getTool is the tool get_tool.
-func getTool(box *toolbox.Toolbox, o *Options) tool {
+func getTool(box *owner.Folder, o *Options) tool {
 	return tool{
 		name: "get_tool", title: "Show a tool of the catalogue", groups: []Group{Catalog}, readOnly: true,
 		description: `Return one tool of the catalogue: its description, schemas, annotations and declared dependencies. It does not run the tool.
@@ -137,11 +138,11 @@ func object(raw json.RawMessage) json.RawMessage {
 }
 
 // lookup returns the tool of a name, which is the value of an argument.
-func lookup(ctx context.Context, box *toolbox.Toolbox, argument, name string) (catalog.Tool, error) {
+func lookup(ctx context.Context, box *owner.Folder, argument, name string) (catalog.Tool, error) {
 	if name == "" {
 		return catalog.Tool{}, invalid("Missing required parameter: '%s'", argument)
 	}
-	t, err := box.Lookup(ctx, name)
+	t, err := toolbox.LookupOp.Call(ctx, box, name, nil)
 	if e, ok := errors.AsType[*catalog.UnknownError](err); ok {
 		data := map[string]any{"name": e.Name, "nearest": append([]string{}, e.Nearest...), "suggestion": "Use one of nearest"}
 		if len(e.Nearest) == 0 {

@@ -7,7 +7,6 @@ import (
 
 	"cairn/internal/base/owner"
 	"cairn/internal/folder/workspace"
-	"cairn/internal/toolbox"
 )
 
 // Group is the name of tools that are offered together, or of one tool.
@@ -83,5 +82,5 @@ func Offers(chosen []Group, g Group) bool {
 
 // everyTool returns the definitions of all tools. The tools cannot be called.
 func everyTool() []tool {
-	return allTools(nil, &Options{Toolbox: &toolbox.Toolbox{}, Tasks: &workspace.Tasks{}, Stages: &workspace.Stages{}})
+	return allTools(nil, &Options{Toolbox: &owner.Folder{}, Tasks: &workspace.Tasks{}, Stages: &workspace.Stages{}})
 }

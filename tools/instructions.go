@@ -11,6 +11,7 @@ import (
 
 	"cairn/internal/folder/index"
 	"cairn/internal/task/cards"
+	"cairn/internal/toolbox"
 )
 
 //go:embed instructions.md
@@ -126,7 +127,7 @@ func (s *Server) documentState(ctx context.Context) string {
 }
 
 func (s *Server) catalogState(ctx context.Context) string {
-	known, err := s.options.Toolbox.Stats(ctx)
+	known, err := toolbox.StatsOp.Call(ctx, s.options.Toolbox, struct{}{}, nil)
 	if err != nil || known.Tools == 0 {
 		return ""
 	}

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cairn/internal/toolbox"
 	"context"
 	"fmt"
 	"slices"
@@ -55,7 +56,7 @@ func (s *Server) contents(ctx context.Context, documents bool) contents {
 		c.cards, c.graph = err == nil && len(board.Cards) > 0, t.GraphEnabled
 	}
 	if box := s.options.Toolbox; box != nil {
-		known, err := box.Stats(ctx)
+		known, err := toolbox.StatsOp.Call(ctx, box, struct{}{}, nil)
 		c.catalogue = err == nil && known.Tools > 0
 	}
 	return c

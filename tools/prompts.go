@@ -197,7 +197,7 @@ func (s *Server) completeAnchor(ctx context.Context, path, prefix string) ([]str
 // completeTool returns the ids of the first maxCompletions tools whose id or name begins
 // with prefix, and the number of all such tools.
 func (s *Server) completeTool(ctx context.Context, prefix string) ([]string, int, error) {
-	found, err := s.options.Toolbox.Tools(ctx, toolbox.ListRequest{Prefix: prefix, Limit: maxCompletions})
+	found, err := toolbox.ListOp.Call(ctx, s.options.Toolbox, toolbox.ListRequest{Prefix: prefix, Limit: maxCompletions}, nil)
 	if err != nil {
 		return nil, 0, err
 	}

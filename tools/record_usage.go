@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/usage"
 )
@@ -27,7 +28,7 @@ type recordAnswer struct {
 }
 
 // recordUsage is the tool record_usage.
-func recordUsage(box *toolbox.Toolbox) tool {
+func recordUsage(box *owner.Folder) tool {
 	return tool{
 		name: "record_usage", title: "Record what was used", groups: []Group{Catalog}, additive: true, notIdempotent: true,
 		description: `Record which tools were used for an intent, to improve later searches and suggestions.
@@ -47,7 +48,7 @@ edges are pairs [i,j] of positions in calls, from 0: call j used the result of c
 			if err := trace.Check(); err != nil {
 				return nil, invalid("%s", err)
 			}
-			unknown, err := box.Learn(ctx, trace)
+			unknown, err := toolbox.LearnOp.Call(ctx, box, []usage.Trace{trace}, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -55,7 +56,7 @@ edges are pairs [i,j] of positions in calls, from 0: call j used the result of c
 			for i, used := range trace.Calls {
 				names[i] = used.Tool
 			}
-			ids, err := box.Resolve(ctx, names...)
+			ids, err := toolbox.ResolveOp.Call(ctx, box, names, nil)
 			if err != nil {
 				return nil, err
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/usage"
 )
@@ -17,7 +18,7 @@ import (
 // committed once a second. The recorder drops events and changes that exceed its queues. It
 // does not record failed calls. It is safe for concurrent use.
 type Recorder struct {
-	box    *toolbox.Toolbox
+	box    *owner.Folder
 	log    *slog.Logger
 	events chan event
 	ended  chan struct{} // closed after the last commit
@@ -48,7 +49,7 @@ const (
 
 // Record starts a recorder. log receives write errors; nil discards them. The caller must
 // call Close after the last session.
-func Record(box *toolbox.Toolbox, log *slog.Logger) *Recorder {
+func Record(box *owner.Folder, log *slog.Logger) *Recorder {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -106,8 +107,12 @@ func (r *Recorder) enqueue(_ context.Context, c usage.Change) error {
 // commit writes the queue.
 func (r *Recorder) commit(ctx context.Context) {
 	c := r.queue
+	if c.Empty() {
+		return
+	}
 	r.queue = usage.Change{}
-	r.warn(r.box.Observe(ctx, c))
+	_, err := toolbox.ObserveOp.Call(ctx, r.box, c, nil)
+	r.warn(err)
 }
 
 // Close processes the waiting events and commits the remaining changes.

@@ -12,12 +12,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/graphrank"
+	"cairn/internal/base/owner"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/usage"
 )
 
 // recordedBox is a toolbox with a recorder.
-func recordedBox(t *testing.T) (*toolbox.Toolbox, *Options) {
+func recordedBox(t *testing.T) (*owner.Folder, *Options) {
 	t.Helper()
 	box := openBox(t)
 	r := Record(box, slog.New(slog.DiscardHandler))
@@ -26,7 +27,7 @@ func recordedBox(t *testing.T) (*toolbox.Toolbox, *Options) {
 }
 
 // answerOf is what search_tools answers on a box, without a session.
-func answerOf(t *testing.T, box *toolbox.Toolbox) string {
+func answerOf(t *testing.T, box *owner.Folder) string {
 	t.Helper()
 	answer, f := New((&fake{}).folder(), &Options{Groups: []Group{Catalog}, Toolbox: box}).Call(t.Context(), "search_tools", json.RawMessage(`{"query":"reads a file","context_tools":["fs:write"],"include_related":true}`))
 	if f != nil {
@@ -39,9 +40,9 @@ func answerOf(t *testing.T, box *toolbox.Toolbox) string {
 	return string(text)
 }
 
-func edgesOf(t *testing.T, box *toolbox.Toolbox) (list []string) {
+func edgesOf(t *testing.T, box *owner.Folder) (list []string) {
 	t.Helper()
-	if err := box.Read(t.Context(), func(g *graphrank.Graph) error {
+	if err := new(toolbox.Graph).Read(t.Context(), box, func(g *graphrank.Graph) error {
 		for e := range g.Edges() {
 			list = append(list, e.From+" > "+e.To)
 		}
@@ -107,13 +108,13 @@ func TestSessionsTeach(t *testing.T) {
 				c.run(t, &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r})
 				r.Close()
 			}
-			if _, err := box.Forget(t.Context(), toolbox.ForgetRequest{Name: "fs:stat"}); err != nil {
+			if _, err := toolbox.ForgetOp.Call(t.Context(), box, toolbox.ForgetRequest{Name: "fs:stat"}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if got := edgesOf(t, box); len(got) > 0 {
 				t.Errorf("after forgetting there are edges: %v", got)
 			}
-			if _, err := box.Forget(t.Context(), toolbox.ForgetRequest{All: true}); err != nil {
+			if _, err := toolbox.ForgetOp.Call(t.Context(), box, toolbox.ForgetRequest{All: true}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if got := answerOf(t, box); got != hybrid {
@@ -147,7 +148,7 @@ func TestPlansTeach(t *testing.T) {
 		r.Close()
 	}
 	var got []string
-	if err := box.Read(t.Context(), func(g *graphrank.Graph) error {
+	if err := new(toolbox.Graph).Read(t.Context(), box, func(g *graphrank.Graph) error {
 		for e := range g.Edges() {
 			got = append(got, fmt.Sprintf("%s > %s %.0f", e.From, e.To, e.Count))
 		}
@@ -247,8 +248,8 @@ func TestWhoseWork(t *testing.T) {
 }
 
 // intentsOf returns the intents that count.
-func intentsOf(t *testing.T, box *toolbox.Toolbox) (list []usage.Intent, err error) {
-	err = box.Export(t.Context(), func(x toolbox.Exported) {
+func intentsOf(t *testing.T, box *owner.Folder) (list []usage.Intent, err error) {
+	_, err = toolbox.ExportOp.Call(t.Context(), box, struct{}{}, func(x toolbox.Exported) {
 		if x.Intent != nil && !x.Intent.Weak {
 			list = append(list, *x.Intent)
 		}

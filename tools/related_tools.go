@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"cairn/graphrank"
+	"cairn/internal/base/owner"
 	"cairn/internal/toolbox"
 )
 
@@ -40,23 +41,24 @@ type relatedTool struct {
 }
 
 // relatedTools is the tool related_tools.
-func relatedTools(box *toolbox.Toolbox) tool {
+func relatedTools(box *owner.Folder) tool {
+	var graph toolbox.Graph
 	return tool{
 		name: "related_tools", title: "What is used with a tool", groups: []Group{Catalog}, readOnly: true,
 		description: `List the tools (and documents) that recorded work used most often together with one tool.
 Use it to see what usually comes before or after a tool, or what it needs. Not for finding a tool by what it does (search_tools).
 relation: "needed" (the tool uses its result), "needs_this" (uses the tool's result), "often_before", "often_after", "related" (indirectly).`,
 		handler: codeHandler(func(ctx context.Context, a relatedToolsArgs) (*relatedAnswer, error) {
-			return related(ctx, box, a.Tool, int(a.Limit), a.Documents)
+			return related(ctx, box, &graph, a.Tool, int(a.Limit), a.Documents)
 		}),
 	}
 }
 
-func related(ctx context.Context, box *toolbox.Toolbox, name string, limit int, documents bool) (*relatedAnswer, error) {
+func related(ctx context.Context, box *owner.Folder, graph *toolbox.Graph, name string, limit int, documents bool) (*relatedAnswer, error) {
 	answer := &relatedAnswer{ToolID: name, Related: []relatedTool{}}
 	known := false
 	// A recorded tool may be missing from the catalogue, which contains no documents.
-	if err := box.Read(ctx, func(g *graphrank.Graph) error {
+	if err := graph.Read(ctx, box, func(g *graphrank.Graph) error {
 		known = g.Has(name)
 		return nil
 	}); err != nil {
@@ -69,7 +71,7 @@ func related(ctx context.Context, box *toolbox.Toolbox, name string, limit int, 
 		}
 		answer.ToolID = t.ID
 	}
-	err := box.Read(ctx, func(g *graphrank.Graph) error {
+	err := graph.Read(ctx, box, func(g *graphrank.Graph) error {
 		k := limit
 		if !documents {
 			k += maxSkipped // many of the first nodes may be documents

@@ -238,11 +238,7 @@ func TestPrompts(t *testing.T) {
 }
 
 func TestComplete(t *testing.T) {
-	box, err := toolbox.Open(t.Context(), toolbox.Options{Root: t.TempDir(), HalfLife: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer box.Close()
+	box := emptyBox(t)
 	var known []catalog.Tool
 	for _, name := range []string{"commit", "clone", "push"} {
 		tool, err := catalog.New(catalog.Tool{Server: "git", Name: name})
@@ -251,7 +247,7 @@ func TestComplete(t *testing.T) {
 		}
 		known = append(known, tool)
 	}
-	if _, err := box.Import(t.Context(), "git", known); err != nil {
+	if _, err := toolbox.ImportOp.Call(t.Context(), box, toolbox.ImportRequest{Source: "git", Tools: known}, nil); err != nil {
 		t.Fatal(err)
 	}
 	_, server := startHTTP(t, (&fake{}).folder(), &Options{Toolbox: box}, nil)

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/toolsearch"
 	"cairn/internal/toolbox/usage"
@@ -19,7 +20,7 @@ type searchToolsArgs struct {
 const maxContext = 50
 
 // searchTools is the tool search_tools.
-func searchTools(box *toolbox.Toolbox) tool {
+func searchTools(box *owner.Folder) tool {
 	return tool{
 		name: "search_tools", title: "Find tools", groups: []Group{Catalog}, readOnly: true,
 		description: `Find tools of the catalogue by a description of what they do. It runs none.
@@ -33,7 +34,7 @@ Tools often used together with context_tools rank higher.`,
 			if err != nil {
 				return nil, err
 			}
-			answer, err := box.Search(ctx, toolsearch.Query{Text: a.Query, Limit: int(a.Limit), ContextTools: inUse, IncludeRelated: a.Related}, progressOf(ctx))
+			answer, err := toolbox.SearchOp.Call(ctx, box, toolsearch.Query{Text: a.Query, Limit: int(a.Limit), ContextTools: inUse, IncludeRelated: a.Related}, progressOf(ctx))
 			if err != nil {
 				return nil, err
 			}
@@ -51,9 +52,12 @@ Tools often used together with context_tools rank higher.`,
 
 // contextTools returns the ids of the tools in use. The search ignores unknown
 // ids, so an unknown or ambiguous name is kept.
-func contextTools(ctx context.Context, box *toolbox.Toolbox, names []string) ([]string, error) {
+func contextTools(ctx context.Context, box *owner.Folder, names []string) ([]string, error) {
 	if len(names) > maxContext {
 		return nil, invalid("context_tools: %d, want at most %d", len(names), maxContext)
 	}
-	return box.Resolve(ctx, names...)
+	if len(names) == 0 {
+		return nil, nil
+	}
+	return toolbox.ResolveOp.Call(ctx, box, names, nil)
 }

@@ -14,7 +14,6 @@ import (
 	"cairn/internal/folder/scan"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/text/fit"
-	"cairn/internal/toolbox"
 	"cairn/retriever"
 )
 
@@ -38,7 +37,7 @@ type Options struct {
 	// Scan finds lines of the folder's files.
 	Scan func(ctx context.Context, r scan.Request) (*scan.Answer, error)
 	// Toolbox serves the tools of Catalog. If it is nil, they are not offered.
-	Toolbox *toolbox.Toolbox
+	Toolbox *owner.Folder
 	// Tasks serves the tools of Tasks and DAG, and those of Docs except for search and
 	// reading. If it is nil, they are not offered.
 	Tasks *workspace.Tasks

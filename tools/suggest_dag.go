@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/suggest"
 	"cairn/internal/toolbox/usage"
@@ -22,7 +23,7 @@ type suggestDAGArgs struct {
 const maxArranged = 60
 
 // suggestDAG is the tool suggest_dag.
-func suggestDAG(box *toolbox.Toolbox) tool {
+func suggestDAG(box *owner.Folder) tool {
 	return tool{
 		name: "suggest_dag", title: "Plan which tools to use", groups: []Group{Catalog}, readOnly: true,
 		description: `Plan which tools of the catalogue to use for an intent, in which order, and what flows between them. It runs none.
@@ -47,7 +48,7 @@ With tools, it arranges only those, and intent is optional.`,
 			if r.ContextTools, err = contextTools(ctx, box, a.Context); err != nil {
 				return nil, err
 			}
-			s, err := box.Suggest(ctx, r, progressOf(ctx))
+			s, err := toolbox.SuggestOp.Call(ctx, box, r, progressOf(ctx))
 			if _, cycle := errors.AsType[*suggest.CycleError](err); cycle {
 				return nil, &Failure{Code: CodeCycle, Message: err.Error()}
 			}

@@ -30,46 +30,36 @@ func (l Line) Record() records.Record {
 	return records.Record{Bucket: l.Bucket, Key: string(l.Key), Value: append([]byte{}, l.Value...)}
 }
 
-// Backup calls fn with every record of the catalogue and the usage. Each part is a snapshot
+// backup calls fn with every record of the catalogue and the usage. Each part is a snapshot
 // of one moment.
-func (t *Toolbox) Backup(ctx context.Context, fn func(Line)) error {
-	_, err := opBackup.Call(ctx, t.folder, struct{}{}, fn)
-	return err
-}
-
-// Restore replaces the catalogue and the usage.
-func (t *Toolbox) Restore(ctx context.Context, lines []Line) error {
-	_, err := opRestore.Call(ctx, t.folder, lines, nil)
-	return err
-}
-
-func (s *service) backup(ctx context.Context, _ struct{}, fn func(Line)) (struct{}, error) {
+func (s *Toolbox) backup(ctx context.Context, _ none, fn func(Line)) (none, error) {
 	for _, part := range slices.Sorted(maps.Keys(s.records)) {
 		all, err := s.records[part].Since(ctx, 0)
 		if err != nil {
-			return struct{}{}, err
+			return none{}, err
 		}
 		for _, r := range all.Records {
 			fn(Line{part, r.Bucket, []byte(r.Key), r.Value})
 		}
 	}
-	return struct{}{}, nil
+	return none{}, nil
 }
 
-func (s *service) restore(ctx context.Context, lines []Line, _ func(struct{})) (struct{}, error) {
+// restore replaces the catalogue and the usage.
+func (s *Toolbox) restore(ctx context.Context, lines []Line) (none, error) {
 	byPart := map[string][]records.Record{}
 	for _, l := range lines {
 		if s.records[l.Part] == nil {
-			return struct{}{}, fmt.Errorf("the backup has an unknown part %q", l.Part)
+			return none{}, fmt.Errorf("the backup has an unknown part %q", l.Part)
 		}
 		byPart[l.Part] = append(byPart[l.Part], l.Record())
 	}
 	for part, store := range s.records {
 		if err := records.Replace(ctx, store, byPart[part]); err != nil {
-			return struct{}{}, fmt.Errorf("restoring the %s: %w", part, err)
+			return none{}, fmt.Errorf("restoring the %s: %w", part, err)
 		}
 	}
-	return struct{}{}, nil
+	return none{}, nil
 }
 
 // Exported is an entry of an export: a tool with its source, an edge or an intent.
@@ -79,29 +69,17 @@ type Exported struct {
 	usage.Exported
 }
 
-// Merged counts the changes of a Merge.
+// Merged counts the changes of MergeOp.
 type Merged struct {
 	Tools int `json:"tools"` // added, changed or removed
 	Usage int `json:"usage"` // edges and intents
 }
 
-// Export calls fn with every tool, edge and intent.
-func (t *Toolbox) Export(ctx context.Context, fn func(Exported)) error {
-	_, err := opExport.Call(ctx, t.folder, struct{}{}, fn)
-	return err
-}
-
-// Merge imports the entries of an Export. The tools of a source replace all tools of that
-// source in the catalogue. An edge or intent replaces an existing one that was observed
-// earlier.
-func (t *Toolbox) Merge(ctx context.Context, list []Exported) (Merged, error) {
-	return opMerge.Call(ctx, t.folder, list, nil)
-}
-
-func (s *service) export(_ context.Context, _ struct{}, fn func(Exported)) (struct{}, error) {
+// export calls fn with every tool, edge and intent.
+func (s *Toolbox) export(_ context.Context, _ none, fn func(Exported)) (none, error) {
 	tools, err := s.catalog.All()
 	if err != nil {
-		return struct{}{}, err
+		return none{}, err
 	}
 	for i := range tools {
 		t := &tools[i].Tool
@@ -112,10 +90,13 @@ func (s *service) export(_ context.Context, _ struct{}, fn func(Exported)) (stru
 	for _, x := range learnt {
 		fn(Exported{Exported: x})
 	}
-	return struct{}{}, err
+	return none{}, err
 }
 
-func (s *service) merge(ctx context.Context, list []Exported, _ func(struct{})) (m Merged, err error) {
+// merge imports the entries of an export. The tools of a source replace all tools of that
+// source in the catalogue. An edge or intent replaces an existing one that was observed
+// earlier.
+func (s *Toolbox) merge(ctx context.Context, list []Exported) (m Merged, err error) {
 	bySource := map[string][]catalog.Tool{}
 	var learnt []usage.Exported
 	for i, x := range list {

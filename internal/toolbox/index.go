@@ -44,7 +44,7 @@ type toolIndex struct {
 // the cache. Other vectors are made in the background; until then, answers use only
 // keywords and are marked as degraded. progress, which may be nil, receives the progress of
 // the keywords. The caller must not change the index.
-func (s *service) Index(ctx context.Context, progress func(job.Progress)) (*toolsearch.Index, error) {
+func (s *Toolbox) Index(ctx context.Context, progress func(job.Progress)) (*toolsearch.Index, error) {
 	x := &s.index
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *service) Index(ctx context.Context, progress func(job.Progress)) (*tool
 // updateIndex updates base. If the keyword index in the folder cannot be read or written,
 // the index is in memory, and the next process builds the one in the folder again. The
 // caller holds x.mu.
-func (s *service) updateIndex(ctx context.Context, tools []catalog.Tool, progress func(job.Progress)) error {
+func (s *Toolbox) updateIndex(ctx context.Context, tools []catalog.Tool, progress func(job.Progress)) error {
 	if err := s.openIndex(len(tools)); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *service) updateIndex(ctx context.Context, tools []catalog.Tool, progres
 	if err == nil || ctx.Err() != nil || !x.stored {
 		return err
 	}
-	_ = os.RemoveAll(KeywordsDir(s.place.Index)) // best effort, as it may not be writable
+	_ = os.RemoveAll(KeywordsDir(s.o.Place.Index)) // best effort, as it may not be writable
 	x.base, x.failed = nil, true
 	return s.updateIndex(ctx, tools, progress)
 }
@@ -110,7 +110,7 @@ func (s *service) updateIndex(ctx context.Context, tools []catalog.Tool, progres
 const maxAdded = 256
 
 // addLearnt updates learnt to the generation usage or a later one. The caller holds x.mu.
-func (s *service) addLearnt(ctx context.Context, usage uint64) error {
+func (s *Toolbox) addLearnt(ctx context.Context, usage uint64) error {
 	x := &s.index
 	if x.learnt != nil && x.added < maxAdded {
 		since, ok, err := s.usage.Since(x.usage)
@@ -141,7 +141,7 @@ func (s *service) addLearnt(ctx context.Context, usage uint64) error {
 // waitVectors waits until the vectors of all tools and past intents exist, or ctx ends. The
 // caller must call Index before. waitVectors calls progress, unless it is nil, from this
 // goroutine. It returns an error of the model or of ctx.
-func (s *service) waitVectors(ctx context.Context, progress func(job.Progress)) error {
+func (s *Toolbox) waitVectors(ctx context.Context, progress func(job.Progress)) error {
 	for {
 		x := &s.index
 		x.mu.Lock()
@@ -164,7 +164,7 @@ func (x *toolIndex) complete() bool {
 
 // makeVectors starts a job that makes the missing vectors, unless a job is running. The
 // caller holds x.mu.
-func (s *service) makeVectors() {
+func (s *Toolbox) makeVectors() {
 	x := &s.index
 	if x.closed || x.complete() || x.making != nil && x.making.Running() {
 		return
@@ -182,16 +182,16 @@ func (s *service) makeVectors() {
 // openIndex creates an empty index if there is none. Its keyword index is in the folder if
 // there are many tools, and otherwise in memory. If one in memory gets many tools, openIndex
 // replaces it.
-func (s *service) openIndex(tools int) error {
+func (s *Toolbox) openIndex(tools int) error {
 	x := &s.index
-	many := tools >= cmp.Or(s.o.minStored, minStored) && s.place.Index != "" && !x.failed
+	many := tools >= cmp.Or(s.o.minStored, minStored) && s.o.Place.Index != "" && !x.failed
 	if x.base != nil && (x.stored || !many) {
 		return nil
 	}
 	var words *keyword.Index
 	var err error
 	if many {
-		words, x.created, err = openKeywords(KeywordsDir(s.place.Index))
+		words, x.created, err = openKeywords(KeywordsDir(s.o.Place.Index))
 		x.failed = err != nil
 	}
 	x.stored = many && !x.failed
@@ -215,7 +215,7 @@ func (s *service) openIndex(tools int) error {
 
 // learnt builds a Usage. It copies the graph, because the store may change its own. The
 // caller holds x.mu.
-func (s *service) learnt(ctx context.Context) (*toolsearch.Usage, error) {
+func (s *Toolbox) learnt(ctx context.Context) (*toolsearch.Usage, error) {
 	g := &graphrank.Graph{}
 	err := s.usage.Read(func(stored *graphrank.Graph) error {
 		for _, id := range stored.Nodes() {

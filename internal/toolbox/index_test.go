@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,16 +24,16 @@ import (
 )
 
 // withModel opens a toolbox with an embedder, and counts how often that is opened.
-func withModel(t *testing.T, root string, e *testutil.HashEmbedder) (*Toolbox, *int) {
+func withModel(t *testing.T, root string, e *testutil.HashEmbedder) (*opened, *int) {
 	t.Helper()
 	opened := new(int)
-	box := open(t, Options{Root: root, Description: e.Description(), Model: func() (models.Embedder, error) { *opened++; return e, nil }})
+	box := open(t, root, Options{Description: e.Description(), Model: func() (models.Embedder, error) { *opened++; return e, nil }})
 	return box, opened
 }
 
-func searchTools(t *testing.T, box *Toolbox, query string) *toolsearch.Answer {
+func searchTools(t *testing.T, box *opened, query string) *toolsearch.Answer {
 	t.Helper()
-	a, err := box.Search(t.Context(), toolsearch.Query{Text: query, Explain: true}, nil)
+	a, err := SearchOp.Call(t.Context(), box.Folder, toolsearch.Query{Text: query, Explain: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +41,9 @@ func searchTools(t *testing.T, box *Toolbox, query string) *toolsearch.Answer {
 }
 
 // prepare waits for all vectors.
-func prepare(t *testing.T, box *Toolbox) {
+func prepare(t *testing.T, box *opened) {
 	t.Helper()
-	if p, err := box.Prepare(t.Context(), maxWait, nil); err != nil || *p != (Prepared{}) {
+	if p, err := PrepareOp.Call(t.Context(), box.Folder, time.Hour, nil); err != nil || *p != (Prepared{}) {
 		t.Fatalf("preparing: %+v, %v", p, err)
 	}
 }
@@ -81,13 +82,9 @@ func TestToolVectorsAreKept(t *testing.T) {
 	e3 := &testutil.HashEmbedder{}
 	d := e3.Description()
 	d.ID = "hash@other"
-	third := open(t, Options{Root: root, Description: d, Model: func() (models.Embedder, error) { return e3, nil }})
+	third := open(t, root, Options{Description: d, Model: func() (models.Embedder, error) { return e3, nil }})
 	if prepare(t, third); e3.Embedded() != 6 {
 		t.Errorf("%d texts embedded for another model, want 6", e3.Embedded())
-	}
-	_, err := Open(t.Context(), Options{Root: root, Description: e.Description()})
-	if _, ok := errors.AsType[*ModelError](err); !ok {
-		t.Errorf("an owner with another model is used: %v", err)
 	}
 }
 
@@ -101,12 +98,12 @@ func TestToolsAnswerWhileVectorsAreMade(t *testing.T) {
 	if a := searchTools(t, box, "reads a file"); len(a.Tools) != 1 || !slices.Equal(a.Degraded, []string{"vectors"}) {
 		t.Errorf("%+v, want the tool by keyword, and that vectors are missing", a)
 	}
-	if p, err := box.Prepare(t.Context(), time.Millisecond, nil); err != nil || !p.TimedOut {
+	if p, err := PrepareOp.Call(t.Context(), box.Folder, time.Millisecond, nil); err != nil || !p.TimedOut {
 		t.Errorf("a short wait: %+v, %v", p, err)
 	}
 	close(held)
 	var steps []job.Progress
-	if _, err := box.Prepare(t.Context(), maxWait, func(p job.Progress) { steps = append(steps, p) }); err != nil || len(steps) == 0 {
+	if _, err := PrepareOp.Call(t.Context(), box.Folder, time.Hour, func(p job.Progress) { steps = append(steps, p) }); err != nil || len(steps) == 0 {
 		t.Errorf("%v, progress %v", err, steps)
 	}
 	if a := searchTools(t, box, "reads a file"); len(a.Degraded) != 0 {
@@ -114,19 +111,19 @@ func TestToolsAnswerWhileVectorsAreMade(t *testing.T) {
 	}
 
 	// A model that does not open leaves keywords.
-	broken := open(t, Options{Root: t.TempDir(), Description: e.Description(), Model: func() (models.Embedder, error) { return nil, errors.New("the weights are damaged") }})
+	broken := open(t, t.TempDir(), Options{Description: e.Description(), Model: func() (models.Embedder, error) { return nil, errors.New("the weights are damaged") }})
 	importTools(t, broken, "s", `{"server":"fs","name":"read_file","description":"Reads a file"}`)
 	if a := searchTools(t, broken, "reads a file"); len(a.Tools) != 1 || len(a.Degraded) != 1 {
 		t.Errorf("without a model: %+v", a)
 	}
-	if p, err := broken.Prepare(t.Context(), maxWait, nil); err != nil || !strings.Contains(p.Failure, "weights are damaged") {
+	if p, err := PrepareOp.Call(t.Context(), broken.Folder, time.Hour, nil); err != nil || !strings.Contains(p.Failure, "weights are damaged") {
 		t.Errorf("preparing without a model: %+v, %v", p, err)
 	}
 
 	// Close ends a run that goes on, and what is asked afterwards fails.
 	reached := make(chan struct{})
 	var ended error
-	var closing *Toolbox
+	var closing *opened
 	slow := &testutil.HashEmbedder{}
 	slow.Before = func([]string) error {
 		close(reached)
@@ -138,12 +135,14 @@ func TestToolsAnswerWhileVectorsAreMade(t *testing.T) {
 	}
 	closing, _ = withModel(t, t.TempDir(), slow)
 	importTools(t, closing, "s", `{"server":"fs","name":"read_file","description":"Reads a file"}`)
-	closing.Warm()
+	var warming sync.WaitGroup
+	warming.Go(func() { _, _ = PrepareOp.Call(t.Context(), closing.Folder, time.Hour, nil) })
+	defer warming.Wait()
 	<-reached
 	if err := closing.Close(); err != nil || ended == nil {
 		t.Errorf("closing: %v, the run ended with %v", err, ended)
 	}
-	if _, err := closing.Stats(t.Context()); err == nil {
+	if _, err := StatsOp.Call(t.Context(), closing.Folder, struct{}{}, nil); err == nil {
 		t.Error("a closed toolbox answers")
 	}
 }
@@ -165,7 +164,7 @@ func TestManyIntentsDoNotDelay(t *testing.T) {
 	for i := range 40 {
 		traces = append(traces, usage.Trace{Intent: fmt.Sprintf("umbrella number%d", i), Calls: []usage.Call{{Tool: "w:forecast"}}})
 	}
-	if _, err := box.Learn(t.Context(), traces...); err != nil {
+	if _, err := LearnOp.Call(t.Context(), box.Folder, traces, nil); err != nil {
 		t.Fatal(err)
 	}
 	searchTools(t, box, "warm up")
@@ -181,7 +180,7 @@ func TestManyIntentsDoNotDelay(t *testing.T) {
 		t.Errorf("%d texts wait, %+v", box.local().index.learnt.Missing(), a.Remembered)
 	}
 	// One more intent costs one text.
-	if _, err := box.Learn(t.Context(), usage.Trace{Intent: "galoshes", Calls: []usage.Call{{Tool: "w:forecast"}}}); err != nil {
+	if _, err := LearnOp.Call(t.Context(), box.Folder, []usage.Trace{{Intent: "galoshes", Calls: []usage.Call{{Tool: "w:forecast"}}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if a := searchTools(t, box, "galoshes"); len(a.Tools) == 0 || a.Tools[0].ID != "w:forecast" || e.Embedded() != before+1 {
@@ -193,7 +192,7 @@ func TestManyIntentsDoNotDelay(t *testing.T) {
 // long as the process, and nothing fails.
 func TestToolVectorsWithoutAFile(t *testing.T) {
 	d := (&testutil.HashEmbedder{}).Description()
-	s := newService(Options{}, home.Place{})
+	s := New(Options{})
 	s.openVectors(d)
 	v := s.index.vectors
 	key, vector := [32]byte{1}, make([]float32, testutil.HashDimension)
@@ -226,14 +225,14 @@ func TestUsageIsAddedTo(t *testing.T) {
 		var err error
 		switch k := random.IntN(12); {
 		case k < 6:
-			_, err = box.Learn(t.Context(), usage.Trace{Intent: fmt.Sprintf("thing %d please", random.IntN(9)), Calls: []usage.Call{{Tool: id()}, {Tool: id()}}})
+			_, err = LearnOp.Call(t.Context(), box.Folder, []usage.Trace{{Intent: fmt.Sprintf("thing %d please", random.IntN(9)), Calls: []usage.Call{{Tool: id()}, {Tool: id()}}}}, nil)
 		case k < 10:
-			err = box.Observe(t.Context(), usage.Change{Observations: []usage.Observation{{From: id(), To: id(), Weak: k == 9}}})
+			_, err = ObserveOp.Call(t.Context(), box.Folder, usage.Change{Observations: []usage.Observation{{From: id(), To: id(), Weak: k == 9}}}, nil)
 		case k == 10:
-			_, err = box.Forget(t.Context(), ForgetRequest{Name: id()})
+			_, err = ForgetOp.Call(t.Context(), box.Folder, ForgetRequest{Name: id()}, nil)
 		default: // another process
 			other, _ := withModel(t, root, &testutil.HashEmbedder{})
-			_, err = other.Learn(t.Context(), usage.Trace{Intent: "thing of another", Calls: []usage.Call{{Tool: id()}, {Tool: id()}}})
+			_, err = LearnOp.Call(t.Context(), other.Folder, []usage.Trace{{Intent: "thing of another", Calls: []usage.Call{{Tool: id()}, {Tool: id()}}}}, nil)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -272,8 +271,10 @@ func TestUsageIsAddedTo(t *testing.T) {
 }
 
 // newIndex is a service with the records of another, whose index it has yet to make.
-func newIndex(s *service) *service {
-	next := newService(s.o, home.Place{})
+func newIndex(s *Toolbox) *Toolbox {
+	o := s.o
+	o.Place = home.Place{}
+	next := New(o)
 	next.catalog, next.usage, next.opened = s.catalog, s.usage, true
 	next.index.vectors = s.index.vectors
 	return next
@@ -282,7 +283,7 @@ func newIndex(s *service) *service {
 // BenchmarkUsageChange is a search after one more trace was learnt, where 100,000
 // relations and 5,000 intents are known.
 func BenchmarkUsageChange(b *testing.B) {
-	box, err := Open(b.Context(), Options{Root: b.TempDir()})
+	box, err := openBox(b.Context(), b.TempDir(), Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -291,7 +292,7 @@ func BenchmarkUsageChange(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := box.Import(b.Context(), "s", batch.Tools); err != nil {
+	if _, err := ImportOp.Call(b.Context(), box.Folder, ImportRequest{Source: "s", Tools: batch.Tools}, nil); err != nil {
 		b.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -307,11 +308,11 @@ func BenchmarkUsageChange(b *testing.B) {
 	for i := range 5000 {
 		traces = append(traces, trace(i))
 	}
-	if _, err := box.Learn(b.Context(), traces...); err != nil {
+	if _, err := LearnOp.Call(b.Context(), box.Folder, traces, nil); err != nil {
 		b.Fatal(err)
 	}
 	search := func() {
-		if _, err := box.Search(b.Context(), toolsearch.Query{Text: "something of an intent"}, nil); err != nil {
+		if _, err := SearchOp.Call(b.Context(), box.Folder, toolsearch.Query{Text: "something of an intent"}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -319,7 +320,7 @@ func BenchmarkUsageChange(b *testing.B) {
 	n := 5000
 	for b.Loop() {
 		n++
-		if _, err := box.Learn(b.Context(), trace(n)); err != nil {
+		if _, err := LearnOp.Call(b.Context(), box.Folder, []usage.Trace{trace(n)}, nil); err != nil {
 			b.Fatal(err)
 		}
 		search()

@@ -18,9 +18,9 @@ import (
 )
 
 // openStored opens a toolbox that stores the keyword index of any catalogue.
-func openStored(t *testing.T, root string) *Toolbox {
+func openStored(t *testing.T, root string) *opened {
 	t.Helper()
-	return open(t, Options{Root: root, minStored: 1})
+	return open(t, root, Options{minStored: 1})
 }
 
 // manyTools are n lines of tools.
@@ -33,7 +33,7 @@ func manyTools(n int) string {
 }
 
 // answers are those to a few queries, as bytes, of a stored index and of one in memory.
-func answers(t *testing.T, box *Toolbox) (stored, memory string) {
+func answers(t *testing.T, box *opened) (stored, memory string) {
 	t.Helper()
 	add := func(text *string, a *toolsearch.Answer, err error) {
 		b, marshalErr := json.Marshal(a)
@@ -55,7 +55,7 @@ func answers(t *testing.T, box *Toolbox) (stored, memory string) {
 }
 
 // check compares the answers of a stored index with those of one in memory.
-func check(t *testing.T, what string, box *Toolbox) {
+func check(t *testing.T, what string, box *opened) {
 	t.Helper()
 	if stored, memory := answers(t, box); stored != memory {
 		t.Errorf("%s: the answers are\n%s\nwant\n%s", what, stored, memory)
@@ -63,7 +63,7 @@ func check(t *testing.T, what string, box *Toolbox) {
 }
 
 // stored returns the tools in the stored index.
-func stored(t *testing.T, box *Toolbox) int {
+func stored(t *testing.T, box *opened) int {
 	t.Helper()
 	x := &box.local().index
 	if !x.stored {
@@ -95,7 +95,7 @@ func TestToolKeywordsAreStored(t *testing.T) {
 	closeBox(t, first)
 	second := openStored(t, root)
 	indexed := 0
-	if _, err := second.Search(t.Context(), toolsearch.Query{Text: "thing"}, func(job.Progress) { indexed++ }); err != nil || indexed > 0 {
+	if _, err := SearchOp.Call(t.Context(), second.Folder, toolsearch.Query{Text: "thing"}, func(job.Progress) { indexed++ }); err != nil || indexed > 0 {
 		t.Errorf("the second process built the index again, %v", err)
 	}
 	check(t, "read", second)
@@ -107,7 +107,7 @@ func TestToolKeywordsAreStored(t *testing.T) {
 	}
 	// Many tools go from memory to the folder.
 	closeBox(t, second)
-	third := open(t, Options{Root: root, minStored: 10})
+	third := open(t, root, Options{minStored: 10})
 	importTools(t, third, "s", manyTools(8))
 	check(t, "in memory", third)
 	if third.local().index.stored {
@@ -171,16 +171,16 @@ func TestToolKeywordsThatFail(t *testing.T) {
 // until it is killed.
 func buildForever(root string) error {
 	for {
-		box, err := Open(context.Background(), Options{Root: root, minStored: 1})
+		box, err := openBox(context.Background(), root, Options{minStored: 1})
 		if err != nil {
 			return err
 		}
 		fmt.Println("begins")
-		if _, err := box.Search(context.Background(), toolsearch.Query{Text: "thing"}, func(job.Progress) { fmt.Println("enters") }); err != nil {
+		if _, err := SearchOp.Call(context.Background(), box.Folder, toolsearch.Query{Text: "thing"}, func(job.Progress) { fmt.Println("enters") }); err != nil {
 			return err
 		}
 		fmt.Println("built")
-		if err := os.RemoveAll(KeywordsDir(box.local().place.Index)); err != nil {
+		if err := os.RemoveAll(KeywordsDir(box.local().o.Place.Index)); err != nil {
 			return err
 		}
 		fmt.Println("removed")

@@ -47,19 +47,20 @@ func TestUsageIsLinearizable(t *testing.T) {
 		processes.Go(func() {
 			r := rand.New(rand.NewPCG(1, uint64(p)))
 			for range 12 { // lives of the process
-				box, err := Open(t.Context(), Options{Root: root, HalfLife: -1})
+				box, err := openBox(t.Context(), root, Options{HalfLife: -1})
 				if err != nil {
 					t.Error(err)
 					return
 				}
+				var graph Graph
 				for range 1 + r.IntN(12) {
 					op := counted{edge: r.IntN(len(edgesToCount)), adds: r.IntN(2) == 0}
 					edge := edgesToCount[op.edge]
 					call := clock.Add(1)
 					if op.adds {
-						err = box.Observe(t.Context(), usage.Change{Observations: []usage.Observation{edge}})
+						_, err = ObserveOp.Call(t.Context(), box.Folder, usage.Change{Observations: []usage.Observation{edge}}, nil)
 					} else {
-						err = box.Read(t.Context(), func(g *graphrank.Graph) error {
+						err = graph.Read(t.Context(), box.Folder, func(g *graphrank.Graph) error {
 							e, _ := g.Edge(edge.From, edge.To)
 							op.count = e.Count
 							return nil

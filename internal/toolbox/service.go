@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +14,6 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/base/checksum"
-	"cairn/internal/base/home"
 	"cairn/internal/base/job"
 	"cairn/internal/base/owner"
 	"cairn/internal/store/keyword"
@@ -33,30 +33,52 @@ const (
 	usageFile   = "usage.db"
 )
 
-// The operations. A call may run twice if the owner ends meanwhile. A repeated learn or
-// observe may count a trace twice; the other operations are idempotent.
+type none = struct{}
+
+// The operations of the owner of a toolbox. A call may run twice if the owner ends
+// meanwhile. A repeated LearnOp or ObserveOp may count a trace twice; the other operations
+// are idempotent.
 const (
-	opImport  owner.Op[importRequest, catalog.Diff, struct{}]              = "tools/import"
-	opRemove  owner.Op[string, []string, struct{}]                         = "tools/remove"
-	opList    owner.Op[ListRequest, *List, struct{}]                       = "tools/list"
-	opStats   owner.Op[struct{}, *Stats, struct{}]                         = "tools/stats"
-	opLookup  owner.Op[string, catalog.Tool, struct{}]                     = "tools/lookup"
-	opResolve owner.Op[[]string, []string, struct{}]                       = "tools/resolve"
-	opSearch  owner.Op[toolsearch.Query, *toolsearch.Answer, job.Progress] = "tools/search"
-	opSuggest owner.Op[suggest.Request, *suggest.Suggestion, job.Progress] = "tools/suggest"
-	opPrepare owner.Op[time.Duration, *Prepared, job.Progress]             = "tools/prepare"
-	opLearn   owner.Op[[]usage.Trace, []string, struct{}]                  = "tools/learn"
-	opObserve owner.Op[usage.Change, struct{}, struct{}]                   = "tools/observe"
-	opForget  owner.Op[ForgetRequest, usage.Forgotten, struct{}]           = "tools/forget"
-	opBackup  owner.Op[struct{}, struct{}, Line]                           = "tools/backup"
-	opRestore owner.Op[[]Line, struct{}, struct{}]                         = "tools/restore"
-	opExport  owner.Op[struct{}, struct{}, Exported]                       = "tools/export"
-	opMerge   owner.Op[[]Exported, Merged, struct{}]                       = "tools/merge"
-	opVerify  owner.Op[bool, []checksum.File, struct{}]                    = "tools/verify"
-	opGraph   owner.Op[uint64, graphChanges, struct{}]                     = "tools/graph"
+	// ImportOp replaces the tools of a source, see catalog.Import. RemoveOp removes a
+	// source and its tools, and returns their ids.
+	ImportOp owner.Op[ImportRequest, catalog.Diff, none] = "tools/import"
+	RemoveOp owner.Op[string, []string, none]            = "tools/remove"
+	// ListOp lists the tools of the catalogue, by id. StatsOp counts the tools and the usage.
+	ListOp  owner.Op[ListRequest, *List, none] = "tools/list"
+	StatsOp owner.Op[none, *Stats, none]       = "tools/stats"
+	// LookupOp returns the tool of an id, or of a name that only one server has; see
+	// catalog.Lookup. ResolveOp returns the ids of names. It does not change ids of
+	// documents, and names that do not identify exactly one tool.
+	LookupOp  owner.Op[string, catalog.Tool, none] = "tools/lookup"
+	ResolveOp owner.Op[[]string, []string, none]   = "tools/resolve"
+	// SearchOp finds tools without waiting for missing vectors; see toolsearch. SuggestOp
+	// plans which tools to use; see suggest.
+	SearchOp  owner.Op[toolsearch.Query, *toolsearch.Answer, job.Progress] = "tools/search"
+	SuggestOp owner.Op[suggest.Request, *suggest.Suggestion, job.Progress] = "tools/suggest"
+	// PrepareOp indexes the tools. Then it waits until the vectors of tools and past
+	// intents are complete, for at most the given duration.
+	PrepareOp owner.Op[time.Duration, *Prepared, job.Progress] = "tools/prepare"
+	// LearnOp adds traces to the usage, all or none, with ids in place of the names of
+	// tools. It does not change names that do not identify exactly one tool, and returns
+	// them, each once, in order of appearance.
+	LearnOp owner.Op[[]usage.Trace, []string, none] = "tools/learn"
+	// ObserveOp adds a change of the usage graph. ForgetOp removes the selected usage.
+	ObserveOp owner.Op[usage.Change, none, none]             = "tools/observe"
+	ForgetOp  owner.Op[ForgetRequest, usage.Forgotten, none] = "tools/forget"
+	// GraphOp returns the changes of the usage graph since a generation; see Graph.
+	GraphOp owner.Op[uint64, GraphChanges, none] = "tools/graph"
+	// BackupOp reports every record, and RestoreOp replaces all. ExportOp reports every
+	// tool, edge and intent, and MergeOp adds them to those of the folder.
+	BackupOp  owner.Op[none, none, Line]         = "tools/backup"
+	RestoreOp owner.Op[[]Line, none, none]       = "tools/restore"
+	ExportOp  owner.Op[none, none, Exported]     = "tools/export"
+	MergeOp   owner.Op[[]Exported, Merged, none] = "tools/merge"
+	// VerifyOp verifies the files and, if its argument is true, repairs them.
+	VerifyOp owner.Op[bool, []checksum.File, none] = "tools/verify"
 )
 
-type importRequest struct {
+// ImportRequest replaces the tools of a source, see catalog.Import.
+type ImportRequest struct {
 	Source string         `json:"source"`
 	Tools  []catalog.Tool `json:"tools"`
 }
@@ -100,7 +122,7 @@ type UsageStats struct {
 	Intents int     `json:"intents"`
 }
 
-// Prepared is the outcome of Prepare.
+// Prepared is the outcome of PrepareOp.
 type Prepared struct {
 	// TimedOut reports that vectors are still missing. They are made in the background.
 	TimedOut bool `json:"timed_out"`
@@ -119,18 +141,17 @@ type ForgetRequest struct {
 	All    bool      `json:"all,omitempty"`
 }
 
-// graphChanges are the edges changed since a generation, or all edges.
-type graphChanges struct {
+// GraphChanges are the edges changed since a generation, or all edges.
+type GraphChanges struct {
 	Generation uint64           `json:"generation"`
 	Whole      bool             `json:"whole,omitempty"`
 	Edges      []graphrank.Edge `json:"edges,omitempty"`
 }
 
-// service runs the operations on the files of a folder. The first operation opens the
-// files.
-type service struct {
-	o     Options
-	place home.Place // zero: everything is in memory
+// Toolbox runs the operations on the files of a folder in their owner. The first operation
+// opens the files.
+type Toolbox struct {
+	o Options
 
 	damaged atomic.Bool // an operation has found damage of the index
 
@@ -146,10 +167,14 @@ type service struct {
 	index    toolIndex
 }
 
-func newService(o Options, place home.Place) *service {
-	s := &service{o: o, place: place}
+// New returns the toolbox in o.Place.
+func New(o Options) *Toolbox {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Toolbox{o: o}
 	for _, name := range []string{catalogFile, usageFile} {
-		s.files = append(s.files, kv.NewFile(filepath.Join(place.Records, name), &kv.FileOptions{Logger: o.Logger}))
+		s.files = append(s.files, kv.NewFile(filepath.Join(o.Place.Records, name), &kv.FileOptions{Logger: o.Logger}))
 	}
 	if o.Model != nil {
 		s.index.model = models.NewLazy(o.Description, o.Model)
@@ -157,84 +182,80 @@ func newService(o Options, place home.Place) *service {
 	return s
 }
 
-// register registers the operations with a server.
-func (s *service) register(server *owner.Server) {
-	handle(s, server, opImport, func(_ context.Context, r importRequest, _ func(struct{})) (catalog.Diff, error) {
+// Serve registers the operations on a server.
+func (s *Toolbox) Serve(server *owner.Server) {
+	answer(s, server, ImportOp, func(_ context.Context, r ImportRequest) (catalog.Diff, error) {
 		return s.catalog.Import(r.Source, r.Tools)
 	})
-	handle(s, server, opRemove, func(_ context.Context, source string, _ func(struct{})) ([]string, error) {
-		return s.catalog.Forget(source)
-	})
-	handle(s, server, opList, func(_ context.Context, r ListRequest, _ func(struct{})) (*List, error) { return s.list(r) })
-	handle(s, server, opStats, func(context.Context, struct{}, func(struct{})) (*Stats, error) { return s.stats() })
-	handle(s, server, opLookup, func(_ context.Context, name string, _ func(struct{})) (catalog.Tool, error) {
-		return s.catalog.Lookup(name)
-	})
-	handle(s, server, opResolve, func(_ context.Context, names []string, _ func(struct{})) ([]string, error) {
-		ids := make([]string, len(names))
-		for i, name := range names {
-			var err error
-			if ids[i], _, err = s.resolve(name); err != nil {
-				return nil, err
-			}
-		}
-		return ids, nil
-	})
-	handle(s, server, opSearch, func(ctx context.Context, q toolsearch.Query, progress func(job.Progress)) (*toolsearch.Answer, error) {
+	answer(s, server, RemoveOp, func(_ context.Context, source string) ([]string, error) { return s.catalog.Forget(source) })
+	answer(s, server, ListOp, s.list)
+	answer(s, server, StatsOp, s.stats)
+	answer(s, server, LookupOp, func(_ context.Context, name string) (catalog.Tool, error) { return s.catalog.Lookup(name) })
+	answer(s, server, ResolveOp, s.resolveAll)
+	handle(s, server, SearchOp, func(ctx context.Context, q toolsearch.Query, progress func(job.Progress)) (*toolsearch.Answer, error) {
 		x, err := s.Index(ctx, progress)
 		if err != nil {
 			return nil, err
 		}
 		return x.Search(ctx, q)
 	})
-	handle(s, server, opSuggest, func(ctx context.Context, r suggest.Request, progress func(job.Progress)) (*suggest.Suggestion, error) {
+	handle(s, server, SuggestOp, func(ctx context.Context, r suggest.Request, progress func(job.Progress)) (*suggest.Suggestion, error) {
 		x, err := s.Index(ctx, progress)
 		if err != nil {
 			return nil, err
 		}
 		return suggest.Suggest(ctx, x, r)
 	})
-	handle(s, server, opPrepare, s.prepare)
-	handle(s, server, opLearn, func(ctx context.Context, traces []usage.Trace, _ func(struct{})) ([]string, error) {
-		return s.learn(ctx, traces)
-	})
-	handle(s, server, opObserve, func(ctx context.Context, c usage.Change, _ func(struct{})) (struct{}, error) {
-		return struct{}{}, s.usage.Add(ctx, c)
-	})
-	handle(s, server, opForget, func(_ context.Context, r ForgetRequest, _ func(struct{})) (usage.Forgotten, error) {
-		return s.forget(r)
-	})
-	handle(s, server, opBackup, s.backup)
-	handle(s, server, opRestore, s.restore)
-	handle(s, server, opExport, s.export)
-	handle(s, server, opMerge, s.merge)
-	handle(s, server, opVerify, func(ctx context.Context, repair bool, _ func(struct{})) ([]checksum.File, error) {
-		return s.verify(ctx, repair)
-	})
-	handle(s, server, opGraph, func(_ context.Context, generation uint64, _ func(struct{})) (graphChanges, error) {
-		return s.changes(generation)
-	})
+	handle(s, server, PrepareOp, s.prepare)
+	answer(s, server, LearnOp, s.learn)
+	answer(s, server, ObserveOp, func(ctx context.Context, c usage.Change) (none, error) { return none{}, s.usage.Add(ctx, c) })
+	answer(s, server, ForgetOp, s.forget)
+	answer(s, server, GraphOp, s.changes)
+	handle(s, server, BackupOp, s.backup)
+	answer(s, server, RestoreOp, s.restore)
+	handle(s, server, ExportOp, s.export)
+	answer(s, server, MergeOp, s.merge)
+	answer(s, server, VerifyOp, s.verify)
 }
 
 // handle registers an operation. It opens the files before fn, and notes damage after it.
-func handle[In, Out, Line any](s *service, server *owner.Server, op owner.Op[In, Out, Line], fn func(context.Context, In, func(Line)) (Out, error)) {
+func handle[In, Out, Line any](s *Toolbox, server *owner.Server, op owner.Op[In, Out, Line], fn func(context.Context, In, func(Line)) (Out, error)) {
 	op.Handle(server, func(ctx context.Context, in In, ahead func(Line)) (out Out, err error) {
-		if err := s.open(ctx); err != nil {
-			return out, err
-		}
-		out, err = fn(ctx, in, ahead)
-		if errors.Is(err, keyword.ErrCorrupt) {
-			s.damaged.Store(true)
-		}
-		if errors.Is(err, kv.ErrClosed) {
-			err = owner.ErrEnded
-		}
+		err = s.with(ctx, func() error {
+			out, err = fn(ctx, in, ahead)
+			return err
+		})
 		return out, err
 	})
 }
 
+// answer is handle for an operation that reports no progress.
+func answer[In, Out, Line any](s *Toolbox, server *owner.Server, op owner.Op[In, Out, Line], fn func(context.Context, In) (Out, error)) {
+	handle(s, server, op, func(ctx context.Context, in In, _ func(Line)) (Out, error) { return fn(ctx, in) })
+}
+
+// Read calls fn with the usage graph. fn must neither change nor retain it.
+func (s *Toolbox) Read(fn func(*graphrank.Graph) error) error {
+	return s.with(context.Background(), func() error { return s.usage.Read(fn) })
+}
+
+// with calls fn with the files open, and notes damage of the index.
+func (s *Toolbox) with(ctx context.Context, fn func() error) error {
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	err := fn()
+	if errors.Is(err, keyword.ErrCorrupt) {
+		s.damaged.Store(true)
+	}
+	if errors.Is(err, kv.ErrClosed) {
+		return owner.ErrEnded
+	}
+	return err
+}
+
 // open opens the catalogue and the usage graph.
-func (s *service) open(ctx context.Context) error {
+func (s *Toolbox) open(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -252,7 +273,7 @@ func (s *service) open(ctx context.Context) error {
 	return s.err
 }
 
-func (s *service) openRecords(ctx context.Context) (err error) {
+func (s *Toolbox) openRecords(ctx context.Context) (err error) {
 	var tools, learnt records.Store = records.NewFile(s.files[0], catalog.Buckets()...), records.NewFile(s.files[1], usage.Buckets()...)
 	if s.o.Postgres != "" && s.database == nil {
 		if s.database, err = postgres.Open(ctx, s.o.Postgres, s.o.Logger); err != nil {
@@ -292,10 +313,10 @@ func copyToEmpty(ctx context.Context, from, to records.Store) error {
 
 // Removed implements owner.Service. After damage of the index it returns true, so that the
 // owner starts a new service, which builds it.
-func (s *service) Removed() bool { return s.damaged.Load() }
+func (s *Toolbox) Removed() bool { return s.damaged.Load() }
 
 // Close stops the jobs and closes the files.
-func (s *service) Close() error {
+func (s *Toolbox) Close() error {
 	errs := []error{s.index.close()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -309,7 +330,7 @@ func (s *service) Close() error {
 	return errors.Join(errs...)
 }
 
-func (s *service) list(r ListRequest) (*List, error) {
+func (s *Toolbox) list(_ context.Context, r ListRequest) (*List, error) {
 	tools, err := s.catalog.Tools()
 	l := &List{Tools: []Listed{}, Servers: []string{}}
 	servers := map[string]bool{}
@@ -329,7 +350,7 @@ func (s *service) list(r ListRequest) (*List, error) {
 	return l, err
 }
 
-func (s *service) stats() (*Stats, error) {
+func (s *Toolbox) stats(context.Context, none) (*Stats, error) {
 	st := &Stats{}
 	tools, err := s.catalog.Tools()
 	if err != nil {
@@ -352,7 +373,7 @@ func (s *service) stats() (*Stats, error) {
 
 // resolve returns the id of the tool or document of a name, or the name itself if it does
 // not identify exactly one.
-func (s *service) resolve(name string) (id string, found bool, err error) {
+func (s *Toolbox) resolve(name string) (id string, found bool, err error) {
 	if path, ok := graphrank.DocumentPath(name); ok {
 		return graphrank.DocumentID(strings.TrimPrefix(path, "/")), true, nil
 	}
@@ -368,8 +389,20 @@ func (s *service) resolve(name string) (id string, found bool, err error) {
 	return tool.ID, true, nil
 }
 
+// resolveAll returns the ids of names.
+func (s *Toolbox) resolveAll(_ context.Context, names []string) ([]string, error) {
+	ids := make([]string, len(names))
+	for i, name := range names {
+		var err error
+		if ids[i], _, err = s.resolve(name); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
 // learn adds traces to the usage, with ids in place of names. It returns the unknown names.
-func (s *service) learn(ctx context.Context, traces []usage.Trace) (unknown []string, err error) {
+func (s *Toolbox) learn(ctx context.Context, traces []usage.Trace) (unknown []string, err error) {
 	ids := map[string]string{}
 	resolved := make([]usage.Trace, len(traces))
 	for i, trace := range traces {
@@ -393,7 +426,7 @@ func (s *service) learn(ctx context.Context, traces []usage.Trace) (unknown []st
 	return unknown, s.usage.Learn(ctx, resolved...)
 }
 
-func (s *service) forget(r ForgetRequest) (usage.Forgotten, error) {
+func (s *Toolbox) forget(_ context.Context, r ForgetRequest) (usage.Forgotten, error) {
 	if r.Name == "" && !r.Before.IsZero() {
 		return s.usage.ForgetBefore(r.Before)
 	}
@@ -417,12 +450,12 @@ func (s *service) forget(r ForgetRequest) (usage.Forgotten, error) {
 }
 
 // changes returns the edges changed since a generation, or all edges.
-func (s *service) changes(generation uint64) (graphChanges, error) {
+func (s *Toolbox) changes(_ context.Context, generation uint64) (GraphChanges, error) {
 	since, ok, err := s.usage.Since(generation)
 	if err != nil {
-		return graphChanges{}, err
+		return GraphChanges{}, err
 	}
-	c := graphChanges{Generation: since.Generation, Edges: since.Edges}
+	c := GraphChanges{Generation: since.Generation, Edges: since.Edges}
 	if ok && generation > 0 {
 		return c, nil
 	}
@@ -434,7 +467,7 @@ func (s *service) changes(generation uint64) (graphChanges, error) {
 	return c, err
 }
 
-func (s *service) prepare(ctx context.Context, wait time.Duration, progress func(job.Progress)) (*Prepared, error) {
+func (s *Toolbox) prepare(ctx context.Context, wait time.Duration, progress func(job.Progress)) (*Prepared, error) {
 	if _, err := s.Index(ctx, progress); err != nil {
 		return nil, err
 	}

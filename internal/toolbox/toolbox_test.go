@@ -2,6 +2,7 @@ package toolbox
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,15 +14,43 @@ import (
 	"testing"
 
 	"cairn/graphrank"
+	"cairn/internal/base/home"
+	"cairn/internal/base/owner"
 	"cairn/internal/base/testutil"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/usage"
 )
 
-func open(t *testing.T, o Options) *Toolbox {
+// opened is a toolbox that this process owns or uses through its owner.
+type opened struct {
+	*owner.Folder
+	newest *Toolbox // of this process
+}
+
+func (o *opened) local() *Toolbox { return o.newest }
+
+func openBox(ctx context.Context, root string, o Options) (*opened, error) {
+	place, err := home.Of(root)
+	if err != nil {
+		return nil, err
+	}
+	o.Place = place
+	box := &opened{}
+	box.Folder, err = owner.Open(ctx, owner.Options{
+		Dir: place.Index, Make: place.Make, Errors: ErrorKinds,
+		Serve: func(s *owner.Server) (owner.Service, error) {
+			box.newest = New(o)
+			box.newest.Serve(s)
+			return box.newest, nil
+		},
+	})
+	return box, err
+}
+
+func open(t *testing.T, root string, o Options) *opened {
 	t.Helper()
 	o.HalfLife = -1
-	box, err := Open(t.Context(), o)
+	box, err := openBox(t.Context(), root, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,32 +58,32 @@ func open(t *testing.T, o Options) *Toolbox {
 	return box
 }
 
-func openToolbox(t *testing.T, root string) *Toolbox {
+func openToolbox(t *testing.T, root string) *opened {
 	t.Helper()
-	return open(t, Options{Root: root})
+	return open(t, root, Options{})
 }
 
-func closeBox(t *testing.T, box *Toolbox) {
+func closeBox(t *testing.T, box *opened) {
 	t.Helper()
 	if err := box.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func importTools(t *testing.T, box *Toolbox, source, lines string) {
+func importTools(t *testing.T, box *opened, source, lines string) {
 	t.Helper()
 	batch, err := catalog.Read(t.Context(), strings.NewReader(lines), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := box.Import(t.Context(), source, batch.Tools); err != nil {
+	if _, err := ImportOp.Call(t.Context(), box.Folder, ImportRequest{Source: source, Tools: batch.Tools}, nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func statsOf(t *testing.T, box *Toolbox) Stats {
+func statsOf(t *testing.T, box *opened) Stats {
 	t.Helper()
-	s, err := box.Stats(t.Context())
+	s, err := StatsOp.Call(t.Context(), box.Folder, struct{}{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +113,7 @@ func TestLearnResolvesNames(t *testing.T) {
 	for _, name := range []string{"read", "nobody", "fs:copy", "copy", "doc:a.md", "nobody"} {
 		calls = append(calls, usage.Call{Tool: name})
 	}
-	unknown, err := box.Learn(t.Context(), usage.Trace{Intent: "i", Calls: calls})
+	unknown, err := LearnOp.Call(t.Context(), box.Folder, []usage.Trace{{Intent: "i", Calls: calls}}, nil)
 	if err != nil || !slices.Equal(unknown, []string{"nobody", "copy"}) {
 		t.Errorf("unknown %v, %v, want nobody and copy", unknown, err)
 	}
@@ -104,7 +133,7 @@ func TestToolboxOfManyProcesses(t *testing.T) {
 	learn := func(t *testing.T, root, who string) {
 		box := openToolbox(t, root)
 		for i := range learned {
-			if _, err := box.Learn(t.Context(), usage.Trace{Intent: fmt.Sprint(who, i), Calls: []usage.Call{{Tool: "a"}, {Tool: "b"}}}); err != nil {
+			if _, err := LearnOp.Call(t.Context(), box.Folder, []usage.Trace{{Intent: fmt.Sprint(who, i), Calls: []usage.Call{{Tool: "a"}, {Tool: "b"}}}}, nil); err != nil {
 				t.Error(err)
 			}
 		}
@@ -132,13 +161,14 @@ func TestToolboxOfManyProcesses(t *testing.T) {
 	done := make(chan struct{})
 	go func() { wg.Wait(); close(done) }()
 	last := 0.0
+	var graph Graph
 	for finished := false; !finished; {
 		select {
 		case <-done:
 			finished = true
 		default:
 		}
-		if err := box.Read(t.Context(), func(g *graphrank.Graph) error {
+		if err := graph.Read(t.Context(), box.Folder, func(g *graphrank.Graph) error {
 			e, _ := g.Edge("a", "b")
 			if e.Count < last {
 				t.Errorf("the count went from %v to %v", last, e.Count)
@@ -163,7 +193,7 @@ func TestDamagedFilesAreRecovered(t *testing.T) {
 	root := t.TempDir()
 	box := openToolbox(t, root)
 	importTools(t, box, "list", `{"server":"fs","name":"read"}`+"\n"+`{"server":"fs","name":"write"}`)
-	if _, err := box.Learn(t.Context(), usage.Trace{Intent: "copy a file", Calls: []usage.Call{{Tool: "read"}, {Tool: "write"}}}); err != nil {
+	if _, err := LearnOp.Call(t.Context(), box.Folder, []usage.Trace{{Intent: "copy a file", Calls: []usage.Call{{Tool: "read"}, {Tool: "write"}}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := statsOf(t, box)
@@ -196,7 +226,7 @@ func recovers(t *testing.T, root, path string, damaged []byte, want Stats) {
 	}
 	box := openToolbox(t, root)
 	defer box.Close()
-	if got, err := box.Stats(t.Context()); err != nil || !reflect.DeepEqual(*got, want) {
+	if got, err := StatsOp.Call(t.Context(), box.Folder, struct{}{}, nil); err != nil || !reflect.DeepEqual(*got, want) {
 		t.Errorf("%s with %d bytes: %+v, %v, want %+v", filepath.Base(path), len(damaged), got, err, want)
 	}
 }

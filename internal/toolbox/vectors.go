@@ -18,14 +18,14 @@ const maxMemoryVectors = 20_000
 
 // openVectors opens the cache of a model's vectors: in the database, in a file, or, if that
 // fails, in memory. An empty file replaces one that is damaged or of another model.
-func (s *service) openVectors(d models.Description) {
+func (s *Toolbox) openVectors(d models.Description) {
 	x := &s.index
 	if s.database != nil {
 		x.vectors = s.database.Vectors(d.ID, d.Dimension)
 		return
 	}
-	if s.place.Index != "" {
-		c, err := flat.OpenOrReplace(filepath.Join(s.place.Index, vectorsFolder), d.Dimension, d.ID, nil)
+	if s.o.Place.Index != "" {
+		c, err := flat.OpenOrReplace(filepath.Join(s.o.Place.Index, vectorsFolder), d.Dimension, d.ID, nil)
 		if err == nil {
 			x.vectors, x.closers = c, append(x.closers, c.Close)
 			return

@@ -1,7 +1,6 @@
 package toolbox
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,8 +13,8 @@ import (
 // TestOpenVectors replaces vectors of another model, and leaves a path alone that
 // fails to open for another reason.
 func TestOpenVectors(t *testing.T) {
-	open := func(dir string, d models.Description) *service {
-		s := newService(Options{Logger: slog.New(slog.DiscardHandler)}, home.Place{Index: dir})
+	open := func(dir string, d models.Description) *Toolbox {
+		s := New(Options{Place: home.Place{Index: dir}})
 		s.openVectors(d)
 		return s
 	}

@@ -9,13 +9,9 @@ import (
 	"cairn/internal/store/flat"
 )
 
-// Verify reads the files of the tools and compares all checksums. With repair it recovers
+// verify reads the files of the tools and compares all checksums. With repair it recovers
 // damaged records, and removes damaged derived files, which are rebuilt.
-func (t *Toolbox) Verify(ctx context.Context, repair bool) ([]checksum.File, error) {
-	return opVerify.Call(ctx, t.folder, repair, nil)
-}
-
-func (s *service) verify(ctx context.Context, repair bool) ([]checksum.File, error) {
+func (s *Toolbox) verify(ctx context.Context, repair bool) ([]checksum.File, error) {
 	found := []checksum.File{}
 	for _, f := range s.files {
 		checked, err := f.Verify()
@@ -34,7 +30,7 @@ func (s *service) verify(ctx context.Context, repair bool) ([]checksum.File, err
 }
 
 // verifyDerived verifies the keyword index and the vectors, if they are in files.
-func (s *service) verifyDerived(ctx context.Context, repair bool) (found []checksum.File, err error) {
+func (s *Toolbox) verifyDerived(ctx context.Context, repair bool) (found []checksum.File, err error) {
 	x := &s.index
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -62,7 +58,7 @@ func (s *service) verifyDerived(ctx context.Context, repair bool) (found []check
 		checked.Name = p.folder
 		if repair && len(checked.Problems) > 0 {
 			s.damaged.Store(true) // the next operation rebuilds it
-			if err := os.RemoveAll(filepath.Join(s.place.Index, p.folder)); err != nil {
+			if err := os.RemoveAll(filepath.Join(s.o.Place.Index, p.folder)); err != nil {
 				return nil, err
 			}
 			checked.Repaired = "removed; it will be rebuilt"

@@ -21,7 +21,7 @@ func (f *Folder) connect(ctx context.Context) (*session, error) {
 	if err := f.o.Make(); err != nil {
 		return nil, err
 	}
-	lock, socket := newLock(filepath.Join(f.o.Dir, f.o.Lock)), socketPath(f.o.Dir, f.o.Socket, os.TempDir())
+	lock, socket := newLock(filepath.Join(f.o.Dir, LockFile)), socketPath(f.o.Dir, os.TempDir())
 	for deadline := time.Now().Add(connectLimit); ; {
 		me := Holder{PID: os.Getpid(), Command: f.o.Command, StartedAt: f.o.Now().UTC().Truncate(time.Second)}
 		owned, err := lock.tryOwn(me)

@@ -40,14 +40,19 @@ import (
 	"time"
 )
 
-// Options configures Open. Dir, Make, Lock, Socket and Serve are required.
+// LockFile and socketName are the names of the lock and the socket in the directory of a
+// folder.
+const (
+	LockFile   = "lock"
+	socketName = "sock"
+)
+
+// Options configures Open. Dir, Make and Serve are required.
 type Options struct {
 	// Dir is the directory of the lock and the socket. Make creates it before every
 	// attempt to take the lock.
 	Dir  string
 	Make func() error
-	// Lock and Socket are the names of the lock file and the socket in Dir.
-	Lock, Socket string
 	// Takeover connects again in the background, without a call, after the owner ended
 	// or the folder was removed.
 	Takeover bool
@@ -276,7 +281,7 @@ func (f *Folder) forget(s *session) {
 func (f *Folder) refuse(h Holder) *LockError {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.refused = &LockError{LockFile: filepath.Join(f.o.Dir, f.o.Lock), Holder: h, Doing: "using", Silent: true}
+	f.refused = &LockError{LockFile: filepath.Join(f.o.Dir, LockFile), Holder: h, Doing: "using", Silent: true}
 	f.refusedAt = time.Now()
 	return f.refused
 }
@@ -290,7 +295,7 @@ const superviseEvery = time.Second
 func (f *Folder) supervise(ctx context.Context) {
 	tick := time.NewTicker(superviseEvery)
 	defer tick.Stop()
-	l := newLock(filepath.Join(f.o.Dir, f.o.Lock))
+	l := newLock(filepath.Join(f.o.Dir, LockFile))
 	for {
 		select {
 		case <-ctx.Done():

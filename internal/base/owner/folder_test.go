@@ -55,7 +55,7 @@ func openSum(t *testing.T, dir string, change func(*Options)) (*Folder, *sum) {
 	t.Helper()
 	s := &sum{}
 	o := Options{
-		Dir: dir, Make: func() error { return home.Private(dir) }, Lock: "lock", Socket: "sock", Command: "test",
+		Dir: dir, Make: func() error { return home.Private(dir) }, Command: "test",
 		Errors: Kinds{"evidence": KindOf[*evidence]()},
 		Serve: func(server *Server) (Service, error) {
 			s.closed.Store(false)
@@ -150,7 +150,7 @@ func TestOwnerIsRefused(t *testing.T) {
 	openSum(t, dir, func(o *Options) { o.Identity = map[string]string{"model": "a"} })
 	refused := errors.New("refused")
 	_, err := Open(t.Context(), Options{
-		Dir: dir, Make: func() error { return nil }, Lock: "lock", Socket: "sock",
+		Dir: dir, Make: func() error { return nil },
 		Accept: func(h Holder, identity map[string]string) error {
 			if h.Command != "test" || identity["model"] != "a" {
 				t.Errorf("accepting %+v, %v", h, identity)
@@ -164,10 +164,10 @@ func TestOwnerIsRefused(t *testing.T) {
 }
 
 func TestLongPathsGetAShortSocket(t *testing.T) {
-	if got := socketPath("/a/b", "sock", "/tmp"); got != filepath.Join("/a/b", "sock") {
+	if got := socketPath("/a/b", "/tmp"); got != filepath.Join("/a/b", "sock") {
 		t.Errorf("socketPath = %s", got)
 	}
-	got := socketPath("/"+strings.Repeat("long/", 25), "sock", "/tmp")
+	got := socketPath("/"+strings.Repeat("long/", 25), "/tmp")
 	if len(got) > maxSocketPath || !strings.HasPrefix(got, "/tmp/cairn-") {
 		t.Errorf("socketPath = %s, want a short path below /tmp", got)
 	}

@@ -131,11 +131,11 @@ func readHolder(path string) Holder {
 // lockLimit bounds how long Lock waits for an owner to end.
 const lockLimit = 1500 * time.Millisecond
 
-// Lock takes the owner's lock of dir, in the file name, for a process that changes the
-// files but serves no clients. It fails with a *LockError if the folder has an owner.
-// release releases the lock.
-func Lock(ctx context.Context, dir, name, command string) (release func() error, err error) {
-	l := newLock(filepath.Join(dir, name))
+// Lock takes the owner's lock of dir for a process that changes the files but serves no
+// clients. It fails with a *LockError if the folder has an owner. release releases the
+// lock.
+func Lock(ctx context.Context, dir, command string) (release func() error, err error) {
+	l := newLock(filepath.Join(dir, LockFile))
 	me := Holder{PID: os.Getpid(), Command: command, StartedAt: time.Now().UTC().Truncate(time.Second)}
 	for deadline := time.Now().Add(lockLimit); ; {
 		ok, err := l.tryOwn(me)

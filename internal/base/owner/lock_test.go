@@ -23,7 +23,7 @@ func TestLockHasOneOwner(t *testing.T) {
 	if got := readHolder(path); got != me {
 		t.Errorf("readHolder = %+v, want %+v", got, me)
 	}
-	if _, err := Lock(t.Context(), t.TempDir()+"/none", "lock", "test"); err == nil {
+	if _, err := Lock(t.Context(), t.TempDir()+"/none", "test"); err == nil {
 		t.Error("Lock in a missing folder succeeded")
 	}
 	if err := first.release(); err != nil {

@@ -254,7 +254,7 @@ func (s *simFolder) process(ctx context.Context, t *testing.T, name, key string,
 	pause := func(limit time.Duration) { time.Sleep(time.Duration(r.Int64N(int64(limit))) + 1) }
 	pause(2 * time.Second)
 	f, err := Open(context.WithoutCancel(ctx), Options{
-		Dir: s.dir, Make: func() error { return home.Private(s.dir) }, Lock: "lock", Socket: "sock", Command: name,
+		Dir: s.dir, Make: func() error { return home.Private(s.dir) }, Command: name,
 		Takeover: r.IntN(2) == 0, Serve: func(server *Server) (Service, error) { return p.serve(t, server) }, network: p.network(),
 	})
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 // maxSocketPath bounds the path of a Unix socket in bytes: macOS allows 103, Linux 107.
 const maxSocketPath = 100
 
-// socketPath returns the path of the socket of the owner of dir: name in dir or, if that
-// path is too long, a hash of it in a private directory below temp.
-func socketPath(dir, name, temp string) string {
-	path := filepath.Join(dir, name)
+// socketPath returns the path of the socket of the owner of dir: socketName in dir or, if
+// that path is too long, a hash of it in a private directory below temp.
+func socketPath(dir, temp string) string {
+	path := filepath.Join(dir, socketName)
 	if len(path) <= maxSocketPath {
 		return path
 	}

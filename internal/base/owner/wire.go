@@ -10,7 +10,7 @@ import (
 
 // protocol is the version of the messages between processes. A client refuses an owner
 // of another version.
-const protocol = "2"
+const protocol = "3"
 
 // ErrEnded is returned if the owner ended, or lost the folder, before it answered. The
 // caller may repeat the operation; Call does.

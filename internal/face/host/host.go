@@ -14,8 +14,10 @@ import (
 	"sync"
 	"time"
 
+	"cairn/internal/base/job"
 	"cairn/internal/base/metrics"
 	"cairn/internal/base/observe"
+	"cairn/internal/base/owner"
 	"cairn/internal/face/server"
 	"cairn/internal/face/web"
 	"cairn/internal/folder/config"
@@ -39,8 +41,6 @@ type Options struct {
 	Version string // of cairn
 	// Workspace holds the model, the store and the command; Open sets the other fields.
 	Workspace workspace.Options
-	// Toolbox holds the place of the tools; Open sets the other fields.
-	Toolbox toolbox.Options
 	// Groups are the groups of tools to offer; nil means those in the configuration.
 	Groups []tools.Group
 	// Channel is the default channel of the graph tools; "" means that of the configuration.
@@ -60,14 +60,15 @@ type Options struct {
 type Folder struct {
 	Name, Root string
 	Workspace  *workspace.Workspace
-	Toolbox    *toolbox.Toolbox
 	Tasks      *workspace.Tasks
 	Stages     *workspace.Stages // nil if they are not offered
 	Tools      *tools.Server
 
+	toolbox  *owner.Folder      // runs the operations of the tools
 	traces   observe.Listener   // nil without a receiver
 	counts   *metrics.Workspace // nil without metrics
 	recorder *tools.Recorder    // nil if usage is not recorded
+	warming  *job.Job[none]     // nil if no tools are prepared
 }
 
 // Open opens a folder and its tools.
@@ -82,11 +83,6 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 			err = errors.Join(err, f.Close())
 		}
 	}()
-	box := o.Toolbox
-	box.Takeover, box.Logger = true, log
-	if f.Toolbox, err = toolbox.Open(ctx, box); err != nil {
-		return nil, err
-	}
 	groups := o.Groups
 	if groups == nil {
 		if groups, err = configuredGroups(cfg); err != nil {
@@ -95,11 +91,14 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 	}
 	w := o.Workspace
 	w.Background, w.Stateless, w.Watch = !o.NoIndex, o.NoIndex, !o.NoIndex && !o.NoWatch
-	w.Warm, w.Logger, w.Toolbox = true, log, f.Toolbox
+	w.Warm, w.Logger = true, log
 	if f.Workspace, err = workspace.Open(ctx, sel, cfg, workspace.Owning, w); err != nil {
 		return nil, err
 	}
-	warmToolbox(ctx, f.Toolbox, groups, log)
+	if f.toolbox, err = f.Workspace.Tools(ctx); err != nil {
+		return nil, err
+	}
+	f.warm(ctx, groups, log)
 	if f.Tasks, err = f.Workspace.Tasks(&workspace.TaskOptions{Channel: o.Channel}); err != nil {
 		return nil, err
 	}
@@ -109,7 +108,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 		}
 	}
 	if cfg.Usage.Record && !o.NoRecord {
-		f.recorder = tools.Record(f.Toolbox, log)
+		f.recorder = tools.Record(f.toolbox, log)
 	}
 	calls, lacked := f.observe(&o)
 	var watch func(context.Context, func(index.WatchEvent)) error // the source of change notifications
@@ -126,7 +125,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 		Watch:       watch,
 		Status:      index.StatusRequest{Selection: sel},
 		Scan:        f.Workspace.Scan,
-		Toolbox:     f.Toolbox,
+		Toolbox:     f.toolbox,
 		Tasks:       f.Tasks,
 		Stages:      f.Stages,
 		Recorder:    f.recorder,
@@ -154,16 +153,31 @@ func configuredGroups(cfg config.Config) ([]tools.Group, error) {
 	return groups, nil
 }
 
-// warmToolbox prepares the search of tools if the tools of the catalogue are offered and it
-// is not empty. It logs an error, because the search of documents does not need the tools.
-func warmToolbox(ctx context.Context, box *toolbox.Toolbox, groups []tools.Group, log *slog.Logger) {
-	known, err := box.Stats(ctx)
+// warm prepares the search of tools in the background, if the tools of the catalogue are
+// offered and it is not empty. It logs an error, because the search of documents does not
+// need the tools, and the first search of tools returns the same error.
+func (f *Folder) warm(ctx context.Context, groups []tools.Group, log *slog.Logger) {
+	known, err := toolbox.StatsOp.Call(ctx, f.toolbox, struct{}{}, nil)
 	if err != nil {
 		log.Error("the tools of this folder cannot be used; `cairn verify --repair` may help", "error", err)
 	} else if known.Tools > 0 && (slices.Contains(groups, tools.Auto) || tools.Offers(groups, tools.Catalog)) {
-		box.Warm()
+		f.warming = job.Start(func(ctx context.Context, progress func(job.Progress)) (none, error) {
+			p, err := toolbox.PrepareOp.Call(ctx, f.toolbox, maxWait, progress)
+			if err == nil && p.Failure != "" {
+				err = errors.New(p.Failure)
+			}
+			if err != nil && ctx.Err() == nil {
+				log.Warn("preparing the search of tools", "error", err)
+			}
+			return none{}, err
+		})
 	}
 }
+
+type none = struct{}
+
+// maxWait is longer than the preparation of any catalogue.
+const maxWait = 24 * time.Hour
 
 // observe sets the counts. It returns Listener and Lacked of tools.Options.
 func (f *Folder) observe(o *Options) (calls observe.Listener, lacked func([]string)) {
@@ -189,7 +203,7 @@ func (f *Folder) Served() server.Workspace {
 // Mount adds the folder's pages and the API of its question tasks to s.
 func (f *Folder) Mount(s *server.Server, log *slog.Logger) error {
 	pages := web.New(web.Site{
-		Name: f.Name, Folder: f.Workspace.Folder, Tasks: f.Tasks, Toolbox: f.Toolbox,
+		Name: f.Name, Folder: f.Workspace.Folder, Tasks: f.Tasks, Toolbox: f.toolbox,
 		Prefix: server.Prefix, Folders: s.Permitted, MayWrite: server.MayWrite, Logger: log, Listener: observe.Join(f.traces, f.counts), Lacked: f.counts.SetDegraded,
 	})
 	for _, pattern := range pages.Patterns() {
@@ -204,6 +218,9 @@ func (f *Folder) Mount(s *server.Server, log *slog.Logger) error {
 func (f *Folder) Close() error {
 	closed := make(chan error, 1)
 	go func() {
+		if f.warming != nil {
+			f.warming.Stop()
+		}
 		if f.recorder != nil {
 			f.recorder.Close()
 		}
@@ -216,9 +233,6 @@ func (f *Folder) Close() error {
 		}
 		if f.Workspace != nil {
 			errs = append(errs, f.Workspace.Close())
-		}
-		if f.Toolbox != nil {
-			errs = append(errs, f.Toolbox.Close())
 		}
 		closed <- errors.Join(errs...)
 	}()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cairn/graphrank"
+	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/suggest"
 )
 
@@ -28,14 +29,14 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p := &toolsPage{Intent: strings.TrimSpace(r.URL.Query().Get("intent"))}
-	stats, err := h.site.Toolbox.Stats(r.Context())
+	stats, err := toolbox.StatsOp.Call(r.Context(), h.site.Toolbox, struct{}{}, nil)
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
 	p.Tools = stats.Tools
 	p.Around = strings.TrimSpace(r.URL.Query().Get("around"))
-	err = h.site.Toolbox.Read(r.Context(), func(g *graphrank.Graph) error {
+	err = new(toolbox.Graph).Read(r.Context(), h.site.Toolbox, func(g *graphrank.Graph) error {
 		p.CoUsage = drawCoUsage(g, p.Around, h.site.Prefix(r))
 		return nil
 	})
@@ -44,7 +45,7 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if p.Intent != "" {
-		if p.Suggestion, err = h.site.Toolbox.Suggest(r.Context(), suggest.Request{Intent: p.Intent}, nil); err != nil {
+		if p.Suggestion, err = toolbox.SuggestOp.Call(r.Context(), h.site.Toolbox, suggest.Request{Intent: p.Intent}, nil); err != nil {
 			p.Problem = err.Error()
 		} else {
 			p.Graph, p.Steps, p.Advice = plan(p.Suggestion), steps(p.Suggestion), advice[p.Suggestion.Mode]

@@ -21,7 +21,6 @@ import (
 	"cairn/internal/face/view"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/task/cards"
-	"cairn/internal/toolbox"
 	"cairn/retriever"
 )
 
@@ -33,7 +32,7 @@ type Site struct {
 	Folder *owner.Folder
 	// Tasks and Toolbox may be nil; their pages are then not found.
 	Tasks   *workspace.Tasks
-	Toolbox *toolbox.Toolbox
+	Toolbox *owner.Folder
 	// Prefix returns the prefix of links in the answer to a request, such as "/w/notes".
 	Prefix func(*http.Request) string
 	// Folders returns the names of the workspaces that the sender of a request may see,

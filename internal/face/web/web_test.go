@@ -22,6 +22,7 @@ import (
 	"cairn/graphrank"
 	"cairn/internal/base/job"
 	"cairn/internal/base/observe"
+	"cairn/internal/base/owner"
 	"cairn/internal/face/view"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
@@ -130,23 +131,23 @@ const catalogue = `[
 ]`
 
 // taught fills a toolbox with tools, one of them hostile, and with co-usage.
-func taught(t *testing.T, box *toolbox.Toolbox) {
+func taught(t *testing.T, box *owner.Folder) {
 	t.Helper()
 	batch, err := catalog.Read(t.Context(), strings.NewReader(catalogue), "")
 	if err != nil || len(batch.Tools) != 4 {
 		t.Fatalf("%+v, %v, want 4 tools", batch, err)
 	}
-	if _, err := box.Import(t.Context(), "test", batch.Tools); err != nil {
+	if _, err := toolbox.ImportOp.Call(t.Context(), box, toolbox.ImportRequest{Source: "test", Tools: batch.Tools}, nil); err != nil {
 		t.Fatal(err)
 	}
 	trace := usage.Trace{Intent: "translate a file and mail it", Calls: []usage.Call{{Tool: "files:read_file"}, {Tool: "words:translate"}, {Tool: "mail:send_mail"}, {Tool: "bad:<b>alert(1)</b>"}}, Edges: [][2]int{{0, 1}, {1, 2}, {2, 3}}}
-	if _, err := box.Learn(t.Context(), trace, trace, trace); err != nil {
+	if _, err := toolbox.LearnOp.Call(t.Context(), box, []usage.Trace{trace, trace, trace}, nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // folder returns an indexed workspace with documents and cards, and its pages.
-func folder(t *testing.T, fill ...func(*testing.T, *toolbox.Toolbox)) (*Handler, string) {
+func folder(t *testing.T, fill ...func(*testing.T, *owner.Folder)) (*Handler, string) {
 	t.Helper()
 	root := t.TempDir()
 	for name, text := range map[string]string{
@@ -192,10 +193,11 @@ func folder(t *testing.T, fill ...func(*testing.T, *toolbox.Toolbox)) (*Handler,
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tasks.Close() })
-	box, err := toolbox.Open(t.Context(), toolbox.Options{Root: sel.Root, HalfLife: cfg.Usage.HalfLife()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := owner.Local(func(s *owner.Server) owner.Service {
+		box := toolbox.New(toolbox.Options{Place: w.Place(), HalfLife: cfg.Usage.HalfLife()})
+		box.Serve(s)
+		return box
+	})
 	t.Cleanup(func() { box.Close() })
 	for _, f := range fill {
 		f(t, box)

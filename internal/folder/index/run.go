@@ -50,7 +50,7 @@ func (x *Index) Index(ctx context.Context, r IndexRequest, progress func(Progres
 		x.current, x.problem = current, nil
 	case !r.Join || r.Rebuild:
 		x.runs.Unlock()
-		return nil, &owner.LockError{LockFile: filepath.Join(x.o.Dir, LockFile), Holder: *x.o.Holder, Doing: "indexing"}
+		return nil, &owner.LockError{LockFile: filepath.Join(x.o.Dir, owner.LockFile), Holder: *x.o.Holder, Doing: "indexing"}
 	}
 	x.runs.Unlock()
 	report, err := current.Follow(ctx, progress)

@@ -8,13 +8,6 @@ import (
 	"cairn/retriever"
 )
 
-// LockFile and Socket are the names of the owner's lock and socket in the directory of an
-// index.
-const (
-	LockFile = "lock"
-	Socket   = "sock"
-)
-
 type none = struct{}
 
 // The operations of the owner of an index. Each calls the method of Index of that name.

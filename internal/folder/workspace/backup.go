@@ -63,11 +63,11 @@ func (w *Workspace) Backup(ctx context.Context, to io.Writer) (*BackupReport, er
 		report.Records++
 		b.Write(backupRecord{Line: l})
 	}
-	box, err := w.toolbox()
+	tools, err := w.Tools(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := box.Backup(ctx, record); err != nil {
+	if _, err := toolbox.BackupOp.Call(ctx, tools, struct{}{}, record); err != nil {
 		return nil, err
 	}
 	questions, closeQuestions, err := w.questions()
@@ -156,22 +156,22 @@ func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOption
 		return nil, fmt.Errorf("%d lines of the backup are damaged or missing; nothing is restored without --skip-damaged", damaged)
 	}
 	report := &BackupReport{Damaged: damaged}
-	var tools []toolbox.Line
+	var lines []toolbox.Line
 	var questions []records.Record
 	for _, r := range list {
 		switch {
 		case r.Part == questionsPart:
 			questions = append(questions, r.Record())
 		case r.Part != "":
-			tools = append(tools, r.Line)
+			lines = append(lines, r.Line)
 		}
 	}
-	report.Records = len(tools) + len(questions)
-	box, err := w.toolbox()
+	report.Records = len(lines) + len(questions)
+	tools, err := w.Tools(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := box.Restore(ctx, tools); err != nil {
+	if _, err := toolbox.RestoreOp.Call(ctx, tools, lines, nil); err != nil {
 		return nil, err
 	}
 	store, closeQuestions, err := w.questions()

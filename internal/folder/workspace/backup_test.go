@@ -65,24 +65,21 @@ func TestRestoredWorkspaceAnswersTheSame(t *testing.T) {
 	write(t, filepath.Join(sel.Root, ".cairn/cards/first.md"), "---\ntitle: First\nstatus: todo\n---\n\nText.\n")
 	w := open(t, sel, Owning, hashed())
 	fill(t, w, index.IndexRequest{})
-	box, err := w.toolbox()
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := toolsOf(t, w)
 	batch, err := catalog.Read(t.Context(), strings.NewReader(`{"server":"fs","name":"read","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}`), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := box.Import(t.Context(), "list", batch.Tools); err != nil {
+	if _, err := toolbox.ImportOp.Call(t.Context(), box, toolbox.ImportRequest{Source: "list", Tools: batch.Tools}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := box.Observe(t.Context(), usage.Change{
+	if _, err := toolbox.ObserveOp.Call(t.Context(), box, usage.Change{
 		Observations: []usage.Observation{
 			{From: graphrank.DocumentID("access/roles.md"), To: graphrank.DocumentID("operations/incidents.md"), Type: graphrank.Dependency},
 			{From: "fs:read", To: graphrank.DocumentID("access/roles.md"), Type: graphrank.Sequence},
 		},
 		Intents: []usage.Intent{{Text: "leave", Tools: []string{"fs:read", graphrank.DocumentID("access/roles.md")}}},
-	}); err != nil {
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	stages, err := w.Stages(&StageOptions{Workers: -1})
@@ -96,12 +93,9 @@ func TestRestoredWorkspaceAnswersTheSame(t *testing.T) {
 	want := answersOf200(t, w)
 	exported := func(w *Workspace) string {
 		t.Helper()
-		box, err := w.toolbox()
-		if err != nil {
-			t.Fatal(err)
-		}
+		box := toolsOf(t, w)
 		var all strings.Builder
-		if err := box.Export(t.Context(), func(x toolbox.Exported) { text, _ := json.Marshal(x); fmt.Fprintln(&all, string(text)) }); err != nil {
+		if _, err := toolbox.ExportOp.Call(t.Context(), box, struct{}{}, func(x toolbox.Exported) { text, _ := json.Marshal(x); fmt.Fprintln(&all, string(text)) }); err != nil {
 			t.Fatal(err)
 		}
 		return all.String()

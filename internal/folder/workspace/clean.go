@@ -39,7 +39,7 @@ func Clean(ctx context.Context, sel config.Selection, command string, all, try b
 	} else if err != nil {
 		return nil, err
 	}
-	release, err := owner.Lock(ctx, dir, index.LockFile, command)
+	release, err := owner.Lock(ctx, dir, command)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func CleanOrphans(ctx context.Context, command string, all, try bool) (*CleanRep
 		if err := p.Make(); err != nil { // the lock is in it
 			return r, err
 		}
-		release, err := owner.Lock(ctx, p.Index, index.LockFile, command)
+		release, err := owner.Lock(ctx, p.Index, command)
 		if _, used := errors.AsType[*owner.LockError](err); used {
 			continue
 		} else if err != nil {

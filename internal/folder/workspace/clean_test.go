@@ -13,6 +13,7 @@ import (
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
+	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/usage"
 )
@@ -20,18 +21,19 @@ import (
 // learn imports a tool and observes two that were used together.
 func learn(t *testing.T, root, source, tool, other string) {
 	t.Helper()
-	box := openToolbox(t, root)
+	w := open(t, config.Selection{Root: root}, Reading, hashed())
+	box := toolsOf(t, w)
 	batch, err := catalog.Read(t.Context(), strings.NewReader(`{"server":"s","name":"`+tool+`"}`), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := box.Import(t.Context(), source, batch.Tools); err != nil {
+	if _, err := toolbox.ImportOp.Call(t.Context(), box, toolbox.ImportRequest{Source: source, Tools: batch.Tools}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := box.Learn(t.Context(), usage.Trace{Intent: "use " + tool, Calls: []usage.Call{{Tool: tool}, {Tool: other}}}); err != nil {
+	if _, err := toolbox.LearnOp.Call(t.Context(), box, []usage.Trace{{Intent: "use " + tool, Calls: []usage.Call{{Tool: tool}, {Tool: other}}}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := box.Close(); err != nil {
+	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/folder/index"
+	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/usage"
 	"cairn/retriever"
 )
@@ -35,8 +36,8 @@ func TestContextLiftsWhatWasUsedTogether(t *testing.T) {
 			t.Errorf("a cold graph changes %s by %g", r.Path, r.Explain.Graph)
 		}
 	}
-	box := openToolbox(t, sel.Root)
-	if _, err := box.Learn(t.Context(), usage.Trace{Calls: []usage.Call{{Tool: "doc:other.md"}, {Tool: graphrank.DocumentID(found)}}}); err != nil {
+	box := toolsOf(t, w)
+	if _, err := toolbox.LearnOp.Call(t.Context(), box, []usage.Trace{{Calls: []usage.Call{{Tool: "doc:other.md"}, {Tool: graphrank.DocumentID(found)}}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for i, r := range ask().Results {

@@ -85,7 +85,7 @@ func copyIndex(ctx context.Context, sel config.Selection, cfg config.Config, s *
 	if err != nil {
 		return nil, err
 	}
-	release, err := owner.Lock(ctx, place.Index, index.LockFile, o.Command)
+	release, err := owner.Lock(ctx, place.Index, o.Command)
 	if err != nil {
 		return nil, err
 	}

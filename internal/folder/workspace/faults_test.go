@@ -72,10 +72,7 @@ func newFaulty(t *testing.T) *faulty {
 	f.place = testutil.Place(t, f.sel.Root)
 	w := open(t, f.sel, Owning, hashed())
 	fill(t, w, index.IndexRequest{})
-	box, err := w.toolbox()
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := toolsOf(t, w)
 	var tools strings.Builder
 	var change usage.Change
 	for i := range 60 {
@@ -88,10 +85,10 @@ func newFaulty(t *testing.T) *faulty {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := box.Import(t.Context(), "list", batch.Tools); err != nil {
+	if _, err := toolbox.ImportOp.Call(t.Context(), box, toolbox.ImportRequest{Source: "list", Tools: batch.Tools}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := box.Observe(t.Context(), change); err != nil {
+	if _, err := toolbox.ObserveOp.Call(t.Context(), box, change, nil); err != nil {
 		t.Fatal(err)
 	}
 	stages, err := w.Stages(&StageOptions{Workers: -1})
@@ -170,9 +167,9 @@ func (f *faulty) ask(t *testing.T, w *Workspace) (answers map[string]string, pro
 // list returns the records that cannot be built again.
 func (f *faulty) list(t *testing.T, w *Workspace) (records map[string]string, problems []string) {
 	records = map[string]string{}
-	box, err := w.toolbox()
+	box, err := w.Tools(t.Context())
 	if err == nil {
-		err = box.Export(t.Context(), func(x toolbox.Exported) { out, _ := json.Marshal(x); records[string(out)] = "" })
+		_, err = toolbox.ExportOp.Call(t.Context(), box, struct{}{}, func(x toolbox.Exported) { out, _ := json.Marshal(x); records[string(out)] = "" })
 	}
 	if err != nil {
 		problems = append(problems, err.Error())

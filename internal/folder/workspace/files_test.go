@@ -1,11 +1,10 @@
 package workspace
 
 import (
+	"cairn/internal/base/owner"
 	"os"
 	"path/filepath"
 	"testing"
-
-	"cairn/internal/toolbox"
 )
 
 func write(t testing.TB, path, content string) {
@@ -18,12 +17,12 @@ func write(t testing.TB, path, content string) {
 	}
 }
 
-func openToolbox(t *testing.T, root string) *toolbox.Toolbox {
+// toolsOf returns the folder that runs the operations of the tools of w.
+func toolsOf(t *testing.T, w *Workspace) *owner.Folder {
 	t.Helper()
-	box, err := toolbox.Open(t.Context(), toolbox.Options{Root: root, HalfLife: -1})
+	tools, err := w.Tools(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { box.Close() })
-	return box
+	return tools
 }

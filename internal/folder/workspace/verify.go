@@ -10,6 +10,7 @@ import (
 	"cairn/internal/base/home"
 	"cairn/internal/folder/index"
 	"cairn/internal/store/kv"
+	"cairn/internal/toolbox"
 )
 
 // Verify reads all files of the index, the tools and the question tasks, and compares
@@ -25,10 +26,10 @@ func (w *Workspace) Verify(ctx context.Context, repair bool) (*index.Verified, e
 		return nil, err
 	}
 	found.Files = append(found.Files, recoveredFiles(place)...)
-	box, err := w.toolbox()
+	box, err := w.Tools(ctx)
 	if err == nil {
 		var tools []checksum.File
-		tools, err = box.Verify(ctx, repair)
+		tools, err = toolbox.VerifyOp.Call(ctx, box, repair, nil)
 		found.Files = append(found.Files, tools...)
 	}
 	if ctx.Err() != nil {

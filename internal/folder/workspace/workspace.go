@@ -24,10 +24,13 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
+	"cairn/graphrank"
 	"cairn/internal/base/checksum"
 	"cairn/internal/base/home"
 	"cairn/internal/base/owner"
@@ -84,9 +87,9 @@ type Options struct {
 	Store *mirror.Store
 	// Stateless answers from Store alone and never writes.
 	Stateless bool
-	// Toolbox provides the co-usage graph for queries with a context. The caller closes
-	// it. Nil means that the workspace opens the folder's own when it first needs it.
-	Toolbox *toolbox.Toolbox
+	// Postgres is the address of a database in which the servers of Store share the
+	// catalogue of tools and the usage; "" means the folder's files.
+	Postgres string
 	// Notice receives a line for the user if this process finds an index unusable and
 	// rebuilds it. Nil sends it to Logger.
 	Notice func(line string)
@@ -97,7 +100,8 @@ type Options struct {
 }
 
 // Workspace is an open folder. Its Folder runs the operations of the index, such as
-// index.SearchOp, in this process or in the owner. It is safe for concurrent use.
+// index.SearchOp, in this process or in the owner; that of Tools runs the operations of the
+// tools. It is safe for concurrent use.
 type Workspace struct {
 	*owner.Folder
 
@@ -106,7 +110,9 @@ type Workspace struct {
 	options   Options
 	access    Access
 	place     home.Place // zero if Options.Store answers alone
-	ownTools  ownToolbox
+
+	mu    sync.Mutex
+	tools *owner.Folder // see Tools; nil before its first use
 }
 
 // Open opens the folder of sel.
@@ -118,60 +124,127 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, access A
 		o.Now = time.Now
 	}
 	w := &Workspace{selection: sel, config: cfg, options: o, access: access}
-	if o.Store != nil && (o.Stateless || access == Reading) {
+	if w.remote() {
 		stores, err := w.remoteStores()
 		if err != nil {
 			return nil, err
 		}
 		w.Folder = owner.Local(func(s *owner.Server) owner.Service {
-			o := w.indexOptions()
-			o.Remote = stores
-			return serveIndex(s, o)
+			o := w.indexOptions(home.Place{})
+			o.Remote, o.ReadUsage = stores, w.readUsage()
+			x := index.New(o)
+			x.Serve(s)
+			return x
 		})
 		return w, nil
 	}
-	var err error
-	if w.place, err = home.Of(sel.Root); err != nil {
-		return nil, err
-	}
-	w.Folder, err = owner.Open(ctx, owner.Options{
-		Dir: w.place.Index, Make: w.place.Make, Lock: index.LockFile, Socket: index.Socket,
-		Takeover: access == Owning && (o.Background || o.Watch), Command: o.Command,
-		Identity: map[string]string{modelIdentity: o.Description.ID, storeIdentity: w.storeAddress(), rootsIdentity: rootsOf(sel), rerankIdentity: w.rerankDir()},
-		Accept:   w.accept, Errors: index.ErrorKinds, Serve: w.serve, Check: w.exists, Logger: o.Logger, Now: o.Now,
-	})
+	place, err := home.Of(sel.Root)
 	if err != nil {
 		return nil, err
 	}
+	w.place = place
+	if w.Folder, err = w.own(ctx, place); err != nil {
+		return nil, err
+	}
+	w.tools = w.Folder
 	return w, nil
 }
 
-// serve opens the index in this process, its owner.
-func (w *Workspace) serve(s *owner.Server) (owner.Service, error) {
-	o := w.indexOptions()
-	o.Holder, o.Held, o.Write = &s.Holder, s.Held, w.access == Owning
-	o.Recovered = func() []checksum.File { return recoveredFiles(w.place) }
-	return serveIndex(s, o), nil
+// remote reports whether a store answers the searches of this process.
+func (w *Workspace) remote() bool {
+	return w.options.Store != nil && (w.options.Stateless || w.access == Reading)
 }
 
-// serveIndex opens an index and registers its operations.
-func serveIndex(s *owner.Server, o index.Options) *index.Index {
+// own becomes the owner of the files in place, or connects to it.
+func (w *Workspace) own(ctx context.Context, place home.Place) (*owner.Folder, error) {
+	o := w.options
+	kinds := maps.Clone(index.ErrorKinds)
+	maps.Copy(kinds, toolbox.ErrorKinds)
+	check := w.exists
+	if w.remote() {
+		check = nil
+	}
+	return owner.Open(ctx, owner.Options{
+		Dir: place.Index, Make: place.Make, Takeover: w.access == Owning && (o.Background || o.Watch), Command: o.Command,
+		Identity: map[string]string{modelIdentity: o.Description.ID, storeIdentity: w.storeAddress(), rootsIdentity: rootsOf(w.selection), rerankIdentity: w.rerankDir()},
+		Accept:   w.accept, Errors: kinds, Check: check, Logger: o.Logger, Now: o.Now,
+		Serve: func(s *owner.Server) (owner.Service, error) { return w.serve(s, place), nil },
+	})
+}
+
+// service is what the owner of a folder runs. Both parts open their files when an operation
+// needs them.
+type service struct {
+	*index.Index
+	tools *toolbox.Toolbox
+}
+
+// Removed implements owner.Service.
+func (s *service) Removed() bool { return s.Index.Removed() || s.tools.Removed() }
+
+// Close implements owner.Service.
+func (s *service) Close() error { return errors.Join(s.Index.Close(), s.tools.Close()) }
+
+// serve runs the operations on the files in place in this process, their owner.
+func (w *Workspace) serve(s *owner.Server, place home.Place) *service {
+	t := toolbox.Options{
+		Place: place, HalfLife: w.config.Usage.HalfLife(), Description: w.options.Description, Model: w.options.Model, Logger: w.options.Logger,
+	}
+	if w.options.Store != nil {
+		t.Postgres, t.Space = w.options.Postgres, w.options.Store.Collection()
+	}
+	tools := toolbox.New(t)
+	o := w.indexOptions(place)
+	// If a store answers, the index is for other processes.
+	o.Holder, o.Held, o.Write = &s.Holder, s.Held, w.access == Owning && !w.remote()
+	o.ReadUsage = tools.Read
 	x := index.New(o)
 	x.Serve(s)
-	return x
+	tools.Serve(s)
+	return &service{x, tools}
 }
 
-func (w *Workspace) indexOptions() index.Options {
+// Tools returns the folder that runs the operations of the tools, such as
+// toolbox.SearchOp. It is w.Folder unless a store answers searches: then the first call
+// connects to the owner of the files. w.Close closes it.
+func (w *Workspace) Tools(ctx context.Context) (*owner.Folder, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.tools != nil {
+		return w.tools, nil
+	}
+	place, err := home.Of(w.selection.Root)
+	if err != nil {
+		return nil, err
+	}
+	w.tools, err = w.own(ctx, place)
+	return w.tools, err
+}
+
+// readUsage returns a function that calls another one with the co-usage graph of Tools.
+func (w *Workspace) readUsage() func(func(*graphrank.Graph) error) error {
+	var g toolbox.Graph
+	return func(fn func(*graphrank.Graph) error) error {
+		ctx := context.Background()
+		tools, err := w.Tools(ctx)
+		if err != nil {
+			return err
+		}
+		return g.Read(ctx, tools, fn)
+	}
+}
+
+func (w *Workspace) indexOptions(place home.Place) index.Options {
 	o := w.options
 	var reranker func() (models.Reranker, error)
 	if dir := w.rerankDir(); dir != "" && o.Reranker != nil {
 		reranker = func() (models.Reranker, error) { return o.Reranker(dir) }
 	}
 	return index.Options{
-		Selection: w.selection, Config: w.config, Dir: w.place.Index,
+		Selection: w.selection, Config: w.config, Dir: place.Index,
 		Description: o.Description, Model: o.Model, Reranker: reranker, Warm: o.Warm,
 		Background: o.Background, Watch: o.Watch, Poll: o.Poll, Refresh: o.Refresh, Rebuild: o.Rebuild,
-		Store: o.Store, ReadUsage: w.readUsage,
+		Store: o.Store, Recovered: func() []checksum.File { return recoveredFiles(place) },
 		Notice: o.Notice, Logger: o.Logger, Now: o.Now,
 	}
 }
@@ -231,7 +304,7 @@ func (w *Workspace) storeAddress() string {
 // accept refuses an owner whose model, store or re-ranker is not the one that the user
 // named.
 func (w *Workspace) accept(h owner.Holder, identity map[string]string) error {
-	if address := w.storeAddress(); address != "" && address != identity[storeIdentity] {
+	if address := w.storeAddress(); !w.remote() && address != "" && address != identity[storeIdentity] {
 		return fmt.Errorf("process %d (%s) owns this folder and does not copy its index to %s; stop it first, or start it with --store", h.PID, h.Command, address)
 	}
 	if model := identity[modelIdentity]; w.options.ModelChosen && model != w.options.Description.ID {
@@ -292,5 +365,11 @@ func (w *Workspace) Selection() config.Selection { return w.selection }
 // Close ends the background work of this process and closes the stores. The next run
 // resumes unfinished work.
 func (w *Workspace) Close() error {
-	return errors.Join(w.Folder.Close(), w.ownTools.close())
+	err := w.Folder.Close()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.tools != nil && w.tools != w.Folder {
+		err = errors.Join(err, w.tools.Close())
+	}
+	return err
 }

@@ -36,7 +36,7 @@ func (a *app) host(ctx context.Context, command, name string, f *hostFlags, chan
 		return nil, err
 	}
 	o := host.Options{
-		Name: name, Version: a.Version, Workspace: w, Toolbox: a.ToolboxOptions(sel, cfg, w),
+		Name: name, Version: a.Version, Workspace: w,
 		NoIndex: f.noIndex, NoWatch: !f.watch, NoRecord: f.noRecord, NoRateLimit: f.noRateLimit,
 	}
 	if f.groups != "" {

@@ -128,9 +128,7 @@ func (a *app) openFolders(ctx context.Context, places []place, f *serveFlags, se
 		folder, err := (&app{a.At(p.dir)}).host(ctx, "serve", p.name, &f.hostFlags, func(o *host.Options) {
 			o.Telemetry, o.Metrics = t, m
 			o.Stages = &host.StageOptions{Workers: cmp.Or(f.workers, -1), Remote: f.remote, Servers: servers}
-			if o.Workspace.Store != nil {
-				o.Toolbox.Postgres = servers.Postgres
-			}
+			o.Workspace.Postgres = servers.Postgres
 		})
 		if err != nil {
 			return folders, fmt.Errorf("workspace %s: %w", p.name, err)

@@ -9,6 +9,7 @@ import (
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/atomicfile"
+	"cairn/internal/base/owner"
 	"cairn/internal/face/term"
 	"cairn/internal/face/view"
 	"cairn/internal/folder/workspace"
@@ -63,10 +64,10 @@ func (a *app) restoreCommand() *cli.Command {
 
 func (a *app) exportCommand() *cli.Command {
 	return cli.NewCommand("export", "Print the tools and the usage as JSON lines",
-		a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
+		a.WithTools(func(ctx context.Context, folder *owner.Folder, _ []string) error {
 			out := json.NewEncoder(a.Out)
 			var failed error
-			err := box.Export(ctx, func(x toolbox.Exported) {
+			_, err := toolbox.ExportOp.Call(ctx, folder, struct{}{}, func(x toolbox.Exported) {
 				if failed == nil {
 					failed = out.Encode(x)
 				}
@@ -77,7 +78,7 @@ func (a *app) exportCommand() *cli.Command {
 
 func (a *app) importCommand() *cli.Command {
 	return cli.NewCommand("import FILE", "Add the tools and the usage in the output of cairn export",
-		a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
+		a.WithTools(func(ctx context.Context, folder *owner.Folder, args []string) error {
 			in, err := a.Input(args[0])
 			if err != nil {
 				return err
@@ -87,7 +88,7 @@ func (a *app) importCommand() *cli.Command {
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			m, err := box.Merge(ctx, list)
+			m, err := toolbox.MergeOp.Call(ctx, folder, list, nil)
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}

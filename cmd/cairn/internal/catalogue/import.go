@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cairn/cmd/cairn/internal/cli"
+	"cairn/internal/base/owner"
 	"cairn/internal/face/term"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/catalog"
@@ -38,8 +39,8 @@ func (a *app) toolsImportCommand() *cli.Command {
 		fs.SetInterspersed(true) // flags after FILE belong to cairn
 		return cmd.ParseFlags(args)
 	}
-	cmd.RunE = a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
-		return a.toolsImport(ctx, box, fs.Args(), f)
+	cmd.RunE = a.WithTools(func(ctx context.Context, folder *owner.Folder, _ []string) error {
+		return a.toolsImport(ctx, folder, fs.Args(), f)
 	})
 	fs.BoolVar(&f.mcp, "mcp", false, "the arguments are a command that serves MCP on standard input and output")
 	fs.StringVar(&f.url, "url", "", "endpoint of an MCP server")
@@ -55,7 +56,7 @@ func (a *app) toolsImportCommand() *cli.Command {
 // may be large or hostile.
 const importMemory = 160 << 20
 
-func (a *app) toolsImport(ctx context.Context, box *toolbox.Toolbox, args []string, f importFlags) error {
+func (a *app) toolsImport(ctx context.Context, folder *owner.Folder, args []string, f importFlags) error {
 	limit := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(limit)
 	debug.SetMemoryLimit(min(limit, importMemory))
@@ -65,7 +66,7 @@ func (a *app) toolsImport(ctx context.Context, box *toolbox.Toolbox, args []stri
 	}
 	source = cmp.Or(f.source, source)
 	r := term.ImportReport{Source: source, Tools: len(batch.Tools), Refused: batch.Refused, Broken: []term.BrokenTool{}, Flagged: []term.BrokenTool{}, Warnings: append([]string{}, batch.Warnings...)}
-	if r.Diff, err = box.Import(ctx, source, batch.Tools); err != nil {
+	if r.Diff, err = toolbox.ImportOp.Call(ctx, folder, toolbox.ImportRequest{Source: source, Tools: batch.Tools}, nil); err != nil {
 		return err
 	}
 	for _, t := range batch.Tools {
@@ -80,7 +81,7 @@ func (a *app) toolsImport(ctx context.Context, box *toolbox.Toolbox, args []stri
 	if err := a.Out.Print(r, func() { a.Out.Import(&r) }); err != nil || f.noEmbed || len(r.Added)+len(r.Changed) == 0 {
 		return err
 	}
-	return a.makeVectors(ctx, box)
+	return a.makeVectors(ctx, folder)
 }
 
 // importWait is longer than the vectors of any catalogue take.
@@ -88,8 +89,10 @@ const importWait = 24 * time.Hour
 
 // makeVectors makes the vectors for searches. A failure of the model is only a warning, because
 // searches find the tools by keyword without vectors.
-func (a *app) makeVectors(ctx context.Context, box *toolbox.Toolbox) error {
-	p, err := cli.WithProgress(a.App, func(bar *term.Progress) (*toolbox.Prepared, error) { return box.Prepare(ctx, importWait, bar.Show) })
+func (a *app) makeVectors(ctx context.Context, folder *owner.Folder) error {
+	p, err := cli.WithProgress(a.App, func(bar *term.Progress) (*toolbox.Prepared, error) {
+		return toolbox.PrepareOp.Call(ctx, folder, importWait, bar.Show)
+	})
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: the imported tools are kept and found by keyword; the first search makes the missing vectors", ctx.Err())
 	}

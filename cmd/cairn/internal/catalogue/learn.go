@@ -12,6 +12,7 @@ import (
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/graphrank"
+	"cairn/internal/base/owner"
 	"cairn/internal/face/term"
 	"cairn/internal/face/view"
 	"cairn/internal/toolbox"
@@ -22,8 +23,8 @@ import (
 func (a *app) toolsLearnCommand() *cli.Command {
 	var skipBad bool
 	cmd := cli.NewCommand("learn [--skip-bad] FILE...", "Learn from traces which tools are used together, and for what",
-		a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
-			return a.toolsLearn(ctx, box, args, skipBad)
+		a.WithTools(func(ctx context.Context, folder *owner.Folder, args []string) error {
+			return a.toolsLearn(ctx, folder, args, skipBad)
 		}))
 	cmd.Flags().BoolVar(&skipBad, "skip-bad", false, "report lines that are not traces, and learn the others")
 	return cmd
@@ -32,7 +33,7 @@ func (a *app) toolsLearnCommand() *cli.Command {
 // maxBadLines bounds the bad lines reported one by one.
 const maxBadLines = 10
 
-func (a *app) toolsLearn(ctx context.Context, box *toolbox.Toolbox, files []string, skipBad bool) error {
+func (a *app) toolsLearn(ctx context.Context, folder *owner.Folder, files []string, skipBad bool) error {
 	var traces []usage.Trace
 	bad := 0
 	for _, name := range files {
@@ -53,11 +54,11 @@ func (a *app) toolsLearn(ctx context.Context, box *toolbox.Toolbox, files []stri
 	if bad > 0 && !skipBad {
 		return fmt.Errorf("%s not a trace, nothing is learnt; see cairn tools learn --help, or leave such lines out with --skip-bad", is(bad, "line"))
 	}
-	unknown, err := box.Learn(ctx, traces...)
+	unknown, err := toolbox.LearnOp.Call(ctx, folder, traces, nil)
 	if err != nil {
 		return err
 	}
-	known, err := box.Stats(ctx)
+	known, err := toolbox.StatsOp.Call(ctx, folder, struct{}{}, nil)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (a *app) toolsForgetCommand() *cli.Command {
 	flags.StringVar(&before, "before", "", "forget what was last seen before this day, such as 2026-01-31")
 	flags.StringVar(&source, "source", "", "remove the tools of this source")
 	flags.BoolVar(&all, "all", false, "forget everything that was learnt; the catalogue stays")
-	cmd.RunE = a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
+	cmd.RunE = a.WithTools(func(ctx context.Context, folder *owner.Folder, args []string) error {
 		given := len(args)
 		for _, flag := range []bool{before != "", source != "", all} {
 			if flag {
@@ -111,7 +112,7 @@ func (a *app) toolsForgetCommand() *cli.Command {
 			return cli.BadUsage("want one of NAME, --before, --all and --source")
 		}
 		if source != "" {
-			removed, err := box.RemoveSource(ctx, source)
+			removed, err := toolbox.RemoveOp.Call(ctx, folder, source, nil)
 			if err != nil {
 				return err
 			}
@@ -129,7 +130,7 @@ func (a *app) toolsForgetCommand() *cli.Command {
 			if len(args) == 1 && f == (usage.Forgotten{}) {
 				o.Notes.Printf("there is no usage of %q; `cairn tools graph` lists the tools with usage\n", term.Plain(args[0]))
 			}
-		})(box.Forget(ctx, r))
+		})(toolbox.ForgetOp.Call(ctx, folder, r, nil))
 	})
 	return cmd
 }
@@ -138,13 +139,13 @@ func (a *app) toolsGraphCommand() *cli.Command {
 	var format, around string
 	var limit int
 	cmd := cli.NewCommand("graph [flags]", "Draw which tools and documents are used together",
-		a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
+		a.WithTools(func(ctx context.Context, folder *owner.Folder, _ []string) error {
 			a.Out.JSON = a.Out.JSON || format == "json"
-			edges, err := usageEdges(ctx, box, around)
+			edges, err := usageEdges(ctx, folder, around)
 			if err != nil {
 				return err
 			}
-			return a.printUsage(edges, format, limit, toolTitle(ctx, box))
+			return a.printUsage(edges, format, limit, toolTitle(ctx, folder))
 		}))
 	format = "text"
 	cli.ChoiceVar(cmd.Flags(), &format, "format", "text, dot, mermaid or json", "dot", "json", "mermaid", "text")
@@ -155,14 +156,14 @@ func (a *app) toolsGraphCommand() *cli.Command {
 
 // usageEdges returns the edges, heaviest first. If around is not "", it returns only the edges
 // of that node, or of the tool with that name.
-func usageEdges(ctx context.Context, box *toolbox.Toolbox, around string) ([]view.UsageEdge, error) {
+func usageEdges(ctx context.Context, folder *owner.Folder, around string) ([]view.UsageEdge, error) {
 	var tool catalog.Tool
 	var unknown error
 	if around != "" {
-		tool, unknown = box.Lookup(ctx, around)
+		tool, unknown = toolbox.LookupOp.Call(ctx, folder, around, nil)
 	}
 	var edges []view.UsageEdge
-	err := box.Read(ctx, func(g *graphrank.Graph) error {
+	err := new(toolbox.Graph).Read(ctx, folder, func(g *graphrank.Graph) error {
 		if around != "" && !g.Has(around) {
 			if unknown != nil {
 				return unknown
@@ -176,9 +177,9 @@ func usageEdges(ctx context.Context, box *toolbox.Toolbox, around string) ([]vie
 }
 
 // toolTitle returns a function that returns the title of a tool, "" if it has none.
-func toolTitle(ctx context.Context, box *toolbox.Toolbox) func(id string) string {
+func toolTitle(ctx context.Context, folder *owner.Folder) func(id string) string {
 	return func(id string) string {
-		t, err := box.Lookup(ctx, id)
+		t, err := toolbox.LookupOp.Call(ctx, folder, id, nil)
 		if err != nil {
 			return ""
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cairn/cmd/cairn/internal/cli"
+	"cairn/internal/base/owner"
 	"cairn/internal/face/term"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/suggest"
@@ -17,22 +18,22 @@ func (a *app) suggestCommand() *cli.Command {
 	var mermaid, dot bool
 	var wait time.Duration
 	cmd := cli.NewCommand("suggest [flags] [INTENT]", "Plan which tools of the catalogue serve an intent",
-		a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
+		a.WithTools(func(ctx context.Context, folder *owner.Folder, args []string) error {
 			r := suggest.Request{Intent: strings.Join(args, ""), MaxTools: most}
 			if strings.TrimSpace(r.Intent) == "" && len(tools) == 0 {
 				return cli.BadUsage("want an INTENT, or --tools")
 			}
 			var err error
-			if r.Tools, err = toolIDs(ctx, box, tools); err != nil {
+			if r.Tools, err = toolIDs(ctx, folder, tools); err != nil {
 				return err
 			}
-			if r.ContextTools, err = toolIDs(ctx, box, inUse); err != nil {
+			if r.ContextTools, err = toolIDs(ctx, folder, inUse); err != nil {
 				return err
 			}
-			if err := a.prepareTools(ctx, box, wait); err != nil {
+			if err := a.prepareTools(ctx, folder, wait); err != nil {
 				return err
 			}
-			known, err := box.Stats(ctx)
+			known, err := toolbox.StatsOp.Call(ctx, folder, struct{}{}, nil)
 			if err != nil {
 				return err
 			}
@@ -41,13 +42,13 @@ func (a *app) suggestCommand() *cli.Command {
 				case known.Tools == 0:
 					o.EmptyCatalogue()
 				case mermaid:
-					o.Printf("%s", term.PlanGraph(s, toolTitle(ctx, box)).Mermaid())
+					o.Printf("%s", term.PlanGraph(s, toolTitle(ctx, folder)).Mermaid())
 				case dot:
-					o.Printf("%s", term.PlanGraph(s, toolTitle(ctx, box)).DOT())
+					o.Printf("%s", term.PlanGraph(s, toolTitle(ctx, folder)).DOT())
 				default:
 					o.Plan(s)
 				}
-			})(box.Suggest(ctx, r, nil))
+			})(toolbox.SuggestOp.Call(ctx, folder, r, nil))
 		}))
 	fs := cmd.Flags()
 	fs.StringSliceVar(&tools, "tools", nil, "order these tools instead of choosing tools")

@@ -10,6 +10,7 @@ import (
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/graphrank"
 	"cairn/internal/base/job"
+	"cairn/internal/base/owner"
 	"cairn/internal/face/term"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/toolsearch"
@@ -25,11 +26,11 @@ func (a *app) toolsListCommand() *cli.Command {
 	var limit int
 	var sources bool
 	cmd := cli.NewCommand("list [flags]", "List the tools of the catalogue",
-		a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, _ []string) error {
+		a.WithTools(func(ctx context.Context, folder *owner.Folder, _ []string) error {
 			if sources {
-				return a.listSources(ctx, box)
+				return a.listSources(ctx, folder)
 			}
-			return a.toolsList(ctx, box, server, limit)
+			return a.toolsList(ctx, folder, server, limit)
 		}))
 	cmd.Flags().StringVar(&server, "server", "", "only the tools of this server")
 	cmd.Flags().IntVar(&limit, "limit", 0, "most tools to list (default: all)")
@@ -37,8 +38,8 @@ func (a *app) toolsListCommand() *cli.Command {
 	return cmd
 }
 
-func (a *app) toolsList(ctx context.Context, box *toolbox.Toolbox, server string, limit int) error {
-	found, err := box.Tools(ctx, toolbox.ListRequest{Server: server, Limit: limit})
+func (a *app) toolsList(ctx context.Context, folder *owner.Folder, server string, limit int) error {
+	found, err := toolbox.ListOp.Call(ctx, folder, toolbox.ListRequest{Server: server, Limit: limit}, nil)
 	if err != nil {
 		return err
 	}
@@ -61,8 +62,8 @@ func serverNames(names []string) string {
 	return term.Plain(strings.Join(names, ","))
 }
 
-func (a *app) listSources(ctx context.Context, box *toolbox.Toolbox) error {
-	known, err := box.Stats(ctx)
+func (a *app) listSources(ctx context.Context, folder *owner.Folder) error {
+	known, err := toolbox.StatsOp.Call(ctx, folder, struct{}{}, nil)
 	if err != nil {
 		return err
 	}
@@ -79,13 +80,13 @@ func (a *app) listSources(ctx context.Context, box *toolbox.Toolbox) error {
 
 func (a *app) toolsShowCommand() *cli.Command {
 	return cli.NewCommand("show NAME", "Show a tool with its parameters and the tools used with it",
-		a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
-			t, err := box.Lookup(ctx, args[0])
+		a.WithTools(func(ctx context.Context, folder *owner.Folder, args []string) error {
+			t, err := toolbox.LookupOp.Call(ctx, folder, args[0], nil)
 			if err != nil {
 				return err
 			}
 			var related []graphrank.Scored
-			err = box.Read(ctx, func(g *graphrank.Graph) error {
+			err = new(toolbox.Graph).Read(ctx, folder, func(g *graphrank.Graph) error {
 				related = g.Related(t.ID, 5)
 				return nil
 			})
@@ -102,19 +103,19 @@ func (a *app) toolsSearchCommand() *cli.Command {
 	var explain bool
 	var wait time.Duration
 	cmd := cli.NewCommand("search [flags] QUERY", "Search the catalogue for tools by what they do",
-		a.WithToolbox(func(ctx context.Context, box *toolbox.Toolbox, args []string) error {
+		a.WithTools(func(ctx context.Context, folder *owner.Folder, args []string) error {
 			if strings.TrimSpace(args[0]) == "" {
 				return cli.BadUsage("want a QUERY, such as \"open an issue\"")
 			}
-			inUse, err := toolIDs(ctx, box, inUse)
+			inUse, err := toolIDs(ctx, folder, inUse)
 			if err != nil {
 				return err
 			}
-			if err := a.prepareTools(ctx, box, wait); err != nil {
+			if err := a.prepareTools(ctx, folder, wait); err != nil {
 				return err
 			}
 			q := toolsearch.Query{Text: args[0], Limit: limit, Explain: explain, ContextTools: inUse}
-			return term.Show(a.Out, (*term.Output).FoundTools)(box.Search(ctx, q, nil))
+			return term.Show(a.Out, (*term.Output).FoundTools)(toolbox.SearchOp.Call(ctx, folder, q, nil))
 		}))
 	cmd.Flags().VarP(cli.Bounded(&limit, 1, toolsearch.MaxLimit), "limit", "n", "most tools to list")
 	cmd.Flags().StringSliceVar(&inUse, "context", nil, "tools in use; tools used with them rank higher")
@@ -125,10 +126,10 @@ func (a *app) toolsSearchCommand() *cli.Command {
 }
 
 // toolIDs returns the IDs of the named tools.
-func toolIDs(ctx context.Context, box *toolbox.Toolbox, names []string) ([]string, error) {
+func toolIDs(ctx context.Context, folder *owner.Folder, names []string) ([]string, error) {
 	var ids []string
 	for _, name := range names {
-		t, err := box.Lookup(ctx, name)
+		t, err := toolbox.LookupOp.Call(ctx, folder, name, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -147,9 +148,9 @@ func addWait(cmd *cli.Command, wait *time.Duration) {
 const minWordsShown, minToolsShown = 2000, 100
 
 // prepareTools makes missing vectors for at most wait. Without them the search is by keyword.
-func (a *app) prepareTools(ctx context.Context, box *toolbox.Toolbox, wait time.Duration) error {
+func (a *app) prepareTools(ctx context.Context, folder *owner.Folder, wait time.Duration) error {
 	p, err := cli.WithProgress(a.App, func(bar *term.Progress) (*toolbox.Prepared, error) {
-		return box.Prepare(ctx, wait, func(step job.Progress) {
+		return toolbox.PrepareOp.Call(ctx, folder, wait, func(step job.Progress) {
 			if step.Total >= minToolsShown && (step.Phase != toolsearch.KeywordsPhase || step.Total >= minWordsShown) {
 				bar.Show(step)
 			}

@@ -112,6 +112,7 @@ func (a *App) Options(command string) (config.Selection, config.Config, workspac
 	}
 	if err == nil {
 		o.Store, err = a.chooseStore(cfg)
+		o.Postgres = os.Getenv("CAIRN_POSTGRES")
 	}
 	return sel, cfg, o, err
 }

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/face/finder"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/mirror"
 	"cairn/internal/folder/workspace"
-	"cairn/internal/toolbox"
 )
 
 // WithTasks opens the folder's tasks for fn.
@@ -28,29 +28,18 @@ func (a *App) WithTasks(fn func(context.Context, *workspace.Tasks, []string) err
 	return With(a, open, fn)
 }
 
-// ToolboxOptions returns the options for the toolbox of a folder. If the index is in a Qdrant
-// store and CAIRN_POSTGRES is set, servers share the toolbox in that database.
-func (a *App) ToolboxOptions(sel config.Selection, cfg config.Config, o workspace.Options) toolbox.Options {
-	t := toolbox.Options{
-		Root: sel.Root, HalfLife: cfg.Usage.HalfLife(), Description: o.Description, Model: o.Model, AnyModel: !o.ModelChosen,
-		Command: o.Command, Logger: a.Logger(),
+// WithTools opens the folder for fn, which calls the operations of its tools.
+func (a *App) WithTools(fn func(ctx context.Context, folder *owner.Folder, args []string) error) func(*cobra.Command, []string) error {
+	open := func(ctx context.Context) (*workspace.Workspace, error) {
+		return a.Open(ctx, "tools", workspace.Reading, func(o *workspace.Options) { o.Logger = a.Logger() })
 	}
-	if o.Store != nil {
-		t.Postgres, t.Space = os.Getenv("CAIRN_POSTGRES"), o.Store.Collection()
-	}
-	return t
-}
-
-// WithToolbox opens the folder's toolbox for fn.
-func (a *App) WithToolbox(fn func(context.Context, *toolbox.Toolbox, []string) error) func(*cobra.Command, []string) error {
-	open := func(ctx context.Context) (*toolbox.Toolbox, error) {
-		sel, cfg, o, err := a.Options("tools")
+	return With(a, open, func(ctx context.Context, w *workspace.Workspace, args []string) error {
+		folder, err := w.Tools(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return toolbox.Open(ctx, a.ToolboxOptions(sel, cfg, o))
-	}
-	return With(a, open, fn)
+		return fn(ctx, folder, args)
+	})
 }
 
 // chooseStore returns the store that --store or the environment names, or nil for the
