@@ -3,7 +3,8 @@
 //
 //   - host opens a folder with everything that serves it, and wires the rest.
 //   - server speaks HTTP: the JSON API, MCP and the pages of web. token knows who may.
-//   - term prints answers for people, finder is the interactive list of cairn open.
+//   - view is the model of an answer for people: its notes and the words to mark. term
+//     prints answers, web shows them, finder is the interactive list of cairn open.
 //   - connect writes cairn into the configuration of clients, doctor checks a folder,
 //     upgrade replaces the binary, manual makes the pages of the manual.
 //

@@ -1,7 +1,6 @@
 package term
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"cairn/internal/task/doctask"
 	"cairn/internal/task/scene"
 	"cairn/internal/task/taskgraph"
+	"cairn/internal/text/markdown"
 )
 
 // Text writes the text of a document after a blank line.
@@ -330,18 +330,8 @@ type Card struct {
 func NewCard(c *cards.Card, needs, needed *cards.DependenciesAnswer, text []byte) *Card {
 	return &Card{
 		ID: c.ID, Path: c.Path, Title: c.Title, Status: c.Status.CardWord(), Priority: c.Priority, Assignee: c.Assignee, Tags: c.Tags,
-		Notes: c.Notes, Created: c.CreatedText, DependsOn: needs.Tasks, Missing: needs.Missing, Needed: needed.Tasks, Problems: c.Problems, Body: body(text),
+		Notes: c.Notes, Created: c.CreatedText, DependsOn: needs.Tasks, Missing: needs.Missing, Needed: needed.Tasks, Problems: c.Problems, Body: strings.TrimSpace(string(text[markdown.ReadFrontMatter(text).End:])),
 	}
-}
-
-// body returns a card's text below its front matter.
-func body(text []byte) string {
-	if rest, ok := bytes.CutPrefix(text, []byte("---")); ok {
-		if _, after, found := bytes.Cut(rest, []byte("\n---")); found {
-			_, text, _ = bytes.Cut(after, []byte("\n"))
-		}
-	}
-	return strings.TrimSpace(string(text))
 }
 
 // Card writes one card.
