@@ -187,7 +187,7 @@ func (d *document) editBox(t docTask, content string) (*document, string, error)
 // sections are unchanged, and the tasks too, except that tasks at index at may be new and
 // replace a number of old ones.
 func (d *document) checkTasks(src []byte, at, replaced int) (*document, error) {
-	after, err := d.checkShape(src, len(d.md.Sections), len(d.md.Sections), 0)
+	after, err := d.checkShape(src, len(d.md().Sections), len(d.md().Sections), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (d *document) checkTasks(src []byte, at, replaced int) (*document, error) {
 		return x.title == y.title && x.depth == y.depth && x.written == y.written && (!x.written || x.status == y.status)
 	}
 	behind := len(before) - at - replaced
-	if len(after.md.Sections) != len(d.md.Sections) || len(now) < at+behind ||
+	if len(after.md().Sections) != len(d.md().Sections) || len(now) < at+behind ||
 		!slices.EqualFunc(before[:at], now[:at], same) || !slices.EqualFunc(before[at+replaced:], now[len(now)-behind:], same) {
 		return nil, refuse(InvalidSectionContent, evidence{"document": d.address()},
 			"Content would change other tasks of %s: it holds code that is not closed", d.address())

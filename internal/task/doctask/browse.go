@@ -195,7 +195,7 @@ func (d *Docs) browseDocument(a *BrowseAnswer, address string) error {
 	}
 	line := lineOf(doc)
 	line.Sections = []outline{}
-	for _, s := range doc.md.Sections {
+	for _, s := range doc.md().Sections {
 		if s.Level > 0 {
 			line.Sections = append(line.Sections, outline{s.Anchor, s.Heading, s.Level})
 		}
@@ -264,15 +264,15 @@ const maxSnippet = 200
 // 20 for the title, 1.5·(7−level) for a heading, 1.2 for text down to level 3, else 1.
 func matchDocument(doc *document, query string) (score float64, section, snippet string) {
 	query = strings.ToLower(query)
-	if strings.Contains(strings.ToLower(doc.md.Title), query) {
+	if strings.Contains(strings.ToLower(doc.md().Title), query) {
 		score = 20
 	}
-	for _, s := range doc.md.Sections {
+	for _, s := range doc.md().Sections {
 		if v := 1.5 * float64(7-s.Level); s.Level > 0 && v > score && strings.Contains(strings.ToLower(s.Heading), query) {
 			score, section = v, s.Anchor
 		}
 	}
-	for _, s := range doc.md.Sections {
+	for _, s := range doc.md().Sections {
 		text := string(doc.src[s.Start:s.OwnEnd])
 		at := strings.Index(strings.ToLower(text), query)
 		if at < 0 {
@@ -295,7 +295,7 @@ func matchDocument(doc *document, query string) (score float64, section, snippet
 
 func lineOf(doc *document) DocumentLine {
 	i := info(doc)
-	line := DocumentLine{Path: doc.address(), Title: doc.md.Title, Slug: i.Slug, Namespace: i.Namespace}
+	line := DocumentLine{Path: doc.address(), Title: doc.md().Title, Slug: i.Slug, Namespace: i.Namespace}
 	if all, _, ok := doc.tasks(); ok {
 		line.Tasks = map[string]int{}
 		for _, t := range listed(all) {
@@ -337,7 +337,7 @@ func (d *Docs) related(from []DocumentLine, depth int) []RelatedLine {
 			if err != nil {
 				continue
 			}
-			out = append(out, RelatedLine{"/" + p, target.md.Title, doc.address(), s.depth + 1})
+			out = append(out, RelatedLine{"/" + p, target.md().Title, doc.address(), s.depth + 1})
 			queue = append(queue, step{p, s.depth + 1})
 		}
 	}

@@ -5,6 +5,7 @@ package doctask
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"slices"
@@ -33,49 +34,39 @@ type Searcher interface {
 
 // Options configures New. Nil and the zero value mean the defaults.
 type Options struct {
-	Depth     int              // REFERENCE_EXTRACTION_DEPTH, 1 to 5; 0 means 3, others are clamped
-	MaxNodes  int              // referenced documents in one answer; 0 means 1,000
-	Timeout   time.Duration    // for following references; 0 means 30 s
-	Budget    fit.Budget       // of an answer if the request sets none
-	CacheSize int              // number of parsed documents kept; 0 means 1,000
-	Now       func() time.Time // nil means time.Now
-	Searcher  Searcher         // nil means that queries read every document
-	Walk      *walk.Options    // the files to browse and search; nil means all documents
+	Depth    int              // REFERENCE_EXTRACTION_DEPTH, 1 to 5; 0 means 3, others are clamped
+	Budget   fit.Budget       // of an answer if the request sets none
+	Now      func() time.Time // nil means time.Now
+	Searcher Searcher         // nil means that queries read every document
+	Walk     *walk.Options    // the files to browse and search; nil means all documents
 }
 
 // Docs gives access to the documents of a workspace. It is safe for concurrent use.
 type Docs struct {
-	files *files.Tree
-	o     Options
-	cache *lru.Cache[string, *document]
+	files    *files.Tree
+	o        Options
+	cache    *lru.Cache[string, *document]
+	maxNodes int           // referenced documents in one answer
+	timeout  time.Duration // for following references
 }
+
+// cacheSize is the number of parsed documents kept.
+const cacheSize = 1000
 
 // New returns the Docs of the documents below tree.
 func New(tree *files.Tree, o *Options) *Docs {
-	d := &Docs{files: tree}
+	d := &Docs{files: tree, maxNodes: 1000, timeout: 30 * time.Second}
 	if o != nil {
 		d.o = *o
 	}
 	if d.o.Walk == nil {
 		d.o.Walk = &walk.Options{Extensions: markdown.Extensions()}
 	}
-	if d.o.Depth == 0 {
-		d.o.Depth = 3
-	}
-	d.o.Depth = min(max(d.o.Depth, 1), 5)
-	if d.o.MaxNodes <= 0 {
-		d.o.MaxNodes = 1000
-	}
-	if d.o.Timeout <= 0 {
-		d.o.Timeout = 30 * time.Second
-	}
-	if d.o.CacheSize <= 0 {
-		d.o.CacheSize = 1000
-	}
+	d.o.Depth = min(max(cmp.Or(d.o.Depth, 3), 1), 5)
 	if d.o.Now == nil {
 		d.o.Now = time.Now
 	}
-	d.cache, _ = lru.New[string, *document](d.o.CacheSize) // fails only for sizes below 1
+	d.cache, _ = lru.New[string, *document](cacheSize) // fails only for sizes below 1
 	return d
 }
 
@@ -83,7 +74,7 @@ func New(tree *files.Tree, o *Options) *Docs {
 type document struct {
 	path  string // of the workspace
 	src   []byte
-	md    *markdown.Document
+	md    func() *markdown.Document // parses src once
 	stamp files.Stamp
 	racy  bool // the file may change again without a new time stamp
 	// board returns the tasks, nil if there is no tasks section. It builds the board once.
@@ -96,7 +87,7 @@ func (d *document) address() string { return "/" + d.path }
 func (d *document) hash() string { return hex.EncodeToString(d.stamp.Hash[:]) }
 
 func newDocument(path string, src []byte, stamp files.Stamp) *document {
-	d := &document{path: path, src: src, md: markdown.Parse(path, src), stamp: stamp}
+	d := &document{path: path, src: src, stamp: stamp, md: sync.OnceValue(func() *markdown.Document { return markdown.Parse(path, src) })}
 	d.board = sync.OnceValues(d.newBoard)
 	return d
 }
@@ -204,7 +195,7 @@ func clip(s string) string {
 	return s
 }
 
-// parseSlug parses "slug", "#slug", "/doc.md#slug" or "parent/slug" for a section of d.
+// parseSlug parses "slug", "#slug", "/doc.md()#slug" or "parent/slug" for a section of d.
 // empty is the error code for an empty slug.
 func (d *document) parseSlug(text, empty string) (string, error) {
 	slug := norm.NFC.String(strings.TrimSpace(text))
@@ -244,16 +235,16 @@ func (d *document) parseSlug(text, empty string) (string, error) {
 // find returns the index of the section with a slug.
 func (d *document) find(slug string) (int, bool) {
 	if !strings.Contains(slug, "/") {
-		return markdown.Resolve(d.md, slug)
+		return markdown.Resolve(d.md(), slug)
 	}
 	parts := strings.Split(slug, "/")
-	for i, s := range d.md.Sections {
+	for i, s := range d.md().Sections {
 		at, k := i, len(parts)-1
 		for ; k >= 0 && at >= 0 && s.Level > 0; k-- {
-			if !isVariant(d.md.Sections[at].Anchor, parts[k]) {
+			if !isVariant(d.md().Sections[at].Anchor, parts[k]) {
 				break
 			}
-			at = d.md.Sections[at].Parent
+			at = d.md().Sections[at].Parent
 		}
 		if k < 0 {
 			return i, true
@@ -280,7 +271,7 @@ func (d *document) text(s store.Section) string {
 // anchors returns the anchors of the first n sections.
 func (d *document) anchors(n int) []string {
 	out := []string{}
-	for _, s := range d.md.Sections {
+	for _, s := range d.md().Sections {
 		if s.Level > 0 && len(out) < n {
 			out = append(out, s.Anchor)
 		}

@@ -141,12 +141,15 @@ func TestReferencesAreBounded(t *testing.T) {
 		write(t, dir, fmt.Sprintf("r%d.md", i), strings.Repeat("x", 1000))
 	}
 	write(t, dir, "t.md", "# T\n## Tasks\n### One\n"+all.String()+"\n")
-	a := view(t, open(t, dir, &Options{MaxNodes: 20}, nil), "/t.md", "one").Tasks[0]
+	few := open(t, dir, nil, nil)
+	few.maxNodes = 20
+	a := view(t, few, "/t.md", "one").Tasks[0]
 	if len(a.ReferencedDocuments) != 20 || !a.ReferencesTruncated {
 		t.Errorf("%d references, truncated %v, want 20 and true", len(a.ReferencedDocuments), a.ReferencesTruncated)
 	}
 	// Time that is up ends the work with what there is.
-	late := open(t, dir, &Options{Timeout: time.Nanosecond}, nil)
+	late := open(t, dir, nil, nil)
+	late.timeout = time.Nanosecond
 	if a := view(t, late, "/t.md", "one").Tasks[0]; !a.ReferencesTruncated {
 		t.Error("references go on after their time")
 	}
@@ -326,7 +329,7 @@ func TestRandomEdits(t *testing.T) {
 		}
 		d := newDocument("a.md", []byte(src), files.Stamp{})
 		var anchors []int
-		for i, s := range d.md.Sections {
+		for i, s := range d.md().Sections {
 			if s.Level > 0 {
 				anchors = append(anchors, i)
 			}
@@ -335,7 +338,7 @@ func TestRandomEdits(t *testing.T) {
 			continue
 		}
 		i := anchors[r.IntN(len(anchors))]
-		s := d.md.Sections[i]
+		s := d.md().Sections[i]
 		op := Operation{Section: s.Anchor, Operation: operations[r.IntN(len(operations))], Content: contents[r.IntN(len(contents))], Title: "Fresh title 7"}
 		after, res, err := d.apply(op)
 		if string(d.src) != src {
@@ -361,7 +364,7 @@ func TestRandomEdits(t *testing.T) {
 		}
 		if res.NewSection != "" {
 			k, ok := after.find(res.NewSection)
-			if !ok || after.md.Sections[k].Heading != op.Title || after.md.Sections[k].Level != res.Depth {
+			if !ok || after.md().Sections[k].Heading != op.Title || after.md().Sections[k].Level != res.Depth {
 				t.Fatalf("%s made section %q, which is not there", op.Operation, res.NewSection)
 			}
 		}
@@ -427,7 +430,8 @@ Just a part.
 
 func TestCacheSeesChanges(t *testing.T) {
 	_, dir := docs(t, nil, nil)
-	d := open(t, dir, &Options{CacheSize: 2}, nil)
+	d := open(t, dir, nil, nil)
+	d.cache.Resize(2)
 	for i := range 30 { // of one size, faster than time stamps tell
 		write(t, dir, "a.md", fmt.Sprintf("# A\n## Tasks\n### T\n* Status: s%02d\n", i))
 		if got := view(t, d, "/a.md", "t").Tasks[0].Status; got != fmt.Sprintf("s%02d", i) {

@@ -18,7 +18,7 @@ type line struct {
 
 // ownLines returns the lines of section i's own text below its heading.
 func (d *document) ownLines(i int) []line {
-	from, to := d.bodyStart(i), d.md.Sections[i].OwnEnd
+	from, to := d.bodyStart(i), d.md().Sections[i].OwnEnd
 	fences := markdown.Fences(d.src[from:to])
 	var lines []line
 	comment := false
@@ -56,7 +56,7 @@ func lineEnd(src []byte, at, limit int) (end, next int) {
 
 // bodyStart returns the start of the text below the heading of section i.
 func (d *document) bodyStart(i int) int {
-	s := d.md.Sections[i]
+	s := d.md().Sections[i]
 	if s.Level == 0 {
 		return s.Start
 	}

@@ -2,8 +2,10 @@ package doctask
 
 import (
 	"context"
+	"path"
 	"strings"
 
+	"cairn/internal/base/taskdag"
 	"cairn/internal/text/markdown"
 )
 
@@ -40,13 +42,13 @@ type follower struct {
 	truncated bool
 }
 
-func (d *Docs) newFollower() *follower { return &follower{nodes: d.o.MaxNodes} }
+func (d *Docs) newFollower() *follower { return &follower{nodes: d.maxNodes} }
 
 // follow loads the documents and sections to which a text of a document refers, directly or
 // indirectly. It searches breadth first and loads each one once, at its smallest depth. It
 // stops at the depth, number of documents and time of the options.
 func (d *Docs) follow(ctx context.Context, doc *document, text []byte, f *follower) []*LoadedDocument {
-	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	seen := map[string]bool{}
 	root := &LoadedDocument{Depth: -1}
@@ -107,9 +109,9 @@ func (d *Docs) place(from *document, path, slug string, n *LoadedDocument) (doc 
 		}
 	}
 	if slug == "" {
-		text := strings.TrimSpace(string(doc.src[doc.md.FrontMatter.End:]))
-		n.Title, n.Content = doc.md.Title, text
-		n.place = doc.at(doc.md.FrontMatter.End + strings.Index(string(doc.src[doc.md.FrontMatter.End:]), text))
+		text := strings.TrimSpace(string(doc.src[doc.md().FrontMatter.End:]))
+		n.Title, n.Content = doc.md().Title, text
+		n.place = doc.at(doc.md().FrontMatter.End + strings.Index(string(doc.src[doc.md().FrontMatter.End:]), text))
 		return doc, true
 	}
 	slug, err := doc.parseSlug(slug, InvalidSlug)
@@ -118,7 +120,7 @@ func (d *Docs) place(from *document, path, slug string, n *LoadedDocument) (doc 
 	}
 	i, ok := doc.find(slug)
 	if ok {
-		n.Title, n.Content, n.place = doc.md.Sections[i].Heading, doc.text(doc.md.Sections[i]), doc.at(doc.md.Sections[i].Start)
+		n.Title, n.Content, n.place = doc.md().Sections[i].Heading, doc.text(doc.md().Sections[i]), doc.at(doc.md().Sections[i].Start)
 	}
 	return doc, ok
 }
@@ -141,4 +143,44 @@ func namespace(address string) string {
 		return ""
 	}
 	return strings.TrimPrefix(address[:at], "/")
+}
+
+// ReferenceCycle returns the shortest cycle of documents, cards included, that refer to each
+// other by "@/path" in their text or by refs in their front matter. The result lists the
+// workspace paths from the smallest back to itself. It is nil if there is no cycle.
+// ReferenceCycle ignores plain links, which may form cycles.
+func (d *Docs) ReferenceCycle(ctx context.Context) ([]string, error) {
+	all, err := d.list(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]taskdag.Task, 0, len(all))
+	for _, p := range all {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		src, _, err := d.files.Read(p)
+		if err != nil {
+			continue // removed meanwhile, or not a text
+		}
+		n := taskdag.Task{ID: p}
+		for _, r := range markdown.References(src) {
+			if r.Path != "" {
+				n.DependsOn = append(n.DependsOn, r.Path)
+			}
+		}
+		for _, ref := range markdown.ReadFrontMatter(src).Strings("refs") {
+			ref, _, _ = strings.Cut(strings.TrimPrefix(ref, "/"), "#")
+			n.DependsOn = append(n.DependsOn, path.Clean(ref))
+		}
+		nodes = append(nodes, n)
+	}
+	g, err := taskdag.New(nodes)
+	if err != nil {
+		return nil, err // unreachable: paths are distinct
+	}
+	if c := g.Cycle(); c != nil {
+		return c.Path, nil
+	}
+	return nil, nil
 }

@@ -1,7 +1,6 @@
 package doctask
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"regexp"
@@ -77,8 +76,8 @@ func (d *Docs) SearchDocuments(ctx context.Context, r SearchRequest) (*SearchAns
 	a := &SearchAnswer{Results: []SearchResult{}}
 	shown := 0
 	look := func(p string, _ bool) bool {
-		doc, err := d.holding(p, r)
-		if err != nil || doc == nil {
+		doc, err := d.load(p)
+		if err != nil {
 			return false
 		}
 		res := doc.search(find, around, width, limit-shown)
@@ -143,25 +142,6 @@ func (d *Docs) search(ctx context.Context, query, prefix string, limit int, look
 
 // maxRanked is the number of documents that the Searcher ranks for a search.
 const maxRanked = 500
-
-// holding returns the document at path if it may match, and nil otherwise. It decides most
-// cases by the bytes of the file, without parsing.
-func (d *Docs) holding(path string, r SearchRequest) (*document, error) {
-	if r.Type == "regex" || d.cache.Contains(path) {
-		return d.load(path)
-	}
-	src, _, err := d.files.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	src = bytes.ToLower(src)
-	for _, word := range strings.Fields(strings.ToLower(r.Query)) {
-		if !bytes.Contains(src, []byte(word)) {
-			return nil, nil
-		}
-	}
-	return d.load(path)
-}
 
 // matcher returns a function that finds the query in a line; -1 means no match.
 func matcher(r SearchRequest) (func(line string) int, error) {
@@ -240,8 +220,8 @@ func (d *document) search(find func(string) int, around, width, limit int) Searc
 			continue
 		}
 		m := SearchMatch{LineNumber: k + 1, MatchText: window(line, at, width), Type: "content"}
-		if i := d.md.At(starts[k]); i >= 0 {
-			s := d.md.Sections[i]
+		if i := d.md().At(starts[k]); i >= 0 {
+			s := d.md().Sections[i]
 			m.Section = s.Anchor
 			if s.Level > 0 && starts[k] < d.bodyStart(i) {
 				m.Type = "heading"

@@ -132,7 +132,7 @@ func (d *document) apply(op Operation) (after *document, r OperationResult, err 
 	if err := checkContent(op.Content); err != nil {
 		return nil, r, err
 	}
-	s, body := d.md.Sections[i], d.lines(op.Content)
+	s, body := d.md().Sections[i], d.lines(op.Content)
 	switch op.Operation {
 	case Remove:
 		r.RemovedContent = d.text(s)
@@ -166,7 +166,7 @@ func (d *document) insertSection(i int, op Operation) (after *document, r Operat
 	if err != nil {
 		return nil, r, err
 	}
-	s := d.md.Sections[i]
+	s := d.md().Sections[i]
 	level, parent := s.Level, s.Parent
 	if op.Operation == AppendChild {
 		level, parent = s.Level+1, i
@@ -186,7 +186,7 @@ func (d *document) insertSection(i int, op Operation) (after *document, r Operat
 	if after, err = d.checkNew(src, at, level, title); err != nil {
 		return nil, r, err
 	}
-	n := after.md.Sections[at]
+	n := after.md().Sections[at]
 	r.NewSection, r.Depth = n.Anchor, n.Level
 	return after, r, nil
 }
@@ -197,12 +197,12 @@ func (d *document) checkNew(src []byte, at, level int, title string) (*document,
 	if err != nil {
 		return nil, err
 	}
-	for k := at + 1; k < at+len(after.md.Sections)-len(d.md.Sections); k++ {
-		if after.md.Sections[k].Level <= level {
-			return nil, refuse(InvalidSectionContent, evidence{"document": d.address()}, "Content of %q holds a heading of level %d, want a deeper one", title, after.md.Sections[k].Level)
+	for k := at + 1; k < at+len(after.md().Sections)-len(d.md().Sections); k++ {
+		if after.md().Sections[k].Level <= level {
+			return nil, refuse(InvalidSectionContent, evidence{"document": d.address()}, "Content of %q holds a heading of level %d, want a deeper one", title, after.md().Sections[k].Level)
 		}
 	}
-	if at >= len(after.md.Sections) || after.md.Sections[at].Level != level || len(after.md.Sections) == len(d.md.Sections) {
+	if at >= len(after.md().Sections) || after.md().Sections[at].Level != level || len(after.md().Sections) == len(d.md().Sections) {
 		return nil, refuse(InvalidTitle, evidence{"title": clip(title)}, "Title does not make a heading here: %s", clip(title))
 	}
 	return after, nil
@@ -210,7 +210,7 @@ func (d *document) checkNew(src []byte, at, level int, title string) (*document,
 
 // replaceOwn replaces section i's own text.
 func (d *document) replaceOwn(i int, body string) []byte {
-	s := d.md.Sections[i]
+	s := d.md().Sections[i]
 	from, eol := d.bodyStart(i), d.eol()
 	head := d.src[:from]
 	text := ""
@@ -233,13 +233,13 @@ func (d *document) replaceOwn(i int, body string) []byte {
 
 // startsAtOnce reports whether no blank line follows section i's heading.
 func (d *document) startsAtOnce(i int) bool {
-	from, end := d.bodyStart(i), d.md.Sections[i].OwnEnd
+	from, end := d.bodyStart(i), d.md().Sections[i].OwnEnd
 	return from < end && d.src[from] != '\n' && d.src[from] != '\r'
 }
 
 // prependOwn inserts text directly below the heading of section i.
 func (d *document) prependOwn(i int, body string) []byte {
-	s := d.md.Sections[i]
+	s := d.md().Sections[i]
 	from, eol := d.bodyStart(i), d.eol()
 	rest := d.src[from:s.OwnEnd]
 	if len(strings.TrimSpace(string(rest))) == 0 {
@@ -331,12 +331,12 @@ func (d *Docs) ViewSection(_ context.Context, r ViewSectionRequest) (*ViewSectio
 			continue
 		}
 		seen[i] = true
-		s := doc.md.Sections[i]
+		s := doc.md().Sections[i]
 		content := doc.text(s)
 		v := SectionData{Slug: s.Anchor, Title: s.Heading, Content: content, Depth: s.Level, FullPath: doc.address() + "#" + s.Anchor,
 			WordCount: len(strings.Fields(content)), Links: targets([]byte(content))}
 		if s.Parent >= 0 {
-			v.Parent = doc.md.Sections[s.Parent].Anchor
+			v.Parent = doc.md().Sections[s.Parent].Anchor
 		}
 		stats := &a.Summary.HierarchicalStats
 		if at := strings.LastIndexByte(slug, '/'); at >= 0 {

@@ -52,7 +52,7 @@ func (d *document) lines(text string) string {
 // appendOwn appends text to section i's own text: directly if it continues a list,
 // otherwise as a new paragraph.
 func (d *document) appendOwn(i int, text string) []byte {
-	s := d.md.Sections[i]
+	s := d.md().Sections[i]
 	at := d.lastLineEnd(s.Start, s.OwnEnd)
 	gap := d.eol()
 	last := string(d.src[bytes.LastIndexAny(d.src[:at], "\r\n")+1 : at])
@@ -139,9 +139,9 @@ func (d *document) insert(at int, text string) []byte {
 // unchanged. Text can hide or create headings, for example by an unclosed code block.
 func (d *document) checkShape(src []byte, from, to, floor int) (*document, error) {
 	after := newDocument(d.path, src, files.Stamp{})
-	old, now := d.md.Sections, after.md.Sections
+	old, now := d.md().Sections, after.md().Sections
 	fresh := len(now) - (len(old) - (to - from))
-	bad := fresh < 0 || !sameOutline(old[:from], now[:min(from, len(now))]) || d.md.FrontMatter.End != after.md.FrontMatter.End
+	bad := fresh < 0 || !sameOutline(old[:from], now[:min(from, len(now))]) || d.md().FrontMatter.End != after.md().FrontMatter.End
 	if !bad {
 		bad = !sameOutline(old[to:], now[from+fresh:])
 		for _, s := range now[from : from+fresh] {
@@ -162,7 +162,7 @@ func sameOutline(a, b []store.Section) bool {
 // subtreeEnd returns the index of the first section after section i and its subsections.
 func (d *document) subtreeEnd(i int) int {
 	end := i + 1
-	for end < len(d.md.Sections) && d.md.Sections[end].Start < d.md.Sections[i].End {
+	for end < len(d.md().Sections) && d.md().Sections[end].Start < d.md().Sections[i].End {
 		end++
 	}
 	return end
@@ -170,7 +170,7 @@ func (d *document) subtreeEnd(i int) int {
 
 // duplicate returns an error if another section of the same parent and level has the title.
 func (d *document) duplicate(parent, level int, title string) error {
-	for _, s := range d.md.Sections {
+	for _, s := range d.md().Sections {
 		if s.Parent == parent && s.Level == level && markdown.Slug(s.Heading) == markdown.Slug(title) {
 			return refuse(DuplicateHeading, evidence{"title": title, "section": s.Anchor, "document": d.address()},
 				"There is a section %q already at that place: #%s", s.Heading, s.Anchor)

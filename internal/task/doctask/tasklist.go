@@ -103,7 +103,7 @@ func (d *Docs) createTask(ctx context.Context, r TaskRequest) (*TaskAnswer, erro
 // The task is a check box if the other one is, or if all tasks are.
 func (d *document) addTask(after, title, content string) (*document, string, error) {
 	all, top, _ := d.tasks()
-	op := Operation{Section: d.md.Sections[top].Anchor, Operation: AppendChild, Title: title, Content: content}
+	op := Operation{Section: d.md().Sections[top].Anchor, Operation: AppendChild, Title: title, Content: content}
 	at := -1
 	if after != "" {
 		t, err := d.pick(all, after)
@@ -127,7 +127,7 @@ func (d *document) withTasks() (*document, error) {
 	if _, ok := d.tasksSection(); ok {
 		return d, nil
 	}
-	return d.checkShape(d.insert(len(d.src), d.heading(2, "Tasks", "")), len(d.md.Sections), len(d.md.Sections), 1)
+	return d.checkShape(d.insert(len(d.src), d.heading(2, "Tasks", "")), len(d.md().Sections), len(d.md().Sections), 1)
 }
 
 // editTask replaces a task's own text. It keeps nested tasks.

@@ -1,10 +1,10 @@
 package doctask
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -31,7 +31,7 @@ type docTask struct {
 
 // tasksSection returns the first heading whose slug or text is "tasks".
 func (d *document) tasksSection() (int, bool) {
-	for i, s := range d.md.Sections {
+	for i, s := range d.md().Sections {
 		if s.Level > 0 && (s.Anchor == "tasks" || strings.EqualFold(strings.TrimSpace(s.Heading), "tasks")) {
 			return i, true
 		}
@@ -48,18 +48,18 @@ func (d *document) tasks() (list []docTask, top int, ok bool) {
 	if !ok {
 		return nil, 0, false
 	}
-	taken := make(map[string]bool, len(d.md.Sections))
-	for _, s := range d.md.Sections {
+	taken := make(map[string]bool, len(d.md().Sections))
+	for _, s := range d.md().Sections {
 		taken[s.Anchor] = true
 	}
-	for i := top; i < len(d.md.Sections) && d.md.Sections[i].Start < d.md.Sections[top].End; i++ {
-		s := d.md.Sections[i]
+	for i := top; i < len(d.md().Sections) && d.md().Sections[i].Start < d.md().Sections[top].End; i++ {
+		s := d.md().Sections[i]
 		inside, outside := boxes(d.ownLines(i))
 		t := docTask{section: i, start: s.Start, depth: s.Level, lines: outside, status: defaultStatus}
 		if i > top {
 			t.slug, t.title = s.Anchor, s.Heading
 			if s.Parent > top {
-				t.parent = d.md.Sections[s.Parent].Anchor
+				t.parent = d.md().Sections[s.Parent].Anchor
 			}
 			if f, ok := fieldOf(t.lines, "Status"); ok {
 				t.status, t.written = f.value, true
@@ -105,7 +105,7 @@ func (d *document) content(t docTask) string {
 	if t.box != nil {
 		return string(d.src[t.box.start:t.box.end])
 	}
-	return d.text(d.md.Sections[t.section])
+	return d.text(d.md().Sections[t.section])
 }
 
 func (t docTask) field(name string) string {
@@ -179,7 +179,7 @@ func (d *document) pick(all []docTask, text string) (docTask, error) {
 	}
 	if _, ok := d.find(slug); ok {
 		top, _ := d.tasksSection()
-		return docTask{}, refuse(NotATask, evidence{"taskSlug": slug, "tasksSection": d.md.Sections[top].Anchor, "document": d.address()},
+		return docTask{}, refuse(NotATask, evidence{"taskSlug": slug, "tasksSection": d.md().Sections[top].Anchor, "document": d.address()},
 			"Section %s is not a task (not under tasks section)", slug)
 	}
 	names := slugs(all, maxNamed)
@@ -244,21 +244,9 @@ func (d *document) newBoard() (*task.Board, error) {
 	return task.NewBoard(tasks)
 }
 
-// hasTasksHeading reports whether a line looks like the heading of a tasks section. It is a
-// quick test before parsing.
-func hasTasksHeading(src []byte) bool {
-	for line := range bytes.Lines(src) {
-		if line[0] != '#' {
-			continue
-		}
-		text := bytes.TrimLeft(line, "#")
-		blank := len(text) > 0 && (text[0] == ' ' || text[0] == '\t')
-		if blank && bytes.EqualFold(bytes.Trim(text, " \t\r\n#"), []byte("tasks")) {
-			return true
-		}
-	}
-	return false
-}
+// tasksHeading matches a line that looks like the heading of a tasks section. It is a quick
+// test before parsing.
+var tasksHeading = regexp.MustCompile(`(?im)^#+[ \t]+tasks[ \t\r#]*$`)
 
 // HaveTasks reports whether any document has a tasks section.
 func (d *Docs) HaveTasks(ctx context.Context) (bool, error) {
@@ -285,14 +273,12 @@ func (d *Docs) withTasks(ctx context.Context, limit int) ([]string, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		src, _, err := d.files.Read(path)
-		if err != nil || !hasTasksHeading(src) {
+		doc, err := d.load(path)
+		if err != nil || !tasksHeading.Match(doc.src) {
 			continue
 		}
-		if doc, err := d.load(path); err == nil { // the heading may be in a code block
-			if _, ok := doc.tasksSection(); ok {
-				found = append(found, doc.address())
-			}
+		if _, ok := doc.tasksSection(); ok { // the heading may be in a code block
+			found = append(found, doc.address())
 		}
 	}
 	return found, nil

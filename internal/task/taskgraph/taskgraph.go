@@ -37,20 +37,10 @@ type Tools struct {
 
 // New returns the tools over the cards and documents of a workspace.
 func New(c *cards.Store, d *doctask.Docs, o Options) *Tools {
-	orElse := func(v *int, otherwise int) {
-		if *v <= 0 {
-			*v = otherwise
-		}
-	}
-	orElse(&o.MaxReady, 100)
-	orElse(&o.DefaultReady, 10)
-	o.DefaultReady = min(o.DefaultReady, o.MaxReady)
-	orElse(&o.MaxInDegree, 10)
-	orElse(&o.MaxOutDegree, 10)
-	orElse(&o.MaxChain, 20)
-	if o.DefaultChannel == "" {
-		o.DefaultChannel = CardsChannel
-	}
+	o.MaxReady = cmp.Or(o.MaxReady, 100)
+	o.DefaultReady = min(cmp.Or(o.DefaultReady, 10), o.MaxReady)
+	o.MaxInDegree, o.MaxOutDegree, o.MaxChain = cmp.Or(o.MaxInDegree, 10), cmp.Or(o.MaxOutDegree, 10), cmp.Or(o.MaxChain, 20)
+	o.DefaultChannel = cmp.Or(o.DefaultChannel, CardsChannel)
 	return &Tools{c, d, o}
 }
 
