@@ -38,11 +38,6 @@ type Card struct {
 	otherID     string // the ID in the front matter if it differs from the file name
 }
 
-// Priorities are the priorities of cards from the least to the most urgent.
-var Priorities = []string{"low", "medium", "high", "critical"}
-
-const defaultPriority = "medium"
-
 // prioritySynonyms maps the priorities of other systems to those of cards.
 var prioritySynonyms = map[string]string{"urgent": "critical", "blocker": "critical", "highest": "critical", "p0": "critical", "major": "high", "p1": "high",
 	"normal": "medium", "p2": "medium", "minor": "low", "lowest": "low", "p3": "low", "trivial": "low"}

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"cairn/internal/task"
 	"cairn/internal/task/files"
@@ -37,15 +36,6 @@ type UpdateAnswer struct {
 	// UpdatedFields lists the keys of the request whose values changed, in the order of
 	// the schema. If there are none, the file was not written.
 	UpdatedFields []string `json:"updated_fields"`
-}
-
-// updateKeys are the keys of an update in the order of the schema, extensions last.
-var updateKeys = []string{"status", "assignee", "priority", "notes", "tags", "depends_on", "title"}
-
-// changes holds the values of a checked update by key.
-type changes struct {
-	texts map[string]string // an empty string removes the key
-	lists map[string][]string
 }
 
 // Update implements update_task.
@@ -131,74 +121,45 @@ func (s *Store) notFound(id string) error {
 }
 
 func checkUpdates(updates map[string]json.RawMessage) (changes, error) {
+	var keys []string
+	for _, f := range schema {
+		keys = append(keys, f.key)
+	}
 	ch := changes{map[string]string{}, map[string][]string{}}
 	if len(updates) == 0 {
-		return ch, invalid("updates is empty, want at least one of {%s}", strings.Join(updateKeys, ","))
+		return ch, invalid("updates is empty, want at least one of {%s}", strings.Join(keys, ","))
 	}
 	for _, key := range slices.Sorted(maps.Keys(updates)) {
-		if !slices.Contains(updateKeys, key) {
-			return ch, invalid("unknown key %.50q in updates, want {%s}", key, strings.Join(updateKeys, ","))
+		if !slices.Contains(keys, key) {
+			return ch, invalid("unknown key %.50q in updates, want {%s}", key, strings.Join(keys, ","))
 		}
 	}
-	for _, key := range updateKeys {
-		raw, ok := updates[key]
+	for _, f := range schema {
+		raw, ok := updates[f.key]
 		if !ok {
 			continue
 		}
-		var err error
-		if key == "tags" || key == "depends_on" {
+		if f.element != nil {
 			var list []string
 			if json.Unmarshal(raw, &list) != nil || list == nil {
-				return ch, invalid("updates.%s is not an array of strings", key)
+				return ch, invalid("updates.%s is not an array of strings", f.key)
 			}
-			ch.lists[key], err = checkList(key, list)
-		} else {
-			var text *string
-			if json.Unmarshal(raw, &text) != nil {
-				return ch, invalid("updates.%s is not a string", key)
-			}
-			if text == nil && key != "assignee" && key != "notes" {
-				return ch, invalid("updates.%s is null, want a string", key)
-			}
-			if text == nil {
-				text = new(string)
-			}
-			ch.texts[key], err = checkUpdate(key, *text)
+			ch.lists[f.key] = list
+			continue
 		}
-		if err != nil {
-			return ch, err
+		var text *string
+		if json.Unmarshal(raw, &text) != nil {
+			return ch, invalid("updates.%s is not a string", f.key)
 		}
-	}
-	return ch, nil
-}
-
-func checkList(key string, list []string) ([]string, error) {
-	if key == "tags" {
-		return checkTags(list)
-	}
-	return checkDepends(list)
-}
-
-func checkUpdate(key, text string) (string, error) {
-	switch key {
-	case "status", "priority":
-		words := Statuses
-		if key == "priority" {
-			words = Priorities
+		if text == nil && !f.optional {
+			return ch, invalid("updates.%s is null, want a string", f.key)
 		}
-		if !slices.Contains(words, text) {
-			return "", invalid("updates.%s %.50q, want {%s}", key, text, strings.Join(words, ","))
+		if text == nil {
+			text = new(string)
 		}
-		return text, nil
-	case "assignee":
-		return checkAssignee(text)
-	case "title":
-		return checkTitle(text)
+		ch.texts[f.key] = *text
 	}
-	if n := utf8.RuneCountInString(text); n > maxNotes {
-		return "", invalid("updates.notes has %d characters, want at most %d", n, maxNotes)
-	}
-	return strings.TrimSpace(text), nil
+	return ch, ch.check("updates.")
 }
 
 // edits returns the edits of the front matter, and the keys of the request that change.
@@ -210,7 +171,8 @@ func (ch changes) edits(c *Card) (edits []markdown.FieldEdit, fields []string) {
 	set := func(key string, value any) {
 		edits, fields = append(edits, markdown.FieldEdit{Key: key, Value: value}), append(fields, key)
 	}
-	for _, key := range updateKeys {
+	for _, f := range schema {
+		key := f.key
 		if list, ok := ch.lists[key]; ok && !slices.Equal(list, lists[key]) {
 			set(key, list)
 		}

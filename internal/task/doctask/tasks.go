@@ -1,6 +1,7 @@
 package doctask
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"math"
@@ -244,9 +245,18 @@ func (d *document) newBoard() (*task.Board, error) {
 	return task.NewBoard(tasks)
 }
 
-// tasksHeading matches a line that looks like the heading of a tasks section. It is a quick
-// test before parsing.
-var tasksHeading = regexp.MustCompile(`(?im)^#+[ \t]+tasks[ \t\r#]*$`)
+var tasksHeading = regexp.MustCompile(`(?i)^#+[ \t]+tasks[ \t\r\n#]*$`)
+
+// hasTasksHeading reports whether a line looks like the heading of a tasks section. It is a
+// quick test before parsing.
+func hasTasksHeading(src []byte) bool {
+	for line := range bytes.Lines(src) {
+		if line[0] == '#' && tasksHeading.Match(line) {
+			return true
+		}
+	}
+	return false
+}
 
 // HaveTasks reports whether any document has a tasks section.
 func (d *Docs) HaveTasks(ctx context.Context) (bool, error) {
@@ -274,7 +284,7 @@ func (d *Docs) withTasks(ctx context.Context, limit int) ([]string, error) {
 			return nil, err
 		}
 		doc, err := d.load(path)
-		if err != nil || !tasksHeading.Match(doc.src) {
+		if err != nil || !hasTasksHeading(doc.src) {
 			continue
 		}
 		if _, ok := doc.tasksSection(); ok { // the heading may be in a code block
