@@ -191,8 +191,7 @@ func TestEveryCode(t *testing.T) {
 	}
 	for file, keep := range map[string]func(name string) bool{
 		"failure.go":                              func(name string) bool { return strings.HasPrefix(name, "Code") },
-		"../internal/task/cards/errors.go":        func(name string) bool { return strings.HasPrefix(name, "Code") },
-		"../internal/task/doctask/errors.go":      func(string) bool { return true },
+		"../internal/task/errors.go":              func(string) bool { return true },
 		"../internal/task/taskgraph/taskgraph.go": func(name string) bool { return strings.HasPrefix(name, "Code") },
 		"../internal/base/taskdag/validate.go":    func(string) bool { return true },
 	} {

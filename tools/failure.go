@@ -10,16 +10,16 @@ import (
 	"cairn/internal/base/owner"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/mirror"
-	"cairn/internal/task/cards"
+	"cairn/internal/task"
 )
 
 // The codes of failures. Negative codes are those of JSON-RPC.
 const (
-	CodeNotFound      = 1001
-	CodeCycle         = 1002
+	CodeNotFound      = task.CodeNotFound
+	CodeCycle         = task.CodeCycle
 	CodeTokenLimit    = 1003
-	CodeStale         = 1006
-	CodeLock          = 1007
+	CodeStale         = task.CodeStale
+	CodeLock          = task.CodeLock
 	CodeRateLimit     = 429
 	CodeUnavailable   = 503
 	CodeInvalidParams = jsonrpc.CodeInvalidParams
@@ -58,8 +58,8 @@ func FailureOf(err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
 	}
-	if bad, ok := errors.AsType[*cards.Error](err); ok {
-		return &Failure{Code: bad.Code, Message: bad.Message, Data: bad.Data}
+	if bad, ok := errors.AsType[*task.Error](err); ok {
+		return &Failure{Code: bad.Number, Message: bad.Message, Data: bad.Data}
 	}
 	if lock, ok := errors.AsType[*owner.LockError](err); ok {
 		data := map[string]any{"lock_file": lock.LockFile, "holder_pid": lock.Holder.PID, "suggestion": lock.Suggestion(), "detail": lock.Error()}

@@ -7,7 +7,7 @@ import (
 	"reflect"
 
 	"cairn/internal/stage"
-	"cairn/internal/task/doctask"
+	"cairn/internal/task"
 	"cairn/internal/task/taskgraph"
 )
 
@@ -62,22 +62,20 @@ type documentFailed struct {
 }
 
 func documentFailure(err error) *Failure {
-	bad, ok := errors.AsType[*doctask.Error](err)
-	if !ok {
-		f := FailureOf(err)
-		bad = &doctask.Error{Code: doctask.OperationFailed, Message: f.Message, Context: f.Data}
-		if f.Code == CodeInvalidParams {
-			bad.Code = doctask.InvalidParameter
-		}
+	f := FailureOf(err)
+	body := documentFailed{Error: f.Message, Code: task.OperationFailed, Context: f.Data}
+	if bad, ok := errors.AsType[*task.Error](err); ok {
+		body.Code = bad.Code
+	} else if f.Code == CodeInvalidParams {
+		body.Code = task.InvalidParameter
 	}
-	if bad.Context == nil {
-		bad.Context = map[string]any{}
+	if body.Context == nil {
+		body.Context = map[string]any{}
 	}
-	f := &Failure{Code: CodeInvalidParams, Message: bad.Message, Data: map[string]any{"code": bad.Code, "context": bad.Context}}
-	if bad.Code == doctask.OperationFailed || bad.Code == doctask.ResourceExhausted {
+	f = &Failure{Code: CodeInvalidParams, Message: f.Message, Data: map[string]any{"code": body.Code, "context": body.Context}, body: body}
+	if body.Code == task.OperationFailed || body.Code == task.ResourceExhausted {
 		f.Code = CodeInternal
 	}
-	f.body = documentFailed{Error: bad.Message, Code: bad.Code, Context: bad.Context}
 	return f
 }
 

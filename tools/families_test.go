@@ -10,8 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/task/cards"
-	"cairn/internal/task/doctask"
+	"cairn/internal/task"
 	"cairn/internal/task/files"
 	"cairn/internal/task/taskgraph"
 	"cairn/internal/toolbox"
@@ -33,13 +32,13 @@ func TestFamilies(t *testing.T) {
 		handler      handler
 		body, direct string
 	}{
-		"a card that changed": {codeHandler(failing(&cards.Error{Code: cards.CodeStale, Message: "Stale Cache", Data: map[string]any{"path": "p"}})),
+		"a card that changed": {codeHandler(failing(&task.Error{Number: task.CodeStale, Message: "Stale Cache", Data: map[string]any{"path": "p"}})),
 			`{"code":1006,"message":"Stale Cache","data":{"path":"p"}}`, `1006 Stale Cache {"path":"p"}`},
-		"a card that is locked": {codeHandler(failing(fmt.Errorf("a: %w", &cards.Error{Code: cards.CodeLock, Message: "Lock Error", Err: lock}))),
+		"a card that is locked": {codeHandler(failing(fmt.Errorf("a: %w", &task.Error{Number: task.CodeLock, Message: "Lock Error", Err: lock}))),
 			`{"code":1007,"message":"Lock Error"}`, `1007 Lock Error `},
 		"a cancelled card":     {codeHandler(failing(context.Canceled)), `{"code":-32603,"message":"cancelled"}`, `-32603 cancelled `},
 		"a cancelled document": {documentHandler(failing(context.Canceled)), `{"code":"OPERATION_FAILED","context":{},"error":"cancelled","success":false}`, `-32603 cancelled {"code":"OPERATION_FAILED","context":{}}`},
-		"a locked document": {documentHandler(failing(&doctask.Error{Code: doctask.ResourceExhausted, Message: "busy", Err: lock})),
+		"a locked document": {documentHandler(failing(&task.Error{Code: task.ResourceExhausted, Message: "busy", Err: lock})),
 			`{"code":"RESOURCE_EXHAUSTED","context":{},"error":"busy","success":false}`, `-32603 busy {"code":"RESOURCE_EXHAUSTED","context":{}}`},
 		"another error of a document": {documentHandler(failing(errors.New("disk"))), `{"code":"OPERATION_FAILED","context":{},"error":"disk","success":false}`, `-32603 disk {"code":"OPERATION_FAILED","context":{}}`},
 		"inside a graph": {graph(taskgraph.CodeInternal),

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"cairn/internal/task/doctask"
+	"cairn/internal/task"
 )
 
 // argumentSchemas has the JSON Schemas of the argument types whose Go type does not
@@ -19,7 +19,7 @@ import (
 var argumentSchemas = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[integer]():         {Type: "integer"},
 	reflect.TypeFor[json.RawMessage](): {Type: "object"},
-	reflect.TypeFor[doctask.Slugs](): {OneOf: []*jsonschema.Schema{{Type: "string"},
+	reflect.TypeFor[task.Slugs](): {OneOf: []*jsonschema.Schema{{Type: "string"},
 		{Type: "array", Items: &jsonschema.Schema{Type: "string"}, MinItems: new(1), MaxItems: new(10)}}},
 	reflect.TypeFor[map[string]json.RawMessage](): newSchema(reflect.TypeFor[cardUpdates](), nil),
 }

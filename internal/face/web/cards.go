@@ -178,7 +178,7 @@ func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) {
 		_, err = h.site.Tasks.Cards.Update(r.Context(), cards.UpdateRequest{ID: id, Updates: updates})
 	}
 	script := r.Header.Get(fragmentHeader) != ""
-	refused, known := errors.AsType[*cards.Error](err)
+	refused, known := errors.AsType[*task.Error](err)
 	switch {
 	case script && known:
 		http.Error(w, refusal(refused), http.StatusBadRequest)

@@ -20,7 +20,7 @@ import (
 	"cairn/internal/base/owner"
 	"cairn/internal/face/view"
 	"cairn/internal/folder/workspace"
-	"cairn/internal/task/cards"
+	"cairn/internal/task"
 	"cairn/retriever"
 )
 
@@ -175,7 +175,7 @@ type errorPage struct {
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	v := screen{section: "error", title: "That did not work", status: http.StatusInternalServerError}
 	e := errorPage{Message: err.Error()}
-	var refused *cards.Error
+	var refused *task.Error
 	if missing, ok := errors.AsType[*retriever.NotFoundError](err); ok {
 		v.status, v.title, e.Nearest = http.StatusNotFound, "Not found", missing.Nearest
 		v.query = words(r.URL.Query().Get("path"))
@@ -183,7 +183,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 		v.status = http.StatusBadRequest
 	} else if errors.As(err, &refused) {
 		v.status, e.Message = http.StatusBadRequest, refusal(refused)
-		if refused.Code == cards.CodeNotFound {
+		if refused.Number == task.CodeNotFound {
 			v.status, v.title = http.StatusNotFound, "Not found"
 		}
 	} else {
@@ -194,8 +194,11 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // refusal returns the message of a refused change with its details.
-func refusal(e *cards.Error) string {
-	text := e.Error()
+func refusal(e *task.Error) string {
+	text := e.Message
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
 	for _, key := range []string{"detail", "suggestion", "recovery"} {
 		if more, ok := e.Data[key].(string); ok {
 			text += ". " + more

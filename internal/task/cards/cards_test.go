@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cairn/internal/task"
 	"cairn/internal/task/files"
 	"cairn/internal/text/walk"
 )
@@ -57,8 +58,8 @@ func update(id, updates string) UpdateRequest {
 }
 
 func code(err error) int {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
+	if e, ok := errors.AsType[*task.Error](err); ok {
+		return e.Number
 	}
 	return 0
 }
@@ -147,8 +148,8 @@ func TestQuoting(t *testing.T) {
 func TestUnknownDependency(t *testing.T) {
 	s, dir := board(t, nil, nil)
 	_, err := s.Create(context.Background(), CreateRequest{Title: "x", DependsOn: []string{"zzz999"}})
-	e, ok := errors.AsType[*Error](err)
-	if !ok || e.Code != 1001 || e.Data["kind"] != "DependencyNotFound" || e.Data["id"] != "zzz999" || e.Data["path"] != ".cairn/cards/zzz999.md" {
+	e, ok := errors.AsType[*task.Error](err)
+	if !ok || e.Number != 1001 || e.Data["kind"] != "DependencyNotFound" || e.Data["id"] != "zzz999" || e.Data["path"] != ".cairn/cards/zzz999.md" {
 		t.Errorf("got %+v, want DependencyNotFound", err)
 	}
 	if left, _ := os.ReadDir(filepath.Join(dir, ".cairn", "cards")); len(left) > 0 {
@@ -162,17 +163,17 @@ func TestInvalidUpdates(t *testing.T) {
 	for _, u := range []string{`{"status":"wip"}`, `{}`, `{"foo":1}`, `{"status":null}`, `{"status":1}`, `{"priority":"urgent"}`, `{"priority":"HIGH"}`,
 		`{"notes":"` + strings.Repeat("x", 501) + `"}`, `{"assignee":"` + strings.Repeat("x", 51) + `"}`, `{"assignee":"a\nb"}`,
 		`{"tags":"a"}`, `{"tags":null}`, `{"tags":[1]}`, `{"tags":[""]}`, `{"depends_on":["../x"]}`, `{"title":" "}`, `{"title":"a\nstatus: done"}`, `{"status":"done","id":"x"}`} {
-		if _, err := s.Update(context.Background(), update("abc123", u)); code(err) != CodeInvalidParams {
+		if _, err := s.Update(context.Background(), update("abc123", u)); code(err) != task.CodeInvalidParams {
 			t.Errorf("updates %s: %v, want -32602", u, err)
 		}
 	}
 	for _, id := range []string{"", "../../x", "a/b", "..", strings.Repeat("a", 101), ".hidden", "a\x00"} {
-		if _, err := s.Update(context.Background(), update(id, `{"status":"done"}`)); code(err) != CodeInvalidParams {
+		if _, err := s.Update(context.Background(), update(id, `{"status":"done"}`)); code(err) != task.CodeInvalidParams {
 			t.Errorf("id %q: %v, want -32602", id, err)
 		}
 	}
 	_, err := s.Update(context.Background(), update("abc124", `{"status":"done"}`))
-	if e, ok := errors.AsType[*Error](err); !ok || e.Code != 1001 || e.Data["suggestion"] != "Did you mean 'abc123'?" {
+	if e, ok := errors.AsType[*task.Error](err); !ok || e.Number != 1001 || e.Data["suggestion"] != "Did you mean 'abc123'?" {
 		t.Errorf("unknown id: %+v", err)
 	}
 	if got := read(t, dir, "abc123"); got != content {
@@ -293,7 +294,7 @@ func TestDates(t *testing.T) {
 	for _, bad := range []string{"2023-02-29", "2026-13-45", "tomorrow", ">", "d", "-3d", "1.5d", ">=2024", "2024-1-1", "7h", "99999999999d", " "} {
 		_, err := s.List(ListRequest{Created: bad})
 		want := fmt.Sprintf("Invalid date format: '%s'. Expected: YYYY-MM-DD, YYYY-MM, YYYY, or relative (7d, 2w, 3m, 1y)", bad)
-		if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeInvalidParams || e.Message != want {
+		if e, ok := errors.AsType[*task.Error](err); !ok || e.Number != task.CodeInvalidParams || e.Message != want {
 			t.Errorf("filter %q: %v, want -32602 %s", bad, err, want)
 		}
 	}
@@ -331,7 +332,7 @@ func TestCycle(t *testing.T) {
 	if text, _ := json.Marshal(a); string(text) != `{"valid":true,"message":"All task dependencies are valid (no circular dependencies)"}` {
 		t.Errorf("no cards: %s", text)
 	}
-	if _, err := s.Validate(ValidateRequest{ID: "abc123"}); code(err) != CodeNotFound {
+	if _, err := s.Validate(ValidateRequest{ID: "abc123"}); code(err) != task.CodeNotFound {
 		t.Errorf("unknown id: %v, want 1001", err)
 	}
 }
@@ -342,8 +343,8 @@ func TestUpdateDependencies(t *testing.T) {
 	})
 	before := read(t, dir, "cccccc")
 	_, err := s.Update(context.Background(), update("cccccc", `{"depends_on":["aaaaaa"]}`))
-	e, ok := errors.AsType[*Error](err)
-	if !ok || e.Code != 1002 || e.Data["kind"] != "CircularDependency" || cmp.Diff([]string{"cccccc", "aaaaaa", "bbbbbb", "cccccc"}, e.Data["cycle_path"]) != "" {
+	e, ok := errors.AsType[*task.Error](err)
+	if !ok || e.Number != 1002 || e.Data["kind"] != "CircularDependency" || cmp.Diff([]string{"cccccc", "aaaaaa", "bbbbbb", "cccccc"}, e.Data["cycle_path"]) != "" {
 		t.Errorf("got %+v, want CircularDependency with its path", err)
 	}
 	if _, err := s.Update(context.Background(), update("cccccc", `{"depends_on":["cccccc"]}`)); code(err) != 1002 {
@@ -370,7 +371,7 @@ func TestUpdateDependencies(t *testing.T) {
 	if text, _ := json.Marshal(d); string(text) != `{"task_id":"cccccc","type":"dependencies","count":0,"tasks":[],"missing":["ghost1"]}` {
 		t.Errorf("a missing dependency: %s", text)
 	}
-	if _, err := s.Dependencies(DependenciesRequest{ID: "nope00"}); code(err) != CodeNotFound {
+	if _, err := s.Dependencies(DependenciesRequest{ID: "nope00"}); code(err) != task.CodeNotFound {
 		t.Errorf("unknown id: %v, want 1001", err)
 	}
 }
@@ -404,7 +405,7 @@ func TestEnforceStart(t *testing.T) {
 	s, dir := board(t, nil, map[string]string{"abc123": card("A", "depends_on: [abc124, abc125]\n"), "abc124": card("B", "status: done\n"), "abc125": card("C", "")})
 	s.enforce = true
 	_, err := s.Update(context.Background(), update("abc123", `{"status":"active"}`))
-	if e, ok := errors.AsType[*Error](err); !ok || e.Message != "Task abc123 blocked by incomplete dependencies: abc125" {
+	if e, ok := errors.AsType[*task.Error](err); !ok || e.Message != "Task abc123 blocked by incomplete dependencies: abc125" {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	if strings.Contains(read(t, dir, "abc123"), "active") {
@@ -495,7 +496,7 @@ func TestUpdateRefusedWhenChangedMeanwhile(t *testing.T) {
 	o := &files.Options{Fault: func(string) error { return os.WriteFile(name, []byte(card("Theirs", "")), 0o644) }}
 	s, dir := board(t, o, map[string]string{"abc123": card("Ours", "")})
 	name = filepath.Join(dir, ".cairn/cards/abc123.md")
-	if _, err := s.Update(context.Background(), update("abc123", `{"status":"done"}`)); code(err) != CodeStale {
+	if _, err := s.Update(context.Background(), update("abc123", `{"status":"done"}`)); code(err) != task.CodeStale {
 		t.Errorf("got %v, want 1006", err)
 	}
 	if got := read(t, dir, "abc123"); got != card("Theirs", "") {
@@ -516,7 +517,7 @@ func TestQueryGraph(t *testing.T) {
 			t.Errorf("format %q: %+v, %v, want %s", format, a, err, want)
 		}
 	}
-	if _, err := s.QueryGraph(GraphRequest{Format: "svg"}); code(err) != CodeInvalidParams {
+	if _, err := s.QueryGraph(GraphRequest{Format: "svg"}); code(err) != task.CodeInvalidParams {
 		t.Errorf("format svg: %v, want -32602", err)
 	}
 }

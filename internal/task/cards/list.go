@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"cairn/internal/task"
 )
 
 // ListRequest holds the arguments of list_tasks. A card must match all filters. An empty
@@ -86,7 +88,7 @@ func (s *Store) filter(r ListRequest) (func(*Card) bool, error) {
 		}
 		f, err := parseDateFilter(d.text, s.now())
 		if err != nil {
-			return nil, &Error{Code: CodeInvalidParams, Message: err.Error()}
+			return nil, &task.Error{Number: task.CodeInvalidParams, Message: err.Error()}
 		}
 		*d.f = &f
 	}

@@ -58,7 +58,7 @@ func TestList(t *testing.T) {
 		t.Errorf("shape: %s", text)
 	}
 	for _, r := range []ListRequest{{Status: "wip"}, {Priority: "urgent"}} {
-		if _, err := s.List(r); code(err) != CodeInvalidParams {
+		if _, err := s.List(r); code(err) != task.CodeInvalidParams {
 			t.Errorf("%+v: %v, want -32602", r, err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestIDsFold(t *testing.T) {
 	if err != nil || !slices.Equal(a.Metadata.DependsOn, []string{"abc123"}) {
 		t.Errorf("create: %+v, %v", a, err)
 	}
-	if _, err := s.Update(t.Context(), update("nope99", `{"status":"done"}`)); code(err) != CodeNotFound {
+	if _, err := s.Update(t.Context(), update("nope99", `{"status":"done"}`)); code(err) != task.CodeNotFound {
 		t.Errorf("an unknown id: %v", err)
 	}
 	if p, err := s.Path("AUTH-PLAN"); err != nil || p != ".cairn/cards/Auth-Plan.md" {

@@ -71,7 +71,7 @@ func (s *Store) Update(ctx context.Context, r UpdateRequest) (*UpdateAnswer, err
 		}
 		edits = append(edits, markdown.FieldEdit{Key: "updated", Value: now})
 		if text, err = markdown.EditFrontMatter(old, edits...); err != nil {
-			return nil, &Error{Code: CodeValidation, Message: "Validation Error", Err: err, Data: map[string]any{"path": p, "detail": err.Error(), "suggestion": "Write the front matter as one \"key: value\" a line"}}
+			return nil, &task.Error{Number: task.CodeValidation, Message: "Validation Error", Err: err, Data: map[string]any{"path": p, "detail": err.Error(), "suggestion": "Write the front matter as one \"key: value\" a line"}}
 		}
 		card, err = s.read(p, text)
 		return text, err
@@ -98,7 +98,7 @@ func (s *Store) read(p string, text []byte) (*Card, error) {
 	}
 	card, broken := parse(strings.TrimSuffix(path.Base(p), ".md"), p, text, info)
 	if broken != nil {
-		return nil, &Error{Code: CodeValidation, Message: "Validation Error", Data: map[string]any{"path": p, "detail": broken.Message, "suggestion": broken.Fix}}
+		return nil, &task.Error{Number: task.CodeValidation, Message: "Validation Error", Data: map[string]any{"path": p, "detail": broken.Message, "suggestion": broken.Fix}}
 	}
 	return card, nil
 }
@@ -117,7 +117,7 @@ func (s *Store) notFound(id string) error {
 			data["suggestion"] = "list_tasks shows the ids there are"
 		}
 	}
-	return &Error{Code: CodeNotFound, Message: "Task Not Found", Data: data}
+	return &task.Error{Number: task.CodeNotFound, Message: "Task Not Found", Data: data}
 }
 
 func checkUpdates(updates map[string]json.RawMessage) (changes, error) {
@@ -250,6 +250,6 @@ func (s *Store) checkStart(id string, depends []string) error {
 	if len(waiting) == 0 {
 		return nil
 	}
-	return &Error{Code: CodeValidation, Message: task.BlockedMessage(id, waiting),
+	return &task.Error{Number: task.CodeValidation, Message: task.BlockedMessage(id, waiting),
 		Data: map[string]any{"kind": "INVALID_STATUS_TRANSITION", "id": id, "blocking_tasks": waiting, "suggestion": "Finish these first"}}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"cairn/internal/task"
 	"cairn/internal/text/markdown"
 )
 
@@ -164,7 +165,7 @@ func (d *document) insertBox(all []docTask, at int, title, content string) (*doc
 	}
 	now, _, _ := after.tasks()
 	if next >= len(now) || now[next].title != title {
-		return nil, "", refuse(InvalidTitle, evidence{"title": clip(title)}, "Title does not make a check box here: %s", clip(title))
+		return nil, "", refuse(task.InvalidTitle, evidence{"title": clip(title)}, "Title does not make a check box here: %s", clip(title))
 	}
 	return after, now[next].slug, nil
 }
@@ -199,7 +200,7 @@ func (d *document) checkTasks(src []byte, at, replaced int) (*document, error) {
 	behind := len(before) - at - replaced
 	if len(after.md().Sections) != len(d.md().Sections) || len(now) < at+behind ||
 		!slices.EqualFunc(before[:at], now[:at], same) || !slices.EqualFunc(before[at+replaced:], now[len(now)-behind:], same) {
-		return nil, refuse(InvalidSectionContent, evidence{"document": d.address()},
+		return nil, refuse(task.InvalidSectionContent, evidence{"document": d.address()},
 			"Content would change other tasks of %s: it holds code that is not closed", d.address())
 	}
 	return after, nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/task"
 	"cairn/internal/text/fit"
 	"cairn/internal/text/markdown"
 	"cairn/internal/text/walk"
@@ -72,7 +73,7 @@ func between(name string, v *int, low, high, otherwise int) (int, error) {
 		return otherwise, nil
 	}
 	if *v < low || *v > high {
-		return 0, refuse(InvalidParameter, evidence{"parameter": name, "value": *v, "min": low, "max": high}, "Parameter %s is %d, want %d to %d", name, *v, low, high)
+		return 0, refuse(task.InvalidParameter, evidence{"parameter": name, "value": *v, "min": low, "max": high}, "Parameter %s is %d, want %d to %d", name, *v, low, high)
 	}
 	return *v, nil
 }
@@ -149,7 +150,7 @@ func (d *Docs) Browse(ctx context.Context, r BrowseRequest) (*BrowseAnswer, erro
 	a := &BrowseAnswer{Path: "/", Folders: []FolderLine{}, Documents: []DocumentLine{}}
 	if strings.HasSuffix(r.Path, ".md") {
 		err = d.browseDocument(a, r.Path)
-	} else if prefix, bad := d.folder(ctx, r.Path, InvalidAddress); bad != nil {
+	} else if prefix, bad := d.folder(ctx, r.Path, task.InvalidAddress); bad != nil {
 		err = bad
 	} else {
 		a.Path = "/" + strings.TrimSuffix(prefix, "/")

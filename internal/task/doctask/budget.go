@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"cairn/internal/task"
 	"cairn/internal/text/fit"
 )
 
@@ -25,7 +26,7 @@ func (d *Docs) budget(l Limit) (fit.Budget, error) {
 		return b, nil
 	}
 	if b.Tokens = *l.MaxTokens; b.Tokens < minTokens {
-		return b, refuse(InvalidParameter, evidence{"parameter": "max_tokens", "value": b.Tokens, "min": minTokens}, "Parameter max_tokens is %d, want at least %d", b.Tokens, minTokens)
+		return b, refuse(task.InvalidParameter, evidence{"parameter": "max_tokens", "value": b.Tokens, "min": minTokens}, "Parameter max_tokens is %d, want at least %d", b.Tokens, minTokens)
 	}
 	return b, nil
 }
@@ -55,7 +56,7 @@ func (d *Docs) viewTasks(address string, l Limit) (*document, []docTask, fit.Bud
 func shorten(b fit.Budget, answer any, parts []fit.Part) error {
 	err := b.Fit(answer, parts)
 	if small, ok := errors.AsType[*fit.TooSmallError](err); ok {
-		return refuse(ResourceExhausted, evidence{"parameter": "max_tokens", "value": small.Limit, "need": small.Need}, "%s", small)
+		return refuse(task.ResourceExhausted, evidence{"parameter": "max_tokens", "value": small.Limit, "need": small.Need}, "%s", small)
 	}
 	return err
 }

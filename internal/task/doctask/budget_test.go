@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"cairn/internal/task"
 	"cairn/internal/text/fit"
 )
 
@@ -41,10 +42,10 @@ func TestBudgets(t *testing.T) {
 			return d.StartTask(ctx, StartTaskRequest{Document: "/plan.md", Task: "task-1", Limit: l})
 		},
 		"view_task": func(l Limit) (any, error) {
-			return d.ViewTask(ctx, ViewTaskRequest{Document: "/plan.md", Task: Slugs{"task-0", "task-1", "task-2"}, Limit: l})
+			return d.ViewTask(ctx, ViewTaskRequest{Document: "/plan.md", Task: task.Slugs{"task-0", "task-1", "task-2"}, Limit: l})
 		},
 		"view_section": func(l Limit) (any, error) {
-			return d.ViewSection(ctx, ViewSectionRequest{Document: "/page.md", Section: Slugs{"part"}, Limit: l})
+			return d.ViewSection(ctx, ViewSectionRequest{Document: "/page.md", Section: task.Slugs{"part"}, Limit: l})
 		},
 		"complete_task": func(l Limit) (any, error) {
 			return d.CompleteTask(ctx, CompleteTaskRequest{Document: "/plan.md", Task: "task-0", Limit: l})
@@ -72,7 +73,7 @@ func TestBudgets(t *testing.T) {
 			}
 		}
 		few := 100
-		if _, err := call(Limit{&few}); code(err) != InvalidParameter {
+		if _, err := call(Limit{&few}); code(err) != task.InvalidParameter {
 			t.Errorf("%s with max_tokens 100: %v", name, err)
 		}
 	}
@@ -105,7 +106,7 @@ func TestRestContinues(t *testing.T) {
 		t.Errorf("the parts make %d bytes, want %d:\n...%.200q", len(got), len(want), got[len(ref.Content)-20:])
 	}
 	write(t, dir, "title.md", "# T\n\n## Tasks\n\n### One\n\n- Status: "+strings.Repeat("long ", 2000)+"\n")
-	if _, err := d.StartTask(t.Context(), StartTaskRequest{Document: "/title.md", Task: "one"}); code(err) != ResourceExhausted {
+	if _, err := d.StartTask(t.Context(), StartTaskRequest{Document: "/title.md", Task: "one"}); code(err) != task.ResourceExhausted {
 		t.Errorf("a status that does not fit: %v", err)
 	}
 }

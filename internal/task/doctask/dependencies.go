@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/task"
 	"cairn/internal/text/markdown"
 )
 
@@ -220,7 +221,7 @@ func (n *taskNames) find(name string) (int, bool) {
 	if i, ok := n.full[lower]; ok {
 		return i, true
 	}
-	if slug, err := n.doc.parseSlug(strings.TrimPrefix(name, "@"), EmptyTaskSlug); err == nil {
+	if slug, err := n.doc.parseSlug(strings.TrimPrefix(name, "@"), task.EmptyTaskSlug); err == nil {
 		parts := strings.Split(slug, "/")
 		for i, p := range parts {
 			parts[i] = markdown.Slug(p)

@@ -119,13 +119,13 @@ func (d *Docs) open(address string) (*document, error) {
 		return nil, err
 	}
 	doc, err := d.load(path)
-	if e, ok := err.(*Error); ok && e.Code == DocumentNotFound {
+	if e, ok := err.(*task.Error); ok && e.Code == task.DocumentNotFound {
 		names, _ := d.list(context.Background(), "")
 		if same, ok := walk.Alike(names, path); ok {
 			return d.load(same)
 		}
 		if near := markdown.Nearest(names, path, 1); len(near) > 0 {
-			e.Context["suggestion"] = "Did you mean '/" + near[0] + "'?"
+			e.Data["suggestion"] = "Did you mean '/" + near[0] + "'?"
 		}
 	}
 	return doc, err
@@ -146,10 +146,10 @@ var ourFolders = []string{".cairn/cards/", ".cairn/docs/", ".cairn/workflows/", 
 func parseAddress(address string) (string, error) {
 	ctx := evidence{"document": clip(address)}
 	if strings.TrimSpace(address) == "" {
-		return "", refuse(MissingParameter, evidence{"parameter": "document"}, "Parameter document is required")
+		return "", refuse(task.MissingParameter, evidence{"parameter": "document"}, "Parameter document is required")
 	}
 	bad := func(why string) (string, error) {
-		return "", refuse(InvalidAddress, ctx, "Invalid document address: %s %s", clip(address), why)
+		return "", refuse(task.InvalidAddress, ctx, "Invalid document address: %s %s", clip(address), why)
 	}
 	address = norm.NFC.String(address)
 	path := strings.TrimPrefix(address, "/")
@@ -206,7 +206,7 @@ func (d *document) parseSlug(text, empty string) (string, error) {
 				return "", err
 			}
 			if !strings.EqualFold(path, d.path) {
-				return "", refuse(InvalidAddress, evidence{"address": clip(text), "document": d.address()}, "%s is in another document than %s", clip(text), d.address())
+				return "", refuse(task.InvalidAddress, evidence{"address": clip(text), "document": d.address()}, "%s is in another document than %s", clip(text), d.address())
 			}
 		}
 		slug = after
@@ -215,7 +215,7 @@ func (d *document) parseSlug(text, empty string) (string, error) {
 		return "", refuse(empty, evidence{"document": d.address()}, "A slug is empty")
 	}
 	bad := func(why string) (string, error) {
-		return "", refuse(InvalidSlug, evidence{"slug": clip(text), "document": d.address()}, "Invalid slug %q: %s", clip(text), why)
+		return "", refuse(task.InvalidSlug, evidence{"slug": clip(text), "document": d.address()}, "Invalid slug %q: %s", clip(text), why)
 	}
 	if strings.ContainsAny(slug, `\%#`) || strings.IndexFunc(slug, unicode.IsControl) >= 0 {
 		return bad(`holds one of \ % # or a control character`)
@@ -288,7 +288,7 @@ func (d *document) sectionNotFound(slug string) error {
 	if near := markdown.Nearest(names, slug, 1); len(near) > 0 {
 		ctx["suggestion"] = "Did you mean '#" + near[0] + "'?"
 	}
-	return refuse(SectionNotFound, ctx, "Section not found: %s in %s", slug, d.address())
+	return refuse(task.SectionNotFound, ctx, "Section not found: %s in %s", slug, d.address())
 }
 
 // edit changes a document under the lock. change receives the document on disk and returns
@@ -333,7 +333,7 @@ type Precondition struct {
 func (p Precondition) check(doc *document) error {
 	mtime := doc.mtime()
 	if p.IfHash != "" && !strings.EqualFold(p.IfHash, doc.hash()) || p.IfMtime != "" && p.IfMtime != mtime {
-		return refuse(PreconditionFailed, evidence{"document": doc.address(), "hash": doc.hash(), "mtime": mtime},
+		return refuse(task.PreconditionFailed, evidence{"document": doc.address(), "hash": doc.hash(), "mtime": mtime},
 			"Document changed since it was read: %s", doc.address())
 	}
 	return nil

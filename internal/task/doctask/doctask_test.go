@@ -29,7 +29,7 @@ func docs(t testing.TB, fo *files.Options, content map[string]string) (*Docs, st
 }
 
 func code(err error) string {
-	if e, ok := errors.AsType[*Error](err); ok {
+	if e, ok := errors.AsType[*task.Error](err); ok {
 		return e.Code
 	}
 	return fmt.Sprint(err)
@@ -87,7 +87,7 @@ func TestParentAtAnyDepth(t *testing.T) {
 			t.Errorf("%s has parent %q and depth %d, want %v", slug, task.Parent, task.Depth, want)
 		}
 	}
-	if _, err := d.ViewTask(context.Background(), ViewTaskRequest{Document: "/a.md", Task: Slugs{"five-1"}}); code(err) != NotATask {
+	if _, err := d.ViewTask(context.Background(), ViewTaskRequest{Document: "/a.md", Task: task.Slugs{"five-1"}}); code(err) != task.NotATask {
 		t.Errorf("the second heading of a name, outside the tasks: %v, want NOT_A_TASK", err)
 	}
 	a := view(t, d, "/a.md", "#one", "one", "/a.md#one")
@@ -185,7 +185,7 @@ func TestCompleteTwice(t *testing.T) {
 	if !strings.HasSuffix(string(text), "### Three\n* Status: done\n- Completed: 2026-01-15\n") {
 		t.Errorf("a task that was done:\n%s", text)
 	}
-	if _, err := d.CompleteTask(context.Background(), CompleteTaskRequest{Document: "/a.md", Task: "one", Note: strings.Repeat("ü", 1001)}); code(err) != InvalidParameter {
+	if _, err := d.CompleteTask(context.Background(), CompleteTaskRequest{Document: "/a.md", Task: "one", Note: strings.Repeat("ü", 1001)}); code(err) != task.InvalidParameter {
 		t.Errorf("a note of 1001 characters: %v", err)
 	}
 }
@@ -206,7 +206,7 @@ func TestHostileAddresses(t *testing.T) {
 		"C:/a.md", "file:///a.md", "/a.md:stream.md", "/" + strings.Repeat("a", 1000) + ".md", "/\xff.md", "/ a.md", "/.cairn/index/x.md", "/.cairn/cards/../../.hidden.md", "/.cairn/cards/.x.md", "/b.md"} {
 		requests := map[string]func() error{
 			"view_task": func() error {
-				_, err := d.ViewTask(context.Background(), ViewTaskRequest{Document: doc, Task: Slugs{"one"}})
+				_, err := d.ViewTask(context.Background(), ViewTaskRequest{Document: doc, Task: task.Slugs{"one"}})
 				return err
 			},
 			"start_task": func() error {
@@ -218,7 +218,7 @@ func TestHostileAddresses(t *testing.T) {
 				return err
 			},
 			"view_section": func() error {
-				_, err := d.ViewSection(context.Background(), ViewSectionRequest{Document: doc, Section: Slugs{"one"}})
+				_, err := d.ViewSection(context.Background(), ViewSectionRequest{Document: doc, Section: task.Slugs{"one"}})
 				return err
 			},
 			"section": func() error {
@@ -227,14 +227,14 @@ func TestHostileAddresses(t *testing.T) {
 			},
 		}
 		for name, request := range requests {
-			if c := code(request()); c != InvalidAddress && c != DocumentNotFound && c != MissingParameter {
+			if c := code(request()); c != task.InvalidAddress && c != task.DocumentNotFound && c != task.MissingParameter {
 				t.Errorf("%s of %q: %s, want a refusal", name, doc, c)
 			}
 		}
 	}
 	for _, anchor := range []string{"../x", "a/../b", "/", "a/", "%2e", "a\\b", "a\x00", strings.Repeat("a", 201), strings.Repeat("a/", 21) + "a", "/../outside.md#one", "/link.md#one", "##", "#a#b"} {
-		_, err := d.ViewSection(context.Background(), ViewSectionRequest{Document: "/a.md", Section: Slugs{anchor}})
-		if c := code(err); c != InvalidSlug && c != InvalidAddress && c != SectionNotFound {
+		_, err := d.ViewSection(context.Background(), ViewSectionRequest{Document: "/a.md", Section: task.Slugs{anchor}})
+		if c := code(err); c != task.InvalidSlug && c != task.InvalidAddress && c != task.SectionNotFound {
 			t.Errorf("anchor %q: %v, want a refusal", anchor, err)
 		}
 	}
@@ -277,7 +277,7 @@ func TestEveryWriteIsWholeOrNothing(t *testing.T) {
 		var target string
 		d, dir = docs(t, &files.Options{Fault: func(string) error { return os.WriteFile(target, []byte("theirs"), 0o644) }}, map[string]string{"a.md": content})
 		target = filepath.Join(dir, "a.md")
-		if err := do(d); code(err) != PreconditionFailed {
+		if err := do(d); code(err) != task.PreconditionFailed {
 			t.Errorf("%s while somebody else writes: %v, want PRECONDITION_FAILED", name, err)
 		}
 		if text, _ := os.ReadFile(target); string(text) != "theirs" {
@@ -291,7 +291,7 @@ func TestEveryWriteIsWholeOrNothing(t *testing.T) {
 
 func TestPrecondition(t *testing.T) {
 	d, dir := docs(t, nil, map[string]string{"a.md": "# A\n\ntext\n"})
-	v, err := d.ViewSection(context.Background(), ViewSectionRequest{Document: "/a.md", Section: Slugs{"a"}})
+	v, err := d.ViewSection(context.Background(), ViewSectionRequest{Document: "/a.md", Section: task.Slugs{"a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,10 +302,10 @@ func TestPrecondition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := edit(Precondition{IfHash: v.Hash}); code(err) != PreconditionFailed {
+	if _, err := edit(Precondition{IfHash: v.Hash}); code(err) != task.PreconditionFailed {
 		t.Errorf("an old hash: %v", err)
 	}
-	if _, err := edit(Precondition{IfMtime: v.Mtime}); code(err) != PreconditionFailed {
+	if _, err := edit(Precondition{IfMtime: v.Mtime}); code(err) != task.PreconditionFailed {
 		t.Errorf("an old time: %v", err)
 	}
 	if _, err := edit(Precondition{IfHash: a.Hash, IfMtime: a.Mtime}); err != nil {
@@ -440,7 +440,7 @@ func TestCacheSeesChanges(t *testing.T) {
 	}
 	for i := range 5 {
 		write(t, dir, fmt.Sprintf("d%d.md", i), "# D\n")
-		d.ViewSection(context.Background(), ViewSectionRequest{Document: fmt.Sprintf("/d%d.md", i), Section: Slugs{"d"}})
+		d.ViewSection(context.Background(), ViewSectionRequest{Document: fmt.Sprintf("/d%d.md", i), Section: task.Slugs{"d"}})
 	}
 	if n := d.cache.Len(); n != 2 {
 		t.Errorf("%d documents are kept, want 2", n)
@@ -479,7 +479,7 @@ func TestSearcherThatFindsNothing(t *testing.T) {
 		if a, err := d.SearchDocuments(context.Background(), SearchRequest{Query: "nowhere to be found"}); err != nil || len(a.Results) != 0 {
 			t.Errorf("%s: %+v, %v, want nothing", name, a, err)
 		}
-		if _, err := d.SearchDocuments(context.Background(), SearchRequest{Query: "x", Scope: "/none"}); code(err) != InvalidScope {
+		if _, err := d.SearchDocuments(context.Background(), SearchRequest{Query: "x", Scope: "/none"}); code(err) != task.InvalidScope {
 			t.Errorf("%s: %v, want INVALID_SCOPE", name, err)
 		}
 		b, err := d.Browse(context.Background(), BrowseRequest{Path: "/", Query: "read_con"})
@@ -497,12 +497,12 @@ func (brokenSearcher) Documents(context.Context, string, string, int) ([]string,
 
 func TestSlugsForms(t *testing.T) {
 	for text, want := range map[string][]string{`"a"`: {"a"}, `["a","b"]`: {"a", "b"}, `"[\"a\",\"b\"]"`: {"a", "b"}, `"[x"`: {"[x"}, `[]`: {}} {
-		var s Slugs
+		var s task.Slugs
 		if err := json.Unmarshal([]byte(text), &s); err != nil || !slices.Equal(s, want) || s == nil {
 			t.Errorf("%s reads as %#v, %v, want %v", text, s, err, want)
 		}
 	}
-	var s Slugs
+	var s task.Slugs
 	if err := json.Unmarshal([]byte(`1`), &s); err == nil {
 		t.Error("a number is read as slugs")
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cairn/internal/base/taskdag"
+	"cairn/internal/task"
 	"cairn/internal/text/markdown"
 )
 
@@ -114,7 +115,7 @@ func (d *Docs) place(from *document, path, slug string, n *LoadedDocument) (doc 
 		n.place = doc.at(doc.md().FrontMatter.End + strings.Index(string(doc.src[doc.md().FrontMatter.End:]), text))
 		return doc, true
 	}
-	slug, err := doc.parseSlug(slug, InvalidSlug)
+	slug, err := doc.parseSlug(slug, task.InvalidSlug)
 	if err != nil {
 		return nil, false
 	}

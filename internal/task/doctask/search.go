@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"cairn/internal/task"
 )
 
 // SearchRequest holds the arguments of search_documents.
@@ -106,7 +108,7 @@ func (d *Docs) SearchDocuments(ctx context.Context, r SearchRequest) (*SearchAns
 	}
 	if a.TotalMatches == 0 && prefix != "" {
 		if all, err := d.list(ctx, prefix); err == nil && len(all) == 0 {
-			return nil, refuse(InvalidScope, evidence{"scope": clip(r.Scope)}, "No documents below %s", clip(r.Scope))
+			return nil, refuse(task.InvalidScope, evidence{"scope": clip(r.Scope)}, "No documents below %s", clip(r.Scope))
 		}
 	}
 	return a, nil
@@ -148,9 +150,9 @@ func matcher(r SearchRequest) (func(line string) int, error) {
 	query := strings.TrimSpace(r.Query)
 	switch {
 	case query == "":
-		return nil, refuse(MissingParameter, evidence{"parameter": "query"}, "Parameter query is required")
+		return nil, refuse(task.MissingParameter, evidence{"parameter": "query"}, "Parameter query is required")
 	case utf8.RuneCountInString(query) > maxQuery:
-		return nil, refuse(InvalidParameter, evidence{"parameter": "query", "max": maxQuery}, "Parameter query is longer than %d characters", maxQuery)
+		return nil, refuse(task.InvalidParameter, evidence{"parameter": "query", "max": maxQuery}, "Parameter query is longer than %d characters", maxQuery)
 	}
 	switch r.Type {
 	case "", "fulltext":
@@ -174,7 +176,7 @@ func matcher(r SearchRequest) (func(line string) int, error) {
 	case "regex":
 		re, err := regexp.Compile(r.Query)
 		if err != nil {
-			return nil, &Error{Code: InvalidRegex, Message: "Invalid regular expression: " + clip(r.Query), Err: err, Context: evidence{"query": clip(r.Query), "detail": err.Error()}}
+			return nil, &task.Error{Code: task.InvalidRegex, Message: "Invalid regular expression: " + clip(r.Query), Err: err, Data: evidence{"query": clip(r.Query), "detail": err.Error()}}
 		}
 		return func(line string) int {
 			at := re.FindStringIndex(line)
@@ -184,18 +186,18 @@ func matcher(r SearchRequest) (func(line string) int, error) {
 			return at[0]
 		}, nil
 	}
-	return nil, refuse(InvalidParameter, evidence{"parameter": "type", "value": clip(r.Type)}, "Parameter type is %q, want {fulltext,regex}", clip(r.Type))
+	return nil, refuse(task.InvalidParameter, evidence{"parameter": "type", "value": clip(r.Type)}, "Parameter type is %q, want {fulltext,regex}", clip(r.Type))
 }
 
 // scope returns the prefix of the folder to search, or the path of the document.
 func (d *Docs) scope(ctx context.Context, r SearchRequest) (prefix, one string, err error) {
 	if !strings.HasSuffix(r.Scope, ".md") {
-		prefix, err = d.folder(ctx, r.Scope, InvalidScope)
+		prefix, err = d.folder(ctx, r.Scope, task.InvalidScope)
 		return prefix, "", err
 	}
 	doc, err := d.open(r.Scope)
 	if err != nil {
-		return "", "", &Error{Code: InvalidScope, Message: "Not a document or folder of the workspace: " + clip(r.Scope), Err: err, Context: evidence{"scope": clip(r.Scope)}}
+		return "", "", &task.Error{Code: task.InvalidScope, Message: "Not a document or folder of the workspace: " + clip(r.Scope), Err: err, Data: evidence{"scope": clip(r.Scope)}}
 	}
 	return "", doc.path, nil
 }

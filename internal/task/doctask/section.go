@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"cairn/internal/task"
 	"cairn/internal/text/fit"
 	"cairn/internal/text/markdown"
 )
@@ -73,11 +74,11 @@ type OperationResult struct {
 func (d *Docs) Section(ctx context.Context, r SectionRequest) (*SectionAnswer, error) {
 	switch {
 	case r.Operations == nil:
-		return nil, refuse(MissingOperations, evidence{"parameter": "operations"}, "Parameter operations is required")
+		return nil, refuse(task.MissingOperations, evidence{"parameter": "operations"}, "Parameter operations is required")
 	case len(r.Operations) == 0:
-		return nil, refuse(EmptyOperations, evidence{"parameter": "operations"}, "Parameter operations is empty")
+		return nil, refuse(task.EmptyOperations, evidence{"parameter": "operations"}, "Parameter operations is empty")
 	case len(r.Operations) > maxOperations:
-		return nil, refuse(BatchTooLarge, evidence{"count": len(r.Operations), "max": maxOperations}, "Too many operations. Maximum %d allowed, got %d", maxOperations, len(r.Operations))
+		return nil, refuse(task.BatchTooLarge, evidence{"count": len(r.Operations), "max": maxOperations}, "Too many operations. Maximum %d allowed, got %d", maxOperations, len(r.Operations))
 	}
 	var a *SectionAnswer
 	after, err := d.edit(ctx, r.Document, r.Precondition, func(doc *document) ([]byte, error) {
@@ -88,11 +89,11 @@ func (d *Docs) Section(ctx context.Context, r SectionRequest) (*SectionAnswer, e
 			}
 			next, result, err := doc.apply(op)
 			if err != nil {
-				e, ok := errors.AsType[*Error](err)
+				e, ok := errors.AsType[*task.Error](err)
 				if !ok {
 					return nil, err // unreachable: apply returns only *Error
 				}
-				result = OperationResult{Error: e.Message, Code: e.Code, Context: e.Context}
+				result = OperationResult{Error: e.Message, Code: e.Code, Context: e.Data}
 				a.Success = false
 			} else {
 				result.Success = true
@@ -109,7 +110,7 @@ func (d *Docs) Section(ctx context.Context, r SectionRequest) (*SectionAnswer, e
 	}
 	if len(a.Results) == 1 && !a.Success { // a single failed operation fails the call
 		only := a.Results[0]
-		return nil, &Error{Code: only.Code, Message: only.Error, Context: only.Context}
+		return nil, &task.Error{Code: only.Code, Message: only.Error, Data: only.Context}
 	}
 	a.Timestamp = d.o.Now().UTC().Format(time.RFC3339)
 	a.Hash, a.Mtime = after.hash(), after.mtime()
@@ -119,9 +120,9 @@ func (d *Docs) Section(ctx context.Context, r SectionRequest) (*SectionAnswer, e
 // apply makes one change and returns the changed document.
 func (d *document) apply(op Operation) (after *document, r OperationResult, err error) {
 	if !slices.Contains(operations, op.Operation) {
-		return nil, r, refuse(InvalidOperation, evidence{"operation": clip(op.Operation)}, "Unknown operation %q, want {%s}", clip(op.Operation), strings.Join(operations, ","))
+		return nil, r, refuse(task.InvalidOperation, evidence{"operation": clip(op.Operation)}, "Unknown operation %q, want {%s}", clip(op.Operation), strings.Join(operations, ","))
 	}
-	slug, err := d.parseSlug(op.Section, InvalidSlug)
+	slug, err := d.parseSlug(op.Section, task.InvalidSlug)
 	if err != nil {
 		return nil, r, err
 	}
@@ -146,7 +147,7 @@ func (d *document) apply(op Operation) (after *document, r OperationResult, err 
 		return after, r, err
 	}
 	if body == "" {
-		return nil, r, refuse(MissingParameter, evidence{"parameter": "content"}, "Parameter content is required for %s", op.Operation)
+		return nil, r, refuse(task.MissingParameter, evidence{"parameter": "content"}, "Parameter content is required for %s", op.Operation)
 	}
 	src := d.appendOwn(i, body)
 	if op.Operation == Prepend {
@@ -160,7 +161,7 @@ func (d *document) apply(op Operation) (after *document, r OperationResult, err 
 // insertSection adds a section before, after or below section i.
 func (d *document) insertSection(i int, op Operation) (after *document, r OperationResult, err error) {
 	if strings.TrimSpace(op.Title) == "" {
-		return nil, r, refuse(MissingParameter, evidence{"parameter": "title"}, "Parameter title is required for %s", op.Operation)
+		return nil, r, refuse(task.MissingParameter, evidence{"parameter": "title"}, "Parameter title is required for %s", op.Operation)
 	}
 	title, err := checkTitle(op.Title)
 	if err != nil {
@@ -172,7 +173,7 @@ func (d *document) insertSection(i int, op Operation) (after *document, r Operat
 		level, parent = s.Level+1, i
 	}
 	if level > maxLevel {
-		return nil, r, refuse(InvalidOperation, evidence{"section": s.Anchor, "depth": level}, "A section below #%s would have depth %d, want at most %d", s.Anchor, level, maxLevel)
+		return nil, r, refuse(task.InvalidOperation, evidence{"section": s.Anchor, "depth": level}, "A section below #%s would have depth %d, want at most %d", s.Anchor, level, maxLevel)
 	}
 	if err := d.duplicate(parent, level, title); err != nil {
 		return nil, r, err
@@ -199,11 +200,11 @@ func (d *document) checkNew(src []byte, at, level int, title string) (*document,
 	}
 	for k := at + 1; k < at+len(after.md().Sections)-len(d.md().Sections); k++ {
 		if after.md().Sections[k].Level <= level {
-			return nil, refuse(InvalidSectionContent, evidence{"document": d.address()}, "Content of %q holds a heading of level %d, want a deeper one", title, after.md().Sections[k].Level)
+			return nil, refuse(task.InvalidSectionContent, evidence{"document": d.address()}, "Content of %q holds a heading of level %d, want a deeper one", title, after.md().Sections[k].Level)
 		}
 	}
 	if at >= len(after.md().Sections) || after.md().Sections[at].Level != level || len(after.md().Sections) == len(d.md().Sections) {
-		return nil, refuse(InvalidTitle, evidence{"title": clip(title)}, "Title does not make a heading here: %s", clip(title))
+		return nil, refuse(task.InvalidTitle, evidence{"title": clip(title)}, "Title does not make a heading here: %s", clip(title))
 	}
 	return after, nil
 }
@@ -261,8 +262,8 @@ func (d *document) prependOwn(i int, body string) []byte {
 
 // ViewSectionRequest holds the arguments of view_section.
 type ViewSectionRequest struct {
-	Document string `json:"document" jsonschema:"Such as '/project/setup.md'"`
-	Section  Slugs  `json:"section" jsonschema:"Anchors, such as '#overview' or 'setup/config'"`
+	Document string     `json:"document" jsonschema:"Such as '/project/setup.md'"`
+	Section  task.Slugs `json:"section" jsonschema:"Anchors, such as '#overview' or 'setup/config'"`
 	Limit
 }
 
@@ -307,7 +308,7 @@ type SectionSummary struct {
 // ViewSection implements view_section: it returns the requested sections in the given order,
 // each once.
 func (d *Docs) ViewSection(_ context.Context, r ViewSectionRequest) (*ViewSectionAnswer, error) {
-	if err := r.Section.check("section", TooManySections); err != nil {
+	if err := checkSlugs(r.Section, "section", task.TooManySections); err != nil {
 		return nil, err
 	}
 	doc, budget, err := d.view(r.Document, r.Limit)
@@ -319,7 +320,7 @@ func (d *Docs) ViewSection(_ context.Context, r ViewSectionRequest) (*ViewSectio
 	a.Summary.HierarchicalStats.Namespaces = []string{}
 	seen := map[int]bool{}
 	for _, text := range r.Section {
-		slug, err := doc.parseSlug(text, InvalidSlug)
+		slug, err := doc.parseSlug(text, task.InvalidSlug)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"cairn/internal/store"
+	"cairn/internal/task"
 	"cairn/internal/task/files"
 	"cairn/internal/text/markdown"
 )
@@ -94,20 +95,20 @@ func checkTitle(title string) (string, error) {
 	ctx := evidence{"title": clip(title)}
 	switch {
 	case title == "" || !utf8.ValidString(title):
-		return "", refuse(InvalidTitle, ctx, "A title is empty or not valid UTF-8")
+		return "", refuse(task.InvalidTitle, ctx, "A title is empty or not valid UTF-8")
 	case utf8.RuneCountInString(title) > maxTitle:
-		return "", refuse(InvalidTitle, ctx, "Title has more than %d characters: %s", maxTitle, clip(title))
+		return "", refuse(task.InvalidTitle, ctx, "Title has more than %d characters: %s", maxTitle, clip(title))
 	case strings.IndexFunc(title, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) >= 0:
-		return "", refuse(InvalidTitle, ctx, "Title holds a line break or control character: %s", clip(title))
+		return "", refuse(task.InvalidTitle, ctx, "Title holds a line break or control character: %s", clip(title))
 	case markdown.Slug(title) == "":
-		return "", refuse(InvalidTitle, ctx, "Title holds neither letter nor digit: %s", clip(title))
+		return "", refuse(task.InvalidTitle, ctx, "Title holds neither letter nor digit: %s", clip(title))
 	}
 	return title, nil
 }
 
 func checkContent(content string) error {
 	if len(content) > maxBody || !utf8.ValidString(content) || strings.ContainsRune(content, 0) {
-		return refuse(InvalidSectionContent, evidence{"length": len(content), "max": maxBody}, "Content is longer than %d bytes or not valid UTF-8", maxBody)
+		return refuse(task.InvalidSectionContent, evidence{"length": len(content), "max": maxBody}, "Content is longer than %d bytes or not valid UTF-8", maxBody)
 	}
 	return nil
 }
@@ -149,7 +150,7 @@ func (d *document) checkShape(src []byte, from, to, floor int) (*document, error
 		}
 	}
 	if bad {
-		return nil, refuse(InvalidSectionContent, evidence{"document": d.address()},
+		return nil, refuse(task.InvalidSectionContent, evidence{"document": d.address()},
 			"Content would change other sections of %s: it holds a heading of level %d or higher, or code that is not closed", d.address(), max(floor, 1))
 	}
 	return after, nil
@@ -172,7 +173,7 @@ func (d *document) subtreeEnd(i int) int {
 func (d *document) duplicate(parent, level int, title string) error {
 	for _, s := range d.md().Sections {
 		if s.Parent == parent && s.Level == level && markdown.Slug(s.Heading) == markdown.Slug(title) {
-			return refuse(DuplicateHeading, evidence{"title": title, "section": s.Anchor, "document": d.address()},
+			return refuse(task.DuplicateHeading, evidence{"title": title, "section": s.Anchor, "document": d.address()},
 				"There is a section %q already at that place: #%s", s.Heading, s.Anchor)
 		}
 	}

@@ -197,7 +197,7 @@ func (d *Docs) CompleteTask(ctx context.Context, r CompleteTaskRequest) (*Comple
 
 func checkNote(note string) (string, error) {
 	if n := utf8.RuneCountInString(note); n > maxNote || !utf8.ValidString(note) {
-		return "", refuse(InvalidParameter, evidence{"parameter": "note", "length": n, "max": maxNote}, "Parameter note has %d characters, want at most %d", n, maxNote)
+		return "", refuse(task.InvalidParameter, evidence{"parameter": "note", "length": n, "max": maxNote}, "Parameter note has %d characters, want at most %d", n, maxNote)
 	}
 	// On one line, a note cannot create headings or fields.
 	return strings.Join(strings.FieldsFunc(note, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " "), nil

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"cairn/internal/task"
 )
 
 // TaskRequest holds the arguments of task. Operation is list (the default), create or edit.
@@ -51,7 +53,7 @@ func (d *Docs) Task(ctx context.Context, r TaskRequest) (*TaskAnswer, error) {
 	case "edit":
 		return d.editTask(ctx, r)
 	}
-	return nil, refuse(InvalidOperation, evidence{"operation": clip(r.Operation)}, "Unknown operation %q, want {list,create,edit}", clip(r.Operation))
+	return nil, refuse(task.InvalidOperation, evidence{"operation": clip(r.Operation)}, "Unknown operation %q, want {list,create,edit}", clip(r.Operation))
 }
 
 func taskLine(t docTask) TaskLine {
@@ -87,7 +89,7 @@ func (d *Docs) listTasks(r TaskRequest) (*TaskAnswer, error) {
 func (d *Docs) createTask(ctx context.Context, r TaskRequest) (*TaskAnswer, error) {
 	for _, p := range [][2]string{{"title", r.Title}, {"content", r.Content}} {
 		if strings.TrimSpace(p[1]) == "" {
-			return nil, refuse(MissingParameter, evidence{"parameter": p[0]}, "Parameter %s is required for create", p[0])
+			return nil, refuse(task.MissingParameter, evidence{"parameter": p[0]}, "Parameter %s is required for create", p[0])
 		}
 	}
 	return d.editTasks(ctx, r, func(doc *document) (*document, string, error) {
@@ -134,7 +136,7 @@ func (d *document) withTasks() (*document, error) {
 func (d *Docs) editTask(ctx context.Context, r TaskRequest) (*TaskAnswer, error) {
 	for _, p := range [][2]string{{"task", r.Task}, {"content", r.Content}} {
 		if strings.TrimSpace(p[1]) == "" {
-			return nil, refuse(MissingParameter, evidence{"parameter": p[0]}, "Parameter %s is required for edit", p[0])
+			return nil, refuse(task.MissingParameter, evidence{"parameter": p[0]}, "Parameter %s is required for edit", p[0])
 		}
 	}
 	return d.editTasks(ctx, r, func(doc *document) (*document, string, error) {

@@ -154,7 +154,7 @@ func slugs(all []docTask, n int) []string {
 func (d *document) openTasks() ([]docTask, error) {
 	all, _, ok := d.tasks()
 	if !ok {
-		return nil, refuse(NoTasksSection, evidence{"document": d.address(), "available_sections": d.anchors(maxNamed)},
+		return nil, refuse(task.NoTasksSection, evidence{"document": d.address(), "available_sections": d.anchors(maxNamed)},
 			"No tasks section found in document: %s", d.address())
 	}
 	return all, nil
@@ -171,7 +171,7 @@ func (d *document) openTask(text string) (docTask, error) {
 
 // pick returns the task of all that a request names.
 func (d *document) pick(all []docTask, text string) (docTask, error) {
-	slug, err := d.parseSlug(text, EmptyTaskSlug)
+	slug, err := d.parseSlug(text, task.EmptyTaskSlug)
 	if err != nil {
 		return docTask{}, err
 	}
@@ -180,11 +180,11 @@ func (d *document) pick(all []docTask, text string) (docTask, error) {
 	}
 	if _, ok := d.find(slug); ok {
 		top, _ := d.tasksSection()
-		return docTask{}, refuse(NotATask, evidence{"taskSlug": slug, "tasksSection": d.md().Sections[top].Anchor, "document": d.address()},
+		return docTask{}, refuse(task.NotATask, evidence{"taskSlug": slug, "tasksSection": d.md().Sections[top].Anchor, "document": d.address()},
 			"Section %s is not a task (not under tasks section)", slug)
 	}
 	names := slugs(all, maxNamed)
-	return docTask{}, refuse(TaskNotFound, evidence{"taskSlug": slug, "document": d.address(), "availableTasks": names, "available_tasks": names},
+	return docTask{}, refuse(task.TaskNotFound, evidence{"taskSlug": slug, "document": d.address(), "availableTasks": names, "available_tasks": names},
 		"Task not found: %s. Available tasks: %s", slug, strings.Join(names, ", "))
 }
 
@@ -212,7 +212,7 @@ func (d *document) named(all []docTask, slug string) (docTask, bool) {
 // does not exist or has no tasks section.
 func (d *Docs) Board(address string) (*task.Board, error) {
 	doc, err := d.open(address)
-	if e, is := err.(*Error); is && (e.Code == DocumentNotFound || e.Code == InvalidAddress) {
+	if e, is := err.(*task.Error); is && (e.Code == task.DocumentNotFound || e.Code == task.InvalidAddress) {
 		return nil, nil
 	}
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"cairn/internal/task"
 	"cairn/internal/task/files"
 	"cairn/internal/text/walk"
 )
@@ -59,8 +60,8 @@ func decode[T any](t testing.TB, text string) (v T) {
 }
 
 func answer(a any, err error) string {
-	if e, ok := errors.AsType[*Error](err); ok {
-		a = map[string]any{"success": false, "error": e.Message, "code": e.Code, "context": e.Context}
+	if e, ok := errors.AsType[*task.Error](err); ok {
+		a = map[string]any{"success": false, "error": e.Message, "code": e.Code, "context": e.Data}
 	} else if err != nil {
 		return err.Error()
 	}

@@ -2,48 +2,22 @@ package doctask
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
+	"cairn/internal/task"
 	"cairn/internal/text/fit"
 )
-
-// Slugs is a list of slugs. In JSON it is a string, an array of strings, or such an array
-// encoded as a string.
-type Slugs []string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *Slugs) UnmarshalJSON(text []byte) error {
-	var one string
-	if err := json.Unmarshal(text, &one); err != nil {
-		var many []string
-		if err := json.Unmarshal(text, &many); err != nil {
-			return err
-		}
-		*s = append(Slugs{}, many...)
-		return nil
-	}
-	if strings.HasPrefix(strings.TrimSpace(one), "[") {
-		var many []string
-		if json.Unmarshal([]byte(one), &many) == nil {
-			*s = append(Slugs{}, many...)
-			return nil
-		}
-	}
-	*s = Slugs{one}
-	return nil
-}
 
 // maxSlugs is the maximum number of tasks or sections in a call.
 const maxSlugs = 10
 
-// check returns an error if there are no slugs or too many. what is "task" or "section".
-func (s Slugs) check(what, tooMany string) error {
+// checkSlugs returns an error if there are no slugs or too many. what is "task" or "section".
+func checkSlugs(s task.Slugs, what, tooMany string) error {
 	switch {
 	case s == nil:
-		return refuse(MissingParameter, evidence{"parameter": what}, "Parameter %s is required", what)
+		return refuse(task.MissingParameter, evidence{"parameter": what}, "Parameter %s is required", what)
 	case len(s) == 0:
-		return refuse(InvalidParameter, evidence{"parameter": what}, "Parameter %s is empty, want 1 to %d", what, maxSlugs)
+		return refuse(task.InvalidParameter, evidence{"parameter": what}, "Parameter %s is empty, want 1 to %d", what, maxSlugs)
 	case len(s) > maxSlugs:
 		return refuse(tooMany, evidence{"count": len(s), "max": maxSlugs}, "Too many %ss. Maximum %d %ss allowed, got %d", what, maxSlugs, what, len(s))
 	}
@@ -52,8 +26,8 @@ func (s Slugs) check(what, tooMany string) error {
 
 // ViewTaskRequest holds the arguments of view_task.
 type ViewTaskRequest struct {
-	Document string `json:"document" jsonschema:"Such as '/project/setup.md'"`
-	Task     Slugs  `json:"task" jsonschema:"Slugs below the heading Tasks, such as '#setup'"`
+	Document string     `json:"document" jsonschema:"Such as '/project/setup.md'"`
+	Task     task.Slugs `json:"task" jsonschema:"Slugs below the heading Tasks, such as '#setup'"`
 	Limit
 }
 
@@ -99,7 +73,7 @@ type TaskSummary struct {
 // ViewTask implements view_task: it returns the requested tasks in the given order, each
 // once.
 func (d *Docs) ViewTask(ctx context.Context, r ViewTaskRequest) (*ViewTaskAnswer, error) {
-	if err := r.Task.check("task", TooManyTasks); err != nil {
+	if err := checkSlugs(r.Task, "task", task.TooManyTasks); err != nil {
 		return nil, err
 	}
 	doc, all, budget, err := d.viewTasks(r.Document, r.Limit)

@@ -172,7 +172,7 @@ func TestCheckBoxesAreTasks(t *testing.T) {
 	}
 
 	for _, bad := range []string{"~~~\nopen", "<!-- open"} {
-		if _, err := d.Task(context.Background(), TaskRequest{Operation: "edit", Document: "/a.md", Task: "write-the-parser", Content: bad}); code(err) != InvalidSectionContent {
+		if _, err := d.Task(context.Background(), TaskRequest{Operation: "edit", Document: "/a.md", Task: "write-the-parser", Content: bad}); code(err) != task.InvalidSectionContent {
 			t.Errorf("text %q that hides the tasks behind it: %v", bad, err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"cairn/internal/stage"
-	"cairn/internal/task/cards"
+	"cairn/internal/task"
 	"cairn/retriever"
 )
 
@@ -29,15 +29,15 @@ func Explain(err error) (text string, usage bool) {
 	_, wrong := errors.AsType[*UsageError](err)
 	_, invalid := errors.AsType[*retriever.InvalidError](err)
 	usage = wrong || invalid || slices.ContainsFunc([]stage.Code{stage.CodeParameter, stage.CodeTemplate, stage.CodePlan}, func(c stage.Code) bool { return errors.Is(err, stage.Is(c)) })
-	if bad, ok := errors.AsType[*cards.Error](err); ok {
+	if bad, ok := errors.AsType[*task.Error](err); ok && bad.Number != 0 { // not of a document
 		text = strings.Replace(text, bad.Error(), cardText(bad), 1)
-		usage = usage || bad.Code == cards.CodeInvalidParams
+		usage = usage || bad.Number == task.CodeInvalidParams
 	}
 	return text, usage
 }
 
 // cardText returns the message of a refused change of cards, with the cards that it is about.
-func cardText(bad *cards.Error) string {
+func cardText(bad *task.Error) string {
 	text := strings.TrimPrefix(bad.Message, "Invalid params: ")
 	if path, ok := bad.Data["cycle_path"].([]string); ok {
 		return text + ": " + strings.Join(path, " → ")
