@@ -78,7 +78,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	wo := workspace.Options{Command: cmp.Or(o.Name, filepath.Base(os.Args[0])), Logger: o.Logger}
+	wo := workspace.Options{Settings: index.Settings{Logger: o.Logger}, Command: cmp.Or(o.Name, filepath.Base(os.Args[0]))}
 	model := encoder.Model{Dir: o.Model}
 	if err := model.Apply(&wo); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"cairn/internal/base/observe"
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/config"
+	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
 	"cairn/models"
 )
@@ -26,7 +27,7 @@ func TestPathOfAQuery(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, err := workspace.Open(t.Context(), config.Selection{Root: root, Rule: config.RuleFlag}, config.Default(), workspace.Owning, workspace.Options{
-		Model: func() (models.Embedder, error) { return &testutil.HashEmbedder{}, nil }, Description: (&testutil.HashEmbedder{}).Description(),
+		Settings: index.Settings{Model: func() (models.Embedder, error) { return &testutil.HashEmbedder{}, nil }, Description: (&testutil.HashEmbedder{}).Description()},
 	})
 	if err != nil {
 		t.Fatal(err)

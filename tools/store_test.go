@@ -7,6 +7,7 @@ import (
 
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/config"
+	"cairn/internal/folder/index"
 	"cairn/internal/folder/mirror"
 	"cairn/internal/folder/workspace"
 	"cairn/models"
@@ -24,7 +25,7 @@ func TestStoreIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := &testutil.HashEmbedder{}
-	o := workspace.Options{Description: e.Description(), Model: func() (models.Embedder, error) { return e, nil }, Stateless: true}
+	o := workspace.Options{Settings: index.Settings{Description: e.Description(), Model: func() (models.Embedder, error) { return e, nil }}, Stateless: true}
 	if o.Store, err = mirror.ParseStore("qdrant://"+addr+"/docs", func(string) string { return "" }); err != nil {
 		t.Fatal(err)
 	}

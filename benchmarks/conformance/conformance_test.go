@@ -69,8 +69,10 @@ func serve(t *testing.T) string {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	ctx, stop := context.WithCancel(context.Background())
 	w, err := workspace.Open(ctx, sel, config.Default(), workspace.Owning, workspace.Options{
-		Command: "conformance", Description: minilm.Description(), Background: true, Watch: true, Logger: log,
-		Model: func() (models.Embedder, error) { return minilm.Open(nil) },
+		Command: "conformance", Settings: index.Settings{
+			Description: minilm.Description(), Background: true, Watch: true, Logger: log,
+			Model: func() (models.Embedder, error) { return minilm.Open(nil) },
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

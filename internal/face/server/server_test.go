@@ -46,8 +46,10 @@ func open(t testing.TB, name string, files map[string]string) (Workspace, *works
 		t.Fatal(err)
 	}
 	w, err := workspace.Open(t.Context(), config.Selection{Root: root, Rule: config.RuleFlag}, cfg, workspace.Owning, workspace.Options{
-		Description: (&testutil.HashEmbedder{}).Description(), Command: "test",
-		Model: func() (models.Embedder, error) { return &testutil.HashEmbedder{}, nil },
+		Command: "test", Settings: index.Settings{
+			Description: (&testutil.HashEmbedder{}).Description(),
+			Model:       func() (models.Embedder, error) { return &testutil.HashEmbedder{}, nil },
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -179,7 +179,7 @@ func folder(t *testing.T, fill ...func(*testing.T, *owner.Folder)) (*Handler, st
 	}
 	cfg := config.Default()
 	w, err := workspace.Open(t.Context(), sel, cfg, workspace.Owning, workspace.Options{
-		Model: func() (models.Embedder, error) { return minilm.Open(nil) }, Description: minilm.Description(), Command: "test",
+		Command: "test", Settings: index.Settings{Model: func() (models.Embedder, error) { return minilm.Open(nil) }, Description: minilm.Description()},
 	})
 	if err != nil {
 		t.Fatal(err)

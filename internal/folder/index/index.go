@@ -30,46 +30,27 @@ import (
 // Progress is the progress of a run.
 type Progress = job.Progress
 
-// Options configures New. Selection, Config, Dir, Description, Model, Logger and Now are
+// Settings configures an index and the workspace that opens it. Description and Model are
 // required.
-type Options struct {
-	Selection config.Selection
-	Config    config.Config
-	// Dir is the directory of the index.
-	Dir string
-	// Holder describes this process if it owns Dir. Nil means that it only reads.
-	Holder *owner.Holder
-	// Held, if not nil, reports whether this process still owns Dir.
-	Held func() bool
-	// Write makes New open the index for writing, and create it if it is missing. With
-	// Refresh the first use does that. Otherwise the first call of Index or Watch does.
-	Write, Refresh bool
-	// Description describes the model. Model opens it; the index calls it once, when it
-	// first needs the model.
+type Settings struct {
+	// Description describes the model, which need not be open. Model opens it; the index
+	// calls it at most once, when it first needs the model.
 	Description models.Description
 	Model       func() (models.Embedder, error)
-	// Reranker, if not nil, returns the re-ranker of all searches. The caller closes it.
-	Reranker func() (models.Reranker, error)
 	// Warm opens the model at once, in the background.
 	Warm bool
-	// Background starts a run of the indexer. Watch keeps the index up to date with the
-	// files. Poll makes Watch walk the folder even if the operating system reports changes.
+	// Background starts a run of the indexer whenever this process becomes the owner. Watch
+	// keeps the index up to date with the files, if the configuration has watcher.enabled.
+	// Poll makes Watch walk the folder even if the operating system reports changes.
 	Background, Watch, Poll bool
 	// VerifyEvery is the interval at which a process with Background verifies and repairs
 	// the index; 0 means a day.
 	VerifyEvery time.Duration
-	// Rebuild replaces an index that cannot be opened.
-	Rebuild bool
-	// Store, if not nil, is a copy of the index that the writing process keeps up to date.
+	// Refresh announces a call of Index, so that the first use opens the index for writing
+	// and Index need not open it again. Rebuild replaces an index that cannot be opened.
+	Refresh, Rebuild bool
+	// Store, if not nil, is a server's copy of the index. The owner keeps it up to date.
 	Store *mirror.Store
-	// Remote, if not nil, answers instead of the files in Dir. It is read only.
-	Remote *Stores
-	// ReadUsage, if not nil, calls a function with the co-usage graph, for queries with a
-	// context.
-	ReadUsage func(func(*graphrank.Graph) error) error
-	// Recovered, if not nil, returns the files of the folder that were damaged, for the
-	// warnings of Status.
-	Recovered func() []checksum.File
 	// Notice receives a line for the user if an unusable index is rebuilt. Nil sends it
 	// to Logger.
 	Notice func(line string)
@@ -79,13 +60,39 @@ type Options struct {
 	Now func() time.Time
 }
 
+// Options configures New. Selection, Config, Dir, Logger and Now are required.
+type Options struct {
+	Settings
+	Selection config.Selection
+	Config    config.Config
+	// Dir is the directory of the index.
+	Dir string
+	// Holder describes this process if it owns Dir. Nil means that it only reads.
+	Holder *owner.Holder
+	// Held, if not nil, reports whether this process still owns Dir.
+	Held func() bool
+	// Write makes New open the index for writing, and create it if it is missing.
+	// Otherwise the first call of Index or Watch does.
+	Write bool
+	// Reranker, if not nil, returns the re-ranker of all searches. The caller closes it.
+	Reranker func() (models.Reranker, error)
+	// Remote, if not nil, answers instead of the files in Dir. It is read only.
+	Remote *Stores
+	// ReadUsage, if not nil, calls a function with the co-usage graph, for queries with a
+	// context.
+	ReadUsage func(func(*graphrank.Graph) error) error
+	// Recovered, if not nil, returns the files of the folder that were damaged, for the
+	// warnings of Status.
+	Recovered func() []checksum.File
+}
+
 // Index is the index of one folder. It opens its files at their first use. It is
 // safe for concurrent use.
 type Index struct {
-	o     Options
-	model *models.Lazy
-	warm  sync.WaitGroup
-	turns *semaphore.Weighted // bounds concurrent searches; nil means no bound
+	o          Options
+	model      *models.Lazy
+	goroutines sync.WaitGroup      // in the background
+	searches   *semaphore.Weighted // bounds concurrent searches; nil means no bound
 	// started is closed when the stores are open for writing; calls wait for it.
 	started chan struct{}
 
@@ -97,10 +104,10 @@ type Index struct {
 	retriever *retriever.Retriever
 	unusable  error // why the stores are not open
 	// damage is the known damage of parts of the index. The owner removes the entry of a
-	// part that it rebuilds. met is damage of the vectors that the last search found.
-	damage  Damage
-	met     atomic.Pointer[error]
-	counted ofDocuments[counted] // for Status
+	// part that it rebuilds. vectorDamage is damage of the vectors that a search has found.
+	damage       Damage
+	vectorDamage atomic.Pointer[error]
+	counted      ofDocuments[counted] // for Status
 
 	// swap is held for reading by writes outside a run, and for writing to replace
 	// the stores; it is locked before mu.
@@ -126,16 +133,16 @@ func New(o Options) *Index {
 	x.updates, x.stopUpdates = context.WithCancel(context.Background())
 	x.life, x.end = context.WithCancel(context.Background())
 	if o.Remote == nil { // searches of a server mostly wait for it
-		x.turns = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
+		x.searches = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
 	}
 	if o.Warm {
-		x.warm.Go(func() { _, _ = x.model.Open() }) // the first use returns the same error
+		x.goroutines.Go(func() { _, _ = x.model.Open() }) // the first use returns the same error
 	}
 	if o.Holder == nil || !o.Write {
 		close(x.started)
 		return x
 	}
-	x.warm.Go(func() {
+	x.goroutines.Go(func() {
 		defer close(x.started)
 		x.start()
 	})
@@ -161,7 +168,7 @@ func (x *Index) start() {
 	switch {
 	case indexes:
 		x.background(x.indexAll, false)
-		x.warm.Go(x.verifyRegularly)
+		x.goroutines.Go(x.verifyRegularly)
 	case usable && s != nil && len(s.damage) > 0:
 		x.background(x.repair, true)
 	}
@@ -230,7 +237,7 @@ func (x *Index) openStores(write, fresh bool) error {
 	}
 	sources := s.Sources(x.model, &bpe.Counter{})
 	if s.own && s.Vectors != nil {
-		sources.Vectors = noticing{s.Vectors, &x.met}
+		sources.Vectors = recordingVectors{s.Vectors, &x.vectorDamage}
 	}
 	sources.Building = x.building
 	r, err := retriever.New(sources, o)
@@ -355,11 +362,11 @@ func (x *Index) Search(ctx context.Context, q retriever.Query) (a *retriever.Ans
 	again := q
 	defer x.repaired(&err, func() { a, err = x.Search(ctx, again) })
 	x.prefer(ctx, q)
-	if x.turns != nil {
-		if err := x.turns.Acquire(ctx, 1); err != nil {
+	if x.searches != nil {
+		if err := x.searches.Acquire(ctx, 1); err != nil {
 			return nil, err
 		}
-		defer x.turns.Release(1)
+		defer x.searches.Release(1)
 	}
 	s, err := x.useFilled()
 	if errors.Is(err, ErrNoIndex) {
@@ -404,34 +411,30 @@ func (x *Index) documentsProblem() string {
 }
 
 // Explain answers a query with its trace.
-func (x *Index) Explain(ctx context.Context, r ExplainRequest) (t *retriever.Trace, err error) {
-	defer x.repaired(&err, func() { t, err = x.Explain(ctx, r) })
+func (x *Index) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error) {
 	x.prefer(ctx, r.Query)
-	if _, err := x.useFilled(); err != nil {
-		return nil, err
-	}
-	defer x.mu.RUnlock()
-	return x.retriever.Explain(ctx, r.Query, r.Candidates)
+	return answer(x, func() (*retriever.Trace, error) { return x.retriever.Explain(ctx, r.Query, r.Candidates) })
 }
 
 // Read returns a document, or a section or lines of it.
-func (x *Index) Read(ctx context.Context, r retriever.ReadRequest) (out *retriever.Reading, err error) {
-	defer x.repaired(&err, func() { out, err = x.Read(ctx, r) })
-	if _, err := x.useFilled(); err != nil {
-		return nil, err
-	}
-	defer x.mu.RUnlock()
-	return x.retriever.Read(ctx, r)
+func (x *Index) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
+	return answer(x, func() (*retriever.Reading, error) { return x.retriever.Read(ctx, r) })
 }
 
 // ReadAll returns several places at once.
-func (x *Index) ReadAll(ctx context.Context, r retriever.ReadRequest) (out *retriever.Readings, err error) {
-	defer x.repaired(&err, func() { out, err = x.ReadAll(ctx, r) })
+func (x *Index) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
+	return answer(x, func() (*retriever.Readings, error) { return x.retriever.ReadAll(ctx, r) })
+}
+
+// answer calls fn with the stores of an index in use. It calls fn again after damage that
+// could be set aside.
+func answer[T any](x *Index, fn func() (T, error)) (out T, err error) {
+	defer x.repaired(&err, func() { out, err = answer(x, fn) })
 	if _, err := x.useFilled(); err != nil {
-		return nil, err
+		return out, err
 	}
 	defer x.mu.RUnlock()
-	return x.retriever.ReadAll(ctx, r)
+	return fn()
 }
 
 // Removed implements owner.Service. It reports whether files of the open stores are
@@ -462,7 +465,7 @@ func (x *Index) Close() error {
 	}
 	x.stopUpdates()
 	x.end()
-	x.warm.Wait()
+	x.goroutines.Wait()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	err := errors.Join(x.closeStores(), x.model.Close())

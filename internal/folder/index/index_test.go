@@ -27,8 +27,10 @@ func open(t *testing.T, change func(*Options)) *Index {
 	e := &testutil.HashEmbedder{}
 	o := Options{
 		Selection: config.Selection{Root: root}, Config: config.Default(), Dir: t.TempDir(), Holder: &owner.Holder{PID: os.Getpid()}, Write: true,
-		Description: e.Description(), Model: func() (models.Embedder, error) { return e, nil },
-		Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+		Settings: Settings{
+			Description: e.Description(), Model: func() (models.Embedder, error) { return e, nil },
+			Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+		},
 	}
 	if change != nil {
 		change(&o)
@@ -46,7 +48,7 @@ func TestSearchesTakeTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := int64(runtime.GOMAXPROCS(0))
-	if !x.turns.TryAcquire(all) || x.turns.TryAcquire(1) {
+	if !x.searches.TryAcquire(all) || x.searches.TryAcquire(1) {
 		t.Fatalf("not as many turns as processors, %d", all)
 	}
 	if _, err := x.Read(t.Context(), retriever.ReadRequest{Path: "auth.md"}); err != nil {
@@ -62,7 +64,7 @@ func TestSearchesTakeTurns(t *testing.T) {
 		_, err := x.Search(t.Context(), retriever.Query{Text: "login"})
 		failed <- err
 	}()
-	x.turns.Release(all)
+	x.searches.Release(all)
 	if err := <-failed; err != nil {
 		t.Errorf("a search that waited for its turn: %v", err)
 	}

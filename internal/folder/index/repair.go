@@ -172,8 +172,8 @@ func (s *Stores) keywordsHint() string {
 // It also sets aside damage despite which the retriever could answer. Each part is set
 // aside once, so that repaired calls again at most once for each part.
 func (x *Index) repaired(err *error, again func()) {
-	if met := x.met.Swap(nil); met != nil {
-		x.heal(*met)
+	if damage := x.vectorDamage.Swap(nil); damage != nil {
+		x.heal(*damage)
 	}
 	if *err != nil && x.heal(*err) {
 		again()
@@ -227,27 +227,27 @@ func (x *Index) setAside(found Damage) bool {
 	return added
 }
 
-// noticing is a VectorSearcher that records damage, which a search only logs.
-type noticing struct {
+// recordingVectors is a VectorSearcher that records damage, which a search only logs.
+type recordingVectors struct {
 	store.VectorSearcher
-	met *atomic.Pointer[error]
+	damage *atomic.Pointer[error]
 }
 
-func (v noticing) Search(ctx context.Context, query []float32, k int, f store.Filter) ([]store.Hit, error) {
+func (v recordingVectors) Search(ctx context.Context, query []float32, k int, f store.Filter) ([]store.Hit, error) {
 	hits, err := v.VectorSearcher.Search(ctx, query, k, f)
 	v.note(err)
 	return hits, err
 }
 
-func (v noticing) Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error) {
+func (v recordingVectors) Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error) {
 	scores, err := v.VectorSearcher.Scores(ctx, query, chunks)
 	v.note(err)
 	return scores, err
 }
 
-func (v noticing) note(err error) {
+func (v recordingVectors) note(err error) {
 	if err != nil && damagedPart(err) != "" {
-		v.met.Store(&err)
+		v.damage.Store(&err)
 	}
 }
 

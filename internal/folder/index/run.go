@@ -81,7 +81,7 @@ func (x *Index) background(work func(context.Context, func(Progress)) (*IndexRep
 		return work(ctx, progress)
 	})
 	x.current = current
-	x.warm.Go(func() {
+	x.goroutines.Go(func() {
 		_, err := current.Follow(context.Background(), nil)
 		if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, owner.ErrEnded) {
 			return

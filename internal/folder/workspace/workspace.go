@@ -36,7 +36,6 @@ import (
 	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
-	"cairn/internal/folder/mirror"
 	"cairn/internal/toolbox"
 	"cairn/models"
 )
@@ -51,13 +50,11 @@ const (
 	Owning
 )
 
-// Options configures Open.
+// Options configures Open. Nil Logger and Now mean none and time.Now.
 type Options struct {
-	// Model opens the embedding model. Open calls it at most once, when it first needs
-	// the model.
-	Model func() (models.Embedder, error)
-	// Description describes the model, which need not be open.
-	Description models.Description
+	// Settings configures the index. A process that only reads searches its Store instead
+	// of the folder.
+	index.Settings
 	// ModelChosen reports that the user named the model: Open then fails if the owner
 	// uses another one.
 	ModelChosen bool
@@ -68,35 +65,11 @@ type Options struct {
 	Reranker  func(dir string) (models.Reranker, error)
 	// Command describes this process to others, such as "cairn index".
 	Command string
-	// Background starts a run of the indexer whenever this process becomes the owner.
-	Background bool
-	// Watch keeps the index up to date with the files whenever this process is
-	// the owner and watcher.enabled is set.
-	Watch bool
-	// Poll makes Watch walk the folder even if the operating system reports changes.
-	Poll bool
-	// Warm loads the model at once instead of at its first use.
-	Warm bool
-	// Refresh announces a call of Index, so that the first use opens the index for
-	// writing and Index need not open it again.
-	Refresh bool
-	// Rebuild replaces an index that cannot be opened.
-	Rebuild bool
-	// Store, if not nil, is a server's copy of the index. The owner keeps it up to date;
-	// processes that only read search it instead of the folder.
-	Store *mirror.Store
 	// Stateless answers from Store alone and never writes.
 	Stateless bool
 	// Postgres is the address of a database in which the servers of Store share the
 	// catalogue of tools and the usage; "" means the folder's files.
 	Postgres string
-	// Notice receives a line for the user if this process finds an index unusable and
-	// rebuilds it. Nil sends it to Logger.
-	Notice func(line string)
-	// Logger receives messages about background work. Nil discards them.
-	Logger *slog.Logger
-	// Now is the clock; nil means time.Now.
-	Now func() time.Time
 }
 
 // Workspace is an open folder. Its Folder runs the operations of the index, such as
@@ -241,11 +214,8 @@ func (w *Workspace) indexOptions(place home.Place) index.Options {
 		reranker = func() (models.Reranker, error) { return o.Reranker(dir) }
 	}
 	return index.Options{
-		Selection: w.selection, Config: w.config, Dir: place.Index,
-		Description: o.Description, Model: o.Model, Reranker: reranker, Warm: o.Warm,
-		Background: o.Background, Watch: o.Watch, Poll: o.Poll, Refresh: o.Refresh, Rebuild: o.Rebuild,
-		Store: o.Store, Recovered: func() []checksum.File { return recoveredFiles(place) },
-		Notice: o.Notice, Logger: o.Logger, Now: o.Now,
+		Settings: o.Settings, Selection: w.selection, Config: w.config, Dir: place.Index, Reranker: reranker,
+		Recovered: func() []checksum.File { return recoveredFiles(place) },
 	}
 }
 

@@ -38,7 +38,7 @@ func folder(t testing.TB) config.Selection {
 // hashed are options with an embedder that needs no model.
 func hashed() Options {
 	e := &testutil.HashEmbedder{}
-	return Options{Description: e.Description(), Model: func() (models.Embedder, error) { return e, nil }, Command: "test"}
+	return Options{Settings: index.Settings{Description: e.Description(), Model: func() (models.Embedder, error) { return e, nil }}, Command: "test"}
 }
 
 func open(t testing.TB, sel config.Selection, access Access, o Options) *Workspace {
@@ -286,7 +286,7 @@ func TestOtherChunksAreRebuilt(t *testing.T) {
 
 	// The same model, but it is read to another length, as if the rules had changed.
 	e := &testutil.HashEmbedder{Tokens: 128}
-	o := Options{Description: e.Description(), Model: func() (models.Embedder, error) { return e, nil }}
+	o := Options{Settings: index.Settings{Description: e.Description(), Model: func() (models.Embedder, error) { return e, nil }}}
 	reader := open(t, sel, Reading, o)
 	if answer, err := index.SearchOp.Call(t.Context(), reader.Folder, retriever.Query{Text: "login"}, nil); err != nil || answer.Reason != "not_indexed" {
 		t.Errorf("Search of a reader = %+v, %v, want the reason not_indexed", answer, err)

@@ -33,7 +33,7 @@ func TestAddAFormat(t *testing.T) {
 	}
 	e := &testutil.HashEmbedder{}
 	w, err := workspace.Open(t.Context(), config.Selection{Root: root, Rule: config.RuleFlag}, config.Default(), workspace.Owning, workspace.Options{
-		Model: func() (models.Embedder, error) { return e, nil }, Description: e.Description(),
+		Settings: index.Settings{Model: func() (models.Embedder, error) { return e, nil }, Description: e.Description()},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
+	"cairn/internal/folder/index"
 	"cairn/internal/folder/mirror"
 	"cairn/internal/folder/workspace"
 )
@@ -36,7 +37,7 @@ func (a *app) copyStore(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	o := workspace.Options{Command: "cairn store copy", Logger: a.Logger()}
+	o := workspace.Options{Settings: index.Settings{Logger: a.Logger()}, Command: "cairn store copy"}
 	if err := a.Model.Apply(&o); err != nil {
 		return err
 	}
