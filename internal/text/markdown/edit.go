@@ -335,14 +335,15 @@ func editItems(block []byte, f field, list []string, eol string) ([]byte, bool) 
 	}
 	var out []byte
 	next := 0
-	for _, want := range list {
-		at := -1
-		for k := next; k < len(items); k++ {
-			if items[k].value == want {
-				at = k
-				break
+	keepComments := func(to int) { // comments stay when their element is removed
+		for ; next < to; next++ {
+			if items[next].value == "" {
+				out = append(out, items[next].line...)
 			}
 		}
+	}
+	for _, want := range list {
+		at := slices.IndexFunc(items[next:], func(i item) bool { return i.value == want })
 		if at < 0 {
 			value, err := render(want, 0)
 			if err != nil {
@@ -351,19 +352,11 @@ func editItems(block []byte, f field, list []string, eol string) ([]byte, bool) 
 			out = append(out, dash+value+eol...)
 			continue
 		}
-		for ; next < at; next++ { // comments stay when their element is removed
-			if items[next].value == "" {
-				out = append(out, items[next].line...)
-			}
-		}
-		out = append(out, items[at].line...)
-		next = at + 1
+		keepComments(next + at)
+		out = append(out, items[next].line...)
+		next++
 	}
-	for ; next < len(items); next++ {
-		if items[next].value == "" {
-			out = append(out, items[next].line...)
-		}
-	}
+	keepComments(len(items))
 	return slices.Concat(block[:f.end-len(region)], out, block[f.end:]), true
 }
 

@@ -72,10 +72,9 @@ func readFrontMatter(src, text []byte, body int) FrontMatter {
 	if len(block) > maxFrontMatter {
 		err = fmt.Errorf("front matter of %d bytes, want at most %d", len(block), maxFrontMatter)
 	} else {
-		block = unixLines(block) // not from text, where a CRLF adds a blank to block scalars
 		fields, err = readWritten(block)
 	}
-	if fields == nil && (err == nil || !looksLikeMapping(block)) {
+	if fields == nil && (err == nil || !looksLikeMapping(text[from:to])) {
 		return FrontMatter{}
 	}
 	return FrontMatter{Start: body, End: end, Fields: fields, Err: err}

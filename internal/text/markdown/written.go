@@ -9,14 +9,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-func unixLines(block []byte) []byte {
-	if bytes.IndexByte(block, '\r') < 0 {
-		return block
-	}
-	block = bytes.ReplaceAll(block, []byte("\r\n"), []byte("\n"))
-	return bytes.ReplaceAll(block, []byte("\r"), []byte("\n"))
-}
-
 // readWritten returns the mapping in a block, with scalars as written. It returns nil for
 // other YAML.
 func readWritten(block []byte) (map[string]any, error) {

@@ -2,26 +2,6 @@
 
 package walk
 
-import (
-	"io/fs"
-	"syscall"
-)
+import "syscall"
 
-// ChangeTime returns the time of the last change of the file's content or attributes in
-// Unix nanoseconds, 0 if it is unknown. Unlike the time of modification, programs cannot
-// set it.
-func ChangeTime(info fs.FileInfo) int64 {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return st.Ctim.Nano()
-	}
-	return 0
-}
-
-// Inode returns the number of the file in its file system and its number of names, zeros
-// if they are unknown.
-func Inode(info fs.FileInfo) (number, names uint64) {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(st.Ino), uint64(st.Nlink)
-	}
-	return 0, 0
-}
+func changed(st *syscall.Stat_t) int64 { return st.Ctim.Nano() }
