@@ -16,7 +16,7 @@ var rooms = []room{
 	{"internal/base", "", 4090},
 	{"models", "", 7520},
 	{"internal/base/testutil", "internal/base models", 890},
-	{"internal/text", "", 15660},
+	{"internal/text", "", 15420},
 	{"internal/store", "internal/base models internal/text", 15710},
 	{"indexer", "internal/base models internal/text internal/store", 3260},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5190},
