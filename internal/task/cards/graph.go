@@ -1,7 +1,6 @@
 package cards
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -143,8 +142,5 @@ func (s *Store) QueryGraph(r GraphRequest) (*GraphAnswer, error) {
 		return nil, err
 	}
 	text, err := task.Draw(all.Tasks, r.Format, func(t task.Task) string { return t.Status.CardWord() })
-	if err != nil {
-		return nil, errors.Join(errors.New("drawing the graph"), err)
-	}
-	return &GraphAnswer{r.Format, text}, nil
+	return &GraphAnswer{r.Format, text}, err
 }

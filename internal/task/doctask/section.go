@@ -146,8 +146,8 @@ func (d *document) apply(op Operation) (after *document, r OperationResult, err 
 		after, err = d.checkShape(d.replaceOwn(i, body), i+1, i+1, s.Level)
 		return after, r, err
 	}
-	if body == "" {
-		return nil, r, refuse(task.MissingParameter, evidence{"parameter": "content"}, "Parameter content is required for %s", op.Operation)
+	if err := required(op.Operation, "content", body); err != nil {
+		return nil, r, err
 	}
 	src := d.appendOwn(i, body)
 	if op.Operation == Prepend {
@@ -160,8 +160,8 @@ func (d *document) apply(op Operation) (after *document, r OperationResult, err 
 
 // insertSection adds a section before, after or below section i.
 func (d *document) insertSection(i int, op Operation) (after *document, r OperationResult, err error) {
-	if strings.TrimSpace(op.Title) == "" {
-		return nil, r, refuse(task.MissingParameter, evidence{"parameter": "title"}, "Parameter title is required for %s", op.Operation)
+	if err := required(op.Operation, "title", op.Title); err != nil {
+		return nil, r, err
 	}
 	title, err := checkTitle(op.Title)
 	if err != nil {

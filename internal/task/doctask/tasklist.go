@@ -84,13 +84,22 @@ func (d *Docs) listTasks(r TaskRequest) (*TaskAnswer, error) {
 	return a, nil
 }
 
+// required returns an error if one of the parameters of an operation is blank. pairs holds
+// names and values.
+func required(operation string, pairs ...string) error {
+	for p := range slices.Chunk(pairs, 2) {
+		if strings.TrimSpace(p[1]) == "" {
+			return refuse(task.MissingParameter, evidence{"parameter": p[0]}, "Parameter %s is required for %s", p[0], operation)
+		}
+	}
+	return nil
+}
+
 // createTask adds a task at the end of the tasks section, or after another task at the same
 // depth. It adds a tasks section if there is none.
 func (d *Docs) createTask(ctx context.Context, r TaskRequest) (*TaskAnswer, error) {
-	for _, p := range [][2]string{{"title", r.Title}, {"content", r.Content}} {
-		if strings.TrimSpace(p[1]) == "" {
-			return nil, refuse(task.MissingParameter, evidence{"parameter": p[0]}, "Parameter %s is required for create", p[0])
-		}
+	if err := required("create", "title", r.Title, "content", r.Content); err != nil {
+		return nil, err
 	}
 	return d.editTasks(ctx, r, func(doc *document) (*document, string, error) {
 		doc, err := doc.withTasks()
@@ -134,10 +143,8 @@ func (d *document) withTasks() (*document, error) {
 
 // editTask replaces a task's own text. It keeps nested tasks.
 func (d *Docs) editTask(ctx context.Context, r TaskRequest) (*TaskAnswer, error) {
-	for _, p := range [][2]string{{"task", r.Task}, {"content", r.Content}} {
-		if strings.TrimSpace(p[1]) == "" {
-			return nil, refuse(task.MissingParameter, evidence{"parameter": p[0]}, "Parameter %s is required for edit", p[0])
-		}
+	if err := required("edit", "task", r.Task, "content", r.Content); err != nil {
+		return nil, err
 	}
 	return d.editTasks(ctx, r, func(doc *document) (*document, string, error) {
 		t, err := doc.openTask(r.Task)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"cairn/internal/text/convert"
 	"cairn/internal/text/markdown"
 	"cairn/internal/text/secret"
 )
@@ -216,20 +217,7 @@ func (i *Item) render() string {
 			fmt.Fprintf(&b, "- line %d: #%s\n", s.StartLine, s.Anchor)
 		}
 	}
-	fence := strings.Repeat("`", max(3, longestRun(i.text, '`')+1))
+	fence := convert.Fence(string(i.text))
 	fmt.Fprintf(&b, "\n%smarkdown\n%s\n%s\n", fence, strings.TrimRight(string(i.text), "\n"), fence)
 	return b.String()
-}
-
-func longestRun(text []byte, c byte) (longest int) {
-	run := 0
-	for _, b := range text {
-		if b != c {
-			run = 0
-			continue
-		}
-		run++
-		longest = max(longest, run)
-	}
-	return longest
 }

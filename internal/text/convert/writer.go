@@ -172,7 +172,7 @@ func (w *writer) code(language, text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	fence := strings.Repeat("`", max(3, longestRun(text, '`')+1))
+	fence := Fence(text)
 	w.block()
 	w.line(fence + language)
 	for line := range strings.SplitSeq(text, "\n") {
@@ -207,6 +207,9 @@ func (w *writer) table(rows [][]string) {
 		}
 	}
 }
+
+// Fence returns a fence for code that is longer than any run of backquotes in the code.
+func Fence(code string) string { return strings.Repeat("`", max(3, longestRun(code, '`')+1)) }
 
 func longestRun(s string, c byte) int {
 	longest, run := 0, 0
