@@ -83,9 +83,9 @@ type Legs struct {
 	write     sync.Mutex // held while the indexes change
 
 	mu      sync.RWMutex
-	chunks  map[string]string // by ID
-	missing map[string]item   // entries without vectors, by chunk
-	changes int               // number of changes of the vectors
+	chunks  map[string]string   // by ID
+	missing map[string][]string // texts of the entries without vectors, by chunk
+	changes int                 // number of changes of the vectors
 }
 
 // New returns a Legs for entries with a number of texts each. It is empty until the first
@@ -94,7 +94,7 @@ func New(texts int, o Options) *Legs {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	l := &Legs{o: o, chunks: map[string]string{}, missing: map[string]item{}}
+	l := &Legs{o: o, chunks: map[string]string{}, missing: map[string][]string{}}
 	for range texts {
 		if o.Embedder != nil {
 			l.vectors = append(l.vectors, flat.Memory(o.Embedder.Description().Dimension))

@@ -3,6 +3,7 @@ package legs
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"testing"
@@ -18,6 +19,17 @@ func entries(n int, body string) func(i int) Entry {
 	return func(i int) Entry {
 		name := fmt.Sprintf("name%d", i)
 		return Entry{ID: fmt.Sprintf("id%d of %d", i, n), Words: store.KeywordEntry{Title: name, Body: body}, Texts: []string{name, name + " " + body}}
+	}
+}
+
+// all yields the first n entries.
+func all(n int, entry func(i int) Entry) iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for i := range n {
+			if !yield(entry(i)) {
+				return
+			}
+		}
 	}
 }
 
@@ -58,7 +70,7 @@ func search(t *testing.T, l *Legs, words string) (byWords, byVector []string) {
 func TestSyncAcrossProcesses(t *testing.T) {
 	dir := t.TempDir()
 	first, k := open(t, dir, &testutil.HashEmbedder{})
-	if err := first.Sync(t.Context(), 3, entries(3, "old"), nil); err != nil {
+	if err := first.Sync(t.Context(), all(3, entries(3, "old")), nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := k.Close(); err != nil {
@@ -67,7 +79,7 @@ func TestSyncAcrossProcesses(t *testing.T) {
 	second, _ := open(t, dir, &testutil.HashEmbedder{})
 	indexed := 0
 	count := func(done, total int) { indexed = done }
-	if err := second.Sync(t.Context(), 3, entries(3, "old"), count); err != nil || indexed != 0 || second.Missing() != 3 {
+	if err := second.Sync(t.Context(), all(3, entries(3, "old")), count); err != nil || indexed != 0 || second.Missing() != 3 {
 		t.Errorf("%d of the same entries indexed, %d missing, %v", indexed, second.Missing(), err)
 	}
 	changed := func(i int) Entry {
@@ -76,7 +88,7 @@ func TestSyncAcrossProcesses(t *testing.T) {
 		}
 		return entries(3, "old")(i)
 	}
-	if err := second.Sync(t.Context(), 2, changed, count); err != nil || indexed != 1 {
+	if err := second.Sync(t.Context(), all(2, changed), count); err != nil || indexed != 1 {
 		t.Errorf("%d entries indexed, want the changed one, %v", indexed, err)
 	}
 	if err := second.Embed(t.Context(), nil); err != nil || !second.HasVectors() {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -12,23 +13,23 @@ import (
 	"cairn/internal/store"
 )
 
-// Numbers of entries in a batch: to index or to look up in the cache, and to embed.
+// Numbers of entries in a batch: to index, to look up in the cache, and to embed.
 const (
 	updateBatch = 4096
+	cachedBatch = 512
 	embedBatch  = 128
 )
 
-// item is an entry with its chunk.
+// item is an entry to embed.
 type item struct {
-	Entry
 	chunk string
+	texts []string
 }
 
-// Sync makes n entries with distinct IDs the contents. It indexes the words of new and
+// Sync makes entries, which have distinct IDs, the contents. It indexes the words of new and
 // changed entries, and stores the vectors that the cache has; Embed computes the others.
-// entry returns the entry of a number below n. Sync may call it several times. After an
-// error the next Sync continues. indexed, which may be nil, receives the progress.
-func (l *Legs) Sync(ctx context.Context, n int, entry func(i int) Entry, indexed func(done, total int)) error {
+// After an error the next Sync continues. indexed, which may be nil, receives the progress.
+func (l *Legs) Sync(ctx context.Context, entries iter.Seq[Entry], indexed func(done, total int)) error {
 	l.write.Lock()
 	defer l.write.Unlock()
 	stored, err := l.o.Keyword.Chunks()
@@ -39,17 +40,17 @@ func (l *Legs) Sync(ctx context.Context, n int, entry func(i int) Entry, indexed
 	for _, c := range stored {
 		has[c] = true
 	}
-	chunks := make(map[string]string, n) // by ID
-	var changed []int
-	words := 0 // entries whose words are not indexed
-	for i := range n {
-		e := entry(i)
+	chunks := map[string]string{}  // by ID
+	var words []store.KeywordEntry // that are not indexed
+	var changed []item
+	for e := range entries {
 		c := e.chunk()
 		if chunks[e.ID] = c; !has[c] {
-			words++
+			e.Words.Chunk = c
+			words = append(words, e.Words)
 		}
-		if !has[c] || l.chunks[e.ID] != c {
-			changed = append(changed, i)
+		if l.chunks[e.ID] != c {
+			changed = append(changed, item{c, e.Texts})
 		}
 	}
 	current := func(c string) bool { return chunks[idOf(c)] == c }
@@ -57,21 +58,17 @@ func (l *Legs) Sync(ctx context.Context, n int, entry func(i int) Entry, indexed
 		return err
 	}
 	stale := slices.DeleteFunc(stored, current)
-	for done := 0; len(changed) > 0 || len(stale) > 0; {
-		batch := changed[:min(updateBatch, len(changed))]
-		items := make([]item, len(batch))
-		for k, i := range batch {
-			e := entry(i)
-			items[k] = item{e, chunks[e.ID]}
-		}
-		fresh := slices.DeleteFunc(slices.Clone(items), func(m item) bool { return has[m.chunk] })
-		if err := l.add(ctx, items, fresh, stale); err != nil {
+	for done := 0; done < len(words) || len(stale) > 0; {
+		batch := words[done:min(done+updateBatch, len(words))]
+		if err := l.updateWords(ctx, batch, stale); err != nil {
 			return err
 		}
-		if done += len(fresh); indexed != nil && words > 0 {
-			indexed(done, words)
+		if stale, done = nil, done+len(batch); indexed != nil {
+			indexed(done, len(words))
 		}
-		changed, stale = changed[len(batch):], nil
+	}
+	if err := l.fill(ctx, changed); err != nil {
+		return err
 	}
 	return ctx.Err()
 }
@@ -81,41 +78,48 @@ func (l *Legs) Sync(ctx context.Context, n int, entry func(i int) Entry, indexed
 func (l *Legs) Add(ctx context.Context, entries []Entry) error {
 	l.write.Lock()
 	defer l.write.Unlock()
+	var words []store.KeywordEntry
 	var items []item
 	for _, e := range entries {
 		if l.chunks[e.ID] == "" {
-			items = append(items, item{e, e.chunk()})
+			e.Words.Chunk = e.chunk()
+			words, items = append(words, e.Words), append(items, item{e.Words.Chunk, e.Texts})
 		}
 	}
-	return l.add(ctx, items, items, nil)
+	if l.o.Keyword != nil {
+		if err := l.updateWords(ctx, words, nil); err != nil {
+			return err
+		}
+	}
+	return l.fill(ctx, items)
 }
 
-// add adds items. words are the items whose words are not indexed, stale the chunks whose
-// words are to be removed.
-func (l *Legs) add(ctx context.Context, items, words []item, stale []string) error {
-	if l.o.Keyword != nil && len(words)+len(stale) > 0 {
-		entries := make([]store.KeywordEntry, len(words))
-		for i := range words {
-			entries[i] = words[i].Words
-			entries[i].Chunk = words[i].chunk
+func (l *Legs) updateWords(ctx context.Context, words []store.KeywordEntry, stale []string) error {
+	if err := l.o.Keyword.Update(ctx, words, stale); err != nil {
+		return fmt.Errorf("indexing keywords: %w", err)
+	}
+	return nil
+}
+
+// fill adds items and their vectors in the cache. Items without vectors become missing.
+func (l *Legs) fill(ctx context.Context, items []item) error {
+	for batch := range slices.Chunk(items, cachedBatch) {
+		l.mu.Lock()
+		for _, m := range batch {
+			if l.chunks[idOf(m.chunk)] = m.chunk; len(l.vectors) > 0 {
+				l.missing[m.chunk] = m.texts
+			}
 		}
-		if err := l.o.Keyword.Update(ctx, entries, stale); err != nil {
-			return fmt.Errorf("indexing keywords: %w", err)
+		l.mu.Unlock()
+		vectors, err := l.vectorsOf(ctx, batch, false)
+		if err == nil {
+			err = l.put(ctx, batch, vectors)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	l.mu.Lock()
-	for _, m := range items {
-		if l.chunks[m.ID] = m.chunk; len(l.vectors) > 0 {
-			m.Words = store.KeywordEntry{} // Embed does not need them
-			l.missing[m.chunk] = m
-		}
-	}
-	l.mu.Unlock()
-	vectors, err := l.vectorsOf(ctx, items, false)
-	if err != nil {
-		return err
-	}
-	return l.put(ctx, items, vectors)
+	return nil
 }
 
 // remove removes chunks from the vectors.
@@ -198,10 +202,15 @@ func (l *Legs) Embed(ctx context.Context, embedded func(done, total int)) error 
 func (l *Legs) toEmbed() []item {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	last := len(l.vectors) - 1
-	return slices.SortedFunc(maps.Values(l.missing), func(a, b item) int {
-		return cmp.Or(cmp.Compare(len(a.Texts[last]), len(b.Texts[last])), cmp.Compare(a.ID, b.ID))
+	items := make([]item, 0, len(l.missing))
+	for c, texts := range l.missing {
+		items = append(items, item{c, texts})
+	}
+	slices.SortFunc(items, func(a, b item) int {
+		last := len(a.texts) - 1
+		return cmp.Or(cmp.Compare(len(a.texts[last]), len(b.texts[last])), cmp.Compare(a.chunk, b.chunk))
 	})
+	return items
 }
 
 // vectorsOf returns the vectors of items, by item and text. If compute is set, it embeds
@@ -211,7 +220,7 @@ func (l *Legs) vectorsOf(ctx context.Context, items []item, compute bool) ([][][
 	var keys []store.Key
 	for n := range l.vectors {
 		for i := range items {
-			texts, keys = append(texts, items[i].Texts[n]), append(keys, store.KeyOf(items[i].Texts[n]))
+			texts, keys = append(texts, items[i].texts[n]), append(keys, store.KeyOf(items[i].texts[n]))
 		}
 	}
 	all := make([][]float32, len(keys))

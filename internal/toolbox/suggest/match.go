@@ -25,6 +25,11 @@ func Grade(out, in catalog.Parameter) float64 {
 	return gradeNames(toolsearch.Words(out.Name), toolsearch.Words(in.Name))
 }
 
+// gives reports whether a tool has an output with at least a grade for an input.
+func gives(t *catalog.Tool, in *catalog.Parameter, least float64) bool {
+	return slices.ContainsFunc(t.Gives, func(out catalog.Parameter) bool { return Grade(out, *in) >= least })
+}
+
 // compatible reports whether an input of the types in accepts a value of the types out.
 // Equal types are compatible, an unknown type with every type, a number or boolean with a
 // string, an integer with a number, and an array with an object.

@@ -133,7 +133,10 @@ func (p *planner) producer(st *step, in *catalog.Parameter) string {
 	if plainName(in.Name) {
 		return ""
 	}
-	found := slices.DeleteFunc(slices.Clone(p.index.Producers(in.Name)), func(id string) bool { return id == st.tool.ID || !produces(p.index, id, in) })
+	found := slices.DeleteFunc(slices.Clone(p.index.Producers(in.Name)), func(id string) bool {
+		t, ok := p.index.Tool(id)
+		return id == st.tool.ID || !ok || !gives(&t, in, Exact)
+	})
 	if len(found) == 0 || len(found) > maxProducers {
 		return ""
 	}
@@ -148,23 +151,23 @@ const maxConverters = 10
 // step already returns such a value. For example, "read a.json and open an issue about it"
 // needs a parser in between.
 func (p *planner) converter(steps []step, i int, in *catalog.Parameter) string {
-	gives := func(t *catalog.Tool, in *catalog.Parameter) bool {
+	fits := func(t *catalog.Tool, in *catalog.Parameter) bool {
 		return slices.ContainsFunc(t.Gives, func(out catalog.Parameter) bool {
 			return !strings.Contains(out.Path, ".") && len(out.Types) > 0 && len(in.Types) > 0 && compatible(out.Types, in.Types)
 		})
 	}
-	if slices.ContainsFunc(steps, func(s step) bool { return gives(&s.tool, in) }) {
+	if slices.ContainsFunc(steps, func(s step) bool { return fits(&s.tool, in) }) {
 		return ""
 	}
 	for n := range p.ranking.Candidates[:min(maxConverters, len(p.ranking.Candidates))] {
 		c := &p.ranking.Candidates[n]
 		t, ok := p.index.Tool(c.ID)
-		if !ok || fit(c) < leastFit && c.Whole.BM25 == 0 || !gives(&t, in) || slices.ContainsFunc(steps, func(s step) bool { return s.tool.ID == c.ID }) {
+		if !ok || fit(c) < leastFit && c.Whole.BM25 == 0 || !fits(&t, in) || slices.ContainsFunc(steps, func(s step) bool { return s.tool.ID == c.ID }) {
 			continue
 		}
 		for j := range steps {
 			if j != i && slices.ContainsFunc(t.Takes, func(x catalog.Parameter) bool {
-				return needed(&x) && gives(&steps[j].tool, &x)
+				return needed(&x) && fits(&steps[j].tool, &x)
 			}) {
 				return c.ID
 			}
@@ -225,17 +228,11 @@ func (p *planner) giver(steps []step, i int, entity []string, among int) string 
 // supplied reports whether another step has an output that matches an input.
 func supplied(steps []step, i int, in *catalog.Parameter) bool {
 	for j := range steps {
-		if j != i && slices.ContainsFunc(steps[j].tool.Gives, func(out catalog.Parameter) bool { return Grade(out, *in) >= Partial }) {
+		if j != i && gives(&steps[j].tool, in, Partial) {
 			return true
 		}
 	}
 	return false
-}
-
-// produces reports whether a tool has an output with exactly the name of an input.
-func produces(x *toolsearch.Index, id string, in *catalog.Parameter) bool {
-	t, ok := x.Tool(id)
-	return ok && slices.ContainsFunc(t.Gives, func(out catalog.Parameter) bool { return Grade(out, *in) == Exact })
 }
 
 // plainName reports whether a name has common words only, or is a word of freeText. An

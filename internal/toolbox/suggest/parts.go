@@ -183,9 +183,7 @@ func (c *partChoice) feeds(from, to int) bool {
 	key := [2]int{from, to}
 	found, known := c.fed[key]
 	if !known {
-		found = slices.ContainsFunc(c.tools[from].Gives, func(out catalog.Parameter) bool {
-			return slices.ContainsFunc(c.tools[to].Takes, func(in catalog.Parameter) bool { return Grade(out, in) >= Alias })
-		})
+		found = slices.ContainsFunc(c.tools[to].Takes, func(in catalog.Parameter) bool { return gives(&c.tools[from], &in, Alias) })
 		c.fed[key] = found
 	}
 	return found

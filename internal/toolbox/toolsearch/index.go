@@ -91,7 +91,14 @@ func (x *Index) Update(ctx context.Context, tools []catalog.Tool, progress func(
 	for i := range tools {
 		at[tools[i].ID] = i
 	}
-	err := x.legs.Sync(ctx, len(tools), func(i int) legs.Entry { return entryOf(&tools[i]) }, func(done, total int) {
+	entries := func(yield func(legs.Entry) bool) {
+		for i := range tools {
+			if !yield(entryOf(&tools[i])) {
+				return
+			}
+		}
+	}
+	err := x.legs.Sync(ctx, entries, func(done, total int) {
 		if progress != nil {
 			progress(job.Progress{Phase: KeywordsPhase, Done: done, Total: total})
 		}

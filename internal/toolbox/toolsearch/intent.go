@@ -43,8 +43,6 @@ type unit struct {
 
 func (q *intentQuery) add(id string) { q.ids[id] = true }
 
-func (q *intentQuery) wholeVector() []float32 { return q.units[0].vector }
-
 // partVectors returns the vectors of the parts, nil without an embedder. An intent of one
 // part is its own part.
 func (q *intentQuery) partVectors() [][]float32 {
@@ -82,19 +80,15 @@ func (x *Index) searchIntent(ctx context.Context, intent string, parts []Part, w
 		q.degraded = true
 	}
 	q.units = make([]unit, len(texts))
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, text := range texts {
+	err = parallel(ctx, len(texts), func(ctx context.Context, i int) (err error) {
 		k := depth
 		if i > 0 {
 			k = partDepth
 		}
-		g.Go(func() (err error) {
-			q.units[i], err = x.searchText(gctx, text, vectors[i], k, which)
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+		q.units[i], err = x.searchText(ctx, texts[i], vectors[i], k, which)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	for i := range q.units {
@@ -130,18 +124,24 @@ func (x *Index) embedTexts(ctx context.Context, texts []string) ([][]float32, er
 	if x.options.Embedder == nil {
 		return vectors, nil
 	}
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, text := range texts {
-		g.Go(func() (err error) {
-			vectors[i], err = x.embed(gctx, text)
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	err := parallel(ctx, len(texts), func(ctx context.Context, i int) (err error) {
+		vectors[i], err = x.embed(ctx, texts[i])
+		return err
+	})
+	if err != nil {
 		return make([][]float32, len(texts)), err
 	}
 	return vectors, nil
+}
+
+// parallel calls fn for the numbers below n, on all processors, and returns its first error.
+func parallel(ctx context.Context, n int, fn func(ctx context.Context, i int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		g.Go(func() error { return fn(ctx, i) })
+	}
+	return g.Wait()
 }
 
 // embed returns the vector of a text, from the cache if possible. The caller must not

@@ -134,7 +134,7 @@ func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, err
 	var memory recall
 	if u != nil && !t.NoMemory {
 		u.mu.RLock()
-		memory, err = u.memory.recall(ctx, intent, q.wholeVector(), q.partVectors(), x)
+		memory, err = u.memory.recall(ctx, intent, q.units[0].vector, q.partVectors(), x)
 		u.mu.RUnlock()
 		if err != nil {
 			return nil, fmt.Errorf("searching past intents: %w", err)
