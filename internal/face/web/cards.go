@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"cairn/internal/base/taskdag"
@@ -20,7 +19,6 @@ type cardView struct {
 	Word          string // of the status
 	Ready         bool   // the card can start now
 	After, Before []cardLink
-	Form          cardForm // for the card's own page
 }
 
 // cardLink links to a card that another card depends on, or that depends on it.
@@ -28,19 +26,6 @@ type cardLink struct {
 	ID, Title, Link string // Link is "" for a card that does not exist
 	Word            string // of the status
 	Done            bool
-}
-
-// cardForm are the fields of a form, as text.
-type cardForm struct {
-	Title, Status, Priority, Assignee, Tags, DependsOn, Notes string
-	Statuses, Priorities                                      []string
-}
-
-// urgencies are the priorities of cards from the most to the least urgent.
-func urgencies() []string {
-	list := slices.Clone(cards.Priorities)
-	slices.Reverse(list)
-	return list
 }
 
 // cardGraph is the cards of a folder with the graph of their dependencies.
@@ -80,8 +65,6 @@ func (h *Handler) cardAt(r *http.Request, path string) (*cardView, error) {
 	for _, c := range b.Cards {
 		if c.Path == path {
 			v := b.view(c)
-			v.Form = cardForm{Title: c.Title, Status: v.Word, Priority: c.Priority, Assignee: c.Assignee, Tags: strings.Join(c.Tags, ", "),
-				DependsOn: strings.Join(c.DependsOn, ", "), Notes: c.Notes, Statuses: cards.Statuses, Priorities: urgencies()}
 			return &v, nil
 		}
 	}

@@ -3,6 +3,8 @@ package web
 import (
 	"net/http"
 	"slices"
+
+	"cairn/internal/task/cards"
 )
 
 // maxDrawn bounds the tasks in a graph.
@@ -10,7 +12,7 @@ const maxDrawn = 200
 
 type tasksPage struct {
 	Columns []column
-	Form    cardForm // of a new card
+	New     cardView // the values of the form for a new card
 	Cards   []cardLink
 	Graph   *drawing
 	Omitted int // tasks missing in the graph
@@ -32,7 +34,7 @@ func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	p := &tasksPage{Form: cardForm{Priority: "medium", Priorities: urgencies()}}
+	p := &tasksPage{New: cardView{Card: &cards.Card{Priority: "medium"}}}
 	all := b.ByUrgency()
 	for _, word := range []string{"todo", "active", "done"} {
 		c := column{Name: word}

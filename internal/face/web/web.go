@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"iter"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -21,6 +22,7 @@ import (
 	"cairn/internal/face/view"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/task"
+	"cairn/internal/task/cards"
 	"cairn/retriever"
 )
 
@@ -54,7 +56,11 @@ var embedded embed.FS
 // templates are the pages, and assets the files that they load.
 var (
 	templates = template.Must(template.New("").Funcs(template.FuncMap{
-		"marked": marked, "percent": percent, "place": place, "from": placeFrom, "count": view.Count, "day": day, "kinds": view.Kinds, "notes": view.Notes, "trail": view.Trail,
+		"marked": marked, "percent": percent, "place": place, "from": placeFrom, "day": day,
+		"count": view.Count, "kinds": view.Kinds, "notes": view.Notes, "trail": view.Trail,
+		"join":      func(list []string) string { return strings.Join(list, ", ") },
+		"statuses":  func() []string { return cards.Statuses },
+		"urgencies": func() iter.Seq2[int, string] { return slices.Backward(cards.Priorities) },
 	}).ParseFS(embedded, "templates/*.html"))
 	assets = http.FileServerFS(embedded)
 )

@@ -148,9 +148,19 @@ func (f *runFlags) open() (err error) {
 	return nil
 }
 
-// read reads a run that another command has written.
-func (f *runFlags) read(file string) (*benchmarks.Run, error) {
-	return benchmarks.ReadRun(file, f.qrels)
+// read reads the bounds, and the runs that other commands have written.
+func (f *runFlags) read(files []string) (runs []*benchmarks.Run, err error) {
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		r, err := benchmarks.ReadRun(file, f.qrels)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, r)
+	}
+	return runs, nil
 }
 
 // check compares a run with the bounds.
@@ -208,15 +218,9 @@ func (a *app) benchCompareCommand() *cli.Command {
 	var o benchmarks.CompareOptions
 	var f runFlags
 	cmd := benchCommand(a, "compare A B", "Compare two runs of the same queries", func(_ context.Context, args []string) (*benchmarks.Comparison, error) {
-		if err := f.open(); err != nil {
+		runs, err := f.read(args)
+		if err != nil {
 			return nil, err
-		}
-		var runs [2]*benchmarks.Run
-		for i, file := range args {
-			var err error
-			if runs[i], err = f.read(file); err != nil {
-				return nil, err
-			}
 		}
 		c, err := benchmarks.Compare(runs[0], runs[1], o)
 		if err != nil {
@@ -225,7 +229,7 @@ func (a *app) benchCompareCommand() *cli.Command {
 		if f.bounds != nil {
 			f.bounds.Against(runs[0])
 		}
-		if err := f.page(runs[:]); err != nil {
+		if err := f.page(runs); err != nil {
 			return nil, err
 		}
 		c.Gate, err = f.check(runs[1])
@@ -242,17 +246,13 @@ func (a *app) benchCompareCommand() *cli.Command {
 func (a *app) benchReportCommand() *cli.Command {
 	var f runFlags
 	cmd := benchCommand(a, "report RUN...", "Show the figures of any number of runs", func(_ context.Context, args []string) (*benchmarks.RunsReport, error) {
-		if err := f.open(); err != nil {
+		runs, err := f.read(args)
+		if err != nil {
 			return nil, err
 		}
 		report := &benchmarks.RunsReport{}
-		var runs []*benchmarks.Run
-		for _, file := range args {
-			r, err := f.read(file)
-			if err != nil {
-				return nil, err
-			}
-			runs, report.Runs = append(runs, r), append(report.Runs, r.Summary())
+		for _, r := range runs {
+			report.Runs = append(report.Runs, r.Summary())
 			lines, err := f.check(r)
 			report.Gate = append(report.Gate, lines...)
 			if err != nil {
@@ -261,7 +261,6 @@ func (a *app) benchReportCommand() *cli.Command {
 		}
 		return report, f.page(runs)
 	})
-	fs := cmd.Flags()
-	f.addRead(fs)
+	f.addRead(cmd.Flags())
 	return cmd
 }
