@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"cairn/graphrank"
-	"cairn/internal/base/checksum"
+	"cairn/internal/base/health"
 	"cairn/internal/base/job"
 	"cairn/internal/base/owner"
 	"cairn/internal/store/keyword"
@@ -74,7 +74,7 @@ const (
 	ExportOp  owner.Op[none, none, Exported]     = "tools/export"
 	MergeOp   owner.Op[[]Exported, Merged, none] = "tools/merge"
 	// VerifyOp verifies the files and, if its argument is true, repairs them.
-	VerifyOp owner.Op[bool, []checksum.File, none] = "tools/verify"
+	VerifyOp owner.Op[bool, *health.Report, none] = "tools/verify"
 )
 
 // ImportRequest replaces the tools of a source, see catalog.Import.

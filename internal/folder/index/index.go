@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"cairn/graphrank"
-	"cairn/internal/base/checksum"
+	"cairn/internal/base/health"
 	"cairn/internal/base/job"
 	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
@@ -83,7 +83,7 @@ type Options struct {
 	ReadUsage func(func(*graphrank.Graph) error) error
 	// Recovered, if not nil, returns the files of the folder that were damaged, for the
 	// warnings of Status.
-	Recovered func() []checksum.File
+	Recovered func() []health.File
 }
 
 // Index is the index of one folder. It opens its files at their first use. It is

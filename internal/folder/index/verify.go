@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"cairn/internal/base/checksum"
+	"cairn/internal/base/health"
 	"cairn/internal/store/docs"
 )
 
@@ -18,47 +18,56 @@ type VerifyRequest struct {
 }
 
 // Verified is the result of a check, by file.
-type Verified struct {
-	Files []checksum.File `json:"files"`
-}
-
-// Damaged reports whether a file has a problem that was not repaired.
-func (v *Verified) Damaged() bool {
-	for _, f := range v.Files {
-		if len(f.Problems) > 0 && f.Repaired == "" {
-			return true
-		}
-	}
-	return false
-}
+type Verified = health.Report
 
 // Verify reads the whole index and compares all checksums.
 func (x *Index) Verify(ctx context.Context, r VerifyRequest) (*Verified, error) {
-	v, err := x.verify(ctx)
-	if err != nil || !r.Repair || !v.Damaged() {
-		return v, err
-	}
+	return health.Check(ctx, []health.Part{
+		x.part(documentsFile, func(_ context.Context, s *Stores) (health.File, error) { return s.Docs.Verify() }),
+		x.part(keywordFolder, func(ctx context.Context, s *Stores) (health.File, error) {
+			return verifyDerived(ctx, s, docs.Keyword, s.text)
+		}),
+		x.part(vectorFolder, func(ctx context.Context, s *Stores) (health.File, error) {
+			return verifyDerived(ctx, s, docs.Vectors, s.vectors)
+		}),
+	}, r.Repair)
+}
+
+// part returns a part of the index. check checks it in open stores.
+func (x *Index) part(name string, check func(context.Context, *Stores) (health.File, error)) health.Part {
+	return health.Part{Repair: x.restore, Check: func(ctx context.Context) (f health.File, err error) {
+		s, err := x.use()
+		if err != nil {
+			return f, err
+		}
+		defer x.mu.RUnlock()
+		damage := x.damage[name]
+		if s != nil && s.own {
+			f, err = check(ctx, s)
+			f.Name = name
+		}
+		if damagedPart(err) != "" {
+			damage, err = err, nil
+		}
+		if damage != nil {
+			f.Name, f.Problems = name, append(f.Problems, damage.Error())
+		}
+		return f, err
+	}}
+}
+
+// restore sets a damaged part aside and rebuilds it.
+func (x *Index) restore(ctx context.Context, f health.File) (did string, err error) {
 	if building, _ := x.building(); building { // the stores cannot be replaced during a run
 		if _, err := x.Index(ctx, IndexRequest{Join: true}, nil); err != nil && damagedPart(err) == "" {
-			return v, err
+			return "", err
 		}
 	}
-	found := Damage{}
-	for _, f := range v.Files {
-		if len(f.Problems) > 0 {
-			found[f.Name] = errors.New(f.Problems[0])
-		}
-	}
-	x.setAside(found)
+	x.setAside(Damage{f.Name: errors.New(f.Problems[0])})
 	if _, err := x.Index(ctx, IndexRequest{Join: true}, nil); err != nil {
-		return v, fmt.Errorf("rebuilding what is damaged: %w", err)
+		return "", fmt.Errorf("rebuilding what is damaged: %w", err)
 	}
-	for i := range v.Files {
-		if len(v.Files[i].Problems) > 0 {
-			v.Files[i].Repaired = "rebuilt"
-		}
-	}
-	return v, nil
+	return "rebuilt", nil
 }
 
 // verifyRegularly verifies and repairs the index at intervals until Close.
@@ -87,58 +96,20 @@ func (x *Index) verifyRegularly() {
 	}
 }
 
-// verify checks the parts of the index. Damaged parts may not be open.
-func (x *Index) verify(ctx context.Context) (*Verified, error) {
-	s, err := x.use()
-	if err != nil {
-		return nil, err
-	}
-	defer x.mu.RUnlock()
-	v := &Verified{Files: []checksum.File{}}
-	if why := x.damage[documentsFile]; why != nil {
-		v.Files = append(v.Files, checksum.File{Name: documentsFile, Problems: []string{why.Error()}})
-	}
-	if s == nil || !s.own {
-		return v, nil
-	}
-	for _, part := range []struct {
-		name  string
-		check func() (checksum.File, error)
-	}{
-		{documentsFile, s.Docs.Verify},
-		{keywordFolder, func() (checksum.File, error) {
-			return verifyDerived(ctx, s, docs.Keyword, s.text, x.damage[keywordFolder])
-		}},
-		{vectorFolder, func() (checksum.File, error) {
-			return verifyDerived(ctx, s, docs.Vectors, s.vectors, x.damage[vectorFolder])
-		}},
-	} {
-		f, err := part.check()
-		if damagedPart(err) != "" {
-			f.Problems, err = append(f.Problems, err.Error()), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		f.Name = part.name
-		v.Files = append(v.Files, f)
-	}
-	return v, nil
-}
-
 // verifyDerived checks a derived index. In a reader x is nil if it is damaged.
 func verifyDerived[T any, X interface {
 	*T
 	Count() (int, error)
-	Verify(context.Context) (checksum.File, error)
-}](ctx context.Context, s *Stores, kind docs.Kind, x X, known error) (f checksum.File, err error) {
-	if x != nil {
-		if f, err = x.Verify(ctx); err == nil {
-			known = s.countDamage(kind, x.Count)
-		}
+	Verify(context.Context) (health.File, error)
+}](ctx context.Context, s *Stores, kind docs.Kind, x X) (f health.File, err error) {
+	if x == nil {
+		return f, nil
 	}
-	if known != nil {
-		f.Problems = append(f.Problems, known.Error())
+	if f, err = x.Verify(ctx); err != nil {
+		return f, err
 	}
-	return f, err
+	if lacks := s.countDamage(kind, x.Count); lacks != nil {
+		f.Problems = append(f.Problems, lacks.Error())
+	}
+	return f, nil
 }

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"cairn/internal/base/checksum"
 	"cairn/internal/base/home"
 	"cairn/internal/stage/embedded"
+	"cairn/internal/store/kv"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/records"
 )
@@ -56,7 +56,7 @@ type BackupReport struct {
 
 // Backup writes a backup of the folder. Each part is a consistent snapshot.
 func (w *Workspace) Backup(ctx context.Context, to io.Writer) (*BackupReport, error) {
-	b := checksum.NewWriter(to)
+	b := kv.NewLineWriter(to)
 	report := &BackupReport{}
 	b.Write(backupRecord{Format: backupFormat, Made: w.options.Now().UTC(), Workspace: w.selection.Root})
 	record := func(l toolbox.Line) {
@@ -187,7 +187,7 @@ func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOption
 // readBackup returns the undamaged records, and the number of lines that are damaged or
 // missing.
 func readBackup(from io.Reader) (list []backupRecord, damaged int, err error) {
-	damaged, err = checksum.Read(from, func(r backupRecord) error {
+	damaged, err = kv.ReadLines(from, func(r backupRecord) error {
 		if r.Format > backupFormat {
 			return fmt.Errorf("the backup has format %d and this cairn reads format %d", r.Format, backupFormat)
 		}

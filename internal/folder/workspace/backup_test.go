@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"cairn/graphrank"
-	"cairn/internal/base/checksum"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
 	"cairn/internal/stage"
+	"cairn/internal/store/kv"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/usage"
@@ -162,7 +162,7 @@ func TestRestoreStaysInTheFolder(t *testing.T) {
 	w := open(t, sel, Owning, hashed())
 	for _, name := range []string{"../x", "auth.md", ".cairn/../../x", "/etc/x", ".cairn"} {
 		var backup bytes.Buffer
-		b := checksum.NewWriter(&backup)
+		b := kv.NewLineWriter(&backup)
 		b.Write(backupRecord{Format: 1})
 		b.Write(backupRecord{File: name, Content: []byte("x")})
 		if err := b.Close(); err != nil {

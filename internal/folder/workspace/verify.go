@@ -4,9 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"cairn/internal/base/checksum"
+	"cairn/internal/base/health"
 	"cairn/internal/base/home"
 	"cairn/internal/folder/index"
 	"cairn/internal/store/kv"
@@ -26,24 +27,30 @@ func (w *Workspace) Verify(ctx context.Context, repair bool) (*index.Verified, e
 		return nil, err
 	}
 	found.Files = append(found.Files, recoveredFiles(place)...)
+	var tools *health.Report
 	box, err := w.Tools(ctx)
 	if err == nil {
-		var tools []checksum.File
 		tools, err = toolbox.VerifyOp.Call(ctx, box, repair, nil)
-		found.Files = append(found.Files, tools...)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil { // the files cannot be opened
-		found.Files = append(found.Files, checksum.File{Name: "tools", Problems: []string{err.Error()}})
+		tools = &health.Report{Files: []health.File{{Name: "tools", Problems: []string{err.Error()}}}}
 	}
-	return found, verifyStages(place, found, repair)
+	stages := stagesOf(place, nil)
+	defer stages.Close()
+	questions, err := health.Check(ctx, []health.Part{stages.Part()}, repair)
+	if err != nil {
+		return nil, err
+	}
+	found.Files = slices.Concat(found.Files, tools.Files, questions.Files)
+	return found, nil
 }
 
 // recoveredFiles returns the damaged files that remain after the recovery of their
 // records. The zero Place has none.
-func recoveredFiles(place home.Place) (files []checksum.File) {
+func recoveredFiles(place home.Place) (files []health.File) {
 	if place.Records == "" {
 		return nil
 	}
@@ -54,25 +61,11 @@ func recoveredFiles(place home.Place) (files []checksum.File) {
 			continue
 		}
 		kept := filepath.Base(name)
-		files = append(files, checksum.File{
+		files = append(files, health.File{
 			Name: kept, Bytes: info.Size(),
 			Problems: []string{strings.TrimSuffix(kept, kv.DamagedSuffix) + " was damaged, and its records were recovered"},
 			Repaired: "remove " + name + " if nothing is missed",
 		})
 	}
 	return files
-}
-
-// verifyStages adds the file of the question tasks to found, if there is one.
-func verifyStages(place home.Place, found *index.Verified, repair bool) error {
-	file := stagesOf(place, nil)
-	defer file.Close()
-	checked, err := file.Verify()
-	if err == nil && repair && len(checked.Problems) > 0 && checked.Repaired == "" {
-		checked.Repaired, err = file.Repair()
-	}
-	if checked.Name != "" {
-		found.Files = append(found.Files, checked)
-	}
-	return err
 }

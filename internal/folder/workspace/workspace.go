@@ -31,7 +31,7 @@ import (
 	"time"
 
 	"cairn/graphrank"
-	"cairn/internal/base/checksum"
+	"cairn/internal/base/health"
 	"cairn/internal/base/home"
 	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
@@ -215,7 +215,7 @@ func (w *Workspace) indexOptions(place home.Place) index.Options {
 	}
 	return index.Options{
 		Settings: o.Settings, Selection: w.selection, Config: w.config, Dir: place.Index, Reranker: reranker,
-		Recovered: func() []checksum.File { return recoveredFiles(place) },
+		Recovered: func() []health.File { return recoveredFiles(place) },
 	}
 }
 

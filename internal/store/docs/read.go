@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 
-	"cairn/internal/base/checksum"
+	"cairn/internal/base/health"
 	"cairn/internal/store"
 	"cairn/internal/store/kv"
 )
@@ -188,9 +188,9 @@ func (r *Reader) Skipped() []Skipped {
 
 // Verify reads the whole database and compares all checksums. For a remote store it does
 // nothing.
-func (s *Store) Verify() (checksum.File, error) {
+func (s *Store) Verify() (health.File, error) {
 	if s.source != nil {
-		return checksum.File{}, nil
+		return health.File{}, nil
 	}
 	return s.db.Verify()
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"cairn/internal/base/checksum"
+	"cairn/internal/base/health"
 )
 
 // Verify reads the whole file and compares all checksums. A store in memory has none.
-func (s *Store) Verify(ctx context.Context) (found checksum.File, err error) {
+func (s *Store) Verify(ctx context.Context) (found health.File, err error) {
 	found.Name = fileName
 	snap, err := s.snapshot(ctx)
 	if err != nil || snap.log == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 
-	"cairn/internal/base/checksum"
+	"cairn/internal/base/health"
 	"cairn/internal/store/kv"
 )
 
@@ -118,7 +118,7 @@ func checkFile(path string) (size int64, err error) {
 }
 
 // Verify reads all current segments and compares their checksums.
-func (x *Index) Verify(ctx context.Context) (found checksum.File, err error) {
+func (x *Index) Verify(ctx context.Context) (found health.File, err error) {
 	found.Name = filepath.Base(x.dir)
 	x.open.RLock()
 	defer x.open.RUnlock()

@@ -358,7 +358,7 @@ func TestOpenFileRecovers(t *testing.T) {
 	if value, err := read(); err != nil || value != "a long value" {
 		t.Errorf("after the recovery: %q, %v", value, err)
 	}
-	if found, err := f.Verify(); err != nil || len(found.Problems) == 0 || !strings.Contains(found.Repaired, "nothing is lost") {
+	if found, err := f.check(t.Context()); err != nil || len(found.Problems) == 0 || !strings.Contains(found.Repaired, "nothing is lost") {
 		t.Errorf("Verify: %+v, %v, want the recovery", found, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"cairn/internal/base/checksum"
+	"cairn/internal/base/health"
 )
 
 // sharedTimeout bounds how long a transaction waits for those of other processes. A large
@@ -74,9 +74,11 @@ func (f *File) Update(fn func(*Tx) error) error {
 	return f.with(true, func(db *DB) error { return db.Update(fn) })
 }
 
-// Verify is DB.Verify. It reports the last recovery of a file that has no problem now. A file
-// that does not exist has neither a name nor problems.
-func (f *File) Verify() (found checksum.File, err error) {
+// Part returns the check of the file, DB.Verify, and its repair: Repair. It also reports the
+// last recovery of a file that has no problem now.
+func (f *File) Part() health.Part { return health.Part{Check: f.check, Repair: f.repair} }
+
+func (f *File) check(context.Context) (found health.File, err error) {
 	err = f.with(false, func(db *DB) error {
 		found, err = db.Verify()
 		return err
@@ -89,9 +91,7 @@ func (f *File) Verify() (found checksum.File, err error) {
 	return found, err
 }
 
-// Repair recovers the file if it is damaged, and replaces a damaged snapshot. It returns
-// what it did.
-func (f *File) Repair() (did string, err error) {
+func (f *File) repair(context.Context, health.File) (did string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err = f.alone(func() error {

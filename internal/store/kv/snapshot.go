@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"cairn/internal/base/atomicfile"
-	"cairn/internal/base/checksum"
 )
 
 // A snapshot is a copy of all records in a second file, from which Recover makes a new file.
@@ -67,7 +66,7 @@ func (db *DB) writeSnapshot() error {
 }
 
 func (t *Tx) writeRecords(to io.Writer) error {
-	w := checksum.NewWriter(to)
+	w := NewLineWriter(to)
 	w.Write(record{Commit: uint64(t.ID())})
 	if err := t.each(func(bucket string, key, value []byte) {
 		w.Write(record{Bucket: bucket, Key: key, Value: value})
@@ -96,7 +95,7 @@ func readSnapshot(path string) (s snapshot, err error) {
 	if info, err := f.Stat(); err == nil {
 		s.written = info.ModTime()
 	}
-	s.damaged, err = checksum.Read(f, func(r record) error {
+	s.damaged, err = ReadLines(f, func(r record) error {
 		if r.Commit > 0 {
 			s.commit = r.Commit
 		} else {

@@ -6,12 +6,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"cairn/internal/base/checksum"
+	"cairn/internal/base/health"
 )
 
 // Verify reads the whole file at its last commit and compares all checksums. A damaged
 // snapshot is a problem too.
-func (db *DB) Verify() (checksum.File, error) {
+func (db *DB) Verify() (health.File, error) {
 	found, err := db.check()
 	if corrupt, ok := errors.AsType[*CorruptError](err); ok {
 		found.Problems, err = append(found.Problems, corrupt.Reason), nil
@@ -27,7 +27,7 @@ func (db *DB) Verify() (checksum.File, error) {
 }
 
 // check reads the whole file. It fails with a *CorruptError if the file is damaged.
-func (db *DB) check() (found checksum.File, err error) {
+func (db *DB) check() (found health.File, err error) {
 	found.Name = filepath.Base(db.path)
 	err = db.View(func(tx *Tx) error {
 		f, err := os.Open(db.path)

@@ -1,4 +1,4 @@
-package checksum
+package kv
 
 import (
 	"bufio"
@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+
+	"cairn/internal/base/checksum"
 )
 
 // line is a line of a file of records: a record as JSON and the checksum of its text. The
@@ -19,21 +21,22 @@ type end struct {
 	End int `json:"end"`
 }
 
-// Writer writes records as lines of JSON with checksums. It keeps the first error.
-type Writer struct {
+// LineWriter writes records as lines of JSON with checksums, as in a snapshot or a backup. It
+// keeps the first error.
+type LineWriter struct {
 	buffer *bufio.Writer
 	lines  int
 	err    error
 }
 
-// NewWriter returns a Writer to w.
-func NewWriter(w io.Writer) *Writer { return &Writer{buffer: bufio.NewWriter(w)} }
+// NewLineWriter returns a LineWriter to w.
+func NewLineWriter(w io.Writer) *LineWriter { return &LineWriter{buffer: bufio.NewWriter(w)} }
 
 // Write writes a record.
-func (w *Writer) Write(record any) {
+func (w *LineWriter) Write(record any) {
 	text, err := json.Marshal(record)
 	if err == nil {
-		text, err = json.Marshal(line{Of(text), text})
+		text, err = json.Marshal(line{checksum.Of(text), text})
 	}
 	if err == nil {
 		_, err = w.buffer.Write(append(text, '\n'))
@@ -45,14 +48,14 @@ func (w *Writer) Write(record any) {
 }
 
 // Close writes the end of the file. It returns the first error of all calls.
-func (w *Writer) Close() error {
+func (w *LineWriter) Close() error {
 	w.Write(end{w.lines})
 	return errors.Join(w.err, w.buffer.Flush())
 }
 
-// Read calls fn with the undamaged records of r, until fn returns an error. It returns the
+// ReadLines calls fn with the undamaged records of r, until fn returns an error. It returns the
 // number of lines that are damaged or missing.
-func Read[Record any](r io.Reader, fn func(Record) error) (damaged int, err error) {
+func ReadLines[Record any](r io.Reader, fn func(Record) error) (damaged int, err error) {
 	in := bufio.NewReader(r)
 	ended := false
 	for lines := 1; ; lines++ {
@@ -67,7 +70,7 @@ func Read[Record any](r io.Reader, fn func(Record) error) (damaged int, err erro
 		var record Record
 		var last end
 		switch {
-		case json.Unmarshal(text, &l) != nil || Of(l.Record) != l.Sum:
+		case json.Unmarshal(text, &l) != nil || checksum.Of(l.Record) != l.Sum:
 			damaged++
 		case bytes.HasPrefix(l.Record, []byte(`{"end":`)) && json.Unmarshal(l.Record, &last) == nil:
 			damaged += max(0, last.End+1-lines)

@@ -1,0 +1,77 @@
+// Package health checks the parts of a folder's files and repairs those that are damaged.
+// A part is a file or a folder, such as the documents, the keyword index, the vectors, the
+// tool catalogue, the usage or the question tasks. Each knows its own check and its own
+// repair: derived parts are built again, and records come from their snapshot.
+package health
+
+import "context"
+
+// File is the result of checking a part.
+type File struct {
+	Name     string   `json:"name"`
+	Bytes    int64    `json:"bytes"`
+	Records  int      `json:"records,omitempty"`
+	Problems []string `json:"problems,omitempty"`
+	// Repaired describes the repair, "" for none.
+	Repaired string `json:"repaired,omitempty"`
+}
+
+// Damaged reports whether f has a problem that was not repaired.
+func (f *File) Damaged() bool { return len(f.Problems) > 0 && f.Repaired == "" }
+
+// Report is the result of checking several parts.
+type Report struct {
+	Files []File `json:"files"`
+}
+
+// Damaged reports whether a part is damaged.
+func (r *Report) Damaged() bool {
+	for i := range r.Files {
+		if r.Files[i].Damaged() {
+			return true
+		}
+	}
+	return false
+}
+
+// Part is a file or a folder that can be checked and repaired without the others.
+type Part struct {
+	// Check reads the part and compares its checksums. A part that does not exist has no
+	// name. An error means that Check could not check.
+	Check func(context.Context) (File, error)
+	// Repair repairs a damaged part and returns what it did.
+	Repair func(context.Context, File) (did string, err error)
+}
+
+// Check checks parts. With repair, it then repairs the damaged ones.
+func Check(ctx context.Context, parts []Part, repair bool) (*Report, error) {
+	r := &Report{Files: []File{}}
+	repairs := map[int]Part{} // by index of the file
+	for _, p := range parts {
+		f, err := p.Check(ctx)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if f.Name == "" {
+			continue
+		}
+		if f.Damaged() && repair {
+			repairs[len(r.Files)] = p
+		}
+		r.Files = append(r.Files, f)
+	}
+	for i := range r.Files {
+		p, damaged := repairs[i]
+		if !damaged {
+			continue
+		}
+		var err error
+		if r.Files[i].Repaired, err = p.Repair(ctx, r.Files[i]); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
