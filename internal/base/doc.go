@@ -1,7 +1,8 @@
 // Package base is the room of mechanisms that know nothing of documents, tools or tasks.
 //
-//   - atomicfile, checksum, packed and home: files that survive a crash, checks of damage,
+//   - atomicfile, checksum, packed and home: files that survive a crash, checksums,
 //     the encoding of records, and the user's private directories.
+//   - health: the check and the repair of each part of a folder.
 //   - owner: one process owns a directory, and others send it their operations.
 //   - taskdag: the dependency graph. draw: a graph as text.
 //   - job, quota and offheap: progress, limits of clients, memory outside of Go's heap.

@@ -41,11 +41,11 @@ type File struct {
 	path string
 	o    FileOptions
 
-	mu        sync.Mutex // held during a transaction of a shared file
-	db        *DB        // nil until it is open, and for a shared file
-	recovered *Recovery  // the last one
-	checked   time.Time  // when this process last read the whole file
-	changed   bool       // whether this process has changed the file
+	mu        sync.Mutex  // held during a transaction of a shared file
+	db        *DB         // nil until it is open, and for a shared file
+	recovered health.File // the last recovery
+	checked   time.Time   // when this process last read the whole file
+	changed   bool        // whether this process has changed the file
 	closed    bool
 }
 
@@ -85,8 +85,8 @@ func (f *File) check(context.Context) (found health.File, err error) {
 	})
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.recovered != nil && len(found.Problems) == 0 {
-		found.Problems, found.Repaired = f.recovered.Problems, f.recovered.String()
+	if len(found.Problems) == 0 {
+		found.Problems, found.Repaired = f.recovered.Problems, f.recovered.Repaired
 	}
 	return found, err
 }
@@ -202,10 +202,10 @@ func (f *File) recover(used *DB) error {
 		return nil
 	}
 	return f.alone(func() error {
-		r, err := Recover(f.path)
-		if err == nil && r != nil {
-			f.recovered = r
-			f.o.Logger.Warn("a file of records was recovered", "recovery", r)
+		found, err := Recover(f.path)
+		if err == nil && found.Repaired != "" {
+			f.recovered = found
+			f.o.Logger.Warn("a file of records was recovered", "recovery", found.Repaired)
 		}
 		return err
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cairn/internal/base/atomicfile"
+	"cairn/internal/base/health"
 )
 
 // A snapshot is a copy of all records in a second file, from which Recover makes a new file.
@@ -106,78 +107,55 @@ func readSnapshot(path string) (s snapshot, err error) {
 	return s, err
 }
 
-// Recovery is the result of Recover.
-type Recovery struct {
-	Path string `json:"path"`
-	// Records counts the records of the snapshot, which was written at Written.
-	Records int       `json:"records"`
-	Written time.Time `json:"written,omitzero"`
-	// Lost counts the transactions after the snapshot. It is -1 if their number is unknown.
-	Lost int `json:"lost"`
-	// Damaged is the path of the damaged file.
-	Damaged  string   `json:"damaged"`
-	Problems []string `json:"problems"`
-}
-
-func (r *Recovery) String() string {
-	s := fmt.Sprintf("%s was damaged (%s): ", r.Path, r.Problems[0])
-	if r.Written.IsZero() {
-		s += "it has no snapshot, so that its records are lost"
-	} else {
-		s += fmt.Sprintf("%d records were recovered from the snapshot of %s; ", r.Records, r.Written.Format(time.DateTime))
-		switch {
-		case r.Lost < 0:
-			s += "changes after it are lost"
-		case r.Lost == 0:
-			s += "nothing is lost"
-		default:
-			s += fmt.Sprintf("the last %d changes are lost", r.Lost)
-		}
-	}
-	return s + "; the damaged file is kept as " + r.Damaged
-}
-
 // DamagedSuffix is the suffix of a damaged file that Recover has replaced.
 const DamagedSuffix = ".damaged"
 
 // Recover replaces a damaged file by a new one with the records of its snapshot. It waits
-// for other processes that have the file open. Recover returns nil if the file is not
-// damaged.
-func Recover(path string) (*Recovery, error) {
-	r, err := recoverFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("recovering %s: %w", path, err)
-	}
-	return r, nil
-}
-
-func recoverFile(path string) (*Recovery, error) {
+// for other processes that have the file open. It returns the problems and what it did, or
+// nothing if the file is not damaged.
+func Recover(path string) (found health.File, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("recovering %s: %w", path, err)
+		}
+	}()
 	problem, err := problemOf(path)
 	if problem == "" {
-		return nil, err
+		return found, err
 	}
 	s, err := readSnapshot(path)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
-	r := &Recovery{Path: path, Records: len(s.records), Written: s.written, Lost: -1, Damaged: path + DamagedSuffix, Problems: []string{problem}}
+	found.Problems = []string{problem}
 	if s.damaged > 0 {
-		r.Problems = append(r.Problems, fmt.Sprintf("%d lines of its snapshot are damaged", s.damaged))
-	} else if last, ok := lastCommit(path); ok {
-		r.Lost = int(max(last, s.commit) - s.commit)
+		found.Problems = append(found.Problems, fmt.Sprintf("%d lines of its snapshot are damaged", s.damaged))
 	}
-	return r, replace(path, r.Damaged, s.records)
+	found.Repaired = fmt.Sprintf("%s was damaged (%s): %s; the damaged file is kept as %s", path, problem, s.loss(path), path+DamagedSuffix)
+	return found, replace(path, path+DamagedSuffix, s.records)
+}
+
+// loss says what the file at path loses if the records of s replace its own.
+func (s *snapshot) loss(path string) string {
+	if s.written.IsZero() {
+		return "it has no snapshot, so that its records are lost"
+	}
+	lost := "changes after it are lost"
+	if last, ok := lastCommit(path); ok && s.damaged == 0 {
+		lost = "nothing is lost"
+		if last > s.commit {
+			lost = fmt.Sprintf("the last %d changes are lost", last-s.commit)
+		}
+	}
+	return fmt.Sprintf("%d records were recovered from the snapshot of %s; %s", len(s.records), s.written.Format(time.DateTime), lost)
 }
 
 // Repair is Recover, but also replaces a damaged snapshot of an undamaged file. It returns
 // what it did.
 func Repair(path string) (did string, err error) {
-	r, err := Recover(path)
-	if err != nil {
-		return "", err
-	}
-	if r != nil {
-		return r.String(), nil
+	found, err := Recover(path)
+	if err != nil || found.Repaired != "" {
+		return found.Repaired, err
 	}
 	db, err := Open(path, &Options{Snapshots: true, Timeout: sharedTimeout})
 	if err != nil {
