@@ -92,9 +92,18 @@ func newDocument(path string, src []byte, stamp files.Stamp) *document {
 	return d
 }
 
-// load returns a document by its workspace path, from the cache if size and time of the file
-// are unchanged.
+// load is peek for a document that later requests will probably name.
 func (d *Docs) load(path string) (*document, error) {
+	doc, err := d.peek(path)
+	if err == nil {
+		d.cache.Add(path, doc)
+	}
+	return doc, err
+}
+
+// peek returns a document by its workspace path, from the cache if size and time of the file
+// are unchanged.
+func (d *Docs) peek(path string) (*document, error) {
 	info, err := d.files.Stat(path)
 	if err != nil {
 		return nil, fileError("/"+path, err)
@@ -108,7 +117,6 @@ func (d *Docs) load(path string) (*document, error) {
 	}
 	doc := newDocument(path, src, stamp)
 	doc.racy = files.Racy(stamp.ModTime)
-	d.cache.Add(path, doc)
 	return doc, nil
 }
 

@@ -78,7 +78,7 @@ func (d *Docs) SearchDocuments(ctx context.Context, r SearchRequest) (*SearchAns
 	a := &SearchAnswer{Results: []SearchResult{}}
 	shown := 0
 	look := func(p string, _ bool) bool {
-		doc, err := d.load(p)
+		doc, err := d.peek(p)
 		if err != nil {
 			return false
 		}

@@ -283,7 +283,7 @@ func (d *Docs) withTasks(ctx context.Context, limit int) ([]string, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		doc, err := d.load(path)
+		doc, err := d.peek(path)
 		if err != nil || !hasTasksHeading(doc.src) {
 			continue
 		}
