@@ -109,6 +109,19 @@ func TestLink(t *testing.T) {
 	}
 }
 
+// TestAnswerNotes: the notes about an answer, and the cursor of its next page, are on the
+// stream of notes.
+func TestAnswerNotes(t *testing.T) {
+	var out, notes bytes.Buffer
+	next := "abc"
+	o := &Output{Writer: New(&out), Notes: New(&notes)}
+	o.Answer(&retriever.Answer{Results: []retriever.Result{{Path: "a.md"}}, Fuzzy: true, TotalCount: 7, HasMore: true, NextCursor: &next}, "token", asStored)
+	want := "nothing matches the words as typed; these results match near spellings\n7 documents in all; next page: --cursor abc\n"
+	if notes.String() != want || strings.Contains(out.String(), "cursor") {
+		t.Errorf("notes %q and output %q, want the notes %q", &notes, &out, want)
+	}
+}
+
 // TestWriterInPieces writes a text in pieces of any length; the output is the same.
 func TestWriterInPieces(t *testing.T) {
 	const text = "a\r\nb\rc \x1b[1mbold\x1b[0m \x1b[1;33mmatch\x1b[0m \x1b[2Jé日\u009b\u202e\xe9\xff\x1b[2mto the end\nnext \x1b["
