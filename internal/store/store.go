@@ -5,7 +5,7 @@
 // Subpackages implement the interfaces: docs (documents, on bbolt), keyword (on Bleve),
 // flat (exact vectors) and qdrant (on a server). Package storetest tests the
 // implementations. Package kv is the key-value file below docs and the records of other
-// rooms.
+// rooms, and legs keeps a keyword index and vectors of the tools of a catalogue.
 //
 // The room imports text, models and base. Start with the types of this package.
 package store

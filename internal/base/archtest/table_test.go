@@ -20,7 +20,7 @@ var rooms = []room{
 	{"internal/store", "internal/base models internal/text", 15710},
 	{"indexer", "internal/base models internal/text internal/store", 3260},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5190},
-	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 12330},
+	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 11330},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7200},
 	{"internal/stage", "internal/text internal/store retriever", 6460},
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 6840},
