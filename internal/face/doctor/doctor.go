@@ -55,11 +55,9 @@ type Report struct {
 type Options struct {
 	// Repair makes the obvious repairs before the check.
 	Repair bool
-	// Index returns the state of the index. Nil skips this check.
-	Index func(context.Context) (*index.Status, error)
-	// Verify compares the checksums of all files, see workspace.Verify. Nil skips this
-	// check.
-	Verify func(ctx context.Context, repair bool) (*index.Verified, error)
+	// Workspace opens the folder to verify its files and to check its index. Nil skips
+	// both.
+	Workspace *workspace.Options
 	// Environ is the environment in the form of os.Environ.
 	Environ []string
 }
@@ -95,12 +93,10 @@ func Check(ctx context.Context, sel config.Selection, o Options) (*Report, error
 	if err := r.links(ctx, t); err != nil {
 		return nil, fmt.Errorf("checking links: %w", err)
 	}
-	if o.Verify != nil {
-		r.files(o.Verify(ctx, o.Repair))
-	}
-	if o.Index != nil {
-		status, err := o.Index(ctx)
-		r.index(status, err)
+	if o.Workspace != nil {
+		if err := r.workspace(ctx, sel, cfg, o); err != nil {
+			return nil, err
+		}
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { // errors first
 		if a.Error == b.Error {
@@ -211,6 +207,18 @@ func (r *Report) documentTasks(ctx context.Context, t *workspace.Tasks) error {
 	return err
 }
 
+// workspace verifies the files of the folder and checks its index.
+func (r *Report) workspace(ctx context.Context, sel config.Selection, cfg config.Config, o Options) error {
+	w, err := workspace.Open(ctx, sel, cfg, workspace.Reading, *o.Workspace)
+	if err != nil {
+		r.index(nil, err)
+		return nil
+	}
+	r.files(w.Verify(ctx, o.Repair))
+	r.index(index.StatusOp.Call(ctx, w.Folder, index.StatusRequest{Selection: sel}, nil))
+	return w.Close()
+}
+
 // files reports damaged files. It ignores an error of Verify, which the check of the index
 // also reports.
 func (r *Report) files(v *index.Verified, err error) {
@@ -228,7 +236,7 @@ func (r *Report) files(v *index.Verified, err error) {
 	}
 }
 
-// index reports faults of the index, or the error of Options.Index.
+// index reports faults of the index, or why it has no status.
 func (r *Report) index(s *index.Status, err error) {
 	if err != nil {
 		fix := "run `cairn status` for more, or `cairn index --rebuild`"

@@ -202,9 +202,8 @@ func TestLinks(t *testing.T) {
 // TestLanguage: doctor repeats what the status of the index says of the language.
 func TestLanguage(t *testing.T) {
 	for percent, want := range map[int]bool{0: false, 72: true} {
-		r := check(t, folder(t, map[string]string{"a.md": "# A\n"}), Options{Index: func(context.Context) (*index.Status, error) {
-			return &index.Status{IndexState: retriever.IndexState{State: "ready"}, NotEnglish: percent}, nil
-		}})
+		r := &Report{}
+		r.index(&index.Status{IndexState: retriever.IndexState{State: "ready"}, NotEnglish: percent}, nil)
 		if got := strings.Contains(strings.Join(found(r), "\n"), "warning index language"); got != want {
 			t.Errorf("%d %%: warned %v, want %v: %q", percent, got, want, found(r))
 		}
@@ -273,7 +272,8 @@ func TestIndex(t *testing.T) {
 		"damaged": {index.Status{}, &index.RebuildError{Reason: "damaged"}, []string{"error index unusable"}},
 		"locked":  {index.Status{}, &owner.LockError{}, []string{"error index unusable"}},
 	} {
-		r := check(t, sel, Options{Index: func(context.Context) (*index.Status, error) { return &c.status, c.err }})
+		r := &Report{}
+		r.index(&c.status, c.err)
 		if diff := cmp.Diff(c.want, found(r)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

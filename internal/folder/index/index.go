@@ -89,7 +89,7 @@ type Options struct {
 // Index is the index of one folder. It opens its files at their first use. It is
 // safe for concurrent use.
 type Index struct {
-	o          Options
+	options    Options
 	model      *models.Lazy
 	goroutines sync.WaitGroup      // in the background
 	searches   *semaphore.Weighted // bounds concurrent searches; nil means no bound
@@ -129,7 +129,7 @@ type Index struct {
 
 // New returns the index in o.Dir and starts the background work of o.
 func New(o Options) *Index {
-	x := &Index{o: o, model: models.NewLazy(o.Description, o.Model), damage: Damage{}, started: make(chan struct{})}
+	x := &Index{options: o, model: models.NewLazy(o.Description, o.Model), damage: Damage{}, started: make(chan struct{})}
 	x.updates, x.stopUpdates = context.WithCancel(context.Background())
 	x.life, x.end = context.WithCancel(context.Background())
 	if o.Remote == nil { // searches of a server mostly wait for it
@@ -157,8 +157,8 @@ func (x *Index) start() {
 	x.mu.RLock()
 	s, usable := x.stores, x.unusable == nil
 	x.mu.RUnlock()
-	indexes := x.o.Background && usable
-	if x.o.Watch && x.o.Config.Watcher.Enabled {
+	indexes := x.options.Background && usable
+	if x.options.Watch && x.options.Config.Watcher.Enabled {
 		x.runs.Lock()
 		if x.watcher == nil && !x.closed {
 			x.watcher = x.startWatching(!indexes)
@@ -177,7 +177,7 @@ func (x *Index) start() {
 // open opens the stores unless they are open; with write, for writing. An index that must
 // be rebuilt counts as open: every method but Status returns the reason.
 func (x *Index) open(write bool) error {
-	write = write && x.o.Holder != nil
+	write = write && x.options.Holder != nil
 	x.mu.RLock()
 	done := x.isOpen(write)
 	x.mu.RUnlock()
@@ -197,7 +197,7 @@ func (x *Index) open(write bool) error {
 		x.damage[documentsFile] = errors.New(rebuild.Reason)
 		err = x.openStores(write, false)
 	}
-	if write && x.o.Rebuild {
+	if write && x.options.Rebuild {
 		if _, ok := errors.AsType[*RebuildError](err); ok {
 			err = x.replaceStores()
 		}
@@ -224,16 +224,16 @@ func (x *Index) openStores(write, fresh bool) error {
 	if err != nil {
 		return err
 	}
-	if write && x.o.Store != nil {
-		if err := s.MirrorTo(x.o.Store, x.o.Description, x.model.Open, &mirror.Options{Rebuild: fresh, Log: x.o.Logger}); err != nil {
+	if write && x.options.Store != nil {
+		if err := s.MirrorTo(x.options.Store, x.options.Description, x.model.Open, &mirror.Options{Rebuild: fresh, Log: x.options.Logger}); err != nil {
 			return errors.Join(err, s.Close())
 		}
 		s.Mirror.Follow()
 	}
-	o := RetrieverOptions(x.o.Config, x.o.Logger)
-	o.Reranker = x.o.Reranker
-	if x.o.ReadUsage != nil {
-		o.Reweigher, o.ReweighLimit = retriever.CoUsage{Read: x.o.ReadUsage, Log: x.o.Logger}, retriever.CoUsageLimit
+	o := RetrieverOptions(x.options.Config, x.options.Logger)
+	o.Reranker = x.options.Reranker
+	if x.options.ReadUsage != nil {
+		o.Reweigher, o.ReweighLimit = retriever.CoUsage{Read: x.options.ReadUsage, Log: x.options.Logger}, retriever.CoUsageLimit
 	}
 	sources := s.Sources(x.model, &bpe.Counter{})
 	if s.own && s.Vectors != nil {
@@ -260,21 +260,21 @@ func RetrieverOptions(c config.Config, log *slog.Logger) *retriever.Options {
 
 // findStores opens the files of the folder, or returns the remote stores.
 func (x *Index) findStores(write bool) (*Stores, error) {
-	if x.o.Remote != nil {
-		return x.o.Remote, nil
+	if x.options.Remote != nil {
+		return x.options.Remote, nil
 	}
 	damage := maps.Clone(x.damage)
 	if write {
-		if why, err := removeEmpty(x.o.Dir, x.o.Description, x.damage[documentsFile]); err != nil {
+		if why, err := removeEmpty(x.options.Dir, x.options.Description, x.damage[documentsFile]); err != nil {
 			return nil, err
 		} else if why != nil {
 			x.notice("the documents of the index cannot be used", why)
 		}
 		clear(x.damage)
-	} else if x.damage[documentsFile] != nil || !Exists(x.o.Dir) {
+	} else if x.damage[documentsFile] != nil || !Exists(x.options.Dir) {
 		return nil, ErrNoIndex
 	}
-	s, err := Open(x.o.Selection, x.o.Dir, x.o.Config.Masks(), x.o.Description, write, damage, x.o.Logger)
+	s, err := Open(x.options.Selection, x.options.Dir, x.options.Config.Masks(), x.options.Description, write, damage, x.options.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -294,9 +294,9 @@ func (x *Index) findStores(write bool) (*Stores, error) {
 // writing.
 func (x *Index) replaceStores() error {
 	if err := x.closeStores(); err != nil {
-		x.o.Logger.Warn("closing an index that is removed", "error", err)
+		x.options.Logger.Warn("closing an index that is removed", "error", err)
 	}
-	if err := removeIndex(x.o.Dir, x.o.Description); err != nil {
+	if err := removeIndex(x.options.Dir, x.options.Description); err != nil {
 		return err
 	}
 	return x.openStores(true, true)
@@ -313,11 +313,11 @@ func (x *Index) closeStores() error {
 
 // notice reports that an index is being rebuilt.
 func (x *Index) notice(what string, why error) {
-	if x.o.Notice != nil {
-		x.o.Notice(fmt.Sprintf("%s: %v; it is being rebuilt", what, why))
+	if x.options.Notice != nil {
+		x.options.Notice(fmt.Sprintf("%s: %v; it is being rebuilt", what, why))
 		return
 	}
-	x.o.Logger.Warn(what+"; it is being rebuilt", "reason", why)
+	x.options.Logger.Warn(what+"; it is being rebuilt", "reason", why)
 }
 
 // use opens the stores if necessary and returns them, nil if there is no index. Unless it
@@ -327,7 +327,7 @@ func (x *Index) use() (*Stores, error) {
 	x.mu.RLock()
 	for !x.opened {
 		x.mu.RUnlock()
-		if err := x.open(x.o.Write || x.o.Refresh); err != nil {
+		if err := x.open(x.options.Write || x.options.Refresh); err != nil {
 			return nil, err
 		}
 		x.mu.RLock()
@@ -471,7 +471,7 @@ func (x *Index) Close() error {
 	err := errors.Join(x.closeStores(), x.model.Close())
 	x.opened, x.unusable = true, owner.ErrEnded
 	if removed && err != nil {
-		x.o.Logger.Debug("closing an index that was removed", "error", err)
+		x.options.Logger.Debug("closing an index that was removed", "error", err)
 		return nil
 	}
 	return err

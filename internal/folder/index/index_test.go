@@ -86,7 +86,7 @@ func TestRunStopsWhereTheIndexWasRemoved(t *testing.T) {
 	}()
 	<-entered
 	s := x.stores
-	if err := os.RemoveAll(x.o.Dir); err != nil {
+	if err := os.RemoveAll(x.options.Dir); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.checkHeld(s); !errors.Is(err, owner.ErrEnded) {

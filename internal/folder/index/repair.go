@@ -189,10 +189,10 @@ func (x *Index) heal(err error) bool {
 		return false
 	}
 	switch {
-	case x.o.Holder == nil || !x.o.Write:
+	case x.options.Holder == nil || !x.options.Write:
 	case part != documentsFile:
 		x.background(x.repair, true)
-	case x.o.Background:
+	case x.options.Background:
 		x.background(x.indexAll, true)
 	}
 	return true
@@ -202,7 +202,7 @@ func (x *Index) heal(err error) bool {
 // without these parts: the owner rebuilds them, a reader answers without them. It reports
 // whether it has set a part aside.
 func (x *Index) setAside(found Damage) bool {
-	if x.o.Remote != nil {
+	if x.options.Remote != nil {
 		return false
 	}
 	x.stopUpdates()
@@ -216,12 +216,12 @@ func (x *Index) setAside(found Damage) bool {
 		if x.stores != nil && x.damage[part] == nil {
 			added = true
 			x.damage[part] = err
-			x.o.Logger.Warn("a part of the index is damaged", "part", part, "error", err)
+			x.options.Logger.Warn("a part of the index is damaged", "part", part, "error", err)
 		}
 	}
 	if added {
 		if err := x.closeStores(); err != nil {
-			x.o.Logger.Warn("closing a damaged index", "error", err)
+			x.options.Logger.Warn("closing a damaged index", "error", err)
 		}
 	}
 	return added
@@ -269,7 +269,7 @@ func (x *Index) repair(ctx context.Context, progress func(Progress)) (*IndexRepo
 // checkHeld fails with owner.ErrEnded if this process must not write to s, because it no
 // longer owns the folder or files of s were removed.
 func (x *Index) checkHeld(s *Stores) error {
-	if x.o.Held != nil && !x.o.Held() || s.removed() {
+	if x.options.Held != nil && !x.options.Held() || s.removed() {
 		return owner.ErrEnded
 	}
 	return nil

@@ -29,7 +29,7 @@ type run struct {
 // *owner.LockError, unless r.Join is set.
 func (x *Index) Index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
 	<-x.started
-	if x.o.Holder == nil {
+	if x.options.Holder == nil {
 		return nil, ErrReadOnly
 	}
 	x.runs.Lock()
@@ -50,11 +50,11 @@ func (x *Index) Index(ctx context.Context, r IndexRequest, progress func(Progres
 		x.current, x.problem = current, nil
 	case !r.Join || r.Rebuild:
 		x.runs.Unlock()
-		return nil, &owner.LockError{LockFile: filepath.Join(x.o.Dir, owner.LockFile), Holder: *x.o.Holder, Doing: "indexing"}
+		return nil, &owner.LockError{LockFile: filepath.Join(x.options.Dir, owner.LockFile), Holder: *x.options.Holder, Doing: "indexing"}
 	}
 	x.runs.Unlock()
 	report, err := current.Follow(ctx, progress)
-	if err != nil && ctx.Err() == nil && (x.o.Held != nil && !x.o.Held() || x.Removed()) {
+	if err != nil && ctx.Err() == nil && (x.options.Held != nil && !x.options.Held() || x.Removed()) {
 		return nil, owner.ErrEnded // the caller can repeat the run
 	}
 	return report, err
@@ -86,7 +86,7 @@ func (x *Index) background(work func(context.Context, func(Progress)) (*IndexRep
 		if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, owner.ErrEnded) {
 			return
 		}
-		x.o.Logger.Error("indexing in the background", "error", err)
+		x.options.Logger.Error("indexing in the background", "error", err)
 		x.runs.Lock()
 		defer x.runs.Unlock()
 		if x.current == current {
@@ -244,7 +244,7 @@ func (x *Index) writer() (*indexer.Indexer, *Stores, error) {
 	}
 	s.indexer.Do(func() {
 		s.writer = s.Indexer(model, &indexer.Options{
-			Walk: x.o.Config.Walk(), Masks: x.o.Config.Masks(), Attempts: filepath.Join(x.o.Dir, attemptsFile),
+			Walk: x.options.Config.Walk(), Masks: x.options.Config.Masks(), Attempts: filepath.Join(x.options.Dir, attemptsFile),
 			Held: func() error { return x.checkHeld(s) },
 		})
 	})

@@ -61,7 +61,7 @@ func TestSecretsAreMasked(t *testing.T) {
 			}
 		}
 		if x.Close(); masked {
-			indexed(t, x.o.Dir, key, "MIIEowIBAAKCAQEA", "acme-4711", "4711")
+			indexed(t, x.options.Dir, key, "MIIEowIBAAKCAQEA", "acme-4711", "4711")
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestOtherRulesRebuildTheIndex(t *testing.T) {
 	if _, err := x.Index(t.Context(), IndexRequest{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	changed := x.o
+	changed := x.options
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -35,14 +35,14 @@ func (x *Index) Status(_ context.Context, r StatusRequest) (*Status, error) {
 	if r.Selection.Root != "" {
 		s.Workspace = r.Selection
 	}
-	if x.o.Recovered != nil {
-		for _, f := range x.o.Recovered() {
+	if x.options.Recovered != nil {
+		for _, f := range x.options.Recovered() {
 			s.Warnings = append(s.Warnings, f.Problems[0]+"; "+f.Repaired)
 		}
 	}
 	x.mu.RLock()
-	if x.o.Write || x.stores != nil && x.stores.writable {
-		s.Owner = x.o.Holder
+	if x.options.Write || x.stores != nil && x.stores.writable {
+		s.Owner = x.options.Holder
 	}
 	x.mu.RUnlock()
 	x.runs.Lock()
@@ -175,11 +175,11 @@ func count(r *docs.Reader) (counted, error) {
 
 // status returns a Status with the fields that do not depend on the stores.
 func (x *Index) status(s retriever.IndexState) *Status {
-	st := &Status{IndexState: s, Model: x.o.Description.ID, Workspace: x.o.Selection, Skipped: map[string]int{}}
-	if x.o.Store != nil {
-		st.Store = x.o.Store.String()
+	st := &Status{IndexState: s, Model: x.options.Description.ID, Workspace: x.options.Selection, Skipped: map[string]int{}}
+	if x.options.Store != nil {
+		st.Store = x.options.Store.String()
 	}
-	for _, warning := range x.o.Config.Warnings {
+	for _, warning := range x.options.Config.Warnings {
 		st.Warnings = append(st.Warnings, warning.String())
 	}
 	return st

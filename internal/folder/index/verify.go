@@ -72,7 +72,7 @@ func (x *Index) restore(ctx context.Context, f health.File) (did string, err err
 
 // verifyRegularly verifies and repairs the index at intervals until Close.
 func (x *Index) verifyRegularly() {
-	tick := time.NewTicker(cmp.Or(x.o.VerifyEvery, 24*time.Hour))
+	tick := time.NewTicker(cmp.Or(x.options.VerifyEvery, 24*time.Hour))
 	defer tick.Stop()
 	for {
 		select {
@@ -85,11 +85,11 @@ func (x *Index) verifyRegularly() {
 		case x.life.Err() != nil:
 			return
 		case err != nil:
-			x.o.Logger.Error("verifying the index", "error", err)
+			x.options.Logger.Error("verifying the index", "error", err)
 		default:
 			for _, f := range v.Files {
 				if len(f.Problems) > 0 {
-					x.o.Logger.Warn("a part of the index was damaged", "part", f.Name, "problems", f.Problems, "repaired", f.Repaired)
+					x.options.Logger.Warn("a part of the index was damaged", "part", f.Name, "problems", f.Problems, "repaired", f.Repaired)
 				}
 			}
 		}

@@ -14,7 +14,7 @@ func TestVerifiesRegularly(t *testing.T) {
 	if _, err := x.Index(t.Context(), IndexRequest{Join: true}, nil); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(x.o.Dir, vectorFolder, "vectors.cairn")
+	path := filepath.Join(x.options.Dir, vectorFolder, "vectors.cairn")
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestVerifiesRegularly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(x.o.Dir, vectorFolder+damagedSuffix)); err == nil {
+		if _, err := os.Stat(filepath.Join(x.options.Dir, vectorFolder+damagedSuffix)); err == nil {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -44,7 +44,7 @@ const watchPaths = 20
 // watcher keeps the index up to date for the next caller.
 func (x *Index) Watch(ctx context.Context, fn func(WatchEvent)) error {
 	<-x.started
-	if x.o.Holder == nil {
+	if x.options.Holder == nil {
 		return ErrReadOnly
 	}
 	x.runs.Lock()
@@ -98,7 +98,7 @@ func (x *Index) startWatching(first bool) *watcher {
 		if ctx.Err() != nil {
 			err = owner.ErrEnded
 		} else {
-			x.o.Logger.Error("watching the folder", "error", err)
+			x.options.Logger.Error("watching the folder", "error", err)
 		}
 		w.mu.Lock()
 		w.err = err
@@ -110,14 +110,14 @@ func (x *Index) startWatching(first bool) *watcher {
 // run watches until ctx ends. It calls ready when it sees every later change.
 func (w *watcher) run(ctx context.Context, ready func()) error {
 	// The watcher has its own tree, because a rebuild of the index closes the stores' tree.
-	tree, err := walk.Open(w.x.o.Selection.Roots()...)
+	tree, err := walk.Open(w.x.options.Selection.Roots()...)
 	if err != nil {
 		return err
 	}
 	defer tree.Close()
-	most := max(time.Duration(w.x.o.Config.Watcher.DebounceMS)*time.Millisecond, time.Millisecond)
+	most := max(time.Duration(w.x.options.Config.Watcher.DebounceMS)*time.Millisecond, time.Millisecond)
 	watcher, err := watch.Open(ctx, tree, &watch.Options{
-		Walk: w.x.o.Config.Walk(), Quiet: most / 5, Most: most, Poll: w.x.o.Poll, Held: w.held, Logger: w.x.o.Logger,
+		Walk: w.x.options.Config.Walk(), Quiet: most / 5, Most: most, Poll: w.x.options.Poll, Held: w.held, Logger: w.x.options.Logger,
 	})
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func (w *watcher) makeVectors(ctx context.Context) {
 		case errors.Is(err, context.Canceled), errors.Is(err, owner.ErrEnded):
 			again.Reset(pause) // a rebuild, which embeds the chunks itself
 		case err != nil:
-			w.x.o.Logger.Warn("embedding changed files", "error", err, "again_in", pause)
+			w.x.options.Logger.Warn("embedding changed files", "error", err, "again_in", pause)
 			w.report(WatchEvent{Problem: err.Error()})
 			again.Reset(pause)
 			pause = min(2*pause, lastPause)
@@ -236,7 +236,7 @@ func (w *watcher) makeVectors(ctx context.Context) {
 // notice records the time of changes that no search finds yet.
 func (w *watcher) notice(first time.Time) {
 	if first.IsZero() {
-		first = w.x.o.Now()
+		first = w.x.options.Now()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -273,7 +273,7 @@ func (w *watcher) behind() (keyword, vectors time.Time) {
 func (w *watcher) report(e WatchEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e.At, e.Polling = w.x.o.Now(), w.polling
+	e.At, e.Polling = w.x.options.Now(), w.polling
 	w.problem, w.begun = e.Problem, true
 	for f := range w.followers {
 		if len(f) == cap(f) {
@@ -292,7 +292,7 @@ func (w *watcher) follow(ctx context.Context, fn func(WatchEvent)) error {
 	w.mu.Lock()
 	w.followers[events] = true
 	if w.begun {
-		events <- WatchEvent{At: w.x.o.Now(), Polling: w.polling, Problem: w.problem}
+		events <- WatchEvent{At: w.x.options.Now(), Polling: w.polling, Problem: w.problem}
 	}
 	w.mu.Unlock()
 	defer func() {

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/job"
 	"cairn/internal/face/doctor"
 	"cairn/internal/face/term"
 	"cairn/internal/face/view"
-	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
 )
@@ -30,37 +28,11 @@ func (a *app) doctor(ctx context.Context, repair bool) error {
 	if err != nil {
 		return err
 	}
-	open := sync.OnceValues(func() (*workspace.Workspace, error) {
-		cfg, err := config.Load(sel.Root, os.Environ())
-		if err != nil {
-			cfg = config.Default() // the error is a finding of its own
-		}
-		o := workspace.Options{Command: "cairn doctor"}
-		if err := a.Model.Apply(&o); err != nil {
-			return nil, err
-		}
-		return workspace.Open(ctx, sel, cfg, workspace.Reading, o)
-	})
-	r, err := doctor.Check(ctx, sel, doctor.Options{
-		Repair: repair, Environ: os.Environ(),
-		Index: func(ctx context.Context) (*index.Status, error) {
-			w, err := open()
-			if err != nil {
-				return nil, err
-			}
-			return index.StatusOp.Call(ctx, w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
-		},
-		Verify: func(ctx context.Context, repair bool) (*index.Verified, error) {
-			w, err := open()
-			if err != nil {
-				return nil, err
-			}
-			return w.Verify(ctx, repair)
-		},
-	})
-	if w, _ := open(); w != nil {
-		err = errors.Join(err, w.Close())
+	o := workspace.Options{Command: "cairn doctor"}
+	if err := a.Model.Apply(&o); err != nil {
+		return err
 	}
+	r, err := doctor.Check(ctx, sel, doctor.Options{Repair: repair, Environ: os.Environ(), Workspace: &o})
 	if err != nil {
 		return err
 	}
