@@ -213,7 +213,6 @@ var owners = map[string][]string{
 	"golang.org/x/text":                        nil,
 	"github.com/gomodule/redigo":               {"internal/stage/redis"},
 	"github.com/jackc/pgx/v5":                  {"internal/stage/postgres", "internal/toolbox/records/postgres", "internal/base/testutil/pgtest"}, // tasks; records; their tests
-	"github.com/pressly/goose/v3":              {"internal/stage/postgres"},
 	"github.com/rabbitmq/amqp091-go":           {"internal/stage/rabbitmq"},
 	"golang.org/x/term":                        {"internal/face/term"},
 	"gonum.org/v1/gonum":                       {"graphrank"},

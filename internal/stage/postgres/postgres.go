@@ -1,13 +1,12 @@
 // Package postgres stores question tasks in Postgres, as a store or as the archive of another
-// store. The folder migrations defines the tables.
+// store. The file schema.sql defines the tables.
 package postgres
 
 import (
 	"context"
-	"embed"
+	_ "embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"slices"
 	"strconv"
@@ -17,15 +16,17 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
 
 	"cairn/internal/stage"
 )
 
-//go:embed migrations/*.sql
-var migrations embed.FS
+// schema creates the tables that are missing.
+//
+//go:embed schema.sql
+var schema string
+
+// schemaLock is the advisory lock of processes that create the tables: "cairntsk".
+const schemaLock = 0x636169726e74736b
 
 // Store is a stage.Store and a stage.Archive in Postgres.
 type Store struct {
@@ -38,7 +39,7 @@ var (
 	_ stage.Archive = (*Store)(nil)
 )
 
-// Open connects to a database and migrates its tables. Several processes may call Open at
+// Open connects to a database and creates missing tables. Several processes may call Open at
 // the same time.
 func Open(ctx context.Context, url string) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
@@ -51,33 +52,22 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, s.fail(err)
 	}
-	if err := s.migrate(ctx); err != nil {
+	if err := s.createTables(ctx); err != nil {
 		s.pool.Close()
 		return nil, s.fail(err)
 	}
 	return s, nil
 }
 
-func (s *Store) migrate(ctx context.Context) error {
-	if err := s.pool.Ping(ctx); err != nil {
+// createTables creates missing tables.
+func (s *Store) createTables(ctx context.Context) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(schemaLock)); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, schema)
 		return err
-	}
-	locker, err := lock.NewPostgresSessionLocker()
-	if err != nil {
-		return err
-	}
-	dir, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
-	db := stdlib.OpenDBFromPool(s.pool)
-	defer db.Close()
-	p, err := goose.NewProvider(goose.DialectPostgres, db, dir, goose.WithSessionLocker(locker))
-	if err != nil {
-		return err
-	}
-	_, err = p.Up(ctx)
-	return err
+	})
 }
 
 // Close closes the connections.

@@ -1,7 +1,6 @@
--- +goose Up
 -- Every task with its newest state. state is the JSON of the whole; the columns
 -- beside it repeat what is searched for.
-CREATE TABLE task_histories (
+CREATE TABLE IF NOT EXISTS task_histories (
     task_id       text        PRIMARY KEY,
     user_id       text        NOT NULL,
     template      text        NOT NULL,
@@ -16,14 +15,14 @@ CREATE TABLE task_histories (
     resend_at     timestamptz, -- null without a job
     state         text        NOT NULL
 );
-CREATE INDEX task_histories_user ON task_histories (user_id, started_at DESC);
-CREATE INDEX task_histories_started ON task_histories (started_at DESC);
-CREATE INDEX task_histories_deadline ON task_histories (deadline) WHERE deadline IS NOT NULL;
-CREATE INDEX task_histories_resend ON task_histories (resend_at) WHERE resend_at IS NOT NULL;
-CREATE INDEX task_histories_ended ON task_histories (updated_at) WHERE deadline IS NULL;
+CREATE INDEX IF NOT EXISTS task_histories_user ON task_histories (user_id, started_at DESC);
+CREATE INDEX IF NOT EXISTS task_histories_started ON task_histories (started_at DESC);
+CREATE INDEX IF NOT EXISTS task_histories_deadline ON task_histories (deadline) WHERE deadline IS NOT NULL;
+CREATE INDEX IF NOT EXISTS task_histories_resend ON task_histories (resend_at) WHERE resend_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS task_histories_ended ON task_histories (updated_at) WHERE deadline IS NULL;
 
 -- Every transition. It outlives nothing: a task's rows go with the task.
-CREATE TABLE task_stage_logs (
+CREATE TABLE IF NOT EXISTS task_stage_logs (
     task_id  text        NOT NULL REFERENCES task_histories ON DELETE CASCADE,
     version  bigint      NOT NULL,
     ts       timestamptz NOT NULL,
@@ -36,7 +35,3 @@ CREATE TABLE task_stage_logs (
     run      integer     NOT NULL,
     PRIMARY KEY (task_id, version)
 );
-
--- +goose Down
-DROP TABLE task_stage_logs;
-DROP TABLE task_histories;
