@@ -1,7 +1,9 @@
-// Package task is the common model of tasks in cards, documents and the graph tools. Its
-// subpackages read and write the files; package taskdag implements the graph.
+// Package task is the common model of tasks in cards, documents and the graph tools: a Board
+// of Tasks, the Errors of their tools and the Problems that doctor reports. Its subpackages
+// read and write the files; package taskdag implements the graph.
 //
-// The room imports text and base, and of the stores only the types. Start with Task.
+// The room imports graphrank, text and base, and of the stores only the types. Start with
+// Task and Board.
 package task
 
 import (
