@@ -2,7 +2,6 @@ package tools
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -225,14 +224,17 @@ func TestLateLook(t *testing.T) {
 
 // TestListDoesNotWait: a long look at the documents delays no list.
 func TestListDoesNotWait(t *testing.T) {
-	l := auto(t, nil).newListing() // nothing scans
-	start := time.Now()
-	l.tools(t.Context())
-	l.tools(t.Context())
-	if took := time.Since(start); took > 10*defaultScanWait {
-		t.Errorf("two lists took %v", took)
-	}
-	if got := fmt.Sprint(l.documents.Load()); got != "false" {
-		t.Errorf("documents have tasks: %s", got)
-	}
+	server := auto(t, nil)
+	synctest.Test(t, func(t *testing.T) {
+		l := server.newListing() // nothing scans
+		start := time.Now()
+		l.tools(t.Context())
+		l.tools(t.Context())
+		if took := time.Since(start); took != server.scanWait {
+			t.Errorf("two lists took %v, want the wait of one, %v", took, server.scanWait)
+		}
+		if l.documents.Load() {
+			t.Error("documents have tasks")
+		}
+	})
 }

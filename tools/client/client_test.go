@@ -46,7 +46,7 @@ func serve(role string) int {
 		<-signalled
 	case "talks": // not the protocol
 		fmt.Println("Welcome!")
-		time.Sleep(time.Minute)
+		time.Sleep(time.Hour) // longer than go test waits
 	case "child": // with a child that would outlive it
 		pipe, err := os.OpenFile(os.Getenv("CLIENT_TEST_PIPE"), os.O_WRONLY, 0)
 		if err != nil {
@@ -143,11 +143,10 @@ func TestFailureShowsWhatTheServerSaid(t *testing.T) {
 func TestServersThatDoNotAnswerAreEnded(t *testing.T) {
 	for _, role := range []string{"silent", "talks"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		start := time.Now()
 		_, err := Import(ctx, command(t, role), "")
 		cancel()
-		if took := time.Since(start); err == nil || took > 20*time.Second {
-			t.Errorf("%s: %v after %v, want an error soon", role, err, took)
+		if err == nil {
+			t.Errorf("%s: no error", role)
 		}
 	}
 }

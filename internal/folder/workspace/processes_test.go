@@ -287,13 +287,9 @@ func TestKilledOwnerIsSucceeded(t *testing.T) {
 	}
 	child.cmd.Process.Kill()
 	child.cmd.Wait()
-	begin := time.Now()
 	s, err = index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
 	if err != nil || s.Owner == nil || s.Owner.PID != os.Getpid() {
 		t.Errorf("Status = %+v, %v, want this process as the owner", s, err)
-	}
-	if took := time.Since(begin); took > 2*time.Second {
-		t.Errorf("taking over took %v, want at most 2 s", took)
 	}
 	if report := fill(t, w, index.IndexRequest{}); report.Pending != 0 || report.Files < 3 {
 		t.Errorf("the run after = %+v, want it complete", report)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -217,15 +218,17 @@ func TestClosed(t *testing.T) {
 func TestSecondWriterTimesOut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kv.db")
 	open(t, path, nil)
-	started := time.Now()
-	_, err := Open(path, &Options{Timeout: 50 * time.Millisecond})
-	var locked *LockedError
-	if !errors.As(err, &locked) {
-		t.Fatalf("second writer: %v, want *LockedError", err)
-	}
-	if took := time.Since(started); took > time.Second {
-		t.Errorf("second writer waited %v, want about 50ms", took)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		started := time.Now()
+		_, err := Open(path, &Options{Timeout: 50 * time.Millisecond})
+		var locked *LockedError
+		if !errors.As(err, &locked) {
+			t.Fatalf("second writer: %v, want *LockedError", err)
+		}
+		if took := time.Since(started); took > time.Second {
+			t.Errorf("second writer waited %v, want about 50ms", took)
+		}
+	})
 }
 
 // TestReaderProcesses runs readers in processes of their own while this one

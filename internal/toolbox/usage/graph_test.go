@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/graphrank"
+	"cairn/internal/base/testutil"
 	"cairn/internal/store/kv"
 	"cairn/internal/toolbox/records"
 )
@@ -510,32 +511,28 @@ func put(tx *kv.Tx, bucket, key, value string) error {
 	return b.Put([]byte(key), []byte(value))
 }
 
-// TestTenThousandTraces is the size of a large log; the bound is loose enough
-// for a machine with other work.
+// TestTenThousandTraces learns a large log in linear time.
 func TestTenThousandTraces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes ten thousand traces")
 	}
-	db := openDB(t)
-	s := open(t, db, nil)
-	traces := make([]Trace, 10_000)
-	for i := range traces {
-		traces[i] = Trace{Intent: fmt.Sprintf("do the thing number %d with care", i)}
-		for k := range 4 {
-			traces[i].Calls = append(traces[i].Calls, Call{Tool: fmt.Sprintf("server:tool_%d", (i*7+k*13)%3000)})
+	testutil.Linear(t, "traces", 10_000, func(n int) func() {
+		traces := make([]Trace, n)
+		for i := range traces {
+			traces[i] = Trace{Intent: fmt.Sprintf("do the thing number %d with care", i)}
+			for k := range 4 {
+				traces[i].Calls = append(traces[i].Calls, Call{Tool: fmt.Sprintf("server:tool_%d", (i*7+k*13)%3000)})
+			}
 		}
-	}
-	begin := time.Now()
-	if err := s.Learn(t.Context(), traces...); err != nil {
-		t.Fatal(err)
-	}
-	learnt := time.Since(begin)
-	begin = time.Now()
-	if got, err := open(t, db, nil).Intents(); err != nil || len(got) != 10_000 {
-		t.Errorf("%v, %d intents", err, len(got))
-	}
-	t.Logf("learnt in %v, loaded in %v", learnt, time.Since(begin))
-	if learnt > 20*time.Second {
-		t.Errorf("learning took %v, want a few seconds", learnt)
-	}
+		db := openDB(t)
+		s := open(t, db, nil)
+		return func() {
+			if err := s.Learn(t.Context(), traces...); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := open(t, db, nil).Intents(); err != nil || len(got) != n {
+				t.Errorf("%v, %d intents, want %d", err, len(got), n)
+			}
+		}
+	})
 }
