@@ -128,7 +128,7 @@ func nameOf(root string) string {
 const label = "folder"
 
 // Make creates the directories of p and their parents. It fails if one of them is a link,
-// belongs to another user or another folder, or can be written by other users.
+// belongs to another user, or can be written by other users.
 func (p Place) Make() error {
 	for _, dir := range []string{p.Index, p.Records} {
 		err := Private(filepath.Dir(dir))
@@ -148,22 +148,18 @@ func (p Place) Make() error {
 	return nil
 }
 
-// claim writes the label of the folder in dir, unless dir has it. It fails if dir has the
-// label of another folder.
+// claim writes the label of the folder in dir, unless dir has it. The name of dir contains a
+// hash of the folder's path, so a different label is damaged.
 func (p Place) claim(dir string) error {
-	switch owner := labelOf(dir); owner {
-	case p.Root:
+	if labelOf(dir) == p.Root {
 		return nil
-	case "":
-		return atomicfile.Write(filepath.Join(dir, label), []byte(p.Root+"\n"), 0o600)
-	default:
-		return fmt.Errorf("%s belongs to the folder %s, not to %s; remove it if that folder no longer exists", dir, owner, p.Root)
 	}
+	return atomicfile.Write(filepath.Join(dir, label), []byte(p.Root+"\n"), 0o600)
 }
 
 // labelOf returns the folder that dir belongs to, "" without a label.
 func labelOf(dir string) string {
-	text, _ := os.ReadFile(filepath.Join(dir, label)) // an unreadable label cannot be replaced either
+	text, _ := os.ReadFile(filepath.Join(dir, label)) // claim replaces an unreadable label
 	return strings.TrimSuffix(string(text), "\n")
 }
 

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -84,19 +85,18 @@ func TestHostilePlaces(t *testing.T) {
 		t.Skip("modes and users of Unix")
 	}
 	for name, spoil := range map[string]func(dir string) error{
-		"a link":           func(dir string) error { return os.Symlink(t.TempDir(), dir) },
-		"a dangling link":  func(dir string) error { return os.Symlink(filepath.Join(t.TempDir(), "missing"), dir) },
-		"writable by all":  func(dir string) error { return os.Chmod(dir, 0o777) },
-		"another user's":   func(dir string) error { return os.Chown(dir, 65534, 65534) },
-		"a file":           func(dir string) error { return os.WriteFile(dir, nil, 0o600) },
-		"another folder's": func(dir string) error { return os.WriteFile(filepath.Join(dir, label), []byte("/other\n"), 0o600) },
+		"a link":          func(dir string) error { return os.Symlink(t.TempDir(), dir) },
+		"a dangling link": func(dir string) error { return os.Symlink(filepath.Join(t.TempDir(), "missing"), dir) },
+		"writable by all": func(dir string) error { return os.Chmod(dir, 0o777) },
+		"another user's":  func(dir string) error { return os.Chown(dir, 65534, 65534) },
+		"a file":          func(dir string) error { return os.WriteFile(dir, nil, 0o600) },
 	} {
 		for _, part := range []string{"cache", "data", "index", "records"} {
 			top := t.TempDir()
 			t.Setenv(Variable, top)
 			p := placeOf(t, "/srv/notes")
 			dir := map[string]string{"cache": filepath.Dir(p.Index), "data": filepath.Dir(p.Records), "index": p.Index, "records": p.Records}[part]
-			if name == "another folder's" && dir != p.Index && dir != p.Records || name == "another user's" && os.Geteuid() != 0 {
+			if name == "another user's" && os.Geteuid() != 0 {
 				continue
 			}
 			if err := p.Make(); err != nil {
@@ -112,6 +112,37 @@ func TestHostilePlaces(t *testing.T) {
 			}
 			if err := p.Make(); err == nil || !strings.Contains(err.Error(), dir) {
 				t.Errorf("%s is %s: %v, want an error that names it", part, name, err)
+			}
+		}
+	}
+}
+
+// TestDamagedLabel damages every byte of the label, truncates and removes it: Make
+// writes it again.
+func TestDamagedLabel(t *testing.T) {
+	t.Setenv(Variable, t.TempDir())
+	p := placeOf(t, "/srv/notes")
+	if err := p.Make(); err != nil {
+		t.Fatal(err)
+	}
+	whole := []byte(p.Root + "\n")
+	damaged := [][]byte{nil, whole[:4], []byte("/other\n"), make([]byte, len(whole))}
+	for i := range whole {
+		flipped := bytes.Clone(whole)
+		flipped[i] ^= 1 << (i % 8)
+		damaged = append(damaged, flipped)
+	}
+	for _, dir := range []string{p.Index, p.Records} {
+		for _, text := range damaged {
+			name := filepath.Join(dir, label)
+			if err := os.WriteFile(name, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Make(); err != nil {
+				t.Errorf("label %q: %v", text, err)
+			}
+			if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, whole) {
+				t.Errorf("label %q became %q, %v, want %q", text, got, err, whole)
 			}
 		}
 	}
