@@ -53,17 +53,19 @@ type Site struct {
 //go:embed templates assets
 var embedded embed.FS
 
-// templates are the pages, and assets the files that they load.
-var (
-	templates = template.Must(template.New("").Funcs(template.FuncMap{
+// templates are the pages, parsed once, because most commands show none.
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
 		"marked": marked, "percent": percent, "place": place, "from": placeFrom, "day": day,
 		"count": view.Count, "kinds": view.Kinds, "notes": view.Notes, "trail": view.Trail,
 		"join":      func(list []string) string { return strings.Join(list, ", ") },
 		"statuses":  func() []string { return cards.Statuses },
 		"urgencies": func() iter.Seq2[int, string] { return slices.Backward(cards.Priorities) },
 	}).ParseFS(embedded, "templates/*.html"))
-	assets = http.FileServerFS(embedded)
-)
+})
+
+// assets are the files that the pages load.
+var assets = http.FileServerFS(embedded)
 
 // Handler serves the pages of one workspace. It is safe for concurrent use.
 type Handler struct {
@@ -159,7 +161,7 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, v screen) {
 		name = v.fragment
 	}
 	var b bytes.Buffer // so that an error does not follow half a page
-	if err := templates.ExecuteTemplate(&b, name, p); err != nil {
+	if err := templates().ExecuteTemplate(&b, name, p); err != nil {
 		h.site.Logger.Error("rendering a page", "page", name, "error", err)
 		http.Error(w, "this page could not be rendered; the server's log has the reason", http.StatusInternalServerError)
 		return

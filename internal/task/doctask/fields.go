@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"cairn/internal/text/markdown"
 )
@@ -77,7 +78,7 @@ func (d *document) bodyStart(i int) int {
 // fieldFormats match the forms of a field in the order of precedence: "* Status: x",
 // "- Status: x", "**Status:** x" or "**Status**: x", also in a list item, "+ Status: x" and
 // "Status: x". The value does not include the markup of a line break at its end.
-var fieldFormats = func() (all []*regexp.Regexp) {
+var fieldFormats = sync.OnceValue(func() (all []*regexp.Regexp) {
 	const name, value = `([A-Za-z](?:[A-Za-z -]*[A-Za-z])?)`, `[ \t]*(.*?)[ \t]*(?:\\|<br ?/?>)?[ \t]*$`
 	for _, format := range []string{
 		`^[ \t]*\*[ \t]*` + name + `:`,
@@ -89,7 +90,7 @@ var fieldFormats = func() (all []*regexp.Regexp) {
 		all = append(all, regexp.MustCompile(format+value))
 	}
 	return all
-}()
+})
 
 // proseFields are words that also begin ordinary sentences. They are fields only after a
 // list marker or in emphasis.
@@ -125,7 +126,7 @@ func hasField(lines []line, name, value string) bool {
 }
 
 func findField(lines []line, name string, want func(value string) bool) (field, bool) {
-	formats := fieldFormats
+	formats := fieldFormats()
 	if slices.Contains(proseFields, name) {
 		formats = formats[:len(formats)-1]
 	}
