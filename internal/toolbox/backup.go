@@ -2,6 +2,7 @@ package toolbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,9 @@ const (
 	catalogPart = "catalogue"
 	usagePart   = "usage"
 )
+
+// Parts returns the names of the parts.
+func Parts() []string { return []string{catalogPart, usagePart} }
 
 // Line is a record of a part in a backup.
 type Line struct {
@@ -45,8 +49,8 @@ func (s *Toolbox) backup(ctx context.Context, _ none, fn func(Line)) (none, erro
 	return none{}, nil
 }
 
-// restore replaces the catalogue and the usage.
-func (s *Toolbox) restore(ctx context.Context, lines []Line) (none, error) {
+// restore replaces the catalogue and the usage: both or, after an error, none.
+func (s *Toolbox) restore(ctx context.Context, lines []Line) (_ none, err error) {
 	byPart := map[string][]records.Record{}
 	for _, l := range lines {
 		if s.records[l.Part] == nil {
@@ -54,10 +58,20 @@ func (s *Toolbox) restore(ctx context.Context, lines []Line) (none, error) {
 		}
 		byPart[l.Part] = append(byPart[l.Part], l.Record())
 	}
-	for part, store := range s.records {
-		if err := records.Replace(ctx, store, byPart[part]); err != nil {
+	for _, part := range slices.Sorted(maps.Keys(s.records)) {
+		store := s.records[part]
+		var before records.Changes
+		if before, err = store.Since(ctx, 0); err == nil {
+			err = records.Replace(ctx, store, byPart[part])
+		}
+		if err != nil {
 			return none{}, fmt.Errorf("restoring the %s: %w", part, err)
 		}
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, records.Replace(context.WithoutCancel(ctx), store, before.Records))
+			}
+		}()
 	}
 	return none{}, nil
 }

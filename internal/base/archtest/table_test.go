@@ -114,7 +114,7 @@ var imports = []row{
 	{"internal/folder/mirror", "indexer internal/base/job internal/store internal/store/docs internal/store/flat internal/store/keyword internal/store/qdrant models"},
 	{"internal/folder/index", "graphrank indexer internal/base/health internal/base/job internal/base/owner internal/folder/config internal/folder/mirror internal/store internal/store/docs internal/store/flat internal/store/keyword internal/store/kv internal/text/markdown internal/text/query internal/text/secret internal/text/walk internal/text/watch models models/bpe retriever"},
 	{"internal/folder/scan", "internal/store internal/text/secret internal/text/walk"},
-	{"internal/folder/workspace", "graphrank internal/base/health internal/base/home internal/base/job internal/base/owner internal/folder/config internal/folder/index internal/folder/mirror internal/folder/scan internal/stage internal/stage/embedded internal/store internal/store/docs internal/store/kv internal/task internal/task/cards internal/task/doctask internal/task/files internal/task/scene internal/task/taskgraph internal/text/fit internal/text/markdown internal/text/walk internal/toolbox internal/toolbox/records models models/bpe retriever"},
+	{"internal/folder/workspace", "graphrank internal/base/atomicfile internal/base/health internal/base/home internal/base/job internal/base/owner internal/folder/config internal/folder/index internal/folder/mirror internal/folder/scan internal/stage internal/stage/embedded internal/store internal/store/docs internal/store/kv internal/task internal/task/cards internal/task/doctask internal/task/files internal/task/scene internal/task/taskgraph internal/text/fit internal/text/markdown internal/text/walk internal/toolbox internal/toolbox/records models models/bpe retriever"},
 	{"internal/folder/encoder", "internal/folder/workspace models models/bert models/minilm models/onnx"},
 	{"cairn", "internal/base/job internal/folder/config internal/folder/encoder internal/folder/index internal/folder/workspace internal/store internal/toolbox internal/toolbox/catalog internal/toolbox/suggest retriever"},
 	{"tools", "graphrank internal/base/job internal/base/observe internal/base/owner internal/base/quota internal/folder/index internal/folder/mirror internal/folder/scan internal/folder/workspace internal/stage internal/store internal/task internal/task/cards internal/task/taskgraph internal/text/fit internal/text/markdown internal/toolbox internal/toolbox/catalog internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage retriever skills"},
@@ -157,7 +157,7 @@ var wide = map[string]int{
 	"internal/face/term":        22,
 	"internal/face/web":         17,
 	"internal/folder/index":     20,
-	"internal/folder/workspace": 28,
+	"internal/folder/workspace": 29,
 	"internal/toolbox":          17,
 	"tools":                     23,
 }

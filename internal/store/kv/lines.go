@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 
 	"cairn/internal/base/checksum"
@@ -53,19 +54,19 @@ func (w *LineWriter) Close() error {
 	return errors.Join(w.err, w.buffer.Flush())
 }
 
+// maxLine bounds a line in bytes: the largest record in base64, and some more.
+const maxLine = 64 << 20
+
 // ReadLines calls fn with the undamaged records of r, until fn returns an error. It returns the
-// number of lines that are damaged or missing.
+// number of lines that are damaged or missing. It fails if a line is longer than maxLine.
 func ReadLines[Record any](r io.Reader, fn func(Record) error) (damaged int, err error) {
-	in := bufio.NewReader(r)
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, maxLine)
 	ended := false
-	for lines := 1; ; lines++ {
-		text, err := in.ReadBytes('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return damaged, err
-		}
-		if len(text) == 0 {
-			break
-		}
+	lines := 0
+	for in.Scan() {
+		lines++
+		text := in.Bytes()
 		var l line
 		var record Record
 		var last end
@@ -86,5 +87,8 @@ func ReadLines[Record any](r io.Reader, fn func(Record) error) (damaged int, err
 	if !ended {
 		damaged++
 	}
-	return damaged, nil
+	if errors.Is(in.Err(), bufio.ErrTooLong) {
+		return damaged, fmt.Errorf("line %d is longer than %d bytes", lines+1, maxLine)
+	}
+	return damaged, in.Err()
 }

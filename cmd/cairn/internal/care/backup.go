@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/atomicfile"
@@ -17,10 +18,14 @@ import (
 )
 
 func (a *app) backupCommand() *cli.Command {
-	return cli.NewCommand("backup FILE", "Write what cairn cannot rebuild to a file",
+	var force bool
+	cmd := cli.NewCommand("backup FILE", "Write what cairn cannot rebuild to a file",
 		a.WithWorkspace("backup", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
 			if args[0] == "-" {
 				_, err := w.Backup(ctx, a.Out.Raw())
+				return err
+			}
+			if err := replaceable(args[0], force); err != nil {
 				return err
 			}
 			f, err := atomicfile.Create(args[0], 0o600)
@@ -37,6 +42,22 @@ func (a *app) backupCommand() *cli.Command {
 			}
 			return a.Out.Line(r, "wrote %s and %s to %s", view.Count(r.Records, "record"), view.Count(r.Files, "file"), term.Plain(args[0]))
 		}))
+	cmd.Flags().BoolVar(&force, "force", false, "replace an existing file")
+	return cmd
+}
+
+// replaceable fails if name exists, unless it is a regular file and force is set.
+func replaceable(name string, force bool) error {
+	info, err := os.Lstat(name)
+	switch {
+	case err != nil: // creating the file reports other errors
+		return nil
+	case !info.Mode().IsRegular():
+		return cli.BadUsage("%s is not a regular file; name another file, or - for standard output", term.Plain(name))
+	case !force:
+		return cli.BadUsage("%s exists; --force replaces it", term.Plain(name))
+	}
+	return nil
 }
 
 func (a *app) restoreCommand() *cli.Command {
@@ -54,6 +75,9 @@ func (a *app) restoreCommand() *cli.Command {
 			}
 			for _, name := range r.Kept {
 				a.Out.Notes.Warn("%s differs from the backup and is kept; --overwrite replaces it", term.Plain(name))
+			}
+			if r.Previous != "" {
+				a.Out.Notes.Dim(fmt.Sprintf("the records before it are in %s", term.Plain(r.Previous)))
 			}
 			return a.Out.Line(r, "restored %s and %s; skipped %s", view.Count(r.Records, "record"), view.Count(r.Files, "file"), view.Count(r.Damaged, "damaged line"))
 		}))

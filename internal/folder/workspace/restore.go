@@ -1,0 +1,268 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cairn/internal/base/atomicfile"
+	"cairn/internal/base/home"
+	"cairn/internal/store/kv"
+	"cairn/internal/toolbox"
+	"cairn/internal/toolbox/records"
+)
+
+// RestoreOptions configures Restore.
+type RestoreOptions struct {
+	// SkipDamaged skips damaged lines. Otherwise a damaged line is an error, and Restore
+	// changes nothing.
+	SkipDamaged bool
+	// Overwrite replaces files of the folder that differ from the backup.
+	Overwrite bool
+
+	step func(string) error // tests let the write that it names fail; nil otherwise
+}
+
+// previousBackup is the name of the backup of the replaced records, next to them.
+const previousBackup = "before-restore.cairn"
+
+// Restore replaces the records of the folder with those of a backup, and writes the
+// missing files. It checks the whole backup first, and keeps the replaced records in a
+// backup. After an error everything is as before. Restore does not touch the index, which is
+// derived from the documents.
+func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOptions) (_ *BackupReport, err error) {
+	list, damaged, err := readBackup(from)
+	if err != nil {
+		return nil, err
+	}
+	if damaged > 0 && !o.SkipDamaged {
+		return nil, fmt.Errorf("%d lines of the backup are damaged or missing; nothing is restored without --skip-damaged", damaged)
+	}
+	root, err := os.OpenRoot(w.selection.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	report := &BackupReport{Damaged: damaged}
+	files, err := filesOf(root, list, o.Overwrite, report)
+	if err != nil {
+		return nil, err
+	}
+	next, err := recordsOf(list)
+	if err != nil {
+		return nil, err
+	}
+	report.Records, report.Files = len(next.tools)+len(next.questions), len(files)
+	var before recordSet
+	if err := w.eachRecord(ctx, before.add); err != nil {
+		return nil, err
+	}
+	if report.Previous, err = w.keepPrevious(ctx); err != nil {
+		return nil, fmt.Errorf("keeping the present records: %w", err)
+	}
+	step := func(name string) error {
+		if o.step == nil {
+			return nil
+		}
+		return o.step(name)
+	}
+	var undo []func() error
+	defer func() {
+		if err != nil {
+			for _, f := range slices.Backward(undo) {
+				err = errors.Join(err, f())
+			}
+		}
+	}()
+	for _, f := range files {
+		undo = append(undo, f.undo(root))
+		if err := errors.Join(step(f.File), atomicfile.WriteIn(root, f.File, f.Content, 0o644)); err != nil {
+			return nil, err
+		}
+	}
+	undo = append(undo, func() error {
+		return w.replaceRecords(context.WithoutCancel(ctx), before, func(string) error { return nil })
+	})
+	return report, w.replaceRecords(ctx, next, step)
+}
+
+// readBackup returns the undamaged records, and the number of lines that are damaged or
+// missing.
+func readBackup(from io.Reader) (list []backupRecord, damaged int, err error) {
+	damaged, err = kv.ReadLines(from, func(r backupRecord) error {
+		if r.Format > backupFormat {
+			return fmt.Errorf("the backup has format %d and this cairn reads format %d", r.Format, backupFormat)
+		}
+		list = append(list, r)
+		return nil
+	})
+	if err == nil && len(list) == 0 {
+		err = errors.New("the file is not a backup of cairn")
+	}
+	if err == nil && !slices.ContainsFunc(list, func(r backupRecord) bool { return r.Part != "" || r.File != "" }) {
+		err = errors.New("the backup contains no records and no files")
+	}
+	return list, damaged, err
+}
+
+// recordSet holds all records of a folder.
+type recordSet struct {
+	tools     []toolbox.Line
+	questions []records.Record
+}
+
+func (s *recordSet) add(l toolbox.Line) {
+	if l.Part == questionsPart {
+		s.questions = append(s.questions, l.Record())
+	} else {
+		s.tools = append(s.tools, l)
+	}
+}
+
+// recordsOf returns the records in a backup.
+func recordsOf(list []backupRecord) (s recordSet, err error) {
+	for _, r := range list {
+		if r.Part == "" {
+			continue
+		}
+		if r.Part != questionsPart && !slices.Contains(toolbox.Parts(), r.Part) {
+			return s, fmt.Errorf("the backup has an unknown part %.40q", r.Part)
+		}
+		s.add(r.Line)
+	}
+	return s, nil
+}
+
+// keepPrevious writes a backup of the folder next to its records, and returns its path.
+func (w *Workspace) keepPrevious(ctx context.Context) (name string, err error) {
+	place, err := home.Of(w.selection.Root)
+	if err == nil {
+		err = place.Make()
+	}
+	if err != nil {
+		return "", err
+	}
+	name = filepath.Join(place.Records, previousBackup)
+	f, err := atomicfile.Create(name, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer f.Discard()
+	if _, err := w.Backup(ctx, f); err != nil {
+		return "", err
+	}
+	return name, f.Commit()
+}
+
+// replaceRecords replaces the records of the folder. It calls step before each write.
+func (w *Workspace) replaceRecords(ctx context.Context, s recordSet, step func(string) error) error {
+	tools, err := w.Tools(ctx)
+	if err != nil {
+		return err
+	}
+	if err := step("tools"); err != nil {
+		return err
+	}
+	if _, err := toolbox.RestoreOp.Call(ctx, tools, s.tools, nil); err != nil {
+		return err
+	}
+	store, closeQuestions, err := w.questions()
+	if err != nil {
+		return err
+	}
+	if err = step(questionsPart); err == nil {
+		err = records.Replace(ctx, store, s.questions)
+	}
+	return errors.Join(err, closeQuestions())
+}
+
+// restoredFile is a file to write.
+type restoredFile struct {
+	backupRecord
+	before  []byte   // the content, if it exists
+	exists  bool     // before Restore
+	missing []string // the folders to create, outermost first
+}
+
+// filesOf checks the files of a backup and the places below writtenFolders where they go. It
+// returns those to write, and lists those to keep in report.
+func filesOf(root *os.Root, list []backupRecord, overwrite bool, report *BackupReport) (files []restoredFile, err error) {
+	for _, r := range list {
+		if r.File == "" {
+			continue
+		}
+		top, below, _ := strings.Cut(r.File, "/")
+		if below == "" || !filepath.IsLocal(r.File) || path.Clean(r.File) != r.File || !slices.Contains(writtenFolders, top) {
+			return nil, fmt.Errorf("the backup has a file %.200q outside of %s", r.File, strings.Join(writtenFolders, " and "))
+		}
+		f := restoredFile{backupRecord: r}
+		if err := f.look(root); err != nil {
+			return nil, err
+		}
+		switch {
+		case f.exists && bytes.Equal(f.before, r.Content):
+		case f.exists && !overwrite:
+			report.Kept = append(report.Kept, r.File)
+		default:
+			files = append(files, f)
+		}
+	}
+	return files, nil
+}
+
+// look reads what is at the place of f. It fails if that is neither a regular file nor
+// missing, or if a folder above it is a link or a file.
+func (f *restoredFile) look(root *os.Root) error {
+	for i, c := range f.File {
+		if c != '/' {
+			continue
+		}
+		folder := f.File[:i]
+		info, err := root.Lstat(folder)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			f.missing = append(f.missing, folder)
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return fmt.Errorf("cannot restore %.200q: %s is not a directory", f.File, folder)
+		}
+	}
+	info, err := root.Lstat(f.File)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("cannot restore %.200q: it exists and is not a regular file", f.File)
+	}
+	f.exists = true
+	f.before, err = root.ReadFile(f.File)
+	return err
+}
+
+// undo returns a function that restores the place of f.
+func (f *restoredFile) undo(root *os.Root) func() error {
+	return func() error {
+		if f.exists {
+			return atomicfile.WriteIn(root, f.File, f.before, 0o644)
+		}
+		err := root.Remove(f.File)
+		for _, folder := range slices.Backward(f.missing) {
+			_ = root.Remove(folder) // fails if another program has written into it
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+}
