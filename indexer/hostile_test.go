@@ -213,21 +213,24 @@ func TestHostileDocumentsAreLinear(t *testing.T) {
 		t.Skip("the race detector changes what things cost")
 	}
 	const size = 32 << 10
+	least := func(u, v usage) usage { return usage{min(u.alloc, v.alloc), min(u.seconds, v.seconds)} }
 	prose := indexOne(t, hostileDocuments[0], 4*size)
 	for _, d := range hostileDocuments {
 		small, large := indexOne(t, d, size), indexOne(t, d, 4*size)
+		// Other processes only add to the time, so the least of several measurements counts.
+		slow := func() bool { return large.seconds > 8*small.seconds+prose.seconds || large.seconds > 40*prose.seconds }
+		for n := 0; n < 7 && slow(); n++ {
+			small, large = least(small, indexOne(t, d, size)), least(large, indexOne(t, d, 4*size))
+		}
 		t.Logf("%-28s %6.1f MB %.2f s; prose %6.1f MB %.2f s", d.name, large.alloc/1e6, large.seconds, prose.alloc/1e6, prose.seconds)
 		if large.alloc > 6*small.alloc+8<<20 {
 			t.Errorf("%s: %.0f MB for four times the size of one that takes %.0f MB", d.name, large.alloc/1e6, small.alloc/1e6)
 		}
-		if large.seconds > 8*small.seconds+prose.seconds+1 { // the second is for a busy machine
-			t.Errorf("%s: %.2f s for four times the size of one that takes %.2f s", d.name, large.seconds, small.seconds)
+		if slow() {
+			t.Errorf("%s: %.2f s for four times the size of one that takes %.2f s, where prose takes %.2f s", d.name, large.seconds, small.seconds, prose.seconds)
 		}
 		if large.alloc > 40*prose.alloc {
 			t.Errorf("%s: %.0f MB, where prose takes %.0f MB", d.name, large.alloc/1e6, prose.alloc/1e6)
-		}
-		if large.seconds > 25*prose.seconds+1 {
-			t.Errorf("%s: %.2f s, where prose takes %.2f s", d.name, large.seconds, prose.seconds)
 		}
 	}
 }

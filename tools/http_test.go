@@ -183,11 +183,7 @@ func TestHTTPCancel(t *testing.T) {
 		io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
 	}
-	select {
-	case <-ended:
-	case <-time.After(10 * time.Second):
-		t.Error("the call goes on although its client has disconnected")
-	}
+	<-ended // the call ends because its client has disconnected
 }
 
 // TestHTTPScopes: a caller that may only read cannot write, whatever its request looks like.

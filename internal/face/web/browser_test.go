@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
@@ -39,8 +38,6 @@ func newTab(t *testing.T, browser context.Context) context.Context {
 	t.Helper()
 	tab, closeTab := chromedp.NewContext(browser)
 	t.Cleanup(closeTab)
-	tab, cancel := context.WithTimeout(tab, 2*time.Minute)
-	t.Cleanup(cancel)
 	return tab
 }
 

@@ -1,6 +1,8 @@
 package index
 
 import (
+	"cairn/internal/base/testutil"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -32,21 +34,17 @@ func TestVerifiesRegularly(t *testing.T) {
 	if _, err := f.WriteAt(b, info.Size()/2); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(x.options.Dir, vectorFolder+damagedSuffix)); err == nil {
-			break
+	testutil.Await(t, func() string {
+		if _, err := os.Stat(filepath.Join(x.options.Dir, vectorFolder+damagedSuffix)); err != nil {
+			return "the damage is not found"
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("the damage is not found")
-		}
-	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		return ""
+	})
+	testutil.Await(t, func() string {
 		s, err := x.Status(t.Context(), StatusRequest{})
-		if err == nil && s.State == "ready" && len(s.Degraded) == 0 {
-			break
+		if err != nil || s.State != "ready" || len(s.Degraded) > 0 {
+			return fmt.Sprintf("not rebuilt: %+v, %v", s, err)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("not rebuilt: %+v, %v", s, err)
-		}
-	}
+		return ""
+	})
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/config"
@@ -17,11 +16,12 @@ import (
 // eventually asks until ok, which an owner that works in the background makes true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for begin := time.Now(); !ok(); {
-		if time.Since(begin) > patience {
-			t.Fatalf("never: %s", what)
+	testutil.Await(t, func() string {
+		if ok() {
+			return ""
 		}
-	}
+		return what
+	})
 }
 
 // remove removes a folder under processes that may be adding to it.

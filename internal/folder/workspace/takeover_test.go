@@ -50,10 +50,11 @@ func TestCommandsOfTheManual(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want a whole answer", when, a, err)
 		}
 	}
-	// watch asks for a moment, in which the writer announces what it finds.
+	// watch asks often, while the writer announces what it finds.
 	watch := func(when string, all ...*Workspace) {
 		t.Helper()
-		for begun := time.Now(); time.Since(begun) < 1500*time.Millisecond; time.Sleep(20 * time.Millisecond) {
+		for range 75 {
+			time.Sleep(20 * time.Millisecond)
 			for i, w := range all {
 				whole(fmt.Sprintf("%s, process %d", when, i), w)
 			}

@@ -7,16 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/index"
 	"cairn/models"
 	"cairn/retriever"
 )
-
-// patience is how long a test waits for what should take a fraction of a second.
-const patience = 60 * time.Second
 
 // following watches w and returns the channel of its events.
 func following(t *testing.T, w *Workspace) <-chan index.WatchEvent {
@@ -37,25 +33,24 @@ func following(t *testing.T, w *Workspace) <-chan index.WatchEvent {
 // until reads events up to one that ok accepts.
 func until(t *testing.T, events <-chan index.WatchEvent, what string, ok func(index.WatchEvent) bool) {
 	t.Helper()
-	late := time.After(patience)
-	for {
-		select {
-		case e := <-events:
-			if ok(e) {
-				return
+	testutil.Await(t, func() string {
+		for {
+			select {
+			case e := <-events:
+				if ok(e) {
+					return ""
+				}
+			default:
+				return "no event: " + what
 			}
-		case <-late:
-			t.Fatalf("no event: %s", what)
 		}
-	}
+	})
 }
 
-// finds searches until the results are as wanted, and between two searches
-// waits for an event.
+// finds searches until the results are as wanted.
 func finds(t *testing.T, w *Workspace, events <-chan index.WatchEvent, q retriever.Query, want ...string) {
 	t.Helper()
-	late := time.After(patience)
-	for {
+	testutil.Await(t, func() string {
 		a, err := index.SearchOp.Call(t.Context(), w.Folder, q, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -65,14 +60,10 @@ func finds(t *testing.T, w *Workspace, events <-chan index.WatchEvent, q retriev
 			got = append(got, r.Path)
 		}
 		if fmt.Sprint(got) == fmt.Sprint(want) {
-			return
+			return ""
 		}
-		select {
-		case <-events:
-		case <-late:
-			t.Fatalf("%+v finds %q, want %q", q, got, want)
-		}
-	}
+		return fmt.Sprintf("%+v finds %q, want %q", q, got, want)
+	})
 }
 
 func byKeyword(text string) retriever.Query {

@@ -12,6 +12,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"cairn/internal/base/testutil"
 	"cairn/internal/stage"
 )
 
@@ -62,15 +63,17 @@ func consume(t *testing.T, q *Queue, n int, do func(context.Context, stage.Job) 
 	return stop
 }
 
-func take[T any](t *testing.T, from <-chan T) T {
+func take[T any](t *testing.T, from <-chan T) (v T) {
 	t.Helper()
-	select {
-	case v := <-from:
-		return v
-	case <-time.After(30 * time.Second):
-		t.Fatal("nothing comes")
-		panic("unreachable")
-	}
+	testutil.Await(t, func() string {
+		select {
+		case v = <-from:
+			return ""
+		default:
+			return "nothing comes"
+		}
+	})
+	return v
 }
 
 // TestJobs: each job of each stage reaches a worker; jobs of a worker that stops

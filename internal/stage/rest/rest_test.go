@@ -4,14 +4,15 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"cairn/internal/base/testutil"
 	"cairn/internal/stage"
 	"cairn/internal/stage/embedded"
 	"cairn/internal/store/kv"
@@ -102,15 +103,13 @@ func TestAnswer(t *testing.T) {
 	srv, _ := serve(t)
 	_, made := ask(t, "POST", srv.URL+"/tasks/create", `{"user_id":"u","query":"What is the capital of Mongolia?","plan":["intent_analysis","executor_reasoning","moderation","response_packaging"]}`)
 	id, _ := made["task_id"].(string)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	testutil.Await(t, func() string {
 		_, s := ask(t, "GET", srv.URL+"/tasks/"+id+"/status", "")
-		if s["status"] == "waiting" && s["current_stage"] == "executor_reasoning" {
-			break
+		if s["status"] != "waiting" || s["current_stage"] != "executor_reasoning" {
+			return fmt.Sprintf("the task does not wait for an answer: %v", s)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the task does not wait for an answer: %v", s)
-		}
-	}
+		return ""
+	})
 	if code, s := ask(t, "POST", srv.URL+"/tasks/"+id+"/answer", `{"answer":"It is not in these documents.","run":1}`); code != 409 || s["code"] != "LATE_RESULT" {
 		t.Errorf("an answer to another run: %d %v", code, s)
 	}

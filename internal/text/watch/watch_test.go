@@ -20,11 +20,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"github.com/google/go-cmp/cmp"
 
+	"cairn/internal/base/testutil"
 	"cairn/internal/text/walk"
 )
-
-// patience is how long a test waits for what should take a fraction of a second.
-const patience = 30 * time.Second
 
 // view is a copy of a folder that only follows the reported paths: it has to become
 // the same as the folder.
@@ -38,8 +36,7 @@ type view struct {
 	mu    sync.Mutex
 	files map[string]string // path: content
 	told  map[string]int
-	fail  int           // batches still to be refused
-	moved chan struct{} // has room for one: something was told
+	fail  int // batches still to be refused
 }
 
 // documents are the options for files that are usually indexed.
@@ -47,7 +44,7 @@ var documents = &walk.Options{Extensions: []string{".md", ".txt"}}
 
 func watched(t *testing.T, root string, o Options) *view {
 	t.Helper()
-	v := &view{t: t, root: root, o: o, files: map[string]string{}, told: map[string]int{}, moved: make(chan struct{}, 1)}
+	v := &view{t: t, root: root, o: o, files: map[string]string{}, told: map[string]int{}}
 	var err error
 	if v.tree, err = walk.Open(walk.Root{Dir: root}); err != nil {
 		t.Fatal(err)
@@ -62,12 +59,6 @@ func watched(t *testing.T, root string, o Options) *view {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- v.w.Run(ctx, false, func(_ context.Context, b Batch) error {
-			defer func() {
-				select {
-				case v.moved <- struct{}{}:
-				default:
-				}
-			}()
 			v.mu.Lock()
 			defer v.mu.Unlock()
 			if v.fail > 0 {
@@ -151,20 +142,15 @@ func (v *view) disk() map[string]string {
 func (v *view) same(what string) {
 	v.t.Helper()
 	want := v.disk()
-	late := time.After(patience)
-	for {
+	testutil.Await(v.t, func() string {
 		v.mu.Lock()
 		got := maps.Clone(v.files)
 		v.mu.Unlock()
 		if maps.Equal(got, want) {
-			return
+			return ""
 		}
-		select {
-		case <-v.moved:
-		case <-late:
-			v.t.Fatalf("after %s, what was told does not lead to what is there (-there +told):\n%s", what, cmp.Diff(want, got))
-		}
-	}
+		return fmt.Sprintf("after %s, what was told does not lead to what is there (-there +told):\n%s", what, cmp.Diff(want, got))
+	})
 }
 
 func (v *view) write(name, text string) {
@@ -338,7 +324,7 @@ func TestSeveralRoots(t *testing.T) {
 	if err := errors.Join(os.Mkdir(filepath.Join(other, "d"), 0o755), os.WriteFile(filepath.Join(other, "d", "a.md"), nil, 0o644), os.WriteFile(filepath.Join(main, "b.md"), nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), patience)
+	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	told := map[string]bool{}
 	err = w.Run(ctx, false, func(_ context.Context, b Batch) error {
@@ -379,17 +365,14 @@ func TestTooManyFolders(t *testing.T) {
 func TestLostEventsLookAtEverything(t *testing.T) {
 	v := watched(t, t.TempDir(), Options{})
 	v.w.source.(*events).notify.Errors <- fsnotify.ErrEventOverflow
-	late := time.After(patience)
-	for told := 0; told < 2; {
-		select {
-		case <-v.moved:
-		case <-late:
-			t.Fatal("lost events were not made up for")
-		}
+	testutil.Await(t, func() string {
 		v.mu.Lock()
-		told = v.told["*"]
-		v.mu.Unlock()
-	}
+		defer v.mu.Unlock()
+		if v.told["*"] < 2 {
+			return "lost events were not made up for"
+		}
+		return ""
+	})
 }
 
 // TestClosedFolder: what cannot be looked at is not gone, and comes back.
@@ -406,17 +389,14 @@ func TestClosedFolder(t *testing.T) {
 		defer os.Chmod(filepath.Join(v.root, "d"), 0o755)
 		v.write("b.md", "later")
 		want := map[string]string{"b.md": "later"}
-		late := time.After(patience)
-		for done := false; !done; {
-			select {
-			case <-v.moved:
-			case <-late:
-				t.Fatalf("nothing was told of %v", want)
-			}
+		testutil.Await(t, func() string {
 			v.mu.Lock()
-			done = v.files["b.md"] == "later"
-			v.mu.Unlock()
-		}
+			defer v.mu.Unlock()
+			if v.files["b.md"] != "later" {
+				return fmt.Sprintf("nothing was told of %v", want)
+			}
+			return ""
+		})
 		if p, ok := v.w.source.(*poller); ok {
 			v.mu.Lock()
 			if n := v.told["d/a.md"]; n != 1 {

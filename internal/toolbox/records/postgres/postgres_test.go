@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/graphrank"
+	"cairn/internal/base/testutil"
 	"cairn/internal/base/testutil/pgtest"
 	"cairn/internal/store/kv"
 	"cairn/internal/toolbox/catalog"
@@ -129,7 +130,7 @@ func TestConcurrentLearners(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, s := range append(stores, late) {
-		within(t, func() string {
+		testutil.Await(t, func() string {
 			intents, err := s.Intents()
 			if err != nil {
 				t.Fatal(err)
@@ -151,27 +152,12 @@ func TestConcurrentLearners(t *testing.T) {
 	if f, err := stores[1].ForgetNode("a"); err != nil || f.Intents != servers*each {
 		t.Errorf("ForgetNode = %+v, %v", f, err)
 	}
-	within(t, func() string {
+	testutil.Await(t, func() string {
 		if intents, err := stores[2].Intents(); err != nil || len(intents) > 0 {
 			return fmt.Sprintf("%d intents after they were forgotten, %v", len(intents), err)
 		}
 		return ""
 	})
-}
-
-// within calls problem until it returns "", for at most the two seconds in which
-// servers see each other's writes.
-func within(t *testing.T, problem func() string) {
-	t.Helper()
-	for deadline := time.Now().Add(2 * time.Second); ; {
-		text := problem()
-		if text == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(text)
-		}
-	}
 }
 
 func TestCatalogue(t *testing.T) {
@@ -194,7 +180,7 @@ func TestCatalogue(t *testing.T) {
 	if d, err := servers[1].Import("one", batch.Tools[:1]); err != nil || d.Unchanged != 1 || !slices.Equal(d.Removed, []string{"fs:write"}) {
 		t.Errorf("an import over that of another server: %+v, %v", d, err)
 	}
-	within(t, func() string {
+	testutil.Await(t, func() string {
 		if list, err := servers[0].Tools(); err != nil || len(list) != 1 {
 			return fmt.Sprintf("%d tools on the first server, %v, want 1", len(list), err)
 		}
