@@ -1,6 +1,7 @@
 // Package models defines the interfaces of language models. Its subpackages implement
-// them: bert and onnx are engines, minilm contains the built-in weights, and bpe counts
-// tokens for the budgets of answers.
+// them: bert and onnx are engines, minilm contains the built-in weights, wordpiece splits
+// text for the encoders, bpe counts tokens for the budgets of answers, and offheap allocates
+// memory for vectors and weights.
 package models
 
 import (

@@ -5,9 +5,10 @@
 //   - health: the check and the repair of each part of a folder.
 //   - owner: one process owns a directory, and others send it their operations.
 //   - taskdag: the dependency graph. draw: a graph as text.
-//   - job, quota and offheap: progress, limits of clients, memory outside of Go's heap.
+//   - job and quota: work in the background with its progress, and limits of clients.
 //   - observe, metrics and tracing: how long the steps of a query take.
-//   - testutil: support for tests. archtest: which package may import which.
+//   - testutil: support for tests. archtest: which package may import which,
+//     and how many lines a room may have.
 //
 // The room imports nothing of cairn outside of it, except that testutil imports models.
 // Start with owner.Open.

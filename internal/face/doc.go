@@ -8,5 +8,6 @@
 //   - connect writes cairn into the configuration of clients, doctor checks a folder,
 //     upgrade replaces the binary, manual makes the pages of the manual.
 //
-// The room imports every room but the command and the benchmarks. Start with host.Open.
+// The room imports the room of a folder, package tools and the rooms below them, except for
+// the models and the indexer. Start with host.Open.
 package face

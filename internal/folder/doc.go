@@ -8,6 +8,6 @@
 //     its records.
 //   - mirror copies the index to a Qdrant server. scan searches the files without an index.
 //
-// The room imports the stores, the indexer, the retriever, and the rooms of tools, tasks and
-// question tasks. Start with workspace.Open.
+// The room imports the stores, the indexer, the retriever, the rooms of tools, tasks and
+// question tasks, and the rooms below them. Start with workspace.Open.
 package folder

@@ -1,6 +1,9 @@
 // Package task is the common model of tasks in cards, documents and the graph tools: a Board
-// of Tasks, the Errors of their tools and the Problems that doctor reports. Its subpackages
-// read and write the files; package taskdag implements the graph.
+// of Tasks, the Errors of their tools and the Problems that doctor reports.
+//
+// Subpackages read and write them: cards (a file each), doctask (tasks within documents),
+// taskgraph (the dependencies of both, which internal/base/taskdag computes), scene (the
+// documents of the current work as one text) and files (locks and atomic writes).
 //
 // The room imports graphrank, text and base, and of the stores only the types. Start with
 // Task and Board.

@@ -6,7 +6,8 @@
 // with the records of its snapshot.
 //
 // Either one process has a file open for writing, or any number have it open for reading:
-// bbolt locks the file while it is open. File opens and recovers itself, and may be shared by processes.
+// bbolt locks the file while it is open. A File opens and recovers its file, which processes
+// may share.
 package kv
 
 import (

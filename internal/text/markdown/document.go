@@ -47,8 +47,8 @@ type Document struct {
 
 // TextOf returns the text of a file and the number of secrets that masks replaced in it.
 // The indexer, the retriever and the commands use only this text. TextOf converts a file
-// of a format that is Converted. It returns a *convert.Error if the conversion fails or if the file
-// is generated source code. The caller checks the result, not data, with walk.Check.
+// of a format that is Converted. It returns a *convert.Error if the conversion fails or if
+// the file is generated source code. The caller checks the result, not data, with walk.Check.
 // TextOf does not change data and may return it.
 func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked int, err error) {
 	switch f := FormatOf(name); {

@@ -17,7 +17,8 @@ import (
 
 // Options configures Open. Nil and the zero value mean the defaults.
 type Options struct {
-	// Walk selects the files; nil means configuration files. Folders that the walk does not enter are not watched.
+	// Walk selects the files; nil means configuration files. Folders that the walk does not
+	// enter are not watched.
 	Walk *walk.Options
 	// Quiet is how long no change may happen before Run delivers a batch, so that a file
 	// saved in several steps is reported once. 0 means 100 ms, or Most if that is less.
