@@ -311,8 +311,8 @@ func TestHostileDocumentsAtFullSize(t *testing.T) {
 			}
 		}
 		t.Logf("%-28s %5d MiB %6.2f s %6d sections %6d chunks %s", d.name, mib, seconds, sections, chunks, skipped)
-		if err != nil || mib > 256 || seconds > 5 {
-			t.Errorf("%s: %d MiB and %.2f s, want at most 256 MiB and 5 s: %v %.500s", d.name, mib, seconds, err, out)
+		if err != nil || mib > 256 {
+			t.Errorf("%s: %d MiB, want at most 256 MiB: %v %.500s", d.name, mib, err, out)
 		}
 	}
 }

@@ -125,8 +125,16 @@ func TestImportBombsEnd(t *testing.T) {
 		if ratio := alloc / (float64(len(b.text)) * perByte); ratio > 50 && alloc > 64<<20 {
 			t.Errorf("%s: %.0f MB of memory for %d bytes, %.0f times what honest tools take", b.name, alloc/1e6, len(b.text), ratio)
 		}
-		if ratio := took.Seconds() / (baseTook.Seconds() * float64(len(b.text)) / float64(len(text))); ratio > 100 && took > 10*baseTook {
-			t.Errorf("%s: %v for %d bytes, %.0f times what honest tools take", b.name, took, len(b.text), ratio)
+		ratio := func() float64 {
+			return took.Seconds() / (baseTook.Seconds() * float64(len(b.text)) / float64(len(text)))
+		}
+		// Other processes only add to the time, so the least of several measurements counts.
+		for n := 0; n < 7 && ratio() > 100 && took > 10*baseTook; n++ {
+			_, again, _ := cost(b.text)
+			took = min(took, again)
+		}
+		if ratio() > 100 && took > 10*baseTook {
+			t.Errorf("%s: %v for %d bytes, %.0f times what honest tools take", b.name, took, len(b.text), ratio())
 		}
 	}
 }
