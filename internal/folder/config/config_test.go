@@ -249,3 +249,15 @@ func TestUsageSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestNumbersHaveRanges: every setting that is a number has a row in ranges.
+func TestNumbersHaveRanges(t *testing.T) {
+	c := Default()
+	for _, key := range c.Keys() {
+		table, name, _ := strings.Cut(key, ".")
+		f := c.field(table, name)
+		if _, ok := ranges[key]; !ok && (f.CanInt() || f.CanFloat()) {
+			t.Errorf("%s has no row in ranges", key)
+		}
+	}
+}

@@ -21,11 +21,11 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 // TestAddAFormat: a row in the table of formats is enough to index, count, find and read
 // the files of a type.
 func TestAddAFormat(t *testing.T) {
-	markdown.AddFormat(t, "BibTeX", ".bib")
+	markdown.AddFormat(t, "Entries", ".entries")
 	root := t.TempDir()
 	for name, text := range map[string]string{
-		"a.md":     "# Deploy\n\nRun the release script.\n",
-		"refs.BIB": "@book{knuth,\n  title = {Literate programming}\n}\n@article{page,\n  title = {Hypertextual search}\n}\n",
+		"a.md":         "# Deploy\n\nRun the release script.\n",
+		"refs.ENTRIES": "@book{knuth,\n  title = {Literate programming}\n}\n@article{page,\n  title = {Hypertextual search}\n}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -46,17 +46,17 @@ func TestAddAFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := map[string]int{"Markdown": 1, "BibTeX": 1}; !maps.Equal(status.Kinds, want) {
+	if want := map[string]int{"Markdown": 1, "Entries": 1}; !maps.Equal(status.Kinds, want) {
 		t.Errorf("status counts %v, want %v", status.Kinds, want)
 	}
 	found, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "hypertextual"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(found.Results) == 0 || found.Results[0].Path != "refs.BIB" || found.Results[0].Anchor != "page" {
-		t.Errorf("found %+v, want refs.BIB#page first", found.Results)
+	if len(found.Results) == 0 || found.Results[0].Path != "refs.ENTRIES" || found.Results[0].Anchor != "page" {
+		t.Errorf("found %+v, want refs.ENTRIES#page first", found.Results)
 	}
-	reading, err := index.ReadOp.Call(t.Context(), w.Folder, retriever.ReadRequest{Path: "refs.BIB#knuth"}, nil)
+	reading, err := index.ReadOp.Call(t.Context(), w.Folder, retriever.ReadRequest{Path: "refs.ENTRIES#knuth"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 // TestOutlines checks the sections of text formats other than Markdown.
 func TestOutlines(t *testing.T) {
+	shown := map[*Format]bool{}
 	for _, c := range []struct{ name, path, src, want string }{
 		{"asciidoc", "a.adoc", "= Guide\nA. Author\n\nintro\n\n== Install `cairn` ==\ntext\n\n----\n== not\n----\n\n[[opts]]\n=== Options\nx\n\n== Use\n",
 			"1 Guide #guide 1:4:17 | 2 Guide > Install cairn #install-cairn 6:13:15 | 3 Guide > Install cairn > Options #options 14:15:15 | 2 Guide > Use #use 17:17:17"},
@@ -39,6 +40,7 @@ func TestOutlines(t *testing.T) {
 		{"minified json", "a.json", "{\"a\":{\"b\":{\"c\":1}}}", "1 a #a 1:1:1"},
 		{"html", "a.html", "<h1>A</h1><p>text</p><h2 id=\"Two\">B</h2>text", "1 A #a 1:3:7 | 2 A > B #Two 5:7:7"},
 	} {
+		shown[FormatOf(c.path)] = true
 		text, _, err := TextOf(c.path, []byte(c.src), nil)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
@@ -47,6 +49,12 @@ func TestOutlines(t *testing.T) {
 		got := strings.ReplaceAll(strings.TrimSpace(describe(Parse(c.path, text))), "\n", " | ")
 		if got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+	elsewhere := []*Format{Markdown, mdx, rst, source} // have tests of their own
+	for _, f := range formats {
+		if f.parse != nil && !f.Converted() && !shown[f] && !slices.Contains(elsewhere, f) {
+			t.Errorf("no example shows the sections of %s", f.Kind)
 		}
 	}
 }
