@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/cmd/cairn/internal/cli"
-	"cairn/internal/face/manual"
 	"cairn/internal/face/view"
 )
 
@@ -82,7 +81,7 @@ func argsOf(use string) cobra.PositionalArgs {
 // cairn.
 func manCommand(a *cli.App) *cobra.Command {
 	cmd := cli.NewCommand("man DIR", "Write manual pages to DIR/man1 and completions to DIR/completions",
-		a.Command(func(_ context.Context, args []string) error { return manual.Write(newRoot(a), args[0]) }))
+		a.Command(func(_ context.Context, args []string) error { return writeManual(newRoot(a), args[0]) }))
 	cmd.Hidden = true
 	return cmd
 }

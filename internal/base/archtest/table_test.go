@@ -26,10 +26,10 @@ var rooms = []room{
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 6370},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 220},
 	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 5240},
-	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 8680},
+	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 8570},
 	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools", 6840},
 	{"deploy", "", 300},
-	{"cmd", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 5360},
+	{"cmd", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 5470},
 }
 
 // row names the packages of ours that a package may import.
@@ -123,7 +123,6 @@ var imports = []row{
 	{"internal/face/connect", "internal/base/atomicfile"},
 	{"internal/face/doctor", "internal/base/owner internal/folder/config internal/folder/index internal/folder/workspace internal/task internal/task/cards internal/task/taskgraph internal/text/markdown internal/text/walk"},
 	{"internal/face/finder", "internal/text/highlight"},
-	{"internal/face/manual", ""},
 	{"internal/face/token", "internal/base/atomicfile"},
 	{"internal/face/server", "internal/base/metrics internal/base/observe internal/base/owner internal/base/quota internal/face/token internal/folder/index tools"},
 	{"internal/face/upgrade", "internal/base/atomicfile"},
@@ -144,7 +143,7 @@ var imports = []row{
 	{"cmd/cairn/internal/agents", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/metrics internal/face/connect internal/face/host internal/face/server internal/face/term internal/face/token internal/task/taskgraph tools"},
 	{"cmd/cairn/internal/folder", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/atomicfile internal/base/home internal/face/term internal/face/view internal/folder/config internal/folder/index internal/folder/mirror internal/folder/workspace internal/text/walk"},
 	{"cmd/cairn/internal/search", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/face/finder internal/face/term internal/face/view internal/folder/index internal/folder/scan internal/folder/workspace internal/store internal/text/markdown retriever tools"},
-	{"cmd/cairn", "cmd/cairn/internal/agents cmd/cairn/internal/bench cmd/cairn/internal/care cmd/cairn/internal/catalogue cmd/cairn/internal/cli cmd/cairn/internal/folder cmd/cairn/internal/search cmd/cairn/internal/tasks internal/face/manual internal/face/term internal/face/view models/bert models/minilm"},
+	{"cmd/cairn", "cmd/cairn/internal/agents cmd/cairn/internal/bench cmd/cairn/internal/care cmd/cairn/internal/catalogue cmd/cairn/internal/cli cmd/cairn/internal/folder cmd/cairn/internal/search cmd/cairn/internal/tasks internal/face/term internal/face/view models/bert models/minilm"},
 }
 
 // maxImports is the maximum length of a row.
@@ -193,8 +192,8 @@ var owners = map[string][]string{
 	"github.com/atotto/clipboard":              {"cmd/cairn"},
 	"golang.org/x/mod":                         {"internal/face/upgrade"},
 	"github.com/gofrs/flock":                   {"internal/base/owner", "internal/store/kv", "internal/face/token", "internal/task/files", "benchmarks"}, // each locks its own file
-	"github.com/spf13/cobra":                   {"cmd/cairn", "internal/face/manual"},
-	"github.com/spf13/pflag":                   {"cmd/cairn", "internal/face/manual"}, // the flags of cobra
+	"github.com/spf13/cobra":                   {"cmd/cairn"},
+	"github.com/spf13/pflag":                   {"cmd/cairn"}, // the flags of cobra
 	"github.com/schollz/progressbar/v3":        {"internal/face/term"},
 	"github.com/bmatcuk/doublestar/v4":         {"internal/text/walk"},
 	"google.golang.org/protobuf":               {"models/bert", "models/onnx", "internal/store/qdrant"}, // ONNX files; gRPC messages

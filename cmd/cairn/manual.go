@@ -1,6 +1,4 @@
-// Package manual writes the manual pages and shell completions of a command tree. It
-// adds no text of its own.
-package manual
+package main
 
 import (
 	"bytes"
@@ -13,8 +11,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Write writes pages to dir/man1 and completions to dir/completions.
-func Write(root *cobra.Command, dir string) error {
+// writeManual writes the manual pages of a command tree to dir/man1 and its shell completions
+// to dir/completions. It adds no text of its own.
+func writeManual(root *cobra.Command, dir string) error {
 	pages, completions := filepath.Join(dir, "man1"), filepath.Join(dir, "completions")
 	for _, d := range []string{pages, completions} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
