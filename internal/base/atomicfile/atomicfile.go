@@ -83,7 +83,7 @@ func (f *File) CommitBy(place func(temp, name string) error) error {
 	f.over = true
 	dir, err := f.root.Open(filepath.Dir(f.name))
 	if err == nil {
-		err = errors.Join(SyncOpenDir(dir), dir.Close())
+		err = errors.Join(syncOpenDir(dir), dir.Close())
 	}
 	return errors.Join(err, f.closeRoot())
 }
@@ -176,12 +176,12 @@ func SyncDir(path string) error {
 		return err
 	}
 	defer dir.Close()
-	return SyncOpenDir(dir)
+	return syncOpenDir(dir)
 }
 
-// SyncOpenDir is SyncDir for an open folder. It does nothing on file systems without this
+// syncOpenDir is SyncDir for an open folder. It does nothing on file systems without this
 // operation, such as those of Windows, which need none.
-func SyncOpenDir(dir *os.File) error {
+func syncOpenDir(dir *os.File) error {
 	err := dir.Sync()
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) || os.PathSeparator == '\\' {
 		return nil

@@ -120,7 +120,7 @@ func lines(r *retriever.Result, m view.Marker, width int) []string {
 	}
 	var lines []string
 	for line := range strings.Lines(r.Snippet) {
-		lines = append(lines, Wrap(line, width)...)
+		lines = append(lines, wrap(line, width)...)
 	}
 	return m.Pick(lines, maxSnippetLines)
 }

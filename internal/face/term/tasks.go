@@ -18,12 +18,12 @@ import (
 
 // Text writes the text of a document after a blank line.
 func (o *Writer) Text(text string) {
-	o.Printf("\n%s\n", PlainLines(strings.TrimRight(text, "\n")))
+	o.Printf("\n%s\n", plainLines(strings.TrimRight(text, "\n")))
 }
 
-// StatusWord returns the status of a task as a status of cards, or blocked or failed, which
+// statusWord returns the status of a task as a status of cards, or blocked or failed, which
 // cards do not have. It returns an unknown status unchanged.
-func StatusWord(status string) string {
+func statusWord(status string) string {
 	s, known := task.Parse(status)
 	if !known || s == task.Blocked || s == task.Failed {
 		return Plain(status)
@@ -39,7 +39,7 @@ func (o *Writer) Details(list []taskgraph.Detail, waiting bool) {
 		if waiting && d.Unblocks != nil && *d.Unblocks > 0 {
 			text = fmt.Sprintf("%s  (%d wait for it)", text, *d.Unblocks)
 		}
-		rows = append(rows, []string{Plain(d.ID), StatusWord(d.Status), text})
+		rows = append(rows, []string{Plain(d.ID), statusWord(d.Status), text})
 	}
 	o.Rows(rows)
 }
@@ -55,7 +55,7 @@ func (o *Output) Leverage(list []taskgraph.Detail) {
 		if d.Unblocks != nil {
 			waits = fmt.Sprintf("%d wait", *d.Unblocks)
 		}
-		rows = append(rows, []string{Plain(d.ID), StatusWord(d.Status), waits, Plain(d.Title)})
+		rows = append(rows, []string{Plain(d.ID), statusWord(d.Status), waits, Plain(d.Title)})
 	}
 	o.Rows(rows)
 }
@@ -85,7 +85,7 @@ func (o *Output) TaskList(list *doctask.TaskAnswer) {
 	var rows [][]string
 	if list.Tasks != nil {
 		for _, l := range *list.Tasks {
-			rows = append(rows, []string{Plain(l.Slug), StatusWord(l.Status), Plain(l.Title)})
+			rows = append(rows, []string{Plain(l.Slug), statusWord(l.Status), Plain(l.Title)})
 		}
 	}
 	o.Rows(rows)
@@ -105,7 +105,7 @@ func (o *Output) DocumentTasks(v *doctask.ViewTaskAnswer) {
 }
 
 func (o *Output) documentTask(t *doctask.TaskData) {
-	o.Printf("%s  %s\n", o.paint(bold, Plain(t.Slug)), StatusWord(t.Status))
+	o.Printf("%s  %s\n", o.paint(bold, Plain(t.Slug)), statusWord(t.Status))
 	o.Fields(15, "  parent", t.Parent, "  workflow", t.WorkflowName, "  main workflow", t.MainWorkflowName, "  links to", t.LinkedDocument)
 	for _, r := range t.ReferencedDocuments {
 		missing := ""
@@ -120,7 +120,7 @@ func (o *Output) documentTask(t *doctask.TaskData) {
 // StartedTask writes a task with its workflows and the documents it refers to.
 func (o *Output) StartedTask(v *doctask.StartTaskAnswer) {
 	t := &v.Task
-	o.Printf("%s  %s\n", o.paint(bold, Plain(t.Slug)), StatusWord(t.Status))
+	o.Printf("%s  %s\n", o.paint(bold, Plain(t.Slug)), statusWord(t.Status))
 	o.Text(t.Content)
 	for _, flow := range []*doctask.Workflow{t.Workflow, t.MainWorkflow} {
 		if flow != nil {
@@ -160,7 +160,7 @@ func (o *Writer) loaded(list []*doctask.LoadedDocument) {
 
 // QuestionTask writes the state of a question task, its log and its answer.
 func (o *Writer) QuestionTask(s *stage.State, log []stage.Entry) {
-	o.Printf("%s  %s at %s, %d%%, of %s\n%s\n", Plain(s.ID), s.Status, s.Current, s.Progress, Plain(s.UserID), PlainLines(s.Query))
+	o.Printf("%s  %s at %s, %d%%, of %s\n%s\n", Plain(s.ID), s.Status, s.Current, s.Progress, Plain(s.UserID), plainLines(s.Query))
 	for _, p := range s.Plan {
 		mark := " "
 		switch {
@@ -191,7 +191,7 @@ func (o *Writer) QuestionTask(s *stage.State, log []stage.Entry) {
 
 // Response writes the answer of a question task with its sources.
 func (o *Writer) Response(r *stage.Response) {
-	o.Printf("%s\n", PlainLines(r.Answer))
+	o.Printf("%s\n", plainLines(r.Answer))
 	if len(r.Sources) > 0 {
 		o.Printf("\n")
 	}
@@ -225,12 +225,12 @@ func (o *Writer) Brief(b *stage.Brief) {
 	if b.Unlikely {
 		o.Printf("Not found: these documents do not seem to have an answer (probability %.2f). The nearest passages:\n\n", *b.Answerable)
 	}
-	o.Printf("task %s waits for %s\n\n%s\n\nQuery: %s\n", b.TaskID, b.Stage, b.Instructions, PlainLines(b.Query))
+	o.Printf("task %s waits for %s\n\n%s\n\nQuery: %s\n", b.TaskID, b.Stage, b.Instructions, plainLines(b.Query))
 	for _, p := range b.Problems {
 		o.Printf("Refused before: %s\n", Plain(p))
 	}
 	for _, p := range b.Passages {
-		o.Printf("\n--- %s  %s\n%s\n", Plain(p.ID), Plain(p.Heading), PlainLines(p.Text))
+		o.Printf("\n--- %s  %s\n%s\n", Plain(p.ID), Plain(p.Heading), plainLines(p.Text))
 	}
 	for _, id := range b.Omitted {
 		o.Printf("\n--- %s  (left out: beyond --max-tokens)\n", Plain(id))
@@ -282,7 +282,7 @@ func (o *Writer) Report(r *doctor.Report) {
 			fix += " (--repair does it)"
 		}
 		for _, text := range []string{f.Message, "fix: " + fix} {
-			for _, line := range Wrap(Plain(text), width) {
+			for _, line := range wrap(Plain(text), width) {
 				o.Printf("         %s\n", Cut(line, width))
 			}
 		}

@@ -40,7 +40,7 @@ func TestMark(t *testing.T) {
 }
 
 func TestWrapCutPick(t *testing.T) {
-	if diff := cmp.Diff([]string{"one two", "three", "fourteen-runes", "five"}, Wrap("one  two three fourteen-runes five ", 8)); diff != "" {
+	if diff := cmp.Diff([]string{"one two", "three", "fourteen-runes", "five"}, wrap("one  two three fourteen-runes five ", 8)); diff != "" {
 		t.Errorf("wrap (-want +got):\n%s", diff)
 	}
 	if got := Cut("a\x1b[31m\tb\u202ec", 80); got != "a[31m bc" {

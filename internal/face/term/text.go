@@ -30,8 +30,8 @@ func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 // Plain returns untrusted text on one line of at most 1,000 runes, without control characters.
 func Plain(s string) string { return Cut(OneLine(s), 1000) }
 
-// PlainLines returns untrusted text without control characters except line ends.
-func PlainLines(s string) string {
+// plainLines returns untrusted text without control characters except line ends.
+func plainLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
 		lines[i] = Cut(strings.TrimSuffix(l, "\r"), 1<<20)
@@ -39,9 +39,9 @@ func PlainLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Wrap breaks a line between words into lines of at most width runes. A longer word has its own
+// wrap breaks a line between words into lines of at most width runes. A longer word has its own
 // line.
-func Wrap(line string, width int) []string {
+func wrap(line string, width int) []string {
 	var lines []string
 	for _, word := range strings.Fields(line) {
 		if n := len(lines) - 1; n >= 0 && utf8.RuneCountInString(lines[n])+1+utf8.RuneCountInString(word) <= width {

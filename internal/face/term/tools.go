@@ -18,7 +18,7 @@ import (
 func (o *Writer) Tool(t *catalog.Tool, related []graphrank.Scored) {
 	o.Printf("%s\n", o.paint(bold, Plain(t.ID)))
 	for line := range strings.Lines(t.Description) {
-		for _, part := range Wrap(Cut(line, 1<<20), o.width-2) {
+		for _, part := range wrap(Cut(line, 1<<20), o.width-2) {
 			o.Printf("  %s\n", part)
 		}
 	}
@@ -106,7 +106,7 @@ func (o *Output) FoundTools(answer *toolsearch.Answer) {
 	for _, t := range answer.Tools {
 		o.Printf("%s\n", Cut(fmt.Sprintf("%.3f  %-30s  %s", t.Score, Plain(t.ID), OneLine(t.Description)), o.width))
 		if t.Explain != nil {
-			for _, line := range Wrap(scoreOf(t.Explain), o.width-7) {
+			for _, line := range wrap(scoreOf(t.Explain), o.width-7) {
 				o.Printf("       %s\n", line)
 			}
 		}
@@ -144,7 +144,7 @@ func scoreOf(c *toolsearch.Candidate) string {
 // Plan writes a plan of tools as text.
 func (o *Writer) Plan(s *suggest.Suggestion) {
 	long := func(text string) {
-		for i, line := range Wrap(text, o.width-2) {
+		for i, line := range wrap(text, o.width-2) {
 			if i > 0 {
 				line = "  " + line
 			}

@@ -86,7 +86,7 @@ func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Descri
 	defer func() {
 		if err != nil {
 			s.Close()
-			s, err = nil, OpenError(err, d)
+			s, err = nil, openError(err, d)
 		}
 	}()
 	if s.Files, err = walk.Open(sel.Roots()...); err != nil {
@@ -222,9 +222,9 @@ func (s *Stores) Close() error {
 	return errors.Join(errs...)
 }
 
-// OpenError translates an error of opening an index for the model d into one of the
+// openError translates an error of opening an index for the model d into one of the
 // errors of Open.
-func OpenError(err error, d models.Description) error {
+func openError(err error, d models.Description) error {
 	if errors.Is(err, walk.ErrRoots) {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"cairn/retriever"
 )
 
-// UsageError reports wrong arguments or flags. The program exits with exitUsage.
+// UsageError reports wrong arguments or flags. The program exits with code 2.
 type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
