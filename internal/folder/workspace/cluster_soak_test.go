@@ -62,8 +62,8 @@ const soakVariable = "CAIRN_CLUSTER_SOAK"
 
 // TestTwoServersOneWriter edits a document and asks two servers meanwhile. Each
 // version of the document says its number in both of its sections; an answer
-// has to be of one version, and no older than the answers before it. After the last edit
-// both servers come to answer with the last version.
+// has to be of one version, and no older than the last one that was complete in the store
+// before the query.
 func TestTwoServersOneWriter(t *testing.T) {
 	long := 2 * time.Second
 	if v := os.Getenv(soakVariable); v != "" {
@@ -81,18 +81,15 @@ func TestTwoServersOneWriter(t *testing.T) {
 	writer := open(t, sel, Owning, o)
 	servers := []*Workspace{server(t, o), server(t, o)}
 	var mu sync.Mutex
-	var known []time.Time // when each version was complete in the store
+	var complete int // the last version that is complete in the store
 	version := func(n int) string {
 		return fmt.Sprintf("# Ledger\n\n## Balance\n\nThe ledger balance is number %d.\n\n## Proof\n\nThe ledger proof is number %d.\n%s", n, n, strings.Repeat("\nfiller", n%5))
 	}
 	write(t, filepath.Join(sel.Root, "ledger.md"), version(0))
 	fill(t, writer, index.IndexRequest{})
-	known = append(known, time.Now())
 	done := make(chan struct{})
 	var asking sync.WaitGroup
 	answers := make([]int, len(servers))
-	oldest := make([]time.Duration, len(servers))
-	latest := make([]int, len(servers))
 	for i, w := range servers {
 		asking.Go(func() {
 			for {
@@ -101,7 +98,9 @@ func TestTwoServersOneWriter(t *testing.T) {
 					return
 				default:
 				}
-				begun := time.Now()
+				mu.Lock()
+				least := complete
+				mu.Unlock()
 				r, err := index.ReadOp.Call(t.Context(), w.Folder, retriever.ReadRequest{Path: "ledger.md"}, nil)
 				if err != nil {
 					t.Errorf("server %d, reading: %v", i, err)
@@ -126,19 +125,10 @@ func TestTwoServersOneWriter(t *testing.T) {
 				if at := strings.Index(a.Results[0].Content, "is number"); at >= 0 {
 					fmt.Sscanf(a.Results[0].Content[at:], "is number %d", &found)
 				}
-				mu.Lock()
-				for _, n := range []int{balance, found} {
-					if n < latest[i] {
-						t.Errorf("server %d: version %d after version %d", i, n, latest[i])
-					}
-					latest[i] = max(latest[i], n)
-					// Older than the version that was complete when it was asked?
-					if n+1 < len(known) {
-						oldest[i] = max(oldest[i], begun.Sub(known[n+1]))
-					}
+				if balance < least || found < least {
+					t.Errorf("server %d: it reads version %d and finds version %d, want at least %d", i, balance, found, least)
 				}
 				answers[i]++
-				mu.Unlock()
 			}
 		})
 	}
@@ -148,20 +138,12 @@ func TestTwoServersOneWriter(t *testing.T) {
 		write(t, filepath.Join(sel.Root, "ledger.md"), version(edits))
 		fill(t, writer, index.IndexRequest{})
 		mu.Lock()
-		known = append(known, time.Now())
+		complete = edits
 		mu.Unlock()
 	}
-	testutil.Await(t, func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		if !t.Failed() && slices.Min(latest) < edits {
-			return fmt.Sprintf("after version %d the servers answer with %v", edits, latest)
-		}
-		return ""
-	})
 	close(done)
 	asking.Wait()
-	t.Logf("%v: %d edits, %v answers by the servers, the oldest out of date by %v", long, edits, answers, oldest)
+	t.Logf("%v: %d edits, %v answers by the servers", long, edits, answers)
 	if answers[0] == 0 || answers[1] == 0 || edits == 0 {
 		t.Error("nothing was tested")
 	}
