@@ -7,13 +7,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"cairn/internal/base/testutil"
 	"cairn/internal/folder/config"
+	"cairn/internal/folder/index"
 	"cairn/internal/stage"
 	"cairn/internal/store/kv"
 	"cairn/internal/toolbox"
@@ -186,4 +189,37 @@ type zeroes struct{}
 func (zeroes) Read(b []byte) (int, error) {
 	clear(b)
 	return len(b), nil
+}
+
+// TestFilesArePrivate: other users cannot read the files of an index or of the records.
+func TestFilesArePrivate(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the mode has no meaning")
+	}
+	w, sel := recordedFolder(t, "own")
+	fill(t, w, index.IndexRequest{})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p := testutil.Place(t, sel.Root)
+	files := 0
+	for _, dir := range []string{p.Index, p.Records} {
+		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			files++
+			info, err := d.Info()
+			if err == nil && info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s has mode %v", name, info.Mode())
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files < 5 {
+		t.Errorf("%d files, want those of the index and of the records", files)
+	}
 }

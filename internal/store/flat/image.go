@@ -136,7 +136,7 @@ func (s *Store) writeImage(snap *snapshot, c *contents) error {
 	for i, b := range snap.blocks {
 		t.IDs += uint64(b.ids.begin(min(blockLen, snap.n-i*blockLen)))
 	}
-	f, err := atomicfile.Create(s.imagePath(), 0o644)
+	f, err := atomicfile.Create(s.imagePath(), 0o600)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func (s *Store) create() error {
 
 // replace replaces the store's file with a header and what write adds to it.
 func (s *Store) replace(write func(*os.File) error) error {
-	f, err := atomicfile.Create(s.path, 0o644)
+	f, err := atomicfile.Create(s.path, 0o600)
 	if err != nil {
 		return err
 	}

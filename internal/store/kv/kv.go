@@ -130,7 +130,7 @@ func (db *DB) open() (err error) {
 		}
 	}()
 	open := func() (*bbolt.DB, error) {
-		return bbolt.Open(db.path, 0o644, &bbolt.Options{
+		return bbolt.Open(db.path, 0o600, &bbolt.Options{
 			ReadOnly:        db.options.ReadOnly,
 			Timeout:         1,
 			FreelistType:    bbolt.FreelistMapType,
