@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"cairn/internal/toolbox"
 	"context"
 	"fmt"
 	"slices"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"cairn/internal/toolbox"
 )
 
 // Auto lists the tools that suit the contents of the folder, and more_tools, which calls

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cairn/internal/base/testutil"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"cairn/internal/base/testutil"
 )
 
 // TestOwnerThatHangs runs two servers on one folder and stops the first, which owns it. Every

@@ -1,12 +1,13 @@
 package index
 
 import (
-	"cairn/internal/base/testutil"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"cairn/internal/base/testutil"
 )
 
 // TestVerifiesRegularly damages the file of the vectors under an open index, which has

@@ -1,10 +1,11 @@
 package workspace
 
 import (
-	"cairn/internal/base/owner"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"cairn/internal/base/owner"
 )
 
 func write(t testing.TB, path, content string) {
