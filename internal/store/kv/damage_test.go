@@ -204,6 +204,43 @@ func TestRecoverSaysWhatIsLost(t *testing.T) {
 	}
 }
 
+// TestMissingFileIsRecovered removes a file, and empties it: both a reader and a check get
+// the records of its snapshot. A file without a snapshot is new.
+func TestMissingFileIsRecovered(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		for name, spoil := range map[string]func(path string) error{
+			"missing": os.Remove,
+			"empty":   func(path string) error { return os.Truncate(path, 0) },
+		} {
+			path := filepath.Join(t.TempDir(), "kv.db")
+			db := open(t, path, &Options{Snapshots: true})
+			want := fill(t, db)
+			db.Close()
+			if err := spoil(path); err != nil {
+				t.Fatal(err)
+			}
+			f := NewFile(path, &FileOptions{Shared: shared})
+			var got map[string]string
+			if err := f.View(func(tx *Tx) (err error) {
+				got = map[string]string{}
+				return tx.each(func(bucket string, key, value []byte) { got[bucket+"/"+string(key)] = string(value) })
+			}); err != nil || len(got) != len(want) {
+				t.Errorf("%s, shared %v: %d records of %d, %v", name, shared, len(got), len(want), err)
+			}
+			found, err := f.Part().Check(t.Context())
+			if err != nil || len(found.Problems) == 0 || !strings.Contains(found.Problems[0], name) || !strings.Contains(found.Repaired, "records were recovered") {
+				t.Errorf("%s, shared %v: verify finds %+v, %v", name, shared, found, err)
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if reason := lost(filepath.Join(t.TempDir(), "new.db")); reason != "" {
+		t.Errorf("a file that never was: %s", reason)
+	}
+}
+
 // TestPanicOfACallerGoesOn makes sure that a caller's own mistake is not taken for
 // damage.
 func TestPanicOfACallerGoesOn(t *testing.T) {

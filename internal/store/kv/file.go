@@ -166,10 +166,10 @@ func (f *File) acquire(write bool) (db *DB, release func(changed bool) error, er
 }
 
 // absent reports whether there is no file, or an empty one that another process is
-// creating. An empty file with a snapshot is damaged, not absent.
+// creating. An empty or missing file with a snapshot is damaged, not absent.
 func (f *File) absent() bool {
 	info, err := os.Stat(f.path)
-	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 && !emptied(f.path)
+	return (errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0) && lost(f.path) == ""
 }
 
 // open opens the file. For a shared one it waits for the turn of this process, and checks

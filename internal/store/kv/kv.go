@@ -143,8 +143,8 @@ func (db *DB) open() (err error) {
 			},
 		})
 	}
-	if db.options.Snapshots && emptied(db.path) {
-		return &CorruptError{Path: db.path, Reason: "it is empty, its snapshot is not"}
+	if reason := lost(db.path); db.options.Snapshots && reason != "" {
+		return &CorruptError{Path: db.path, Reason: reason}
 	}
 	_, absent := os.Lstat(db.path)
 	bolt, err := db.openWithin(open)

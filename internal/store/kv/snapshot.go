@@ -28,14 +28,20 @@ type record struct {
 	Value  []byte `json:"value,omitempty"`
 }
 
-// emptied reports whether a file is empty and has a snapshot.
-func emptied(path string) bool {
+// lost returns why a file with a snapshot has no records: it is empty or missing. It
+// returns "" for any other file.
+func lost(path string) (reason string) {
 	info, err := os.Stat(path)
-	if err != nil || info.Size() > 0 {
-		return false
+	switch {
+	case err == nil && info.Size() == 0:
+		reason = "it is empty, its snapshot is not"
+	case errors.Is(err, fs.ErrNotExist):
+		reason = "it is missing, its snapshot is not"
 	}
-	_, err = os.Stat(snapshotOf(path))
-	return err == nil
+	if _, err := os.Stat(snapshotOf(path)); err != nil {
+		return ""
+	}
+	return reason
 }
 
 // snapshotIfDue writes a snapshot if the file has changed and the snapshot is at least age
@@ -131,7 +137,10 @@ func Recover(path string) (found health.File, err error) {
 	if s.damaged > 0 {
 		found.Problems = append(found.Problems, fmt.Sprintf("%d lines of its snapshot are damaged", s.damaged))
 	}
-	found.Repaired = fmt.Sprintf("%s was damaged (%s): %s; the damaged file is kept as %s", path, problem, s.loss(path), path+DamagedSuffix)
+	found.Repaired = fmt.Sprintf("%s was damaged (%s): %s", path, problem, s.loss(path))
+	if _, err := os.Stat(path); err == nil {
+		found.Repaired += "; the damaged file is kept as " + path + DamagedSuffix
+	}
 	return found, replace(path, path+DamagedSuffix, s.records)
 }
 
@@ -188,7 +197,7 @@ func lastCommit(path string) (commit uint64, ok bool) {
 	return last.tx, err == nil
 }
 
-// replace renames the file at path to damaged, and gives its path to a new file with
+// replace renames the file at path, if it exists, to damaged, and gives its path to a new file with
 // records, and the path of its snapshot to a new snapshot.
 func replace(path, damaged string, records []record) error {
 	next := path + ".recovered"
@@ -215,7 +224,7 @@ func replace(path, damaged string, records []record) error {
 		return err
 	}
 	for _, step := range [][2]string{{path, damaged}, {snapshotOf(next), snapshotOf(path)}, {next, path}} {
-		if err := os.Rename(step[0], step[1]); err != nil {
+		if err := os.Rename(step[0], step[1]); err != nil && !(step[0] == path && errors.Is(err, fs.ErrNotExist)) {
 			return err
 		}
 	}
