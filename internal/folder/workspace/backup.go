@@ -53,15 +53,37 @@ type BackupReport struct {
 
 // Backup writes a backup of the folder. Each part is a consistent snapshot.
 func (w *Workspace) Backup(ctx context.Context, to io.Writer) (*BackupReport, error) {
+	return w.backup(ctx, to, func(toolbox.Line) {})
+}
+
+// backup is Backup, and calls fn with each record that it writes.
+func (w *Workspace) backup(ctx context.Context, to io.Writer, fn func(toolbox.Line)) (*BackupReport, error) {
 	b := kv.NewLineWriter(to)
 	report := &BackupReport{}
 	b.Write(backupRecord{Format: backupFormat, Made: w.options.Now().UTC(), Workspace: w.selection.Root})
 	record := func(l toolbox.Line) {
 		report.Records++
 		b.Write(backupRecord{Line: l})
+		fn(l)
 	}
-	if err := w.eachRecord(ctx, record); err != nil {
+	tools, err := w.Tools(ctx)
+	if err != nil {
 		return nil, err
+	}
+	if _, err := toolbox.BackupOp.Call(ctx, tools, struct{}{}, record); err != nil {
+		return nil, err
+	}
+	questions, closeQuestions, err := w.questions()
+	if err != nil {
+		return nil, err
+	}
+	defer closeQuestions()
+	all, err := questions.Since(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all.Records {
+		record(toolbox.Line{Part: questionsPart, Bucket: r.Bucket, Key: []byte(r.Key), Value: r.Value})
 	}
 	if err := w.eachWritten(func(name string, content []byte) {
 		report.Files++
@@ -70,27 +92,6 @@ func (w *Workspace) Backup(ctx context.Context, to io.Writer) (*BackupReport, er
 		return nil, err
 	}
 	return report, b.Close()
-}
-
-// eachRecord calls fn with the records of the tools and of the question tasks.
-func (w *Workspace) eachRecord(ctx context.Context, fn func(toolbox.Line)) error {
-	tools, err := w.Tools(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := toolbox.BackupOp.Call(ctx, tools, struct{}{}, fn); err != nil {
-		return err
-	}
-	questions, closeQuestions, err := w.questions()
-	if err != nil {
-		return err
-	}
-	defer closeQuestions()
-	all, err := questions.Since(ctx, 0)
-	for _, r := range all.Records {
-		fn(toolbox.Line{Part: questionsPart, Bucket: r.Bucket, Key: []byte(r.Key), Value: r.Value})
-	}
-	return err
 }
 
 // questions opens the records of the question tasks in the folder's own file.

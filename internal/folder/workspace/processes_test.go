@@ -236,7 +236,7 @@ func TestSearchersBesideAnIndexer(t *testing.T) {
 			last = indexer.out.Text()
 		}
 		if !strings.HasPrefix(last, "took ") {
-			t.Errorf("index beside an indexer: %q, want the time it took", last)
+			t.Errorf("cairn index during another run printed %q, want the time that it took", last)
 		}
 		// So is every searcher, again and again.
 		for i, searches := range searched {

@@ -31,6 +31,14 @@ type RestoreOptions struct {
 	step func(string) error // tests let the write that it names fail; nil otherwise
 }
 
+// writing is called before the write of a file or of a part of the records.
+func (o *RestoreOptions) writing(name string) error {
+	if o.step == nil {
+		return nil
+	}
+	return o.step(name)
+}
+
 // previousBackup is the name of the backup of the replaced records, next to them.
 const previousBackup = "before-restore.cairn"
 
@@ -62,17 +70,8 @@ func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOption
 	}
 	report.Records, report.Files = len(next.tools)+len(next.questions), len(files)
 	var before recordSet
-	if err := w.eachRecord(ctx, before.add); err != nil {
-		return nil, err
-	}
-	if report.Previous, err = w.keepPrevious(ctx); err != nil {
+	if report.Previous, err = w.keepPrevious(ctx, before.add); err != nil {
 		return nil, fmt.Errorf("keeping the present records: %w", err)
-	}
-	step := func(name string) error {
-		if o.step == nil {
-			return nil
-		}
-		return o.step(name)
 	}
 	var undo []func() error
 	defer func() {
@@ -84,14 +83,17 @@ func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOption
 	}()
 	for _, f := range files {
 		undo = append(undo, f.undo(root))
-		if err := errors.Join(step(f.File), atomicfile.WriteIn(root, f.File, f.Content, 0o644)); err != nil {
+		if err := o.writing(f.File); err != nil {
+			return nil, err
+		}
+		if err := atomicfile.WriteIn(root, f.File, f.Content, 0o644); err != nil {
 			return nil, err
 		}
 	}
 	undo = append(undo, func() error {
-		return w.replaceRecords(context.WithoutCancel(ctx), before, func(string) error { return nil })
+		return w.replaceRecords(context.WithoutCancel(ctx), before, &RestoreOptions{})
 	})
-	return report, w.replaceRecords(ctx, next, step)
+	return report, w.replaceRecords(ctx, next, &o)
 }
 
 // readBackup returns the undamaged records, and the number of lines that are damaged or
@@ -141,8 +143,9 @@ func recordsOf(list []backupRecord) (s recordSet, err error) {
 	return s, nil
 }
 
-// keepPrevious writes a backup of the folder next to its records, and returns its path.
-func (w *Workspace) keepPrevious(ctx context.Context) (name string, err error) {
+// keepPrevious writes a backup of the folder next to its records, and returns its path. It
+// calls fn with each record.
+func (w *Workspace) keepPrevious(ctx context.Context, fn func(toolbox.Line)) (name string, err error) {
 	place, err := home.Of(w.selection.Root)
 	if err == nil {
 		err = place.Make()
@@ -156,19 +159,19 @@ func (w *Workspace) keepPrevious(ctx context.Context) (name string, err error) {
 		return "", err
 	}
 	defer f.Discard()
-	if _, err := w.Backup(ctx, f); err != nil {
+	if _, err := w.backup(ctx, f, fn); err != nil {
 		return "", err
 	}
 	return name, f.Commit()
 }
 
-// replaceRecords replaces the records of the folder. It calls step before each write.
-func (w *Workspace) replaceRecords(ctx context.Context, s recordSet, step func(string) error) error {
+// replaceRecords replaces the records of the folder.
+func (w *Workspace) replaceRecords(ctx context.Context, s recordSet, o *RestoreOptions) error {
 	tools, err := w.Tools(ctx)
 	if err != nil {
 		return err
 	}
-	if err := step("tools"); err != nil {
+	if err := o.writing("tools"); err != nil {
 		return err
 	}
 	if _, err := toolbox.RestoreOp.Call(ctx, tools, s.tools, nil); err != nil {
@@ -178,7 +181,7 @@ func (w *Workspace) replaceRecords(ctx context.Context, s recordSet, step func(s
 	if err != nil {
 		return err
 	}
-	if err = step(questionsPart); err == nil {
+	if err = o.writing(questionsPart); err == nil {
 		err = records.Replace(ctx, store, s.questions)
 	}
 	return errors.Join(err, closeQuestions())
