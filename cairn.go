@@ -12,6 +12,9 @@
 // The index is in the user's cache directory, or below CAIRN_HOME, and not in the folder.
 // The embedding model is part of the package. Nothing is sent over the network unless the
 // folder's configuration names a server and the user trusts the folder.
+//
+// Formats such as PDF are converted in child processes of the running executable, which do
+// nothing but convert: package variables and init functions run in them, but main does not.
 package cairn
 
 import (

@@ -17,8 +17,8 @@ const (
 	setAside = "set aside: the process ended twice while it indexed this file; it is tried again when it changes, or by index --rebuild"
 	// maxAttempts is how many times the process may end while it indexes a file.
 	maxAttempts = 2
-	// minAttempted is the size in bytes of the smallest file that is recorded. Smaller
-	// files cannot use much memory or time.
+	// minAttempted is the size in bytes of the smallest text that is recorded. Smaller
+	// texts cannot use much memory or time.
 	minAttempted = 32 << 10
 )
 

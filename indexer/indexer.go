@@ -72,6 +72,7 @@ type Indexer struct {
 	options  Options
 	chunker  *Chunker
 	attempts *attempts
+	textOf   func(name string, data []byte, masks *secret.Masks) (text []byte, masked int, err error)
 
 	// One lock for each phase, so that files can be refreshed while texts are embedded.
 	scanning, keywords, vectors sync.Mutex
@@ -81,7 +82,7 @@ type Indexer struct {
 
 // New returns an Indexer that writes to the stores.
 func New(s Stores, e models.Embedder, o *Options) *Indexer {
-	x := &Indexer{stores: s, embedder: e}
+	x := &Indexer{stores: s, embedder: e, textOf: markdown.TextOf}
 	if o != nil {
 		x.options = *o
 	}

@@ -18,7 +18,10 @@ import (
 	"cairn/internal/base/testutil"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/text/convert"
 	"cairn/internal/text/query"
+	"cairn/internal/text/sandbox"
+	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
 )
 
@@ -613,4 +616,42 @@ func BenchmarkUnchanged(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// A file whose conversion exceeds a limit is read again when it changes and once after a
+// day. A file that could not be converted because no process could be started is read by
+// the next run.
+func TestFileBeyondALimitIsTriedAgain(t *testing.T) {
+	now := time.Now().Add(time.Hour)
+	f := newFixture(t, t.TempDir(), &Options{Now: func() time.Time { return now }})
+	failure := errors.New("no process")
+	reads := 0
+	f.textOf = func(string, []byte, *secret.Masks) ([]byte, int, error) {
+		reads++
+		return nil, 0, failure
+	}
+	f.write("a.pdf", "%PDF")
+	expect := func(want int, why string) {
+		t.Helper()
+		report := f.run()
+		if reads != want || report.Skipped[failure.Error()] != 1 {
+			t.Errorf("%s: read %d times, want %d; skipped %v", why, reads, want, report.Skipped)
+		}
+	}
+	expect(1, "no process")
+	expect(2, "the next run")
+	failure = &sandbox.Error{Reason: "takes too long"}
+	expect(3, "the first time beyond the limit")
+	expect(3, "the next run")
+	now = now.Add(retryTime)
+	expect(4, "after a day")
+	now = now.Add(retryTime)
+	expect(4, "after two days")
+	f.write("a.pdf", "%PDF-1")
+	expect(5, "after a change")
+	failure = &convert.Error{Reason: "broken file"}
+	now = now.Add(retryTime)
+	expect(6, "after a day")
+	now = now.Add(retryTime)
+	expect(6, "an error of the file")
 }

@@ -10,7 +10,9 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/text/convert"
 	"cairn/internal/text/markdown"
+	"cairn/internal/text/sandbox"
 	"cairn/internal/text/walk"
 )
 
@@ -32,7 +34,8 @@ type outcome struct {
 	fileInfo
 	hash   [sha256.Size]byte // of touched and changed
 	put    *docs.Put
-	reason string // of skipped
+	reason string // of skipped, and of unreadable if it is not "unreadable"
+	retry  int64  // of skipped: the Retry of docs.Skipped
 	cut    string // why only a part of a changed file is indexed; "" if all of it is
 }
 
@@ -64,23 +67,8 @@ const racyTime = 50 * time.Millisecond
 // last attempt, the file is indexed as read, without a time.
 const readAttempts = 3
 
-// read reads a file that is new or changed. It records the attempt; the record remains
-// if reading ends the process.
+// read reads a file that is new or changed.
 func (s *scanner) read(e walk.Entry) outcome {
-	if e.Size < minAttempted {
-		return s.readFile(e)
-	}
-	if err := s.x.attempts.begin(e.Path); err != nil {
-		return outcome{kind: unreadable, path: e.Path}
-	}
-	o := s.readFile(e)
-	if err := s.x.attempts.end(true, e.Path); err != nil {
-		return outcome{kind: unreadable, path: e.Path}
-	}
-	return o
-}
-
-func (s *scanner) readFile(e walk.Entry) outcome {
 	o := outcome{path: e.Path}
 	data, info, err := s.readSettled(e.Path)
 	switch {
@@ -145,6 +133,10 @@ func (s *scanner) settled(at time.Time) bool {
 	return age > racyTime || age < -racyTime
 }
 
+// retryTime is when a file whose conversion exceeded a limit is read again: once, since the
+// machine may have been short of memory.
+const retryTime = 24 * time.Hour
+
 // compare sets the outcome of a file that was read, and parses the text if it changed.
 func (s *scanner) compare(o *outcome, data []byte, info fileInfo) {
 	sum := sha256.Sum256(data)
@@ -153,22 +145,52 @@ func (s *scanner) compare(o *outcome, data []byte, info fileInfo) {
 		o.kind = touched
 		return
 	}
-	text, _, err := markdown.TextOf(o.path, data, s.x.options.Masks)
+	text, _, err := s.x.textOf(o.path, data, s.x.options.Masks)
 	switch reason := walk.Check(text); {
 	case err != nil:
-		o.kind, o.reason = skipped, err.Error()
+		s.refuse(o, err)
 	case reason != walk.None:
 		o.kind, o.reason = skipped, reason.String()
+	default:
+		s.parse(o, text)
 	}
-	if o.kind == skipped {
-		if info.modTime == 0 {
-			o.fileInfo = fileInfo{}
-		}
+	if o.kind == skipped && info.modTime == 0 {
+		o.fileInfo = fileInfo{}
+	}
+}
+
+// refuse sets the outcome of a file without a text.
+func (s *scanner) refuse(o *outcome, err error) {
+	o.kind, o.reason = skipped, err.Error()
+	if _, ok := errors.AsType[*convert.Error](err); ok {
 		return
+	}
+	if _, ok := errors.AsType[*sandbox.Error](err); !ok { // the system refuses processes
+		o.kind = unreadable
+		return
+	}
+	if before, ok := s.verdicts[o.path]; !ok || before.Retry == 0 || before.Reason != o.reason {
+		o.retry = s.x.now().Add(retryTime).UnixNano()
+	}
+}
+
+// parse parses the text of a changed file. It records the attempt if the text is large;
+// the record remains if parsing ends the process.
+func (s *scanner) parse(o *outcome, text []byte) {
+	if len(text) >= minAttempted {
+		if err := s.x.attempts.begin(o.path); err != nil {
+			o.kind, o.reason = unreadable, err.Error()
+			return
+		}
+		defer func() {
+			if err := s.x.attempts.end(true, o.path); err != nil {
+				o.kind, o.reason = unreadable, err.Error()
+			}
+		}()
 	}
 	d := markdown.Parse(o.path, text)
 	doc := store.Document{
-		Path: o.path, Title: d.Title, Hash: hex.EncodeToString(sum[:]),
+		Path: o.path, Title: d.Title, Hash: hex.EncodeToString(o.hash[:]),
 		Size: o.size, ModTime: o.modTime, Labels: d.Labels, Sections: d.Sections,
 	}
 	source := string(text)

@@ -1,6 +1,7 @@
 package indexer
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -9,13 +10,15 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"cairn/internal/base/job"
 	"cairn/internal/store/docs"
+	"cairn/internal/text/markdown"
 	"cairn/internal/text/walk"
 )
 
@@ -157,13 +160,13 @@ func (s *scanner) walk(ctx context.Context, only *pathSet) error {
 		verdict := s.verdicts[e.Path]
 		switch {
 		case e.Reason == walk.Unreadable:
-			s.keep(e.Path)
+			s.keep(e.Path, walk.Unreadable.String())
 		case e.Reason != walk.None:
 			s.skip(e.Path, e.Reason)
 		case s.x.attempts.count(e.Path) >= maxAttempts:
 			s.aside = append(s.aside, e.Path)
 			s.skipAs(docs.Skipped{Path: e.Path, Reason: setAside, Size: e.Size, ModTime: e.ModTime, ChangeTime: e.ChangeTime})
-		case verdict.ModTime != 0 && fileInfo{verdict.Size, verdict.ModTime, verdict.ChangeTime}.matches(e):
+		case s.holds(verdict, e):
 			s.skipAs(verdict)
 		case indexed && fileInfo{f.Size, f.ModTime, f.ChangeTime}.matches(e):
 			s.unchanged(e.Path)
@@ -178,6 +181,12 @@ func (s *scanner) walk(ctx context.Context, only *pathSet) error {
 	return s.x.stores.Files.WalkPaths(ctx, s.x.options.Walk, slices.Sorted(maps.Keys(only.paths)), visit)
 }
 
+// holds reports whether the verdict of an earlier run still applies to a file.
+func (s *scanner) holds(v docs.Skipped, e walk.Entry) bool {
+	return v.ModTime != 0 && fileInfo{v.Size, v.ModTime, v.ChangeTime}.matches(e) &&
+		(v.Retry == 0 || s.x.now().UnixNano() < v.Retry)
+}
+
 // unchanged records an indexed file whose content has not changed.
 func (s *scanner) unchanged(path string) {
 	s.seen[path] = true
@@ -187,11 +196,11 @@ func (s *scanner) unchanged(path string) {
 	}
 }
 
-// keep records an unreadable path. The index keeps its documents, and the list of
-// skipped files includes it.
-func (s *scanner) keep(path string) {
+// keep records a path that cannot be read now. The index keeps its documents, and the list
+// of skipped files includes it.
+func (s *scanner) keep(path, reason string) {
 	s.kept = append(s.kept, path)
-	s.skipAs(docs.Skipped{Path: path, Reason: walk.Unreadable.String()})
+	s.skipAs(docs.Skipped{Path: path, Reason: reason})
 }
 
 // skip records a file that is not indexed. It counts files with other extensions but
@@ -258,41 +267,50 @@ func (s *scanner) readAll(ctx context.Context, preferences bool) error {
 	return s.put(ctx)
 }
 
+// smallFile is the size in bytes up to which converted files are read together.
+const smallFile = 256 << 10
+
+// weight returns the share of a reader that a file occupies, of smallFile. Small files of
+// a converted format share a reader, since another process converts them together.
+func weight(e walk.Entry) int64 {
+	if !markdown.FormatOf(e.Path).Converted() {
+		return smallFile
+	}
+	return min(max(e.Size, smallFile/64), smallFile)
+}
+
 // readFiles reads files on all processors and stores the documents in large
 // transactions. Readers are at most a few files ahead of the document store. The
 // documents of the last transaction remain in s.puts until put.
 func (s *scanner) readFiles(ctx context.Context, files []walk.Entry) error {
 	g, ctx := errgroup.WithContext(ctx)
 	outcomes := make(chan outcome, s.x.options.Parallel)
-	var next, running atomic.Int64
-	running.Store(int64(s.x.options.Parallel))
-	for range s.x.options.Parallel {
-		g.Go(func() error {
-			defer func() {
-				if running.Add(-1) == 0 {
-					close(outcomes)
-				}
-			}()
-			for {
-				i := next.Add(1) - 1
-				if i >= int64(len(files)) {
-					return nil
-				}
-				select {
-				case outcomes <- s.read(files[i]):
-				case <-ctx.Done():
-					return ctx.Err()
-				}
+	g.Go(func() error {
+		defer close(outcomes)
+		var running sync.WaitGroup
+		defer running.Wait()
+		readers := semaphore.NewWeighted(int64(s.x.options.Parallel) * smallFile)
+		for _, e := range files {
+			if err := readers.Acquire(ctx, weight(e)); err != nil {
+				return err
 			}
-		})
-	}
+			running.Go(func() {
+				defer readers.Release(weight(e))
+				select {
+				case outcomes <- s.read(e):
+				case <-ctx.Done():
+				}
+			})
+		}
+		return nil
+	})
 	g.Go(func() error {
 		for o := range outcomes {
 			if err := s.collect(ctx, o); err != nil {
 				return err
 			}
 		}
-		return nil
+		return ctx.Err()
 	})
 	return g.Wait()
 }
@@ -329,9 +347,9 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 			s.t.Added++
 		}
 	case skipped:
-		s.skipAs(docs.Skipped{Path: o.path, Reason: o.reason, Size: o.size, ModTime: o.modTime, ChangeTime: o.changeTime})
+		s.skipAs(docs.Skipped{Path: o.path, Reason: o.reason, Size: o.size, ModTime: o.modTime, ChangeTime: o.changeTime, Retry: o.retry})
 	case unreadable:
-		s.keep(o.path)
+		s.keep(o.path, cmp.Or(o.reason, walk.Unreadable.String()))
 	}
 	s.m.add(1, 0)
 	if s.size >= putBytes {

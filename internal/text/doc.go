@@ -3,7 +3,8 @@
 //   - walk lists the files of a folder and says why it leaves a file out, watch follows
 //     their changes.
 //   - convert turns formatted files, such as PDF and HTML, into Markdown. outline finds the
-//     symbols of source code. markdown divides the text of every format into sections,
+//     symbols of source code. sandbox runs the conversions in child processes with hard
+//     limits. markdown divides the text of every format into sections,
 //     finds links and edits front matter.
 //   - query parses what a person or an agent searches for.
 //   - secret and invisible find what must not be shown, or what a person does not see;

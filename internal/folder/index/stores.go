@@ -20,6 +20,7 @@ import (
 	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
 	"cairn/internal/store/kv"
+	"cairn/internal/text/markdown"
 	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
 	"cairn/models"
@@ -98,7 +99,7 @@ func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Descri
 		return s, err
 	}
 	s.Closers = append(s.Closers, db.Close)
-	if s.Docs, err = docs.Open(db, &docs.Options{Model: d, Chunks: indexer.ChunkFormat(d, nil) + " masks=" + masks.Rules()}); err != nil {
+	if s.Docs, err = docs.Open(db, &docs.Options{Model: d, Chunks: indexer.ChunkFormat(d, nil) + " " + markdown.Rules() + " masks=" + masks.Rules()}); err != nil {
 		return s, err
 	}
 	s.text, err = openDerived(s, dir, keywordFolder, docs.Keyword, func(path string) (*keyword.Index, error) {

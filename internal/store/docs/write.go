@@ -106,6 +106,9 @@ type Skipped struct {
 	// Size (bytes), ModTime and ChangeTime (Unix nanoseconds) are set only if the content
 	// is the reason, so that the file need not be read again. ChangeTime is 0 if unknown.
 	Size, ModTime, ChangeTime int64
+	// Retry is when to read the file again although it has not changed, in Unix
+	// nanoseconds; 0 means never.
+	Retry int64
 }
 
 // encode returns the value in the bucket skipped.
@@ -116,17 +119,19 @@ func (f *Skipped) encode() []byte {
 	}
 	b = binary.LittleEndian.AppendUint64(append(b, 0), uint64(f.Size))
 	b = binary.LittleEndian.AppendUint64(b, uint64(f.ModTime))
-	return binary.LittleEndian.AppendUint64(b, uint64(f.ChangeTime))
+	b = binary.LittleEndian.AppendUint64(b, uint64(f.ChangeTime))
+	return binary.LittleEndian.AppendUint64(b, uint64(f.Retry))
 }
 
 // decodeSkipped is the inverse of encode. It ignores a truncated time.
 func decodeSkipped(path string, value []byte) Skipped {
 	reason, rest, _ := bytes.Cut(value, []byte{0})
 	f := Skipped{Path: path, Reason: string(reason)}
-	if len(rest) == 24 {
+	if len(rest) == 32 {
 		f.Size = int64(binary.LittleEndian.Uint64(rest))
 		f.ModTime = int64(binary.LittleEndian.Uint64(rest[8:]))
 		f.ChangeTime = int64(binary.LittleEndian.Uint64(rest[16:]))
+		f.Retry = int64(binary.LittleEndian.Uint64(rest[24:]))
 	}
 	return f
 }

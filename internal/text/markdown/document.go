@@ -13,10 +13,6 @@ import (
 	"bytes"
 	"path"
 	"unicode/utf8"
-
-	"cairn/internal/text/convert"
-	"cairn/internal/text/outline"
-	"cairn/internal/text/secret"
 )
 
 // Document is one parsed file. It holds no reference to the bytes of the file.
@@ -43,26 +39,6 @@ type Document struct {
 	// Cut reports that the file has too many headings. The excess headings are text of
 	// the last section.
 	Cut bool
-}
-
-// TextOf returns the text of a file and the number of secrets that masks replaced in it.
-// The indexer, the retriever and the commands use only this text. TextOf converts a file
-// of a format that is Converted. It returns a *convert.Error if the conversion fails or if
-// the file is generated source code. The caller checks the result, not data, with walk.Check.
-// TextOf does not change data and may return it.
-func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked int, err error) {
-	switch f := FormatOf(name); {
-	case f.Converted():
-		if data, err = convert.Markdown(f.convert, name, data); err != nil {
-			return nil, 0, err
-		}
-	case f == source:
-		if reason := outline.Unwanted(data); reason != "" {
-			return nil, 0, &convert.Error{Reason: reason}
-		}
-	}
-	text, masked = masks.Mask(data)
-	return text, masked, nil
 }
 
 // Parse reads the text of one document. It uses name only to choose the format and the

@@ -1,0 +1,83 @@
+package markdown
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"cairn/internal/text/convert"
+	"cairn/internal/text/outline"
+	"cairn/internal/text/sandbox"
+	"cairn/internal/text/secret"
+)
+
+// TextOf returns the text of a file and the number of secrets that masks replaced in it.
+// The indexer, the retriever and the commands use only this text. TextOf converts a file
+// of a format that is Converted in another process, since a hostile file can make a
+// converter use any amount of memory and time. TextOf does not change data and may return
+// it. The caller checks the result, not data, with walk.Check.
+//
+// The error is a *convert.Error if the file cannot be converted or is generated source
+// code, and a *sandbox.Error if the conversion exceeds a limit. It has another type if the
+// system refuses the process.
+func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked int, err error) {
+	switch f := FormatOf(name); {
+	case f.Converted():
+		if data, err = convertFile(name, data); err != nil {
+			return nil, 0, err
+		}
+	case f == source:
+		if reason := outline.Unwanted(data); reason != "" {
+			return nil, 0, &convert.Error{Reason: reason}
+		}
+	}
+	text, masked = masks.Mask(data)
+	return text, masked, nil
+}
+
+// limits bounds each conversion. A file of the largest size that is indexed, 10 MiB, needs
+// less than half of them if it is no attack.
+var limits = sandbox.Limits{Memory: 256 << 20, Time: 10 * time.Second}
+
+// version counts the changes of converters after which a file that was skipped may have a
+// text, or a file another text.
+const version = 1
+
+// Rules identifies the rules for texts. An index that was made with other Rules is rebuilt.
+func Rules() string {
+	return fmt.Sprintf("text-%d memory=%d time=%v", version, limits.Memory, limits.Time)
+}
+
+// converters runs conversions.
+var converters = sandbox.New("convert", limits, answer)
+
+func init() { converters.Serve() }
+
+// The first byte of a response says what follows.
+const (
+	isText   = 't'
+	isReason = 'r'
+)
+
+// convertFile converts a file in a child process.
+func convertFile(name string, data []byte) ([]byte, error) {
+	request := append(append([]byte(name), 0), data...)
+	response, err := converters.Call(request)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(response) > 0 && response[0] == isText:
+		return response[1:], nil
+	}
+	return nil, &convert.Error{Reason: string(bytes.TrimPrefix(response, []byte{isReason}))}
+}
+
+// answer converts the file of a request, in the child process.
+func answer(request []byte) []byte {
+	name, data, _ := bytes.Cut(request, []byte{0})
+	text, err := convert.Markdown(FormatOf(string(name)).convert, string(name), data)
+	if err != nil {
+		return append([]byte{isReason}, err.Error()...)
+	}
+	return append([]byte{isText}, text...)
+}
