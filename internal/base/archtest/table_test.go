@@ -16,7 +16,7 @@ var rooms = []room{
 	{"internal/base", "", 3690},
 	{"models", "", 7200},
 	{"internal/base/testutil", "internal/base models", 450},
-	{"internal/text", "", 15580},
+	{"internal/text", "", 15650},
 	{"internal/store", "internal/base models internal/text", 15640},
 	{"indexer", "internal/base models internal/text internal/store", 2830},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 4620},

@@ -59,7 +59,7 @@ type Core struct {
 type Parser struct {
 	IgnorePatterns []string `toml:"ignore_patterns" comment:"files that are not indexed, in the syntax of .gitignore; .cairnignore files override it"`
 	Extensions     []string `toml:"extensions" comment:"further file name extensions to index, such as \".go\""`
-	Code           string   `toml:"code" comment:"index source code: auto (in git repositories), on or off"`
+	Code           string   `toml:"code" comment:"index source code: auto (in projects), on or off"`
 }
 
 // Security configures the masking of secrets. Files that look like secrets are never

@@ -32,7 +32,7 @@ func TestEmptyAnswersSayWhy(t *testing.T) {
 	empty := func(r *index.IndexRequest) setup {
 		return func(t *testing.T) (config.Selection, Options) {
 			sel := config.Selection{Root: t.TempDir(), Rule: config.RuleCurrent}
-			write(t, filepath.Join(sel.Root, "main.c"), "int main;")
+			write(t, filepath.Join(sel.Root, "main.o"), "int main;")
 			if r != nil {
 				w := open(t, sel, Owning, hashed())
 				fill(t, w, *r)

@@ -265,8 +265,17 @@ func (p *braces) scriptMember(d declaration, k, to int, body bool) declaration {
 		}
 		j = end
 	}
-	if value := p.pastLines(j + 2); p.is(j+1, '=') && !p.is(j+2, '=') && value < to && p.scriptAssigns(&d, "function", name, value, to, body) {
-		return d
+	if value := p.pastLines(j + 2); p.is(j+1, '=') && !p.is(j+2, '=') && value < to {
+		if p.scriptAssigns(&d, "function", name, value, to, body) {
+			return d
+		}
+		if body && p.text(value) == "class" { // module.exports = class C extends B {
+			if own := p.wordAt(value + 1); own != "" && own != "extends" {
+				name = own
+			}
+			d.Kind, d.Name, d.inner, d.goesOn = "class", name, typ, true
+			return d
+		}
 	}
 	d.Scope = ""
 	// A function within a statement: f(function g() {, return function g() {, x => {

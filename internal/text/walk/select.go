@@ -2,6 +2,7 @@ package walk
 
 import (
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"regexp"
@@ -20,7 +21,7 @@ type Code uint8
 // The values of Code.
 const (
 	CodeOff  Code = iota // no root
-	CodeAuto             // roots that are git repositories
+	CodeAuto             // roots that are git repositories or have build files or sources: see hasCode
 	CodeOn               // all roots
 )
 
@@ -87,11 +88,33 @@ var secretNames = []string{
 	"client_secret*", "service-account*.json", "service_account*.json",
 }
 
-// isRepository reports whether a root is the top of a git repository, or of one of its
-// worktrees, where .git is a file.
-func isRepository(root *os.Root) bool {
-	_, err := root.Lstat(".git")
-	return err == nil
+// builds lists the names of files with which programs are built.
+var builds = []string{"go.mod", "package.json", "Cargo.toml", "pyproject.toml", "setup.py", "pom.xml", "build.gradle", "build.gradle.kts", "CMakeLists.txt", "composer.json", "Gemfile", "Package.swift", "build.sbt"}
+
+// maxLook is the most entries that hasCode looks at, nearest to the top first.
+const maxLook = 2000
+
+// hasCode reports whether a root is a project with source code: a git repository or one of
+// its worktrees, where .git is a file, or a folder with a build file or a source file.
+func hasCode(root *os.Root) bool {
+	if _, err := root.Lstat(".git"); err == nil {
+		return true
+	}
+	looked := 0
+	for dirs := []string{"."}; len(dirs) > 0 && looked < maxLook; dirs = dirs[1:] {
+		entries, _ := fs.ReadDir(root.FS(), dirs[0])
+		for _, e := range entries {
+			looked++
+			switch name := e.Name(); {
+			case strings.HasPrefix(name, "."):
+			case e.IsDir() && !slices.Contains(skipDirs, name) && !slices.Contains(vendored, name):
+				dirs = append(dirs, path.Join(dirs[0], name))
+			case e.Type().IsRegular() && (outline.IsSource(name) || slices.Contains(builds, name)):
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // extensions returns the indexed extensions in lower case.

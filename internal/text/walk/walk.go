@@ -119,7 +119,7 @@ func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *cho
 			w.maxSize = DefaultMaxSize
 		}
 		w.exts = o.extensions()
-		w.code = o.Code == CodeOn || o.Code == CodeAuto && isRepository(r.fs)
+		w.code = o.Code == CodeOn || o.Code == CodeAuto && hasCode(r.fs)
 		if i == 0 {
 			w.shadow = map[string]bool{}
 			for _, other := range roots[1:] {

@@ -405,6 +405,24 @@ func BenchmarkWalk(b *testing.B) {
 	}
 }
 
+// TestHasCode checks which folders are projects whose sources are indexed.
+func TestHasCode(t *testing.T) {
+	for file, want := range map[string]bool{
+		"go.mod": true, "a/b/c/D.java": true, ".git/HEAD": true, ".hidden/a.go": false, "node_modules/a/a.js": false, "third_party/a.c": false, "a/b.md": false,
+	} {
+		dir := t.TempDir()
+		write(t, dir, map[string]string{file: ""})
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := hasCode(root); got != want {
+			t.Errorf("hasCode with %s = %v, want %v", file, got, want)
+		}
+		root.Close()
+	}
+}
+
 func TestCode(t *testing.T) {
 	files := map[string]string{
 		"a.md": "", "a.go": "", "lib/b.py": "", "third_party/c.go": "", "third_party/d.md": "", "vendor/e.go": "", "big.sql": strings.Repeat("x", 1<<20+1),
@@ -414,11 +432,11 @@ func TestCode(t *testing.T) {
 		code Code
 		want string
 	}{
-		"no repository": {"", CodeAuto, "a.md third_party/d.md"},
-		"repository":    {".git/HEAD", CodeAuto, "a.go a.md lib/b.py third_party/d.md"},
-		"worktree":      {".git", CodeAuto, "a.go a.md lib/b.py third_party/d.md"},
-		"on":            {"", CodeOn, "a.go a.md lib/b.py third_party/d.md"},
-		"off":           {".git/HEAD", CodeOff, "a.md third_party/d.md"},
+		"sources":    {"", CodeAuto, "a.go a.md lib/b.py third_party/d.md"},
+		"repository": {".git/HEAD", CodeAuto, "a.go a.md lib/b.py third_party/d.md"},
+		"worktree":   {".git", CodeAuto, "a.go a.md lib/b.py third_party/d.md"},
+		"on":         {"", CodeOn, "a.go a.md lib/b.py third_party/d.md"},
+		"off":        {".git/HEAD", CodeOff, "a.md third_party/d.md"},
 	} {
 		dir := t.TempDir()
 		write(t, dir, files)

@@ -39,3 +39,8 @@ function outer() {
     step = function (n) { return n + limit; };
   return step;
 }
+module.exports = class Store extends Page {
+  keep(url) {
+    return url;
+  }
+};
