@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"context"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -47,9 +48,18 @@ func TestAblations(t *testing.T) {
 }
 
 // TestRerankerAblation: a re-ranker that prefers the worst passage is measured against the
-// search without it.
+// search without it. It can exchange two documents that match almost equally well.
 func TestRerankerAblation(t *testing.T) {
-	report, err := Docs(t.Context(), DocsOptions{Data: writeSet(t), Split: "test", Embedder: &testutil.HashEmbedder{}, Work: t.TempDir(), Ablate: true, Modes: []retriever.Mode{retriever.Hybrid}, Reranker: reversed{}})
+	dir := writeSet(t)
+	corpus, err := os.OpenFile(filepath.Join(dir, "corpus.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = corpus.WriteString(`{"_id":"f","title":"Soup: a \"recipe\"","text":"boil onions and carrots slowly"}` + "\n")
+	if err := errors.Join(err, corpus.Close()); err != nil {
+		t.Fatal(err)
+	}
+	report, err := Docs(t.Context(), DocsOptions{Data: dir, Split: "test", Embedder: &testutil.HashEmbedder{}, Work: t.TempDir(), Ablate: true, Modes: []retriever.Mode{retriever.Hybrid}, Reranker: reversed{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +74,7 @@ type reversed struct{}
 
 func (reversed) Rerank(_ context.Context, _ string, texts []string) (scores []float64, err error) {
 	for i := range texts {
-		scores = append(scores, float64(i))
+		scores = append(scores, float64(10*i-5))
 	}
 	return scores, nil
 }

@@ -36,7 +36,7 @@ func (r *wordReranker) Rerank(ctx context.Context, _ string, texts []string) ([]
 		if ctx.Err() != nil {
 			break
 		}
-		scores[i], done[i] = float64(strings.Count(text, r.word))-2, true
+		scores[i], done[i] = 8*float64(strings.Count(text, r.word)-2), true
 	}
 	if r.err != nil {
 		return nil, r.err
@@ -48,8 +48,8 @@ func (r *wordReranker) Close() error { return nil }
 
 // rerankFiles are pages of which "tea" finds a.md first and c.md last.
 var rerankFiles = map[string]string{
-	"a.md": "# Tea\n\nTea tea tea.\n",
-	"b.md": "# Cups\n\nTea in cups is better than tea in bowls.\n\n## Sorts\n\nBlack tea, best best best of all.\n",
+	"a.md": "# Leaves\n\nTea in the afternoon, and tea in the morning.\n",
+	"b.md": "# Cups\n\nTea in large cups is better than tea in bowls.\n\n## Sorts\n\nBlack tea is the best, best, best of all kinds of tea.\n",
 	"c.md": "# Kettles\n\nA kettle boils water, which makes tea; the best kettle is the best start of a day with friends and books.\n",
 }
 
@@ -65,29 +65,29 @@ func TestRerank(t *testing.T) {
 	r := &wordReranker{word: "best"}
 	f := openReranked(t, r, 0)
 	a := f.search(Query{Text: "tea", Mode: Keyword, Explain: true})
-	if got, want := paths(a), []string{"b.md", "c.md", "a.md"}; !slices.Equal(got, want) {
+	if got, want := paths(a), []string{"b.md", "a.md", "c.md"}; !slices.Equal(got, want) {
 		t.Errorf("re-ranked: %v, want %v", got, want)
 	}
 	if a.Results[0].Anchor != "sorts" {
 		t.Errorf("b.md shows %q, want the section that the re-ranker prefers", a.Results[0].Anchor)
 	}
-	for i, want := range []float64{1, 0, -2} {
+	for i, want := range []float64{8, -16, 0} {
 		e := a.Results[i].Explain
 		if e.Logit == nil || *e.Logit != want || math.Abs(e.Recompute()-a.Results[i].Score) > 1e-12 {
 			t.Errorf("%s: logit %v, parts add up to %v of %v", a.Results[i].Path, e.Logit, e.Recompute(), a.Results[i].Score)
 		}
-		if low, top := plain.Results[2].Score, plain.Results[0].Score; a.Results[i].Score < low-1e-12 || a.Results[i].Score > top+1e-12 {
-			t.Errorf("%s has %v, want the range it had, %v to %v", a.Results[i].Path, a.Results[i].Score, low, top)
+		if top := plain.Results[0].Score; a.Results[i].Score <= 0 || a.Results[i].Score > top+1e-12 {
+			t.Errorf("%s has %v, want at most %v as before", a.Results[i].Path, a.Results[i].Score, top)
 		}
 	}
-	if len(r.read) != 4 || !strings.HasPrefix(r.read[0], "Tea\n") || len(a.Degraded) != 0 {
+	if len(r.read) != 4 || !strings.HasPrefix(r.read[0], "Leaves\n") || len(a.Degraded) != 0 {
 		t.Errorf("read %q, degraded %v, want a passage of each page and another of b.md", r.read, a.Degraded)
 	}
 	trace, err := f.Explain(t.Context(), Query{Text: "tea", Mode: Keyword}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g := trace.Rerank; g == nil || g.Passages != 4 || g.Read != 4 || len(g.Best) != 3 || g.Best[0] != (Reranked{1, 2, 1, "b.md"}) {
+	if g := trace.Rerank; g == nil || g.Passages != 4 || g.Read != 4 || len(g.Best) != 3 || g.Best[0] != (Reranked{1, 2, 8, "b.md"}) {
 		t.Errorf("trace: %+v", trace.Rerank)
 	}
 }

@@ -25,7 +25,7 @@ func (l Limits) errMemory() error {
 }
 
 func (l Limits) errTime() error {
-	return &Error{fmt.Sprintf("takes more than %v of processor time to read", l.Time)}
+	return &Error{fmt.Sprintf("takes more than %g s of processor time to read", l.Time.Seconds())}
 }
 
 // Error is why a call failed: the child exceeded a limit or crashed. The request is the
