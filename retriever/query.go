@@ -225,7 +225,7 @@ type Answer struct {
 	Index      IndexState `json:"index"`
 	// Degraded names what the answer lacks: "files" (the first index is not complete),
 	// "vectors" (none, or not all), "rerank" (the re-ranker ran out of time), "stale",
-	// and "keywords", which package index adds.
+	// and "keywords", "documents" and "owner", which package index adds.
 	Degraded []string `json:"degraded"`
 	// Reason explains an empty answer: "no_match", "not_indexed", "indexing", "empty_workspace".
 	Reason string `json:"reason,omitempty"`

@@ -63,6 +63,8 @@ type Reading struct {
 	Links     Links  `json:"links"`
 	// Next, if set, is the ReadRequest.Next of the following part.
 	Next string `json:"next,omitempty"`
+	// Degraded is as in Readings. Package index sets both.
+	Degraded []string `json:"degraded,omitempty"`
 }
 
 // Links refers to the sections around a reading; missing ones are null.
@@ -139,6 +141,8 @@ type Readings struct {
 	Omitted []Omitted `json:"omitted,omitempty"`
 	// More is the number of places beyond MaxPaths, after globs were expanded.
 	More int `json:"more,omitempty"`
+	// Degraded is ["owner"] if the owner of the folder does not answer, else empty.
+	Degraded []string `json:"degraded,omitempty"`
 }
 
 // FailedPlace is a place that cannot be read. Err is the error of Read.

@@ -100,7 +100,9 @@ func (s *Toolbox) updateIndex(ctx context.Context, tools []catalog.Tool, progres
 	if err == nil || ctx.Err() != nil || !x.stored {
 		return err
 	}
-	_ = os.RemoveAll(KeywordsDir(s.o.Place.Index)) // best effort, as it may not be writable
+	if !s.o.ReadOnly {
+		_ = os.RemoveAll(KeywordsDir(s.o.Place.Index)) // best effort, as it may not be writable
+	}
 	x.base, x.failed = nil, true
 	return s.updateIndex(ctx, tools, progress)
 }
@@ -191,7 +193,7 @@ func (s *Toolbox) openIndex(tools int) error {
 	var words *keyword.Index
 	var err error
 	if many {
-		words, x.created, err = openKeywords(KeywordsDir(s.o.Place.Index))
+		words, x.created, err = openKeywords(KeywordsDir(s.o.Place.Index), s.o.ReadOnly)
 		x.failed = err != nil
 	}
 	x.stored = many && !x.failed

@@ -19,9 +19,14 @@ func KeywordsDir(dir string) string { return filepath.Join(dir, keywordsFolder) 
 // indexing in memory takes less time than opening files.
 const minStored = 2000
 
-// openKeywords opens the keyword index in a folder. An empty index replaces one that is
-// damaged or of another format. created reports whether the index is empty.
-func openKeywords(dir string) (k *keyword.Index, created bool, err error) {
+// openKeywords opens the keyword index in a folder. Unless readOnly is set, an empty index
+// replaces one that is damaged or of another format. created reports whether the index is
+// empty.
+func openKeywords(dir string, readOnly bool) (k *keyword.Index, created bool, err error) {
+	if readOnly {
+		k, err = keyword.Open(dir, &keyword.Options{ReadOnly: true})
+		return k, false, err
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, false, err
 	}
@@ -30,7 +35,7 @@ func openKeywords(dir string) (k *keyword.Index, created bool, err error) {
 		if err := os.RemoveAll(dir); err != nil {
 			return nil, false, err
 		}
-		return openKeywords(dir)
+		return openKeywords(dir, false)
 	}
 	if err != nil {
 		return nil, false, err

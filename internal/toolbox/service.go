@@ -14,6 +14,7 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/base/health"
+	"cairn/internal/base/home"
 	"cairn/internal/base/job"
 	"cairn/internal/base/owner"
 	"cairn/internal/store/keyword"
@@ -96,6 +97,8 @@ type List struct {
 	Total int      `json:"total"` // without the limit
 	// Servers are the servers of the whole catalogue, in the order of their tools.
 	Servers []string `json:"servers"`
+	// Degraded is as in toolsearch.Answer.
+	Degraded []string `json:"degraded,omitempty"`
 }
 
 // Listed is a tool in a list.
@@ -173,8 +176,8 @@ func New(o Options) *Toolbox {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Toolbox{o: o}
-	for _, name := range []string{catalogFile, usageFile} {
-		s.files = append(s.files, kv.NewFile(filepath.Join(o.Place.Records, name), &kv.FileOptions{Logger: o.Logger}))
+	for _, path := range Files(o.Place) {
+		s.files = append(s.files, kv.NewFile(path, &kv.FileOptions{ReadOnly: o.ReadOnly, Logger: o.Logger}))
 	}
 	if o.Model != nil {
 		s.index.model = models.NewLazy(o.Description, o.Model)
@@ -184,10 +187,24 @@ func New(o Options) *Toolbox {
 
 // Serve registers the operations on a server.
 func (s *Toolbox) Serve(server *owner.Server) {
+	s.ServeReads(server)
 	answer(s, server, ImportOp, func(_ context.Context, r ImportRequest) (catalog.Diff, error) {
 		return s.catalog.Import(r.Source, r.Tools)
 	})
 	answer(s, server, RemoveOp, func(_ context.Context, source string) ([]string, error) { return s.catalog.Forget(source) })
+	handle(s, server, PrepareOp, s.prepare)
+	answer(s, server, LearnOp, s.learn)
+	answer(s, server, ObserveOp, func(ctx context.Context, c usage.Change) (none, error) { return none{}, s.usage.Add(ctx, c) })
+	answer(s, server, ForgetOp, s.forget)
+	handle(s, server, BackupOp, s.backup)
+	answer(s, server, RestoreOp, s.restore)
+	handle(s, server, ExportOp, s.export)
+	answer(s, server, MergeOp, s.merge)
+	answer(s, server, VerifyOp, s.verify)
+}
+
+// ServeReads registers the operations that only read.
+func (s *Toolbox) ServeReads(server *owner.Server) {
 	answer(s, server, ListOp, s.list)
 	answer(s, server, StatsOp, s.stats)
 	answer(s, server, LookupOp, func(_ context.Context, name string) (catalog.Tool, error) { return s.catalog.Lookup(name) })
@@ -197,7 +214,11 @@ func (s *Toolbox) Serve(server *owner.Server) {
 		if err != nil {
 			return nil, err
 		}
-		return x.Search(ctx, q)
+		a, err := x.Search(ctx, q)
+		if err == nil {
+			a.Degraded = append(a.Degraded, s.lacks()...)
+		}
+		return a, err
 	})
 	handle(s, server, SuggestOp, func(ctx context.Context, r suggest.Request, progress func(job.Progress)) (*suggest.Suggestion, error) {
 		x, err := s.Index(ctx, progress)
@@ -206,16 +227,20 @@ func (s *Toolbox) Serve(server *owner.Server) {
 		}
 		return suggest.Suggest(ctx, x, r)
 	})
-	handle(s, server, PrepareOp, s.prepare)
-	answer(s, server, LearnOp, s.learn)
-	answer(s, server, ObserveOp, func(ctx context.Context, c usage.Change) (none, error) { return none{}, s.usage.Add(ctx, c) })
-	answer(s, server, ForgetOp, s.forget)
 	answer(s, server, GraphOp, s.changes)
-	handle(s, server, BackupOp, s.backup)
-	answer(s, server, RestoreOp, s.restore)
-	handle(s, server, ExportOp, s.export)
-	answer(s, server, MergeOp, s.merge)
-	answer(s, server, VerifyOp, s.verify)
+}
+
+// lacks returns the part that answers lack if the owner does not answer.
+func (s *Toolbox) lacks() []string {
+	if !s.o.ReadOnly {
+		return nil
+	}
+	return []string{"owner"}
+}
+
+// Files returns the paths of the files of records.
+func Files(place home.Place) []string {
+	return []string{filepath.Join(place.Records, catalogFile), filepath.Join(place.Records, usageFile)}
 }
 
 // handle registers an operation. It opens the files before fn, and notes damage after it.
@@ -332,7 +357,7 @@ func (s *Toolbox) Close() error {
 
 func (s *Toolbox) list(_ context.Context, r ListRequest) (*List, error) {
 	tools, err := s.catalog.Tools()
-	l := &List{Tools: []Listed{}, Servers: []string{}}
+	l := &List{Tools: []Listed{}, Servers: []string{}, Degraded: s.lacks()}
 	servers := map[string]bool{}
 	for i := range tools {
 		t := &tools[i]

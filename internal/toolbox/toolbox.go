@@ -42,6 +42,9 @@ type Options struct {
 	// keywords. Model is called before the first vector is made.
 	Description models.Description
 	Model       func() (models.Embedder, error)
+	// ReadOnly reads the files of an owner that does not answer, and marks answers as
+	// degraded. Only the operations of ServeReads may be called.
+	ReadOnly bool
 	// Logger receives errors of work in the background; nil discards them.
 	Logger *slog.Logger
 

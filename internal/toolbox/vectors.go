@@ -1,6 +1,8 @@
 package toolbox
 
 import (
+	"errors"
+	"io/fs"
 	"path/filepath"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -25,12 +27,18 @@ func (s *Toolbox) openVectors(d models.Description) {
 		return
 	}
 	if s.o.Place.Index != "" {
-		c, err := flat.OpenOrReplace(filepath.Join(s.o.Place.Index, vectorsFolder), d.Dimension, d.ID, nil)
+		open := flat.OpenOrReplace
+		if s.o.ReadOnly {
+			open = flat.Open
+		}
+		c, err := open(filepath.Join(s.o.Place.Index, vectorsFolder), d.Dimension, d.ID, &flat.Options{ReadOnly: s.o.ReadOnly})
 		if err == nil {
 			x.vectors, x.closers = c, append(x.closers, c.Close)
 			return
 		}
-		s.o.Logger.Warn("opening the vectors of tools", "error", err)
+		if !errors.Is(err, fs.ErrNotExist) {
+			s.o.Logger.Warn("opening the vectors of tools", "error", err)
+		}
 	}
 	c, _ := lru.New[store.Key, []float32](maxMemoryVectors) // the size is positive
 	x.vectors = &memoryVectors{c}

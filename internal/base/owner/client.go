@@ -21,33 +21,36 @@ type client struct {
 
 const helloOp Op[struct{}, *hello, struct{}] = "hello"
 
-// helloLimit bounds the wait for an owner's hello. While a call is open, the client
-// sends a hello every pulseEvery. Together they report an owner that hangs within a
-// second.
+// helloLimit bounds the wait for an owner's hello, twice: a busy owner answers later than
+// an idle one. suspendedLimit is enough for an owner that the system reports as suspended,
+// unless that is a process of the same number in another container. While a call is open,
+// the client sends a hello every pulseEvery. So a call notices a suspended owner within
+// 300 ms, and one that hangs within a second.
 const (
-	helloLimit = 350 * time.Millisecond
-	pulseEvery = 200 * time.Millisecond
+	helloLimit     = 350 * time.Millisecond
+	suspendedLimit = 100 * time.Millisecond
+	pulseEvery     = 200 * time.Millisecond
 )
 
 // errSilent reports an owner that exists but does not answer.
 var errSilent = errors.New("the owner does not answer")
 
-// dial connects to the owner that listens at path. The error is ErrEnded when no
+// dial connects to the owner h that listens at path. The error is ErrEnded when no
 // process listens there, and errSilent when the process does not answer.
-func dial(ctx context.Context, n network, path string, kinds Kinds) (*client, error) {
-	c := &client{kinds: kinds, http: &http.Client{Transport: &http.Transport{
+func dial(ctx context.Context, n network, path string, h Holder, kinds Kinds) (*client, error) {
+	c := &client{owner: hello{Holder: h}, kinds: kinds, http: &http.Client{Transport: &http.Transport{
 		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return n.dial(ctx, path) },
 		MaxIdleConnsPerHost: 16,
 	}}}
-	h, err := c.hello(ctx)
+	answer, err := c.hello(ctx)
 	if err != nil {
 		c.close()
 		return nil, err
 	}
-	c.owner = *h
-	if h.Protocol != protocol {
+	c.owner = *answer
+	if h = answer.Holder; answer.Protocol != protocol {
 		c.close()
-		return nil, fmt.Errorf("process %d (%s) owns this folder and runs another version of cairn: stop it, or use the same binary", h.Holder.PID, h.Holder.Command)
+		return nil, fmt.Errorf("process %d (%s) owns this folder and runs another version of cairn: stop it, or use the same binary", h.PID, h.Command)
 	}
 	return c, nil
 }
@@ -62,9 +65,13 @@ func (c *client) close() { c.http.CloseIdleConnections() }
 // errSilent, because this process may itself have been suspended during the first try.
 func (c *client) hello(ctx context.Context) (*hello, error) {
 	var err error
-	for range 2 {
+	for try := 0; try < 2; try++ {
 		var h *hello
-		limited, cancel := context.WithTimeout(ctx, helloLimit)
+		limit := helloLimit
+		if c.owner.Holder.suspended() {
+			limit, try = suspendedLimit, 1
+		}
+		limited, cancel := context.WithTimeout(ctx, limit)
 		h, err = exchange(limited, c, helloOp, struct{}{}, nil)
 		cancel()
 		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {

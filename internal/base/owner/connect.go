@@ -31,7 +31,7 @@ func (f *Folder) connect(ctx context.Context) (*session, error) {
 		if owned {
 			return f.own(lock, socket, me)
 		}
-		c, err := dial(ctx, f.o.network, socket, f.o.Errors)
+		c, err := dial(ctx, f.o.network, socket, readHolder(lock.path), f.o.Errors)
 		switch {
 		case err == nil:
 			return f.accept(c)

@@ -20,8 +20,9 @@
 //
 // # An owner that hangs
 //
-// A suspended process keeps its lock. Clients get a *LockError within a second; it names
-// the process and the command that ends it.
+// A suspended process keeps its lock. Within a second its clients get a *LockError, which
+// names the process and the command that ends it. With Options.Fallback a client instead
+// runs operations that only read in a service of its own, until the owner answers or ends.
 //
 // # A folder that is removed
 //
@@ -35,6 +36,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -67,6 +69,10 @@ type Options struct {
 	// Serve registers the operations on s and returns their service. The Folder calls
 	// it whenever this process becomes the owner.
 	Serve func(s *Server) (Service, error)
+	// Fallback, if not nil, registers the operations that only read on s, for an owner that
+	// does not answer. Its service is Removed once the owner has changed a file that it
+	// reads: Call then discards the result and connects again.
+	Fallback func(s *Server, silent *LockError) (Service, error)
 	// Check, if not nil, runs before every call; its error is the call's.
 	Check func() error
 	// Logger receives errors of background work. Nil discards them.
@@ -108,10 +114,11 @@ type mutex chan struct{}
 func (m mutex) Lock()   { m <- struct{}{} }
 func (m mutex) Unlock() { <-m }
 
-// session is a connection to the owner if client is set. Otherwise this process is the
-// owner; a session of Local has no lock and no listener.
+// session is a connection to the owner if client is set, and a fallback if silent is set.
+// Otherwise this process is the owner; a session of Local has no lock and no listener.
 type session struct {
 	client *client
+	silent *LockError // why operations that are missing on server fail
 
 	server   *Server
 	service  Service
@@ -188,13 +195,11 @@ func (op Op[In, Out, Line]) Call(ctx context.Context, f *Folder, in In, ahead fu
 		if s.client != nil {
 			out, err = receive(ctx, s.client, op, in, ahead)
 			if errors.Is(err, errSilent) {
-				f.drop(s)
-				return out, f.refuse(s.client.owner.Holder)
+				f.refuse(s)
+				err = ErrEnded
 			}
-		} else if fn, ok := s.server.local[string(op)].(func(context.Context, In) (Out, error)); ok {
-			out, err = fn(ctx, in)
 		} else {
-			out, err = s.server.local[string(op)].(func(context.Context, In, func(Line)) (Out, error))(ctx, in, ahead)
+			out, err = op.run(ctx, s, in, ahead)
 		}
 		if !errors.Is(err, ErrEnded) || n == attempts {
 			return out, err
@@ -203,11 +208,28 @@ func (op Op[In, Out, Line]) Call(ctx context.Context, f *Folder, in In, ahead fu
 	}
 }
 
+// run runs the operation in this process.
+func (op Op[In, Out, Line]) run(ctx context.Context, s *session, in In, ahead func(Line)) (out Out, err error) {
+	fn := s.server.local[string(op)]
+	if fn == nil && s.silent != nil {
+		return out, s.silent
+	}
+	if simple, ok := fn.(func(context.Context, In) (Out, error)); ok {
+		out, err = simple(ctx, in)
+	} else {
+		out, err = fn.(func(context.Context, In, func(Line)) (Out, error))(ctx, in, ahead)
+	}
+	if s.silent != nil && ctx.Err() == nil && s.service.Removed() {
+		err = ErrEnded
+	}
+	return out, err
+}
+
 // Owns reports whether this process owns the folder.
 func (f *Folder) Owns() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.current != nil && f.current.client == nil
+	return f.current != nil && f.current.client == nil && f.current.silent == nil
 }
 
 // session returns the current session, or connects if there is none.
@@ -228,12 +250,16 @@ func (f *Folder) session(ctx context.Context) (*session, error) {
 	if f.current != nil {
 		return f.current, nil
 	}
-	if f.refused != nil && time.Since(f.refusedAt) < time.Second {
-		return nil, f.refused
+	s, err := (*session)(nil), error(f.refused)
+	if f.refused == nil || time.Since(f.refusedAt) >= time.Second {
+		s, err = f.connect(ctx)
+		f.refused, _ = errors.AsType[*LockError](err)
+		f.refusedAt = time.Now()
 	}
-	s, err := f.connect(ctx)
-	f.refused, _ = errors.AsType[*LockError](err)
-	f.refusedAt = time.Now()
+	if f.refused != nil && f.o.Fallback != nil {
+		s = &session{silent: f.refused, server: newServer(f.o.Errors)}
+		s.service, err = f.o.Fallback(s.server, f.refused)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -241,9 +267,10 @@ func (f *Folder) session(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// removed reports whether this process was the owner and the folder was removed.
+// removed reports whether this process was the owner and the folder was removed, or the
+// owner has changed a file that the fallback reads.
 func (s *session) removed() bool {
-	return s.lock != nil && (!s.lock.held() || s.service.Removed())
+	return s.lock != nil && !s.lock.held() || (s.lock != nil || s.silent != nil) && s.service.Removed()
 }
 
 // close waits for answers in progress, closes the files and releases the lock.
@@ -272,26 +299,31 @@ func (f *Folder) forget(s *session) {
 		return
 	}
 	f.current = nil
+	if s.silent != nil {
+		f.refused = nil // connect again at once
+	}
 	if err := s.close(); err != nil {
 		f.o.Logger.Debug("closing a folder", "dir", f.o.Dir, "error", err)
 	}
 }
 
-// refuse returns the error for an owner that stopped answering.
-func (f *Folder) refuse(h Holder) *LockError {
+// refuse closes the session with an owner that stopped answering.
+func (f *Folder) refuse(s *session) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.refused = &LockError{LockFile: filepath.Join(f.o.Dir, LockFile), Holder: h, Doing: "using", Silent: true}
-	f.refusedAt = time.Now()
-	return f.refused
+	if f.current == s {
+		f.forget(s)
+		f.refused = &LockError{LockFile: filepath.Join(f.o.Dir, LockFile), Holder: s.client.owner.Holder, Doing: "using", Silent: true}
+		f.refusedAt = time.Now()
+	}
 }
 
 // superviseEvery is the interval of the checks in supervise.
 const superviseEvery = time.Second
 
 // supervise drops the session soon after the folder was removed, so that other processes
-// can own a new one. With Takeover it then connects again, and also when the owner has
-// ended.
+// can own a new one, and a fallback soon after the owner answers or has ended. With
+// Takeover it then connects again, and also when the owner has ended.
 func (f *Folder) supervise(ctx context.Context) {
 	tick := time.NewTicker(superviseEvery)
 	defer tick.Stop()
@@ -304,7 +336,10 @@ func (f *Folder) supervise(ctx context.Context) {
 		}
 		f.mu.Lock()
 		s := f.current
-		if s != nil && (s.removed() || f.o.Takeover && s.client != nil && l.free()) {
+		f.mu.Unlock()
+		drop := s != nil && (s.removed() || f.o.Takeover && s.client != nil && l.free() || s.silent != nil && (l.free() || f.answers(ctx)))
+		f.mu.Lock()
+		if drop {
 			f.forget(s)
 		}
 		again := f.current == nil && f.o.Takeover
@@ -314,4 +349,18 @@ func (f *Folder) supervise(ctx context.Context) {
 			_, _ = f.session(ctx)
 		}
 	}
+}
+
+// answers reports whether the owner answers again.
+func (f *Folder) answers(ctx context.Context) bool {
+	h := readHolder(filepath.Join(f.o.Dir, LockFile))
+	if h.suspended() {
+		return false // a connection would wait in the owner's queue
+	}
+	c, err := dial(ctx, f.o.network, socketPath(f.o.Dir, os.TempDir()), h, f.o.Errors)
+	if err != nil {
+		return false
+	}
+	c.close()
+	return true
 }

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,14 @@ type Holder struct {
 	PID       int       `json:"pid"`
 	Command   string    `json:"command"` // such as "cairn index"
 	StartedAt time.Time `json:"started_at"`
+}
+
+// suspended reports whether the system says that the process is stopped, by a signal or a
+// debugger. Only Linux says so.
+func (h Holder) suspended() bool {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", h.PID))
+	state := bytes.TrimPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" ")) // see proc_pid_stat(5)
+	return len(state) > 0 && (state[0] == 'T' || state[0] == 't')
 }
 
 // LockError is returned if another process owns the folder and this process can neither

@@ -22,9 +22,12 @@ type simFolder struct {
 	*testutil.Chance
 	dir  string
 	calm atomic.Bool // no more faults
+	// acknowledged are the numbers of the processes, by key.
+	acknowledged [3]atomic.Int64
 
 	mu      sync.Mutex
 	files   map[string]int
+	version int // of files
 	open    map[*simService]bool
 	sockets map[string]*simListener
 }
@@ -86,6 +89,7 @@ func (p *simProcess) serve(t *testing.T, server *Server) (Service, error) {
 	}
 	simPutOp.Answer(server, func(_ context.Context, in simPut) (int, error) {
 		return run("put", func(files map[string]int) int {
+			p.sim.version++
 			files[in.Key] = max(files[in.Key], in.Value)
 			return files[in.Key]
 		})
@@ -94,6 +98,34 @@ func (p *simProcess) serve(t *testing.T, server *Server) (Service, error) {
 		return run("get", func(files map[string]int) int { return files[key] })
 	})
 	return s, nil
+}
+
+// simView reads a copy of the files while their owner does not answer.
+type simView struct {
+	sim     *simFolder
+	files   map[string]int
+	version int
+}
+
+func (v *simView) Removed() bool {
+	v.sim.mu.Lock()
+	defer v.sim.mu.Unlock()
+	return v.version != v.sim.version
+}
+
+func (v *simView) Close() error { return nil }
+
+// view opens a copy of the files and registers the operation that reads.
+func (p *simProcess) view(server *Server, _ *LockError) (Service, error) {
+	p.sim.mu.Lock()
+	defer p.sim.mu.Unlock()
+	v := &simView{p.sim, maps.Clone(p.sim.files), p.sim.version}
+	simGetOp.Answer(server, func(_ context.Context, key string) (int, error) {
+		r := p.sim.Of(p.name, "view")
+		time.Sleep(time.Duration(r.Int64N(int64(100*time.Millisecond))) + 1)
+		return v.files[key], nil
+	})
+	return v, nil
 }
 
 // simListener is a socket in memory.
@@ -205,16 +237,16 @@ func (p *simProcess) kill(f *Folder) {
 	f.mu.Lock()
 	f.closed = true
 	f.stop()
-	if s := f.current; s != nil && s.client == nil {
+	if s := f.current; s != nil && s.listener != nil {
 		s.listener.net.Close()
 		_ = s.lock.file.Unlock()
 	}
 	f.mu.Unlock()
 }
 
-// TestOwnerSimulation: while processes open a folder, are stopped, killed and closed, and
-// connections break, at most one has the files open, no acknowledged number is lost, and
-// every call ends soon.
+// TestOwnerSimulation opens a folder in several processes, stops, kills and closes them, and
+// breaks connections. At most one has the files open for writing, no acknowledged number is
+// lost, no read fails or returns an older number, and every call ends soon.
 func TestOwnerSimulation(t *testing.T) {
 	testutil.Simulate(t, func(t *testing.T, c *testutil.Chance) {
 		s := &simFolder{Chance: c, dir: filepath.Join(t.TempDir(), "d"), files: map[string]int{}, open: map[*simService]bool{}, sockets: map[string]*simListener{}}
@@ -223,9 +255,8 @@ func TestOwnerSimulation(t *testing.T) {
 		var calmly [3]atomic.Int64 // calls that succeeded since the faults ended
 		for i := range calmly {
 			processes.Go(func() {
-				acknowledged := 0
 				for life := 0; ctx.Err() == nil; life++ {
-					s.process(ctx, t, fmt.Sprint("process ", i, ", life ", life), fmt.Sprint(i), &acknowledged, &calmly[i])
+					s.process(ctx, t, fmt.Sprint("process ", i, ", life ", life), i, &calmly[i])
 				}
 			})
 		}
@@ -247,15 +278,15 @@ func TestOwnerSimulation(t *testing.T) {
 	})
 }
 
-// process is one life of a process, which raises the number under key.
-func (s *simFolder) process(ctx context.Context, t *testing.T, name, key string, acknowledged *int, calmly *atomic.Int64) {
+// process is one life of process i, which raises the number under its key.
+func (s *simFolder) process(ctx context.Context, t *testing.T, name string, i int, calmly *atomic.Int64) {
 	p := &simProcess{sim: s, name: name}
 	r := s.Of(name)
 	pause := func(limit time.Duration) { time.Sleep(time.Duration(r.Int64N(int64(limit))) + 1) }
 	pause(2 * time.Second)
 	f, err := Open(context.WithoutCancel(ctx), Options{
 		Dir: s.dir, Make: func() error { return home.Private(s.dir) }, Command: name,
-		Takeover: r.IntN(2) == 0, Serve: func(server *Server) (Service, error) { return p.serve(t, server) }, network: p.network(),
+		Takeover: r.IntN(2) == 0, Serve: func(server *Server) (Service, error) { return p.serve(t, server) }, Fallback: p.view, network: p.network(),
 	})
 	if err != nil {
 		s.check(t, name, err)
@@ -269,7 +300,7 @@ func (s *simFolder) process(ctx context.Context, t *testing.T, name, key string,
 			pause(5 * time.Second)
 			p.stopped.Store(false)
 		}
-		s.call(t, f, name, key, acknowledged, calmly)
+		s.call(t, f, name, i, calmly)
 		pause(500 * time.Millisecond)
 	}
 	if killed && !s.calm.Load() {
@@ -280,16 +311,18 @@ func (s *simFolder) process(ctx context.Context, t *testing.T, name, key string,
 	}
 }
 
-// call raises the number and reads it.
-func (s *simFolder) call(t *testing.T, f *Folder, name, key string, acknowledged *int, calmly *atomic.Int64) {
+// call raises the number of process i, and reads that of another.
+func (s *simFolder) call(t *testing.T, f *Folder, name string, i int, calmly *atomic.Int64) {
 	began := time.Now()
-	_, err := simPutOp.Call(t.Context(), f, simPut{key, *acknowledged + 1}, nil)
+	next := int(s.acknowledged[i].Load()) + 1
+	_, err := simPutOp.Call(t.Context(), f, simPut{fmt.Sprint(i), next}, nil)
 	if err == nil {
-		*acknowledged++
-		var got int
-		if got, err = simGetOp.Call(t.Context(), f, key, nil); err == nil && got < *acknowledged {
-			t.Errorf("seed %d: %s reads %d, want at least %d", s.Seed, name, got, *acknowledged)
-		}
+		s.acknowledged[i].Store(int64(next))
+	}
+	other := next % len(s.acknowledged)
+	least := int(s.acknowledged[other].Load())
+	if got, err := simGetOp.Call(t.Context(), f, fmt.Sprint(other), nil); err != nil || got < least {
+		t.Errorf("seed %d: %s reads %d, %v, want at least %d", s.Seed, name, got, err, least)
 	}
 	if err == nil && s.calm.Load() {
 		calmly.Add(1)

@@ -46,6 +46,8 @@ func lack(a *retriever.Answer, what string) string {
 		return fmt.Sprintf("%s of the folder are not indexed yet and were not searched; `cairn index` indexes the rest", Count(a.Index.Unindexed, "file"))
 	case "vectors":
 		return fmt.Sprintf("%d of %d pieces have no vector yet and were found by keyword only; `cairn index` makes the rest", a.Index.Pending, a.Index.Pending+a.Index.Embedded)
+	case "owner":
+		return "the index was read without the process that updates it, which does not answer: `cairn status` names it; later changes of files were not searched"
 	case "rerank":
 		return "the re-ranker had no time for all passages; the others keep their place"
 	case "stale":

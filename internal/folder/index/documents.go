@@ -49,6 +49,8 @@ type Documents struct {
 	// More reports that there are further documents: list them with After set to the
 	// last path here.
 	More bool `json:"more,omitempty"`
+	// Degraded contains OwnerLacking if the owner does not answer.
+	Degraded []string `json:"degraded,omitempty"`
 }
 
 // Documents lists the indexed documents in the order of their paths. A folder without an
@@ -66,9 +68,11 @@ func (x *Index) Documents(_ context.Context, r DocumentsRequest) (*Documents, er
 	}
 	defer x.mu.RUnlock()
 	if s == nil {
-		return &Documents{Documents: []DocumentEntry{}}, nil
+		return &Documents{Documents: []DocumentEntry{}, Degraded: x.lacks()}, nil
 	}
-	return listDocuments(s.Docs, r)
+	list, err := listDocuments(s.Docs, r)
+	list.Degraded = x.lacks()
+	return list, err
 }
 
 func listDocuments(s *docs.Store, q DocumentsRequest) (*Documents, error) {

@@ -69,6 +69,9 @@ type Options struct {
 	Dir string
 	// Holder describes this process if it owns Dir. Nil means that it only reads.
 	Holder *owner.Holder
+	// Silent, if not nil, is the owner, which does not answer. Holder is nil then: the index
+	// is read without the owner, and answers say so, see OwnerLacking.
+	Silent *owner.LockError
 	// Held, if not nil, reports whether this process still owns Dir.
 	Held func() bool
 	// Write makes New open the index for writing, and create it if it is missing.
@@ -193,8 +196,8 @@ func (x *Index) open(write bool) error {
 		return err
 	}
 	err := x.openStores(write, false)
-	if rebuild, _ := errors.AsType[*RebuildError](err); rebuild != nil && rebuild.part == documentsFile {
-		x.damage[documentsFile] = errors.New(rebuild.Reason)
+	if rebuild, _ := errors.AsType[*RebuildError](err); rebuild != nil && rebuild.part == DocumentsFile {
+		x.damage[DocumentsFile] = errors.New(rebuild.Reason)
 		err = x.openStores(write, false)
 	}
 	if write && x.options.Rebuild {
@@ -265,13 +268,13 @@ func (x *Index) findStores(write bool) (*Stores, error) {
 	}
 	damage := maps.Clone(x.damage)
 	if write {
-		if why, err := removeEmpty(x.options.Dir, x.options.Description, x.damage[documentsFile]); err != nil {
+		if why, err := removeEmpty(x.options.Dir, x.options.Description, x.damage[DocumentsFile]); err != nil {
 			return nil, err
 		} else if why != nil {
 			x.notice("the documents of the index cannot be used", why)
 		}
 		clear(x.damage)
-	} else if x.damage[documentsFile] != nil || !Exists(x.options.Dir) {
+	} else if x.damage[DocumentsFile] != nil || !Exists(x.options.Dir) {
 		return nil, ErrNoIndex
 	}
 	s, err := Open(x.options.Selection, x.options.Dir, x.options.Config.Masks(), x.options.Description, write, damage, x.options.Logger)
@@ -380,11 +383,15 @@ func (x *Index) Search(ctx context.Context, q retriever.Query) (a *retriever.Ans
 		q.Mode = retriever.Semantic
 	}
 	a, err = x.retriever.Search(ctx, q)
-	if err == nil && lacks {
-		a.Degraded = append(slices.Clone(a.Degraded), KeywordsLacking)
+	if err != nil {
+		return nil, err
+	}
+	a.Degraded = append(slices.Clone(a.Degraded), x.lacks()...)
+	if lacks {
+		a.Degraded = append(a.Degraded, KeywordsLacking)
 		a.Hint = s.keywordsHint()
 	}
-	return a, err
+	return a, nil
 }
 
 // missing is the answer if there is no index.
@@ -396,7 +403,16 @@ func (x *Index) missing(mode retriever.Mode) *retriever.Answer {
 	if problem := x.documentsProblem(); problem != "" {
 		a.Degraded, a.Hint = []string{DocumentsLacking}, problem
 	}
+	a.Degraded = append(a.Degraded, x.lacks()...)
 	return a
+}
+
+// lacks returns OwnerLacking if the owner does not answer.
+func (x *Index) lacks() []string {
+	if x.options.Silent == nil {
+		return nil
+	}
+	return []string{OwnerLacking}
 }
 
 // documentsProblem returns what the user can do about damaged documents, "" if they are
@@ -404,7 +420,7 @@ func (x *Index) missing(mode retriever.Mode) *retriever.Answer {
 func (x *Index) documentsProblem() string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if why := x.damage[documentsFile]; why != nil {
+	if why := x.damage[DocumentsFile]; why != nil {
 		return fmt.Sprintf("the index is damaged: %v; call the tool index, or run `cairn index`, to rebuild it", why)
 	}
 	return ""
@@ -418,12 +434,20 @@ func (x *Index) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace
 
 // Read returns a document, or a section or lines of it.
 func (x *Index) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
-	return answer(x, func() (*retriever.Reading, error) { return x.retriever.Read(ctx, r) })
+	reading, err := answer(x, func() (*retriever.Reading, error) { return x.retriever.Read(ctx, r) })
+	if err == nil {
+		reading.Degraded = x.lacks()
+	}
+	return reading, err
 }
 
 // ReadAll returns several places at once.
 func (x *Index) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
-	return answer(x, func() (*retriever.Readings, error) { return x.retriever.ReadAll(ctx, r) })
+	readings, err := answer(x, func() (*retriever.Readings, error) { return x.retriever.ReadAll(ctx, r) })
+	if err == nil {
+		readings.Degraded = x.lacks()
+	}
+	return readings, err
 }
 
 // answer calls fn with the stores of an index in use. It calls fn again after damage that

@@ -42,7 +42,7 @@ func damagedPart(err error) string {
 	diverged, _ := errors.AsType[*indexer.DivergedError](err)
 	switch {
 	case badFile, badDocument, otherChunks, format != nil && format.Have < format.Want:
-		return documentsFile
+		return DocumentsFile
 	case errors.Is(err, keyword.ErrCorrupt), errors.Is(err, keyword.ErrFormat), diverged != nil && diverged.Kind == docs.Keyword:
 		return keywordFolder
 	case badVectors, otherVectors, diverged != nil:
@@ -119,7 +119,7 @@ func (s *Stores) countDamage(kind docs.Kind, count func() (int, error)) error {
 // empty, as after a full disk or a power failure: its other files are useless. It returns
 // why it removed the index.
 func removeEmpty(dir string, d models.Description, damage error) (why, err error) {
-	path := filepath.Join(dir, documentsFile)
+	path := filepath.Join(dir, DocumentsFile)
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > 0 && damage == nil {
 		return nil, nil // opening it reports other errors
@@ -190,7 +190,7 @@ func (x *Index) heal(err error) bool {
 	}
 	switch {
 	case x.options.Holder == nil || !x.options.Write:
-	case part != documentsFile:
+	case part != DocumentsFile:
 		x.background(x.repair, true)
 	case x.options.Background:
 		x.background(x.indexAll, true)

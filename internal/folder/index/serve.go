@@ -26,6 +26,16 @@ const (
 
 // Serve registers the operations of x.
 func (x *Index) Serve(s *owner.Server) {
+	x.ServeReads(s)
+	IndexOp.Handle(s, x.Index)
+	VerifyOp.Answer(s, x.Verify)
+	WatchOp.Handle(s, func(ctx context.Context, _ none, ahead func(WatchEvent)) (none, error) {
+		return none{}, x.Watch(ctx, ahead)
+	})
+}
+
+// ServeReads registers the operations of x that only read.
+func (x *Index) ServeReads(s *owner.Server) {
 	SearchOp.Answer(s, x.Search)
 	ExplainOp.Answer(s, x.Explain)
 	ReadOp.Answer(s, x.Read)
@@ -33,11 +43,6 @@ func (x *Index) Serve(s *owner.Server) {
 	StatusOp.Answer(s, x.Status)
 	SkippedOp.Answer(s, func(ctx context.Context, _ none) ([]SkippedFile, error) { return x.Skipped(ctx) })
 	DocumentsOp.Answer(s, x.Documents)
-	IndexOp.Handle(s, x.Index)
-	VerifyOp.Answer(s, x.Verify)
-	WatchOp.Handle(s, func(ctx context.Context, _ none, ahead func(WatchEvent)) (none, error) {
-		return none{}, x.Watch(ctx, ahead)
-	})
 }
 
 // ErrorKinds lists the errors of the operations that clients receive with their type.

@@ -32,6 +32,9 @@ func (x *Index) Status(_ context.Context, r StatusRequest) (*Status, error) {
 	if problem := x.documentsProblem(); problem != "" {
 		s.Degraded, s.Problem = []string{DocumentsLacking}, problem
 	}
+	if silent := x.options.Silent; silent != nil {
+		s.Owner, s.Degraded, s.Problem = &silent.Holder, append(s.Degraded, OwnerLacking), silent.Error()
+	}
 	if r.Selection.Root != "" {
 		s.Workspace = r.Selection
 	}
@@ -41,7 +44,7 @@ func (x *Index) Status(_ context.Context, r StatusRequest) (*Status, error) {
 		}
 	}
 	x.mu.RLock()
-	if x.options.Write || x.stores != nil && x.stores.writable {
+	if x.options.Holder != nil && (x.options.Write || x.stores != nil && x.stores.writable) {
 		s.Owner = x.options.Holder
 	}
 	x.mu.RUnlock()

@@ -29,14 +29,14 @@ import (
 
 // The files in the directory of an index.
 const (
-	documentsFile = "documents.db"
+	DocumentsFile = "documents.db" // the documents, from which the others can be rebuilt
 	keywordFolder = "keywords"
 	vectorFolder  = "vectors"
 	attemptsFile  = "attempts" // the documents that a run is working on
 )
 
 // Derived lists the files and folders of an index that the next run rebuilds.
-var Derived = []string{documentsFile, attemptsFile, keywordFolder, keywordFolder + damagedSuffix, vectorFolder + damagedSuffix}
+var Derived = []string{DocumentsFile, attemptsFile, keywordFolder, keywordFolder + damagedSuffix, vectorFolder + damagedSuffix}
 
 // Cache is the folder of the vectors. If the documents are removed, it still caches their
 // embeddings, so that the next run need not compute them.
@@ -74,7 +74,7 @@ type Stores struct {
 
 // Exists reports whether dir holds an index. An empty file of documents is none.
 func Exists(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, documentsFile))
+	info, err := os.Stat(filepath.Join(dir, DocumentsFile))
 	return err == nil && info.Size() > 0
 }
 
@@ -83,7 +83,7 @@ func Exists(dir string) bool {
 // reader finds none. known lists damaged derived indexes. If it is not nil, Open sets these
 // and others that it finds damaged aside; if it is nil, a damaged one is an error.
 func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Description, write bool, known Damage, log *slog.Logger) (s *Stores, err error) {
-	s = &Stores{own: true, writable: write, known: known, damage: Damage{}, paths: []string{filepath.Join(dir, documentsFile), filepath.Join(dir, keywordFolder), filepath.Join(dir, vectorFolder)}}
+	s = &Stores{own: true, writable: write, known: known, damage: Damage{}, paths: []string{filepath.Join(dir, DocumentsFile), filepath.Join(dir, keywordFolder), filepath.Join(dir, vectorFolder)}}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -94,7 +94,7 @@ func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Descri
 		return s, err
 	}
 	s.Closers = append(s.Closers, s.Files.Close)
-	db, err := kv.Open(filepath.Join(dir, documentsFile), &kv.Options{ReadOnly: !write})
+	db, err := kv.Open(filepath.Join(dir, DocumentsFile), &kv.Options{ReadOnly: !write, Owned: true})
 	if err != nil {
 		return s, err
 	}
@@ -258,7 +258,7 @@ func openError(err error, d models.Description) error {
 // removeIndex removes the index except for the vectors, which Open clears. It removes
 // vectors of a model other than d.
 func removeIndex(dir string, d models.Description) error {
-	names := []string{documentsFile, keywordFolder, attemptsFile}
+	names := []string{DocumentsFile, keywordFolder, attemptsFile}
 	vectors, err := flat.Open(filepath.Join(dir, vectorFolder), d.Dimension, d.ID, nil)
 	switch {
 	case flat.OtherModel(err):

@@ -97,6 +97,10 @@ const KeywordsLacking = "keywords"
 // are damaged and not indexed again yet. Searches find nothing then.
 const DocumentsLacking = "documents"
 
+// OwnerLacking is the value in the field Degraded of answers that this process gives itself
+// because the owner of the folder does not answer: files that changed since are not indexed.
+const OwnerLacking = "owner"
+
 // ErrNoIndex is returned by operations that need an index if there is none.
 var ErrNoIndex = errors.New("this folder has no index yet; run `cairn index`, or call the index tool")
 

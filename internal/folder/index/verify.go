@@ -23,7 +23,7 @@ type Verified = health.Report
 // Verify reads the whole index and compares all checksums.
 func (x *Index) Verify(ctx context.Context, r VerifyRequest) (*Verified, error) {
 	return health.Check(ctx, []health.Part{
-		x.part(documentsFile, func(_ context.Context, s *Stores) (health.File, error) { return s.Docs.Verify() }),
+		x.part(DocumentsFile, func(_ context.Context, s *Stores) (health.File, error) { return s.Docs.Verify() }),
 		x.part(keywordFolder, func(ctx context.Context, s *Stores) (health.File, error) {
 			return verifyDerived(ctx, s, docs.Keyword, s.text)
 		}),

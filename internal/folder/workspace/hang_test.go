@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,8 +16,9 @@ import (
 	"time"
 
 	"cairn/internal/base/owner"
-	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
+	"cairn/internal/toolbox"
+	"cairn/internal/toolbox/toolsearch"
 	"cairn/retriever"
 )
 
@@ -33,9 +35,40 @@ func signal(t *testing.T, p *process, s syscall.Signal) {
 	}
 }
 
-// TestOwnerThatHangs: when the owner is stopped, every call fails meanwhile with an
-// error that names it, and everything works again when the owner continues. Then the
-// owner is killed while it is stopped, and this process takes over.
+// reads calls every operation that reads, while process pid, the owner, does not answer.
+func reads(t *testing.T, w *Workspace, pid int) {
+	t.Helper()
+	lacks := []string{index.OwnerLacking}
+	want := func(what string, degraded []string, whole bool, err error) {
+		t.Helper()
+		if err != nil || !whole || !slices.Equal(degraded, lacks) {
+			t.Errorf("%s without the owner: whole %v, degraded %q, %v", what, whole, degraded, err)
+		}
+	}
+	for _, mode := range []retriever.Mode{retriever.Hybrid, retriever.Keyword, retriever.Semantic} {
+		a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "login flow", Mode: mode}, nil)
+		want("Search, "+string(mode), a.Degraded, len(a.Results) > 0 && a.Results[0].Path == "auth.md", err)
+	}
+	reading, err := index.ReadOp.Call(t.Context(), w.Folder, retriever.ReadRequest{Path: "auth.md"}, nil)
+	want("Read", reading.Degraded, strings.Contains(reading.Content, "#"), err)
+	readings, err := index.ReadAllOp.Call(t.Context(), w.Folder, retriever.ReadRequest{Paths: []string{"auth.md"}}, nil)
+	want("ReadAll", readings.Degraded, len(readings.Documents) == 1, err)
+	trace, err := index.ExplainOp.Call(t.Context(), w.Folder, index.ExplainRequest{Query: retriever.Query{Text: "login"}}, nil)
+	want("Explain", lacks, trace != nil, err)
+	list, err := index.DocumentsOp.Call(t.Context(), w.Folder, index.DocumentsRequest{}, nil)
+	want("Documents", list.Degraded, len(list.Documents) == 3, err)
+	s, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
+	want("Status", s.Degraded, s.State == "ready" && s.Files == 3 && s.Owner.PID == pid && strings.Contains(s.Problem, fmt.Sprintf("kill -KILL %d", pid)), err)
+	tools, err := toolbox.ListOp.Call(t.Context(), toolsOf(t, w), toolbox.ListRequest{}, nil)
+	want("List", tools.Degraded, len(tools.Tools) == 0, err)
+	found, err := toolbox.SearchOp.Call(t.Context(), toolsOf(t, w), toolsearch.Query{Text: "login"}, nil)
+	want("Search of tools", found.Degraded, true, err)
+}
+
+// TestOwnerThatHangs: while the owner is stopped, every call that writes fails with an error
+// that names it, and other processes answer all others without it. Everything works again
+// when the owner continues. Then the owner is killed while it is stopped, and this process
+// takes over.
 func TestOwnerThatHangs(t *testing.T) {
 	sel := indexedFolder(t)
 	holder := start(t, "hold", sel)
@@ -68,51 +101,21 @@ func TestOwnerThatHangs(t *testing.T) {
 		}
 		t.Logf("%s: %v", what, time.Since(begin))
 	}
+	refused("Index", func() error {
+		_, err := index.IndexOp.Call(t.Context(), w.Folder, index.IndexRequest{}, nil)
+		return err
+	})
 	var wg sync.WaitGroup
 	for range 8 {
-		wg.Go(func() {
-			refused("Search", func() error {
-				_, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "login flow"}, nil)
-				return err
-			})
-		})
+		wg.Go(func() { reads(t, w, pid) })
 	}
 	wg.Wait()
-	for what, call := range map[string]func() error{
-		"Read": func() error {
-			_, err := index.ReadOp.Call(t.Context(), w.Folder, retriever.ReadRequest{Path: "auth.md"}, nil)
-			return err
-		},
-		"ReadAll": func() error {
-			_, err := index.ReadAllOp.Call(t.Context(), w.Folder, retriever.ReadRequest{Paths: []string{"auth.md"}}, nil)
-			return err
-		},
-		"Explain": func() error {
-			_, err := index.ExplainOp.Call(t.Context(), w.Folder, index.ExplainRequest{Query: retriever.Query{Text: "login"}}, nil)
-			return err
-		},
-		"Index": func() error {
-			_, err := index.IndexOp.Call(t.Context(), w.Folder, index.IndexRequest{}, nil)
-			return err
-		},
-		"Status": func() error {
-			_, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
-			return err
-		},
-		"Documents": func() error {
-			_, err := index.DocumentsOp.Call(t.Context(), w.Folder, index.DocumentsRequest{}, nil)
-			return err
-		},
-		"Open to read": func() error {
-			_, err := Open(t.Context(), sel, config.Default(), Reading, hashed())
-			return err
-		},
-		"Open to own": func() error {
-			_, err := Open(t.Context(), sel, config.Default(), Owning, hashed())
-			return err
-		},
-	} {
-		refused(what, call)
+	for _, access := range []Access{Reading, Owning} {
+		another := open(t, sel, access, hashed())
+		reads(t, another, pid)
+		if err := another.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 	for e := range events { // the watcher reports it too
 		if strings.Contains(e.Problem, "does not answer") {
@@ -121,19 +124,23 @@ func TestOwnerThatHangs(t *testing.T) {
 	}
 
 	signal(t, holder, syscall.SIGCONT)
-	eventually(t, "an answer of the owner that continues", func() bool { return answers(t, w) })
+	owned := func() bool {
+		s, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
+		return err == nil && s.Degraded == nil
+	}
+	eventually(t, "an answer of the owner that continues", owned)
 	if s, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil); err != nil || s.Owner == nil || s.Owner.PID != pid || s.Degraded != nil || s.Problem != "" {
 		t.Errorf("Status after the owner continued = %+v, %v", s, err)
 	}
 	write(t, filepath.Join(sel.Root, "new.md"), "# New\n\nA walrus in the login flow.\n")
-	if report := fill(t, w, index.IndexRequest{Join: true}); report.Files != 4 {
-		t.Errorf("Index after the owner continued = %+v, want 4 files", report)
-	}
+	eventually(t, "an index of 4 files", func() bool { // the owner may still complete the run of above
+		return fill(t, w, index.IndexRequest{Join: true}).Files == 4
+	})
 
 	signal(t, holder, syscall.SIGSTOP)
 	signal(t, holder, syscall.SIGKILL)
 	holder.cmd.Wait()
-	eventually(t, "an answer after the owner was killed", func() bool { return answers(t, w) })
+	eventually(t, "an answer after the owner was killed", owned)
 	if s, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{Selection: w.Selection()}, nil); err != nil || s.Owner == nil || s.Owner.PID != os.Getpid() {
 		t.Errorf("Status after the owner was killed = %+v, %v, want this process as the owner", s, err)
 	}

@@ -142,6 +142,9 @@ func (w *Workspace) own(ctx context.Context, place home.Place) (*owner.Folder, e
 		Identity: map[string]string{modelIdentity: o.Description.ID, storeIdentity: w.storeAddress(), rootsIdentity: rootsOf(w.selection), rerankIdentity: w.rerankDir()},
 		Accept:   w.accept, Errors: kinds, Check: check, Logger: o.Logger, Now: o.Now,
 		Serve: func(s *owner.Server) (owner.Service, error) { return w.serve(s, place), nil },
+		Fallback: func(s *owner.Server, silent *owner.LockError) (owner.Service, error) {
+			return w.serveReads(s, silent, place), nil
+		},
 	})
 }
 
@@ -160,13 +163,7 @@ func (s *service) Close() error { return errors.Join(s.Index.Close(), s.tools.Cl
 
 // serve runs the operations on the files in place in this process, their owner.
 func (w *Workspace) serve(s *owner.Server, place home.Place) *service {
-	t := toolbox.Options{
-		Place: place, HalfLife: w.config.Usage.HalfLife(), Description: w.options.Description, Model: w.options.Model, Logger: w.options.Logger,
-	}
-	if w.options.Store != nil {
-		t.Postgres, t.Space = w.options.Postgres, w.options.Store.Collection()
-	}
-	tools := toolbox.New(t)
+	tools := toolbox.New(w.toolboxOptions(place))
 	o := w.indexOptions(place)
 	// If a store answers, the index is for other processes.
 	o.Holder, o.Held, o.Write = &s.Holder, s.Held, w.access == Owning && !w.remote()
@@ -205,6 +202,16 @@ func (w *Workspace) readUsage() func(func(*graphrank.Graph) error) error {
 		}
 		return g.Read(ctx, tools, fn)
 	}
+}
+
+func (w *Workspace) toolboxOptions(place home.Place) toolbox.Options {
+	o := toolbox.Options{
+		Place: place, HalfLife: w.config.Usage.HalfLife(), Description: w.options.Description, Model: w.options.Model, Logger: w.options.Logger,
+	}
+	if w.options.Store != nil {
+		o.Postgres, o.Space = w.options.Postgres, w.options.Store.Collection()
+	}
+	return o
 }
 
 func (w *Workspace) indexOptions(place home.Place) index.Options {
@@ -297,7 +304,7 @@ const watchAgain = time.Second
 // has indexed, until ctx ends. The first event reports that watching has begun. After the
 // owner has ended, this process may become the owner; it then compares the whole folder
 // with the index, so that it misses no change. Watch retries while the folder is missing
-// or the owner does not answer.
+// or the owner does not answer, which it reports once.
 func (w *Workspace) Watch(ctx context.Context, fn func(index.WatchEvent)) error {
 	begun, reported := false, false
 	for {
@@ -309,7 +316,7 @@ func (w *Workspace) Watch(ctx context.Context, fn func(index.WatchEvent)) error 
 			return ctx.Err()
 		case errors.Is(err, owner.ErrEnded):
 			continue
-		case !begun || !removed && (lock == nil || !lock.Silent):
+		case lock == nil && (!begun || !removed):
 			return err
 		case !reported:
 			fn(index.WatchEvent{At: w.options.Now(), Problem: err.Error()})

@@ -58,8 +58,9 @@ var (
 
 // Options configures Open. Nil means the defaults.
 type Options struct {
-	// ReadOnly opens an existing index for searches only. Several processes may do so
-	// at the same time if none writes.
+	// ReadOnly opens an existing index for searches only. Several processes may do so at
+	// the same time. They find the last commit, also while another process has the index
+	// open for writing.
 	ReadOnly bool
 }
 
@@ -74,8 +75,9 @@ type Index struct {
 	write      sync.Mutex // held by Update and Optimize
 	generation uint64     // guarded by write
 
-	open sync.RWMutex // held for reading while scorch is in use
-	done bool         // the index is closed; guarded by open
+	open    sync.RWMutex // held for reading while scorch is in use
+	done    bool         // the index is closed; guarded by open
+	reading string       // the folder of openCommit, which Close removes; "" for none
 
 	checked checkedSegments
 	lengths lengthCache
@@ -89,13 +91,7 @@ func Open(dir string, o *Options) (*Index, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	if o.ReadOnly {
-		// Scorch would create a missing index.
-		if _, err := os.Stat(filepath.Join(dir, "root.bolt")); err != nil {
-			return nil, fmt.Errorf("opening keyword index %s: %w", dir, err)
-		}
-	}
-	x, err := open(dir, o.ReadOnly)
+	x, err := openCommit(dir, o.ReadOnly)
 	if err != nil {
 		return nil, fmt.Errorf("opening keyword index %s: %w", dir, err)
 	}
@@ -103,6 +99,7 @@ func Open(dir string, o *Options) (*Index, error) {
 		x.Close()
 		return nil, fmt.Errorf("opening keyword index %s: %w", dir, err)
 	}
+	x.dir = dir
 	go func() { // so that the first search need not wait for it
 		x.open.RLock()
 		defer x.open.RUnlock()
@@ -223,6 +220,9 @@ func (x *Index) Close() error {
 	x.done = true
 	err := x.scorch.Close()
 	x.queue.Close()
+	if x.reading != "" {
+		err = errors.Join(err, os.RemoveAll(x.reading))
+	}
 	if err != nil {
 		return fmt.Errorf("closing keyword index %s: %w", x.dir, err)
 	}

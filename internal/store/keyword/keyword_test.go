@@ -450,3 +450,38 @@ func TestConcurrent(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestReadWhileOpen: a reader finds the last commit while another process has the index open,
+// and still does after that one has merged and removed the segments.
+func TestReadWhileOpen(t *testing.T) {
+	dir := t.TempDir()
+	writer, err := Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	for i, entries := 0, synthetic(rand.New(rand.NewPCG(5, 5)), 1000); i < len(entries); i += 100 {
+		update(t, writer, entries[i:i+100])
+	}
+	want := search(t, writer, "word1 word50", 20, store.Filter{})
+	reader, err := Open(dir, &Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := search(t, reader, "word1 word50", 20, store.Filter{}); !slices.Equal(got, want) {
+		t.Errorf("the reader finds %v, want %v", got, want)
+	}
+	update(t, writer, []store.KeywordEntry{entry("late", "word1 word50")})
+	if err := writer.Optimize(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := search(t, reader, "word1 word50", 20, store.Filter{}); !slices.Equal(got, want) {
+		t.Errorf("after a merge the reader finds %v, want %v", got, want)
+	}
+	if err := reader.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, readPrefix+"*")); err != nil || len(left) > 0 {
+		t.Errorf("the reader leaves %q, %v", left, err)
+	}
+}

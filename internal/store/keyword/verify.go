@@ -54,7 +54,7 @@ func checkRoot(dir string) error {
 	if dir == "" {
 		return nil
 	}
-	err := kv.CheckPages(filepath.Join(dir, "root.bolt"))
+	err := kv.CheckPages(filepath.Join(dir, rootFile))
 	if _, damaged := errors.AsType[*kv.CorruptError](err); damaged {
 		return fmt.Errorf("%w: %v", ErrCorrupt, err)
 	}

@@ -28,6 +28,8 @@ type FileOptions struct {
 	// Shared reports that other processes write the file, too. Each process then has it open
 	// only during a transaction, which suits small data that is rarely read.
 	Shared bool
+	// ReadOnly reads the file of another process, see Options.Owned, and recovers nothing.
+	ReadOnly bool
 	// Prepare creates the folder before a write. Nil does nothing.
 	Prepare func() error
 	// Logger receives the report of a recovery. Nil discards it.
@@ -121,7 +123,7 @@ func (f *File) with(write bool, fn func(*DB) error) error {
 		return fn(db)
 	}
 	err := once()
-	if _, corrupt := errors.AsType[*CorruptError](err); !corrupt {
+	if _, corrupt := errors.AsType[*CorruptError](err); !corrupt || f.o.ReadOnly {
 		return err
 	}
 	if failed := f.recover(used); failed != nil {
@@ -176,7 +178,7 @@ func (f *File) absent() bool {
 // the file every checkEvery.
 func (f *File) open(readOnly bool) (*DB, error) {
 	if !f.o.Shared {
-		return Open(f.path, &Options{Snapshots: true})
+		return Open(f.path, &Options{ReadOnly: f.o.ReadOnly, Snapshots: true, Owned: true})
 	}
 	leave, err := f.turn(readOnly)
 	if err != nil {

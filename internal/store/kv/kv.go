@@ -6,8 +6,8 @@
 // with the records of its snapshot.
 //
 // Either one process has a file open for writing, or any number have it open for reading:
-// bbolt locks the file while it is open. A File opens and recovers its file, which processes
-// may share.
+// bbolt locks the file while it is open. A file with Options.Owned is not locked. A File
+// opens and recovers its file, which processes may share.
 package kv
 
 import (
@@ -37,6 +37,10 @@ type Options struct {
 	// Snapshots keeps a copy of the records in a file with the suffix ".snapshot", from
 	// which Recover restores them.
 	Snapshots bool
+	// Owned reports that only the owner of the folder opens the file for writing. The file
+	// is then locked only while Open runs, so that others can read the file of an owner
+	// that does not answer. They must compare versions, see Version.
+	Owned bool
 	// Timeout bounds how long Open waits for another process that has the file open. 0
 	// means DefaultTimeout.
 	Timeout time.Duration
@@ -148,7 +152,10 @@ func (db *DB) open() (err error) {
 	}
 	_, absent := os.Lstat(db.path)
 	bolt, err := db.openWithin(open)
-	if err != nil && errors.Is(absent, fs.ErrNotExist) && !errors.Is(err, bolterrors.ErrTimeout) {
+	if err == nil && db.options.Owned {
+		unlock(file)
+	}
+	if err != nil && !db.options.ReadOnly && errors.Is(absent, fs.ErrNotExist) && !errors.Is(err, bolterrors.ErrTimeout) {
 		_ = os.Remove(db.path) // incomplete, for example because the disk is full
 	}
 	switch {

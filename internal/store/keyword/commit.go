@@ -1,0 +1,93 @@
+package keyword
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cairn/internal/store/kv"
+)
+
+// rootFile is the file in which scorch lists the segments of each commit. A process that
+// has the index open for writing keeps a lock on it.
+const rootFile = "root.bolt"
+
+// readPrefix begins the names of the folders that openCommit makes.
+const readPrefix = "read-"
+
+// openCommit opens the index in dir. A reader opens a folder with copies of the small files
+// and links to the segments, which never change: so it finds the last commit while another
+// process has the index open, and keeps it when that process removes segments.
+func openCommit(dir string, readOnly bool) (*Index, error) {
+	if !readOnly {
+		for _, name := range names(dir) {
+			if strings.HasPrefix(name, readPrefix) { // of a reader that was killed
+				_ = os.RemoveAll(filepath.Join(dir, name))
+			}
+		}
+		return open(dir, false)
+	}
+	if _, err := os.Stat(filepath.Join(dir, rootFile)); err != nil {
+		return nil, err // scorch would create a missing index
+	}
+	files, err := os.MkdirTemp(dir, readPrefix)
+	if err != nil {
+		return nil, err
+	}
+	var x *Index
+	if err = linkCommit(dir, files); err == nil {
+		x, err = open(files, true)
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(files))
+	}
+	x.reading = files
+	return x, nil
+}
+
+// linkCommit fills the folder files with the last commit of the index in dir. It copies
+// stateFile first, which must not be newer than the commit.
+func linkCommit(dir, files string) error {
+	state, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(files, stateFile), state, 0o600)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err = kv.Copy(filepath.Join(dir, rootFile), filepath.Join(files, rootFile))
+	if _, changed := errors.AsType[*kv.CorruptError](err); changed {
+		return fmt.Errorf("%w: %v", ErrCorrupt, err)
+	} else if err != nil {
+		return err
+	}
+	for _, name := range names(dir) {
+		if filepath.Ext(name) != ".zap" {
+			continue
+		}
+		segment, link := filepath.Join(dir, name), filepath.Join(files, name)
+		err := os.Link(segment, link)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // some file systems have no hard links
+			if segment, err = filepath.Abs(segment); err == nil {
+				err = os.Symlink(segment, link)
+			}
+		}
+		// A segment that was removed meanwhile is not of the last commit, or scorch misses it.
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// names returns the names of the files in dir, none if it cannot be read.
+func names(dir string) (names []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
