@@ -99,8 +99,8 @@ func TestRerank(t *testing.T) {
 	t.Setenv("CAIRN_HOME", t.TempDir())
 	t.Setenv("CAIRN_RETRIEVAL__RERANK_MS", "60000") // on a busy machine, too
 	for name, text := range map[string]string{
-		"green.md": "# Green tea\n\nTea tea tea of one kind.\n", "black.md": "# Black tea\n\nA kettle, and tea of another kind.\n",
-		"kettle.md": "# Kettles\n\nKettle by kettle: water for tea, and for what else a kitchen needs.\n",
+		"green.md": "# Green leaves\n\nTea of one kind.\n", "black.md": "# Black leaves\n\nA pot, and tea of a kind.\n",
+		"kettle.md": "# Kettles\n\nKettle by kettle: water for tea.\n",
 	} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -70,7 +70,7 @@ func TestHomeIsAFile(t *testing.T) {
 		_, of := Of("/srv/notes")
 		_, all := All()
 		_, trusted := TrustedFolders()
-		for name, err := range map[string]error{"Of": of, "All": all, "TrustedFolders": trusted, "Trust": Trust("/srv/notes", true)} {
+		for name, err := range map[string]error{"Of": of, "All": all, "TrustedFolders": trusted, "Trust": Trust("/srv/notes", nil)} {
 			if err == nil || !strings.Contains(err.Error(), Variable+" is") || !strings.Contains(err.Error(), "not a directory; set it to") {
 				t.Errorf("%s with %s=%s: %v, want an error that says what to do", name, Variable, dir, err)
 			}
@@ -169,29 +169,39 @@ func TestMakeIsPrivate(t *testing.T) {
 	}
 }
 
+// TestTrust changes the list. A folder is trusted with the configuration that the user has
+// seen, and a line of an earlier version names a folder without one.
 func TestTrust(t *testing.T) {
 	t.Setenv(Variable, t.TempDir())
-	for _, step := range []struct {
-		root    string
-		trusted bool
-		want    []string
-	}{{"/b", true, []string{"/b"}}, {"/a c", true, []string{"/a c", "/b"}}, {"/b", true, []string{"/a c", "/b"}}, {"/b", false, []string{"/a c"}}} {
-		if err := Trust(step.root, step.trusted); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := TrustedFolders(); err != nil || !slices.Equal(got, step.want) {
-			t.Errorf("after %+v: %q, %v", step, got, err)
+	path, err := trustFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("/old\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(Trust("/b", nil), Trust("/a c", []byte("x = 1")), Trust("/b", []byte("y = 1")), Distrust("/b")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := TrustedFolders(); err != nil || !slices.Equal(got, []string{"/a c", "/old"}) {
+		t.Errorf("TrustedFolders = %q, %v", got, err)
+	}
+	for _, test := range []struct {
+		root, configuration string
+		listed, configured  bool
+	}{
+		{"/a c", "x = 1", true, true}, {"/a c", "x = 2", true, false}, {"/a c", "", true, false},
+		{"/old", "", true, false}, {"/a", "x = 1", false, false}, {"/b", "y = 1", false, false},
+	} {
+		if listed, configured := Trusts(test.root, []byte(test.configuration)); listed != test.listed || configured != test.configured {
+			t.Errorf("Trusts(%q, %q) = %v, %v", test.root, test.configuration, listed, configured)
 		}
 	}
-	if !Trusted("/a c") || Trusted("/a") || Trusted("/b") {
-		t.Error("Trusted does not say what the list does")
-	}
-	if err := Trust("/x\n/etc", true); err == nil {
+	if err := Trust("/x\n/etc", nil); err == nil {
 		t.Error("a line break adds a line")
 	}
-	path, err := trustFile()
-	if err != nil || runtime.GOOS == "windows" {
-		t.Skip(err)
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no permissions of others")
 	}
 	for name, spoil := range map[string]func() error{
 		"writable by all": func() error { return os.Chmod(path, 0o666) },
@@ -200,7 +210,7 @@ func TestTrust(t *testing.T) {
 		if err := spoil(); err != nil {
 			t.Fatal(err)
 		}
-		if Trusted("/a c") {
+		if listed, _ := Trusts("/a c", []byte("x = 1")); listed {
 			t.Errorf("a list that is %s is believed", name)
 		}
 	}

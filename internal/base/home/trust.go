@@ -2,9 +2,11 @@ package home
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,7 +16,8 @@ import (
 	"cairn/internal/base/atomicfile"
 )
 
-// trustFile returns the path of the list of trusted folders, one per line.
+// trustFile returns the path of the list of trusted folders. A line has the SHA-256 of the
+// configuration that the user has seen, in hexadecimal, a blank, and the folder.
 func trustFile() (string, error) {
 	if dir, err := named(); err != nil {
 		return "", err
@@ -25,13 +28,14 @@ func trustFile() (string, error) {
 	return filepath.Join(dir, "cairn", "trusted"), err
 }
 
-// TrustedFolders returns the folders that the user trusts, sorted by path.
-func TrustedFolders() ([]string, error) {
+// trusted returns the trusted folders with the hashes of their configurations. The hash is ""
+// in a line of an earlier version, which had only the folder.
+func trusted() (map[string]string, error) {
 	path, err := trustFile()
 	if err != nil {
 		return nil, err
 	}
-	folders := []string{}
+	folders := map[string]string{}
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -46,34 +50,56 @@ func TrustedFolders() ([]string, error) {
 		return nil, err
 	}
 	for line := range bytes.Lines(text) {
-		if folder := strings.TrimSuffix(string(line), "\n"); folder != "" {
-			folders = append(folders, folder)
+		folder := strings.TrimSuffix(string(line), "\n")
+		hash := ""
+		if before, after, ok := strings.Cut(folder, " "); ok && len(before) == 2*sha256.Size && !filepath.IsAbs(folder) {
+			hash, folder = before, after
+		}
+		if folder != "" {
+			folders[folder] = hash
 		}
 	}
-	slices.Sort(folders)
-	return slices.Compact(folders), nil
+	return folders, nil
 }
 
-// Trusted reports whether the user trusts a folder. Only `cairn trust` makes a folder
-// trusted. If the list cannot be read, no folder is.
-func Trusted(root string) bool {
-	folders, err := TrustedFolders()
-	return err == nil && slices.Contains(folders, root)
+// TrustedFolders returns the folders that the user trusts, sorted by path.
+func TrustedFolders() ([]string, error) {
+	folders, err := trusted()
+	return slices.Sorted(maps.Keys(folders)), err
 }
 
-// Trust adds a folder to the list, or removes it.
-func Trust(root string, trusted bool) error {
+// Trusts says how far the user trusts a folder. Only `cairn trust` makes a folder trusted.
+// listed reports whether the folder is in the list, and configured whether it is there with
+// this configuration. If the list cannot be read, no folder is trusted.
+func Trusts(root string, configuration []byte) (listed, configured bool) {
+	folders, err := trusted()
+	hash, listed := folders[root]
+	return listed && err == nil, listed && err == nil && hash == hashOf(configuration)
+}
+
+func hashOf(configuration []byte) string {
+	return fmt.Sprintf("%x", sha256.Sum256(configuration))
+}
+
+// Trust adds a folder with its configuration to the list, or replaces it there.
+func Trust(root string, configuration []byte) error {
 	if strings.Contains(root, "\n") {
 		return fmt.Errorf("%q: a folder with a line break in its path cannot be listed", root)
 	}
-	folders, err := TrustedFolders()
+	return changeTrust(func(folders map[string]string) { folders[root] = hashOf(configuration) })
+}
+
+// Distrust removes a folder from the list.
+func Distrust(root string) error {
+	return changeTrust(func(folders map[string]string) { delete(folders, root) })
+}
+
+func changeTrust(change func(folders map[string]string)) error {
+	folders, err := trusted()
 	if err != nil {
 		return err
 	}
-	folders = slices.DeleteFunc(folders, func(f string) bool { return f == root })
-	if trusted {
-		folders = append(folders, root)
-	}
+	change(folders)
 	path, err := trustFile()
 	if err != nil {
 		return err
@@ -81,7 +107,9 @@ func Trust(root string, trusted bool) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	slices.Sort(folders)
-	text := strings.Join(append(folders, ""), "\n")
-	return atomicfile.Write(path, []byte(text), 0o600)
+	var text []byte
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+		text = fmt.Appendln(text, strings.TrimPrefix(folders[folder]+" "+folder, " "))
+	}
+	return atomicfile.Write(path, text, 0o600)
 }

@@ -211,25 +211,67 @@ func (c Config) TOML() ([]byte, error) { return toml.Marshal(c) }
 // CAIRN_CORE__TOKEN_LIMIT=8000 sets core.token_limit. Variables with the prefix CUEDECK_ do
 // the same; those with CAIRN_ take precedence. A missing file is not an error. Unknown keys
 // are warnings, and so are values that need a trusted folder. An invalid value in the file
-// is an error with its place, one in the environment usually a warning, see assign.
+// is an error with its place, one in the environment usually a warning, see assign. The
+// Config that Load returns with an error lacks the file.
 func Load(root string, environ []string) (Config, error) {
+	cfg, err := loadFile(root)
+	if err == nil {
+		if err = cfg.override(environ); err == nil {
+			err = cfg.check()
+		}
+	}
+	if err != nil {
+		without := Default()
+		return without, errors.Join(err, without.override(environ))
+	}
+	return cfg, nil
+}
+
+// loadFile returns the defaults, overridden by the file of the folder root.
+func loadFile(root string) (Config, error) {
 	cfg := Default()
 	marker, source, err := find(root)
 	if err != nil {
 		return cfg, fmt.Errorf("reading the configuration: %w", err)
 	}
-	if source != nil {
-		if err := cfg.decode(marker+"/config.toml", source); err != nil {
-			return cfg, err
-		}
-		if !home.Trusted(root) {
-			cfg.restrict(marker + "/config.toml")
-		}
+	if source == nil {
+		return cfg, nil
 	}
-	if err := cfg.override(environ); err != nil {
+	name := marker + "/config.toml"
+	if err := cfg.decode(name, source); err != nil {
 		return cfg, err
 	}
-	return cfg, cfg.check()
+	switch listed, configured := home.Trusts(root, source); {
+	case configured:
+	case listed:
+		cfg.restrict(name, "the file has changed since you trusted it; see it and trust it with `cairn trust DIR`")
+	default:
+		cfg.restrict(name, "you do not trust this folder; see cairn trust")
+	}
+	return cfg, nil
+}
+
+// Trust trusts the folder root with its present configuration. It returns the values that
+// have an effect only because of that, by their keys.
+func Trust(root string) (map[string]any, error) {
+	marker, source, err := find(root)
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	full := Default()
+	if err := full.decode(marker+"/config.toml", source); err != nil {
+		return nil, err
+	}
+	restricted := full
+	restricted.restrict("", "")
+	values := map[string]any{}
+	for _, key := range guarded {
+		table, setting, _ := strings.Cut(key, ".")
+		if have := full.field(table, setting); !have.Equal(restricted.field(table, setting)) {
+			values[key] = have.Interface()
+		}
+	}
+	return values, home.Trust(root, source)
 }
 
 // maxFile bounds the size of a configuration in bytes.
@@ -332,8 +374,8 @@ var guarded = []string{
 }
 
 // restrict resets the guarded settings that exceed their defaults, with a warning. name is
-// the file of the settings.
-func (c *Config) restrict(name string) {
+// the file of the settings, and why says what is missing.
+func (c *Config) restrict(name, why string) {
 	standard := Default()
 	for _, key := range guarded {
 		table, setting, _ := strings.Cut(key, ".")
@@ -342,7 +384,7 @@ func (c *Config) restrict(name string) {
 			continue
 		}
 		have.Set(most)
-		c.Warnings = append(c.Warnings, Warning{name, key + " is ignored: it opens a connection, raises a limit or names a file outside, and you do not trust this folder; see cairn trust"})
+		c.Warnings = append(c.Warnings, Warning{name, key + " is ignored: it opens a connection, raises a limit or names a file outside, and " + why})
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cairn/internal/base/home"
 	"cairn/internal/text/walk"
 )
 
@@ -111,12 +110,24 @@ web_search = "https://evil.example/?q={query}"
 	if got, err := Load(root, environ); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("Load: %v (-want +got):\n%s", err, cmp.Diff(want, got))
 	}
-	if err := home.Trust(root, true); err != nil {
-		t.Fatal(err)
+	values, err := Trust(root)
+	if err != nil || len(values) != 7 || values["store.address"] != "qdrant://evil.example:6334/docs" {
+		t.Fatalf("Trust = %v, %v", values, err)
 	}
 	got, err := Load(root, nil)
 	if err != nil || got.Core.TokenLimit != 64000 || got.MCP.RateLimit || got.Search.EmbeddingCacheMaxEntries != 10000000 || got.DAG.ReferenceDepth != 5 || got.Store.Address == "" || got.Warnings != nil {
 		t.Errorf("of a trusted folder: %+v, %v", got, err)
+	}
+	if _, err := Set(root, "core.token_limit", "65000"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Load(root, nil); err != nil || got.Core.TokenLimit != 65000 || got.Warnings != nil {
+		t.Errorf("after the user changed a setting: %+v, %v", got, err)
+	}
+	write(t, filepath.Join(root, ".cairn/config.toml"), "[store]\naddress = \"qdrant://other.example:6334/docs\"\n")
+	got, err = Load(root, nil)
+	if err != nil || got.Store.Address != "" || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0].What, "has changed since you trusted it") {
+		t.Errorf("after a change from elsewhere: %+v, %v", got, err)
 	}
 }
 

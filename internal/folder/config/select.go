@@ -195,8 +195,10 @@ func (o SelectOptions) own(dir string, mark fs.FileInfo) error {
 		return err
 	}
 	sudo := o.Env("SUDO_UID")
-	if (home.Foreign(info, sudo) || home.Foreign(mark, sudo)) && !home.Trusted(dir) {
-		return &ForeignError{dir}
+	if home.Foreign(info, sudo) || home.Foreign(mark, sudo) {
+		if listed, _ := home.Trusts(dir, nil); !listed {
+			return &ForeignError{dir}
+		}
 	}
 	return nil
 }

@@ -193,13 +193,13 @@ func TestAnotherUsersParentIsNotTrusted(t *testing.T) {
 		if _, err := choose("srv/plain", foreign.Root, ""); err != nil {
 			t.Errorf("named with -C: %v", err)
 		}
-		if err := home.Trust(foreign.Root, true); err != nil {
+		if _, err := Trust(foreign.Root); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := choose(dir, "", ""); err != nil || got.Root != foreign.Root {
 			t.Errorf("trusted, in %s: %v, %v", dir, got, err)
 		}
-		if err := home.Trust(foreign.Root, false); err != nil {
+		if err := home.Distrust(foreign.Root); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"cairn/internal/base/home"
 )
 
 // Keys returns the names of all settings, such as "core.token_limit", in the order of the
@@ -76,7 +78,7 @@ type Change struct {
 // .cuedeck/config.toml if only that folder exists. It creates a missing file. A list is
 // separated by commas, or an array in TOML. The weight of one leg of the search also sets
 // that of the other, because they add up to 1. Set keeps the rest of the file, including
-// comments. After an error nothing has changed.
+// comments. A trusted configuration stays trusted. After an error nothing has changed.
 func Set(root, key, value string) (*Change, error) {
 	marker, source, err := find(root)
 	if err != nil {
@@ -92,7 +94,11 @@ func Set(root, key, value string) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return change, writeFile(root, marker, text, true)
+	_, trusted := home.Trusts(root, source)
+	if err := writeFile(root, marker, text, true); err != nil || !trusted {
+		return change, err
+	}
+	return change, home.Trust(root, text)
 }
 
 // otherWeight returns the key and the value of the other leg for a weight of one leg, ""

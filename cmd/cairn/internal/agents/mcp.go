@@ -77,6 +77,7 @@ func (a *app) mcp(ctx context.Context, f hostFlags, channel string) error {
 	if channel != "" && channel != taskgraph.CardsChannel && !(strings.HasPrefix(channel, "/") && strings.HasSuffix(channel, ".md")) {
 		return cli.BadUsage("--channel is %q, want cards, or a document such as /plans/a.md", channel)
 	}
+	a.Lenient = true // a client would lose the server because of a file of the folder
 	t, err := a.Telemetry(ctx, f.telemetry, slog.LevelWarn)
 	if err != nil {
 		return err

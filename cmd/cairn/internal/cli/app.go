@@ -29,7 +29,9 @@ type App struct {
 	Store string // --store
 	Model encoder.Model
 
-	warned   map[string]bool   // the warnings that Choose has printed
+	warned map[string]bool // the warnings that Choose has printed
+	// Lenient makes Choose ignore an invalid configuration, with a warning.
+	Lenient  bool
 	selected *config.Selection // nil until Selection has set it
 }
 
@@ -57,14 +59,16 @@ func (a *App) Command(fn func(ctx context.Context, args []string) error) func(*c
 }
 
 // Choose selects the folder and loads its configuration. It prints each warning
-// of the configuration once.
+// of the configuration once. With a.Lenient, an invalid configuration is a warning.
 func (a *App) Choose() (config.Selection, config.Config, error) {
 	sel, err := a.Selection()
 	if err != nil {
 		return sel, config.Config{}, err
 	}
 	cfg, err := config.Load(sel.Root, os.Environ())
-	if err != nil {
+	if err != nil && a.Lenient {
+		cfg.Warnings = append(cfg.Warnings, config.Warning{Where: "the configuration is ignored", What: err.Error()})
+	} else if err != nil {
 		return sel, cfg, err
 	}
 	for _, w := range cfg.Warnings {

@@ -2,11 +2,15 @@ package folder
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/home"
 	"cairn/internal/face/term"
+	"cairn/internal/folder/config"
 )
 
 func (a *app) trustCommand() *cli.Command {
@@ -46,12 +50,23 @@ func (a *app) trust(dir string, trusted bool) error {
 	} else if trusted { // a missing folder can still be removed from the list
 		return err
 	}
-	if err := home.Trust(root, trusted); err != nil {
+	done := map[string]any{"workspace": root, "trusted": trusted}
+	if !trusted {
+		if err := home.Distrust(root); err != nil {
+			return err
+		}
+		return a.Out.Line(done, "no longer trusted: %s", term.Plain(root))
+	}
+	settings, err := config.Trust(root)
+	if err != nil {
 		return err
 	}
-	format := "trusted: %s"
-	if !trusted {
-		format = "no longer trusted: %s"
-	}
-	return a.Out.Line(map[string]any{"workspace": root, "trusted": trusted}, format, term.Plain(root))
+	done["settings"] = settings
+	return a.Out.Print(done, func() {
+		a.Out.Printf("trusted: %s\n", term.Plain(root))
+		for _, key := range slices.Sorted(maps.Keys(settings)) {
+			a.Out.Printf("  %s = %s\n", key, term.Plain(fmt.Sprint(settings[key])))
+		}
+		a.Out.Notes.Printf("a change of its configuration that `cairn config set` does not make ends the trust\n")
+	})
 }
