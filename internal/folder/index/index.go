@@ -110,6 +110,7 @@ type Index struct {
 	// part that it rebuilds. vectorDamage is damage of the vectors that a search has found.
 	damage       Damage
 	vectorDamage atomic.Pointer[error]
+	filling      atomic.Int32         // runs and watchers, which fill an index that is empty
 	counted      ofDocuments[counted] // for Status
 
 	// swap is held for reading by writes outside a run, and for writing to replace
@@ -266,16 +267,22 @@ func (x *Index) findStores(write bool) (*Stores, error) {
 	if x.options.Remote != nil {
 		return x.options.Remote, nil
 	}
+	lost, fills := lostDocuments(x.options.Dir, x.damage[DocumentsFile]), write && x.filling.Load() > 0
+	switch {
+	case lost != nil && fills:
+		if err := removeIndex(x.options.Dir, x.options.Description); err != nil {
+			return nil, err
+		}
+		x.notice("the documents of the index cannot be used", lost)
+	case lost != nil:
+		x.damage[DocumentsFile] = lost
+		return nil, ErrNoIndex
+	case !write && !Exists(x.options.Dir):
+		return nil, ErrNoIndex
+	}
 	damage := maps.Clone(x.damage)
 	if write {
-		if why, err := removeEmpty(x.options.Dir, x.options.Description, x.damage[DocumentsFile]); err != nil {
-			return nil, err
-		} else if why != nil {
-			x.notice("the documents of the index cannot be used", why)
-		}
 		clear(x.damage)
-	} else if x.damage[DocumentsFile] != nil || !Exists(x.options.Dir) {
-		return nil, ErrNoIndex
 	}
 	s, err := Open(x.options.Selection, x.options.Dir, x.options.Config.Masks(), x.options.Description, write, damage, x.options.Logger)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"cairn/internal/store/keyword"
 	"cairn/internal/store/kv"
 	"cairn/internal/text/query"
-	"cairn/models"
 )
 
 // damagedSuffix is the suffix of a damaged derived index. The keyword index and the
@@ -115,19 +114,22 @@ func (s *Stores) countDamage(kind docs.Kind, count func() (int, error)) error {
 	return nil
 }
 
-// removeEmpty removes an index whose documents are damaged, or whose file of documents is
-// empty, as after a full disk or a power failure: its other files are useless. It returns
-// why it removed the index.
-func removeEmpty(dir string, d models.Description, damage error) (why, err error) {
+// lostDocuments returns why the documents of the index in dir cannot be used, nil if they
+// can, or if there never was an index. damage is their known damage. A file that is empty or
+// missing, as after a full disk or a power failure, makes the other files useless.
+func lostDocuments(dir string, damage error) error {
 	path := filepath.Join(dir, DocumentsFile)
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > 0 && damage == nil {
-		return nil, nil // opening it reports other errors
+	_, noKeywords := os.Stat(filepath.Join(dir, keywordFolder))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && noKeywords == nil:
+		return fmt.Errorf("%s is missing", path)
+	case err != nil || !info.Mode().IsRegular():
+		return nil // opening it reports other errors
+	case damage == nil && info.Size() == 0:
+		return fmt.Errorf("%s is empty", path)
 	}
-	if damage == nil {
-		damage = fmt.Errorf("%s is empty", path)
-	}
-	return damage, removeIndex(dir, d)
+	return damage
 }
 
 // markDamaged marks all documents as pending for the indexes that were damaged.

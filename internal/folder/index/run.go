@@ -158,6 +158,8 @@ func (x *Index) indexAll(ctx context.Context, progress func(Progress)) (*IndexRe
 
 // index is one run.
 func (x *Index) index(ctx context.Context, r IndexRequest, progress func(Progress)) (*IndexReport, error) {
+	x.filling.Add(1)
+	defer x.filling.Add(-1)
 	start := time.Now()
 	if _, err := x.model.Open(); err != nil {
 		return nil, fmt.Errorf("opening the embedding model: %w", err)

@@ -84,6 +84,7 @@ type watcher struct {
 
 // startWatching starts a watcher in a goroutine.
 func (x *Index) startWatching(first bool) *watcher {
+	x.filling.Add(1)
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &watcher{
 		x: x, first: first, cancel: cancel, ready: make(chan struct{}), done: make(chan struct{}), embed: make(chan struct{}, 1),

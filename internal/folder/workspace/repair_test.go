@@ -234,3 +234,88 @@ func TestDamageIsFoundWhileSearching(t *testing.T) {
 		}
 	}
 }
+
+// TestDamageWithoutIndexing damages the documents while the owner indexes nothing by itself,
+// as `cairn mcp --no-index`. No answer is wrong: it is as before, or names the documents.
+// A call of Index rebuilds them.
+func TestDamageWithoutIndexing(t *testing.T) {
+	sel := indexedFolder(t)
+	dir := testutil.Place(t, sel.Root).Index
+	queries := []string{"login flow asks for a token", "restore a backup", "token"}
+	ask := func(w *Workspace, text string) (answer string, a *retriever.Answer) {
+		a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: text}, nil)
+		if err != nil {
+			t.Fatalf("Search = %v", err)
+		}
+		return fmt.Sprintf("%+v", a.Results), a
+	}
+	w := open(t, sel, Owning, hashed())
+	want := map[string]string{}
+	for _, text := range queries {
+		want[text], _ = ask(w, text)
+	}
+	w.Close()
+	content, err := os.ReadFile(filepath.Join(dir, documentsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	damages := map[string]func(path string) error{
+		"removed":   os.Remove,
+		"emptied":   func(path string) error { return os.Truncate(path, 0) },
+		"truncated": func(path string) error { return os.Truncate(path, int64(len(content)/2)) },
+		"garbage":   func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("damaged ", 1000)), 0o600) },
+	}
+	used := len(bytes.TrimRight(content, "\x00"))
+	for at := 11; at < used; at += used / 9 {
+		damages[fmt.Sprint("byte ", at)] = func(path string) error {
+			flipped := bytes.Clone(content)
+			flipped[at] ^= 0x20
+			return os.WriteFile(path, flipped, 0o600)
+		}
+	}
+	lost := 0
+	for name, damage := range damages {
+		copied := sel
+		copied.Root = t.TempDir()
+		to := testutil.Place(t, copied.Root).Index
+		for from, to := range map[string]string{sel.Root: copied.Root, dir: to} {
+			if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(os.Remove(filepath.Join(to, "folder")), damage(filepath.Join(to, documentsFile))); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second process finds the same damage
+			w := open(t, copied, Owning, hashed())
+			for range 2 {
+				for text, want := range want {
+					got, a := ask(w, text)
+					if len(a.Degraded) == 0 && got != want {
+						t.Errorf("%s: %q finds %s in state %q, want %s or what is missing", name, text, got, a.Index.State, want)
+					}
+					if slices.Contains(a.Degraded, index.DocumentsLacking) {
+						lost++
+					}
+				}
+			}
+			w.Close()
+		}
+		w := open(t, copied, Owning, hashed())
+		for _, text := range queries {
+			ask(w, text) // finds damage that no run reads
+		}
+		if report := fill(t, w, index.IndexRequest{}); report.Files != 3 {
+			t.Errorf("%s: Index = %+v, want 3 files", name, report)
+		}
+		for text, want := range want {
+			if got, a := ask(w, text); got != want || len(a.Degraded) > 0 {
+				t.Errorf("%s, rebuilt: %q finds %s, degraded %q, want %s", name, text, got, a.Degraded, want)
+			}
+		}
+		w.Close()
+	}
+	if lost == 0 {
+		t.Error("no answer lacks the documents")
+	}
+}
