@@ -35,13 +35,17 @@ const DefaultTargetTokens = 150
 // minChunkTokens leaves room for a body if MaxTokens is very small.
 const minChunkTokens = 32
 
+// symbolTokens is the size of the chunks of source code, so that most symbols are one. The
+// encoder reads only what identifies a symbol: see EmbedText.
+const symbolTokens = 1500
+
 // chunkFormat is the version of the rules that divide a file into sections and sections
 // into chunks, and convert chunks to index entries. If any of the rules changes, so does
 // the version, and the owner rebuilds the index. History: 2 added the abstract, 3 symbols
 // of source code, 4 the folder of files without a title. Version 5 added chunks that begin
 // inside a fenced code block, 6 reStructuredText without its markup for the encoder, 7 the
-// notes of PDF files.
-const chunkFormat = 7
+// notes of PDF files, 8 source code in one chunk a symbol.
+const chunkFormat = 8
 
 // Chunker divides sections into chunks and makes their index entries. It is safe for
 // concurrent use if its tokenizer is.
@@ -115,6 +119,9 @@ func (c *Chunker) Chunk(doc *store.Document, text string) {
 		abstract = "" // only the first chunk contains it
 		// The target stays at a quarter of room or more, even with a long trail.
 		target := max(room/4, c.options.TargetTokens-c.options.MaxTokens+room)
+		if outline.IsSource(doc.Path) {
+			room, target = symbolTokens, symbolTokens
+		}
 		sp := splitter{c: c, path: doc.Path, text: text, room: room, target: target}
 		spans := sp.cut(body)
 		s.Chunks = make([]store.Chunk, len(spans))

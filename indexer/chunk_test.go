@@ -295,3 +295,19 @@ func TestTitleOfFile(t *testing.T) {
 		t.Errorf("the title of a document with a heading is %q", got)
 	}
 }
+
+// TestSymbolIsOneChunk: a long function is one chunk, and the encoder reads the words that
+// identify it.
+func TestSymbolIsOneChunk(t *testing.T) {
+	text := "package a\n\n// ParseHTTPHeader reads a header.\nfunc ParseHTTPHeader(src_text []byte) {\n" + strings.Repeat("\tnextLine(src_text, 0x1f)\n", 100) + "}\n"
+	doc := parsed("net/http_util/parse.go", text)
+	c := hashChunker(nil)
+	c.Chunk(doc, text)
+	last := len(doc.Sections) - 1
+	if n := len(doc.Sections[last].Chunks); n != 1 {
+		t.Fatalf("%d chunks, want 1", n)
+	}
+	if got, want := c.EmbedText(doc, last, 0, text), "http util parse func header src text byte parse http header reads header next line x1f"; got != want {
+		t.Errorf("EmbedText = %q, want %q", got, want)
+	}
+}

@@ -21,11 +21,13 @@ const (
 
 // Weights of scores in a ranking of documents and code. Documents answer a question
 // unless code matches clearly better. Tests rank below the code that they test. The
-// definition of an identifier ranks above its uses. sourceWeight and testWeight were
-// tuned on questions about documents and about code: see benchmarks/formats.md.
+// definition of an identifier ranks above its uses. sourceWeight was tuned on questions
+// about documents and about code, see benchmarks/formats.md; testWeight and headWeight on
+// those of benchmarks/code.md.
 const (
 	sourceWeight = 0.95 // of code if a question also finds documents
-	testWeight   = 0.85 // of tests
+	testWeight   = 0.65 // of tests
+	headWeight   = 0.8  // of the licence and imports of a file
 	useWeight    = 0.9  // of everything else if a definition is found
 )
 
@@ -194,6 +196,8 @@ func (p *placing) weigh(cs []candidate) {
 		c.codeWeight, c.floor = 1, useWeight
 		if c.role == test || c.role == definition && (outline.IsTest(c.path) || p.packaged && !inPackage(c.path, p.scope) || p.sure && c.unsure) {
 			c.codeWeight = testWeight
+		} else if c.role == source && c.anchor == "" {
+			c.codeWeight = headWeight
 		}
 		switch {
 		case p.defined && !among:

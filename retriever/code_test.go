@@ -25,11 +25,11 @@ func TestIdentifier(t *testing.T) {
 // in answers to identifiers, and tests last.
 func TestPlaceCode(t *testing.T) {
 	for query, want := range map[string]string{
-		"how is the index opened": "docs/a.md a.go a_test.go",
-		"OpenIndex":               "b/a.go#OpenIndex b/index/a.go#OpenIndex-1 a.go docs/a.md a_test.go",
-		"index.OpenIndex":         "b/index/a.go#OpenIndex-1 b/a.go#OpenIndex a.go docs/a.md a_test.go",
+		"how is the index opened": "docs/a.md a.go#f a.go a_test.go",
+		"OpenIndex":               "b/a.go#OpenIndex b/index/a.go#OpenIndex-1 a.go#f docs/a.md a.go a_test.go",
+		"index.OpenIndex":         "b/index/a.go#OpenIndex-1 b/a.go#OpenIndex a.go#f docs/a.md a.go a_test.go",
 	} {
-		cs := []candidate{{path: "a_test.go"}, {path: "a.go"}, {path: "docs/a.md"}}
+		cs := []candidate{{path: "a_test.go"}, {path: "a.go"}, {path: "a.go", anchor: "f"}, {path: "docs/a.md"}}
 		if strings.Contains(query, "OpenIndex") {
 			cs = append(cs, candidate{path: "b/a.go", anchor: "OpenIndex"}, candidate{path: "b/index/a.go", anchor: "OpenIndex-1"})
 		}
@@ -75,6 +75,41 @@ func TestPlaceCode(t *testing.T) {
 	if _ = placeCode(documents, "OpenIndex", nothing); documents[0].Score != 0.5 {
 		t.Errorf("documents alone: %+v", documents[0])
 	}
+}
+
+// TestSymbolsAreResults: the best symbols of a file are results of their own, and more
+// lists others.
+func TestSymbolsAreResults(t *testing.T) {
+	var src strings.Builder
+	src.WriteString("package a\n")
+	for i := range 8 {
+		fmt.Fprintf(&src, "\nfunc rotateToken%c(n int) int {\n\treturn n + %d\n}\n", 'A'+i, i)
+	}
+	f := open(t, map[string]string{"a.go": src.String(), "b.go": "package a\n\nfunc rotateKey() {\n}\n"}, nil)
+	a, err := f.Search(context.Background(), Query{Text: "rotate the token", Mode: Keyword})
+	must(t, err)
+	if a.TotalCount != 2 {
+		t.Errorf("total count %d, want that of the files", a.TotalCount)
+	}
+	seen := map[string]bool{}
+	for _, r := range a.Results {
+		for _, place := range append([]string{r.Place()}, placesOf(r)...) {
+			if seen[place] {
+				t.Errorf("%s twice", place)
+			}
+			seen[place] = true
+		}
+	}
+	if n := len(a.Results); n != maxSymbols || len(seen) != 8 {
+		t.Errorf("%d results and %d symbols, want %d and 8", n, len(seen), maxSymbols)
+	}
+}
+
+func placesOf(r Result) (places []string) {
+	for i := range r.More {
+		places = append(places, r.PlaceOf(&r.More[i]))
+	}
+	return places
 }
 
 // nothing is the search for declarations in texts that have none.

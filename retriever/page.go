@@ -28,7 +28,7 @@ const (
 // near-duplicates are found by comparison with the documents before them.
 func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answer, error) {
 	a := &Answer{
-		Results: []Result{}, TotalCount: len(ranking.Documents), Mode: ranking.Mode,
+		Results: []Result{}, TotalCount: ranking.files(), Mode: ranking.Mode,
 		Degraded: append([]string{}, ranking.Degraded...), Fuzzy: ranking.Fuzzy,
 	}
 	marked := newTerms(s.parsed)
@@ -63,7 +63,9 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 				return err
 			}
 			if d == nil {
-				a.TotalCount--
+				if !ranking.Documents[i].further {
+					a.TotalCount--
+				}
 				s.trace.removed(ranking.Documents[i].Path)
 				continue
 			}

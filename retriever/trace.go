@@ -237,10 +237,14 @@ func (r *Retriever) finish(t *tracer, q Query) {
 	}
 	a := trace.Answer
 	for i := range a.Results {
-		e := t.scores[a.Results[i].Path]
-		a.Results[i].Explain = &e
+		r := &a.Results[i]
+		e, ok := t.scores[r.Place()]
+		if !ok {
+			e = t.scores[r.Path]
+		}
+		r.Explain = &e
 	}
-	trace.Dropped.Beyond = max(0, a.TotalCount-len(a.Results)-a.OmittedCount-len(trace.Dropped.Duplicates))
+	trace.Dropped.Beyond = max(0, len(t.scores)-len(trace.Dropped.Removed)-len(a.Results)-a.OmittedCount-len(trace.Dropped.Duplicates))
 	if q.MaxTokens > 0 {
 		trace.Budget = &BudgetUse{MaxTokens: min(q.MaxTokens, MaxBudget), Parts: []ResultUse{}, Omitted: append([]Omitted{}, a.Omitted...)}
 		for i := range a.Results { // fit may have omitted results after fitted recorded them

@@ -147,9 +147,9 @@ func (t *tracer) reweighed(ranking *Ranking, before []string) {
 	t.scores = make(map[string]Explanation, len(ranking.Documents))
 	for i := range ranking.Documents {
 		d := &ranking.Documents[i]
-		t.scores[d.Path] = d.Explanation
+		t.scores[d.place()] = d.Explanation
 		if d.Graph != 0 {
-			t.trace.Graph.Changes = append(t.trace.Graph.Changes, RankChange{d.Path, d.Graph, 1 + slices.Index(before, d.Path), i + 1})
+			t.trace.Graph.Changes = append(t.trace.Graph.Changes, RankChange{d.Path, d.Graph, 1 + slices.Index(before, d.place()), i + 1})
 		}
 	}
 }
@@ -162,19 +162,23 @@ func (t *tracer) reranked(ranking *Ranking, before []string, passages, read int,
 	t.trace.Rerank = &Reranking{Passages: passages, Read: read, Budget: ms(budget), Best: []Reranked{}}
 	for i := range ranking.Documents {
 		d := &ranking.Documents[i]
-		t.scores[d.Path] = d.Explanation
+		t.scores[d.place()] = d.Explanation
 		if d.Logit != nil {
-			t.trace.Rerank.Best = append(t.trace.Rerank.Best, Reranked{i + 1, 1 + slices.Index(before, d.Path), *d.Logit, d.Path})
+			t.trace.Rerank.Best = append(t.trace.Rerank.Best, Reranked{i + 1, 1 + slices.Index(before, d.place()), *d.Logit, d.Path})
 		}
 	}
 }
 
-// order returns the paths of a ranking for reweighed and reranked.
+// order returns the places of a ranking for reweighed and reranked.
 func (t *tracer) order(ranking *Ranking) []string {
 	if t == nil {
 		return nil
 	}
-	return pathsOf(ranking.Documents)
+	places := make([]string, len(ranking.Documents))
+	for i := range places {
+		places[i] = ranking.Documents[i].place()
+	}
+	return places
 }
 
 // removed records a document that was removed or changed after the legs found it.

@@ -139,7 +139,7 @@ func (c *codeRun) ask(pack string, qs []question, total map[string]*ranks) error
 			return fmt.Errorf("%s has no symbol %s", q.path, q.symbol)
 		}
 		gold := symbols[q.path][at]
-		answer, err := folder.Search(ctx, cairn.Query{Text: q.text, Mode: retriever.Mode(c.mode), Limit: 10})
+		answer, err := folder.Search(ctx, cairn.Query{Text: q.text, Mode: retriever.Mode(c.mode), Limit: 40})
 		if err != nil {
 			return err
 		}
@@ -162,6 +162,11 @@ func (c *codeRun) ask(pack string, qs []question, total map[string]*ranks) error
 				total[kind] = &ranks{}
 			}
 			total[kind].add(fileRank, symbolRank)
+		}
+		if os.Getenv("TOP") != "" {
+			for i, r := range answer.Results[:min(5, len(answer.Results))] {
+				c.log("      %d %s#%s %d-%d %.3f (gold %d-%d)", i+1, r.Path, r.Anchor, r.LineRange.Start, r.LineRange.End, r.Score, gold.start, gold.end)
+			}
 		}
 		c.log("%d\t%d\t%s\t%s\t%s\t%s", fileRank, symbolRank, pack, q.path, q.symbol, q.text)
 	}

@@ -35,8 +35,8 @@ const (
 	// word tokens are scored and count towards the length.
 	word kind = iota
 	// part tokens are the words of a compound name (read and context in readContext).
-	// They count as half a word in a text and as three quarters in a query, which also
-	// contains the whole.
+	// They count as half a word in a text, as a word in source code, where most words are
+	// parts of names, and as three quarters in a query, which also contains the whole.
 	part
 	// single tokens are single letters and digits: variables, list labels, initials.
 	// They have a low weight and do not count towards the length.

@@ -54,6 +54,7 @@ type entryTerms struct {
 	freqs  index.TokenFrequencies
 	length int
 	pos    int // start of the next part
+	code   bool
 	block  int // number of terms to allocate at a time
 	tfs    []index.TokenFreq
 	locs   []index.TokenLocation
@@ -67,7 +68,7 @@ func newEntryTerms(e store.KeywordEntry) *entryTerms {
 	for _, h := range e.Trail {
 		size += len(h)
 	}
-	t := &entryTerms{freqs: make(index.TokenFrequencies, len(e.Body)/12+8), block: min(64, 4+size/8)}
+	t := &entryTerms{freqs: make(index.TokenFrequencies, len(e.Body)/12+8), block: min(64, 4+size/8), code: store.KindOf(e.Path) == store.Code}
 	t.add(a.tokens(e.Title), headingFreq, true)
 	prev := e.Title
 	for _, h := range e.Trail {
@@ -101,7 +102,9 @@ func (t *entryTerms) add(tokens []token, freq int, counted bool) {
 		n := freq
 		switch tok.kind {
 		case part:
-			n = max(1, freq/2)
+			if !t.code {
+				n = max(1, freq/2)
+			}
 		case whole:
 			n = min(freq, bodyFreq)
 		}

@@ -29,7 +29,8 @@ import (
 // that was written by an earlier version would give other results.
 //
 //	1: first
-const format = "1"
+//	2: the parts of names in source code count in full
+const format = "2"
 
 // stateKey in scorch and stateFile in the folder hold "FORMAT GENERATION". Each update
 // increments the generation, first in scorch. If scorch cannot read its state, it reverts
