@@ -91,6 +91,9 @@ func TestSymbolsAreResults(t *testing.T) {
 	if a.TotalCount != 2 {
 		t.Errorf("total count %d, want that of the files", a.TotalCount)
 	}
+	if got := strings.Join(a.Results[0].Anchors, " "); got != "rotateTokenA rotateTokenB rotateTokenC" {
+		t.Errorf("anchors %s, want the names", got)
+	}
 	seen := map[string]bool{}
 	for _, r := range a.Results {
 		for _, place := range append([]string{r.Place()}, placesOf(r)...) {

@@ -295,11 +295,15 @@ func (s *search) more(d *foundDocument, within *candidateText) (refs []SectionRe
 	return refs
 }
 
-// firstHeadings returns the texts of the first three headings.
+// firstHeadings returns the texts of the first three headings, the names in source code.
 func firstHeadings(doc *store.Document) []string {
 	out := []string{}
 	for i := range doc.Sections {
-		if h := doc.Sections[i].Heading; h != "" && len(out) < 3 {
+		h := doc.Sections[i].Heading
+		if store.KindOf(doc.Path) == store.Code {
+			h = doc.Sections[i].Anchor
+		}
+		if h != "" && len(out) < 3 {
 			out = append(out, h)
 		}
 	}

@@ -116,7 +116,7 @@ type Result struct {
 	Title         string   `json:"title"`
 	Headings      []string `json:"headings"` // trail of the section, outermost first
 	Anchor        string   `json:"anchor"`
-	Anchors       []string `json:"anchors,omitempty"` // texts of the document's first three headings
+	Anchors       []string `json:"anchors,omitempty"` // the document's first three headings, names in source code
 	LineRange     Lines    `json:"line_range"`
 	Passage       Lines    `json:"passage"`
 	Hash          string   `json:"hash"`           // SHA-256 of the file, hex

@@ -121,6 +121,19 @@ func TestSlug(t *testing.T) {
 	}
 }
 
+// TestResolveSpellings: the name of a symbol finds it in the spelling of any language.
+func TestResolveSpellings(t *testing.T) {
+	d := Parse("auth.rs", []byte("pub fn verify_token(t: &str) -> bool {\n    true\n}\n"))
+	for _, anchor := range []string{"verify_token", "VerifyToken", "verifyToken", "verify token", "#VERIFY_TOKEN"} {
+		if i, ok := Resolve(d, anchor); !ok || d.Sections[i].Anchor != "verify_token" {
+			t.Errorf("Resolve(%q) = %d, %v", anchor, i, ok)
+		}
+	}
+	if _, ok := Resolve(d, "_"); ok {
+		t.Error("_ has no section")
+	}
+}
+
 func TestResolve(t *testing.T) {
 	src := strings.Join([]string{
 		"before <a id=\"top\"></a>", // 0

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
 // Resolve finds the section of an anchor, with or without a leading "#". It returns the
 // first section that matches, in this order: its anchor, its exact heading, its heading in
-// any case, its GitHub slug, its CueDeck slug, an alias. An anchor includes "name-1" for
+// any case, its GitHub slug, its CueDeck slug, an alias, its anchor in another spelling:
+// VerifyToken, verifyToken and verify_token are the same. An anchor includes "name-1" for
 // the second heading with the same text; CueDeck slugs are numbered separately. If none
 // matches, Resolve tries again with percent escapes decoded and GitHub's "user-content-"
 // removed. Anchors come first so that the anchor of a hit always leads back to it.
@@ -67,7 +69,19 @@ func (d *Document) resolve(want string) (int, bool) {
 			return i, true
 		}
 	}
-	return 0, false
+	spelt := spelling(want)
+	i := slices.IndexFunc(d.Sections, func(s Section) bool { return spelt != "" && s.Level > 0 && spelling(s.Anchor) == spelt })
+	return max(i, 0), i >= 0
+}
+
+// spelling returns the letters and digits of a name in lower case.
+func spelling(name string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
 }
 
 // Nearest returns up to n candidates similar to want, the most similar first and ties in
