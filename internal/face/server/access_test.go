@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"cairn/internal/face/token"
@@ -210,47 +212,67 @@ func TestHostAndOrigin(t *testing.T) {
 // however many there are. 256 slow requests of one token gave everybody 503.
 func TestOneClientDoesNotLockOthersOut(t *testing.T) {
 	s := newServer(t, two(t)[:1], &Options{MaxRequests: 8})
-	began, release := make(chan struct{}), make(chan struct{})
-	s.Handle("a", "/slow", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		began <- struct{}{}
-		<-release
-	}))
-	request := func(path, address string) int {
-		w := httptest.NewRecorder()
-		r := httptest.NewRequest("GET", path, nil)
-		r.Host, r.RemoteAddr = "localhost", address+":1"
-		s.ServeHTTP(w, r)
-		if w.Code == 503 && w.Header().Get("Retry-After") == "" {
-			t.Errorf("%s from %s: 503 without Retry-After", path, address)
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var begun atomic.Int32
+		s.Handle("a", "/slow", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			begun.Add(1)
+			<-release
+		}))
+		request := func(path, address string) int {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest("GET", path, nil)
+			r.Host, r.RemoteAddr = "localhost", address+":1"
+			s.ServeHTTP(w, r)
+			if w.Code == 503 && w.Header().Get("Retry-After") == "" {
+				t.Errorf("%s from %s: 503 without Retry-After", path, address)
+			}
+			return w.Code
 		}
-		return w.Code
-	}
-	var slow sync.WaitGroup
-	occupy := func(address string) {
-		slow.Go(func() { request("/slow", address) })
-		<-began
-	}
-	occupy("10.0.0.1")
-	occupy("10.0.0.1")
-	for path, want := range map[string]int{"/slow": 503, "/api/status": 503, "/healthz": 200, "/readyz": 200} {
-		if got := request(path, "10.0.0.1"); got != want {
-			t.Errorf("%s of a client at its limit: %d, want %d", path, got, want)
+		var slow sync.WaitGroup
+		occupy := func(address string, n int, want int32) {
+			t.Helper()
+			for range n {
+				slow.Go(func() {
+					if got := request("/slow", address); got != 200 {
+						t.Errorf("/slow from %s: %d, want 200", address, got)
+					}
+				})
+			}
+			if synctest.Wait(); begun.Load() != want {
+				t.Errorf("%d requests are in progress, want %d", begun.Load(), want)
+			}
 		}
-	}
-	for _, address := range []string{"10.0.0.2", "10.0.0.3", "10.0.0.4"} {
-		occupy(address)
-		occupy(address)
-	}
-	for path, want := range map[string]int{"/api/status": 503, "/healthz": 200, "/readyz": 200} {
-		if got := request(path, "10.0.0.5"); got != want {
-			t.Errorf("%s while all room is taken: %d, want %d", path, got, want)
+		at := func(path, address string, want int, waits time.Duration) {
+			t.Helper()
+			began := time.Now()
+			if got := request(path, address); got != want || time.Since(began) != waits {
+				t.Errorf("%s from %s: %d after %v, want %d after %v", path, address, got, time.Since(began), want, waits)
+			}
 		}
-	}
-	close(release)
-	slow.Wait()
-	if got := request("/api/status", "10.0.0.1"); got != 200 {
-		t.Errorf("after that: %d, want 200", got)
-	}
+		const limit = 5 * time.Second
+		occupy("10.0.0.1", 2, 2)
+		for path, want := range map[string]int{"/slow": 503, "/api/status": 503, "/healthz": 200, "/readyz": 200} {
+			waits := limit
+			if want == 200 {
+				waits = 0
+			}
+			at(path, "10.0.0.1", want, waits) // a client at its limit
+		}
+		for i, address := range []string{"10.0.0.2", "10.0.0.3", "10.0.0.4"} {
+			occupy(address, 2, int32(2*i+4))
+		}
+		at("/api/status", "10.0.0.5", 503, limit) // all room is taken
+		at("/readyz", "10.0.0.5", 200, 0)
+		occupy("10.0.0.1", 3*2, 8)            // they wait
+		at("/api/status", "10.0.0.1", 503, 0) // too many wait
+		close(release)
+		slow.Wait()
+		if begun.Load() != 8+6 {
+			t.Errorf("%d requests were answered, want %d", begun.Load(), 8+6)
+		}
+		at("/api/status", "10.0.0.1", 200, 0)
+	})
 }
 
 // What stays open for hours does not count among the requests, also where it is a POST.

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -16,6 +18,8 @@ const (
 	// clientShare is the divisor that gives the share of one client in all requests, and
 	// in all streams. See quota.Client for what a client is.
 	clientShare = 4
+	// queueLength is how many requests wait for each that may be in progress.
+	queueLength = 3
 	// maxStreams bounds the streams of all clients. They have their own limit, because
 	// they stay open for hours.
 	maxStreams = 256
@@ -37,6 +41,8 @@ type limit struct {
 // limits are the limits of a server's clients.
 type limits struct {
 	requests, streams *quota.Quota
+	queue             *quota.Quota // requests that wait
+	wait              time.Duration
 	unlimited         bool // disables the rate limits
 
 	mu    sync.Mutex
@@ -44,8 +50,11 @@ type limits struct {
 }
 
 func newLimits(o *Options) *limits {
+	share := max(1, o.MaxRequests/clientShare)
 	return &limits{
-		requests:  quota.New(max(1, o.MaxRequests/clientShare), o.MaxRequests),
+		requests:  quota.New(share, o.MaxRequests),
+		queue:     quota.New(queueLength*share, queueLength*o.MaxRequests),
+		wait:      o.MaxWait,
 		streams:   quota.New(maxStreams/clientShare, maxStreams),
 		unlimited: o.NoRateLimit, rates: map[string]*rate.Limiter{},
 	}
@@ -61,19 +70,30 @@ func isStream(r *http.Request) bool {
 	return mcp && r.Header.Get("Mcp-Method") == "subscriptions/listen"
 }
 
-// enter counts a request in progress until leave is called, or answers 503 if there are
-// too many.
+// enter counts a request in progress until leave is called. If there are too many, the
+// request waits. If too many wait, or it waits too long, enter answers 503.
 func (l *limits) enter(w http.ResponseWriter, r *http.Request, client string) (leave func(), ok bool) {
 	q, what := l.requests, "requests are in progress"
 	if isStream(r) {
 		q, what = l.streams, "streams are open"
 	}
-	if !q.Take(client, 1) {
+	if !q.Take(client, 1) && (q == l.streams || !l.queued(r.Context(), client)) {
 		w.Header().Set("Retry-After", "1")
 		refuse(w, r, http.StatusServiceUnavailable, &tools.Failure{Code: tools.CodeRateLimit, Message: "too many " + what + " already, of this client or of all"})
 		return nil, false
 	}
 	return func() { q.Return(client, 1) }, true
+}
+
+// queued waits until a request may begin, and reports whether it may.
+func (l *limits) queued(ctx context.Context, client string) bool {
+	if !l.queue.Take(client, 1) {
+		return false
+	}
+	defer l.queue.Return(client, 1)
+	ctx, cancel := context.WithTimeout(ctx, l.wait)
+	defer cancel()
+	return l.requests.Wait(ctx, client, 1)
 }
 
 // allow counts a call of a path with a rate limit, or answers 429.

@@ -203,7 +203,7 @@ func TestRequests(t *testing.T) {
 	d := &diary{}
 	w := folder(t, "a", map[string]string{"a.md": "# Alpha\n"})
 	w.Tools = tools.New(w.Folder, &tools.Options{Listener: d, Workspace: "a"})
-	s := newServer(t, []Workspace{w}, &Options{Listener: d, MaxRequests: 1})
+	s := newServer(t, []Workspace{w}, &Options{Listener: d, MaxRequests: 1, MaxWait: time.Nanosecond})
 	if err := s.Handle("a", "GET /events", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		if err := http.NewResponseController(w).Flush(); err != nil {

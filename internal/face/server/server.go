@@ -62,6 +62,8 @@ type Options struct {
 	// MaxRequests bounds the concurrent requests; 0 means 256. One client may have a
 	// quarter of them.
 	MaxRequests int
+	// MaxWait bounds how long a request waits if there are too many; 0 means 5 s.
+	MaxWait time.Duration
 	// NoRateLimit disables the rate limits.
 	NoRateLimit bool
 }
@@ -102,6 +104,9 @@ func New(workspaces []Workspace, o *Options) (*Server, error) {
 	}
 	if s.options.MaxRequests == 0 {
 		s.options.MaxRequests = 256
+	}
+	if s.options.MaxWait == 0 {
+		s.options.MaxWait = 5 * time.Second
 	}
 	s.limits = newLimits(&s.options)
 	for _, w := range workspaces {
