@@ -264,12 +264,12 @@ func TestOneClientDoesNotLockOthersOut(t *testing.T) {
 		}
 		at("/api/status", "10.0.0.5", 503, limit) // all room is taken
 		at("/readyz", "10.0.0.5", 200, 0)
-		occupy("10.0.0.1", 3*2, 8)            // they wait
+		occupy("10.0.0.1", queueLength*2, 8)  // they wait
 		at("/api/status", "10.0.0.1", 503, 0) // too many wait
 		close(release)
 		slow.Wait()
-		if begun.Load() != 8+6 {
-			t.Errorf("%d requests were answered, want %d", begun.Load(), 8+6)
+		if begun.Load() != 8+queueLength*2 {
+			t.Errorf("%d requests were answered, want %d", begun.Load(), 8+queueLength*2)
 		}
 		at("/api/status", "10.0.0.1", 200, 0)
 	})

@@ -19,7 +19,7 @@ const (
 	// in all streams. See quota.Client for what a client is.
 	clientShare = 4
 	// queueLength is how many requests wait for each that may be in progress.
-	queueLength = 3
+	queueLength = 4
 	// maxStreams bounds the streams of all clients. They have their own limit, because
 	// they stay open for hours.
 	maxStreams = 256
