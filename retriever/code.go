@@ -79,9 +79,11 @@ func isWord(query string) bool {
 
 // placing is the state of placeCode.
 type placing struct {
-	scope, name        string
+	query, scope, name string
 	word               bool // the name is a word in lower case
 	documents, sources bool // the candidates include some
+	plain              bool // the query is a question in plain words
+	asides             bool // some documents are aside
 	named              bool // a document or section has the word as its name
 	defined, packaged  bool // a definition was found, in the package that the query names
 	declared           bool // the definitions were found by their text, not by the outline
@@ -89,17 +91,17 @@ type placing struct {
 }
 
 // placeCode sets the role of every candidate and the part of the score that follows
-// from the role. It changes nothing if no candidate is source code. declare is called
-// with candidates of source code if the outline has no symbol with the name; it sets the
-// role of those whose text declares the name.
+// from the role. It changes nothing if no candidate is source code or aside. declare is
+// called with candidates of source code if the outline has no symbol with the name; it sets
+// the role of those whose text declares the name.
 func placeCode(cs []candidate, query string, declare func(name string, cs []*candidate) error) error {
-	var p placing
+	p := placing{query: strings.ToLower(query), plain: isQuestion(query)}
 	p.scope, p.name = identifier(query)
 	if p.word = p.name == "" && isWord(query); p.word {
 		p.name = query
 	}
 	p.assign(cs)
-	if !p.sources {
+	if !p.sources && !p.asides {
 		return nil
 	}
 	if p.name != "" && !p.defined && !p.named {
@@ -118,7 +120,8 @@ func (p *placing) assign(cs []candidate) {
 		c := &cs[i]
 		switch {
 		case !outline.IsSource(c.path):
-			p.documents = true
+			c.aside = aside(c.path, p.query)
+			p.documents, p.asides = true, p.asides || c.aside
 			p.named = p.named || p.word && (defines(c.anchor, p.name) || strings.EqualFold(stem(c.path), p.name))
 			continue
 		case p.name != "" && defines(c.anchor, p.name):
@@ -199,9 +202,14 @@ func (p *placing) weigh(cs []candidate) {
 		} else if c.role == source && c.anchor == "" {
 			c.codeWeight = headWeight
 		}
+		if c.aside {
+			c.codeWeight = asideWeight
+		}
 		switch {
 		case p.defined && !among:
 			c.codeWeight *= useWeight
+		case p.documents && c.role != document && p.plain:
+			c.codeWeight *= questionWeight
 		case p.documents && (p.name == "" || p.word) && c.role != document:
 			c.codeWeight *= sourceWeight
 		}

@@ -21,9 +21,9 @@ type Explanation struct {
 	KeywordWeight float64 `json:"keyword_weight"`
 	VectorWeight  float64 `json:"vector_weight"`
 	Graph         float64 `json:"graph"` // bounded bonus from the co-usage graph; 0 without usage
-	// Code is the change that follows from the kind of the document: source code ranks
-	// below documents in the answer to a question, tests below other code, and the
-	// definition of an identifier above its uses.
+	// Code is the change that follows from the kind of the document. Source code ranks below
+	// documents in the answer to a question, and tests below other code. The definition of an
+	// identifier ranks above its uses. See also aside.
 	Code float64 `json:"code,omitempty"`
 	// Logit is the re-ranker's logit of the document's best passage, nil if the
 	// re-ranker read none. Rerank is the resulting change of the score.
@@ -38,7 +38,8 @@ type Explanation struct {
 
 	unsure     bool // the text may not be a definition
 	role       role
-	codeWeight float64 // 0 if no candidate is code
+	aside      bool    // see the function aside
+	codeWeight float64 // 0 if no candidate is code or aside
 	floor      float64 // lowest score of a definition
 }
 
