@@ -2,6 +2,7 @@ package convert
 
 import (
 	"archive/zip"
+	"bufio"
 	"bytes"
 	"encoding/xml"
 	"errors"
@@ -28,7 +29,7 @@ func openArchive(w *writer, data []byte) *archive {
 	}
 	a := &archive{w: w, files: map[string]*zip.File{}, left: maxUnpacked}
 	for _, f := range r.File {
-		a.w.step()
+		a.w.spend(1000)
 		a.files[f.Name] = f
 	}
 	return a
@@ -43,6 +44,7 @@ func (a *archive) open(name string) io.Reader {
 	case f.Flags&1 != 0:
 		panic(errEncrypted)
 	}
+	a.w.spend(20_000) // a decompressor allocates its tables
 	r, err := f.Open()
 	if err != nil {
 		panic(errBroken)
@@ -57,8 +59,8 @@ type part struct {
 }
 
 func (p *part) Read(b []byte) (int, error) {
-	p.a.w.step()
 	n, err := p.r.Read(b)
+	p.a.w.spend(32 + 8*n)
 	if p.a.left -= int64(n); p.a.left < 0 {
 		panic(errUnpacked)
 	}
@@ -113,6 +115,7 @@ func (a *archive) title(name string) string {
 type xmlReader struct {
 	w     *writer
 	d     *xml.Decoder // nil for a missing part
+	token *tokenReader
 	depth int
 
 	// The current event sets one of start, end and text.
@@ -130,16 +133,32 @@ func (a *archive) xml(name string) *xmlReader {
 }
 
 func newXML(w *writer, r io.Reader) *xmlReader {
-	x := &xmlReader{w: w, d: xml.NewDecoder(r)}
+	t := &tokenReader{bufio.NewReader(r), 0}
+	x := &xmlReader{w: w, d: xml.NewDecoder(t), token: t}
 	x.d.Strict = false
 	return x
+}
+
+// tokenReader counts the bytes of a token, because the decoder allocates all attributes of a
+// tag before its caller can see them.
+type tokenReader struct {
+	*bufio.Reader
+	n int // bytes of the current token
+}
+
+func (t *tokenReader) ReadByte() (byte, error) {
+	if t.n++; t.n > maxToken {
+		panic(errToken)
+	}
+	return t.Reader.ReadByte()
 }
 
 // next advances to the next event. It returns false at the end.
 func (x *xmlReader) next() bool {
 	for x.d != nil {
-		x.w.step()
+		x.token.n = 0
 		token, err := x.d.RawToken()
+		x.w.spend(100 + 8*x.token.n)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -165,6 +184,14 @@ func (x *xmlReader) next() bool {
 		}
 	}
 	return false
+}
+
+// collect appends the text of the current event to b, a paragraph or cell.
+func (x *xmlReader) collect(b *strings.Builder) {
+	if b.Len()+len(x.text) > maxToken {
+		panic(errToken)
+	}
+	b.WriteString(x.text)
 }
 
 // attr returns an attribute of the current start element, "" if it is absent.
@@ -198,7 +225,7 @@ func (x *xmlReader) skip() {
 func (x *xmlReader) textUntil(name string) string {
 	var b strings.Builder
 	for x.next() && x.end != name {
-		b.WriteString(x.text)
+		x.collect(&b)
 	}
 	return strings.Join(strings.Fields(b.String()), " ")
 }

@@ -11,7 +11,6 @@ package convert
 import (
 	"bytes"
 	"path"
-	"time"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
@@ -22,9 +21,11 @@ import (
 const (
 	maxOutput   = 10 << 20 // bytes of Markdown
 	maxUnpacked = 64 << 20 // bytes of all unpacked parts of an archive
+	maxKept     = 32 << 20 // bytes of text that are collected before they are written
 	maxDepth    = 200      // nesting of elements
-	maxTags     = 1 << 20  // tags of a page; each takes about 200 bytes in the tree
-	maxTime     = 30 * time.Second
+	maxToken    = 1 << 20  // bytes of an XML tag or text, and of a row of a table
+	maxTags     = 1 << 20  // tags and attributes of a page; each takes up to 200 bytes
+	maxWork     = 3 << 30  // units of spend
 )
 
 // Error is the reason why a file cannot be converted. It is a property of the file, so a
@@ -40,8 +41,9 @@ var (
 	errUnpacked  = &Error{"unpacks to more than 64 MiB"}
 	errOutput    = &Error{"more than 10 MiB of text"}
 	errDepth     = &Error{"nested too deep"}
-	errTags      = &Error{"more than 1,048,576 tags"}
-	errTime      = &Error{"takes longer than 30 s to read"}
+	errTags      = &Error{"more than 1,048,576 tags and attributes"}
+	errToken     = &Error{"a tag, text or row of more than 1 MiB"}
+	errWork      = &Error{"takes too much work to read"}
 )
 
 // A Converter writes the Markdown of a file to w. It returns an *Error, or panics with
@@ -51,8 +53,12 @@ type Converter func(w *writer, data []byte) error
 // Markdown converts a file to Markdown in UTF-8. The name of a file without a title
 // becomes its title. Equal data gives equal Markdown. The error is an *Error. Markdown does
 // not keep or change data.
-func Markdown(c Converter, name string, data []byte) (text []byte, err error) {
-	w := &writer{name: path.Base(name), deadline: time.Now().Add(maxTime)}
+func Markdown(c Converter, name string, data []byte) ([]byte, error) {
+	return (&writer{name: path.Base(name)}).convert(c, data)
+}
+
+// convert is Markdown for a writer that has written nothing yet.
+func (w *writer) convert(c Converter, data []byte) (text []byte, err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:

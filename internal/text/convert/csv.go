@@ -3,6 +3,7 @@ package convert
 import (
 	"bytes"
 	"encoding/csv"
+	"io"
 	"strings"
 )
 
@@ -20,12 +21,14 @@ func CSV(w *writer, data []byte) error {
 			comma = c
 		}
 	}
-	r := csv.NewReader(bytes.NewReader(text))
+	source := &rowReader{r: bytes.NewReader(text)}
+	r := csv.NewReader(source)
 	r.Comma, r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = comma, -1, true, true
 	s := sheet{name: w.name}
 	for {
-		w.step()
+		source.n = 0
 		record, err := r.Read()
+		w.spend(100 + 16*source.n)
 		if err != nil {
 			break // io.EOF; with LazyQuotes there is no other error
 		}
@@ -34,12 +37,27 @@ func CSV(w *writer, data []byte) error {
 			s.width = max(s.width, len(record))
 			continue
 		}
-		row := make([]string, len(record))
-		for i, cell := range record {
-			row[i] = strings.Join(strings.Fields(escape(flat(cell))), " ")
+		s.width = max(s.width, len(record))
+		row := make([]string, min(len(record), maxColumns))
+		for i := range row {
+			row[i] = strings.Join(strings.Fields(escape(flat(cut(record[i], maxCell)))), " ")
 		}
 		s.add(row)
 	}
 	s.write(w)
 	return nil
+}
+
+// rowReader counts the bytes of a row, because csv.Reader allocates all of its cells.
+type rowReader struct {
+	r io.Reader
+	n int // bytes read since the last row
+}
+
+func (r *rowReader) Read(b []byte) (int, error) {
+	n, err := r.r.Read(b)
+	if r.n += n; r.n > maxToken {
+		panic(errToken)
+	}
+	return n, err
 }

@@ -98,7 +98,7 @@ func (d *wordDocument) text(x *xmlReader) {
 			item, _ = strconv.Atoi(x.attr("val"))
 		case "t":
 			for x.next() && x.end != "t" {
-				b.WriteString(x.text)
+				x.collect(&b)
 			}
 		case "tab":
 			b.WriteByte(' ')

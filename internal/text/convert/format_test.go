@@ -57,11 +57,16 @@ func zipOf(t testing.TB, parts map[string]string) []byte {
 
 // toMarkdown converts a file with the converter of its extension.
 func toMarkdown(name string, data []byte) ([]byte, error) {
-	return Markdown(map[string]Converter{
+	return Markdown(converterOf(name), name, data)
+}
+
+// converterOf returns the converter of a format by the extension of a file, nil for others.
+func converterOf(name string) Converter {
+	return map[string]Converter{
 		".html": HTML, ".htm": HTML, ".xhtml": HTML, ".docx": DOCX, ".pptx": PPTX, ".xlsx": XLSX, ".epub": EPUB, ".pdf": PDF,
 		".odt": OpenDocument, ".odp": OpenDocument, ".ods": OpenDocument, ".ipynb": Notebook, ".csv": CSV, ".tsv": CSV,
 		".eml": Mail, ".mbox": Mbox, ".jsonl": Transcript, ".1": Man, ".3": Man, ".7": Man, ".8": Man, ".man": Man,
-	}[filepath.Ext(name)], name, data)
+	}[filepath.Ext(name)]
 }
 
 // TestFiles converts the input of each archive and compares with its last file.
@@ -102,7 +107,8 @@ func TestRefused(t *testing.T) {
 		{"empty.html", "", "no text"},
 		{"deep.html", strings.Repeat("<div>", 600) + "x", "nested too deep"},
 		{"scripts.html", "<script>document.write('x')</script><nav>Home</nav>", "no text"},
-		{"bomb.docx", string(zipOf(t, map[string]string{"word/document.xml": "<w:document>" + strings.Repeat(" ", 65<<20)})), "unpacks to more than 64 MiB"},
+		{"bomb.docx", string(zipOf(t, map[string]string{"word/document.xml": "<w:document>" + strings.Repeat("<w:p>"+strings.Repeat(" ", 1<<10)+"</w:p>", 64<<10)})), "unpacks to more than 64 MiB"},
+		{"token.docx", string(zipOf(t, map[string]string{"word/document.xml": "<w:document " + strings.Repeat("a ", 1<<20)})), "a tag, text or row of more than 1 MiB"},
 		{"bomb.epub", string(zipOf(t, bombBook())), "unpacks to more than 64 MiB"},
 		{"deep.docx", string(zipOf(t, map[string]string{"word/document.xml": strings.Repeat("<w:p>", 1000)})), "nested too deep"},
 		{"archive.docx", string(zipOf(t, map[string]string{"inner.docx": string(zipOf(t, nil))})), "broken file"},
@@ -116,7 +122,7 @@ func TestRefused(t *testing.T) {
 		{"locked.pdf", "%PDF-1.4\ntrailer<</Encrypt 1 0 R>>", "encrypted"},
 		{"cut.pdf", "%PDF-1.4\n1 0 obj<</Pages", "no text (scanned pages?)"},
 		{"not.pdf", "PDF", "broken file"},
-		{"deep.pdf", "%PDF-1.4\ntrailer" + strings.Repeat("[", 1000), "nested too deep"},
+		{"deep.pdf", "%PDF-1.4\ntrailer<</A" + strings.Repeat("[", 1000), "nested too deep"},
 		{"itself.pdf", "%PDF-1.4\n1 0 obj 1 0 R endobj 2 0 obj<</Kids[2 0 R 3 0 R]>>endobj 3 0 obj<</Kids 3 0 R/Parent 3 0 R>>endobj trailer<</Root<</Pages 2 0 R>>>>", "no text (scanned pages?)"},
 		{"bomb.pdf", "%PDF-1.4\n1 0 obj<</Type/ObjStm/N 1/First 9/Filter/FlateDecode>>stream\n" + deflated(t, 65<<20) + "\nendstream", "unpacks to more than 64 MiB"},
 		{"not.mbox", "Dear Ann", "broken file"},
@@ -176,7 +182,8 @@ func seeds(t testing.TB) map[string][]byte {
 }
 
 // fuzz converts mutations of the seeds with one extension. Any bytes give Markdown in
-// UTF-8, twice the same, or an *Error.
+// UTF-8, twice the same, or an *Error. The work is proportional to the input, to which a
+// compressed one may unpack by a factor of a thousand, and has a limit.
 func fuzz(f *testing.F, ext string) {
 	for name, data := range seeds(f) {
 		if filepath.Ext(name) == ext {
@@ -185,14 +192,22 @@ func fuzz(f *testing.F, ext string) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := slices.Clone(data)
-		text, err := toMarkdown("x"+ext, data)
-		again, _ := toMarkdown("x"+ext, data)
+		w := &writer{name: "x" + ext}
+		text, err := w.convert(converterOf(w.name), data)
+		again, _ := toMarkdown(w.name, data)
 		if string(text) != string(again) {
 			t.Errorf("two conversions differ: %q and %q", text, again)
 		}
 		var e *Error
 		if err != nil && !errors.As(err, &e) {
 			t.Errorf("error %v, want an *Error", err)
+		}
+		factor := int64(2000)
+		if slices.Contains([]string{".docx", ".pptx", ".xlsx", ".odt", ".ods", ".epub", ".pdf"}, ext) {
+			factor *= 1000
+		}
+		if w.work > min(factor*int64(len(data)+1000), maxWork+1<<28) {
+			t.Errorf("%d units of work for %d bytes", w.work, len(data))
 		}
 		if !slices.Equal(before, data) {
 			t.Error("the input changed")

@@ -25,7 +25,7 @@ func Mbox(w *writer, data []byte) error {
 	}
 	number := 0
 	for rest := append([]byte("\n"), data...); len(rest) > 0; {
-		w.step()
+		w.spend(5000)
 		_, message, _ := bytes.Cut(rest[1:], []byte("\n")) // without the "From " line
 		next := bytes.Index(message, []byte("\nFrom "))
 		rest = nil
@@ -74,7 +74,7 @@ func decodedHeader(h mail.Header, key string) string {
 // messagePart writes the text of a part and reports whether there was any. Of
 // alternatives it writes only the first with text.
 func (w *writer) messagePart(kind, encoding string, body io.Reader, depth int) bool {
-	w.step()
+	w.spend(5000)
 	if depth > maxParts {
 		panic(errDepth)
 	}
@@ -107,6 +107,7 @@ func (w *writer) messagePart(kind, encoding string, body io.Reader, depth int) b
 		}
 	case media == "text/plain", media == "text/html":
 		text, _ := io.ReadAll(body) // up to the first decoding error
+		w.spend(16 * len(text))
 		before := len(w.out)
 		if media == "text/html" {
 			if writePage(w, text, 2) != nil {

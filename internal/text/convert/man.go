@@ -185,6 +185,10 @@ var roffNames = map[string]string{
 	"rs": `\`, "ti": "~", "ha": "^", "ga": "`", "hy": "-", "mi": "-", "->": "→", "<-": "←", "<=": "≤", ">=": "≥", "mu": "×", "de": "°", "la": "<", "ra": ">", "or": "|", "lB": "[", "rB": "]", "lC": "{", "rC": "}",
 }
 
+// maxRoffName is the most bytes of a name or an argument of an escape. It keeps the work
+// proportional to the length of the line.
+const maxRoffName = 256
+
 // roff removes roff escapes from a text, and decodes those that denote characters.
 func roff(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
@@ -218,7 +222,7 @@ func roff(s string) string {
 				n = min(2, len(s)-i-1)
 				name = s[i+1 : i+1+n]
 			default:
-				n = strings.IndexByte(s[i:], ']')
+				n = strings.IndexByte(s[i:min(len(s), i+maxRoffName)], ']')
 				if n < 0 {
 					n = 0
 				}
@@ -228,7 +232,7 @@ func roff(s string) string {
 			i += n
 		case 'h', 'v', 'w', 'o', 'L', 'l', 'D', 'X', 'Z', 'b', 'z': // an argument between delimiters
 			if i+1 < len(s) {
-				if end := strings.IndexByte(s[i+2:], s[i+1]); end >= 0 {
+				if end := strings.IndexByte(s[i+2:min(len(s), i+2+maxRoffName)], s[i+1]); end >= 0 {
 					i += end + 2
 				}
 			}
@@ -252,7 +256,7 @@ func nameLength(s string) int {
 	case s[0] == '(':
 		return min(3, len(s))
 	case s[0] == '[':
-		return strings.IndexByte(s, ']') + 1
+		return strings.IndexByte(s[:min(len(s), maxRoffName)], ']') + 1
 	}
 	return 1
 }

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -13,11 +14,11 @@ const (
 	maxOutputBytes = 2000
 )
 
-// notebook is a Jupyter notebook of version 3 or later.
+// notebook is a Jupyter notebook of version 3 or later. Its cells are decoded one at a time.
 type notebook struct {
-	Cells      []cell `json:"cells"`
+	Cells      json.RawMessage `json:"cells"`
 	Worksheets []struct {
-		Cells []cell `json:"cells"`
+		Cells json.RawMessage `json:"cells"`
 	} `json:"worksheets"`
 	Metadata struct {
 		Kernel struct {
@@ -41,11 +42,13 @@ type cell struct {
 }
 
 type cellPrint struct {
-	Type  string                     `json:"output_type"`
-	Text  joined                     `json:"text"`
-	Data  map[string]json.RawMessage `json:"data"`
-	Name  string                     `json:"ename"`
-	Value string                     `json:"evalue"`
+	Type string `json:"output_type"`
+	Text joined `json:"text"`
+	Data struct {
+		Plain joined `json:"text/plain"`
+	} `json:"data"`
+	Name  string `json:"ename"`
+	Value string `json:"evalue"`
 }
 
 // joined is a string, written in JSON as a string or as the list of its lines.
@@ -70,8 +73,9 @@ func Notebook(w *writer, data []byte) error {
 	if err := json.Unmarshal(data, &n); err != nil {
 		return errBroken
 	}
+	lists := []json.RawMessage{n.Cells}
 	for _, sheet := range n.Worksheets {
-		n.Cells = append(n.Cells, sheet.Cells...)
+		lists = append(lists, sheet.Cells)
 	}
 	language := n.Metadata.Kernel.Language
 	if language == "" {
@@ -80,42 +84,74 @@ func Notebook(w *writer, data []byte) error {
 	if strings.Trim(strings.ToLower(language), "abcdefghijklmnopqrstuvwxyz0123456789+#-") != "" {
 		language = ""
 	}
-	for i, c := range n.Cells {
-		source := string(c.Source + c.Input)
-		if strings.TrimSpace(source) == "" && len(c.Outputs) == 0 {
-			continue
-		}
-		w.mark("cell-" + strconv.Itoa(i+1))
-		switch c.Type {
-		case "markdown":
-			w.markdown(source)
-		case "raw": // input of a documentation generator, often reStructuredText
-			if strings.HasSuffix(c.About.Mime, "html") || strings.HasSuffix(c.About.Mime, "latex") {
-				w.code("", source)
-			} else {
-				w.markdown(source)
+	number := 0
+	for _, list := range lists {
+		err := eachOf(list, func(d *json.Decoder) error {
+			w.spend(500)
+			var c cell
+			if err := d.Decode(&c); err != nil {
+				return err
 			}
-		case "heading":
-			w.heading(c.Level, source, "")
-		case "code":
-			w.code(language, source)
-			for _, o := range c.Outputs {
-				w.code("text", o.String())
-			}
-		default:
-			w.code("", source)
+			number++
+			w.cell(number, &c, language)
+			return nil
+		})
+		if err != nil {
+			return errBroken
 		}
 	}
 	return nil
 }
 
+// eachOf calls do for each element of a JSON array, which do decodes. Anything else has no
+// elements.
+func eachOf(list json.RawMessage, do func(*json.Decoder) error) error {
+	if len(list) == 0 || list[0] != '[' {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(list))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		if err := do(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cell writes cell n of a notebook.
+func (w *writer) cell(n int, c *cell, language string) {
+	source := string(c.Source + c.Input)
+	if strings.TrimSpace(source) == "" && len(c.Outputs) == 0 {
+		return
+	}
+	w.mark("cell-" + strconv.Itoa(n))
+	switch c.Type {
+	case "markdown":
+		w.markdown(source)
+	case "raw": // input of a documentation generator, often reStructuredText
+		if strings.HasSuffix(c.About.Mime, "html") || strings.HasSuffix(c.About.Mime, "latex") {
+			w.code("", source)
+		} else {
+			w.markdown(source)
+		}
+	case "heading":
+		w.heading(c.Level, source, "")
+	case "code":
+		w.code(language, source)
+		for _, o := range c.Outputs {
+			w.code("text", o.String())
+		}
+	default:
+		w.code("", source)
+	}
+}
+
 // String returns the first lines of an output as text, "" for an image.
 func (o *cellPrint) String() string {
-	text := string(o.Text)
-	var plain joined
-	if raw, ok := o.Data["text/plain"]; ok && json.Unmarshal(raw, &plain) == nil {
-		text += string(plain)
-	}
+	text := string(o.Text + o.Data.Plain)
 	if o.Name != "" {
 		text += o.Name + ": " + o.Value
 	}

@@ -80,7 +80,8 @@ func openText(x *xmlReader) string {
 		case "annotation", "note-citation":
 			x.skip()
 		}
-		b.WriteString(flat(x.text))
+		x.text = flat(x.text)
+		x.collect(&b)
 	}
 	return b.String()
 }

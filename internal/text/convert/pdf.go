@@ -44,7 +44,7 @@ func PDF(w *writer, data []byte) error {
 // title returns the title from the properties of the file. It returns the file name if
 // there is no title or a program generated it.
 func (f *pdfFile) title() string {
-	title := strings.TrimSpace(pdfText(f.resolve(f.dict(f.trailer["Info"])["Title"])))
+	title := f.text(f.dict(f.trailer["Info"])["Title"])
 	switch {
 	case title == "", strings.Contains(strings.ToLower(title), "untitled"), strings.HasPrefix(title, "Microsoft "),
 		slices.Contains([]string{".dvi", ".tex", ".doc", ".docx", ".ps", ".indd", ".qxd"}, path.Ext(title)):
@@ -97,7 +97,9 @@ func (f *pdfFile) content(page dict) []byte {
 	var all []byte
 	for _, part := range parts {
 		if s, ok := f.resolve(part).(*stream); ok {
-			all = append(append(all, f.decode(s)...), '\n')
+			data := f.decode(s)
+			f.w.spend(32 + len(data))
+			all = append(append(all, data...), '\n')
 		}
 	}
 	return all
@@ -113,7 +115,7 @@ func (f *pdfFile) notes(page dict) []pdfLine {
 		case name("Link"), name("Popup"): // a popup repeats the text of another annotation
 			continue
 		}
-		if text := strings.Join(strings.Fields(pdfText(f.resolve(note["Contents"]))), " "); text != "" {
+		if text := f.text(note["Contents"]); text != "" {
 			notes = append(notes, pdfLine{text: text, apart: true})
 		}
 	}
@@ -122,8 +124,9 @@ func (f *pdfFile) notes(page dict) []pdfLine {
 
 // pdfEntry is an entry of the outline.
 type pdfEntry struct {
-	level int // from 1
-	title string
+	level   int // from 1
+	title   string
+	letters string // of the title
 }
 
 // maxEntries is the maximum number of outline entries, and of named destinations.
@@ -155,8 +158,8 @@ func (f *pdfFile) outline(numbers map[ref]int) map[int][]pdfEntry {
 				target = f.resolve(f.dict(d["A"])["D"])
 			}
 			if page := f.pageOf(target, names, numbers); page > 0 {
-				if title := strings.Join(strings.Fields(pdfText(f.resolve(d["Title"]))), " "); title != "" {
-					entries[page] = append(entries[page], pdfEntry{level, title})
+				if title := f.text(d["Title"]); title != "" {
+					entries[page] = append(entries[page], pdfEntry{level, title, letters(title)})
 				}
 			}
 			visit(d["First"], level+1)
@@ -209,10 +212,12 @@ func (f *pdfFile) pageOf(target any, names map[string]any, numbers map[ref]int) 
 	return 0
 }
 
-// pdfText decodes a text string of the document, such as a title.
-func pdfText(v any) string {
-	s, _ := v.(string)
-	return string(bytes.ToValidUTF8(utf8Text([]byte(s)), nil))
+// text decodes a text string of the document, such as a title. White space becomes one
+// blank.
+func (f *pdfFile) text(v any) string {
+	s, _ := f.resolve(v).(string)
+	f.w.keep(len(s))
+	return strings.Join(strings.Fields(string(bytes.ToValidUTF8(utf8Text([]byte(s)), nil))), " ")
 }
 
 // writePDFPage writes a page. level is the heading level of the last outline entry before
@@ -243,9 +248,15 @@ func writePDFPage(w *writer, number int, text []pdfLine, entries []pdfEntry, lev
 		}
 		w.heading(level, e.title+page, id)
 	}
+	spelled := make([]string, len(text))
+	if len(entries) > 0 {
+		for i, line := range text {
+			spelled[i] = letters(line.text)
+		}
+	}
 	for i := 0; i < len(text); i++ {
 		for n, e := range entries {
-			if lines := w.titleLines(text[i:], e.title); lines > 0 {
+			if lines := w.titleLines(spelled[i:], e.letters); lines > 0 {
 				for _, skipped := range entries[:n+1] {
 					head(skipped)
 				}
@@ -271,16 +282,16 @@ func writePDFPage(w *writer, number int, text []pdfLine, entries []pdfEntry, lev
 }
 
 // titleLines returns the number of lines, at most three, that form the title of an entry,
-// with or without a section number. It returns 0 if the lines are not the title.
-func (w *writer) titleLines(lines []pdfLine, title string) int {
-	want := letters(title)
+// with or without a section number. It returns 0 if the lines are not the title. Both are
+// given by their letters.
+func (w *writer) titleLines(lines []string, title string) int {
+	w.spend(64 + len(title)/8)
 	got := ""
 	for n := range min(len(lines), 3) {
-		w.step()
-		if got += letters(lines[n].text); got == want || strings.TrimLeft(got, "0123456789") == want && want != "" {
+		if got += lines[n]; got == title || strings.TrimLeft(got, "0123456789") == title && title != "" {
 			return n + 1
 		}
-		if len(got) > len(want)+8 {
+		if len(got) > len(title)+8 {
 			break
 		}
 	}

@@ -44,11 +44,15 @@ func openPDF(w *writer, data []byte) *pdfFile {
 		}
 	}
 	for i := range f.occurrences("trailer") {
-		f.trail(f.parse(data, i+len("trailer")))
+		if i += len("trailer"); bytes.HasPrefix(bytes.TrimLeft(data[i:min(len(data), i+32)], "\r\n\t "), []byte("<<")) {
+			f.trail(f.parse(data, i))
+		}
 	}
+	unpacked := map[int]bool{}
 	for _, kind := range []string{"/ObjStm", "/XRef"} {
 		for i := range f.occurrences(kind) {
-			if at, _ := slices.BinarySearch(offsets, i); at > 0 {
+			if at, _ := slices.BinarySearch(offsets, i); at > 0 && !unpacked[numbers[at-1]] {
+				unpacked[numbers[at-1]] = true
 				f.unpack(numbers[at-1])
 			}
 		}
@@ -152,7 +156,7 @@ func (f *pdfFile) object(number int) any {
 
 // parse reads the object at an offset.
 func (f *pdfFile) parse(data []byte, offset int) any {
-	p := objectParser{w: f.w, b: data, i: offset}
+	p := objectParser{w: f.w, b: data, i: offset, spent: offset}
 	v := p.next()
 	d, ok := v.(dict)
 	if !ok {
@@ -220,6 +224,7 @@ func (f *pdfFile) decode(s *stream) []byte {
 		if n = bytes.Index(data, []byte("endstream")); n < 0 {
 			n = len(data)
 		}
+		f.w.spend(n / 4)
 	}
 	data = data[:n]
 	filters := f.array(s.dict["Filter"])
@@ -227,6 +232,7 @@ func (f *pdfFile) decode(s *stream) []byte {
 		filters = array{one}
 	}
 	for _, filter := range filters[:min(len(filters), 4)] {
+		f.w.spend(4 * len(data))
 		switch f.name(filter) {
 		case "FlateDecode", "Fl":
 			data = f.inflate(data)
@@ -243,15 +249,12 @@ func (f *pdfFile) decode(s *stream) []byte {
 		default:
 			return nil
 		}
+		if f.left -= int64(len(data)); f.left < 0 {
+			panic(errUnpacked)
+		}
 	}
-	f.count(len(data))
+	f.w.spend(len(data))
 	return data
-}
-
-func (f *pdfFile) count(n int) {
-	if f.left -= int64(n); f.left < 0 {
-		panic(errUnpacked)
-	}
 }
 
 // inflate decompresses data up to the first error.
@@ -266,8 +269,6 @@ func (f *pdfFile) inflate(data []byte) []byte {
 // readAll reads decompressed data up to the first error.
 func (f *pdfFile) readAll(r io.Reader) []byte {
 	out, _ := io.ReadAll(io.LimitReader(r, f.left+1))
-	if int64(len(out)) > f.left {
-		panic(errUnpacked)
-	}
+	f.w.spend(20_000 + 8*len(out)) // a decompressor allocates its tables
 	return out
 }

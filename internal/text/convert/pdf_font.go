@@ -38,6 +38,7 @@ const maxCodes = 1 << 16
 
 // font reads a font dictionary.
 func (f *pdfFile) font(d dict) *pdfFont {
+	f.w.spend(20_000) // the standard widths
 	t := &pdfFont{unicode: map[int]string{}, names: map[int]string{}, widths: map[int]float64{}, encoding: charmap.Windows1252, width: 500}
 	encoding := f.resolve(d["Encoding"])
 	if f.name(d["Subtype"]) == "Type0" {
@@ -110,8 +111,8 @@ func (f *pdfFile) wideWidths(t *pdfFont, d dict) {
 	for i := 0; i+1 < len(w); {
 		first := int(f.number(w[i]))
 		if list, ok := f.resolve(w[i+1]).(array); ok {
-			for k, v := range list {
-				f.w.step()
+			for k, v := range list[:min(len(list), maxCodes)] {
+				f.w.spend(100)
 				t.widths[first+k] = f.number(v)
 			}
 			i += 2
@@ -120,8 +121,8 @@ func (f *pdfFile) wideWidths(t *pdfFont, d dict) {
 		if i+2 >= len(w) {
 			break
 		}
-		for c := first; c <= int(f.number(w[i+1])) && c < maxCodes; c++ {
-			f.w.step()
+		for c := max(first, 0); c <= int(f.number(w[i+1])) && c < maxCodes; c++ {
+			f.w.spend(100)
 			t.widths[c] = f.number(w[i+2])
 		}
 		i += 3
@@ -179,7 +180,7 @@ func (f *pdfFile) mapRange(t *pdfFont, first, last int, to any) {
 			return
 		}
 		for c := first; c <= last && c < maxCodes; c++ {
-			f.w.step()
+			f.w.spend(100)
 			t.unicode[c] = string(runes)
 			runes[len(runes)-1]++
 		}
@@ -199,7 +200,11 @@ func codeOf(v any) int {
 	return n
 }
 
+// maxMapped is the most bytes of text for a code, as the specification of CMaps has it.
+const maxMapped = 512
+
 func utf16Text(s string) string {
+	s = s[:min(len(s), maxMapped)]
 	units := make([]uint16, 0, len(s)/2)
 	for i := 0; i+1 < len(s); i += 2 {
 		units = append(units, uint16(s[i])<<8|uint16(s[i+1]))

@@ -3,7 +3,6 @@ package convert
 import (
 	"fmt"
 	"testing"
-	"time"
 )
 
 // encodeLZW compresses data as PDF writers do: the width of the codes grows one code early.
@@ -67,7 +66,7 @@ func TestLZW(t *testing.T) {
 		"nothing":                             {nil, ""},
 	} {
 		const filter = name("LZWDecode")
-		f := pdfFile{w: &writer{deadline: time.Now().Add(maxTime)}, left: maxUnpacked, data: append(c.data, "\nendstream"...)}
+		f := pdfFile{w: &writer{}, left: maxUnpacked, data: append(c.data, "\nendstream"...)}
 		got := f.decode(&stream{dict: dict{"Length": float64(len(c.data)), "Filter": filter}})
 		if string(got) != c.want {
 			t.Errorf("%s: got %d bytes %.80q, want %d bytes %.80q", what, len(got), got, len(c.want), c.want)

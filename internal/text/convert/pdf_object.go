@@ -25,6 +25,7 @@ type objectParser struct {
 	w     *writer
 	b     []byte
 	i     int
+	spent int // the offset up to which the work is counted
 	depth int
 }
 
@@ -55,7 +56,13 @@ const end keyword = ""
 
 // next reads an object or a keyword. A closing bracket is a keyword.
 func (p *objectParser) next() any {
-	p.w.step()
+	v := p.object()
+	p.w.spend(64 + 4*(p.i-p.spent))
+	p.spent = p.i
+	return v
+}
+
+func (p *objectParser) object() any {
 	p.space()
 	if p.i >= len(p.b) {
 		return end
@@ -104,6 +111,7 @@ func (p *objectParser) collect(closing keyword, add func(any)) {
 				return
 			}
 		default:
+			p.w.spend(64)
 			add(v)
 		}
 	}
@@ -201,8 +209,7 @@ func (p *objectParser) refers() bool {
 // literal reads a string in parentheses.
 func (p *objectParser) literal() string {
 	var out []byte
-	depth, start := 0, p.i
-	defer func() { p.w.spend((p.i - start) / 16) }()
+	depth := 0
 	for ; p.i < len(p.b); p.i++ {
 		switch c := p.b[p.i]; c {
 		case '(':

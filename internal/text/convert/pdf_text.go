@@ -218,6 +218,7 @@ func (p *pdfPage) form(resources dict, key any, page [6]float64, forms int) {
 		return
 	}
 	p.forms++
+	p.f.w.spend(1000)
 	if own := p.f.dict(s.dict["Resources"]); own != nil {
 		resources = own
 	}
@@ -235,7 +236,7 @@ func (p *pdfPage) show(s *textState, v any) {
 		return
 	}
 	s.font.each(str, func(text string, width float64, blank bool) {
-		p.f.w.step()
+		p.f.w.spend(128)
 		onPage := times(s.matrix, s.page)
 		at := times(translation(0, s.rise), onPage)
 		size := math.Abs(s.size) * math.Hypot(at[2], at[3])
@@ -261,6 +262,7 @@ func (p *pdfPage) put(text string, x, y, right, size float64) {
 		p.blank()
 	}
 	p.x, p.size = right, size
+	p.f.w.keep(len(text))
 	for _, r := range text {
 		switch {
 		case unicode.IsSpace(r):
@@ -280,6 +282,9 @@ func (p *pdfPage) blank() {
 	}
 }
 
+// maxJoined is the length in bytes of the longest line whose last word can be joined.
+const maxJoined = 4000
+
 // endLine ends the current line. It joins a hyphenated word with its rest on this line.
 func (p *pdfPage) endLine() {
 	text := strings.TrimSpace(p.line.String())
@@ -292,12 +297,12 @@ func (p *pdfPage) endLine() {
 	p.last = p.y
 	if n := len(p.lines); n > 0 {
 		before := p.lines[n-1].text
-		runes := []rune(before)
+		stem, hyphen := strings.CutSuffix(before, "-")
+		last, _ := utf8.DecodeLastRuneInString(stem)
 		first, _ := utf8.DecodeRuneInString(text)
-		if len(runes) > 2 && runes[len(runes)-1] == '-' && unicode.IsLetter(runes[len(runes)-2]) && unicode.IsLetter(first) &&
-			unicode.IsUpper(runes[len(runes)-2]) == unicode.IsUpper(first) {
+		if hyphen && len(stem) > 1 && len(stem) < maxJoined && unicode.IsLetter(last) && unicode.IsLetter(first) && unicode.IsUpper(last) == unicode.IsUpper(first) {
 			word, rest, _ := strings.Cut(text, " ")
-			p.lines[n-1].text = strings.TrimSuffix(before, "-") + word
+			p.lines[n-1].text = stem + word
 			if text = rest; text == "" {
 				return
 			}

@@ -44,7 +44,14 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	if len(data) == 0 || data[0] != '[' {
 		return nil
 	}
-	return json.Unmarshal(data, (*[]contentPart)(c))
+	return eachOf(data, func(d *json.Decoder) error {
+		var part contentPart
+		err := d.Decode(&part)
+		if part.Text != "" || part.Name != "" {
+			*c = append(*c, part)
+		}
+		return err
+	})
 }
 
 // Transcript converts the conversation with an agent, one JSON object per line. The
@@ -53,7 +60,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 func Transcript(w *writer, data []byte) error {
 	number, speaker := 0, ""
 	for line := range bytes.SplitSeq(data, []byte("\n")) {
-		w.step()
+		w.spend(1000 + 32*len(line))
 		var r record
 		if json.Unmarshal(line, &r) != nil || r.Meta {
 			continue

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"strings"
-	"time"
 	"unicode"
 )
 
@@ -14,8 +13,8 @@ type writer struct {
 	containers []container // outermost first
 	gap        bool        // the next block needs a blank line before it
 	listed     int         // length of out after the last list item
-	deadline   time.Time
-	steps      int
+	work       int64       // units spent
+	kept       int         // bytes counted by keep
 }
 
 // container is an open list item or block quote.
@@ -25,15 +24,22 @@ type container struct {
 	begun bool
 }
 
-// step counts a unit of work. Converters call it in every loop over their input.
-func (w *writer) step() { w.spend(1) }
-
-// spend counts n units of work.
+// spend counts units of work before it is done: about one for each nanosecond, and so for
+// each byte that is read or copied. Unlike a clock, the count depends only on the file.
 func (w *writer) spend(n int) {
-	const often = 1 << 12
-	before := w.steps / often
-	if w.steps += n; w.steps/often != before && time.Now().After(w.deadline) {
-		panic(errTime)
+	if w.work += int64(n); w.work > maxWork {
+		panic(errWork)
+	}
+}
+
+// step counts one pass of a loop. Converters call it in every loop over their input.
+func (w *writer) step() { w.spend(32) }
+
+// keep counts n bytes of text that a converter collects before it writes them.
+func (w *writer) keep(n int) {
+	w.spend(8 * n)
+	if w.kept += n; w.kept > maxKept {
+		panic(errOutput)
 	}
 }
 
@@ -57,7 +63,7 @@ func (w *writer) block() {
 
 // line writes one line inside the open containers.
 func (w *writer) line(s string) {
-	w.step()
+	w.spend(64 + 8*len(s))
 	start := len(w.out)
 	for i := range w.containers {
 		switch c := &w.containers[i]; {

@@ -78,7 +78,7 @@ func (a *archive) worksheet(name string, s *sheet, shared map[int]string, dates 
 					text = sharedMark + text
 				}
 			} else {
-				text = escape(text)
+				text = escape(cut(text, maxCell))
 			}
 			for len(row) <= column {
 				row = append(row, "")
@@ -123,9 +123,9 @@ func (a *archive) sharedStrings(wanted map[int]string) {
 			if x.start == "rPh" { // a phonetic guide
 				x.skip()
 			}
-			b.WriteString(x.text)
+			x.collect(&b)
 		}
-		wanted[n] = escape(strings.Join(strings.Fields(b.String()), " "))
+		wanted[n] = escape(cut(strings.Join(strings.Fields(b.String()), " "), maxCell))
 		found++
 	}
 }

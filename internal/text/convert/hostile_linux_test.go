@@ -1,0 +1,107 @@
+package convert
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestHostileFilesAtFullSize runs `cairn index --no-embed` on each file of the corpus, in a
+// folder of its own: 10 MiB, or what unpacks to 60 MiB. It logs the processor time and the
+// peak memory of the processes, less the memory of an index of one small file. CAIRN_HOSTILE
+// is a regular expression of the names of the files.
+func TestHostileFilesAtFullSize(t *testing.T) {
+	part := os.Getenv("CAIRN_HOSTILE")
+	if part == "" {
+		t.Skip("CAIRN_HOSTILE names no files")
+	}
+	only := regexp.MustCompile(part)
+	cairn := filepath.Join(t.TempDir(), "cairn")
+	if out, err := exec.Command("go", "build", "-o", cairn, "cairn/cmd/cairn").CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	// Children of a process that has ended become children of this one, so that it can
+	// read their usage.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	base, _, _ := measure(t, cairn, hostileFile{"a.md", func(int) []byte { return []byte("# a\n") }})
+	type row struct {
+		files, memory, failures int
+		seconds                 float64
+		worstMemory, worstTime  string
+	}
+	rows := map[string]*row{}
+	for _, f := range hostileFiles() {
+		if !only.MatchString(f.name) {
+			continue
+		}
+		memory, seconds, err := measure(t, cairn, f)
+		memory -= base
+		t.Logf("%-28s %5d MiB %6.2f s %v", f.name, memory, seconds, err)
+		ext := filepath.Ext(f.name)
+		if rows[ext] == nil {
+			rows[ext] = &row{}
+		}
+		r := rows[ext]
+		r.files++
+		if memory > r.memory {
+			r.memory, r.worstMemory = memory, f.name
+		}
+		if seconds > r.seconds {
+			r.seconds, r.worstTime = seconds, f.name
+		}
+		if err != nil || memory > 300 || seconds > 5 {
+			r.failures++
+		}
+	}
+	for _, ext := range slices.Sorted(maps.Keys(rows)) {
+		r := rows[ext]
+		fmt.Printf("| %s | %d | %d MiB (%s) | %.1f s (%s) | %d |\n", ext[1:], r.files, r.memory, r.worstMemory, r.seconds, r.worstTime, r.failures)
+	}
+}
+
+// measure indexes one file and returns the peak of the memory in MiB and the processor time
+// of the process and its children.
+func measure(t *testing.T, cairn string, f hostileFile) (memory int, seconds float64, err error) {
+	t.Helper()
+	size := 10<<20 - 64
+	if slices.Contains([]string{".docx", ".pptx", ".xlsx", ".odt", ".odp", ".ods", ".epub", ".pdf"}, filepath.Ext(f.name)) {
+		size = 60 << 20
+	}
+	data := f.make(size)
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, f.name), data[:min(len(data), 10<<20)], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(cairn, "index", "--no-embed", "-C", folder)
+	cmd.Env = append(os.Environ(), "CAIRN_HOME="+t.TempDir(), "CAIRN_PARSER__CODE=on", "CAIRN_PARSER__EXTENSIONS=.eml,.mbox,.jsonl,.json,.yaml,.toml")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		var state syscall.WaitStatus
+		var usage syscall.Rusage
+		pid, waitErr := syscall.Wait4(-1, &state, 0, &usage)
+		if waitErr != nil {
+			break
+		}
+		memory = max(memory, int(usage.Maxrss>>10))
+		seconds += float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
+		if pid == cmd.Process.Pid && state.ExitStatus() != 0 {
+			err = fmt.Errorf("status %d: %.300s", state.ExitStatus(), stderr.String())
+		}
+	}
+	return memory, seconds, err
+}
