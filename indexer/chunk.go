@@ -44,8 +44,8 @@ const symbolTokens = 1500
 // the version, and the owner rebuilds the index. History: 2 added the abstract, 3 symbols
 // of source code, 4 the folder of files without a title. Version 5 added chunks that begin
 // inside a fenced code block, 6 reStructuredText without its markup for the encoder, 7 the
-// notes of PDF files, 8 source code in one chunk a symbol.
-const chunkFormat = 8
+// notes of PDF files, 8 source code in one chunk a symbol, 9 ids of HTML as anchors.
+const chunkFormat = 9
 
 // Chunker divides sections into chunks and makes their index entries. It is safe for
 // concurrent use if its tokenizer is.

@@ -111,6 +111,9 @@ func (c *Chunker) KeywordEntry(doc *store.Document, i, n int, text string) store
 	e := store.KeywordEntry{Chunk: store.ChunkID(doc.Path, s.Anchor, n), Path: doc.Path, Body: body, Labels: doc.Labels}
 	if !c.options.Bare {
 		e.Title, e.Trail = titleOf(doc), innermost(s.Trail)
+		if markdown.FormatOf(doc.Path).Converted() && !strings.Contains(s.Heading, s.Anchor) {
+			e.Trail = append(slices.Clip(e.Trail), s.Anchor) // an id that the author chose
+		}
 	}
 	return e
 }

@@ -13,6 +13,7 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/text/invisible"
+	"cairn/internal/text/markdown"
 )
 
 // longestToken is the maximum size of a token in bytes. A text with more bytes than its
@@ -226,6 +227,7 @@ func (s *search) keep(a *Answer, used int) {
 			continue
 		}
 		r.Content, r.Passage = r.candidate.content()
+		r.Content = markdown.WithoutIDs(r.Path, r.Content)
 		s.trace.fitted(r.Place(), r.candidate)
 		all := r.Content
 		r.More = slices.DeleteFunc(r.More, func(m SectionRef) bool { return m.candidate.given.to == 0 })
@@ -233,6 +235,7 @@ func (s *search) keep(a *Answer, used int) {
 			m := &r.More[j]
 			var lines Lines
 			m.Content, lines = m.candidate.content()
+			m.Content = markdown.WithoutIDs(r.Path, m.Content)
 			m.Passage = &lines
 			s.trace.fitted(r.PlaceOf(m), m.candidate)
 			all += "\n" + m.Content

@@ -16,7 +16,7 @@ const (
 	document   role = iota
 	source          // code other than tests
 	test            // test code
-	definition      // of the identifier in the query
+	definition      // of the identifier in the query: a symbol, or a section with this id
 )
 
 // Weights of scores in a ranking of documents and code. Documents answer a question
@@ -100,8 +100,8 @@ func placeCode(cs []candidate, query string, declare func(name string, cs []*can
 	if p.word = p.name == "" && isWord(query); p.word {
 		p.name = query
 	}
-	p.assign(cs)
-	if !p.sources && !p.asides {
+	p.assign(cs, query)
+	if !p.sources && !p.asides && !p.defined {
 		return nil
 	}
 	if p.name != "" && !p.defined && !p.named {
@@ -115,10 +115,13 @@ func placeCode(cs []candidate, query string, declare func(name string, cs []*can
 
 // assign sets the role of every candidate. A word that names a document or one of its
 // sections does not count as the name of a symbol.
-func (p *placing) assign(cs []candidate) {
+func (p *placing) assign(cs []candidate, query string) {
 	for i := range cs {
 		c := &cs[i]
 		switch {
+		case c.anchor == query && !p.word && !outline.IsSource(c.path):
+			c.role, p.defined, p.documents = definition, true, true
+			continue
 		case !outline.IsSource(c.path):
 			c.aside = aside(c.path, p.query)
 			p.documents, p.asides = true, p.asides || c.aside

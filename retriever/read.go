@@ -219,7 +219,7 @@ func (r *Retriever) estimate(path string) (tokens int, err error) {
 func (r *Retriever) reading(f *parsedFile, e extent, cached bool) *Reading {
 	content := f.text[e.start:e.end]
 	out := &Reading{
-		Path: f.path, Title: f.doc.Title, Content: string(content), Tokens: len(content) / 4,
+		Path: f.path, Title: f.doc.Title, Content: markdown.WithoutIDs(f.path, string(content)), Tokens: len(content) / 4,
 		Hash: f.hash, SectionHash: e.hash, Masked: f.masked, Cached: cached,
 	}
 	out.Flags = invisible.Find(out.Content)

@@ -53,7 +53,7 @@ type (
 const MaxFence = markdown.MaxFence
 
 // ChunkID returns the id of chunk n of a section: path, "#", anchor, ".", n. Anchors
-// contain neither '#' nor '.', so SplitChunkID is its inverse for any path.
+// do not contain '#', so SplitChunkID is its inverse for any path.
 func ChunkID(path, anchor string, n int) string {
 	return path + "#" + anchor + "." + strconv.Itoa(n)
 }

@@ -46,8 +46,8 @@ func (p *Put) Check() error {
 			return wrong("section %d has a negative line", i)
 		case !isHash(s.Hash):
 			return wrong("section %d has hash %q, want 64 lower-case hex digits", i, s.Hash)
-		case strings.ContainsAny(s.Anchor, "#."):
-			return wrong("section %d has anchor %q, which holds '#' or '.'", i, s.Anchor)
+		case strings.Contains(s.Anchor, "#"):
+			return wrong("section %d has anchor %q, which holds '#'", i, s.Anchor)
 		case anchors[s.Anchor]:
 			return wrong("two sections have the anchor %q", s.Anchor)
 		}

@@ -371,7 +371,7 @@ func TestPutRefuses(t *testing.T) {
 		"end":              func(p *Put) { p.Document.Sections[1].End = 201 },
 		"own end":          func(p *Put) { p.Document.Sections[0].OwnEnd = 250 },
 		"line":             func(p *Put) { p.Document.Sections[0].EndLine = -1 },
-		"anchor":           func(p *Put) { p.Document.Sections[0].Anchor = "a.b" },
+		"anchor":           func(p *Put) { p.Document.Sections[0].Anchor = "a#b" },
 		"repeated anchor":  func(p *Put) { p.Document.Sections[0].Anchor = "b" },
 		"chunk beyond":     func(p *Put) { p.Document.Sections[1].Chunks[0].End = 201 },
 		"chunk turned":     func(p *Put) { p.Document.Sections[1].Chunks[0].End = 1 },

@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -108,7 +109,7 @@ func parseBlocks(_ string, src []byte, body int) scanned {
 	for i, raw := range raws {
 		h := &out.heads[i]
 		raw, h.id = cutHeadingID(raw)
-		h.text, h.slug = headingText(raw, pc)
+		h.text, h.slug = headingText(raw[:runeStart(raw, MaxHeading)], pc)
 	}
 	if wantCode {
 		htmlMarks(&out, part, body, code)
@@ -116,7 +117,7 @@ func parseBlocks(_ string, src []byte, body int) scanned {
 	return out
 }
 
-// headingSource returns the source of a heading's text in part, at most MaxHeading bytes.
+// headingSource returns the source of a heading's text in part, with its id.
 func headingSource(n ast.Node, part []byte) []byte {
 	lines := n.Lines()
 	switch lines.Len() {
@@ -124,15 +125,14 @@ func headingSource(n ast.Node, part []byte) []byte {
 		return nil
 	case 1:
 		line := lines.At(0)
-		raw := line.Value(part)
-		return raw[:runeStart(raw, MaxHeading)]
+		return line.Value(part)
 	}
 	var raw []byte
-	for i := 0; i < lines.Len() && len(raw) <= MaxHeading; i++ {
+	for i := range lines.Len() {
 		line := lines.At(i)
 		raw = append(raw, line.Value(part)...)
 	}
-	return raw[:runeStart(raw, MaxHeading)]
+	return raw
 }
 
 // cutHeadingID removes a trailing "{#id}", the syntax of Hugo and kramdown, from a
@@ -143,7 +143,7 @@ func cutHeadingID(raw []byte) (rest []byte, id string) {
 		return raw, ""
 	}
 	open := bytes.LastIndexByte(trimmed, '{')
-	if open < 0 || open > 0 && trimmed[open-1] == '\\' {
+	if open < 0 || len(trimmed)-open > MaxHeading || open > 0 && trimmed[open-1] == '\\' {
 		return raw, ""
 	}
 	for _, f := range bytes.Fields(trimmed[open+1 : len(trimmed)-1]) {
@@ -152,6 +152,18 @@ func cutHeadingID(raw []byte) (rest []byte, id string) {
 		}
 	}
 	return raw, ""
+}
+
+// idAtEnd matches an id at the end of a heading in the output of a converter.
+var idAtEnd = regexp.MustCompile(`(?m)^(#{1,6} .*) \{#[^{}\s]+\}$`)
+
+// WithoutIDs returns a part of the text of the named file as people and models read it. If
+// the file is converted, it removes the ids that the converter wrote behind headings.
+func WithoutIDs(name, text string) string {
+	if !FormatOf(name).Converted() {
+		return text
+	}
+	return idAtEnd.ReplaceAllString(text, "$1")
 }
 
 // headingText returns the plain text of a heading for display and the text from which

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"sort"
+	"strings"
 )
 
 // build makes the sections of src[from:] from its outline. text is src with normalised
@@ -19,6 +20,8 @@ func (d *Document) build(src, text []byte, from int, out scanned) {
 		if h.id != "" {
 			if anchor = anchorID(h.id); anchor != h.id {
 				aliases = append(aliases, mark{name: h.id, at: h.start})
+			} else if strings.Contains(anchor, ".") {
+				aliases = append(aliases, mark{name: Slug(h.id), at: h.start})
 			}
 		} else {
 			anchor = Slug(h.slug)

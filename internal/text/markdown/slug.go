@@ -88,7 +88,7 @@ func (s slugger) unique(slug string) string {
 // characters that are invalid in an anchor.
 func anchorID(id string) string {
 	for _, r := range id {
-		if r == '#' || r == '.' || r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsPrint(r) {
+		if r == '#' || r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsPrint(r) {
 			return Slug(id)
 		}
 	}
