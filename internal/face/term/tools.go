@@ -98,6 +98,9 @@ func (o *Output) Tools(list []toolbox.Listed, total int) {
 // FoundTools writes the tools that a search found.
 func (o *Output) FoundTools(answer *toolsearch.Answer) {
 	for _, missing := range answer.Degraded {
+		if missing == "owner" {
+			missing = "the process that owns the folder, which does not answer: `cairn status` names it"
+		}
 		o.Notes.Warn("without %s", missing)
 	}
 	if answer.Message != "" {

@@ -47,7 +47,8 @@ type Answer struct {
 	Tools   []Found `json:"tools"`
 	Meta    Meta    `json:"meta"`
 	Message string  `json:"message,omitempty"`
-	// Degraded lists the legs that are missing or incomplete: "vectors".
+	// Degraded lists what is missing or incomplete: "vectors", or "owner", which package
+	// toolbox adds if the owner of the folder does not answer.
 	Degraded []string `json:"degraded,omitempty"`
 	// Remembered holds the past intents that voted, if Query.Explain is set.
 	Remembered []Neighbour `json:"remembered,omitempty"`
