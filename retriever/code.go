@@ -3,9 +3,11 @@ package retriever
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"cairn/internal/store"
+	"cairn/internal/store/keyword"
 	"cairn/internal/text/outline"
 )
 
@@ -22,12 +24,13 @@ const (
 // Weights of scores in a ranking of documents and code. Documents answer a question
 // unless code matches clearly better. Tests rank below the code that they test. The
 // definition of an identifier ranks above its uses. sourceWeight was tuned on questions
-// about documents and about code, see benchmarks/formats.md; testWeight and headWeight on
-// those of benchmarks/code.md.
+// about documents and about code, see benchmarks/formats.md; testWeight, headWeight and
+// stemWeight on those of benchmarks/code.md.
 const (
 	sourceWeight = 0.95 // of code if a question also finds documents
 	testWeight   = 0.65 // of tests
 	headWeight   = 0.8  // of the licence and imports of a file
+	stemWeight   = 0.97 // of a file whose name has other words than the query
 	useWeight    = 0.9  // of everything else if a definition is found
 )
 
@@ -80,14 +83,16 @@ func isWord(query string) bool {
 // placing is the state of placeCode.
 type placing struct {
 	query, scope, name string
-	word               bool // the name is a word in lower case
-	documents, sources bool // the candidates include some
-	plain              bool // the query is a question in plain words
-	asides             bool // some documents are aside
-	named              bool // a document or section has the word as its name
-	defined, packaged  bool // a definition was found, in the package that the query names
-	declared           bool // the definitions were found by their text, not by the outline
-	sure               bool // a declaration has a type, a modifier or a keyword
+	terms              []string        // of the query
+	word               bool            // the name is a word in lower case
+	documents, sources bool            // the candidates include some
+	plain              bool            // the query is a question in plain words
+	asides             bool            // some documents are aside
+	stems              map[string]bool // of the names of files: see names
+	named              bool            // a document or section has the word as its name
+	defined, packaged  bool            // a definition was found, in the package that the query names
+	declared           bool            // the definitions were found by their text, not by the outline
+	sure               bool            // a declaration has a type, a modifier or a keyword
 }
 
 // placeCode sets the role of every candidate and the part of the score that follows
@@ -95,7 +100,7 @@ type placing struct {
 // called with candidates of source code if the outline has no symbol with the name; it sets
 // the role of those whose text declares the name.
 func placeCode(cs []candidate, query string, declare func(name string, cs []*candidate) error) error {
-	p := placing{query: strings.ToLower(query), plain: isQuestion(query)}
+	p := placing{query: strings.ToLower(query), plain: isQuestion(query), terms: keyword.Analyze(query), stems: map[string]bool{}}
 	p.scope, p.name = identifier(query)
 	if p.word = p.name == "" && isWord(query); p.word {
 		p.name = query
@@ -205,6 +210,9 @@ func (p *placing) weigh(cs []candidate) {
 		} else if c.role == source && c.anchor == "" {
 			c.codeWeight = headWeight
 		}
+		if (c.role == source || c.role == test) && p.name == "" && !p.names(c.path) {
+			c.codeWeight *= stemWeight
+		}
 		if c.aside {
 			c.codeWeight = asideWeight
 		}
@@ -231,6 +239,17 @@ func (p *placing) weigh(cs []candidate) {
 			c.Score = c.weigh()
 		}
 	}
+}
+
+// names reports whether the query has all words of the name of a file.
+func (p *placing) names(file string) bool {
+	name := stem(file)
+	named, ok := p.stems[name]
+	if !ok {
+		named = !slices.ContainsFunc(keyword.Analyze(name), func(t string) bool { return !slices.Contains(p.terms, t) })
+		p.stems[name] = named
+	}
+	return named
 }
 
 // stem returns the name of a file without its folder and extension.
