@@ -84,9 +84,65 @@ func hostileFiles() []hostileFile {
 			}
 		}
 	}
-	all = append(append(all, hostilePDFs()...), hostileArchives()...)
+	all = append(append(append(all, hostilePages()...), hostilePDFs()...), hostileArchives()...)
 	slices.SortFunc(all, func(a, b hostileFile) int { return strings.Compare(a.name, b.name) })
 	return all
+}
+
+// hostilePages returns pages whose tree is much larger than their text, and other files
+// that have more structure than text.
+func hostilePages() []hostileFile {
+	line, numbered := families[0].make, families[2].make
+	formatted := func(block string) func(int) []byte {
+		return func(n int) []byte { return []byte("<div>" + numbered("><b a=", n/20) + "</div>" + line(block, n)) }
+	}
+	return []hostileFile{
+		{"formatted-blocks.html", formatted("<div>x</div>")},
+		{"formatted-paragraphs.html", formatted("<p>x")},
+		{"formatted-cells.html", formatted("<table><td>x</table>")},
+		{"formatted-spans.html", formatted("<span><i></span>x")},
+		{"formatted-equal.html", func(n int) []byte { return []byte(line("<b><p>x</p>", n)) }},
+		{"formatted-links.html", func(n int) []byte { return []byte(numbered("><a name=x", n/2) + line("<p>x", n/2)) }},
+		{"attributes.html", func(n int) []byte { return []byte("<p>x</p><p " + line("a ", n) + ">") }},
+		{"attributes-quoted.html", func(n int) []byte { return []byte("<p>x</p><p " + line(`a=">"`, n) + ">") }},
+		{"attributes-behind-script.html", func(n int) []byte { return []byte(`<p>x</p><script><a b="</script><p ` + line("a ", n) + ">") }},
+		{"attributes-behind-name.html", func(n int) []byte { return []byte(`<p>x</p><p =" ` + line("a ", n) + ">") }},
+		{"attributes-slashes.html", func(n int) []byte { return []byte("<p>x</p><p " + line("a/", n) + ">") }},
+		{"class-long.html", func(n int) []byte { return []byte(`<p class="` + line("a ", n) + `">x</p>`) }},
+		{"emphasis-deep.html", func(n int) []byte {
+			return []byte(strings.Repeat("<em>", 400) + line("a*_ ", n) + strings.Repeat("</em>", 400))
+		}},
+		{"lists-deep.html", func(n int) []byte { return []byte(strings.Repeat("<ul><li>", 90) + line("<ul><li>x</ul>", n)) }},
+		{"tables-deep.html", func(n int) []byte { return []byte(strings.Repeat("<table><td>", 90) + line("<p>x", n)) }},
+		{"table-uneven.html", func(n int) []byte {
+			return []byte("<table><tr>" + line("<td>", n/2) + line("<tr><td>x", n/2) + "</table>")
+		}},
+		{"definitions.html", func(n int) []byte { return []byte(strings.Repeat("<dl><dd>", 90) + line("<dt id=a>x<dd>y", n)) }},
+		{"headers.eml", func(n int) []byte { return []byte("From: a\n" + numbered("a:", n) + "\nx") }},
+		{"headers-long.eml", func(n int) []byte { return []byte("Subject: " + line("=?utf-8?q?a?= ", n) + "\n\nx") }},
+		{"parts-nested.eml", func(n int) []byte {
+			return []byte(line("Content-Type: multipart/mixed; boundary=b\n\n--b\n", n) + "\nx")
+		}},
+		{"parts-page.eml", func(n int) []byte {
+			return []byte("Content-Type: multipart/mixed; boundary=b\n\n" + line("--b\nContent-Type: text/html\n\n<p>x\n", n))
+		}},
+		{"parameters.eml", func(n int) []byte { return []byte("Content-Type: a/b" + numbered("; a*", n) + "\n\nx") }},
+		{"encoded.eml", func(n int) []byte {
+			return []byte("Content-Type: text/html\nContent-Transfer-Encoding: quoted-printable\n\n" + line("=3Cp=3E", n))
+		}},
+		{"lines.ipynb", func(n int) []byte {
+			return []byte(`{"cells":[{"cell_type":"code","source":[` + line(`"",`, n) + `""]}]}`)
+		}},
+		{"outputs.ipynb", func(n int) []byte {
+			return []byte(`{"cells":[{"cell_type":"code","source":"a","outputs":[` + line(`{},`, n) + `{}]}]}`)
+		}},
+		{"cells-empty.ipynb", func(n int) []byte { return []byte(`{"cells":[` + line(`{},`, n) + `{}]}`) }},
+		{"sheets.ipynb", func(n int) []byte { return []byte(`{"worksheets":[` + line(`{},`, n) + `{}]}`) }},
+		{"sheets-cells.ipynb", func(n int) []byte { return []byte(`{"worksheets":[` + line(`{"cells":[{}]},`, n) + `{}]}`) }},
+		{"arguments.1", func(n int) []byte { return []byte(".TH a 1\n.B " + line("a ", n)) }},
+		{"quoted.1", func(n int) []byte { return []byte(".TH a 1\n.B " + line(`"" `, n)) }},
+		{"escapes-open.1", func(n int) []byte { return []byte(".TH a 1\n" + line(`\w'a\*[`, n)) }},
+	}
 }
 
 // hostileArchives returns files of the formats in zip archives.

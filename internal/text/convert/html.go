@@ -24,10 +24,9 @@ func HTML(w *writer, data []byte) error {
 func writePage(w *writer, data []byte, lower int) error {
 	data = utf8Text(data)
 	w.spend(16 * len(data)) // parsing; the passes over the tree count themselves
-	if bytes.Count(data, []byte("<")) > maxTags || attributes(data) > maxTags {
-		return errTags
-	}
-	root, err := html.Parse(bytes.NewReader(closeEmpty(data)))
+	data = closeEmpty(data)
+	checkTree(w, data)
+	root, err := html.Parse(bytes.NewReader(data))
 	if err != nil {
 		return errDepth
 	}
@@ -49,34 +48,6 @@ func writePage(w *writer, data []byte, lower int) error {
 	p.blocks(content)
 	p.flush()
 	return nil
-}
-
-// attributes returns the number of attributes in data or a few more.
-func attributes(data []byte) int {
-	n := 0
-	inside, last := false, byte(0) // in a tag; the last byte that is no white space
-	for i := 0; i < len(data); i++ {
-		c := data[i]
-		switch {
-		case !inside:
-			inside = c == '<'
-		case c == '>':
-			inside = false
-		case last == '=' && (c == '"' || c == '\''):
-			end := bytes.IndexByte(data[i+1:], c)
-			if end < 0 {
-				return n
-			}
-			n++
-			i += end + 1
-		case (isSpace(c) || c == '/') && i > 0 && !isSpace(data[i-1]):
-			n++
-		}
-		if !isSpace(c) {
-			last = c
-		}
-	}
-	return n
 }
 
 // emptyTag matches a self-closing tag of XHTML. After an unquoted attribute value the
