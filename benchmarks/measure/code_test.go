@@ -163,11 +163,6 @@ func (c *codeRun) ask(pack string, qs []question, total map[string]*ranks) error
 			}
 			total[kind].add(fileRank, symbolRank)
 		}
-		if os.Getenv("TOP") != "" {
-			for i, r := range answer.Results[:min(5, len(answer.Results))] {
-				c.log("      %d %s#%s %d-%d %.3f (gold %d-%d)", i+1, r.Path, r.Anchor, r.LineRange.Start, r.LineRange.End, r.Score, gold.start, gold.end)
-			}
-		}
 		c.log("%d\t%d\t%s\t%s\t%s\t%s", fileRank, symbolRank, pack, q.path, q.symbol, q.text)
 	}
 	return nil
