@@ -279,12 +279,14 @@ func TestKilledAtNamedPoints(t *testing.T) {
 	}
 }
 
-// TestKilledAtRandomMoments kills 50 runs, wherever they are when the parent
-// has read the line of a random step. An index that got completed is compared
+// TestKilledAtRandomMoments kills 50 runs, or as many as CAIRN_KILLS says, wherever they are
+// when the parent has read the line of a random step. An index that got completed is compared
 // with a clean one and either edited or started again.
 func TestKilledAtRandomMoments(t *testing.T) {
 	kills := 50
-	if testing.Short() {
+	if n, err := strconv.Atoi(os.Getenv("CAIRN_KILLS")); err == nil {
+		kills = n
+	} else if testing.Short() {
 		kills = 5
 	}
 	r := rand.New(rand.NewPCG(50, 50))

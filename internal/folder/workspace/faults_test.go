@@ -33,7 +33,7 @@ var (
 	faultSeed  = flag.Uint64("seed", 1, "the seed of the random faults")
 )
 
-// faultKinds damage the bytes of a file.
+// faultKinds damage the bytes of a file. One that returns nil removes the file.
 var faultKinds = []struct {
 	name string
 	make func(r *rand.Rand, b []byte) []byte
@@ -54,6 +54,7 @@ var faultKinds = []struct {
 	{"cut", func(r *rand.Rand, b []byte) []byte { return b[:r.IntN(len(b))] }},
 	{"garbage behind", func(*rand.Rand, []byte) []byte { return []byte(strings.Repeat("garbage ", 600)) }},
 	{"emptied", func(*rand.Rand, []byte) []byte { return []byte{} }},
+	{"removed", func(*rand.Rand, []byte) []byte { return nil }},
 }
 
 // faulty is a folder with an index, tools, usage and question tasks, and its answers.
@@ -198,7 +199,7 @@ type outcome struct {
 	panicked   string
 }
 
-// try opens a copy of the folder with one damaged file.
+// try opens a copy of the folder with one damaged file, whose content is nil if it is removed.
 func (f *faulty) try(t *testing.T, damaged string, content []byte) (o outcome) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -214,7 +215,13 @@ func (f *faulty) try(t *testing.T, damaged string, content []byte) (o outcome) {
 		}
 		os.Remove(filepath.Join(to, "folder"))
 		if name, err := filepath.Rel(from, damaged); err == nil && filepath.IsLocal(name) {
-			if err := os.WriteFile(filepath.Join(to, name), content, 0o600); err != nil {
+			name = filepath.Join(to, name)
+			if content != nil {
+				err = os.WriteFile(name, content, 0o600)
+			} else {
+				err = os.Remove(name)
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
