@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -23,6 +24,14 @@ const longestToken = 128
 // cost returns the number of tokens of v in JSON, as a client receives it.
 func (r *Retriever) cost(v any) int {
 	return r.sources.Budget.CountTokens(renderJSON(v))
+}
+
+// size returns the number of tokens of v as text or in JSON.
+func (r *Retriever) size(v interface{ Text() string }, asText bool) int {
+	if asText {
+		return r.sources.Budget.CountTokens(v.Text())
+	}
+	return r.cost(v)
 }
 
 func renderJSON(v any) string {
@@ -50,8 +59,21 @@ const leastPassage = 10
 
 // furtherShare is the factor of the score of a further section of a document, so that
 // the best section of another document comes first unless it is clearly worse. See
-// benchmarks/quality.md.
-const furtherShare = 0.8
+// benchmarks/quality.md. In an answer as text, whose texts are shorter, more of them are
+// near the best one.
+const (
+	furtherShare     = 0.8
+	furtherTextShare = 1.05
+)
+
+// An answer as text gives windows of at least windowTokens tokens around the best chunks,
+// each at most a third of the text. Without MaxTokens it has at most DefaultTokens tokens, and
+// only texts whose score is at least nearBest of the best. See benchmarks/quality.md.
+const (
+	DefaultTokens = 900
+	windowTokens  = 110
+	nearBest      = 0.75
+)
 
 // candidateText is the text around the best chunk of a section: the section with its
 // subsections, or the part of it that could fit into the budget. The text of a further
@@ -122,12 +144,91 @@ func (h *candidateText) words() string {
 // subsections, and then the lines around. Hits without text are omitted. MaxTokens bounds
 // the text; MaxBudget bounds the whole answer.
 func (s *search) fit(a *Answer) {
-	f := fitter{count: s.sources.Budget.CountTokens, left: s.MaxTokens, seen: a.dropRepeated()}
-	texts := a.texts()
-	meant := min(max(2, s.MaxTokens/passageTokens), len(texts))
-	for _, h := range texts[:meant] {
-		f.start(h, s.MaxTokens/meant)
+	seen := a.dropRepeated()
+	if s.AsText {
+		s.fitText(a, seen)
+		return
 	}
+	s.pack(a, s.MaxTokens, seen)
+	a.Budget.Envelope = s.envelope(a)
+	for len(a.Results) > 1 && a.Budget.Text+a.Budget.Envelope > MaxBudget {
+		last := &a.Results[len(a.Results)-1]
+		for _, h := range last.candidates() {
+			a.Budget.Text -= h.tokens
+		}
+		a.omit(last)
+		a.Results = a.Results[:len(a.Results)-1]
+		a.Budget.Envelope = s.envelope(a)
+	}
+}
+
+// fitText makes the whole answer as text fit into MaxTokens. It packs texts repeatedly,
+// each time with a budget that is corrected by the tokens that remained or were too many.
+func (s *search) fitText(a *Answer, seen map[string]int) {
+	var best *Answer
+	most := -1
+	room := s.MaxTokens * 3 / 4
+	for range 6 {
+		one := *a
+		one.Results = slices.Clone(a.Results)
+		for i := range one.Results {
+			r := &one.Results[i]
+			r.More = slices.Clone(r.More)
+			for _, h := range r.candidates() {
+				h.given, h.tokens, h.parts = span{}, 0, nil
+			}
+		}
+		left := s.pack(&one, room, maps.Clone(seen))
+		size := s.sources.Budget.CountTokens(one.Text())
+		for n := len(one.Results); size > s.MaxTokens && n > 0 && one.Results[n-1].Content == ""; n-- {
+			one.omit(&one.Results[n-1])
+			one.Results = one.Results[:n-1]
+			size = s.sources.Budget.CountTokens(one.Text())
+		}
+		if size <= s.MaxTokens && size > most {
+			best, most = &one, size
+		}
+		if size <= s.MaxTokens && (size > s.MaxTokens*98/100 || left >= leastPassage) || room == 0 {
+			break
+		}
+		room = max(0, room+s.MaxTokens-size)
+	}
+	if best == nil { // the notes alone fill the budget
+		a.Results, a.Folders, a.OmittedCount = nil, nil, len(a.Results)
+		return
+	}
+	*a = *best
+}
+
+// pack adds text of at most budget tokens to the results, and returns the tokens that
+// remain.
+func (s *search) pack(a *Answer, budget int, seen map[string]int) (left int) {
+	f := fitter{count: s.sources.Budget.CountTokens, left: budget, seen: seen}
+	texts := a.texts()
+	passage, parts := passageTokens, 1
+	if s.AsText {
+		passage, parts = windowTokens, 3
+	}
+	if s.brief {
+		texts = slices.DeleteFunc(texts, func(h *candidateText) bool { return h.score < nearBest*texts[0].score })
+	}
+	meant := min(max(2, budget/passage), len(texts))
+	for _, h := range texts[:meant] {
+		share := budget / max(meant, parts)
+		f.start(h, share)
+		if s.AsText {
+			f.extend(h, share)
+		}
+	}
+	if !s.brief {
+		f.fill(texts, meant)
+	}
+	s.keep(a, budget-f.left)
+	return f.left
+}
+
+// fill spends what remains of the budget after passages of the first texts.
+func (f *fitter) fill(texts []*candidateText, meant int) {
 	for _, h := range texts[:meant] {
 		f.widen(h, h.chunk)
 		f.widen(h, h.own)
@@ -142,18 +243,7 @@ func (s *search) fit(a *Answer) {
 		f.unite(h)
 	}
 	for _, h := range texts {
-		f.extend(h)
-	}
-	s.keep(a, s.MaxTokens-f.left)
-	a.Budget.Envelope = s.envelope(a)
-	for len(a.Results) > 1 && a.Budget.Text+a.Budget.Envelope > MaxBudget {
-		last := &a.Results[len(a.Results)-1]
-		for _, h := range last.candidates() {
-			a.Budget.Text -= h.tokens
-		}
-		a.omit(last)
-		a.Results = a.Results[:len(a.Results)-1]
-		a.Budget.Envelope = s.envelope(a)
+		f.extend(h, math.MaxInt)
 	}
 }
 
@@ -218,12 +308,18 @@ func (a *Answer) dropRepeated() (first map[string]int) {
 // keep sets the content of the hits with text and omits the others.
 func (s *search) keep(a *Answer, used int) {
 	a.Budget = &Spent{Tokens: s.MaxTokens, Text: used}
-	results := a.Results
+	results, without, listed := a.Results, []Result{}, 0
 	a.Results = []Result{}
 	for i := range results {
 		r := &results[i]
 		if r.candidate.given.to == 0 {
-			a.omit(r)
+			if s.AsText && listed < maxListed {
+				listed++
+				r.More = nil
+				without = append(without, *r)
+			} else {
+				a.omit(r)
+			}
 			continue
 		}
 		r.Content, r.Passage = r.candidate.content()
@@ -244,10 +340,14 @@ func (s *search) keep(a *Answer, used int) {
 		r.Hash = shortHash(r.Hash)
 		a.Results = append(a.Results, *r)
 	}
+	a.Results = append(a.Results, without...)
 	if len(a.Results) == 0 && len(results) > 0 && a.Hint == "" {
 		a.Hint = fmt.Sprintf("no hit fits into %d tokens: read the omitted ones with read_doc, or allow more", s.MaxTokens)
 	}
 }
+
+// maxListed is the most results without text in an answer as text.
+const maxListed = 3
 
 // maxOmitted is the most entries of Answer.Omitted.
 const maxOmitted = 3
@@ -328,25 +428,27 @@ func (f *fitter) unite(h *candidateText) {
 	}
 }
 
-// extend adds as many of the lines after a hit's text as fit, then lines before it.
-func (f *fitter) extend(h *candidateText) {
+// extend adds as many of the lines after a hit's text as fit, then lines before it, until
+// the text has limit tokens.
+func (f *fitter) extend(h *candidateText, limit int) {
 	const least = 16 // tokens worth the work
-	if h.given.to == 0 || len(h.parts) > 0 || f.left < least {
+	left := func() int { return min(f.left, limit-h.tokens) }
+	if h.given.to == 0 || len(h.parts) > 0 || left() < least {
 		return
 	}
-	room := f.left + h.tokens
-	after := lineEnds(h.text[h.given.to:min(len(h.text), h.given.to+usual*f.left)])
+	room := left() + h.tokens
+	after := lineEnds(h.text[h.given.to:min(len(h.text), h.given.to+usual*left())])
 	n := sort.Search(len(after), func(i int) bool { return f.count(h.text[h.given.from:h.given.to+after[i]]) > room })
 	if n > 0 {
 		f.take(h, span{h.given.from, h.given.to + after[n-1]}, room)
 	}
-	if h.given.to < len(h.text) || f.left < least {
+	if h.given.to < len(h.text) || left() < least {
 		return
 	}
-	room = f.left + h.tokens
+	room = left() + h.tokens
 	before := []int{0}
 	for _, end := range lineEnds(h.text[:h.given.from]) {
-		if h.given.from-end <= usual*f.left {
+		if h.given.from-end <= usual*left() {
 			before = append(before, end)
 		}
 	}

@@ -21,7 +21,7 @@ func IsGlob(place string) bool {
 // returns at most MaxPaths places, and how many more there are.
 func (r *Retriever) expand(ctx context.Context, places []string) (found []string, more int, err error) {
 	for _, place := range places {
-		pattern, anchor, _ := strings.Cut(strings.TrimPrefix(place, "/"), "#")
+		pattern, anchor, _ := strings.Cut(strings.TrimPrefix(r.relative(place), "/"), "#")
 		if !IsGlob(place) || r.exists(pattern) {
 			found = append(found, place)
 			continue

@@ -287,6 +287,9 @@ func (s *search) more(d *foundDocument, within *candidateText) (refs []SectionRe
 			ref.candidate = newCandidateText(&own, other.Chunks[ranked.Chunk], d.text, s.MaxTokens)
 			ref.candidate.main, ref.candidate.inside = within, shown.Start <= other.Start && other.Start < shown.End
 			ref.candidate.share = furtherShare * min(1, ranked.Score/best.Score)
+			if s.AsText {
+				ref.candidate.share = min(1, furtherTextShare*ranked.Score/best.Score)
+			}
 		}
 		if refs = append(refs, ref); len(refs) == most {
 			break

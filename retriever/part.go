@@ -45,7 +45,8 @@ func decodeNext(s string, f *parsedFile, e extent) (start, end int, err error) {
 
 // fitReading shortens a reading to the budget. It cuts at the last start of a section
 // that fits, otherwise at a line break, otherwise between two runes.
-func (r *Retriever) fitReading(f *parsedFile, e extent, reading *Reading, budget int) (*Reading, error) {
+func (r *Retriever) fitReading(f *parsedFile, e extent, reading *Reading, q ReadRequest) (*Reading, error) {
+	budget := q.MaxTokens
 	fits := func(end int) *Reading {
 		if end-e.start > longestToken*budget {
 			return nil
@@ -58,7 +59,7 @@ func (r *Retriever) fitReading(f *parsedFile, e extent, reading *Reading, budget
 			part = r.reading(f, cut, reading.Cached)
 			part.Next = encodeNext(f, end, e.end)
 		}
-		if r.cost(part) > budget {
+		if r.size(part, q.AsText) > budget {
 			return nil
 		}
 		return part

@@ -3,6 +3,7 @@ package retriever
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -26,7 +27,7 @@ type suffix struct {
 // even if the path contains "#" or ":".
 func (r *Retriever) locate(spec string) (f *parsedFile, rest suffix, cached bool, err error) {
 	original := spec
-	spec = strings.TrimPrefix(spec, "/") // "/" is the workspace's folder
+	spec = strings.TrimPrefix(r.relative(spec), "/") // "/" is the workspace's folder
 	if !r.exists(spec) {
 		if i := strings.LastIndexByte(spec, '#'); i > 0 {
 			spec, rest.anchor = spec[:i], spec[i+1:]
@@ -47,6 +48,20 @@ func (r *Retriever) locate(spec string) (f *parsedFile, rest suffix, cached bool
 		f, cached, err = r.open(e.same)
 	}
 	return f, rest, cached, err
+}
+
+// relative returns an absolute path inside a root as a path of the workspace, and any other
+// path unchanged.
+func (r *Retriever) relative(spec string) string {
+	if r.sources.Files == nil || !filepath.IsAbs(spec) {
+		return spec
+	}
+	for _, root := range r.sources.Files.Roots() {
+		if rest, ok := strings.CutPrefix(filepath.ToSlash(spec), filepath.ToSlash(root.Dir)+"/"); ok {
+			return strings.TrimPrefix(root.Name+"/"+rest, "/")
+		}
+	}
+	return spec
 }
 
 // exists reports whether there is a file with exactly this name.

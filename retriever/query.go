@@ -1,6 +1,7 @@
 package retriever
 
 import (
+	"cmp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -53,6 +54,10 @@ type Query struct {
 	// (tiktoken). It is at least MinBudget. A larger value than MaxBudget counts as
 	// MaxBudget, which also bounds the whole answer.
 	MaxTokens int `json:"max_tokens,omitempty"`
+	// AsText makes MaxTokens the bound of Answer.Text, and lists the best hits without text
+	// among the results. Without MaxTokens the text has at most DefaultTokens tokens, often
+	// fewer.
+	AsText bool `json:"as_text,omitempty"`
 	// Explain adds all components of each score to the answer.
 	Explain bool `json:"explain,omitempty"`
 }
@@ -81,8 +86,8 @@ func (q Query) check(maxRunes int) (Query, error) {
 		return q, err
 	}
 	switch {
-	case q.Limit == 0 && q.MaxTokens > 0:
-		q.Limit = budgetLimit(q.MaxTokens)
+	case q.Limit == 0 && (q.MaxTokens > 0 || q.AsText):
+		q.Limit = budgetLimit(cmp.Or(q.MaxTokens, DefaultTokens))
 	case q.Limit == 0:
 		q.Limit = DefaultLimit
 	case q.Limit < 1 || q.Limit > MaxLimit:

@@ -24,6 +24,8 @@ type ReadRequest struct {
 	// MaxTokens, if not 0, bounds the whole answer; a longer text is returned in
 	// parts. It is at least MinBudget. A larger value than MaxBudget counts as MaxBudget.
 	MaxTokens int `json:"max_tokens,omitempty"`
+	// AsText makes MaxTokens the bound of the answer's Text.
+	AsText bool `json:"as_text,omitempty"`
 	// Next continues an earlier answer (Reading.Next) for the same Path.
 	Next string `json:"next,omitempty"`
 	// ExpectedHash, if set, must be the hash of the file or of the section.
@@ -125,7 +127,7 @@ func (r *Retriever) Read(ctx context.Context, q ReadRequest) (*Reading, error) {
 		}
 		return reading, nil
 	}
-	return r.fitReading(f, e, reading, q.MaxTokens)
+	return r.fitReading(f, e, reading, q)
 }
 
 // hasHash reports whether expected is a prefix of hash with at least ShortHash digits.
@@ -175,9 +177,9 @@ func (r *Retriever) ReadAll(ctx context.Context, q ReadRequest) (*Readings, erro
 	all := &Readings{Documents: []Reading{}, Failed: []FailedPlace{}, More: more}
 	total := 0
 	for i, path := range q.Paths {
-		one := ReadRequest{Path: path}
+		one := ReadRequest{Path: path, AsText: q.AsText}
 		if budget > 0 {
-			left := budget - r.cost(all) - r.omittedCost(Omitted{path, 99_999})*(len(q.Paths)-i)
+			left := budget - r.size(all, q.AsText) - r.omittedCost(Omitted{path, 99_999})*(len(q.Paths)-i)
 			if left < MinBudget {
 				if tokens, err := r.estimate(path); err != nil {
 					all.Failed = append(all.Failed, FailedPlace{path, err.Error(), err})

@@ -3,6 +3,7 @@ package retriever
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,6 +17,7 @@ import (
 type search struct {
 	*Retriever
 	Query
+	brief   bool         // an answer as text without MaxTokens in the request
 	parsed  query.Query  // of Query.Text
 	pending bool         // some chunks have no vector yet
 	version int          // of the documents before the legs ran; 0 if unknown
@@ -32,9 +34,13 @@ type search struct {
 // *IndexChangedError for a cursor of an earlier generation, and with the error of a
 // store that fails.
 func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
+	paged, brief := q.Limit > 0 || q.Cursor != "", q.AsText && q.MaxTokens == 0
 	q, err := q.check(r.options.MaxQuery)
 	if err != nil {
 		return nil, err
+	}
+	if brief {
+		q.MaxTokens = DefaultTokens
 	}
 	meta, counts, err := r.state()
 	if err != nil {
@@ -53,7 +59,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &search{Retriever: r, Query: q, parsed: parsed, pending: state.Pending > 0, trace: tracerOf(ctx)}
+	s := &search{Retriever: r, Query: q, brief: brief, parsed: parsed, pending: state.Pending > 0, trace: tracerOf(ctx)}
 	s.trace.parsed(parsed)
 	if s.version, err = r.sources.Documents.Version(); err != nil {
 		return nil, fmt.Errorf("reading the state of the index: %w", err)
@@ -96,6 +102,12 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 		answer.explainEmpty()
 		if from.offset == 0 && state.State == "ready" {
 			answer.weigh(s, ranking)
+		}
+		if q.AsText {
+			if !paged {
+				answer.NextCursor = nil
+			}
+			answer.Folders = slices.DeleteFunc(answer.Folders, func(f Folder) bool { return r.options.Contexts[f.Path] == "" })
 		}
 		if q.MaxTokens > 0 {
 			timer := observe.Begin(ctx, observe.Fit)

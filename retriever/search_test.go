@@ -352,7 +352,7 @@ func TestDegraded(t *testing.T) {
 		}
 	})
 	t.Run("no vector yet", func(t *testing.T) {
-		f := open(t, files, nil, slices.Collect(maps(files))...)
+		f := open(t, files, nil, slices.Collect(names(files))...)
 		for _, mode := range []Mode{Hybrid, Semantic} {
 			a := f.search(Query{Text: "needle", Mode: mode, Limit: 10})
 			if len(a.Results) != 6 || !slices.Equal(a.Degraded, []string{"vectors"}) || a.Mode != Keyword || a.Results[0].Score != 1 {

@@ -86,7 +86,7 @@ func (f *folder) index(files map[string]string, later []string) {
 	var puts []docs.Put
 	var entries []store.KeywordEntry
 	var vectors []store.VectorEntry
-	for _, path := range slices.Sorted(maps(files)) {
+	for _, path := range slices.Sorted(names(files)) {
 		content := []byte(files[path])
 		parsed := markdown.Parse(path, content)
 		sum := sha256.Sum256(content)
@@ -128,7 +128,7 @@ func (f *folder) index(files map[string]string, later []string) {
 	must(f.t, err)
 }
 
-func maps(files map[string]string) func(func(string) bool) {
+func names(files map[string]string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for path := range files {
 			if !yield(path) {

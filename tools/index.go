@@ -10,8 +10,8 @@ import (
 )
 
 type indexArgs struct {
-	Rebuild     bool    `json:"rebuild,omitempty" schema:"default=false" jsonschema:"Discard the index and rebuild it; needed after a change of model or format"`
-	WaitSeconds integer `json:"wait_seconds,omitempty" schema:"default=20,min=0,max=600" jsonschema:"How long to wait for the run"` // the default is below the timeout of clients
+	Rebuild     bool    `json:"rebuild,omitempty" schema:"default=false" jsonschema:"Rebuild from nothing, after a change of model"`
+	WaitSeconds integer `json:"wait_seconds,omitempty" schema:"default=20,min=0,max=600" jsonschema:"Longest wait"` // the default is below the timeout of clients
 }
 
 type indexAnswer struct {
@@ -28,9 +28,9 @@ func indexTool(folder *owner.Folder, o *Options) tool {
 			var a indexArgs
 			return decode(raw, &a) == nil && a.Rebuild
 		},
-		description: `Build or refresh the search index of the workspace. Unchanged files are skipped, so a repeated call is cheap.
-Use it when read_context returns "not_indexed", or after many files have changed. Not needed before a search: the server indexes when it starts.
-If the run takes longer than wait_seconds, the answer has done=false and the run continues in the background; the status tool reports its progress. Keyword search works before all vectors exist.`,
+		description: `Build or refresh the search index of the workspace; unchanged files cost nothing.
+Use it when a note of read_context names it. Not needed before a search: the server indexes when it starts.
+After wait_seconds the answer has done=false, and the run continues; status reports its progress.`,
 		handler: codeHandler(func(ctx context.Context, a indexArgs) (*indexAnswer, error) {
 			waiting, cancel := context.WithTimeout(ctx, time.Duration(a.WaitSeconds)*time.Second)
 			defer cancel()

@@ -83,8 +83,8 @@ func TestInjectionsAreData(t *testing.T) {
 	}
 	texted := map[string]bool{"snippet": true, "content": true, "title": true, "headings": true, "heading": true, "anchor": true, "anchors": true, "path": true}
 	for i, mark := range marks {
-		query, _ := json.Marshal(map[string]any{"name": "read_context", "arguments": map[string]any{"query": "section " + mark, "mode": "keyword", "max_tokens": 2000}})
-		read, _ := json.Marshal(map[string]any{"name": "read_doc", "arguments": map[string]any{"path": fmt.Sprintf("page-%02d.md", i+1)}})
+		query, _ := json.Marshal(map[string]any{"name": "read_context", "arguments": map[string]any{"query": "section " + mark, "mode": "keyword", "max_tokens": 2000, "format": "json"}})
+		read, _ := json.Marshal(map[string]any{"name": "read_doc", "arguments": map[string]any{"path": fmt.Sprintf("page-%02d.md", i+1), "format": "json"}})
 		for j, params := range [][]byte{query, read} {
 			line := ask(100+2*i+j, "tools/call", string(params))
 			var answer struct {

@@ -19,7 +19,7 @@ type moreArgs struct {
 type describedTool struct {
 	Action      string          `json:"action"`
 	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"input_schema"`
+	InputSchema json.RawMessage `json:"input_schema,omitempty"`
 }
 
 type moreAnswer struct {
@@ -29,15 +29,15 @@ type moreAnswer struct {
 // more is the tool more_tools, which calls the hidden tools.
 func (s *Server) more(hidden []tool) tool {
 	return tool{
-		name: moreTools, title: "Further tools", groups: []Group{Auto}, notIdempotent: true,
+		name: moreTools, title: "Further tools", groups: []Group{Auto}, notIdempotent: true, noSchema: true,
 		description: fmt.Sprintf(`Call a tool that is not in your list, with its name as action: %s.
-Use it when one of these fits better. Without arguments it describes the tool. Not for tools in your list.`, strings.Join(names(hidden), ", ")),
-		handler: codeHandler(func(_ context.Context, a moreArgs) (*moreAnswer, error) {
+Use it when one of these fits better; without arguments it describes the tool. Not for tools in your list.`, strings.Join(names(hidden), ", ")),
+		handler: codeHandler(func(context.Context, moreArgs) (*moreAnswer, error) {
 			answer := &moreAnswer{Tools: []describedTool{}}
 			for _, t := range hidden {
-				if a.Action == "" || a.Action == t.name {
-					answer.Tools = append(answer.Tools, t.describe())
-				}
+				first, _, _ := strings.Cut(t.description, ". ")
+				first, _, _ = strings.Cut(first, "\n")
+				answer.Tools = append(answer.Tools, describedTool{Action: t.name, Description: first})
 			}
 			return answer, nil
 		}),

@@ -51,6 +51,9 @@ func TestAutoBudget(t *testing.T) {
 		if len(list) >= 12 || tokens > 3000 {
 			t.Errorf("%+v offers %d tools of %d tokens, want fewer than 12 of at most 3000", c, len(list), tokens)
 		}
+		if start := tokens + counter.CountTokens(instructions); c == (contents{}) && start > 2150 { // the state of the index adds some 50
+			t.Errorf("the tools and the instructions of a plain folder have %d tokens, want at most 2150", start)
+		}
 		more := list[len(list)-1]
 		for _, tool := range s.tools {
 			if offered := slices.Contains(names(list), tool.name); !offered && !strings.Contains(more.description, tool.name) {

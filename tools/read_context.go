@@ -16,7 +16,7 @@ type readContextArgs struct {
 	Query    string   `json:"query" schema:"min=1,max=4000" jsonschema:"Question or keywords, such as 'auth flow'. \"Quoted phrases\" are required, -words excluded."`
 	Limit    *integer `json:"limit,omitempty" schema:"min=1,max=50" jsonschema:"Default 5"`
 	Mode     *string  `json:"mode,omitempty" schema:"enum=keyword|semantic|hybrid|regexp,default=hybrid"`
-	Semantic bool     `json:"semantic,omitempty" schema:"default=false" jsonschema:"DEPRECATED: use mode='semantic'."`
+	Semantic bool     `json:"semantic,omitempty" schema:"hidden"`
 	Filters  *struct {
 		Tags       []string `json:"tags,omitempty" jsonschema:"Any of these tags"`
 		Priority   string   `json:"priority,omitempty"`
@@ -24,10 +24,11 @@ type readContextArgs struct {
 		PathPrefix string   `json:"path_prefix,omitempty" jsonschema:"Such as 'docs/'"`
 		Kind       string   `json:"kind,omitempty" schema:"enum=docs|code"`
 	} `json:"filters,omitempty"`
-	Context    []string `json:"context,omitempty" schema:"max=50" jsonschema:"Paths and tool ids in use"`
+	Context    []string `json:"context,omitempty" schema:"max=50" jsonschema:"Paths and tool ids in use; what was used together with them ranks higher"`
 	Cursor     string   `json:"cursor,omitempty" jsonschema:"next_cursor of the previous answer"`
-	MaxTokens  *integer `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Include at most this many tokens of text"`
+	MaxTokens  *integer `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Size of the whole answer; by default at most 900"`
 	Exhaustive bool     `json:"exhaustive,omitempty" schema:"default=false" jsonschema:"All lines that contain the query; with mode regexp, that match it (RE2)"`
+	Format     string   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields"`
 	Explain    bool     `json:"explain,omitempty" schema:"default=false" jsonschema:"Add each score's components"`
 }
 
@@ -66,24 +67,25 @@ func (o *Options) searched(ctx context.Context, q retriever.Query, a *retriever.
 // readContext is the tool read_context.
 func readContext(folder *owner.Folder, o *Options) tool {
 	t := tool{
-		name: "read_context", title: "Search documents", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 10, Burst: 15},
-		description: `Search the workspace's documents by meaning and by words. Returns ranked documents, each with its best section: path, heading trail, anchor, line range, snippet, score.
-Use it first, with a question or keywords, to find where something is written. Not for opening a known file: use read_doc.
-max_tokens adds the text of the sections. exhaustive returns all matching lines, as grep does. mode "keyword" is for exact names and error messages, "semantic" for unknown wording; "hybrid" combines both. Documents used before together with context rank higher.
-An empty answer has a "reason" and a "hint". "answerable" estimates whether the documents contain an answer.`,
+		name: "read_context", title: "Search documents", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 10, Burst: 15}, noSchema: true,
+		description: `Search the workspace's documents by meaning and by words. Returns the text of the best sections, each below a line "@@ path:lines #anchor  headings  score", and one line for each further section.
+Use it first, to find where something is written. Not for opening a known file: use read_doc.
+exhaustive returns all matching lines, as grep does. mode "keyword" is for exact names and error messages, "semantic" for unknown wording.`,
 		handler: codeHandler(func(ctx context.Context, a readContextArgs) (any, error) {
 			if a.Exhaustive || a.Mode != nil && *a.Mode == regexpMode {
-				return scanLines(ctx, o, &a)
+				lines, err := scanLines(ctx, o, &a)
+				return answerAs(lines, err, wantsText(ctx, a.Format))
 			}
 			q, err := a.query(o.DefaultMode)
 			if err != nil {
 				return nil, err
 			}
+			q.AsText = wantsText(ctx, a.Format) && !a.Explain
 			answer, err := index.SearchOp.Call(ctx, folder, q, nil)
 			if err == nil {
 				o.searched(ctx, q, answer)
 			}
-			return answer, err
+			return answerAs(answer, err, q.AsText)
 		}),
 		bare: func(answer any) any {
 			if found, ok := answer.(*retriever.Answer); ok {

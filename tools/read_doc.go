@@ -19,6 +19,7 @@ type readDocArgs struct {
 	Anchor       string   `json:"anchor,omitempty" schema:"max=100" jsonschema:"Heading or its slug"`
 	Paths        []string `json:"paths,omitempty" schema:"min=1,max=10" jsonschema:"Several places, instead of path"`
 	MaxTokens    *integer `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Limit of the answer"`
+	Format       string   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields, such as hash and links"`
 	Next         string   `json:"next,omitempty" jsonschema:"next of the previous part"`
 	ExpectedHash string   `json:"expected_hash,omitempty" jsonschema:"Fail with 1006 if the file or section has another hash"`
 }
@@ -28,30 +29,33 @@ func readDoc(folder *owner.Folder) tool {
 	t := tool{
 		name: "read_doc", title: "Read a document or section", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 30, Burst: 50},
 		description: `Read a document, one section of it, or a range of lines, as they are on disk.
-Use it after read_context, with a result's path and anchor; the answer links the neighbouring sections. Not for search: use read_context. Pass paths to read up to 10 places in one call.
-path is "docs/a.md", "docs/a.md#anchor", "docs/a.md:10-40" or a glob. With max_tokens, a long document is returned in parts: call again with next.`,
+Use it after read_context, with a result's path and anchor, or with paths for up to 10 places. Not for search: use read_context.
+path is "docs/a.md", "docs/a.md#anchor", "docs/a.md:10-40" or a glob. With max_tokens, a long document comes in parts: call again with next.`,
+		noSchema: true,
 		handler: codeHandler(func(ctx context.Context, a readDocArgs) (any, error) {
 			// Passages of question tasks have the id "doc:path#anchor".
 			a.Path = strings.TrimPrefix(a.Path, graphrank.DocumentPrefix)
 			for i, path := range a.Paths {
 				a.Paths[i] = strings.TrimPrefix(path, graphrank.DocumentPrefix)
 			}
-			r := retriever.ReadRequest{Path: a.Path, Anchor: a.Anchor, Paths: a.Paths, Next: a.Next, ExpectedHash: a.ExpectedHash}
+			r := retriever.ReadRequest{Path: a.Path, Anchor: a.Anchor, Paths: a.Paths, Next: a.Next, ExpectedHash: a.ExpectedHash, AsText: wantsText(ctx, a.Format)}
 			if a.MaxTokens != nil {
 				r.MaxTokens = int(*a.MaxTokens)
 			}
 			switch {
 			case a.Paths != nil:
-				return readAll(ctx, folder, r)
+				all, err := readAll(ctx, folder, r)
+				return answerAs(all, err, r.AsText)
 			case a.Path == "":
 				return nil, invalid("path: missing; pass path, or paths for several places")
 			}
 			reading, err := read(ctx, folder, r)
 			if missing, ok := errors.AsType[*retriever.NotFoundError](err); ok && missing.Anchor == "" && retriever.IsGlob(a.Path) {
 				r.Path, r.Paths = "", []string{a.Path}
-				return readAll(ctx, folder, r)
+				all, err := readAll(ctx, folder, r)
+				return answerAs(all, err, r.AsText)
 			}
-			return reading, err
+			return answerAs(reading, err, r.AsText)
 		}),
 	}
 	t.answers = append([]reflect.Type{reflect.TypeFor[retriever.Reading](), reflect.TypeFor[retriever.Readings]()}, t.answers...)

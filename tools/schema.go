@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,6 +58,11 @@ func refine(s *jsonschema.Schema, t reflect.Type) {
 		for _, f := range reflect.VisibleFields(t) {
 			if p := s.Properties[argumentName(f)]; p != nil && !f.Anonymous {
 				refine(p, f.Type)
+				if f.Tag.Get("schema") == "hidden" { // accepted, but not offered
+					delete(s.Properties, argumentName(f))
+					s.PropertyOrder = slices.DeleteFunc(s.PropertyOrder, func(n string) bool { return n == argumentName(f) })
+					continue
+				}
 				for pair := range strings.SplitSeq(f.Tag.Get("schema"), ",") {
 					constrain(p, pair)
 				}
@@ -139,7 +145,7 @@ func answerSchema(answers []reflect.Type) *jsonschema.Schema {
 }
 
 // listedFields bounds the fields of listedSchema.
-const listedFields = 5
+const listedFields = 2
 
 // listedSchema returns the schema of answers for the list of tools. To save tokens it has
 // only the first fields that every successful answer has. OpenAPI has all of answerSchema.

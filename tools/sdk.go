@@ -137,6 +137,7 @@ func (s *Server) requestContext(ctx context.Context, session string) context.Con
 func (s *Server) toolHandler(t tool, client func(*mcp.CallToolRequest) string) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		c := call{args: req.Params.Arguments}
+		ctx = withText(ctx)
 		if report := notifier(ctx, req); report != nil {
 			ctx = withProgress(ctx, report)
 		}
@@ -182,16 +183,23 @@ func (t tool) definition() *mcp.Tool {
 	if !t.readOnly {
 		a.DestructiveHint = &destroys
 	}
-	return &mcp.Tool{
+	definition := &mcp.Tool{
 		Name: t.name, Title: t.title, Description: t.description,
-		InputSchema: schemaJSON(argumentSchema(t.args)), OutputSchema: schemaJSON(listedSchema(t.answers)),
-		Annotations: a,
+		InputSchema: schemaJSON(argumentSchema(t.args)), Annotations: a,
 	}
+	if !t.noSchema {
+		definition.OutputSchema = schemaJSON(listedSchema(t.answers))
+	}
+	return definition
 }
 
 // toolResult returns a result with a value both as text and as structured content,
-// because some clients pass only one of them to the model.
+// because some clients pass only one of them to the model. An answer that is text has no
+// structured content.
 func toolResult(value any, isError bool) (*mcp.CallToolResult, error) {
+	if answer, ok := value.(text); ok {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(answer)}}}, nil
+	}
 	text, err := marshal(value)
 	if err != nil {
 		return nil, err

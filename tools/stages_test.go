@@ -85,7 +85,7 @@ func TestReadDocTakesHits(t *testing.T) {
 	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	for i, args := range []string{`{"path":"doc:docs/auth.md"}`, `{"paths":["doc:docs/auth.md"]}`} {
 		s.send(request(i+1, "tools/call", fmt.Sprintf(`{"name":"read_doc","arguments":%s}`, args)))
-		if got := s.receive(); !strings.Contains(got, `"path":"docs/auth.md"`) {
+		if got := s.receive(); !strings.Contains(got, `"text":"@@ docs/auth.md`) {
 			t.Errorf("%s: %s", args, got)
 		}
 	}

@@ -23,6 +23,7 @@ type tool struct {
 	// If it is nil, no call does.
 	administers func(json.RawMessage) bool
 	handler
+	noSchema bool // the list has no schema of the answers, which are text or vary
 	// bare converts an answer to the result of a direct call. If it is nil, the result is
 	// the answer.
 	bare func(answer any) any

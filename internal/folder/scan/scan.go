@@ -67,6 +67,15 @@ type Answer struct {
 	bytes int
 }
 
+// Text returns the lines as text, below their number.
+func (a *Answer) Text() string {
+	text := fmt.Sprintf("lines: %d, files: %d", a.Total, a.Matching)
+	if a.Reason != "" {
+		text += "; " + a.Reason
+	}
+	return strings.Join(append([]string{text}, a.Lines...), "\n")
+}
+
 // PatternError reports an invalid pattern.
 type PatternError struct{ Reason string }
 
