@@ -198,6 +198,9 @@ func (s *search) fitText(a *Answer, seen map[string]int) {
 		return
 	}
 	*a = *best
+	if s.brief { // more would have fitted
+		a.OmittedCount, a.Omitted = 0, nil
+	}
 }
 
 // pack adds text of at most budget tokens to the results, and returns the tokens that

@@ -241,6 +241,9 @@ type Answer struct {
 	// Answerable is the estimated probability that the documents answer the query. It
 	// is set on the first page if the index is complete.
 	Answerable *float64 `json:"answerable,omitempty"`
+	// UnknownWords are the words of the query that occur in no document. They are set if
+	// Answerable is low.
+	UnknownWords []string `json:"unknown_words,omitempty"`
 	// Budget reports how a token budget was spent.
 	Budget *Spent `json:"budget,omitempty"`
 	// OmittedCount is the number of hits whose text did not fit into the token budget;

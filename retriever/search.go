@@ -101,7 +101,9 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 		}
 		answer.explainEmpty()
 		if from.offset == 0 && state.State == "ready" {
-			answer.weigh(s, ranking)
+			if err := answer.weigh(s, ranking); err != nil {
+				return nil, err
+			}
 		}
 		if q.AsText {
 			if !paged {

@@ -204,12 +204,12 @@ type answer struct {
 }
 
 func (s *server) search(query, mode string) (a answer, took float64, err error) {
-	took, err = s.tool("read_context", map[string]any{"query": query, "mode": mode}, &a)
+	took, err = s.tool("read_context", map[string]any{"query": query, "mode": mode, "format": "json"}, &a)
 	return a, took, err
 }
 
 func (s *server) read(path, anchor string) (float64, error) {
-	arguments := map[string]any{"path": path, "max_tokens": 8000}
+	arguments := map[string]any{"path": path, "max_tokens": 8000, "format": "json"}
 	if anchor != "" {
 		arguments["path"] = path + "#" + anchor
 	}

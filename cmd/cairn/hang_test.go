@@ -49,7 +49,7 @@ func TestOwnerThatHangs(t *testing.T) {
 			t.Fatalf("stopping the owner: %v, %v", state, err)
 		}
 	}
-	const search = `{"query":"rotate a token"}`
+	const search = `{"query":"rotate a token","format":"json"}`
 	type found struct {
 		Results  []struct{ Path string }
 		Degraded []string

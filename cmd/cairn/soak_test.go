@@ -143,7 +143,7 @@ func (s *soakClients) step(c *soakClient, n, i int, own string) error {
 	switch k := c.r.IntN(100); {
 	case k < 60:
 		s.counts[0].Add(1)
-		_, err := c.call("read_context", "search", map[string]any{"query": testutil.Sentence(c.r, 4), "limit": 1 + c.r.IntN(10)})
+		_, err := c.call("read_context", "search", map[string]any{"query": testutil.Sentence(c.r, 4), "limit": 1 + c.r.IntN(10), "format": "json"})
 		return err
 	case k < 88:
 		s.counts[1].Add(1)

@@ -106,8 +106,9 @@ func citation(c string) string {
 // the task back to the executor.
 var (
 	profanities = set("fuck fucking fucked shit shitty bullshit asshole bastard bitch cunt dickhead motherfucker wanker")
-	insults     = set("idiot idiots moron morons stupid dumb loser losers worthless pathetic scum trash")
-	threats     = []string{"kill you", "kill yourself", "hurt you", "i hate you", "you should die", "shut up", "you are an idiot", "you are stupid"}
+	insults     = set("idiot idiots moron morons scum")
+	belittling  = set("stupid dumb loser losers worthless pathetic") // insults only of a person
+	threats     = []string{"kill you", "kill yourself", "hurt you", "i hate you", "you should die", "shut up"}
 	spamPhrases = []string{"click here", "buy now", "limited offer", "act now", "100% free", "free money", "earn money", "winner", "congratulations you", "risk free", "special promotion", "subscribe now", "viagra", "casino"}
 	hedges      = []string{"maybe", "perhaps", "possibly", "might", "could be", "i think", "i believe", "not sure", "unclear", "probably", "seems", "appears", "likely", "unsure"}
 )
@@ -162,7 +163,11 @@ func spam(text string, words []string) float64 {
 	return min(score, 1)
 }
 
-// toxicity returns a score in [0, 1]: .8 for each threat and .3 for each insult.
+// insultReach is how many words before an insult may name the reader.
+const insultReach = 4
+
+// toxicity returns a score in [0, 1]: .8 for each threat and insult, and .3 for a word that
+// would be an insult of a person.
 func toxicity(text string, words []string) float64 {
 	lower, score := strings.Join(strings.Fields(strings.ToLower(text)), " "), 0.0
 	for _, t := range threats {
@@ -170,8 +175,12 @@ func toxicity(text string, words []string) float64 {
 			score += .8
 		}
 	}
-	for _, w := range words {
-		if insults[w] {
+	for i, w := range words {
+		before := words[max(0, i-insultReach):i]
+		switch {
+		case insults[w], belittling[w] && slices.ContainsFunc(before, func(b string) bool { return b == "you" || b == "your" || b == "you're" }):
+			score += .8
+		case belittling[w]:
 			score += .3
 		}
 	}

@@ -88,7 +88,11 @@ func (p *packaging) reasoned() {
 		}
 	}
 	// Answerable does not apply to an answer from the web.
-	if p.found.Answerable != nil && !a.NotFound && !fromWeb {
+	switch {
+	case p.found.Answerable == nil || fromWeb:
+	case a.NotFound:
+		p.limit(1 - *p.found.Answerable)
+	default:
 		p.limit(*p.found.Answerable)
 	}
 }

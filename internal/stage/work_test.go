@@ -59,6 +59,9 @@ func TestModerate(t *testing.T) {
 		{"many URLs", fine + strings.Repeat(" http://x", 6), []string{"doc:a.md#b"}, .8, true},
 		{"spam", "CLICK HERE AND BUY NOW!!!!! FREE MONEY FOR EVERYBODY", []string{"doc:a.md#b"}, .6, false},
 		{"the same again and again", strings.Repeat("token ", 100), []string{"doc:a.md#b"}, .6, false},
+		{"an insult", "The members are Ann and Bob, you idiot.", []string{"doc:a.md#b"}, .5, false},
+		{"belittling the reader", "You must be really stupid: Ann and Bob are the members.", []string{"doc:a.md#b"}, .5, false},
+		{"a word of the trade", "A dumb terminal shows the members Ann and Bob.", []string{"doc:a.md#b"}, 1, true},
 		{"hostile", "You are an idiot, you moron, said Ann.", []string{"doc:a.md#b"}, .5, false},
 		{"cites nothing", fine, nil, 1, false},
 		{"cites what was not found", fine, []string{"doc:a.md#b", "doc:secret.md"}, 1, false},
@@ -101,6 +104,10 @@ func TestConfidence(t *testing.T) {
 	missing := func(*Brief) (*Answered, error) {
 		return &Answered{Draft: Draft{Answer: "It is not in these documents."}}, nil
 	}
+	sure := .9
+	certain := func(*Brief) (*Answered, error) {
+		return &Answered{Draft: Draft{Answer: "It is not in these documents.", NotFound: true}, Confidence: &sure}, nil
+	}
 	for _, c := range []struct {
 		name, template string
 		answerable     float64
@@ -114,6 +121,7 @@ func TestConfidence(t *testing.T) {
 		{"supported, but nothing seems to be there", "", .04, found, .04, .04, false},
 		{"not found, and nothing seems to be there", "", .04, missing, .96, .96, true},
 		{"not found, although it seems to be there", "", .97, missing, .02, .04, true},
+		{"surely not found, although it seems to be there", "", .97, certain, .02, .04, true},
 		{"unsupported", "", .97, foreign, 0, .2, false},
 		{"unsupported and not moderated", "quick_answer", .97, foreign, 0, .2, false},
 	} {

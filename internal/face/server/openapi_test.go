@@ -154,7 +154,7 @@ func TestOpenAPI(t *testing.T) {
 		}
 		var want []string
 		for name, p := range schema.Properties {
-			if len(p.Properties) == 0 {
+			if len(p.Properties) == 0 && name != "format" { // every answer over HTTP is JSON
 				want = append(want, name)
 			}
 			for inner := range p.Properties {

@@ -220,6 +220,13 @@ func (o *Writer) Response(r *stage.Response) {
 	}
 }
 
+// maxBriefLines bounds the lines of the passages in a brief for a person, so that the whole
+// has at most 60. A passage is shown if at least minPassageLines are left.
+const (
+	maxBriefLines   = 44
+	minPassageLines = 5
+)
+
 // Brief writes the brief with which a person or model works on a stage.
 func (o *Writer) Brief(b *stage.Brief) {
 	if b.Unlikely {
@@ -229,8 +236,18 @@ func (o *Writer) Brief(b *stage.Brief) {
 	for _, p := range b.Problems {
 		o.Printf("Refused before: %s\n", Plain(p))
 	}
-	for _, p := range b.Passages {
-		o.Printf("\n--- %s  %s\n%s\n", Plain(p.ID), Plain(p.Heading), plainLines(p.Text))
+	left := maxBriefLines
+	for i, p := range b.Passages {
+		lines := strings.Split(strings.TrimRight(plainLines(p.Text), "\n"), "\n")
+		if left < minPassageLines {
+			o.Printf("\n%s\n", view.Count(len(b.Passages)-i, "further passage")+"; --json prints all")
+			break
+		}
+		if n := left - 2; len(lines) > n {
+			lines = append(lines[:n-1], "…")
+		}
+		left -= len(lines) + 2
+		o.Printf("\n--- %s  %s\n%s\n", Plain(p.ID), Plain(p.Heading), strings.Join(lines, "\n"))
 	}
 	for _, id := range b.Omitted {
 		o.Printf("\n--- %s  (left out: beyond --max-tokens)\n", Plain(id))

@@ -13,6 +13,7 @@ import (
 
 	"cairn/internal/face/view"
 	"cairn/internal/folder/index"
+	"cairn/internal/stage"
 	"cairn/internal/text/walk"
 	"cairn/retriever"
 )
@@ -178,5 +179,18 @@ func TestEventLine(t *testing.T) {
 		if got := EventLine(c.e); got != c.want {
 			t.Errorf("EventLine(%+v) = %q, want %q", c.e, got, c.want)
 		}
+	}
+}
+
+// TestBriefFitsAScreen: a person gets the best passages of a brief in at most 60 lines.
+func TestBriefFitsAScreen(t *testing.T) {
+	b := &stage.Brief{TaskID: "t", Stage: stage.ExecutorReasoning, Instructions: "Answer.", Query: "q"}
+	for range 12 {
+		b.Passages = append(b.Passages, stage.Passage{ID: "doc:a.md", Heading: "A", Text: strings.Repeat("line\n", 25)})
+	}
+	var out bytes.Buffer
+	New(&out).Brief(b)
+	if n := strings.Count(out.String(), "\n"); n > 60 || n < 40 || !strings.Contains(out.String(), "10 further passages") || !strings.Contains(out.String(), "cairn plan answer t") {
+		t.Errorf("%d lines:\n%s", n, out.String())
 	}
 }

@@ -100,6 +100,12 @@ func (c *claim) features(t *text) (f features, problems []string) {
 			f.numberNear = 1
 		}
 	}
+	for _, q := range quantitiesOf(c.text) {
+		if other := t.otherUnit(q); other != "" {
+			f.number = 1
+			problem("the text has %s %s, not %s", q.number, other, q.unit)
+		}
+	}
 	missing := 0
 	for _, n := range c.names {
 		if !within(n, t.terms) {
@@ -119,8 +125,8 @@ func (c *claim) features(t *text) (f features, problems []string) {
 	return f, problems
 }
 
-// against compares negations. negated is 1 if the claim or the sentence negates a term
-// that the other asserts. parity is 1 if one has an odd number of negations and the other
+// against compares negations and opposed words. negated is 1 if the claim or the sentence
+// negates a term that the other asserts, or if each has one of two opposites. parity is 1 if one has an odd number of negations and the other
 // an even number.
 func (c *claim) against(s *sentence) (negated, parity float64) {
 	for t := range c.negated {
@@ -135,6 +141,12 @@ func (c *claim) against(s *sentence) (negated, parity float64) {
 	}
 	if c.negations%2 != s.negations%2 {
 		parity = 1
+	}
+	for _, pair := range opposites {
+		if a, b := pair[0], pair[1]; c.terms[a] && !c.terms[b] && s.terms[b] && !s.terms[a] ||
+			c.terms[b] && !c.terms[a] && s.terms[a] && !s.terms[b] {
+			negated = 1
+		}
 	}
 	return negated, parity
 }

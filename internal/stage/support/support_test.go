@@ -14,7 +14,8 @@ const rotation = `## What not to do
 
 - Do not share one token between two clients: you could not revoke one without the other.
 - Keep the old token for 14 days after the new one works everywhere, then delete it.
-- Ann Miller signs every request of the gateway.`
+- Ann Miller signs every request of the gateway.
+- The gateway makes its backup at night.`
 
 // TestCheck: statements of the text are supported, and differences are reported.
 func TestCheck(t *testing.T) {
@@ -36,6 +37,9 @@ func TestCheck(t *testing.T) {
 		{"asdf qwer zxcv uiop", false, "the text does not say so"},
 		{"Peter Pan and Captain Hook.", false, "Captain is not in the text"},
 		{"The old token is kept for 30 days after the new one works everywhere.", false, "the number 30 is not in the text"},
+		{"The old token is kept for 14 hours after the new one works everywhere.", false, "the text has 14 days, not hours"},
+		{"The gateway makes its backup in the morning.", false, "the text says the opposite: The gateway makes its backup at night"},
+		{"The gateway makes its backup at night.", true, ""},
 		{"Every request of the gateway is signed by Bob Stone.", false, "Bob is not in the text"},
 		{"Share one token between two clients.", false, "the text says the opposite: Do not share one token"},
 	} {
