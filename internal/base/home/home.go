@@ -154,7 +154,13 @@ func (p Place) claim(dir string) error {
 	if labelOf(dir) == p.Root {
 		return nil
 	}
-	return atomicfile.Write(filepath.Join(dir, label), []byte(p.Root+"\n"), 0o600)
+	path := filepath.Join(dir, label)
+	if info, err := os.Lstat(path); err == nil && info.IsDir() { // a file cannot replace a directory
+		if err := os.Rename(path, path+".damaged"); err != nil {
+			return err
+		}
+	}
+	return atomicfile.Write(path, []byte(p.Root+"\n"), 0o600)
 }
 
 // labelOf returns the folder that dir belongs to, "" without a label.

@@ -133,8 +133,11 @@ func TestDamagedLabel(t *testing.T) {
 		damaged = append(damaged, flipped)
 	}
 	for _, dir := range []string{p.Index, p.Records} {
+		name := filepath.Join(dir, label)
+		if err := errors.Join(os.Remove(name), os.MkdirAll(filepath.Join(name, "x"), 0o700), p.Make()); err != nil || labelOf(dir) != p.Root {
+			t.Errorf("a directory instead of a label: %v, label %q", err, labelOf(dir))
+		}
 		for _, text := range damaged {
-			name := filepath.Join(dir, label)
 			if err := os.WriteFile(name, text, 0o600); err != nil {
 				t.Fatal(err)
 			}

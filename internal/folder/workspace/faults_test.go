@@ -33,28 +33,33 @@ var (
 	faultSeed  = flag.Uint64("seed", 1, "the seed of the random faults")
 )
 
-// faultKinds damage the bytes of a file. One that returns nil removes the file.
+// faultKinds damage the bytes of a file, or replace the file.
 var faultKinds = []struct {
-	name string
-	make func(r *rand.Rand, b []byte) []byte
+	name    string
+	make    func(r *rand.Rand, b []byte) []byte
+	replace func(path string) error
 }{
-	{"1 bit", func(r *rand.Rand, b []byte) []byte { b[r.IntN(len(b))] ^= 1 << r.IntN(8); return b }},
+	{"1 bit", func(r *rand.Rand, b []byte) []byte { b[r.IntN(len(b))] ^= 1 << r.IntN(8); return b }, nil},
 	{"16 bytes", func(r *rand.Rand, b []byte) []byte {
 		at := r.IntN(max(1, len(b)-16))
 		for i := range min(16, len(b)-at) {
 			b[at+i] = byte(r.Uint32())
 		}
 		return b
-	}},
+	}, nil},
 	{"zeroed page", func(r *rand.Rand, b []byte) []byte {
 		at := r.IntN((len(b)+4095)/4096) * 4096
 		clear(b[at:min(len(b), at+4096)])
 		return b
+	}, nil},
+	{"cut", func(r *rand.Rand, b []byte) []byte { return b[:r.IntN(len(b))] }, nil},
+	{"garbage behind", func(*rand.Rand, []byte) []byte { return []byte(strings.Repeat("garbage ", 600)) }, nil},
+	{"emptied", func(*rand.Rand, []byte) []byte { return []byte{} }, nil},
+	{"removed", nil, os.Remove},
+	{"a directory instead", nil, func(path string) error {
+		return errors.Join(os.Remove(path), os.MkdirAll(filepath.Join(path, "x"), 0o700))
 	}},
-	{"cut", func(r *rand.Rand, b []byte) []byte { return b[:r.IntN(len(b))] }},
-	{"garbage behind", func(*rand.Rand, []byte) []byte { return []byte(strings.Repeat("garbage ", 600)) }},
-	{"emptied", func(*rand.Rand, []byte) []byte { return []byte{} }},
-	{"removed", func(*rand.Rand, []byte) []byte { return nil }},
+	{"a dangling link instead", nil, func(path string) error { return errors.Join(os.Remove(path), os.Symlink("nowhere", path)) }},
 }
 
 // faulty is a folder with an index, tools, usage and question tasks, and its answers.
@@ -123,7 +128,7 @@ func newFaulty(t *testing.T) *faulty {
 func (f *faulty) shrink(t *testing.T) {
 	for _, dir := range []string{f.place.Index, f.place.Records} {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() || d.Name() == "folder" || strings.HasSuffix(path, "lock") || strings.HasSuffix(path, ".turn") {
+			if err != nil || !d.Type().IsRegular() || strings.HasSuffix(path, "lock") || strings.HasSuffix(path, ".turn") {
 				return err
 			}
 			content, err := os.ReadFile(path)
@@ -199,8 +204,8 @@ type outcome struct {
 	panicked   string
 }
 
-// try opens a copy of the folder with one damaged file, whose content is nil if it is removed.
-func (f *faulty) try(t *testing.T, damaged string, content []byte) (o outcome) {
+// try opens a copy of the folder with one damaged file.
+func (f *faulty) try(t *testing.T, damaged string, damage func(path string) error) (o outcome) {
 	defer func() {
 		if v := recover(); v != nil {
 			o.panicked = fmt.Sprint(v)
@@ -213,15 +218,11 @@ func (f *faulty) try(t *testing.T, damaged string, content []byte) (o outcome) {
 		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 			t.Fatal(err)
 		}
-		os.Remove(filepath.Join(to, "folder"))
+		if label := filepath.Join(from, "folder"); damaged != label {
+			os.Remove(filepath.Join(to, "folder"))
+		}
 		if name, err := filepath.Rel(from, damaged); err == nil && filepath.IsLocal(name) {
-			name = filepath.Join(to, name)
-			if content != nil {
-				err = os.WriteFile(name, content, 0o600)
-			} else {
-				err = os.Remove(name)
-			}
-			if err != nil {
+			if err := damage(filepath.Join(to, name)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -285,15 +286,19 @@ func TestFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if kind.name == "garbage behind" {
-			content = append(content, kind.make(r, nil)...)
-		} else {
-			content = kind.make(r, content)
+		damage := kind.replace
+		if kind.make != nil {
+			if kind.name == "garbage behind" {
+				content = append(content, kind.make(r, nil)...)
+			} else {
+				content = kind.make(r, content)
+			}
+			damage = func(path string) error { return os.WriteFile(path, content, 0o600) }
 		}
 		turns <- struct{}{}
 		running.Go(func() {
 			defer func() { <-turns }()
-			o := f.try(t, path, content)
+			o := f.try(t, path, damage)
 			name := filepath.Base(path)
 			if dir := filepath.Base(filepath.Dir(path)); dir == keywordFolder {
 				if name = dir + "/*" + filepath.Ext(path); filepath.Ext(path) == "" {

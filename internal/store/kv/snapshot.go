@@ -28,13 +28,15 @@ type record struct {
 	Value  []byte `json:"value,omitempty"`
 }
 
-// lost returns why a file with a snapshot has no records: it is empty or missing. It
-// returns "" for any other file.
+// lost returns why a file with a snapshot has no records: it is empty, missing or
+// no regular file. It returns "" for any other file.
 func lost(path string) (reason string) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.Size() == 0:
 		reason = "it is empty, its snapshot is not"
+	case err == nil && !info.Mode().IsRegular():
+		reason = "it is not a regular file, its snapshot is"
 	case errors.Is(err, fs.ErrNotExist):
 		reason = "it is missing, its snapshot is not"
 	}
@@ -222,6 +224,11 @@ func replace(path, damaged string, records []record) error {
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
+	}
+	if info, err := os.Lstat(path); err == nil && info.IsDir() { // a directory cannot replace a file
+		if err := os.RemoveAll(damaged); err != nil {
+			return err
+		}
 	}
 	for _, step := range [][2]string{{path, damaged}, {snapshotOf(next), snapshotOf(path)}, {next, path}} {
 		if err := os.Rename(step[0], step[1]); err != nil && !(step[0] == path && errors.Is(err, fs.ErrNotExist)) {
