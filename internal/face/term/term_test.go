@@ -125,8 +125,8 @@ func TestAnswerNotes(t *testing.T) {
 
 // TestWriterInPieces writes a text in pieces of any length; the output is the same.
 func TestWriterInPieces(t *testing.T) {
-	const text = "a\r\nb\rc \x1b[1mbold\x1b[0m \x1b[1;33mmatch\x1b[0m \x1b[2Jé日\u009b\u202e\xe9\xff\x1b[2mto the end\nnext \x1b["
-	const want = "a\nb\\u000dc " + bold + "bold" + reset + " " + match + "match" + reset + ` \u001b[2Jé日\u009b\u202e\xe9\xff` + dim + "to the end" + reset + "\nnext \\u001b["
+	const text = "a\r\nb\rc \x1b[1mbold\x1b[0m \x1b[1;33mmatch\x1b[0m \x1b[2Jé日\u009b\u202e\U000e0041\xe9\xff\x1b[2mto the end\nnext \x1b["
+	const want = "a\nb\\u000dc " + bold + "bold" + reset + " " + match + "match" + reset + ` \u001b[2Jé日\u009b\u202e\ue0041\xe9\xff` + dim + "to the end" + reset + "\nnext \\u001b["
 	for n := 1; n <= len(text); n++ {
 		var b bytes.Buffer
 		o := &Writer{w: &b, tty: true, own: paints, style: style{colour: true}}

@@ -210,9 +210,12 @@ func (o *Writer) incomplete(data []byte) bool {
 	})
 }
 
-// isControl reports whether a terminal interprets a character instead of displaying it.
+// tags is the first of 128 invisible characters that can hide text in ASCII.
+const tags = 0xe0000
+
+// isControl reports whether a terminal interprets or hides a character instead of displaying it.
 func isControl(r rune) bool {
-	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029')
+	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' || r&^0x7f == tags)
 }
 
 // Printf writes formatted text. Close returns the error.
