@@ -384,14 +384,14 @@ func TestHTTPChannel(t *testing.T) {
 	_, server := startHTTP(t, (&fake{}).folder(), &Options{Groups: []Group{DAG}, Tasks: tasks, NoRateLimit: true}, nil)
 	headers := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "dag_get_ready_tasks"}
 	call := request(1, "tools/call", `{"name":"dag_get_ready_tasks","arguments":{},`+meta2026+`}`)
-	if _, answer, _ := post(t, server.URL, call, headers...); !strings.Contains(answer, "No tasks are currently ready") {
+	if _, answer, _ := post(t, server.URL, call, headers...); !strings.Contains(answer, "No DAG exists for this channel") {
 		t.Errorf("without the header: %s, want the cards, of which there are none", answer)
 	}
 	if _, answer, _ := post(t, server.URL, call, append(headers, "X-Cairn-Channel", "/plan.md")...); !strings.Contains(answer, `"readyTasks":["a"]`) {
 		t.Errorf("with the header: %s, want the document's task", answer)
 	}
 	named := request(1, "tools/call", `{"name":"dag_get_ready_tasks","arguments":{"channelId":"cards"},`+meta2026+`}`)
-	if _, answer, _ := post(t, server.URL, named, append(headers, "X-Cairn-Channel", "/plan.md")...); !strings.Contains(answer, "No tasks are currently ready") {
+	if _, answer, _ := post(t, server.URL, named, append(headers, "X-Cairn-Channel", "/plan.md")...); !strings.Contains(answer, "No DAG exists for this channel") {
 		t.Errorf("a channel that is named: %s, want it to win", answer)
 	}
 }

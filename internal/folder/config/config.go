@@ -307,11 +307,10 @@ func Find(root string) (marker string, configured bool) {
 }
 
 // Initial returns the configuration that cairn init writes in the folder root: the defaults,
-// with the task graph enabled, overridden by .cuedeck/config.toml. carried lists the keys
-// whose values come from that file and differ.
+// overridden by .cuedeck/config.toml. carried lists the keys whose values come from that file
+// and differ.
 func Initial(root string) (c Config, carried []string, err error) {
 	c = Default()
-	c.DAG.Enabled = true // the default is for folders without cairn init
 	before := c
 	tree, err := walk.Open(walk.Root{Dir: root})
 	if err != nil {

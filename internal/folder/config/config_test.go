@@ -211,13 +211,13 @@ func TestBadEnvironment(t *testing.T) {
 func TestInitialConfig(t *testing.T) {
 	root := t.TempDir()
 	cfg, carried, err := Initial(root)
-	if err != nil || carried != nil || !cfg.DAG.Enabled {
+	if err != nil || carried != nil || cfg.DAG.Enabled {
 		t.Errorf("without a file: %+v, %v, %v", cfg, carried, err)
 	}
 	path := filepath.Join(root, ".cuedeck/config.toml")
-	write(t, path, "[core]\ntoken_limit = 777\n[dag]\nenabled = false\n[cache]\nenabled = true\n")
+	write(t, path, "[core]\ntoken_limit = 777\n[dag]\nenabled = true\n[cache]\nenabled = true\n")
 	cfg, carried, err = Initial(root)
-	if err != nil || cfg.Core.TokenLimit != 777 || cfg.DAG.Enabled || !slices.Equal(carried, []string{"core.token_limit", "dag.enabled"}) {
+	if err != nil || cfg.Core.TokenLimit != 777 || !cfg.DAG.Enabled || !slices.Equal(carried, []string{"core.token_limit", "dag.enabled"}) {
 		t.Errorf("with one: %+v, %v, %v", cfg, carried, err)
 	}
 	if want := []Warning{{".cuedeck/config.toml:5", `unknown key "cache"`}}; !slices.Equal(cfg.Warnings, want) {

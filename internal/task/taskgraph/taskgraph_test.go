@@ -127,7 +127,7 @@ func TestDisabled(t *testing.T) {
 		want string
 	}{
 		{d.Ready(ctx, ReadyRequest{}), `{"success":false,"readyTasks":[],"count":0,"message":"DAG system is disabled. Enable with TASK_DAG_ENABLED=true"}`},
-		{d.Validate(ctx, ValidateRequest{}), `{"success":false,"isValid":true,"message":"DAG system is disabled"}`},
+		{d.Validate(ctx, ValidateRequest{}), `{"success":false,"isValid":false,"message":"DAG system is disabled"}`},
 		{d.Order(ctx, OrderRequest{}), `{"success":false,"executionOrder":[],"count":0,"message":"DAG system is disabled"}`},
 		{d.Blocking(ctx, BlockingRequest{TaskID: "a"}), `{"success":false,"taskId":"a","blockingTasks":[],"isReady":false,"message":"DAG system is disabled"}`},
 		{d.Groups(ctx, GroupsRequest{}), `{"success":false,"parallelGroups":[],"groupCount":0,"totalTasks":0,"message":"DAG system is disabled"}`},
@@ -165,8 +165,11 @@ func TestChannels(t *testing.T) {
 		want string
 	}{
 		{empty.Stats(ctx, StatsRequest{}), `{"success":true,"stats":null,"summary":{"nodes":0,"edges":0,"ready":0,"blocked":0,"completed":0,"depth":0},"message":"No DAG exists for this channel"}`},
-		{empty.Ready(ctx, ReadyRequest{}), `{"success":true,"readyTasks":[],"count":0,"message":"No tasks are currently ready"}`},
-		{empty.CriticalPath(ctx, CriticalPathRequest{}), `{"success":true,"criticalPath":[],"pathLength":0,"message":"No tasks in DAG or all tasks are isolated"}`},
+		{empty.Ready(ctx, ReadyRequest{}), `{"success":true,"readyTasks":[],"count":0,"message":"No DAG exists for this channel"}`},
+		{empty.Order(ctx, OrderRequest{}), `{"success":true,"executionOrder":[],"count":0,"message":"No DAG exists for this channel"}`},
+		{empty.Groups(ctx, GroupsRequest{}), `{"success":true,"parallelGroups":[],"groupCount":0,"totalTasks":0,"message":"No DAG exists for this channel"}`},
+		{empty.Validate(ctx, ValidateRequest{DependentTaskID: "a", DependencyTaskID: "b"}), `{"success":true,"isValid":false,"message":"No DAG exists for this channel"}`},
+		{empty.CriticalPath(ctx, CriticalPathRequest{}), `{"success":true,"criticalPath":[],"pathLength":0,"message":"No DAG exists for this channel"}`},
 	} {
 		if got := text(c.got); got != c.want {
 			t.Errorf("empty board: %s\nwant\n%s", got, c.want)
@@ -266,8 +269,8 @@ func TestPrintedValidation(t *testing.T) {
 // listed as work.
 func TestCancelledCards(t *testing.T) {
 	d, _ := open(t, on, "old: status=archived archived_from=todo", "new: old", "last: new")
-	if a := d.Groups(ctx, GroupsRequest{}); !slices.EqualFunc(a.ParallelGroups, [][]string{{"new"}, {"last"}}, slices.Equal) || a.TotalTasks != 2 {
-		t.Error(text(a))
+	if got, want := text(d.Groups(ctx, GroupsRequest{})), `{"success":true,"parallelGroups":[],"groupCount":0,"totalTasks":0,"excluded":[{"id":"new","reason":"old is cancelled"},{"id":"last","reason":"new is not completed"}],"message":"Found 0 parallel execution levels"}`; got != want {
+		t.Errorf("%s, want\n%s", got, want)
 	}
 	if a := d.Order(ctx, OrderRequest{IncludeCompleted: true}); !slices.Equal(a.ExecutionOrder, []string{"new", "last"}) {
 		t.Error(text(a))
@@ -280,6 +283,17 @@ func TestCancelledCards(t *testing.T) {
 	}
 	if list, err := d.Leverage(ctx, "", 0); err != nil || len(list) != 2 {
 		t.Errorf("leverage: %+v, %v", list, err)
+	}
+}
+
+// TestGroupsHoldTasksThatCanRun: the groups leave out tasks that cannot run, and say why.
+func TestGroupsHoldTasksThatCanRun(t *testing.T) {
+	d, _ := open(t, on, "done: status=done", "failed: status=failed", "stuck: status=blocked", "busy: status=active", "free: done", "next: free", "after: busy free", "lost: ghost")
+	want := `{"success":true,"parallelGroups":[["free"],["next"]],"groupCount":2,"totalTasks":2,"excluded":[{"id":"failed","reason":"failed"},{"id":"stuck","reason":"blocked"},{"id":"busy","reason":"in progress"},{"id":"lost","reason":"ghost is missing"},{"id":"after","reason":"busy is not completed, free is not completed"}],"message":"Found 2 parallel execution levels"}`
+	for _, channel := range []string{"cards", "/plan.md"} {
+		if got := text(d.Groups(ctx, GroupsRequest{ChannelID: channel})); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", channel, got, want)
+		}
 	}
 }
 

@@ -29,7 +29,9 @@ func (t *Tools) answer(ctx context.Context, channel string, o *Outcome, f func(b
 	if t.o.Enabled {
 		var b board
 		if b, err = t.load(ctx, channel); err == nil {
-			err = f(b)
+			if err = f(b); err == nil && len(b.Tasks) == 0 {
+				*o = Outcome{Message: noDAG}
+			}
 		}
 	}
 	switch e := err.(type) {
@@ -106,7 +108,7 @@ type ValidateAnswer struct {
 
 // Validate implements dag_validate_dependency. It does not add the dependency.
 func (t *Tools) Validate(ctx context.Context, r ValidateRequest) *ValidateAnswer {
-	a := &ValidateAnswer{IsValid: !t.o.Enabled} // a disabled check allows everything
+	a := &ValidateAnswer{}
 	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b board) error {
 		dependent, dependency := b.Named(r.DependentTaskID), b.Named(r.DependencyTaskID)
 		for _, id := range []struct{ name, value string }{{"dependentTaskId", dependent}, {"dependencyTaskId", dependency}} {
@@ -234,12 +236,20 @@ type GroupsAnswer struct {
 	ParallelGroups [][]string `json:"parallelGroups"`
 	GroupCount     int        `json:"groupCount"`
 	TotalTasks     int        `json:"totalTasks"`
+	Excluded       []Excluded `json:"excluded,omitempty"` // the unfinished tasks that cannot run
 	Details        []Detail   `json:"details,omitempty"`
 	Outcome
 }
 
-// Groups implements dag_get_parallel_groups: the unfinished tasks in the smallest number of
-// groups that can run in parallel.
+// Excluded is an unfinished task that is in no group.
+type Excluded struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason"`
+}
+
+// Groups implements dag_get_parallel_groups: the tasks that can run, in the smallest number
+// of groups that can run in parallel. A task cannot run if it is in progress, blocked or
+// failed, or depends on a task that is missing, cancelled or excluded.
 func (t *Tools) Groups(ctx context.Context, r GroupsRequest) *GroupsAnswer {
 	a := &GroupsAnswer{ParallelGroups: [][]string{}}
 	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b board) error {
@@ -247,9 +257,25 @@ func (t *Tools) Groups(ctx context.Context, r GroupsRequest) *GroupsAnswer {
 		if err != nil {
 			return err
 		}
-		all := slices.Concat(groups...)
-		a.ParallelGroups = append(a.ParallelGroups, groups...)
-		a.GroupCount, a.TotalTasks = len(groups), len(all)
+		planned := map[string]bool{}
+		for _, group := range groups {
+			var run []string
+			for _, id := range group {
+				blockers, _ := b.Graph.Blockers(id)
+				stuck := slices.ContainsFunc(blockers, func(bl taskdag.Blocker) bool { return !planned[bl.ID] })
+				if t := b.ByID[id]; stuck || t.Node().State != taskdag.Pending {
+					a.Excluded = append(a.Excluded, Excluded{id, b.reason(t, blockers)})
+					continue
+				}
+				planned[id] = true
+				run = append(run, id)
+			}
+			if len(run) > 0 {
+				a.ParallelGroups = append(a.ParallelGroups, run)
+			}
+		}
+		all := slices.Concat(a.ParallelGroups...)
+		a.GroupCount, a.TotalTasks = len(a.ParallelGroups), len(all)
 		a.Message = fmt.Sprintf("Found %d parallel execution levels", a.GroupCount)
 		if r.Details {
 			a.Details = b.details(all)
@@ -294,9 +320,6 @@ func (t *Tools) CriticalPath(ctx context.Context, r CriticalPathRequest) *Critic
 		}
 		a.CriticalPath, a.PathLength = append(a.CriticalPath, path...), len(path)
 		a.Message = fmt.Sprintf("Critical path has %d tasks", a.PathLength)
-		if a.PathLength == 0 {
-			a.Message = "No tasks in DAG or all tasks are isolated"
-		}
 		if r.Details {
 			total := b.Schedule().Total
 			a.Details, a.TotalHours = b.details(a.CriticalPath), &total

@@ -73,6 +73,9 @@ func (a *app) taskListings(channel *string) []*cli.Command {
 				w.Details(left[:n], false)
 				left = left[n:]
 			}
+			for _, e := range x.Excluded {
+				w.Printf("in no wave: %s (%s)\n", e.ID, e.Reason)
+			}
 		})
 	}))
 	critical := cli.NewCommand("critical", "Show the longest chain of tasks", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
