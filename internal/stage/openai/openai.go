@@ -6,6 +6,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,7 @@ import (
 type options struct {
 	URL   string // such as "http://127.0.0.1:11434/v1"
 	Model string
+	Judge string // the model that judges answers; "" means Model
 	// Key is sent as a bearer token. It does not appear in logs and errors.
 	Key string
 	// Timeout is the maximum duration of an attempt; 0 means 120 s.
@@ -36,6 +38,7 @@ type Client struct {
 	url     string // of chat completions
 	key     string
 	model   string
+	judge   string // the model that judges answers
 	timeout time.Duration
 	secret  []string // must not appear in errors
 	host    string
@@ -49,9 +52,10 @@ const (
 )
 
 // FromEnv returns a client for the endpoint in CAIRN_LLM_URL, CAIRN_LLM_MODEL and
-// CAIRN_LLM_API_KEY, else OPENAI_API_KEY. It returns nil, nil if no URL is set.
+// CAIRN_LLM_API_KEY, else OPENAI_API_KEY. The model in CAIRN_LLM_JUDGE_MODEL judges answers;
+// without one, CAIRN_LLM_MODEL does. It returns nil, nil if no URL is set.
 func FromEnv(env func(string) string) (*Client, error) {
-	o := options{URL: env("CAIRN_LLM_URL"), Model: env("CAIRN_LLM_MODEL"), Key: env("CAIRN_LLM_API_KEY")}
+	o := options{URL: env("CAIRN_LLM_URL"), Model: env("CAIRN_LLM_MODEL"), Judge: env("CAIRN_LLM_JUDGE_MODEL"), Key: env("CAIRN_LLM_API_KEY")}
 	if o.URL == "" {
 		return nil, nil
 	}
@@ -73,7 +77,7 @@ func newClient(o options) (*Client, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = 120 * time.Second
 	}
-	c := &Client{url: u.JoinPath("chat/completions").String(), key: o.Key, model: o.Model, timeout: o.Timeout, host: u.Host}
+	c := &Client{url: u.JoinPath("chat/completions").String(), key: o.Key, model: o.Model, judge: cmp.Or(o.Judge, o.Model), timeout: o.Timeout, host: u.Host}
 	if o.Key != "" {
 		c.secret = append(c.secret, o.Key)
 	}
@@ -107,7 +111,7 @@ func (c *Client) Answer(ctx context.Context, b *stage.Brief) (*stage.Answered, e
 		NotFound       bool     `json:"not_found"`
 		NeedsWebSearch bool     `json:"needs_web_search"`
 	}
-	if err := c.ask(ctx, answerSystem, prompt.String(), &a); err != nil {
+	if err := c.ask(ctx, c.model, answerSystem, prompt.String(), &a); err != nil {
 		return nil, err
 	}
 	if a.Confidence != nil && !(*a.Confidence >= 0 && *a.Confidence <= 1) {
@@ -130,11 +134,11 @@ func (c *Client) Judge(ctx context.Context, b *stage.Brief, d stage.Draft) (floa
 		Confidence *float64 `json:"confidence"`
 		Problem    string   `json:"problem"`
 	}
-	if err := c.ask(ctx, judgeSystem, prompt.String(), &v); err != nil {
+	if err := c.ask(ctx, c.judge, judgeSystem, prompt.String(), &v); err != nil {
 		return 0, "", err
 	}
 	if v.Confidence == nil || !(*v.Confidence >= 0 && *v.Confidence <= 1) {
-		return 0, "", fmt.Errorf("the model %s at %s returned no confidence from 0 to 1", c.model, c.host)
+		return 0, "", fmt.Errorf("the model %s at %s returned no confidence from 0 to 1", c.judge, c.host)
 	}
 	return *v.Confidence, v.Problem, nil
 }
@@ -156,10 +160,10 @@ type message struct {
 	Content string `json:"content"`
 }
 
-// ask sends a prompt and decodes the JSON object in the reply into v.
-func (c *Client) ask(ctx context.Context, system, prompt string, v any) error {
+// ask sends a prompt to a model and decodes the JSON object in the reply into v.
+func (c *Client) ask(ctx context.Context, model, system, prompt string, v any) error {
 	body, err := json.Marshal(map[string]any{
-		"model":           c.model,
+		"model":           model,
 		"messages":        []message{{"system", system}, {"user", prompt}},
 		"temperature":     0,
 		"max_tokens":      maxTokens, // compatible endpoints know this name, not max_completion_tokens
@@ -178,13 +182,13 @@ func (c *Client) ask(ctx context.Context, system, prompt string, v any) error {
 		} `json:"choices"`
 	}
 	if json.Unmarshal(reply, &completion) != nil || len(completion.Choices) == 0 {
-		return fmt.Errorf("the model %s at %s returned no completion", c.model, c.host)
+		return fmt.Errorf("the model %s at %s returned no completion", model, c.host)
 	}
 	text := completion.Choices[0].Message.Content
 	// Some models write the object in a code block or after their reasoning.
 	start, end := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
 	if start < 0 || end < start || json.Unmarshal([]byte(text[start:end+1]), v) != nil {
-		return fmt.Errorf("the model %s at %s did not answer with the requested JSON object", c.model, c.host)
+		return fmt.Errorf("the model %s at %s did not answer with the requested JSON object", model, c.host)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -150,6 +151,37 @@ func TestJudge(t *testing.T) {
 	bad := endpoint(t, func(w http.ResponseWriter, _ *http.Request, _ string) { content(w, `{"confidence":"high"}`) })
 	if _, _, err := bad.Judge(t.Context(), brief, stage.Draft{}); err == nil {
 		t.Error("a judgement without a number is taken")
+	}
+}
+
+// TestJudgeModel: one model answers and another judges, if both are set.
+func TestJudgeModel(t *testing.T) {
+	var models []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ Model string }
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			t.Error(err)
+		}
+		models = append(models, in.Model)
+		content(w, `{"answer":"Ann.","confidence":0.9}`)
+	}))
+	defer srv.Close()
+	for _, judge := range []string{"", "large"} {
+		c, err := FromEnv(func(k string) string {
+			return map[string]string{"CAIRN_LLM_URL": srv.URL, "CAIRN_LLM_MODEL": "small", "CAIRN_LLM_JUDGE_MODEL": judge}[k]
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Answer(t.Context(), brief); err != nil {
+			t.Error(err)
+		}
+		if _, _, err := c.Judge(t.Context(), brief, stage.Draft{}); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := []string{"small", "small", "small", "large"}; !slices.Equal(models, want) {
+		t.Errorf("models asked: %q, want %q", models, want)
 	}
 }
 
