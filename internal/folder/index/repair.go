@@ -124,6 +124,8 @@ func lostDocuments(dir string, damage error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && noKeywords == nil:
 		return fmt.Errorf("%s is missing", path)
+	case err == nil && info.IsDir():
+		return fmt.Errorf("%s is a directory", path)
 	case err != nil || !info.Mode().IsRegular():
 		return nil // opening it reports other errors
 	case damage == nil && info.Size() == 0:
