@@ -190,7 +190,7 @@ func OpenOrReplace(dir string, dim int, model string, o *Options) (*Store, error
 	if !Unusable(err) {
 		return s, err
 	}
-	if removeErr := os.Remove(filepath.Join(dir, fileName)); removeErr != nil {
+	if removeErr := os.RemoveAll(filepath.Join(dir, fileName)); removeErr != nil {
 		return nil, errors.Join(err, removeErr)
 	}
 	return Open(dir, dim, model, o)

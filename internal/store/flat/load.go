@@ -64,6 +64,9 @@ func (s *Store) load() (err error) {
 	}
 	f, err := os.OpenFile(s.path, flag, 0)
 	if err != nil {
+		if info, statErr := os.Stat(s.path); statErr == nil && info.IsDir() {
+			return &CorruptError{Path: s.path, Reason: "it is a directory"}
+		}
 		return err
 	}
 	state, err := s.loadFile(f)
