@@ -4,8 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"cairn/internal/store/docs"
 	"cairn/internal/text/walk"
@@ -137,6 +140,32 @@ func TestRecordWithoutChangeTime(t *testing.T) {
 	}
 	if recorded, actual := f.changeTimes("a.md"); recorded != actual {
 		t.Errorf("the change time recorded is %d, want %d", recorded, actual)
+	}
+}
+
+// The list of skipped files has the files whose extension is not indexed and those with odd
+// names, so that its counts are those of the report.
+func TestEverySkippedFileIsListed(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil)
+	odd := "a\\" + strings.Repeat("\\", 240) + ".md"
+	for _, name := range []string{"a.md", "b.zip", odd} {
+		if err := os.WriteFile(filepath.Join(f.root, name), []byte("# A\n"), 0o600); err != nil {
+			t.Skip(err) // the system has no such names
+		}
+	}
+	f.run()
+	r := f.run()
+	skipped, err := f.stores.Docs.Skipped()
+	got := map[string]int{}
+	for _, s := range skipped {
+		got[s.Reason]++
+	}
+	want := map[string]int{"extension not indexed": 1, "name not usable as a path": 1}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v, -want +listed:\n%s", err, diff)
+	}
+	if diff := cmp.Diff(want, r.Skipped); diff != "" {
+		t.Errorf("-want +counted:\n%s", diff)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"cairn/internal/base/job"
 	"cairn/internal/store/docs"
+	"cairn/internal/store/kv"
 	"cairn/internal/text/markdown"
 	"cairn/internal/text/walk"
 )
@@ -203,23 +204,15 @@ func (s *scanner) keep(path, reason string) {
 	s.skipAs(docs.Skipped{Path: path, Reason: reason})
 }
 
-// skip records a file that is not indexed. It counts files with other extensions but
-// does not list them, since most files of a source tree are of this kind. It ignores
-// cairn's own hidden files.
+// skip records a file that is not indexed. It ignores cairn's own hidden files.
 func (s *scanner) skip(path string, reason walk.Reason) {
-	if reason == walk.Hidden && isOurs(path) {
+	if reason == walk.Hidden && walk.IsOurs(path) {
 		return
 	}
-	if reason == walk.Extension || reason == walk.BadName {
-		s.t.Skipped[reason.String()]++
-		return
+	if reason == walk.BadName && len(path) > kv.MaxKey { // it is quoted, which makes it longer
+		path = strings.ToValidUTF8(path[:kv.MaxKey], "")
 	}
 	s.skipAs(docs.Skipped{Path: path, Reason: reason.String()})
-}
-
-// isOurs reports whether a hidden file or folder belongs to cairn or is an ignore file.
-func isOurs(name string) bool {
-	return walk.IsIgnoreFile(name) || slices.ContainsFunc(strings.Split(name, "/"), func(e string) bool { return e == ".cairn" || e == ".cuedeck" })
 }
 
 // skipAs counts and lists a file that is not indexed.

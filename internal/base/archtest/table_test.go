@@ -85,7 +85,7 @@ var imports = []row{
 	{"internal/store/qdrant", "internal/store internal/store/docs internal/store/keyword internal/text/query"},
 	{"internal/store/qdrant/qdranttest", ""},
 	{"internal/store/storetest", "internal/store internal/text/query"},
-	{"indexer", "internal/base/job internal/store internal/store/docs internal/text/convert internal/text/markdown internal/text/outline internal/text/sandbox internal/text/secret internal/text/walk models"},
+	{"indexer", "internal/base/job internal/store internal/store/docs internal/store/kv internal/text/convert internal/text/markdown internal/text/outline internal/text/sandbox internal/text/secret internal/text/walk models"},
 	{"retriever", "graphrank internal/base/observe internal/store internal/store/docs internal/store/keyword internal/text/invisible internal/text/markdown internal/text/outline internal/text/query internal/text/secret internal/text/walk models"},
 	{"internal/toolbox/records", "internal/store/kv"},
 	{"internal/toolbox/catalog", "internal/base/packed internal/text/invisible internal/text/markdown internal/toolbox/records"},

@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -58,42 +57,7 @@ func (h *Handler) index(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.Skipped = byReason(status.Skipped, names)
-	if h.site.Tasks != nil {
-		other, err := h.otherFormats(r.Context())
-		if err != nil {
-			h.fail(w, r, err)
-			return
-		}
-		if other.Files > 0 {
-			p.Skipped = append(p.Skipped, other)
-		}
-	}
 	h.show(w, r, screen{section: "index", title: "Index", data: p})
-}
-
-// otherFormats returns the files that are not indexed because of their extension. The index
-// does not record them, so it walks the folder, at most once per keptFor.
-func (h *Handler) otherFormats(ctx context.Context) (skipped, error) {
-	h.walked.Lock()
-	defer h.walked.Unlock()
-	if time.Since(h.walkedAt) < keptFor {
-		return h.other, nil
-	}
-	other := skipped{Reason: walk.Extension.String()}
-	_, err := h.site.Tasks.Paths(ctx, func(e walk.Entry) {
-		if e.Reason != walk.Extension || e.Dir {
-			return
-		}
-		if other.Files++; other.Files <= maxSkipped {
-			other.Paths = append(other.Paths, e.Path)
-		}
-	})
-	if err != nil {
-		return other, err
-	}
-	other.Further = other.Files - len(other.Paths)
-	h.other, h.walkedAt = other, time.Now()
-	return other, nil
 }
 
 // byReason groups the names of skipped files, the most frequent reason first.

@@ -74,10 +74,6 @@ type Handler struct {
 	patterns []string // of mux
 	took     latencies
 	shelf    shelf
-
-	walked   sync.Mutex
-	other    skipped // last result of otherFormats
-	walkedAt time.Time
 }
 
 // New returns the handler of a workspace's pages.

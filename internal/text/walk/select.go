@@ -138,6 +138,11 @@ func (o *Options) Wants() func(name string) bool {
 	}
 }
 
+// IsOurs reports whether a hidden file or folder belongs to cairn or is an ignore file.
+func IsOurs(name string) bool {
+	return IsIgnoreFile(name) || slices.ContainsFunc(strings.Split(name, "/"), func(e string) bool { return e == ".cairn" || e == ".cuedeck" })
+}
+
 // isVendored reports whether a file is in one of the vendored folders.
 func isVendored(p string) bool {
 	for dir := range strings.SplitSeq(path.Dir(p), "/") {

@@ -3,6 +3,9 @@ package folder
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/home"
@@ -41,7 +44,9 @@ func (a *app) indexable(ctx context.Context, t *workspace.Tasks, _ []string) err
 	}
 	var err error
 	v.Files, err = t.Paths(ctx, func(e walk.Entry) {
-		v.Skipped = append(v.Skipped, index.SkippedFile{Path: e.Path, Reason: e.Reason.String()})
+		if e.Reason != walk.Hidden || !walk.IsOurs(e.Path) {
+			v.Skipped = append(v.Skipped, index.SkippedFile{Path: e.Path, Reason: e.Reason.String()})
+		}
 	})
 	if err != nil {
 		return err
@@ -50,8 +55,18 @@ func (a *app) indexable(ctx context.Context, t *workspace.Tasks, _ []string) err
 		for _, p := range v.Files {
 			a.Out.Printf("%s\n", term.Plain(p))
 		}
+		names := map[string][]string{}
 		for _, s := range v.Skipped {
-			a.Out.Notes.Dim(fmt.Sprintf("left out: %s (%s)", term.Plain(s.Path), walk.WithAdvice(s.Reason)))
+			names[s.Reason] = append(names[s.Reason], term.Plain(s.Path))
+		}
+		for _, reason := range slices.Sorted(maps.Keys(names)) {
+			const shown = 5
+			list := names[reason]
+			text := strings.Join(list[:min(len(list), shown)], ", ")
+			if len(list) > shown {
+				text += ", …"
+			}
+			a.Out.Notes.Dim(fmt.Sprintf("left out: %s: %s (%s)", view.Count(len(list), "file"), walk.WithAdvice(reason), text))
 		}
 		a.Out.Notes.Printf("%s to index, %d left out\n", view.Count(len(v.Files), "file"), len(v.Skipped))
 	})
