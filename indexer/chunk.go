@@ -44,8 +44,9 @@ const symbolTokens = 1500
 // the version, and the owner rebuilds the index. History: 2 added the abstract, 3 symbols
 // of source code, 4 the folder of files without a title. Version 5 added chunks that begin
 // inside a fenced code block, 6 reStructuredText without its markup for the encoder, 7 the
-// notes of PDF files, 8 source code in one chunk a symbol, 9 ids of HTML as anchors.
-const chunkFormat = 9
+// notes of PDF files. Version 8 has source code in one chunk a symbol, 9 ids of HTML as
+// anchors, 10 no chunks of empty sections of cards.
+const chunkFormat = 10
 
 // Chunker divides sections into chunks and makes their index entries. It is safe for
 // concurrent use if its tokenizer is.
@@ -107,7 +108,7 @@ func (c *Chunker) Chunk(doc *store.Document, text string) {
 	for i := range doc.Sections {
 		s := &doc.Sections[i]
 		own := trimBlank(text, span{s.Start, s.OwnEnd})
-		if own.start == own.end {
+		if own.start == own.end || isPlaceholder(doc.Path, s, text) {
 			s.Chunks = nil
 			if len(doc.Sections) == 1 && text != "" {
 				s.Chunks = []store.Chunk{{Start: own.start, End: own.end}}
@@ -131,6 +132,13 @@ func (c *Chunker) Chunk(doc *store.Document, text string) {
 		s.Chunks[0].Start = own.start
 		s.Chunks[len(spans)-1].End = own.end
 	}
+}
+
+// isPlaceholder reports whether a section of a card has no text but its heading, or only a
+// comment. The section with the title is none, so that the title is found.
+func isPlaceholder(path string, s *store.Section, text string) bool {
+	return s.Level > 1 && store.KindOf(path) == store.Cards &&
+		strings.TrimSpace(markdown.Plain(path, "", []byte(text[bodyStart(path, s, text):s.OwnEnd]))) == ""
 }
 
 // bodyStart returns the offset of the text below a section's heading. The body includes

@@ -214,7 +214,9 @@ func (p *placing) weigh(cs []candidate) {
 			c.codeWeight *= stemWeight
 		}
 		if c.aside {
-			c.codeWeight = asideWeight
+			if c.codeWeight = asideWeight; store.KindOf(c.path) == store.Cards {
+				c.codeWeight = cardWeight
+			}
 		}
 		switch {
 		case p.defined && !among:

@@ -4,6 +4,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"cairn/internal/store"
 )
 
 // Weights of scores that follow from the kind of the question and of the file. A question
@@ -12,6 +14,7 @@ import (
 const (
 	questionWeight = 0.8  // of code in the answer to a plain question that finds documents too
 	asideWeight    = 0.85 // of documents that aside reports
+	cardWeight     = 0.7  // of cards, which repeat the words of a manual in their titles
 )
 
 var (
@@ -30,8 +33,12 @@ var asideNames = map[string]bool{
 }
 
 // aside reports whether a document or one of its folders has one of asideNames or a name that
-// begins with a date, as records have, and the query does not have the name.
+// begins with a date, as records have, and the query does not have the name. A card is
+// aside unless the query is about cards or tasks.
 func aside(file, query string) bool {
+	if store.KindOf(file) == store.Cards {
+		return !strings.Contains(query, "card") && !strings.Contains(query, "task")
+	}
 	name := strings.ToLower(strings.TrimSuffix(file, path.Ext(file)))
 	for name != "" {
 		var first string

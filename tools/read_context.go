@@ -22,7 +22,7 @@ type readContextArgs struct {
 		Priority   string   `json:"priority,omitempty"`
 		Assignee   string   `json:"assignee,omitempty"`
 		PathPrefix string   `json:"path_prefix,omitempty" jsonschema:"Such as 'docs/'"`
-		Kind       string   `json:"kind,omitempty" schema:"enum=docs|code"`
+		Kind       string   `json:"kind,omitempty" schema:"enum=docs|code|cards"`
 	} `json:"filters,omitempty"`
 	Context    []string `json:"context,omitempty" schema:"max=50" jsonschema:"Paths and tool ids in use; what was used together with them ranks higher"`
 	Cursor     string   `json:"cursor,omitempty" jsonschema:"next_cursor of the previous answer"`

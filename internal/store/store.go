@@ -92,17 +92,18 @@ type Filter struct {
 	// PathPrefix is a prefix of the path. It need not be a folder: "docs/au" matches
 	// docs/auth.md and docs/authors/list.md.
 	PathPrefix string
-	// Kind is Code for source code, Docs for all other files, or "" for both.
+	// Kind selects the files of a kind; "" selects all.
 	Kind Kind
 }
 
-// Kind distinguishes source code from documents by the name of the file.
+// Kind distinguishes source code and cards from documents by the name of the file.
 type Kind string
 
 // The kinds.
 const (
-	Docs Kind = "docs"
-	Code Kind = "code"
+	Docs  Kind = "docs"  // all other files
+	Code  Kind = "code"  // source code
+	Cards Kind = "cards" // task cards
 )
 
 // ParseKind converts a kind's name to a Kind; "all" is "".
@@ -110,18 +111,33 @@ func ParseKind(s string) (Kind, error) {
 	switch s {
 	case "", "all":
 		return "", nil
-	case string(Docs), string(Code):
+	case string(Docs), string(Code), string(Cards):
 		return Kind(s), nil
 	}
-	return "", fmt.Errorf("unknown kind %q, want {docs,code,all}", s)
+	return "", fmt.Errorf("unknown kind %q, want {docs,code,cards,all}", s)
 }
 
 // KindOf returns the kind of a file.
 func KindOf(path string) Kind {
-	if outline.IsSource(path) {
+	switch {
+	case outline.IsSource(path):
 		return Code
+	case isCard(path):
+		return Cards
 	}
 	return Docs
+}
+
+// isCard reports whether a path is in a folder of cards, that of the workspace or of a
+// further root.
+func isCard(path string) bool {
+	at := strings.Index(path, "/cards/")
+	if at < 0 {
+		return false
+	}
+	folder := path[:at]
+	folder = folder[strings.LastIndexByte(folder, '/')+1:]
+	return folder == ".cairn" || folder == ".cuedeck"
 }
 
 // Normalised returns f with a PathPrefix in the form of document paths, without a leading

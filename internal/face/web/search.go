@@ -55,7 +55,7 @@ type homePage struct {
 // and all files.
 var choices = []struct{ key, value, name string }{
 	{"mode", string(retriever.Keyword), "by words"}, {"mode", string(retriever.Semantic), "by meaning"},
-	{"kind", string(store.Docs), "documents"}, {"kind", string(store.Code), "source code"},
+	{"kind", string(store.Docs), "documents"}, {"kind", string(store.Code), "source code"}, {"kind", string(store.Cards), "cards"},
 }
 
 // chip is a link that sets a filter, or removes the one that is set.

@@ -63,8 +63,8 @@ func stringList(all []string) *pb.Value {
 	return pb.NewValueFromList(list...)
 }
 
-// codeNumber marks source code, like a folder whose name no path can have.
-var codeNumber = prefixNumber("\x00code")
+// kindNumber marks the files of a kind, like a folder whose name no path can have.
+func kindNumber(k store.Kind) int64 { return prefixNumber("\x00" + string(k)) }
 
 // underRunes is how many runes of a path element are indexed. If a prefix ends deeper in
 // an element, the search checks the paths of its results.
@@ -75,8 +75,8 @@ const underRunes = 8
 // keyword.
 func under(path string) []int64 {
 	var numbers []int64
-	if store.KindOf(path) == store.Code {
-		numbers = append(numbers, codeNumber)
+	if kind := store.KindOf(path); kind != store.Docs {
+		numbers = append(numbers, kindNumber(kind))
 	}
 	for start := 0; start < len(path); {
 		rest := path[start:]
@@ -136,10 +136,10 @@ func condition(f store.Filter) *pb.Filter {
 	}
 	var not []*pb.Condition
 	switch f.Kind {
-	case store.Code:
-		must = append(must, pb.NewMatchInt("under", codeNumber))
+	case store.Code, store.Cards:
+		must = append(must, pb.NewMatchInt("under", kindNumber(f.Kind)))
 	case store.Docs:
-		not = append(not, pb.NewMatchInt("under", codeNumber))
+		not = append(not, pb.NewMatchInt("under", kindNumber(store.Code)), pb.NewMatchInt("under", kindNumber(store.Cards)))
 	}
 	if must == nil && not == nil {
 		return nil

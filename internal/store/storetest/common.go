@@ -139,6 +139,7 @@ func filters(s subject) {
 		{path: "notes/d.md"},
 		{path: "notes/é.md", labels: store.Labels{Found: true, Tags: []string{"über"}, Priority: "high", Assignee: "@bob"}},
 		{path: "src/e.go"},
+		{path: "team/.cairn/cards/f.md"},
 	}
 	for i := range items {
 		items[i].weight = len(items) - i
@@ -148,8 +149,9 @@ func filters(s subject) {
 		f    store.Filter
 		want string
 	}{
-		{store.Filter{}, "docs/a.md docs/b.md docs/sub/authentication.md docs/sub/authorisation.md notes/d.md notes/é.md src/e.go"},
+		{store.Filter{}, "docs/a.md docs/b.md docs/sub/authentication.md docs/sub/authorisation.md notes/d.md notes/é.md src/e.go team/.cairn/cards/f.md"},
 		{store.Filter{Kind: store.Code}, "src/e.go"},
+		{store.Filter{Kind: store.Cards}, "team/.cairn/cards/f.md"},
 		{store.Filter{Kind: store.Docs}, "docs/a.md docs/b.md docs/sub/authentication.md docs/sub/authorisation.md notes/d.md notes/é.md"},
 		{store.Filter{Kind: store.Docs, PathPrefix: "notes/"}, "notes/d.md notes/é.md"},
 		{store.Filter{Kind: store.Code, PathPrefix: "docs/"}, ""},

@@ -54,7 +54,7 @@ func (a *app) searchCommand() *cli.Command {
 func (f *searchFlags) add(a *app, cmd *cli.Command) {
 	fs := cmd.Flags()
 	f.kind = "all"
-	cli.ChoiceVar(fs, &f.kind, "kind", "docs, code (source code) or all", "docs", "code", "all")
+	cli.ChoiceVar(fs, &f.kind, "kind", "docs, code (source code), cards or all", "docs", "code", "cards", "all")
 	cli.ChoiceVar(fs, &f.mode, "mode", "hybrid, keyword or semantic (default: search.default_mode, hybrid)", "hybrid", "keyword", "semantic")
 	cli.IntVar(fs, &f.Limit, "limit", 0, 1, retriever.MaxLimit, "most results, 1 to 50 (default: mcp.search_limit, 10; with --max-tokens as many as fit)")
 	cli.IntVar(fs, &f.MaxTokens, "max-tokens", 0, retriever.MinBudget, cli.NoBound, "include the text of the sections, within this many tokens")
