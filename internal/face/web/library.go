@@ -112,13 +112,16 @@ func (l *library) of(kind store.Kind) *library {
 	return &some
 }
 
-// mixed reports whether the library has both documents and source code.
-func (l *library) mixed() bool {
-	if len(l.Documents) == 0 {
-		return false
+// kinds returns the kinds of files in the library, or none if all are of one kind.
+func (l *library) kinds() map[store.Kind]bool {
+	kinds := map[store.Kind]bool{}
+	for _, d := range l.Documents {
+		kinds[store.KindOf(d.Path)] = true
 	}
-	first := store.KindOf(l.Documents[0].Path)
-	return slices.ContainsFunc(l.Documents, func(d index.DocumentEntry) bool { return store.KindOf(d.Path) != first })
+	if len(kinds) == 1 {
+		return nil
+	}
+	return kinds
 }
 
 // below returns the documents whose paths begin with prefix.

@@ -59,6 +59,7 @@ func TestLibrary(t *testing.T) {
 func TestKindChips(t *testing.T) {
 	docs := &library{Documents: []index.DocumentEntry{{Path: "a.md"}, {Path: "b.md"}}}
 	both := &library{Documents: []index.DocumentEntry{{Path: "a.md"}, {Path: "src/main.go"}}}
+	cards := &library{Documents: []index.DocumentEntry{{Path: ".cairn/cards/a.md"}, {Path: "a.md"}}}
 	for _, c := range []struct {
 		lib  *library
 		kind store.Kind
@@ -67,10 +68,11 @@ func TestKindChips(t *testing.T) {
 		{docs, "", []string{"by words", "by meaning"}},
 		{both, "", []string{"src/", "by words", "by meaning", "documents", "source code"}},
 		{both, store.Docs, []string{"by words", "by meaning", "source code"}},
+		{cards, "", []string{".cairn/", "by words", "by meaning", "documents", "cards"}},
 	} {
 		p := &searchPage{Query: "main", Kind: c.kind}
 		var got []string
-		for _, chip := range p.chips(c.lib.of(c.kind), c.lib.mixed()) {
+		for _, chip := range p.chips(c.lib.of(c.kind), c.lib.kinds()) {
 			got = append(got, chip.Label)
 		}
 		if !slices.Equal(got, c.want) {

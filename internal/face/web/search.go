@@ -93,7 +93,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
 	if p.Query == "" {
 		p.Home = p.home(chosen)
 	} else {
-		p.Chips = append(p.Chips, p.chips(chosen, lib.mixed())...)
+		p.Chips = append(p.Chips, p.chips(chosen, lib.kinds())...)
 		h.find(r, p)
 	}
 	title := "Search"
@@ -146,14 +146,14 @@ func (p *searchPage) address(key, value string) template.URL {
 	return template.URL(v.Encode())
 }
 
-// chips returns the filters that can be set: by folder, by tag, and the choices. mixed
-// reports whether the folder has both documents and source code.
-func (p *searchPage) chips(lib *library, mixed bool) []chip {
+// chips returns the filters that can be set: by folder, by tag, and the choices. kinds
+// are those of the files in the folder.
+func (p *searchPage) chips(lib *library, kinds map[store.Kind]bool) []chip {
 	folder := p.Prefix[:strings.LastIndex(p.Prefix, "/")+1]
 	folders, _ := lib.children(folder)
 	chips := slices.Concat(p.folders(largest(folders, maxChips)), p.tags(largest(lib.tags(p.Prefix), maxChips)))
 	for _, c := range choices {
-		if !p.has(c.key, c.value) && (mixed || c.key != "kind") {
+		if !p.has(c.key, c.value) && (c.key != "kind" || kinds[store.Kind(c.value)]) {
 			chips = append(chips, chip{Label: c.name, Link: "?" + p.address(c.key, c.value)})
 		}
 	}

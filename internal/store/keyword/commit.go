@@ -58,7 +58,7 @@ func linkCommit(dir, files string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	err = kv.Copy(filepath.Join(dir, rootFile), filepath.Join(files, rootFile))
+	err = copyRoot(dir, files)
 	if _, changed := errors.AsType[*kv.CorruptError](err); changed {
 		return fmt.Errorf("%w: %v", ErrCorrupt, err)
 	} else if err != nil {
@@ -81,6 +81,20 @@ func linkCommit(dir, files string) error {
 		}
 	}
 	return nil
+}
+
+// copyRoot copies the root file, again if its owner writes it meanwhile.
+func copyRoot(dir, files string) error {
+	for try := 1; ; try++ {
+		to := filepath.Join(files, rootFile)
+		err := kv.Copy(filepath.Join(dir, rootFile), to)
+		if _, changed := errors.AsType[*kv.CorruptError](err); !changed || try == 5 {
+			return err
+		}
+		if err := os.Remove(to); err != nil {
+			return err
+		}
+	}
 }
 
 // names returns the names of the files in dir, none if it cannot be read.
