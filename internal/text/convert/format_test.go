@@ -142,6 +142,14 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Decoding a header takes quadratic time, so only its start is decoded.
+func TestLongHeader(t *testing.T) {
+	text, err := toMarkdown("a.eml", []byte("Subject: "+strings.Repeat("=?a?q?", 10_000)+"?=\n\na\n"))
+	if err != nil || len(text) > maxHeader+100 || !strings.HasPrefix(string(text), "# =?a?q?") {
+		t.Errorf("%d bytes %.40q, %v, want at most %d", len(text), text, err, maxHeader)
+	}
+}
+
 // deflated returns n blanks, compressed.
 func deflated(t *testing.T, n int) string {
 	var b bytes.Buffer

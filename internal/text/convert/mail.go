@@ -73,10 +73,14 @@ func writeMessage(w *writer, data []byte, level int, id string) error {
 	return nil
 }
 
+// maxHeader is the maximum size of a header's value in bytes. Decoding takes quadratic time.
+const maxHeader = 8 << 10
+
 func decodedHeader(h mail.Header, key string) string {
-	value, err := new(mime.WordDecoder).DecodeHeader(h.Get(key))
+	raw := cut(h.Get(key), maxHeader)
+	value, err := new(mime.WordDecoder).DecodeHeader(raw)
 	if err != nil {
-		value = h.Get(key)
+		value = raw
 	}
 	return strings.Join(strings.Fields(string(utf8Text([]byte(value)))), " ")
 }
