@@ -54,7 +54,14 @@ const maxNote = 400
 func (r *Reading) Text() string {
 	var b strings.Builder
 	r.write(&b)
+	writeDegraded(&b, r.Degraded)
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func writeDegraded(b *strings.Builder, degraded []string) {
+	if len(degraded) > 0 { // "owner" is the only value for a reading
+		b.WriteString("@@ read without the process that owns the folder, which does not answer: the tool status names it\n")
+	}
 }
 
 func (r *Reading) write(b *strings.Builder) {
@@ -89,6 +96,7 @@ func (r *Readings) Text() string {
 	if r.More > 0 {
 		fmt.Fprintf(&b, "@@ %d more places were not read\n", r.More)
 	}
+	writeDegraded(&b, r.Degraded)
 	return strings.TrimSuffix(b.String(), "\n")
 }
 

@@ -82,7 +82,7 @@ func TestOwnerThatHangs(t *testing.T) {
 	third := startStdio(t, cairn, root, "--tools", "core,catalog")
 	third.initialize(t)
 	for _, s := range []*stdioSession{second, third} {
-		for tool, arguments := range map[string]string{"read_context": search, "read_doc": `{"path":"index.md"}`, "status": `{}`} {
+		for tool, arguments := range map[string]string{"read_context": search, "read_doc": `{"path":"index.md","format":"json"}`, "status": `{}`} {
 			var answer struct{ Degraded []string }
 			if failed := s.call(t, tool, arguments, &answer); failed || !slices.Equal(answer.Degraded, []string{"owner"}) {
 				t.Errorf("%s while the owner hangs: failed %v, %+v", tool, failed, answer)
