@@ -106,6 +106,7 @@ var hostileDocuments = []hostileDocument{
 	{"html-anchors.md", numbered("<a id=x%d>\n")},
 	{"html-quotes.md", repeated("<a b=\"")},
 	{"html-less.md", repeated("<")},
+	{"html-ids.md", repeated("<a id=\"")},
 	{"comments.md", repeated("<!--")},
 	{"scripts.md", repeated("<script>")},
 	{"entities.md", repeated("&amp;")},

@@ -97,7 +97,11 @@ const (
 // tag returns the anchors of the HTML tag that begins at at and the offset after it. The
 // offset is at if there is no tag.
 func tag(src []byte, at int) (anchors []string, end int) {
-	anchors, n := convert.TagAnchors(src[at:min(len(src), at+maxTag)])
+	text := src[at:min(len(src), at+maxTag)]
+	if bytes.IndexByte(text, '>') < 0 { // sooner than the tokenizer
+		return nil, at
+	}
+	anchors, n := convert.TagAnchors(text)
 	return anchors, at + n
 }
 
