@@ -649,9 +649,15 @@ func TestFileBeyondALimitIsTriedAgain(t *testing.T) {
 	expect(4, "after two days")
 	f.write("a.pdf", "%PDF-1")
 	expect(5, "after a change")
+	f.write("a.pdf", "%PDF-1.4")
+	expect(6, "after another change within a day")
+	now = now.Add(retryTime)
+	expect(7, "a day after that")
+	f.write("a.pdf", "%PDF-1.45")
+	expect(8, "after a third change")
 	failure = &convert.Error{Reason: "broken file"}
 	now = now.Add(retryTime)
-	expect(6, "after a day")
+	expect(9, "after a day")
 	now = now.Add(retryTime)
-	expect(6, "an error of the file")
+	expect(9, "an error of the file")
 }

@@ -92,6 +92,9 @@ func (s *scanner) read(e walk.Entry) outcome {
 // not reliable, changeTime if it is unknown.
 type fileInfo struct{ size, modTime, changeTime int64 }
 
+// infoOf returns the record of a skipped file.
+func infoOf(f docs.Skipped) fileInfo { return fileInfo{f.Size, f.ModTime, f.ChangeTime} }
+
 // matches reports whether a file that the walk found is unchanged according to the
 // record. changeTime, which programs cannot set, reveals an edit that keeps the size and
 // restores the time. Not all systems have it.
@@ -169,7 +172,7 @@ func (s *scanner) refuse(o *outcome, err error) {
 		o.kind = unreadable
 		return
 	}
-	if before, ok := s.verdicts[o.path]; !ok || before.Retry == 0 || before.Reason != o.reason {
+	if before := s.verdicts[o.path]; before.Retry == 0 || before.Reason != o.reason || infoOf(before) != o.fileInfo {
 		o.retry = s.x.now().Add(retryTime).UnixNano()
 	}
 }

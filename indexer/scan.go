@@ -184,7 +184,7 @@ func (s *scanner) walk(ctx context.Context, only *pathSet) error {
 
 // holds reports whether the verdict of an earlier run still applies to a file.
 func (s *scanner) holds(v docs.Skipped, e walk.Entry) bool {
-	return v.ModTime != 0 && fileInfo{v.Size, v.ModTime, v.ChangeTime}.matches(e) &&
+	return v.ModTime != 0 && infoOf(v).matches(e) &&
 		(v.Retry == 0 || s.x.now().UnixNano() < v.Retry)
 }
 

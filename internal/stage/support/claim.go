@@ -126,8 +126,8 @@ func (c *claim) features(t *text) (f features, problems []string) {
 }
 
 // against compares negations and opposed words. negated is 1 if the claim or the sentence
-// negates a term that the other asserts, or if each has one of two opposites. parity is 1 if one has an odd number of negations and the other
-// an even number.
+// negates a term that the other asserts, or if each has one of two opposites. parity is 1 if
+// one has an odd number of negations and the other an even number.
 func (c *claim) against(s *sentence) (negated, parity float64) {
 	for t := range c.negated {
 		if s.terms[t] && !s.negated[t] {
