@@ -1,0 +1,193 @@
+package benchmarks
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/suggest"
+)
+
+// everydayFigures are the figures of testdata/everyday.json with nothing learnt.
+type everydayFigures struct {
+	whole   float64 // share of all intents: the expected tools in order, or no tool if none fits
+	multi   float64 // whole of the intents with two or more tools
+	nodeF1  float64 // mean over the intents that a tool fits
+	refused float64 // share of the intents that no tool fits
+	// auc is the share of the pairs of a right and a wrong plan of one catalogue in which
+	// the right one is surer; a tie counts half. ece is that of Calibration. Both ignore
+	// plans without tools.
+	auc, ece float64
+}
+
+// leastEveryday is what a plan must reach; what was reached when is in toolquality.md.
+var leastEveryday = everydayFigures{whole: .15, auc: .51, ece: .32}
+
+// everydayIntent is an intent with the tools that a plan must have; none if no tool fits.
+type everydayIntent struct {
+	ID, Intent string
+	Calls      []struct {
+		Tool         string
+		Alternatives []string
+	}
+	Edges [][2]int
+}
+
+func (e *everydayIntent) task() *toolTask {
+	t := &toolTask{id: e.ID, intent: e.Intent, edges: e.Edges, relevant: Relevance{}, stands: map[string]string{}}
+	for _, c := range e.Calls {
+		t.calls = append(t.calls, c.Tool)
+		for _, a := range c.Alternatives {
+			t.stands[a] = c.Tool
+		}
+	}
+	return t
+}
+
+// TestEveryday plans the intents of testdata/everyday.json over five catalogues, each the
+// tools of some servers in the folder that CAIRN_DATA names.
+func TestEveryday(t *testing.T) {
+	data := os.Getenv("CAIRN_DATA")
+	if data == "" {
+		t.Skip("CAIRN_DATA names no folder of evaluation data")
+	}
+	b, err := os.ReadFile(filepath.Join("testdata", "everyday.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Catalogues []struct {
+			Name    string
+			Servers []string
+			Intents []everydayIntent
+		}
+	}
+	if err := json.Unmarshal(b, &file); err != nil {
+		t.Fatal(err)
+	}
+	var sum everydaySum
+	for _, c := range file.Catalogues {
+		tools := serverTools(t, data, c.Servers)
+		sum.measure(t, tools, c.Intents)
+	}
+	got := sum.figures()
+	t.Logf("%d intents: %+v", sum.intents, got)
+	if least := leastEveryday; sum.intents != 100 || got.whole < least.whole || got.auc < least.auc || got.ece > least.ece {
+		t.Errorf("%d intents: %+v, want 100 with %+v", sum.intents, got, least)
+	}
+}
+
+// everydaySum sums the figures of several catalogues.
+type everydaySum struct {
+	plans                  planSums // of intents that a tool fits
+	intents, none, refused int
+	multi, wholeMulti      float64
+	judged                 []judgement
+	pairs, ordered         float64
+}
+
+func (s *everydaySum) measure(t *testing.T, tools []catalog.Tool, intents []everydayIntent) {
+	model, cache := toolModel(t)
+	b, err := openToolBench(t.Context(), &toolSet{tools: tools}, &ToolsOptions{Embedder: model, Cache: cache, Progress: func(string, int, int) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	known := func(id string) bool { _, ok := b.index.Tool(id); return ok }
+	var judged []judgement
+	for i := range intents {
+		e := &intents[i]
+		for _, c := range e.Calls {
+			if !known(c.Tool) {
+				t.Fatalf("%s: no tool %s", e.ID, c.Tool)
+			}
+		}
+		plan, err := suggest.Suggest(context.Background(), b.index, suggest.Request{Intent: e.Intent})
+		if err != nil {
+			t.Fatalf("%s: %v", e.ID, err)
+		}
+		s.intents++
+		right := false
+		switch before := s.plans.whole; {
+		case len(e.Calls) > 0:
+			s.plans.add(plan, e.task(), known)
+			right = s.plans.judged[len(s.plans.judged)-1].right
+			if len(e.Calls) > 1 {
+				s.multi++
+				s.wholeMulti += s.plans.whole - before
+			}
+		case len(plan.DAG.Nodes) == 0:
+			s.none++
+			s.refused++
+		default:
+			s.none++
+		}
+		if len(plan.DAG.Nodes) > 0 {
+			judged = append(judged, judgement{plan.Confidence, right})
+		}
+	}
+	for _, r := range judged {
+		for _, w := range judged {
+			if !r.right || w.right {
+				continue
+			}
+			s.pairs++
+			if r.confidence > w.confidence {
+				s.ordered++
+			} else if r.confidence == w.confidence {
+				s.ordered += .5
+			}
+		}
+	}
+	s.judged = append(s.judged, judged...)
+}
+
+func (s *everydaySum) figures() everydayFigures {
+	return everydayFigures{
+		whole: (s.plans.whole + float64(s.refused)) / float64(s.intents), multi: s.wholeMulti / s.multi,
+		nodeF1: s.plans.nodeF1 / float64(s.plans.tasks), refused: float64(s.refused) / float64(s.none),
+		auc: s.ordered / max(1, s.pairs), ece: calibrate(s.judged).ECE,
+	}
+}
+
+// serverTools reads the tools of servers from all catalogues of data.
+func serverTools(t *testing.T, data string, servers []string) []catalog.Tool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(data, "catalogues", "*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines bytes.Buffer
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		scan := bufio.NewScanner(f)
+		scan.Buffer(nil, 1<<22)
+		for scan.Scan() {
+			var tool struct{ Server string }
+			if err := json.Unmarshal(scan.Bytes(), &tool); err != nil {
+				t.Fatal(err)
+			}
+			if slices.Contains(servers, tool.Server) {
+				lines.Write(append(scan.Bytes(), '\n'))
+			}
+		}
+		if err := scan.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	batch, err := catalog.Read(t.Context(), &lines, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return batch.Tools
+}
