@@ -70,9 +70,7 @@ type Folder struct {
 // Open opens the folder at dir. It reads the configuration of the folder, if there is one.
 // It makes no index: see Folder.Index. The caller must close the Folder.
 func Open(ctx context.Context, dir string, o *Options) (*Folder, error) {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, &Options{})
 	sel, err := config.Select(config.SelectOptions{Flag: dir})
 	if err != nil {
 		return nil, err

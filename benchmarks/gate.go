@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -84,9 +85,7 @@ func ReadGate(file string) (*Gate, error) {
 
 // Against sets the baseline of a gate that has none.
 func (g *Gate) Against(baseline *Run) {
-	if g.baseline == nil {
-		g.baseline = baseline
-	}
+	g.baseline = cmp.Or(g.baseline, baseline)
 }
 
 // Check compares a run with the bounds. It fails if the fingerprint of the baseline does not

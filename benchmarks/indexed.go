@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math"
@@ -140,10 +141,7 @@ func fileName(id string, taken map[string]string) string {
 		return '_'
 	}, id)
 	stem = strings.TrimLeft(stem, "._")
-	stem = stem[:min(len(stem), 120)]
-	if stem == "" {
-		stem = "document"
-	}
+	stem = cmp.Or(stem[:min(len(stem), 120)], "document")
 	name := stem + ".md"
 	for n := 2; ; n++ {
 		if _, ok := taken[name]; !ok {

@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,12 +62,8 @@ func Load(ctx context.Context, o LoadOptions) (*LoadReport, error) {
 	if len(o.Queries) == 0 {
 		return nil, errors.New("no queries")
 	}
-	if o.Clients == 0 {
-		o.Clients = 8
-	}
-	if o.Requests == 0 {
-		o.Requests = len(o.Queries)
-	}
+	o.Clients = cmp.Or(o.Clients, 8)
+	o.Requests = cmp.Or(o.Requests, len(o.Queries))
 	if o.Clients < 1 || o.Requests < 1 || o.Rate < 0 {
 		return nil, fmt.Errorf("%d clients, %d requests, %g a second: want at least 1, 1 and 0", o.Clients, o.Requests, o.Rate)
 	}

@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -72,9 +73,7 @@ func (m *measurement) add(run *Run, configuration string) {
 	run.Documents = m.report.Documents
 	run.Fingerprint.Set, run.Fingerprint.Data = m.report.Dataset+"/"+m.report.Split, m.data
 	run.Fingerprint.Model, run.Fingerprint.Machine = m.o.Embedder.Description().ID, m.o.Machine
-	if run.Fingerprint.Program == "" {
-		run.Fingerprint.Program = m.o.Program
-	}
+	run.Fingerprint.Program = cmp.Or(run.Fingerprint.Program, m.o.Program)
 	run.Fingerprint.Configuration = configuration
 	m.report.Runs = append(m.report.Runs, run)
 }

@@ -1,6 +1,7 @@
 package indexer
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -67,10 +68,7 @@ func NewChunker(d models.Description, tok models.Tokenizer, o *ChunkOptions) *Ch
 
 // within returns the options with the defaults and bounds of a model.
 func (o *ChunkOptions) within(d models.Description) ChunkOptions {
-	var m ChunkOptions
-	if o != nil {
-		m = *o
-	}
+	m := *cmp.Or(o, &ChunkOptions{})
 	if m.MaxTokens <= 0 || m.MaxTokens > d.MaxTokens {
 		m.MaxTokens = d.MaxTokens
 	}

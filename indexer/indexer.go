@@ -1,6 +1,7 @@
 package indexer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -82,10 +83,7 @@ type Indexer struct {
 
 // New returns an Indexer that writes to the stores.
 func New(s Stores, e models.Embedder, o *Options) *Indexer {
-	x := &Indexer{stores: s, embedder: e, textOf: markdown.TextOf}
-	if o != nil {
-		x.options = *o
-	}
+	x := &Indexer{stores: s, embedder: e, textOf: markdown.TextOf, options: *cmp.Or(o, &Options{})}
 	if x.options.Walk == nil {
 		x.options.Walk = &walk.Options{Extensions: markdown.Extensions()}
 	}

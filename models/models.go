@@ -5,6 +5,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,12 +44,8 @@ type Description struct {
 // Complete sets the defaults of d and returns an error for invalid values. longest is the
 // default of MaxTokens.
 func (d *Description) Complete(longest int) error {
-	if d.MaxTokens == 0 {
-		d.MaxTokens = longest
-	}
-	if d.Pooling == "" {
-		d.Pooling = "mean"
-	}
+	d.MaxTokens = cmp.Or(d.MaxTokens, longest)
+	d.Pooling = cmp.Or(d.Pooling, "mean")
 	switch {
 	case d.Name == "":
 		return errors.New("the name is empty")

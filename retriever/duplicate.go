@@ -1,6 +1,7 @@
 package retriever
 
 import (
+	"cmp"
 	"math/bits"
 	"strings"
 
@@ -26,9 +27,7 @@ type fingerprint struct {
 func newFingerprint(doc *store.Document, n int) fingerprint {
 	s := &doc.Sections[n]
 	f := fingerprint{s.Heading, s.Fingerprint, s.OwnEnd - s.Start}
-	if f.heading == "" {
-		f.heading = doc.Title
-	}
+	f.heading = cmp.Or(f.heading, doc.Title)
 	return f
 }
 

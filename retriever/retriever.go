@@ -1,6 +1,7 @@
 package retriever
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
@@ -96,10 +97,7 @@ type Retriever struct {
 
 // New returns a Retriever. It fails if a required source is missing or an option is invalid.
 func New(s Sources, o *Options) (*Retriever, error) {
-	r := &Retriever{sources: s}
-	if o != nil {
-		r.options = *o
-	}
+	r := &Retriever{sources: s, options: *cmp.Or(o, &Options{})}
 	p := &r.options
 	if s.Documents == nil || s.Keyword == nil {
 		return nil, fmt.Errorf("retriever needs a document store and a keyword index")
@@ -127,10 +125,7 @@ func New(s Sources, o *Options) (*Retriever, error) {
 	if p.Extensions == nil {
 		p.Extensions = markdown.Extensions()
 	}
-	r.log = p.Log
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
-	}
+	r.log = cmp.Or(p.Log, slog.New(slog.DiscardHandler))
 	if s.Budget == nil {
 		r.sources.Budget = estimate{}
 	}

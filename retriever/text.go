@@ -1,6 +1,7 @@
 package retriever
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -128,10 +129,7 @@ func (r *Result) entry(lines Lines) string {
 	if r.Anchor != "" {
 		at += " #" + r.Anchor
 	}
-	trail := strings.Join(r.Headings, " > ")
-	if trail == "" {
-		trail = r.Title
-	}
+	trail := cmp.Or(strings.Join(r.Headings, " > "), r.Title)
 	if trail != "" {
 		at += "  " + trail
 	}

@@ -170,9 +170,7 @@ const TraceLimit = 100
 // Explain runs Search and returns its trace. best is the maximum length of the lists in
 // the trace, 1 to TraceLimit; 0 means 10. Explain fails as Search does.
 func (r *Retriever) Explain(ctx context.Context, q Query, best int) (*Trace, error) {
-	if best == 0 {
-		best = 10
-	}
+	best = cmp.Or(best, 10)
 	if best < 1 || best > TraceLimit {
 		return nil, invalid("candidates", "%d, want 1 to %d", best, TraceLimit)
 	}

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -76,10 +77,7 @@ func decode(raw json.RawMessage, args any) error {
 		return checkBounds(v)
 	}
 	if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		where := bad.Field
-		if where == "" {
-			where = "an argument"
-		}
+		where := cmp.Or(bad.Field, "an argument")
 		return invalid("%s: got %s, want %s", where, bad.Value, typeName(bad.Type))
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -50,9 +51,7 @@ const (
 // Record starts a recorder. log receives write errors; nil discards them. The caller must
 // call Close after the last session.
 func Record(box *owner.Folder, log *slog.Logger) *Recorder {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	r := &Recorder{box: box, log: log, events: make(chan event, maxEvents), ended: make(chan struct{})}
 	go r.work()
 	return r

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -93,19 +94,10 @@ const maxRunning = 16
 
 // New returns a server of the tools that call the operations of folder.
 func New(folder *owner.Folder, o *Options) *Server {
-	s := &Server{folder: folder, scanWait: defaultScanWait, running: make(chan struct{}, maxRunning)}
-	if o != nil {
-		s.options = *o
-	}
-	if s.options.Version == "" {
-		s.options.Version = "devel"
-	}
-	if s.options.Logger == nil {
-		s.options.Logger = slog.New(slog.DiscardHandler)
-	}
-	if s.options.DefaultMode == "" {
-		s.options.DefaultMode = retriever.Hybrid
-	}
+	s := &Server{folder: folder, scanWait: defaultScanWait, running: make(chan struct{}, maxRunning), options: *cmp.Or(o, &Options{})}
+	s.options.Version = cmp.Or(s.options.Version, "devel")
+	s.options.Logger = cmp.Or(s.options.Logger, slog.New(slog.DiscardHandler))
+	s.options.DefaultMode = cmp.Or(s.options.DefaultMode, retriever.Hybrid)
 	if s.options.Now == nil {
 		s.options.Now = time.Now
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -71,10 +72,7 @@ func roff(text string) string {
 func manualPage(c *cobra.Command) []byte {
 	var b bytes.Buffer
 	c.InitDefaultHelpFlag()
-	long := c.Long
-	if long == "" {
-		long = c.Short
-	}
+	long := cmp.Or(c.Long, c.Short)
 	fmt.Fprintf(&b, ".nh\n.TH \"CAIRN\" \"1\" \"\" \"cairn\" \"cairn\"\n.SH NAME\n%s \\- %s\n", roff(pageName(c)), roff(c.Short))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n\\fB%s\\fP\n.SH DESCRIPTION\n%s\n", roff(c.UseLine()), roff(long))
 	writeFlags(&b, "OPTIONS", c.NonInheritedFlags())

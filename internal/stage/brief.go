@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -69,9 +70,7 @@ func instruct(s Stage) string {
 // passages of many sections to the whole of one. It omits sections that were removed or
 // renamed. If lib is nil, it contains only snippets.
 func NewBrief(ctx context.Context, s *State, lib Library, budget int) (*Brief, error) {
-	if budget == 0 {
-		budget = DefaultBudget
-	}
+	budget = cmp.Or(budget, DefaultBudget)
 	if budget < retriever.MinBudget || budget > retriever.MaxBudget {
 		return nil, refuse(CodeParameter, "max_tokens: %d, want %d to %d", budget, retriever.MinBudget, retriever.MaxBudget)
 	}
@@ -115,10 +114,7 @@ func (b *Brief) read(ctx context.Context, s *State, lib Library, budget int) err
 		return fmt.Errorf("reading the passages: %w", err)
 	}
 	for _, r := range a.Results {
-		heading := strings.Join(r.Headings, " > ")
-		if heading == "" {
-			heading = r.Title
-		}
+		heading := cmp.Or(strings.Join(r.Headings, " > "), r.Title)
 		passages := []Passage{{ID: hitPrefix + r.Place(), Heading: heading, Text: r.Content}}
 		for i := range r.More {
 			m := &r.More[i]

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -43,10 +44,7 @@ type Engine struct {
 
 // NewEngine returns an Engine that uses a store. The caller closes the store.
 func NewEngine(store Store, o *Options) *Engine {
-	e := &Engine{store: store, changed: make(chan struct{})}
-	if o != nil {
-		e.options = *o
-	}
+	e := &Engine{store: store, changed: make(chan struct{}), options: *cmp.Or(o, &Options{})}
 	if e.options.Queue == nil {
 		e.options.Queue = NewLocalQueue()
 	}
@@ -59,9 +57,7 @@ func NewEngine(store Store, o *Options) *Engine {
 	if e.options.Sweep <= 0 {
 		e.options.Sweep = time.Second
 	}
-	if e.options.Logger == nil {
-		e.options.Logger = slog.New(slog.DiscardHandler)
-	}
+	e.options.Logger = cmp.Or(e.options.Logger, slog.New(slog.DiscardHandler))
 	return e
 }
 

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -65,9 +66,7 @@ func New(r Request) (*State, *Effects, error) {
 		if p, err = plan(template); err != nil {
 			return nil, nil, err
 		}
-		if template == "" {
-			template = defaultTemplate
-		}
+		template = cmp.Or(template, defaultTemplate)
 	}
 	at := clock(r.At)
 	s := &State{Task: Task{

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -68,10 +69,7 @@ func (p *packaging) reasoned() {
 	if a.Confidence != nil {
 		p.limit(*a.Confidence)
 	}
-	by := a.By
-	if by == "" {
-		by = "the calling agent"
-	}
+	by := cmp.Or(a.By, "the calling agent")
 	p.how("answered by %s, confidence %.2f, %d citations", by, r.Confidence, len(a.Citations))
 	r.Answer, r.NotFound = a.Answer, a.NotFound
 	fromWeb := false

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -31,9 +32,7 @@ var Templates = []Template{
 
 // plan returns the stages of a named template; "" means defaultTemplate.
 func plan(name string) ([]Stage, error) {
-	if name == "" {
-		name = defaultTemplate
-	}
+	name = cmp.Or(name, defaultTemplate)
 	names := make([]string, len(Templates))
 	for i, t := range Templates {
 		if t.Name == name {

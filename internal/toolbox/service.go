@@ -1,6 +1,7 @@
 package toolbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -172,9 +173,7 @@ type Toolbox struct {
 
 // New returns the toolbox in o.Place.
 func New(o Options) *Toolbox {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	s := &Toolbox{o: o}
 	for _, path := range Files(o.Place) {
 		s.files = append(s.files, kv.NewFile(path, &kv.FileOptions{ReadOnly: o.ReadOnly, Logger: o.Logger}))

@@ -7,6 +7,7 @@
 package bert
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -54,9 +55,7 @@ var _ models.Embedder = (*Encoder)(nil)
 // size, MaxTokens to the number of its positions, and Pooling to "mean"; New computes ID.
 // New fails if the file is not a supported encoder or the description does not fit it.
 func New(weights []byte, tok *wordpiece.Tokenizer, desc models.Description, opts *Options) (*Encoder, error) {
-	if opts == nil {
-		opts = &Options{}
-	}
+	opts = cmp.Or(opts, &Options{})
 	k, err := chooseKernel(opts.Kernel)
 	if err != nil {
 		return nil, err
@@ -110,9 +109,7 @@ func digestOf(weights []byte, opts *Options) string {
 
 // complete sets the defaults of d and returns an error if d contradicts m.
 func complete(d *models.Description, m *model) error {
-	if d.Dimension == 0 {
-		d.Dimension = m.hidden
-	}
+	d.Dimension = cmp.Or(d.Dimension, m.hidden)
 	if d.Dimension != m.hidden {
 		return fmt.Errorf("dimension %d, the weights have %d", d.Dimension, m.hidden)
 	}

@@ -1,6 +1,7 @@
 package bert
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -54,10 +55,7 @@ func Open(dir string, opts *Options) (*Encoder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening model: %w", err)
 	}
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, &Options{})
 	o.TokenizerJSON, o.Digest = tokenizer, ""
 	e, err := New(weights, tok, desc, &o)
 	if err != nil {

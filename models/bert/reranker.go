@@ -1,6 +1,7 @@
 package bert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,9 +35,7 @@ const maxPair = 256
 // tokenizer.json. It uses Threads, Kernel and Heads of opts. It fails unless the graph is
 // a BERT encoder with a pooler and a classifier with one output.
 func OpenReranker(dir string, opts *Options) (*Reranker, error) {
-	if opts == nil {
-		opts = &Options{}
-	}
+	opts = cmp.Or(opts, &Options{})
 	r, err := openReranker(dir, opts)
 	if err != nil {
 		return nil, fmt.Errorf("opening re-ranker %s: %w", dir, err)

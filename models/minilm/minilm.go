@@ -4,6 +4,7 @@
 package minilm
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
@@ -96,10 +97,7 @@ func open(opts *bert.Options) (*bert.Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := bert.Options{}
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, &bert.Options{})
 	o.TokenizerJSON, o.Digest, o.Heads = tokenizer, fingerprint, 12
 	return bert.New(weights, tok, Description(), &o)
 }

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -31,9 +32,7 @@ type network struct {
 // openNetwork loads the model in folder dir. It does not use hugot's pipelines,
 // which pool by the mean alone.
 func openNetwork(dir string, opts *Options) (n *network, err error) {
-	if opts == nil {
-		opts = &Options{}
-	}
+	opts = cmp.Or(opts, &Options{})
 	// Hugot also accepts URLs; an absolute path is not one.
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err

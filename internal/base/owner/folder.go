@@ -32,6 +32,7 @@
 package owner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -131,9 +132,7 @@ var ErrClosed = errors.New("the folder is closed")
 
 // Open connects to the owner of a folder, or makes this process its owner.
 func Open(ctx context.Context, o Options) (*Folder, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -1,5 +1,7 @@
 package taskdag
 
+import "slices"
+
 // Reason explains why a dependency blocks.
 type Reason string
 
@@ -67,10 +69,5 @@ func (g *Graph) ready(i int) bool {
 	if g.tasks[i].State != Pending || len(g.missing[i]) > 0 {
 		return false
 	}
-	for _, d := range g.deps[i] {
-		if g.tasks[d].State != Completed {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(g.deps[i], func(d int) bool { return g.tasks[d].State != Completed })
 }

@@ -2,6 +2,7 @@
 package testutil
 
 import (
+	"cmp"
 	"context"
 	"hash/fnv"
 	"math"
@@ -33,9 +34,7 @@ func (e *HashEmbedder) Embedded() int { return int(e.embedded.Load()) }
 // Description implements models.Embedder.
 func (e *HashEmbedder) Description() models.Description {
 	d := models.Description{Name: "hash", ID: "hash@0123456789ab", Dimension: HashDimension, MaxTokens: e.Tokens, Pooling: "mean"}
-	if d.MaxTokens == 0 {
-		d.MaxTokens = 256
-	}
+	d.MaxTokens = cmp.Or(d.MaxTokens, 256)
 	return d
 }
 

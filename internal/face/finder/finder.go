@@ -3,6 +3,7 @@
 package finder
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,10 +75,7 @@ type (
 
 // New returns a finder over places.
 func New(places []Place, o *Options) *Model {
-	m := &Model{places: places, width: 80, height: 24}
-	if o != nil {
-		m.options = *o
-	}
+	m := &Model{places: places, width: 80, height: 24, options: *cmp.Or(o, &Options{})}
 	m.match()
 	return m
 }
@@ -251,9 +249,7 @@ func (m *Model) View() tea.View {
 func (p Place) line(width int, selected bool) string {
 	var style ansi.Style
 	name, where := p.Name, p.Where
-	if name == "" {
-		name = p.Text
-	}
+	name = cmp.Or(name, p.Text)
 	kind := fmt.Sprintf("%-7s ", p.Kind)
 	name = fit(name, max(0, width-len(kind)))
 	where = fit("  "+where, max(0, width-len(kind)-ansi.StringWidth(name)))

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,9 +130,7 @@ func joinStages(list []stage.Stage) string {
 
 // OpenStages opens the question tasks of a workspace. Nil options mean the defaults.
 func OpenStages(ctx context.Context, w *workspace.Workspace, log *slog.Logger, o *StageOptions) (*workspace.Stages, error) {
-	if o == nil {
-		o = &StageOptions{}
-	}
+	o = cmp.Or(o, &StageOptions{})
 	so := &workspace.StageOptions{Stages: o.Stages, Workers: o.Workers, Remote: o.Remote, Maintain: o.Workers < 0, Logger: log}
 	model, err := Reasoner()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -21,12 +22,7 @@ func otherUsers() bool {
 	case "darwin":
 		homes, _ := filepath.Glob("/Users/[^.]*")
 		self, _ := os.UserHomeDir()
-		for _, home := range homes {
-			if home != self && home != "/Users/Shared" {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(homes, func(home string) bool { return home != self && home != "/Users/Shared" })
 	}
 	text, err := os.ReadFile("/etc/passwd")
 	return err == nil && listsOthers(string(text), os.Getuid())

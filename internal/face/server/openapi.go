@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -33,9 +34,7 @@ func (v *served) openAPI(prefix string) (map[string]any, error) {
 	if err := json.Unmarshal(description, &doc); err != nil {
 		return nil, fmt.Errorf("reading the description of the API: %w", err)
 	}
-	if prefix == "" {
-		prefix = "/"
-	}
+	prefix = cmp.Or(prefix, "/")
 	doc["servers"] = []any{map[string]any{"url": prefix}}
 	schemas := doc["components"].(map[string]any)["schemas"].(map[string]any)
 	for _, tool := range apiTools {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"html/template"
@@ -63,10 +64,7 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, f *tools.Failure
 		writeError(w, status, f)
 		return
 	}
-	title := refusedTitles[status]
-	if title == "" {
-		title = "That did not work"
-	}
+	title := cmp.Or(refusedTitles[status], "That did not work")
 	var b bytes.Buffer
 	err := refusedPage.Execute(&b, struct {
 		Title, Message string

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,19 +96,10 @@ func New(workspaces []Workspace, o *Options) (*Server, error) {
 	if len(workspaces) == 0 {
 		return nil, errors.New("no workspace to serve")
 	}
-	s := &Server{byName: map[string]*served{}, own: http.NewServeMux()}
-	if o != nil {
-		s.options = *o
-	}
-	if s.options.Logger == nil {
-		s.options.Logger = slog.New(slog.DiscardHandler)
-	}
-	if s.options.MaxRequests == 0 {
-		s.options.MaxRequests = 256
-	}
-	if s.options.MaxWait == 0 {
-		s.options.MaxWait = 5 * time.Second
-	}
+	s := &Server{byName: map[string]*served{}, own: http.NewServeMux(), options: *cmp.Or(o, &Options{})}
+	s.options.Logger = cmp.Or(s.options.Logger, slog.New(slog.DiscardHandler))
+	s.options.MaxRequests = cmp.Or(s.options.MaxRequests, 256)
+	s.options.MaxWait = cmp.Or(s.options.MaxWait, 5*time.Second)
 	s.limits = newLimits(&s.options)
 	for _, w := range workspaces {
 		if _, err := ParseName(w.Name); err != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 )
@@ -36,18 +37,14 @@ func (w *answerWriter) WriteHeader(code int) {
 
 // Write implements http.ResponseWriter.
 func (w *answerWriter) Write(b []byte) (int, error) {
-	if w.code == 0 {
-		w.code = http.StatusOK
-	}
+	w.code = cmp.Or(w.code, http.StatusOK)
 	w.extend()
 	return w.ResponseWriter.Write(b)
 }
 
 // Flush implements http.Flusher.
 func (w *answerWriter) Flush() {
-	if w.code == 0 {
-		w.code = http.StatusOK
-	}
+	w.code = cmp.Or(w.code, http.StatusOK)
 	w.extend()
 	_ = w.control.Flush() // not every writer can flush
 }

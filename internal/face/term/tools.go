@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,10 +40,7 @@ func (o *Writer) parameters(name string, list []catalog.Parameter) {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	for _, p := range list {
-		kind := strings.Join(p.Types, "|")
-		if kind == "" {
-			kind = "any"
-		}
+		kind := cmp.Or(strings.Join(p.Types, "|"), "any")
 		if p.Required {
 			kind += ", required"
 		}

@@ -260,10 +260,7 @@ func callout(n *ast.Blockquote, source []byte) {
 		return
 	}
 	word := strings.ToLower(string(m[1]))
-	kind := calloutKinds[word]
-	if kind == "" {
-		kind = "note"
-	}
+	kind := cmp.Or(calloutKinds[word], "note")
 	n.SetAttributeString("class", []byte("callout "+kind))
 	for c := first.FirstChild(); c != nil; c = first.FirstChild() {
 		t, ok := c.(*ast.Text)

@@ -3,6 +3,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -138,9 +139,7 @@ func (o SelectOptions) withDefaults() (SelectOptions, error) {
 		// Without a home folder there is none to protect.
 		o.Home, _ = os.UserHomeDir()
 	}
-	if o.Temp == "" {
-		o.Temp = os.TempDir()
-	}
+	o.Temp = cmp.Or(o.Temp, os.TempDir())
 	return o, nil
 }
 

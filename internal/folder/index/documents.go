@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -56,9 +57,7 @@ type Documents struct {
 // Documents lists the indexed documents in the order of their paths. A folder without an
 // index has none.
 func (x *Index) Documents(_ context.Context, r DocumentsRequest) (*Documents, error) {
-	if r.Limit == 0 {
-		r.Limit = 100
-	}
+	r.Limit = cmp.Or(r.Limit, 100)
 	if r.Limit < 1 || r.Limit > MaxDocuments {
 		return nil, fmt.Errorf("limit: %d, want 1 to %d", r.Limit, MaxDocuments)
 	}

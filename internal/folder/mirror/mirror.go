@@ -12,6 +12,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -86,13 +87,8 @@ type Mirror struct {
 
 // New returns the mirror of an index. It connects to the store at its first use.
 func New(s *Store, x Index, o *Options) (*Mirror, error) {
-	m := &Mirror{index: x, turn: semaphore.NewWeighted(1)}
-	if o != nil {
-		m.options = *o
-	}
-	if m.log = m.options.Log; m.log == nil {
-		m.log = slog.New(slog.DiscardHandler)
-	}
+	m := &Mirror{index: x, turn: semaphore.NewWeighted(1), options: *cmp.Or(o, &Options{})}
+	m.log = cmp.Or(m.options.Log, slog.New(slog.DiscardHandler))
 	if m.options.Waiting == nil {
 		m.options.Waiting = func(holder string) { m.log.Warn("waiting for another writer of the store", "holder", holder) }
 	}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -65,9 +66,7 @@ type StageOptions struct {
 // OpenStages opens the question tasks of a folder and works on them until Close. It
 // creates no file before the first task.
 func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
-	if o == nil {
-		o = &StageOptions{}
-	}
+	o = cmp.Or(o, &StageOptions{})
 	t := &Stages{library: o.Library, store: o.Store, queue: o.Queue}
 	if t.store == nil {
 		place, err := home.Of(sel.Root)
@@ -95,9 +94,7 @@ func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
 	if stages == nil {
 		stages = stage.Stages
 	}
-	if n == 0 {
-		n = 2
-	}
+	n = cmp.Or(n, 2)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.cancel = cancel
 	switch {
@@ -138,10 +135,7 @@ func (t *Stages) Brief(ctx context.Context, s *stage.State, budget int) (*stage.
 // Stages opens the question tasks of the workspace's folder. Its index is their Library unless
 // o has another. The caller closes them before w.
 func (w *Workspace) Stages(o *StageOptions) (*Stages, error) {
-	var with StageOptions
-	if o != nil {
-		with = *o
-	}
+	with := *cmp.Or(o, &StageOptions{})
 	if with.Library == nil {
 		with.Library = library{w.Folder}
 	}

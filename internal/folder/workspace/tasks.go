@@ -94,10 +94,7 @@ func (t *Tasks) Close() error {
 // Tasks opens the tasks of the workspace's folder. The caller closes them. Unless o has a
 // Searcher, the workspace's keyword index ranks the documents.
 func (w *Workspace) Tasks(o *TaskOptions) (*Tasks, error) {
-	with := TaskOptions{}
-	if o != nil {
-		with = *o
-	}
+	with := *cmp.Or(o, &TaskOptions{})
 	if with.Searcher == nil {
 		with.Searcher = keywords{w.Folder}
 	}
@@ -168,10 +165,7 @@ var Pictures = map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jp
 // Picture returns the content of a picture. The rules for ignored, hidden and too large
 // files apply to pictures as they do to documents.
 func (t *Tasks) Picture(ctx context.Context, path string) ([]byte, error) {
-	var rules walk.Options
-	if t.walk != nil {
-		rules = *t.walk
-	}
+	rules := *cmp.Or(t.walk, &walk.Options{})
 	rules.Extensions = slices.Collect(maps.Keys(Pictures))
 	found := false
 	err := t.files.WalkPaths(ctx, &rules, []string{path}, func(e walk.Entry) error {

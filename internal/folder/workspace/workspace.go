@@ -19,6 +19,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,9 +91,7 @@ type Workspace struct {
 
 // Open opens the folder of sel.
 func Open(ctx context.Context, sel config.Selection, cfg config.Config, access Access, o Options) (*Workspace, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -97,12 +97,7 @@ func (s *Store) fail(err error) error {
 // transient reports whether an SQLSTATE belongs to a class of errors that a server returns
 // while it starts, stops or lacks resources.
 func transient(code string) bool {
-	for _, class := range []string{"08", "53", "57", "40"} {
-		if strings.HasPrefix(code, class) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"08", "53", "57", "40"}, func(class string) bool { return strings.HasPrefix(code, class) })
 }
 
 const put = `

@@ -207,12 +207,7 @@ func namesOf(s string) (names []string) {
 // within reports whether terms contain every part of a name.
 func within(name string, terms map[string]bool) bool {
 	parts := keyword.Analyze(name)
-	for _, p := range parts {
-		if !terms[p] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(parts, func(p string) bool { return !terms[p] })
 }
 
 // clip shortens s to at most n bytes and an ellipsis, at a character boundary.

@@ -29,6 +29,7 @@
 package docs
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -104,10 +105,7 @@ type Store struct {
 // rules, Open changes nothing and fails with *FormatError, *ModelError or *ChunksError.
 // It fails with ErrNoIndex if the store is new and read-only.
 func Open(db *kv.DB, o *Options) (*Store, error) {
-	var options Options
-	if o != nil {
-		options = *o
-	}
+	options := *cmp.Or(o, &Options{})
 	if options.Cache <= 0 {
 		options.Cache = DefaultCache
 	}

@@ -13,6 +13,7 @@
 package flat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,16 +143,9 @@ func Memory(dim int) *Store {
 
 func newStore(dim int, model, path string, o *Options) (*Store, error) {
 	k, err := chooseKernel()
-	s := &Store{dim: dim, model: model, path: path, kernel: k}
-	if o != nil {
-		s.options = *o
-	}
-	if s.options.Logger == nil {
-		s.options.Logger = slog.New(slog.DiscardHandler)
-	}
-	if s.options.sealedFrom == 0 {
-		s.options.sealedFrom = sealedFrom
-	}
+	s := &Store{dim: dim, model: model, path: path, kernel: k, options: *cmp.Or(o, &Options{})}
+	s.options.Logger = cmp.Or(s.options.Logger, slog.New(slog.DiscardHandler))
+	s.options.sealedFrom = cmp.Or(s.options.sealedFrom, sealedFrom)
 	if s.options.MaxCached <= 0 {
 		s.options.MaxCached = DefaultMaxCached
 	}

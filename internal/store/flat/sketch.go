@@ -1,6 +1,7 @@
 package flat
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"runtime"
@@ -105,9 +106,7 @@ func newSketchQuery(v []float32, of *query, k kernel) *sketchQuery {
 		top = max(top, sum)
 	}
 	step := top / 125 // rounding adds at most 4 x 1/2
-	if step == 0 {
-		step = 1
-	}
+	step = cmp.Or(step, 1)
 	q := &sketchQuery{tables: make([]byte, 4*stride)}
 	total, lost := 0, 0.0
 	for i, x := range v {

@@ -11,6 +11,7 @@
 package keyword
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -89,9 +90,7 @@ type Index struct {
 // set, in which case the error wraps fs.ErrNotExist. Other errors may wrap ErrLocked,
 // ErrCorrupt or ErrFormat.
 func Open(dir string, o *Options) (*Index, error) {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, &Options{})
 	x, err := openCommit(dir, o.ReadOnly)
 	if err != nil {
 		return nil, fmt.Errorf("opening keyword index %s: %w", dir, err)

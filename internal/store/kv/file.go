@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,16 +54,11 @@ type File struct {
 
 // NewFile returns the file at path.
 func NewFile(path string, o *FileOptions) *File {
-	f := &File{path: path}
-	if o != nil {
-		f.o = *o
-	}
+	f := &File{path: path, o: *cmp.Or(o, &FileOptions{})}
 	if f.o.Prepare == nil {
 		f.o.Prepare = func() error { return nil }
 	}
-	if f.o.Logger == nil {
-		f.o.Logger = slog.New(slog.DiscardHandler)
-	}
+	f.o.Logger = cmp.Or(f.o.Logger, slog.New(slog.DiscardHandler))
 	return f
 }
 

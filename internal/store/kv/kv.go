@@ -11,6 +11,7 @@
 package kv
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -93,10 +94,7 @@ type DB struct {
 // a read-only DB: open for writing), with a *CorruptError if it is damaged, and with an
 // error that wraps fs.ErrNotExist if a file to read is missing.
 func Open(path string, o *Options) (*DB, error) {
-	db := &DB{path: path}
-	if o != nil {
-		db.options = *o
-	}
+	db := &DB{path: path, options: *cmp.Or(o, &Options{})}
 	if db.options.Timeout <= 0 {
 		db.options.Timeout = DefaultTimeout
 	}

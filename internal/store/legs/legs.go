@@ -7,6 +7,7 @@
 package legs
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -91,9 +92,7 @@ type Legs struct {
 // New returns a Legs for entries with a number of texts each. It is empty until the first
 // Sync or Add.
 func New(texts int, o Options) *Legs {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	l := &Legs{o: o, chunks: map[string]string{}, missing: map[string][]string{}}
 	for range texts {
 		if o.Embedder != nil {

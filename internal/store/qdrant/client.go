@@ -1,6 +1,7 @@
 package qdrant
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -54,13 +55,8 @@ type Client struct {
 
 // Dial prepares a connection. The first call connects.
 func Dial(t Target, o *Options) (*Client, error) {
-	c := &Client{target: t, log: slog.New(slog.DiscardHandler)}
-	if o != nil {
-		c.options = *o
-	}
-	if c.options.Log != nil {
-		c.log = c.options.Log
-	}
+	c := &Client{target: t, options: *cmp.Or(o, &Options{})}
+	c.log = cmp.Or(c.options.Log, slog.New(slog.DiscardHandler))
 	if c.options.ReadTimeout <= 0 {
 		c.options.ReadTimeout = 2 * time.Second
 	}

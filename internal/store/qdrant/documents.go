@@ -1,6 +1,7 @@
 package qdrant
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -273,10 +274,7 @@ func (d *Documents) List(ctx context.Context, prefix string, fn func(DocumentHea
 	if err := d.Open(ctx); err != nil {
 		return err
 	}
-	f := condition(store.Filter{PathPrefix: prefix})
-	if f == nil {
-		f = &pb.Filter{}
-	}
+	f := cmp.Or(condition(store.Filter{PathPrefix: prefix}), &pb.Filter{})
 	f.Must = append(f.Must, pb.NewMatchKeyword("kind", "document"))
 	return d.client.scroll(ctx, &pb.ScrollPoints{CollectionName: d.name, Filter: f, WithPayload: pb.NewWithPayloadInclude(headFields...)}, func(p *pb.RetrievedPoint) bool {
 		h := headOf(p.Payload)

@@ -160,10 +160,7 @@ func (s *Store) repaired(p string, text []byte) (out []byte, what []string, err 
 	if fm.Err != nil {
 		return text, nil, nil
 	}
-	title := firstHeading(text[fm.End:])
-	if title == "" {
-		title = id
-	}
+	title := cmp.Or(firstHeading(text[fm.End:]), id)
 	if !fm.Found() {
 		bom := []byte("\xef\xbb\xbf")
 		rest, _ := bytes.CutPrefix(text, bom)

@@ -1,6 +1,7 @@
 package cards
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -131,9 +132,7 @@ type GraphAnswer struct {
 
 // QueryGraph implements query_graph: it draws all cards and their dependencies.
 func (s *Store) QueryGraph(r GraphRequest) (*GraphAnswer, error) {
-	if r.Format == "" {
-		r.Format = task.FormatJSON
-	}
+	r.Format = cmp.Or(r.Format, task.FormatJSON)
 	if !slices.Contains(task.Formats(), r.Format) {
 		return nil, invalid("format %.50q, want {%s}", r.Format, strings.Join(task.Formats()[:3], ","))
 	}

@@ -55,10 +55,7 @@ const cacheSize = 1000
 
 // New returns the Docs of the documents below tree.
 func New(tree *files.Tree, o *Options) *Docs {
-	d := &Docs{files: tree, maxNodes: 1000, timeout: 30 * time.Second}
-	if o != nil {
-		d.o = *o
-	}
+	d := &Docs{files: tree, maxNodes: 1000, timeout: 30 * time.Second, o: *cmp.Or(o, &Options{})}
 	if d.o.Walk == nil {
 		d.o.Walk = &walk.Options{Extensions: markdown.Extensions()}
 	}

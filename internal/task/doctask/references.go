@@ -1,6 +1,7 @@
 package doctask
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"strings"
@@ -63,9 +64,7 @@ func (d *Docs) follow(ctx context.Context, doc *document, text []byte, f *follow
 		s := queue[k]
 		for _, ref := range s.refs {
 			path, slug := ref.Path, ref.Anchor
-			if path == "" {
-				path = s.doc.path
-			}
+			path = cmp.Or(path, s.doc.path)
 			name := "/" + path
 			if slug != "" {
 				name += "#" + slug

@@ -1,6 +1,7 @@
 package doctask
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -84,9 +85,7 @@ func (d *Docs) Section(ctx context.Context, r SectionRequest) (*SectionAnswer, e
 	after, err := d.edit(ctx, r.Document, r.Precondition, func(doc *document) ([]byte, error) {
 		a = &SectionAnswer{Success: true, Document: doc.address(), TotalOperations: len(r.Operations)}
 		for _, op := range r.Operations {
-			if op.Operation == "" {
-				op.Operation = Replace
-			}
+			op.Operation = cmp.Or(op.Operation, Replace)
 			next, result, err := doc.apply(op)
 			if err != nil {
 				e, ok := errors.AsType[*task.Error](err)

@@ -6,6 +6,7 @@ package files
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -58,13 +59,8 @@ type Tree struct {
 
 // New returns a Tree for the open roots of a workspace. The caller closes tree.
 func New(tree *walk.Tree, o *Options) *Tree {
-	t := &Tree{Tree: tree, writing: make(chan struct{}, 1)}
-	if o != nil {
-		t.o = *o
-	}
-	if t.o.LockWait == 0 {
-		t.o.LockWait = 5 * time.Second
-	}
+	t := &Tree{Tree: tree, writing: make(chan struct{}, 1), o: *cmp.Or(o, &Options{})}
+	t.o.LockWait = cmp.Or(t.o.LockWait, 5*time.Second)
 	return t
 }
 

@@ -109,9 +109,7 @@ func (p *page) survey(n *html.Node) (rich bool) {
 			p.title = n
 		}
 	case atom.Main:
-		if p.main == nil {
-			p.main = n
-		}
+		p.main = cmp.Or(p.main, n)
 	case atom.Article:
 		if p.articles++; p.articles == 1 {
 			p.article = n

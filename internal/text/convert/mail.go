@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"io"
 	"mime"
@@ -57,10 +58,7 @@ func writeMessage(w *writer, data []byte, level int, id string) error {
 	if err != nil {
 		return errBroken
 	}
-	subject := decodedHeader(m.Header, "Subject")
-	if subject == "" {
-		subject = "No subject"
-	}
+	subject := cmp.Or(decodedHeader(m.Header, "Subject"), "No subject")
 	w.heading(level, subject, id)
 	var head []string
 	for _, key := range []string{"From", "To", "Date"} {

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -77,10 +78,7 @@ func Notebook(w *writer, data []byte) error {
 	for _, sheet := range n.Worksheets {
 		lists = append(lists, sheet.Cells)
 	}
-	language := n.Metadata.Kernel.Language
-	if language == "" {
-		language = n.Metadata.Language.Name
-	}
+	language := cmp.Or(n.Metadata.Kernel.Language, n.Metadata.Language.Name)
 	if strings.Trim(strings.ToLower(language), "abcdefghijklmnopqrstuvwxyz0123456789+#-") != "" {
 		language = ""
 	}

@@ -11,6 +11,7 @@ package markdown
 
 import (
 	"bytes"
+	"cmp"
 	"path"
 	"unicode/utf8"
 )
@@ -73,9 +74,7 @@ func Parse(name string, src []byte) *Document {
 			}
 		}
 	}
-	if d.Title == "" {
-		d.Title = path.Base(name)
-	}
+	d.Title = cmp.Or(d.Title, path.Base(name))
 	d.Title = d.Title[:runeStart(d.Title, MaxHeading)]
 	return d
 }

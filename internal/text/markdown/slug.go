@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -69,9 +70,7 @@ func isWord(r rune) bool {
 type slugger map[string]int
 
 func (s slugger) unique(slug string) string {
-	if slug == "" {
-		slug = "section"
-	}
+	slug = cmp.Or(slug, "section")
 	result := slug
 	for {
 		if _, taken := s[result]; !taken {

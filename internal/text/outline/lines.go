@@ -2,6 +2,7 @@ package outline
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -230,9 +231,7 @@ func (r *linedReader) begins(at, end, indent int, line, text []byte) {
 		m = append(m[:1], m[4:]...)
 	}
 	kind, name := string(m[1]), string(m[3])
-	if kind == "" {
-		kind = "function"
-	}
+	kind = cmp.Or(kind, "function")
 	if kind == "class" && name == "<<" { // class << self
 		return
 	}

@@ -3,6 +3,7 @@ package outline
 import (
 	"bytes"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -47,12 +48,7 @@ func Unwanted(src []byte) string {
 
 // isRemark reports whether a line may be part of a comment.
 func isRemark(line []byte) bool {
-	for _, mark := range []string{"//", "#", "/*", "*", "--", `"""`, "<!--", "<?php /"} {
-		if bytes.HasPrefix(line, []byte(mark)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"//", "#", "/*", "*", "--", `"""`, "<!--", "<?php /"}, func(mark string) bool { return bytes.HasPrefix(line, []byte(mark)) })
 }
 
 // IsTest reports whether a path is that of test code, by the conventions of the languages.

@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"cmp"
 	"io"
 	"io/fs"
 	"os"
@@ -129,9 +130,7 @@ func (o *Options) extensions() map[string]bool {
 // Wants returns a function that reports whether a file of that name can change the index:
 // it is an ignore file, or its name is that of a file to index.
 func (o *Options) Wants() func(name string) bool {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, &Options{})
 	exts := o.extensions()
 	return func(name string) bool {
 		return exts[strings.ToLower(path.Ext(name))] || IsIgnoreFile(name) || IsConfiguration(name) || o.Code != CodeOff && outline.IsSource(name)

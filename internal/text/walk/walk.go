@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,9 +99,7 @@ func (t *Tree) Folders(ctx context.Context, o *Options, paths []string, visit fu
 }
 
 func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *chosen, folder func(path, dir string) error, visit func(Entry) error) error {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, &Options{})
 	for _, p := range o.Ignore {
 		if err := CheckPattern(p); err != nil {
 			return err

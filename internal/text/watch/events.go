@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fsnotify/fsnotify"
@@ -228,10 +229,5 @@ func (e *events) path(name string) (string, bool) {
 }
 
 func (e *events) isRoot(path string) bool {
-	for _, r := range e.w.tree.Roots() {
-		if r.Name == path {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.w.tree.Roots(), func(r walk.Root) bool { return r.Name == path })
 }

@@ -4,6 +4,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,10 +97,7 @@ type change struct {
 // Open starts to watch the files of tree. The caller closes tree after the Watcher. Run
 // reports every change after Open has returned.
 func Open(ctx context.Context, tree *walk.Tree, o *Options) (*Watcher, error) {
-	w := &Watcher{tree: tree, retry: firstRetry}
-	if o != nil {
-		w.options = *o
-	}
+	w := &Watcher{tree: tree, retry: firstRetry, options: *cmp.Or(o, &Options{})}
 	if w.options.Most <= 0 {
 		w.options.Most = defaultMost
 	}
@@ -113,9 +111,7 @@ func Open(ctx context.Context, tree *walk.Tree, o *Options) (*Watcher, error) {
 	if w.options.MaxFolders <= 0 {
 		w.options.MaxFolders = maxFolders
 	}
-	if w.options.Logger == nil {
-		w.options.Logger = slog.New(slog.DiscardHandler)
-	}
+	w.options.Logger = cmp.Or(w.options.Logger, slog.New(slog.DiscardHandler))
 	w.wants = w.options.Walk.Wants()
 	w.reason = "requested"
 	if !w.options.Poll {

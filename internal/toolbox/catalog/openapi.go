@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -174,12 +175,8 @@ func (o *openAPI) tool(method, path string, shared []json.RawMessage, v json.Raw
 		return Tool{}, err
 	}
 	t := Tool{Name: op.ID, Title: op.Summary, Description: strings.TrimSpace(op.Summary + "\n" + op.Description)}
-	if t.Name == "" {
-		t.Name = method + " " + path
-	}
-	if t.Description == "" {
-		t.Description = method + " " + path
-	}
+	t.Name = cmp.Or(t.Name, method+" "+path)
+	t.Description = cmp.Or(t.Description, method+" "+path)
 	if op.Deprecated {
 		t.Description += "\nDeprecated."
 	}

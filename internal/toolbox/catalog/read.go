@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,9 +87,7 @@ func (n *needs) UnmarshalJSON(text []byte) error {
 
 func (d *definition) tool(server string) Tool {
 	t := Tool{Name: d.Name, Server: d.Server, Title: d.Title, Description: d.Description, Input: d.Input, Output: d.Output, Annotations: d.Annotations, DependsOn: d.DependsOn}
-	if t.Server == "" {
-		t.Server = server
-	}
+	t.Server = cmp.Or(t.Server, server)
 	if t.Server == "" { // "server:tool" as the name
 		if s, rest, ok := strings.Cut(t.Name, ":"); ok && s != "" && rest != "" && !strings.Contains(s, " ") {
 			t.Server = s

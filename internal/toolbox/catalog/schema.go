@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -235,13 +236,9 @@ func (o *shape) and(p shape) {
 		}
 	}
 	maps.Copy(o.required, p.required)
-	if o.items == nil {
-		o.items = p.items
-	}
+	o.items = cmp.Or(o.items, p.items)
 	o.settled = o.settled || p.settled
-	if o.text == "" {
-		o.text = p.text
-	}
+	o.text = cmp.Or(o.text, p.text)
 }
 
 // or adds the alternative p: the result allows the types of both, and requires the
@@ -254,8 +251,6 @@ func (o *shape) or(p shape) {
 		}
 	}
 	maps.DeleteFunc(o.required, func(name string, _ bool) bool { return !p.required[name] })
-	if o.items == nil {
-		o.items = p.items
-	}
+	o.items = cmp.Or(o.items, p.items)
 	o.settled = o.settled && p.settled
 }

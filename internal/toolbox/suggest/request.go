@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"cairn/internal/toolbox/toolsearch"
@@ -159,10 +160,5 @@ var dangerWords = []string{"delete", "remove", "deploy", "payment", "send_email"
 // separators: sendEmail matches send_email.
 func Dangerous(name string) bool {
 	flat := strings.Join(toolsearch.Words(name), "")
-	for _, w := range dangerWords {
-		if strings.Contains(flat, strings.ReplaceAll(w, "_", "")) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(dangerWords, func(w string) bool { return strings.Contains(flat, strings.ReplaceAll(w, "_", "")) })
 }

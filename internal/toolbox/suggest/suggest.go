@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -84,10 +85,7 @@ func (p *planner) given() error {
 
 // chosen chooses tools, adds their prerequisites and orders the steps.
 func (p *planner) chosen(ctx context.Context) error {
-	limit := p.req.MaxTools
-	if limit == 0 {
-		limit = DefaultMaxTools
-	}
+	limit := cmp.Or(p.req.MaxTools, DefaultMaxTools)
 	r, err := p.index.Rank(ctx, p.req.Intent, toolsearch.Suggesting(p.req.ContextTools))
 	if err != nil {
 		return err

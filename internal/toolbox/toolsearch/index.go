@@ -1,6 +1,7 @@
 package toolsearch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -54,12 +55,8 @@ const queryCache = 512
 // parameters of both schemas. It is derived from the catalogue. The caller closes it.
 func New(words legs.Keyword, o *Options) (x *Index, err error) {
 	x = &Index{at: map[string]int{}}
-	if o != nil {
-		x.options = *o
-	}
-	if x.options.Logger == nil {
-		x.options.Logger = slog.New(slog.DiscardHandler)
-	}
+	x.options = *cmp.Or(o, &Options{})
+	x.options.Logger = cmp.Or(x.options.Logger, slog.New(slog.DiscardHandler))
 	x.legs = legs.New(2, legs.Options{Keyword: words, Embedder: x.options.Embedder, Cache: x.options.Cache, Logger: x.options.Logger})
 	x.queries, err = lru.New[string, []float32](queryCache)
 	return x, err

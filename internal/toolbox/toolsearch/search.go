@@ -93,9 +93,7 @@ func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
 	if q.Limit < 0 || q.Limit > MaxLimit {
 		return nil, fmt.Errorf("limit %d, want 1 to %d", q.Limit, MaxLimit)
 	}
-	if q.Limit == 0 {
-		q.Limit = DefaultLimit
-	}
+	q.Limit = cmp.Or(q.Limit, DefaultLimit)
 	r, err := x.Rank(ctx, q.Text, Terms{Context: q.ContextTools})
 	if err != nil {
 		return nil, err

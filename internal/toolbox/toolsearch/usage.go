@@ -1,6 +1,7 @@
 package toolsearch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -46,9 +47,7 @@ const inlineTexts = 32
 // embedder, past intents are found by words alone. The caller closes the embedder and the
 // cache.
 func NewUsage(ctx context.Context, graph *graphrank.Graph, traces []Trace, e models.Embedder, cache legs.Cache) (*Usage, error) {
-	if graph == nil {
-		graph = &graphrank.Graph{}
-	}
+	graph = cmp.Or(graph, &graphrank.Graph{})
 	m, err := newMemory(e, cache)
 	if err != nil {
 		return nil, err

@@ -28,6 +28,7 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -111,22 +112,15 @@ type Store struct {
 
 // Open loads the graph and the intents. It skips damaged ones. The caller closes r.
 func Open(r records.Store, o *Options) (*Store, error) {
-	s := &Store{records: r}
-	if o != nil {
-		s.o = *o
-	}
-	if s.o.HalfLife == 0 {
-		s.o.HalfLife = DefaultHalfLife
-	}
+	s := &Store{records: r, o: *cmp.Or(o, &Options{})}
+	s.o.HalfLife = cmp.Or(s.o.HalfLife, DefaultHalfLife)
 	if s.o.MaxIntents <= 0 {
 		s.o.MaxIntents = DefaultMaxIntents
 	}
 	if s.o.Now == nil {
 		s.o.Now = time.Now
 	}
-	if s.o.Logger == nil {
-		s.o.Logger = slog.New(slog.DiscardHandler)
-	}
+	s.o.Logger = cmp.Or(s.o.Logger, slog.New(slog.DiscardHandler))
 	return s, s.load()
 }
 

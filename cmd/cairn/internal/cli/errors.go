@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -53,9 +54,7 @@ func cardText(bad *task.Error) string {
 func readable(text string, err error) string {
 	if bad, ok := errors.AsType[*strconv.NumError](err); ok {
 		want := map[string]string{"ParseFloat": "want a number", "ParseBool": "want true or false"}[bad.Func]
-		if want == "" {
-			want = "want a whole number"
-		}
+		want = cmp.Or(want, "want a whole number")
 		if errors.Is(bad, strconv.ErrRange) {
 			want = "that number is too large or too small"
 		}

@@ -9,6 +9,7 @@
 package qdranttest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -72,10 +73,7 @@ type (
 // stopped at the end of the test.
 func New(t testing.TB, o *Options) *Server {
 	t.Helper()
-	s := &Server{collections: map[string]*collection{}, aliases: map[string]string{}, address: "127.0.0.1:0"}
-	if o != nil {
-		s.options = *o
-	}
+	s := &Server{collections: map[string]*collection{}, aliases: map[string]string{}, address: "127.0.0.1:0", options: *cmp.Or(o, &Options{})}
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -156,10 +154,7 @@ func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 
 // HealthCheck implements pb.QdrantServer.
 func (s *Server) HealthCheck(context.Context, *pb.HealthCheckRequest) (*pb.HealthCheckReply, error) {
-	v := s.options.Version
-	if v == "" {
-		v = "1.18.3"
-	}
+	v := cmp.Or(s.options.Version, "1.18.3")
 	return &pb.HealthCheckReply{Title: "qdrant - vector search engine (fake)", Version: v}, nil
 }
 

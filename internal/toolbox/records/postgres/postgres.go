@@ -8,6 +8,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,9 +59,7 @@ func Open(ctx context.Context, url string, log *slog.Logger) (*DB, error) {
 	if err != nil { // err may contain the password
 		return nil, errors.New("the address of Postgres is not valid, want postgres://USER:PASSWORD@HOST:PORT/DATABASE")
 	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	c := config.ConnConfig
 	c.ConnectTimeout = readTimeout
 	db := &DB{server: "Postgres at " + net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), log: log}
