@@ -157,7 +157,7 @@ func (p *placing) assign(cs []candidate, query string) {
 
 // deepDepth is how many chunks a search requests from each leg if the query names a
 // symbol that no candidate defines, since many other names may contain the same words.
-// Remote stores are not searched again, because each call is a round trip.
+// A LegSearcher finds the definitions in its first call.
 const deepDepth = 3000
 
 // lacksDefinition reports whether a query names a symbol and the candidates include

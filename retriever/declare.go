@@ -1,6 +1,7 @@
 package retriever
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -9,15 +10,23 @@ import (
 	"cairn/internal/text/outline"
 )
 
+// remoteDeclarations is the most documents of a remote store that a search reads to find a
+// declaration, best first.
+const remoteDeclarations = 32
+
 // findDeclarations marks the candidates whose text declares a name as definitions, for
 // placeCode.
 func (s *search) findDeclarations(name string, cs []*candidate) error {
 	err := s.sources.Documents.View(func(r *docs.Reader) error {
+		slices.SortStableFunc(cs, func(a, b *candidate) int { return cmp.Compare(b.Score, a.Score) })
 		var paths []string
 		for _, c := range cs {
 			if !slices.Contains(paths, c.path) {
 				paths = append(paths, c.path)
 			}
+		}
+		if r.Remote() {
+			paths = paths[:min(len(paths), remoteDeclarations)]
 		}
 		if err := r.Prefetch(paths); err != nil {
 			return err

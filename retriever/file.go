@@ -92,19 +92,16 @@ func (r *Retriever) open(name string) (f *parsedFile, cached bool, err error) {
 // openStored is open for documents on a server.
 func (r *Retriever) openStored(name string) (f *parsedFile, cached bool, err error) {
 	err = r.sources.Documents.View(func(reader *docs.Reader) error {
-		file, ok, err := reader.File(name)
-		if err != nil || !ok {
+		doc, err := reader.Document(name)
+		if err != nil || doc == nil {
 			return err
 		}
-		if f, cached = r.parsed.Get(name); cached && f.hash == file.HexHash() && f.modTime.Equal(time.Unix(0, file.ModTime)) {
-			return nil
+		modTime := time.Unix(0, doc.ModTime)
+		if f, cached = r.parsed.Get(name); !cached || f.hash != doc.Hash || !f.modTime.Equal(modTime) {
+			cached = false
+			f = r.keepParsed(&parsedFile{path: name, size: doc.Size, modTime: modTime, hash: doc.Hash, text: reader.Text(name)})
 		}
-		f, cached = nil, false
-		doc, err := reader.Document(name)
-		if err == nil && doc != nil {
-			f = r.keepParsed(&parsedFile{path: name, size: doc.Size, modTime: time.Unix(0, doc.ModTime), hash: doc.Hash, text: reader.Text(name)})
-		}
-		return err
+		return nil
 	})
 	if err == nil && f == nil {
 		err = r.missingFile(name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"cairn/internal/base/observe"
@@ -125,7 +126,8 @@ func (s *search) complete(ctx context.Context, l *legs) error {
 // askTogether searches both indexes in one call.
 func (s *search) askTogether(ctx context.Context, l *legs) error {
 	defer observe.Begin(ctx, observe.Vectors).End(ctx)
-	hits, err := s.sources.Legs.SearchLegs(ctx, store.LegsQuery{Query: s.parsed, Keyword: s.Mode == Hybrid, Vector: l.embedding, K: l.depth, Filter: s.Filter})
+	_, symbol := identifier(strings.TrimSpace(s.Query.Text))
+	hits, err := s.sources.Legs.SearchLegs(ctx, store.LegsQuery{Query: s.parsed, Keyword: s.Mode == Hybrid, Vector: l.embedding, K: l.depth, Filter: s.Filter, Symbol: symbol})
 	if err != nil {
 		return fmt.Errorf("searching keywords and vectors: %w", err)
 	}

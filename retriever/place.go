@@ -28,7 +28,7 @@ type suffix struct {
 func (r *Retriever) locate(spec string) (f *parsedFile, rest suffix, cached bool, err error) {
 	original := spec
 	spec = strings.TrimPrefix(r.relative(spec), "/") // "/" is the workspace's folder
-	if !r.exists(spec) {
+	if strings.ContainsAny(spec, "#:") && !r.exists(spec) {
 		if i := strings.LastIndexByte(spec, '#'); i > 0 {
 			spec, rest.anchor = spec[:i], spec[i+1:]
 		} else if m := linesSuffix.FindStringSubmatch(spec); m != nil {

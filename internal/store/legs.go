@@ -25,6 +25,9 @@ type LegsQuery struct {
 	// K is the maximum number of hits of each leg.
 	K      int
 	Filter Filter
+	// Symbol, if not empty, is the name of a symbol. Its definitions are among the hits of
+	// the vector leg, whatever their rank.
+	Symbol string
 }
 
 // LegHits holds the hits of both legs, each best first.

@@ -17,7 +17,7 @@ var rooms = []room{
 	{"models", "", 7200},
 	{"internal/base/testutil", "internal/base models", 450},
 	{"internal/text", "", 15880},
-	{"internal/store", "internal/base models internal/text", 15900},
+	{"internal/store", "internal/base models internal/text", 16150},
 	{"indexer", "internal/base models internal/text internal/store", 2920},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5180},
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 10900},

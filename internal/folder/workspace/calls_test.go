@@ -80,22 +80,41 @@ func TestCallsOfASearch(t *testing.T) {
 	}
 }
 
-// BenchmarkSearchOfAStore searches a server whose calls take half a millisecond.
+// BenchmarkSearchOfAStore searches and reads documents of a store. server-ms/op is the
+// processor time that a real server would take: see qdranttest.Measured.
 func BenchmarkSearchOfAStore(b *testing.B) {
-	s := qdranttest.New(b, &qdranttest.Options{Delay: 500 * time.Microsecond})
+	s := qdranttest.New(b, nil)
 	sel, o := folder(b), clustered(b, s.Addr(), "docs")
-	for n := range 200 {
-		write(b, filepath.Join(sel.Root, fmt.Sprintf("many/%03d.md", n)), fmt.Sprintf("# Session %d\n\nA backup asks for a token of session %d, the login flow of folder %d.\n", n, n, n%7))
+	for n := range 400 {
+		var words strings.Builder
+		for i := range 40 + n%60 {
+			fmt.Fprintf(&words, " %s%d", []string{"login", "flow", "token", "part"}[i%4], (n*i)%(7+n%11))
+		}
+		write(b, filepath.Join(sel.Root, fmt.Sprintf("many/%03d.md", n)), fmt.Sprintf("# Session %d\n\nA login flow of folder %d.\n\n## Words\n\nA session token:%s\n", n, n%7, &words))
 	}
 	fill(b, open(b, sel, Owning, o), index.IndexRequest{})
 	w := server(b, o)
-	for _, mode := range []retriever.Mode{retriever.Hybrid, retriever.Keyword, retriever.Semantic} {
-		b.Run(fmt.Sprint(mode), func(b *testing.B) {
-			for b.Loop() {
-				if _, err := index.SearchOp.Call(b.Context(), w.Folder, retriever.Query{Text: "login flow session token", Mode: mode}, nil); err != nil {
+	run := func(name string, op func(n int) error) {
+		b.Run(name, func(b *testing.B) {
+			calls, spent := s.Calls(), s.Spent()
+			for n := 0; b.Loop(); n++ {
+				if err := op(n); err != nil {
 					b.Fatal(err)
 				}
 			}
+			b.ReportMetric(float64(s.Calls()-calls)/float64(b.N), "calls/op")
+			b.ReportMetric(float64((s.Spent()-spent).Microseconds())/1e3/float64(b.N), "server-ms/op")
 		})
 	}
+	for _, mode := range []retriever.Mode{retriever.Hybrid, retriever.Keyword, retriever.Semantic} {
+		run(string(mode), func(n int) error {
+			text := fmt.Sprintf("session login%d flow%d token%d", n%7, n%11, n%13)
+			_, err := index.SearchOp.Call(b.Context(), w.Folder, retriever.Query{Text: text, Mode: mode}, nil)
+			return err
+		})
+	}
+	run("read", func(n int) error {
+		_, err := index.ReadOp.Call(b.Context(), w.Folder, retriever.ReadRequest{Path: fmt.Sprintf("many/%03d.md#words", n%400)}, nil)
+		return err
+	})
 }

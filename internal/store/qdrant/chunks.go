@@ -23,6 +23,7 @@ type Chunks struct {
 	shape     shape
 	documents *Documents // of the same generation
 	terms     *terms
+	names     *chunkNames
 	opened    once
 
 	weighing sync.Mutex

@@ -3,6 +3,7 @@ package qdrant
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -27,8 +28,12 @@ import (
 //	complete  whether all chunks have vectors
 //	under     as for chunks
 //	document  JSON of store.Document
+//	revision  random, another for each stored version
 //	text      the beginning of the text
 //	parts     number of further points
+//
+//	kind      "revision"
+//	revision  that of the document, for readers: the engine reads whole payloads
 //
 //	kind      "part"
 //	text
@@ -39,6 +44,7 @@ type Documents struct {
 	client *Client
 	name   string
 	shape  shape
+	kept   *keptDocuments
 	opened once
 }
 
@@ -78,8 +84,9 @@ func (d *Documents) Put(ctx context.Context, doc *store.Document, text []byte, c
 	}
 	return d.putText(ctx, "document", doc.Path, doc.Hash, text, map[string]*pb.Value{
 		"path": pb.NewValueString(doc.Path), "size": pb.NewValueInt(doc.Size), "mtime": pb.NewValueInt(doc.ModTime),
-		"sections": pb.NewValueInt(int64(len(doc.Sections))), "chunks": pb.NewValueInt(int64(chunks)), "under": underList(doc.Path),
+		"sections": pb.NewValueInt(int64(len(doc.Sections))), "chunks": pb.NewValueInt(int64(chunks)), "under": intList(under(doc.Path)),
 		"document": pb.NewValueString(string(encoded)), "complete": pb.NewValueBool(complete),
+		"revision": pb.NewValueString(rand.Text()),
 	})
 }
 
@@ -102,7 +109,11 @@ func (d *Documents) putText(ctx context.Context, kind, path, hash string, text [
 		"kind": pb.NewValueString(kind), "hash": pb.NewValueString(hash), "text": pb.NewValueString(pieces[0]), "parts": pb.NewValueInt(int64(len(pieces) - 1)),
 	}
 	maps.Copy(payload, further)
-	if err := d.client.update(ctx, d.name, []*pb.PointStruct{bare(kind+":"+path, payload)}, nil); err != nil {
+	points := []*pb.PointStruct{bare(kind+":"+path, payload)}
+	if r := payload["revision"]; r != nil {
+		points = append(points, bare("revision:"+path, map[string]*pb.Value{"kind": pb.NewValueString("revision"), "revision": r}))
+	}
+	if err := d.client.update(ctx, d.name, points, nil); err != nil {
 		return err
 	}
 	if before["hash"].GetStringValue() != hash {
@@ -151,7 +162,7 @@ func (d *Documents) Delete(ctx context.Context, paths []string) error {
 	for _, path := range paths {
 		before, err := d.fields(ctx, "document:"+path, "hash", "parts")
 		if err == nil {
-			err = d.client.update(ctx, d.name, nil, append(textParts(path, before), "document:"+path))
+			err = d.client.update(ctx, d.name, nil, append(textParts(path, before), "revision:"+path, "document:"+path))
 		}
 		if err != nil {
 			return fmt.Errorf("removing %s from %s: %w", path, d.name, err)
@@ -198,11 +209,15 @@ func headOf(p map[string]*pb.Value) DocumentHead {
 // loadPoints is how many documents one call reads, since each may have partBytes of text.
 const loadPoints = 32
 
-// Load returns the existing documents among paths, by path. It makes one call for every
-// loadPoints documents, and one for each further part of a text.
+// Load returns the existing documents among paths, by path. It makes one call for the
+// revisions of the documents that it has kept from earlier calls, one for every loadPoints
+// other documents, and one for each further part of a text.
 func (d *Documents) Load(ctx context.Context, paths ...string) (map[string]docs.Loaded, error) {
 	all := make(map[string]docs.Loaded, len(paths))
 	err := d.Open(ctx)
+	if err == nil {
+		paths, err = d.unchanged(ctx, paths, all)
+	}
 	for tries := 3; err == nil && len(paths) > 0; tries-- {
 		var changed []string // changed during the call
 		for some := range slices.Chunk(paths, loadPoints) {
@@ -220,6 +235,34 @@ func (d *Documents) Load(ctx context.Context, paths ...string) (map[string]docs.
 	return all, nil
 }
 
+// unchanged adds the kept documents that have not changed to all, and returns the other
+// paths.
+func (d *Documents) unchanged(ctx context.Context, paths []string, all map[string]docs.Loaded) (other []string, err error) {
+	kept := map[string]keptDocument{} // by id
+	var ids []*pb.PointId
+	for _, path := range paths {
+		if have, ok := d.kept.get(path); ok {
+			id := pointID("revision:" + path)
+			ids, kept[id.GetUuid()] = append(ids, id), have
+		}
+	}
+	if len(ids) == 0 {
+		return paths, nil
+	}
+	points, err := d.client.points(ctx, &pb.GetPoints{CollectionName: d.name, Ids: ids, WithPayload: pb.NewWithPayloadInclude("revision")})
+	for _, p := range points {
+		if have := kept[p.Id.GetUuid()]; have.revision == p.Payload["revision"].GetStringValue() {
+			all[have.Document.Path] = have.Loaded
+		}
+	}
+	for _, path := range paths {
+		if _, ok := all[path]; !ok {
+			other = append(other, path)
+		}
+	}
+	return other, err
+}
+
 // load adds documents to all, and the paths of documents with a missing part to changed.
 func (d *Documents) load(ctx context.Context, paths []string, all map[string]docs.Loaded, changed *[]string) error {
 	names := make([]string, len(paths))
@@ -227,7 +270,7 @@ func (d *Documents) load(ctx context.Context, paths []string, all map[string]doc
 		names[i] = "document:" + path
 	}
 	points, err := d.client.points(ctx, &pb.GetPoints{
-		CollectionName: d.name, Ids: pointIDs(names), WithPayload: pb.NewWithPayloadInclude("document", "hash", "text", "parts"),
+		CollectionName: d.name, Ids: pointIDs(names), WithPayload: pb.NewWithPayloadInclude("document", "hash", "text", "parts", "revision"),
 	})
 	if err != nil {
 		return err
@@ -241,11 +284,12 @@ func (d *Documents) load(ctx context.Context, paths []string, all map[string]doc
 		if err != nil {
 			return err
 		}
-		if whole {
-			all[doc.Path] = docs.Loaded{Document: doc, Text: text}
-		} else {
+		if !whole {
 			*changed = append(*changed, doc.Path)
+			continue
 		}
+		all[doc.Path] = docs.Loaded{Document: doc, Text: text}
+		d.kept.put(doc.Path, keptDocument{all[doc.Path], p.Payload["revision"].GetStringValue()})
 	}
 	return nil
 }

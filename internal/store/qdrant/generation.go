@@ -67,14 +67,14 @@ func (g *Generation) Chunks(dim int, model string) *Chunks {
 	documents := g.Documents()
 	return &Chunks{
 		client: g.client, name: g.name(g.client.names()[0]), shape: g.shape(shape{dim: dim, model: model, fields: labelFields}),
-		documents: documents, terms: newTerms(documents),
+		documents: documents, terms: newTerms(documents), names: newNames(),
 	}
 }
 
 // Documents returns the documents of the generation. Their first use creates the
 // collection if it is missing.
 func (g *Generation) Documents() *Documents {
-	return &Documents{client: g.client, name: g.name(g.client.names()[1]), shape: g.shape(documentsShape())}
+	return &Documents{client: g.client, name: g.name(g.client.names()[1]), shape: g.shape(documentsShape()), kept: newKeptDocuments()}
 }
 
 // Activate moves all aliases to the generation in one operation, and then removes the

@@ -38,7 +38,7 @@ func (x Keyword) Search(ctx context.Context, q query.Query, k int, f store.Filte
 	if l == nil {
 		return nil, ctx.Err()
 	}
-	found, err := x.client.run(ctx, l)
+	found, err := x.run(ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +69,10 @@ func (c *Chunks) expand(ctx context.Context, q query.Query) (keyword.Query, erro
 // call for each.
 func (c *Chunks) resolve(ctx context.Context, q query.Query) (keyword.Query, error) {
 	return keyword.NewQuery(q).Resolve(func(term string) (bool, error) {
-		l := newLeg(c.matching(map[string]float64{term: 1}, store.Filter{}), 1, "")
-		l.cut = true
-		found, err := c.client.run(ctx, l)
-		return len(found) > 0, err
+		r := c.matching(map[string]float64{term: 1}, store.Filter{})
+		r.Limit = pb.PtrOf(uint64(1))
+		found, err := c.client.query(ctx, r)
+		return err == nil && len(found[0]) > 0, err
 	})
 }
 
@@ -82,7 +82,7 @@ func (x Keyword) Admits(ctx context.Context, q query.Query, chunks []string) (_ 
 	admitted := make(map[string]bool, len(chunks))
 	resolved, err := x.resolve(ctx, q)
 	if err == nil {
-		err = x.each(ctx, chunks, func(ids []*pb.PointId) error {
+		err = x.each(ctx, chunks, func(_ map[string]string, ids []*pb.PointId) error {
 			points, err := x.client.points(ctx, &pb.GetPoints{CollectionName: x.name, Ids: ids, WithPayload: pb.NewWithPayloadInclude(textFields...)})
 			for _, p := range points {
 				e := entryOf(p.Payload)

@@ -43,14 +43,18 @@ func chunkPayload(chunk, path string, l store.Labels) map[string]*pb.Value {
 			p["assignee"] = pb.NewValueString(store.Fold(l.Assignee))
 		}
 	}
-	p["under"] = underList(path)
+	numbers := under(path)
+	if _, anchor, _, _ := store.SplitChunkID(chunk); anchor != "" && store.KindOf(path) == store.Code {
+		numbers = append(numbers, symbolNumber(anchor))
+	}
+	p["under"] = intList(numbers)
 	return p
 }
 
-func underList(path string) *pb.Value {
-	var list []*pb.Value
-	for _, n := range under(path) {
-		list = append(list, pb.NewValueInt(n))
+func intList(numbers []int64) *pb.Value {
+	list := make([]*pb.Value, len(numbers))
+	for i, n := range numbers {
+		list[i] = pb.NewValueInt(n)
 	}
 	return pb.NewValueFromList(list...)
 }
@@ -65,6 +69,16 @@ func stringList(all []string) *pb.Value {
 
 // kindNumber marks the files of a kind, like a folder whose name no path can have.
 func kindNumber(k store.Kind) int64 { return prefixNumber("\x00" + string(k)) }
+
+// symbolNumber marks the chunks of a symbol. Further symbols with the same name in a file
+// have anchors that end with a hyphen and a number.
+func symbolNumber(anchor string) int64 {
+	name := anchor
+	if i := strings.LastIndexByte(anchor, '-'); i > 0 && strings.Trim(anchor[i+1:], "0123456789") == "" {
+		name = anchor[:i]
+	}
+	return prefixNumber("\x00#" + name)
+}
 
 // underRunes is how many runes of a path element are indexed. If a prefix ends deeper in
 // an element, the search checks the paths of its results.
@@ -145,6 +159,15 @@ func condition(f store.Filter) *pb.Filter {
 		return nil
 	}
 	return &pb.Filter{Must: must, MustNot: not}
+}
+
+// alsoUnder returns a filter that requires a number of under too.
+func alsoUnder(f *pb.Filter, number int64) *pb.Filter {
+	if f == nil {
+		f = &pb.Filter{}
+	}
+	f.Must = append(f.Must, pb.NewMatchInt("under", number))
+	return f
 }
 
 // below reports whether a chunk's path begins with prefix.

@@ -33,6 +33,8 @@ const (
 	searchEf = 256
 	// restrictedHits is the most chunks to check for phrases and exclusions.
 	restrictedHits = 4096
+	// symbolHits is the most definitions of a symbol that a search adds.
+	symbolHits = 32
 	// shardHits is the ratio of the points that a search of several shards may score to
 	// its hits, since each shard scores its own best.
 	shardHits = 4
@@ -64,7 +66,7 @@ func (c *Chunks) matching(terms map[string]float64, f store.Filter) *pb.QueryPoi
 type leg struct {
 	request *pb.QueryPoints
 	k       int
-	pass    func(*pb.ScoredPoint) bool
+	pass    func(scoredChunk) bool
 	// cut prevents the leg from repeating the request with a higher limit.
 	cut bool
 }
@@ -72,15 +74,12 @@ type leg struct {
 // newLeg prepares a leg for k hits whose paths begin with prefix.
 func newLeg(r *pb.QueryPoints, k int, prefix string) *leg {
 	r.Limit = pb.PtrOf(uint64(min(k, maxHits) + edge))
-	r.WithPayload = pb.NewWithPayloadInclude("chunk")
-	return &leg{request: r, k: k, pass: func(p *pb.ScoredPoint) bool { return below(chunkOf(p), prefix) }}
+	return &leg{request: r, k: k, pass: func(p scoredChunk) bool { return below(p.Chunk, prefix) }}
 }
-
-func chunkOf(p *pb.ScoredPoint) string { return p.Payload["chunk"].GetStringValue() }
 
 // take returns the best k points of found that pass, by score and then by chunk. If points
 // beyond found may be among them, take raises the limit of the request and ok is false.
-func (l *leg) take(found []*pb.ScoredPoint) (best []*pb.ScoredPoint, ok bool) {
+func (l *leg) take(found []scoredChunk) (best []scoredChunk, ok bool) {
 	limit := int(l.request.GetLimit())
 	for _, p := range found {
 		if l.pass(p) {
@@ -88,18 +87,18 @@ func (l *leg) take(found []*pb.ScoredPoint) (best []*pb.ScoredPoint, ok bool) {
 		}
 	}
 	all := l.cut || len(found) < limit || limit >= maxHits
-	if !all && (len(best) < l.k || float64(best[l.k-1].Score)-float64(found[len(found)-1].Score) < sameScore) {
+	if !all && (len(best) < l.k || best[l.k-1].Score-found[len(found)-1].Score < sameScore) {
 		l.request.Limit = pb.PtrOf(uint64(limit * edgeGrow))
 		return nil, false
 	}
-	slices.SortFunc(best, func(a, b *pb.ScoredPoint) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(chunkOf(a), chunkOf(b)))
+	slices.SortFunc(best, func(a, b scoredChunk) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Chunk, b.Chunk))
 	})
 	return best[:min(l.k, len(best))], true
 }
 
 // run repeats the request of a leg until it has all its points.
-func (c *Client) run(ctx context.Context, l *leg) ([]*pb.ScoredPoint, error) {
+func (c *Chunks) run(ctx context.Context, l *leg) ([]scoredChunk, error) {
 	for {
 		found, err := c.query(ctx, l.request)
 		if err != nil {
@@ -109,6 +108,15 @@ func (c *Client) run(ctx context.Context, l *leg) ([]*pb.ScoredPoint, error) {
 			return best, nil
 		}
 	}
+}
+
+// query sends requests in a single call, and names the chunks that they find.
+func (c *Chunks) query(ctx context.Context, requests ...*pb.QueryPoints) ([][]scoredChunk, error) {
+	found, err := c.client.query(ctx, requests...)
+	if err != nil {
+		return nil, err
+	}
+	return c.named(ctx, found)
 }
 
 // query sends requests to one collection in a single call.
@@ -123,10 +131,10 @@ func (c *Client) query(ctx context.Context, requests ...*pb.QueryPoints) (found 
 	return found, err
 }
 
-func hitsOf(points []*pb.ScoredPoint) []store.Hit {
-	hits := make([]store.Hit, len(points))
-	for i, p := range points {
-		hits[i] = store.Hit{Chunk: chunkOf(p), Score: float64(p.Score)}
+func hitsOf(chunks []scoredChunk) []store.Hit {
+	hits := make([]store.Hit, len(chunks))
+	for i, c := range chunks {
+		hits[i] = c.Hit
 	}
 	return hits
 }
@@ -139,11 +147,11 @@ func (c *Chunks) words(q keyword.Query, k int, f store.Filter) *leg {
 	}
 	l := newLeg(c.matching(terms, f), k, f.PathPrefix)
 	isBelow := l.pass
-	l.pass = func(p *pb.ScoredPoint) bool { return p.Score > 0 && isBelow(p) }
+	l.pass = func(p scoredChunk) bool { return p.Score > 0 && isBelow(p) }
 	if q.Restricted() {
 		l.cut = true
 		l.request.Limit, l.request.WithPayload = pb.PtrOf(uint64(restrictedHits)), pb.NewWithPayloadInclude(textFields...)
-		l.pass = func(p *pb.ScoredPoint) bool { return p.Score > 0 && isBelow(p) && q.Admits(entryOf(p.Payload)) }
+		l.pass = func(p scoredChunk) bool { return p.Score > 0 && isBelow(p) && q.Admits(entryOf(p.payload)) }
 	}
 	return l
 }
@@ -174,18 +182,27 @@ func (c *Chunks) SearchLegs(ctx context.Context, q store.LegsQuery) (hits store.
 	if words != nil {
 		requests = append(requests, words.request, c.cosines(q.Vector, words.request))
 	}
-	found, err := c.client.query(ctx, requests...)
+	var symbol *pb.QueryPoints
+	if q.Symbol != "" && !expanded.Restricted() {
+		symbol = c.nearest(q.Vector, q.Filter)
+		symbol.Limit, symbol.Filter = pb.PtrOf(uint64(symbolHits)), alsoUnder(symbol.Filter, symbolNumber(q.Symbol))
+		requests = append(requests, symbol)
+	}
+	found, err := c.query(ctx, requests...)
 	if err != nil {
 		return hits, err
 	}
 	nearest, ok := dense.take(found[0])
 	if !ok {
-		if nearest, err = c.client.run(ctx, dense); err != nil {
+		if nearest, err = c.run(ctx, dense); err != nil {
 			return hits, err
 		}
 	}
 	if expanded.Restricted() {
-		nearest = slices.DeleteFunc(nearest, func(p *pb.ScoredPoint) bool { return !expanded.Admits(entryOf(p.Payload)) })
+		nearest = slices.DeleteFunc(nearest, func(p scoredChunk) bool { return !expanded.Admits(entryOf(p.payload)) })
+	}
+	if symbol != nil {
+		nearest = merged(nearest, slices.DeleteFunc(found[len(found)-1], func(p scoredChunk) bool { return !dense.pass(p) }))
 	}
 	hits.Nearest = hitsOf(nearest)
 	if words == nil {
@@ -193,7 +210,7 @@ func (c *Chunks) SearchLegs(ctx context.Context, q store.LegsQuery) (hits store.
 	}
 	matching, whole := words.take(found[1])
 	if !whole {
-		if matching, err = c.client.run(ctx, words); err != nil {
+		if matching, err = c.run(ctx, words); err != nil {
 			return hits, err
 		}
 	}
@@ -203,21 +220,32 @@ func (c *Chunks) SearchLegs(ctx context.Context, q store.LegsQuery) (hits store.
 	return hits, err
 }
 
+// merged adds the chunks in others to best, by score.
+func merged(best, others []scoredChunk) []scoredChunk {
+	for _, o := range others {
+		if !slices.ContainsFunc(best, func(b scoredChunk) bool { return b.Chunk == o.Chunk }) {
+			best = append(best, o)
+		}
+	}
+	slices.SortStableFunc(best, func(a, b scoredChunk) int { return cmp.Compare(b.Score, a.Score) })
+	return best
+}
+
 // cosines returns the request for the cosines of the points that another request finds.
 func (c *Chunks) cosines(vector []float32, of *pb.QueryPoints) *pb.QueryPoints {
 	return &pb.QueryPoints{
 		CollectionName: c.name, Using: pb.PtrOf(denseVector), Query: pb.NewQueryDense(vector), Params: exact(),
 		Prefetch: []*pb.PrefetchQuery{{Query: of.Query, Using: of.Using, Filter: of.Filter, Limit: of.Limit}},
-		Limit:    pb.PtrOf(of.GetLimit() * shardHits), WithPayload: pb.NewWithPayloadInclude("chunk"),
+		Limit:    pb.PtrOf(of.GetLimit() * shardHits),
 	}
 }
 
 // fillCosines returns the cosine of each hit, NaN for a hit without a vector. It requests
 // the cosines that are not among the known points, unless all vectors are known.
-func (c *Chunks) fillCosines(ctx context.Context, vector []float32, hits []store.Hit, known []*pb.ScoredPoint, all bool) ([]float64, error) {
+func (c *Chunks) fillCosines(ctx context.Context, vector []float32, hits []store.Hit, known []scoredChunk, all bool) ([]float64, error) {
 	of := make(map[string]float64, len(known))
 	for _, p := range known {
-		of[chunkOf(p)] = float64(p.Score)
+		of[p.Chunk] = p.Score
 	}
 	cosines := make([]float64, len(hits))
 	var missing []string

@@ -28,14 +28,14 @@ func (v Vectors) Scores(ctx context.Context, query []float32, chunks []string) (
 		return nil, err
 	}
 	known := map[string]float64{}
-	err = v.each(ctx, chunks, func(ids []*pb.PointId) error {
+	err = v.each(ctx, chunks, func(of map[string]string, ids []*pb.PointId) error {
 		found, err := v.client.query(ctx, &pb.QueryPoints{
 			CollectionName: v.name, Using: pb.PtrOf(denseVector), Query: pb.NewQueryDense(query), Limit: pb.PtrOf(uint64(len(ids))), Params: exact(),
-			Filter: &pb.Filter{Must: []*pb.Condition{pb.NewHasID(ids...)}}, WithPayload: pb.NewWithPayloadInclude("chunk"),
+			Filter: &pb.Filter{Must: []*pb.Condition{pb.NewHasID(ids...)}},
 		})
 		if err == nil {
 			for _, p := range found[0] {
-				known[chunkOf(p)] = float64(p.Score)
+				known[of[p.Id.GetUuid()]] = float64(p.Score)
 			}
 		}
 		return err
@@ -57,12 +57,12 @@ func (v Vectors) Scores(ctx context.Context, query []float32, chunks []string) (
 func (v Vectors) Vectors(ctx context.Context, chunks []string) (_ [][]float32, err error) {
 	defer wrap(&err, "reading vectors of %s", v.name)
 	known := map[string][]float32{}
-	err = v.each(ctx, chunks, func(ids []*pb.PointId) error {
+	err = v.each(ctx, chunks, func(of map[string]string, ids []*pb.PointId) error {
 		points, err := v.client.points(ctx, &pb.GetPoints{
-			CollectionName: v.name, Ids: ids, WithPayload: pb.NewWithPayloadInclude("chunk"), WithVectors: pb.NewWithVectorsInclude(denseVector),
+			CollectionName: v.name, Ids: ids, WithVectors: pb.NewWithVectorsInclude(denseVector),
 		})
 		for _, p := range points {
-			known[p.Payload["chunk"].GetStringValue()] = p.GetVectors().GetVectors().GetVectors()[denseVector].GetDenseVector().GetData()
+			known[of[p.Id.GetUuid()]] = p.GetVectors().GetVectors().GetVectors()[denseVector].GetDenseVector().GetData()
 		}
 		return err
 	})
@@ -76,8 +76,9 @@ func (v Vectors) Vectors(ctx context.Context, chunks []string) (_ [][]float32, e
 	return vectors, nil
 }
 
-// each calls fn with the ids of the points of chunks, in batches without repetitions.
-func (c *Chunks) each(ctx context.Context, chunks []string, fn func([]*pb.PointId) error) error {
+// each calls fn with the ids of the points of chunks, in batches without repetitions, and
+// with the chunk of each id.
+func (c *Chunks) each(ctx context.Context, chunks []string, fn func(of map[string]string, ids []*pb.PointId) error) error {
 	if err := ctx.Err(); err != nil || len(chunks) == 0 {
 		return err
 	}
@@ -87,7 +88,11 @@ func (c *Chunks) each(ctx context.Context, chunks []string, fn func([]*pb.PointI
 	names := slices.Clone(chunks)
 	slices.Sort(names)
 	for piece := range slices.Chunk(slices.Compact(names), idsPerCall) {
-		if err := fn(pointIDs(piece)); err != nil {
+		ids, of := pointIDs(piece), make(map[string]string, len(piece))
+		for i, id := range ids {
+			of[id.GetUuid()] = piece[i]
+		}
+		if err := fn(of, ids); err != nil {
 			return err
 		}
 	}

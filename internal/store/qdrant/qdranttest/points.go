@@ -282,14 +282,17 @@ func (s pointsService) Get(_ context.Context, r *pb.GetPoints) (*pb.GetResponse,
 	if err != nil {
 		return nil, err
 	}
-	c.mu.RLock()
-	defer c.mu.RUnlock()
+	took := Measured.Call
 	out := &pb.GetResponse{}
+	c.mu.RLock()
 	for id := range ids { // in no order, as the engine answers
 		if p := c.points[id]; p != nil {
 			out.Result = append(out.Result, p.retrieved(r.WithPayload, r.WithVectors))
+			took += Measured.read(p, r.WithPayload)
 		}
 	}
+	c.mu.RUnlock()
+	s.spent.Add(int64(took))
 	return out, nil
 }
 

@@ -33,6 +33,7 @@ func (s *Server) QueryBatch(ctx context.Context, r *pb.QueryBatchPoints) (*pb.Qu
 	if err != nil {
 		return nil, err
 	}
+	took := Measured.Call
 	out := &pb.QueryBatchResponse{}
 	for _, q := range r.QueryPoints {
 		if q.CollectionName != r.CollectionName || q.ScoreThreshold != nil || q.Offset != nil {
@@ -42,12 +43,15 @@ func (s *Server) QueryBatch(ctx context.Context, r *pb.QueryBatchPoints) (*pb.Qu
 		if err != nil {
 			return nil, err
 		}
+		took += Measured.search(q)
 		found := &pb.BatchResult{}
 		for _, h := range hits {
 			found.Result = append(found.Result, &pb.ScoredPoint{Id: h.pid, Payload: h.selected(q.WithPayload), Score: h.score, Vectors: h.vectors(q.WithVectors)})
+			took += Measured.read(h.point, q.WithPayload)
 		}
 		out.Result = append(out.Result, found)
 	}
+	s.spent.Add(int64(took))
 	return out, nil
 }
 

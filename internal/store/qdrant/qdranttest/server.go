@@ -38,8 +38,6 @@ type Options struct {
 	// Unquantised disables quantisation, as the engine does for segments below its
 	// indexing threshold.
 	Unquantised bool
-	// Delay is added to every call, like the latency of a network.
-	Delay time.Duration
 	// Fault, if not nil, is called before every call and can make it fail or wait.
 	Fault func(ctx context.Context, method string) error
 }
@@ -51,6 +49,7 @@ type Server struct {
 	pb.UnimplementedPointsServer
 	options Options
 	calls   atomic.Int64
+	spent   atomic.Int64 // by Measured
 
 	mu          sync.RWMutex
 	collections map[string]*collection
@@ -143,7 +142,6 @@ func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 			return nil, status.Error(codes.Unauthenticated, "Must provide an API key or an Authorization bearer token")
 		}
 	}
-	time.Sleep(s.options.Delay)
 	if s.options.Fault != nil {
 		if err := s.options.Fault(ctx, info.FullMethod); err != nil {
 			return nil, err

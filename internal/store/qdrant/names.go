@@ -1,0 +1,97 @@
+package qdrant
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+	lru "github.com/hashicorp/golang-lru/v2"
+	pb "github.com/qdrant/go-client/qdrant"
+
+	"cairn/internal/store"
+)
+
+// chunkNames holds the chunks of points. The engine reads a payload from disk, which takes
+// ten times as long as scoring the point. So a search requests no payloads, and looks up
+// only the chunks that are missing here. The id of a point is a hash of its chunk, so an
+// entry never becomes wrong.
+type chunkNames = lru.Cache[uuid.UUID, string]
+
+// maxNames is how many chunks a chunkNames holds, about 200 bytes each.
+const maxNames = 1 << 17
+
+func newNames() *chunkNames {
+	names, err := lru.New[uuid.UUID, string](maxNames)
+	if err != nil {
+		panic(err) // unreachable: the size is positive
+	}
+	return names
+}
+
+// keyOf returns the key of a point in a chunkNames.
+func keyOf(id *pb.PointId) uuid.UUID {
+	key, _ := uuid.Parse(id.GetUuid()) // the engine returns the ids that it was given
+	return key
+}
+
+// scoredChunk is a point that a search found. Its payload is nil unless the search
+// requested it.
+type scoredChunk struct {
+	store.Hit
+	payload map[string]*pb.Value
+}
+
+// named returns the chunks of the points in lists, with one call for those that are not
+// known. It drops the points that were deleted meanwhile.
+func (c *Chunks) named(ctx context.Context, lists [][]*pb.ScoredPoint) ([][]scoredChunk, error) {
+	out := make([][]scoredChunk, len(lists))
+	var unknown []*pb.PointId
+	for n, list := range lists {
+		out[n] = make([]scoredChunk, len(list))
+		for i, p := range list {
+			chunk := chunkIn(p.Payload)
+			if chunk == "" {
+				chunk, _ = c.names.Get(keyOf(p.Id))
+			}
+			if chunk == "" {
+				unknown = append(unknown, p.Id)
+			}
+			out[n][i] = scoredChunk{store.Hit{Chunk: chunk, Score: float64(p.Score)}, p.Payload}
+		}
+	}
+	if len(unknown) == 0 {
+		return out, nil
+	}
+	read, err := c.readNames(ctx, unknown)
+	if err != nil {
+		return nil, err
+	}
+	for n, list := range lists {
+		for i, p := range list {
+			if out[n][i].Chunk == "" {
+				out[n][i].Chunk = read[keyOf(p.Id)]
+			}
+		}
+		out[n] = slices.DeleteFunc(out[n], func(s scoredChunk) bool { return s.Chunk == "" })
+	}
+	return out, nil
+}
+
+// readNames reads the chunks of points and remembers them. A point may occur twice in ids.
+func (c *Chunks) readNames(ctx context.Context, ids []*pb.PointId) (map[uuid.UUID]string, error) {
+	read := make(map[uuid.UUID]string, len(ids))
+	for some := range slices.Chunk(ids, idsPerCall) {
+		points, err := c.client.points(ctx, &pb.GetPoints{CollectionName: c.name, Ids: some, WithPayload: pb.NewWithPayloadInclude("chunk")})
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range points {
+			key, chunk := keyOf(p.Id), chunkIn(p.Payload)
+			read[key] = chunk
+			c.names.Add(key, chunk)
+		}
+	}
+	return read, nil
+}
+
+func chunkIn(p map[string]*pb.Value) string { return p["chunk"].GetStringValue() }
