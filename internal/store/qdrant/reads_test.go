@@ -141,3 +141,27 @@ func TestLoadKeepsUnchangedDocuments(t *testing.T) {
 	put("b.md", "3")
 	check("after another version", map[string]string{"a.md": "2", "b.md": "3"})
 }
+
+func TestFuzzySearchReadsTheDictionaryOnce(t *testing.T) {
+	s := qdranttest.New(t, nil)
+	chunks := filled(t, dial(t, s.Addr(), nil), 3)
+	words := make([]string, 50_000)
+	for i := range words {
+		words[i] = fmt.Sprintf("word%06d", i)
+	}
+	if err := chunks.Complete(background, append(words, "closer")); err != nil {
+		t.Fatal(err)
+	}
+	search := func() time.Duration {
+		before := s.Spent()
+		hits, err := chunks.Keyword().Search(background, query.Parse("closre").WithFuzzy(), 10, store.Filter{})
+		if err != nil || len(hits) == 0 {
+			t.Fatalf("%d hits, error %v", len(hits), err)
+		}
+		return s.Spent() - before
+	}
+	search()
+	if spent, all := search(), 550*qdranttest.Measured.Kilobyte; spent > all {
+		t.Errorf("a search with a known dictionary takes %v of the server, reading it takes %v", spent, all)
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	pb "github.com/qdrant/go-client/qdrant"
+
 	"cairn/internal/store/keyword"
 )
 
@@ -18,8 +20,8 @@ import (
 //
 // The dictionary is a text in the collection of documents, so each generation has its
 // own: terms separated by line feeds, at most maxTerms bytes. The writer replaces it if
-// its own index has a term that is missing. A server reads the hash at each fuzzy query,
-// and the text if the hash has changed. A million terms, which a million chunks may have,
+// its own index has a term that is missing. A server reads the hash from a point of its own
+// at each fuzzy query, and the text if the hash has changed. A million terms, which a million chunks may have,
 // take 10 to 17 MB on the server and as much in the memory of each process that has
 // searched for a misspelt word.
 //
@@ -38,29 +40,33 @@ type terms struct {
 // typed.
 const maxTerms = 32 << 20
 
-const dictionaryPoint = "dictionary:"
+// The points of the dictionary and of its revision, which is its hash.
+const (
+	dictionaryPoint = "dictionary:"
+	revisionPoint   = "revision:"
+)
 
 func newTerms(d *Documents) *terms { return &terms{documents: d, maxBytes: maxTerms} }
 
-// refresh reads the dictionary if it has changed. The caller must hold t.mu.
-func (t *terms) refresh(ctx context.Context) error {
+// refresh reads the dictionary if the hash in a field of a point has changed. The caller
+// must hold t.mu.
+func (t *terms) refresh(ctx context.Context, point, field string) error {
 	if err := t.documents.Open(ctx); err != nil {
 		return err
 	}
-	head, err := t.documents.fields(ctx, dictionaryPoint, "hash")
-	hash := head["hash"].GetStringValue()
-	if err != nil || hash == t.hash {
+	head, err := t.documents.fields(ctx, point, field)
+	if err != nil || t.hash != "" && head[field].GetStringValue() == t.hash {
 		return err
 	}
 	t.hash, t.words = "", nil
-	if hash == "" {
-		return nil
-	}
 	head, err = t.documents.fields(ctx, dictionaryPoint, "hash", "text", "parts")
 	if err != nil {
 		return err
 	}
-	hash = head["hash"].GetStringValue()
+	hash := head["hash"].GetStringValue()
+	if hash == "" {
+		return nil
+	}
 	text, _, err := t.documents.textOf(ctx, "", head)
 	if err != nil {
 		return err
@@ -92,7 +98,7 @@ func (t *terms) known() keyword.Dictionary {
 func (t *terms) dictionary(ctx context.Context) (keyword.Dictionary, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.refresh(ctx); err != nil {
+	if err := t.refresh(ctx, revisionPoint, "revision"); err != nil {
 		return nil, fmt.Errorf("reading the dictionary: %w", err)
 	}
 	return t.words, nil
@@ -103,7 +109,7 @@ func (t *terms) dictionary(ctx context.Context) (keyword.Dictionary, error) {
 func (t *terms) complete(ctx context.Context, all []string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.refresh(ctx); err != nil {
+	if err := t.refresh(ctx, dictionaryPoint, "hash"); err != nil {
 		return err
 	}
 	size, n := 0, 0
@@ -120,7 +126,7 @@ func (t *terms) complete(ctx context.Context, all []string) error {
 	}
 	text := []byte(strings.Join(all, "\n"))
 	hash := hashOf(text)
-	if err := t.documents.putText(ctx, "dictionary", "", hash, text, nil); err != nil {
+	if err := t.documents.putText(ctx, "dictionary", "", hash, text, map[string]*pb.Value{"revision": pb.NewValueString(hash)}); err != nil {
 		return err
 	}
 	t.hash, t.words = hash, keyword.NewDictionary(string(text))
