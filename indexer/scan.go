@@ -20,6 +20,7 @@ import (
 	"cairn/internal/store/docs"
 	"cairn/internal/store/kv"
 	"cairn/internal/text/markdown"
+	"cairn/internal/text/outline"
 	"cairn/internal/text/walk"
 )
 
@@ -266,7 +267,7 @@ const smallFile = 256 << 10
 // weight returns the share of a reader that a file occupies, of smallFile. Small files of
 // a converted format share a reader, since another process converts them together.
 func weight(e walk.Entry) int64 {
-	if !markdown.FormatOf(e.Path).Converted() {
+	if !markdown.FormatOf(e.Path).Converted() && !outline.Compressed(e.Path) {
 		return smallFile
 	}
 	return min(max(e.Size, smallFile/64), smallFile)

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
-	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -148,7 +146,7 @@ func (r *Retriever) permitted(name string) error {
 			}
 		}
 		switch {
-		case slices.Contains(r.options.Extensions, strings.ToLower(path.Ext(name))), walk.IsConfiguration(name):
+		case (&walk.Options{Extensions: r.options.Extensions}).Wants()(name):
 		case outline.IsSource(name):
 			return invalid("path", "%q is source code and not in the index: the setting parser.code selects the folders whose code is indexed", name)
 		default:

@@ -10,6 +10,8 @@ package convert
 
 import (
 	"bytes"
+	"compress/gzip"
+	"io"
 	"path"
 	"unicode/utf8"
 
@@ -75,6 +77,29 @@ func (w *writer) convert(c Converter, data []byte) (text []byte, err error) {
 		return nil, errNoText
 	}
 	return bytes.ToValidUTF8(w.out, []byte("\ufffd")), nil
+}
+
+// Gzip returns a Converter for files of c that are compressed with gzip. Nil stands for text,
+// which it only decodes. A file may unpack to as many bytes as a file on disk may have.
+func Gzip(c Converter) Converter {
+	return func(w *writer, data []byte) error {
+		r, err := gzip.NewReader(bytes.NewReader(data))
+		if err != nil {
+			return errBroken
+		}
+		data, err = io.ReadAll(io.LimitReader(r, maxOutput+1))
+		w.spend(20_000 + 8*len(data))
+		switch {
+		case err != nil:
+			return errBroken
+		case len(data) > maxOutput:
+			return errOutput
+		case c != nil:
+			return c(w, data)
+		}
+		w.out = utf8Text(data)
+		return nil
+	}
 }
 
 // utf8Text decodes text in UTF-16 with a byte order mark, in UTF-8 or, if it is neither,

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// CSV converts the first rows of a table. The separator is the comma, semicolon or
+// CSV converts the rows of a table. The separator is the comma, semicolon or
 // tab, whichever is most frequent in the first line.
 func CSV(w *writer, data []byte) error {
 	text := utf8Text(data)
@@ -24,7 +24,7 @@ func CSV(w *writer, data []byte) error {
 	source := &rowReader{r: bytes.NewReader(text)}
 	r := csv.NewReader(source)
 	r.Comma, r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = comma, -1, true, true
-	s := sheet{name: w.name}
+	s := sheet{name: w.name, size: new(int)}
 	for {
 		source.n = 0
 		record, err := r.Read()
@@ -32,7 +32,7 @@ func CSV(w *writer, data []byte) error {
 		if err != nil {
 			break // io.EOF; with LazyQuotes there is no other error
 		}
-		if len(s.rows) >= maxRows {
+		if s.full() {
 			s.total++
 			s.width = max(s.width, len(record))
 			continue

@@ -86,14 +86,15 @@ func openText(x *xmlReader) string {
 	return b.String()
 }
 
-// sheets writes the first rows of each sheet of a spreadsheet.
+// sheets writes the rows of each sheet of a spreadsheet.
 func (o *openDocument) sheets(x *xmlReader) {
 	var s *sheet
+	size := 0
 	for depth := x.depth; x.depth >= depth && x.next(); {
 		switch {
 		case x.start == "table":
 			o.sheet++
-			s = &sheet{number: o.sheet, name: x.attr("name")}
+			s = &sheet{number: o.sheet, name: x.attr("name"), size: &size}
 		case x.start == "table-row" && s != nil:
 			o.row(x, s)
 		case x.end == "table" && s != nil:

@@ -5,9 +5,12 @@ import (
 	"strconv"
 )
 
-// The part of a sheet that is written.
+// The part of a sheet that is written. Each row is searched, so a file may not have as many
+// as it likes.
 const (
-	maxRows    = 20
+	pieceRows  = 20      // rows of a section; so many are always written
+	maxRows    = 10_000  // of a sheet
+	maxSheets  = 1 << 20 // bytes of the rows of a file
 	maxColumns = 50
 	maxCell    = 200 // bytes
 )
@@ -16,40 +19,71 @@ const (
 type sheet struct {
 	number int // from 1; 0 for a CSV file
 	name   string
-	rows   [][]string // inline Markdown, at most maxRows
+	rows   [][]string // inline Markdown
+	size   *int       // bytes of the rows of all sheets
 	total  int        // the number of rows that are not empty
 	width  int        // the number of columns of the widest row
 }
 
-// add counts a row, and keeps it if it is one of the first maxRows.
+// full reports whether no more rows are kept.
+func (s *sheet) full() bool {
+	return len(s.rows) >= pieceRows && (len(s.rows) >= maxRows || *s.size > maxSheets)
+}
+
+// add counts a row, and keeps it unless the sheet is full.
 func (s *sheet) add(row []string) {
 	s.total++
 	s.width = max(s.width, len(row))
-	if len(s.rows) >= maxRows {
+	if s.full() {
 		return
 	}
-	s.rows = append(s.rows, row[:min(len(row), maxColumns)])
+	row = row[:min(len(row), maxColumns)]
+	for _, cell := range row {
+		*s.size += len(cell) + len(" |")
+	}
+	s.rows = append(s.rows, row)
 }
 
-// write writes a section with the size of the sheet and its first rows.
+// write writes a section with the size of the sheet and its first rows, and below it one
+// for each further pieceRows rows, which begins with the first row.
 func (s *sheet) write(w *writer) {
 	if s.total == 0 {
 		return
 	}
+	level, id := 1, ""
 	if s.number > 0 {
-		w.heading(2, s.name, "sheet-"+strconv.Itoa(s.number))
-	} else {
-		w.heading(1, s.name, "")
+		level, id = 2, "sheet-"+strconv.Itoa(s.number)
 	}
-	size := fmt.Sprintf("%d rows, %d columns.", s.total, s.width)
-	if len(s.rows) < s.total {
-		size += fmt.Sprintf(" The first %d rows:", len(s.rows))
-	}
-	w.paragraph(size)
-	for _, row := range s.rows {
-		for i, cell := range row {
-			row[i] = cut(cell, maxCell)
+	w.heading(level, s.name, id)
+	kept, size := 0, len(w.out)
+	for ; kept < len(s.rows) && (kept < pieceRows || size <= maxSheets); kept++ {
+		size += s.measure(kept)
+		if kept > 0 && kept%pieceRows == 0 {
+			size += s.measure(0)
 		}
 	}
-	w.table(s.rows)
+	text := fmt.Sprintf("%d rows, %d columns.", s.total, s.width)
+	if kept < s.total {
+		text += fmt.Sprintf(" The first %d rows:", kept)
+	}
+	w.paragraph(text)
+	for at := 0; at < kept; at += pieceRows {
+		end := min(at+pieceRows, kept)
+		rows := s.rows[at:end]
+		if at > 0 {
+			w.heading(level+1, fmt.Sprintf("Rows %d to %d", at+1, end), "")
+			rows = append([][]string{s.rows[0]}, rows...)
+		}
+		w.table(rows)
+	}
+}
+
+// measure cuts the cells of a row and returns the size of the row in bytes.
+func (s *sheet) measure(n int) (size int) {
+	row := s.rows[n]
+	for i, cell := range row {
+		row[i] = cut(cell, maxCell)
+		size += len(row[i]) + len("  |")
+	}
+	return size
 }

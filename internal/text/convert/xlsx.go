@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// XLSX converts an Excel workbook. The first rows of sheet n become a section with
-// the anchor sheet-n. Values other than dates are written as stored.
+// XLSX converts an Excel workbook. Sheet n becomes a section with the anchor
+// sheet-n. Values other than dates are written as stored.
 func XLSX(w *writer, data []byte) error {
 	const workbook = "xl/workbook.xml"
 	a := openArchive(w, data)
@@ -18,7 +18,7 @@ func XLSX(w *writer, data []byte) error {
 	targets := a.relations(workbook)
 	var sheets []*sheet
 	shared := map[int]string{}
-	number := 0
+	number, size := 0, 0
 	dates := dates{styles: a.dateStyles()}
 	for x := a.xml(workbook); x.next(); {
 		if x.start == "workbookPr" {
@@ -29,7 +29,7 @@ func XLSX(w *writer, data []byte) error {
 		}
 		number++
 		if name := targets[x.related()]; path.Base(path.Dir(name)) == "worksheets" {
-			s := &sheet{number: number, name: x.attr("name")}
+			s := &sheet{number: number, name: x.attr("name"), size: &size}
 			a.worksheet(name, s, shared, dates)
 			sheets = append(sheets, s)
 		}
@@ -52,8 +52,8 @@ func XLSX(w *writer, data []byte) error {
 // sharedMark is the prefix of a cell that contains the index of a shared string.
 const sharedMark = "\x02"
 
-// worksheet reads the rows of a sheet, and adds the indexes of the shared strings in its
-// first rows to shared.
+// worksheet reads the rows of a sheet, and adds the indexes of the shared strings in the
+// rows that it keeps to shared.
 func (a *archive) worksheet(name string, s *sheet, shared map[int]string, dates dates) {
 	var row []string
 	column, kind, style := 0, "", ""
@@ -73,7 +73,7 @@ func (a *archive) worksheet(name string, s *sheet, shared map[int]string, dates 
 				text = dates.value(text, style)
 			}
 			if kind == "s" {
-				if n, err := strconv.Atoi(text); err == nil && len(s.rows) < maxRows {
+				if n, err := strconv.Atoi(text); err == nil && !s.full() {
 					shared[n] = ""
 					text = sharedMark + text
 				}

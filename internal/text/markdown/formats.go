@@ -1,7 +1,6 @@
 package markdown
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -57,8 +56,8 @@ var formats = []*Format{
 	{Kind: "ipynb", extensions: ".ipynb", convert: convert.Notebook, parse: parseBlocks},
 	{Kind: "csv", extensions: ".csv .tsv", convert: convert.CSV, parse: parseBlocks},
 	{Kind: "manual page", extensions: ".1 .2 .3 .4 .5 .6 .7 .8 .man", convert: convert.Man, parse: parseBlocks},
-	{Kind: "eml", extensions: ".eml", convert: convert.Mail, parse: parseBlocks, chosen: true},
-	{Kind: "mbox", extensions: ".mbox", convert: convert.Mbox, parse: parseBlocks, chosen: true},
+	{Kind: "eml", extensions: ".eml", convert: convert.Mail, parse: parseBlocks},
+	{Kind: "mbox", extensions: ".mbox", convert: convert.Mbox, parse: parseBlocks},
 	{Kind: "jsonl", extensions: ".jsonl", convert: convert.Transcript, parse: parseBlocks, chosen: true},
 	{Kind: "configuration", extensions: ".json .yaml .yml .toml", parse: parseKeys, chosen: true, untitled: true},
 }
@@ -86,9 +85,9 @@ func Extensions() []string {
 	return all
 }
 
-// FormatOf returns the format of a file by its extension, ignoring case.
+// FormatOf returns the format of a file by its extension: see outline.Ext.
 func FormatOf(name string) *Format {
-	f := byExtension[strings.ToLower(path.Ext(name))]
+	f := byExtension[outline.Ext(name)]
 	switch {
 	case f != nil:
 		return f

@@ -2,12 +2,13 @@ package markdown
 
 import (
 	"bytes"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+
+	"cairn/internal/text/outline"
 )
 
 // maxKeyDepth is the maximum depth of a key that begins a section.
@@ -34,7 +35,7 @@ type key struct {
 // The scanners read lines and brackets and do not check the syntax.
 func parseKeys(name string, src []byte, body int) scanned {
 	var keys []key
-	switch strings.ToLower(path.Ext(name)) {
+	switch outline.Ext(name) {
 	case ".toml":
 		keys = tomlKeys(src, body)
 	case ".json":

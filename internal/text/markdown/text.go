@@ -13,20 +13,21 @@ import (
 
 // TextOf returns the text of a file and the number of secrets that masks replaced in it.
 // The indexer, the retriever and the commands use only this text. TextOf converts a file
-// of a format that is Converted in another process, since a hostile file can make a
-// converter use any amount of memory and time. TextOf does not change data and may return
+// that is compressed, or of a format that is Converted, in another process, since a hostile
+// file can make a converter use any amount of memory and time. TextOf does not change data and may return
 // it. The caller checks the result, not data, with walk.Check.
 //
 // The error is a *convert.Error if the file cannot be converted or is generated source
 // code, and a *sandbox.Error if the conversion exceeds a limit. It has another type if the
 // system refuses the process.
 func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked int, err error) {
-	switch f := FormatOf(name); {
-	case f.Converted():
+	f := FormatOf(name)
+	if f.Converted() || outline.Compressed(name) {
 		if data, err = convertFile(name, data); err != nil {
 			return nil, 0, err
 		}
-	case f == source:
+	}
+	if f == source {
 		if reason := outline.Unwanted(data); reason != "" {
 			return nil, 0, &convert.Error{Reason: reason}
 		}
@@ -41,7 +42,7 @@ var limits = sandbox.Limits{Memory: 256 << 20, Time: 10 * time.Second}
 
 // version counts the changes of converters after which a file that was skipped may have a
 // text, or a file another text.
-const version = 1
+const version = 2
 
 // Rules identifies the rules for texts. An index that was made with other Rules is rebuilt.
 func Rules() string {
@@ -75,7 +76,11 @@ func convertFile(name string, data []byte) ([]byte, error) {
 // answer converts the file of a request, in the child process.
 func answer(request []byte) []byte {
 	name, data, _ := bytes.Cut(request, []byte{0})
-	text, err := convert.Markdown(FormatOf(string(name)).convert, string(name), data)
+	converter := FormatOf(string(name)).convert
+	if outline.Compressed(string(name)) {
+		converter = convert.Gzip(converter)
+	}
+	text, err := convert.Markdown(converter, string(name), data)
 	if err != nil {
 		return append([]byte{isReason}, err.Error()...)
 	}

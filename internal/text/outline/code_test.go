@@ -16,7 +16,8 @@ import (
 var update = flag.Bool("update", false, "write the outlines of testdata")
 
 // languages has one extension of each.
-var languages = []string{".go", ".py", ".js", ".ts", ".java", ".c", ".cc", ".cs", ".rs", ".rb", ".php", ".kt", ".swift", ".sh", ".sql"}
+var languages = []string{".go", ".py", ".js", ".ts", ".java", ".c", ".cc", ".cs", ".rs", ".rb", ".php", ".kt", ".swift", ".sh", ".sql",
+	".proto", ".tf", ".css", ".scss", ".vue", ".svelte", ".r", ".zig", ".ex", ".hs", ".groovy", ".mk", ".dockerfile"}
 
 // TestOutline compares the outline of each file of testdata with the file next to it. Each
 // line has the range of lines with the comment, the kind, the qualified name and the
@@ -31,7 +32,7 @@ func TestOutline(t *testing.T) {
 		if !outline.IsSource(name) {
 			continue
 		}
-		tested[filepath.Ext(name)] = true
+		tested[outline.Ext(name)] = true
 		src, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -131,7 +132,7 @@ func FuzzOutline(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*")
 	for _, name := range files {
 		if src, err := os.ReadFile(name); err == nil && outline.IsSource(name) {
-			f.Add(filepath.Ext(name), src)
+			f.Add(outline.Ext(name), src)
 		}
 	}
 	f.Fuzz(func(t *testing.T, ext string, src []byte) {

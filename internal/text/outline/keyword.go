@@ -43,13 +43,7 @@ const (
 
 // words returns the roles of the keywords in the lists.
 func words(types, functions, values, spaces, modifiers string) map[string]role {
-	m := map[string]role{}
-	for r, list := range map[role]string{aType: types, aFunction: functions, aValue: values, aSpace: spaces, aModifier: modifiers} {
-		for w := range strings.FieldsSeq(list) {
-			m[w] = r
-		}
-	}
-	return m
+	return byWord(map[role]string{aType: types, aFunction: functions, aValue: values, aSpace: spaces, aModifier: modifiers})
 }
 
 // byKeyword classifies statements of Rust, Kotlin, Swift, PHP and Scala, in which a

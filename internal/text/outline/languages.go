@@ -35,6 +35,9 @@ var languages = map[string]*language{
 	".java": java, ".cs": cSharp, ".c": cLang, ".h": cPlus, ".cc": cPlus, ".cpp": cPlus, ".cxx": cPlus, ".hpp": cPlus, ".hh": cPlus, ".hxx": cPlus,
 	".rs": rust, ".kt": kotlin, ".kts": kotlin, ".swift": swift, ".scala": scala, ".php": php,
 	".rb": ruby, ".lua": lua, ".sh": shell, ".bash": shell, ".sql": sql,
+	".proto": protobuf, ".tf": terraform, ".hcl": terraform, ".css": css, ".scss": css, ".less": css, ".vue": vue, ".svelte": vue,
+	".r": rLang, ".zig": zig, ".ex": elixir, ".exs": elixir, ".hs": haskell, ".groovy": groovy, ".gradle": groovy,
+	".mk": makefile, ".dockerfile": dockerfile,
 }
 
 var (

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // python finds functions and classes by the indentation of logical lines.
@@ -114,11 +113,13 @@ func (o *outline) pythonHead(from, to int) int {
 // lined describes a language whose definitions begin a line and end with a line of the
 // same indentation.
 type lined struct {
-	// begin matches a definition. Its groups are the kind, the scope and the name, once
-	// or twice.
-	begin   func() *regexp.Regexp
-	end     []string // one of these begins the last line of a definition
-	comment string   // the marker of line comments
+	// begin matches a definition. Its groups are the kind, the scope and the name, once for
+	// each alternative.
+	begin func() *regexp.Regexp
+	end   []string // one of these begins the last line of a definition
+	// remark matches, without its indentation, a line that belongs to the definition below it:
+	// a comment or an annotation.
+	remark func() *regexp.Regexp
 	// block are the markers of comments that span lines.
 	block [2]string
 	here  func() *regexp.Regexp // matches the start of a heredoc; the first group is its label
@@ -126,26 +127,6 @@ type lined struct {
 	short func() *regexp.Regexp // matches a definition that ends with the line
 	stop  string                // the line that ends the code
 }
-
-func pattern(s string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
-}
-
-var (
-	ruby = &language{read: readLined(lined{
-		begin:   pattern(`^[ \t]*(?:(?:private|protected|public|module_function|private_class_method|memoize)[ \t]+)?(def|class|module)[ \t]+((?:self\.|[A-Za-z_]\w*(?:\.|::))*)([A-Za-z_]\w*[?!=]?|[^\w\s(;.]{1,3})`),
-		end:     []string{"end"},
-		comment: "#", block: [2]string{"=begin", "=end"}, stop: "__END__",
-		short: pattern(`^[^=]*def[ \t]+[\w.?!]+(?:\(.*\))?[ \t]+=[ \t]`),
-		here:  pattern(`<<[~-]["'` + "`" + `]?([A-Z_][A-Z0-9_]*)`),
-		types: []string{"class", "module"}})}
-	lua = &language{read: readLined(lined{
-		begin: pattern(`^[ \t]*(?:local[ \t]+)?(function)[ \t]+((?:\w+[.:])*)([A-Za-z_]\w*)`),
-		end:   []string{"end"}, comment: "--", block: [2]string{"--[[", "]]"}})}
-	shell = &language{read: readLined(lined{
-		begin: pattern(`^[ \t]*(function)[ \t]+()([A-Za-z_][\w:.+-]*)|^[ \t]*()()([A-Za-z_][\w:.+-]*)[ \t]*\([ \t]*\)`),
-		end:   []string{"}", ")"}, comment: "#", here: pattern(`(?:^|[^<])<<-?[ \t]*["'\\]?([A-Za-z_]\w*)`)})}
-)
 
 // maxLine is the maximum length in bytes of a line that begins a definition.
 const maxLine = 2000
@@ -198,7 +179,7 @@ func (r *linedReader) line(at, end int) bool {
 		r.quiet = !bytes.Contains(text[len(r.block[0]):], []byte(r.block[1]))
 		r.comments = append(r.comments, span{at, end})
 		return false
-	case bytes.HasPrefix(text, []byte(r.comment)):
+	case r.remark().Match(text):
 		r.comments = append(r.comments, span{at, end})
 		return false
 	}
@@ -227,7 +208,7 @@ func (r *linedReader) begins(at, end, indent int, line, text []byte) {
 	if m == nil {
 		return
 	}
-	if len(m) > 4 && m[3] == nil {
+	for len(m) > 4 && m[3] == nil {
 		m = append(m[:1], m[4:]...)
 	}
 	kind, name := string(m[1]), string(m[3])

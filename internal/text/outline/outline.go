@@ -6,7 +6,6 @@ package outline
 
 import (
 	"bytes"
-	"path"
 	"slices"
 	"strings"
 )
@@ -58,9 +57,9 @@ const (
 	maxDepth = 500
 )
 
-// IsSource reports whether the extension of a file is that of source code.
+// IsSource reports whether the name of a file is that of source code.
 func IsSource(name string) bool {
-	_, ok := languages[strings.ToLower(path.Ext(name))]
+	_, ok := languages[Ext(name)]
 	return ok
 }
 
@@ -69,7 +68,7 @@ func IsSource(name string) bool {
 // more. Outline accepts any input; it finds fewer symbols in broken code. The only line
 // break in src must be "\n".
 func Outline(name string, src []byte) (symbols []Symbol, cut bool) {
-	l := languages[strings.ToLower(path.Ext(name))]
+	l := languages[Ext(name)]
 	if l == nil {
 		return nil, false
 	}

@@ -92,6 +92,9 @@ var secretNames = []string{
 // builds lists the names of files with which programs are built.
 var builds = []string{"go.mod", "package.json", "Cargo.toml", "pyproject.toml", "setup.py", "pom.xml", "build.gradle", "build.gradle.kts", "CMakeLists.txt", "composer.json", "Gemfile", "Package.swift", "build.sbt"}
 
+// assets lists the extensions of source code that notes and manuals contain, too.
+var assets = []string{".css", ".scss", ".less", ".mk", ".dockerfile"}
+
 // maxLook is the most entries that hasCode looks at, nearest to the top first.
 const maxLook = 2000
 
@@ -110,7 +113,7 @@ func hasCode(root *os.Root) bool {
 			case strings.HasPrefix(name, "."):
 			case e.IsDir() && !slices.Contains(skipDirs, name) && !slices.Contains(vendored, name):
 				dirs = append(dirs, path.Join(dirs[0], name))
-			case e.Type().IsRegular() && (outline.IsSource(name) || slices.Contains(builds, name)):
+			case e.Type().IsRegular() && (outline.IsSource(name) && !slices.Contains(assets, outline.Ext(name)) || slices.Contains(builds, name)):
 				return true
 			}
 		}
@@ -118,9 +121,17 @@ func hasCode(root *os.Root) bool {
 	return false
 }
 
-// extensions returns the indexed extensions in lower case.
-func (o *Options) extensions() map[string]bool {
-	exts := map[string]bool{}
+// extensions is a set of extensions in lower case.
+type extensions map[string]bool
+
+// has reports whether the extension of a name, or that of its format, is in the set.
+func (s extensions) has(name string) bool {
+	return s[outline.Ext(name)] || s[strings.ToLower(path.Ext(name))]
+}
+
+// extensions returns the indexed extensions.
+func (o *Options) extensions() extensions {
+	exts := extensions{}
 	for _, e := range o.Extensions {
 		exts[strings.ToLower(e)] = true
 	}
@@ -133,7 +144,7 @@ func (o *Options) Wants() func(name string) bool {
 	o = cmp.Or(o, &Options{})
 	exts := o.extensions()
 	return func(name string) bool {
-		return exts[strings.ToLower(path.Ext(name))] || IsIgnoreFile(name) || IsConfiguration(name) || o.Code != CodeOff && outline.IsSource(name)
+		return exts.has(name) || IsIgnoreFile(name) || IsConfiguration(name) || o.Code != CodeOff && outline.IsSource(name)
 	}
 }
 

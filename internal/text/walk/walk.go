@@ -158,7 +158,7 @@ type walker struct {
 	only    *chosen                      // nil selects everything below the current folder
 	prefix  string                       // of workspace paths
 	maxSize int64
-	exts    map[string]bool
+	exts    extensions
 	code    bool            // whether source code is indexed
 	shadow  map[string]bool // names of the other roots; nil except in the main root
 	// Rule sets that apply to the current folder, outermost first.
@@ -295,7 +295,7 @@ func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) erro
 // limit returns the largest size in bytes at which a file of that name is indexed.
 func (w *walker) limit(name string) int64 {
 	switch {
-	case w.exts[strings.ToLower(path.Ext(name))], isInterface(name):
+	case w.exts.has(name), isInterface(name):
 		return w.maxSize
 	case outline.IsSource(name):
 		return min(w.maxSize, outline.MaxSize)
@@ -336,7 +336,7 @@ func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
 			return Hidden
 		}
 	}
-	if !isDir && !w.exts[strings.ToLower(path.Ext(name))] && !IsConfiguration(name) {
+	if !isDir && !w.exts.has(name) && !IsConfiguration(name) {
 		if !w.code || !outline.IsSource(name) {
 			return Extension
 		}

@@ -409,6 +409,7 @@ func BenchmarkWalk(b *testing.B) {
 func TestHasCode(t *testing.T) {
 	for file, want := range map[string]bool{
 		"go.mod": true, "a/b/c/D.java": true, ".git/HEAD": true, ".hidden/a.go": false, "node_modules/a/a.js": false, "third_party/a.c": false, "a/b.md": false,
+		"style.css": false, "Makefile": false, "Dockerfile": false, "Jenkinsfile": true, "main.tf": true,
 	} {
 		dir := t.TempDir()
 		write(t, dir, map[string]string{file: ""})
