@@ -37,7 +37,7 @@ func isManual(text []byte) bool {
 		case len(line) == 0:
 		case bytes.HasPrefix(line, []byte(".de")), bytes.HasPrefix(line, []byte(".ig")): // a macro definition or a comment
 			ignored = true
-		case line[0] != '.' && line[0] != '\'':
+		case !bytes.ContainsRune([]byte(`.'\`), rune(line[0])):
 			return false
 		case bytes.HasPrefix(line, []byte(".TH ")), bytes.HasPrefix(line, []byte(".Dd")), bytes.HasPrefix(line, []byte(".Dt ")), bytes.HasPrefix(line, []byte(".so ")):
 			return true
@@ -60,6 +60,7 @@ func (m *manual) line(s string) string {
 		m.ignored = !strings.HasPrefix(s, "..")
 		return ""
 	}
+	s = strings.TrimSuffix(s, `\{\`) // the start of a block
 	if s == "" || s[0] != '.' && s[0] != '\'' {
 		return m.text(s)
 	}

@@ -60,6 +60,7 @@ func TestGzip(t *testing.T) {
 		{"AUTHORS.gz", gzipped(t, "J\xf6rg\n"), "Jörg\n"},
 		{"a.html.gz", gzipped(t, "<h1>A</h1><p>b"), "# A\n\nb\n"},
 		{"a.3pm.GZ", gzipped(t, ".TH A 3\n.SH NAME\na\n"), "# A(3)\n## NAME\na\n"},
+		{"pod.1ssl.gz", gzipped(t, ".ie n \\{\\\n.ds C x\n\\{\\\n'br\\}\n.TH POD 1\n"), "\n\n\n\n# POD(1)\n"},
 		{"a.md.gz", gzipped(t, "# A\n"), "# A\n"},
 		{"a.csv.gz", gzipped(t, "a,b\n"), "# a.csv.gz\n\n1 rows, 2 columns.\n\n| a | b |\n| --- | --- |\n"},
 		{"empty.txt.gz", gzipped(t, ""), "no text"},
