@@ -22,6 +22,7 @@ type search struct {
 	pending bool         // some chunks have no vector yet
 	version int          // of the documents before the legs ran; 0 if unknown
 	trace   *tracer      // nil unless the search is explained
+	apart   bool         // no text has the phrases, so their words need not be together
 	files   *walk.Lookup // set while page runs; nil without a workspace folder
 	// shown counts the results that were passed to cover. covered is the largest share of
 	// the query's terms that one of the first results contains.
@@ -99,7 +100,9 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 		if utf8.RuneCountInString(q.Text) > condensedQuery {
 			answer.Searched = parsed.Words
 		}
-		answer.explainEmpty()
+		if answer.explainEmpty(); s.apart && len(answer.Results) > 0 {
+			answer.Hint = "no text has the quoted words in this order; these results have some of them"
+		}
 		if from.offset == 0 && state.State == "ready" {
 			if err := answer.weigh(s, ranking); err != nil {
 				return nil, err
@@ -160,7 +163,7 @@ func (r *Retriever) Present(ctx context.Context, q Query, ranking *Ranking, limi
 }
 
 // rank completes and blends the legs, groups the chunks into documents and adds the
-// bonus of the Reweigher.
+// bonus of the Reweigher. If no text has the phrases of the query, it ranks by their words.
 func (s *search) rank(ctx context.Context, l *legs) (*Ranking, error) {
 	if err := s.complete(ctx, l); err != nil {
 		return nil, err
@@ -176,6 +179,16 @@ func (s *search) rank(ctx context.Context, l *legs) (*Ranking, error) {
 			return nil, err
 		}
 		return s.rank(ctx, deeper)
+	}
+	if len(candidates) == 0 && len(s.parsed.Phrases) > 0 {
+		release(candidates)
+		timer.End(ctx)
+		s.parsed.Phrases, s.apart = nil, true
+		found, err := s.ask(ctx, s.parsed, s.Mode, l.depth)
+		if err != nil {
+			return nil, err
+		}
+		return s.rank(ctx, found)
 	}
 	if err := placeCode(candidates, strings.TrimSpace(s.Query.Text), s.findDeclarations); err != nil {
 		return nil, err

@@ -263,6 +263,25 @@ func TestOperatorsBindTheVectorLeg(t *testing.T) {
 	}
 }
 
+// TestAbsentPhrase: a phrase that no text has is searched for by its words, which the answer
+// says; exclusions and phrases that some text has stay in force.
+func TestAbsentPhrase(t *testing.T) {
+	f := open(t, map[string]string{
+		"clone.md": "# Clone\n\nReturns an object like this one, with changes.\n",
+		"merge.md": "# Merge\n\nJoins one object with another object.\n",
+	}, nil)
+	for _, mode := range []Mode{Keyword, Semantic, Hybrid} {
+		a := f.search(Query{Text: `"create an object like this one" -joins`, Mode: mode})
+		if len(a.Results) != 1 || a.Results[0].Path != "clone.md" || !strings.Contains(a.Hint, "quoted words") {
+			t.Errorf("%s: %+v, hint %q, want clone.md and a hint", mode, a.Results, a.Hint)
+		}
+		a = f.search(Query{Text: `"object like this"`, Mode: mode})
+		if len(a.Results) != 1 || a.Results[0].Path != "clone.md" || strings.Contains(a.Hint, "quoted words") {
+			t.Errorf("%s: %+v, hint %q, want only clone.md", mode, a.Results, a.Hint)
+		}
+	}
+}
+
 func TestTypos(t *testing.T) {
 	f := open(t, map[string]string{"auth.md": "# Sign in\n\nauthentication of users\n", "b.md": "# Cooking\n\nrecipes of soup\n"}, nil)
 	a := f.search(Query{Text: "authentcation", Mode: Keyword})

@@ -19,7 +19,7 @@ var rooms = []room{
 	{"internal/text", "", 16100},
 	{"internal/store", "internal/base models internal/text", 16150},
 	{"indexer", "internal/base models internal/text internal/store", 2920},
-	{"retriever", "graphrank internal/base models internal/text internal/store", 5180},
+	{"retriever", "graphrank internal/base models internal/text internal/store", 5220},
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 10900},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7210},
 	{"internal/stage", "internal/text internal/store retriever", 6290},
