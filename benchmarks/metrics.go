@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"maps"
 	"math"
 	"slices"
 )
@@ -29,7 +30,7 @@ func measureRanking(ranking []string, rel Relevance) Metrics {
 	ranking = ranking[:min(100, len(ranking))]
 	return Metrics{
 		NDCG10: ndcg(ranking, rel, 10), MRR: reciprocalRank(ranking, rel, len(ranking)), MRR10: reciprocalRank(ranking, rel, 10),
-		MAP: averagePrecision(ranking, rel), Recall3: recall(ranking, rel, 3), Recall5: recall(ranking, rel, 5),
+		MAP: averagePrecisionAt(ranking, rel, math.MaxInt), Recall3: recall(ranking, rel, 3), Recall5: recall(ranking, rel, 5),
 		Recall10: recall(ranking, rel, 10), Recall100: recall(ranking, rel, 100), Hit1: hit(ranking, rel, 1), Hit5: hit(ranking, rel, 5),
 	}
 }
@@ -71,16 +72,10 @@ func (m *Metrics) fields() []*float64 {
 // grade, the discount is log2(rank+1) with ranks from 1, and the ideal ranking has all
 // judged documents. It is 0 if no document is relevant.
 func ndcg(ranking []string, rel Relevance, k int) float64 {
-	var grades []int
-	for _, g := range rel {
-		if g > 0 {
-			grades = append(grades, g)
-		}
-	}
-	slices.SortFunc(grades, func(a, b int) int { return b - a })
+	grades := slices.SortedFunc(maps.Values(rel), func(a, b int) int { return b - a })
 	var ideal, gained float64
 	for i, g := range grades[:min(k, len(grades))] {
-		ideal += float64(g) / math.Log2(float64(i)+2)
+		ideal += float64(max(0, g)) / math.Log2(float64(i)+2)
 	}
 	if ideal == 0 {
 		return 0
@@ -102,12 +97,6 @@ func reciprocalRank(ranking []string, rel Relevance, k int) float64 {
 		}
 	}
 	return 0
-}
-
-// averagePrecision is the mean over all relevant documents of the precision at their ranks,
-// 0 for a document that is not in the ranking. It is trec_eval's map.
-func averagePrecision(ranking []string, rel Relevance) float64 {
-	return averagePrecisionAt(ranking, rel, math.MaxInt)
 }
 
 // recall is the share of the relevant documents among the first k, 0 if no document is

@@ -75,12 +75,7 @@ func WritePage(file string, runs []*Run) error {
 func newPage(runs []*Run) *pageData {
 	main := mainRun(runs)
 	p := &pageData{Main: main.Summary(), Documents: main.Documents, Context: main.Context, Worst: main.worst(), Ablations: ablations(runs)}
-	var shown []*Run
-	for _, r := range runs {
-		if !r.Ablation {
-			shown = append(shown, r)
-		}
-	}
+	shown := slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return r.Ablation })
 	var low, high float64 = 1, 0
 	for _, r := range shown {
 		s := pageSystem{RunSummary: r.Summary(), Main: r == main}

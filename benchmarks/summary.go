@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -88,13 +89,8 @@ func intervals(each []Metrics) map[string][2]float64 {
 
 func (s *RunSummary) label() string {
 	f := s.Fingerprint
-	var parts []string
-	for _, p := range []string{s.System, f.Set, f.Model, f.Program, f.Configuration} {
-		if p != "" {
-			parts = append(parts, p)
-		}
-	}
-	return strings.Join(parts, ", ")
+	parts := []string{s.System, f.Set, f.Model, f.Program, f.Configuration}
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
 }
 
 // RunsReport compares the figures of any number of runs.

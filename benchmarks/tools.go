@@ -440,7 +440,8 @@ func measureTools(r *toolsearch.Ranking, rel Relevance) ToolMetrics {
 }
 
 // averagePrecisionAt is the sum of the precisions at the ranks of the relevant documents
-// among the first k, divided by the largest possible number of such documents.
+// among the first k, divided by the largest possible number of such documents. Without a
+// bound k it is trec_eval's map.
 func averagePrecisionAt(ranking []string, rel Relevance, k int) float64 {
 	n := min(k, relevant(rel))
 	if n == 0 {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 )
@@ -245,12 +246,7 @@ func Delegated(s *State) bool { return s.Machine.Rules.delegates(s.Current) }
 // Run runs the given stages, n at a time, until ctx ends. It ignores stages without Work. It
 // also runs Maintain.
 func (e *Engine) Run(ctx context.Context, stages []Stage, n int) error {
-	var mine []Stage
-	for _, s := range stages {
-		if e.options.Work[s] != nil {
-			mine = append(mine, s)
-		}
-	}
+	mine := slices.DeleteFunc(slices.Clone(stages), func(s Stage) bool { return e.options.Work[s] == nil })
 	var sweeper sync.WaitGroup
 	sweeper.Go(func() { e.Maintain(ctx) })
 	defer sweeper.Wait()

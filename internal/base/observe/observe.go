@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -99,12 +100,7 @@ type Listener interface {
 // Join returns a listener that passes each event to the listeners, in order. It skips nil
 // listeners, and returns nil if all are nil.
 func Join(all ...Listener) Listener {
-	var some joined
-	for _, l := range all {
-		if l != nil {
-			some = append(some, l)
-		}
-	}
+	some := joined(slices.DeleteFunc(slices.Clone(all), func(l Listener) bool { return l == nil }))
 	switch len(some) {
 	case 0:
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"cairn/internal/base/taskdag"
@@ -86,13 +87,8 @@ func (b *cardGraph) view(c *cards.Card) cardView {
 }
 
 // Unfinished returns the unfinished cards that the card depends on.
-func (v cardView) Unfinished() (links []cardLink) {
-	for _, l := range v.After {
-		if !l.Done {
-			links = append(links, l)
-		}
-	}
-	return links
+func (v cardView) Unfinished() []cardLink {
+	return slices.DeleteFunc(slices.Clone(v.After), func(l cardLink) bool { return l.Done })
 }
 
 func (b *cardGraph) link(id string) cardLink {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 
 	"cairn/internal/text/markdown"
 )
@@ -44,13 +45,7 @@ type Report struct {
 
 // Unsupported returns the sentences that are not supported.
 func (r *Report) Unsupported() []Sentence {
-	var list []Sentence
-	for _, s := range r.Sentences {
-		if !s.Supported {
-			list = append(list, s)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(r.Sentences), func(s Sentence) bool { return s.Supported })
 }
 
 // threshold is the minimum support of a supported sentence.

@@ -158,13 +158,8 @@ func lastOfEach(entries []store.VectorEntry) []store.VectorEntry {
 }
 
 // present returns the ids that snap has.
-func present(snap *snapshot, ids []string) (held []string) {
-	for _, id := range ids {
-		if _, ok := snap.lookup(id); ok {
-			held = append(held, id)
-		}
-	}
-	return held
+func present(snap *snapshot, ids []string) []string {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { _, ok := snap.lookup(id); return !ok })
 }
 
 // newRecord returns the record of entries and stale chunks, without vectors.

@@ -48,9 +48,8 @@ type Documents struct {
 	opened once
 }
 
-func documentsShape() shape {
-	return shape{fields: map[string]pb.FieldType{"kind": pb.FieldType_FieldTypeKeyword, "under": pb.FieldType_FieldTypeInteger}}
-}
+// documentFields are the indexed fields of the points of documents.
+var documentFields = map[string]pb.FieldType{"kind": pb.FieldType_FieldTypeKeyword, "under": pb.FieldType_FieldTypeInteger}
 
 // Open creates the collection if it is missing. Other methods call Open.
 func (d *Documents) Open(ctx context.Context) error {

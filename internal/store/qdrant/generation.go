@@ -74,7 +74,7 @@ func (g *Generation) Chunks(dim int, model string) *Chunks {
 // Documents returns the documents of the generation. Their first use creates the
 // collection if it is missing.
 func (g *Generation) Documents() *Documents {
-	return &Documents{client: g.client, name: g.name(g.client.names()[1]), shape: g.shape(documentsShape()), kept: newKeptDocuments()}
+	return &Documents{client: g.client, name: g.name(g.client.names()[1]), shape: g.shape(shape{fields: documentFields}), kept: newKeptDocuments()}
 }
 
 // Activate moves all aliases to the generation in one operation, and then removes the

@@ -1,3 +1,4 @@
+// Package bench holds the commands that measure quality and speed.
 package bench
 
 import (
@@ -19,6 +20,15 @@ import (
 	"cairn/internal/stage"
 	"cairn/models"
 )
+
+// app adds the commands of this package to cli.App.
+type app struct{ *cli.App }
+
+// Commands returns the commands in the order of the help.
+func Commands(c *cli.App) []*cli.Command {
+	a := &app{c}
+	return []*cli.Command{a.benchCommand(), a.embedCommand()}
+}
 
 func (a *app) benchCommand() *cli.Command {
 	return cli.Group("bench", "Measure quality and speed",

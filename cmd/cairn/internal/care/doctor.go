@@ -1,3 +1,4 @@
+// Package care holds the commands that check, repair and back up.
 package care
 
 import (
@@ -14,6 +15,15 @@ import (
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
 )
+
+// app adds the commands of this package to cli.App.
+type app struct{ *cli.App }
+
+// Commands returns the commands in the order of the help.
+func Commands(c *cli.App) []*cli.Command {
+	a := &app{c}
+	return []*cli.Command{a.doctorCommand(), a.verifyCommand(), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand(), a.cleanCommand(), a.upgradeCommand()}
+}
 
 func (a *app) doctorCommand() *cli.Command {
 	var repair bool

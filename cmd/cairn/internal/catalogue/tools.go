@@ -1,3 +1,4 @@
+// Package catalogue holds the commands for the tools of agents.
 package catalogue
 
 import (
@@ -15,6 +16,15 @@ import (
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/toolsearch"
 )
+
+// app adds the commands of this package to cli.App.
+type app struct{ *cli.App }
+
+// Commands returns the commands in the order of the help.
+func Commands(c *cli.App) []*cli.Command {
+	a := &app{c}
+	return []*cli.Command{a.suggestCommand(), a.toolsCommand()}
+}
 
 func (a *app) toolsCommand() *cli.Command {
 	return cli.Group("tools", "Manage the catalogue of tools and their usage",

@@ -1,3 +1,4 @@
+// Package search holds the commands that search and read the folder.
 package search
 
 import (
@@ -10,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"cairn/cmd/cairn/internal/cli"
+	"cairn/cmd/cairn/internal/tasks"
 	"cairn/internal/face/term"
 	"cairn/internal/face/view"
 	"cairn/internal/folder/index"
@@ -18,6 +20,15 @@ import (
 	"cairn/internal/store"
 	"cairn/retriever"
 )
+
+// app adds the commands of this package to cli.App.
+type app struct{ *cli.App }
+
+// Commands returns the commands in the order of the help.
+func Commands(c *cli.App) []*cli.Command {
+	a := &app{c}
+	return []*cli.Command{a.searchCommand(), a.readCommand(), tasks.Ask(c), a.openCommand(), a.explainCommand(), a.watchCommand()}
+}
 
 // searchFlags are the flags of search and explain.
 type searchFlags struct {

@@ -1,3 +1,4 @@
+// Package tasks holds the commands for cards, tasks in documents and question tasks.
 package tasks
 
 import (
@@ -8,6 +9,18 @@ import (
 	"cairn/internal/folder/workspace"
 	"cairn/internal/task/doctask"
 )
+
+// app adds the commands of this package to cli.App.
+type app struct {
+	*cli.App
+	servers cli.Servers // of cairn plan
+}
+
+// Commands returns the commands in the order of the help.
+func Commands(c *cli.App) []*cli.Command {
+	a := &app{App: c}
+	return []*cli.Command{a.cardCommand(), a.listCommand(), a.graphCommand(), a.taskCommand(), a.dagCommand(), a.planCommand(), a.workerCommand()}
+}
 
 func (a *app) taskCommand() *cli.Command {
 	return cli.Group("task", "Work with the tasks in documents, below a heading Tasks",
