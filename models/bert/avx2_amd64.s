@@ -3220,34 +3220,37 @@ GLOBL packValues256<>(SB), RODATA|NOPTR, $64
 // func softmaxAVX2(p *byte)
 // Requires: AVX, AVX2, FMA3
 TEXT ·softmaxAVX2(SB), NOSPLIT, $0-8
-	MOVQ    p+0(FP), AX
-	MOVQ    16(AX), CX
-	MOVQ    CX, DX
-	DECQ    DX
-	ANDQ    $0x07, DX
-	NEGQ    DX
-	LEAQ    softmaxAVX2Mask<>+28(SB), BX
-	VMOVUPS (BX)(DX*4), Y15
-	ADDQ    $0x07, CX
-	ANDQ    $-8, CX
-	SHLQ    $0x02, CX
-	VMOVUPS softmaxAVX2Table<>+32(SB), Y14
-	VMOVUPS softmaxAVX2Table<>+64(SB), Y13
-	VMOVUPS softmaxAVX2Table<>+96(SB), Y12
-	VMOVUPS softmaxAVX2Table<>+160(SB), Y7
-	VMOVUPS softmaxAVX2Table<>+192(SB), Y8
-	VMOVUPS softmaxAVX2Table<>+224(SB), Y9
-	VMOVUPS softmaxAVX2Table<>+256(SB), Y10
-	VMOVUPS softmaxAVX2Table<>+288(SB), Y11
-	MOVQ    (AX), DX
-	MOVQ    8(AX), BX
-	MOVQ    24(AX), AX
+	MOVQ         p+0(FP), AX
+	MOVQ         16(AX), CX
+	MOVQ         CX, DX
+	DECQ         DX
+	ANDQ         $0x07, DX
+	NEGQ         DX
+	LEAQ         softmaxAVX2Mask<>+28(SB), BX
+	VMOVUPS      (BX)(DX*4), Y5
+	ADDQ         $0x07, CX
+	ANDQ         $-8, CX
+	SHLQ         $0x02, CX
+	VBROADCASTSS softmaxAVX2Table<>+0(SB), Y6
+	VBROADCASTSS softmaxAVX2Table<>+4(SB), Y7
+	VBROADCASTSS softmaxAVX2Table<>+8(SB), Y8
+	VBROADCASTSS softmaxAVX2Table<>+12(SB), Y9
+	VBROADCASTSS softmaxAVX2Table<>+16(SB), Y10
+	VBROADCASTSS softmaxAVX2Table<>+20(SB), Y11
+	VBROADCASTSS softmaxAVX2Table<>+24(SB), Y12
+	VBROADCASTSS softmaxAVX2Table<>+28(SB), Y13
+	VBROADCASTSS softmaxAVX2Table<>+32(SB), Y14
+	VBROADCASTSS softmaxAVX2Table<>+36(SB), Y15
+	MOVQ         (AX), DX
+	MOVQ         8(AX), BX
+	MOVQ         24(AX), AX
 
 row:
-	VMOVUPS   softmaxAVX2Table<>+0(SB), Y3
-	VBLENDVPS Y15, -32(DX)(CX*1), Y3, Y3
+	VMOVUPS   -32(DX)(CX*1), Y3
+	VBLENDVPS Y5, Y3, Y6, Y3
 	VMOVUPS   Y3, -32(DX)(CX*1)
 	VMOVAPS   Y3, Y0
+	VXORPS    Y1, Y1, Y1
 	XORQ      SI, SI
 
 max:
@@ -3261,22 +3264,21 @@ max:
 	VMAXPS     Y2, Y0, Y0
 	VPERMILPS  $0xb1, Y0, Y2
 	VMAXPS     Y2, Y0, Y0
-	VMULPS     Y14, Y0, Y0
-	VXORPS     Y1, Y1, Y1
+	VMULPS     Y7, Y0, Y0
 	XORQ       SI, SI
 
 exp:
 	VMOVUPS     (DX)(SI*1), Y3
-	VFMSUB213PS Y0, Y14, Y3
-	VMAXPS      Y12, Y3, Y3
+	VFMSUB213PS Y0, Y7, Y3
+	VMAXPS      Y9, Y3, Y3
 	VROUNDPS    $0x08, Y3, Y4
 	VSUBPS      Y4, Y3, Y3
-	VMOVAPS     Y11, Y2
-	VFMADD213PS Y10, Y3, Y2
-	VFMADD213PS Y9, Y3, Y2
-	VFMADD213PS Y8, Y3, Y2
-	VFMADD213PS Y7, Y3, Y2
+	VMOVAPS     Y15, Y2
+	VFMADD213PS Y14, Y3, Y2
 	VFMADD213PS Y13, Y3, Y2
+	VFMADD213PS Y12, Y3, Y2
+	VFMADD213PS Y11, Y3, Y2
+	VFMADD213PS Y8, Y3, Y2
 	VCVTPS2DQ   Y4, Y4
 	VPSLLD      $0x17, Y4, Y4
 	VPADDD      Y4, Y2, Y2
@@ -3291,8 +3293,7 @@ exp:
 	VADDPS      Y2, Y1, Y1
 	VPERMILPS   $0xb1, Y1, Y2
 	VADDPS      Y2, Y1, Y1
-	VMOVUPS     softmaxAVX2Table<>+128(SB), Y3
-	VDIVPS      Y1, Y3, Y1
+	VDIVPS      Y1, Y10, Y1
 	XORQ        SI, SI
 
 divide:
@@ -3326,120 +3327,53 @@ DATA softmaxAVX2Mask<>+60(SB)/4, $0x00000000
 GLOBL softmaxAVX2Mask<>(SB), RODATA|NOPTR, $64
 
 DATA softmaxAVX2Table<>+0(SB)/4, $(-1000000000000000000000000000000.0)
-DATA softmaxAVX2Table<>+4(SB)/4, $(-1000000000000000000000000000000.0)
-DATA softmaxAVX2Table<>+8(SB)/4, $(-1000000000000000000000000000000.0)
-DATA softmaxAVX2Table<>+12(SB)/4, $(-1000000000000000000000000000000.0)
-DATA softmaxAVX2Table<>+16(SB)/4, $(-1000000000000000000000000000000.0)
-DATA softmaxAVX2Table<>+20(SB)/4, $(-1000000000000000000000000000000.0)
-DATA softmaxAVX2Table<>+24(SB)/4, $(-1000000000000000000000000000000.0)
-DATA softmaxAVX2Table<>+28(SB)/4, $(-1000000000000000000000000000000.0)
-DATA softmaxAVX2Table<>+32(SB)/4, $(1.442695)
-DATA softmaxAVX2Table<>+36(SB)/4, $(1.442695)
-DATA softmaxAVX2Table<>+40(SB)/4, $(1.442695)
-DATA softmaxAVX2Table<>+44(SB)/4, $(1.442695)
-DATA softmaxAVX2Table<>+48(SB)/4, $(1.442695)
-DATA softmaxAVX2Table<>+52(SB)/4, $(1.442695)
-DATA softmaxAVX2Table<>+56(SB)/4, $(1.442695)
-DATA softmaxAVX2Table<>+60(SB)/4, $(1.442695)
-DATA softmaxAVX2Table<>+64(SB)/4, $(1.0)
-DATA softmaxAVX2Table<>+68(SB)/4, $(1.0)
-DATA softmaxAVX2Table<>+72(SB)/4, $(1.0)
-DATA softmaxAVX2Table<>+76(SB)/4, $(1.0)
-DATA softmaxAVX2Table<>+80(SB)/4, $(1.0)
-DATA softmaxAVX2Table<>+84(SB)/4, $(1.0)
-DATA softmaxAVX2Table<>+88(SB)/4, $(1.0)
-DATA softmaxAVX2Table<>+92(SB)/4, $(1.0)
-DATA softmaxAVX2Table<>+96(SB)/4, $(-126.0)
-DATA softmaxAVX2Table<>+100(SB)/4, $(-126.0)
-DATA softmaxAVX2Table<>+104(SB)/4, $(-126.0)
-DATA softmaxAVX2Table<>+108(SB)/4, $(-126.0)
-DATA softmaxAVX2Table<>+112(SB)/4, $(-126.0)
-DATA softmaxAVX2Table<>+116(SB)/4, $(-126.0)
-DATA softmaxAVX2Table<>+120(SB)/4, $(-126.0)
-DATA softmaxAVX2Table<>+124(SB)/4, $(-126.0)
-DATA softmaxAVX2Table<>+128(SB)/4, $(1.0)
-DATA softmaxAVX2Table<>+132(SB)/4, $(1.0)
-DATA softmaxAVX2Table<>+136(SB)/4, $(1.0)
-DATA softmaxAVX2Table<>+140(SB)/4, $(1.0)
-DATA softmaxAVX2Table<>+144(SB)/4, $(1.0)
-DATA softmaxAVX2Table<>+148(SB)/4, $(1.0)
-DATA softmaxAVX2Table<>+152(SB)/4, $(1.0)
-DATA softmaxAVX2Table<>+156(SB)/4, $(1.0)
-DATA softmaxAVX2Table<>+160(SB)/4, $(0.693147)
-DATA softmaxAVX2Table<>+164(SB)/4, $(0.693147)
-DATA softmaxAVX2Table<>+168(SB)/4, $(0.693147)
-DATA softmaxAVX2Table<>+172(SB)/4, $(0.693147)
-DATA softmaxAVX2Table<>+176(SB)/4, $(0.693147)
-DATA softmaxAVX2Table<>+180(SB)/4, $(0.693147)
-DATA softmaxAVX2Table<>+184(SB)/4, $(0.693147)
-DATA softmaxAVX2Table<>+188(SB)/4, $(0.693147)
-DATA softmaxAVX2Table<>+192(SB)/4, $(0.24022241)
-DATA softmaxAVX2Table<>+196(SB)/4, $(0.24022241)
-DATA softmaxAVX2Table<>+200(SB)/4, $(0.24022241)
-DATA softmaxAVX2Table<>+204(SB)/4, $(0.24022241)
-DATA softmaxAVX2Table<>+208(SB)/4, $(0.24022241)
-DATA softmaxAVX2Table<>+212(SB)/4, $(0.24022241)
-DATA softmaxAVX2Table<>+216(SB)/4, $(0.24022241)
-DATA softmaxAVX2Table<>+220(SB)/4, $(0.24022241)
-DATA softmaxAVX2Table<>+224(SB)/4, $(0.055507343)
-DATA softmaxAVX2Table<>+228(SB)/4, $(0.055507343)
-DATA softmaxAVX2Table<>+232(SB)/4, $(0.055507343)
-DATA softmaxAVX2Table<>+236(SB)/4, $(0.055507343)
-DATA softmaxAVX2Table<>+240(SB)/4, $(0.055507343)
-DATA softmaxAVX2Table<>+244(SB)/4, $(0.055507343)
-DATA softmaxAVX2Table<>+248(SB)/4, $(0.055507343)
-DATA softmaxAVX2Table<>+252(SB)/4, $(0.055507343)
-DATA softmaxAVX2Table<>+256(SB)/4, $(0.009671566)
-DATA softmaxAVX2Table<>+260(SB)/4, $(0.009671566)
-DATA softmaxAVX2Table<>+264(SB)/4, $(0.009671566)
-DATA softmaxAVX2Table<>+268(SB)/4, $(0.009671566)
-DATA softmaxAVX2Table<>+272(SB)/4, $(0.009671566)
-DATA softmaxAVX2Table<>+276(SB)/4, $(0.009671566)
-DATA softmaxAVX2Table<>+280(SB)/4, $(0.009671566)
-DATA softmaxAVX2Table<>+284(SB)/4, $(0.009671566)
-DATA softmaxAVX2Table<>+288(SB)/4, $(0.0013264659)
-DATA softmaxAVX2Table<>+292(SB)/4, $(0.0013264659)
-DATA softmaxAVX2Table<>+296(SB)/4, $(0.0013264659)
-DATA softmaxAVX2Table<>+300(SB)/4, $(0.0013264659)
-DATA softmaxAVX2Table<>+304(SB)/4, $(0.0013264659)
-DATA softmaxAVX2Table<>+308(SB)/4, $(0.0013264659)
-DATA softmaxAVX2Table<>+312(SB)/4, $(0.0013264659)
-DATA softmaxAVX2Table<>+316(SB)/4, $(0.0013264659)
-GLOBL softmaxAVX2Table<>(SB), RODATA|NOPTR, $320
+DATA softmaxAVX2Table<>+4(SB)/4, $(1.442695)
+DATA softmaxAVX2Table<>+8(SB)/4, $(1.0)
+DATA softmaxAVX2Table<>+12(SB)/4, $(-126.0)
+DATA softmaxAVX2Table<>+16(SB)/4, $(1.0)
+DATA softmaxAVX2Table<>+20(SB)/4, $(0.693147)
+DATA softmaxAVX2Table<>+24(SB)/4, $(0.24022241)
+DATA softmaxAVX2Table<>+28(SB)/4, $(0.055507343)
+DATA softmaxAVX2Table<>+32(SB)/4, $(0.009671566)
+DATA softmaxAVX2Table<>+36(SB)/4, $(0.0013264659)
+GLOBL softmaxAVX2Table<>(SB), RODATA|NOPTR, $40
 
 // func softmax16AVX2(p *byte)
 // Requires: AVX, AVX2, FMA3
 TEXT ·softmax16AVX2(SB), NOSPLIT, $0-8
-	MOVQ    p+0(FP), AX
-	MOVQ    16(AX), CX
-	MOVQ    CX, DX
-	DECQ    DX
-	ANDQ    $0x07, DX
-	NEGQ    DX
-	LEAQ    softmax16AVX2Mask<>+28(SB), BX
-	VMOVUPS (BX)(DX*4), Y15
-	ADDQ    $0x07, CX
-	ANDQ    $-8, CX
-	SHLQ    $0x02, CX
-	MOVQ    72(AX), DX
-	MOVQ    80(AX), BX
-	VMOVUPS softmax16AVX2Table<>+32(SB), Y14
-	VMOVUPS softmax16AVX2Table<>+64(SB), Y13
-	VMOVUPS softmax16AVX2Table<>+96(SB), Y12
-	VMOVUPS softmax16AVX2Table<>+160(SB), Y7
-	VMOVUPS softmax16AVX2Table<>+192(SB), Y8
-	VMOVUPS softmax16AVX2Table<>+224(SB), Y9
-	VMOVUPS softmax16AVX2Table<>+256(SB), Y10
-	VMOVUPS softmax16AVX2Table<>+288(SB), Y11
-	MOVQ    (AX), SI
-	MOVQ    8(AX), DI
-	MOVQ    24(AX), R8
+	MOVQ         p+0(FP), AX
+	MOVQ         16(AX), CX
+	MOVQ         CX, DX
+	DECQ         DX
+	ANDQ         $0x07, DX
+	NEGQ         DX
+	LEAQ         softmax16AVX2Mask<>+28(SB), BX
+	VMOVUPS      (BX)(DX*4), Y5
+	ADDQ         $0x07, CX
+	ANDQ         $-8, CX
+	SHLQ         $0x02, CX
+	VBROADCASTSS softmax16AVX2Table<>+0(SB), Y6
+	VBROADCASTSS softmax16AVX2Table<>+4(SB), Y7
+	VBROADCASTSS softmax16AVX2Table<>+8(SB), Y8
+	VBROADCASTSS softmax16AVX2Table<>+12(SB), Y9
+	VBROADCASTSS softmax16AVX2Table<>+16(SB), Y10
+	VBROADCASTSS softmax16AVX2Table<>+20(SB), Y11
+	VBROADCASTSS softmax16AVX2Table<>+24(SB), Y12
+	VBROADCASTSS softmax16AVX2Table<>+28(SB), Y13
+	VBROADCASTSS softmax16AVX2Table<>+32(SB), Y14
+	VBROADCASTSS softmax16AVX2Table<>+36(SB), Y15
+	MOVQ         72(AX), DX
+	MOVQ         80(AX), BX
+	MOVQ         (AX), SI
+	MOVQ         8(AX), DI
+	MOVQ         24(AX), R8
 
 row:
-	VMOVUPS   softmax16AVX2Table<>+0(SB), Y3
-	VBLENDVPS Y15, -32(SI)(CX*1), Y3, Y3
+	VMOVUPS   -32(SI)(CX*1), Y3
+	VBLENDVPS Y5, Y3, Y6, Y3
 	VMOVUPS   Y3, -32(SI)(CX*1)
 	VMOVAPS   Y3, Y0
+	VXORPS    Y1, Y1, Y1
 	XORQ      AX, AX
 
 max:
@@ -3453,22 +3387,21 @@ max:
 	VMAXPS     Y2, Y0, Y0
 	VPERMILPS  $0xb1, Y0, Y2
 	VMAXPS     Y2, Y0, Y0
-	VMULPS     Y14, Y0, Y0
-	VXORPS     Y1, Y1, Y1
+	VMULPS     Y7, Y0, Y0
 	XORQ       AX, AX
 
 exp:
 	VMOVUPS     (SI)(AX*1), Y3
-	VFMSUB213PS Y0, Y14, Y3
-	VMAXPS      Y12, Y3, Y3
+	VFMSUB213PS Y0, Y7, Y3
+	VMAXPS      Y9, Y3, Y3
 	VROUNDPS    $0x08, Y3, Y4
 	VSUBPS      Y4, Y3, Y3
-	VMOVAPS     Y11, Y2
-	VFMADD213PS Y10, Y3, Y2
-	VFMADD213PS Y9, Y3, Y2
-	VFMADD213PS Y8, Y3, Y2
-	VFMADD213PS Y7, Y3, Y2
+	VMOVAPS     Y15, Y2
+	VFMADD213PS Y14, Y3, Y2
 	VFMADD213PS Y13, Y3, Y2
+	VFMADD213PS Y12, Y3, Y2
+	VFMADD213PS Y11, Y3, Y2
+	VFMADD213PS Y8, Y3, Y2
 	VCVTPS2DQ   Y4, Y4
 	VPSLLD      $0x17, Y4, Y4
 	VPADDD      Y4, Y2, Y2
@@ -3483,9 +3416,9 @@ exp:
 	VADDPS      Y2, Y1, Y1
 	VPERMILPS   $0xb1, Y1, Y2
 	VADDPS      Y2, Y1, Y1
-	VMOVUPS     softmax16AVX2Table<>+128(SB), Y3
-	VDIVPS      Y1, Y3, Y1
+	VDIVPS      Y1, Y10, Y1
 	MOVQ        DX, AX
+	ADDQ        BX, DX
 	XORQ        R9, R9
 
 divide:
@@ -3498,7 +3431,6 @@ divide:
 	ADDQ         $0x20, R9
 	CMPQ         R9, CX
 	JLT          divide
-	ADDQ         BX, DX
 	ADDQ         DI, SI
 	DECQ         R8
 	JNE          row
@@ -3524,86 +3456,16 @@ DATA softmax16AVX2Mask<>+60(SB)/4, $0x00000000
 GLOBL softmax16AVX2Mask<>(SB), RODATA|NOPTR, $64
 
 DATA softmax16AVX2Table<>+0(SB)/4, $(-1000000000000000000000000000000.0)
-DATA softmax16AVX2Table<>+4(SB)/4, $(-1000000000000000000000000000000.0)
-DATA softmax16AVX2Table<>+8(SB)/4, $(-1000000000000000000000000000000.0)
-DATA softmax16AVX2Table<>+12(SB)/4, $(-1000000000000000000000000000000.0)
-DATA softmax16AVX2Table<>+16(SB)/4, $(-1000000000000000000000000000000.0)
-DATA softmax16AVX2Table<>+20(SB)/4, $(-1000000000000000000000000000000.0)
-DATA softmax16AVX2Table<>+24(SB)/4, $(-1000000000000000000000000000000.0)
-DATA softmax16AVX2Table<>+28(SB)/4, $(-1000000000000000000000000000000.0)
-DATA softmax16AVX2Table<>+32(SB)/4, $(1.442695)
-DATA softmax16AVX2Table<>+36(SB)/4, $(1.442695)
-DATA softmax16AVX2Table<>+40(SB)/4, $(1.442695)
-DATA softmax16AVX2Table<>+44(SB)/4, $(1.442695)
-DATA softmax16AVX2Table<>+48(SB)/4, $(1.442695)
-DATA softmax16AVX2Table<>+52(SB)/4, $(1.442695)
-DATA softmax16AVX2Table<>+56(SB)/4, $(1.442695)
-DATA softmax16AVX2Table<>+60(SB)/4, $(1.442695)
-DATA softmax16AVX2Table<>+64(SB)/4, $(1.0)
-DATA softmax16AVX2Table<>+68(SB)/4, $(1.0)
-DATA softmax16AVX2Table<>+72(SB)/4, $(1.0)
-DATA softmax16AVX2Table<>+76(SB)/4, $(1.0)
-DATA softmax16AVX2Table<>+80(SB)/4, $(1.0)
-DATA softmax16AVX2Table<>+84(SB)/4, $(1.0)
-DATA softmax16AVX2Table<>+88(SB)/4, $(1.0)
-DATA softmax16AVX2Table<>+92(SB)/4, $(1.0)
-DATA softmax16AVX2Table<>+96(SB)/4, $(-126.0)
-DATA softmax16AVX2Table<>+100(SB)/4, $(-126.0)
-DATA softmax16AVX2Table<>+104(SB)/4, $(-126.0)
-DATA softmax16AVX2Table<>+108(SB)/4, $(-126.0)
-DATA softmax16AVX2Table<>+112(SB)/4, $(-126.0)
-DATA softmax16AVX2Table<>+116(SB)/4, $(-126.0)
-DATA softmax16AVX2Table<>+120(SB)/4, $(-126.0)
-DATA softmax16AVX2Table<>+124(SB)/4, $(-126.0)
-DATA softmax16AVX2Table<>+128(SB)/4, $(32767.0)
-DATA softmax16AVX2Table<>+132(SB)/4, $(32767.0)
-DATA softmax16AVX2Table<>+136(SB)/4, $(32767.0)
-DATA softmax16AVX2Table<>+140(SB)/4, $(32767.0)
-DATA softmax16AVX2Table<>+144(SB)/4, $(32767.0)
-DATA softmax16AVX2Table<>+148(SB)/4, $(32767.0)
-DATA softmax16AVX2Table<>+152(SB)/4, $(32767.0)
-DATA softmax16AVX2Table<>+156(SB)/4, $(32767.0)
-DATA softmax16AVX2Table<>+160(SB)/4, $(0.693147)
-DATA softmax16AVX2Table<>+164(SB)/4, $(0.693147)
-DATA softmax16AVX2Table<>+168(SB)/4, $(0.693147)
-DATA softmax16AVX2Table<>+172(SB)/4, $(0.693147)
-DATA softmax16AVX2Table<>+176(SB)/4, $(0.693147)
-DATA softmax16AVX2Table<>+180(SB)/4, $(0.693147)
-DATA softmax16AVX2Table<>+184(SB)/4, $(0.693147)
-DATA softmax16AVX2Table<>+188(SB)/4, $(0.693147)
-DATA softmax16AVX2Table<>+192(SB)/4, $(0.24022241)
-DATA softmax16AVX2Table<>+196(SB)/4, $(0.24022241)
-DATA softmax16AVX2Table<>+200(SB)/4, $(0.24022241)
-DATA softmax16AVX2Table<>+204(SB)/4, $(0.24022241)
-DATA softmax16AVX2Table<>+208(SB)/4, $(0.24022241)
-DATA softmax16AVX2Table<>+212(SB)/4, $(0.24022241)
-DATA softmax16AVX2Table<>+216(SB)/4, $(0.24022241)
-DATA softmax16AVX2Table<>+220(SB)/4, $(0.24022241)
-DATA softmax16AVX2Table<>+224(SB)/4, $(0.055507343)
-DATA softmax16AVX2Table<>+228(SB)/4, $(0.055507343)
-DATA softmax16AVX2Table<>+232(SB)/4, $(0.055507343)
-DATA softmax16AVX2Table<>+236(SB)/4, $(0.055507343)
-DATA softmax16AVX2Table<>+240(SB)/4, $(0.055507343)
-DATA softmax16AVX2Table<>+244(SB)/4, $(0.055507343)
-DATA softmax16AVX2Table<>+248(SB)/4, $(0.055507343)
-DATA softmax16AVX2Table<>+252(SB)/4, $(0.055507343)
-DATA softmax16AVX2Table<>+256(SB)/4, $(0.009671566)
-DATA softmax16AVX2Table<>+260(SB)/4, $(0.009671566)
-DATA softmax16AVX2Table<>+264(SB)/4, $(0.009671566)
-DATA softmax16AVX2Table<>+268(SB)/4, $(0.009671566)
-DATA softmax16AVX2Table<>+272(SB)/4, $(0.009671566)
-DATA softmax16AVX2Table<>+276(SB)/4, $(0.009671566)
-DATA softmax16AVX2Table<>+280(SB)/4, $(0.009671566)
-DATA softmax16AVX2Table<>+284(SB)/4, $(0.009671566)
-DATA softmax16AVX2Table<>+288(SB)/4, $(0.0013264659)
-DATA softmax16AVX2Table<>+292(SB)/4, $(0.0013264659)
-DATA softmax16AVX2Table<>+296(SB)/4, $(0.0013264659)
-DATA softmax16AVX2Table<>+300(SB)/4, $(0.0013264659)
-DATA softmax16AVX2Table<>+304(SB)/4, $(0.0013264659)
-DATA softmax16AVX2Table<>+308(SB)/4, $(0.0013264659)
-DATA softmax16AVX2Table<>+312(SB)/4, $(0.0013264659)
-DATA softmax16AVX2Table<>+316(SB)/4, $(0.0013264659)
-GLOBL softmax16AVX2Table<>(SB), RODATA|NOPTR, $320
+DATA softmax16AVX2Table<>+4(SB)/4, $(1.442695)
+DATA softmax16AVX2Table<>+8(SB)/4, $(1.0)
+DATA softmax16AVX2Table<>+12(SB)/4, $(-126.0)
+DATA softmax16AVX2Table<>+16(SB)/4, $(32767.0)
+DATA softmax16AVX2Table<>+20(SB)/4, $(0.693147)
+DATA softmax16AVX2Table<>+24(SB)/4, $(0.24022241)
+DATA softmax16AVX2Table<>+28(SB)/4, $(0.055507343)
+DATA softmax16AVX2Table<>+32(SB)/4, $(0.009671566)
+DATA softmax16AVX2Table<>+36(SB)/4, $(0.0013264659)
+GLOBL softmax16AVX2Table<>(SB), RODATA|NOPTR, $40
 
 // func geluAVX2(p *byte)
 // Requires: AVX, FMA3
@@ -3803,98 +3665,84 @@ GLOBL gelu256<>(SB), RODATA|NOPTR, $576
 // func quantizeAVX2(p *byte)
 // Requires: AVX, AVX2
 TEXT ·quantizeAVX2(SB), NOSPLIT, $0-8
-	MOVQ    p+0(FP), AX
-	MOVQ    16(AX), CX
-	SHLQ    $0x02, CX
-	MOVQ    72(AX), DX
-	MOVQ    80(AX), BX
-	MOVQ    88(AX), SI
-	MOVQ    96(AX), DI
-	VMOVUPS quantize256<>+0(SB), Y14
-	VMOVUPS quantize256<>+32(SB), Y15
-	MOVQ    (AX), R8
-	MOVQ    8(AX), R9
-	MOVQ    24(AX), AX
+	MOVQ         p+0(FP), AX
+	MOVQ         16(AX), CX
+	SHLQ         $0x02, CX
+	MOVQ         72(AX), DX
+	MOVQ         80(AX), BX
+	MOVQ         88(AX), SI
+	MOVQ         96(AX), DI
+	VBROADCASTSS quantizeAVX2Table<>+0(SB), Y14
+	VBROADCASTSS quantizeAVX2Table<>+4(SB), Y15
+	MOVQ         (AX), R8
+	MOVQ         8(AX), R9
+	MOVQ         24(AX), R10
 
 row:
 	VMOVUPS (R8), Y0
 	VMOVAPS Y0, Y1
-	XORQ    R10, R10
+	XORQ    AX, AX
 
 range:
-	VMOVUPS    (R8)(R10*1), Y2
-	VMINPS     Y2, Y0, Y0
-	VMAXPS     Y2, Y1, Y1
-	ADDQ       $0x20, R10
-	CMPQ       R10, CX
+	VMOVUPS    (R8)(AX*1), Y4
+	VMINPS     Y4, Y0, Y0
+	VMAXPS     Y4, Y1, Y1
+	ADDQ       $0x20, AX
+	CMPQ       AX, CX
 	JLT        range
-	VPERM2F128 $0x01, Y0, Y0, Y2
-	VMINPS     Y2, Y0, Y0
-	VPERMILPS  $0x4e, Y0, Y2
-	VMINPS     Y2, Y0, Y0
-	VPERMILPS  $0xb1, Y0, Y2
-	VMINPS     Y2, Y0, Y0
-	VPERM2F128 $0x01, Y1, Y1, Y2
-	VMAXPS     Y2, Y1, Y1
-	VPERMILPS  $0x4e, Y1, Y2
-	VMAXPS     Y2, Y1, Y1
-	VPERMILPS  $0xb1, Y1, Y2
-	VMAXPS     Y2, Y1, Y1
-	VSUBPS     Y0, Y1, Y4
-	VMULPS     Y14, Y4, Y4
-	VXORPS     Y2, Y2, Y2
-	VCMPPS     $0x04, Y2, Y4, Y2
-	VDIVPS     Y4, Y15, Y5
-	VANDPS     Y2, Y5, Y5
+	VPERM2F128 $0x01, Y0, Y0, Y4
+	VMINPS     Y4, Y0, Y0
+	VPERMILPS  $0x4e, Y0, Y4
+	VMINPS     Y4, Y0, Y0
+	VPERMILPS  $0xb1, Y0, Y4
+	VMINPS     Y4, Y0, Y0
+	VPERM2F128 $0x01, Y1, Y1, Y4
+	VMAXPS     Y4, Y1, Y1
+	VPERMILPS  $0x4e, Y1, Y4
+	VMAXPS     Y4, Y1, Y1
+	VPERMILPS  $0xb1, Y1, Y4
+	VMAXPS     Y4, Y1, Y1
+	VSUBPS     Y0, Y1, Y2
+	VMULPS     Y14, Y2, Y2
+	VXORPS     Y4, Y4, Y4
+	VCMPPS     $0x04, Y4, Y2, Y4
+	VDIVPS     Y2, Y15, Y3
+	VANDPS     Y4, Y3, Y3
 	VMOVSS     X0, (DI)
-	VMOVSS     X4, (SI)
+	VMOVSS     X2, (SI)
 	ADDQ       $0x04, DI
 	ADDQ       $0x04, SI
-	MOVQ       DX, R10
+	MOVQ       DX, AX
+	ADDQ       BX, DX
 	XORQ       R11, R11
 
 bytes:
-	VMOVUPS      (R8)(R11*1), Y2
-	VSUBPS       Y0, Y2, Y2
-	VMULPS       Y5, Y2, Y2
-	VCVTPS2DQ    Y2, Y2
-	VMOVUPS      32(R8)(R11*1), Y3
-	VSUBPS       Y0, Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VCVTPS2DQ    Y3, Y3
-	VPACKSSDW    Y3, Y2, Y2
-	VPERMQ       $0xd8, Y2, Y2
-	VEXTRACTI128 $0x01, Y2, X3
-	VPACKUSWB    X3, X2, X2
-	VMOVDQU      X2, (R10)
-	ADDQ         $0x10, R10
+	VMOVUPS      (R8)(R11*1), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VMOVUPS      32(R8)(R11*1), Y5
+	VSUBPS       Y0, Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	VPACKSSDW    Y5, Y4, Y4
+	VPERMQ       $0xd8, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X5
+	VPACKUSWB    X5, X4, X4
+	VMOVDQU      X4, (AX)
+	ADDQ         $0x10, AX
 	ADDQ         $0x40, R11
 	CMPQ         R11, CX
 	JLT          bytes
-	ADDQ         BX, DX
 	ADDQ         R9, R8
-	DECQ         AX
+	DECQ         R10
 	JNE          row
 	VZEROUPPER
 	RET
 
-DATA quantize256<>+0(SB)/4, $(0.003921569)
-DATA quantize256<>+4(SB)/4, $(0.003921569)
-DATA quantize256<>+8(SB)/4, $(0.003921569)
-DATA quantize256<>+12(SB)/4, $(0.003921569)
-DATA quantize256<>+16(SB)/4, $(0.003921569)
-DATA quantize256<>+20(SB)/4, $(0.003921569)
-DATA quantize256<>+24(SB)/4, $(0.003921569)
-DATA quantize256<>+28(SB)/4, $(0.003921569)
-DATA quantize256<>+32(SB)/4, $(1.0)
-DATA quantize256<>+36(SB)/4, $(1.0)
-DATA quantize256<>+40(SB)/4, $(1.0)
-DATA quantize256<>+44(SB)/4, $(1.0)
-DATA quantize256<>+48(SB)/4, $(1.0)
-DATA quantize256<>+52(SB)/4, $(1.0)
-DATA quantize256<>+56(SB)/4, $(1.0)
-DATA quantize256<>+60(SB)/4, $(1.0)
-GLOBL quantize256<>(SB), RODATA|NOPTR, $64
+DATA quantizeAVX2Table<>+0(SB)/4, $(0.003921569)
+DATA quantizeAVX2Table<>+4(SB)/4, $(1.0)
+GLOBL quantizeAVX2Table<>(SB), RODATA|NOPTR, $8
 
 // func normAVX2(p *byte)
 // Requires: AVX, FMA3
@@ -3902,27 +3750,27 @@ TEXT ·normAVX2(SB), NOSPLIT, $0-8
 	MOVQ         p+0(FP), AX
 	MOVQ         16(AX), CX
 	SHLQ         $0x02, CX
-	MOVQ         32(AX), DX
-	MOVQ         40(AX), BX
-	MOVQ         48(AX), SI
-	MOVQ         56(AX), DI
-	MOVQ         104(AX), R8
-	MOVQ         112(AX), R9
-	VBROADCASTSS 64(AX), Y13
-	VBROADCASTSS 68(AX), Y14
-	VMOVUPS      norm256<>+0(SB), Y15
-	MOVQ         (AX), R10
-	MOVQ         8(AX), R11
-	MOVQ         24(AX), AX
+	MOVQ         48(AX), DX
+	MOVQ         56(AX), BX
+	MOVQ         104(AX), SI
+	MOVQ         112(AX), DI
+	MOVQ         32(AX), R8
+	VBROADCASTSS normAVX2Table<>+0(SB), Y13
+	VBROADCASTSS 64(AX), Y14
+	VBROADCASTSS 68(AX), Y15
+	MOVQ         (AX), R9
+	MOVQ         8(AX), R10
+	MOVQ         24(AX), R11
 
 row:
 	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
 	XORQ   R12, R12
 
 sum:
-	VMOVUPS    (R10)(R12*1), Y3
-	VADDPS     (DX)(R12*1), Y3, Y3
-	VMOVUPS    Y3, (DX)(R12*1)
+	VMOVUPS    (R9)(R12*1), Y3
+	VADDPS     (R8)(R12*1), Y3, Y3
+	VMOVUPS    Y3, (R8)(R12*1)
 	VADDPS     Y3, Y0, Y0
 	ADDQ       $0x20, R12
 	CMPQ       R12, CX
@@ -3933,12 +3781,11 @@ sum:
 	VADDPS     Y2, Y0, Y0
 	VPERMILPS  $0xb1, Y0, Y2
 	VADDPS     Y2, Y0, Y0
-	VMULPS     Y14, Y0, Y0
-	VXORPS     Y1, Y1, Y1
+	VMULPS     Y15, Y0, Y0
 	XORQ       R12, R12
 
 squares:
-	VMOVUPS     (DX)(R12*1), Y3
+	VMOVUPS     (R8)(R12*1), Y3
 	VSUBPS      Y0, Y3, Y3
 	VFMADD231PS Y3, Y3, Y1
 	ADDQ        $0x20, R12
@@ -3950,37 +3797,30 @@ squares:
 	VADDPS      Y2, Y1, Y1
 	VPERMILPS   $0xb1, Y1, Y2
 	VADDPS      Y2, Y1, Y1
-	VFMADD213PS Y13, Y14, Y1
+	VFMADD213PS Y14, Y15, Y1
 	VSQRTPS     Y1, Y1
-	VDIVPS      Y1, Y15, Y1
+	VDIVPS      Y1, Y13, Y1
 	XORQ        R12, R12
 
 scale:
-	VMOVUPS     (DX)(R12*1), Y3
+	VMOVUPS     (R8)(R12*1), Y3
 	VSUBPS      Y0, Y3, Y3
 	VMULPS      Y1, Y3, Y3
+	VMOVUPS     (DX)(R12*1), Y2
+	VFMADD213PS (BX)(R12*1), Y3, Y2
+	VMOVUPS     Y2, (R8)(R12*1)
 	VMOVUPS     (SI)(R12*1), Y2
 	VFMADD213PS (DI)(R12*1), Y3, Y2
-	VMOVUPS     Y2, (DX)(R12*1)
-	VMOVUPS     (R8)(R12*1), Y2
-	VFMADD213PS (R9)(R12*1), Y3, Y2
-	VMOVUPS     Y2, (R10)(R12*1)
+	VMOVUPS     Y2, (R9)(R12*1)
 	ADDQ        $0x20, R12
 	CMPQ        R12, CX
 	JLT         scale
-	ADDQ        BX, DX
-	ADDQ        R11, R10
-	DECQ        AX
+	ADDQ        40(AX), R8
+	ADDQ        R10, R9
+	DECQ        R11
 	JNE         row
 	VZEROUPPER
 	RET
 
-DATA norm256<>+0(SB)/4, $(1.0)
-DATA norm256<>+4(SB)/4, $(1.0)
-DATA norm256<>+8(SB)/4, $(1.0)
-DATA norm256<>+12(SB)/4, $(1.0)
-DATA norm256<>+16(SB)/4, $(1.0)
-DATA norm256<>+20(SB)/4, $(1.0)
-DATA norm256<>+24(SB)/4, $(1.0)
-DATA norm256<>+28(SB)/4, $(1.0)
-GLOBL norm256<>(SB), RODATA|NOPTR, $32
+DATA normAVX2Table<>+0(SB)/4, $(1.0)
+GLOBL normAVX2Table<>(SB), RODATA|NOPTR, $4

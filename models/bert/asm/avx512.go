@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
@@ -26,11 +25,12 @@ func avx512() {
 	product16VNNI()
 	packKeysVNNI()
 	packValuesVNNI()
-	softmaxAVX512("softmaxAVX512", "softmaxAVX512 is softmax; it overwrites each row up to a multiple of 16.", false)
-	softmaxAVX512("softmax16AVX512", "softmax16AVX512 is softmax16; it overwrites each row up to a multiple of 16.", true)
+	m := machine512
+	m.softmax(false)
+	m.softmax(true)
 	geluAVX512()
-	quantizeAVX512()
-	normAVX512()
+	m.quantize()
+	m.norm()
 	transposeAVX512()
 }
 
@@ -127,117 +127,6 @@ func eachRow(p operand.Mem, body func(x reg.GPVirtual)) {
 	RET()
 }
 
-// eachVector loops i over the bytes of n float32s, a vector of size bytes at a
-// time; n is in bytes and not zero.
-func eachVector(label string, n reg.GPVirtual, size int, body func(i reg.GPVirtual)) {
-	i := GP64()
-	XORQ(i, i)
-	Label(label)
-	body(i)
-	ADDQ(operand.U8(uint8(size)), i)
-	CMPQ(i, n)
-	JLT(operand.LabelRef(label))
-}
-
-func indexed(base, i reg.GPVirtual) operand.Mem { return operand.Mem{Base: base, Index: i, Scale: 1} }
-
-// exp2Coefficients approximate 2^f on [-1/2, 1/2], after the constant 1,
-// lowest power first: a minimax fit of the relative error (Lawson's
-// iteration), which is 2e-7.
-var exp2Coefficients = []float32{
-	0.69314700365, 0.24022241, 0.055507343, 0.0096715661, 0.0013264659,
-}
-
-func softmaxAVX512(name, doc string, words bool) {
-	p := text(name, doc)
-	n := field(p, raN)
-	// The mask of the last vector's scores; all ones if it is full.
-	mask := GP64()
-	MOVQ(n, reg.RCX)
-	DECQ(reg.RCX)
-	ANDQ(operand.U8(15), reg.RCX)
-	MOVQ(operand.U32(2), mask)
-	SHLQ(reg.CL, mask)
-	DECQ(mask)
-	KMOVW(mask.As32(), reg.K1)
-	ADDQ(operand.U8(15), n)
-	ANDQ(operand.I8(-16), n)
-	SHLQ(operand.U8(2), n)
-	// Entries past the scores count as -1e30, whose exponential is 0. An
-	// infinity would give NaN when the argument is reduced.
-	table := constants(name+"Table", append([]float32{-1e30, math.Log2E, 1, 32767}, exp2Coefficients...))
-	least, log2e, one := zmm[31], zmm[30], zmm[29]
-	VBROADCASTSS(table.Offset(0), least)
-	VBROADCASTSS(table.Offset(4), log2e)
-	VBROADCASTSS(table.Offset(8), one)
-	coefficient := zmm[20:28]
-	for i := range exp2Coefficients {
-		VBROADCASTSS(table.Offset(16+4*i), coefficient[i])
-	}
-	// The probabilities become float32s summing to 1, or words summing to 32767.
-	total := one
-	q, ldq, to := GP64(), GP64(), []reg.GPVirtual{GP64(), GP64()}
-	if words {
-		total = zmm[28]
-		VBROADCASTSS(table.Offset(12), total)
-		MOVQ(p.Offset(raQ), q)
-		MOVQ(p.Offset(raLdq), ldq)
-	}
-	eachPair(p, func(suffix string, x []reg.GPVirtual) {
-		top, sum, t, v, w := zmm[0:2], zmm[2:4], zmm[4:6], zmm[6:8], zmm[8:10]
-		for r := range x {
-			last := operand.Mem{Base: x[r], Index: n, Scale: 1, Disp: -64}
-			VMOVUPS(last, v[r])
-			VBLENDMPS(v[r], least, reg.K1, v[r])
-			VMOVUPS(v[r], last)
-			VMOVAPS(v[r], top[r])
-			VPXORD(sum[r], sum[r], sum[r])
-		}
-		eachVector("max"+suffix, n, 64, func(i reg.GPVirtual) {
-			for r := range x {
-				VMAXPS(indexed(x[r], i), top[r], top[r])
-			}
-		})
-		for r := range x {
-			fold512(VMAXPS, top[r], t[r])
-			VMULPS(log2e, top[r], top[r])
-		}
-		eachVector("exp"+suffix, n, 64, func(i reg.GPVirtual) {
-			for r := range x {
-				VMOVUPS(indexed(x[r], i), v[r])
-				VFMSUB213PS(top[r], log2e, v[r])
-				VRNDSCALEPS(operand.U8(8), v[r], w[r])
-				VSUBPS(w[r], v[r], v[r])
-				polynomial(v[r], t[r], len(exp2Coefficients), func(i int) operand.Op { return coefficient[i] })
-				VFMADD213PS(one, v[r], t[r])
-				VSCALEFPS(w[r], t[r], t[r])
-				VADDPS(t[r], sum[r], sum[r])
-				VMOVUPS(t[r], indexed(x[r], i))
-			}
-		})
-		for r := range x {
-			fold512(VADDPS, sum[r], t[r])
-			VDIVPS(sum[r], total, sum[r])
-			if words {
-				MOVQ(q, to[r])
-				ADDQ(ldq, q)
-			}
-		}
-		eachVector("divide"+suffix, n, 64, func(i reg.GPVirtual) {
-			for r := range x {
-				VMULPS(indexed(x[r], i), sum[r], t[r])
-				if !words {
-					VMOVUPS(t[r], indexed(x[r], i))
-					continue
-				}
-				VCVTPS2DQ(t[r], t[r])
-				VPMOVDW(t[r], operand.Mem{Base: to[r]})
-				ADDQ(operand.U8(32), to[r])
-			}
-		})
-	})
-}
-
 // geluLimit and geluCoefficients are those of package bert, which documents
 // their origin. A test there compares results.
 const geluLimit = 5
@@ -322,123 +211,6 @@ func eachPair(p operand.Mem, body func(suffix string, x []reg.GPVirtual)) {
 	RET()
 }
 
-func quantizeAVX512() {
-	p := text("quantizeAVX512", "quantizeAVX512 is quantize.")
-	n := field(p, raN)
-	SHLQ(operand.U8(2), n)
-	q, ldq := field(p, raQ), field(p, raLdq)
-	scale, low := field(p, raScale), field(p, raMin)
-	table := constants("quantize512", []float32{1.0 / 255, 1})
-	unit, one := zmm[31], zmm[30]
-	VBROADCASTSS(table.Offset(0), unit)
-	VBROADCASTSS(table.Offset(4), one)
-	to := []reg.GPVirtual{GP64(), GP64()}
-	eachPair(p, func(suffix string, x []reg.GPVirtual) {
-		least, high, t, step, inverse := zmm[0:2], zmm[2:4], zmm[4:6], zmm[6:8], zmm[8:10]
-		for r := range x {
-			VMOVUPS(operand.Mem{Base: x[r]}, least[r])
-			VMOVAPS(least[r], high[r])
-		}
-		eachVector("range"+suffix, n, 64, func(i reg.GPVirtual) {
-			for r := range x {
-				VMOVUPS(indexed(x[r], i), t[r])
-				VMINPS(t[r], least[r], least[r])
-				VMAXPS(t[r], high[r], high[r])
-			}
-		})
-		for r := range x {
-			fold512(VMINPS, least[r], t[r])
-			fold512(VMAXPS, high[r], t[r])
-			VSUBPS(least[r], high[r], step[r])
-			VMULPS(unit, step[r], step[r])
-			// 1/step, or 0 if step is 0: a constant row has step 0 and bytes 0.
-			VPXORD(t[r], t[r], t[r])
-			VCMPPS(operand.U8(4), t[r], step[r], reg.K1)
-			VDIVPS_Z(step[r], one, reg.K1, inverse[r])
-			VMOVSS(least[r].AsX(), operand.Mem{Base: low})
-			VMOVSS(step[r].AsX(), operand.Mem{Base: scale})
-			ADDQ(operand.U8(4), low)
-			ADDQ(operand.U8(4), scale)
-			MOVQ(q, to[r])
-			ADDQ(ldq, q)
-		}
-		eachVector("bytes"+suffix, n, 64, func(i reg.GPVirtual) {
-			for r := range x {
-				VMOVUPS(indexed(x[r], i), t[r])
-				VSUBPS(least[r], t[r], t[r])
-				VMULPS(inverse[r], t[r], t[r])
-				VCVTPS2DQ(t[r], t[r])
-				VPMOVUSDB(t[r], operand.Mem{Base: to[r]})
-				ADDQ(operand.U8(16), to[r])
-			}
-		})
-	})
-}
-
-func normAVX512() {
-	p := text("normAVX512", "normAVX512 is norm.")
-	n := field(p, raN)
-	SHLQ(operand.U8(2), n)
-	weight, bias := field(p, raWeight), field(p, raBias)
-	inputWeight, inputBias := field(p, raInputWeight), field(p, raInputBias)
-	first, second := field(p, raResidual), GP64()
-	table := constants("norm512", []float32{1})
-	epsilon, inverse, one := zmm[31], zmm[30], zmm[29]
-	VBROADCASTSS(p.Offset(raEpsilon), epsilon)
-	VBROADCASTSS(p.Offset(raInverse), inverse)
-	VBROADCASTSS(table.Offset(0), one)
-	eachPair(p, func(suffix string, x []reg.GPVirtual) {
-		h := []reg.GPVirtual{first, second}
-		MOVQ(first, second)
-		ADDQ(p.Offset(raLdr), second)
-		mean, squares, t, v := zmm[0:2], zmm[2:4], zmm[4:6], zmm[6:8]
-		for r := range x {
-			VPXORD(mean[r], mean[r], mean[r])
-			VPXORD(squares[r], squares[r], squares[r])
-		}
-		eachVector("sum"+suffix, n, 64, func(i reg.GPVirtual) {
-			for r := range x {
-				VMOVUPS(indexed(x[r], i), v[r])
-				VADDPS(indexed(h[r], i), v[r], v[r])
-				VMOVUPS(v[r], indexed(h[r], i))
-				VADDPS(v[r], mean[r], mean[r])
-			}
-		})
-		for r := range x {
-			fold512(VADDPS, mean[r], t[r])
-			VMULPS(inverse, mean[r], mean[r])
-		}
-		eachVector("squares"+suffix, n, 64, func(i reg.GPVirtual) {
-			for r := range x {
-				VMOVUPS(indexed(h[r], i), v[r])
-				VSUBPS(mean[r], v[r], v[r])
-				VFMADD231PS(v[r], v[r], squares[r])
-			}
-		})
-		for r := range x {
-			fold512(VADDPS, squares[r], t[r])
-			VFMADD213PS(epsilon, inverse, squares[r])
-			VSQRTPS(squares[r], squares[r])
-			VDIVPS(squares[r], one, squares[r])
-		}
-		eachVector("scale"+suffix, n, 64, func(i reg.GPVirtual) {
-			for r := range x {
-				VMOVUPS(indexed(h[r], i), v[r])
-				VSUBPS(mean[r], v[r], v[r])
-				VMULPS(squares[r], v[r], v[r])
-				VMOVUPS(indexed(weight, i), t[r])
-				VFMADD213PS(indexed(bias, i), v[r], t[r])
-				VMOVUPS(t[r], indexed(h[r], i))
-				VMOVUPS(indexed(inputWeight, i), t[r])
-				VFMADD213PS(indexed(inputBias, i), v[r], t[r])
-				VMOVUPS(t[r], indexed(x[r], i))
-			}
-		})
-		MOVQ(second, first)
-		ADDQ(p.Offset(raLdr), first)
-	})
-}
-
 // transposeAVX512 gathers an entry of 16 rows at a time.
 func transposeAVX512() {
 	p := text("transposeAVX512", "transposeAVX512 is transpose to panels of 32 columns.")
@@ -485,4 +257,34 @@ func transposeAVX512() {
 	JG(operand.LabelRef("panel"))
 	VZEROUPPER()
 	RET()
+}
+
+// machine512 is AVX-512.
+var machine512 = machine{
+	name: "AVX512", size: 64, registers: zmm, most: 2, rows: eachPair,
+	zero: func(z reg.VecPhysical) { VPXORD(z, z, z) },
+	fold: fold512, inverse: inverse512, mask: mask512,
+	bytes: func(z []reg.VecPhysical, to operand.Mem) { VPMOVUSDB(z[0], to) },
+	words: func(z, _ reg.VecPhysical, to operand.Mem) { VPMOVDW(z, to) },
+	whole: func(v, w, _ reg.VecPhysical) { VRNDSCALEPS(operand.U8(8), v, w) },
+	scale: func(w, t reg.VecPhysical) { VSCALEFPS(w, t, t) },
+}
+
+// inverse512 sets inverse to limit/top, or 0 where top is 0. t is scratch.
+func inverse512(top, limit, inverse, t reg.VecPhysical) {
+	VPXORD(t, t, t)
+	VCMPPS(operand.U8(4), t, top, reg.K1)
+	VDIVPS_Z(top, limit, reg.K1, inverse)
+}
+
+func mask512(n reg.GPVirtual, _ string, _ reg.VecPhysical) func(other, z reg.VecPhysical) {
+	mask := GP64() // all ones if the vector is full
+	MOVQ(n, reg.RCX)
+	DECQ(reg.RCX)
+	ANDQ(operand.U8(15), reg.RCX)
+	MOVQ(operand.U32(2), mask)
+	SHLQ(reg.CL, mask)
+	DECQ(mask)
+	KMOVW(mask.As32(), reg.K1)
+	return func(other, z reg.VecPhysical) { VBLENDMPS(z, other, reg.K1, z) }
 }
