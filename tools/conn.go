@@ -249,6 +249,7 @@ var sdkMethods = map[string]bool{
 	"initialize": true, "ping": true, "server/discover": true, "subscriptions/listen": true,
 	"tools/list": true, "tools/call": true, "prompts/list": true, "prompts/get": true,
 	"resources/list": true, "resources/templates/list": true, "resources/read": true, "resources/subscribe": true, "resources/unsubscribe": true, "skills/list": true, "skills/get": true,
+	"tasks/get": true, "tasks/update": true, "tasks/cancel": true,
 	"completion/complete": true, "logging/setLevel": true,
 }
 

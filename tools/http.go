@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/internal/base/quota"
+	"cairn/tools/mcptask"
 )
 
 // Caller is the authenticated sender of a request.
@@ -93,9 +94,11 @@ func (h *HTTP) Close() {
 
 // envelope is the part of a message that routing needs.
 type envelope struct {
-	Method string `json:"method"`
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
 	Params struct {
 		Name      string          `json:"name"`
+		TaskID    string          `json:"taskId"`
 		Arguments json.RawMessage `json:"arguments"`
 	} `json:"params"`
 }
@@ -104,6 +107,9 @@ type envelope struct {
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	messages, ok := h.peek(w, r)
 	if !ok || !h.permitted(w, r, messages) {
+		return
+	}
+	if r.Header.Get("Mcp-Protocol-Version") >= firstStateless && len(messages) == 1 && !sameTask(w, r.Header, messages[0]) {
 		return
 	}
 	caller, _ := h.caller(r)
@@ -144,6 +150,21 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else {
 		h.stateless.ServeHTTP(coded{w}, r)
 	}
+}
+
+// sameTask answers 400 and returns false if a request names another task in its header than in
+// its body. The SDK compares only the names of its own methods.
+func sameTask(w http.ResponseWriter, header http.Header, m envelope) bool {
+	name := header.Get("Mcp-Name")
+	if !slices.Contains(mcptask.Methods, m.Method) || name == m.Params.TaskID {
+		return true
+	}
+	e := &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: fmt.Sprintf("header mismatch: Mcp-Name is %.100q, and taskId %.100q", name, m.Params.TaskID)}
+	answer, _ := marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": e}) // the id was JSON
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = w.Write(answer) // the client may have left
+	return false
 }
 
 func tooMany(w http.ResponseWriter, retry, format string, args ...any) {
@@ -283,12 +304,12 @@ func (h *HTTP) authenticated(next http.Handler) http.Handler {
 	})
 }
 
-// allowed returns a failure if the caller of a request must not use the tool.
-func allowed(req *mcp.CallToolRequest, t tool, args json.RawMessage) *Failure {
-	if t.readOnly || req.Extra == nil || req.Extra.TokenInfo == nil {
+// allowed returns a failure if the caller of a request, which has extra, must not use the tool.
+func allowed(extra *mcp.RequestExtra, t tool, args json.RawMessage) *Failure {
+	if t.readOnly || extra == nil || extra.TokenInfo == nil {
 		return nil
 	}
-	scopes := req.Extra.TokenInfo.Scopes
+	scopes := extra.TokenInfo.Scopes
 	switch {
 	case !slices.Contains(scopes, scopeWrite):
 		return invalid("%s changes something and this token may only read", t.name)

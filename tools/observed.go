@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -34,13 +35,18 @@ func outcome(ctx context.Context, f *Failure) observe.Outcome {
 	return observe.Outcome{Status: observe.Refused, Code: f.Code}
 }
 
-// traceOf returns the trace context of a request: from its _meta, as revision 2026-07-28
-// defines, or else from its HTTP headers.
-func traceOf(req *mcp.CallToolRequest) (parent, state string) {
-	parent, _ = req.Params.Meta["traceparent"].(string)
-	state, _ = req.Params.Meta["tracestate"].(string)
-	if parent == "" && req.Extra != nil {
-		return req.Extra.Header.Get("traceparent"), req.Extra.Header.Get("tracestate")
+// newCall returns the call of a request. The trace context comes from the _meta of the
+// request, as revision 2026-07-28 defines, or else from its HTTP headers.
+func newCall(req mcp.Request, args json.RawMessage) call {
+	c := call{args: args}
+	meta := req.GetParams().GetMeta()
+	c.parent, _ = meta["traceparent"].(string)
+	c.state, _ = meta["tracestate"].(string)
+	if extra := req.GetExtra(); extra != nil {
+		c.id, c.token, c.remote = extra.Header.Get(observe.IDHeader), extra.Header.Get(observe.TokenHeader), extra.Header.Get(observe.RemoteHeader)
+		if c.parent == "" {
+			c.parent, c.state = extra.Header.Get("traceparent"), extra.Header.Get("tracestate")
+		}
 	}
-	return parent, state
+	return c
 }

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"cairn/internal/base/job"
 	"cairn/internal/base/observe"
 	"cairn/internal/task/taskgraph"
+	"cairn/tools/mcptask"
 )
 
 // channelHeader is the HTTP header with the default channel of the dag tools.
@@ -32,6 +34,9 @@ func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session fun
 		SetCacheable:      cacheable,
 	}
 	o.Capabilities.AddExtension(skillsExtension, nil)
+	if s.options.Stages != nil {
+		o.Capabilities.AddExtension(mcptask.Extension, nil)
+	}
 	if watching {
 		o.SubscribeHandler = func(context.Context, *mcp.SubscribeRequest) error { return nil }
 		o.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error { return nil }
@@ -44,6 +49,9 @@ func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session fun
 	s.addResources(server)
 	s.addPrompts(server)
 	addSkills(server)
+	if err := mcptask.Register(server); err != nil {
+		panic(err) // unreachable: the protocol itself has no such methods
+	}
 	list := s.newListing()
 	for _, t := range s.tools {
 		server.AddTool(unlisted(t), s.toolHandler(t, client))
@@ -75,13 +83,16 @@ func unlisted(t tool) *mcp.Tool {
 	return &mcp.Tool{Name: t.name, InputSchema: json.RawMessage(`{"type":"object"}`)}
 }
 
-// middleware prepares the context of every request. It replaces the list of tools in the
-// SDK's answers, adds the documents to the list of resources, and sets the instructions,
-// which describe the current state of the index.
+// middleware prepares the context of every request. In the SDK's answers it replaces the tools
+// of s by those to list, adds the documents to the resources, and sets the instructions, which
+// describe the current state of the index. It answers the requests of the Tasks extension.
 func (s *Server) middleware(session func(mcp.Request) string, list *listing) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			ctx = s.requestContext(ctx, session(req))
+			if slices.Contains(mcptask.Methods, method) {
+				return mcptask.Answer(ctx, method, req, questions{s})
+			}
 			switch r := req.(type) {
 			case *mcp.ListResourcesRequest:
 				return s.listResources(ctx, r, next)
@@ -96,7 +107,8 @@ func (s *Server) middleware(session func(mcp.Request) string, list *listing) mcp
 			switch r := result.(type) {
 			case *mcp.ListToolsResult:
 				if r != nil {
-					r.Tools = list.tools(ctx)
+					own := func(t *mcp.Tool) bool { _, ok := s.find(t.Name); return ok }
+					r.Tools = append(list.tools(ctx), slices.DeleteFunc(r.Tools, own)...)
 				}
 			case *mcp.InitializeResult:
 				if r != nil {
@@ -107,7 +119,7 @@ func (s *Server) middleware(session func(mcp.Request) string, list *listing) mcp
 					r.Instructions = s.instructions(ctx, list)
 				}
 			}
-			return result, err
+			return mcptask.Wire(result), err
 		}
 	}
 }
@@ -136,21 +148,17 @@ func (s *Server) requestContext(ctx context.Context, session string) context.Con
 // toolHandler returns the handler of tools/call for one tool.
 func (s *Server) toolHandler(t tool, client func(*mcp.CallToolRequest) string) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		c := call{args: req.Params.Arguments}
 		ctx = withText(ctx)
 		if report := notifier(ctx, req); report != nil {
 			ctx = withProgress(ctx, report)
 		}
 		if req.Extra != nil {
 			ctx = taskgraph.WithChannel(ctx, req.Extra.Header.Get(channelHeader))
-			c.id = req.Extra.Header.Get(observe.IDHeader)
-			c.token, c.remote = req.Extra.Header.Get(observe.TokenHeader), req.Extra.Header.Get(observe.RemoteHeader)
 		}
-		c.parent, c.state = traceOf(req)
-		t, args, f := s.unwrap(t, c.args)
-		c.args = args
+		t, args, f := s.unwrap(t, req.Params.Arguments)
+		c := newCall(req, args)
 		if f == nil {
-			f = allowed(req, t, args)
+			f = allowed(req.Extra, t, args)
 		}
 		var answer any
 		if f == nil {
@@ -158,6 +166,9 @@ func (s *Server) toolHandler(t tool, client func(*mcp.CallToolRequest) string) m
 		}
 		if f != nil {
 			return toolResult(f, true)
+		}
+		if created, ok := answer.(*stageAnswer); ok && t.name == stageCreateName && continues(req, created) {
+			return mcptask.Created(questionTask(req, created)), nil
 		}
 		return toolResult(answer, false)
 	}

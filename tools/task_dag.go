@@ -19,6 +19,8 @@ type stageAnswer struct {
 	Log   []stage.Entry `json:"log,omitempty"`
 	// Next tells the caller what to do.
 	Next string `json:"next"`
+
+	state *stage.State // of Task
 }
 
 // awaitCaller waits until a task needs the caller or has ended, for at most the given
@@ -52,7 +54,7 @@ func checkBudget(budget integer) error {
 
 // stageState returns a task and the work that it expects of the caller.
 func stageState(ctx context.Context, st *workspace.Stages, s *stage.State, budget integer) (*stageAnswer, error) {
-	a := &stageAnswer{Task: &s.Task}
+	a := &stageAnswer{Task: &s.Task, state: s}
 	var err error
 	if a.Brief, err = st.Brief(ctx, s, int(budget)); err != nil {
 		return nil, err
@@ -82,10 +84,12 @@ type stageCreateArgs struct {
 	Wait     integer       `json:"wait_seconds,omitempty" schema:"default=5,min=0,max=300"`
 }
 
+const stageCreateName = "task_dag_create"
+
 // stageCreate is the tool task_dag_create.
 func stageCreate(st *workspace.Stages) tool {
 	return tool{
-		name: "task_dag_create", title: "Start a question task", groups: []Group{Stages}, additive: true, notIdempotent: true, waits: true,
+		name: stageCreateName, title: "Start a question task", groups: []Group{Stages}, additive: true, notIdempotent: true, waits: true,
 		description: `Start a question task: cairn analyses the question and finds passages, you reason over them, cairn checks the answer's citations and packages it with its sources. The task survives restarts, and other agents can continue it.
 Use it for a question whose answer needs sources and must be kept. Not for a quick search: use read_context.
 The answer contains the task and, when it is your turn, the brief with the passages.`,

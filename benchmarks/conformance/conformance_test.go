@@ -23,6 +23,7 @@ import (
 	"cairn/models"
 	"cairn/models/minilm"
 	"cairn/tools"
+	"cairn/tools/mcptask"
 )
 
 func TestMain(m *testing.M) { testutil.Main(m) }
@@ -107,6 +108,7 @@ func serve(t *testing.T) string {
 // extend declares the capabilities that the suite requires, and returns the function that
 // adds the fixtures.
 func extend(o *mcp.ServerOptions) func(*mcp.Server) (stop func()) {
+	o.Capabilities.AddExtension(mcptask.Extension, nil)
 	o.Capabilities.Logging = &mcp.LoggingCapabilities{}
 	o.Capabilities.Tools.ListChanged = true
 	o.Capabilities.Prompts.ListChanged = true

@@ -35,6 +35,7 @@ func register(server *mcp.Server) (stop func()) {
 	addInputTools(server)
 	addResources(server)
 	addPrompts(server)
+	addTasks(server)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -25,7 +25,7 @@ var rooms = []room{
 	{"internal/stage", "internal/text internal/store retriever", 6290},
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 6520},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 220},
-	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 5270},
+	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 5670},
 	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 8570},
 	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools", 6840},
 	{"deploy", "", 300},
@@ -118,8 +118,9 @@ var imports = []row{
 	{"internal/folder/workspace", "graphrank internal/base/atomicfile internal/base/health internal/base/home internal/base/job internal/base/owner internal/folder/config internal/folder/index internal/folder/mirror internal/folder/scan internal/stage internal/stage/embedded internal/store internal/store/docs internal/store/kv internal/task internal/task/cards internal/task/doctask internal/task/files internal/task/scene internal/task/taskgraph internal/text/fit internal/text/markdown internal/text/walk internal/toolbox internal/toolbox/records models models/bpe retriever"},
 	{"internal/folder/encoder", "internal/folder/workspace models models/bert models/minilm models/onnx"},
 	{"cairn", "internal/base/job internal/folder/config internal/folder/encoder internal/folder/index internal/folder/workspace internal/store internal/toolbox internal/toolbox/catalog internal/toolbox/suggest retriever"},
-	{"tools", "graphrank internal/base/job internal/base/observe internal/base/owner internal/base/quota internal/folder/index internal/folder/mirror internal/folder/scan internal/folder/workspace internal/stage internal/store internal/task internal/task/cards internal/task/taskgraph internal/text/fit internal/text/markdown internal/toolbox internal/toolbox/catalog internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage retriever skills"},
 	{"tools/client", "internal/toolbox/catalog"},
+	{"tools/mcptask", ""},
+	{"tools", "graphrank internal/base/job internal/base/observe internal/base/owner internal/base/quota internal/folder/index internal/folder/mirror internal/folder/scan internal/folder/workspace internal/stage internal/store internal/task internal/task/cards internal/task/taskgraph internal/text/fit internal/text/markdown internal/toolbox internal/toolbox/catalog internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage retriever skills tools/mcptask"},
 	{"internal/face", ""},
 	{"internal/face/connect", "internal/base/atomicfile"},
 	{"internal/face/doctor", "internal/base/owner internal/folder/config internal/folder/index internal/folder/workspace internal/task internal/task/cards internal/task/taskgraph internal/text/markdown internal/text/walk"},
@@ -159,7 +160,7 @@ var wide = map[string]int{
 	"internal/folder/index":     20,
 	"internal/folder/workspace": 29,
 	"internal/toolbox":          17,
-	"tools":                     23,
+	"tools":                     24,
 }
 
 // owners names the one package (with those below it) that may import a third

@@ -1,0 +1,184 @@
+// Package mcptask adds the Tasks extension of MCP (SEP-2663) to a server of the Go SDK, which
+// lacks it. A long tool call answers with a task, which the client polls, answers and cancels.
+// The package stores no tasks.
+package mcptask
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Extension is the name under which servers and clients declare the extension.
+const Extension = "io.modelcontextprotocol/tasks"
+
+// Methods are the methods of the extension. A request of each names a task.
+var Methods = []string{"tasks/get", "tasks/update", "tasks/cancel"}
+
+// Status is the status of a task.
+type Status string
+
+// The statuses. The last three are final.
+const (
+	Working       Status = "working"
+	InputRequired Status = "input_required"
+	Completed     Status = "completed" // also if the tool reports an error
+	Failed        Status = "failed"    // with a JSON-RPC error
+	Cancelled     Status = "cancelled"
+)
+
+// Task is the state of a task.
+type Task struct {
+	ID            string    `json:"taskId"`
+	Status        Status    `json:"status"`
+	StatusMessage string    `json:"statusMessage,omitempty"`
+	CreatedAt     time.Time `json:"createdAt"`
+	LastUpdatedAt time.Time `json:"lastUpdatedAt"`
+	// TTL is the time in milliseconds after the creation for which clients can get the task;
+	// nil means for ever.
+	TTL          *int64 `json:"ttlMs"`
+	PollInterval int64  `json:"pollIntervalMs,omitempty"` // milliseconds
+
+	// Only the answers to tasks/get contain the following fields.
+	InputRequests mcp.InputRequestMap `json:"inputRequests,omitempty"` // with InputRequired
+	Result        *mcp.CallToolResult `json:"result,omitempty"`        // with Completed
+	Error         *jsonrpc.Error      `json:"error,omitempty"`         // with Failed
+}
+
+// Source holds tasks. Its errors are those of the JSON-RPC answer; an unknown id is Unknown.
+// The methods may be called concurrently.
+type Source interface {
+	Task(ctx context.Context, req mcp.Request, id string) (*Task, error)
+	// Update answers some of the InputRequests of a task. It ignores answers to other keys.
+	// An answer is nil if it is none of the protocol's.
+	Update(ctx context.Context, req mcp.Request, id string, answers mcp.InputResponseMap) error
+	// Cancel does nothing if the task has ended.
+	Cancel(ctx context.Context, req mcp.Request, id string) error
+}
+
+// Unknown returns the error for an unknown task.
+func Unknown(id string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("no task has the id %.100q", id)}
+}
+
+// Missing is the error for a client that does not declare the extension.
+func Missing() error {
+	var required mcp.ClientCapabilities
+	required.AddExtension(Extension, nil)
+	data, _ := json.Marshal(mcp.MissingRequiredClientCapabilityData{RequiredCapabilities: &required}) // maps
+	return &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "the client has to declare the extension " + Extension, Data: data}
+}
+
+// Capabilities returns the capabilities of the client of a request, empty if it declares none.
+func Capabilities(req mcp.Request) *mcp.ClientCapabilities {
+	if r, ok := req.(interface {
+		ClientCapabilities() *mcp.ClientCapabilities
+	}); ok {
+		if c := r.ClientCapabilities(); c != nil {
+			return c
+		}
+	}
+	return &mcp.ClientCapabilities{}
+}
+
+// Declared reports whether the client of a request declares the extension. Only then may a
+// tool call answer with Created.
+func Declared(req mcp.Request) bool {
+	_, ok := Capabilities(req).Extensions[Extension]
+	return ok
+}
+
+// createdKey is the key of the task in the metadata of a result of Created.
+const createdKey = "cairn/created"
+
+// Created returns the result of a tool call that continues as a task. Clients can get the
+// task from now on.
+func Created(t *Task) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Meta: mcp.Meta{createdKey: t}}
+}
+
+type params struct {
+	mcp.ParamsBase
+	ID             string                     `json:"taskId"`
+	InputResponses map[string]json.RawMessage `json:"inputResponses,omitempty"`
+}
+
+// answers returns the responses. One that the protocol does not know is nil: the server
+// ignores it unless it answers a question.
+func (p *params) answers() mcp.InputResponseMap {
+	all := mcp.InputResponseMap{}
+	for key, text := range p.InputResponses {
+		var one mcp.InputResponseMap // stays nil after an error
+		_ = json.Unmarshal(fmt.Appendf(nil, `{"response":%s}`, text), &one)
+		all[key] = one["response"]
+	}
+	return all
+}
+
+// result is the answer to a method of the extension, or to a tool call that has created a
+// task. Without a task it acknowledges the request.
+type result struct {
+	mcp.ResultBase
+	Type string `json:"resultType"`
+	*Task
+}
+
+// Register adds the methods of the extension to a server, whose middleware has to pass their
+// requests to Answer and the results of tool calls to Wire. The capabilities of the server
+// have to declare the extension.
+func Register(server *mcp.Server) error {
+	for _, method := range Methods {
+		err := mcp.AddReceivingCustomMethod(server, method, func(context.Context, *mcp.ServerSession, *params) (*result, error) {
+			return nil, Unknown("") // unreachable: the middleware answers
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Wire returns the result of a request in the form that the client receives: the task for a
+// result of Created, and any other result unchanged.
+func Wire(r mcp.Result) mcp.Result {
+	called, ok := r.(*mcp.CallToolResult)
+	if !ok || called == nil {
+		return r
+	}
+	t, ok := called.Meta[createdKey].(*Task)
+	if !ok {
+		return r
+	}
+	created := *t
+	created.InputRequests, created.Result, created.Error = nil, nil, nil
+	return &result{Type: "task", Task: &created}
+}
+
+// Answer answers a request of one of the Methods.
+func Answer(ctx context.Context, method string, req mcp.Request, source Source) (mcp.Result, error) {
+	if !Declared(req) {
+		return nil, Missing()
+	}
+	p, ok := req.GetParams().(*params)
+	if !ok || p == nil || p.ID == "" {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "taskId: missing"}
+	}
+	r := &result{Type: "complete"}
+	var err error
+	switch method {
+	case "tasks/update":
+		err = source.Update(ctx, req, p.ID, p.answers())
+	case "tasks/cancel":
+		err = source.Cancel(ctx, req, p.ID)
+	default:
+		r.Task, err = source.Task(ctx, req, p.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
