@@ -283,12 +283,7 @@ func TestKilledAtNamedPoints(t *testing.T) {
 // when the parent has read the line of a random step. An index that got completed is compared
 // with a clean one and either edited or started again.
 func TestKilledAtRandomMoments(t *testing.T) {
-	kills := 50
-	if n, err := strconv.Atoi(os.Getenv("CAIRN_KILLS")); err == nil {
-		kills = n
-	} else if testing.Short() {
-		kills = 5
-	}
+	kills := testutil.Kills(t, 50)
 	r := rand.New(rand.NewPCG(50, 50))
 	root, index := generated(t, 25), t.TempDir()
 	for killed, round := 0, 0; killed < kills; {

@@ -141,6 +141,11 @@ func write(f *File, err error, content []byte) error {
 	return f.Commit()
 }
 
+// Temporary reports whether name is that of a temporary file, which a killed process leaves.
+func Temporary(name string) bool {
+	return strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
+}
+
 // RemoveLeftovers removes the temporary files of killed processes for path. The caller must
 // hold a lock that excludes other writers.
 func RemoveLeftovers(path string) {
@@ -159,7 +164,7 @@ const oldLeftover = time.Hour
 func RemoveOldLeftovers(root *os.Root, folder string) {
 	entries, _ := fs.ReadDir(root.FS(), filepath.ToSlash(folder))
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), tempPrefix) || !strings.HasSuffix(e.Name(), tempSuffix) {
+		if !Temporary(e.Name()) {
 			continue
 		}
 		name := filepath.Join(folder, e.Name())

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"cairn/internal/base/atomicfile"
 	"cairn/internal/base/home"
 	"cairn/internal/stage/embedded"
 	"cairn/internal/store/kv"
@@ -27,6 +28,8 @@ type backupRecord struct {
 
 	File    string `json:"file,omitempty"` // path in the folder
 	Content []byte `json:"content,omitempty"`
+	// Before is the replaced content of the file, in a pending restore.
+	Before []byte `json:"before,omitempty"`
 }
 
 const (
@@ -119,7 +122,7 @@ func (w *Workspace) eachWritten(fn func(name string, content []byte)) error {
 				return fs.SkipDir
 			case err != nil:
 				return err
-			case !d.Type().IsRegular() || strings.HasSuffix(name, ".lock"):
+			case !d.Type().IsRegular() || strings.HasSuffix(name, ".lock") || atomicfile.Temporary(d.Name()):
 				return nil
 			}
 			info, err := d.Info()

@@ -15,6 +15,7 @@ import (
 
 	"cairn/internal/base/atomicfile"
 	"cairn/internal/base/home"
+	"cairn/internal/base/owner"
 	"cairn/internal/store/kv"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/records"
@@ -44,10 +45,14 @@ const previousBackup = "before-restore.cairn"
 
 // Restore replaces the records of the folder with those of a backup, and writes the
 // missing files. It checks the whole backup first, and keeps the replaced records in a
-// backup. After an error everything is as before. Restore does not touch the index, which is
+// backup. After an error everything is as before; if the process is killed, the next one
+// completes the restore, see finishRestore. Restore does not touch the index, which is
 // derived from the documents.
-func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOptions) (_ *BackupReport, err error) {
+func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOptions) (*BackupReport, error) {
 	list, damaged, err := readBackup(from)
+	if err == nil && !slices.ContainsFunc(list, func(r backupRecord) bool { return r.Part != "" || r.File != "" }) {
+		err = errors.New("the backup contains no records and no files")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +74,50 @@ func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOption
 		return nil, err
 	}
 	report.Records, report.Files = len(next.tools)+len(next.questions), len(files)
+	place, err := home.Of(w.selection.Root)
+	if err == nil {
+		err = place.Make()
+	}
+	if err != nil {
+		return nil, err
+	}
+	release, err := owner.Lock(ctx, place.Records, w.options.Command)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	var before recordSet
-	if report.Previous, err = w.keepPrevious(ctx, before.add); err != nil {
+	report.Previous = filepath.Join(place.Records, previousBackup)
+	err = commitFile(report.Previous, func(to io.Writer) error {
+		_, err := w.backup(ctx, to, before.add)
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("keeping the present records: %w", err)
 	}
+	pending := filepath.Join(place.Records, pendingRestore)
+	if err := commitFile(pending, func(to io.Writer) error { return writePending(to, list, files) }); err != nil {
+		return nil, err
+	}
+	return report, errors.Join(w.replace(ctx, root, files, before, next, &o), os.Remove(pending))
+}
+
+// commitFile replaces the private file name by what write writes.
+func commitFile(name string, write func(io.Writer) error) error {
+	f, err := atomicfile.Create(name, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if err := write(f); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+// replace writes files, and replaces the records before by next. After an error it restores
+// both.
+func (w *Workspace) replace(ctx context.Context, root *os.Root, files []restoredFile, before, next recordSet, o *RestoreOptions) (err error) {
 	var undo []func() error
 	defer func() {
 		if err != nil {
@@ -84,16 +129,16 @@ func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOption
 	for _, f := range files {
 		undo = append(undo, f.undo(root))
 		if err := o.writing(f.File); err != nil {
-			return nil, err
+			return err
 		}
 		if err := atomicfile.WriteIn(root, f.File, f.Content, 0o644); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	undo = append(undo, func() error {
 		return w.replaceRecords(context.WithoutCancel(ctx), before, &RestoreOptions{})
 	})
-	return report, w.replaceRecords(ctx, next, &o)
+	return w.replaceRecords(ctx, next, o)
 }
 
 // readBackup returns the undamaged records, and the number of lines that are damaged or
@@ -108,9 +153,6 @@ func readBackup(from io.Reader) (list []backupRecord, damaged int, err error) {
 	})
 	if err == nil && len(list) == 0 {
 		err = errors.New("the file is not a backup of cairn")
-	}
-	if err == nil && !slices.ContainsFunc(list, func(r backupRecord) bool { return r.Part != "" || r.File != "" }) {
-		err = errors.New("the backup contains no records and no files")
 	}
 	return list, damaged, err
 }
@@ -141,28 +183,6 @@ func recordsOf(list []backupRecord) (s recordSet, err error) {
 		s.add(r.Line)
 	}
 	return s, nil
-}
-
-// keepPrevious writes a backup of the folder next to its records, and returns its path. It
-// calls fn with each record.
-func (w *Workspace) keepPrevious(ctx context.Context, fn func(toolbox.Line)) (name string, err error) {
-	place, err := home.Of(w.selection.Root)
-	if err == nil {
-		err = place.Make()
-	}
-	if err != nil {
-		return "", err
-	}
-	name = filepath.Join(place.Records, previousBackup)
-	f, err := atomicfile.Create(name, 0o600)
-	if err != nil {
-		return "", err
-	}
-	defer f.Discard()
-	if _, err := w.backup(ctx, f, fn); err != nil {
-		return "", err
-	}
-	return name, f.Commit()
 }
 
 // replaceRecords replaces the records of the folder.

@@ -69,6 +69,7 @@ func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
 	o = cmp.Or(o, &StageOptions{})
 	t := &Stages{library: o.Library, store: o.Store, queue: o.Queue}
 	if t.store == nil {
+		finishRestoreOf(sel, config.Default())
 		place, err := home.Of(sel.Root)
 		if err != nil {
 			return nil, err

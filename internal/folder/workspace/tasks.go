@@ -64,6 +64,7 @@ func OpenTasks(sel config.Selection, cfg config.Config, o *TaskOptions) (*Tasks,
 	if o == nil {
 		o = &TaskOptions{}
 	}
+	finishRestoreOf(sel, cfg)
 	tree, err := walk.Open(sel.Roots()...)
 	if err != nil {
 		return nil, err

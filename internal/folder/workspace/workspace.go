@@ -119,6 +119,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, access A
 		return nil, err
 	}
 	w.tools = w.Folder
+	w.finishRestore(ctx)
 	return w, nil
 }
 

@@ -204,17 +204,29 @@ func TestRecoverSaysWhatIsLost(t *testing.T) {
 	}
 }
 
-// TestMissingFileIsRecovered removes a file, and empties it: both a reader and a check get
-// the records of its snapshot. A file without a snapshot is new.
+// TestMissingFileIsRecovered removes a file, empties it, and replaces it by an older copy:
+// both a reader and a check get the records of its snapshot. A file without a snapshot is new.
 func TestMissingFileIsRecovered(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		for name, spoil := range map[string]func(path string) error{
 			"missing": os.Remove,
 			"empty":   func(path string) error { return os.Truncate(path, 0) },
+			"older":   func(path string) error { return os.Rename(path+".copy", path) },
 		} {
 			path := filepath.Join(t.TempDir(), "kv.db")
 			db := open(t, path, &Options{Snapshots: true})
 			want := fill(t, db)
+			db.Close()
+			content, err := os.ReadFile(path)
+			if err == nil {
+				err = os.WriteFile(path+".copy", content, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			db = open(t, path, &Options{Snapshots: true})
+			put(t, db, "later", "change")
+			want["b/later"] = "change"
 			db.Close()
 			if err := spoil(path); err != nil {
 				t.Fatal(err)

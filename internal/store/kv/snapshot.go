@@ -28,22 +28,40 @@ type record struct {
 	Value  []byte `json:"value,omitempty"`
 }
 
-// lost returns why a file with a snapshot has no records: it is empty, missing or
-// no regular file. It returns "" for any other file.
+// lost returns why a file lacks records of its snapshot: it is empty, missing, older than the
+// snapshot or no regular file. It returns "" for any other file.
 func lost(path string) (reason string) {
+	commit, err := snapshotCommit(path) // before the commit of the file, which may grow
+	if err != nil {
+		return ""
+	}
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.Size() == 0:
-		reason = "it is empty, its snapshot is not"
+		return "it is empty, its snapshot is not"
 	case err == nil && !info.Mode().IsRegular():
-		reason = "it is not a regular file, its snapshot is"
+		return "it is not a regular file, its snapshot is"
 	case errors.Is(err, fs.ErrNotExist):
-		reason = "it is missing, its snapshot is not"
+		return "it is missing, its snapshot is not"
 	}
-	if _, err := os.Stat(snapshotOf(path)); err != nil {
-		return ""
+	if last, ok := lastCommit(path); ok && last < commit {
+		return "it is older than its snapshot"
 	}
-	return reason
+	return ""
+}
+
+// snapshotCommit returns the commit of a snapshot, 0 if its first line is damaged.
+func snapshotCommit(path string) (commit uint64, err error) {
+	f, err := os.Open(snapshotOf(path))
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	_, err = ReadLines(io.LimitReader(f, 256), func(r record) error {
+		commit = max(commit, r.Commit)
+		return nil
+	})
+	return commit, err
 }
 
 // snapshotIfDue writes a snapshot if the file has changed and the snapshot is at least age
