@@ -3113,17 +3113,17 @@ round:
 // func packValuesAVX2(p *byte)
 // Requires: AVX, AVX2
 TEXT ·packValuesAVX2(SB), NOSPLIT, $0-8
-	MOVQ     p+0(FP), AX
-	VMOVUPS  packValues256<>+0(SB), Y15
-	VMOVUPS  packValues256<>+32(SB), Y14
-	VPCMPEQD Y13, Y13, Y13
-	VPSRLD   $0x01, Y13, Y13
-	VXORPS   Y12, Y12, Y12
-	MOVQ     (AX), CX
-	MOVQ     8(AX), DX
-	MOVQ     16(AX), BX
-	MOVQ     40(AX), SI
-	MOVQ     48(AX), DI
+	MOVQ         p+0(FP), AX
+	VBROADCASTSS packValuesAVX2Table<>+0(SB), Y12
+	VBROADCASTSS packValuesAVX2Table<>+4(SB), Y13
+	VPCMPEQD     Y14, Y14, Y14
+	VPSRLD       $0x01, Y14, Y14
+	VXORPS       Y15, Y15, Y15
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         16(AX), BX
+	MOVQ         40(AX), SI
+	MOVQ         48(AX), DI
 
 panel:
 	MOVQ   CX, R8
@@ -3132,24 +3132,24 @@ panel:
 	VXORPS Y1, Y1, Y1
 
 largest:
-	VANDPS  (R8), Y13, Y6
+	VANDPS  (R8), Y14, Y6
 	VMAXPS  Y6, Y0, Y0
-	VANDPS  32(R8), Y13, Y7
+	VANDPS  32(R8), Y14, Y7
 	VMAXPS  Y7, Y1, Y1
 	ADDQ    DX, R8
 	DECQ    R9
 	JNE     largest
 	VXORPS  Y6, Y6, Y6
 	VCMPPS  $0x04, Y6, Y0, Y6
-	VDIVPS  Y0, Y15, Y2
+	VDIVPS  Y0, Y12, Y2
 	VANDPS  Y6, Y2, Y2
-	VMULPS  Y14, Y0, Y0
+	VMULPS  Y13, Y0, Y0
 	VMOVUPS Y0, (DI)
 	VXORPS  Y7, Y7, Y7
 	VCMPPS  $0x04, Y7, Y1, Y7
-	VDIVPS  Y1, Y15, Y3
+	VDIVPS  Y1, Y12, Y3
 	VANDPS  Y7, Y3, Y3
-	VMULPS  Y14, Y1, Y1
+	VMULPS  Y13, Y1, Y1
 	VMOVUPS Y1, 32(DI)
 	MOVQ    CX, R8
 	MOVQ    24(AX), R9
@@ -3170,9 +3170,9 @@ pair:
 	VPSLLD    $0x10, Y6, Y6
 	VPSLLD    $0x10, Y7, Y7
 	VPBLENDW  $0xaa, Y6, Y4, Y4
-	VMOVDQU   Y4, (SI)
+	VMOVUPS   Y4, (SI)
 	VPBLENDW  $0xaa, Y7, Y5, Y5
-	VMOVDQU   Y5, 32(SI)
+	VMOVUPS   Y5, 32(SI)
 	ADDQ      $0x00000040, SI
 	SUBQ      $0x02, R9
 	JGE       pair
@@ -3185,10 +3185,10 @@ last:
 	VMULPS    32(R8), Y3, Y5
 	VCVTPS2DQ Y5, Y5
 	ADDQ      DX, R8
-	VPBLENDW  $0xaa, Y12, Y4, Y4
-	VMOVDQU   Y4, (SI)
-	VPBLENDW  $0xaa, Y12, Y5, Y5
-	VMOVDQU   Y5, 32(SI)
+	VPBLENDW  $0xaa, Y15, Y4, Y4
+	VMOVUPS   Y4, (SI)
+	VPBLENDW  $0xaa, Y15, Y5, Y5
+	VMOVUPS   Y5, 32(SI)
 	ADDQ      $0x00000040, SI
 
 done:
@@ -3199,23 +3199,9 @@ done:
 	VZEROUPPER
 	RET
 
-DATA packValues256<>+0(SB)/4, $(32767.0)
-DATA packValues256<>+4(SB)/4, $(32767.0)
-DATA packValues256<>+8(SB)/4, $(32767.0)
-DATA packValues256<>+12(SB)/4, $(32767.0)
-DATA packValues256<>+16(SB)/4, $(32767.0)
-DATA packValues256<>+20(SB)/4, $(32767.0)
-DATA packValues256<>+24(SB)/4, $(32767.0)
-DATA packValues256<>+28(SB)/4, $(32767.0)
-DATA packValues256<>+32(SB)/4, $(0.0000000009313794)
-DATA packValues256<>+36(SB)/4, $(0.0000000009313794)
-DATA packValues256<>+40(SB)/4, $(0.0000000009313794)
-DATA packValues256<>+44(SB)/4, $(0.0000000009313794)
-DATA packValues256<>+48(SB)/4, $(0.0000000009313794)
-DATA packValues256<>+52(SB)/4, $(0.0000000009313794)
-DATA packValues256<>+56(SB)/4, $(0.0000000009313794)
-DATA packValues256<>+60(SB)/4, $(0.0000000009313794)
-GLOBL packValues256<>(SB), RODATA|NOPTR, $64
+DATA packValuesAVX2Table<>+0(SB)/4, $(32767.0)
+DATA packValuesAVX2Table<>+4(SB)/4, $(0.0000000009313794)
+GLOBL packValuesAVX2Table<>(SB), RODATA|NOPTR, $8
 
 // func softmaxAVX2(p *byte)
 // Requires: AVX, AVX2, FMA3

@@ -10422,13 +10422,13 @@ GLOBL packKeysLanes<>(SB), RODATA|NOPTR, $64
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F
 TEXT ·packValuesVNNI(SB), NOSPLIT, $0-8
 	MOVQ         p+0(FP), AX
-	VBROADCASTSS packValuesTable<>+0(SB), Z31
-	VBROADCASTSS packValuesTable<>+4(SB), Z30
-	VPTERNLOGD   $0xff, Z29, Z29, Z29
-	VPSRLD       $0x01, Z29, Z29
+	VBROADCASTSS packValuesVNNITable<>+0(SB), Z28
+	VBROADCASTSS packValuesVNNITable<>+4(SB), Z29
+	VPTERNLOGD   $0xff, Z30, Z30, Z30
+	VPSRLD       $0x01, Z30, Z30
+	VPXORD       Z31, Z31, Z31
 	MOVQ         $0xaaaaaaaa, CX
 	KMOVD        CX, K2
-	VPXORD       Z28, Z28, Z28
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         16(AX), BX
@@ -10442,20 +10442,22 @@ panel:
 	VPXORD Z1, Z1, Z1
 
 largest:
-	VANDPS   (R8), Z29, Z6
+	VANDPS   (R8), Z30, Z6
 	VMAXPS   Z6, Z0, Z0
-	VANDPS   64(R8), Z29, Z7
+	VANDPS   64(R8), Z30, Z7
 	VMAXPS   Z7, Z1, Z1
 	ADDQ     DX, R8
 	DECQ     R9
 	JNE      largest
-	VCMPPS   $0x04, Z28, Z0, K1
-	VDIVPS.Z Z0, Z31, K1, Z2
-	VMULPS   Z30, Z0, Z0
+	VPXORD   Z6, Z6, Z6
+	VCMPPS   $0x04, Z6, Z0, K1
+	VDIVPS.Z Z0, Z28, K1, Z2
+	VMULPS   Z29, Z0, Z0
 	VMOVUPS  Z0, (DI)
-	VCMPPS   $0x04, Z28, Z1, K1
-	VDIVPS.Z Z1, Z31, K1, Z3
-	VMULPS   Z30, Z1, Z1
+	VPXORD   Z7, Z7, Z7
+	VCMPPS   $0x04, Z7, Z1, K1
+	VDIVPS.Z Z1, Z28, K1, Z3
+	VMULPS   Z29, Z1, Z1
 	VMOVUPS  Z1, 64(DI)
 	MOVQ     CX, R8
 	MOVQ     24(AX), R9
@@ -10476,9 +10478,9 @@ pair:
 	VPSLLD    $0x10, Z6, Z6
 	VPSLLD    $0x10, Z7, Z7
 	VPBLENDMW Z6, Z4, K2, Z4
-	VMOVDQU8  Z4, (SI)
+	VMOVUPS   Z4, (SI)
 	VPBLENDMW Z7, Z5, K2, Z5
-	VMOVDQU8  Z5, 64(SI)
+	VMOVUPS   Z5, 64(SI)
 	ADDQ      $0x00000080, SI
 	SUBQ      $0x02, R9
 	JGE       pair
@@ -10491,10 +10493,10 @@ last:
 	VMULPS    64(R8), Z3, Z5
 	VCVTPS2DQ Z5, Z5
 	ADDQ      DX, R8
-	VPBLENDMW Z28, Z4, K2, Z4
-	VMOVDQU8  Z4, (SI)
-	VPBLENDMW Z28, Z5, K2, Z5
-	VMOVDQU8  Z5, 64(SI)
+	VPBLENDMW Z31, Z4, K2, Z4
+	VMOVUPS   Z4, (SI)
+	VPBLENDMW Z31, Z5, K2, Z5
+	VMOVUPS   Z5, 64(SI)
 	ADDQ      $0x00000080, SI
 
 done:
@@ -10505,9 +10507,9 @@ done:
 	VZEROUPPER
 	RET
 
-DATA packValuesTable<>+0(SB)/4, $(32767.0)
-DATA packValuesTable<>+4(SB)/4, $(0.0000000009313794)
-GLOBL packValuesTable<>(SB), RODATA|NOPTR, $8
+DATA packValuesVNNITable<>+0(SB)/4, $(32767.0)
+DATA packValuesVNNITable<>+4(SB)/4, $(0.0000000009313794)
+GLOBL packValuesVNNITable<>(SB), RODATA|NOPTR, $8
 
 // func softmaxAVX512(p *byte)
 // Requires: AVX, AVX512F

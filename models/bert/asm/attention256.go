@@ -82,21 +82,3 @@ func packWordsAVX2() {
 	VZEROUPPER()
 	RET()
 }
-
-func packValuesAVX2() {
-	p := text("packValuesAVX2", "packValuesAVX2 is packValues.")
-	table := repeated("packValues256", 32767, 1.0/32767/32767)
-	limit, unit, absolute, zero := ymm[15], ymm[14], ymm[13], ymm[12]
-	VMOVUPS(table(0), limit)
-	VMOVUPS(table(1), unit)
-	absolute256(absolute)
-	VXORPS(zero, zero, zero)
-	packPanels(p, panelVectors{
-		size: 32, top: ymm[0:2], inverse: ymm[2:4], even: ymm[4:6], t: ymm[6:8],
-		limit: limit, unit: unit, absolute: absolute, zero: zero,
-		clear:  func(z reg.VecPhysical) { VXORPS(z, z, z) },
-		invert: func(top, inverse, t reg.VecPhysical) { inverse256(top, limit, inverse, t) },
-		pair:   func(odd, even reg.VecPhysical) { VPBLENDW(operand.U8(0xaa), odd, even, even) },
-		store:  func(z reg.VecPhysical, to operand.Mem) { VMOVDQU(z, to) },
-	})
-}

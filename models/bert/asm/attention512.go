@@ -34,8 +34,7 @@ func packKeysVNNI() {
 	limit, unit, absolute := zmm[31], zmm[30], zmm[29]
 	VBROADCASTSS(table.Offset(0), limit)
 	VBROADCASTSS(table.Offset(4), unit)
-	VPTERNLOGD(operand.U8(0xff), absolute, absolute, absolute)
-	VPSRLD(operand.U8(1), absolute, absolute)
+	absolute512(absolute)
 	top, t, inverse := zmm[0], zmm[1], zmm[2]
 
 	count := GP64()
@@ -111,30 +110,4 @@ func packKeysVNNI() {
 	JNE(operand.LabelRef("panel"))
 	VZEROUPPER()
 	RET()
-}
-
-func packValuesVNNI() {
-	p := text("packValuesVNNI", "packValuesVNNI is packValues.")
-	table := constants("packValuesTable", []float32{32767, 1.0 / 32767 / 32767})
-	limit, unit, absolute := zmm[31], zmm[30], zmm[29]
-	VBROADCASTSS(table.Offset(0), limit)
-	VBROADCASTSS(table.Offset(4), unit)
-	VPTERNLOGD(operand.U8(0xff), absolute, absolute, absolute)
-	VPSRLD(operand.U8(1), absolute, absolute)
-	odd := GP64()
-	MOVQ(operand.U32(0xaaaaaaaa), odd)
-	KMOVD(odd.As32(), reg.K2)
-	zero := zmm[28]
-	VPXORD(zero, zero, zero)
-	packPanels(p, panelVectors{
-		size: 64, top: zmm[0:2], inverse: zmm[2:4], even: zmm[4:6], t: zmm[6:8],
-		limit: limit, unit: unit, absolute: absolute, zero: zero,
-		clear: func(z reg.VecPhysical) { VPXORD(z, z, z) },
-		invert: func(top, inverse, _ reg.VecPhysical) {
-			VCMPPS(operand.U8(4), zero, top, reg.K1)
-			VDIVPS_Z(top, limit, reg.K1, inverse)
-		},
-		pair:  func(odd, even reg.VecPhysical) { VPBLENDMW(odd, even, reg.K2, even) },
-		store: func(z reg.VecPhysical, to operand.Mem) { VMOVDQU8(z, to) },
-	})
 }

@@ -25,8 +25,8 @@ func avx2() {
 	product32AVX2()
 	product16AVX2()
 	packWordsAVX2()
-	packValuesAVX2()
 	m := machine256
+	m.packValues("packValuesAVX2")
 	m.softmax(false)
 	m.softmax(true)
 	geluAVX2()
@@ -127,8 +127,11 @@ var machine256 = machine{
 	rows: func(p operand.Mem, body func(string, []reg.GPVirtual)) {
 		eachRow(p, func(x reg.GPVirtual) { body("", []reg.GPVirtual{x}) })
 	},
-	zero: func(z reg.VecPhysical) { VXORPS(z, z, z) },
-	fold: fold256, inverse: inverse256, mask: mask256,
+	zero:     func(z reg.VecPhysical) { VXORPS(z, z, z) },
+	absolute: absolute256, fold: fold256, inverse: inverse256, mask: mask256,
+	interleave: func() func(odd, even reg.VecPhysical) {
+		return func(odd, even reg.VecPhysical) { VPBLENDW(operand.U8(0xaa), odd, even, even) }
+	},
 	bytes: func(z []reg.VecPhysical, to operand.Mem) {
 		t, u := z[0], z[1]
 		// Packing works within 128 bits; the permutation restores the order.

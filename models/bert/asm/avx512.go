@@ -24,8 +24,8 @@ func avx512() {
 	product32AVX512()
 	product16VNNI()
 	packKeysVNNI()
-	packValuesVNNI()
 	m := machine512
+	m.packValues("packValuesVNNI")
 	m.softmax(false)
 	m.softmax(true)
 	geluAVX512()
@@ -262,12 +262,24 @@ func transposeAVX512() {
 // machine512 is AVX-512.
 var machine512 = machine{
 	name: "AVX512", size: 64, registers: zmm, most: 2, rows: eachPair,
-	zero: func(z reg.VecPhysical) { VPXORD(z, z, z) },
-	fold: fold512, inverse: inverse512, mask: mask512,
+	zero:     func(z reg.VecPhysical) { VPXORD(z, z, z) },
+	absolute: absolute512, fold: fold512, inverse: inverse512, mask: mask512,
+	interleave: func() func(odd, even reg.VecPhysical) {
+		mask := GP64()
+		MOVQ(operand.U32(0xaaaaaaaa), mask)
+		KMOVD(mask.As32(), reg.K2)
+		return func(odd, even reg.VecPhysical) { VPBLENDMW(odd, even, reg.K2, even) }
+	},
 	bytes: func(z []reg.VecPhysical, to operand.Mem) { VPMOVUSDB(z[0], to) },
 	words: func(z, _ reg.VecPhysical, to operand.Mem) { VPMOVDW(z, to) },
 	whole: func(v, w, _ reg.VecPhysical) { VRNDSCALEPS(operand.U8(8), v, w) },
 	scale: func(w, t reg.VecPhysical) { VSCALEFPS(w, t, t) },
+}
+
+// absolute512 sets z to the mask of the bits of a float32 without its sign.
+func absolute512(z reg.VecPhysical) {
+	VPTERNLOGD(operand.U8(0xff), z, z, z)
+	VPSRLD(operand.U8(1), z, z)
 }
 
 // inverse512 sets inverse to limit/top, or 0 where top is 0. t is scratch.

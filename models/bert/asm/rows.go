@@ -15,15 +15,20 @@ type machine struct {
 	registers []reg.VecPhysical // constants take the last ones
 	// most is the number of rows of a call of body by rows. Their registers are slices of
 	// this length.
-	most    int
-	rows    func(p operand.Mem, body func(suffix string, x []reg.GPVirtual))
-	zero    func(z reg.VecPhysical)
-	fold    func(op func(...operand.Op), z, t reg.VecPhysical)
-	inverse func(top, limit, inverse, t reg.VecPhysical) // limit/top, or 0 where top is 0; t is scratch
+	most int
+	rows func(p operand.Mem, body func(suffix string, x []reg.GPVirtual))
+	zero func(z reg.VecPhysical)
+	// absolute sets z to the mask of the bits of a float32 without its sign.
+	absolute func(z reg.VecPhysical)
+	fold     func(op func(...operand.Op), z, t reg.VecPhysical)
+	inverse  func(top, limit, inverse, t reg.VecPhysical) // limit/top, or 0 where top is 0; t is scratch
 	// bytes and words store integers with saturation. z holds 64 bytes of them for bytes,
 	// and a vector for words, which may change t.
 	bytes func(z []reg.VecPhysical, to operand.Mem)
 	words func(z, t reg.VecPhysical, to operand.Mem)
+	// interleave prepares and returns the code that puts the words of odd, in the upper
+	// halves, next to those of even.
+	interleave func() func(odd, even reg.VecPhysical)
 	// mask prepares the mask of the last vector of n numbers, and returns the code that
 	// replaces the entries of z after them by those of other.
 	mask func(n reg.GPVirtual, name string, last reg.VecPhysical) (blend func(other, z reg.VecPhysical))
