@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fetch.sh DIR: puts the source of every package of packages.tsv into DIR/NAME. It needs the
+# fetch.sh DIR [LIST]: puts the source of every package of LIST, packages.tsv by default, into DIR/NAME. It needs the
 # clients of the registries: go, pip, npm, cargo, mvn, and unzip. The packages of Go's
 # standard library come from GOROOT, go1.26.8 for the published figures.
 set -euo pipefail
@@ -22,4 +22,4 @@ while IFS=$'\t' read -r name kind spec sub; do
     (cd "$tmp/c" && rm -rf vendor Cargo.lock && cargo vendor -q >/dev/null) && cp -r "$tmp/c/vendor/${spec%@*}/." "$from" ;;
   esac
   mkdir -p "$out/$name" && cp -r "$from/$sub/." "$out/$name" && chmod -R u+w "$out/$name"
-done <"$here/packages.tsv"
+done <"$here/${2:-packages.tsv}"

@@ -37,7 +37,8 @@ type question struct {
 // sentences of these comments and for paraphrases.
 type codeRun struct {
 	sources, work, mode string
-	heldOut             bool // the half of the packages that is looked at once
+	half                string // tuning, held-out or fresh
+	agents              agents
 	log                 func(format string, args ...any)
 }
 
@@ -47,14 +48,19 @@ type codeRun struct {
 //	CAIRN_CODE=SOURCES CAIRN_CODE_WORK=DIR CAIRN_CODE_HALF=tuning go test ./benchmarks/measure -run CodeQuestions -v
 //
 // The halves, tuning and held-out, consist of whole packages, chosen by the hash of their
-// names.
+// names. CAIRN_CODE_HALF=fresh takes the packages and questions of fresh.tsv, which nothing
+// was tuned on.
 func TestCodeQuestions(t *testing.T) {
-	c := &codeRun{sources: os.Getenv("CAIRN_CODE"), work: os.Getenv("CAIRN_CODE_WORK"), mode: os.Getenv("CAIRN_CODE_MODE"), heldOut: os.Getenv("CAIRN_CODE_HALF") == "held-out", log: t.Logf}
+	c := &codeRun{sources: os.Getenv("CAIRN_CODE"), work: os.Getenv("CAIRN_CODE_WORK"), mode: os.Getenv("CAIRN_CODE_MODE"), half: os.Getenv("CAIRN_CODE_HALF"), log: t.Logf}
 	if c.sources == "" || c.work == "" {
 		t.Skip("needs CAIRN_CODE, a folder with the sources of benchmarks/code/packages.tsv, and CAIRN_CODE_WORK, a folder for its files")
 	}
 	t.Setenv("CAIRN_HOME", filepath.Join(c.work, ".home"))
-	if err := c.measure("../code/questions.tsv"); err != nil {
+	file := "../code/questions.tsv"
+	if c.half == "fresh" {
+		file = "../code/fresh.tsv"
+	}
+	if err := c.measure(file); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -101,7 +107,7 @@ func (c *codeRun) measure(file string) error {
 	}
 	total := map[string]*ranks{}
 	for pack, qs := range questions {
-		if heldOut(pack) != c.heldOut {
+		if c.half != "fresh" && heldOut(pack) != (c.half == "held-out") {
 			continue
 		}
 		if err := c.ask(pack, qs, total); err != nil {
@@ -114,6 +120,7 @@ func (c *codeRun) measure(file string) error {
 		n := float64(r.questions)
 		c.log("%-12s %9d %7.3f %7.3f %8.3f %9.3f %9.3f", kind, r.questions, float64(r.file1)/n, float64(r.file5)/n, r.ndcg/n, float64(r.symbol1)/n, float64(r.symbol5)/n)
 	}
+	c.log("%s", c.agents.report())
 	return nil
 }
 
@@ -139,6 +146,9 @@ func (c *codeRun) ask(pack string, qs []question, total map[string]*ranks) error
 			return fmt.Errorf("%s has no symbol %s", q.path, q.symbol)
 		}
 		gold := symbols[q.path][at]
+		if err := c.agents.ask(ctx, folder, dir, q, gold); err != nil {
+			return err
+		}
 		answer, err := folder.Search(ctx, cairn.Query{Text: q.text, Mode: retriever.Mode(c.mode), Limit: 40})
 		if err != nil {
 			return err
