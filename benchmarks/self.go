@@ -78,7 +78,7 @@ func readFolder(ctx context.Context, sel config.Selection, c *config.Config, doc
 		if e.Dir || e.Reason != walk.None {
 			return nil
 		}
-		data, _, err := tree.ReadFile(e.Path, walk.DefaultMaxSize)
+		data, _, err := tree.ReadFile(e.Path, markdown.MaxSize(e.Path))
 		if err != nil {
 			return nil // removed, or not readable
 		}

@@ -85,7 +85,7 @@ type Indexer struct {
 func New(s Stores, e models.Embedder, o *Options) *Indexer {
 	x := &Indexer{stores: s, embedder: e, textOf: markdown.TextOf, options: *cmp.Or(o, &Options{})}
 	if x.options.Walk == nil {
-		x.options.Walk = &walk.Options{Extensions: markdown.Extensions()}
+		x.options.Walk = &walk.Options{Extensions: markdown.Extensions(), MaxSize: markdown.MaxSize}
 	}
 	if x.options.Parallel <= 0 {
 		x.options.Parallel = runtime.GOMAXPROCS(0)

@@ -237,6 +237,20 @@ func TestChanges(t *testing.T) {
 	sameAsClean(t, f.root, f.stores, f.embedder, nil)
 }
 
+// TestLargeDocument: most bytes of a large document are not text.
+func TestLargeDocument(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil)
+	f.write("a.html", "<p>alpha<script>"+string(bytes.Repeat([]byte("x"), walk.DefaultMaxSize))+"</script>")
+	if got, want := f.run().String(), "files 1 (+1 ~0 -0 =0) skipped map[] unreadable 0 chunks 1 embedded 1 cached 0"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for size, want := range map[int64]int64{0: smallFile / 64, smallFile: smallFile, 20 << 20: 2 * smallFile, 64 << 20: 4 * smallFile} {
+		if got := weight(walk.Entry{Path: "a.pdf", Size: size}, 4*smallFile); got != want {
+			t.Errorf("a file of %d bytes weighs %d, want %d", size, got, want)
+		}
+	}
+}
+
 // TestEqualTextsAreEmbeddedOnce: copies of a page are common.
 func TestEqualTextsAreEmbeddedOnce(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil)

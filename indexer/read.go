@@ -107,7 +107,7 @@ func (i fileInfo) matches(e walk.Entry) bool {
 func (s *scanner) readSettled(path string) (data []byte, info fileInfo, err error) {
 	for range readAttempts {
 		var before, after fs.FileInfo
-		data, before, err = s.x.stores.Files.ReadFile(path, s.x.options.Walk.MaxSize)
+		data, before, err = s.x.stores.Files.ReadFile(path, s.x.options.Walk.SizeOf(path))
 		if errors.Is(err, walk.ErrChanged) {
 			continue
 		}

@@ -264,13 +264,17 @@ func (s *scanner) readAll(ctx context.Context, preferences bool) error {
 // smallFile is the size in bytes up to which converted files are read together.
 const smallFile = 256 << 10
 
+// largeFile is the size in bytes from which a file occupies a second reader.
+const largeFile = 8 << 20
+
 // weight returns the share of a reader that a file occupies, of smallFile. Small files of
-// a converted format share a reader, since another process converts them together.
-func weight(e walk.Entry) int64 {
+// a converted format share a reader, since another process converts them together, and a
+// large file occupies several, up to all, since it is in memory.
+func weight(e walk.Entry, all int64) int64 {
 	if !markdown.FormatOf(e.Path).Converted() && !outline.Compressed(e.Path) {
 		return smallFile
 	}
-	return min(max(e.Size, smallFile/64), smallFile)
+	return min(max(e.Size, smallFile/64), max(smallFile, e.Size/largeFile*smallFile), all)
 }
 
 // readFiles reads files on all processors and stores the documents in large
@@ -283,13 +287,15 @@ func (s *scanner) readFiles(ctx context.Context, files []walk.Entry) error {
 		defer close(outcomes)
 		var running sync.WaitGroup
 		defer running.Wait()
-		readers := semaphore.NewWeighted(int64(s.x.options.Parallel) * smallFile)
+		all := int64(s.x.options.Parallel) * smallFile
+		readers := semaphore.NewWeighted(all)
 		for _, e := range files {
-			if err := readers.Acquire(ctx, weight(e)); err != nil {
+			n := weight(e, all)
+			if err := readers.Acquire(ctx, n); err != nil {
 				return err
 			}
 			running.Go(func() {
-				defer readers.Release(weight(e))
+				defer readers.Release(n)
 				select {
 				case outcomes <- s.read(e):
 				case <-ctx.Done():

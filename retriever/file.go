@@ -20,8 +20,6 @@ import (
 )
 
 const (
-	// maxFile is the size of the largest file that Read opens, in bytes, as in package indexer.
-	maxFile = 10 << 20
 	// maxCached is the size of the largest file in the cache of parsed files, in bytes.
 	maxCached = 1 << 20
 	// fresh is the age below which an unchanged time and size do not prove that a file
@@ -68,7 +66,7 @@ func (r *Retriever) open(name string) (f *parsedFile, cached bool, err error) {
 	if ok && !old.young && old.size == info.Size() && old.modTime.Equal(info.ModTime()) {
 		return old, true, nil
 	}
-	data, info, err := r.sources.Files.ReadFile(name, maxFile)
+	data, info, err := r.sources.Files.ReadFile(name, markdown.MaxSize(name))
 	if err != nil {
 		return nil, false, r.unreadable(name, err)
 	}

@@ -16,7 +16,7 @@ var rooms = []room{
 	{"internal/base", "", 3830},
 	{"models", "", 7200},
 	{"internal/base/testutil", "internal/base models", 490},
-	{"internal/text", "", 16100},
+	{"internal/text", "", 16160},
 	{"internal/store", "internal/base models internal/text", 16150},
 	{"indexer", "internal/base models internal/text internal/store", 2920},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5220},

@@ -439,7 +439,7 @@ func (c *Config) Masks() *secret.Masks {
 // Walk returns the options that select the files to index. Package walk always skips folders
 // of dependencies and of build output.
 func (c *Config) Walk() *walk.Options {
-	o := &walk.Options{Extensions: c.Extensions(), Ignore: c.Parser.IgnorePatterns}
+	o := &walk.Options{Extensions: c.Extensions(), Ignore: c.Parser.IgnorePatterns, MaxSize: markdown.MaxSize}
 	switch c.Parser.Code {
 	case "auto":
 		o.Code = walk.CodeAuto

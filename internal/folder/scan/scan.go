@@ -97,7 +97,7 @@ func Find(ctx context.Context, t *walk.Tree, o *walk.Options, masks *secret.Mask
 		if e.Reason != walk.None || e.Dir || !filter.Match(e.Path, store.Labels{}) {
 			return timed.Err()
 		}
-		content, _, err := t.ReadFile(e.Path, o.MaxSize)
+		content, _, err := t.ReadFile(e.Path, o.SizeOf(e.Path))
 		if err != nil || walk.Check(content) != walk.None {
 			return timed.Err() // removed meanwhile, or not text
 		}

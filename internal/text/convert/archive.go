@@ -70,6 +70,10 @@ func (p *part) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// half reports whether half of what may be unpacked is. The rows of a sheet are then no
+// longer counted.
+func (a *archive) half() bool { return a.left < maxUnpacked/2 }
+
 // read returns the content of a part, nil if there is no such part.
 func (a *archive) read(name string) []byte {
 	r := a.open(name)

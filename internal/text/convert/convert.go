@@ -40,12 +40,12 @@ var (
 	errBroken    = &Error{"broken file"}
 	errNoText    = &Error{"no text"}
 	errEncrypted = &Error{"encrypted"}
-	errUnpacked  = &Error{"unpacks to more than 64 MiB"}
-	errOutput    = &Error{"more than 10 MiB of text"}
+	errUnpacked  = &Error{"unpacks to more than 64 MiB; split it"}
+	errOutput    = &Error{"more than 10 MiB of text; split it"}
 	errDepth     = &Error{"nested too deep"}
-	errTags      = &Error{"more than 1,048,576 tags and attributes"}
+	errTags      = &Error{"more than 1,048,576 tags and attributes; split it"}
 	errToken     = &Error{"a tag, text or row of more than 1 MiB"}
-	errWork      = &Error{"takes too much work to read"}
+	errWork      = &Error{"takes too much work to read; split it"}
 )
 
 // A Converter writes the Markdown of a file to w. It returns an *Error, or panics with

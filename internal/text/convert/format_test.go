@@ -55,6 +55,21 @@ func zipOf(t testing.TB, parts map[string]string) []byte {
 	return b.Bytes()
 }
 
+// TestLargeSheets converts sheets that unpack to more than half of the limit. Their first
+// rows are written, and the rows after that are not counted.
+func TestLargeSheets(t *testing.T) {
+	rows := func(row string) string { return strings.Repeat(row, 40<<20/len(row)) }
+	for name, data := range map[string][]byte{
+		"rows.xlsx": archiveOf("xlsx", "xl/worksheets/s.xml", rows(`<row><c t="inlineStr"><is><t>`+strings.Repeat("a ", 500)+`</t></is></c></row>`)),
+		"rows.ods":  archiveOf("ods", "content.xml", `<spreadsheet><table name="a">`+rows(`<table-row><table-cell><p>`+strings.Repeat("a ", 500)+`</p></table-cell></table-row>`)),
+	} {
+		out, err := toMarkdown(name, data)
+		if err != nil || !strings.Contains(string(out), "More than ") || !strings.Contains(string(out), " The first ") {
+			t.Errorf("%s: %.300s, %v", name, out, err)
+		}
+	}
+}
+
 // toMarkdown converts a file with the converter of its extension.
 func toMarkdown(name string, data []byte) ([]byte, error) {
 	return Markdown(converterOf(name), name, data)
@@ -106,13 +121,13 @@ func TestRefused(t *testing.T) {
 	for _, c := range []struct{ name, data, want string }{
 		{"empty.html", "", "no text"},
 		{"deep.html", strings.Repeat("<div>", 600) + "x", "nested too deep"},
-		{"formatted.html", "<div>" + families[2].make("><b a=", 4000) + "</div>" + strings.Repeat("<div>x</div>", 4000), "more than 1,048,576 tags and attributes"},
-		{"attributes.html", `<p>x</p><script><a b="</script><p ` + strings.Repeat("a ", 1<<20) + ">", "more than 1,048,576 tags and attributes"},
+		{"formatted.html", "<div>" + families[2].make("><b a=", 4000) + "</div>" + strings.Repeat("<div>x</div>", 4000), "more than 1,048,576 tags and attributes; split it"},
+		{"attributes.html", `<p>x</p><script><a b="</script><p ` + strings.Repeat("a ", 1<<20) + ">", "more than 1,048,576 tags and attributes; split it"},
 		{"headers.eml", families[2].make("a:", 2<<20), "a tag, text or row of more than 1 MiB"},
 		{"scripts.html", "<script>document.write('x')</script><nav>Home</nav>", "no text"},
-		{"bomb.docx", string(zipOf(t, map[string]string{"word/document.xml": "<w:document>" + strings.Repeat("<w:p>"+strings.Repeat(" ", 1<<10)+"</w:p>", 64<<10)})), "unpacks to more than 64 MiB"},
+		{"bomb.docx", string(zipOf(t, map[string]string{"word/document.xml": "<w:document>" + strings.Repeat("<w:p>"+strings.Repeat(" ", 1<<10)+"</w:p>", 64<<10)})), "unpacks to more than 64 MiB; split it"},
 		{"token.docx", string(zipOf(t, map[string]string{"word/document.xml": "<w:document " + strings.Repeat("a ", 1<<20)})), "a tag, text or row of more than 1 MiB"},
-		{"bomb.epub", string(zipOf(t, bombBook())), "unpacks to more than 64 MiB"},
+		{"bomb.epub", string(zipOf(t, bombBook())), "unpacks to more than 64 MiB; split it"},
 		{"deep.docx", string(zipOf(t, map[string]string{"word/document.xml": strings.Repeat("<w:p>", 1000)})), "nested too deep"},
 		{"archive.docx", string(zipOf(t, map[string]string{"inner.docx": string(zipOf(t, nil))})), "broken file"},
 		{"cut.pptx", string(zipOf(t, map[string]string{"ppt/presentation.xml": "<p>"})[:60]), "broken file"},
@@ -127,7 +142,7 @@ func TestRefused(t *testing.T) {
 		{"not.pdf", "PDF", "broken file"},
 		{"deep.pdf", "%PDF-1.4\ntrailer<</A" + strings.Repeat("[", 1000), "nested too deep"},
 		{"itself.pdf", "%PDF-1.4\n1 0 obj 1 0 R endobj 2 0 obj<</Kids[2 0 R 3 0 R]>>endobj 3 0 obj<</Kids 3 0 R/Parent 3 0 R>>endobj trailer<</Root<</Pages 2 0 R>>>>", "no text (scanned pages?)"},
-		{"bomb.pdf", "%PDF-1.4\n1 0 obj<</Type/ObjStm/N 1/First 9/Filter/FlateDecode>>stream\n" + deflated(t, 65<<20) + "\nendstream", "unpacks to more than 64 MiB"},
+		{"bomb.pdf", "%PDF-1.4\n1 0 obj<</Type/ObjStm/N 1/First 9/Filter/FlateDecode>>stream\n" + deflated(t, 65<<20) + "\nendstream", "unpacks to more than 64 MiB; split it"},
 		{"not.mbox", "Dear Ann", "broken file"},
 		{"not.eml", "\x00", "broken file"},
 		{"data.jsonl", "{\"a\": 1}\n", "not a transcript of an agent"},

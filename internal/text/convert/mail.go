@@ -25,13 +25,13 @@ func Mbox(w *writer, data []byte) error {
 		return errBroken
 	}
 	number := 0
-	for rest := append([]byte("\n"), data...); len(rest) > 0; {
+	for rest := data; len(rest) > 0; {
 		w.spend(5000)
-		_, message, _ := bytes.Cut(rest[1:], []byte("\n")) // without the "From " line
+		_, message, _ := bytes.Cut(rest, []byte("\n")) // without the "From " line
 		next := bytes.Index(message, []byte("\nFrom "))
 		rest = nil
 		if next >= 0 {
-			message, rest = message[:next+1], message[next:]
+			message, rest = message[:next+1], message[next+1:]
 		}
 		number++
 		if err := writeMessage(w, message, 2, "message-"+strconv.Itoa(number)); err != nil {
@@ -118,7 +118,10 @@ func (w *writer) messagePart(kind, encoding string, body io.Reader, depth int) b
 			found = w.messagePart(part.Header.Get("Content-Type"), part.Header.Get("Content-Transfer-Encoding"), part, depth+1) || found
 		}
 	case media == "text/plain", media == "text/html":
-		text, _ := io.ReadAll(body) // up to the first decoding error
+		text, _ := io.ReadAll(io.LimitReader(body, maxOutput+1)) // up to the first decoding error
+		if len(text) > maxOutput {
+			panic(errOutput)
+		}
 		w.spend(16 * len(text))
 		before := len(w.out)
 		if media == "text/html" {

@@ -20,13 +20,14 @@ func OpenDocument(w *writer, data []byte) error {
 			}
 		}
 	}
-	o := openDocument{w: w, title: a.title("meta.xml")}
+	o := openDocument{w: w, a: a, title: a.title("meta.xml")}
 	o.blocks(a.xml("content.xml"))
 	return nil
 }
 
 type openDocument struct {
 	w             *writer
+	a             *archive
 	title         string
 	slides, sheet int
 	items         int // the nesting of lists
@@ -95,6 +96,12 @@ func (o *openDocument) sheets(x *xmlReader) {
 		case x.start == "table":
 			o.sheet++
 			s = &sheet{number: o.sheet, name: x.attr("name"), size: &size}
+		case x.start == "table-row" && s != nil && s.full() && o.a.half():
+			s.more = true
+			s.write(o.w)
+			o.w.text("The file is large, so sheets after this one are not read.")
+			x.d = nil
+			return
 		case x.start == "table-row" && s != nil:
 			o.row(x, s)
 		case x.end == "table" && s != nil:

@@ -23,6 +23,7 @@ type sheet struct {
 	size   *int       // bytes of the rows of all sheets
 	total  int        // the number of rows that are not empty
 	width  int        // the number of columns of the widest row
+	more   bool       // the sheet has more rows than total
 }
 
 // full reports whether no more rows are kept.
@@ -63,6 +64,9 @@ func (s *sheet) write(w *writer) {
 		}
 	}
 	text := fmt.Sprintf("%d rows, %d columns.", s.total, s.width)
+	if s.more {
+		text = "More than " + text
+	}
 	if kept < s.total {
 		text += fmt.Sprintf(" The first %d rows:", kept)
 	}

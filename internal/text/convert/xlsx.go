@@ -60,6 +60,9 @@ func (a *archive) worksheet(name string, s *sheet, shared map[int]string, dates 
 	for x := a.xml(name); x.next(); {
 		switch {
 		case x.start == "row":
+			if s.more = s.full() && a.half(); s.more {
+				return
+			}
 			row = nil
 		case x.start == "c":
 			kind, style = x.attr("t"), x.attr("s")

@@ -35,6 +35,12 @@ var (
 	source   = &Format{Kind: "source code", parse: parseSource, chosen: true, untitled: true} // package outline has the extensions
 )
 
+// The largest sizes of files in bytes.
+const (
+	maxText      = 10 << 20
+	maxConverted = 64 << 20
+)
+
 // formats is the table of all file types. docs/formats.md has the same extensions.
 var formats = []*Format{
 	Markdown,
@@ -95,6 +101,15 @@ func FormatOf(name string) *Format {
 		return source
 	}
 	return Markdown
+}
+
+// MaxSize returns the largest size in bytes of a file that is indexed. Most bytes of a large
+// document that is converted are pictures.
+func MaxSize(name string) int64 {
+	if FormatOf(name).Converted() {
+		return maxConverted
+	}
+	return maxText
 }
 
 // Converted reports whether the text of a file differs from its bytes: it is Markdown.

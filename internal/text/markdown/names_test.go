@@ -66,8 +66,8 @@ func TestGzip(t *testing.T) {
 		{"empty.txt.gz", gzipped(t, ""), "no text"},
 		{"not.txt.gz", []byte("text"), "broken file"},
 		{"cut.txt.gz", gzipped(t, "text")[:14], "broken file"},
-		{"bomb.txt.gz", gzipped(t, strings.Repeat("a", 11<<20)), "more than 10 MiB of text"},
-		{"bomb.html.gz", gzipped(t, strings.Repeat("a", 11<<20)), "more than 10 MiB of text"},
+		{"bomb.txt.gz", gzipped(t, strings.Repeat("a", 11<<20)), "more than 10 MiB of text; split it"},
+		{"bomb.html.gz", gzipped(t, strings.Repeat("a", 11<<20)), "more than 10 MiB of text; split it"},
 	} {
 		text, _, err := TextOf(c.name, c.data, nil)
 		got := string(text)

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 )
@@ -78,11 +77,19 @@ const maxWait = 10 * time.Minute
 func (c *child) answer(batch []*call) error {
 	late := time.AfterFunc(maxWait, func() { _ = c.cmd.Process.Kill() })
 	defer late.Stop()
-	var requests []byte
+	size := 0
 	for _, b := range batch {
-		requests = appendFrame(requests, b.request)
+		size += headSize + b.size
 	}
-	if _, err := c.in.Write(appendFrame(nil, requests)); err != nil {
+	w := bufio.NewWriterSize(c.in, min(size+headSize, maxBatchBytes))
+	_, _ = w.Write(head(size)) // Flush returns the error
+	for _, b := range batch {
+		_, _ = w.Write(head(b.size))
+		for _, part := range b.request {
+			_, _ = w.Write(part)
+		}
+	}
+	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, b := range batch {
@@ -115,15 +122,15 @@ func (c *child) end(limits Limits) error {
 // maxFrame is the most bytes in a response or a batch.
 const maxFrame = 1 << 30
 
-// appendFrame appends the length of data in 4 bytes, little endian, and data.
-func appendFrame(b, data []byte) []byte {
-	b = binary.LittleEndian.AppendUint32(slices.Grow(b, 4+len(data)), uint32(len(data)))
-	return append(b, data...)
-}
+// headSize is the size of the head of a frame in bytes.
+const headSize = 4
 
-// readFrame reads data that appendFrame wrote.
+// head returns the head of a frame, the number of its bytes, little endian.
+func head(n int) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(n)) }
+
+// readFrame reads the content of a frame.
 func readFrame(r io.Reader) ([]byte, error) {
-	var head [4]byte
+	var head [headSize]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return nil, err
 	}

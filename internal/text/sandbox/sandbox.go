@@ -50,9 +50,11 @@ type Pool struct {
 
 // call is one call of the function.
 type call struct {
-	request, response []byte
-	err               error
-	done              chan struct{}
+	request  [][]byte // its parts, which are not copied
+	size     int      // of all parts
+	response []byte
+	err      error
+	done     chan struct{}
 }
 
 // idleTime is how long a child lives without a call.
@@ -64,11 +66,14 @@ func New(name string, limits Limits, do func(request []byte) []byte) *Pool {
 	return &Pool{name: name, limits: limits, do: do}
 }
 
-// Call returns the function's response to a request. The error is an *Error if the child
+// Call returns the function's response to a request, the parts in sequence. The error is an *Error if the child
 // exceeded a limit or crashed; any other error means that the system refuses a child or its
 // limits.
-func (p *Pool) Call(request []byte) ([]byte, error) {
+func (p *Pool) Call(request ...[]byte) ([]byte, error) {
 	c := &call{request: request, done: make(chan struct{})}
+	for _, part := range request {
+		c.size += len(part)
+	}
 	p.mu.Lock()
 	p.queue = append(p.queue, c)
 	if p.workers < runtime.GOMAXPROCS(0) {
@@ -113,9 +118,9 @@ func (p *Pool) next() []*call {
 		p.workers--
 		return nil
 	}
-	n, size := 1, len(p.queue[0].request)
-	for n < min(len(p.queue), maxBatch) && size+len(p.queue[n].request) <= maxBatchBytes {
-		size += len(p.queue[n].request)
+	n, size := 1, p.queue[0].size
+	for n < min(len(p.queue), maxBatch) && size+p.queue[n].size <= maxBatchBytes {
+		size += p.queue[n].size
 		n++
 	}
 	batch := p.queue[:n:n]

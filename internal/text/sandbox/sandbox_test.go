@@ -56,6 +56,11 @@ func act(request []byte) []byte {
 		hoard()
 	case "one allocation":
 		return make([]byte, 1<<30)
+	case "most":
+		for range limits.Memory * 3 / 4 >> 16 {
+			kept = append(kept, bytes.Repeat([]byte{1}, 1<<16))
+		}
+		return nil
 	case "burn":
 		burn()
 	case "overflow":
@@ -112,6 +117,20 @@ func TestFailureCostsOneCall(t *testing.T) {
 		}
 		if response, err := pool.Call([]byte("x")); string(response) != "answer to x" {
 			t.Errorf("after %s: %q, %v", test.request, response, err)
+		}
+	}
+}
+
+// TestMostOfTheMemory lets new children use three quarters of their memory, wherever the
+// runtime places it.
+func TestMostOfTheMemory(t *testing.T) {
+	for range 10 {
+		fresh := New("test", limits, act)
+		if _, err := fresh.Call([]byte("most")); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range fresh.idle {
+			fresh.expire(c)
 		}
 	}
 }

@@ -2,7 +2,7 @@ package sandbox
 
 import (
 	"bufio"
-	"bytes"
+	"encoding/binary"
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
@@ -38,15 +38,15 @@ func (p *Pool) Serve() {
 		if err != nil {
 			os.Exit(0)
 		}
-		for requests := bytes.NewReader(batch); requests.Len() > 0; {
-			request, err := readFrame(requests)
-			if err != nil {
-				os.Exit(0)
-			}
+		for len(batch) > 0 {
+			end := headSize + int(binary.LittleEndian.Uint32(batch)) // the parent writes whole frames
+			request := batch[headSize:end:end]
+			batch = batch[end:]
 			began.Store(int64(processorTime()) + 1)
 			response := p.do(request)
 			began.Store(0)
-			_, _ = out.Write(appendFrame(nil, response))
+			_, _ = out.Write(head(len(response)))
+			_, _ = out.Write(response)
 		}
 		if out.Flush() != nil || processorTime() > lifetime*p.limits.Time {
 			os.Exit(0)

@@ -16,7 +16,7 @@ import (
 	"cairn/internal/text/outline"
 )
 
-// DefaultMaxSize is the default of Options.MaxSize.
+// DefaultMaxSize is the default of Options.MaxSize in bytes.
 const DefaultMaxSize = 10 << 20
 
 // maxDepth bounds the folders open at once: each costs a file descriptor.
@@ -30,8 +30,9 @@ type Options struct {
 	// Ignore lists patterns in the syntax of .gitignore, relative to each root. Rules of
 	// .cairnignore files override them.
 	Ignore []string
-	// MaxSize bounds the size of a file in bytes; 0 means DefaultMaxSize.
-	MaxSize int64
+	// MaxSize returns the largest size in bytes of a file with a name; nil means
+	// DefaultMaxSize for every name.
+	MaxSize func(name string) int64
 	// Code selects the roots in which source code is indexed, whatever Extensions has.
 	Code Code
 	// Everything also selects hidden files and files that look like secrets, and ignores
@@ -110,12 +111,9 @@ func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *cho
 		return fs.ErrClosed
 	}
 	for i, r := range roots {
-		w := walker{ctx: ctx, o: o, visit: visit, folder: folder, dirOf: r.Dir, only: only(r.Name), maxSize: o.MaxSize}
+		w := walker{ctx: ctx, o: o, visit: visit, folder: folder, dirOf: r.Dir, only: only(r.Name)}
 		if w.only != nil && len(w.only.names) == 0 {
 			continue // the paths select nothing in this root
-		}
-		if w.maxSize <= 0 {
-			w.maxSize = DefaultMaxSize
 		}
 		w.exts = o.extensions()
 		w.code = o.Code == CodeOn || o.Code == CodeAuto && hasCode(r.fs)
@@ -150,17 +148,16 @@ const (
 )
 
 type walker struct {
-	ctx     context.Context
-	o       *Options
-	visit   func(Entry) error            // nil in Folders
-	folder  func(path, dir string) error // nil except in Folders
-	dirOf   string                       // the root's place in the file system
-	only    *chosen                      // nil selects everything below the current folder
-	prefix  string                       // of workspace paths
-	maxSize int64
-	exts    extensions
-	code    bool            // whether source code is indexed
-	shadow  map[string]bool // names of the other roots; nil except in the main root
+	ctx    context.Context
+	o      *Options
+	visit  func(Entry) error            // nil in Folders
+	folder func(path, dir string) error // nil except in Folders
+	dirOf  string                       // the root's place in the file system
+	only   *chosen                      // nil selects everything below the current folder
+	prefix string                       // of workspace paths
+	exts   extensions
+	code   bool            // whether source code is indexed
+	shadow map[string]bool // names of the other roots; nil except in the main root
 	// Rule sets that apply to the current folder, outermost first.
 	git, cairn ruleSets
 	ours       bool // whether the current folder is in one of ourFolders
@@ -285,7 +282,7 @@ func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) erro
 		out.Reason = Special
 	default:
 		out.Size, out.ModTime, out.ChangeTime = info.Size(), info.ModTime().UnixNano(), ChangeTime(info)
-		if out.Size > w.limit(name) && !(out.Size <= w.maxSize && IsConfiguration(name) && describesInterface(root, name)) {
+		if out.Size > w.limit(name) && !(out.Size <= w.o.SizeOf(name) && IsConfiguration(name) && describesInterface(root, name)) {
 			out.Reason = TooLarge
 		}
 	}
@@ -296,11 +293,19 @@ func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) erro
 func (w *walker) limit(name string) int64 {
 	switch {
 	case w.exts.has(name), isInterface(name):
-		return w.maxSize
+		return w.o.SizeOf(name)
 	case outline.IsSource(name):
-		return min(w.maxSize, outline.MaxSize)
+		return min(w.o.SizeOf(name), outline.MaxSize)
 	}
-	return min(w.maxSize, maxConfiguration)
+	return min(w.o.SizeOf(name), maxConfiguration)
+}
+
+// SizeOf returns the largest size of a file with that name.
+func (o *Options) SizeOf(name string) int64 {
+	if o == nil || o.MaxSize == nil {
+		return DefaultMaxSize
+	}
+	return o.MaxSize(name)
 }
 
 func (w *walker) report(e Entry) error {

@@ -146,7 +146,7 @@ func TestWalk(t *testing.T) {
 			[]string{"a.md", "dead.md: symbolic link", "dir: symbolic link", "in.md: symbolic link", "loop: symbolic link", "out.md: symbolic link", "x/up: symbolic link"}},
 		{"linked ignore file", map[string]string{"rules": "*\n", ".gitignore": "->rules", "a.md": ""}, nil,
 			[]string{".gitignore: symbolic link", "a.md", "rules: extension not indexed"}},
-		{"too large", map[string]string{"a.md": "12345", "b.md": "123456"}, &Options{MaxSize: 5}, []string{"a.md", "b.md: too large"}},
+		{"too large", map[string]string{"a.md": "12345", "b.md": "123456"}, &Options{MaxSize: func(string) int64 { return 5 }}, []string{"a.md", "b.md: too large"}},
 		{"bad names", map[string]string{"a\nb.md": "", "c\xff.md": "", " d.md": "", `e\f.md`: "", "g.md:h.md": "", "i\n/x.md": "", "ok: j.md": ""}, nil,
 			[]string{" d.md: name not usable as a path", `a\nb.md: name not usable as a path`, `c\xff.md: name not usable as a path`,
 				`e\\f.md: name not usable as a path`, "g.md:h.md: name not usable as a path", `i\n: name not usable as a path`, "ok: j.md"}},
