@@ -144,6 +144,41 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// TestVerifyReportsLostFiles empties the file of the documents and removes a file of records:
+// verify names both. The records come from their snapshot.
+func TestVerifyReportsLostFiles(t *testing.T) {
+	cairn, root := binary(t), t.TempDir()
+	tools := filepath.Join(t.TempDir(), "tools.json")
+	if err := errors.Join(os.CopyFS(root, handbook()), os.WriteFile(tools, []byte(`{"server":"fs","name":"read"}`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		out, err := exec.Command(cairn, append(args, "-C", root)...).CombinedOutput()
+		if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !(exited && args[0] == "verify") {
+			t.Fatalf("cairn %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	run("index")
+	run("tools", "import", "--source", "list", tools)
+	place := testutil.Place(t, root)
+	if err := errors.Join(os.Truncate(filepath.Join(place.Index, "documents.db"), 0), os.Remove(filepath.Join(place.Records, "catalog.db"))); err != nil {
+		t.Fatal(err)
+	}
+	out := run("verify")
+	for _, want := range []string{"documents.db is empty", "it is missing, its snapshot is not"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("verify: %s\nwant %q", out, want)
+		}
+	}
+	if out := run("tools", "list"); !strings.Contains(out, "read") {
+		t.Errorf("tools list: %s", out)
+	}
+	if out := run("verify", "--repair"); strings.Contains(out, "DAMAGED") {
+		t.Errorf("verify --repair: %s", out)
+	}
+}
+
 // TestServersStartWithDamagedRecords: a server starts and searches although the files of the
 // tools are damaged, even if a file cannot be opened.
 func TestServersStartWithDamagedRecords(t *testing.T) {

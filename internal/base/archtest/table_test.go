@@ -13,7 +13,7 @@ type room struct {
 var rooms = []room{
 	{"graphrank", "", 980},
 	{"skills", "", 40},
-	{"internal/base", "", 3830},
+	{"internal/base", "", 3900},
 	{"models", "", 7200},
 	{"internal/base/testutil", "internal/base models", 490},
 	{"internal/text", "", 16160},
@@ -46,7 +46,7 @@ var imports = []row{
 	{"internal/base/checksum", ""},
 	{"internal/base/draw", ""},
 	{"internal/base/health", ""},
-	{"internal/base/home", "internal/base/atomicfile"},
+	{"internal/base/home", "internal/base/atomicfile internal/base/checksum"},
 	{"internal/base/job", ""},
 	{"internal/base/observe", ""},
 	{"internal/base/metrics", "internal/base/observe"},

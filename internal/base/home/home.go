@@ -155,12 +155,18 @@ func (p Place) claim(dir string) error {
 		return nil
 	}
 	path := filepath.Join(dir, label)
-	if info, err := os.Lstat(path); err == nil && info.IsDir() { // a file cannot replace a directory
-		if err := os.Rename(path, path+".damaged"); err != nil {
-			return err
-		}
+	if err := replaceable(path); err != nil {
+		return err
 	}
 	return atomicfile.Write(path, []byte(p.Root+"\n"), 0o600)
+}
+
+// replaceable renames a directory at path, which a file cannot replace.
+func replaceable(path string) error {
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+		return nil
+	}
+	return os.Rename(path, path+".damaged")
 }
 
 // labelOf returns the folder that dir belongs to, "" without a label.

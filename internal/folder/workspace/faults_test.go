@@ -59,6 +59,7 @@ var faultKinds = []struct {
 	{"a directory instead", nil, func(path string) error {
 		return errors.Join(os.Remove(path), os.MkdirAll(filepath.Join(path, "x"), 0o700))
 	}},
+	{"an older copy", nil, nil}, // as before the last change
 	{"a dangling link instead", nil, func(path string) error { return errors.Join(os.Remove(path), os.Symlink("nowhere", path)) }},
 }
 
@@ -66,7 +67,8 @@ var faultKinds = []struct {
 type faulty struct {
 	sel     config.Selection
 	place   home.Place
-	files   []string // of both directories, absolute
+	files   []string          // of both directories, absolute
+	older   map[string][]byte // their content before the last change
 	answers map[string]string
 	records map[string]string
 }
@@ -76,13 +78,54 @@ var faultQueries = []string{"rotate a token", "backup", "who may edit", "inciden
 func newFaulty(t *testing.T) *faulty {
 	f := &faulty{sel: handbookFolder(t)}
 	f.place = testutil.Place(t, f.sel.Root)
+	f.change(t, 60)
+	f.older = map[string][]byte{}
+	for _, dir := range []string{f.place.Index, f.place.Records} {
+		err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				path := filepath.Join(dir, name)
+				f.older[path], err = os.ReadFile(path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"access/roles.md", "index.md"} { // as many chunks as before
+		path := filepath.Join(f.sel.Root, name)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, strings.ReplaceAll(string(text), "the ", "the backup "))
+	}
+	f.change(t, 1)
+	w := open(t, f.sel, Owning, hashed())
+	var problems []string
+	if f.answers, problems = f.ask(t, w); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if f.records, problems = f.list(t, w); len(problems) > 0 || len(f.records) != 61+60+60+61 {
+		t.Fatalf("%d records, %q", len(f.records), problems)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f.shrink(t)
+	return f
+}
+
+// change imports n tools, learns that each was used, creates as many questions and indexes the
+// folder.
+func (f *faulty) change(t *testing.T, n int) {
 	w := open(t, f.sel, Owning, hashed())
 	fill(t, w, index.IndexRequest{})
 	box := toolsOf(t, w)
 	var tools strings.Builder
 	var change usage.Change
-	for i := range 60 {
-		fmt.Fprintf(&tools, `{"server":"s%d","name":"tool%d","description":"Does the thing %d."}`+"\n", i%5, i, i)
+	for i := range n {
+		fmt.Fprintf(&tools, `{"server":"s%d","name":"tool%d","description":"Does the thing %d of %d."}`+"\n", i%5, i, i, n)
 		ids := []string{fmt.Sprintf("s%d:tool%d", i%5, i), graphrank.DocumentID("access/roles.md")}
 		change.Observations = append(change.Observations, usage.Observation{From: ids[0], To: ids[1], Type: graphrank.Dependency})
 		change.Intents = append(change.Intents, usage.Intent{Text: fmt.Sprint("intent ", i), Tools: ids})
@@ -91,7 +134,7 @@ func newFaulty(t *testing.T) *faulty {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := toolbox.ImportOp.Call(t.Context(), box, toolbox.ImportRequest{Source: "list", Tools: batch.Tools}, nil); err != nil {
+	if _, err := toolbox.ImportOp.Call(t.Context(), box, toolbox.ImportRequest{Source: fmt.Sprint("list ", n), Tools: batch.Tools}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := toolbox.ObserveOp.Call(t.Context(), box, change, nil); err != nil {
@@ -101,7 +144,7 @@ func newFaulty(t *testing.T) *faulty {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 12 {
+	for i := range n {
 		if _, err := stages.Create(t.Context(), stage.Request{Query: fmt.Sprint("question ", i), UserID: "u"}); err != nil {
 			t.Fatal(err)
 		}
@@ -109,19 +152,6 @@ func newFaulty(t *testing.T) *faulty {
 	if err := errors.Join(stages.Close(), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	w = open(t, f.sel, Owning, hashed())
-	var problems []string
-	if f.answers, problems = f.ask(t, w); len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	if f.records, problems = f.list(t, w); len(problems) > 0 || len(f.records) != 60+60+60+12 {
-		t.Fatalf("%d records, %q", len(f.records), problems)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f.shrink(t)
-	return f
 }
 
 // shrink lists the files, and cuts off what bbolt has reserved and does not use.
@@ -282,11 +312,19 @@ func TestFaults(t *testing.T) {
 		if n >= len(f.files)*len(faultKinds) {
 			kind, path = faultKinds[r.IntN(len(faultKinds))], f.files[r.IntN(len(f.files))]
 		}
+		if kind.name == "an older copy" && strings.HasSuffix(path, "vectors.cairn") {
+			continue // not noticed if it has as many chunks: see benchmarks/reliability.md
+		}
 		content, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		damage := kind.replace
+		if content, ok := f.older[path]; kind.name == "an older copy" && ok {
+			damage = func(path string) error { return os.WriteFile(path, content, 0o600) }
+		} else if kind.name == "an older copy" {
+			damage = os.Remove
+		}
 		if kind.make != nil {
 			if kind.name == "garbage behind" {
 				content = append(content, kind.make(r, nil)...)

@@ -1,0 +1,62 @@
+package home
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDamagedRoots damages, empties, removes and replaces one of the two files of further
+// folders: the list is the same, and can be changed. A file of an earlier version counts.
+func TestDamagedRoots(t *testing.T) {
+	t.Setenv(Variable, t.TempDir())
+	p := placeOf(t, "/srv/notes")
+	older, want := map[string]string{"a": "/srv/a"}, map[string]string{"a": "/srv/a", "b": "/srv/b"}
+	for _, file := range []string{rootsFile, rootsCopy} {
+		path := filepath.Join(p.Records, file)
+		for name, spoil := range map[string]func(before, now []byte) error{
+			"1 bit":      func(_, now []byte) error { now[len(now)/2] ^= 1; return os.WriteFile(path, now, 0o600) },
+			"emptied":    func(_, _ []byte) error { return os.Truncate(path, 0) },
+			"removed":    func(_, _ []byte) error { return os.Remove(path) },
+			"older":      func(before, _ []byte) error { return os.WriteFile(path, before, 0o600) },
+			"a folder":   func(_, _ []byte) error { return errors.Join(os.Remove(path), os.MkdirAll(path+"/x", 0o700)) },
+			"no link":    func(_, _ []byte) error { return errors.Join(os.Remove(path), os.Symlink("nowhere", path)) },
+			"old format": func(_, _ []byte) error { return os.WriteFile(path, []byte(`{"a":"/srv/a"}`), 0o600) },
+		} {
+			if err := p.SetRoots(older); err != nil {
+				t.Fatal(err)
+			}
+			before, err := os.ReadFile(path)
+			if err := errors.Join(err, p.SetRoots(want)); err != nil {
+				t.Fatal(err)
+			}
+			now, err := os.ReadFile(path)
+			if err := errors.Join(err, spoil(before, now)); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := p.Roots(); err != nil || !maps.Equal(got, want) {
+				t.Errorf("%s, %s: %v, %v, want %v", file, name, got, err, want)
+			}
+			if name == "a folder" {
+				os.RemoveAll(path + ".damaged")
+			}
+		}
+	}
+	for _, file := range []string{rootsFile, rootsCopy} {
+		if err := os.WriteFile(filepath.Join(p.Records, file), []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.Roots(); err == nil || !strings.Contains(err.Error(), rootsFile) || !strings.Contains(err.Error(), "cairn roots add") {
+		t.Errorf("both damaged: %v, want an error with a repair", err)
+	}
+	if err := errors.Join(os.Remove(filepath.Join(p.Records, rootsCopy)), os.WriteFile(filepath.Join(p.Records, rootsFile), []byte(`{"a":"/srv/a"}`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.Roots(); err != nil || !maps.Equal(got, older) {
+		t.Errorf("the file of an earlier version: %v, %v", got, err)
+	}
+}
