@@ -158,7 +158,7 @@ func printed(text string) string {
 func (a *Answer) Notes() []string {
 	var notes []string
 	switch {
-	case len(a.Results) > 0 && a.Hint != "":
+	case a.Hint != "" && (len(a.Results) > 0 || a.Index.State == "building" && a.Index.Unindexed > 0):
 		notes = append(notes, a.Hint)
 	case len(a.Results) > 0:
 	case a.Hint == "":

@@ -74,6 +74,6 @@ func (f *Folder) own(l *lock, socket string, me Holder) (*session, error) {
 	if s.service, err = f.o.Serve(s.server); err != nil {
 		return nil, errors.Join(err, ln.Close(), l.release())
 	}
-	s.listener = s.server.serve(ln, hello{Protocol: protocol, Identity: f.o.Identity, Holder: me}, f.o.Logger)
+	s.listener = s.server.serve(ln, hello{Protocol: protocol, Identity: f.o.Identity, Holder: me}, s.removed, f.o.Logger)
 	return s, nil
 }

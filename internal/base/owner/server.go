@@ -19,8 +19,9 @@ import (
 
 // Service works on the files of a folder in its owner.
 type Service interface {
-	// Removed reports whether open files were removed from the folder. The service must
-	// not write to them any more.
+	// Removed reports whether the owner must close the service and start another: open files
+	// were removed from the folder, and the service must not write to them any more, or its
+	// settings have changed.
 	Removed() bool
 	// Close ends all work and closes the files.
 	Close() error
@@ -99,11 +100,16 @@ type listener struct {
 	ended  chan struct{} // closed after the server has returned
 }
 
-// serve starts to answer clients on l.
-func (s *Server) serve(l net.Listener, h hello, log *slog.Logger) *listener {
+// serve starts to answer clients on l. After removed it answers no new ones, which then wait
+// for the next owner.
+func (s *Server) serve(l net.Listener, h hello, removed func() bool, log *slog.Logger) *listener {
 	s.mux.HandleFunc("POST /"+string(helloOp), func(w http.ResponseWriter, _ *http.Request) {
 		text, _ := json.Marshal(h) // a hello always marshals
-		_ = json.NewEncoder(w).Encode(reply{Result: text})
+		answer := reply{Result: text}
+		if removed() {
+			answer = reply{Error: s.kinds.encode(ErrEnded)}
+		}
+		_ = json.NewEncoder(w).Encode(answer)
 	})
 	ln := &listener{
 		net:    l,

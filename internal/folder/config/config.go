@@ -300,6 +300,17 @@ func find(root string) (marker string, source []byte, err error) {
 	return marker, nil, nil
 }
 
+// Stamp identifies the present state of the configuration file of the folder root. It reads
+// no file.
+func Stamp(root string) (stamp string) {
+	for _, m := range markers {
+		if info, err := os.Lstat(filepath.Join(root, m, "config.toml")); err == nil {
+			stamp += fmt.Sprintln(m, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return stamp
+}
+
 // Find returns the marker of a folder, "" for none, and whether it has a configuration.
 func Find(root string) (marker string, configured bool) {
 	marker, source, err := find(root)

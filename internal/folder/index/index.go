@@ -380,7 +380,9 @@ func (x *Index) Search(ctx context.Context, q retriever.Query) (a *retriever.Ans
 	}
 	s, err := x.useFilled()
 	if errors.Is(err, ErrNoIndex) {
-		return x.missing(q.Mode), nil
+		a = x.missing(q.Mode)
+		x.stillReading(a)
+		return a, nil
 	} else if err != nil {
 		return nil, err
 	}
@@ -393,6 +395,7 @@ func (x *Index) Search(ctx context.Context, q retriever.Query) (a *retriever.Ans
 	if err != nil {
 		return nil, err
 	}
+	x.stillReading(a)
 	a.Degraded = append(slices.Clone(a.Degraded), x.lacks()...)
 	if lacks {
 		a.Degraded = append(a.Degraded, KeywordsLacking)

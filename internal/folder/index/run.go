@@ -113,27 +113,42 @@ func (x *Index) building() (going bool, unread int) {
 const preferLimit = 10 * time.Second
 
 // prefer makes a run that builds the first index read the files that best match the
-// query before the others, and waits until keyword search can find them.
+// query before the others, and waits until keyword search can find them, or until the
+// first vectors for a search by vectors only.
 func (x *Index) prefer(ctx context.Context, q retriever.Query) {
 	<-x.started
 	x.runs.Lock()
 	run := x.current
 	x.runs.Unlock()
-	if run == nil || !run.Running() || run.Progress().Searchable || q.Mode == retriever.Semantic || x.isBuilt() {
+	semantic := q.Mode == retriever.Semantic
+	if run == nil || !run.Running() || run.Progress().Searchable && !semantic || x.isBuilt() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, preferLimit)
 	defer cancel()
+	if semantic {
+		_, _ = run.Follow(ctx, func(p Progress) {
+			if p.Phase == indexer.PhaseVectors && p.Done > 0 {
+				cancel()
+			}
+		})
+		return
+	}
 	go func() {
-		select {
-		case <-run.Done():
-			cancel()
-		case <-ctx.Done():
-		}
+		_, _ = run.Follow(ctx, nil)
+		cancel()
 	}()
 	// The search that follows reports errors, or answers from the files indexed so far.
 	if indexer, _, err := x.writer(); err == nil {
 		_ = indexer.Prefer(ctx, keyword.QueryTerms(query.Parse(q.Text)), q.Filter)
+	}
+}
+
+// stillReading says in an empty answer how many files the current run has not read.
+func (x *Index) stillReading(a *retriever.Answer) {
+	if _, unread := x.building(); unread > 0 && len(a.Results) == 0 {
+		a.Index.State, a.Index.Unindexed, a.Reason = "building", max(a.Index.Unindexed, unread), "indexing"
+		a.Hint = fmt.Sprintf("still reading %d of %d files: search again soon", a.Index.Unindexed, max(a.Index.Files+unread, a.Index.Unindexed))
 	}
 }
 

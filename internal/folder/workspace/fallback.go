@@ -38,6 +38,6 @@ func (w *Workspace) serveReads(s *owner.Server, silent *owner.LockError, place h
 	x := index.New(o)
 	x.ServeReads(s)
 	tools.ServeReads(s)
-	f.service = &service{x, tools}
+	f.service = &service{x, tools, nil}
 	return f
 }

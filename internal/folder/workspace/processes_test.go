@@ -29,7 +29,7 @@ import (
 const roleVariable = "CAIRN_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	roles := map[string]func(config.Selection, *bufio.Scanner) error{"own": own, "hold": hold, "search": searchMany, "index": indexOnce}
+	roles := map[string]func(config.Selection, *bufio.Scanner) error{"own": own, "hold": hold, "serve": serve, "search": searchMany, "index": indexOnce}
 	role, ok := roles[os.Getenv(roleVariable)]
 	if !ok {
 		testutil.Main(m)
@@ -86,6 +86,19 @@ func own(sel config.Selection, in *bufio.Scanner) error {
 func hold(sel config.Selection, in *bufio.Scanner) error {
 	o := hashed()
 	o.Command = "cairn mcp"
+	w, err := Open(context.Background(), sel, config.Default(), Owning, o)
+	if err != nil {
+		return err
+	}
+	fmt.Println("owning")
+	in.Scan()
+	return w.Close()
+}
+
+// serve owns the folder, indexes and watches it until its input ends.
+func serve(sel config.Selection, in *bufio.Scanner) error {
+	o := hashed()
+	o.Command, o.Watch, o.Background = "cairn serve", true, true
 	w, err := Open(context.Background(), sel, config.Default(), Owning, o)
 	if err != nil {
 		return err

@@ -25,5 +25,6 @@ func (w *Workspace) Scan(ctx context.Context, r scan.Request) (_ *scan.Answer, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
-	return scan.Find(ctx, tree, w.config.Walk(), w.config.Masks(), r)
+	cfg := w.Config()
+	return scan.Find(ctx, tree, cfg.Walk(), cfg.Masks(), r)
 }

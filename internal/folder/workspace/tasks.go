@@ -99,7 +99,7 @@ func (w *Workspace) Tasks(o *TaskOptions) (*Tasks, error) {
 	if with.Searcher == nil {
 		with.Searcher = keywords{w.Folder}
 	}
-	return OpenTasks(w.selection, w.config, &with)
+	return OpenTasks(w.selection, w.Config(), &with)
 }
 
 // keywords is a doctask.Searcher that uses the keyword index.

@@ -29,6 +29,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cairn/graphrank"
@@ -80,7 +81,7 @@ type Workspace struct {
 	*owner.Folder
 
 	selection config.Selection
-	config    config.Config
+	settings  atomic.Pointer[settings]
 	options   Options
 	access    Access
 	place     home.Place // zero if Options.Store answers alone
@@ -89,13 +90,21 @@ type Workspace struct {
 	tools *owner.Folder // see Tools; nil before its first use
 }
 
-// Open opens the folder of sel.
+// settings is a configuration, and the config.Stamp of its file.
+type settings struct {
+	config.Config
+	stamp string
+}
+
+// Open opens the folder of sel. If its configuration file changes, the owner closes its
+// files and opens them again with the new configuration.
 func Open(ctx context.Context, sel config.Selection, cfg config.Config, access Access, o Options) (*Workspace, error) {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	w := &Workspace{selection: sel, config: cfg, options: o, access: access}
+	w := &Workspace{selection: sel, options: o, access: access}
+	w.settings.Store(&settings{cfg, config.Stamp(sel.Root)})
 	if w.remote() {
 		stores, err := w.remoteStores()
 		if err != nil {
@@ -152,17 +161,27 @@ func (w *Workspace) own(ctx context.Context, place home.Place) (*owner.Folder, e
 // needs them.
 type service struct {
 	*index.Index
-	tools *toolbox.Toolbox
+	tools   *toolbox.Toolbox
+	changed func() bool // reports whether the configuration has changed
 }
 
 // Removed implements owner.Service.
-func (s *service) Removed() bool { return s.Index.Removed() || s.tools.Removed() }
+func (s *service) Removed() bool { return s.Index.Removed() || s.tools.Removed() || s.changed() }
 
 // Close implements owner.Service.
 func (s *service) Close() error { return errors.Join(s.Index.Close(), s.tools.Close()) }
 
 // serve runs the operations on the files in place in this process, their owner.
 func (w *Workspace) serve(s *owner.Server, place home.Place) *service {
+	stamp := config.Stamp(w.selection.Root)
+	if have := w.settings.Load(); stamp != have.stamp {
+		cfg, err := config.Load(w.selection.Root, os.Environ())
+		if err != nil {
+			w.options.Logger.Error("the changed configuration is not valid; the old one remains in use", "error", err)
+			cfg = have.Config
+		}
+		w.settings.Store(&settings{cfg, stamp})
+	}
 	tools := toolbox.New(w.toolboxOptions(place))
 	o := w.indexOptions(place)
 	// If a store answers, the index is for other processes.
@@ -171,7 +190,7 @@ func (w *Workspace) serve(s *owner.Server, place home.Place) *service {
 	x := index.New(o)
 	x.Serve(s)
 	tools.Serve(s)
-	return &service{x, tools}
+	return &service{x, tools, func() bool { return config.Stamp(w.selection.Root) != stamp }}
 }
 
 // Tools returns the folder that runs the operations of the tools, such as
@@ -206,7 +225,7 @@ func (w *Workspace) readUsage() func(func(*graphrank.Graph) error) error {
 
 func (w *Workspace) toolboxOptions(place home.Place) toolbox.Options {
 	o := toolbox.Options{
-		Place: place, HalfLife: w.config.Usage.HalfLife(), Description: w.options.Description, Model: w.options.Model, Logger: w.options.Logger,
+		Place: place, HalfLife: w.settings.Load().Usage.HalfLife(), Description: w.options.Description, Model: w.options.Model, Logger: w.options.Logger,
 	}
 	if w.options.Store != nil {
 		o.Postgres, o.Space = w.options.Postgres, w.options.Store.Collection()
@@ -221,7 +240,7 @@ func (w *Workspace) indexOptions(place home.Place) index.Options {
 		reranker = func() (models.Reranker, error) { return o.Reranker(dir) }
 	}
 	return index.Options{
-		Settings: o.Settings, Selection: w.selection, Config: w.config, Dir: place.Index, Reranker: reranker,
+		Settings: o.Settings, Selection: w.selection, Config: w.Config(), Dir: place.Index, Reranker: reranker,
 		Recovered: func() []health.File { return recoveredFiles(place) },
 	}
 }
@@ -231,7 +250,7 @@ func (w *Workspace) indexOptions(place home.Place) index.Options {
 func (w *Workspace) rerankDir() string {
 	dir := w.options.RerankDir
 	if dir == "" {
-		if dir = w.config.Retrieval.Rerank; dir != "" && !filepath.IsAbs(dir) {
+		if dir = w.settings.Load().Retrieval.Rerank; dir != "" && !filepath.IsAbs(dir) {
 			dir = filepath.Join(w.selection.Root, dir)
 		}
 	}
@@ -334,7 +353,7 @@ func (w *Workspace) Watch(ctx context.Context, fn func(index.WatchEvent)) error 
 func (w *Workspace) Place() home.Place { return w.place }
 
 // Config returns the folder's configuration.
-func (w *Workspace) Config() config.Config { return w.config }
+func (w *Workspace) Config() config.Config { return w.settings.Load().Config }
 
 // Selection returns the folder.
 func (w *Workspace) Selection() config.Selection { return w.selection }
