@@ -37,7 +37,7 @@ func questionTask(req mcp.Request, a *stageAnswer) *mcptask.Task {
 	s := a.state
 	t := &mcptask.Task{
 		ID: s.ID, Status: mcptask.Working, StatusMessage: string(s.Current), CreatedAt: s.StartedAt, LastUpdatedAt: s.UpdatedAt,
-		TTL: new(stage.KeepArchive.Milliseconds()), PollInterval: questionPoll,
+		TTL: new(a.keep.Milliseconds()), PollInterval: questionPoll,
 	}
 	switch {
 	case s.Status == stage.Aborted:

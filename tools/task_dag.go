@@ -20,7 +20,8 @@ type stageAnswer struct {
 	// Next tells the caller what to do.
 	Next string `json:"next"`
 
-	state *stage.State // of Task
+	state *stage.State  // of Task
+	keep  time.Duration // for which the task can be read after its end
 }
 
 // awaitCaller waits until a task needs the caller or has ended, for at most the given
@@ -54,7 +55,7 @@ func checkBudget(budget integer) error {
 
 // stageState returns a task and the work that it expects of the caller.
 func stageState(ctx context.Context, st *workspace.Stages, s *stage.State, budget integer) (*stageAnswer, error) {
-	a := &stageAnswer{Task: &s.Task, state: s}
+	a := &stageAnswer{Task: &s.Task, state: s, keep: st.Keep()}
 	var err error
 	if a.Brief, err = st.Brief(ctx, s, int(budget)); err != nil {
 		return nil, err

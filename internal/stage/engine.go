@@ -27,6 +27,8 @@ type Options struct {
 	Name string
 	// Sweep is the interval at which Maintain calls Engine.Sweep; 0 means 1 s.
 	Sweep time.Duration
+	// Keep is the time that ended tasks are kept; 0 means KeepArchive.
+	Keep time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Logger receives warnings about the store and the queue. Nil discards them.
@@ -58,9 +60,13 @@ func NewEngine(store Store, o *Options) *Engine {
 	if e.options.Sweep <= 0 {
 		e.options.Sweep = time.Second
 	}
+	e.options.Keep = cmp.Or(e.options.Keep, KeepArchive)
 	e.options.Logger = cmp.Or(e.options.Logger, slog.New(slog.DiscardHandler))
 	return e
 }
+
+// Keep returns the time that ended tasks are kept.
+func (e *Engine) Keep() time.Duration { return e.options.Keep }
 
 // newID returns an id for a new task: a version 4 UUID.
 func newID() string {
@@ -393,7 +399,7 @@ func (e *Engine) Maintain(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		err := e.Sweep(ctx)
 		if err == nil && n%cleanEvery == 0 {
-			_, err = e.store.Clean(ctx, e.options.Now())
+			_, err = e.store.Clean(ctx, e.options.Now(), e.options.Keep)
 		}
 		if err != nil && ctx.Err() == nil {
 			e.options.Logger.Warn("sweeping tasks", "error", err)

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Intent is the output of intent_analysis, which is based on rules.
+// Intent is the output of intent_analysis: by rules, or with By by a language model.
 type Intent struct {
 	// Category is one of eight: people, how_to, troubleshooting, comparison,
 	// configuration, definition, status, general.
@@ -21,13 +21,40 @@ type Intent struct {
 	Expansions []string `json:"expansions"`
 	// SearchQuery is the query for embedding_lookup.
 	SearchQuery string `json:"search_query"`
+	By          string `json:"by,omitempty"`
+}
+
+// maxTerms bounds the keywords and the expansions of an Analyst.
+const maxTerms = 8
+
+// improve takes over what an Analyst has found, as far as it is valid.
+func (in *Intent) improve(query string, found *Intent) {
+	if slices.ContainsFunc(categories, func(c category) bool { return c.name == found.Category }) {
+		in.Category = found.Category
+	}
+	terms := func(list []string) []string {
+		kept := []string{}
+		for _, t := range list[:min(len(list), maxTerms)] {
+			if t = strings.Join(strings.Fields(clip(t, 60)), " "); t != "" && !strings.ContainsAny(t, `"-`) {
+				kept = append(kept, t)
+			}
+		}
+		return kept
+	}
+	if k := terms(found.Keywords); len(k) > 0 {
+		in.Keywords = k
+	}
+	in.Expansions, in.By = terms(found.Expansions), clip(found.By, 100)
+	in.SearchQuery = searchQuery(query, *in)
+}
+
+type category struct {
+	name  string
+	words []string
 }
 
 // categories are the categories in the order in which Analyze tries them.
-var categories = []struct {
-	name  string
-	words []string
-}{
+var categories = []category{
 	{"comparison", []string{"compare", "comparison", "difference", "differences", "differ", "versus", "vs", "better than", "instead of"}},
 	{"troubleshooting", []string{"error", "errors", "fail", "fails", "failed", "failing", "broken", "fix", "crash", "crashes", "debug", "not working", "doesn't work", "stuck", "slow", "problem", "issue", "timeout"}},
 	{"people", []string{"who", "whom", "whose", "team", "members", "owner", "contact", "on call", "responsible", "maintainer"}},

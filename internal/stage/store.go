@@ -14,7 +14,7 @@ const ResendAfter = 10 * time.Second
 const (
 	// KeepActive is the time that the active copy of a task is kept after its end.
 	KeepActive = 600 * time.Second
-	// KeepArchive is the time that the archived copy and the log are kept.
+	// KeepArchive is the default time that the archived copy and the log are kept.
 	KeepArchive = 7 * 24 * time.Hour
 )
 
@@ -79,9 +79,9 @@ type Journal interface {
 	// Log returns every transition of a task in order. The error has CodeNotFound for an
 	// unknown id.
 	Log(ctx context.Context, id string) ([]Entry, error)
-	// Clean deletes active copies after KeepActive and archived tasks after
-	// KeepArchive, and returns the number of archived tasks deleted.
-	Clean(ctx context.Context, now time.Time) (int, error)
+	// Clean deletes active copies KeepActive after the end of a task and archived tasks
+	// keep after it, and returns the number of archived tasks deleted.
+	Clean(ctx context.Context, now time.Time, keep time.Duration) (int, error)
 }
 
 // Store stores tasks, their timers and their history.

@@ -31,6 +31,12 @@ type Judge interface {
 	Judge(ctx context.Context, b *Brief, d Draft) (confidence float64, problem string, err error)
 }
 
+// Analyst finds the intent of a query, for example with a language model. Words, Complexity
+// and SearchQuery of the Intent are those of the rules.
+type Analyst interface {
+	Intent(ctx context.Context, query string) (*Intent, error)
+}
+
 // WebSearcher searches beyond the documents.
 type WebSearcher interface {
 	SearchWeb(ctx context.Context, query string) (*WebResults, error)
@@ -51,7 +57,8 @@ type Answered struct {
 type WorkOptions struct {
 	Library  Library
 	Reasoner Reasoner
-	Judge    Judge // optional
+	Judge    Judge   // optional
+	Analyst  Analyst // optional, replaces the rules of intent_analysis
 	Web      WebSearcher
 	// Encoder compares answers with their sources. If it is nil, only words are compared.
 	Encoder support.Encoder
@@ -60,7 +67,7 @@ type WorkOptions struct {
 // Works returns the functions of the stages whose dependencies o contains.
 func Works(o WorkOptions) map[Stage]Work {
 	w := map[Stage]Work{
-		IntentAnalysis:    analyze,
+		IntentAnalysis:    func(ctx context.Context, s *State) (Result, error) { return analyze(ctx, s, o) },
 		ResponsePackaging: func(ctx context.Context, s *State) (Result, error) { return packageResponse(ctx, s, o) },
 		Moderation:        func(ctx context.Context, s *State) (Result, error) { return moderate(ctx, s, o) },
 	}
@@ -82,7 +89,20 @@ func Works(o WorkOptions) map[Stage]Work {
 	return w
 }
 
-func analyze(_ context.Context, s *State) (Result, error) { return output(Analyze(s.Query), Result{}) }
+// analyze finds the intent of a query with the Analyst or, after an error, by the rules alone.
+func analyze(ctx context.Context, s *State, o WorkOptions) (Result, error) {
+	in := Analyze(s.Query)
+	if o.Analyst != nil {
+		found, err := o.Analyst.Intent(ctx, s.Query)
+		if ctx.Err() != nil {
+			return Result{}, ctx.Err()
+		}
+		if err == nil {
+			in.improve(s.Query, found)
+		}
+	}
+	return output(in, Result{})
+}
 
 // Hit is a section that embedding_lookup found.
 type Hit struct {

@@ -2,8 +2,10 @@ package stage
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -315,5 +317,41 @@ func TestWebResults(t *testing.T) {
 	w := WebResults{Results: []WebResult{{URL: "https://example.com", Text: strings.Repeat("a", 1<<20)}}}
 	if r, err := w.Result(); err != nil || len(r.Output) > 10<<10 {
 		t.Errorf("a long text becomes %d bytes, %v", len(r.Output), err)
+	}
+}
+
+// analyst answers with an intent, or fails.
+type analyst struct{ intent *Intent }
+
+func (a analyst) Intent(context.Context, string) (*Intent, error) {
+	if a.intent == nil {
+		return nil, errors.New("no answer")
+	}
+	return a.intent, nil
+}
+
+// TestIntentOfAnalyst: what an analyst finds replaces the rules as far as it is valid.
+func TestIntentOfAnalyst(t *testing.T) {
+	rules := Analyze("Who is on call?")
+	good := rules
+	good.Category, good.Keywords, good.Expansions, good.By = "status", []string{"call duty"}, []string{"pager rota"}, "m"
+	good.SearchQuery = "Who is on call? pager rota"
+	partly := rules
+	partly.By = "m"
+	for name, c := range map[string]struct {
+		analyst Analyst
+		want    Intent
+	}{
+		"none":    {nil, rules},
+		"failing": {analyst{}, rules},
+		"good":    {analyst{&Intent{Category: "status", Keywords: []string{" call  duty"}, Expansions: []string{"pager rota", `-"x"`}, By: "m"}}, good},
+		"invalid": {analyst{&Intent{Category: "gossip", Keywords: []string{""}, SearchQuery: "ignore the question", By: "m"}}, partly},
+	} {
+		s := &State{Task: Task{Query: "Who is on call?"}}
+		r, err := analyze(t.Context(), s, WorkOptions{Analyst: c.analyst})
+		var got Intent
+		if err != nil || json.Unmarshal(r.Output, &got) != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, %v, want %+v", name, got, err, c.want)
+		}
 	}
 }

@@ -138,7 +138,11 @@ func OpenStages(ctx context.Context, w *workspace.Workspace, log *slog.Logger, o
 	}
 	if model != nil { // a nil *Client in an interface would not be nil
 		so.Reasoner, so.Judge = model, model
+		if w.Config().Questions.Intent == "model" {
+			so.Analyst = model
+		}
 	}
+	so.Keep = w.Config().Questions.Keep()
 	web, err := WebSearch(w.Config())
 	if err != nil {
 		return nil, err

@@ -31,6 +31,7 @@ var ranges = map[string][2]float64{
 	"dag.max_chain_length_warning":       {1, 1e6},
 	"dag.reference_depth":                {1, 5},
 	"usage.half_life_days":               {0, 36_500},
+	"questions.keep_days":                {0, 36_500},
 }
 
 // MaxScene bounds the tokens of a scene.
@@ -40,6 +41,7 @@ const MaxScene = 128_000
 var words = map[string][]string{
 	"search.default_mode": {"hybrid", "keyword", "semantic"},
 	"log.format":          {"text", "json"},
+	"questions.intent":    {"rules", "model"},
 	"log.level":           {"auto", "debug", "info", "warn", "error"},
 	"parser.code":         {"auto", "on", "off"},
 }

@@ -159,6 +159,13 @@ type Store struct {
 // Questions configures question tasks.
 type Questions struct {
 	WebSearch string `toml:"web_search" comment:"search engine with JSON answers, such as https://search.example.com/search?q={query}&format=json; empty for none"`
+	KeepDays  int    `toml:"keep_days" comment:"days for which ended question tasks and their logs are kept; 0 keeps them for ever"`
+	Intent    string `toml:"intent" comment:"what analyses a question: rules, or model for the language model in the environment, if there is one"`
+}
+
+// Keep returns the time for which ended question tasks are kept: a century for 0 days.
+func (q Questions) Keep() time.Duration {
+	return time.Duration(cmp.Or(q.KeepDays, 36_500)) * 24 * time.Hour
 }
 
 // Log configures the messages of servers on standard error. A folder cannot make them log
@@ -198,8 +205,9 @@ func Default() Config {
 		Budgets:   Budgets{Feature: 6000, Bugfix: 4000, Refactor: 5000, Review: 3000},
 		DAG: DAG{Channel: "cards", EnforceStart: true, DefaultReady: 10, MaxReady: 100,
 			MaxInDegree: 10, MaxOutDegree: 10, MaxChain: 20, ReferenceDepth: 3},
-		Usage: Usage{Record: true, HalfLifeDays: 90},
-		Log:   Log{Format: "text", Level: "auto"},
+		Usage:     Usage{Record: true, HalfLifeDays: 90},
+		Questions: Questions{KeepDays: 7, Intent: "rules"},
+		Log:       Log{Format: "text", Level: "auto"},
 	}
 }
 
@@ -380,7 +388,7 @@ func writeFile(root, marker string, text []byte, overwrite bool) error {
 // The file of a folder that the user does not trust can only lower the limits.
 var guarded = []string{
 	"core.token_limit", "mcp.rate_limit", "search.embedding_cache_max_entries",
-	"dag.default_ready_tasks_limit", "dag.max_ready_tasks_limit", "dag.reference_depth", "retrieval.rerank", "retrieval.rerank_ms", "store.address", "questions.web_search",
+	"dag.default_ready_tasks_limit", "dag.max_ready_tasks_limit", "dag.reference_depth", "retrieval.rerank", "retrieval.rerank_ms", "store.address", "questions.web_search", "questions.keep_days",
 }
 
 // restrict resets the guarded settings that exceed their defaults, with a warning. name is
@@ -390,7 +398,7 @@ func (c *Config) restrict(name, why string) {
 	for _, key := range guarded {
 		table, setting, _ := strings.Cut(key, ".")
 		have, most := c.field(table, setting), standard.field(table, setting)
-		if have.Equal(most) || have.CanInt() && have.Int() < most.Int() {
+		if have.Equal(most) || have.CanInt() && have.Int() < most.Int() && key != "questions.keep_days" { // which deletes
 			continue
 		}
 		have.Set(most)

@@ -98,11 +98,12 @@ reference_depth = 5
 address = "qdrant://evil.example:6334/docs"
 [questions]
 web_search = "https://evil.example/?q={query}"
+keep_days = 1
 `)
 	want := Default()
 	want.DAG.MaxReady = 5
 	want.Core.TokenLimit = 50000
-	for _, key := range []string{"core.token_limit", "mcp.rate_limit", "search.embedding_cache_max_entries", "dag.default_ready_tasks_limit", "dag.reference_depth", "store.address", "questions.web_search"} {
+	for _, key := range []string{"core.token_limit", "mcp.rate_limit", "search.embedding_cache_max_entries", "dag.default_ready_tasks_limit", "dag.reference_depth", "store.address", "questions.web_search", "questions.keep_days"} {
 		want.Warnings = append(want.Warnings, Warning{".cairn/config.toml", key + " is ignored: it opens a connection, raises a limit or names a file outside, and you do not trust this folder; see cairn trust"})
 	}
 	want.FromEnvironment = []string{"core.token_limit"}
@@ -111,7 +112,7 @@ web_search = "https://evil.example/?q={query}"
 		t.Errorf("Load: %v (-want +got):\n%s", err, cmp.Diff(want, got))
 	}
 	values, err := Trust(root)
-	if err != nil || len(values) != 7 || values["store.address"] != "qdrant://evil.example:6334/docs" {
+	if err != nil || len(values) != 8 || values["store.address"] != "qdrant://evil.example:6334/docs" {
 		t.Fatalf("Trust = %v, %v", values, err)
 	}
 	got, err := Load(root, nil)

@@ -57,6 +57,8 @@ type StageOptions struct {
 	Workers int
 	// Maintain maintains the store even without workers, see stage.Engine.
 	Maintain bool
+	// Keep is the time that ended tasks are kept; 0 means stage.KeepArchive.
+	Keep time.Duration
 	// Rules apply to new tasks. OpenStages adds to Rules.Delegated.
 	Rules  stage.Rules
 	Logger *slog.Logger
@@ -88,7 +90,7 @@ func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
 		rules.Delegated = append(rules.Delegated, stage.ExecutorReasoning)
 	}
 	t.Engine = stage.NewEngine(t.store, &stage.Options{
-		Queue: t.queue, Rules: rules, Now: o.Now, Logger: o.Logger,
+		Queue: t.queue, Rules: rules, Keep: o.Keep, Now: o.Now, Logger: o.Logger,
 		Work: stage.Works(o.WorkOptions),
 	})
 	stages, n := o.Stages, o.Workers

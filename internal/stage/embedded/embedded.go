@@ -2,12 +2,12 @@
 //
 // # Buckets
 //
-//	stage.tasks   id -> state as JSON; deleted KeepArchive after the end
+//	stage.tasks   id -> state as JSON
 //	stage.log     id 0 version:8 -> entry as JSON
 //	stage.recent  ^created:8 id -> empty; all tasks, newest first
 //	stage.open    id -> deadline:8 resend:8 run:8 stage; the unfinished tasks, few
 //	              enough to scan. resend is the maximum if the task has no job.
-//	stage.retire  time:8 id -> empty; the time to delete a finished task
+//	stage.retire  time:8 id -> empty; KeepArchive after the end of a finished task
 //
 // Numbers are big-endian, times are milliseconds since 1970, ^ is the bitwise complement.
 // Ids contain no zero byte.
@@ -299,12 +299,12 @@ const maxCleaned = 500
 
 // Clean implements stage.Store. There is only one copy of a task, so KeepActive has no
 // effect.
-func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
-	total := 0
+func (s *Store) Clean(ctx context.Context, now time.Time, keep time.Duration) (int, error) {
+	total, due := 0, now.Add(stage.KeepArchive-keep).UnixMilli()
 	for {
 		var retired [][]byte
 		err := s.each(retire, nil, func(_ *kv.Tx, k, _ []byte) bool {
-			if len(retired) == maxCleaned || binary.BigEndian.Uint64(k) > uint64(now.UnixMilli()) {
+			if len(retired) == maxCleaned || int64(binary.BigEndian.Uint64(k)) > due {
 				return false
 			}
 			retired = append(retired, bytes.Clone(k))

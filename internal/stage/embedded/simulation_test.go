@@ -173,7 +173,7 @@ func (p *simProcess) Postpone(ctx context.Context, until time.Time, jobs ...stag
 
 // Clean implements stage.Store. It does nothing, because other runs have tasks in the same
 // file.
-func (p *simProcess) Clean(context.Context, time.Time) (int, error) { return 0, nil }
+func (p *simProcess) Clean(context.Context, time.Time, time.Duration) (int, error) { return 0, nil }
 
 // simQueue is a durable queue, as one process sees it, that loses, repeats and delays
 // jobs. Its workers look for jobs at moments of their own, so that which of them gets a

@@ -234,3 +234,17 @@ func end(t *testing.T, o stage.WorkOptions) *stage.State {
 	}
 	return s
 }
+
+// TestIntent: the model names the category and the words to search for.
+func TestIntent(t *testing.T) {
+	c := endpoint(t, func(w http.ResponseWriter, _ *http.Request, prompt string) {
+		if prompt != "Who is in the SRE team?" {
+			t.Errorf("the prompt is %q, want the question", prompt)
+		}
+		content(w, `{"category":"people","keywords":["SRE","team"],"expansions":["reliability"]}`)
+	})
+	in, err := c.Intent(t.Context(), "Who is in the SRE team?")
+	if err != nil || in.Category != "people" || in.By != "small" || !slices.Equal(in.Expansions, []string{"reliability"}) {
+		t.Errorf("the intent is %+v, %v", in, err)
+	}
+}

@@ -315,9 +315,9 @@ func (s *Store) Log(ctx context.Context, id string) ([]stage.Entry, error) {
 
 // Clean implements stage.Store. There is only one copy of a task, so KeepActive has no
 // effect.
-func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
+func (s *Store) Clean(ctx context.Context, now time.Time, keep time.Duration) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	tag, err := s.pool.Exec(ctx, `DELETE FROM task_histories WHERE deadline IS NULL AND updated_at <= $1`, now.Add(-stage.KeepArchive))
+	tag, err := s.pool.Exec(ctx, `DELETE FROM task_histories WHERE deadline IS NULL AND updated_at <= $1`, now.Add(-keep))
 	return int(tag.RowsAffected()), s.fail(err)
 }

@@ -467,7 +467,7 @@ func (s *Store) Log(ctx context.Context, id string) ([]stage.Entry, error) {
 
 // Clean implements stage.Store. Redis expires active copies itself; Clean also removes their
 // entries in sets.
-func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
+func (s *Store) Clean(ctx context.Context, now time.Time, keep time.Duration) (int, error) {
 	for {
 		ids, err := s.upTo(ctx, keyEnded, now.Add(-stage.KeepActive), page)
 		if err != nil {
@@ -494,5 +494,5 @@ func (s *Store) Clean(ctx context.Context, now time.Time) (int, error) {
 	if err := s.reconcile(ctx); err != nil {
 		return 0, err
 	}
-	return s.archive.Clean(ctx, now)
+	return s.archive.Clean(ctx, now, keep)
 }

@@ -322,7 +322,7 @@ func TestLateCreation(t *testing.T) {
 	if ids, err := s.Due(t.Context(), time.Now().Add(time.Hour), 10); err != nil || len(ids) != 0 {
 		t.Fatalf("%v are due, %v", ids, err)
 	}
-	if _, err := other.Clean(t.Context(), time.Now()); err != nil {
+	if _, err := other.Clean(t.Context(), time.Now(), stage.KeepArchive); err != nil {
 		t.Fatal(err)
 	}
 	if ids, err := s.Due(t.Context(), time.Now().Add(time.Hour), 10); err != nil || !slices.Equal(ids, []string{"late"}) {

@@ -351,14 +351,14 @@ func cleans(t *testing.T, open func(*testing.T) stage.Store) {
 	Make(t, s, stage.Request{ID: "old", At: at})
 	Make(t, s, stage.Request{ID: "open", At: at})
 	old := Apply(t, s, "old", stage.Event{Kind: stage.Abort, At: at})
-	clean := func(after time.Duration, want int) {
+	clean := func(after, keep time.Duration, want int) {
 		t.Helper()
-		if n, err := s.Clean(ctx, at.Add(after)); err != nil || n != want {
+		if n, err := s.Clean(ctx, at.Add(after), keep); err != nil || n != want {
 			t.Errorf("after %v %d tasks go, %v, want %d", after, n, err, want)
 		}
 	}
-	clean(stage.KeepActive-time.Second, 0)
-	clean(stage.KeepActive, 0)
+	clean(stage.KeepActive-time.Second, stage.KeepArchive, 0)
+	clean(stage.KeepActive, stage.KeepArchive, 0)
 	got, err := s.Load(ctx, "old")
 	if err != nil {
 		t.Fatal(err)
@@ -371,16 +371,18 @@ func cleans(t *testing.T, open func(*testing.T) stage.Store) {
 	if err := s.Create(ctx, st, fx); !errors.Is(err, stage.Is(stage.CodeExists)) {
 		t.Errorf("making what is in the archive: %v", err)
 	}
-	clean(stage.KeepArchive, 1)
+	clean(stage.KeepArchive, 2*stage.KeepArchive, 0)
+	clean(stage.KeepArchive, 36_500*24*time.Hour, 0)
+	clean(stage.KeepArchive/2, stage.KeepArchive/2, 1)
 	if _, err := s.Load(ctx, "old"); !errors.Is(err, stage.Is(stage.CodeNotFound)) {
-		t.Errorf("a week later: %v", err)
+		t.Errorf("after its time: %v", err)
 	}
 	if _, err := s.Log(ctx, "old"); !errors.Is(err, stage.Is(stage.CodeNotFound)) {
-		t.Errorf("its log, a week later: %v", err)
+		t.Errorf("its log, after its time: %v", err)
 	}
 	list, err := s.List(ctx, stage.Query{})
 	if err != nil || len(list) != 1 || list[0].ID != "open" {
-		t.Errorf("a week later %d tasks are listed, %v, want the open one", len(list), err)
+		t.Errorf("after its time %d tasks are listed, %v, want the open one", len(list), err)
 	}
 }
 
