@@ -17,6 +17,7 @@ import (
 // chosen by the path that is read.
 type fake struct {
 	search    func(context.Context, retriever.Query) (*retriever.Answer, error) // nil: the one document
+	tasks     int                                                               // documents with tasks
 	documents func(index.DocumentsRequest) *index.Documents                     // nil: three documents
 	index     func(context.Context, index.IndexRequest, func(job.Progress)) (*index.IndexReport, error)
 }
@@ -125,7 +126,7 @@ func (f *fake) Index(ctx context.Context, r index.IndexRequest, progress func(jo
 func (f *fake) Status(context.Context, index.StatusRequest) (*index.Status, error) {
 	return &index.Status{
 		IndexState: retriever.IndexState{State: "ready", Files: 1, Sections: 2, Embedded: 2},
-		Model:      "model@123", Workspace: config.Selection{Root: "/w", Rule: config.RuleCurrent}, Skipped: map[string]int{"binary": 1},
+		Model:      "model@123", Workspace: config.Selection{Root: "/w", Rule: config.RuleCurrent}, Skipped: map[string]int{"binary": 1}, Tasks: f.tasks,
 	}, nil
 }
 

@@ -23,7 +23,7 @@ const instructionsWait = 150 * time.Millisecond
 
 // instructions returns the instructions for a client: how to use the tools, and the
 // current state of the index and of the workspace.
-func (s *Server) instructions(ctx context.Context, list *listing) string {
+func (s *Server) instructions(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, instructionsWait)
 	defer cancel()
 	st, err := index.StatusOp.Call(ctx, s.folder, s.options.Status, nil)
@@ -46,7 +46,7 @@ func (s *Server) instructions(ctx context.Context, list *listing) string {
 	if s.auto() {
 		b.WriteString(" Call tools that are not in your list with `more_tools`.")
 	}
-	b.WriteString(s.describe(ctx, list.haveTasks(ctx)))
+	b.WriteString(s.describe(ctx, st.Tasks > 0))
 	return b.String()
 }
 

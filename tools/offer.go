@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"cairn/internal/folder/index"
 	"cairn/internal/toolbox"
 )
 
@@ -48,10 +47,12 @@ func (c contents) wanted() []string {
 	return append(names, later...)
 }
 
-// contents returns the contents of the folder. documents reports whether a document has
-// tasks.
-func (s *Server) contents(ctx context.Context, documents bool) contents {
-	c := contents{documents: documents}
+// contents returns the contents of the folder. The index counts the documents with tasks.
+func (s *Server) contents(ctx context.Context) contents {
+	var c contents
+	if st, err := index.StatusOp.Call(ctx, s.folder, s.options.Status, nil); err == nil {
+		c.documents = st.Tasks > 0
+	}
 	if t := s.options.Tasks; t != nil {
 		board, err := t.Cards.Board()
 		c.cards, c.graph = err == nil && len(board.Cards) > 0, t.GraphEnabled
@@ -120,66 +121,15 @@ func (s *Server) turnOn(name string) string {
 // listing makes the lists of tools of one transport, which change with the contents of the
 // folder.
 type listing struct {
-	server    *Server
-	scanned   chan struct{} // closed after the first scan of the documents
-	until     time.Time     // the deadline of that scan, and of lists that wait for it
-	documents atomic.Bool   // a document has tasks
+	server *Server
 
 	mu     sync.Mutex
 	listed []string // the names in the last list, sorted; nil before the first
 }
 
-// defaultScanWait is the default of Server.scanWait. If the first scan takes longer, a
-// second one without a deadline begins after scanPause, when the server has started.
-const (
-	defaultScanWait = 15 * time.Millisecond
-	scanPause       = 2 * time.Second
-)
-
-func (s *Server) newListing() *listing {
-	return &listing{server: s, scanned: make(chan struct{}), until: time.Now().Add(s.scanWait)}
-}
-
-// scan searches for a document with tasks.
-func (l *listing) scan(ctx context.Context) {
-	t := l.server.options.Tasks
-	if t == nil || !l.server.auto() {
-		close(l.scanned)
-		return
-	}
-	begun, cancel := context.WithDeadline(ctx, l.until)
-	found, err := t.Documents.HaveTasks(begun)
-	cancel()
-	l.documents.Store(found)
-	close(l.scanned)
-	if err == nil {
-		return
-	}
-	select {
-	case <-time.After(scanPause):
-		if found, _ := t.Documents.HaveTasks(ctx); found {
-			l.documents.Store(true)
-		}
-	case <-ctx.Done():
-	}
-}
-
-// haveTasks waits for the first scan until l.until, and reports whether a document is known
-// to have tasks.
-func (l *listing) haveTasks(ctx context.Context) bool {
-	timer := time.NewTimer(time.Until(l.until))
-	defer timer.Stop()
-	select {
-	case <-l.scanned:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return l.documents.Load()
-}
-
 // tools returns the definitions of the tools to list.
 func (l *listing) tools(ctx context.Context) []*mcp.Tool {
-	list := l.server.offered(l.server.contents(ctx, l.haveTasks(ctx)))
+	list := l.server.offered(l.server.contents(ctx))
 	slices.SortFunc(list, func(x, y tool) int { return strings.Compare(x.name, y.name) })
 	definitions := make([]*mcp.Tool, len(list))
 	for i, t := range list {
@@ -192,16 +142,8 @@ func (l *listing) tools(ctx context.Context) []*mcp.Tool {
 }
 
 // changed reports whether the list has changed since the last call of tools or changed.
-// paths are the documents that have changed.
-func (l *listing) changed(ctx context.Context, paths []string) bool {
-	if t := l.server.options.Tasks; t != nil && !l.documents.Load() {
-		for _, p := range paths {
-			if board, err := t.Documents.Board("/" + p); err == nil && board != nil {
-				l.documents.Store(true)
-			}
-		}
-	}
-	now := names(l.server.offered(l.server.contents(ctx, l.documents.Load())))
+func (l *listing) changed(ctx context.Context) bool {
+	now := names(l.server.offered(l.server.contents(ctx)))
 	slices.Sort(now)
 	l.mu.Lock()
 	defer l.mu.Unlock()

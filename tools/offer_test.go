@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -28,7 +26,7 @@ func auto(t *testing.T, files map[string]string) *Server {
 			t.Fatal(err)
 		}
 	}
-	return New((&fake{}).folder(), &Options{Groups: []Group{Auto}, NoRateLimit: true, Tasks: openTasks(t, root, true), Toolbox: openBox(t)})
+	return New((&fake{tasks: len(files)}).folder(), &Options{Groups: []Group{Auto}, NoRateLimit: true, Tasks: openTasks(t, root, true), Toolbox: openBox(t), Stages: openStages(t)})
 }
 
 // TestAutoBudget: whatever a folder holds, the list has fewer than 12 tools and at most
@@ -95,7 +93,6 @@ func TestExplicitToolsAreAdded(t *testing.T) {
 // which describes a tool that lacks arguments.
 func TestUnlistedToolsAreCalled(t *testing.T) {
 	server := auto(t, map[string]string{"plan.md": "# Plan\n\n## Tasks\n\n### First\n\n- Status: pending\n"})
-	server.scanWait = time.Minute // the list waits for the look at plan.md, however slow the machine is
 	s := startSession(t, server)
 	s.send(request(0, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
 	if line := s.receive(); !strings.Contains(line, "more_tools") {
@@ -112,9 +109,9 @@ func TestUnlistedToolsAreCalled(t *testing.T) {
 		{"more_tools", `{}`, `"action":"dag_get_critical_path"`},
 		{"more_tools", `{"action":"nothing"}`, `no tool \"nothing\"`},
 		{"more_tools", `{"action":"more_tools"}`, `no tool \"more_tools\"`},
-		{"more_tools", `{"action":"task_dag_list"}`, "`--tools auto,stages`"},
-		{"task_dag_list", `{}`, "`--tools auto,stages`"},
-		{"tools/call", `{"name":"task_dag_list","arguments":{}}`, "`--tools auto,stages`"},
+		{"more_tools", `{"action":"task_dag_create","arguments":{"task_id":"q","query":"Who are the members?"}}`, `"stage":"executor_reasoning"`},
+		{"tools/call", `{"name":"more_tools","arguments":{"action":"task_dag_get","arguments":{"task_id":"q"}}}`, `"task_id":"q"`},
+		{"task_dag_list", `{}`, `"count":1`},
 	} {
 		s.send(request(i+1, c.method, c.params))
 		if line := s.receive(); !strings.Contains(line, c.want) {
@@ -179,17 +176,16 @@ func TestMoreToolsKeepsScopes(t *testing.T) {
 // TestListFollowsTheFolder: the first card adds the tools for cards.
 func TestListFollowsTheFolder(t *testing.T) {
 	server := auto(t, nil)
-	l := server.newListing()
-	l.scan(t.Context())
+	l := &listing{server: server}
 	l.tools(t.Context())
-	if l.changed(t.Context(), nil) {
+	if l.changed(t.Context()) {
 		t.Error("the list changed by itself")
 	}
 	create, _ := server.find("create_task")
 	if _, f := server.do(t.Context(), "c", create, call{args: json.RawMessage(`{"title":"One"}`)}); f != nil {
 		t.Fatal(f)
 	}
-	if !l.changed(t.Context(), nil) || l.changed(t.Context(), nil) {
+	if !l.changed(t.Context()) || l.changed(t.Context()) {
 		t.Error("the first card does not change the list once")
 	}
 	var got []string
@@ -199,45 +195,4 @@ func TestListFollowsTheFolder(t *testing.T) {
 	if !slices.Contains(got, "get_task_dependencies") {
 		t.Errorf("with a card the tools are %v", got)
 	}
-}
-
-// TestLateLook: where the first look at the documents takes too long, a later one finds
-// the tasks.
-func TestLateLook(t *testing.T) {
-	server := auto(t, map[string]string{"plan.md": "# Plan\n\n## Tasks\n\n### First\n"})
-	synctest.Test(t, func(t *testing.T) {
-		l := server.newListing()
-		l.until = time.Now().Add(-1)
-		done := make(chan struct{})
-		go func() {
-			l.scan(t.Context())
-			close(done)
-		}()
-		<-l.scanned
-		if l.haveTasks(t.Context()) {
-			t.Error("a look without time finds tasks")
-		}
-		l.tools(t.Context())
-		<-done
-		if !l.haveTasks(t.Context()) || !l.changed(t.Context(), nil) {
-			t.Error("the later look finds no tasks, or changes no list")
-		}
-	})
-}
-
-// TestListDoesNotWait: a long look at the documents delays no list.
-func TestListDoesNotWait(t *testing.T) {
-	server := auto(t, nil)
-	synctest.Test(t, func(t *testing.T) {
-		l := server.newListing() // nothing scans
-		start := time.Now()
-		l.tools(t.Context())
-		l.tools(t.Context())
-		if took := time.Since(start); took != server.scanWait {
-			t.Errorf("two lists took %v, want the wait of one, %v", took, server.scanWait)
-		}
-		if l.documents.Load() {
-			t.Error("documents have tasks")
-		}
-	})
 }

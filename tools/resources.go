@@ -111,7 +111,7 @@ func (s *Server) follow(ctx context.Context, server *mcp.Server, list *listing, 
 		}
 		if e.Changed+e.Removed > 0 {
 			s.addResources(server)
-			if s.auto() && list.changed(ctx, e.Paths) {
+			if s.auto() && list.changed(ctx) {
 				notify()
 			}
 		}

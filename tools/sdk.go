@@ -52,7 +52,7 @@ func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session fun
 	if err := mcptask.Register(server); err != nil {
 		panic(err) // unreachable: the protocol itself has no such methods
 	}
-	list := s.newListing()
+	list := &listing{server: s}
 	for _, t := range s.tools {
 		server.AddTool(unlisted(t), s.toolHandler(t, client))
 	}
@@ -62,12 +62,6 @@ func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session fun
 	var wg sync.WaitGroup
 	// The SDK notifies clients whenever a tool is added, even if it exists.
 	notify := func() { server.AddTool(unlisted(s.tools[0]), s.toolHandler(s.tools[0], client)) }
-	wg.Go(func() {
-		list.scan(ctx)
-		if list.changed(ctx, nil) {
-			notify()
-		}
-	})
 	wg.Go(func() { s.follow(ctx, server, list, notify) })
 	end := register(server)
 	return server, func() {
@@ -112,11 +106,11 @@ func (s *Server) middleware(session func(mcp.Request) string, list *listing) mcp
 				}
 			case *mcp.InitializeResult:
 				if r != nil {
-					r.Instructions = s.instructions(ctx, list)
+					r.Instructions = s.instructions(ctx)
 				}
 			case *mcp.DiscoverResult:
 				if r != nil {
-					r.Instructions = s.instructions(ctx, list)
+					r.Instructions = s.instructions(ctx)
 				}
 			}
 			return mcptask.Wire(result), err

@@ -81,9 +81,6 @@ type Server struct {
 	options Options
 	tools   []tool // tools that clients can call; see offered for those that are listed
 	limits  *limiter
-	// scanWait bounds the first scan of the documents, and the wait of the first list of
-	// tools for its result.
-	scanWait time.Duration
 	// running bounds the concurrent calls of all sessions. More calls would use more
 	// memory and not finish sooner.
 	running chan struct{}
@@ -94,7 +91,7 @@ const maxRunning = 16
 
 // New returns a server of the tools that call the operations of folder.
 func New(folder *owner.Folder, o *Options) *Server {
-	s := &Server{folder: folder, scanWait: defaultScanWait, running: make(chan struct{}, maxRunning), options: *cmp.Or(o, &Options{})}
+	s := &Server{folder: folder, running: make(chan struct{}, maxRunning), options: *cmp.Or(o, &Options{})}
 	s.options.Version = cmp.Or(s.options.Version, "devel")
 	s.options.Logger = cmp.Or(s.options.Logger, slog.New(slog.DiscardHandler))
 	s.options.DefaultMode = cmp.Or(s.options.DefaultMode, retriever.Hybrid)

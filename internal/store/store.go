@@ -69,6 +69,14 @@ func (d *Document) ChunkIDs() []string {
 	return ids
 }
 
+// HasTasks reports whether the document is Markdown, and no card, with a section for tasks: one
+// whose heading or anchor is "tasks".
+func (d *Document) HasTasks() bool {
+	return strings.HasSuffix(d.Path, ".md") && KindOf(d.Path) == Docs && slices.ContainsFunc(d.Sections, func(s Section) bool {
+		return s.Level > 0 && (s.Anchor == "tasks" || strings.EqualFold(strings.TrimSpace(s.Heading), "tasks"))
+	})
+}
+
 // SplitChunkID splits a chunk id. ok is false if id is not valid.
 func SplitChunkID(id string) (path, anchor string, n int, ok bool) {
 	hash := strings.LastIndexByte(id, '#')

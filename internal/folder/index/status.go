@@ -85,6 +85,7 @@ func (x *Index) storesStatus(stores *Stores) (*Status, error) {
 	}
 	building, unread := x.building()
 	s := x.status(retriever.NewIndexState(meta, counts, building, unread))
+	s.Tasks = counts.Tasks
 	if stores.lacksKeywords() {
 		s.Degraded, s.Problem = []string{KeywordsLacking}, stores.keywordsHint()
 	}

@@ -56,6 +56,8 @@ type Status struct {
 	Workspace config.Selection `json:"workspace"`
 	// Kinds counts the files by their format; absent if all have the same.
 	Kinds map[string]int `json:"kinds,omitempty"`
+	// Tasks counts the documents with a section for tasks.
+	Tasks int `json:"documents_with_tasks,omitempty"`
 	// NotEnglish is the percentage of the text that is not English, estimated from a
 	// sample. It is 0 unless it is most of the text and Model supports English only.
 	NotEnglish int `json:"not_english_percent,omitempty"`

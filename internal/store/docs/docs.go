@@ -6,13 +6,13 @@
 // its marks. The indexer reads marks (Pending), updates the index, and clears the marks
 // (Done). A crash at any point leaves the marks, and the work can be repeated safely.
 //
-// # Buckets, format 5
+// # Buckets, format 6
 //
 // Numbers are little-endian. Keys are paths, except in the bucket meta.
 //
 //	meta       format (uint32), model (JSON of models.Description), chunks (text,
 //	           see Options.Chunks), generation (uint64), roots (JSON), built_at
-//	           (int64, Unix nanoseconds), counts (11 x int64, see Counts)
+//	           (int64, Unix nanoseconds), counts (12 x int64, see Counts)
 //	files      seq uint64, size, mtime and ctime int64, SHA-256 (32 bytes), sections
 //	           uint32, chunks uint32; ctime is 0 if unknown
 //	documents  title, labels and sections, see codec.go
@@ -24,8 +24,8 @@
 //	           also a NUL, its size, mtime and ctime int64
 //
 // History: 1, the first; 2, chunks in meta, size and time of skipped files; 3,
-// checksums, see package kv; 4, ctime in files; 5, fences of chunks. An index with an
-// earlier format is rebuilt.
+// checksums, see package kv; 4, ctime in files; 5, fences of chunks; 6, documents with
+// tasks in counts. An index with an earlier format is rebuilt.
 package docs
 
 import (
@@ -43,7 +43,7 @@ import (
 )
 
 // FormatVersion is the version of the buckets.
-const FormatVersion = 5
+const FormatVersion = 6
 
 // DefaultCache is the number of decoded documents in the cache, about 5 kB each.
 const DefaultCache = 2048

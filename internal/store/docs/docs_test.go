@@ -494,3 +494,30 @@ func TestDamagedText(t *testing.T) {
 		db.Close()
 	}
 }
+
+// TestTasksAreCounted: a document with tasks counts until it loses them or is deleted.
+func TestTasksAreCounted(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "docs.db"), nil)
+	for _, c := range []struct {
+		put, remove string
+		sections    []string
+		want        int
+	}{
+		{put: "plan.md", sections: []string{"intro:1", "tasks:1"}, want: 1},
+		{put: "tasks.go", sections: []string{"tasks:1"}, want: 1},
+		{put: ".cairn/cards/a.md", sections: []string{"tasks:1"}, want: 1},
+		{put: "other.md", sections: []string{"tasks:1"}, want: 2},
+		{put: "plan.md", sections: []string{"intro:1"}, want: 1},
+		{remove: "other.md", want: 0},
+	} {
+		var err error
+		if c.put != "" {
+			err = s.Put(background, []Put{page(c.put, c.sections...)})
+		} else {
+			err = s.Delete(background, []string{c.remove})
+		}
+		if got, countErr := s.Counts(); err != nil || countErr != nil || got.Tasks != c.want {
+			t.Errorf("after %+v: %d documents with tasks, %v, %v; want %d", c, got.Tasks, err, countErr, c.want)
+		}
+	}
+}

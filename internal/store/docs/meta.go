@@ -34,6 +34,8 @@ type Counts struct {
 	// Bytes is the total length of the texts.
 	Bytes   int64
 	Skipped int
+	// Tasks counts the documents with a section for tasks, see store.Document.HasTasks.
+	Tasks int
 	// Keyword and Vectors count what is pending for the derived indexes.
 	Keyword, Vectors PendingCounts
 }
@@ -47,7 +49,7 @@ func (c *Counts) numbers() []*int {
 	return []*int{
 		&c.Files, &c.Sections, &c.Chunks, &c.Skipped,
 		&c.Keyword.Files, &c.Keyword.Sections, &c.Keyword.Chunks,
-		&c.Vectors.Files, &c.Vectors.Sections, &c.Vectors.Chunks,
+		&c.Vectors.Files, &c.Vectors.Sections, &c.Vectors.Chunks, &c.Tasks,
 	}
 }
 

@@ -103,6 +103,9 @@ func (m *model) compare(s *Store) error {
 			want.Sections += len(p.Document.Sections)
 			want.Chunks += len(p.Document.ChunkIDs())
 			want.Bytes += int64(len(p.Text))
+			if p.Document.HasTasks() {
+				want.Tasks++
+			}
 		}
 		var paths []string
 		if err := r.Files("", func(f File) bool {

@@ -60,6 +60,9 @@ func (s *Store) Put(ctx context.Context, puts []Put) error {
 		w.counts.Sections += f.Sections
 		w.counts.Chunks += f.Chunks
 		w.counts.Bytes += int64(len(p.Text))
+		if p.Document.HasTasks() {
+			w.counts.Tasks++
+		}
 		return w.mark(&f, stale, ids)
 	})
 }
@@ -246,6 +249,9 @@ func (w *writer) remove(path string) (existed bool, ids []string, err error) {
 	w.counts.Sections -= f.Sections
 	w.counts.Chunks -= f.Chunks
 	w.counts.Bytes -= int64(len(w.texts.Get([]byte(path))))
+	if d.HasTasks() {
+		w.counts.Tasks--
+	}
 	return true, d.ChunkIDs(), nil
 }
 

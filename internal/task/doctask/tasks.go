@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -258,28 +257,14 @@ func hasTasksHeading(src []byte) bool {
 	return false
 }
 
-// HaveTasks reports whether any document has a tasks section.
-func (d *Docs) HaveTasks(ctx context.Context) (bool, error) {
-	found, err := d.withTasks(ctx, 1)
-	return len(found) > 0, err
-}
-
 // WithTasks returns the addresses of the documents with a tasks section, by path.
 func (d *Docs) WithTasks(ctx context.Context) ([]string, error) {
-	return d.withTasks(ctx, math.MaxInt)
-}
-
-// withTasks returns the first limit addresses of WithTasks.
-func (d *Docs) withTasks(ctx context.Context, limit int) ([]string, error) {
 	all, err := d.list(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	var found []string
 	for _, path := range all {
-		if len(found) == limit {
-			break
-		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
