@@ -3,6 +3,7 @@ package doctask
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -30,6 +31,17 @@ type BrowseAnswer struct {
 	Total     int            `json:"total"` // documents, including those not shown
 	Truncated bool           `json:"truncated"`
 	Related   []RelatedLine  `json:"related,omitempty"`
+	Failed    []Failed       `json:"failed,omitempty"` // documents that cannot be read
+}
+
+// load loads a document, and lists it in Failed after an error. It returns nil then, and for
+// a document that was deleted meanwhile.
+func (a *BrowseAnswer) load(d *Docs, path string) *document {
+	doc, err := d.load(path)
+	if missing, ok := errors.AsType[*task.Error](err); err != nil && !(ok && missing.Code == task.DocumentNotFound) {
+		a.Failed = append(a.Failed, Failed{"/" + path, err.Error()})
+	}
+	return doc
 }
 
 // FolderLine is a folder with the number of documents in it and its subfolders.
@@ -83,7 +95,7 @@ func between(name string, v *int, low, high, otherwise int) (int, error) {
 func (d *Docs) list(ctx context.Context, prefix string) ([]string, error) {
 	var paths []string
 	err := d.files.Walk(ctx, d.o.Walk, func(e walk.Entry) error {
-		if e.Reason == walk.None && !e.Dir && strings.HasSuffix(e.Path, ".md") && strings.HasPrefix(e.Path, prefix) {
+		if (e.Reason == walk.None || e.Reason == walk.TooLarge) && !e.Dir && strings.HasSuffix(e.Path, ".md") && strings.HasPrefix(e.Path, prefix) {
 			paths = append(paths, e.Path)
 		}
 		return nil
@@ -174,8 +186,8 @@ func (d *Docs) Browse(ctx context.Context, r BrowseRequest) (*BrowseAnswer, erro
 
 // parts returns the lists of the answer. Cutting one of them sets Truncated.
 func (a *BrowseAnswer) parts() []fit.Part {
-	truncated, cut := a.Truncated, [4]int{}
-	parts := []fit.Part{shortened(&a.Folders, &cut[0]), shortened(&a.Documents, &cut[1]), shortened(&a.Related, &cut[2])}
+	truncated, cut := a.Truncated, [5]int{}
+	parts := []fit.Part{shortened(&a.Folders, &cut[0]), shortened(&a.Documents, &cut[1]), shortened(&a.Related, &cut[2]), shortened(&a.Failed, &cut[4])}
 	if len(a.Documents) == 1 { // an outline
 		parts[1] = shortened(&a.Documents[0].Sections, &cut[3])
 	}
@@ -183,7 +195,7 @@ func (a *BrowseAnswer) parts() []fit.Part {
 		keep := parts[i].Keep
 		parts[i].Keep = func(n int) {
 			keep(n)
-			a.Truncated = truncated || cut != [4]int{}
+			a.Truncated = truncated || cut != [5]int{}
 		}
 	}
 	return parts
@@ -221,7 +233,7 @@ func (d *Docs) browseFolder(ctx context.Context, a *BrowseAnswer, prefix string,
 			a.Truncated = true
 			continue
 		}
-		if doc, err := d.load(p); err == nil {
+		if doc := a.load(d, p); doc != nil {
 			a.Documents = append(a.Documents, lineOf(doc))
 		}
 	}
@@ -235,8 +247,8 @@ func (d *Docs) browseQuery(ctx context.Context, a *BrowseAnswer, prefix, query s
 	}
 	var hits []hit
 	err := d.search(ctx, query, prefix, limit, func(p string, ranked bool) bool {
-		doc, err := d.load(p)
-		if err != nil {
+		doc := a.load(d, p)
+		if doc == nil {
 			return false
 		}
 		line := lineOf(doc)

@@ -17,6 +17,7 @@ import (
 	"cairn/internal/task"
 	"cairn/internal/task/files"
 	"cairn/internal/text/markdown"
+	"cairn/internal/text/walk"
 )
 
 func docs(t testing.TB, fo *files.Options, content map[string]string) (*Docs, string) {
@@ -486,6 +487,33 @@ func TestSearcherThatFindsNothing(t *testing.T) {
 		if name != "others" && (err != nil || len(b.Documents) != 1 || b.Documents[0].Path != "/a.md") {
 			t.Errorf("%s: %+v, %v, want /a.md", name, b, err)
 		}
+	}
+}
+
+// TestPartialAnswers: an answer has what can be read, and says why the rest is missing. If
+// nothing can be read, the call fails.
+func TestPartialAnswers(t *testing.T) {
+	d, dir := docs(t, nil, map[string]string{"a.md": "# A\n\n## Tasks\n\n### One\n", "b.md": "# B\n"})
+	if err := os.Truncate(filepath.Join(dir, "b.md"), walk.DefaultMaxSize+1); err != nil {
+		t.Fatal(err)
+	}
+	browsed, err := d.Browse(t.Context(), BrowseRequest{Path: "/"})
+	if err != nil || len(browsed.Documents) != 1 || browsed.Total != 2 || len(browsed.Failed) != 1 || browsed.Failed[0].Name != "/b.md" || !strings.Contains(browsed.Failed[0].Reason, "larger than") {
+		t.Errorf("browse_documents: %+v, %v, want a.md, and why b.md is missing", browsed, err)
+	}
+	viewed, err := d.ViewSection(t.Context(), ViewSectionRequest{Document: "/a.md", Section: task.Slugs{"none", "tasks"}})
+	if err != nil || len(viewed.Sections) != 1 || len(viewed.Failed) != 1 || viewed.Failed[0].Name != "none" {
+		t.Errorf("view_section: %+v, %v, want the section, and why none is missing", viewed, err)
+	}
+	tasks, err := d.ViewTask(t.Context(), ViewTaskRequest{Document: "/a.md", Task: task.Slugs{"one", "two"}})
+	if err != nil || len(tasks.Tasks) != 1 || tasks.Summary.TotalTasks != 1 || len(tasks.Failed) != 1 || !strings.Contains(tasks.Failed[0].Reason, "one") {
+		t.Errorf("view_task: %+v, %v, want the task, and why two is missing", tasks, err)
+	}
+	if _, err := d.ViewTask(t.Context(), ViewTaskRequest{Document: "/a.md", Task: task.Slugs{"two", "three"}}); code(err) != task.TaskNotFound || !strings.Contains(err.Error(), "two") {
+		t.Errorf("view_task of none: %v, want the error of the first", err)
+	}
+	if _, err := d.ViewSection(t.Context(), ViewSectionRequest{Document: "/a.md", Section: task.Slugs{"none"}}); code(err) != task.SectionNotFound {
+		t.Errorf("view_section of none: %v", err)
 	}
 }
 

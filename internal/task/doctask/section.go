@@ -271,6 +271,7 @@ type ViewSectionRequest struct {
 type ViewSectionAnswer struct {
 	Document string         `json:"document"`
 	Sections []SectionData  `json:"sections"`
+	Failed   []Failed       `json:"failed,omitempty"` // sections that cannot be shown
 	Summary  SectionSummary `json:"summary"`
 	Hash     string         `json:"hash"`
 	Mtime    string         `json:"mtime"`
@@ -318,14 +319,16 @@ func (d *Docs) ViewSection(_ context.Context, r ViewSectionRequest) (*ViewSectio
 	a := &ViewSectionAnswer{Document: doc.address(), Sections: []SectionData{}, Hash: doc.hash(), Mtime: doc.mtime()}
 	a.Summary.HierarchicalStats.Namespaces = []string{}
 	seen := map[int]bool{}
+	var first error
 	for _, text := range r.Section {
 		slug, err := doc.parseSlug(text, task.InvalidSlug)
-		if err != nil {
-			return nil, err
-		}
 		i, ok := doc.find(slug)
-		if !ok {
-			return nil, doc.sectionNotFound(slug)
+		if err == nil && !ok {
+			err = doc.sectionNotFound(slug)
+		}
+		if err != nil {
+			first, a.Failed = cmp.Or(first, err), append(a.Failed, Failed{clip(text), err.Error()})
+			continue
 		}
 		if seen[i] {
 			continue
@@ -354,6 +357,9 @@ func (d *Docs) ViewSection(_ context.Context, r ViewSectionRequest) (*ViewSectio
 		a.Summary.TotalSections++
 		a.Summary.TotalWords += v.WordCount
 		a.Summary.HasContent = a.Summary.HasContent || v.WordCount > 0
+	}
+	if len(a.Sections) == 0 {
+		return nil, first
 	}
 	var texts, links []fit.Part
 	for i := range a.Sections {

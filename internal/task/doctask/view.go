@@ -1,6 +1,7 @@
 package doctask
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -35,7 +36,14 @@ type ViewTaskRequest struct {
 type ViewTaskAnswer struct {
 	Document string      `json:"document"`
 	Tasks    []TaskData  `json:"tasks"`
+	Failed   []Failed    `json:"failed,omitempty"` // tasks that cannot be shown
 	Summary  TaskSummary `json:"summary"`
+}
+
+// Failed is a part of a request that failed, while others succeeded.
+type Failed struct {
+	Name   string `json:"name"` // as in the request, or the path of a document
+	Reason string `json:"reason"`
 }
 
 // TaskData is one task in full.
@@ -71,7 +79,7 @@ type TaskSummary struct {
 }
 
 // ViewTask implements view_task: it returns the requested tasks in the given order, each
-// once.
+// once. If all fail, the error is that of the first.
 func (d *Docs) ViewTask(ctx context.Context, r ViewTaskRequest) (*ViewTaskAnswer, error) {
 	if err := checkSlugs(r.Task, "task", task.TooManyTasks); err != nil {
 		return nil, err
@@ -83,10 +91,12 @@ func (d *Docs) ViewTask(ctx context.Context, r ViewTaskRequest) (*ViewTaskAnswer
 	a := &ViewTaskAnswer{Document: doc.address(), Tasks: []TaskData{}, Summary: TaskSummary{ByStatus: map[string]int{}}}
 	main, f := mainWorkflow(all), d.newFollower()
 	seen := map[string]bool{}
+	var first error
 	for _, text := range r.Task {
 		t, err := doc.pick(all, text)
 		if err != nil {
-			return nil, err
+			first, a.Failed = cmp.Or(first, err), append(a.Failed, Failed{clip(text), err.Error()})
+			continue
 		}
 		if seen[t.slug] {
 			continue
@@ -107,6 +117,9 @@ func (d *Docs) ViewTask(ctx context.Context, r ViewTaskRequest) (*ViewTaskAnswer
 		s.WithReferences += count(len(v.ReferencedDocuments) > 0)
 		s.TasksWithWorkflows += count(v.HasWorkflow)
 		s.TasksWithMainWorkflow += count(main != "")
+	}
+	if len(a.Tasks) == 0 {
+		return nil, first
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
