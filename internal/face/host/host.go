@@ -102,7 +102,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 	if f.Tasks, err = f.Workspace.Tasks(&workspace.TaskOptions{Channel: o.Channel}); err != nil {
 		return nil, err
 	}
-	if o.Stages != nil || tools.Offers(groups, tools.Stages) {
+	if o.Stages != nil || slices.Contains(groups, tools.Auto) || tools.Offers(groups, tools.Stages) {
 		if f.Stages, err = OpenStages(ctx, f.Workspace, log, o.Stages); err != nil {
 			return nil, err
 		}
