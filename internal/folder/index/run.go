@@ -82,7 +82,10 @@ func (x *Index) background(work func(context.Context, func(Progress)) (*IndexRep
 	})
 	x.current = current
 	x.goroutines.Go(func() {
-		_, err := current.Follow(context.Background(), nil)
+		r, err := current.Follow(context.Background(), nil)
+		if err == nil && watcher != nil && r.Added+r.Removed > 0 {
+			watcher.report(WatchEvent{Changed: r.Added, Removed: r.Removed})
+		}
 		if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, owner.ErrEnded) {
 			return
 		}

@@ -180,3 +180,19 @@ func TestWatchProblemIsTold(t *testing.T) {
 		t.Errorf("Status = %+v, %v, want no problem any more", s, err)
 	}
 }
+
+// TestFirstIndexIsAnEvent: clients that listed nothing before the first index learn of its end.
+func TestFirstIndexIsAnEvent(t *testing.T) {
+	sel := folder(t)
+	o := hashed()
+	hold := make(chan struct{})
+	o.Watch, o.Background = true, true
+	o.Model = func() (models.Embedder, error) {
+		return &testutil.HashEmbedder{Before: func([]string) error { <-hold; return nil }}, nil
+	}
+	w := open(t, sel, Owning, o)
+	events := following(t, w)
+	until(t, events, "the watcher", func(index.WatchEvent) bool { return true })
+	close(hold)
+	until(t, events, "the first index", func(e index.WatchEvent) bool { return e.Changed > 0 })
+}
