@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
+	"cairn/internal/store"
 	"cairn/retriever"
 )
 
@@ -89,6 +91,11 @@ func NewBrief(ctx context.Context, s *State, lib Library, budget int) (*Brief, e
 	return b, b.read(ctx, s, lib, budget)
 }
 
+var (
+	comments     = regexp.MustCompile(`(?s)<!--.*?-->`)
+	headingLines = regexp.MustCompile(`(?m)^#.*$`)
+)
+
 func (b *Brief) read(ctx context.Context, s *State, lib Library, budget int) error {
 	var found Lookup
 	fromContext(s, EmbeddingLookup, &found)
@@ -121,6 +128,12 @@ func (b *Brief) read(ctx context.Context, s *State, lib Library, budget int) err
 			passages = append(passages, Passage{ID: hitPrefix + r.PlaceOf(m), Heading: strings.Join(furtherTrail(r.Title, m), " > "), Text: m.Content})
 		}
 		for _, p := range passages {
+			if store.KindOf(r.Path) == store.Cards { // the template has comments and empty sections
+				p.Text = comments.ReplaceAllString(p.Text, "")
+				if strings.TrimSpace(headingLines.ReplaceAllString(p.Text, "")) == "" {
+					continue
+				}
+			}
 			if slices.Contains(s.VectorHits, p.ID) { // else it is a new hit, which answers must not cite
 				b.Passages = append(b.Passages, p)
 			}

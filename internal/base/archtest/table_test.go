@@ -101,7 +101,7 @@ var imports = []row{
 	{"internal/task/scene", "internal/text/convert internal/text/markdown internal/text/secret"},
 	{"internal/task/taskgraph", "internal/base/taskdag internal/task internal/task/cards internal/task/doctask"},
 	{"internal/stage/support", "internal/store/keyword internal/text/markdown"},
-	{"internal/stage", "internal/stage/support retriever"},
+	{"internal/stage", "internal/stage/support internal/store retriever"},
 	{"internal/stage/embedded", "internal/stage internal/store/kv"},
 	{"internal/stage/openai", "internal/stage"},
 	{"internal/stage/postgres", "internal/stage"},
