@@ -12,6 +12,9 @@
 #   docker run --rm -p 7420:7420 -v "$PWD:/workspace" -v cairn:/cairn -v ~/.config/cairn:/config --user "$(id -u):$(id -g)" cairn
 # behind a proxy with TLS, or with --tls-cert and --tls-key. If clients use a host name instead
 # of an address, name it with --allow-host.
+# The image is named by tag. To pin it, write the digest that `docker buildx imagetools inspect
+# NAME:TAG` prints behind the tag: NAME:TAG@sha256:DIGEST. A pinned image gets no security updates
+# until the digest is changed.
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
@@ -47,6 +48,8 @@ type Report struct {
 	Documents int       `json:"documents"`
 	Links     int       `json:"links"`
 	Findings  []Finding `json:"findings"`
+	// OldModules have had no release for two years.
+	OldModules []Module `json:"old_modules"`
 	// Repaired has a line for each repair.
 	Repaired []string `json:"repaired,omitempty"`
 }
@@ -65,7 +68,7 @@ type Options struct {
 // Check checks a folder. Faults of the folder are Findings. An error means that Check could
 // not check.
 func Check(ctx context.Context, sel config.Selection, o Options) (*Report, error) {
-	r := &Report{Workspace: sel.Root, Findings: []Finding{}}
+	r := &Report{Workspace: sel.Root, Findings: []Finding{}, OldModules: oldModules(time.Now())}
 	if o.Repair {
 		if err := r.repairConfig(sel.Root); err != nil {
 			return nil, err

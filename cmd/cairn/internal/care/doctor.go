@@ -46,7 +46,13 @@ func (a *app) doctor(ctx context.Context, repair bool) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Out.Print(r, func() { a.Out.Report(r) }); err != nil {
+	show := func() {
+		a.Out.Report(r)
+		if n := len(r.OldModules); n > 0 {
+			a.Out.Notes.Printf("cairn uses %s without a release for two years; --json lists them\n", view.Count(n, "module"))
+		}
+	}
+	if err := a.Out.Print(r, show); err != nil {
 		return err
 	}
 	if !r.Healthy {
