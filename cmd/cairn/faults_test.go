@@ -268,10 +268,10 @@ func (f *faulted) try(r *rand.Rand, name string, damage func(r *rand.Rand, path 
 
 // TestFaultsInEveryCommand damages every kind of file in the cache, data and configuration
 // directories, and runs every command over it: each answers as before, says what it lacks,
-// or names the file. Afterwards nothing is lost. CAIRN_FAULTS is the number of faults, 9 if
+// or names the file. Afterwards nothing is lost. CAIRN_FAULTS is the number of faults, 6 if
 // it is not set.
 func TestFaultsInEveryCommand(t *testing.T) {
-	faults := 9
+	faults := 6
 	if n, err := strconv.Atoi(os.Getenv("CAIRN_FAULTS")); err == nil {
 		faults = n
 	} else if testing.Short() {

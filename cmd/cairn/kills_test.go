@@ -90,7 +90,7 @@ func TestKilledCards(t *testing.T) {
 	k := newKiller(t)
 	acknowledged := map[string]string{} // by card, the notes
 	changes := 0
-	for range testutil.Kills(t, 10) {
+	for range testutil.Kills(t, 4) {
 		w, err := startMCPWriter(k.cairn, k.root)
 		if err != nil {
 			t.Fatal(err)
@@ -219,7 +219,7 @@ func TestKilledRestore(t *testing.T) {
 	k.run("restore", file["new"], "--overwrite")
 	other := map[string]string{"old": "new", "new": "old"}
 	at, inside, done := "new", 0, 0
-	for kills := testutil.Kills(t, 10); k.kills < kills; {
+	for kills := testutil.Kills(t, 4); k.kills < kills; {
 		next := other[at]
 		killed := k.kill("restore", file[next], "--overwrite")
 		pending := false
@@ -255,7 +255,7 @@ func TestKilledBackup(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "backup")
 	k.run("backup", file)
 	made := 0
-	for kills := testutil.Kills(t, 10); k.kills < kills; {
+	for kills := testutil.Kills(t, 4); k.kills < kills; {
 		k.kill("backup", file, "--force")
 		backup, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -309,7 +309,7 @@ func TestKilledCopy(t *testing.T) {
 	}
 	k.run("store", "copy", "--from", "flat", "--to", "qdrant://"+qdranttest.New(t, nil).Addr()+"/docs")
 	var refused, incomplete, complete int
-	for kills := testutil.Kills(t, 10); k.kills < kills; {
+	for kills := testutil.Kills(t, 4); k.kills < kills; {
 		store := "qdrant://" + qdranttest.New(t, nil).Addr() + "/docs"
 		if !k.kill("store", "copy", "--from", "flat", "--to", store) {
 			continue
