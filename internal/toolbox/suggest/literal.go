@@ -56,6 +56,7 @@ const maxLiterals = 50
 // literalsOf returns the quoted strings, URLs, e-mail addresses, paths and numbers of an
 // intent, in their order.
 func literalsOf(intent string) []Literal {
+	intent = toolsearch.Unquoted(intent)
 	taken := make([]bool, len(intent))
 	var found []Literal
 	for _, p := range literalPatterns() {

@@ -43,6 +43,23 @@ func TestCommasSeparateSteps(t *testing.T) {
 	}
 }
 
+func TestVerbsWithOneObject(t *testing.T) {
+	x := index(t, append(toolset(t, "github:star_repository: owner:string"), forge(t)...))
+	if got := toolsOf(suggest(t, x, Request{Intent: "fork and star the repository"})); !slices.Equal(got, []string{"github:fork_repository", "github:star_repository"}) {
+		t.Errorf("tools %v", got)
+	}
+}
+
+// TestQuotedIntent plans an intent in quotation marks like the same intent without them.
+func TestQuotedIntent(t *testing.T) {
+	x := index(t, forge(t))
+	for _, intent := range []string{"Fork a repository. Then push files.", `"Fork a repository. Then push files."`, "“Fork a repository. Then push files.”"} {
+		if got := toolsOf(suggest(t, x, Request{Intent: intent})); !slices.Equal(got, []string{"github:fork_repository", "github:push_files"}) {
+			t.Errorf("%s: tools %v", intent, got)
+		}
+	}
+}
+
 func TestStatedOrderBecomesEdges(t *testing.T) {
 	x := index(t, forge(t))
 	for intent, want := range map[string][]string{

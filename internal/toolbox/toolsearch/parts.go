@@ -9,7 +9,7 @@ import (
 )
 
 // Part is a piece of an intent that may need its own tool. Start and End are byte offsets in
-// the intent, half-open.
+// the intent, half-open. Text also has the object of the next part if this one is a verb alone.
 type Part struct {
 	Text       string `json:"text"`
 	Start, End int    `json:"-"`
@@ -38,8 +38,10 @@ const (
 // Parts splits an intent at the ends of sentences, at line breaks, at the numbers of a
 // list, before "and" and "then", and at commas before a joining word or a verb. It also
 // splits before "after", "before" and "once" if a verb follows. It does not split quoted
-// text. An intent that cannot be split is one part. The empty intent has no parts.
+// text. Verbs with one object, as in "fork and star the repository", are parts with the object
+// each. An intent that cannot be split is one part. The empty intent has no parts.
 func Parts(intent string) []Part {
+	intent = Unquoted(intent)
 	s := splitter{intent: intent, words: fields(intent)}
 	s.quoted = quotedWords(intent, s.words)
 	start := 0 // the first word of the part
@@ -71,6 +73,8 @@ type clause struct {
 	opens  bool   // whether it begins a sentence
 	then   string // a word such as "then": the clause runs after the one before it
 	marker string // "after", "once" or "before" of a subordinate clause
+	object string // the words after the first
+	alone  bool   // whether it is a verb without the object, which the next clause has
 }
 
 // flush adds the words in [start, end) as a part, or to the last part.
@@ -111,12 +115,34 @@ begun:
 			c.Refers = w
 		}
 	}
-	if n := len(s.parts); n > 0 && (c.short() || n == maxParts || s.parts[n-1].short()) {
+	n := len(s.parts)
+	for verb := first; verb+1 == end || slices.Contains(fillers, s.word(verb)); verb++ {
+		if verb+1 == end {
+			c.alone = c.Led && s.joined(end)
+			break
+		}
+	}
+	if n < maxParts && c.Led && (c.alone || n > 0 && s.parts[n-1].alone) {
+		s.parts = append(s.parts, c) // "fork and star the repository"
+		return
+	}
+	if n > 0 && (c.short() || n == maxParts || s.parts[n-1].short()) {
 		p := &s.parts[n-1]
 		p.End, p.words = c.End, p.words+c.words
 		return
 	}
 	s.parts = append(s.parts, c)
+}
+
+// joined reports whether "and" with a verb follows at word i, or a verb alone before that.
+func (s *splitter) joined(i int) bool {
+	if i+1 >= len(s.words) || s.endsSentence(i) {
+		return false
+	}
+	if w := s.word(i); w == "and" || w == "&" {
+		return s.led(i+1, len(s.words))
+	}
+	return s.led(i, i+1) && s.joined(i+1)
 }
 
 // short reports whether a clause has too few words to be a part.
@@ -130,6 +156,13 @@ func (s *splitter) finish() []Part {
 		c := &s.parts[i]
 		c.Text = strings.TrimRight(s.intent[c.Start:c.End], ".,;:!?—– ")
 		c.End = c.Start + len(c.Text)
+		_, c.object, _ = strings.Cut(c.Text, " ")
+	}
+	for i := len(s.parts) - 2; i >= 0; i-- {
+		if c, next := &s.parts[i], &s.parts[i+1]; c.alone && next.object != "" {
+			c.object = next.object
+			c.Text += " " + c.object
+		}
 	}
 	s.parts = slices.DeleteFunc(s.parts, func(c clause) bool { return c.Text == "" })
 	follows := func(later, earlier int, says string) {
@@ -252,6 +285,17 @@ func quotedWords(s string, words []field) []bool {
 		i--
 	}
 	return in
+}
+
+// Unquoted returns the intent with blanks in place of quotes around all of it.
+func Unquoted(intent string) string {
+	trimmed := strings.TrimSpace(intent)
+	for open, closing := range map[string]string{`"`: `"`, "“": "”"} {
+		if inner, ok := strings.CutPrefix(trimmed, open); ok && strings.Index(inner, closing) == len(inner)-len(closing) && inner != "" {
+			return strings.NewReplacer(open, strings.Repeat(" ", len(open)), closing, strings.Repeat(" ", len(closing))).Replace(intent)
+		}
+	}
+	return intent
 }
 
 func alphanumeric(c byte) bool {

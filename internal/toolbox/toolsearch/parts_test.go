@@ -29,6 +29,8 @@ func TestParts(t *testing.T) {
 		{"create the file after creating the folder", []string{"create the file", "creating the folder"}},
 		{"meet me after the lunch on Friday", []string{"meet me after the lunch on Friday"}},
 		{"write 'list a, then delete b and c' to a file", []string{"write 'list a, then delete b and c' to a file"}},
+		{`"Fork a repository. Then push some files."`, []string{"Fork a repository", "push some files"}},
+		{`"fork a repository and push files"`, []string{"fork a repository", "push files"}},
 		{"set the title, name and order number", []string{"set the title, name and order number"}},
 	} {
 		var got []string
@@ -49,6 +51,31 @@ func TestParts(t *testing.T) {
 
 // TestPartsStateOrder: what an intent says of the order of its parts, as
 // "later>earlier word".
+// TestVerbsWithOneObject: each verb has the object of the last one.
+func TestVerbsWithOneObject(t *testing.T) {
+	for intent, want := range map[string][]string{
+		"fork and star the repository":                            {"fork the repository", "star the repository"},
+		"list and close stale issues":                             {"list stale issues", "close stale issues"},
+		"please review, approve and merge the pull request":       {"please review the pull request", "approve the pull request", "merge the pull request"},
+		"run the tests, then commit and push the changes":         {"run the tests", "commit the changes", "push the changes"},
+		"clone the repository and deploy it":                      {"clone the repository", "deploy it"},
+		"fork and forget":                                         {"fork and forget"},
+		"copy and":                                                {"copy"},
+		"search, add to cart, then checkout the cart with a card": {"search, add to cart", "checkout the cart with a card"},
+	} {
+		var got []string
+		for _, p := range Parts(intent) {
+			got = append(got, p.Text)
+			if !strings.HasPrefix(p.Text, intent[p.Start:p.End]) || p.Start >= p.End {
+				t.Errorf("%q: part %q stands at %q", intent, p.Text, intent[p.Start:p.End])
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("Parts(%q) = %q, want %q", intent, got, want)
+		}
+	}
+}
+
 func TestPartsStateOrder(t *testing.T) {
 	for intent, want := range map[string]string{
 		"fork a repository, then create a branch, then push some files":  "1>0 then, 2>1 then",
