@@ -124,7 +124,7 @@ func TestGroups(t *testing.T) {
 		return list
 	}
 	box := openBox(t)
-	core, extra := []string{"index", "read_context", "read_doc", "status"}, []string{"search_tools", "suggest_dag", "get_tool", "related_tools", "record_usage"}
+	core, extra := []string{"index", "read_context", "read_doc", "status"}, []string{"search_tools", "suggest_dag", "verify_plan", "get_tool", "related_tools", "record_usage"}
 	for name, c := range map[string]struct {
 		o    *Options
 		want []string

@@ -43,7 +43,7 @@ func allTools(folder *owner.Folder, o *Options) []tool {
 		list = slices.Concat(list, cardTools(t), documentTaskTools(t), dagTools(t), documentTools(t))
 	}
 	if box := o.Toolbox; box != nil {
-		list = append(list, searchTools(box), suggestDAG(box), getTool(box, o), relatedTools(box), recordUsage(box))
+		list = append(list, searchTools(box), suggestDAG(box), verifyPlan(box), getTool(box, o), relatedTools(box), recordUsage(box))
 	}
 	if st := o.Stages; st != nil {
 		list = append(list, stageCreate(st), stageGet(st), stageAdvance(st), stageAbort(st), stageList(st))

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 
 	"cairn/internal/base/owner"
 	"cairn/internal/toolbox"
@@ -17,6 +18,8 @@ type recordUsageArgs struct {
 type usedCall struct {
 	Tool    string `json:"tool"`
 	Success *bool  `json:"success,omitempty" schema:"default=true"`
+	// Arguments may become the example of the tool.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
 // recordAnswer is the answer of record_usage.
@@ -37,7 +40,7 @@ edges are pairs [i,j] of positions in calls, from 0: call j used the result of c
 		handler: codeHandler(func(ctx context.Context, a recordUsageArgs) (*recordAnswer, error) {
 			trace := usage.Trace{Intent: a.Intent}
 			for _, c := range a.Calls {
-				trace.Calls = append(trace.Calls, usage.Call{Tool: c.Tool, Success: c.Success})
+				trace.Calls = append(trace.Calls, usage.Call{Tool: c.Tool, Success: c.Success, Arguments: c.Arguments})
 			}
 			for i, e := range a.Edges {
 				if len(e) != 2 {

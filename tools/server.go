@@ -81,6 +81,8 @@ type Server struct {
 	options Options
 	tools   []tool // tools that clients can call; see offered for those that are listed
 	limits  *limiter
+	// examples are shown in failures for invalid arguments.
+	examples *examples
 	// running bounds the concurrent calls of all sessions. More calls would use more
 	// memory and not finish sooner.
 	running chan struct{}
@@ -101,7 +103,7 @@ func New(folder *owner.Folder, o *Options) *Server {
 	if s.options.Groups == nil {
 		s.options.Groups = []Group{Core}
 	}
-	s.limits = newLimiter(s.options.Now)
+	s.limits, s.examples = newLimiter(s.options.Now), newExamples()
 	s.tools = allTools(folder, &s.options)
 	if s.auto() {
 		s.tools = append(s.tools, s.more(s.tools))

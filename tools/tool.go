@@ -74,9 +74,11 @@ func (s *Server) do(ctx context.Context, client string, t tool, c call) (answer 
 	}
 	answer, err := t.call(ctx, c.args)
 	if err == nil {
+		s.examples.keep(client, t.name, c.args)
 		return answer, nil
 	}
 	f = FailureOf(err)
+	s.examples.add(client, t.name, f)
 	if f.Code == CodeInternal && f.Data == nil && !errors.Is(err, context.Canceled) {
 		s.options.Logger.Error("tool failed", "tool", t.name, "error", err)
 	}

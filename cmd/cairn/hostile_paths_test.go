@@ -71,7 +71,7 @@ var harmless = map[string]string{
 	"related_tools": "tool", "search_documents": "query", "search_tools": "query context_tools", "section": "if_hash if_mtime",
 	"suggest_dag": "intent context_tools tools", "task": "title content status if_hash if_mtime", "task_dag_abort": "task_id reason",
 	"task_dag_advance": "task_id reason worker event_id output", "task_dag_create": "query user_id plan task_id", "task_dag_get": "task_id",
-	"task_dag_list": "user_id", "update_task": "updates",
+	"task_dag_list": "user_id", "update_task": "updates", "verify_plan": "plan intent",
 }
 
 // takesText reports whether a value with this schema can hold text of the caller's choice.

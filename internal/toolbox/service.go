@@ -3,6 +3,7 @@ package toolbox
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,6 +22,7 @@ import (
 	"cairn/internal/store/keyword"
 	"cairn/internal/store/kv"
 	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/plancheck"
 	"cairn/internal/toolbox/records"
 	"cairn/internal/toolbox/records/postgres"
 	"cairn/internal/toolbox/suggest"
@@ -53,6 +55,10 @@ const (
 	// documents, and names that do not identify exactly one tool.
 	LookupOp  owner.Op[string, catalog.Tool, none] = "tools/lookup"
 	ResolveOp owner.Op[[]string, []string, none]   = "tools/resolve"
+	// ExampleOp returns the shortest known arguments of a successful call of a tool, with
+	// secrets masked; see usage.Example. CheckOp checks a plan, see plancheck.
+	ExampleOp owner.Op[string, json.RawMessage, none]                   = "tools/example"
+	CheckOp   owner.Op[plancheck.Plan, *plancheck.Report, job.Progress] = "tools/check"
 	// SearchOp finds tools without waiting for missing vectors; see toolsearch. SuggestOp
 	// plans which tools to use; see suggest.
 	SearchOp  owner.Op[toolsearch.Query, *toolsearch.Answer, job.Progress] = "tools/search"
@@ -226,6 +232,8 @@ func (s *Toolbox) ServeReads(server *owner.Server) {
 		}
 		return suggest.Suggest(ctx, x, r)
 	})
+	answer(s, server, ExampleOp, func(ctx context.Context, id string) (json.RawMessage, error) { return s.usage.Example(ctx, id) })
+	handle(s, server, CheckOp, s.check)
 	answer(s, server, GraphOp, s.changes)
 }
 
@@ -318,7 +326,7 @@ func (s *Toolbox) openRecords(ctx context.Context) (err error) {
 	if s.catalog, err = catalog.Open(tools); err != nil {
 		return err
 	}
-	s.usage, err = usage.Open(learnt, &usage.Options{HalfLife: s.o.HalfLife, Logger: s.o.Logger})
+	s.usage, err = usage.Open(learnt, &usage.Options{HalfLife: s.o.HalfLife, Logger: s.o.Logger, Masks: s.o.Masks})
 	return err
 }
 
@@ -489,6 +497,26 @@ func (s *Toolbox) changes(_ context.Context, generation uint64) (GraphChanges, e
 		return nil
 	})
 	return c, err
+}
+
+// check checks a plan, and adds the examples of the tools whose arguments are wrong.
+func (s *Toolbox) check(ctx context.Context, p plancheck.Plan, progress func(job.Progress)) (*plancheck.Report, error) {
+	x, err := s.Index(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	r, err := plancheck.Check(ctx, x, s.catalog.Lookup, p)
+	if err != nil {
+		return nil, err
+	}
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.Input != "" {
+			if f.Example, err = s.usage.Example(ctx, f.Tool); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return r, nil
 }
 
 func (s *Toolbox) prepare(ctx context.Context, wait time.Duration, progress func(job.Progress)) (*Prepared, error) {

@@ -22,6 +22,7 @@ import (
 	"cairn/internal/base/home"
 	"cairn/internal/base/owner"
 	"cairn/internal/store/kv"
+	"cairn/internal/text/secret"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/suggest"
 	"cairn/internal/toolbox/toolsearch"
@@ -45,6 +46,8 @@ type Options struct {
 	// ReadOnly reads the files of an owner that does not answer, and marks answers as
 	// degraded. Only the operations of ServeReads may be called.
 	ReadOnly bool
+	// Masks mask secrets in examples of calls, see usage.Options.
+	Masks *secret.Masks
 	// Logger receives errors of work in the background; nil discards them.
 	Logger *slog.Logger
 

@@ -11,6 +11,7 @@ import (
 	"cairn/internal/face/view"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/plancheck"
 	"cairn/internal/toolbox/suggest"
 	"cairn/internal/toolbox/toolsearch"
 )
@@ -171,6 +172,33 @@ func (o *Writer) Plan(s *suggest.Suggestion) {
 	}
 	for _, warning := range s.Warnings { // they name the parts of the intent without a tool
 		long("warning: " + Plain(warning))
+	}
+}
+
+// PlanReport writes the findings about a plan as text, and the repaired plan.
+func (o *Output) PlanReport(r *plancheck.Report) {
+	o.Printf("score %.2f, %s\n", r.Score, view.Count(len(r.Findings), "finding"))
+	for _, f := range r.Findings {
+		line := string(f.Kind)
+		for _, at := range []string{f.Call, f.Tool, f.Input} {
+			if at != "" {
+				line += "  " + Plain(at)
+			}
+		}
+		o.Printf("%s\n   %s\n", line, Plain(f.Evidence))
+		if f.Repair != "" {
+			o.Printf("   repair: %s\n", Plain(f.Repair))
+		} else if len(f.Candidates) > 0 {
+			o.Printf("   candidates: %s\n", Plain(strings.Join(f.Candidates, ", ")))
+		}
+		if len(f.Example) > 0 {
+			o.Printf("   example: %s\n", Plain(string(f.Example)))
+		}
+	}
+	if r.Repaired != nil {
+		for _, c := range r.Repaired.Calls {
+			o.Printf("repaired  %s  %s\n", Plain(c.ID), Plain(c.Tool))
+		}
 	}
 }
 

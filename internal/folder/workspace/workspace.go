@@ -226,6 +226,7 @@ func (w *Workspace) readUsage() func(func(*graphrank.Graph) error) error {
 func (w *Workspace) toolboxOptions(place home.Place) toolbox.Options {
 	o := toolbox.Options{
 		Place: place, HalfLife: w.settings.Load().Usage.HalfLife(), Description: w.options.Description, Model: w.options.Model, Logger: w.options.Logger,
+		Masks: w.settings.Load().Masks(),
 	}
 	if w.options.Store != nil {
 		o.Postgres, o.Space = w.options.Postgres, w.options.Store.Collection()

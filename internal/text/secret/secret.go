@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -123,4 +124,39 @@ func hasUser(text []byte) bool {
 		}
 		text = rest
 	}
+}
+
+// named matches the names of arguments whose values are secrets.
+var named = regexp.MustCompile(`(?i)(pass(word|phrase|wd)|secret|token|api_?-?key|authorization|credential|private_?-?key|cookie)`)
+
+// Arguments returns arguments as JSON, with secrets masked: those that Mask finds, and the
+// texts under names such as "password".
+func (m *Masks) Arguments(arguments map[string]any) json.RawMessage {
+	masked, _ := json.Marshal(m.argument(arguments, false)) // never fails: the values were JSON
+	return masked
+}
+
+// argument masks the texts in a value; all of them if hide is set.
+func (m *Masks) argument(v any, hide bool) any {
+	switch v := v.(type) {
+	case string:
+		if hide {
+			return "***"
+		}
+		text, _ := m.Mask([]byte(v))
+		return string(text)
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = m.argument(v[i], hide)
+		}
+		return list
+	case map[string]any:
+		object := make(map[string]any, len(v))
+		for name := range v {
+			object[name] = m.argument(v[name], hide || named.MatchString(name))
+		}
+		return object
+	}
+	return v
 }

@@ -21,6 +21,8 @@
 //	                  (4 bytes); all little-endian
 //	bucket "intents"  first 16 bytes of a SHA-256 of the normalized intent and its
 //	                  sorted tools -> see appendIntent
+//	bucket "examples" ID of a tool -> time (8 bytes, Unix seconds, little-endian), and the
+//	                  shortest arguments of a successful call as JSON, with secrets masked
 //	bucket "usage"    "version" -> the version of the format, 8 bytes, little-endian
 //
 // Version 2 had counters in bucket "usage"; version 1 had neither weak edges nor weak
@@ -40,19 +42,21 @@ import (
 	"time"
 
 	"cairn/graphrank"
+	"cairn/internal/text/secret"
 	"cairn/internal/toolbox/records"
 )
 
 const (
-	version       = 3
-	edgesBucket   = "edges"
-	intentsBucket = "intents"
-	metaBucket    = "usage"
-	versionKey    = "version"
+	version        = 3
+	edgesBucket    = "edges"
+	intentsBucket  = "intents"
+	examplesBucket = "examples"
+	metaBucket     = "usage"
+	versionKey     = "version"
 )
 
 // Buckets returns the names of the buckets of a records.Store that hold a Store.
-func Buckets() []string { return []string{edgesBucket, intentsBucket, metaBucket} }
+func Buckets() []string { return []string{edgesBucket, intentsBucket, examplesBucket, metaBucket} }
 
 // DefaultHalfLife is the default of Options.HalfLife.
 const DefaultHalfLife = 90 * 24 * time.Hour
@@ -76,6 +80,9 @@ type Options struct {
 	Now func() time.Time
 	// Logger receives a warning for each damaged edge or intent. Nil discards them.
 	Logger *slog.Logger
+	// Masks mask the secrets in examples of calls. Nil masks only texts under names such as
+	// "password".
+	Masks *secret.Masks
 }
 
 // FormatError reports records of a later version. Open does not change them.
@@ -103,10 +110,11 @@ type Store struct {
 	version    uint64            // of the records; 0 if there are none
 	edges      map[pair]edge     // with the counts at their last observation
 	intents    map[string]Intent // by key
-	graph      *graphrank.Graph  // of the live edges that are not weak; nil before the first load
-	decayed    time.Time         // the time of the counts in graph
-	swept      time.Time         // the time of the last sweep
-	listed     []Intent          // the result of Intents; nil after a change
+	examples   map[string]example
+	graph      *graphrank.Graph // of the live edges that are not weak; nil before the first load
+	decayed    time.Time        // the time of the counts in graph
+	swept      time.Time        // the time of the last sweep
+	listed     []Intent         // the result of Intents; nil after a change
 	history    history
 }
 
@@ -201,14 +209,15 @@ func (s *Store) Generation() (uint64, error) {
 
 // delta is a change of edges and intents. A nil value removes its key.
 type delta struct {
-	whole   bool // whether the delta replaces all edges and intents
-	edges   map[pair]*edge
-	intents map[string]*Intent
-	version uint64 // 0 means no change
+	whole    bool // whether the delta replaces all records
+	edges    map[pair]*edge
+	intents  map[string]*Intent
+	examples map[string]*example
+	version  uint64 // 0 means no change
 }
 
 func newDelta() delta {
-	return delta{edges: map[pair]*edge{}, intents: map[string]*Intent{}}
+	return delta{edges: map[pair]*edge{}, intents: map[string]*Intent{}, examples: map[string]*example{}}
 }
 
 // read decodes records. It logs a warning for a damaged edge or intent and removes it from
@@ -237,6 +246,14 @@ func (d *delta) read(list []records.Record, log *slog.Logger) error {
 				continue
 			}
 			d.intents[r.Key] = &m
+		case r.Bucket == examplesBucket && r.Value == nil:
+			d.examples[r.Key] = nil
+		case r.Bucket == examplesBucket:
+			e, err := decodeExample(r.Value)
+			if err != nil {
+				log.Warn("reading an example", "tool", r.Key, "error", err)
+			}
+			d.examples[r.Key] = e
 		case r.Key == versionKey && len(r.Value) == 8:
 			d.version = binary.LittleEndian.Uint64(r.Value)
 		}
@@ -264,6 +281,13 @@ func (d *delta) list() []records.Record {
 		}
 		list = append(list, r)
 	}
+	for tool, e := range d.examples {
+		r := records.Record{Bucket: examplesBucket, Key: tool}
+		if e != nil {
+			r.Value = e.encode()
+		}
+		list = append(list, r)
+	}
 	if d.version > 0 {
 		list = append(list, records.Record{Bucket: metaBucket, Key: versionKey, Value: binary.LittleEndian.AppendUint64(nil, d.version)})
 	}
@@ -275,10 +299,15 @@ func (s *Store) install(d delta, generation uint64, now time.Time) {
 	var c Changes
 	rewritten := d.whole
 	if d.whole {
-		s.edges, s.intents, s.version = map[pair]edge{}, map[string]Intent{}, 0
+		s.edges, s.intents, s.examples, s.version = map[pair]edge{}, map[string]Intent{}, map[string]example{}, 0
 	}
 	s.generation = generation
 	s.version = max(s.version, d.version)
+	for tool, e := range d.examples {
+		if delete(s.examples, tool); e != nil {
+			s.examples[tool] = *e
+		}
+	}
 	for p, e := range d.edges {
 		if e == nil {
 			rewritten = rewritten || !s.edges[p].weak

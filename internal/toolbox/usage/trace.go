@@ -37,6 +37,8 @@ type Call struct {
 	Tool string `json:"tool"`
 	// Success is the outcome. Nil means unknown, which is treated as success.
 	Success *bool `json:"success,omitempty"`
+	// Arguments is the JSON object of the call's arguments, if known.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
 // OK reports whether the call has not failed.
@@ -118,10 +120,10 @@ func (t *Trace) Memory() (m Intent, ok bool) {
 	return m, m.Text != "" && len(m.Tools) > 0
 }
 
-// Learn stores the observations and the intents of the traces in one transaction: all of
+// Learn stores the observations, intents and examples of the traces in one transaction: all of
 // them or, after an error, none.
 func (s *Store) Learn(ctx context.Context, traces ...Trace) error {
-	var c Change
+	c := Change{examples: map[string]json.RawMessage{}}
 	for i := range traces {
 		if err := traces[i].Check(); err != nil {
 			return fmt.Errorf("trace %d: %w", i+1, err)
@@ -129,6 +131,11 @@ func (s *Store) Learn(ctx context.Context, traces ...Trace) error {
 		c.Observations = append(c.Observations, traces[i].Observations()...)
 		if m, ok := traces[i].Memory(); ok {
 			c.Intents = append(c.Intents, m)
+		}
+		for tool, arguments := range examplesOf(&traces[i], s.o.Masks) {
+			if old, known := c.examples[tool]; !known || len(arguments) < len(old) {
+				c.examples[tool] = arguments
+			}
 		}
 	}
 	return s.write(ctx, c)

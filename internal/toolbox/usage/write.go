@@ -3,6 +3,7 @@ package usage
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,14 +12,16 @@ import (
 	"cairn/internal/toolbox/records"
 )
 
-// Change holds the observations and intents that one write adds.
+// Change holds what one write adds.
 type Change struct {
 	Observations []Observation `json:"observations,omitempty"`
 	Intents      []Intent      `json:"intents,omitempty"`
+
+	examples map[string]json.RawMessage // arguments by tool, of Learn
 }
 
 // Empty reports whether the change is empty.
-func (c *Change) Empty() bool { return len(c.Observations)+len(c.Intents) == 0 }
+func (c *Change) Empty() bool { return len(c.Observations)+len(c.Intents)+len(c.examples) == 0 }
 
 // pendingWrite is a change and the channel on which its caller waits.
 type pendingWrite struct {
@@ -89,7 +92,7 @@ func (s *Store) update(fn func(d *delta, now time.Time)) error {
 		defer s.mu.RUnlock()
 		d = newDelta()
 		fn(&d, now)
-		if s.version != version && len(d.edges)+len(d.intents) > 0 {
+		if s.version != version && len(d.edges)+len(d.intents)+len(d.examples) > 0 {
 			d.version = version
 		}
 		return d.list(), nil
@@ -119,6 +122,9 @@ func (s *Store) add(d *delta, c Change, now time.Time) {
 		}
 		e = s.observe(e, known, observation, now)
 		d.edges[p] = &e
+	}
+	for tool, arguments := range c.examples {
+		s.keep(d, tool, arguments, now)
 	}
 	for i := range c.Intents {
 		m := &c.Intents[i]
@@ -180,26 +186,29 @@ type Forgotten struct {
 	Intents int `json:"intents"`
 }
 
-// ForgetNode removes a tool or document with its edges, and the intents that used it.
+// ForgetNode removes a tool or document with its edges and its example, and the intents that
+// used it.
 func (s *Store) ForgetNode(id string) (Forgotten, error) {
 	return s.forget(func(p pair, _ edge) bool { return p[0] == id || p[1] == id },
-		func(m *Intent) bool { return slices.Contains(m.Tools, id) })
+		func(m *Intent) bool { return slices.Contains(m.Tools, id) },
+		func(tool string, _ example) bool { return tool == id })
 }
 
-// ForgetBefore removes the edges and intents that were last observed before t. An edge that
+// ForgetBefore removes the edges, intents and examples that were last observed before t. An edge that
 // was observed after t keeps its whole count, because single observations are not stored.
 func (s *Store) ForgetBefore(t time.Time) (Forgotten, error) {
 	return s.forget(func(_ pair, e edge) bool { return e.last < unix(t) },
-		func(m *Intent) bool { return m.Last.Before(t) })
+		func(m *Intent) bool { return m.Last.Before(t) },
+		func(_ string, e example) bool { return e.last < unix(t) })
 }
 
-// ForgetAll removes all edges and intents.
+// ForgetAll removes all edges, intents and examples.
 func (s *Store) ForgetAll() (Forgotten, error) {
-	return s.forget(func(pair, edge) bool { return true }, func(*Intent) bool { return true })
+	return s.forget(func(pair, edge) bool { return true }, func(*Intent) bool { return true }, func(string, example) bool { return true })
 }
 
-// forget removes the edges and intents for which the functions return true.
-func (s *Store) forget(matchEdge func(pair, edge) bool, matchIntent func(*Intent) bool) (f Forgotten, err error) {
+// forget removes the edges, intents and examples for which the functions return true.
+func (s *Store) forget(matchEdge func(pair, edge) bool, matchIntent func(*Intent) bool, matchExample func(string, example) bool) (f Forgotten, err error) {
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	err = s.update(func(d *delta, _ time.Time) {
@@ -214,6 +223,11 @@ func (s *Store) forget(matchEdge func(pair, edge) bool, matchIntent func(*Intent
 			if matchIntent(&m) {
 				d.intents[key] = nil
 				f.Intents++
+			}
+		}
+		for tool, e := range s.examples {
+			if matchExample(tool, e) {
+				d.examples[tool] = nil
 			}
 		}
 	})

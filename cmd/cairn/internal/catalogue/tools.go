@@ -28,7 +28,7 @@ func Commands(c *cli.App) []*cli.Command {
 
 func (a *app) toolsCommand() *cli.Command {
 	return cli.Group("tools", "Manage the catalogue of tools and their usage",
-		a.toolsImportCommand(), a.toolsListCommand(), a.toolsSearchCommand(), a.toolsShowCommand(), a.toolsLearnCommand(), a.toolsForgetCommand(), a.toolsGraphCommand())
+		a.toolsImportCommand(), a.toolsListCommand(), a.toolsSearchCommand(), a.toolsShowCommand(), a.toolsVerifyCommand(), a.toolsLearnCommand(), a.toolsForgetCommand(), a.toolsGraphCommand())
 }
 
 func (a *app) toolsListCommand() *cli.Command {

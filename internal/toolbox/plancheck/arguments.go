@@ -1,0 +1,325 @@
+package plancheck
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/suggest"
+	"cairn/internal/toolbox/toolsearch"
+)
+
+// arguments checks the arguments of each call that states some.
+func (c *checker) arguments() error {
+	for i := range c.plan.Calls {
+		call, t := &c.plan.Calls[i], c.tools[i]
+		if t == nil || call.Arguments == nil {
+			continue
+		}
+		before := len(c.out.Findings)
+		c.inputs(i, t)
+		if !slices.ContainsFunc(c.out.Findings[before:], func(f Finding) bool { return f.Kind == WrongInput }) {
+			continue
+		}
+		// Arguments that only another tool takes show a wrong tool.
+		if other, err := c.taking(i); err != nil {
+			return err
+		} else if other != "" {
+			names := slices.Sorted(maps.Keys(call.Arguments))
+			c.out.Findings = append(c.out.Findings[:before], Finding{Kind: WrongTool, Call: call.ID, Confidence: 1,
+				Evidence: fmt.Sprintf("%s does not take the arguments %s; %s does", t.ID, strings.Join(names, ", "), other),
+				Repair:   "call " + other, repair: swap(call.ID, other), Candidates: []string{other}})
+		}
+	}
+	c.out.Signs.Schema = min(1, float64(len(c.out.Findings)))
+	return nil
+}
+
+// inputs checks the arguments of call i.
+func (c *checker) inputs(i int, t *catalog.Tool) {
+	call := &c.plan.Calls[i]
+	takes := top(t.Takes)
+	for _, name := range slices.Sorted(maps.Keys(call.Arguments)) {
+		at := slices.IndexFunc(takes, func(p catalog.Parameter) bool { return p.Name == name })
+		if at < 0 {
+			if len(takes) > 0 && closed(t.Input) {
+				c.unknownInput(call, t, takes, name)
+			}
+			continue
+		}
+		c.value(call, &takes[at], call.Arguments[name])
+	}
+	for k := range takes {
+		in := &takes[k]
+		if _, given := call.Arguments[in.Name]; given || !in.Required || in.Settled || c.supplied(call.ID, in.Name) {
+			continue
+		}
+		c.missingInput(i, in)
+	}
+}
+
+// unknownInput reports an argument that the tool does not have. The repair uses the only
+// missing required input of the same type, or the nearest name.
+func (c *checker) unknownInput(call *Call, t *catalog.Tool, takes []catalog.Parameter, name string) {
+	f := Finding{Kind: WrongInput, Call: call.ID, Input: name, Confidence: 1, Evidence: fmt.Sprintf("%s has no input %q", t.ID, name)}
+	for _, p := range takes {
+		if _, given := call.Arguments[p.Name]; !given && suggest.Grade(catalog.Parameter{Name: name}, p) >= suggest.Alias {
+			f.Candidates = append(f.Candidates, p.Name)
+		}
+	}
+	f.Repair, f.repair = "remove it", func(p *Plan) { delete(p.Calls[p.at(call.ID)].Arguments, name) }
+	if len(f.Candidates) > 0 {
+		to := f.Candidates[0]
+		f.Repair, f.repair = "call it "+to, func(p *Plan) {
+			args := p.Calls[p.at(call.ID)].Arguments
+			args[to] = args[name]
+			delete(args, name)
+		}
+	}
+	c.find(f)
+}
+
+// value checks the type of an argument, or of the output that it refers to.
+func (c *checker) value(call *Call, in *catalog.Parameter, v any) {
+	if s, ok := v.(string); ok {
+		if refs := references(s); len(refs) > 0 {
+			c.output(call, in, refs[0])
+			return
+		}
+	}
+	if allows(in.Types, v) {
+		return
+	}
+	f := Finding{Kind: WrongType, Call: call.ID, Input: in.Name, Confidence: 1,
+		Evidence: fmt.Sprintf("%s is %s, want %s", in.Name, typeOf(v), strings.Join(in.Types, " or "))}
+	if to, ok := coerce(v, in.Types); ok {
+		text, _ := json.Marshal(to) // a JSON value
+		f.Repair, f.repair = "use "+string(text), func(p *Plan) { p.Calls[p.at(call.ID)].Arguments[in.Name] = to }
+	}
+	c.find(f)
+}
+
+// output checks the output that an argument refers to. A reference to no call is checked by
+// order.
+func (c *checker) output(call *Call, in *catalog.Parameter, r reference) {
+	from := c.plan.at(r.call)
+	if from < 0 || c.tools[from] == nil || r.output == "" || len(c.tools[from].Gives) == 0 {
+		return
+	}
+	gives := c.tools[from].Gives
+	at := slices.IndexFunc(gives, func(p catalog.Parameter) bool { return p.Path == r.output || p.Name == r.output })
+	if at >= 0 && suggest.Grade(catalog.Parameter{Name: in.Name, Types: gives[at].Types}, *in) > 0 {
+		return
+	}
+	f := Finding{Kind: TypeConflict, Call: call.ID, Input: in.Name, Confidence: 1,
+		Evidence: fmt.Sprintf("%s has no output %q", c.tools[from].ID, r.output)}
+	if at >= 0 {
+		f.Evidence = fmt.Sprintf("output %s of %s is %s, but %s is %s", r.output, c.tools[from].ID, strings.Join(gives[at].Types, " or "), in.Name, strings.Join(in.Types, " or "))
+	}
+	best, grade := "", 0.0
+	for _, g := range gives {
+		if w := suggest.Grade(g, *in); w > grade {
+			best, grade = g.Path, w
+		}
+	}
+	if best != "" {
+		to := "$" + r.call + "." + best
+		f.Repair, f.Candidates = "use "+to, []string{best}
+		f.repair = func(p *Plan) { p.Calls[p.at(call.ID)].Arguments[in.Name] = to }
+	}
+	c.find(f)
+}
+
+// missingInput reports a required input without a value. Candidates are the calls before it
+// that return such an output, then the tools that do.
+func (c *checker) missingInput(i int, in *catalog.Parameter) {
+	call := &c.plan.Calls[i]
+	f := Finding{Kind: MissingInput, Call: call.ID, Input: in.Name, Confidence: 1,
+		Evidence: fmt.Sprintf("%s requires %s", call.Tool, in.Name)}
+	best, grade := reference{}, suggest.Partial/2
+	read := c.read()
+	for j, t := range c.tools {
+		if j == i || t == nil || c.reaches(i, j) {
+			continue
+		}
+		id := c.plan.Calls[j].ID
+		for _, out := range t.Gives {
+			g := suggest.Grade(out, *in)
+			if g < suggest.Partial && suggest.Grade(catalog.Parameter{Name: in.Name, Types: out.Types}, *in) == 0 {
+				continue
+			}
+			if !read[id] {
+				g += .5 // nothing else uses it
+			}
+			if g >= grade && (g > suggest.Partial/2 || c.reaches(j, i)) {
+				best, grade = reference{id, out.Path}, g
+			}
+		}
+	}
+	if best.call != "" {
+		to := "$" + best.call + "." + best.output
+		f.Repair, f.Candidates = "use "+to, []string{best.call}
+		f.repair = func(p *Plan) { p.Calls[p.at(call.ID)].Arguments[in.Name] = to }
+	}
+	// The tools that take what an earlier call returns come first.
+	makers := append(slices.Clone(c.index.Producers(in.Name)), c.index.Givers(toolsearch.EntityOf(in, toolsearch.PurposeOf(c.tools[i])))...)
+	for _, follows := range []bool{true, false} {
+		for _, id := range makers {
+			if len(f.Candidates) < maxCandidates && id != call.Tool && !slices.Contains(f.Candidates, id) && c.follows(id, i) == follows {
+				f.Candidates = append(f.Candidates, id)
+			}
+		}
+	}
+	c.find(f)
+}
+
+// read returns the calls to which an argument refers.
+func (c *checker) read() map[string]bool {
+	read := map[string]bool{}
+	for _, k := range c.plan.Calls {
+		for _, r := range references(map[string]any(k.Arguments)) {
+			read[r.call] = true
+		}
+	}
+	return read
+}
+
+// follows reports whether a call before call i returns an input of a tool.
+func (c *checker) follows(id string, i int) bool {
+	t, _ := c.index.Tool(id)
+	for j, before := range c.tools {
+		if before == nil || !c.reaches(j, i) {
+			continue
+		}
+		for _, out := range before.Gives {
+			if slices.ContainsFunc(t.Takes, func(in catalog.Parameter) bool { return suggest.Grade(out, in) >= suggest.Exact }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// supplied reports whether an edge supplies an input, or may supply any.
+func (c *checker) supplied(call, input string) bool {
+	return slices.ContainsFunc(c.plan.Edges, func(e Edge) bool { return e.To == call && (e.Input == input || e.Input == "") })
+}
+
+// taking returns the tool that takes all arguments of call i, and is the most similar to
+// its tool and the best for the intent; "" if none does.
+func (c *checker) taking(i int) (string, error) {
+	call, t := &c.plan.Calls[i], c.tools[i]
+	if len(call.Arguments) == 0 {
+		return "", nil
+	}
+	near, err := c.index.Rank(c.ctx, strings.Join(toolsearch.Words(t.BareName()), " ")+". "+t.Description, toolsearch.Terms{NoMemory: true, NoGraph: true, NoPageRank: true})
+	if err != nil {
+		return "", err
+	}
+	scores := map[string]float64{}
+	for _, k := range near.Candidates {
+		scores[k.ID] = k.Score
+	}
+	if c.ranking != nil {
+		for _, k := range c.ranking.Candidates {
+			scores[k.ID] += k.Final
+		}
+	}
+	ids := slices.SortedFunc(maps.Keys(scores), func(a, b string) int {
+		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b))
+	})
+	for _, id := range ids {
+		other, ok := c.index.Tool(id)
+		if ok && id != t.ID && takesAll(&other, call.Arguments) {
+			return id, nil
+		}
+	}
+	return "", nil
+}
+
+// takesAll reports whether a tool takes arguments without a fault.
+func takesAll(t *catalog.Tool, args map[string]any) bool {
+	takes := top(t.Takes)
+	found := 0
+	for _, p := range takes {
+		v, given := args[p.Name]
+		if given && (len(references(v)) == 0 && !allows(p.Types, v)) || !given && p.Required && !p.Settled {
+			return false
+		}
+		if given {
+			found++
+		}
+	}
+	return found == len(args)
+}
+
+// top returns the parameters that are not nested.
+func top(params []catalog.Parameter) []catalog.Parameter {
+	return slices.DeleteFunc(slices.Clone(params), func(p catalog.Parameter) bool { return p.Path != p.Name })
+}
+
+// closed reports whether a schema of an object does not say that it has further properties.
+func closed(schema json.RawMessage) bool {
+	var s struct {
+		More    json.RawMessage `json:"additionalProperties"`
+		Pattern json.RawMessage `json:"patternProperties"`
+	}
+	return json.Unmarshal(schema, &s) == nil && (s.More == nil || string(s.More) == "false") && s.Pattern == nil
+}
+
+// typeOf returns the JSON type of a value.
+func typeOf(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case float64:
+		if v == math.Trunc(v) {
+			return "integer"
+		}
+		return "number"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	}
+	return "object"
+}
+
+// allows reports whether types allow a value. No types allow all.
+func allows(types []string, v any) bool {
+	is := typeOf(v)
+	return len(types) == 0 || is == "null" || slices.Contains(types, is) || is == "integer" && slices.Contains(types, "number")
+}
+
+// coerce returns v as one of types, without loss: "5" as 5, a value as an array of it.
+func coerce(v any, types []string) (any, bool) {
+	for _, t := range types {
+		var to any
+		switch s, isText := v.(string); {
+		case isText && t != "string" && json.Unmarshal([]byte(strings.ToLower(s)), &to) == nil && allows([]string{t}, to) && to != nil:
+			return to, true
+		case t == "string":
+			switch v := v.(type) {
+			case float64:
+				return strconv.FormatFloat(v, 'f', -1, 64), true
+			case bool:
+				return strconv.FormatBool(v), true
+			}
+		}
+		if list, ok := v.([]any); ok && len(list) == 1 && allows([]string{t}, list[0]) {
+			return list[0], true
+		}
+	}
+	if slices.Contains(types, "array") && v != nil {
+		return []any{v}, true
+	}
+	return nil, false
+}

@@ -1,0 +1,210 @@
+package plancheck
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"cairn/internal/toolbox/toolsearch"
+)
+
+// Signs are the features of a score, each in [0, 1]; 0 is no sign of a fault.
+type Signs struct {
+	// Schema is 1 if the plan contradicts the schemas or the catalogue.
+	Schema float64 `json:"schema"`
+	// Reversed and Unordered are the strongest evidence from use for an order that the plan
+	// contradicts or lacks.
+	Reversed  float64 `json:"reversed"`
+	Unordered float64 `json:"unordered"`
+	// Lacking is how much better another tool fits a part of the intent than the tools of
+	// the plan. Misfit is how much worse the worst call fits every part than the best tools.
+	Lacking float64 `json:"lacking"`
+	Misfit  float64 `json:"misfit"`
+	// Unused is the share of the values in the intent that are neither in an argument nor
+	// in the text of a planned tool.
+	Unused float64 `json:"unused"`
+}
+
+// memoryShare is the share of the votes of past intents in the fit of a tool.
+const memoryShare = .5
+
+// part is a part of the intent with the fit of the tools.
+type part struct {
+	fit  map[string]float64
+	best []string // IDs, the best first
+	gap  float64  // the best fit less that of the best planned tool
+}
+
+// parts returns the parts of the intent, or the whole if it has one.
+func (c *checker) parts() []part {
+	r := c.ranking
+	list := make([]part, max(1, len(r.Candidates[0].PartScores())))
+	for p := range list {
+		q := &list[p]
+		q.fit = map[string]float64{}
+		for i := range r.Candidates {
+			k := &r.Candidates[i]
+			s := k.Whole.Score
+			if scores := k.PartScores(); p < len(scores) {
+				s = scores[p]
+			}
+			q.fit[k.ID] = s + memoryShare*k.Memory
+			q.best = append(q.best, k.ID)
+		}
+		slices.SortStableFunc(q.best, func(a, b string) int { return cmp.Compare(q.fit[b], q.fit[a]) })
+		q.best = q.best[:min(len(q.best), maxCandidates)]
+		have := 0.0
+		for _, k := range c.plan.Calls {
+			have = max(have, q.fit[k.Tool])
+		}
+		q.gap = q.fit[q.best[0]] - have
+	}
+	return list
+}
+
+// fits compares the calls with the intent. The call that fits no part is wrong, if another
+// tool fits better the part that the plan serves worst; else a step for that part is missing.
+func (c *checker) fits() error {
+	c.unused()
+	if c.ranking == nil || len(c.ranking.Candidates) == 0 {
+		return nil
+	}
+	parts := c.parts()
+	need := &parts[0]
+	for p := range parts {
+		if parts[p].gap > need.gap {
+			need = &parts[p]
+		}
+	}
+	worst, misfit := 0, -1.0
+	c.miss = make([]float64, len(c.plan.Calls))
+	for i, k := range c.plan.Calls {
+		miss := 1.0
+		for p := range parts {
+			if s, ok := parts[p].fit[k.Tool]; ok {
+				miss = min(miss, parts[p].fit[parts[p].best[0]]-s)
+			}
+		}
+		if c.miss[i] = miss; c.tools[i] != nil && !c.needed(i) && miss > misfit {
+			worst, misfit = i, miss
+		}
+	}
+	s := &c.out.Signs
+	s.Lacking, s.Misfit = min(1, max(0, need.gap)), min(1, max(0, misfit))
+	if s.Schema > 0 || need.gap <= 0 {
+		return nil
+	}
+	call, to := &c.plan.Calls[worst], need.best[0]
+	evidence := fmt.Sprintf("%s fits the intent better by %.2f than the tools of the plan", to, need.gap)
+	switch {
+	case min(s.Misfit, s.Lacking) > limits.Misfit:
+		c.find(Finding{Kind: WrongTool, Call: call.ID, Candidates: need.best, Confidence: s.wrongTool(), Repair: "call " + to, repair: swap(call.ID, to),
+			Evidence: fmt.Sprintf("%s fits no part of the intent; %s", call.Tool, evidence)})
+	case s.Lacking > limits.Lacking:
+		c.find(Finding{Kind: MissingStep, Candidates: need.best, Confidence: s.missingStep(), Repair: "add a call of " + to, repair: insert(to, nil, nil), Evidence: evidence})
+	}
+	return nil
+}
+
+// needed reports whether a tool of the plan is declared to need call i.
+func (c *checker) needed(i int) bool {
+	return slices.ContainsFunc(c.plan.Calls, func(k Call) bool {
+		return slices.Contains(c.index.DirectNeeds(k.Tool), c.plan.Calls[i].Tool)
+	})
+}
+
+// unused finds the values of the intent that the plan does not use.
+func (c *checker) unused() {
+	var given strings.Builder
+	stated := false
+	for i, k := range c.plan.Calls {
+		stated = stated || k.Arguments != nil
+		flatten(&given, map[string]any(k.Arguments))
+		if t := c.tools[i]; t != nil {
+			given.WriteString(t.ID + "\n" + t.Description + "\n")
+		}
+	}
+	all, unused := values(c.plan.Intent), 0
+	if !stated || len(all) == 0 {
+		return
+	}
+	have := strings.ToLower(given.String())
+	for _, v := range all {
+		if !strings.Contains(have, v) {
+			unused++
+		}
+	}
+	c.out.Signs.Unused = float64(unused) / float64(len(all))
+}
+
+func flatten(b *strings.Builder, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			flatten(b, e)
+		}
+	case []any:
+		for _, e := range v {
+			flatten(b, e)
+		}
+	case string:
+		b.WriteString(v + "\n")
+	case bool:
+		b.WriteString(strconv.FormatBool(v) + "\n")
+	case float64:
+		b.WriteString(strconv.FormatFloat(v, 'f', -1, 64) + "\n")
+	}
+}
+
+// values returns the words of a text that look like values, in lower case: those with a
+// digit, and those with a capital letter that do not begin a sentence.
+func values(text string) []string {
+	var list []string
+	start := true
+	for _, w := range strings.Fields(text) {
+		word := strings.TrimFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		if word != "" && word != "I" && (strings.ContainsFunc(word, unicode.IsDigit) || !start && strings.ContainsFunc(word, unicode.IsUpper)) {
+			list = append(list, strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(word, "'s"), ",", "")))
+		}
+		start = strings.ContainsAny(w[len(w)-1:], ".?!:")
+	}
+	return list
+}
+
+// requested is the misfit below which the intent requests a call.
+const requested = .1
+
+// guards reports irreversible calls that the intent does not request, and before which no
+// call reads.
+func (c *checker) guards() {
+	var asked toolsearch.Actions
+	for _, p := range toolsearch.Parts(c.plan.Intent) {
+		asked |= toolsearch.RequestedActions(p.Text)
+	}
+	for j, t := range c.tools {
+		if t == nil || len(c.miss) > j && c.miss[j] < requested || toolsearch.ActionsOf(t.Name)&asked != 0 || toolsearch.ActionsOf(t.Name) != toolsearch.Removing && !destructive(t.Annotations) {
+			continue
+		}
+		guarded := false
+		for i, g := range c.tools {
+			guarded = guarded || g != nil && toolsearch.PurposeOf(g).Reads() && c.reaches(i, j)
+		}
+		if !guarded {
+			call := c.plan.Calls[j].ID
+			c.find(Finding{Kind: Unguarded, Call: call, Confidence: .5, Candidates: c.index.Givers(toolsearch.PurposeOf(t).Entity),
+				Evidence: fmt.Sprintf("%s cannot be undone, the intent does not request it, and no call reads before it; ask the user", t.ID)})
+		}
+	}
+}
+
+// destructive reports whether the annotations of a tool state that it destroys something.
+func destructive(annotations json.RawMessage) bool {
+	var a struct {
+		Destructive bool `json:"destructiveHint"`
+	}
+	return json.Unmarshal(annotations, &a) == nil && a.Destructive
+}

@@ -1,0 +1,225 @@
+// Package plancheck checks a plan of tool calls against the schemas and declared needs of
+// the tools, past use and the intent, and repairs it. It neither makes plans nor runs tools.
+package plancheck
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Limits on one plan.
+const (
+	MaxCalls  = 60
+	MaxEdges  = 2000
+	MaxIntent = 8 << 10 // bytes
+)
+
+// Plan is a list of calls, or a graph of calls if it has edges.
+type Plan struct {
+	// Intent is the task in words; without it, only the plan itself is checked.
+	Intent string `json:"intent,omitempty"`
+	Calls  []Call `json:"calls"`
+	// Edges are the order of the calls; nil means that they run in the order of the list.
+	Edges []Edge `json:"edges,omitzero"`
+}
+
+// Call is one use of a tool.
+type Call struct {
+	ID   string `json:"id"`   // "c0", "c1", … if the caller gave none
+	Tool string `json:"tool"` // its ID, or a name that only one server has
+	// Arguments are the arguments by name. A string "$ID" or "$ID.output" is the output of
+	// another call. Nil means that the plan does not state arguments, which are then not
+	// checked.
+	Arguments map[string]any `json:"arguments,omitempty"`
+}
+
+// Edge means that call To waits for call From. Input, if not empty, is the argument of To
+// that From supplies.
+type Edge struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Input string `json:"input,omitempty"`
+}
+
+// ReadPlan reads a plan: an array of calls, an object with "calls", or the result of
+// suggest_dag or its "dag". A call may be the name of a tool.
+func ReadPlan(raw json.RawMessage) (Plan, error) {
+	var p Plan
+	if trimmed := strings.TrimSpace(string(raw)); strings.HasPrefix(trimmed, "[") {
+		raw = json.RawMessage(`{"calls":` + trimmed + `}`)
+	}
+	var in struct {
+		Intent string
+		Calls  []json.RawMessage
+		Nodes  []json.RawMessage
+		Edges  []struct {
+			Edge
+			FromTask string `json:"from_task"`
+			ToTask   string `json:"to_task"`
+			DataPath string
+		}
+		DAG json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return p, fmt.Errorf("want an array of calls, or an object with calls or a dag: %w", err)
+	}
+	p.Intent = in.Intent
+	if in.DAG != nil {
+		if err := json.Unmarshal(in.DAG, &in); err != nil { // its dag, if any, is ignored
+			return p, fmt.Errorf("dag: %w", err)
+		}
+	}
+	for i, c := range append(in.Calls, in.Nodes...) {
+		call, err := readCall(c, i)
+		if err != nil {
+			return p, err
+		}
+		p.Calls = append(p.Calls, call)
+	}
+	if in.Edges != nil {
+		p.Edges = []Edge{}
+	}
+	for _, e := range in.Edges {
+		if e.Edge.Input == "" {
+			_, e.Edge.Input, _ = strings.Cut(e.DataPath, "→ input.")
+		}
+		p.Edges = append(p.Edges, Edge{cmp.Or(e.FromTask, e.Edge.From), cmp.Or(e.ToTask, e.Edge.To), e.Edge.Input})
+	}
+	return p, p.check()
+}
+
+func readCall(raw json.RawMessage, i int) (Call, error) {
+	var c struct {
+		ID, Tool, Name, ToolID string
+		Arguments, Inputs      map[string]any
+	}
+	if json.Unmarshal(raw, &c.Tool) != nil {
+		if err := json.Unmarshal(raw, &c); err != nil {
+			return Call{}, fmt.Errorf("calls[%d]: %w", i, err)
+		}
+	}
+	if c.Arguments == nil && len(c.Inputs) > 0 {
+		c.Arguments = c.Inputs
+	}
+	return Call{cmp.Or(c.ID, fmt.Sprintf("c%d", i)), cmp.Or(c.Tool, c.ToolID, c.Name), c.Arguments}, nil
+}
+
+func (p *Plan) check() error {
+	switch {
+	case len(p.Calls) == 0:
+		return errors.New("a plan without calls")
+	case len(p.Calls) > MaxCalls:
+		return fmt.Errorf("%d calls, want at most %d", len(p.Calls), MaxCalls)
+	case len(p.Edges) > MaxEdges:
+		return fmt.Errorf("%d edges, want at most %d", len(p.Edges), MaxEdges)
+	case len(p.Intent) > MaxIntent:
+		return fmt.Errorf("an intent of %d bytes, want at most %d", len(p.Intent), MaxIntent)
+	}
+	seen := map[string]bool{}
+	for i, c := range p.Calls {
+		if strings.TrimSpace(c.Tool) == "" {
+			return fmt.Errorf("calls[%d] names no tool", i)
+		}
+		if seen[c.ID] {
+			return fmt.Errorf("two calls have the id %q", c.ID)
+		}
+		seen[c.ID] = true
+	}
+	return nil
+}
+
+// clone returns a copy of which calls, arguments and edges can be changed.
+func (p *Plan) clone() *Plan {
+	q := *p
+	q.Calls, q.Edges = slices.Clone(p.Calls), slices.Clone(p.Edges)
+	for i := range q.Calls {
+		q.Calls[i].Arguments = maps.Clone(q.Calls[i].Arguments)
+	}
+	return &q
+}
+
+// at returns the position of a call, −1 if there is none.
+func (p *Plan) at(id string) int {
+	return slices.IndexFunc(p.Calls, func(c Call) bool { return c.ID == id })
+}
+
+// reference is a value of an argument that is the output of another call.
+type reference struct{ call, output string }
+
+var referencePattern = regexp.MustCompile(`^\$\{?([A-Za-z0-9_-]+)(?:\.(.+?))?\}?$`)
+
+// references returns the references in a value, in arrays and objects too.
+func references(v any) (found []reference) {
+	switch v := v.(type) {
+	case string:
+		if m := referencePattern.FindStringSubmatch(v); m != nil {
+			found = append(found, reference{m[1], m[2]})
+		}
+	case []any:
+		for _, e := range v {
+			found = append(found, references(e)...)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			found = append(found, references(v[name])...)
+		}
+	}
+	return found
+}
+
+// explicit returns the pairs of positions of which the second waits for the first: the edges,
+// or without edges the order of the list.
+func (p *Plan) explicit() [][2]int {
+	var pairs [][2]int
+	if p.Edges == nil {
+		for j := range max(0, len(p.Calls)-1) {
+			pairs = append(pairs, [2]int{j, j + 1})
+		}
+	}
+	for _, e := range p.Edges {
+		if i, j := p.at(e.From), p.at(e.To); i >= 0 && j >= 0 {
+			pairs = append(pairs, [2]int{i, j})
+		}
+	}
+	return pairs
+}
+
+// waits returns the explicit pairs, and those of the references that do not contradict them.
+func (p *Plan) waits() [][2]int {
+	pairs := p.explicit()
+	for j, c := range p.Calls {
+		for _, r := range references(map[string]any(c.Arguments)) {
+			if i := p.at(r.call); i >= 0 && !reaches(pairs, j, i) && !reaches(pairs, i, j) && i != j {
+				pairs = append(pairs, [2]int{i, j})
+			}
+		}
+	}
+	return pairs
+}
+
+// reaches reports whether pairs lead from one position to another.
+func reaches(pairs [][2]int, from, to int) bool {
+	seen := map[int]bool{}
+	todo := []int{from}
+	for len(todo) > 0 {
+		i := todo[0]
+		todo = todo[1:]
+		for _, w := range pairs {
+			if w[0] != i || seen[w[1]] {
+				continue
+			}
+			if w[1] == to {
+				return true
+			}
+			seen[w[1]] = true
+			todo = append(todo, w[1])
+		}
+	}
+	return false
+}
