@@ -29,7 +29,7 @@ func TestManualAnswersQuestions(t *testing.T) {
 		{"search only below one path", "cli.md"},
 		{"exclude a word from a query", "cli.md"},
 		{"print only some lines of a document", "cli.md"},
-		{"which file types are indexed", "cli.md"},
+		{"which file types are indexed", "formats.md"},
 		{"remove the index", "cli.md"},
 		{"what happens when the owner process hangs", "cli.md"},
 		{"how does cairn choose the folder", "configuration.md"},
