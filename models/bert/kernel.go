@@ -188,6 +188,16 @@ func Kernels() []string {
 	return names
 }
 
+// Chosen returns the name of the kernel that Open uses by default, or "" if the environment
+// variable names one that this machine cannot run.
+func Chosen() string {
+	k, err := chooseKernel("")
+	if err != nil {
+		return ""
+	}
+	return k.name
+}
+
 // chooseKernel returns the kernel with a name. If name is empty, it returns the kernel in
 // the environment variable or, if that is not set, the fastest kernel.
 func chooseKernel(name string) (*kernel, error) {

@@ -78,6 +78,9 @@ func (o *Writer) Status(s *index.Status, place home.Place, skipped []index.Skipp
 	}
 	row("vectors", "%d made, %d pending", s.Embedded, s.Pending)
 	row("model", "%s", s.Model)
+	if k := s.Kernels; k != nil {
+		row("kernel", "%s made the vectors, this process uses %s: scores differ by up to .004", k.Vectors, k.Process)
+	}
 	if s.BuiltAt != "" {
 		row("built", "%s", s.BuiltAt)
 	}

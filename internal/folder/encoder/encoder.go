@@ -54,6 +54,7 @@ func (m *Model) Apply(o *workspace.Options) error {
 	}
 	o.Reranker = m.rerankers.open
 	if m.Dir == "" && m.Engine != "hugot" {
+		o.Description.Kernel = bert.Chosen()
 		return nil
 	}
 	e, err := m.shared()
@@ -61,6 +62,7 @@ func (m *Model) Apply(o *workspace.Options) error {
 		return err
 	}
 	o.Description, o.ModelChosen = e.Description(), true
+	o.Description.Kernel = noClose{e}.Kernel()
 	return nil
 }
 

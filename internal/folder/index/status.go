@@ -86,6 +86,9 @@ func (x *Index) storesStatus(stores *Stores) (*Status, error) {
 	building, unread := x.building()
 	s := x.status(retriever.NewIndexState(meta, counts, building, unread))
 	s.Tasks = counts.Tasks
+	if k := (Kernels{meta.Model.Kernel, x.options.Description.Kernel}); k.Vectors != "" && k.Process != "" && k.Vectors != k.Process {
+		s.Kernels = &k
+	}
 	if stores.lacksKeywords() {
 		s.Degraded, s.Problem = []string{KeywordsLacking}, stores.keywordsHint()
 	}

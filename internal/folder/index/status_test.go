@@ -86,3 +86,30 @@ func newDocs(t *testing.T) *docs.Store {
 	}
 	return d
 }
+
+// TestStatusComparesKernels opens an index with another kernel than that of the process
+// that created it.
+func TestStatusComparesKernels(t *testing.T) {
+	var made Options
+	x := open(t, func(o *Options) { o.Description.Kernel = "avx2"; made = *o })
+	if _, err := x.Index(t.Context(), IndexRequest{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for kernel, want := range map[string]bool{"avx2": false, "neon": true, "": false} {
+		made.Description.Kernel = kernel
+		x := New(made)
+		s, err := x.Status(t.Context(), StatusRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Kernels != nil; got != want {
+			t.Errorf("with the kernel %q the status has kernels %+v", kernel, s.Kernels)
+		}
+		if err := x.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -52,7 +52,10 @@ type StatusRequest struct {
 type Status struct {
 	retriever.IndexState
 	// Model is the ID of the model whose vectors the index holds or will hold.
-	Model     string           `json:"model"`
+	Model string `json:"model"`
+	// Kernels is present if the vectors were made with another kernel than that of this
+	// process. Scores then differ by up to .004.
+	Kernels   *Kernels         `json:"kernels,omitempty"`
 	Workspace config.Selection `json:"workspace"`
 	// Kinds counts the files by their format; absent if all have the same.
 	Kinds map[string]int `json:"kinds,omitempty"`
@@ -83,6 +86,12 @@ type Status struct {
 	Problem string `json:"problem,omitempty"`
 	// Warnings lists configuration without effect, and recovered files.
 	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Kernels names the kernel of the process that created the index, and that of this process.
+type Kernels struct {
+	Vectors string `json:"vectors"`
+	Process string `json:"process"`
 }
 
 // SkippedFile is a file or folder that is not indexed, or a file indexed in part.
