@@ -122,7 +122,7 @@ func Check(ctx context.Context, x *toolsearch.Index, lookup func(name string) (c
 	return &c.out, nil
 }
 
-// names replaces the names of tools by their IDs.
+// names replaces the names of tools by their IDs, and finds the tools of the calls.
 func (c *checker) names(lookup func(string) (catalog.Tool, error)) error {
 	c.tools = make([]*catalog.Tool, len(c.plan.Calls))
 	for i := range c.plan.Calls {
@@ -142,6 +142,9 @@ func (c *checker) names(lookup func(string) (catalog.Tool, error)) error {
 		f := Finding{Kind: UnknownTool, Call: call.ID, Evidence: err.Error(), Candidates: near, Confidence: 1}
 		if len(near) > 0 {
 			f.Repair, f.repair = "call "+near[0], swap(call.ID, near[0])
+			if t, err := lookup(near[0]); err == nil {
+				c.tools[i] = &t // the arguments are checked as those of the repair
+			}
 		}
 		c.find(f)
 	}

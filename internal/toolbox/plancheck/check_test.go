@@ -115,6 +115,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{"right", `[{"tool":"read_file","arguments":{"path":"a"}},{"tool":"parse_json","arguments":{"text":"$c0.content"}}]`, nil, ""},
 		{"names alone", `["read_file","parse_json"]`, nil, ""},
+		{"a wrong name and a wrong argument", `[{"tool":"read_fil","arguments":{"path":5}}]`, []string{"unknown_tool c0 ", "wrong_type c0 path"}, "read_file{path:5}"},
 		{"a name with a letter wrong", `[{"tool":"read_fil","arguments":{"path":"a"}}]`, []string{"unknown_tool c0 "}, "read_file{path:a}"},
 		{"an output for a required input", `[{"tool":"read_file","arguments":{"path":"a"}},{"tool":"parse_json","arguments":{}}]`,
 			[]string{"missing_input c1 text"}, "read_file{path:a} parse_json{text:$c0.content}"},
