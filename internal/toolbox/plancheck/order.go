@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"cairn/internal/toolbox/suggest"
 )
 
 // order checks the order of the calls against references, declared needs, data and use.
@@ -13,7 +15,7 @@ func (c *checker) order() error {
 		call := &c.plan.Calls[j]
 		for _, r := range references(map[string]any(call.Arguments)) {
 			switch i := c.plan.at(r.call); {
-			case i >= 0 && (i == j || reaches(c.plan.explicit(), j, i)):
+			case i >= 0 && (i == j || suggest.Reaches(c.plan.explicit(), j, i)):
 				c.before(i, j, "its arguments refer to an output of it", 1)
 			case i < 0:
 				c.find(Finding{Kind: MissingStep, Call: call.ID, Confidence: 1, Evidence: fmt.Sprintf("an argument refers to call %q, which the plan lacks", r.call)})
@@ -61,8 +63,11 @@ func (c *checker) needs(from, to int) bool {
 	return slices.Contains(c.index.DirectNeeds(c.plan.Calls[to].Tool), c.plan.Calls[from].Tool)
 }
 
-// reaches reports whether call to waits for call from, directly or through others.
-func (c *checker) reaches(from, to int) bool { return reaches(c.plan.waits(), from, to) }
+// reaches reports whether call to waits for call from, directly or through others. A call
+// reaches itself if it is part of a cycle.
+func (c *checker) reaches(from, to int) bool {
+	return slices.ContainsFunc(c.waits, func(w [2]int) bool { return w[0] == from && suggest.Reaches(c.waits, w[1], to) })
+}
 
 // declared checks the needs that the catalogue declares.
 func (c *checker) declared() {
@@ -164,7 +169,6 @@ func (c *checker) learnt() {
 	if u == nil {
 		return
 	}
-	waits := c.plan.waits()
 	for i := range c.plan.Calls {
 		for j := range c.plan.Calls {
 			from, to := c.plan.Calls[i].Tool, c.plan.Calls[j].Tool
@@ -175,7 +179,7 @@ func (c *checker) learnt() {
 			}
 			why := fmt.Sprintf("in %.0f past plans of %.0f", ab, ab+ba)
 			s, limit := &c.out.Signs.Unordered, limits.Unordered
-			if slices.Contains(waits, [2]int{j, i}) {
+			if slices.Contains(c.waits, [2]int{j, i}) {
 				s, limit = &c.out.Signs.Reversed, limits.Reversed
 			} else if c.reaches(j, i) {
 				continue // use shows the order of neighbours only

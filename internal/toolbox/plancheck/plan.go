@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"cairn/internal/toolbox/suggest"
 )
 
 // Limits on one plan.
@@ -195,31 +197,10 @@ func (p *Plan) waits() [][2]int {
 	pairs := p.explicit()
 	for j, c := range p.Calls {
 		for _, r := range references(map[string]any(c.Arguments)) {
-			if i := p.at(r.call); i >= 0 && !reaches(pairs, j, i) && !reaches(pairs, i, j) && i != j {
+			if i := p.at(r.call); i >= 0 && !suggest.Reaches(pairs, j, i) && !suggest.Reaches(pairs, i, j) {
 				pairs = append(pairs, [2]int{i, j})
 			}
 		}
 	}
 	return pairs
-}
-
-// reaches reports whether pairs lead from one position to another.
-func reaches(pairs [][2]int, from, to int) bool {
-	seen := map[int]bool{}
-	todo := []int{from}
-	for len(todo) > 0 {
-		i := todo[0]
-		todo = todo[1:]
-		for _, w := range pairs {
-			if w[0] != i || seen[w[1]] {
-				continue
-			}
-			if w[1] == to {
-				return true
-			}
-			seen[w[1]] = true
-			todo = append(todo, w[1])
-		}
-	}
-	return false
 }

@@ -68,8 +68,8 @@ func (l links) feeds(step int, input string) bool {
 	return false
 }
 
-// reaches reports whether step to waits for step from, directly or through others.
-func reaches(pairs [][2]int, from, to int) bool {
+// Reaches reports whether step to waits for step from, directly or through others.
+func Reaches(pairs [][2]int, from, to int) bool {
 	seen := map[int]bool{from: true}
 	for stack := []int{from}; len(stack) > 0; {
 		at := stack[len(stack)-1]
@@ -119,7 +119,7 @@ func (p *planner) learntLinks() {
 		}
 	}
 	for _, f := range found {
-		if reaches(taken, f.to, f.from) {
+		if Reaches(taken, f.to, f.from) {
 			continue
 		}
 		taken = append(taken, [2]int{f.from, f.to})
@@ -171,7 +171,7 @@ func (p *planner) inferLinks(bindings []Binding) {
 			}
 			for j := i - 1; j >= 0; j-- {
 				if p.steps[j].purpose.GivesEntity(entity) && p.steps[j].tool.Server == st.tool.Server && p.steps[j].tool.ID != st.tool.ID {
-					if p.chain && !in.Required && reaches(p.links.pairs(), j, i) {
+					if p.chain && !in.Required && Reaches(p.links.pairs(), j, i) {
 						break // the chain learnt from past use connects them
 					}
 					name := strings.Join(entity, " ")
@@ -196,7 +196,7 @@ func (p *planner) textLinks(bindings []Binding) {
 		if p.steps[i].chosen == nil {
 			continue
 		}
-		if last >= 0 && !reaches(pairs, last, i) {
+		if last >= 0 && !Reaches(pairs, last, i) {
 			p.links.add(last, i, link{kind: TextEdge, grade: TextOrder, reason: "only the order of the text"})
 		}
 		last = i

@@ -98,7 +98,7 @@ func (p *planner) order(steps []step) {
 		}
 	}
 	for _, pair := range stated.pairs() {
-		if from, to := place[pair[0]], place[pair[1]]; from < to && !reaches(p.links.pairs(), from, to) {
+		if from, to := place[pair[0]], place[pair[1]]; from < to && !Reaches(p.links.pairs(), from, to) {
 			p.links.add(from, to, stated[pair])
 		}
 	}
