@@ -59,10 +59,9 @@ func (s *Store) Example(_ context.Context, tool string) (json.RawMessage, error)
 	return s.examples[tool].arguments, nil
 }
 
-// examplesOf returns the arguments of the successful calls of a trace that can be kept as
-// examples, by tool, with secrets masked.
-func examplesOf(t *Trace, masks *secret.Masks) map[string]json.RawMessage {
-	found := map[string]json.RawMessage{}
+// addExamples adds the arguments of the successful calls of a trace to found, by tool, with
+// secrets masked. The shortest of each tool remain.
+func addExamples(found map[string]json.RawMessage, t *Trace, masks *secret.Masks) {
 	for _, c := range t.Calls {
 		var args map[string]any
 		if !c.OK() || json.Unmarshal(c.Arguments, &args) != nil || len(args) == 0 {
@@ -73,5 +72,4 @@ func examplesOf(t *Trace, masks *secret.Masks) map[string]json.RawMessage {
 			found[c.Tool] = short
 		}
 	}
-	return found
 }

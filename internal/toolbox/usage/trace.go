@@ -132,11 +132,7 @@ func (s *Store) Learn(ctx context.Context, traces ...Trace) error {
 		if m, ok := traces[i].Memory(); ok {
 			c.Intents = append(c.Intents, m)
 		}
-		for tool, arguments := range examplesOf(&traces[i], s.o.Masks) {
-			if old, known := c.examples[tool]; !known || len(arguments) < len(old) {
-				c.examples[tool] = arguments
-			}
-		}
+		addExamples(c.examples, &traces[i], s.o.Masks)
 	}
 	return s.write(ctx, c)
 }
