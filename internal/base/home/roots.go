@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 
@@ -56,7 +55,7 @@ func (p Place) roots() (newest roots, err error) {
 			err = json.Unmarshal(text, &r)
 		}
 		if old := map[string]string{}; err == nil && r.Roots == nil && json.Unmarshal(text, &old) == nil {
-			r.Roots = maps.Clone(old)
+			r.Roots = old
 		} else if err == nil && r.Sum != r.sum() {
 			err = errors.New("its checksum is wrong")
 		}

@@ -28,8 +28,8 @@
 //
 // Before every call, and once a second, the owner compares the file that it has locked
 // with the file at its path. If they differ, the folder was removed: the owner closes its
-// files without writing to them and connects again. It does the same
-// if its Service asks for it with Removed, for example because its settings have changed.
+// files without writing to them and connects again. It does the same if its Service asks for
+// it with Removed, for example because its settings have changed.
 package owner
 
 import (
