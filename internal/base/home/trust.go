@@ -62,6 +62,19 @@ func trusted() (map[string]string, error) {
 	return folders, nil
 }
 
+// TrustStamp identifies the present state of the list of trusted folders. It reads no file.
+func TrustStamp() string {
+	path, err := trustFile()
+	if err != nil {
+		return ""
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+}
+
 // TrustedFolders returns the folders that the user trusts, sorted by path.
 func TrustedFolders() ([]string, error) {
 	folders, err := trusted()

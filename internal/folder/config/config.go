@@ -308,12 +308,12 @@ func find(root string) (marker string, source []byte, err error) {
 	return marker, nil, nil
 }
 
-// Stamp identifies the present state of the configuration file of the folder root. It reads
-// no file.
+// Stamp identifies the present state of the configuration file of the folder root, and of the
+// list of trusted folders if there is such a file. It reads no file.
 func Stamp(root string) (stamp string) {
 	for _, m := range markers {
 		if info, err := os.Lstat(filepath.Join(root, m, "config.toml")); err == nil {
-			stamp += fmt.Sprintln(m, info.Size(), info.ModTime().UnixNano())
+			stamp += fmt.Sprintln(m, info.Size(), info.ModTime().UnixNano(), home.TrustStamp())
 		}
 	}
 	return stamp

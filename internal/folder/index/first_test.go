@@ -29,7 +29,8 @@ func TestStillReading(t *testing.T) {
 		"limit":      {retriever.Semantic, time.Hour, time.Hour, preferLimit, unread},
 		"vectors":    {retriever.Semantic, 2 * time.Second, time.Hour, 2 * time.Second, none},
 		"end of run": {retriever.Semantic, time.Hour, 3 * time.Second, 3 * time.Second, none},
-		"keyword":    {retriever.Keyword, time.Hour, time.Hour, 0, unread}, // this process does not own the index, so it cannot prefer files
+		"hybrid":     {retriever.Hybrid, 2 * time.Second, time.Hour, 2 * time.Second, none}, // no file has the words
+		"keyword":    {retriever.Keyword, time.Hour, time.Hour, 0, unread},                  // this process does not own the index, so it cannot prefer files
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -119,24 +119,16 @@ const preferLimit = 10 * time.Second
 // query before the others, and waits until keyword search can find them, or until the
 // first vectors for a search by vectors only.
 func (x *Index) prefer(ctx context.Context, q retriever.Query) {
-	<-x.started
-	x.runs.Lock()
-	run := x.current
-	x.runs.Unlock()
-	semantic := q.Mode == retriever.Semantic
-	if run == nil || !run.Running() || run.Progress().Searchable && !semantic || x.isBuilt() {
+	run := x.firstRun()
+	if q.Mode == retriever.Semantic {
+		awaitVectors(ctx, run)
+		return
+	}
+	if run == nil || run.Progress().Searchable {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, preferLimit)
 	defer cancel()
-	if semantic {
-		_, _ = run.Follow(ctx, func(p Progress) {
-			if p.Phase == indexer.PhaseVectors && p.Done > 0 {
-				cancel()
-			}
-		})
-		return
-	}
 	go func() {
 		_, _ = run.Follow(ctx, nil)
 		cancel()
@@ -145,6 +137,34 @@ func (x *Index) prefer(ctx context.Context, q retriever.Query) {
 	if indexer, _, err := x.writer(); err == nil {
 		_ = indexer.Prefer(ctx, keyword.QueryTerms(query.Parse(q.Text)), q.Filter)
 	}
+}
+
+// firstRun returns the run that builds the first index, nil for none.
+func (x *Index) firstRun() *run {
+	<-x.started
+	x.runs.Lock()
+	run := x.current
+	x.runs.Unlock()
+	if run == nil || !run.Running() || x.isBuilt() {
+		return nil
+	}
+	return run
+}
+
+// awaitVectors waits until run has stored the first vectors, has ended, or preferLimit is
+// over. It reports whether it waited.
+func awaitVectors(ctx context.Context, run *run) bool {
+	if run == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, preferLimit)
+	defer cancel()
+	_, _ = run.Follow(ctx, func(p Progress) {
+		if p.Phase == indexer.PhaseVectors && p.Done > 0 {
+			cancel()
+		}
+	})
+	return true
 }
 
 // stillReading says in an empty answer how many files the current run has not read.

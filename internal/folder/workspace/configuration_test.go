@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"cairn/internal/base/home"
+	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
 )
 
@@ -32,6 +34,31 @@ func TestChangedConfiguration(t *testing.T) {
 	fill(t, again, index.IndexRequest{Join: true})
 	finds(t, again, nil, byKeyword("aardvark"))
 	server.stop()
+}
+
+// TestTrustTakesEffect: the owner applies guarded settings as soon as the user trusts the
+// folder, and no longer when the user stops trusting it.
+func TestTrustTakesEffect(t *testing.T) {
+	sel := folder(t)
+	write(t, filepath.Join(sel.Root, ".cairn/config.toml"), "[dag]\nmax_ready_tasks_limit = 999\n")
+	w := open(t, sel, Owning, hashed())
+	standard := config.Default()
+	for _, step := range []struct {
+		change func() error
+		want   int
+	}{
+		{func() error { return nil }, standard.DAG.MaxReady},
+		{func() error { _, err := config.Trust(sel.Root); return err }, 999},
+		{func() error { return home.Distrust(sel.Root) }, standard.DAG.MaxReady},
+	} {
+		if err := step.change(); err != nil {
+			t.Fatal(err)
+		}
+		fill(t, w, index.IndexRequest{})
+		if got := w.Config().DAG.MaxReady; got != step.want {
+			t.Errorf("the limit is %d, want %d", got, step.want)
+		}
+	}
 }
 
 // TestInvalidConfiguration: the owner keeps its configuration if the changed one is not valid.
