@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"cairn/internal/toolbox/catalog"
@@ -26,8 +28,12 @@ type everydayFigures struct {
 	auc, ece float64
 }
 
-// leastEveryday is what a plan must reach; what was reached when is in toolquality.md.
-var leastEveryday = everydayFigures{whole: .15, auc: .51, ece: .32}
+// leastEveryday and leastDevelopment are what plans must reach; what was reached when is in
+// toolquality.md.
+var (
+	leastEveryday    = everydayFigures{whole: .15, auc: .51, ece: .32}
+	leastDevelopment = everydayFigures{whole: .15, auc: .3, ece: .4}
+)
 
 // everydayIntent is an intent with the tools that a plan must have; none if no tool fits.
 type everydayIntent struct {
@@ -51,13 +57,21 @@ func (e *everydayIntent) task() *toolTask {
 }
 
 // TestEveryday plans the intents of testdata/everyday.json over five catalogues, each the
-// tools of some servers in the folder that CAIRN_DATA names.
-func TestEveryday(t *testing.T) {
+// tools of some servers in the folder that CAIRN_DATA names. It names no intent that fails.
+func TestEveryday(t *testing.T) { planEveryday(t, "everyday.json", 100, false, leastEveryday) }
+
+// TestEverydayDevelopment plans the intents of testdata/everyday-dev.json, over other servers,
+// and names those that fail.
+func TestEverydayDevelopment(t *testing.T) {
+	planEveryday(t, "everyday-dev.json", 40, true, leastDevelopment)
+}
+
+func planEveryday(t *testing.T, name string, intents int, failures bool, least everydayFigures) {
 	data := os.Getenv("CAIRN_DATA")
 	if data == "" {
 		t.Skip("CAIRN_DATA names no folder of evaluation data")
 	}
-	b, err := os.ReadFile(filepath.Join("testdata", "everyday.json"))
+	b, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,15 +85,15 @@ func TestEveryday(t *testing.T) {
 	if err := json.Unmarshal(b, &file); err != nil {
 		t.Fatal(err)
 	}
-	var sum everydaySum
+	sum := everydaySum{failures: failures}
 	for _, c := range file.Catalogues {
 		tools := serverTools(t, data, c.Servers)
 		sum.measure(t, tools, c.Intents)
 	}
 	got := sum.figures()
 	t.Logf("%d intents: %+v", sum.intents, got)
-	if least := leastEveryday; sum.intents != 100 || got.whole < least.whole || got.auc < least.auc || got.ece > least.ece {
-		t.Errorf("%d intents: %+v, want 100 with %+v", sum.intents, got, least)
+	if sum.intents != intents || got.whole < least.whole || got.auc < least.auc || got.ece > least.ece {
+		t.Errorf("%d intents: %+v, want %d with %+v", sum.intents, got, intents, least)
 	}
 }
 
@@ -90,6 +104,7 @@ type everydaySum struct {
 	multi, wholeMulti      float64
 	judged                 []judgement
 	pairs, ordered         float64
+	failures               bool // whether to log the plans that are not whole
 }
 
 func (s *everydaySum) measure(t *testing.T, tools []catalog.Tool, intents []everydayIntent) {
@@ -113,7 +128,7 @@ func (s *everydaySum) measure(t *testing.T, tools []catalog.Tool, intents []ever
 			t.Fatalf("%s: %v", e.ID, err)
 		}
 		s.intents++
-		right := false
+		right, before := false, s.plans.whole+float64(s.refused)
 		switch before := s.plans.whole; {
 		case len(e.Calls) > 0:
 			s.plans.add(plan, e.task(), known)
@@ -127,6 +142,9 @@ func (s *everydaySum) measure(t *testing.T, tools []catalog.Tool, intents []ever
 			s.refused++
 		default:
 			s.none++
+		}
+		if s.failures && s.plans.whole+float64(s.refused) == before {
+			logPlan(t, e, plan)
 		}
 		if len(plan.DAG.Nodes) > 0 {
 			judged = append(judged, judgement{plan.Confidence, right})
@@ -146,6 +164,17 @@ func (s *everydaySum) measure(t *testing.T, tools []catalog.Tool, intents []ever
 		}
 	}
 	s.judged = append(s.judged, judged...)
+}
+
+func logPlan(t *testing.T, e *everydayIntent, plan *suggest.Suggestion) {
+	var want, got []string
+	for _, c := range e.Calls {
+		want = append(want, c.Tool)
+	}
+	for _, task := range plan.Tasks {
+		got = append(got, fmt.Sprintf("%s for %q", task.Tool, task.Part))
+	}
+	t.Logf("%s (%.2f) %s\n\twant %s\n\tgot  %s\n\tunmatched %q", e.ID, plan.Confidence, e.Intent, strings.Join(want, ", "), strings.Join(got, ", "), plan.Unmatched)
 }
 
 func (s *everydaySum) figures() everydayFigures {
