@@ -546,6 +546,43 @@ func TestLostIndexIsFilledAgain(t *testing.T) {
 	sameAsClean(t, root, s, f.embedder, nil)
 }
 
+// TestOlderIndexIsFilledAgain: older files with as many chunks have a lower position than the
+// documents recorded.
+func TestOlderIndexIsFilledAgain(t *testing.T) {
+	for _, name := range []string{"text", "vectors"} {
+		root, index := generated(t, 4), t.TempDir()
+		run := func() {
+			e := &testutil.HashEmbedder{}
+			s, closeAll, err := open(root, index, e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := New(s, e, nil).Run(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			sameAsClean(t, root, s, e, nil)
+			if err := closeAll(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(t, root, "other.md", "# Other\n\nAn apple.\n")
+		run()
+		older := t.TempDir()
+		if err := os.CopyFS(filepath.Join(older, name), os.DirFS(filepath.Join(index, name))); err != nil {
+			t.Fatal(err)
+		}
+		write(t, root, "other.md", "# Other\n\nA pear and a plum.\n")
+		run()
+		if err := os.RemoveAll(filepath.Join(index, name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(older, name), filepath.Join(index, name)); err != nil {
+			t.Fatal(err)
+		}
+		run()
+	}
+}
+
 func TestStrangeChunksAreReported(t *testing.T) {
 	f := newFixture(t, generated(t, 3), nil)
 	f.run()

@@ -24,7 +24,7 @@ const (
 func (x *Indexer) Keywords(ctx context.Context, progress func(job.Progress)) error {
 	x.keywords.Lock()
 	defer x.keywords.Unlock()
-	return x.reconcile(ctx, docs.Keyword, x.stores.Keyword.Count, func() error { return x.updateKeywords(ctx, progress) })
+	return x.reconcile(ctx, docs.Keyword, x.stores.Keyword, func() error { return x.updateKeywords(ctx, progress) })
 }
 
 func (x *Indexer) updateKeywords(ctx context.Context, progress func(job.Progress)) error {
@@ -78,7 +78,7 @@ func (x *Indexer) indexKeywords(ctx context.Context, m *progressReporter, paths 
 			return fmt.Errorf("updating the keyword index: %w", err)
 		}
 		x.reached("keywords updated")
-		if err := x.stores.Docs.Done(ctx, docs.Keyword, b.marks); err != nil {
+		if err := x.stores.Docs.Done(ctx, docs.Keyword, b.marks, x.stores.Keyword.Position()); err != nil {
 			return fmt.Errorf("clearing marks of the keyword index: %w", err)
 		}
 		x.reached("keywords done")

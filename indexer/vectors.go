@@ -44,7 +44,7 @@ func (x *Indexer) Vectors(ctx context.Context, progress func(job.Progress)) erro
 func (x *Indexer) makeVectors(ctx context.Context, progress func(job.Progress), t *Report) error {
 	x.vectors.Lock()
 	defer x.vectors.Unlock()
-	return x.reconcile(ctx, docs.Vectors, x.stores.Vectors.Count, func() error { return x.updateVectors(ctx, progress, t) })
+	return x.reconcile(ctx, docs.Vectors, x.stores.Vectors, func() error { return x.updateVectors(ctx, progress, t) })
 }
 
 func (x *Indexer) updateVectors(ctx context.Context, progress func(job.Progress), t *Report) error {
@@ -274,7 +274,7 @@ func (x *Indexer) writeVectors(ctx context.Context, c commit) (completed int, er
 		return 0, fmt.Errorf("updating the vectors: %w", err)
 	}
 	x.reached("vectors updated")
-	if err := x.stores.Docs.Done(ctx, docs.Vectors, marks); err != nil {
+	if err := x.stores.Docs.Done(ctx, docs.Vectors, marks, x.stores.Vectors.Position()); err != nil {
 		return 0, fmt.Errorf("clearing marks of the vectors: %w", err)
 	}
 	x.reached("vectors done")

@@ -122,7 +122,7 @@ func (f *folder) index(files map[string]string, later []string) {
 				done = append(done, p.Mark)
 			}
 		}
-		must(f.t, f.docs.Done(ctx, kind, done))
+		must(f.t, f.docs.Done(ctx, kind, done, 0))
 	}
 	_, err := f.docs.Advance(ctx, []string{""}, time.Unix(1_700_000_000, 0))
 	must(f.t, err)

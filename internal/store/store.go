@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cairn/internal/text/markdown"
 	"cairn/internal/text/outline"
@@ -232,6 +233,8 @@ type Keyword interface {
 	Update(ctx context.Context, entries []KeywordEntry, stale []string) error
 	// Count returns the number of chunks.
 	Count() (int, error)
+	// Position is as in Vectors.
+	Position() uint64
 	Close() error
 }
 
@@ -255,5 +258,12 @@ type Vectors interface {
 	Update(ctx context.Context, entries []VectorEntry, stale []string) error
 	// Count returns the number of vectors.
 	Count() (int, error)
+	// Position increases with every Update and is durable with it, so that the caller
+	// recognises older files. A store without files may return 0.
+	Position() uint64
 	Close() error
 }
+
+// NextPosition returns the position after last. It contains the time, so that files made
+// again have a higher position than those that they replace.
+func NextPosition(last uint64) uint64 { return max(last+1, uint64(time.Now().UnixNano())) }

@@ -17,7 +17,7 @@ var rooms = []room{
 	{"models", "", 7200},
 	{"internal/base/testutil", "internal/base models", 490},
 	{"internal/text", "", 16160},
-	{"internal/store", "internal/base models internal/text", 16190},
+	{"internal/store", "internal/base models internal/text", 16240},
 	{"indexer", "internal/base models internal/text internal/store", 2920},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5220},
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 12240},

@@ -59,17 +59,14 @@ var derived = []struct {
 // openDerived opens the derived index in folder name of dir. If it is damaged, a writer
 // renames it and opens an empty one, and a reader gets the zero T. If s.known is nil, a
 // damaged index is an error.
-func openDerived[T interface {
-	Count() (int, error)
-	Close() error
-}](s *Stores, dir, name string, kind docs.Kind, open func(path string) (T, error)) (x T, err error) {
+func openDerived[T indexer.Derived](s *Stores, dir, name string, kind docs.Kind, open func(path string) (T, error)) (x T, err error) {
 	path := filepath.Join(dir, name)
 	var none T
 	damage := s.known[name]
 	if damage == nil {
 		x, err = open(path)
 		if err == nil && s.known != nil {
-			if damage = s.countDamage(kind, x.Count); damage != nil {
+			if damage = s.derivedDamage(kind, x); damage != nil {
 				err = x.Close()
 			}
 		} else if s.known != nil && (damagedPart(err) == name || errors.Is(err, fs.ErrNotExist)) {
@@ -93,19 +90,25 @@ func openDerived[T interface {
 	return open(path)
 }
 
-// countDamage compares the number of chunks in a derived index with that of the documents.
-// They differ if files were removed, lost their last writes, or are damaged. While
-// documents are pending, only an empty index is an error.
-func (s *Stores) countDamage(kind docs.Kind, count func() (int, error)) error {
-	counts, err := s.Docs.Counts()
+// derivedDamage compares the position of a derived index and its number of chunks with those
+// in the documents. They differ if files were removed, lost their last writes, are older or
+// are damaged. While documents are pending, fewer chunks are no error unless there are none.
+func (s *Stores) derivedDamage(kind docs.Kind, x indexer.Derived) error {
+	var counts docs.Counts
+	meta, err := s.Docs.Meta()
+	if err == nil {
+		counts, err = s.Docs.Counts()
+	}
 	if err != nil || counts.Chunks == 0 && kind == docs.Vectors { // see openCache
 		return err
 	}
 	pending := counts.Pending(kind)
-	n, err := count()
+	n, err := x.Count()
 	switch {
 	case err != nil:
 		return err
+	case x.Position() < meta.Positions[kind]:
+		return errors.New("it is older than the documents")
 	case pending.Files == 0 && n != counts.Chunks:
 		return fmt.Errorf("it has %d of %d chunks", n, counts.Chunks)
 	case n == 0 && counts.Chunks > pending.Chunks:

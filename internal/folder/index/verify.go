@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"cairn/indexer"
 	"cairn/internal/base/health"
 	"cairn/internal/store/docs"
 )
@@ -99,7 +100,7 @@ func (x *Index) verifyRegularly() {
 // verifyDerived checks a derived index. In a reader x is nil if it is damaged.
 func verifyDerived[T any, X interface {
 	*T
-	Count() (int, error)
+	indexer.Derived
 	Verify(context.Context) (health.File, error)
 }](ctx context.Context, s *Stores, kind docs.Kind, x X) (f health.File, err error) {
 	if x == nil {
@@ -108,7 +109,7 @@ func verifyDerived[T any, X interface {
 	if f, err = x.Verify(ctx); err != nil {
 		return f, err
 	}
-	if lacks := s.countDamage(kind, x.Count); lacks != nil {
+	if lacks := s.derivedDamage(kind, x); lacks != nil {
 		f.Problems = append(f.Problems, lacks.Error())
 	}
 	return f, nil

@@ -312,9 +312,6 @@ func TestFaults(t *testing.T) {
 		if n >= len(f.files)*len(faultKinds) {
 			kind, path = faultKinds[r.IntN(len(faultKinds))], f.files[r.IntN(len(f.files))]
 		}
-		if kind.name == "an older copy" && strings.HasSuffix(path, "vectors.cairn") {
-			continue // not noticed if it has as many chunks: see benchmarks/reliability.md
-		}
 		content, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,8 @@
 //
 //	meta       format (uint32), model (JSON of models.Description), chunks (text,
 //	           see Options.Chunks), generation (uint64), roots (JSON), built_at
-//	           (int64, Unix nanoseconds), counts (12 x int64, see Counts)
+//	           (int64, Unix nanoseconds), counts (12 x int64, see Counts), position
+//	           of keywords and of vectors (uint64, see Meta)
 //	files      seq uint64, size, mtime and ctime int64, SHA-256 (32 bytes), sections
 //	           uint32, chunks uint32; ctime is 0 if unknown
 //	documents  title, labels and sections, see codec.go

@@ -127,11 +127,11 @@ func TestStale(t *testing.T) {
 	early := pending(t, s, Keyword)
 	mustPut(t, s, page("p", "a:.", "c:."))
 	check("second", Keyword, "p deleted=false chunks=2 [p#a.1 p#b.0]")
-	if err := s.Done(background, Keyword, []Mark{early[0].Mark, {Path: "absent", Seq: 1}}); err != nil {
+	if err := s.Done(background, Keyword, []Mark{early[0].Mark, {Path: "absent", Seq: 1}}, 7); err != nil {
 		t.Fatal(err)
 	}
 	check("an old mark must not clear a new one", Keyword, "p deleted=false chunks=2 [p#a.1 p#b.0]")
-	if err := s.Done(background, Keyword, []Mark{pending(t, s, Keyword)[0].Mark}); err != nil {
+	if err := s.Done(background, Keyword, []Mark{pending(t, s, Keyword)[0].Mark}, 7); err != nil {
 		t.Fatal(err)
 	}
 	check("cleared", Keyword)
@@ -144,11 +144,17 @@ func TestStale(t *testing.T) {
 	check("deleted", Vectors, "p deleted=true chunks=0 [p#a.0 p#a.1 p#b.0 p#c.0]")
 	mustPut(t, s, page("p", "a:."))
 	check("back again", Vectors, "p deleted=false chunks=1 [p#a.1 p#b.0 p#c.0]")
-	if err := s.Done(background, Keyword, []Mark{pending(t, s, Keyword)[0].Mark}); err != nil {
+	if err := s.Done(background, Keyword, []Mark{pending(t, s, Keyword)[0].Mark}, 7); err != nil {
 		t.Fatal(err)
+	}
+	if meta, err := s.Meta(); err != nil || meta.Positions != [2]uint64{Keyword: 7} {
+		t.Errorf("positions %v, %v, want 7 for keywords", meta.Positions, err)
 	}
 	if err := s.Renew(background, Keyword); err != nil {
 		t.Fatal(err)
+	}
+	if meta, err := s.Meta(); err != nil || meta.Positions != [2]uint64{} {
+		t.Errorf("positions %v, %v after Renew, want none", meta.Positions, err)
 	}
 	check("renewed", Keyword, "p deleted=false chunks=1 []")
 }
@@ -184,7 +190,7 @@ func TestTouchReachesCachedDocument(t *testing.T) {
 	if d, err := s.Document("p"); err != nil || d.ModTime != 7 {
 		t.Fatalf("Document: %v, %v", d, err)
 	}
-	if err := s.Done(background, Keyword, []Mark{pending(t, s, Keyword)[0].Mark}); err != nil {
+	if err := s.Done(background, Keyword, []Mark{pending(t, s, Keyword)[0].Mark}, 7); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Touch(background, []File{{Path: "p", Size: 11, ModTime: 12}, {Path: "absent"}}); err != nil {

@@ -19,6 +19,8 @@ type Meta struct {
 	Model models.Description
 	// Chunks names the rules for chunks; "" if no caller of Open set them.
 	Chunks string
+	// Positions has the position of each derived index at its last Done; see store.Vectors.
+	Positions [2]uint64
 	// Generation counts the completed runs of the indexer.
 	Generation uint64
 	// Roots are the folders of the last completed run.
@@ -118,6 +120,11 @@ func decodeMeta(b *kv.Bucket) (m Meta, err error) {
 			if err := json.Unmarshal(stored, value); err != nil {
 				return m, fmt.Errorf("the stored %s is damaged: %w", key, err)
 			}
+		}
+	}
+	for kind := range m.Positions {
+		if stored := b.Get([]byte("position of " + Kind(kind).String())); len(stored) == 8 {
+			m.Positions[kind] = binary.LittleEndian.Uint64(stored)
 		}
 	}
 	m.Chunks = string(b.Get([]byte("chunks")))

@@ -2,6 +2,7 @@ package docs
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 )
 
@@ -77,10 +78,15 @@ func (s *Store) Pending(kind Kind, after string, limit int) ([]PendingDoc, error
 	return view(s, func(r *Reader) ([]PendingDoc, error) { return r.Pending(kind, after, limit) })
 }
 
-// Done clears marks after the index of the kind was updated. It ignores unknown marks and
-// marks that were renewed after the caller read them.
-func (s *Store) Done(ctx context.Context, kind Kind, marks []Mark) error {
+// Done clears marks after the index of the kind was updated, and records its position. It
+// ignores unknown marks and marks that were renewed after the caller read them.
+func (s *Store) Done(ctx context.Context, kind Kind, marks []Mark, position uint64) error {
 	return s.update(ctx, len(marks), func(w *writer, i int) error {
+		if i == 0 {
+			if err := w.setPosition(kind, position); err != nil {
+				return err
+			}
+		}
 		key := []byte(marks[i].Path)
 		value := w.marks[kind].Get(key)
 		if value == nil {
@@ -96,10 +102,11 @@ func (s *Store) Done(ctx context.Context, kind Kind, marks []Mark) error {
 }
 
 // Renew marks every document as pending for one index, so that the index is filled again
-// after its files were lost or damaged. Existing marks keep their stale ids.
+// after its files were lost or damaged, and forgets its position. Existing marks keep their
+// stale ids.
 func (s *Store) Renew(ctx context.Context, kind Kind) error {
 	return s.update(ctx, 1, func(w *writer, _ int) error {
-		var err error
+		err := w.setPosition(kind, 0)
 		w.files.ForEach(func(k, v []byte) bool {
 			var f File
 			if f, err = decodeFile(string(k), v); err != nil {
@@ -117,4 +124,8 @@ func (s *Store) Renew(ctx context.Context, kind Kind) error {
 		}
 		return err
 	})
+}
+
+func (w *writer) setPosition(kind Kind, position uint64) error {
+	return w.meta.Put([]byte("position of "+kind.String()), binary.LittleEndian.AppendUint64(nil, position))
 }

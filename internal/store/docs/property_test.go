@@ -231,7 +231,7 @@ func (m *model) random(rng *rand.Rand, s *Store) (name string, err error) {
 				delete(m.marks[k], path)
 			}
 		}
-		return "done", s.Done(background, k, marks)
+		return "done", s.Done(background, k, marks, 0)
 	default:
 		k := Kind(rng.IntN(2))
 		for path := range m.docs {

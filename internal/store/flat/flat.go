@@ -211,6 +211,14 @@ func (s *Store) Count() (int, error) {
 	return snap.live, nil
 }
 
+// Position implements store.Vectors.
+func (s *Store) Position() uint64 {
+	if snap := s.snap.Load(); snap != nil && snap.log != nil {
+		return snap.log.position
+	}
+	return 0
+}
+
 // Dimension returns the length of every vector.
 func (s *Store) Dimension() int { return s.dim }
 

@@ -29,7 +29,8 @@ import (
 //
 //	header    64 bytes: magic uint32, entries uint32, vectors uint32, lengths of
 //	          the names, codes and low bytes (3 x uint64), their checksums
-//	          (3 x uint32), zeros, checksum of the 60 bytes before (uint32)
+//	          (3 x uint32), position (uint64, see store.Vectors), zeros, checksum of the
+//	          60 bytes before (uint32)
 //	names     1 if the record removes all earlier chunks, else 0 (1 byte)
 //	          documents: path, found (1 byte), tags, priority, assignee, status
 //	          stale ids
@@ -72,8 +73,9 @@ func fileHeader(dim int, model string) []byte {
 
 // log is an open file.
 type log struct {
-	file *os.File
-	end  int64 // of the last whole record
+	file     *os.File
+	end      int64  // of the last whole record
+	position uint64 // of the last whole record
 	// mapped holds the file up to end. It is nil if the file is not mapped.
 	mapped *mapping
 }
@@ -138,6 +140,7 @@ type record struct {
 	at                int64 // of the header
 	names, codes, low int64 // lengths in bytes
 	checksums         [3]uint32
+	position          uint64
 	entries, added    int    // entries and vectors in this record
 	header            []byte // as read
 }
@@ -188,6 +191,7 @@ func (r *record) encode(codes, low []byte) []byte {
 	for _, sum := range r.checksums {
 		h = binary.LittleEndian.AppendUint32(h, sum)
 	}
+	binary.LittleEndian.PutUint64(b[48:], r.position)
 	binary.LittleEndian.PutUint32(b[60:], checksum.Of(b[:60]))
 	return b
 }
@@ -206,6 +210,7 @@ func readRecordHeader(f io.ReaderAt, at, size int64, dim int) (*record, error) {
 		return nil, nil
 	}
 	r := &record{at: at, header: h, entries: int(binary.LittleEndian.Uint32(h[4:])), added: int(binary.LittleEndian.Uint32(h[8:]))}
+	r.position = binary.LittleEndian.Uint64(h[48:])
 	room := uint64(size - at - headerSize)
 	for i, n := range []*int64{&r.names, &r.codes, &r.low} {
 		length := binary.LittleEndian.Uint64(h[12+8*i:])

@@ -105,7 +105,7 @@ func (s *Store) loadFile(f *os.File) (*loaded, error) {
 		return nil, err
 	}
 	if n := len(records); n > 0 {
-		l.end = records[n-1].end()
+		l.end, l.position = records[n-1].end(), records[n-1].position
 	}
 	state, missing := s.restore(l, records)
 	if err := state.read(f, missing); err != nil {

@@ -183,6 +183,7 @@ func newRecord(entries []store.VectorEntry, stale []string) *record {
 // append appends r to the file and syncs it. After an error, the file is unchanged or ends
 // in a partial record, which the next Open truncates.
 func (l *log) append(r *record, codes, low []byte) (*log, error) {
+	r.position = store.NextPosition(l.position)
 	b := r.encode(codes, low)
 	r.at = l.end
 	_, err := l.file.WriteAt(b, l.end)
@@ -192,7 +193,7 @@ func (l *log) append(r *record, codes, low []byte) (*log, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.file.Truncate(l.end))
 	}
-	next := &log{file: l.file, end: r.end(), mapped: l.mapped}
+	next := &log{file: l.file, end: r.end(), position: r.position, mapped: l.mapped}
 	if !next.mapped.covers(next.end) {
 		next.mapped = mapFile(l.file, next.end)
 	}
@@ -240,6 +241,9 @@ func (s *Store) writeLive(f *os.File, old *snapshot) error {
 			return err
 		}
 	}
+	if len(cached)+old.live == 0 { // for the position
+		return w.write(new(record), nil)
+	}
 	return old.eachLive(compactRecord, func(slots []int) error {
 		vectors := make([]uint32, len(slots))
 		for i, slot := range slots {
@@ -279,6 +283,7 @@ func (c *compaction) write(r *record, vectors []uint32) error {
 			r.vectors = append(r.vectors, c.numbers[n]-1)
 		}
 	}
+	r.position = c.old.position
 	_, err := c.w.Write(r.encode(codes, low))
 	return err
 }

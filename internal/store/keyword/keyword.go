@@ -245,6 +245,13 @@ func (x *Index) Count() (int, error) {
 	return int(n), err
 }
 
+// Position implements store.Keyword: it is the generation.
+func (x *Index) Position() uint64 {
+	x.write.Lock()
+	defer x.write.Unlock()
+	return x.generation
+}
+
 // AverageLength returns the average number of words per chunk, at least 1. It is avg in
 // the formula of score.go.
 func (x *Index) AverageLength() (float64, error) {

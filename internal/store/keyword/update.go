@@ -52,7 +52,7 @@ func (x *Index) Update(ctx context.Context, entries []store.KeywordEntry, stale 
 	if len(entries)+len(stale) == 0 {
 		return ctx.Err()
 	}
-	x.generation++
+	x.generation = store.NextPosition(x.generation)
 	g, running := errgroup.WithContext(ctx)
 	g.SetLimit(writers)
 	b, n := index.NewBatch(), 0

@@ -106,6 +106,8 @@ func (v vectored) Update(ctx context.Context, entries []store.VectorEntry, stale
 	return v.Chunks.Update(ctx, chunks, stale, 1)
 }
 
+func (v vectored) Position() uint64 { return 0 }
+
 func (v vectored) Close() error { return nil }
 
 func TestConformance(t *testing.T) {

@@ -69,6 +69,8 @@ func (x *indexed) Update(ctx context.Context, entries []store.KeywordEntry, stal
 	return x.Complete(ctx, terms)
 }
 
+func (x *indexed) Position() uint64 { return 0 }
+
 func (x *indexed) Close() error { return nil }
 
 func update(t *testing.T, x store.Keyword, entries []store.KeywordEntry, stale ...string) {
