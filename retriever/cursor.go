@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -17,6 +18,8 @@ import (
 const (
 	cursorVersion = 1
 	cursorSize    = 1 + 4 + 8 + 8 + 4
+	// maxDigits bounds the digits of a plain number, so that it is shorter than a cursor.
+	maxDigits = 10
 )
 
 // cursor is the place in a result list at which a page begins.
@@ -34,12 +37,26 @@ func (c cursor) encode() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// decodeCursor returns the cursor of q, or the zero cursor if q has none. It fails with
+// Next returns the number of results before the next page, 0 if there is none. A person can
+// type it instead of NextCursor; then a change of the index or of the query goes unnoticed.
+func (a *Answer) Next() int {
+	if a.NextCursor == nil {
+		return 0
+	}
+	c, _ := parseCursor(*a.NextCursor) // the retriever has made it
+	return c.offset
+}
+
+// decodeCursor returns the cursor of q, or the zero cursor if q has none. A plain number is a
+// cursor without the checks that follow. It fails with
 // *InvalidError for the cursor of another query, and with *IndexChangedError for one of
 // another generation.
 func decodeCursor(q *Query, generation uint64) (cursor, error) {
 	if q.Cursor == "" {
 		return cursor{}, nil
+	}
+	if n, err := strconv.ParseUint(q.Cursor, 10, 31); err == nil && len(q.Cursor) <= maxDigits {
+		return cursor{offset: int(n)}, nil
 	}
 	c, err := parseCursor(q.Cursor)
 	switch {

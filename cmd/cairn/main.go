@@ -21,7 +21,8 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 const (
 	exitDone        = 0
 	exitFailed      = 1
-	exitUsage       = 2
+	exitNothing     = 1 // a search found nothing
+	exitUsage       = 2 // and any error of a search
 	exitInterrupted = 130
 )
 
@@ -42,17 +43,19 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		err, a.Started = failed, true // a failed write is never wrong usage
 	}
 	switch {
+	case err == nil && a.FoundNothing():
+		return exitNothing
 	case err == nil:
 		return exitDone
 	case ctx.Err() != nil:
 		a.Out.Notes.Printf("cairn: interrupted\n")
 		return exitInterrupted
-	case errors.Is(err, syscall.EPIPE):
-		return exitFailed // the reader of the output has closed it
 	}
 	text, usage := cli.Explain(err)
-	a.Out.Notes.Printf("cairn: %s\n", term.OneLine(text))
-	if usage || !a.Started {
+	if !errors.Is(err, syscall.EPIPE) { // the reader of the output has closed it
+		a.Out.Notes.Printf("cairn: %s\n", term.OneLine(text))
+	}
+	if usage || !a.Started || a.Searching {
 		return exitUsage
 	}
 	return exitFailed

@@ -30,7 +30,7 @@ func TestReadmeShowsWhatIsPrinted(t *testing.T) {
 	if code := run([]string{"search", "-C", root, query}, strings.NewReader(""), &out, &stderr); code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr.String())
 	}
-	printed, _, _ := strings.Cut(out.String(), "\n\n")
+	printed, _, _ := strings.Cut(out.String(), "\n 2. ")
 	shownScore, shown := cutScore(t, strings.TrimSuffix(shown, "\n"))
 	score, printed := cutScore(t, printed)
 	if printed != shown || score < shownScore-.01 || score > shownScore+.01 {

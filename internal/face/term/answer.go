@@ -11,8 +11,10 @@ import (
 	"cairn/retriever"
 )
 
-// maxSnippetLines bounds the lines of text of one result.
-const maxSnippetLines = 4
+// maxSnippetLines bounds the lines of text of one result, and minSnippetLines those of the
+// best one if the screen has no room. A result has placeLines other lines, and the notes and
+// the prompt need noteLines.
+const maxSnippetLines, minSnippetLines, placeLines, noteLines = 4, 2, 2, 2
 
 // Answer writes the results of a search, and the notes about them.
 func (o *Output) Answer(answer *retriever.Answer, asked string, p Places) {
@@ -21,25 +23,41 @@ func (o *Output) Answer(answer *retriever.Answer, asked string, p Places) {
 		o.Notes.Dim(note)
 	}
 	if answer.HasMore && answer.NextCursor != nil {
-		o.Notes.Dim(fmt.Sprintf("%s in all; next page: --cursor %s", view.Count(answer.TotalCount, "document"), *answer.NextCursor))
+		o.Notes.Dim(fmt.Sprintf("%s in all; next page: --cursor %d", view.Count(answer.TotalCount, "document"), answer.Next()))
 	}
 }
 
-// Results writes the results of a search.
+// Results writes the results of a search, so that they fit the screen: each in two lines, and
+// the best ones with lines of their text, as long as there is room.
 func (o *Writer) Results(answer *retriever.Answer, asked string, p Places) {
 	var b strings.Builder
 	m := view.NewMarker(asked)
+	room := max(o.height-noteLines-placeLines*len(answer.Results), minSnippetLines)
 	for i := range answer.Results {
-		if i > 0 {
+		r := &answer.Results[i]
+		if i > 0 && r.Content != "" {
 			b.WriteByte('\n')
 		}
-		o.result(&b, i+1, &answer.Results[i], m, p)
+		text := lines(r, m, o.width-6, min(room, maxSnippetLines))
+		o.place(&b, i+1, r, p)
+		o.trail(&b, r, m, len(text) > 0)
+		o.quote(&b, text, m)
+		room -= len(text)
+		for _, line := range o.further(&b, r, m, p) {
+			if room > 0 || len(text) > maxSnippetLines {
+				fmt.Fprintf(&b, "    %s\n", o.paint(dim, Cut(line, o.width-4)))
+				room--
+			}
+		}
+		if e := r.Explain; e != nil {
+			fmt.Fprintf(&b, "    %s\n", o.paint(dim, sum(e)))
+		}
 	}
 	io.WriteString(o, b.String())
 }
 
-// result writes one document: its place, its headings and the lines that match.
-func (o *Writer) result(b *strings.Builder, rank int, r *retriever.Result, m view.Marker, p Places) {
+// place writes the place of a result and its score.
+func (o *Writer) place(b *strings.Builder, rank int, r *retriever.Result, p Places) {
 	shown := r.LineRange
 	if r.Content != "" {
 		shown = r.Passage
@@ -54,25 +72,51 @@ func (o *Writer) result(b *strings.Builder, rank int, r *retriever.Result, m vie
 	}
 	head := fmt.Sprintf("%2d. ", rank)
 	tail := fmt.Sprintf("lines %d-%d  %.3f", shown.Start, shown.End, r.Score)
-	gap := "\n    " // a place is never cut, so that the user can copy it
-	if n := o.width - utf8.RuneCountInString(head+place+anchor+tail); n >= 2 {
+	free := o.width - utf8.RuneCountInString(head+place+anchor)
+	if free < 2+len(tail) {
+		tail = fmt.Sprintf("%.3f", r.Score)
+	}
+	gap := "  " // a place is never cut, so that the user can copy it
+	if n := free - len(tail); n >= 2 {
 		gap = strings.Repeat(" ", n)
 	}
 	fmt.Fprintf(b, "%s%s%s%s%s\n", head, o.link(o.paint(bold, place), p.File(r.Path), line), anchor, gap, o.paint(dim, tail))
+}
+
+// trail writes the headings of a result, and unless its text follows, the line of it that
+// matches best.
+func (o *Writer) trail(b *strings.Builder, r *retriever.Result, m view.Marker, text bool) {
 	trail := strings.Join(view.Trail(r), " > ")
 	if r.Stale {
 		trail += " (changed since it was indexed)"
 	}
-	if trail != "" {
-		fmt.Fprintf(b, "    %s\n", o.mark(m, Cut(trail, o.width-4)))
+	width := o.width - 4
+	if !text {
+		width /= 2
 	}
-	quote := func(line string) {
+	trail = Cut(trail, width)
+	line := "    " + o.mark(m, trail)
+	if rest := o.width - 8 - utf8.RuneCountInString(trail); !text {
+		for _, text := range lines(r, m, rest, 1) {
+			line += o.paint(dim, "  | ") + o.mark(m, Cut(text, rest))
+		}
+	}
+	if strings.TrimSpace(line) != "" {
+		fmt.Fprintf(b, "%s\n", line)
+	}
+}
+
+// quote writes lines of the text of a document.
+func (o *Writer) quote(b *strings.Builder, lines []string, m view.Marker) {
+	for _, line := range lines {
 		fmt.Fprintf(b, "    %s %s\n", o.paint(dim, "|"), o.mark(m, Cut(line, o.width-6)))
 	}
-	for _, line := range lines(r, m, o.width-6) {
-		quote(line)
-	}
-	var more []string
+}
+
+// further writes the text of the other sections of a result, and returns lines that name
+// those without text, and the copies of the document.
+func (o *Writer) further(b *strings.Builder, r *retriever.Result, m view.Marker, p Places) []string {
+	var more, further []string
 	for i := range r.More {
 		ref := &r.More[i]
 		if ref.Content == "" {
@@ -80,23 +124,19 @@ func (o *Writer) result(b *strings.Builder, rank int, r *retriever.Result, m vie
 			continue
 		}
 		fmt.Fprintf(b, "    #%s  %s\n", ref.Anchor, o.paint(dim, fmt.Sprintf("lines %d-%d", ref.Passage.Start, ref.Passage.End)))
-		for line := range strings.Lines(ref.Content) {
-			quote(strings.TrimRight(line, "\r\n"))
-		}
+		o.quote(b, strings.Split(strings.TrimRight(ref.Content, "\r\n"), "\n"), m)
 	}
 	if len(more) > 0 {
-		fmt.Fprintf(b, "    %s\n", o.paint(dim, Cut("also: "+strings.Join(more, ", "), o.width-4)))
+		further = append(further, "also: "+strings.Join(more, ", "))
 	}
 	if len(r.Duplicates) > 0 {
 		var copies []string
 		for _, d := range r.Duplicates {
 			copies = append(copies, p.Shown(d))
 		}
-		fmt.Fprintf(b, "    %s\n", o.paint(dim, Cut("nearly the same: "+strings.Join(copies, ", "), o.width-4)))
+		further = append(further, "nearly the same: "+strings.Join(copies, ", "))
 	}
-	if e := r.Explain; e != nil {
-		fmt.Fprintf(b, "    %s\n", o.paint(dim, sum(e)))
-	}
+	return further
 }
 
 // sum returns a score as the sum of its parts.
@@ -112,9 +152,9 @@ func sum(e *retriever.Explanation) string {
 	return fmt.Sprintf("%.4f = %s", e.Score, strings.Join(parts, " + "))
 }
 
-// lines returns a result's content if the answer holds it, else the lines of its snippet that
-// match, wrapped.
-func lines(r *retriever.Result, m view.Marker, width int) []string {
+// lines returns a result's content if the answer holds it, else at most n lines of its snippet,
+// wrapped, which match if possible.
+func lines(r *retriever.Result, m view.Marker, width, n int) []string {
 	if r.Content != "" {
 		return strings.Split(strings.TrimRight(r.Content, "\n"), "\n")
 	}
@@ -122,7 +162,7 @@ func lines(r *retriever.Result, m view.Marker, width int) []string {
 	for line := range strings.Lines(r.Snippet) {
 		lines = append(lines, wrap(line, width)...)
 	}
-	return m.Pick(lines, maxSnippetLines)
+	return m.Pick(lines, max(n, 0))
 }
 
 // mark paints the words that match.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"cairn/internal/text/markdown"
 	"cairn/internal/text/walk"
 )
 
@@ -92,6 +93,25 @@ func (p Places) resolve(typed string) (string, bool) {
 	}
 	at := path.Join(p.here, filepath.ToSlash(typed))
 	return at, filepath.IsLocal(at)
+}
+
+// Near returns the name of a file or folder that exists and is similar to a name that a person
+// typed; "" if there is none, or if the typed name exists.
+func (p Places) Near(typed string) string {
+	at, ok := p.resolve(typed)
+	if typed == "" || !ok || p.exists(typed) {
+		return ""
+	}
+	parent := path.Dir(at)
+	entries, _ := os.ReadDir(p.File(parent))
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	for _, name := range markdown.Nearest(names, path.Base(at), 1) {
+		return p.Shown(path.Join(parent, name))
+	}
+	return ""
 }
 
 func (p Places) exists(typed string) bool {

@@ -3,7 +3,9 @@ package term
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,9 +63,10 @@ func TestResultKeepsItsWidth(t *testing.T) {
 		Path: "docs/auth.md", Anchor: "login", Headings: []string{"Auth", strings.Repeat("long heading ", 20)}, Score: .5,
 		LineRange: retriever.Lines{Start: 3, End: 9}, Snippet: strings.Repeat("a token and more ", 30), Duplicates: []string{strings.Repeat("copy/", 60)},
 	}
+	var b bytes.Buffer
 	for _, width := range []int{minWidth, defaultWidth, maxWidth} {
-		var b strings.Builder
-		(&Writer{style: style{width: width}}).result(&b, 1, r, view.NewMarker("token"), asStored)
+		b.Reset()
+		shown(&b, width, defaultHeight, *r, *r)
 		for line := range strings.Lines(b.String()) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
 				t.Errorf("width %d: a line of %d: %s", width, n, line)
@@ -71,16 +74,38 @@ func TestResultKeepsItsWidth(t *testing.T) {
 		}
 	}
 	r.Path = strings.Repeat("folder/", 20) + "auth.md"
-	var b strings.Builder
-	(&Writer{style: style{width: minWidth}}).result(&b, 1, r, view.NewMarker("token"), asStored)
-	if !strings.Contains(b.String(), r.Path+":3 #login\n") {
+	b.Reset()
+	shown(&b, minWidth, defaultHeight, *r)
+	if !strings.Contains(b.String(), r.Path+":3 #login  0.500\n") {
 		t.Errorf("a long place is cut:\n%s", &b)
 	}
 	b.Reset()
 	r.Path = "page.html"
-	(&Writer{style: style{width: minWidth}}).result(&b, 1, r, view.NewMarker("token"), asStored)
+	shown(&b, minWidth, defaultHeight, *r)
 	if !strings.HasPrefix(b.String(), " 1. page.html #login ") {
 		t.Errorf("a file that is converted:\n%s", &b)
+	}
+}
+
+// shown writes results on a screen of that size.
+func shown(w io.Writer, width, height int, results ...retriever.Result) {
+	(&Writer{w: w, style: style{width: width, height: height}}).Results(&retriever.Answer{Results: results}, "token", asStored)
+}
+
+// TestTenResultsFitAScreen: ten results and the notes need at most 24 rows. The best has its
+// text, and each other one its best line.
+func TestTenResultsFitAScreen(t *testing.T) {
+	r := retriever.Result{Path: "a.md", Headings: []string{"Auth"}, Snippet: strings.Repeat("more words of the text ", 40) + "a token " + strings.Repeat("at the end ", 10), More: []retriever.SectionRef{{Anchor: "b"}}}
+	for height, want := range map[int]int{24: 0, 60: 58, 5: 0} {
+		var b bytes.Buffer
+		shown(&b, minWidth, height, slices.Repeat([]retriever.Result{r}, 10)...)
+		lines := strings.Count(b.String(), "\n")
+		if height >= 24 && lines > height-2 || lines < want {
+			t.Errorf("%d lines on a screen of %d rows:\n%s", lines, height, &b)
+		}
+		if texts := strings.Count(b.String(), "\n    | "); texts < 2 || strings.Count(b.String(), "Auth  | ") != (map[int]int{24: 9, 60: 2, 5: 9}[height]) {
+			t.Errorf("%d rows: %d lines of text, want two, and one with each other result:\n%s", height, texts, &b)
+		}
 	}
 }
 
@@ -114,10 +139,10 @@ func TestLink(t *testing.T) {
 // stream of notes.
 func TestAnswerNotes(t *testing.T) {
 	var out, notes bytes.Buffer
-	next := "abc"
+	next := "AQoAAAABAAAAAAAAACgcOTzbHjU7Q_fnbw" // from the tenth result
 	o := &Output{Writer: New(&out), Notes: New(&notes)}
 	o.Answer(&retriever.Answer{Results: []retriever.Result{{Path: "a.md"}}, Fuzzy: true, TotalCount: 7, HasMore: true, NextCursor: &next}, "token", asStored)
-	want := "nothing matches the words as typed; these results match near spellings\n7 documents in all; next page: --cursor abc\n"
+	want := "nothing matches the words as typed; these results match near spellings\n7 documents in all; next page: --cursor 10\n"
 	if notes.String() != want || strings.Contains(out.String(), "cursor") {
 		t.Errorf("notes %q and output %q, want the notes %q", &notes, &out, want)
 	}

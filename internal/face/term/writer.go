@@ -36,17 +36,19 @@ type Writer struct {
 	painted, linked bool     // a colour, a link is open
 }
 
-// style is the width of text in columns, and whether the text has colours.
+// style is the size of the screen in columns and rows, and whether the text has colours.
 type style struct {
-	width  int
-	colour bool
+	width, height int
+	colour        bool
 }
 
 // The bounds of the width: shorter lines would break paths, and longer lines are hard to read.
+// The default sizes apply without a terminal.
 const (
-	minWidth     = 80
-	maxWidth     = 120
-	defaultWidth = 100 // without a terminal
+	minWidth      = 80
+	maxWidth      = 120
+	defaultWidth  = 100
+	defaultHeight = 40
 )
 
 // The escape sequences in use, which begin with esc.
@@ -68,14 +70,14 @@ var paints = []string{bold, match, dim, reset, endLink}
 
 // New returns a Writer on w.
 func New(w io.Writer) *Writer {
-	o := &Writer{w: w, style: style{width: defaultWidth}}
+	o := &Writer{w: w, style: style{width: defaultWidth, height: defaultHeight}}
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return o
 	}
 	o.tty = true
-	if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
-		o.width = min(max(columns, minWidth), maxWidth)
+	if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && rows > 0 {
+		o.width, o.height = min(max(columns, minWidth), maxWidth), rows
 	}
 	if o.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"; o.colour {
 		o.own = paints

@@ -31,6 +31,16 @@ func (b *Board) Card(id string) (*Card, bool) {
 	return c, ok
 }
 
+// Beginning returns the cards whose ID begins with a prefix, ignoring case.
+func (b *Board) Beginning(prefix string) (found []*Card) {
+	for _, c := range b.Cards {
+		if strings.HasPrefix(strings.ToLower(c.ID), strings.ToLower(prefix)) {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
 // dependency returns the card that an entry of depends_on names by ID or title.
 func (b *Board) dependency(name string) (*Card, bool) {
 	if c, ok := b.Card(name); ok {

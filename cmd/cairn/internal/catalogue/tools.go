@@ -125,14 +125,18 @@ func (a *app) toolsSearchCommand() *cli.Command {
 				return err
 			}
 			q := toolsearch.Query{Text: args[0], Limit: limit, Explain: explain, ContextTools: inUse}
-			return term.Show(a.Out, (*term.Output).FoundTools)(toolbox.SearchOp.Call(ctx, folder, q, nil))
+			found, err := toolbox.SearchOp.Call(ctx, folder, q, nil)
+			if err == nil {
+				a.Found(len(found.Tools))
+			}
+			return term.Show(a.Out, (*term.Output).FoundTools)(found, err)
 		}))
 	cmd.Flags().VarP(cli.Bounded(&limit, 1, toolsearch.MaxLimit), "limit", "n", "most tools to list")
 	cmd.Flags().StringSliceVar(&inUse, "context", nil, "tools in use; tools used with them rank higher")
 	addWait(cmd, &wait)
 	cmd.Flags().BoolVar(&explain, "explain", false, "show the components of each score")
 	a.AddModel(cmd)
-	return cmd
+	return a.Searches(cmd)
 }
 
 // toolIDs returns the IDs of the named tools.

@@ -24,6 +24,9 @@ type App struct {
 	Out     *term.Output
 	Version string
 	Started bool // a command has begun; earlier errors are wrong usage
+	// Searching means that the exit code is grep's: 1 only if nothing was found, and 2 for
+	// any error.
+	Searching, nothing bool
 
 	Dir   string // -C
 	Store string // --store
@@ -57,6 +60,18 @@ func (a *App) Command(fn func(ctx context.Context, args []string) error) func(*c
 		return fn(cmd.Context(), args)
 	}
 }
+
+// Searches makes the exit code of cmd that of a search. cmd calls Found with its results.
+func (a *App) Searches(cmd *cobra.Command) *cobra.Command {
+	cmd.PreRun = func(*cobra.Command, []string) { a.Searching = true }
+	return cmd
+}
+
+// Found records the number of results.
+func (a *App) Found(n int) { a.nothing = n == 0 }
+
+// FoundNothing reports whether the command was a search without results.
+func (a *App) FoundNothing() bool { return a.Searching && a.nothing }
 
 // Choose selects the folder and loads its configuration. It prints each warning
 // of the configuration once. With a.Lenient, an invalid configuration is a warning.

@@ -28,6 +28,21 @@ func (a *App) WithTasks(fn func(context.Context, *workspace.Tasks, []string) err
 	return With(a, open, fn)
 }
 
+// Completion returns a function that completes an argument in a shell. complete receives the
+// folder's tasks and the typed beginning; without a result the shell completes file names.
+func (a *App) Completion(complete func(context.Context, *workspace.Tasks, string) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, typed string) (found []string, _ cobra.ShellCompDirective) {
+		_ = a.WithTasks(func(ctx context.Context, t *workspace.Tasks, _ []string) error { // an error completes nothing
+			found = complete(ctx, t, typed)
+			return nil
+		})(cmd, nil)
+		if len(found) == 0 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // WithTools opens the folder for fn, which calls the operations of its tools.
 func (a *App) WithTools(fn func(ctx context.Context, folder *owner.Folder, args []string) error) func(*cobra.Command, []string) error {
 	open := func(ctx context.Context) (*workspace.Workspace, error) {

@@ -26,6 +26,7 @@ func (a *app) openCommand() *cli.Command {
 			}
 			if list || a.Out.JSON {
 				places = finder.Match(places, strings.Join(args, " "))
+				a.Found(len(places))
 				return a.Out.Print(places, func() {
 					for _, p := range places {
 						a.Out.Printf("%s:%d\t%s\t%s\n", term.Plain(p.Path), p.Line, p.Kind, p.Text)
@@ -35,7 +36,7 @@ func (a *app) openCommand() *cli.Command {
 			return a.find(ctx, t, places, strings.Join(args, " "))
 		}))
 	cmd.Flags().BoolVar(&list, "list", false, "print the matching places instead")
-	return cmd
+	return a.Searches(cmd)
 }
 
 func (a *app) find(ctx context.Context, t *workspace.Tasks, places []finder.Place, words string) error {

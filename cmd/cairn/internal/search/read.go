@@ -10,6 +10,7 @@ import (
 	"cairn/internal/face/term"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
+	"cairn/internal/text/markdown"
 	"cairn/retriever"
 	"cairn/tools"
 )
@@ -26,12 +27,52 @@ func (a *app) readCommand() *cli.Command {
 		}
 		return nil
 	}
+	cmd.ValidArgsFunction = a.Completion(a.completePlace)
 	fs := cmd.Flags()
 	fs.StringVar(&r.Anchor, "anchor", "", "heading or slug of the section")
 	cli.IntVar(fs, &r.MaxTokens, "max-tokens", 0, retriever.MinBudget, cli.NoBound, "most tokens of the answer; a longer document comes in parts")
 	fs.StringVar(&r.Next, "next", "", "continue after the part of an earlier answer (its next)")
 	fs.StringVar(&r.ExpectedHash, "expected-hash", "", "fail if the hash of the file differs")
 	return cmd
+}
+
+// maxCompleted bounds the places that a shell offers.
+const maxCompleted = 200
+
+// completePlace returns the documents whose path begins as typed, and after a "#" the sections
+// of the document.
+func (a *app) completePlace(ctx context.Context, t *workspace.Tasks, typed string) (found []string) {
+	sel, err := a.Selection()
+	if err != nil {
+		return nil
+	}
+	p := a.Paths(sel)
+	if file, _, ok := strings.Cut(typed, "#"); ok {
+		path := p.Document(file)
+		text, err := t.Text(path)
+		if err != nil {
+			return nil
+		}
+		for _, s := range markdown.Parse(path, text).Sections {
+			if s.Level > 0 && strings.HasPrefix(file+"#"+s.Anchor, typed) {
+				found = append(found, file+"#"+s.Anchor+"\t"+term.Plain(s.Heading))
+			}
+		}
+		return found
+	}
+	paths, err := t.Paths(ctx, nil)
+	if err != nil {
+		return nil
+	}
+	for _, path := range paths {
+		for _, name := range []string{p.Shown(path), path} {
+			if strings.HasPrefix(name, typed) && len(found) < maxCompleted {
+				found = append(found, name)
+				break
+			}
+		}
+	}
+	return found
 }
 
 func (a *app) read(ctx context.Context, w *workspace.Workspace, args []string, r retriever.ReadRequest) error {

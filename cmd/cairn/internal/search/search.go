@@ -57,7 +57,7 @@ func (a *app) searchCommand() *cli.Command {
 	fs.StringVar(&f.Filter.Assignee, "assignee", "", "only documents of this assignee")
 	fs.BoolVar(&f.exhaustive, "exhaustive", false, "print every line with this exact text, as grep does, instead of the best sections")
 	fs.BoolVar(&f.regexp, "regexp", false, "print every line that matches this regular expression (RE2)")
-	return cmd
+	return a.Searches(cmd)
 }
 
 // add adds the flags of every search to cmd, and the check of the query. cobra checks both
@@ -129,10 +129,26 @@ func (a *app) answerSearch(ctx context.Context, command string, f searchFlags, a
 
 func (a *app) search(ctx context.Context, f searchFlags) error {
 	return a.answerSearch(ctx, "search", f, func(w *workspace.Workspace, q retriever.Query) error {
-		return term.Show(a.Out, func(o *term.Output, answer *retriever.Answer) {
-			o.Answer(answer, q.Text, a.Paths(w.Selection()))
-		})(index.SearchOp.Call(ctx, w.Folder, q, nil))
+		answer, err := index.SearchOp.Call(ctx, w.Folder, q, nil)
+		if err != nil {
+			return err
+		}
+		if a.Found(len(answer.Results)); len(answer.Results) == 0 {
+			if err := a.misspelt(w, f.Filter.PathPrefix); err != nil {
+				return err
+			}
+		}
+		return a.Out.Print(answer, func() { a.Out.Answer(answer, q.Text, a.Paths(w.Selection())) })
 	})
+}
+
+// misspelt returns an error for the --path of a search without results that names no file, if
+// a file of another name is similar.
+func (a *app) misspelt(w *workspace.Workspace, path string) error {
+	if near := a.Paths(w.Selection()).Near(path); near != "" {
+		return cli.BadUsage("--path %s: there is no such file or folder, did you mean %q?", path, near)
+	}
+	return nil
 }
 
 // maxPrinted bounds the text of an exhaustive search in bytes.
@@ -158,6 +174,11 @@ func (a *app) searchLines(ctx context.Context, f searchFlags) (err error) {
 		return err
 	}
 	p := a.Paths(w.Selection())
+	if a.Found(found.Total); found.Total == 0 {
+		if err := a.misspelt(w, f.Filter.PathPrefix); err != nil {
+			return err
+		}
+	}
 	return a.Out.Print(found, func() {
 		for i, line := range found.Lines {
 			path := found.Paths[i]
@@ -177,10 +198,14 @@ func (a *app) explainCommand() *cli.Command {
 		a.Command(func(ctx context.Context, args []string) error {
 			f.Text = strings.Join(args, " ")
 			return a.answerSearch(ctx, "explain", f, func(w *workspace.Workspace, q retriever.Query) error {
-				return term.Show(a.Out, (*term.Output).Trace)(index.ExplainOp.Call(ctx, w.Folder, index.ExplainRequest{Query: q, Candidates: candidates}, nil))
+				trace, err := index.ExplainOp.Call(ctx, w.Folder, index.ExplainRequest{Query: q, Candidates: candidates}, nil)
+				if err == nil {
+					a.Found(len(trace.Answer.Results))
+				}
+				return term.Show(a.Out, (*term.Output).Trace)(trace, err)
 			})
 		}))
 	f.add(a, cmd)
 	cli.IntVar(cmd.Flags(), &candidates, "candidates", 10, 1, retriever.TraceLimit, "entries to show per list, 1 to 100")
-	return cmd
+	return a.Searches(cmd)
 }

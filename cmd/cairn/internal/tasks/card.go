@@ -27,6 +27,10 @@ func (a *app) cardNewCommand() *cli.Command {
 	var r cards.CreateRequest
 	cmd := cli.NewCommand("new [flags] TITLE...", "Create a card",
 		a.WithTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+			var err error
+			if r.DependsOn, err = fullIDs(t, r.DependsOn); err != nil {
+				return err
+			}
 			r.Title = strings.Join(args, " ")
 			return term.Show(a.Out, func(o *term.Output, made *cards.CreateAnswer) { o.Printf("%s  %s\n", made.ID, made.Path) })(t.Cards.Create(ctx, r))
 		}))
@@ -68,10 +72,62 @@ func (a *app) listCommand() *cli.Command {
 }
 
 func (a *app) cardShowCommand() *cli.Command {
-	return cli.NewCommand("show ID", "Show a card, the cards it waits for and the cards that wait for it",
-		a.WithTasks(func(_ context.Context, t *workspace.Tasks, args []string) error {
-			return term.Show(a.Out, (*term.Output).Card)(showCard(t, args[0]))
-		}))
+	return a.completing(cli.NewCommand("show ID", "Show a card, the cards it waits for and the cards that wait for it",
+		a.withCards(func(_ context.Context, t *workspace.Tasks, ids []string) error {
+			return term.Show(a.Out, (*term.Output).Card)(showCard(t, ids[0]))
+		})))
+}
+
+// withCards opens the folder's tasks for fn. The arguments are IDs of cards, or the beginnings
+// of IDs.
+func (a *app) withCards(fn func(context.Context, *workspace.Tasks, []string) error) func(*cli.Command, []string) error {
+	return a.WithTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+		ids, err := fullIDs(t, args)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, t, ids)
+	})
+}
+
+// fullIDs replaces each name that is the beginning of only one card's ID by the ID. It returns
+// an error for the beginning of several.
+func fullIDs(t *workspace.Tasks, names []string) ([]string, error) {
+	if len(names) == 0 {
+		return names, nil
+	}
+	board, err := t.Cards.Board()
+	if err != nil {
+		return nil, err
+	}
+	ids := slices.Clone(names)
+	for i, name := range names {
+		if _, ok := board.Card(name); ok || name == "" {
+			continue
+		}
+		switch found := board.Beginning(name); {
+		case len(found) == 1:
+			ids[i] = found[0].ID
+		case len(found) > 1:
+			return nil, cli.BadUsage("the IDs of %d cards begin with %s, such as %s and %s", len(found), name, found[0].ID, found[1].ID)
+		}
+	}
+	return ids, nil
+}
+
+// completing completes the arguments of cmd to the IDs of cards.
+func (a *app) completing(cmd *cli.Command) *cli.Command {
+	cmd.ValidArgsFunction = a.Completion(func(_ context.Context, t *workspace.Tasks, typed string) (ids []string) {
+		board, err := t.Cards.Board()
+		if err != nil {
+			return nil
+		}
+		for _, c := range board.Beginning(typed) {
+			ids = append(ids, c.ID+"\t"+term.Plain(c.Title))
+		}
+		return ids
+	})
+	return cmd
 }
 
 func showCard(t *workspace.Tasks, id string) (*term.Card, error) {
@@ -119,7 +175,7 @@ func (a *app) cardEditCommand() *cli.Command {
 			flags.String(name, "", f.usage)
 		}
 	}
-	cmd.RunE = a.WithTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+	cmd.RunE = a.withCards(func(ctx context.Context, t *workspace.Tasks, ids []string) error {
 		updates := map[string]json.RawMessage{}
 		for name, f := range editFlags {
 			if !flags.Changed(name) {
@@ -127,6 +183,11 @@ func (a *app) cardEditCommand() *cli.Command {
 			}
 			var value any
 			if list, err := flags.GetStringSlice(name); err == nil {
+				if f.field == "depends_on" {
+					if list, err = fullIDs(t, list); err != nil {
+						return err
+					}
+				}
 				value = append([]string{}, list...)
 			} else {
 				value, _ = flags.GetString(name)
@@ -138,13 +199,13 @@ func (a *app) cardEditCommand() *cli.Command {
 			updates[f.field] = text
 		}
 		if len(updates) == 0 {
-			return a.openCard(ctx, t, args[0])
+			return a.openCard(ctx, t, ids[0])
 		}
 		return term.Show(a.Out, func(o *term.Output, done *cards.UpdateAnswer) {
 			o.Printf("%s  %s\n", done.ID, cmp.Or(strings.Join(done.UpdatedFields, ", "), "nothing changed"))
-		})(t.Cards.Update(ctx, cards.UpdateRequest{ID: args[0], Updates: updates}))
+		})(t.Cards.Update(ctx, cards.UpdateRequest{ID: ids[0], Updates: updates}))
 	})
-	return cmd
+	return a.completing(cmd)
 }
 
 func (a *app) openCard(ctx context.Context, t *workspace.Tasks, id string) error {
@@ -169,8 +230,8 @@ func (a *app) openCard(ctx context.Context, t *workspace.Tasks, id string) error
 }
 
 func (a *app) cardDoneCommand() *cli.Command {
-	return cli.NewCommand("done ID...", "Set cards done, and list the cards that can start now",
-		a.WithTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+	return a.completing(cli.NewCommand("done ID...", "Set cards done, and list the cards that can start now",
+		a.withCards(func(ctx context.Context, t *workspace.Tasks, ids []string) error {
 			ready := func() []string {
 				most := float64(100)
 				return t.Graph.Ready(ctx, taskgraph.ReadyRequest{ChannelID: taskgraph.CardsChannel, Limit: &most}).ReadyTasks
@@ -178,7 +239,7 @@ func (a *app) cardDoneCommand() *cli.Command {
 			before := ready()
 			updates := map[string]json.RawMessage{"status": json.RawMessage(`"done"`)}
 			done := []*cards.UpdateAnswer{}
-			for _, id := range args {
+			for _, id := range ids {
 				answer, err := t.Cards.Update(ctx, cards.UpdateRequest{ID: id, Updates: updates})
 				if err != nil {
 					return err
@@ -200,5 +261,5 @@ func (a *app) cardDoneCommand() *cli.Command {
 					}
 				}
 			})
-		}))
+		})))
 }
