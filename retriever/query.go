@@ -60,6 +60,8 @@ type Query struct {
 	AsText bool `json:"as_text,omitempty"`
 	// Explain adds all components of each score to the answer.
 	Explain bool `json:"explain,omitempty"`
+	// Paths adds the paths of all documents that matched to the answer.
+	Paths bool `json:"paths,omitempty"`
 }
 
 // The bounds of a Query.
@@ -225,6 +227,7 @@ type Answer struct {
 	Results    []Result   `json:"results"`
 	TotalCount int        `json:"total_count"` // documents that matched
 	HasMore    bool       `json:"has_more"`
+	Paths      []string   `json:"paths,omitempty"` // set if Query.Paths is, in the order of the ranking
 	NextCursor *string    `json:"next_cursor"`
 	Mode       Mode       `json:"mode"`
 	Index      IndexState `json:"index"`

@@ -89,6 +89,9 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 		if !answer.HasMore && ranking.full {
 			continue
 		}
+		if q.Paths {
+			answer.Paths = pathsOf(ranking.Documents)
+		}
 		answer.Index = state
 		if state.Unindexed > 0 && meta.Generation == 0 {
 			answer.Degraded = append(answer.Degraded, "files")

@@ -26,7 +26,7 @@ var rooms = []room{
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 6770},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 220},
 	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 5780},
-	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 8640},
+	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 8890},
 	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools", 6840},
 	{"deploy", "", 300},
 	{"cmd", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 5710},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"runtime"
 	"slices"
@@ -202,9 +203,15 @@ func (f *Folder) Served() server.Workspace {
 
 // Mount adds the folder's pages and the API of its question tasks to s.
 func (f *Folder) Mount(s *server.Server, log *slog.Logger) error {
+	folders := func(r *http.Request) (all []web.Served) {
+		for _, name := range s.Permitted(r) {
+			all = append(all, web.Served{Name: name, Folder: s.Folder(name)})
+		}
+		return all
+	}
 	pages := web.New(web.Site{
 		Name: f.Name, Folder: f.Workspace.Folder, Tasks: f.Tasks, Toolbox: f.toolbox,
-		Prefix: server.Prefix, Folders: s.Permitted, MayWrite: server.MayWrite, Logger: log, Listener: observe.Join(f.traces, f.counts), Lacked: f.counts.SetDegraded,
+		Prefix: server.Prefix, Folders: folders, MayWrite: server.MayWrite, Logger: log, Listener: observe.Join(f.traces, f.counts), Lacked: f.counts.SetDegraded,
 	})
 	for _, pattern := range pages.Patterns() {
 		if err := s.Handle(f.Name, pattern, pages); err != nil {

@@ -248,6 +248,14 @@ func (s *Server) Permitted(r *http.Request) []string {
 	return names
 }
 
+// Folder returns the folder of a workspace, nil for an unknown name.
+func (s *Server) Folder(workspace string) *owner.Folder {
+	if v := s.byName[workspace]; v != nil {
+		return v.Workspace.Folder
+	}
+	return nil
+}
+
 // MayWrite reports whether the sender of a request to a mounted handler may change
 // something.
 func MayWrite(r *http.Request) bool { return callerOf(r.Context()).mayWrite() }

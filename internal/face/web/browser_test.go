@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
@@ -38,6 +39,9 @@ func newTab(t *testing.T, browser context.Context) context.Context {
 	t.Helper()
 	tab, closeTab := chromedp.NewContext(browser)
 	t.Cleanup(closeTab)
+	if err := chromedp.Run(tab); err != nil { // the tab lives as long as the context of its first run
+		t.Fatal(err)
+	}
 	return tab
 }
 
@@ -84,7 +88,9 @@ func TestBrowser(t *testing.T) {
 			})
 			run := func(what string, actions ...chromedp.Action) {
 				t.Helper()
-				if err := chromedp.Run(tab, actions...); err != nil {
+				hanging, cancel := context.WithTimeout(tab, 30*time.Second)
+				defer cancel()
+				if err := chromedp.Run(hanging, actions...); err != nil {
 					t.Fatalf("%s: %v", what, err)
 				}
 				if shots != "" {
@@ -111,14 +117,18 @@ func TestBrowser(t *testing.T) {
 				t.Errorf("one search is %d entries of the history, want 1", entries-before)
 			}
 			run("forth and back", chromedp.NavigateBack(), text(".home", "guide/"), poll(`document.getElementById("q").value === ""`), chromedp.NavigateForward(), text("a.hit", "Part two"), poll(`document.getElementById("q").value === "revoke a key"`))
-			run("mode", chromedp.Click(`.chip[href*="mode=keyword"]`, chromedp.ByQuery), text(".count", "keyword"), text(".chips", "by words ×"), poll(`document.readyState === "complete"`))
+			run("mode", chromedp.Click(`.chip[href*="mode=keyword"]`, chromedp.ByQuery), text(".count", "with these words"), text(".chips", "words only ×"), poll(`document.readyState === "complete"`))
 			run("why", chromedp.Click(".why summary", chromedp.ByQuery), chromedp.WaitVisible(".bars rect.bar", chromedp.ByQuery))
 			run("escape", chromedp.Focus("#q"), chromedp.KeyEvent(kb.Escape), poll(`document.activeElement === document.body && document.getElementById("q").value === "revoke a key"`))
 			run("down", chromedp.Focus("#q"), chromedp.KeyEvent(kb.ArrowDown), poll(`document.activeElement.className === "hit"`), chromedp.Evaluate(`document.activeElement.blur()`, nil))
+			if screen.width > 1200 {
+				run("preview", poll(`document.querySelector("#preview .path").textContent === "other.md" && document.querySelector("#preview h2").textContent === "Part two" && document.querySelector("article.selected") !== null`))
+			}
 			run("keys", chromedp.KeyEvent("j"), poll(`document.activeElement.className === "hit"`), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("article.document"), text("h1", "Other"), poll(`location.hash === "#part-two"`))
 			run("slash", poll(`document.readyState === "complete" && document.getElementById("q").value === "revoke a key"`), chromedp.KeyEvent("/"), poll(`document.activeElement.id === "q"`))
 			run("results", chromedp.Click(".back a", chromedp.ByQuery), chromedp.WaitVisible("a.hit"), text("a.hit", "Part two"))
-			run("filters", at("/?q=guide"), text("#results", "Part of the guide"), chromedp.Click(`.chip[href*="in=guide"]`, chromedp.ByQuery), text(".chips", "guide/ ×"), poll(`document.querySelector("input[name=in]").value === "guide/"`))
+			run("filters", at("/?q=part"), text("#results", "Part of the guide"), chromedp.Click(`.chip[href*="in=guide"]`, chromedp.ByQuery), text(".chips", "guide/ ×"), poll(`document.querySelector("input[name=in]").value === "guide/"`))
+			run("all folders", at("/?q=revoke"), text("a.hit", "Part two"), chromedp.Evaluate(`document.querySelector(".chip[href*='all=yes']").click()`, nil), text("#results", "empty · other.md"), text(".count", "in all folders"))
 			run("picture", at("/doc?path=guide/start.md"), poll(`document.querySelector(".document img").naturalWidth === 1`))
 			var open bool
 			run("outline", at("/doc?path=other.md"), chromedp.Evaluate(`(() => { const d = document.querySelector(".outline details"); const was = d.open; d.open = true; return was; })()`, &open), chromedp.Click(`.outline a[href="#part-two"]`, chromedp.ByQuery), poll(`location.hash === "#part-two"`))
@@ -138,7 +148,7 @@ func TestBrowser(t *testing.T) {
 			run("edited", at("/doc?path=.cairn/cards/aaa111.md"), chromedp.Click(".edit summary", chromedp.ByQuery), chromedp.SetValue(".edit select[name=status]", "todo", chromedp.ByQuery), chromedp.SetValue(".edit input[name=assignee]", "Ann", chromedp.ByQuery), chromedp.Submit(".edit form", chromedp.ByQuery), text(".fields", "Ann"), text(".fields", "todo"))
 			run("created", at("/tasks"), chromedp.Click(".new summary", chromedp.ByQuery), chromedp.SendKeys(".new input[name=title]", "Made "+screen.name, chromedp.ByQuery), chromedp.Submit(".new form", chromedp.ByQuery), text("[data-status=todo]", "Made "+screen.name))
 			run("tools", at("/tools"), chromedp.WaitVisible("svg.together circle", chromedp.ByQuery), text("svg.together", "mail:send_mail"))
-			run("suggest", chromedp.SendKeys("#intent", "read a file, translate it and send it by mail"), chromedp.Click("button[type=submit]"), chromedp.WaitVisible(".graph svg rect", chromedp.ByQuery), text("ol.steps", "send_mail"), chromedp.WaitVisible(".graph path.arrow", chromedp.ByQuery), chromedp.WaitVisible("svg.together circle", chromedp.ByQuery))
+			run("suggest", chromedp.SendKeys("#intent", "read a file, translate it and send it by mail"), chromedp.Click("main button[type=submit]", chromedp.ByQuery), chromedp.WaitVisible(".graph svg rect", chromedp.ByQuery), text("ol.steps", "send_mail"), chromedp.WaitVisible(".graph path.arrow", chromedp.ByQuery), chromedp.WaitVisible("svg.together circle", chromedp.ByQuery))
 			run("around", chromedp.Click(`svg.together a[href$="mail%3Asend_mail"]`, chromedp.ByQuery), text("main", "Only tools used with"))
 			run("nothing imported", chromedp.Navigate(server.URL+"/w/empty/tools"), text("main", "No tools are imported"))
 			run("index", at("/index"), text("dl", "ready"), chromedp.WaitVisible("polyline", chromedp.ByQuery), text("main", "Skipped"), text("main", "95 % within"))

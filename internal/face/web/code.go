@@ -1,14 +1,22 @@
 package web
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"html/template"
+	"path"
+	"strings"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/util"
 
+	"cairn/internal/base/owner"
+	"cairn/internal/face/view"
+	"cairn/internal/folder/index"
 	"cairn/internal/text/highlight"
+	"cairn/retriever"
 )
 
 // code renders code blocks with a CSS class for each kind of token.
@@ -21,21 +29,86 @@ func (code) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 			return ast.WalkContinue, nil
 		}
 		block := n.(*ast.FencedCodeBlock)
-		return ast.WalkContinue, writeCode(w, string(block.Language(source)), string(block.Lines().Value(source)))
+		lines := colour(string(block.Language(source)), string(block.Lines().Value(source)), view.Marker{})
+		_, err := fmt.Fprintf(w, "<pre><code>%s</code></pre>\n", strings.Join(lines, "\n"))
+		return ast.WalkContinue, err
 	})
 }
 
-func writeCode(w util.BufWriter, language, text string) error {
-	_, _ = w.WriteString("<pre><code>") // the last write has the error of all
+// languageOf returns the name of a file's language for package highlight.
+func languageOf(file string) string {
+	return strings.ToLower(cmp.Or(strings.TrimPrefix(path.Ext(file), "."), path.Base(file)))
+}
+
+// colour returns the lines of a code as HTML, with its words that are those of a query marked.
+func colour(language, text string, words view.Marker) []string {
+	var b strings.Builder
+	write := func(part string, kind highlight.Kind) {
+		for i, piece := range strings.Split(part, "\n") {
+			if i > 0 {
+				b.WriteByte('\n')
+			}
+			if piece == "" {
+				continue
+			}
+			html := template.HTML(template.HTMLEscapeString(piece))
+			if words.Marker != nil {
+				html = marked(piece, words)
+			}
+			if kind == 0 {
+				b.WriteString(string(html))
+			} else {
+				fmt.Fprintf(&b, `<span class="c%d">%s</span>`, kind, html)
+			}
+		}
+	}
 	at := 0
 	for _, s := range highlight.Code(language, text) {
-		template.HTMLEscape(w, []byte(text[at:s.Start]))
-		fmt.Fprintf(w, `<span class="c%d">`, s.Kind)
-		template.HTMLEscape(w, []byte(text[s.Start:s.End]))
-		_, _ = w.WriteString("</span>")
+		write(text[at:s.Start], 0)
+		write(text[s.Start:s.End], s.Kind)
 		at = s.End
 	}
-	template.HTMLEscape(w, []byte(text[at:]))
-	_, err := w.WriteString("</code></pre>\n")
-	return err
+	write(text[at:], 0)
+	return strings.Split(b.String(), "\n")
 }
+
+// codeLine is a numbered line of code.
+type codeLine struct {
+	N      int
+	HTML   template.HTML
+	Marked bool // the line that matched
+}
+
+// linesOf numbers the lines of a code from first.
+func linesOf(file, text string, first int, words view.Marker) (lines []codeLine) {
+	for i, html := range colour(languageOf(file), text, words) {
+		lines = append(lines, codeLine{N: first + i, HTML: template.HTML(html)})
+	}
+	return lines
+}
+
+// around is the number of lines shown before and after the line that matched.
+const around = 2
+
+// excerpt returns the line of a result's passage with the most words of the query, with the
+// lines around it.
+func excerpt(ctx context.Context, folder *owner.Folder, r *retriever.Result, words view.Marker) []codeLine {
+	place := fmt.Sprintf("%s:%d-%d", r.Path, r.Passage.Start, r.Passage.End+around)
+	reading, err := index.ReadOp.Call(ctx, folder, retriever.ReadRequest{Path: place, MaxTokens: maxExcerpt}, nil)
+	if err != nil || reading.LineRange == nil {
+		return nil // changed since it was indexed; the snippet remains
+	}
+	text := strings.Split(reading.Content, "\n")
+	best, most := 0, 0
+	for i, line := range text {
+		if n := len(words.In(line)); n > most {
+			best, most = i, n
+		}
+	}
+	lines := linesOf(r.Path, reading.Content, reading.LineRange.Start, words)
+	lines[best].Marked = true
+	return lines[max(0, best-around):min(len(lines), best+around+1)]
+}
+
+// maxExcerpt bounds the text in tokens from which an excerpt is chosen.
+const maxExcerpt = 4000

@@ -112,11 +112,23 @@ func (l *library) of(kind store.Kind) *library {
 	return &some
 }
 
-// kinds returns the kinds of files in the library, or none if all are of one kind.
-func (l *library) kinds() map[store.Kind]bool {
-	kinds := map[store.Kind]bool{}
+// only returns the documents with the given paths.
+func (l *library) only(paths []string) *library {
+	some := *l
+	some.Documents = nil
+	for _, path := range slices.Compact(slices.Sorted(slices.Values(paths))) {
+		if i, ok := l.find(path); ok {
+			some.Documents = append(some.Documents, l.Documents[i])
+		}
+	}
+	return &some
+}
+
+// kinds returns the number of files of each kind, or none if all are of one kind.
+func (l *library) kinds() map[store.Kind]int {
+	kinds := map[store.Kind]int{}
 	for _, d := range l.Documents {
-		kinds[store.KindOf(d.Path)] = true
+		kinds[store.KindOf(d.Path)]++
 	}
 	if len(kinds) == 1 {
 		return nil

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -55,28 +56,26 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// TestKindChips: the kinds of files can be chosen where there are both.
-func TestKindChips(t *testing.T) {
-	docs := &library{Documents: []index.DocumentEntry{{Path: "a.md"}, {Path: "b.md"}}}
-	both := &library{Documents: []index.DocumentEntry{{Path: "a.md"}, {Path: "src/main.go"}}}
-	cards := &library{Documents: []index.DocumentEntry{{Path: ".cairn/cards/a.md"}, {Path: "a.md"}}}
+// TestChips: the chips count the documents found, and hidden folders are last.
+func TestChips(t *testing.T) {
+	lib := &library{Documents: []index.DocumentEntry{{Path: ".cairn/cards/a.md"}, {Path: "a.md"}, {Path: "src/b.go"}, {Path: "src/main.go", Tags: []string{"go"}}}}
 	for _, c := range []struct {
-		lib  *library
-		kind store.Kind
-		want []string
+		paths []string
+		kind  store.Kind
+		want  []string
 	}{
-		{docs, "", []string{"by words", "by meaning"}},
-		{both, "", []string{"src/", "by words", "by meaning", "documents", "source code"}},
-		{both, store.Docs, []string{"by words", "by meaning", "source code"}},
-		{cards, "", []string{".cairn/", "by words", "by meaning", "documents", "cards"}},
+		{[]string{"a.md"}, "", []string{"words only 0", "meaning only 0"}},
+		{[]string{"src/main.go", "a.md", "src/main.go"}, "", []string{"documents 1", "source code 1", "src/ 1", "#go 1", "words only 0", "meaning only 0"}},
+		{[]string{"src/b.go", "src/main.go"}, store.Code, []string{"#go 1", "words only 0", "meaning only 0"}},
+		{[]string{".cairn/cards/a.md", "src/b.go"}, "", []string{"source code 1", "cards 1", "src/ 1", ".cairn/ 1", "words only 0", "meaning only 0"}},
 	} {
 		p := &searchPage{Query: "main", Kind: c.kind}
 		var got []string
-		for _, chip := range p.chips(c.lib.of(c.kind), c.lib.kinds()) {
-			got = append(got, chip.Label)
+		for _, chip := range p.chips(lib.only(c.paths)) {
+			got = append(got, fmt.Sprint(chip.Label, " ", chip.Documents))
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("kind %q: %q, want %q", c.kind, got, c.want)
+			t.Errorf("of %q: %q, want %q", c.paths, got, c.want)
 		}
 	}
 }

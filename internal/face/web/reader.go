@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/face/view"
 	"cairn/internal/folder/index"
 	"cairn/internal/text/markdown"
 	"cairn/retriever"
@@ -26,7 +27,7 @@ type docPage struct {
 	BackQuery        string
 	Outline          []heading
 	HTML             template.HTML
-	Plain            string // the text of a document that is not Markdown
+	Lines            []codeLine // of a document that is not Markdown
 	Tokens           int
 	Next             string
 	Card             *cardView // nil for other documents
@@ -43,9 +44,49 @@ type branch struct {
 	Current    bool
 }
 
+// preview answers the script of the search page with a section of a document.
+func (h *Handler) preview(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	place := q.Get("path")
+	if part := q.Get("part"); part != "" {
+		place += "#" + part
+	}
+	reading, err := index.ReadOp.Call(r.Context(), h.site.Folder, retriever.ReadRequest{Path: place, MaxTokens: maxExcerpt}, nil)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	p := &docPage{Path: reading.Path}
+	if lib, err := h.shelf.library(r.Context(), h.site.Folder); err == nil {
+		p.fill(h.site.Prefix(r), lib, reading)
+	}
+	h.show(w, r, screen{section: "doc", fragment: "preview", title: reading.Title, data: p})
+}
+
+// fill sets the text of the page.
+func (p *docPage) fill(prefix string, lib *library, reading *retriever.Reading) {
+	if f := markdown.FormatOf(reading.Path); f != markdown.Markdown && !f.Converted() {
+		first := 1
+		if reading.LineRange != nil {
+			first = reading.LineRange.Start
+		}
+		p.Lines = linesOf(reading.Path, reading.Content, first, view.Marker{})
+		return
+	}
+	o := reader{prefix: prefix, name: reading.Path, lib: lib, title: reading.Title}
+	d := o.render([]byte(reading.Content))
+	if p.HTML, p.Outline = d.HTML, d.Headings; d.Titled {
+		p.Heading = ""
+	}
+}
+
 // doc shows a document.
 func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
+	if q.Has("part") && r.Header.Get(fragmentHeader) != "" {
+		h.preview(w, r)
+		return
+	}
 	reading, err := index.ReadOp.Call(r.Context(), h.site.Folder, retriever.ReadRequest{Path: q.Get("path"), MaxTokens: maxPage, Next: q.Get("next")}, nil)
 	name := q.Get("path")
 	if err == nil {
@@ -66,15 +107,7 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 	}
 	prefix := h.site.Prefix(r)
 	p := &docPage{Path: reading.Path, File: path.Base(reading.Path), Heading: reading.Title, Tokens: reading.Tokens, Next: reading.Next, Card: card}
-	if f := markdown.FormatOf(reading.Path); f == markdown.Markdown || f.Converted() {
-		o := reader{prefix: prefix, name: reading.Path, lib: lib, title: reading.Title}
-		d := o.render([]byte(reading.Content))
-		if p.HTML, p.Outline = d.HTML, d.Headings; d.Titled {
-			p.Heading = ""
-		}
-	} else {
-		p.Plain = reading.Content
-	}
+	p.fill(prefix, lib, reading)
 	p.Tree = lib.tree(prefix, reading.Path)
 	p.Previous, p.Follow = lib.neighbours(reading.Path)
 	for i, c := range reading.Path {

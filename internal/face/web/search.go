@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -22,7 +23,7 @@ const results = 10
 
 // Bounds of the lists of the search page.
 const (
-	maxChips  = 8   // folders, and tags, above the results
+	maxChips  = 5   // folders, and tags, above the results
 	maxRecent = 12  // documents on the first page
 	maxInList = 200 // folders, and documents of one folder
 )
@@ -30,15 +31,42 @@ const (
 type searchPage struct {
 	Query, Mode, Prefix, Tag string
 	Kind                     store.Kind
+	All                      string // "yes" searches all folders
 	Chips                    []chip
-	Answer                   *retriever.Answer
-	Scores                   [][]scorePart // of each result
-	From                     template.URL  // the query of the address, for links back to it
-	Further                  template.URL  // the query of the address of the next results
-	Took                     string
+	Count                    string // the number of documents found, in words
+	Notes                    []string
+	Hits                     []hit
+	From                     template.URL // the query of the address, for links back to it
+	Further                  template.URL // the query of the address of the next results
 	Problem                  string
 	Words                    view.Marker // of the query
 	Home                     *homePage   // without a query
+}
+
+// hit is a result with what its page shows of it.
+type hit struct {
+	*retriever.Result
+	Folder, Prefix string // of its workspace; Folder is "" if only one was searched
+	From           template.URL
+	Scores         []scorePart
+	Lines          []codeLine // of source code, around the line that matched
+}
+
+// Link returns the address of a section of the document in the reader, which marks the line
+// that matched.
+func (h *hit) Link(anchor string) string {
+	link := placeFrom(h.Prefix, h.Path, anchor, h.From)
+	for _, l := range h.Lines {
+		if l.Marked && anchor == h.Anchor {
+			link = strings.Replace(link, "/doc?", fmt.Sprintf("/doc?line=%d&", l.N), 1)
+		}
+	}
+	return link
+}
+
+// Part returns the address of the preview.
+func (h *hit) Part() string {
+	return h.Prefix + "/doc?path=" + url.QueryEscape(h.Path) + "&part=" + url.QueryEscape(h.Anchor)
 }
 
 // homePage is the content of the search page without a query.
@@ -54,7 +82,7 @@ type homePage struct {
 // choices are the values of mode and kind other than the defaults, which are hybrid search
 // and all files.
 var choices = []struct{ key, value, name string }{
-	{"mode", string(retriever.Keyword), "by words"}, {"mode", string(retriever.Semantic), "by meaning"},
+	{"mode", string(retriever.Keyword), "words only"}, {"mode", string(retriever.Semantic), "meaning only"},
 	{"kind", string(store.Docs), "documents"}, {"kind", string(store.Code), "source code"}, {"kind", string(store.Cards), "cards"},
 }
 
@@ -72,7 +100,7 @@ type scorePart struct {
 	Width       float64
 }
 
-// search shows the search form and the results. It is the first page.
+// search shows the results of a query, or else the folders and documents. It is the first page.
 func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
 	form := r.URL.Query()
 	p := &searchPage{
@@ -82,6 +110,9 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
 		p.Mode = ""
 	}
 	p.Kind, _ = store.ParseKind(form.Get("kind"))
+	if folders := h.site.Folders(r); len(folders) > 1 && form.Get("all") != "" {
+		p.All, p.Prefix, p.Tag = "yes", "", ""
+	}
 	p.From = p.address("", "")
 	lib, err := h.shelf.library(r.Context(), h.site.Folder)
 	if err != nil {
@@ -89,55 +120,119 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
 		lib = &library{}
 	}
 	p.Chips = p.set()
-	chosen := lib.of(p.Kind)
 	if p.Query == "" {
-		p.Home = p.home(chosen)
+		p.Home = p.home(lib.of(p.Kind))
 	} else {
-		p.Chips = append(p.Chips, p.chips(chosen, lib.kinds())...)
-		h.find(r, p)
+		p.Chips = append(p.Chips, p.chips(lib.only(h.find(r, p)))...)
+		if len(h.site.Folders(r)) > 1 && p.All == "" {
+			p.Chips = append(p.Chips, chip{Label: "in all folders", Link: "?" + p.address("all", "yes")})
+		}
 	}
-	title := "Search"
-	if p.Query != "" {
-		title = p.Query
-	}
-	h.show(w, r, screen{section: "search", title: title, fragment: "results", data: p})
+	h.show(w, r, screen{section: "search", title: cmp.Or(p.Query, "Search"), query: p.Query, fragment: "results", data: p})
 }
 
-// find runs the search of the page.
-func (h *Handler) find(r *http.Request, p *searchPage) {
-	q := retriever.Query{Text: p.Query, Mode: retriever.Mode(p.Mode), Limit: results, Explain: true, Cursor: r.URL.Query().Get("cursor"), Filter: store.Filter{PathPrefix: p.Prefix, Kind: p.Kind}}
+// found is the answer of one folder.
+type found struct {
+	Served
+	prefix string
+	answer *retriever.Answer
+	err    error
+}
+
+// find runs the search of the page in its folder, or in all, and returns the paths of all
+// documents found in its folder.
+func (h *Handler) find(r *http.Request, p *searchPage) []string {
+	q := retriever.Query{Text: p.Query, Mode: retriever.Mode(p.Mode), Limit: results, Explain: true, Paths: true, Cursor: r.URL.Query().Get("cursor"), Filter: store.Filter{PathPrefix: p.Prefix, Kind: p.Kind}}
 	if p.Tag != "" {
 		q.Filter.Tags = []string{p.Tag}
 	}
-	start := time.Now()
-	answer, err := index.SearchOp.Call(r.Context(), h.site.Folder, q, nil)
-	if err != nil {
-		p.Problem = err.Error()
-		return
+	answers := []found{{Served: Served{Folder: h.site.Folder}, prefix: h.site.Prefix(r)}}
+	if p.All != "" {
+		answers = nil
+		for _, f := range h.site.Folders(r) {
+			answers = append(answers, found{Served: f, prefix: "/w/" + f.Name})
+		}
 	}
-	took := time.Since(start)
-	tools.ReportLacks(h.site.Lacked, q, answer)
-	h.took.add(took)
-	p.Took = took.Round(100 * time.Microsecond).String()
-	p.Answer, p.Words = answer, view.NewMarker(p.Query)
-	for i := range answer.Results {
-		p.Scores = append(p.Scores, scoreParts(answer.Results[i].Explain))
+	var searching sync.WaitGroup
+	for i := range answers {
+		f := &answers[i]
+		searching.Go(func() {
+			start := time.Now()
+			if f.answer, f.err = index.SearchOp.Call(r.Context(), f.Folder, q, nil); f.err == nil && f.Folder == h.site.Folder {
+				h.took.add(time.Since(start))
+				tools.ReportLacks(h.site.Lacked, q, f.answer)
+			}
+		})
 	}
-	if answer.NextCursor != nil {
-		p.Further = p.address("cursor", *answer.NextCursor)
+	searching.Wait()
+	p.Words = view.NewMarker(p.Query)
+	total := 0
+	for _, f := range answers {
+		if f.err != nil {
+			p.Problem = f.err.Error()
+			continue
+		}
+		total += f.answer.TotalCount
+		for _, note := range view.Notes(f.answer) {
+			if p.All != "" {
+				note = f.Name + ": " + note
+			}
+			p.Notes = append(p.Notes, note)
+		}
+		for i := range f.answer.Results {
+			result := &f.answer.Results[i]
+			hit := hit{Result: result, Folder: f.Name, Prefix: f.prefix, From: p.From, Scores: scoreParts(result.Explain)}
+			if store.KindOf(result.Path) == store.Code {
+				hit.Lines = excerpt(r.Context(), f.Folder, result, p.Words)
+			}
+			p.Hits = append(p.Hits, hit)
+		}
 	}
+	slices.SortStableFunc(p.Hits, func(a, b hit) int { return cmp.Compare(b.Score, a.Score) })
+	if p.Problem == "" || total > 0 {
+		p.Count = p.inWords(total)
+	}
+	if p.All != "" || p.Problem != "" {
+		return nil
+	}
+	if next := answers[0].answer.NextCursor; next != nil {
+		p.Further = p.address("cursor", *next)
+	}
+	return answers[0].answer.Paths
 }
+
+// inWords returns how many documents a search found, and how it searched.
+func (p *searchPage) inWords(total int) string {
+	text := view.Count(total, "document")
+	switch retriever.Mode(p.Mode) {
+	case retriever.Keyword:
+		text += " with these words"
+	case retriever.Semantic:
+		text += " with a similar meaning"
+	}
+	if p.All != "" {
+		text += " in all folders"
+	}
+	return text + ", the best first"
+}
+
+// Fields returns the filters as fields of the form.
+func (p *searchPage) Fields() []field {
+	return []field{{"in", p.Prefix}, {"tag", p.Tag}, {"mode", p.Mode}, {"kind", string(p.Kind)}, {"all", p.All}}
+}
+
+type field struct{ Key, Value string }
 
 // address returns the query of the page's address with one value changed, or unchanged if
 // key is "".
 func (p *searchPage) address(key, value string) template.URL {
 	v := url.Values{}
-	for k, text := range map[string]string{"q": p.Query, "in": p.Prefix, "tag": p.Tag, "mode": p.Mode, "kind": string(p.Kind)} {
-		if k == key {
-			text = value
+	for _, f := range append(p.Fields(), field{"q", p.Query}) {
+		if f.Key == key {
+			f.Value = value
 		}
-		if text != "" {
-			v.Set(k, text)
+		if f.Value != "" {
+			v.Set(f.Key, f.Value)
 		}
 	}
 	if key == "cursor" {
@@ -146,18 +241,26 @@ func (p *searchPage) address(key, value string) template.URL {
 	return template.URL(v.Encode())
 }
 
-// chips returns the filters that can be set: by folder, by tag, and the choices. kinds
-// are those of the files in the folder.
-func (p *searchPage) chips(lib *library, kinds map[store.Kind]bool) []chip {
-	folder := p.Prefix[:strings.LastIndex(p.Prefix, "/")+1]
-	folders, _ := lib.children(folder)
-	chips := slices.Concat(p.folders(largest(folders, maxChips)), p.tags(largest(lib.tags(p.Prefix), maxChips)))
+// chips returns the filters that narrow the documents found: kinds, folders and tags with the
+// number of documents of each, and the modes.
+func (p *searchPage) chips(found *library) []chip {
+	var chips, modes []chip
+	kinds := found.kinds()
 	for _, c := range choices {
-		if !p.has(c.key, c.value) && (c.key != "kind" || kinds[store.Kind(c.value)]) {
-			chips = append(chips, chip{Label: c.name, Link: "?" + p.address(c.key, c.value)})
+		made := chip{Label: c.name, Link: "?" + p.address(c.key, c.value)}
+		if c.key == "mode" && p.Mode == "" {
+			modes = append(modes, made)
+		} else if made.Documents = kinds[store.Kind(c.value)]; c.key == "kind" && p.Kind == "" && made.Documents > 0 {
+			chips = append(chips, made)
 		}
 	}
-	return chips
+	folders, _ := found.children(p.Prefix[:strings.LastIndex(p.Prefix, "/")+1])
+	folders = slices.DeleteFunc(folders, func(c count) bool { return c.Documents == len(found.Documents) })
+	folders = largest(folders, maxChips)
+	slices.SortStableFunc(folders, func(a, b count) int { // hidden folders, such as .cairn, are last
+		return cmp.Compare(strings.Count("/"+a.Name, "/."), strings.Count("/"+b.Name, "/."))
+	})
+	return slices.Concat(chips, p.folders(folders), p.tags(largest(found.tags(""), maxChips)), modes)
 }
 
 // has reports whether a choice is set.
@@ -167,6 +270,9 @@ func (p *searchPage) has(key, value string) bool {
 
 // set returns the chips of the filters that are set.
 func (p *searchPage) set() (chips []chip) {
+	if p.All != "" {
+		chips = append(chips, chip{Label: "in all folders", Link: "?" + p.address("all", ""), Set: true})
+	}
 	if p.Prefix != "" {
 		chips = append(chips, chip{Label: p.Prefix, Link: "?" + p.address("in", ""), Set: true})
 	}

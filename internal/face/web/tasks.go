@@ -63,6 +63,9 @@ func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) {
 			arrows = append(arrows, arrow{From: id, To: card.ID})
 		}
 	}
+	boxes = slices.DeleteFunc(boxes, func(b box) bool {
+		return !slices.ContainsFunc(arrows, func(a arrow) bool { return a.From == b.ID || a.To == b.ID })
+	})
 	if len(boxes) > 0 {
 		p.Graph = draw(boxes, arrows)
 	}

@@ -37,9 +37,8 @@ type Site struct {
 	Toolbox *owner.Folder
 	// Prefix returns the prefix of links in the answer to a request, such as "/w/notes".
 	Prefix func(*http.Request) string
-	// Folders returns the names of the workspaces that the sender of a request may see,
-	// each at /w/NAME/.
-	Folders func(*http.Request) []string
+	// Folders returns the workspaces that the sender of a request may see, each at /w/NAME/.
+	Folders func(*http.Request) []Served
 	// MayWrite reports whether the sender of a request may change cards.
 	MayWrite func(*http.Request) bool
 	// Logger receives errors.
@@ -50,6 +49,12 @@ type Site struct {
 	Lacked func([]string)
 }
 
+// Served is a workspace of the server.
+type Served struct {
+	Name   string
+	Folder *owner.Folder
+}
+
 //go:embed templates assets
 var embedded embed.FS
 
@@ -57,7 +62,7 @@ var embedded embed.FS
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"marked": marked, "percent": percent, "place": place, "from": placeFrom, "day": day,
-		"count": view.Count, "kinds": view.Kinds, "notes": view.Notes, "trail": view.Trail,
+		"count": view.Count, "kinds": view.Kinds, "trail": view.Trail,
 		"join":      func(list []string) string { return strings.Join(list, ", ") },
 		"statuses":  func() []string { return cards.Statuses },
 		"urgencies": func() iter.Seq2[int, string] { return slices.Backward(cards.Priorities) },
@@ -144,12 +149,12 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, v screen) {
 		HasTasks: h.site.Tasks != nil, HasTools: h.site.Toolbox != nil, MayWrite: h.site.Tasks != nil && h.site.MayWrite(r), Data: v.data,
 	}
 	if names := h.site.Folders(r); len(names) > 1 {
-		for _, name := range names {
-			link := template.URL("/w/" + name + "/")
+		for _, f := range names {
+			link := template.URL("/w/" + f.Name + "/")
 			if v.section == "tasks" || v.section == "tools" || v.section == "index" {
 				link += template.URL(v.section)
 			}
-			p.Folders = append(p.Folders, chip{Label: name, Link: link, Set: name == h.site.Name})
+			p.Folders = append(p.Folders, chip{Label: f.Name, Link: link, Set: f.Name == h.site.Name})
 		}
 	}
 	name := v.section + ".html"

@@ -204,8 +204,10 @@ func folder(t *testing.T, fill ...func(*testing.T, *owner.Folder)) (*Handler, st
 	}
 	return New(Site{
 		Name: "notes", Folder: w.Folder, Tasks: tasks, Toolbox: box, Logger: slog.New(slog.DiscardHandler),
-		Prefix:   func(*http.Request) string { return "/w/notes" },
-		Folders:  func(*http.Request) []string { return []string{"notes", "empty"} },
+		Prefix: func(*http.Request) string { return "/w/notes" },
+		Folders: func(*http.Request) []Served {
+			return []Served{{"notes", w.Folder}, {"empty", w.Folder}} // the second folder has the same documents
+		},
 		MayWrite: func(*http.Request) bool { return true },
 	}), root
 }
@@ -252,16 +254,19 @@ func TestPages(t *testing.T) {
 		status int
 		holds  []string
 	}{
-		{"/", 200, []string{"What are you looking for?", `href="/w/notes/tasks"`, "<footer>", "10 documents", `href="?in=guide%2F"`, "guide/ <small>2</small>", `href="?tag=kinds"`, "Changed last", ">Part of the guide</a>"}},
+		{"/", 200, []string{`placeholder="Search notes"`, `href="/w/notes/tasks"`, "<footer>", "10 documents", `href="?in=guide%2F"`, "guide/ <small>2</small>", `href="?tag=kinds"`, "Changed last", ">Part of the guide</a>"}},
 		{"/?in=guide/", 200, []string{`aria-label="Remove the filter guide/"`, `href="?in=guide%2Fdeep%2F"`, ">Start here</a>"}},
 		{"/?tag=kinds", 200, []string{`aria-label="Remove the filter #kinds"`, ">Every kind of thing</a>"}},
-		{"/?q=revoke+key", 200, []string{`href="/w/notes/doc?from=q%3Drevoke%2Bkey&amp;path=other.md#part-two"`, "<mark>revoke</mark>", "Why this result", `data-copy="other.md#part-two"`, `href="?in=guide%2F&amp;q=revoke&#43;key"`, "guide/ <small>2</small>"}},
+		{"/?q=revoke+key", 200, []string{`href="/w/notes/doc?from=q%3Drevoke%2Bkey&amp;path=other.md#part-two"`, "<mark>revoke</mark>", "Why this result", `data-copy="other.md#part-two"`, `href="?all=yes&amp;q=revoke&#43;key"`, `data-part="/w/notes/doc?path=other.md&amp;part=part-two"`}},
 		{"/?q=other+text&mode=keyword", 200, []string{`<p class="more">`, "#part-two"}},
-		{"/?q=revoke&mode=keyword", 200, []string{", by keyword, ", `aria-label="Remove the filter by words"`, `href="?mode=semantic&amp;q=revoke"`}},
+		{"/?q=revoke&mode=keyword", 200, []string{"1 document with these words, the best first", `aria-label="Remove the filter words only"`}},
+		{"/?q=revoke&all=yes", 200, []string{"in all folders", `href="/w/empty/doc?from=all%3Dyes%26q%3Drevoke&amp;path=other.md#part-two"`, `aria-label="Remove the filter in all folders"`, "<strong>empty</strong> · other.md:5"}},
+		{"/?q=part", 200, []string{`href="?in=guide%2F&amp;q=part">guide/ <small>`}},
+		{"/?q=rotate+wall+plan", 200, []string{`documents <small>`, `cards <small>`}},
 		{"/?q=revoke&kind=code", 200, []string{"0 documents", `aria-label="Remove the filter source code"`, `name="kind" value="code"`}},
 		{"/?kind=docs", 200, []string{`aria-label="Remove the filter documents"`, "guide/ <small>2</small>"}},
 		{"/?kind=code", 200, []string{`aria-label="Remove the filter source code"`, "0 documents"}},
-		{"/?q=revoke&mode=nonsense", 200, []string{", by hybrid, "}},
+		{"/?q=revoke&mode=nonsense", 200, []string{"the best first"}},
 		{"/?q=" + strings.Repeat("x", 4001), 200, []string{`role="alert"`}},
 		{"/?q=revoke&in=nowhere/", 200, []string{"0 documents"}},
 		{"/doc?path=other.md", 200, []string{`<h2 id="part-two">Part two</h2>`, `href="#part-two"`}},
@@ -274,7 +279,7 @@ func TestPages(t *testing.T) {
 			`<a href="/w/notes/doc?path=other.md#part-two" rel="nofollow noreferrer">the other part</a>`, `<a href="/w/notes/doc?path=guide%2Fdeep%2Fer.md" rel="nofollow noreferrer">er</a>`, `<a href="/w/notes/?q=nowhere" rel="nofollow noreferrer">nowhere</a>`,
 			`<sup id="fnref:1"><a href="#fn:1"`, `<li id="fn:1">`, "Because of the view.",
 			`<span class="c1">// wall has a &lt;height&gt;.</span>`, `<span class="c4">func</span> wall() <span class="c4">string</span>`, `<span class="c2">&#34;high&#34;</span>`, `<span class="c3">12</span>`,
-			`<a href="/w/notes/?q=wall">← results for “wall”</a>`, `<input id="q" name="q" type="search" aria-label="Search notes" placeholder="Search" value="wall"`,
+			`<a href="/w/notes/?q=wall">← results for “wall”</a>`, `<input id="q" name="q" type="search" aria-label="Search notes" placeholder="Search notes" value="wall"`,
 			`<a href="/w/notes/?in=guide%2F">guide</a> / start.md`, `<a href="/w/notes/doc?path=guide%2Fstart.md" aria-current="page">Start here</a>`, `<a href="/w/notes/?in=guide%2Fdeep%2F">deep/</a> <small>1</small>`, `">Other</a>`,
 		}},
 		{"/doc?path=kinds.md", 200, []string{`<a rel="prev" href="/w/notes/doc?path=hostile.md">`, `rel="next"`}},

@@ -5,6 +5,32 @@
   const announce = (text) => { document.querySelector(".announced").textContent = text; };
   try { root.dataset.theme = localStorage.getItem("theme") || ""; } catch { /* storage is disabled */ }
 
+  // select shows a hit in the preview beside the hits, on wide screens.
+  const preview = document.getElementById("preview");
+  let selected, reading;
+  const select = async (hit) => {
+    const wide = preview && matchMedia("(min-width: 75rem)").matches;
+    if (!wide || hit === selected) return;
+    selected = hit;
+    if (reading) reading.abort();
+    reading = new AbortController();
+    for (const each of document.querySelectorAll(".results article")) each.classList.toggle("selected", hit && each.contains(hit));
+    if (!hit) { preview.replaceChildren(); return; }
+    const answer = await fetch(hit.dataset.part, { headers: { "Cairn-Fragment": "preview" }, signal: reading.signal }).catch(() => null);
+    if (!answer || !answer.ok || hit !== selected) return;
+    preview.innerHTML = await answer.text();
+    for (const link of preview.querySelectorAll("[id]")) link.removeAttribute("id"); // they are ids of another page
+    preview.scrollTop = 0;
+  };
+  let resting;
+  document.addEventListener("focusin", (event) => { if (event.target.matches("a.hit[data-part]")) select(event.target); });
+  document.addEventListener("pointerover", (event) => {
+    const over = event.target.closest(".results article");
+    clearTimeout(resting);
+    if (over) resting = setTimeout(() => select(over.querySelector("a.hit")), 120);
+  });
+  select(document.querySelector("a.hit[data-part]"));
+
   const field = document.getElementById("q");
   const form = document.querySelector("form[data-live]");
   if (form) live(form);
@@ -26,6 +52,7 @@
       try {
         const answer = await fetch(form.action + search, { headers: { "Cairn-Fragment": "results" }, signal: request.signal });
         target.innerHTML = await answer.text();
+        select(target.querySelector("a.hit[data-part]"));
       } catch (error) {
         if (error.name !== "AbortError") announce("The server does not answer.");
       }
@@ -44,7 +71,7 @@
     field.addEventListener("blur", () => { search(); begun = false; });
     addEventListener("popstate", () => {
       const back = new URLSearchParams(location.search);
-      for (const name of ["q", "in", "tag", "mode", "kind"]) form.elements[name].value = back.get(name) || "";
+      for (const name of ["q", "in", "tag", "mode", "kind", "all"]) form.elements[name].value = back.get(name) || "";
       begun = false;
       load(location.search);
     });
