@@ -211,7 +211,7 @@ func (f *Folder) Mount(s *server.Server, log *slog.Logger) error {
 	}
 	pages := web.New(web.Site{
 		Name: f.Name, Folder: f.Workspace.Folder, Tasks: f.Tasks, Toolbox: f.toolbox,
-		Prefix: server.Prefix, Folders: folders, MayWrite: server.MayWrite, Logger: log, Listener: observe.Join(f.traces, f.counts), Lacked: f.counts.SetDegraded,
+		Prefix: server.Prefix, Folders: folders, Scan: f.Workspace.Scan, MayWrite: server.MayWrite, Logger: log, Listener: observe.Join(f.traces, f.counts), Lacked: f.counts.SetDegraded,
 	})
 	for _, pattern := range pages.Patterns() {
 		if err := s.Handle(f.Name, pattern, pages); err != nil {

@@ -57,6 +57,9 @@ func TestAccessible(t *testing.T) {
 					"/w/notes/doc?path=untitled.md",
 					"/w/notes/doc?path=notes.txt",
 					"/w/notes/doc?path=othe.md", // does not exist
+					"/w/notes/doc?path=src/wall.go&line=4#Height",
+					"/w/notes/names?name=Height",
+					"/w/notes/?q=how+high+the+wall+is&kind=code",
 					"/w/notes/tasks",
 					"/w/notes/tools?intent=read+a+file,+translate+it+and+send+it+by+mail",
 					"/w/notes/tools?around=mail:send_mail",

@@ -135,6 +135,10 @@ func TestBrowser(t *testing.T) {
 			if open != (screen.width > 960) {
 				t.Errorf("the sections are open: %v on a screen of %d pixels", open, screen.width)
 			}
+			run("symbol", at("/?q=how+high+the+wall+is&kind=code"), poll(`document.querySelector("a.hit[href$='#Height']") !== null`), chromedp.Evaluate(`document.querySelector("a.hit[href$='#Height']").click()`, nil), poll(`location.hash === "#Height" && getComputedStyle(document.querySelector(".line.marked")).backgroundColor !== "rgba(0, 0, 0, 0)"`), text(".outline", "wide"))
+			run("wrapped", poll(`document.getElementById("line:9").clientHeight > 1.5 * document.getElementById("line:4").clientHeight || innerWidth > 1200`))
+			run("uses", chromedp.KeyEvent("u"), text("#uses", "1 definition of Height"), text("#uses", "src/use.go"), chromedp.KeyEvent(kb.Escape), poll(`document.getElementById("uses").hidden`))
+			run("pointed", chromedp.Evaluate(`(() => { const line = document.getElementById("line:9"); line.scrollIntoView({ block: "center" }); const range = document.createRange(); range.setStart(line.childNodes[2], 2); range.setEnd(line.childNodes[2], 3); const box = range.getBoundingClientRect(); line.dispatchEvent(new MouseEvent("click", { bubbles: true, clientX: box.x, clientY: box.y + box.height / 2 })); })()`, nil), text("#uses", "1 definition of wide"))
 			run("copy", at("/doc?path=other.md"), chromedp.Click("button.copy", chromedp.ByQuery), text(".announced", "other.md"))
 			run("hostile", at("/doc?path=hostile.md"), text("h2", "Rotate a token"))
 			run("tasks", at("/tasks"), text(".board", "Paint it"), text(".board", "Draw a plan"), chromedp.WaitVisible(".graph svg rect", chromedp.ByQuery), chromedp.WaitVisible(".graph path.arrow", chromedp.ByQuery))

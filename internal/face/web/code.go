@@ -76,7 +76,10 @@ func colour(language, text string, words view.Marker) []string {
 type codeLine struct {
 	N      int
 	HTML   template.HTML
-	Marked bool // the line that matched
+	Marked bool         // the line that matched
+	Link   template.URL // of the number
+	ID     bool         // the line has the id of its link
+	Anchor string       // of the symbol that begins here
 }
 
 // linesOf numbers the lines of a code from first.

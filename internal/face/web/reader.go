@@ -3,11 +3,13 @@ package web
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cairn/internal/face/view"
@@ -108,6 +110,13 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 	prefix := h.site.Prefix(r)
 	p := &docPage{Path: reading.Path, File: path.Base(reading.Path), Heading: reading.Title, Tokens: reading.Tokens, Next: reading.Next, Card: card}
 	p.fill(prefix, lib, reading)
+	if len(p.Lines) > 0 {
+		line, _ := strconv.Atoi(q.Get("line")) // 0 marks none
+		if err := h.number(r, p, line); err != nil {
+			h.fail(w, r, err)
+			return
+		}
+	}
 	p.Tree = lib.tree(prefix, reading.Path)
 	p.Previous, p.Follow = lib.neighbours(reading.Path)
 	for i, c := range reading.Path {
@@ -120,6 +129,28 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 		p.Back, p.BackQuery = template.URL(prefix+"/?"+from.Encode()), from.Get("q")
 	}
 	h.show(w, r, screen{section: "doc", title: reading.Title, query: p.BackQuery, data: p})
+}
+
+// number links the lines of the page, marks one, and adds the outline of the symbols.
+func (h *Handler) number(r *http.Request, p *docPage, marked int) error {
+	list, err := index.DocumentsOp.Call(r.Context(), h.site.Folder, index.DocumentsRequest{Prefix: p.Path, Limit: 1, Outline: true}, nil)
+	if err != nil {
+		return err
+	}
+	first := p.Lines[0].N
+	for i := range p.Lines {
+		l := &p.Lines[i]
+		l.Link, l.ID, l.Marked = template.URL(fmt.Sprintf("#line:%d", l.N)), true, l.N == marked
+	}
+	for _, d := range list.Documents {
+		for _, s := range d.Outline {
+			if at := s.Line - first; d.Path == p.Path && at >= 0 && at < len(p.Lines) && p.Lines[at].Anchor == "" {
+				p.Lines[at].Anchor = s.Anchor
+				p.Outline = append(p.Outline, heading{s.Level + 1, cmp.Or(s.Anchor, s.Heading), s.Anchor})
+			}
+		}
+	}
+	return nil
 }
 
 // maxBranches is the maximum number of documents, and of folders, that a tree shows of each

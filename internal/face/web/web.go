@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"cairn/internal/base/observe"
 	"cairn/internal/base/owner"
 	"cairn/internal/face/view"
+	"cairn/internal/folder/scan"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/task"
 	"cairn/internal/task/cards"
@@ -39,6 +41,8 @@ type Site struct {
 	Prefix func(*http.Request) string
 	// Folders returns the workspaces that the sender of a request may see, each at /w/NAME/.
 	Folders func(*http.Request) []Served
+	// Scan finds lines of the folder's files; nil if it has none.
+	Scan func(context.Context, scan.Request) (*scan.Answer, error)
 	// MayWrite reports whether the sender of a request may change cards.
 	MayWrite func(*http.Request) bool
 	// Logger receives errors.
@@ -88,6 +92,7 @@ func New(s Site) *Handler {
 		"GET /{$}":         h.search,
 		"GET /doc":         h.doc,
 		"GET /picture":     h.picture,
+		"GET /names":       h.names,
 		"GET /tasks":       h.tasks,
 		"POST /cards":      h.createCard,
 		"GET /tools":       h.toolPage,

@@ -114,6 +114,9 @@ See [[other#Part two|the other part]], [[er]] and [[nowhere]].[^why]
 [^why]: Because of the view.
 `
 
+// source is a file with symbols, and a line that is longer than the screen.
+const source = "package src\n\n// Height returns how high the wall is.\nfunc Height() string {\n\treturn \"high <b>\"\n}\n\n// wide is wide.\nconst wide = \"a line that is longer than a telephone is wide, and longer than a desk is wide as well, so that it has to continue on the next line, or after a while\"\n"
+
 // wall is a picture of one pixel.
 var wall = func() []byte {
 	var b bytes.Buffer
@@ -158,6 +161,8 @@ func folder(t *testing.T, fill ...func(*testing.T, *owner.Folder)) (*Handler, st
 		"notes.txt":              "Text that is no Markdown.\n",
 		"guide/start.md":         guide,
 		"guide/deep/er.md":       "# Part of the guide\n\n## Below\n\nDeeper.\n",
+		"src/wall.go":            source,
+		"src/use.go":             "package src\n\nfunc use() string { return Height() }\n",
 		"guide/wall.png":         string(wall),
 		"guide/.hidden.png":      string(wall),
 		"guide/fake.png":         "<html><script>alert(1)</script>",
@@ -205,6 +210,7 @@ func folder(t *testing.T, fill ...func(*testing.T, *owner.Folder)) (*Handler, st
 	return New(Site{
 		Name: "notes", Folder: w.Folder, Tasks: tasks, Toolbox: box, Logger: slog.New(slog.DiscardHandler),
 		Prefix: func(*http.Request) string { return "/w/notes" },
+		Scan:   w.Scan,
 		Folders: func(*http.Request) []Served {
 			return []Served{{"notes", w.Folder}, {"empty", w.Folder}} // the second folder has the same documents
 		},
@@ -254,7 +260,7 @@ func TestPages(t *testing.T) {
 		status int
 		holds  []string
 	}{
-		{"/", 200, []string{`placeholder="Search notes"`, `href="/w/notes/tasks"`, "<footer>", "10 documents", `href="?in=guide%2F"`, "guide/ <small>2</small>", `href="?tag=kinds"`, "Changed last", ">Part of the guide</a>"}},
+		{"/", 200, []string{`placeholder="Search notes"`, `href="/w/notes/tasks"`, "<footer>", "12 documents", `href="?in=guide%2F"`, "guide/ <small>2</small>", `href="?tag=kinds"`, "Changed last", ">Part of the guide</a>"}},
 		{"/?in=guide/", 200, []string{`aria-label="Remove the filter guide/"`, `href="?in=guide%2Fdeep%2F"`, ">Start here</a>"}},
 		{"/?tag=kinds", 200, []string{`aria-label="Remove the filter #kinds"`, ">Every kind of thing</a>"}},
 		{"/?q=revoke+key", 200, []string{`href="/w/notes/doc?from=q%3Drevoke%2Bkey&amp;path=other.md#part-two"`, "<mark>revoke</mark>", "Why this result", `data-copy="other.md#part-two"`, `href="?all=yes&amp;q=revoke&#43;key"`, `data-part="/w/notes/doc?path=other.md&amp;part=part-two"`}},
@@ -265,7 +271,7 @@ func TestPages(t *testing.T) {
 		{"/?q=rotate+wall+plan", 200, []string{`documents <small>`, `cards <small>`}},
 		{"/?q=revoke&kind=code", 200, []string{"0 documents", `aria-label="Remove the filter source code"`, `name="kind" value="code"`}},
 		{"/?kind=docs", 200, []string{`aria-label="Remove the filter documents"`, "guide/ <small>2</small>"}},
-		{"/?kind=code", 200, []string{`aria-label="Remove the filter source code"`, "0 documents"}},
+		{"/?kind=code", 200, []string{`aria-label="Remove the filter source code"`, "2 documents"}},
 		{"/?q=revoke&mode=nonsense", 200, []string{"the best first"}},
 		{"/?q=" + strings.Repeat("x", 4001), 200, []string{`role="alert"`}},
 		{"/?q=revoke&in=nowhere/", 200, []string{"0 documents"}},
@@ -285,6 +291,10 @@ func TestPages(t *testing.T) {
 		{"/doc?path=kinds.md", 200, []string{`<a rel="prev" href="/w/notes/doc?path=hostile.md">`, `rel="next"`}},
 		{"/doc?path=.cairn/cards/bbb222.md", 200, []string{"<dt>Status</dt><dd>todo</dd>", "<dt>Priority</dt><dd>medium</dd>", "<dd>no one</dd>", `<dt>Waits for</dt><dd><a href="/w/notes/doc?path=.cairn%2Fcards%2Faaa111.md">Build the &lt;wall&gt;</a> (todo)`}},
 		{"/doc?path=.cairn/cards/aaa111.md", 200, []string{`todo, <span class="good">ready to start</span>`, "<dd>high</dd>", `<dt>Needed for</dt>`}},
+		{"/doc?path=src/wall.go&line=5", 200, []string{`<span class="line" id="line:4"><a class="no" href="#line:4" tabindex="-1">4</a><span class="c4">func</span> Height()`, `<span class="line marked" id="line:5">`, `<i id="Height"></i>`, `<a href="#Height">Height</a>`, `<span class="c2">&#34;high &lt;b&gt;&#34;</span>`}},
+		{"/?q=how+high+the+wall+is&kind=code", 200, []string{`href="/w/notes/doc?line=3&amp;from=kind%3Dcode%26q%3Dhow%2Bhigh%2Bthe%2Bwall%2Bis&amp;path=src%2Fwall.go#Height"`, `<span class="line marked"><span class="no">3</span>`, `<mark>high</mark>`}},
+		{"/names?name=Height", 200, []string{"1 definition of <code>Height</code>", `<a class="hit mono" href="/w/notes/doc?path=src%2Fwall.go#Height">func Height() string</a>`, "3 lines with it", `<a class="no" href="/w/notes/doc?path=src%2Fuse.go#line:3">3</a>`}},
+		{"/names?name=%3Cb%3E", 400, []string{"is no name of source code"}},
 		{"/doc?path=untitled.md", 200, []string{"<h1>untitled.md</h1>"}},
 		{"/doc?path=othe.md", 404, []string{"other.md", `role="alert"`}},
 		{"/doc?path=../../etc/passwd", 0, []string{`role="alert"`}},
@@ -292,7 +302,7 @@ func TestPages(t *testing.T) {
 		{"/tools", 200, []string{"No tools are imported"}},
 		{"/tools?intent=send+a+mail", 200, []string{"No tools are imported"}},
 		{"/tasks", 200, []string{`<summary aria-label="Folder notes, choose another">`, `<a href="/w/empty/tasks">empty</a>`, `<a href="/w/notes/tasks" aria-current="true">notes</a>`}},
-		{"/index", 200, []string{"ready", "all-MiniLM-L6-v2", "<polyline", "10 (9 Markdown, 1 text)", "<li>guide/wall.png</li>", "extension not indexed <small>2</small>", "<li>guide/.hidden.png</li>", `class="axis"`}},
+		{"/index", 200, []string{"ready", "all-MiniLM-L6-v2", "<polyline", "12 (9 Markdown, 2 source code, 1 text)", "<li>guide/wall.png</li>", "extension not indexed <small>2</small>", "<li>guide/.hidden.png</li>", `class="axis"`}},
 		{"/assets/style.css", 200, []string{"color-scheme"}},
 		{"/assets/../web.go", 404, nil},
 		{"/nothing", 404, []string{"There is no page at /nothing.", `href="/w/notes/?q=nothing"`, `href="/w/notes/index"`, "viewport"}},

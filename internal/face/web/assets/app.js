@@ -133,9 +133,28 @@
     }
   });
 
+  // uses shows where a name of source code is defined and used.
+  const uses = async (name) => {
+    const panel = document.getElementById("uses");
+    if (!panel || !/^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(name)) return;
+    const answer = await fetch(panel.dataset.names + encodeURIComponent(name), { headers: { "Cairn-Fragment": "names" } }).catch(() => null);
+    if (!answer || !answer.ok) return;
+    panel.innerHTML = await answer.text();
+    panel.hidden = false;
+  };
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest("article .source") || event.target.closest("a") || !getSelection().isCollapsed || !document.caretPositionFromPoint) return;
+    const at = document.caretPositionFromPoint(event.clientX, event.clientY);
+    if (!at || at.offsetNode.nodeType !== Node.TEXT_NODE) return;
+    const [before, after] = [at.offsetNode.data.slice(0, at.offset), at.offsetNode.data.slice(at.offset)];
+    uses(before.match(/[\p{L}\p{N}_$]*$/u)[0] + after.match(/^[\p{L}\p{N}_$]*/u)[0]);
+  });
+
   document.addEventListener("keydown", (event) => {
     const typing = event.target.matches("input, textarea, select");
     const hits = [...document.querySelectorAll("a.hit")];
+    const panel = document.getElementById("uses");
+    if (event.key === "Escape" && panel) panel.hidden = true;
     if (event.key === "Escape" && typing) {
       event.preventDefault(); // otherwise the browser clears the field
       event.target.blur();
@@ -155,6 +174,7 @@
     const at = hits.indexOf(document.activeElement);
     if (event.key === "j" && hits.length) hits[Math.min(at + 1, hits.length - 1)].focus();
     if (event.key === "k" && hits.length) hits[Math.max(at - 1, 0)].focus();
+    if (event.key === "u") uses(getSelection().toString().trim() || decodeURIComponent(location.hash.slice(1)).replace(/-\d+$/, ""));
     if (event.key === "c") {
       const scope = at >= 0 ? hits[at].closest("article, li") : document;
       const copy = scope.querySelector(".copy");

@@ -1,0 +1,95 @@
+package web
+
+import (
+	"html/template"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"cairn/internal/face/view"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/scan"
+	"cairn/internal/store"
+	"cairn/retriever"
+)
+
+// namesPage lists where a name of source code is defined and used.
+type namesPage struct {
+	Name        string
+	Definitions []definition
+	Uses        []fileUses
+	Total       int    // of lines with the name
+	Reason      string // why lines are missing
+}
+
+// definition is a symbol with the name.
+type definition struct{ Path, Anchor, Signature string }
+
+// fileUses are the lines of a file that contain the name.
+type fileUses struct {
+	Path  string
+	Lines []codeLine
+}
+
+// maxUses bounds the lines of namesPage.
+const maxUses = 200
+
+var (
+	nameRule = regexp.MustCompile(`^[\pL_$][\pL\pN_$]{0,99}$`)
+	// repeated matches the end of an anchor of a further symbol with the same name.
+	repeated = regexp.MustCompile(`-\d+$`)
+)
+
+// names finds the definitions of a name in the outlines of the index, and its uses in the files.
+func (h *Handler) names(w http.ResponseWriter, r *http.Request) {
+	p := &namesPage{Name: r.URL.Query().Get("name")}
+	if h.site.Scan == nil {
+		h.unknown(w, r)
+		return
+	}
+	if !nameRule.MatchString(p.Name) {
+		h.fail(w, r, &retriever.InvalidError{Field: "name", Reason: strconv.Quote(p.Name) + " is no name of source code"})
+		return
+	}
+	answer, err := h.site.Scan(r.Context(), scan.Request{Pattern: `(^|[^\pL\pN_$])` + regexp.QuoteMeta(p.Name) + `($|[^\pL\pN_$])`, Regexp: true, Kind: store.Code, MaxLines: maxUses})
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	p.Total, p.Reason = answer.Total, answer.Reason
+	for i, path := range answer.Paths {
+		number, text, _ := strings.Cut(strings.TrimPrefix(answer.Lines[i], path+":"), ":")
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			continue // unreachable: the scan writes the number
+		}
+		if last := len(p.Uses) - 1; last < 0 || p.Uses[last].Path != path {
+			p.Uses = append(p.Uses, fileUses{Path: path})
+		}
+		use := &p.Uses[len(p.Uses)-1]
+		line := linesOf(path, text, n, view.Marker{})[0]
+		line.Link = lineAt(h.site.Prefix(r), path, n)
+		use.Lines = append(use.Lines, line)
+	}
+	for _, use := range p.Uses {
+		list, err := index.DocumentsOp.Call(r.Context(), h.site.Folder, index.DocumentsRequest{Prefix: use.Path, Limit: 1, Outline: true}, nil)
+		if err != nil {
+			h.fail(w, r, err)
+			return
+		}
+		for _, d := range list.Documents {
+			for _, s := range d.Outline {
+				if d.Path == use.Path && repeated.ReplaceAllString(s.Anchor, "") == p.Name {
+					p.Definitions = append(p.Definitions, definition{d.Path, s.Anchor, s.Heading})
+				}
+			}
+		}
+	}
+	h.show(w, r, screen{section: "names", title: p.Name, fragment: "names", data: p})
+}
+
+// lineAt returns the link to a line of a document.
+func lineAt(prefix, path string, n int) template.URL {
+	return template.URL(place(prefix, path, "line:"+strconv.Itoa(n)))
+}
