@@ -78,8 +78,9 @@ type DocsReport struct {
 	Systems   []RunSummary `json:"systems"`
 	Ablations []Ablation   `json:"ablations,omitempty"`
 	// Groups and Worst are those of the last mode, if the set has groups.
-	Groups []GroupReport `json:"groups,omitempty"`
-	Worst  []WorstQuery  `json:"worst,omitempty"`
+	Groups  []GroupReport `json:"groups,omitempty"`
+	Worst   []WorstQuery  `json:"worst,omitempty"`
+	Verdict string        `json:"verdict,omitempty"` // of Self, in one sentence
 	// Runs holds the rankings of the modes, the ablations and the adapters.
 	Runs []*Run `json:"-"`
 }

@@ -30,7 +30,11 @@ func (r *DocsReport) String() string {
 		}
 	}
 	writeGroups(&b, r.Groups, r.Worst)
-	return b.String() + r.Gate.String()
+	b.WriteString(r.Gate.String())
+	if r.Verdict != "" {
+		b.WriteString("\n\n" + r.Verdict)
+	}
+	return b.String()
 }
 
 // String returns the report as a table.

@@ -87,6 +87,28 @@ func TestSelf(t *testing.T) {
 	}
 }
 
+func TestVerdict(t *testing.T) {
+	folder := func(name string, queries int, hit5 float64) GroupReport {
+		return GroupReport{By: "folder", Group: name, Queries: queries, Metrics: Metrics{Hit5: hit5}}
+	}
+	groups := []GroupReport{{By: "kind", Group: "sentence", Queries: 90, Metrics: Metrics{Hit5: .1}}, folder("guide", 40, .95), folder("old", 20, .7), folder("few", 9, .1)}
+	for _, c := range []struct {
+		queries int
+		hit5    float64
+		groups  []GroupReport
+		want    string
+	}{
+		{100, .95, groups, "Good: 95 of 100 queries find their document among the first five results; nothing needs to be done."},
+		{100, .92, groups, "Usual: 92 of 100 queries find their document among the first five results; to improve it, give the sections of the worst queries headings in the words of a question, first in the folder old (70 of 100)."},
+		{100, .84, groups[:2], "Poor: 84 of 100 queries find their document among the first five results; split long pages, and give sections headings in the words of a question."},
+		{29, 1, groups, "No verdict: 100 of 100 queries find their document among the first five results, but 29 queries are too few; collect questions with `cairn bench ask`."},
+	} {
+		if got := verdict(RunSummary{Queries: c.queries, Metrics: Metrics{Hit5: c.hit5}}, c.groups); got != c.want {
+			t.Errorf("%d queries, hit@5 %.2f:\n%s, want\n%s", c.queries, c.hit5, got, c.want)
+		}
+	}
+}
+
 // TestCopies: a section that was copied and changed answers as well, and a sentence that two
 // pages have is no item.
 func TestCopies(t *testing.T) {

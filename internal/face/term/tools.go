@@ -143,35 +143,30 @@ func scoreOf(c *toolsearch.Candidate) string {
 	return text
 }
 
-// Plan writes a plan of tools as text.
-func (o *Writer) Plan(s *suggest.Suggestion) {
-	long := func(text string) {
-		for i, line := range wrap(text, o.width-2) {
-			if i > 0 {
-				line = "  " + line
-			}
-			o.Printf("%s\n", line)
+// Plan writes a plan of tools: what each step does and which values it gets. purpose
+// returns the purpose of a tool in a few words.
+func (o *Writer) Plan(s *suggest.Suggestion, purpose func(id string) string) {
+	long := func(indent, text string) {
+		for _, line := range wrap(Plain(text), o.width-len(indent)) {
+			o.Printf("%s%s\n", indent, line)
 		}
 	}
-	long(fmt.Sprintf("%s, confidence %.2f: %s", s.Mode, s.Confidence, Plain(s.Rationale)))
-	for _, t := range s.Tasks {
-		line := fmt.Sprintf("%d  %s  %s", t.Layer+1, t.ID, Plain(t.Tool))
-		if len(t.DependsOn) > 0 {
-			line += "  after " + strings.Join(t.DependsOn, ", ")
+	long("", view.PlanAdvice(s))
+	for i, step := range view.PlanSteps(s) {
+		o.Printf("%2d. %s", i+1, o.paint(bold, Plain(step.Tool)))
+		if does := Plain(purpose(step.Tool)); does != "" {
+			o.Printf("  %s", Cut(does, max(o.width-6-len(step.Tool), 8)))
 		}
-		if t.Dangerous {
-			line += "  (dangerous)"
+		o.Printf("\n")
+		if step.Dangerous {
+			long("    ", "can cause harm: confirm it before it runs")
 		}
-		o.Printf("%s\n", line)
-		for _, p := range t.DataPaths {
-			o.Printf("     %s\n", Plain(p))
+		for _, line := range append([]string{step.Why}, step.Takes...) {
+			long("    ", line)
 		}
 	}
-	for _, m := range s.Missing {
-		o.Printf("missing: %s of %s\n", Plain(m.Input), Plain(m.Tool))
-	}
-	for _, warning := range s.Warnings { // they name the parts of the intent without a tool
-		long("warning: " + Plain(warning))
+	for _, warning := range view.PlanWarnings(s) { // they name the parts of the intent without a tool
+		long("", "warning: "+warning)
 	}
 }
 

@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -46,7 +47,10 @@ func (a *app) suggestCommand() *cli.Command {
 				case dot:
 					o.Printf("%s", term.PlanGraph(s, toolTitle(ctx, folder)).DOT())
 				default:
-					o.Plan(s)
+					o.Plan(s, func(id string) string {
+						t, _ := toolbox.LookupOp.Call(ctx, folder, id, nil) // the plan is useful without it
+						return cmp.Or(t.Title, t.Description)
+					})
 				}
 			})(toolbox.SuggestOp.Call(ctx, folder, r, nil))
 		}))
