@@ -23,7 +23,7 @@ var hostileLinks = []string{
 	".cairn/index/tools.sock", ".cairn/index/catalog.db", ".cairn/index/usage.db", ".cairn/index/usage.log", ".cairn/index/usage.log.lock",
 	".cairn/index/stages.db", ".cairn/index/stages.db.turn", ".cairn/index/tool-vectors", ".cairn/index/tool-keywords", ".cairn/index/tool-keywords/new",
 	".cairn/index/folder", ".cuedeck", ".cuedeck/config.toml", ".cuedeck/cards", ".cuedeck/cards/aaa111.md", ".gitignore", ".cairnignore", ".mcp.json",
-	".mcp.json.before-cairn-1", ".cursor", ".cursor/mcp.json", ".gemini", ".gemini/settings.json", ".vscode", ".vscode/mcp.json", "notes.md", "docs",
+	".claude", ".claude/skills", ".claude/skills/cairn/SKILL.md", ".cursor", ".cursor/mcp.json", ".gemini", ".gemini/settings.json", ".vscode", ".vscode/mcp.json", "notes.md", "docs",
 	"docs/plan.md", "node_modules",
 }
 

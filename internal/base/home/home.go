@@ -72,6 +72,13 @@ func parents() (caches, data string, err error) {
 	return filepath.Join(caches, "cairn"), filepath.Join(data, "cairn"), nil
 }
 
+// Data returns a private directory of the user for records that belong to no single folder. It
+// does not create it.
+func Data(name string) (string, error) {
+	_, data, err := parents()
+	return filepath.Join(data, name), err
+}
+
 // named returns the directory that Variable names, "" if it is not set. The directory need
 // not exist.
 func named() (string, error) {

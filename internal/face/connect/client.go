@@ -28,7 +28,10 @@ type Client struct {
 	desktop bool   // started from the desktop, where PATH may lack folders of the user
 	// Guide is the file of the folder that the client passes to its model, with slashes;
 	// "" if there is none.
-	Guide    string
+	Guide string
+	// skills is the folder of the workspace below which the client looks for skills; "" if it
+	// reads none.
+	skills   string
 	programs []string             // the client is installed if PATH has one of them
 	traces   func(Place) []string // the client is installed if one of these paths exists
 	path     func(Place) string   // the configuration file
@@ -63,29 +66,29 @@ const AgentsFile = "AGENTS.md"
 // users share the configuration of a project. For a client that starts servers in the
 // folder, the entry therefore names the folder by a relative path.
 var clients = []Client{
-	{Name: "claude-code", Title: "Claude Code", section: "mcpServers", folder: ".", Guide: "CLAUDE.md", programs: []string{"claude"}, traces: inHome(".claude"),
+	{Name: "claude-code", Title: "Claude Code", section: "mcpServers", folder: ".", skills: ".claude", Guide: "CLAUDE.md", programs: []string{"claude"}, traces: inHome(".claude"),
 		path: func(p Place) string { return filepath.Join(p.Root, ".mcp.json") }},
 	{Name: "claude-desktop", Title: "Claude Desktop", section: "mcpServers", desktop: true,
 		traces: func(p Place) []string { return []string{p.settings("Claude")} },
 		path: func(p Place) string {
 			return filepath.Join(p.settings("Claude"), "claude_desktop_config.json")
 		}},
-	{Name: "cline", Title: "Cline", section: "mcpServers", desktop: true, Guide: AgentsFile,
+	{Name: "cline", Title: "Cline", section: "mcpServers", desktop: true, skills: ".cline", Guide: AgentsFile,
 		traces: func(p Place) []string { return []string{p.codeExtension("saoudrizwan.claude-dev")} },
 		path: func(p Place) string {
 			return filepath.Join(p.codeExtension("saoudrizwan.claude-dev"), "settings", "cline_mcp_settings.json")
 		}},
-	{Name: "codex", Title: "Codex", section: tomlSection, format: tables, Guide: AgentsFile, programs: []string{"codex"},
+	{Name: "codex", Title: "Codex", section: tomlSection, format: tables, skills: ".agents", Guide: AgentsFile, programs: []string{"codex"},
 		traces: func(p Place) []string { return []string{p.codex()} },
 		path:   func(p Place) string { return filepath.Join(p.codex(), "config.toml") }},
-	{Name: "cursor", Title: "Cursor", section: "mcpServers", folder: "${workspaceFolder}", Guide: ".cursor/rules/cairn.mdc", programs: []string{"cursor"}, traces: inHome(".cursor"),
+	{Name: "cursor", Title: "Cursor", section: "mcpServers", folder: "${workspaceFolder}", skills: ".cursor", Guide: ".cursor/rules/cairn.mdc", programs: []string{"cursor"}, traces: inHome(".cursor"),
 		path: func(p Place) string { return filepath.Join(p.Root, ".cursor", "mcp.json") }},
-	{Name: "gemini", Title: "Gemini CLI", section: "mcpServers", folder: ".", Guide: "GEMINI.md", programs: []string{"gemini"}, traces: inHome(".gemini"),
+	{Name: "gemini", Title: "Gemini CLI", section: "mcpServers", folder: ".", skills: ".gemini", Guide: "GEMINI.md", programs: []string{"gemini"}, traces: inHome(".gemini"),
 		path: func(p Place) string { return filepath.Join(p.Root, ".gemini", "settings.json") }},
 	// Kiro starts servers in the home folder.
-	{Name: "kiro", Title: "Kiro", section: "mcpServers", Guide: AgentsFile, programs: []string{"kiro", "kiro-cli"}, traces: inHome(".kiro"),
+	{Name: "kiro", Title: "Kiro", section: "mcpServers", skills: ".kiro", Guide: AgentsFile, programs: []string{"kiro", "kiro-cli"}, traces: inHome(".kiro"),
 		path: func(p Place) string { return filepath.Join(p.Root, ".kiro", "settings", "mcp.json") }},
-	{Name: "opencode", Title: "OpenCode", section: "mcp", format: joined, folder: ".", Guide: AgentsFile, programs: []string{"opencode"},
+	{Name: "opencode", Title: "OpenCode", section: "mcp", format: joined, folder: ".", skills: ".opencode", Guide: AgentsFile, programs: []string{"opencode"},
 		traces: func(p Place) []string { return []string{filepath.Join(p.config(), "opencode")} },
 		path: func(p Place) string {
 			commented := filepath.Join(p.Root, "opencode.jsonc")
@@ -94,13 +97,13 @@ var clients = []Client{
 			}
 			return filepath.Join(p.Root, "opencode.json")
 		}},
-	{Name: "roo", Title: "Roo Code", section: "mcpServers", folder: ".", Guide: AgentsFile,
+	{Name: "roo", Title: "Roo Code", section: "mcpServers", folder: ".", skills: ".roo", Guide: AgentsFile,
 		traces: func(p Place) []string { return []string{p.codeExtension("rooveterinaryinc.roo-cline")} },
 		path:   func(p Place) string { return filepath.Join(p.Root, ".roo", "mcp.json") }},
-	{Name: "vscode", Title: "VS Code", section: "servers", format: typed, folder: "${workspaceFolder}", Guide: ".github/copilot-instructions.md", programs: []string{"code"},
+	{Name: "vscode", Title: "VS Code", section: "servers", format: typed, folder: "${workspaceFolder}", skills: ".github", Guide: ".github/copilot-instructions.md", programs: []string{"code"},
 		traces: func(p Place) []string { return []string{p.settings("Code")} },
 		path:   func(p Place) string { return filepath.Join(p.Root, ".vscode", "mcp.json") }},
-	{Name: "windsurf", Title: "Windsurf", section: "mcpServers", desktop: true, Guide: AgentsFile, programs: []string{"windsurf"},
+	{Name: "windsurf", Title: "Windsurf", section: "mcpServers", desktop: true, skills: ".windsurf", Guide: AgentsFile, programs: []string{"windsurf"},
 		traces: func(p Place) []string { return []string{filepath.Join(p.Home, ".codeium", "windsurf")} },
 		path:   func(p Place) string { return filepath.Join(p.Home, ".codeium", "windsurf", "mcp_config.json") }},
 	{Name: "zed", Title: "Zed", section: "context_servers", desktop: true, Guide: AgentsFile, programs: []string{"zed"},

@@ -134,7 +134,7 @@ func TestMergeRefuses(t *testing.T) {
 }
 
 func TestWrite(t *testing.T) {
-	dir := t.TempDir()
+	dir, copies := t.TempDir(), filepath.Join(t.TempDir(), "copies")
 	c := named(t, "zed")
 	real := filepath.Join(dir, "dotfiles", "zed.json")
 	const old = "{\n  // mine\n  \"a\": 1\n}\n"
@@ -145,7 +145,7 @@ func TestWrite(t *testing.T) {
 	if err := os.Symlink(real, path); err != nil {
 		t.Skip(err)
 	}
-	r, err := write(c.Add("", path, "cairn", entry, false))
+	r, err := write(c.Add(File{"", path, copies}, "cairn", entry, false))
 	if err != nil || !r.Changed || r.Path != real {
 		t.Fatalf("Write = %+v, %v", r, err)
 	}
@@ -162,17 +162,17 @@ func TestWrite(t *testing.T) {
 	if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is gone: %v, %v", info, err)
 	}
-	if r, err := write(c.Add("", path, "cairn", entry, false)); err != nil || r.Changed || r.Backup != "" {
+	if r, err := write(c.Add(File{"", path, copies}, "cairn", entry, false)); err != nil || r.Changed || r.Backup != "" {
 		t.Errorf("a second Write = %+v, %v, want nothing done", r, err)
 	}
-	r2, err := write(c.Add("", path, "notes", entry, false))
-	if err != nil || r2.Backup == r.Backup || !r2.Changed {
+	r2, err := write(c.Add(File{"", path, copies}, "notes", entry, false))
+	if err != nil || r2.Backup != r.Backup || !r2.Changed {
 		t.Errorf("another name: %+v, %v", r2, err)
 	}
 	if err := os.WriteFile(real, []byte("{ broken"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := write(c.Add("", path, "cairn", entry, true)); err == nil {
+	if _, err := write(c.Add(File{"", path, copies}, "cairn", entry, true)); err == nil {
 		t.Error("a broken file was written over")
 	}
 	if text, err := os.ReadFile(real); err != nil || string(text) != "{ broken" {
@@ -182,7 +182,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("left over: %v, %v", left, err)
 	}
 	fresh := filepath.Join(dir, "new", "deep", "mcp.json")
-	if r, err := write(named(t, "cursor").Add("", fresh, "cairn", entry, false)); err != nil || !r.Changed || r.Backup != "" {
+	if r, err := write(named(t, "cursor").Add(File{"", fresh, copies}, "cairn", entry, false)); err != nil || !r.Changed || r.Backup != "" {
 		t.Errorf("a new file: %+v, %v", r, err)
 	}
 }
@@ -200,7 +200,7 @@ func TestWriteInAFolderFollowsNoLink(t *testing.T) {
 		if err := errors.Join(os.WriteFile(filepath.Join(root, "other.json"), []byte("{}\n"), 0o600), os.Symlink(target, path)); err != nil {
 			t.Skip(err)
 		}
-		if r, err := write(named(t, "claude-code").Add(root, path, "cairn", entry, true)); err == nil {
+		if r, err := write(named(t, "claude-code").Add(File{root, path, t.TempDir()}, "cairn", entry, true)); err == nil {
 			t.Errorf("a link to %s: %+v", target, r)
 		}
 		if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink == 0 {

@@ -204,30 +204,28 @@ func TestRemoveRefuses(t *testing.T) {
 // TestDrop: a file that only cairn has written in is removed, one of people's is not.
 func TestDrop(t *testing.T) {
 	for _, client := range Names() {
-		root := t.TempDir()
+		root, copies := t.TempDir(), filepath.Join(t.TempDir(), "copies")
 		cl := named(t, client)
 		path := filepath.Join(root, "sub", "config")
 		for _, name := range []string{"cairn", "my notes"} {
-			if _, err := write(cl.Add(root, path, name, cl.Entry("/bin/cairn", root), false)); err != nil {
+			if _, err := write(cl.Add(File{root, path, copies}, name, cl.Entry("/bin/cairn", root), false)); err != nil {
 				t.Fatal(client, err)
 			}
 		}
-		if r, err := write(cl.Drop(root, path, "my notes")); err != nil || !r.Changed {
+		if r, err := write(cl.Drop(File{root, path, copies}, "my notes")); err != nil || !r.Changed {
 			t.Errorf("%s: %+v, %v", client, r, err)
 		}
 		if text, err := os.ReadFile(path); err != nil || !bytes.Contains(text, []byte("/bin/cairn")) || bytes.Contains(text, []byte("my notes")) {
 			t.Errorf("%s: %q, %v", client, text, err)
 		}
-		for _, copied := range []string{path + ".before-cairn-1", path + ".before-cairn-2"} {
-			if err := os.Remove(copied); err != nil {
-				t.Error(client, err)
-			}
-		}
-		if r, err := write(cl.Drop(root, path, "cairn")); err != nil || !r.Changed || r.Backup != "" {
+		if r, err := write(cl.Drop(File{root, path, copies}, "cairn")); err != nil || !r.Changed || r.Backup != "" {
 			t.Errorf("%s: %+v, %v", client, r, err)
 		}
 		if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
 			t.Errorf("%s: left over: %v, %v", client, left, err)
+		}
+		if left, err := os.ReadDir(copies); err != nil || len(left) > 0 {
+			t.Errorf("%s: left of the copies: %v, %v", client, left, err)
 		}
 	}
 }

@@ -226,6 +226,22 @@ func (c Client) removeJSON(path string, old []byte, name, root string) ([]byte, 
 	}, func(entry any) bool { return entry == nil })
 }
 
+// withoutEmpty returns a configuration without the section of the servers if it is empty.
+func (c Client) withoutEmpty(path string, old []byte) ([]byte, error) {
+	return editJSON(path, old, c.section, "", func(doc *hujson.Object, _ map[string]any) (bool, error) {
+		at := member(doc, c.section)
+		if at == nil {
+			return false, nil
+		}
+		list, ok := at.Value.(*hujson.Object)
+		if !ok || len(list.Members) > 0 || len(bytes.TrimSpace(list.AfterExtra)) > 0 {
+			return false, nil
+		}
+		removeMember(doc, c.section)
+		return true, nil
+	}, func(entry any) bool { return entry == nil })
+}
+
 // removeMember removes a member and keeps the comments before it.
 func removeMember(o *hujson.Object, name string) {
 	i := memberIndex(o, name)

@@ -23,10 +23,17 @@ type Change struct {
 	Old  []byte // nil if the file does not exist
 	New  []byte // nil to remove the file
 
-	dir  string // a folder above the file; Write changes nothing outside it
-	name string // of the file in dir
-	keep bool   // write a copy of the old file
+	dir     string  // a folder above the file; Write changes nothing outside it
+	name    string  // of the file in dir
+	private bool    // a new file is readable for its user only
+	record  *record // of the configuration of a client; nil for other files
+	removes bool    // what cairn has written
+	dropped string  // the entry that the change removes, if any
 }
+
+// File is the configuration of a client. Path is outside of Root, the workspace, if the client
+// has one for all folders. Copies is a private directory of the user.
+type File struct{ Root, Path, Copies string }
 
 // Result describes what Change.Write did.
 type Result struct {
@@ -36,30 +43,49 @@ type Result struct {
 	Backup string `json:"backup,omitempty"`
 }
 
-// Add plans the change that adds the entry to the client's file. In root, the workspace, it
-// refuses links, because files there may be from someone else. Elsewhere it follows them,
-// such as links to a folder of dotfiles.
-func (c Client) Add(root, path, name string, e Entry, force bool) (*Change, error) {
-	return plan(root, path, func(f *Change) (err error) {
-		f.keep = true
-		f.New, err = c.Merge(f.Path, f.Old, name, e, force)
+// Add plans the change that adds the entry to the client's file. In the workspace it refuses
+// links, because files there may be from someone else. Elsewhere it follows them, such as
+// links to a folder of dotfiles.
+func (c Client) Add(at File, name string, e Entry, force bool) (*Change, error) {
+	return plan(at.Root, at.Path, func(f *Change) (err error) {
+		f.private = true
+		if f.New, err = c.Merge(f.Path, f.Old, name, e, force); err != nil || bytes.Equal(f.New, f.Old) {
+			return err
+		}
+		if f.record, err = openRecord(at.Copies, f.Path); err == nil {
+			f.record.add(c, f.Old, added{name, e.Command, e.Args, force})
+		}
 		return err
 	})
 }
 
-// Drop plans the change that removes the client's entry for root. It removes a file that
-// contains only what Add writes to a new file.
-func (c Client) Drop(root, path, name string) (*Change, error) {
-	return plan(root, path, func(f *Change) error {
-		text, err := c.Remove(f.Path, f.Old, name, root)
+// Drop plans the change that removes the client's entry for the workspace. If nothing else has
+// changed the file since Add, the file becomes what it would be without the entry, byte for
+// byte. Otherwise Drop removes the entry, and a file that contains only what Add writes to a
+// new file.
+func (c Client) Drop(at File, name string) (*Change, error) {
+	return plan(at.Root, at.Path, func(f *Change) error {
+		text, err := c.Remove(f.Path, f.Old, name, at.Root)
 		if f.New = text; err != nil || bytes.Equal(text, f.Old) {
 			return err
 		}
-		empty, err := c.Remove(f.Path, []byte(c.Text(name, c.Entry("cairn", root))), name, root)
+		if f.record, err = openRecord(at.Copies, f.Path); err != nil {
+			return err
+		}
+		f.removes, f.dropped = true, name
+		if before, err := f.record.without(c, f.Old, name); err == nil {
+			f.New = before
+			return nil
+		}
+		if c.format != tables && f.record.before != nil && c.servers(f.record.before) == nil { // Add has made the section
+			if f.New, err = c.withoutEmpty(f.Path, text); err != nil {
+				return err
+			}
+		}
+		empty, err := c.Remove(f.Path, []byte(c.Text(name, c.Entry("cairn", at.Root))), name, at.Root)
 		if bytes.Equal(bytes.TrimSpace(text), bytes.TrimSpace(empty)) {
 			f.New = nil
 		}
-		f.keep = f.New != nil
 		return err
 	})
 }
@@ -151,8 +177,9 @@ func (f *Change) Diff() string {
 	return string(text)
 }
 
-// Write makes the change atomically. Before it changes the configuration of a client, it
-// copies the old file. After an error the file is unchanged.
+// Write makes the change atomically. Before it adds to the configuration of a client, it copies
+// the old file, and it removes the copy with the last entry. After an error the file is
+// unchanged.
 func (f *Change) Write() (*Result, error) {
 	r := &Result{Path: f.Path}
 	if !f.Changes() {
@@ -169,12 +196,13 @@ func (f *Change) Write() (*Result, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	if f.keep && f.Old != nil {
-		copied, err := backup(dir, f.name, f.Old)
-		if err != nil {
+	if f.record != nil && !f.removes {
+		if err := f.record.save(); err != nil {
 			return nil, fmt.Errorf("keeping a copy of %s: %w", f.Path, err)
 		}
-		r.Backup = filepath.Join(f.dir, copied)
+		if f.record.before != nil {
+			r.Backup = f.record.copy
+		}
 	}
 	if f.New != nil {
 		err = atomicfile.WriteIn(dir, f.name, f.New, f.mode())
@@ -185,13 +213,16 @@ func (f *Change) Write() (*Result, error) {
 		return nil, err
 	}
 	r.Changed = true
-	return r, nil
+	if f.removes {
+		err = f.record.drop(f.dropped)
+	}
+	return r, err
 }
 
 // mode returns the permissions of a new file. A configuration is private; a guide is an
 // ordinary document.
 func (f *Change) mode() fs.FileMode {
-	if f.keep {
+	if f.private {
 		return 0o600
 	}
 	return 0o644
@@ -209,23 +240,4 @@ func remove(dir *os.Root, name string) error {
 		}
 	}
 	return nil
-}
-
-// backups bounds the number of copies of a file.
-const backups = 1000
-
-// backup writes a copy under an unused name, which it returns.
-func backup(dir *os.Root, file string, text []byte) (string, error) {
-	for n := 1; n <= backups; n++ {
-		name := fmt.Sprintf("%s.before-cairn-%d", file, n)
-		if _, err := dir.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		mode := fs.FileMode(0o600)
-		if info, err := dir.Lstat(file); err == nil {
-			mode = info.Mode().Perm()
-		}
-		return name, atomicfile.WriteIn(dir, name, text, mode)
-	}
-	return "", fmt.Errorf("there are %d copies already; remove some", backups)
 }

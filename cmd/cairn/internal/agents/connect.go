@@ -17,8 +17,10 @@ import (
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/cmd/cairn/internal/tasks"
+	"cairn/internal/base/home"
 	"cairn/internal/face/connect"
 	"cairn/internal/face/term"
+	"cairn/skills"
 	"cairn/tools"
 )
 
@@ -45,7 +47,7 @@ func (a *app) connectCommand() *cli.Command {
 	cmd.Flags().BoolVar(&f.print, "print", false, "print the texts to paste, and write nothing")
 	cmd.Flags().StringVar(&f.tools, "tools", "", "tools to offer, as for cairn mcp (default: mcp.tools)")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace another server of this name")
-	cmd.Flags().BoolVar(&f.noGuide, "no-guide", false, "do not write the block into AGENTS.md, CLAUDE.md and similar files")
+	cmd.Flags().BoolVar(&f.noGuide, "no-guide", false, "do not write the block into AGENTS.md, CLAUDE.md and similar files, nor the skill")
 	return cmd
 }
 
@@ -113,8 +115,11 @@ func (a *app) chooseClients(p connect.Place, f connectFlags) ([]connect.Client, 
 	for _, c := range found {
 		names = append(names, c.Name)
 	}
+	if f.accept && !f.print {
+		return found, nil
+	}
 	if f.print || !a.asks() {
-		return nil, cli.BadUsage("name a client: cairn connect CLIENT; installed here: %s", strings.Join(names, ", "))
+		return nil, cli.BadUsage("name a client: cairn connect CLIENT, or add --yes for all; installed here: %s", strings.Join(names, ", "))
 	}
 	a.Out.Printf("Found on this machine:\n")
 	for i, c := range found {
@@ -142,6 +147,22 @@ func (a *app) chooseClients(p connect.Place, f connectFlags) ([]connect.Client, 
 type connected struct {
 	*connect.Result
 	Guide *connect.Result `json:"guide,omitempty"`
+	Skill *connect.Result `json:"skill,omitempty"`
+}
+
+// fileOf returns the client's file at path, with the directory for the copies of such files.
+func fileOf(p connect.Place, path string) (connect.File, error) {
+	copies, err := home.Data("connect")
+	return connect.File{Root: p.Root, Path: path, Copies: copies}, err
+}
+
+// skillText returns the skill that tells a model how to use cairn.
+func skillText() []byte {
+	text, err := skills.Files.ReadFile("cairn/SKILL.md")
+	if err != nil {
+		panic(err) // unreachable: it is embedded
+	}
+	return text
 }
 
 func (a *app) connectClient(c connect.Client, p connect.Place, f connectFlags) error {
@@ -157,7 +178,11 @@ func (a *app) connectClient(c connect.Client, p connect.Place, f connectFlags) e
 	if f.print {
 		return a.printConnection(c, f, path, entry)
 	}
-	config, err := c.Add(p.Root, path, f.name, entry, f.force)
+	at, err := fileOf(p, path)
+	if err != nil {
+		return err
+	}
+	config, err := c.Add(at, f.name, entry, f.force)
 	if _, ok := errors.AsType[*connect.UnsuitableError](err); ok {
 		a.Out.Printf("%s", c.Text(f.name, entry))
 	}
@@ -165,12 +190,24 @@ func (a *app) connectClient(c connect.Client, p connect.Place, f connectFlags) e
 		return err
 	}
 	var guide *connect.Change
+	var skill *connect.Change
+	if c.SkillFile() != "" && !f.noGuide {
+		if skill, err = c.AddSkill(at, skillText()); err != nil {
+			return fmt.Errorf("%w; or use --no-guide", err)
+		}
+	}
 	if c.Guide != "" && !f.noGuide {
 		if guide, err = c.AddGuide(p.Root, f.name); err != nil {
 			return fmt.Errorf("%w; or use --no-guide", err)
 		}
+		if skill != nil && skill.Changes() && !a.Out.JSON {
+			a.Out.Printf("+++ %s\n", skill.Path)
+		}
 		if guide, err = a.agreed(guide, f); err != nil {
 			return err
+		}
+		if guide == nil {
+			skill = nil // one answer is for both
 		}
 	}
 	var did connected
@@ -182,17 +219,25 @@ func (a *app) connectClient(c connect.Client, p connect.Place, f connectFlags) e
 			return err
 		}
 	}
+	if skill != nil {
+		if did.Skill, err = skill.Write(); err != nil {
+			return err
+		}
+	}
 	return a.Out.Print(did, func() {
 		switch {
 		case !did.Changed:
 			a.Out.Printf("%s has this entry already: %s\n", c.Title, did.Path)
 		case did.Backup != "":
-			a.Out.Printf("added to %s for %s; a copy of the old file is %s\n", did.Path, c.Title, filepath.Base(did.Backup))
+			a.Out.Printf("added to %s for %s; a copy of the old file is %s\n", did.Path, c.Title, did.Backup)
 		default:
 			a.Out.Printf("added to %s for %s\n", did.Path, c.Title)
 		}
 		if did.Guide != nil && did.Guide.Changed {
 			a.Out.Printf("added to %s\n", did.Guide.Path)
+		}
+		if did.Skill != nil && did.Skill.Changed {
+			a.Out.Printf("added %s\n", did.Skill.Path)
 		}
 		if did.Changed {
 			a.Out.Notes.Dim(fmt.Sprintf("restart %s to use cairn; `cairn disconnect %s` removes it", c.Title, c.Name))

@@ -33,9 +33,13 @@ func (a *app) disconnect(args []string, f connectFlags) error {
 			return cli.BadUsage("%w", err)
 		}
 		path, err := configPath(c, p)
+		var at connect.File
+		if err == nil {
+			at, err = fileOf(p, path)
+		}
 		var config *connect.Change
 		if err == nil {
-			config, err = c.Drop(p.Root, path, f.name)
+			config, err = c.Drop(at, f.name)
 		}
 		if err != nil {
 			if len(args) == 1 {
@@ -47,15 +51,17 @@ func (a *app) disconnect(args []string, f connectFlags) error {
 			}
 			continue
 		}
-		changes := []*connect.Change{config}
-		if c.Guide != "" {
-			guide, err := c.DropGuide(p.Root)
-			if err != nil {
-				return err
-			}
-			changes = append(changes, guide)
+		var skill, guide *connect.Change
+		if c.SkillFile() != "" {
+			skill, err = c.DropSkill(at)
 		}
-		removed, err := a.drop(changes, c, p, f)
+		if c.Guide != "" && err == nil {
+			guide, err = c.DropGuide(p.Root)
+		}
+		if err != nil {
+			return err
+		}
+		removed, err := a.drop(config, skill, guide, func() bool { return guideInUse(c, p) }, f)
 		if did = append(did, removed...); err != nil {
 			return err
 		}
@@ -70,30 +76,29 @@ func (a *app) disconnect(args []string, f connectFlags) error {
 	})
 }
 
-// drop makes the changes that the user confirms: that of the configuration, and that of the
-// guide unless another connected client reads the guide.
-func (a *app) drop(changes []*connect.Change, c connect.Client, p connect.Place, f connectFlags) ([]*connect.Result, error) {
-	var did []*connect.Result
-	for i, change := range changes {
-		if i > 0 && guideInUse(c, p) {
-			break
-		}
-		change, err := a.agreed(change, f)
-		if err != nil {
-			return did, err
-		}
+// drop makes the changes that the user confirms: that of the configuration, with it that of
+// the skill, and that of the guide unless another connected client reads it.
+func (a *app) drop(config, skill, guide *connect.Change, guideInUse func() bool, f connectFlags) (did []*connect.Result, err error) {
+	write := func(change *connect.Change) error {
 		if change == nil {
-			continue
+			return nil
 		}
 		r, err := change.Write()
-		if err != nil {
-			return did, err
-		}
-		if r.Changed {
+		if err == nil && r.Changed {
 			did = append(did, r)
 		}
+		return err
 	}
-	return did, nil
+	if config, err = a.agreed(config, f); err != nil || config == nil {
+		return nil, err
+	}
+	if err := errors.Join(write(config), write(skill)); err != nil || guide == nil || guideInUse() {
+		return did, err
+	}
+	if guide, err = a.agreed(guide, f); err == nil {
+		err = write(guide)
+	}
+	return did, err
 }
 
 // guideInUse reports whether a client that reads the guide of c is connected.
