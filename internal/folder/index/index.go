@@ -95,7 +95,8 @@ type Options struct {
 type Index struct {
 	options    Options
 	model      *models.Lazy
-	goroutines sync.WaitGroup      // in the background
+	goroutines sync.WaitGroup // in the background
+	lines      *lines
 	searches   *semaphore.Weighted // bounds concurrent searches; nil means no bound
 	// started is closed when the stores are open for writing; calls wait for it.
 	started chan struct{}
@@ -137,6 +138,7 @@ func New(o Options) *Index {
 	x := &Index{options: o, model: models.NewLazy(o.Description, o.Model), damage: Damage{}, started: make(chan struct{})}
 	x.updates, x.stopUpdates = context.WithCancel(context.Background())
 	x.life, x.end = context.WithCancel(context.Background())
+	x.lines = newLines(x)
 	if o.Remote == nil { // searches of a server mostly wait for it
 		x.searches = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
 	}
@@ -511,9 +513,10 @@ func (x *Index) Close() error {
 	x.stopUpdates()
 	x.end()
 	x.goroutines.Wait()
+	err := x.lines.close()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	err := errors.Join(x.closeStores(), x.model.Close())
+	err = errors.Join(err, x.closeStores(), x.model.Close())
 	x.opened, x.unusable = true, owner.ErrEnded
 	if removed && err != nil {
 		x.options.Logger.Debug("closing an index that was removed", "error", err)

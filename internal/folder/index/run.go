@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"cairn/indexer"
@@ -203,6 +204,7 @@ func (x *Index) index(ctx context.Context, r IndexRequest, progress func(Progres
 		return nil, fmt.Errorf("opening the embedding model: %w", err)
 	}
 	if r.Rebuild {
+		x.lines.grams.Clear()
 		if err := x.rebuild(); err != nil {
 			return nil, err
 		}
@@ -230,7 +232,10 @@ func (x *Index) fill(ctx context.Context, r IndexRequest, start time.Time, progr
 	if r.NoEmbed {
 		run = ix.RunKeywords
 	}
+	var grams sync.WaitGroup
+	grams.Go(func() { x.lines.update(ctx, nil) })
 	report, err := run(ctx, progress)
+	grams.Wait()
 	if err == nil && s.Mirror != nil {
 		_, err = s.Mirror.Sync(ctx, nil)
 	}

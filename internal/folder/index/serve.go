@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"cairn/internal/base/owner"
+	"cairn/internal/folder/scan"
 	"cairn/internal/store/docs"
 	"cairn/retriever"
 )
@@ -18,6 +19,7 @@ const (
 	ReadAllOp   owner.Op[retriever.ReadRequest, *retriever.Readings, none] = "read_all"
 	StatusOp    owner.Op[StatusRequest, *Status, none]                     = "status"
 	SkippedOp   owner.Op[none, []SkippedFile, none]                        = "skipped"
+	LinesOp     owner.Op[scan.Request, *scan.Candidates, none]             = "lines"
 	DocumentsOp owner.Op[DocumentsRequest, *Documents, none]               = "documents"
 	IndexOp     owner.Op[IndexRequest, *IndexReport, Progress]             = "index"
 	VerifyOp    owner.Op[VerifyRequest, *Verified, none]                   = "verify"
@@ -43,11 +45,13 @@ func (x *Index) ServeReads(s *owner.Server) {
 	StatusOp.Answer(s, x.Status)
 	SkippedOp.Answer(s, func(ctx context.Context, _ none) ([]SkippedFile, error) { return x.Skipped(ctx) })
 	DocumentsOp.Answer(s, x.Documents)
+	LinesOp.Answer(s, x.Candidates)
 }
 
 // ErrorKinds lists the errors of the operations that clients receive with their type.
 var ErrorKinds = owner.Kinds{
 	"rebuild":       owner.KindOf[*RebuildError](),
+	"pattern":       owner.KindOf[*scan.PatternError](),
 	"invalid":       owner.KindOf[*retriever.InvalidError](),
 	"index_changed": owner.KindOf[*retriever.IndexChangedError](),
 	"not_found":     owner.KindOf[*retriever.NotFoundError](),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cairn/indexer"
@@ -69,7 +70,8 @@ type watcher struct {
 	done   chan struct{} // closed at the end
 	embed  chan struct{} // signals that there are chunks to embed; has room for one signal
 
-	indexed ofDocuments[[]string] // the paths of the files
+	indexed ofDocuments[[]string]         // the paths of the files
+	events  atomic.Pointer[watch.Watcher] // nil before the folder is watched
 
 	mu      sync.Mutex
 	err     error // why it ended
@@ -123,6 +125,7 @@ func (w *watcher) run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
+	w.events.Store(watcher)
 	w.polls(watcher)
 	ready()
 	if !w.first {
@@ -169,6 +172,7 @@ func (w *watcher) polls(by *watch.Watcher) {
 // take updates the documents and the keyword index for a batch, and signals makeVectors.
 func (w *watcher) take(ctx context.Context, b watch.Batch) error {
 	w.notice(b.First)
+	w.x.lines.update(ctx, b.Paths)
 	var counts docs.Counts
 	r, err := w.x.update(ctx, func(ctx context.Context, x *indexer.Indexer, s *Stores) (r *indexer.Report, err error) {
 		if r, err = x.Refresh(ctx, b.Paths); err == nil {

@@ -1,17 +1,18 @@
 // Package scan finds every line in the files of a folder that contains a string or matches
-// a regular expression. It reads the files without an index, so its results are complete
-// but not ranked.
+// a regular expression. It reads the files, except for those that cannot match according to
+// the n-grams recorded in package ngram. Its results are complete but not ranked.
 package scan
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"cairn/internal/store"
 	"cairn/internal/text/secret"
@@ -31,9 +32,10 @@ const (
 // Request holds the parameters of a scan.
 type Request struct {
 	// Pattern is a string or, if Regexp is true, a regular expression in RE2 syntax. It
-	// matches within one line.
-	Pattern string
-	Regexp  bool
+	// matches within one line; with IgnoreCase, upper and lower case are equal.
+	Pattern    string
+	Regexp     bool
+	IgnoreCase bool
 	// PathPrefix selects the files whose path has the prefix.
 	PathPrefix string
 	// Kind selects the files of a kind; "" selects all files.
@@ -41,8 +43,25 @@ type Request struct {
 	// MaxLines is the maximum number of lines to return, MaxBytes that of their bytes; 0
 	// means no limit. The answer counts all matching lines.
 	MaxLines, MaxBytes int
+	// Before and After are the numbers of lines around each matching line to return in
+	// Answer.Found.
+	Before, After int
 
 	timeout time.Duration // 0 means maxTime
+}
+
+// selects reports whether the answer covers a file.
+func (r *Request) selects(path string) bool {
+	return (&store.Filter{PathPrefix: r.PathPrefix, Kind: r.Kind}).Match(path, store.Labels{})
+}
+
+// Line is a line of a file.
+type Line struct {
+	Path   string
+	Number int // from 1
+	Offset int // of the beginning in the text of the file, in bytes
+	Text   string
+	Match  bool // false for a line around a match
 }
 
 // Answer lists the matching lines.
@@ -54,15 +73,15 @@ type Answer struct {
 	// them.
 	Total    int `json:"total"`
 	Matching int `json:"files"`
-	// Searched is the number of files read.
+	// Searched is the number of text files that the answer covers.
 	Searched int `json:"files_searched"`
 	// Truncated reports that Lines is incomplete. Reason says why, and whether Total is
 	// incomplete, too.
 	Truncated bool   `json:"truncated"`
 	Reason    string `json:"reason,omitempty"`
 
-	// Paths holds the path of each of Lines.
-	Paths []string `json:"-"`
+	// Found holds the matching lines without cutting them, and the lines around them.
+	Found []Line `json:"-"`
 
 	bytes int
 }
@@ -76,101 +95,98 @@ func (a *Answer) Text() string {
 	return strings.Join(append([]string{text}, a.Lines...), "\n")
 }
 
-// PatternError reports an invalid pattern.
-type PatternError struct{ Reason string }
-
-func (e *PatternError) Error() string { return e.Reason }
-
-// Find scans the files that o selects, with their secrets masked. An invalid pattern is a
+// Find scans the candidates, with their secrets masked. An invalid pattern is a
 // *PatternError. After maxTime, Find returns the lines found so far and sets Truncated.
-func Find(ctx context.Context, t *walk.Tree, o *walk.Options, masks *secret.Masks, r Request) (*Answer, error) {
-	match, err := r.matcher()
+func Find(ctx context.Context, t *walk.Tree, o *walk.Options, masks *secret.Masks, c *Candidates, r Request) (*Answer, error) {
+	m, err := r.Matcher()
 	if err != nil {
 		return nil, err
 	}
 	r.timeout = cmp.Or(r.timeout, maxTime)
 	timed, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	filter := store.Filter{PathPrefix: r.PathPrefix, Kind: r.Kind}
-	a := &Answer{Pattern: r.Pattern, Lines: []string{}}
-	err = t.Walk(timed, o, func(e walk.Entry) error {
-		if e.Reason != walk.None || e.Dir || !filter.Match(e.Path, store.Labels{}) {
-			return timed.Err()
+	a := &Answer{Pattern: r.Pattern, Lines: []string{}, Searched: c.Excluded}
+	workers := make([]*walk.Lookup, runtime.GOMAXPROCS(0))
+	for i := range workers {
+		workers[i] = t.Lookup()
+		defer workers[i].Close()
+	}
+	results := make([]result, 64*len(workers))
+	for rest := c.Paths; len(rest) > 0 && timed.Err() == nil; {
+		batch := rest[:min(len(rest), len(results))]
+		rest = rest[len(batch):]
+		var g errgroup.Group
+		for w, files := range workers {
+			g.Go(func() error {
+				for i := w; i < len(batch) && timed.Err() == nil; i += len(workers) {
+					results[i] = m.read(timed, files, o, masks, batch[i], &r)
+				}
+				return nil
+			})
 		}
-		content, _, err := t.ReadFile(e.Path, o.SizeOf(e.Path))
-		if err != nil || walk.Check(content) != walk.None {
-			return timed.Err() // removed meanwhile, or not text
+		_ = g.Wait() // no error
+		for i, path := range batch {
+			a.add(path, &results[i], &r)
+			results[i] = result{}
 		}
-		content, _ = masks.Mask(content)
-		a.Searched++
-		a.file(timed, e.Path, content, match, &r)
-		return timed.Err()
-	})
+	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case timed.Err() != nil:
 		a.Truncated, a.Reason = true, fmt.Sprintf("the scan ended after %s: there may be more lines than the total", r.timeout)
-	case err != nil:
-		return nil, fmt.Errorf("walking the folder: %w", err)
 	case a.Truncated:
 		a.Reason = fmt.Sprintf("%d of %d lines are shown", len(a.Lines), a.Total)
 	}
 	return a, nil
 }
 
-// matcher returns a function that reports whether a line matches.
-func (r *Request) matcher() (func(line []byte) bool, error) {
-	switch {
-	case r.Pattern == "":
-		return nil, &PatternError{"nothing to search for"}
-	case len(r.Pattern) > maxPattern:
-		return nil, &PatternError{fmt.Sprintf("the pattern has %d bytes, want at most %d", len(r.Pattern), maxPattern)}
-	case strings.ContainsAny(r.Pattern, "\n\r"):
-		return nil, &PatternError{"the pattern has a line break, and lines are matched one by one"}
-	case !r.Regexp:
-		want := []byte(r.Pattern)
-		return func(line []byte) bool { return bytes.Contains(line, want) }, nil
-	}
-	re, err := regexp.Compile(r.Pattern)
-	if err != nil {
-		return nil, &PatternError{fmt.Sprintf("%s, want the syntax of RE2", strings.TrimPrefix(err.Error(), "error parsing regexp: "))}
-	}
-	return re.Match, nil
+// result is what a scan finds in a file.
+type result struct {
+	text    bool // the file is text
+	total   int  // number of matching lines
+	content []byte
+	matches []span // as many as the answer can have
 }
 
-// deadlineLines is the number of lines matched between two checks of the deadline.
-const deadlineLines = 10_000
+// read scans a file.
+func (m *Matcher) read(ctx context.Context, files *walk.Lookup, o *walk.Options, masks *secret.Masks, path string, r *Request) (out result) {
+	content, _, err := files.ReadFile(path, o.SizeOf(path))
+	if err != nil || walk.Check(content) != walk.None {
+		return out // removed meanwhile, or not text
+	}
+	out.content, _ = masks.Mask(content)
+	out.text = true
+	m.lines(ctx, out.content, func(s span) {
+		if out.total++; r.MaxLines == 0 || out.total <= r.MaxLines {
+			out.matches = append(out.matches, s)
+		}
+	})
+	return out
+}
 
-// file adds the matching lines of a file.
-func (a *Answer) file(ctx context.Context, path string, content []byte, match func([]byte) bool, r *Request) {
-	if !r.Regexp && !match(content) {
-		return
+// add adds the matching lines of a file.
+func (a *Answer) add(path string, found *result, r *Request) {
+	if found.text {
+		a.Searched++
 	}
-	number, before := 0, a.Total
-	for line := range bytes.Lines(content) {
-		number++
-		if number%deadlineLines == 0 && ctx.Err() != nil {
-			break
-		}
-		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
-		if !match(line) {
-			continue
-		}
-		a.Total++
-		if r.MaxLines > 0 && len(a.Lines) >= r.MaxLines {
-			a.Truncated = true
-			continue
-		}
-		text := path + ":" + strconv.Itoa(number) + ":" + cut(line)
-		if a.bytes += len(text) + 1; r.MaxBytes > 0 && a.bytes > r.MaxBytes {
-			a.Truncated = true
-			continue
-		}
-		a.Lines, a.Paths = append(a.Lines, text), append(a.Paths, path)
-	}
-	if a.Total > before {
+	if found.total > 0 {
 		a.Matching++
+	}
+	a.Total += found.total
+	shown := 0
+	for _, s := range found.matches {
+		text := path + ":" + strconv.Itoa(s.number) + ":" + cut(found.content[s.start:s.end])
+		if r.MaxLines > 0 && len(a.Lines) >= r.MaxLines || r.MaxBytes > 0 && a.bytes+len(text)+1 > r.MaxBytes {
+			continue
+		}
+		a.bytes += len(text) + 1
+		a.Lines = append(a.Lines, text)
+		shown++
+	}
+	a.Truncated = a.Truncated || shown < found.total
+	for s, match := range around(found.content, found.matches[:shown], r.Before, r.After) {
+		a.Found = append(a.Found, Line{path, s.number, s.start, string(found.content[s.start:s.end]), match})
 	}
 }
 

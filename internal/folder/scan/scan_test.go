@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cairn/internal/store/ngram"
 	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
 )
@@ -39,9 +40,20 @@ func open(t *testing.T, files map[string]string) (string, *walk.Tree) {
 	return dir, tree
 }
 
+var options = &walk.Options{Extensions: []string{".md", ".txt"}}
+
+// findMasked finds lines without an index.
+func findMasked(ctx context.Context, tree *walk.Tree, masks *secret.Masks, r Request) (*Answer, error) {
+	c, err := Select(ctx, tree, options, ngram.Open("", nil), r)
+	if err != nil {
+		return nil, err
+	}
+	return Find(ctx, tree, options, masks, c, r)
+}
+
 func find(t *testing.T, tree *walk.Tree, r Request) *Answer {
 	t.Helper()
-	a, err := Find(context.Background(), tree, &walk.Options{Extensions: []string{".md", ".txt"}}, nil, r)
+	a, err := findMasked(context.Background(), tree, nil, r)
 	if err != nil {
 		t.Fatalf("%+v: %v", r, err)
 	}
@@ -85,7 +97,7 @@ func TestFindMasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for pattern, want := range map[string][]string{"0123456789": {}, "token": {"a.md:2:token ghp_***"}} {
-		a, err := Find(context.Background(), tree, &walk.Options{Extensions: []string{".md", ".txt"}}, masks, Request{Pattern: pattern})
+		a, err := findMasked(t.Context(), tree, masks, Request{Pattern: pattern})
 		if err != nil || !slices.Equal(a.Lines, want) {
 			t.Errorf("%s: %+v, %v, want %q", pattern, a, err, want)
 		}
@@ -95,7 +107,7 @@ func TestFindMasks(t *testing.T) {
 func TestFindRefuses(t *testing.T) {
 	_, tree := open(t, nil)
 	for _, r := range []Request{{}, {Pattern: "a\nb"}, {Pattern: "(", Regexp: true}, {Pattern: `(a)\1`, Regexp: true}, {Pattern: strings.Repeat("x", maxPattern+1)}} {
-		a, err := Find(context.Background(), tree, &walk.Options{Extensions: []string{".md", ".txt"}}, nil, r)
+		a, err := findMasked(t.Context(), tree, nil, r)
 		if _, ok := errors.AsType[*PatternError](err); !ok {
 			t.Errorf("%.20q: %+v, %v", r.Pattern, a, err)
 		}
@@ -126,7 +138,7 @@ func TestFindIsBounded(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Find(ctx, tree, &walk.Options{Extensions: []string{".md", ".txt"}}, nil, Request{Pattern: "x"}); !errors.Is(err, context.Canceled) {
+	if _, err := findMasked(ctx, tree, nil, Request{Pattern: "x"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -134,10 +146,12 @@ func TestFindIsBounded(t *testing.T) {
 // patterns are what TestFindEverything looks for: strings, and expressions after "re:".
 var patterns = []string{"alpha", "a.c", "(beta", "gamma delta", "é", "re:^#+ ", "re:alpha|beta", "re:[0-9]{2,}", `re:\bbeta\b`, "re:(?i)ALPHA", "re:a.*z$", `re:\(be`, "re:^$", "re:é+"}
 
+// words are those of random text.
+var words = []string{"alpha", "beta", "(beta", "gamma", "delta", "a.c", "abc", "é", "éé", "12", "345", "#", "##", "Alpha", "z", "\t"}
+
 // random returns a folder of random text that contains matches of the patterns.
 func random(t *testing.T) (string, *walk.Tree) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	words := []string{"alpha", "beta", "(beta", "gamma", "delta", "a.c", "abc", "é", "éé", "12", "345", "#", "##", "Alpha", "z", "\t"}
 	files := map[string]string{"sub/.gitignore": "*.txt\n", "sub/deep/skip.txt": "alpha\n"}
 	for i := range 60 {
 		var b strings.Builder

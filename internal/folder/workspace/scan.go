@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 
+	"cairn/internal/folder/index"
 	"cairn/internal/folder/scan"
+	"cairn/internal/store/ngram"
 	"cairn/internal/text/walk"
 )
 
 // errNoFolder is returned by Scan of a workspace without files.
 var errNoFolder = errors.New("this process answers from a store and has no files to search line by line")
 
-// Scan finds every matching line of the folder's files. It reads the files in this
-// process, even if another process owns the index.
+// Scan finds every matching line of the folder's files. The owner of the index says which
+// files can match; this process reads them.
 func (w *Workspace) Scan(ctx context.Context, r scan.Request) (_ *scan.Answer, err error) {
 	if w.options.Stateless {
 		return nil, errNoFolder
@@ -26,5 +28,13 @@ func (w *Workspace) Scan(ctx context.Context, r scan.Request) (_ *scan.Answer, e
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
 	cfg := w.Config()
-	return scan.Find(ctx, tree, cfg.Walk(), cfg.Masks(), r)
+	candidates, err := index.LinesOp.Call(ctx, w.Folder, r, nil)
+	if _, bad := errors.AsType[*scan.PatternError](err); err != nil && !bad && ctx.Err() == nil {
+		// The owner does not answer, or has no index: every file is a candidate.
+		candidates, err = scan.Select(ctx, tree, cfg.Walk(), ngram.Open("", nil), r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return scan.Find(ctx, tree, cfg.Walk(), cfg.Masks(), candidates, r)
 }

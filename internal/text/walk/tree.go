@@ -216,31 +216,36 @@ var (
 // the file was removed. ReadFile does not apply ignore rules; the caller decides which
 // files may be read.
 func (t *Tree) ReadFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
+	l := t.Lookup()
+	defer l.Close()
+	return l.ReadFile(p, limit)
+}
+
+// readAttempts bounds the attempts of ReadFile to read a file that a writer keeps replacing.
+const readAttempts = 10
+
+// ReadFile returns the same as Tree.ReadFile.
+func (l *Lookup) ReadFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
 	if limit <= 0 {
 		limit = DefaultMaxSize
 	}
 	for n := 1; ; n++ {
-		data, info, err := t.readFile(p, limit)
+		data, info, err := l.readFile(p, limit)
 		if !errors.Is(err, ErrChanged) || n == readAttempts {
 			return data, info, err
 		}
 	}
 }
 
-// readAttempts bounds the attempts of ReadFile to read a file that a writer keeps replacing.
-const readAttempts = 10
-
 // readFile is one attempt of ReadFile.
-func (t *Tree) readFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
-	root, rel, err := t.locate(p)
+func (l *Lookup) readFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
+	root, rel, err := l.tree.locate(p)
 	if err != nil {
 		return nil, nil, err
 	}
 	wrap := func(err error) ([]byte, fs.FileInfo, error) {
 		return nil, nil, fmt.Errorf("reading %s: %w", p, err)
 	}
-	l := t.Lookup()
-	defer l.Close()
 	folder, name, before, err := l.find(root, rel)
 	if err != nil {
 		return wrap(err)

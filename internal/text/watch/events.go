@@ -20,6 +20,7 @@ import (
 type events struct {
 	w       *Watcher
 	notify  *fsnotify.Watcher
+	probe   *probe            // nil if the system does not report changes in their order
 	watched map[string]string // places in the file system by workspace path; only the goroutine of run uses it
 	failed  int               // number of consecutive errors of unknown cause
 }
@@ -46,10 +47,16 @@ func openEvents(ctx context.Context, w *Watcher) (_ *events, err error) {
 		notify.Close()
 		return nil, err
 	}
+	if e.probe, err = newProbe(notify); err != nil {
+		w.options.Logger.Debug("watching without a probe", "error", err)
+	}
 	return e, nil
 }
 
-func (e *events) close() error { return e.notify.Close() }
+func (e *events) close() error {
+	e.probe.end()
+	return errors.Join(e.notify.Close(), e.probe.close())
+}
 
 // watch starts to watch the folders at the given paths and below them, or all folders if
 // paths is nil. An error means that events cannot be used.
@@ -96,7 +103,8 @@ func (e *events) forget(path string) (known bool) {
 	return true
 }
 
-func (e *events) run(ctx context.Context, tell chan<- change) error {
+func (e *events) run(ctx context.Context, tell func(change)) error {
+	defer e.probe.end()
 	for {
 		var c change
 		var err error
@@ -108,6 +116,9 @@ func (e *events) run(ctx context.Context, tell chan<- change) error {
 				return errors.New("the source of events was closed")
 			}
 			e.failed = 0
+			if e.probe.takes(ev) {
+				continue
+			}
 			c, err = e.event(ctx, ev)
 		case failure, ok := <-e.notify.Errors:
 			if !ok {
@@ -118,14 +129,7 @@ func (e *events) run(ctx context.Context, tell chan<- change) error {
 		if err != nil {
 			return err
 		}
-		if c == (change{}) {
-			continue
-		}
-		select {
-		case tell <- c:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		tell(c)
 	}
 }
 

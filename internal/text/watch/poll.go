@@ -27,7 +27,7 @@ func openPoller(ctx context.Context, w *Watcher) (*poller, error) {
 
 func (p *poller) close() error { return nil }
 
-func (p *poller) run(ctx context.Context, tell chan<- change) error {
+func (p *poller) run(ctx context.Context, tell func(change)) error {
 	timer := time.NewTimer(p.pause())
 	defer timer.Stop()
 	for {
@@ -41,11 +41,7 @@ func (p *poller) run(ctx context.Context, tell chan<- change) error {
 			return err
 		}
 		for _, path := range changed {
-			select {
-			case tell <- change{path: path}:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+			tell(change{path: path})
 		}
 		timer.Reset(p.pause())
 	}

@@ -29,16 +29,12 @@ type simEvents struct {
 	told    sync.WaitGroup
 }
 
-func (s *simEvents) run(ctx context.Context, tell chan<- change) error {
+func (s *simEvents) run(ctx context.Context, tell func(change)) error {
 	end := time.After(time.Until(s.ends))
 	for {
 		select {
 		case c := <-s.changes:
-			select {
-			case tell <- c:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+			tell(c)
 		case <-end:
 			return errors.New("no more events")
 		case <-ctx.Done():

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"cairn/internal/text/walk"
@@ -77,13 +78,18 @@ type Watcher struct {
 	source  source
 	reason  string // why the source is a poller; "" if it is not
 	retry   time.Duration
+
+	mu      sync.Mutex    // guards source after Open, and the fields below
+	pending pending       // not handed over yet
+	handed  Batch         // being handled
+	poked   chan struct{} // has a value after pending has grown
 }
 
 // source reports changes.
 type source interface {
-	// run sends changes until ctx ends. Another error means that the source has failed
-	// and may have missed changes.
-	run(ctx context.Context, changes chan<- change) error
+	// run calls tell with changes until ctx ends. Another error means that the source has
+	// failed and may have missed changes.
+	run(ctx context.Context, tell func(change)) error
 	close() error
 }
 
@@ -144,15 +150,15 @@ func (w *Watcher) Close() error { return w.source.close() }
 // handle do not overlap; Run collects further changes during a call. If handle returns an
 // error, Run calls it again later with that batch and the changes since.
 func (w *Watcher) Run(ctx context.Context, all bool, handle func(context.Context, Batch) error) error {
-	changes := make(chan change, 256)
+	w.pending.most, w.poked = maxPaths, make(chan struct{}, 1)
 	if all {
-		changes <- change{all: true}
+		w.tell(change{all: true})
 	}
 	for {
 		running, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
-		go func() { ended <- w.source.run(running, changes) }()
-		err := w.collect(running, changes, ended, handle)
+		go func() { ended <- w.source.run(running, w.tell) }()
+		err := w.collect(running, ended, handle)
 		stop()
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -166,57 +172,114 @@ func (w *Watcher) Run(ctx context.Context, all bool, handle func(context.Context
 		if err := w.source.close(); err != nil {
 			w.options.Logger.Warn("closing the source of events", "error", err)
 		}
-		next, err := openPoller(ctx, w)
+		var next source = closed{}
+		p, err := openPoller(ctx, w)
+		if err == nil {
+			next = p
+		}
+		w.mu.Lock()
+		w.source = next
+		w.mu.Unlock()
 		if err != nil {
-			w.source = closed{}
 			return err
 		}
-		w.source = next
-		changes = make(chan change, 256)
-		changes <- change{all: true} // there may have been changes in between
+		w.tell(change{all: true}) // there may have been changes in between
 	}
 }
 
 // closed is a source after its end.
 type closed struct{}
 
-func (closed) run(context.Context, chan<- change) error { return errors.New("closed") }
-func (closed) close() error                             { return nil }
+func (closed) run(context.Context, func(change)) error { return errors.New("closed") }
+func (closed) close() error                            { return nil }
 
-// collect gathers changes and calls handle until the source has ended. It returns after
+// tell records a change for the next batch.
+func (w *Watcher) tell(c change) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pending.add(c, time.Now()) {
+		select {
+		case w.poked <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Unhandled returns every change made before the call that no completed call of Run's handle
+// has processed. ok is false if the Watcher does not know: it polls, Run has ended, or the
+// system does not report changes in their order.
+func (w *Watcher) Unhandled() (b Batch, ok bool) {
+	w.mu.Lock()
+	e, ok := w.source.(*events)
+	w.mu.Unlock()
+	if !ok || !e.probe.pass() {
+		return Batch{}, false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b.All = w.pending.all || w.handed.All
+	b.Paths = append(slices.Collect(maps.Keys(w.pending.paths)), w.handed.Paths...)
+	return b, true
+}
+
+// hand moves the pending changes to the batch that is handled, which is empty before.
+func (w *Watcher) hand() Batch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.handed = w.pending.take()
+	return w.handed
+}
+
+// handle ends the batch that is handled. After an error its changes are pending again.
+func (w *Watcher) handle(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.pending.merge(w.handed)
+	}
+	w.handed = Batch{}
+}
+
+// waiting returns the time of the first pending change; ok is false if there is none.
+func (w *Watcher) waiting() (first time.Time, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pending.first, !w.pending.empty()
+}
+
+// collect calls handle with the pending changes until the source has ended. It returns after
 // the last call of handle has returned.
-func (w *Watcher) collect(ctx context.Context, changes <-chan change, ended <-chan error, handle func(context.Context, Batch) error) error {
-	p := pending{most: maxPaths}
+func (w *Watcher) collect(ctx context.Context, ended <-chan error, handle func(context.Context, Batch) error) error {
 	timer := time.NewTimer(time.Hour)
 	timer.Stop()
 	defer timer.Stop()
 	var (
 		handled chan error // receives the result of handle; nil while handle does not run
-		sent    Batch
 		retry   = w.retry
 		due     bool
+		last    time.Time // the first change of the batch that the timer is set for
 	)
 	for {
-		if due && handled == nil && !p.empty() {
-			sent, due = p.take(), false
+		if _, ok := w.waiting(); due && handled == nil && ok {
+			due = false
 			handled = make(chan error, 1)
-			go func(b Batch, handled chan<- error) { handled <- handle(ctx, b) }(sent, handled)
+			go func(b Batch, handled chan<- error) { handled <- handle(ctx, b) }(w.hand(), handled)
 		}
 		select {
-		case c := <-changes:
-			now := time.Now()
-			fresh := p.empty()
-			if !p.add(c, now) {
-				break
+		case <-w.poked:
+			first, ok := w.waiting()
+			if !ok {
+				break // handed over already
 			}
-			if fresh {
-				due = false
+			if !first.Equal(last) {
+				due, last = false, first
 			}
-			timer.Reset(min(w.options.Quiet, time.Until(p.first.Add(w.options.Most))))
+			timer.Reset(min(w.options.Quiet, time.Until(first.Add(w.options.Most))))
 		case <-timer.C:
 			due = true
 		case err := <-handled:
 			handled = nil
+			w.handle(err)
 			if err == nil {
 				retry = w.retry
 				break
@@ -224,13 +287,12 @@ func (w *Watcher) collect(ctx context.Context, changes <-chan change, ended <-ch
 			if ctx.Err() == nil {
 				w.options.Logger.Warn("processing changed files", "error", err, "again_in", retry)
 			}
-			p.merge(sent)
 			due = false
 			timer.Reset(retry)
 			retry = min(2*retry, lastRetry)
 		case err := <-ended:
 			if handled != nil {
-				<-handled
+				w.handle(<-handled)
 			}
 			return fmt.Errorf("watching: %w", err)
 		}

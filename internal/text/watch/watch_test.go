@@ -413,11 +413,11 @@ func TestClosedFolder(t *testing.T) {
 // scripted is a source that a test speaks through.
 type scripted struct{ say chan change }
 
-func (s scripted) run(ctx context.Context, tell chan<- change) error {
+func (s scripted) run(ctx context.Context, tell func(change)) error {
 	for {
 		select {
 		case c := <-s.say:
-			tell <- c
+			tell(c)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -530,5 +530,63 @@ func TestPollerReportsWhatItsReaderHolds(t *testing.T) {
 	v.mu.Unlock()
 	if got, err := p.look(t.Context()); err != nil || len(got) > 0 {
 		t.Errorf("the walk finds %q, %v, want nothing", got, err)
+	}
+}
+
+// TestUnhandled: a change is known at once, before a batch with it is handed over and until
+// it was handled.
+func TestUnhandled(t *testing.T) {
+	dir := t.TempDir()
+	tree, err := walk.Open(walk.Root{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	w, err := Open(t.Context(), tree, &Options{Walk: documents, Quiet: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Polling() != "" || w.source.(*events).probe == nil {
+		t.Skip("the system does not report changes in their order")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	batches, handled, ended := make(chan Batch), make(chan error), make(chan error)
+	go func() {
+		ended <- w.Run(ctx, false, func(_ context.Context, b Batch) error { batches <- b; return <-handled })
+	}()
+	unhandled := func(name, when string) {
+		t.Helper()
+		if b, ok := w.Unhandled(); !ok || !slices.Contains(b.Paths, name) {
+			t.Errorf("%s: %+v, %v, want %s", when, b, ok, name)
+		}
+	}
+	write := func(name string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("text"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		unhandled(name, "just written")
+	}
+	write("a.md")
+	<-batches
+	unhandled("a.md", "being handled")
+	write("b.md")
+	handled <- errors.New("not yet")
+	write("c.md")
+	unhandled("a.md", "after an error")
+	stop()
+	for running := true; running; {
+		select {
+		case <-batches:
+			handled <- nil
+		case <-ended:
+			running = false
+		}
+	}
+	if _, ok := w.Unhandled(); ok {
+		t.Error("the watcher knows changes after its end")
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
 	}
 }

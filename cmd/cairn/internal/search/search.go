@@ -181,7 +181,7 @@ func (a *app) searchLines(ctx context.Context, f searchFlags) (err error) {
 	}
 	return a.Out.Print(found, func() {
 		for i, line := range found.Lines {
-			path := found.Paths[i]
+			path := found.Found[i].Path
 			a.Out.Printf("%s%s\n", p.Shown(path), strings.TrimPrefix(line, path))
 		}
 		a.Out.Notes.Dim(fmt.Sprintf("%s in %d of %s", view.Count(found.Total, "line"), found.Matching, view.Count(found.Searched, "file")))

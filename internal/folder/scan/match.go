@@ -1,0 +1,154 @@
+package scan
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"regexp"
+	"strings"
+
+	"cairn/internal/store/ngram"
+)
+
+// PatternError reports an invalid pattern.
+type PatternError struct{ Reason string }
+
+func (e *PatternError) Error() string { return e.Reason }
+
+// Matcher matches lines with the pattern of a Request.
+type Matcher struct {
+	re    *regexp.Regexp
+	text  []byte       // nil for an expression
+	query *ngram.Query // a condition of every matching line
+}
+
+// Matcher compiles the pattern. An invalid one is a *PatternError.
+func (r *Request) Matcher() (*Matcher, error) {
+	switch {
+	case r.Pattern == "":
+		return nil, &PatternError{"nothing to search for"}
+	case len(r.Pattern) > maxPattern:
+		return nil, &PatternError{fmt.Sprintf("the pattern has %d bytes, want at most %d", len(r.Pattern), maxPattern)}
+	case strings.ContainsAny(r.Pattern, "\n\r"):
+		return nil, &PatternError{"the pattern has a line break, and lines are matched one by one"}
+	}
+	expr := r.Pattern
+	if !r.Regexp {
+		expr = regexp.QuoteMeta(expr)
+	}
+	if r.IgnoreCase {
+		expr = "(?i)" + expr
+	}
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return nil, &PatternError{fmt.Sprintf("%s, want the syntax of RE2", strings.TrimPrefix(err.Error(), "error parsing regexp: "))}
+	}
+	m := &Matcher{re: re, query: ngram.Regexp(expr)}
+	if !r.Regexp && !r.IgnoreCase {
+		m.text, m.query = []byte(r.Pattern), ngram.Literal(r.Pattern)
+	}
+	return m, nil
+}
+
+// Spans returns the places of the matches in a line, as half-open ranges of bytes.
+func (m *Matcher) Spans(line string) [][]int { return m.re.FindAllStringIndex(line, -1) }
+
+// match reports whether a line matches.
+func (m *Matcher) match(line []byte) bool {
+	if m.text != nil {
+		return bytes.Contains(line, m.text)
+	}
+	return m.re.Match(line)
+}
+
+// span is a line of a text, without its line break.
+type span struct{ number, start, end int }
+
+// lineAt returns the line that begins at start.
+func lineAt(text []byte, number, start int) span {
+	end := len(text)
+	if n := bytes.IndexByte(text[start:], '\n'); n >= 0 {
+		end = start + n
+	}
+	return span{number, start, end}
+}
+
+// trimmed returns s without the carriage return of a line break.
+func (s span) trimmed(text []byte) span {
+	if s.end > s.start && text[s.end-1] == '\r' {
+		s.end--
+	}
+	return s
+}
+
+// deadlineLines is the number of lines matched between two checks of the deadline.
+const deadlineLines = 10_000
+
+// lines calls fn with the matching lines of a text. It matches only those with a literal
+// that the pattern implies, if there is one.
+func (m *Matcher) lines(ctx context.Context, text []byte, fn func(span)) {
+	number, start, matched := 1, 0, 0
+	next := func(s span) (more bool) {
+		number, start = number+1, s.end+1
+		if s = s.trimmed(text); m.match(text[s.start:s.end]) {
+			fn(s)
+		}
+		matched++
+		return start < len(text) && (matched%deadlineLines != 0 || ctx.Err() == nil)
+	}
+	if m.text != nil {
+		for start < len(text) {
+			at := bytes.Index(text[start:], m.text)
+			if at < 0 {
+				return
+			}
+			number += bytes.Count(text[start:start+at], []byte("\n"))
+			if !next(lineAt(text, number, bytes.LastIndexByte(text[:start+at], '\n')+1)) {
+				return
+			}
+		}
+		return
+	}
+	looked := m.query.Lines(text, func(line int) bool {
+		for number <= line && start < len(text) {
+			number, start = number+1, lineAt(text, number, start).end+1
+		}
+		return start < len(text) && next(lineAt(text, number, start))
+	})
+	for !looked && start < len(text) && next(lineAt(text, number, start)) {
+	}
+}
+
+// around returns the matching lines of a text, match true, and the lines around them in
+// order.
+func around(text []byte, matches []span, before, after int) iter.Seq2[span, bool] {
+	return func(yield func(s span, match bool) bool) {
+		done := span{end: -1} // the last line
+		for i, m := range matches {
+			first := m
+			for first.number-1 > max(done.number, m.number-before-1) {
+				start := bytes.LastIndexByte(text[:first.start-1], '\n') + 1
+				first = span{first.number - 1, start, first.start - 1}
+			}
+			for ; first.number < m.number; first = lineAt(text, first.number+1, first.end+1) {
+				if !yield(first.trimmed(text), false) {
+					return
+				}
+			}
+			if !yield(m, true) {
+				return
+			}
+			done = lineAt(text, m.number, m.start)
+			for n := 0; n < after && done.end+1 < len(text); n++ {
+				next := lineAt(text, done.number+1, done.end+1)
+				if i+1 < len(matches) && matches[i+1].number == next.number {
+					break
+				}
+				if done = next; !yield(done.trimmed(text), false) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,286 @@
+package ngram
+
+import (
+	"bytes"
+	"cmp"
+	"regexp/syntax"
+	"slices"
+	"unicode/utf8"
+)
+
+// Query is a condition that every line which matches a pattern fulfils: it contains a
+// literal, or all or any of several conditions hold. Literals are folded.
+type Query struct {
+	op      op
+	literal string
+	of      []*Query
+}
+
+type op uint8
+
+const (
+	always  op = iota // nothing is known
+	literal           // of at least three bytes
+	all
+	any // without conditions it never holds
+)
+
+// Literal returns the condition of a pattern that is a string.
+func Literal(text string) *Query {
+	if !utf8.ValidString(text) {
+		return &Query{}
+	}
+	return anyOf([]string{string(fold(nil, []byte(text)))})
+}
+
+// Regexp returns the condition of a regular expression in the syntax of package regexp. It
+// follows Russ Cox, "Regular Expression Matching with a Trigram Index" (2012),
+// https://swtch.com/~rsc/regexp/regexp4.html: for each part of the expression it computes
+// the strings with which matches begin and end. An invalid expression has no condition.
+func Regexp(expr string) *Query {
+	re, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return &Query{}
+	}
+	i := inspect(re.Simplify())
+	return i.whole()
+}
+
+// The bounds of the sets of strings of a part.
+const (
+	maxStrings = 64
+	maxClass   = 16 // runes of a class that is expanded
+)
+
+// info describes the matches of a part of an expression.
+type info struct {
+	// Every match begins with one of first and ends with one of last. If exact is set,
+	// first are all matches.
+	exact       bool
+	first, last []string
+	query       *Query // holds for every match
+}
+
+// exactly describes a part that matches only the given strings.
+func exactly(texts ...string) info {
+	slices.Sort(texts)
+	texts = slices.Compact(texts)
+	if len(texts) > maxStrings {
+		return unknown(&Query{})
+	}
+	return info{true, texts, texts, &Query{}}
+}
+
+// unknown describes a part of whose matches only q is known.
+func unknown(q *Query) info { return info{false, []string{""}, []string{""}, q} }
+
+// inspect describes re. Its depth is bounded by the parser.
+func inspect(re *syntax.Regexp) info {
+	switch re.Op {
+	case syntax.OpNoMatch:
+		return exactly()
+	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return exactly("")
+	case syntax.OpLiteral:
+		return exactly(string(fold(nil, []byte(string(re.Rune)))))
+	case syntax.OpCharClass:
+		return class(re.Rune)
+	case syntax.OpCapture:
+		return inspect(re.Sub[0])
+	case syntax.OpPlus:
+		i := inspect(re.Sub[0])
+		i.exact = false
+		return i
+	case syntax.OpQuest:
+		if i := inspect(re.Sub[0]); i.exact {
+			return exactly(append([]string{""}, i.first...)...)
+		}
+	case syntax.OpConcat:
+		return concat(re.Sub)
+	case syntax.OpAlternate:
+		return alternate(re.Sub)
+	}
+	return unknown(&Query{}) // any number of repetitions, or any character
+}
+
+// class describes a class of characters, given as pairs of bounds.
+func class(bounds []rune) info {
+	var texts []string
+	for i := 0; i < len(bounds); i += 2 {
+		if int(bounds[i+1]-bounds[i])+len(texts) >= maxClass {
+			return unknown(&Query{})
+		}
+		for r := bounds[i]; r <= bounds[i+1]; r++ {
+			texts = append(texts, string(foldRune(r)))
+		}
+	}
+	return exactly(texts...)
+}
+
+func concat(parts []*syntax.Regexp) info {
+	out := exactly("") // of the parts so far
+	for _, part := range parts {
+		next := inspect(part)
+		joined := cross(out.last, next.first) // at the place between both
+		if joined != nil && out.exact && next.exact {
+			out = exactly(joined...)
+			continue
+		}
+		first, last, query := out.first, next.last, both(out.query, next.query)
+		switch {
+		case joined == nil:
+			query = both(query, both(anyOf(out.last), anyOf(next.first)))
+		case out.exact:
+			first = joined
+		case next.exact:
+			last = joined
+		default:
+			query = both(query, anyOf(joined))
+		}
+		out = info{false, first, last, query}
+	}
+	return out
+}
+
+// cross returns the strings of a followed by those of b, or nil if there are too many.
+func cross(a, b []string) []string {
+	if len(a)*len(b) > maxStrings {
+		return nil
+	}
+	joined := make([]string, 0, len(a)*len(b))
+	for _, s := range a {
+		for _, t := range b {
+			joined = append(joined, s+t)
+		}
+	}
+	return joined
+}
+
+func alternate(parts []*syntax.Regexp) info {
+	exact, query := true, &Query{op: any}
+	var first, last []string
+	for _, part := range parts {
+		i := inspect(part)
+		exact = exact && i.exact
+		first, last = append(first, i.first...), append(last, i.last...)
+		query.of = append(query.of, i.whole())
+	}
+	if slices.ContainsFunc(query.of, func(q *Query) bool { return q.op == always }) {
+		query = &Query{}
+	}
+	switch {
+	case len(first) > maxStrings || len(last) > maxStrings:
+		return unknown(query)
+	case exact:
+		return exactly(first...)
+	}
+	return info{false, first, last, query}
+}
+
+// whole returns all that is known of the matches.
+func (i *info) whole() *Query { return both(i.query, both(anyOf(i.first), anyOf(i.last))) }
+
+// anyOf returns the condition that a line contains one of the texts.
+func anyOf(texts []string) *Query {
+	q := &Query{op: any}
+	for _, t := range texts {
+		if len(t) < 3 {
+			return &Query{}
+		}
+		q.of = append(q.of, &Query{op: literal, literal: t})
+	}
+	if len(q.of) == 1 {
+		return q.of[0]
+	}
+	return q
+}
+
+func both(a, b *Query) *Query {
+	switch {
+	case a.op == always:
+		return b
+	case b.op == always:
+		return a
+	}
+	return &Query{op: all, of: []*Query{a, b}}
+}
+
+// Lines calls fn with the number, from 0, of each line of text that fulfils a condition
+// implied by q, until fn returns false. The numbers increase. If q implies no literal, it
+// reports false and does not call fn.
+func (q *Query) Lines(text []byte, fn func(line int) bool) bool {
+	literals := q.literals()
+	if literals == nil {
+		return false
+	}
+	folded := fold(make([]byte, 0, len(text)+16), text)
+	next := make([]int, len(literals)) // the offset of the next occurrence of each
+	line, at := 0, 0                   // at is in the line with that number
+	for {
+		first := len(folded)
+		for i, l := range literals {
+			if next[i] <= at && next[i] < len(folded) {
+				if next[i] = bytes.Index(folded[at:], l); next[i] < 0 {
+					next[i] = len(folded)
+				} else {
+					next[i] += at
+				}
+			}
+			first = min(first, next[i])
+		}
+		if first == len(folded) {
+			return true
+		}
+		line += bytes.Count(folded[at:first], []byte("\n"))
+		if !fn(line) {
+			return true
+		}
+		end := bytes.IndexByte(folded[first:], '\n')
+		if end < 0 {
+			return true
+		}
+		line, at = line+1, first+end+1
+	}
+}
+
+// maxLiterals bounds the literals that Lines looks for.
+const maxLiterals = 16
+
+// literals returns literals of which a line must contain one, those that occur least often
+// if there is a choice. It returns nil if there is no such condition.
+func (q *Query) literals() [][]byte {
+	switch q.op {
+	case literal:
+		return [][]byte{[]byte(q.literal)}
+	case all:
+		var best [][]byte
+		for _, sub := range q.of {
+			if l := sub.literals(); l != nil && (best == nil || rarer(l, best)) {
+				best = l
+			}
+		}
+		return best
+	case any:
+		list := [][]byte{}
+		for _, sub := range q.of {
+			l := sub.literals()
+			if l == nil || len(list)+len(l) > maxLiterals {
+				return nil
+			}
+			list = append(list, l...)
+		}
+		return list
+	}
+	return nil
+}
+
+// rarer guesses which literals occur less often: fewer and longer ones.
+func rarer(a, b [][]byte) bool {
+	shortest := func(l [][]byte) int {
+		return len(slices.MinFunc(l, func(a, b []byte) int { return cmp.Compare(len(a), len(b)) }))
+	}
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) < len(b)
+	}
+	return shortest(a)*len(b) > shortest(b)*len(a)
+}
