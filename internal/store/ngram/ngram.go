@@ -75,7 +75,7 @@ type Index struct {
 
 	mu       sync.RWMutex
 	loaded   bool
-	complete bool // see SetComplete
+	complete bool       // see SetComplete
 	segments []*segment // the oldest first
 	where    map[string]place
 	recent   map[string]*recent // files that are in no segment
