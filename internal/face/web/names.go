@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"cairn/internal/face/view"
 	"cairn/internal/folder/index"
@@ -58,18 +57,14 @@ func (h *Handler) names(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.Total, p.Reason = answer.Total, answer.Reason
-	for i, path := range answer.Paths {
-		number, text, _ := strings.Cut(strings.TrimPrefix(answer.Lines[i], path+":"), ":")
-		n, err := strconv.Atoi(number)
-		if err != nil {
-			continue // unreachable: the scan writes the number
-		}
+	for _, found := range answer.Found {
+		path := found.Path
 		if last := len(p.Uses) - 1; last < 0 || p.Uses[last].Path != path {
 			p.Uses = append(p.Uses, fileUses{Path: path})
 		}
 		use := &p.Uses[len(p.Uses)-1]
-		line := linesOf(path, text, n, view.Marker{})[0]
-		line.Link = lineAt(h.site.Prefix(r), path, n)
+		line := linesOf(path, scan.Cut(found.Text), found.Number, view.Marker{})[0]
+		line.Link = lineAt(h.site.Prefix(r), path, found.Number)
 		use.Lines = append(use.Lines, line)
 	}
 	for _, use := range p.Uses {

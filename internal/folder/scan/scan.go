@@ -176,7 +176,7 @@ func (a *Answer) add(path string, found *result, r *Request) {
 	a.Total += found.total
 	shown := 0
 	for _, s := range found.matches {
-		text := path + ":" + strconv.Itoa(s.number) + ":" + cut(found.content[s.start:s.end])
+		text := path + ":" + strconv.Itoa(s.number) + ":" + Cut(string(found.content[s.start:s.end]))
 		if r.MaxLines > 0 && len(a.Lines) >= r.MaxLines || r.MaxBytes > 0 && a.bytes+len(text)+1 > r.MaxBytes {
 			continue
 		}
@@ -190,10 +190,10 @@ func (a *Answer) add(path string, found *result, r *Request) {
 	}
 }
 
-// cut shortens a line to maxLine bytes and an ellipsis.
-func cut(line []byte) string {
+// Cut shortens a line to 2000 bytes and an ellipsis, as in Answer.Lines.
+func Cut(line string) string {
 	if len(line) <= maxLine {
-		return string(line)
+		return line
 	}
-	return strings.ToValidUTF8(string(line[:maxLine]), "") + "…"
+	return strings.ToValidUTF8(line[:maxLine], "") + "…"
 }
