@@ -21,7 +21,8 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/cairn ./cmd/cairn
+ARG COMMIT=
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /out/cairn ./cmd/cairn
 RUN deploy/licences.sh >/out/licences.txt
 # A scratch image lacks folders for temporary files and for cairn's own files, which every user
 # can write, and the certificate authorities for TLS to a language model, Qdrant or a

@@ -6,7 +6,7 @@
 //   - view is the model of an answer for people: its notes and the words to mark. term
 //     prints answers, web shows them, finder is the interactive list of cairn open.
 //   - connect writes cairn into the configuration of clients, doctor checks a folder,
-//     upgrade replaces the binary.
+//     upgrade replaces the binary, service starts the server at login.
 //
 // The room imports the room of a folder, package tools and the rooms below them, except for
 // the models and the indexer. Start with host.Open.

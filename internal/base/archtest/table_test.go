@@ -26,10 +26,10 @@ var rooms = []room{
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 7300},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 220},
 	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 5780},
-	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 9240},
+	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 9380},
 	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools", 6840},
 	{"deploy", "", 300},
-	{"cmd", "graphrank skills internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 5770},
+	{"cmd", "graphrank skills internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 5870},
 }
 
 // row names the packages of ours that a package may import.
@@ -127,6 +127,7 @@ var imports = []row{
 	{"internal/face/connect", "internal/base/atomicfile internal/base/home"},
 	{"internal/face/doctor", "internal/base/owner internal/folder/config internal/folder/index internal/folder/workspace internal/task internal/task/cards internal/task/taskgraph internal/text/markdown internal/text/walk"},
 	{"internal/face/finder", "internal/text/highlight"},
+	{"internal/face/service", "internal/base/atomicfile"},
 	{"internal/face/token", "internal/base/atomicfile"},
 	{"internal/face/server", "internal/base/metrics internal/base/observe internal/base/owner internal/base/quota internal/face/token internal/folder/index tools"},
 	{"internal/face/upgrade", "internal/base/atomicfile"},
@@ -144,7 +145,7 @@ var imports = []row{
 	{"cmd/cairn/internal/care", "cmd/cairn/internal/cli internal/base/atomicfile internal/base/job internal/base/owner internal/face/doctor internal/face/term internal/face/upgrade internal/face/view internal/folder/index internal/folder/workspace internal/toolbox"},
 	{"cmd/cairn/internal/catalogue", "cmd/cairn/internal/cli graphrank internal/base/job internal/base/owner internal/face/term internal/face/view internal/toolbox internal/toolbox/catalog internal/toolbox/plancheck internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage tools/client"},
 	{"cmd/cairn/internal/tasks", "cmd/cairn/internal/cli internal/base/atomicfile internal/face/host internal/face/term internal/face/view internal/folder/config internal/folder/workspace internal/stage internal/task internal/task/cards internal/task/doctask internal/task/scene internal/task/taskgraph internal/text/walk retriever"},
-	{"cmd/cairn/internal/agents", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/home internal/base/metrics internal/face/connect internal/face/host internal/face/server internal/face/term internal/face/token internal/task/taskgraph skills tools"},
+	{"cmd/cairn/internal/agents", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/home internal/base/metrics internal/face/connect internal/face/host internal/face/server internal/face/service internal/face/term internal/face/token internal/task/taskgraph skills tools"},
 	{"cmd/cairn/internal/folder", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/atomicfile internal/base/home internal/face/term internal/face/view internal/folder/config internal/folder/index internal/folder/mirror internal/folder/workspace internal/text/walk"},
 	{"cmd/cairn/internal/search", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/face/finder internal/face/term internal/face/view internal/folder/index internal/folder/scan internal/folder/workspace internal/store internal/text/markdown retriever tools"},
 	{"cmd/cairn", "cmd/cairn/internal/agents cmd/cairn/internal/bench cmd/cairn/internal/care cmd/cairn/internal/catalogue cmd/cairn/internal/cli cmd/cairn/internal/folder cmd/cairn/internal/search cmd/cairn/internal/tasks internal/face/term internal/face/view models/bert models/minilm"},

@@ -300,10 +300,13 @@ func (c Client) servers(text []byte) map[string]any {
 	return servers
 }
 
-// Program returns the command with which the client starts this program: its name if it is
-// in PATH, so that the configuration works on other machines, else its path. A client that
-// is started from the desktop needs the path.
-func (c Client) Program() string {
+// Program returns the command with which the client starts this program.
+func (c Client) Program() string { return Program(c.desktop) }
+
+// Program returns the command that starts this program: its name if it is in PATH, so that a
+// configuration works on other machines, else its path. A program that is started from the
+// desktop or at login needs the path.
+func Program(absolute bool) string {
 	self, err := os.Executable()
 	if err != nil {
 		return "cairn"
@@ -317,7 +320,7 @@ func (c Client) Program() string {
 	if errA != nil || errB != nil || !os.SameFile(a, b) {
 		return self
 	}
-	if !c.desktop {
+	if !absolute {
 		return "cairn"
 	}
 	// Do not follow links: an update may move the program, but not the link in PATH.

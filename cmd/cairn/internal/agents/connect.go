@@ -30,7 +30,7 @@ type app struct{ *cli.App }
 // Commands returns the commands in the order of the help.
 func Commands(c *cli.App) []*cli.Command {
 	a := &app{c}
-	return []*cli.Command{a.connectCommand(), a.disconnectCommand(), a.mcpCommand(), a.serveCommand(), a.tokenCommand(), tasks.Scene(c)}
+	return []*cli.Command{a.connectCommand(), a.disconnectCommand(), a.mcpCommand(), a.serveCommand(), a.serviceCommand(), a.tokenCommand(), tasks.Scene(c)}
 }
 
 // connectFlags are the flags of connect and disconnect.
