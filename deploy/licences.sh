@@ -17,6 +17,7 @@ show() { # TITLE FILE...
 echo 'cairn is licensed under Apache-2.0, see LICENSE. It contains the following works of others.'
 show 'Go, its standard library and runtime' "$(go env GOROOT)/LICENSE"
 show 'all-MiniLM-L6-v2' models/minilm/LICENSE
+show 'Temml, which draws formulas on the pages' internal/face/web/assets/temml.LICENSE
 show 'cl100k_base, from tiktoken-go-loader' "$(go list -m -f '{{.Dir}}' github.com/pkoukk/tiktoken-go-loader)/LICENSE"
 
 modules=$(for system in linux darwin windows; do

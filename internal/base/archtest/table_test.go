@@ -26,7 +26,7 @@ var rooms = []room{
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 7300},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 220},
 	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 5780},
-	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 9380},
+	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 9650},
 	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools", 6840},
 	{"deploy", "", 300},
 	{"cmd", "graphrank skills internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 5870},
@@ -207,12 +207,12 @@ var owners = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema/v6": {"internal/toolbox/catalog"},
 	"github.com/getkin/kin-openapi":            {"internal/face/server"}, // tests
 	"github.com/prometheus/client_golang":      {"internal/base/metrics"},
-	"go.opentelemetry.io/":                     {"internal/base/tracing"}, // the API, the SDK and the exporter
-	"github.com/google/go-cmp":                 nil,                       // tests
-	"github.com/hashicorp/golang-lru/v2":       nil,                       // a cache, used wherever one is
-	"golang.org/x/image":                       {"internal/text/convert"}, // the LZW variant of PDF
-	"golang.org/x/net":                         {"internal/text/convert"}, // the parser of HTML
-	"golang.org/x/sys":                         nil,                       // the operating system and the processor
+	"go.opentelemetry.io/":                     {"internal/base/tracing"},                      // the API, the SDK and the exporter
+	"github.com/google/go-cmp":                 nil,                                            // tests
+	"github.com/hashicorp/golang-lru/v2":       nil,                                            // a cache, used wherever one is
+	"golang.org/x/image":                       {"internal/text/convert"},                      // the LZW variant of PDF
+	"golang.org/x/net":                         {"internal/text/convert", "internal/face/web"}, // the parser of HTML
+	"golang.org/x/sys":                         nil,                                            // the operating system and the processor
 	"golang.org/x/sync":                        nil,
 	"golang.org/x/time":                        {"internal/face/server"},
 	"golang.org/x/text":                        nil,

@@ -29,8 +29,16 @@ func (code) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 			return ast.WalkContinue, nil
 		}
 		block := n.(*ast.FencedCodeBlock)
-		lines := colour(string(block.Language(source)), string(block.Lines().Value(source)), view.Marker{})
-		_, err := fmt.Fprintf(w, "<pre><code>%s</code></pre>\n", strings.Join(lines, "\n"))
+		language, content := string(block.Language(source)), string(block.Lines().Value(source))
+		if language == "math" {
+			_, err := w.WriteString("<p>" + formula(content, true) + "</p>\n")
+			return ast.WalkContinue, err
+		}
+		html := strings.Join(colour(language, content, view.Marker{}), "\n")
+		if highlight.Known(language) { // long lines wrap; drawings in letters must not
+			html = `<span class="line">` + strings.ReplaceAll(strings.TrimSuffix(html, "\n"), "\n", "\n</span><span class=\"line\">") + "\n</span>"
+		}
+		_, err := fmt.Fprintf(w, "<pre><code>%s</code></pre>\n", html)
 		return ast.WalkContinue, err
 	})
 }

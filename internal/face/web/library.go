@@ -16,13 +16,15 @@ import (
 	"cairn/internal/task/cards"
 )
 
-// library is a list of the documents of a folder. It is immutable.
+// library is a list of the documents of a folder. It is immutable but for links.
 type library struct {
 	Documents []index.DocumentEntry // in the order of their paths
 	// Cut is set if the folder has more than maxListed documents.
 	Cut bool
 
-	byName map[string]string // path by lower-case file name without extension; "" for several
+	linking *sync.Mutex
+	links   map[string][]string // see Handler.links
+	byName  map[string]string   // path by lower-case file name without extension; "" for several
 }
 
 // count is a folder or a tag with its number of documents.
@@ -68,7 +70,7 @@ func (s *shelf) library(ctx context.Context, folder *owner.Folder) (*library, er
 		s.checked = time.Now()
 		return s.last, nil
 	}
-	l := &library{byName: map[string]string{}}
+	l := &library{byName: map[string]string{}, linking: new(sync.Mutex)}
 	for request := (index.DocumentsRequest{Limit: index.MaxDocuments, Tags: true}); ; {
 		part, err := index.DocumentsOp.Call(ctx, folder, request, nil)
 		if err != nil {

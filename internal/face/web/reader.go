@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cairn/internal/face/view"
 	"cairn/internal/folder/index"
@@ -31,6 +32,11 @@ type docPage struct {
 	HTML             template.HTML
 	Lines            []codeLine // of a document that is not Markdown
 	Tokens           int
+	Title            string
+	Modified         time.Time
+	Hidden           int // comments
+	LinkedFrom       []index.DocumentEntry
+	Similar          []index.DocumentEntry // by meaning
 	Next             string
 	Card             *cardView // nil for other documents
 	Tree             []branch
@@ -77,6 +83,7 @@ func (p *docPage) fill(prefix string, lib *library, reading *retriever.Reading) 
 	}
 	o := reader{prefix: prefix, name: reading.Path, lib: lib, title: reading.Title}
 	d := o.render([]byte(reading.Content))
+	p.Hidden = d.Hidden
 	if p.HTML, p.Outline = d.HTML, d.Headings; d.Titled {
 		p.Heading = ""
 	}
@@ -108,7 +115,7 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	prefix := h.site.Prefix(r)
-	p := &docPage{Path: reading.Path, File: path.Base(reading.Path), Heading: reading.Title, Tokens: reading.Tokens, Next: reading.Next, Card: card}
+	p := &docPage{Path: reading.Path, File: path.Base(reading.Path), Title: reading.Title, Heading: reading.Title, Tokens: reading.Tokens, Next: reading.Next, Card: card}
 	p.fill(prefix, lib, reading)
 	if len(p.Lines) > 0 {
 		line, _ := strconv.Atoi(q.Get("line")) // 0 marks none
@@ -117,6 +124,10 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if i, ok := lib.find(p.Path); ok {
+		p.Modified = lib.Documents[i].Modified
+	}
+	h.related(r.Context(), p, lib, reading.Content)
 	p.Tree = lib.tree(prefix, reading.Path)
 	p.Previous, p.Follow = lib.neighbours(reading.Path)
 	for i, c := range reading.Path {

@@ -27,6 +27,7 @@ type document struct {
 	HTML     template.HTML
 	Headings []heading
 	Titled   bool // exactly one heading has level 1
+	Hidden   int  // comments
 }
 
 type heading struct {
@@ -35,14 +36,15 @@ type heading struct {
 }
 
 var converter = goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote),
-	goldmark.WithParserOptions(parser.WithInlineParsers(util.Prioritized(wikiLinks{}, 150))),
-	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(shownHTML{}, 100), util.Prioritized(code{}, 100))))
+	goldmark.WithParserOptions(parser.WithInlineParsers(util.Prioritized(wikiLinks{}, 150), util.Prioritized(formulas{}, 150))),
+	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(ownNodes{}, 100), util.Prioritized(code{}, 100))))
 
 // reader renders one document.
 type reader struct {
 	prefix string   // of links
 	name   string   // path of the document
 	lib    *library // nil resolves no wiki link
+	hidden int      // comments so far
 	title  string   // of the page; a first heading with this text becomes the title
 }
 
@@ -65,7 +67,7 @@ func (o *reader) render(source []byte) document {
 	if titles == 0 && len(headings) > 0 && root.FirstChild() == ast.Node(headings[0]) && plainText(headings[0], source) == o.title {
 		headings[0].Level, titles = 1, 1
 	}
-	d := document{Titled: titles == 1}
+	d := document{Titled: titles == 1, Hidden: o.hidden}
 	line, at := lines+1, 0
 	for i, n := range headings {
 		if titles > 1 {
@@ -84,7 +86,7 @@ func (o *reader) render(source []byte) document {
 	if err := converter.Renderer().Render(&b, source, root); err != nil {
 		return document{HTML: template.HTML("<pre>" + template.HTMLEscapeString(string(source)) + "</pre>")}
 	}
-	d.HTML = template.HTML(accessible.Replace(string(sanitiser.SanitizeBytes(b.Bytes()))))
+	d.HTML = template.HTML(accessible.Replace(balanced(sanitiser.SanitizeBytes(b.Bytes()))))
 	return d
 }
 
@@ -100,6 +102,12 @@ func (o *reader) rewrite(root ast.Node, source []byte) (headings []*ast.Heading)
 		case *ast.Heading:
 			cutID(n, source)
 			headings = append(headings, n)
+		case *ast.HTMLBlock, *ast.RawHTML:
+			if _, made := n.AttributeString("html"); !made {
+				out, hidden := o.harmlessHTML(rawHTML(n, source))
+				n.SetAttributeString("html", out)
+				o.hidden += hidden
+			}
 		case *ast.Blockquote:
 			callout(n, source)
 		case *ast.Link:
@@ -200,19 +208,23 @@ func (o *reader) wiki(to string) string {
 		return "#" + url.PathEscape(anchor)
 	}
 	if o.lib != nil {
-		for _, file := range []string{path.Join(path.Dir(o.name), name), path.Clean(strings.TrimPrefix(name, "/"))} {
-			for _, end := range []string{"", ".md"} {
-				if _, ok := o.lib.find(file + end); ok {
-					return place(o.prefix, file+end, anchor)
-				}
-			}
-		}
-		stem := strings.ToLower(path.Base(name))
-		if file := o.lib.byName[strings.TrimSuffix(stem, ".md")]; file != "" {
+		if file := o.lib.named(o.name, name); file != "" {
 			return place(o.prefix, file, anchor)
 		}
 	}
 	return o.prefix + "/?q=" + url.QueryEscape(path.Base(name))
+}
+
+// named returns the path of the document that a wiki link in the document from names, or "".
+func (l *library) named(from, name string) string {
+	for _, file := range []string{path.Join(path.Dir(from), name), path.Clean(strings.TrimPrefix(name, "/"))} {
+		for _, end := range []string{"", ".md"} {
+			if _, ok := l.find(file + end); ok {
+				return file + end
+			}
+		}
+	}
+	return l.byName[strings.TrimSuffix(strings.ToLower(path.Base(name)), ".md")]
 }
 
 // wikiLinks parses [[target]] and [[target|text]] as links with the attribute wiki.
@@ -286,59 +298,31 @@ func callout(n *ast.Blockquote, source []byte) {
 	}
 }
 
-// shownHTML renders HTML as text. Agents receive the whole document, so people must see the
-// whole document, including comments and the text after a <script> without an end tag.
-type shownHTML struct{}
-
-// RegisterFuncs implements renderer.NodeRenderer.
-func (shownHTML) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
-	r.Register(ast.KindHTMLBlock, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering {
-			return ast.WalkContinue, nil
-		}
-		block := n.(*ast.HTMLBlock)
-		raw := block.Lines().Value(source)
-		if block.HasClosure() {
-			raw = append(raw, block.ClosureLine.Value(source)...)
-		}
-		_, err := fmt.Fprintf(w, "<pre><code>%s</code></pre>\n", template.HTMLEscapeString(string(raw)))
-		return ast.WalkContinue, err
-	})
-	r.Register(ast.KindRawHTML, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-		raw := n.(*ast.RawHTML).Segments.Value(source)
-		if !entering || simpleTag.Match(raw) {
-			return ast.WalkSkipChildren, nil
-		}
-		_, err := fmt.Fprintf(w, "<code>%s</code>", template.HTMLEscapeString(string(raw)))
-		return ast.WalkSkipChildren, err
-	})
-}
-
-// simpleTag matches a tag without attributes, which hides nothing.
-var simpleTag = regexp.MustCompile(`^</?[a-zA-Z][a-zA-Z0-9-]*\s*/?>$`)
-
 // sanitiser keeps the elements that documents need.
 var sanitiser = func() *bluemonday.Policy {
 	p := bluemonday.UGCPolicy()
 	p.AllowAttrs("id").OnElements("h1", "h2", "h3", "h4", "h5", "h6")
 	p.AllowAttrs("id").Matching(regexp.MustCompile(`^fn(ref\d*)?:\d+$`)).OnElements("li", "sup")
 	p.AllowAttrs("class").Matching(regexp.MustCompile(`^footnotes$|^callout [a-z]+$`)).OnElements("div", "blockquote")
-	p.AllowAttrs("class").Matching(regexp.MustCompile(`^c[1-7]$`)).OnElements("span")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(c[1-7]|line)$`)).OnElements("span")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^math( display)?$`)).OnElements("code")
+	p.AllowAttrs("align").Matching(regexp.MustCompile(`^(?i:left|right|center)$`)).OnElements("p", "div", "h2", "h3", "img")
 	p.AllowAttrs("type", "checked", "disabled").OnElements("input")
 	p.RequireNoFollowOnLinks(true)
 	p.RequireNoReferrerOnLinks(true)
-	p.AllowElements("details", "summary")
+	p.AllowElements("details", "summary", "kbd", "center", "mark")
 	return p
 }()
 
 // accessible makes scrolling regions reachable by keyboard and labels the
 // checkboxes of task lists. Text in sanitised HTML cannot look like a tag.
 var accessible = strings.NewReplacer(
-	"<pre>", `<pre tabindex="0" role="group" aria-label="Code">`,
+	"<pre>", `<div class="code"><pre tabindex="0" role="group" aria-label="Code">`,
+	"</pre>", `</pre><button type="button" class="copy" aria-label="Copy this code">copy</button></div>`,
 	"<table>", `<div class="wide" tabindex="0" role="group" aria-label="Table"><table>`,
 	"</table>", "</table></div>",
-	`<input checked="" disabled="" type="checkbox">`, `<input checked="" disabled="" type="checkbox" aria-label="done">`,
-	`<input disabled="" type="checkbox">`, `<input disabled="" type="checkbox" aria-label="to do">`,
+	`<input checked="" disabled="" type="checkbox"/>`, `<input checked="" disabled="" type="checkbox" aria-label="done">`,
+	`<input disabled="" type="checkbox"/>`, `<input disabled="" type="checkbox" aria-label="to do">`,
 	"<img ", `<img loading="lazy" `,
 )
 

@@ -65,7 +65,7 @@ var embedded embed.FS
 // templates are the pages, parsed once, because most commands show none.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"marked": marked, "percent": percent, "place": place, "from": placeFrom, "day": day,
+		"marked": marked, "percent": percent, "place": place, "from": placeFrom, "day": day, "ago": ago,
 		"count": view.Count, "kinds": view.Kinds, "trail": view.Trail,
 		"join":      func(list []string) string { return strings.Join(list, ", ") },
 		"statuses":  func() []string { return cards.Statuses },

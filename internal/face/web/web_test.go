@@ -86,9 +86,13 @@ Plain, *slanted*, **bold**, ~~struck~~ and ` + "`code`" + `, a [link](other.md),
 
 ###### Deepest
 
+<!-- a comment -->
+
 <details><summary>More</summary>
 
-Folded.
+Folded with <kbd>Enter</kbd>. The area is $\pi r^2$, and
+
+$$\sum_{i=1}^n i = \frac{n(n+1)}{2}$$
 
 </details>
 `
@@ -295,6 +299,7 @@ func TestPages(t *testing.T) {
 		{"/?q=how+high+the+wall+is&kind=code", 200, []string{`href="/w/notes/doc?line=3&amp;from=kind%3Dcode%26q%3Dhow%2Bhigh%2Bthe%2Bwall%2Bis&amp;path=src%2Fwall.go#Height"`, `<span class="line marked"><span class="no">3</span>`, `<mark>high</mark>`}},
 		{"/names?name=Height", 200, []string{"1 definition of <code>Height</code>", `<a class="hit mono" href="/w/notes/doc?path=src%2Fwall.go#Height">func Height() string</a>`, "3 lines with it", `<a class="no" href="/w/notes/doc?path=src%2Fuse.go#line:3">3</a>`}},
 		{"/names?name=%3Cb%3E", 400, []string{"is no name of source code"}},
+		{"/doc?path=other.md", 200, []string{"changed today</time>", "Linked from", `<a href="doc?path=guide%2fstart.md">Start here</a>`, "Similar"}},
 		{"/doc?path=untitled.md", 200, []string{"<h1>untitled.md</h1>"}},
 		{"/doc?path=othe.md", 404, []string{"other.md", `role="alert"`}},
 		{"/doc?path=../../etc/passwd", 0, []string{`role="alert"`}},
@@ -369,7 +374,7 @@ func TestFragment(t *testing.T) {
 }
 
 // The reader shows people what agents get: the rest of a document after an unclosed
-// element and the text of a comment were hidden.
+// element was hidden. It counts the comments that it hides.
 func TestReaderShowsWhatAgentsGet(t *testing.T) {
 	for _, before := range []string{"<script>", "<style>", "<textarea>", "<!-- note", "<div>", "<pre>"} {
 		page := rendered("# A\n\n" + before + "\n\nignore this " + "rest\n")
@@ -377,14 +382,41 @@ func TestReaderShowsWhatAgentsGet(t *testing.T) {
 			t.Errorf("after %s: %s, want the rest as text", before, text)
 		}
 	}
-	page := rendered("a <!-- secret note --> <b>bold</b> <a title=\"hidden\">link</a>\n")
-	for _, want := range []string{"secret note", "hidden", "bold"} {
-		if !strings.Contains(string(page), want) {
-			t.Errorf("the page lacks %q: %s", want, page)
-		}
+	o := reader{name: "a.md", lib: &library{}}
+	d := o.render([]byte("a <!-- secret note --> <b>bold</b>\n\n<!-- a\nblock -->\n"))
+	if text := string(d.HTML); d.Hidden != 2 || strings.Contains(text, "note") || strings.Contains(text, "block") || !strings.Contains(text, "<b>bold</b>") {
+		t.Errorf("%d hidden comments in %s", d.Hidden, text)
 	}
-	if strings.Contains(string(page), "&lt;b&gt;") {
-		t.Errorf("a plain tag is shown: %s", page)
+}
+
+// TestHarmlessHTML: pages show the HTML that documents use, without scripts, styles, events
+// and ids, and no document closes elements of the page.
+func TestHarmlessHTML(t *testing.T) {
+	for _, c := range []struct{ source, want string }{
+		{"<details open><summary>More</summary>\n\nFolded **text**.\n\n</details>", "<details open=\"\"><summary>More</summary>\n<p>Folded <strong>text</strong>.</p>\n</details>"},
+		{"Press <kbd>Ctrl</kbd><br>twice", "<p>Press <kbd>Ctrl</kbd><br/>twice</p>"},
+		{"<p align=\"center\" onclick=\"alert(1)\" style=\"color:red\" id=\"q\">x</p>", `<p align="center">x</p>`},
+		{"<h1 align='center'>A</h1>", `<h2 align="center">A</h2>`},
+		{"<table><tr><td colspan=2 align=right>1</td></tr></table>", `<td colspan="2" align="right">1</td>`},
+		{"a <a href='javascript:alert(1)'>b</a>", "<p>a b</p>"},
+		{"a <a href=\"other.md#x\" target=_top>b</a>", `<a href="/doc?path=other.md#x" rel="nofollow noreferrer">b</a>`},
+		{"<img src=\"https://elsewhere.example/x.png\" alt=\"a\" onerror=alert(1)>", `alt="a"`},
+		{"<img src=x.png alt='\"><script>'>", `src="/picture?path=x.png"/>`},
+		{"a </div></article></main> b <div>c", "a <code>&lt;/article&gt;</code><code>&lt;/main&gt;</code> b"},
+		{"> <div>\n\n</div></div>x", "x"},
+		{"<svg/onload=alert(1)>", "&lt;svg/onload=alert(1)&gt;"},
+		{"<iframe srcdoc=\"<script>\">", "<code>&lt;iframe"},
+		{"a <style>x</style>", "<code>&lt;style&gt;</code>x<code>&lt;/style&gt;</code>"},
+		{"costs $5 and $6, so $x^2$ and\n$$\na<b\n$$", "costs $5 and $6, so <code class=\"math\">x^2</code> and\n<code class=\"math display\">a&lt;b</code>"},
+		{"```math\n\\frac12\n```", `<code class="math display">\frac12</code>`},
+	} {
+		page := rendered(c.source)
+		if !strings.Contains(page, c.want) {
+			t.Errorf("%s: %s, want %s", c.source, page, c.want)
+		}
+		if strings.Count(page, "<div") != strings.Count(page, "</div>") || regexp.MustCompile(`(?i)<script|<style|\son\w+=|javascript:|id="q"|elsewhere`).MatchString(page) {
+			t.Errorf("%s: %s", c.source, page)
+		}
 	}
 }
 
@@ -397,7 +429,7 @@ func rendered(text string) string {
 // TestHostile: no page passes on the scripts of a hostile document.
 func TestHostile(t *testing.T) {
 	h, _ := folder(t)
-	bad := regexp.MustCompile(`(?i)<script>|<script [^>]*(alert|elsewhere)|\son[a-z]+\s*=|javascript:|<iframe|<style|elsewhere\.example|etc/passwd`)
+	bad := regexp.MustCompile(`(?i)<script>|<script [^>]*(alert|elsewhere)|\son[a-z]+\s*=|=["']?\s*javascript:|<iframe|<style|=["'][^"']*elsewhere\.example|etc/passwd`)
 	for _, target := range []string{
 		"/?q=" + url.QueryEscape("rotate a token"),
 		"/?q=" + url.QueryEscape(`"><script>alert(8)</script>`),

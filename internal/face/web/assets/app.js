@@ -84,6 +84,19 @@
     if (current) current.closest("ul").scrollTop = current.offsetTop - 100;
   }
 
+  // Formulas are drawn as MathML by a library that only pages with formulas load.
+  const formulas = document.querySelectorAll("code.math");
+  if (formulas.length) {
+    const library = document.head.appendChild(document.createElement("script"));
+    library.src = document.querySelector("script[src]").src.replace("app.js", "temml.min.js");
+    library.onload = () => {
+      for (const each of formulas) {
+        const tex = each.textContent;
+        try { temml.render(tex, each, { displayMode: each.classList.contains("display"), trust: false, maxExpand: 100, throwOnError: true }); } catch { each.textContent = tex; }
+      }
+    };
+  }
+
   const board = document.querySelector(".board");
   if (board) drag(board);
 
@@ -119,12 +132,9 @@
   document.addEventListener("click", async (event) => {
     const copy = event.target.closest(".copy");
     if (copy) {
-      try {
-        await navigator.clipboard.writeText(copy.dataset.copy);
-        announce("Copied " + copy.dataset.copy);
-      } catch {
-        announce("The browser does not permit copying: " + copy.dataset.copy);
-      }
+      const text = copy.dataset.copy || copy.previousElementSibling.textContent;
+      const what = copy.dataset.copy || "the code";
+      await navigator.clipboard.writeText(text).then(() => announce("Copied " + what), () => announce("The browser does not permit copying " + what));
     }
     if (event.target.closest(".theme")) {
       const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
