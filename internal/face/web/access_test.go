@@ -62,6 +62,7 @@ func TestAccessible(t *testing.T) {
 					"/w/notes/?q=how+high+the+wall+is&kind=code",
 					"/w/notes/tasks",
 					"/w/notes/tools?intent=read+a+file,+translate+it+and+send+it+by+mail",
+					"/w/notes/graph?around=other.md",
 					"/w/notes/tools?around=mail:send_mail",
 					"/w/empty/tools",
 					"/w/notes/index",

@@ -151,11 +151,17 @@ func TestBrowser(t *testing.T) {
 	const card = document.querySelector("[data-card=aaa111]");
 	drag("dragstart", card); drag("dragover", document.querySelector("[data-status=active]")); drag("drop", document.querySelector("[data-status=active]"));
 })()`, nil), poll(`document.querySelector("[data-status=active] [data-card=aaa111]") !== null`))
+			run("moved", chromedp.Evaluate(`(() => { const s = document.querySelector("[data-card=bbb222] .move select"); s.value = "archived"; s.dispatchEvent(new Event("change", { bubbles: true })); })()`, nil), poll(`document.readyState === "complete" && document.querySelector("[data-card=bbb222]") === null`),
+				chromedp.Navigate(server.URL+"/w/notes/doc?path=.cairn/cards/bbb222.md"), chromedp.SetValue(".edit select[name=status]", "todo", chromedp.ByQuery), chromedp.Submit(".edit form", chromedp.ByQuery), text(".fields", "todo"))
+			run("filter", at("/tasks"), chromedp.SetValue(".filter [name=text]", "paint", chromedp.ByQuery), chromedp.Submit(".filter", chromedp.ByQuery), poll(`location.search.includes("paint") && document.querySelectorAll("[data-card]").length === 1`))
+			run("text", at("/doc?path=.cairn/cards/bbb222.md"), chromedp.SetValue("textarea.text", "- [ ] one step", chromedp.ByQuery), chromedp.Submit("textarea.text", chromedp.ByQuery), poll(`document.readyState === "complete" && document.querySelector("[data-step]") !== null`))
+			run("step", chromedp.Evaluate(`document.querySelector("[data-step]").click()`, nil), poll(`document.readyState === "complete" && document.querySelector("[data-step]").defaultChecked`),
+				chromedp.Evaluate(`(() => { const text = document.querySelector("textarea.text"); text.value = ""; text.form.submit(); })()`, nil), poll(`document.readyState === "complete" && document.querySelector("[data-step]") === null`))
 			run("edited", at("/doc?path=.cairn/cards/aaa111.md"), chromedp.Click(".edit summary", chromedp.ByQuery), chromedp.SetValue(".edit select[name=status]", "todo", chromedp.ByQuery), chromedp.SetValue(".edit input[name=assignee]", "Ann", chromedp.ByQuery), chromedp.Submit(".edit form", chromedp.ByQuery), text(".fields", "Ann"), text(".fields", "todo"))
 			run("created", at("/tasks"), chromedp.Click(".new summary", chromedp.ByQuery), chromedp.SendKeys(".new input[name=title]", "Made "+screen.name, chromedp.ByQuery), chromedp.Submit(".new form", chromedp.ByQuery), text("[data-status=todo]", "Made "+screen.name))
 			run("tools", at("/tools"), chromedp.WaitVisible("svg.together circle", chromedp.ByQuery), text("svg.together", "mail:send_mail"))
 			run("suggest", chromedp.SendKeys("#intent", "read a file, translate it and send it by mail"), chromedp.Click("main button[type=submit]", chromedp.ByQuery), chromedp.WaitVisible(".graph svg rect", chromedp.ByQuery), text("ol.steps", "send_mail"), chromedp.WaitVisible(".graph path.arrow", chromedp.ByQuery), chromedp.WaitVisible("svg.together circle", chromedp.ByQuery))
-			run("around", chromedp.Click(`svg.together a[href$="mail%3Asend_mail"]`, chromedp.ByQuery), text("main", "Only tools used with"))
+			run("around", chromedp.Click(`svg.together a[href$="mail%3Asend_mail"]`, chromedp.ByQuery), text("main", "Only around"))
 			run("nothing imported", chromedp.Navigate(server.URL+"/w/empty/tools"), text("main", "No tools are imported"))
 			run("index", at("/index"), text("dl", "ready"), chromedp.WaitVisible("polyline", chromedp.ByQuery), text("main", "Skipped"), text("main", "95 % within"))
 			var light, dark string

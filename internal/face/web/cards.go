@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -152,8 +153,15 @@ func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id := r.PathValue("id")
-	updates, err := updatesOf(r.PostForm)
-	if err == nil {
+	var err error
+	if r.PostForm.Has("was") {
+		err = h.site.Tasks.Cards.EditBody(r.Context(), id, edited(r.PostForm))
+		for _, key := range []string{"was", "body", "step", "done"} {
+			r.PostForm.Del(key)
+		}
+	}
+	updates, formErr := updatesOf(r.PostForm)
+	if err = cmp.Or(err, formErr); err == nil && len(updates) > 0 {
 		_, err = h.site.Tasks.Cards.Update(r.Context(), cards.UpdateRequest{ID: id, Updates: updates})
 	}
 	script := r.Header.Get(fragmentHeader) != ""

@@ -87,3 +87,34 @@ func TestCards(t *testing.T) {
 		t.Errorf("a reader's board:\n%s", board)
 	}
 }
+
+// TestSteps: the page of a card changes its text and its steps, unless the text has changed.
+func TestSteps(t *testing.T) {
+	h, root := folder(t)
+	const own, body = "http://example.com", "# Draw a plan\n\n```\n- [ ] an example\n```\n\n- [ ] first\n  1. [x] second\n"
+	file := filepath.Join(root, ".cairn/cards/ccc333.md")
+	send := func(form url.Values) (int, string) {
+		status, _, page := post(h, own, "/cards/ccc333", form)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return status, string(text) + page
+	}
+	if status, text := send(url.Values{"was": {bodyHash("")}, "body": {strings.ReplaceAll(body, "\n", "\r\n")}}); status != http.StatusSeeOther || !strings.Contains(text, "\n"+body) || !strings.Contains(text, "updated: ") {
+		t.Fatalf("a new text: %d\n%s", status, text)
+	}
+	if _, _, page := get(t, h, "/doc?path=.cairn/cards/ccc333.md"); !strings.Contains(page, `<input data-step="0" type="checkbox"`) || !strings.Contains(page, `<input checked="" data-step="1" type="checkbox"`) || !strings.Contains(page, `value="`+bodyHash(body)+`"`) {
+		t.Errorf("the page has no steps:\n%s", page)
+	}
+	if status, text := send(url.Values{"was": {bodyHash(body)}, "step": {"0"}, "done": {"true"}}); status != http.StatusSeeOther || !strings.Contains(text, "- [ ] an example") || !strings.Contains(text, "- [x] first") || !strings.Contains(text, "1. [x] second") {
+		t.Errorf("the first step: %d\n%s", status, text)
+	}
+	if status, text := send(url.Values{"was": {bodyHash(body)}, "step": {"1"}, "done": {"false"}}); status != http.StatusBadRequest || !strings.Contains(text, "has changed meanwhile") || !strings.Contains(text, "1. [x] second") {
+		t.Errorf("a step of an earlier text: %d\n%s", status, text)
+	}
+	h.site.MayWrite = func(*http.Request) bool { return false }
+	if _, _, page := get(t, h, "/doc?path=.cairn/cards/ccc333.md"); strings.Contains(page, "data-step") || strings.Contains(page, "<textarea") {
+		t.Errorf("a reader's page:\n%s", page)
+	}
+}

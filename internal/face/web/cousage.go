@@ -51,11 +51,18 @@ const (
 	labelsAround = 12
 )
 
-// drawCoUsage draws the heaviest edges between tools, or only those of around if
-// that is not "".
-func drawCoUsage(g *graphrank.Graph, around, prefix string) *coUsage {
+// drawCoUsage draws the heaviest edges between tools or documents, or only those of around if
+// that is not "": a name, or else a part of names. Links go to page.
+func drawCoUsage(g *graphrank.Graph, around, page string) *coUsage {
+	part := strings.ToLower(around)
+	if len(view.UsageEdges(g, around)) > 0 {
+		part = "" // around is a name
+	} else if around != "" {
+		around = ""
+	}
 	edges := slices.DeleteFunc(view.UsageEdges(g, around), func(e view.UsageEdge) bool {
-		return strings.HasPrefix(e.From, graphrank.DocumentPrefix) || strings.HasPrefix(e.To, graphrank.DocumentPrefix) || e.From == e.To
+		return strings.HasPrefix(e.From, graphrank.DocumentPrefix) || strings.HasPrefix(e.To, graphrank.DocumentPrefix) || e.From == e.To ||
+			!strings.Contains(strings.ToLower(e.From), part) && !strings.Contains(strings.ToLower(e.To), part)
 	})
 	t := &coUsage{Around: around}
 	degree := map[string]int{}
@@ -78,7 +85,7 @@ func drawCoUsage(g *graphrank.Graph, around, prefix string) *coUsage {
 	if len(drawn) == 0 {
 		return nil
 	}
-	at := t.circle(g, degree, prefix)
+	at := t.circle(g, degree, page)
 	for _, e := range drawn {
 		a, b := t.Nodes[at[e.From]], t.Nodes[at[e.To]]
 		cx, cy := float64(t.Width)/2, float64(t.Height)/2
@@ -95,7 +102,7 @@ func drawCoUsage(g *graphrank.Graph, around, prefix string) *coUsage {
 }
 
 // circle places the nodes and returns the index of each in Nodes.
-func (t *coUsage) circle(g *graphrank.Graph, degree map[string]int, prefix string) map[string]int {
+func (t *coUsage) circle(g *graphrank.Graph, degree map[string]int, page string) map[string]int {
 	var order []string
 	for _, group := range g.Communities(1) {
 		for _, id := range group {
@@ -113,7 +120,7 @@ func (t *coUsage) circle(g *graphrank.Graph, degree map[string]int, prefix strin
 		n := node{
 			X: int(x + radius*cos), Y: int(y + radius*sin), R: dotRadius + min(degree[id], dotRadius)/2,
 			LX: int(x + (radius+labelsAround)*cos), LY: int(y+(radius+labelsAround)*sin) + 4, Anchor: "start",
-			ID: id, Label: short(id), Edges: degree[id], Link: prefix + "/tools?around=" + url.QueryEscape(id),
+			ID: id, Label: short(id), Edges: degree[id], Link: page + "?around=" + url.QueryEscape(id),
 		}
 		if cos < 0 {
 			n.Anchor = "end"

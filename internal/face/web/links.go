@@ -3,10 +3,12 @@ package web
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"cairn/graphrank"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/scan"
 	"cairn/internal/store"
@@ -73,17 +75,35 @@ func (h *Handler) related(ctx context.Context, p *docPage, lib *library, text st
 			p.LinkedFrom = append(p.LinkedFrom, d)
 		}
 	}
-	q := retriever.Query{Text: p.Title + "\n" + text[:min(len(text), 600)], Mode: retriever.Semantic, Limit: maxRelated + 1}
+	q := retriever.Query{Text: p.Title + "\n" + text[:min(len(text), 600)], Mode: retriever.Semantic, Limit: maxRelated + 1, Filter: store.Filter{Kind: store.KindOf(p.Path)}}
 	q.Text = strings.ToValidUTF8(q.Text, "")
 	answer, err := index.SearchOp.Call(ctx, h.site.Folder, q, nil)
 	if err != nil {
 		return // without vectors there are no neighbours
 	}
 	for _, r := range answer.Results {
-		if d, ok := entry(r.Path); ok && r.Path != p.Path && len(p.Similar) < maxRelated && !isCard(r.Path) {
+		if d, ok := entry(r.Path); ok && r.Path != p.Path && len(p.Similar) < maxRelated {
 			p.Similar = append(p.Similar, d)
 		}
 	}
+}
+
+// graph draws the links between documents.
+func (h *Handler) graph(w http.ResponseWriter, r *http.Request) {
+	lib, err := h.shelf.library(r.Context(), h.site.Folder)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	var g graphrank.Graph
+	for to, list := range h.links(r.Context(), lib) {
+		for _, from := range list {
+			g.Set(graphrank.Edge{From: from, To: to, Type: graphrank.Dependency, Source: graphrank.Observed, Count: 1})
+		}
+	}
+	p := &toolsPage{Around: strings.TrimSpace(r.URL.Query().Get("around"))}
+	p.CoUsage = drawCoUsage(&g, p.Around, h.site.Prefix(r)+"/graph")
+	h.show(w, r, screen{section: "graph", title: "Graph", data: p})
 }
 
 // ago returns how long ago a time was, in words.

@@ -33,6 +33,7 @@ type docPage struct {
 	Lines            []codeLine // of a document that is not Markdown
 	Tokens           int
 	Title            string
+	Body, Was        string // the text of a card and its bodyHash if it may be edited
 	Modified         time.Time
 	Hidden           int // comments
 	LinkedFrom       []index.DocumentEntry
@@ -123,6 +124,9 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 			h.fail(w, r, err)
 			return
 		}
+	}
+	if body := reading.Content[markdown.ReadFrontMatter([]byte(reading.Content)).End:]; card != nil && h.site.MayWrite(r) && reading.Masked == 0 && reading.Hash != "" && reading.Next == "" {
+		p.Body, p.Was, p.HTML = strings.TrimSpace(body), bodyHash(body), withSteps(p.HTML)
 	}
 	if i, ok := lib.find(p.Path); ok {
 		p.Modified = lib.Documents[i].Modified

@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"cairn/internal/task/cards"
 )
@@ -16,6 +17,15 @@ type tasksPage struct {
 	Cards   []cardLink
 	Graph   *drawing
 	Omitted int // tasks missing in the graph
+
+	Text, Tag, Assignee, Sort string   // what the board shows
+	Tags, Assignees           []string // of all cards
+}
+
+// shows reports whether the filters keep a card.
+func (p *tasksPage) shows(c *cards.Card) bool {
+	text := strings.ToLower(c.ID + " " + c.Title + " " + c.Notes)
+	return strings.Contains(text, strings.ToLower(p.Text)) && (p.Tag == "" || slices.Contains(c.Tags, p.Tag)) && (p.Assignee == "" || c.Assignee == p.Assignee)
 }
 
 type column struct {
@@ -34,8 +44,24 @@ func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	p := &tasksPage{New: cardView{Card: &cards.Card{Priority: "medium"}}}
-	all := b.ByUrgency()
+	q := r.URL.Query()
+	p := &tasksPage{New: cardView{Card: &cards.Card{Priority: "medium"}}, Text: strings.TrimSpace(q.Get("text")), Tag: q.Get("tag"), Assignee: q.Get("assignee"), Sort: q.Get("sort")}
+	all := slices.Clone(b.ByUrgency())
+	for _, c := range all {
+		p.Tags = append(p.Tags, c.Tags...)
+		p.Assignees = append(p.Assignees, c.Assignee)
+	}
+	for _, list := range []*[]string{&p.Tags, &p.Assignees} {
+		slices.Sort(*list)
+		*list = slices.DeleteFunc(slices.Compact(*list), func(name string) bool { return name == "" })
+	}
+	all = slices.DeleteFunc(all, func(c *cards.Card) bool { return !p.shows(c) })
+	switch p.Sort {
+	case "changed":
+		slices.SortStableFunc(all, func(a, b *cards.Card) int { return b.ModTime.Compare(a.ModTime) })
+	case "title":
+		slices.SortStableFunc(all, func(a, b *cards.Card) int { return strings.Compare(a.Title, b.Title) })
+	}
 	for _, word := range []string{"todo", "active", "done"} {
 		c := column{Name: word}
 		for _, card := range all {

@@ -39,7 +39,7 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 	p.Tools = stats.Tools
 	p.Around = strings.TrimSpace(r.URL.Query().Get("around"))
 	err = new(toolbox.Graph).Read(r.Context(), h.site.Toolbox, func(g *graphrank.Graph) error {
-		p.CoUsage = drawCoUsage(g, p.Around, h.site.Prefix(r))
+		p.CoUsage = drawCoUsage(g, p.Around, h.site.Prefix(r)+"/tools")
 		return nil
 	})
 	if err != nil {

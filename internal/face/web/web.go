@@ -93,6 +93,7 @@ func New(s Site) *Handler {
 		"GET /doc":         h.doc,
 		"GET /picture":     h.picture,
 		"GET /names":       h.names,
+		"GET /graph":       h.graph,
 		"GET /tasks":       h.tasks,
 		"POST /cards":      h.createCard,
 		"GET /tools":       h.toolPage,

@@ -304,6 +304,12 @@ func TestPages(t *testing.T) {
 		{"/doc?path=othe.md", 404, []string{"other.md", `role="alert"`}},
 		{"/doc?path=../../etc/passwd", 0, []string{`role="alert"`}},
 		{"/tasks", 200, []string{"Build the &lt;wall&gt;", "ready to start", `after <a href="/w/notes/doc?path=.cairn%2Fcards%2Faaa111.md">Build the &lt;wall&gt;</a>`, "<svg", "<title>Build the &lt;wall&gt;</title>"}},
+		{"/tasks?text=WALL", 200, []string{"Build the &lt;wall&gt;", "todo <small>1</small>"}},
+		{"/tasks?assignee=nobody", 200, []string{"todo <small>0</small>"}},
+		{"/tasks?sort=title", 200, []string{`<option value="title" selected>`, `aria-label="Move Paint it to"`}},
+		{"/graph", 200, []string{"Documents that link to each other", `href="/w/notes/graph?around=other.md"`, "guide/start.md"}},
+		{"/graph?around=GUIDE", 200, []string{"<td>guide/start.md</td>"}},
+		{"/graph?around=nothing", 200, []string{"No document links"}},
 		{"/tools", 200, []string{"No tools are imported"}},
 		{"/tools?intent=send+a+mail", 200, []string{"No tools are imported"}},
 		{"/tasks", 200, []string{`<summary aria-label="Folder notes, choose another">`, `<a href="/w/empty/tasks">empty</a>`, `<a href="/w/notes/tasks" aria-current="true">notes</a>`}},
@@ -514,7 +520,7 @@ func TestCoUsage(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, all)
 		}
 	}
-	if a, b := curves(all), curves(one); a < 3 || b == 0 || b >= a || !strings.Contains(one, "Only tools used with") {
+	if a, b := curves(all), curves(one); a < 3 || b == 0 || b >= a || !strings.Contains(one, "Only around") {
 		t.Errorf("%d relations in all and %d around one tool", a, b)
 	}
 	if curves(none) != 0 || !strings.Contains(none, "not known yet") {

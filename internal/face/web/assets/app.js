@@ -100,6 +100,20 @@
   const board = document.querySelector(".board");
   if (board) drag(board);
 
+  // change sends a change of a card, and shows the page as it is then.
+  async function change(address, fields) {
+    const answer = await fetch(address, { method: "POST", headers: { "Cairn-Fragment": "board" }, body: new URLSearchParams(fields) }).catch(() => null);
+    if (answer && answer.ok) location.reload();
+    else announce(answer ? await answer.text() : "The server does not answer.");
+  }
+  document.addEventListener("change", (event) => {
+    const { target } = event;
+    if (target.closest(".move")) change(target.form.action, { status: target.value });
+    if (target.closest(".filter")) target.form.submit();
+    const article = target.closest("[data-was]");
+    if (target.dataset.step && article) change(article.dataset.card, { was: article.dataset.was, step: target.dataset.step, done: target.checked });
+  });
+
   // drag lets the user move cards to another column. The page of a card has a form for it, too.
   function drag(board) {
     let card;
@@ -121,11 +135,7 @@
       const to = column(event);
       if (!to || to === card.closest("[data-status]")) return;
       event.preventDefault();
-      const answer = await fetch(board.dataset.cards + "/" + encodeURIComponent(card.dataset.card), {
-        method: "POST", headers: { "Cairn-Fragment": "board" }, body: new URLSearchParams({ status: to.dataset.status }),
-      }).catch(() => null);
-      if (answer && answer.ok) location.reload();
-      else announce(answer ? await answer.text() : "The server does not answer.");
+      change(board.dataset.cards + "/" + encodeURIComponent(card.dataset.card), { status: to.dataset.status });
     });
   }
 
