@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -580,6 +581,33 @@ func TestOlderIndexIsFilledAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		run()
+	}
+}
+
+// countedKeywords records the size of the largest update.
+type countedKeywords struct {
+	store.Keyword
+	most int
+}
+
+func (k *countedKeywords) Update(ctx context.Context, entries []store.KeywordEntry, stale []string) error {
+	k.most = max(k.most, len(entries))
+	return k.Keyword.Update(ctx, entries, stale)
+}
+
+// TestLargeDocumentIsWrittenInParts: the chunks of one document need not be in memory at once.
+func TestLargeDocumentIsWrittenInParts(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil)
+	f.write("large.md", strings.Repeat("# a\n\nb\n\n", 3*keywordEntries/2))
+	k := &countedKeywords{Keyword: f.stores.Keyword}
+	s := f.stores
+	s.Keyword = k
+	r, err := New(s, f.embedder, nil).RunKeywords(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have, err := k.Count(); err != nil || have != r.Chunks || have <= keywordEntries || k.most > keywordEntries {
+		t.Errorf("%d of %d chunks, at most %d in an update, %v; want all, at most %d", have, r.Chunks, k.most, err, keywordEntries)
 	}
 }
 

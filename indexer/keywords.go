@@ -71,9 +71,7 @@ func (x *Indexer) indexKeywords(ctx context.Context, m *progressReporter, paths 
 			return fmt.Errorf("recording the files being indexed: %w", err)
 		}
 		x.reached("keywords read")
-		if err = x.held(); err == nil {
-			err = x.stores.Keyword.Update(ctx, b.entries, b.stale)
-		}
+		err = x.writeKeywords(ctx, &b)
 		if err := errors.Join(err, x.attempts.end(err == nil, b.large...)); err != nil {
 			return fmt.Errorf("updating the keyword index: %w", err)
 		}
@@ -82,7 +80,7 @@ func (x *Indexer) indexKeywords(ctx context.Context, m *progressReporter, paths 
 			return fmt.Errorf("clearing marks of the keyword index: %w", err)
 		}
 		x.reached("keywords done")
-		m.add(len(b.marks), len(b.entries))
+		m.add(len(b.marks), b.chunks)
 	}
 }
 
@@ -103,13 +101,50 @@ func (x *Indexer) preferKeywords(ctx context.Context, m *progressReporter) error
 	return nil
 }
 
+// writeKeywords writes the chunks of a batch to the keyword index, keywordEntries at a time.
+func (x *Indexer) writeKeywords(ctx context.Context, b *keywordBatch) error {
+	entries, stale := make([]store.KeywordEntry, 0, min(b.chunks, keywordEntries)), b.stale
+	write := func() error {
+		err := x.held()
+		if err == nil {
+			err = x.stores.Keyword.Update(ctx, entries, stale)
+		}
+		entries, stale = entries[:0], nil
+		return err
+	}
+	for _, d := range b.docs {
+		searched := wordsEnd(d.text)
+		for i := range d.doc.Sections {
+			for n, c := range d.doc.Sections[i].Chunks {
+				e := x.chunker.KeywordEntry(d.doc, i, n, d.text)
+				if c.Start >= searched {
+					e.Body = ""
+				}
+				if entries = append(entries, e); len(entries) < keywordEntries {
+					continue
+				}
+				if err := write(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return write()
+}
+
 // keywordBatch is an update of the keyword index with some pending documents.
 type keywordBatch struct {
-	marks   []docs.Mark
-	entries []store.KeywordEntry
-	stale   []string
-	large   []string // paths of the documents to record as attempts
-	size    int      // bytes of text
+	marks        []docs.Mark
+	docs         []pendingText
+	stale        []string
+	large        []string // paths of the documents to record as attempts
+	chunks, size int      // size is in bytes of text
+}
+
+// pendingText is a pending document with its text.
+type pendingText struct {
+	doc  *store.Document
+	text string
 }
 
 // keywordBatch reads pending documents with paths above after, and in paths if that is
@@ -134,7 +169,7 @@ func (x *Indexer) keywordBatch(after string, paths map[string]bool) (b keywordBa
 				if err := x.addKeywords(&b, r, &p); err != nil {
 					return err
 				}
-				if suspect || len(b.entries) >= keywordEntries || b.size >= keywordBytes {
+				if suspect || b.chunks >= keywordEntries || b.size >= keywordBytes {
 					return nil
 				}
 			}
@@ -157,17 +192,9 @@ func (x *Indexer) addKeywords(b *keywordBatch, r *docs.Reader, p *docs.PendingDo
 	if len(text) >= minAttempted {
 		b.large = append(b.large, p.Path)
 	}
-	searched := wordsEnd(text)
-	for i := range doc.Sections {
-		for n, c := range doc.Sections[i].Chunks {
-			e := x.chunker.KeywordEntry(doc, i, n, text)
-			if c.Start >= searched {
-				e.Body = ""
-			}
-			b.size += len(e.Body)
-			b.entries = append(b.entries, e)
-		}
-	}
+	b.docs = append(b.docs, pendingText{doc, text})
+	b.chunks += p.Chunks
+	b.size += len(text)
 	return nil
 }
 

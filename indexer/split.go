@@ -24,6 +24,7 @@ const (
 	lines                   // list entries, table rows, lines of code
 	sentences
 	halves // the white space nearest to the middle, or the nearest rune border
+	runes  // the rune border nearest to the middle, in a word without white space
 )
 
 // splitter divides one body into units and packs them into chunks.
@@ -130,9 +131,9 @@ func (sp *splitter) divide(s span, at level) {
 	}
 	n, fits := sp.count(s, sp.room)
 	if !fits {
-		if pieces := splitHalf(sp.text, s); len(pieces) == 2 {
-			sp.divide(pieces[0], halves)
-			sp.divide(pieces[1], halves)
+		if pieces, next := splitHalf(sp.text, s, at); len(pieces) == 2 {
+			sp.divide(pieces[0], next)
+			sp.divide(pieces[1], next)
 			return
 		}
 	}
@@ -277,12 +278,20 @@ func (sp *splitter) splitSentences(s span, yield func(span)) {
 }
 
 // splitHalf divides s at the white space nearest to its middle, or, if it is a single
-// word, at the rune border nearest to the middle. It does not divide a single rune.
-func splitHalf(text string, s span) []span {
+// word, at the rune border nearest to the middle. It does not divide a single rune. next is
+// the level of the pieces, which keeps a long word from being searched again.
+func splitHalf(text string, s span, level level) (pieces []span, next level) {
 	s = trimSpace(text, s)
 	mid := (s.start + s.end) / 2
-	left := strings.LastIndexFunc(text[s.start:mid], unicode.IsSpace)
-	right := strings.IndexFunc(text[mid:s.end], unicode.IsSpace)
+	left, right := -1, -1
+	if level == halves {
+		left = strings.LastIndexFunc(text[s.start:mid], unicode.IsSpace)
+		end := s.end
+		if left >= 0 {
+			end = min(end, 2*mid-(s.start+left)+utf8.UTFMax) // beyond it, left is nearer
+		}
+		right = strings.IndexFunc(text[mid:end], unicode.IsSpace)
+	}
 	at := mid
 	switch {
 	case left >= 0 && (right < 0 || mid-(s.start+left) <= right):
@@ -290,6 +299,7 @@ func splitHalf(text string, s span) []span {
 	case right >= 0:
 		at = mid + right
 	default:
+		level = runes
 		for at > s.start && !utf8.RuneStart(text[at]) {
 			at--
 		}
@@ -298,13 +308,12 @@ func splitHalf(text string, s span) []span {
 			at += n
 		}
 	}
-	var out []span
 	for _, p := range []span{{s.start, at}, {at, s.end}} {
 		if p = trimSpace(text, p); p.start < p.end {
-			out = append(out, p)
+			pieces = append(pieces, p)
 		}
 	}
-	return out
+	return pieces, level
 }
 
 // lineEnd returns the offset after the line that contains at, including its line break,

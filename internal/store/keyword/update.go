@@ -16,7 +16,7 @@ import (
 // segments are built concurrently.
 const (
 	batchEntries = 2048
-	batchWords   = 1 << 16
+	batchWords   = 1 << 15
 	batchTerms   = 1 << 14
 	writers      = 2
 )

@@ -15,9 +15,9 @@ import (
 )
 
 // TestHostileFilesAtFullSize runs `cairn index --no-embed` on each file of the corpus, in a
-// folder of its own: 10 MiB of text, 64 MiB of a converted format, or what unpacks to 60 MiB. It logs the processor time and the
-// peak memory of the processes, less the memory of an index of one small file. CAIRN_HOSTILE
-// is a regular expression of the names of the files.
+// folder of its own: 10 MiB of text, 64 MiB of a converted format, or what unpacks to
+// 60 MiB. It logs the processor time and the peak memory of the processes, less the memory of
+// an index of one small file. CAIRN_HOSTILE is a regular expression of the names of the files.
 func TestHostileFilesAtFullSize(t *testing.T) {
 	part := os.Getenv("CAIRN_HOSTILE")
 	if part == "" {
@@ -82,14 +82,16 @@ func measure(t *testing.T, cairn string, f hostileFile) (memory int, seconds flo
 		size = 60 << 20
 	}
 	data := f.make(size)
-	folder := t.TempDir()
+	folder, home := t.TempDir(), t.TempDir()
+	defer os.RemoveAll(folder) // the corpus has 7 GB
+	defer os.RemoveAll(home)
 	if err := os.WriteFile(filepath.Join(folder, f.name), data[:min(len(data), limit)], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// A process inherits the peak of its parent's memory, so a small one starts cairn, and
 	// ends at once.
 	cmd := exec.Command("sh", "-c", `"$0" "$@" &`, cairn, "index", "--no-embed", "-C", folder)
-	cmd.Env = append(os.Environ(), "CAIRN_HOME="+t.TempDir(), "CAIRN_PARSER__CODE=on", "CAIRN_PARSER__EXTENSIONS=.eml,.mbox,.jsonl,.json,.yaml,.toml")
+	cmd.Env = append(os.Environ(), "CAIRN_HOME="+home, "CAIRN_PARSER__CODE=on", "CAIRN_PARSER__EXTENSIONS=.eml,.mbox,.jsonl,.json,.yaml,.toml")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -301,6 +301,7 @@ func (p *pdfPage) endLine() {
 		last, _ := utf8.DecodeLastRuneInString(stem)
 		first, _ := utf8.DecodeRuneInString(text)
 		if hyphen && len(stem) > 1 && len(stem) < maxJoined && unicode.IsLetter(last) && unicode.IsLetter(first) && unicode.IsUpper(last) == unicode.IsUpper(first) {
+			p.f.w.spend(len(stem) / 4)
 			word, rest, _ := strings.Cut(text, " ")
 			p.lines[n-1].text = stem + word
 			if text = rest; text == "" {
