@@ -199,6 +199,21 @@ func TestServeAsksForTokens(t *testing.T) {
 		t.Errorf("without, with, and with a wrong token: %v, want 401, 200, 401", got)
 	}
 	var out, stderr strings.Builder
+	if code := run([]string{"open", "--web", "--url", s.url, "-C", book}, strings.NewReader(""), &out, &stderr); code != 0 {
+		t.Fatal(stderr.String())
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	for _, want := range []int{http.StatusSeeOther, http.StatusUnauthorized} { // the link works once
+		r, err := client.Get(strings.TrimSpace(out.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if cookies := r.Cookies(); r.StatusCode != want || want == http.StatusSeeOther && (len(cookies) != 1 || !cookies[0].Secure) {
+			t.Errorf("opening the link of open --web: %d %v, want %d", r.StatusCode, cookies, want)
+		}
+	}
+	out.Reset()
 	if code := run([]string{"token", "revoke", "ann"}, strings.NewReader(""), &out, &stderr); code != 0 {
 		t.Fatal(stderr.String())
 	}

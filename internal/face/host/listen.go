@@ -47,7 +47,7 @@ func Listen(ctx context.Context, o ListenOptions, log *slog.Logger) (_ net.Liste
 		if _, err := tokens.Local(ctx); err != nil {
 			return nil, nil, err
 		}
-		log.Info("other users of this machine can reach the address, so each request needs a token; yours is in a file", "file", tokens.LocalPath())
+		log.Info("other users of this machine can reach the address, so each request needs a token; yours is in a file, and `cairn open --web` prints a link for your browser", "file", tokens.LocalPath())
 	case o.Auth == "on" || o.Auth == "auto" && !local:
 		if tokens, err = o.Tokens(); err != nil {
 			return nil, nil, err

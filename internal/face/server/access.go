@@ -87,6 +87,9 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (caller, bool)
 	challenge := `Bearer realm="cairn"`
 	if sent {
 		t, err := s.options.Tokens.Check(secret)
+		if err == nil && strings.HasPrefix(t.Name, linkPrefix) {
+			err = token.ErrUnknown // a link only signs in
+		}
 		if err == nil {
 			return caller{t, true}, true
 		}
@@ -98,22 +101,24 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (caller, bool)
 		why, challenge = "this token is unknown, revoked or expired", challenge+`, error="invalid_token"`
 	}
 	w.Header().Add("WWW-Authenticate", challenge)
-	if strings.Contains(r.Header.Get("Accept"), "text/html") {
-		// The browser asks its user for a password. The user enters the token.
-		w.Header().Add("WWW-Authenticate", `Basic realm="cairn", charset="UTF-8"`)
+	if wantsPage(r) {
+		why = "Other people can reach this server, so its pages open only for those who sign in."
 	}
 	refuse(w, r, http.StatusUnauthorized, &tools.Failure{Code: tools.CodeInvalidParams, Message: why})
 	return caller{}, false
 }
 
-// secretOf returns the token of a request: the bearer token, or the password of
-// basic authentication, which browsers send.
+// secretOf returns the token of a request: the bearer token, the password of basic
+// authentication, or for pages the cookie that login sets.
 func secretOf(r *http.Request) (string, bool) {
 	if _, password, ok := r.BasicAuth(); ok {
 		return password, true
 	}
 	scheme, secret, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		if cookie, err := r.Cookie(cookieName); err == nil && !forPrograms(r) {
+			return cookie.Value, true
+		}
 		return "", false
 	}
 	return strings.TrimSpace(secret), true

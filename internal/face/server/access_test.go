@@ -128,10 +128,10 @@ func TestWorkspacesAndTokens(t *testing.T) {
 	if got := body(t, ask(t, s, "GET", "/readyz", "", "Authorization", "Bearer "+secrets["read b"])); strings.Contains(got, `"a"`) || !strings.Contains(got, `"b"`) {
 		t.Errorf("/readyz with a token for b: %s", got)
 	}
-	// The server asks browsers for a password, which is the token.
+	// The server shows browsers how to sign in.
 	r := ask(t, s, "GET", "/page", "", "Accept", "text/html")
-	if got := r.Header.Values("WWW-Authenticate"); len(got) != 2 || !strings.HasPrefix(got[1], "Basic") {
-		t.Errorf("a browser's challenge: %q, want Basic as well", got)
+	if got := r.Header.Values("WWW-Authenticate"); len(got) != 1 || !strings.Contains(body(t, r), "cairn open --web") {
+		t.Errorf("a browser's challenge: %q, want a page", got)
 	}
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("ann:"+secrets["read a"]))
 	if r := ask(t, s, "GET", "/page", "", "Authorization", basic); r.StatusCode != 200 {

@@ -12,6 +12,7 @@
 //	/api/status        the answer of the tool status
 //	/api/openapi.json  the OpenAPI 3.1 description of /api and of question tasks
 //	/w/NAME/...        the paths above for the workspace NAME
+//	/login             signs a browser in, with a link or a token
 //	/healthz           whether the process answers
 //	/readyz            whether every workspace can be searched
 //	/metrics           metrics for Prometheus

@@ -14,7 +14,7 @@ import (
 
 // refusedStyle is the style of refusedPage, which cannot use the assets of a workspace,
 // because the server sends it before it knows the workspace.
-const refusedStyle = `:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;padding:1rem;max-width:40rem;overflow-wrap:anywhere}h1{font-size:1.4rem}`
+const refusedStyle = `:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;padding:1rem;max-width:40rem;overflow-wrap:anywhere}h1{font-size:1.4rem}h2{font-size:1rem}pre{padding:.6rem;border:1px solid;border-radius:6px}input,button{font:inherit;padding:.25rem .6rem;border:1px solid;border-radius:6px}:focus-visible{outline:3px solid;outline-offset:2px}`
 
 var refusedPage = template.Must(template.New("refused").Parse(`<!doctype html>
 <html lang="en">
@@ -30,6 +30,12 @@ var refusedPage = template.Must(template.New("refused").Parse(`<!doctype html>
 <main>
 <h1>{{.Title}}</h1>
 <p role="alert">{{.Message}}</p>
+{{if eq .Status 401}}<h2>On your own computer</h2>
+<p>Run this command in a terminal and open the link that it prints, which works once:</p>
+<pre><code>cairn open --web</code></pre>
+<h2>With a token</h2>
+<p>The owner of the server makes one for you with <code>cairn token new NAME</code>.</p>
+<form action="/login" method="post"><label>Token <input type="password" name="token" required maxlength="200" autocomplete="current-password"></label> <button type="submit">Sign in</button></form>{{end}}
 {{if .Folders}}<h2>Where to go</h2>
 <ul>{{range .Folders}}<li><a href="/w/{{.}}/">{{.}}</a></li>{{end}}</ul>{{end}}
 </main>
@@ -40,12 +46,12 @@ var refusedPage = template.Must(template.New("refused").Parse(`<!doctype html>
 
 var refusedPolicy = func() string {
 	sum := sha256.Sum256([]byte(refusedStyle))
-	return "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	return "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 }()
 
 // refusedTitles has the titles of refusedPage by status.
 var refusedTitles = map[int]string{
-	http.StatusUnauthorized:       "This server requires a token",
+	http.StatusUnauthorized:       "Sign in",
 	http.StatusForbidden:          "Not allowed",
 	http.StatusNotFound:           "Not found",
 	http.StatusTooManyRequests:    "Too many requests",
@@ -54,7 +60,12 @@ var refusedTitles = map[int]string{
 
 // wantsPage reports whether a request comes from a person's browser.
 func wantsPage(r *http.Request) bool {
-	return strings.Contains(r.Header.Get("Accept"), "text/html") && !strings.Contains(r.URL.Path, "/api/") && !strings.HasSuffix(r.URL.Path, "/mcp")
+	return strings.Contains(r.Header.Get("Accept"), "text/html") && !forPrograms(r)
+}
+
+// forPrograms reports whether an address is for programs, which send their token themselves.
+func forPrograms(r *http.Request) bool {
+	return strings.Contains(r.URL.Path, "/api/") || strings.HasSuffix(r.URL.Path, "/mcp") || r.URL.Path == "/metrics"
 }
 
 // refuse answers a request that it does not pass to a handler. It sends a browser a page

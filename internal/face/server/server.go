@@ -160,6 +160,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		s.own.ServeHTTP(w, r)
 		return
 	}
+	if r.URL.Path == "/login" {
+		s.login(w, r)
+		return
+	}
 	if r.URL.Path == "/readyz" && s.options.Tokens != nil {
 		if _, sent := secretOf(r); !sent {
 			s.onlyReady(w, r)

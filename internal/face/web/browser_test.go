@@ -88,7 +88,7 @@ func TestBrowser(t *testing.T) {
 			})
 			run := func(what string, actions ...chromedp.Action) {
 				t.Helper()
-				hanging, cancel := context.WithTimeout(tab, 30*time.Second)
+				hanging, cancel := context.WithTimeout(tab, 2*time.Minute)
 				defer cancel()
 				if err := chromedp.Run(hanging, actions...); err != nil {
 					t.Fatalf("%s: %v", what, err)

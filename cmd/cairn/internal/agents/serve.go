@@ -84,7 +84,7 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 		return err
 	}
 	defer t.Close()
-	f.listen.Tokens = func() (*token.Store, error) { return tokenStore(f.tokens) }
+	f.listen.Tokens = func() (*token.Store, error) { return cli.TokenStore(f.tokens) }
 	l, tokens, err := host.Listen(ctx, f.listen, t.Log)
 	if err != nil {
 		return err

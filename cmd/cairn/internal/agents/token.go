@@ -1,11 +1,7 @@
 package agents
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"cairn/cmd/cairn/internal/cli"
@@ -19,19 +15,6 @@ func (a *app) tokenCommand() *cli.Command {
 	cmd := cli.Group("token", "Create, list and revoke the tokens of `cairn serve`", a.tokenNewCommand(&file), a.tokenListCommand(&file), a.tokenRevokeCommand(&file))
 	cmd.PersistentFlags().StringVar(&file, "tokens", "", "file of the tokens (also CAIRN_TOKENS)")
 	return cmd
-}
-
-// tokenStore returns the store in the named file, else the user's.
-func tokenStore(file string) (*token.Store, error) {
-	file = cmp.Or(file, os.Getenv("CAIRN_TOKENS"))
-	if file == "" {
-		dir, err := os.UserConfigDir()
-		if err != nil {
-			return nil, fmt.Errorf("finding the file of the tokens: %w; name it with --tokens", err)
-		}
-		file = filepath.Join(dir, "cairn", "tokens.json")
-	}
-	return token.Open(file, nil), nil
 }
 
 func (a *app) tokenNewCommand(file *string) *cli.Command {
@@ -51,7 +34,7 @@ func (a *app) tokenNewCommand(file *string) *cli.Command {
 		if expires < 0 {
 			return cli.BadUsage("--expires is %s, want more than 0", expires)
 		}
-		store, err := tokenStore(*file)
+		store, err := cli.TokenStore(*file)
 		if err != nil {
 			return err
 		}
@@ -76,7 +59,7 @@ func (a *app) tokenNewCommand(file *string) *cli.Command {
 
 func (a *app) tokenListCommand(file *string) *cli.Command {
 	return cli.NewCommand("list", "List the tokens, without their secrets", a.Command(func(context.Context, []string) error {
-		store, err := tokenStore(*file)
+		store, err := cli.TokenStore(*file)
 		if err != nil {
 			return err
 		}
@@ -91,7 +74,7 @@ func (a *app) tokenListCommand(file *string) *cli.Command {
 
 func (a *app) tokenRevokeCommand(file *string) *cli.Command {
 	return cli.NewCommand("revoke ID|NAME", "Revoke a token immediately", a.Command(func(ctx context.Context, args []string) error {
-		store, err := tokenStore(*file)
+		store, err := cli.TokenStore(*file)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/finder"
+	"cairn/internal/face/server"
 	"cairn/internal/face/term"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
@@ -17,9 +18,13 @@ import (
 )
 
 func (a *app) openCommand() *cli.Command {
-	var list bool
+	var list, web bool
+	var address string
 	cmd := cli.NewCommand("open [WORD...]", "Find a file, heading or card by typing, and open it in $VISUAL or $EDITOR",
 		a.WithTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+			if web {
+				return a.printLink(ctx, address)
+			}
 			places, err := placesOf(ctx, t)
 			if err != nil {
 				return err
@@ -36,7 +41,22 @@ func (a *app) openCommand() *cli.Command {
 			return a.find(ctx, t, places, strings.Join(args, " "))
 		}))
 	cmd.Flags().BoolVar(&list, "list", false, "print the matching places instead")
+	cmd.Flags().BoolVar(&web, "web", false, "print a link that opens the pages of cairn serve once, instead")
+	cmd.Flags().StringVar(&address, "url", "http://127.0.0.1:7420", "address of the server for --web")
 	return a.Searches(cmd)
+}
+
+// printLink prints a link that signs a browser in.
+func (a *app) printLink(ctx context.Context, address string) error {
+	store, err := cli.TokenStore("")
+	if err != nil {
+		return err
+	}
+	path, err := server.SignInPath(ctx, store)
+	if err != nil {
+		return err
+	}
+	return a.Out.Line(map[string]string{"url": address + path}, "%s", address+path)
 }
 
 func (a *app) find(ctx context.Context, t *workspace.Tasks, places []finder.Place, words string) error {

@@ -1,0 +1,73 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cairn/internal/face/token"
+)
+
+// TestLogin: a link signs one browser in, once and for a while, and its token does nothing else.
+func TestLogin(t *testing.T) {
+	now := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	store := token.Open(filepath.Join(t.TempDir(), "tokens.json"), func() time.Time { return now })
+	s := newServer(t, two(t), &Options{Tokens: store})
+	for _, pattern := range []string{"GET /page", "POST /page"} {
+		if err := s.Handle("a", pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("the page")) })); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func() string {
+		path, err := SignInPath(t.Context(), store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	html := []string{"Accept", "text/html"}
+	first := link()
+	secret := strings.TrimPrefix(first, "/login?link=")
+	if r := ask(t, s, "GET", "/page", "", "Authorization", "Bearer "+secret); r.StatusCode != 401 {
+		t.Errorf("the token of a link as bearer token: %d, want 401", r.StatusCode)
+	}
+	r := ask(t, s, "GET", first, "", html...)
+	cookies := r.Cookies()
+	if r.StatusCode != 303 || len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteLaxMode || cookies[0].Value == secret || cookies[0].MaxAge <= 0 {
+		t.Fatalf("opening the link: %d %v", r.StatusCode, cookies)
+	}
+	cookie := []string{"Cookie", cookieName + "=" + cookies[0].Value}
+	for path, want := range map[string]int{"/page": 200, "/w/a/page": 200, "/api/status": 401, "/mcp": 401, "/metrics": 401} {
+		if r := ask(t, s, "GET", path, "", cookie...); r.StatusCode != want {
+			t.Errorf("%s with the cookie: %d, want %d", path, r.StatusCode, want)
+		}
+	}
+	if r := ask(t, s, "POST", "/page", "", append(cookie, "Origin", "http://elsewhere.example")...); r.StatusCode != 403 {
+		t.Errorf("a form of another site: %d, want 403", r.StatusCode)
+	}
+	late := link()
+	now = now.Add(linkFor)
+	local, err := store.Local(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, path := range map[string]string{"used": first, "old": late, "of another token": "/login?link=" + local, "wrong": "/login?link=x"} {
+		if r := ask(t, s, "GET", path, "", html...); r.StatusCode != 401 || len(r.Cookies()) > 0 || !strings.Contains(body(t, r), "cairn open --web") {
+			t.Errorf("a link that is %s: %d", what, r.StatusCode)
+		}
+	}
+	form := []string{"Content-Type", "application/x-www-form-urlencoded"}
+	if r := ask(t, s, "POST", "/login", url.Values{"token": {local}}.Encode(), form...); r.StatusCode != 303 || len(r.Cookies()) != 1 || r.Cookies()[0].Value != local {
+		t.Errorf("a token in the form: %d %v", r.StatusCode, r.Cookies())
+	}
+	if r := ask(t, s, "POST", "/login", url.Values{"token": {"x"}}.Encode(), append(form, html...)...); r.StatusCode != 401 || len(r.Cookies()) > 0 {
+		t.Errorf("a wrong token in the form: %d", r.StatusCode)
+	}
+	now = now.Add(browserFor)
+	if r := ask(t, s, "GET", "/page", "", cookie...); r.StatusCode != 401 {
+		t.Errorf("an old cookie: %d, want 401", r.StatusCode)
+	}
+}
