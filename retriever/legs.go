@@ -15,7 +15,7 @@ import (
 // legs holds the hits of the two indexes. Either list may be empty.
 type legs struct {
 	mode            Mode // that ran
-	depth           int  // chunks requested from each leg
+	depth           int  // chunks requested from the keyword leg, or from the only leg
 	keyword, vector []store.Hit
 	embedding       []float32 // of the query; nil if there is none
 	failed          error     // why the vector leg has no hits
@@ -27,8 +27,18 @@ type legs struct {
 	missing bool // the mode needs vectors, and some or all are missing
 }
 
-// ask runs the legs that mode needs, for at most depth chunks each: in one call if
-// Legs is set, otherwise concurrently. It fails if the keyword leg does.
+// nearest returns how many chunks are requested from the vector leg. In a hybrid search each
+// keyword hit has its cosine, so the vector leg only adds chunks without words of the query.
+// They need no deep list: their scores fall with their cosines.
+func (l *legs) nearest() int {
+	if l.mode == Hybrid {
+		return max(1, l.depth/3)
+	}
+	return l.depth
+}
+
+// ask runs the legs that mode needs, for at most depth chunks each: by Legs if
+// that is set, otherwise concurrently. It fails if the keyword leg does.
 func (s *search) ask(ctx context.Context, q query.Query, mode Mode, depth int) (*legs, error) {
 	l := &legs{mode: mode, depth: depth}
 	if s.sources.Legs != nil && mode != Keyword {
@@ -64,7 +74,7 @@ func (s *search) ask(ctx context.Context, q query.Query, mode Mode, depth int) (
 		embedded <- l.embedding
 		if l.embedding != nil {
 			timer := observe.Begin(ctx, observe.Vectors)
-			l.vector, l.failed = s.sources.Vectors.Search(ctx, l.embedding, depth, s.Filter)
+			l.vector, l.failed = s.sources.Vectors.Search(ctx, l.embedding, l.nearest(), s.Filter)
 			timer.End(ctx)
 		}
 	}
@@ -92,7 +102,7 @@ func (s *search) askKeywords(ctx context.Context, l *legs, q query.Query) (err e
 // complete prepares the hits of the legs for blending. If the vector leg failed or the
 // index has no vectors, the search becomes a keyword search.
 func (s *search) complete(ctx context.Context, l *legs) error {
-	l.full = len(l.keyword) >= l.depth || len(l.vector) >= l.depth
+	l.full = len(l.keyword) >= l.depth || len(l.vector) >= l.nearest()
 	s.trace.found(l)
 	if s.Mode != Keyword {
 		l.missing = l.embedding == nil || s.pending
@@ -127,7 +137,11 @@ func (s *search) complete(ctx context.Context, l *legs) error {
 func (s *search) askTogether(ctx context.Context, l *legs) error {
 	defer observe.Begin(ctx, observe.Vectors).End(ctx)
 	_, symbol := identifier(strings.TrimSpace(s.Query.Text))
-	hits, err := s.sources.Legs.SearchLegs(ctx, store.LegsQuery{Query: s.parsed, Keyword: s.Mode == Hybrid, Vector: l.embedding, K: l.depth, Filter: s.Filter, Symbol: symbol})
+	words := 0
+	if s.Mode == Hybrid {
+		words = l.depth
+	}
+	hits, err := s.sources.Legs.SearchLegs(ctx, store.LegsQuery{Query: s.parsed, Vector: l.embedding, Words: words, Nearest: l.nearest(), Filter: s.Filter, Symbol: symbol})
 	if err != nil {
 		return fmt.Errorf("searching keywords and vectors: %w", err)
 	}

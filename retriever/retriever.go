@@ -51,7 +51,7 @@ type Reweigher interface {
 type Options struct {
 	// VectorWeight and KeywordWeight blend the legs. If both are 0, they are 0.70 and 0.30.
 	VectorWeight, KeywordWeight float64
-	// Depth is how many chunks a search first requests from each leg; 0 means
+	// Depth is how many chunks a search first requests from the keyword leg; 0 means
 	// DefaultDepth. Later pages request more.
 	Depth int
 	// MaxQuery is the longest query in runes; 0 means the constant MaxQuery.
@@ -81,8 +81,9 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// DefaultDepth is how many chunks a search requests from each leg. On the evaluation
-// sets, a deeper search changes no nDCG@10 by more than .001.
+// DefaultDepth is how many chunks a search requests from the keyword leg. A hybrid search
+// requests a third as many from the vector leg. On the evaluation sets, a deeper search
+// changes no nDCG@10 by more than .001.
 const DefaultDepth = 300
 
 // Retriever answers queries and reads documents. It is safe for concurrent use.

@@ -71,7 +71,7 @@ func (t *tracer) found(l *legs) {
 		t.trace.Keyword = &Leg{Asked: l.depth}
 	}
 	if l.mode != Keyword {
-		t.trace.Vector = &Leg{Asked: l.depth}
+		t.trace.Vector = &Leg{Asked: l.nearest()}
 	}
 }
 

@@ -6,10 +6,10 @@ import (
 	"cairn/internal/text/query"
 )
 
-// LegSearcher searches the words and the vectors of chunks in one call.
+// LegSearcher searches the words and the vectors of chunks together.
 type LegSearcher interface {
-	// SearchLegs returns the results of Keyword.Search and Vectors.Search, and
-	// Vectors.Scores of the keyword hits.
+	// SearchLegs returns the results of KeywordSearcher.Search and VectorSearcher.Search,
+	// and VectorSearcher.Scores of the keyword hits.
 	SearchLegs(ctx context.Context, q LegsQuery) (LegHits, error)
 }
 
@@ -18,13 +18,11 @@ type LegsQuery struct {
 	// Query is as in Keyword.Search. Its phrases and exclusions also apply to the
 	// vector leg.
 	Query query.Query
-	// Keyword selects the keyword leg.
-	Keyword bool
 	// Vector is the unit vector of the query.
 	Vector []float32
-	// K is the maximum number of hits of each leg.
-	K      int
-	Filter Filter
+	// Words and Nearest are the largest numbers of hits of the keyword and the vector leg.
+	Words, Nearest int
+	Filter         Filter
 	// Symbol, if not empty, is the name of a symbol. Its definitions are among the hits of
 	// the vector leg, whatever their rank.
 	Symbol string

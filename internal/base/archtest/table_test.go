@@ -17,7 +17,7 @@ var rooms = []room{
 	{"models", "", 7200},
 	{"internal/base/testutil", "internal/base models", 490},
 	{"internal/text", "", 16330},
-	{"internal/store", "internal/base models internal/text", 17770},
+	{"internal/store", "internal/base models internal/text", 17850},
 	{"indexer", "internal/base models internal/text internal/store", 2970},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5220},
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 12240},

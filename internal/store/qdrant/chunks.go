@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	pb "github.com/qdrant/go-client/qdrant"
 
@@ -24,6 +25,7 @@ type Chunks struct {
 	documents *Documents // of the same generation
 	terms     *terms
 	names     *chunkNames
+	searches  atomic.Int64
 	opened    once
 
 	weighing sync.Mutex

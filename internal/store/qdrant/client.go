@@ -51,11 +51,16 @@ type Client struct {
 	grpc    *pb.GrpcClient
 	breaker breaker
 	checked once // of the server's version
+
+	open  context.Context // until Close
+	close context.CancelFunc
+	tasks sync.WaitGroup // in the background
 }
 
 // Dial prepares a connection. The first call connects.
 func Dial(t Target, o *Options) (*Client, error) {
 	c := &Client{target: t, options: *cmp.Or(o, &Options{})}
+	c.open, c.close = context.WithCancel(context.Background())
 	c.log = cmp.Or(c.options.Log, slog.New(slog.DiscardHandler))
 	if c.options.ReadTimeout <= 0 {
 		c.options.ReadTimeout = 2 * time.Second
@@ -68,7 +73,7 @@ func Dial(t Target, o *Options) (*Client, error) {
 				Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 500 * time.Millisecond},
 				MinConnectTimeout: 2 * time.Second,
 			}),
-			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage), uncompressed()),
 		},
 	}
 	if c.options.APIKey != "" {
@@ -105,6 +110,8 @@ func Dial(t Target, o *Options) (*Client, error) {
 
 // Close closes the connection.
 func (c *Client) Close() error {
+	c.close()
+	c.tasks.Wait()
 	c.breaker.close()
 	return c.grpc.Close()
 }

@@ -14,7 +14,7 @@ import (
 // chunkNames holds the chunks of points. The engine reads a payload from disk, which takes
 // ten times as long as scoring the point. So a search requests no payloads, and looks up
 // only the chunks that are missing here. The id of a point is a hash of its chunk, so an
-// entry never becomes wrong.
+// entry never becomes wrong. See nameAll.
 type chunkNames = lru.Cache[uuid.UUID, string]
 
 // maxNames is how many chunks a chunkNames holds, about 200 bytes each.
@@ -26,6 +26,22 @@ func newNames() *chunkNames {
 		panic(err) // unreachable: the size is positive
 	}
 	return names
+}
+
+// nameAll reads the chunks of as many points as names has room for, in the background. It
+// begins with the second search, since a command that searches once does not need them.
+// After an error, searches look up what they need.
+func (c *Chunks) nameAll() {
+	if c.searches.Add(1) != 2 {
+		return
+	}
+	c.client.tasks.Go(func() {
+		all := &pb.ScrollPoints{CollectionName: c.name, WithPayload: pb.NewWithPayloadInclude("chunk")}
+		_ = c.client.scroll(c.client.open, all, func(p *pb.RetrievedPoint) bool {
+			c.names.Add(keyOf(p.Id), chunkIn(p.Payload))
+			return c.names.Len() < maxNames
+		})
+	})
 }
 
 // keyOf returns the key of a point in a chunkNames.

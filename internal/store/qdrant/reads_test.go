@@ -37,7 +37,7 @@ func filled(t *testing.T, c *Client, n int) *Chunks {
 func TestSearchReadsEachNameOnce(t *testing.T) {
 	s := qdranttest.New(t, nil)
 	chunks := filled(t, dial(t, s.Addr(), nil), 50)
-	q := store.LegsQuery{Query: query.Parse("close"), Keyword: true, Vector: []float32{1, 0}, K: 20}
+	q := store.LegsQuery{Query: query.Parse("close"), Vector: []float32{1, 0}, Words: 20, Nearest: 20}
 	search := func() (hits store.LegHits, spent time.Duration) {
 		t.Helper()
 		before := s.Spent()
@@ -64,6 +64,28 @@ func TestSearchReadsEachNameOnce(t *testing.T) {
 	}
 }
 
+// TestNamesAreReadInTheBackground: after two searches, another one finds other chunks with
+// two calls, which return no payload.
+func TestNamesAreReadInTheBackground(t *testing.T) {
+	s := qdranttest.New(t, nil)
+	client := dial(t, s.Addr(), nil)
+	chunks := filled(t, client, 50)
+	search := func(vector ...float32) time.Duration {
+		t.Helper()
+		before := s.Spent()
+		if _, err := chunks.SearchLegs(background, store.LegsQuery{Query: query.Parse("close"), Vector: vector, Words: 3, Nearest: 3}); err != nil {
+			t.Fatal(err)
+		}
+		return s.Spent() - before
+	}
+	search(1, 0)
+	search(1, 0)
+	client.tasks.Wait()
+	if known, other := search(1, 0), search(0, 1); other > known {
+		t.Errorf("a search that finds other chunks takes %v of the server, one that finds the same takes %v", other, known)
+	}
+}
+
 func TestSearchFindsDefinitionsAtAnyRank(t *testing.T) {
 	servers(t, func(t *testing.T, addr string) {
 		chunks := filled(t, dial(t, addr, nil), 40)
@@ -75,7 +97,7 @@ func TestSearchFindsDefinitionsAtAnyRank(t *testing.T) {
 			{"src/f", []string{"src/file.go#Close.0"}},
 			{"other/", nil},
 		} {
-			q := store.LegsQuery{Query: query.Parse("Close"), Keyword: true, Vector: []float32{1, 0}, K: 3, Symbol: "Close", Filter: store.Filter{PathPrefix: test.prefix}}
+			q := store.LegsQuery{Query: query.Parse("Close"), Vector: []float32{1, 0}, Words: 3, Nearest: 3, Symbol: "Close", Filter: store.Filter{PathPrefix: test.prefix}}
 			hits, err := chunks.SearchLegs(background, q)
 			if err != nil {
 				t.Fatal(err)

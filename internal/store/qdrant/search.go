@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	pb "github.com/qdrant/go-client/qdrant"
+	"golang.org/x/sync/errgroup"
 
 	"cairn/internal/store"
 	"cairn/internal/store/keyword"
@@ -156,11 +157,12 @@ func (c *Chunks) words(q keyword.Query, k int, f store.Filter) *leg {
 	return l
 }
 
-// SearchLegs implements store.LegSearcher. It makes one call for both legs and the cosines
-// of the keyword hits, and more calls if scores are equal at the end of a list.
+// SearchLegs implements store.LegSearcher. The engine works off a call in one thread, so
+// SearchLegs makes a call for each leg at the same time, and more if scores are equal at the
+// end of a list.
 func (c *Chunks) SearchLegs(ctx context.Context, q store.LegsQuery) (hits store.LegHits, err error) {
 	defer wrap(&err, "searching %s", c.name)
-	if err := c.checkVector(q.Vector); err != nil || q.K <= 0 {
+	if err := c.checkVector(q.Vector); err != nil || max(q.Words, q.Nearest) <= 0 {
 		return hits, cmp.Or(err, ctx.Err())
 	}
 	if err := c.Open(ctx); err != nil {
@@ -170,54 +172,77 @@ func (c *Chunks) SearchLegs(ctx context.Context, q store.LegsQuery) (hits store.
 	if err != nil {
 		return hits, err
 	}
-	dense := newLeg(c.nearest(q.Vector, q.Filter), q.K, q.Filter.PathPrefix)
-	if expanded.Restricted() {
-		dense.request.WithPayload = pb.NewWithPayloadInclude(textFields...)
+	c.nameAll()
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() (err error) {
+		hits.Nearest, err = c.searchVectors(ctx, q, expanded)
+		return err
+	})
+	both.Go(func() (err error) {
+		hits.Keyword, hits.Cosines, err = c.searchWords(ctx, q, expanded)
+		return err
+	})
+	return hits, both.Wait()
+}
+
+// searchVectors runs the vector leg, with the definitions of the symbol.
+func (c *Chunks) searchVectors(ctx context.Context, q store.LegsQuery, expanded keyword.Query) ([]store.Hit, error) {
+	if q.Nearest <= 0 {
+		return nil, nil
 	}
-	requests := []*pb.QueryPoints{dense.request}
-	var words *leg
-	if q.Keyword {
-		words = c.words(expanded, q.K, q.Filter)
-	}
-	if words != nil {
-		requests = append(requests, words.request, c.cosines(q.Vector, words.request))
-	}
-	var symbol *pb.QueryPoints
-	if q.Symbol != "" && !expanded.Restricted() {
-		symbol = c.nearest(q.Vector, q.Filter)
+	l := newLeg(c.nearest(q.Vector, q.Filter), q.Nearest, q.Filter.PathPrefix)
+	requests := []*pb.QueryPoints{l.request}
+	switch {
+	case expanded.Restricted():
+		l.request.WithPayload = pb.NewWithPayloadInclude(textFields...)
+	case q.Symbol != "":
+		symbol := c.nearest(q.Vector, q.Filter)
 		symbol.Limit, symbol.Filter = pb.PtrOf(uint64(symbolHits)), alsoUnder(symbol.Filter, symbolNumber(q.Symbol))
 		requests = append(requests, symbol)
 	}
 	found, err := c.query(ctx, requests...)
 	if err != nil {
-		return hits, err
+		return nil, err
 	}
-	nearest, ok := dense.take(found[0])
+	nearest, ok := l.take(found[0])
 	if !ok {
-		if nearest, err = c.run(ctx, dense); err != nil {
-			return hits, err
+		if nearest, err = c.run(ctx, l); err != nil {
+			return nil, err
 		}
 	}
 	if expanded.Restricted() {
 		nearest = slices.DeleteFunc(nearest, func(p scoredChunk) bool { return !expanded.Admits(entryOf(p.payload)) })
 	}
-	if symbol != nil {
-		nearest = merged(nearest, slices.DeleteFunc(found[len(found)-1], func(p scoredChunk) bool { return !dense.pass(p) }))
+	if len(found) > 1 {
+		nearest = merged(nearest, slices.DeleteFunc(found[1], func(p scoredChunk) bool { return !l.pass(p) }))
 	}
-	hits.Nearest = hitsOf(nearest)
-	if words == nil {
-		return hits, nil
+	return hitsOf(nearest), nil
+}
+
+// searchWords runs the keyword leg, and returns the cosine of each hit.
+func (c *Chunks) searchWords(ctx context.Context, q store.LegsQuery, expanded keyword.Query) ([]store.Hit, []float64, error) {
+	if q.Words <= 0 {
+		return nil, nil, nil
 	}
-	matching, whole := words.take(found[1])
+	l := c.words(expanded, q.Words, q.Filter)
+	if l == nil {
+		return nil, nil, nil
+	}
+	cosines := c.cosines(q.Vector, l.request)
+	found, err := c.query(ctx, l.request, cosines)
+	if err != nil {
+		return nil, nil, err
+	}
+	matching, whole := l.take(found[0])
 	if !whole {
-		if matching, err = c.run(ctx, words); err != nil {
-			return hits, err
+		if matching, err = c.run(ctx, l); err != nil {
+			return nil, nil, err
 		}
 	}
-	hits.Keyword = hitsOf(matching)
-	whole = whole && len(found[2]) < int(requests[2].GetLimit())
-	hits.Cosines, err = c.fillCosines(ctx, q.Vector, hits.Keyword, found[2], whole)
-	return hits, err
+	hits := hitsOf(matching)
+	whole = whole && len(found[1]) < int(cosines.GetLimit())
+	known, err := c.fillCosines(ctx, q.Vector, hits, found[1], whole)
+	return hits, known, err
 }
 
 // merged adds the chunks in others to best, by score.

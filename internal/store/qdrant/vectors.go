@@ -17,7 +17,7 @@ var _ store.VectorSearcher = Vectors{}
 
 // Search implements store.VectorSearcher.
 func (v Vectors) Search(ctx context.Context, query []float32, k int, f store.Filter) ([]store.Hit, error) {
-	hits, err := v.SearchLegs(ctx, store.LegsQuery{Vector: query, K: k, Filter: f})
+	hits, err := v.SearchLegs(ctx, store.LegsQuery{Vector: query, Nearest: k, Filter: f})
 	return hits.Nearest, err
 }
 
