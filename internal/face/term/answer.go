@@ -178,6 +178,20 @@ func (s style) mark(m view.Marker, line string) string {
 	})
 }
 
+// Marked paints the spans of a line, which are half-open ranges of bytes in order.
+func (s style) Marked(line string, spans [][]int) string {
+	if !s.colour {
+		return line
+	}
+	var b strings.Builder
+	at := 0
+	for _, span := range spans {
+		b.WriteString(line[at:span[0]] + s.paint(match, line[span[0]:span[1]]))
+		at = span[1]
+	}
+	return b.String() + line[at:]
+}
+
 // Reading writes the content of a place, and how to read the next part.
 func (o *Output) Reading(r *retriever.Reading) {
 	o.content(r)

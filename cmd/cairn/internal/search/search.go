@@ -4,8 +4,6 @@ package search
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -13,7 +11,6 @@ import (
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/cmd/cairn/internal/tasks"
 	"cairn/internal/face/term"
-	"cairn/internal/face/view"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/scan"
 	"cairn/internal/folder/workspace"
@@ -27,7 +24,7 @@ type app struct{ *cli.App }
 // Commands returns the commands in the order of the help.
 func Commands(c *cli.App) []*cli.Command {
 	a := &app{c}
-	return []*cli.Command{a.searchCommand(), a.readCommand(), tasks.Ask(c), a.openCommand(), a.explainCommand(), a.watchCommand()}
+	return []*cli.Command{a.searchCommand(), a.Searches(a.grepCommand()), a.readCommand(), tasks.Ask(c), a.openCommand(), a.explainCommand(), a.watchCommand()}
 }
 
 // searchFlags are the flags of search and explain.
@@ -151,44 +148,16 @@ func (a *app) misspelt(w *workspace.Workspace, path string) error {
 	return nil
 }
 
-// maxPrinted bounds the text of an exhaustive search in bytes.
-const maxPrinted = 64 << 20
-
-// searchLines prints every line that matches in the current files, without the index.
-func (a *app) searchLines(ctx context.Context, f searchFlags) (err error) {
+// searchLines prints every line that matches in the current files.
+func (a *app) searchLines(ctx context.Context, f searchFlags) error {
 	if f.Cursor != "" || f.mode != "" || f.Query.Explain || f.MaxTokens != 0 || len(f.Filter.Tags)+len(f.Context) > 0 || f.Filter.Priority != "" || f.Filter.Assignee != "" {
 		return cli.BadUsage("an exhaustive search takes only --path, --kind and --limit")
 	}
-	limit := f.Limit                   // unlike other searches it has no default
-	f.mode = string(retriever.Keyword) // needs no model
-	w, q, err := a.openSearch(ctx, "search", f, false)
-	if err != nil {
-		return err
+	r := scan.Request{Pattern: f.Text, Regexp: f.regexp, PathPrefix: f.Filter.PathPrefix, MaxLines: f.Limit}
+	if f.kind != "all" {
+		r.Kind = store.Kind(f.kind)
 	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	found, err := w.Scan(ctx, scan.Request{Pattern: q.Text, Regexp: f.regexp, PathPrefix: q.Filter.PathPrefix, Kind: q.Filter.Kind, MaxLines: limit, MaxBytes: maxPrinted})
-	if bad, ok := errors.AsType[*scan.PatternError](err); ok {
-		return cli.BadUsage("%w", bad)
-	}
-	if err != nil {
-		return err
-	}
-	p := a.Paths(w.Selection())
-	if a.Found(found.Total); found.Total == 0 {
-		if err := a.misspelt(w, f.Filter.PathPrefix); err != nil {
-			return err
-		}
-	}
-	return a.Out.Print(found, func() {
-		for i, line := range found.Lines {
-			path := found.Found[i].Path
-			a.Out.Printf("%s%s\n", p.Shown(path), strings.TrimPrefix(line, path))
-		}
-		a.Out.Notes.Dim(fmt.Sprintf("%s in %d of %s", view.Count(found.Total, "line"), found.Matching, view.Count(found.Searched, "file")))
-		if found.Truncated {
-			a.Out.Notes.Warn("not complete: %s", found.Reason)
-		}
-	})
+	return a.grep(ctx, "search", r)
 }
 
 func (a *app) explainCommand() *cli.Command {
