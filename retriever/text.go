@@ -28,7 +28,7 @@ func (a *Answer) Text() string {
 	for i := range a.Results {
 		r := &a.Results[i]
 		if r.Content == "" {
-			further += r.entry(r.LineRange) + "\n"
+			further += r.Line() + "\n"
 			continue
 		}
 		writeSection(&b, r.entry(r.Passage), r.Content)
@@ -46,6 +46,9 @@ func (a *Answer) Text() string {
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
+
+// Line returns the place, the headings and the score of a result in one line.
+func (r *Result) Line() string { return r.entry(r.LineRange) }
 
 // maxNote bounds a note in a text, in runes.
 const maxNote = 400

@@ -73,7 +73,7 @@ Use it first, to find where something is written. Not for opening a known file: 
 exhaustive returns all matching lines, as grep does. mode "keyword" is for exact names and error messages, "semantic" for unknown wording.`,
 		handler: codeHandler(func(ctx context.Context, a readContextArgs) (any, error) {
 			if a.Exhaustive || a.Mode != nil && *a.Mode == regexpMode {
-				lines, err := scanLines(ctx, o, &a)
+				lines, err := scanLines(ctx, folder, o, &a)
 				return answerAs(lines, err, wantsText(ctx, a.Format))
 			}
 			q, err := a.query(o.DefaultMode)

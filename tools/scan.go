@@ -4,10 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
 
+	"cairn/internal/base/owner"
+	"cairn/internal/folder/index"
 	"cairn/internal/folder/scan"
 	"cairn/internal/store"
 	"cairn/internal/text/fit"
+	"cairn/retriever"
 )
 
 // regexpMode is the mode of an exhaustive search for a regular expression.
@@ -19,8 +26,9 @@ const (
 	maxLineBytes = 1 << 20
 )
 
-// scanLines answers an exhaustive read_context with all matching lines.
-func scanLines(ctx context.Context, o *Options, a *readContextArgs) (*scan.Answer, error) {
+// scanLines answers an exhaustive read_context with all matching lines and, if they are
+// complete, with as many related sections as fit.
+func scanLines(ctx context.Context, folder *owner.Folder, o *Options, a *readContextArgs) (*scan.Answer, error) {
 	r := scan.Request{Pattern: a.Query, MaxLines: maxLines, MaxBytes: maxLineBytes}
 	if a.Mode != nil {
 		r.Regexp = *a.Mode == regexpMode
@@ -43,7 +51,51 @@ func scanLines(ctx context.Context, o *Options, a *readContextArgs) (*scan.Answe
 	if err != nil {
 		return nil, err
 	}
-	return answer, fitLines(o.budget(a.MaxTokens), answer)
+	budget := o.budget(a.MaxTokens)
+	if err := fitLines(budget, answer); err != nil || answer.Truncated {
+		return answer, err
+	}
+	all := relatedTo(ctx, folder, o, &r, answer)
+	answer.Related = all
+	err = budget.Fit(answer, []fit.Part{{
+		Units: len(all), Unit: func(i int) any { return all[i] }, Keep: func(n int) { answer.Related = all[:n] },
+	}})
+	return answer, err
+}
+
+// The bounds of the search for related sections.
+const (
+	mostRelated   = 5
+	relatedLimit = 500 * time.Millisecond
+)
+
+// notWord matches what separates the words of a pattern.
+var notWord = regexp.MustCompile(`[^\pL\pN_]+`)
+
+// relatedTo returns sections of files without matching lines that a search for the words of the
+// pattern finds, none if it fails.
+func relatedTo(ctx context.Context, folder *owner.Folder, o *Options, r *scan.Request, found *scan.Answer) []string {
+	q := retriever.Query{
+		Text: strings.TrimSpace(notWord.ReplaceAllString(r.Pattern, " ")), Mode: o.DefaultMode, Limit: 2 * mostRelated,
+		Filter: store.Filter{PathPrefix: r.PathPrefix, Kind: r.Kind},
+	}
+	if len(q.Text) < 3 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, relatedLimit)
+	defer cancel()
+	answer, err := index.SearchOp.Call(ctx, folder, q, nil)
+	if err != nil {
+		return nil
+	}
+	var lines []string
+	for i := range answer.Results {
+		one := &answer.Results[i]
+		if len(lines) < mostRelated && !slices.ContainsFunc(found.Found, func(l scan.Line) bool { return l.Path == one.Path }) {
+			lines = append(lines, one.Line())
+		}
+	}
+	return lines
 }
 
 // fitLines shortens the list of lines to fit the answer into the budget.

@@ -34,6 +34,7 @@ func TestExhaustive(t *testing.T) {
 		{`{"query":"(","mode":"regexp","exhaustive":true}`, `query: missing closing )`},
 		{`{"query":"x","exhaustive":true,"filters":{"tags":["a"]}}`, `takes path_prefix alone`},
 		{`{"query":"x","exhaustive":true,"cursor":"c"}`, `has one answer`},
+		{`{"query":"login flow","exhaustive":true}`, `"related":["docs/`},
 		{`{"query":"x","mode":"regex"}`, `unknown mode`},
 	} {
 		s.send(request(i+1, "read_context", c.args))

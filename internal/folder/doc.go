@@ -6,7 +6,8 @@
 //     process that owns the folder.
 //   - workspace opens the folder: its index, which another process may own, its tasks and
 //     its records.
-//   - mirror copies the index to a Qdrant server. scan searches the files without an index.
+//   - mirror copies the index to a Qdrant server. scan finds every line that matches, in the
+//     files that can match by their n-grams.
 //
 // The room imports the stores, the indexer, the retriever, the rooms of tools, tasks and
 // question tasks, and the rooms below them. Start with workspace.Open.

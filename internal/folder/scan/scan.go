@@ -80,6 +80,9 @@ type Answer struct {
 	Truncated bool   `json:"truncated"`
 	Reason    string `json:"reason,omitempty"`
 
+	// Related lists sections of other files that a ranked search finds, a line each.
+	Related []string `json:"related,omitempty"`
+
 	// Found holds the matching lines without cutting them, and the lines around them.
 	Found []Line `json:"-"`
 
@@ -92,7 +95,11 @@ func (a *Answer) Text() string {
 	if a.Reason != "" {
 		text += "; " + a.Reason
 	}
-	return strings.Join(append([]string{text}, a.Lines...), "\n")
+	lines := append([]string{text}, a.Lines...)
+	if len(a.Related) > 0 {
+		lines = append(append(lines, "related sections of other files:"), a.Related...)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Find scans the candidates, with their secrets masked. An invalid pattern is a
