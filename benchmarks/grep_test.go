@@ -136,11 +136,23 @@ func ripgrep(t *testing.T, rg, dir string, r scan.Request) (lines []string, took
 
 // TestGrep compares scans by the n-grams with ripgrep, or with scans of all files where it is
 // not installed. With CAIRN_GREP, a directory to keep two trees in, it measures both with
-// 1,000 patterns; CAIRN_GREP_FROM lists folders to copy files from.
+// 1,000 patterns, or CAIRN_GREP_PATTERNS; CAIRN_GREP_FROM lists folders to copy files from,
+// CAIRN_GREP_FILES selects one of the trees.
 func TestGrep(t *testing.T) {
 	base, sources, sizes, n := os.Getenv("CAIRN_GREP"), filepath.SplitList(os.Getenv("CAIRN_GREP_FROM")), []int{10_000, 100_000}, 1000
 	if base == "" {
 		base, sources, sizes, n = t.TempDir(), []string{".."}, []int{500}, 60
+	}
+	number := func(name string, otherwise int) int {
+		n, err := strconv.Atoi(cmp.Or(os.Getenv(name), strconv.Itoa(otherwise)))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		return n
+	}
+	n = number("CAIRN_GREP_PATTERNS", n)
+	if only := number("CAIRN_GREP_FILES", 0); only > 0 {
+		sizes = []int{only}
 	}
 	for _, size := range sizes {
 		dir := filepath.Join(base, strconv.Itoa(size))

@@ -65,7 +65,7 @@ func scanLines(ctx context.Context, folder *owner.Folder, o *Options, a *readCon
 
 // The bounds of the search for related sections.
 const (
-	mostRelated   = 5
+	mostRelated  = 5
 	relatedLimit = 500 * time.Millisecond
 )
 
