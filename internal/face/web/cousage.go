@@ -44,9 +44,9 @@ const (
 	labelWidth   = 190 // pixels left and right of the circle
 	labelHeight  = 18
 	leastRadius  = 80
-	pixelsApart  = 22 // between neighbours on the circle
+	pixelsApart  = 40 // between neighbours on the circle
 	dotRadius    = 5
-	curveWidth   = 4.0 // of an edge of weight 1
+	curveWidth   = 2.5 // of an edge of weight 1
 	curveBend    = 0.55
 	labelsAround = 12
 )
