@@ -310,4 +310,10 @@ func TestSymbolIsOneChunk(t *testing.T) {
 	if got, want := c.EmbedText(doc, last, 0, text), "http util parse func header src text byte parse http header reads header next line x1f"; got != want {
 		t.Errorf("EmbedText = %q, want %q", got, want)
 	}
+	text = "package a\n\nfunc TestHeader(t *testing.T) {\n\tone(two, three, four, five, six, seven, eight, nine, ten, eleven)\n}\n"
+	doc = parsed("net/http/parse_test.go", text)
+	c.Chunk(doc, text)
+	if got, want := c.EmbedText(doc, len(doc.Sections)-1, 0, text), "http parse test func header testing one two three four five six seven eight nine ten"; got != want {
+		t.Errorf("EmbedText of a test = %q, want %q", got, want)
+	}
 }

@@ -34,6 +34,10 @@ func (c *Chunker) EmbedText(doc *store.Document, i, n int, text string) string {
 // words of its names. These are the file, the enclosing types, the comment, and the words of
 // the code in order, each once.
 func (c *Chunker) symbolText(doc *store.Document, s *store.Section, body string) string {
+	most := symbolWords
+	if outline.IsTest(doc.Path) {
+		most = testWords
+	}
 	var out []string
 	seen := map[string]bool{}
 	add := func(text string, prose bool, limit int) {
@@ -45,15 +49,15 @@ func (c *Chunker) symbolText(doc *store.Document, s *store.Section, body string)
 		}
 	}
 	folder, name := path.Split(doc.Path)
-	add(path.Base(folder)+" "+strings.TrimSuffix(name, path.Ext(name)), false, symbolWords)
+	add(path.Base(folder)+" "+strings.TrimSuffix(name, path.Ext(name)), false, most)
 	for _, h := range s.Trail {
-		add(h, false, symbolWords/2)
+		add(h, false, most/2)
 	}
 	for line := range strings.Lines(body) {
-		if len(out) >= symbolWords {
+		if len(out) >= most {
 			break
 		}
-		add(line, remark.MatchString(line), symbolWords)
+		add(line, remark.MatchString(line), most)
 	}
 	return c.prefix(strings.Join(out, " "), c.options.MaxTokens-c.fixed)
 }
@@ -65,6 +69,10 @@ var remark = regexp.MustCompile(`^\s*(?://|/?\*|#\s|--\s|""")`)
 // nDCG@10 .734, .750, .766 and .764 on the tuning half of benchmarks/code.md, and whole
 // chunks of at most 256 word pieces .760, for five times the processor time.
 const symbolWords = 64
+
+// testWords is the most words for a symbol of test code, since tests rank below the code
+// that they test.
+const testWords = 16
 
 // nameWords returns the words of names and text in lower case: foo_bar, HTTPServer and
 // camelCase have two each.

@@ -2,6 +2,7 @@ package indexer
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -24,8 +25,9 @@ type preference struct {
 type preferences struct {
 	mu       sync.Mutex
 	waiting  []*preference
-	scanning bool // a run compares all files
-	complete bool // the keyword index contains all files of the last run
+	wanted   map[string]bool // files of fulfilled requests, whose vectors come first
+	scanning bool            // a run compares all files
+	complete bool            // the keyword index contains all files of the last run
 }
 
 // Prefer waits until the keyword index contains the files that a query most likely finds,
@@ -77,6 +79,27 @@ func (p *preferences) next() *preference {
 	return first
 }
 
+// want records files of a request.
+func (p *preferences) want(groups []map[string]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, files := range groups {
+		if p.wanted == nil {
+			p.wanted = map[string]bool{}
+		}
+		maps.Copy(p.wanted, files)
+	}
+}
+
+// takeWanted returns and forgets the files of the requests.
+func (p *preferences) takeWanted() map[string]bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	wanted := p.wanted
+	p.wanted = nil
+	return wanted
+}
+
 // scan records whether a run is comparing all files.
 func (p *preferences) scan(running bool) {
 	p.mu.Lock()
@@ -117,7 +140,9 @@ func (x *Indexer) prefer(ctx context.Context, p *preference, paths []string) ([]
 		return nil, err
 	}
 	paths = slices.DeleteFunc(paths, func(path string) bool { return !p.filter.Match(path, store.Labels{}) })
-	return x.match(ctx, p.terms, paths)
+	groups, err := x.match(ctx, p.terms, paths)
+	x.preferences.want(groups)
+	return groups, err
 }
 
 // prefer indexes the files that match p best.

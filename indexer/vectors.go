@@ -10,6 +10,7 @@ import (
 	"cairn/internal/base/job"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/text/outline"
 )
 
 // The time between two commits, which is the most embedding that a killed process loses.
@@ -95,10 +96,30 @@ func (x *Indexer) updateVectors(ctx context.Context, progress func(job.Progress)
 	return g.Wait()
 }
 
+// readWindows reads the pending documents in three turns: the files that searches waited
+// for, then all others, and test code last.
 func (x *Indexer) readWindows(ctx context.Context, windows chan<- *window) error {
+	wanted := x.preferences.takeWanted()
 	size := min(firstWindow, x.options.WindowChunks)
-	for after := ""; ; size = min(2*size, x.options.WindowChunks) {
-		w, err := x.readWindow(after, size)
+	for turn := range 3 {
+		if err := x.readTurn(ctx, windows, &size, func(path string) bool {
+			switch {
+			case wanted[path]:
+				return turn == 0
+			case outline.IsTest(path):
+				return turn == 2
+			}
+			return turn == 1
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *Indexer) readTurn(ctx context.Context, windows chan<- *window, size *int, inTurn func(path string) bool) error {
+	for after := ""; ; *size = min(2**size, x.options.WindowChunks) {
+		w, err := x.readWindow(after, *size, inTurn)
 		if err != nil {
 			return fmt.Errorf("reading documents to embed: %w", err)
 		}

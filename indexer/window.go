@@ -30,10 +30,10 @@ type pendingChunk struct {
 	text  string // for the encoder
 }
 
-// readWindow reads pending documents with paths above after until the window has size
-// chunks. A document with more chunks gets a window of its own. Documents, texts and
+// readWindow reads pending documents of a turn with paths above after until the window has
+// size chunks. A document with more chunks gets a window of its own. Documents, texts and
 // marks come from one transaction.
-func (x *Indexer) readWindow(after string, size int) (w *window, err error) {
+func (x *Indexer) readWindow(after string, size int, inTurn func(path string) bool) (w *window, err error) {
 	w = &window{}
 	err = x.stores.Docs.View(func(r *docs.Reader) error {
 		for {
@@ -42,6 +42,10 @@ func (x *Indexer) readWindow(after string, size int) (w *window, err error) {
 				return err
 			}
 			for _, p := range pending {
+				if !inTurn(p.Path) {
+					after = p.Path
+					continue
+				}
 				if len(w.docs) > 0 && len(w.jobs)+p.Chunks > size {
 					return nil
 				}

@@ -18,7 +18,7 @@ var rooms = []room{
 	{"internal/base/testutil", "internal/base models", 490},
 	{"internal/text", "", 16330},
 	{"internal/store", "internal/base models internal/text", 17850},
-	{"indexer", "internal/base models internal/text internal/store", 2970},
+	{"indexer", "internal/base models internal/text internal/store", 3030},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5220},
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 12240},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7290},
