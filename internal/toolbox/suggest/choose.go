@@ -90,6 +90,12 @@ func (p *planner) choose(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) 
 			best, size = v, k
 		}
 	}
+	for i := range size {
+		p.leads[cs[i].ID] = own(&cs[i]) / top
+		if size < len(cs) {
+			p.leads[cs[i].ID] -= own(&cs[size]) / top
+		}
+	}
 	return cs[:size]
 }
 

@@ -48,9 +48,12 @@ type Confidence struct {
 	HybridWeight   float64 `json:"hybrid_weight"`
 	PageRankWeight float64 `json:"pagerank_weight"`
 	PathWeight     float64 `json:"path_weight"`
-	// Margin is the mean lead of the chosen tools over the best other tools for the same
-	// parts, relative to their scores, in [0, 1]. It is 0 for given tools.
-	Margin float64 `json:"margin"`
+	// Weakest is the smallest fit by meaning or memory of a chosen tool. Lead is the
+	// smallest lead of one over the next tool for its part, at most mostLead. Covered is the
+	// share of the words of the intent that the chosen tools have. They are 0 for given tools.
+	Weakest float64 `json:"weakest"`
+	Lead    float64 `json:"lead"`
+	Covered float64 `json:"covered"`
 	// Evidence is the mean, over all steps except the first, of the best grade of an
 	// edge into the step, 0 for a step without one. It is 1 for a plan of one step.
 	// Edges counts the edges by grade.
@@ -127,24 +130,32 @@ func (c *Confidence) weighEvidence(edges []Edge, steps int) {
 	c.Evidence = min(1, c.Evidence)
 }
 
-// Weights of the logistic function. They were fitted to cold and learnt plans of ten tool
-// sets together; benchmarks/toolquality.md has the curve over held-out plans. Their signs
-// ensure that evidence does not lower the confidence and a missing input does not raise it.
+// Weights of the logistic function. Those of chosen tools were fitted to cold plans of
+// fourteen tool sets together; benchmarks/toolquality.md has the figures of sets left out.
+// Their signs ensure that evidence does not lower the confidence and a missing input does not
+// raise it.
 const (
-	logisticBias    = -1.53
-	baseWeight      = 1.91
-	marginWeight    = 1.70
+	chosenBias      = -3.87
+	weakestWeight   = 3.25
+	leadWeight      = 5.27
+	coveredWeight   = 2.06
+	stepsWeight     = 0.11 // for each chosen tool but the first
+	unmatchedWeight = 0.22
 	evidenceWeight  = 1.27
-	stepsWeight     = 0.64 // for each chosen tool but the first
 	missingWeight   = 0.18 // for each of at most maxMissing inputs
-	unmatchedWeight = 0.73
 	maxMissing      = 5
+	mostLead        = 0.4
+	// givenBias is the bias of tools that the caller chose.
+	givenBias = 0.19
 )
 
 // estimate computes Value.
 func (c *Confidence) estimate() {
-	z := logisticBias + baseWeight*c.Base + marginWeight*c.Margin + evidenceWeight*c.Evidence -
-		stepsWeight*float64(max(0, c.Steps-1)) - missingWeight*float64(min(maxMissing, c.Missing)) - unmatchedWeight*float64(c.Unmatched)
+	z := givenBias
+	if c.Steps > 0 {
+		z = chosenBias + weakestWeight*c.Weakest + leadWeight*c.Lead + coveredWeight*c.Covered - stepsWeight*float64(c.Steps-1) - unmatchedWeight*float64(c.Unmatched)
+	}
+	z += evidenceWeight*c.Evidence - missingWeight*float64(min(maxMissing, c.Missing))
 	c.Value = 1 / (1 + math.Exp(-z))
 }
 

@@ -128,19 +128,21 @@ func singulars(w string) []string {
 	return words
 }
 
-// producer returns a tool with an output that has the name of an input, "" if there is none.
+// producer returns a tool of the step's server with an output that has the name of an input,
+// "" if there is none. The same name in another server, or without servers, often means the
+// value of another domain.
 func (p *planner) producer(st *step, in *catalog.Parameter) string {
-	if plainName(in.Name) {
+	if st.tool.Server == "" || plainName(in.Name) {
 		return ""
 	}
 	found := slices.DeleteFunc(slices.Clone(p.index.Producers(in.Name)), func(id string) bool {
 		t, ok := p.index.Tool(id)
-		return id == st.tool.ID || !ok || !gives(&t, in, Exact)
+		return id == st.tool.ID || !ok || t.Server != st.tool.Server || !gives(&t, in, Exact)
 	})
 	if len(found) == 0 || len(found) > maxProducers {
 		return ""
 	}
-	return nearest(found, st.tool.Server)
+	return found[0]
 }
 
 // maxConverters bounds the candidates in which converter looks.
@@ -240,16 +242,4 @@ func supplied(steps []step, i int, in *catalog.Parameter) bool {
 func plainName(name string) bool {
 	w := toolsearch.Words(name)
 	return !slices.ContainsFunc(w, func(w string) bool { return !slices.Contains(common, w) }) || len(w) == 1 && slices.Contains(freeText, w[0])
-}
-
-// nearest returns the first tool of the server, or else the first of all.
-func nearest(ids []string, server string) string {
-	if server != "" {
-		for _, id := range ids {
-			if strings.HasPrefix(id, server+":") {
-				return id
-			}
-		}
-	}
-	return ids[0]
 }

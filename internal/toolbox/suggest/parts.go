@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ const (
 	// subtracted if it has another.
 	agreement = 0.10
 	// repeated is subtracted if the tool is the best for an earlier part that requests
-	// another action.
+	// another action or begins with another verb.
 	repeated = 0.10
 	// mentioned is added for each input that the intent names, at most maxMentioned, and
 	// given for each input to which the intent gives a value, at most maxGiven.
@@ -30,15 +31,19 @@ const (
 	sameNumber = 0.04
 	// fed is added if an output of the tool of an earlier part matches an input.
 	fed = 0.08
-	// sameServer is added if the tool of another part is of the same server.
-	sameServer = 0.05
-	// leastPart is the minimum ratio of the best score for a part to the best score for
-	// any part at which the part has a tool. leastUnled is that of a part that does not
-	// begin with a verb: such a part may only describe the others.
-	leastPart  = 0.6
+	// sameServer is added if the tool of another part is of the same server. namedServer is
+	// added if the part has a word of the server's name that no other server uses, and
+	// subtracted if it has one of another server's.
+	sameServer  = 0.05
+	namedServer = 0.09
+	// leastPart is the minimum ratio of the best score for a part, with its lead over the
+	// next, to the best score for any part at which the part has a tool. leastUnled is that
+	// of a part that does not begin with a verb: such a part may only describe the others.
+	leastPart  = 0.65
 	leastUnled = 0.8
-	// considered bounds the candidates.
+	// considered and perPart bound the candidates for the whole intent and for a part.
 	considered = 25
+	perPart    = 12
 	// trusted is the trust in past intents from which they choose the tools.
 	trusted = 0.4
 )
@@ -48,6 +53,7 @@ type partChoice struct {
 	parts      []toolsearch.Part
 	requests   []toolsearch.Actions // requested actions, by part
 	phrases    []toolsearch.Phrase  // by part
+	named      [][]string           // servers whose name a part has a word of
 	candidates []toolsearch.Candidate
 	tools      []catalog.Tool       // by candidate
 	purposes   []toolsearch.Purpose // by candidate
@@ -58,8 +64,8 @@ type partChoice struct {
 
 // partPick is the best tool for a part.
 type partPick struct {
-	candidate int
-	score     float64
+	candidate   int
+	score, lead float64 // lead over the next candidate
 }
 
 // chooseParts chooses the best tool for each part of the intent, at most limit tools, by
@@ -69,7 +75,8 @@ type partPick struct {
 //	+ 0.03·(inputs that the intent mentions) + 0.03·(inputs with a value in the intent)
 //	+ 0.03·(1 for the verb of the part) + 0.04·(1 for its entity in the same number, −1 in the other)
 //	+ 0.08·(1 for an input that the tool of an earlier part returns) + 0.05·(1 for the server of another part's tool)
-//	− 0.1·(1 for the tool of an earlier part that requests another action)
+//	+ 0.09·(1 for the server that the part names, −1 for another)
+//	− 0.1·(1 for the tool of an earlier part that requests another action or begins with another verb)
 //
 // plus the terms of past use.
 func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Candidate {
@@ -92,30 +99,31 @@ func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Can
 		if !c.parts[n].Led {
 			least = leastUnled
 		}
-		if b.score < least*top || len(picks) == limit || slices.ContainsFunc(picks, func(o toolsearch.Candidate) bool { return o.ID == pick.ID }) {
+		if r.Unlike(&pick) || b.score < top && b.score+b.lead < least*top || len(picks) == limit || slices.ContainsFunc(picks, func(o toolsearch.Candidate) bool { return o.ID == pick.ID }) {
 			continue
 		}
 		if len(best) > 1 {
 			pick.PartNumber = n
 		}
 		picks = append(picks, pick)
+		p.leads[pick.ID] = b.lead
 	}
 	return picks
 }
 
 func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
-	cs := ownScores(r)
-	cs = cs[:min(considered, len(cs))]
+	cs := shortlist(r)
 	c := &partChoice{parts: r.Parts, candidates: cs, tools: make([]catalog.Tool, len(cs)), purposes: make([]toolsearch.Purpose, len(cs)),
 		base: make([]float64, len(cs)), servers: map[string]bool{}, fed: map[[2]int]bool{}}
 	if len(c.parts) == 1 {
-		c.parts = []toolsearch.Part{{Text: p.req.Intent, Led: true}}
+		c.parts = []toolsearch.Part{{Text: p.req.Intent, Request: r.Parts[0].Request, Led: true}}
 	}
 	for _, part := range c.parts {
 		c.requests = append(c.requests, toolsearch.RequestedActions(part.Text))
 		c.phrases = append(c.phrases, toolsearch.PhraseOf(part.Text))
 	}
 	words := wordSet(p.req.Intent)
+	users := map[string]map[string]bool{} // servers by word of their names, and of their tools' names and descriptions
 	for i := range cs {
 		c.base[i] = cs[i].Whole.Score + own(&cs[i]) - toolsearch.FinalShare*cs[i].Hybrid
 		t, ok := p.index.Tool(cs[i].ID)
@@ -123,9 +131,43 @@ func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
 			continue // the catalogue has changed since the ranking
 		}
 		c.tools[i], c.purposes[i], c.servers[t.Server] = t, toolsearch.PurposeOf(&t), true
+		for w := range wordSet(t.Server + " " + t.Name + " " + t.Description) {
+			if users[w] == nil {
+				users[w] = map[string]bool{}
+			}
+			users[w][t.Server] = true
+		}
 		c.base[i] += mentioned*float64(min(maxMentioned, mentions(&t, words))) + given*float64(min(maxGiven, len(arguments(&t, p.literals))))
 	}
+	for _, part := range c.parts {
+		var named []string
+		for w := range wordSet(part.Request) {
+			for server := range users[w] {
+				if len(users[w]) == 1 && wordSet(server)[w] {
+					named = append(named, server)
+				}
+			}
+		}
+		c.named = append(c.named, named)
+	}
 	return c
+}
+
+// shortlist returns the best candidates for the whole intent and for each part.
+func shortlist(r *toolsearch.Ranking) []toolsearch.Candidate {
+	cs := ownScores(r)
+	keep := map[string]bool{}
+	for i := range min(considered, len(cs)) {
+		keep[cs[i].ID] = true
+	}
+	for n := range r.Parts {
+		order := slices.Clone(cs)
+		slices.SortStableFunc(order, func(a, b toolsearch.Candidate) int { return cmp.Compare(b.PartScore(n), a.PartScore(n)) })
+		for i := range min(perPart, len(order)) {
+			keep[order[i].ID] = true
+		}
+	}
+	return slices.DeleteFunc(cs, func(c toolsearch.Candidate) bool { return !keep[c.ID] })
 }
 
 // best returns the best candidate for each part. others are the picks of an earlier call,
@@ -134,8 +176,14 @@ func (c *partChoice) best(others []partPick) []partPick {
 	best := make([]partPick, len(c.parts))
 	for n := range best {
 		for i := range c.candidates {
-			if s := c.score(i, n, best[:n], others); i == 0 || s > best[n].score {
-				best[n] = partPick{i, s}
+			s := c.score(i, n, best[:n], others)
+			switch b := &best[n]; {
+			case i == 0:
+				*b = partPick{0, s, s}
+			case s > b.score:
+				*b = partPick{i, s, s - b.score}
+			default:
+				b.lead = min(b.lead, b.score-s)
 			}
 		}
 	}
@@ -145,14 +193,9 @@ func (c *partChoice) best(others []partPick) []partPick {
 // score returns the score of candidate i for part n; earlier are the picks for the parts
 // before it.
 func (c *partChoice) score(i, n int, earlier, others []partPick) float64 {
-	s := c.base[i]
-	if scores := c.candidates[i].PartScores(); n < len(scores) {
-		s += scores[n]
-	} else {
-		s += c.candidates[i].Whole.Score
-	}
+	s := c.base[i] + c.candidates[i].PartScore(n)
 	for m, e := range earlier {
-		if e.candidate == i && c.requests[m] != c.requests[n] {
+		if e.candidate == i && (c.requests[m] != c.requests[n] || c.parts[m].Led && c.parts[n].Led && c.phrases[m].Verb != c.phrases[n].Verb) {
 			s -= repeated
 		}
 	}
@@ -166,6 +209,11 @@ func (c *partChoice) score(i, n int, earlier, others []partPick) float64 {
 		s += sameVerb
 	}
 	s += sameNumber * float64(phrase.Number(purpose.Noun))
+	if slices.Contains(c.named[n], c.tools[i].Server) {
+		s += namedServer
+	} else if len(c.named[n]) > 0 {
+		s -= namedServer
+	}
 	if slices.ContainsFunc(earlier, func(e partPick) bool { return e.candidate != i && c.feeds(e.candidate, i) }) {
 		s += fed
 	}

@@ -248,7 +248,7 @@ func TestChoiceOfToolsTogether(t *testing.T) {
 // serves another part is chosen.
 func TestServerOfTheOtherTools(t *testing.T) {
 	c := &partChoice{parts: make([]toolsearch.Part, 2), requests: []toolsearch.Actions{toolsearch.Reading, toolsearch.Making}, phrases: make([]toolsearch.Phrase, 2),
-		candidates: make([]toolsearch.Candidate, 3), base: make([]float64, 3), fed: map[[2]int]bool{}, tools: []catalog.Tool{{Server: "forum"}, {Server: "wiki"}, {Server: "wiki"}},
+		named: make([][]string, 2), candidates: make([]toolsearch.Candidate, 3), base: make([]float64, 3), fed: map[[2]int]bool{}, tools: []catalog.Tool{{Server: "forum"}, {Server: "wiki"}, {Server: "wiki"}},
 		purposes: []toolsearch.Purpose{{Actions: toolsearch.Making}, {Actions: toolsearch.Reading}, {Actions: toolsearch.Making}}}
 	first := c.best(nil)
 	if second := c.best(first); first[1].candidate != 0 || second[0].candidate != 1 || second[1].candidate != 2 {

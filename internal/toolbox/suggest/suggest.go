@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"cairn/graphrank"
+	"cairn/internal/text/query"
 	"cairn/internal/toolbox/toolsearch"
 )
 
@@ -20,7 +22,7 @@ func Suggest(ctx context.Context, x *toolsearch.Index, req Request) (*Suggestion
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	p := &planner{index: x, req: req, literals: literalsOf(req.Intent), links: links{}, out: &Suggestion{Intent: req.Intent, Layers: [][]string{},
+	p := &planner{index: x, req: req, literals: literalsOf(req.Intent), links: links{}, leads: map[string]float64{}, out: &Suggestion{Intent: req.Intent, Layers: [][]string{},
 		DAG: DAG{Nodes: []Node{}, Edges: []Edge{}}, Tasks: []Task{}, Paths: []Path{}, Unmatched: []string{}, Missing: []Missing{},
 		Warnings: []string{}, Remembered: []Remembered{}, Alternative: []Option{}}}
 	if len(req.Tools) > 0 {
@@ -46,8 +48,9 @@ type planner struct {
 	steps    []step // in the order in which they run
 	picked   int    // number of chosen or given tools
 	links    links
-	chain    bool    // whether similar plans ran one tool after the other
-	trust    float64 // trust in the sequences learnt from them
+	chain    bool               // whether similar plans ran one tool after the other
+	trust    float64            // trust in the sequences learnt from them
+	leads    map[string]float64 // of chosen tools over the next best, by ID
 	out      *Suggestion
 }
 
@@ -261,7 +264,7 @@ func (p *planner) judge() {
 	s.Parts.weighEvidence(s.DAG.Edges, len(s.Tasks))
 	s.Parts.Missing, s.Parts.Unmatched = len(s.Missing), len(s.Unmatched)
 	if p.ranking != nil {
-		s.Parts.Steps, s.Parts.Margin = p.picked, p.margin()
+		p.weighFit(&s.Parts)
 	}
 	s.Parts.estimate()
 	if len(p.steps) == 0 {
@@ -312,25 +315,34 @@ func (p *planner) judge() {
 	}
 }
 
-// margin returns Confidence.Margin of the chosen tools.
-func (p *planner) margin() float64 {
-	var sum float64
-	n := 0
+// weighFit computes Steps, Weakest, Lead and Covered of the chosen tools.
+func (p *planner) weighFit(c *Confidence) {
+	c.Steps, c.Weakest, c.Lead = p.picked, 1, mostLead
+	var text, requests strings.Builder
 	for i := range p.steps {
-		c := p.steps[i].chosen
-		if c == nil {
+		st := &p.steps[i]
+		if st.chosen == nil {
 			continue
 		}
-		n++
-		other := 0.0
-		for _, o := range p.alternatives(c) {
-			other = max(other, o.Score)
-		}
-		if c.Score > 0 {
-			sum += min(1, max(0, 1-other/c.Score))
+		c.Weakest = min(c.Weakest, max(st.chosen.Memory, st.chosen.Fit().Vector))
+		c.Lead = min(c.Lead, p.leads[st.tool.ID])
+		text.WriteString(" " + st.tool.Name + " " + st.tool.Description + " " + st.tool.Server)
+		for n := range st.tool.Takes {
+			text.WriteString(" " + st.tool.Takes[n].Name)
 		}
 	}
-	return sum / float64(max(1, n))
+	for _, part := range p.ranking.Parts {
+		requests.WriteString(" " + part.Request)
+	}
+	words, had := wordSet(text.String()), 0
+	asked := wordSet(requests.String())
+	maps.DeleteFunc(asked, func(w string, _ bool) bool { return len(w) < 3 || query.IsStopWord(w) })
+	for w := range asked {
+		if words[w] {
+			had++
+		}
+	}
+	c.Covered = float64(had) / float64(max(1, len(asked)))
 }
 
 // unmatched adds the parts of the intent that no chosen tool serves to the answer.

@@ -1,6 +1,8 @@
 package toolsearch
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"cairn/internal/store"
@@ -14,6 +16,17 @@ func nameText(t *catalog.Tool) string {
 		return strings.Join(w, " ")
 	}
 	return t.Name
+}
+
+// OwnName returns the words of a tool's name without those of its server, which all its
+// tools share: "create", "issue" for linear_create_issue of the server linear-mcp.
+func OwnName(t *catalog.Tool) []string {
+	words, server := Words(t.BareName()), Words(t.Server)
+	own := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(server, w) })
+	if len(own) == 0 {
+		return words
+	}
+	return own
 }
 
 // vectorText returns the text to embed for a tool. It has no parameters, because many tools
@@ -41,8 +54,8 @@ func entryOf(t *catalog.Tool) legs.Entry {
 			body.WriteString(p.Description)
 		}
 	}
-	name := nameText(t)
-	return legs.Entry{ID: t.ID, Words: store.KeywordEntry{Title: name, Body: body.String()}, Texts: []string{name, vectorText(t)}}
+	title := strings.Join(Words(t.BareName()), " ")
+	return legs.Entry{ID: t.ID, Words: store.KeywordEntry{Title: cmp.Or(title, t.Name), Body: body.String()}, Texts: []string{nameText(t), vectorText(t)}}
 }
 
 // Distinct returns texts without duplicates, in their order.

@@ -20,8 +20,8 @@ const (
 	partDepth = 30
 )
 
-// intentQuery is the search for an intent. Its units are the whole intent and, if there are
-// two or more, its parts.
+// intentQuery is the search for an intent. Its units are the whole intent and what its parts
+// request, unless that is the whole intent.
 type intentQuery struct {
 	units    []unit
 	legs     Legs
@@ -62,9 +62,9 @@ func (q *intentQuery) partVectors() [][]float32 {
 // searchIntent runs both legs for the intent and its parts.
 func (x *Index) searchIntent(ctx context.Context, intent string, parts []Part, which Legs) (*intentQuery, error) {
 	texts := []string{intent}
-	if len(parts) > 1 {
+	if len(parts) > 1 || parts[0].Request != parts[0].Text {
 		for _, p := range parts {
-			texts = append(texts, p.Text)
+			texts = append(texts, p.Request)
 		}
 	}
 	q := &intentQuery{legs: which, tools: x.Len(), ids: map[string]bool{}, degraded: !x.legs.HasVectors()}

@@ -13,6 +13,10 @@ import (
 type Part struct {
 	Text       string `json:"text"`
 	Start, End int    `json:"-"`
+	// Request is what the part requests in the words of descriptions: values are replaced
+	// by their kinds, and abbreviations by full words. It has no content of what the part
+	// makes, writes or sends.
+	Request string `json:"-"`
 	// After holds the positions of the parts that run before this one according to the
 	// intent. Says is the word that states this order, such as "then".
 	After []int  `json:"-"`
@@ -26,7 +30,7 @@ type Part struct {
 
 // maxParts bounds the parts of an intent, because each needs a search. The last part holds
 // the rest of the intent.
-const maxParts = 8
+const maxParts = 12
 
 // minPartWords is the minimum number of words of a part, minLedWords that of a part that
 // begins with a verb. A shorter part is joined to the one before it.
@@ -187,6 +191,7 @@ func (s *splitter) finish() []Part {
 	parts := make([]Part, len(s.parts))
 	for i := range parts {
 		parts[i] = s.parts[i].Part
+		parts[i].Request = requestOf(parts[i].Text)
 	}
 	return parts
 }

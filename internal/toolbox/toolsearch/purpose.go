@@ -19,13 +19,12 @@ type Purpose struct {
 	words []string // of the name
 }
 
-// PurposeOf returns the purpose of a tool. The verb is the first or last word of its name,
-// the entity the other words up to a preposition.
+// PurposeOf returns the purpose of a tool. The verb is the first, last or second word of its
+// own name, the entity the other words up to a preposition.
 func PurposeOf(t *catalog.Tool) Purpose {
-	name := t.Name[strings.LastIndexByte(t.Name, ':')+1:]
-	words := Words(name)
-	p := Purpose{Actions: ActionsOf(name), words: slices.Clone(words)}
-	for _, at := range []int{0, len(words) - 1} {
+	words := OwnName(t)
+	p := Purpose{Actions: actionsOf(words), words: slices.Clone(words)}
+	for _, at := range []int{0, len(words) - 1, 1} {
 		if at < 0 || at >= len(words) {
 			break
 		}
@@ -127,7 +126,7 @@ func (p Purpose) GivesEntity(entity []string) bool {
 var identifiers = []string{"id", "ids", "number", "no", "key", "uuid", "guid", "identifier", "slug", "handle", "sha"}
 
 // abbreviated maps abbreviations of entities to their full words.
-var abbreviated = map[string][]string{"pull": {"pull", "request"}, "pr": {"pull", "request"}, "repo": {"repository"}, "org": {"organization"}, "db": {"database"}, "doc": {"document"}, "dir": {"directory"}, "msg": {"message"}, "proj": {"project"}}
+var abbreviated = map[string][]string{"pull": {"pull", "request"}, "pr": {"pull", "request"}, "repo": {"repository"}, "org": {"organization"}, "db": {"database"}, "doc": {"document"}, "dir": {"directory"}, "msg": {"message"}, "proj": {"project"}, "mr": {"merge", "request"}, "prs": {"pull", "requests"}, "mrs": {"merge", "requests"}, "repos": {"repositories"}, "dm": {"direct", "message"}, "docs": {"documents"}, "dbs": {"databases"}, "config": {"configuration"}, "info": {"information"}}
 
 // EntityOf returns the entity whose identifier an input takes: "issue" for "issue_number",
 // and the tool's own entity for "id". It returns nil for other inputs.

@@ -97,8 +97,37 @@ type Candidate struct {
 }
 
 // PartScores returns the scores for the parts of the intent, in their order. It is empty if
-// the intent has fewer than two parts.
+// the intent is one part without values and content of its own.
 func (c *Candidate) PartScores() []float64 { return c.partScores }
+
+// PartScore returns the score for part n, which is that for the whole intent if PartScores is
+// empty.
+func (c *Candidate) PartScore(n int) float64 {
+	if n < len(c.partScores) {
+		return c.partScores[n]
+	}
+	return c.Whole.Score
+}
+
+// Fit returns the fit to the part that the tool fits best, or to the whole intent without
+// parts.
+func (c *Candidate) Fit() *Leg {
+	if c.Part != nil {
+		return c.Part
+	}
+	return &c.Whole
+}
+
+// unlikeShare is the share of the model's MinSimilarity, above the similarity of unrelated
+// texts, below which a tool does not serve an intent.
+const unlikeShare = 0.5
+
+// Unlike reports whether the meaning of a tool that past intents did not use is too different
+// from every part of the intent. It is false without vectors.
+func (r *Ranking) Unlike(c *Candidate) bool {
+	l := c.Fit()
+	return c.Memory == 0 && c.Transition == 0 && !l.Imputed && len(r.Degraded) == 0 && l.Vector < r.unlike
+}
 
 // Ranking is the result of Rank.
 type Ranking struct {
@@ -114,6 +143,8 @@ type Ranking struct {
 	Edges int
 	// Degraded lists the legs that are missing or incomplete: "vectors".
 	Degraded []string
+
+	unlike float64 // similarity below which a tool does not serve an intent
 }
 
 // Rank ranks the tools for an intent, at least the best 100 of each leg. The ranking of an
@@ -129,6 +160,10 @@ func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, err
 	}
 	if q.degraded {
 		r.Degraded = []string{"vectors"}
+	}
+	if x.options.Embedder != nil {
+		d := x.options.Embedder.Description()
+		r.unlike = d.Unrelated + unlikeShare*(d.NearEnough()-d.Unrelated)
 	}
 	u := x.options.Usage
 	var memory recall

@@ -1,0 +1,76 @@
+package suggest
+
+import (
+	"slices"
+	"testing"
+
+	"cairn/internal/base/testutil"
+	"cairn/internal/store/keyword"
+	"cairn/internal/toolbox/catalog"
+	"cairn/internal/toolbox/toolsearch"
+	"cairn/models"
+)
+
+// scaled is an embedder that states its MinSimilarity.
+type scaled struct{ testutil.HashEmbedder }
+
+func (s *scaled) Description() models.Description {
+	d := s.HashEmbedder.Description()
+	d.MinSimilarity = .3
+	return d
+}
+
+// TestNoToolFits: no tool is an answer, for the intent and for a part of it.
+func TestNoToolFits(t *testing.T) {
+	k, err := keyword.Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	x, err := toolsearch.New(k, &toolsearch.Options{Embedder: &scaled{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Sync(t.Context(), office(t), nil); err != nil {
+		t.Fatal(err)
+	}
+	s := suggest(t, x, Request{Intent: "bake chocolate cake"})
+	if len(s.Tasks) > 0 || s.Confidence != 0 || !slices.Equal(s.Unmatched, []string{"bake chocolate cake"}) {
+		t.Errorf("tools %v, confidence %v, unmatched %q", toolsOf(s), s.Confidence, s.Unmatched)
+	}
+	s = suggest(t, x, Request{Intent: "fetch a web page and then bake chocolate cake"})
+	if got := toolsOf(s); !slices.Equal(got, []string{"web:fetch_page"}) || !slices.Equal(s.Unmatched, []string{"bake chocolate cake"}) {
+		t.Errorf("tools %v, unmatched %q", got, s.Unmatched)
+	}
+}
+
+// TestNamedServer: of tools that fit alike, the one whose server the intent names is chosen,
+// and the kind of a value says what a part requests.
+func TestNamedServer(t *testing.T) {
+	x := index(t, []catalog.Tool{
+		described(t, "slack:send: text:string", "Send a message to a channel"),
+		described(t, "discord:send: text:string", "Send a message to a channel"),
+		described(t, "browser:open: url:string", "Open a web page"),
+	})
+	for intent, want := range map[string]string{
+		"send a message on Discord": "discord:send", "send a message on Slack": "slack:send", "go to https://example.com": "browser:open",
+	} {
+		if got := toolsOf(suggest(t, x, Request{Intent: intent})); len(got) != 1 || got[0] != want {
+			t.Errorf("%q: %v, want %s", intent, got, want)
+		}
+	}
+}
+
+// TestVerbsDoNotShareATool: a tool that is only second best for the part of another verb does
+// not serve it if the next tool fits nearly as well.
+func TestVerbsDoNotShareATool(t *testing.T) {
+	c := &partChoice{parts: []toolsearch.Part{{Led: true}, {Led: true}}, requests: make([]toolsearch.Actions, 2), phrases: []toolsearch.Phrase{{Verb: "scan"}, {Verb: "print"}},
+		named: make([][]string, 2), candidates: make([]toolsearch.Candidate, 2), base: []float64{.5, .45}, fed: map[[2]int]bool{}, tools: make([]catalog.Tool, 2), purposes: make([]toolsearch.Purpose, 2)}
+	if best := c.best(nil); best[0].candidate != 0 || best[1].candidate != 1 {
+		t.Errorf("picks %v", best)
+	}
+	c.phrases[1].Verb = "scan"
+	if best := c.best(nil); best[1].candidate != 0 {
+		t.Errorf("of one verb: picks %v", best)
+	}
+}
