@@ -43,7 +43,7 @@ type linkChecker struct {
 
 // links checks every link between the documents.
 func (r *Report) links(ctx context.Context, t *workspace.Tasks) error {
-	paths, err := t.Paths(ctx, nil)
+	paths, err := t.Paths(ctx, false, nil)
 	if err != nil {
 		return err
 	}

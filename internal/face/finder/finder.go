@@ -19,7 +19,7 @@ import (
 
 // Place is a place that can be chosen.
 type Place struct {
-	Kind string `json:"kind"` // file, heading, card, or meaning for one that a search found
+	Kind string `json:"kind"` // file, heading, symbol, card, or meaning for one that a search found
 	Path string `json:"path"` // workspace path
 	Line int    `json:"line"` // from 1
 	// Text is the text to match, on one line.

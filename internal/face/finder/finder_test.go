@@ -197,4 +197,8 @@ func TestPreviewHasColours(t *testing.T) {
 			t.Errorf("line %d of %q, want %q", i, got, want[i])
 		}
 	}
+	want = []string{colours[highlight.Keyword].Styled("func") + " f() {", " " + colours[highlight.Keyword].Styled("return") + " " + colours[highlight.Number].Styled("1")}
+	if got := painted("a.go", "func f() {\n\treturn 1", 2, 20); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("code: %q, want %q", got, want)
+	}
 }

@@ -20,7 +20,7 @@ func (t *Tasks) Scene(ctx context.Context, cfg config.Config, documents []string
 	if err != nil {
 		return nil, err
 	}
-	paths, err := t.Paths(ctx, nil)
+	paths, err := t.Paths(ctx, false, nil)
 	if err != nil {
 		return nil, err
 	}

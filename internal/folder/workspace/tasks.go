@@ -38,9 +38,10 @@ type Tasks struct {
 	// Enforce reports whether a task can start only after its dependencies are done.
 	Enforce bool
 
-	tree  *walk.Tree
-	files *files.Tree
-	walk  *walk.Options
+	tree    *walk.Tree
+	files   *files.Tree
+	walk    *walk.Options
+	indexed *walk.Options // walk with source code
 }
 
 // TaskOptions configures OpenTasks. Nil and the zero value mean the defaults.
@@ -72,7 +73,7 @@ func OpenTasks(sel config.Selection, cfg config.Config, o *TaskOptions) (*Tasks,
 	f := files.New(tree, &files.Options{LockWait: o.LockWait})
 	documents := cfg.Walk()
 	documents.Code = walk.CodeOff // tasks are in documents
-	t := &Tasks{tree: tree, files: f, walk: documents, GraphEnabled: cfg.DAG.Enabled, Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
+	t := &Tasks{tree: tree, files: f, walk: documents, indexed: cfg.Walk(), GraphEnabled: cfg.DAG.Enabled, Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
 	t.Cards = cards.New(f, &cards.Options{Now: o.Now, EnforceStart: t.Enforce, Assignee: cfg.Author.Assignee()})
 	if !o.Person {
 		t.Budget = fit.Budget{Tokens: cfg.Core.TokenLimit, Count: (&bpe.Counter{}).CountTokens}
@@ -144,11 +145,15 @@ func (t *Tasks) Text(path string) ([]byte, error) {
 // Stat returns the state of a file or folder. It follows no symbolic link.
 func (t *Tasks) Stat(path string) (fs.FileInfo, error) { return t.files.Stat(path) }
 
-// Paths returns the workspace paths of the files to index, in order, and calls skip, if it
-// is not nil, with the other files and folders. It does not read the files, some of which
-// the indexer may skip because of their content.
-func (t *Tasks) Paths(ctx context.Context, skip func(walk.Entry)) (paths []string, err error) {
-	err = t.files.Walk(ctx, t.walk, func(e walk.Entry) error {
+// Paths returns the workspace paths of the documents to index, in order, with those of source
+// code if code is set. It calls skip, if it is not nil, with the other files and folders. It
+// does not read the files, some of which the indexer may skip because of their content.
+func (t *Tasks) Paths(ctx context.Context, code bool, skip func(walk.Entry)) (paths []string, err error) {
+	options := t.walk
+	if code {
+		options = t.indexed
+	}
+	err = t.files.Walk(ctx, options, func(e walk.Entry) error {
 		switch {
 		case e.Reason == walk.None && !e.Dir:
 			paths = append(paths, e.Path)

@@ -53,7 +53,7 @@ func (a *app) indexable(ctx context.Context, t *workspace.Tasks, _ []string) err
 		Skipped []index.SkippedFile `json:"skipped"`
 	}
 	var err error
-	v.Files, err = t.Paths(ctx, func(e walk.Entry) {
+	v.Files, err = t.Paths(ctx, true, func(e walk.Entry) {
 		if e.Reason != walk.Hidden || !walk.IsOurs(e.Path) {
 			v.Skipped = append(v.Skipped, index.SkippedFile{Path: e.Path, Reason: e.Reason.String()})
 		}

@@ -14,6 +14,7 @@ import (
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/text/markdown"
+	"cairn/internal/text/outline"
 	"cairn/retriever"
 )
 
@@ -138,7 +139,7 @@ func nameOf(path, title string, trail []string) (name, where string) {
 	return term.Plain(name), term.Plain(where)
 }
 
-// placesOf lists cards by title, then files, each followed by its headings.
+// placesOf lists cards by title, then files, each followed by its headings or symbols.
 func placesOf(ctx context.Context, t *workspace.Tasks) ([]finder.Place, error) {
 	board, err := t.Cards.Board()
 	if err != nil {
@@ -150,7 +151,7 @@ func placesOf(ctx context.Context, t *workspace.Tasks) ([]finder.Place, error) {
 		cards[c.Path] = true
 		places = append(places, finder.Place{Kind: "card", Path: c.Path, Line: 1, Text: term.Plain(c.ID + " " + c.Title)})
 	}
-	paths, err := t.Paths(ctx, nil)
+	paths, err := t.Paths(ctx, true, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +166,11 @@ func placesOf(ctx context.Context, t *workspace.Tasks) ([]finder.Place, error) {
 		places = append(places, finder.Place{Kind: "file", Path: path, Line: 1, Text: term.Plain(path)})
 		for _, s := range markdown.Parse(path, text).Sections {
 			if s.Level > 0 {
-				p := finder.Place{Kind: "heading", Path: path, Line: s.StartLine, Text: term.Plain(path + " > " + strings.Join(s.Trail, " > "))}
+				kind := "heading"
+				if outline.IsSource(path) {
+					kind = "symbol"
+				}
+				p := finder.Place{Kind: kind, Path: path, Line: s.StartLine, Text: term.Plain(path + " > " + strings.Join(s.Trail, " > "))}
 				p.Name, p.Where = nameOf(path, path, s.Trail)
 				places = append(places, p)
 			}

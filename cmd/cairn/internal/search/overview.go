@@ -33,7 +33,7 @@ func Overview(ctx context.Context, a *cli.App, cmd *cli.Command) error {
 		return err
 	}
 	defer t.Close()
-	paths, err := t.Paths(ctx, nil)
+	paths, err := t.Paths(ctx, false, nil)
 	if err != nil {
 		return err
 	}

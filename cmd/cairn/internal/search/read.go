@@ -60,7 +60,7 @@ func (a *app) completePlace(ctx context.Context, t *workspace.Tasks, typed strin
 		}
 		return found
 	}
-	paths, err := t.Paths(ctx, nil)
+	paths, err := t.Paths(ctx, true, nil)
 	if err != nil {
 		return nil
 	}
