@@ -147,11 +147,7 @@ var imports = []row{
 	{"cmd/cairn/internal/tasks", "cmd/cairn/internal/cli internal/base/atomicfile internal/face/host internal/face/term internal/face/view internal/folder/config internal/folder/workspace internal/stage internal/task internal/task/cards internal/task/doctask internal/task/scene internal/task/taskgraph internal/text/walk retriever"},
 	{"cmd/cairn/internal/agents", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/home internal/base/metrics internal/face/connect internal/face/host internal/face/server internal/face/service internal/face/term internal/face/token internal/task/taskgraph skills tools"},
 	{"cmd/cairn/internal/folder", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/atomicfile internal/base/home internal/face/term internal/face/view internal/folder/config internal/folder/index internal/folder/mirror internal/folder/workspace internal/text/walk"},
-<<<<<<< HEAD
-	{"cmd/cairn/internal/search", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/face/finder internal/face/server internal/face/term internal/face/view internal/folder/index internal/folder/scan internal/folder/workspace internal/store internal/text/markdown retriever tools"},
-=======
-	{"cmd/cairn/internal/search", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/face/finder internal/face/term internal/face/view internal/folder/index internal/folder/scan internal/folder/workspace internal/store internal/text/markdown internal/text/outline retriever tools"},
->>>>>>> 5d15624 (workspace: list source code in cairn open, completion and index --dry-run)
+	{"cmd/cairn/internal/search", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/face/finder internal/face/server internal/face/term internal/face/view internal/folder/index internal/folder/scan internal/folder/workspace internal/store internal/text/markdown internal/text/outline retriever tools"},
 	{"cmd/cairn", "cmd/cairn/internal/agents cmd/cairn/internal/bench cmd/cairn/internal/care cmd/cairn/internal/catalogue cmd/cairn/internal/cli cmd/cairn/internal/folder cmd/cairn/internal/search cmd/cairn/internal/tasks internal/face/term internal/face/view models/bert models/minilm"},
 }
 
