@@ -236,6 +236,20 @@ func TestHostileDocumentsAreLinear(t *testing.T) {
 	}
 }
 
+// TestWordsEnd: a file may have many words, and many different words, but not any number.
+func TestWordsEnd(t *testing.T) {
+	for text, whole := range map[string]bool{
+		strings.Repeat("b ", maxWords-1):  true,
+		strings.Repeat("b ", 2*maxWords):  false,
+		strings.Repeat("日", maxWords/2-1): true,
+		strings.Repeat("日", maxWords):     false,
+	} {
+		if end := wordsEnd(text); (end == len(text)) != whole || end < maxWords {
+			t.Errorf("%d of %d bytes of %.4q, want all: %v", end, len(text), text, whole)
+		}
+	}
+}
+
 // Headings beyond the limit of a file are text, words beyond the limit are not indexed, and
 // the list of skipped files includes the file until it changes.
 func TestFileBeyondTheLimitsIsIndexedInPart(t *testing.T) {
@@ -244,7 +258,7 @@ func TestFileBeyondTheLimitsIsIndexedInPart(t *testing.T) {
 	f.write("headings.md", many)
 	f.write("words.md", numbered("w%d ")(3<<20)+"# zebra\n")
 	f.write("prose.md", fill(prose)(1000))
-	want := map[string]int{cutPrefix + "too many headings": 1, cutPrefix + "too many different words": 1}
+	want := map[string]int{cutPrefix + "too many headings": 1, cutPrefix + "too many words": 1}
 	for _, run := range []string{"first", "unchanged"} {
 		r := f.run()
 		if diff := cmp.Diff(want, r.Skipped); diff != "" || r.Files != 3 {

@@ -202,6 +202,10 @@ func (x *Indexer) addKeywords(b *keywordBatch, r *docs.Reader, p *docs.PendingDo
 // eight microseconds. Ten megabytes of English have about 100,000.
 const maxTerms = 200_000
 
+// maxWords is the most words of a file in the keyword index. Each takes about two
+// microseconds. Ten megabytes of English have about 1,500,000.
+const maxWords = 2_000_000
+
 // wordsEnd returns the offset up to which the words of a text are indexed.
 func wordsEnd(text string) int {
 	const step = 64 << 10
@@ -210,7 +214,7 @@ func wordsEnd(text string) int {
 	}
 	var v store.Vocabulary
 	for at := 0; at < len(text); at += step {
-		if v.Distinct >= maxTerms {
+		if v.Distinct >= maxTerms || v.Words >= maxWords {
 			return at
 		}
 		v.Add(text[at:min(at+step, len(text))])

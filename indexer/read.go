@@ -49,7 +49,7 @@ func cutOf(d *markdown.Document, text string) string {
 		why = append(why, "too many headings")
 	}
 	if wordsEnd(text) < len(text) {
-		why = append(why, "too many different words")
+		why = append(why, "too many words")
 	}
 	if why == nil {
 		return ""

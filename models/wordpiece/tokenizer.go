@@ -29,6 +29,7 @@ type Tokenizer struct {
 	norm      *normalizer
 	ascii     [256]byte // see normalizer.bytes
 	added     []addedToken
+	second    [256]bool // the second bytes of added tokens
 	words     vocabulary
 	cls, sep  int32
 	unk       int32
@@ -115,6 +116,9 @@ func New(tokenizerJSON []byte) (*Tokenizer, error) {
 		}
 		t.added = append(t.added, addedToken{a.Content, a.ID})
 		t.ascii[a.Content[0]] = actMaybeAdded
+		for b := range t.second {
+			t.second[b] = t.second[b] || len(a.Content) == 1 || a.Content[1] == byte(b)
+		}
 		t.size = max(t.size, int(a.ID)+1)
 	}
 	for _, special := range []struct {
@@ -197,6 +201,9 @@ func (t *Tokenizer) Count(text string) int {
 
 // addedAt returns the longest added token that is a prefix of text.
 func (t *Tokenizer) addedAt(text string) (best addedToken, ok bool) {
+	if len(text) > 1 && !t.second[text[1]] {
+		return best, false
+	}
 	for _, a := range t.added {
 		if len(a.text) > len(best.text) && strings.HasPrefix(text, a.text) {
 			best, ok = a, true

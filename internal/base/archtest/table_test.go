@@ -200,7 +200,6 @@ var owners = map[string][]string{
 	"github.com/gofrs/flock":                   {"internal/base/owner", "internal/store/kv", "internal/face/token", "internal/task/files", "benchmarks"}, // each locks its own file
 	"github.com/spf13/cobra":                   {"cmd/cairn"},
 	"github.com/spf13/pflag":                   {"cmd/cairn"}, // the flags of cobra
-	"github.com/schollz/progressbar/v3":        {"internal/face/term"},
 	"github.com/bmatcuk/doublestar/v4":         {"internal/text/walk"},
 	"google.golang.org/protobuf":               {"models/bert", "models/onnx", "internal/store/qdrant"}, // ONNX files; gRPC messages
 	"github.com/rogpeppe/go-internal":          nil,                                                     // tests; the diffs of internal/face/connect

@@ -2,77 +2,73 @@ package term
 
 import (
 	"fmt"
-	"io"
+	"strings"
 	"time"
-
-	"github.com/schollz/progressbar/v3"
 
 	"cairn/internal/base/job"
 )
 
 // Progress shows the progress of a run: a bar on a terminal, lines elsewhere.
 type Progress struct {
-	out   io.Writer
-	tty   bool
-	bar   *progressbar.ProgressBar
-	phase string    // of bar
+	out   *Writer
+	phase string
+	begun time.Time // when phase was first shown
 	next  time.Time // earliest time of the next line
 }
 
-// Without a terminal, Progress writes the first line after firstLine, and then at most one line
-// per lineInterval.
+// Progress changes the bar every barInterval. Without a terminal, it writes the first line
+// after firstLine, and then at most one line per lineInterval.
 const (
+	barInterval  = 100 * time.Millisecond
 	firstLine    = time.Second
 	lineInterval = 5 * time.Second
 )
 
 // NewProgress returns a Progress that writes to o.
 func NewProgress(o *Writer) *Progress {
-	return &Progress{out: o.w, tty: o.tty, next: time.Now().Add(firstLine)}
+	p := &Progress{out: o}
+	if !o.tty {
+		p.next = time.Now().Add(firstLine)
+	}
+	return p
 }
 
 // Show updates the display to step.
 func (p *Progress) Show(step job.Progress) {
-	if step.Total == 0 && step.Done == 0 {
+	now := time.Now()
+	if step.Total == 0 && step.Done == 0 || now.Before(p.next) {
 		return
 	}
-	if !p.tty {
-		if now := time.Now(); !now.Before(p.next) {
-			p.next = now.Add(lineInterval)
-			fmt.Fprintln(p.out, step)
-		}
+	if !p.out.tty {
+		p.next = now.Add(lineInterval)
+		fmt.Fprintln(p.out.w, step)
 		return
 	}
 	if step.Phase != p.phase {
-		p.Close()
-		p.phase = step.Phase
-		total := step.Total
-		if total == 0 {
-			total = -1 // a spinner
-		}
-		p.bar = progressbar.NewOptions(total,
-			progressbar.OptionSetWriter(p.out),
-			progressbar.OptionSetDescription(fmt.Sprintf("%-9s", step.Phase)),
-			progressbar.OptionSetWidth(30),
-			progressbar.OptionShowCount(),
-			progressbar.OptionSetPredictTime(true),
-			progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionClearOnFinish(),
-		)
+		p.phase, p.begun = step.Phase, now
 	}
-	if step.Total > 0 && p.bar.GetMax() != step.Total {
-		p.bar.ChangeMax(step.Total)
+	p.next = now.Add(barInterval)
+	p.out.Replace(bar(step, now.Sub(p.begun)))
+}
+
+// bar returns the line of a terminal: the phase, a bar, the counts, and the time that is left
+// at the speed so far.
+func bar(step job.Progress, passed time.Duration) string {
+	if step.Total == 0 || step.Done > step.Total {
+		return step.String()
 	}
-	_ = p.bar.Set(step.Done) // fails only with the terminal
+	const width = 30
+	full := width * step.Done / step.Total
+	line := fmt.Sprintf("%-9s %3d%% [%s%s] %d of %d", step.Phase, 100*step.Done/step.Total,
+		strings.Repeat("=", full), strings.Repeat(" ", width-full), step.Done, step.Total)
+	if left := passed.Seconds() * float64(step.Total-step.Done) / float64(max(step.Done, 1)); step.Done > 0 && left >= 1 {
+		line += fmt.Sprint(", ", time.Duration(left)*time.Second, " left")
+	}
+	return line
 }
 
 // Close removes the bar.
-func (p *Progress) Close() {
-	if p.bar != nil {
-		_ = p.bar.Clear()
-		p.bar = nil
-	}
-}
+func (p *Progress) Close() { p.out.Replace("") }
 
 // Replace replaces the last line of a terminal; "" clears it. Without a terminal
 // it writes nothing.

@@ -30,7 +30,7 @@ func (s *Store) create() error {
 	if len(s.model) > maxModel {
 		return fmt.Errorf("model ID of %d bytes, want at most %d", len(s.model), maxModel)
 	}
-	if err := os.MkdirAll(filepath.Dir(s.path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return err
 	}
 	return s.replace(func(f *os.File) error { return nil })
