@@ -3,7 +3,6 @@
 package index
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -369,22 +368,12 @@ func (x *Index) useFilled() (*Stores, error) {
 	return s, err
 }
 
-// Search answers a query. While the first index is being built it waits for the files that
-// match best. A hybrid search whose words occur nowhere waits for the first vectors.
-func (x *Index) Search(ctx context.Context, q retriever.Query) (*retriever.Answer, error) {
-	x.prefer(ctx, q)
-	a, err := x.search(ctx, q)
-	if err == nil && len(a.Results) == 0 && cmp.Or(q.Mode, retriever.Hybrid) == retriever.Hybrid && awaitVectors(ctx, x.firstRun()) {
-		return x.search(ctx, q)
-	}
-	return a, err
-}
-
-// search answers a query from what is indexed. At most GOMAXPROCS searches run at a time, in
-// the order of their arrival: more would share the processors, and all would end later.
-func (x *Index) search(ctx context.Context, q retriever.Query) (a *retriever.Answer, err error) {
+// Search answers a query. At most GOMAXPROCS searches run at a time, in the order of their
+// arrival: more would share the processors, and all would end later.
+func (x *Index) Search(ctx context.Context, q retriever.Query) (a *retriever.Answer, err error) {
 	again := q
-	defer x.repaired(&err, func() { a, err = x.search(ctx, again) })
+	defer x.repaired(&err, func() { a, err = x.Search(ctx, again) })
+	x.prefer(ctx, q)
 	if x.searches != nil {
 		if err := x.searches.Acquire(ctx, 1); err != nil {
 			return nil, err

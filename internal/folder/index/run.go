@@ -117,27 +117,45 @@ func (x *Index) building() (going bool, unread int) {
 const preferLimit = 10 * time.Second
 
 // prefer makes a run that builds the first index read the files that best match the
-// query before the others, and waits until keyword search can find them, or until the
-// first vectors for a search by vectors only.
+// query before the others, and waits until keyword search can find them. If the search is by
+// vectors only, or no file has the words, prefer waits for the first vectors.
 func (x *Index) prefer(ctx context.Context, q retriever.Query) {
 	run := x.firstRun()
-	if q.Mode == retriever.Semantic {
-		awaitVectors(ctx, run)
-		return
-	}
-	if run == nil || run.Progress().Searchable {
+	if run == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, preferLimit)
 	defer cancel()
-	go func() {
-		_, _ = run.Follow(ctx, nil)
-		cancel()
-	}()
-	// The search that follows reports errors, or answers from the files indexed so far.
-	if indexer, _, err := x.writer(); err == nil {
-		_ = indexer.Prefer(ctx, keyword.QueryTerms(query.Parse(q.Text)), q.Filter)
+	if q.Mode != retriever.Semantic && x.preferWords(ctx, run, q) || q.Mode == retriever.Keyword {
+		return
 	}
+	_, _ = run.Follow(ctx, func(p Progress) {
+		if p.Phase == indexer.PhaseVectors && p.Done > 0 {
+			cancel()
+		}
+	})
+}
+
+// preferWords waits until keyword search can find the files of run that best match the query,
+// and reports whether it finds any. The search that follows reports errors, or answers from
+// the files indexed so far.
+func (x *Index) preferWords(ctx context.Context, run *run, q retriever.Query) bool {
+	indexer, stores, err := x.writer()
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	words := query.Parse(q.Text)
+	if !run.Progress().Searchable {
+		go func() {
+			_, _ = run.Follow(ctx, nil)
+			cancel()
+		}()
+		_ = indexer.Prefer(ctx, keyword.QueryTerms(words), q.Filter)
+	}
+	hits, err := stores.Keyword.Search(context.WithoutCancel(ctx), words, 1, q.Filter)
+	return err == nil && len(hits) > 0
 }
 
 // firstRun returns the run that builds the first index, nil for none.
@@ -150,22 +168,6 @@ func (x *Index) firstRun() *run {
 		return nil
 	}
 	return run
-}
-
-// awaitVectors waits until run has stored the first vectors, has ended, or preferLimit is
-// over. It reports whether it waited.
-func awaitVectors(ctx context.Context, run *run) bool {
-	if run == nil {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, preferLimit)
-	defer cancel()
-	_, _ = run.Follow(ctx, func(p Progress) {
-		if p.Phase == indexer.PhaseVectors && p.Done > 0 {
-			cancel()
-		}
-	})
-	return true
 }
 
 // stillReading says in an empty answer how many files the current run has not read.
