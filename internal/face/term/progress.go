@@ -16,8 +16,9 @@ type Progress struct {
 	next  time.Time // earliest time of the next line
 }
 
-// Progress changes the bar every barInterval. Without a terminal, it writes the first line
-// after firstLine, and then at most one line per lineInterval.
+// Progress first shows the bar after barInterval, and changes it at most that often. Without a
+// terminal, it writes the first line after firstLine, and then at most one line per
+// lineInterval.
 const (
 	barInterval  = 100 * time.Millisecond
 	firstLine    = time.Second
@@ -26,11 +27,11 @@ const (
 
 // NewProgress returns a Progress that writes to o.
 func NewProgress(o *Writer) *Progress {
-	p := &Progress{out: o}
-	if !o.tty {
-		p.next = time.Now().Add(firstLine)
+	wait := firstLine
+	if o.tty {
+		wait = barInterval
 	}
-	return p
+	return &Progress{out: o, next: time.Now().Add(wait)}
 }
 
 // Show updates the display to step.
@@ -67,8 +68,12 @@ func bar(step job.Progress, passed time.Duration) string {
 	return line
 }
 
-// Close removes the bar.
-func (p *Progress) Close() { p.out.Replace("") }
+// Close removes the bar, if there is one.
+func (p *Progress) Close() {
+	if p.phase != "" {
+		p.out.Replace("")
+	}
+}
 
 // Replace replaces the last line of a terminal; "" clears it. Without a terminal
 // it writes nothing.
