@@ -102,6 +102,9 @@ func (x *Indexer) readWindows(ctx context.Context, windows chan<- *window) error
 	wanted := x.preferences.takeWanted()
 	size := min(firstWindow, x.options.WindowChunks)
 	for turn := range 3 {
+		if turn == 0 && len(wanted) == 0 {
+			continue
+		}
 		if err := x.readTurn(ctx, windows, &size, func(path string) bool {
 			switch {
 			case wanted[path]:

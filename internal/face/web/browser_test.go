@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -65,27 +66,7 @@ func TestBrowser(t *testing.T) {
 	}{{"desk", 1280, 800}, {"phone", 390, 780}} {
 		t.Run(screen.name, func(t *testing.T) {
 			tab := newTab(t, browser)
-			var mu sync.Mutex
-			var bad []string
-			note := func(s string) {
-				mu.Lock()
-				defer mu.Unlock()
-				bad = append(bad, s)
-			}
-			chromedp.ListenTarget(tab, func(event any) {
-				switch e := event.(type) {
-				case *runtime.EventExceptionThrown:
-					note("exception: " + e.ExceptionDetails.Error())
-				case *log.EventEntryAdded:
-					if e.Entry.Level == log.LevelError {
-						note("logged: " + e.Entry.Text + " " + e.Entry.URL)
-					}
-				case *network.EventRequestWillBeSent:
-					if !strings.HasPrefix(e.Request.URL, server.URL) && !strings.HasPrefix(e.Request.URL, "data:") {
-						note("asked for " + e.Request.URL)
-					}
-				}
-			})
+			faults := faultsOf(tab, server.URL)
 			run := func(what string, actions ...chromedp.Action) {
 				t.Helper()
 				hanging, cancel := context.WithTimeout(tab, 2*time.Minute)
@@ -192,12 +173,41 @@ func TestBrowser(t *testing.T) {
 			if search > 20*plain {
 				t.Errorf("the search page takes %.0f ms to its first paint, a page of one word %.0f", search, plain)
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			for _, s := range bad {
+			for _, s := range faults() {
 				t.Error(s)
 			}
 		})
+	}
+}
+
+// faultsOf records the exceptions and logged errors of a tab, and its requests to another server
+// than own, and returns a function that lists them.
+func faultsOf(tab context.Context, own string) func() []string {
+	var mu sync.Mutex
+	var bad []string
+	note := func(s string) {
+		mu.Lock()
+		defer mu.Unlock()
+		bad = append(bad, s)
+	}
+	chromedp.ListenTarget(tab, func(event any) {
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			note("exception: " + e.ExceptionDetails.Error())
+		case *log.EventEntryAdded:
+			if e.Entry.Level == log.LevelError {
+				note("logged: " + e.Entry.Text + " " + e.Entry.URL)
+			}
+		case *network.EventRequestWillBeSent:
+			if !strings.HasPrefix(e.Request.URL, own) && !strings.HasPrefix(e.Request.URL, "data:") {
+				note("asked for " + e.Request.URL)
+			}
+		}
+	})
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(bad)
 	}
 }
 

@@ -142,7 +142,7 @@ func Update(ctx context.Context, t *walk.Tree, o *walk.Options, masks *secret.Ma
 		}
 		return nil
 	}
-	err := error(nil)
+	var err error
 	if changed == nil {
 		err = t.Walk(ctx, o, visit)
 	} else {

@@ -199,13 +199,13 @@ func TestIndex(t *testing.T) {
 				t.Fatal(err)
 			}
 			x = Open(dir, nil)
-			var gone []string
+			var removed []string
 			for f := range x.Files() {
 				if _, ok := want[f.Path]; !ok {
-					gone = append(gone, f.Path)
+					removed = append(removed, f.Path)
 				}
 			}
-			x.Remove(gone)
+			x.Remove(removed)
 		}
 		if step%7 == 0 {
 			for range 5 {

@@ -245,7 +245,7 @@ func (x *Index) replace(old []*segment) error {
 	for i, s := range old {
 		inputs[i] = &input{segment: s, to: make([]uint32, len(s.files))}
 		for n, f := range s.files {
-			if inputs[i].to[n] = gone; s.lives(n) {
+			if inputs[i].to[n] = removed; s.lives(n) {
 				inputs[i].to[n] = numbers[f.Path]
 			}
 		}
@@ -268,8 +268,8 @@ func (x *Index) replace(old []*segment) error {
 	return nil
 }
 
-// gone is the number of a file that is not in the merged segment.
-const gone = 1<<32 - 1
+// removed is the number of a file that is not in the merged segment.
+const removed = 1<<32 - 1
 
 // input reads the lists of a segment that is merged.
 type input struct {
@@ -320,7 +320,7 @@ func mergeLists(inputs []*input, add func(uint32, []uint32)) error {
 				return i.err
 			}
 			for _, n := range part {
-				if i.to[n] != gone {
+				if i.to[n] != removed {
 					numbers = append(numbers, i.to[n])
 				}
 			}
