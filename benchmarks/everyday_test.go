@@ -63,7 +63,7 @@ func TestEveryday(t *testing.T) { planEveryday(t, "everyday.json", 100, false, l
 // TestEverydayDevelopment plans the intents of testdata/everyday-dev.json, over other servers,
 // and names those that fail.
 func TestEverydayDevelopment(t *testing.T) {
-	planEveryday(t, "everyday-dev.json", 40, true, leastDevelopment)
+	planEveryday(t, "everyday-dev.json", 115, true, leastDevelopment)
 }
 
 func planEveryday(t *testing.T, name string, intents int, failures bool, least everydayFigures) {
