@@ -82,7 +82,7 @@ var imports = []row{
 	{"internal/store/docs", "internal/base/health internal/base/packed internal/store internal/store/kv models"},
 	{"internal/store/keyword", "internal/base/health internal/store internal/store/kv internal/text/query"},
 	{"internal/store/legs", "internal/store internal/store/flat internal/text/query models"},
-	{"internal/store/ngram", "internal/base/atomicfile internal/base/checksum internal/base/health internal/base/packed"},
+	{"internal/store/ngram", "internal/base/health internal/base/packed internal/store/kv"},
 	{"internal/store/qdrant", "internal/store internal/store/docs internal/store/keyword internal/text/query"},
 	{"internal/store/qdrant/qdranttest", ""},
 	{"internal/store/storetest", "internal/store internal/text/query"},

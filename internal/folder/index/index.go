@@ -502,7 +502,7 @@ func (x *Index) Close() error {
 	x.stopUpdates()
 	x.end()
 	x.goroutines.Wait()
-	err := x.lines.close()
+	err := x.lines.grams.Close()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	err = errors.Join(err, x.closeStores(), x.model.Close())

@@ -15,9 +15,9 @@ import (
 	"cairn/internal/text/watch"
 )
 
-// ngramFolder holds the n-grams of the files. It is made from the files alone, and does not
+// ngramFile holds the n-grams of the files. It is made from the files alone, and does not
 // depend on the other parts of the index.
-const ngramFolder = "ngrams"
+const ngramFile = "ngrams"
 
 // lines chooses the files that a scan for lines reads.
 type lines struct {
@@ -30,12 +30,12 @@ type lines struct {
 
 func newLines(x *Index) *lines {
 	o := x.options
-	dir := ""
-	if o.Dir != "" && o.Remote == nil {
-		dir = filepath.Join(o.Dir, ngramFolder)
+	path := "" // another process may have the file open
+	if o.Dir != "" && o.Remote == nil && o.Holder != nil {
+		path = filepath.Join(o.Dir, ngramFile)
 	}
-	return &lines{x: x, grams: ngram.Open(dir, &ngram.Options{
-		Rules: scan.Rules(o.Config.Masks()), ReadOnly: o.Holder == nil, Logger: o.Logger,
+	return &lines{x: x, grams: ngram.Open(path, &ngram.Options{
+		Rules: scan.Rules(o.Config.Masks()), Logger: o.Logger,
 		Held: func() error {
 			if o.Held != nil && !o.Held() {
 				return owner.ErrEnded
@@ -116,25 +116,21 @@ func (x *Index) unhandled() (b watch.Batch, ok bool) {
 	return events.Unhandled()
 }
 
-// close writes the last records, unless the process no longer owns the folder.
-func (l *lines) close() error {
-	if err := l.grams.Close(); !errors.Is(err, owner.ErrEnded) {
-		return err
-	}
-	return nil
+// verify checks the n-grams.
+func (l *lines) verify(context.Context) (f health.File, err error) {
+	return l.grams.Verify()
 }
 
-// verify checks the n-grams.
-func (l *lines) verify(ctx context.Context) (f health.File, err error) {
-	if f, err = l.grams.Verify(ctx); f.Bytes > 0 {
-		f.Name = ngramFolder
-	}
-	return f, err
+// clear removes all records.
+func (l *lines) clear() {
+	l.updating.Lock() // an update would take the files that it does not read for recorded
+	defer l.updating.Unlock()
+	l.grams.Clear()
 }
 
 // repair records all files again.
 func (l *lines) repair(ctx context.Context, _ health.File) (string, error) {
-	l.grams.Clear()
+	l.clear()
 	l.update(ctx, nil)
 	return "rebuilt", ctx.Err()
 }

@@ -206,7 +206,7 @@ func (x *Index) index(ctx context.Context, r IndexRequest, progress func(Progres
 		return nil, fmt.Errorf("opening the embedding model: %w", err)
 	}
 	if r.Rebuild {
-		x.lines.grams.Clear()
+		x.lines.clear()
 		if err := x.rebuild(); err != nil {
 			return nil, err
 		}

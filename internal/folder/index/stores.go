@@ -36,7 +36,7 @@ const (
 )
 
 // Derived lists the files and folders of an index that the next run rebuilds.
-var Derived = []string{DocumentsFile, attemptsFile, ngramFolder, keywordFolder, keywordFolder + damagedSuffix, vectorFolder + damagedSuffix}
+var Derived = []string{DocumentsFile, attemptsFile, ngramFile, keywordFolder, keywordFolder + damagedSuffix, vectorFolder + damagedSuffix}
 
 // Cache is the folder of the vectors. If the documents are removed, it still caches their
 // embeddings, so that the next run need not compute them.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -33,18 +34,19 @@ func Select(ctx context.Context, t *walk.Tree, o *walk.Options, x *ngram.Index, 
 	if err != nil {
 		return nil, err
 	}
-	can := map[string]bool{}
-	files, _ := x.Candidates(m.query) // the files of a damaged segment are unknown now
-	for _, f := range files {
-		can[f.Path] = true
+	type recorded struct {
+		ngram.File
+		can bool
 	}
+	known := map[string]recorded{}
+	x.Files(m.query, func(f *ngram.File, can bool) { known[f.Path] = recorded{*f, can} })
 	c := &Candidates{Paths: []string{}}
 	err = t.Walk(ctx, o, func(e walk.Entry) error {
 		if e.Reason != walk.None || e.Dir || !r.selects(e.Path) {
 			return nil
 		}
-		switch f, ok := x.File(e.Path); {
-		case can[e.Path] || !ok || !current(f, e):
+		switch f, ok := known[e.Path]; {
+		case f.can || !ok || !current(f.File, e):
 			c.Paths = append(c.Paths, e.Path)
 		case f.Text:
 			c.Excluded++
@@ -66,22 +68,19 @@ func SelectWatched(ctx context.Context, t *walk.Tree, o *walk.Options, x *ngram.
 		return nil, false, err
 	}
 	paths := newPaths(changed)
-	files, ok := x.Candidates(m.query)
+	c = &Candidates{Paths: []string{}}
+	ok = x.Files(m.query, func(f *ngram.File, can bool) {
+		switch {
+		case !f.Text || !r.selects(f.Path) || paths.cover(f.Path):
+		case can:
+			c.Paths = append(c.Paths, f.Path)
+		default:
+			c.Excluded++
+		}
+	})
 	if !ok {
 		return nil, false, nil
 	}
-	c = &Candidates{Paths: []string{}}
-	for _, f := range files {
-		if r.selects(f.Path) && !paths.cover(f.Path) {
-			c.Paths = append(c.Paths, f.Path)
-		}
-	}
-	for f := range x.Files() {
-		if f.Text && r.selects(f.Path) && !paths.cover(f.Path) {
-			c.Excluded++
-		}
-	}
-	c.Excluded -= len(c.Paths)
 	if len(changed) > 0 {
 		err = t.WalkPaths(ctx, o, changed, func(e walk.Entry) error {
 			if e.Reason == walk.None && !e.Dir && r.selects(e.Path) && paths.cover(e.Path) {
@@ -130,14 +129,19 @@ func Update(ctx context.Context, t *walk.Tree, o *walk.Options, masks *secret.Ma
 	if changed != nil {
 		of = newPaths(changed)
 	}
-	seen := map[string]bool{}
+	known, seen := map[string]ngram.File{}, map[string]bool{}
+	x.Files(&ngram.Query{}, func(f *ngram.File, _ bool) {
+		if of.cover(f.Path) {
+			known[f.Path] = *f
+		}
+	})
 	var unread []string
 	visit := func(e walk.Entry) error {
 		if e.Reason != walk.None || e.Dir || !of.cover(e.Path) {
 			return nil
 		}
 		seen[e.Path] = true
-		if f, ok := x.File(e.Path); !ok || !current(f, e) {
+		if f, ok := known[e.Path]; !ok || !current(f, e) {
 			unread = append(unread, e.Path)
 		}
 		return nil
@@ -151,44 +155,60 @@ func Update(ctx context.Context, t *walk.Tree, o *walk.Options, masks *secret.Ma
 	if err != nil {
 		return err
 	}
-	var removed []string
-	for f := range x.Files() {
-		if !seen[f.Path] && of.cover(f.Path) {
-			removed = append(removed, f.Path)
+	maps.DeleteFunc(known, func(path string, _ ngram.File) bool { return seen[path] })
+	if len(known) > 0 {
+		if err := x.Update(nil, slices.Collect(maps.Keys(known))); err != nil {
+			return err
 		}
 	}
-	x.Remove(removed)
 	files := t.Lookup()
 	defer files.Close()
-	for _, path := range unread {
-		if err := ctx.Err(); err != nil {
-			return err
+	var recorder ngram.Recorder
+	for batch := range slices.Chunk(unread, batchFiles) {
+		var records []ngram.Record
+		var unreadable []string
+		for _, path := range batch {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			r, ok, err := record(files, o, masks, &recorder, path)
+			if err != nil {
+				return err
+			}
+			if ok {
+				records = append(records, r)
+			} else {
+				unreadable = append(unreadable, path)
+			}
 		}
-		if err := record(files, o, masks, x, path); err != nil {
+		if err := x.Update(records, unreadable); err != nil {
 			return err
 		}
 	}
-	return x.Settle()
+	return nil
 }
+
+// batchFiles is the number of files that Update records in one transaction.
+const batchFiles = 1024
 
 // racyTime is the age above which the time of a file's last change is reliable: file
 // systems use a clock with a resolution of some milliseconds.
 const racyTime = 50 * time.Millisecond
 
-// record reads a file and records its state before it was read.
-func record(files *walk.Lookup, o *walk.Options, masks *secret.Masks, x *ngram.Index, path string) error {
+// record reads a file and records its state before it was read. ok is false if a
+// scan cannot read it either, until it changes.
+func record(files *walk.Lookup, o *walk.Options, masks *secret.Masks, to *ngram.Recorder, path string) (r ngram.Record, ok bool, err error) {
 	content, info, err := files.ReadFile(path, o.SizeOf(path))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, walk.ErrSymlink), errors.Is(err, walk.ErrSpecial), errors.Is(err, walk.ErrSize):
-		x.Remove([]string{path}) // a scan cannot read it either, until it changes
-		return nil
+		return r, false, nil
 	case err != nil:
-		return err
+		return r, false, err
 	}
 	f := ngram.File{Path: path, Size: info.Size(), ModTime: info.ModTime().UnixNano(), ChangeTime: walk.ChangeTime(info), Text: walk.Check(content) == walk.None}
 	if age := time.Since(time.Unix(0, max(f.ModTime, f.ChangeTime))); -racyTime < age && age < racyTime || f.Size != int64(len(content)) {
 		f.ModTime = 0
 	}
 	text, _ := masks.Mask(content)
-	return x.Put(f, text)
+	return to.Record(f, text), true, nil
 }

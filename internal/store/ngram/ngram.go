@@ -2,41 +2,24 @@
 // a search for a string or a regular expression reads only the files that can match. It
 // decides nothing else: the caller reads every candidate and looks for the pattern.
 //
-// # Files
-//
-// The directory of an Index holds segments, which never change. The name of a segment is
-// the range of the numbers of the segments that it replaces, such as 00000003-00000007, so
-// that a rename makes a new segment valid and the old ones obsolete in one step. The latest
-// segment with a file is valid for it. Files that were recorded since the last segment are
-// in memory; after a kill they count as unknown.
-//
-// A segment (version 1) is a series of blocks, a table and a tail:
-//
-//	block  checksum, and for each trigram: its distance from the one before, the number of
-//	       its files, the size of the list, the list (see appendList)
-//	table  the rules of the text; for each file, in the order of the paths: the length of
-//	       the beginning that it has in common with the one before, the rest, size, times,
-//	       whether it is text; for each block: its first trigram and its offset
-//	tail   the offset of the table (8 bytes), the checksum of the table (4), "cairn-n1"
-//
-// Numbers are varints, see package packed. A checksum is CRC-32C in 4 bytes, little-endian.
+// The records are in one file of package kv, by path: size and times as varints, whether the
+// file is text as a byte, and a Bloom filter of its trigrams. They are read into memory, and a
+// search tests the filters of all files.
 package ngram
 
 import (
+	"bytes"
 	"cmp"
-	"context"
+	"encoding/binary"
 	"errors"
-	"io/fs"
-	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 
-	"cairn/internal/base/atomicfile"
 	"cairn/internal/base/health"
+	"cairn/internal/base/packed"
+	"cairn/internal/store/kv"
 )
 
 // File is a file of the folder. Its size and times, in Unix nanoseconds, tell a later state
@@ -51,13 +34,11 @@ type File struct {
 
 // Options configures Open. Nil and the zero value mean the defaults.
 type Options struct {
-	// Rules names the rules by which the text of a file is made from its bytes. Segments
-	// of other rules are removed.
+	// Rules names the rules by which the text of a file is made from its bytes. Records of
+	// other rules are removed.
 	Rules string
-	// ReadOnly forbids changes of the directory, which another process may own.
-	ReadOnly bool
-	// Held, if not nil, is called before each change of the directory. It returns an error
-	// if another process may own it.
+	// Held, if not nil, is called before each change of the file. It returns an error if
+	// another process may own it.
 	Held func() error
 	// Logger receives warnings. Nil discards them.
 	Logger *slog.Logger
@@ -65,97 +46,90 @@ type Options struct {
 
 // Index records the trigrams of files. It is safe for concurrent use.
 type Index struct {
-	dir     string
+	path    string
 	options Options
 
-	writing sync.Mutex // held while records change; locked before mu
-	grams   trigrams
-	pairs   int    // trigrams of recent
-	next    uint64 // the number of the next segment
-
-	mu       sync.RWMutex
-	loaded   bool
-	complete bool       // see SetComplete
-	segments []*segment // the oldest first
-	where    map[string]place
-	recent   map[string]*recent // files that are in no segment
-	unsorted []*recent
+	mu       sync.Mutex
+	db       *kv.DB // nil until its first use
+	damage   error  // why the file cannot be used until Clear
+	files    []Record
+	at       map[string]int // by path, in files
+	complete bool
 }
 
-// place is that of a file in a segment.
-type place struct {
-	in *segment
-	n  uint32
-}
-
-// recent is a file that is not in a segment yet.
-type recent struct {
+// Record is the record of a file.
+type Record struct {
 	File
-	trigrams []uint32 // sorted, unless it is in Index.unsorted
+	filter []byte // empty if the file is not text
 }
 
-// Open returns the Index in dir, which need not exist; "" is always empty. The first use
-// reads the directory. A damaged segment counts as missing.
-func Open(dir string, o *Options) *Index {
-	x := &Index{dir: dir, options: *cmp.Or(o, &Options{}), where: map[string]place{}, recent: map[string]*recent{}}
+// The buckets of the file.
+const (
+	filesBucket = "files"
+	rulesBucket = "rules"
+)
+
+// Open returns the Index in the file at path, which need not exist; "" is always empty. The
+// first use reads the file. A damaged one counts as empty, and the next Update replaces it.
+func Open(path string, o *Options) *Index {
+	x := &Index{path: path, options: *cmp.Or(o, &Options{}), at: map[string]int{}}
 	x.options.Logger = cmp.Or(x.options.Logger, slog.New(slog.DiscardHandler))
 	return x
 }
 
-// load opens the segments at the first use. The caller holds x.mu for writing.
-func (x *Index) load() {
-	if x.loaded || x.dir == "" {
-		return
+// errRules is returned for records of other rules.
+var errRules = errors.New("made by other rules")
+
+// load opens and reads the file at the first use. The caller holds x.mu.
+func (x *Index) load() error {
+	if x.db != nil || x.path == "" || x.damage != nil {
+		return x.damage
 	}
-	x.loaded = true
-	entries, _ := os.ReadDir(x.dir) // missing or unreadable, it is empty
-	var found []*segment
-	for _, e := range entries {
-		if s := newSegment(filepath.Join(x.dir, e.Name())); s != nil {
-			found = append(found, s)
-			x.next = max(x.next, s.last+1)
-		} else if !x.options.ReadOnly && atomicfile.Temporary(e.Name()) && x.held() == nil {
-			os.Remove(filepath.Join(x.dir, e.Name()))
+	if err := x.held(); err != nil {
+		return err
+	}
+	err := x.open()
+	if errors.Is(err, errRules) {
+		if err = os.RemoveAll(x.path); err == nil {
+			err = x.open()
 		}
 	}
-	// A segment follows those that it replaces.
-	slices.SortFunc(found, func(a, b *segment) int {
-		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(b.last, a.last))
+	if err != nil && !errors.As(err, new(*kv.LockedError)) {
+		x.damage = err
+		x.options.Logger.Warn("the n-grams cannot be used before the next run of the indexer", "error", err)
+	}
+	return err
+}
+
+// open opens and reads the file. It fails with errRules for records of other rules.
+func (x *Index) open() (err error) {
+	db, err := kv.Open(x.path, &kv.Options{Owned: true})
+	if err != nil {
+		return err
+	}
+	x.forget()
+	key, want := []byte(rulesBucket), []byte("1 "+x.options.Rules)
+	err = db.Update(func(tx *kv.Tx) error {
+		rules, err := tx.Bucket(rulesBucket)
+		if err != nil {
+			return err
+		}
+		if have := rules.Get(key); have == nil {
+			return rules.Put(key, want)
+		} else if !bytes.Equal(have, want) {
+			return errRules
+		}
+		files, err := tx.Bucket(filesBucket)
+		if err == nil {
+			files.ForEach(func(path, value []byte) bool { x.put(decode(path, value)); return true })
+		}
+		return err
 	})
-	end := uint64(0)
-	for _, s := range found {
-		if s.last < end {
-			x.remove(s) // replaced
-			continue
-		}
-		if err := s.open(x.options.Rules); err != nil {
-			if !errors.Is(err, errRules) {
-				x.options.Logger.Warn("a segment of n-grams is damaged", "error", err)
-			}
-			x.remove(s)
-			continue
-		}
-		end = s.last + 1
-		x.add(s)
+	if err != nil {
+		return errors.Join(err, db.Close())
 	}
-}
-
-// add makes a segment the latest. The caller holds x.mu for writing.
-func (x *Index) add(s *segment) {
-	x.segments = append(x.segments, s)
-	for n, f := range s.files {
-		x.kill(f.Path)
-		x.where[f.Path] = place{s, uint32(n)}
-	}
-}
-
-// kill removes the record of a file from its segment.
-func (x *Index) kill(path string) {
-	if at, ok := x.where[path]; ok {
-		at.in.dead[at.n>>6] |= 1 << (at.n & 63)
-		at.in.live--
-		delete(x.where, path)
-	}
+	x.db = db
+	return nil
 }
 
 func (x *Index) held() error {
@@ -165,250 +139,157 @@ func (x *Index) held() error {
 	return x.options.Held()
 }
 
-// remove closes and removes a segment.
-func (x *Index) remove(s *segment) {
-	s.close()
-	if !x.options.ReadOnly && x.held() == nil {
-		os.Remove(s.path) // one that remains is removed when it is opened
-	}
-}
-
-// drop forgets a damaged segment. Its files are unknown from then on.
-func (x *Index) drop(s *segment, err error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	i := slices.Index(x.segments, s)
-	if i < 0 {
-		return
-	}
-	x.options.Logger.Warn("a segment of n-grams is damaged", "error", err)
-	x.complete = false
-	x.segments = slices.Delete(x.segments, i, i+1)
-	for _, f := range s.files {
-		if x.where[f.Path].in == s {
-			delete(x.where, f.Path)
-		}
-	}
-	x.remove(s)
-}
-
-// File returns the record of a file.
-func (x *Index) File(path string) (File, bool) {
-	x.use()
-	defer x.mu.RUnlock()
-	if r := x.recent[path]; r != nil {
-		return r.File, true
-	}
-	at, ok := x.where[path]
-	if !ok {
-		return File{}, false
-	}
-	return at.in.files[at.n], true
-}
-
-// use locks x.mu for reading after the segments were opened and the recent files sorted.
-func (x *Index) use() {
-	x.mu.RLock()
-	for !x.loaded && x.dir != "" || len(x.unsorted) > 0 {
-		x.mu.RUnlock()
-		x.mu.Lock()
-		x.load()
-		for _, r := range x.unsorted {
-			slices.Sort(r.trigrams)
-		}
-		x.unsorted = nil
-		x.mu.Unlock()
-		x.mu.RLock()
-	}
-}
-
-// Files returns the recorded files in no particular order. No method of x may be called
-// meanwhile.
-func (x *Index) Files() iter.Seq[File] {
-	return func(yield func(File) bool) {
-		x.use()
-		defer x.mu.RUnlock()
-		for _, r := range x.recent {
-			if !yield(r.File) {
-				return
-			}
-		}
-		for _, s := range x.segments {
-			for n, f := range s.files {
-				if s.lives(n) && !yield(f) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// Put records a file and its text, which is nil if the file is not text.
-func (x *Index) Put(f File, text []byte) error {
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	r := &recent{File: f}
-	if f.Text {
-		r.trigrams = slices.Clone(x.grams.of(text))
-	}
-	x.mu.Lock()
-	x.load()
-	x.forget(f.Path)
-	x.recent[f.Path] = r
-	x.unsorted = append(x.unsorted, r)
-	x.mu.Unlock()
-	if x.pairs += len(r.trigrams); x.pairs < maxPairs {
-		return nil
-	}
-	return x.flush()
-}
-
-// Remove removes the records of files.
-func (x *Index) Remove(paths []string) {
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.load()
-	for _, path := range paths {
-		x.forget(path)
-	}
-}
-
-// forget removes a record. The caller holds both locks.
-func (x *Index) forget(path string) {
-	if r := x.recent[path]; r != nil {
-		x.pairs -= len(r.trigrams)
-		delete(x.recent, path)
-		x.unsorted = slices.DeleteFunc(x.unsorted, func(u *recent) bool { return u == r })
-	}
-	x.kill(path)
-}
-
 // Clear removes all records.
 func (x *Index) Clear() {
-	x.writing.Lock()
-	defer x.writing.Unlock()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.load()
-	for _, s := range x.segments {
-		x.remove(s)
-	}
-	x.segments, x.unsorted, x.pairs, x.complete = nil, nil, 0, false
-	clear(x.where)
-	clear(x.recent)
+	x.clear()
 }
 
-// SetComplete records whether all files are recorded. It remains so until records are lost.
+func (x *Index) clear() {
+	x.complete, x.damage = false, nil
+	x.forget()
+	if x.db != nil {
+		_ = x.db.Close() // what it holds is removed
+		x.db = nil
+	}
+	if x.path != "" && x.held() == nil {
+		os.RemoveAll(x.path) // a file that remains is opened again
+	}
+}
+
+// SetComplete records whether all files are recorded. It remains so until Clear.
 func (x *Index) SetComplete(complete bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.complete = complete
 }
 
-// maxRecent is the number of files that Settle leaves in memory.
-const maxRecent = 256
-
-// Settle writes the recent files to a segment if there are many.
-func (x *Index) Settle() error {
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	x.grams = trigrams{} // two megabytes
-	if len(x.recent) <= maxRecent {
-		return nil
-	}
-	return x.flush()
-}
-
-// Close writes the recent files and closes the segments.
-func (x *Index) Close() error {
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	err := x.flush()
+// Files calls fn with the recorded files in no particular order, and whether their text can
+// have lines that fulfil q. complete reports that all files are recorded. No method of x may
+// be called meanwhile.
+func (x *Index) Files(q *Query, fn func(f *File, can bool)) (complete bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, s := range x.segments {
-		s.close()
+	if err := x.load(); err != nil {
+		x.options.Logger.Debug("opening the n-grams", "error", err)
+		return false
 	}
-	x.segments, x.dir, x.complete = nil, "", false
-	clear(x.where)
-	return err
+	for i := range x.files {
+		r := &x.files[i]
+		fn(&r.File, r.Text && q.match(r.filter))
+	}
+	return x.complete
 }
 
-// Candidates returns the recorded text files that can have lines which fulfil q, in no
-// particular order. complete reports that all files are recorded.
-func (x *Index) Candidates(q *Query) (files []File, complete bool) {
-	for {
-		x.use()
-		complete = x.complete
-		files, bad, err := x.candidates(q)
-		x.mu.RUnlock()
-		if bad == nil {
-			return files, complete
-		}
-		x.drop(bad, err) // its files have no record now
+// Update stores records, and removes those of the removed paths. After an error the Index is
+// empty. Calls of Update must not overlap.
+func (x *Index) Update(records []Record, removed []string) error {
+	x.mu.Lock()
+	if x.damage != nil {
+		x.clear()
 	}
-}
-
-func (x *Index) candidates(q *Query) (files []File, bad *segment, err error) {
-	for _, s := range x.segments {
-		found, everything, err := (&search{segment: s, left: maxLists}).eval(q)
+	err := cmp.Or(x.load(), x.held())
+	db := x.db
+	x.mu.Unlock()
+	if err != nil || db == nil {
+		return err
+	}
+	if err = db.Update(func(tx *kv.Tx) error {
+		b, err := tx.Bucket(filesBucket)
 		if err != nil {
-			return nil, s, err
+			return err
 		}
-		if everything {
-			found = make([]uint32, len(s.files))
-			for n := range found {
-				found[n] = uint32(n)
+		for _, path := range removed {
+			if err := b.Delete([]byte(path)); err != nil {
+				return err
 			}
 		}
-		for _, n := range found {
-			if f := s.files[n]; f.Text && s.lives(int(n)) {
-				files = append(files, f)
+		for _, r := range records {
+			if err := b.Put([]byte(r.Path), r.encode()); err != nil {
+				return err
 			}
 		}
+		return nil
+	}); err != nil {
+		x.Clear()
+		return err
 	}
-	for _, r := range x.recent {
-		if r.Text && r.match(q) {
-			files = append(files, r.File)
-		}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, path := range removed {
+		x.remove(path)
 	}
-	return files, nil, nil
+	for _, r := range records {
+		x.put(r)
+	}
+	return nil
 }
 
-// match reports whether the file can have a line that fulfils q.
-func (r *recent) match(q *Query) bool {
-	switch q.op {
-	case literal:
-		return !slices.ContainsFunc(trigramsOf(q.literal), func(g uint32) bool { _, ok := slices.BinarySearch(r.trigrams, g); return !ok })
-	case all:
-		return !slices.ContainsFunc(q.of, func(sub *Query) bool { return !r.match(sub) })
-	case any:
-		return slices.ContainsFunc(q.of, r.match)
-	}
-	return true
+// put, remove and forget change the records in memory. The caller holds x.mu.
+func (x *Index) put(r Record) {
+	x.remove(r.Path)
+	x.at[r.Path] = len(x.files)
+	x.files = append(x.files, r)
 }
 
-// Verify reads all segments and compares their checksums. An Index without a directory has
-// no name.
-func (x *Index) Verify(ctx context.Context) (f health.File, err error) {
-	x.use()
-	segments := slices.Clone(x.segments)
-	x.mu.RUnlock()
-	for _, s := range segments {
-		bytes, err := s.verify(ctx)
-		if ctx.Err() != nil {
-			return f, ctx.Err()
-		}
-		f.Bytes += bytes
-		f.Records += len(s.files)
-		if err != nil && !errors.Is(err, fs.ErrClosed) { // replaced meanwhile
-			f.Problems = append(f.Problems, err.Error())
-		}
+func (x *Index) remove(path string) {
+	if i, ok := x.at[path]; ok {
+		last := len(x.files) - 1
+		x.files[i], x.files[last] = x.files[last], Record{}
+		x.files, x.at[x.files[i].Path] = x.files[:last], i
+		delete(x.at, path)
 	}
-	return f, nil
 }
 
-// byPath orders files.
-func byPath(a, b File) int { return strings.Compare(a.Path, b.Path) }
+func (x *Index) forget() {
+	x.files = nil
+	clear(x.at)
+}
+
+// Close closes the file.
+func (x *Index) Close() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	db := x.db
+	x.db, x.path, x.complete = nil, "", false
+	x.forget()
+	if db == nil {
+		return nil
+	}
+	return db.Close()
+}
+
+// Verify reads the file and compares its checksums. An Index without a file has no name.
+func (x *Index) Verify() (f health.File, err error) {
+	x.mu.Lock()
+	err = x.load()
+	db, damage := x.db, x.damage
+	x.mu.Unlock()
+	if damage != nil {
+		return health.File{Name: filepath.Base(x.path), Problems: []string{damage.Error()}}, nil
+	}
+	if err != nil || db == nil {
+		return f, err
+	}
+	return db.Verify()
+}
+
+// encode returns the stored value of r.
+func (r *Record) encode() []byte {
+	text := byte(0)
+	if r.Text {
+		text = 1
+	}
+	value := make([]byte, 0, 3*binary.MaxVarintLen64+1+len(r.filter))
+	for _, n := range []int64{r.Size, r.ModTime, r.ChangeTime} {
+		value = binary.AppendUvarint(value, uint64(n))
+	}
+	return append(append(value, text), r.filter...)
+}
+
+func decode(path, value []byte) Record {
+	p := packed.Reader{Rest: string(value)}
+	f := File{Path: string(path), Size: int64(p.Number()), ModTime: int64(p.Number()), ChangeTime: int64(p.Number()), Text: p.Byte() == 1}
+	return Record{f, []byte(p.Rest)}
+}

@@ -1,0 +1,98 @@
+package ngram
+
+import "slices"
+
+// A filter is a Bloom filter of the trigrams of a text in blocks of the size of a cache line:
+// Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient Bloom Filters" (2007). With
+// bitsEach bits and hashes hashes for each trigram, one that does not occur is taken for one
+// that does in about 1 of 20 tests.
+const (
+	bitsEach  = 7
+	hashes    = 4
+	blockSize = 64 // bytes
+)
+
+// places calls fn with the bits of a trigram in a filter of n bytes until it returns false.
+func places(trigram uint32, n int, fn func(at uint64) bool) bool {
+	h := (uint64(trigram) + 1) * 0x9E3779B97F4A7C15 // 2^64 divided by the golden ratio
+	block := h >> 32 * uint64(n/blockSize) >> 32
+	h *= 0xD6E8FEB86659FD93
+	for range hashes {
+		if !fn(block*8*blockSize + h>>(64-9)) { // 9 bits choose one of the 512
+			return false
+		}
+		h <<= 9
+	}
+	return true
+}
+
+// Recorder makes records of files. The zero Recorder is ready to use.
+type Recorder struct {
+	seen   []uint64 // a bit for each trigram
+	list   []uint32
+	folded []byte
+}
+
+// Record returns the record of a file and its text, which is not used if the file is not
+// text.
+func (r *Recorder) Record(f File, text []byte) Record {
+	if !f.Text {
+		return Record{File: f}
+	}
+	return Record{f, r.filter(text)}
+}
+
+func (r *Recorder) filter(text []byte) []byte {
+	trigrams := r.trigrams(text)
+	filter := make([]byte, (len(trigrams)*bitsEach/8/blockSize+1)*blockSize)
+	for _, g := range trigrams {
+		places(g, len(filter), func(at uint64) bool { filter[at>>3] |= 1 << (at & 7); return true })
+	}
+	return filter
+}
+
+// trigrams returns the different trigrams of the lines of a text, valid until the next call.
+// A trigram is three bytes of a folded line as a number.
+func (r *Recorder) trigrams(text []byte) []uint32 {
+	if r.seen == nil {
+		r.seen = make([]uint64, 1<<24/64)
+	}
+	for _, g := range r.list {
+		r.seen[g>>6] = 0
+	}
+	r.list, r.folded = r.list[:0], fold(r.folded[:0], text)
+	g, n := uint32(0), 0 // n is the number of bytes of the line before this one
+	for _, c := range r.folded {
+		if c == '\n' {
+			n = 0
+			continue
+		}
+		g = g<<8&0xffffff | uint32(c)
+		if n++; n < 3 {
+			continue
+		}
+		if word, bit := &r.seen[g>>6], uint64(1)<<(g&63); *word&bit == 0 {
+			*word |= bit
+			r.list = append(r.list, g)
+		}
+	}
+	return r.list
+}
+
+// match reports whether a text with this filter can have a line that fulfils q.
+func (q *Query) match(filter []byte) bool {
+	switch q.op {
+	case literal:
+		for i := 0; i+3 <= len(q.literal); i++ {
+			g := uint32(q.literal[i])<<16 | uint32(q.literal[i+1])<<8 | uint32(q.literal[i+2])
+			if !places(g, len(filter), func(at uint64) bool { return filter[at>>3]>>(at&7)&1 == 1 }) {
+				return false
+			}
+		}
+	case all:
+		return !slices.ContainsFunc(q.of, func(sub *Query) bool { return !sub.match(filter) })
+	case any:
+		return slices.ContainsFunc(q.of, func(sub *Query) bool { return sub.match(filter) })
+	}
+	return true
+}
