@@ -68,15 +68,11 @@ func (e *edge) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, e.observations)
 }
 
-// decodeEdge decodes an edge. A nil value is a removed edge.
-func decodeEdge(key string, value []byte) (pair, *edge, error) {
-	from, to, ok := strings.Cut(key, "\x00")
-	p := pair{from, to}
-	if ok && value == nil {
-		return p, nil, nil
-	}
-	if !ok || len(value) != edgeSize || value[0] > byte(graphrank.Dependency) || value[1]&^weakBit > byte(graphrank.Observed) {
-		return p, nil, fmt.Errorf("the stored edge %.80q is damaged", key)
+var errEdge = errors.New("a stored edge is damaged")
+
+func decodeEdge(value []byte) (edge, error) {
+	if len(value) != edgeSize || value[0] > byte(graphrank.Dependency) || value[1]&^weakBit > byte(graphrank.Observed) {
+		return edge{}, errEdge
 	}
 	e := edge{
 		kind: graphrank.Type(value[0]), source: graphrank.Source(value[1] &^ weakBit), weak: value[1]&weakBit != 0,
@@ -84,9 +80,9 @@ func decodeEdge(key string, value []byte) (pair, *edge, error) {
 		last:  binary.LittleEndian.Uint64(value[10:]), observations: binary.LittleEndian.Uint32(value[18:]),
 	}
 	if !(e.count >= 0) {
-		return p, nil, fmt.Errorf("the stored edge %.80q is damaged", key)
+		return edge{}, errEdge
 	}
-	return p, &e, nil
+	return e, nil
 }
 
 // at returns an edge with its count at the time now.

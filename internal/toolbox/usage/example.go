@@ -29,20 +29,17 @@ func (e *example) encode() []byte {
 	return append(binary.LittleEndian.AppendUint64(nil, e.last), e.arguments...)
 }
 
-func decodeExample(b []byte) (*example, error) {
+func decodeExample(b []byte) (example, error) {
 	if len(b) < 8 || !json.Valid(b[8:]) {
-		return nil, errors.New("a damaged example of a call")
+		return example{}, errors.New("a damaged example of a call")
 	}
-	return &example{bytes.Clone(b[8:]), binary.LittleEndian.Uint64(b)}, nil
+	return example{bytes.Clone(b[8:]), binary.LittleEndian.Uint64(b)}, nil
 }
 
 // keep adds the arguments of a tool to the delta if they are shorter than the example.
 // The caller holds s.mu for reading.
 func (s *Store) keep(d *delta, tool string, arguments json.RawMessage, now time.Time) {
-	old, known := s.examples[tool]
-	if next := d.examples[tool]; next != nil {
-		old, known = *next, true
-	}
+	old, known := latest(d.examples, s.examples, tool)
 	if !known && len(s.examples)+len(d.examples) < maxExamples || known && len(arguments) < len(old.arguments) {
 		d.examples[tool] = &example{arguments, unix(now)}
 	}

@@ -123,7 +123,7 @@ func (m *Intent) check() error {
 	if m.Count < 1 || len(m.Tools) == 0 {
 		return fmt.Errorf("the intent %.40q has no tools or no count", m.Text)
 	}
-	if _, err := decodeIntent(appendIntent(nil, m)); err != nil {
+	if _, err := decodeIntent(m.encode()); err != nil {
 		return fmt.Errorf("the intent %.40q is not possible", m.Text)
 	}
 	for _, tool := range m.Tools {

@@ -291,7 +291,7 @@ func TestLearnRemembers(t *testing.T) {
 
 func TestIntentRoundTrip(t *testing.T) {
 	m := Intent{Text: "x \u00fc", Tools: []string{"a", "b", "a"}, Edges: [][2]int{{0, 1}, {2, 1}}, Last: time.Unix(1_800_000_000, 0), Count: 300}
-	b := appendIntent(nil, &m)
+	b := m.encode()
 	got, err := decodeIntent(b)
 	if diff := cmp.Diff(m, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)

@@ -59,12 +59,12 @@ func (m *Intent) key() []byte {
 	return h.Sum(nil)[:16]
 }
 
-// appendIntent appends a record of an intent: the time of the last observation (Unix
+// encode returns the record of an intent: the time of the last observation (Unix
 // seconds), the count, the text, the number of tools and each tool. The number of edges,
 // both ends of each edge, and, if the intent is weak, weakMark follow. Numbers are unsigned
 // varints. A text is its length in bytes and the bytes.
-func appendIntent(b []byte, m *Intent) []byte {
-	b = packed.AppendNumber(packed.AppendNumber(b, int(unix(m.Last))), m.Count)
+func (m *Intent) encode() []byte {
+	b := packed.AppendNumber(packed.AppendNumber(nil, int(unix(m.Last))), m.Count)
 	b = packed.AppendList(packed.AppendText(b, m.Text), m.Tools)
 	b = packed.AppendNumber(b, len(m.Edges))
 	for _, e := range m.Edges {

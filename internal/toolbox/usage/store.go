@@ -20,7 +20,7 @@
 //	                  float64), last observation (8 bytes, Unix seconds), observations
 //	                  (4 bytes); all little-endian
 //	bucket "intents"  first 16 bytes of a SHA-256 of the normalized intent and its
-//	                  sorted tools -> see appendIntent
+//	                  sorted tools -> see Intent.encode
 //	bucket "examples" ID of a tool -> time (8 bytes, Unix seconds, little-endian), and the
 //	                  shortest arguments of a successful call as JSON, with secrets masked
 //	bucket "usage"    "version" -> the version of the format, 8 bytes, little-endian
@@ -94,6 +94,13 @@ func (e *FormatError) Error() string {
 
 // pair holds the nodes of an edge: from, to.
 type pair [2]string
+
+func (p pair) key() string { return p[0] + "\x00" + p[1] }
+
+func pairOf(key string) pair {
+	from, to, _ := strings.Cut(key, "\x00")
+	return pair{from, to}
+}
 
 // Store holds the graph and the intents. It is safe for concurrent use, and reads the
 // writes of other processes to a shared records.Store.
@@ -220,40 +227,20 @@ func newDelta() delta {
 	return delta{edges: map[pair]*edge{}, intents: map[string]*Intent{}, examples: map[string]*example{}}
 }
 
-// read decodes records. It logs a warning for a damaged edge or intent and removes it from
-// memory; its record remains.
+// read decodes records. It logs a warning for a damaged edge, intent or example and removes it
+// from memory; its record remains.
 func (d *delta) read(list []records.Record, log *slog.Logger) error {
 	whole := d.whole
 	*d = newDelta()
 	d.whole = whole
 	for _, r := range list {
 		switch {
-		case r.Bucket == edgesBucket:
-			p, e, err := decodeEdge(r.Key, r.Value)
-			if err != nil {
-				log.Warn("reading an edge", "error", err)
-				d.edges[p] = nil
-				continue
-			}
-			d.edges[p] = e
-		case r.Bucket == intentsBucket && r.Value == nil:
-			d.intents[r.Key] = nil
+		case r.Bucket == edgesBucket && strings.Contains(r.Key, "\x00"):
+			readRecord(d.edges, pairOf(r.Key), r, decodeEdge, log)
 		case r.Bucket == intentsBucket:
-			m, err := decodeIntent(r.Value)
-			if err != nil {
-				log.Warn("reading an intent", "key", fmt.Sprintf("%x", r.Key), "error", err)
-				d.intents[r.Key] = nil
-				continue
-			}
-			d.intents[r.Key] = &m
-		case r.Bucket == examplesBucket && r.Value == nil:
-			d.examples[r.Key] = nil
+			readRecord(d.intents, r.Key, r, decodeIntent, log)
 		case r.Bucket == examplesBucket:
-			e, err := decodeExample(r.Value)
-			if err != nil {
-				log.Warn("reading an example", "tool", r.Key, "error", err)
-			}
-			d.examples[r.Key] = e
+			readRecord(d.examples, r.Key, r, decodeExample, log)
 		case r.Key == versionKey && len(r.Value) == 8:
 			d.version = binary.LittleEndian.Uint64(r.Value)
 		}
@@ -264,32 +251,39 @@ func (d *delta) read(list []records.Record, log *slog.Logger) error {
 	return nil
 }
 
+// readRecord sets to[key] to the value of a record: nil if it was removed or is damaged.
+func readRecord[K comparable, V any](to map[K]*V, key K, r records.Record, decode func([]byte) (V, error), log *slog.Logger) {
+	to[key] = nil
+	if r.Value == nil {
+		return
+	}
+	v, err := decode(r.Value)
+	if err != nil {
+		log.Warn("reading usage", "bucket", r.Bucket, "key", fmt.Sprintf("%.80q", r.Key), "error", err)
+		return
+	}
+	to[key] = &v
+}
+
 // list encodes a delta.
 func (d *delta) list() []records.Record {
 	var list []records.Record
-	for p, e := range d.edges {
-		r := records.Record{Bucket: edgesBucket, Key: strings.Join(p[:], "\x00")}
-		if e != nil {
-			r.Value = e.encode()
-		}
-		list = append(list, r)
-	}
-	for key, m := range d.intents {
-		r := records.Record{Bucket: intentsBucket, Key: key}
-		if m != nil {
-			r.Value = appendIntent(nil, m)
-		}
-		list = append(list, r)
-	}
-	for tool, e := range d.examples {
-		r := records.Record{Bucket: examplesBucket, Key: tool}
-		if e != nil {
-			r.Value = e.encode()
-		}
-		list = append(list, r)
-	}
+	list = appendRecords(list, edgesBucket, d.edges, pair.key, (*edge).encode)
+	list = appendRecords(list, intentsBucket, d.intents, strings.Clone, (*Intent).encode)
+	list = appendRecords(list, examplesBucket, d.examples, strings.Clone, (*example).encode)
 	if d.version > 0 {
 		list = append(list, records.Record{Bucket: metaBucket, Key: versionKey, Value: binary.LittleEndian.AppendUint64(nil, d.version)})
+	}
+	return list
+}
+
+func appendRecords[K comparable, V any](list []records.Record, bucket string, values map[K]*V, name func(K) string, encode func(*V) []byte) []records.Record {
+	for key, v := range values {
+		r := records.Record{Bucket: bucket, Key: name(key)}
+		if v != nil {
+			r.Value = encode(v)
+		}
+		list = append(list, r)
 	}
 	return list
 }

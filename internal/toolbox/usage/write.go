@@ -116,10 +116,7 @@ func (s *Store) add(d *delta, c Change, now time.Time) {
 			continue
 		}
 		p := pair{observation.From, observation.To}
-		e, known := s.edges[p]
-		if next := d.edges[p]; next != nil {
-			e, known = *next, true
-		}
+		e, known := latest(d.edges, s.edges, p)
 		e = s.observe(e, known, observation, now)
 		d.edges[p] = &e
 	}
@@ -129,13 +126,19 @@ func (s *Store) add(d *delta, c Change, now time.Time) {
 	for i := range c.Intents {
 		m := &c.Intents[i]
 		key := string(m.key())
-		old, known := s.intents[key]
-		if next := d.intents[key]; next != nil {
-			old, known = *next, true
-		}
+		old, known := latest(d.intents, s.intents, key)
 		next := m.again(old, known, now)
 		d.intents[key] = &next
 	}
+}
+
+// latest returns a value of the delta, or else in memory.
+func latest[K comparable, V any](delta map[K]*V, memory map[K]V, key K) (v V, known bool) {
+	if next := delta[key]; next != nil {
+		return *next, true
+	}
+	v, known = memory[key]
+	return v, known
 }
 
 // evict removes the intents observed longest ago if there are more than MaxIntents.
@@ -189,47 +192,43 @@ type Forgotten struct {
 // ForgetNode removes a tool or document with its edges and its example, and the intents that
 // used it.
 func (s *Store) ForgetNode(id string) (Forgotten, error) {
-	return s.forget(func(p pair, _ edge) bool { return p[0] == id || p[1] == id },
-		func(m *Intent) bool { return slices.Contains(m.Tools, id) },
-		func(tool string, _ example) bool { return tool == id })
+	return s.forget(func(nodes []string, _ uint64) bool { return slices.Contains(nodes, id) })
 }
 
-// ForgetBefore removes the edges, intents and examples that were last observed before t. An edge that
-// was observed after t keeps its whole count, because single observations are not stored.
+// ForgetBefore removes the edges, intents and examples that were last observed before t, to the
+// second. An edge that was observed after t keeps its whole count, because single observations
+// are not stored.
 func (s *Store) ForgetBefore(t time.Time) (Forgotten, error) {
-	return s.forget(func(_ pair, e edge) bool { return e.last < unix(t) },
-		func(m *Intent) bool { return m.Last.Before(t) },
-		func(_ string, e example) bool { return e.last < unix(t) })
+	return s.forget(func(_ []string, last uint64) bool { return last < unix(t) })
 }
 
 // ForgetAll removes all edges, intents and examples.
 func (s *Store) ForgetAll() (Forgotten, error) {
-	return s.forget(func(pair, edge) bool { return true }, func(*Intent) bool { return true }, func(string, example) bool { return true })
+	return s.forget(func([]string, uint64) bool { return true })
 }
 
-// forget removes the edges, intents and examples for which the functions return true.
-func (s *Store) forget(matchEdge func(pair, edge) bool, matchIntent func(*Intent) bool, matchExample func(string, example) bool) (f Forgotten, err error) {
+// forget removes the edges, intents and examples for which match returns true, given their
+// nodes and the time of their last observation in Unix seconds.
+func (s *Store) forget(match func(nodes []string, last uint64) bool) (f Forgotten, err error) {
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	err = s.update(func(d *delta, _ time.Time) {
-		f = Forgotten{}
 		for p, e := range s.edges {
-			if matchEdge(p, e) {
+			if match(p[:], e.last) {
 				d.edges[p] = nil
-				f.Edges++
 			}
 		}
 		for key, m := range s.intents {
-			if matchIntent(&m) {
+			if match(m.Tools, unix(m.Last)) {
 				d.intents[key] = nil
-				f.Intents++
 			}
 		}
 		for tool, e := range s.examples {
-			if matchExample(tool, e) {
+			if match([]string{tool}, e.last) {
 				d.examples[tool] = nil
 			}
 		}
+		f = Forgotten{len(d.edges), len(d.intents)}
 	})
 	if err != nil {
 		return Forgotten{}, fmt.Errorf("forgetting: %w", err)
