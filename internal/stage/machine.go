@@ -164,19 +164,6 @@ func Step(s *State, e Event) (*State, *Effects, error) {
 	return n, fx, nil
 }
 
-// Restore is the transition of an unfinished task whose active copy was lost. It starts a
-// new generation and changes nothing else. Archives ignore later records of the old
-// generation.
-func Restore(s *State, at time.Time) (*State, *Effects) {
-	n := s.clone()
-	n.Machine.Version++
-	n.Machine.Generation++
-	if at = clock(at); at.After(n.UpdatedAt) {
-		n.UpdatedAt = at
-	}
-	return n, n.effects(Restored, n.Current, n.Machine.Run, Event{At: n.UpdatedAt}, "")
-}
-
 // admit returns an error if an event does not fit the state.
 func admit(s *State, e Event) error {
 	m := &s.Machine

@@ -298,25 +298,6 @@ func sameJSON(t *testing.T, what string, got any, want string) {
 	}
 }
 
-// TestRestore: restoring a task changes only its generation.
-func TestRestore(t *testing.T) {
-	s := fresh(t, "", Rules{})
-	for i, w := range []string{"claim", "ok", "claim"} {
-		s = step(t, s, w, i+1)
-	}
-	n, fx := Restore(s, epoch) // with a clock that is behind
-	if n.Machine.Version != s.Machine.Version+1 || n.Machine.Generation != 1 || s.Machine.Generation != 0 || n.UpdatedAt != s.UpdatedAt || !n.Deadline().Equal(s.Deadline()) {
-		t.Errorf("restored: %+v", n.Machine)
-	}
-	if fx.Entry.Action != Restored || fx.Entry.Version != n.Machine.Version || fx.Job == nil || fx.Job.Run != s.Machine.Run || fx.Ended {
-		t.Errorf("its effects: %+v", fx)
-	}
-	after, _, err := Step(n, word("ok", n, 9))
-	if err != nil || after.Machine.Generation != 1 || len(after.Completed) != 2 {
-		t.Errorf("it goes on: %v", err)
-	}
-}
-
 // TestBadRequests: New refuses invalid requests.
 func TestBadRequests(t *testing.T) {
 	good := Request{ID: "a", UserID: "u", Query: "q"}

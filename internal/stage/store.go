@@ -10,13 +10,8 @@ import (
 // the job.
 const ResendAfter = 10 * time.Second
 
-// Retention of ended tasks.
-const (
-	// KeepActive is the time that the active copy of a task is kept after its end.
-	KeepActive = 600 * time.Second
-	// KeepArchive is the default time that the archived copy and the log are kept.
-	KeepArchive = 7 * 24 * time.Hour
-)
+// KeepArchive is the default time that a task and its log are kept after its end.
+const KeepArchive = 7 * 24 * time.Hour
 
 // Change computes the transition of a task. A store may call it several times, each time
 // with the stored state. It must not change s or have side effects.
@@ -32,7 +27,7 @@ type Tasks interface {
 	// entry are on disk. If fn returns an error, Update stores nothing and returns that
 	// error.
 	Update(ctx context.Context, id string, fn Change) (*State, *Effects, error)
-	// Load returns an active or archived task. The error has CodeNotFound for an unknown
+	// Load returns a task. The error has CodeNotFound for an unknown
 	// id.
 	Load(ctx context.Context, id string) (*State, error)
 	// List returns tasks, newest first.
@@ -79,8 +74,7 @@ type Journal interface {
 	// Log returns every transition of a task in order. The error has CodeNotFound for an
 	// unknown id.
 	Log(ctx context.Context, id string) ([]Entry, error)
-	// Clean deletes active copies KeepActive after the end of a task and archived tasks
-	// keep after it, and returns the number of archived tasks deleted.
+	// Clean deletes tasks keep after their end, and returns their number.
 	Clean(ctx context.Context, now time.Time, keep time.Duration) (int, error)
 }
 
@@ -102,27 +96,4 @@ type Queue interface {
 	// Durable reports whether jobs outlive the process that published them.
 	Durable() bool
 	Close() error
-}
-
-// Archive is the durable copy of a store that may lose its data. Its methods are idempotent.
-type Archive interface {
-	// Record stores transitions: the newest state and the entries of each task. It
-	// ignores transitions of an earlier generation.
-	Record(ctx context.Context, all ...Record) error
-	// Resume begins a new generation of those of the tasks that are unfinished, for a
-	// store that has lost them. It applies Restore and records the result.
-	Resume(ctx context.Context, at time.Time, ids ...string) ([]*State, error)
-	// Unfinished returns at most limit unfinished tasks whose id is greater than after,
-	// ordered by id.
-	Unfinished(ctx context.Context, after string, limit int) ([]*State, error)
-	Load(ctx context.Context, id string) (*State, error)
-	List(ctx context.Context, q Query) ([]*State, error)
-	Journal
-	Close() error
-}
-
-// Record is a transition: the new state and the log entry.
-type Record struct {
-	State *State `json:"state"`
-	Entry Entry  `json:"entry"`
 }

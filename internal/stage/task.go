@@ -112,9 +112,7 @@ type Machine struct {
 	// Applied are the ids of the applied events. The number of transitions is limited, so
 	// there are at most a few dozen.
 	Applied []string `json:"applied,omitempty"`
-	// Generation is the number of times that the task was restored from an archive.
-	Generation int   `json:"generation,omitempty"`
-	Rules      Rules `json:"rules"`
+	Rules   Rules    `json:"rules"`
 }
 
 // Rules are the limits of a task, fixed at its creation.
@@ -221,7 +219,6 @@ const (
 	Inserted  Action = "insert"   // web_search was inserted
 	Skipped   Action = "skip"     // web_search was skipped
 	Stopped   Action = "abort"
-	Restored  Action = "restore" // the task was restored from the archive, unchanged
 )
 
 // Encode returns the JSON of a value in the form that stores use. Unlike json.Marshal it does

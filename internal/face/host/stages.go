@@ -28,17 +28,17 @@ type StageServers struct{ Redis, Postgres, AMQP string }
 // Open connects to the servers. The store or the queue is nil if it has no server.
 func (s StageServers) Open(ctx context.Context, log *slog.Logger) (store stage.Store, queue stage.Queue, err error) {
 	if s.Postgres != "" {
-		archive, err := postgres.Open(ctx, s.Postgres)
+		tasks, err := postgres.Open(ctx, s.Postgres)
 		if err != nil {
 			return nil, nil, err
 		}
-		store = archive
+		store = tasks
 		if s.Redis != "" {
-			active, err := redis.Open(ctx, s.Redis, archive, &redis.Options{Logger: log})
+			copied, err := redis.Open(ctx, s.Redis, store, log)
 			if err != nil {
-				return nil, nil, errors.Join(err, archive.Close())
+				return nil, nil, errors.Join(err, store.Close())
 			}
-			store = active
+			store = copied
 		}
 	}
 	if s.AMQP != "" {

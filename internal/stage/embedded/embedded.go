@@ -297,8 +297,7 @@ func (s *Store) Log(_ context.Context, id string) ([]stage.Entry, error) {
 // maxCleaned is the maximum number of tasks that one commit of Clean deletes.
 const maxCleaned = 500
 
-// Clean implements stage.Store. There is only one copy of a task, so KeepActive has no
-// effect.
+// Clean implements stage.Store.
 func (s *Store) Clean(ctx context.Context, now time.Time, keep time.Duration) (int, error) {
 	total, due := 0, now.Add(stage.KeepArchive-keep).UnixMilli()
 	for {

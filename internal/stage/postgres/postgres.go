@@ -1,5 +1,4 @@
-// Package postgres stores question tasks in Postgres, as a store or as the archive of another
-// store. The file schema.sql defines the tables.
+// Package postgres stores question tasks in Postgres. The file schema.sql defines the tables.
 package postgres
 
 import (
@@ -28,16 +27,13 @@ var schema string
 // schemaLock is the advisory lock of processes that create the tables: "cairntsk".
 const schemaLock = 0x636169726e74736b
 
-// Store is a stage.Store and a stage.Archive in Postgres.
+// Store is a stage.Store in Postgres.
 type Store struct {
 	pool   *pgxpool.Pool
 	server string // the address for errors, without user and password
 }
 
-var (
-	_ stage.Store   = (*Store)(nil)
-	_ stage.Archive = (*Store)(nil)
-)
+var _ stage.Store = (*Store)(nil)
 
 // Open connects to a database and creates missing tables. Several processes may call Open at
 // the same time.
@@ -101,25 +97,22 @@ func transient(code string) bool {
 }
 
 const put = `
-INSERT INTO task_histories (task_id, user_id, template, status, current_stage, run, generation, version, started_at, updated_at, deadline, resend_at, state)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+INSERT INTO task_histories (task_id, user_id, template, status, current_stage, run, version, started_at, updated_at, deadline, resend_at, state)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 ON CONFLICT (task_id) DO UPDATE SET
-  status = excluded.status, current_stage = excluded.current_stage, run = excluded.run, generation = excluded.generation, version = excluded.version,
+  status = excluded.status, current_stage = excluded.current_stage, run = excluded.run, version = excluded.version,
   updated_at = excluded.updated_at, deadline = excluded.deadline, resend_at = excluded.resend_at, state = excluded.state
-WHERE (task_histories.generation, task_histories.version) < (excluded.generation, excluded.version)`
+WHERE task_histories.version < excluded.version`
 
-// logRow runs after put in the same transaction. put has locked the row of the task, so no
-// other process can start another generation in between.
 const logRow = `
 INSERT INTO task_stage_logs (task_id, version, ts, stage, action, status, detail, event_id, worker, run)
-SELECT $1, $2::bigint, $3::timestamptz, $4, $5, $6, $7, $8, $9, $10::integer
-WHERE NOT EXISTS (SELECT FROM task_histories WHERE task_id = $1 AND generation > $11) ON CONFLICT DO NOTHING`
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`
 
-func enqueue(b *pgx.Batch, r stage.Record) error {
-	st, e := r.State, r.Entry
+// transition returns the statements that store a transition.
+func transition(st *stage.State, e stage.Entry) (*pgx.Batch, error) {
 	text, err := stage.Encode(st)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var deadline, resend *time.Time
 	if d := st.Deadline(); !d.IsZero() {
@@ -128,63 +121,18 @@ func enqueue(b *pgx.Batch, r stage.Record) error {
 	if _, ok := st.Job(); ok {
 		resend = new(st.UpdatedAt.Add(stage.ResendAfter))
 	}
-	b.Queue(put, st.ID, st.UserID, st.Template, st.Status, st.Current, st.Machine.Run, st.Machine.Generation, st.Machine.Version, st.StartedAt, st.UpdatedAt, deadline, resend, string(text))
-	b.Queue(logRow, e.TaskID, e.Version, e.At, e.Stage, e.Action, e.Status, e.Detail, e.Event, e.Worker, e.Run, st.Machine.Generation)
-	return nil
-}
-
-// Record implements stage.Archive.
-func (s *Store) Record(ctx context.Context, all ...stage.Record) error {
-	// Lock the rows in a fixed order, so that concurrent calls cannot deadlock.
-	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b stage.Record) int { return strings.Compare(a.State.ID, b.State.ID) })
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	b := &pgx.Batch{} // one transaction
-	for _, r := range all {
-		if err := enqueue(b, r); err != nil {
-			return err
-		}
-	}
-	return s.fail(s.pool.SendBatch(ctx, b).Close())
-}
-
-// Resume implements stage.Archive.
-func (s *Store) Resume(ctx context.Context, at time.Time, ids ...string) ([]*stage.State, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	list := []*stage.State{}
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT state FROM task_histories WHERE task_id = ANY($1) AND deadline IS NOT NULL ORDER BY task_id FOR UPDATE`, ids)
-		if err != nil {
-			return err
-		}
-		found, err := pgx.CollectRows(rows, state)
-		if err != nil {
-			return err
-		}
-		b := &pgx.Batch{}
-		for _, old := range found {
-			st, fx := stage.Restore(old, at)
-			list = append(list, st)
-			if err := enqueue(b, stage.Record{State: st, Entry: fx.Entry}); err != nil {
-				return err
-			}
-		}
-		return tx.SendBatch(ctx, b).Close()
-	})
-	if err != nil {
-		return nil, s.fail(err)
-	}
-	return list, nil
+	b := &pgx.Batch{}
+	b.Queue(put, st.ID, st.UserID, st.Template, st.Status, st.Current, st.Machine.Run, st.Machine.Version, st.StartedAt, st.UpdatedAt, deadline, resend, string(text))
+	b.Queue(logRow, e.TaskID, e.Version, e.At, e.Stage, e.Action, e.Status, e.Detail, e.Event, e.Worker, e.Run)
+	return b, nil
 }
 
 // Create implements stage.Store.
 func (s *Store) Create(ctx context.Context, st *stage.State, fx *stage.Effects) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	b := &pgx.Batch{}
-	if err := enqueue(b, stage.Record{State: st, Entry: fx.Entry}); err != nil {
+	b, err := transition(st, fx.Entry)
+	if err != nil {
 		return err
 	}
 	return s.fail(pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -213,8 +161,8 @@ func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *s
 		if next, fx, err = fn(old); err != nil {
 			return err
 		}
-		b := &pgx.Batch{}
-		if err := enqueue(b, stage.Record{State: next, Entry: fx.Entry}); err != nil {
+		b, err := transition(next, fx.Entry)
+		if err != nil {
 			return err
 		}
 		return tx.SendBatch(ctx, b).Close()
@@ -249,11 +197,6 @@ func (s *Store) Load(ctx context.Context, id string) (*stage.State, error) {
 func (s *Store) List(ctx context.Context, q stage.Query) ([]*stage.State, error) {
 	return query(ctx, s, state, `SELECT state FROM task_histories WHERE ($1 = '' OR user_id = $1) AND ($2 = '' OR status = $2)
 ORDER BY started_at DESC, task_id LIMIT $3`, q.UserID, q.Status, q.Bound())
-}
-
-// Unfinished implements stage.Archive.
-func (s *Store) Unfinished(ctx context.Context, after string, limit int) ([]*stage.State, error) {
-	return query(ctx, s, state, `SELECT state FROM task_histories WHERE deadline IS NOT NULL AND task_id > $1 ORDER BY task_id LIMIT $2`, after, limit)
 }
 
 // query returns the rows of a query.
@@ -313,8 +256,7 @@ func (s *Store) Log(ctx context.Context, id string) ([]stage.Entry, error) {
 	return entries, err
 }
 
-// Clean implements stage.Store. There is only one copy of a task, so KeepActive has no
-// effect.
+// Clean implements stage.Store.
 func (s *Store) Clean(ctx context.Context, now time.Time, keep time.Duration) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()

@@ -7,7 +7,6 @@ CREATE TABLE IF NOT EXISTS task_histories (
     status        text        NOT NULL CHECK (status IN ('waiting', 'in_progress', 'complete', 'failed', 'aborted')),
     current_stage text        NOT NULL,
     run           integer     NOT NULL,
-    generation    integer     NOT NULL, -- restorations of a copy elsewhere
     version       bigint      NOT NULL,
     started_at    timestamptz NOT NULL,
     updated_at    timestamptz NOT NULL,

@@ -357,19 +357,18 @@ func cleans(t *testing.T, open func(*testing.T) stage.Store) {
 			t.Errorf("after %v %d tasks go, %v, want %d", after, n, err, want)
 		}
 	}
-	clean(stage.KeepActive-time.Second, stage.KeepArchive, 0)
-	clean(stage.KeepActive, stage.KeepArchive, 0)
+	clean(10*time.Minute, stage.KeepArchive, 0)
 	got, err := s.Load(ctx, "old")
 	if err != nil {
 		t.Fatal(err)
 	}
-	Same(t, "from the archive", got, old)
+	Same(t, "after its end", got, old)
 	if _, _, err := s.Update(ctx, "old", Event(stage.Event{Kind: stage.Abort, At: at})); !errors.Is(err, stage.Is(stage.CodeTransition)) {
-		t.Errorf("changing what is in the archive: %v", err)
+		t.Errorf("changing an ended task: %v", err)
 	}
 	st, fx, _ := stage.New(stage.Request{ID: "old", UserID: "u", Query: "q", At: at})
 	if err := s.Create(ctx, st, fx); !errors.Is(err, stage.Is(stage.CodeExists)) {
-		t.Errorf("making what is in the archive: %v", err)
+		t.Errorf("making an ended task: %v", err)
 	}
 	clean(stage.KeepArchive, 2*stage.KeepArchive, 0)
 	clean(stage.KeepArchive, 36_500*24*time.Hour, 0)
