@@ -1,9 +1,9 @@
 // Package rabbitmq delivers the jobs of question tasks to workers over RabbitMQ.
 //
 // Each stage has a durable queue. Jobs are persistent messages, published with confirms and
-// acknowledged explicitly, so they are delivered at least once. A job that has failed
-// maxDeliveries times, or cannot be decoded, goes to the queue "dead.task"; the store later
-// lists it as unsent. After a lost connection the Queue reconnects with growing waits.
+// acknowledged explicitly, so they are delivered at least once. A job that fails again after a
+// second delivery, or cannot be decoded, goes to the queue "dead.task"; the store later lists
+// it as unsent. After a lost connection the Queue reconnects with growing waits.
 package rabbitmq
 
 import (
@@ -33,10 +33,7 @@ var names = map[stage.Stage]string{
 const (
 	deadExchange = "cairn.dead"
 	deadQueue    = "dead.task"
-	// maxDeliveries is the number of deliveries after which a failed job goes to deadQueue.
-	maxDeliveries = 5
-	deliveries    = "x-cairn-deliveries"
-	maxDead       = 10_000 // messages in deadQueue; it keeps the newest
+	maxDead      = 10_000 // messages in deadQueue; it keeps the newest
 )
 
 // The waits between attempts to connect.
@@ -151,7 +148,7 @@ func (q *Queue) Publish(ctx context.Context, jobs ...stage.Job) error {
 	}
 	var waiting []*amqp.DeferredConfirmation
 	for _, j := range jobs {
-		c, err := q.publish(ctx, q.channel, j, 1)
+		c, err := q.publish(ctx, j)
 		if err != nil {
 			q.mu.Unlock()
 			return err
@@ -171,7 +168,7 @@ func (q *Queue) Publish(ctx context.Context, jobs ...stage.Job) error {
 	return nil
 }
 
-func (q *Queue) publish(ctx context.Context, ch *amqp.Channel, j stage.Job, delivery int32) (*amqp.DeferredConfirmation, error) {
+func (q *Queue) publish(ctx context.Context, j stage.Job) (*amqp.DeferredConfirmation, error) {
 	name, ok := names[j.Stage]
 	if !ok {
 		return nil, fmt.Errorf("stage %q has no queue", j.Stage)
@@ -180,9 +177,9 @@ func (q *Queue) publish(ctx context.Context, ch *amqp.Channel, j stage.Job, deli
 	if err != nil {
 		return nil, err
 	}
-	c, err := ch.PublishWithDeferredConfirmWithContext(ctx, "", q.prefix+name, false, false, amqp.Publishing{
+	c, err := q.channel.PublishWithDeferredConfirmWithContext(ctx, "", q.prefix+name, false, false, amqp.Publishing{
 		ContentType: "application/json", DeliveryMode: amqp.Persistent, Body: body,
-		MessageId: fmt.Sprintf("%s/%d", j.TaskID, j.Run), Headers: amqp.Table{deliveries: delivery},
+		MessageId: fmt.Sprintf("%s/%d", j.TaskID, j.Run),
 	})
 	if err != nil {
 		return nil, stage.Unavailable(q.server, err)
@@ -225,9 +222,6 @@ func (q *Queue) consume(ctx context.Context, stages []stage.Stage, n int, do fun
 		return stage.Unavailable(q.server, err)
 	}
 	defer ch.Close() // the server redelivers unacknowledged jobs
-	if err := ch.Confirm(false); err != nil {
-		return stage.Unavailable(q.server, err)
-	}
 	// Prefetch one job per worker over all consumers of the channel. RabbitMQ has
 	// deprecated this and may reject it. In that case prefetch one job per consumer.
 	if perChannel := !q.perConsumer.Load(); perChannel {
@@ -265,7 +259,7 @@ func (q *Queue) consume(ctx context.Context, stages []stage.Stage, n int, do fun
 			for {
 				select {
 				case d := <-jobs:
-					q.handle(stopping, ch, d, do)
+					q.handle(stopping, d, do)
 				case <-stopping.Done():
 					return
 				}
@@ -283,41 +277,19 @@ func (q *Queue) consume(ctx context.Context, stages []stage.Stage, n int, do fun
 	}
 }
 
-// handle runs a job. It acknowledges the job after the job is done, or after the server has
-// confirmed a copy with the next delivery number.
-func (q *Queue) handle(ctx context.Context, ch *amqp.Channel, d amqp.Delivery, do func(context.Context, stage.Job) error) {
+// handle runs a job and acknowledges it. If the acknowledgement does not reach the server, the
+// server delivers the job again, and the engine ignores it.
+func (q *Queue) handle(ctx context.Context, d amqp.Delivery, do func(context.Context, stage.Job) error) {
 	var j stage.Job
+	var err error
 	if json.Unmarshal(d.Body, &j) != nil || j.TaskID == "" {
-		q.logFailed(d.Reject(false)) // to deadQueue
-		return
+		err = d.Reject(false) // to deadQueue
+	} else if failed := do(ctx, j); failed == nil {
+		err = d.Ack(false)
+	} else {
+		q.log.Warn("a job failed", "task", j.TaskID, "stage", j.Stage, "again", d.Redelivered, "error", failed)
+		err = d.Nack(false, ctx.Err() != nil || !d.Redelivered) // for another worker or attempt, or to deadQueue
 	}
-	err := do(ctx, j)
-	switch {
-	case err == nil:
-		q.logFailed(d.Ack(false))
-		return
-	case ctx.Err() != nil:
-		q.logFailed(d.Nack(false, true)) // for another worker
-		return
-	}
-	seen, _ := d.Headers[deliveries].(int32)
-	q.log.Warn("a job failed", "task", j.TaskID, "stage", j.Stage, "delivery", seen, "error", err)
-	if seen >= maxDeliveries {
-		q.logFailed(d.Reject(false))
-		return
-	}
-	if c, err := q.publish(ctx, ch, j, seen+1); err == nil {
-		if ok, err := c.WaitContext(ctx); ok && err == nil {
-			q.logFailed(d.Ack(false))
-			return
-		}
-	}
-	q.logFailed(d.Nack(false, true))
-}
-
-// logFailed logs an acknowledgement that did not reach the server. The server then delivers
-// the job again, and the engine ignores it.
-func (q *Queue) logFailed(err error) {
 	if err != nil {
 		q.log.Warn("acknowledging a job, which will be redelivered", "error", err)
 	}
