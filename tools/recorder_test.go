@@ -162,42 +162,42 @@ func TestPlansTeach(t *testing.T) {
 	}
 }
 
-// TestRecorderIsBounded: a disk that does not keep up costs events, never a
+// TestRecorderIsBounded: a disk that does not keep up costs changes, never a
 // caller's time, and sessions beyond the bound end.
 func TestRecorderIsBounded(t *testing.T) {
-	box, o := recordedBox(t)
-	s := New((&fake{}).folder(), o)
-	held, begun := make(chan struct{}), make(chan struct{})
-	first := s.requestContext(t.Context(), "first")
-	record(first, func(ctx context.Context, _ *usage.Session) error { close(begun); <-held; return nil })
-	<-begun
-	for range 10 * maxEvents {
-		record(first, func(ctx context.Context, s *usage.Session) error { return s.Fetched(ctx, "fs:read") }) // returns at once
+	box := openBox(t)
+	stopped := &Recorder{} // commits nothing
+	one := usage.NewSession(stopped.enqueue, nil)
+	for i := range 2 * maxQueue {
+		if err := one.Used(t.Context(), graphrank.DocumentID(fmt.Sprint(i%2, ".md"))); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if n := len(o.Recorder.events); n != maxEvents {
-		t.Errorf("%d events wait, want %d", n, maxEvents)
+	if n := len(stopped.queue.Observations); n != maxQueue {
+		t.Errorf("%d observations wait, want %d", n, maxQueue)
 	}
-	close(held)
+	r := Record(box, nil)
 	for i := range 2 * maxSessions {
-		done := make(chan struct{})
-		one := &recording{o.Recorder, fmt.Sprint("session ", i)}
-		o.Recorder.events <- event{one.session, func(ctx context.Context, s *usage.Session) error {
-			defer close(done)
+		r.record(fmt.Sprint("session ", i), func(ctx context.Context, s *usage.Session) error {
 			if err := s.Searched(ctx, "q", []string{"fs:read"}); err != nil {
 				return err
 			}
 			return s.Fetched(ctx, "fs:read")
-		}}
-		<-done
+		})
 	}
-	o.Recorder.Close()
+	if n := r.sessions.Len(); n != maxSessions {
+		t.Errorf("%d sessions are in memory, want %d", n, maxSessions)
+	}
+	r.Close()
 	if intents, err := intentsOf(t, box); err != nil || len(intents) != 1 || intents[0].Count != 2*maxSessions {
 		t.Errorf("%+v, %v, want one intent of all sessions", intents, err)
 	}
-	record(t.Context(), func(context.Context, *usage.Session) error {
-		t.Error("a call without a session is recorded")
+	never := func(context.Context, *usage.Session) error {
+		t.Error("a call without a session, or after the end, is recorded")
 		return nil
-	})
+	}
+	record(t.Context(), never)
+	r.record("late", never)
 }
 
 // TestWhoseWork: over HTTP the calls of a session, or of a token, are recorded as one
