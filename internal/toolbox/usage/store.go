@@ -3,8 +3,7 @@
 //
 // The node of a tool is its ID in the catalogue, that of a document "doc:" and its path
 // (DocumentID), so that one graph holds both. The whole graph is in memory. Every write is
-// one transaction of a records.Store and durable before the call returns. Concurrent writes
-// share a transaction.
+// one transaction of a records.Store and durable before the call returns.
 //
 // # Decay
 //
@@ -108,9 +107,7 @@ type Store struct {
 	records records.Store
 	o       Options
 
-	queue   sync.Mutex // guards pending
-	pending []*pendingWrite
-	commit  sync.Mutex // held during a write
+	commit sync.Mutex // held during a write
 
 	mu         sync.RWMutex // guards the fields below
 	generation uint64

@@ -23,12 +23,6 @@ type Change struct {
 // Empty reports whether the change is empty.
 func (c *Change) Empty() bool { return len(c.Observations)+len(c.Intents)+len(c.examples) == 0 }
 
-// pendingWrite is a change and the channel on which its caller waits.
-type pendingWrite struct {
-	change Change
-	done   chan error
-}
-
 // Add stores the observations and intents of a change. It returns when they are durable.
 func (s *Store) Add(ctx context.Context, c Change) error {
 	for _, observation := range c.Observations {
@@ -39,41 +33,22 @@ func (s *Store) Add(ctx context.Context, c Change) error {
 	return s.write(ctx, c)
 }
 
-// write makes a change durable before it returns. Changes that arrive during a
-// transaction share the next one.
+// write makes a change durable before it returns.
 func (s *Store) write(ctx context.Context, c Change) error {
 	if err := ctx.Err(); err != nil || c.Empty() {
 		return err
 	}
-	w := &pendingWrite{c, make(chan error, 1)}
-	s.queue.Lock()
-	s.pending = append(s.pending, w)
-	s.queue.Unlock()
 	s.commit.Lock()
 	defer s.commit.Unlock()
-	select {
-	case err := <-w.done: // another caller's transaction included it
-		return err
-	default:
-	}
-	s.queue.Lock()
-	pending := s.pending
-	s.pending = nil
-	s.queue.Unlock()
 	err := s.update(func(d *delta, now time.Time) {
-		for _, w := range pending {
-			s.add(d, w.change, now)
-		}
+		s.add(d, c, now)
 		s.evict(d)
 		s.sweep(d, now)
 	})
 	if err != nil {
-		err = fmt.Errorf("writing the usage graph: %w", err)
+		return fmt.Errorf("writing the usage graph: %w", err)
 	}
-	for _, w := range pending {
-		w.done <- err
-	}
-	return <-w.done
+	return nil
 }
 
 // update stores the changes that fn adds to a delta, in one transaction. The caller holds
