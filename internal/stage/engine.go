@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // Work runs one stage of a task. It owns s. An error is a failed attempt.
@@ -68,18 +70,10 @@ func NewEngine(store Store, o *Options) *Engine {
 // Keep returns the time that ended tasks are kept.
 func (e *Engine) Keep() time.Duration { return e.options.Keep }
 
-// newID returns an id for a new task: a version 4 UUID.
-func newID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
 // Create creates a task with the rules of the engine, and with a new id if r has none.
 func (e *Engine) Create(ctx context.Context, r Request) (*State, error) {
 	if r.ID == "" {
-		r.ID = newID()
+		r.ID = uuid.NewString()
 	}
 	r.Rules, r.At = e.options.Rules, e.options.Now()
 	s, fx, err := New(r)
@@ -344,44 +338,44 @@ const (
 
 // apply stores an event of this worker about j. During an outage of the store it retries, so
 // that the result is not lost. It returns nil, nil if the run has ended.
-func (e *Engine) apply(ctx context.Context, j Job, ev Event) (*State, error) {
+func (e *Engine) apply(ctx context.Context, j Job, ev Event) (s *State, err error) {
 	ev.Run, ev.Worker = j.Run, e.options.Name
-	for wait := firstWait; ; wait = min(2*wait, lastWait) {
-		s, err := e.Apply(ctx, j.TaskID, ev)
-		refused, ok := errors.AsType[*Error](err)
-		switch {
-		case err == nil:
-			return s, nil
-		case ok && refused.Code == CodeTransition && ev.Kind == Claim:
-			return e.load(ctx, j.TaskID)
-		case ok && refused.Code == CodeParameter:
-			return nil, err
-		case ok && refused.Code != CodeUnavailable:
-			return nil, nil
-		case !ok:
-			return nil, err
-		}
-		e.options.Logger.Warn("storing an event, trying again", "task", j.TaskID, "error", err)
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	err = e.retry(ctx, func() error {
+		s, err = e.Apply(ctx, j.TaskID, ev)
+		return err
+	})
+	refused, ok := errors.AsType[*Error](err)
+	switch {
+	case ok && refused.Code == CodeTransition && ev.Kind == Claim:
+		return e.load(ctx, j.TaskID)
+	case ok && refused.Code != CodeParameter:
+		return nil, nil
 	}
+	return s, err
 }
 
 // load reads a task. During an outage of the store it retries, because the queue would
 // deliver a returned job again at once.
-func (e *Engine) load(ctx context.Context, id string) (*State, error) {
+func (e *Engine) load(ctx context.Context, id string) (s *State, err error) {
+	err = e.retry(ctx, func() error {
+		s, err = e.store.Load(ctx, id)
+		return err
+	})
+	return s, err
+}
+
+// retry calls fn until the store is available.
+func (e *Engine) retry(ctx context.Context, fn func() error) error {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
-		s, err := e.store.Load(ctx, id)
+		err := fn()
 		if !errors.Is(err, Is(CodeUnavailable)) {
-			return s, err
+			return err
 		}
+		e.options.Logger.Warn("waiting for the store", "error", err)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }

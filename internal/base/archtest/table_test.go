@@ -176,7 +176,7 @@ var owners = map[string][]string{
 	"go.etcd.io/bbolt":                         {"internal/store/kv"},
 	"github.com/qdrant/go-client":              {"internal/store/qdrant"},
 	"google.golang.org/grpc":                   {"internal/store/qdrant"}, // the client's options and codes
-	"github.com/google/uuid":                   {"internal/store/qdrant"},
+	"github.com/google/uuid":                   {"internal/stage", "internal/store/qdrant"},
 	"github.com/knights-analytics/hugot":       {"models/onnx"},
 	"github.com/gomlx/":                        {"models/onnx"},
 	"github.com/pkoukk/tiktoken-go":            {"models/bpe"},
