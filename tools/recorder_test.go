@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -16,15 +15,6 @@ import (
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/usage"
 )
-
-// recordedBox is a toolbox with a recorder.
-func recordedBox(t *testing.T) (*owner.Folder, *Options) {
-	t.Helper()
-	box := openBox(t)
-	r := Record(box, slog.New(slog.DiscardHandler))
-	t.Cleanup(r.Close)
-	return box, &Options{Groups: []Group{Catalog}, Toolbox: box, Recorder: r}
-}
 
 // answerOf is what search_tools answers on a box, without a session.
 func answerOf(t *testing.T, box *owner.Folder) string {

@@ -22,7 +22,7 @@ var rooms = []room{
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5220},
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 12420},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7290},
-	{"internal/stage", "internal/text internal/store retriever", 6350},
+	{"internal/stage", "internal/text internal/store retriever", 5700},
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 7300},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 220},
 	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 5780},

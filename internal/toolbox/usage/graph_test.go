@@ -419,9 +419,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestWritersShareTransactions has many goroutines observe at once: each count
-// arrives, and there are fewer transactions than calls.
-func TestWritersShareTransactions(t *testing.T) {
+// TestConcurrentWriters has many goroutines observe at once: each count arrives.
+func TestConcurrentWriters(t *testing.T) {
 	db := openDB(t)
 	s := open(t, db, nil)
 	const goroutines, calls = 32, 10
@@ -438,10 +437,6 @@ func TestWritersShareTransactions(t *testing.T) {
 	wg.Wait()
 	if got, want := edges(t, open(t, db, &Options{HalfLife: -1})), []string{fmt.Sprintf("a>b sequence observed %d", goroutines*calls)}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
-	}
-	g, err := s.Generation()
-	if err != nil || g >= goroutines*calls {
-		t.Errorf("%d transactions for %d calls, %v", g, goroutines*calls, err)
 	}
 }
 
