@@ -19,6 +19,8 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"ms":     func(f float64) string { return fmt.Sprintf("%.1f", f) },
 	"whole":  func(f float64) string { return fmt.Sprintf("%.0f", f) },
 	"join":   func(s []string) string { return strings.Join(s, " or ") },
+	"fill":   func(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) },
+	"at":     func(percent float64) string { return fmt.Sprintf("%.2f%%", percent) },
 }).Parse(pageText))
 
 // pageData is the data of page.html.
@@ -27,12 +29,10 @@ type pageData struct {
 	Documents  int
 	Tiles      []tile
 	Systems    []pageSystem
-	Ranks      template.HTML
-	Budget     template.HTML
+	Ranks      []chartRow
 	BudgetRows []budgetRow
-	Latency    template.HTML
-	Ablation   template.HTML
-	Ablations  []Ablation
+	Latency    []chartRow
+	Ablations  []chartRow
 	Context    *ContextReport
 	Groups     []pageGroups
 	Worst      []WorstQuery
@@ -43,7 +43,7 @@ type tile struct{ Figure, Name, Note string }
 
 type pageSystem struct {
 	RunSummary
-	Interval template.HTML // of nDCG@10, drawn
+	Interval []mark // of nDCG@10
 	Main     bool
 }
 
@@ -74,7 +74,7 @@ func WritePage(file string, runs []*Run) error {
 
 func newPage(runs []*Run) *pageData {
 	main := mainRun(runs)
-	p := &pageData{Main: main.Summary(), Documents: main.Documents, Context: main.Context, Worst: main.worst(), Ablations: ablations(runs)}
+	p := &pageData{Main: main.Summary(), Documents: main.Documents, Context: main.Context, Worst: main.worst(), Ablations: drawAblations(ablations(runs))}
 	shown := slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return r.Ablation })
 	var low, high float64 = 1, 0
 	for _, r := range shown {
@@ -84,8 +84,8 @@ func newPage(runs []*Run) *pageData {
 		p.Systems = append(p.Systems, s)
 	}
 	for i := range p.Systems {
-		s := &p.Systems[i]
-		s.Interval = drawInterval(s.NDCG10, s.Intervals[metricNames[0]], low, high)
+		s, at := &p.Systems[i], scale(low, high)
+		s.Interval = []mark{whisker(s.Intervals[metricNames[0]], at), {Class: "dot", X: at(s.NDCG10)}}
 	}
 	for _, b := range main.Budgets {
 		if n := len(p.BudgetRows); n == 0 || p.BudgetRows[n-1].System != b.System {
@@ -96,7 +96,6 @@ func newPage(runs []*Run) *pageData {
 	}
 	p.tiles(main.Budgets)
 	p.Ranks, p.Latency = drawRanks(shown), drawLatency(shown)
-	p.Budget, p.Ablation = drawBudgets(p.BudgetRows), drawAblations(p.Ablations)
 	for _, g := range main.groups() {
 		if n := len(p.Groups); n == 0 || p.Groups[n-1].By != g.By {
 			p.Groups = append(p.Groups, pageGroups{By: g.By})
