@@ -124,9 +124,6 @@ func TestContext(t *testing.T) {
 	if c == nil || c.Queries != 1 || c.Pairs != 2 || c.Edges != 1 || c.Worse != 0 || c.With < c.Without || c.Without <= 0 {
 		t.Errorf("%+v, want one query of two pairs that gains", c)
 	}
-	if c.Formula != "affinity" || len(c.Formulas) != len(contextFormulas) || c.Formulas[0] != c.ContextGain {
-		t.Errorf("formulas %+v, want the one in use first of %d", c, len(contextFormulas))
-	}
 	if _, err := Docs(t.Context(), DocsOptions{Data: dir, Split: "dev", Learn: "dev", Embedder: &testutil.HashEmbedder{}, Work: t.TempDir()}); err == nil {
 		t.Error("of one query none is held out, and yet it is measured")
 	}

@@ -32,7 +32,6 @@ type bench struct {
 	stores    *index.Stores
 	o         *DocsOptions
 	usage     *usage.Store      // nil without DocsOptions.Learn
-	measured  contextFormula    // formula for the effect of the context
 	ids       map[string]string // IDs of documents, by path
 	paths     map[string]string // paths of documents, by ID
 	report    IndexReport
@@ -111,7 +110,7 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions, fu
 		if w.usage, err = w.learn(ctx, indexed, o); err != nil {
 			return nil, err
 		}
-		options.Reweigher, options.ReweighLimit = retriever.CoUsage{Read: w.usage.Read, Formula: w.formula, Log: log}, retriever.CoUsageLimit
+		options.Reweigher, options.ReweighLimit = retriever.CoUsage{Read: w.usage.Read, Log: log}, retriever.CoUsageLimit
 	}
 	options.QueryCache = 1 // so that every mode embeds every query
 	options.MaxQuery = math.MaxInt

@@ -25,9 +25,6 @@ func (r *DocsReport) String() string {
 	writeAblations(&b, r.Ablations)
 	if c := r.Context; c != nil {
 		fmt.Fprintf(&b, "\none document in use: ndcg@10 of the others %.4f, without %.4f (%d queries, %d pairs, %d better, %d worse)", c.With, c.Without, c.Queries, c.Pairs, c.Better, c.Worse)
-		for _, f := range c.Formulas {
-			fmt.Fprintf(&b, "\n  %-46s %.4f (%d better, %d worse)", f.Formula, f.With, f.Better, f.Worse)
-		}
 	}
 	writeGroups(&b, r.Groups, r.Worst)
 	b.WriteString(r.Gate.String())

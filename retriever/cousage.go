@@ -17,9 +17,6 @@ const CoUsageLimit = 0.10
 type CoUsage struct {
 	// Read calls a function with the graph.
 	Read func(func(*graphrank.Graph) error) error
-	// Formula returns the affinity of each candidate to the context, in [0, 1]. Nil
-	// means graphrank's Affinity.
-	Formula func(g *graphrank.Graph, context, candidates []string) []float64
 	// Log receives the error if the graph cannot be read.
 	Log *slog.Logger
 }
@@ -54,11 +51,7 @@ func (u CoUsage) bonus(g *graphrank.Graph, inUse, paths []string) []float64 {
 	for i, path := range paths {
 		candidates[i] = graphrank.DocumentID(path)
 	}
-	formula := u.Formula
-	if formula == nil {
-		formula = (*graphrank.Graph).Affinity
-	}
-	bonus := formula(g, context, candidates)
+	bonus := g.Affinity(context, candidates)
 	for i := range bonus {
 		bonus[i] *= CoUsageLimit
 	}
