@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -35,21 +34,11 @@ func watch(flags *flag.FlagSet) func() error {
 var words = strings.Fields(`server token budget query section heading cache vector keyword chunk document folder graph task
 	workflow agent release version network policy container cluster node restart deploy error timeout retry queue worker`)
 
-// sentence is deterministic for a seed and like no other's.
-func sentence(r *rand.Rand, mark string) string {
-	parts := []string{mark}
-	for range 30 {
-		parts = append(parts, words[r.IntN(len(words))])
-	}
-	return strings.Join(parts, " ")
-}
-
 type bench struct {
 	root   string
-	client *client
+	client *agent.Client
 	r      *rand.Rand
 	marks  int
-	latest string // mark of the branch "new"
 }
 
 // file returns the name of document n.
@@ -67,8 +56,13 @@ func (b *bench) mark() string {
 	return string(letters) + "zu"
 }
 
-func (b *bench) text(n int, mark string) string {
-	return fmt.Sprintf("# Document %d\n\n%s.\n", n, sentence(b.r, mark))
+// text returns a document with a mark and words of its own.
+func (b *bench) text(mark string) string {
+	text := "# " + mark + "\n\n" + mark
+	for range 30 {
+		text += " " + words[b.r.IntN(len(words))]
+	}
+	return text + ".\n"
 }
 
 func measureWatch(cairn string, files, edits, many int) error {
@@ -84,7 +78,7 @@ func measureWatch(cairn string, files, edits, many int) error {
 	}
 	b := &bench{root: root, r: rand.New(rand.NewPCG(7, 7))}
 	for n := range files {
-		if err := write(b.file(n), b.text(n, "first")); err != nil {
+		if err := write(b.file(n), b.text("first")); err != nil {
 			return err
 		}
 	}
@@ -93,101 +87,91 @@ func measureWatch(cairn string, files, edits, many int) error {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	fmt.Printf("%d files indexed in %.1f s\n", files, time.Since(begin).Seconds())
-	c, _, err := agent.Start(cairn, "mcp", "-C", root, "--no-record")
+	if b.client, _, err = agent.Start(cairn, "mcp", "-C", root, "--no-record"); err != nil {
+		return err
+	}
+	defer b.client.Close()
+	err = b.until("the start", func(s *status) bool { return s.State == "ready" && s.Watching == "events" && s.Progress == nil })
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	b.client = &client{c}
-	if err := b.client.until("the start", func() (bool, error) { return b.client.watching() }); err != nil {
-		return err
-	}
-	// Every change is a function that makes it and returns a word and the path where it must be found.
-	pick := func() string { return b.file(b.r.IntN(files)) }
-	for _, c := range []struct {
-		name   string
-		change func(i int, mark string) (string, error)
-	}{
-		{"edit", func(i int, mark string) (string, error) { at := pick(); return at, write(at, b.text(i, mark)) }},
-		{"save by renaming", func(i int, mark string) (string, error) {
-			at := pick()
-			tmp := filepath.Join(filepath.Dir(at), "."+filepath.Base(at)+".tmp")
-			return at, errors.Join(write(tmp, b.text(i, mark)), os.Rename(tmp, at))
-		}},
-		{"new folder", func(i int, mark string) (string, error) {
-			at := filepath.Join(root, "new", mark, "deep", "file.md")
-			return at, write(at, b.text(i, mark))
-		}},
-		{"moved file", func(i int, mark string) (string, error) {
-			at := pick()
-			if err := write(at, b.text(i, mark)); err != nil {
-				return "", err
-			}
-			if err := b.found(at, mark, "keyword"); err != nil {
-				return "", err
-			}
-			to := strings.TrimSuffix(at, ".md") + "-" + mark + ".md"
-			return to, errors.Join(os.Rename(at, to), write(at, b.text(i, "first")))
-		}},
-	} {
-		var byWord, byVector []float64
-		for i := range edits {
-			mark := b.mark()
-			at, err := c.change(i, mark)
-			if err != nil {
-				return err
-			}
-			begin := time.Now()
-			if err := b.found(at, mark, "keyword"); err != nil {
-				return err
-			}
-			byWord = append(byWord, milliseconds(time.Since(begin)))
-			if err := b.found(at, mark, "semantic"); err != nil {
-				return err
-			}
-			byVector = append(byVector, milliseconds(time.Since(begin)))
-		}
-		show(c.name+", by keyword", byWord)
-		show(c.name+", by vector", byVector)
-	}
-	if err := b.removals(edits); err != nil {
+	if err := b.changes(files, edits); err != nil {
 		return err
 	}
 	return b.branches(min(many, files))
 }
 
-// removals measures how long a search finds a removed file.
-func (b *bench) removals(n int) error {
-	var took []float64
-	for i := range n {
-		mark := b.mark()
-		at := filepath.Join(b.root, "gone", mark+".md")
-		if err := write(at, b.text(i, mark)); err != nil {
-			return err
+// changes changes files in each way.
+func (b *bench) changes(files, edits int) error {
+	pick := func() string { return b.file(b.r.IntN(files)) }
+	indexed := func(at, mark string) error { return errors.Join(write(at, b.text(mark)), b.found(at, mark, "keyword")) }
+	// Each change begins with a file and a mark, and returns the path at which the mark must then
+	// be found, "" for nowhere.
+	for _, c := range []struct {
+		name   string
+		before func(at, mark string) error // not measured
+		change func(at, mark string) (string, error)
+	}{
+		{"edit", nil, func(at, mark string) (string, error) { return at, write(at, b.text(mark)) }},
+		{"save by renaming", nil, func(at, mark string) (string, error) {
+			tmp := filepath.Join(filepath.Dir(at), "."+filepath.Base(at)+".tmp")
+			return at, errors.Join(write(tmp, b.text(mark)), os.Rename(tmp, at))
+		}},
+		{"new folder", nil, func(_, mark string) (string, error) {
+			at := filepath.Join(b.root, "new", mark, "deep", "file.md")
+			return at, write(at, b.text(mark))
+		}},
+		{"moved file", indexed, func(at, mark string) (string, error) {
+			to := strings.TrimSuffix(at, ".md") + "-" + mark + ".md"
+			return to, errors.Join(os.Rename(at, to), write(at, b.text("first")))
+		}},
+		{"removed file", indexed, func(at, _ string) (string, error) { return "", os.Remove(at) }},
+	} {
+		var byWord, byVector []float64
+		for range edits {
+			at, mark := pick(), b.mark()
+			if c.before != nil {
+				if err := c.before(at, mark); err != nil {
+					return err
+				}
+			}
+			to, err := c.change(at, mark)
+			if err != nil {
+				return err
+			}
+			begin := time.Now()
+			if err := b.found(to, mark, "keyword"); err != nil {
+				return err
+			}
+			byWord = append(byWord, milliseconds(time.Since(begin)))
+			if to == "" {
+				if err := write(at, b.text("first")); err != nil {
+					return err
+				}
+				continue
+			}
+			if err := b.found(to, mark, "semantic"); err != nil {
+				return err
+			}
+			byVector = append(byVector, milliseconds(time.Since(begin)))
 		}
-		if err := b.found(at, mark, "keyword"); err != nil {
-			return err
+		show(c.name+", by keyword", byWord)
+		if byVector != nil {
+			show(c.name+", by vector", byVector)
 		}
-		if err := os.Remove(at); err != nil {
-			return err
-		}
-		begin := time.Now()
-		if err := b.client.until("removal", func() (bool, error) {
-			// Words spelt alike may be found instead.
-			first, err := b.client.first(mark, "keyword")
-			return first != "gone/"+mark+".md", err
-		}); err != nil {
-			return err
-		}
-		took = append(took, milliseconds(time.Since(begin)))
 	}
-	show("removed file, not found any more", took)
 	return nil
 }
 
-// branches switches between two git branches that differ in many files: eight of ten are
-// changed, one is removed and one is renamed.
+// branches switches between git branches that differ in many files. In branch two, eight of ten
+// are changed, one is removed and one is renamed; branch three has other texts, which were never
+// embedded. A switch has ended when the mark of the branch is found in the last of the files.
 func (b *bench) branches(many int) error {
+	tree, err := os.MkdirTemp("", "cairn-watch-tree-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tree)
 	git := func(args ...string) error {
 		args = append([]string{"-C", b.root, "-c", "user.name=bench", "-c", "user.email=bench@example.com", "-c", "gc.auto=0"}, args...)
 		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
@@ -195,72 +179,59 @@ func (b *bench) branches(many int) error {
 		}
 		return nil
 	}
-	// The files to find, each with its own word: the last files that branch two changes,
-	// lacks and renames.
-	changed, removed, renamed := b.file(many-3), b.file(many-2), b.file(many-1)
-	words := map[string]string{changed: b.mark(), removed: b.mark(), renamed: b.mark()}
-	if err := errors.Join(write(removed, b.text(many-2, words[removed])),
-		write(renamed, b.text(many-1, words[renamed])), git("init", "-q", "-b", "one"), git("add", "."),
-		git("commit", "-q", "-m", "one"), git("switch", "-q", "-c", "two")); err != nil {
+	last := b.file(many - 1)
+	marks := map[string]string{"one": b.mark(), "two": b.mark(), "three": b.mark()}
+	if err := errors.Join(write(last, b.text(marks["one"])), git("init", "-q", "-b", "one"), git("add", "."), git("commit", "-q", "-m", "one")); err != nil {
 		return err
 	}
-	for n := range many {
-		at := b.file(n)
-		mark := "second"
-		if at == changed {
-			mark = words[changed]
-		}
-		var err error
-		switch n % 10 {
-		case 8:
-			err = os.Remove(at)
-		case 9:
-			err = os.Rename(at, moved(at))
-		default:
-			err = write(at, b.text(n, mark))
-		}
-		if err != nil {
+	// The other branches are made in another folder, so that the watched one does not change.
+	for _, branch := range []string{"two", "three"} {
+		at := filepath.Join(tree, branch)
+		if err := git("worktree", "add", "-q", "-b", branch, at, "one"); err != nil {
 			return err
 		}
-	}
-	if err := errors.Join(git("add", "-A"), git("commit", "-q", "-m", "two")); err != nil {
-		return err
-	}
-	if err := b.found(changed, words[changed], "keyword"); err != nil {
-		return err
-	}
-	for _, branch := range []string{"one", "two", "one", "two", "one", "new"} {
-		if err := b.client.until("vectors", b.client.embedded); err != nil {
-			return err
-		}
-		if branch == "new" { // texts that were never embedded
-			if err := b.fresh(git, many); err != nil {
+		for n := range many {
+			rel, err := filepath.Rel(b.root, b.file(n))
+			if err != nil {
+				return err
+			}
+			name, mark := filepath.Join(at, rel), branch
+			if n == many-1 {
+				mark = marks[branch]
+			}
+			switch {
+			case branch == "two" && n%10 == 7:
+				err = os.Remove(name)
+			case branch == "two" && n%10 == 8:
+				err = os.Rename(name, strings.TrimSuffix(name, ".md")+"-moved.md")
+			default:
+				err = write(name, b.text(mark))
+			}
+			if err != nil {
 				return err
 			}
 		}
+		if err := errors.Join(git("-C", at, "add", "-A"), git("-C", at, "commit", "-q", "-m", branch), git("worktree", "remove", at)); err != nil {
+			return err
+		}
+	}
+	embedded := func(s *status) bool { return s.Pending == 0 && s.State == "ready" }
+	for _, branch := range []string{"two", "one", "two", "one", "three"} {
+		if err := b.until("vectors", embedded); err != nil {
+			return err
+		}
+		name := fmt.Sprintf("switch of %d files to %s", many, branch)
 		begin := time.Now()
 		if err := git("switch", "-q", branch); err != nil {
 			return err
 		}
-		name := fmt.Sprintf("switch of %d files to %s", many, branch)
 		fmt.Printf("%-42s %.0f ms\n", name+", git itself", milliseconds(time.Since(begin)))
 		begin = time.Now()
-		want := map[string]string{} // by word
-		switch branch {
-		case "one":
-			want[words[changed]], want[words[removed]], want[words[renamed]] = "", removed, renamed
-		case "two":
-			want[words[changed]], want[words[removed]], want[words[renamed]] = changed, "", moved(renamed)
-		case "new":
-			want[b.latest] = b.file(many - 1)
-		}
-		for word, path := range want {
-			if err := b.client.until("the switch", b.settled(word, path)); err != nil {
-				return err
-			}
+		if err := b.found(last, marks[branch], "keyword"); err != nil {
+			return err
 		}
 		fmt.Printf("%-42s %.0f ms after git\n", name+", by keyword", milliseconds(time.Since(begin)))
-		if err := b.client.until("vectors", b.client.embedded); err != nil {
+		if err := b.until("vectors", embedded); err != nil {
 			return err
 		}
 		fmt.Printf("%-42s %.0f ms after git\n", name+", all by vector", milliseconds(time.Since(begin)))
@@ -268,74 +239,29 @@ func (b *bench) branches(many int) error {
 	return nil
 }
 
-// fresh creates a branch of new texts without a change of the watched folder.
-func (b *bench) fresh(git func(...string) error, many int) error {
-	aside, err := os.MkdirTemp("", "cairn-watch-tree-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(aside)
-	tree := filepath.Join(aside, "tree")
-	if err := git("worktree", "add", "-q", "-b", "new", tree, "one"); err != nil {
-		return err
-	}
-	b.latest = b.mark()
-	for n := range many {
-		mark := "third"
-		if n == many-1 {
-			mark = b.latest
-		}
-		rel, err := filepath.Rel(b.root, b.file(n))
-		if err != nil {
-			return err
-		}
-		if err := write(filepath.Join(tree, rel), b.text(n, mark)); err != nil {
-			return err
-		}
-	}
-	return errors.Join(git("-C", tree, "commit", "-q", "-a", "-m", "new"), git("worktree", "remove", tree))
-}
-
-// settled reports whether the first hit for a word is the file at path, or with
-// "" for path, not a file that has the word: words spelt alike may be found.
-func (b *bench) settled(word, path string) func() (bool, error) {
-	return func() (bool, error) {
-		got, err := b.client.first(word, "keyword")
-		if err != nil || path == "" && got == "" {
-			return err == nil, err
-		}
-		if path != "" {
-			rel, err := filepath.Rel(b.root, path)
-			return got == filepath.ToSlash(rel), err
-		}
-		text, err := os.ReadFile(filepath.Join(b.root, filepath.FromSlash(got)))
-		if errors.Is(err, os.ErrNotExist) {
-			return false, nil
-		}
-		return !strings.Contains(string(text), word), err
-	}
-}
-
-func moved(path string) string { return strings.TrimSuffix(path, ".md") + "-moved.md" }
-
-// found asks until the first result for mark is at path.
+// found asks until the first result for a mark is the file at path, or with "" for path, until
+// no result is a file with the mark: words spelt alike may be found.
 func (b *bench) found(path, mark, mode string) error {
-	rel, err := filepath.Rel(b.root, path)
-	if err != nil {
-		return err
-	}
 	query := mark
-	if mode == "semantic" {
-		// The first words of the document itself: nothing else is as near.
+	if mode == "semantic" { // the first words of the document itself: nothing else is as near
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
 		query = strings.TrimPrefix(strings.Join(strings.Fields(string(text))[:24], " "), "# ")
 	}
-	return b.client.until(mark+" in "+rel, func() (bool, error) {
-		first, err := b.client.first(query, mode)
-		return first == filepath.ToSlash(rel), err
+	return b.wait(mark+" in "+path, func() (bool, error) {
+		var results []struct{ Path string }
+		err := b.client.Call("read_context", map[string]any{"query": query, "mode": mode, "limit": 1}, &results)
+		if err != nil || len(results) == 0 {
+			return path == "", err
+		}
+		at := filepath.Join(b.root, filepath.FromSlash(results[0].Path))
+		if path != "" {
+			return at == path, nil
+		}
+		text, err := os.ReadFile(at)
+		return err == nil && !strings.Contains(string(text), mark), nil
 	})
 }
 
@@ -348,42 +274,27 @@ func show(name string, times []float64) {
 	fmt.Printf("%-42s p50 %5.0f  p95 %5.0f  longest %5.0f ms\n", name, at(50), at(95), at(100))
 }
 
-// client is a client of a running `cairn mcp`.
-type client struct{ *agent.Client }
-
-// first returns the path of the first result, "" without one.
-func (c *client) first(query, mode string) (string, error) {
-	var results []struct{ Path string }
-	err := c.Call("read_context", map[string]any{"query": query, "mode": mode, "limit": 1}, &results)
-	if err != nil || len(results) == 0 {
-		return "", err
-	}
-	return results[0].Path, nil
-}
-
+// status has the fields of the tool status that are awaited.
 type status struct {
 	State    string
 	Watching string
 	Pending  int
-	Progress json.RawMessage
+	Progress any
 }
 
-func (c *client) watching() (bool, error) {
-	var s status
-	err := c.Call("status", map[string]any{}, &s)
-	return s.State == "ready" && s.Watching == "events" && s.Progress == nil, err
-}
-
-func (c *client) embedded() (bool, error) {
-	var s status
-	err := c.Call("status", map[string]any{}, &s)
-	return s.Pending == 0 && s.State == "ready", err
+// until waits for a status.
+func (b *bench) until(what string, ok func(*status) bool) error {
+	return b.wait(what, func() (bool, error) {
+		var s status
+		err := b.client.Call("status", map[string]any{}, &s)
+		return ok(&s), err
+	})
 }
 
 // limit bounds how long an answer may be wrong.
 const limit = 5 * time.Minute
 
-func (c *client) until(what string, ok func() (bool, error)) error {
+func (b *bench) wait(what string, ok func() (bool, error)) error {
 	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		done, err := ok()
 		if err != nil || done {
