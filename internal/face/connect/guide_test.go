@@ -190,6 +190,7 @@ func TestRemoveRefuses(t *testing.T) {
 		{"a number", "zed", `{"context_servers": {"cairn": 1}}`, "so it stays"},
 		{"not JSON", "zed", `{"context_servers`, "is not JSON"},
 		{"twice", "zed", `{"context_servers": {"cairn": {"command": "x"}, "cairn": {"command": "cairn", "args": ["mcp", "-C", "/w"]}}}`, "not supported"},
+		{"servers twice", "zed", `{"context_servers": {}, "context_servers": {"cairn": {"command": "cairn", "args": ["mcp", "-C", "/w"]}}}`, "not supported"},
 		{"another quoting", "codex", "[mcp_servers.cairn]\ncommand = 'cairn'\nargs = ['mcp', '-C', '/w']\n", "as cairn wrote it"},
 		{"an environment", "codex", "[mcp_servers.cairn]\ncommand = \"cairn\"\nargs = [\"mcp\", \"-C\", \"/w\"]\nenv = {A='b'}\n", "as cairn wrote it"},
 		{"another folder in TOML", "codex", "[mcp_servers.cairn]\ncommand = \"cairn\"\nargs = [\"mcp\", \"-C\", \"/x\"]\n", "so it stays"},

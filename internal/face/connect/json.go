@@ -245,6 +245,9 @@ func (c Client) withoutEmpty(path string, old []byte) ([]byte, error) {
 // removeMember removes a member and keeps the comments before it.
 func removeMember(o *hujson.Object, name string) {
 	i := memberIndex(o, name)
+	if i < 0 {
+		return // another object has the same key
+	}
 	comments := bytes.TrimRight(o.Members[i].Name.BeforeExtra, " \t\r\n")
 	last, trailing := i == len(o.Members)-1, o.Members[i].Value.AfterExtra != nil
 	o.Members = slices.Delete(o.Members, i, i+1)
