@@ -16,7 +16,6 @@ type variant struct {
 	mode     retriever.Mode // "" means hybrid
 	ablation bool
 	change   func(*retriever.Options) // nil changes nothing
-	fuse     fusion                   // nil keeps the ranking
 	bare     bool                     // search an index without titles and headings
 }
 
@@ -26,8 +25,6 @@ type variant struct {
 var variants = []variant{
 	{name: "weights 85/15", change: weights(.85, .15)},
 	{name: "weights 55/45", change: weights(.55, .45)},
-	{name: "reciprocal ranks", change: weights(.5, .5), fuse: reciprocalRanks},
-	{name: "each leg from 0 to 1", fuse: rescaledLegs},
 	{name: "no title and headings", bare: true},
 }
 

@@ -3,7 +3,6 @@ package benchmarks
 import (
 	"context"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,13 +35,13 @@ func TestAblations(t *testing.T) {
 			t.Errorf("without titles the gardens are found as well: %+v", a)
 		}
 	}
-	if want := []string{"words alone", "meaning alone", "weights 85/15", "weights 55/45", "reciprocal ranks", "each leg from 0 to 1", "no title and headings"}; !slices.Equal(names, want) {
+	if want := []string{"words alone", "meaning alone", "weights 85/15", "weights 55/45", "no title and headings"}; !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}
 	if left, _ := os.ReadDir(work); len(left) > 0 {
 		t.Errorf("%d files are left", len(left))
 	}
-	if !strings.Contains(report.String(), "reciprocal ranks") || len(report.Systems) != len(report.Runs) {
+	if !strings.Contains(report.String(), "weights 85/15") || len(report.Systems) != len(report.Runs) {
 		t.Errorf("%s", report)
 	}
 }
@@ -212,29 +211,5 @@ func TestPage(t *testing.T) {
 	// Runs without times, budgets and groups, of another system.
 	if err := WritePage(file, []*Run{{System: "bm25", Queries: []RunQuery{{ID: "1", Relevant: Relevance{"a": 1}}}}}); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestFusions: a is first by words and third by meaning, b second by both, c only first by
-// meaning.
-func TestFusions(t *testing.T) {
-	for name, c := range map[string]struct {
-		f    fusion
-		want map[string]float64
-	}{
-		"ranks":    {reciprocalRanks, map[string]float64{"a": .5 * (1 + 61./63), "b": .5 * (61./62 + 61./62), "c": .5}},
-		"rescaled": {rescaledLegs, map[string]float64{"a": .5, "b": .5 * (.4 / .6), "c": .5}},
-	} {
-		var documents []retriever.RankedDocument
-		for path, leg := range map[string][2]float64{"a": {.2, 1}, "b": {.6, .5}, "c": {.8, 0}} {
-			e := retriever.Explanation{VectorWeight: .5, KeywordWeight: .5, Vector: leg[0], Keyword: leg[1]}
-			documents = append(documents, retriever.RankedDocument{Path: path, Explanation: e})
-		}
-		fuse(documents, c.f)
-		for i, d := range documents {
-			if math.Abs(d.Score-c.want[d.Path]) > 1e-12 || i > 0 && d.Score > documents[i-1].Score {
-				t.Errorf("%s: %s scores %g at rank %d, want %g", name, d.Path, d.Score, i+1, c.want[d.Path])
-			}
-		}
 	}
 }

@@ -88,9 +88,6 @@ func (m *measurement) search(ctx context.Context, w *bench, v variant) (*Run, er
 		query := retriever.Query{Text: ranked.Text, Mode: v.mode}
 		start := time.Now()
 		ranking, err := w.retriever.Rank(ctx, query, 0)
-		if err == nil && v.fuse != nil {
-			fuse(ranking.Documents, v.fuse)
-		}
 		var shown *retriever.Answer
 		if err == nil {
 			shown, err = w.retriever.Present(ctx, query, ranking, 10)

@@ -20,9 +20,6 @@ type Options struct {
 	// LibraryDir is the folder that holds libonnxruntime.so, by default
 	// /usr/lib. The Go engine ignores it.
 	LibraryDir string
-	// Threads bounds the threads of ONNX Runtime within one text, by default
-	// one for each core. The Go engine uses GOMAXPROCS.
-	Threads int
 }
 
 // Encoder is a sentence encoder. It implements models.Embedder. It runs texts one at a

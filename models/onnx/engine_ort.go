@@ -37,9 +37,6 @@ func load(dir string, opts *Options) (*backends.BasePipeline, func() error, erro
 		if opts.LibraryDir != "" {
 			with = append(with, options.WithOnnxLibraryPath(opts.LibraryDir))
 		}
-		if opts.Threads > 0 {
-			with = append(with, options.WithIntraOpNumThreads(opts.Threads))
-		}
 		s, err := hugot.NewORTSession(context.Background(), with...)
 		if err != nil {
 			return nil, nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +23,7 @@ func (a *app) toolsVerifyCommand() *cli.Command {
 	var wait time.Duration
 	cmd := cli.NewCommand("verify [flags] FILE", "Check a plan of tool calls, and repair it",
 		a.WithTools(func(ctx context.Context, folder *owner.Folder, args []string) error {
-			p, err := readPlan(args[0])
+			p, err := a.readPlan(args[0])
 			if err != nil {
 				return err
 			}
@@ -44,14 +43,12 @@ func (a *app) toolsVerifyCommand() *cli.Command {
 }
 
 // readPlan reads the plan in a file; "-" is the standard input.
-func readPlan(name string) (p plancheck.Plan, err error) {
-	f := os.Stdin
-	if name != "-" {
-		if f, err = os.Open(name); err != nil {
-			return p, err
-		}
-		defer f.Close()
+func (a *app) readPlan(name string) (p plancheck.Plan, err error) {
+	f, err := a.Input(name)
+	if err != nil {
+		return p, err
 	}
+	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxPlanFile+1))
 	if err != nil {
 		return p, err
