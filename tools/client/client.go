@@ -1,7 +1,7 @@
-// Package client lists the tools of other MCP servers. It does not call them.
+// Package client connects to other MCP servers and lists their tools.
 //
 // A server is a command on standard input and output, or a URL. It is an untrusted
-// program: the client declares no capabilities and bounds what it reads.
+// program: the client bounds what it reads.
 package client
 
 import (
@@ -24,8 +24,8 @@ import (
 // Timeout bounds an Import, from starting the server to its last page.
 const Timeout = 30 * time.Second
 
-// maxMessage bounds one message of a server in bytes, maxTotal all messages. Decoding a
-// message takes about twenty times its size in memory.
+// maxMessage bounds one message of a server in bytes, maxTotal all messages of an Import, and
+// one response over HTTP. Decoding a message takes about twenty times its size in memory.
 const (
 	maxMessage = 8 << 20
 	maxTotal   = 2 * catalog.MaxLiveBytes
@@ -33,14 +33,24 @@ const (
 
 // Target is the address of a server. Exactly one of Command and URL is set.
 type Target struct {
-	// Command is a program with its arguments. The program inherits the environment.
+	// Command is a program with its arguments. Env is its environment; nil is that of this
+	// process, and Dir its folder, "" that of this process. Log receives its standard error and the lines of its standard output that are
+	// no messages; nil discards them.
 	Command []string
+	Env     []string
+	Dir     string
+	Log     io.Writer
+	// Grace is the time for the program to exit after the end of its input, and again after
+	// a signal; 0 is two seconds.
+	Grace time.Duration
 	// URL is the address of a streamable HTTP endpoint.
 	URL string
 	// Token is sent to the URL as a bearer token; "" sends none.
 	Token string
 	// Version is the version of cairn.
 	Version string
+
+	total int // bytes of all messages of a command; 0 means no limit
 }
 
 // Import lists all tools of a server within Timeout and ends the connection. server is its
@@ -49,58 +59,13 @@ type Target struct {
 func Import(ctx context.Context, t Target, server string) (*catalog.Batch, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, Timeout, fmt.Errorf("the server took longer than %v", Timeout))
 	defer cancel()
-	switch {
-	case len(t.Command) > 0 && t.URL != "":
-		return nil, errors.New("both a command and a URL are given, want one")
-	case len(t.Command) > 0:
-		return importCommand(ctx, t, server)
-	}
-	return importURL(ctx, t, server)
-}
-
-func importCommand(ctx context.Context, t Target, server string) (*catalog.Batch, error) {
-	p, err := start(t.Command)
-	if err != nil {
-		return nil, fmt.Errorf("starting %s: %w", t.Command[0], err)
-	}
-	batch, err := list(ctx, server, func() (session, error) {
-		s, err := t.connect(ctx, &mcp.IOTransport{Reader: bounded(p.stdout), Writer: p.stdin, MaxLineLength: maxMessage})
-		if err != nil {
-			return s, fmt.Errorf("connecting to %s: %w", t.Command[0], noServer(err))
-		}
-		return s, nil
-	})
-	p.end()
-	if text := strings.TrimSpace(p.stderr.String()); err != nil && text != "" {
-		return nil, fmt.Errorf("%w; its standard error: %s", err, text)
-	}
-	return batch, err
-}
-
-func importURL(ctx context.Context, t Target, server string) (*catalog.Batch, error) {
-	u, err := url.Parse(t.URL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("URL %q: want http:// or https:// and a host", t.URL)
-	}
-	return list(ctx, server, func() (session, error) {
-		s, err := t.connect(ctx, &mcp.StreamableClientTransport{
-			Endpoint: t.URL, HTTPClient: httpClient(u.Host, t.Token), MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: maxMessage,
-		})
-		if err != nil {
-			return s, fmt.Errorf("connecting to %s: %w", u.Redacted(), unreachable(err))
-		}
-		return s, nil
-	})
-}
-
-// list connects to a server and lists its tools. After a timeout the error contains its
-// cause.
-func list(ctx context.Context, server string, connect func() (session, error)) (*catalog.Batch, error) {
-	s, err := connect()
+	t.total = maxTotal
+	s, err := Connect(ctx, t, nil)
 	var batch *catalog.Batch
 	if err == nil {
 		batch, err = catalog.FromServer(ctx, s, server)
-		_ = s.Close() // its error does not affect the list
+		s.Close()
+		err = s.explain(err)
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, context.Canceled) {
 		return nil, fmt.Errorf("%w: %w", cause, err)
@@ -108,17 +73,80 @@ func list(ctx context.Context, server string, connect func() (session, error)) (
 	return batch, err
 }
 
-// session is a connection to a server. It is a catalog.Lister.
-type session struct{ *mcp.ClientSession }
+// Session is a connection to a server. It is a catalog.Lister.
+type Session struct {
+	*mcp.ClientSession
+	process *process // nil for a URL
+}
+
+// Connect starts a session, which the caller closes. o has the capabilities and handlers of
+// the client; nil declares none.
+func Connect(ctx context.Context, t Target, o *mcp.ClientOptions) (*Session, error) {
+	switch {
+	case len(t.Command) > 0 && t.URL != "":
+		return nil, errors.New("both a command and a URL are given, want one")
+	case len(t.Command) > 0:
+		return t.connectCommand(ctx, o)
+	}
+	u, err := url.Parse(t.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("URL %q: want http:// or https:// and a host", t.URL)
+	}
+	s, err := t.connect(ctx, o, &mcp.StreamableClientTransport{
+		Endpoint: t.URL, HTTPClient: httpClient(u.Host, t.Token), MaxRetries: -1, DisableStandaloneSSE: o == nil, MaxEventSize: maxMessage,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", u.Redacted(), unreachable(err))
+	}
+	return &Session{ClientSession: s}, nil
+}
+
+func (t Target) connectCommand(ctx context.Context, o *mcp.ClientOptions) (*Session, error) {
+	p, err := start(t)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", t.Command[0], err)
+	}
+	s := &Session{process: p}
+	s.ClientSession, err = t.connect(ctx, o, &mcp.IOTransport{Reader: newMessages(bounded(p.stdout, t.total), p.log), Writer: p.stdin, MaxLineLength: maxMessage})
+	if err != nil {
+		p.end()
+		return nil, s.explain(fmt.Errorf("connecting to %s: %w", t.Command[0], noServer(err)))
+	}
+	return s, nil
+}
+
+// Close ends the session and the program of the server.
+func (s *Session) Close() {
+	if s.process != nil {
+		s.process.end() // first, because a write of the session may wait for a stopped program
+	}
+	_ = s.ClientSession.Close() // the session ends in any case
+}
+
+// explain adds the standard error of a command to an error.
+func (s *Session) explain(err error) error {
+	if err == nil || s.process == nil {
+		return err
+	}
+	if text := strings.TrimSpace(s.process.stderr.String()); text != "" {
+		return fmt.Errorf("%w; its standard error: %s", err, text)
+	}
+	return err
+}
 
 // connect initializes a session.
-func (t Target) connect(ctx context.Context, transport mcp.Transport) (session, error) {
-	s, err := mcp.NewClient(&mcp.Implementation{Name: "cairn", Version: t.Version}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}}).Connect(ctx, transport, nil)
-	return session{s}, err
+func (t Target) connect(ctx context.Context, o *mcp.ClientOptions, transport mcp.Transport) (*mcp.ClientSession, error) {
+	if o == nil {
+		o = &mcp.ClientOptions{}
+	}
+	if o.Capabilities == nil {
+		o.Capabilities = &mcp.ClientCapabilities{}
+	}
+	return mcp.NewClient(&mcp.Implementation{Name: "cairn", Version: t.Version}, o).Connect(ctx, transport, nil)
 }
 
 // Server returns the name that the server reports.
-func (s session) Server() string {
+func (s *Session) Server() string {
 	if r := s.InitializeResult(); r != nil && r.ServerInfo != nil {
 		return r.ServerInfo.Name
 	}
@@ -126,7 +154,7 @@ func (s session) Server() string {
 }
 
 // ListTools returns one page of tools/list.
-func (s session) ListTools(ctx context.Context, cursor string) (catalog.Page, error) {
+func (s *Session) ListTools(ctx context.Context, cursor string) (catalog.Page, error) {
 	r, err := s.ClientSession.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
 	if err != nil {
 		return catalog.Page{}, err
@@ -146,8 +174,6 @@ func (s session) ListTools(ctx context.Context, cursor string) (catalog.Page, er
 func noServer(err error) error {
 	if s := err.Error(); errors.Is(err, io.EOF) || strings.HasSuffix(s, "EOF") || strings.Contains(s, "broken pipe") || strings.Contains(s, "client is closing") {
 		return errors.New("it ended before it answered; run it alone to see why: it must serve MCP on standard input and output")
-	} else if strings.Contains(s, "invalid character") {
-		return errors.New("it wrote something other than MCP; standard output must contain only the protocol")
 	}
 	return err
 }
@@ -178,8 +204,13 @@ func unreachable(err error) error {
 	return err
 }
 
-// bounded returns a reader that fails beyond maxTotal bytes.
-func bounded(r io.ReadCloser) io.ReadCloser { return &limit{ReadCloser: r, left: maxTotal} }
+// bounded returns a reader that fails beyond n bytes; 0 means no limit.
+func bounded(r io.ReadCloser, n int) io.ReadCloser {
+	if n == 0 {
+		return r
+	}
+	return &limit{ReadCloser: r, left: n}
+}
 
 type limit struct {
 	io.ReadCloser
@@ -220,6 +251,6 @@ func (a authorized) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp.Body = bounded(resp.Body)
+	resp.Body = bounded(resp.Body, maxTotal)
 	return resp, nil
 }

@@ -47,6 +47,20 @@ func serve(role string) int {
 	case "talks": // not the protocol
 		fmt.Println("Welcome!")
 		time.Sleep(time.Hour) // longer than go test waits
+	case "parent": // starts a server that does not end by itself, and is killed
+		os.Setenv("CLIENT_TEST_SERVER", "stays")
+		self, _ := os.Executable()
+		if _, err := Connect(context.Background(), Target{Command: []string{self}}, nil); err == nil {
+			process, _ := os.FindProcess(os.Getpid())
+			_ = process.Kill()
+		}
+		return 1
+	case "stays":
+		if _, err := os.OpenFile(os.Getenv("CLIENT_TEST_PIPE"), os.O_WRONLY, 0); err == nil {
+			_ = testServer(1).Run(context.Background(), &mcp.StdioTransport{})
+		}
+		signalled := make(chan struct{})
+		<-signalled
 	case "child": // with a child that would outlive it
 		pipe, err := os.OpenFile(os.Getenv("CLIENT_TEST_PIPE"), os.O_WRONLY, 0)
 		if err != nil {

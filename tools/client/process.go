@@ -1,17 +1,20 @@
 package client
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
 	"unicode"
 )
 
-// grace is the time for a server to exit after the end of its input, and again after a
-// signal.
+// grace is the default of Target.Grace.
 const grace = 2 * time.Second
 
 // process is a server started as a child.
@@ -20,18 +23,24 @@ type process struct {
 	stdin  io.WriteCloser
 	stdout io.ReadCloser
 	stderr *tail
+	log    io.Writer // receives the standard error
+	grace  time.Duration
 	stop   context.CancelFunc // sends a signal, and kills after grace
 	exited chan struct{}
 }
 
 // start runs a command in its own process group, so that wrappers such as shells
 // and package runners end together with their children.
-func start(command []string) (*process, error) {
+func start(t Target) (*process, error) {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &process{cmd: exec.CommandContext(ctx, command[0], command[1:]...), stop: stop, stderr: &tail{}, exited: make(chan struct{})}
-	p.cmd.Stderr = p.stderr
+	p := &process{cmd: exec.CommandContext(ctx, t.Command[0], t.Command[1:]...), stop: stop, stderr: &tail{}, grace: cmp.Or(t.Grace, grace), exited: make(chan struct{})}
+	p.log = p.stderr
+	if t.Log != nil {
+		p.log = io.MultiWriter(p.stderr, t.Log)
+	}
+	p.cmd.Env, p.cmd.Dir, p.cmd.Stderr = t.Env, t.Dir, p.log
 	p.cmd.Cancel = func() error { return terminate(p.cmd) }
-	p.cmd.WaitDelay = grace // grandchildren may hold standard error open
+	p.cmd.WaitDelay = p.grace // grandchildren may hold standard error open
 	ownGroup(p.cmd)
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
@@ -40,14 +49,23 @@ func start(command []string) (*process, error) {
 	// Do not use cmd.StdoutPipe: Wait would close it during a read.
 	r, w := io.Pipe()
 	p.stdout, p.cmd.Stdout = r, w
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
+	started := make(chan error)
 	go func() {
-		_ = p.cmd.Wait() // a status other than 0 is no error if the server answered
-		w.CloseWithError(io.EOF)
+		// On Linux the server ends with the thread that has started it.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = p.cmd.Wait() // a status other than 0 is no error if the server answered
+			w.CloseWithError(io.EOF)
+		}
 		close(p.exited)
 	}()
+	if err := <-started; err != nil {
+		stop()
+		return nil, err
+	}
 	return p, nil
 }
 
@@ -59,11 +77,48 @@ func (p *process) end() {
 	p.stdout.Close() // a server that still writes must not delay the end
 	select {
 	case <-p.exited:
-	case <-time.After(grace):
+	case <-time.After(p.grace):
 		p.stop()
 		<-p.exited
 	}
 	kill(p.cmd) // the children of the server
+}
+
+// messages reads the lines of a server's output that can be messages, which are JSON objects
+// and arrays. It writes the other lines to log: many servers greet or warn on standard output.
+type messages struct {
+	io.Closer
+	lines *bufio.Reader
+	log   io.Writer
+	rest  []byte // not yet read
+	skips bool   // the present line is no message
+	inner bool   // the present line has begun
+}
+
+func newMessages(r io.ReadCloser, log io.Writer) *messages {
+	return &messages{Closer: r, lines: bufio.NewReaderSize(r, 64<<10), log: log}
+}
+
+func (m *messages) Read(p []byte) (int, error) {
+	for len(m.rest) == 0 {
+		part, err := m.lines.ReadSlice('\n')
+		if len(part) == 0 {
+			return 0, err
+		}
+		if !m.inner {
+			start := bytes.TrimLeft(part, " \t\r")
+			m.skips = len(start) > 0 && start[0] != '{' && start[0] != '['
+		}
+		m.inner = part[len(part)-1] != '\n'
+		if !m.skips {
+			m.rest = part
+		} else if _, err := m.log.Write(part); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, m.rest)
+	m.rest = m.rest[n:]
+	return n, nil
 }
 
 // tailSize is the size of the end of a server's standard error that tail keeps, in bytes.

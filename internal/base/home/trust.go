@@ -16,17 +16,35 @@ import (
 	"cairn/internal/base/atomicfile"
 )
 
-// trustFile returns the path of the list of trusted folders. A line has the SHA-256 of the
-// configuration that the user has seen, in hexadecimal, a blank, and the folder.
-func trustFile() (string, error) {
+// UserFile returns the path of a file of the user's own configuration. It creates nothing.
+func UserFile(name string) (string, error) {
 	if dir, err := named(); err != nil {
 		return "", err
 	} else if dir != "" {
-		return filepath.Join(dir, "trusted"), nil
+		return filepath.Join(dir, name), nil
 	}
 	dir, err := os.UserConfigDir()
-	return filepath.Join(dir, "cairn", "trusted"), err
+	return filepath.Join(dir, "cairn", name), err
 }
+
+// ReadUserFile reads a file of UserFile, nil if it does not exist. It fails if other users can
+// write it.
+func ReadUserFile(path string) ([]byte, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || runtime.GOOS != "windows" && (ownerOf(info) != os.Geteuid() || info.Mode().Perm()&0o022 != 0):
+		return nil, fmt.Errorf("%s is not a file that you alone can write", path)
+	}
+	return os.ReadFile(path)
+}
+
+// trustFile returns the path of the list of trusted folders. A line has the SHA-256 of the
+// configuration that the user has seen, in hexadecimal, a blank, and the folder.
+func trustFile() (string, error) { return UserFile("trusted") }
 
 // trusted returns the trusted folders with the hashes of their configurations. The hash is ""
 // in a line of an earlier version, which had only the folder.
@@ -36,18 +54,9 @@ func trusted() (map[string]string, error) {
 		return nil, err
 	}
 	folders := map[string]string{}
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return folders, nil
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular() || runtime.GOOS != "windows" && (ownerOf(info) != os.Geteuid() || info.Mode().Perm()&0o022 != 0):
-		return nil, fmt.Errorf("%s is not a file that you alone can write, so no folder is trusted", path)
-	}
-	text, err := os.ReadFile(path)
+	text, err := ReadUserFile(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w, so no folder is trusted", err)
 	}
 	for line := range bytes.Lines(text) {
 		folder := strings.TrimSuffix(string(line), "\n")

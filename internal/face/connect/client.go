@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -56,6 +57,12 @@ type Place struct {
 	Env func(string) string
 	// LookPath looks for a program in PATH; nil finds none.
 	LookPath func(string) (string, error)
+}
+
+// PlaceOf returns the place of a workspace for this process.
+func PlaceOf(root string) Place {
+	home, _ := os.UserHomeDir() // File returns the error where a client needs it
+	return Place{Root: root, Home: home, OS: runtime.GOOS, Env: os.Getenv, LookPath: exec.LookPath}
 }
 
 // AgentsFile is the guide of most clients.
@@ -195,6 +202,16 @@ func ByName(name string) (Client, error) {
 
 // Path returns the file that the client reads.
 func (c Client) Path(p Place) string { return c.path(p) }
+
+// File is Path with an error if the path is relative to an unknown home folder.
+func (c Client) File(p Place) (string, error) {
+	path := c.Path(p)
+	if !filepath.IsAbs(path) {
+		_, err := os.UserHomeDir()
+		return "", fmt.Errorf("finding the configuration of %s: %w; set it to your home folder", c.Name, err)
+	}
+	return path, nil
+}
 
 // Entry is one server in a client's configuration.
 type Entry struct {

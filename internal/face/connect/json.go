@@ -200,11 +200,16 @@ func entryOf(have any) (e Entry, ok bool) {
 // starts reports whether the entry starts cairn on root, or on the folder that the
 // client has open.
 func (e Entry) starts(root string) bool {
-	program := strings.TrimSuffix(path.Base(filepath.ToSlash(e.Command)), ".exe")
-	if program != "cairn" || len(e.Args) < 3 || e.Args[0] != "mcp" || e.Args[1] != "-C" {
+	if !e.isCairn() || len(e.Args) < 3 || e.Args[1] != "-C" {
 		return false
 	}
 	return e.Args[2] == root || e.Args[2] == "." || e.Args[2] == "${workspaceFolder}"
+}
+
+// isCairn reports whether the entry starts cairn.
+func (e Entry) isCairn() bool {
+	program := strings.TrimSuffix(path.Base(filepath.ToSlash(e.Command)), ".exe")
+	return program == "cairn" && len(e.Args) > 0 && e.Args[0] == "mcp"
 }
 
 // removeJSON removes old.section.name. It keeps comments, order and layout of the rest.

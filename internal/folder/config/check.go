@@ -99,6 +99,12 @@ func (c *Config) checkSetting(key string) error {
 				return fmt.Errorf("configuration: parser.ignore_patterns: %w", err)
 			}
 		}
+	case "mcp.servers":
+		for _, line := range c.MCP.Servers {
+			if name, target, ok := strings.Cut(line, ":"); !ok || strings.TrimSpace(name) == "" || strings.TrimSpace(target) == "" {
+				return fmt.Errorf("configuration: mcp.servers holds %.60q, want a name and a command or URL, such as \"time: uvx mcp-server-time\"", line)
+			}
+		}
 	case "search.folder_context":
 		for _, line := range c.Search.FolderContext {
 			if dir, text, ok := strings.Cut(line, ": "); !ok || strings.TrimSpace(dir) == "" || strings.TrimSpace(text) == "" {

@@ -75,6 +75,7 @@ type MCP struct {
 	SearchLimit int      `toml:"search_limit" comment:"results of cairn search without --limit; the default of the tool is 5"`
 	RateLimit   bool     `toml:"rate_limit" comment:"refuse calls over HTTP beyond the published limits"`
 	Tools       []string `toml:"tools" comment:"tools that agents see: groups of auto, core, tasks, dag, docs, tools, stages, all, or names of tools; auto depends on the content of the folder"`
+	Servers     []string `toml:"servers" comment:"MCP servers whose tools cairn calls, such as \"time: uvx mcp-server-time\"; the user approves their definitions"`
 }
 
 // Author names the person who works in the folder.
@@ -275,7 +276,7 @@ func Trust(root string) (map[string]any, error) {
 	values := map[string]any{}
 	for _, key := range guarded {
 		table, setting, _ := strings.Cut(key, ".")
-		if have := full.field(table, setting); !have.Equal(restricted.field(table, setting)) {
+		if have := full.field(table, setting); !same(have, restricted.field(table, setting)) {
 			values[key] = have.Interface()
 		}
 	}
@@ -384,11 +385,11 @@ func writeFile(root, marker string, text []byte, overwrite bool) error {
 	return atomicfile.WriteIn(r, name, text, 0o644)
 }
 
-// guarded lists the settings that open a connection, raise a limit or name a file outside.
+// guarded lists the settings that start a program, open a connection, raise a limit or name a file outside.
 // The file of a folder that the user does not trust can only lower the limits.
 var guarded = []string{
 	"core.token_limit", "mcp.rate_limit", "search.embedding_cache_max_entries",
-	"dag.default_ready_tasks_limit", "dag.max_ready_tasks_limit", "dag.reference_depth", "retrieval.rerank", "retrieval.rerank_ms", "store.address", "questions.web_search", "questions.keep_days",
+	"dag.default_ready_tasks_limit", "dag.max_ready_tasks_limit", "dag.reference_depth", "retrieval.rerank", "retrieval.rerank_ms", "store.address", "questions.web_search", "questions.keep_days", "mcp.servers",
 }
 
 // restrict resets the guarded settings that exceed their defaults, with a warning. name is
@@ -398,12 +399,17 @@ func (c *Config) restrict(name, why string) {
 	for _, key := range guarded {
 		table, setting, _ := strings.Cut(key, ".")
 		have, most := c.field(table, setting), standard.field(table, setting)
-		if have.Equal(most) || have.CanInt() && have.Int() < most.Int() && key != "questions.keep_days" { // which deletes
+		if same(have, most) || have.CanInt() && have.Int() < most.Int() && key != "questions.keep_days" { // which deletes
 			continue
 		}
 		have.Set(most)
-		c.Warnings = append(c.Warnings, Warning{name, key + " is ignored: it opens a connection, raises a limit or names a file outside, and " + why})
+		c.Warnings = append(c.Warnings, Warning{name, key + " is ignored: it starts a program, opens a connection, raises a limit or names a file outside, and " + why})
 	}
+}
+
+// same reports whether two settings have the same value.
+func same(a, b reflect.Value) bool {
+	return reflect.DeepEqual(a.Interface(), b.Interface()) || a.Kind() == reflect.Slice && a.Len()+b.Len() == 0
 }
 
 // withoutEffect lists keys of earlier versions that are ignored without a warning.

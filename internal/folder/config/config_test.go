@@ -88,6 +88,7 @@ func TestFolderRaisesNoLimit(t *testing.T) {
 token_limit = 64000
 [mcp]
 rate_limit = false
+servers = ["evil: evil --now"]
 [search]
 embedding_cache_max_entries = 10000000
 [dag]
@@ -103,8 +104,8 @@ keep_days = 1
 	want := Default()
 	want.DAG.MaxReady = 5
 	want.Core.TokenLimit = 50000
-	for _, key := range []string{"core.token_limit", "mcp.rate_limit", "search.embedding_cache_max_entries", "dag.default_ready_tasks_limit", "dag.reference_depth", "store.address", "questions.web_search", "questions.keep_days"} {
-		want.Warnings = append(want.Warnings, Warning{".cairn/config.toml", key + " is ignored: it opens a connection, raises a limit or names a file outside, and you do not trust this folder; see cairn trust"})
+	for _, key := range []string{"core.token_limit", "mcp.rate_limit", "search.embedding_cache_max_entries", "dag.default_ready_tasks_limit", "dag.reference_depth", "store.address", "questions.web_search", "questions.keep_days", "mcp.servers"} {
+		want.Warnings = append(want.Warnings, Warning{".cairn/config.toml", key + " is ignored: it starts a program, opens a connection, raises a limit or names a file outside, and you do not trust this folder; see cairn trust"})
 	}
 	want.FromEnvironment = []string{"core.token_limit"}
 	environ := []string{"CAIRN_CORE__TOKEN_LIMIT=50000"}
@@ -112,7 +113,7 @@ keep_days = 1
 		t.Errorf("Load: %v (-want +got):\n%s", err, cmp.Diff(want, got))
 	}
 	values, err := Trust(root)
-	if err != nil || len(values) != 8 || values["store.address"] != "qdrant://evil.example:6334/docs" {
+	if err != nil || len(values) != 9 || values["store.address"] != "qdrant://evil.example:6334/docs" {
 		t.Fatalf("Trust = %v, %v", values, err)
 	}
 	got, err := Load(root, nil)

@@ -31,6 +31,20 @@ const (
 // is required only if all branches require it. A nested property is required if it and all
 // properties that contain it are required. Properties deeper than three levels are skipped.
 func Parameters(schema []byte) ([]Parameter, error) {
+	root, err := compile(schema)
+	if err != nil {
+		return nil, err
+	}
+	var r reader
+	r.object(root, "", true, 0)
+	if r.work > maxWork {
+		return nil, fmt.Errorf("its references lead to more than %d subschemas", maxWork)
+	}
+	return r.found, nil
+}
+
+// compile reads a JSON Schema of an object within the limits.
+func compile(schema []byte) (*jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
 		return nil, err
@@ -61,12 +75,7 @@ func Parameters(schema []byte) ([]Parameter, error) {
 		}
 		return nil, errors.New(strings.TrimPrefix(strings.TrimSpace(leaf), "- "))
 	}
-	var r reader
-	r.object(root, "", true, 0)
-	if r.work > maxWork {
-		return nil, fmt.Errorf("its references lead to more than %d subschemas", maxWork)
-	}
-	return r.found, nil
+	return root, nil
 }
 
 // values returns the number of values in v, more than maxValues if they are nested too

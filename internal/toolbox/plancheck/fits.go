@@ -2,7 +2,6 @@ package plancheck
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -186,7 +185,7 @@ func (c *checker) guards() {
 		asked |= toolsearch.RequestedActions(p.Text)
 	}
 	for j, t := range c.tools {
-		if t == nil || len(c.miss) > j && c.miss[j] < requested || toolsearch.ActionsOf(t.Name)&asked != 0 || toolsearch.ActionsOf(t.Name) != toolsearch.Removing && !destructive(t.Annotations) {
+		if t == nil || len(c.miss) > j && c.miss[j] < requested || toolsearch.ActionsOf(t.Name)&asked != 0 || toolsearch.ActionsOf(t.Name) != toolsearch.Removing && !t.Destructive() {
 			continue
 		}
 		guarded := false
@@ -199,12 +198,4 @@ func (c *checker) guards() {
 				Evidence: fmt.Sprintf("%s cannot be undone, the intent does not request it, and no call reads before it; ask the user", t.ID)})
 		}
 	}
-}
-
-// destructive reports whether the annotations of a tool state that it destroys something.
-func destructive(annotations json.RawMessage) bool {
-	var a struct {
-		Destructive bool `json:"destructiveHint"`
-	}
-	return json.Unmarshal(annotations, &a) == nil && a.Destructive
 }

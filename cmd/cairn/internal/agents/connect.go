@@ -2,15 +2,9 @@
 package agents
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +13,6 @@ import (
 	"cairn/cmd/cairn/internal/tasks"
 	"cairn/internal/base/home"
 	"cairn/internal/face/connect"
-	"cairn/internal/face/term"
 	"cairn/skills"
 	"cairn/tools"
 )
@@ -91,18 +84,7 @@ func (a *app) place() (connect.Place, error) {
 	if err != nil {
 		return connect.Place{}, err
 	}
-	home, _ := os.UserHomeDir() // configPath returns the error where a client needs it
-	return connect.Place{Root: sel.Root, Home: home, OS: runtime.GOOS, Env: os.Getenv, LookPath: exec.LookPath}, nil
-}
-
-// configPath returns the file that the client reads.
-func configPath(c connect.Client, p connect.Place) (string, error) {
-	path := c.Path(p)
-	if !filepath.IsAbs(path) { // the path is relative to an unknown home folder
-		_, err := os.UserHomeDir()
-		return "", fmt.Errorf("finding the configuration of %s: %w; set it to your home folder", c.Name, err)
-	}
-	return path, nil
+	return connect.PlaceOf(sel.Root), nil
 }
 
 // chooseClients asks the user which of the installed clients to connect.
@@ -118,14 +100,14 @@ func (a *app) chooseClients(p connect.Place, f connectFlags) ([]connect.Client, 
 	if f.accept && !f.print {
 		return found, nil
 	}
-	if f.print || !a.asks() {
+	if f.print || !a.Asks() {
 		return nil, cli.BadUsage("name a client: cairn connect CLIENT, or add --yes for all; installed here: %s", strings.Join(names, ", "))
 	}
 	a.Out.Printf("Found on this machine:\n")
 	for i, c := range found {
 		a.Out.Printf("  %d  %s\n", i+1, c.Title)
 	}
-	answer, err := a.prompt("Connect which? Numbers, or Enter for all: ")
+	answer, err := a.Prompt("Connect which? Numbers, or Enter for all: ")
 	if err != nil || answer == "" {
 		return found, err
 	}
@@ -166,7 +148,7 @@ func skillText() []byte {
 }
 
 func (a *app) connectClient(c connect.Client, p connect.Place, f connectFlags) error {
-	path, err := configPath(c, p)
+	path, err := c.File(p)
 	if err != nil {
 		return err
 	}
@@ -269,32 +251,12 @@ func (a *app) agreed(change *connect.Change, f connectFlags) (*connect.Change, e
 		return change, nil
 	}
 	a.Out.Printf("%s", change.Diff())
-	if f.accept || !a.asks() {
+	if f.accept || !a.Asks() {
 		return change, nil
 	}
-	answer, err := a.prompt("Write this? [Y/n] ")
+	answer, err := a.Prompt("Write this? [Y/n] ")
 	if err != nil || strings.HasPrefix(strings.ToLower(answer), "n") {
 		return nil, err
 	}
 	return change, nil
-}
-
-// asks reports whether the command can ask the user a question.
-func (a *app) asks() bool {
-	return !a.Out.JSON && a.Out.IsTerminal() && term.FromTerminal(a.Stdin)
-}
-
-// maxReply bounds the answer to a question in bytes.
-const maxReply = 1000
-
-// prompt prints a question and returns the line that the user types, without surrounding
-// spaces.
-func (a *app) prompt(question string) (string, error) {
-	a.Out.Printf("%s", question)
-	// A reader per question loses no input, because a terminal returns one line at a time.
-	line, err := bufio.NewReader(io.LimitReader(a.Stdin, maxReply)).ReadString('\n')
-	if err != nil {
-		return "", fmt.Errorf("reading the answer: %w", err)
-	}
-	return strings.TrimSpace(line), nil
 }

@@ -32,7 +32,7 @@ func (a *app) disconnect(args []string, f connectFlags) error {
 		if err != nil {
 			return cli.BadUsage("%w", err)
 		}
-		path, err := configPath(c, p)
+		path, err := c.File(p)
 		var at connect.File
 		if err == nil {
 			at, err = fileOf(p, path)
@@ -108,7 +108,7 @@ func guideInUse(c connect.Client, p connect.Place) bool {
 		if err != nil || o.Guide != c.Guide {
 			return false
 		}
-		path, err := configPath(o, p)
+		path, err := o.File(p)
 		return err == nil && o.Connected(p.Root, path)
 	})
 }

@@ -64,10 +64,20 @@ func (a *app) toolsImport(ctx context.Context, folder *owner.Folder, args []stri
 	if err != nil {
 		return err
 	}
-	source = cmp.Or(f.source, source)
+	changed, err := a.importBatch(ctx, folder, batch, cmp.Or(f.source, source))
+	debug.SetMemoryLimit(limit)
+	if err != nil || f.noEmbed || !changed {
+		return err
+	}
+	return a.makeVectors(ctx, folder)
+}
+
+// importBatch adds the tools of a source to the catalogue, and prints the changes. changed
+// reports whether vectors are missing.
+func (a *app) importBatch(ctx context.Context, folder *owner.Folder, batch *catalog.Batch, source string) (changed bool, err error) {
 	r := term.ImportReport{Source: source, Tools: len(batch.Tools), Refused: batch.Refused, Broken: []term.BrokenTool{}, Flagged: []term.BrokenTool{}, Warnings: append([]string{}, batch.Warnings...)}
 	if r.Diff, err = toolbox.ImportOp.Call(ctx, folder, toolbox.ImportRequest{Source: source, Tools: batch.Tools}, nil); err != nil {
-		return err
+		return false, err
 	}
 	for _, t := range batch.Tools {
 		if t.SchemaError != "" {
@@ -77,11 +87,7 @@ func (a *app) toolsImport(ctx context.Context, folder *owner.Folder, args []stri
 			r.Flagged = append(r.Flagged, term.BrokenTool{ID: t.ID, Flags: t.Flags})
 		}
 	}
-	debug.SetMemoryLimit(limit)
-	if err := a.Out.Print(r, func() { a.Out.Import(&r) }); err != nil || f.noEmbed || len(r.Added)+len(r.Changed) == 0 {
-		return err
-	}
-	return a.makeVectors(ctx, folder)
+	return len(r.Added)+len(r.Changed) > 0, a.Out.Print(r, func() { a.Out.Import(&r) })
 }
 
 // importWait is longer than the vectors of any catalogue take.

@@ -28,6 +28,7 @@ func Commands(c *cli.App) []*cli.Command {
 
 func (a *app) toolsCommand() *cli.Command {
 	return cli.Group("tools", "Manage the catalogue of tools and their usage",
+		a.toolsAddCommand(), a.toolsServersCommand(), a.toolsApproveCommand(), a.toolsPermitCommand(), a.toolsRemoveCommand(),
 		a.toolsImportCommand(), a.toolsListCommand(), a.toolsSearchCommand(), a.toolsShowCommand(), a.toolsVerifyCommand(), a.toolsLearnCommand(), a.toolsForgetCommand(), a.toolsGraphCommand())
 }
 

@@ -1,0 +1,341 @@
+package catalogue
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cairn/cmd/cairn/internal/cli"
+	"cairn/internal/base/owner"
+	"cairn/internal/face/connect"
+	"cairn/internal/face/term"
+	"cairn/internal/face/view"
+	"cairn/internal/toolbox"
+	"cairn/internal/toolbox/catalog"
+	"cairn/tools/gateway"
+)
+
+// withServers opens the folder and the servers for fn.
+func (a *app) withServers(fn func(context.Context, *owner.Folder, *gateway.Gateway, []string) error) func(*cli.Command, []string) error {
+	return a.WithTools(func(ctx context.Context, folder *owner.Folder, args []string) error {
+		sel, cfg, err := a.Choose()
+		if err != nil {
+			return err
+		}
+		store, err := gateway.Open(cfg.MCP.Servers)
+		if err != nil {
+			return err
+		}
+		g := gateway.New(store, gateway.Options{Version: a.Version, Root: sel.Root})
+		defer g.Close()
+		return fn(ctx, folder, g, args)
+	})
+}
+
+type addFlags struct {
+	env            []string
+	tokenEnv, from string
+	accept         bool
+}
+
+func (a *app) toolsAddCommand() *cli.Command {
+	var f addFlags
+	cmd := &cli.Command{
+		Use:   "add NAME -- COMMAND [ARG...] | NAME URL | --from CLIENT",
+		Short: "Add an MCP server whose tools agents call through cairn",
+	}
+	cmd.Args = cobra.ArbitraryArgs
+	fs := cmd.Flags()
+	cmd.RunE = a.withServers(func(ctx context.Context, folder *owner.Folder, g *gateway.Gateway, args []string) error {
+		dash := fs.ArgsLenAtDash()
+		switch {
+		case f.from != "" && len(args) == 0:
+			return a.takeOver(ctx, folder, g, f)
+		case f.from != "":
+			return cli.BadUsage("--from takes no NAME")
+		case dash == 1 && len(args) > 1:
+			return a.addServer(ctx, folder, g, gateway.Server{Name: args[0], Command: args[1:], Env: f.env})
+		case dash < 0 && len(args) == 2 && strings.Contains(args[1], "://"):
+			return a.addServer(ctx, folder, g, gateway.Server{Name: args[0], URL: args[1], TokenEnv: f.tokenEnv})
+		}
+		return cli.BadUsage("want NAME -- COMMAND, NAME URL or --from CLIENT, as in: cairn tools add time -- uvx mcp-server-time")
+	})
+	fs.StringSliceVar(&f.env, "env", nil, "environment variables that the command receives; their values stay in your environment")
+	fs.StringVar(&f.tokenEnv, "token-env", "", "environment variable that holds a bearer token for the URL")
+	fs.StringVar(&f.from, "from", "", "add the servers that this client has configured, such as cursor")
+	fs.BoolVarP(&f.accept, "yes", "y", false, "do not ask before starting the commands of --from")
+	a.AddModel(cmd)
+	return cmd
+}
+
+// addServer starts a server, approves its tools, and adds it and them.
+func (a *app) addServer(ctx context.Context, folder *owner.Folder, g *gateway.Gateway, s gateway.Server) error {
+	if err := s.Check(); err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	all, err := g.Store().All()
+	if err != nil {
+		return err
+	}
+	if old, ok := all[s.Name]; ok && !old.Folder && old.Target() != s.Target() {
+		return fmt.Errorf("there is another server %s: %s; remove it with `cairn tools remove %[1]s`", s.Name, old.Target())
+	} else if ok {
+		s.Permissions = old.Permissions
+	}
+	batch, err := g.Definitions(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := g.Store().Approve(&s, batch.Tools); err != nil {
+		return err
+	}
+	if err := g.Store().Change(func(all map[string]gateway.Server) error { all[s.Name] = s; return nil }); err != nil {
+		return err
+	}
+	return a.importServer(ctx, folder, &s, batch)
+}
+
+// importServer adds the tools of a server to the catalogue, and prints the changes.
+func (a *app) importServer(ctx context.Context, folder *owner.Folder, s *gateway.Server, batch *catalog.Batch) error {
+	var asks []string
+	for i := range batch.Tools {
+		if t := &batch.Tools[i]; s.Permission(t) == gateway.Ask {
+			asks = append(asks, t.ID)
+		}
+	}
+	changed, err := a.importBatch(ctx, folder, batch, s.Source())
+	if len(asks) > 0 && !a.Out.JSON {
+		a.Out.Notes.Printf("asks before each call: %s\n", term.Plain(strings.Join(asks, ", ")))
+	}
+	if err != nil || !changed {
+		return err
+	}
+	return a.makeVectors(ctx, folder)
+}
+
+// takeOver adds the servers of a client.
+func (a *app) takeOver(ctx context.Context, folder *owner.Folder, g *gateway.Gateway, f addFlags) error {
+	found, err := a.clientServers(f.from)
+	if err != nil {
+		return err
+	}
+	for _, s := range found {
+		a.Out.Notes.Printf("%s: %s\n", term.Plain(s.Name), term.Plain(s.Target()))
+	}
+	if !f.accept {
+		if !a.Asks() {
+			return cli.BadUsage("these commands come from a file; add --yes to start them")
+		}
+		if answer, err := a.Prompt("Start and add them? [y/N] "); err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") {
+			return err
+		}
+	}
+	failed := 0
+	for _, s := range found {
+		if err := a.addServer(ctx, folder, g, s); err != nil {
+			failed++
+			a.Out.Notes.Warn("%s is not added: %v", s.Name, err)
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d servers are not added", failed, len(found))
+	}
+	return nil
+}
+
+// clientServers returns the servers that a client has configured.
+func (a *app) clientServers(name string) (found []gateway.Server, err error) {
+	c, err := connect.ByName(name)
+	if err != nil {
+		return nil, cli.BadUsage("--from: %w", err)
+	}
+	sel, err := a.Selection()
+	if err != nil {
+		return nil, err
+	}
+	p := connect.PlaceOf(sel.Root)
+	path, err := c.File(p)
+	if err != nil {
+		return nil, err
+	}
+	configured, err := c.Servers(connect.File{Root: p.Root, Path: path})
+	if err != nil {
+		return nil, err
+	}
+	if len(configured) == 0 {
+		return nil, fmt.Errorf("%s has no servers but cairn in %s", c.Title, path)
+	}
+	for _, s := range configured {
+		if len(s.Headers) > 0 {
+			a.Out.Notes.Warn("%s: its headers (%s) are not taken over; a bearer token goes into a variable: cairn tools add NAME URL --token-env VARIABLE", s.Name, strings.Join(s.Headers, ", "))
+		}
+		found = append(found, gateway.Server{Name: s.Name, Command: s.Command, URL: s.URL, Env: s.Env})
+	}
+	return found, nil
+}
+
+// serverState is a server in the list.
+type serverState struct {
+	Name     string   `json:"name"`
+	Target   string   `json:"target"`
+	Env      []string `json:"env,omitempty"`
+	Missing  []string `json:"missing,omitempty"` // variables that the environment lacks
+	Folder   bool     `json:"folder,omitempty"`
+	Approved bool     `json:"approved"`
+	Tools    int      `json:"tools"`
+}
+
+func (a *app) toolsServersCommand() *cli.Command {
+	return cli.NewCommand("servers", "List the MCP servers whose tools agents call through cairn",
+		a.withServers(func(ctx context.Context, _ *owner.Folder, g *gateway.Gateway, _ []string) error {
+			all, err := g.Store().All()
+			if err != nil {
+				return err
+			}
+			list := []serverState{}
+			for _, name := range slices.Sorted(maps.Keys(all)) {
+				s := all[name]
+				tools, err := g.Store().Approved(ctx, &s)
+				if err != nil {
+					return err
+				}
+				list = append(list, serverState{s.Name, s.Target(), s.Env, s.Missing(), s.Folder, tools != nil, len(tools)})
+			}
+			return a.Out.Print(map[string]any{"servers": list}, func() {
+				for _, s := range list {
+					state := view.Count(s.Tools, "tool")
+					if !s.Approved {
+						state = "not approved"
+					}
+					if len(s.Missing) > 0 {
+						state += ", needs " + strings.Join(s.Missing, ", ")
+					}
+					a.Out.Printf("%s  %s  %s\n", s.Name, state, term.Plain(s.Target))
+				}
+				if len(list) == 0 {
+					a.Out.Notes.Printf("there are no servers; add one with `cairn tools add NAME -- COMMAND`\n")
+				}
+			})
+		}))
+}
+
+func (a *app) toolsRemoveCommand() *cli.Command {
+	return cli.NewCommand("remove NAME", "Remove a server of cairn tools add, with its tools",
+		a.withServers(func(ctx context.Context, folder *owner.Folder, g *gateway.Gateway, args []string) error {
+			s, err := g.Store().Server(args[0])
+			if err != nil {
+				return err
+			}
+			if s.Folder {
+				return fmt.Errorf("the configuration of the folder names %s; change mcp.servers there", s.Name)
+			}
+			if err := g.Store().Change(func(all map[string]gateway.Server) error { delete(all, s.Name); return nil }); err != nil {
+				return err
+			}
+			if err := g.Store().Forget(&s); err != nil {
+				return err
+			}
+			if err := g.Store().Sync(ctx, folder); err != nil {
+				return err
+			}
+			return a.Out.Line(map[string]any{"removed": s.Name}, "removed %s", s.Name)
+		}))
+}
+
+func (a *app) toolsApproveCommand() *cli.Command {
+	var accept bool
+	cmd := cli.NewCommand("approve NAME[:TOOL]", "Approve the present definitions of a server's tools",
+		a.withServers(func(ctx context.Context, folder *owner.Folder, g *gateway.Gateway, args []string) error {
+			name, only, _ := strings.Cut(args[0], ":")
+			s, err := g.Store().Server(name)
+			if err != nil {
+				return err
+			}
+			batch, err := g.Definitions(ctx, s)
+			if err != nil {
+				return err
+			}
+			before, err := g.Store().Approved(ctx, &s)
+			if err != nil {
+				return err
+			}
+			changes := gateway.Compare(before, batch.Tools)
+			if only != "" {
+				changes = slices.DeleteFunc(changes, func(c gateway.Change) bool { return c.Name != only })
+				batch.Tools = gateway.Apply(before, changes)
+			}
+			if agreed, err := a.showDefinitions(name, changes, accept); err != nil || !agreed {
+				return err
+			}
+			if err := g.Store().Approve(&s, batch.Tools); err != nil {
+				return err
+			}
+			return a.importServer(ctx, folder, &s, batch)
+		}))
+	cmd.Flags().BoolVarP(&accept, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+// showDefinitions prints changed definitions and asks the user to approve them.
+func (a *app) showDefinitions(server string, changes []gateway.Change, accept bool) (agreed bool, err error) {
+	for _, c := range changes {
+		describe := func(mark string, t *catalog.Tool) {
+			if t != nil {
+				a.Out.Notes.Printf("%s %s:%s  %s\n", mark, server, term.Plain(c.Name), term.Plain(t.Description))
+			}
+		}
+		describe("-", c.Old)
+		describe("+", c.New)
+		if c.Old != nil && c.New != nil && c.Old.Description == c.New.Description {
+			a.Out.Notes.Printf("  its schemas or annotations have changed\n")
+		}
+	}
+	if accept || len(changes) == 0 || !a.Asks() {
+		if !accept && len(changes) > 0 {
+			return false, cli.BadUsage("%s changed; add --yes to approve", view.Count(len(changes), "definition"))
+		}
+		return true, nil
+	}
+	answer, err := a.Prompt("Approve? [y/N] ")
+	return err == nil && strings.HasPrefix(strings.ToLower(answer), "y"), err
+}
+
+func (a *app) toolsPermitCommand() *cli.Command {
+	cmd := cli.NewCommand("permit TOOL allow|ask|deny", "Say whether agents may call a tool",
+		a.withServers(func(ctx context.Context, folder *owner.Folder, g *gateway.Gateway, args []string) error {
+			permission, err := gateway.ParsePermission(args[1])
+			if err != nil {
+				return &cli.UsageError{Err: err}
+			}
+			t, err := toolbox.LookupOp.Call(ctx, folder, args[0], nil)
+			if err != nil {
+				return err
+			}
+			if _, err := g.Store().Server(t.Server); err != nil {
+				return err
+			}
+			err = g.Store().Change(func(all map[string]gateway.Server) error {
+				s, ok := all[t.Server]
+				if !ok {
+					return fmt.Errorf("the configuration of the folder names %s; add it to your own servers with `cairn tools add` first", t.Server)
+				}
+				s.Permissions = maps.Clone(s.Permissions)
+				if s.Permissions == nil {
+					s.Permissions = map[string]gateway.Permission{}
+				}
+				s.Permissions[t.BareName()] = permission
+				all[t.Server] = s
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			return a.Out.Line(map[string]any{"tool": t.ID, "permission": permission}, "%s: %s", term.Plain(t.ID), permission)
+		}))
+	cmd.Args = cobra.ExactArgs(2)
+	return cmd
+}

@@ -1,0 +1,32 @@
+package catalog
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+func TestChecker(t *testing.T) {
+	tool, err := New(Tool{Name: "x", Annotations: []byte(`{"destructiveHint":true}`), Input: []byte(`{"type":"object","properties":{"path":{"type":"string","minLength":1},"depth":{"type":"integer"}},"required":["path"],"additionalProperties":false}`)})
+	if err != nil || !tool.Destructive() || tool.ReadOnly() {
+		t.Fatal(tool, err)
+	}
+	check := tool.Checker()
+	for arguments, want := range map[string][]string{
+		`{"path":"a"}`: nil, `[]`: {"want a JSON object"}, `{`: {"want a JSON object"},
+		`{"pth":"a"}`: {"missing property 'path'", "additional properties 'pth' not allowed"}, `{"path":"a","depth":"b"}`: {"depth: got string, want integer"},
+	} {
+		err := check([]byte(arguments))
+		bad, ok := errors.AsType[*ArgumentError](err)
+		if (want != nil) != ok || ok && !slices.Equal(bad.Problems, want) {
+			t.Errorf("%s: %v, want %v", arguments, err, want)
+		}
+		if arguments == `{"pth":"a"}` && !slices.Equal(bad.Nearest["pth"][:1], []string{"path"}) {
+			t.Errorf("nearest names %v", bad.Nearest)
+		}
+	}
+	broken, err := New(Tool{Name: "x", Input: []byte(`17`)})
+	if err != nil || broken.Checker()([]byte(`{"a":1}`)) != nil {
+		t.Errorf("a tool with a broken schema: %v", err)
+	}
+}

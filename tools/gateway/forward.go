@@ -1,0 +1,153 @@
+//lint:file-ignore SA1019 revision 2026-07-28 deprecates logging, which earlier servers use
+
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"cairn/internal/base/home"
+)
+
+// Peer is the client for which a call is made. Nil functions mean that it cannot do it.
+type Peer struct {
+	// Name identifies the client in the log of calls.
+	Name     string
+	Progress func(message string)
+	Log      func(*mcp.LoggingMessageParams)
+	// Elicit asks the user a question of a server during a call. Confirm asks whether a call
+	// may begin.
+	Elicit  func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
+	Confirm func(ctx context.Context, question string) (bool, error)
+}
+
+// handlers returns the handlers of messages that a server sends.
+func (l *live) handlers() *mcp.ClientOptions {
+	return &mcp.ClientOptions{
+		ElicitationHandler:          l.elicit,
+		ProgressNotificationHandler: l.progress,
+		LoggingMessageHandler:       l.log,
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.listed = time.Time{}
+		},
+	}
+}
+
+// only returns the call in progress if there is exactly one, else nil: messages of earlier
+// revisions do not name the call that they belong to.
+func (l *live) only() *running {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.calls) == 1 {
+		for _, c := range l.calls {
+			return c
+		}
+	}
+	return nil
+}
+
+// notice reports whether another message of a call may be forwarded.
+func (c *running) notice() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.notices++
+	return c.notices <= maxNotices
+}
+
+// progress forwards progress to the client of its call.
+func (l *live) progress(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+	token, _ := req.Params.ProgressToken.(string)
+	l.mu.Lock()
+	c := l.calls[token]
+	l.mu.Unlock()
+	if c == nil || c.peer.Progress == nil || !c.notice() {
+		return
+	}
+	text := shortened(req.Params.Message, maxQuestion)
+	if text == "" {
+		text = fmt.Sprint(req.Params.Progress)
+		if req.Params.Total > 0 {
+			text += fmt.Sprint(" of ", req.Params.Total)
+		}
+	}
+	c.peer.Progress(text)
+}
+
+// log forwards a log message to the client of the only call.
+func (l *live) log(_ context.Context, req *mcp.LoggingMessageRequest) {
+	if c := l.only(); c != nil && c.peer.Log != nil && c.notice() {
+		c.peer.Log(req.Params)
+	}
+}
+
+// elicit forwards a question to the user of its call, and declines it if the call is unknown
+// or the client cannot ask.
+func (l *live) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	c, _ := ctx.Value(runningKey{}).(*running)
+	if c == nil {
+		c = l.only()
+	}
+	declined := &mcp.ElicitResult{Action: "decline"}
+	if c == nil || c.peer.Elicit == nil || req.Params.Mode == "url" {
+		return declined, nil
+	}
+	c.mu.Lock()
+	c.questions++
+	many := c.questions > maxQuestions
+	c.mu.Unlock()
+	if many {
+		return declined, nil
+	}
+	l.mu.Lock()
+	name := l.server.Name
+	l.mu.Unlock()
+	p := *req.Params
+	p.Meta = nil
+	p.Message = fmt.Sprintf("The server %s asks: %s", name, shortened(p.Message, maxQuestion))
+	r, err := c.peer.Elicit(ctx, &p)
+	if err != nil {
+		return declined, nil
+	}
+	return r, nil
+}
+
+// maxLog bounds the log of a server in bytes. The file before it is kept.
+const maxLog = 256 << 10
+
+// serverLog appends the standard error of a server to a file.
+type serverLog struct {
+	path string
+	mu   sync.Mutex
+}
+
+func (l *serverLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	appendBounded(l.path, p, maxLog) // a server must not stop because of its log
+	return len(p), nil
+}
+
+// appendBounded appends to a private file. Beyond limit bytes it first renames the file to
+// NAME.1, so that both together stay below twice the limit.
+func appendBounded(path string, p []byte, limit int64) {
+	if home.Private(filepath.Dir(path)) != nil {
+		return
+	}
+	if info, err := os.Lstat(path); err == nil && info.Size() > limit {
+		_ = os.Rename(path, path+".1")
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	_, _ = f.Write(p[max(0, len(p)-int(limit)):])
+	f.Close()
+}

@@ -1,0 +1,216 @@
+// Package gateway calls tools of other MCP servers for the clients of cairn.
+//
+// A server starts at its first call and ends after a time without calls. The gateway trusts
+// no server. It bounds the time and the size of an answer. A server receives only a few
+// variables of the environment, and those that the user names. A tool is called only if its
+// definition is the one that the user has approved.
+package gateway
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"cairn/internal/toolbox/catalog"
+)
+
+// Options configures New. Zero fields select the defaults.
+type Options struct {
+	Version string // of cairn
+	// Root is the folder in which commands run; "" is that of this process.
+	Root string
+	// Audit is the path of the log of calls; "" logs none.
+	Audit string
+	// Timeout bounds a call; 0 means two minutes. Idle is the time without calls after which
+	// a server ends; 0 means ten minutes. Probe is the time in which a server that has
+	// exceeded a timeout must answer a ping; 0 means five seconds.
+	Timeout, Idle, Probe time.Duration
+	// Logger receives what happens to the servers; nil discards it.
+	Logger *slog.Logger
+	// Now is the clock of the restarts; nil is time.Now.
+	Now func() time.Time
+}
+
+// Gateway holds the running servers of one process. It is safe for concurrent use.
+type Gateway struct {
+	store *Store
+	o     Options
+
+	mu     sync.Mutex
+	live   map[string]*live // by the path of the server's log
+	closed bool
+}
+
+// New returns a gateway to the servers of a store.
+func New(store *Store, o Options) *Gateway {
+	o.Timeout, o.Idle, o.Probe = cmp.Or(o.Timeout, 2*time.Minute), cmp.Or(o.Idle, 10*time.Minute), cmp.Or(o.Probe, 5*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Gateway{store: store, o: o, live: map[string]*live{}}
+}
+
+// Store returns the servers.
+func (g *Gateway) Store() *Store { return g.store }
+
+// Configured reports whether there is a server.
+func (g *Gateway) Configured() bool {
+	all, err := g.store.All()
+	return err == nil && len(all) > 0
+}
+
+// Close ends all servers.
+func (g *Gateway) Close() {
+	g.mu.Lock()
+	g.closed = true
+	all := g.live
+	g.live = map[string]*live{}
+	g.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, l := range all {
+		wg.Go(func() { l.end() })
+	}
+	wg.Wait()
+}
+
+var errClosed = errors.New("cairn ends")
+
+// Call is one call of a tool.
+type Call struct {
+	Server, Tool string // the bare name
+	Arguments    []byte // a JSON object
+	Timeout      time.Duration
+	Peer         Peer
+}
+
+// Call calls a tool. Errors before the call are a *PermissionError, *ApprovalError,
+// *DownError, *UnknownServerError or *catalog.ArgumentError: the tool has not run. A
+// *LostError means that it may have run. The gateway never repeats a call.
+func (g *Gateway) Call(ctx context.Context, c Call) (r *mcp.CallToolResult, err error) {
+	began := g.o.Now()
+	defer func() { g.audit(began, c, r, err) }()
+	server, err := g.store.Server(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	l, err := g.server(server)
+	if err != nil {
+		return nil, err
+	}
+	if c.Arguments = bytes.TrimSpace(c.Arguments); len(c.Arguments) == 0 {
+		c.Arguments = []byte("{}")
+	}
+	tool, session, err := l.approved(ctx, c.Tool)
+	if err != nil {
+		return nil, err
+	}
+	if err := tool.check(c.Arguments); err != nil {
+		return nil, err
+	}
+	if asked, err := permit(ctx, &server, &tool.Tool, c); err != nil {
+		return nil, err
+	} else if asked { // meanwhile the server may have ended or changed
+		if _, session, err = l.approved(ctx, c.Tool); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, g.o.Timeout))
+	defer cancel()
+	return l.call(ctx, session, c)
+}
+
+// permit returns an error unless the call is permitted. asked reports that the user was asked.
+func permit(ctx context.Context, server *Server, tool *catalog.Tool, c Call) (asked bool, err error) {
+	switch server.Permission(tool) {
+	case Deny:
+		return false, &PermissionError{Tool: tool.ID, Denied: true}
+	case Ask:
+		if c.Peer.Confirm == nil {
+			return false, &PermissionError{Tool: tool.ID}
+		}
+		yes, err := c.Peer.Confirm(ctx, "Call "+tool.ID+" with "+shortened(string(c.Arguments), maxQuestion)+"?")
+		if err == nil && !yes {
+			err = &PermissionError{Tool: tool.ID, Declined: true}
+		}
+		return true, err
+	}
+	return false, nil
+}
+
+// server returns the running state of a server.
+func (g *Gateway) server(s Server) (*live, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil, errClosed
+	}
+	key := g.store.file(&s, ".log")
+	l := g.live[key]
+	if l == nil {
+		l = &live{gateway: g, gate: make(chan struct{}, 1), calls: map[string]*running{}}
+		g.live[key] = l
+	}
+	l.setServer(s)
+	return l, nil
+}
+
+// Definitions lists the tools of a server now, without a check of their approval.
+func (g *Gateway) Definitions(ctx context.Context, s Server) (*catalog.Batch, error) {
+	l, err := g.server(s)
+	if err != nil {
+		return nil, err
+	}
+	session, err := l.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return catalog.FromServer(ctx, session, s.Name)
+}
+
+// passed are the variables of the environment that every command receives. Those with
+// secrets are among the others.
+var passed = []string{
+	"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR",
+	"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
+}
+
+// environment returns the environment of a server's command.
+func (s *Server) environment() []string {
+	env := []string{}
+	for _, names := range [][]string{passed, s.Env} {
+		for _, name := range names {
+			if value, ok := os.LookupEnv(name); ok {
+				env = append(env, name+"="+value)
+			}
+		}
+	}
+	return env
+}
+
+// Missing returns the variables that a server needs and the environment lacks.
+func (s *Server) Missing() (names []string) {
+	for _, name := range append(s.Env[:len(s.Env):len(s.Env)], s.TokenEnv) {
+		if _, ok := os.LookupEnv(name); !ok && name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// maxQuestion bounds the arguments in a question in bytes.
+const maxQuestion = 1000
+
+func shortened(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return s[:n] + "…"
+}

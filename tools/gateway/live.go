@@ -1,0 +1,313 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"cairn/internal/toolbox/catalog"
+	"cairn/tools/client"
+)
+
+const (
+	// maxNotices bounds the progress and log messages of one call that are forwarded, and
+	// maxQuestions the questions of a server during it.
+	maxNotices   = 1000
+	maxQuestions = 8
+	// maxConcurrent bounds the calls of one server at a time.
+	maxConcurrent = 32
+	// maxBackoff bounds the wait before the next start of a server that fails.
+	maxBackoff = time.Minute
+	// relist is the age at which the definitions of a running server are read again.
+	relist = 5 * time.Minute
+	// serverGrace is shorter than the time in which an MCP server, cairn, must exit.
+	serverGrace = 400 * time.Millisecond
+)
+
+// live is the running state of one server.
+type live struct {
+	gateway *Gateway
+	gate    chan struct{} // held to start the server and to read its definitions
+
+	mu       sync.Mutex
+	server   Server
+	session  *client.Session // nil while the server does not run
+	tools    map[string]tool // by bare name, as of listed
+	listed   time.Time       // zero after the server has announced a change
+	stamp    string          // of the approved definitions, as of listed
+	calls    map[string]*running
+	next     int // number of the last call
+	failures int // in sequence
+	retry    time.Time
+	cause    error // of the last failure
+	idle     *time.Timer
+
+	closing sync.WaitGroup // sessions that end
+}
+
+// tool is a tool that can be called, or the reason why it cannot.
+type tool struct {
+	catalog.Tool
+	check func(arguments []byte) error
+	why   string
+}
+
+// running is a call in progress.
+type running struct {
+	mu        sync.Mutex
+	peer      Peer
+	notices   int
+	questions int
+}
+
+type runningKey struct{}
+
+// DownError reports a server that does not run. The tool has not run.
+type DownError struct {
+	Server string
+	Err    error
+	Retry  time.Duration // until the next attempt
+}
+
+func (e *DownError) Error() string {
+	text := fmt.Sprintf("the server %s does not run: %v", e.Server, e.Err)
+	if e.Retry > 0 {
+		text += fmt.Sprintf("; it starts again in %v", e.Retry.Round(time.Second/10))
+	}
+	return text
+}
+func (e *DownError) Unwrap() error { return e.Err }
+
+// LostError reports a call without an answer. The tool may have run.
+type LostError struct {
+	Tool string
+	Err  error
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("%s gave no answer, and may have run: %v", e.Tool, e.Err)
+}
+func (e *LostError) Unwrap() error { return e.Err }
+
+// setServer replaces the settings, such as the permissions.
+func (l *live) setServer(s Server) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.server = s
+}
+
+// lock acquires the gate.
+func (l *live) lock(ctx context.Context) error {
+	select {
+	case l.gate <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// connect returns the session, and starts the server if it does not run.
+func (l *live) connect(ctx context.Context) (*client.Session, error) {
+	if err := l.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { <-l.gate }()
+	l.mu.Lock()
+	session, server, wait := l.session, l.server, l.retry.Sub(l.gateway.o.Now())
+	down := &DownError{server.Name, l.cause, wait}
+	l.mu.Unlock()
+	if session != nil {
+		return session, nil
+	}
+	if wait > 0 {
+		return nil, down
+	}
+	session, err := l.start(ctx, &server)
+	if err != nil && ctx.Err() == nil {
+		l.mu.Lock()
+		l.fail(err)
+		l.mu.Unlock()
+	}
+	if err != nil {
+		return nil, &DownError{Server: server.Name, Err: err}
+	}
+	return session, nil
+}
+
+// start connects to a server. The caller holds the gate.
+func (l *live) start(ctx context.Context, server *Server) (*client.Session, error) {
+	if missing := server.Missing(); len(missing) > 0 {
+		return nil, fmt.Errorf("the environment of cairn has no variable %s", missing[0])
+	}
+	log := &serverLog{path: l.gateway.store.file(server, ".log")}
+	ctx, cancel := context.WithTimeoutCause(ctx, client.Timeout, fmt.Errorf("the server took longer than %v to start", client.Timeout))
+	defer cancel()
+	session, err := client.Connect(ctx, client.Target{
+		Command: server.Command, Env: server.environment(), Dir: l.gateway.o.Root, Log: log, Grace: serverGrace,
+		URL: server.URL, Token: os.Getenv(server.TokenEnv), Version: l.gateway.o.Version,
+	}, l.handlers())
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = fmt.Errorf("%w: %w", cause, err)
+		}
+		return nil, err
+	}
+	l.mu.Lock()
+	l.session, l.listed = session, time.Time{}
+	l.rest()
+	l.mu.Unlock()
+	go func() {
+		err := session.Wait()
+		l.lost(session, cmp.Or(err, errors.New("the server ended")))
+	}()
+	l.gateway.o.Logger.Info("started a server", "server", server.Name)
+	return session, nil
+}
+
+// fail records a failure. The first restart is immediate, each further one waits twice as
+// long. The caller holds l.mu.
+func (l *live) fail(err error) {
+	l.failures++
+	l.cause = err
+	if l.failures > 1 {
+		l.retry = l.gateway.o.Now().Add(min(maxBackoff, time.Second<<min(l.failures-2, 10)))
+	}
+}
+
+// lost ends a session that has failed, unless it has been replaced.
+func (l *live) lost(session *client.Session, err error) {
+	l.mu.Lock()
+	current, name := l.session == session, l.server.Name
+	if current {
+		l.session = nil
+		l.fail(err)
+	}
+	l.mu.Unlock()
+	if current {
+		l.closing.Go(session.Close) // the caller does not wait for the server to exit
+		l.gateway.o.Logger.Warn("lost a server", "server", name, "error", err)
+	}
+}
+
+// end ends the server without a failure.
+func (l *live) end() {
+	l.mu.Lock()
+	session := l.session
+	l.session = nil
+	if l.idle != nil {
+		l.idle.Stop()
+	}
+	l.mu.Unlock()
+	if session != nil {
+		session.Close()
+	}
+	l.closing.Wait()
+}
+
+// rest ends the server after a time without calls. The caller holds l.mu.
+func (l *live) rest() {
+	if l.idle != nil {
+		l.idle.Stop()
+	}
+	l.idle = time.AfterFunc(l.gateway.o.Idle, func() {
+		l.mu.Lock()
+		busy := len(l.calls) > 0
+		if busy {
+			l.rest()
+		}
+		l.mu.Unlock()
+		if !busy {
+			l.end()
+		}
+	})
+}
+
+// call sends a call and waits for its answer.
+func (l *live) call(ctx context.Context, session *client.Session, c Call) (*mcp.CallToolResult, error) {
+	call := &running{peer: c.Peer}
+	l.mu.Lock()
+	if l.session != session {
+		l.mu.Unlock()
+		return nil, &DownError{Server: c.Server, Err: errors.New("it ended just before the call")}
+	}
+	if len(l.calls) >= maxConcurrent {
+		l.mu.Unlock()
+		return nil, &DownError{Server: c.Server, Err: fmt.Errorf("%d calls are in progress", maxConcurrent)}
+	}
+	l.next++
+	token := strconv.Itoa(l.next)
+	l.calls[token] = call
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.calls, token)
+		l.rest()
+	}()
+	p := &mcp.CallToolParams{Name: c.Tool, Arguments: json.RawMessage(c.Arguments)}
+	p.SetProgressToken(token)
+	type outcome struct {
+		result *mcp.CallToolResult
+		err    error
+	}
+	done := make(chan outcome, 1)
+	go func() { // a write to a stopped server does not end with ctx
+		r, err := session.CallTool(context.WithValue(ctx, runningKey{}, call), p)
+		done <- outcome{r, err}
+	}()
+	var o outcome
+	select {
+	case o = <-done:
+	case <-ctx.Done():
+		o.err = ctx.Err()
+	}
+	return l.settle(session, c, o.result, o.err)
+}
+
+// settle records the outcome of a call and classifies its error.
+func (l *live) settle(session *client.Session, c Call, r *mcp.CallToolResult, err error) (*mcp.CallToolResult, error) {
+	if answer, ok := errors.AsType[*jsonrpc.Error](err); ok && !errors.Is(err, mcp.ErrConnectionClosed) {
+		err = nil
+		r = &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: answer.Message}}}
+	}
+	switch {
+	case err == nil:
+		l.mu.Lock()
+		l.failures, l.retry = 0, time.Time{}
+		l.mu.Unlock()
+		return r, nil
+	case errors.Is(err, context.DeadlineExceeded):
+		go l.probe(session)
+		err = errors.New("it exceeded its time limit")
+	case errors.Is(err, context.Canceled):
+		return nil, err
+	default:
+		l.lost(session, err)
+	}
+	return nil, &LostError{c.Server + ":" + c.Tool, err}
+}
+
+// probe ends a session whose server does not answer a ping.
+func (l *live) probe(session *client.Session) {
+	ctx, cancel := context.WithTimeout(context.Background(), l.gateway.o.Probe)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- session.Ping(ctx, nil) }()
+	select {
+	case err := <-done:
+		if _, ok := errors.AsType[*jsonrpc.Error](err); err == nil || ok && !errors.Is(err, mcp.ErrConnectionClosed) {
+			return
+		}
+	case <-ctx.Done():
+	}
+	l.lost(session, errors.New("the server stopped answering"))
+}

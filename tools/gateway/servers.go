@@ -1,0 +1,296 @@
+package gateway
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"cairn/internal/base/atomicfile"
+	"cairn/internal/base/home"
+	"cairn/internal/toolbox/catalog"
+)
+
+// Server says how to reach a server. Exactly one of Command and URL is set.
+type Server struct {
+	Name    string   `json:"-"`
+	Command []string `json:"command,omitempty"`
+	URL     string   `json:"url,omitempty"`
+	// Env lists variables that the command receives from the environment of cairn, besides
+	// those in passed. TokenEnv is the variable with the bearer token for the URL.
+	Env      []string `json:"env,omitempty"`
+	TokenEnv string   `json:"token_env,omitempty"`
+	// Permissions overrides the defaults of tools by their names.
+	Permissions map[string]Permission `json:"permissions,omitempty"`
+	// Folder reports that the configuration of the folder names the server.
+	Folder bool `json:"-"`
+}
+
+// Target returns the command or the URL as a line of text.
+func (s *Server) Target() string { return cmp.Or(s.URL, strings.Join(s.Command, " ")) }
+
+// Source returns the name of the server's import in the catalogue.
+func (s *Server) Source() string { return sourcePrefix + s.Name }
+
+const sourcePrefix = "server: "
+
+// namePattern is strict, because names are parts of the IDs of tools and of names of files.
+var (
+	namePattern     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// Check returns an error for an invalid server.
+func (s *Server) Check() error {
+	if !namePattern.MatchString(s.Name) || s.Name == catalog.DocumentServer {
+		return fmt.Errorf("a server is named %q, want 1 to 64 letters, digits, _ and -, and not %q", s.Name, catalog.DocumentServer)
+	}
+	switch u, err := url.Parse(s.URL); {
+	case (len(s.Command) > 0) == (s.URL != ""):
+		return fmt.Errorf("server %s: want a command or a URL", s.Name)
+	case s.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == ""):
+		return fmt.Errorf("server %s: URL %q, want http:// or https:// and a host", s.Name, s.URL)
+	case s.URL != "" && u.User != nil:
+		return fmt.Errorf("server %s: the URL holds a password; name a variable with a token instead", s.Name)
+	}
+	for _, name := range append(slices.Clone(s.Env), cmp.Or(s.TokenEnv, "TOKEN")) {
+		if !variablePattern.MatchString(name) {
+			return fmt.Errorf("server %s: %.40q is not the name of an environment variable; values stay in your environment", s.Name, name)
+		}
+	}
+	return nil
+}
+
+// Store keeps the servers of the user in a file that only the user can read, and below Dir
+// the approved definitions and the logs of all servers. It is safe for concurrent use, also
+// by several processes that read; the last of two writers wins.
+type Store struct {
+	path, dir string
+	folder    []Server
+
+	mu      sync.Mutex
+	stamp   string
+	servers map[string]Server
+}
+
+// Open returns the user's servers, with those of a folder. entries are the setting
+// mcp.servers of the folder: a name, a colon, and a command or a URL. If two servers have the
+// same name, that of the user counts.
+func Open(entries []string) (*Store, error) {
+	path, err := home.UserFile("servers.json")
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{path: path}
+	if s.dir, err = home.Data("servers"); err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		server, err := parseEntry(entry)
+		if err != nil {
+			return nil, fmt.Errorf("configuration: mcp.servers: %w", err)
+		}
+		s.folder = append(s.folder, server)
+	}
+	return s, nil
+}
+
+func parseEntry(entry string) (Server, error) {
+	name, target, _ := strings.Cut(entry, ":")
+	s := Server{Name: name, Command: strings.Fields(target), Folder: true}
+	if len(s.Command) == 1 && strings.Contains(s.Command[0], "://") {
+		s.URL, s.Command = s.Command[0], nil
+	}
+	return s, s.Check()
+}
+
+// All returns the servers by name. The caller must not change the map.
+func (s *Store) All() (map[string]Server, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stamp := fileStamp(s.path)
+	if stamp == s.stamp {
+		return s.servers, nil
+	}
+	servers, err := s.read()
+	if err != nil {
+		return nil, err
+	}
+	for _, server := range s.folder {
+		if _, ok := servers[server.Name]; !ok {
+			servers[server.Name] = server
+		}
+	}
+	s.stamp, s.servers = stamp, servers
+	return servers, nil
+}
+
+// read returns the servers in the user's file.
+func (s *Store) read() (map[string]Server, error) {
+	servers := map[string]Server{}
+	text, err := home.ReadUserFile(s.path)
+	if err != nil || text == nil {
+		return servers, err
+	}
+	var file struct{ Servers map[string]Server }
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", s.path, err)
+	}
+	for name, server := range file.Servers {
+		server.Name = name
+		if err := server.Check(); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", s.path, err)
+		}
+		servers[name] = server
+	}
+	return servers, nil
+}
+
+// Change calls fn with the servers in the user's file, which it may change, and writes them.
+func (s *Store) Change(fn func(map[string]Server) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	servers, err := s.read()
+	if err == nil {
+		err = fn(servers)
+	}
+	if err != nil {
+		return err
+	}
+	for name, server := range servers {
+		server.Name = name
+		if err := server.Check(); err != nil {
+			return err
+		}
+	}
+	text, err := json.MarshalIndent(map[string]any{"servers": servers}, "", "  ")
+	if err != nil {
+		return err // unreachable: strings marshal
+	}
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+		return err
+	}
+	s.stamp = ""
+	return atomicfile.Write(s.path, append(text, '\n'), 0o600)
+}
+
+// UnknownServerError reports a name that no server has.
+type UnknownServerError struct {
+	Name  string
+	Known []string
+}
+
+func (e *UnknownServerError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("no server %q: add one with `cairn tools add NAME -- COMMAND`", e.Name)
+	}
+	return fmt.Sprintf("no server %q, want one of {%s}; `cairn tools add` adds one", e.Name, strings.Join(e.Known, ","))
+}
+
+// Server returns the server of a name.
+func (s *Store) Server(name string) (Server, error) {
+	all, err := s.All()
+	if err != nil {
+		return Server{}, err
+	}
+	server, ok := all[name]
+	if !ok {
+		return server, &UnknownServerError{name, slices.Sorted(maps.Keys(all))}
+	}
+	return server, nil
+}
+
+// file returns the path of a file of a server. Its name contains a hash of the target: after
+// a change of the command, nothing of the earlier one counts.
+func (s *Store) file(server *Server, suffix string) string {
+	sum := sha256.Sum256([]byte(server.Name + "\x00" + server.URL + "\x00" + strings.Join(server.Command, "\x00")))
+	return filepath.Join(s.dir, fmt.Sprintf("%s-%x%s", server.Name, sum[:6], suffix))
+}
+
+// stampOf identifies the present state of the approved definitions.
+func (s *Store) stampOf(server *Server) string { return fileStamp(s.file(server, ".tools")) }
+
+// fileStamp identifies the present state of a file. It does not read it.
+func fileStamp(path string) string {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "none"
+	}
+	return fmt.Sprint(info.Size(), info.ModTime().UnixNano(), info.Mode())
+}
+
+// Approved returns the definitions that the user has approved, nil if there are none.
+func (s *Store) Approved(ctx context.Context, server *Server) ([]catalog.Tool, error) {
+	text, err := home.ReadUserFile(s.file(server, ".tools"))
+	if err != nil || text == nil {
+		return nil, err
+	}
+	if len(text) == 0 { // a server without tools
+		return []catalog.Tool{}, nil
+	}
+	batch, err := catalog.Read(ctx, bytes.NewReader(text), server.Name)
+	if err != nil {
+		return nil, fmt.Errorf("reading the definitions of %s: %w; approve them again with `cairn tools approve %s`", server.Name, err, server.Name)
+	}
+	return batch.Tools, nil
+}
+
+// Approve makes definitions the approved ones of a server.
+func (s *Store) Approve(server *Server, tools []catalog.Tool) error {
+	if err := home.Private(s.dir); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	for i := range tools {
+		t := definitionOf(&tools[i])
+		line, err := json.Marshal(t)
+		if err != nil {
+			return err
+		}
+		text.Write(append(line, '\n'))
+	}
+	return atomicfile.Write(s.file(server, ".tools"), text.Bytes(), 0o600)
+}
+
+// Forget removes the definitions and the log of a server.
+func (s *Store) Forget(server *Server) error {
+	var errs []error
+	for _, suffix := range []string{".tools", ".log"} {
+		if err := os.Remove(s.file(server, suffix)); !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// definition is what a model reads about a tool, and what the user approves.
+type definition struct {
+	Name        string          `json:"name"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Input       json.RawMessage `json:"inputSchema,omitempty"`
+	Output      json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations json.RawMessage `json:"annotations,omitempty"`
+}
+
+func definitionOf(t *catalog.Tool) definition {
+	return definition{t.BareName(), t.Title, t.Description, t.Input, t.Output, t.Annotations}
+}
+
+// Same reports whether two tools have the same definition.
+func Same(a, b *catalog.Tool) bool {
+	x, errX := json.Marshal(definitionOf(a))
+	y, errY := json.Marshal(definitionOf(b))
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
