@@ -12,16 +12,23 @@ import "slices"
 // nodes outside C. The affinity of a node in the context is 0. If the graph contains no
 // node of the context, every affinity is 0.
 func (g *Graph) Affinity(context, candidates []string) []float64 {
-	out := make([]float64, len(candidates))
-	uses := 0.0
-	for _, c := range context {
-		for e := range g.Out(c) {
-			uses += e.Count
-		}
-		for e := range g.In(c) {
-			uses += e.Count
-		}
+	out := g.Proximity(context, candidates)
+	uses := g.observed(context)
+	for i, v := range candidates {
+		out[i] = (out[i] + g.Relatedness(v, context)*uses/(uses+1)) / 2
 	}
+	return out
+}
+
+// Proximity returns the Personalized PageRank of each candidate from the context, relative
+// to the best node outside of it, in [0, 1):
+//
+//	P(v)/max P · n/(n+1)
+//
+// with n as in Affinity. The proximity of a node in the context is 0.
+func (g *Graph) Proximity(context, candidates []string) []float64 {
+	out := make([]float64, len(candidates))
+	uses := g.observed(context)
 	if uses == 0 {
 		return out
 	}
@@ -33,11 +40,22 @@ func (g *Graph) Affinity(context, candidates []string) []float64 {
 		}
 	}
 	for i, v := range candidates {
-		out[i] = g.Relatedness(v, context)
 		if best > 0 {
-			out[i] += rank[v] / best
+			out[i] = rank[v] / best * uses / (uses + 1)
 		}
-		out[i] *= uses / (uses + 1) / 2
 	}
 	return out
+}
+
+// observed returns the sum of the counts of all edges at the nodes.
+func (g *Graph) observed(nodes []string) (n float64) {
+	for _, c := range nodes {
+		for e := range g.Out(c) {
+			n += e.Count
+		}
+		for e := range g.In(c) {
+			n += e.Count
+		}
+	}
+	return n
 }

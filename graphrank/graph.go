@@ -27,10 +27,11 @@ const (
 	Provides               // From's output fits To's input: 0.7
 	Contains               // To is part of From: 0.8
 	Dependency             // To needs From's result: 1.0
+	CoChange               // To was changed together with From: the count of the edge
 )
 
-var typeNames = [...]string{"sequence", "provides", "contains", "dependency"}
-var typeWeights = [...]float64{0.5, 0.7, 0.8, 1.0}
+var typeNames = [...]string{"sequence", "provides", "contains", "dependency", "cochange"}
+var typeWeights = [...]float64{0.5, 0.7, 0.8, 1.0, 1.0}
 
 func (t Type) String() string { return typeNames[t] }
 
@@ -65,8 +66,9 @@ type Edge struct {
 	Count float64
 }
 
-// Weight returns the product of the factors of type and source, in (0, 1].
-func (e Edge) Weight() float64 { return typeWeights[e.Type] * sourceWeights[e.Source] }
+// Weight returns the product of the factors of type and source, in (0, 1], times the count
+// if the type is CoChange.
+func (e Edge) Weight() float64 { return half{typ: e.Type, source: e.Source, count: e.Count}.weight() }
 
 // half is an edge as stored at one of its ends.
 type half struct {
@@ -76,7 +78,13 @@ type half struct {
 	count  float64
 }
 
-func (h half) weight() float64 { return typeWeights[h.typ] * sourceWeights[h.source] }
+func (h half) weight() float64 {
+	w := typeWeights[h.typ] * sourceWeights[h.source]
+	if h.typ == CoChange {
+		w *= h.count
+	}
+	return w
+}
 
 // Graph is a directed graph without self-loops and with at most one edge from
 // one node to another. The zero Graph is empty and ready to use.

@@ -2,6 +2,7 @@ package retriever
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 
 	"cairn/graphrank"
@@ -11,30 +12,60 @@ import (
 // .05 and .20.
 const CoUsageLimit = 0.10
 
-// CoUsage is the Reweigher that raises documents which were used together with the
-// documents and tools in the context of a query. It changes nothing if the context is
-// empty or the graph contains none of it.
+// CoUsage is the Reweigher that raises documents which were used or changed together with
+// the documents and tools in use. It changes nothing if none are in use, or if nothing is
+// known of them.
 type CoUsage struct {
 	// Read calls a function with the graph.
 	Read func(func(*graphrank.Graph) error) error
+	// History, if not nil, relates documents by what was changed together.
+	History History
 	// Log receives the error if the graph cannot be read.
 	Log *slog.Logger
 }
 
-// Bonus implements Reweigher.
+// History is the history of a folder.
+type History interface {
+	// Changed returns documents that differ from the last commit.
+	Changed() []string
+	// CoChanged returns how closely each document is related to those of context, in [0, 1].
+	CoChanged(context, documents []string) []float64
+}
+
+// InUse returns the context of a query, followed by the documents that differ from the last
+// commit, at most MaxContext together.
+func (u CoUsage) InUse(q Query) []string {
+	inUse := slices.Clone(q.Context)
+	if u.History != nil {
+		inUse = append(inUse, u.History.Changed()...)
+	}
+	return inUse[:min(len(inUse), MaxContext)]
+}
+
+// Bonus implements Reweigher. It is the larger one of the bonuses of usage and history.
 func (u CoUsage) Bonus(q Query, paths []string) []float64 {
-	if len(q.Context) == 0 {
+	inUse := u.InUse(q)
+	if len(inUse) == 0 {
 		return nil
 	}
 	var bonus []float64
 	err := u.Read(func(g *graphrank.Graph) error {
-		bonus = u.bonus(g, q.Context, paths)
+		bonus = u.bonus(g, inUse, paths)
 		return nil
 	})
 	if err != nil {
 		u.Log.Warn("reading the co-usage graph", "error", err)
 	}
-	return bonus
+	if u.History == nil {
+		return bonus
+	}
+	changed := u.History.CoChanged(inUse, paths)
+	for i, c := range changed {
+		if changed[i] = c * CoUsageLimit; i < len(bonus) {
+			changed[i] = max(changed[i], bonus[i])
+		}
+	}
+	return changed
 }
 
 func (u CoUsage) bonus(g *graphrank.Graph, inUse, paths []string) []float64 {

@@ -103,7 +103,7 @@ type Place struct {
 
 // Graph describes what the co-usage graph changed.
 type Graph struct {
-	Context    []string     `json:"context"` // documents and tools in use, from the query
+	Context    []string     `json:"context"` // documents and tools in use: those of the query, and changed files
 	Limit      float64      `json:"limit"`   // largest change of a score
 	Considered int          `json:"looked"`  // documents
 	Changes    []RankChange `json:"moved"`   // documents whose score changed, best first
@@ -230,8 +230,11 @@ func (r *Retriever) finish(t *tracer, q Query) {
 		}
 	}
 	trace.Graph.Context, trace.Graph.Limit = append([]string{}, q.Context...), r.options.ReweighLimit
-	if r.options.Reweigher == nil {
+	switch reweigher := r.options.Reweigher.(type) {
+	case nil:
 		trace.Graph.Limit, trace.Graph.Considered = 0, 0
+	case CoUsage:
+		trace.Graph.Context = append([]string{}, reweigher.InUse(q)...)
 	}
 	a := trace.Answer
 	for i := range a.Results {

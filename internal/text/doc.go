@@ -6,6 +6,7 @@
 //     symbols of source code. sandbox runs the conversions in child processes with hard
 //     limits. markdown divides the text of every format into sections,
 //     finds links and edits front matter.
+//   - git reads the commits of a repository without executing anything.
 //   - query parses what a person or an agent searches for.
 //   - secret and invisible find what must not be shown, or what a person does not see;
 //     highlight and fit prepare text for a reader and for a budget.

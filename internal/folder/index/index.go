@@ -21,6 +21,7 @@ import (
 	"cairn/internal/base/job"
 	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
+	"cairn/internal/folder/history"
 	"cairn/internal/folder/mirror"
 	"cairn/models"
 	"cairn/models/bpe"
@@ -84,6 +85,8 @@ type Options struct {
 	// ReadUsage, if not nil, calls a function with the co-usage graph, for queries with a
 	// context.
 	ReadUsage func(func(*graphrank.Graph) error) error
+	// History, if not nil, relates documents by the commits that changed them.
+	History *history.History
 	// Recovered, if not nil, returns the files of the folder that were damaged, for the
 	// warnings of Status.
 	Recovered func() []health.File
@@ -125,8 +128,9 @@ type Index struct {
 	closed  bool
 	// updates is the context of writes outside a run; stopUpdates ends them before a
 	// rebuild. Both are replaced while swap is held for writing.
-	updates     context.Context
-	stopUpdates context.CancelFunc
+	updates        context.Context
+	stopUpdates    context.CancelFunc
+	readingHistory atomic.Bool // in the background
 	// life ends with Close.
 	life context.Context
 	end  context.CancelFunc
@@ -164,6 +168,9 @@ func (x *Index) start() {
 	s, usable := x.stores, x.unusable == nil
 	x.mu.RUnlock()
 	indexes := x.options.Background && usable
+	if indexes {
+		x.readHistory()
+	}
 	if x.options.Watch && x.options.Config.Watcher.Enabled {
 		x.runs.Lock()
 		if x.watcher == nil && !x.closed {
@@ -239,7 +246,11 @@ func (x *Index) openStores(write, fresh bool) error {
 	o := RetrieverOptions(x.options.Config, x.options.Logger)
 	o.Reranker = x.options.Reranker
 	if x.options.ReadUsage != nil {
-		o.Reweigher, o.ReweighLimit = retriever.CoUsage{Read: x.options.ReadUsage, Log: x.options.Logger}, retriever.CoUsageLimit
+		usage := retriever.CoUsage{Read: x.options.ReadUsage, Log: x.options.Logger}
+		if x.options.History != nil {
+			usage.History = x.options.History
+		}
+		o.Reweigher, o.ReweighLimit = usage, retriever.CoUsageLimit
 	}
 	sources := s.Sources(x.model, &bpe.Counter{})
 	if s.own && s.Vectors != nil {
@@ -396,6 +407,9 @@ func (x *Index) Search(ctx context.Context, q retriever.Query) (a *retriever.Ans
 	a, err = x.retriever.Search(ctx, q)
 	if err != nil {
 		return nil, err
+	}
+	if h := x.options.History; h != nil && h.Stale() {
+		x.readHistory()
 	}
 	x.stillReading(a)
 	a.Degraded = append(slices.Clone(a.Degraded), x.lacks()...)

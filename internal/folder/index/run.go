@@ -236,6 +236,7 @@ func (x *Index) fill(ctx context.Context, r IndexRequest, start time.Time, progr
 	}
 	var grams sync.WaitGroup
 	grams.Go(func() { x.lines.update(ctx, nil) })
+	grams.Go(func() { x.updateHistory(ctx) })
 	report, err := run(ctx, progress)
 	grams.Wait()
 	if err == nil && s.Mirror != nil {
@@ -249,6 +250,27 @@ func (x *Index) fill(ctx context.Context, r IndexRequest, start time.Time, progr
 		return nil, err
 	}
 	return reportOf(report, counts, time.Since(start)), nil
+}
+
+// readHistory reads the new commits of the folder in the background, if this process writes.
+func (x *Index) readHistory() {
+	x.runs.Lock()
+	defer x.runs.Unlock()
+	if !x.closed && x.options.Holder != nil && x.readingHistory.CompareAndSwap(false, true) {
+		x.goroutines.Go(func() {
+			defer x.readingHistory.Store(false)
+			x.updateHistory(x.life)
+		})
+	}
+}
+
+// updateHistory reads the new commits of the folder.
+func (x *Index) updateHistory(ctx context.Context) {
+	if h := x.options.History; h != nil {
+		if err := h.Update(ctx); err != nil && ctx.Err() == nil {
+			x.options.Logger.Warn("reading the git history", "error", err)
+		}
+	}
 }
 
 // rebuild replaces the stores, after ending the writes outside the run.

@@ -37,6 +37,7 @@ import (
 	"cairn/internal/base/home"
 	"cairn/internal/base/owner"
 	"cairn/internal/folder/config"
+	"cairn/internal/folder/history"
 	"cairn/internal/folder/index"
 	"cairn/internal/toolbox"
 	"cairn/models"
@@ -243,7 +244,16 @@ func (w *Workspace) indexOptions(place home.Place) index.Options {
 	return index.Options{
 		Settings: o.Settings, Selection: w.selection, Config: w.Config(), Dir: place.Index, Reranker: reranker,
 		Recovered: func() []health.File { return recoveredFiles(place) },
+		History:   w.history(place),
 	}
+}
+
+// history returns the git history of the folder, nil if a store answers alone.
+func (w *Workspace) history(place home.Place) *history.History {
+	if place.Index == "" {
+		return nil
+	}
+	return history.Open(w.selection.Root, filepath.Join(place.Index, "history"), w.options.Logger)
 }
 
 // rerankDir returns the folder of the re-ranker, "" for none. A relative path in the

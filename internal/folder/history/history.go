@@ -1,0 +1,177 @@
+// Package history relates the files of a folder by its git history: files that were
+// changed together, files that commits like a question changed, and files that differ from
+// the last commit.
+//
+// The file of a History holds the newest commits, so that only new ones are read from the
+// repository. It can be removed at any time. A folder that is not the root of a git
+// repository has no history.
+package history
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"cairn/internal/base/atomicfile"
+	"cairn/internal/base/checksum"
+	"cairn/internal/text/git"
+)
+
+// maxCommits bounds the commits of a History, and updateLimit the time of one Update; the
+// next one continues.
+const (
+	maxCommits  = 10_000
+	updateLimit = 10 * time.Second
+)
+
+// Commit is a commit. Files are its changed files by their names of today, which need not
+// exist any more.
+type Commit struct {
+	Hash    string
+	Time    time.Time
+	Subject string
+	Files   []string
+}
+
+// History is the history of a folder. It is safe for concurrent use.
+type History struct {
+	folder, file string
+	log          *slog.Logger
+
+	update  sync.Mutex // held by Update
+	mu      sync.Mutex // guards the fields below
+	stored  *stored    // nil until the file was read
+	learned *learned   // of stored; nil until it is needed
+	working working
+}
+
+// Open returns the history of a folder. file need not exist.
+func Open(folder, file string, log *slog.Logger) *History {
+	return &History{folder: folder, file: file, log: log}
+}
+
+// stored is the content of the file, as JSON below a line with its version and checksum.
+type stored struct {
+	Head git.Hash `json:"head"`
+	// Complete reports that all commits were read, or as many as are kept.
+	Complete bool     `json:"complete"`
+	Commits  []record `json:"commits"` // the newest first
+}
+
+// record is a commit as it was read.
+type record struct {
+	Hash    git.Hash     `json:"h"`
+	Time    int64        `json:"t"` // seconds
+	Subject string       `json:"s"`
+	Parents []git.Hash   `json:"p"`
+	Changes []git.Change `json:"c"`
+}
+
+func heading(text []byte) []byte {
+	return fmt.Appendf(nil, "cairn history 1 %08x\n", checksum.Of(text))
+}
+
+// load returns the content of the file, an empty one if it cannot be used.
+func (h *History) load() *stored {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stored != nil {
+		return h.stored
+	}
+	h.stored = &stored{}
+	all, err := os.ReadFile(h.file)
+	if line, text, ok := bytes.Cut(all, []byte("\n")); err == nil && ok && bytes.Equal(append(line, '\n'), heading(text)) {
+		if err := json.Unmarshal(text, h.stored); err != nil {
+			h.stored = &stored{}
+		}
+	}
+	return h.stored
+}
+
+// Update reads the commits that are new since the last Update and writes the file. It does
+// nothing if there are none.
+func (h *History) Update(ctx context.Context) error {
+	h.update.Lock()
+	defer h.update.Unlock()
+	r, err := git.Open(h.folder)
+	if errors.Is(err, git.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	head, err := r.Head()
+	if errors.Is(err, git.ErrNone) {
+		return nil
+	}
+	old := h.load()
+	if err != nil || head == old.Head && old.Complete {
+		return err
+	}
+	next, err := read(ctx, r, head, old)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.stored, h.learned = next, nil
+	h.mu.Unlock()
+	return atomicfile.Write(h.file, append(heading(text), text...), 0o600)
+}
+
+// read returns the newest commits that head contains, those of old without reading them.
+func read(ctx context.Context, r *git.Repository, head git.Hash, old *stored) (*stored, error) {
+	ctx, cancel := context.WithTimeout(ctx, updateLimit)
+	defer cancel()
+	known := make(map[git.Hash]*record, len(old.Commits))
+	for i := range old.Commits {
+		known[old.Commits[i].Hash] = &old.Commits[i]
+	}
+	from := []git.Hash{head}
+	if !old.Complete {
+		for _, c := range old.Commits {
+			from = append(from, c.Parents...)
+		}
+	}
+	next := &stored{Head: head, Complete: true}
+	added := 0
+	err := r.Walk(ctx, from, func(h git.Hash) bool { return known[h] != nil }, func(c *git.Commit) (bool, error) {
+		n := &record{Hash: c.Hash, Time: c.Time.Unix(), Subject: c.Subject, Parents: c.Parents}
+		if len(c.Parents) < 2 { // the changes of a merge are those of its other commits
+			var err error
+			if n.Changes, _, err = r.Changes(c); err != nil {
+				return false, err
+			}
+		}
+		known[c.Hash] = n
+		added++
+		return added < maxCommits, nil
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		next.Complete, err = false, nil
+	}
+	for pending := []git.Hash{head}; len(pending) > 0; pending = pending[1:] {
+		if c := known[pending[0]]; c != nil {
+			delete(known, pending[0])
+			next.Commits = append(next.Commits, *c)
+			pending = append(pending, c.Parents...)
+		}
+	}
+	slices.SortStableFunc(next.Commits, func(a, b record) int { return cmp.Compare(b.Time, a.Time) })
+	if len(next.Commits) > maxCommits {
+		next.Commits, next.Complete = next.Commits[:maxCommits], true
+	}
+	return next, err
+}
