@@ -11,6 +11,7 @@ import (
 
 	"cairn/internal/base/owner"
 	"cairn/internal/face/finder"
+	"cairn/internal/face/term"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/mirror"
 	"cairn/internal/folder/workspace"
@@ -94,10 +95,14 @@ func (a *App) Edit(ctx context.Context, editor []string, file string, line int) 
 	return cmd.Run()
 }
 
-// Input opens a file; "-" is standard input.
+// Input opens a regular file; "-" is standard input. It refuses a FIFO, because opening one
+// waits for a writer.
 func (a *App) Input(name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(a.Stdin), nil
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, BadUsage("%s is not a regular file; name another file, or - for standard input", term.Plain(name))
 	}
 	return os.Open(name)
 }
