@@ -9,6 +9,7 @@ import (
 	"cairn/internal/base/observe"
 	"cairn/internal/text/invisible"
 	"cairn/internal/text/markdown"
+	"cairn/internal/text/receipt"
 )
 
 // ReadRequest requests a document, a section of it, or some of its lines.
@@ -62,7 +63,10 @@ type Reading struct {
 	Cached bool `json:"cached"`
 	// LineRange is null for a whole document.
 	LineRange *Lines `json:"line_range"`
-	Links     Links  `json:"links"`
+	// Mark is that of the receipt of these lines: see package receipt. It is empty for a
+	// whole document, and for a file with masked secrets.
+	Mark  string `json:"mark,omitempty"`
+	Links Links  `json:"links"`
 	// Next, if set, is the ReadRequest.Next of the following part.
 	Next string `json:"next,omitempty"`
 	// Degraded is as in Readings. Package index sets both.
@@ -232,6 +236,9 @@ func (r *Retriever) reading(f *parsedFile, e extent, cached bool) *Reading {
 	if e.anchor != "" || e.lines || e.part {
 		lines := f.linesOf(e.start, e.end)
 		out.LineRange = &lines
+		if cited, err := receipt.Of(f.path, e.anchor, f.text, lines.Start, lines.End); err == nil && f.masked == 0 {
+			out.Mark = cited.Mark.String()
+		}
 	}
 	section := e.section
 	if section < 0 && (e.lines || e.part) {

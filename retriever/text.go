@@ -76,6 +76,9 @@ func (r *Reading) write(b *strings.Builder) {
 	if r.Anchor != nil {
 		at += " #" + strings.TrimPrefix(*r.Anchor, "#")
 	}
+	if r.Mark != "" {
+		at += " @" + r.Mark
+	}
 	if len(r.Headings) > 0 {
 		at += "  " + strings.Join(r.Headings, " > ")
 	}

@@ -48,7 +48,7 @@ func TestReadingAsText(t *testing.T) {
 	f := open(t, map[string]string{"docs/guide.md": long}, nil)
 	count := (&bpe.Counter{}).CountTokens
 	r := f.mustRead(ReadRequest{Path: "docs/guide.md#setting-up"})
-	if more := count(r.Text()) - count(r.Content); more > 40 || !strings.HasPrefix(r.Text(), "@@ docs/guide.md:3-204 #setting-up  Guide > Setting up\n## Setting up") {
+	if more := count(r.Text()) - count(r.Content); more > 40 || !strings.HasPrefix(r.Text(), "@@ docs/guide.md:3-204 #setting-up @"+r.Mark+"  Guide > Setting up\n## Setting up") || len(r.Mark) != 16 {
 		t.Errorf("%d tokens more than the content:\n%.200s", more, r.Text())
 	}
 	part := f.mustRead(ReadRequest{Path: "docs/guide.md#setting-up", MaxTokens: 600, AsText: true})

@@ -28,7 +28,7 @@ type readDocArgs struct {
 func readDoc(folder *owner.Folder) tool {
 	t := tool{
 		name: "read_doc", title: "Read a document or section", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 30, Burst: 50},
-		description: `Read a document, one section of it, or a range of lines, as they are on disk.
+		description: `Read a document, a section or lines of it, as they are on disk.
 Use it after read_context, with a result's path and anchor, or with paths for up to 10 places. Not for search: use read_context.
 path is "docs/a.md", "docs/a.md#anchor", "docs/a.md:10-40" or a glob. With max_tokens, a long document comes in parts: call again with next.`,
 		noSchema: true,

@@ -50,6 +50,8 @@ var hostileArguments = []struct{ tool, argument, args string }{
 	{"section", "operations", `{"document":"/a.md","operations":[{"section":%s,"operation":"append","content":"written"}]}`},
 	{"browse_documents", "path", `{"path":%s}`},
 	{"search_documents", "scope", `{"query":"TOP-SECRET","scope":%s}`},
+	{"check_receipts", "path", `{"path":%s}`},
+	{"check_receipts", "receipts", `{"receipts":[%s]}`},
 	{"read_context", "filters", `{"query":"TOP-SECRET","mode":"keyword","filters":{"path_prefix":%s}}`},
 	{"read_context", "context", `{"query":"nothing","mode":"keyword","context":[%s]}`},
 	{"dag_get_ready_tasks", "channelId", `{"channelId":%s,"details":true}`},

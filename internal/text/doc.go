@@ -8,6 +8,7 @@
 //     finds links and edits front matter.
 //   - git reads the commits of a repository without executing anything.
 //   - query parses what a person or an agent searches for.
+//   - receipt cites lines by their content and finds out what became of them.
 //   - secret and invisible find what must not be shown, or what a person does not see;
 //     highlight and fit prepare text for a reader and for a budget.
 //

@@ -1,0 +1,195 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"cairn/internal/task/files"
+	"cairn/internal/text/receipt"
+)
+
+// maxReceipts bounds the receipts of one document that are checked.
+const maxReceipts = 100_000
+
+// CheckedReceipt is a receipt in a document, and what became of the lines it cites.
+type CheckedReceipt struct {
+	In   string `json:"in,omitempty"` // document with the receipt; "" for a text that is none
+	Line int    `json:"line,omitempty"`
+	receipt.Finding
+}
+
+// ReceiptReport lists receipts in the order of the documents with them.
+type ReceiptReport struct {
+	Receipts []CheckedReceipt       `json:"receipts"`
+	Counts   map[receipt.Status]int `json:"counts"`
+	// Fixed is the number of receipts that have their present place now.
+	Fixed int `json:"fixed,omitempty"`
+}
+
+// CheckReceipts checks the receipts in documents; those of all documents of the folder if
+// there are none. With fix it writes the present place of moved lines into the documents,
+// but never changes a receipt whose text differs.
+func (t *Tasks) CheckReceipts(ctx context.Context, documents []string, fix bool) (*ReceiptReport, error) {
+	paths := documents
+	if len(paths) == 0 {
+		all, err := t.Paths(ctx, false, nil)
+		if err != nil {
+			return nil, err
+		}
+		paths = all
+	}
+	var cited []receipt.Full
+	report := newReceiptReport(0)
+	for _, path := range paths {
+		text, err := t.Text(path)
+		if err != nil && len(documents) > 0 {
+			return nil, fmt.Errorf("reading %s: %w", path, err)
+		}
+		line, at := 1, 0
+		for _, c := range receipt.In(text, maxReceipts) {
+			line, at = line+strings.Count(string(text[at:c.Start]), "\n"), c.Start
+			report.Receipts = append(report.Receipts, CheckedReceipt{In: path, Line: line})
+			cited = append(cited, c.Full)
+		}
+	}
+	findings, err := receipt.Check(ctx, receipts{t}, cited)
+	if err != nil {
+		return nil, err
+	}
+	moved := map[string]bool{}
+	for i, f := range findings {
+		if report.set(i, f); f.Status == receipt.Moved {
+			moved[report.Receipts[i].In] = true
+		}
+	}
+	for _, path := range paths {
+		if !fix || !moved[path] {
+			continue
+		}
+		n, err := t.fixReceipts(ctx, path)
+		if err != nil {
+			return nil, fmt.Errorf("writing %s: %w", path, err)
+		}
+		report.Fixed += n
+	}
+	return report, nil
+}
+
+// fixReceipts replaces the receipts of moved lines in a document.
+func (t *Tasks) fixReceipts(ctx context.Context, path string) (n int, err error) {
+	_, err = t.files.Edit(ctx, path, func(old []byte, _ files.Stamp) ([]byte, error) {
+		cited := receipt.In(old, maxReceipts)
+		list := make([]receipt.Full, len(cited))
+		for i := range cited {
+			list[i] = cited[i].Full
+		}
+		findings, err := receipt.Check(ctx, receipts{t}, list)
+		if err != nil {
+			return nil, err
+		}
+		var text []byte
+		text, n, err = receipt.Repair(old, cited, findings)
+		return text, err
+	})
+	return n, err
+}
+
+// InvalidReceiptError reports a text that is not a receipt.
+type InvalidReceiptError struct{ err error }
+
+func (e *InvalidReceiptError) Error() string { return e.err.Error() }
+
+// CheckReceiptList checks receipts that are in no document. It fails with
+// *InvalidReceiptError if one is none.
+func (t *Tasks) CheckReceiptList(ctx context.Context, list []string) (*ReceiptReport, error) {
+	full := make([]receipt.Full, len(list))
+	for i := range list {
+		if err := full[i].Receipt.UnmarshalText([]byte(list[i])); err != nil {
+			return nil, &InvalidReceiptError{err}
+		}
+	}
+	findings, err := receipt.Check(ctx, receipts{t}, full)
+	if err != nil {
+		return nil, err
+	}
+	report := newReceiptReport(len(findings))
+	for i, f := range findings {
+		report.set(i, f)
+	}
+	return report, nil
+}
+
+// Receipt returns the receipt of lines of a document.
+func (t *Tasks) Receipt(path, anchor string, start, end int) (receipt.Full, error) {
+	text, err := t.Text(path)
+	if err != nil {
+		return receipt.Full{}, err
+	}
+	return receipt.Make(path, anchor, text, start, end)
+}
+
+func newReceiptReport(n int) *ReceiptReport {
+	return &ReceiptReport{Receipts: make([]CheckedReceipt, n), Counts: map[receipt.Status]int{}}
+}
+
+func (r *ReceiptReport) set(i int, f receipt.Finding) {
+	r.Receipts[i].Finding = f
+	r.Counts[f.Status]++
+}
+
+// Holds reports whether each receipt is the same, or has its present place now.
+func (r *ReceiptReport) Holds() bool {
+	return len(r.Receipts) == r.Counts[receipt.Same]+r.Fixed
+}
+
+// Text returns a line for each receipt that is not the same, with the lines that differ,
+// and the counts.
+func (r *ReceiptReport) Text() string {
+	var b strings.Builder
+	for _, c := range r.Receipts {
+		if c.Status == receipt.Same {
+			continue
+		}
+		if c.In != "" {
+			fmt.Fprintf(&b, "%s:%d: ", c.In, c.Line)
+		}
+		fmt.Fprintf(&b, "%s %s", c.Status, c.Receipt)
+		if c.Now != nil {
+			fmt.Fprintf(&b, ", now %s", c.Now.Receipt)
+		}
+		if c.Spacing {
+			b.WriteString(", with other white space")
+		}
+		if c.Reason != "" {
+			b.WriteString(": " + c.Reason)
+		}
+		b.WriteString("\n")
+		switch {
+		case c.Diff != "":
+			b.WriteString(c.Diff)
+		case c.Status == receipt.Changed && c.Now != nil:
+			b.WriteString("+" + strings.ReplaceAll(c.Now.Text, "\n", "\n+") + "\n")
+		}
+	}
+	counts := []string{}
+	for _, s := range []receipt.Status{receipt.Same, receipt.Moved, receipt.Changed, receipt.Removed} {
+		if n := r.Counts[s]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	if len(counts) == 0 {
+		counts = []string{"no receipts"}
+	}
+	b.WriteString(strings.Join(counts, ", "))
+	if r.Fixed > 0 {
+		fmt.Fprintf(&b, ", %d fixed", r.Fixed)
+	}
+	return b.String()
+}
+
+// receipts is the receipt.Source of a folder.
+type receipts struct{ *Tasks }
+
+// Documents returns the paths of the documents and the source code.
+func (r receipts) Documents(ctx context.Context) ([]string, error) { return r.Paths(ctx, true, nil) }
