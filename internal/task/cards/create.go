@@ -3,14 +3,12 @@ package cards
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
-	"sync/atomic"
+	"strings"
 	"time"
 
 	"cairn/internal/text/markdown"
@@ -76,11 +74,11 @@ func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, err
 		return nil, invalid("%s", err)
 	}
 	for {
-		id := newID(s.now(), m.Title)
+		id := newID()
 		p := path.Join(folder, id+".md")
 		err := s.files.Create(p, text)
 		if errors.Is(err, fs.ErrExist) {
-			continue // a collision among two billion IDs is rare
+			continue // a collision among a billion IDs is rare
 		}
 		if err != nil {
 			return nil, fileError(p, err)
@@ -120,21 +118,12 @@ func newCard(m Metadata, created time.Time) ([]byte, error) {
 	return fmt.Appendf(head, "\n# %s\n\n## Description\n\n<!-- What is to be done, and how to tell that it is done. -->\n", m.Title), nil
 }
 
-var created atomic.Uint64
-
-// newID generates an ID from the time, the title, the process and a counter. The last two
-// distinguish cards with the same title created at the same time. The ID begins with a
-// letter, so that YAML does not read it as a number.
-func newID(now time.Time, title string) string {
-	seed := binary.BigEndian.AppendUint64(nil, uint64(now.UnixNano()))
-	seed = binary.BigEndian.AppendUint64(seed, uint64(os.Getpid()))
-	seed = binary.BigEndian.AppendUint64(seed, created.Add(1))
-	sum := sha256.Sum256(append(seed, title...))
-	n := binary.BigEndian.Uint64(sum[:])
-	const digits = "abcdefghijklmnopqrstuvwxyz0123456789"
-	id := []byte{digits[n%26]}
-	for n /= 26; len(id) < 6; n /= 36 {
-		id = append(id, digits[n%36])
+// newID returns a random ID. It begins with a letter, so that YAML does not read it as a
+// number.
+func newID() string {
+	for {
+		if id := strings.ToLower(rand.Text()[:6]); id[0] >= 'a' {
+			return id
+		}
 	}
-	return string(id)
 }

@@ -24,8 +24,10 @@ var (
 	noDependencies = regexp.MustCompile(`^(?i:none|nothing|no dependencies|n/?a|-+|–|—)(?:$|[.,;:!]|[ \t]+[(–—-].*)`)
 	// inlineLink matches a value that consists of a link.
 	inlineLink = regexp.MustCompile(`^\[([^\[\]]+)\]\(([^()\s]*)\)$`)
-	// nameOrLink matches an element separated by blanks: a link, a wiki link or a word.
-	nameOrLink = regexp.MustCompile(`\[\[[^\[\]]*\]\]|\[[^\[\]]+\]\([^()\s]*\)|\S+`)
+	// nameOrLink matches a link, a wiki link or a word.
+	nameOrLink = regexp.MustCompile(`\[\[[^\[\]]*\]\]|\[[^\[\]]+\]\([^()\s]*\)|[^\s,;]+`)
+	// connective matches words between two names.
+	connective = regexp.MustCompile(`(?i)^(?:(?:and|&|-|none)(?:\s+|$))+|(?:\s+(?:and|&|-|none))+\s*$|\s+$`)
 	// otherField matches a list item that is a field of the task, not a dependency.
 	otherField = regexp.MustCompile(`^[ \t]*[-*+][ \t]*[*_]{0,2}(?:Status|Workflow|Main-Workflow|Priority|Assignee|Estimate|Estimated Time|Completed|Note)[*_]{0,2}:`)
 	// qualifier matches a remark after a name: "Database setup (done)".
@@ -77,79 +79,47 @@ func dependencyValues(lines []line) []field {
 	return values
 }
 
-// entries returns the dependencies in one value of the field.
-func (n *taskNames) entries(value string) []dependency {
+// maxWords is the maximum number of words of a title that is one of several entries.
+const maxWords = 24
+
+// entries returns the dependencies in one value of the field: at each word the longest run of
+// words that names a task, because a title may contain commas. The words between two runs or
+// commas are the title of an unknown task.
+func (n *taskNames) entries(value string) (out []dependency) {
 	if noDependencies.MatchString(value) {
 		return nil
 	}
-	if dep := n.entry(value); dep.found {
-		return []dependency{dep}
+	words := nameOrLink.FindAllStringIndex(value, maxDependencies)
+	unknown := -1 // the start of the words that name no task
+	flush := func(end int) {
+		if unknown >= 0 {
+			if text := connective.ReplaceAllString(value[unknown:end], ""); text != "" && !noDependencies.MatchString(text) {
+				out = append(out, n.entry(text))
+			}
+		}
+		unknown = -1
 	}
-	var out []dependency
-	parts := splitEntries(value)
-	parts = parts[:min(len(parts), maxDependencies)]
-	for i := 0; i < len(parts); i++ {
-		part := strings.TrimSpace(parts[i])
-		if part == "" || noDependencies.MatchString(part) {
-			continue
+	for i := 0; i < len(words); {
+		start, end := words[i][0], words[i][1]
+		if i > 0 && strings.ContainsAny(value[words[i-1][1]:start], ",;") {
+			flush(words[i-1][1])
 		}
-		if dep, took := n.joined(parts[i:]); took > 0 {
+		took := min(len(words)-i, maxWords)
+		dep := n.entry(value[start:words[i+took-1][1]])
+		for ; !dep.found && took > 1; dep = n.entry(value[start:words[i+took-1][1]]) {
+			took--
+		}
+		if dep.found {
+			flush(start)
 			out = append(out, dep)
-			i += took - 1
-			continue
+		} else if unknown < 0 {
+			unknown = start
 		}
-		if deps, ok := n.several(strings.Split(strings.ReplaceAll(part, " & ", " and "), " and ")); ok {
-			out = append(out, deps...)
-			continue
+		if i += took; i == len(words) {
+			flush(end)
 		}
-		words := slices.DeleteFunc(nameOrLink.FindAllString(part, -1), func(w string) bool { return w == "-" || strings.EqualFold(w, "none") })
-		if deps, ok := n.several(words); ok || slices.ContainsFunc(deps, func(d dependency) bool { return d.found }) {
-			out = append(out, deps...)
-			continue
-		}
-		out = append(out, n.entry(strings.Join(words, " "))) // an unknown title
 	}
 	return out
-}
-
-// maxCommas is the maximum number of commas in a title that is one of several entries.
-const maxCommas = 3
-
-// joined returns the task whose name consists of the first parts joined by commas, because
-// a title may contain commas. It joins as few parts as possible. took is their number, 0 if
-// there is no such task.
-func (n *taskNames) joined(parts []string) (dep dependency, took int) {
-	for took := 1; took <= min(len(parts), 1+maxCommas); took++ {
-		if dep := n.entry(strings.Join(parts[:took], ",")); dep.found {
-			return dep, took
-		}
-	}
-	return dependency{}, 0
-}
-
-// splitEntries splits a value at commas and semicolons outside of brackets.
-func splitEntries(value string) []string {
-	depth := 0
-	return strings.FieldsFunc(value, func(r rune) bool {
-		switch r {
-		case '[', '(':
-			depth++
-		case ']', ')':
-			depth = max(0, depth-1)
-		}
-		return depth == 0 && (r == ',' || r == ';')
-	})
-}
-
-// several returns the dependencies for entries. ok reports that each is a task.
-func (n *taskNames) several(entries []string) (deps []dependency, ok bool) {
-	ok = len(entries) > 0
-	for _, e := range entries {
-		dep := n.entry(e)
-		ok = ok && dep.found
-		deps = append(deps, dep)
-	}
-	return deps, ok
 }
 
 // entry looks up a name: a slug, a title or its number, or a link to a heading.
