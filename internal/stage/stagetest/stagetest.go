@@ -6,15 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"cairn/internal/stage"
 )
@@ -23,12 +24,9 @@ import (
 // as if another process opened it. In another test the store is empty. Times are close to
 // the present, because servers have their own clocks.
 func Store(t *testing.T, open func(t *testing.T) stage.Store) {
-	for name, test := range map[string]func(*testing.T, func(*testing.T) stage.Store){
-		"Keeps": keeps, "Refuses": refuses, "Contends": contends, "Creates": creates,
-		"Timers": timers, "Lists": lists, "Cleans": cleans, "Random": random,
-	} {
-		t.Run(name, func(t *testing.T) { test(t, open) })
-	}
+	t.Run("Random", func(t *testing.T) { random(t, open(t), open(t)) })
+	t.Run("Contends", func(t *testing.T) { contends(t, []stage.Store{open(t), open(t)}) })
+	t.Run("Cancelled", func(t *testing.T) { cancelled(t, open(t)) })
 }
 
 // now returns the start time of a test's tasks. Servers expire keys by their own clock, so it
@@ -101,107 +99,198 @@ func text(s *stage.State) string {
 	return string(b)
 }
 
-// keeps checks that another process reads each transition of a task.
-func keeps(t *testing.T, open func(*testing.T) stage.Store) {
-	s, other := open(t), open(t)
-	st := Make(t, s, stage.Request{ID: "abc123", At: now()})
-	for i := 0; !st.Status.Final(); i++ {
-		st = Apply(t, s, "abc123", Next(st, st.UpdatedAt.Add(time.Second)))
-		for name, from := range map[string]stage.Store{"this": s, "another": other} {
-			got, err := from.Load(t.Context(), "abc123")
+// model is the obvious store.
+type model struct {
+	states map[string]*stage.State
+	log    map[string][]stage.Entry
+	resend map[stage.Job]time.Time // the current jobs
+}
+
+func (m *model) put(st *stage.State, fx *stage.Effects) {
+	if old := m.states[st.ID]; old != nil {
+		if j, ok := old.Job(); ok {
+			delete(m.resend, j)
+		}
+	}
+	m.states[st.ID], m.log[st.ID] = st, append(m.log[st.ID], fx.Entry)
+	if j, ok := st.Job(); ok {
+		m.resend[j] = st.UpdatedAt.Add(stage.ResendAfter)
+	}
+}
+
+// clean deletes the tasks that ended at least keep before now.
+func (m *model) clean(now time.Time, keep time.Duration) (n int) {
+	for id, st := range m.states {
+		if st.Status.Final() && !st.UpdatedAt.Add(keep).After(now) {
+			delete(m.states, id)
+			delete(m.log, id)
+			n++
+		}
+	}
+	return n
+}
+
+// until returns the keys whose time is not after now, the earliest first.
+func until[K comparable](times map[K]time.Time, now time.Time, limit int) []K {
+	keys := slices.SortedFunc(maps.Keys(times), func(a, b K) int { return times[a].Compare(times[b]) })
+	keys = slices.DeleteFunc(keys, func(k K) bool { return times[k].After(now) })
+	return keys[:min(limit, len(keys))]
+}
+
+func (m *model) deadlines() map[string]time.Time {
+	times := map[string]time.Time{}
+	for id, st := range m.states {
+		if !st.Status.Final() {
+			times[id] = st.Deadline()
+		}
+	}
+	return times
+}
+
+func (m *model) list(q stage.Query) (ids []string) {
+	all := slices.SortedFunc(maps.Values(m.states), func(a, b *stage.State) int { return b.StartedAt.Compare(a.StartedAt) })
+	for _, st := range all {
+		if q.Matches(st) && len(ids) < q.Bound() {
+			ids = append(ids, st.ID)
+		}
+	}
+	return ids
+}
+
+// check compares a store with the model at a time, for a task and a query.
+func (m *model) check(t *testing.T, s stage.Store, at time.Time, id string, q stage.Query) {
+	t.Helper()
+	ctx := t.Context()
+	got, err := s.Load(ctx, id)
+	log, logErr := s.Log(ctx, id)
+	if want := m.states[id]; want == nil {
+		if !errors.Is(err, stage.Is(stage.CodeNotFound)) || !errors.Is(logErr, stage.Is(stage.CodeNotFound)) {
+			t.Fatalf("the unknown task %s: %v, its log: %v", id, err, logErr)
+		}
+	} else if err != nil || logErr != nil {
+		t.Fatal(err, logErr)
+	} else {
+		Same(t, id, got, want)
+	}
+	same(t, "the log of "+id, log, m.log[id])
+	due, err := s.Due(ctx, at, q.Bound())
+	same(t, "due", due, until(m.deadlines(), at, q.Bound()), err)
+	unsent, err := s.Unsent(ctx, at, q.Bound())
+	same(t, "unsent", unsent, until(m.resend, at, q.Bound()), err)
+	list, err := s.List(ctx, q)
+	var ids []string
+	for _, st := range list {
+		ids = append(ids, st.ID)
+	}
+	same(t, fmt.Sprintf("the list of %+v", q), ids, m.list(q), err)
+}
+
+// same compares two lists.
+func same[T any](t *testing.T, what string, got, want []T, err ...error) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || errors.Join(err...) != nil {
+		t.Fatalf("%s (-want +got): %v\n%s", what, errors.Join(err...), diff)
+	}
+}
+
+// event returns a random event of a task, which may not fit its state.
+func event(r *rand.Rand, st *stage.State, at time.Time) stage.Event {
+	e := Next(st, at)
+	switch r.IntN(10) {
+	case 0:
+		e = stage.Event{Kind: stage.Failure, Stage: st.Current, At: at, Reason: "broke"}
+	case 1:
+		e = stage.Event{Kind: stage.Tick, At: at}
+	case 2:
+		e = stage.Event{Kind: stage.Abort, At: at, Reason: "enough <&>"}
+	case 3:
+		e.ID = "claim:1" // applied before, unless it is the first
+	case 4:
+		e = stage.Event{Kind: stage.Done, Stage: stage.Moderation, At: at}
+	}
+	return e
+}
+
+// random checks that two stores of the same data behave like the model under random events.
+// No two times that a store compares are equal.
+func random(t *testing.T, stores ...stage.Store) {
+	r := rand.New(rand.NewPCG(1, 2))
+	m := &model{map[string]*stage.State{}, map[string][]stage.Entry{}, map[stage.Job]time.Time{}}
+	begin := now()
+	user := func(n int) string { return []string{"", "u", "u0", "u1"}[r.IntN(n)] }
+	for n := range 500 {
+		at := begin.Add(time.Duration(n) * 1009 * time.Millisecond)
+		id, s, other := fmt.Sprint("t", r.IntN(25)), stores[n%2], stores[1-n%2]
+		st := m.states[id]
+		switch r.IntN(8) {
+		case 0:
+			rules := stage.Rules{Delegated: [][]stage.Stage{nil, {stage.ExecutorReasoning}}[r.IntN(2)], TaskTimeout: 100 * time.Second, StageTimeout: 30 * time.Second}
+			made, fx, err := stage.New(stage.Request{ID: id, UserID: "u" + user(4), Query: "q", At: at, Rules: rules, Template: stage.Templates[r.IntN(len(stage.Templates))].Name})
 			if err != nil {
 				t.Fatal(err)
 			}
-			Same(t, fmt.Sprintf("step %d read from %s store", i, name), got, st)
+			if err = s.Create(t.Context(), made, fx); err == nil && st == nil {
+				m.put(made, fx)
+			} else if st == nil || !errors.Is(err, stage.Is(stage.CodeExists)) {
+				t.Fatalf("step %d: creating %s: %v", n, id, err)
+			}
+		case 1:
+			jobs := []stage.Job{{TaskID: id, Stage: stage.IntentAnalysis, Run: 1}} // may have ended
+			if current := until(m.resend, at.Add(time.Hour), 100); len(current) > 0 {
+				jobs = append(jobs, current[r.IntN(len(current))])
+			}
+			for i, j := range jobs {
+				later := at.Add(time.Duration(20+i) * time.Second)
+				if err := s.Postpone(t.Context(), later, j); err != nil {
+					t.Fatal(err)
+				}
+				if _, ok := m.resend[j]; ok {
+					m.resend[j] = later
+				}
+			}
+		case 2:
+			if st != nil && st.Status.Final() {
+				keep := at.Sub(st.UpdatedAt) + time.Duration(r.IntN(2))*time.Millisecond // due now, or soon
+				removed, err := s.Clean(t.Context(), at, keep)
+				if want := m.clean(at, keep); err != nil || removed != want {
+					t.Fatalf("step %d: Clean removes %d, %v, want %d", n, removed, err, want)
+				}
+			}
+		default:
+			e := stage.Event{Kind: stage.Abort, At: at}
+			next, fx, want := (*stage.State)(nil), (*stage.Effects)(nil), stage.NotFound(id)
+			if st != nil {
+				e = event(r, st, at)
+				next, fx, want = stage.Step(st, e)
+			}
+			got, _, err := s.Update(t.Context(), id, Event(e))
+			if fmt.Sprint(err) != fmt.Sprint(want) || (got == nil) != (next == nil) {
+				t.Fatalf("step %d: %v, want %v", n, err, want)
+			}
+			if err == nil {
+				Same(t, fmt.Sprint("step ", n), got, next)
+				m.put(next, fx)
+			}
 		}
+		statuses := []stage.Status{"", stage.Waiting, stage.InProgress, stage.Complete, stage.Failed, stage.Aborted}
+		m.check(t, other, at.Add(time.Duration(r.IntN(150))*time.Second), id, stage.Query{UserID: user(4), Status: statuses[r.IntN(len(statuses))], Limit: r.IntN(8)})
 	}
-	if st.Status != stage.Complete || len(st.Completed) != 5 {
-		t.Errorf("the task is %s after %v", st.Status, st.Completed)
-	}
-	entries, err := other.Log(t.Context(), "abc123")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var actions []string
-	for i, e := range entries {
-		if e.Version != int64(i+1) || e.TaskID != "abc123" || e.At.IsZero() || i > 0 && e.Event == "" {
-			t.Errorf("entry %d is %+v", i, e)
-		}
-		actions = append(actions, string(e.Action))
-	}
-	if got := strings.Join(actions, " "); got != "create"+strings.Repeat(" start complete", 5) {
-		t.Errorf("the log says %s", got)
+	if len(m.states) < 10 {
+		t.Errorf("%d tasks are left", len(m.states))
 	}
 }
 
-// refuses checks that a rejected event changes nothing.
-func refuses(t *testing.T, open func(*testing.T) stage.Store) {
-	s := open(t)
-	ctx := t.Context()
-	if _, err := s.Load(ctx, "nobody"); !errors.Is(err, stage.Is(stage.CodeNotFound)) {
-		t.Errorf("loading an unknown task: %v", err)
-	}
-	if _, err := s.Log(ctx, "nobody"); !errors.Is(err, stage.Is(stage.CodeNotFound)) {
-		t.Errorf("the log of an unknown task: %v", err)
-	}
-	never := func(*stage.State) (*stage.State, *stage.Effects, error) { panic("called for an unknown task") }
-	if _, _, err := s.Update(ctx, "nobody", never); !errors.Is(err, stage.Is(stage.CodeNotFound)) {
-		t.Errorf("changing an unknown task: %v", err)
-	}
-	st := Make(t, s, stage.Request{ID: "a", At: now()})
-	again, fx, err := stage.New(stage.Request{ID: "a", UserID: "other", Query: "other", At: now()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Create(ctx, again, fx); !errors.Is(err, stage.Is(stage.CodeExists)) {
-		t.Errorf("the same id again: %v", err)
-	}
-	late := stage.Event{Kind: stage.Done, Stage: stage.Moderation, At: now()}
-	if got, fx, err := s.Update(ctx, "a", Event(late)); !errors.Is(err, stage.Is(stage.CodeWrongStage)) || got != nil || fx != nil {
-		t.Errorf("the wrong stage: %v", err)
-	}
-	st = Apply(t, s, "a", Next(st, now()))
-	replay := Next(st, now())
-	st = Apply(t, s, "a", replay)
-	if _, _, err := s.Update(ctx, "a", Event(replay)); !errors.Is(err, stage.Is(stage.CodeReplayed)) {
-		t.Errorf("an event again: %v", err)
-	}
-	got, err := s.Load(ctx, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	Same(t, "after all refusals", got, st)
-	if entries, err := s.Log(ctx, "a"); err != nil || len(entries) != 3 {
-		t.Errorf("the log has %d entries, %v, want 3", len(entries), err)
-	}
-	gone, cancel := context.WithCancel(ctx)
-	cancel()
-	if _, _, err := s.Update(gone, "a", Event(Next(st, now()))); err == nil {
-		t.Error("a change under a cancelled context is stored")
-	}
-}
-
-// contends checks that only one of many results for the same run counts.
-func contends(t *testing.T, open func(*testing.T) stage.Store) {
-	stores := []stage.Store{open(t), open(t)}
-	Make(t, stores[0], stage.Request{ID: "a", At: now()})
-	for {
-		st, err := stores[1].Load(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if st.Status.Final() {
-			break
-		}
+// contends checks that only one of several concurrent creations with the same id succeeds,
+// and that only one of many results for the same run counts.
+func contends(t *testing.T, stores []stage.Store) {
+	one := func(what string, call func(w int, s stage.Store) error) {
+		t.Helper()
 		var counted atomic.Int32
 		var wg sync.WaitGroup
 		for w := range 8 {
 			wg.Go(func() {
-				e := Next(st, now())
-				e.Worker = fmt.Sprint("w", w)
-				_, _, err := stores[w%2].Update(t.Context(), "a", Event(e))
 				var refused *stage.Error
-				switch {
+				switch err := call(w, stores[w%2]); {
 				case err == nil:
 					counted.Add(1)
 				case !errors.As(err, &refused) || refused.Code == stage.CodeUnavailable:
@@ -211,232 +300,47 @@ func contends(t *testing.T, open func(*testing.T) stage.Store) {
 		}
 		wg.Wait()
 		if counted.Load() != 1 {
-			t.Fatalf("%d of 8 workers advance the task at %s", counted.Load(), st.Current)
+			t.Fatalf("%d of 8 %s", counted.Load(), what)
 		}
+	}
+	one("make the task", func(w int, s stage.Store) error {
+		st, fx, err := stage.New(stage.Request{ID: "a", UserID: fmt.Sprint("u", w), Query: "q", At: now()})
+		if err != nil {
+			return err
+		}
+		return s.Create(t.Context(), st, fx)
+	})
+	for {
+		st, err := stores[1].Load(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.Status.Final() {
+			break
+		}
+		one("advance the task at "+string(st.Current), func(w int, s stage.Store) error {
+			e := Next(st, now())
+			e.Worker = fmt.Sprint("w", w)
+			_, _, err := s.Update(t.Context(), "a", Event(e))
+			return err
+		})
 	}
 	if entries, err := stores[0].Log(t.Context(), "a"); err != nil || len(entries) != 11 {
 		t.Errorf("the log has %d entries, %v, want 11", len(entries), err)
 	}
 }
 
-// creates checks that only one of several concurrent creations with the same id succeeds.
-func creates(t *testing.T, open func(*testing.T) stage.Store) {
-	stores := []stage.Store{open(t), open(t)}
-	var made atomic.Int32
-	var wg sync.WaitGroup
-	for w := range 8 {
-		wg.Go(func() {
-			st, fx, err := stage.New(stage.Request{ID: "same", UserID: fmt.Sprint("u", w), Query: "q", At: now()})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			switch err := stores[w%2].Create(t.Context(), st, fx); {
-			case err == nil:
-				made.Add(1)
-			case !errors.Is(err, stage.Is(stage.CodeExists)):
-				t.Error(err)
-			}
-		})
+// cancelled checks that a change under a cancelled context is not stored.
+func cancelled(t *testing.T, s stage.Store) {
+	st := Make(t, s, stage.Request{ID: "a", At: now()})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := s.Update(ctx, "a", Event(Next(st, now()))); err == nil {
+		t.Error("a change under a cancelled context is stored")
 	}
-	wg.Wait()
-	if made.Load() != 1 {
-		t.Errorf("%d of 8 make the task", made.Load())
-	}
-}
-
-// timers checks that deadlines and jobs are listed at their time.
-func timers(t *testing.T, open func(*testing.T) stage.Store) {
-	s := open(t)
-	ctx := t.Context()
-	at := now()
-	rules := stage.Rules{StageTimeout: 10 * time.Second, TaskTimeout: time.Minute, Delegated: []stage.Stage{stage.ExecutorReasoning}}
-	Make(t, s, stage.Request{ID: "idle", At: at, Rules: rules})
-	st := Make(t, s, stage.Request{ID: "busy", At: at.Add(time.Second), Rules: rules, Template: "quick_answer"})
-	st = Apply(t, s, "busy", Next(st, at.Add(2*time.Second)))
-	due := func(after time.Duration, want ...string) {
-		t.Helper()
-		got, err := s.Due(ctx, at.Add(after), 10)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("after %v %v are due, %v, want %v", after, got, err, want)
-		}
-	}
-	unsent := func(after time.Duration, want ...stage.Job) {
-		t.Helper()
-		got, err := s.Unsent(ctx, at.Add(after), 10)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("after %v %v are to be sent, %v, want %v", after, got, err, want)
-		}
-	}
-	due(11 * time.Second)
-	due(12*time.Second, "busy")
-	due(time.Minute, "busy", "idle")
-	idle, busy := stage.Job{TaskID: "idle", Stage: stage.IntentAnalysis, Run: 1}, stage.Job{TaskID: "busy", Stage: stage.IntentAnalysis, Run: 1}
-	unsent(stage.ResendAfter - time.Second)
-	unsent(stage.ResendAfter, idle)
-	unsent(stage.ResendAfter+2*time.Second, idle, busy)
-	if err := s.Postpone(ctx, at.Add(30*time.Second), idle); err != nil {
-		t.Fatal(err)
-	}
-	unsent(stage.ResendAfter+2*time.Second, busy)
-	unsent(31*time.Second, busy, idle)
-	st = Apply(t, s, "busy", Next(st, at.Add(5*time.Second)))
-	// Postponing the previous job, which has ended, changes nothing.
-	if err := s.Postpone(ctx, at.Add(time.Hour), busy); err != nil {
-		t.Fatal(err)
-	}
-	busy.Stage, busy.Run = stage.EmbeddingLookup, 2
-	unsent(stage.ResendAfter+5*time.Second, busy)
-	if got, err := s.Unsent(ctx, at.Add(time.Hour), 1); err != nil || len(got) != 1 {
-		t.Errorf("a limit of 1 gives %v, %v", got, err)
-	}
-	// A delegated stage has no job.
-	for range 2 {
-		st = Apply(t, s, "busy", Next(st, at.Add(6*time.Second)))
-	}
-	if st.Status != stage.Waiting {
-		t.Fatalf("the task is %s", st.Status)
-	}
-	unsent(time.Hour, idle)
-	due(time.Hour, "idle", "busy")
-	Apply(t, s, "busy", stage.Event{Kind: stage.Abort, At: at.Add(7 * time.Second)})
-	Apply(t, s, "idle", stage.Event{Kind: stage.Tick, At: at.Add(time.Minute)})
-	due(time.Hour)
-	unsent(time.Hour)
-}
-
-// lists checks that tasks are listed newest first and filtered by user and status.
-func lists(t *testing.T, open func(*testing.T) stage.Store) {
-	s := open(t)
-	at := now()
-	for i := range 10 {
-		Make(t, s, stage.Request{ID: fmt.Sprint("t", i), UserID: fmt.Sprint("u", i%2), At: at.Add(time.Duration(i) * time.Second)})
-	}
-	Make(t, s, stage.Request{ID: "x", UserID: "u", At: at}) // a prefix of the others
-	Apply(t, s, "t4", stage.Event{Kind: stage.Abort, At: at.Add(time.Minute)})
-	for _, c := range []struct {
-		q    stage.Query
-		want string
-	}{
-		{stage.Query{}, "t9 t8 t7 t6 t5 t4 t3 t2 t1"},
-		{stage.Query{UserID: "u0"}, "t8 t6 t4 t2 t0"},
-		{stage.Query{UserID: "u"}, "x"},
-		{stage.Query{UserID: "nobody"}, ""},
-		{stage.Query{Status: stage.Aborted}, "t4"},
-		{stage.Query{UserID: "u0", Status: stage.Waiting, Limit: 3}, "t8 t6 t2"},
-	} {
-		list, err := s.List(t.Context(), c.q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var ids []string
-		for _, st := range list {
-			ids = append(ids, st.ID)
-		}
-		got := strings.Join(ids, " ")
-		if c.q == (stage.Query{}) && len(ids) == 11 {
-			got = strings.Join(ids[:9], " ") // t0 and x have the same time
-		}
-		if got != c.want {
-			t.Errorf("%+v lists %q, want %q", c.q, got, c.want)
-		}
-	}
-}
-
-// cleans checks that an ended task is readable for a week and then deleted.
-func cleans(t *testing.T, open func(*testing.T) stage.Store) {
-	s := open(t)
-	ctx := t.Context()
-	at := now()
-	Make(t, s, stage.Request{ID: "old", At: at})
-	Make(t, s, stage.Request{ID: "open", At: at})
-	old := Apply(t, s, "old", stage.Event{Kind: stage.Abort, At: at})
-	clean := func(after, keep time.Duration, want int) {
-		t.Helper()
-		if n, err := s.Clean(ctx, at.Add(after), keep); err != nil || n != want {
-			t.Errorf("after %v %d tasks go, %v, want %d", after, n, err, want)
-		}
-	}
-	clean(10*time.Minute, stage.KeepArchive, 0)
-	got, err := s.Load(ctx, "old")
+	got, err := s.Load(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	Same(t, "after its end", got, old)
-	if _, _, err := s.Update(ctx, "old", Event(stage.Event{Kind: stage.Abort, At: at})); !errors.Is(err, stage.Is(stage.CodeTransition)) {
-		t.Errorf("changing an ended task: %v", err)
-	}
-	st, fx, _ := stage.New(stage.Request{ID: "old", UserID: "u", Query: "q", At: at})
-	if err := s.Create(ctx, st, fx); !errors.Is(err, stage.Is(stage.CodeExists)) {
-		t.Errorf("making an ended task: %v", err)
-	}
-	clean(stage.KeepArchive, 2*stage.KeepArchive, 0)
-	clean(stage.KeepArchive, 36_500*24*time.Hour, 0)
-	clean(stage.KeepArchive/2, stage.KeepArchive/2, 1)
-	if _, err := s.Load(ctx, "old"); !errors.Is(err, stage.Is(stage.CodeNotFound)) {
-		t.Errorf("after its time: %v", err)
-	}
-	if _, err := s.Log(ctx, "old"); !errors.Is(err, stage.Is(stage.CodeNotFound)) {
-		t.Errorf("its log, after its time: %v", err)
-	}
-	list, err := s.List(ctx, stage.Query{})
-	if err != nil || len(list) != 1 || list[0].ID != "open" {
-		t.Errorf("after its time %d tasks are listed, %v, want the open one", len(list), err)
-	}
-}
-
-// random checks that the store behaves like a map under random events.
-func random(t *testing.T, open func(*testing.T) stage.Store) {
-	s := open(t)
-	r := rand.New(rand.NewPCG(1, 2))
-	want := map[string]*stage.State{}
-	begin := now()
-	for n := range 400 {
-		at := begin.Add(time.Duration(n) * time.Second)
-		id := fmt.Sprint("t", r.IntN(20))
-		st := want[id]
-		if st == nil {
-			want[id] = Make(t, s, stage.Request{ID: id, UserID: fmt.Sprint("u", r.IntN(3)), At: at, Template: stage.Templates[r.IntN(len(stage.Templates))].Name})
-			continue
-		}
-		e := Next(st, at)
-		switch r.IntN(6) {
-		case 0:
-			e = stage.Event{Kind: stage.Failure, Stage: st.Current, At: at, Reason: "broke"}
-		case 1:
-			e = stage.Event{Kind: stage.Tick, At: at}
-		}
-		expected, _, wantErr := stage.Step(st, e)
-		got, _, err := s.Update(t.Context(), id, Event(e))
-		if fmt.Sprint(err) != fmt.Sprint(wantErr) {
-			t.Fatalf("step %d: %v, want %v", n, err, wantErr)
-		}
-		if err == nil {
-			Same(t, fmt.Sprint("step ", n), got, expected)
-			want[id] = expected
-		}
-	}
-	for id, w := range want {
-		got, err := s.Load(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		Same(t, id, got, w)
-	}
-	wantDue := map[string]bool{}
-	horizon := begin.Add(time.Hour)
-	for id, w := range want {
-		if !w.Status.Final() {
-			wantDue[id] = true
-		}
-	}
-	due, err := s.Due(t.Context(), horizon, 1000)
-	if err != nil || len(due) != len(wantDue) {
-		t.Errorf("%d are due, %v, want %d", len(due), err, len(wantDue))
-	}
-	for _, id := range due {
-		if !wantDue[id] {
-			t.Errorf("%s is due, and has ended", id)
-		}
-	}
+	Same(t, "after the refusal", got, st)
 }
