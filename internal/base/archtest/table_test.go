@@ -20,7 +20,7 @@ var rooms = []room{
 	{"internal/store", "internal/base models internal/text", 17850},
 	{"indexer", "internal/base models internal/text internal/store", 3030},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5280},
-	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 12480},
+	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 12600},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7290},
 	{"internal/stage", "internal/text internal/store retriever", 5700},
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 8020},

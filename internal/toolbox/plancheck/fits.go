@@ -182,7 +182,7 @@ const requested = .1
 func (c *checker) guards() {
 	var asked toolsearch.Actions
 	for _, p := range toolsearch.Parts(c.plan.Intent) {
-		asked |= toolsearch.RequestedActions(p.Text)
+		asked |= toolsearch.RequestedActions(p.Request)
 	}
 	for j, t := range c.tools {
 		if t == nil || len(c.miss) > j && c.miss[j] < requested || toolsearch.ActionsOf(t.Name)&asked != 0 || toolsearch.ActionsOf(t.Name) != toolsearch.Removing && !t.Destructive() {

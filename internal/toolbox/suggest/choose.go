@@ -34,7 +34,7 @@ func (p *planner) preferRequested(cs []toolsearch.Candidate, r *toolsearch.Ranki
 	for i := range cs {
 		if t, ok := p.index.Tool(cs[i].ID); ok {
 			part := &r.Parts[max(0, cs[i].PartNumber)]
-			cs[i].Score += actionShare * agrees(toolsearch.PurposeOf(&t).Actions, toolsearch.RequestedActions(part.Text))
+			cs[i].Score += actionShare * agrees(toolsearch.PurposeOf(&t).Actions, toolsearch.RequestedActions(part.Request))
 		}
 	}
 	slices.SortStableFunc(cs, func(a, b toolsearch.Candidate) int { return cmp.Compare(own(&b), own(&a)) })

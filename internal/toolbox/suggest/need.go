@@ -39,7 +39,8 @@ func (p *planner) step(t catalog.Tool, fit float64, why string) step {
 // full. It adds tools that the catalogue declares as needed. For a required input that no
 // argument and no step supplies, it adds a tool with an output of that name, or one that
 // converts an output of another step to the input. Failing these, it adds a tool whose name
-// indicates that it returns the entity that the input identifies.
+// indicates that it reads the entity that the input identifies, if the intent mentions the
+// entity without an identifier.
 func (p *planner) prerequisites(steps []step) []step {
 	in := map[string]bool{}
 	for _, s := range steps {
@@ -71,14 +72,14 @@ func (p *planner) prerequisites(steps []step) []step {
 				add(producer, i, "gives "+in.Name+", which "+id+" requires")
 			} else if converter := p.converter(steps, i, in); converter != "" {
 				add(converter, i, "makes "+in.Name+", which "+id+" requires, of what another tool gives")
-			} else if entity := toolsearch.EntityOf(in, steps[i].purpose); entity != nil && !named(p.req.Intent, entity) {
-				if giver := p.giver(steps, i, entity, p.index.Len()); giver != "" {
+			} else if entity := toolsearch.EntityOf(in, steps[i].purpose); entity != nil && mentions(p.req.Intent, entity) && !named(p.req.Intent, entity) {
+				if giver := p.giver(steps, i, entity); giver != "" {
 					add(giver, i, "by its name gives the "+strings.Join(entity, " ")+" that "+id+" requires as "+in.Name)
 				}
 			}
 		}
 		if entity := p.acted(&steps[i]); entity != nil {
-			if giver := p.giver(steps, i, entity, considered); giver != "" {
+			if giver := p.giver(steps, i, entity); giver != "" {
 				add(giver, i, "by its name finds the "+strings.Join(entity, " ")+" that "+id+" is to act on")
 			}
 		}
@@ -95,6 +96,12 @@ func (p *planner) acted(st *step) []string {
 		return nil
 	}
 	return st.purpose.Entity
+}
+
+// mentions reports whether the intent has all words of an entity.
+func mentions(intent string, entity []string) bool {
+	words := wordSet(intent)
+	return !slices.ContainsFunc(entity, func(w string) bool { return !words[w] })
 }
 
 // named reports whether the intent identifies an entity by a number or a code: "issue 42",
@@ -149,10 +156,13 @@ func (p *planner) producer(st *step, in *catalog.Parameter) string {
 const maxConverters = 10
 
 // converter returns one of the best tools for the intent that requires an output of a step
-// and returns a value of the type of the input. It returns "" if there is none, or if a
+// and returns an object, which the input requires. It returns "" if there is none, or if a
 // step already returns such a value. For example, "read a.json and open an issue about it"
 // needs a parser in between.
 func (p *planner) converter(steps []step, i int, in *catalog.Parameter) string {
+	if !slices.Contains(in.Types, "object") {
+		return "" // the same type of a number or a text says too little
+	}
 	fits := func(t *catalog.Tool, in *catalog.Parameter) bool {
 		return slices.ContainsFunc(t.Gives, func(out catalog.Parameter) bool {
 			return !strings.Contains(out.Path, ".") && len(out.Types) > 0 && len(in.Types) > 0 && compatible(out.Types, in.Types)
@@ -178,50 +188,32 @@ func (p *planner) converter(steps []step, i int, in *catalog.Parameter) string {
 	return ""
 }
 
-// giver returns a tool of the step's server whose name indicates that it returns an entity,
-// "" if there is none or another step returns it. It considers the best tools for the
-// intent, as many as among says. It prefers the tool that has most words of the step's own
-// entity, then a tool that reads the entity to one that makes it, then the better candidate.
-func (p *planner) giver(steps []step, i int, entity []string, among int) string {
+// giver returns a tool of the step's server that by its name reads an entity, "" if there is
+// none or another step returns the entity. It is one of the best tools for the intent, does
+// not need the identifier itself, and has no further entity in its name. Its verb, then its
+// rank, decide.
+func (p *planner) giver(steps []step, i int, entity []string) string {
 	st := &steps[i]
-	if st.chosen == nil {
+	if st.chosen == nil || slices.ContainsFunc(steps, func(s step) bool {
+		return s.tool.ID != st.tool.ID && s.tool.Server == st.tool.Server && s.purpose.GivesEntity(entity)
+	}) {
 		return ""
 	}
-	for j := range steps {
-		if j != i && steps[j].tool.Server == st.tool.Server && steps[j].purpose.GivesEntity(entity) {
-			return ""
-		}
-	}
-	rank := map[string]int{}
-	for n := range p.ranking.Candidates {
-		rank[p.ranking.Candidates[n].ID] = n + 1
-	}
-	var id string
-	var best [4]int
-	for _, other := range p.index.Givers(entity) {
-		t, ok := p.index.Tool(other)
-		at := rank[other]
-		if !ok || t.Server != st.tool.Server || other == st.tool.ID || among < p.index.Len() && (at == 0 || at > among) {
+	id, best := "", 0
+	for n := range p.ranking.Candidates[:min(considered, len(p.ranking.Candidates))] {
+		t, ok := p.index.Tool(p.ranking.Candidates[n].ID)
+		if !ok || t.Server != st.tool.Server || t.ID == st.tool.ID {
 			continue
 		}
 		purpose := toolsearch.PurposeOf(&t)
-		if slices.ContainsFunc(t.Takes, func(x catalog.Parameter) bool {
+		other := func(w string) bool { return !slices.Contains(entity, w) && !slices.Contains(st.purpose.Entity, w) }
+		if !purpose.Reads() || !purpose.GivesEntity(entity) || slices.ContainsFunc(purpose.Entity, other) || slices.ContainsFunc(t.Takes, func(x catalog.Parameter) bool {
 			return needed(&x) && slices.Equal(toolsearch.EntityOf(&x, purpose), entity)
-		}) || among < p.index.Len() && (!purpose.Reads() || len(purpose.Entity) != len(entity)) {
-			continue // it needs the identifier itself, or fits too poorly
+		}) {
+			continue
 		}
-		if at == 0 {
-			at = len(p.ranking.Candidates) + 1
-		}
-		shared := 0
-		for _, w := range purpose.Entity {
-			if slices.Contains(st.purpose.Entity, w) {
-				shared++
-			}
-		}
-		order := [4]int{-shared, purpose.Preference(), at, len(purpose.Entity)}
-		if id == "" || slices.Compare(order[:], best[:]) < 0 {
-			id, best = other, order
+		if preference := purpose.Preference(); id == "" || preference < best {
+			id, best = t.ID, preference
 		}
 	}
 	return id

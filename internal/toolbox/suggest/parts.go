@@ -119,8 +119,8 @@ func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
 		c.parts = []toolsearch.Part{{Text: p.req.Intent, Request: r.Parts[0].Request, Led: true}}
 	}
 	for _, part := range c.parts {
-		c.requests = append(c.requests, toolsearch.RequestedActions(part.Text))
-		c.phrases = append(c.phrases, toolsearch.PhraseOf(part.Text))
+		c.requests = append(c.requests, toolsearch.RequestedActions(part.Request))
+		c.phrases = append(c.phrases, toolsearch.PhraseOf(part.Request))
 	}
 	words := wordSet(p.req.Intent)
 	users := map[string]map[string]bool{} // servers by word of their names, and of their tools' names and descriptions
@@ -137,7 +137,7 @@ func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
 			}
 			users[w][t.Server] = true
 		}
-		c.base[i] += mentioned*float64(min(maxMentioned, mentions(&t, words))) + given*float64(min(maxGiven, len(arguments(&t, p.literals))))
+		c.base[i] += mentioned*float64(min(maxMentioned, mentionedInputs(&t, words))) + given*float64(min(maxGiven, len(arguments(&t, p.literals))))
 	}
 	for _, part := range c.parts {
 		var named []string
@@ -246,9 +246,9 @@ func wordSet(text string) map[string]bool {
 	return set
 }
 
-// mentions counts the inputs of a tool whose names are mentioned: words has all words of
+// mentionedInputs counts the inputs of a tool whose names are mentioned: words has all words of
 // the name that are not common.
-func mentions(t *catalog.Tool, words map[string]bool) (n int) {
+func mentionedInputs(t *catalog.Tool, words map[string]bool) (n int) {
 	for i := range t.Takes {
 		if strings.Contains(t.Takes[i].Path, ".") {
 			continue

@@ -35,14 +35,9 @@ func requestOf(part string) string {
 	for _, k := range kindPatterns() {
 		text = k.pattern.ReplaceAllString(text, k.kind)
 	}
-	made := RequestedActions(part)&(Making|Writing|Sending) != 0
 	var words []string
-	for i, f := range fields(text) {
-		w := bare(f.text)
-		if made && i > 0 && slices.Contains(contentWords, w) {
-			break
-		}
-		if long, ok := abbreviated[w]; ok && w != "pull" {
+	for _, f := range fields(text) {
+		if long, ok := abbreviated[bare(f.text)]; ok && bare(f.text) != "pull" {
 			words = append(words, long...)
 		} else {
 			words = append(words, f.text)
@@ -50,6 +45,15 @@ func requestOf(part string) string {
 	}
 	if len(words) == 0 {
 		return part
+	}
+	words = rephrase(words)
+	if RequestedActions(strings.Join(words, " "))&(Making|Writing|Sending) != 0 {
+		for i, w := range words {
+			if i > 0 && slices.Contains(contentWords, bare(w)) {
+				words = words[:i]
+				break
+			}
+		}
 	}
 	return strings.Join(words, " ")
 }
