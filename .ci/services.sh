@@ -128,6 +128,7 @@ start)
 		if [ ${#missing[@]} -gt 0 ]; then
 			install "${missing[@]}"
 		fi
+		command -v chromium >/dev/null || install chromium # for .ci/run
 	fi
 	for service in ${SERVICES:-redis postgres rabbitmq}; do
 		"start_$service" || echo "services: $service did not start; its suites are skipped" >&2
