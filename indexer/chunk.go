@@ -46,8 +46,13 @@ const symbolTokens = 1500
 // of source code, 4 the folder of files without a title. Version 5 added chunks that begin
 // inside a fenced code block, 6 reStructuredText without its markup for the encoder, 7 the
 // notes of PDF files. Version 8 has source code in one chunk a symbol, 9 ids of HTML as
-// anchors, 10 no chunks of empty sections of cards, 11 fewer words of tests.
-const chunkFormat = 11
+// anchors, 10 no chunks of empty sections of cards, 11 fewer words of tests, 12 at most
+// maxChunks.
+const chunkFormat = 12
+
+// maxChunks is the most chunks of a file. Each takes about fifty microseconds in the keyword
+// index. Ten megabytes of cairn's manual have about 32,000, of numbers as many.
+const maxChunks = 40_000
 
 // Chunker divides sections into chunks and makes their index entries. It is safe for
 // concurrent use if its tokenizer is.
@@ -100,13 +105,14 @@ func (o ChunkOptions) format() string {
 // section are in order, do not overlap, and contain all of the section's own text except
 // white space. A heading without a body is a chunk, so that searches find it. If a
 // document consists of front matter only, its blank section has an empty chunk with the
-// title and the abstract.
-func (c *Chunker) Chunk(doc *store.Document, text string) {
-	abstract := c.abstract(doc, text)
+// title and the abstract. Chunk reports whether the chunks cover the text; the text after
+// maxChunks has none.
+func (c *Chunker) Chunk(doc *store.Document, text string) (whole bool) {
+	abstract, left := c.abstract(doc, text), maxChunks
 	for i := range doc.Sections {
 		s := &doc.Sections[i]
 		own := trimBlank(text, span{s.Start, s.OwnEnd})
-		if own.start == own.end || isPlaceholder(doc.Path, s, text) {
+		if own.start == own.end || left == 0 || isPlaceholder(doc.Path, s, text) {
 			s.Chunks = nil
 			if len(doc.Sections) == 1 && text != "" {
 				s.Chunks = []store.Chunk{{Start: own.start, End: own.end}}
@@ -129,7 +135,10 @@ func (c *Chunker) Chunk(doc *store.Document, text string) {
 		}
 		s.Chunks[0].Start = own.start
 		s.Chunks[len(spans)-1].End = own.end
+		s.Chunks = s.Chunks[:min(len(spans), left)]
+		left -= len(s.Chunks)
 	}
+	return left > 0
 }
 
 // isPlaceholder reports whether a section of a card has no text but its heading, or only a

@@ -317,3 +317,22 @@ func TestSymbolIsOneChunk(t *testing.T) {
 		t.Errorf("EmbedText of a test = %q, want %q", got, want)
 	}
 }
+
+// TestChunksOfAFileAreBounded: the text after the last chunk has none.
+func TestChunksOfAFileAreBounded(t *testing.T) {
+	c := hashChunker(&ChunkOptions{MaxTokens: minChunkTokens})
+	for words, want := range map[int]bool{1000: true, 30 * maxChunks: false, 60 * maxChunks: false} {
+		text := "# Words\n\n" + strings.Repeat("word ", words) + "\n\n# Last\n\nThe end.\n"
+		doc := parsed("a.md", text)
+		if whole := c.Chunk(doc, text); whole != want {
+			t.Errorf("%d words: the chunks cover the text %v, want %v", words, whole, want)
+		}
+		n := 0
+		for i := range doc.Sections {
+			n += len(doc.Sections[i].Chunks)
+		}
+		if n > maxChunks || !want && n < maxChunks {
+			t.Errorf("%d words have %d chunks, want at most %d", words, n, maxChunks)
+		}
+	}
+}

@@ -42,13 +42,14 @@ type outcome struct {
 // cutPrefix is the prefix of the reason for indexing only a part of a file.
 const cutPrefix = "indexed in part: "
 
-// cutOf returns why only a part of a parsed file is indexed, or "" if all of it is.
-func cutOf(d *markdown.Document, text string) string {
+// cutOf returns why only a part of a parsed file is indexed, or "" if all of it is. whole
+// reports that its chunks cover the text.
+func cutOf(d *markdown.Document, text string, whole bool) string {
 	var why []string
 	if d.Cut {
 		why = append(why, "too many headings")
 	}
-	if wordsEnd(text) < len(text) {
+	if !whole || wordsEnd(text) < len(text) {
 		why = append(why, "too many words")
 	}
 	if why == nil {
@@ -197,7 +198,7 @@ func (s *scanner) parse(o *outcome, text []byte) {
 		Size: o.size, ModTime: o.modTime, Labels: d.Labels, Sections: d.Sections,
 	}
 	source := string(text)
-	s.x.chunker.Chunk(&doc, source)
-	o.cut = cutOf(d, source)
+	whole := s.x.chunker.Chunk(&doc, source)
+	o.cut = cutOf(d, source, whole)
 	o.kind, o.put = changed, &docs.Put{Document: doc, Text: text, ChangeTime: o.changeTime}
 }
