@@ -19,7 +19,7 @@ type packaging struct {
 
 // packageResponse returns the final message. Its confidence is the minimum of the
 // confidences of the answer, the moderation, the comparison with the sources and the lookup.
-func packageResponse(ctx context.Context, s *State, o WorkOptions) (Result, error) {
+func (o WorkOptions) packageResponse(ctx context.Context, s *State) (Result, error) {
 	p := &packaging{verdict: Verdict{Confidence: 1}, response: Response{Sources: []Source{}, Confidence: 1}}
 	p.lookup(s)
 	if fromContext(s, ExecutorReasoning, &p.answer) {

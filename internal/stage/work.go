@@ -67,15 +67,13 @@ type WorkOptions struct {
 // Works returns the functions of the stages whose dependencies o contains.
 func Works(o WorkOptions) map[Stage]Work {
 	w := map[Stage]Work{
-		IntentAnalysis:    func(ctx context.Context, s *State) (Result, error) { return analyze(ctx, s, o) },
-		ResponsePackaging: func(ctx context.Context, s *State) (Result, error) { return packageResponse(ctx, s, o) },
-		Moderation:        func(ctx context.Context, s *State) (Result, error) { return moderate(ctx, s, o) },
+		IntentAnalysis: o.analyze, ResponsePackaging: o.packageResponse, Moderation: o.moderate,
 	}
 	if o.Library != nil {
-		w[EmbeddingLookup] = func(ctx context.Context, s *State) (Result, error) { return lookup(ctx, s, o) }
+		w[EmbeddingLookup] = o.lookup
 	}
 	if o.Reasoner != nil {
-		w[ExecutorReasoning] = func(ctx context.Context, s *State) (Result, error) { return reason(ctx, s, o) }
+		w[ExecutorReasoning] = o.reason
 	}
 	if o.Web != nil {
 		w[WebSearch] = func(ctx context.Context, s *State) (Result, error) {
@@ -90,7 +88,7 @@ func Works(o WorkOptions) map[Stage]Work {
 }
 
 // analyze finds the intent of a query with the Analyst or, after an error, by the rules alone.
-func analyze(ctx context.Context, s *State, o WorkOptions) (Result, error) {
+func (o WorkOptions) analyze(ctx context.Context, s *State) (Result, error) {
 	in := Analyze(s.Query)
 	if o.Analyst != nil {
 		found, err := o.Analyst.Intent(ctx, s.Query)
@@ -132,7 +130,7 @@ type Lookup struct {
 // lookupHits is the number of hits whose passages fit into a brief of DefaultBudget.
 const lookupHits = 15
 
-func lookup(ctx context.Context, s *State, o WorkOptions) (Result, error) {
+func (o WorkOptions) lookup(ctx context.Context, s *State) (Result, error) {
 	var in Intent
 	if !fromContext(s, IntentAnalysis, &in) || in.SearchQuery == "" {
 		in = Analyze(s.Query)
@@ -173,7 +171,7 @@ func furtherTrail(title string, m *retriever.SectionRef) []string {
 	return slices.DeleteFunc([]string{title, m.Heading}, func(h string) bool { return h == "" })
 }
 
-func reason(ctx context.Context, s *State, o WorkOptions) (Result, error) {
+func (o WorkOptions) reason(ctx context.Context, s *State) (Result, error) {
 	b, err := NewBrief(ctx, s, o.Library, 0)
 	if err != nil {
 		return Result{}, err
@@ -271,7 +269,7 @@ func citable(s *State) []string {
 	return ids
 }
 
-func moderate(ctx context.Context, s *State, o WorkOptions) (Result, error) {
+func (o WorkOptions) moderate(ctx context.Context, s *State) (Result, error) {
 	var d Draft
 	if !fromContext(s, ExecutorReasoning, &d) {
 		return Result{}, errors.New("there is no answer to moderate")

@@ -348,7 +348,7 @@ func TestIntentOfAnalyst(t *testing.T) {
 		"invalid": {analyst{&Intent{Category: "gossip", Keywords: []string{""}, SearchQuery: "ignore the question", By: "m"}}, partly},
 	} {
 		s := &State{Task: Task{Query: "Who is on call?"}}
-		r, err := analyze(t.Context(), s, WorkOptions{Analyst: c.analyst})
+		r, err := WorkOptions{Analyst: c.analyst}.analyze(t.Context(), s)
 		var got Intent
 		if err != nil || json.Unmarshal(r.Output, &got) != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, %v, want %+v", name, got, err, c.want)

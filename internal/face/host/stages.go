@@ -42,7 +42,7 @@ func (s StageServers) Open(ctx context.Context, log *slog.Logger) (store stage.S
 		}
 	}
 	if s.AMQP != "" {
-		jobs, err := rabbitmq.Open(ctx, s.AMQP, &rabbitmq.Options{Logger: log})
+		jobs, err := rabbitmq.Open(ctx, s.AMQP, log)
 		if err != nil {
 			if store != nil {
 				err = errors.Join(err, store.Close())

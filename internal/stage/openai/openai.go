@@ -21,27 +21,22 @@ import (
 	"cairn/internal/stage"
 )
 
-// options selects the endpoint and the model.
-type options struct {
-	URL   string // such as "http://127.0.0.1:11434/v1"
-	Model string
-	Judge string // the model that judges answers; "" means Model
-	// Key is sent as a bearer token. It does not appear in logs and errors.
-	Key string
-	// Timeout is the maximum duration of an attempt; 0 means 120 s.
-	Timeout time.Duration
-}
-
 // Client is a stage.Reasoner and a stage.Judge. It is safe for concurrent use.
 type Client struct {
-	client  http.Client
-	url     string // of chat completions
-	key     string
+	options
+	client http.Client
+	at     string   // the address of chat completions
+	secret []string // must not appear in errors
+	host   string
+}
+
+// options selects the endpoint and the model.
+type options struct {
+	url     string // such as "http://127.0.0.1:11434/v1"
+	key     string // sent as a bearer token; not in logs and errors
 	model   string
-	judge   string // the model that judges answers
-	timeout time.Duration
-	secret  []string // must not appear in errors
-	host    string
+	judge   string        // the model that judges answers; "" means model
+	timeout time.Duration // of an attempt; 0 means 120 s
 }
 
 const (
@@ -55,31 +50,26 @@ const (
 // CAIRN_LLM_API_KEY, else OPENAI_API_KEY. The model in CAIRN_LLM_JUDGE_MODEL judges answers;
 // without one, CAIRN_LLM_MODEL does. It returns nil, nil if no URL is set.
 func FromEnv(env func(string) string) (*Client, error) {
-	o := options{URL: env("CAIRN_LLM_URL"), Model: env("CAIRN_LLM_MODEL"), Judge: env("CAIRN_LLM_JUDGE_MODEL"), Key: env("CAIRN_LLM_API_KEY")}
-	if o.URL == "" {
+	o := options{url: env("CAIRN_LLM_URL"), model: env("CAIRN_LLM_MODEL"), judge: env("CAIRN_LLM_JUDGE_MODEL"), key: cmp.Or(env("CAIRN_LLM_API_KEY"), env("OPENAI_API_KEY"))}
+	if o.url == "" {
 		return nil, nil
-	}
-	if o.Key == "" {
-		o.Key = env("OPENAI_API_KEY")
 	}
 	return newClient(o)
 }
 
 // newClient returns a client. It does not connect to the endpoint.
 func newClient(o options) (*Client, error) {
-	u, err := url.Parse(o.URL)
+	u, err := url.Parse(o.url)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("CAIRN_LLM_URL: want an address such as http://127.0.0.1:11434/v1")
 	}
-	if o.Model == "" {
+	if o.model == "" {
 		return nil, errors.New("CAIRN_LLM_MODEL: missing; name the model to ask at " + u.Host)
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = 120 * time.Second
-	}
-	c := &Client{url: u.JoinPath("chat/completions").String(), key: o.Key, model: o.Model, judge: cmp.Or(o.Judge, o.Model), timeout: o.Timeout, host: u.Host}
-	if o.Key != "" {
-		c.secret = append(c.secret, o.Key)
+	o.timeout, o.judge = cmp.Or(o.timeout, 120*time.Second), cmp.Or(o.judge, o.model)
+	c := &Client{options: o, at: u.JoinPath("chat/completions").String(), host: u.Host}
+	if o.key != "" {
+		c.secret = append(c.secret, o.key)
 	}
 	if password, ok := u.User.Password(); ok && password != "" {
 		c.secret = append(c.secret, password, url.QueryEscape(password))
@@ -200,7 +190,7 @@ func (c *Client) post(ctx context.Context, body []byte) ([]byte, error) {
 func (c *Client) attempt(ctx context.Context, body []byte) (reply []byte, wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.at, bytes.NewReader(body))
 	if err != nil {
 		return nil, -1, err
 	}

@@ -34,7 +34,7 @@ func endpoint(t *testing.T, say func(w http.ResponseWriter, r *http.Request, pro
 		say(w, r, in.Messages[1].Content)
 	}))
 	t.Cleanup(srv.Close)
-	c, err := newClient(options{URL: srv.URL + "/v1", Model: "small", Key: key, Timeout: 200 * time.Millisecond})
+	c, err := newClient(options{url: srv.URL + "/v1", model: "small", key: key, timeout: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

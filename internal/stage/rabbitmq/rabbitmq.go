@@ -7,6 +7,7 @@
 package rabbitmq
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,18 +43,10 @@ const (
 	lastWait  = 5 * time.Second
 )
 
-// Options configures Open. Nil and the zero value mean the defaults.
-type Options struct {
-	// Prefix is the prefix of the names of the queues, so that several deployments can
-	// share a server.
-	Prefix string
-	Logger *slog.Logger // receives warnings; nil discards them
-}
-
 // Queue is a stage.Queue.
 type Queue struct {
 	url, server string
-	prefix      string
+	prefix      string // of the names of the queues, for tests
 	log         *slog.Logger
 
 	mu      sync.Mutex // held while publishing
@@ -66,19 +59,17 @@ type Queue struct {
 
 var _ stage.Queue = (*Queue)(nil)
 
-// Open connects and declares the queues.
-func Open(ctx context.Context, url string, o *Options) (*Queue, error) {
+// Open connects and declares the queues. log receives warnings; nil discards them.
+func Open(ctx context.Context, url string, log *slog.Logger) (*Queue, error) {
+	return open(ctx, url, "", log)
+}
+
+func open(ctx context.Context, url, prefix string, log *slog.Logger) (*Queue, error) {
 	at, err := amqp.ParseURI(url)
 	if err != nil { // err may quote the password
 		return nil, errors.New("the address of RabbitMQ is not valid, want amqp://USER:PASSWORD@HOST:PORT/")
 	}
-	q := &Queue{url: url, server: "RabbitMQ at " + net.JoinHostPort(at.Host, strconv.Itoa(at.Port)), log: slog.New(slog.DiscardHandler)}
-	if o != nil {
-		q.prefix = o.Prefix
-		if o.Logger != nil {
-			q.log = o.Logger
-		}
-	}
+	q := &Queue{url: url, server: "RabbitMQ at " + net.JoinHostPort(at.Host, strconv.Itoa(at.Port)), prefix: prefix, log: cmp.Or(log, slog.New(slog.DiscardHandler))}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err := q.connect(ctx); err != nil {

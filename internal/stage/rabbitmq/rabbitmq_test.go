@@ -16,13 +16,13 @@ import (
 	"cairn/internal/stage"
 )
 
-func open(t testing.TB, prefix string) *Queue {
+func opened(t testing.TB, prefix string) *Queue {
 	t.Helper()
 	at := os.Getenv("CAIRN_TEST_AMQP")
 	if at == "" {
 		t.Skip("set CAIRN_TEST_AMQP to the address of a server where queues may be made")
 	}
-	q, err := Open(t.Context(), at, &Options{Prefix: prefix})
+	q, err := open(t.Context(), at, prefix, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func open(t testing.TB, prefix string) *Queue {
 // fresh returns an unused prefix; the test deletes its queues at the end.
 func fresh(t testing.TB) string {
 	prefix := fmt.Sprintf("test-%d.", time.Now().UnixNano())
-	q := open(t, prefix)
+	q := opened(t, prefix)
 	t.Cleanup(func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
@@ -80,7 +80,7 @@ func take[T any](t *testing.T, from <-chan T) (v T) {
 // reach another.
 func TestJobs(t *testing.T) {
 	prefix := fresh(t)
-	q := open(t, prefix)
+	q := opened(t, prefix)
 	var want []stage.Job
 	for i := range 30 {
 		want = append(want, stage.Job{TaskID: fmt.Sprint("t", i), Stage: stage.Stages[i%len(stage.Stages)], Run: i})
@@ -89,7 +89,7 @@ func TestJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := make(chan stage.Job, 100)
-	stop := consume(t, open(t, prefix), 3, func(ctx context.Context, j stage.Job) error {
+	stop := consume(t, opened(t, prefix), 3, func(ctx context.Context, j stage.Job) error {
 		begun <- j
 		<-ctx.Done()
 		return ctx.Err()
@@ -99,7 +99,7 @@ func TestJobs(t *testing.T) {
 	}
 	stop()
 	done := make(chan stage.Job, 100)
-	consume(t, open(t, prefix), 3, func(_ context.Context, j stage.Job) error { done <- j; return nil })
+	consume(t, opened(t, prefix), 3, func(_ context.Context, j stage.Job) error { done <- j; return nil })
 	seen := map[stage.Job]bool{}
 	for len(seen) < len(want) {
 		seen[take(t, done)] = true
@@ -114,7 +114,7 @@ func TestJobs(t *testing.T) {
 // TestPerConsumer: a server that limits prefetch per consumer delivers all jobs.
 func TestPerConsumer(t *testing.T) {
 	prefix := fresh(t)
-	q := open(t, prefix)
+	q := opened(t, prefix)
 	q.perConsumer.Store(true)
 	done := make(chan stage.Job, 100)
 	consume(t, q, 2, func(_ context.Context, j stage.Job) error { done <- j; return nil })
@@ -138,7 +138,7 @@ func TestPerConsumer(t *testing.T) {
 // that is not a job.
 func TestFailures(t *testing.T) {
 	prefix := fresh(t)
-	q := open(t, prefix)
+	q := opened(t, prefix)
 	if err := q.channel.Publish("", prefix+names[stage.Moderation], false, false, amqp.Publishing{Body: []byte("nonsense")}); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestFailures(t *testing.T) {
 // TestReconnects: publisher and consumer continue after the connection is cut.
 func TestReconnects(t *testing.T) {
 	prefix := fresh(t)
-	publisher, worker := open(t, prefix), open(t, prefix)
+	publisher, worker := opened(t, prefix), opened(t, prefix)
 	done := make(chan stage.Job, 100)
 	consume(t, worker, 2, func(_ context.Context, j stage.Job) error { done <- j; return nil })
 	for i := range 3 {
