@@ -3,9 +3,7 @@ package cards
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -13,7 +11,6 @@ import (
 	"time"
 
 	"cairn/internal/task"
-	"cairn/internal/task/files"
 	"cairn/internal/text/markdown"
 )
 
@@ -47,46 +44,32 @@ func (s *Store) Update(ctx context.Context, r UpdateRequest) (*UpdateAnswer, err
 	if err != nil {
 		return nil, err
 	}
-	folder, err := s.cardsFolder()
-	if err != nil {
-		return nil, err
-	}
-	r.ID = s.resolve(r.ID)
 	if depends, ok := ch.lists["depends_on"]; ok {
 		ch.lists["depends_on"] = s.resolveAll(depends)
 	}
-	p, now := path.Join(folder, r.ID+".md"), s.now().UTC().Truncate(time.Second)
-	var card *Card
 	var fields []string
-	_, err = s.files.Edit(ctx, p, func(old []byte, _ files.Stamp) (text []byte, err error) {
-		if card, err = s.read(p, old); err != nil {
-			return nil, err
-		}
+	card, err := s.edit(ctx, r.ID, func(c *Card, old []byte) (text []byte, err error) {
 		var edits []markdown.FieldEdit
-		if edits, fields = ch.edits(card); len(fields) == 0 {
+		if edits, fields = ch.edits(c); len(fields) == 0 {
 			return old, nil
 		}
-		if err := s.checkGraph(folder, card, ch, fields); err != nil {
+		if err := s.checkGraph(path.Dir(c.Path), c, ch, fields); err != nil {
 			return nil, err
 		}
-		edits = append(edits, markdown.FieldEdit{Key: "updated", Value: now})
+		edits = append(edits, markdown.FieldEdit{Key: "updated", Value: s.now().UTC().Truncate(time.Second)})
 		if text, err = markdown.EditFrontMatter(old, edits...); err != nil {
-			return nil, &task.Error{Number: task.CodeValidation, Message: "Validation Error", Err: err, Data: map[string]any{"path": p, "detail": err.Error(), "suggestion": "Write the front matter as one \"key: value\" a line"}}
+			return nil, &task.Error{Number: task.CodeValidation, Message: "Validation Error", Err: err, Data: map[string]any{"path": c.Path, "detail": err.Error(), "suggestion": "Write the front matter as one \"key: value\" a line"}}
 		}
-		card, err = s.read(p, text)
-		return text, err
+		return text, nil
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, s.notFound(r.ID)
-	}
 	if err != nil {
-		return nil, fileError(p, err)
+		return nil, err
 	}
 	at := card.Updated
 	if at.IsZero() {
 		at = card.ModTime.UTC()
 	}
-	return &UpdateAnswer{ID: r.ID, Title: card.Title, Status: card.Status.CardWord(), Assignee: orNull(card.Assignee),
+	return &UpdateAnswer{ID: card.ID, Title: card.Title, Status: card.Status.CardWord(), Assignee: orNull(card.Assignee),
 		Priority: card.Priority, UpdatedAt: at.Format(time.RFC3339), UpdatedFields: fields}, nil
 }
 
