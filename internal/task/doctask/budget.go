@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 
 	"cairn/internal/task"
 	"cairn/internal/text/fit"
@@ -132,14 +131,7 @@ func preorder(list, docs []*LoadedDocument) []*LoadedDocument {
 
 // nodes returns the part for the list of documents without their texts.
 func (t *TaskToWork) nodes(nodes []*LoadedDocument) fit.Part {
-	top, truncated := t.ReferencedDocuments, t.ReferencesTruncated
-	children := map[*LoadedDocument][]*LoadedDocument{}
-	for _, n := range nodes {
-		children[n] = n.Children
-	}
-	kept := func(list []*LoadedDocument) []*LoadedDocument {
-		return slices.DeleteFunc(slices.Clone(list), func(n *LoadedDocument) bool { return n.dropped })
-	}
+	truncated := t.ReferencesTruncated
 	return fit.Part{
 		Half:  true, // the other half is for their texts
 		Units: len(nodes),
@@ -147,13 +139,17 @@ func (t *TaskToWork) nodes(nodes []*LoadedDocument) fit.Part {
 			return &LoadedDocument{Path: nodes[i].Path, Title: nodes[i].Title, Namespace: nodes[i].Namespace, Omitted: true, Rest: nodes[i].Path, Children: []*LoadedDocument{}}
 		},
 		Keep: func(n int) {
+			t.ReferencedDocuments, t.ReferencesTruncated = nil, truncated || n < len(nodes)
 			for i, node := range nodes {
-				node.dropped = i >= n
+				node.Children, node.dropped = []*LoadedDocument{}, i >= n
 			}
-			for _, node := range nodes {
-				node.Children = append([]*LoadedDocument{}, kept(children[node])...)
+			for _, node := range nodes[:n] { // each after its parent
+				list := &t.ReferencedDocuments
+				if node.Depth > 0 {
+					list = &node.parent.Children
+				}
+				*list = append(*list, node)
 			}
-			t.ReferencedDocuments, t.ReferencesTruncated = kept(top), truncated || n < len(nodes)
 		},
 	}
 }

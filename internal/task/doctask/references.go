@@ -25,9 +25,10 @@ type LoadedDocument struct {
 	Omitted bool   `json:"content_omitted,omitempty"`
 	Rest    string `json:"content_rest,omitempty"`
 
-	refs    []string // the references in its text, as written
-	place   place    // of Content
-	dropped bool     // not part of the answer
+	refs    []string        // the references in its text, as written
+	place   place           // of Content
+	dropped bool            // not part of the answer
+	parent  *LoadedDocument // whose text refers to it
 }
 
 // ReferencedDocument is a LoadedDocument without its text.
@@ -78,7 +79,7 @@ func (d *Docs) follow(ctx context.Context, doc *document, text []byte, f *follow
 				return root.Children
 			}
 			f.nodes--
-			n := &LoadedDocument{Path: name, Depth: s.at.Depth + 1, Namespace: namespace(name), Children: []*LoadedDocument{}, refs: []string{}}
+			n := &LoadedDocument{Path: name, Depth: s.at.Depth + 1, Namespace: namespace(name), Children: []*LoadedDocument{}, refs: []string{}, parent: s.at}
 			s.at.Children = append(s.at.Children, n)
 			target, ok := d.place(s.doc, path, slug, n)
 			if !ok {
