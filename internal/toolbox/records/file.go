@@ -123,6 +123,3 @@ func put(tx *kv.Tx, records []Record) error {
 	}
 	return nil
 }
-
-// Close implements Store.
-func (f *File) Close() error { return nil }

@@ -37,8 +37,6 @@ type Store interface {
 	// generation is one above that of the changes, or equal to it if write returns no
 	// records. Update may repeat the transaction and call write again.
 	Update(ctx context.Context, generation uint64, write func(Changes) ([]Record, error)) (uint64, error)
-	// Close releases the store.
-	Close() error
 }
 
 // Replace replaces the records of a store.

@@ -222,6 +222,3 @@ func (s *Store) Update(ctx context.Context, generation uint64, write func(record
 	})
 	return next, s.db.fail(err)
 }
-
-// Close implements records.Store. It does not close the database.
-func (s *Store) Close() error { return nil }
