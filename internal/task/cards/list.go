@@ -181,18 +181,9 @@ func parseDateFilter(text string, now time.Time) (dateFilter, error) {
 	refuse := &dateError{text}
 	today := dayOf(now)
 	monday := today - (today+3)%7 // day 0 was a Thursday
-	switch strings.ToLower(rest) {
-	case "today":
-		f.first, f.last = today, today
-		return f, nil
-	case "yesterday":
-		f.first, f.last = today-1, today-1
-		return f, nil
-	case "this week":
-		f.first, f.last = monday, monday+6
-		return f, nil
-	case "last week":
-		f.first, f.last = monday-7, monday-1
+	words := map[string][2]int64{"today": {today, today}, "yesterday": {today - 1, today - 1}, "this week": {monday, monday + 6}, "last week": {monday - 7, monday - 1}}
+	if days, ok := words[strings.ToLower(rest)]; ok {
+		f.first, f.last = days[0], days[1]
 		return f, nil
 	}
 	if n := len(rest); n >= 2 {

@@ -9,7 +9,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // partTools is the number of tools completed at a time, knownSchemas the number of cached
@@ -59,16 +60,17 @@ func complete(ctx context.Context, tools iter.Seq2[Tool, error], server string) 
 // add completes tools on all processors. Nearly all the work is the compilation of schemas.
 func (c *completer) add(ctx context.Context, part []Tool) error {
 	errs := make([]error, len(part))
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(part)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(part) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+	var workers errgroup.Group
+	workers.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range part {
+		workers.Go(func() error {
+			if ctx.Err() == nil {
 				part[i], errs[i] = newTool(part[i], c.schemas.read)
 			}
+			return nil
 		})
 	}
-	workers.Wait()
+	_ = workers.Wait() // no call returns an error
 	if ctx.Err() != nil {
 		return fmt.Errorf("reading the tools: %w", context.Cause(ctx))
 	}

@@ -39,9 +39,6 @@ func readOpenAPI(ctx context.Context, text []byte, server string) (*Batch, error
 	if o.text = text; text[0] != '{' {
 		o.text, err = yamlToJSON(text)
 	}
-	if err == nil {
-		err = o.checkReferences(o.text)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the OpenAPI description: %s", strings.Join(strings.Fields(err.Error()), " "))
 	}

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,47 +45,6 @@ type (
 func (s schema) permits(kind string) bool {
 	list, _ := s.Type.([]any)
 	return s.Type == nil || s.Type == kind || slices.Contains(list, any(kind))
-}
-
-// checkReferences checks that every reference of a document resolves within it. It ignores
-// references in values, such as examples.
-func (o *openAPI) checkReferences(text []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	type level struct {
-		object, values bool
-		key            string
-	}
-	var open []level
-	for {
-		token, err := dec.Token()
-		if err != nil {
-			return nil // the end, because the text is valid
-		}
-		var at level // the object or array that contains the token
-		if len(open) > 0 {
-			at = open[len(open)-1]
-		}
-		if token == json.Delim('}') || token == json.Delim(']') {
-			open = open[:len(open)-1]
-			continue
-		}
-		text, isText := token.(string)
-		if at.object && at.key == "" && isText {
-			open[len(open)-1].key = "." + text
-			continue
-		}
-		if at.object {
-			open[len(open)-1].key = ""
-		}
-		values := at.values || slices.Contains([]string{".example", ".examples", ".default", ".enum", ".const"}, at.key)
-		if d, ok := token.(json.Delim); ok {
-			open = append(open, level{object: d == '{', values: values})
-		} else if isText && at.key == ".$ref" && !at.values {
-			if _, err := o.pointer(text); err != nil {
-				return err
-			}
-		}
-	}
 }
 
 // maxFollowed bounds the bytes of the objects and arrays that references pass, maxMembers

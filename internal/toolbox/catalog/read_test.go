@@ -205,7 +205,7 @@ func TestOpenAPI31AndRefusals(t *testing.T) {
 		"file":     {strings.Replace(ok, `{"type":"object","properties"`, `{"$ref":"file://`+secret+`","properties"`, 1), "leads out of the document"},
 		"out":      {`{"openapi":"3.0.0","info":{"title":"T","version":"1"},"paths":{"/a":{"$ref":"` + secret + `"}}}`, "leads out of the document"},
 		"http":     {`{"openapi":"3.0.0","info":{"title":"T","version":"1"},"paths":{"/a":{"get":{"parameters":[{"$ref":"http://127.0.0.1:1/p.json"}],"responses":{"200":{"description":"ok"}}}}}}`, "leads out of the document"},
-		"schema":   {`{"openapi":"3.0.0","info":{"title":"T","version":"1"},"paths":{},"components":{"schemas":{"A":{"$ref":"` + secret + `"}}}}`, "leads out of the document"},
+		"schema":   {`{"openapi":"3.0.0","info":{"title":"T","version":"1"},"paths":{"/a":{"get":{"responses":{"200":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/A"}}}}}}}},"components":{"schemas":{"A":{"$ref":"` + secret + `"}}}}`, "leads out of the document"},
 		"dangling": {`{"openapi":"3.0.0","info":{"title":"T","version":"1"},"paths":{"/a":{"get":{"parameters":[{"$ref":"#/components/parameters/none"}],"responses":{"200":{"description":"ok"}}}}}}`, "none"},
 		"no paths": {`{"openapi":"3.0.0","info":{"title":"T","version":"1"},"paths":{}}`, "no paths"},
 		"version":  {`{"openapi":"2.5","info":{"title":"T","version":"1"},"paths":{"/a":{"get":{"responses":{"200":{"description":"ok"}}}}}}`, "version"},
