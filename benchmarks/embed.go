@@ -2,10 +2,18 @@ package benchmarks
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/gofrs/flock"
+
+	"cairn/internal/store/flat"
 	"cairn/models"
 )
 
@@ -73,3 +81,46 @@ func Embed(ctx context.Context, e models.Embedder, texts []string, rounds int) (
 	r.QueryP90 = times[len(times)*9/10].Seconds() * 1e3
 	return r, nil
 }
+
+// ReadTexts reads a file with one JSON string per line. It skips blank lines.
+func ReadTexts(file string) ([]string, error) {
+	var texts []string
+	err := readLines(file, func(line []byte) error {
+		var text string
+		if err := json.Unmarshal(line, &text); err != nil {
+			return fmt.Errorf("want a JSON string: %w", err)
+		}
+		texts = append(texts, text)
+		return nil
+	})
+	return texts, err
+}
+
+// cache holds the embeddings of a model for several runs. One run at a time uses it.
+type cache struct {
+	*flat.Store
+	lock *flock.Flock
+}
+
+// openCache opens the cache of a model in folder. It fails if another run has the cache open.
+// It replaces a cache that is damaged or of another format.
+func openCache(folder string, d models.Description) (*cache, error) {
+	dir := filepath.Join(folder, url.PathEscape(d.ID))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	c := &cache{lock: flock.New(filepath.Join(dir, "lock"))}
+	if locked, err := c.lock.TryLock(); err != nil {
+		return nil, err
+	} else if !locked {
+		return nil, errors.Join(fmt.Errorf("another run has the cache %s open: wait for it, or name another folder with --cache", folder), c.lock.Close())
+	}
+	var err error
+	if c.Store, err = flat.OpenOrReplace(dir, d.Dimension, d.ID, &flat.Options{MaxCached: 4 << 20}); err != nil {
+		return nil, errors.Join(err, c.lock.Close())
+	}
+	return c, nil
+}
+
+// Close closes the cache.
+func (c *cache) Close() error { return errors.Join(c.Store.Close(), c.lock.Close()) }
