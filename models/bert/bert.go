@@ -35,9 +35,6 @@ type Options struct {
 	// Digest, if not empty, is the SHA-256, in hex, of the weights followed by
 	// TokenizerJSON. New then does not hash them.
 	Digest string
-	// Heads is the number of attention heads. It is required if the graph does
-	// not specify it.
-	Heads int
 }
 
 // An Encoder embeds text with one model. It implements models.Embedder.
@@ -66,7 +63,7 @@ func New(weights []byte, tok *wordpiece.Tokenizer, desc models.Description, opts
 	// Hashing takes as long as packing, so both run concurrently.
 	digest := make(chan string, 1)
 	go func() { digest <- digestOf(weights, opts) }()
-	m, err := load(weights, k, opts.Heads)
+	m, err := load(weights, k)
 	sum := <-digest
 	if err != nil {
 		return nil, fmt.Errorf("reading model %s: %w", desc.Name, err)
@@ -88,12 +85,12 @@ func (o *Options) threads() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-func load(weights []byte, k *kernel, heads int) (*model, error) {
+func load(weights []byte, k *kernel) (*model, error) {
 	g, err := parseONNX(weights)
 	if err != nil {
 		return nil, err
 	}
-	n, err := readNetwork(g, heads)
+	n, err := readNetwork(g, matchNetwork)
 	if err != nil {
 		return nil, err
 	}
@@ -128,6 +125,17 @@ const (
 	tokenizerFile = "tokenizer.json"
 )
 
+// readFolder reads the weights and the tokenizer in a model's folder.
+func readFolder(dir string) (weights, tokenizer []byte, tok *wordpiece.Tokenizer, err error) {
+	if tokenizer, err = os.ReadFile(filepath.Join(dir, tokenizerFile)); err == nil {
+		tok, err = wordpiece.New(tokenizer)
+	}
+	if err == nil {
+		weights, err = os.ReadFile(filepath.Join(dir, weightsFile))
+	}
+	return weights, tokenizer, tok, err
+}
+
 // Open returns the encoder in folder dir, which contains model.onnx, tokenizer.json, and
 // the files of sentence-transformers or cairn.json, which has precedence: see
 // models.ReadDescription. This cairn.json describes BAAI/bge-small-en-v1.5:
@@ -154,17 +162,9 @@ func Open(dir string, opts *Options) (*Encoder, error) {
 	if desc.Pooling == "" {
 		return nil, fmt.Errorf("opening model %s: %w", dir, models.ErrPooling)
 	}
-	tokenizer, err := os.ReadFile(filepath.Join(dir, tokenizerFile))
-	if err != nil {
-		return nil, fmt.Errorf("opening model: %w", err)
-	}
-	tok, err := wordpiece.New(tokenizer)
+	weights, tokenizer, tok, err := readFolder(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening model %s: %w", dir, err)
-	}
-	weights, err := os.ReadFile(filepath.Join(dir, weightsFile))
-	if err != nil {
-		return nil, fmt.Errorf("opening model: %w", err)
 	}
 	o := *cmp.Or(opts, &Options{})
 	o.TokenizerJSON, o.Digest = tokenizer, ""

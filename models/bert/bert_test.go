@@ -120,7 +120,7 @@ func ceiling(t testing.TB, weights []byte, lines []referenceText, first bool) []
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := readNetwork(g, 0)
+	n, err := readNetwork(g, matchNetwork)
 	if err != nil {
 		t.Fatal(err)
 	}

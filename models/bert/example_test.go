@@ -16,7 +16,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	enc, err := bert.New(minilm.Weights(), tok, minilm.Description(), &bert.Options{Heads: 12})
+	enc, err := bert.New(minilm.Weights(), tok, minilm.Description(), nil)
 	if err != nil {
 		log.Fatal(err)
 	}

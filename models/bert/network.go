@@ -79,13 +79,11 @@ func (t *table) add(dst []float32, r int) {
 	}
 }
 
-// readNetwork reads the encoder from the graph. It walks back from the last layer
-// normalisation to the embeddings and collects the weights on the path, regardless of their
-// names. heads, if positive, overrides the number of heads in the graph.
-func readNetwork(g *graph, heads int) (*network, error) {
+// readNetwork reads an output of the graph with match, the first for which that succeeds.
+func readNetwork(g *graph, match func(m *matcher, output string) (*network, error)) (*network, error) {
 	err := errors.New("the graph has no output")
 	for _, o := range g.outputs {
-		n, e := matchNetwork(&matcher{graph: g, steps: 1 << 20}, o, heads)
+		n, e := match(&matcher{graph: g, steps: 1 << 20}, o)
 		if e == nil {
 			return n, nil
 		}
@@ -97,7 +95,9 @@ func readNetwork(g *graph, heads int) (*network, error) {
 	return nil, err
 }
 
-func matchNetwork(m *matcher, output string, heads int) (*network, error) {
+// matchNetwork reads the encoder. It walks back from the last layer normalisation to the
+// embeddings and collects the weights on the path, regardless of their names.
+func matchNetwork(m *matcher, output string) (*network, error) {
 	n := &network{}
 	at, weights := output, 0
 	for {
@@ -128,9 +128,6 @@ func matchNetwork(m *matcher, output string, heads int) (*network, error) {
 		at = input
 	}
 	slices.Reverse(n.layers)
-	if heads > 0 {
-		n.heads = heads
-	}
 	return n, n.check()
 }
 
@@ -155,7 +152,7 @@ func (n *network) check() error {
 	case n.positions.width != h || (n.types.rows > 0 && n.types.width != h):
 		return fmt.Errorf("embeddings of %d, %d and %d numbers, want equal", h, n.positions.width, n.types.width)
 	case n.heads < 1:
-		return errors.New("neither the graph nor the options specify the number of heads")
+		return errors.New("the graph does not specify the number of heads")
 	case h%n.heads != 0 || h/n.heads < minHead:
 		return fmt.Errorf("hidden size %d does not divide into %d heads of at least %d", h, n.heads, minHead)
 	}

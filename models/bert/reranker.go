@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 
 	"cairn/models"
 	"cairn/models/wordpiece"
@@ -32,7 +30,7 @@ var _ models.Reranker = (*Reranker)(nil)
 const maxPair = 256
 
 // OpenReranker returns the cross-encoder in folder dir, which contains model.onnx and
-// tokenizer.json. It uses Threads, Kernel and Heads of opts. It fails unless the graph is
+// tokenizer.json. It uses Threads and Kernel of opts. It fails unless the graph is
 // a BERT encoder with a pooler and a classifier with one output.
 func OpenReranker(dir string, opts *Options) (*Reranker, error) {
 	opts = cmp.Or(opts, &Options{})
@@ -45,15 +43,7 @@ func OpenReranker(dir string, opts *Options) (*Reranker, error) {
 }
 
 func openReranker(dir string, opts *Options) (*Reranker, error) {
-	tokenizer, err := os.ReadFile(filepath.Join(dir, tokenizerFile))
-	if err != nil {
-		return nil, err
-	}
-	tok, err := wordpiece.New(tokenizer)
-	if err != nil {
-		return nil, err
-	}
-	weights, err := os.ReadFile(filepath.Join(dir, weightsFile))
+	weights, _, tok, err := readFolder(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +56,7 @@ func openReranker(dir string, opts *Options) (*Reranker, error) {
 		return nil, err
 	}
 	r := &Reranker{tokenizer: tok}
-	n, err := r.read(g, opts.Heads)
+	n, err := readNetwork(g, r.read)
 	if err != nil {
 		return nil, err
 	}
@@ -83,21 +73,8 @@ func openReranker(dir string, opts *Options) (*Reranker, error) {
 	return r, nil
 }
 
-// read finds the output that is a logit, and reads its two layers and the encoder below
-// them.
-func (r *Reranker) read(g *graph, heads int) (*network, error) {
-	err := errors.New("the graph has no output")
-	for _, o := range g.outputs {
-		n, e := r.readFrom(&matcher{graph: g, steps: 1 << 20}, o, heads)
-		if e == nil {
-			return n, nil
-		}
-		err = fmt.Errorf("output %q: %w", o, e)
-	}
-	return nil, err
-}
-
-func (r *Reranker) readFrom(m *matcher, output string, heads int) (*network, error) {
+// read reads the encoder, and the two layers above it that make the logit.
+func (r *Reranker) read(m *matcher, output string) (*network, error) {
 	classifier, err := m.linear(output)
 	if err != nil {
 		return nil, fmt.Errorf("classifier: %w", err)
@@ -121,7 +98,7 @@ func (r *Reranker) readFrom(m *matcher, output string, heads int) (*network, err
 	if row, ok := m.scalar(first["row"]); !ok || row != 0 || axis == nil || axis.int != 1 {
 		return nil, errors.New("pooler: its input is not the first token's state")
 	}
-	n, err := matchNetwork(m, first["x"], heads)
+	n, err := matchNetwork(m, first["x"])
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func Description() models.Description {
 }
 
 // Open verifies the embedded files and returns the native engine running them.
-// It ignores TokenizerJSON, Digest and Heads in opts.
+// It ignores TokenizerJSON and Digest in opts.
 func Open(opts *bert.Options) (*bert.Encoder, error) {
 	verified := make(chan error, 1)
 	go func() { verified <- Verify() }()
@@ -98,6 +98,6 @@ func open(opts *bert.Options) (*bert.Encoder, error) {
 		return nil, err
 	}
 	o := *cmp.Or(opts, &bert.Options{})
-	o.TokenizerJSON, o.Digest, o.Heads = tokenizer, fingerprint, 12
+	o.TokenizerJSON, o.Digest = tokenizer, fingerprint
 	return bert.New(weights, tok, Description(), &o)
 }
