@@ -76,7 +76,7 @@ func Load(ctx context.Context, o LoadOptions) (*LoadReport, error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: o.Clients, MaxConnsPerHost: o.Clients}, Timeout: time.Minute}
 	defer client.CloseIdleConnections()
 	// Check that the server answers.
-	if _, err := o.Search(ctx, client, o.Queries[0]); err != nil {
+	if _, err := o.search(ctx, client, o.Queries[0]); err != nil {
 		return nil, err
 	}
 	type due struct {
@@ -94,7 +94,7 @@ func Load(ctx context.Context, o LoadOptions) (*LoadReport, error) {
 				if d.at.IsZero() {
 					d.at = time.Now()
 				}
-				a, err := o.Search(ctx, client, d.query)
+				a, err := o.search(ctx, client, d.query)
 				took := time.Since(d.at)
 				mu.Lock()
 				times = append(times, float64(took)/float64(time.Millisecond))
@@ -151,20 +151,14 @@ func Load(ctx context.Context, o LoadOptions) (*LoadReport, error) {
 	return r, nil
 }
 
-// FoundAnswer has the fields of an answer that are measured.
-type FoundAnswer struct {
-	Results  []FoundHit `json:"results"`
+// foundAnswer has the fields of an answer that are measured.
+type foundAnswer struct {
+	Results  []struct{} `json:"results"`
 	Degraded []string   `json:"degraded"`
 }
 
-// FoundHit has the fields of a result that are measured.
-type FoundHit struct {
-	Path  string                   `json:"path"`
-	Lines struct{ Start, End int } `json:"line_range"`
-}
-
-// Search sends one search with the mode and the limit of the options.
-func (o *LoadOptions) Search(ctx context.Context, client *http.Client, query string) (*FoundAnswer, error) {
+// search sends one search with the mode and the limit of the options.
+func (o *LoadOptions) search(ctx context.Context, client *http.Client, query string) (*foundAnswer, error) {
 	values := url.Values{"q": {query}}
 	if o.Mode != "" {
 		values.Set("mode", o.Mode)
@@ -191,7 +185,7 @@ func (o *LoadOptions) Search(ctx context.Context, client *http.Client, query str
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the server answers %s: %.200s", resp.Status, body)
 	}
-	var a FoundAnswer
+	var a foundAnswer
 	return &a, json.Unmarshal(body, &a)
 }
 

@@ -2,7 +2,6 @@
 //
 //	go run ./benchmarks/measure stdio -cairn ./cairn -C FOLDER [-queries 1000] [-mode hybrid]
 //	go run ./benchmarks/measure watch -cairn ./cairn [-files 10000] [-edits 50] [-switch 1000]
-//	go run ./benchmarks/measure definitions -n 600 -mode keyword http://127.0.0.1:7931 FOLDER
 //	go run ./benchmarks/measure embedding -model DIR -texts FILE [-threads N] [-rounds N]
 package main
 
@@ -19,7 +18,7 @@ import (
 // programs maps a name to a function that defines its flags and returns what to run after
 // they are parsed.
 var programs = map[string]func(*flag.FlagSet) func() error{
-	"stdio": stdio, "watch": watch, "definitions": definitions, "embedding": embedding,
+	"stdio": stdio, "watch": watch, "embedding": embedding,
 }
 
 func main() {

@@ -142,7 +142,7 @@ var imports = []row{
 	{"benchmarks/agent", ""},
 	{"benchmarks", "benchmarks/agent graphrank indexer internal/base/job internal/folder/config internal/folder/index internal/folder/workspace internal/stage internal/store internal/store/flat internal/store/keyword internal/store/kv internal/store/legs internal/text/markdown internal/text/walk internal/toolbox/catalog internal/toolbox/records internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models retriever tools"},
 	{"benchmarks/conformance", ""},
-	{"benchmarks/measure", "benchmarks benchmarks/agent internal/text/outline models/bert"},
+	{"benchmarks/measure", "benchmarks benchmarks/agent models/bert"},
 	{"deploy/packages", ""},
 	{"cmd/cairn/internal/cli", "indexer internal/base/job internal/base/owner internal/face/finder internal/face/host internal/face/term internal/face/token internal/folder/config internal/folder/encoder internal/folder/index internal/folder/mirror internal/folder/workspace internal/stage internal/task retriever"},
 	{"cmd/cairn/internal/bench", "benchmarks cmd/cairn/internal/cli internal/base/home internal/base/job internal/face/host internal/face/term internal/face/view internal/folder/config internal/folder/index internal/folder/workspace internal/stage models models/bpe retriever"},
