@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,9 @@ import (
 	"time"
 
 	"cairn/internal/folder/scan"
+	"cairn/internal/store"
+	"cairn/internal/store/docs"
+	"cairn/internal/store/kv"
 	"cairn/internal/store/ngram"
 	"cairn/internal/text/markdown"
 	"cairn/internal/text/walk"
@@ -163,6 +167,37 @@ func TestGrep(t *testing.T) {
 	}
 }
 
+// grepDocuments returns documents without sections that know the filters of files, and the
+// bytes of both.
+func grepDocuments(t *testing.T, tree *walk.Tree, paths []string) (d *docs.Store, bytes, grams int) {
+	t.Helper()
+	db, err := kv.Open(filepath.Join(t.TempDir(), "documents.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if d, err = docs.Open(db, nil); err != nil {
+		t.Fatal(err)
+	}
+	var maker ngram.Maker
+	for batch := range slices.Chunk(paths, 1000) {
+		var puts []docs.Put
+		for _, path := range batch {
+			content, _, err := tree.ReadFile(path, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			filter := maker.Filter(content)
+			bytes, grams = bytes+len(content), grams+len(filter)
+			puts = append(puts, docs.Put{Document: store.Document{Path: path, Hash: fmt.Sprintf("%x", sha256.Sum256(content))}, Grams: filter})
+		}
+		if err := d.Put(t.Context(), puts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d, bytes, grams
+}
+
 func compareGrep(t *testing.T, dir string, n int) {
 	tree, err := walk.Open(walk.Root{Dir: dir})
 	if err != nil {
@@ -170,45 +205,29 @@ func compareGrep(t *testing.T, dir string, n int) {
 	}
 	defer tree.Close()
 	rg, rgErr := exec.LookPath("rg")
-	all, err := scan.Select(t.Context(), tree, grepOptions, ngram.Open("", nil), scan.Request{Pattern: "x"})
+	all, err := scan.Select(t.Context(), tree, grepOptions, nil, scan.Request{Pattern: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	bytes := int64(0)
-	for _, path := range all.Paths {
-		info, err := tree.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		bytes += info.Size()
-	}
-	grams := filepath.Join(t.TempDir(), "ngrams")
-	x := ngram.Open(grams, nil)
 	begin := time.Now()
-	if err := scan.Update(t.Context(), tree, grepOptions, nil, x, nil); err != nil {
-		t.Fatal(err)
-	}
-	built := time.Since(begin)
-	if err := x.Close(); err != nil {
-		t.Fatal(err)
-	}
-	x = ngram.Open(grams, nil)
-	defer x.Close()
+	d, bytes, grams := grepDocuments(t, tree, all.Paths)
+	recorded := time.Since(begin)
+	var known *scan.Known
 	begin = time.Now()
-	x.Files(ngram.Literal("absent"), func(*ngram.File, bool) {})
-	opened := time.Since(begin)
-	x.SetComplete(true)
-	file, err := x.Verify()
-	if err != nil || len(file.Problems) > 0 {
-		t.Fatal(file, err)
+	if err := d.View(func(r *docs.Reader) (err error) {
+		known, err = scan.Record(r, nil)
+		return err
+	}); err != nil {
+		t.Fatal(err)
 	}
+	read := time.Since(begin)
 	var times, chosen, rgTimes []time.Duration
-	total, read := 0, 0
+	total, candidates := 0, 0
 	for _, r := range grepPatterns(t, tree, all.Paths, 1, n) {
 		begin := time.Now()
-		c, ok, err := scan.SelectWatched(t.Context(), tree, grepOptions, x, nil, r)
-		if err != nil || !ok {
-			t.Fatal(r, ok, err)
+		c, err := scan.SelectWatched(t.Context(), tree, grepOptions, known, nil, r)
+		if err != nil {
+			t.Fatal(r, err)
 		}
 		chosen = append(chosen, time.Since(begin))
 		a, err := scan.Find(t.Context(), tree, grepOptions, nil, c, r)
@@ -216,7 +235,7 @@ func compareGrep(t *testing.T, dir string, n int) {
 			t.Fatal(r, err)
 		}
 		times = append(times, time.Since(begin))
-		total, read = total+a.Total, read+len(c.Paths)
+		total, candidates = total+a.Total, candidates+len(c.Paths)
 		var got, want []string
 		for _, l := range a.Found {
 			got = append(got, fmt.Sprintf("%s:%d:%s", l.Path, l.Number, l.Text))
@@ -243,13 +262,13 @@ func compareGrep(t *testing.T, dir string, n int) {
 			t.Errorf("%+v: %d files, want %d", r, a.Searched, len(all.Paths))
 		}
 	}
-	t.Logf("%d files, %d bytes, n-grams %.1f %% of them, recorded in %v, opened in %v", len(all.Paths), bytes, 100*float64(file.Bytes)/float64(bytes), built, opened)
-	t.Logf("%d patterns, %d lines, %d files read: %s; candidates %s; rg %s", n, total, read, grepTimes(times), grepTimes(chosen), grepTimes(rgTimes))
+	t.Logf("%d files, %d bytes, filters %.1f %% of them, recorded in %v, read in %v", len(all.Paths), bytes, 100*float64(grams)/float64(bytes), recorded, read)
+	t.Logf("%d patterns, %d lines, %d files read: %s; candidates %s; rg %s", n, total, candidates, grepTimes(times), grepTimes(chosen), grepTimes(rgTimes))
 	if rgErr != nil {
 		t.Log("ripgrep is not installed: compared with scans of all files")
 	}
-	if float64(file.Bytes) > .35*float64(bytes) { // a small tree has more different trigrams
-		t.Errorf("the n-grams take %d bytes of %d", file.Bytes, bytes)
+	if float64(grams) > .25*float64(bytes) {
+		t.Errorf("the filters take %d bytes of %d", grams, bytes)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"cairn/internal/base/job"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/store/ngram"
 	"cairn/internal/text/markdown"
 	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
@@ -79,11 +80,13 @@ type Indexer struct {
 	scanning, keywords, vectors sync.Mutex
 
 	preferences preferences
+	makers      sync.Pool // of *ngram.Maker
 }
 
 // New returns an Indexer that writes to the stores.
 func New(s Stores, e models.Embedder, o *Options) *Indexer {
 	x := &Indexer{stores: s, embedder: e, textOf: markdown.TextOf, options: *cmp.Or(o, &Options{})}
+	x.makers.New = func() any { return new(ngram.Maker) }
 	if x.options.Walk == nil {
 		x.options.Walk = &walk.Options{Extensions: markdown.Extensions(), MaxSize: markdown.MaxSize}
 	}

@@ -18,6 +18,7 @@ import (
 	"cairn/internal/base/testutil"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/store/ngram"
 	"cairn/internal/text/convert"
 	"cairn/internal/text/query"
 	"cairn/internal/text/sandbox"
@@ -177,7 +178,7 @@ func TestContradictoryDocumentIsSkipped(t *testing.T) {
 	if files, err := f.stores.Docs.Files(); err != nil || len(files) != 1 || tl.Added != 1 || s.seen["bad.md"] {
 		t.Errorf("stored %v, %v, added %d; want good.md alone", files, err, tl.Added)
 	}
-	if want := []docs.Skipped{{Path: "bad.md", Reason: `contradictory: two sections have the anchor "same"`}}; !slices.Equal(s.skipped, want) {
+	if want := []docs.Skipped{{Path: "bad.md", Reason: `contradictory: two sections have the anchor "same"`, Grams: s.x.gramsOf([]byte("# A\n\n# B\n"))}}; !slices.Equal(s.skipped, want) {
 		t.Errorf("skipped %v, want %v", s.skipped, want)
 	}
 }
@@ -231,7 +232,7 @@ func TestChanges(t *testing.T) {
 		contentOf(t, f.stores, f.embedder)
 	}
 	skipped := contentOf(t, f.stores, f.embedder).Skipped
-	if want := []docs.Skipped{{Path: "a.md", Reason: "not UTF-8"}, {Path: "c/b.md", Reason: "too large"}}; !slices.Equal(skipped, want) {
+	if want := []docs.Skipped{{Path: "a.md", Reason: "not UTF-8", Grams: ngram.NotText}, {Path: "c/b.md", Reason: "too large"}}; !slices.Equal(skipped, want) {
 		t.Errorf("skipped files are %v, want %v", skipped, want)
 	}
 	sameAsClean(t, f.root, f.stores, f.embedder, nil)

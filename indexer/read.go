@@ -10,6 +10,7 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/store/ngram"
 	"cairn/internal/text/convert"
 	"cairn/internal/text/markdown"
 	"cairn/internal/text/sandbox"
@@ -33,6 +34,7 @@ type outcome struct {
 	path string
 	fileInfo
 	hash   [sha256.Size]byte // of touched and changed
+	grams  ngram.Filter      // of a file that was read and not of touched
 	put    *docs.Put
 	reason string // of skipped, and of unreadable if it is not "unreadable"
 	retry  int64  // of skipped: the Retry of docs.Skipped
@@ -137,6 +139,17 @@ func (s *scanner) settled(at time.Time) bool {
 	return age > racyTime || age < -racyTime
 }
 
+// gramsOf returns the filter of a file, whose secrets are masked as in a scan of its lines.
+func (x *Indexer) gramsOf(data []byte) ngram.Filter {
+	if walk.Check(data) != walk.None {
+		return ngram.NotText
+	}
+	maker := x.makers.Get().(*ngram.Maker)
+	defer x.makers.Put(maker)
+	text, _ := x.options.Masks.Mask(data)
+	return maker.Filter(text)
+}
+
 // retryTime is when a file whose conversion exceeded a limit is read again: once, since the
 // machine may have been short of memory.
 const retryTime = 24 * time.Hour
@@ -149,6 +162,7 @@ func (s *scanner) compare(o *outcome, data []byte, info fileInfo) {
 		o.kind = touched
 		return
 	}
+	o.grams = s.x.gramsOf(data)
 	text, _, err := s.x.textOf(o.path, data, s.x.options.Masks)
 	switch reason := walk.Check(text); {
 	case err != nil:
@@ -200,5 +214,5 @@ func (s *scanner) parse(o *outcome, text []byte) {
 	source := string(text)
 	whole := s.x.chunker.Chunk(&doc, source)
 	o.cut = cutOf(d, source, whole)
-	o.kind, o.put = changed, &docs.Put{Document: doc, Text: text, ChangeTime: o.changeTime}
+	o.kind, o.put = changed, &docs.Put{Document: doc, Text: text, ChangeTime: o.changeTime, Grams: o.grams}
 }

@@ -332,11 +332,11 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 			if refused, ok := errors.AsType[*docs.RefusedError](err); ok {
 				reason = refused.Reason
 			}
-			s.skipAs(docs.Skipped{Path: o.path, Reason: "contradictory: " + reason})
+			s.skipAs(docs.Skipped{Path: o.path, Reason: "contradictory: " + reason, Grams: o.grams})
 			break
 		}
 		if o.cut != "" {
-			s.skipAs(docs.Skipped{Path: o.path, Reason: o.cut})
+			s.skipAs(docs.Skipped{Path: o.path, Reason: o.cut, Grams: o.grams})
 		}
 		s.seen[o.path] = true
 		s.puts = append(s.puts, *o.put)
@@ -347,7 +347,7 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 			s.t.Added++
 		}
 	case skipped:
-		s.skipAs(docs.Skipped{Path: o.path, Reason: o.reason, Size: o.size, ModTime: o.modTime, ChangeTime: o.changeTime, Retry: o.retry})
+		s.skipAs(docs.Skipped{Path: o.path, Reason: o.reason, Size: o.size, ModTime: o.modTime, ChangeTime: o.changeTime, Retry: o.retry, Grams: o.grams})
 	case unreadable:
 		s.keep(o.path, cmp.Or(o.reason, walk.Unreadable.String()))
 	}

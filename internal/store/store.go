@@ -5,7 +5,7 @@
 // Subpackages implement the interfaces: docs (documents, on bbolt), keyword (on Bleve),
 // flat (exact vectors) and qdrant (on a server, which qdranttest imitates). Package storetest
 // tests the implementations. Package kv is the key-value file below docs and the records of
-// other rooms, and ngram names the files that can match a pattern. Package legs searches small sets of texts, such as the tools of a catalogue,
+// other rooms, and ngram makes the filters that name the files which can match a pattern. Package legs searches small sets of texts, such as the tools of a catalogue,
 // by words and by vectors.
 //
 // The room imports text, models and base. Start with the types of this package.

@@ -23,6 +23,7 @@ import (
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/history"
 	"cairn/internal/folder/mirror"
+	"cairn/internal/folder/scan"
 	"cairn/models"
 	"cairn/models/bpe"
 	"cairn/retriever"
@@ -97,8 +98,7 @@ type Options struct {
 type Index struct {
 	options    Options
 	model      *models.Lazy
-	goroutines sync.WaitGroup // in the background
-	lines      *lines
+	goroutines sync.WaitGroup      // in the background
 	searches   *semaphore.Weighted // bounds concurrent searches; nil means no bound
 	// started is closed when the stores are open for writing; calls wait for it.
 	started chan struct{}
@@ -116,6 +116,10 @@ type Index struct {
 	vectorDamage atomic.Pointer[error]
 	filling      atomic.Int32         // runs and watchers, which fill an index that is empty
 	counted      ofDocuments[counted] // for Status
+	// known and complete are for Candidates. complete reports that the documents have the state
+	// of each file of a watched folder, except for its unhandled changes.
+	known    ofDocuments[*scan.Known]
+	complete atomic.Bool
 
 	// swap is held for reading by writes outside a run, and for writing to replace
 	// the stores; it is locked before mu.
@@ -141,7 +145,6 @@ func New(o Options) *Index {
 	x := &Index{options: o, model: models.NewLazy(o.Description, o.Model), damage: Damage{}, started: make(chan struct{})}
 	x.updates, x.stopUpdates = context.WithCancel(context.Background())
 	x.life, x.end = context.WithCancel(context.Background())
-	x.lines = newLines(x)
 	if o.Remote == nil { // searches of a server mostly wait for it
 		x.searches = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
 	}
@@ -328,6 +331,7 @@ func (x *Index) replaceStores() error {
 func (x *Index) closeStores() error {
 	s := x.stores
 	x.stores, x.retriever, x.opened = nil, nil, false
+	x.complete.Store(false)
 	if s == nil {
 		return nil
 	}
@@ -516,10 +520,9 @@ func (x *Index) Close() error {
 	x.stopUpdates()
 	x.end()
 	x.goroutines.Wait()
-	err := x.lines.grams.Close()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	err = errors.Join(err, x.closeStores(), x.model.Close())
+	err := errors.Join(x.closeStores(), x.model.Close())
 	x.opened, x.unusable = true, owner.ErrEnded
 	if removed && err != nil {
 		x.options.Logger.Debug("closing an index that was removed", "error", err)

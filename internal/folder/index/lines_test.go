@@ -1,6 +1,7 @@
 package index
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,11 +10,10 @@ import (
 
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/scan"
-	"cairn/internal/store/ngram"
 )
 
 // TestLines: in a watched folder, a scan reads only the files that can match, finds an edit
-// that was made just before the request, and reads all files if nothing is recorded.
+// that was made just before the request, and reads all files if the documents are damaged.
 func TestLines(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) {
@@ -38,8 +38,8 @@ func TestLines(t *testing.T) {
 		t.Helper()
 		testutil.Await(t, func() string {
 			b, ok := x.unhandled()
-			if complete := x.lines.grams.Files(&ngram.Query{}, func(*ngram.File, bool) {}); !ok || !complete || b.All {
-				return fmt.Sprintf("not watched and recorded: %+v, %v, %v", b, ok, complete)
+			if complete := x.complete.Load(); !ok || !complete || b.All {
+				return fmt.Sprintf("not watched and indexed: %+v, %v, %v", b, ok, complete)
 			}
 			return ""
 		})
@@ -58,43 +58,12 @@ func TestLines(t *testing.T) {
 			t.Errorf("%s: %+v, want %s after the edit", word, c, name)
 		}
 	}
-	x.lines.grams.Clear() // as after damage
-	if c := candidates("needle07"); !slices.Contains(c.Paths, "f07.md") {
-		t.Errorf("after the records were lost: %+v, want f07.md", c)
+	x.setAside(Damage{DocumentsFile: errors.New("damaged")})
+	if c := candidates("needle07"); !slices.Contains(c.Paths, "f07.md") || len(c.Paths) != 20 {
+		t.Errorf("without the documents: %+v, want all files", c)
 	}
-	ready() // recorded again
-}
-
-// TestVerifyLines: damage of the n-grams is found and repaired.
-func TestVerifyLines(t *testing.T) {
-	x := open(t, nil)
-	if _, err := x.Index(t.Context(), IndexRequest{}, nil); err != nil {
+	if _, err := x.Index(t.Context(), IndexRequest{Join: true}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Close(); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(x.options.Dir, ngramFile)
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	clear(content[:4096]) // the first header
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	x = New(x.options)
-	defer x.Close()
-	for _, repaired := range []string{"", "rebuilt"} {
-		v, err := x.Verify(t.Context(), VerifyRequest{Repair: repaired != ""})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if f := v.Files[len(v.Files)-1]; f.Name != ngramFile || len(f.Problems) != 1 || f.Repaired != repaired {
-			t.Errorf("%+v, want one problem, repaired %q", f, repaired)
-		}
-	}
-	if c, err := x.Candidates(t.Context(), scan.Request{Pattern: "absent"}); err != nil || len(c.Paths) != 0 || c.Excluded != 1 {
-		t.Errorf("%+v, %v, want one file excluded", c, err)
-	}
+	ready() // indexed again
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"cairn/indexer"
@@ -206,7 +205,6 @@ func (x *Index) index(ctx context.Context, r IndexRequest, progress func(Progres
 		return nil, fmt.Errorf("opening the embedding model: %w", err)
 	}
 	if r.Rebuild {
-		x.lines.clear()
 		if err := x.rebuild(); err != nil {
 			return nil, err
 		}
@@ -234,11 +232,14 @@ func (x *Index) fill(ctx context.Context, r IndexRequest, start time.Time, progr
 	if r.NoEmbed {
 		run = ix.RunKeywords
 	}
-	var grams sync.WaitGroup
-	grams.Go(func() { x.lines.update(ctx, nil) })
-	grams.Go(func() { x.updateHistory(ctx) })
+	var history sync.WaitGroup
+	history.Go(func() { x.updateHistory(ctx) })
+	_, watched := x.unhandled()
 	report, err := run(ctx, progress)
-	grams.Wait()
+	history.Wait()
+	if err == nil {
+		x.complete.CompareAndSwap(false, watched)
+	}
 	if err == nil && s.Mirror != nil {
 		_, err = s.Mirror.Sync(ctx, nil)
 	}

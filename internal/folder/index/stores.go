@@ -36,7 +36,7 @@ const (
 )
 
 // Derived lists the files and folders of an index that the next run rebuilds.
-var Derived = []string{DocumentsFile, attemptsFile, ngramFile, keywordFolder, keywordFolder + damagedSuffix, vectorFolder + damagedSuffix}
+var Derived = []string{DocumentsFile, attemptsFile, keywordFolder, keywordFolder + damagedSuffix, vectorFolder + damagedSuffix}
 
 // Cache is the folder of the vectors. If the documents are removed, it still caches their
 // embeddings, so that the next run need not compute them.
@@ -94,12 +94,7 @@ func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Descri
 		return s, err
 	}
 	s.Closers = append(s.Closers, s.Files.Close)
-	db, err := kv.Open(filepath.Join(dir, DocumentsFile), &kv.Options{ReadOnly: !write, Owned: true})
-	if err != nil {
-		return s, err
-	}
-	s.Closers = append(s.Closers, db.Close)
-	if s.Docs, err = docs.Open(db, &docs.Options{Model: d, Chunks: indexer.ChunkFormat(d, nil) + " " + markdown.Rules() + " masks=" + masks.Rules()}); err != nil {
+	if err = s.openDocuments(dir, masks, d); err != nil {
 		return s, err
 	}
 	s.text, err = openDerived(s, dir, keywordFolder, docs.Keyword, func(path string) (*keyword.Index, error) {
@@ -133,6 +128,16 @@ func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Descri
 	// A reader may lack some of them.
 	s.paths = slices.DeleteFunc(s.paths, func(path string) bool { _, err := os.Stat(path); return err != nil })
 	return s, nil
+}
+
+func (s *Stores) openDocuments(dir string, masks *secret.Masks, d models.Description) error {
+	db, err := kv.Open(filepath.Join(dir, DocumentsFile), &kv.Options{ReadOnly: !s.writable, Owned: true})
+	if err != nil {
+		return err
+	}
+	s.Closers = append(s.Closers, db.Close)
+	s.Docs, err = docs.Open(db, &docs.Options{Model: d, Chunks: indexer.ChunkFormat(d, nil) + " " + markdown.Rules() + " masks=" + masks.Rules()})
+	return err
 }
 
 // openCache makes the vectors the cache of embeddings. It adds the undamaged vectors of a

@@ -31,7 +31,6 @@ func (x *Index) Verify(ctx context.Context, r VerifyRequest) (*Verified, error) 
 		x.part(vectorFolder, func(ctx context.Context, s *Stores) (health.File, error) {
 			return verifyDerived(ctx, s, docs.Vectors, s.vectors)
 		}),
-		{Check: x.lines.verify, Repair: x.lines.repair},
 	}, r.Repair)
 }
 

@@ -172,7 +172,6 @@ func (w *watcher) polls(by *watch.Watcher) {
 // take updates the documents and the keyword index for a batch, and signals makeVectors.
 func (w *watcher) take(ctx context.Context, b watch.Batch) error {
 	w.notice(b.First)
-	w.x.lines.update(ctx, b.Paths)
 	var counts docs.Counts
 	r, err := w.x.update(ctx, func(ctx context.Context, x *indexer.Indexer, s *Stores) (r *indexer.Report, err error) {
 		if r, err = x.Refresh(ctx, b.Paths); err == nil {
@@ -187,6 +186,9 @@ func (w *watcher) take(ctx context.Context, b watch.Batch) error {
 			w.report(e)
 		}
 		return err
+	}
+	if b.Paths == nil {
+		w.x.complete.Store(true)
 	}
 	e.Changed, e.Removed = r.Added+r.Changed, r.Removed
 	e.Vectors = counts.Vectors.Files == 0

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,7 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"cairn/internal/store/ngram"
+	"cairn/indexer"
+	"cairn/internal/base/testutil"
+	"cairn/internal/store/docs"
+	"cairn/internal/store/keyword"
+	"cairn/internal/store/kv"
 	"cairn/internal/text/walk"
 )
 
@@ -74,71 +79,84 @@ func (e *edits) pattern() Request {
 	return r
 }
 
-// TestLikeAFullScan: after random edits, whether they were recorded or are only known to have
-// changed, an answer equals that of a scan of all files, also after the records were damaged.
+// openIndexer returns an indexer of the files of a tree, without vectors, and its documents.
+func openIndexer(t *testing.T, tree *walk.Tree) (*indexer.Indexer, *docs.Store) {
+	t.Helper()
+	db, err := kv.Open(filepath.Join(t.TempDir(), "documents.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, err := docs.Open(db, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, err := keyword.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(words.Close(), db.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	stores := indexer.Stores{Files: tree, Docs: documents, Keyword: words}
+	return indexer.New(stores, &testutil.HashEmbedder{}, &indexer.Options{Walk: options}), documents
+}
+
+// record returns what the documents know, given what they knew before.
+func record(t *testing.T, d *docs.Store, before *Known) (k *Known) {
+	t.Helper()
+	if err := d.View(func(r *docs.Reader) (err error) {
+		k, err = Record(r, before)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// TestLikeAFullScan: after random edits, whether they were indexed or are only known to have
+// changed, an answer equals that of a scan of all files.
 func TestLikeAFullScan(t *testing.T) {
 	dir, tree := random(t)
 	e := &edits{t: t, rng: rand.New(rand.NewPCG(7, 8)), dir: dir}
-	grams := filepath.Join(t.TempDir(), "ngrams")
-	x := ngram.Open(grams, nil)
-	excluded, damaged := 0, 0
-	for range 60 {
-		if err := Update(t.Context(), tree, options, nil, x, nil); err != nil {
+	x, d := openIndexer(t, tree)
+	var known *Known
+	excluded := 0
+	for range 40 {
+		if _, err := x.RunKeywords(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		x.SetComplete(true)
 		e.changed = []string{}
 		for range e.rng.IntN(8) {
 			e.change()
 		}
 		if e.rng.IntN(2) == 0 && len(e.changed) > 0 {
-			n := e.rng.IntN(len(e.changed))
-			if err := Update(t.Context(), tree, options, nil, x, e.changed[:n]); err != nil {
+			n := 1 + e.rng.IntN(len(e.changed))
+			if _, err := x.Refresh(t.Context(), e.changed[:n]); err != nil {
 				t.Fatal(err)
 			}
 			e.changed = e.changed[n:]
 		}
-		if e.rng.IntN(8) == 0 {
-			if err := x.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if e.rng.IntN(2) == 0 {
-				damaged++
-				damage(t, e.rng, grams)
-			}
-			x = ngram.Open(grams, nil)
-		}
+		known = record(t, d, known)
 		for range 8 {
 			r := e.pattern()
 			want := find(t, tree, r)
-			walked, err := Select(t.Context(), tree, options, x, r)
+			walked, err := Select(t.Context(), tree, options, known, r)
 			if err != nil {
 				t.Fatal(err)
 			}
 			same(t, tree, "walking", r, walked, want)
-			watched, ok, err := SelectWatched(t.Context(), tree, options, x, e.changed, r)
+			watched, err := SelectWatched(t.Context(), tree, options, known, e.changed, r)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if ok {
-				same(t, tree, "watching", r, watched, want)
-				excluded += watched.Excluded
-			}
+			same(t, tree, "watching", r, watched, want)
+			excluded += watched.Excluded
 		}
 	}
-	if excluded < 1000 || damaged == 0 {
-		t.Errorf("%d files excluded, %d damaged: the test shows little", excluded, damaged)
-	}
-}
-
-func damage(t *testing.T, rng *rand.Rand, name string) {
-	content, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content[rng.IntN(len(content))] ^= 1
-	if err := os.WriteFile(name, content, 0o600); err != nil {
-		t.Fatal(err)
+	if excluded < 1000 {
+		t.Errorf("%d files excluded: the test shows little", excluded)
 	}
 }
 
@@ -153,23 +171,25 @@ func same(t *testing.T, tree *walk.Tree, how string, r Request, c *Candidates, w
 	}
 }
 
-// TestUpdateNoticesAnEdit: an edit that keeps the size and the time of a file is found where
+// TestEditIsNoticed: an edit that keeps the size and the time of a file is found where
 // the system records its own time of a change.
-func TestUpdateNoticesAnEdit(t *testing.T) {
+func TestEditIsNoticed(t *testing.T) {
 	dir, tree := open(t, map[string]string{"a.md": "first\n"})
-	x := ngram.Open(filepath.Join(t.TempDir(), "ngrams"), nil)
+	x, d := openIndexer(t, tree)
+	var known *Known
 	update := func() {
 		t.Helper()
-		if err := Update(t.Context(), tree, options, nil, x, nil); err != nil {
+		if _, err := x.Scan(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
+		known = record(t, d, known)
 	}
 	update()
 	for i, text := range []string{"other\n", "again\n", "third\n"} { // faster than the clock of the file system
 		if err := os.WriteFile(filepath.Join(dir, "a.md"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		c, err := Select(t.Context(), tree, options, x, Request{Pattern: strings.TrimSpace(text)})
+		c, err := Select(t.Context(), tree, options, known, Request{Pattern: strings.TrimSpace(text)})
 		if err != nil || len(c.Paths) != 1 {
 			t.Errorf("edit %d: %+v, %v, want a.md", i, c, err)
 		}

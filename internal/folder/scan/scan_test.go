@@ -18,7 +18,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cairn/internal/store/ngram"
 	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
 )
@@ -44,7 +43,7 @@ var options = &walk.Options{Extensions: []string{".md", ".txt"}}
 
 // findMasked finds lines without an index.
 func findMasked(ctx context.Context, tree *walk.Tree, masks *secret.Masks, r Request) (*Answer, error) {
-	c, err := Select(ctx, tree, options, ngram.Open("", nil), r)
+	c, err := Select(ctx, tree, options, nil, r)
 	if err != nil {
 		return nil, err
 	}

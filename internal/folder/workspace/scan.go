@@ -6,7 +6,6 @@ import (
 
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/scan"
-	"cairn/internal/store/ngram"
 	"cairn/internal/text/walk"
 )
 
@@ -31,7 +30,7 @@ func (w *Workspace) Scan(ctx context.Context, r scan.Request) (_ *scan.Answer, e
 	candidates, err := index.LinesOp.Call(ctx, w.Folder, r, nil)
 	if _, bad := errors.AsType[*scan.PatternError](err); err != nil && !bad && ctx.Err() == nil {
 		// The owner does not answer, or has no index: every file is a candidate.
-		candidates, err = scan.Select(ctx, tree, cfg.Walk(), ngram.Open("", nil), r)
+		candidates, err = scan.Select(ctx, tree, cfg.Walk(), nil, r)
 	}
 	if err != nil {
 		return nil, err

@@ -6,7 +6,7 @@
 // its marks. The indexer reads marks (Pending), updates the index, and clears the marks
 // (Done). A crash at any point leaves the marks, and the work can be repeated safely.
 //
-// # Buckets, format 6
+// # Buckets, format 7
 //
 // Numbers are little-endian. Keys are paths, except in the bucket meta.
 //
@@ -18,15 +18,17 @@
 //	           uint32, chunks uint32; ctime is 0 if unknown
 //	documents  title, labels and sections, see codec.go
 //	texts      the file's bytes as indexed
+//	grams      the file's ngram.Filter, if it is known
 //	text, vectors
 //	           pending marks: seq uint64, sections uint32, chunks uint32, then
 //	           the ids of stale chunks
 //	skipped    the reason why the file is not indexed; if that is its content,
-//	           also a NUL, its size, mtime and ctime int64
+//	           also a NUL, its size, mtime, ctime and time of the next attempt
+//	           int64, and its ngram.Filter
 //
 // History: 1, the first; 2, chunks in meta, size and time of skipped files; 3,
 // checksums, see package kv; 4, ctime in files; 5, fences of chunks; 6, documents with
-// tasks in counts. An index with an earlier format is rebuilt.
+// tasks in counts; 7, grams. An index with an earlier format is rebuilt.
 package docs
 
 import (
@@ -44,7 +46,7 @@ import (
 )
 
 // FormatVersion is the version of the buckets.
-const FormatVersion = 6
+const FormatVersion = 7
 
 // DefaultCache is the number of decoded documents in the cache, about 5 kB each.
 const DefaultCache = 2048

@@ -7,6 +7,7 @@ import (
 	"cairn/internal/base/health"
 	"cairn/internal/store"
 	"cairn/internal/store/kv"
+	"cairn/internal/store/ngram"
 )
 
 // Reader is a read transaction: everything that it returns belongs to one state of the
@@ -20,8 +21,8 @@ type Reader struct {
 
 // buckets holds the buckets of one transaction.
 type buckets struct {
-	meta, files, documents, texts, skipped *kv.Bucket
-	marks                                  [2]*kv.Bucket // by Kind
+	meta, files, documents, texts, grams, skipped *kv.Bucket
+	marks                                         [2]*kv.Bucket // by Kind
 }
 
 func openBuckets(tx *kv.Tx) (b buckets, err error) {
@@ -29,7 +30,7 @@ func openBuckets(tx *kv.Tx) (b buckets, err error) {
 		name   string
 		bucket **kv.Bucket
 	}{
-		{"meta", &b.meta}, {"files", &b.files}, {"documents", &b.documents}, {"texts", &b.texts},
+		{"meta", &b.meta}, {"files", &b.files}, {"documents", &b.documents}, {"texts", &b.texts}, {"grams", &b.grams},
 		{"skipped", &b.skipped}, {"text", &b.marks[Keyword]}, {"vectors", &b.marks[Vectors]},
 	} {
 		if *named.bucket, err = tx.Bucket(named.name); err != nil {
@@ -100,6 +101,14 @@ func (r *Reader) Text(path string) []byte {
 		return nil
 	}
 	return r.texts.Need([]byte(path))
+}
+
+// Grams returns the filter of the file, "" if it is not known.
+func (r *Reader) Grams(path string) ngram.Filter {
+	if r.store.source != nil {
+		return ""
+	}
+	return ngram.Filter(r.grams.Get([]byte(path)))
 }
 
 // Version returns a number that changes with every write, or 0 for a remote store. If an

@@ -10,6 +10,7 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/store/kv"
+	"cairn/internal/store/ngram"
 )
 
 // Put is a document to store with its text.
@@ -20,6 +21,8 @@ type Put struct {
 	Text []byte
 	// ChangeTime is the file's change time in Unix nanoseconds; 0 if unknown.
 	ChangeTime int64
+	// Grams is the filter of the file.
+	Grams ngram.Filter
 }
 
 // Put adds or replaces documents with their texts, and marks them as pending for both
@@ -51,7 +54,7 @@ func (s *Store) Put(ctx context.Context, puts []Put) error {
 		for _, put := range []struct {
 			bucket *kv.Bucket
 			value  []byte
-		}{{w.files, f.encode()}, {w.documents, encodeDocument(&p.Document)}, {w.texts, p.Text}} {
+		}{{w.files, f.encode()}, {w.documents, encodeDocument(&p.Document)}, {w.texts, p.Text}, {w.grams, []byte(p.Grams)}} {
 			if err := put.bucket.Put(key, put.value); err != nil {
 				return err
 			}
@@ -76,7 +79,7 @@ func (s *Store) Delete(ctx context.Context, paths []string) error {
 			return err
 		}
 		key := []byte(paths[i])
-		for _, b := range []*kv.Bucket{w.files, w.documents, w.texts} {
+		for _, b := range []*kv.Bucket{w.files, w.documents, w.texts, w.grams} {
 			if err := b.Delete(key); err != nil {
 				return err
 			}
@@ -112,29 +115,32 @@ type Skipped struct {
 	// Retry is when to read the file again although it has not changed, in Unix
 	// nanoseconds; 0 means never.
 	Retry int64
+	// Grams is the filter of a file that was read.
+	Grams ngram.Filter
 }
 
 // encode returns the value in the bucket skipped.
 func (f *Skipped) encode() []byte {
 	b := []byte(f.Reason)
-	if f.ModTime == 0 {
+	if f.ModTime == 0 && f.Grams == "" {
 		return b
 	}
 	b = binary.LittleEndian.AppendUint64(append(b, 0), uint64(f.Size))
 	b = binary.LittleEndian.AppendUint64(b, uint64(f.ModTime))
 	b = binary.LittleEndian.AppendUint64(b, uint64(f.ChangeTime))
-	return binary.LittleEndian.AppendUint64(b, uint64(f.Retry))
+	return append(binary.LittleEndian.AppendUint64(b, uint64(f.Retry)), f.Grams...)
 }
 
 // decodeSkipped is the inverse of encode. It ignores a truncated time.
 func decodeSkipped(path string, value []byte) Skipped {
 	reason, rest, _ := bytes.Cut(value, []byte{0})
 	f := Skipped{Path: path, Reason: string(reason)}
-	if len(rest) == 32 {
+	if len(rest) >= 32 {
 		f.Size = int64(binary.LittleEndian.Uint64(rest))
 		f.ModTime = int64(binary.LittleEndian.Uint64(rest[8:]))
 		f.ChangeTime = int64(binary.LittleEndian.Uint64(rest[16:]))
 		f.Retry = int64(binary.LittleEndian.Uint64(rest[24:]))
+		f.Grams = ngram.Filter(rest[32:])
 	}
 	return f
 }

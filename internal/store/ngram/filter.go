@@ -26,43 +26,41 @@ func places(trigram uint32, n int, fn func(at uint64) bool) bool {
 	return true
 }
 
-// Recorder makes records of files. The zero Recorder is ready to use.
-type Recorder struct {
+// Filter is the filter of a file; "" is that of an unknown one, which can have any line.
+type Filter string
+
+// NotText is the Filter of a file that is not text, and has no lines.
+const NotText Filter = "\x00"
+
+// Maker makes filters. The zero Maker is ready to use.
+type Maker struct {
 	seen   []uint64 // a bit for each trigram
 	list   []uint32
 	folded []byte
 }
 
-// Record returns the record of a file and its text, which is not used if the file is not
-// text.
-func (r *Recorder) Record(f File, text []byte) Record {
-	if !f.Text {
-		return Record{File: f}
-	}
-	return Record{f, r.filter(text)}
-}
-
-func (r *Recorder) filter(text []byte) []byte {
-	trigrams := r.trigrams(text)
+// Filter returns the filter of a text.
+func (m *Maker) Filter(text []byte) Filter {
+	trigrams := m.trigrams(text)
 	filter := make([]byte, (len(trigrams)*bitsEach/8/blockSize+1)*blockSize)
 	for _, g := range trigrams {
 		places(g, len(filter), func(at uint64) bool { filter[at>>3] |= 1 << (at & 7); return true })
 	}
-	return filter
+	return Filter(filter)
 }
 
 // trigrams returns the different trigrams of the lines of a text, valid until the next call.
 // A trigram is three bytes of a folded line as a number.
-func (r *Recorder) trigrams(text []byte) []uint32 {
-	if r.seen == nil {
-		r.seen = make([]uint64, 1<<24/64)
+func (m *Maker) trigrams(text []byte) []uint32 {
+	if m.seen == nil {
+		m.seen = make([]uint64, 1<<24/64)
 	}
-	for _, g := range r.list {
-		r.seen[g>>6] = 0
+	for _, g := range m.list {
+		m.seen[g>>6] = 0
 	}
-	r.list, r.folded = r.list[:0], fold(r.folded[:0], text)
+	m.list, m.folded = m.list[:0], fold(m.folded[:0], text)
 	g, n := uint32(0), 0 // n is the number of bytes of the line before this one
-	for _, c := range r.folded {
+	for _, c := range m.folded {
 		if c == '\n' {
 			n = 0
 			continue
@@ -71,28 +69,30 @@ func (r *Recorder) trigrams(text []byte) []uint32 {
 		if n++; n < 3 {
 			continue
 		}
-		if word, bit := &r.seen[g>>6], uint64(1)<<(g&63); *word&bit == 0 {
+		if word, bit := &m.seen[g>>6], uint64(1)<<(g&63); *word&bit == 0 {
 			*word |= bit
-			r.list = append(r.list, g)
+			m.list = append(m.list, g)
 		}
 	}
-	return r.list
+	return m.list
 }
 
-// match reports whether a text with this filter can have a line that fulfils q.
-func (q *Query) match(filter []byte) bool {
+// Match reports whether a file can have a line that fulfils q.
+func (q *Query) Match(f Filter) bool { return f == "" || f != NotText && q.match(f) }
+
+func (q *Query) match(f Filter) bool {
 	switch q.op {
 	case literal:
 		for i := 0; i+3 <= len(q.literal); i++ {
 			g := uint32(q.literal[i])<<16 | uint32(q.literal[i+1])<<8 | uint32(q.literal[i+2])
-			if !places(g, len(filter), func(at uint64) bool { return filter[at>>3]>>(at&7)&1 == 1 }) {
+			if !places(g, len(f), func(at uint64) bool { return f[at>>3]>>(at&7)&1 == 1 }) {
 				return false
 			}
 		}
 	case all:
-		return !slices.ContainsFunc(q.of, func(sub *Query) bool { return !sub.match(filter) })
+		return !slices.ContainsFunc(q.of, func(sub *Query) bool { return !sub.match(f) })
 	case any:
-		return slices.ContainsFunc(q.of, func(sub *Query) bool { return sub.match(filter) })
+		return slices.ContainsFunc(q.of, func(sub *Query) bool { return sub.match(f) })
 	}
 	return true
 }

@@ -2,12 +2,8 @@ package ngram
 
 import (
 	"bytes"
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -52,10 +48,10 @@ func randomExpr(rng *rand.Rand, depth int) string {
 
 // fulfils reports whether a line fulfils q, by the strings themselves.
 func fulfils(q *Query, line string) bool {
-	return q.match(recorder.filter([]byte(line)))
+	return q.Match(maker.Filter([]byte(line)))
 }
 
-var recorder Recorder
+var maker Maker
 
 // TestQueryIsImplied: a line that matches an expression fulfils its condition, and Lines
 // finds the line.
@@ -113,150 +109,31 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// model is the content of an Index in a test.
-type model map[string]string
-
-func (m model) put(t *testing.T, x *Index, path, text string) {
-	t.Helper()
-	r := recorder.Record(File{Path: path, Size: int64(len(text)), ModTime: 1, Text: true}, []byte(text))
-	if err := x.Update([]Record{r}, nil); err != nil {
-		t.Fatal(err)
-	}
-	m[path] = text
-}
-
-// files returns the recorded files, and whether they can match.
-func files(x *Index, q *Query) map[string]bool {
-	found := map[string]bool{}
-	x.Files(q, func(f *File, can bool) { found[f.Path] = can })
-	return found
-}
-
-// check compares candidates with the texts: all files that contain the literal, and few
-// others.
-func (m model) check(t *testing.T, x *Index, literal string) (others int) {
-	t.Helper()
-	got, folded := files(x, Literal(literal)), fold(nil, []byte(literal))
-	for path, text := range m {
-		can, ok := got[path]
-		if has := bytes.Contains(fold(nil, []byte(text)), folded); !ok || has && !can {
-			t.Fatalf("%q in %s: %v, %v, want %v", literal, path, can, ok, has)
-		} else if can && !has && len(folded) == 3 {
-			others++
-		}
-		delete(got, path)
-	}
-	if len(got) > 0 {
-		t.Fatalf("%q: candidates %v are no files", literal, got)
-	}
-	return others
-}
-
-// TestIndex makes random changes, ends the process, and compares.
-func TestIndex(t *testing.T) {
+// TestFilter: of the texts without a literal, few can have it according to their filters.
+func TestFilter(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	file := filepath.Join(t.TempDir(), "ngrams")
-	x, want := Open(file, nil), model{}
 	tests, others := 0, 0
-	for step := range 200 {
-		switch path := fmt.Sprintf("d%d/f%d", rng.IntN(5), rng.IntN(30)); {
-		case rng.IntN(4) == 0:
-			if err := x.Update(nil, []string{path}); err != nil {
-				t.Fatal(err)
+	for range 300 {
+		text := []byte(randomText(rng, 40) + "\n" + randomText(rng, 40))
+		filter := maker.Filter(text)
+		for range 20 {
+			folded := fold(nil, []byte(randomText(rng, 5)))
+			q := Literal(string(folded))
+			has, can := bytes.Contains(fold(nil, text), folded), q.Match(filter)
+			if has && !can {
+				t.Fatalf("%q in %q", folded, text)
 			}
-			delete(want, path)
-		default:
-			want.put(t, x, path, randomText(rng, 40)+"\n"+randomText(rng, 40))
-		}
-		if rng.IntN(60) == 0 {
-			if err := x.Close(); err != nil {
-				t.Fatal(err)
+			if len(folded) == 3 && !has {
+				if tests++; can {
+					others++
+				}
 			}
-			x = Open(file, nil)
-		}
-		if step%7 == 0 {
-			for range 5 {
-				tests += len(want)
-				others += want.check(t, x, randomText(rng, 5))
+			if !q.Match("") || q.Match(NotText) {
+				t.Errorf("%q: an unknown file can match %v, one without text %v", folded, q.Match(""), q.Match(NotText))
 			}
 		}
 	}
-	if others > tests/10 {
-		t.Errorf("%d of %d files can match and do not", others, tests)
-	}
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v, want the permissions 0600", info.Mode(), err)
-	}
-	x.Clear()
-	if found := files(x, &Query{}); len(found) > 0 {
-		t.Errorf("cleared: %v", found)
-	}
-}
-
-// TestDamage: a damaged file makes its files unknown, and no answer wrong.
-func TestDamage(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 8))
-	file := filepath.Join(t.TempDir(), "ngrams")
-	x, want := Open(file, nil), model{}
-	for i := range 60 {
-		want.put(t, x, fmt.Sprintf("f%02d", i), strings.Repeat(randomText(rng, 80)+"\n", 3))
-	}
-	if err := x.Close(); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lost := 0
-	for range 200 {
-		bad := slices.Clone(whole)
-		if rng.IntN(4) == 0 {
-			bad = bad[:rng.IntN(len(bad))]
-		} else {
-			at := rng.IntN(len(bad))
-			for bad[at] == 0 { // most of the file is not used yet
-				at = rng.IntN(len(bad))
-			}
-			bad[at] ^= byte(1 << rng.IntN(8))
-		}
-		if err := os.WriteFile(file, bad, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		x := Open(file, nil)
-		switch known := files(x, &Query{}); {
-		case len(known) > 0:
-			want.check(t, x, randomText(rng, 8))
-		default:
-			lost++
-			again := model{}
-			again.put(t, x, "again", "text")
-			again.check(t, x, "text")
-		}
-		if err := x.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if lost < 20 || lost > 180 {
-		t.Errorf("the records were lost in %d of 200 cases: the test shows little", lost)
-	}
-}
-
-// TestRules: records of other rules do not count.
-func TestRules(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "ngrams")
-	x := Open(file, &Options{Rules: "a"})
-	model{}.put(t, x, "f", "text")
-	for _, rules := range []string{"a", "b", "a"} {
-		if err := x.Close(); err != nil {
-			t.Fatal(err)
-		}
-		x = Open(file, &Options{Rules: rules})
-		if n := len(files(x, &Query{})); n == 1 != (rules == "a") {
-			t.Errorf("%s: %d files", rules, n)
-		}
-		if rules == "b" {
-			break
-		}
+	if tests < 500 || others > tests/8 {
+		t.Errorf("%d of %d texts can match and do not", others, tests)
 	}
 }
