@@ -10,10 +10,7 @@
 //
 // Numbers are little-endian. Keys are paths, except in the bucket meta.
 //
-//	meta       format (uint32), model (JSON of models.Description), chunks (text,
-//	           see Options.Chunks), generation (uint64), roots (JSON), built_at
-//	           (int64, Unix nanoseconds), counts (12 x int64, see Counts), position
-//	           of keywords and of vectors (uint64, see Meta)
+//	meta       JSON of Meta and of Counts
 //	files      seq uint64, size, mtime and ctime int64, SHA-256 (32 bytes), sections
 //	           uint32, chunks uint32; ctime is 0 if unknown
 //	documents  title, labels and sections, see codec.go
@@ -28,13 +25,12 @@
 //
 // History: 1, the first; 2, chunks in meta, size and time of skipped files; 3,
 // checksums, see package kv; 4, ctime in files; 5, fences of chunks; 6, documents with
-// tasks in counts; 7, grams. An index with an earlier format is rebuilt.
+// tasks in counts; 7, grams, and JSON in meta. An index with an earlier format is rebuilt.
 package docs
 
 import (
 	"cmp"
-	"encoding/binary"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 
@@ -133,31 +129,13 @@ func Open(db *kv.DB, o *Options) (*Store, error) {
 	case db.ReadOnly() || !fresh && (want == "" || meta.Model.ID == want) && (chunks == "" || meta.Chunks == chunks):
 		return s, nil
 	}
-	return s, s.initialise(options.Model, chunks)
-}
-
-// initialise records the format, and the model and the rules unless they are empty.
-func (s *Store) initialise(model models.Description, chunks string) error {
-	return s.db.Update(func(tx *kv.Tx) error {
-		b, err := tx.Bucket("meta")
-		if err != nil {
-			return err
-		}
-		if err := b.Put([]byte("format"), binary.LittleEndian.AppendUint32(nil, FormatVersion)); err != nil {
-			return err
-		}
-		if chunks != "" {
-			if err := b.Put([]byte("chunks"), []byte(chunks)); err != nil {
-				return err
+	return s, s.update(context.Background(), 1, func(w *writer, _ int) error {
+		return w.changeMeta(func(m *Meta) {
+			m.Format = FormatVersion
+			m.Chunks = cmp.Or(chunks, m.Chunks)
+			if want != "" {
+				m.Model = options.Model
 			}
-		}
-		if model.ID == "" {
-			return nil
-		}
-		description, err := json.Marshal(model)
-		if err != nil {
-			return fmt.Errorf("describing model %s: %w", model.ID, err)
-		}
-		return b.Put([]byte("model"), description)
+		})
 	})
 }

@@ -346,18 +346,25 @@ func TestOpenVersions(t *testing.T) {
 	if _, err := Open(db, &Options{Model: models.Description{ID: "bge@2"}}); !errors.As(err, &model) || *model != (ModelError{Have: "mini@1", Want: "bge@2"}) {
 		t.Errorf("Open with another model: %v, want *ModelError naming both", err)
 	}
-	if err := db.Update(func(tx *kv.Tx) error {
-		b, err := tx.Bucket("meta")
-		if err != nil {
-			return err
+	for have, change := range map[uint32]func(b *kv.Bucket) error{
+		9: func(b *kv.Bucket) error { return b.Put(metaKey, []byte(`{"Format":9}`)) },
+		6: func(b *kv.Bucket) error {
+			return errors.Join(b.Delete(metaKey), b.Put([]byte("format"), []byte{6, 0, 0, 0}))
+		},
+	} {
+		if err := db.Update(func(tx *kv.Tx) error {
+			b, err := tx.Bucket("meta")
+			if err != nil {
+				return err
+			}
+			return change(b)
+		}); err != nil {
+			t.Fatal(err)
 		}
-		return b.Put([]byte("format"), []byte{9, 0, 0, 0})
-	}); err != nil {
-		t.Fatal(err)
-	}
-	var format *FormatError
-	if _, err := Open(db, mini); !errors.As(err, &format) || *format != (FormatError{Have: 9, Want: FormatVersion}) {
-		t.Errorf("Open of format 9: %v, want *FormatError naming both", err)
+		var format *FormatError
+		if _, err := Open(db, mini); !errors.As(err, &format) || *format != (FormatError{Have: have, Want: FormatVersion}) {
+			t.Errorf("Open of format %d: %v, want *FormatError naming both", have, err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,44 +47,12 @@ type Counts struct {
 // Files includes deleted files, whose chunks are still in the index.
 type PendingCounts struct{ Files, Sections, Chunks int }
 
-// numbers returns the counts in the order in which they are stored.
-func (c *Counts) numbers() []*int {
-	return []*int{
-		&c.Files, &c.Sections, &c.Chunks, &c.Skipped,
-		&c.Keyword.Files, &c.Keyword.Sections, &c.Keyword.Chunks,
-		&c.Vectors.Files, &c.Vectors.Sections, &c.Vectors.Chunks, &c.Tasks,
-	}
-}
-
 // Pending returns the counts of a derived index.
 func (c *Counts) Pending(k Kind) *PendingCounts {
 	if k == Keyword {
 		return &c.Keyword
 	}
 	return &c.Vectors
-}
-
-func (c *Counts) encode() []byte {
-	b := binary.LittleEndian.AppendUint64(nil, uint64(c.Bytes))
-	for _, n := range c.numbers() {
-		b = binary.LittleEndian.AppendUint64(b, uint64(*n))
-	}
-	return b
-}
-
-func decodeCounts(b []byte) (c Counts, err error) {
-	if b == nil {
-		return c, nil
-	}
-	numbers := c.numbers()
-	if len(b) != 8*(1+len(numbers)) {
-		return c, fmt.Errorf("the stored counts are damaged: %d bytes", len(b))
-	}
-	c.Bytes = int64(binary.LittleEndian.Uint64(b))
-	for i, n := range numbers {
-		*n = int(binary.LittleEndian.Uint64(b[8*(i+1):]))
-	}
-	return c, nil
 }
 
 // Meta returns the description of the index as a whole.
@@ -105,36 +74,45 @@ func (s *Store) Meta() (Meta, error) {
 }
 
 func decodeMeta(b *kv.Bucket) (m Meta, err error) {
-	format := b.Get([]byte("format"))
-	if format == nil {
+	stored := b.Get(metaKey)
+	if earlier := b.Get([]byte("format")); stored == nil && len(earlier) == 4 {
+		return m, &FormatError{Have: binary.LittleEndian.Uint32(earlier), Want: FormatVersion}
+	} else if stored == nil {
 		return m, ErrNoIndex
 	}
-	if len(format) != 4 {
-		return m, fmt.Errorf("the stored format version is damaged: %d bytes", len(format))
+	if err := json.Unmarshal(stored, &m); err != nil {
+		return m, fmt.Errorf("the stored description of the index is damaged: %w", err)
 	}
-	if m.Format = binary.LittleEndian.Uint32(format); m.Format != FormatVersion {
+	if m.Format != FormatVersion {
 		return m, &FormatError{Have: m.Format, Want: FormatVersion}
 	}
-	for key, value := range map[string]any{"model": &m.Model, "roots": &m.Roots} {
-		if stored := b.Get([]byte(key)); stored != nil {
-			if err := json.Unmarshal(stored, value); err != nil {
-				return m, fmt.Errorf("the stored %s is damaged: %w", key, err)
-			}
-		}
-	}
-	for kind := range m.Positions {
-		if stored := b.Get([]byte("position of " + Kind(kind).String())); len(stored) == 8 {
-			m.Positions[kind] = binary.LittleEndian.Uint64(stored)
-		}
-	}
-	m.Chunks = string(b.Get([]byte("chunks")))
-	if stored := b.Get([]byte("generation")); len(stored) == 8 {
-		m.Generation = binary.LittleEndian.Uint64(stored)
-	}
-	if stored := b.Get([]byte("built_at")); len(stored) == 8 {
-		m.BuiltAt = time.Unix(0, int64(binary.LittleEndian.Uint64(stored)))
-	}
 	return m, nil
+}
+
+func decodeCounts(b *kv.Bucket) (c Counts, err error) {
+	if stored := b.Get(countsKey); stored != nil {
+		if err = json.Unmarshal(stored, &c); err != nil {
+			err = fmt.Errorf("the stored counts are damaged: %w", err)
+		}
+	}
+	return c, err
+}
+
+// The keys of the bucket meta.
+var metaKey, countsKey = []byte("meta"), []byte("counts")
+
+// changeMeta changes the description of the index, which is empty in a new store.
+func (w *writer) changeMeta(change func(*Meta)) error {
+	m, err := decodeMeta(w.meta)
+	if err != nil && !errors.Is(err, ErrNoIndex) {
+		return err
+	}
+	change(&m)
+	encoded, err := json.Marshal(m)
+	if err != nil {
+		return err // unreachable: a Meta always marshals
+	}
+	return w.meta.Put(metaKey, encoded)
 }
 
 // Counts returns the number of files, sections, chunks and pending marks.
@@ -143,36 +121,11 @@ func (s *Store) Counts() (Counts, error) { return view(s, (*Reader).Counts) }
 // Advance records that a run over roots completed at the given time. It returns the new
 // generation.
 func (s *Store) Advance(ctx context.Context, roots []string, at time.Time) (generation uint64, err error) {
-	if s.source != nil {
-		return 0, kv.ErrReadOnly
-	}
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	encoded, err := json.Marshal(roots)
-	if err != nil {
-		return 0, err // unreachable: strings always marshal
-	}
-	err = s.db.Update(func(tx *kv.Tx) error {
-		b, err := tx.Bucket("meta")
-		if err != nil {
-			return err
-		}
-		m, err := decodeMeta(b)
-		if err != nil {
-			return err
-		}
-		generation = m.Generation + 1
-		for key, value := range map[string][]byte{
-			"generation": binary.LittleEndian.AppendUint64(nil, generation),
-			"built_at":   binary.LittleEndian.AppendUint64(nil, uint64(at.UnixNano())),
-			"roots":      encoded,
-		} {
-			if err := b.Put([]byte(key), value); err != nil {
-				return err
-			}
-		}
-		return nil
+	err = s.update(ctx, 1, func(w *writer, _ int) error {
+		return w.changeMeta(func(m *Meta) {
+			m.Generation++
+			m.BuiltAt, m.Roots, generation = at, roots, m.Generation
+		})
 	})
 	return generation, err
 }

@@ -2,7 +2,6 @@ package docs
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 )
 
@@ -127,5 +126,5 @@ func (s *Store) Renew(ctx context.Context, kind Kind) error {
 }
 
 func (w *writer) setPosition(kind Kind, position uint64) error {
-	return w.meta.Put([]byte("position of "+kind.String()), binary.LittleEndian.AppendUint64(nil, position))
+	return w.changeMeta(func(m *Meta) { m.Positions[kind] = position })
 }

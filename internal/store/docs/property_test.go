@@ -29,7 +29,7 @@ type modelMark struct {
 }
 
 func newModel() *model {
-	return &model{docs: map[string]Put{}, marks: [2]map[string]modelMark{{}, {}}}
+	return &model{docs: map[string]Put{}, marks: [2]map[string]modelMark{{}, {}}, seq: 1} // Open takes the first number
 }
 
 func (m *model) clone() *model {

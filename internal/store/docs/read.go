@@ -178,7 +178,7 @@ func (r *Reader) Counts() (Counts, error) {
 		_, counts, err := r.store.source.State()
 		return counts, err
 	}
-	return decodeCounts(r.meta.Get([]byte("counts")))
+	return decodeCounts(r.meta)
 }
 
 // Skipped returns the files that are not indexed, in path order. A remote store does not

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -219,7 +220,11 @@ func (s *Store) update(ctx context.Context, n int, step func(w *writer, i int) e
 				return err
 			}
 		}
-		return w.meta.Put([]byte("counts"), w.counts.encode())
+		counts, err := json.Marshal(w.counts)
+		if err != nil {
+			return err // unreachable: Counts always marshal
+		}
+		return w.meta.Put(countsKey, counts)
 	})
 }
 
@@ -229,7 +234,7 @@ func newWriter(tx *kv.Tx) (*writer, error) {
 		return nil, err
 	}
 	w := &writer{buckets: b}
-	if w.counts, err = decodeCounts(w.meta.Get([]byte("counts"))); err != nil {
+	if w.counts, err = decodeCounts(w.meta); err != nil {
 		return nil, err
 	}
 	w.seq, err = w.meta.NextSequence()
