@@ -116,7 +116,7 @@ Use it to see the arguments of a tool that another answer names. Not for finding
 			if err != nil {
 				return nil, err
 			}
-			record(ctx, func(ctx context.Context, s *usage.Session) error { return s.Fetched(ctx, t.ID) })
+			record(ctx, func(s *usage.Session) { s.Fetched(t.ID) })
 			example, err := toolbox.ExampleOp.Call(ctx, box, t.ID, nil)
 			if err != nil {
 				return nil, err

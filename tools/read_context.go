@@ -60,7 +60,7 @@ func (a *readContextArgs) query(defaultMode retriever.Mode) (retriever.Query, er
 
 // searched records a search of documents and reports what the index lacked for it.
 func (o *Options) searched(ctx context.Context, q retriever.Query, a *retriever.Answer) {
-	record(ctx, func(ctx context.Context, s *usage.Session) error { return s.Query(ctx, q.Text) })
+	record(ctx, func(s *usage.Session) { s.Query(q.Text) })
 	ReportLacks(o.Lacked, q, a)
 }
 

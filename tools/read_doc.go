@@ -63,7 +63,7 @@ path is "docs/a.md", "docs/a.md#anchor", "docs/a.md:10-40" or a glob. With max_t
 }
 
 func recordRead(ctx context.Context, path string) {
-	record(ctx, func(ctx context.Context, s *usage.Session) error { return s.Used(ctx, graphrank.DocumentID(path)) })
+	record(ctx, func(s *usage.Session) { s.Used(graphrank.DocumentID(path)) })
 }
 
 // read reads one place and records the reading.

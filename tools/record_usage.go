@@ -63,7 +63,7 @@ edges are pairs [i,j] of positions in calls, from 0: call j used the result of c
 			if err != nil {
 				return nil, err
 			}
-			record(ctx, func(ctx context.Context, s *usage.Session) error { return s.Reported(ctx, ids) })
+			record(ctx, func(s *usage.Session) { s.Reported(ids) })
 			_, remembered := trace.Memory()
 			return &recordAnswer{Recorded: true, Relations: len(trace.Observations()), Remembered: remembered, Unknown: append([]string{}, unknown...)}, nil
 		}),

@@ -43,7 +43,7 @@ const (
 // call Close after the last session.
 func Record(box *owner.Folder, log *slog.Logger) *Recorder {
 	r := &Recorder{box: box, log: cmp.Or(log, slog.New(slog.DiscardHandler)), ended: make(chan struct{})}
-	r.sessions, _ = simplelru.NewLRU(maxSessions, func(_ string, s *usage.Session) { r.warn(s.Close(context.Background())) }) // the size is positive
+	r.sessions, _ = simplelru.NewLRU(maxSessions, func(_ string, s *usage.Session) { s.Close() }) // the size is positive
 	ctx, stop := context.WithCancel(context.Background())
 	r.close = stop
 	go r.work(ctx)
@@ -69,18 +69,11 @@ func (r *Recorder) work(ctx context.Context) {
 	r.commit()
 }
 
-func (r *Recorder) warn(err error) {
-	if err != nil {
-		r.log.Warn("recording usage", "error", err)
-	}
-}
-
 // enqueue adds a change to the queue unless the queue is full. The caller holds r.mu.
-func (r *Recorder) enqueue(_ context.Context, c usage.Change) error {
+func (r *Recorder) enqueue(c usage.Change) {
 	if len(r.queue.Observations)+len(r.queue.Intents)+len(c.Observations)+len(c.Intents) <= maxQueue {
 		r.queue.Observations, r.queue.Intents = append(r.queue.Observations, c.Observations...), append(r.queue.Intents, c.Intents...)
 	}
-	return nil
 }
 
 // commit writes the queue.
@@ -90,8 +83,9 @@ func (r *Recorder) commit() {
 	r.queue = usage.Change{}
 	r.mu.Unlock()
 	if !c.Empty() {
-		_, err := toolbox.ObserveOp.Call(context.Background(), r.box, c, nil)
-		r.warn(err)
+		if _, err := toolbox.ObserveOp.Call(context.Background(), r.box, c, nil); err != nil {
+			r.log.Warn("recording usage", "error", err)
+		}
 	}
 }
 
@@ -102,7 +96,7 @@ func (r *Recorder) Close() {
 }
 
 // record calls add with a session, unless the recorder is closed.
-func (r *Recorder) record(session string, add func(context.Context, *usage.Session) error) {
+func (r *Recorder) record(session string, add func(*usage.Session)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.sessions == nil {
@@ -117,7 +111,7 @@ func (r *Recorder) record(session string, add func(context.Context, *usage.Sessi
 		s = usage.NewSession(r.enqueue, nil)
 		r.sessions.Add(session, s)
 	}
-	r.warn(add(context.Background(), s))
+	add(s)
 }
 
 type recordingKey struct{}
@@ -133,7 +127,7 @@ func withRecording(ctx context.Context, r *recording) context.Context {
 }
 
 // record calls add with the session of a call, if the session is recorded.
-func record(ctx context.Context, add func(context.Context, *usage.Session) error) {
+func record(ctx context.Context, add func(*usage.Session)) {
 	if r, _ := ctx.Value(recordingKey{}).(*recording); r != nil {
 		r.recorder.record(r.session, add)
 	}

@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -159,20 +158,16 @@ func TestRecorderIsBounded(t *testing.T) {
 	stopped := &Recorder{} // commits nothing
 	one := usage.NewSession(stopped.enqueue, nil)
 	for i := range 2 * maxQueue {
-		if err := one.Used(t.Context(), graphrank.DocumentID(fmt.Sprint(i%2, ".md"))); err != nil {
-			t.Fatal(err)
-		}
+		one.Used(graphrank.DocumentID(fmt.Sprint(i%2, ".md")))
 	}
 	if n := len(stopped.queue.Observations); n != maxQueue {
 		t.Errorf("%d observations wait, want %d", n, maxQueue)
 	}
 	r := Record(box, nil)
 	for i := range 2 * maxSessions {
-		r.record(fmt.Sprint("session ", i), func(ctx context.Context, s *usage.Session) error {
-			if err := s.Searched(ctx, "q", []string{"fs:read"}); err != nil {
-				return err
-			}
-			return s.Fetched(ctx, "fs:read")
+		r.record(fmt.Sprint("session ", i), func(s *usage.Session) {
+			s.Searched("q", []string{"fs:read"})
+			s.Fetched("fs:read")
 		})
 	}
 	if n := r.sessions.Len(); n != maxSessions {
@@ -182,10 +177,7 @@ func TestRecorderIsBounded(t *testing.T) {
 	if intents, err := intentsOf(t, box); err != nil || len(intents) != 1 || intents[0].Count != 2*maxSessions {
 		t.Errorf("%+v, %v, want one intent of all sessions", intents, err)
 	}
-	never := func(context.Context, *usage.Session) error {
-		t.Error("a call without a session, or after the end, is recorded")
-		return nil
-	}
+	never := func(*usage.Session) { t.Error("a call without a session, or after the end, is recorded") }
 	record(t.Context(), never)
 	r.record("late", never)
 }

@@ -38,12 +38,12 @@ Tools often used together with context_tools rank higher.`,
 			if err != nil {
 				return nil, err
 			}
-			record(ctx, func(ctx context.Context, s *usage.Session) error {
+			record(ctx, func(s *usage.Session) {
 				found := make([]string, len(answer.Tools))
 				for i := range answer.Tools {
 					found[i] = answer.Tools[i].ID
 				}
-				return s.Searched(ctx, a.Query, found)
+				s.Searched(a.Query, found)
 			})
 			return answer, nil
 		}),

@@ -55,7 +55,7 @@ With tools, it arranges only those, and intent is optional.`,
 			if err != nil {
 				return nil, err
 			}
-			record(ctx, func(ctx context.Context, session *usage.Session) error {
+			record(ctx, func(session *usage.Session) {
 				var tools []string
 				for i := range s.Tasks {
 					tools = append(tools, s.Tasks[i].Tool)
@@ -64,7 +64,7 @@ With tools, it arranges only those, and intent is optional.`,
 				for i := range s.DAG.Edges {
 					edges = append(edges, [2]string{s.DAG.Edges[i].From, s.DAG.Edges[i].To})
 				}
-				return session.Planned(ctx, s.Intent, tools, edges)
+				session.Planned(s.Intent, tools, edges)
 			})
 			return s, nil
 		}),

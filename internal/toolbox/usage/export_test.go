@@ -69,7 +69,13 @@ func TestMerge(t *testing.T) {
 }
 
 // NewSession returns a session that writes to the store.
-func (s *Store) NewSession() *Session { return NewSession(s.Add, s.o.Now) }
+func (s *Store) NewSession(t *testing.T) *Session {
+	return NewSession(func(c Change) {
+		if err := s.Add(t.Context(), c); err != nil {
+			t.Error(err)
+		}
+	}, s.o.Now)
+}
 
 // Observe counts observations.
 func (s *Store) Observe(ctx context.Context, observations ...Observation) error {

@@ -1,7 +1,6 @@
 package usage
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -22,7 +21,7 @@ const (
 // after a query become its Intent at the next query or at Close. A Session is not safe for
 // concurrent use.
 //
-// An agent that reads a document has used it, and the Session writes the edges at once. An
+// An agent that reads a document has used it, and the Session adds the edges at once. An
 // agent that fetches a tool's schema may call the tool, which cairn does not observe. A
 // fetch is evidence like a click, which indicates that a result seemed relevant (Joachims,
 // Optimizing search engines using clickthrough data, KDD 2002):
@@ -41,11 +40,11 @@ const (
 //     fetched both its ends.
 //   - An agent's report replaces what the Session has inferred about the same tools.
 type Session struct {
-	add func(context.Context, Change) error
+	add func(Change)
 	now func() time.Time
 
 	query string
-	used  []Call    // uses since the query, at most Window
+	used  []string  // uses since the query, at most Window
 	last  string    // the node of the last use
 	at    time.Time // of the last record
 
@@ -66,66 +65,59 @@ type search struct {
 }
 
 // NewSession returns a session that calls add with its changes. A nil now means time.Now.
-func NewSession(add func(context.Context, Change) error, now func() time.Time) *Session {
+func NewSession(add func(Change), now func() time.Time) *Session {
 	if now == nil {
 		now = time.Now
 	}
 	return &Session{add: add, now: now}
 }
 
-// Query records a search for documents, and writes the intent of the query before it.
-func (r *Session) Query(ctx context.Context, text string) error {
+// Query records a search for documents, and adds the intent of the query before it.
+func (r *Session) Query(text string) {
 	if normal(text) == normal(r.query) {
-		return nil // the same query, or its next page
+		return // the same query, or its next page
 	}
-	err := r.flush(ctx)
+	r.flush()
 	if len(text) <= MaxIntent {
 		r.query = text
 	}
-	return err
 }
 
-// Used records a successful use of a document by its DocumentID. It returns when the edge
-// is durable. The caller does not record failed calls.
-func (r *Session) Used(ctx context.Context, id string) error {
-	before, err := r.visit(ctx, id)
-	if err != nil {
-		return err
+// Used records a successful use of a document by its DocumentID. The caller does not record
+// failed calls.
+func (r *Session) Used(id string) {
+	before, ok := r.visit(id)
+	if !ok {
+		return
 	}
 	if r.query != "" && len(r.used) < Window {
-		r.used = append(r.used, Call{Tool: id})
+		r.used = append(r.used, id)
 	}
 	if before == "" || before == id {
-		return nil
+		return
 	}
 	if _, document := graphrank.DocumentPath(before); !document {
 		r.infer(Observation{From: before, To: id, Type: graphrank.Sequence, Weak: true})
-		return nil
+		return
 	}
-	return r.add(ctx, Change{Observations: []Observation{{From: before, To: id, Type: graphrank.Sequence}}})
+	r.add(Change{Observations: []Observation{{From: before, To: id, Type: graphrank.Sequence}}})
 }
 
-// Searched records a search for tools with its results, and writes the weak observations
-// since the search before.
-func (r *Session) Searched(ctx context.Context, query string, found []string) error {
-	return r.begin(ctx, search{query: query}, found)
-}
+// Searched records a search for tools with its results, and adds the weak observations since
+// the search before.
+func (r *Session) Searched(query string, found []string) { r.begin(search{query: query}, found) }
 
-// Planned records a plan for an intent, with its tools and its edges, and writes the weak
+// Planned records a plan for an intent, with its tools and its edges, and adds the weak
 // observations since the search before.
-func (r *Session) Planned(ctx context.Context, intent string, tools []string, edges [][2]string) error {
-	return r.begin(ctx, search{query: intent, plan: true, edges: edges}, tools)
+func (r *Session) Planned(intent string, tools []string, edges [][2]string) {
+	r.begin(search{query: intent, plan: true, edges: edges}, tools)
 }
 
-func (r *Session) begin(ctx context.Context, next search, found []string) error {
-	if err := r.touch(ctx); err != nil {
-		return err
-	}
+func (r *Session) begin(next search, found []string) {
+	r.touch()
 	next.number = r.tools.number
 	if again := next.query != "" && normal(next.query) == normal(r.tools.query); !again || next.plan != r.tools.plan {
-		if err := r.writeInferred(ctx); err != nil {
-			return err
-		}
+		r.addInferred()
 		next.number++
 	} else {
 		next.query = r.tools.query
@@ -140,14 +132,13 @@ func (r *Session) begin(ctx context.Context, next search, found []string) error 
 	for _, id := range found {
 		r.found[id] = next.number
 	}
-	return nil
 }
 
 // Fetched records that the agent has fetched the schema of a tool.
-func (r *Session) Fetched(ctx context.Context, id string) error {
-	before, err := r.visit(ctx, id)
-	if err != nil {
-		return err
+func (r *Session) Fetched(id string) {
+	before, ok := r.visit(id)
+	if !ok {
+		return
 	}
 	hit := r.tools.number > 0 && r.found[id] == r.tools.number
 	if hit && len(r.fetched) < Window && !slices.Contains(r.fetched, id) {
@@ -160,18 +151,17 @@ func (r *Session) Fetched(ctx context.Context, id string) error {
 			}
 		}
 	}
-	if before == "" || before == id || r.found[id] != 0 && r.found[before] == r.found[id] {
-		return nil
+	if before != "" && before != id && (r.found[id] == 0 || r.found[before] != r.found[id]) {
+		r.infer(Observation{From: before, To: id, Type: graphrank.Sequence, Weak: true})
 	}
-	r.infer(Observation{From: before, To: id, Type: graphrank.Sequence, Weak: true})
-	return nil
 }
 
 // Reported records the tools that the agent reports as used. It drops the weak observations
-// about them and writes the others.
-func (r *Session) Reported(ctx context.Context, ids []string) error {
-	if err := r.touch(ctx); err != nil || len(ids) == 0 {
-		return err
+// about them and adds the others.
+func (r *Session) Reported(ids []string) {
+	r.touch()
+	if len(ids) == 0 {
+		return
 	}
 	reported := func(id string) bool { return slices.Contains(ids, id) }
 	r.pending = slices.DeleteFunc(r.pending, func(s Observation) bool { return reported(s.From) && reported(s.To) })
@@ -179,15 +169,13 @@ func (r *Session) Reported(ctx context.Context, ids []string) error {
 		r.fetched = nil
 	}
 	r.last = ids[len(ids)-1]
-	return r.writeInferred(ctx)
+	r.addInferred()
 }
 
-// Close writes the intent of the last query and the weak observations.
-func (r *Session) Close(ctx context.Context) error {
-	if err := r.flush(ctx); err != nil {
-		return err
-	}
-	return r.writeInferred(ctx)
+// Close adds the intent of the last query and the weak observations.
+func (r *Session) Close() {
+	r.flush()
+	r.addInferred()
 }
 
 // Idle reports whether the last record is older than Gap.
@@ -196,33 +184,24 @@ func (r *Session) Idle() bool {
 }
 
 // visit makes id the last node and returns the one before it, "" at the beginning of a piece
-// of work.
-func (r *Session) visit(ctx context.Context, id string) (before string, err error) {
-	if err := checkID(id); err != nil {
-		return "", err
+// of work. ok is false if id cannot be a node.
+func (r *Session) visit(id string) (before string, ok bool) {
+	if checkID(id) != nil {
+		return "", false
 	}
-	if err := r.touch(ctx); err != nil {
-		return "", err
-	}
+	r.touch()
 	before, r.last = r.last, id
-	return before, nil
+	return before, true
 }
 
 // touch records the time, and begins a new piece of work after a Gap.
-func (r *Session) touch(ctx context.Context) error {
-	now := r.now()
-	pause := !r.at.IsZero() && now.Sub(r.at) > Gap
-	r.at = now
-	if !pause {
-		return nil
+func (r *Session) touch() {
+	if r.Idle() {
+		r.last = ""
+		r.Close()
+		r.tools, r.found, r.observed, r.intents = search{}, nil, nil, nil
 	}
-	r.last = ""
-	if err := r.flush(ctx); err != nil {
-		return err
-	}
-	err := r.writeInferred(ctx)
-	r.tools, r.found, r.observed, r.intents = search{}, nil, nil, nil
-	return err
+	r.at = r.now()
 }
 
 // infer adds a weak observation, which a report may replace.
@@ -232,9 +211,9 @@ func (r *Session) infer(s Observation) {
 	}
 }
 
-// writeInferred writes the pending weak observations, and the tools fetched for the last
-// search as an intent. It writes each only once in a piece of work.
-func (r *Session) writeInferred(ctx context.Context) error {
+// addInferred adds the pending weak observations, and the tools fetched for the last search as
+// an intent. It adds each only once in a piece of work.
+func (r *Session) addInferred() {
 	var c Change
 	if r.observed == nil {
 		r.observed, r.intents = map[[2]string]bool{}, map[string]struct{}{}
@@ -245,12 +224,7 @@ func (r *Session) writeInferred(ctx context.Context) error {
 			c.Observations = append(c.Observations, s)
 		}
 	}
-	t := Trace{Intent: r.tools.query}
-	for _, id := range r.fetched {
-		t.Calls = append(t.Calls, Call{Tool: id})
-	}
-	r.pending, r.fetched = nil, nil
-	if m, ok := t.Memory(); ok {
+	if m, ok := memoryOf(r.tools.query, r.fetched); ok {
 		m.Weak = true
 		key := string(m.key())
 		if _, already := r.intents[key]; !already && len(r.intents) < maxWeak {
@@ -258,16 +232,24 @@ func (r *Session) writeInferred(ctx context.Context) error {
 			c.Intents = append(c.Intents, m)
 		}
 	}
-	return r.add(ctx, c)
+	r.pending, r.fetched = nil, nil
+	r.add(c)
 }
 
-// flush writes the query with the uses after it as an intent. Used has written their edges.
-func (r *Session) flush(ctx context.Context) error {
-	t := Trace{Intent: r.query, Calls: r.used}
+// flush adds the query with the uses after it as an intent. Used has added their edges.
+func (r *Session) flush() {
+	m, ok := memoryOf(r.query, r.used)
 	r.query, r.used = "", nil
-	m, ok := t.Memory()
-	if !ok {
-		return nil
+	if ok {
+		r.add(Change{Intents: []Intent{m}})
 	}
-	return r.add(ctx, Change{Intents: []Intent{m}})
+}
+
+// memoryOf returns the intent of a query and the nodes used for it.
+func memoryOf(query string, used []string) (Intent, bool) {
+	t := Trace{Intent: query}
+	for _, id := range used {
+		t.Calls = append(t.Calls, Call{Tool: id})
+	}
+	return t.Memory()
 }

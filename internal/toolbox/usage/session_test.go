@@ -10,46 +10,42 @@ import (
 )
 
 // play runs steps of a session.
-func play(t *testing.T, r *Session, steps ...func(*Session) error) {
-	t.Helper()
-	for i, step := range steps {
-		if err := step(r); err != nil {
-			t.Fatalf("step %d: %v", i, err)
-		}
+func play(r *Session, steps ...func(*Session)) {
+	for _, step := range steps {
+		step(r)
 	}
 }
 
 func TestWeakEvidence(t *testing.T) {
-	ctx := t.Context()
-	search := func(query string, found ...string) func(*Session) error {
-		return func(r *Session) error { return r.Searched(ctx, query, found) }
+	search := func(query string, found ...string) func(*Session) {
+		return func(r *Session) { r.Searched(query, found) }
 	}
-	plan := func(intent string, tools []string, edges ...[2]string) func(*Session) error {
-		return func(r *Session) error { return r.Planned(ctx, intent, tools, edges) }
+	plan := func(intent string, tools []string, edges ...[2]string) func(*Session) {
+		return func(r *Session) { r.Planned(intent, tools, edges) }
 	}
-	fetch := func(id string) func(*Session) error { return func(r *Session) error { return r.Fetched(ctx, id) } }
-	read := func(id string) func(*Session) error { return func(r *Session) error { return r.Used(ctx, id) } }
-	told := func(ids ...string) func(*Session) error {
-		return func(r *Session) error { return r.Reported(ctx, ids) }
+	fetch := func(id string) func(*Session) { return func(r *Session) { r.Fetched(id) } }
+	read := func(id string) func(*Session) { return func(r *Session) { r.Used(id) } }
+	told := func(ids ...string) func(*Session) {
+		return func(r *Session) { r.Reported(ids) }
 	}
 	for _, c := range []struct {
 		name    string
-		steps   []func(*Session) error
+		steps   []func(*Session)
 		edges   []string
 		intents []string
 	}{
-		{"a hit is fetched", []func(*Session) error{search("q", "a", "b"), fetch("b")}, nil, []string{"q [b]"}},
-		{"what is no hit says nothing of the query", []func(*Session) error{search("q", "a"), fetch("z")}, nil, nil},
-		{"tools of two searches follow each other", []func(*Session) error{search("q", "a"), fetch("a"), search("p", "b"), fetch("b")}, []string{"a>b"}, []string{"p [b]", "q [a]"}},
-		{"hits of one search are alternatives", []func(*Session) error{search("q", "a", "b"), fetch("a"), fetch("b")}, nil, []string{"q [a b]"}},
-		{"the next page is the same search", []func(*Session) error{search("q", "a"), search("Q ", "b"), fetch("a"), fetch("b")}, nil, []string{"q [a b]"}},
-		{"without a search they follow", []func(*Session) error{fetch("a"), fetch("b"), fetch("b"), fetch("a")}, []string{"a>b", "b>a"}, nil},
-		{"a plan alone says nothing", []func(*Session) error{plan("i", []string{"a", "b"}, [2]string{"a", "b"})}, nil, nil},
-		{"one end of a plan's edge is not enough", []func(*Session) error{plan("i", []string{"a", "b"}, [2]string{"a", "b"}), fetch("b")}, nil, []string{"i [b]"}},
-		{"a plan is followed, in its order", []func(*Session) error{plan("i", []string{"a", "b", "c"}, [2]string{"a", "b"}), fetch("b"), fetch("a")}, []string{"a>b"}, []string{"i [b a]"}},
-		{"what is told is not inferred too", []func(*Session) error{search("q", "a"), fetch("a"), search("p", "b"), fetch("b"), told("a", "b"), fetch("c")}, []string{"b>c"}, []string{"q [a]"}},
-		{"a document leads to a tool", []func(*Session) error{read("doc:d"), fetch("a")}, []string{"doc:d>a"}, nil},
-		{"and back", []func(*Session) error{fetch("a"), read("doc:d")}, []string{"a>doc:d"}, nil},
+		{"a hit is fetched", []func(*Session){search("q", "a", "b"), fetch("b")}, nil, []string{"q [b]"}},
+		{"what is no hit says nothing of the query", []func(*Session){search("q", "a"), fetch("z")}, nil, nil},
+		{"tools of two searches follow each other", []func(*Session){search("q", "a"), fetch("a"), search("p", "b"), fetch("b")}, []string{"a>b"}, []string{"p [b]", "q [a]"}},
+		{"hits of one search are alternatives", []func(*Session){search("q", "a", "b"), fetch("a"), fetch("b")}, nil, []string{"q [a b]"}},
+		{"the next page is the same search", []func(*Session){search("q", "a"), search("Q ", "b"), fetch("a"), fetch("b")}, nil, []string{"q [a b]"}},
+		{"without a search they follow", []func(*Session){fetch("a"), fetch("b"), fetch("b"), fetch("a")}, []string{"a>b", "b>a"}, nil},
+		{"a plan alone says nothing", []func(*Session){plan("i", []string{"a", "b"}, [2]string{"a", "b"})}, nil, nil},
+		{"one end of a plan's edge is not enough", []func(*Session){plan("i", []string{"a", "b"}, [2]string{"a", "b"}), fetch("b")}, nil, []string{"i [b]"}},
+		{"a plan is followed, in its order", []func(*Session){plan("i", []string{"a", "b", "c"}, [2]string{"a", "b"}), fetch("b"), fetch("a")}, []string{"a>b"}, []string{"i [b a]"}},
+		{"what is told is not inferred too", []func(*Session){search("q", "a"), fetch("a"), search("p", "b"), fetch("b"), told("a", "b"), fetch("c")}, []string{"b>c"}, []string{"q [a]"}},
+		{"a document leads to a tool", []func(*Session){read("doc:d"), fetch("a")}, []string{"doc:d>a"}, nil},
+		{"and back", []func(*Session){fetch("a"), read("doc:d")}, []string{"a>doc:d"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := open(t, openDB(t), &Options{HalfLife: -1})
@@ -60,13 +56,11 @@ func TestWeakEvidence(t *testing.T) {
 				if got := intentsOf(t, s); len(got) > 0 {
 					t.Errorf("after %d pieces of work there are intents: %v", round, got)
 				}
-				r := s.NewSession()
+				r := s.NewSession(t)
 				// Twice in one piece of work counts once.
-				play(t, r, append(slices.Clone(c.steps), func(r *Session) error { r.last = ""; return r.Searched(ctx, "something else", nil) })...)
-				play(t, r, c.steps...)
-				if err := r.Close(ctx); err != nil {
-					t.Fatal(err)
-				}
+				play(r, append(slices.Clone(c.steps), func(r *Session) { r.last = ""; r.Searched("something else", nil) })...)
+				play(r, c.steps...)
+				r.Close()
 			}
 			var want []string
 			for _, e := range c.edges {
@@ -201,21 +195,17 @@ func TestFormatOne(t *testing.T) {
 func TestSessionPauses(t *testing.T) {
 	c := &clock{start}
 	s := open(t, openDB(t), &Options{Now: c.now, HalfLife: -1})
-	r := s.NewSession()
+	r := s.NewSession(t)
 	for range graphrank.ObservedAfter {
 		for _, id := range []string{"a", "b"} {
-			if err := r.Fetched(t.Context(), id); err != nil {
-				t.Fatal(err)
-			}
+			r.Fetched(id)
 		}
 		c.t = c.t.Add(Gap + time.Minute)
 		if !r.Idle() {
 			t.Error("a session is not idle after a pause")
 		}
 	}
-	if err := r.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	r.Close()
 	if got := edges(t, s); !slices.Equal(got, []string{"a>b sequence observed 3"}) {
 		t.Errorf("edges %v", got)
 	}
