@@ -39,7 +39,8 @@ func (o *openSessions) begin(client string) bool {
 	for s := range o.sdk.Sessions() {
 		live[s.ID()] = s
 	}
-	own, oldest, oldestOwn := 0, "", ""
+	own := 0
+	var idle []string
 	for id, s := range o.byID {
 		if live[id] == nil {
 			delete(o.byID, id)
@@ -48,28 +49,20 @@ func (o *openSessions) begin(client string) bool {
 		if s.client == client {
 			own++
 		}
-		if s.busy > 0 || o.now().Sub(s.used) < idleSession {
-			continue
-		}
-		if oldest == "" || s.used.Before(o.byID[oldest].used) {
-			oldest = id
-		}
-		if s.client == client && (oldestOwn == "" || s.used.Before(o.byID[oldestOwn].used)) {
-			oldestOwn = id
+		if s.busy == 0 && o.now().Sub(s.used) >= idleSession {
+			idle = append(idle, id)
 		}
 	}
-	end := ""
 	switch {
 	case own >= o.each:
-		end = oldestOwn
-	case len(live) >= o.all:
-		end = oldest
-	default:
+		idle = slices.DeleteFunc(idle, func(id string) bool { return o.byID[id].client != client })
+	case len(live) < o.all:
 		return true
 	}
-	if end == "" {
+	if len(idle) == 0 {
 		return false
 	}
+	end := slices.MinFunc(idle, func(a, b string) int { return o.byID[a].used.Compare(o.byID[b].used) })
 	delete(o.byID, end)
 	_ = live[end].Close()
 	return true

@@ -83,20 +83,15 @@ func newClient(o options) (*Client, error) {
 
 // Answer implements stage.Reasoner.
 func (c *Client) Answer(ctx context.Context, b *stage.Brief) (*stage.Answered, error) {
-	var a struct {
-		Answer         string   `json:"answer"`
-		Citations      []string `json:"citations"`
-		Confidence     *float64 `json:"confidence"`
-		NotFound       bool     `json:"not_found"`
-		NeedsWebSearch bool     `json:"needs_web_search"`
-	}
+	var a stage.Answered
 	if err := c.ask(ctx, c.model, stage.AnswerSystem, b.Prompt(), &a); err != nil {
 		return nil, err
 	}
+	a.By = c.model
 	if a.Confidence != nil && !(*a.Confidence >= 0 && *a.Confidence <= 1) {
 		a.Confidence = nil // out of range
 	}
-	return &stage.Answered{Draft: stage.Draft{Answer: a.Answer, Citations: a.Citations, NotFound: a.NotFound}, Confidence: a.Confidence, NeedsWebSearch: a.NeedsWebSearch, By: c.model}, nil
+	return &a, nil
 }
 
 const intentSystem = `You analyse a question to documents. Reply with one JSON object and nothing else:
