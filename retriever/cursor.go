@@ -11,16 +11,45 @@ import (
 	"strings"
 )
 
-// A cursor is the base64url encoding of: version (1 byte, 1), offset (uint32),
-// generation (uint64), hash of the query (uint64), and the FNV-1a hash of the preceding
-// bytes (uint32), little-endian. It does not include the limit, which may change from
+// tokenVersion is the version of the tokens below.
+const tokenVersion = 1
+
+// encodeToken returns the base64url encoding of: version (1 byte), the parts, little-endian,
+// and the FNV-1a hash of the preceding bytes (uint32).
+func encodeToken(parts any) string {
+	b, err := binary.Append([]byte{tokenVersion}, binary.LittleEndian, parts)
+	if err != nil {
+		panic(err) // unreachable: the size of all parts is fixed
+	}
+	return base64.RawURLEncoding.EncodeToString(binary.LittleEndian.AppendUint32(b, sum32(b)))
+}
+
+// decodeToken is the inverse of encodeToken. It reports whether s is a token of such parts.
+func decodeToken(s string, parts any) bool {
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	size := 1 + binary.Size(parts)
+	if err != nil || len(b) != size+4 || b[0] != tokenVersion || binary.LittleEndian.Uint32(b[size:]) != sum32(b[:size]) {
+		return false
+	}
+	_, err = binary.Decode(b[1:], binary.LittleEndian, parts)
+	return err == nil
+}
+
+func sum32(b []byte) uint32 {
+	h := fnv.New32a()
+	h.Write(b)
+	return h.Sum32()
+}
+
+// cursorToken has the parts of a cursor. It does not include the limit, which may change from
 // page to page.
-const (
-	cursorVersion = 1
-	cursorSize    = 1 + 4 + 8 + 8 + 4
-	// maxDigits bounds the digits of a plain number, so that it is shorter than a cursor.
-	maxDigits = 10
-)
+type cursorToken struct {
+	Offset            uint32
+	Generation, Query uint64 // Query is a hash
+}
+
+// maxDigits bounds the digits of a plain number, so that it is shorter than a cursor.
+const maxDigits = 10
 
 // cursor is the place in a result list at which a page begins.
 type cursor struct {
@@ -29,12 +58,7 @@ type cursor struct {
 }
 
 func (c cursor) encode() string {
-	b := append(make([]byte, 0, cursorSize), cursorVersion)
-	b = binary.LittleEndian.AppendUint32(b, uint32(c.offset))
-	b = binary.LittleEndian.AppendUint64(b, c.generation)
-	b = binary.LittleEndian.AppendUint64(b, c.query)
-	b = binary.LittleEndian.AppendUint32(b, sum32(b))
-	return base64.RawURLEncoding.EncodeToString(b)
+	return encodeToken(&cursorToken{uint32(c.offset), c.generation, c.query})
 }
 
 // Next returns the number of results before the next page, 0 if there is none. A person can
@@ -72,22 +96,14 @@ func decodeCursor(q *Query, generation uint64) (cursor, error) {
 
 // parseCursor decodes the result of encode. It fails with *InvalidError.
 func parseCursor(s string) (cursor, error) {
-	b, err := base64.RawURLEncoding.DecodeString(s)
-	if err != nil || len(b) != cursorSize || b[0] != cursorVersion ||
-		binary.LittleEndian.Uint32(b[cursorSize-4:]) != sum32(b[:cursorSize-4]) {
+	var c cursorToken
+	if !decodeToken(s, &c) {
 		return cursor{}, invalid("cursor", "%.80q is not a cursor from an earlier answer; omit it for the first page", s)
 	}
-	offset := binary.LittleEndian.Uint32(b[1:])
-	if offset > math.MaxInt32 {
-		return cursor{}, invalid("cursor", "offset %d is out of range", offset)
+	if c.Offset > math.MaxInt32 {
+		return cursor{}, invalid("cursor", "offset %d is out of range", c.Offset)
 	}
-	return cursor{int(offset), binary.LittleEndian.Uint64(b[5:]), binary.LittleEndian.Uint64(b[13:])}, nil
-}
-
-func sum32(b []byte) uint32 {
-	h := fnv.New32a()
-	h.Write(b)
-	return h.Sum32()
+	return cursor{int(c.Offset), c.Generation, c.Query}, nil
 }
 
 // identity returns a hash of the fields of q that determine the order of results.

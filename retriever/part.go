@@ -1,42 +1,36 @@
 package retriever
 
 import (
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"sort"
 	"unicode/utf8"
 )
 
-// A Next token is the base64url encoding of: version (1 byte, 1), start and end offset
-// of the remaining text (uint32 each), the first 8 bytes of the file's SHA-256, and the
-// FNV-1a hash of the preceding bytes (uint32), little-endian.
-const (
-	nextVersion = 1
-	nextSize    = 1 + 4 + 4 + 8 + 4
-)
+// nextToken has the parts of a Next token: the remaining text and the first bytes of the
+// file's SHA-256.
+type nextToken struct {
+	Start, End uint32
+	Hash       [8]byte
+}
 
 func encodeNext(f *parsedFile, start, end int) string {
-	b := append(make([]byte, 0, nextSize), nextVersion)
-	b = binary.LittleEndian.AppendUint32(b, uint32(start))
-	b = binary.LittleEndian.AppendUint32(b, uint32(end))
-	b, _ = hex.AppendDecode(b, []byte(f.hash[:16])) // f.hash is valid hex
-	b = binary.LittleEndian.AppendUint32(b, sum32(b))
-	return base64.RawURLEncoding.EncodeToString(b)
+	next := nextToken{Start: uint32(start), End: uint32(end)}
+	_, _ = hex.Decode(next.Hash[:], []byte(f.hash[:16])) // f.hash is valid hex
+	return encodeToken(&next)
 }
 
 // decodeNext returns the range that a Next token stands for. It fails with *StaleError
 // for a token of another version of the file, and with *InvalidError for any other
 // token that does not belong to e.
 func decodeNext(s string, f *parsedFile, e extent) (start, end int, err error) {
-	b, err := base64.RawURLEncoding.DecodeString(s)
-	if err != nil || len(b) != nextSize || b[0] != nextVersion || binary.LittleEndian.Uint32(b[nextSize-4:]) != sum32(b[:nextSize-4]) {
+	var next nextToken
+	if !decodeToken(s, &next) {
 		return 0, 0, invalid("next", "%.80q is not a token from an earlier reading; omit it for the first part", s)
 	}
-	if have := hex.EncodeToString(b[9:17]); have != f.hash[:16] {
+	if have := hex.EncodeToString(next.Hash[:]); have != f.hash[:16] {
 		return 0, 0, &StaleError{Path: f.path, Expected: have + "…", Actual: f.hash}
 	}
-	start, end = int(binary.LittleEndian.Uint32(b[1:])), int(binary.LittleEndian.Uint32(b[5:]))
+	start, end = int(next.Start), int(next.End)
 	if start < e.start || start >= end || end != e.end || !utf8.RuneStart(f.text[start]) {
 		return 0, 0, invalid("next", "the token belongs to another place")
 	}

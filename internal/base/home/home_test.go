@@ -173,20 +173,17 @@ func TestMakeIsPrivate(t *testing.T) {
 }
 
 // TestTrust changes the list. A folder is trusted with the configuration that the user has
-// seen, and a line of an earlier version names a folder without one.
+// seen.
 func TestTrust(t *testing.T) {
 	t.Setenv(Variable, t.TempDir())
 	path, err := trustFile()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte("/old\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	if err := errors.Join(Trust("/b", nil), Trust("/a c", []byte("x = 1")), Trust("/b", []byte("y = 1")), Distrust("/b")); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := TrustedFolders(); err != nil || !slices.Equal(got, []string{"/a c", "/old"}) {
+	if got, err := TrustedFolders(); err != nil || !slices.Equal(got, []string{"/a c"}) {
 		t.Errorf("TrustedFolders = %q, %v", got, err)
 	}
 	for _, test := range []struct {
@@ -194,7 +191,7 @@ func TestTrust(t *testing.T) {
 		listed, configured  bool
 	}{
 		{"/a c", "x = 1", true, true}, {"/a c", "x = 2", true, false}, {"/a c", "", true, false},
-		{"/old", "", true, false}, {"/a", "x = 1", false, false}, {"/b", "y = 1", false, false},
+		{"/a", "x = 1", false, false}, {"/b", "y = 1", false, false},
 	} {
 		if listed, configured := Trusts(test.root, []byte(test.configuration)); listed != test.listed || configured != test.configured {
 			t.Errorf("Trusts(%q, %q) = %v, %v", test.root, test.configuration, listed, configured)

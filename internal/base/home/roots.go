@@ -20,7 +20,7 @@ const (
 )
 
 // roots is the content of rootsFile: absolute paths by name, the number of the change, and a
-// checksum. Files of earlier versions have only the paths.
+// checksum.
 type roots struct {
 	Change int               `json:"change"`
 	Roots  map[string]string `json:"roots"`
@@ -54,9 +54,7 @@ func (p Place) roots() (newest roots, err error) {
 		if err == nil {
 			err = json.Unmarshal(text, &r)
 		}
-		if old := map[string]string{}; err == nil && r.Roots == nil && json.Unmarshal(text, &old) == nil {
-			r.Roots = old
-		} else if err == nil && r.Sum != r.sum() {
+		if err == nil && r.Sum != r.sum() {
 			err = errors.New("its checksum is wrong")
 		}
 		if err != nil {

@@ -46,8 +46,7 @@ func ReadUserFile(path string) ([]byte, error) {
 // configuration that the user has seen, in hexadecimal, a blank, and the folder.
 func trustFile() (string, error) { return UserFile("trusted") }
 
-// trusted returns the trusted folders with the hashes of their configurations. The hash is ""
-// in a line of an earlier version, which had only the folder.
+// trusted returns the trusted folders with the hashes of their configurations.
 func trusted() (map[string]string, error) {
 	path, err := trustFile()
 	if err != nil {
@@ -59,12 +58,7 @@ func trusted() (map[string]string, error) {
 		return nil, fmt.Errorf("%w, so no folder is trusted", err)
 	}
 	for line := range bytes.Lines(text) {
-		folder := strings.TrimSuffix(string(line), "\n")
-		hash := ""
-		if before, after, ok := strings.Cut(folder, " "); ok && len(before) == 2*sha256.Size && !filepath.IsAbs(folder) {
-			hash, folder = before, after
-		}
-		if folder != "" {
+		if hash, folder, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), " "); ok {
 			folders[folder] = hash
 		}
 	}
@@ -131,7 +125,7 @@ func changeTrust(change func(folders map[string]string)) error {
 	}
 	var text []byte
 	for _, folder := range slices.Sorted(maps.Keys(folders)) {
-		text = fmt.Appendln(text, strings.TrimPrefix(folders[folder]+" "+folder, " "))
+		text = fmt.Appendln(text, folders[folder], folder)
 	}
 	return atomicfile.Write(path, text, 0o600)
 }

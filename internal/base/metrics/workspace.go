@@ -57,7 +57,7 @@ func (m *Metrics) Workspace(name string, index func(context.Context) (Index, err
 	cache := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cairn_query_cache_total", ConstLabels: labels,
 		Help: "Query vectors found in the cache (hit) or computed (miss)."}, []string{"result"})
 	w.hit, w.miss = cache.WithLabelValues("hit"), cache.WithLabelValues("miss")
-	w.registry.MustRegister(w.calls.vec, stages, cache, w.state(labels))
+	w.registry.MustRegister(w.calls.vec, stages, cache, state{w, labels})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.workspaces = append(m.workspaces, w)
@@ -123,75 +123,49 @@ const indexWait = 2 * time.Second
 
 // state is a prometheus.Collector that reads the state at each collection.
 type state struct {
-	w                                                                      *Workspace
-	degraded, spent, known, ready, building, watching                      *prometheus.Desc
-	files, sections, embedded, pending, built, keywordBehind, vectorBehind *prometheus.Desc
+	w      *Workspace
+	labels prometheus.Labels
 }
 
-func (w *Workspace) state(labels prometheus.Labels) *state {
-	desc := func(name, help string, of ...string) *prometheus.Desc {
-		return prometheus.NewDesc("cairn_"+name, help, of, labels)
-	}
-	return &state{
-		w:             w,
-		degraded:      desc("degraded", "1 if the last search was degraded, for example by missing vectors."),
-		spent:         desc("degraded_seconds_total", "Seconds of degraded search, by what was missing.", "what"),
-		known:         desc("index_known", "0 when the state of the index is not available; the other index metrics are then absent."),
-		ready:         desc("index_ready", "1 when the workspace can be searched."),
-		building:      desc("index_building", "1 while the indexer runs."),
-		watching:      desc("index_watching", "1 while the files are watched for changes."),
-		files:         desc("index_files", "Documents in the index."),
-		sections:      desc("index_sections", "Sections of the documents."),
-		embedded:      desc("index_embedded_chunks", "Chunks with a vector."),
-		pending:       desc("index_pending_chunks", "Chunks without a vector."),
-		built:         desc("index_built_timestamp_seconds", "Time of the last complete run of the indexer."),
-		keywordBehind: desc("index_keyword_lag_seconds", "Seconds since the oldest change missing in keyword search, 0 for none."),
-		vectorBehind:  desc("index_vector_lag_seconds", "Seconds since the oldest change missing in semantic search, 0 for none."),
-	}
-}
-
-// Describe implements prometheus.Collector.
-func (s *state) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.degraded, s.spent, s.known, s.ready, s.building, s.watching, s.files, s.sections, s.embedded, s.pending, s.built, s.keywordBehind, s.vectorBehind} {
-		out <- d
-	}
-}
+// Describe implements prometheus.Collector. The metrics that Collect returns differ.
+func (s state) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
-func (s *state) Collect(out chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, v float64) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
+func (s state) Collect(out chan<- prometheus.Metric) {
+	gauge := func(name, help string, v float64) {
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("cairn_"+name, help, nil, s.labels), prometheus.GaugeValue, v)
 	}
-	yes := func(d *prometheus.Desc, b bool) {
+	yes := func(name, help string, b bool) {
 		if b {
-			gauge(d, 1)
+			gauge(name, help, 1)
 		} else {
-			gauge(d, 0)
+			gauge(name, help, 0)
 		}
 	}
 	s.w.mu.Lock()
 	s.w.spend()
-	yes(s.degraded, len(s.w.degraded) > 0)
+	yes("degraded", "1 if the last search was degraded, for example by missing vectors.", len(s.w.degraded) > 0)
+	spent := prometheus.NewDesc("cairn_degraded_seconds_total", "Seconds of degraded search, by what was missing.", []string{"what"}, s.labels)
 	for what, seconds := range s.w.spent {
-		out <- prometheus.MustNewConstMetric(s.spent, prometheus.CounterValue, seconds, what)
+		out <- prometheus.MustNewConstMetric(spent, prometheus.CounterValue, seconds, what)
 	}
 	s.w.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), indexWait)
 	defer cancel()
 	x, err := s.w.index(ctx)
-	yes(s.known, err == nil)
-	yes(s.ready, err == nil && x.Ready)
+	yes("index_known", "0 when the state of the index is not available; the other index metrics are then absent.", err == nil)
+	yes("index_ready", "1 when the workspace can be searched.", err == nil && x.Ready)
 	if err != nil {
 		return
 	}
-	yes(s.building, x.Indexing)
-	yes(s.watching, x.Watching)
-	gauge(s.files, float64(x.Files))
-	gauge(s.sections, float64(x.Sections))
-	gauge(s.embedded, float64(x.Embedded))
-	gauge(s.pending, float64(x.Pending))
+	yes("index_building", "1 while the indexer runs.", x.Indexing)
+	yes("index_watching", "1 while the files are watched for changes.", x.Watching)
+	gauge("index_files", "Documents in the index.", float64(x.Files))
+	gauge("index_sections", "Sections of the documents.", float64(x.Sections))
+	gauge("index_embedded_chunks", "Chunks with a vector.", float64(x.Embedded))
+	gauge("index_pending_chunks", "Chunks without a vector.", float64(x.Pending))
 	if !x.BuiltAt.IsZero() {
-		gauge(s.built, float64(x.BuiltAt.Unix()))
+		gauge("index_built_timestamp_seconds", "Time of the last complete run of the indexer.", float64(x.BuiltAt.Unix()))
 	}
 	lag := func(since time.Time) float64 {
 		if since.IsZero() {
@@ -199,6 +173,6 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 		}
 		return max(0, s.w.now().Sub(since).Seconds())
 	}
-	gauge(s.keywordBehind, lag(x.KeywordSince))
-	gauge(s.vectorBehind, lag(x.VectorsSince))
+	gauge("index_keyword_lag_seconds", "Seconds since the oldest change missing in keyword search, 0 for none.", lag(x.KeywordSince))
+	gauge("index_vector_lag_seconds", "Seconds since the oldest change missing in semantic search, 0 for none.", lag(x.VectorsSince))
 }

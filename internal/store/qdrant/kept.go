@@ -42,9 +42,9 @@ func (k *keptDocuments) get(path string) (d keptDocument, ok bool) {
 	return k.lru.Get(path)
 }
 
-// put keeps a document. One without a revision was stored by an earlier version of cairn.
+// put keeps a document unless it is large.
 func (k *keptDocuments) put(path string, d keptDocument) {
-	if d.revision == "" || len(d.Text) > maxKept/16 {
+	if len(d.Text) > maxKept/16 {
 		return
 	}
 	k.mu.Lock()

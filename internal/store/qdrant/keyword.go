@@ -79,26 +79,17 @@ func (c *Chunks) resolve(ctx context.Context, q query.Query) (keyword.Query, err
 // Admits implements store.KeywordSearcher.
 func (x Keyword) Admits(ctx context.Context, q query.Query, chunks []string) (_ []bool, err error) {
 	defer wrap(&err, "checking chunks of %s", x.name)
-	admitted := make(map[string]bool, len(chunks))
 	resolved, err := x.resolve(ctx, q)
-	if err == nil {
-		err = x.each(ctx, chunks, func(_ map[string]string, ids []*pb.PointId) error {
-			points, err := x.client.points(ctx, &pb.GetPoints{CollectionName: x.name, Ids: ids, WithPayload: pb.NewWithPayloadInclude(textFields...)})
-			for _, p := range points {
-				e := entryOf(p.Payload)
-				admitted[e.Chunk] = resolved.Admits(e)
-			}
-			return err
-		})
-	}
 	if err != nil {
 		return nil, err
 	}
-	admits := make([]bool, len(chunks))
-	for i, c := range chunks {
-		admits[i] = admitted[c]
-	}
-	return admits, nil
+	return lookup(ctx, x.Chunks, chunks, false, func(ids []*pb.PointId, set func(*pb.PointId, bool)) error {
+		points, err := x.client.points(ctx, &pb.GetPoints{CollectionName: x.name, Ids: ids, WithPayload: pb.NewWithPayloadInclude(textFields...)})
+		for _, p := range points {
+			set(p.Id, resolved.Admits(entryOf(p.Payload)))
+		}
+		return err
+	})
 }
 
 // termsPerCall is how many terms one call looks up. idfStep is the unit to which inverse

@@ -27,76 +27,57 @@ func (v Vectors) Scores(ctx context.Context, query []float32, chunks []string) (
 	if err := v.checkVector(query); err != nil {
 		return nil, err
 	}
-	known := map[string]float64{}
-	err = v.each(ctx, chunks, func(of map[string]string, ids []*pb.PointId) error {
+	return lookup(ctx, v.Chunks, chunks, math.NaN(), func(ids []*pb.PointId, set func(*pb.PointId, float64)) error {
 		found, err := v.client.query(ctx, &pb.QueryPoints{
 			CollectionName: v.name, Using: pb.PtrOf(denseVector), Query: pb.NewQueryDense(query), Limit: pb.PtrOf(uint64(len(ids))), Params: exact(),
 			Filter: &pb.Filter{Must: []*pb.Condition{pb.NewHasID(ids...)}},
 		})
 		if err == nil {
 			for _, p := range found[0] {
-				known[of[p.Id.GetUuid()]] = float64(p.Score)
+				set(p.Id, float64(p.Score))
 			}
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	scores := make([]float64, len(chunks))
-	for i, chunk := range chunks {
-		score, ok := known[chunk]
-		if scores[i] = score; !ok {
-			scores[i] = math.NaN()
-		}
-	}
-	return scores, nil
 }
 
 // Vectors returns the vector of each chunk, or nil for a chunk without one.
 func (v Vectors) Vectors(ctx context.Context, chunks []string) (_ [][]float32, err error) {
 	defer wrap(&err, "reading vectors of %s", v.name)
-	known := map[string][]float32{}
-	err = v.each(ctx, chunks, func(of map[string]string, ids []*pb.PointId) error {
+	return lookup(ctx, v.Chunks, chunks, nil, func(ids []*pb.PointId, set func(*pb.PointId, []float32)) error {
 		points, err := v.client.points(ctx, &pb.GetPoints{
 			CollectionName: v.name, Ids: ids, WithVectors: pb.NewWithVectorsInclude(denseVector),
 		})
 		for _, p := range points {
-			known[of[p.Id.GetUuid()]] = p.GetVectors().GetVectors().GetVectors()[denseVector].GetDenseVector().GetData()
+			set(p.Id, p.GetVectors().GetVectors().GetVectors()[denseVector].GetDenseVector().GetData())
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	vectors := make([][]float32, len(chunks))
-	for i, chunk := range chunks {
-		vectors[i] = known[chunk]
-	}
-	return vectors, nil
 }
 
-// each calls fn with the ids of the points of chunks, in batches without repetitions, and
-// with the chunk of each id.
-func (c *Chunks) each(ctx context.Context, chunks []string, fn func(of map[string]string, ids []*pb.PointId) error) error {
+// lookup returns a value for each chunk, none for a chunk without one. ask sets the values of
+// points that exist. lookup calls it with the ids of the points in batches, each once.
+func lookup[T any](ctx context.Context, c *Chunks, chunks []string, none T, ask func(ids []*pb.PointId, set func(*pb.PointId, T)) error) ([]T, error) {
+	values := make([]T, len(chunks))
 	if err := ctx.Err(); err != nil || len(chunks) == 0 {
-		return err
+		return values, err
 	}
 	if err := c.Open(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	names := slices.Clone(chunks)
-	slices.Sort(names)
-	for piece := range slices.Chunk(slices.Compact(names), idsPerCall) {
-		ids, of := pointIDs(piece), make(map[string]string, len(piece))
-		for i, id := range ids {
-			of[id.GetUuid()] = piece[i]
-		}
-		if err := fn(of, ids); err != nil {
-			return err
+	found := make(map[string]T, len(chunks)) // by id
+	for piece := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(chunks))), idsPerCall) {
+		if err := ask(pointIDs(piece), func(id *pb.PointId, value T) { found[id.GetUuid()] = value }); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	for i, chunk := range chunks {
+		value, ok := found[pointID(chunk).GetUuid()]
+		if values[i] = value; !ok {
+			values[i] = none
+		}
+	}
+	return values, nil
 }
 
 // Count returns the number of vectors.

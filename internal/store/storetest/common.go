@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,8 +27,11 @@ type subject struct {
 	*testing.T
 	update func(items []item, stale []string) error
 	search func(k int, f store.Filter) ([]store.Hit, error)
-	count  func() (int, error)
+	index  counted
 }
+
+// counted is an index of either kind.
+type counted interface{ Count() (int, error) }
 
 // ofVectors returns a vector store of dimension 2 as a subject.
 func ofVectors(t *testing.T, s store.Vectors) subject {
@@ -43,7 +47,7 @@ func ofVectors(t *testing.T, s store.Vectors) subject {
 			return s.Update(background, entries, stale)
 		},
 		search: func(k int, f store.Filter) ([]store.Hit, error) { return s.Search(background, []float32{1, 0}, k, f) },
-		count:  s.Count,
+		index:  s,
 	}
 }
 
@@ -65,7 +69,7 @@ func ofKeywords(t *testing.T, x store.Keyword) subject {
 		search: func(k int, f store.Filter) ([]store.Hit, error) {
 			return x.Search(background, query.Parse("word"), k, f)
 		},
-		count: x.Count,
+		index: x,
 	}
 }
 
@@ -90,8 +94,23 @@ func (s subject) finds(k int, f store.Filter, want string) {
 
 func (s subject) holds(want int) {
 	s.Helper()
-	if n, err := s.count(); n != want || err != nil {
-		s.Errorf("Count: %d, %v, want %d", n, err, want)
+	count(s.T, s.index, want)
+}
+
+func count(t *testing.T, s counted, want int) {
+	t.Helper()
+	if n, err := s.Count(); n != want || err != nil {
+		t.Errorf("Count: %d, %v, want %d", n, err, want)
+	}
+}
+
+// update updates an index of entries of type E.
+func update[E any](t *testing.T, s interface {
+	Update(context.Context, []E, []string) error
+}, entries []E, stale []string) {
+	t.Helper()
+	if err := s.Update(background, entries, stale); err != nil {
+		t.Fatalf("Update(%d entries, %d stale): %v", len(entries), len(stale), err)
 	}
 }
 

@@ -32,13 +32,6 @@ func textEntry(path, body string) store.KeywordEntry {
 	return store.KeywordEntry{Chunk: store.ChunkID(path, "x", 0), Path: path, Body: body}
 }
 
-func fill(t *testing.T, x store.Keyword, entries []store.KeywordEntry, stale []string) {
-	t.Helper()
-	if err := x.Update(background, entries, stale); err != nil {
-		t.Fatalf("Update(%d entries, %d stale): %v", len(entries), len(stale), err)
-	}
-}
-
 // find returns the paths of the hits.
 func find(t *testing.T, x store.Keyword, text string, k int, f store.Filter) string {
 	t.Helper()
@@ -49,13 +42,6 @@ func find(t *testing.T, x store.Keyword, text string, k int, f store.Filter) str
 	return strings.ReplaceAll(chunks(hits), "#x.0", "")
 }
 
-func keywordCount(t *testing.T, x store.Keyword, want int) {
-	t.Helper()
-	if n, err := x.Count(); n != want || err != nil {
-		t.Errorf("Count: %d, %v, want %d", n, err, want)
-	}
-}
-
 // keywordWords finds chunks by some of their words.
 func keywordWords(t *testing.T, x store.Keyword) {
 	for _, q := range []string{"word", "", "  ", `"a phrase"`, "-not", "-"} {
@@ -63,12 +49,12 @@ func keywordWords(t *testing.T, x store.Keyword) {
 			t.Errorf("%q in an empty index: %q", q, got)
 		}
 	}
-	fill(t, x, []store.KeywordEntry{
+	update(t, x, []store.KeywordEntry{
 		textEntry("c", "token and many other words that have nothing to do with what is asked for here"),
 		textEntry("a", "token token token"), textEntry("b", "token and some words"), textEntry("d", "before"), textEntry("e", ""),
 	}, nil)
-	keywordCount(t, x, 5) // a chunk without a word is one too
-	fill(t, x, []store.KeywordEntry{textEntry("d", "never"), textEntry("d", "after")}, nil)
+	count(t, x, 5) // a chunk without a word is one too
+	update(t, x, []store.KeywordEntry{textEntry("d", "never"), textEntry("d", "after")}, nil)
 	for q, want := range map[string]string{"token": "a b c", "": "", "before": "", "never": "", "after": "d"} {
 		if got := find(t, x, q, 5, store.Filter{}); got != want {
 			t.Errorf("%q: %q, want %q", q, got, want)
@@ -77,7 +63,7 @@ func keywordWords(t *testing.T, x store.Keyword) {
 }
 
 func keywordOperators(t *testing.T, x store.Keyword) {
-	fill(t, x, []store.KeywordEntry{
+	update(t, x, []store.KeywordEntry{
 		textEntry("a", "Rotate the access token with rotateToken and --dry-run."),
 		textEntry("b", "The token of the gateway gives access."),
 		textEntry("c", "find . -name '*.md' prints names of any token"),
@@ -100,13 +86,13 @@ func keywordOperators(t *testing.T, x store.Keyword) {
 
 // keywordAdmits checks operators on chunks that a search for the words may not find.
 func keywordAdmits(t *testing.T, x store.Keyword) {
-	fill(t, x, []store.KeywordEntry{
+	update(t, x, []store.KeywordEntry{
 		textEntry("a", "Rotate the access token with rotateToken and --dry-run."),
 		textEntry("b", "The token of the gateway gives access."),
 		textEntry("c", "find . -name '*.md' prints names of any token"),
 		textEntry("d", "A garden."), textEntry("e", "removed"),
 	}, nil)
-	fill(t, x, nil, []string{"e#x.0"})
+	update(t, x, nil, []string{"e#x.0"})
 	asked := []string{"d#x.0", "a#x.0", "unknown#x.0", "c#x.0", "b#x.0", "e#x.0"}
 	for text, want := range map[string]string{
 		"token": "d a c b", `"access token"`: "a", "token -gateway": "d a c", `token -"access token"`: "d c b",
@@ -145,7 +131,7 @@ func keywordFuzzy(t *testing.T, x store.Keyword) {
 	if got := similar("tokne", store.Filter{}); got != "" {
 		t.Errorf("nothing is held, and tokne finds %q", got)
 	}
-	fill(t, x, []store.KeywordEntry{
+	update(t, x, []store.KeywordEntry{
 		textEntry("a", "Rotate the access token of the gateway."),
 		textEntry("sub/b", "A token, another token, and the keeper of their names."),
 		textEntry("c", "The quagga is extinct, 東京都 is not."),
@@ -173,12 +159,12 @@ func keywordFuzzy(t *testing.T, x store.Keyword) {
 	if got := similar("tokne", store.Filter{PathPrefix: "sub/"}); got != "sub/b" {
 		t.Errorf("tokne below sub/: %q, want sub/b", got)
 	}
-	fill(t, x, []store.KeywordEntry{textEntry("e", "zeppelin")}, []string{"c#x.0"})
+	update(t, x, []store.KeywordEntry{textEntry("e", "zeppelin")}, []string{"c#x.0"})
 	if got := similar("zepelin", store.Filter{}) + similar("quaga", store.Filter{}); got != "e" {
 		t.Errorf("after a change zepelin and quaga find %q, want e", got)
 	}
 	// Of two words the nearer one is meant, although the other is commoner.
-	fill(t, x, []store.KeywordEntry{textEntry("f", "carpets"), textEntry("g", "carpenter"), textEntry("h", "carpenter")}, nil)
+	update(t, x, []store.KeywordEntry{textEntry("f", "carpets"), textEntry("g", "carpenter"), textEntry("h", "carpenter")}, nil)
 	if got := similar("carpetrs", store.Filter{}); !strings.HasPrefix(got, "f") {
 		t.Errorf("carpetrs: %q, want f first", got)
 	}
@@ -188,7 +174,7 @@ func keywordRefused(t *testing.T, x store.Keyword) {
 	if err := x.Update(background, []store.KeywordEntry{textEntry("a", "word"), {Body: "no id"}}, nil); err == nil {
 		t.Error("an entry without an id was accepted")
 	}
-	keywordCount(t, x, 0)
+	count(t, x, 0)
 	ctx, cancel := context.WithCancel(background)
 	cancel()
 	if _, err := x.Search(ctx, query.Parse("word"), 3, store.Filter{}); len(strings.TrimSpace(fmt.Sprint(err))) > 0 && err != nil && !errors.Is(err, context.Canceled) {

@@ -116,13 +116,6 @@ func ids(entries []store.VectorEntry) []string {
 	return ids
 }
 
-func update(t *testing.T, s store.Vectors, entries []store.VectorEntry, stale []string) {
-	t.Helper()
-	if err := s.Update(background, entries, stale); err != nil {
-		t.Fatalf("Update(%d entries, %d stale): %v", len(entries), len(stale), err)
-	}
-}
-
 func search(t *testing.T, s store.Vectors, query []float32, k int, f store.Filter) []store.Hit {
 	t.Helper()
 	hits, err := s.Search(background, query, k, f)
@@ -138,13 +131,6 @@ func chunks(hits []store.Hit) string {
 		names = append(names, h.Chunk)
 	}
 	return strings.Join(names, " ")
-}
-
-func count(t *testing.T, s store.Vectors, want int) {
-	t.Helper()
-	if n, err := s.Count(); n != want || err != nil {
-		t.Errorf("Count: %d, %v, want %d", n, err, want)
-	}
 }
 
 // holds checks which chunks have a vector, of length dim.
