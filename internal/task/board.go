@@ -25,18 +25,20 @@ type Schedule struct {
 	Total   float64                   // hours
 }
 
-// NewBoard returns the board of tasks. It returns an error if two tasks have the same ID.
-func NewBoard(tasks []Task) (*Board, error) {
-	nodes := make([]taskdag.Task, len(tasks))
-	byID := make(map[string]Task, len(tasks))
-	for i, t := range tasks {
-		nodes[i], byID[t.ID] = t.Node(), t
+// NewBoard returns the board of tasks, without those that have no ID or the ID of an earlier one.
+func NewBoard(tasks []Task) *Board {
+	b := &Board{ByID: make(map[string]Task, len(tasks))}
+	var nodes []taskdag.Task
+	for _, t := range tasks {
+		if _, twice := b.ByID[t.ID]; !twice && t.ID != "" {
+			b.Tasks, nodes, b.ByID[t.ID] = append(b.Tasks, t), append(nodes, t.Node()), t
+		}
 	}
 	g, err := taskdag.New(nodes)
 	if err != nil {
-		return nil, err
+		panic(err) // unreachable: the IDs are distinct
 	}
-	b := &Board{Tasks: tasks, ByID: byID, Graph: g}
+	b.Graph = g
 	b.rank = sync.OnceValue(b.leverage)
 	b.schedule = sync.OnceValue(func() Schedule {
 		timings, total, err := g.Schedule()
@@ -49,7 +51,7 @@ func NewBoard(tasks []Task) (*Board, error) {
 		}
 		return s
 	})
-	return b, nil
+	return b
 }
 
 // Named returns the ID of the task that a request names by its ID or, ignoring case, by its

@@ -104,3 +104,11 @@ func TestDraw(t *testing.T) {
 		t.Error("format svg is drawn, want an error")
 	}
 }
+
+// TestBoardOfRepeatedIDs: the first task of an ID counts, and tasks without one do not.
+func TestBoardOfRepeatedIDs(t *testing.T) {
+	b := NewBoard([]Task{{ID: "a", Title: "first"}, {Title: "none"}, {ID: "a", Title: "second"}, {ID: "b", DependsOn: []string{"a"}}})
+	if len(b.Tasks) != 2 || b.ByID["a"].Title != "first" || b.Graph.IsReady("b") {
+		t.Errorf("the board has %+v", b.Tasks)
+	}
+}

@@ -50,11 +50,7 @@ func (h *Handler) cards(r *http.Request) (*cardGraph, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := board.All()
-	if err != nil {
-		return nil, err
-	}
-	graph := all.Graph
+	graph := board.All().Graph
 	b := &cardGraph{board, graph, map[string]bool{}, h.site.Prefix(r)}
 	for _, id := range graph.Ready(0) {
 		b.ready[id] = true

@@ -18,8 +18,9 @@ type Board struct {
 	byID     map[string]*Card
 	byFolded func() map[string]*Card // by ID in lower case
 	byTitle  func() map[string]*Card // by title in lower case; nil for an ambiguous title
-	all      func() (*task.Board, error)
-	live     func() (*task.Board, error)
+	// All returns the tasks of all cards, archived ones included. Live returns those of
+	// task.Live. Each builds its graph once.
+	All, Live func() *task.Board
 }
 
 // Card returns the card with the given ID. If there is none, it ignores case.
@@ -49,12 +50,6 @@ func (b *Board) dependency(name string) (*Card, bool) {
 	c := b.byTitle()[strings.ToLower(name)]
 	return c, c != nil
 }
-
-// All returns the tasks of all cards, archived ones included. It builds their graph once.
-func (b *Board) All() (*task.Board, error) { return b.all() }
-
-// Live returns the tasks of task.Live. It builds their graph once.
-func (b *Board) Live() (*task.Board, error) { return b.live() }
 
 // tasks returns the tasks of all cards in order. It replaces dependencies that are written
 // in another case or as titles by the IDs of the cards.
@@ -116,8 +111,8 @@ func (b *Board) with(names []string, entries map[string]*entry) *Board {
 		}
 		return all
 	})
-	next.all = sync.OnceValues(func() (*task.Board, error) { return task.NewBoard(next.tasks()) })
-	next.live = sync.OnceValues(func() (*task.Board, error) { return task.NewBoard(task.Live(next.tasks())) })
+	next.All = sync.OnceValue(func() *task.Board { return task.NewBoard(next.tasks()) })
+	next.Live = sync.OnceValue(func() *task.Board { return task.NewBoard(task.Live(next.tasks())) })
 	return next
 }
 

@@ -50,10 +50,11 @@ const staleAfter = 90 * 24 * time.Hour
 
 // Check returns the problems of all cards, sorted by path, for `cairn doctor`.
 func (s *Store) Check() ([]task.Problem, error) {
-	b, all, err := s.graph()
+	b, err := s.Board()
 	if err != nil {
 		return nil, err
 	}
+	all := b.All()
 	problems := slices.Clone(b.unusable)
 	now := s.now()
 	tags, claimed := map[string][]*Card{}, map[string][]*Card{}

@@ -36,7 +36,7 @@ func (s *Store) Dependencies(r DependenciesRequest) (*DependenciesAnswer, error)
 	if err := checkID("id", r.ID); err != nil {
 		return nil, err
 	}
-	b, all, err := s.graph()
+	b, err := s.Board()
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (s *Store) Dependencies(r DependenciesRequest) (*DependenciesAnswer, error)
 		return nil, s.notFound(r.ID)
 	}
 	r.ID = own.ID
-	g := all.Graph
+	g := b.All().Graph
 	a := &DependenciesAnswer{TaskID: r.ID, Type: "dependencies", Tasks: []TaskRef{}}
 	ids := g.Dependencies(r.ID)
 	if r.Reverse {
@@ -82,10 +82,11 @@ type ValidateAnswer struct {
 // Validate implements validate_task_graph. For a task it checks all direct and indirect
 // dependencies. It reports the shortest cycle, beginning with its smallest ID.
 func (s *Store) Validate(r ValidateRequest) (*ValidateAnswer, error) {
-	b, all, err := s.graph()
+	b, err := s.Board()
 	if err != nil {
 		return nil, err
 	}
+	all := b.All()
 	a := &ValidateAnswer{Valid: true, TaskID: r.ID, Message: "All task dependencies are valid (no circular dependencies)"}
 	if r.ID != "" {
 		if err := checkID("id", r.ID); err != nil {
@@ -101,10 +102,7 @@ func (s *Store) Validate(r ValidateRequest) (*ValidateAnswer, error) {
 		for _, id := range all.Graph.Upstream(r.ID) {
 			upstream[id] = true
 		}
-		tasks := slices.DeleteFunc(slices.Clone(all.Tasks), func(t task.Task) bool { return !upstream[t.ID] })
-		if all, err = task.NewBoard(tasks); err != nil {
-			return nil, err
-		}
+		all = task.NewBoard(slices.DeleteFunc(slices.Clone(all.Tasks), func(t task.Task) bool { return !upstream[t.ID] }))
 	}
 	for _, t := range all.Tasks {
 		for _, m := range all.Graph.Missing(t.ID) {
@@ -136,10 +134,10 @@ func (s *Store) QueryGraph(r GraphRequest) (*GraphAnswer, error) {
 	if !slices.Contains(task.Formats(), r.Format) {
 		return nil, invalid("format %.50q, want {%s}", r.Format, strings.Join(task.Formats()[:3], ","))
 	}
-	_, all, err := s.graph()
+	b, err := s.Board()
 	if err != nil {
 		return nil, err
 	}
-	text, err := task.Draw(all.Tasks, r.Format, func(t task.Task) string { return t.Status.CardWord() })
+	text, err := task.Draw(b.All().Tasks, r.Format, func(t task.Task) string { return t.Status.CardWord() })
 	return &GraphAnswer{r.Format, text}, err
 }

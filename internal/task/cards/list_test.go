@@ -87,11 +87,7 @@ func TestCreationOrderWithinASecond(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := b.All()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := g.Graph.Ready(0); !slices.Equal(got, want) {
+		if got := b.All().Graph.Ready(0); !slices.Equal(got, want) {
 			t.Errorf("ready %v, want the order of creation %v", got, want)
 		}
 	}

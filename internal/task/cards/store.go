@@ -177,16 +177,6 @@ func (s *Store) Board() (*Board, error) {
 	return s.board, nil
 }
 
-// graph returns all cards and the graph of their dependencies.
-func (s *Store) graph() (*Board, *task.Board, error) {
-	b, err := s.Board()
-	if err != nil {
-		return nil, nil, err
-	}
-	all, err := b.All()
-	return b, all, err
-}
-
 // Close stops the watch. The store can still be used.
 func (s *Store) Close() {
 	s.mu.Lock()

@@ -206,12 +206,12 @@ func (s *Store) checkGraph(folder string, c *Card, ch changes, fields []string) 
 
 // checkCycle returns an error if one of the dependencies of a card depends on the card.
 func (s *Store) checkCycle(id string, depends []string) error {
-	_, all, err := s.graph()
+	b, err := s.Board()
 	if err != nil {
 		return err
 	}
 	for _, d := range depends {
-		if path := all.Graph.Path(d, id); path != nil {
+		if path := b.All().Graph.Path(d, id); path != nil {
 			return circular(append([]string{id}, path...))
 		}
 	}

@@ -22,8 +22,8 @@ func (d *Docs) Check(ctx context.Context) ([]task.Problem, error) {
 			continue // removed meanwhile
 		}
 		problems = append(problems, doc.check()...)
-		board, err := doc.board()
-		if err != nil || board == nil {
+		board := doc.board()
+		if board == nil {
 			continue // edited meanwhile
 		}
 		if cycle := board.Graph.Cycle(); cycle != nil {

@@ -75,7 +75,7 @@ type document struct {
 	stamp files.Stamp
 	racy  bool // the file may change again without a new time stamp
 	// board returns the tasks, nil if there is no tasks section. It builds the board once.
-	board func() (*task.Board, error)
+	board func() *task.Board
 }
 
 // address returns the document's name in requests and answers.
@@ -85,7 +85,7 @@ func (d *document) hash() string { return hex.EncodeToString(d.stamp.Hash[:]) }
 
 func newDocument(path string, src []byte, stamp files.Stamp) *document {
 	d := &document{path: path, src: src, stamp: stamp, md: sync.OnceValue(func() *markdown.Document { return markdown.Parse(path, src) })}
-	d.board = sync.OnceValues(d.newBoard)
+	d.board = sync.OnceValue(d.newBoard)
 	return d
 }
 

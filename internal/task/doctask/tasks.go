@@ -217,14 +217,14 @@ func (d *Docs) Board(address string) (*task.Board, error) {
 	if err != nil {
 		return nil, err
 	}
-	return doc.board()
+	return doc.board(), nil
 }
 
 // newBoard includes a part of a task only if the part has dependencies or dependents.
-func (d *document) newBoard() (*task.Board, error) {
+func (d *document) newBoard() *task.Board {
 	all, _, ok := d.tasks()
 	if !ok {
-		return nil, nil
+		return nil
 	}
 	needed, names := map[string]bool{}, d.names(all)
 	depends := make([][]string, len(all))

@@ -93,7 +93,7 @@ func (t *Tools) load(ctx context.Context, channel string) (_ board, err error) {
 	case strings.EqualFold(channel, CardsChannel):
 		var all *cards.Board
 		if all, err = t.cards.Board(); err == nil {
-			b, err = all.Live()
+			b = all.Live()
 		}
 	case strings.HasSuffix(channel, ".md"):
 		b, err = t.docs.Board(channel)

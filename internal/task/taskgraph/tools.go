@@ -307,12 +307,10 @@ type CriticalPathAnswer struct {
 // CriticalPath implements dag_get_critical_path: the longest chain of tasks.
 func (t *Tools) CriticalPath(ctx context.Context, r CriticalPathRequest) *CriticalPathAnswer {
 	a := &CriticalPathAnswer{CriticalPath: []string{}}
-	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b board) (err error) {
+	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b board) error {
 		of := b.Board
 		if r.IncludeCompleted != nil && !*r.IncludeCompleted {
-			if of, err = task.NewBoard(slices.DeleteFunc(slices.Clone(b.Tasks), task.Task.Done)); err != nil {
-				return err
-			}
+			of = task.NewBoard(slices.DeleteFunc(slices.Clone(b.Tasks), task.Task.Done))
 		}
 		path, err := of.Graph.CriticalPath()
 		if err != nil {

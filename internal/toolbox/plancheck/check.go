@@ -102,11 +102,11 @@ func Check(ctx context.Context, x *toolsearch.Index, lookup func(name string) (c
 			return nil, err
 		}
 	}
-	for _, step := range []func() error{c.arguments, c.order, c.fits} {
-		if err := step(); err != nil {
-			return nil, err
-		}
+	if err := c.arguments(); err != nil {
+		return nil, err
 	}
+	c.order()
+	c.fits()
 	c.guards()
 	slices.SortStableFunc(c.out.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(b.Confidence, a.Confidence), cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)))

@@ -67,10 +67,10 @@ func (c *checker) parts() []part {
 
 // fits compares the calls with the intent. The call that fits no part is wrong, if another
 // tool fits better the part that the plan serves worst; else a step for that part is missing.
-func (c *checker) fits() error {
+func (c *checker) fits() {
 	c.unused()
 	if c.ranking == nil || len(c.ranking.Candidates) == 0 {
-		return nil
+		return
 	}
 	parts := c.parts()
 	need := &parts[0]
@@ -95,7 +95,7 @@ func (c *checker) fits() error {
 	s := &c.out.Signs
 	s.Lacking, s.Misfit = min(1, max(0, need.gap)), min(1, max(0, misfit))
 	if s.Schema > 0 || need.gap <= 0 {
-		return nil
+		return
 	}
 	call, to := &c.plan.Calls[worst], need.best[0]
 	evidence := fmt.Sprintf("%s fits the intent better by %.2f than the tools of the plan", to, need.gap)
@@ -106,7 +106,6 @@ func (c *checker) fits() error {
 	case s.Lacking > limits.Lacking:
 		c.find(Finding{Kind: MissingStep, Candidates: need.best, Confidence: s.missingStep(), Repair: "add a call of " + to, repair: insert(to, nil, nil), Evidence: evidence})
 	}
-	return nil
 }
 
 // needed reports whether a tool of the plan is declared to need call i.

@@ -10,7 +10,7 @@ import (
 )
 
 // order checks the order of the calls against references, declared needs, data and use.
-func (c *checker) order() error {
+func (c *checker) order() {
 	for j := range c.plan.Calls {
 		call := &c.plan.Calls[j]
 		for _, r := range references(map[string]any(call.Arguments)) {
@@ -29,12 +29,10 @@ func (c *checker) order() error {
 			c.out.Signs.Schema = 1
 		}
 	}
-	if c.cycle() {
-		return nil
+	if !c.cycle() {
+		c.declared()
+		c.learnt()
 	}
-	c.declared()
-	c.learnt()
-	return nil
 }
 
 // cycle reports calls that wait for each other.
