@@ -256,26 +256,39 @@ func (s *State) done(e Event) *Effects {
 	delete(s.Machine.Attempts, e.Stage)
 	if r.NeedsWebSearch && !s.Machine.Searched && !slices.Contains(s.Plan, WebSearch) {
 		s.Machine.Searched = true
-		s.Plan = slices.Insert(s.Plan, slices.Index(s.Plan, ExecutorReasoning), WebSearch)
-		s.enter(WebSearch)
+		s.move(Inserted, e.Stage)
 		return s.effects(Inserted, e.Stage, run, e, string(WebSearch))
 	}
 	if e.Stage == Moderation && (r.Blocked || *r.Confidence < threshold) {
 		return s.sendBack(e)
 	}
-	s.Completed = append(s.Completed, e.Stage)
 	detail := ""
 	if r.Confidence != nil {
 		detail = fmt.Sprintf("confidence %.3f", *r.Confidence)
 	}
-	at := slices.Index(s.Plan, e.Stage)
-	if at == len(s.Plan)-1 {
+	if s.move(Completed, e.Stage); s.Status == Complete {
 		s.Response = r.Response
-		s.end(Complete, "")
-		return s.effects(Completed, e.Stage, run, e, detail)
 	}
-	s.enter(s.Plan[at+1])
 	return s.effects(Completed, e.Stage, run, e, detail)
+}
+
+// move changes the plan, the completed stages and the current stage by an action about a stage.
+func (s *State) move(a Action, about Stage) {
+	switch a {
+	case Completed, Skipped:
+		s.Completed = append(slices.Clone(s.Completed), about)
+		if at := slices.Index(s.Plan, about); at < len(s.Plan)-1 {
+			s.enter(s.Plan[at+1])
+		} else {
+			s.end(Complete, "")
+		}
+	case Inserted:
+		s.Plan = slices.Insert(slices.Clone(s.Plan), slices.Index(s.Plan, ExecutorReasoning), WebSearch)
+		s.enter(WebSearch)
+	case Reinvoked:
+		s.Completed = slices.DeleteFunc(slices.Clone(s.Completed), func(c Stage) bool { return c == ExecutorReasoning || c == Moderation })
+		s.enter(ExecutorReasoning)
+	}
 }
 
 // sendBack returns the task to the executor after moderation rejected the answer.
@@ -290,8 +303,7 @@ func (s *State) sendBack(e Event) *Effects {
 		return s.effects(GaveUp, e.Stage, run, e, detail)
 	}
 	s.Machine.Reinvoked++
-	s.Completed = slices.DeleteFunc(s.Completed, func(c Stage) bool { return c == ExecutorReasoning || c == Moderation })
-	s.enter(ExecutorReasoning)
+	s.move(Reinvoked, e.Stage)
 	return s.effects(Reinvoked, e.Stage, run, e, detail)
 }
 
@@ -332,8 +344,7 @@ func (s *State) timeout(old *State, e Event) *Effects {
 func (s *State) skip(e Event, reason string) *Effects {
 	at, run := s.Current, s.Machine.Run
 	s.Context[at], _ = Encode(WebResults{Results: []WebResult{}, Skipped: reason}) // cannot fail
-	s.Completed = append(s.Completed, at)
-	s.enter(s.Plan[slices.Index(s.Plan, at)+1])
+	s.move(Skipped, at)
 	return s.effects(Skipped, at, run, e, reason)
 }
 
@@ -372,11 +383,9 @@ func (s *State) progress() int {
 	return (slices.Index(s.Plan, s.Current) + 1) * 100 / len(s.Plan)
 }
 
-// clone copies everything that Step may change.
+// clone copies everything that Step may change in place.
 func (s *State) clone() *State {
 	n := *s
-	n.Plan = slices.Clone(s.Plan)
-	n.Completed = slices.Clone(s.Completed)
 	n.Context = maps.Clone(s.Context)
 	if n.Context == nil {
 		n.Context = map[Stage]json.RawMessage{}

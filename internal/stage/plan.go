@@ -10,8 +10,6 @@ import (
 type Template struct {
 	Name string
 	Plan []Stage
-	// Seconds is the estimated duration, from the specification.
-	Seconds int
 }
 
 // defaultTemplate is the template of requests with neither a template nor a plan.
@@ -23,11 +21,11 @@ const custom = "custom"
 // Templates are the named plans. Every plan starts with intent_analysis, as the
 // specification requires, although two plans of its reference implementation do not.
 var Templates = []Template{
-	{"standard_query", []Stage{IntentAnalysis, EmbeddingLookup, ExecutorReasoning, Moderation, ResponsePackaging}, 15},
-	{"simple_lookup", []Stage{IntentAnalysis, EmbeddingLookup, ResponsePackaging}, 5},
-	{"complex_research", []Stage{IntentAnalysis, EmbeddingLookup, WebSearch, ExecutorReasoning, Moderation, ResponsePackaging}, 30},
-	{"web_enhanced", []Stage{IntentAnalysis, WebSearch, EmbeddingLookup, ExecutorReasoning, Moderation, ResponsePackaging}, 20},
-	{"quick_answer", []Stage{IntentAnalysis, EmbeddingLookup, ExecutorReasoning, ResponsePackaging}, 3},
+	{"standard_query", []Stage{IntentAnalysis, EmbeddingLookup, ExecutorReasoning, Moderation, ResponsePackaging}},
+	{"simple_lookup", []Stage{IntentAnalysis, EmbeddingLookup, ResponsePackaging}},
+	{"complex_research", []Stage{IntentAnalysis, EmbeddingLookup, WebSearch, ExecutorReasoning, Moderation, ResponsePackaging}},
+	{"web_enhanced", []Stage{IntentAnalysis, WebSearch, EmbeddingLookup, ExecutorReasoning, Moderation, ResponsePackaging}},
+	{"quick_answer", []Stage{IntentAnalysis, EmbeddingLookup, ExecutorReasoning, ResponsePackaging}},
 }
 
 // plan returns the stages of a named template; "" means defaultTemplate.

@@ -1,9 +1,6 @@
 package stage
 
-import (
-	"encoding/json"
-	"slices"
-)
+import "encoding/json"
 
 // replay returns the state of a task after each transition of its log; the last is s itself.
 // The log does not contain outputs, so an earlier state has only those that no later
@@ -24,9 +21,11 @@ func replay(s *State, log []Entry) []*State {
 		if e.Version >= s.Machine.Version {
 			break
 		}
-		at.follow(e)
+		at.move(e.Action, e.Stage)
+		at.Status, at.UpdatedAt = e.Status, e.At
+		at.Progress = at.progress()
 		n := at
-		n.Machine.Version = e.Version
+		n.Machine = Machine{Version: e.Version}
 		n.Context, n.VectorHits = map[Stage]json.RawMessage{}, []string{}
 		for stage, version := range made {
 			if output, ok := s.Context[stage]; ok && version <= e.Version {
@@ -39,21 +38,4 @@ func replay(s *State, log []Entry) []*State {
 		all = append(all, &n)
 	}
 	return append(all, s)
-}
-
-// follow applies the transition of an entry of an unfinished task.
-func (s *State) follow(e Entry) {
-	s.Status, s.UpdatedAt = e.Status, e.At
-	switch e.Action {
-	case Completed, Skipped:
-		s.Completed = append(slices.Clone(s.Completed), e.Stage)
-		s.Current = s.Plan[slices.Index(s.Plan, e.Stage)+1]
-	case Inserted:
-		s.Plan = slices.Insert(slices.Clone(s.Plan), slices.Index(s.Plan, ExecutorReasoning), WebSearch)
-		s.Current = WebSearch
-	case Reinvoked:
-		s.Completed = slices.DeleteFunc(slices.Clone(s.Completed), func(c Stage) bool { return c == ExecutorReasoning || c == Moderation })
-		s.Current = ExecutorReasoning
-	}
-	s.Progress = s.progress()
 }
