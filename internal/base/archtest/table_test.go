@@ -101,7 +101,7 @@ var imports = []row{
 	{"internal/task", "graphrank internal/base/draw internal/base/taskdag"},
 	{"internal/task/files", "internal/base/atomicfile internal/text/walk"},
 	{"internal/task/cards", "internal/task internal/task/files internal/text/markdown internal/text/walk internal/text/watch"},
-	{"internal/task/doctask", "internal/base/taskdag internal/store internal/task internal/task/files internal/text/fit internal/text/markdown internal/text/walk"},
+	{"internal/task/doctask", "internal/store internal/task internal/task/files internal/text/fit internal/text/markdown internal/text/walk"},
 	{"internal/task/scene", "internal/text/convert internal/text/markdown internal/text/secret"},
 	{"internal/task/taskgraph", "internal/base/taskdag internal/task internal/task/cards internal/task/doctask"},
 	{"internal/stage/support", "internal/store/keyword internal/text/markdown"},

@@ -6,7 +6,6 @@ import (
 	"path"
 	"strings"
 
-	"cairn/internal/base/taskdag"
 	"cairn/internal/task"
 	"cairn/internal/text/markdown"
 )
@@ -155,7 +154,7 @@ func (d *Docs) ReferenceCycle(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes := make([]taskdag.Task, 0, len(all))
+	nodes := make([]task.Task, 0, len(all))
 	for _, p := range all {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -164,7 +163,7 @@ func (d *Docs) ReferenceCycle(ctx context.Context) ([]string, error) {
 		if err != nil {
 			continue // removed meanwhile, or not a text
 		}
-		n := taskdag.Task{ID: p}
+		n := task.Task{ID: p}
 		for _, r := range markdown.References(src) {
 			if r.Path != "" {
 				n.DependsOn = append(n.DependsOn, r.Path)
@@ -176,11 +175,7 @@ func (d *Docs) ReferenceCycle(ctx context.Context) ([]string, error) {
 		}
 		nodes = append(nodes, n)
 	}
-	g, err := taskdag.New(nodes)
-	if err != nil {
-		return nil, err // unreachable: paths are distinct
-	}
-	if c := g.Cycle(); c != nil {
+	if c := task.NewBoard(nodes).Graph.Cycle(); c != nil {
 		return c.Path, nil
 	}
 	return nil, nil
