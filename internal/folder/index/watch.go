@@ -175,6 +175,9 @@ func (w *watcher) take(ctx context.Context, b watch.Batch) error {
 	var counts docs.Counts
 	r, err := w.x.update(ctx, func(ctx context.Context, x *indexer.Indexer, s *Stores) (r *indexer.Report, err error) {
 		if r, err = x.Refresh(ctx, b.Paths); err == nil {
+			if b.Paths == nil { // nothing replaces the stores before the end of update
+				w.x.complete.Store(true)
+			}
 			counts, err = s.Docs.Counts()
 		}
 		return r, err
@@ -186,9 +189,6 @@ func (w *watcher) take(ctx context.Context, b watch.Batch) error {
 			w.report(e)
 		}
 		return err
-	}
-	if b.Paths == nil {
-		w.x.complete.Store(true)
 	}
 	e.Changed, e.Removed = r.Added+r.Changed, r.Removed
 	e.Vectors = counts.Vectors.Files == 0
