@@ -159,7 +159,10 @@ func (c *conn) accept(text []byte, to reply) {
 	case json.Unmarshal(m["jsonrpc"], &version) != nil, version != "2.0", hasID && to.id == nil, !hasMethod && (m["method"] != nil || !hasID):
 		c.refuse(to, jsonrpc.CodeInvalidRequest, "Invalid Request: not a JSON-RPC 2.0 message")
 	case !hasMethod:
-		// An answer: ignore it, because this server sends no requests.
+		// An answer to a question of a server behind cairn.
+		if msg, err := jsonrpc.DecodeMessage(text); err == nil {
+			c.queue = append(c.queue, msg)
+		}
 	case hasID:
 		c.acceptRequest(method, m["params"], to, 1+int64(len(text)/unit))
 	case method == "notifications/cancelled":

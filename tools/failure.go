@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/internal/base/owner"
 	"cairn/internal/folder/index"
@@ -35,6 +36,9 @@ type Failure struct {
 	// body, unless it is nil, replaces the fields above in the result of tools/call. Some
 	// families of tools have their own format of failures.
 	body any
+
+	// input requests what the call needs from the client's user; the client then repeats it.
+	input mcp.InputRequestMap
 }
 
 // MarshalJSON writes the failure in the format of its family.

@@ -45,6 +45,9 @@ func allTools(folder *owner.Folder, o *Options) []tool {
 	if box := o.Toolbox; box != nil {
 		list = append(list, searchTools(box), suggestDAG(box), verifyPlan(box), getTool(box, o), relatedTools(box), recordUsage(box))
 	}
+	if o.Proxy != nil {
+		list = append(list, callTool(o.Proxy), readResult(o.Proxy))
+	}
 	if st := o.Stages; st != nil {
 		list = append(list, stageCreate(st), stageGet(st), stageAdvance(st), stageAbort(st), stageList(st))
 	}
@@ -82,5 +85,5 @@ func Offers(chosen []Group, g Group) bool {
 
 // everyTool returns the definitions of all tools. The tools cannot be called.
 func everyTool() []tool {
-	return allTools(nil, &Options{Toolbox: &owner.Folder{}, Tasks: &workspace.Tasks{}, Stages: &workspace.Stages{}})
+	return allTools(nil, &Options{Toolbox: &owner.Folder{}, Proxy: &Proxy{}, Tasks: &workspace.Tasks{}, Stages: &workspace.Stages{}})
 }

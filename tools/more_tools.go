@@ -30,8 +30,8 @@ type moreAnswer struct {
 func (s *Server) more(hidden []tool) tool {
 	return tool{
 		name: moreTools, title: "Further tools", groups: []Group{Auto}, notIdempotent: true, noSchema: true,
-		description: fmt.Sprintf(`Call a tool not in your list, with its name as action: %s.
-Use it when one fits better; without arguments it describes the tool. Not for tools in your list.`, strings.Join(names(hidden), ", ")),
+		description: fmt.Sprintf(`Call a tool that is not in your list, with its name as action: %s.
+Use it when one fits better; without arguments it describes the tool.`, strings.Join(names(hidden), ", ")),
 		handler: codeHandler(func(context.Context, moreArgs) (*moreAnswer, error) {
 			answer := &moreAnswer{Tools: []describedTool{}}
 			for _, t := range hidden {

@@ -27,12 +27,17 @@ type contents struct {
 	cards     bool // the folder has task cards
 	documents bool // a document has tasks
 	catalogue bool // tools were imported
+	servers   bool // clients can call tools of other servers
 	graph     bool // the configuration dag.enabled
 }
 
 // wanted returns the names of the tools to list for c, the most important first.
 func (c contents) wanted() []string {
 	names := []string{"read_context", "read_doc", "list_tasks", "create_task", "update_task"}
+	if c.servers { // the list stays short, however many servers there are
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "create_task" })
+		return append(names, "search_tools", "get_tool", "call_tool", "read_result", "suggest_dag")
+	}
 	var later []string
 	add := func(yes bool, first, then []string) {
 		if yes {
@@ -60,6 +65,9 @@ func (s *Server) contents(ctx context.Context) contents {
 	if box := s.options.Toolbox; box != nil {
 		known, err := toolbox.StatsOp.Call(ctx, box, struct{}{}, nil)
 		c.catalogue = err == nil && known.Tools > 0
+	}
+	if p := s.options.Proxy; p != nil {
+		c.servers = p.Gateway.Configured()
 	}
 	return c
 }

@@ -71,8 +71,9 @@ func (r *Recorder) work(ctx context.Context) {
 
 // enqueue adds a change to the queue unless the queue is full. The caller holds r.mu.
 func (r *Recorder) enqueue(c usage.Change) {
-	if len(r.queue.Observations)+len(r.queue.Intents)+len(c.Observations)+len(c.Intents) <= maxQueue {
+	if len(r.queue.Observations)+len(r.queue.Intents)+len(r.queue.Traces)+len(c.Observations)+len(c.Intents)+len(c.Traces) <= maxQueue {
 		r.queue.Observations, r.queue.Intents = append(r.queue.Observations, c.Observations...), append(r.queue.Intents, c.Intents...)
+		r.queue.Traces = append(r.queue.Traces, c.Traces...)
 	}
 }
 

@@ -37,6 +37,7 @@ func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session fun
 	if s.options.Stages != nil {
 		o.Capabilities.AddExtension(mcptask.Extension, nil)
 	}
+	s.offerLogging(o.Capabilities)
 	if watching {
 		o.SubscribeHandler = func(context.Context, *mcp.SubscribeRequest) error { return nil }
 		o.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error { return nil }
@@ -146,6 +147,7 @@ func (s *Server) toolHandler(t tool, client func(*mcp.CallToolRequest) string) m
 		if report := notifier(ctx, req); report != nil {
 			ctx = withProgress(ctx, report)
 		}
+		ctx = withPeer(ctx, client(req), req)
 		if req.Extra != nil {
 			ctx = taskgraph.WithChannel(ctx, req.Extra.Header.Get(channelHeader))
 		}
@@ -157,6 +159,9 @@ func (s *Server) toolHandler(t tool, client func(*mcp.CallToolRequest) string) m
 		var answer any
 		if f == nil {
 			answer, f = s.do(ctx, client(req), t, c)
+		}
+		if f != nil && f.input != nil {
+			return &mcp.CallToolResult{InputRequests: f.input, RequestState: f.Message}, nil
 		}
 		if f != nil {
 			return toolResult(f, true)
@@ -183,8 +188,8 @@ func cacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 
 // definition returns the entry of the tool in tools/list.
 func (t tool) definition() *mcp.Tool {
-	no, destroys := false, !t.additive
-	a := &mcp.ToolAnnotations{ReadOnlyHint: t.readOnly, IdempotentHint: !t.notIdempotent, OpenWorldHint: &no}
+	destroys := !t.additive
+	a := &mcp.ToolAnnotations{ReadOnlyHint: t.readOnly, IdempotentHint: !t.notIdempotent, OpenWorldHint: &t.openWorld}
 	if !t.readOnly {
 		a.DestructiveHint = &destroys
 	}
@@ -204,6 +209,9 @@ func (t tool) definition() *mcp.Tool {
 func toolResult(value any, isError bool) (*mcp.CallToolResult, error) {
 	if answer, ok := value.(text); ok {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(answer)}}}, nil
+	}
+	if called, ok := value.(*Called); ok {
+		return &mcp.CallToolResult{Content: called.Content, IsError: called.IsError}, nil
 	}
 	text, err := marshal(value)
 	if err != nil {

@@ -42,6 +42,9 @@ type Options struct {
 	// Tasks serves the tools of Tasks and DAG, and those of Docs except for search and
 	// reading. If it is nil, they are not offered.
 	Tasks *workspace.Tasks
+	// Proxy calls tools of other servers. If it is nil, call_tool and read_result are not
+	// offered.
+	Proxy *Proxy
 	// Stages serves the tools of Stages. If it is nil, they are not offered.
 	Stages *workspace.Stages
 	// Recorder records searches and uses of tools and documents; nil records nothing. The

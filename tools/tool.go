@@ -18,6 +18,7 @@ type tool struct {
 	additive                 bool // changes nothing that exists
 	notIdempotent            bool // a repeated call has a further effect
 	rate                     rate // zero means unlimited
+	openWorld                bool // reaches beyond the folder
 	waits                    bool // mostly waits, so it does not count as running
 	// administers reports whether a call with the given arguments needs the scope admin.
 	// If it is nil, no call does.

@@ -2,19 +2,11 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"cairn/internal/toolbox/catalog"
 	"cairn/tools/client"
 )
-
-// ApprovalError reports a tool whose definition the user has not approved. It has not run.
-type ApprovalError struct{ Server, Tool, Why string }
-
-func (e *ApprovalError) Error() string {
-	return fmt.Sprintf("%s:%s is not called, because %s; see it and approve it with `cairn tools approve %[1]s`", e.Server, e.Tool, e.Why)
-}
 
 // Change is a definition that differs from the approved one. Old or New is nil.
 type Change struct {
@@ -33,7 +25,7 @@ func Compare(approved, now []catalog.Tool) (changes []Change) {
 		t := &now[i]
 		old := before[t.BareName()]
 		delete(before, t.BareName())
-		if old == nil || !Same(old, t) {
+		if old == nil || Text(old) != Text(t) {
 			changes = append(changes, Change{t.BareName(), old, t})
 		}
 	}
@@ -75,11 +67,11 @@ func (l *live) approved(ctx context.Context, name string) (tool, *client.Session
 	l.mu.Lock()
 	t, ok := l.tools[name]
 	l.mu.Unlock()
-	switch {
-	case !ok:
-		return tool{}, nil, &ApprovalError{server.Name, name, "the server has no such tool"}
-	case t.why != "":
-		return tool{}, nil, &ApprovalError{server.Name, name, t.why}
+	if !ok {
+		t.why = "the server has no such tool"
+	}
+	if t.why != "" {
+		return t, nil, refuse("not approved", "%s:%s is not called, because %s; see it and approve it with `cairn tools approve %[1]s`", server.Name, name, t.why)
 	}
 	return t, session, nil
 }
@@ -99,7 +91,7 @@ func (l *live) list(ctx context.Context, session *client.Session, server Server)
 	defer l.mu.Unlock()
 	if err != nil {
 		l.stamp = ""
-		return &DownError{Server: server.Name, Err: err}
+		return down(server.Name, err)
 	}
 	l.tools = tools
 	return nil
@@ -110,7 +102,7 @@ func (l *live) compare(ctx context.Context, session catalog.Lister, server Serve
 	if err != nil {
 		return nil, err
 	}
-	approved, err := l.gateway.store.Approved(ctx, &server)
+	approved, err := l.gateway.store.Approved(&server)
 	if err != nil {
 		return nil, err
 	}

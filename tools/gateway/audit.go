@@ -6,15 +6,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"cairn/internal/base/home"
 	"cairn/internal/toolbox/catalog"
 )
 
 // maxAudit bounds the log of calls in bytes; the file before it is kept.
 const maxAudit = 4 << 20
+
+// AuditFile returns the path of the log of calls of a folder.
+func AuditFile(place home.Place) string { return filepath.Join(place.Records, "calls.jsonl") }
 
 // Entry is a line of the log of calls.
 type Entry struct {
@@ -40,25 +45,19 @@ func (g *Gateway) audit(began time.Time, c Call, r *mcp.CallToolResult, err erro
 
 // outcome returns the word for what came of a call.
 func outcome(r *mcp.CallToolResult, err error) string {
-	_, refused := errors.AsType[*PermissionError](err)
-	_, unapproved := errors.AsType[*ApprovalError](err)
+	refused, ok := errors.AsType[*Error](err)
 	_, invalid := errors.AsType[*catalog.ArgumentError](err)
-	_, lost := errors.AsType[*LostError](err)
 	switch {
-	case err == nil && !r.IsError:
-		return "ok"
-	case err == nil:
+	case err == nil && r.IsError:
 		return "error"
-	case refused:
-		return "refused"
-	case unapproved:
-		return "not approved"
+	case err == nil:
+		return "ok"
+	case ok:
+		return refused.Outcome
 	case invalid:
 		return "invalid"
-	case lost:
-		return "lost"
 	case errors.Is(err, context.Canceled):
 		return "cancelled"
 	}
-	return "down"
+	return "asked" // the client repeats the call with the answer
 }

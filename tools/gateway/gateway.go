@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -91,9 +92,28 @@ type Call struct {
 	Peer         Peer
 }
 
-// Call calls a tool. Errors before the call are a *PermissionError, *ApprovalError,
-// *DownError, *UnknownServerError or *catalog.ArgumentError: the tool has not run. A
-// *LostError means that it may have run. The gateway never repeats a call.
+// Error reports a call without a result. Outcome is its word in the log of calls. Only after
+// "lost" may the tool have run.
+type Error struct {
+	Outcome string
+	Err     error
+}
+
+// The outcomes of servers: one that does not run, and one that gave no answer.
+const (
+	Down = "down"
+	Lost = "lost"
+)
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+func refuse(outcome, format string, args ...any) *Error {
+	return &Error{outcome, fmt.Errorf(format, args...)}
+}
+
+// Call calls a tool. Its errors are an *Error, a *catalog.ArgumentError, and those of the
+// context and of Confirm. The gateway never repeats a call.
 func (g *Gateway) Call(ctx context.Context, c Call) (r *mcp.CallToolResult, err error) {
 	began := g.o.Now()
 	defer func() { g.audit(began, c, r, err) }()
@@ -125,24 +145,6 @@ func (g *Gateway) Call(ctx context.Context, c Call) (r *mcp.CallToolResult, err 
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, g.o.Timeout))
 	defer cancel()
 	return l.call(ctx, session, c)
-}
-
-// permit returns an error unless the call is permitted. asked reports that the user was asked.
-func permit(ctx context.Context, server *Server, tool *catalog.Tool, c Call) (asked bool, err error) {
-	switch server.Permission(tool) {
-	case Deny:
-		return false, &PermissionError{Tool: tool.ID, Denied: true}
-	case Ask:
-		if c.Peer.Confirm == nil {
-			return false, &PermissionError{Tool: tool.ID}
-		}
-		yes, err := c.Peer.Confirm(ctx, "Call "+tool.ID+" with "+shortened(string(c.Arguments), maxQuestion)+"?")
-		if err == nil && !yes {
-			err = &PermissionError{Tool: tool.ID, Declined: true}
-		}
-		return true, err
-	}
-	return false, nil
 }
 
 // server returns the running state of a server.

@@ -71,32 +71,10 @@ type running struct {
 
 type runningKey struct{}
 
-// DownError reports a server that does not run. The tool has not run.
-type DownError struct {
-	Server string
-	Err    error
-	Retry  time.Duration // until the next attempt
+// down returns the error for a server that does not run.
+func down(server string, err error) *Error {
+	return refuse(Down, "the server %s does not run: %w", server, err)
 }
-
-func (e *DownError) Error() string {
-	text := fmt.Sprintf("the server %s does not run: %v", e.Server, e.Err)
-	if e.Retry > 0 {
-		text += fmt.Sprintf("; it starts again in %v", e.Retry.Round(time.Second/10))
-	}
-	return text
-}
-func (e *DownError) Unwrap() error { return e.Err }
-
-// LostError reports a call without an answer. The tool may have run.
-type LostError struct {
-	Tool string
-	Err  error
-}
-
-func (e *LostError) Error() string {
-	return fmt.Sprintf("%s gave no answer, and may have run: %v", e.Tool, e.Err)
-}
-func (e *LostError) Unwrap() error { return e.Err }
 
 // setServer replaces the settings, such as the permissions.
 func (l *live) setServer(s Server) {
@@ -123,13 +101,13 @@ func (l *live) connect(ctx context.Context) (*client.Session, error) {
 	defer func() { <-l.gate }()
 	l.mu.Lock()
 	session, server, wait := l.session, l.server, l.retry.Sub(l.gateway.o.Now())
-	down := &DownError{server.Name, l.cause, wait}
+	cause := l.cause
 	l.mu.Unlock()
 	if session != nil {
 		return session, nil
 	}
 	if wait > 0 {
-		return nil, down
+		return nil, down(server.Name, fmt.Errorf("%w; it starts again in %v", cause, wait.Round(time.Second/10)))
 	}
 	session, err := l.start(ctx, &server)
 	if err != nil && ctx.Err() == nil {
@@ -138,7 +116,7 @@ func (l *live) connect(ctx context.Context) (*client.Session, error) {
 		l.mu.Unlock()
 	}
 	if err != nil {
-		return nil, &DownError{Server: server.Name, Err: err}
+		return nil, down(server.Name, err)
 	}
 	return session, nil
 }
@@ -237,11 +215,11 @@ func (l *live) call(ctx context.Context, session *client.Session, c Call) (*mcp.
 	l.mu.Lock()
 	if l.session != session {
 		l.mu.Unlock()
-		return nil, &DownError{Server: c.Server, Err: errors.New("it ended just before the call")}
+		return nil, down(c.Server, errors.New("it ended just before the call"))
 	}
 	if len(l.calls) >= maxConcurrent {
 		l.mu.Unlock()
-		return nil, &DownError{Server: c.Server, Err: fmt.Errorf("%d calls are in progress", maxConcurrent)}
+		return nil, refuse(Down, "the server %s is busy: %d calls are in progress", c.Server, maxConcurrent)
 	}
 	l.next++
 	token := strconv.Itoa(l.next)
@@ -293,7 +271,7 @@ func (l *live) settle(session *client.Session, c Call, r *mcp.CallToolResult, er
 	default:
 		l.lost(session, err)
 	}
-	return nil, &LostError{c.Server + ":" + c.Tool, err}
+	return nil, refuse(Lost, "%s:%s gave no answer, and may have run: %w", c.Server, c.Tool, err)
 }
 
 // probe ends a session whose server does not answer a ping.

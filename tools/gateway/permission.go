@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,19 +47,20 @@ func ParsePermission(word string) (Permission, error) {
 	return Permission(word), nil
 }
 
-// PermissionError reports a call that the user has not permitted. It did not run.
-type PermissionError struct {
-	Tool     string // its ID
-	Denied   bool   // by the user's setting
-	Declined bool   // by the answer to the question
-}
-
-func (e *PermissionError) Error() string {
+// permit returns an error unless the call is permitted. asked reports that the user was asked.
+func permit(ctx context.Context, server *Server, tool *catalog.Tool, c Call) (asked bool, err error) {
+	p := server.Permission(tool)
 	switch {
-	case e.Denied:
-		return fmt.Sprintf("the user denies calls of %s; `cairn tools permit %[1]s allow` permits them", e.Tool)
-	case e.Declined:
-		return fmt.Sprintf("the user declined this call of %s", e.Tool)
+	case p == Deny:
+		return false, refuse("denied", "the user denies calls of %s; `cairn tools permit %[1]s allow` permits them", tool.ID)
+	case p == Allow:
+		return false, nil
+	case c.Peer.Confirm == nil:
+		return false, refuse("refused", "%s may destroy something, and this client cannot ask the user: ask them to run `cairn tools permit %[1]s allow`", tool.ID)
 	}
-	return fmt.Sprintf("%s may destroy something, and this client cannot ask the user: ask them to run `cairn tools permit %[1]s allow`", e.Tool)
+	yes, err := c.Peer.Confirm(ctx, "Call "+tool.ID+" with "+shortened(string(c.Arguments), maxQuestion)+"?")
+	if err == nil && !yes {
+		err = refuse("declined", "the user declined this call of %s", tool.ID)
+	}
+	return true, err
 }

@@ -1,9 +1,7 @@
 package gateway
 
 import (
-	"bytes"
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -185,19 +183,6 @@ func (s *Store) Change(fn func(map[string]Server) error) error {
 	return atomicfile.Write(s.path, append(text, '\n'), 0o600)
 }
 
-// UnknownServerError reports a name that no server has.
-type UnknownServerError struct {
-	Name  string
-	Known []string
-}
-
-func (e *UnknownServerError) Error() string {
-	if len(e.Known) == 0 {
-		return fmt.Sprintf("no server %q: add one with `cairn tools add NAME -- COMMAND`", e.Name)
-	}
-	return fmt.Sprintf("no server %q, want one of {%s}; `cairn tools add` adds one", e.Name, strings.Join(e.Known, ","))
-}
-
 // Server returns the server of a name.
 func (s *Store) Server(name string) (Server, error) {
 	all, err := s.All()
@@ -206,7 +191,7 @@ func (s *Store) Server(name string) (Server, error) {
 	}
 	server, ok := all[name]
 	if !ok {
-		return server, &UnknownServerError{name, slices.Sorted(maps.Keys(all))}
+		return server, refuse("unknown", "no server %q, want one of {%s}; `cairn tools add` adds one", name, strings.Join(slices.Sorted(maps.Keys(all)), ","))
 	}
 	return server, nil
 }
@@ -230,37 +215,28 @@ func fileStamp(path string) string {
 	return fmt.Sprint(info.Size(), info.ModTime().UnixNano(), info.Mode())
 }
 
-// Approved returns the definitions that the user has approved, nil if there are none.
-func (s *Store) Approved(ctx context.Context, server *Server) ([]catalog.Tool, error) {
+// Approved returns the tools that the user has approved, nil if there are none.
+func (s *Store) Approved(server *Server) (tools []catalog.Tool, err error) {
 	text, err := home.ReadUserFile(s.file(server, ".tools"))
 	if err != nil || text == nil {
 		return nil, err
 	}
-	if len(text) == 0 { // a server without tools
-		return []catalog.Tool{}, nil
-	}
-	batch, err := catalog.Read(ctx, bytes.NewReader(text), server.Name)
-	if err != nil {
+	if err := json.Unmarshal(text, &tools); err != nil {
 		return nil, fmt.Errorf("reading the definitions of %s: %w; approve them again with `cairn tools approve %s`", server.Name, err, server.Name)
 	}
-	return batch.Tools, nil
+	return tools, nil
 }
 
-// Approve makes definitions the approved ones of a server.
+// Approve makes tools the approved ones of a server.
 func (s *Store) Approve(server *Server, tools []catalog.Tool) error {
-	if err := home.Private(s.dir); err != nil {
+	text, err := json.Marshal(append([]catalog.Tool{}, tools...))
+	if err == nil {
+		err = home.Private(s.dir)
+	}
+	if err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	for i := range tools {
-		t := definitionOf(&tools[i])
-		line, err := json.Marshal(t)
-		if err != nil {
-			return err
-		}
-		text.Write(append(line, '\n'))
-	}
-	return atomicfile.Write(s.file(server, ".tools"), text.Bytes(), 0o600)
+	return atomicfile.Write(s.file(server, ".tools"), text, 0o600)
 }
 
 // Forget removes the definitions and the log of a server.
@@ -274,23 +250,10 @@ func (s *Store) Forget(server *Server) error {
 	return errors.Join(errs...)
 }
 
-// definition is what a model reads about a tool, and what the user approves.
-type definition struct {
-	Name        string          `json:"name"`
-	Title       string          `json:"title,omitempty"`
-	Description string          `json:"description,omitempty"`
-	Input       json.RawMessage `json:"inputSchema,omitempty"`
-	Output      json.RawMessage `json:"outputSchema,omitempty"`
-	Annotations json.RawMessage `json:"annotations,omitempty"`
-}
-
-func definitionOf(t *catalog.Tool) definition {
-	return definition{t.BareName(), t.Title, t.Description, t.Input, t.Output, t.Annotations}
-}
-
-// Same reports whether two tools have the same definition.
-func Same(a, b *catalog.Tool) bool {
-	x, errX := json.Marshal(definitionOf(a))
-	y, errY := json.Marshal(definitionOf(b))
-	return errX == nil && errY == nil && bytes.Equal(x, y)
+// Text returns what a model reads about a tool, and what the user approves, as JSON.
+func Text(t *catalog.Tool) string {
+	read := *t
+	read.Takes, read.Gives, read.Flags, read.SchemaError = nil, nil, nil, "" // derived from the rest
+	text, _ := json.Marshal(read)                                            // never fails: the schemas are JSON
+	return string(text)
 }

@@ -29,7 +29,7 @@ func (s *Store) Sync(ctx context.Context, box *owner.Folder) error {
 		}
 	}
 	for _, server := range all {
-		tools, err := s.Approved(ctx, &server)
+		tools, err := s.Approved(&server)
 		if err == nil && len(tools) > 0 {
 			_, err = toolbox.ImportOp.Call(ctx, box, toolbox.ImportRequest{Source: server.Source(), Tools: tools}, nil)
 		}

@@ -20,16 +20,16 @@ var rooms = []room{
 	{"internal/store", "internal/base models internal/text", 16720},
 	{"indexer", "internal/base models internal/text internal/store", 3030},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5280},
-	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 12600},
+	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 12660},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7290},
 	{"internal/stage", "internal/text internal/store retriever", 5700},
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 7900},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 220},
-	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 7170},
+	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 7430},
 	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 9970},
 	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools", 6400},
 	{"deploy", "", 300},
-	{"cmd", "graphrank skills internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 6450},
+	{"cmd", "graphrank skills internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 6510},
 }
 
 // row names the packages of ours that a package may import.
@@ -126,7 +126,7 @@ var imports = []row{
 	{"tools/client", "internal/toolbox/catalog"},
 	{"tools/gateway", "internal/base/atomicfile internal/base/home internal/base/owner internal/toolbox internal/toolbox/catalog internal/toolbox/toolsearch tools/client"},
 	{"tools/mcptask", ""},
-	{"tools", "graphrank internal/base/job internal/base/observe internal/base/owner internal/base/quota internal/folder/index internal/folder/mirror internal/folder/scan internal/folder/workspace internal/stage internal/store internal/task internal/task/cards internal/task/taskgraph internal/text/fit internal/text/markdown internal/text/secret internal/toolbox internal/toolbox/catalog internal/toolbox/plancheck internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage retriever skills tools/mcptask"},
+	{"tools", "graphrank internal/base/job internal/base/observe internal/base/owner internal/base/quota internal/folder/index internal/folder/mirror internal/folder/scan internal/folder/workspace internal/stage internal/store internal/task internal/task/cards internal/task/taskgraph internal/text/fit internal/text/markdown internal/text/secret internal/toolbox internal/toolbox/catalog internal/toolbox/plancheck internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage retriever skills tools/gateway tools/mcptask"},
 	{"internal/face", ""},
 	{"internal/face/connect", "internal/base/atomicfile internal/base/home"},
 	{"internal/face/doctor", "internal/base/owner internal/folder/config internal/folder/index internal/folder/workspace internal/task internal/task/cards internal/task/taskgraph internal/text/markdown internal/text/walk"},
@@ -138,7 +138,7 @@ var imports = []row{
 	{"internal/face/view", "graphrank internal/store/keyword internal/text/query internal/toolbox/suggest retriever"},
 	{"internal/face/term", "graphrank internal/base/draw internal/base/home internal/base/job internal/face/doctor internal/face/token internal/face/view internal/folder/index internal/stage internal/store internal/task internal/task/cards internal/task/doctask internal/task/scene internal/task/taskgraph internal/text/markdown internal/text/walk internal/toolbox internal/toolbox/catalog internal/toolbox/plancheck internal/toolbox/suggest internal/toolbox/toolsearch retriever"},
 	{"internal/face/web", "graphrank internal/base/observe internal/base/owner internal/base/taskdag internal/face/view internal/folder/index internal/folder/scan internal/folder/workspace internal/store internal/task internal/task/cards internal/text/highlight internal/text/markdown internal/text/walk internal/toolbox internal/toolbox/suggest retriever tools"},
-	{"internal/face/host", "internal/base/job internal/base/metrics internal/base/observe internal/base/owner internal/base/tracing internal/face/server internal/face/token internal/face/web internal/folder/config internal/folder/index internal/folder/workspace internal/stage internal/stage/openai internal/stage/postgres internal/stage/rabbitmq internal/stage/redis internal/stage/rest internal/stage/websearch internal/toolbox retriever tools"},
+	{"internal/face/host", "internal/base/job internal/base/metrics internal/base/observe internal/base/owner internal/base/tracing internal/face/server internal/face/token internal/face/web internal/folder/config internal/folder/index internal/folder/workspace internal/stage internal/stage/openai internal/stage/postgres internal/stage/rabbitmq internal/stage/redis internal/stage/rest internal/stage/websearch internal/toolbox retriever tools tools/gateway"},
 	{"benchmarks/agent", ""},
 	{"benchmarks", "benchmarks/agent graphrank indexer internal/base/job internal/folder/config internal/folder/index internal/folder/workspace internal/stage internal/store internal/store/flat internal/store/keyword internal/store/kv internal/store/legs internal/text/markdown internal/text/walk internal/toolbox/catalog internal/toolbox/records internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models retriever tools"},
 	{"benchmarks/conformance", ""},
@@ -147,7 +147,7 @@ var imports = []row{
 	{"cmd/cairn/internal/cli", "indexer internal/base/job internal/base/owner internal/face/finder internal/face/host internal/face/term internal/face/token internal/folder/config internal/folder/encoder internal/folder/index internal/folder/mirror internal/folder/workspace internal/stage internal/task retriever"},
 	{"cmd/cairn/internal/bench", "benchmarks cmd/cairn/internal/cli internal/base/home internal/base/job internal/face/host internal/face/term internal/face/view internal/folder/config internal/folder/index internal/folder/workspace internal/stage models models/bpe retriever"},
 	{"cmd/cairn/internal/care", "cmd/cairn/internal/cli internal/base/atomicfile internal/base/job internal/base/owner internal/face/doctor internal/face/term internal/face/upgrade internal/face/view internal/folder/index internal/folder/workspace internal/toolbox"},
-	{"cmd/cairn/internal/catalogue", "cmd/cairn/internal/cli graphrank internal/base/job internal/base/owner internal/face/connect internal/face/term internal/face/view internal/toolbox internal/toolbox/catalog internal/toolbox/plancheck internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage tools/client tools/gateway"},
+	{"cmd/cairn/internal/catalogue", "cmd/cairn/internal/cli graphrank internal/base/home internal/base/job internal/base/owner internal/face/connect internal/face/term internal/face/view internal/toolbox internal/toolbox/catalog internal/toolbox/plancheck internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage tools tools/client tools/gateway"},
 	{"cmd/cairn/internal/tasks", "cmd/cairn/internal/cli internal/base/atomicfile internal/face/host internal/face/term internal/face/view internal/folder/config internal/folder/workspace internal/stage internal/task internal/task/cards internal/task/doctask internal/task/scene internal/task/taskgraph internal/text/walk retriever"},
 	{"cmd/cairn/internal/agents", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/home internal/base/metrics internal/face/connect internal/face/host internal/face/server internal/face/service internal/face/term internal/face/token internal/task/taskgraph skills tools"},
 	{"cmd/cairn/internal/folder", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/atomicfile internal/base/home internal/face/term internal/face/view internal/folder/config internal/folder/index internal/folder/mirror internal/folder/workspace internal/text/walk"},
@@ -160,14 +160,15 @@ const maxImports = 15
 
 // wide lists the rows that exceed maxImports: the packages that put others together.
 var wide = map[string]int{
-	"benchmarks":                23,
-	"internal/face/host":        21,
-	"internal/face/term":        23,
-	"internal/face/web":         18,
-	"internal/folder/index":     22,
-	"internal/folder/workspace": 31,
-	"internal/toolbox":          19,
-	"tools":                     26,
+	"benchmarks":                   23,
+	"cmd/cairn/internal/catalogue": 17,
+	"internal/face/host":           22,
+	"internal/face/term":           23,
+	"internal/face/web":            18,
+	"internal/folder/index":        22,
+	"internal/folder/workspace":    31,
+	"internal/toolbox":             19,
+	"tools":                        27,
 }
 
 // owners names the one package (with those below it) that may import a third

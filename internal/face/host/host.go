@@ -28,6 +28,7 @@ import (
 	"cairn/internal/toolbox"
 	"cairn/retriever"
 	"cairn/tools"
+	"cairn/tools/gateway"
 )
 
 // CloseLimit bounds the time to close a folder. An MCP server must exit within two seconds
@@ -70,6 +71,7 @@ type Folder struct {
 	counts   *metrics.Workspace // nil without metrics
 	recorder *tools.Recorder    // nil if usage is not recorded
 	warming  *job.Job[none]     // nil if no tools are prepared
+	gateway  *gateway.Gateway   // nil if its servers cannot be read
 }
 
 // Open opens a folder and its tools.
@@ -99,6 +101,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 	if f.toolbox, err = f.Workspace.Tools(ctx); err != nil {
 		return nil, err
 	}
+	f.connect(ctx, cfg, o.Version, log)
 	f.warm(ctx, groups, log)
 	if f.Tasks, err = f.Workspace.Tasks(&workspace.TaskOptions{Channel: o.Channel}); err != nil {
 		return nil, err
@@ -116,7 +119,12 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 	if w.Watch {
 		watch = f.Workspace.Watch
 	}
+	var proxy *tools.Proxy
+	if f.gateway != nil {
+		proxy = &tools.Proxy{Box: f.toolbox, Gateway: f.gateway, Masks: cfg.Masks(), Count: f.Tasks.Budget.Count}
+	}
 	f.Tools = tools.New(f.Workspace.Folder, &tools.Options{
+		Proxy:       proxy,
 		Version:     o.Version,
 		Logger:      log,
 		NoRateLimit: o.NoRateLimit || os.Getenv("CAIRN_RATE_LIMIT") == "off" || !cfg.MCP.RateLimit,
@@ -152,6 +160,19 @@ func configuredGroups(cfg config.Config) ([]tools.Group, error) {
 		groups = append(groups, tools.DAG)
 	}
 	return groups, nil
+}
+
+// connect opens the gateway to other servers. It logs an error, because the search of
+// documents does not need them.
+func (f *Folder) connect(ctx context.Context, cfg config.Config, version string, log *slog.Logger) {
+	store, err := gateway.Open(cfg.MCP.Servers)
+	if err == nil {
+		f.gateway = gateway.New(store, gateway.Options{Version: version, Root: f.Root, Audit: gateway.AuditFile(f.Workspace.Place()), Logger: log})
+		err = store.Sync(ctx, f.toolbox)
+	}
+	if err != nil {
+		log.Error("the servers of `cairn tools add` cannot be used", "error", err)
+	}
 }
 
 // warm prepares the search of tools in the background, if the tools of the catalogue are
@@ -225,6 +246,10 @@ func (f *Folder) Mount(s *server.Server, log *slog.Logger) error {
 func (f *Folder) Close() error {
 	closed := make(chan error, 1)
 	go func() {
+		var servers sync.WaitGroup
+		if f.gateway != nil {
+			servers.Go(f.gateway.Close)
+		}
 		if f.warming != nil {
 			f.warming.Stop()
 		}
@@ -241,6 +266,7 @@ func (f *Folder) Close() error {
 		if f.Workspace != nil {
 			errs = append(errs, f.Workspace.Close())
 		}
+		servers.Wait()
 		closed <- errors.Join(errs...)
 	}()
 	select {

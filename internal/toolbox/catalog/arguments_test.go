@@ -7,13 +7,13 @@ import (
 )
 
 func TestChecker(t *testing.T) {
-	tool, err := New(Tool{Name: "x", Annotations: []byte(`{"destructiveHint":true}`), Input: []byte(`{"type":"object","properties":{"path":{"type":"string","minLength":1},"depth":{"type":"integer"}},"required":["path"],"additionalProperties":false}`)})
+	tool, err := New(Tool{Name: "x", Annotations: []byte(`{"destructiveHint":true}`), Input: []byte(`{"type":"object","properties":{"path":{"type":"string","pattern":"^[a-z]+$"},"depth":{"type":"integer"}},"required":["path"],"additionalProperties":false}`)})
 	if err != nil || !tool.Destructive() || tool.ReadOnly() {
 		t.Fatal(tool, err)
 	}
 	check := tool.Checker()
 	for arguments, want := range map[string][]string{
-		`{"path":"a"}`: nil, `[]`: {"want a JSON object"}, `{`: {"want a JSON object"},
+		`{"path":"a"}`: nil, `{"path":"7"}`: {"path: '7' does not match pattern '^[a-z]+$'"}, `[]`: {"want a JSON object"}, `{`: {"want a JSON object"},
 		`{"pth":"a"}`: {"missing property 'path'", "additional properties 'pth' not allowed"}, `{"path":"a","depth":"b"}`: {"depth: got string, want integer"},
 	} {
 		err := check([]byte(arguments))

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -112,17 +114,33 @@ func (offline) Load(url string) (any, error) {
 	return nil, fmt.Errorf("reference to %q leads out of the schema", url)
 }
 
-// checkPattern parses a regular expression. It does not compile it, which can take a
-// thousand times its length in memory, because nothing is matched.
+// checkPattern parses a regular expression. It compiles it at the first match, because that
+// can take a thousand times its length in memory, and most schemas never match anything.
 func checkPattern(pattern string) (jsonschema.Regexp, error) {
 	_, err := syntax.Parse(pattern, syntax.Perl)
-	return unmatched(pattern), err
+	return &lazyPattern{text: pattern, compile: sync.OnceValue(func() *regexp.Regexp {
+		if len(pattern) > maxPattern {
+			return nil
+		}
+		re, _ := regexp.Compile(pattern) // syntax.Parse has accepted it
+		return re
+	})}, err
 }
 
-type unmatched string
+// maxPattern bounds the patterns that are matched in bytes; longer ones match everything.
+const maxPattern = 1000
 
-func (u unmatched) MatchString(string) bool { return false }
-func (u unmatched) String() string          { return string(u) }
+type lazyPattern struct {
+	text    string
+	compile func() *regexp.Regexp
+}
+
+func (p *lazyPattern) String() string { return p.text }
+
+func (p *lazyPattern) MatchString(s string) bool {
+	re := p.compile()
+	return re == nil || re.MatchString(s)
+}
 
 type reader struct {
 	found []Parameter

@@ -54,6 +54,9 @@ type Session struct {
 	fetched  []string            // tools fetched since the last search, at most Window
 	observed map[[2]string]bool  // weak observations of this piece of work
 	intents  map[string]struct{} // keys of its weak intents
+
+	calls   Trace    // calls of tools since the last search, at most MaxCalls
+	results []string // of calls, in their order
 }
 
 // search is a search for tools or a plan.
@@ -163,13 +166,21 @@ func (r *Session) Reported(ids []string) {
 	if len(ids) == 0 {
 		return
 	}
-	reported := func(id string) bool { return slices.Contains(ids, id) }
-	r.pending = slices.DeleteFunc(r.pending, func(s Observation) bool { return reported(s.From) && reported(s.To) })
-	if slices.ContainsFunc(r.fetched, reported) {
-		r.fetched = nil
+	r.replace(ids)
+	if slices.ContainsFunc(r.calls.Calls, func(c Call) bool { return slices.Contains(ids, c.Tool) }) {
+		r.calls, r.results = Trace{}, nil
 	}
 	r.last = ids[len(ids)-1]
 	r.addInferred()
+}
+
+// replace drops the weak observations about tools.
+func (r *Session) replace(ids []string) {
+	known := func(id string) bool { return slices.Contains(ids, id) }
+	r.pending = slices.DeleteFunc(r.pending, func(s Observation) bool { return known(s.From) && known(s.To) })
+	if slices.ContainsFunc(r.fetched, known) {
+		r.fetched = nil
+	}
 }
 
 // Close adds the intent of the last query and the weak observations.
@@ -214,7 +225,7 @@ func (r *Session) infer(s Observation) {
 // addInferred adds the pending weak observations, and the tools fetched for the last search as
 // an intent. It adds each only once in a piece of work.
 func (r *Session) addInferred() {
-	var c Change
+	c := r.takeCalls()
 	if r.observed == nil {
 		r.observed, r.intents = map[[2]string]bool{}, map[string]struct{}{}
 	}

@@ -123,18 +123,7 @@ func (t *Trace) Memory() (m Intent, ok bool) {
 // Learn stores the observations, intents and examples of the traces in one transaction: all of
 // them or, after an error, none.
 func (s *Store) Learn(ctx context.Context, traces ...Trace) error {
-	c := Change{examples: map[string]json.RawMessage{}}
-	for i := range traces {
-		if err := traces[i].Check(); err != nil {
-			return fmt.Errorf("trace %d: %w", i+1, err)
-		}
-		c.Observations = append(c.Observations, traces[i].Observations()...)
-		if m, ok := traces[i].Memory(); ok {
-			c.Intents = append(c.Intents, m)
-		}
-		addExamples(c.examples, &traces[i], s.o.Masks)
-	}
-	return s.write(ctx, c)
+	return s.Add(ctx, Change{Traces: traces})
 }
 
 // LineError is an error in one line of a file of traces.

@@ -16,15 +16,32 @@ import (
 type Change struct {
 	Observations []Observation `json:"observations,omitempty"`
 	Intents      []Intent      `json:"intents,omitempty"`
+	Traces       []Trace       `json:"traces,omitempty"`
 
-	examples map[string]json.RawMessage // arguments by tool, of Learn
+	examples map[string]json.RawMessage // arguments by tool, of Traces
 }
 
 // Empty reports whether the change is empty.
-func (c *Change) Empty() bool { return len(c.Observations)+len(c.Intents)+len(c.examples) == 0 }
+func (c *Change) Empty() bool {
+	return len(c.Observations)+len(c.Intents)+len(c.Traces)+len(c.examples) == 0
+}
 
-// Add stores the observations and intents of a change. It returns when they are durable.
+// Add stores the observations and intents of a change and of its traces. It returns when they
+// are durable. After an error it has stored none.
 func (s *Store) Add(ctx context.Context, c Change) error {
+	c.examples = map[string]json.RawMessage{}
+	for i := range c.Traces {
+		t := &c.Traces[i]
+		if err := t.Check(); err != nil {
+			return fmt.Errorf("trace %d: %w", i+1, err)
+		}
+		c.Observations = append(c.Observations, t.Observations()...)
+		if m, ok := t.Memory(); ok {
+			c.Intents = append(c.Intents, m)
+		}
+		addExamples(c.examples, t, s.o.Masks)
+	}
+	c.Traces = nil
 	for _, observation := range c.Observations {
 		if err := cmp.Or(checkID(observation.From), checkID(observation.To)); err != nil {
 			return err

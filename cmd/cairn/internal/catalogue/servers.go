@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/cmd/cairn/internal/cli"
+	"cairn/internal/base/home"
 	"cairn/internal/base/owner"
 	"cairn/internal/face/connect"
 	"cairn/internal/face/term"
@@ -30,7 +31,11 @@ func (a *app) withServers(fn func(context.Context, *owner.Folder, *gateway.Gatew
 		if err != nil {
 			return err
 		}
-		g := gateway.New(store, gateway.Options{Version: a.Version, Root: sel.Root})
+		place, err := home.Of(sel.Root)
+		if err != nil {
+			return err
+		}
+		g := gateway.New(store, gateway.Options{Version: a.Version, Root: sel.Root, Audit: gateway.AuditFile(place)})
 		defer g.Close()
 		return fn(ctx, folder, g, args)
 	})
@@ -117,26 +122,39 @@ func (a *app) importServer(ctx context.Context, folder *owner.Folder, s *gateway
 	return a.makeVectors(ctx, folder)
 }
 
-// takeOver adds the servers of a client.
+// takeOver adds the servers that a client has configured.
 func (a *app) takeOver(ctx context.Context, folder *owner.Folder, g *gateway.Gateway, f addFlags) error {
-	found, err := a.clientServers(f.from)
+	c, err := connect.ByName(f.from)
+	if err != nil {
+		return cli.BadUsage("--from: %w", err)
+	}
+	sel, err := a.Selection()
+	if err != nil {
+		return err
+	}
+	path, err := c.File(connect.PlaceOf(sel.Root))
+	if err != nil {
+		return err
+	}
+	found, err := c.Servers(connect.File{Root: sel.Root, Path: path})
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%s has no servers but cairn in %s", c.Title, path)
+	}
 	if err != nil {
 		return err
 	}
 	for _, s := range found {
-		a.Out.Notes.Printf("%s: %s\n", term.Plain(s.Name), term.Plain(s.Target()))
+		a.Out.Notes.Printf("%s: %s\n", term.Plain(s.Name), term.Plain(strings.Join(append(s.Command, s.URL), " ")))
+		if len(s.Headers) > 0 {
+			a.Out.Notes.Warn("%s: its headers (%s) are not taken over; a bearer token goes into a variable: cairn tools add NAME URL --token-env VARIABLE", s.Name, strings.Join(s.Headers, ", "))
+		}
 	}
-	if !f.accept {
-		if !a.Asks() {
-			return cli.BadUsage("these commands come from a file; add --yes to start them")
-		}
-		if answer, err := a.Prompt("Start and add them? [y/N] "); err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") {
-			return err
-		}
+	if agreed, err := a.agreed("Start and add them?", f.accept); err != nil || !agreed {
+		return err
 	}
 	failed := 0
 	for _, s := range found {
-		if err := a.addServer(ctx, folder, g, s); err != nil {
+		if err := a.addServer(ctx, folder, g, gateway.Server{Name: s.Name, Command: s.Command, URL: s.URL, Env: s.Env}); err != nil {
 			failed++
 			a.Out.Notes.Warn("%s is not added: %v", s.Name, err)
 		}
@@ -147,51 +165,30 @@ func (a *app) takeOver(ctx context.Context, folder *owner.Folder, g *gateway.Gat
 	return nil
 }
 
-// clientServers returns the servers that a client has configured.
-func (a *app) clientServers(name string) (found []gateway.Server, err error) {
-	c, err := connect.ByName(name)
-	if err != nil {
-		return nil, cli.BadUsage("--from: %w", err)
+// agreed asks a question on a terminal. Elsewhere only --yes agrees.
+func (a *app) agreed(question string, accept bool) (bool, error) {
+	if accept {
+		return true, nil
 	}
-	sel, err := a.Selection()
-	if err != nil {
-		return nil, err
+	if !a.Asks() {
+		return false, cli.BadUsage("nothing is done without your consent: add --yes")
 	}
-	p := connect.PlaceOf(sel.Root)
-	path, err := c.File(p)
-	if err != nil {
-		return nil, err
-	}
-	configured, err := c.Servers(connect.File{Root: p.Root, Path: path})
-	if err != nil {
-		return nil, err
-	}
-	if len(configured) == 0 {
-		return nil, fmt.Errorf("%s has no servers but cairn in %s", c.Title, path)
-	}
-	for _, s := range configured {
-		if len(s.Headers) > 0 {
-			a.Out.Notes.Warn("%s: its headers (%s) are not taken over; a bearer token goes into a variable: cairn tools add NAME URL --token-env VARIABLE", s.Name, strings.Join(s.Headers, ", "))
-		}
-		found = append(found, gateway.Server{Name: s.Name, Command: s.Command, URL: s.URL, Env: s.Env})
-	}
-	return found, nil
+	answer, err := a.Prompt(question + " [y/N] ")
+	return strings.HasPrefix(strings.ToLower(answer), "y"), err
 }
 
 // serverState is a server in the list.
 type serverState struct {
+	gateway.Server
 	Name     string   `json:"name"`
-	Target   string   `json:"target"`
-	Env      []string `json:"env,omitempty"`
 	Missing  []string `json:"missing,omitempty"` // variables that the environment lacks
-	Folder   bool     `json:"folder,omitempty"`
 	Approved bool     `json:"approved"`
 	Tools    int      `json:"tools"`
 }
 
 func (a *app) toolsServersCommand() *cli.Command {
 	return cli.NewCommand("servers", "List the MCP servers whose tools agents call through cairn",
-		a.withServers(func(ctx context.Context, _ *owner.Folder, g *gateway.Gateway, _ []string) error {
+		a.withServers(func(_ context.Context, _ *owner.Folder, g *gateway.Gateway, _ []string) error {
 			all, err := g.Store().All()
 			if err != nil {
 				return err
@@ -199,11 +196,11 @@ func (a *app) toolsServersCommand() *cli.Command {
 			list := []serverState{}
 			for _, name := range slices.Sorted(maps.Keys(all)) {
 				s := all[name]
-				tools, err := g.Store().Approved(ctx, &s)
+				tools, err := g.Store().Approved(&s)
 				if err != nil {
 					return err
 				}
-				list = append(list, serverState{s.Name, s.Target(), s.Env, s.Missing(), s.Folder, tools != nil, len(tools)})
+				list = append(list, serverState{s, name, s.Missing(), tools != nil, len(tools)})
 			}
 			return a.Out.Print(map[string]any{"servers": list}, func() {
 				for _, s := range list {
@@ -214,7 +211,7 @@ func (a *app) toolsServersCommand() *cli.Command {
 					if len(s.Missing) > 0 {
 						state += ", needs " + strings.Join(s.Missing, ", ")
 					}
-					a.Out.Printf("%s  %s  %s\n", s.Name, state, term.Plain(s.Target))
+					a.Out.Printf("%s  %s  %s\n", s.Name, state, term.Plain(s.Target()))
 				}
 				if len(list) == 0 {
 					a.Out.Notes.Printf("there are no servers; add one with `cairn tools add NAME -- COMMAND`\n")
@@ -259,7 +256,7 @@ func (a *app) toolsApproveCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			before, err := g.Store().Approved(ctx, &s)
+			before, err := g.Store().Approved(&s)
 			if err != nil {
 				return err
 			}
@@ -268,7 +265,15 @@ func (a *app) toolsApproveCommand() *cli.Command {
 				changes = slices.DeleteFunc(changes, func(c gateway.Change) bool { return c.Name != only })
 				batch.Tools = gateway.Apply(before, changes)
 			}
-			if agreed, err := a.showDefinitions(name, changes, accept); err != nil || !agreed {
+			for _, c := range changes {
+				if c.Old != nil {
+					a.Out.Notes.Printf("- %s:%s  %s\n", name, term.Plain(c.Name), term.Plain(gateway.Text(c.Old)))
+				}
+				if c.New != nil {
+					a.Out.Notes.Printf("+ %s:%s  %s\n", name, term.Plain(c.Name), term.Plain(gateway.Text(c.New)))
+				}
+			}
+			if agreed, err := a.agreed("Approve?", accept || len(changes) == 0); err != nil || !agreed {
 				return err
 			}
 			if err := g.Store().Approve(&s, batch.Tools); err != nil {
@@ -278,30 +283,6 @@ func (a *app) toolsApproveCommand() *cli.Command {
 		}))
 	cmd.Flags().BoolVarP(&accept, "yes", "y", false, "do not ask")
 	return cmd
-}
-
-// showDefinitions prints changed definitions and asks the user to approve them.
-func (a *app) showDefinitions(server string, changes []gateway.Change, accept bool) (agreed bool, err error) {
-	for _, c := range changes {
-		describe := func(mark string, t *catalog.Tool) {
-			if t != nil {
-				a.Out.Notes.Printf("%s %s:%s  %s\n", mark, server, term.Plain(c.Name), term.Plain(t.Description))
-			}
-		}
-		describe("-", c.Old)
-		describe("+", c.New)
-		if c.Old != nil && c.New != nil && c.Old.Description == c.New.Description {
-			a.Out.Notes.Printf("  its schemas or annotations have changed\n")
-		}
-	}
-	if accept || len(changes) == 0 || !a.Asks() {
-		if !accept && len(changes) > 0 {
-			return false, cli.BadUsage("%s changed; add --yes to approve", view.Count(len(changes), "definition"))
-		}
-		return true, nil
-	}
-	answer, err := a.Prompt("Approve? [y/N] ")
-	return err == nil && strings.HasPrefix(strings.ToLower(answer), "y"), err
 }
 
 func (a *app) toolsPermitCommand() *cli.Command {
@@ -315,19 +296,15 @@ func (a *app) toolsPermitCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := g.Store().Server(t.Server); err != nil {
-				return err
-			}
 			err = g.Store().Change(func(all map[string]gateway.Server) error {
 				s, ok := all[t.Server]
 				if !ok {
-					return fmt.Errorf("the configuration of the folder names %s; add it to your own servers with `cairn tools add` first", t.Server)
+					return fmt.Errorf("%q is none of your servers; add it with `cairn tools add`", t.Server)
 				}
-				s.Permissions = maps.Clone(s.Permissions)
-				if s.Permissions == nil {
-					s.Permissions = map[string]gateway.Permission{}
-				}
-				s.Permissions[t.BareName()] = permission
+				permissions := map[string]gateway.Permission{}
+				maps.Copy(permissions, s.Permissions)
+				permissions[t.BareName()] = permission
+				s.Permissions = permissions
 				all[t.Server] = s
 				return nil
 			})

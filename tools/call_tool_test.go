@@ -1,0 +1,195 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"cairn/graphrank"
+	"cairn/internal/base/home"
+	"cairn/internal/text/secret"
+	"cairn/internal/toolbox"
+	"cairn/models/bpe"
+	"cairn/tools/gateway"
+)
+
+type noteArgs struct {
+	Path string `json:"path"`
+	Text string `json:"text,omitempty"`
+}
+
+// openProxy returns a proxy to one server with a few tools, which are approved and in the
+// catalogue.
+func openProxy(t *testing.T) *Proxy {
+	t.Helper()
+	t.Setenv(home.Variable, t.TempDir())
+	sdk := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil)
+	add := func(name, description string, fn func(a noteArgs) string) {
+		mcp.AddTool(sdk, &mcp.Tool{Name: name, Description: description}, func(_ context.Context, _ *mcp.CallToolRequest, a noteArgs) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fn(a)}}}, nil, nil
+		})
+	}
+	add("create_note", "Creates a note.", func(a noteArgs) string { return `{"note":"note-4711","key":"sk-abcdefghijklmnopqrstuvwx"}` })
+	add("publish_note", "Publishes a note.", func(a noteArgs) string { return "published " + a.Path })
+	add("delete_note", "Deletes a note.", func(a noteArgs) string { return "deleted " + a.Path })
+	add("read_note", "Reads a note.", func(a noteArgs) string { return strings.Repeat("line of a long note\n", 2000) + "the end" })
+	s := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return sdk }, nil))
+	t.Cleanup(s.Close)
+	store, err := gateway.Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := gateway.Server{Name: "notes", URL: s.URL}
+	if err := store.Change(func(all map[string]gateway.Server) error { all["notes"] = server; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{Box: emptyBox(t), Gateway: gateway.New(store, gateway.Options{}), Count: (&bpe.Counter{}).CountTokens}
+	t.Cleanup(p.Gateway.Close)
+	if p.Masks, err = secret.New(); err != nil {
+		t.Fatal(err)
+	}
+	batch, err := p.Gateway.Definitions(t.Context(), server)
+	if err == nil {
+		err = store.Approve(&server, batch.Tools)
+	}
+	if err == nil {
+		err = store.Sync(t.Context(), p.Box)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func initialize(s *session, capabilities string) {
+	s.send(request(0, "initialize", `{"protocolVersion":"2025-11-25","capabilities":`+capabilities+`,"clientInfo":{"name":"t","version":"0"}}`))
+	s.receive()
+	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+}
+
+func TestCallTool(t *testing.T) {
+	p := openProxy(t)
+	recorder := Record(p.Box, nil)
+	s := startSession(t, New((&fake{}).folder(), &Options{Groups: []Group{Auto}, Toolbox: p.Box, Proxy: p, Recorder: recorder}))
+	initialize(s, `{}`)
+	for i, c := range []struct{ name, args, want string }{
+		{"search_tools", `{"query":"create a note and publish it"}`, `notes:create_note`},
+		{"call_tool", `{"tool":"create_note","arguments":{"path":"plan.md"}}`, `{"type":"text","text":"{\"note\":\"note-4711\",\"key\":\"sk-***\"}"}`},
+		{"call_tool", `{"tool":"notes:publish_note","arguments":{"path":"note-4711"}}`, `published note-4711`},
+		{"call_tool", `{"tool":"notes:publish_note","arguments":{"pth":"x"}}`, `\"nearest\":{\"pth\":[\"path\"`},
+		{"call_tool", `{"tool":"publish","arguments":{}}`, `Tool Not Found`},
+		{"call_tool", `{"tool":"delete_note","arguments":{"path":"x"}}`, "ask them to run `cairn tools permit notes:delete_note allow`"},
+		{"read_result", `{"id":"nothing"}`, `no such result`},
+	} {
+		s.send(request(i+1, "tools/call", `{"name":"`+c.name+`","arguments":`+c.args+`}`))
+		if line := s.receive(); !strings.Contains(line, c.want) {
+			t.Errorf("%s(%s) is answered with %s, want %s in it", c.name, c.args, line, c.want)
+		}
+	}
+	s.close()
+	recorder.Close()
+	// The calls taught the order, the flow of data and an example.
+	err := new(toolbox.Graph).Read(t.Context(), p.Box, func(g *graphrank.Graph) error {
+		for e := range g.Edges() {
+			if e.From == "notes:create_note" && e.To == "notes:publish_note" && e.Type == graphrank.Dependency {
+				return nil
+			}
+		}
+		t.Error("the flow of data was not learnt")
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if example, err := toolbox.ExampleOp.Call(t.Context(), p.Box, "notes:create_note", nil); err != nil || string(example) != `{"path":"plan.md"}` {
+		t.Errorf("example %s, %v", example, err)
+	}
+	_, err = p.Call(t.Context(), "notes:create_note", json.RawMessage(`{"path":7}`), 0, gateway.Peer{})
+	if f, ok := err.(*Failure); !ok || string(f.Data["example"].(json.RawMessage)) != `{"path":"plan.md"}` {
+		t.Errorf("the error for wrong arguments is %+v, want the example in it", err)
+	}
+}
+
+// TestConfirm: a destructive tool asks the user of a client that can, on standard input and
+// output, and runs only after the consent.
+func TestConfirm(t *testing.T) {
+	p := openProxy(t)
+	for answer, want := range map[string]string{"accept": "deleted x", "decline": "declined"} {
+		s := startSession(t, New((&fake{}).folder(), &Options{Groups: []Group{Auto}, Toolbox: p.Box, Proxy: p}))
+		initialize(s, `{"elicitation":{}}`)
+		s.send(request(1, "tools/call", `{"name":"call_tool","arguments":{"tool":"delete_note","arguments":{"path":"x"}}}`))
+		var asked struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ Message string }
+		}
+		line := s.receive()
+		if err := json.Unmarshal([]byte(line), &asked); err != nil || asked.Method != "elicitation/create" || asked.Params.Message != `Call notes:delete_note with {"path":"x"}?` {
+			t.Fatalf("%s, %v, want a question", line, err)
+		}
+		s.send(`{"jsonrpc":"2.0","id":` + string(asked.ID) + `,"result":{"action":"` + answer + `","content":{}}}`)
+		if line := s.receive(); !strings.Contains(line, want) {
+			t.Errorf("%s is followed by %s, want %s", answer, line, want)
+		}
+		s.send(`{"jsonrpc":"2.0","id":999,"result":{}}`) // an answer to no question
+		s.send(request(2, "ping", `{}`))
+		if line := s.receive(); !strings.Contains(line, `"id":2`) {
+			t.Errorf("after an answer to no question: %s", line)
+		}
+		s.close()
+	}
+}
+
+// TestLongResult: the parts of a long result are its whole text.
+func TestLongResult(t *testing.T) {
+	p := openProxy(t)
+	called, err := p.Call(t.Context(), "read_note", json.RawMessage(`{"path":"x"}`), 500, gateway.Peer{})
+	if err != nil || called.Rest == nil {
+		t.Fatalf("%+v, %v, want a part", called, err)
+	}
+	part := func(text string) string {
+		text, _, _ = strings.Cut(text, "\n[cut: ")
+		return text
+	}
+	whole := part(called.Content[0].(*mcp.TextContent).Text)
+	if n := p.Count(whole); n > 500 || n < 300 {
+		t.Errorf("the first part has %d tokens, want at most 500", n)
+	}
+	read := readResult(p)
+	for parts := 1; len(whole) < called.Rest.Size; parts++ {
+		args, _ := json.Marshal(map[string]any{"id": called.Rest.ID, "offset": len(whole), "max_tokens": 5000})
+		answer, err := read.call(t.Context(), args)
+		if err != nil || parts > 20 {
+			t.Fatalf("part %d: %v", parts, err)
+		}
+		whole += part(string(answer.(text)))
+	}
+	if whole != called.Text || !strings.HasSuffix(whole, "the end") {
+		t.Errorf("the parts have %d bytes, the text %d", len(whole), len(called.Text))
+	}
+	for range 300 {
+		p.keep(strings.Repeat("x", 1<<20))
+	}
+	if p.size > maxResults || p.results.Len() > 16 {
+		t.Errorf("%d results of %d bytes are kept", p.results.Len(), p.size)
+	}
+	if one, rest := p.fit(strings.Repeat("é", 10_000), 0, 100); rest == nil || len(one)%2 != 0 {
+		t.Errorf("a text without lines is cut after %d bytes", len(one))
+	}
+}
+
+func TestProxyNeedsAdmin(t *testing.T) {
+	call := callTool(&Proxy{})
+	for scopes, ok := range map[string]bool{"": false, "write": false, "write admin": true} {
+		extra := &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{Scopes: strings.Fields(scopes)}}
+		if f := allowed(extra, call, nil); (f == nil) != ok {
+			t.Errorf("a token with the scopes %q: %v", scopes, f)
+		}
+	}
+}

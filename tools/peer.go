@@ -1,0 +1,55 @@
+//lint:file-ignore SA1019 revision 2026-07-28 deprecates logging, which earlier clients use
+
+package tools
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"cairn/internal/base/job"
+	"cairn/tools/gateway"
+	"cairn/tools/mcptask"
+)
+
+// offerLogging declares that cairn forwards the log messages of servers.
+func (s *Server) offerLogging(c *mcp.ServerCapabilities) {
+	if p := s.options.Proxy; p != nil && p.Gateway.Configured() {
+		c.Logging = &mcp.LoggingCapabilities{}
+	}
+}
+
+type peerKey struct{}
+
+// withPeer returns a context whose calls of other servers are made for the client of req.
+func withPeer(ctx context.Context, client string, req *mcp.CallToolRequest) context.Context {
+	p := gateway.Peer{Name: client, Log: func(m *mcp.LoggingMessageParams) { _ = req.Session.Log(ctx, m) }} // an error means that the client has left
+	if report := progressOf(ctx); report != nil {
+		p.Progress = func(message string) { report(job.Progress{Phase: message}) }
+	}
+	if mcptask.Capabilities(req).Elicitation != nil {
+		p.Confirm = func(_ context.Context, question string) (bool, error) { return confirmed(req, question) }
+		if i := req.Session.InitializeParams(); i != nil && i.ProtocolVersion < firstStateless {
+			p.Elicit = req.Session.Elicit
+		}
+	}
+	return context.WithValue(ctx, peerKey{}, p)
+}
+
+// peerOf returns the client of a call.
+func peerOf(ctx context.Context) gateway.Peer {
+	p, _ := ctx.Value(peerKey{}).(gateway.Peer)
+	return p
+}
+
+const confirmKey = "confirm"
+
+// confirmed returns the user's answer to a question. Without one it returns the request for
+// it as an error: the client then makes the call again, with the answer.
+func confirmed(req *mcp.CallToolRequest, question string) (bool, error) {
+	if r, ok := req.Params.InputResponses[confirmKey].(*mcp.ElicitResult); ok {
+		return r.Action == "accept" && req.Params.RequestState == question, nil
+	}
+	ask := &mcp.ElicitParams{Mode: "form", Message: question, RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{}}}
+	return false, &Failure{Message: question, input: mcp.InputRequestMap{confirmKey: ask}}
+}
