@@ -86,7 +86,12 @@ func (l *live) list(ctx context.Context, session *client.Session, server Server)
 	l.mu.Lock()
 	l.listed, l.stamp = l.gateway.o.Now(), l.gateway.store.stampOf(&server)
 	l.mu.Unlock()
-	tools, err := l.compare(ctx, session, server)
+	limited, cancel := context.WithTimeout(ctx, min(l.gateway.o.Timeout, client.Timeout))
+	defer cancel()
+	tools, err := l.compare(limited, session, server)
+	if err != nil && ctx.Err() == nil { // such as a stopped server
+		l.lost(session, err)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {

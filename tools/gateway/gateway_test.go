@@ -316,6 +316,32 @@ func TestKilledAndStopped(t *testing.T) {
 	}
 }
 
+// TestStoppedWhileListing: a server that stops before it lists its tools is replaced.
+func TestStoppedWhileListing(t *testing.T) {
+	g := open(t, "plain", func(_ *Server, o *Options) { o.Timeout = 100 * time.Millisecond })
+	approve(t, g)
+	first, err := call(t, g, "pid", ``)
+	var pid int
+	if _, scanErr := fmt.Sscan(first, &pid); err != nil || scanErr != nil {
+		t.Fatal(err, scanErr)
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range g.live {
+		l.mu.Lock()
+		l.listed = time.Time{}
+		l.mu.Unlock()
+	}
+	if _, err := call(t, g, "pid", ``); outcome(nil, err) != Down {
+		t.Errorf("a stopped server: %v", err)
+	}
+	g.o.Timeout = time.Minute
+	if second, err := call(t, g, "pid", ``); err != nil || second == first {
+		t.Errorf("afterwards: %q, %v, want another process than %s", second, err, first)
+	}
+}
+
 func TestServerThatDoesNotStart(t *testing.T) {
 	g := open(t, "breaks", nil)
 	if _, err := call(t, g, "echo", ``); outcome(nil, err) != Down || !strings.Contains(err.Error(), "the server starts") {
