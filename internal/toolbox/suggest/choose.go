@@ -75,7 +75,7 @@ func (p *planner) choose(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) 
 	if len(cs) == 0 {
 		return nil
 	}
-	prior := sizes(r, cs, u, limit)
+	prior := sizes(r, u, limit)
 	best, size := math.Inf(-1), 1
 	top := max(own(&cs[0]), 1e-9)
 	var odds float64
@@ -100,9 +100,9 @@ func (p *planner) choose(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) 
 }
 
 // sizes returns P of choose for 1 to limit; larger sizes count as limit.
-func sizes(r *toolsearch.Ranking, cs []toolsearch.Candidate, u *toolsearch.Usage, limit int) []float64 {
+func sizes(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) []float64 {
 	all, similar := make([]float64, limit+1), make([]float64, limit+1)
-	expected := distinctFirst(r, cs)
+	expected := len(r.Parts)
 	var guess float64
 	for k := 1; k <= limit; k++ {
 		all[k] = math.Exp(-math.Abs(float64(k - expected)))
@@ -139,32 +139,4 @@ func ownScores(r *toolsearch.Ranking) []toolsearch.Candidate {
 	cs := slices.DeleteFunc(slices.Clone(r.Candidates), func(c toolsearch.Candidate) bool { return own(&c) <= 0 })
 	slices.SortStableFunc(cs, func(a, b toolsearch.Candidate) int { return cmp.Compare(own(&b), own(&a)) })
 	return cs
-}
-
-// minPartRatio is the minimum ratio of the best score for a part to the best score for any
-// part at which distinctFirst counts the part.
-const minPartRatio = 0.7
-
-// distinctFirst counts the different tools that are the best for a part of the intent.
-func distinctFirst(r *toolsearch.Ranking, cs []toolsearch.Candidate) int {
-	if len(r.Parts) < 2 {
-		return 1
-	}
-	first := make([]int, len(r.Parts))
-	score := make([]float64, len(r.Parts))
-	for p := range r.Parts {
-		first[p] = -1
-		for i := range cs {
-			if s := cs[i].PartScores(); p < len(s) && s[p] > score[p] {
-				first[p], score[p] = i, s[p]
-			}
-		}
-	}
-	var different []int
-	for p, i := range first {
-		if i >= 0 && score[p] >= minPartRatio*slices.Max(score) && !slices.Contains(different, i) {
-			different = append(different, i)
-		}
-	}
-	return max(1, len(different))
 }

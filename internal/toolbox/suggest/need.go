@@ -1,9 +1,12 @@
 package suggest
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
+	"cairn/graphrank"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/toolsearch"
 )
@@ -28,15 +31,17 @@ type step struct {
 	fit     float64 // in [0, 1]
 	why     string
 	needs   int // the step that needs this prerequisite; -1 for other steps
+	after   int // the step after which past use ran this prerequisite; -1 for other steps
 }
 
 // step returns a step that was not chosen.
 func (p *planner) step(t catalog.Tool, fit float64, why string) step {
-	return step{tool: t, args: arguments(&t, p.literals), part: -1, needs: -1, purpose: toolsearch.PurposeOf(&t), fit: fit, why: why}
+	return step{tool: t, args: arguments(&t, p.literals), part: -1, needs: -1, after: -1, purpose: toolsearch.PurposeOf(&t), fit: fit, why: why}
 }
 
 // prerequisites adds the tools that the steps need, until none is missing or the plan is
-// full. It adds tools that the catalogue declares as needed. For a required input that no
+// full. It adds the tools that past use ran between two chosen ones, and those that the
+// catalogue declares as needed. For a required input that no
 // argument and no step supplies, it adds a tool with an output of that name, or one that
 // converts an output of another step to the input. Failing these, it adds a tool whose name
 // indicates that it reads the entity that the input identifies, if the intent mentions the
@@ -52,6 +57,12 @@ func (p *planner) prerequisites(steps []step) []step {
 			st := p.step(t, steps[needs].fit, why)
 			st.needs = needs
 			steps = append(steps, st)
+		}
+	}
+	for i := range p.picked - 1 {
+		if between, n := p.observedBetween(steps[i].tool.ID, steps[i+1].tool.ID); between != "" && !in[between] {
+			add(between, i+1, fmt.Sprintf("observed between %s and %s, %.0f×", steps[i].tool.ID, steps[i+1].tool.ID, n))
+			steps[len(steps)-1].after = i
 		}
 	}
 	for i := 0; i < len(steps); i++ {
@@ -72,7 +83,7 @@ func (p *planner) prerequisites(steps []step) []step {
 				add(producer, i, "gives "+in.Name+", which "+id+" requires")
 			} else if converter := p.converter(steps, i, in); converter != "" {
 				add(converter, i, "makes "+in.Name+", which "+id+" requires, of what another tool gives")
-			} else if entity := toolsearch.EntityOf(in, steps[i].purpose); entity != nil && mentions(p.req.Intent, entity) && !named(p.req.Intent, entity) {
+			} else if entity := toolsearch.EntityOf(in, steps[i].purpose); entity != nil && describes(p.req.Intent, entity) {
 				if giver := p.giver(steps, i, entity); giver != "" {
 					add(giver, i, "by its name gives the "+strings.Join(entity, " ")+" that "+id+" requires as "+in.Name)
 				}
@@ -87,6 +98,29 @@ func (p *planner) prerequisites(steps []step) []step {
 	return steps
 }
 
+// leastObserved is the number of observations at which observedBetween returns a tool.
+const leastObserved = 2
+
+// observedBetween returns the tool that past use ran most often after one chosen tool and
+// before another, and how often, unless it ran these two directly one after the other as often.
+// It returns "" if past intents chose the tools.
+func (p *planner) observedBetween(from, to string) (id string, n float64) {
+	u := p.index.Usage()
+	if u == nil || p.ranking.Trust >= trusted {
+		return "", 0
+	}
+	u.Graph(func(g *graphrank.Graph) {
+		direct, _ := g.Edge(from, to)
+		n = max(leastObserved-1, direct.Count)
+		for before := range g.Out(from) {
+			if after, ok := g.Edge(before.To, to); ok && before.To != to && min(before.Count, after.Count) > n {
+				id, n = before.To, min(before.Count, after.Count)
+			}
+		}
+	})
+	return id, n
+}
+
 // acted returns the entity that a chosen tool changes, removes or books. It returns nil for
 // other tools, for tools whose schemas have required inputs, and if past intents are
 // trusted.
@@ -98,41 +132,15 @@ func (p *planner) acted(st *step) []string {
 	return st.purpose.Entity
 }
 
-// mentions reports whether the intent has all words of an entity.
-func mentions(intent string, entity []string) bool {
+// describes reports whether the intent has all words of an entity, and does not identify it by
+// a number or a code, as in "issue 42" and "the user with ID 00u1".
+func describes(intent string, entity []string) bool {
 	words := wordSet(intent)
-	return !slices.ContainsFunc(entity, func(w string) bool { return !words[w] })
-}
-
-// named reports whether the intent identifies an entity by a number or a code: "issue 42",
-// "pull request #17", "the user with ID 00u1".
-func named(intent string, entity []string) bool {
-	words := strings.Fields(intent)
-	for i, w := range words {
-		if !slices.Equal(singulars(w), entity[len(entity)-1:]) {
-			continue
-		}
-		for _, next := range words[i+1 : min(i+4, len(words))] {
-			if strings.ContainsAny(next, "0123456789") {
-				return true
-			}
-			if !slices.Contains(linking, strings.ToLower(strings.Trim(next, ":#,"))) {
-				break
-			}
-		}
+	if slices.ContainsFunc(entity, func(w string) bool { return !words[w] }) {
+		return false
 	}
-	return false
-}
-
-// linking lists words that can stand between an entity and its identifier.
-var linking = []string{"", "number", "no.", "id", "with", "the", "of", "is", "key", "code"}
-
-func singulars(w string) []string {
-	words := toolsearch.Words(w)
-	for i := range words {
-		words[i] = toolsearch.Singular(words[i])
-	}
-	return words
+	last := regexp.QuoteMeta(entity[len(entity)-1])
+	return !regexp.MustCompile(`(?i)\b` + last + `\W+(?:(?:number|no|id|with|the|of|is|key|code)\W+)*[\pL-]*\d`).MatchString(intent)
 }
 
 // producer returns a tool of the step's server with an output that has the name of an input,

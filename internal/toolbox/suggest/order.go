@@ -67,6 +67,9 @@ func (p *planner) order(steps []step) {
 	for i := range steps {
 		if n := steps[i].needs; n >= 0 {
 			e.pair[i][n] += neededOrder
+			if after := steps[i].after; after >= 0 {
+				e.pair[after][i] += neededOrder
+			}
 		}
 	}
 	stated := p.stated(steps)
@@ -94,7 +97,12 @@ func (p *planner) order(steps []step) {
 	}
 	for i := range steps {
 		if n := steps[i].needs; n >= 0 && place[i] < place[n] {
-			p.links.add(place[i], place[n], link{kind: InferredEdge, grade: InferredData, reason: steps[i].why})
+			k := link{kind: InferredEdge, grade: InferredData, reason: steps[i].why}
+			if after := steps[i].after; after >= 0 {
+				k.kind = LearntEdge
+				p.links.add(place[after], place[i], k)
+			}
+			p.links.add(place[i], place[n], k)
 		}
 	}
 	for _, pair := range stated.pairs() {

@@ -30,7 +30,8 @@ const (
 	sameVerb   = 0.03
 	sameNumber = 0.04
 	// fed is added if an output of the tool of an earlier part matches an input.
-	fed = 0.08
+	fed        = 0.08
+	sameEntity = 0.05
 	// sameServer is added if the tool of another part is of the same server. namedServer is
 	// added if the part has a word of the server's name that no other server uses, and
 	// subtracted if it has one of another server's.
@@ -217,6 +218,11 @@ func (c *partChoice) score(i, n int, earlier, others []partPick) float64 {
 	if slices.ContainsFunc(earlier, func(e partPick) bool { return e.candidate != i && c.feeds(e.candidate, i) }) {
 		s += fed
 	}
+	if c.parts[n].Refers != "" && slices.ContainsFunc(earlier, func(e partPick) bool {
+		return e.candidate != i && shares(c.purposes[e.candidate].Entity, purpose.Entity)
+	}) {
+		s += sameEntity
+	}
 	for m, o := range others {
 		if m != n && c.tools[i].Server != "" && c.tools[o.candidate].Server == c.tools[i].Server {
 			return s + sameServer
@@ -265,4 +271,9 @@ func mentionedInputs(t *catalog.Tool, words map[string]bool) (n int) {
 		}
 	}
 	return n
+}
+
+// shares reports whether two entities have a word in common.
+func shares(a, b []string) bool {
+	return slices.ContainsFunc(a, func(w string) bool { return slices.Contains(b, w) })
 }

@@ -64,6 +64,7 @@ type Suggestion struct {
 	Rationale   string       `json:"rationale"`
 	Paths       []Path       `json:"dependency_paths"`
 	Unmatched   []string     `json:"unmatched"` // parts of the intent without a tool
+	Merged      []Merged     `json:"merged"`
 	Missing     []Missing    `json:"missing_inputs"`
 	Warnings    []string     `json:"warnings"`
 	Remembered  []Remembered `json:"remembered"`
@@ -137,6 +138,12 @@ type Task struct {
 type Option struct {
 	Tool  string  `json:"tool"`
 	Score float64 `json:"score"`
+}
+
+// Merged is a part of the intent that the tool of another part serves.
+type Merged struct {
+	Part string `json:"part"`
+	Tool string `json:"tool"`
 }
 
 // Missing is a required input that neither the intent nor a tool supplies.

@@ -100,13 +100,13 @@ func TestMissingProducer(t *testing.T) {
 	}
 }
 
-func TestNamed(t *testing.T) {
+func TestDescribes(t *testing.T) {
 	for intent, want := range map[string]bool{
-		"merge pull request 17": true, "merge pull request #17 now": true, "the request with ID A-7": true, "the request number is 5": true,
-		"merge the pull request": false, "3 requests": false,
+		"merge pull request 17": false, "merge pull request #17 now": false, "the pull request with ID A-7": false, "the pull request number is 5": false,
+		"merge the pull request": true, "list 3 pull requests": true, "merge the branch": false,
 	} {
-		if got := named(intent, []string{"pull", "request"}); got != want {
-			t.Errorf("named(%q) = %v", intent, got)
+		if got := describes(intent, []string{"pull", "request"}); got != want {
+			t.Errorf("describes(%q) = %v", intent, got)
 		}
 	}
 	merge := tool(t, "merge_pull_request: pullNumber:integer")
@@ -150,6 +150,32 @@ func TestGivenToolsUseLearntDependencies(t *testing.T) {
 	}
 	if got := linksOf(s); !slices.Equal(got, []string{"git_clone→npm_install sequence", "npm_install→deploy sequence"}) {
 		t.Errorf("edges %v", got)
+	}
+}
+
+// TestObservedBetween: a tool that past use ran between two chosen tools joins the plan, unless
+// past use ran them directly one after the other as often.
+func TestObservedBetween(t *testing.T) {
+	tools := []catalog.Tool{described(t, "git:git_clone: ", "Clone a repository"), described(t, "npm:npm_install: ", "Install packages"), described(t, "ops:deploy: ", "Deploy an application")}
+	whole := toolsearch.Trace{Intent: "ship it", Tools: []string{"git:git_clone", "npm:npm_install", "ops:deploy"}, Edges: [][2]int{{0, 1}, {1, 2}}}
+	direct := toolsearch.Trace{Intent: "send out", Tools: []string{"git:git_clone", "ops:deploy"}, Edges: [][2]int{{0, 1}}}
+	intent := "clone the repository and deploy it"
+	s := suggest(t, index(t, tools, whole, whole, whole, direct), Request{Intent: intent})
+	if got := linksOf(s); !slices.Equal(toolsOf(s), whole.Tools) || !slices.Contains(got, "git_clone→npm_install sequence") || !slices.Contains(got, "npm_install→deploy sequence") || !strings.HasPrefix(s.Tasks[1].Rationale, "observed between") {
+		t.Errorf("tools %v, edges %v, %q", toolsOf(s), got, s.Tasks[1].Rationale)
+	}
+	for _, traces := range [][]toolsearch.Trace{{whole}, {whole, whole, direct, direct}} {
+		if got := toolsOf(suggest(t, index(t, tools, traces...), Request{Intent: intent})); !slices.Equal(got, direct.Tools) {
+			t.Errorf("%d traces: tools %v", len(traces), got)
+		}
+	}
+}
+
+// TestMergedParts: each part of an intent has a tool of its own, or is in Merged or Unmatched.
+func TestMergedParts(t *testing.T) {
+	s := suggest(t, index(t, forge(t)), Request{Intent: "list the issues, list the open issues and push files"})
+	if got := toolsOf(s); !slices.Equal(got, []string{"github:list_issues", "github:push_files"}) || len(s.Unmatched) > 0 || !slices.Equal(s.Merged, []Merged{{"list the open issues", "github:list_issues"}}) {
+		t.Errorf("tools %v, unmatched %q, merged %v", got, s.Unmatched, s.Merged)
 	}
 }
 

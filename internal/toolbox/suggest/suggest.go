@@ -23,7 +23,7 @@ func Suggest(ctx context.Context, x *toolsearch.Index, req Request) (*Suggestion
 		return nil, err
 	}
 	p := &planner{index: x, req: req, literals: literalsOf(req.Intent), links: links{}, leads: map[string]float64{}, out: &Suggestion{Intent: req.Intent, Layers: [][]string{},
-		DAG: DAG{Nodes: []Node{}, Edges: []Edge{}}, Tasks: []Task{}, Paths: []Path{}, Unmatched: []string{}, Missing: []Missing{},
+		DAG: DAG{Nodes: []Node{}, Edges: []Edge{}}, Tasks: []Task{}, Paths: []Path{}, Unmatched: []string{}, Merged: []Merged{}, Missing: []Missing{},
 		Warnings: []string{}, Remembered: []Remembered{}, Alternative: []Option{}}}
 	if len(req.Tools) > 0 {
 		if err := p.given(); err != nil {
@@ -345,33 +345,32 @@ func (p *planner) weighFit(c *Confidence) {
 	c.Covered = float64(had) / float64(max(1, len(asked)))
 }
 
-// unmatched adds the parts of the intent that no chosen tool serves to the answer.
+// unmatched adds the parts of the intent without a tool of their own to the answer: those
+// that a chosen tool serves as Merged, the others as Unmatched.
 func (p *planner) unmatched() {
 	if p.ranking == nil {
 		return
 	}
-	if len(p.ranking.Parts) < 2 {
-		if !slices.ContainsFunc(p.steps, func(s step) bool { return s.chosen != nil && fit(s.chosen) >= leastFit }) {
-			for _, part := range p.ranking.Parts {
-				p.out.Unmatched = append(p.out.Unmatched, part.Text)
-			}
-		}
-		return
-	}
 	for n, part := range p.ranking.Parts {
 		var best, chosen float64
+		own, by := false, ""
 		for i := range p.ranking.Candidates {
-			if s := p.ranking.Candidates[i].PartScores(); n < len(s) {
-				best = max(best, s[n])
-			}
+			best = max(best, p.ranking.Candidates[i].PartScore(n))
 		}
 		for _, st := range p.steps {
-			if st.chosen != nil && n < len(st.chosen.PartScores()) {
-				chosen = max(chosen, st.chosen.PartScores()[n])
+			if st.chosen == nil {
+				continue
+			}
+			own = own || st.chosen.PartNumber == n && fit(st.chosen) >= leastFit
+			if s := st.chosen.PartScore(n); s > chosen {
+				chosen, by = s, st.tool.ID
 			}
 		}
-		if best < leastFit || chosen < minServed*best {
+		switch {
+		case best < leastFit || chosen < minServed*best:
 			p.out.Unmatched = append(p.out.Unmatched, part.Text)
+		case !own && len(p.ranking.Parts) > 1:
+			p.out.Merged = append(p.out.Merged, Merged{part.Text, by})
 		}
 	}
 }
