@@ -504,7 +504,7 @@ func TestCoUsage(t *testing.T) {
 	_, _, one := get(t, h, "/tools?around="+url.QueryEscape("mail:send_mail"))
 	_, _, none := get(t, h, "/tools?around=unknown")
 	_, _, plan := get(t, h, "/tools?around=unknown&intent=translate+a+file")
-	_, _, words := get(t, h, "/tools?intent="+url.QueryEscape("read a file, translate a text and send it by mail"))
+	_, _, words := get(t, h, "/tools?intent="+url.QueryEscape("read a file, translate it and send it by mail"))
 	for _, want := range []string{"Plan with tools", "4 tools known", "3 steps, ", "takes “text” from “text” of step 1: the output has the name of the input", "needs a value for “path”", "step 1 · fits"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("no %q in\n%s", want, words)
