@@ -1,6 +1,5 @@
 // Package history relates the files of a folder by its git history: files that were
-// changed together, files that commits like a question changed, and files that differ from
-// the last commit.
+// changed together, and files that differ from the last commit.
 //
 // The file of a History holds the newest commits, so that only new ones are read from the
 // repository. It can be removed at any time. A folder that is not the root of a git
@@ -20,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"cairn/graphrank"
 	"cairn/internal/base/atomicfile"
 	"cairn/internal/base/checksum"
 	"cairn/internal/text/git"
@@ -32,24 +32,15 @@ const (
 	updateLimit = 10 * time.Second
 )
 
-// Commit is a commit. Files are its changed files by their names of today, which need not
-// exist any more.
-type Commit struct {
-	Hash    string
-	Time    time.Time
-	Subject string
-	Files   []string
-}
-
 // History is the history of a folder. It is safe for concurrent use.
 type History struct {
 	folder, file string
 	log          *slog.Logger
 
-	update  sync.Mutex // held by Update
-	mu      sync.Mutex // guards the fields below
-	stored  *stored    // nil until the file was read
-	learned *learned   // of stored; nil until it is needed
+	update  sync.Mutex       // held by Update
+	mu      sync.Mutex       // guards the fields below
+	stored  *stored          // nil until the file was read
+	graph   *graphrank.Graph // of stored; nil until it is needed
 	working working
 }
 
@@ -126,7 +117,7 @@ func (h *History) Update(ctx context.Context) error {
 		return err
 	}
 	h.mu.Lock()
-	h.stored, h.learned = next, nil
+	h.stored, h.graph = next, nil
 	h.mu.Unlock()
 	return atomicfile.Write(h.file, append(heading(text), text...), 0o600)
 }

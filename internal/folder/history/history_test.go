@@ -92,14 +92,15 @@ func TestCoChanged(t *testing.T) {
 	if got := h.CoChanged([]string{"new.go"}, paths); slices.Max(got) != 0 {
 		t.Errorf("with an unknown file: %v", got)
 	}
-	files, commits := h.Similar("how are dates parsed?")
+	subjects := newSubjects(h.load().Commits)
+	files, commits := subjects.similar("how are dates parsed?")
 	if len(files) < 3 || len(commits) != 1 || commits[0].Subject != "parse dates" || files[0].Score != 1 {
 		t.Errorf("similar: %v, %v", files, commits)
 	}
-	if files, commits := h.Similar("zebra"); len(files)+len(commits) != 0 {
+	if files, commits := subjects.similar("zebra"); len(files)+len(commits) != 0 {
 		t.Errorf("similar to an unknown word: %v, %v", files, commits)
 	}
-	if got := h.Commits("parse.go", 5); len(got) != 2 || got[0].Subject != "parse dates" {
+	if got := slices.DeleteFunc(related(h.load().Commits), func(c commit) bool { return !slices.Contains(c.files, "parse.go") }); len(got) != 2 || got[0].Subject != "parse dates" {
 		t.Errorf("commits of parse.go: %v; want two, without the large one", got)
 	}
 }

@@ -2,44 +2,39 @@ package history
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
 	"cairn/graphrank"
-	"cairn/internal/store/keyword"
 )
 
-// The weights of a commit, chosen by benchmarks/history.md.
+// The weights of a commit. TestRecall measures them.
 const (
 	halfLife = 365 * 24 * time.Hour // of a commit's weight
 	maxFiles = 30                   // a commit that changes more files relates none of them
 	maxPairs = 1_000_000            // pairs of files that are related, those of the newest commits
 )
 
-// learned is what follows from the commits.
-type learned struct {
-	commits []Commit // those that change at most maxFiles files, the newest first
-	graph   *graphrank.Graph
-	recent  map[string]float64 // the weight of the commits that change a file
-	terms   map[string][]int32 // the commits with a term in their subject
-}
-
-// learn returns what follows from the commits, nil if there are none.
-func (h *History) learn() *learned {
+// learn returns the graph of the commits, nil if there are none.
+func (h *History) learn() *graphrank.Graph {
 	s := h.load()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.learned == nil && len(s.Commits) > 0 {
-		h.learned = learn(s.Commits)
+	if h.graph == nil && len(s.Commits) > 0 {
+		h.graph = learn(s.Commits)
 	}
-	return h.learned
+	return h.graph
 }
 
-// learn relates the files of each commit to each other: a pair of its n files gains
-// 2^(-age/halfLife) / (n-1). A file that was moved has its new name in all commits.
-func learn(records []record) *learned {
-	l := &learned{graph: &graphrank.Graph{}, recent: map[string]float64{}, terms: map[string][]int32{}}
+// commit is a commit that changes 1 to maxFiles files.
+type commit struct {
+	*record
+	files  []string // sorted, by their names of today, which need not exist any more
+	weight float64  // 2^(-age/halfLife)
+}
+
+// related returns the commits that relate files, in the order of the records.
+func related(records []record) (commits []commit) {
 	moved := map[string]string{}
 	name := func(path string) string {
 		for range 20 {
@@ -51,9 +46,8 @@ func learn(records []record) *learned {
 		}
 		return path
 	}
-	type pair struct{ a, b string }
-	weights := map[pair]float64{}
-	for _, r := range records {
+	for i := range records {
+		r := &records[i]
 		var files []string
 		for _, c := range r.Changes {
 			to := name(cmp.Or(c.New, c.Old))
@@ -67,36 +61,39 @@ func learn(records []record) *learned {
 		if len(files) == 0 || len(files) > maxFiles {
 			continue
 		}
-		weight := math.Exp2(-float64(records[0].Time-r.Time) / halfLife.Seconds())
-		for i, a := range files {
-			l.recent[a] += weight
-			for _, b := range files[i+1:] {
+		commits = append(commits, commit{r, files, graphrank.HalfLifeFactor(float64(records[0].Time-r.Time), halfLife.Seconds())})
+	}
+	return commits
+}
+
+// learn relates the files of each commit to each other: a pair of its n files gains the
+// commit's weight / (n-1).
+func learn(records []record) *graphrank.Graph {
+	type pair struct{ a, b string }
+	weights := map[pair]float64{}
+	for _, c := range related(records) {
+		for i, a := range c.files {
+			for _, b := range c.files[i+1:] {
 				if len(weights) < maxPairs {
-					weights[pair{a, b}] += weight / float64(len(files)-1)
+					weights[pair{a, b}] += c.weight / float64(len(c.files)-1)
 				}
 			}
 		}
-		for _, term := range keyword.Analyze(r.Subject) {
-			n := int32(len(l.commits))
-			if list := l.terms[term]; len(list) == 0 || list[len(list)-1] != n {
-				l.terms[term] = append(list, n)
-			}
-		}
-		l.commits = append(l.commits, Commit{r.Hash.String(), time.Unix(r.Time, 0).UTC(), r.Subject, files})
 	}
+	graph := &graphrank.Graph{}
 	for p, w := range weights {
 		a, b := graphrank.DocumentID(p.a), graphrank.DocumentID(p.b)
-		l.graph.Set(graphrank.Edge{From: a, To: b, Type: graphrank.CoChange, Source: graphrank.Observed, Count: w})
-		l.graph.Set(graphrank.Edge{From: b, To: a, Type: graphrank.CoChange, Source: graphrank.Observed, Count: w})
+		graph.Set(graphrank.Edge{From: a, To: b, Type: graphrank.CoChange, Source: graphrank.Observed, Count: w})
+		graph.Set(graphrank.Edge{From: b, To: a, Type: graphrank.CoChange, Source: graphrank.Observed, Count: w})
 	}
-	return l
+	return graph
 }
 
 // CoChanged returns how closely each document is related to those of context by the
 // commits that changed them together, in [0, 1): see graphrank.Proximity.
 func (h *History) CoChanged(context, documents []string) []float64 {
-	l := h.learn()
-	if l == nil {
+	g := h.learn()
+	if g == nil {
 		return make([]float64, len(documents))
 	}
 	ids := func(paths []string) (ids []string) {
@@ -105,5 +102,5 @@ func (h *History) CoChanged(context, documents []string) []float64 {
 		}
 		return ids
 	}
-	return l.graph.Proximity(ids(context), ids(documents))
+	return g.Proximity(ids(context), ids(documents))
 }

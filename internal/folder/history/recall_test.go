@@ -121,39 +121,46 @@ func asked(t *testing.T, dir string) *questions {
 	return q
 }
 
+// known is what is known when a commit is asked.
+type known struct {
+	*History
+	*subjects
+	files []string
+}
+
 // ranker scores files, given one changed file and the subject of the commit.
 type ranker struct {
 	name  string
-	score func(l *History, files []string, given, subject string) []float64
+	score func(h *known, files []string, given, subject string) []float64
 }
 
 var rankers = []ranker{
-	{"most changed", func(h *History, files []string, _, _ string) []float64 { return of(h.Recent(), files) }},
-	{"same folder", func(h *History, files []string, given, _ string) []float64 { return sameFolder(h, files, given) }},
-	{"counts", func(h *History, files []string, given, _ string) []float64 {
+	{"most changed", func(h *known, files []string, _, _ string) []float64 { return of(h.recent(), files) }},
+	{"same folder", func(h *known, files []string, given, _ string) []float64 { return sameFolder(h, files, given) }},
+	{"counts", func(h *known, files []string, given, _ string) []float64 {
 		return each(files, func(f string) float64 {
-			e, _ := h.learned.graph.Edge(graphrank.DocumentID(given), graphrank.DocumentID(f))
+			e, _ := h.graph.Edge(graphrank.DocumentID(given), graphrank.DocumentID(f))
 			return e.Count
 		})
 	}},
-	{"Adamic-Adar", func(h *History, files []string, given, _ string) []float64 { return adamicAdar(h, files, given) }},
-	{"Adamic-Adar + folder", func(h *History, files []string, given, _ string) []float64 {
+	{"Adamic-Adar", func(h *known, files []string, given, _ string) []float64 { return adamicAdar(h, files, given) }},
+	{"Adamic-Adar + folder", func(h *known, files []string, given, _ string) []float64 {
 		return plus(adamicAdar(h, files, given), .1, sameFolder(h, files, given))
 	}},
-	{"PageRank", func(h *History, files []string, given, _ string) []float64 {
+	{"PageRank", func(h *known, files []string, given, _ string) []float64 {
 		return h.CoChanged([]string{given}, files)
 	}},
-	{"all", func(h *History, files []string, given, _ string) []float64 { return all(h, files, given) }},
-	{"subject alone", func(h *History, files []string, _, subject string) []float64 {
-		similar, _ := h.Similar(subject)
+	{"all", func(h *known, files []string, given, _ string) []float64 { return all(h, files, given) }},
+	{"subject alone", func(h *known, files []string, _, subject string) []float64 {
+		similar, _ := h.similar(subject)
 		return of(similar, files)
 	}},
-	{"PageRank + subject", func(h *History, files []string, given, subject string) []float64 {
-		similar, _ := h.Similar(subject)
+	{"PageRank + subject", func(h *known, files []string, given, subject string) []float64 {
+		similar, _ := h.similar(subject)
 		return plus(h.CoChanged([]string{given}, files), 1, of(similar, files))
 	}},
-	{"all + subject", func(h *History, files []string, given, subject string) []float64 {
-		similar, _ := h.Similar(subject)
+	{"all + subject", func(h *known, files []string, given, subject string) []float64 {
+		similar, _ := h.similar(subject)
 		return plus(all(h, files, given), 1, of(similar, files))
 	}},
 }
@@ -182,8 +189,8 @@ func plus(a []float64, weight float64, b []float64) []float64 {
 	return a
 }
 
-func sameFolder(h *History, files []string, given string) []float64 {
-	recent := of(h.Recent(), files)
+func sameFolder(h *known, files []string, given string) []float64 {
+	recent := of(h.recent(), files)
 	for i, f := range files {
 		if path.Dir(f) != path.Dir(given) {
 			recent[i] = 0
@@ -194,15 +201,15 @@ func sameFolder(h *History, files []string, given string) []float64 {
 	return recent
 }
 
-func adamicAdar(h *History, files []string, given string) []float64 {
+func adamicAdar(h *known, files []string, given string) []float64 {
 	return each(files, func(f string) float64 {
-		e, _ := h.learned.graph.Edge(graphrank.DocumentID(given), graphrank.DocumentID(f))
-		return e.Count + h.learned.graph.AdamicAdar(graphrank.DocumentID(given), graphrank.DocumentID(f))/10
+		e, _ := h.graph.Edge(graphrank.DocumentID(given), graphrank.DocumentID(f))
+		return e.Count + h.graph.AdamicAdar(graphrank.DocumentID(given), graphrank.DocumentID(f))/10
 	})
 }
 
-func all(h *History, files []string, given string) []float64 {
-	s := plus(h.CoChanged([]string{given}, files), .1, of(h.Recent(), files))
+func all(h *known, files []string, given string) []float64 {
+	s := plus(h.CoChanged([]string{given}, files), .1, of(h.recent(), files))
 	return plus(s, .1, sameFolder(h, files, given))
 }
 
@@ -211,17 +218,16 @@ func all(h *History, files []string, given string) []float64 {
 // before the commit.
 func (q *questions) recall(frozen bool) map[string]float64 {
 	sums, n := map[string]float64{}, 0
-	var h *History
+	var h *known
 	for _, i := range q.commits {
 		if !frozen || h == nil {
 			from := q.quarter
 			if !frozen {
 				from = i + 1
 			}
-			h = &History{stored: &stored{Commits: q.records[from:]}, learned: learn(q.records[from:])}
-			h.working.paths = existing(q.records[from:])
+			h = &known{&History{stored: &stored{Commits: q.records[from:]}, graph: learn(q.records[from:])}, newSubjects(q.records[from:]), existing(q.records[from:])}
 		}
-		files := h.working.paths
+		files := h.files
 		var truth []string
 		for _, c := range q.records[i].Changes {
 			if c.Old != "" && slices.Contains(files, c.Old) {

@@ -10,25 +10,41 @@ import (
 	"cairn/internal/store/keyword"
 )
 
+// The rankings with which TestRecall compares the graph.
+
 // similarCommits is how many commits vote for the files that they changed.
 const similarCommits = 30
 
-// Similar returns the files that commits with a subject like the question changed, best
+// subjects are commits with the terms of their subjects.
+type subjects struct {
+	commits []commit
+	terms   map[string][]int32 // the commits with a term
+}
+
+func newSubjects(records []record) *subjects {
+	x := &subjects{related(records), map[string][]int32{}}
+	for n, c := range x.commits {
+		terms := keyword.Analyze(c.Subject)
+		slices.Sort(terms)
+		for _, term := range slices.Compact(terms) {
+			x.terms[term] = append(x.terms[term], int32(n))
+		}
+	}
+	return x
+}
+
+// similar returns the files that commits with a subject like the question changed, best
 // first and relative to the best, and the three commits most like it. The similarity s of a
 // commit is the share of the question's terms in its subject, weighted by rarity. A commit
 // of n files gives s²·(1 + 2^(-age/halfLife)) / √n to each.
-func (h *History) Similar(question string) (files []graphrank.Scored, commits []Commit) {
-	l := h.learn()
-	if l == nil {
-		return nil, nil
-	}
+func (x *subjects) similar(question string) (files []graphrank.Scored, commits []commit) {
 	terms := keyword.Analyze(question)
 	slices.Sort(terms)
 	score, total := map[int32]float64{}, 0.0
 	for _, t := range slices.Compact(terms) {
-		rarity := math.Log(1 + float64(len(l.commits))/float64(max(1, len(l.terms[t]))))
+		rarity := math.Log(1 + float64(len(x.commits))/float64(max(1, len(x.terms[t]))))
 		total += rarity
-		for _, n := range l.terms[t] {
+		for _, n := range x.terms[t] {
 			score[n] += rarity
 		}
 	}
@@ -39,25 +55,27 @@ func (h *History) Similar(question string) (files []graphrank.Scored, commits []
 	slices.SortFunc(best, func(a, b int32) int { return cmp.Or(cmp.Compare(score[b], score[a]), cmp.Compare(a, b)) })
 	votes := map[string]float64{}
 	for i, n := range best[:min(similarCommits, len(best))] {
-		c := &l.commits[n]
+		c := &x.commits[n]
 		s := score[n] / total
 		if i < 3 && s > 0.5 {
 			commits = append(commits, *c)
 		}
-		age := l.commits[0].Time.Sub(c.Time)
-		for _, f := range c.Files {
-			votes[f] += s * s * (1 + graphrank.HalfLifeFactor(age.Hours(), halfLife.Hours())) / math.Sqrt(float64(len(c.Files)))
+		for _, f := range c.files {
+			votes[f] += s * s * (1 + c.weight) / math.Sqrt(float64(len(c.files)))
 		}
 	}
 	return ranked(votes), commits
 }
 
-// Recent returns the files that were changed most, weighted by age, relative to the first.
-func (h *History) Recent() []graphrank.Scored {
-	if l := h.learn(); l != nil {
-		return ranked(l.recent)
+// recent returns the files that were changed most, weighted by age, relative to the first.
+func (x *subjects) recent() []graphrank.Scored {
+	weights := map[string]float64{}
+	for _, c := range x.commits {
+		for _, f := range c.files {
+			weights[f] += c.weight
+		}
 	}
-	return nil
+	return ranked(weights)
 }
 
 // ranked returns the files with a score, best first and relative to the best.
@@ -73,18 +91,4 @@ func ranked(scores map[string]float64) []graphrank.Scored {
 		list[i].Score /= list[0].Score
 	}
 	return list
-}
-
-// Commits returns the newest commits that changed a file, at most limit.
-func (h *History) Commits(path string, limit int) (commits []Commit) {
-	l := h.learn()
-	if l == nil {
-		return nil
-	}
-	for _, c := range l.commits {
-		if len(commits) < limit && slices.Contains(c.Files, path) {
-			commits = append(commits, c)
-		}
-	}
-	return commits
 }
