@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"slices"
+	"time"
 
 	"cairn/internal/toolbox/catalog"
 	"cairn/tools/client"
@@ -15,7 +16,7 @@ type Change struct {
 }
 
 // Compare returns the differences of definitions from approved ones, in the order of now,
-// then those that are gone.
+// then those that the server has removed.
 func Compare(approved, now []catalog.Tool) (changes []Change) {
 	before := map[string]*catalog.Tool{}
 	for i := range approved {
@@ -95,7 +96,7 @@ func (l *live) list(ctx context.Context, session *client.Session, server Server)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		l.stamp = ""
+		l.listed = time.Time{}
 		return down(server.Name, err)
 	}
 	l.tools = tools

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/internal/base/home"
+	"cairn/internal/text/fit"
 )
 
 // Peer is the client for which a call is made. Nil functions mean that it cannot do it.
@@ -71,7 +72,7 @@ func (l *live) progress(_ context.Context, req *mcp.ProgressNotificationClientRe
 	if c == nil || c.peer.Progress == nil || !c.notice() {
 		return
 	}
-	text := shortened(req.Params.Message, maxQuestion)
+	text := fit.Cut(req.Params.Message, maxQuestion)
 	if text == "" {
 		text = fmt.Sprint(req.Params.Progress)
 		if req.Params.Total > 0 {
@@ -111,7 +112,7 @@ func (l *live) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitR
 	l.mu.Unlock()
 	p := *req.Params
 	p.Meta = nil
-	p.Message = fmt.Sprintf("The server %s asks: %s", name, shortened(p.Message, maxQuestion))
+	p.Message = fmt.Sprintf("The server %s asks: %s", name, fit.Cut(p.Message, maxQuestion))
 	r, err := c.peer.Elicit(ctx, &p)
 	if err != nil {
 		return declined, nil

@@ -209,10 +209,3 @@ func (s *Server) Missing() (names []string) {
 
 // maxQuestion bounds the arguments in a question in bytes.
 const maxQuestion = 1000
-
-func shortened(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return s[:n] + "…"
-}

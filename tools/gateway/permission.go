@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/text/fit"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/toolsearch"
 )
@@ -58,7 +59,7 @@ func permit(ctx context.Context, server *Server, tool *catalog.Tool, c Call) (as
 	case c.Peer.Confirm == nil:
 		return false, refuse("refused", "%s may destroy something, and this client cannot ask the user: ask them to run `cairn tools permit %[1]s allow`", tool.ID)
 	}
-	yes, err := c.Peer.Confirm(ctx, "Call "+tool.ID+" with "+shortened(string(c.Arguments), maxQuestion)+"?")
+	yes, err := c.Peer.Confirm(ctx, "Call "+tool.ID+" with "+fit.Cut(string(c.Arguments), maxQuestion)+"?")
 	if err == nil && !yes {
 		err = refuse("declined", "the user declined this call of %s", tool.ID)
 	}

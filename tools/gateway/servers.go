@@ -78,8 +78,8 @@ type Store struct {
 	folder    []Server
 
 	mu      sync.Mutex
-	stamp   string
-	servers map[string]Server
+	stamp   string            // of the user's file, as of servers
+	servers map[string]Server // nil until they are read
 }
 
 // Open returns the user's servers, with those of a folder. entries are the setting
@@ -117,8 +117,8 @@ func parseEntry(entry string) (Server, error) {
 func (s *Store) All() (map[string]Server, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stamp := fileStamp(s.path)
-	if stamp == s.stamp {
+	stamp := home.Stamp(s.path)
+	if s.servers != nil && stamp == s.stamp {
 		return s.servers, nil
 	}
 	servers, err := s.read()
@@ -179,7 +179,7 @@ func (s *Store) Change(fn func(map[string]Server) error) error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return err
 	}
-	s.stamp = ""
+	s.servers = nil
 	return atomicfile.Write(s.path, append(text, '\n'), 0o600)
 }
 
@@ -204,16 +204,7 @@ func (s *Store) file(server *Server, suffix string) string {
 }
 
 // stampOf identifies the present state of the approved definitions.
-func (s *Store) stampOf(server *Server) string { return fileStamp(s.file(server, ".tools")) }
-
-// fileStamp identifies the present state of a file. It does not read it.
-func fileStamp(path string) string {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return "none"
-	}
-	return fmt.Sprint(info.Size(), info.ModTime().UnixNano(), info.Mode())
-}
+func (s *Store) stampOf(server *Server) string { return home.Stamp(s.file(server, ".tools")) }
 
 // Approved returns the tools that the user has approved, nil if there are none.
 func (s *Store) Approved(server *Server) (tools []catalog.Tool, err error) {

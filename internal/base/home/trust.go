@@ -71,11 +71,16 @@ func TrustStamp() string {
 	if err != nil {
 		return ""
 	}
+	return Stamp(path)
+}
+
+// Stamp identifies the present state of a file, "" if there is none. It does not read it.
+func Stamp(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+	return fmt.Sprint(info.Size(), info.ModTime().UnixNano(), info.Mode())
 }
 
 // TrustedFolders returns the folders that the user trusts, sorted by path.

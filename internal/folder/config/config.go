@@ -313,8 +313,8 @@ func find(root string) (marker string, source []byte, err error) {
 // list of trusted folders if there is such a file. It reads no file.
 func Stamp(root string) (stamp string) {
 	for _, m := range markers {
-		if info, err := os.Lstat(filepath.Join(root, m, "config.toml")); err == nil {
-			stamp += fmt.Sprintln(m, info.Size(), info.ModTime().UnixNano(), home.TrustStamp())
+		if file := home.Stamp(filepath.Join(root, m, "config.toml")); file != "" {
+			stamp += fmt.Sprintln(m, file, home.TrustStamp())
 		}
 	}
 	return stamp

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cairn/internal/store"
+	"cairn/internal/text/fit"
 	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
 )
@@ -199,8 +200,5 @@ func (a *Answer) add(path string, found *result, r *Request) {
 
 // Cut shortens a line to 2000 bytes and an ellipsis, as in Answer.Lines.
 func Cut(line string) string {
-	if len(line) <= maxLine {
-		return line
-	}
-	return strings.ToValidUTF8(line[:maxLine], "") + "…"
+	return fit.Cut(line, maxLine)
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"cairn/internal/store/keyword"
+	"cairn/internal/text/fit"
 )
 
 // claim is a sentence of an answer and its comparison with a text.
@@ -110,7 +111,7 @@ func (c *claim) features(t *text) (f features, problems []string) {
 	for _, n := range c.names {
 		if !within(n, t.terms) {
 			missing++
-			problem("%s is not in the text", clip(n, 100))
+			problem("%s is not in the text", fit.Cut(n, 100))
 		}
 	}
 	if len(c.names) > 0 {
@@ -119,7 +120,7 @@ func (c *claim) features(t *text) (f features, problems []string) {
 	if c.nearest >= 0 {
 		f.negated, f.parity = c.against(&t.sentences[c.nearest])
 		if f.negated > 0 {
-			problem("the text says the opposite: %s", clip(t.sentences[c.nearest].text, 200))
+			problem("the text says the opposite: %s", fit.Cut(t.sentences[c.nearest].text, 200))
 		}
 	}
 	return f, problems
@@ -208,12 +209,4 @@ func namesOf(s string) (names []string) {
 func within(name string, terms map[string]bool) bool {
 	parts := keyword.Analyze(name)
 	return !slices.ContainsFunc(parts, func(p string) bool { return !terms[p] })
-}
-
-// clip shortens s to at most n bytes and an ellipsis, at a character boundary.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

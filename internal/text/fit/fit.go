@@ -52,6 +52,14 @@ func Lines(text *string, rest func(kept, all int)) Part {
 	}
 }
 
+// Cut shortens a text to at most n bytes and an ellipsis, at a character boundary.
+func Cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
 // TooSmallError reports a budget that the answer exceeds even without its parts.
 type TooSmallError struct{ Limit, Need int }
 

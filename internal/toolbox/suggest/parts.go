@@ -29,7 +29,8 @@ const (
 	// it has the other number.
 	sameVerb   = 0.03
 	sameNumber = 0.04
-	// fed is added if an output of the tool of an earlier part matches an input.
+	// fed is added if an output of the tool of an earlier part matches an input, and
+	// sameEntity to a part that refers to an earlier one if their tools share an entity.
 	fed        = 0.08
 	sameEntity = 0.05
 	// sameServer is added if the tool of another part is of the same server. namedServer is

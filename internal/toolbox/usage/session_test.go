@@ -43,7 +43,7 @@ func TestWeakEvidence(t *testing.T) {
 		{"a plan alone says nothing", []func(*Session){plan("i", []string{"a", "b"}, [2]string{"a", "b"})}, nil, nil},
 		{"one end of a plan's edge is not enough", []func(*Session){plan("i", []string{"a", "b"}, [2]string{"a", "b"}), fetch("b")}, nil, []string{"i [b]"}},
 		{"a plan is followed, in its order", []func(*Session){plan("i", []string{"a", "b", "c"}, [2]string{"a", "b"}), fetch("b"), fetch("a")}, []string{"a>b"}, []string{"i [b a]"}},
-		{"what is told is not inferred too", []func(*Session){search("q", "a"), fetch("a"), search("p", "b"), fetch("b"), told("a", "b"), fetch("c")}, []string{"b>c"}, []string{"q [a]"}},
+		{"a recorded relation is not inferred too", []func(*Session){search("q", "a"), fetch("a"), search("p", "b"), fetch("b"), told("a", "b"), fetch("c")}, []string{"b>c"}, []string{"q [a]"}},
 		{"a document leads to a tool", []func(*Session){read("doc:d"), fetch("a")}, []string{"doc:d>a"}, nil},
 		{"and back", []func(*Session){fetch("a"), read("doc:d")}, []string{"a>doc:d"}, nil},
 	} {

@@ -59,10 +59,7 @@ func (a *app) callCommand() *cli.Command {
 func (a *app) person() gateway.Peer {
 	p := gateway.Peer{Name: "cairn call"}
 	if a.Asks() {
-		p.Confirm = func(_ context.Context, question string) (bool, error) {
-			answer, err := a.Prompt(question + " [y/N] ")
-			return strings.HasPrefix(strings.ToLower(answer), "y"), err
-		}
+		p.Confirm = func(_ context.Context, question string) (bool, error) { return a.Agrees(question) }
 	}
 	return p
 }

@@ -171,10 +171,9 @@ func (a *app) agreed(question string, accept bool) (bool, error) {
 		return true, nil
 	}
 	if !a.Asks() {
-		return false, cli.BadUsage("nothing is done without your consent: add --yes")
+		return false, cli.BadUsage("cairn cannot ask you here: add --yes to agree")
 	}
-	answer, err := a.Prompt(question + " [y/N] ")
-	return strings.HasPrefix(strings.ToLower(answer), "y"), err
+	return a.Agrees(question)
 }
 
 // serverState is a server in the list.

@@ -14,6 +14,13 @@ func (a *App) Asks() bool {
 	return !a.Out.JSON && a.Out.IsTerminal() && term.FromTerminal(a.Stdin)
 }
 
+// Agrees asks a question that the user answers with y or n, and reports whether the answer
+// is yes. An empty answer is no.
+func (a *App) Agrees(question string) (bool, error) {
+	answer, err := a.Prompt(question + " [y/N] ")
+	return strings.HasPrefix(strings.ToLower(answer), "y"), err
+}
+
 // maxReply bounds the answer to a question in bytes.
 const maxReply = 1000
 

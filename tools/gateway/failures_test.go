@@ -1,0 +1,234 @@
+//go:build unix
+
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// TestKilledAndStopped: a call whose server ends or stops is lost, is not repeated, and the next
+// one starts the server again. The second failure in sequence makes calls wait.
+func TestKilledAndStopped(t *testing.T) {
+	now := time.Now()
+	g := open(t, "plain", func(_ *Server, o *Options) { o.Probe, o.Now = 50*time.Millisecond, func() time.Time { return now } })
+	approve(t, g)
+	if _, err := call(t, g, "die", ``); outcome(nil, err) != Lost {
+		t.Errorf("a server that ends: %v", err)
+	}
+	first, err := call(t, g, "pid", ``)
+	if err != nil {
+		t.Fatalf("after the end: %v", err)
+	}
+	var pid int
+	fmt.Sscan(first, &pid)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	_, err = g.Call(t.Context(), Call{Server: "test", Tool: "echo", Arguments: []byte(`{"text":"` + strings.Repeat("x", 1<<20) + `"}`), Timeout: 50 * time.Millisecond})
+	if outcome(nil, err) != Lost || !strings.Contains(err.Error(), "time limit") {
+		t.Errorf("a stopped server: %v", err)
+	}
+	for second := first; second == first; {
+		if second, err = call(t, g, "pid", ``); err != nil {
+			if outcome(nil, err) != Lost && outcome(nil, err) != Down {
+				t.Fatal(err)
+			}
+			second = first
+		}
+	}
+	for range 2 {
+		_, _ = call(t, g, "die", ``)
+		_, err = call(t, g, "die", ``)
+	}
+	if outcome(nil, err) != Down || !strings.Contains(err.Error(), "starts again in") {
+		t.Errorf("a server that ends at every call: %v", err)
+	}
+	now = now.Add(time.Hour)
+	if _, err := call(t, g, "pid", ``); err != nil {
+		t.Errorf("after the wait: %v", err)
+	}
+}
+
+// TestStoppedWhileListing: a server that stops before it lists its tools is replaced.
+func TestStoppedWhileListing(t *testing.T) {
+	g := open(t, "plain", func(_ *Server, o *Options) { o.Timeout = 100 * time.Millisecond })
+	approve(t, g)
+	first, err := call(t, g, "pid", ``)
+	var pid int
+	if _, scanErr := fmt.Sscan(first, &pid); err != nil || scanErr != nil {
+		t.Fatal(err, scanErr)
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range g.live {
+		l.mu.Lock()
+		l.listed = time.Time{}
+		l.mu.Unlock()
+	}
+	if _, err := call(t, g, "pid", ``); outcome(nil, err) != Down {
+		t.Errorf("a stopped server: %v", err)
+	}
+	g.o.Timeout = time.Minute
+	if second, err := call(t, g, "pid", ``); err != nil || second == first {
+		t.Errorf("afterwards: %q, %v, want another process than %s", second, err, first)
+	}
+}
+
+func TestServerThatDoesNotStart(t *testing.T) {
+	g := open(t, "breaks", nil)
+	if _, err := call(t, g, "echo", ``); outcome(nil, err) != Down || !strings.Contains(err.Error(), "the server starts") {
+		t.Errorf("error %v, want the server's own words", err)
+	}
+	if err := g.Store().Change(func(all map[string]Server) error {
+		all["test"] = Server{Name: "test", Command: []string{"x"}, Env: []string{"NO_SUCH_VARIABLE"}}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call(t, g, "echo", ``); !strings.Contains(fmt.Sprint(err), "NO_SUCH_VARIABLE") {
+		t.Errorf("a missing variable: %v", err)
+	}
+}
+
+// TestCancel: the server learns that the client no longer waits.
+func TestCancel(t *testing.T) {
+	g := open(t, "plain", nil)
+	approve(t, g)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for len(lines(t)) == 0 {
+		}
+		cancel()
+	}()
+	if _, err := g.Call(ctx, Call{Server: "test", Tool: "wait"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	for len(lines(t)) < 2 {
+	}
+}
+
+func TestOversizedResult(t *testing.T) {
+	g := open(t, "plain", nil)
+	approve(t, g)
+	if got, err := call(t, g, "repeat", `{"text":"0123456789","count":100000}`); err != nil || len(got) != 1_000_000 {
+		t.Errorf("%d bytes, %v, want a million", len(got), err)
+	}
+	if got, err := call(t, g, "repeat", `{"text":"0123456789","count":2000000}`); outcome(nil, err) != Lost {
+		t.Errorf("%d bytes, %v, want a failure", len(got), err)
+	}
+	if _, err := call(t, g, "pid", ``); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// TestFloods: messages and questions of a server are bounded per call.
+func TestFloods(t *testing.T) {
+	g := open(t, "plain", nil)
+	approve(t, g)
+	var seen atomic.Int64
+	_, err := g.Call(t.Context(), Call{Server: "test", Tool: "notify", Arguments: []byte(`{"text":"busy","count":3000}`), Peer: Peer{Progress: func(string) { seen.Add(1) }}})
+	if err != nil || seen.Load() == 0 || seen.Load() > maxNotices {
+		t.Errorf("%d messages, %v, want 1 to %d", seen.Load(), err, maxNotices)
+	}
+	c := &running{peer: Peer{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		return &mcp.ElicitResult{Action: "accept"}, nil
+	}}}
+	l := &live{calls: map[string]*running{"1": c}, server: Server{Name: "test"}}
+	accepted := 0
+	for range 100 {
+		if r, err := l.elicit(t.Context(), &mcp.ElicitRequest{Params: &mcp.ElicitParams{Message: "?"}}); err == nil && r.Action == "accept" {
+			accepted++
+		}
+	}
+	if accepted != maxQuestions {
+		t.Errorf("%d questions reach the user, want %d", accepted, maxQuestions)
+	}
+	l.calls["2"] = &running{peer: c.peer}
+	if r, _ := l.elicit(t.Context(), &mcp.ElicitRequest{Params: &mcp.ElicitParams{}}); r.Action != "decline" {
+		t.Error("a question that belongs to no known call is accepted")
+	}
+}
+
+func TestIdleServerEnds(t *testing.T) {
+	g := open(t, "plain", nil)
+	approve(t, g)
+	g.o.Idle = time.Millisecond
+	if _, err := call(t, g, "pid", ``); err != nil {
+		t.Fatal(err)
+	}
+	for ended := false; !ended; {
+		g.mu.Lock()
+		for _, l := range g.live {
+			l.mu.Lock()
+			ended = l.session == nil
+			l.mu.Unlock()
+		}
+		g.mu.Unlock()
+	}
+	g.o.Idle = time.Hour
+	if _, err := call(t, g, "pid", ``); err != nil {
+		t.Errorf("after the idle time: %v", err)
+	}
+}
+
+// TestNoCallIsLostOrDoubled: 8 clients call at once, while the server is killed again and again.
+// Every call that is answered ran exactly once; every other is reported, and ran at most once.
+func TestNoCallIsLostOrDoubled(t *testing.T) {
+	var clock atomic.Int64
+	g := open(t, "plain", func(_ *Server, o *Options) {
+		o.Now = func() time.Time { return time.Unix(clock.Add(1), 0) }
+		o.Timeout = 20 * time.Second
+	})
+	approve(t, g)
+	const clients, each = 8, 25
+	answered := sync.Map{}
+	var wg sync.WaitGroup
+	for c := range clients {
+		wg.Go(func() {
+			for i := range each {
+				id := fmt.Sprintf("%d-%d", c, i)
+				if i%10 == 9 {
+					_, _ = g.Call(t.Context(), Call{Server: "test", Tool: "die"})
+				}
+				r, err := g.Call(t.Context(), Call{Server: "test", Tool: "echo", Arguments: []byte(`{"text":"` + id + `"}`)})
+				if err == nil && textOf(r) == id {
+					answered.Store(id, true)
+				} else if err == nil {
+					t.Errorf("call %s was answered with %q", id, textOf(r))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	times := map[string]int{}
+	for _, id := range lines(t) {
+		times[id]++
+	}
+	n := 0
+	answered.Range(func(id, _ any) bool {
+		n++
+		if times[id.(string)] != 1 {
+			t.Errorf("answered call %v ran %d times", id, times[id.(string)])
+		}
+		return true
+	})
+	for id, k := range times {
+		if k > 1 {
+			t.Errorf("call %s ran %d times", id, k)
+		}
+	}
+	if n < clients*each/2 {
+		t.Errorf("%d of %d calls were answered", n, clients*each)
+	}
+}
