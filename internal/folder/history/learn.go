@@ -8,7 +8,7 @@ import (
 	"cairn/graphrank"
 )
 
-// The weights of a commit. TestRecall measures them.
+// The weights of a commit: see benchmarks/history.md.
 const (
 	halfLife = 365 * 24 * time.Hour // of a commit's weight
 	maxFiles = 30                   // a commit that changes more files relates none of them
