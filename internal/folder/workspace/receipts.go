@@ -44,7 +44,7 @@ func (t *Tasks) CheckReceipts(ctx context.Context, documents []string, fix bool)
 	for _, path := range paths {
 		text, err := t.Text(path)
 		if err != nil && len(documents) > 0 {
-			return nil, fmt.Errorf("reading %s: %w", path, err)
+			return nil, err
 		}
 		line, at := 1, 0
 		for _, c := range receipt.In(text, maxReceipts) {
