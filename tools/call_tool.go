@@ -30,9 +30,14 @@ type Proxy struct {
 	// Count counts tokens.
 	Count func(string) int
 
+	// Records is the folder of the records of plans.
+	Records string
+
 	mu      sync.Mutex
-	results *simplelru.LRU[string, string] // by ID
-	size    int                            // of results in bytes
+	results *simplelru.LRU[string, string]    // by ID
+	size    int                               // of results in bytes
+	plans   *simplelru.LRU[string, *planTask] // by ID; nil before the first
+	running int                               // number of plans
 }
 
 const (
@@ -77,14 +82,21 @@ func (p *Proxy) Call(ctx context.Context, name string, arguments json.RawMessage
 	record(ctx, func(s *usage.Session) {
 		s.Called(usage.Call{Tool: t.ID, Success: new(!r.IsError), Arguments: arguments}, called.Text)
 	})
-	part, rest := p.fit(called.Text, 0, tokens)
-	if rest != nil {
-		rest.ID = p.keep(called.Text)
-	}
+	part, rest := p.part(called.Text, tokens)
 	if called.Rest = rest; part != "" || len(called.Content) == 0 {
 		called.Content = append([]mcp.Content{&mcp.TextContent{Text: part + rest.note()}}, called.Content...)
 	}
 	return called, nil
+}
+
+// part returns the start of a text that fits into a number of tokens. It keeps the text if
+// there is a rest.
+func (p *Proxy) part(text string, tokens int) (string, *Rest) {
+	part, rest := p.fit(text, 0, tokens)
+	if rest != nil {
+		rest.ID = p.keep(text)
+	}
+	return part, rest
 }
 
 // explain returns the failure for an error of the gateway.

@@ -49,7 +49,7 @@ func openProxy(t *testing.T) *Proxy {
 	if err := store.Change(func(all map[string]gateway.Server) error { all["notes"] = server; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{Box: emptyBox(t), Gateway: gateway.New(store, gateway.Options{}), Count: (&bpe.Counter{}).CountTokens}
+	p := &Proxy{Box: emptyBox(t), Gateway: gateway.New(store, gateway.Options{}), Count: (&bpe.Counter{}).CountTokens, Records: t.TempDir()}
 	t.Cleanup(p.Gateway.Close)
 	if p.Masks, err = secret.New(); err != nil {
 		t.Fatal(err)

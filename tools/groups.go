@@ -46,7 +46,7 @@ func allTools(folder *owner.Folder, o *Options) []tool {
 		list = append(list, searchTools(box), suggestDAG(box), verifyPlan(box), getTool(box, o), relatedTools(box), recordUsage(box))
 	}
 	if o.Proxy != nil {
-		list = append(list, callTool(o.Proxy), readResult(o.Proxy))
+		list = append(list, callTool(o.Proxy), readResult(o.Proxy), runPlan(o.Proxy))
 	}
 	if st := o.Stages; st != nil {
 		list = append(list, stageCreate(st), stageGet(st), stageAdvance(st), stageAbort(st), stageList(st))

@@ -12,7 +12,7 @@ const moreTools = "more_tools"
 
 type moreArgs struct {
 	Action    string          `json:"action,omitempty" jsonschema:"Tool to call; omit to list all"`
-	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"Its arguments; without required ones, the tool is described instead"`
+	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"Its arguments; without required ones, it is described"`
 }
 
 // describedTool is a tool that more_tools can call.
@@ -30,7 +30,7 @@ type moreAnswer struct {
 func (s *Server) more(hidden []tool) tool {
 	return tool{
 		name: moreTools, title: "Further tools", groups: []Group{Auto}, notIdempotent: true, noSchema: true,
-		description: fmt.Sprintf(`Call a tool that is not in your list, with its name as action: %s.
+		description: fmt.Sprintf(`Call a tool that is not listed, with its name as action: %s.
 Use it when one fits better; without arguments it describes the tool.`, strings.Join(names(hidden), ", ")),
 		handler: codeHandler(func(context.Context, moreArgs) (*moreAnswer, error) {
 			answer := &moreAnswer{Tools: []describedTool{}}

@@ -21,6 +21,14 @@ func (s *Server) offerLogging(c *mcp.ServerCapabilities) {
 
 type peerKey struct{}
 
+// tasksKey is the key of whether the client declares the Tasks extension.
+type tasksKey struct{}
+
+func declaresTasks(ctx context.Context) bool {
+	declared, _ := ctx.Value(tasksKey{}).(bool)
+	return declared
+}
+
 // withPeer returns a context whose calls of other servers are made for the client of req.
 func withPeer(ctx context.Context, client string, req *mcp.CallToolRequest) context.Context {
 	p := gateway.Peer{Name: client, Log: func(m *mcp.LoggingMessageParams) { _ = req.Session.Log(ctx, m) }} // an error means that the client has left
@@ -33,7 +41,7 @@ func withPeer(ctx context.Context, client string, req *mcp.CallToolRequest) cont
 			p.Elicit = req.Session.Elicit
 		}
 	}
-	return context.WithValue(ctx, peerKey{}, p)
+	return context.WithValue(context.WithValue(ctx, tasksKey{}, mcptask.Declared(req)), peerKey{}, p)
 }
 
 // peerOf returns the client of a call.

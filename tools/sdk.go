@@ -34,7 +34,7 @@ func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session fun
 		SetCacheable:      cacheable,
 	}
 	o.Capabilities.AddExtension(skillsExtension, nil)
-	if s.options.Stages != nil {
+	if s.options.Stages != nil || s.options.Proxy != nil {
 		o.Capabilities.AddExtension(mcptask.Extension, nil)
 	}
 	s.offerLogging(o.Capabilities)
@@ -86,7 +86,7 @@ func (s *Server) middleware(session func(mcp.Request) string, list *listing) mcp
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			ctx = s.requestContext(ctx, session(req))
 			if slices.Contains(mcptask.Methods, method) {
-				return mcptask.Answer(ctx, method, req, questions{s})
+				return mcptask.Answer(ctx, method, req, serverTasks{questions{s}})
 			}
 			switch r := req.(type) {
 			case *mcp.ListResourcesRequest:
@@ -168,6 +168,9 @@ func (s *Server) toolHandler(t tool, client func(*mcp.CallToolRequest) string) m
 		}
 		if created, ok := answer.(*stageAnswer); ok && t.name == stageCreateName && continues(req, created) {
 			return mcptask.Created(questionTask(req, created)), nil
+		}
+		if ran, ok := answer.(*Ran); ok && ran.task != nil {
+			return mcptask.Created(ran.task.state()), nil
 		}
 		return toolResult(answer, false)
 	}

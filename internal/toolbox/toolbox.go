@@ -9,7 +9,8 @@
 //
 // The room imports the stores, graphrank and the rooms below them. catalog reads and keeps
 // the definitions of tools, usage what was used together, records the store of both;
-// toolsearch finds tools and suggest plans with them. Start with New.
+// toolsearch finds tools and suggest plans with them; plancheck checks plans and planrun runs
+// them. Start with New.
 package toolbox
 
 import (

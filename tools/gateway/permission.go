@@ -39,6 +39,12 @@ func (s *Server) Permission(t *catalog.Tool) Permission {
 	return Allow
 }
 
+// Permission returns the permission of a tool of one of the servers.
+func (g *Gateway) Permission(t *catalog.Tool) (Permission, error) {
+	s, err := g.store.Server(t.Server)
+	return s.Permission(t), err
+}
+
 // ParsePermission returns the permission of a word.
 func ParsePermission(word string) (Permission, error) {
 	all := []string{string(Allow), string(Ask), string(Deny)}

@@ -26,6 +26,7 @@ import (
 	"cairn/internal/folder/workspace"
 	"cairn/internal/stage/rest"
 	"cairn/internal/toolbox"
+	"cairn/internal/toolbox/planrun"
 	"cairn/retriever"
 	"cairn/tools"
 	"cairn/tools/gateway"
@@ -121,7 +122,7 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Option
 	}
 	var proxy *tools.Proxy
 	if f.gateway != nil {
-		proxy = &tools.Proxy{Box: f.toolbox, Gateway: f.gateway, Masks: cfg.Masks(), Count: f.Tasks.Budget.Count}
+		proxy = &tools.Proxy{Box: f.toolbox, Gateway: f.gateway, Masks: cfg.Masks(), Count: f.Tasks.Budget.Count, Records: planrun.Folder(f.Workspace.Place())}
 	}
 	f.Tools = tools.New(f.Workspace.Folder, &tools.Options{
 		Proxy:       proxy,

@@ -88,7 +88,7 @@ func (c *checker) unknownInput(call *Call, t *catalog.Tool, takes []catalog.Para
 // value checks the type of an argument, or of the output that it refers to.
 func (c *checker) value(call *Call, in *catalog.Parameter, v any) {
 	if s, ok := v.(string); ok {
-		if refs := references(s); len(refs) > 0 {
+		if refs := references(s); len(refs) > 0 && !refs[0].part {
 			c.output(call, in, refs[0])
 			return
 		}
@@ -113,7 +113,11 @@ func (c *checker) output(call *Call, in *catalog.Parameter, r reference) {
 		return
 	}
 	gives := c.tools[from].Gives
-	at := slices.IndexFunc(gives, func(p catalog.Parameter) bool { return p.Path == r.output || p.Name == r.output })
+	path := indexPattern.ReplaceAllString(r.output, "[]")
+	at := slices.IndexFunc(gives, func(p catalog.Parameter) bool { return p.Path == path || p.Name == path })
+	if list, ok := strings.CutSuffix(path, "[]"); ok && slices.ContainsFunc(gives, func(p catalog.Parameter) bool { return p.Path == list }) {
+		return // the schema of an element has no path
+	}
 	if at >= 0 && suggest.Grade(catalog.Parameter{Name: in.Name, Types: gives[at].Types}, *in) > 0 {
 		return
 	}
@@ -158,7 +162,7 @@ func (c *checker) missingInput(i int, in *catalog.Parameter) {
 				g += .5 // nothing else uses it
 			}
 			if g >= grade && (g > suggest.Partial/2 || c.reaches(j, i)) {
-				best, grade = reference{id, out.Path}, g
+				best, grade = reference{call: id, output: out.Path}, g
 			}
 		}
 	}

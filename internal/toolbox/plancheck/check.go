@@ -73,7 +73,7 @@ type checker struct {
 	index   *toolsearch.Index
 	plan    *Plan
 	tools   []*catalog.Tool // by position of the call; nil if unknown
-	waits   [][2]int        // as Plan.waits returns them
+	waits   [][2]int        // as Plan.Waits returns them
 	ranking *toolsearch.Ranking
 	miss    []float64 // by call: how much worse it fits every part than the best tool
 	out     Report
@@ -92,7 +92,7 @@ func Check(ctx context.Context, x *toolsearch.Index, lookup func(name string) (c
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	c := &checker{ctx: ctx, index: x, plan: p.clone(), waits: p.waits(), out: Report{Findings: []Finding{}}}
+	c := &checker{ctx: ctx, index: x, plan: p.clone(), waits: p.Waits(), out: Report{Findings: []Finding{}}}
 	if err := c.names(lookup); err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func (c *checker) order() {
 			switch i := c.plan.at(r.call); {
 			case i >= 0 && (i == j || suggest.Reaches(c.plan.explicit(), j, i)):
 				c.before(i, j, "its arguments refer to an output of it", 1)
-			case i < 0:
+			case i < 0 && !r.part: // a part of a text can be a variable of another program
 				c.find(Finding{Kind: MissingStep, Call: call.ID, Confidence: 1, Evidence: fmt.Sprintf("an argument refers to call %q, which the plan lacks", r.call)})
 				c.out.Signs.Schema = 1
 			}

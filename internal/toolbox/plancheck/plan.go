@@ -8,18 +8,20 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"cairn/internal/base/taskdag"
 	"cairn/internal/toolbox/suggest"
 )
 
 // Limits on one plan.
 const (
-	MaxCalls  = 60
-	MaxEdges  = 2000
-	MaxIntent = 8 << 10 // bytes
+	MaxCalls   = 60
+	MaxEdges   = 2000
+	MaxIntent  = 8 << 10 // bytes
+	MaxRetries = 5
+	MaxTimeout = 600 // seconds
 )
 
 // Plan is a list of calls, or a graph of calls if it has edges.
@@ -36,17 +38,22 @@ type Call struct {
 	ID   string `json:"id"`   // "c0", "c1", … if the caller gave none
 	Tool string `json:"tool"` // its ID, or a name that only one server has
 	// Arguments are the arguments by name. A string "$ID" or "$ID.output" is the output of
-	// another call. Nil means that the plan does not state arguments, which are then not
-	// checked.
+	// another call, and "${ID.output}" in a longer text becomes its text. Nil means that the
+	// plan does not state arguments, which are then not checked.
 	Arguments map[string]any `json:"arguments,omitempty"`
+	// Retries is how often a run repeats the call after an error of the tool, and Timeout
+	// its time limit in seconds; 0 means the default.
+	Retries int `json:"retries,omitempty"`
+	Timeout int `json:"timeout_s,omitempty"`
 }
 
 // Edge means that call To waits for call From. Input, if not empty, is the argument of To
-// that From supplies.
+// that From supplies, from the path Output in its result.
 type Edge struct {
-	From  string `json:"from"`
-	To    string `json:"to"`
-	Input string `json:"input,omitempty"`
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Input  string `json:"input,omitempty"`
+	Output string `json:"output,omitempty"`
 }
 
 // ReadPlan reads a plan: an array of calls, an object with "calls", or the result of
@@ -89,17 +96,23 @@ func ReadPlan(raw json.RawMessage) (Plan, error) {
 	}
 	for _, e := range in.Edges {
 		if e.Edge.Input == "" {
-			_, e.Edge.Input, _ = strings.Cut(e.DataPath, "→ input.")
+			var from string
+			from, e.Edge.Input, _ = strings.Cut(e.DataPath, " → input.")
+			if path, ok := strings.CutPrefix(from, "output."); ok && e.Edge.Input != "" {
+				e.Edge.Output = path
+			}
 		}
-		p.Edges = append(p.Edges, Edge{cmp.Or(e.FromTask, e.Edge.From), cmp.Or(e.ToTask, e.Edge.To), e.Edge.Input})
+		e.Edge.From, e.Edge.To = cmp.Or(e.FromTask, e.Edge.From), cmp.Or(e.ToTask, e.Edge.To)
+		p.Edges = append(p.Edges, e.Edge)
 	}
 	return p, p.check()
 }
 
 func readCall(raw json.RawMessage, i int) (Call, error) {
 	var c struct {
-		ID, Tool, Name, ToolID string
-		Arguments, Inputs      map[string]any
+		Call
+		Name, ToolID string
+		Inputs       map[string]any
 	}
 	if json.Unmarshal(raw, &c.Tool) != nil {
 		if err := json.Unmarshal(raw, &c); err != nil {
@@ -109,7 +122,8 @@ func readCall(raw json.RawMessage, i int) (Call, error) {
 	if c.Arguments == nil && len(c.Inputs) > 0 {
 		c.Arguments = c.Inputs
 	}
-	return Call{cmp.Or(c.ID, fmt.Sprintf("c%d", i)), cmp.Or(c.Tool, c.ToolID, c.Name), c.Arguments}, nil
+	c.ID, c.Tool = cmp.Or(c.ID, fmt.Sprintf("c%d", i)), cmp.Or(c.Tool, c.ToolID, c.Name)
+	return c.Call, nil
 }
 
 func (p *Plan) check() error {
@@ -131,6 +145,9 @@ func (p *Plan) check() error {
 		if seen[c.ID] {
 			return fmt.Errorf("two calls have the id %q", c.ID)
 		}
+		if min(c.Retries, c.Timeout) < 0 || c.Retries > MaxRetries || c.Timeout > MaxTimeout {
+			return fmt.Errorf("calls[%d]: %d retries and %d seconds, want at most %d and %d", i, c.Retries, c.Timeout, MaxRetries, MaxTimeout)
+		}
 		seen[c.ID] = true
 	}
 	return nil
@@ -151,30 +168,6 @@ func (p *Plan) at(id string) int {
 	return slices.IndexFunc(p.Calls, func(c Call) bool { return c.ID == id })
 }
 
-// reference is a value of an argument that is the output of another call.
-type reference struct{ call, output string }
-
-var referencePattern = regexp.MustCompile(`^\$\{?([A-Za-z0-9_-]+)(?:\.(.+?))?\}?$`)
-
-// references returns the references in a value, in arrays and objects too.
-func references(v any) (found []reference) {
-	switch v := v.(type) {
-	case string:
-		if m := referencePattern.FindStringSubmatch(v); m != nil {
-			found = append(found, reference{m[1], m[2]})
-		}
-	case []any:
-		for _, e := range v {
-			found = append(found, references(e)...)
-		}
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			found = append(found, references(v[name])...)
-		}
-	}
-	return found
-}
-
 // explicit returns the pairs of positions of which the second waits for the first: the edges,
 // or without edges the order of the list.
 func (p *Plan) explicit() [][2]int {
@@ -192,8 +185,8 @@ func (p *Plan) explicit() [][2]int {
 	return pairs
 }
 
-// waits returns the explicit pairs, and those of the references that do not contradict them.
-func (p *Plan) waits() [][2]int {
+// Waits returns the explicit pairs, and those of the references that do not contradict them.
+func (p *Plan) Waits() [][2]int {
 	pairs := p.explicit()
 	for j, c := range p.Calls {
 		for _, r := range references(map[string]any(c.Arguments)) {
@@ -203,4 +196,20 @@ func (p *Plan) waits() [][2]int {
 		}
 	}
 	return pairs
+}
+
+// Layers returns the IDs of the calls so that each layer waits only for those before it.
+func (p *Plan) Layers() ([][]string, error) {
+	tasks := make([]taskdag.Task, len(p.Calls))
+	for i := range p.Calls {
+		tasks[i].ID = p.Calls[i].ID
+	}
+	for _, w := range p.Waits() {
+		tasks[w[1]].DependsOn = append(tasks[w[1]].DependsOn, p.Calls[w[0]].ID)
+	}
+	g, err := taskdag.New(tasks)
+	if err != nil {
+		return nil, err
+	}
+	return g.Groups()
 }

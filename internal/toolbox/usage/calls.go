@@ -37,6 +37,17 @@ func (r *Session) Called(c Call, result string) {
 	r.last = c.Tool
 }
 
+// Ran records the calls of a plan that cairn has run.
+func (r *Session) Ran(t Trace) {
+	r.touch()
+	var ids []string
+	for _, c := range t.Calls {
+		ids = append(ids, c.Tool)
+	}
+	r.replace(ids)
+	r.add(Change{Traces: []Trace{t}})
+}
+
 // origin returns the position of the last call whose result contains a value, -1 if there is
 // none or an argument had the value before.
 func (r *Session) origin(value string) int {

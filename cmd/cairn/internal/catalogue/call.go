@@ -11,8 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/cmd/cairn/internal/cli"
+	"cairn/internal/base/home"
 	"cairn/internal/base/owner"
 	"cairn/internal/toolbox"
+	"cairn/internal/toolbox/planrun"
 	"cairn/internal/toolbox/usage"
 	"cairn/tools"
 	"cairn/tools/gateway"
@@ -22,28 +24,22 @@ func (a *app) callCommand() *cli.Command {
 	var timeout time.Duration
 	cmd := cli.NewCommand("call [flags] TOOL [JSON]", "Call a tool of a server of cairn tools add",
 		a.withServers(func(ctx context.Context, folder *owner.Folder, g *gateway.Gateway, args []string) error {
-			_, cfg, err := a.Choose()
+			p, record, err := a.proxy(ctx, folder, g)
 			if err != nil {
-				return err
-			}
-			if err := g.Store().Sync(ctx, folder); err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeout(ctx, timeout)
 			defer cancel()
 			arguments := json.RawMessage(strings.Join(args[1:], ""))
-			p := &tools.Proxy{Box: folder, Gateway: g, Masks: cfg.Masks()}
-			called, err := p.Call(ctx, args[0], arguments, 0, a.person())
+			called, err := p.Call(ctx, args[0], arguments, 0, a.person("cairn call"))
 			if f, ok := errors.AsType[*tools.Failure](err); ok {
 				return a.callFailure(f)
 			} else if err != nil {
 				return err
 			}
-			if cfg.Usage.Record {
-				trace := usage.Trace{Calls: []usage.Call{{Tool: called.Tool, Success: new(!called.IsError), Arguments: arguments}}}
-				if _, err := toolbox.LearnOp.Call(ctx, folder, []usage.Trace{trace}, nil); err != nil {
-					return err
-				}
+			err = record(usage.Trace{Calls: []usage.Call{{Tool: called.Tool, Success: new(!called.IsError), Arguments: arguments}}})
+			if err != nil {
+				return err
 			}
 			if called.IsError {
 				return errors.New(called.Text)
@@ -55,9 +51,30 @@ func (a *app) callCommand() *cli.Command {
 	return cmd
 }
 
-// person returns the user at the terminal as the client of a call.
-func (a *app) person() gateway.Peer {
-	p := gateway.Peer{Name: "cairn call"}
+// proxy returns a proxy to the servers, whose tools it brings up to date, and a function that
+// learns from calls unless the user has turned that off.
+func (a *app) proxy(ctx context.Context, folder *owner.Folder, g *gateway.Gateway) (*tools.Proxy, func(usage.Trace) error, error) {
+	sel, cfg, err := a.Choose()
+	if err == nil {
+		err = g.Store().Sync(ctx, folder)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	place, err := home.Of(sel.Root)
+	record := func(t usage.Trace) error {
+		if !cfg.Usage.Record || len(t.Calls) == 0 {
+			return nil
+		}
+		_, err := toolbox.LearnOp.Call(ctx, folder, []usage.Trace{t}, nil)
+		return err
+	}
+	return &tools.Proxy{Box: folder, Gateway: g, Masks: cfg.Masks(), Records: planrun.Folder(place)}, record, err
+}
+
+// person returns the user at the terminal as the client of the calls of a command.
+func (a *app) person(command string) gateway.Peer {
+	p := gateway.Peer{Name: command}
 	if a.Asks() {
 		p.Confirm = func(_ context.Context, question string) (bool, error) { return a.Agrees(question) }
 	}
@@ -66,7 +83,7 @@ func (a *app) person() gateway.Peer {
 
 // callFailure returns a failure as an error for a person.
 func (a *app) callFailure(f *tools.Failure) error {
-	for _, key := range []string{"nearest", "example"} {
+	for _, key := range []string{"nearest", "example", "findings"} {
 		if value, ok := f.Data[key]; ok {
 			text, err := json.Marshal(value)
 			if err != nil {

@@ -23,7 +23,7 @@ type app struct{ *cli.App }
 // Commands returns the commands in the order of the help.
 func Commands(c *cli.App) []*cli.Command {
 	a := &app{c}
-	return []*cli.Command{a.suggestCommand(), a.callCommand(), a.toolsCommand()}
+	return []*cli.Command{a.suggestCommand(), a.callCommand(), a.runCommand(), a.toolsCommand()}
 }
 
 func (a *app) toolsCommand() *cli.Command {

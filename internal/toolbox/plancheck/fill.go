@@ -1,0 +1,194 @@
+package plancheck
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// reference is a value of an argument that is the output of another call, or a text of which
+// it is a part.
+type reference struct {
+	call, output string
+	part         bool
+}
+
+var (
+	wholePattern = regexp.MustCompile(`^\$\{?([A-Za-z0-9_-]+)(?:\.([^{}]+?))?\}?$`)
+	partPattern  = regexp.MustCompile(`\$?\$\{([A-Za-z0-9_-]+)(?:\.([^{}]+))?\}`)
+	indexPattern = regexp.MustCompile(`\[\d+\]`)
+)
+
+// references returns the references in a value, in arrays and objects too.
+func references(v any) (found []reference) {
+	switch v := v.(type) {
+	case string:
+		if m := wholePattern.FindStringSubmatch(v); m != nil {
+			return []reference{{m[1], m[2], false}}
+		}
+		for _, m := range partPattern.FindAllStringSubmatch(v, -1) {
+			if !strings.HasPrefix(m[0], "$$") {
+				found = append(found, reference{m[1], m[2], true})
+			}
+		}
+	case []any:
+		for _, e := range v {
+			found = append(found, references(e)...)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			found = append(found, references(v[name])...)
+		}
+	}
+	return found
+}
+
+// Fill returns the arguments of a call with outputs in place of references. outputs holds
+// the results of the calls before it by ID. "$$" stands for "$" before a reference, and
+// "${NAME}" in a text stays if no call has that ID.
+func (p *Plan) Fill(id string, outputs map[string]any) (map[string]any, error) {
+	call := &p.Calls[p.at(id)]
+	filled, err := p.fill(map[string]any(call.Arguments), outputs)
+	if err != nil {
+		return nil, err
+	}
+	arguments := filled.(map[string]any)
+	for _, e := range p.Edges {
+		if _, given := arguments[e.Input]; e.To != id || e.Input == "" || given {
+			continue
+		}
+		r := reference{call: e.From, output: e.Output}
+		if object, ok := outputs[e.From].(map[string]any); ok && r.output == "" && object[e.Input] != nil {
+			r.output = e.Input
+		}
+		if arguments[e.Input], err = r.value(outputs); err != nil {
+			return nil, err
+		}
+	}
+	return arguments, nil
+}
+
+func (p *Plan) fill(v any, outputs map[string]any) (any, error) {
+	var err error
+	switch v := v.(type) {
+	case string:
+		if m := wholePattern.FindStringSubmatch(v); m != nil {
+			return reference{call: m[1], output: m[2]}.value(outputs)
+		}
+		if strings.HasPrefix(v, "$$") && wholePattern.MatchString(v[1:]) {
+			return v[1:], nil
+		}
+		text := partPattern.ReplaceAllStringFunc(v, func(found string) string {
+			m := partPattern.FindStringSubmatch(found)
+			if strings.HasPrefix(found, "$$") {
+				return found[1:]
+			}
+			if p.at(m[1]) < 0 {
+				return found
+			}
+			value, failed := reference{call: m[1], output: m[2]}.value(outputs)
+			if failed != nil {
+				err = failed
+			}
+			return textOf(value)
+		})
+		return text, err
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			if list[i], err = p.fill(v[i], outputs); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	case map[string]any:
+		object := make(map[string]any, len(v))
+		for name := range v {
+			if object[name], err = p.fill(v[name], outputs); err != nil {
+				return nil, err
+			}
+		}
+		return object, nil
+	}
+	return v, nil
+}
+
+// textOf returns a value as a part of a text: a text itself, and others as JSON.
+func textOf(v any) string {
+	if text, ok := v.(string); ok {
+		return text
+	}
+	text, _ := json.Marshal(v) // it was JSON
+	return string(text)
+}
+
+// value returns the output that a reference names.
+func (r reference) value(outputs map[string]any) (any, error) {
+	whole, ok := outputs[r.call]
+	if !ok {
+		return nil, fmt.Errorf("$%s: the output of the call is not known", r.call)
+	}
+	if r.output == "" {
+		return whole, nil
+	}
+	v, err := at(whole, strings.Split(strings.ReplaceAll(r.output, "[", ".["), "."))
+	if err == nil {
+		return v, nil
+	}
+	// Check accepts the name of a nested output if it is the only one.
+	if found := named(whole, r.output, nil); len(found) == 1 {
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("$%s.%s: %w", r.call, r.output, err)
+}
+
+// at returns the value at a path. "[0]" is an element of an array, and "[]" all of them.
+func at(v any, path []string) (any, error) {
+	if len(path) == 0 {
+		return v, nil
+	}
+	step, rest := path[0], path[1:]
+	if step == "" {
+		return at(v, rest) // before an index at the start
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if next, ok := v[step]; ok {
+			return at(next, rest)
+		}
+		return nil, fmt.Errorf("the result has no %q, but {%.200s}", step, strings.Join(slices.Sorted(maps.Keys(v)), ","))
+	case []any:
+		index := strings.Trim(step, "[]")
+		if index == "" {
+			list := make([]any, len(v))
+			for i := range v {
+				var err error
+				if list[i], err = at(v[i], rest); err != nil {
+					return nil, err
+				}
+			}
+			return list, nil
+		}
+		if n, err := strconv.Atoi(index); err == nil && n >= 0 && n < len(v) {
+			return at(v[n], rest)
+		}
+		return nil, fmt.Errorf("the result has no %q in an array of %d", step, len(v))
+	}
+	return nil, fmt.Errorf("the result has no %q, because it is %s", step, typeOf(v))
+}
+
+// named appends the values of a name at any depth of objects.
+func named(v any, name string, found []any) []any {
+	object, _ := v.(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		if key == name {
+			found = append(found, object[key])
+		}
+		found = named(object[key], name, found)
+	}
+	return found
+}

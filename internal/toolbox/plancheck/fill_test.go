@@ -1,0 +1,66 @@
+package plancheck
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestFill(t *testing.T) {
+	var a any
+	if err := json.Unmarshal([]byte(`{"title":"One","issue":{"number":7,"labels":["x","y"]},"items":[{"n":1},{"n":2}],"text":"all","dup":{"same":1},"other":{"same":2}}`), &a); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ plan, want string }{
+		{`[{"id":"a","tool":"t"},{"id":"b","tool":"t","arguments":{"v":"$a.issue.number"}}]`, `{"v":7}`},
+		{`[{"id":"a","tool":"t"},{"id":"b","tool":"t","arguments":{"v":["$a.issue.labels[1]",{"w":"${a.items[].n}"}]}}]`, `{"v":["y",{"w":[1,2]}]}`},
+		{`[{"id":"a","tool":"t"},{"id":"b","tool":"t","arguments":{"v":"$a.items.0.n"}}]`, `{"v":1}`},
+		{`[{"id":"a","tool":"t"},{"id":"b","tool":"t","arguments":{"v":"$a.number"}}]`, `{"v":7}`},
+		{`[{"id":"a","tool":"t"},{"id":"b","tool":"t","arguments":{"v":"${a.title}: ${a.items} in ${HOME}, $${a.title}"}}]`, `{"v":"One: [{\"n\":1},{\"n\":2}] in ${HOME}, ${a.title}"}`},
+		{`[{"id":"a","tool":"t"},{"id":"b","tool":"t","arguments":{"v":"$$a","w":"costs $5 or $$"}}]`, `{"v":"$a","w":"costs $5 or $$"}`},
+		{`{"calls":[{"id":"a","tool":"t"},{"id":"b","tool":"t"}],"edges":[{"from":"a","to":"b","input":"x","output":"title"},{"from":"a","to":"b","input":"text"}]}`, `{"text":"all","x":"One"}`},
+		{`{"calls":[{"id":"a","tool":"t"},{"id":"b","tool":"t","arguments":{"x":"mine"}}],"edges":[{"from":"a","to":"b","dataPath":"output.title → input.x"}]}`, `{"x":"mine"}`},
+		{`{"calls":[{"id":"a","tool":"t"},{"id":"b","tool":"t"}],"edges":[{"from":"a","to":"b","dataPath":"output.issue.number → input.n"}]}`, `{"n":7}`},
+		{`[{"id":"a","tool":"t"},{"id":"b","tool":"t","arguments":{"v":"$a.issue.title"}}]`, `error: $a.issue.title: the result has no "title", but {labels,number}`},
+		{`[{"id":"a","tool":"t"},{"id":"b","tool":"t","arguments":{"v":"is ${a.items[5].n}"}}]`, `error: $a.items[5].n: the result has no "[5]" in an array of 2`},
+		{`[{"id":"a","tool":"t"},{"id":"b","tool":"t","arguments":{"v":"$a.same"}}]`, `error: $a.same: the result has no "same"`},
+		{`[{"id":"a","tool":"t"},{"id":"b","tool":"t","arguments":{"v":"$a.title.x"}}]`, `error: $a.title.x: the result has no "x", because it is string`},
+		{`[{"id":"a","tool":"t"},{"id":"b","tool":"t","arguments":{"v":"$c"}}]`, `error: $c: the output of the call is not known`},
+	} {
+		p, err := ReadPlan(json.RawMessage(c.plan))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		filled, err := p.Fill("b", map[string]any{"a": a})
+		if text, _ := json.Marshal(filled); err == nil {
+			got = string(text)
+		} else {
+			got = "error: " + err.Error()
+		}
+		if got != c.want && !(err != nil && strings.HasPrefix(got, c.want)) {
+			t.Errorf("%s\nis filled as %s\nwant %s", c.plan, got, c.want)
+		}
+	}
+}
+
+// TestTemplates: a reference in a text orders the calls, and the text is a string.
+func TestTemplates(t *testing.T) {
+	r := check(t, `[{"id":"r","tool":"read_file","arguments":{"path":"a"}},{"id":"i","tool":"create_issue","arguments":{"title":"About ${r.content} in ${HOME}","labels":["$r.content"]}}]`)
+	if len(r.Findings) != 0 {
+		t.Errorf("%+v", r.Findings)
+	}
+	p, err := ReadPlan(json.RawMessage(`{"calls":[{"id":"b","tool":"t","arguments":{"v":"of ${a}"}},{"id":"a","tool":"t"},{"id":"c","tool":"t"}],"edges":[]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := p.Layers()
+	if text, _ := json.Marshal(layers); err != nil || string(text) != `[["a","c"],["b"]]` {
+		t.Errorf("layers %s, %v", text, err)
+	}
+	for _, bad := range []string{`[{"tool":"t","retries":6}]`, `[{"tool":"t","timeout_s":601}]`, `[{"tool":"t","retries":-1}]`} {
+		if _, err := ReadPlan(json.RawMessage(bad)); err == nil {
+			t.Errorf("%s is accepted", bad)
+		}
+	}
+}

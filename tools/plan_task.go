@@ -1,0 +1,142 @@
+package tools
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"cairn/internal/toolbox/planrun"
+	"cairn/tools/gateway"
+	"cairn/tools/mcptask"
+)
+
+const (
+	// maxPlans bounds the plans that run in the background, and maxPlanTasks those whose
+	// results clients can get.
+	maxPlans     = 16
+	maxPlanTasks = 64
+	planTTL      = time.Hour
+)
+
+// planTask is a plan that runs as a task of the protocol.
+type planTask struct {
+	cancel context.CancelFunc
+
+	mu   sync.Mutex
+	task mcptask.Task
+}
+
+// state returns the present state.
+func (t *planTask) state() *mcptask.Task {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	state := t.task
+	return &state
+}
+
+// change changes the state.
+func (t *planTask) change(fn func(*mcptask.Task)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fn(&t.task)
+	t.task.LastUpdatedAt = time.Now().UTC()
+}
+
+// background runs a checked plan as a task. Its record remains if cairn ends meanwhile.
+func (p *Proxy) background(ctx context.Context, c *checked, o RunOptions, peer gateway.Peer) (*planTask, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running >= maxPlans {
+		return nil, &Failure{Code: CodeUnavailable, Message: "too many plans are running"}
+	}
+	p.running++
+	if p.plans == nil {
+		p.plans, _ = simplelru.NewLRU[string, *planTask](maxPlanTasks, nil) // the size is positive
+	}
+	// The request ends before the plan, so that nothing can be sent for it.
+	peer = gateway.Peer{Name: peer.Name}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	now := time.Now().UTC()
+	t := &planTask{cancel: cancel, task: mcptask.Task{
+		ID: rand.Text(), Status: mcptask.Working, CreatedAt: now, LastUpdatedAt: now, TTL: new(planTTL.Milliseconds()), PollInterval: questionPoll,
+	}}
+	o.Progress = func(line string) { t.change(func(state *mcptask.Task) { state.StatusMessage = line }) }
+	p.plans.Add(t.task.ID, t)
+	go func() {
+		defer cancel()
+		ran, err := p.run(ctx, c, o, peer)
+		t.change(func(state *mcptask.Task) {
+			state.Status = mcptask.Completed
+			switch {
+			case ctx.Err() != nil:
+				state.Status = mcptask.Cancelled
+			case err != nil:
+				state.Result, _ = toolResult(FailureOf(err), true) // a failure is JSON
+			default:
+				state.Result, _ = toolResult(ran, ran.State == planrun.Failed) // so is an answer
+			}
+		})
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.running--
+	}()
+	return t, nil
+}
+
+// serverTasks offers question tasks and plans as tasks of the protocol.
+type serverTasks struct{ questions }
+
+// plan returns the plan with the ID of a task, nil if there is none. Clients need the
+// permission to run plans.
+func (s serverTasks) plan(req mcp.Request, id string) (*planTask, error) {
+	p := s.server.options.Proxy
+	if p == nil {
+		return nil, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.plans == nil {
+		return nil, nil
+	}
+	t, ok := p.plans.Get(id)
+	if !ok {
+		return nil, nil
+	}
+	if f := allowed(req.GetExtra(), runPlan(p), nil); f != nil {
+		return nil, f.wire()
+	}
+	return t, nil
+}
+
+// Task implements mcptask.Source.
+func (s serverTasks) Task(ctx context.Context, req mcp.Request, id string) (*mcptask.Task, error) {
+	if t, err := s.plan(req, id); err != nil {
+		return nil, err
+	} else if t != nil {
+		return t.state(), nil
+	}
+	return s.questions.Task(ctx, req, id)
+}
+
+// Update implements mcptask.Source.
+func (s serverTasks) Update(ctx context.Context, req mcp.Request, id string, answers mcp.InputResponseMap) error {
+	if t, err := s.plan(req, id); t != nil || err != nil {
+		return err // a plan asks nothing
+	}
+	return s.questions.Update(ctx, req, id, answers)
+}
+
+// Cancel implements mcptask.Source.
+func (s serverTasks) Cancel(ctx context.Context, req mcp.Request, id string) error {
+	if t, err := s.plan(req, id); err != nil {
+		return err
+	} else if t != nil {
+		t.cancel()
+		return nil
+	}
+	return s.questions.Cancel(ctx, req, id)
+}
