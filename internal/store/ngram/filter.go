@@ -1,6 +1,9 @@
 package ngram
 
-import "slices"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
 // A filter is a Bloom filter of the trigrams of a text in blocks of the size of a cache line:
 // Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient Bloom Filters" (2007). With
@@ -49,6 +52,10 @@ func (m *Maker) Filter(text []byte) Filter {
 	return Filter(filter)
 }
 
+// pieceSize is the size in bytes of the pieces of a text that are folded, so that a large
+// text has no folded copy.
+const pieceSize = 32 << 10
+
 // trigrams returns the different trigrams of the lines of a text, valid until the next call.
 // A trigram is three bytes of a folded line as a number.
 func (m *Maker) trigrams(text []byte) []uint32 {
@@ -58,20 +65,28 @@ func (m *Maker) trigrams(text []byte) []uint32 {
 	for _, g := range m.list {
 		m.seen[g>>6] = 0
 	}
-	m.list, m.folded = m.list[:0], fold(m.folded[:0], text)
+	m.list = m.list[:0]
 	g, n := uint32(0), 0 // n is the number of bytes of the line before this one
-	for _, c := range m.folded {
-		if c == '\n' {
-			n = 0
-			continue
+	for len(text) > 0 {
+		size := min(len(text), pieceSize)
+		for most := min(len(text), size+utf8.UTFMax-1); size < most && !utf8.RuneStart(text[size]); {
+			size++
 		}
-		g = g<<8&0xffffff | uint32(c)
-		if n++; n < 3 {
-			continue
-		}
-		if word, bit := &m.seen[g>>6], uint64(1)<<(g&63); *word&bit == 0 {
-			*word |= bit
-			m.list = append(m.list, g)
+		m.folded = fold(m.folded[:0], text[:size])
+		text = text[size:]
+		for _, c := range m.folded {
+			if c == '\n' {
+				n = 0
+				continue
+			}
+			g = g<<8&0xffffff | uint32(c)
+			if n++; n < 3 {
+				continue
+			}
+			if word, bit := &m.seen[g>>6], uint64(1)<<(g&63); *word&bit == 0 {
+				*word |= bit
+				m.list = append(m.list, g)
+			}
 		}
 	}
 	return m.list
