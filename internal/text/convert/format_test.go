@@ -1,14 +1,11 @@
 package convert
 
 import (
-	"archive/zip"
 	"bytes"
 	"compress/zlib"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,27 +29,7 @@ func inputOf(t testing.TB, a *txtar.Archive) (name string, data []byte) {
 	for _, f := range a.Files[:len(a.Files)-1] {
 		parts[f.Name] = string(f.Data)
 	}
-	return name, zipOf(t, parts)
-}
-
-// zipOf returns a zip file.
-func zipOf(t testing.TB, parts map[string]string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		w, err := z.Create(name)
-		if err == nil {
-			_, err = io.WriteString(w, parts[name])
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	return name, zipped(parts)
 }
 
 // TestLargeSheets converts sheets that unpack to more than half of the limit. Their first
@@ -125,14 +102,14 @@ func TestRefused(t *testing.T) {
 		{"attributes.html", `<p>x</p><script><a b="</script><p ` + strings.Repeat("a ", 1<<20) + ">", "more than 1,048,576 tags and attributes; split it"},
 		{"headers.eml", families[2].make("a:", 2<<20), "a tag, text or row of more than 1 MiB"},
 		{"scripts.html", "<script>document.write('x')</script><nav>Home</nav>", "no text"},
-		{"bomb.docx", string(zipOf(t, map[string]string{"word/document.xml": "<w:document>" + strings.Repeat("<w:p>"+strings.Repeat(" ", 1<<10)+"</w:p>", 64<<10)})), "unpacks to more than 64 MiB; split it"},
-		{"token.docx", string(zipOf(t, map[string]string{"word/document.xml": "<w:document " + strings.Repeat("a ", 1<<20)})), "a tag, text or row of more than 1 MiB"},
-		{"bomb.epub", string(zipOf(t, bombBook())), "unpacks to more than 64 MiB; split it"},
-		{"deep.docx", string(zipOf(t, map[string]string{"word/document.xml": strings.Repeat("<w:p>", 1000)})), "nested too deep"},
-		{"archive.docx", string(zipOf(t, map[string]string{"inner.docx": string(zipOf(t, nil))})), "broken file"},
-		{"cut.pptx", string(zipOf(t, map[string]string{"ppt/presentation.xml": "<p>"})[:60]), "broken file"},
+		{"bomb.docx", string(zipped(map[string]string{"word/document.xml": "<w:document>" + strings.Repeat("<w:p>"+strings.Repeat(" ", 1<<10)+"</w:p>", 64<<10)})), "unpacks to more than 64 MiB; split it"},
+		{"token.docx", string(zipped(map[string]string{"word/document.xml": "<w:document " + strings.Repeat("a ", 1<<20)})), "a tag, text or row of more than 1 MiB"},
+		{"bomb.epub", string(zipped(bombBook())), "unpacks to more than 64 MiB; split it"},
+		{"deep.docx", string(zipped(map[string]string{"word/document.xml": strings.Repeat("<w:p>", 1000)})), "nested too deep"},
+		{"archive.docx", string(zipped(map[string]string{"inner.docx": string(zipped(nil))})), "broken file"},
+		{"cut.pptx", string(zipped(map[string]string{"ppt/presentation.xml": "<p>"})[:60]), "broken file"},
 		{"locked.xlsx", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "encrypted"},
-		{"locked.odt", string(zipOf(t, map[string]string{"content.xml": "x", "META-INF/manifest.xml": "<m:encryption-data/>"})), "encrypted"},
+		{"locked.odt", string(zipped(map[string]string{"content.xml": "x", "META-INF/manifest.xml": "<m:encryption-data/>"})), "encrypted"},
 		{"empty.ipynb", "{}", "no text"},
 		{"recursive.ipynb", strings.Repeat(`{"cells":[`, 20_000), "broken file"},
 		{"app.log.1", "2026-11-22 started\n", "not a manual page"},
@@ -189,34 +166,31 @@ func bombBook() map[string]string {
 	return parts
 }
 
-// seeds are small files of every format.
-func seeds(t testing.TB) map[string][]byte {
-	out := map[string][]byte{}
-	archives, err := filepath.Glob("testdata/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range archives {
-		a, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		input, data := inputOf(t, a)
-		out[input] = data
-	}
-	return out
-}
-
-// fuzz converts mutations of the seeds with one extension. Any bytes give Markdown in
+// fuzz converts mutations of the seeds with one extension, and of the parts of those in
+// archives, whose mutations as a whole are mostly broken. Any bytes give Markdown in
 // UTF-8, twice the same, or an *Error. The work is proportional to the input, to which a
 // compressed one may unpack by a factor of a thousand, and has a limit.
 func fuzz(f *testing.F, ext string) {
-	for name, data := range seeds(f) {
-		if filepath.Ext(name) == ext {
+	archives, _ := filepath.Glob("testdata/*.txtar")
+	for _, name := range archives {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		a := txtar.Parse(source)
+		if input, data := inputOf(f, a); filepath.Ext(input) == ext {
 			f.Add(data)
+			if bytes.HasPrefix(a.Comment, []byte("zip ")) {
+				f.Add(source)
+			}
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		if bytes.HasPrefix(data, []byte("zip ")) {
+			if a := txtar.Parse(data); len(a.Files) > 0 {
+				_, data = inputOf(t, a)
+			}
+		}
 		before := slices.Clone(data)
 		w := &writer{name: "x" + ext}
 		text, err := w.convert(converterOf(w.name), data)

@@ -92,6 +92,12 @@ func measure(t *testing.T, cairn string, f hostileFile) (memory int, seconds flo
 	// ends at once.
 	cmd := exec.Command("sh", "-c", `"$0" "$@" &`, cairn, "index", "--no-embed", "-C", folder)
 	cmd.Env = append(os.Environ(), "CAIRN_HOME="+home, "CAIRN_PARSER__CODE=on", "CAIRN_PARSER__EXTENSIONS=.eml,.mbox,.jsonl,.json,.yaml,.toml")
+	message, err := os.Create(filepath.Join(home, "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer message.Close()
+	cmd.Stderr = message
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +113,8 @@ func measure(t *testing.T, cairn string, f hostileFile) (memory int, seconds flo
 		memory = max(memory, int(usage.Maxrss>>10))
 		seconds += float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
 		if state.ExitStatus() != 0 {
-			err = fmt.Errorf("status %d", state.ExitStatus())
+			text, _ := os.ReadFile(message.Name())
+			err = fmt.Errorf("status %d: %s", state.ExitStatus(), text)
 		}
 	}
 	return memory, seconds, err

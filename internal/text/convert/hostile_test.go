@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -22,14 +24,14 @@ type hostileFile struct {
 
 // tokens are the texts with a meaning in each format of text, separated by line breaks.
 var tokens = map[string]string{
-	"md":    "# a\n[a](\n![a](\n```\n> \n| a |\n<a id=\"\n**a\n[^a]: ",
+	"md":    "# a\n[a](\n![a](\n```\n> \n| a |\n<a id=\"\n**a\n[^a]: \na://:b@",
 	"mdx":   "import a from 'b'\n<A b={{\nexport const a = {\n<A>\n{/* ",
 	"rst":   ".. _a:\n.. a::\n`a`_\n:a:`b\n====\n* a\n| a",
 	"adoc":  "== a\n[[a]]\ninclude::a[]\n----\n|===\n* a\n:a: {a}",
 	"org":   "* a\n#+begin_src\n[[a][b\n:a:\n| a\n*a",
 	"tex":   "\\section{a}\n\\begin{a}\n{\n\\label{a\n$\n%\n\\newcommand{\\a}{\\a\\a}",
 	"txt":   "a\nA.\n\f\n    a",
-	"html":  "<p>\n<div>\n<a b=\"\n<!--\n<script>\n<table><tr><td>\n<svg>\n&amp;\n<li>\n<h1>\n<select><option>\n<b><p>\n<a href=x>\n<br/>",
+	"html":  "<p>\n<div>\n<a b=\"\n<!--\n<script>\n<table><tr><td>\n<svg>\n&amp;\n<li>\n<h1>\n<select><option>\n<b><p>\n<a href=x>\n<br/>\neyJ sk- ghp_ AKIA xoxb- \na://:b@",
 	"csv":   ",\n\"\n\"a\",\na,b\n\"\"\n;",
 	"tsv":   "\t\n\"\ta\na\tb",
 	"1":     "\\[\n\\h'\n\\fB\n.B a\n.SH a\n.de a\n.Op Fl a\n\\*[a\n\\(em\n.TP",
@@ -222,13 +224,14 @@ func archiveOf(format, main, content string) []byte {
 	})
 }
 
+// zipped returns a zip file.
 func zipped(parts map[string]string) []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
-	for name, content := range parts {
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		w, err := z.Create(name)
 		if err == nil {
-			_, err = io.WriteString(w, content)
+			_, err = io.WriteString(w, parts[name])
 		}
 		if err != nil {
 			panic(err)
@@ -264,7 +267,8 @@ func hostilePDFs() []hostileFile {
 	const font = "5 0 obj<</Subtype/Type1/ToUnicode 7 0 R>>endobj"
 	files := map[string]func(n int) []byte{
 		"annotations": func(n int) []byte {
-			return document("/Annots["+strings.Repeat("7 0 R ", min(n/50, 200_000))+"]", inside("<</Contents("+strings.Repeat("a ", n/20)+")>>"))
+			list := packed(10, "/Type/ObjStm/N 1/First 5", "11 0 ["+strings.Repeat("7 0 R ", min(n/50, 200_000))+"]")
+			return document("/Annots 11 0 R", inside("<</Contents("+strings.Repeat("a ", n/20)+")>>"), list)
 		},
 		"mapping": func(n int) []byte {
 			return document("/Contents 4 0 R", font, packed(4, "", "BT /F 1 Tf ("+strings.Repeat("a", n/10)+")Tj"),
@@ -388,6 +392,26 @@ func TestHostileFiles(t *testing.T) {
 		small, large := work(size), work(4*size)
 		if large > 6*small+1<<22 && !slices.Contains(products, f.name) {
 			t.Errorf("%s: %d units of work, and %d for four times the size", f.name, small, large)
+		}
+	}
+}
+
+// TestMemoryIsCharged converts small files that made a converter allocate gigabytes: 200,000
+// references to one annotation of 6 MB, and an element with 31 million attributes. The limits
+// end the conversion after at most 512 MiB in all, of which few are in use at a time.
+func TestMemoryIsCharged(t *testing.T) {
+	for _, f := range hostileFiles() {
+		want, ok := map[string]*Error{"annotations.pdf": errOutput, "attributes.docx": errToken}[f.name]
+		if !ok {
+			continue
+		}
+		data := f.make(60 << 20)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := toMarkdown(f.name, data)
+		runtime.ReadMemStats(&after)
+		if got := (after.TotalAlloc - before.TotalAlloc) >> 20; err != want || got > 512 || len(data) > 100_000 {
+			t.Errorf("%s of %d bytes: %v after %d MiB, want %v within 512", f.name, len(data), err, got, want)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestRowsOfSheets(t *testing.T) {
 	for _, part := range []string{"xl/workbook.xml", "xl/_rels/workbook.xml.rels"} {
 		parts[part] = "<a>" + parts[part] + "</a>"
 	}
-	out, err := toMarkdown("a.xlsx", zipOf(t, parts))
+	out, err := toMarkdown("a.xlsx", zipped(parts))
 	if err != nil {
 		t.Fatal(err)
 	}
