@@ -46,7 +46,6 @@ func requestOf(part string) string {
 	if len(words) == 0 {
 		return part
 	}
-	words = rephrase(words)
 	if RequestedActions(strings.Join(words, " "))&(Making|Writing|Sending) != 0 {
 		for i, w := range words {
 			if i > 0 && slices.Contains(contentWords, bare(w)) {

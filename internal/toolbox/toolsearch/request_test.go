@@ -9,20 +9,14 @@ import (
 
 func TestRequest(t *testing.T) {
 	for text, want := range map[string]string{
-		"Go to https://example.com/a?b=c now":              "navigate to web page now",
-		"Tell everyone in #releases that 2.4 is out":       "send message to everyone in channel",
-		"please give @maria access to config.json":         "invite member with access person file",
-		"tick the dentist off":                             "complete the dentist",
-		"Take the new page live":                           "publish the new page",
-		"Remind me to buy milk":                            "create reminder task",
-		"get rid of it":                                    "delete it",
-		"Kicking off the build":                            "start the build",
-		"turn the page":                                    "turn the page",
+		"Go to https://example.com/a?b=c now":              "Go to web page now",
+		"Tell everyone in #releases that 2.4 is out":       "Tell everyone in channel",
+		"please give @maria access to config.json":         "please give person access to file",
 		"close PR 42 of the repo":                          "close pull request 42 of the repository",
-		"Open an issue about the broken login":             "create issue",
+		"Open an issue about the broken login":             "Open an issue",
 		"find papers about graphs":                         "find papers about graphs", // what is searched belongs to the request
-		"put 'buy masks' on my list":                       "add on my list",
-		"mail ann@example.com":                             "send email to email address",
+		"put 'buy masks' on my list":                       "put on my list",
+		"mail ann@example.com":                             "mail email address",
 		`"quoted alone"`:                                   `"quoted alone"`,
 		"don't delete what we've got in the mike's folder": "don't delete what we've got in the mike's folder",
 	} {

@@ -41,7 +41,7 @@ prepare print process provision publish pull purchase push put query read rebook
 remind remove rename render renew rent reopen repair repeat replace reply report request reschedule reserve reset resize resolve respond restart restore resume retrieve
 retry return reverse review revoke rewrite roll rotate run save scale scan schedule scrape search select sell send set share show sign simulate solve sort split stage star
 start stop store stream submit subscribe subtract suggest sum summarise summarize swap switch sync synchronize tag take tell terminate test toggle track train transcribe transfer
-transform translate trash tick trigger trim turn type unassign unblock undo unfollow unlink unlock unpin unstar unsubscribe update upgrade upload use vacuum validate verify view visit visualize wait warn watch withdraw write zip book bump ditch drop grab hand jot let log note peek ping press reply ring scrap slap stick swap throw tweak tweet wipe type go toss nuke zap axe purge whip raise chuck tack scribble hunt dig sift scout crank dial boot kick halt bounce reboot flip hush`)
+transform translate trash tick trigger trim turn type unassign unblock undo unfollow unlink unlock unpin unstar unsubscribe update upgrade upload use vacuum validate verify view visit visualize wait warn watch withdraw write zip book bump ditch drop grab hand jot let log note peek ping press reply ring scrap slap stick swap throw tweak tweet wipe type go`)
 	nounVerbs = strings.Fields(`address back block book call change check claim comment copy count display draft email estimate file forecast format fork group index issue
 hand label link list log map mark measure message note order plan post press process purchase query record release repair reply report request ring reserve return review schedule search share sign
 sort star stick store stream tag test track tick trigger tweet type update upgrade use view visit watch zip`)
@@ -89,12 +89,12 @@ const (
 )
 
 var actionWords = makeActionWords(map[Actions]string{
-	Making:    "create add make new generate compose draft open insert register initiate start launch publish build produce plan arrange set fork clone upload post import install",
-	Writing:   "write append record save store note type fill",
+	Making:    "create add put stick jot make new generate compose draft open insert register initiate start launch publish build produce plan arrange set fork clone upload post import install",
+	Writing:   "write append record save store note jot type fill",
 	Booking:   "book reserve order rent purchase buy reservation schedule appointment place apply request",
-	Changing:  "change modify update edit adjust fix move merge rename reschedule rename replace alter amend move shift convert switch upgrade correct revise modification postpone set close reopen mark enable disable activate deactivate toggle star pin follow subscribe label tag assign attach merge approve archive lock resolve restore scale rotate mute pause resume",
-	Removing:  "delete remove wipe trash purge kill cancel drop clear erase discard cancelling cancellation withdraw terminate revoke uninstall unassign unfollow unlink unpin unset unstar unsubscribe",
-	Reading:   "get list search find query check count navigate look view show inquire enquire see read fetch retrieve lookup browse track know tell confirm verify status display provide describe recommend inquiry info availability count download",
+	Changing:  "change modify update edit adjust bump hand swap turn tick fix tweak flip move merge rename reschedule rename replace alter amend move shift convert switch upgrade correct revise modification postpone set close reopen mark enable disable activate deactivate toggle star pin follow subscribe label tag assign attach merge approve archive lock resolve restore scale rotate mute pause resume",
+	Removing:  "delete remove wipe scrap trash ditch purge kill erase cancel drop clear erase discard cancelling cancellation withdraw terminate revoke uninstall unassign unfollow unlink unpin unset unstar unsubscribe",
+	Reading:   "get list search find query check count peek grab navigate look view show inquire enquire see read fetch retrieve lookup browse track know tell confirm verify status display provide describe recommend inquiry info availability count download",
 	Running:   "run execute trigger invoke start launch restart rerun perform",
 	Sending:   "send notify email mail message ping text post tweet reply tell share forward invite remind notification invitation",
 	Paying:    "pay transfer remit repay refund remittance payment repayment recharge deposit",
@@ -135,14 +135,20 @@ func actionsOf(words []string) Actions {
 func RequestedActions(request string) Actions {
 	words := fields(request)
 	seen := 0
-	for _, f := range words {
+	for i, f := range words {
 		w := bare(f.text)
 		if seen == 0 && slices.Contains(fillers, w) {
 			continue
 		}
+		next := ""
+		if i+1 < len(words) {
+			next = bare(words[i+1].text)
+		}
 		before, _, _ := strings.Cut(w, "'") // what's
 		before, _, _ = strings.Cut(before, "’")
-		switch a := actionWords[w]; {
+		switch a, phrase := actionWords[w], phraseActions[w+" "+next]; {
+		case phrase != 0:
+			return phrase
 		case seen == 0 && (slices.Contains(questions, before) || slices.Contains(auxiliaries, before)):
 			return Reading
 		case a != 0 || seen == 1:
@@ -155,6 +161,12 @@ func RequestedActions(request string) Actions {
 
 // auxiliaries begin a part that is a question, as in "is there a train".
 var auxiliaries = []string{"is", "are", "was", "were", "do", "does", "did", "has", "have", "any", "anything"}
+
+// phraseActions holds the actions of verbs of two words.
+var phraseActions = map[string]Actions{"tell me": Reading, "show me": Reading, "give me": Reading, "let me": Reading, "remind me": Making, "get rid": Removing, "throw out": Removing,
+	"throw away": Removing, "clean up": Removing, "take down": Removing, "take off": Removing, "set up": Making, "spin up": Making, "put up": Making, "put together": Making, "note down": Making | Writing,
+	"let everyone": Sending, "look up": Reading, "pull up": Reading, "bring up": Reading, "tick off": Changing, "check off": Changing, "cross off": Changing, "hand over": Changing,
+	"turn on": Changing, "turn off": Changing, "put back": Changing, "push back": Changing, "bring back": Changing, "go to": Reading, "call off": Removing}
 
 // abbreviations lists words with a final dot that does not end a sentence.
 var abbreviations = map[string]bool{"no.": true, "st.": true, "mr.": true, "mrs.": true, "ms.": true, "dr.": true, "vs.": true, "e.g.": true, "i.e.": true, "etc.": true, "approx.": true}
