@@ -17,22 +17,23 @@ const (
 	nearBytes = 200
 )
 
-// fingerprint holds the properties that near compares.
-type fingerprint struct {
+// Fingerprint holds the properties of a section that Near compares.
+type Fingerprint struct {
 	heading string
 	simhash uint64
 	length  int // bytes of the own text
 }
 
-func newFingerprint(doc *store.Document, n int) fingerprint {
+// NewFingerprint returns the fingerprint of section n of a document.
+func NewFingerprint(doc *store.Document, n int) Fingerprint {
 	s := &doc.Sections[n]
-	f := fingerprint{s.Heading, s.Fingerprint, s.OwnEnd - s.Start}
+	f := Fingerprint{s.Heading, s.Fingerprint, s.OwnEnd - s.Start}
 	f.heading = cmp.Or(f.heading, doc.Title)
 	return f
 }
 
-// near reports whether two sections have nearly the same text.
-func (f fingerprint) near(other fingerprint) bool {
+// Near reports whether two sections have nearly the same text.
+func (f Fingerprint) Near(other Fingerprint) bool {
 	short, long := min(f.length, other.length), max(f.length, other.length)
 	return short >= nearBytes && long-short <= long/10 &&
 		f.simhash != 0 && bits.OnesCount64(f.simhash^other.simhash) <= nearBits &&

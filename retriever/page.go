@@ -37,7 +37,7 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 		s.files = s.sources.Files.Lookup()
 		defer s.files.Close()
 	}
-	var kept []fingerprint
+	var kept []Fingerprint
 	results := func(reader *docs.Reader) error {
 		tokens := make([]int, s.Limit) // of the sections of results, counted meanwhile
 		var counting sync.WaitGroup
@@ -69,8 +69,8 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 				s.trace.removed(ranking.Documents[i].Path)
 				continue
 			}
-			print := newFingerprint(d.doc, d.section)
-			if k := slices.IndexFunc(kept, print.near); k >= 0 {
+			print := NewFingerprint(d.doc, d.section)
+			if k := slices.IndexFunc(kept, print.Near); k >= 0 {
 				s.trace.duplicate(d.place())
 				if k >= offset {
 					result := &a.Results[k-offset]

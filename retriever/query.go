@@ -74,6 +74,9 @@ const (
 	MaxContext   = 50
 )
 
+// Check returns q with defaults filled in, or an *InvalidError.
+func (q Query) Check() (Query, error) { return q.check(MaxQuery) }
+
 // check returns q with defaults filled in, or an *InvalidError.
 func (q Query) check(maxRunes int) (Query, error) {
 	q.Text = strings.TrimSpace(q.Text)

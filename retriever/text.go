@@ -31,11 +31,11 @@ func (a *Answer) Text() string {
 			further += r.Line() + "\n"
 			continue
 		}
-		writeSection(&b, r.entry(r.Passage), r.Content)
+		WriteSection(&b, r.entry(r.Passage), r.Content)
 		for j := range r.More {
 			m := &r.More[j]
 			one := Result{Path: r.Path, Headings: []string{m.Heading}, Anchor: m.Anchor, Score: m.Score}
-			writeSection(&b, one.entry(*m.Passage), m.Content)
+			WriteSection(&b, one.entry(*m.Passage), m.Content)
 		}
 	}
 	if further != "" {
@@ -82,7 +82,7 @@ func (r *Reading) write(b *strings.Builder) {
 	if len(r.Headings) > 0 {
 		at += "  " + strings.Join(r.Headings, " > ")
 	}
-	writeSection(b, printed(at)+flagged(r.Flags), r.Content)
+	WriteSection(b, at+Flagged(r.Flags), r.Content)
 	if r.Next != "" {
 		fmt.Fprintf(b, "@@ next %s\n", r.Next)
 	}
@@ -107,15 +107,20 @@ func (r *Readings) Text() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func flagged(flags []invisible.Flag) (text string) {
+// Flagged describes flags in the line of an entry.
+func Flagged(flags []invisible.Flag) (text string) {
 	for _, f := range flags {
 		text += fmt.Sprintf("  contains %s (%s)", f.Kind, f.Evidence)
 	}
 	return text
 }
 
-func writeSection(b *strings.Builder, entry, content string) {
-	b.WriteString(mark + " " + entry + "\n" + quoted(content) + "\n")
+// WriteSection writes the line of an entry and the content below it, if there is any.
+func WriteSection(b *strings.Builder, entry, content string) {
+	b.WriteString(mark + " " + printed(entry) + "\n")
+	if content != "" {
+		b.WriteString(quoted(content) + "\n")
+	}
 }
 
 const mark = "@@"
@@ -146,7 +151,7 @@ func (r *Result) entry(lines Lines) string {
 	if len(r.Duplicates) > 0 {
 		at += "  nearly the same: " + strings.Join(r.Duplicates, ", ")
 	}
-	return printed(at + flagged(r.Flags))
+	return printed(at + Flagged(r.Flags))
 }
 
 // printed replaces the control characters of text, such as line breaks, by blanks.

@@ -30,7 +30,7 @@ type moreAnswer struct {
 func (s *Server) more(hidden []tool) tool {
 	return tool{
 		name: moreTools, title: "Further tools", groups: []Group{Auto}, notIdempotent: true, noSchema: true,
-		description: fmt.Sprintf(`Call a tool that is not listed, with its name as action: %s.
+		description: fmt.Sprintf(`Call an unlisted tool, by its name as action: %s.
 Use it when one fits better; without arguments it describes the tool.`, strings.Join(names(hidden), ", ")),
 		handler: codeHandler(func(context.Context, moreArgs) (*moreAnswer, error) {
 			answer := &moreAnswer{Tools: []describedTool{}}

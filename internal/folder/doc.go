@@ -6,7 +6,8 @@
 //     process that owns the folder.
 //   - workspace opens the folder: its index, which another process may own, its tasks and
 //     its records.
-//   - history relates files by the commits that changed them together.
+//   - history relates files by the commits that changed them together. bundle compiles what
+//     belongs to a task.
 //   - mirror copies the index to a Qdrant server. scan finds every line that matches, in the
 //     files that can match by their n-grams.
 //

@@ -23,13 +23,13 @@ var rooms = []room{
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13270},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7290},
 	{"internal/stage", "internal/text internal/store retriever", 5700},
-	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 7900},
+	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 8590},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 220},
-	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 7870},
+	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 7920},
 	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 9970},
 	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools", 6400},
 	{"deploy", "", 300},
-	{"cmd", "graphrank skills internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 6600},
+	{"cmd", "graphrank skills internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 6660},
 }
 
 // row names the packages of ours that a package may import.
@@ -117,17 +117,18 @@ var imports = []row{
 	{"internal/stage/websearch", "internal/stage"},
 	{"internal/folder", ""},
 	{"internal/folder/config", "internal/base/atomicfile internal/base/home internal/text/markdown internal/text/secret internal/text/walk"},
-	{"internal/folder/history", "graphrank internal/base/atomicfile internal/base/checksum internal/text/git"},
+	{"internal/folder/history", "graphrank internal/base/atomicfile internal/base/checksum internal/store/keyword internal/text/git"},
 	{"internal/folder/mirror", "indexer internal/base/job internal/store internal/store/docs internal/store/flat internal/store/keyword internal/store/qdrant models"},
 	{"internal/folder/scan", "internal/store internal/store/docs internal/store/ngram internal/text/fit internal/text/secret internal/text/walk"},
-	{"internal/folder/index", "graphrank indexer internal/base/health internal/base/job internal/base/owner internal/folder/config internal/folder/history internal/folder/mirror internal/folder/scan internal/store internal/store/docs internal/store/flat internal/store/keyword internal/store/kv internal/text/markdown internal/text/query internal/text/secret internal/text/walk internal/text/watch models models/bpe retriever"},
-	{"internal/folder/workspace", "graphrank internal/base/atomicfile internal/base/health internal/base/home internal/base/job internal/base/owner internal/folder/config internal/folder/history internal/folder/index internal/folder/mirror internal/folder/scan internal/stage internal/stage/embedded internal/store internal/store/docs internal/store/kv internal/task internal/task/cards internal/task/doctask internal/task/files internal/task/scene internal/task/taskgraph internal/text/fit internal/text/markdown internal/text/receipt internal/text/walk internal/toolbox internal/toolbox/records models models/bpe retriever"},
+	{"internal/folder/bundle", "internal/folder/history internal/store internal/store/docs internal/text/invisible internal/text/markdown internal/text/receipt retriever"},
+	{"internal/folder/index", "graphrank indexer internal/base/health internal/base/job internal/base/owner internal/folder/bundle internal/folder/config internal/folder/history internal/folder/mirror internal/folder/scan internal/store internal/store/docs internal/store/flat internal/store/keyword internal/store/kv internal/text/markdown internal/text/query internal/text/secret internal/text/walk internal/text/watch models models/bpe retriever"},
+	{"internal/folder/workspace", "graphrank internal/base/atomicfile internal/base/health internal/base/home internal/base/job internal/base/owner internal/folder/bundle internal/folder/config internal/folder/history internal/folder/index internal/folder/mirror internal/folder/scan internal/stage internal/stage/embedded internal/store internal/store/docs internal/store/kv internal/task internal/task/cards internal/task/doctask internal/task/files internal/task/scene internal/task/taskgraph internal/text/fit internal/text/markdown internal/text/receipt internal/text/walk internal/toolbox internal/toolbox/records models models/bpe retriever"},
 	{"internal/folder/encoder", "internal/folder/workspace models models/bert models/minilm models/onnx"},
 	{"cairn", "internal/base/job internal/folder/config internal/folder/encoder internal/folder/index internal/folder/workspace internal/store internal/toolbox internal/toolbox/catalog internal/toolbox/suggest retriever"},
 	{"tools/client", "internal/toolbox/catalog"},
 	{"tools/gateway", "internal/base/atomicfile internal/base/home internal/base/owner internal/text/fit internal/toolbox internal/toolbox/catalog internal/toolbox/toolsearch tools/client"},
 	{"tools/mcptask", ""},
-	{"tools", "graphrank internal/base/job internal/base/observe internal/base/owner internal/base/quota internal/folder/index internal/folder/mirror internal/folder/scan internal/folder/workspace internal/stage internal/store internal/task internal/task/cards internal/task/taskgraph internal/text/fit internal/text/markdown internal/text/secret internal/toolbox internal/toolbox/catalog internal/toolbox/plancheck internal/toolbox/planrun internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage retriever skills tools/gateway tools/mcptask"},
+	{"tools", "graphrank internal/base/job internal/base/observe internal/base/owner internal/base/quota internal/folder/bundle internal/folder/index internal/folder/mirror internal/folder/scan internal/folder/workspace internal/stage internal/store internal/task internal/task/cards internal/task/taskgraph internal/text/fit internal/text/markdown internal/text/secret internal/toolbox internal/toolbox/catalog internal/toolbox/plancheck internal/toolbox/planrun internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage retriever skills tools/gateway tools/mcptask"},
 	{"internal/face", ""},
 	{"internal/face/connect", "internal/base/atomicfile internal/base/home"},
 	{"internal/face/doctor", "internal/base/owner internal/folder/config internal/folder/index internal/folder/workspace internal/task internal/task/cards internal/task/taskgraph internal/text/markdown internal/text/walk"},
@@ -152,7 +153,7 @@ var imports = []row{
 	{"cmd/cairn/internal/tasks", "cmd/cairn/internal/cli internal/base/atomicfile internal/face/host internal/face/term internal/face/view internal/folder/config internal/folder/workspace internal/stage internal/task internal/task/cards internal/task/doctask internal/task/scene internal/task/taskgraph internal/text/walk retriever"},
 	{"cmd/cairn/internal/agents", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/home internal/base/metrics internal/face/connect internal/face/host internal/face/server internal/face/service internal/face/term internal/face/token internal/task/taskgraph skills tools"},
 	{"cmd/cairn/internal/folder", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/atomicfile internal/base/home internal/face/term internal/face/view internal/folder/config internal/folder/index internal/folder/mirror internal/folder/workspace internal/text/walk"},
-	{"cmd/cairn/internal/search", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/face/finder internal/face/server internal/face/term internal/face/view internal/folder/index internal/folder/scan internal/folder/workspace internal/store internal/text/markdown internal/text/outline internal/text/receipt retriever tools"},
+	{"cmd/cairn/internal/search", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/face/finder internal/face/server internal/face/term internal/face/view internal/folder/bundle internal/folder/index internal/folder/scan internal/folder/workspace internal/store internal/text/markdown internal/text/outline internal/text/receipt retriever tools"},
 	{"cmd/cairn", "cmd/cairn/internal/agents cmd/cairn/internal/bench cmd/cairn/internal/care cmd/cairn/internal/catalogue cmd/cairn/internal/cli cmd/cairn/internal/folder cmd/cairn/internal/search cmd/cairn/internal/tasks internal/face/term internal/face/view models/bert models/minilm"},
 }
 
@@ -163,13 +164,14 @@ const maxImports = 15
 var wide = map[string]int{
 	"benchmarks":                   23,
 	"cmd/cairn/internal/catalogue": 18,
+	"cmd/cairn/internal/search":    16,
 	"internal/face/host":           23,
 	"internal/face/term":           23,
 	"internal/face/web":            18,
-	"internal/folder/index":        22,
-	"internal/folder/workspace":    31,
+	"internal/folder/index":        23,
+	"internal/folder/workspace":    32,
 	"internal/toolbox":             19,
-	"tools":                        28,
+	"tools":                        29,
 }
 
 // owners names the one package (with those below it) that may import a third

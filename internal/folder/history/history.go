@@ -37,11 +37,12 @@ type History struct {
 	folder, file string
 	log          *slog.Logger
 
-	update  sync.Mutex       // held by Update
-	mu      sync.Mutex       // guards the fields below
-	stored  *stored          // nil until the file was read
-	graph   *graphrank.Graph // of stored; nil until it is needed
-	working working
+	update    sync.Mutex       // held by Update
+	mu        sync.Mutex       // guards the fields below
+	stored    *stored          // nil until the file was read
+	graph     *graphrank.Graph // of stored; nil until it is needed
+	bySubject *subjects        // of stored; nil until it is needed
+	working   working
 }
 
 // Open returns the history of a folder. file need not exist.
@@ -117,7 +118,7 @@ func (h *History) Update(ctx context.Context) error {
 		return err
 	}
 	h.mu.Lock()
-	h.stored, h.graph = next, nil
+	h.stored, h.graph, h.bySubject = next, nil, nil
 	h.mu.Unlock()
 	return atomicfile.Write(h.file, append(heading(text), text...), 0o600)
 }

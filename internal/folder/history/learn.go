@@ -2,7 +2,9 @@ package history
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"cairn/graphrank"
@@ -96,11 +98,35 @@ func (h *History) CoChanged(context, documents []string) []float64 {
 	if g == nil {
 		return make([]float64, len(documents))
 	}
-	ids := func(paths []string) (ids []string) {
-		for _, p := range paths {
-			ids = append(ids, graphrank.DocumentID(p))
-		}
-		return ids
-	}
 	return g.Proximity(ids(context), ids(documents))
+}
+
+func ids(paths []string) (ids []string) {
+	for _, p := range paths {
+		ids = append(ids, graphrank.DocumentID(p))
+	}
+	return ids
+}
+
+// Related returns the files that were changed together with those of context, best first,
+// with the scores of CoChanged.
+func (h *History) Related(context []string) (files []graphrank.Scored) {
+	g := h.learn()
+	if g == nil {
+		return nil
+	}
+	near := map[string]bool{}
+	for _, id := range ids(context) {
+		for e := range g.Out(id) {
+			near[e.To] = true
+		}
+	}
+	nodes := slices.Sorted(maps.Keys(near))
+	for i, score := range g.Proximity(ids(context), nodes) {
+		if score > 0 {
+			files = append(files, graphrank.Scored{ID: strings.TrimPrefix(nodes[i], graphrank.DocumentPrefix), Score: score})
+		}
+	}
+	slices.SortStableFunc(files, func(a, b graphrank.Scored) int { return cmp.Compare(b.Score, a.Score) })
+	return files
 }

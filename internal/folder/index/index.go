@@ -20,6 +20,7 @@ import (
 	"cairn/internal/base/health"
 	"cairn/internal/base/job"
 	"cairn/internal/base/owner"
+	"cairn/internal/folder/bundle"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/history"
 	"cairn/internal/folder/mirror"
@@ -460,6 +461,17 @@ func (x *Index) documentsProblem() string {
 func (x *Index) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace, error) {
 	x.prefer(ctx, r.Query)
 	return answer(x, func() (*retriever.Trace, error) { return x.retriever.Explain(ctx, r.Query, r.Candidates) })
+}
+
+// Context compiles the context of a task.
+func (x *Index) Context(ctx context.Context, r bundle.Request) (*bundle.Bundle, error) {
+	return answer(x, func() (*bundle.Bundle, error) {
+		b, err := bundle.Compile(ctx, bundle.Sources{Search: x.retriever, Documents: x.stores.Docs, History: x.options.History, Count: (&bpe.Counter{}).CountTokens}, r)
+		if h := x.options.History; err == nil && h != nil && h.Stale() {
+			x.readHistory()
+		}
+		return b, err
+	})
 }
 
 // Read returns a document, or a section or lines of it.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"cairn/internal/base/owner"
+	"cairn/internal/folder/bundle"
 	"cairn/internal/folder/scan"
 	"cairn/internal/store/docs"
 	"cairn/retriever"
@@ -17,6 +18,7 @@ const (
 	ExplainOp   owner.Op[ExplainRequest, *retriever.Trace, none]           = "explain"
 	ReadOp      owner.Op[retriever.ReadRequest, *retriever.Reading, none]  = "read"
 	ReadAllOp   owner.Op[retriever.ReadRequest, *retriever.Readings, none] = "read_all"
+	ContextOp   owner.Op[bundle.Request, *bundle.Bundle, none]             = "context"
 	StatusOp    owner.Op[StatusRequest, *Status, none]                     = "status"
 	SkippedOp   owner.Op[none, []SkippedFile, none]                        = "skipped"
 	LinesOp     owner.Op[scan.Request, *scan.Candidates, none]             = "lines"
@@ -42,6 +44,7 @@ func (x *Index) ServeReads(s *owner.Server) {
 	ExplainOp.Answer(s, x.Explain)
 	ReadOp.Answer(s, x.Read)
 	ReadAllOp.Answer(s, x.ReadAll)
+	ContextOp.Answer(s, x.Context)
 	StatusOp.Answer(s, x.Status)
 	SkippedOp.Answer(s, func(ctx context.Context, _ none) ([]SkippedFile, error) { return x.Skipped(ctx) })
 	DocumentsOp.Answer(s, x.Documents)

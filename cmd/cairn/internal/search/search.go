@@ -24,7 +24,7 @@ type app struct{ *cli.App }
 // Commands returns the commands in the order of the help.
 func Commands(c *cli.App) []*cli.Command {
 	a := &app{c}
-	return []*cli.Command{a.searchCommand(), a.Searches(a.grepCommand()), a.readCommand(), a.receiptCommand(), a.Searches(a.checkCommand()), tasks.Ask(c), a.openCommand(), a.explainCommand(), a.watchCommand()}
+	return []*cli.Command{a.searchCommand(), a.contextCommand(), a.Searches(a.grepCommand()), a.readCommand(), a.receiptCommand(), a.Searches(a.checkCommand()), tasks.Ask(c), a.openCommand(), a.explainCommand(), a.watchCommand()}
 }
 
 // searchFlags are the flags of search and explain.
@@ -60,12 +60,18 @@ func (a *app) searchCommand() *cli.Command {
 // add adds the flags of every search to cmd, and the check of the query. cobra checks both
 // before the command opens the folder, which may index it.
 func (f *searchFlags) add(a *app, cmd *cli.Command) {
+	f.addScope(a, cmd)
+	fs := cmd.Flags()
+	cli.IntVar(fs, &f.Limit, "limit", 0, 1, retriever.MaxLimit, "most results, 1 to 50 (default: mcp.search_limit, 10; with --max-tokens as many as fit)")
+	cli.IntVar(fs, &f.MaxTokens, "max-tokens", 0, retriever.MinBudget, cli.NoBound, "include the text of the sections, within this many tokens")
+}
+
+// addScope adds the flags that narrow a search, and the check of the query.
+func (f *searchFlags) addScope(a *app, cmd *cli.Command) {
 	fs := cmd.Flags()
 	f.kind = "all"
 	cli.ChoiceVar(fs, &f.kind, "kind", "docs, code (source code), cards or all", "docs", "code", "cards", "all")
 	cli.ChoiceVar(fs, &f.mode, "mode", "hybrid, keyword or semantic (default: search.default_mode, hybrid)", "hybrid", "keyword", "semantic")
-	cli.IntVar(fs, &f.Limit, "limit", 0, 1, retriever.MaxLimit, "most results, 1 to 50 (default: mcp.search_limit, 10; with --max-tokens as many as fit)")
-	cli.IntVar(fs, &f.MaxTokens, "max-tokens", 0, retriever.MinBudget, cli.NoBound, "include the text of the sections, within this many tokens")
 	fs.StringSliceVar(&f.Context, "context", nil, "documents and tools in use; what was used with them ranks higher")
 	fs.StringVar(&f.Filter.PathPrefix, "path", "", "only documents below this folder, from the current one")
 	fs.DurationVar(&f.wait, "wait", cli.AnyWait, "longest wait for vectors before the answer (default: 30s for the last 200, else none)")

@@ -1,0 +1,423 @@
+package bundle
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"cairn/internal/folder/history"
+	"cairn/internal/store"
+	"cairn/internal/store/docs"
+	"cairn/internal/text/invisible"
+	"cairn/internal/text/markdown"
+	"cairn/internal/text/receipt"
+	"cairn/retriever"
+)
+
+// The weights of the reasons for a file, and the bounds of a bundle: see
+// benchmarks/history.md.
+const (
+	voteWeight     = 0.4  // of the files that similar commits changed
+	relatedWeight  = 0.25 // of the files that were changed with the first
+	decisionWeight = 0.1  // of a section about a decision
+	seeds          = 3    // files whose related files are added
+	maxFiles       = 20
+	maxSections    = 8    // of a file
+	nearBest       = 0.45 // a section's weight, relative to the best
+	maxMore        = 8
+	maxCommits     = 5
+	largest        = 3 // an item takes at most this part of the budget
+)
+
+// file is a file that may belong to the task.
+type file struct {
+	path     string
+	score    float64
+	why      string
+	sections []section
+}
+
+// section is a section of a file, by its anchor, with its weight.
+type section struct {
+	anchor string
+	chunk  int
+	weight float64
+}
+
+// candidate is a section that may become an item.
+type candidate struct {
+	doc     *store.Document
+	text    []byte // of the document
+	section int    // -1 for the whole document
+	chunk   int
+	rank    int // of the file
+	weight  float64
+	why     string
+}
+
+// compiler compiles one bundle.
+type compiler struct {
+	Sources
+	Request
+	out   *Bundle
+	left  int             // tokens
+	kept  map[string]bool // the cards, and the places and hashes of sections
+	seen  []retriever.Fingerprint
+	ranks map[string]int // of the files with items
+	paths []string       // of the items' files, the best first
+}
+
+// Compile compiles the context of a task. It fails with *retriever.InvalidError for an
+// invalid request, and with the error of a store that fails.
+func Compile(ctx context.Context, s Sources, r Request) (*Bundle, error) {
+	if r.Budget = cmp.Or(r.Budget, DefaultBudget); r.Budget < MinBudget || r.Budget > MaxBudget {
+		return nil, &retriever.InvalidError{Field: "budget", Reason: fmt.Sprintf("%d, want %d to %d", r.Budget, MinBudget, MaxBudget)}
+	}
+	q, err := retriever.Query{Text: r.Query, Mode: r.Mode, Context: r.Context, Filter: r.Filter}.Check()
+	if err != nil {
+		return nil, err
+	}
+	c := &compiler{Sources: s, Request: r, out: &Bundle{Items: []Item{}}, kept: map[string]bool{}, ranks: map[string]int{}}
+	files, similar, err := c.files(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	err = s.Documents.View(func(reader *docs.Reader) error {
+		found, err := c.candidates(ctx, reader, q, files)
+		if err == nil {
+			c.pack(found)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.commits(similar)
+	c.finish()
+	return c.out, nil
+}
+
+// files ranks the files that may belong to the task.
+func (c *compiler) files(ctx context.Context, q retriever.Query) (files []*file, similar []history.Commit, err error) {
+	ranking, err := c.Search.Rank(ctx, q, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, lack := range ranking.Degraded {
+		c.out.Notes = append(c.out.Notes, "incomplete: "+lack)
+	}
+	known := map[string]*file{}
+	get := func(p string) *file {
+		f := known[p]
+		if f == nil {
+			f = &file{path: p}
+			known[p], files = f, append(files, f)
+		}
+		return f
+	}
+	for i := range ranking.Documents {
+		d := &ranking.Documents[i]
+		f, score := get(d.Path), d.Score/ranking.Documents[0].Score
+		if f.score == 0 {
+			f.score, f.why = score, "matches the question"
+		}
+		for _, s := range d.Sections {
+			f.sections = append(f.sections, section{s.Anchor, s.Chunk, score * s.Score / d.Sections[0].Score})
+		}
+	}
+	sorted := func() { slices.SortStableFunc(files, func(a, b *file) int { return cmp.Compare(b.score, a.score) }) }
+	if h := c.History; h != nil {
+		votes, commits := h.Similar(c.Query)
+		for _, v := range votes {
+			f := get(v.ID)
+			if f.score += voteWeight * v.Score; v.Score > 0.3 || f.why == "" {
+				f.add("changed by similar commits")
+			}
+		}
+		similar = commits
+		sorted()
+		var first []string
+		for _, f := range files[:min(seeds, len(files))] {
+			first = append(first, f.path)
+		}
+		for _, rel := range h.Related(first) {
+			f := get(rel.ID)
+			if f.score += relatedWeight * rel.Score; rel.Score > 0.3 || f.why == "" {
+				f.add("changes with " + path.Base(first[0]))
+			}
+		}
+	}
+	sorted()
+	return files, similar, nil
+}
+
+func (f *file) add(why string) {
+	if f.why != "" {
+		why = f.why + "; " + why
+	}
+	f.why = why
+}
+
+// candidates returns the sections of the cards and of the best files that may become items.
+func (c *compiler) candidates(ctx context.Context, reader *docs.Reader, q retriever.Query, files []*file) (all []candidate, err error) {
+	for i, p := range c.Cards {
+		doc, err := reader.Document(p)
+		if err != nil {
+			return nil, err
+		}
+		why := "the card"
+		if i > 0 {
+			why = "a card that it depends on"
+		}
+		if doc == nil {
+			c.out.Notes = append(c.out.Notes, p+" is not indexed yet")
+			continue
+		}
+		c.kept[p] = true
+		all = append(all, candidate{doc: doc, text: reader.Text(p), section: -1, rank: i - len(c.Cards), weight: 10 - float64(i)/100, why: why})
+	}
+	rank := 0
+	for _, f := range files {
+		doc, err := reader.Document(f.path)
+		if err != nil {
+			return nil, err
+		}
+		if doc == nil || c.kept[f.path] || !c.Filter.Match(f.path, doc.Labels) {
+			continue
+		}
+		if rank++; rank > maxFiles {
+			break
+		}
+		if len(f.sections) == 0 && rank <= 2*seeds {
+			if err := c.within(ctx, q, f); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, f.candidates(doc, reader.Text(f.path), rank)...)
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.weight, a.weight) })
+	return all, nil
+}
+
+// within ranks the sections of a file that the search has not found.
+func (c *compiler) within(ctx context.Context, q retriever.Query, f *file) error {
+	q.Filter = store.Filter{PathPrefix: f.path}
+	ranking, err := c.Search.Rank(ctx, q, 0)
+	if err != nil {
+		return err
+	}
+	for _, d := range ranking.Documents {
+		for _, s := range d.Sections {
+			if d.Path == f.path {
+				f.sections = append(f.sections, section{s.Anchor, s.Chunk, d.Score * s.Score})
+			}
+		}
+	}
+	return nil
+}
+
+// candidates returns the best sections of a file, or else its first, with weights relative
+// to its score.
+func (f *file) candidates(doc *store.Document, text []byte, rank int) (all []candidate) {
+	if len(f.sections) == 0 {
+		n := slices.IndexFunc(doc.Sections, func(s store.Section) bool { return len(s.Chunks) > 0 })
+		if n >= 0 {
+			f.sections = []section{{doc.Sections[n].Anchor, 0, 1}}
+		}
+	}
+	best := 0.0
+	for _, s := range f.sections {
+		best = max(best, s.weight)
+	}
+	slices.SortStableFunc(f.sections, func(a, b section) int { return cmp.Compare(b.weight, a.weight) })
+	for _, s := range f.sections {
+		n := slices.IndexFunc(doc.Sections, func(have store.Section) bool { return have.Anchor == s.anchor })
+		if n < 0 || s.chunk >= len(doc.Sections[n].Chunks) || len(all) == maxSections {
+			continue
+		}
+		one := candidate{doc: doc, text: text, section: n, chunk: s.chunk, rank: rank, weight: f.score * s.weight / best, why: f.why}
+		if isDecision(doc, n) {
+			one.weight += decisionWeight
+			one.why += "; a decision"
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// isDecision reports whether a section, or the folder of the document, records decisions.
+func isDecision(doc *store.Document, n int) bool {
+	if store.KindOf(doc.Path) == store.Code {
+		return false
+	}
+	for dir := range strings.SplitSeq(path.Dir(strings.ToLower(doc.Path)), "/") {
+		if dir == "adr" || dir == "adrs" || dir == "decisions" {
+			return true
+		}
+	}
+	return strings.HasPrefix(strings.ToLower(doc.Sections[n].Heading), "decision")
+}
+
+// pack makes items of the candidates, the best first, as long as they fit and match.
+func (c *compiler) pack(all []candidate) {
+	reserve := min(c.Budget/6, 300) // for commits and further places
+	c.left = c.Budget - reserve - c.Count(c.rendered(c.out))
+	best := 0.0
+	for _, one := range all {
+		if one.section >= 0 {
+			best = max(best, one.weight)
+		}
+	}
+	for _, one := range all {
+		if one.weight >= nearBest*best && c.keep(&one) {
+			continue
+		}
+		if c.out.Omitted++; len(c.out.More) < maxMore && one.section >= 0 {
+			c.out.More = append(c.out.More, one.place())
+		}
+	}
+	c.left += reserve
+	slices.SortStableFunc(c.out.Items, func(a, b Item) int {
+		return cmp.Or(cmp.Compare(c.ranks[a.Path], c.ranks[b.Path]), cmp.Compare(a.Lines.Start, b.Lines.Start))
+	})
+	for i := range c.out.Items {
+		if p := c.out.Items[i].Path; !slices.Contains(c.paths, p) {
+			c.paths = append(c.paths, p)
+		}
+	}
+}
+
+// keep adds the candidate as an item, as a whole or as its signature or passage. It returns
+// false if nothing of it fits.
+func (c *compiler) keep(one *candidate) bool {
+	if one.section >= 0 {
+		s := &one.doc.Sections[one.section]
+		id, print := one.doc.Path+"#"+s.Anchor, retriever.NewFingerprint(one.doc, one.section)
+		if c.kept[id] || c.kept[s.Hash] || slices.ContainsFunc(c.seen, print.Near) {
+			return true
+		}
+		c.kept[id], c.kept[s.Hash], c.seen = true, true, append(c.seen, print)
+	}
+	for _, item := range one.items() {
+		cost := c.Count(c.rendered(&item))
+		if cost > c.left || cost > max(c.Budget/largest, MinBudget) {
+			continue
+		}
+		c.left -= cost
+		c.out.Items = append(c.out.Items, item)
+		c.ranks[item.Path] = one.rank
+		return true
+	}
+	return false
+}
+
+// place returns the place of a candidate.
+func (one *candidate) place() Place {
+	p := Place{Path: one.doc.Path, Lines: retriever.Lines{Start: 1, End: 1}, Why: one.why}
+	if one.section < 0 {
+		p.Lines.End += strings.Count(strings.TrimRight(string(one.text), "\n"), "\n")
+		return p
+	}
+	s := &one.doc.Sections[one.section]
+	p.Anchor, p.Lines = s.Anchor, retriever.Lines{Start: s.StartLine, End: s.OwnEndLine}
+	return p
+}
+
+// items returns the forms of a candidate as an item, the longest first.
+func (one *candidate) items() (forms []Item) {
+	whole := Item{Place: one.place()}
+	add := func(item Item, text []byte) {
+		item.Text = string(markdown.TrimBlankLines(text))
+		item.Flags = invisible.Find(item.Text)
+		forms = append(forms, item)
+	}
+	if one.section < 0 {
+		whole.cite(one, one.doc.Hash)
+		add(whole, one.text)
+		return forms
+	}
+	s := &one.doc.Sections[one.section]
+	whole.cite(one, s.Hash)
+	add(whole, one.text[s.Start:s.OwnEnd])
+	if len(s.Chunks) > 1 {
+		part, chunk := whole, s.Chunks[one.chunk]
+		part.Part = "passage"
+		add(part, one.text[chunk.Start:chunk.End])
+	}
+	if store.KindOf(one.doc.Path) == store.Code && s.Level > 0 {
+		part := whole
+		part.Part = "signature"
+		add(part, []byte(s.Heading))
+	}
+	return forms
+}
+
+// cite sets the mark of the item's receipt, or a short hash.
+func (i *Item) cite(one *candidate, hash string) {
+	if sum := sha256.Sum256(one.text); hex.EncodeToString(sum[:]) == one.doc.Hash {
+		if r, err := receipt.Of(i.Path, i.Anchor, one.text, i.Lines.Start, i.Lines.End); err == nil {
+			i.Mark = r.Mark.String()
+			return
+		}
+	}
+	i.Hash = hash[:min(len(hash), retriever.ShortHash)]
+}
+
+// commits adds the commits that resemble the question, and the last ones of the files.
+func (c *compiler) commits(similar []history.Commit) {
+	add := func(list []history.Commit, why string) {
+		for _, commit := range list {
+			one := Commit{commit, why}
+			if slices.ContainsFunc(c.out.Commits, func(have Commit) bool { return have.Hash == one.Hash }) {
+				continue
+			}
+			if cost := c.Count(c.rendered(&one)); cost <= c.left && len(c.out.Commits) < maxCommits {
+				c.left -= cost
+				c.out.Commits = append(c.out.Commits, one)
+			}
+		}
+	}
+	if c.History == nil {
+		return
+	}
+	add(similar, "similar")
+	for _, p := range c.paths[:min(seeds, len(c.paths))] {
+		add(c.History.Last([]string{p}, 1), "last change of "+path.Base(p))
+	}
+}
+
+// finish keeps as many of the further places as fit, and makes sure that the whole answer
+// is within the budget.
+func (c *compiler) finish() {
+	more := c.out.More
+	c.out.More = nil
+	for i := range more {
+		if cost := c.Count(c.rendered(&more[i])); cost <= c.left {
+			c.left -= cost
+			c.out.More = append(c.out.More, more[i])
+		}
+	}
+	for {
+		c.out.Tokens = 99_999 // the longest value
+		c.out.Tokens = c.Count(c.rendered(c.out))
+		switch o := c.out; {
+		case o.Tokens <= c.Budget:
+			return
+		case len(o.More) > 0:
+			o.More = o.More[:len(o.More)-1]
+		case len(o.Commits) > 0:
+			o.Commits = o.Commits[:len(o.Commits)-1]
+		case len(o.Items) > 0:
+			o.Items = o.Items[:len(o.Items)-1]
+			o.Omitted++
+		default:
+			o.Notes = nil
+			return
+		}
+	}
+}

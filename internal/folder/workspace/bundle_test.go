@@ -1,0 +1,128 @@
+package workspace
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cairn/internal/folder/bundle"
+	"cairn/internal/folder/index"
+	"cairn/internal/text/receipt"
+	"cairn/models/bpe"
+	"cairn/retriever"
+)
+
+// history makes a repository whose commits change upload.go with its test and its page, and
+// returns the open folder.
+func withHistory(t *testing.T) *Workspace {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs git")
+	}
+	sel := folder(t)
+	git := func(args ...string) {
+		t.Helper()
+		c := exec.Command("git", append([]string{"-C", sel.Root, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+		c.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	commit := func(subject string, files map[string]string) {
+		t.Helper()
+		for name, text := range files {
+			write(t, filepath.Join(sel.Root, name), text)
+		}
+		git("add", "-A")
+		git("commit", "-q", "-m", subject)
+	}
+	const upload = "package a\n\n// Upload sends a file and retries failed uploads.\nfunc Upload(name string) error {\n\treturn send(name)\n}\n\nfunc send(name string) error { return nil }\n"
+	const page = "# Quota\n\nA user may store ten gigabytes in all.\n"
+	git("init", "-q")
+	commit("first", map[string]string{"upload.go": upload, "docs/quota.md": page, "copy/upload.go": upload})
+	for _, n := range []string{"1", "2", "3"} {
+		commit("retry uploads "+n, map[string]string{"upload.go": upload + "\nconst n = " + n + "\n", "docs/quota.md": page + n + "\n"})
+	}
+	write(t, filepath.Join(sel.Root, ".cairn/cards/aaaaaa.md"), "---\ntitle: Retry failed uploads\ndepends_on: [bbbbbb]\n---\n\nThree times.\n")
+	write(t, filepath.Join(sel.Root, ".cairn/cards/bbbbbb.md"), "---\ntitle: Choose a delay\nstatus: done\n---\n\n## Decisions\n\nA second.\n")
+	write(t, filepath.Join(sel.Root, "docs/adr/1.md"), "# Uploads are retried\n\nRetry failed uploads three times.\n")
+	w := open(t, sel, Owning, hashed())
+	fill(t, w, index.IndexRequest{})
+	return w
+}
+
+func TestContext(t *testing.T) {
+	w := withHistory(t)
+	tasks, err := w.Tasks(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tasks.Close()
+	ask := func(r bundle.Request) *bundle.Bundle {
+		t.Helper()
+		b, err := index.ContextOp.Call(t.Context(), w.Folder, r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	b := ask(bundle.Request{Query: "retry failed uploads", Mode: retriever.Keyword})
+	whys := map[string]string{}
+	var order []string
+	for _, i := range b.Items {
+		whys[i.Path+"#"+i.Anchor] = i.Why
+		if len(order) == 0 || order[len(order)-1] != i.Path {
+			order = append(order, i.Path)
+		}
+		text, err := os.ReadFile(filepath.Join(w.Selection().Root, i.Path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := receipt.Of(i.Path, i.Anchor, text, i.Lines.Start, i.Lines.End); err != nil || r.Mark.String() != i.Mark {
+			t.Errorf("%s has mark %q, want %v, %v", i.Place.String(), i.Mark, r.Mark, err)
+		}
+	}
+	for place, want := range map[string]string{"upload.go#Upload": "similar commits", "docs/quota.md#quota": "similar commits", "docs/adr/1.md#uploads-are-retried": "a decision"} {
+		if !strings.Contains(whys[place], want) {
+			t.Errorf("%s is there because %q, want %q; all: %v", place, whys[place], want, whys)
+		}
+	}
+	if whys["copy/upload.go#Upload"] != "" || !slices.Equal(order, slices.Compact(slices.Clone(order))) {
+		t.Errorf("items in the order of %v, want each file once and no copy", order)
+	}
+	if len(b.Commits) == 0 || !strings.HasPrefix(b.Commits[0].Subject, "retry uploads") {
+		t.Errorf("commits %v, want the similar ones first", b.Commits)
+	}
+	r, err := tasks.ContextRequest("aaaaaa")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Mode = retriever.Keyword
+	if b = ask(r); len(b.Items) < 3 || b.Items[0].Why != "the card" || !strings.Contains(b.Items[1].Text, "A second.") || !strings.HasPrefix(r.Query, "Retry failed uploads\n") {
+		t.Errorf("a card: question %q, items %v; want the card and its dependency first", r.Query, b.Items)
+	}
+	if _, err := tasks.ContextRequest("cccccc"); err == nil {
+		t.Error("an unknown card has a context")
+	}
+	count := (&bpe.Counter{}).CountTokens
+	for _, budget := range []int{200, 300, 500, 1000} {
+		r.Budget = budget
+		for _, r.AsText = range []bool{true, false} {
+			b := ask(r)
+			if n := count(b.Text()); r.AsText && n > budget || b.Tokens > budget {
+				t.Errorf("with budget %d: %d tokens, %d as stated", budget, n, b.Tokens)
+			}
+			if budget == 200 && b.Omitted == 0 {
+				t.Errorf("with budget %d nothing is left out", budget)
+			}
+		}
+	}
+	for _, bad := range []bundle.Request{{Query: " "}, {Query: "a", Budget: 100}, {Query: "a", Budget: 1 << 20}} {
+		if _, err := index.ContextOp.Call(t.Context(), w.Folder, bad, nil); err == nil {
+			t.Errorf("%+v: no error", bad)
+		}
+	}
+}

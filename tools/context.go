@@ -1,0 +1,50 @@
+package tools
+
+import (
+	"context"
+
+	"cairn/internal/base/owner"
+	"cairn/internal/folder/bundle"
+	"cairn/internal/folder/index"
+	"cairn/internal/toolbox/usage"
+)
+
+type contextArgs struct {
+	Query     string   `json:"query,omitempty" schema:"max=4000" jsonschema:"What has to be done or understood, such as 'retry failed uploads'"`
+	Card      string   `json:"card,omitempty" jsonschema:"ID of a task card, instead of query"`
+	Context   []string `json:"context,omitempty" schema:"max=50" jsonschema:"Paths and tool ids in use"`
+	MaxTokens *integer `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Size of the whole answer; default 4000"`
+	Format    string   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields"`
+}
+
+// contextTool is the tool context.
+func contextTool(folder *owner.Folder, o *Options) tool {
+	return tool{
+		name: "context", title: "What to read before a change", groups: []Group{Docs, Tasks}, readOnly: true, noSchema: true,
+		description: `Collect what belongs to a task in one answer: sections, symbols, the card with its dependencies, files that change together, and the last commits, each with its place, a receipt and the reason.
+Use it once before a change. Not for one question: use read_context.`,
+		handler: codeHandler(func(ctx context.Context, a contextArgs) (any, error) {
+			r := bundle.Request{Query: a.Query}
+			switch {
+			case (a.Query == "") == (a.Card == ""):
+				return nil, invalid("give either query or card")
+			case a.Card != "" && o.Tasks == nil:
+				return nil, invalid("card: this server has no task cards")
+			case a.Card != "":
+				var err error
+				if r, err = o.Tasks.ContextRequest(a.Card); err != nil {
+					return nil, err
+				}
+			}
+			r.Context, r.Mode, r.AsText = a.Context, o.DefaultMode, wantsText(ctx, a.Format)
+			if a.MaxTokens != nil {
+				r.Budget = min(int(*a.MaxTokens), bundle.MaxBudget)
+			}
+			b, err := index.ContextOp.Call(ctx, folder, r, nil)
+			if err == nil {
+				record(ctx, func(s *usage.Session) { s.Query(r.Query) })
+			}
+			return answerAs(b, err, r.AsText)
+		}),
+	}
+}
