@@ -55,6 +55,9 @@ if [ -n "$wanted" ]; then
 	exit 1
 fi
 
+step drift
+go run ./cmd/cairn drift
+
 if [ -z "${FULL:-}" ]; then
 	# Only the packages that differ between systems: half a minute for each system, where
 	# all packages take minutes.

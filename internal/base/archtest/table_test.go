@@ -16,7 +16,7 @@ var rooms = []room{
 	{"internal/base", "", 3900},
 	{"models", "", 7200},
 	{"internal/base/testutil", "internal/base models", 490},
-	{"internal/text", "", 18220},
+	{"internal/text", "", 18320},
 	{"internal/store", "internal/base models internal/text", 16720},
 	{"indexer", "internal/base models internal/text internal/store", 3030},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5280},
@@ -26,10 +26,10 @@ var rooms = []room{
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 8590},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 220},
 	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 7920},
-	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 9970},
+	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 11250},
 	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools", 6400},
 	{"deploy", "", 300},
-	{"cmd", "graphrank skills internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 6660},
+	{"cmd", "graphrank skills internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 6720},
 }
 
 // row names the packages of ours that a package may import.
@@ -132,6 +132,7 @@ var imports = []row{
 	{"internal/face", ""},
 	{"internal/face/connect", "internal/base/atomicfile internal/base/home"},
 	{"internal/face/doctor", "internal/base/owner internal/folder/config internal/folder/index internal/folder/workspace internal/task internal/task/cards internal/task/taskgraph internal/text/markdown internal/text/walk"},
+	{"internal/face/drift", "internal/face/doctor internal/folder/config internal/folder/workspace internal/task/cards internal/text/git internal/text/markdown internal/text/outline internal/text/walk"},
 	{"internal/face/finder", "internal/text/highlight"},
 	{"internal/face/service", "internal/base/atomicfile"},
 	{"internal/face/token", "internal/base/atomicfile"},
@@ -148,7 +149,7 @@ var imports = []row{
 	{"deploy/packages", ""},
 	{"cmd/cairn/internal/cli", "indexer internal/base/job internal/base/owner internal/face/finder internal/face/host internal/face/term internal/face/token internal/folder/config internal/folder/encoder internal/folder/index internal/folder/mirror internal/folder/workspace internal/stage internal/task retriever"},
 	{"cmd/cairn/internal/bench", "benchmarks cmd/cairn/internal/cli internal/base/home internal/base/job internal/face/host internal/face/term internal/face/view internal/folder/config internal/folder/index internal/folder/workspace internal/stage models models/bpe retriever"},
-	{"cmd/cairn/internal/care", "cmd/cairn/internal/cli internal/base/atomicfile internal/base/job internal/base/owner internal/face/doctor internal/face/term internal/face/upgrade internal/face/view internal/folder/index internal/folder/workspace internal/toolbox"},
+	{"cmd/cairn/internal/care", "cmd/cairn/internal/cli internal/base/atomicfile internal/base/job internal/base/owner internal/face/doctor internal/face/drift internal/face/term internal/face/upgrade internal/face/view internal/folder/index internal/folder/workspace internal/toolbox"},
 	{"cmd/cairn/internal/catalogue", "cmd/cairn/internal/cli graphrank internal/base/home internal/base/job internal/base/owner internal/face/connect internal/face/term internal/face/view internal/toolbox internal/toolbox/catalog internal/toolbox/plancheck internal/toolbox/planrun internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage tools tools/client tools/gateway"},
 	{"cmd/cairn/internal/tasks", "cmd/cairn/internal/cli internal/base/atomicfile internal/face/host internal/face/term internal/face/view internal/folder/config internal/folder/workspace internal/stage internal/task internal/task/cards internal/task/doctask internal/task/scene internal/task/taskgraph internal/text/walk retriever"},
 	{"cmd/cairn/internal/agents", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/home internal/base/metrics internal/face/connect internal/face/host internal/face/server internal/face/service internal/face/term internal/face/token internal/task/taskgraph skills tools"},

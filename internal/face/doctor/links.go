@@ -137,7 +137,9 @@ func (c *linkChecker) anchors(target string) {
 		if n := markdown.Nearest(anchors, l.Anchor, 1); len(n) > 0 {
 			fix = "did you mean #" + n[0] + "?"
 		}
-		c.report.add(l.finding("broken-anchor", fmt.Sprintf("%s: %s has no section #%s", l.Raw, target, l.Anchor), fix, true))
+		f := l.finding("broken-anchor", fmt.Sprintf("%s: %s has no section #%s", l.Raw, target, l.Anchor), fix, true)
+		f.Target = target
+		c.report.add(f)
 	}
 }
 
@@ -170,4 +172,11 @@ func (c *linkChecker) find(l *link) (target, kind string) {
 		return p, ""
 	}
 	return "", "broken-link"
+}
+
+// Links checks the links between the documents of a folder.
+func Links(ctx context.Context, t *workspace.Tasks) ([]Finding, error) {
+	r := &Report{}
+	err := r.links(ctx, t)
+	return r.Findings, err
 }

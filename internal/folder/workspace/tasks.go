@@ -3,6 +3,7 @@ package workspace
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io/fs"
 	"maps"
 	"slices"
@@ -140,6 +141,20 @@ func (t *Tasks) Text(path string) ([]byte, error) {
 	}
 	text, _, err := markdown.TextOf(path, data, nil)
 	return text, err
+}
+
+// Append adds lines to a file, which it creates if it is missing.
+func (t *Tasks) Append(ctx context.Context, path, lines string) error {
+	_, err := t.files.Edit(ctx, path, func(old []byte, _ files.Stamp) ([]byte, error) { return append(old, lines...), nil })
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	unlock, err := t.files.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return t.files.Create(path, []byte(lines))
 }
 
 // Stat returns the state of a file or folder. It follows no symbolic link.

@@ -4,7 +4,7 @@
 //
 // A repository is untrusted. Every file is read within the repository's directory, every
 // object, chain of deltas and comparison of trees has a limit, and so has the work of a
-// Repository as a whole. Of files only names and hashes are read, never contents.
+// Repository as a whole. The contents of files are read only by Blob.
 //
 // The formats are those of gitformat-pack(5), gitformat-index(5) and gitrepository-layout(5);
 // objects are named by SHA-1.

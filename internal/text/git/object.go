@@ -14,11 +14,13 @@ import (
 const (
 	commitObject = 1
 	treeObject   = 2
+	blobObject   = 3
+	tagObject    = 4
 	offsetDelta  = 6
 	hashDelta    = 7
 )
 
-var typeNames = map[string]int{"commit": commitObject, "tree": treeObject}
+var typeNames = map[string]int{"commit": commitObject, "tree": treeObject, "blob": blobObject, "tag": tagObject}
 
 // object returns the content of an object of type want. The caller does not change it.
 func (r *Repository) object(h Hash, want int) ([]byte, error) {

@@ -98,6 +98,7 @@ type differ struct {
 	modified                []string
 	added, removed          []string
 	addedBlobs, removeBlobs []Hash
+	modifiedBlobs           []Hash // before
 }
 
 func (d *differ) compare(dir string, before, after *Hash, depth int) error {
@@ -140,7 +141,7 @@ func (d *differ) entry(path string, old, now item, depth int) error {
 	}
 	switch {
 	case old.isFile() && now.isFile():
-		d.modified = append(d.modified, path)
+		d.modified, d.modifiedBlobs = append(d.modified, path), append(d.modifiedBlobs, old.hash)
 	case old.isFile():
 		d.removed, d.removeBlobs = append(d.removed, path), append(d.removeBlobs, old.hash)
 	case now.isFile():

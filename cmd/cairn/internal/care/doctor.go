@@ -22,7 +22,7 @@ type app struct{ *cli.App }
 // Commands returns the commands in the order of the help.
 func Commands(c *cli.App) []*cli.Command {
 	a := &app{c}
-	return []*cli.Command{a.doctorCommand(), a.verifyCommand(), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand(), a.cleanCommand(), a.upgradeCommand()}
+	return []*cli.Command{a.doctorCommand(), a.Searches(a.driftCommand()), a.verifyCommand(), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand(), a.cleanCommand(), a.upgradeCommand()}
 }
 
 func (a *app) doctorCommand() *cli.Command {

@@ -1,0 +1,397 @@
+package drift
+
+import (
+	"bytes"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"cairn/internal/text/markdown"
+	"cairn/internal/text/outline"
+)
+
+// claim is a name, and perhaps a value for it, that a document states.
+type claim struct {
+	doc    string
+	line   int
+	anchor string
+	kind   Kind
+	text   string // as the document has it
+	full   string // the whole line
+
+	// keys are the tokens of which one must be in the folder: see tokens.
+	keys []string
+	// path is a path that must exist; "" for none.
+	path string
+	// sample is set for a name of a sample of code: it is one of the folder's only if a
+	// symbol of the folder had it.
+	sample bool
+
+	found    bool
+	evidence *evidence
+}
+
+var (
+	// records matches the names of documents, and of folders, about the past or about others.
+	records = regexp.MustCompile(`(?i)(^|/)(changelog|changes|history|release[-_ ]?notes?|releases?|news|newsfragments|whats[-_]?new|migrat\w*|upgrad\w*|authors|contributors|` +
+		`archived?|blog|posts?|adrs?|rfcs?|proposals?|decisions|versioned_docs|testdata|fixtures?|tests?|__tests__|__snapshots__|third_party|vendor|node_modules|deprecat\w*|roadmap|todo|` +
+		`\d{4}[-_]\d\d[-_]\d\d[^/]*|v?\d+(\.[\dx]+)+[^/]*|breaking[-_]changes|compat\w*|comparisons?|differences)(/|[-_.]|$)`)
+	// bygone matches the words of a sentence or a heading about what was.
+	bygone = regexp.MustCompile(`(?i)\b(remov\w+|renam\w+|deprecat\w+|no longer|former\w*|previous\w*|earlier|used to (be|have|call)|replac\w+|instead of|rather than|legacy|obsolete|dropped|drops|prior to|` +
+		`migrat\w+|upgrad\w+|in favou?r of|supersed\w+|before v?\d|until v?\d|since v?\d|breaking|changelog|release notes|what'?s new|changed in|added in|old(er)?|historical\w*|unreleased|not (yet )?(exist|implemented|supported))\b`)
+	versionHeading = regexp.MustCompile(`(?i)^\[?v?\d+\.\d+`)
+	// word matches the pieces of a code span or of a line of code that can be names.
+	word    = regexp.MustCompile(`--?[A-Za-z][\w-]*|[A-Za-z_$@][\w$]*(?:(?:\.|::|#|->|-|/)[\w$]+)*(?:\(\)?|!)?`)
+	envName = regexp.MustCompile(`^[A-Z][A-Z0-9]*(_[A-Z0-9]+)+$`)
+	aPath   = regexp.MustCompile(`^(\.{0,2}/)?[\w@.-]+(/[\w@.-]+)*/?$`)
+	ext     = regexp.MustCompile(`\.[a-z][a-z0-9]{0,9}$`)
+	version = regexp.MustCompile(`^v?\d+(\.\d+)*$`)
+)
+
+// claims returns what a document states about the folder. programs are the names of programs
+// that the folder can contain.
+func claims(doc string, src []byte, programs map[string]bool) []*claim {
+	d := markdown.Parse(doc, src)
+	if bygone.Match(introduction(d, src)) {
+		return nil
+	}
+	c := &collector{doc: doc, d: d, src: src, programs: programs, seen: map[string]bool{}}
+	at := 0
+	for _, f := range markdown.Fences(src) {
+		c.prose(at, f.Start)
+		c.fence(f)
+		at = f.End
+	}
+	c.prose(at, len(src))
+	return c.claims
+}
+
+// introduction returns the first lines below the title of a document.
+func introduction(d *markdown.Document, src []byte) []byte {
+	if len(d.Sections) == 0 {
+		return nil
+	}
+	s := d.Sections[0]
+	text := src[s.Start:s.OwnEnd]
+	if i := bytes.IndexByte(text, '\n'); i >= 0 {
+		text = bytes.TrimSpace(text[i:])
+	}
+	first, _, _ := bytes.Cut(text, []byte("\n\n"))
+	return first[:min(len(first), 300)]
+}
+
+type collector struct {
+	doc      string
+	d        *markdown.Document
+	src      []byte
+	programs map[string]bool
+	seen     map[string]bool
+	claims   []*claim
+}
+
+// current returns the section at an offset; ok is false if it is about the past.
+func (c *collector) current(at int) (s *markdown.Section, ok bool) {
+	i := c.d.At(at)
+	if i < 0 {
+		return nil, false
+	}
+	s = &c.d.Sections[i]
+	for _, h := range s.Trail {
+		if bygone.MatchString(h) || versionHeading.MatchString(h) {
+			return s, false
+		}
+	}
+	return s, true
+}
+
+// prose collects the claims of code spans in src[from:to].
+func (c *collector) prose(from, to int) {
+	for from < to {
+		end := from + paragraphEnd(c.src[from:to])
+		c.paragraph(from, end)
+		from = end
+	}
+}
+
+// paragraphEnd returns the offset after the first blank line, or before the next item of a
+// list or row of a table.
+func paragraphEnd(text []byte) int {
+	at := 0
+	for at < len(text) {
+		n := bytes.IndexByte(text[at:], '\n')
+		if n < 0 {
+			return len(text)
+		}
+		at += n + 1
+		next := bytes.TrimLeft(text[at:], " \t>")
+		if len(next) == 0 || next[0] == '\n' || next[0] == '|' || next[0] == '#' || bytes.HasPrefix(next, []byte("- ")) || bytes.HasPrefix(next, []byte("* ")) {
+			break
+		}
+	}
+	return max(at, 1)
+}
+
+func (c *collector) paragraph(from, to int) {
+	text := c.src[from:to]
+	if bytes.IndexByte(text, '`') < 0 {
+		return
+	}
+	s, ok := c.current(from)
+	if !ok || bygone.Match(text) {
+		return
+	}
+	for i := 0; i < len(text); {
+		n := bytes.IndexByte(text[i:], '`')
+		if n < 0 {
+			return
+		}
+		open := i + n
+		run := 0
+		for open+run < len(text) && text[open+run] == '`' {
+			run++
+		}
+		mark := text[open : open+run]
+		n = bytes.Index(text[open+run:], mark)
+		if n < 0 {
+			return
+		}
+		span := strings.TrimSpace(string(text[open+run : open+run+n]))
+		i = open + run + n + run
+		c.span(span, from+open, s)
+	}
+}
+
+// span collects the claims of a code span.
+func (c *collector) span(span string, at int, s *markdown.Section) {
+	if span == "" || len(span) > 200 || strings.ContainsAny(span, "<>{}…*?\\") && !strings.Contains(span, "::") || strings.Contains(span, "://") || strings.Contains(span, "...") {
+		return
+	}
+	fields := strings.Fields(span)
+	if len(fields) == 1 && strings.ContainsAny(span, "/.") && aPath.MatchString(span) && c.isPath(span) {
+		c.add(&claim{kind: Path, text: span, path: c.clean(span)}, at, s)
+		return
+	}
+	if len(fields) > 1 {
+		c.command(fields, at, s)
+	}
+	for _, w := range word.FindAllString(span, 20) {
+		c.name(w, at, s, len(fields) > 1 && !strings.HasPrefix(w, "-"))
+	}
+}
+
+// isPath reports whether the form of a code span is that of a path rather than of a name.
+func (c *collector) isPath(span string) bool {
+	e := ext.FindString(span)
+	known := e != "" && (outline.IsSource(span) || slices.Contains(markdown.Extensions(), e) || extensions[e])
+	if !strings.Contains(span, "/") {
+		return known && strings.IndexByte(span, '.') > 0
+	}
+	return known || strings.HasSuffix(span, "/") || e == "" && strings.Count(strings.Trim(span, "/"), "/") > 0
+}
+
+var extensions = map[string]bool{".json": true, ".yaml": true, ".yml": true, ".toml": true, ".ini": true, ".cfg": true, ".conf": true, ".lock": true, ".env": true,
+	".html": true, ".css": true, ".proto": true, ".xml": true, ".mod": true, ".sum": true, ".tmpl": true, ".tpl": true, ".svg": true, ".png": true, ".bat": true, ".mk": true, ".service": true}
+
+// clean returns the path that a span means, relative to the root or to any folder.
+func (c *collector) clean(span string) string {
+	if strings.HasPrefix(span, "../") || strings.HasPrefix(span, "./") {
+		if p := path.Join(path.Dir(c.doc), span); !strings.HasPrefix(p, "..") {
+			return p
+		}
+	}
+	return strings.TrimPrefix(path.Clean("/"+span), "/")
+}
+
+// command collects the claim that a program of the folder has a subcommand.
+func (c *collector) command(fields []string, at int, s *markdown.Section) {
+	if len(fields) > 1 && fields[0] == "$" {
+		fields = fields[1:]
+	}
+	if len(fields) < 2 || !c.programs[fields[0]] || !isWord(fields[1]) || len(fields[1]) < 3 {
+		return
+	}
+	sub := fields[1]
+	c.add(&claim{kind: Command, text: fields[0] + " " + sub, keys: []string{`"` + sub, camel(sub, true), sub + ":"}}, at, s)
+}
+
+func isWord(w string) bool {
+	return strings.IndexFunc(w, func(r rune) bool { return (r < 'a' || r > 'z') && r != '-' && r != '_' && (r < '0' || r > '9') }) < 0 && w[0] >= 'a'
+}
+
+// name collects the claim that a name exists, if its form is that of a name of the folder.
+func (c *collector) name(w string, at int, s *markdown.Section, code bool) {
+	call := strings.HasSuffix(w, "(") || strings.HasSuffix(w, ")")
+	w = strings.TrimRight(w, "()!")
+	if long, ok := strings.CutPrefix(w, "--"); ok && len(long) > 1 {
+		keys := []string{w, `"` + long, long + ":"}
+		if rest, ok := strings.CutPrefix(long, "no-"); ok {
+			keys = append(keys, "--"+rest, `"`+rest, rest)
+		}
+		if strings.ContainsAny(long, "-_") {
+			keys = append(keys, forms(long)...)
+		}
+		c.add(&claim{kind: Flag, text: w, keys: keys}, at, s)
+		return
+	}
+	if strings.HasPrefix(w, "-") {
+		return
+	}
+	if envName.MatchString(w) && !code {
+		c.add(&claim{kind: Environment, text: w, keys: []string{w}}, at, s)
+		return
+	}
+	if strings.Contains(w, "/") {
+		if !code && aPath.MatchString(w) && c.isPath(w) {
+			c.add(&claim{kind: Path, text: w, path: c.clean(w)}, at, s)
+		}
+		return
+	}
+	parts := strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune(".:#>", r) })
+	qualified := len(parts) > 1
+	for i, p := range parts {
+		p = strings.TrimRight(strings.TrimLeft(p, "$@"), "-")
+		last := i == len(parts)-1
+		switch {
+		case len(p) < 3 || version.MatchString(p):
+		case distinctive(p):
+			keys := []string{p}
+			if strings.Contains(p, "-") {
+				keys = append(forms(p), `"`+p)
+			}
+			c.add(&claim{kind: Symbol, text: p, keys: keys, sample: code}, at, s)
+		case last && call:
+			c.add(&claim{kind: Symbol, text: p + "()", keys: []string{p}, sample: code}, at, s)
+		case last && qualified && !ext.MatchString(w) || !qualified && !code && unicode.IsUpper(rune(p[0])):
+			c.add(&claim{kind: Symbol, text: w, keys: []string{p, `"` + p, p + ":"}, sample: code}, at, s)
+		case !qualified && !code && isWord(p) && len(p) > 3 && c.leads(at):
+			c.add(&claim{kind: Key, text: p, keys: []string{`"` + p, p + ":", "--" + p}}, at, s)
+		}
+	}
+}
+
+// leads reports whether only markup is before an offset on its line, as in the first cell of
+// a table or in an item of a list of names.
+func (c *collector) leads(at int) bool {
+	return len(bytes.Trim(c.src[bytes.LastIndexByte(c.src[:at], '\n')+1:at], " \t|*-+#>[0123456789.")) == 0
+}
+
+// distinctive reports whether a word has the form of a name: several words in one.
+func distinctive(w string) bool {
+	inner := strings.Trim(w, "_-")
+	if i := strings.LastIndexAny(inner, "_-"); i >= 0 {
+		return len(inner) > 4 && strings.Trim(inner[i+1:], "0123456789") != ""
+	}
+	for i, r := range inner {
+		if i > 0 && unicode.IsUpper(r) && unicode.IsLower(rune(inner[i-1])) {
+			return true
+		}
+	}
+	return false
+}
+
+// forms returns a name of several words in the spellings of identifiers.
+func forms(w string) []string {
+	snake := strings.ReplaceAll(w, "-", "_")
+	return []string{w, snake, strings.ToUpper(snake), camel(w, true), camel(w, false)}
+}
+
+func camel(w string, upper bool) string {
+	var b strings.Builder
+	for _, r := range w {
+		if r == '-' || r == '_' {
+			upper = true
+			continue
+		}
+		if upper {
+			r = unicode.ToUpper(r)
+		}
+		upper = false
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// maxLine bounds the lines of samples that are read.
+const maxLine = 400
+
+var (
+	shell    = map[string]bool{"": true, "sh": true, "bash": true, "shell": true, "console": true, "zsh": true, "terminal": true, "text": true, "shell-session": true, "powershell": true, "cmd": true}
+	settings = map[string]bool{"json": true, "jsonc": true, "json5": true, "yaml": true, "yml": true, "toml": true, "ini": true}
+	key      = regexp.MustCompile(`^\s*(?:- )?["']?([A-Za-z][\w-]*)["']?\s*[:=]`)
+	assign   = regexp.MustCompile(`(?:^|[\s;"'])([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)=`)
+	comment  = regexp.MustCompile(`^\s*(//|#[^\[!]|--|;|/?\*|<!--)`)
+	// own matches the declarations in a sample, whose names are its own.
+	own = regexp.MustCompile(`\b(?:func|fn|def|class|interface|struct|enum|trait|type|const|let|var|function|val|mod)\s+(?:mut\s+|\([^)]*\)\s*)?(\w+)`)
+)
+
+// fence collects the claims of a code block.
+func (c *collector) fence(f markdown.Fence) {
+	s, ok := c.current(f.Start)
+	if !ok {
+		return
+	}
+	info := strings.ToLower(strings.Trim(string(c.src[f.Start:f.Code]), " \t\r\n>`~{."))
+	lang, _, _ := strings.Cut(info, " ")
+	lang, _, _ = strings.Cut(lang, ",")
+	lang = strings.Trim(lang, "{}.")
+	owned := map[string]bool{}
+	for _, m := range own.FindAllSubmatch(c.src[f.Code:f.End], 200) {
+		owned[string(m[1])] = true
+	}
+	at := f.Code
+	for line := range strings.Lines(string(c.src[f.Code:f.End])) {
+		if len(line) <= maxLine && !bygone.MatchString(line) {
+			c.sample(lang, line, owned, at, s)
+		}
+		at += len(line)
+	}
+}
+
+// sample collects the claims of a line in a code block, which declares the names of owned.
+func (c *collector) sample(lang, line string, owned map[string]bool, at int, s *markdown.Section) {
+	for _, m := range assign.FindAllStringSubmatch(line, 10) {
+		c.add(&claim{kind: Environment, text: m[1], keys: []string{m[1]}}, at, s)
+	}
+	if settings[lang] {
+		if m := key.FindStringSubmatch(line); m != nil && len(m[1]) > 2 {
+			keys := []string{`"` + m[1], m[1] + ":"}
+			if distinctive(m[1]) {
+				keys = append(keys, forms(m[1])...)
+			}
+			c.add(&claim{kind: Key, text: m[1], keys: keys}, at, s)
+		}
+		return
+	}
+	if shell[lang] {
+		line, _, _ = strings.Cut(line, " # ")
+		c.command(strings.Fields(line), at, s)
+	} else if comment.MatchString(line) {
+		return
+	}
+	for _, w := range word.FindAllString(line, 40) {
+		if strings.HasPrefix(w, "--") || strings.Contains(w, "/") {
+			if shell[lang] {
+				c.name(w, at, s, false)
+			}
+		} else if lang == "" || !shell[lang] && !owned[strings.TrimRight(w, "()")] {
+			c.name(w, at, s, true)
+		}
+	}
+}
+
+// add adds a claim at an offset, once for each text of a section.
+func (c *collector) add(n *claim, at int, s *markdown.Section) {
+	id := string(n.kind) + "\x00" + n.text + "\x00" + s.Anchor
+	if c.seen[id] || n.path == "" && len(n.keys) == 0 {
+		return
+	}
+	c.seen[id] = true
+	n.doc, n.anchor = c.doc, s.Anchor
+	n.line = 1 + bytes.Count(c.src[:at], []byte("\n"))
+	from := bytes.LastIndexByte(c.src[:at], '\n') + 1
+	line, _, _ := bytes.Cut(c.src[from:], []byte("\n"))
+	n.full = strings.TrimSpace(string(line))
+	c.claims = append(c.claims, n)
+}

@@ -1,0 +1,281 @@
+package drift
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+
+	"cairn/internal/folder/workspace"
+	"cairn/internal/text/git"
+	"cairn/internal/text/markdown"
+	"cairn/internal/text/outline"
+	"cairn/internal/text/walk"
+)
+
+// maxFile bounds the files that are read for names.
+const maxFile = 1 << 20
+
+// folder is what a folder contains now.
+type folder struct {
+	root  *os.Root
+	repo  *git.Repository // nil if there is no history
+	head  *git.Commit
+	files map[string]git.Hash // of head
+	paths []string            // of all files
+	names map[string]bool     // every path, its folders, and the ends of both
+	docs  []string
+	// differ lists the files whose content is not that of head.
+	differ []git.File
+}
+
+func open(ctx context.Context, dir string, t *workspace.Tasks) (*folder, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	f := &folder{root: root, files: map[string]git.Hash{}, names: map[string]bool{}}
+	if f.repo, err = git.Open(dir); err == nil {
+		var h git.Hash
+		if h, err = f.repo.Head(); err == nil {
+			f.head, err = f.repo.Commit(h)
+		}
+		if err == nil {
+			f.files, err = f.repo.Files(f.head)
+		}
+	}
+	if err != nil && err != git.ErrNone {
+		f.close()
+		return nil, fmt.Errorf("reading the git history: %w", err)
+	}
+	docs, err := t.Paths(ctx, false, nil)
+	if err != nil {
+		f.close()
+		return nil, err
+	}
+	for _, p := range docs {
+		if isDocument(p) && !records.MatchString(p) && !walk.IsOurs(strings.Split(p, "/")[0]) {
+			f.docs = append(f.docs, p)
+		}
+	}
+	seen := map[string]bool{}
+	add := func(p string) {
+		if !seen[p] {
+			seen[p] = true
+			f.paths = append(f.paths, p)
+			ends(p, func(name string) bool { f.names[name] = true; return true })
+		}
+	}
+	all, err := t.Paths(ctx, true, func(e walk.Entry) {
+		if e.Reason == walk.Extension && !e.Dir {
+			add(e.Path)
+		}
+	})
+	for _, p := range all {
+		add(p)
+	}
+	for p := range f.files {
+		if _, err := root.Lstat(p); err == nil {
+			add(p)
+		}
+	}
+	if err != nil {
+		f.close()
+	}
+	return f, err
+}
+
+func (f *folder) close() {
+	f.root.Close()
+	if f.repo != nil {
+		f.repo.Close()
+	}
+}
+
+// ends calls fn with the ends of a path and of its folders until it returns false.
+func ends(p string, fn func(string) bool) {
+	for dir := p; dir != "." && dir != "/" && dir != ""; dir = path.Dir(dir) {
+		for end := dir; ; {
+			if !fn(end) {
+				return
+			}
+			_, rest, ok := strings.Cut(end, "/")
+			if !ok {
+				break
+			}
+			end = rest
+		}
+	}
+}
+
+// isDocument reports whether a file is prose, whose names are claims rather than evidence.
+func isDocument(p string) bool {
+	f := markdown.FormatOf(p)
+	return f == markdown.Markdown || f.Converted() || prose[strings.ToLower(path.Ext(p))]
+}
+
+var prose = map[string]bool{".mdx": true, ".rst": true, ".adoc": true, ".org": true, ".tex": true, ".mdc": true}
+
+// programs returns the names that can be those of programs of the folder.
+func (f *folder) programs() map[string]bool {
+	names := map[string]bool{strings.ToLower(path.Base(f.root.Name())): true}
+	for name := range f.names {
+		if !strings.Contains(name, "/") {
+			names[strings.TrimSuffix(name, path.Ext(name))] = true
+		}
+	}
+	return names
+}
+
+// scan marks the claims whose names are in the folder, and collects the files that differ from the
+// last commit.
+func (f *folder) scan(ctx context.Context, all []*claim) error {
+	wanted := map[string][]*claim{}
+	for _, c := range all {
+		c.found = c.path != "" && f.names[strings.Trim(c.path, "/")]
+		for _, k := range c.keys {
+			wanted[k] = append(wanted[k], c)
+		}
+		if c.path != "" {
+			wanted[c.text] = append(wanted[c.text], c)
+		}
+	}
+	have := map[string]bool{}
+	for _, p := range f.paths {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		text, err := f.read(p)
+		if err != nil {
+			continue
+		}
+		have[p] = true
+		if h, ok := f.files[p]; ok && h != blobHash(text) {
+			f.differ = append(f.differ, git.File{Path: p, Hash: h})
+		}
+		if isDocument(p) || bytes.IndexByte(text[:min(len(text), 8000)], 0) >= 0 {
+			continue
+		}
+		tokens(text, func(token []byte) {
+			if list, ok := wanted[string(token)]; ok {
+				for _, c := range list {
+					c.found = true
+				}
+				delete(wanted, string(token))
+			}
+		})
+	}
+	for p, h := range f.files {
+		if _, err := f.root.Lstat(p); err != nil {
+			f.differ = append(f.differ, git.File{Path: p, Hash: h})
+		}
+	}
+	return nil
+}
+
+// read reads a regular file of the folder.
+func (f *folder) read(p string) ([]byte, error) {
+	info, err := f.root.Lstat(p)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxFile {
+		return nil, walk.ErrSize
+	}
+	return f.root.ReadFile(p)
+}
+
+func blobHash(text []byte) git.Hash {
+	h := sha1.New()
+	fmt.Fprintf(h, "blob %d\x00", len(text))
+	h.Write(text)
+	return git.Hash(h.Sum(nil))
+}
+
+// isEvidence reports whether a name that was in a file and is not any more was one of the
+// folder's own.
+func isEvidence(p string) bool {
+	return !isDocument(p) && !outline.IsTest(p) && !foreign.MatchString(p)
+}
+
+// tokens calls fn with the names in a text: each identifier, and words joined by hyphens,
+// dots or slashes. A name before a colon or an equals sign follows again with a colon, and
+// one after a quote with a double quote before it. fn does not keep the token.
+func tokens(text []byte, fn func(token []byte)) {
+	var quoted [130]byte
+	for i := 0; i < len(text); {
+		if class[text[i]] == 0 {
+			i++
+			continue
+		}
+		start := i
+		for i < len(text) && class[text[i]] != 0 {
+			i++
+		}
+		run := text[start:i]
+		quote := start > 0 && (text[start-1] == '"' || text[start-1] == '\'' || text[start-1] == '`')
+		if len(run) > 128 {
+			continue
+		}
+		compound := false
+		for from := 0; from < len(run); {
+			if class[run[from]] == 3 {
+				compound = true
+				from++
+				continue
+			}
+			end := from // of words joined by hyphens
+			for end < len(run) && class[run[end]] != 3 {
+				end++
+			}
+			part := run[from:end]
+			if trimmed := bytes.Trim(part, "-"); len(trimmed) > 0 {
+				if quote && from == 0 && part[0] != '-' {
+					quoted[0] = '"'
+					fn(quoted[:1+copy(quoted[1:], trimmed)])
+				}
+				if bytes.HasPrefix(part, []byte("--")) {
+					fn(part[:len(bytes.TrimRight(part, "-"))])
+				}
+				if end == len(run) && assigned(text[i:]) {
+					fn(append(append(quoted[:0], trimmed...), ':'))
+				}
+				if bytes.IndexByte(trimmed, '-') >= 0 {
+					fn(trimmed)
+				}
+				for w := range bytes.SplitSeq(trimmed, []byte("-")) {
+					fn(w)
+				}
+			}
+			from = end
+		}
+		if compound {
+			fn(bytes.Trim(run, "./-"))
+		}
+	}
+}
+
+// assigned reports whether text begins with a colon or an equals sign that assigns.
+func assigned(text []byte) bool {
+	text = bytes.TrimLeft(text[:min(len(text), 20)], " ")
+	return len(text) > 1 && (text[0] == ':' || text[0] == '=') && text[1] != text[0]
+}
+
+// class holds 1 for letters, digits and the underscore, 2 for the hyphen, and 3 for what
+// joins names to longer ones.
+var class = func() (c [256]byte) {
+	for b := range c {
+		switch {
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', b == '_', b >= 0x80:
+			c[b] = 1
+		case b == '-':
+			c[b] = 2
+		case b == '.' || b == '/':
+			c[b] = 3
+		}
+	}
+	return c
+}()

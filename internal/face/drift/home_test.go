@@ -1,0 +1,9 @@
+package drift
+
+import (
+	"testing"
+
+	"cairn/internal/base/testutil"
+)
+
+func TestMain(m *testing.M) { testutil.Main(m) }

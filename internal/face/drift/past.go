@@ -1,0 +1,284 @@
+package drift
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"cairn/internal/text/git"
+	"cairn/internal/text/markdown"
+	"cairn/internal/text/outline"
+)
+
+// Bounds of what is read of the history.
+const (
+	maxPast  = 20_000           // commits
+	dense    = 256              // commits that are compared one by one; then each as many again skip twice as many
+	pastTime = 20 * time.Second // of all comparisons
+)
+
+// foreign matches the files whose names are mostly those of other projects, or of data.
+var foreign = regexp.MustCompile(`(?i)(^|/)(vendor|node_modules|third_party|testdata|fixtures?|tests?|__tests__|spec|specs|examples?|_examples|dist|build|\.github|\.circleci|\.gitlab|ci|benchmarks?|\.husky|\.idea|\.vscode)/|` +
+	`(^|/)(\.[^/]*|[^/]*\.lock|package-lock\.json|pnpm-lock\.yaml|go\.sum|[^/]*requirements[^/]*\.txt|appveyor[^/]*|changelog[^/]*|authors[^/]*|contributors[^/]*|license[^/]*|readme[^/]*|[^/]*\.(csv|svg|snap|golden|min\.js|map|ipynb|po|json5?l?))$`)
+
+// evidence is where a name was.
+type evidence struct {
+	file     git.File
+	newer    int // index in the chain of a commit without the name; -1 for the worktree
+	older    int // with the name
+	name     string
+	declared bool
+	since    *git.Commit // the first without the name; nil if it is not committed
+	before   *git.Commit // the last with it
+}
+
+// past looks for absent names in the history.
+type past struct {
+	*folder
+	chain  []*git.Commit // the first parents from head on
+	tokens map[string][]*claim
+	paths  map[string][]*claim
+	seen   map[git.Hash]bool
+	left   int
+}
+
+// search sets the evidence of those claims that an earlier commit fulfilled, not later than
+// since if it is not nil.
+func (p *past) search(ctx context.Context, absent []*claim, since *git.Commit) error {
+	p.tokens, p.paths, p.seen, p.left = map[string][]*claim{}, map[string][]*claim{}, map[git.Hash]bool{}, len(absent)
+	for _, c := range absent {
+		for _, k := range c.keys {
+			p.tokens[k] = append(p.tokens[k], c)
+		}
+		if c.path != "" {
+			k := strings.Trim(c.path, "/")
+			p.paths[k] = append(p.paths[k], c)
+		}
+	}
+	for c := p.head; len(p.chain) < maxPast; {
+		p.chain = append(p.chain, c)
+		if since != nil && (c.Hash == since.Hash || c.Time.Before(since.Time)) || len(c.Parents) == 0 {
+			break
+		}
+		var err error
+		if c, err = p.repo.Commit(c.Parents[0]); err != nil {
+			break // the end of a shallow clone
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, pastTime)
+	defer cancel()
+	if err := p.look(ctx, p.differ, -1, 0); err != nil {
+		return ended(err)
+	}
+	for i, step := 0, 1; i+1 < len(p.chain) && p.left > 0; {
+		if i > 0 && i%dense == 0 && i/dense >= step {
+			step *= 2
+		}
+		next := min(i+step, len(p.chain)-1)
+		files, _, err := p.repo.Replaced(p.chain[next], p.chain[i])
+		if err == nil {
+			err = p.look(ctx, files, i, next)
+		}
+		if err != nil {
+			return ended(err)
+		}
+		i = next
+	}
+	return nil
+}
+
+// ended returns nil if err is that of the time limit, which ends the search of the history.
+func ended(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// look reads files that the commit newer does not have in this form.
+func (p *past) look(ctx context.Context, files []git.File, newer, older int) error {
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if len(p.paths) > 0 {
+			ends(f.Path, func(end string) bool {
+				for _, c := range p.paths[end] {
+					bare := !strings.Contains(end, "/") && !distinctive(strings.TrimSuffix(end, ".md"))
+					if c.evidence == nil && (!bare || !strings.Contains(f.Path, "/")) && !foreign.MatchString(f.Path) {
+						c.evidence = &evidence{file: f, newer: newer, older: older, name: end, declared: true}
+						p.left--
+					}
+				}
+				return true
+			})
+		}
+		if p.seen[f.Hash] || !isEvidence(f.Path) {
+			continue
+		}
+		p.seen[f.Hash] = true
+		text, err := p.repo.Blob(f.Hash)
+		if err != nil {
+			return err
+		}
+		if len(text) > maxFile || bytes.IndexByte(text[:min(len(text), 8000)], 0) >= 0 {
+			continue
+		}
+		tokens(text, func(token []byte) {
+			for _, c := range p.tokens[string(token)] {
+				if c.evidence != nil {
+					continue
+				}
+				name := string(token)
+				if declared := p.declares(c, f.Path, text, name); declared > 0 {
+					c.evidence = &evidence{file: f, newer: newer, older: older, name: name, declared: declared > outline.MayDeclare}
+				} else {
+					continue
+				}
+				p.left--
+			}
+		})
+	}
+	return nil
+}
+
+// declares returns how certainly the text of a file declares the name of a claim. A name that
+// is only used is that of another project.
+func (p *past) declares(c *claim, file string, text []byte, token string) outline.Declaration {
+	name := strings.Trim(token, `":-`)
+	switch {
+	case c.kind == Flag && !outline.IsSource(file) && !strings.HasSuffix(file, ".txt"):
+		return 0
+	case c.kind == Environment:
+		for line := range bytes.SplitSeq(text, []byte("\n")) {
+			if bytes.Contains(line, []byte(name)) && environment.Match(line) {
+				return outline.DoesDeclare
+			}
+		}
+		return outline.Declares(text, name)
+	case c.sample:
+		symbols, _ := outline.Outline(file, text)
+		for _, s := range symbols {
+			if !s.Local && (s.Name == name || slices.Contains(s.Names, name)) {
+				return outline.DoesDeclare
+			}
+		}
+		return 0
+	case token != name:
+		return outline.DoesDeclare
+	}
+	return outline.Declares(text, name)
+}
+
+// environment matches a line that reads or sets an environment variable.
+var environment = regexp.MustCompile(`(?i)env|\$|export|["']`)
+
+// date sets the commit that removed the name.
+func (p *past) date(e *evidence) error {
+	if e.newer < 0 {
+		e.before = p.chain[0]
+		return nil
+	}
+	lo, hi := e.newer, e.older
+	for hi-lo > 1 {
+		mid := (lo + hi) / 2
+		has, err := p.has(p.chain[mid], e)
+		if err != nil {
+			return err
+		}
+		if has {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	e.since, e.before = p.chain[lo], p.chain[hi]
+	return nil
+}
+
+// has reports whether a commit has the name of the evidence.
+func (p *past) has(c *git.Commit, e *evidence) (bool, error) {
+	text, err := p.content(c, e.file.Path)
+	if err != nil || text == nil || strings.Contains(e.file.Path, e.name) {
+		return text != nil, err
+	}
+	found := false
+	tokens(text, func(t []byte) { found = found || string(t) == e.name })
+	return found, nil
+}
+
+// content returns the content of a file of a commit, nil if there is none.
+func (p *past) content(c *git.Commit, path string) ([]byte, error) {
+	h, ok, err := p.repo.Find(c, path)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return p.repo.Blob(h)
+}
+
+// stated reports whether the document had the claim while it was true.
+func (p *past) stated(c *claim) (bool, error) {
+	text, err := p.content(c.evidence.before, c.doc)
+	return bytes.Contains(text, []byte(strings.TrimSuffix(c.text, "()"))), err
+}
+
+// now returns what replaced the name: the most frequent word in its place in the lines of
+// the same file, or the nearest new path.
+func (p *past) now(c *claim) (string, error) {
+	e := c.evidence
+	if c.path != "" {
+		base := e.name[strings.LastIndexByte(e.name, '/')+1:]
+		var same []string
+		for _, path := range p.folder.paths {
+			if path == base || strings.HasSuffix(path, "/"+base) {
+				same = append(same, path)
+			}
+		}
+		if len(same) == 0 {
+			same = markdown.Nearest(p.folder.paths, e.file.Path, 1)
+		}
+		if len(same) == 0 {
+			return "", nil
+		}
+		return same[0], nil
+	}
+	before, err := p.content(e.before, e.file.Path)
+	if err != nil {
+		return "", err
+	}
+	var after []byte
+	if e.since == nil {
+		after, _ = p.read(e.file.Path)
+	} else if after, err = p.content(e.since, e.file.Path); err != nil {
+		return "", err
+	}
+	name := strings.Trim(e.name, `":`)
+	votes := map[string]int{}
+	lines := bytes.Split(after, []byte("\n"))
+	for line := range bytes.SplitSeq(before, []byte("\n")) {
+		at := bytes.Index(line, []byte(name))
+		if at < 0 {
+			continue
+		}
+		head, tail := line[:at], line[at+len(name):]
+		for _, l := range lines {
+			if !bytes.Contains(before, l) && len(l) > len(head)+len(tail) && bytes.HasPrefix(l, head) && bytes.HasSuffix(l, tail) {
+				w := string(l[len(head) : len(l)-len(tail)])
+				if len(w) < 80 && w != name && strings.IndexFunc(w, func(r rune) bool { return r > 127 || class[r] == 0 }) < 0 {
+					votes[w]++
+				}
+			}
+		}
+	}
+	best := ""
+	for w, n := range votes {
+		if n > votes[best] || n == votes[best] && (best == "" || w < best) {
+			best = w
+		}
+	}
+	return best, nil
+}
