@@ -135,7 +135,7 @@ func TestGroups(t *testing.T) {
 		"catalog":    {&Options{Groups: []Group{Catalog}, Toolbox: box}, extra},
 		"not chosen": {&Options{Toolbox: box}, core},
 		"by name":    {&Options{Groups: []Group{"status", "get_tool", "read_doc"}, Toolbox: box}, []string{"read_doc", "status", "get_tool"}},
-		"all":        {&Options{Groups: []Group{All}, Toolbox: box}, slices.Concat(core, []string{"context"}, extra)},
+		"all":        {&Options{Groups: []Group{All}, Toolbox: box}, slices.Concat(core, []string{"context", "refs"}, extra)},
 	} {
 		if got := names(c.o); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

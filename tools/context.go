@@ -48,3 +48,26 @@ Use it once before a change. Not for one question: use read_context.`,
 		}),
 	}
 }
+
+type refsArgs struct {
+	Symbol string   `json:"symbol" schema:"min=1,max=200" jsonschema:"Name, Type.name or path#name"`
+	Limit  *integer `json:"limit,omitempty" schema:"min=1,max=1000" jsonschema:"Default 50"`
+	Format string   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields"`
+}
+
+// refsTool is the tool refs.
+func refsTool(folder *owner.Folder) tool {
+	return tool{
+		name: "refs", title: "Who calls or uses a symbol", groups: []Group{Docs}, readOnly: true, noSchema: true,
+		description: `List the definitions of a symbol of source code and the lines that call, use or import it, each with the symbol around it; names that cannot be resolved for certain are marked as a guess.
+Use it before you change a signature. Not for text: use read_context with exhaustive.`,
+		handler: codeHandler(func(ctx context.Context, a refsArgs) (any, error) {
+			r := bundle.ReferencesRequest{Symbol: a.Symbol}
+			if a.Limit != nil {
+				r.Limit = int(*a.Limit)
+			}
+			found, err := index.ReferencesOp.Call(ctx, folder, r, nil)
+			return answerAs(found, err, wantsText(ctx, a.Format))
+		}),
+	}
+}

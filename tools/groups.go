@@ -38,7 +38,7 @@ var groups = []Group{Core, Tasks, DAG, Docs, Catalog, Stages, All}
 // allTools returns the tools that o can serve, in the order of all lists. Add new tools
 // here.
 func allTools(folder *owner.Folder, o *Options) []tool {
-	list := []tool{indexTool(folder, o), readContext(folder, o), readDoc(folder), status(folder, o), contextTool(folder, o)}
+	list := []tool{indexTool(folder, o), readContext(folder, o), readDoc(folder), status(folder, o), contextTool(folder, o), refsTool(folder)}
 	if t := o.Tasks; t != nil {
 		list = slices.Concat(list, cardTools(t), documentTaskTools(t), dagTools(t), documentTools(t))
 	}

@@ -31,7 +31,7 @@ func (s *Server) more(hidden []tool) tool {
 	return tool{
 		name: moreTools, title: "Further tools", groups: []Group{Auto}, notIdempotent: true, noSchema: true,
 		description: fmt.Sprintf(`Call an unlisted tool, by its name as action: %s.
-Use it when one fits better; without arguments it describes the tool.`, strings.Join(names(hidden), ", ")),
+Use it when one fits better; without arguments it is described.`, strings.Join(names(hidden), ", ")),
 		handler: codeHandler(func(context.Context, moreArgs) (*moreAnswer, error) {
 			answer := &moreAnswer{Tools: []describedTool{}}
 			for _, t := range hidden {

@@ -56,6 +56,7 @@ var hostileArguments = []struct{ tool, argument, args string }{
 	{"read_context", "context", `{"query":"nothing","mode":"keyword","context":[%s]}`},
 	{"context", "card", `{"card":%s}`},
 	{"context", "context", `{"query":"nothing","context":[%s]}`},
+	{"refs", "symbol", `{"symbol":%s}`},
 	{"dag_get_ready_tasks", "channelId", `{"channelId":%s,"details":true}`},
 	{"dag_validate_dependency", "channelId", `{"channelId":%s,"dependentTaskId":"secret","dependencyTaskId":"more"}`},
 	{"dag_validate_dependency", "dependentTaskId", `{"channelId":"/a.md","dependentTaskId":%s,"dependencyTaskId":"one"}`},

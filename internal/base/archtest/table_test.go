@@ -23,13 +23,13 @@ var rooms = []room{
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13270},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7290},
 	{"internal/stage", "internal/text internal/store retriever", 5700},
-	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 8590},
+	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 9040},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 220},
 	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 7920},
 	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 11250},
 	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools", 6400},
 	{"deploy", "", 300},
-	{"cmd", "graphrank skills internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 6720},
+	{"cmd", "graphrank skills internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 6760},
 }
 
 // row names the packages of ours that a package may import.
@@ -120,7 +120,7 @@ var imports = []row{
 	{"internal/folder/history", "graphrank internal/base/atomicfile internal/base/checksum internal/store/keyword internal/text/git"},
 	{"internal/folder/mirror", "indexer internal/base/job internal/store internal/store/docs internal/store/flat internal/store/keyword internal/store/qdrant models"},
 	{"internal/folder/scan", "internal/store internal/store/docs internal/store/ngram internal/text/fit internal/text/secret internal/text/walk"},
-	{"internal/folder/bundle", "internal/folder/history internal/store internal/store/docs internal/text/invisible internal/text/markdown internal/text/receipt retriever"},
+	{"internal/folder/bundle", "internal/folder/history internal/store internal/store/docs internal/text/fit internal/text/highlight internal/text/invisible internal/text/markdown internal/text/outline internal/text/receipt retriever"},
 	{"internal/folder/index", "graphrank indexer internal/base/health internal/base/job internal/base/owner internal/folder/bundle internal/folder/config internal/folder/history internal/folder/mirror internal/folder/scan internal/store internal/store/docs internal/store/flat internal/store/keyword internal/store/kv internal/text/markdown internal/text/query internal/text/secret internal/text/walk internal/text/watch models models/bpe retriever"},
 	{"internal/folder/workspace", "graphrank internal/base/atomicfile internal/base/health internal/base/home internal/base/job internal/base/owner internal/folder/bundle internal/folder/config internal/folder/history internal/folder/index internal/folder/mirror internal/folder/scan internal/stage internal/stage/embedded internal/store internal/store/docs internal/store/kv internal/task internal/task/cards internal/task/doctask internal/task/files internal/task/scene internal/task/taskgraph internal/text/fit internal/text/markdown internal/text/receipt internal/text/walk internal/toolbox internal/toolbox/records models models/bpe retriever"},
 	{"internal/folder/encoder", "internal/folder/workspace models models/bert models/minilm models/onnx"},

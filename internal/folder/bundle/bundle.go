@@ -49,6 +49,8 @@ type Sources struct {
 	Documents *docs.Store
 	History   *history.History // may be nil
 	Count     func(text string) int
+	// Containing returns the paths of the documents that can contain a text.
+	Containing func(text string) []string
 }
 
 // Bundle is the context of a task.

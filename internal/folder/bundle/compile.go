@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -15,6 +16,7 @@ import (
 	"cairn/internal/store/docs"
 	"cairn/internal/text/invisible"
 	"cairn/internal/text/markdown"
+	"cairn/internal/text/outline"
 	"cairn/internal/text/receipt"
 	"cairn/retriever"
 )
@@ -30,8 +32,14 @@ const (
 	maxSections    = 8    // of a file
 	nearBest       = 0.45 // a section's weight, relative to the best
 	maxMore        = 8
-	maxCommits     = 5
-	largest        = 3 // an item takes at most this part of the budget
+	// referenceWeight is the weight of what calls or tests a symbol, relative to the symbol.
+	// At most maxReferences of a kind are added, and none if more than maxReferring files can
+	// name it.
+	referenceWeight = 0.5
+	maxReferences   = 3
+	maxReferring    = 60
+	maxCommits      = 5
+	largest         = 3 // an item takes at most this part of the budget
 )
 
 // file is a file that may belong to the task.
@@ -90,8 +98,9 @@ func Compile(ctx context.Context, s Sources, r Request) (*Bundle, error) {
 	err = s.Documents.View(func(reader *docs.Reader) error {
 		found, err := c.candidates(ctx, reader, q, files)
 		if err == nil {
-			c.pack(found)
+			found, err = c.references(ctx, reader, found)
 		}
+		c.pack(found)
 		return err
 	})
 	if err != nil {
@@ -202,6 +211,70 @@ func (c *compiler) candidates(ctx context.Context, reader *docs.Reader, q retrie
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.weight, a.weight) })
 	return all, nil
+}
+
+// references adds who calls and tests the best symbols.
+func (c *compiler) references(ctx context.Context, reader *docs.Reader, all []candidate) ([]candidate, error) {
+	symbols := 0
+	for _, one := range slices.Clone(all) {
+		if symbols == seeds || one.section < 0 || store.KindOf(one.doc.Path) != store.Code || outline.IsTest(one.doc.Path) {
+			continue
+		}
+		symbols++
+		f := finder{file: one.doc.Path, name: one.doc.Sections[one.section].Anchor}
+		paths := c.Containing(f.name)
+		if len(f.name) < 3 || len(paths) > maxReferring || !f.defines(one.doc, one.section) {
+			continue
+		}
+		found, err := f.find(ctx, reader, paths)
+		if err != nil {
+			return nil, err
+		}
+		n := map[string]int{}
+		for _, ref := range found.References {
+			why := ref.Why + "s " + f.name
+			if ref.Test {
+				why = "tests " + f.name
+			}
+			if ref.Guess {
+				why += " (a guess)"
+			}
+			if id := ref.Path + "#" + ref.Anchor; ref.Why == "import" || n[id] > 0 || n[why] == maxReferences || id == one.doc.Path+"#"+f.name {
+				continue
+			} else {
+				n[id]++
+				n[why]++
+			}
+			if all, err = addReference(reader, all, ref, why, one.weight*referenceWeight); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.weight, a.weight) })
+	return all, nil
+}
+
+// addReference adds the symbol around a reference, or the reason if it is a candidate.
+func addReference(reader *docs.Reader, all []candidate, ref Reference, why string, weight float64) ([]candidate, error) {
+	rank := maxFiles + 1
+	for i := range all {
+		if have := &all[i]; have.doc.Path == ref.Path {
+			rank = have.rank
+			if have.section >= 0 && have.doc.Sections[have.section].Anchor == ref.Anchor {
+				have.why += "; " + why
+				return all, nil
+			}
+		}
+	}
+	doc, err := reader.Document(ref.Path)
+	if err != nil || doc == nil {
+		return all, err
+	}
+	n := slices.IndexFunc(doc.Sections, func(s store.Section) bool { return s.Anchor == ref.Anchor })
+	if n < 0 || ref.Anchor == "" {
+		return all, nil
+	}
+	return append(all, candidate{doc: doc, text: reader.Text(ref.Path), section: n, rank: rank, weight: weight, why: why}), nil
 }
 
 // within ranks the sections of a file that the search has not found.
@@ -345,9 +418,14 @@ func (one *candidate) items() (forms []Item) {
 	whole.cite(one, s.Hash)
 	add(whole, one.text[s.Start:s.OwnEnd])
 	if len(s.Chunks) > 1 {
-		part, chunk := whole, s.Chunks[one.chunk]
-		part.Part = "passage"
-		add(part, one.text[chunk.Start:chunk.End])
+		part, chunk := Item{Place: whole.Place, Part: "passage"}, s.Chunks[one.chunk]
+		lead, text := one.text[:chunk.Start], one.text[chunk.Start:chunk.End]
+		inner := markdown.TrimBlankLines(text)
+		lead = one.text[:len(lead)+max(0, bytes.Index(text, inner))]
+		part.Lines.Start = 1 + bytes.Count(lead, []byte("\n"))
+		part.Lines.End = part.Lines.Start + bytes.Count(inner, []byte("\n"))
+		part.cite(one, s.Hash)
+		add(part, inner)
 	}
 	if store.KindOf(one.doc.Path) == store.Code && s.Level > 0 {
 		part := whole

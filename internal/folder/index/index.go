@@ -465,12 +465,29 @@ func (x *Index) Explain(ctx context.Context, r ExplainRequest) (*retriever.Trace
 
 // Context compiles the context of a task.
 func (x *Index) Context(ctx context.Context, r bundle.Request) (*bundle.Bundle, error) {
-	return answer(x, func() (*bundle.Bundle, error) {
-		b, err := bundle.Compile(ctx, bundle.Sources{Search: x.retriever, Documents: x.stores.Docs, History: x.options.History, Count: (&bpe.Counter{}).CountTokens}, r)
-		if h := x.options.History; err == nil && h != nil && h.Stale() {
-			x.readHistory()
-		}
-		return b, err
+	b, err := fromSources(x, func(s bundle.Sources) (*bundle.Bundle, error) { return bundle.Compile(ctx, s, r) })
+	if h := x.options.History; err == nil && h != nil && h.Stale() {
+		x.readHistory()
+	}
+	return b, err
+}
+
+// References finds who calls or uses a symbol.
+func (x *Index) References(ctx context.Context, r bundle.ReferencesRequest) (*bundle.References, error) {
+	return fromSources(x, func(s bundle.Sources) (*bundle.References, error) { return bundle.FindReferences(ctx, s, r) })
+}
+
+// fromSources calls fn with the sources of an index in use, as answer does.
+func fromSources[T any](x *Index, fn func(bundle.Sources) (T, error)) (T, error) {
+	known, err := x.knownFiles() // before the stores are in use
+	if err != nil || known == nil {
+		known = &scan.Known{}
+	}
+	return answer(x, func() (T, error) {
+		return fn(bundle.Sources{
+			Search: x.retriever, Documents: x.stores.Docs, History: x.options.History,
+			Count: (&bpe.Counter{}).CountTokens, Containing: known.Containing,
+		})
 	})
 }
 

@@ -14,18 +14,19 @@ type none = struct{}
 
 // The operations of the owner of an index. Each calls the method of Index of that name.
 const (
-	SearchOp    owner.Op[retriever.Query, *retriever.Answer, none]         = "search"
-	ExplainOp   owner.Op[ExplainRequest, *retriever.Trace, none]           = "explain"
-	ReadOp      owner.Op[retriever.ReadRequest, *retriever.Reading, none]  = "read"
-	ReadAllOp   owner.Op[retriever.ReadRequest, *retriever.Readings, none] = "read_all"
-	ContextOp   owner.Op[bundle.Request, *bundle.Bundle, none]             = "context"
-	StatusOp    owner.Op[StatusRequest, *Status, none]                     = "status"
-	SkippedOp   owner.Op[none, []SkippedFile, none]                        = "skipped"
-	LinesOp     owner.Op[scan.Request, *scan.Candidates, none]             = "lines"
-	DocumentsOp owner.Op[DocumentsRequest, *Documents, none]               = "documents"
-	IndexOp     owner.Op[IndexRequest, *IndexReport, Progress]             = "index"
-	VerifyOp    owner.Op[VerifyRequest, *Verified, none]                   = "verify"
-	WatchOp     owner.Op[none, none, WatchEvent]                           = "watch"
+	SearchOp     owner.Op[retriever.Query, *retriever.Answer, none]           = "search"
+	ExplainOp    owner.Op[ExplainRequest, *retriever.Trace, none]             = "explain"
+	ReadOp       owner.Op[retriever.ReadRequest, *retriever.Reading, none]    = "read"
+	ReadAllOp    owner.Op[retriever.ReadRequest, *retriever.Readings, none]   = "read_all"
+	ContextOp    owner.Op[bundle.Request, *bundle.Bundle, none]               = "context"
+	ReferencesOp owner.Op[bundle.ReferencesRequest, *bundle.References, none] = "references"
+	StatusOp     owner.Op[StatusRequest, *Status, none]                       = "status"
+	SkippedOp    owner.Op[none, []SkippedFile, none]                          = "skipped"
+	LinesOp      owner.Op[scan.Request, *scan.Candidates, none]               = "lines"
+	DocumentsOp  owner.Op[DocumentsRequest, *Documents, none]                 = "documents"
+	IndexOp      owner.Op[IndexRequest, *IndexReport, Progress]               = "index"
+	VerifyOp     owner.Op[VerifyRequest, *Verified, none]                     = "verify"
+	WatchOp      owner.Op[none, none, WatchEvent]                             = "watch"
 )
 
 // Serve registers the operations of x.
@@ -45,6 +46,7 @@ func (x *Index) ServeReads(s *owner.Server) {
 	ReadOp.Answer(s, x.Read)
 	ReadAllOp.Answer(s, x.ReadAll)
 	ContextOp.Answer(s, x.Context)
+	ReferencesOp.Answer(s, x.References)
 	StatusOp.Answer(s, x.Status)
 	SkippedOp.Answer(s, func(ctx context.Context, _ none) ([]SkippedFile, error) { return x.Skipped(ctx) })
 	DocumentsOp.Answer(s, x.Documents)

@@ -69,6 +69,17 @@ func (k *Known) find(path string) *file {
 	return nil
 }
 
+// Containing returns the paths of the files that can contain a text, without regard to case.
+func (k *Known) Containing(text string) (paths []string) {
+	query := ngram.Literal(text)
+	for i := range k.files {
+		if f := &k.files[i]; query.Match(f.grams) {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
+}
+
 // Select walks the files and returns the candidates for r. A file is excluded only if its
 // size and times are known, and its filter does not match the condition of the pattern.
 func Select(ctx context.Context, t *walk.Tree, o *walk.Options, known *Known, r Request) (*Candidates, error) {

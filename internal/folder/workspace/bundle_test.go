@@ -126,3 +126,54 @@ func TestContext(t *testing.T) {
 		}
 	}
 }
+
+func TestReferences(t *testing.T) {
+	sel := folder(t)
+	for name, text := range map[string]string{
+		"store/store.go":      "package store\n\n// Open opens it: see Open.\nfunc Open() int { return 0 }\n\nfunc again() int {\n\treturn Open() // Open\n}\n\ntype T struct{}\n\n// Load loads.\nfunc (t *T) Load() int {\n\treturn 1\n}\n",
+		"store/store_test.go": "package store\n\nimport \"testing\"\n\nfunc TestOpen(t *testing.T) {\n\tOpen()\n}\n",
+		"main.go":             "package main\n\nimport (\n\t\"fmt\"\n\n\t\"x/store\"\n)\n\nfunc main() {\n\tfmt.Println(\"Open()\", store.Open(), new(store.T).Load(), os.Open(1), Opener())\n}\n",
+		"py/shape.py":         "class Shape:\n    def area(self):\n        return self.area() + side(self)\n\ndef side(x):\n    return 1\n",
+		"py/use.py":           "from shape import side\n\ndef run(x):\n    return side(x) + x.area()\n",
+		"js/math.js":          "export function twice(n) {\n  return 2 * n\n}\n",
+		"js/use.ts":           "import { twice } from './math'\n\nexport const four = () => {\n  return [2].map(twice)\n}\n",
+		"rs/src/lib.rs":       "pub mod disk;\n",
+		"rs/src/disk.rs":      "pub fn sync(n: u8) -> u8 {\n    n\n}\n",
+		"rs/src/run.rs":       "use crate::disk;\n\nfn run() {\n    disk::sync(1);\n}\n",
+	} {
+		write(t, filepath.Join(sel.Root, name), text)
+	}
+	w := open(t, sel, Owning, hashed())
+	fill(t, w, index.IndexRequest{})
+	for symbol, want := range map[string]string{
+		"Open":               "@@ store/store.go:3-4 #Open  func Open() int\nmain.go:10 #main  call: fmt.Println(\"Open()\", store.Open(), new(store.T).Load(), os.Open(1), Opener())\nstore/store.go:7 #again  call: return Open() // Open\nstore/store_test.go:6 #TestOpen  call: Open()\nmain.go:10 #main  call, a guess: fmt.Println(\"Open()\", store.Open(), new(store.T).Load(), os.Open(1), Opener())",
+		"T.Load":             "@@ store/store.go:12-15 #Load  func (t *T) Load() int\nmain.go:10 #main  call, a guess: fmt.Println(\"Open()\", store.Open(), new(store.T).Load(), os.Open(1), Opener())",
+		"py/shape.py#side":   "@@ py/shape.py:5-6 #side  def side(x)\npy/shape.py:3 #area  call: return self.area() + side(self)\npy/use.py:1  import: from shape import side\npy/use.py:4 #run  call: return side(x) + x.area()",
+		"Shape.area":         "@@ py/shape.py:2-3 #area  def area(self)\npy/shape.py:3 #area  call: return self.area() + side(self)\npy/use.py:4 #run  call, a guess: return side(x) + x.area()",
+		"twice()":            "@@ js/math.js:1-3 #twice  export function twice(n)\njs/use.ts:1  import: import { twice } from './math'\njs/use.ts:4 #four  use: return [2].map(twice)",
+		"sync":               "@@ rs/src/disk.rs:1-3 #sync  pub fn sync(n: u8) -> u8\nrs/src/run.rs:4 #run  call: disk::sync(1);",
+		"py/use.py#side":     "no references",
+		"missing":            "no references",
+		"other/place.go#run": "no references",
+	} {
+		found, err := index.ReferencesOp.Call(t.Context(), w.Folder, bundle.ReferencesRequest{Symbol: symbol}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := found.Text(); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", symbol, got, want)
+		}
+	}
+	for _, bad := range []bundle.ReferencesRequest{{Symbol: " "}, {Symbol: "a b"}, {Symbol: "x."}, {Symbol: strings.Repeat("a", 300)}, {Symbol: "Open", Limit: -1}} {
+		if _, err := index.ReferencesOp.Call(t.Context(), w.Folder, bad, nil); err == nil {
+			t.Errorf("%+v: no error", bad)
+		}
+	}
+	b, err := index.ContextOp.Call(t.Context(), w.Folder, bundle.Request{Query: "side of a shape", Mode: retriever.Keyword}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.Text(), "calls side") {
+		t.Errorf("the callers of side are not in\n%s", b.Text())
+	}
+}
