@@ -24,6 +24,7 @@ import (
 	"cairn/internal/store/kv"
 	"cairn/internal/store/ngram"
 	"cairn/internal/text/markdown"
+	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
 )
 
@@ -221,6 +222,10 @@ func compareGrep(t *testing.T, dir string, n int) {
 		t.Fatal(err)
 	}
 	read := time.Since(begin)
+	masks, err := secret.New()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var times, chosen, rgTimes []time.Duration
 	total, candidates := 0, 0
 	for _, r := range grepPatterns(t, tree, all.Paths, 1, n) {
@@ -230,11 +235,14 @@ func compareGrep(t *testing.T, dir string, n int) {
 			t.Fatal(r, err)
 		}
 		chosen = append(chosen, time.Since(begin))
-		a, err := scan.Find(t.Context(), tree, grepOptions, nil, c, r)
-		if err != nil {
+		if _, err := scan.Find(t.Context(), tree, grepOptions, masks, c, r); err != nil {
 			t.Fatal(r, err)
 		}
 		times = append(times, time.Since(begin))
+		a, err := scan.Find(t.Context(), tree, grepOptions, nil, c, r) // ripgrep masks nothing
+		if err != nil {
+			t.Fatal(r, err)
+		}
 		total, candidates = total+a.Total, candidates+len(c.Paths)
 		var got, want []string
 		for _, l := range a.Found {

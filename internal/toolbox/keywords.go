@@ -27,7 +27,7 @@ func openKeywords(dir string, readOnly bool) (k *keyword.Index, created bool, er
 		k, err = keyword.Open(dir, &keyword.Options{ReadOnly: true})
 		return k, false, err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, false, err
 	}
 	k, err = keyword.Open(dir, nil)

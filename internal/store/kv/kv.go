@@ -99,7 +99,7 @@ func Open(path string, o *Options) (*DB, error) {
 		db.options.Timeout = DefaultTimeout
 	}
 	if !db.options.ReadOnly {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, fmt.Errorf("opening %s: %w", path, err)
 		}
 	}

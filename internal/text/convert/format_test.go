@@ -187,9 +187,13 @@ func fuzz(f *testing.F, ext string) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if bytes.HasPrefix(data, []byte("zip ")) {
-			if a := txtar.Parse(data); len(a.Files) > 0 {
-				_, data = inputOf(t, a)
+			parts := map[string]string{}
+			for _, part := range strings.Split(string(data), "\n-- ")[1:] {
+				if name, content, ok := strings.Cut(part, " --\n"); ok && len(name) < 100 && !strings.HasSuffix(name, "/") {
+					parts[name] = content
+				}
 			}
+			data = zipped(parts)
 		}
 		before := slices.Clone(data)
 		w := &writer{name: "x" + ext}
