@@ -102,9 +102,8 @@ func TestReadingWithinBudgets(t *testing.T) {
 }
 
 func TestPieces(t *testing.T) {
-	f := &fileReader{m: &measurement{bench: &bench{o: &DocsOptions{Budget: words{}}, paths: map[string]string{"a": "a.md", "b": "b.md"}}},
-		texts: map[string]string{"a": "one two\nthree\nfour\nfive\nsix\nseven\neight two\n", "b": "Two three"}, sizes: map[string]int{}, in: map[string]int{}}
-	f.lower = []lowered{{"a", strings.ToLower(f.texts["a"])}, {"b", strings.ToLower(f.texts["b"])}}
+	f := newFileReader(&measurement{bench: &bench{o: &DocsOptions{Budget: words{}, Budgets: []int{100}}, paths: map[string]string{"a": "a.md", "b": "b.md"}},
+		set: &beirSet{documents: []beirDocument{{ID: "a", Text: "one two\nthree\nfour\nfive\nsix\nseven\neight two\n"}, {ID: "b", Text: "Two three"}}}})
 	pieces, err := f.whole(t.Context(), nil, []string{"b", "a"}, 5)
 	if want := []piece{{"b", 1, 1, 2, 2}, {"a", 1, 3, 3, 3}}; err != nil || !slices.Equal(pieces, want) {
 		t.Errorf("whole files %+v, %v; want %+v", pieces, err, want)

@@ -90,7 +90,9 @@ func (m *measurement) measureBudgets(ctx context.Context) ([]BudgetReport, error
 		return nil, nil
 	}
 	files := newFileReader(m)
-	readers := []reader{{cairnReader, m.readAnswer}, {"whole files, cairn's order", files.whole}, {"ripgrep -C 2", files.grep}}
+	readers := []reader{{cairnReader, func(ctx context.Context, q *RunQuery, _ []string, budget int) ([]piece, error) {
+		return m.readAnswer(ctx, q, retriever.Hybrid, budget)
+	}}, {"whole files, cairn's order", files.whole}, {"ripgrep -C 2", files.grep}}
 	reports := make([]BudgetReport, len(readers)*len(m.o.Budgets))
 	for n := range m.set.queries {
 		q := &m.set.queries[n]
@@ -158,8 +160,8 @@ func (r *BudgetReport) add(pieces []piece, relevant func(piece) bool) {
 }
 
 // readAnswer reads the answer of a search.
-func (m *measurement) readAnswer(ctx context.Context, q *RunQuery, _ []string, budget int) ([]piece, error) {
-	a, err := m.retriever.Search(ctx, retriever.Query{Text: strings.TrimSpace(q.Text), Limit: m.o.Limit, MaxTokens: budget})
+func (m *measurement) readAnswer(ctx context.Context, q *RunQuery, mode retriever.Mode, budget int) ([]piece, error) {
+	a, err := m.retriever.Search(ctx, retriever.Query{Text: strings.TrimSpace(q.Text), Mode: mode, Limit: m.o.Limit, MaxTokens: budget})
 	if err != nil {
 		return nil, err
 	}

@@ -122,27 +122,37 @@ func (q *RunQuery) other() *Evidence {
 	return q.First
 }
 
-// randomize is the paired randomization test (Smucker, Allan and Carterette, CIKM 2007) of
-// the metrics of names, which must be a prefix of metricNames. If the two systems do not
-// differ, swapping them for a query has no effect, so each round swaps them for a random
-// half of the queries. P is the share of the rounds, including the observed one, with a
-// difference of means at least as large as the observed one.
+// randomize compares the metrics of names, which must be a prefix of metricNames.
 func randomize(names []string, a, b []Metrics, rounds int, seed uint64) []MetricDifference {
 	out := make([]MetricDifference, len(names))
 	meanA, meanB := meanMetrics(a), meanMetrics(b)
 	differences := make([][]float64, len(names)) // of a metric, one for each query
-	observed := make([]float64, len(names))
 	for m, name := range names {
 		out[m] = MetricDifference{Name: name, A: *meanA.fields()[m], B: *meanB.fields()[m]}
 		for i := range a {
-			d := *b[i].fields()[m] - *a[i].fields()[m]
-			observed[m] += d
-			differences[m] = append(differences[m], d)
+			differences[m] = append(differences[m], *b[i].fields()[m]-*a[i].fields()[m])
 		}
 	}
+	for m, p := range flipSigns(differences, rounds, seed) {
+		out[m].P = p
+	}
+	return out
+}
+
+// flipSigns is the paired randomization test (Smucker, Allan and Carterette, CIKM 2007) of
+// differences between two systems, by figure and query. If the systems do not differ,
+// swapping them for a query has no effect, so each round swaps them for a random half of the
+// queries. p is the share of the rounds, including the observed one, with a difference of
+// means at least as large as the observed one.
+func flipSigns(differences [][]float64, rounds int, seed uint64) []float64 {
 	r := rand.New(rand.NewPCG(seed, 0))
-	signs := make([]float64, len(a))
-	extreme := make([]int, len(names))
+	observed, extreme := make([]float64, len(differences)), make([]int, len(differences))
+	for m := range differences {
+		for _, d := range differences[m] {
+			observed[m] += d
+		}
+	}
+	signs := make([]float64, len(differences[0]))
 	for range rounds {
 		for i := range signs {
 			signs[i] = float64(r.IntN(2)*2 - 1)
@@ -157,10 +167,11 @@ func randomize(names []string, a, b []Metrics, rounds int, seed uint64) []Metric
 			}
 		}
 	}
-	for m := range out {
-		out[m].P = float64(extreme[m]+1) / float64(rounds+1)
+	p := make([]float64, len(differences))
+	for m := range p {
+		p[m] = float64(extreme[m]+1) / float64(rounds+1)
 	}
-	return out
+	return p
 }
 
 // String returns the comparison as tables.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"cairn/internal/base/job"
 	"cairn/internal/folder/config"
@@ -31,6 +32,10 @@ type DocsOptions struct {
 	Config config.Config
 	// Cache is a folder that keeps embeddings between runs; "" keeps none.
 	Cache string
+	// Vectors is the folder of the vectors of an index, which are read as well; "" means
+	// none. VectorsLimit, if positive, bounds the time in which further ones are made.
+	Vectors      string
+	VectorsLimit time.Duration
 	// Work is the folder for the temporary workspace and its index; "" means the system's.
 	Work string
 	// MaxQueries, if positive, bounds the measured queries, which are evenly spaced over
@@ -78,9 +83,8 @@ type DocsReport struct {
 	Systems   []RunSummary `json:"systems"`
 	Ablations []Ablation   `json:"ablations,omitempty"`
 	// Groups and Worst are those of the last mode, if the set has groups.
-	Groups  []GroupReport `json:"groups,omitempty"`
-	Worst   []WorstQuery  `json:"worst,omitempty"`
-	Verdict string        `json:"verdict,omitempty"` // of Self, in one sentence
+	Groups []GroupReport `json:"groups,omitempty"`
+	Worst  []WorstQuery  `json:"worst,omitempty"`
 	// Runs holds the rankings of the modes, the ablations and the adapters.
 	Runs []*Run `json:"-"`
 }

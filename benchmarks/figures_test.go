@@ -26,7 +26,7 @@ var setNames = []string{"scifact/train", "cranfield/test", "cacm/test", "cisi/te
 // that stands in front of each: <!-- figures: NAME --> ... <!-- end of figures -->.
 var tables = map[string]func([]*DocsReport) string{
 	"summary": summaryTable, "sets": setTable, "systems": systemTable, "times": timeTable,
-	"budgets": budgetTable, "tokens": tokenTable, "ablations": ablationTable, "self": selfTable,
+	"budgets": budgetTable, "tokens": tokenTable, "ablations": ablationTable,
 }
 
 var figureBlock = regexp.MustCompile(`(?s)<!-- figures: (\w+) -->\n.*?<!-- end of figures -->`)
@@ -250,23 +250,6 @@ func ablationTable(reports []*DocsReport) string {
 			cells = append(cells, change)
 		}
 		text += row(cells...)
-	}
-	return text
-}
-
-func selfTable(reports []*DocsReport) string {
-	text := header("folder", "kind of query", "queries", "hit@1", "hit@5", "MRR", "right section first", "among three")
-	for _, r := range reports {
-		for _, g := range r.Groups {
-			if g.By != "kind" {
-				continue
-			}
-			s := g.Sections
-			if s == nil {
-				s = &SectionMetrics{}
-			}
-			text += row(r.Dataset, g.Group, fmt.Sprint(g.Queries), figure(g.Hit1), figure(g.Hit5), figure(g.MRR), figure(s.Hit1), figure(s.Hit3))
-		}
 	}
 	return text
 }

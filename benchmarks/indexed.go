@@ -16,6 +16,8 @@ import (
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
+	"cairn/internal/store"
+	"cairn/internal/store/flat"
 	"cairn/internal/text/walk"
 	"cairn/internal/toolbox/usage"
 	"cairn/models"
@@ -90,6 +92,13 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions, fu
 		}
 		stores.Cache, w.closers = cache, append(w.closers, cache.Close)
 	}
+	if o.Vectors != "" {
+		d := o.Embedder.Description()
+		// Without an index, or with one that cannot be read, all vectors are made.
+		if known, err := flat.Open(o.Vectors, d.Dimension, d.ID, &flat.Options{ReadOnly: true, Logger: log}); err == nil {
+			stores.Cache, w.closers = knownVectors{stores.Cache, known}, append(w.closers, known.Close)
+		}
+	}
 	start := time.Now()
 	x := stores.Indexer(o.Embedder, &indexer.Options{
 		Walk: &walk.Options{Everything: true, Extensions: o.Config.Extensions(), Code: walk.CodeOn}, Chunk: &indexer.ChunkOptions{Bare: full != nil},
@@ -98,7 +107,16 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions, fu
 	if o.vectors() {
 		run = x.Run
 	}
-	if _, err = run(ctx, o.Progress); err != nil {
+	limited := ctx
+	if o.VectorsLimit > 0 {
+		if _, err = x.RunKeywords(ctx, o.Progress); err != nil {
+			return nil, err
+		}
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, o.VectorsLimit)
+		defer cancel()
+	}
+	if _, err = run(limited, o.Progress); err != nil && (ctx.Err() != nil || limited.Err() == nil) {
 		return nil, err
 	}
 	w.report.Seconds = time.Since(start).Seconds()
@@ -119,6 +137,41 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions, fu
 	}
 	w.options = options
 	return w, w.change(func(*retriever.Options) {})
+}
+
+// knownVectors is a cache that also reads the vectors of another store.
+type knownVectors struct {
+	indexer.Cache
+	known *flat.Store
+}
+
+func (c knownVectors) Get(keys []store.Key) ([][]float32, error) {
+	vectors, err := c.known.Get(keys)
+	if err != nil {
+		return c.Cache.Get(keys)
+	}
+	var missing []store.Key
+	for i, v := range vectors {
+		if v == nil {
+			missing = append(missing, keys[i])
+		}
+	}
+	made, err := c.Cache.Get(missing)
+	for i := range vectors {
+		if vectors[i] == nil && err == nil {
+			vectors[i], made = made[0], made[1:]
+		}
+	}
+	return vectors, err
+}
+
+// embedded returns the share of the chunks that have a vector.
+func (w *bench) embedded() (float64, error) {
+	counts, err := w.stores.Docs.Counts()
+	if err != nil {
+		return 0, err
+	}
+	return 1 - float64(counts.Vectors.Chunks)/float64(max(1, counts.Chunks)), nil
 }
 
 // change replaces the retriever by one with changed options.

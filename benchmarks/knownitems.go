@@ -2,6 +2,8 @@ package benchmarks
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,80 +13,108 @@ import (
 	"unicode/utf8"
 
 	"cairn/internal/store"
+	"cairn/internal/text/git"
 	"cairn/internal/text/markdown"
+	"cairn/internal/text/outline"
 )
 
-// The kinds of queries that are derived from a folder. A heading occurs once in the folder;
-// the queries are the heading, the heading with two letters swapped, and a question. A
-// sentence has words that are rare in the folder, and the index of the run does not contain
-// it, so that the search must find the text around it. Its queries are the sentence, its
-// five rarest words, and a paraphrase with its clauses exchanged and without its rarest
-// word and common words.
+// The kinds of questions that are derived from a folder. Each is what an author wrote about
+// a text. The subject of a commit is about the files that it changed, the text of a link
+// about the page or section that it leads to. Headings and sentences are about their
+// sections.
 const (
-	kindHeading    = "heading"
-	kindTypo       = "heading, typo"
-	kindQuestion   = "heading, question"
-	kindSentence   = "sentence"
-	kindKeywords   = "sentence, keywords"
-	kindParaphrase = "sentence, paraphrase"
+	kindCommit   = "commit"
+	kindLink     = "link"
+	kindHeading  = "heading"
+	kindSentence = "sentence"
 )
 
-// defaultSample is the default number of headings, and of sentences.
-const defaultSample = 50
+var kinds = []string{kindCommit, kindLink, kindHeading, kindSentence}
 
-// maxCopies bounds the sections that answer a query equally. Text with more copies, such as
-// a notice on every page, is not used.
+// defaultSample is the default number of questions of each kind. Of a small folder fewer are
+// asked, so that at most one section in sectionsPerText loses text of a kind.
+const (
+	defaultSample   = 60
+	sectionsPerText = 6
+)
+
+// maxCopies bounds the places with the text of a question, and the sections that answer it
+// equally. Text with more, such as a notice on every page, is no question.
 const maxCopies = 5
 
-// knownItem is a section with the text from which its queries are derived.
+// maxAsked bounds the commits that are read, and maxChanged the files that one of them
+// changes.
+const (
+	maxAsked   = 1000
+	maxChanged = 5
+)
+
+// knownItem is a text that is removed from the index of the run and asked for.
 type knownItem struct {
+	kind    string
 	page    *page
-	section *store.Section
+	section *store.Section // nil for the whole page
 	text    string
-	extent  [2]int // of a sentence in the page
+	hidden  string // the text to remove, with the same words
 	rarity  float64
 	copies  []*knownItem // the sections that answer equally, the section itself first
+	places  []place
 }
 
-// knownItems derives queries from a folder, and hides the sentences in its pages.
-func knownItems(pages []*page, o *SelfOptions) ([]RunQuery, error) {
-	n := cmp.Or(o.Sample, defaultSample)
+// place is an occurrence of a text.
+type place struct {
+	page   *page
+	extent [2]int
+}
+
+// knownItems derives questions from a folder, and removes their text from its pages.
+func knownItems(ctx context.Context, pages []*page, root string, o *ProveOptions) ([]provedQuery, error) {
 	w := countWords(pages)
+	n := min(o.Sample, 1+w.sections/sectionsPerText)
 	r := rand.New(rand.NewPCG(o.Seed, 1))
-	var queries []RunQuery
-	add := func(item *knownItem, kind, text string) {
-		if text == "" {
-			return
-		}
-		q := RunQuery{ID: fmt.Sprintf("%s %d", kind, len(queries)+1), Text: text, Relevant: Relevance{}, Groups: item.page.groups(kind)}
-		for _, at := range item.copies {
-			q.Relevant[at.page.path] = 1
-			q.Sections = append(q.Sections, at.page.path+"#"+at.section.Anchor)
-		}
-		queries = append(queries, q)
+	asked, err := commits(ctx, pages, root)
+	if err != nil {
+		return nil, err
 	}
-	phrases := phrasesOf(pages)
-	for _, item := range choose(headings(pages), n, r) {
-		if item.copies = phrases.copies(item); len(item.copies) > maxCopies {
-			continue
-		}
-		add(item, kindHeading, item.text)
-		add(item, kindTypo, misspell(item.text, r))
-		add(item, kindQuestion, w.question(item))
+	var candidates []*knownItem
+	for _, items := range [][]*knownItem{asked, links(pages), headings(pages), w.sentences(pages)} {
+		candidates = append(candidates, choose(items, 2*n, r)...)
 	}
-	for _, item := range choose(w.sentences(pages), n, r) {
-		if item.copies = phrases.copies(item); len(item.copies) > maxCopies {
-			continue
+	findPlaces(pages, candidates)
+	addCopies(pages, candidates)
+	var queries []provedQuery
+	for _, kind := range kinds {
+		items := slices.DeleteFunc(slices.Clone(candidates), func(item *knownItem) bool {
+			return item.kind != kind || len(item.places) > maxCopies || len(item.copies) > maxCopies
+		})
+		for _, item := range choose(items, n, r) {
+			for _, at := range item.places {
+				at.page.hidden = append(at.page.hidden, at.extent)
+			}
+			queries = append(queries, item.query(len(queries)+1))
 		}
-		item.page.hidden = append(item.page.hidden, item.extent)
-		add(item, kindSentence, item.text)
-		add(item, kindKeywords, w.rarest(item.text, 5))
-		add(item, kindParaphrase, w.paraphrase(item.text))
 	}
 	if len(queries) == 0 {
-		return nil, fmt.Errorf("no heading and no sentence of the folder is distinct enough for a query")
+		return nil, errors.New("the folder has no commit, link, heading or sentence that is distinct enough for a question")
 	}
 	return queries, nil
+}
+
+// query returns the question of an item.
+func (item *knownItem) query(n int) provedQuery {
+	q := provedQuery{RunQuery: RunQuery{ID: fmt.Sprint(n), Text: item.text, Relevant: Relevance{}}, kind: item.kind}
+	for _, at := range item.copies {
+		q.Relevant[at.page.path] = 1
+		if at.section != nil {
+			q.gold = append(q.gold, at.page.lines(at.section))
+		}
+	}
+	return q
+}
+
+// lines returns the lines of a section.
+func (p *page) lines(s *store.Section) piece {
+	return piece{document: p.path, from: s.StartLine, to: s.OwnEndLine}
 }
 
 // choose returns n random items in their order.
@@ -101,8 +131,95 @@ func choose(items []*knownItem, n int, r *rand.Rand) []*knownItem {
 	return out
 }
 
-// headings returns the headings of two to twelve words that occur once and have their own
-// text.
+// isQuestion reports whether the text of a heading, a link or a commit has two to
+// twelve words.
+func isQuestion(text string) bool {
+	words := len(strings.Fields(text))
+	return words >= 2 && words <= 12 && len(text) <= 150
+}
+
+// commits returns the newest commits that change at most maxChanged files. A folder that is
+// not the root of a git repository has none.
+func commits(ctx context.Context, pages []*page, root string) (items []*knownItem, err error) {
+	repository, err := git.Open(root)
+	if errors.Is(err, git.ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer repository.Close()
+	head, err := repository.Head()
+	if err != nil {
+		return nil, nil // without a commit
+	}
+	byPath := pathsOf(pages)
+	read := 0
+	err = repository.Walk(ctx, []git.Hash{head}, func(git.Hash) bool { return false }, func(c *git.Commit) (bool, error) {
+		read++
+		if len(c.Parents) != 1 || !isQuestion(c.Subject) {
+			return read < maxAsked, nil
+		}
+		changes, complete, err := repository.Changes(c)
+		if err != nil || !complete || len(changes) > maxChanged {
+			return read < maxAsked, err
+		}
+		item := &knownItem{kind: kindCommit, text: c.Subject, hidden: c.Subject}
+		for _, change := range changes {
+			if p := byPath[change.New]; p != nil {
+				item.copies = append(item.copies, &knownItem{page: p})
+			}
+		}
+		if len(item.copies) > 0 {
+			items = append(items, item)
+		}
+		return read < maxAsked, nil
+	})
+	return items, err
+}
+
+func pathsOf(pages []*page) map[string]*page {
+	byPath := map[string]*page{}
+	for _, p := range pages {
+		byPath[p.path] = p
+	}
+	return byPath
+}
+
+// links returns the links of Markdown pages to other pages, if their text is not the name
+// of what they lead to.
+func links(pages []*page) (items []*knownItem) {
+	byPath, seen := pathsOf(pages), map[string]bool{}
+	for _, p := range pages {
+		if !markdown.IsMarkdown(p.path) {
+			continue
+		}
+		for _, t := range markdown.Targets(p.path, []byte(p.text)) {
+			var to *page
+			for _, suffix := range []string{"", ".md", "/index.md", "/_index.md", "/README.md"} {
+				to = cmp.Or(to, byPath[strings.TrimSuffix(t.Path, "/")+suffix])
+			}
+			text, _, ok := strings.Cut(p.text[t.Start:], "](")
+			text = strings.Join(strings.Fields(markdown.PlainText([]byte(strings.TrimPrefix(text, "[")))), " ")
+			if !ok || to == nil || to == p || !isQuestion(text) || seen[strings.ToLower(text)] {
+				continue
+			}
+			seen[strings.ToLower(text)] = true
+			item := &knownItem{kind: kindLink, page: to, text: text, hidden: text}
+			name := to.parsed.Title
+			if i, ok := markdown.Resolve(to.parsed, t.Anchor); ok && t.Anchor != "" {
+				item.section = &to.parsed.Sections[i]
+				name = item.section.Heading
+			}
+			if !slices.Equal(wordsOf(name), wordsOf(text)) {
+				items = append(items, item)
+			}
+		}
+	}
+	return items
+}
+
+// headings returns the headings below titles that occur once and have their own text.
 func headings(pages []*page) []*knownItem {
 	count := map[string]int{}
 	for _, p := range pages {
@@ -112,19 +229,68 @@ func headings(pages []*page) []*knownItem {
 	}
 	var items []*knownItem
 	for _, p := range pages {
+		if outline.IsSource(p.path) {
+			continue
+		}
 		for i := range p.parsed.Sections {
 			s := &p.parsed.Sections[i]
-			words := len(strings.Fields(s.Heading))
-			if words < 2 || words > 12 || count[strings.ToLower(s.Heading)] > 1 || len(s.Heading) > 150 {
+			if !isQuestion(s.Heading) || count[strings.ToLower(s.Heading)] > 1 || s.Heading == p.parsed.Title {
 				continue
 			}
 			if _, own, ok := strings.Cut(p.text[s.Start:s.OwnEnd], "\n"); ok && strings.TrimSpace(own) != "" {
-				items = append(items, &knownItem{page: p, section: s, text: s.Heading})
+				items = append(items, &knownItem{kind: kindHeading, page: p, section: s, text: s.Heading, hidden: s.Heading})
 			}
 		}
 	}
 	return items
 }
+
+// findPlaces finds the texts of items in all pages: the same words, whatever is between
+// them.
+func findPlaces(pages []*page, items []*knownItem) {
+	words, first := map[*knownItem][]string{}, map[string][]*knownItem{}
+	for _, item := range items {
+		w := wordsOf(item.hidden)
+		if words[item] = w; len(w) > 0 {
+			first[w[0]] = append(first[w[0]], item)
+		}
+	}
+	for _, p := range pages {
+		at := wordExtents(p.text)
+		for i, e := range at {
+			for _, item := range first[strings.ToLower(p.text[e[0]:e[1]])] {
+				n := len(words[item])
+				same := i+n <= len(at)
+				for k := 1; same && k < n; k++ {
+					same = strings.ToLower(p.text[at[i+k][0]:at[i+k][1]]) == words[item][k]
+				}
+				if same {
+					item.places = append(item.places, place{p, [2]int{e[0], at[i+n-1][1]}})
+				}
+			}
+		}
+	}
+}
+
+// wordExtents returns where the words of a text are: see wordsOf.
+func wordExtents(text string) (extents [][2]int) {
+	begin := -1
+	for at, r := range text {
+		switch in := isWord(r); {
+		case in && begin < 0:
+			begin = at
+		case !in && begin >= 0:
+			extents = append(extents, [2]int{begin, at})
+			begin = -1
+		}
+	}
+	if begin >= 0 {
+		extents = append(extents, [2]int{begin, len(text)})
+	}
+	return extents
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
 
 // wordCounts counts the sections of a folder in which a word occurs.
 type wordCounts struct {
@@ -152,34 +318,34 @@ func countWords(pages []*page) *wordCounts {
 
 // wordsOf returns the words of a text in lower case.
 func wordsOf(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !isWord(r) })
 }
 
 func (w *wordCounts) rarity(word string) float64 {
 	return math.Log(float64(w.sections+1) / float64(w.in[word]+1))
 }
 
-// common reports whether a word is in more than a fifth of the sections.
-func (w *wordCounts) common(word string) bool { return w.in[word] > max(2, w.sections/5) }
-
 // sentences returns the rarest sentence of each section, if it is at most a third of the
-// section and occurs once.
+// section. In source code these are sentences of comments, without the name of the symbol.
 func (w *wordCounts) sentences(pages []*page) []*knownItem {
 	var items []*knownItem
-	times := map[string]int{}
 	for _, p := range pages {
+		code := outline.IsSource(p.path)
 		for i := range p.parsed.Sections {
 			s := &p.parsed.Sections[i]
 			var best *knownItem
-			for _, extent := range sentencesOf(p.text, s.Start, s.OwnEnd) {
+			for _, extent := range sentencesOf(p.text, s.Start, s.OwnEnd, code) {
 				raw := p.text[extent[0]:extent[1]]
 				text := strings.Join(strings.Fields(markdown.PlainText([]byte(raw))), " ")
+				if code {
+					name := wordsOf(s.Heading)
+					text = strings.Join(slices.DeleteFunc(wordsOf(raw), func(word string) bool { return slices.Contains(name, word) }), " ")
+				}
 				words := wordsOf(text)
 				if len(words) < 8 || len(words) > 30 || utf8.RuneCountInString(text) > 200 || 3*len(raw) > s.OwnEnd-s.Start {
 					continue
 				}
-				times[text]++
-				item := &knownItem{page: p, section: s, text: text, extent: extent}
+				item := &knownItem{kind: kindSentence, page: p, section: s, text: text, hidden: raw}
 				for _, word := range words {
 					item.rarity += w.rarity(word) / float64(len(words))
 				}
@@ -192,12 +358,13 @@ func (w *wordCounts) sentences(pages []*page) []*knownItem {
 			}
 		}
 	}
-	return slices.DeleteFunc(items, func(item *knownItem) bool { return times[item.text] > 1 })
+	return items
 }
 
 // sentencesOf returns the extents of the sentences in the paragraphs of text[from:to].
-// Paragraphs are lines that begin with a letter, outside of fenced code.
-func sentencesOf(text string, from, to int) (extents [][2]int) {
+// Paragraphs are lines that begin with a letter, outside of fenced code, or in source code
+// the lines of comments.
+func sentencesOf(text string, from, to int, code bool) (extents [][2]int) {
 	fenced, begin := false, -1
 	flush := func(end int) {
 		end -= len(text[:end]) - len(strings.TrimRight(text[:end], "\r\n "))
@@ -225,7 +392,15 @@ func sentencesOf(text string, from, to int) (extents [][2]int) {
 		if n := strings.IndexByte(text[at:to], '\n'); n >= 0 {
 			end = at + n
 		}
-		line := text[at:end]
+		line, start := text[at:end], at
+		if code {
+			comment := strings.TrimLeft(line, " \t")
+			line = strings.TrimLeft(comment, "/*#-;\"' \t!")
+			if comment == "" || !strings.ContainsRune("/*#-;\"'", rune(comment[0])) {
+				line = ""
+			}
+			start = end - len(line)
+		}
 		first, _ := utf8.DecodeRuneInString(line)
 		switch fence := strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~"); {
 		case fence:
@@ -234,96 +409,10 @@ func sentencesOf(text string, from, to int) (extents [][2]int) {
 		case fenced || !unicode.IsLetter(first) || strings.Contains(line, "://") || strings.HasPrefix(text[min(end+1, len(text)):], "==") || strings.HasPrefix(text[min(end+1, len(text)):], "--"):
 			flush(at)
 		case begin < 0:
-			begin = at
+			begin = start
 		}
 		at = end + 1
 	}
 	flush(min(to, len(text)))
 	return extents
-}
-
-// rarest returns the n rarest words of a text in their order.
-func (w *wordCounts) rarest(text string, n int) string {
-	words := wordsOf(text)
-	order := slices.Clone(words)
-	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(w.rarity(b), w.rarity(a)) })
-	order = slices.Compact(order)
-	order = order[:min(n, len(order))]
-	var kept []string
-	for _, word := range words {
-		if slices.Contains(order, word) && !slices.Contains(kept, word) {
-			kept = append(kept, word)
-		}
-	}
-	return strings.Join(kept, " ")
-}
-
-// paraphrase exchanges the clauses at the comma nearest to the middle, if there is one, and
-// removes the rarest word and the common words.
-func (w *wordCounts) paraphrase(text string) string {
-	middle := -1
-	for at, r := range text {
-		if strings.ContainsRune(",;:", r) && (middle < 0 || abs(2*at-len(text)) < abs(2*middle-len(text))) {
-			middle = at
-		}
-	}
-	if middle > 0 {
-		text = text[middle+1:] + " " + text[:middle]
-	}
-	rarest := w.rarest(text, 1)
-	words := slices.DeleteFunc(wordsOf(text), func(word string) bool { return word == rarest || w.common(word) })
-	if len(words) < 3 {
-		return ""
-	}
-	return strings.Join(words, " ")
-}
-
-func abs(n int) int { return max(n, -n) }
-
-// misspell swaps two letters inside the longest word of a text. It returns "" if that word
-// is too short.
-func misspell(text string, r *rand.Rand) string {
-	longest := ""
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
-		if len(word) > len(longest) {
-			longest = word
-		}
-	}
-	letters := []rune(longest)
-	if len(letters) < 6 {
-		return ""
-	}
-	at := 1 + r.IntN(len(letters)-3)
-	for n := 0; letters[at] == letters[at+1]; n++ {
-		if at = 1 + (at % (len(letters) - 3)); n > len(letters) {
-			return ""
-		}
-	}
-	letters[at], letters[at+1] = letters[at+1], letters[at]
-	return strings.Replace(text, longest, string(letters), 1)
-}
-
-// question turns a heading into a question: "Rotating a token" becomes "how do I rotate a
-// token" if the folder has the verb. The question for another heading names its document.
-func (w *wordCounts) question(item *knownItem) string {
-	text := strings.TrimRight(item.text, "?:. ")
-	first, rest, _ := strings.Cut(strings.ToLower(text), " ")
-	if stem, ok := strings.CutSuffix(first, "ing"); ok && len(stem) > 2 {
-		forms := []string{stem, stem + "e"}
-		if n := len(stem); stem[n-1] == stem[n-2] {
-			forms = append(forms, stem[:n-1]) // running
-		}
-		verb := slices.MaxFunc(forms, func(a, b string) int { return w.in[a] - w.in[b] })
-		if w.in[verb] > 0 {
-			return "how do I " + verb + " " + rest
-		}
-	}
-	if how, ok := strings.CutPrefix(strings.ToLower(text), "how to "); ok {
-		return "how do I " + how
-	}
-	title := item.page.parsed.Title
-	if strings.HasSuffix(item.text, "?") || strings.EqualFold(title, item.text) {
-		return "what is to know about " + text
-	}
-	return "what does " + title + " say about " + text
 }

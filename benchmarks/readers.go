@@ -1,8 +1,10 @@
 package benchmarks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -10,10 +12,11 @@ import (
 // fileReader reads the files of a set like an agent without a search index.
 type fileReader struct {
 	m     *measurement
-	texts map[string]string // texts of the files, by document ID
-	lower []lowered         // in the order of the set
-	in    map[string]int    // number of documents with a word
-	sizes map[string]int    // tokens of the whole files, by document ID
+	texts map[string]string  // texts of the files, by document ID
+	lower []lowered          // in the order of the set
+	in    map[string][]int32 // the documents with a word, ascending
+	all   string             // the words, each after a line break
+	sizes map[string]int     // tokens of the whole files, by document ID
 
 	// found caches the pieces for query, because grep runs once for each budget.
 	query string
@@ -23,7 +26,7 @@ type fileReader struct {
 type lowered struct{ id, text string }
 
 func newFileReader(m *measurement) *fileReader {
-	f := &fileReader{m: m, texts: map[string]string{}, in: map[string]int{}, sizes: map[string]int{}}
+	f := &fileReader{m: m, texts: map[string]string{}, in: map[string][]int32{}, sizes: map[string]int{}}
 	for i := range m.set.documents {
 		d := &m.set.documents[i]
 		text := d.markdown()
@@ -32,9 +35,10 @@ func newFileReader(m *measurement) *fileReader {
 		words := wordsOf(text)
 		slices.Sort(words)
 		for _, w := range slices.Compact(words) {
-			f.in[w]++
+			f.in[w] = append(f.in[w], int32(i))
 		}
 	}
+	f.all = "\n" + strings.Join(slices.Collect(maps.Keys(f.in)), "\n") + "\n"
 	return f
 }
 
@@ -86,7 +90,7 @@ func (f *fileReader) words(text string) []string {
 	all := wordsOf(text)
 	slices.Sort(all)
 	all = slices.Compact(all)
-	rare := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return len(w) < 3 || 5*f.in[w] > len(f.lower) })
+	rare := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return len(w) < 3 || 5*len(f.in[w]) > len(f.lower) })
 	if len(rare) == 0 {
 		return all
 	}
@@ -100,38 +104,71 @@ const (
 	grepLines = 2
 )
 
-// matches returns the blocks of lines around matches in at most grepFiles files.
-func (f *fileReader) matches(words []string) []piece {
-	type file struct {
-		at, words, lines int
-		blocks           []piece
-	}
-	var files []file
-	for i := range f.lower {
-		n := 0
-		for _, w := range words {
-			if strings.Contains(f.lower[i].text, w) {
-				n++
+// matchedFile is a file with words of a query.
+type matchedFile struct {
+	at, words int
+	blocks    []piece
+	lines     int
+}
+
+// files returns the files that contain at least one of the words, those with the most
+// different ones first, at most grepFiles.
+func (f *fileReader) files(words []string) (files []matchedFile) {
+	count := make([]int, len(f.lower))
+	for _, w := range words {
+		in := map[int32]bool{}
+		for at := 0; ; { // a word contains w
+			n := strings.Index(f.all[at:], w)
+			if n < 0 {
+				break
 			}
+			from, to := strings.LastIndexByte(f.all[:at+n], '\n')+1, at+n+strings.IndexByte(f.all[at+n:], '\n')
+			for _, d := range f.in[f.all[from:to]] {
+				in[d] = true
+			}
+			at = to
 		}
-		if n > 0 {
-			files = append(files, file{at: i, words: n})
+		for d := range in {
+			count[d]++
 		}
 	}
-	slices.SortStableFunc(files, func(a, b file) int { return b.words - a.words })
+	for at, n := range count {
+		if n > 0 {
+			files = append(files, matchedFile{at: at, words: n})
+		}
+	}
+	slices.SortStableFunc(files, func(a, b matchedFile) int { return b.words - a.words })
 	files = files[:min(grepFiles, len(files))]
 	for i := range files {
 		files[i].blocks, files[i].lines = f.blocks(files[i].at, words)
 	}
-	slices.SortStableFunc(files, func(a, b file) int {
-		if a.words != b.words {
-			return b.words - a.words
-		}
-		return b.lines - a.lines
+	slices.SortStableFunc(files, func(a, b matchedFile) int {
+		return cmp.Or(b.words-a.words, b.lines-a.lines)
 	})
-	var pieces []piece
-	for _, file := range files {
-		pieces = append(pieces, file.blocks...)
+	return files
+}
+
+// matching returns the documents with the words of a text, as matches orders them.
+func (f *fileReader) matching(text string) (ids []string) {
+	for _, file := range f.files(f.words(text)) {
+		ids = append(ids, f.lower[file.at].id)
+	}
+	return ids
+}
+
+// matches returns the blocks of lines around matches in at most grepFiles files, up to the
+// largest budget.
+func (f *fileReader) matches(words []string) (pieces []piece) {
+	left := slices.Max(f.m.o.Budgets)
+	for _, file := range f.files(words) {
+		for i, b := range file.blocks {
+			if left <= 0 {
+				return pieces
+			}
+			f.count(&b, i == 0)
+			left -= b.answer
+			pieces = append(pieces, b)
+		}
 	}
 	return pieces
 }
@@ -152,19 +189,21 @@ func (f *fileReader) blocks(at int, words []string) (blocks []piece, matched int
 			blocks = append(blocks, piece{document: id, from: from, to: to})
 		}
 	}
-	for i := range blocks {
-		b := &blocks[i]
-		var text, printed strings.Builder
-		if i == 0 {
-			fmt.Fprintln(&printed, f.m.paths[id])
-		} else {
-			fmt.Fprintln(&printed, "--")
-		}
-		for n := b.from; n <= min(b.to, len(lines)); n++ {
-			fmt.Fprintln(&text, lines[n-1])
-			fmt.Fprintf(&printed, "%d:%s\n", n, lines[n-1])
-		}
-		b.text, b.answer = f.m.o.Budget.CountTokens(text.String()), f.m.o.Budget.CountTokens(printed.String())
-	}
 	return blocks, matched
+}
+
+// count counts the tokens of a block as it is printed.
+func (f *fileReader) count(b *piece, first bool) {
+	lines := strings.Split(f.texts[b.document], "\n")
+	var text, printed strings.Builder
+	if first {
+		fmt.Fprintln(&printed, f.m.paths[b.document])
+	} else {
+		fmt.Fprintln(&printed, "--")
+	}
+	for n := b.from; n <= min(b.to, len(lines)); n++ {
+		fmt.Fprintln(&text, lines[n-1])
+		fmt.Fprintf(&printed, "%d:%s\n", n, lines[n-1])
+	}
+	b.text, b.answer = f.m.o.Budget.CountTokens(text.String()), f.m.o.Budget.CountTokens(printed.String())
 }

@@ -19,92 +19,34 @@ type SelfOptions struct {
 	// DocsOptions are the options of Docs, except for Data, Split and Learn.
 	DocsOptions
 	Selection config.Selection
-	// Questions is a file of questions; see readQuestions. Without it the queries are
-	// derived from the folder: Sample of each kind (0 means 50), chosen with Seed.
-	Questions string
-	Sample    int
-	Seed      uint64
+	Questions string // a file: see readQuestions
 }
 
-// Self measures searches of a folder that has no judgements. The queries are known items,
-// whose text is not in the index of the run, or the user's own questions. Self copies the
-// documents to a temporary folder.
+// Self measures searches of a folder by the user's own questions. It copies the documents
+// to a temporary folder.
 func Self(ctx context.Context, o SelfOptions) (*DocsReport, error) {
-	documents := o.Config.Walk()
-	if o.Questions == "" {
-		documents.Code = walk.CodeOff
-	}
-	pages, err := readFolder(ctx, o.Selection, &o.Config, documents)
+	pages, err := readFolder(ctx, o.Selection, &o.Config, o.Config.Walk())
 	if err != nil {
 		return nil, err
 	}
-	set, name := &beirSet{}, "self"
-	if o.Questions != "" {
-		name = strings.TrimSuffix(filepath.Base(o.Questions), filepath.Ext(o.Questions))
-		set.queries, err = ownQueries(o.Questions, pages)
-	} else {
-		set.queries, err = knownItems(pages, &o)
-	}
-	if err != nil {
+	set := &beirSet{documents: documentsOf(pages)}
+	if set.queries, err = ownQueries(o.Questions, pages); err != nil {
 		return nil, err
 	}
+	o.Split = strings.TrimSuffix(filepath.Base(o.Questions), filepath.Ext(o.Questions))
+	return measureDocs(ctx, set, filepath.Base(o.Selection.Root), &o.DocsOptions)
+}
+
+// documentsOf returns the documents of pages, without the text that is hidden.
+func documentsOf(pages []*page) (documents []beirDocument) {
 	for _, p := range pages {
 		file := p.path
 		if markdown.FormatOf(file).Converted() {
 			file += ".md" // its text is Markdown
 		}
-		set.documents = append(set.documents, beirDocument{ID: p.path, Text: p.without(), path: file})
+		documents = append(documents, beirDocument{ID: p.path, Text: p.without(), path: file})
 	}
-	o.Split = name
-	report, err := measureDocs(ctx, set, filepath.Base(o.Selection.Root), &o.DocsOptions)
-	if err == nil {
-		report.Verdict = verdict(report.Main().Summary(), report.Groups)
-	}
-	return report, err
-}
-
-// Shares of the queries whose document is among the first five. Hybrid search has .91 to .93
-// in the three folders of README.md, and .83 in one of them without titles and headings. A
-// verdict needs minVerdict queries, and a folder that it names minFolder.
-const (
-	goodShare, poorShare  = .95, .85
-	minVerdict, minFolder = 30, 10
-)
-
-// verdict states in one sentence whether the result of Self is good, and what to do.
-func verdict(main RunSummary, groups []GroupReport) string {
-	share := fmt.Sprintf("%.0f of 100 queries find their document among the first five results", 100*main.Hit5)
-	advice := ""
-	if f := weakest(groups); f != nil && f.Hit5 < main.Hit5 {
-		advice = fmt.Sprintf(", first in the folder %s (%.0f of 100)", f.Group, 100*f.Hit5)
-	}
-	switch {
-	case main.Queries < minVerdict:
-		return fmt.Sprintf("No verdict: %s, but %d queries are too few; collect questions with `cairn bench ask`.", share, main.Queries)
-	case main.Hit5 >= goodShare:
-		return "Good: " + share + "; nothing needs to be done."
-	case main.Hit5 >= poorShare:
-		return "Usual: " + share + "; to improve it, give the sections of the worst queries headings in the words of a question" + advice + "."
-	}
-	return "Poor: " + share + "; split long pages, and give sections headings in the words of a question" + advice + "."
-}
-
-// weakest returns the folder with the lowest share of queries whose document is among the
-// first five, nil if there are not several.
-func weakest(groups []GroupReport) (worst *GroupReport) {
-	folders := 0
-	for i, g := range groups {
-		if g.By != "folder" || g.Queries < minFolder {
-			continue
-		}
-		if folders++; worst == nil || g.Hit5 < worst.Hit5 {
-			worst = &groups[i]
-		}
-	}
-	if folders < 2 {
-		return nil
-	}
-	return worst
+	return documents
 }
 
 // page is a document of a folder.
@@ -142,16 +84,22 @@ func readFolder(ctx context.Context, sel config.Selection, c *config.Config, doc
 	return pages, err
 }
 
-// without returns the text without the hidden extents. It keeps line breaks, so that lines
-// keep their numbers.
+// without returns the text without the words of the hidden extents. What is between the
+// words stays, so that lines keep their numbers, and comments and headings their marks.
 func (p *page) without() string {
 	var b strings.Builder
 	at := 0
 	slices.SortFunc(p.hidden, func(a, b [2]int) int { return a[0] - b[0] })
 	for _, h := range p.hidden {
-		b.WriteString(p.text[at:h[0]])
-		b.WriteString(strings.Repeat("\n", strings.Count(p.text[h[0]:h[1]], "\n")))
-		at = h[1]
+		b.WriteString(p.text[at:max(at, h[0])])
+		from := min(max(at, h[0]), h[1])
+		b.WriteString(strings.Map(func(r rune) rune {
+			if isWord(r) {
+				return -1
+			}
+			return r
+		}, p.text[from:h[1]]))
+		at = max(at, h[1])
 	}
 	return b.String() + p.text[at:]
 }

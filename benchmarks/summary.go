@@ -58,31 +58,41 @@ func (r *Run) sections() *SectionMetrics {
 	return s
 }
 
-// intervals returns percentile bootstrap intervals (Efron and Tibshirani, 1993) of the means.
-// Each sample draws as many queries as there are, with replacement.
+// intervals returns the confidence intervals of the means.
 func intervals(each []Metrics) map[string][2]float64 {
-	samples := make([][]float64, len(metricNames))
 	values := make([][]float64, len(each))
 	for i := range each {
 		for _, f := range each[i].fields() {
 			values[i] = append(values[i], *f)
 		}
 	}
+	bounds := bootstrap(values, len(metricNames))
+	out := map[string][2]float64{}
+	for m, name := range metricNames {
+		out[name] = bounds[m]
+	}
+	return out
+}
+
+// bootstrap returns percentile bootstrap intervals (Efron and Tibshirani, 1993) of the means
+// of n figures. Each sample draws as many queries as there are, with replacement.
+func bootstrap(values [][]float64, n int) [][2]float64 {
+	samples := make([][]float64, n)
 	r := rand.New(rand.NewPCG(1, 1))
 	for range bootstrapRounds {
-		sums := make([]float64, len(metricNames))
-		for range each {
+		sums := make([]float64, n)
+		for range values {
 			for m, v := range values[r.IntN(len(values))] {
 				sums[m] += v
 			}
 		}
 		for m, sum := range sums {
-			samples[m] = append(samples[m], sum/float64(max(1, len(each))))
+			samples[m] = append(samples[m], sum/float64(max(1, len(values))))
 		}
 	}
-	out := map[string][2]float64{}
-	for m, name := range metricNames {
-		out[name] = [2]float64{Percentile(samples[m], 2.5), Percentile(samples[m], 97.5)}
+	out := make([][2]float64, n)
+	for m := range out {
+		out[m] = [2]float64{Percentile(samples[m], 2.5), Percentile(samples[m], 97.5)}
 	}
 	return out
 }

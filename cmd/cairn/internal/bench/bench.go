@@ -27,7 +27,7 @@ type app struct{ *cli.App }
 // Commands returns the commands in the order of the help.
 func Commands(c *cli.App) []*cli.Command {
 	a := &app{c}
-	return []*cli.Command{a.benchCommand(), a.embedCommand()}
+	return []*cli.Command{a.proveCommand(), a.benchCommand(), a.embedCommand()}
 }
 
 func (a *app) benchCommand() *cli.Command {

@@ -96,7 +96,7 @@ func (a *app) benchDocsCommand() *cli.Command {
 func (a *app) benchSelfCommand() *cli.Command {
 	var f docsFlags
 	var o benchmarks.SelfOptions
-	cmd := benchCommand(a, "self", "Measure searches of the folder itself, without judgements", func(ctx context.Context, _ []string) (*benchmarks.DocsReport, error) {
+	cmd := benchCommand(a, "self --queries FILE", "Measure searches of the folder by your own questions", func(ctx context.Context, _ []string) (*benchmarks.DocsReport, error) {
 		sel, cfg, err := a.Choose()
 		if err != nil {
 			return nil, err
@@ -106,10 +106,8 @@ func (a *app) benchSelfCommand() *cli.Command {
 			return benchmarks.Self(ctx, o)
 		})
 	})
-	fs := cmd.Flags()
-	fs.StringVar(&o.Questions, "queries", "", "file of your own questions with the places of their answers")
-	cli.IntVar(fs, &o.Sample, "sample", 50, 1, cli.NoBound, "number of headings and of sentences to make queries from")
-	fs.Uint64Var(&o.Seed, "seed", 1, "seed of the random choice of these")
+	cmd.Flags().StringVar(&o.Questions, "queries", "", "file of your own questions with the places of their answers")
+	_ = cmd.MarkFlagRequired("queries")
 	f.add(a, cmd)
 	return cmd
 }
