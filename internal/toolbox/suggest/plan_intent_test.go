@@ -200,25 +200,25 @@ func TestPaths(t *testing.T) {
 
 func TestLiterals(t *testing.T) {
 	for intent, want := range map[string][]string{
-		`send "hi there" to ann@example.org`:                 {"quoted hi there", "email ann@example.org"},
-		"fetch https://x.org/a?b=1, then /etc/hosts and 42.": {"url https://x.org/a?b=1", "path /etc/hosts", "number 42"},
-		"open notes/todo.md and report.pdf":                  {"path notes/todo.md", "path report.pdf"},
+		`send "hi there" to ann@example.org`:                 {"quoted text hi there", "email address ann@example.org"},
+		"fetch https://x.org/a?b=1, then /etc/hosts and 42.": {"web page https://x.org/a?b=1", "file /etc/hosts", "number 42"},
+		"open notes/todo.md and report.pdf":                  {"file notes/todo.md", "file report.pdf"},
 		"on 2024-05-06 at 10:30 in v1.2.3 with gpt4":         nil,
 		"it isn't Ann's, don't":                              nil,
 		"raise by -3.5 to 7":                                 {"number -3.5", "number 7"},
-		"set it to 'Annual Report' and “final”":              {"quoted Annual Report", "quoted final"},
-		`look at "https://a.b/c"`:                            {"url https://a.b/c"},
+		"set it to 'Annual Report' and “final”":              {"quoted text Annual Report", "quoted text final"},
+		`look at "https://a.b/c"`:                            {"web page https://a.b/c"},
 		"":                                                   nil,
 	} {
 		var got []string
-		for _, l := range literalsOf(intent) {
+		for _, l := range toolsearch.Literals(intent) {
 			got = append(got, string(l.Kind)+" "+l.Text)
 			if intent[l.Start:l.Start+len(l.Text)] != l.Text {
 				t.Errorf("%q: %q does not stand at %d", intent, l.Text, l.Start)
 			}
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("literalsOf(%q) = %q, want %q", intent, got, want)
+			t.Errorf("toolsearch.Literals(%q) = %q, want %q", intent, got, want)
 		}
 	}
 }
@@ -240,7 +240,7 @@ func TestArguments(t *testing.T) {
 		{"a: to:array", "email it to ann@example.com and bob@example.com", map[string]any{"to": []any{"ann@example.com", "bob@example.com"}}},
 	} {
 		made := tool(t, c.spec)
-		if got := arguments(&made, literalsOf(c.intent)); !cmp.Equal(got, c.want) {
+		if got := arguments(&made, toolsearch.Literals(c.intent)); !cmp.Equal(got, c.want) {
 			t.Errorf("%s for %q: %v, want %v", c.spec, c.intent, got, c.want)
 		}
 	}
@@ -501,7 +501,7 @@ func FuzzLiterals(f *testing.F) {
 	f.Add(`a "b" https://c.d e@f.gh /i/j.md 1.5 'k'`)
 	f.Fuzz(func(t *testing.T, s string) {
 		last := 0
-		for _, l := range literalsOf(s) {
+		for _, l := range toolsearch.Literals(s) {
 			if l.Start < last || s[l.Start:l.Start+len(l.Text)] != l.Text {
 				t.Fatalf("%q: %+v", s, l)
 			}

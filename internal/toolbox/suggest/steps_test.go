@@ -110,7 +110,7 @@ func TestDescribes(t *testing.T) {
 		}
 	}
 	merge := tool(t, "merge_pull_request: pullNumber:integer")
-	if got := arguments(&merge, literalsOf("merge pull request 17")); got["pullNumber"] != int64(17) {
+	if got := arguments(&merge, toolsearch.Literals("merge pull request 17")); got["pullNumber"] != int64(17) {
 		t.Errorf("arguments %v", got)
 	}
 }

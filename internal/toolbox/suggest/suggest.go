@@ -22,7 +22,7 @@ func Suggest(ctx context.Context, x *toolsearch.Index, req Request) (*Suggestion
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	p := &planner{index: x, req: req, literals: literalsOf(req.Intent), links: links{}, leads: map[string]float64{}, out: &Suggestion{Intent: req.Intent, Layers: [][]string{},
+	p := &planner{index: x, req: req, literals: toolsearch.Literals(req.Intent), links: links{}, leads: map[string]float64{}, out: &Suggestion{Intent: req.Intent, Layers: [][]string{},
 		DAG: DAG{Nodes: []Node{}, Edges: []Edge{}}, Tasks: []Task{}, Paths: []Path{}, Unmatched: []string{}, Merged: []Merged{}, Missing: []Missing{},
 		Warnings: []string{}, Remembered: []Remembered{}, Alternative: []Option{}}}
 	if len(req.Tools) > 0 {
@@ -43,7 +43,7 @@ func Suggest(ctx context.Context, x *toolsearch.Index, req Request) (*Suggestion
 type planner struct {
 	index    *toolsearch.Index
 	req      Request
-	literals []Literal
+	literals []toolsearch.Literal
 	ranking  *toolsearch.Ranking
 	steps    []step // in the order in which they run
 	picked   int    // number of chosen or given tools
