@@ -12,33 +12,12 @@ import (
 const (
 	// minProbability is the probability of a size that no past intent had.
 	minProbability = 1e-3
-	// gapShare is the weight of the gap between scores without trust in past intents.
-	gapShare = 2.5
 	// oddsSlope and evenOdds convert the ratio of a score to the best into log-odds.
 	// They were fitted by logistic regression on each half of 3,027 intents with a
 	// trusted memory (9.9 and .672, 10.0 and .670) and tested on the other half; see
 	// benchmarks/toolquality.md.
 	oddsSlope, evenOdds = 10, 0.67
-	// guessedIntents is the weight of the guess from the parts of the intent, as a
-	// number of past intents.
-	guessedIntents = 20
 )
-
-// actionShare is added to the score of a tool with the requested action, and subtracted
-// from that of a tool with another, if past intents choose.
-const actionShare = 0.06
-
-// preferRequested raises the scores of the tools with the action that their part of the
-// intent requests, and lowers those of tools with another action.
-func (p *planner) preferRequested(cs []toolsearch.Candidate, r *toolsearch.Ranking) {
-	for i := range cs {
-		if t, ok := p.index.Tool(cs[i].ID); ok {
-			part := &r.Parts[max(0, cs[i].PartNumber)]
-			cs[i].Score += actionShare * agrees(toolsearch.PurposeOf(&t).Actions, toolsearch.RequestedActions(part.Request))
-		}
-	}
-	slices.SortStableFunc(cs, func(a, b toolsearch.Candidate) int { return cmp.Compare(own(&b), own(&a)) })
-}
 
 // agrees returns 1 if a tool has a requested action, −1 if it has another, and 0 if either
 // is unknown. A tool for writing can also make or change things.
@@ -57,21 +36,18 @@ func agrees(has, requested toolsearch.Actions) float64 {
 
 // choose returns the first k of the ranked tools, at most limit, for the k at which
 //
-//	ln P(k) + trust·Σ odds(i ≤ k) + (1−trust)·2.5·(score(k) − score(k+1)) / score(1)
-//	odds(i) = 10·(score(i)/score(1) − 0.67)
+//	ln P(k) + trust·Σ 10·(score(i)/score(1) − 0.67) for i ≤ k
 //
-// is largest. With votes of past intents, the scores of used and unused tools differ, so
-// that a score indicates how likely its tool is part of the plan. Without votes, only the
-// gaps between scores do. P is the prior probability of a size:
+// is largest. With votes of past intents, the scores of used and unused tools differ, so that
+// a score indicates how likely its tool is part of the plan. P is the prior probability of a
+// size:
 //
 //	P = 0.001 + (1 − trust/2)·all + trust/2·similar
 //
-// where all is the distribution over all past intents and a guess from the parts of this
-// intent, which counts as 20 intents, and similar is the distribution over the voters,
+// where all is the distribution over all past intents, and similar that over the voters,
 // weighted by their votes.
 func (p *planner) choose(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) []toolsearch.Candidate {
 	cs := ownScores(r)
-	p.preferRequested(cs[:min(considered, len(cs))], r)
 	if len(cs) == 0 {
 		return nil
 	}
@@ -80,13 +56,8 @@ func (p *planner) choose(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) 
 	top := max(own(&cs[0]), 1e-9)
 	var odds float64
 	for k := 1; k <= min(limit, len(cs)); k++ {
-		ratio := own(&cs[k-1]) / top
-		odds += oddsSlope * (ratio - evenOdds)
-		gap := ratio
-		if k < len(cs) {
-			gap -= own(&cs[k]) / top
-		}
-		if v := math.Log(prior[k]) + r.Trust*odds + (1-r.Trust)*gapShare*gap; v > best {
+		odds += oddsSlope * (own(&cs[k-1])/top - evenOdds)
+		if v := math.Log(prior[k]) + r.Trust*odds; v > best {
 			best, size = v, k
 		}
 	}
@@ -101,33 +72,18 @@ func (p *planner) choose(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) 
 
 // sizes returns P of choose for 1 to limit; larger sizes count as limit.
 func sizes(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) []float64 {
-	all, similar := make([]float64, limit+1), make([]float64, limit+1)
-	expected := len(r.Parts)
-	var guess float64
-	for k := 1; k <= limit; k++ {
-		all[k] = math.Exp(-math.Abs(float64(k - expected)))
-		guess += all[k]
-	}
-	for k := range all {
-		all[k] *= guessedIntents / guess
-	}
-	total := float64(guessedIntents)
-	if u != nil {
-		for k, n := range u.Sizes() {
-			all[min(k, limit)] += n
-			total += n
-		}
+	all, similar, total := make([]float64, limit+1), make([]float64, limit+1), 1e-9
+	for k, n := range u.Sizes() {
+		all[min(k, limit)] += n
+		total += n
 	}
 	for _, n := range r.Neighbours {
-		if n.Trace != nil {
-			similar[min(len(toolsearch.Distinct(n.Trace.Tools)), limit)] += n.Weight
-		}
+		similar[min(len(toolsearch.Distinct(n.Trace.Tools)), limit)] += n.Weight
 	}
-	prior := make([]float64, limit+1)
-	for k := range prior {
-		prior[k] = minProbability + (1-r.Trust/2)*all[k]/total + r.Trust/2*similar[k]
+	for k := range all {
+		all[k] = minProbability + (1-r.Trust/2)*all[k]/total + r.Trust/2*similar[k]
 	}
-	return prior
+	return all
 }
 
 // own returns the score without Closure: a plan adds a tool that only other tools need as a

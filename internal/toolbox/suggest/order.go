@@ -9,21 +9,14 @@ import (
 	"cairn/internal/toolbox/toolsearch"
 )
 
-// Weights of the evidence that one tool comes before another.
+// Weights of the evidence that one tool comes before another. That of similar intents, and of
+// the order in which the intent mentions the tools, is 1.
 const (
-	localOrder    = 0.8  // net weight of similar intents with this order
-	localLink     = 0.5  // in similar intents the second waited for the first
-	observedOrder = 0.35 // the order in all observed intents
-	textOrder     = 1.3  // the intent mentions the first earlier
-	dataOrder     = 0.3  // the first has an output that the second requires
-	optionalOrder = 0.2  // the first has an output that the second accepts
-	neededOrder   = 0.4  // the first was added because the second needs it
-	typeOrder     = 0.05 // the first has an output of the type that the second requires
-	statedOrder   = 60   // the intent states that the second runs after the first
-	refersOrder   = 0.3  // the intent only has a word such as "it", and plans of similar intents were chains
-	declaredOrder = 100  // the catalogue declares that the second needs the first
-	// farPair is the weight of a pair that is not adjacent.
-	farPair = 0.7
+	// weakOrder is the weight of the order in all observed intents, of an input that the
+	// first tool supplies, and of a prerequisite.
+	weakOrder     = 0.3
+	statedOrder   = 60  // the intent states that the second runs after the first
+	declaredOrder = 100 // the catalogue declares that the second needs the first
 	// partSharpness is the temperature of the softmax in place.
 	partSharpness = 0.05
 )
@@ -46,13 +39,8 @@ func (p *planner) order(steps []step) {
 	}
 	e := learntOrder(ids, places, p.ranking, p.index.Usage())
 	for _, b := range detect(tools, func(i int, input string) bool { return steps[i].args[input] != nil }) {
-		switch {
-		case b.Grade == TypeOnly:
-			e.pair[b.From][b.To] += typeOrder
-		case b.Input.Required:
-			e.pair[b.From][b.To] += dataOrder * b.Grade
-		default:
-			e.pair[b.From][b.To] += optionalOrder * b.Grade
+		if b.Grade > TypeOnly {
+			e.pair[b.From][b.To] += weakOrder * b.Grade
 		}
 	}
 	declared := map[[2]int]bool{}
@@ -66,17 +54,15 @@ func (p *planner) order(steps []step) {
 	}
 	for i := range steps {
 		if n := steps[i].needs; n >= 0 {
-			e.pair[i][n] += neededOrder
+			e.pair[i][n] += weakOrder
 			if after := steps[i].after; after >= 0 {
-				e.pair[after][i] += neededOrder
+				e.pair[after][i] += weakOrder
 			}
 		}
 	}
 	stated := p.stated(steps)
 	for pair, k := range stated {
-		if k.refers && e.chain {
-			e.pair[pair[0]][pair[1]] += refersOrder
-		} else {
+		if !k.refers || !e.chain { // a chain shows the order better than a word such as "it"
 			e.pair[pair[0]][pair[1]] += statedOrder
 		}
 	}
@@ -189,9 +175,6 @@ func learntOrder(ids []string, places []float64, r *toolsearch.Ranking, u *tools
 	var chains float64
 	if r != nil {
 		for _, nb := range r.Neighbours {
-			if nb.Trace == nil {
-				continue
-			}
 			for _, edge := range nb.Trace.Edges {
 				local[[2]string{nb.Trace.Tools[edge[0]], nb.Trace.Tools[edge[1]]}] += nb.Weight
 			}
@@ -208,45 +191,28 @@ func learntOrder(ids []string, places []float64, r *toolsearch.Ranking, u *tools
 			if i == j {
 				continue
 			}
-			forth, back := local[[2]string{a, b}], local[[2]string{b, a}]
-			v := localOrder*(forth-back) + localLink*forth
-			if places != nil {
-				v += textOrder * (places[j] - places[i])
-			}
+			e.pair[i][j] = local[[2]string{a, b}] - local[[2]string{b, a}] + places[j] - places[i]
 			if u != nil {
-				v += observedOrder * u.Order(a, b)
+				e.pair[i][j] += weakOrder * u.Order(a, b)
 				e.links[i][j] = u.Linked(a, b) > 0
 			}
-			e.pair[i][j] = v
 		}
 	}
 	return e
 }
 
-// maxExact is the largest number of tools for which arrange tries all orders.
-const maxExact = 6
-
-// arrange returns the order with the most evidence. Up to maxExact tools it tries all
-// orders. For more, it moves one tool at a time while that increases the evidence. Ties
-// keep the given order.
+// arrange returns the order with the most evidence. It moves one tool at a time while that
+// increases the evidence. Ties keep the given order.
 func (e *evidence) arrange() []int {
 	order := make([]int, len(e.pair))
 	for i := range order {
 		order[i] = i
 	}
-	if len(order) <= maxExact {
-		best, bestValue := slices.Clone(order), e.value(order)
-		e.permute(order, 0, &best, &bestValue)
-		return best
-	}
 	value := e.value(order)
-	for range 4 * len(order) {
-		improved := false
+	for improved := true; improved; {
+		improved = false
 		for from := range order {
 			for to := range order {
-				if from == to {
-					continue
-				}
 				next := slices.Clone(order)
 				tool := next[from]
 				next = slices.Insert(slices.Delete(next, from, from+1), to, tool)
@@ -255,44 +221,17 @@ func (e *evidence) arrange() []int {
 				}
 			}
 		}
-		if !improved {
-			break
-		}
 	}
 	return order
 }
 
-// value returns the evidence for an order. Adjacent pairs have full weight, others farPair,
-// unless one is declared or stated.
+// value returns the evidence for an order.
 func (e *evidence) value(order []int) float64 {
 	var sum float64
 	for a, i := range order {
-		for b := a + 1; b < len(order); b++ {
-			w := farPair
-			if b == a+1 || e.pair[i][order[b]] >= declaredOrder/2 || e.pair[order[b]][i] >= declaredOrder/2 {
-				w = 1
-			}
-			sum += w * e.pair[i][order[b]]
+		for _, j := range order[a+1:] {
+			sum += e.pair[i][j]
 		}
 	}
 	return sum
-}
-
-// permute tries all orders of order[k:].
-func (e *evidence) permute(order []int, k int, best *[]int, bestValue *float64) {
-	if k == len(order) {
-		if v := e.value(order); v > *bestValue+1e-12 {
-			*best, *bestValue = slices.Clone(order), v
-		}
-		return
-	}
-	for i := k; i < len(order); i++ {
-		// A rotation, unlike a swap, tries the orders in lexical order.
-		tool := order[i]
-		copy(order[k+1:i+1], order[k:i])
-		order[k] = tool
-		e.permute(order, k+1, best, bestValue)
-		copy(order[k:i], order[k+1:i+1])
-		order[i] = tool
-	}
 }

@@ -23,20 +23,15 @@ const (
 	maxMentioned = 3
 	given        = 0.03
 	maxGiven     = 2
-	// sameVerb is added if the tool's name has the verb with which the part begins.
-	// sameNumber is added if the name has the entity in the same number, singular or
-	// plural, as the part, such as list_issues for "list the issues", and subtracted if
-	// it has the other number.
-	sameVerb   = 0.03
+	// sameNumber is added if the tool's name has its entity in the same number, singular or
+	// plural, as the part, such as list_issues for "list the issues", and subtracted if it
+	// has the other number.
 	sameNumber = 0.04
-	// fed is added if an output of the tool of an earlier part matches an input, and
-	// sameEntity to a part that refers to an earlier one if their tools share an entity.
-	fed        = 0.08
+	// sameEntity is added to a part that refers to an earlier one if their tools share an
+	// entity.
 	sameEntity = 0.05
-	// sameServer is added if the tool of another part is of the same server. namedServer is
-	// added if the part has a word of the server's name that no other server uses, and
-	// subtracted if it has one of another server's.
-	sameServer  = 0.05
+	// namedServer is added if the part has a word of the server's name that no other server
+	// uses, and subtracted if it has one of another server's.
 	namedServer = 0.09
 	// leastPart is the minimum ratio of the best score for a part, with its lead over the
 	// next, to the best score for any part at which the part has a tool. leastUnled is that
@@ -54,14 +49,12 @@ const (
 type partChoice struct {
 	parts      []toolsearch.Part
 	requests   []toolsearch.Actions // requested actions, by part
-	phrases    []toolsearch.Phrase  // by part
+	verbs      []string             // with which the parts begin
 	named      [][]string           // servers whose name a part has a word of
 	candidates []toolsearch.Candidate
 	tools      []catalog.Tool       // by candidate
 	purposes   []toolsearch.Purpose // by candidate
 	base       []float64            // the terms of a candidate's score that are equal for all parts
-	servers    map[string]bool      // servers of the candidates
-	fed        map[[2]int]bool      // cached results of feeds
 }
 
 // partPick is the best tool for a part.
@@ -75,9 +68,8 @@ type partPick struct {
 //
 //	part + whole + 0.1·(1 for the requested action, −1 for another)
 //	+ 0.03·(inputs that the intent mentions) + 0.03·(inputs with a value in the intent)
-//	+ 0.03·(1 for the verb of the part) + 0.04·(1 for its entity in the same number, −1 in the other)
-//	+ 0.08·(1 for an input that the tool of an earlier part returns) + 0.05·(1 for the server of another part's tool)
-//	+ 0.09·(1 for the server that the part names, −1 for another)
+//	+ 0.04·(1 for the tool's entity in the same number, −1 in the other) + 0.09·(1 for the server that the part names, −1 for another)
+//	+ 0.05·(1 for the entity of the tool that the part refers to)
 //	− 0.1·(1 for the tool of an earlier part that requests another action or begins with another verb)
 //
 // plus the terms of past use.
@@ -86,10 +78,7 @@ func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Can
 	if len(c.candidates) == 0 {
 		return nil
 	}
-	best := c.best(nil)
-	if len(c.parts) > 1 && len(c.servers) > 1 {
-		best = c.best(best)
-	}
+	best := c.best()
 	top := 0.0
 	for _, b := range best {
 		top = max(top, b.score)
@@ -116,13 +105,13 @@ func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Can
 func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
 	cs := shortlist(r)
 	c := &partChoice{parts: r.Parts, candidates: cs, tools: make([]catalog.Tool, len(cs)), purposes: make([]toolsearch.Purpose, len(cs)),
-		base: make([]float64, len(cs)), servers: map[string]bool{}, fed: map[[2]int]bool{}}
+		base: make([]float64, len(cs))}
 	if len(c.parts) == 1 {
 		c.parts = []toolsearch.Part{{Text: p.req.Intent, Request: r.Parts[0].Request, Led: true}}
 	}
 	for _, part := range c.parts {
 		c.requests = append(c.requests, toolsearch.RequestedActions(part.Request))
-		c.phrases = append(c.phrases, toolsearch.PhraseOf(part.Request))
+		c.verbs = append(c.verbs, toolsearch.VerbOf(part.Request))
 	}
 	words := wordSet(p.req.Intent)
 	users := map[string]map[string]bool{} // servers by word of their names, and of their tools' names and descriptions
@@ -132,7 +121,7 @@ func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
 		if !ok {
 			continue // the catalogue has changed since the ranking
 		}
-		c.tools[i], c.purposes[i], c.servers[t.Server] = t, toolsearch.PurposeOf(&t), true
+		c.tools[i], c.purposes[i] = t, toolsearch.PurposeOf(&t)
 		for w := range wordSet(t.Server + " " + t.Name + " " + t.Description) {
 			if users[w] == nil {
 				users[w] = map[string]bool{}
@@ -172,13 +161,12 @@ func shortlist(r *toolsearch.Ranking) []toolsearch.Candidate {
 	return slices.DeleteFunc(cs, func(c toolsearch.Candidate) bool { return !keep[c.ID] })
 }
 
-// best returns the best candidate for each part. others are the picks of an earlier call,
-// nil in the first call.
-func (c *partChoice) best(others []partPick) []partPick {
+// best returns the best candidate for each part.
+func (c *partChoice) best() []partPick {
 	best := make([]partPick, len(c.parts))
 	for n := range best {
 		for i := range c.candidates {
-			s := c.score(i, n, best[:n], others)
+			s := c.score(i, n, best[:n])
 			switch b := &best[n]; {
 			case i == 0:
 				*b = partPick{0, s, s}
@@ -194,54 +182,26 @@ func (c *partChoice) best(others []partPick) []partPick {
 
 // score returns the score of candidate i for part n; earlier are the picks for the parts
 // before it.
-func (c *partChoice) score(i, n int, earlier, others []partPick) float64 {
+func (c *partChoice) score(i, n int, earlier []partPick) float64 {
 	s := c.base[i] + c.candidates[i].PartScore(n)
 	for m, e := range earlier {
-		if e.candidate == i && (c.requests[m] != c.requests[n] || c.parts[m].Led && c.parts[n].Led && c.phrases[m].Verb != c.phrases[n].Verb) {
+		if e.candidate == i && (c.requests[m] != c.requests[n] || c.parts[m].Led && c.parts[n].Led && c.verbs[m] != c.verbs[n]) {
 			s -= repeated
 		}
 	}
-	purpose, phrase := c.purposes[i], &c.phrases[n]
-	action := agrees(purpose.Actions, c.requests[n])
-	if phrase.NamedBy(purpose) {
-		action = 1 // create_refund for "refund"
-	}
-	s += agreement * action
-	if phrase.Verb != "" && phrase.Verb == purpose.Verb {
-		s += sameVerb
-	}
-	s += sameNumber * float64(phrase.Number(purpose.Noun))
+	s += agreement * agrees(c.purposes[i].Actions, c.requests[n])
+	s += sameNumber * float64(toolsearch.NumberOf(c.parts[n].Request, c.purposes[i].Noun))
 	if slices.Contains(c.named[n], c.tools[i].Server) {
 		s += namedServer
 	} else if len(c.named[n]) > 0 {
 		s -= namedServer
 	}
-	if slices.ContainsFunc(earlier, func(e partPick) bool { return e.candidate != i && c.feeds(e.candidate, i) }) {
-		s += fed
-	}
 	if c.parts[n].Refers != "" && slices.ContainsFunc(earlier, func(e partPick) bool {
-		return e.candidate != i && shares(c.purposes[e.candidate].Entity, purpose.Entity)
+		return e.candidate != i && shares(c.purposes[e.candidate].Entity, c.purposes[i].Entity)
 	}) {
 		s += sameEntity
 	}
-	for m, o := range others {
-		if m != n && c.tools[i].Server != "" && c.tools[o.candidate].Server == c.tools[i].Server {
-			return s + sameServer
-		}
-	}
 	return s
-}
-
-// feeds reports whether the name of an output of one candidate matches that of an input of
-// another.
-func (c *partChoice) feeds(from, to int) bool {
-	key := [2]int{from, to}
-	found, known := c.fed[key]
-	if !known {
-		found = slices.ContainsFunc(c.tools[to].Takes, func(in catalog.Parameter) bool { return gives(&c.tools[from], &in, Alias) })
-		c.fed[key] = found
-	}
-	return found
 }
 
 // wordSet returns the singular words of a text.

@@ -64,13 +64,13 @@ func TestNamedServer(t *testing.T) {
 // TestVerbsDoNotShareATool: a tool that is only second best for the part of another verb does
 // not serve it if the next tool fits nearly as well.
 func TestVerbsDoNotShareATool(t *testing.T) {
-	c := &partChoice{parts: []toolsearch.Part{{Led: true}, {Led: true}}, requests: make([]toolsearch.Actions, 2), phrases: []toolsearch.Phrase{{Verb: "scan"}, {Verb: "print"}},
-		named: make([][]string, 2), candidates: make([]toolsearch.Candidate, 2), base: []float64{.5, .45}, fed: map[[2]int]bool{}, tools: make([]catalog.Tool, 2), purposes: make([]toolsearch.Purpose, 2)}
-	if best := c.best(nil); best[0].candidate != 0 || best[1].candidate != 1 {
+	c := &partChoice{parts: []toolsearch.Part{{Led: true}, {Led: true}}, requests: make([]toolsearch.Actions, 2), verbs: []string{"scan", "print"},
+		named: make([][]string, 2), candidates: make([]toolsearch.Candidate, 2), base: []float64{.5, .45}, tools: make([]catalog.Tool, 2), purposes: make([]toolsearch.Purpose, 2)}
+	if best := c.best(); best[0].candidate != 0 || best[1].candidate != 1 {
 		t.Errorf("picks %v", best)
 	}
-	c.phrases[1].Verb = "scan"
-	if best := c.best(nil); best[1].candidate != 0 {
+	c.verbs[1] = "scan"
+	if best := c.best(); best[1].candidate != 0 {
 		t.Errorf("of one verb: picks %v", best)
 	}
 }

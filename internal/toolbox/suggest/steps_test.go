@@ -237,19 +237,14 @@ func TestBeforeWinsOverReference(t *testing.T) {
 	}
 }
 
-// TestChoiceOfToolsTogether: where two tools fit a part alike, its verb, the values of the
-// intent, what an earlier tool gives and the server of the other tools decide.
+// TestChoiceOfToolsTogether: where two tools fit a part alike, its action and the values of the
+// intent decide.
 func TestChoiceOfToolsTogether(t *testing.T) {
 	for _, c := range []struct {
 		name, intent string
 		tools        []catalog.Tool
 		want         []string
 	}{
-		{"the verb is a noun of the name", "list the payments, then refund by giving the payment back", []catalog.Tool{
-			described(t, "pay:list_payments: ", "List some of them all"),
-			described(t, "pay:create_refund: ", "Give the payment back"),
-			described(t, "pay:find_payment: ", "Give the payment back"),
-		}, []string{"pay:list_payments", "pay:create_refund"}},
 		{"what writes may create", "create a file for the notes", []catalog.Tool{
 			described(t, "fs:file_write: ", "A file for the notes"),
 			described(t, "fs:file_delete: ", "A file for the notes"),
@@ -258,26 +253,9 @@ func TestChoiceOfToolsTogether(t *testing.T) {
 			described(t, "a:send_chat: channel:string?", "Send the report"),
 			described(t, "b:send_mail: email:string?", "Send the report"),
 		}, []string{"b:send_mail"}},
-		{"an earlier tool gives the input", "find the customer, then show the orders", []catalog.Tool{
-			described(t, "crm:find_customer: name:string? -> customerId:string", "Find the customer"),
-			described(t, "crm:get_all: page:integer?", "Show the orders"),
-			described(t, "crm:get_some: customerId:string?", "Show the orders"),
-		}, []string{"crm:find_customer", "crm:get_some"}},
 	} {
 		if got := toolsOf(suggest(t, index(t, c.tools), Request{Intent: c.intent})); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
-	}
-}
-
-// TestServerOfTheOtherTools: of tools that fit a part alike, the one of the server that
-// serves another part is chosen.
-func TestServerOfTheOtherTools(t *testing.T) {
-	c := &partChoice{parts: make([]toolsearch.Part, 2), requests: []toolsearch.Actions{toolsearch.Reading, toolsearch.Making}, phrases: make([]toolsearch.Phrase, 2),
-		named: make([][]string, 2), candidates: make([]toolsearch.Candidate, 3), base: make([]float64, 3), fed: map[[2]int]bool{}, tools: []catalog.Tool{{Server: "forum"}, {Server: "wiki"}, {Server: "wiki"}},
-		purposes: []toolsearch.Purpose{{Actions: toolsearch.Making}, {Actions: toolsearch.Reading}, {Actions: toolsearch.Making}}}
-	first := c.best(nil)
-	if second := c.best(first); first[1].candidate != 0 || second[0].candidate != 1 || second[1].candidate != 2 {
-		t.Errorf("picks %v, then %v", first, second)
 	}
 }

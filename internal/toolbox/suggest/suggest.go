@@ -304,9 +304,7 @@ func (p *planner) judge() {
 		return
 	}
 	for _, n := range p.ranking.Neighbours[:min(3, len(p.ranking.Neighbours))] {
-		if n.Trace != nil {
-			s.Remembered = append(s.Remembered, Remembered{n.Intent, toolsearch.Distinct(n.Trace.Tools), n.Similarity})
-		}
+		s.Remembered = append(s.Remembered, Remembered{n.Intent, toolsearch.Distinct(n.Trace.Tools), n.Similarity})
 	}
 	for _, st := range p.steps {
 		if st.chosen != nil && st.chosen.ID == ids[0] {

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"cairn/internal/toolbox/catalog"
 )
 
 func TestParts(t *testing.T) {
@@ -166,42 +164,19 @@ func TestPartsLedByVerb(t *testing.T) {
 	}
 }
 
-// TestPhrase: the verb of a part, and the number in which it names the entity of a tool.
-func TestPhrase(t *testing.T) {
-	for _, c := range []struct {
-		part, tool, verb string
-		number           int
-	}{
-		{"please list the open issues", "list_issues", "list", 1},
-		{"please list the open issues", "get_issue", "list", -1},
-		{"Then I want to delete the issue", "delete_issue", "delete", 1},
-		{"Then I want to delete the issue", "delete_issues", "delete", -1},
-		{"searching for papers", "download_file", "search", 0},
-		{"run it", "run", "run", 0},
-	} {
-		p := PhraseOf(c.part)
-		if got := p.Number(PurposeOf(&catalog.Tool{Name: c.tool}).Noun); p.Verb != c.verb || got != c.number {
-			t.Errorf("%q and %s: verb %q, number %d, want %q, %d", c.part, c.tool, p.Verb, got, c.verb, c.number)
+// TestNumberOf: a part can name the entity of a tool in the same number or in the other.
+func TestNumberOf(t *testing.T) {
+	for part, want := range map[string]int{"please list the open issues": 1, "list the open issue": -1, "list the pages": 0, "": 0} {
+		if got := NumberOf(part, "issues"); got != want {
+			t.Errorf("NumberOf(%q) = %d, want %d", part, got, want)
 		}
 	}
 }
 
-// TestNamedBy: the verb of a phrase may be a noun of the name, or be written in two words.
-func TestNamedBy(t *testing.T) {
-	for _, c := range []struct {
-		part, tool string
-		want       bool
-	}{
-		{"refund the last payment", "create_refund", true},
-		{"back up the database", "backup_database", true},
-		{"please back up the database", "backup_database", true},
-		{"label it as a bug", "update_issue_labels", true},
-		{"back up the database", "restore_database", false},
-		{"it", "list_items", false},
-		{"", "refund", false},
-	} {
-		if got := PhraseOf(c.part).NamedBy(PurposeOf(&catalog.Tool{Name: c.tool})); got != c.want {
-			t.Errorf("%q names %s: %v, want %v", c.part, c.tool, got, c.want)
+func TestVerbOf(t *testing.T) {
+	for part, want := range map[string]string{"please list the open issues": "list", "Then I want to delete the issue": "delete", "searching for papers": "search", "run it": "run", "": ""} {
+		if got := VerbOf(part); got != want {
+			t.Errorf("VerbOf(%q) = %q, want %q", part, got, want)
 		}
 	}
 }

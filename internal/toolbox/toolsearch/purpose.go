@@ -15,15 +15,13 @@ type Purpose struct {
 	Verb    string   // in its base form; "" if the name has none
 	Entity  []string // singular words; empty if the name is a verb alone
 	Noun    string   // the last word of the entity, singular or plural as in the name
-
-	words []string // of the name
 }
 
 // PurposeOf returns the purpose of a tool. The verb is the first, last or second word of its
 // own name, the entity the other words up to a preposition.
 func PurposeOf(t *catalog.Tool) Purpose {
 	words := OwnName(t)
-	p := Purpose{Actions: actionsOf(words), words: slices.Clone(words)}
+	p := Purpose{Actions: actionsOf(words)}
 	for _, at := range []int{0, len(words) - 1, 1} {
 		if at < 0 || at >= len(words) {
 			break
@@ -46,46 +44,29 @@ func PurposeOf(t *catalog.Tool) Purpose {
 	return p
 }
 
-// Phrase is the request in a part of an intent.
-type Phrase struct {
-	Verb    string // its first word after words such as "please", in its base form
-	joined  string // that word joined with the next: "backup" for "back up"
-	words   map[string]bool
-	singles map[string]bool // the words in the singular
-}
-
-// PhraseOf returns the phrase of a part of an intent.
-func PhraseOf(part string) Phrase {
-	p := Phrase{words: map[string]bool{}, singles: map[string]bool{}}
-	first := ""
+// NumberOf returns 1 if a part of an intent has a noun, −1 if it has the noun only in the other
+// number, singular or plural, and 0 if it does not have the noun.
+func NumberOf(part, noun string) (n int) {
 	for _, w := range Words(part) {
-		p.words[w], p.singles[Singular(w)] = true, true
-		switch {
-		case p.Verb == "" && !slices.Contains(fillers, w):
-			p.Verb, first = cmp.Or(verbForms[w], w), w
-		case p.Verb != "" && p.joined == "":
-			p.joined = first + w
+		if w == noun {
+			return 1
+		}
+		if Singular(w) == Singular(noun) {
+			n = -1
 		}
 	}
-	return p
+	return n
 }
 
-// NamedBy reports whether the verb of the phrase is a word of a tool's name, as in
-// create_refund for "refund" and backup_database for "back up".
-func (p Phrase) NamedBy(tool Purpose) bool {
-	return p.Verb != "" && slices.ContainsFunc(tool.words, func(w string) bool { return Singular(w) == p.Verb || w == p.joined })
-}
-
-// Number returns 1 if the phrase has the noun, −1 if it has the noun only in the other
-// number, singular or plural, and 0 if it does not have the noun.
-func (p Phrase) Number(noun string) int {
-	switch {
-	case p.words[noun]:
-		return 1
-	case noun != "" && p.singles[Singular(noun)]:
-		return -1
+// VerbOf returns the first word of a part of an intent, after words such as "please", in its
+// base form.
+func VerbOf(part string) string {
+	for _, w := range Words(part) {
+		if !slices.Contains(fillers, w) {
+			return cmp.Or(verbForms[w], w)
+		}
 	}
-	return 0
+	return ""
 }
 
 // prepositions end the entity in a name: "get_pet_by_id", "list_files_in_folder".

@@ -17,9 +17,8 @@ const (
 	pageRankShare = 0.2
 	// memoryWeight is the weight of the vote of past intents, which is at most 1.5.
 	memoryWeight = 0.8
-	// coldTransition and sureTransition are the weights of the transitions without and
-	// with full trust in the memory.
-	coldTransition, sureTransition = 0.16, 0.04
+	// transitionWeight is the weight of the transitions.
+	transitionWeight = 0.1
 	// closureWeight, closureSharpness, closureRoots and closureDecay rank the tools that
 	// the intended tool is declared to need. Each of the best closureRoots tools is the
 	// intended one with the probability softmax(score/closureSharpness). The term of a
@@ -89,7 +88,7 @@ type Candidate struct {
 	Final      float64 `json:"final"`
 	PageRank   float64 `json:"pagerank"`
 	Memory     float64 `json:"memory"`     // in [0, 1.2]
-	Transition float64 `json:"transition"` // in [0, 0.48]
+	Transition float64 `json:"transition"` // in [0, 0.3]
 	Closure    float64 `json:"closure"`    // in [0, 1.6]
 	Score      float64 `json:"score"`
 
@@ -208,7 +207,7 @@ func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, err
 	}
 	rescore(candidates)
 	if u != nil && t.Transitions {
-		if candidates, err = x.addTransitions(ctx, q, candidates, r.Trust); err != nil {
+		if candidates, err = x.addTransitions(ctx, q, candidates); err != nil {
 			return nil, err
 		}
 	}
@@ -351,7 +350,7 @@ func (x *Index) interiors(ctx context.Context, q *intentQuery, cs []Candidate, u
 }
 
 // addTransitions adds the tools used in the same traces as the best three.
-func (x *Index) addTransitions(ctx context.Context, q *intentQuery, cs []Candidate, trust float64) ([]Candidate, error) {
+func (x *Index) addTransitions(ctx context.Context, q *intentQuery, cs []Candidate) ([]Candidate, error) {
 	n := min(ownContext, len(cs))
 	if n == 0 || cs[0].Score <= 0 {
 		return cs, nil
@@ -365,7 +364,7 @@ func (x *Index) addTransitions(ctx context.Context, q *intentQuery, cs []Candida
 	if err != nil {
 		return nil, err
 	}
-	w := (coldTransition*(1-trust) + sureTransition*trust) * x.options.Usage.maturity()
+	w := transitionWeight * x.options.Usage.maturity()
 	for i := range cs {
 		cs[i].Transition = w * sums[cs[i].ID]
 	}

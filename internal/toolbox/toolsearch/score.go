@@ -12,9 +12,6 @@ const (
 	mostKeywordWeight  = 0.45
 	littleEvidence     = 0.75
 	muchEvidence       = 2.25
-	// disagreement is the share of the weight that the leg loses if the nearest tool by
-	// vector has no word of the query and there is little evidence.
-	disagreement = 0.25
 	// lostWeight is the minimum weight of the keyword leg if the similarity of the
 	// nearest tool by vector is at least lostMargin below the model's MinSimilarity,
 	// that of unrelated texts. The minimum falls to 0 at MinSimilarity.
@@ -52,12 +49,8 @@ func (u *unit) calibrate(legs []Leg, q *intentQuery) {
 		u.best = max(u.best, l.BM25)
 	}
 	u.evidence = u.best / math.Log(1+float64(max(1, q.tools)))
-	var agreement float64
 	for i := range legs {
-		v, k := legs[i].nearness(), u.keyword(legs[i].BM25)
-		if v > u.nearest || v == u.nearest && k > agreement {
-			u.nearest, agreement = v, k
-		}
+		u.nearest = max(u.nearest, legs[i].nearness())
 	}
 	switch {
 	case q.legs == SemanticOnly:
@@ -65,7 +58,7 @@ func (u *unit) calibrate(legs []Leg, q *intentQuery) {
 	case u.vector == nil || q.legs == KeywordOnly:
 		u.weight = 1
 	default:
-		u.weight = max(keywordWeight(u.evidence, agreement), lostWeight*clip((q.chance-u.nearest)/lostMargin))
+		u.weight = max(keywordWeight(u.evidence), lostWeight*clip((q.chance-u.nearest)/lostMargin))
 	}
 }
 
@@ -91,12 +84,9 @@ func (l *Leg) nearness() float64 {
 	return (1-fartherCosine)*max(a, b) + fartherCosine*min(a, b)
 }
 
-// keywordWeight returns the weight of the keyword leg, in [0.0375, 0.45]. agreement is the
-// keyword score of the nearest tool by vector, in [0, 1].
-func keywordWeight(evidence, agreement float64) float64 {
-	sure := clip((evidence - littleEvidence) / (muchEvidence - littleEvidence))
-	w := leastKeywordWeight + (mostKeywordWeight-leastKeywordWeight)*sure
-	return w * (1 - disagreement + disagreement*max(agreement, sure))
+// keywordWeight returns the weight of the keyword leg, in [0.05, 0.45].
+func keywordWeight(evidence float64) float64 {
+	return leastKeywordWeight + (mostKeywordWeight-leastKeywordWeight)*clip((evidence-littleEvidence)/(muchEvidence-littleEvidence))
 }
 
 // join blends the scores for the whole intent and for its best part. part is nil if the

@@ -443,11 +443,9 @@ func TestUsageOfTraces(t *testing.T) {
 
 // TestKeywordWeight holds the bounds of the trust.
 func TestKeywordWeight(t *testing.T) {
-	for _, c := range []struct{ evidence, agreement, want float64 }{
-		{0, 0, .0375}, {0, 1, .05}, {.75, 1, .05}, {1.5, 1, .25}, {2.25, 0, .45}, {9, 1, .45},
-	} {
-		if got := keywordWeight(c.evidence, c.agreement); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("keywordWeight(%v, %v) = %v, want %v", c.evidence, c.agreement, got, c.want)
+	for _, c := range []struct{ evidence, want float64 }{{0, .05}, {.75, .05}, {1.5, .25}, {2.25, .45}, {9, .45}} {
+		if got := keywordWeight(c.evidence); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("keywordWeight(%v) = %v, want %v", c.evidence, got, c.want)
 		}
 	}
 }
