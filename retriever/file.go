@@ -169,9 +169,9 @@ func firstBelow(reader *docs.Reader, folder string) (path string, err error) {
 	return path, err
 }
 
-// isOwn reports whether a file is in a folder of cairn's cards or documents.
+// isOwn reports whether a file is in a folder of cairn's cards, documents or notes.
 func isOwn(name string) bool {
-	for _, own := range []string{".cairn/cards/", ".cairn/docs/", ".cuedeck/cards/", ".cuedeck/docs/"} {
+	for _, own := range []string{".cairn/cards/", ".cairn/docs/", ".cairn/notes/", ".cuedeck/cards/", ".cuedeck/docs/"} {
 		if rest, ok := strings.CutPrefix(name, own); ok && !hidden(rest) {
 			return true
 		}

@@ -84,7 +84,11 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 			}
 			if kept = append(kept, print); len(kept) > offset {
 				s.countTokens(&counting, &tokens[len(a.Results)], d)
-				a.Results = append(a.Results, s.result(d, marked))
+				result := s.result(d, marked)
+				if result.Outdated, err = s.outdatedNote(ctx, d.doc.Path); err != nil {
+					return err
+				}
+				a.Results = append(a.Results, result)
 			}
 		}
 		return nil

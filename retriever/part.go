@@ -52,6 +52,10 @@ func (r *Retriever) fitReading(f *parsedFile, e extent, reading *Reading, q Read
 			_, cut.end = trimmed(f.text, e.start, end)
 			part = r.reading(f, cut, reading.Cached)
 			part.Next = encodeNext(f, end, e.end)
+			for _, o := range reading.Outdated[:min(1, len(reading.Outdated))] {
+				o.Diff = "" // a part has little room
+				part.Outdated = append(part.Outdated, o)
+			}
 		}
 		if r.size(part, q.AsText) > budget {
 			return nil

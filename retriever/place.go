@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/text/markdown"
 	"cairn/internal/text/walk"
@@ -122,7 +123,11 @@ func (r *Retriever) extent(f *parsedFile, anchor string, rest suffix) (extent, e
 		}
 		e.start, e.end = trimmed(f.text, f.lines[rest.from-1], end)
 	default:
-		e.start, e.end = trimmed(f.text, f.body, len(f.text))
+		start := f.body
+		if store.IsNote(f.path) { // its receipts are in its front matter
+			start = max(start, markdown.ReadFrontMatter(f.text).End)
+		}
+		e.start, e.end = trimmed(f.text, start, len(f.text))
 	}
 	return e, nil
 }

@@ -142,6 +142,8 @@ type Result struct {
 	Flags []invisible.Flag `json:"flags,omitempty"`
 	// Stale is set if the file on disk has changed since it was indexed.
 	Stale bool `json:"stale,omitempty"`
+	// Outdated lists what no longer holds of what a note rests on.
+	Outdated []Outdated `json:"outdated,omitempty"`
 	// More lists other sections of the document that matched, best first. Within a token
 	// budget it lists those with Content.
 	More []SectionRef `json:"more,omitempty"`

@@ -57,6 +57,8 @@ type Reading struct {
 	SectionHash string `json:"section_hash,omitempty"`
 	// Flags are signs that Content holds text that people do not see.
 	Flags []invisible.Flag `json:"flags,omitempty"`
+	// Outdated lists what no longer holds of what a note rests on.
+	Outdated []Outdated `json:"outdated,omitempty"`
 	// Masked is the number of masked secrets in the file.
 	Masked int `json:"masked,omitempty"`
 	// Cached reports whether the parsed file came from memory.
@@ -125,6 +127,9 @@ func (r *Retriever) Read(ctx context.Context, q ReadRequest) (*Reading, error) {
 		e.part = true
 	}
 	reading := r.reading(f, e, cached)
+	if reading.Outdated, err = r.outdated(ctx, f.path); err != nil {
+		return nil, err
+	}
 	if q.MaxTokens == 0 {
 		if reading.Tokens > r.options.TokenLimit {
 			return nil, &TokenLimitError{Path: f.path, Tokens: reading.Tokens, Limit: r.options.TokenLimit}

@@ -28,6 +28,7 @@ type search struct {
 	// the query's terms that one of the first results contains.
 	shown   int
 	covered float64
+	notes   map[string][]Outdated // the notes that were checked
 }
 
 // Search answers a query with a page of documents, each represented by its
@@ -208,7 +209,7 @@ func (s *search) rank(ctx context.Context, l *legs) (*Ranking, error) {
 	s.reweigh(ranking.Documents)
 	timer.End(ctx)
 	s.trace.reweighed(ranking, before)
-	return ranking, nil
+	return ranking, s.weighNotes(ctx, ranking.Documents)
 }
 
 // reweighed is how many of the best documents are passed to the Reweigher.

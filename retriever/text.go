@@ -32,6 +32,7 @@ func (a *Answer) Text() string {
 			continue
 		}
 		WriteSection(&b, r.entry(r.Passage), r.Content)
+		writeOutdated(&b, r.Outdated)
 		for j := range r.More {
 			m := &r.More[j]
 			one := Result{Path: r.Path, Headings: []string{m.Heading}, Anchor: m.Anchor, Score: m.Score}
@@ -83,6 +84,7 @@ func (r *Reading) write(b *strings.Builder) {
 		at += "  " + strings.Join(r.Headings, " > ")
 	}
 	WriteSection(b, at+Flagged(r.Flags), r.Content)
+	writeOutdated(b, r.Outdated)
 	if r.Next != "" {
 		fmt.Fprintf(b, "@@ next %s\n", r.Next)
 	}
@@ -147,6 +149,9 @@ func (r *Result) entry(lines Lines) string {
 	at += fmt.Sprintf("  %.2f", r.Score)
 	if r.Stale {
 		at += "  changed since it was indexed"
+	}
+	if len(r.Outdated) > 0 {
+		at += "  outdated"
 	}
 	if len(r.Duplicates) > 0 {
 		at += "  nearly the same: " + strings.Join(r.Duplicates, ", ")

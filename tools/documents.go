@@ -31,7 +31,7 @@ Use it to learn how a workspace is organized. Not for questions: use read_contex
 Use it to find every occurrence of exact text. Not for questions: use read_context, which ranks by meaning.`,
 			handler: documentHandler(t.Documents.SearchDocuments),
 		},
-		checkReceipts(t),
+		checkReceipts(t), remember(t),
 	}
 }
 

@@ -22,7 +22,7 @@ type readContextArgs struct {
 		Priority   string   `json:"priority,omitempty"`
 		Assignee   string   `json:"assignee,omitempty"`
 		PathPrefix string   `json:"path_prefix,omitempty" jsonschema:"Such as 'docs/'"`
-		Kind       string   `json:"kind,omitempty" schema:"enum=docs|code|cards"`
+		Kind       string   `json:"kind,omitempty" schema:"enum=docs|code|cards|notes"`
 	} `json:"filters,omitempty"`
 	Context    []string `json:"context,omitempty" schema:"max=50" jsonschema:"Paths and tool ids in use; what was used together with them ranks higher"`
 	Cursor     string   `json:"cursor,omitempty" jsonschema:"next_cursor of the previous answer"`
@@ -70,7 +70,7 @@ func readContext(folder *owner.Folder, o *Options) tool {
 		name: "read_context", title: "Search documents", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 10, Burst: 15}, noSchema: true,
 		description: `Search the workspace's documents by meaning and by words. Returns the text of the best sections, each below a line "@@ path:lines #anchor  headings  score", and one line for each further section.
 Use it first, to find where something is written. Not for opening a known file: use read_doc.
-exhaustive returns all matching lines, as grep does. mode "keyword" is for exact names and error messages, "semantic" for unknown wording.`,
+mode "keyword" is for exact names and error messages, "semantic" for unknown wording.`,
 		handler: codeHandler(func(ctx context.Context, a readContextArgs) (any, error) {
 			if a.Exhaustive || a.Mode != nil && *a.Mode == regexpMode {
 				lines, err := scanLines(ctx, folder, o, &a)

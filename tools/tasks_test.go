@@ -69,7 +69,7 @@ func playTasks(t *testing.T, ar *txtar.Archive) string {
 			return args
 		},
 		answered: func(name string, answer []byte) {
-			if name != "create_task" {
+			if name != "create_task" && name != "remember" {
 				return
 			}
 			var card struct{ ID string }

@@ -22,6 +22,7 @@ import (
 	"cairn/internal/folder/workspace"
 	"cairn/internal/store/kv"
 	"cairn/internal/store/qdrant/qdranttest"
+	"cairn/internal/task/notes"
 )
 
 // killer runs commands in a folder and kills them at random moments.
@@ -159,6 +160,87 @@ func TestKilledCards(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills, %d acknowledged changes, 0 lost", k.kills, changes)
+}
+
+// TestKilledNotes kills `cairn mcp` while it writes, corrects and drops notes. Each
+// acknowledged note is there afterwards with its text and its receipt, and no other is partial.
+func TestKilledNotes(t *testing.T) {
+	k := newKiller(t)
+	if err := os.WriteFile(filepath.Join(k.root, "guide.md"), []byte("# Guide\n\nThe pool has 20 connections.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	acknowledged := map[string]string{} // by note, its text
+	writes := 0
+	for range testutil.Kills(t, 4) {
+		w, err := startMCPWriter(k.cairn, k.root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, pause := 1+k.r.IntN(20), time.Duration(k.r.IntN(3000))*time.Microsecond
+		asked := notes.Request{} // what was not answered
+		for n := 0; err == nil; n++ {
+			if n == after {
+				time.AfterFunc(pause, func() { w.cmd.Process.Kill() })
+			}
+			asked = notes.Request{Text: strings.Repeat(fmt.Sprintf("write %d ", writes), 30), RestsOn: []string{"guide.md:3"}}
+			if n%2 == 1 {
+				for asked.ID = range acknowledged { // any
+					break
+				}
+			}
+			if asked.ID != "" && n%5 == 0 {
+				asked = notes.Request{ID: asked.ID, Drop: true}
+			}
+			var made notes.Answer
+			var refused string
+			if refused, err = w.call("remember", asked, &made); refused != "" {
+				t.Fatalf("after %d kills: refused: %s", k.kills, refused)
+			}
+			if err != nil {
+				break
+			}
+			if acknowledged[made.ID] = strings.TrimSpace(asked.Text); made.Dropped {
+				delete(acknowledged, made.ID)
+			}
+			writes++
+		}
+		w.close()
+		k.kills++
+		found, err := filepath.Glob(filepath.Join(k.root, notes.Folder, "*.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := map[string]string{}
+		for _, name := range found {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, body, whole := strings.Cut(string(text), "\n---\n\n")
+			if !whole || !strings.Contains(string(text), `- {"receipt":"guide.md:3-3@`) || !strings.HasSuffix(body, "\n") {
+				t.Errorf("after %d kills: %s is partial: %q", k.kills, name, text)
+			}
+			now[strings.TrimSuffix(filepath.Base(name), ".md")] = strings.TrimSpace(body)
+		}
+		for id, text := range acknowledged {
+			if got, ok := now[id]; got != text && (id != asked.ID || ok && got != strings.TrimSpace(asked.Text)) {
+				t.Errorf("after %d kills: note %s: there %v, text %.40q, want %.40q", k.kills, id, ok, got, text)
+			}
+		}
+		if extra := len(now) - len(acknowledged); extra > 1 || extra < -1 {
+			t.Errorf("after %d kills: %d notes, %d acknowledged", k.kills, len(now), len(acknowledged))
+		}
+		if t.Failed() {
+			t.FailNow()
+		}
+		if acknowledged = now; len(acknowledged) > 60 {
+			clear(acknowledged)
+			if err := os.RemoveAll(filepath.Join(k.root, notes.Folder)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Logf("%d kills, %d acknowledged writes of notes, 0 lost", k.kills, writes)
 }
 
 // recorded writes 40 cards and imports 60 tools, all with the given name.

@@ -105,7 +105,7 @@ type Filter struct {
 	Kind Kind
 }
 
-// Kind distinguishes source code and cards from documents by the name of the file.
+// Kind distinguishes source code, cards and notes from documents by the name of the file.
 type Kind string
 
 // The kinds.
@@ -113,6 +113,7 @@ const (
 	Docs  Kind = "docs"  // all other files
 	Code  Kind = "code"  // source code
 	Cards Kind = "cards" // task cards
+	Notes Kind = "notes" // what agents and people noted down, with receipts
 )
 
 // ParseKind converts a kind's name to a Kind; "all" is "".
@@ -120,10 +121,10 @@ func ParseKind(s string) (Kind, error) {
 	switch s {
 	case "", "all":
 		return "", nil
-	case string(Docs), string(Code), string(Cards):
+	case string(Docs), string(Code), string(Cards), string(Notes):
 		return Kind(s), nil
 	}
-	return "", fmt.Errorf("unknown kind %q, want {docs,code,cards,all}", s)
+	return "", fmt.Errorf("unknown kind %q, want {docs,code,cards,notes,all}", s)
 }
 
 // KindOf returns the kind of a file.
@@ -133,6 +134,8 @@ func KindOf(path string) Kind {
 		return Code
 	case isCard(path):
 		return Cards
+	case IsNote(path):
+		return Notes
 	}
 	return Docs
 }
@@ -140,13 +143,20 @@ func KindOf(path string) Kind {
 // isCard reports whether a path is in a folder of cards, that of the workspace or of a
 // further root.
 func isCard(path string) bool {
-	at := strings.Index(path, "/cards/")
-	if at < 0 {
-		return false
-	}
-	folder := path[:at]
-	folder = folder[strings.LastIndexByte(folder, '/')+1:]
+	folder := folderBefore(path, "/cards/")
 	return folder == ".cairn" || folder == ".cuedeck"
+}
+
+// IsNote reports whether a path is in a folder of notes.
+func IsNote(path string) bool { return folderBefore(path, "/notes/") == ".cairn" }
+
+// folderBefore returns the name of the folder above the first one with a name, "" for none.
+func folderBefore(path, name string) string {
+	at := strings.Index(path, name)
+	if at < 0 {
+		return ""
+	}
+	return path[strings.LastIndexByte(path[:at], '/')+1 : at]
 }
 
 // Normalised returns f with a PathPrefix in the form of document paths, without a leading

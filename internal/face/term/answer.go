@@ -117,6 +117,10 @@ func (o *Writer) quote(b *strings.Builder, lines []string, m view.Marker) {
 // those without text, and the copies of the document.
 func (o *Writer) further(b *strings.Builder, r *retriever.Result, m view.Marker, p Places) []string {
 	var more, further []string
+	for _, w := range r.Outdated {
+		fmt.Fprintf(b, "    outdated, %s %s\n", w.Receipt, w.Status)
+		o.quote(b, strings.Split(strings.TrimRight(w.Diff, "\n"), "\n"), m)
+	}
 	for i := range r.More {
 		ref := &r.More[i]
 		if ref.Content == "" {

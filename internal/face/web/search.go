@@ -83,7 +83,7 @@ type homePage struct {
 // and all files.
 var choices = []struct{ key, value, name string }{
 	{"mode", string(retriever.Keyword), "words only"}, {"mode", string(retriever.Semantic), "meaning only"},
-	{"kind", string(store.Docs), "documents"}, {"kind", string(store.Code), "source code"}, {"kind", string(store.Cards), "cards"},
+	{"kind", string(store.Docs), "documents"}, {"kind", string(store.Code), "source code"}, {"kind", string(store.Cards), "cards"}, {"kind", string(store.Notes), "notes"},
 }
 
 // chip is a link that sets a filter, or removes the one that is set.

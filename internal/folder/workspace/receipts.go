@@ -3,10 +3,12 @@ package workspace
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"cairn/internal/task/files"
 	"cairn/internal/text/receipt"
+	"cairn/internal/text/walk"
 )
 
 // maxReceipts bounds the receipts of one document that are checked.
@@ -89,7 +91,7 @@ func (t *Tasks) fixReceipts(ctx context.Context, path string) (n int, err error)
 			return nil, err
 		}
 		var text []byte
-		text, n, err = receipt.Repair(old, cited, findings)
+		text, n, err = receipt.Repair(old, cited, findings, receipt.Moved)
 		return text, err
 	})
 	return n, err
@@ -190,6 +192,23 @@ func (r *ReceiptReport) Text() string {
 
 // receipts is the receipt.Source of a folder.
 type receipts struct{ *Tasks }
+
+// Text returns the text of a document or of source code. It reads no other file, because a
+// difference shows text.
+func (r receipts) Text(path string) ([]byte, error) {
+	found := false
+	err := r.files.WalkPaths(context.Background(), r.indexed, []string{path}, func(e walk.Entry) error {
+		found = found || e.Reason == walk.None && !e.Dir && e.Path == path
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fs.ErrNotExist
+	}
+	return r.Tasks.Text(path)
+}
 
 // Documents returns the paths of the documents and the source code.
 func (r receipts) Documents(ctx context.Context) ([]string, error) { return r.Paths(ctx, true, nil) }

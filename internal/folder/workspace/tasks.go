@@ -17,6 +17,7 @@ import (
 	"cairn/internal/task/cards"
 	"cairn/internal/task/doctask"
 	"cairn/internal/task/files"
+	"cairn/internal/task/notes"
 	"cairn/internal/task/taskgraph"
 	"cairn/internal/text/fit"
 	"cairn/internal/text/markdown"
@@ -26,10 +27,11 @@ import (
 )
 
 // Tasks gives access to the tasks of a folder: its cards, the tasks in its documents, and
-// the graphs of both. It needs no index and no owner: any number of processes can open it
+// the graphs of both; and to its notes. It needs no index and no owner: any number of processes can open it
 // at once, and each answer reads the files. It is safe for concurrent use.
 type Tasks struct {
 	Cards     *cards.Store
+	Notes     *notes.Store
 	Documents *doctask.Docs
 	Graph     *taskgraph.Tools
 	// Budget bounds the answers to agents' requests without a budget.
@@ -76,6 +78,11 @@ func OpenTasks(sel config.Selection, cfg config.Config, o *TaskOptions) (*Tasks,
 	documents.Code = walk.CodeOff // tasks are in documents
 	t := &Tasks{tree: tree, files: f, walk: documents, indexed: cfg.Walk(), GraphEnabled: cfg.DAG.Enabled, Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
 	t.Cards = cards.New(f, &cards.Options{Now: o.Now, EnforceStart: t.Enforce, Assignee: cfg.Author.Assignee()})
+	masks, err := cfg.Security.Masks()
+	if err != nil {
+		return nil, errors.Join(err, tree.Close())
+	}
+	t.Notes = notes.New(f, notes.Options{Source: receipts{t}, Masks: masks, By: cfg.Author.Assignee(), Now: o.Now})
 	if !o.Person {
 		t.Budget = fit.Budget{Tokens: cfg.Core.TokenLimit, Count: (&bpe.Counter{}).CountTokens}
 	}

@@ -150,10 +150,10 @@ func condition(f store.Filter) *pb.Filter {
 	}
 	var not []*pb.Condition
 	switch f.Kind {
-	case store.Code, store.Cards:
+	case store.Code, store.Cards, store.Notes:
 		must = append(must, pb.NewMatchInt("under", kindNumber(f.Kind)))
 	case store.Docs:
-		not = append(not, pb.NewMatchInt("under", kindNumber(store.Code)), pb.NewMatchInt("under", kindNumber(store.Cards)))
+		not = append(not, pb.NewMatchInt("under", kindNumber(store.Code)), pb.NewMatchInt("under", kindNumber(store.Cards)), pb.NewMatchInt("under", kindNumber(store.Notes)))
 	}
 	if must == nil && not == nil {
 		return nil

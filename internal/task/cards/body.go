@@ -33,7 +33,7 @@ func (s *Store) edit(ctx context.Context, id string, change func(c *Card, text [
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, s.notFound(strings.TrimSuffix(path.Base(p), ".md"))
 	}
-	return card, fileError(p, err)
+	return card, FileError(p, err)
 }
 
 // EditBody replaces the text of a card below its front matter with the result of edit, and sets

@@ -219,7 +219,7 @@ func TestUpdateKeepsOtherBytes(t *testing.T) {
 func TestTenThousandIDs(t *testing.T) {
 	seen := map[string]bool{}
 	for range 10_000 {
-		id := newID()
+		id := NewID()
 		if !idPattern.MatchString(id) {
 			t.Fatalf("id %q does not match %s", id, idPattern)
 		}

@@ -144,7 +144,7 @@ func (s *Store) Repair(ctx context.Context) (done []string, err error) {
 			continue // another program is editing it
 		}
 		if err != nil {
-			return done, fileError(p, err)
+			return done, FileError(p, err)
 		}
 		for _, w := range what {
 			done = append(done, p+": "+w)

@@ -56,7 +56,7 @@ func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, err
 	}
 	unlock, err := s.files.Lock(ctx)
 	if err != nil {
-		return nil, fileError(folder, err)
+		return nil, FileError(folder, err)
 	}
 	defer unlock()
 	depends := s.resolveAll(ch.lists["depends_on"])
@@ -74,14 +74,14 @@ func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, err
 		return nil, invalid("%s", err)
 	}
 	for {
-		id := newID()
+		id := NewID()
 		p := path.Join(folder, id+".md")
 		err := s.files.Create(p, text)
 		if errors.Is(err, fs.ErrExist) {
 			continue // a collision among a billion IDs is rare
 		}
 		if err != nil {
-			return nil, fileError(p, err)
+			return nil, FileError(p, err)
 		}
 		return &CreateAnswer{id, p, m}, nil
 	}
@@ -118,9 +118,9 @@ func newCard(m Metadata, created time.Time) ([]byte, error) {
 	return fmt.Appendf(head, "\n# %s\n\n## Description\n\n<!-- What is to be done, and how to tell that it is done. -->\n", m.Title), nil
 }
 
-// newID returns a random ID. It begins with a letter, so that YAML does not read it as a
+// NewID returns a random ID. It begins with a letter, so that YAML does not read it as a
 // number.
-func newID() string {
+func NewID() string {
 	for {
 		if id := strings.ToLower(rand.Text()[:6]); id[0] >= 'a' {
 			return id

@@ -23,8 +23,8 @@ func circular(path []string) error {
 		"kind": "CircularDependency", "cycle_path": path, "suggestion": "Remove dependency " + path[1] + " from " + path[0]}}
 }
 
-// fileError adds a code to an error of reading or writing a file.
-func fileError(path string, err error) error {
+// FileError adds a code to an error of reading or writing a file.
+func FileError(path string, err error) error {
 	if err == nil {
 		return nil
 	}

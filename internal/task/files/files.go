@@ -182,6 +182,30 @@ func (t *Tree) Create(p string, content []byte) error {
 	return nil
 }
 
+// Remove removes a file. The caller holds the lock.
+func (t *Tree) Remove(p string) error {
+	info, err := t.Stat(p)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a file", p)
+	}
+	if err != nil {
+		return err
+	}
+	dir, rel, err := t.Dir(p)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := t.checkFolder(p); err != nil {
+		return err
+	}
+	return root.Remove(filepath.FromSlash(rel))
+}
+
 // errCrash marks an error of Fault, after which the writer does not clean up.
 type errCrash struct{ error }
 

@@ -48,12 +48,12 @@ func diff(before string, now []byte) string {
 	return d.String()
 }
 
-// Repair returns a text in which the receipts of moved lines have their present place, and
-// the number of receipts that it replaced. The findings are those of the receipts in the
-// text, in order.
-func Repair(text []byte, cited []Cited, findings []Finding) (repaired []byte, n int, err error) {
+// Repair returns a text in which the receipts of lines with one of the statuses, Moved or
+// Changed, are those of their present lines, and the number of receipts that it replaced. The
+// findings are those of the receipts in the text, in order.
+func Repair(text []byte, cited []Cited, findings []Finding, statuses ...Status) (repaired []byte, n int, err error) {
 	for i, c := range slices.Backward(cited) {
-		if findings[i].Status != Moved {
+		if findings[i].Now == nil || !slices.Contains(statuses, findings[i].Status) {
 			continue
 		}
 		now, err := findings[i].Now.form(c.SHA256 != "")

@@ -45,6 +45,13 @@ type Finding struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// Holds reports whether the cited text is still there, alone in its lines: an addition to a
+// line may change what it says.
+func (f *Finding) Holds() bool {
+	was := f.Receipt.Mark
+	return f.Status == Same || f.Status == Moved && f.Now.Receipt.Mark.spaced() == was.spaced() && f.Now.Receipt.Mark.length() == was.length()
+}
+
 // minElsewhere is the least length, without white space, of a text that counts as moved
 // when another document has it. Shorter texts occur by chance.
 const minElsewhere = 24

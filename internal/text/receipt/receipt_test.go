@@ -158,7 +158,7 @@ func TestForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repaired, n, err := Repair([]byte(text), cited, findings)
+	repaired, n, err := Repair([]byte(text), cited, findings, Moved)
 	if err != nil || n != 4 {
 		t.Fatalf("repaired %d, %v", n, err)
 	}

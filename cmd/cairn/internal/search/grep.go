@@ -56,7 +56,7 @@ func (a *app) grepCommand() *cli.Command {
 	fs.VarP(cli.Bounded(&f.After, 0, cli.NoBound), "after-context", "A", "print this many lines after each match")
 	fs.VarP(cli.Bounded(&f.Before, 0, cli.NoBound), "before-context", "B", "print this many lines before each match")
 	cli.IntVar(fs, &f.lines, "context", 0, 0, cli.NoBound, "print this many lines before and after each match; -C N if no folder is named N")
-	cli.ChoiceVar(fs, &f.kind, "kind", "docs, code (source code), cards or all", "docs", "code", "cards", "all")
+	cli.ChoiceVar(fs, &f.kind, "kind", "docs, code (source code), cards, notes or all", "docs", "code", "cards", "notes", "all")
 	cli.IntVar(fs, &f.MaxLines, "limit", 0, 1, cli.NoBound, "most matching lines")
 	return cmd
 }

@@ -70,7 +70,7 @@ func (f *searchFlags) add(a *app, cmd *cli.Command) {
 func (f *searchFlags) addScope(a *app, cmd *cli.Command) {
 	fs := cmd.Flags()
 	f.kind = "all"
-	cli.ChoiceVar(fs, &f.kind, "kind", "docs, code (source code), cards or all", "docs", "code", "cards", "all")
+	cli.ChoiceVar(fs, &f.kind, "kind", "docs, code (source code), cards, notes or all", "docs", "code", "cards", "notes", "all")
 	cli.ChoiceVar(fs, &f.mode, "mode", "hybrid, keyword or semantic (default: search.default_mode, hybrid)", "hybrid", "keyword", "semantic")
 	fs.StringSliceVar(&f.Context, "context", nil, "documents and tools in use; what was used with them ranks higher")
 	fs.StringVar(&f.Filter.PathPrefix, "path", "", "only documents below this folder, from the current one")

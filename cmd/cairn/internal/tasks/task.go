@@ -19,7 +19,7 @@ type app struct {
 // Commands returns the commands in the order of the help.
 func Commands(c *cli.App) []*cli.Command {
 	a := &app{App: c}
-	return []*cli.Command{a.cardCommand(), a.listCommand(), a.graphCommand(), a.taskCommand(), a.dagCommand(), a.planCommand(), a.workerCommand()}
+	return []*cli.Command{a.cardCommand(), a.rememberCommand(), a.listCommand(), a.graphCommand(), a.taskCommand(), a.dagCommand(), a.planCommand(), a.workerCommand()}
 }
 
 func (a *app) taskCommand() *cli.Command {

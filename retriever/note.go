@@ -1,0 +1,178 @@
+package retriever
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"cairn/internal/store"
+	"cairn/internal/text/query"
+	"cairn/internal/text/receipt"
+)
+
+// Outdated is a citation of a note whose lines changed or were removed.
+type Outdated struct {
+	Receipt string         `json:"receipt"`
+	Status  receipt.Status `json:"status"` // changed or removed
+	// Now is the receipt of the present lines, and Diff the difference, if they are known.
+	Now  string `json:"now,omitempty"`
+	Diff string `json:"diff,omitempty"`
+}
+
+// The bounds of the check of notes.
+const (
+	// noteWeight is the factor of the score of a note that rests on lines which changed.
+	noteWeight = 0.5
+	// checkedNotes is how many of the best documents are checked before they are ranked. A
+	// note on the page is checked in any case.
+	checkedNotes = 100
+	// maxCited is the most receipts of a note that are checked. A note with more is outdated.
+	maxCited = 50
+	// maxDiff bounds a difference, in bytes.
+	maxDiff = 600
+	// maxOutdated is the most citations of a note in an answer.
+	maxOutdated = 3
+	// elsewhere is the most documents in which a search looks for lines that are missing from
+	// theirs.
+	elsewhere = 10
+	// searchedWords is how many words of missing lines a search looks for.
+	searchedWords = 60
+)
+
+// weighNotes lowers the scores of the notes among the best documents that are outdated.
+func (s *search) weighNotes(ctx context.Context, documents []RankedDocument) error {
+	lowered := false
+	for i := range documents[:min(checkedNotes, len(documents))] {
+		d := &documents[i]
+		if !store.IsNote(d.Path) {
+			continue
+		}
+		outdated, err := s.outdatedNote(ctx, d.Path)
+		if err != nil {
+			return err
+		}
+		if len(outdated) > 0 {
+			d.codeWeight = noteWeight
+			d.Score, lowered = d.weigh(), true
+		}
+	}
+	if lowered {
+		sortDocuments(documents)
+	}
+	return nil
+}
+
+// outdatedNote is outdated, once for each note of a search.
+func (s *search) outdatedNote(ctx context.Context, path string) (list []Outdated, err error) {
+	if !store.IsNote(path) {
+		return nil, nil
+	}
+	list, known := s.notes[path]
+	if !known {
+		if list, err = s.outdated(ctx, path); err != nil {
+			return nil, err
+		}
+		if s.notes == nil {
+			s.notes = map[string][]Outdated{}
+		}
+		s.notes[path] = list
+	}
+	return list, nil
+}
+
+// outdated returns the citations of a note whose lines are not the same, nor the same
+// elsewhere. It reads the present files, so that no answer depends on an earlier check.
+func (r *Retriever) outdated(ctx context.Context, path string) (list []Outdated, err error) {
+	if r.sources.Files == nil || !store.IsNote(path) {
+		return nil, nil
+	}
+	note, _, err := r.open(path)
+	if err != nil {
+		return nil, ctx.Err() // removed meanwhile
+	}
+	cited := receipt.In(note.text, maxCited+1)
+	if len(cited) > maxCited {
+		return []Outdated{{Status: receipt.Changed, Diff: fmt.Sprintf("not checked: the note has more than %d receipts\n", maxCited)}}, nil
+	}
+	source := citedFiles{Retriever: r}
+	full := make([]receipt.Full, len(cited))
+	for i := range cited {
+		full[i] = cited[i].Full
+		source.texts = append(source.texts, full[i].Text)
+	}
+	findings, err := receipt.Check(ctx, &source, full)
+	for _, f := range findings {
+		if err != nil || f.Holds() || len(list) == maxOutdated {
+			continue
+		}
+		o := Outdated{Receipt: f.Receipt.String(), Status: f.Status, Diff: f.Diff}
+		if f.Status == receipt.Moved {
+			o.Status = receipt.Changed // its lines have more text
+		}
+		if f.Now != nil {
+			o.Now = f.Now.Receipt.String()
+		}
+		if f.Now != nil && o.Diff == "" {
+			o.Diff = "+" + strings.ReplaceAll(f.Now.Text, "\n", "\n+") + "\n"
+		}
+		if len(o.Diff) > maxDiff {
+			o.Diff = strings.ToValidUTF8(o.Diff[:maxDiff], "") + "...\n"
+		}
+		list = append(list, o)
+	}
+	return list, err
+}
+
+// citedFiles is the receipt.Source of a note. It reads the files that Read reads, with secrets
+// masked, and looks for missing texts in the documents that match their words best.
+type citedFiles struct {
+	*Retriever
+	texts []string
+}
+
+func (c *citedFiles) Text(path string) ([]byte, error) {
+	if _, err := c.sources.Files.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	f, _, err := c.open(path)
+	if err != nil {
+		return nil, err
+	}
+	return f.text, nil
+}
+
+func (c *citedFiles) Documents(ctx context.Context) (paths []string, err error) {
+	seen := map[string]bool{}
+	for _, text := range c.texts {
+		words := strings.Fields(text)
+		if len(words) == 0 {
+			continue // the short form of a receipt
+		}
+		hits, err := c.sources.Keyword.Search(ctx, query.Query{Words: strings.Join(words[:min(searchedWords, len(words))], " ")}, 3*elsewhere, store.Filter{})
+		if err != nil {
+			return nil, err
+		}
+		found := 0
+		for _, h := range hits {
+			path, _, _, _ := store.SplitChunkID(h.Chunk)
+			if found < elsewhere && !seen[path] && !store.IsNote(path) {
+				seen[path], found = true, found+1
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths, nil
+}
+
+// writeOutdated writes a warning for each citation of a note that no longer holds.
+func writeOutdated(b *strings.Builder, list []Outdated) {
+	for _, o := range list {
+		line := fmt.Sprintf("%s warning: outdated, %s %s", mark, o.Receipt, o.Status)
+		if o.Now != "" {
+			line += ", now " + o.Now
+		}
+		b.WriteString(printed(line) + "\n" + quoted(o.Diff))
+	}
+}

@@ -1,0 +1,23 @@
+package tools
+
+import (
+	"context"
+
+	"cairn/internal/folder/workspace"
+	"cairn/internal/task/notes"
+)
+
+// remember is the tool remember.
+func remember(t *workspace.Tasks) tool {
+	return tool{
+		name: "remember", title: "Write, confirm or drop a note", groups: []Group{Docs}, notIdempotent: true,
+		description: `Note down what you found out, with the lines that show it. Searches find notes, and warn when these lines change.
+Use it for what took work to find and is not written in one place. With id, a text corrects the note and no text confirms it. Not for work to do: use create_task.`,
+		handler: codeHandler(func(ctx context.Context, r notes.Request) (*notes.Answer, error) {
+			if r.By == "" {
+				r.By = "agent"
+			}
+			return t.Notes.Remember(ctx, peerOf(ctx).Name, r)
+		}),
+	}
+}
