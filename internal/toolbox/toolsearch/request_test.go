@@ -17,6 +17,8 @@ func TestRequest(t *testing.T) {
 		"find papers about graphs":                         "find papers about graphs", // what is searched belongs to the request
 		"put 'buy masks' on my list":                       "put on my list",
 		"mail ann@example.com":                             "mail email address",
+		"answer 'I'm done' and wait":                       "answer 'I'm done' and wait",
+		`the question:\n\nThe text`:                        `the question:\n\nThe text`,
 		`"quoted alone"`:                                   `"quoted alone"`,
 		"don't delete what we've got in the mike's folder": "don't delete what we've got in the mike's folder",
 	} {
