@@ -37,18 +37,21 @@ var common = slices.Concat(
 	[]kind{{"://", password}},
 )
 
-// byLast are the indexes of the kinds by the last byte of their literals.
-var byLast = func() (by [256][]int) {
+// byLast are the indexes of the kinds by the last byte of their literals, and lasts these bytes.
+var byLast, lasts = func() (by [256][]int, lasts [256]bool) {
 	for n, k := range common {
 		last := k.literal[len(k.literal)-1]
-		by[last] = append(by[last], n)
+		by[last], lasts[last] = append(by[last], n), true
 	}
-	return by
+	return by, lasts
 }()
 
 // literals returns the kinds whose literals are in a text, a bit for each.
 func literals(text []byte) (found uint32) {
 	for i, c := range text {
+		if !lasts[c] {
+			continue
+		}
 		for _, n := range byLast[c] {
 			literal := common[n].literal
 			if from := i + 1 - len(literal); from >= 0 && text[i-1] == literal[len(literal)-2] && string(text[from:i+1]) == literal {
