@@ -31,7 +31,7 @@ type Finding struct {
 	Line    int    `json:"line,omitempty"` // from 1; 0 for none
 	Message string `json:"message"`
 	Fix     string `json:"fix"` // what the user can do
-	Target  string `json:"-"`   // the document whose section a link misses
+	Target  string `json:"-"`   // of a broken link, a workspace path
 	// Error is false for a warning.
 	Error bool `json:"error"`
 	// Repairable reports whether --repair applies the fix.

@@ -101,7 +101,9 @@ func (c *linkChecker) document(p string) {
 			if l.Raw != l.Path {
 				message = fmt.Sprintf("%s leads to %s, which does not exist", l.Raw, l.Path)
 			}
-			c.report.add(l.finding(kind, message, c.suggestion(l.Path), !l.loose()))
+			f := l.finding(kind, message, c.suggestion(l.Path), !l.loose())
+			f.Target = path.Clean(l.Path)
+			c.report.add(f)
 		}
 	}
 }

@@ -188,7 +188,8 @@ func (c *collector) isPath(span string) bool {
 	if !strings.Contains(span, "/") {
 		return known && strings.IndexByte(span, '.') > 0
 	}
-	return known || strings.HasSuffix(span, "/") || e == "" && strings.Count(strings.Trim(span, "/"), "/") > 0
+	top, _, _ := strings.Cut(strings.TrimLeft(span, "./"), "/")
+	return known || strings.HasSuffix(span, "/") || e == "" && (c.programs[top] || strings.Count(strings.Trim(span, "/"), "/") > 1)
 }
 
 var extensions = map[string]bool{".json": true, ".yaml": true, ".yml": true, ".toml": true, ".ini": true, ".cfg": true, ".conf": true, ".lock": true, ".env": true,
@@ -256,13 +257,13 @@ func (c *collector) name(w string, at int, s *markdown.Section, code bool) {
 		switch {
 		case len(p) < 3 || version.MatchString(p):
 		case distinctive(p):
-			keys := []string{p}
+			keys := []string{`"` + p, p}
 			if strings.Contains(p, "-") {
-				keys = append(forms(p), `"`+p)
+				keys = append(keys, forms(p)...)
 			}
 			c.add(&claim{kind: Symbol, text: p, keys: keys, sample: code}, at, s)
 		case last && call:
-			c.add(&claim{kind: Symbol, text: p + "()", keys: []string{p}, sample: code}, at, s)
+			c.add(&claim{kind: Symbol, text: p + "()", keys: []string{`"` + p, p}, sample: code}, at, s)
 		case last && qualified && !ext.MatchString(w) || !qualified && !code && unicode.IsUpper(rune(p[0])):
 			c.add(&claim{kind: Symbol, text: w, keys: []string{p, `"` + p, p + ":"}, sample: code}, at, s)
 		case !qualified && !code && isWord(p) && len(p) > 3 && c.leads(at):
@@ -323,7 +324,7 @@ var (
 	assign   = regexp.MustCompile(`(?:^|[\s;"'])([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)=`)
 	comment  = regexp.MustCompile(`^\s*(//|#[^\[!]|--|;|/?\*|<!--)`)
 	// own matches the declarations in a sample, whose names are its own.
-	own = regexp.MustCompile(`\b(?:func|fn|def|class|interface|struct|enum|trait|type|const|let|var|function|val|mod)\s+(?:mut\s+|\([^)]*\)\s*)?(\w+)`)
+	own = regexp.MustCompile(`\b(?:func|fn|def|class|interface|struct|enum|trait|type|const|let|var|function|val|mod|for)\s+(?:mut\s+|\([^)]*\)\s*)?(\w+)|(?m:^(?:>>> )?\s*(\w+)\s*(?::=|=\s|,))`)
 )
 
 // fence collects the claims of a code block.
@@ -338,7 +339,7 @@ func (c *collector) fence(f markdown.Fence) {
 	lang = strings.Trim(lang, "{}.")
 	owned := map[string]bool{}
 	for _, m := range own.FindAllSubmatch(c.src[f.Code:f.End], 200) {
-		owned[string(m[1])] = true
+		owned[string(m[1])+string(m[2])] = true
 	}
 	at := f.Code
 	for line := range strings.Lines(string(c.src[f.Code:f.End])) {

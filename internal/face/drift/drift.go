@@ -23,6 +23,7 @@ import (
 	"cairn/internal/face/doctor"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/text/git"
+	"cairn/internal/text/markdown"
 )
 
 // Kind is what a statement is about.
@@ -112,10 +113,7 @@ func Check(ctx context.Context, dir string, t *workspace.Tasks, o Options) (*Rep
 			return nil, err
 		}
 	}
-	if until == nil {
-		err = r.links(ctx, f, t)
-	}
-	if err != nil {
+	if err := r.links(ctx, f, t, until); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(r.Findings, func(a, b *Finding) int { return cmp.Or(strings.Compare(a.Path, b.Path), a.Line-b.Line) })
@@ -168,12 +166,23 @@ func (r *Report) past(ctx context.Context, f *folder, all []*claim, until *git.C
 	return nil
 }
 
-// links adds the broken links between documents.
-func (r *Report) links(ctx context.Context, f *folder, t *workspace.Tasks) error {
+// links adds the broken links between documents; with until those that led to something then.
+func (r *Report) links(ctx context.Context, f *folder, t *workspace.Tasks, until *git.Commit) error {
 	list, err := doctor.Links(ctx, t)
 	for _, l := range list {
 		if !l.Error || records.MatchString(l.Path) || f.served(l) {
 			continue
+		}
+		if until != nil {
+			before, err := f.content(until, l.Target)
+			if err != nil {
+				return err
+			}
+			_, anchor, _ := strings.Cut(l.Message, "#")
+			anchor, _, _ = strings.Cut(anchor, ":")
+			if _, ok := markdown.Resolve(markdown.Parse(l.Target, before), anchor); before == nil || l.Kind == "broken-anchor" && !ok {
+				continue
+			}
 		}
 		n := &Finding{Path: l.Path, Line: l.Line, Kind: Link, Says: l.Message, Folder: l.Fix, Sure: .9}
 		if l.Kind == "broken-anchor" {

@@ -78,8 +78,12 @@ func open(ctx context.Context, dir string, t *workspace.Tasks) (*folder, error) 
 		add(p)
 	}
 	for p := range f.files {
-		if _, err := root.Lstat(p); err == nil {
-			add(p)
+		if _, err := root.Lstat(p); err != nil {
+			continue
+		}
+		add(p)
+		if strings.HasPrefix(p, ".github/") && isDocument(p) && !records.MatchString(p) {
+			f.docs = append(f.docs, p)
 		}
 	}
 	if err != nil {

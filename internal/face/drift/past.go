@@ -151,7 +151,7 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 func (p *past) declares(c *claim, file string, text []byte, token string) outline.Declaration {
 	name := strings.Trim(token, `":-`)
 	switch {
-	case c.kind == Flag && !outline.IsSource(file) && !strings.HasSuffix(file, ".txt"):
+	case c.kind == Flag && (!outline.IsSource(file) && !strings.HasSuffix(file, ".txt") || !strings.Contains(file, ".")):
 		return 0
 	case c.kind == Environment:
 		for line := range bytes.SplitSeq(text, []byte("\n")) {
@@ -167,11 +167,25 @@ func (p *past) declares(c *claim, file string, text []byte, token string) outlin
 				return outline.DoesDeclare
 			}
 		}
-		return 0
+		return min(outline.Declares(text, name), outline.MayDeclare)
 	case token != name:
 		return outline.DoesDeclare
 	}
-	return outline.Declares(text, name)
+	if d := outline.Declares(text, name); d > 0 || !field(text, name) {
+		return d
+	}
+	return outline.DoesDeclare
+}
+
+// field reports whether a line of a text begins with a name and a type, as for a field.
+func field(text []byte, name string) bool {
+	for line := range bytes.SplitSeq(text, []byte("\n")) {
+		rest, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte(name))
+		if ok && len(rest) > 1 && rest[0] == ' ' && bytes.IndexByte([]byte("*[]"), rest[1]) >= 0 || ok && bytes.HasPrefix(rest, []byte(" func(")) {
+			return true
+		}
+	}
+	return false
 }
 
 // environment matches a line that reads or sets an environment variable.
@@ -212,12 +226,12 @@ func (p *past) has(c *git.Commit, e *evidence) (bool, error) {
 }
 
 // content returns the content of a file of a commit, nil if there is none.
-func (p *past) content(c *git.Commit, path string) ([]byte, error) {
-	h, ok, err := p.repo.Find(c, path)
+func (f *folder) content(c *git.Commit, path string) ([]byte, error) {
+	h, ok, err := f.repo.Find(c, path)
 	if err != nil || !ok {
 		return nil, err
 	}
-	return p.repo.Blob(h)
+	return f.repo.Blob(h)
 }
 
 // stated reports whether the document had the claim while it was true.
