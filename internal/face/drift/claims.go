@@ -264,7 +264,7 @@ func (c *collector) name(w string, at int, s *markdown.Section, code bool) {
 			c.add(&claim{kind: Symbol, text: p, keys: keys, sample: code}, at, s)
 		case last && call:
 			c.add(&claim{kind: Symbol, text: p + "()", keys: []string{`"` + p, p}, sample: code}, at, s)
-		case last && qualified && !ext.MatchString(w) || !qualified && !code && unicode.IsUpper(rune(p[0])):
+		case last && qualified && !ext.MatchString(w) || !qualified && !code && unicode.IsUpper(rune(p[0])) && strings.ContainsFunc(p, unicode.IsLower):
 			c.add(&claim{kind: Symbol, text: w, keys: []string{p, `"` + p, p + ":"}, sample: code}, at, s)
 		case !qualified && !code && isWord(p) && len(p) > 3 && c.leads(at):
 			c.add(&claim{kind: Key, text: p, keys: []string{`"` + p, p + ":", "--" + p}}, at, s)

@@ -201,9 +201,11 @@ func (f *folder) served(l doctor.Finding) bool {
 	name := strings.TrimSuffix(path.Base(target), ".html")
 	if l.Kind == "broken-anchor" {
 		text, err := f.read(l.Target)
-		return err != nil || squeezed(text, anchor)
+		// An attribute of a tag can be the anchor, too.
+		return err != nil || squeezed(text, anchor) || strings.Contains(string(text), `="`+anchor+`"`)
 	}
 	return strings.ContainsAny(target, ":`{}$<>") || strings.HasSuffix(target, "/") || path.Ext(target) == ".html" ||
+		strings.HasPrefix(target, "@") && path.Ext(target) != "" && path.Ext(target) != ".md" ||
 		path.Ext(target) == "" && (f.names[name] || f.names[name+".md"])
 }
 

@@ -173,6 +173,7 @@ func TestCheck(t *testing.T) {
 			[]string{"guide.md:10 link tide.md#high leads to tide.md, which does not exist"}},
 		{"anchor", map[string]string{"tide.md": "# Tide\n\n## Low\n"},
 			[]string{"guide.md:10 anchor tide.md#high: tide.md has no section #high"}},
+		{"anchor of a tag", map[string]string{"tide.md": "# Tide\n\n<h2 name=\"high\">High</h2>\n"}, nil},
 		{"a record of the past", map[string]string{"cmd/ferry/main.go": strings.ReplaceAll(main, "FERRY_HOME", "FERRY_DIR"),
 			"guide.md": strings.ReplaceAll(guide, "set; ", "set (renamed to `FERRY_DIR`); ")}, nil},
 	}

@@ -127,7 +127,7 @@ var prose = map[string]bool{".mdx": true, ".rst": true, ".adoc": true, ".org": t
 func (f *folder) programs() map[string]bool {
 	names := map[string]bool{strings.ToLower(path.Base(f.root.Name())): true}
 	for name := range f.names {
-		if !strings.Contains(name, "/") {
+		if !strings.Contains(name, "/") && (path.Ext(name) == "" || outline.IsSource(name)) {
 			names[strings.TrimSuffix(name, path.Ext(name))] = true
 		}
 	}

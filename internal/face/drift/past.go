@@ -23,7 +23,7 @@ const (
 
 // foreign matches the files whose names are mostly those of other projects, or of data.
 var foreign = regexp.MustCompile(`(?i)(^|/)(vendor|node_modules|third_party|testdata|fixtures?|tests?|__tests__|spec|specs|examples?|_examples|dist|build|\.github|\.circleci|\.gitlab|ci|benchmarks?|\.husky|\.idea|\.vscode)/|` +
-	`(^|/)(\.[^/]*|[^/]*\.lock|package-lock\.json|pnpm-lock\.yaml|go\.sum|[^/]*requirements[^/]*\.txt|appveyor[^/]*|changelog[^/]*|authors[^/]*|contributors[^/]*|license[^/]*|readme[^/]*|[^/]*\.(csv|svg|snap|golden|min\.js|map|ipynb|po|json5?l?))$`)
+	`(^|/)(\.[^/]*|[^/]*\.lock|package-lock\.json|pnpm-lock\.yaml|go\.sum|[^/]*requirements[^/]*\.txt|appveyor[^/]*|changelog[^/]*|authors[^/]*|contributors[^/]*|license[^/]*|readme[^/]*|[^/]*\.config\.[cm]?[jt]s|[^/]*\.(csv|svg|snap|golden|min\.js|map|ipynb|po|json5?l?))$`)
 
 // evidence is where a name was.
 type evidence struct {
@@ -166,6 +166,9 @@ func (p *past) declares(c *claim, file string, text []byte, token string) outlin
 			if !s.Local && (s.Name == name || slices.Contains(s.Names, name)) {
 				return outline.DoesDeclare
 			}
+		}
+		if !distinctive(name) {
+			return 0
 		}
 		return min(outline.Declares(text, name), outline.MayDeclare)
 	case token != name:
