@@ -43,7 +43,9 @@ var (
 		`migrat\w+|upgrad\w+|in favou?r of|supersed\w+|before v?\d|until v?\d|since v?\d|breaking|changelog|release notes|what'?s new|changed in|added in|old(er)?|historical\w*|unreleased|not (yet )?(exist|implemented|supported))\b`)
 	versionHeading = regexp.MustCompile(`(?i)^\[?v?\d+\.\d+`)
 	// word matches the pieces of a code span or of a line of code that can be names.
-	word    = regexp.MustCompile(`--?[A-Za-z][\w-]*|[A-Za-z_$@][\w$]*(?:(?:\.|::|#|->|-|/)[\w$]+)*(?:\(\)?|!)?`)
+	word = regexp.MustCompile(`--?[A-Za-z][\w-]*|[A-Za-z_$@][\w$]*(?:(?:\.|::|#|->|-|/)[\w$]+)*(?:\(\)?|!)?`)
+	// plain matches the names that prose can have outside of code spans.
+	plain   = regexp.MustCompile(`\B--[a-z][\w-]+|\b[A-Za-z]\w*`)
 	envName = regexp.MustCompile(`^[A-Z][A-Z0-9]*(_[A-Z0-9]+)+$`)
 	aPath   = regexp.MustCompile(`^(\.{0,2}/)?[\w@.-]+(/[\w@.-]+)*/?$`)
 	ext     = regexp.MustCompile(`\.[a-z][a-z0-9]{0,9}$`)
@@ -135,12 +137,16 @@ func paragraphEnd(text []byte) int {
 
 func (c *collector) paragraph(from, to int) {
 	text := c.src[from:to]
-	if bytes.IndexByte(text, '`') < 0 {
-		return
-	}
 	s, ok := c.current(from)
 	if !ok || bygone.Match(text) {
 		return
+	}
+	heading := text[0] == '#'
+	for _, at := range plain.FindAllIndex(text, 50) {
+		w := string(text[at[0]:at[1]])
+		if distinctive(w) && (heading || strings.ContainsAny(w[1:], "_-")) {
+			c.name(w, from+at[0], s, false)
+		}
 	}
 	for i := 0; i < len(text); {
 		n := bytes.IndexByte(text[i:], '`')
