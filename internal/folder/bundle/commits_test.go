@@ -228,7 +228,7 @@ func (c *checkout) git(args ...string) string {
 
 type commit struct{ hash, subject string }
 
-const maxAsked = 20
+const maxAsked = 12
 
 // commits returns at most maxAsked of the newest quarter of the commits, the oldest first,
 // evenly spread: those with three words or more in the subject that change one to eight

@@ -24,13 +24,13 @@ import (
 // The weights of the reasons for a file, and the bounds of a bundle: see
 // benchmarks/history.md.
 const (
-	voteWeight     = 0.4  // of the files that similar commits changed
+	voteWeight     = 0.6  // of the files that similar commits changed
 	relatedWeight  = 0.25 // of the files that were changed with the first
 	decisionWeight = 0.1  // of a section about a decision
 	seeds          = 3    // files whose related files are added
 	maxFiles       = 20
-	maxSections    = 8    // of a file
-	nearBest       = 0.45 // a section's weight, relative to the best
+	maxSections    = 8   // of a file
+	nearBest       = 0.7 // a section's weight, relative to the best
 	maxMore        = 8
 	// referenceWeight is the weight of what calls or tests a symbol, relative to the symbol.
 	// At most maxReferences of a kind are added, and none if more than maxReferring files can
@@ -39,7 +39,8 @@ const (
 	maxReferences   = 3
 	maxReferring    = 60
 	maxCommits      = 5
-	largest         = 3 // an item takes at most this part of the budget
+	largest         = 3  // an item takes at most this part of the budget
+	tokenBytes      = 16 // of a token at most, except for long runs of one character
 )
 
 // file is a file that may belong to the task.
@@ -376,9 +377,14 @@ func (c *compiler) keep(one *candidate) bool {
 		}
 		c.kept[id], c.kept[s.Hash], c.seen = true, true, append(c.seen, print)
 	}
+	limit := min(c.left, max(c.Budget/largest, MinBudget))
 	for _, item := range one.items() {
+		if len(item.Text) > tokenBytes*limit {
+			continue
+		}
+		item.cite(one)
 		cost := c.Count(c.rendered(&item))
-		if cost > c.left || cost > max(c.Budget/largest, MinBudget) {
+		if cost > limit {
 			continue
 		}
 		c.left -= cost
@@ -410,12 +416,10 @@ func (one *candidate) items() (forms []Item) {
 		forms = append(forms, item)
 	}
 	if one.section < 0 {
-		whole.cite(one, one.doc.Hash)
 		add(whole, one.text)
 		return forms
 	}
 	s := &one.doc.Sections[one.section]
-	whole.cite(one, s.Hash)
 	add(whole, one.text[s.Start:s.OwnEnd])
 	if len(s.Chunks) > 1 {
 		part, chunk := Item{Place: whole.Place, Part: "passage"}, s.Chunks[one.chunk]
@@ -424,7 +428,6 @@ func (one *candidate) items() (forms []Item) {
 		lead = one.text[:len(lead)+max(0, bytes.Index(text, inner))]
 		part.Lines.Start = 1 + bytes.Count(lead, []byte("\n"))
 		part.Lines.End = part.Lines.Start + bytes.Count(inner, []byte("\n"))
-		part.cite(one, s.Hash)
 		add(part, inner)
 	}
 	if store.KindOf(one.doc.Path) == store.Code && s.Level > 0 {
@@ -436,7 +439,11 @@ func (one *candidate) items() (forms []Item) {
 }
 
 // cite sets the mark of the item's receipt, or a short hash.
-func (i *Item) cite(one *candidate, hash string) {
+func (i *Item) cite(one *candidate) {
+	hash := one.doc.Hash
+	if one.section >= 0 {
+		hash = one.doc.Sections[one.section].Hash
+	}
 	if sum := sha256.Sum256(one.text); hex.EncodeToString(sum[:]) == one.doc.Hash {
 		if r, err := receipt.Of(i.Path, i.Anchor, one.text, i.Lines.Start, i.Lines.End); err == nil {
 			i.Mark = r.Mark.String()
