@@ -21,6 +21,7 @@ import (
 	"cairn/internal/task/taskgraph"
 	"cairn/internal/text/fit"
 	"cairn/internal/text/markdown"
+	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
 	"cairn/models/bpe"
 	"cairn/retriever"
@@ -45,6 +46,7 @@ type Tasks struct {
 	files   *files.Tree
 	walk    *walk.Options
 	indexed *walk.Options // walk with source code
+	masks   *secret.Masks
 }
 
 // TaskOptions configures OpenTasks. Nil and the zero value mean the defaults.
@@ -76,7 +78,7 @@ func OpenTasks(sel config.Selection, cfg config.Config, o *TaskOptions) (*Tasks,
 	f := files.New(tree, &files.Options{LockWait: o.LockWait})
 	documents := cfg.Walk()
 	documents.Code = walk.CodeOff // tasks are in documents
-	t := &Tasks{tree: tree, files: f, walk: documents, indexed: cfg.Walk(), GraphEnabled: cfg.DAG.Enabled, Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
+	t := &Tasks{tree: tree, files: f, walk: documents, indexed: cfg.Walk(), masks: cfg.Masks(), GraphEnabled: cfg.DAG.Enabled, Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
 	t.Cards = cards.New(f, &cards.Options{Now: o.Now, EnforceStart: t.Enforce, Assignee: cfg.Author.Assignee()})
 	masks, err := cfg.Security.Masks()
 	if err != nil {

@@ -76,6 +76,11 @@ func (a *app) completePlace(ctx context.Context, t *workspace.Tasks, typed strin
 }
 
 func (a *app) read(ctx context.Context, w *workspace.Workspace, args []string, r retriever.ReadRequest) error {
+	if len(args) == 1 && strings.Contains(args[0], "@") {
+		if ok, err := a.readPast(ctx, w, args[0], r); ok || err != nil {
+			return err
+		}
+	}
 	args = a.Paths(w.Selection()).Documents(args)
 	if len(args) > 1 {
 		return a.readAll(ctx, w, args, r)

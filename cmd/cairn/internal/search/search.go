@@ -24,7 +24,7 @@ type app struct{ *cli.App }
 // Commands returns the commands in the order of the help.
 func Commands(c *cli.App) []*cli.Command {
 	a := &app{c}
-	return []*cli.Command{a.searchCommand(), a.contextCommand(), a.refsCommand(), a.Searches(a.grepCommand()), a.readCommand(), a.receiptCommand(), a.Searches(a.checkCommand()), tasks.Ask(c), a.openCommand(), a.explainCommand(), a.watchCommand()}
+	return []*cli.Command{a.searchCommand(), a.contextCommand(), a.refsCommand(), a.Searches(a.grepCommand()), a.readCommand(), a.changesCommand(), a.receiptCommand(), a.Searches(a.checkCommand()), tasks.Ask(c), a.openCommand(), a.explainCommand(), a.watchCommand()}
 }
 
 // searchFlags are the flags of search and explain.

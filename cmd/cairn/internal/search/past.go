@@ -1,0 +1,115 @@
+package search
+
+import (
+	"context"
+	"strings"
+
+	"cairn/cmd/cairn/internal/cli"
+	"cairn/internal/face/term"
+	"cairn/internal/folder/config"
+	"cairn/internal/folder/index"
+	"cairn/internal/folder/workspace"
+	"cairn/retriever"
+)
+
+// atCommit divides PLACE@REF. A file whose name has an @ comes first.
+func (a *app) atCommit(t *workspace.Tasks, sel config.Selection, arg string) (place, ref string, ok bool) {
+	n := strings.LastIndexByte(arg, '@')
+	if n <= 0 || strings.ContainsAny(arg[n:], "#:") {
+		return arg, "", false
+	}
+	if !strings.Contains(arg, "#") {
+		if _, err := t.Stat(a.Paths(sel).Document(arg)); err == nil {
+			return arg, "", false
+		}
+	}
+	return a.Paths(sel).Document(arg[:n]), arg[n+1:], true
+}
+
+// readPast reads a place@REF. ok is false for another place.
+func (a *app) readPast(ctx context.Context, w *workspace.Workspace, arg string, r retriever.ReadRequest) (ok bool, err error) {
+	t, err := w.Tasks(&workspace.TaskOptions{Person: true})
+	if err != nil {
+		return false, err
+	}
+	defer t.Close()
+	place, ref, ok := a.atCommit(t, w.Selection(), arg)
+	if !ok {
+		return false, nil
+	}
+	if r.Anchor != "" || r.MaxTokens != 0 || r.Next != "" || r.ExpectedHash != "" {
+		return true, cli.BadUsage("a place at a commit takes no flags: write path#anchor@REF or path:from-to@REF")
+	}
+	p, err := t.At(ref)
+	if err != nil {
+		return true, err
+	}
+	defer p.Close()
+	return true, term.Show(a.Out, (*term.Output).Reading)(p.Read(ctx, place))
+}
+
+func (a *app) changesCommand() *cli.Command {
+	var f searchFlags
+	var since string
+	cmd := cli.NewCommand("changes --since REF QUERY...", "List the sections about a topic that changed since a commit",
+		a.Command(func(ctx context.Context, args []string) error {
+			f.Text = strings.Join(args, " ")
+			return a.answerSearch(ctx, "changes", f, func(w *workspace.Workspace, q retriever.Query) error {
+				return a.changes(ctx, w, q, since)
+			})
+		}))
+	f.add(a, cmd)
+	cmd.Flags().StringVar(&since, "since", "", "commit to compare with: a tag, a branch, a hash, or HEAD~N")
+	_ = cmd.MarkFlagRequired("since")
+	return a.Searches(cmd)
+}
+
+func (a *app) changes(ctx context.Context, w *workspace.Workspace, q retriever.Query, since string) error {
+	t, err := w.Tasks(&workspace.TaskOptions{Person: true})
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	p, err := t.At(since)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	answer, err := index.SearchOp.Call(ctx, w.Folder, q, nil)
+	if err != nil {
+		return err
+	}
+	var places []workspace.SectionPlace
+	for _, r := range answer.Results {
+		places = append(places, workspace.SectionPlace{Path: r.Path, Anchor: r.Anchor})
+		for _, more := range r.More {
+			places = append(places, workspace.SectionPlace{Path: r.Path, Anchor: more.Anchor})
+		}
+	}
+	changes, err := p.Changes(ctx, places)
+	if err != nil {
+		return err
+	}
+	a.Found(len(changes.Sections))
+	if !changes.Complete {
+		a.Out.Notes.Printf("some commits were not read in time\n")
+	}
+	return a.Out.Print(changes, func() {
+		for _, s := range changes.Sections {
+			a.Out.Printf("%s", a.Paths(w.Selection()).Shown(s.Path))
+			if s.Anchor != "" {
+				a.Out.Printf("#%s", s.Anchor)
+			}
+			if s.Added {
+				a.Out.Printf("  new")
+			}
+			if s.Uncommitted {
+				a.Out.Printf("  not committed")
+			}
+			a.Out.Printf("\n")
+			for _, c := range s.Commits {
+				a.Out.Printf("    %.10s  %s  %s\n", c.Hash, c.Time.Format("2006-01-02"), term.OneLine(c.Subject))
+			}
+		}
+	})
+}
