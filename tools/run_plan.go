@@ -67,6 +67,11 @@ type checked struct {
 
 // check returns a plan that the schemas, the catalogue and the permissions allow.
 func (p *Proxy) check(ctx context.Context, plan plancheck.Plan) (*checked, error) {
+	for name, value := range plan.Parameters {
+		if value == nil {
+			return nil, invalid("plan: the parameter %s has no value", name)
+		}
+	}
 	for i := range plan.Calls {
 		if c := &plan.Calls[i]; c.Arguments == nil {
 			c.Arguments = map[string]any{} // checks the missing ones
@@ -247,7 +252,7 @@ func (p *Proxy) answer(c *checked, steps []planrun.Step, tokens int) *Ran {
 }
 
 type runPlanArgs struct {
-	Plan      json.RawMessage `json:"plan" jsonschema:"As for verify_plan; a call may have retries and timeout_s"`
+	Plan      json.RawMessage `json:"plan" jsonschema:"As for verify_plan; a call may have retries and timeout_s, a saved plan its parameters"`
 	DryRun    bool            `json:"dry_run,omitempty"`
 	KeepGoing bool            `json:"keep_going,omitempty" jsonschema:"Run what does not need a failed step"`
 	Resume    bool            `json:"resume,omitempty" jsonschema:"Continue the last run of this plan"`

@@ -37,6 +37,8 @@ var references = []struct {
 	{"mcp-server-git", []string{"--repository", "DIR"}, "git_status", `{"repo_path":"DIR"}`, "a.md", ""},
 	{"mcp-server-time", nil, "get_current_time", `{"timezone":"Europe/Berlin"}`, "Europe/Berlin", ""},
 	{"mcp-server-fetch", nil, "", "", "", ""},
+	{"mcp-server-calculator", nil, "calculate", `{"expression":"6 * 7"}`, "42", ""},
+	{"mcp-server-sqlite", []string{"--db-path", "DIR/log.db"}, "create_table", `{"query":"CREATE TABLE a (b TEXT)"}`, "Table created", "log.db"},
 }
 
 // openReference returns a gateway to the reference server i, approved, and allowed to write.
@@ -113,6 +115,7 @@ func TestMeasure(t *testing.T) {
 	})
 	t.Run("overhead", func(t *testing.T) { measureOverhead(t, program) })
 	t.Run("chaos", measureChaos)
+	t.Run("tasks", func(t *testing.T) { measureTasks(t, program) })
 }
 
 // throughCairn starts cairn mcp in an empty folder, with the server of open.

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,11 +22,13 @@ import (
 	"cairn/internal/task"
 	"cairn/internal/task/cards"
 	"cairn/internal/task/taskgraph"
+	"cairn/internal/toolbox"
+	"cairn/internal/toolbox/plancheck"
 )
 
 // Finding is an error or a warning about one place.
 type Finding struct {
-	Check   string `json:"check"` // config, cards, tasks, links, files or index
+	Check   string `json:"check"` // config, cards, tasks, links, files, index or plans
 	Kind    string `json:"kind"`
 	Path    string `json:"path,omitempty"` // workspace path
 	Line    int    `json:"line,omitempty"` // from 1; 0 for none
@@ -220,6 +223,7 @@ func (r *Report) workspace(ctx context.Context, sel config.Selection, cfg config
 	}
 	r.files(w.Verify(ctx, o.Repair))
 	r.index(index.StatusOp.Call(ctx, w.Folder, index.StatusRequest{Selection: sel}, nil))
+	r.plans(ctx, w)
 	return w.Close()
 }
 
@@ -236,6 +240,41 @@ func (r *Report) files(v *index.Verified, err error) {
 				continue
 			}
 			r.add(Finding{Check: "files", Kind: "damaged", Path: f.Name, Message: problem, Fix: "run `cairn verify --repair`", Error: true, Repairable: true})
+		}
+	}
+}
+
+// plans reports saved plans that the present tools do not fit.
+func (r *Report) plans(ctx context.Context, w *workspace.Workspace) {
+	root, err := os.OpenRoot(r.Workspace)
+	if err != nil {
+		return // the index reports it
+	}
+	defer root.Close()
+	names, _ := fs.Glob(root.FS(), plancheck.Folder+"/*.md") // the pattern is valid
+	for _, name := range names {
+		var p plancheck.Plan
+		text, err := root.ReadFile(name)
+		if err == nil {
+			p, err = plancheck.ReadDocument(string(text))
+		}
+		box, openErr := w.Tools(ctx)
+		if openErr != nil {
+			return // the index reports it
+		}
+		p.Intent = "" // only what the schemas state
+		found := &plancheck.Report{}
+		if err == nil {
+			found, err = toolbox.CheckOp.Call(ctx, box, p, nil)
+		}
+		if err != nil {
+			r.add(Finding{Check: "plans", Kind: "unreadable", Path: name, Message: err.Error(), Fix: "write the plan as docs/gateway.md describes", Error: true})
+			continue
+		}
+		for _, f := range found.Findings {
+			if f.Confidence == 1 {
+				r.add(Finding{Check: "plans", Kind: string(f.Kind), Path: name, Message: strings.TrimSpace(f.Call + " " + f.Evidence), Fix: cmp.Or(f.Repair, "run `cairn tools verify` for more")})
+			}
 		}
 	}
 }

@@ -45,7 +45,7 @@ var skipDirs = []string{"node_modules", ".git", "target", "dist", "vendor"}
 
 // ourFolders lists the hidden folders that a walk enters at the top of a root. .gitignore
 // does not apply in them, because cards and notes can be searched even if they are not committed.
-var ourFolders = []string{".cairn/cards", ".cairn/docs", ".cairn/notes", ".cuedeck/cards", ".cuedeck/docs"}
+var ourFolders = []string{".cairn/cards", ".cairn/docs", ".cairn/notes", ".cairn/plans", ".cuedeck/cards", ".cuedeck/docs"}
 
 // Entry is a file to index, or a file or folder that is not indexed, with the reason. The
 // reason of a folder applies to everything below it, which has no entries.

@@ -52,6 +52,10 @@ func references(v any) (found []reference) {
 // "${NAME}" in a text stays if no call has that ID.
 func (p *Plan) Fill(id string, outputs map[string]any) (map[string]any, error) {
 	call := &p.Calls[p.at(id)]
+	if p.Parameters != nil {
+		outputs = maps.Clone(outputs)
+		outputs[params] = p.Parameters
+	}
 	filled, err := p.fill(map[string]any(call.Arguments), outputs)
 	if err != nil {
 		return nil, err
@@ -87,7 +91,7 @@ func (p *Plan) fill(v any, outputs map[string]any) (any, error) {
 			if strings.HasPrefix(found, "$$") {
 				return found[1:]
 			}
-			if p.at(m[1]) < 0 {
+			if _, known := outputs[m[1]]; !known && p.at(m[1]) < 0 {
 				return found
 			}
 			value, failed := reference{call: m[1], output: m[2]}.value(outputs)

@@ -26,6 +26,7 @@ func TestFill(t *testing.T) {
 		{`[{"id":"a","tool":"t"},{"id":"b","tool":"t","arguments":{"v":"$a.same"}}]`, `error: $a.same: the result has no "same"`},
 		{`[{"id":"a","tool":"t"},{"id":"b","tool":"t","arguments":{"v":"$a.title.x"}}]`, `error: $a.title.x: the result has no "x", because it is string`},
 		{`[{"id":"a","tool":"t"},{"id":"b","tool":"t","arguments":{"v":"$c"}}]`, `error: $c: the output of the call is not known`},
+		{`{"parameters":{"who":"$a","n":3},"calls":[{"id":"a","tool":"t"},{"id":"b","tool":"t","arguments":{"v":"for ${params.who}","n":"$params.n"}}]}`, `{"n":3,"v":"for $a"}`},
 	} {
 		p, err := ReadPlan(json.RawMessage(c.plan))
 		if err != nil {
@@ -44,6 +45,30 @@ func TestFill(t *testing.T) {
 	}
 }
 
+func TestReadDocument(t *testing.T) {
+	p, err := ReadDocument("# Publish a note\r\n\r\nWhen it is ready.\r\n\r\n```json\r\n{\"parameters\":{\"path\":null,\"n\":1},\"calls\":[{\"tool\":\"t\",\"arguments\":{\"p\":\"$params.path\"}}]}\r\n```\r\n")
+	if err != nil || p.Intent != "Publish a note" || len(p.Calls) != 1 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	for _, c := range []struct{ name, text, want string }{{"path", "5", `"5"`}, {"n", "5", `5`}, {"n", "x", "error"}, {"m", "x", "error"}} {
+		got := "error"
+		if err := p.Set(c.name, c.text); err == nil {
+			text, _ := json.Marshal(p.Parameters[c.name])
+			got = string(text)
+		}
+		if got != c.want {
+			t.Errorf("Set(%s, %s) gives %s, want %s", c.name, c.text, got, c.want)
+		}
+	}
+	if _, err := ReadDocument("# Nothing\n"); err == nil {
+		t.Error("a document without a plan is read")
+	}
+	r := check(t, `{"parameters":{"path":"a"},"calls":[{"tool":"read_file","arguments":{"path":"$params.path"}},{"tool":"parse_json","arguments":{"text":"in ${params.paht}"}}]}`)
+	if len(r.Findings) != 1 || r.Findings[0].Evidence != `the plan has no parameter "paht"` {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
 // TestTemplates: a reference in a text orders the calls, and the text is a string.
 func TestTemplates(t *testing.T) {
 	r := check(t, `[{"id":"r","tool":"read_file","arguments":{"path":"a"}},{"id":"i","tool":"create_issue","arguments":{"title":"About ${r.content} in ${HOME}","labels":["$r.content"]}}]`)
@@ -58,7 +83,7 @@ func TestTemplates(t *testing.T) {
 	if text, _ := json.Marshal(layers); err != nil || string(text) != `[["a","c"],["b"]]` {
 		t.Errorf("layers %s, %v", text, err)
 	}
-	for _, bad := range []string{`[{"tool":"t","retries":6}]`, `[{"tool":"t","timeout_s":601}]`, `[{"tool":"t","retries":-1}]`} {
+	for _, bad := range []string{`{"parameters":{},"calls":[{"id":"params","tool":"t"}]}`, `[{"tool":"t","retries":6}]`, `[{"tool":"t","timeout_s":601}]`, `[{"tool":"t","retries":-1}]`} {
 		if _, err := ReadPlan(json.RawMessage(bad)); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}

@@ -17,6 +17,10 @@ func (c *checker) order() {
 			switch i := c.plan.at(r.call); {
 			case i >= 0 && (i == j || suggest.Reaches(c.plan.explicit(), j, i)):
 				c.before(i, j, "its arguments refer to an output of it", 1)
+			case r.call == params && c.plan.Parameters != nil:
+				if _, ok := c.plan.Parameters[r.output]; !ok {
+					c.find(Finding{Kind: MissingInput, Call: call.ID, Confidence: 1, Evidence: fmt.Sprintf("the plan has no parameter %q", r.output)})
+				}
 			case i < 0 && !r.part: // a part of a text can be a variable of another program
 				c.find(Finding{Kind: MissingStep, Call: call.ID, Confidence: 1, Evidence: fmt.Sprintf("an argument refers to call %q, which the plan lacks", r.call)})
 				c.out.Signs.Schema = 1

@@ -31,7 +31,16 @@ type Plan struct {
 	Calls  []Call `json:"calls"`
 	// Edges are the order of the calls; nil means that they run in the order of the list.
 	Edges []Edge `json:"edges,omitzero"`
+	// Parameters are values by name, which "$params.NAME" in an argument refers to. A value
+	// of null must be set before a run.
+	Parameters map[string]any `json:"parameters,omitempty"`
 }
+
+// Folder is the folder of saved plans. A saved plan is a document NAME.md, see ReadDocument.
+const Folder = ".cairn/plans"
+
+// params is the ID that stands for the parameters in references.
+const params = "params"
 
 // Call is one use of a tool.
 type Call struct {
@@ -65,9 +74,12 @@ func ReadPlan(raw json.RawMessage) (Plan, error) {
 	}
 	var in struct {
 		Intent string
-		Calls  []json.RawMessage
-		Nodes  []json.RawMessage
-		Edges  []struct {
+
+		Parameters map[string]any
+
+		Calls []json.RawMessage
+		Nodes []json.RawMessage
+		Edges []struct {
 			Edge
 			FromTask string `json:"from_task"`
 			ToTask   string `json:"to_task"`
@@ -78,7 +90,7 @@ func ReadPlan(raw json.RawMessage) (Plan, error) {
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return p, fmt.Errorf("want an array of calls, or an object with calls or a dag: %w", err)
 	}
-	p.Intent = in.Intent
+	p.Intent, p.Parameters = in.Intent, in.Parameters
 	if in.DAG != nil {
 		if err := json.Unmarshal(in.DAG, &in); err != nil { // its dag, if any, is ignored
 			return p, fmt.Errorf("dag: %w", err)
@@ -106,6 +118,37 @@ func ReadPlan(raw json.RawMessage) (Plan, error) {
 		p.Edges = append(p.Edges, e.Edge)
 	}
 	return p, p.check()
+}
+
+// ReadDocument reads the plan in a Markdown document: its first block of JSON. Its title is
+// the intent of a plan without one.
+func ReadDocument(text string) (Plan, error) {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	_, block, _ := strings.Cut(text, "\n```json\n")
+	block, _, ok := strings.Cut(block, "\n```")
+	if !ok {
+		return Plan{}, errors.New("the document has no block of JSON")
+	}
+	p, err := ReadPlan(json.RawMessage(block))
+	title, _, _ := strings.Cut(strings.TrimPrefix(text, "# "), "\n")
+	p.Intent = cmp.Or(p.Intent, title)
+	return p, err
+}
+
+// Set sets a parameter. The text is JSON if the present value is neither a text nor null.
+func (p *Plan) Set(name, text string) error {
+	old, ok := p.Parameters[name]
+	if !ok {
+		return fmt.Errorf("no parameter %q, want one of {%s}", name, strings.Join(slices.Sorted(maps.Keys(p.Parameters)), ","))
+	}
+	var value any = text
+	if _, isText := old.(string); !isText && old != nil {
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			return fmt.Errorf("parameter %s: %w", name, err)
+		}
+	}
+	p.Parameters[name] = value
+	return nil
 }
 
 func readCall(raw json.RawMessage, i int) (Call, error) {
@@ -139,6 +182,9 @@ func (p *Plan) check() error {
 	}
 	seen := map[string]bool{}
 	for i, c := range p.Calls {
+		if p.Parameters != nil && c.ID == params {
+			return fmt.Errorf("a call has the id %q, which stands for the parameters", params)
+		}
 		if strings.TrimSpace(c.Tool) == "" {
 			return fmt.Errorf("calls[%d] names no tool", i)
 		}

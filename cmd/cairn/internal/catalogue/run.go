@@ -19,11 +19,17 @@ import (
 
 func (a *app) runCommand() *cli.Command {
 	var o tools.RunOptions
+	var set map[string]string
 	cmd := cli.NewCommand("run [flags] PLAN", "Run a plan of calls of tools of cairn tools add",
 		a.withServers(func(ctx context.Context, folder *owner.Folder, g *gateway.Gateway, args []string) error {
 			plan, err := a.readPlan(args[0])
 			if err != nil {
 				return err
+			}
+			for name, value := range set {
+				if err := plan.Set(name, value); err != nil {
+					return &cli.UsageError{Err: err}
+				}
 			}
 			p, record, err := a.proxy(ctx, folder, g)
 			if err != nil {
@@ -54,6 +60,7 @@ func (a *app) runCommand() *cli.Command {
 	fs.BoolVar(&o.Resume, "resume", false, "continue the last run of this plan")
 	fs.BoolVar(&o.Restart, "restart", false, "run a plan again whose last run did not end")
 	fs.StringSliceVar(&o.Repeat, "repeat", nil, "with --resume: steps to call again that may have run")
+	fs.StringToStringVar(&set, "set", nil, "values of the plan's parameters, such as title=Notes")
 	cmd.MarkFlagsMutuallyExclusive("resume", "restart")
 	return cmd
 }

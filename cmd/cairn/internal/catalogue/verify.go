@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,8 +45,22 @@ func (a *app) toolsVerifyCommand() *cli.Command {
 	return cmd
 }
 
-// readPlan reads the plan in a file; "-" is the standard input.
+// savedName matches the names of saved plans.
+var savedName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+
+// readPlan reads the plan in a file, or the saved plan of a name; "-" is the standard input.
 func (a *app) readPlan(name string) (p plancheck.Plan, err error) {
+	sel, err := a.Selection()
+	if err != nil {
+		return p, err
+	}
+	read := func(text []byte) (plancheck.Plan, error) { return plancheck.ReadPlan(text) }
+	if savedName.MatchString(name) {
+		name = filepath.Join(sel.Root, filepath.FromSlash(plancheck.Folder), name+".md")
+	}
+	if strings.HasSuffix(name, ".md") {
+		read = func(text []byte) (plancheck.Plan, error) { return plancheck.ReadDocument(string(text)) }
+	}
 	f, err := a.Input(name)
 	if err != nil {
 		return p, err
@@ -56,7 +73,7 @@ func (a *app) readPlan(name string) (p plancheck.Plan, err error) {
 	if len(b) > maxPlanFile {
 		return p, fmt.Errorf("%s is larger than %d bytes", name, maxPlanFile)
 	}
-	if p, err = plancheck.ReadPlan(b); err != nil {
+	if p, err = read(b); err != nil {
 		return p, fmt.Errorf("reading the plan in %s: %w", name, err)
 	}
 	return p, nil
