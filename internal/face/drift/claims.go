@@ -171,6 +171,9 @@ func (c *collector) paragraph(from, to int) {
 
 // span collects the claims of a code span.
 func (c *collector) span(span string, at int, s *markdown.Section) {
+	if strings.HasPrefix(span, "--") { // a flag, and what its value is
+		span, _, _ = strings.Cut(span, " <")
+	}
 	if span == "" || len(span) > 200 || strings.ContainsAny(span, "<>{}…*?\\") && !strings.Contains(span, "::") || strings.Contains(span, "://") || strings.Contains(span, "...") {
 		return
 	}
