@@ -20,16 +20,20 @@ func checkReceipts(t *workspace.Tasks) tool {
 		description: `Tell whether cited lines are the same, moved (with the new place), changed (with the new lines) or removed.
 Use it before you rely on lines that a note cites. A receipt is a place with the mark of read_doc: path:from-to #anchor @mark. Not for reading: use read_doc.`,
 		handler: codeHandler(func(ctx context.Context, a checkReceiptsArgs) (any, error) {
-			switch {
-			case (a.Path == "") == (len(a.Receipts) == 0):
+			if (a.Path == "") == (len(a.Receipts) == 0) {
 				return nil, invalid("give either receipts or path")
-			case a.Path != "":
-				report, err := t.CheckReceipts(ctx, []string{a.Path}, false)
-				return answerAs(report, err, wantsText(ctx, a.Format))
 			}
-			report, err := t.CheckReceiptList(ctx, a.Receipts)
+			var report *workspace.ReceiptReport
+			var err error
+			name := "receipts"
+			if a.Path != "" {
+				name = "path"
+				report, err = t.CheckReceipts(ctx, []string{a.Path}, false)
+			} else {
+				report, err = t.CheckReceiptList(ctx, a.Receipts)
+			}
 			if bad, ok := errors.AsType[*workspace.InvalidReceiptError](err); ok {
-				return nil, invalid("receipts: %s", bad)
+				return nil, invalid("%s: %s", name, bad)
 			}
 			return answerAs(report, err, wantsText(ctx, a.Format))
 		}),

@@ -50,7 +50,8 @@ type Finding struct {
 	Folder string `json:"folder"`        // what the folder has
 	Now    string `json:"now,omitempty"` // the name that took the place
 	Since  *Since `json:"since,omitempty"`
-	// Sure is the probability that the statement is wrong, from measurements.
+	// Sure is an estimate of the probability that the statement is wrong: .9, or .7 if no
+	// commit declared the name.
 	Sure float64 `json:"sure"`
 	// ID identifies the statement by its document, its kind, its text and the whole line.
 	ID string `json:"id"`

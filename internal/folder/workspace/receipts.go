@@ -31,7 +31,8 @@ type ReceiptReport struct {
 
 // CheckReceipts checks the receipts in documents; those of all documents of the folder if
 // there are none. With fix it writes the present place of moved lines into the documents,
-// but never changes a receipt whose text differs.
+// but never changes a receipt whose text differs. It fails with *InvalidReceiptError if a
+// given document cannot be read.
 func (t *Tasks) CheckReceipts(ctx context.Context, documents []string, fix bool) (*ReceiptReport, error) {
 	paths := documents
 	if len(paths) == 0 {
@@ -46,7 +47,7 @@ func (t *Tasks) CheckReceipts(ctx context.Context, documents []string, fix bool)
 	for _, path := range paths {
 		text, err := t.Text(path)
 		if err != nil && len(documents) > 0 {
-			return nil, err
+			return nil, &InvalidReceiptError{err}
 		}
 		line, at := 1, 0
 		for _, c := range receipt.In(text, maxReceipts) {
@@ -97,10 +98,13 @@ func (t *Tasks) fixReceipts(ctx context.Context, path string) (n int, err error)
 	return n, err
 }
 
-// InvalidReceiptError reports a text that is not a receipt.
+// InvalidReceiptError reports a text that is not a receipt, or a document that cannot be
+// read.
 type InvalidReceiptError struct{ err error }
 
 func (e *InvalidReceiptError) Error() string { return e.err.Error() }
+
+func (e *InvalidReceiptError) Unwrap() error { return e.err }
 
 // CheckReceiptList checks receipts that are in no document. It fails with
 // *InvalidReceiptError if one is none.
