@@ -259,3 +259,15 @@ func TestChoiceOfToolsTogether(t *testing.T) {
 		}
 	}
 }
+
+// A link against the order of the steps, as usage can have one, closes no cycle.
+func TestLinkAgainstTheOrder(t *testing.T) {
+	p := &planner{out: &Suggestion{}, steps: []step{{tool: catalog.Tool{ID: "a"}}, {tool: catalog.Tool{ID: "b"}}}, links: links{
+		{0, 1}: {kind: StatedEdge, grade: StatedOrder}, {1, 0}: declaredLink}}
+	if err := p.connect(); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.out.DAG.Edges; len(got) != 1 || got[0].From != "a" {
+		t.Errorf("edges %+v, want one from a to b", got)
+	}
+}

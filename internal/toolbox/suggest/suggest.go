@@ -131,6 +131,8 @@ func (p *planner) connect() error {
 	tools := p.tools()
 	bindings := detect(tools, p.supplied)
 	if len(p.req.Tools) == 0 {
+		// The order of the steps is decided, so a link against it would only close a cycle.
+		maps.DeleteFunc(p.links, func(pair [2]int, _ link) bool { return pair[0] > pair[1] })
 		bindings = p.forward(bindings)
 		p.inferLinks(bindings)
 		p.textLinks(bindings)
