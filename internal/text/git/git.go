@@ -68,7 +68,8 @@ type Repository struct {
 }
 
 // Open opens the repository whose worktree is folder. The error is ErrNone if folder has no
-// .git, or if .git is a symbolic link or leads to a directory that does not lead back.
+// .git, if .git is a symbolic link or leads to a directory that does not lead back, or if the
+// repository borrows objects of another one.
 func Open(folder string) (*Repository, error) {
 	dir := filepath.Join(folder, ".git")
 	info, err := os.Lstat(dir)
@@ -88,20 +89,26 @@ func Open(folder string) (*Repository, error) {
 // OpenDir opens a git directory, such as that of a bare repository.
 func OpenDir(dir string) (*Repository, error) { return openDirs(dir, dir) }
 
-func openDirs(top, own string) (r *Repository, err error) {
-	r = &Repository{}
-	defer func() {
-		if err != nil {
-			r.Close()
-		}
-	}()
-	if r.top, err = os.OpenRoot(top); err != nil {
+func openDirs(top, own string) (*Repository, error) {
+	r := &Repository{}
+	if err := r.open(top, own); err != nil {
+		r.Close()
 		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Repository) open(top, own string) (err error) {
+	if r.top, err = os.OpenRoot(top); err != nil {
+		return err
 	}
 	if r.own, err = os.OpenRoot(own); err != nil {
-		return nil, err
+		return err
 	}
-	return r, r.openPacks()
+	if _, err := r.top.Lstat("objects/info/alternates"); err == nil {
+		return ErrNone
+	}
+	return r.openPacks()
 }
 
 // worktreeDir returns the directory that the file .git of a linked worktree names, which is

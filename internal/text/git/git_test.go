@@ -154,7 +154,18 @@ func TestWorktrees(t *testing.T) {
 	if err := os.Symlink(filepath.Join(g.dir, ".git"), filepath.Join(symbolic, ".git")); err != nil {
 		t.Skip(err)
 	}
-	for name, dir := range map[string]string{"no repository": t.TempDir(), "a worktree of another folder": thief, "another repository": direct, "a symbolic link": symbolic} {
+	borrowing := t.TempDir()
+	info := filepath.Join(borrowing, ".git/objects/info")
+	if err := os.MkdirAll(info, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(filepath.Join(g.dir, ".git/objects")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenDir(filepath.Join(borrowing, "none")); err == nil {
+		t.Error("a missing directory was opened")
+	}
+	for name, dir := range map[string]string{"no repository": t.TempDir(), "a worktree of another folder": thief, "another repository": direct, "a symbolic link": symbolic, "borrowed objects": borrowing} {
 		if _, err := Open(dir); !errors.Is(err, ErrNone) {
 			t.Errorf("%s: error %v, want %v", name, err, ErrNone)
 		}
