@@ -45,7 +45,8 @@ func TestDamagedRoots(t *testing.T) {
 		}
 	}
 	for _, file := range []string{rootsFile, rootsCopy} {
-		if err := os.WriteFile(filepath.Join(p.Records, file), []byte("{"), 0o600); err != nil {
+		path := filepath.Join(p.Records, file)
+		if err := errors.Join(os.RemoveAll(path), os.WriteFile(path, []byte("{"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
