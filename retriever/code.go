@@ -64,9 +64,9 @@ func inPackage(file, name string) bool {
 	return path.Base(path.Dir(file)) == name || stem(file) == name
 }
 
-// defines reports whether an anchor is that of a symbol with the name. The anchor may
+// Defines reports whether an anchor is that of a symbol with the name. The anchor may
 // end with a hyphen and a number.
-func defines(anchor, name string) bool {
+func Defines(anchor, name string) bool {
 	rest, ok := strings.CutPrefix(anchor, name)
 	if !ok || rest == "" {
 		return ok
@@ -130,9 +130,9 @@ func (p *placing) assign(cs []candidate, query string) {
 		case !outline.IsSource(c.path):
 			c.aside = aside(c.path, p.query)
 			p.documents, p.asides = true, p.asides || c.aside
-			p.named = p.named || p.word && (defines(c.anchor, p.name) || strings.EqualFold(stem(c.path), p.name))
+			p.named = p.named || p.word && (Defines(c.anchor, p.name) || strings.EqualFold(stem(c.path), p.name))
 			continue
-		case p.name != "" && defines(c.anchor, p.name):
+		case p.name != "" && Defines(c.anchor, p.name):
 			c.role, p.defined = definition, true
 			p.packaged = p.packaged || inPackage(c.path, p.scope)
 		case outline.IsTest(c.path):
@@ -167,7 +167,7 @@ func lacksDefinition(cs []candidate, query string) bool {
 	sources := false
 	for i := range cs {
 		if name != "" && outline.IsSource(cs[i].path) {
-			if sources = true; defines(cs[i].anchor, name) {
+			if sources = true; Defines(cs[i].anchor, name) {
 				return false
 			}
 		}

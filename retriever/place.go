@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"cairn/internal/store"
@@ -14,9 +12,6 @@ import (
 	"cairn/internal/text/markdown"
 	"cairn/internal/text/walk"
 )
-
-// linesSuffix matches a path with the suffix ":from-to".
-var linesSuffix = regexp.MustCompile(`^(.+):([0-9]{1,9})(?:-([0-9]{1,9}))?$`)
 
 // suffix is the part of a place after its path.
 type suffix struct {
@@ -30,18 +25,8 @@ func (r *Retriever) locate(spec string) (f *parsedFile, rest suffix, cached bool
 	original := spec
 	spec = strings.TrimPrefix(r.relative(spec), "/") // "/" is the workspace's folder
 	if strings.ContainsAny(spec, "#:") && !r.exists(spec) {
-		if i := strings.LastIndexByte(spec, '#'); i > 0 {
-			spec, rest.anchor = spec[:i], spec[i+1:]
-		} else if m := linesSuffix.FindStringSubmatch(spec); m != nil {
-			spec = m[1]
-			rest.from, _ = strconv.Atoi(m[2]) // the pattern matches digits only
-			rest.to = rest.from
-			if m[3] != "" {
-				rest.to, _ = strconv.Atoi(m[3])
-			}
-			if rest.from < 1 || rest.to < rest.from {
-				return nil, rest, false, invalid("path", "%q has lines %d-%d, want FROM-TO with 1 <= FROM <= TO", original, rest.from, rest.to)
-			}
+		if spec, rest.anchor, rest.from, rest.to, err = markdown.SplitPlace(spec); err != nil {
+			return nil, rest, false, invalid("path", "%q has %s", original, err)
 		}
 	}
 	f, cached, err = r.open(spec)

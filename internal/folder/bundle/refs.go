@@ -102,9 +102,7 @@ func FindReferences(ctx context.Context, s Sources, r ReferencesRequest) (*Refer
 	if err != nil {
 		return nil, err
 	}
-	if out.References = out.References[:min(r.Limit, out.Total)]; len(out.Definitions)+out.Total == 0 {
-		out.References = []Reference{}
-	}
+	out.References = out.References[:min(r.Limit, out.Total)]
 	return out, nil
 }
 
@@ -173,8 +171,7 @@ func (f *finder) find(ctx context.Context, reader *docs.Reader, paths []string) 
 // defines reports whether a section is a definition that the request names.
 func (f *finder) defines(doc *store.Document, n int) bool {
 	s := &doc.Sections[n]
-	rest, ok := strings.CutPrefix(s.Anchor, f.name)
-	if !ok || s.Level == 0 || rest != "" && (rest[0] != '-' || strings.Trim(rest[1:], "0123456789") != "") || f.file != "" && doc.Path != f.file {
+	if s.Level == 0 || !retriever.Defines(s.Anchor, f.name) || f.file != "" && doc.Path != f.file {
 		return false
 	}
 	if f.scope == "" || path.Base(path.Dir(doc.Path)) == f.scope || stem(doc.Path) == f.scope {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -62,12 +61,8 @@ func (p *Past) check(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%.200q: %w", path, err)
 	}
-	indexed := false
-	err = p.t.tree.WalkPaths(ctx, p.t.indexed, []string{rel}, func(e walk.Entry) error {
-		indexed = indexed || e.Path == rel && !e.Dir && e.Reason == walk.None
-		return nil
-	})
-	if err == nil && !indexed {
+	err = p.t.selected(ctx, p.t.indexed, rel)
+	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%.200q is not a document of the index; the documents of today can be read at an earlier commit", path)
 	}
 	return rel, err
@@ -98,22 +93,11 @@ func (p *Past) at(commit *git.Commit, path, name string) ([]byte, int, error) {
 
 // Read returns a document, a section (path#anchor) or lines (path:from-to).
 func (p *Past) Read(ctx context.Context, place string) (*retriever.Reading, error) {
-	path, anchor, named := strings.Cut(place, "#")
-	from, to := 0, 0
-	if at := strings.LastIndexByte(path, ':'); !named && at >= 0 {
-		first, last, ranged := strings.Cut(path[at+1:], "-")
-		n, err := strconv.Atoi(first)
-		m, err2 := n, error(nil)
-		if ranged {
-			m, err2 = strconv.Atoi(last)
-		}
-		if err == nil && err2 == nil {
-			if path, from, to = path[:at], n, m; from < 1 || to < from {
-				return nil, fmt.Errorf("lines %d to %d: want a range from 1", from, to)
-			}
-		}
+	path, anchor, from, to, err := markdown.SplitPlace(place)
+	if err != nil {
+		return nil, fmt.Errorf("%.200q names no lines: want a range from 1", place)
 	}
-	path, err := p.check(ctx, path)
+	path, err = p.check(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +111,7 @@ func (p *Past) Read(ctx context.Context, place string) (*retriever.Reading, erro
 	d, sum := markdown.Parse(path, text), sha256.Sum256(text)
 	out := &retriever.Reading{Path: path, Title: d.Title, Hash: hex.EncodeToString(sum[:]), Masked: masked}
 	start, end := 0, len(text)
-	if named {
+	if anchor != "" {
 		i, ok := markdown.Resolve(d, anchor)
 		if !ok {
 			return nil, fmt.Errorf("%.200q has no section %.100q in commit %.12s", path, anchor, p.commit.Hash)

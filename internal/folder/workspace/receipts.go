@@ -3,12 +3,10 @@ package workspace
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"cairn/internal/task/files"
 	"cairn/internal/text/receipt"
-	"cairn/internal/text/walk"
 )
 
 // maxReceipts bounds the receipts of one document that are checked.
@@ -200,16 +198,8 @@ type receipts struct{ *Tasks }
 // Text returns the text of a document or of source code. It reads no other file, because a
 // difference shows text.
 func (r receipts) Text(path string) ([]byte, error) {
-	found := false
-	err := r.files.WalkPaths(context.Background(), r.indexed, []string{path}, func(e walk.Entry) error {
-		found = found || e.Reason == walk.None && !e.Dir && e.Path == path
-		return nil
-	})
-	if err != nil {
+	if err := r.selected(context.Background(), r.indexed, path); err != nil {
 		return nil, err
-	}
-	if !found {
-		return nil, fs.ErrNotExist
 	}
 	return r.Tasks.Text(path)
 }

@@ -28,8 +28,9 @@ import (
 )
 
 // Tasks gives access to the tasks of a folder: its cards, the tasks in its documents, and
-// the graphs of both; and to its notes. It needs no index and no owner: any number of processes can open it
-// at once, and each answer reads the files. It is safe for concurrent use.
+// the graphs of both; and to its notes. It needs no index and no owner: any number of
+// processes can open it at once, and each answer reads the files. It is safe for concurrent
+// use.
 type Tasks struct {
 	Cards     *cards.Store
 	Notes     *notes.Store
@@ -197,17 +198,22 @@ var Pictures = map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jp
 func (t *Tasks) Picture(ctx context.Context, path string) ([]byte, error) {
 	rules := *cmp.Or(t.walk, &walk.Options{})
 	rules.Extensions = slices.Collect(maps.Keys(Pictures))
-	found := false
-	err := t.files.WalkPaths(ctx, &rules, []string{path}, func(e walk.Entry) error {
-		found = found || e.Reason == walk.None && !e.Dir && e.Path == path
-		return nil
-	})
-	if err != nil {
+	if err := t.selected(ctx, &rules, path); err != nil {
 		return nil, err
-	}
-	if !found {
-		return nil, fs.ErrNotExist
 	}
 	content, _, err := t.files.Read(path)
 	return content, err
+}
+
+// selected returns an error that is fs.ErrNotExist if the rules do not select the file.
+func (t *Tasks) selected(ctx context.Context, rules *walk.Options, path string) error {
+	found := false
+	err := t.files.WalkPaths(ctx, rules, []string{path}, func(e walk.Entry) error {
+		found = found || e.Reason == walk.None && !e.Dir && e.Path == path
+		return nil
+	})
+	if err == nil && !found {
+		err = fs.ErrNotExist
+	}
+	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"regexp"
 	"slices"
-	"strconv"
 	"time"
 
 	"cairn/internal/text/markdown"
@@ -81,14 +80,11 @@ func (s *Store) renew(ctx context.Context, text []byte) ([]byte, error) {
 	return text, err
 }
 
-// place matches the lines or the section of a document.
-var place = regexp.MustCompile(`^(.+?)(?::([0-9]{1,9})(?:-([0-9]{1,9}))?|#(.+))$`)
-
 // cite returns the receipts of places. Lines with a mark must still be there.
 func (s *Store) cite(ctx context.Context, places []string) ([]receipt.Full, error) {
 	cited := make([]receipt.Full, len(places))
 	for i, p := range places {
-		r := receipt.Receipt{}
+		var r receipt.Receipt
 		if r.UnmarshalText([]byte(p)) == nil {
 			findings, err := receipt.Check(ctx, s.o.Source, []receipt.Full{{Receipt: r}})
 			if err != nil {
@@ -100,14 +96,12 @@ func (s *Store) cite(ctx context.Context, places []string) ([]receipt.Full, erro
 			case receipt.Changed, receipt.Removed:
 				return nil, invalid("rests_on: the lines of %s are not what they were: read them again", p)
 			}
-		} else if m := place.FindStringSubmatch(p); m != nil {
-			r.Path, r.Anchor = m[1], m[4]
-			r.Start, _ = strconv.Atoi(m[2]) // the pattern matches digits only
-			if r.End = r.Start; m[3] != "" {
-				r.End, _ = strconv.Atoi(m[3])
-			}
 		} else {
-			return nil, invalid("rests_on: %.200q names no lines; want docs/a.md#anchor or docs/a.md:3-9", p)
+			var err error
+			r.Path, r.Anchor, r.Start, r.End, err = markdown.SplitPlace(p)
+			if err != nil || r.Anchor == "" && r.Start == 0 {
+				return nil, invalid("rests_on: %.200q names no lines; want docs/a.md#anchor or docs/a.md:3-9", p)
+			}
 		}
 		full, err := s.receipt(r)
 		if err != nil {
