@@ -13,6 +13,7 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/base/home"
+	"cairn/internal/base/owner"
 	"cairn/internal/text/secret"
 	"cairn/internal/toolbox"
 	"cairn/models/bpe"
@@ -95,22 +96,11 @@ func TestCallTool(t *testing.T) {
 	s.close()
 	recorder.Close()
 	// The calls taught the order, the flow of data and an example.
-	err := new(toolbox.Graph).Read(t.Context(), p.Box, func(g *graphrank.Graph) error {
-		for e := range g.Edges() {
-			if e.From == "notes:create_note" && e.To == "notes:publish_note" && e.Type == graphrank.Dependency {
-				return nil
-			}
-		}
-		t.Error("the flow of data was not learnt")
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
-	}
+	wantLearnt(t, p.Box, "notes:create_note", "notes:publish_note")
 	if example, err := toolbox.ExampleOp.Call(t.Context(), p.Box, "notes:create_note", nil); err != nil || string(example) != `{"path":"plan.md"}` {
 		t.Errorf("example %s, %v", example, err)
 	}
-	_, err = p.Call(t.Context(), "notes:create_note", json.RawMessage(`{"path":7}`), 0, gateway.Peer{})
+	_, err := p.Call(t.Context(), "notes:create_note", json.RawMessage(`{"path":7}`), 0, gateway.Peer{})
 	if f, ok := err.(*Failure); !ok || string(f.Data["example"].(json.RawMessage)) != `{"path":"plan.md"}` {
 		t.Errorf("the error for wrong arguments is %+v, want the example in it", err)
 	}
@@ -191,5 +181,22 @@ func TestProxyNeedsAdmin(t *testing.T) {
 		if f := allowed(extra, call, nil); (f == nil) != ok {
 			t.Errorf("a token with the scopes %q: %v", scopes, f)
 		}
+	}
+}
+
+// wantLearnt checks that use taught that data flows from one tool to another.
+func wantLearnt(t *testing.T, box *owner.Folder, from, to string) {
+	t.Helper()
+	err := new(toolbox.Graph).Read(t.Context(), box, func(g *graphrank.Graph) error {
+		for e := range g.Edges() {
+			if e.From == from && e.To == to && e.Type == graphrank.Dependency {
+				return nil
+			}
+		}
+		t.Errorf("the flow of data from %s to %s was not learnt", from, to)
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -8,8 +8,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"cairn/graphrank"
-	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/plancheck"
 	"cairn/tools/gateway"
 )
@@ -39,18 +37,7 @@ func TestRunPlan(t *testing.T) {
 	}
 	s.close()
 	recorder.Close()
-	err := new(toolbox.Graph).Read(t.Context(), p.Box, func(g *graphrank.Graph) error {
-		for e := range g.Edges() {
-			if e.From == "notes:create_note" && e.To == "notes:publish_note" && e.Type == graphrank.Dependency {
-				return nil
-			}
-		}
-		t.Error("the edge of the plan was not learnt")
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
-	}
+	wantLearnt(t, p.Box, "notes:create_note", "notes:publish_note")
 }
 
 // TestRunPlanAsks: the user of a client confirms the destructive calls of a plan once, and

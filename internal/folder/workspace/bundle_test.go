@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,18 +18,8 @@ import (
 // returns the open folder.
 func withHistory(t *testing.T) *Workspace {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("needs git")
-	}
 	sel := folder(t)
-	git := func(args ...string) {
-		t.Helper()
-		c := exec.Command("git", append([]string{"-C", sel.Root, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
-		c.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull)
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
+	git := gitIn(t, sel.Root)
 	commit := func(subject string, files map[string]string) {
 		t.Helper()
 		for name, text := range files {

@@ -14,18 +14,8 @@ import (
 // TestHistoryRaises checks that a search prefers what was changed together with a file that
 // differs from the last commit, and that it ranks as without a repository if none differs.
 func TestHistoryRaises(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("needs git")
-	}
 	sel := folder(t)
-	git := func(args ...string) {
-		t.Helper()
-		c := exec.Command("git", append([]string{"-C", sel.Root, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
-		c.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull)
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
+	git := gitIn(t, sel.Root)
 	ask := func() *retriever.Trace {
 		t.Helper()
 		w := open(t, sel, Owning, hashed())
@@ -65,5 +55,21 @@ func TestHistoryRaises(t *testing.T) {
 	}
 	if len(dirty.Answer.Results) < 2 {
 		t.Errorf("results: %v", dirty.Answer.Results)
+	}
+}
+
+// gitIn returns a function that runs git in a folder. It skips the test where there is no git.
+func gitIn(t *testing.T, dir string) func(args ...string) {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs git")
+	}
+	return func(args ...string) {
+		t.Helper()
+		c := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+		c.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
 	}
 }
