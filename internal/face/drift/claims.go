@@ -19,7 +19,7 @@ type claim struct {
 	anchor string
 	kind   Kind
 	text   string // as the document has it
-	full   string // the whole line
+	full   string // the line, at most maxAround bytes before and after
 
 	// keys are the tokens of which one must be in the folder: see tokens.
 	keys []string
@@ -84,6 +84,12 @@ func introduction(d *markdown.Document, src []byte) []byte {
 	return first[:min(len(first), 300)]
 }
 
+// The bounds of what is read of a document, so that the cost is proportional to its size.
+const (
+	maxClaims = 20_000
+	maxAround = 1024 // bytes of a line before and after a claim
+)
+
 type collector struct {
 	doc      string
 	d        *markdown.Document
@@ -91,6 +97,25 @@ type collector struct {
 	programs map[string]bool
 	seen     map[string]bool
 	claims   []*claim
+
+	at, breaks int // an offset, and the line breaks before it
+}
+
+// line returns the number of the line at an offset, from 1. It counts from the last offset.
+func (c *collector) line(at int) int {
+	if at >= c.at {
+		c.breaks += bytes.Count(c.src[c.at:at], []byte("\n"))
+	} else {
+		c.breaks -= bytes.Count(c.src[at:c.at], []byte("\n"))
+	}
+	c.at = at
+	return 1 + c.breaks
+}
+
+// before returns the text before an offset on its line, the last maxAround bytes at most.
+func (c *collector) before(at int) []byte {
+	text := c.src[max(0, at-maxAround):at]
+	return text[bytes.LastIndexByte(text, '\n')+1:]
 }
 
 // current returns the section at an offset; ok is false if it is about the past.
@@ -284,7 +309,7 @@ func (c *collector) name(w string, at int, s *markdown.Section, code bool) {
 // leads reports whether only markup is before an offset on its line, as in the first cell of
 // a table or in an item of a list of names.
 func (c *collector) leads(at int) bool {
-	return len(bytes.Trim(c.src[bytes.LastIndexByte(c.src[:at], '\n')+1:at], " \t|*-+#>[0123456789.")) == 0
+	return len(bytes.TrimLeft(c.before(at), " \t|*-+#>[0123456789.")) == 0
 }
 
 // distinctive reports whether a word has the form of a name: several words in one.
@@ -394,14 +419,13 @@ func (c *collector) sample(lang, line string, owned map[string]bool, at int, s *
 // add adds a claim at an offset, once for each text of a section.
 func (c *collector) add(n *claim, at int, s *markdown.Section) {
 	id := string(n.kind) + "\x00" + n.text + "\x00" + s.Anchor
-	if c.seen[id] || n.path == "" && len(n.keys) == 0 {
+	if c.seen[id] || n.path == "" && len(n.keys) == 0 || len(c.claims) == maxClaims {
 		return
 	}
 	c.seen[id] = true
 	n.doc, n.anchor = c.doc, s.Anchor
-	n.line = 1 + bytes.Count(c.src[:at], []byte("\n"))
-	from := bytes.LastIndexByte(c.src[:at], '\n') + 1
-	line, _, _ := bytes.Cut(c.src[from:], []byte("\n"))
+	n.line = c.line(at)
+	line, _, _ := bytes.Cut(c.src[at-len(c.before(at)):min(len(c.src), at+maxAround)], []byte("\n"))
 	n.full = strings.TrimSpace(string(line))
 	c.claims = append(c.claims, n)
 }

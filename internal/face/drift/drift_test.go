@@ -245,3 +245,20 @@ func TestVerdicts(t *testing.T) {
 		t.Error(lines(r))
 	}
 }
+
+// TestLongLine: the claims of a document in one line cost no more than those of many lines.
+func TestLongLine(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("# A\n\n")
+	for i := range 2 * maxClaims {
+		fmt.Fprintf(&text, "`some_name_%dx` and ", i)
+	}
+	all := claims("a.md", []byte(text.String()), nil)
+	size := 0
+	for _, c := range all {
+		size += len(c.full)
+	}
+	if len(all) != maxClaims || size > 2*maxAround*maxClaims || all[0].line != 3 || all[maxClaims-1].line != 3 {
+		t.Errorf("%d claims with lines of %d bytes in all, the first in line %d", len(all), size, all[0].line)
+	}
+}
