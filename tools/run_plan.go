@@ -115,7 +115,7 @@ func (p *Proxy) Run(ctx context.Context, plan plancheck.Plan, o RunOptions, peer
 	if o.DryRun {
 		ran := &Ran{State: planrun.Pending, Layers: c.layers, Findings: c.findings}
 		for _, id := range slices.Concat(c.layers...) {
-			i := slices.IndexFunc(plan.Calls, func(call plancheck.Call) bool { return call.ID == id })
+			i := plan.Position(id)
 			ran.Steps = append(ran.Steps, RanStep{ID: id, Tool: plan.Calls[i].Tool, State: planrun.Pending, Permission: c.permissions[i]})
 		}
 		return ran, nil
@@ -156,7 +156,7 @@ func (p *Proxy) confirm(ctx context.Context, c *checked, peer gateway.Peer) erro
 func (p *Proxy) run(ctx context.Context, c *checked, o RunOptions, peer gateway.Peer) (*Ran, error) {
 	o.Masks, o.Dir = p.Masks, p.Records
 	o.Call = func(ctx context.Context, call plancheck.Call, arguments json.RawMessage) planrun.Result {
-		i := slices.IndexFunc(c.plan.Calls, func(k plancheck.Call) bool { return k.ID == call.ID })
+		i := c.plan.Position(call.ID)
 		to := peer
 		to.Confirm = nil // the call needed no consent before the run
 		if c.permissions[i] == gateway.Ask {

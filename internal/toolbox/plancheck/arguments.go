@@ -73,11 +73,11 @@ func (c *checker) unknownInput(call *Call, t *catalog.Tool, takes []catalog.Para
 			f.Candidates = append(f.Candidates, p.Name)
 		}
 	}
-	f.Repair, f.repair = "remove it", func(p *Plan) { delete(p.Calls[p.at(call.ID)].Arguments, name) }
+	f.Repair, f.repair = "remove it", func(p *Plan) { delete(p.Calls[p.Position(call.ID)].Arguments, name) }
 	if len(f.Candidates) > 0 {
 		to := f.Candidates[0]
 		f.Repair, f.repair = "call it "+to, func(p *Plan) {
-			args := p.Calls[p.at(call.ID)].Arguments
+			args := p.Calls[p.Position(call.ID)].Arguments
 			args[to] = args[name]
 			delete(args, name)
 		}
@@ -100,7 +100,7 @@ func (c *checker) value(call *Call, in *catalog.Parameter, v any) {
 		Evidence: fmt.Sprintf("%s is %s, want %s", in.Name, typeOf(v), strings.Join(in.Types, " or "))}
 	if to, ok := coerce(v, in.Types); ok {
 		text, _ := json.Marshal(to) // a JSON value
-		f.Repair, f.repair = "use "+string(text), func(p *Plan) { p.Calls[p.at(call.ID)].Arguments[in.Name] = to }
+		f.Repair, f.repair = "use "+string(text), func(p *Plan) { p.Calls[p.Position(call.ID)].Arguments[in.Name] = to }
 	}
 	c.find(f)
 }
@@ -108,7 +108,7 @@ func (c *checker) value(call *Call, in *catalog.Parameter, v any) {
 // output checks the output that an argument refers to. A reference to no call is checked by
 // order.
 func (c *checker) output(call *Call, in *catalog.Parameter, r reference) {
-	from := c.plan.at(r.call)
+	from := c.plan.Position(r.call)
 	if from < 0 || c.tools[from] == nil || r.output == "" || len(c.tools[from].Gives) == 0 {
 		return
 	}
@@ -135,7 +135,7 @@ func (c *checker) output(call *Call, in *catalog.Parameter, r reference) {
 	if best != "" {
 		to := "$" + r.call + "." + best
 		f.Repair, f.Candidates = "use "+to, []string{best}
-		f.repair = func(p *Plan) { p.Calls[p.at(call.ID)].Arguments[in.Name] = to }
+		f.repair = func(p *Plan) { p.Calls[p.Position(call.ID)].Arguments[in.Name] = to }
 	}
 	c.find(f)
 }
@@ -169,7 +169,7 @@ func (c *checker) missingInput(i int, in *catalog.Parameter) {
 	if best.call != "" {
 		to := "$" + best.call + "." + best.output
 		f.Repair, f.Candidates = "use "+to, []string{best.call}
-		f.repair = func(p *Plan) { p.Calls[p.at(call.ID)].Arguments[in.Name] = to }
+		f.repair = func(p *Plan) { p.Calls[p.Position(call.ID)].Arguments[in.Name] = to }
 	}
 	// The tools that take what an earlier call returns come first.
 	makers := append(slices.Clone(c.index.Producers(in.Name)), c.index.Givers(toolsearch.EntityOf(in, toolsearch.PurposeOf(c.tools[i])))...)

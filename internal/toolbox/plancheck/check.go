@@ -80,7 +80,7 @@ type checker struct {
 }
 
 func (c *checker) find(f Finding) {
-	if i := c.plan.at(f.Call); i >= 0 {
+	if i := c.plan.Position(f.Call); i >= 0 {
 		f.Tool = c.plan.Calls[i].Tool
 	}
 	c.out.Findings = append(c.out.Findings, f)
@@ -158,7 +158,7 @@ const maxCandidates = 5
 // swap returns a repair that calls another tool.
 func swap(call, tool string) func(*Plan) {
 	return func(p *Plan) {
-		if i := p.at(call); i >= 0 {
+		if i := p.Position(call); i >= 0 {
 			p.Calls[i].Tool = tool
 		}
 	}
@@ -168,12 +168,12 @@ func swap(call, tool string) func(*Plan) {
 func insert(tool string, before, after []string) func(*Plan) {
 	return func(p *Plan) {
 		id := fmt.Sprintf("c%d", len(p.Calls))
-		for n := len(p.Calls); p.at(id) >= 0; n++ {
+		for n := len(p.Calls); p.Position(id) >= 0; n++ {
 			id = fmt.Sprintf("c%d", n)
 		}
 		at := len(p.Calls)
 		for _, a := range after {
-			if i := p.at(a); i >= 0 {
+			if i := p.Position(a); i >= 0 {
 				at = min(at, i)
 			}
 		}
@@ -189,7 +189,7 @@ func insert(tool string, before, after []string) func(*Plan) {
 
 // link adds an edge, unless the plan is a list or has the edge.
 func (p *Plan) link(from, to string) {
-	if i, j := p.at(from), p.at(to); p.Edges != nil && i >= 0 && j >= 0 && i != j && !slices.Contains(p.explicit(), [2]int{i, j}) {
+	if i, j := p.Position(from), p.Position(to); p.Edges != nil && i >= 0 && j >= 0 && i != j && !slices.Contains(p.explicit(), [2]int{i, j}) {
 		p.Edges = append(p.Edges, Edge{From: from, To: to})
 	}
 }

@@ -51,7 +51,7 @@ func references(v any) (found []reference) {
 // the results of the calls before it by ID. "$$" stands for "$" before a reference, and
 // "${NAME}" in a text stays if no call has that ID.
 func (p *Plan) Fill(id string, outputs map[string]any) (map[string]any, error) {
-	call := &p.Calls[p.at(id)]
+	call := &p.Calls[p.Position(id)]
 	if p.Parameters != nil {
 		outputs = maps.Clone(outputs)
 		outputs[params] = p.Parameters
@@ -91,7 +91,7 @@ func (p *Plan) fill(v any, outputs map[string]any) (any, error) {
 			if strings.HasPrefix(found, "$$") {
 				return found[1:]
 			}
-			if _, known := outputs[m[1]]; !known && p.at(m[1]) < 0 {
+			if _, known := outputs[m[1]]; !known && p.Position(m[1]) < 0 {
 				return found
 			}
 			value, failed := reference{call: m[1], output: m[2]}.value(outputs)

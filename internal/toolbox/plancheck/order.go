@@ -14,7 +14,7 @@ func (c *checker) order() {
 	for j := range c.plan.Calls {
 		call := &c.plan.Calls[j]
 		for _, r := range references(map[string]any(call.Arguments)) {
-			switch i := c.plan.at(r.call); {
+			switch i := c.plan.Position(r.call); {
 			case i >= 0 && (i == j || suggest.Reaches(c.plan.explicit(), j, i)):
 				c.before(i, j, "its arguments refer to an output of it", 1)
 			case r.call == params && c.plan.Parameters != nil:
@@ -28,7 +28,7 @@ func (c *checker) order() {
 		}
 	}
 	for _, e := range c.plan.Edges {
-		if c.plan.at(e.From) < 0 || c.plan.at(e.To) < 0 {
+		if c.plan.Position(e.From) < 0 || c.plan.Position(e.To) < 0 {
 			c.find(Finding{Kind: MissingStep, Confidence: 1, Evidence: fmt.Sprintf("an edge from %q to %q names a call that the plan lacks", e.From, e.To)})
 			c.out.Signs.Schema = 1
 		}
@@ -48,7 +48,7 @@ func (c *checker) cycle() bool {
 		c.out.Signs.Schema = 1
 		f := Finding{Kind: Cycle, Call: c.plan.Calls[i].ID, Confidence: 1, Evidence: "it waits for itself, through other calls"}
 		for k, e := range c.plan.Edges {
-			if from, to := c.plan.at(e.From), c.plan.at(e.To); from >= 0 && to >= 0 && c.reaches(to, from) && !c.needs(from, to) {
+			if from, to := c.plan.Position(e.From), c.plan.Position(e.To); from >= 0 && to >= 0 && c.reaches(to, from) && !c.needs(from, to) {
 				f.Repair = fmt.Sprintf("remove the edge from %s to %s", e.From, e.To)
 				f.repair = func(p *Plan) { p.Edges = slices.Delete(p.Edges, k, k+1) }
 				break
@@ -110,7 +110,7 @@ func (c *checker) declared() {
 // tool is declared to need no tool of the plan and is needed by none; −1 if there is none.
 func (c *checker) stray(calls []string) int {
 	for i, t := range c.tools {
-		if t == nil || !slices.ContainsFunc(calls, func(id string) bool { return c.reaches(i, c.plan.at(id)) }) {
+		if t == nil || !slices.ContainsFunc(calls, func(id string) bool { return c.reaches(i, c.plan.Position(id)) }) {
 			continue
 		}
 		related := slices.ContainsFunc(c.plan.Calls, func(k Call) bool {
@@ -146,7 +146,7 @@ func (c *checker) before(i, j int, why string, confidence float64) {
 // opposite order: it exchanges the two in the list, or reverses the edge.
 func reverse(from, to string) func(*Plan) {
 	return func(p *Plan) {
-		i, j := p.at(from), p.at(to)
+		i, j := p.Position(from), p.Position(to)
 		if i < 0 || j < 0 {
 			return
 		}

@@ -209,8 +209,8 @@ func (p *Plan) clone() *Plan {
 	return &q
 }
 
-// at returns the position of a call, −1 if there is none.
-func (p *Plan) at(id string) int {
+// Position returns the position of a call, −1 if there is none.
+func (p *Plan) Position(id string) int {
 	return slices.IndexFunc(p.Calls, func(c Call) bool { return c.ID == id })
 }
 
@@ -224,7 +224,7 @@ func (p *Plan) explicit() [][2]int {
 		}
 	}
 	for _, e := range p.Edges {
-		if i, j := p.at(e.From), p.at(e.To); i >= 0 && j >= 0 {
+		if i, j := p.Position(e.From), p.Position(e.To); i >= 0 && j >= 0 {
 			pairs = append(pairs, [2]int{i, j})
 		}
 	}
@@ -236,7 +236,7 @@ func (p *Plan) Waits() [][2]int {
 	pairs := p.explicit()
 	for j, c := range p.Calls {
 		for _, r := range references(map[string]any(c.Arguments)) {
-			if i := p.at(r.call); i >= 0 && !suggest.Reaches(pairs, j, i) && !suggest.Reaches(pairs, i, j) {
+			if i := p.Position(r.call); i >= 0 && !suggest.Reaches(pairs, j, i) && !suggest.Reaches(pairs, i, j) {
 				pairs = append(pairs, [2]int{i, j})
 			}
 		}

@@ -149,7 +149,7 @@ type run struct {
 
 // step runs a step unless it is done or cannot run.
 func (r *run) step(ctx context.Context, id string) {
-	i := slices.IndexFunc(r.plan.Calls, func(c plancheck.Call) bool { return c.ID == id })
+	i := r.plan.Position(id)
 	call := r.plan.Calls[i]
 	r.mu.Lock()
 	s := *r.steps[id]
