@@ -77,8 +77,9 @@ type compiler struct {
 	left  int             // tokens
 	kept  map[string]bool // the cards, and the places and hashes of sections
 	seen  []retriever.Fingerprint
-	ranks map[string]int // of the files with items
-	paths []string       // of the items' files, the best first
+	ranks map[string]int  // of the files with items
+	paths []string        // of the items' files, the best first
+	exact map[string]bool // whether a document's text is that of its file, by path
 }
 
 // Compile compiles the context of a task. It fails with *retriever.InvalidError for an
@@ -91,7 +92,7 @@ func Compile(ctx context.Context, s Sources, r Request) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &compiler{Sources: s, Request: r, out: &Bundle{Items: []Item{}}, kept: map[string]bool{}, ranks: map[string]int{}}
+	c := &compiler{Sources: s, Request: r, out: &Bundle{Items: []Item{}}, kept: map[string]bool{}, ranks: map[string]int{}, exact: map[string]bool{}}
 	files, similar, err := c.files(ctx, q)
 	if err != nil {
 		return nil, err
@@ -382,7 +383,7 @@ func (c *compiler) keep(one *candidate) bool {
 		if len(item.Text) > tokenBytes*limit {
 			continue
 		}
-		item.cite(one)
+		c.cite(&item, one)
 		cost := c.Count(c.rendered(&item))
 		if cost > limit {
 			continue
@@ -438,13 +439,19 @@ func (one *candidate) items() (forms []Item) {
 	return forms
 }
 
-// cite sets the mark of the item's receipt, or a short hash.
-func (i *Item) cite(one *candidate) {
+// cite sets the mark of an item's receipt, or a short hash.
+func (c *compiler) cite(i *Item, one *candidate) {
 	hash := one.doc.Hash
 	if one.section >= 0 {
 		hash = one.doc.Sections[one.section].Hash
 	}
-	if sum := sha256.Sum256(one.text); hex.EncodeToString(sum[:]) == one.doc.Hash {
+	exact, known := c.exact[i.Path]
+	if !known {
+		sum := sha256.Sum256(one.text)
+		exact = hex.EncodeToString(sum[:]) == one.doc.Hash
+		c.exact[i.Path] = exact
+	}
+	if exact {
 		if r, err := receipt.Of(i.Path, i.Anchor, one.text, i.Lines.Start, i.Lines.End); err == nil {
 			i.Mark = r.Mark.String()
 			return

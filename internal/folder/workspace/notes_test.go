@@ -20,6 +20,107 @@ type section struct {
 	file       int // -1 if it is removed
 }
 
+// citedSections are sections with a note on each, in a few documents.
+type citedSections struct {
+	*testing.T
+	root     string
+	notes    *notes.Store
+	r        *rand.Rand
+	sections []*section
+	lead     []int               // lines above the sections of a file
+	cited    map[string]*section // by note
+	body     map[string]string   // of the section, when its note was written or confirmed
+}
+
+func newCitedSections(t *testing.T, root string, store *notes.Store) *citedSections {
+	t.Helper()
+	const files, perFile = 4, 5
+	c := &citedSections{T: t, root: root, notes: store, r: rand.New(rand.NewPCG(1, 1)), lead: make([]int, files), cited: map[string]*section{}, body: map[string]string{}}
+	for f := range files {
+		for i := range perFile {
+			name := fmt.Sprintf("part%d%d", f, i)
+			text := "The " + name + " holds"
+			for range 12 {
+				text += fmt.Sprintf(" word%d", c.r.IntN(1000))
+			}
+			c.sections = append(c.sections, &section{name, text + ".", f})
+		}
+	}
+	c.save()
+	for _, s := range c.sections {
+		made, err := c.notes.Remember(t.Context(), s.name, notes.Request{Text: "We found out about the items of " + s.name + ".", RestsOn: []string{s.place()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.cited[made.Path], c.body[made.Path] = s, s.body
+	}
+	return c
+}
+
+func (s *section) place() string { return fmt.Sprintf("doc%d.md#%s", s.file, s.name) }
+
+// save writes the documents.
+func (c *citedSections) save() {
+	c.Helper()
+	for f, lead := range c.lead {
+		text := fmt.Sprintf("# File %d\n%s", f, strings.Repeat("\nA line above.\n", lead))
+		for _, s := range c.sections {
+			if s.file == f {
+				text += fmt.Sprintf("\n## %s\n\n%s\n", s.name, s.body)
+			}
+		}
+		write(c.T, filepath.Join(c.root, fmt.Sprintf("doc%d.md", f)), text)
+	}
+}
+
+// edit changes one section or what is above it, or confirms its note. It reports whether the
+// section is in another file now.
+func (c *citedSections) edit(n int) (moved bool) {
+	c.Helper()
+	s := c.sections[c.r.IntN(len(c.sections))]
+	what, home := c.r.IntN(7), s.file
+	switch {
+	case s.file < 0: // it returns, as it was
+		s.file = c.r.IntN(len(c.lead))
+	case what == 0:
+		c.lead[s.file]++
+	case what == 1:
+		s.file = c.r.IntN(len(c.lead)) // moved to another file
+	case what == 2:
+		s.body = strings.Replace(s.body, "holds", "does not hold", 1)
+	case what == 3:
+		s.body = strings.Replace(s.body, "does not hold", "holds", 1)
+	case what == 4:
+		s.body += fmt.Sprintf(" That is %d.", n)
+	case what == 5:
+		s.file = -1 // removed
+	default:
+		c.confirm(n, s)
+	}
+	c.save()
+	return s.file != home
+}
+
+// confirm confirms the note on a section, if the section has changed.
+func (c *citedSections) confirm(n int, s *section) {
+	c.Helper()
+	for path, of := range c.cited {
+		if of != s || c.body[path] == s.body {
+			continue
+		}
+		r := notes.Request{ID: strings.TrimSuffix(filepath.Base(path), ".md")}
+		_, err := c.notes.Remember(c.Context(), s.name, r)
+		if err != nil && strings.Contains(err.Error(), "removed") { // and another text is elsewhere
+			r.RestsOn = []string{s.place()}
+			_, err = c.notes.Remember(c.Context(), s.name, r)
+		}
+		if err != nil {
+			c.Fatalf("edit %d: %v", n, err)
+		}
+		c.body[path] = s.body
+	}
+}
+
 // TestNotesStayTrue edits documents 200 times. After each edit a search serves without a
 // warning exactly the notes whose lines are still in the folder, and the others with one.
 func TestNotesStayTrue(t *testing.T) {
@@ -30,96 +131,25 @@ func TestNotesStayTrue(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tasks.Close()
-	r := rand.New(rand.NewPCG(1, 1))
-	const files, perFile = 4, 5
-	var sections []*section
-	lead := make([]int, files) // lines above the sections of a file
-	for f := range files {
-		for i := range perFile {
-			name := fmt.Sprintf("part%d%d", f, i)
-			text := "The " + name + " holds"
-			for range 12 {
-				text += fmt.Sprintf(" word%d", r.IntN(1000))
-			}
-			sections = append(sections, &section{name, text + ".", f})
-		}
-	}
-	save := func() {
-		for f := range files {
-			text := fmt.Sprintf("# File %d\n%s", f, strings.Repeat("\nA line above.\n", lead[f]))
-			for _, s := range sections {
-				if s.file == f {
-					text += fmt.Sprintf("\n## %s\n\n%s\n", s.name, s.body)
-				}
-			}
-			write(t, filepath.Join(sel.Root, fmt.Sprintf("doc%d.md", f)), text)
-		}
-	}
-	save()
-	cited := map[string]*section{} // by note
-	body := map[string]string{}    // of the section, when it was cited
-	remember := func(s *section) {
-		made, err := tasks.Notes.Remember(t.Context(), s.name, notes.Request{Text: "We found out about the items of " + s.name + ".", RestsOn: []string{fmt.Sprintf("doc%d.md#%s", s.file, s.name)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		cited[made.Path], body[made.Path] = s, s.body
-	}
-	for _, s := range sections {
-		remember(s)
-	}
+	c := newCitedSections(t, sel.Root, tasks.Notes)
 	fill(t, w, index.IndexRequest{})
 	warned, fresh := 0, 0
 	for edit := range 200 {
-		s := sections[r.IntN(len(sections))]
-		what, home := r.IntN(7), s.file
-		switch {
-		case s.file < 0: // it returns, as it was
-			s.file = r.IntN(files)
-		case what == 0:
-			lead[s.file]++
-		case what == 1:
-			s.file = r.IntN(files) // moved to another file
-		case what == 2:
-			s.body = strings.Replace(s.body, "holds", "does not hold", 1)
-		case what == 3:
-			s.body = strings.Replace(s.body, "does not hold", "holds", 1)
-		case what == 4:
-			s.body += fmt.Sprintf(" That is %d.", edit)
-		case what == 5:
-			s.file = -1 // removed
-		default: // the note is confirmed
-			for path, of := range cited {
-				if of == s && body[path] != s.body {
-					r := notes.Request{ID: strings.TrimSuffix(filepath.Base(path), ".md")}
-					_, err := tasks.Notes.Remember(t.Context(), s.name, r)
-					if err != nil && strings.Contains(err.Error(), "removed") { // and another text is elsewhere
-						r.RestsOn = []string{fmt.Sprintf("doc%d.md#%s", s.file, s.name)}
-						_, err = tasks.Notes.Remember(t.Context(), s.name, r)
-					}
-					if err != nil {
-						t.Fatalf("edit %d: %v", edit, err)
-					}
-					body[path] = s.body
-				}
-			}
-		}
-		save()
-		if s.file != home { // the index finds the file that has a section now; what changed is read
+		if c.edit(edit) { // the index finds the file that has a section now; what changed is read
 			fill(t, w, index.IndexRequest{})
 		}
 		a, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "what did we find out about the items", Limit: retriever.MaxLimit, Filter: store.Filter{Kind: store.Notes}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(a.Results) != len(cited) {
-			t.Fatalf("edit %d: %d notes are found, want %d", edit, len(a.Results), len(cited))
+		if len(a.Results) != len(c.cited) {
+			t.Fatalf("edit %d: %d notes are found, want %d", edit, len(a.Results), len(c.cited))
 		}
 		for _, found := range a.Results {
-			s := cited[found.Path]
-			holds := s.file >= 0 && s.body == body[found.Path]
+			s := c.cited[found.Path]
+			holds := s.file >= 0 && s.body == c.body[found.Path]
 			if holds != (len(found.Outdated) == 0) {
-				t.Errorf("edit %d (%d): the note about %s holds: %v, warnings: %v", edit, what, s.name, holds, found.Outdated)
+				t.Errorf("edit %d: the note about %s holds: %v, warnings: %v", edit, s.name, holds, found.Outdated)
 			}
 			if holds {
 				fresh++
