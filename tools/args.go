@@ -17,6 +17,14 @@ import (
 // its bounds.
 type integer int
 
+// given returns an argument, 0 if it is absent.
+func (w *integer) given() int {
+	if w == nil {
+		return 0
+	}
+	return int(*w)
+}
+
 // UnmarshalJSON implements json.Unmarshaler.
 func (w *integer) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {

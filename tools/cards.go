@@ -27,18 +27,12 @@ Use it to see what has to be done and by whom. Not for searching text: read_cont
 			}),
 			bare: func(answer any) any { return answer.(*listTasksAnswer).Tasks },
 		},
-		{
-			name: "create_task", title: "Create a task card", groups: []Group{Core, Tasks}, additive: true, notIdempotent: true,
+		{name: "create_task", title: "Create a task card", groups: []Group{Core, Tasks}, additive: true, notIdempotent: true, handler: codeHandler(t.Cards.Create),
 			description: `Create a task card, or nothing if an argument is invalid, such as an unknown id in depends_on.
-Use it to record work to do. Not for a task inside a document: use task.`,
-			handler: codeHandler(t.Cards.Create),
-		},
-		{
-			name: "update_task", title: "Update a task card", groups: []Group{Core, Tasks}, rate: rate{Limit: 10, Burst: 15},
+Use it to record work to do. Not for a task inside a document: use task.`},
+		{name: "update_task", title: "Update a task card", groups: []Group{Core, Tasks}, rate: rate{Limit: 10, Burst: 15}, handler: codeHandler(t.Cards.Update),
 			description: `Change fields of a task card; the rest of its file stays the same.
-Use it to start, finish, assign or reorder work. Not for the text of a card: edit the file.`,
-			handler: codeHandler(t.Cards.Update),
-		},
+Use it to start, finish, assign or reorder work. Not for the text of a card: edit the file.`},
 		{
 			name: "get_task_dependencies", title: "Dependencies of a task", groups: []Group{Tasks}, readOnly: true,
 			description: `List the cards that a task directly depends on, or with reverse=true those that depend on it.

@@ -17,7 +17,6 @@ type contextArgs struct {
 	Format    string   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields"`
 }
 
-// contextTool is the tool context.
 func contextTool(folder *owner.Folder, o *Options) tool {
 	return tool{
 		name: "context", title: "What to read before a change", groups: []Group{Docs, Tasks}, readOnly: true, noSchema: true,
@@ -37,9 +36,7 @@ Use it once before a change. Not for one question: use read_context.`,
 				}
 			}
 			r.Context, r.Mode, r.AsText = a.Context, o.DefaultMode, wantsText(ctx, a.Format)
-			if a.MaxTokens != nil {
-				r.Budget = min(int(*a.MaxTokens), bundle.MaxBudget)
-			}
+			r.Budget = min(a.MaxTokens.given(), bundle.MaxBudget)
 			b, err := index.ContextOp.Call(ctx, folder, r, nil)
 			if err == nil {
 				record(ctx, func(s *usage.Session) { s.Query(r.Query) })
@@ -55,18 +52,13 @@ type refsArgs struct {
 	Format string   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields"`
 }
 
-// refsTool is the tool refs.
 func refsTool(folder *owner.Folder) tool {
 	return tool{
 		name: "refs", title: "Who calls or uses a symbol", groups: []Group{Docs}, readOnly: true, noSchema: true,
 		description: `List the definitions of a symbol of source code and the lines that call, use or import it, each with the symbol around it; names that cannot be resolved for certain are marked as a guess.
 Use it before you change a signature. Not for text: use read_context with exhaustive.`,
 		handler: codeHandler(func(ctx context.Context, a refsArgs) (any, error) {
-			r := bundle.ReferencesRequest{Symbol: a.Symbol}
-			if a.Limit != nil {
-				r.Limit = int(*a.Limit)
-			}
-			found, err := index.ReferencesOp.Call(ctx, folder, r, nil)
+			found, err := index.ReferencesOp.Call(ctx, folder, bundle.ReferencesRequest{Symbol: a.Symbol, Limit: a.Limit.given()}, nil)
 			return answerAs(found, err, wantsText(ctx, a.Format))
 		}),
 	}

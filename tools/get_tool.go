@@ -104,7 +104,6 @@ func schemaPart(schema *json.RawMessage, omitted func(n int)) fit.Part {
 	}
 }
 
-// getTool is the tool get_tool.
 func getTool(box *owner.Folder, o *Options) tool {
 	return tool{
 		name: "get_tool", title: "Show a tool of the catalogue", groups: []Group{Catalog}, readOnly: true,

@@ -20,7 +20,6 @@ type indexAnswer struct {
 	Status *index.Status      `json:"status"`
 }
 
-// indexTool is the tool index.
 func indexTool(folder *owner.Folder, o *Options) tool {
 	return tool{
 		name: "index", title: "Build or refresh the index", groups: []Group{Core}, waits: true, additive: true,

@@ -35,8 +35,11 @@ type contents struct {
 func (c contents) wanted() []string {
 	names := []string{"read_context", "read_doc", "list_tasks", "create_task", "update_task"}
 	if c.servers { // the list stays short, however many servers there are
-		names = slices.DeleteFunc(names, func(name string) bool { return name == "create_task" })
-		return append(names, "search_tools", "get_tool", "call_tool", "read_result", "suggest_dag")
+		names = []string{"read_context", "read_doc", "search_tools", "get_tool", "call_tool", "read_result", "suggest_dag", "run_plan"}
+		if c.cards {
+			names = append(names, "list_tasks")
+		}
+		return names
 	}
 	var later []string
 	add := func(yes bool, first, then []string) {

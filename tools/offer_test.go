@@ -75,7 +75,7 @@ func TestAutoBudget(t *testing.T) {
 		}
 		for want, yes := range map[string]bool{
 			"read_context": true, "create_task": !c.servers, "get_task_dependencies": c.cards && !c.servers, "validate_task_graph": c.cards && !c.servers,
-			"view_task": c.documents && !c.servers, "search_tools": c.catalogue || c.servers, "suggest_dag": c.catalogue || c.servers, "call_tool": c.servers, "read_result": c.servers,
+			"view_task": c.documents && !c.servers, "search_tools": c.catalogue || c.servers, "suggest_dag": c.catalogue || c.servers, "call_tool": c.servers, "read_result": c.servers, "run_plan": c.servers, "list_tasks": c.cards || !c.servers,
 		} {
 			if yes && !slices.Contains(names(list), want) {
 				t.Errorf("%+v does not offer %s", c, want)

@@ -35,7 +35,7 @@ type readContextArgs struct {
 // query returns the query for the retriever, which checks it. Mode overrides the
 // deprecated Semantic, which overrides the default.
 func (a *readContextArgs) query(defaultMode retriever.Mode) (retriever.Query, error) {
-	q := retriever.Query{Text: a.Query, Mode: defaultMode, Cursor: a.Cursor, Explain: a.Explain, Context: a.Context}
+	q := retriever.Query{Text: a.Query, Mode: defaultMode, Cursor: a.Cursor, Explain: a.Explain, Context: a.Context, Limit: a.Limit.given(), MaxTokens: a.MaxTokens.given()}
 	switch {
 	case a.Mode != nil:
 		if q.Mode = retriever.Mode(*a.Mode); q.Mode == "" {
@@ -44,13 +44,8 @@ func (a *readContextArgs) query(defaultMode retriever.Mode) (retriever.Query, er
 	case a.Semantic:
 		q.Mode = retriever.Semantic
 	}
-	if a.Limit != nil {
-		if q.Limit = int(*a.Limit); q.Limit == 0 {
-			return q, invalid("limit: 0, want 1 to %d", retriever.MaxLimit)
-		}
-	}
-	if a.MaxTokens != nil {
-		q.MaxTokens = int(*a.MaxTokens)
+	if a.Limit != nil && q.Limit == 0 {
+		return q, invalid("limit: 0, want 1 to %d", retriever.MaxLimit)
 	}
 	if f := a.Filters; f != nil {
 		q.Filter = store.Filter{Tags: f.Tags, Priority: f.Priority, Assignee: f.Assignee, PathPrefix: f.PathPrefix, Kind: store.Kind(f.Kind)}
@@ -64,7 +59,6 @@ func (o *Options) searched(ctx context.Context, q retriever.Query, a *retriever.
 	ReportLacks(o.Lacked, q, a)
 }
 
-// readContext is the tool read_context.
 func readContext(folder *owner.Folder, o *Options) tool {
 	t := tool{
 		name: "read_context", title: "Search documents", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 10, Burst: 15}, noSchema: true,

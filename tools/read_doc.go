@@ -24,7 +24,6 @@ type readDocArgs struct {
 	ExpectedHash string   `json:"expected_hash,omitempty" jsonschema:"Fail with 1006 if the file or section has another hash"`
 }
 
-// readDoc is the tool read_doc.
 func readDoc(folder *owner.Folder) tool {
 	t := tool{
 		name: "read_doc", title: "Read a document or section", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 30, Burst: 50},
@@ -38,10 +37,7 @@ path is "docs/a.md", "docs/a.md#anchor", "docs/a.md:10-40" or a glob. With max_t
 			for i, path := range a.Paths {
 				a.Paths[i] = strings.TrimPrefix(path, graphrank.DocumentPrefix)
 			}
-			r := retriever.ReadRequest{Path: a.Path, Anchor: a.Anchor, Paths: a.Paths, Next: a.Next, ExpectedHash: a.ExpectedHash, AsText: wantsText(ctx, a.Format)}
-			if a.MaxTokens != nil {
-				r.MaxTokens = int(*a.MaxTokens)
-			}
+			r := retriever.ReadRequest{Path: a.Path, Anchor: a.Anchor, Paths: a.Paths, Next: a.Next, ExpectedHash: a.ExpectedHash, MaxTokens: a.MaxTokens.given(), AsText: wantsText(ctx, a.Format)}
 			switch {
 			case a.Paths != nil:
 				all, err := readAll(ctx, folder, r)

@@ -13,7 +13,6 @@ type checkReceiptsArgs struct {
 	Format   string   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields"`
 }
 
-// checkReceipts is the tool check_receipts.
 func checkReceipts(t *workspace.Tasks) tool {
 	return tool{
 		name: "check_receipts", title: "Check what cited lines say now", groups: []Group{Docs}, readOnly: true, noSchema: true,

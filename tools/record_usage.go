@@ -30,7 +30,6 @@ type recordAnswer struct {
 	Unknown    []string `json:"unknown"`    // names that do not identify one tool of the catalogue
 }
 
-// recordUsage is the tool record_usage.
 func recordUsage(box *owner.Folder) tool {
 	return tool{
 		name: "record_usage", title: "Record what was used", groups: []Group{Catalog}, additive: true, notIdempotent: true,

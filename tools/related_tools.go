@@ -40,7 +40,6 @@ type relatedTool struct {
 	Count float64 `json:"count,omitempty"`
 }
 
-// relatedTools is the tool related_tools.
 func relatedTools(box *owner.Folder) tool {
 	var graph toolbox.Graph
 	return tool{

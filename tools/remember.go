@@ -7,7 +7,6 @@ import (
 	"cairn/internal/task/notes"
 )
 
-// remember is the tool remember.
 func remember(t *workspace.Tasks) tool {
 	return tool{
 		name: "remember", title: "Write, confirm or drop a note", groups: []Group{Docs}, notIdempotent: true,

@@ -261,7 +261,6 @@ type runPlanArgs struct {
 	MaxTokens *integer        `json:"max_tokens,omitempty" schema:"min=100,max=100000"`
 }
 
-// runPlan is the tool run_plan.
 func runPlan(p *Proxy) tool {
 	return tool{
 		name: "run_plan", title: "Run a plan of tool calls", groups: []Group{Catalog}, notIdempotent: true, openWorld: true, waits: true, noSchema: true,
@@ -273,11 +272,8 @@ Use it for several calls whose results need no judgement between them. Not for o
 			if err != nil {
 				return nil, invalid("plan: %s", err)
 			}
-			o := RunOptions{DryRun: a.DryRun, background: declaresTasks(ctx)}
+			o := RunOptions{DryRun: a.DryRun, Tokens: a.MaxTokens.given(), background: declaresTasks(ctx)}
 			o.KeepGoing, o.Resume, o.Restart, o.Repeat = a.KeepGoing, a.Resume, a.Restart, a.Repeat
-			if a.MaxTokens != nil {
-				o.Tokens = int(*a.MaxTokens)
-			}
 			if report := progressOf(ctx); report != nil {
 				o.Progress = func(line string) { report(job.Progress{Phase: line}) }
 			}

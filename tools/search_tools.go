@@ -19,7 +19,6 @@ type searchToolsArgs struct {
 // maxContext bounds the number of tools in use in a call.
 const maxContext = 50
 
-// searchTools is the tool search_tools.
 func searchTools(box *owner.Folder) tool {
 	return tool{
 		name: "search_tools", title: "Find tools", groups: []Group{Catalog}, readOnly: true,

@@ -7,7 +7,6 @@ import (
 	"cairn/internal/folder/index"
 )
 
-// status is the tool status.
 func status(folder *owner.Folder, o *Options) tool {
 	return tool{
 		name: "status", title: "State of the index", groups: []Group{Core}, readOnly: true,

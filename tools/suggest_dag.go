@@ -22,7 +22,6 @@ type suggestDAGArgs struct {
 // maxArranged bounds the number of tools that one call arranges.
 const maxArranged = 60
 
-// suggestDAG is the tool suggest_dag.
 func suggestDAG(box *owner.Folder) tool {
 	return tool{
 		name: "suggest_dag", title: "Plan which tools to use", groups: []Group{Catalog}, readOnly: true,

@@ -87,7 +87,6 @@ type stageCreateArgs struct {
 
 const stageCreateName = "task_dag_create"
 
-// stageCreate is the tool task_dag_create.
 func stageCreate(st *workspace.Stages) tool {
 	return tool{
 		name: stageCreateName, title: "Start a question task", groups: []Group{Stages}, additive: true, notIdempotent: true, waits: true,
@@ -121,7 +120,6 @@ type stageGetArgs struct {
 	Log    bool    `json:"log,omitempty" schema:"default=false" jsonschema:"Add every transition"`
 }
 
-// stageGet is the tool task_dag_get.
 func stageGet(st *workspace.Stages) tool {
 	return tool{
 		name: "task_dag_get", title: "Show a question task", groups: []Group{Stages}, readOnly: true, waits: true,
@@ -166,7 +164,6 @@ type listedTask struct {
 	UpdatedAt time.Time    `json:"updated_at"`
 }
 
-// stageList is the tool task_dag_list.
 func stageList(st *workspace.Stages) tool {
 	return tool{
 		name: "task_dag_list", title: "List question tasks", groups: []Group{Stages}, readOnly: true,
@@ -195,7 +192,6 @@ type stageAbortArgs struct {
 	Reason string `json:"reason,omitempty" schema:"max=2000"`
 }
 
-// stageAbort is the tool task_dag_abort.
 func stageAbort(st *workspace.Stages) tool {
 	return tool{
 		name: "task_dag_abort", title: "Abort a question task", groups: []Group{Stages},

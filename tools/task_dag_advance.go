@@ -25,7 +25,6 @@ type advanceArgs struct {
 	Wait       integer         `json:"wait_seconds,omitempty" schema:"default=5,min=0,max=300"`
 }
 
-// stageAdvance is the tool task_dag_advance.
 func stageAdvance(st *workspace.Stages) tool {
 	return tool{
 		name: "task_dag_advance", title: "Submit the result of a stage", groups: []Group{Stages}, additive: true, notIdempotent: true, waits: true,

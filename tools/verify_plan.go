@@ -14,7 +14,6 @@ type verifyPlanArgs struct {
 	Intent string          `json:"intent,omitempty" schema:"max=8192" jsonschema:"The task in words"`
 }
 
-// verifyPlan is the tool verify_plan.
 func verifyPlan(box *owner.Folder) tool {
 	return tool{
 		name: "verify_plan", title: "Check a plan of tool calls", groups: []Group{Catalog}, readOnly: true,

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -187,20 +188,25 @@ var passed = []string{
 // environment returns the environment of a server's command.
 func (s *Server) environment() []string {
 	env := []string{}
-	for _, names := range [][]string{passed, s.Env} {
-		for _, name := range names {
-			if value, ok := os.LookupEnv(name); ok {
-				env = append(env, name+"="+value)
-			}
+	for _, name := range slices.Concat(passed, s.Env) {
+		if value, ok := s.variable(name); ok {
+			env = append(env, name+"="+value)
 		}
 	}
 	return env
 }
 
+func (s *Server) variable(name string) (value string, ok bool) {
+	if value, ok = s.Values[name]; !ok {
+		value, ok = os.LookupEnv(name)
+	}
+	return value, ok
+}
+
 // Missing returns the variables that a server needs and the environment lacks.
 func (s *Server) Missing() (names []string) {
 	for _, name := range append(s.Env[:len(s.Env):len(s.Env)], s.TokenEnv) {
-		if _, ok := os.LookupEnv(name); !ok && name != "" {
+		if _, ok := s.variable(name); !ok && name != "" {
 			names = append(names, name)
 		}
 	}

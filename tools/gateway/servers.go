@@ -29,6 +29,8 @@ type Server struct {
 	// those in passed. TokenEnv is the variable with the bearer token for the URL.
 	Env      []string `json:"env,omitempty"`
 	TokenEnv string   `json:"token_env,omitempty"`
+	// Values has the values of variables in Env that are not in the environment of cairn.
+	Values map[string]string `json:"-"`
 	// Permissions overrides the defaults of tools by their names.
 	Permissions map[string]Permission `json:"permissions,omitempty"`
 	// Folder reports that the configuration of the folder names the server.
@@ -150,6 +152,9 @@ func (s *Store) read() (map[string]Server, error) {
 		if err := server.Check(); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", s.path, err)
 		}
+		if server.Values, err = readFile[map[string]string](s, &server, ".env"); err != nil {
+			return nil, err
+		}
 		servers[name] = server
 	}
 	return servers, nil
@@ -208,32 +213,53 @@ func (s *Store) stampOf(server *Server) string { return home.Stamp(s.file(server
 
 // Approved returns the tools that the user has approved, nil if there are none.
 func (s *Store) Approved(server *Server) (tools []catalog.Tool, err error) {
-	text, err := home.ReadUserFile(s.file(server, ".tools"))
-	if err != nil || text == nil {
-		return nil, err
+	if tools, err = readFile[[]catalog.Tool](s, server, ".tools"); err != nil {
+		err = fmt.Errorf("%w; approve the definitions again with `cairn tools approve %s`", err, server.Name)
 	}
-	if err := json.Unmarshal(text, &tools); err != nil {
-		return nil, fmt.Errorf("reading the definitions of %s: %w; approve them again with `cairn tools approve %s`", server.Name, err, server.Name)
-	}
-	return tools, nil
+	return tools, err
 }
 
 // Approve makes tools the approved ones of a server.
 func (s *Store) Approve(server *Server, tools []catalog.Tool) error {
-	text, err := json.Marshal(append([]catalog.Tool{}, tools...))
+	return s.writeFile(server, ".tools", append([]catalog.Tool{}, tools...))
+}
+
+// SetValues keeps the values of a server in a file that only the user can read.
+func (s *Store) SetValues(server *Server) error {
+	if len(server.Values) == 0 {
+		return nil
+	}
+	return s.writeFile(server, ".env", server.Values)
+}
+
+// readFile reads the JSON in a file of a server, the zero value if there is none.
+func readFile[T any](s *Store, server *Server, suffix string) (v T, err error) {
+	path := s.file(server, suffix)
+	text, err := home.ReadUserFile(path)
+	if err == nil && text != nil {
+		if err = json.Unmarshal(text, &v); err != nil {
+			err = fmt.Errorf("reading %s: %w", path, err)
+		}
+	}
+	return v, err
+}
+
+// writeFile writes a file of a server, which only the user can read.
+func (s *Store) writeFile(server *Server, suffix string, v any) error {
+	text, err := json.Marshal(v)
 	if err == nil {
 		err = home.Private(s.dir)
 	}
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(s.file(server, ".tools"), text, 0o600)
+	return atomicfile.Write(s.file(server, suffix), text, 0o600)
 }
 
-// Forget removes the definitions and the log of a server.
+// Forget removes what is known about a server.
 func (s *Store) Forget(server *Server) error {
 	var errs []error
-	for _, suffix := range []string{".tools", ".log"} {
+	for _, suffix := range []string{".tools", ".log", ".env"} {
 		if err := os.Remove(s.file(server, suffix)); !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}

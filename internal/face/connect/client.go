@@ -4,7 +4,6 @@
 package connect
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,9 +12,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-
-	"github.com/pelletier/go-toml/v2"
-	"github.com/tailscale/hujson"
 )
 
 // Client is a program that starts MCP servers.
@@ -280,41 +276,6 @@ type UnsuitableError struct{ Path, Reason string }
 
 func (e *UnsuitableError) Error() string {
 	return fmt.Sprintf("%s is unchanged, because %s; edit it by hand", e.Path, e.Reason)
-}
-
-// Merge returns a configuration with the entry added. old is the content of the file, blank
-// for a new file; path is for messages. The result equals old if the entry exists already.
-// Another entry of that name is a *ConflictError unless force is set. A file that cannot be
-// changed safely is an *UnsuitableError.
-func (c Client) Merge(path string, old []byte, name string, e Entry, force bool) ([]byte, error) {
-	if c.format == tables {
-		return mergeTOML(path, old, name, e, force)
-	}
-	return mergeJSON(path, old, c.section, name, e, force)
-}
-
-// Remove returns a configuration without the entry of that name, which must start cairn on
-// root. The result equals old if there is none. The entry of another server or folder is a
-// *ForeignEntryError. A file that cannot be changed safely is an *UnsuitableError.
-func (c Client) Remove(path string, old []byte, name, root string) ([]byte, error) {
-	if c.format == tables {
-		return removeTOML(path, old, name, root)
-	}
-	return c.removeJSON(path, old, name, root)
-}
-
-// servers returns the servers in a configuration by name, nil if it is invalid.
-func (c Client) servers(text []byte) map[string]any {
-	var all map[string]any
-	if c.format == tables {
-		if toml.Unmarshal(text, &all) != nil {
-			return nil
-		}
-	} else if doc, err := hujson.Parse(bytes.TrimPrefix(text, []byte("\ufeff"))); err == nil {
-		all, _ = plainJSON(doc)
-	}
-	servers, _ := all[c.section].(map[string]any)
-	return servers
 }
 
 // Program returns the command with which the client starts this program.

@@ -58,50 +58,30 @@ func (c Client) DropGuide(root string) (*Change, error) {
 	})
 }
 
-// SkillFile returns the place of cairn's skill in the workspace, with slashes; "" if the client
-// reads no skills.
-func (c Client) SkillFile() string {
+// Skill plans the change that writes cairn's skill into the workspace, nil if the client reads
+// no skills. No text removes it. A file that is not as cairn has written it stays.
+func (c Client) Skill(at File, text []byte) (*Change, error) {
 	if c.skills == "" {
-		return ""
+		return nil, nil
 	}
-	return c.skills + "/skills/cairn/SKILL.md"
-}
-
-// AddSkill plans the change that writes the skill. A file that cairn has not written stays.
-func (c Client) AddSkill(at File, text []byte) (*Change, error) {
-	return c.planSkill(at, func(f *Change, own bool) {
-		if f.Old == nil || own {
+	return plan(at.Root, filepath.Join(at.Root, c.skills, "skills", "cairn", "SKILL.md"), func(f *Change) (err error) {
+		if f.record, err = openRecord(at.Copies, f.Path); err != nil {
+			return err
+		}
+		if f.New = f.Old; f.Old == nil || sumOf(f.Old) == f.record.Wrote {
 			f.New = text
 		}
-		f.record.Wrote = sumOf(text)
+		f.record.Wrote, f.removes = sumOf(text), text == nil
+		return nil
 	})
 }
 
-// DropSkill plans the change that removes the skill if the file is as AddSkill has written it.
-func (c Client) DropSkill(at File) (*Change, error) {
-	return c.planSkill(at, func(f *Change, own bool) {
-		if own {
-			f.New = nil
-		}
-		f.removes = true
-	})
-}
-
-// planSkill plans a change of the client's skill. own reports that the file is as cairn has
-// written it.
-func (c Client) planSkill(at File, change func(f *Change, own bool)) (*Change, error) {
-	return plan(at.Root, filepath.Join(at.Root, filepath.FromSlash(c.SkillFile())), func(f *Change) (err error) {
-		f.New = f.Old
-		if f.record, err = openRecord(at.Copies, f.Path); err == nil {
-			change(f, f.Old != nil && sumOf(f.Old) == f.record.Wrote)
-		}
-		return err
-	})
-}
-
-// planGuide plans a change of the client's guide. If the guide is a link to another file of
+// planGuide plans a change of the client's guide, nil if it has none. If the guide is a link to another file of
 // the folder, such as CLAUDE.md to AGENTS.md, it plans the change of that file.
 func (c Client) planGuide(root string, change func(*Change) error) (*Change, error) {
+	if c.Guide == "" {
+		return nil, nil
+	}
 	name, err := target(root, c.Guide)
 	if err != nil {
 		return nil, err

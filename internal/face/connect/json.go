@@ -2,88 +2,88 @@ package connect
 
 import (
 	"bytes"
-	"encoding/json"
-	"maps"
 	"path"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
 )
 
-// editJSON calls edit with the object in a JSON file, which it changes, and the values of
-// the object. It returns the new content of the file, or old if edit reports no change. If
-// anything other than section.name has changed, or done rejects its new value, the error is
-// an *UnsuitableError. old is blank for a new file.
-func editJSON(path string, old []byte, section, name string, edit func(doc *hujson.Object, before map[string]any) (changed bool, err error), done func(entry any) bool) ([]byte, error) {
-	unsuitable := func(reason string) error { return &UnsuitableError{path, reason} }
-	body, mark := bytes.CutPrefix(old, []byte("\ufeff"))
-	if len(bytes.TrimSpace(body)) == 0 {
-		body = []byte("{}\n")
+// byteOrderMark begins some files of Windows.
+var byteOrderMark = []byte("\ufeff")
+
+// parseJSON returns the value in a file, which may be blank.
+func parseJSON(text []byte) (hujson.Value, error) {
+	text = bytes.TrimPrefix(text, byteOrderMark)
+	if len(bytes.TrimSpace(text)) == 0 {
+		text = []byte("{}\n")
 	}
-	doc, err := hujson.Parse(body)
-	if err != nil {
-		return nil, unsuitable("it is not JSON: " + strings.TrimPrefix(err.Error(), "hujson: "))
-	}
-	before, err := plainJSON(doc)
-	object, ok := doc.Value.(*hujson.Object)
-	if err != nil || !ok {
-		return nil, unsuitable("it is not a JSON object")
-	}
-	if changed, err := edit(object, before); err != nil || !changed {
-		return old, err
-	}
-	out := doc.Pack()
-	// Compare the values, because the layout may be unusual.
-	if doc, err = hujson.Parse(out); err != nil {
-		return nil, unsuitable("its layout is not supported")
-	}
-	after, err := plainJSON(doc)
-	if err != nil || !changedOnly(before, after, section, name) || !done(under(after, section, name)) {
-		return nil, unsuitable("its layout is not supported (a key may occur twice)")
-	}
-	if mark {
-		out = append([]byte("\ufeff"), out...)
-	}
-	return out, nil
+	return hujson.Parse(text)
 }
 
-// mergeJSON sets old.section.name. It keeps comments, order and layout.
-func mergeJSON(path string, old []byte, section, name string, e Entry, force bool) ([]byte, error) {
-	unit := indentOf(old)
-	return editJSON(path, old, section, name, func(doc *hujson.Object, before map[string]any) (bool, error) {
-		at := member(doc, section)
-		if at == nil {
-			appendMember(doc, section, hujson.Value{Value: &hujson.Object{}}, unit, "")
-			at = member(doc, section)
-		}
-		list, ok := at.Value.(*hujson.Object)
-		if !ok {
-			return false, &UnsuitableError{path, section + " in it is not an object"}
-		}
-		value, err := hujson.Parse(indented(e, unit))
-		if err != nil {
-			return false, err // unreachable: indented returns JSON
-		}
+// setJSON is Client.set for an object in a file that parse has read.
+func (c Client) setJSON(path string, old []byte, name string, entry []byte) ([]byte, error) {
+	doc, err := parseJSON(old)
+	if err != nil {
+		return nil, err // unreachable
+	}
+	unit, top := indentOf(old), doc.Value.(*hujson.Object)
+	at := member(top, c.section)
+	if at == nil {
+		appendMember(top, c.section, hujson.Value{Value: &hujson.Object{}}, unit, "")
+		at = member(top, c.section)
+	}
+	list, ok := at.Value.(*hujson.Object)
+	if !ok {
+		return nil, &UnsuitableError{path, c.section + " in it is not an object"}
+	}
+	if entry == nil {
+		removeMember(list, name)
+		return packJSON(old, doc), nil
+	}
+	value, err := hujson.Parse(entry)
+	if err != nil {
+		return nil, err // unreachable: entries are JSON
+	}
+	if have := member(list, name); have != nil {
+		have.Value = value.Value
+	} else {
 		value.BeforeExtra = hujson.Extra(" ")
-		switch have := member(list, name); {
-		case have == nil:
-			appendMember(list, name, value, unit+unit, unit)
-		case sameEntry(under(before, section, name), e):
-			return false, nil
-		case !force:
-			return false, &ConflictError{name, path}
-		default:
-			have.Value = value.Value
+		appendMember(list, name, value, unit+unit, unit)
+	}
+	return packJSON(old, doc), nil
+}
+
+// packJSON returns the new content of a file.
+func packJSON(old []byte, doc hujson.Value) []byte {
+	if bytes.HasPrefix(old, byteOrderMark) {
+		return append(bytes.Clone(byteOrderMark), doc.Pack()...)
+	}
+	return doc.Pack()
+}
+
+// entryJSON returns the text of a server in a file, nil if there is none.
+func (c Client) entryJSON(text []byte, name string) []byte {
+	doc, err := parseJSON(text)
+	if err != nil {
+		return nil
+	}
+	top, _ := doc.Value.(*hujson.Object)
+	if at := member(top, c.section); at != nil {
+		list, _ := at.Value.(*hujson.Object)
+		if have := member(list, name); have != nil {
+			return (&hujson.Value{Value: have.Value}).Pack()
 		}
-		return true, nil
-	}, func(entry any) bool { return sameEntry(entry, e) })
+	}
+	return nil
 }
 
 // memberIndex returns the index of the member of that name, -1 if there is none.
 func memberIndex(o *hujson.Object, name string) int {
+	if o == nil {
+		return -1
+	}
 	return slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool {
 		l, ok := m.Name.Value.(hujson.Literal)
 		return ok && l.String() == name
@@ -116,15 +116,6 @@ func appendMember(o *hujson.Object, name string, value hujson.Value, indent, clo
 	o.AfterExtra = hujson.Extra("\n" + closing)
 }
 
-// indented returns an entry as the value of a member two levels down.
-func indented(e Entry, unit string) []byte {
-	text, err := json.MarshalIndent(e, unit+unit, unit)
-	if err != nil {
-		panic(err) // unreachable: strings marshal
-	}
-	return text
-}
-
 // indentOf returns the indentation of the first indented line of a file.
 func indentOf(text []byte) string {
 	for line := range bytes.Lines(text) {
@@ -133,35 +124,6 @@ func indentOf(text []byte) string {
 		}
 	}
 	return "  "
-}
-
-// plainJSON returns the values of the object in a file.
-func plainJSON(doc hujson.Value) (map[string]any, error) {
-	doc = doc.Clone()
-	doc.Standardize()
-	var m map[string]any
-	err := json.Unmarshal(doc.Pack(), &m)
-	return m, err
-}
-
-// under returns doc[section][name], nil if it does not exist.
-func under(doc map[string]any, section, name string) any {
-	servers, _ := doc[section].(map[string]any)
-	return servers[name]
-}
-
-// changedOnly reports whether nothing but doc[section][name] differs.
-func changedOnly(before, after map[string]any, section, name string) bool {
-	without := func(doc map[string]any) map[string]any {
-		out, servers := map[string]any{}, map[string]any{}
-		maps.Copy(out, doc)
-		old, _ := doc[section].(map[string]any)
-		maps.Copy(servers, old)
-		delete(servers, name)
-		out[section] = servers
-		return out
-	}
-	return reflect.DeepEqual(without(before), without(after))
 }
 
 // sameEntry reports whether a server in a file has the values of e. It may have other
@@ -212,46 +174,30 @@ func (e Entry) isCairn() bool {
 	return program == "cairn" && len(e.Args) > 0 && e.Args[0] == "mcp"
 }
 
-// removeJSON removes old.section.name. It keeps comments, order and layout of the rest.
-func (c Client) removeJSON(path string, old []byte, name, root string) ([]byte, error) {
-	return editJSON(path, old, c.section, name, func(doc *hujson.Object, before map[string]any) (bool, error) {
-		have := under(before, c.section, name)
-		if have == nil {
-			return false, nil
-		}
-		if e, ok := entryOf(have); !ok || !e.starts(root) {
-			return false, &ForeignEntryError{name, path}
-		}
-		list, ok := member(doc, c.section).Value.(*hujson.Object)
-		if !ok {
-			return false, &UnsuitableError{path, c.section + " in it is not an object"}
-		}
-		removeMember(list, name)
-		return true, nil
-	}, func(entry any) bool { return entry == nil })
-}
-
-// withoutEmpty returns a configuration without the section of the servers if it is empty.
+// withoutEmpty returns a file without the section of the servers if it is empty.
 func (c Client) withoutEmpty(path string, old []byte) ([]byte, error) {
-	return editJSON(path, old, c.section, "", func(doc *hujson.Object, _ map[string]any) (bool, error) {
-		at := member(doc, c.section)
-		if at == nil {
-			return false, nil
-		}
-		list, ok := at.Value.(*hujson.Object)
-		if !ok || len(list.Members) > 0 || len(bytes.TrimSpace(list.AfterExtra)) > 0 {
-			return false, nil
-		}
-		removeMember(doc, c.section)
-		return true, nil
-	}, func(entry any) bool { return entry == nil })
+	doc, err := parseJSON(old)
+	if err != nil {
+		return nil, err // unreachable: set has read it
+	}
+	top := doc.Value.(*hujson.Object)
+	at := member(top, c.section)
+	if at == nil {
+		return old, nil
+	}
+	list, ok := at.Value.(*hujson.Object)
+	if !ok || len(list.Members) > 0 || len(bytes.TrimSpace(list.AfterExtra)) > 0 {
+		return old, nil
+	}
+	removeMember(top, c.section)
+	return c.checked(path, old, packJSON(old, doc), "", nil)
 }
 
 // removeMember removes a member and keeps the comments before it.
 func removeMember(o *hujson.Object, name string) {
 	i := memberIndex(o, name)
 	if i < 0 {
-		return // another object has the same key
+		return
 	}
 	comments := bytes.TrimRight(o.Members[i].Name.BeforeExtra, " \t\r\n")
 	last, trailing := i == len(o.Members)-1, o.Members[i].Value.AfterExtra != nil

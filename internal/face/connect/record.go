@@ -27,12 +27,24 @@ type record struct {
 	Wrote  string  `json:"wrote,omitempty"` // hash of a file that cairn has written as a whole
 }
 
-// added is an entry that Add has written. Force means that it replaced another one.
+// added is an entry that Add has written. Force means that it replaced another one. Moved are
+// the servers that Add has removed.
 type added struct {
 	Name    string   `json:"name"`
 	Command string   `json:"command"`
 	Args    []string `json:"args"`
 	Force   bool     `json:"force,omitempty"`
+	Moved   []string `json:"moved,omitempty"`
+}
+
+// merge returns a file after Add.
+func (a *added) merge(c Client, path string, text []byte) (_ []byte, err error) {
+	for _, name := range a.Moved {
+		if text, err = c.set(path, text, name, nil); err != nil {
+			return nil, err
+		}
+	}
+	return c.Merge(path, text, a.Name, Entry{a.Command, a.Args, c.format}, a.Force)
 }
 
 func sumOf(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
@@ -86,7 +98,7 @@ func (r *record) remove() error { return os.RemoveAll(r.dir) }
 func (r *record) with(c Client, entries []added) (text []byte, err error) {
 	text = r.before
 	for _, a := range entries {
-		if text, err = c.Merge(r.Path, text, a.Name, Entry{a.Command, a.Args, c.format}, a.Force); err != nil {
+		if text, err = a.merge(c, r.Path, text); err != nil {
 			return nil, err
 		}
 	}
@@ -101,11 +113,22 @@ func (r *record) describes(c Client, text []byte) bool {
 }
 
 // add records an entry that is about to be written to the file, whose content is old.
-func (r *record) add(c Client, old []byte, a added) {
+func (r *record) add(c Client, old []byte, a added) (err error) {
 	if !r.describes(c, old) {
-		r.before, r.Added = old, nil
+		// Without the entries that have moved servers, which only the copy has.
+		moving := slices.DeleteFunc(r.Added, func(a added) bool { return len(a.Moved) == 0 })
+		for _, a := range moving {
+			if old, err = c.set(r.Path, old, a.Name, nil); err == nil {
+				old, err = r.returned(c, old, a.Name)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		r.before, r.Added = old, moving
 	}
 	r.Added = append(r.Added, a)
+	return nil
 }
 
 // without returns the file as if the named entry had never been added. It fails if something
@@ -116,6 +139,22 @@ func (r *record) without(c Client, text []byte, name string) ([]byte, error) {
 		return nil, errors.New("the file has changed since")
 	}
 	return r.with(c, left)
+}
+
+// returned returns the file with the servers that the named entry has moved.
+func (r *record) returned(c Client, text []byte, name string) (_ []byte, err error) {
+	for _, a := range r.Added {
+		for _, moved := range a.Moved {
+			entry := c.entryText(r.before, moved)
+			if a.Name != name || entry == nil || c.servers(text)[moved] != nil {
+				continue
+			}
+			if text, err = c.set(r.Path, text, moved, entry); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return text, nil
 }
 
 // drop removes an entry from the record, and after the last one the record.

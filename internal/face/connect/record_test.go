@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // layouts are files of users in layouts that an edit does not keep by itself.
@@ -101,6 +103,56 @@ func TestDropAfterAChange(t *testing.T) {
 	}
 }
 
+// moving are files with servers that cairn takes the place of, by client.
+var moving = map[string]string{
+	"cursor": "{\n  // mine\n  \"mcpServers\": {\n    \"git\": { \"command\": \"uvx\", \"env\": {\"A\": \"b\"} }, // versions\n    \"time\": {\"command\": \"t\"},\n    \"stays\": {\"command\": \"s\"}\n  },\n  \"tabs\": 4\n}\n",
+	"codex":  "tabs = 4\n\n# versions\n[mcp_servers.git]\ncommand = 'uvx' # it\n\n[mcp_servers.git.env]\nA = 'b'\n\n# the clock\n[mcp_servers.time]\ncommand = 't'\n\n[mcp_servers.stays]\ncommand = 's'\n",
+}
+
+// TestMoved: cairn takes the place of other servers. Drop restores the file byte for byte, and
+// after a change by the user it adds the servers again.
+func TestMoved(t *testing.T) {
+	for client, old := range moving {
+		for _, changed := range []bool{false, true} {
+			cl, root := named(t, client), t.TempDir()
+			at := File{root, filepath.Join(root, "config"), filepath.Join(t.TempDir(), "copies")}
+			if err := os.WriteFile(at.Path, []byte(old), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := write(cl.Add(at, "cairn", cl.Entry("/bin/cairn", root), false, "git", "time")); err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(at.Path)
+			if left, err := cl.Servers(at); err != nil || len(left) != 1 || left[0].Name != "stays" || len(cl.servers(text)) != 2 {
+				t.Errorf("%s: left are %+v, %v in\n%s", client, left, err, text)
+			}
+			if changed {
+				text = bytes.Replace(text, []byte("4"), []byte("8"), 1)
+				if err = os.WriteFile(at.Path, text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				// A second entry after the change must not make the first one forget.
+				if _, err = write(cl.Add(at, "notes", cl.Entry("/bin/cairn", root), false)); err == nil {
+					_, err = write(cl.Drop(at, "notes"))
+				}
+			}
+			if err == nil {
+				_, err = write(cl.Drop(at, "cairn"))
+			}
+			got, readErr := os.ReadFile(at.Path)
+			if want := cl.servers([]byte(old)); err != nil || readErr != nil || !cmp.Equal(cl.servers(got), want) {
+				t.Errorf("%s: %v, %v, servers %v, want %v", client, err, readErr, cl.servers(got), want)
+			}
+			if string(got) != old && !changed || changed != bytes.Contains(got, []byte("8")) {
+				t.Errorf("%s: %q, want %q", client, got, old)
+			}
+			if left, _ := os.ReadDir(at.Copies); len(left) > 0 {
+				t.Errorf("%s: left over: %v", client, left)
+			}
+		}
+	}
+}
+
 // TestSkill: the skill is written once, renewed and removed; a file that a user wrote or
 // changed stays.
 func TestSkill(t *testing.T) {
@@ -108,25 +160,25 @@ func TestSkill(t *testing.T) {
 	var without []string
 	for _, client := range Names() {
 		cl := named(t, client)
-		if cl.SkillFile() == "" {
+		if cl.skills == "" {
 			without = append(without, client)
 			continue
 		}
 		root := t.TempDir()
 		at := File{Root: root, Copies: filepath.Join(t.TempDir(), "copies")}
-		path := filepath.Join(root, filepath.FromSlash(cl.SkillFile()))
+		path := filepath.Join(root, cl.skills, "skills", "cairn", "SKILL.md")
 		for _, c := range []struct {
 			text    []byte
 			changed bool
 		}{{v1, true}, {v1, false}, {v2, true}} {
-			if r, err := write(cl.AddSkill(at, c.text)); err != nil || r.Changed != c.changed || r.Backup != "" {
+			if r, err := write(cl.Skill(at, c.text)); err != nil || r.Changed != c.changed || r.Backup != "" {
 				t.Errorf("%s: adding %q: %+v, %v", client, c.text, r, err)
 			}
 			if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, c.text) {
 				t.Errorf("%s: %q, %v, want %q", client, got, err, c.text)
 			}
 		}
-		if r, err := write(cl.DropSkill(at)); err != nil || !r.Changed {
+		if r, err := write(cl.Skill(at, nil)); err != nil || !r.Changed {
 			t.Errorf("%s: %+v, %v", client, r, err)
 		}
 		for _, dir := range []string{root, at.Copies} {
@@ -140,10 +192,10 @@ func TestSkill(t *testing.T) {
 		if err := os.WriteFile(path, mine, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := write(cl.AddSkill(at, v1)); err != nil || r.Changed {
+		if r, err := write(cl.Skill(at, v1)); err != nil || r.Changed {
 			t.Errorf("%s: the user's own skill: %+v, %v", client, r, err)
 		}
-		if r, err := write(cl.DropSkill(at)); err != nil || r.Changed {
+		if r, err := write(cl.Skill(at, nil)); err != nil || r.Changed {
 			t.Errorf("%s: the user's own skill: %+v, %v", client, r, err)
 		}
 		if got, _ := os.ReadFile(path); !bytes.Equal(got, mine) {

@@ -1,8 +1,12 @@
 package connect
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 )
 
 // Configured is a server in a client's configuration.
@@ -10,10 +14,16 @@ type Configured struct {
 	Name    string
 	Command []string // empty for a URL
 	URL     string
-	// Env are the names of the variables that the configuration sets, and Headers those of
-	// the headers. Their values stay in the file.
-	Env, Headers []string
+	// Env are the variables that the configuration sets, with their values, and Headers the
+	// names of the headers.
+	Env     map[string]string
+	Headers []string
+	// Bound is what only the client can supply, such as a folder; "" if there is nothing.
+	Bound string
 }
+
+// bound matches what clients replace in a command.
+var bound = regexp.MustCompile(`\$\{[^}]*\}`)
 
 // Servers returns the servers in the client's file, sorted by name, except for cairn and those
 // that are disabled.
@@ -26,9 +36,16 @@ func (c Client) Servers(at File) (found []Configured, err error) {
 			if e.isCairn() || have["disabled"] == true || have["enabled"] == false {
 				continue
 			}
-			s := Configured{Name: name}
+			s := Configured{Name: name, Env: map[string]string{}}
 			if isCommand {
 				s.Command = append([]string{e.Command}, e.Args...)
+			}
+			for i, word := range s.Command { // cairn starts it in the folder
+				s.Command[i] = strings.ReplaceAll(word, "${workspaceFolder}", ".")
+				s.Bound = cmp.Or(bound.FindString(s.Command[i]), s.Bound)
+			}
+			if dir, _ := have["cwd"].(string); dir != "" && dir != "." && dir != "${workspaceFolder}" {
+				s.Bound = "cwd"
 			}
 			for _, key := range []string{"url", "serverUrl", "httpUrl"} {
 				if u, ok := have[key].(string); ok && s.Command == nil {
@@ -36,7 +53,11 @@ func (c Client) Servers(at File) (found []Configured, err error) {
 				}
 			}
 			for _, key := range []string{"env", "environment"} {
-				s.Env = append(s.Env, keys(have[key])...)
+				object, _ := have[key].(map[string]any)
+				for name, value := range object {
+					s.Env[name] = fmt.Sprint(value)
+					s.Bound = cmp.Or(bound.FindString(s.Env[name]), s.Bound)
+				}
 			}
 			s.Headers = append(keys(have["headers"]), keys(have["http_headers"])...)
 			if s.Command != nil || s.URL != "" {
@@ -46,6 +67,14 @@ func (c Client) Servers(at File) (found []Configured, err error) {
 		return nil
 	})
 	return found, err
+}
+
+// ServerNames returns the names of servers.
+func ServerNames(list []Configured) (names []string) {
+	for _, s := range list {
+		names = append(names, s.Name)
+	}
+	return names
 }
 
 // keys returns the keys of an object, sorted.

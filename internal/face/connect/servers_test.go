@@ -28,7 +28,7 @@ args = ["mcp", "-C", "."]
 			t.Fatal(err)
 		}
 		found, err := clientNamed(t, client).Servers(at)
-		want := []Configured{{Name: "git", Command: []string{"uvx", "mcp-server-git"}, Env: []string{"TOKEN"}}}
+		want := []Configured{{Name: "git", Command: []string{"uvx", "mcp-server-git"}, Env: map[string]string{"TOKEN": "secret"}}}
 		if err != nil || !cmp.Equal(found, want) {
 			t.Errorf("%s: %v, %s", client, err, cmp.Diff(want, found))
 		}

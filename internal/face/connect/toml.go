@@ -27,66 +27,53 @@ func bareKey(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }
 
-// mergeTOML appends the table of the entry. It does not rewrite an existing table, which
-// would remove comments.
-func mergeTOML(path string, old []byte, name string, e Entry, force bool) ([]byte, error) {
-	var before map[string]any
-	if err := toml.Unmarshal(old, &before); err != nil {
-		return nil, &UnsuitableError{path, "it is not TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
+// setTOML is Client.set for tables. It appends a table that it replaces.
+func setTOML(old []byte, name string, entry []byte) []byte {
+	_, text := tablesOf(old, name)
+	if entry == nil {
+		return text
 	}
-	if have := under(before, tomlSection, name); have != nil {
-		if sameEntry(have, e) {
-			return old, nil
+	if len(text) > 0 {
+		if text[len(text)-1] != '\n' {
+			text = append(text, '\n')
 		}
-		if force {
-			return nil, &UnsuitableError{path, fmt.Sprintf("it has another server named %q", name)}
-		}
-		return nil, &ConflictError{name, path}
+		text = append(text, '\n')
 	}
-	var b bytes.Buffer
-	b.Write(old)
-	if len(old) > 0 {
-		if old[len(old)-1] != '\n' {
-			b.WriteByte('\n')
-		}
-		b.WriteByte('\n')
-	}
-	b.WriteString(tomlEntry(name, e))
-	var after map[string]any
-	if err := toml.Unmarshal(b.Bytes(), &after); err != nil || !changedOnly(before, after, tomlSection, name) || !sameEntry(under(after, tomlSection, name), e) {
-		return nil, &UnsuitableError{path, tomlSection + " in it does not consist of tables"}
-	}
-	return b.Bytes(), nil
+	return append(text, entry...)
 }
 
-// removeTOML removes the table of an entry if it equals that of tomlEntry. A table with
-// other values, such as an environment, also belongs to the user.
-func removeTOML(path string, old []byte, name, root string) ([]byte, error) {
-	var before map[string]any
-	if err := toml.Unmarshal(old, &before); err != nil {
-		return nil, &UnsuitableError{path, "it is not TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
+// tablesOf returns the tables of a server in a file, and the file without them. A blank line
+// before a table belongs to it, and comments before it to the rest.
+func tablesOf(text []byte, name string) (own, rest []byte) {
+	inside := false
+	var between []byte // blank lines and comments after the last table
+	for line := range bytes.Lines(text) {
+		start := bytes.TrimSpace(line)
+		if len(start) == 0 || start[0] == '#' {
+			between = append(between, line...)
+			continue
+		}
+		was := inside
+		var header map[string]any
+		if start[0] == '[' && toml.Unmarshal(line, &header) == nil {
+			inside = under(header, tomlSection, name) != nil
+		}
+		if was && inside {
+			own = append(own, between...)
+		} else {
+			rest = append(rest, between...)
+		}
+		between = nil
+		if !inside {
+			rest = append(rest, line...)
+			continue
+		}
+		if !was {
+			if blank := cutNewline(rest); len(blank) == 0 || blank[len(blank)-1] == '\n' {
+				rest = blank
+			}
+		}
+		own = append(own, line...)
 	}
-	have := under(before, tomlSection, name)
-	if have == nil {
-		return old, nil
-	}
-	e, ok := entryOf(have)
-	if !ok || !e.starts(root) {
-		return nil, &ForeignEntryError{name, path}
-	}
-	var out []byte
-	switch head, rest, found := bytes.Cut(old, []byte(tomlEntry(name, e))); {
-	case !found:
-	case len(head) == 0:
-		out = rest
-	case bytes.HasSuffix(head, []byte("\n\n")):
-		out = append(bytes.Clone(head[:len(head)-1]), rest...)
-	case head[len(head)-1] == '\n':
-		out = append(bytes.Clone(head), rest...)
-	}
-	var after map[string]any
-	if out == nil || toml.Unmarshal(out, &after) != nil || !changedOnly(before, after, tomlSection, name) || under(after, tomlSection, name) != nil {
-		return nil, &UnsuitableError{path, fmt.Sprintf("the server %q in it is not exactly as cairn wrote it", name)}
-	}
-	return out, nil
+	return own, append(rest, between...)
 }

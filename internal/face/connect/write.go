@@ -45,15 +45,16 @@ type Result struct {
 
 // Add plans the change that adds the entry to the client's file. In the workspace it refuses
 // links, because files there may be from someone else. Elsewhere it follows them, such as
-// links to a folder of dotfiles.
-func (c Client) Add(at File, name string, e Entry, force bool) (*Change, error) {
+// links to a folder of dotfiles. The change removes the servers in moved, until Drop.
+func (c Client) Add(at File, name string, e Entry, force bool, moved ...string) (*Change, error) {
 	return plan(at.Root, at.Path, func(f *Change) (err error) {
 		f.private = true
-		if f.New, err = c.Merge(f.Path, f.Old, name, e, force); err != nil || bytes.Equal(f.New, f.Old) {
+		a := added{name, e.Command, e.Args, force, moved}
+		if f.New, err = a.merge(c, f.Path, f.Old); err != nil || bytes.Equal(f.New, f.Old) {
 			return err
 		}
 		if f.record, err = openRecord(at.Copies, f.Path); err == nil {
-			f.record.add(c, f.Old, added{name, e.Command, e.Args, force})
+			err = f.record.add(c, f.Old, a)
 		}
 		return err
 	})
@@ -61,8 +62,8 @@ func (c Client) Add(at File, name string, e Entry, force bool) (*Change, error) 
 
 // Drop plans the change that removes the client's entry for the workspace. If nothing else has
 // changed the file since Add, the file becomes what it would be without the entry, byte for
-// byte. Otherwise Drop removes the entry, and a file that contains only what Add writes to a
-// new file.
+// byte. Otherwise Drop removes the entry, adds the servers that Add has moved, and removes a
+// file that contains only what Add writes to a new file.
 func (c Client) Drop(at File, name string) (*Change, error) {
 	return plan(at.Root, at.Path, func(f *Change) error {
 		text, err := c.Remove(f.Path, f.Old, name, at.Root)
@@ -77,6 +78,10 @@ func (c Client) Drop(at File, name string) (*Change, error) {
 			f.New = before
 			return nil
 		}
+		if text, err = f.record.returned(c, text, name); err != nil {
+			return err
+		}
+		f.New = text
 		if c.format != tables && f.record.before != nil && c.servers(f.record.before) == nil { // Add has made the section
 			if f.New, err = c.withoutEmpty(f.Path, text); err != nil {
 				return err
@@ -161,7 +166,7 @@ func (f *Change) read() ([]byte, error) {
 
 // Changes reports whether there is something to write.
 func (f *Change) Changes() bool {
-	return !bytes.Equal(f.Old, f.New) || f.Old != nil && f.New == nil
+	return f != nil && (!bytes.Equal(f.Old, f.New) || f.Old != nil && f.New == nil)
 }
 
 // Diff returns the change as a unified diff, "" for no change.
@@ -179,8 +184,11 @@ func (f *Change) Diff() string {
 
 // Write makes the change atomically. Before it adds to the configuration of a client, it copies
 // the old file, and it removes the copy with the last entry. After an error the file is
-// unchanged.
+// unchanged. A nil change has no result.
 func (f *Change) Write() (*Result, error) {
+	if f == nil {
+		return nil, nil
+	}
 	r := &Result{Path: f.Path}
 	if !f.Changes() {
 		return r, nil

@@ -82,17 +82,12 @@ func (t *Tool) addNearest(bad *ArgumentError, object map[string]any) {
 }
 
 // Destructive reports whether the annotations of a tool state that it destroys something.
-func (t *Tool) Destructive() bool {
-	var a struct {
-		Destructive bool `json:"destructiveHint"`
-	}
-	return json.Unmarshal(t.Annotations, &a) == nil && a.Destructive
-}
+func (t *Tool) Destructive() bool { return t.hint("destructiveHint") }
 
 // ReadOnly reports whether the annotations of a tool state that a call changes nothing.
-func (t *Tool) ReadOnly() bool {
-	var a struct {
-		ReadOnly bool `json:"readOnlyHint"`
-	}
-	return json.Unmarshal(t.Annotations, &a) == nil && a.ReadOnly
+func (t *Tool) ReadOnly() bool { return t.hint("readOnlyHint") }
+
+func (t *Tool) hint(name string) (yes bool) {
+	var all map[string]json.RawMessage
+	return json.Unmarshal(t.Annotations, &all) == nil && json.Unmarshal(all[name], &yes) == nil && yes
 }

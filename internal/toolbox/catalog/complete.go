@@ -65,7 +65,7 @@ func (c *completer) add(ctx context.Context, part []Tool) error {
 	for i := range part {
 		workers.Go(func() error {
 			if ctx.Err() == nil {
-				part[i], errs[i] = newTool(part[i], c.schemas.read)
+				part[i], errs[i] = newTool(part[i], &c.schemas)
 			}
 			return nil
 		})

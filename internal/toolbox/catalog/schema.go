@@ -256,28 +256,27 @@ func (r *reader) resolve(s *jsonschema.Schema, depth int) shape {
 
 // and adds the constraints of p.
 func (o *shape) and(p shape) {
-	maps.Copy(o.types, p.types)
-	for name, s := range p.properties {
-		if _, ok := o.properties[name]; !ok {
-			o.properties[name] = s
-		}
-	}
 	maps.Copy(o.required, p.required)
-	o.items = cmp.Or(o.items, p.items)
 	o.settled = o.settled || p.settled
 	o.text = cmp.Or(o.text, p.text)
+	o.add(p)
 }
 
 // or adds the alternative p: the result allows the types of both, and requires the
 // properties that both require.
 func (o *shape) or(p shape) {
+	maps.DeleteFunc(o.required, func(name string, _ bool) bool { return !p.required[name] })
+	o.settled = o.settled && p.settled
+	o.add(p)
+}
+
+// add adds the types and the values in p.
+func (o *shape) add(p shape) {
 	maps.Copy(o.types, p.types)
 	for name, s := range p.properties {
 		if _, ok := o.properties[name]; !ok {
 			o.properties[name] = s
 		}
 	}
-	maps.DeleteFunc(o.required, func(name string, _ bool) bool { return !p.required[name] })
 	o.items = cmp.Or(o.items, p.items)
-	o.settled = o.settled && p.settled
 }

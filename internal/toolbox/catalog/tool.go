@@ -88,16 +88,10 @@ func (t *Tool) BareName() string {
 // New completes a tool that has names, texts and schemas: it checks the names, truncates the
 // texts, reads the schemas and sets the ID. It appends the error of an invalid schema to
 // SchemaError and does not fail.
-func New(t Tool) (Tool, error) {
-	return newTool(t, func(schema json.RawMessage) (json.RawMessage, []Parameter, error) {
-		found, err := Parameters(schema)
-		return schema, found, err
-	})
-}
+func New(t Tool) (Tool, error) { return newTool(t, &schemaCache{}) }
 
-// newTool is New with a function that reads schemas. The function can return another copy of
-// the schema.
-func newTool(t Tool, parameters func(schema json.RawMessage) (json.RawMessage, []Parameter, error)) (Tool, error) {
+// newTool is New with a cache of schemas.
+func newTool(t Tool, schemas *schemaCache) (Tool, error) {
 	t.Name, t.Server = strings.TrimSpace(t.Name), strings.TrimSpace(t.Server)
 	switch {
 	case t.Name == "":
@@ -124,7 +118,7 @@ func newTool(t Tool, parameters func(schema json.RawMessage) (json.RawMessage, [
 			problems = append(problems, fmt.Sprintf("%s schema: %d bytes, want at most %d", kind, len(schema), MaxSchema))
 			return nil, nil
 		}
-		schema, params, err := parameters(schema)
+		schema, params, err := schemas.read(schema)
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("%s schema: %v", kind, err))
 		}

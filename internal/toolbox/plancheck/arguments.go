@@ -100,7 +100,7 @@ func (c *checker) value(call *Call, in *catalog.Parameter, v any) {
 		Evidence: fmt.Sprintf("%s is %s, want %s", in.Name, typeOf(v), strings.Join(in.Types, " or "))}
 	if to, ok := coerce(v, in.Types); ok {
 		text, _ := json.Marshal(to) // a JSON value
-		f.Repair, f.repair = "use "+string(text), func(p *Plan) { p.Calls[p.Position(call.ID)].Arguments[in.Name] = to }
+		f.Repair, f.repair = "use "+string(text), assign(call.ID, in.Name, to)
 	}
 	c.find(f)
 }
@@ -134,8 +134,7 @@ func (c *checker) output(call *Call, in *catalog.Parameter, r reference) {
 	}
 	if best != "" {
 		to := "$" + r.call + "." + best
-		f.Repair, f.Candidates = "use "+to, []string{best}
-		f.repair = func(p *Plan) { p.Calls[p.Position(call.ID)].Arguments[in.Name] = to }
+		f.Repair, f.Candidates, f.repair = "use "+to, []string{best}, assign(call.ID, in.Name, to)
 	}
 	c.find(f)
 }
@@ -168,8 +167,7 @@ func (c *checker) missingInput(i int, in *catalog.Parameter) {
 	}
 	if best.call != "" {
 		to := "$" + best.call + "." + best.output
-		f.Repair, f.Candidates = "use "+to, []string{best.call}
-		f.repair = func(p *Plan) { p.Calls[p.Position(call.ID)].Arguments[in.Name] = to }
+		f.Repair, f.Candidates, f.repair = "use "+to, []string{best.call}, assign(call.ID, in.Name, to)
 	}
 	// The tools that take what an earlier call returns come first.
 	makers := append(slices.Clone(c.index.Producers(in.Name)), c.index.Givers(toolsearch.EntityOf(in, toolsearch.PurposeOf(c.tools[i])))...)

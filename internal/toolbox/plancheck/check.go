@@ -164,6 +164,11 @@ func swap(call, tool string) func(*Plan) {
 	}
 }
 
+// assign returns a repair that sets an argument of a call.
+func assign(call, input string, value any) func(*Plan) {
+	return func(p *Plan) { p.Calls[p.Position(call)].Arguments[input] = value }
+}
+
 // insert returns a repair that calls a tool too, after some calls and before others.
 func insert(tool string, before, after []string) func(*Plan) {
 	return func(p *Plan) {

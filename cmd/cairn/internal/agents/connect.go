@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cairn/cmd/cairn/internal/catalogue"
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/cmd/cairn/internal/tasks"
 	"cairn/internal/base/home"
@@ -28,15 +29,18 @@ func Commands(c *cli.App) []*cli.Command {
 
 // connectFlags are the flags of connect and disconnect.
 type connectFlags struct {
-	name, tools                   string
-	print, force, noGuide, accept bool
+	name, tools                            string
+	print, force, noGuide, accept, gateway bool
 }
 
 func (a *app) connectCommand() *cli.Command {
 	var f connectFlags
 	cmd := cli.NewCommand("connect [CLIENT]", "Add cairn to the configuration of an MCP client",
-		a.Command(func(_ context.Context, args []string) error { return a.connect(args, f) }))
+		func(cmd *cli.Command, args []string) error {
+			return a.Command(func(_ context.Context, args []string) error { return a.connect(cmd, args, f) })(cmd, args)
+		})
 	f.register(cmd)
+	cmd.Flags().BoolVar(&f.gateway, "gateway", false, "move the other servers of the client into cairn, which calls their tools; disconnect moves them back")
 	cmd.Flags().BoolVar(&f.print, "print", false, "print the texts to paste, and write nothing")
 	cmd.Flags().StringVar(&f.tools, "tools", "", "tools to offer, as for cairn mcp (default: mcp.tools)")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace another server of this name")
@@ -51,7 +55,7 @@ func (f *connectFlags) register(cmd *cli.Command) {
 	cmd.Flags().BoolVarP(&f.accept, "yes", "y", false, "do not ask before writing")
 }
 
-func (a *app) connect(args []string, f connectFlags) error {
+func (a *app) connect(cmd *cli.Command, args []string, f connectFlags) error {
 	if f.name == "" || strings.ContainsFunc(f.name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return cli.BadUsage("--name is %q, want a word", f.name)
 	}
@@ -69,11 +73,14 @@ func (a *app) connect(args []string, f connectFlags) error {
 		if err != nil {
 			return cli.BadUsage("%w", err)
 		}
-		return a.connectClient(c, p, f)
+		return a.connectClient(cmd, c, p, f)
+	}
+	if f.gateway {
+		return cli.BadUsage("--gateway wants a CLIENT")
 	}
 	chosen, err := a.chooseClients(p, f)
 	for _, c := range chosen {
-		err = errors.Join(err, a.connectClient(c, p, f))
+		err = errors.Join(err, a.connectClient(cmd, c, p, f))
 	}
 	return err
 }
@@ -128,6 +135,7 @@ func (a *app) chooseClients(p connect.Place, f connectFlags) ([]connect.Client, 
 // connected is what connect and disconnect did for one client.
 type connected struct {
 	*connect.Result
+	Moved []string        `json:"moved,omitempty"` // the servers that cairn has taken over
 	Guide *connect.Result `json:"guide,omitempty"`
 	Skill *connect.Result `json:"skill,omitempty"`
 }
@@ -147,7 +155,7 @@ func skillText() []byte {
 	return text
 }
 
-func (a *app) connectClient(c connect.Client, p connect.Place, f connectFlags) error {
+func (a *app) connectClient(cmd *cli.Command, c connect.Client, p connect.Place, f connectFlags) error {
 	path, err := c.File(p)
 	if err != nil {
 		return err
@@ -164,25 +172,28 @@ func (a *app) connectClient(c connect.Client, p connect.Place, f connectFlags) e
 	if err != nil {
 		return err
 	}
-	config, err := c.Add(at, f.name, entry, f.force)
+	var others []connect.Configured
+	if f.gateway {
+		if others, err = c.Servers(at); err != nil {
+			return err
+		}
+	}
+	config, err := c.Add(at, f.name, entry, f.force, connect.ServerNames(others)...)
 	if _, ok := errors.AsType[*connect.UnsuitableError](err); ok {
 		a.Out.Printf("%s", c.Text(f.name, entry))
 	}
 	if err != nil {
 		return err
 	}
-	var guide *connect.Change
-	var skill *connect.Change
-	if c.SkillFile() != "" && !f.noGuide {
-		if skill, err = c.AddSkill(at, skillText()); err != nil {
+	var guide, skill *connect.Change
+	if !f.noGuide {
+		if skill, err = c.Skill(at, skillText()); err == nil {
+			guide, err = c.AddGuide(p.Root, f.name)
+		}
+		if err != nil {
 			return fmt.Errorf("%w; or use --no-guide", err)
 		}
-	}
-	if c.Guide != "" && !f.noGuide {
-		if guide, err = c.AddGuide(p.Root, f.name); err != nil {
-			return fmt.Errorf("%w; or use --no-guide", err)
-		}
-		if skill != nil && skill.Changes() && !a.Out.JSON {
+		if skill.Changes() && !a.Out.JSON {
 			a.Out.Printf("+++ %s\n", skill.Path)
 		}
 		if guide, err = a.agreed(guide, f); err != nil {
@@ -193,18 +204,22 @@ func (a *app) connectClient(c connect.Client, p connect.Place, f connectFlags) e
 		}
 	}
 	var did connected
-	if did.Result, err = config.Write(); err != nil {
+	if len(others) > 0 {
+		if did.Moved, err = catalogue.TakeOver(cmd, a.App, others, "Start them, add them to cairn, and remove them from "+path+"?", f.accept); err != nil || did.Moved == nil {
+			return err
+		}
+		if config, err = c.Add(at, f.name, entry, f.force, did.Moved...); err != nil {
+			return err
+		}
+	}
+	if did.Result, err = config.Write(); err == nil {
+		did.Guide, err = guide.Write()
+	}
+	if err == nil {
+		did.Skill, err = skill.Write()
+	}
+	if err != nil {
 		return err
-	}
-	if guide != nil {
-		if did.Guide, err = guide.Write(); err != nil {
-			return err
-		}
-	}
-	if skill != nil {
-		if did.Skill, err = skill.Write(); err != nil {
-			return err
-		}
 	}
 	return a.Out.Print(did, func() {
 		switch {
@@ -214,6 +229,9 @@ func (a *app) connectClient(c connect.Client, p connect.Place, f connectFlags) e
 			a.Out.Printf("added to %s for %s; a copy of the old file is %s\n", did.Path, c.Title, did.Backup)
 		default:
 			a.Out.Printf("added to %s for %s\n", did.Path, c.Title)
+		}
+		if len(did.Moved) > 0 {
+			a.Out.Printf("cairn takes the place of %s\n", strings.Join(did.Moved, ", "))
 		}
 		if did.Guide != nil && did.Guide.Changed {
 			a.Out.Printf("added to %s\n", did.Guide.Path)

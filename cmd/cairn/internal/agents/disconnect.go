@@ -51,13 +51,11 @@ func (a *app) disconnect(args []string, f connectFlags) error {
 			}
 			continue
 		}
-		var skill, guide *connect.Change
-		if c.SkillFile() != "" {
-			skill, err = c.DropSkill(at)
+		skill, err := c.Skill(at, nil)
+		if err != nil {
+			return err
 		}
-		if c.Guide != "" && err == nil {
-			guide, err = c.DropGuide(p.Root)
-		}
+		guide, err := c.DropGuide(p.Root)
 		if err != nil {
 			return err
 		}
@@ -80,11 +78,8 @@ func (a *app) disconnect(args []string, f connectFlags) error {
 // the skill, and that of the guide unless another connected client reads it.
 func (a *app) drop(config, skill, guide *connect.Change, guideInUse func() bool, f connectFlags) (did []*connect.Result, err error) {
 	write := func(change *connect.Change) error {
-		if change == nil {
-			return nil
-		}
 		r, err := change.Write()
-		if err == nil && r.Changed {
+		if err == nil && r != nil && r.Changed {
 			did = append(did, r)
 		}
 		return err

@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,13 +56,9 @@ func (a *app) toolsAddCommand() *cli.Command {
 	}
 	cmd.Args = cobra.ArbitraryArgs
 	fs := cmd.Flags()
-	cmd.RunE = a.withServers(func(ctx context.Context, folder *owner.Folder, g *gateway.Gateway, args []string) error {
+	add := a.withServers(func(ctx context.Context, folder *owner.Folder, g *gateway.Gateway, args []string) error {
 		dash := fs.ArgsLenAtDash()
 		switch {
-		case f.from != "" && len(args) == 0:
-			return a.takeOver(ctx, folder, g, f)
-		case f.from != "":
-			return cli.BadUsage("--from takes no NAME")
 		case dash == 1 && len(args) > 1:
 			return a.addServer(ctx, folder, g, gateway.Server{Name: args[0], Command: args[1:], Env: f.env})
 		case dash < 0 && len(args) == 2 && strings.Contains(args[1], "://"):
@@ -69,6 +66,15 @@ func (a *app) toolsAddCommand() *cli.Command {
 		}
 		return cli.BadUsage("want NAME -- COMMAND, NAME URL or --from CLIENT, as in: cairn tools add time -- uvx mcp-server-time")
 	})
+	cmd.RunE = func(cmd *cli.Command, args []string) error {
+		switch {
+		case f.from == "":
+			return add(cmd, args)
+		case len(args) > 0:
+			return cli.BadUsage("--from takes no NAME")
+		}
+		return a.Command(func(context.Context, []string) error { return a.addFrom(cmd, f) })(cmd, args)
+	}
 	fs.StringSliceVar(&f.env, "env", nil, "environment variables that the command receives; their values stay in your environment")
 	fs.StringVar(&f.tokenEnv, "token-env", "", "environment variable that holds a bearer token for the URL")
 	fs.StringVar(&f.from, "from", "", "add the servers that this client has configured, such as cursor")
@@ -95,7 +101,7 @@ func (a *app) addServer(ctx context.Context, folder *owner.Folder, g *gateway.Ga
 	if err != nil {
 		return err
 	}
-	if err := g.Store().Approve(&s, batch.Tools); err != nil {
+	if err := errors.Join(g.Store().Approve(&s, batch.Tools), g.Store().SetValues(&s)); err != nil {
 		return err
 	}
 	if err := g.Store().Change(func(all map[string]gateway.Server) error { all[s.Name] = s; return nil }); err != nil {
@@ -122,8 +128,8 @@ func (a *app) importServer(ctx context.Context, folder *owner.Folder, s *gateway
 	return a.makeVectors(ctx, folder)
 }
 
-// takeOver adds the servers that a client has configured.
-func (a *app) takeOver(ctx context.Context, folder *owner.Folder, g *gateway.Gateway, f addFlags) error {
+// addFrom adds the servers that a client has configured.
+func (a *app) addFrom(cmd *cli.Command, f addFlags) error {
 	c, err := connect.ByName(f.from)
 	if err != nil {
 		return cli.BadUsage("--from: %w", err)
@@ -143,26 +149,42 @@ func (a *app) takeOver(ctx context.Context, folder *owner.Folder, g *gateway.Gat
 	if err != nil {
 		return err
 	}
+	added, err := TakeOver(cmd, a.App, found, "Start and add them?", f.accept)
+	if err == nil && added != nil && len(added) < len(found) {
+		err = fmt.Errorf("%d of %d servers are not added", len(found)-len(added), len(found))
+	}
+	return err
+}
+
+// TakeOver shows servers of a client, and adds them if the user agrees. It returns the names of
+// those that it could add, nil if the user declines.
+func TakeOver(cmd *cli.Command, c *cli.App, found []connect.Configured, question string, accept bool) (added []string, err error) {
+	a := &app{c}
 	for _, s := range found {
 		a.Out.Notes.Printf("%s: %s\n", term.Plain(s.Name), term.Plain(strings.Join(append(s.Command, s.URL), " ")))
 		if len(s.Headers) > 0 {
 			a.Out.Notes.Warn("%s: its headers (%s) are not taken over; a bearer token goes into a variable: cairn tools add NAME URL --token-env VARIABLE", s.Name, strings.Join(s.Headers, ", "))
 		}
 	}
-	if agreed, err := a.agreed("Start and add them?", f.accept); err != nil || !agreed {
-		return err
+	if agreed, err := a.agreed(question, accept); err != nil || !agreed {
+		return nil, err
 	}
-	failed := 0
-	for _, s := range found {
-		if err := a.addServer(ctx, folder, g, gateway.Server{Name: s.Name, Command: s.Command, URL: s.URL, Env: s.Env}); err != nil {
-			failed++
-			a.Out.Notes.Warn("%s is not added: %v", s.Name, err)
+	added = []string{}
+	err = a.withServers(func(ctx context.Context, folder *owner.Folder, g *gateway.Gateway, _ []string) error {
+		for _, s := range found {
+			err := fmt.Errorf("only the client can supply %s", s.Bound)
+			if s.Bound == "" {
+				err = a.addServer(ctx, folder, g, gateway.Server{Name: s.Name, Command: s.Command, URL: s.URL, Env: slices.Sorted(maps.Keys(s.Env)), Values: s.Env})
+			}
+			if err != nil {
+				a.Out.Notes.Warn("%s is not added: %v", s.Name, err)
+				continue
+			}
+			added = append(added, s.Name)
 		}
-	}
-	if failed > 0 {
-		return fmt.Errorf("%d of %d servers are not added", failed, len(found))
-	}
-	return nil
+		return ctx.Err()
+	})(cmd, nil)
+	return added, err
 }
 
 // agreed asks a question on a terminal. Elsewhere only --yes agrees.

@@ -1,0 +1,148 @@
+package connect
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/tailscale/hujson"
+)
+
+// Merge returns a configuration with the entry added. old is the content of the file, blank
+// for a new file; path is for messages. The result equals old if the entry exists already.
+// Another entry of that name is a *ConflictError unless force is set. A file that cannot be
+// changed safely is an *UnsuitableError.
+func (c Client) Merge(path string, old []byte, name string, e Entry, force bool) ([]byte, error) {
+	all, err := c.parse(path, old)
+	if err != nil {
+		return nil, err
+	}
+	have := under(all, c.section, name)
+	switch {
+	case have != nil && sameEntry(have, e):
+		return old, nil
+	case have != nil && !force:
+		return nil, &ConflictError{name, path}
+	case c.format == tables:
+		return c.set(path, old, name, []byte(tomlEntry(name, e)))
+	}
+	unit := indentOf(old)
+	text, err := json.MarshalIndent(e, unit+unit, unit)
+	if err != nil {
+		return nil, err // unreachable: strings marshal
+	}
+	return c.set(path, old, name, text)
+}
+
+// Remove returns a configuration without the entry of that name, which must start cairn on
+// root. The result equals old if there is none. The entry of another server or folder is a
+// *ForeignEntryError. A file that cannot be changed safely is an *UnsuitableError.
+func (c Client) Remove(path string, old []byte, name, root string) ([]byte, error) {
+	all, err := c.parse(path, old)
+	if err != nil {
+		return nil, err
+	}
+	have := under(all, c.section, name)
+	if have == nil {
+		return old, nil
+	}
+	if e, ok := entryOf(have); !ok || !e.starts(root) {
+		return nil, &ForeignEntryError{name, path}
+	}
+	return c.set(path, old, name, nil)
+}
+
+// parse returns the values in a configuration.
+func (c Client) parse(path string, text []byte) (all map[string]any, err error) {
+	if c.format == tables {
+		if err := toml.Unmarshal(text, &all); err != nil {
+			return nil, &UnsuitableError{path, "it is not TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
+		}
+		return all, nil
+	}
+	doc, err := parseJSON(bytes.Clone(text))
+	if err != nil {
+		return nil, &UnsuitableError{path, "it is not JSON: " + strings.TrimPrefix(err.Error(), "hujson: ")}
+	}
+	doc.Standardize()
+	if json.Unmarshal(doc.Pack(), &all) != nil || all == nil {
+		return nil, &UnsuitableError{path, "it is not a JSON object"}
+	}
+	return all, nil
+}
+
+// servers returns the servers in a configuration by name, nil if it is invalid.
+func (c Client) servers(text []byte) map[string]any {
+	all, _ := c.parse("", text)
+	servers, _ := all[c.section].(map[string]any)
+	return servers
+}
+
+// entryText returns the text of a server in a configuration, nil if there is none.
+func (c Client) entryText(text []byte, name string) []byte {
+	if c.format == tables {
+		own, _ := tablesOf(text, name)
+		return own
+	}
+	return c.entryJSON(text, name)
+}
+
+// set returns a configuration in which the server of a name has the text of an entry; nil
+// removes it. Comments, order and layout of the rest stay.
+func (c Client) set(path string, old []byte, name string, entry []byte) (out []byte, err error) {
+	if c.format == tables {
+		out = setTOML(old, name, entry)
+	} else if out, err = c.setJSON(path, old, name, entry); err != nil {
+		return nil, err
+	}
+	return c.checked(path, old, out, name, c.value(name, entry))
+}
+
+// value returns the value of the text of an entry, nil if there is no text.
+func (c Client) value(name string, entry []byte) (v any) {
+	if c.format == tables {
+		all, _ := c.parse("", entry)
+		return under(all, c.section, name)
+	}
+	if doc, err := hujson.Parse(bytes.Clone(entry)); err == nil {
+		doc.Standardize()
+		_ = json.Unmarshal(doc.Pack(), &v) // it is JSON now
+	}
+	return v
+}
+
+// under returns doc[section][name], nil if it does not exist.
+func under(doc map[string]any, section, name string) any {
+	servers, _ := doc[section].(map[string]any)
+	return servers[name]
+}
+
+// checked returns out, or an *UnsuitableError if it differs from old in anything but the
+// server of a name, or if its value is not want.
+func (c Client) checked(path string, old, out []byte, name string, want any) ([]byte, error) {
+	before, err := c.parse(path, old)
+	if err != nil {
+		return nil, err
+	}
+	without := func(doc map[string]any) map[string]any {
+		all, servers := map[string]any{}, map[string]any{}
+		maps.Copy(all, doc)
+		had, _ := doc[c.section].(map[string]any)
+		maps.Copy(servers, had)
+		delete(servers, name)
+		all[c.section] = servers
+		return all
+	}
+	after, err := c.parse(path, out)
+	if err != nil || !reflect.DeepEqual(without(before), without(after)) || !reflect.DeepEqual(under(after, c.section, name), want) {
+		reason := "its layout is not supported (a key may occur twice)"
+		if c.format == tables {
+			reason = c.section + " in it does not consist of tables"
+		}
+		return nil, &UnsuitableError{path, reason}
+	}
+	return out, nil
+}
