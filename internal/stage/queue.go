@@ -13,12 +13,14 @@ const maxQueued = 1 << 14
 // LocalQueue is a Queue within a process. It contains each job once, so a job that the store
 // lists again does not run twice.
 type LocalQueue struct {
-	jobs chan Job
-	held sync.Map // the queued and running jobs
+	jobs func() chan Job // makes the channel at its first use: it takes .6 MB
+	held sync.Map        // the queued and running jobs
 }
 
 // NewLocalQueue returns an empty queue.
-func NewLocalQueue() *LocalQueue { return &LocalQueue{jobs: make(chan Job, maxQueued)} }
+func NewLocalQueue() *LocalQueue {
+	return &LocalQueue{jobs: sync.OnceValue(func() chan Job { return make(chan Job, maxQueued) })}
+}
 
 // Publish implements Queue.
 func (q *LocalQueue) Publish(_ context.Context, jobs ...Job) error {
@@ -27,7 +29,7 @@ func (q *LocalQueue) Publish(_ context.Context, jobs ...Job) error {
 			continue
 		}
 		select {
-		case q.jobs <- j:
+		case q.jobs() <- j:
 		default:
 			q.held.Delete(j)
 		}
@@ -42,7 +44,7 @@ func (q *LocalQueue) Consume(ctx context.Context, stages []Stage, n int, do func
 		workers.Go(func() {
 			for ctx.Err() == nil {
 				select {
-				case j := <-q.jobs:
+				case j := <-q.jobs():
 					if slices.Contains(stages, j.Stage) {
 						_ = do(ctx, j)
 					}

@@ -34,8 +34,11 @@ type fileUses struct {
 // maxUses bounds the lines of namesPage.
 const maxUses = 200
 
+// maxName is the maximum length of a name in bytes.
+const maxName = 400
+
 var (
-	nameRule = regexp.MustCompile(`^[\pL_$][\pL\pN_$]{0,99}$`)
+	nameRule = regexp.MustCompile(`^[\pL_$][\pL\pN_$]*$`)
 	// repeated matches the end of an anchor of a further symbol with the same name.
 	repeated = regexp.MustCompile(`-\d+$`)
 )
@@ -47,7 +50,7 @@ func (h *Handler) names(w http.ResponseWriter, r *http.Request) {
 		h.unknown(w, r)
 		return
 	}
-	if !nameRule.MatchString(p.Name) {
+	if len(p.Name) > maxName || !nameRule.MatchString(p.Name) {
 		h.fail(w, r, &retriever.InvalidError{Field: "name", Reason: strconv.Quote(p.Name) + " is no name of source code"})
 		return
 	}

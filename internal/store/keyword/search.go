@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
@@ -235,12 +236,19 @@ func and(all, some *roaring.Bitmap) *roaring.Bitmap {
 // hitsOf converts chunks to hits and returns the best k.
 func hitsOf(snap *scorch.IndexSnapshot, best []scoredChunk, k int) ([]store.Hit, error) {
 	hits := make([]store.Hit, len(best))
+	var ids strings.Builder // pieces for many hits
 	for i, b := range best {
 		id, err := snap.Segments()[b.seg].DocID(uint64(b.doc))
 		if err != nil {
 			return nil, err
 		}
-		hits[i] = store.Hit{Chunk: string(id), Score: float64(b.score)}
+		if ids.Cap()-ids.Len() < len(id) {
+			ids = strings.Builder{}
+			ids.Grow(max(4<<10, len(id)))
+		}
+		from := ids.Len()
+		ids.Write(id)
+		hits[i] = store.Hit{Chunk: ids.String()[from:], Score: float64(b.score)}
 	}
 	slices.SortFunc(hits, func(a, b store.Hit) int {
 		if c := cmp.Compare(b.Score, a.Score); c != 0 {
