@@ -123,6 +123,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 			s.fit(answer)
 			timer.End(ctx)
 		}
+		ranking.release()
 		return answer, nil
 	}
 }
@@ -197,7 +198,8 @@ func (s *search) rank(ctx context.Context, l *legs) (*Ranking, error) {
 	if err := placeCode(candidates, strings.TrimSpace(s.Query.Text), s.findDeclarations); err != nil {
 		return nil, err
 	}
-	ranking := &Ranking{Documents: group(candidates), Mode: l.mode, Fuzzy: l.fuzzy, full: l.full, query: s.parsed}
+	held := group(candidates)
+	ranking := &Ranking{held: held, Documents: held.documents, Mode: l.mode, Fuzzy: l.fuzzy, full: l.full, query: s.parsed}
 	timer.End(ctx)
 	s.trace.blended(&b, l, candidates, ranking)
 	release(candidates)
