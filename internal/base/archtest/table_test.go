@@ -19,7 +19,7 @@ var rooms = []room{
 	{"internal/text", "", 18360},
 	{"internal/store", "internal/base models internal/text", 16720},
 	{"indexer", "internal/base models internal/text internal/store", 3030},
-	{"retriever", "graphrank internal/base models internal/text internal/store", 5470},
+	{"retriever", "graphrank internal/base models internal/text internal/store", 5510},
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13270},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7690},
 	{"internal/stage", "internal/text internal/store retriever", 5700},
