@@ -19,7 +19,8 @@ type client struct {
 	kinds Kinds
 }
 
-const helloOp Op[struct{}, *hello, struct{}] = "hello"
+// helloOp is the operation that returns a hello.
+const helloOp = "hello"
 
 // helloLimit bounds the wait for an owner's hello, twice: a busy owner answers later than
 // an idle one. suspendedLimit is enough for an owner that the system reports as suspended,
@@ -66,13 +67,13 @@ func (c *client) close() { c.http.CloseIdleConnections() }
 func (c *client) hello(ctx context.Context) (*hello, error) {
 	var err error
 	for try := 0; try < 2; try++ {
-		var h *hello
+		h := &hello{}
 		limit := helloLimit
 		if c.owner.Holder.suspended() {
 			limit, try = suspendedLimit, 1
 		}
 		limited, cancel := context.WithTimeout(ctx, limit)
-		h, err = exchange(limited, c, helloOp, struct{}{}, nil)
+		err = c.exchange(limited, call{op: helloOp, in: struct{}{}, out: h})
 		cancel()
 		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 			return h, err
@@ -100,28 +101,28 @@ func (c *client) watchdog(ctx context.Context, silent func()) {
 
 // receive sends one request and reads lines until the result. If the connection breaks
 // before ctx ends, the error is ErrEnded.
-func receive[In, Out, Line any](ctx context.Context, c *client, op Op[In, Out, Line], in In, ahead func(Line)) (Out, error) {
+func (c *client) receive(ctx context.Context, call call) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() { c.watchdog(ctx, func() { cancel(errSilent) }) })
 	defer watching.Wait()
 	defer cancel(nil)
-	out, err := exchange(ctx, c, op, in, ahead)
+	err := c.exchange(ctx, call)
 	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
 		err = errSilent
 	}
-	return out, err
+	return err
 }
 
 // exchange is receive without the watchdog.
-func exchange[In, Out, Line any](ctx context.Context, c *client, op Op[In, Out, Line], in In, ahead func(Line)) (out Out, err error) {
-	body, err := json.Marshal(in)
+func (c *client) exchange(ctx context.Context, call call) error {
+	body, err := json.Marshal(call.in)
 	if err != nil {
-		return out, err
+		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://owner/"+string(op), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://owner/"+call.op, bytes.NewReader(body))
 	if err != nil {
-		return out, err
+		return err
 	}
 	broken := func(err error) error {
 		if ctx.Err() != nil {
@@ -131,30 +132,26 @@ func exchange[In, Out, Line any](ctx context.Context, c *client, op Op[In, Out, 
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return out, broken(err)
+		return broken(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return out, fmt.Errorf("the owner of the folder (process %d) answered %s to %s: it may run another version of cairn", c.owner.Holder.PID, resp.Status, op)
+		return fmt.Errorf("the owner of the folder (process %d) answered %s to %s: it may run another version of cairn", c.owner.Holder.PID, resp.Status, call.op)
 	}
 	for lines := json.NewDecoder(resp.Body); ; {
 		var next reply
 		if err := lines.Decode(&next); err != nil {
-			return out, broken(err)
+			return broken(err)
 		}
 		switch {
 		case next.Error != nil:
-			return out, c.kinds.decode(next.Error)
+			return c.kinds.decode(next.Error)
 		case next.Ahead != nil:
-			var line Line
-			if err := json.Unmarshal(next.Ahead, &line); err != nil {
-				return out, err
-			}
-			if ahead != nil {
-				ahead(line)
+			if err := call.line(next.Ahead); err != nil {
+				return err
 			}
 		default:
-			return out, json.Unmarshal(next.Result, &out)
+			return json.Unmarshal(next.Result, call.out)
 		}
 	}
 }

@@ -35,6 +35,7 @@ package owner
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
@@ -187,42 +188,67 @@ func (op Op[In, Out, Line]) Call(ctx context.Context, f *Folder, in In, ahead fu
 	if ahead == nil {
 		ahead = func(Line) {}
 	}
+	err = f.call(ctx, call{
+		op: string(op), in: &in, out: &out,
+		line: func(text []byte) error {
+			var line Line
+			err := json.Unmarshal(text, &line)
+			if err == nil {
+				ahead(line)
+			}
+			return err
+		},
+		local: func(fn any) (err error) {
+			out, err = fn.(func(context.Context, In, func(Line)) (Out, error))(ctx, in, ahead)
+			return err
+		},
+	})
+	return out, err
+}
+
+// call is a call of an operation without its types, so that the code that sends it is
+// compiled once and not for each operation.
+type call struct {
+	op      string
+	in, out any                     // pointers to the argument and the result
+	line    func(text []byte) error // receives a line of progress as JSON
+	local   func(fn any) error      // calls the function of the operation
+}
+
+// call makes a call in the owner.
+func (f *Folder) call(ctx context.Context, c call) error {
 	for n := 1; ; n++ {
 		s, err := f.session(ctx)
 		if err != nil {
-			return out, err
+			return err
 		}
 		if s.client != nil {
-			out, err = receive(ctx, s.client, op, in, ahead)
+			err = s.client.receive(ctx, c)
 			if errors.Is(err, errSilent) {
 				f.refuse(s)
 				err = ErrEnded
 			}
 		} else {
-			out, err = op.run(ctx, s, in, ahead)
+			err = s.run(ctx, c)
 		}
 		if !errors.Is(err, ErrEnded) || n == attempts {
-			return out, err
+			return err
 		}
 		f.drop(s)
 	}
 }
 
-// run runs the operation in this process.
-func (op Op[In, Out, Line]) run(ctx context.Context, s *session, in In, ahead func(Line)) (out Out, err error) {
-	fn := s.server.local[string(op)]
+// run makes a call in this process.
+func (s *session) run(ctx context.Context, c call) error {
+	fn := s.server.local[c.op]
 	if fn == nil && s.silent != nil {
-		return out, s.silent
+		return s.silent
 	}
-	if simple, ok := fn.(func(context.Context, In) (Out, error)); ok {
-		out, err = simple(ctx, in)
-	} else {
-		out, err = fn.(func(context.Context, In, func(Line)) (Out, error))(ctx, in, ahead)
-	}
+	err := c.local(fn)
 	if s.silent != nil && ctx.Err() == nil && s.service.Removed() {
 		err = ErrEnded
 	}
-	return out, err
+	return err
 }
 
 // Owns reports whether this process owns the folder.

@@ -55,40 +55,48 @@ type Op[In, Out, Line any] string
 // until it returns.
 func (op Op[In, Out, Line]) Handle(s *Server, fn func(ctx context.Context, in In, ahead func(Line)) (Out, error)) {
 	s.local[string(op)] = fn
-	s.mux.HandleFunc("POST /"+string(op), func(w http.ResponseWriter, r *http.Request) {
-		var mu sync.Mutex
-		out := json.NewEncoder(w)
-		send := func(line reply) {
-			mu.Lock()
-			defer mu.Unlock()
-			// An error means that the client has disconnected.
-			if out.Encode(line) == nil && line.Ahead != nil {
-				_ = http.NewResponseController(w).Flush()
-			}
-		}
+	s.mux.Handle("POST /"+string(op), &handler{s.kinds, func(ctx context.Context, decode func(any) error, ahead func(any)) (any, error) {
 		var in In
-		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&in); err != nil {
-			send(reply{Error: s.kinds.encode(err)})
-			return
+		if err := decode(&in); err != nil {
+			return nil, err
 		}
-		result, err := fn(r.Context(), in, func(line Line) {
-			if text, err := json.Marshal(line); err == nil {
-				send(reply{Ahead: text})
-			}
-		})
-		if err != nil {
-			send(reply{Error: s.kinds.encode(err)})
-			return
+		return fn(ctx, in, func(line Line) { ahead(line) })
+	}})
+}
+
+// handler answers clients' calls of an operation with what fn returns.
+type handler struct {
+	kinds Kinds
+	fn    func(ctx context.Context, decode func(in any) error, ahead func(line any)) (any, error)
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var mu sync.Mutex
+	out := json.NewEncoder(w)
+	send := func(line reply) {
+		mu.Lock()
+		defer mu.Unlock()
+		// An error means that the client has disconnected.
+		if out.Encode(line) == nil && line.Ahead != nil {
+			_ = http.NewResponseController(w).Flush()
 		}
-		text, err := json.Marshal(result)
-		send(reply{Result: text, Error: s.kinds.encode(err)})
+	}
+	result, err := h.fn(r.Context(), json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode, func(line any) {
+		if text, err := json.Marshal(line); err == nil {
+			send(reply{Ahead: text})
+		}
 	})
+	if err != nil {
+		send(reply{Error: h.kinds.encode(err)})
+		return
+	}
+	text, err := json.Marshal(result)
+	send(reply{Result: text, Error: h.kinds.encode(err)})
 }
 
 // Answer is Handle for an operation that reports no progress.
 func (op Op[In, Out, Line]) Answer(s *Server, fn func(context.Context, In) (Out, error)) {
 	op.Handle(s, func(ctx context.Context, in In, _ func(Line)) (Out, error) { return fn(ctx, in) })
-	s.local[string(op)] = fn
 }
 
 // listener answers clients. Requests are HTTP, so that one connection carries many;
@@ -103,7 +111,7 @@ type listener struct {
 // serve starts to answer clients on l. After removed it answers no new ones, which then wait
 // for the next owner.
 func (s *Server) serve(l net.Listener, h hello, removed func() bool, log *slog.Logger) *listener {
-	s.mux.HandleFunc("POST /"+string(helloOp), func(w http.ResponseWriter, _ *http.Request) {
+	s.mux.HandleFunc("POST /"+helloOp, func(w http.ResponseWriter, _ *http.Request) {
 		text, _ := json.Marshal(h) // a hello always marshals
 		answer := reply{Result: text}
 		if removed() {

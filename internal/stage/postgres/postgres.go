@@ -6,16 +6,13 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
+	"cairn/internal/base/pg"
 	"cairn/internal/stage"
 )
 
@@ -28,42 +25,23 @@ var schema string
 const schemaLock = 0x636169726e74736b
 
 // Store is a stage.Store in Postgres.
-type Store struct {
-	pool   *pgxpool.Pool
-	server string // the address for errors, without user and password
-}
+type Store struct{ pool *pg.Pool }
 
 var _ stage.Store = (*Store)(nil)
 
 // Open connects to a database and creates missing tables. Several processes may call Open at
 // the same time.
 func Open(ctx context.Context, url string) (*Store, error) {
-	config, err := pgxpool.ParseConfig(url)
-	if err != nil { // err may quote the password
-		return nil, errors.New("the address of Postgres is not valid, want postgres://USER:PASSWORD@HOST:PORT/DATABASE")
+	pool, err := pg.Open(url, 5*time.Second)
+	if err != nil {
+		return nil, err
 	}
-	config.ConnConfig.ConnectTimeout = 5 * time.Second
-	c := config.ConnConfig
-	s := &Store{server: "Postgres at " + net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))}
-	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
-		return nil, s.fail(err)
-	}
-	if err := s.createTables(ctx); err != nil {
-		s.pool.Close()
+	s := &Store{pool}
+	if err := pool.CreateTables(ctx, schemaLock, schema); err != nil {
+		pool.Close()
 		return nil, s.fail(err)
 	}
 	return s, nil
-}
-
-// createTables creates missing tables.
-func (s *Store) createTables(ctx context.Context) error {
-	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(schemaLock)); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, schema)
-		return err
-	})
 }
 
 // Close closes the connections.
@@ -85,9 +63,9 @@ func (s *Store) fail(err error) error {
 		return err
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && !transient(e.Code) {
-		return fmt.Errorf("%s: %w", s.server, err)
+		return fmt.Errorf("%s: %w", s.pool.Server, err)
 	}
-	return stage.Unavailable(s.server, err)
+	return stage.Unavailable(s.pool.Server, err)
 }
 
 // transient reports whether an SQLSTATE belongs to a class of errors that a server returns
@@ -109,147 +87,161 @@ INSERT INTO task_stage_logs (task_id, version, ts, stage, action, status, detail
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`
 
 // transition returns the statements that store a transition.
-func transition(st *stage.State, e stage.Entry) (*pgx.Batch, error) {
+func transition(st *stage.State, e stage.Entry) ([]pg.Statement, error) {
 	text, err := stage.Encode(st)
 	if err != nil {
 		return nil, err
 	}
-	var deadline, resend *time.Time
+	var deadline, resend any
 	if d := st.Deadline(); !d.IsZero() {
-		deadline = &d
+		deadline = d
 	}
 	if _, ok := st.Job(); ok {
-		resend = new(st.UpdatedAt.Add(stage.ResendAfter))
+		resend = st.UpdatedAt.Add(stage.ResendAfter)
 	}
-	b := &pgx.Batch{}
-	b.Queue(put, st.ID, st.UserID, st.Template, st.Status, st.Current, st.Machine.Run, st.Machine.Version, st.StartedAt, st.UpdatedAt, deadline, resend, string(text))
-	b.Queue(logRow, e.TaskID, e.Version, e.At, e.Stage, e.Action, e.Status, e.Detail, e.Event, e.Worker, e.Run)
-	return b, nil
+	return []pg.Statement{
+		{SQL: put, Args: []any{st.ID, st.UserID, st.Template, st.Status, st.Current, st.Machine.Run, st.Machine.Version, st.StartedAt, st.UpdatedAt, deadline, resend, string(text)}},
+		{SQL: logRow, Args: []any{e.TaskID, e.Version, e.At, e.Stage, e.Action, e.Status, e.Detail, e.Event, e.Worker, e.Run}},
+	}, nil
 }
 
 // Create implements stage.Store.
 func (s *Store) Create(ctx context.Context, st *stage.State, fx *stage.Effects) error {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	b, err := transition(st, fx.Entry)
+	statements, err := transition(st, fx.Entry)
 	if err != nil {
 		return err
 	}
-	return s.fail(pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	return s.begin(ctx, func(ctx context.Context, c *pg.Conn) error {
 		// Of two transactions with the same id, the second waits and inserts no row.
-		results := tx.SendBatch(ctx, b)
-		tag, err := results.Exec()
-		if err := errors.Join(err, results.Close()); err != nil {
-			return err
-		}
-		if tag.RowsAffected() == 0 {
+		changed, err := c.Exec(ctx, statements...)
+		if err == nil && changed[0] == 0 {
 			return stage.Exists(st.ID)
 		}
-		return nil
-	}))
+		return err
+	})
+}
+
+// begin calls fn in a transaction.
+func (s *Store) begin(ctx context.Context, fn func(context.Context, *pg.Conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	return s.fail(s.pool.Begin(ctx, func(c *pg.Conn) error { return fn(ctx, c) }))
 }
 
 // Update implements stage.Store.
 func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *stage.State, fx *stage.Effects, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		old, err := scan(tx.QueryRow(ctx, `SELECT state FROM task_histories WHERE task_id = $1 FOR UPDATE`, id), id)
+	err = s.begin(ctx, func(ctx context.Context, c *pg.Conn) error {
+		var old *stage.State
+		err := c.Query(ctx, scan(&old), `SELECT state FROM task_histories WHERE task_id = $1 FOR UPDATE`, id)
+		if err == nil && old == nil {
+			err = stage.NotFound(id)
+		}
 		if err != nil {
 			return err
 		}
 		if next, fx, err = fn(old); err != nil {
 			return err
 		}
-		b, err := transition(next, fx.Entry)
+		statements, err := transition(next, fx.Entry)
 		if err != nil {
 			return err
 		}
-		return tx.SendBatch(ctx, b).Close()
+		_, err = c.Exec(ctx, statements...)
+		return err
 	})
 	if err != nil {
-		return nil, nil, s.fail(err)
+		return nil, nil, err
 	}
 	return next, fx, nil
 }
 
-func scan(row pgx.Row, id string) (*stage.State, error) {
-	var text string
-	err := row.Scan(&text)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, stage.NotFound(id)
+// scan returns a function that stores the state of a row.
+func scan(to **stage.State) func(pg.Row) error {
+	return func(row pg.Row) (err error) {
+		var text string
+		if err := row.Scan(&text); err != nil {
+			return err
+		}
+		*to, err = stage.Decode([]byte(text))
+		return err
 	}
-	if err != nil {
-		return nil, err
-	}
-	return stage.Decode([]byte(text))
+}
+
+// query calls row for each row of a query.
+func (s *Store) query(ctx context.Context, row func(pg.Row) error, sql string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	return s.fail(s.pool.With(ctx, func(c *pg.Conn) error { return c.Query(ctx, row, sql, args...) }))
 }
 
 // Load implements stage.Store.
 func (s *Store) Load(ctx context.Context, id string) (*stage.State, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	st, err := scan(s.pool.QueryRow(ctx, `SELECT state FROM task_histories WHERE task_id = $1`, id), id)
-	return st, s.fail(err)
+	var st *stage.State
+	err := s.query(ctx, scan(&st), `SELECT state FROM task_histories WHERE task_id = $1`, id)
+	if err == nil && st == nil {
+		err = stage.NotFound(id)
+	}
+	return st, err
 }
 
 // List implements stage.Store.
-func (s *Store) List(ctx context.Context, q stage.Query) ([]*stage.State, error) {
-	return query(ctx, s, state, `SELECT state FROM task_histories WHERE ($1 = '' OR user_id = $1) AND ($2 = '' OR status = $2)
+func (s *Store) List(ctx context.Context, q stage.Query) (list []*stage.State, err error) {
+	err = s.query(ctx, func(row pg.Row) error {
+		var st *stage.State
+		err := scan(&st)(row)
+		list = append(list, st)
+		return err
+	}, `SELECT state FROM task_histories WHERE ($1 = '' OR user_id = $1) AND ($2 = '' OR status = $2)
 ORDER BY started_at DESC, task_id LIMIT $3`, q.UserID, q.Status, q.Bound())
-}
-
-// query returns the rows of a query.
-func query[T any](ctx context.Context, s *Store, row pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	rows, err := s.pool.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, s.fail(err)
-	}
-	list, err := pgx.CollectRows(rows, row)
-	return list, s.fail(err)
-}
-
-func state(row pgx.CollectableRow) (*stage.State, error) {
-	var text string
-	if err := row.Scan(&text); err != nil {
-		return nil, err
-	}
-	return stage.Decode([]byte(text))
+	return list, err
 }
 
 // Due implements stage.Store.
-func (s *Store) Due(ctx context.Context, now time.Time, limit int) ([]string, error) {
-	return query(ctx, s, pgx.RowTo[string], `SELECT task_id FROM task_histories WHERE deadline <= $1 ORDER BY deadline LIMIT $2`, now, limit)
+func (s *Store) Due(ctx context.Context, now time.Time, limit int) (ids []string, err error) {
+	err = s.query(ctx, func(row pg.Row) error {
+		ids = append(ids, "")
+		return row.Scan(&ids[len(ids)-1])
+	}, `SELECT task_id FROM task_histories WHERE deadline <= $1 ORDER BY deadline LIMIT $2`, now, limit)
+	return ids, err
 }
 
 // Unsent implements stage.Store.
-func (s *Store) Unsent(ctx context.Context, now time.Time, limit int) ([]stage.Job, error) {
-	return query(ctx, s, func(row pgx.CollectableRow) (j stage.Job, err error) {
-		err = row.Scan(&j.TaskID, &j.Stage, &j.Run)
-		return j, err
+func (s *Store) Unsent(ctx context.Context, now time.Time, limit int) (jobs []stage.Job, err error) {
+	err = s.query(ctx, func(row pg.Row) error {
+		var j stage.Job
+		err := row.Scan(&j.TaskID, &j.Stage, &j.Run)
+		jobs = append(jobs, j)
+		return err
 	}, `SELECT task_id, current_stage, run FROM task_histories WHERE resend_at <= $1 ORDER BY resend_at LIMIT $2`, now, limit)
+	return jobs, err
 }
 
 // Postpone implements stage.Store.
 func (s *Store) Postpone(ctx context.Context, until time.Time, jobs ...stage.Job) error {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	b := &pgx.Batch{}
+	var statements []pg.Statement
 	for _, j := range jobs {
-		b.Queue(`UPDATE task_histories SET resend_at = $1 WHERE task_id = $2 AND run = $3 AND resend_at IS NOT NULL`, until, j.TaskID, j.Run)
+		statements = append(statements, pg.Statement{
+			SQL:  `UPDATE task_histories SET resend_at = $1 WHERE task_id = $2 AND run = $3 AND resend_at IS NOT NULL`,
+			Args: []any{until, j.TaskID, j.Run},
+		})
 	}
-	return s.fail(s.pool.SendBatch(ctx, b).Close())
+	return s.begin(ctx, func(ctx context.Context, c *pg.Conn) error {
+		_, err := c.Exec(ctx, statements...)
+		return err
+	})
 }
 
 // Log implements stage.Store.
-func (s *Store) Log(ctx context.Context, id string) ([]stage.Entry, error) {
-	entries, err := query(ctx, s, func(row pgx.CollectableRow) (e stage.Entry, err error) {
-		err = row.Scan(&e.TaskID, &e.Version, &e.At, &e.Stage, &e.Action, &e.Status, &e.Detail, &e.Event, &e.Worker, &e.Run)
-		e.At = e.At.UTC()
-		return e, err
-	}, `SELECT task_id, version, ts, stage, action, status, detail, event_id, worker, run FROM task_stage_logs WHERE task_id = $1 ORDER BY version`, id)
+func (s *Store) Log(ctx context.Context, id string) (entries []stage.Entry, err error) {
+	err = s.query(ctx, func(row pg.Row) error {
+		var e stage.Entry
+		var at int64
+		err := row.Scan(&e.TaskID, &e.Version, &at, &e.Stage, &e.Action, &e.Status, &e.Detail, &e.Event, &e.Worker, &e.Run)
+		e.At = time.UnixMicro(at).UTC()
+		entries = append(entries, e)
+		return err
+	}, `SELECT task_id, version, (extract(epoch FROM ts) * 1000000)::bigint, stage, action, status, detail, event_id, worker, run
+FROM task_stage_logs WHERE task_id = $1 ORDER BY version`, id)
 	if err == nil && len(entries) == 0 {
 		err = stage.NotFound(id)
 	}
@@ -257,9 +249,13 @@ func (s *Store) Log(ctx context.Context, id string) ([]stage.Entry, error) {
 }
 
 // Clean implements stage.Store.
-func (s *Store) Clean(ctx context.Context, now time.Time, keep time.Duration) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	tag, err := s.pool.Exec(ctx, `DELETE FROM task_histories WHERE deadline IS NULL AND updated_at <= $1`, now.Add(-keep))
-	return int(tag.RowsAffected()), s.fail(err)
+func (s *Store) Clean(ctx context.Context, now time.Time, keep time.Duration) (n int, err error) {
+	err = s.begin(ctx, func(ctx context.Context, c *pg.Conn) error {
+		changed, err := c.Exec(ctx, pg.Statement{SQL: `DELETE FROM task_histories WHERE deadline IS NULL AND updated_at <= $1`, Args: []any{now.Add(-keep)}})
+		if err == nil {
+			n = int(changed[0])
+		}
+		return err
+	})
+	return n, err
 }

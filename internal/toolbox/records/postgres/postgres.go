@@ -10,17 +10,12 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
+	"cairn/internal/base/pg"
 	"cairn/internal/toolbox/records"
 )
 
@@ -48,35 +43,21 @@ const (
 
 // DB is a connection to a database. It is safe for concurrent use.
 type DB struct {
-	pool   *pgxpool.Pool
-	server string // for errors: without user and password
-	log    *slog.Logger
+	pool *pg.Pool
+	log  *slog.Logger
 }
 
 // Open connects to a database and creates missing tables. log may be nil.
 func Open(ctx context.Context, url string, log *slog.Logger) (*DB, error) {
-	config, err := pgxpool.ParseConfig(url)
-	if err != nil { // err may contain the password
-		return nil, errors.New("the address of Postgres is not valid, want postgres://USER:PASSWORD@HOST:PORT/DATABASE")
+	pool, err := pg.Open(url, readTimeout)
+	if err != nil {
+		return nil, err
 	}
-	log = cmp.Or(log, slog.New(slog.DiscardHandler))
-	c := config.ConnConfig
-	c.ConnectTimeout = readTimeout
-	db := &DB{server: "Postgres at " + net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), log: log}
-	if db.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
-		return nil, db.fail(err)
-	}
+	db := &DB{pool, cmp.Or(log, slog.New(slog.DiscardHandler))}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	err = pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(schemaLock)); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, schema)
-		return err
-	})
-	if err != nil {
-		db.pool.Close()
+	if err := pool.CreateTables(ctx, schemaLock, schema); err != nil {
+		pool.Close()
 		return nil, db.fail(err)
 	}
 	return db, nil
@@ -92,7 +73,7 @@ func (db *DB) fail(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", db.server, err)
+	return fmt.Errorf("%s: %w", db.pool.Server, err)
 }
 
 // Store is a space of a database.
@@ -120,7 +101,11 @@ func (s *Store) Since(ctx context.Context, generation uint64) (records.Changes, 
 	}
 	reading, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	c, err := s.since(reading, s.db.pool, generation)
+	var c records.Changes
+	err := s.db.pool.With(reading, func(conn *pg.Conn) (err error) {
+		c, err = s.since(reading, conn, generation)
+		return err
+	})
 	if err != nil && generation > 0 && ctx.Err() == nil {
 		s.next = time.Now().Add(retryAfter)
 		s.db.log.Warn("reading shared records", "space", s.space, "error", s.db.fail(err))
@@ -133,11 +118,6 @@ func (s *Store) Since(ctx context.Context, generation uint64) (records.Changes, 
 	return c, nil
 }
 
-// querier is a pool or a transaction.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
-
 // changed is one statement, so that it reads one state of the database. Without changes it
 // returns one row without a record.
 const changed = `
@@ -145,20 +125,19 @@ SELECT s.generation, s.removed > $2 OR $2 = 0, r.bucket, r.key, r.value FROM cai
 LEFT JOIN cairn_records r ON r.space = s.space AND r.generation > CASE WHEN s.removed > $2 THEN 0 ELSE $2 END
 WHERE s.space = $1 ORDER BY r.bucket COLLATE "C", r.key`
 
-func (s *Store) since(ctx context.Context, q querier, generation uint64) (c records.Changes, err error) {
-	rows, err := q.Query(ctx, changed, s.space, int64(generation))
-	if err != nil {
-		return c, err
-	}
-	var bucket *string
-	var key, value []byte
-	_, err = pgx.ForEachRow(rows, []any{&c.Generation, &c.Whole, &bucket, &key, &value}, func() error {
-		if bucket != nil {
-			c.Records = append(c.Records, records.Record{Bucket: *bucket, Key: string(key), Value: value})
+func (s *Store) since(ctx context.Context, conn *pg.Conn, generation uint64) (c records.Changes, err error) {
+	err = conn.Query(ctx, func(row pg.Row) error {
+		var r records.Record
+		var key []byte
+		if err := row.Scan(&c.Generation, &c.Whole, &r.Bucket, &key, &r.Value); err != nil {
+			return err
 		}
-		value = nil // the record keeps it
+		if key != nil {
+			r.Key = string(key)
+			c.Records = append(c.Records, r)
+		}
 		return nil
-	})
+	}, changed, s.space, generation)
 	return c, err
 }
 
@@ -195,14 +174,11 @@ func columns(list []records.Record, removed bool) (buckets []string, keys, value
 func (s *Store) Update(ctx context.Context, generation uint64, write func(records.Changes) ([]records.Record, error)) (next uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	err = pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
-		b := &pgx.Batch{}
-		b.Queue(createSpace, s.space)
-		b.Queue(lockSpace, s.space)
-		if err := tx.SendBatch(ctx, b).Close(); err != nil {
+	err = s.db.pool.Begin(ctx, func(conn *pg.Conn) error {
+		if _, err := conn.Exec(ctx, pg.Statement{SQL: createSpace, Args: []any{s.space}}, pg.Statement{SQL: lockSpace, Args: []any{s.space}}); err != nil {
 			return err
 		}
-		c, err := s.since(ctx, tx, generation)
+		c, err := s.since(ctx, conn, generation)
 		if err != nil {
 			return err
 		}
@@ -212,13 +188,13 @@ func (s *Store) Update(ctx context.Context, generation uint64, write func(record
 			return err
 		}
 		next++
-		b = &pgx.Batch{}
 		buckets, keys, values := columns(list, false)
-		b.Queue(upsert, s.space, buckets, keys, values, int64(next))
-		buckets, keys, _ = columns(list, true)
-		b.Queue(remove, s.space, buckets, keys)
-		b.Queue(advance, s.space, int64(next), len(keys) > 0)
-		return tx.SendBatch(ctx, b).Close()
+		removedBuckets, removedKeys, _ := columns(list, true)
+		_, err = conn.Exec(ctx,
+			pg.Statement{SQL: upsert, Args: []any{s.space, buckets, keys, values, next}},
+			pg.Statement{SQL: remove, Args: []any{s.space, removedBuckets, removedKeys}},
+			pg.Statement{SQL: advance, Args: []any{s.space, next, len(removedKeys) > 0}})
+		return err
 	})
 	return next, s.db.fail(err)
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/jackc/pgx/v5"
+	"cairn/internal/base/pg"
 )
 
 // Vectors is a cache of the vectors of a model by the SHA-256 of the text. Servers share it,
@@ -24,16 +24,17 @@ func (v *Vectors) Get(keys [][32]byte) ([][]float32, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
 	vectors := make([][]float32, len(keys))
-	rows, err := v.db.pool.Query(ctx, `
-SELECT k.n, v.vector FROM unnest($2::bytea[]) WITH ORDINALITY AS k(key, n) JOIN cairn_vectors v ON v.model = $1 AND v.key = k.key`, v.model, slicesOf(keys))
-	if err == nil {
-		var n int
-		var b []byte
-		_, err = pgx.ForEachRow(rows, []any{&n, &b}, func() error {
-			vectors[n-1] = v.decode(b)
-			return nil
-		})
-	}
+	err := v.db.pool.With(ctx, func(c *pg.Conn) error {
+		return c.Query(ctx, func(row pg.Row) error {
+			var n int
+			var b []byte
+			err := row.Scan(&n, &b)
+			if err == nil {
+				vectors[n-1] = v.decode(b)
+			}
+			return err
+		}, `SELECT k.n, v.vector FROM unnest($2::bytea[]) WITH ORDINALITY AS k(key, n) JOIN cairn_vectors v ON v.model = $1 AND v.key = k.key`, v.model, slicesOf(keys))
+	})
 	if err != nil {
 		v.db.log.Warn("reading vectors of tools", "error", v.db.fail(err))
 	}
@@ -50,8 +51,13 @@ func (v *Vectors) Put(keys [][32]byte, vectors [][]float32) error {
 			values[i] = binary.LittleEndian.AppendUint32(values[i], math.Float32bits(x))
 		}
 	}
-	_, err := v.db.pool.Exec(ctx, `
-INSERT INTO cairn_vectors (model, key, vector) SELECT $1, unnest($2::bytea[]), unnest($3::bytea[]) ON CONFLICT DO NOTHING`, v.model, slicesOf(keys), values)
+	err := v.db.pool.With(ctx, func(c *pg.Conn) error {
+		_, err := c.Exec(ctx, pg.Statement{
+			SQL:  `INSERT INTO cairn_vectors (model, key, vector) SELECT $1, unnest($2::bytea[]), unnest($3::bytea[]) ON CONFLICT DO NOTHING`,
+			Args: []any{v.model, slicesOf(keys), values},
+		})
+		return err
+	})
 	if err != nil {
 		v.db.log.Warn("keeping vectors of tools", "error", v.db.fail(err))
 	}
