@@ -12,7 +12,7 @@ import "slices"
 // nodes outside C. The affinity of a node in the context is 0. If the graph contains no
 // node of the context, every affinity is 0.
 func (g *Graph) Affinity(context, candidates []string) []float64 {
-	out := g.Proximity(context, candidates)
+	out := g.Proximity(context, candidates, damping)
 	uses := g.observed(context)
 	for i, v := range candidates {
 		out[i] = (out[i] + g.Relatedness(v, context)*uses/(uses+1)) / 2
@@ -25,15 +25,16 @@ func (g *Graph) Affinity(context, candidates []string) []float64 {
 //
 //	P(v)/max P · n/(n+1)
 //
-// with n as in Affinity. The proximity of a node in the context is 0.
-func (g *Graph) Proximity(context, candidates []string) []float64 {
+// with n as in Affinity. follow is the probability that the walk follows an edge instead of
+// returning to the context. The proximity of a node in the context is 0.
+func (g *Graph) Proximity(context, candidates []string, follow float64) []float64 {
 	out := make([]float64, len(candidates))
 	uses := g.observed(context)
 	if uses == 0 {
 		return out
 	}
 	best, rank := 0.0, map[string]float64{}
-	for _, s := range g.Personalized(context, g.Len()) {
+	for _, s := range g.personalized(context, g.Len(), follow) {
 		if !slices.Contains(context, s.ID) {
 			rank[s.ID] = s.Score
 			best = max(best, s.Score)

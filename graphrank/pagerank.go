@@ -111,6 +111,10 @@ func (g *Graph) matrix() matrix {
 // most 1/(ε·(1−d)) edges are pushed, independent of the size of the graph. Andersen,
 // Chung and Lang, "Local Graph Partitioning using PageRank Vectors", FOCS 2006, section 3.
 func (g *Graph) Personalized(seeds []string, k int) []Scored {
+	return g.personalized(seeds, k, damping)
+}
+
+func (g *Graph) personalized(seeds []string, k int, damping float64) []Scored {
 	const epsilon = 1e-4
 	var start []int32
 	for _, s := range seeds {

@@ -15,6 +15,14 @@ const (
 	halfLife = 365 * 24 * time.Hour // of a commit's weight
 	maxFiles = 30                   // a commit that changes more files relates none of them
 	maxPairs = 1_000_000            // pairs of files that are related, those of the newest commits
+	damping  = 0.5                  // of the walk from the given files
+
+	// The weights of what makes a file near, relative to the best proximity: the terms of its
+	// path, its stem, and how much it was changed. Paths are compared with maxLike files.
+	pathWeight   = 0.15
+	stemWeight   = 0.2
+	recentWeight = 0.1
+	maxLike      = 10
 )
 
 // learn returns the graph of the commits, nil if there are none.
@@ -98,7 +106,7 @@ func (h *History) CoChanged(context, documents []string) []float64 {
 	if g == nil {
 		return make([]float64, len(documents))
 	}
-	return g.Proximity(ids(context), ids(documents))
+	return g.Proximity(ids(context), ids(documents), damping)
 }
 
 func ids(paths []string) (ids []string) {
@@ -108,25 +116,38 @@ func ids(paths []string) (ids []string) {
 	return ids
 }
 
-// Related returns the files that were changed together with those of context, best first,
-// with the scores of CoChanged.
-func (h *History) Related(context []string) (files []graphrank.Scored) {
-	g := h.learn()
+// Near returns the files that were changed together with those given, or whose paths are
+// like theirs, best first.
+func (h *History) Near(given []string) []graphrank.Scored {
+	g, x := h.learn(), h.subjectsOf()
 	if g == nil {
 		return nil
 	}
+	score := map[string]float64{}
+	for i, f := range x.files {
+		score[f] = recentWeight * x.recent[i]
+	}
 	near := map[string]bool{}
-	for _, id := range ids(context) {
+	for _, id := range ids(given) {
 		for e := range g.Out(id) {
 			near[e.To] = true
 		}
 	}
 	nodes := slices.Sorted(maps.Keys(near))
-	for i, score := range g.Proximity(ids(context), nodes) {
-		if score > 0 {
-			files = append(files, graphrank.Scored{ID: strings.TrimPrefix(nodes[i], graphrank.DocumentPrefix), Score: score})
+	for i, proximity := range g.Proximity(ids(given), nodes, damping) {
+		score[strings.TrimPrefix(nodes[i], graphrank.DocumentPrefix)] += proximity
+	}
+	like := given[:min(len(given), maxLike)]
+	for _, f := range like {
+		for i, s := range shares(termsOf(f), x.paths, len(x.files)) {
+			score[x.files[i]] += pathWeight * s / float64(len(like))
+		}
+		for _, i := range x.stems[stem(f)] {
+			score[x.files[i]] += stemWeight / float64(len(like))
 		}
 	}
-	slices.SortStableFunc(files, func(a, b graphrank.Scored) int { return cmp.Compare(b.Score, a.Score) })
-	return files
+	for _, f := range given {
+		delete(score, f)
+	}
+	return ranked(score)
 }

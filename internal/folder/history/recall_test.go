@@ -135,7 +135,7 @@ type ranker struct {
 }
 
 var rankers = []ranker{
-	{"most changed", func(h *known, files []string, _, _ string) []float64 { return of(h.recent(), files) }},
+	{"most changed", func(h *known, files []string, _, _ string) []float64 { return h.recentOf(files) }},
 	{"same folder", func(h *known, files []string, given, _ string) []float64 { return sameFolder(h, files, given) }},
 	{"counts", func(h *known, files []string, given, _ string) []float64 {
 		return each(files, func(f string) float64 {
@@ -143,25 +143,27 @@ var rankers = []ranker{
 			return e.Count
 		})
 	}},
-	{"Adamic-Adar", func(h *known, files []string, given, _ string) []float64 { return adamicAdar(h, files, given) }},
-	{"Adamic-Adar + folder", func(h *known, files []string, given, _ string) []float64 {
-		return plus(adamicAdar(h, files, given), .1, sameFolder(h, files, given))
+	{"Adamic-Adar", func(h *known, files []string, given, _ string) []float64 {
+		return each(files, func(f string) float64 {
+			e, _ := h.graph.Edge(graphrank.DocumentID(given), graphrank.DocumentID(f))
+			return e.Count + h.graph.AdamicAdar(graphrank.DocumentID(given), graphrank.DocumentID(f))/10
+		})
 	}},
 	{"PageRank", func(h *known, files []string, given, _ string) []float64 {
 		return h.CoChanged([]string{given}, files)
 	}},
-	{"all", func(h *known, files []string, given, _ string) []float64 { return all(h, files, given) }},
+	{"near", func(h *known, files []string, given, _ string) []float64 { return of(h.Near([]string{given}), files) }},
 	{"subject alone", func(h *known, files []string, _, subject string) []float64 {
 		similar, _ := h.similar(subject)
 		return of(similar, files)
 	}},
-	{"PageRank + subject", func(h *known, files []string, given, subject string) []float64 {
-		similar, _ := h.similar(subject)
-		return plus(h.CoChanged([]string{given}, files), 1, of(similar, files))
-	}},
-	{"all + subject", func(h *known, files []string, given, subject string) []float64 {
-		similar, _ := h.similar(subject)
-		return plus(all(h, files, given), 1, of(similar, files))
+	{"near + subject", func(h *known, files []string, given, subject string) []float64 {
+		near, similar := of(h.Near([]string{given}), files), []graphrank.Scored(nil)
+		similar, _ = h.similar(subject)
+		for i, s := range of(similar, files) {
+			near[i] += .7 * s
+		}
+		return near
 	}},
 }
 
@@ -181,16 +183,17 @@ func of(list []graphrank.Scored, files []string) []float64 {
 	return each(files, func(f string) float64 { return score[f] })
 }
 
-func plus(a []float64, weight float64, b []float64) []float64 {
-	most := max(slices.Max(a), 1e-9)
-	for i := range a {
-		a[i] = a[i]/most + weight*b[i]
+// recentOf returns how much each file was changed.
+func (h *known) recentOf(files []string) []float64 {
+	var list []graphrank.Scored
+	for i, f := range h.subjects.files {
+		list = append(list, graphrank.Scored{ID: f, Score: h.recent[i]})
 	}
-	return a
+	return of(list, files)
 }
 
 func sameFolder(h *known, files []string, given string) []float64 {
-	recent := of(h.recent(), files)
+	recent := h.recentOf(files)
 	for i, f := range files {
 		if path.Dir(f) != path.Dir(given) {
 			recent[i] = 0
@@ -199,18 +202,6 @@ func sameFolder(h *known, files []string, given string) []float64 {
 		}
 	}
 	return recent
-}
-
-func adamicAdar(h *known, files []string, given string) []float64 {
-	return each(files, func(f string) float64 {
-		e, _ := h.graph.Edge(graphrank.DocumentID(given), graphrank.DocumentID(f))
-		return e.Count + h.graph.AdamicAdar(graphrank.DocumentID(given), graphrank.DocumentID(f))/10
-	})
-}
-
-func all(h *known, files []string, given string) []float64 {
-	s := plus(h.CoChanged([]string{given}, files), .1, of(h.recent(), files))
-	return plus(s, .1, sameFolder(h, files, given))
 }
 
 // recall returns the mean recall@10 of the other files of a commit, given each one in turn,
@@ -225,7 +216,8 @@ func (q *questions) recall(frozen bool) map[string]float64 {
 			if !frozen {
 				from = i + 1
 			}
-			h = &known{&History{stored: &stored{Commits: q.records[from:]}, graph: learn(q.records[from:])}, newSubjects(q.records[from:]), existing(q.records[from:])}
+			x := newSubjects(q.records[from:])
+			h = &known{&History{stored: &stored{Commits: q.records[from:]}, graph: learn(q.records[from:]), bySubject: x}, x, existing(q.records[from:])}
 		}
 		files := h.files
 		var truth []string

@@ -3,7 +3,10 @@ package history
 import (
 	"cmp"
 	"encoding/hex"
+	"maps"
 	"math"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,59 +31,117 @@ func (c *commit) public() Commit {
 // similarCommits is how many commits vote for the files that they changed.
 const similarCommits = 30
 
-// subjects are commits with the terms of their subjects.
+// nameWeight is the weight of a file whose path has the words of a question, relative to
+// the file that similar commits changed most.
+const nameWeight = 0.8
+
+// subjects are commits with the terms of their subjects, and their files with those of
+// their paths.
 type subjects struct {
 	commits []commit
 	terms   map[string][]int32 // the commits with a term
+	files   []string
+	paths   map[string][]int32 // the files with a term
+	stems   map[string][]int32 // the files with a stem
+	recent  []float64          // how much a file was changed, relative to the first
 }
 
 func newSubjects(records []record) *subjects {
-	x := &subjects{related(records), map[string][]int32{}}
+	x := &subjects{commits: related(records), terms: map[string][]int32{}, paths: map[string][]int32{}, stems: map[string][]int32{}}
+	known, most := map[string]int{}, 0.0
 	for n, c := range x.commits {
-		terms := keyword.Analyze(c.Subject)
-		slices.Sort(terms)
-		for _, term := range slices.Compact(terms) {
+		for _, term := range termsOf(c.Subject) {
 			x.terms[term] = append(x.terms[term], int32(n))
 		}
+		for _, f := range c.files {
+			i, ok := known[f]
+			if !ok {
+				i = len(x.files)
+				known[f], x.files, x.recent = i, append(x.files, f), append(x.recent, 0)
+				for _, term := range termsOf(f) {
+					x.paths[term] = append(x.paths[term], int32(i))
+				}
+				if s := stem(f); s != "" {
+					x.stems[s] = append(x.stems[s], int32(i))
+				}
+			}
+			x.recent[i] += c.weight
+			most = max(most, x.recent[i])
+		}
+	}
+	for i := range x.recent {
+		x.recent[i] /= most
 	}
 	return x
 }
 
-// similar returns the files that commits with a subject like the question changed, best
-// first and relative to the best, and the three commits most like it. The similarity s of a
-// commit is the share of the question's terms in its subject, weighted by rarity. A commit
-// of n files gives s²·(1 + 2^(-age/halfLife)) / √n to each.
-func (x *subjects) similar(question string) (files []graphrank.Scored, commits []Commit) {
-	terms := keyword.Analyze(question)
+// termsOf returns the different terms of a text.
+func termsOf(text string) []string {
+	terms := keyword.Analyze(text)
 	slices.Sort(terms)
+	return slices.Compact(terms)
+}
+
+var testWord = regexp.MustCompile(`(?i)^(tests?|specs?)[._-]|[._-](tests?|specs?)$|Tests?$`)
+
+// stem returns the name of a file without its extension and what marks a test, "" if many
+// files have that name.
+func stem(file string) string {
+	name := path.Base(file)
+	name = strings.ToLower(testWord.ReplaceAllString(strings.TrimSuffix(name, path.Ext(name)), ""))
+	switch name {
+	case "index", "main", "mod", "lib", "__init__", "init", "readme":
+		return ""
+	}
+	return name
+}
+
+// shares returns the share of the terms that each of n texts has, weighted by rarity. having
+// lists the texts with a term.
+func shares(terms []string, having map[string][]int32, n int) map[int32]float64 {
 	score, total := map[int32]float64{}, 0.0
-	for _, t := range slices.Compact(terms) {
-		rarity := math.Log(1 + float64(len(x.commits))/float64(max(1, len(x.terms[t]))))
+	for _, t := range terms {
+		rarity := math.Log(1 + float64(n)/float64(max(1, len(having[t]))))
 		total += rarity
-		for _, n := range x.terms[t] {
-			score[n] += rarity
+		for _, i := range having[t] {
+			score[i] += rarity
 		}
 	}
-	best := make([]int32, 0, len(score))
-	for n := range score {
-		best = append(best, n)
+	for i := range score {
+		score[i] /= total
 	}
-	slices.SortFunc(best, func(a, b int32) int { return cmp.Or(cmp.Compare(score[b], score[a]), cmp.Compare(a, b)) })
-	votes := map[string]float64{}
+	return score
+}
+
+// similar returns the files that commits with a subject like the question changed, or whose
+// paths have its words, best first, and the three commits most like it. The similarity s of a
+// commit is the share of the question's terms in its subject. A commit of n files gives
+// s²·(1 + 2^(-age/halfLife)) / √n to each; these votes count relative to the highest.
+func (x *subjects) similar(question string) (files []graphrank.Scored, commits []Commit) {
+	terms := termsOf(question)
+	score := shares(terms, x.terms, len(x.commits))
+	best := slices.SortedFunc(maps.Keys(score), func(a, b int32) int { return cmp.Or(cmp.Compare(score[b], score[a]), cmp.Compare(a, b)) })
+	votes, most := map[string]float64{}, 0.0
 	for i, n := range best[:min(similarCommits, len(best))] {
-		c := &x.commits[n]
-		s := score[n] / total
+		c, s := &x.commits[n], score[n]
 		if i < 3 && s > 0.5 {
 			commits = append(commits, c.public())
 		}
 		for _, f := range c.files {
 			votes[f] += s * s * (1 + c.weight) / math.Sqrt(float64(len(c.files)))
+			most = max(most, votes[f])
 		}
+	}
+	for f := range votes {
+		votes[f] /= most
+	}
+	for i, s := range shares(terms, x.paths, len(x.files)) {
+		votes[x.files[i]] += nameWeight * s
 	}
 	return ranked(votes), commits
 }
 
-// ranked returns the files with a score, best first and relative to the best.
+// ranked returns the files with a score, best first.
 func ranked(scores map[string]float64) []graphrank.Scored {
 	list := make([]graphrank.Scored, 0, len(scores))
 	for path, s := range scores {
@@ -89,9 +150,6 @@ func ranked(scores map[string]float64) []graphrank.Scored {
 	slices.SortFunc(list, func(a, b graphrank.Scored) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(a.ID, b.ID))
 	})
-	for i := range slices.Backward(list) {
-		list[i].Score /= list[0].Score
-	}
 	return list
 }
 
@@ -106,8 +164,8 @@ func (h *History) subjectsOf() *subjects {
 	return h.bySubject
 }
 
-// Similar returns the files that commits with a subject like the question changed, best
-// first with the score 1, and the commits most like it.
+// Similar returns the files that commits with a subject like the question changed, or whose
+// paths have its words, best first, and the commits most like it.
 func (h *History) Similar(question string) ([]graphrank.Scored, []Commit) {
 	return h.subjectsOf().similar(question)
 }
