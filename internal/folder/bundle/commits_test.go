@@ -31,7 +31,8 @@ import (
 // TestCommits asks for the context of commits of public repositories, by their subject, in
 // the folder as it was before each; benchmarks/history.md has its figures. CAIRN_HISTORIES
 // is a pattern of git directories whose folders are named OWNER+NAME. Half of them, by hash
-// of the name, were used for tuning.
+// of the name, were used for tuning. With CAIRN_HISTORIES_BODY the question is the whole
+// message of the commits that have more than a subject.
 func TestCommits(t *testing.T) {
 	dirs, err := filepath.Glob(os.Getenv("CAIRN_HISTORIES"))
 	if err != nil || len(dirs) == 0 {
@@ -56,7 +57,7 @@ func TestCommits(t *testing.T) {
 			asked++
 			for name, ask := range rivals {
 				start := time.Now()
-				a := ask(c, commit.subject)
+				a := ask(c, commit.question)
 				took := time.Since(start)
 				for _, s := range []map[string]*score{one, all} {
 					if s[name] == nil {
@@ -226,9 +227,10 @@ func (c *checkout) git(args ...string) string {
 	return out.String()
 }
 
-type commit struct{ hash, subject string }
+type commit struct{ hash, question string }
 
-const maxAsked = 12
+// maxAsked is CAIRN_HISTORIES_ASKED, or 12.
+var maxAsked, _ = strconv.Atoi(cmp.Or(os.Getenv("CAIRN_HISTORIES_ASKED"), "12"))
 
 // commits returns at most maxAsked of the newest quarter of the commits, the oldest first,
 // evenly spread: those with three words or more in the subject that change one to eight
@@ -245,11 +247,15 @@ func (c *checkout) commits() (list []commit) {
 			}
 		}
 		if n >= 1 && n <= 8 && len(strings.Fields(subject)) >= 3 {
-			list = append(list, commit{hash, subject})
+			if os.Getenv("CAIRN_HISTORIES_BODY") == "" {
+				list = append(list, commit{hash, subject})
+			} else if message := c.message(hash); message != subject {
+				list = append(list, commit{hash, message})
+			}
 		}
 	}
 	slices.Reverse(list)
-	if step := float64(len(list)) / maxAsked; step > 1 {
+	if step := float64(len(list)) / float64(maxAsked); step > 1 {
 		var some []commit
 		for i := range maxAsked {
 			some = append(some, list[int(float64(i)*step)])
@@ -257,6 +263,14 @@ func (c *checkout) commits() (list []commit) {
 		list = some
 	}
 	return list
+}
+
+var trailer = regexp.MustCompile(`(?im)^(signed-off-by|co-authored-by|reviewed-by|change-id|git-svn-id): .*$`)
+
+// message returns the message of a commit without its trailers, at most 1,000 bytes.
+func (c *checkout) message(hash string) string {
+	text := trailer.ReplaceAllString(c.git("log", "-1", "--format=%B", hash), "")
+	return strings.TrimSpace(strings.ToValidUTF8(text[:min(len(text), 1000)], ""))
 }
 
 func wanted(p string) bool {

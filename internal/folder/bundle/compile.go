@@ -8,9 +8,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
+	"cairn/graphrank"
 	"cairn/internal/folder/history"
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
@@ -24,13 +26,16 @@ import (
 // The weights of the reasons for a file, and the bounds of a bundle: see
 // benchmarks/history.md.
 const (
-	voteWeight     = 0.6  // of the files that similar commits changed
-	relatedWeight  = 0.25 // of the files that were changed with the first
-	decisionWeight = 0.1  // of a section about a decision
-	seeds          = 3    // files whose related files are added
+	voteWeight     = 0.6 // of the files that similar commits changed
+	nearWeight     = 0.4 // of the files near to those in use
+	relatedWeight  = 0.1 // of the files near to the first, if none are in use
+	testWeight     = 1.3 // of a section of a test, relative to others
+	logWeight      = 0.8 // of the first sections of a list of changes
+	decisionWeight = 0.1 // of a section about a decision
+	seeds          = 3   // files whose related files are added
 	maxFiles       = 20
 	maxSections    = 8   // of a file
-	nearBest       = 0.7 // a section's weight, relative to the best
+	nearBest       = 0.8 // a section's weight, relative to the best
 	maxMore        = 8
 	// referenceWeight is the weight of what calls or tests a symbol, relative to the symbol.
 	// At most maxReferences of a kind are added, and none if more than maxReferring files can
@@ -39,7 +44,6 @@ const (
 	maxReferences   = 3
 	maxReferring    = 60
 	maxCommits      = 5
-	largest         = 3  // an item takes at most this part of the budget
 	tokenBytes      = 16 // of a token at most, except for long runs of one character
 )
 
@@ -64,7 +68,6 @@ type candidate struct {
 	text    []byte // of the document
 	section int    // -1 for the whole document
 	chunk   int
-	rank    int // of the file
 	weight  float64
 	why     string
 }
@@ -77,7 +80,7 @@ type compiler struct {
 	left  int             // tokens
 	kept  map[string]bool // the cards, and the places and hashes of sections
 	seen  []retriever.Fingerprint
-	ranks map[string]int  // of the files with items
+	ranks map[string]int  // of the files with items, the best first
 	paths []string        // of the items' files, the best first
 	exact map[string]bool // whether a document's text is that of its file, by path
 }
@@ -152,19 +155,31 @@ func (c *compiler) files(ctx context.Context, q retriever.Query) (files []*file,
 		}
 		similar = commits
 		sorted()
-		var first []string
-		for _, f := range files[:min(seeds, len(files))] {
-			first = append(first, f.path)
+		given, weight := c.inUse(), nearWeight
+		if len(given) == 0 {
+			weight = relatedWeight
+			for _, f := range files[:min(seeds, len(files))] {
+				given = append(given, f.path)
+			}
 		}
-		for _, rel := range h.Related(first) {
-			f := get(rel.ID)
-			if f.score += relatedWeight * rel.Score; rel.Score > 0.3 || f.why == "" {
-				f.add("changes with " + path.Base(first[0]))
+		for _, near := range h.Near(given) {
+			f := get(near.ID)
+			if f.score += weight * near.Score; near.Score > 0.3 || f.why == "" {
+				f.add("changes with " + path.Base(given[0]))
 			}
 		}
 	}
 	sorted()
 	return files, similar, nil
+}
+
+// inUse returns the documents of the context and those that differ from the last commit.
+func (c *compiler) inUse() (paths []string) {
+	for _, name := range slices.Concat(c.Context, c.History.Changed()) {
+		name, _, _ = strings.Cut(name, "#")
+		paths = append(paths, strings.TrimPrefix(name, graphrank.DocumentPrefix))
+	}
+	return paths
 }
 
 func (f *file) add(why string) {
@@ -190,7 +205,7 @@ func (c *compiler) candidates(ctx context.Context, reader *docs.Reader, q retrie
 			continue
 		}
 		c.kept[p] = true
-		all = append(all, candidate{doc: doc, text: reader.Text(p), section: -1, rank: i - len(c.Cards), weight: 10 - float64(i)/100, why: why})
+		all = append(all, candidate{doc: doc, text: reader.Text(p), section: -1, weight: 10 - float64(i)/100, why: why})
 	}
 	rank := 0
 	for _, f := range files {
@@ -209,7 +224,7 @@ func (c *compiler) candidates(ctx context.Context, reader *docs.Reader, q retrie
 				return nil, err
 			}
 		}
-		all = append(all, f.candidates(doc, reader.Text(f.path), rank)...)
+		all = append(all, f.candidates(doc, reader.Text(f.path))...)
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.weight, a.weight) })
 	return all, nil
@@ -258,14 +273,10 @@ func (c *compiler) references(ctx context.Context, reader *docs.Reader, all []ca
 
 // addReference adds the symbol around a reference, or the reason if it is a candidate.
 func addReference(reader *docs.Reader, all []candidate, ref Reference, why string, weight float64) ([]candidate, error) {
-	rank := maxFiles + 1
 	for i := range all {
-		if have := &all[i]; have.doc.Path == ref.Path {
-			rank = have.rank
-			if have.section >= 0 && have.doc.Sections[have.section].Anchor == ref.Anchor {
-				have.why += "; " + why
-				return all, nil
-			}
+		if have := &all[i]; have.doc.Path == ref.Path && have.section >= 0 && have.doc.Sections[have.section].Anchor == ref.Anchor {
+			have.why += "; " + why
+			return all, nil
 		}
 	}
 	doc, err := reader.Document(ref.Path)
@@ -276,7 +287,7 @@ func addReference(reader *docs.Reader, all []candidate, ref Reference, why strin
 	if n < 0 || ref.Anchor == "" {
 		return all, nil
 	}
-	return append(all, candidate{doc: doc, text: reader.Text(ref.Path), section: n, rank: rank, weight: weight, why: why}), nil
+	return append(all, candidate{doc: doc, text: reader.Text(ref.Path), section: n, weight: weight, why: why}), nil
 }
 
 // within ranks the sections of a file that the search has not found.
@@ -298,11 +309,19 @@ func (c *compiler) within(ctx context.Context, q retriever.Query, f *file) error
 
 // candidates returns the best sections of a file, or else its first, with weights relative
 // to its score.
-func (f *file) candidates(doc *store.Document, text []byte, rank int) (all []candidate) {
+func (f *file) candidates(doc *store.Document, text []byte) (all []candidate) {
+	factor, first := 1.0, 1
+	switch {
+	case outline.IsTest(f.path):
+		factor = testWeight
+	case store.KindOf(f.path) != store.Code && changeLog.MatchString(path.Base(f.path)):
+		factor, first, f.sections = logWeight, 2, nil
+	}
 	if len(f.sections) == 0 {
-		n := slices.IndexFunc(doc.Sections, func(s store.Section) bool { return len(s.Chunks) > 0 })
-		if n >= 0 {
-			f.sections = []section{{doc.Sections[n].Anchor, 0, 1}}
+		for i := range doc.Sections {
+			if s := &doc.Sections[i]; len(s.Chunks) > 0 && len(f.sections) < first {
+				f.sections = append(f.sections, section{s.Anchor, 0, 1})
+			}
 		}
 	}
 	best := 0.0
@@ -315,7 +334,7 @@ func (f *file) candidates(doc *store.Document, text []byte, rank int) (all []can
 		if n < 0 || s.chunk >= len(doc.Sections[n].Chunks) || len(all) == maxSections {
 			continue
 		}
-		one := candidate{doc: doc, text: text, section: n, chunk: s.chunk, rank: rank, weight: f.score * s.weight / best, why: f.why}
+		one := candidate{doc: doc, text: text, section: n, chunk: s.chunk, weight: factor * f.score * s.weight / best, why: f.why}
 		if isDecision(doc, n) {
 			one.weight += decisionWeight
 			one.why += "; a decision"
@@ -324,6 +343,9 @@ func (f *file) candidates(doc *store.Document, text []byte, rank int) (all []can
 	}
 	return all
 }
+
+// changeLog matches the names of lists of changes, whose first sections are the newest.
+var changeLog = regexp.MustCompile(`(?i)^(change|history|news|release)`)
 
 // isDecision reports whether a section, or the folder of the document, records decisions.
 func isDecision(doc *store.Document, n int) bool {
@@ -378,19 +400,20 @@ func (c *compiler) keep(one *candidate) bool {
 		}
 		c.kept[id], c.kept[s.Hash], c.seen = true, true, append(c.seen, print)
 	}
-	limit := min(c.left, max(c.Budget/largest, MinBudget))
 	for _, item := range one.items() {
-		if len(item.Text) > tokenBytes*limit {
+		if len(item.Text) > tokenBytes*c.left {
 			continue
 		}
 		c.cite(&item, one)
 		cost := c.Count(c.rendered(&item))
-		if cost > limit {
+		if cost > c.left {
 			continue
 		}
 		c.left -= cost
 		c.out.Items = append(c.out.Items, item)
-		c.ranks[item.Path] = one.rank
+		if _, ok := c.ranks[item.Path]; !ok {
+			c.ranks[item.Path] = len(c.ranks)
+		}
 		return true
 	}
 	return false

@@ -74,13 +74,16 @@ func TestContext(t *testing.T) {
 			t.Errorf("%s has mark %q, want %v, %v", i.Place.String(), i.Mark, r.Mark, err)
 		}
 	}
+	if whys["copy/upload.go#Upload"] != "" || !slices.Equal(order, slices.Compact(slices.Clone(order))) {
+		t.Errorf("items in the order of %v, want each file once and no copy", order)
+	}
+	for _, m := range b.More {
+		whys[m.Path+"#"+m.Anchor] = m.Why
+	}
 	for place, want := range map[string]string{"upload.go#Upload": "similar commits", "docs/quota.md#quota": "similar commits", "docs/adr/1.md#uploads-are-retried": "a decision"} {
 		if !strings.Contains(whys[place], want) {
 			t.Errorf("%s is there because %q, want %q; all: %v", place, whys[place], want, whys)
 		}
-	}
-	if whys["copy/upload.go#Upload"] != "" || !slices.Equal(order, slices.Compact(slices.Clone(order))) {
-		t.Errorf("items in the order of %v, want each file once and no copy", order)
 	}
 	if len(b.Commits) == 0 || !strings.HasPrefix(b.Commits[0].Subject, "retry uploads") {
 		t.Errorf("commits %v, want the similar ones first", b.Commits)
