@@ -71,22 +71,8 @@ func planEveryday(t *testing.T, name string, intents int, failures bool, least e
 	if data == "" {
 		t.Skip("CAIRN_DATA names no folder of evaluation data")
 	}
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
-		Catalogues []struct {
-			Name    string
-			Servers []string
-			Intents []everydayIntent
-		}
-	}
-	if err := json.Unmarshal(b, &file); err != nil {
-		t.Fatal(err)
-	}
 	sum := everydaySum{failures: failures}
-	for _, c := range file.Catalogues {
+	for _, c := range everydayCatalogues(t, name) {
 		tools := serverTools(t, data, c.Servers)
 		sum.measure(t, tools, c.Intents)
 	}
@@ -95,6 +81,27 @@ func planEveryday(t *testing.T, name string, intents int, failures bool, least e
 	if sum.intents != intents || got.whole < least.whole || got.auc < least.auc || got.ece > least.ece {
 		t.Errorf("%d intents: %+v, want %d with %+v", sum.intents, got, intents, least)
 	}
+}
+
+// everydayCatalogue holds the intents over the tools of some servers.
+type everydayCatalogue struct {
+	Name    string
+	Servers []string
+	Intents []everydayIntent
+}
+
+// everydayCatalogues reads a file of testdata.
+func everydayCatalogues(t *testing.T, name string) []everydayCatalogue {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Catalogues []everydayCatalogue }
+	if err := json.Unmarshal(b, &file); err != nil {
+		t.Fatal(err)
+	}
+	return file.Catalogues
 }
 
 // everydaySum sums the figures of several catalogues.
@@ -150,19 +157,8 @@ func (s *everydaySum) measure(t *testing.T, tools []catalog.Tool, intents []ever
 			judged = append(judged, judgement{plan.Confidence, right})
 		}
 	}
-	for _, r := range judged {
-		for _, w := range judged {
-			if !r.right || w.right {
-				continue
-			}
-			s.pairs++
-			if r.confidence > w.confidence {
-				s.ordered++
-			} else if r.confidence == w.confidence {
-				s.ordered += .5
-			}
-		}
-	}
+	pairs, ordered := concordant(judged)
+	s.pairs, s.ordered = s.pairs+pairs, s.ordered+ordered
 	s.judged = append(s.judged, judged...)
 }
 
@@ -219,4 +215,22 @@ func serverTools(t *testing.T, data string, servers []string) []catalog.Tool {
 		t.Fatal(err)
 	}
 	return batch.Tools
+}
+
+// concordant returns the pairs of a right and a wrong plan, and those in which the right one is
+// surer; a tie counts half.
+func concordant(list []judgement) (pairs, ordered float64) {
+	for _, r := range list {
+		for _, w := range list {
+			if r.right && !w.right {
+				pairs++
+				if r.confidence > w.confidence {
+					ordered++
+				} else if r.confidence == w.confidence {
+					ordered += .5
+				}
+			}
+		}
+	}
+	return pairs, ordered
 }

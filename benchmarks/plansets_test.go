@@ -50,25 +50,35 @@ func TestPlanSets(t *testing.T) {
 		defer f.Close()
 		p.dump = json.NewEncoder(f)
 	}
-	p.questions(filepath.Join(dir, "bfcl"))
-	for _, name := range slices.Sorted(maps.Keys(planSets)) {
-		if set, learnt := strings.CutSuffix(name, "+learnt"); !strings.HasPrefix(name, "bfcl ") {
-			p.set(name, filepath.Join(dir, set), learnt)
-		}
-	}
-	for _, extra := range strings.Fields(os.Getenv("CAIRN_TOOLSETS")) {
-		if _, err := os.Stat(filepath.Join(extra, "tools.jsonl")); err == nil {
-			p.set(filepath.Base(extra), extra, false)
-		} else {
-			p.questions(extra)
-		}
-	}
+	p.all(dir)
 	for _, name := range slices.Sorted(maps.Keys(p.sums)) {
 		s, n := p.sums[name], float64(p.sums[name].tasks)
 		f1, exact := s.nodeF1/n, (s.exact+float64(p.refused[name]))/n
 		t.Logf("%-24s %4d plans: node F1 %.3f, exact %.3f, link F1 %.3f, calibration %.3f", name, s.tasks, f1, exact, s.linkF1/float64(max(1, s.linked)), calibrate(s.judged).ECE)
 		if least, ok := planSets[name]; ok && (f1 < least[0] || exact < least[1]) {
 			t.Errorf("%s: node F1 %.3f, exact %.3f, want %v", name, f1, exact, least)
+		}
+	}
+}
+
+// all plans tasks of every set of dir, and of those that CAIRN_TOOLSETS lists.
+func (p *planRun) all(dir string) {
+	p.questions(filepath.Join(dir, "bfcl"))
+	for _, name := range slices.Sorted(maps.Keys(planSets)) {
+		if set, learnt := strings.CutSuffix(name, "+learnt"); !strings.HasPrefix(name, "bfcl ") {
+			p.set(name, filepath.Join(dir, set), learnt)
+		}
+	}
+	p.extras()
+}
+
+// extras plans tasks of the sets that CAIRN_TOOLSETS lists.
+func (p *planRun) extras() {
+	for _, extra := range strings.Fields(os.Getenv("CAIRN_TOOLSETS")) {
+		if _, err := os.Stat(filepath.Join(extra, "tools.jsonl")); err == nil {
+			p.set(filepath.Base(extra), extra, false)
+		} else {
+			p.questions(extra)
 		}
 	}
 }
@@ -80,6 +90,9 @@ type planRun struct {
 	sums    map[string]*planSums
 	refused map[string]int // tasks that no tool fits and that have no plan
 	dump    *json.Encoder
+	tasks   int // of a set; 0 means planSetTasks
+	// each, if not nil, receives every plan.
+	each func(name string, task *toolTask, x *toolsearch.Index, plan *suggest.Suggestion)
 }
 
 func (p *planRun) open(tools []catalog.Tool) *toolBench {
@@ -114,7 +127,7 @@ func (p *planRun) set(name, dir string, learn bool) {
 		}
 		index, tests = index.WithUsage(usage), folds[0].test
 	}
-	for _, task := range spread(tests, planSetTasks) {
+	for _, task := range spread(tests, cmp.Or(p.tasks, planSetTasks)) {
 		p.plan(name, task, index)
 	}
 }
@@ -131,7 +144,7 @@ func (p *planRun) questions(dir string) {
 		byKind[kind] = append(byKind[kind], slices.Clone(line))
 	})
 	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
-		for _, line := range spread(byKind[kind], planSetTasks) {
+		for _, line := range spread(byKind[kind], cmp.Or(p.tasks, planSetTasks)) {
 			var q struct {
 				ID, Intent string
 				Tools      json.RawMessage
@@ -170,6 +183,9 @@ func (p *planRun) plan(name string, task *toolTask, x *toolsearch.Index) {
 	s := p.sums[name]
 	before := *s
 	s.add(plan, task, func(id string) bool { _, ok := x.Tool(id); return ok })
+	if p.each != nil {
+		p.each(name, task, x, plan)
+	}
 	empty := len(plan.Tasks) == 0
 	if empty {
 		s.judged = s.judged[:len(s.judged)-1]

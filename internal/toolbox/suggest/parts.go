@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -202,6 +203,33 @@ func (c *partChoice) score(i, n int, earlier []partPick) float64 {
 		s += sameEntity
 	}
 	return s
+}
+
+// Choice is a tool considered for a part of an intent, with its score.
+type Choice struct {
+	Tool  string
+	Score float64
+}
+
+// Choices returns for each part of an intent the tools that Suggest considers without past use,
+// best first, for measurements.
+func Choices(ctx context.Context, x *toolsearch.Index, intent string) (parts [][]Choice, err error) {
+	p := &planner{index: x, req: Request{Intent: intent}, literals: toolsearch.Literals(intent)}
+	r, err := x.Rank(ctx, intent, toolsearch.Suggesting(nil))
+	if err != nil || len(r.Candidates) == 0 {
+		return nil, err
+	}
+	c := p.newPartChoice(r)
+	best := c.best()
+	for n := range c.parts {
+		var list []Choice
+		for i := range c.candidates {
+			list = append(list, Choice{c.candidates[i].ID, c.score(i, n, best[:n])})
+		}
+		slices.SortStableFunc(list, func(a, b Choice) int { return cmp.Compare(b.Score, a.Score) })
+		parts = append(parts, list)
+	}
+	return parts, nil
 }
 
 // wordSet returns the singular words of a text.

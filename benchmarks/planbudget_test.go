@@ -1,0 +1,148 @@
+package benchmarks
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"cairn/internal/toolbox/suggest"
+	"cairn/internal/toolbox/toolsearch"
+)
+
+// planBudget counts the plans of a set by what is wrong with them, and those that would be right
+// with the right number of tools.
+type planBudget struct {
+	plans, right int
+	refusal      int // no tool fits, but the plan has one
+	refused      int // a tool fits, but the plan has none
+	extra        int // has all tools and others
+	added        int // of these, the others are all prerequisites
+	parts        int // lacks tools: the intent has fewer parts than tools
+	merged       int // lacks tools: a missing tool is the best of no part
+	dropped      int // lacks tools: the missing ones are the best of a part
+	wrong        int // has as many other tools as it lacks
+	near         int // of these, the missing tools are among the best three of a part
+	both         int // another number of tools, and wrong ones
+	size         int // right with the right number of tools: the best of each part, then the next
+}
+
+// TestPlanBudget reports why plans are not right, and how many would be with the right number of
+// tools: the development intents, and the sets of CAIRN_TOOLSETS.
+func TestPlanBudget(t *testing.T) {
+	dir := toolSets(t)
+	model, cache := toolModel(t)
+	budgets := map[string]*planBudget{}
+	p := &planRun{t: t, options: &ToolsOptions{Embedder: model, Cache: cache, Progress: func(string, int, int) {}}, sums: map[string]*planSums{}, refused: map[string]int{}}
+	p.each = func(name string, task *toolTask, x *toolsearch.Index, plan *suggest.Suggestion) {
+		if budgets[name] == nil {
+			budgets[name] = &planBudget{}
+		}
+		budgets[name].add(t, task, x, plan)
+	}
+	for _, c := range everydayCatalogues(t, "everyday-dev.json") {
+		b := p.open(serverTools(t, filepath.Dir(dir), c.Servers))
+		for i := range c.Intents {
+			p.plan("everyday-dev", c.Intents[i].task(), b.index)
+		}
+		b.close()
+	}
+	p.extras()
+	for _, name := range slices.Sorted(maps.Keys(budgets)) {
+		t.Logf("%-16s %+v", name, *budgets[name])
+	}
+}
+
+func (b *planBudget) add(t *testing.T, task *toolTask, x *toolsearch.Index, plan *suggest.Suggestion) {
+	accept := task.accepted(plan)
+	name := func(id string) string {
+		if call, ok := task.stands[id]; ok {
+			return call
+		}
+		return id
+	}
+	var got, added []string
+	for _, s := range plan.Tasks {
+		if id := accept(s.Tool); s.Prerequisite {
+			added = append(added, id)
+		}
+		if !s.Prerequisite || !task.unlinked {
+			got = append(got, accept(s.Tool))
+		}
+	}
+	got = toolsearch.Distinct(got)
+	want := toolsearch.Distinct(task.required(got))
+	lacks := func(have, tools []string) (list []string) {
+		return slices.DeleteFunc(slices.Clone(tools), func(id string) bool { return slices.Contains(have, id) })
+	}
+	missing, extra := lacks(got, want), lacks(want, got)
+	choices, err := suggest.Choices(t.Context(), x, task.intent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var best, near []string
+	for _, list := range choices {
+		for i := range list[:min(3, len(list))] {
+			if near = append(near, name(list[i].Tool)); i == 0 {
+				best = append(best, name(list[i].Tool))
+			}
+		}
+	}
+	b.plans++
+	exact := len(missing)+len(extra) == 0
+	if exact || len(want) == 0 || equalSets(bestTools(choices, len(want), name), want) {
+		b.size++
+	}
+	switch {
+	case exact:
+		b.right++
+	case len(want) == 0:
+		b.refusal++
+	case len(got) == 0:
+		b.refused++
+	case len(missing) == 0:
+		b.extra++
+		if len(lacks(added, extra)) == 0 {
+			b.added++
+		}
+	case len(extra) == 0 && len(choices) < len(lacks(added, want)):
+		b.parts++
+	case len(extra) == 0 && len(lacks(best, missing)) > 0:
+		b.merged++
+	case len(extra) == 0:
+		b.dropped++
+	case len(extra) == len(missing):
+		b.wrong++
+		if len(lacks(near, missing)) == 0 {
+			b.near++
+		}
+	default:
+		b.both++
+	}
+}
+
+func equalSets(a, b []string) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(id string) bool { return !slices.Contains(b, id) })
+}
+
+// bestTools returns k tools: the best of each part, then the next ones by their scores.
+func bestTools(choices [][]suggest.Choice, k int, name func(string) string) (tools []string) {
+	for rank := 0; len(tools) < k; rank++ {
+		var list []suggest.Choice
+		for _, part := range choices {
+			if rank < len(part) {
+				list = append(list, part[rank])
+			}
+		}
+		if len(list) == 0 {
+			break
+		}
+		slices.SortStableFunc(list, func(a, b suggest.Choice) int { return int(1e6 * (b.Score - a.Score)) })
+		for i := range list {
+			if id := name(list[i].Tool); len(tools) < k && !slices.Contains(tools, id) {
+				tools = append(tools, id)
+			}
+		}
+	}
+	return tools
+}
