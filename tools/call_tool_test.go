@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -133,6 +135,48 @@ func TestConfirm(t *testing.T) {
 			t.Errorf("after an answer to no question: %s", line)
 		}
 		s.close()
+	}
+}
+
+// TestSecretsInArguments: what a client sends to a tool as a secret reaches the tool, and no file
+// of cairn: neither the log of calls, nor examples, nor records of plans.
+func TestSecretsInArguments(t *testing.T) {
+	const token = "sk-abcdefghijklmnopqrstuvwx"
+	p := openProxy(t)
+	audit := filepath.Join(t.TempDir(), "calls.jsonl")
+	p.Gateway = gateway.New(p.Gateway.Store(), gateway.Options{Audit: audit})
+	t.Cleanup(p.Gateway.Close)
+	recorder := Record(p.Box, nil)
+	s := startSession(t, New((&fake{}).folder(), &Options{Groups: []Group{Auto}, Toolbox: p.Box, Proxy: p, Recorder: recorder}))
+	initialize(s, `{}`)
+	for i, c := range []string{
+		`"search_tools","arguments":{"query":"publish a note"}`,
+		`"call_tool","arguments":{"tool":"publish_note","arguments":{"path":"` + token + `"}}`,
+		`"run_plan","arguments":{"plan":[{"tool":"publish_note","arguments":{"path":"` + token + `"}}]}`,
+	} {
+		s.send(request(i+1, "tools/call", `{"name":`+c+`}`))
+		if line := s.receive(); strings.Contains(line, token) || i > 0 && !strings.Contains(line, "published sk-***") {
+			t.Errorf("%s is answered with %s", c, line)
+		}
+	}
+	s.close()
+	recorder.Close()
+	if example, err := toolbox.ExampleOp.Call(t.Context(), p.Box, "notes:publish_note", nil); err != nil || strings.Contains(string(example), token) {
+		t.Errorf("example %s, %v", example, err)
+	}
+	for _, dir := range []string{filepath.Dir(audit), p.Records} {
+		err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+			if err == nil && e.Type().IsRegular() {
+				text, readErr := os.ReadFile(path)
+				if err = readErr; strings.Contains(string(text), token) {
+					t.Errorf("%s has the secret", path)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"cairn/internal/base/owner"
 	"cairn/internal/base/testutil"
 	"cairn/internal/text/fit"
+	"cairn/internal/text/secret"
 	"cairn/internal/toolbox"
 	"cairn/internal/toolbox/catalog"
 	"cairn/models/bpe"
@@ -40,8 +41,12 @@ func emptyBox(t *testing.T) *owner.Folder {
 	if err := place.Make(); err != nil {
 		t.Fatal(err)
 	}
+	masks, err := secret.New()
+	if err != nil {
+		t.Fatal(err)
+	}
 	box := owner.Local(func(s *owner.Server) owner.Service {
-		box := toolbox.New(toolbox.Options{Place: place, HalfLife: -1})
+		box := toolbox.New(toolbox.Options{Place: place, HalfLife: -1, Masks: masks})
 		box.Serve(s)
 		return box
 	})

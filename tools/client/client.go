@@ -45,8 +45,10 @@ type Target struct {
 	Grace time.Duration
 	// URL is the address of a streamable HTTP endpoint.
 	URL string
-	// Token is sent to the URL as a bearer token; "" sends none.
+	// Token is sent to the URL as a bearer token; "" sends none. OAuth authorizes requests
+	// instead; nil does not.
 	Token string
+	OAuth *OAuth
 	// Version is the version of cairn.
 	Version string
 
@@ -92,9 +94,13 @@ func Connect(ctx context.Context, t Target, o *mcp.ClientOptions) (*Session, err
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("URL %q: want http:// or https:// and a host", t.URL)
 	}
-	s, err := t.connect(ctx, o, &mcp.StreamableClientTransport{
+	transport := &mcp.StreamableClientTransport{
 		Endpoint: t.URL, HTTPClient: httpClient(u.Host, t.Token), MaxRetries: -1, DisableStandaloneSSE: o == nil, MaxEventSize: maxMessage,
-	})
+	}
+	if t.OAuth != nil {
+		transport.OAuthHandler = t.OAuth
+	}
+	s, err := t.connect(ctx, o, transport)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", u.Redacted(), unreachable(err))
 	}
@@ -181,6 +187,9 @@ func noServer(err error) error {
 // unreachable shortens the error of a URL that does not answer: the error of the SDK names
 // each of its layers.
 func unreachable(err error) error {
+	if errors.Is(err, errLogin) {
+		return errLogin
+	}
 	if e, ok := errors.AsType[*net.OpError](err); ok {
 		return fmt.Errorf("%w; is the server running, and the port right?", e.Err)
 	}
@@ -189,7 +198,7 @@ func unreachable(err error) error {
 	}
 	text := err.Error()
 	for _, status := range []struct{ sent, hint string }{
-		{"Unauthorized", "the server requires a token: name the environment variable that holds it with --token-env"},
+		{"Unauthorized", "the server requires a token: name the environment variable that holds it with --token-env, or log in with --oauth"},
 		{"Forbidden", "the token may not do this"},
 		{"Not Found", "nothing is served at this path; an endpoint often ends in /mcp"},
 		{"Method Not Allowed", "this path does not accept MCP requests; an endpoint often ends in /mcp"},

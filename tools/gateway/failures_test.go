@@ -3,9 +3,16 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -129,6 +136,72 @@ func TestOversizedResult(t *testing.T) {
 	}
 	if _, err := call(t, g, "pid", ``); err != nil {
 		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// TestEndlessResult: a server that writes without end costs bounded memory and log, and one
+// failed call.
+func TestEndlessResult(t *testing.T) {
+	g := open(t, "plain", nil)
+	approve(t, g)
+	for name, c := range map[string]struct {
+		tool, arguments string
+		limit           time.Duration
+	}{
+		"one message":       {"endless", `{"text":"{"}`, time.Minute},
+		"lines of noise":    {"endless", `{"text":"\nnoise "}`, 300 * time.Millisecond},
+		"progress reports":  {"notify", `{"text":"busy","count":1000000000}`, 300 * time.Millisecond},
+		"a line of nothing": {"endless", `{"text":" "}`, 300 * time.Millisecond},
+	} {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		var seen atomic.Int64
+		_, err := g.Call(t.Context(), Call{Server: "test", Tool: c.tool, Arguments: []byte(c.arguments), Timeout: c.limit, Peer: Peer{Progress: func(string) { seen.Add(1) }}})
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); outcome(nil, err) != Lost || grown > 64<<20 || seen.Load() > maxNotices {
+			t.Errorf("%s: %v, the heap grew by %d bytes, %d reports", name, err, grown, seen.Load())
+		}
+		g.Close()
+		g = New(g.Store(), g.o)
+		t.Cleanup(g.Close)
+		if _, err := call(t, g, "pid", ``); err != nil {
+			t.Errorf("after %s: %v", name, err)
+		}
+	}
+	err := filepath.WalkDir(g.Store().dir, func(path string, e os.DirEntry, err error) error {
+		if info, infoErr := e.Info(); err == nil && infoErr == nil && info.Size() > 2*maxLog {
+			t.Errorf("%s has %d bytes", path, info.Size())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEndlessHTTP: an answer over HTTP without end fails.
+func TestEndlessHTTP(t *testing.T) {
+	sdk := testServer("plain")
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return sdk }, nil)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if r.Body = io.NopCloser(bytes.NewReader(body)); err != nil || !bytes.Contains(body, []byte(`"tools/call"`)) {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for err == nil {
+			_, err = io.WriteString(w, "data: "+strings.Repeat("x", 64<<10)+"\n")
+		}
+	}))
+	t.Cleanup(s.Close)
+	g := open(t, "", func(server *Server, _ *Options) { *server = Server{Name: "test", URL: s.URL} })
+	t.Cleanup(g.Close)
+	approve(t, g)
+	if got, err := call(t, g, "echo", `{"text":"hi"}`); outcome(nil, err) != Lost && !strings.Contains(fmt.Sprint(err), "MiB") {
+		t.Errorf("%.100q, %v", got, err)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/internal/toolbox/catalog"
+	"cairn/tools/client"
 )
 
 // Options configures New. Zero fields select the defaults.
@@ -163,6 +164,16 @@ func (g *Gateway) server(s Server) (*live, error) {
 	}
 	l.setServer(s)
 	return l, nil
+}
+
+// Login connects to a server with OAuth. If it requires a login, show receives the page on which
+// the user logs in.
+func (g *Gateway) Login(ctx context.Context, s Server, show func(url string)) error {
+	session, err := client.Connect(ctx, client.Target{URL: s.URL, OAuth: g.store.login(&s, show), Version: g.o.Version}, nil)
+	if err == nil {
+		session.Close()
+	}
+	return err
 }
 
 // Definitions lists the tools of a server now, without a check of their approval.

@@ -82,6 +82,14 @@ func testServer(role string) *mcp.Server {
 		fmt.Println(strings.Repeat("noise ", 10_000))
 		return "talked"
 	})
+	add("endless", "Writes without end.", func(_ context.Context, _ *mcp.CallToolRequest, a args) string {
+		part := []byte(a.Text + strings.Repeat("x", 64<<10))
+		for {
+			if _, err := os.Stdout.Write(part); err != nil {
+				return ""
+			}
+		}
+	})
 	add("notify", "Reports progress.", func(ctx context.Context, req *mcp.CallToolRequest, a args) string {
 		for i := range a.Count {
 			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(i + 1), Message: a.Text})

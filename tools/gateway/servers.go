@@ -18,6 +18,7 @@ import (
 	"cairn/internal/base/atomicfile"
 	"cairn/internal/base/home"
 	"cairn/internal/toolbox/catalog"
+	"cairn/tools/client"
 )
 
 // Server says how to reach a server. Exactly one of Command and URL is set.
@@ -29,6 +30,8 @@ type Server struct {
 	// those in passed. TokenEnv is the variable with the bearer token for the URL.
 	Env      []string `json:"env,omitempty"`
 	TokenEnv string   `json:"token_env,omitempty"`
+	// OAuth means that the user has logged in to the URL.
+	OAuth bool `json:"oauth,omitempty"`
 	// Values has the values of variables in Env that are not in the environment of cairn.
 	Values map[string]string `json:"-"`
 	// Permissions overrides the defaults of tools by their names.
@@ -61,6 +64,8 @@ func (s *Server) Check() error {
 		return fmt.Errorf("server %s: want a command or a URL", s.Name)
 	case s.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == ""):
 		return fmt.Errorf("server %s: URL %q, want http:// or https:// and a host", s.Name, s.URL)
+	case s.OAuth && (s.URL == "" || s.TokenEnv != ""):
+		return fmt.Errorf("server %s: a login goes with a URL, and without a token", s.Name)
 	case s.URL != "" && u.User != nil:
 		return fmt.Errorf("server %s: the URL holds a password; name a variable with a token instead", s.Name)
 	}
@@ -232,6 +237,19 @@ func (s *Store) SetValues(server *Server) error {
 	return s.writeFile(server, ".env", server.Values)
 }
 
+// login returns the handler of the logins of a server, nil for a server without. show is that of
+// client.OAuth.
+func (s *Store) login(server *Server, show func(url string)) *client.OAuth {
+	if !server.OAuth {
+		return nil
+	}
+	return &client.OAuth{
+		Load: func() (*client.Login, error) { return readFile[*client.Login](s, server, ".login") },
+		Save: func(l *client.Login) error { return s.writeFile(server, ".login", l) },
+		Show: show,
+	}
+}
+
 // readFile reads the JSON in a file of a server, the zero value if there is none.
 func readFile[T any](s *Store, server *Server, suffix string) (v T, err error) {
 	path := s.file(server, suffix)
@@ -259,7 +277,7 @@ func (s *Store) writeFile(server *Server, suffix string, v any) error {
 // Forget removes what is known about a server.
 func (s *Store) Forget(server *Server) error {
 	var errs []error
-	for _, suffix := range []string{".tools", ".log", ".env"} {
+	for _, suffix := range []string{".tools", ".log", ".env", ".login"} {
 		if err := os.Remove(s.file(server, suffix)); !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}

@@ -25,7 +25,7 @@ var rooms = []room{
 	{"internal/stage", "internal/base internal/text internal/store retriever", 5700},
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 9460},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 220},
-	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 7960},
+	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 8080},
 	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 11460},
 	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools", 6870},
 	{"deploy", "", 300},
@@ -195,6 +195,7 @@ var owners = map[string][]string{
 	"github.com/pkoukk/tiktoken-go-loader":     {"models/bpe"},
 	"github.com/modelcontextprotocol/go-sdk":   {"tools", "benchmarks/conformance"}, // the protocol; its suite's fixtures
 	"github.com/google/jsonschema-go":          {"tools"},
+	"golang.org/x/oauth2":                      {"tools/client"},                                // the tokens of the protocol's login
 	"github.com/yuin/goldmark":                 {"internal/text/markdown", "internal/face/web"}, // the parser and the reader's renderer
 	"github.com/microcosm-cc/bluemonday":       {"internal/face/web"},
 	"github.com/chromedp/":                     nil,                                                    // tests

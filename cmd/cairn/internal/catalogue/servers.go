@@ -45,7 +45,7 @@ func (a *app) withServers(fn func(context.Context, *owner.Folder, *gateway.Gatew
 type addFlags struct {
 	env            []string
 	tokenEnv, from string
-	accept         bool
+	accept, oauth  bool
 }
 
 func (a *app) toolsAddCommand() *cli.Command {
@@ -62,7 +62,7 @@ func (a *app) toolsAddCommand() *cli.Command {
 		case dash == 1 && len(args) > 1:
 			return a.addServer(ctx, folder, g, gateway.Server{Name: args[0], Command: args[1:], Env: f.env})
 		case dash < 0 && len(args) == 2 && strings.Contains(args[1], "://"):
-			return a.addServer(ctx, folder, g, gateway.Server{Name: args[0], URL: args[1], TokenEnv: f.tokenEnv})
+			return a.addServer(ctx, folder, g, gateway.Server{Name: args[0], URL: args[1], TokenEnv: f.tokenEnv, OAuth: f.oauth})
 		}
 		return cli.BadUsage("want NAME -- COMMAND, NAME URL or --from CLIENT, as in: cairn tools add time -- uvx mcp-server-time")
 	})
@@ -77,6 +77,7 @@ func (a *app) toolsAddCommand() *cli.Command {
 	}
 	fs.StringSliceVar(&f.env, "env", nil, "environment variables that the command receives; their values stay in your environment")
 	fs.StringVar(&f.tokenEnv, "token-env", "", "environment variable that holds a bearer token for the URL")
+	fs.BoolVar(&f.oauth, "oauth", false, "log in to the URL on a page of your browser")
 	fs.StringVar(&f.from, "from", "", "add the servers that this client has configured, such as cursor")
 	fs.BoolVarP(&f.accept, "yes", "y", false, "do not ask before starting the commands of --from")
 	a.AddModel(cmd)
@@ -96,6 +97,12 @@ func (a *app) addServer(ctx context.Context, folder *owner.Folder, g *gateway.Ga
 		return fmt.Errorf("there is another server %s: %s; remove it with `cairn tools remove %[1]s`", s.Name, old.Target())
 	} else if ok {
 		s.Permissions = old.Permissions
+	}
+	if s.OAuth {
+		err := g.Login(ctx, s, func(page string) { a.Out.Notes.Printf("open this page to log in:\n%s\n", term.Plain(page)) })
+		if err != nil {
+			return err
+		}
 	}
 	batch, err := g.Definitions(ctx, s)
 	if err != nil {
