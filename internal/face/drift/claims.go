@@ -28,8 +28,20 @@ type claim struct {
 	// sample is set for a name of a sample of code: it is one of the folder's only if a
 	// symbol of the folder had it.
 	sample bool
+	// past is set for a claim next to words such as "removed": it counts only if its line was
+	// there while the claim was true.
+	past bool
+
+	// value is what the document states for one of words: a value, or the name of a parameter.
+	// The first code words are names of code, the others words of prose.
+	value string
+	words []string
+	code  int
+	lead  string // the word before the value
 
 	found    bool
+	count    int // the commas between the parameters of the function, -1 if the folder has no such function
+	seen     string
 	evidence *evidence
 }
 
@@ -41,7 +53,8 @@ var (
 	// bygone matches the words of a sentence or a heading about what was.
 	bygone = regexp.MustCompile(`(?i)\b(remov\w+|renam\w+|deprecat\w+|no longer|former\w*|previous\w*|earlier|used to (be|have|call)|replac\w+|instead of|rather than|legacy|obsolete|dropped|drops|prior to|` +
 		`migrat\w+|upgrad\w+|in favou?r of|supersed\w+|before v?\d|until v?\d|since v?\d|breaking|changelog|release notes|what'?s new|changed in|added in|old(er)?|historical\w*|unreleased|not (yet )?(exist|implemented|supported))\b`)
-	versionHeading = regexp.MustCompile(`(?i)^\[?v?\d+\.\d+`)
+	// recorded matches the headings of sections about the past.
+	recorded = regexp.MustCompile(`(?i)^\[?v?\d+\.\d+|\b(changelog|release notes|what'?s new|history|migrat\w+|upgrad\w+|unreleased|breaking)\b`)
 	// word matches the pieces of a code span or of a line of code that can be names.
 	word = regexp.MustCompile(`--?[A-Za-z][\w-]*|[A-Za-z_$@][\w$]*(?:(?:\.|::|#|->|-|/)[\w$]+)*(?:\(\)?|!)?`)
 	// plain matches the names that prose can have outside of code spans.
@@ -56,10 +69,11 @@ var (
 // that the folder can contain.
 func claims(doc string, src []byte, programs map[string]bool) []*claim {
 	d := markdown.Parse(doc, src)
-	if bygone.Match(introduction(d, src)) {
+	about := introduction(d, src)
+	if recorded.Match(about) {
 		return nil
 	}
-	c := &collector{doc: doc, d: d, src: src, programs: programs, seen: map[string]bool{}}
+	c := &collector{doc: doc, d: d, src: src, programs: programs, seen: map[string]bool{}, bygone: bygone.Match(about)}
 	at := 0
 	for _, f := range markdown.Fences(src) {
 		c.prose(at, f.Start)
@@ -97,6 +111,8 @@ type collector struct {
 	programs map[string]bool
 	seen     map[string]bool
 	claims   []*claim
+	bygone   bool // of the document
+	past     bool // of the unit
 
 	at, breaks int // an offset, and the line breaks before it
 }
@@ -118,17 +134,19 @@ func (c *collector) before(at int) []byte {
 	return text[bytes.LastIndexByte(text, '\n')+1:]
 }
 
-// current returns the section at an offset; ok is false if it is about the past.
+// current returns the section at an offset; ok is false if it is a record of the past.
 func (c *collector) current(at int) (s *markdown.Section, ok bool) {
 	i := c.d.At(at)
 	if i < 0 {
 		return nil, false
 	}
 	s = &c.d.Sections[i]
+	c.past = c.bygone
 	for _, h := range s.Trail {
-		if bygone.MatchString(h) || versionHeading.MatchString(h) {
+		if recorded.MatchString(h) {
 			return s, false
 		}
+		c.past = c.past || bygone.MatchString(h)
 	}
 	return s, true
 }
@@ -163,9 +181,11 @@ func paragraphEnd(text []byte) int {
 func (c *collector) paragraph(from, to int) {
 	text := c.src[from:to]
 	s, ok := c.current(from)
-	if !ok || bygone.Match(text) {
+	if !ok {
 		return
 	}
+	c.past = c.past || bygone.Match(text)
+	c.values(string(text), from, s, prosaic)
 	heading := text[0] == '#'
 	for _, at := range plain.FindAllIndex(text, 50) {
 		w := string(text[at[0]:at[1]])
@@ -209,6 +229,10 @@ func (c *collector) span(span string, at int, s *markdown.Section) {
 	}
 	if len(fields) > 1 {
 		c.command(fields, at, s)
+	}
+	c.parameters(span, at, s, false)
+	if setting.MatchString(span) {
+		c.values(span, at, s, "")
 	}
 	for _, w := range word.FindAllString(span, 20) {
 		c.name(w, at, s, len(fields) > 1 && !strings.HasPrefix(w, "-"))
@@ -375,9 +399,12 @@ func (c *collector) fence(f markdown.Fence) {
 	for _, m := range own.FindAllSubmatch(c.src[f.Code:f.End], 200) {
 		owned[string(m[1])+string(m[2])] = true
 	}
+	past := c.past
+	c.broken(lang, f, s)
 	at := f.Code
 	for line := range strings.Lines(string(c.src[f.Code:f.End])) {
-		if len(line) <= maxLine && !bygone.MatchString(line) {
+		if len(line) <= maxLine {
+			c.past = past || bygone.MatchString(line)
 			c.sample(lang, line, owned, at, s)
 		}
 		at += len(line)
@@ -388,6 +415,9 @@ func (c *collector) fence(f markdown.Fence) {
 func (c *collector) sample(lang, line string, owned map[string]bool, at int, s *markdown.Section) {
 	for _, m := range assign.FindAllStringSubmatch(line, 10) {
 		c.add(&claim{kind: Environment, text: m[1], keys: []string{m[1]}}, at, s)
+	}
+	if !comment.MatchString(line) && (settings[lang] || shell[lang]) {
+		c.values(line, at, s, lang)
 	}
 	if settings[lang] {
 		if m := key.FindStringSubmatch(line); m != nil && len(m[1]) > 2 {
@@ -404,6 +434,8 @@ func (c *collector) sample(lang, line string, owned map[string]bool, at int, s *
 		c.command(strings.Fields(line), at, s)
 	} else if comment.MatchString(line) {
 		return
+	} else {
+		c.parameters(line, at, s, true)
 	}
 	for _, w := range word.FindAllString(line, 40) {
 		if strings.HasPrefix(w, "--") || strings.Contains(w, "/") {
@@ -423,7 +455,7 @@ func (c *collector) add(n *claim, at int, s *markdown.Section) {
 		return
 	}
 	c.seen[id] = true
-	n.doc, n.anchor = c.doc, s.Anchor
+	n.doc, n.anchor, n.past = c.doc, s.Anchor, c.past
 	n.line = c.line(at)
 	line, _, _ := bytes.Cut(c.src[at-len(c.before(at)):min(len(c.src), at+maxAround)], []byte("\n"))
 	n.full = strings.TrimSpace(string(line))

@@ -4,8 +4,8 @@
 //
 // A document states names in code spans, code blocks and links. Most names that a folder
 // lacks are somebody else's. A name is drift only if a commit had it outside of the
-// documents while the document stated it, and nothing in the folder has it now. Nothing is
-// executed.
+// documents while the document stated it, and nothing in the folder has it now. A value is
+// drift if the line that had it next to its name has another one. Nothing is executed.
 package drift
 
 import (
@@ -38,6 +38,9 @@ const (
 	Command     Kind = "command"
 	Environment Kind = "environment"
 	Key         Kind = "key"
+	Value       Kind = "value"
+	Signature   Kind = "signature"
+	Sample      Kind = "sample"
 )
 
 // Finding is a statement that the folder contradicts.
@@ -125,7 +128,7 @@ func Check(ctx context.Context, dir string, t *workspace.Tasks, o Options) (*Rep
 func (r *Report) past(ctx context.Context, f *folder, all []*claim, until *git.Commit) error {
 	var absent []*claim
 	for _, c := range all {
-		if !c.found {
+		if !c.found && (c.kind != Signature || c.count >= 0) {
 			absent = append(absent, c)
 		}
 	}
@@ -138,7 +141,7 @@ func (r *Report) past(ctx context.Context, f *folder, all []*claim, until *git.C
 		if e == nil {
 			continue
 		}
-		if err := p.date(e); err != nil {
+		if err := p.date(c); err != nil {
 			return err
 		}
 		if ok, err := p.stated(c); err != nil || !ok {
@@ -156,8 +159,11 @@ func (r *Report) past(ctx context.Context, f *folder, all []*claim, until *git.C
 			n.Sure = .7
 		}
 		n.Folder = "was in " + e.file.Path
-		if c.path != "" {
+		switch c.kind {
+		case Path:
 			n.Folder = "was " + e.file.Path
+		case Sample:
+			n.Folder = "parsed before"
 		}
 		if e.since != nil {
 			n.Since = &Since{e.since.Hash.String(), e.since.Time, e.since.Subject}

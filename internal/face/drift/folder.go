@@ -117,11 +117,10 @@ func ends(p string, fn func(string) bool) {
 
 // isDocument reports whether a file is prose, whose names are claims rather than evidence.
 func isDocument(p string) bool {
-	f := markdown.FormatOf(p)
-	return f == markdown.Markdown || f.Converted() || prose[strings.ToLower(path.Ext(p))]
+	return markdown.FormatOf(p).Converted() || prose[strings.ToLower(path.Ext(p))]
 }
 
-var prose = map[string]bool{".mdx": true, ".rst": true, ".adoc": true, ".org": true, ".tex": true, ".mdc": true}
+var prose = map[string]bool{".md": true, ".markdown": true, ".mdown": true, ".mdx": true, ".rst": true, ".adoc": true, ".org": true, ".tex": true, ".mdc": true}
 
 // programs returns the names that can be those of programs of the folder.
 func (f *folder) programs() map[string]bool {
@@ -137,8 +136,12 @@ func (f *folder) programs() map[string]bool {
 // scan marks the claims whose names are in the folder, and collects the files that differ from the
 // last commit.
 func (f *folder) scan(ctx context.Context, all []*claim) error {
-	wanted := map[string][]*claim{}
+	wanted, values := map[string][]*claim{}, named{}
 	for _, c := range all {
+		if c.kind == Value {
+			values.add(c)
+			continue
+		}
 		c.found = c.path != "" && f.names[strings.Trim(c.path, "/")]
 		for _, k := range c.keys {
 			wanted[k] = append(wanted[k], c)
@@ -163,13 +166,24 @@ func (f *folder) scan(ctx context.Context, all []*claim) error {
 		if isDocument(p) || bytes.IndexByte(text[:min(len(text), 8000)], 0) >= 0 {
 			continue
 		}
-		tokens(text, func(token []byte) {
-			if list, ok := wanted[string(token)]; ok {
-				for _, c := range list {
+		tokens(text, func(token []byte, at int) {
+			for _, c := range wanted[string(token)] {
+				switch {
+				case c.found:
+				case c.kind != Signature:
 					c.found = true
+				case c.seen != p && isEvidence(p):
+					c.seen = p
+					var count int
+					c.found, count = c.takes(p, text)
+					c.count = max(c.count, count)
 				}
-				delete(wanted, string(token))
 			}
+			values.at(text, at, token, func(c *claim) {
+				if !c.found && isEvidence(p) {
+					_, c.found = c.holds(text, at, false)
+				}
+			})
 		})
 	}
 	for p, h := range f.files {
@@ -207,8 +221,8 @@ func isEvidence(p string) bool {
 
 // tokens calls fn with the names in a text: each identifier, and words joined by hyphens,
 // dots or slashes. A name before a colon or an equals sign follows again with a colon, and
-// one after a quote with a double quote before it. fn does not keep the token.
-func tokens(text []byte, fn func(token []byte)) {
+// one after a quote with a double quote before it. fn does not keep the token; at is its offset.
+func tokens(text []byte, fn func(token []byte, at int)) {
 	var quoted [130]byte
 	for i := 0; i < len(text); {
 		if class[text[i]] == 0 {
@@ -216,7 +230,7 @@ func tokens(text []byte, fn func(token []byte)) {
 			continue
 		}
 		start := i
-		for i < len(text) && class[text[i]] != 0 {
+		for i < len(text) && (class[text[i]] != 0 || grouped(text, i)) {
 			i++
 		}
 		run := text[start:i]
@@ -239,28 +253,44 @@ func tokens(text []byte, fn func(token []byte)) {
 			if trimmed := bytes.Trim(part, "-"); len(trimmed) > 0 {
 				if quote && from == 0 && part[0] != '-' {
 					quoted[0] = '"'
-					fn(quoted[:1+copy(quoted[1:], trimmed)])
+					fn(quoted[:1+copy(quoted[1:], trimmed)], start+from)
 				}
 				if bytes.HasPrefix(part, []byte("--")) {
-					fn(part[:len(bytes.TrimRight(part, "-"))])
+					fn(part[:len(bytes.TrimRight(part, "-"))], start+from)
 				}
 				if end == len(run) && assigned(text[i:]) {
-					fn(append(append(quoted[:0], trimmed...), ':'))
+					fn(append(append(quoted[:0], trimmed...), ':'), start+from)
 				}
 				if bytes.IndexByte(trimmed, '-') >= 0 {
-					fn(trimmed)
+					fn(trimmed, start+from)
 				}
+				at := start + from + len(part) - len(bytes.TrimLeft(part, "-"))
 				for w := range bytes.SplitSeq(trimmed, []byte("-")) {
-					fn(w)
+					fn(w, at)
+					at += len(w) + 1
 				}
 			}
 			from = end
 		}
 		if compound {
-			fn(bytes.Trim(run, "./-"))
+			fn(bytes.Trim(run, "./-"), start+len(run)-len(bytes.TrimLeft(run, "./-")))
 		}
 	}
 }
+
+// grouped reports whether a comma separates the thousands of a number.
+func grouped(text []byte, at int) bool {
+	if text[at] != ',' || at == 0 || at+3 >= len(text) || !isDigit(text[at-1]) {
+		return false
+	}
+	n := 1
+	for at+n < len(text) && n < 5 && isDigit(text[at+n]) {
+		n++
+	}
+	return n == 4
+}
+
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 // assigned reports whether text begins with a colon or an equals sign that assigns.
 func assigned(text []byte) bool {

@@ -31,6 +31,7 @@ type evidence struct {
 	newer    int // index in the chain of a commit without the name; -1 for the worktree
 	older    int // with the name
 	name     string
+	now      string // the value in its place
 	declared bool
 	since    *git.Commit // the first without the name; nil if it is not committed
 	before   *git.Commit // the last with it
@@ -39,18 +40,28 @@ type evidence struct {
 // past looks for absent names in the history.
 type past struct {
 	*folder
-	chain  []*git.Commit // the first parents from head on
-	tokens map[string][]*claim
-	paths  map[string][]*claim
-	seen   map[git.Hash]bool
-	left   int
+	chain   []*git.Commit // the first parents from head on
+	tokens  map[string][]*claim
+	paths   map[string][]*claim
+	samples map[string][]*claim // that do not parse, by document
+	values  named
+	seen    map[git.Hash]bool
+	left    int
 }
 
 // search sets the evidence of those claims that an earlier commit fulfilled, not later than
 // since if it is not nil.
 func (p *past) search(ctx context.Context, absent []*claim, since *git.Commit) error {
-	p.tokens, p.paths, p.seen, p.left = map[string][]*claim{}, map[string][]*claim{}, map[git.Hash]bool{}, len(absent)
+	p.values, p.tokens, p.paths, p.samples, p.seen, p.left = named{}, map[string][]*claim{}, map[string][]*claim{}, map[string][]*claim{}, map[git.Hash]bool{}, len(absent)
 	for _, c := range absent {
+		switch c.kind {
+		case Sample:
+			p.samples[c.doc] = append(p.samples[c.doc], c)
+			continue
+		case Value:
+			p.values.add(c)
+			continue
+		}
 		for _, k := range c.keys {
 			p.tokens[k] = append(p.tokens[k], c)
 		}
@@ -109,7 +120,7 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 			ends(f.Path, func(end string) bool {
 				for _, c := range p.paths[end] {
 					bare := !strings.Contains(end, "/") && !distinctive(strings.TrimSuffix(end, ".md"))
-					if c.evidence == nil && (!bare || !strings.Contains(f.Path, "/")) && !foreign.MatchString(f.Path) {
+					if c.evidence == nil && (!bare || !strings.Contains(f.Path, "/")) && (end == f.Path && !bare || !foreign.MatchString(f.Path)) {
 						c.evidence = &evidence{file: f, newer: newer, older: older, name: end, declared: true}
 						p.left--
 					}
@@ -117,7 +128,8 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 				return true
 			})
 		}
-		if p.seen[f.Hash] || !isEvidence(f.Path) {
+		doc := isDocument(f.Path) && !records.MatchString(f.Path)
+		if p.seen[f.Hash] || !isEvidence(f.Path) && !doc {
 			continue
 		}
 		p.seen[f.Hash] = true
@@ -128,19 +140,39 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 		if len(text) > maxFile || bytes.IndexByte(text[:min(len(text), 8000)], 0) >= 0 {
 			continue
 		}
-		tokens(text, func(token []byte) {
+		for _, c := range p.samples[f.Path] {
+			if c.evidence == nil && c.parsed(text) {
+				c.evidence = &evidence{file: f, newer: newer, older: older, declared: true}
+			}
+		}
+		var now []byte // the text of the file today
+		tokens(text, func(token []byte, at int) {
 			for _, c := range p.tokens[string(token)] {
-				if c.evidence != nil {
+				if c.evidence != nil || doc {
 					continue
 				}
 				name := string(token)
-				if declared := p.declares(c, f.Path, text, name); declared > 0 {
+				if declared := p.declares(c, f, text, name); declared > 0 {
 					c.evidence = &evidence{file: f, newer: newer, older: older, name: name, declared: declared > outline.MayDeclare}
-				} else {
-					continue
+					p.left--
 				}
-				p.left--
 			}
+			p.values.at(text, at, token, func(c *claim) {
+				if c.evidence != nil || doc && c.sample {
+					return
+				}
+				head, ok := c.holds(text, at, doc)
+				if ok && now == nil {
+					now, _ = p.read(f.Path)
+				}
+				if !ok {
+					return
+				}
+				if other := c.other(head, now, doc); other != "" && !strings.Contains(c.full, other) {
+					c.evidence = &evidence{file: f, newer: newer, older: older, name: string(token), now: other, declared: true}
+					p.left--
+				}
+			})
 		})
 	}
 	return nil
@@ -148,9 +180,17 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 
 // declares returns how certainly the text of a file declares the name of a claim. A name that
 // is only used is that of another project.
-func (p *past) declares(c *claim, file string, text []byte, token string) outline.Declaration {
-	name := strings.Trim(token, `":-`)
+func (p *past) declares(c *claim, f git.File, text []byte, token string) outline.Declaration {
+	name, file := strings.Trim(token, `":-`), f.Path
 	switch {
+	case c.kind == Signature:
+		if id := f.Hash.String(); c.seen != id && outline.Declares(text, name) > 0 {
+			c.seen = id
+			if has, count := c.takes(file, text); has && count != c.count {
+				return outline.DoesDeclare
+			}
+		}
+		return 0
 	case c.kind == Flag && (!outline.IsSource(file) && !strings.HasSuffix(file, ".txt") || !strings.Contains(file, ".")):
 		return 0
 	case c.kind == Environment:
@@ -195,7 +235,8 @@ func field(text []byte, name string) bool {
 var environment = regexp.MustCompile(`(?i)env|\$|export|["']`)
 
 // date sets the commit that removed the name.
-func (p *past) date(e *evidence) error {
+func (p *past) date(c *claim) error {
+	e := c.evidence
 	if e.newer < 0 {
 		e.before = p.chain[0]
 		return nil
@@ -203,7 +244,7 @@ func (p *past) date(e *evidence) error {
 	lo, hi := e.newer, e.older
 	for hi-lo > 1 {
 		mid := (lo + hi) / 2
-		has, err := p.has(p.chain[mid], e)
+		has, err := p.has(p.chain[mid], c)
 		if err != nil {
 			return err
 		}
@@ -218,13 +259,29 @@ func (p *past) date(e *evidence) error {
 }
 
 // has reports whether a commit has the name of the evidence.
-func (p *past) has(c *git.Commit, e *evidence) (bool, error) {
+func (p *past) has(c *git.Commit, cl *claim) (bool, error) {
+	e := cl.evidence
 	text, err := p.content(c, e.file.Path)
-	if err != nil || text == nil || strings.Contains(e.file.Path, e.name) {
+	if err != nil || text == nil || cl.path != "" {
 		return text != nil, err
 	}
+	if cl.kind == Sample {
+		return cl.parsed(text), nil
+	}
 	found := false
-	tokens(text, func(t []byte) { found = found || string(t) == e.name })
+	tokens(text, func(t []byte, at int) {
+		if found || string(t) != e.name {
+			return
+		}
+		switch cl.kind {
+		case Value:
+			_, found = cl.holds(text, at, isDocument(e.file.Path))
+		case Signature:
+			found, _ = cl.takes(e.file.Path, text)
+		default:
+			found = true
+		}
+	})
 	return found, nil
 }
 
@@ -239,7 +296,13 @@ func (f *folder) content(c *git.Commit, path string) ([]byte, error) {
 
 // stated reports whether the document had the claim while it was true.
 func (p *past) stated(c *claim) (bool, error) {
+	if c.kind == Sample {
+		return true, nil
+	}
 	text, err := p.content(c.evidence.before, c.doc)
+	if c.past || c.value != "" {
+		return bytes.Contains(text, []byte(c.full)), err
+	}
 	return bytes.Contains(text, []byte(strings.TrimSuffix(c.text, "()"))), err
 }
 
@@ -247,6 +310,9 @@ func (p *past) stated(c *claim) (bool, error) {
 // the same file, or the nearest new path.
 func (p *past) now(c *claim) (string, error) {
 	e := c.evidence
+	if c.value != "" {
+		return e.now, nil
+	}
 	if c.path != "" {
 		base := e.name[strings.LastIndexByte(e.name, '/')+1:]
 		var same []string
