@@ -3,12 +3,13 @@ package tools
 import (
 	"context"
 
-	"cairn/internal/folder/workspace"
+	"cairn/internal/base/owner"
 	"cairn/internal/task/cards"
 )
 
 // cardTools are the tools on task cards.
-func cardTools(t *workspace.Tasks) []tool {
+func cardTools(folder *owner.Folder, o *Options) []tool {
+	t := o.Tasks
 	return []tool{
 		{
 			name: "list_tasks", title: "List task cards", groups: []Group{Core, Tasks}, readOnly: true, rate: rate{Limit: 20, Burst: 30},
@@ -37,8 +38,17 @@ Use it to start, finish, assign or reorder work. Not for the text of a card: edi
 			name: "get_task_dependencies", title: "Dependencies of a task", groups: []Group{Tasks}, readOnly: true,
 			description: `List the cards that a task directly depends on, or with reverse=true those that depend on it.
 Use it before changing or finishing one task. Not for tasks that can start now: use dag_get_ready_tasks.`,
-			handler: codeHandler(func(_ context.Context, r cards.DependenciesRequest) (*cards.DependenciesAnswer, error) {
-				return t.Cards.Dependencies(r)
+			handler: codeHandler(func(ctx context.Context, r dependenciesArgs) (*dependenciesAnswer, error) {
+				a, err := t.Cards.Dependencies(r.DependenciesRequest)
+				if err != nil || r.Tokens == nil {
+					return &dependenciesAnswer{a, ""}, err
+				}
+				request, err := t.ContextRequest(r.ID)
+				if err != nil {
+					return nil, err
+				}
+				text, err := r.of(ctx, folder, o, request)
+				return &dependenciesAnswer{a, text}, err
 			}),
 		},
 		{
@@ -72,6 +82,16 @@ Use it to show the whole plan. Not for questions about it: use the dag_* tools.`
 			}),
 		},
 	}
+}
+
+type dependenciesArgs struct {
+	cards.DependenciesRequest
+	ContextSize
+}
+
+type dependenciesAnswer struct {
+	*cards.DependenciesAnswer
+	Context string `json:"task_context,omitempty"`
 }
 
 type listTasksArgs struct {

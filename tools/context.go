@@ -7,6 +7,7 @@ import (
 	"cairn/internal/folder/bundle"
 	"cairn/internal/folder/index"
 	"cairn/internal/toolbox/usage"
+	"cairn/retriever"
 )
 
 type contextArgs struct {
@@ -44,6 +45,27 @@ Use it once before a change. Not for one question: use read_context.`,
 			return answerAs(b, err, r.AsText)
 		}),
 	}
+}
+
+// ContextSize asks for the context of a task in the answer of a tool on tasks.
+type ContextSize struct {
+	Tokens *integer `json:"context_tokens,omitempty" schema:"min=200" jsonschema:"Add what the tool context returns for the task, within this size"`
+}
+
+// of returns the context of a task as text, "" if it was not asked for.
+func (c ContextSize) of(ctx context.Context, folder *owner.Folder, o *Options, r bundle.Request) (string, error) {
+	if c.Tokens == nil {
+		return "", nil
+	}
+	r.Budget, r.Mode, r.AsText = min(int(*c.Tokens), bundle.MaxBudget), o.DefaultMode, true
+	if runes := []rune(r.Query); len(runes) > retriever.MaxQuery {
+		r.Query = string(runes[:retriever.MaxQuery])
+	}
+	b, err := index.ContextOp.Call(ctx, folder, r, nil)
+	if err != nil {
+		return "", err
+	}
+	return b.Text(), nil
 }
 
 type refsArgs struct {

@@ -1,6 +1,10 @@
 package tools
 
 import (
+	"context"
+
+	"cairn/internal/base/owner"
+	"cairn/internal/folder/bundle"
 	"cairn/internal/folder/workspace"
 )
 
@@ -24,12 +28,20 @@ Use it to find every occurrence of exact text. Not for questions: use read_conte
 }
 
 // documentTaskTools are the tools on the tasks below a heading Tasks in a document.
-func documentTaskTools(t *workspace.Tasks) []tool {
+func documentTaskTools(folder *owner.Folder, o *Options) []tool {
+	t := o.Tasks
 	return []tool{
 		{name: "view_task", title: "View tasks of a document", groups: []Group{Tasks}, readOnly: true, handler: documentHandler(t.Documents.ViewTask),
 			description: `Show up to ten tasks of a document: text, status, and the names of workflows and references.
 Use it to inspect tasks. Not to start one: start_task adds the text of its workflow and references.`},
-		{name: "start_task", title: "Start a task of a document", groups: []Group{Tasks}, readOnly: true, handler: documentHandler(t.Documents.StartTask),
+		{name: "start_task", title: "Start a task of a document", groups: []Group{Tasks}, readOnly: true, handler: documentHandler(func(ctx context.Context, r startTaskArgs) (*startTaskAnswer, error) {
+			a, err := t.Documents.StartTask(ctx, r.StartTaskRequest)
+			if err != nil {
+				return nil, err
+			}
+			text, err := r.of(ctx, folder, o, bundle.Request{Query: a.Task.Content})
+			return &startTaskAnswer{a, text}, err
+		}),
 			description: `Return one task of a document with everything needed to work on it: its workflow, the document's main workflow and the text of its references. Does not change its status.
 Use it once when you start or resume a task. Not for inspecting tasks: use view_task.`},
 		{name: "complete_task", title: "Complete a task of a document", groups: []Group{Tasks}, additive: true, handler: documentHandler(t.Documents.CompleteTask),
@@ -39,4 +51,14 @@ Use it when the work is done. Not for cards: use update_task with status done.`}
 			description: `List the tasks of a document, create one, or edit the text of one.
 Use it for tasks below a heading Tasks. Not for cards: use list_tasks, create_task, update_task.`},
 	}
+}
+
+type startTaskArgs struct {
+	workspace.StartTaskRequest
+	ContextSize
+}
+
+type startTaskAnswer struct {
+	*workspace.StartTaskAnswer
+	Context string `json:"task_context,omitempty"`
 }

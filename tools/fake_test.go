@@ -7,6 +7,7 @@ import (
 
 	"cairn/internal/base/job"
 	"cairn/internal/base/owner"
+	"cairn/internal/folder/bundle"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/scan"
@@ -30,6 +31,7 @@ func (f *fake) folder() *owner.Folder {
 		index.ReadAllOp.Answer(s, f.ReadAll)
 		index.DocumentsOp.Answer(s, f.Documents)
 		index.StatusOp.Answer(s, f.Status)
+		index.ContextOp.Answer(s, f.Context)
 		index.IndexOp.Handle(s, f.Index)
 		return f
 	})
@@ -85,6 +87,11 @@ func (f *fake) Read(_ context.Context, r retriever.ReadRequest) (*retriever.Read
 		return nil, &retriever.StaleError{Path: r.Path, Expected: r.ExpectedHash, Actual: "a1b2"}
 	}
 	return &retriever.Reading{Path: r.Path, Title: "Auth", Content: "# Auth\n\nText.", Tokens: 3, Hash: "a1b2"}, nil
+}
+
+// Context returns what it was asked for.
+func (f *fake) Context(_ context.Context, r bundle.Request) (*bundle.Bundle, error) {
+	return &bundle.Bundle{Notes: []string{fmt.Sprint(strings.Fields(r.Query), r.Cards, r.Budget)}}, nil
 }
 
 func (f *fake) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {

@@ -198,6 +198,43 @@ func TestTaskRateLimits(t *testing.T) {
 	s.close()
 }
 
+// TestTaskContext: the tools on tasks add the context of a task if its size is given.
+func TestTaskContext(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"plan.md":                "# Plan\n\n## Tasks\n\n### Read it\n\nTwice.\n",
+		".cairn/cards/aaaaaa.md": "---\ntitle: Read a page\n---\n\nOnce.\n",
+	} {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := New((&fake{}).folder(), &Options{Groups: []Group{All}, Tasks: openTasks(t, root, true)})
+	for _, c := range []struct{ tool, args, want string }{
+		{"start_task", `{"document":"/plan.md","task":"read-it"}`, ""},
+		{"start_task", `{"document":"/plan.md","task":"read-it","context_tokens":300}`, `"task_context":"note: [### Read it Twice.] [] 300`},
+		{"get_task_dependencies", `{"id":"aaaaaa"}`, ""},
+		{"get_task_dependencies", `{"id":"aaaaaa","context_tokens":200}`, `"task_context":"note: [Read a page Once.] [.cairn/cards/aaaaaa.md] 200`},
+	} {
+		tool, _ := s.find(c.tool)
+		answer, f := s.do(t.Context(), "t", tool, call{args: json.RawMessage(c.args)})
+		if f != nil {
+			t.Fatal(f)
+		}
+		text, err := marshal(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.want == "" && strings.Contains(string(text), `"task_context"`) || !strings.Contains(string(text), c.want) {
+			t.Errorf("%s %s: %s, want %s", c.tool, c.args, text, c.want)
+		}
+	}
+}
+
 // TestLargeReference: a task that refers to a page of a megabyte is answered within the
 // token limit of the configuration, and within max_tokens.
 func TestLargeReference(t *testing.T) {

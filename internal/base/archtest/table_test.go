@@ -23,13 +23,13 @@ var rooms = []room{
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13270},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7690},
 	{"internal/stage", "internal/base internal/text internal/store retriever", 5700},
-	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 9460},
+	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 9530},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 220},
-	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 8080},
+	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 8140},
 	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 11970},
 	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools", 6870},
 	{"deploy", "", 300},
-	{"cmd", "graphrank skills internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 7020},
+	{"cmd", "graphrank skills internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 7050},
 }
 
 // row names the packages of ours that a package may import.

@@ -31,8 +31,8 @@ import (
 // TestCommits asks for the context of commits of public repositories, by their subject, in
 // the folder as it was before each; benchmarks/history.md has its figures. CAIRN_HISTORIES
 // is a pattern of git directories whose folders are named OWNER+NAME. Half of them, by hash
-// of the name, were used for tuning. With CAIRN_HISTORIES_BODY the question is the whole
-// message of the commits that have more than a subject.
+// of the name, were used for tuning. Commits with more than a subject are also asked by their
+// whole message.
 func TestCommits(t *testing.T) {
 	dirs, err := filepath.Glob(os.Getenv("CAIRN_HISTORIES"))
 	if err != nil || len(dirs) == 0 {
@@ -56,14 +56,19 @@ func TestCommits(t *testing.T) {
 			}
 			asked++
 			for name, ask := range rivals {
-				start := time.Now()
-				a := ask(c, commit.question)
-				took := time.Since(start)
-				for _, s := range []map[string]*score{one, all} {
-					if s[name] == nil {
-						s[name] = &score{}
+				for suffix, question := range map[string]string{"": commit.subject, bodySuffix: c.message(commit)} {
+					if question == "" {
+						continue
 					}
-					s[name].add(a, gold, took)
+					start := time.Now()
+					a := ask(c, question)
+					took := time.Since(start)
+					for _, s := range []map[string]*score{one, all} {
+						if s[name+suffix] == nil {
+							s[name+suffix] = &score{}
+						}
+						s[name+suffix].add(a, gold, took)
+					}
 				}
 			}
 		}
@@ -141,9 +146,11 @@ var rivals = map[string]func(c *checkout, question string) *answer{
 	},
 }
 
+const bodySuffix = ", message"
+
 func rivalNames() (names []string) {
 	for name := range rivals {
-		names = append(names, name)
+		names = append(names, name, name+bodySuffix)
 	}
 	slices.Sort(names)
 	return names
@@ -189,8 +196,11 @@ func (s *score) add(a *answer, gold map[string]map[int]bool, took time.Duration)
 }
 
 func (s *score) String() string {
+	if s == nil {
+		return "none"
+	}
 	n := float64(s.n)
-	return fmt.Sprintf("%.2f %.2f %.2f %.2f %.3f", s.first/n, s.five/n, s.recall/n, s.found/n, s.f1/n)
+	return fmt.Sprintf("%d: %.2f %.2f %.2f %.2f %.3f", s.n, s.first/n, s.five/n, s.recall/n, s.found/n, s.f1/n)
 }
 
 func (s *score) median() time.Duration {
@@ -227,7 +237,7 @@ func (c *checkout) git(args ...string) string {
 	return out.String()
 }
 
-type commit struct{ hash, question string }
+type commit struct{ hash, subject string }
 
 // maxAsked is CAIRN_HISTORIES_ASKED, or 12.
 var maxAsked, _ = strconv.Atoi(cmp.Or(os.Getenv("CAIRN_HISTORIES_ASKED"), "12"))
@@ -247,11 +257,7 @@ func (c *checkout) commits() (list []commit) {
 			}
 		}
 		if n >= 1 && n <= 8 && len(strings.Fields(subject)) >= 3 {
-			if os.Getenv("CAIRN_HISTORIES_BODY") == "" {
-				list = append(list, commit{hash, subject})
-			} else if message := c.message(hash); message != subject {
-				list = append(list, commit{hash, message})
-			}
+			list = append(list, commit{hash, subject})
 		}
 	}
 	slices.Reverse(list)
@@ -267,10 +273,15 @@ func (c *checkout) commits() (list []commit) {
 
 var trailer = regexp.MustCompile(`(?im)^(signed-off-by|co-authored-by|reviewed-by|change-id|git-svn-id): .*$`)
 
-// message returns the message of a commit without its trailers, at most 1,000 bytes.
-func (c *checkout) message(hash string) string {
-	text := trailer.ReplaceAllString(c.git("log", "-1", "--format=%B", hash), "")
-	return strings.TrimSpace(strings.ToValidUTF8(text[:min(len(text), 1000)], ""))
+// message returns the message of a commit without its trailers, at most 1,000 bytes, "" if it
+// has a subject alone.
+func (c *checkout) message(m commit) string {
+	text := trailer.ReplaceAllString(c.git("log", "-1", "--format=%B", m.hash), "")
+	text = strings.TrimSpace(strings.ToValidUTF8(text[:min(len(text), 1000)], ""))
+	if text == m.subject {
+		return ""
+	}
+	return text
 }
 
 func wanted(p string) bool {

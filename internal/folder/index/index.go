@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"cairn/graphrank"
+	"cairn/indexer"
 	"cairn/internal/base/health"
 	"cairn/internal/base/job"
 	"cairn/internal/base/owner"
@@ -25,6 +26,7 @@ import (
 	"cairn/internal/folder/history"
 	"cairn/internal/folder/mirror"
 	"cairn/internal/folder/scan"
+	"cairn/internal/text/walk"
 	"cairn/models"
 	"cairn/models/bpe"
 	"cairn/retriever"
@@ -489,6 +491,27 @@ func fromSources[T any](x *Index, fn func(bundle.Sources) (T, error)) (T, error)
 			Count: (&bpe.Counter{}).CountTokens, Containing: known.Containing,
 		})
 	})
+}
+
+// SearchFolder answers a query by the words of all documents of a folder. It makes an index
+// in dir.
+func SearchFolder(ctx context.Context, folder, dir string, model models.Embedder, cfg config.Config, q retriever.Query) (_ *retriever.Answer, err error) {
+	log := slog.New(slog.DiscardHandler)
+	s, err := Open(config.Selection{Root: folder}, dir, nil, model.Description(), true, nil, log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	x := s.Indexer(model, &indexer.Options{Walk: &walk.Options{Everything: true, Extensions: cfg.Extensions(), Code: walk.CodeOn}})
+	if _, err := x.RunKeywords(ctx, nil); err != nil {
+		return nil, err
+	}
+	r, err := retriever.New(s.Sources(model, &bpe.Counter{}), RetrieverOptions(cfg, log))
+	if err != nil {
+		return nil, err
+	}
+	q.Mode = retriever.Keyword
+	return r.Search(ctx, q)
 }
 
 // Read returns a document, or a section or lines of it.

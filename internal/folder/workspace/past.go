@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"cairn/internal/folder/index"
 	"cairn/internal/text/git"
 	"cairn/internal/text/invisible"
 	"cairn/internal/text/markdown"
@@ -134,6 +137,50 @@ func (p *Past) Read(ctx context.Context, place string) (*retriever.Reading, erro
 	out.Content = markdown.WithoutIDs(path, strings.TrimRight(string(text[start:end]), "\n"))
 	out.Tokens, out.Flags = len(out.Content)/4, invisible.Find(out.Content)
 	return out, nil
+}
+
+// Search answers a query by the words of the documents of the commit. It makes a temporary
+// index of them.
+func (p *Past) Search(ctx context.Context, w *Workspace, q retriever.Query) (*retriever.Answer, error) {
+	dir, err := os.MkdirTemp("", "cairn-at-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	source := filepath.Join(dir, "documents")
+	if err := p.copy(ctx, source); err != nil {
+		return nil, err
+	}
+	model, err := w.options.Model()
+	if err != nil {
+		return nil, err
+	}
+	return index.SearchFolder(ctx, source, filepath.Join(dir, "index"), model, w.Config(), q)
+}
+
+// copy writes the documents of the commit that check accepts and that are text to a folder.
+func (p *Past) copy(ctx context.Context, folder string) error {
+	files, err := p.repository.Files(p.commit)
+	if err == nil {
+		err = os.Mkdir(folder, 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	return p.t.tree.Walk(ctx, p.t.indexed, func(e walk.Entry) error {
+		root, rel, err := p.t.tree.Dir(e.Path)
+		if err != nil || e.Reason != walk.None || e.Dir || root != p.root || files[rel] == (git.Hash{}) || markdown.FormatOf(rel).Converted() {
+			return nil
+		}
+		text, _, err := p.at(p.commit, rel, rel)
+		if err != nil {
+			return nil // such as one that is too large
+		}
+		if err := os.MkdirAll(filepath.Join(folder, filepath.Dir(filepath.FromSlash(rel))), 0o700); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(folder, filepath.FromSlash(rel)), text, 0o600)
+	})
 }
 
 // SectionPlace is a section of a document; an empty Anchor means the whole document.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cairn/internal/folder/config"
+	"cairn/retriever"
 )
 
 // pastFolder returns a folder with three commits: v1, one that changes a section of a.md and
@@ -126,5 +127,30 @@ func TestPastChanges(t *testing.T) {
 	}
 	if _, err := tasks.At("v1"); err == nil || !strings.Contains(err.Error(), "not the top of a git repository") {
 		t.Errorf("without a repository: %v", err)
+	}
+}
+
+// TestPastSearch: the documents of today are found as the commit has them, with secrets
+// masked, and no other file of the commit.
+func TestPastSearch(t *testing.T) {
+	dir, tasks := pastFolder(t)
+	w := open(t, config.Selection{Root: dir}, Owning, hashed())
+	p, err := tasks.At("v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for query, want := range map[string]string{"old text": "a.md", "AKIAIOSFODNN7EXAMPLE": "", "new": "", "TOP-SECRET": "", "kept": ""} {
+		a, err := p.Search(t.Context(), w, retriever.Query{Text: query})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, r := range a.Results {
+			got += r.Path
+		}
+		if got != want {
+			t.Errorf("%q at v1 is in %q, want %q", query, got, want)
+		}
 	}
 }

@@ -50,6 +50,12 @@ type Tasks struct {
 	masks   *secret.Masks
 }
 
+// StartTaskRequest and StartTaskAnswer are those of Documents.StartTask.
+type (
+	StartTaskRequest = doctask.StartTaskRequest
+	StartTaskAnswer  = doctask.StartTaskAnswer
+)
+
 // TaskOptions configures OpenTasks. Nil and the zero value mean the defaults.
 type TaskOptions struct {
 	// Person reports that a person uses the tasks through a command: Graph is enabled

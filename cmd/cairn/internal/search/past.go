@@ -48,6 +48,21 @@ func (a *app) readPast(ctx context.Context, w *workspace.Workspace, arg string, 
 	return true, term.Show(a.Out, (*term.Output).Reading)(p.Read(ctx, place))
 }
 
+// searchPast answers a query at a commit.
+func (a *app) searchPast(ctx context.Context, w *workspace.Workspace, ref string, q retriever.Query) (*retriever.Answer, error) {
+	t, err := w.Tasks(&workspace.TaskOptions{Person: true})
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	p, err := t.At(ref)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	return p.Search(ctx, w, q)
+}
+
 func (a *app) changesCommand() *cli.Command {
 	var f searchFlags
 	var since string

@@ -33,6 +33,7 @@ type searchFlags struct {
 	mode, kind         string
 	wait               time.Duration
 	exhaustive, regexp bool
+	at                 string
 }
 
 func (a *app) searchCommand() *cli.Command {
@@ -52,6 +53,7 @@ func (a *app) searchCommand() *cli.Command {
 	fs.StringSliceVar(&f.Filter.Tags, "tag", nil, "only documents with any of these tags")
 	fs.StringVar(&f.Filter.Priority, "priority", "", "only documents of this priority")
 	fs.StringVar(&f.Filter.Assignee, "assignee", "", "only documents of this assignee")
+	fs.StringVar(&f.at, "at", "", "search the documents of a commit by words: a tag, a branch, a hash, or HEAD~N")
 	fs.BoolVar(&f.exhaustive, "exhaustive", false, "print every line with this exact text, as grep does, instead of the best sections")
 	fs.BoolVar(&f.regexp, "regexp", false, "print every line that matches this regular expression (RE2)")
 	return a.Searches(cmd)
@@ -132,7 +134,14 @@ func (a *app) answerSearch(ctx context.Context, command string, f searchFlags, a
 
 func (a *app) search(ctx context.Context, f searchFlags) error {
 	return a.answerSearch(ctx, "search", f, func(w *workspace.Workspace, q retriever.Query) error {
-		answer, err := index.SearchOp.Call(ctx, w.Folder, q, nil)
+		ask := func() (*retriever.Answer, error) { return index.SearchOp.Call(ctx, w.Folder, q, nil) }
+		if f.at != "" {
+			if f.Cursor != "" || f.mode != "" {
+				return cli.BadUsage("--at takes neither --mode nor --cursor")
+			}
+			ask = func() (*retriever.Answer, error) { return a.searchPast(ctx, w, f.at, q) }
+		}
+		answer, err := ask()
 		if err != nil {
 			return err
 		}
@@ -156,7 +165,7 @@ func (a *app) misspelt(w *workspace.Workspace, path string) error {
 
 // searchLines prints every line that matches in the current files.
 func (a *app) searchLines(ctx context.Context, f searchFlags) error {
-	if f.Cursor != "" || f.mode != "" || f.Query.Explain || f.MaxTokens != 0 || len(f.Filter.Tags)+len(f.Context) > 0 || f.Filter.Priority != "" || f.Filter.Assignee != "" {
+	if f.Cursor != "" || f.mode != "" || f.at != "" || f.Query.Explain || f.MaxTokens != 0 || len(f.Filter.Tags)+len(f.Context) > 0 || f.Filter.Priority != "" || f.Filter.Assignee != "" {
 		return cli.BadUsage("an exhaustive search takes only --path, --kind and --limit")
 	}
 	r := scan.Request{Pattern: f.Text, Regexp: f.regexp, PathPrefix: f.Filter.PathPrefix, MaxLines: f.Limit}
