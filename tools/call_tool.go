@@ -34,10 +34,9 @@ type Proxy struct {
 	Records string
 
 	mu      sync.Mutex
-	results *simplelru.LRU[string, string]    // by ID
-	size    int                               // of results in bytes
-	plans   *simplelru.LRU[string, *planTask] // by ID; nil before the first
-	running int                               // number of plans
+	results *simplelru.LRU[string, string] // by ID
+	size    int                            // of results in bytes
+	plans   map[string]*planTask           // in progress, by ID
 }
 
 const (

@@ -39,6 +39,7 @@ type Failure struct {
 
 	// input requests what the call needs from the client's user; the client then repeats it.
 	input mcp.InputRequestMap
+	asked string // the state of the request
 }
 
 // MarshalJSON writes the failure in the format of its family.

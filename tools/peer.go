@@ -4,6 +4,8 @@ package tools
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -31,7 +33,7 @@ func declaresTasks(ctx context.Context) bool {
 
 // withPeer returns a context whose calls of other servers are made for the client of req.
 func withPeer(ctx context.Context, client string, req *mcp.CallToolRequest) context.Context {
-	p := gateway.Peer{Name: client, Log: func(m *mcp.LoggingMessageParams) { _ = req.Session.Log(ctx, m) }} // an error means that the client has left
+	p := gateway.Peer{Name: client, Again: len(req.Params.InputResponses) > 0, Log: func(m *mcp.LoggingMessageParams) { _ = req.Session.Log(ctx, m) }} // an error means that the client has left
 	if report := progressOf(ctx); report != nil {
 		p.Progress = func(message string) { report(job.Progress{Phase: message}) }
 	}
@@ -39,6 +41,10 @@ func withPeer(ctx context.Context, client string, req *mcp.CallToolRequest) cont
 		p.Confirm = func(_ context.Context, question string) (bool, error) { return confirmed(req, question) }
 		if i := req.Session.InitializeParams(); i != nil && i.ProtocolVersion < firstStateless {
 			p.Elicit = req.Session.Elicit
+			p.Confirm = func(ctx context.Context, question string) (bool, error) {
+				r, err := req.Session.Elicit(ctx, elicitation(question))
+				return err == nil && r.Action == "accept", err
+			}
 		}
 	}
 	return context.WithValue(context.WithValue(ctx, tasksKey{}, mcptask.Declared(req)), peerKey{}, p)
@@ -55,9 +61,18 @@ const confirmKey = "confirm"
 // confirmed returns the user's answer to a question. Without one it returns the request for
 // it as an error: the client then makes the call again, with the answer.
 func confirmed(req *mcp.CallToolRequest, question string) (bool, error) {
+	var asked []string // by this call so far; the client has agreed to all but the last
 	if r, ok := req.Params.InputResponses[confirmKey].(*mcp.ElicitResult); ok {
-		return r.Action == "accept" && req.Params.RequestState == question, nil
+		asked = strings.Split(req.Params.RequestState, "\x00")
+		last, now := len(asked)-1, slices.Index(asked, question)
+		if r.Action != "accept" || now >= 0 {
+			return now >= 0 && now < last || r.Action == "accept", nil
+		}
 	}
-	ask := &mcp.ElicitParams{Mode: "form", Message: question, RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{}}}
-	return false, &Failure{Message: question, input: mcp.InputRequestMap{confirmKey: ask}}
+	return false, &Failure{Message: question, input: mcp.InputRequestMap{confirmKey: elicitation(question)}, asked: strings.Join(append(asked, question), "\x00")}
+}
+
+// elicitation returns the request for the user's answer to a question.
+func elicitation(question string) *mcp.ElicitParams {
+	return &mcp.ElicitParams{Mode: "form", Message: question, RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{}}}
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/internal/toolbox/planrun"
@@ -15,11 +15,9 @@ import (
 )
 
 const (
-	// maxPlans bounds the plans that run in the background, and maxPlanTasks those whose
-	// results clients can get.
-	maxPlans     = 16
-	maxPlanTasks = 64
-	planTTL      = time.Hour
+	// maxPlans bounds the plans that run in the background.
+	maxPlans = 16
+	planTTL  = 24 * time.Hour
 )
 
 // planTask is a plan that runs as a task of the protocol.
@@ -46,16 +44,12 @@ func (t *planTask) change(fn func(*mcptask.Task)) {
 	t.task.LastUpdatedAt = time.Now().UTC()
 }
 
-// background runs a checked plan as a task. Its record remains if cairn ends meanwhile.
+// background runs a checked plan as a task, whose state is kept in a file.
 func (p *Proxy) background(ctx context.Context, c *checked, o RunOptions, peer gateway.Peer) (*planTask, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.running >= maxPlans {
+	if len(p.plans) >= maxPlans {
 		return nil, &Failure{Code: CodeUnavailable, Message: "too many plans are running"}
-	}
-	p.running++
-	if p.plans == nil {
-		p.plans, _ = simplelru.NewLRU[string, *planTask](maxPlanTasks, nil) // the size is positive
 	}
 	// The request ends before the plan, so that nothing can be sent for it.
 	peer = gateway.Peer{Name: peer.Name}
@@ -64,8 +58,15 @@ func (p *Proxy) background(ctx context.Context, c *checked, o RunOptions, peer g
 	t := &planTask{cancel: cancel, task: mcptask.Task{
 		ID: rand.Text(), Status: mcptask.Working, CreatedAt: now, LastUpdatedAt: now, TTL: new(planTTL.Milliseconds()), PollInterval: questionPoll,
 	}}
+	if err := planrun.KeepTask(p.Records, t.task.ID, t.task); err != nil {
+		cancel()
+		return nil, err
+	}
 	o.Progress = func(line string) { t.change(func(state *mcptask.Task) { state.StatusMessage = line }) }
-	p.plans.Add(t.task.ID, t)
+	if p.plans == nil {
+		p.plans = map[string]*planTask{}
+	}
+	p.plans[t.task.ID] = t
 	go func() {
 		defer cancel()
 		ran, err := p.run(ctx, c, o, peer)
@@ -80,9 +81,11 @@ func (p *Proxy) background(ctx context.Context, c *checked, o RunOptions, peer g
 				state.Result, _ = toolResult(ran, ran.State == planrun.Failed) // so is an answer
 			}
 		})
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.running--
+		if planrun.KeepTask(p.Records, t.task.ID, t.state()) == nil { // else it stays in memory
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			delete(p.plans, t.task.ID)
+		}
 	}()
 	return t, nil
 }
@@ -98,13 +101,16 @@ func (s serverTasks) plan(req mcp.Request, id string) (*planTask, error) {
 		return nil, nil
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.plans == nil {
-		return nil, nil
-	}
-	t, ok := p.plans.Get(id)
-	if !ok {
-		return nil, nil
+	t := p.plans[id]
+	p.mu.Unlock()
+	if t == nil {
+		t = &planTask{cancel: func() {}}
+		if ok, err := planrun.KeptTask(p.Records, id, &t.task); !ok {
+			return nil, err
+		}
+		if t.task.Status == mcptask.Working {
+			t.task.Status, t.task.Error = mcptask.Failed, &jsonrpc.Error{Code: CodeUnavailable, Message: "cairn ended during the plan: run_plan with resume continues it"}
+		}
 	}
 	if f := allowed(req.GetExtra(), runPlan(p), nil); f != nil {
 		return nil, f.wire()

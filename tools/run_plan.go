@@ -63,6 +63,7 @@ type checked struct {
 	layers      [][]string
 	findings    []plancheck.Finding
 	permissions []gateway.Permission
+	late        map[int]bool // calls that the user confirms when their arguments are known
 }
 
 // check returns a plan that the schemas, the catalogue and the permissions allow.
@@ -123,27 +124,35 @@ func (p *Proxy) Run(ctx context.Context, plan plancheck.Plan, o RunOptions, peer
 	if err := p.confirm(ctx, c, peer); err != nil {
 		return nil, err
 	}
-	if o.background {
+	o.Resume = o.Resume || peer.Again && len(c.late) > 0
+	if o.background && len(c.late) == 0 {
 		task, err := p.background(ctx, c, o, peer)
 		return &Ran{State: planrun.Started, task: task}, err
 	}
 	return p.run(ctx, c, o, peer)
 }
 
-// confirm asks the user once for all calls that need it.
+// confirm asks the user once for all calls that need it and whose arguments are known.
 func (p *Proxy) confirm(ctx context.Context, c *checked, peer gateway.Peer) error {
-	var asked []string
+	c.late = map[int]bool{}
+	var asked, tools []string
 	for i, call := range c.plan.Calls {
-		if c.permissions[i] == gateway.Ask {
-			text, _ := marshal(call.Arguments) // it was JSON
-			asked = append(asked, call.Tool+" with "+fit.Cut(string(text), 500))
+		if c.permissions[i] != gateway.Ask {
+			continue
 		}
+		tools = append(tools, call.Tool)
+		if arguments, err := c.plan.Fill(call.ID, map[string]any{}); err == nil {
+			text, _ := marshal(arguments) // it was JSON
+			asked = append(asked, call.Tool+" with "+fit.Cut(string(text), 500))
+		} else {
+			c.late[i] = true
+		}
+	}
+	if len(tools) > 0 && peer.Confirm == nil {
+		return invalid("plan: calls of %s need the user's consent, and this client cannot ask: ask them to run `cairn tools permit TOOL allow`", strings.Join(tools, ", "))
 	}
 	if len(asked) == 0 {
 		return nil
-	}
-	if peer.Confirm == nil {
-		return invalid("plan: calls of %s need the user's consent, and this client cannot ask: ask them to run `cairn tools permit TOOL allow`", strings.Join(asked, "; "))
 	}
 	yes, err := peer.Confirm(ctx, "Run a plan that calls "+strings.Join(asked, "; ")+"?")
 	if err == nil && !yes {
@@ -155,16 +164,29 @@ func (p *Proxy) confirm(ctx context.Context, c *checked, peer gateway.Peer) erro
 // run runs a checked plan, to whose calls the user has agreed.
 func (p *Proxy) run(ctx context.Context, c *checked, o RunOptions, peer gateway.Peer) (*Ran, error) {
 	o.Masks, o.Dir = p.Masks, p.Records
+	asking := make(chan error, len(c.late)) // requests for an answer, with which the client repeats the call
 	o.Call = func(ctx context.Context, call plancheck.Call, arguments json.RawMessage) planrun.Result {
 		i := c.plan.Position(call.ID)
 		to := peer
 		to.Confirm = nil // the call needed no consent before the run
-		if c.permissions[i] == gateway.Ask {
+		switch {
+		case c.late[i]:
+			to.Confirm = func(ctx context.Context, question string) (bool, error) {
+				yes, err := peer.Confirm(ctx, question)
+				if err != nil && len(asking) < cap(asking) {
+					asking <- err
+				}
+				return yes, err
+			}
+		case c.permissions[i] == gateway.Ask:
 			to.Confirm = func(context.Context, string) (bool, error) { return true, nil }
 		}
 		return p.step(ctx, &c.tools[i], call, arguments, to)
 	}
 	steps, err := planrun.Run(ctx, c.plan, o.Options)
+	if len(asking) > 0 {
+		return nil, <-asking
+	}
 	if unsure, ok := errors.AsType[*planrun.UnsureError](err); ok {
 		f := invalid("plan: %s", err)
 		f.Data = map[string]any{"repeat": unsure.Steps}

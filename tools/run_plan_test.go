@@ -2,14 +2,18 @@ package tools
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/internal/toolbox/plancheck"
+	"cairn/internal/toolbox/planrun"
 	"cairn/tools/gateway"
+	"cairn/tools/mcptask"
 )
 
 const publish = `{"intent":"publish a note","calls":[{"id":"a","tool":"create_note","arguments":{"path":"plan.md"}},` +
@@ -48,22 +52,75 @@ func TestRunPlanAsks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, agree := range []bool{false, true} {
+	for _, agree := range []int{0, 1, 2} { // questions that the user agrees to
 		var questions []string
 		ran, err := p.Run(t.Context(), plan, RunOptions{}, gateway.Peer{Confirm: func(_ context.Context, question string) (bool, error) {
 			questions = append(questions, question)
-			return agree, nil
+			return len(questions) <= agree, nil
 		}})
-		if len(questions) != 1 || questions[0] != `Run a plan that calls notes:delete_note with {"path":"is ${c0.key}"}; notes:delete_note with {"path":"y"}?` {
-			t.Errorf("questions %q", questions)
+		// The text of the first is known after the first call.
+		want := []string{`Run a plan that calls notes:delete_note with {"path":"y"}?`, `Call notes:delete_note with {"path":"is sk-***"}?`}[:min(2, agree+1)]
+		if !slices.Equal(questions, want) {
+			t.Errorf("questions %q, want %q", questions, want)
 		}
-		if agree && (err != nil || ran.Steps[1].Output != "deleted is sk-***" || ran.Steps[2].Output != "deleted y") || !agree && err == nil {
-			t.Errorf("%+v, %v after the answer %v", ran, err, agree)
+		if agree == 2 && (err != nil || ran.Steps[1].Output != "deleted is sk-***" || ran.Steps[2].Output != "deleted y") || agree == 0 && err == nil || agree == 1 && (err != nil || ran.Steps[2].State != planrun.Skipped) {
+			t.Errorf("%+v, %v after %d answers", ran, err, agree)
 		}
 	}
 	if _, err := p.Run(t.Context(), plan, RunOptions{}, gateway.Peer{}); err == nil {
 		t.Error("the plan ran without the consent of the user")
 	}
+}
+
+// TestConfirmed: since revision 2026-07-28 each question repeats the call, with the questions
+// before it in its state.
+func TestConfirmed(t *testing.T) {
+	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{}}
+	answer := func(action, state string) {
+		req.Params.InputResponses, req.Params.RequestState = mcp.InputResponseMap{confirmKey: &mcp.ElicitResult{Action: action}}, state
+	}
+	state := ""
+	for _, question := range []string{"one?", "two?", "three?"} {
+		yes, err := confirmed(req, question)
+		f, ok := err.(*Failure)
+		if yes || !ok || f.input == nil || !strings.HasSuffix(f.asked, question) {
+			t.Fatalf("%s: %v, %v, want a request", question, yes, err)
+		}
+		state = f.asked
+		answer("decline", state)
+		if yes, err := confirmed(req, question); yes || err != nil {
+			t.Errorf("%s declined: %v, %v", question, yes, err)
+		}
+		answer("accept", state)
+		for _, before := range strings.Split(state, "\x00") {
+			if yes, err := confirmed(req, before); !yes || err != nil {
+				t.Errorf("%s accepted: %v, %v", before, yes, err)
+			}
+		}
+	}
+}
+
+// TestRunPlanAsksAgain: a client is asked during the call, which calls no step twice.
+func TestRunPlanAsksAgain(t *testing.T) {
+	p := openProxy(t)
+	s := startSession(t, New((&fake{}).folder(), &Options{Groups: []Group{Auto}, Toolbox: p.Box, Proxy: p}))
+	initialize(s, `{"elicitation":{}}`)
+	s.send(request(1, "tools/call", `{"name":"run_plan","arguments":{"plan":[{"tool":"create_note","arguments":{"path":"a"}},{"tool":"delete_note","arguments":{"path":"$c0.note"}},{"tool":"delete_note","arguments":{"path":"y"}}]}}`))
+	for _, want := range []string{`{\"path\":\"y\"}`, `{\"path\":\"note-4711\"}`} {
+		line := s.receive()
+		var asked struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if err := json.Unmarshal([]byte(line), &asked); err != nil || asked.Method != "elicitation/create" || !strings.Contains(line, want) {
+			t.Fatalf("%s, %v, want a question with %s", line, err, want)
+		}
+		s.send(`{"jsonrpc":"2.0","id":` + string(asked.ID) + `,"result":{"action":"accept","content":{}}}`)
+	}
+	if line := s.receive(); !strings.Contains(line, "deleted note-4711") || !strings.Contains(line, "deleted y") || strings.Contains(line, `"attempts":2`) {
+		t.Errorf("%s", line)
+	}
+	s.close()
 }
 
 // TestRunPlanTask: for a client with the Tasks extension a plan runs as a task.
@@ -101,6 +158,21 @@ func TestRunPlanTask(t *testing.T) {
 	call("tasks/cancel", `{"taskId":"`+created.TaskID+`"}`)
 	if again := call("tasks/get", `{"taskId":"`+created.TaskID+`"}`).Result; again.Status != "completed" {
 		t.Errorf("cancelled after its end: %+v", again)
+	}
+	// After a restart the result is still there, and a plan that had not ended has failed.
+	running := mcptask.Task{ID: rand.Text(), Status: mcptask.Working}
+	if err := planrun.KeepTask(p.Records, running.ID, running); err != nil {
+		t.Fatal(err)
+	}
+	s.close()
+	p = &Proxy{Box: p.Box, Gateway: p.Gateway, Masks: p.Masks, Count: p.Count, Records: p.Records}
+	s = startSession(t, New((&fake{}).folder(), &Options{Groups: []Group{Auto}, Toolbox: p.Box, Proxy: p}))
+	initialize(s, `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`)
+	if again := call("tasks/get", `{"taskId":"`+created.TaskID+`"}`).Result; again.Status != "completed" || !strings.Contains(again.Result.Content[0].(*mcp.TextContent).Text, "note-4711") {
+		t.Errorf("after a restart: %+v", again)
+	}
+	if lost := call("tasks/get", `{"taskId":"`+running.ID+`"}`).Result; lost.Status != "failed" {
+		t.Errorf("a plan that had not ended: %+v", lost)
 	}
 	if none := call("tasks/get", `{"taskId":"x"}`).Result; none.Status != "" {
 		t.Errorf("an unknown task: %+v", none)

@@ -161,7 +161,7 @@ func (s *Server) toolHandler(t tool, client func(*mcp.CallToolRequest) string) m
 			answer, f = s.do(ctx, client(req), t, c)
 		}
 		if f != nil && f.input != nil {
-			return &mcp.CallToolResult{InputRequests: f.input, RequestState: f.Message}, nil
+			return &mcp.CallToolResult{InputRequests: f.input, RequestState: f.asked}, nil
 		}
 		if f != nil {
 			return toolResult(f, true)

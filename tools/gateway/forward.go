@@ -19,7 +19,9 @@ import (
 // Peer is the client for which a call is made. Nil functions mean that it cannot do it.
 type Peer struct {
 	// Name identifies the client in the log of calls.
-	Name     string
+	Name string
+	// Again means that the client repeats a call with the answer to a question.
+	Again    bool
 	Progress func(message string)
 	Log      func(*mcp.LoggingMessageParams)
 	// Elicit asks the user a question of a server during a call. Confirm asks whether a call

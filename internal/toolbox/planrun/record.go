@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"cairn/internal/base/atomicfile"
@@ -26,6 +27,8 @@ const (
 	maxRecord    = 64 << 20
 	// maxRecords bounds the plans whose last runs are kept.
 	maxRecords = 100
+	// maxTasks bounds the tasks whose states are kept.
+	maxTasks   = 64
 	recordName = "steps.jsonl"
 )
 
@@ -51,23 +54,60 @@ func (o *Options) open(p *plancheck.Plan) (string, error) {
 	if err := errors.Join(home.Private(o.Dir), home.Private(dir)); err != nil {
 		return "", err
 	}
-	all, err := os.ReadDir(o.Dir)
-	if err != nil {
-		return "", err
-	}
-	age := map[string]int64{}
-	for _, e := range all {
-		if info, err := os.Stat(filepath.Join(o.Dir, e.Name(), recordName)); err == nil {
-			age[e.Name()] = info.ModTime().UnixNano()
-		}
-	}
-	slices.SortFunc(all, func(a, b os.DirEntry) int { return cmp.Compare(age[b.Name()], age[a.Name()]) })
-	for _, e := range all[min(len(all), maxRecords):] {
-		if e.Name() != filepath.Base(dir) && age[e.Name()] > 0 {
-			_ = os.RemoveAll(filepath.Join(o.Dir, e.Name())) // the next run tries again
+	for _, name := range oldest(o.Dir, recordName, maxRecords) {
+		if name != filepath.Base(dir) {
+			_ = os.RemoveAll(filepath.Join(o.Dir, name)) // the next run tries again
 		}
 	}
 	return dir, nil
+}
+
+// oldest returns the names in a folder that have the file inner, without the newest ones.
+func oldest(dir, inner string, newest int) (names []string) {
+	all, _ := os.ReadDir(dir) // without an answer nothing is old
+	age := map[string]int64{}
+	for _, e := range all {
+		if info, err := os.Stat(filepath.Join(dir, e.Name(), inner)); err == nil {
+			age[e.Name()] = info.ModTime().UnixNano()
+			names = append(names, e.Name())
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(age[b], age[a]) })
+	return names[min(len(names), newest):]
+}
+
+// tasksName is the folder of the states of tasks, below that of the records.
+const tasksName = "tasks"
+
+// taskID matches the results of rand.Text.
+var taskID = regexp.MustCompile(`^[A-Z2-7]{26}$`)
+
+// KeepTask keeps the state of a task in which a plan runs, and removes the oldest others.
+func KeepTask(dir, id string, state any) error {
+	dir = filepath.Join(dir, tasksName)
+	text, err := json.Marshal(state)
+	if err = errors.Join(err, home.Private(dir)); err != nil {
+		return err
+	}
+	for _, name := range oldest(dir, "", maxTasks) {
+		_ = os.Remove(filepath.Join(dir, name)) // the next task tries again
+	}
+	return atomicfile.Write(filepath.Join(dir, id+".json"), text, 0o600)
+}
+
+// KeptTask reads the state of a task. It returns false if there is none.
+func KeptTask(dir, id string, state any) (bool, error) {
+	if !taskID.MatchString(id) {
+		return false, nil
+	}
+	text, err := os.ReadFile(filepath.Join(dir, tasksName, id+".json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, state)
+	}
+	return err == nil, err
 }
 
 // read returns the last state of each step in a record, and whether the run ended. A torn
