@@ -48,9 +48,6 @@ type cursorToken struct {
 	Generation, Query uint64 // Query is a hash
 }
 
-// maxDigits bounds the digits of a plain number, so that it is shorter than a cursor.
-const maxDigits = 10
-
 // cursor is the place in a result list at which a page begins.
 type cursor struct {
 	offset            int
@@ -61,26 +58,47 @@ func (c cursor) encode() string {
 	return encodeToken(&cursorToken{uint32(c.offset), c.generation, c.query})
 }
 
-// Next returns the number of results before the next page, 0 if there is none. A person can
-// type it instead of NextCursor; then a change of the index or of the query goes unnoticed.
-func (a *Answer) Next() int {
+// number returns the cursor as a person types it: the number of results before the page and,
+// as decimals, a check of the index and the query.
+func (c cursor) number() string {
+	check := sum32(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, c.generation), c.query))
+	return fmt.Sprintf("%d.%04d", c.offset, check%10_000)
+}
+
+// Next returns NextCursor as a number that a person can type, such as 10.4821, and "" if
+// there is no next page.
+func (a *Answer) Next() string {
 	if a.NextCursor == nil {
-		return 0
+		return ""
 	}
 	c, _ := parseCursor(*a.NextCursor) // the retriever has made it
+	return c.number()
+}
+
+// Offset returns the number of results before the page of a valid cursor of either form.
+func Offset(text string) int {
+	if whole, _, ok := strings.Cut(text, "."); ok {
+		n, _ := strconv.Atoi(whole)
+		return n
+	}
+	c, _ := parseCursor(text)
 	return c.offset
 }
 
-// decodeCursor returns the cursor of q, or the zero cursor if q has none. A plain number is a
-// cursor without the checks that follow. It fails with
+// decodeCursor returns the cursor of q, or the zero cursor if q has none. It fails with
 // *InvalidError for the cursor of another query, and with *IndexChangedError for one of
-// another generation.
+// another generation; for a number, which does not tell these apart, with *InvalidError.
 func decodeCursor(q *Query, generation uint64) (cursor, error) {
 	if q.Cursor == "" {
 		return cursor{}, nil
 	}
-	if n, err := strconv.ParseUint(q.Cursor, 10, 31); err == nil && len(q.Cursor) <= maxDigits {
-		return cursor{offset: int(n)}, nil
+	if whole, _, ok := strings.Cut(q.Cursor, "."); ok {
+		n, err := strconv.ParseUint(whole, 10, 31)
+		c := cursor{int(n), generation, q.identity()}
+		if err != nil || c.number() != q.Cursor {
+			return c, invalid("cursor", "the index or the query has changed since %.80q was printed, or it is not a cursor: search again without it", q.Cursor)
+		}
+		return c, nil
 	}
 	c, err := parseCursor(q.Cursor)
 	switch {

@@ -189,15 +189,27 @@ func TestDeepPages(t *testing.T) {
 
 func TestCursorIsBoundToQueryAndIndex(t *testing.T) {
 	f := open(t, numbered(9), nil)
-	cursor := *f.search(Query{Text: "needle"}).NextCursor
+	first := f.search(Query{Text: "needle"})
+	cursor, number := *first.NextCursor, first.Next()
+	if Offset(cursor) != len(first.Results) || Offset(number) != len(first.Results) || Offset("") != 0 {
+		t.Errorf("the offsets of %s and %s are %d and %d, want %d", cursor, number, Offset(cursor), Offset(number), len(first.Results))
+	}
+	if got, want := paths(f.search(Query{Text: "needle", Cursor: number})), paths(f.search(Query{Text: "needle", Cursor: cursor})); !slices.Equal(got, want) {
+		t.Errorf("the cursor %s gives %q, want %q", number, got, want)
+	}
 	var bad *InvalidError
-	if _, err := f.Search(context.Background(), Query{Text: "number", Cursor: cursor}); !errors.As(err, &bad) || bad.Field != "cursor" {
-		t.Errorf("the cursor of another query gives %v, want an InvalidError", err)
+	for _, cursor := range []string{cursor, number, "5", "5.", "-1." + number} {
+		if _, err := f.Search(context.Background(), Query{Text: "number", Cursor: cursor}); !errors.As(err, &bad) || bad.Field != "cursor" {
+			t.Errorf("the cursor %s of another query gives %v, want an InvalidError", cursor, err)
+		}
 	}
 	f.index(numbered(1), nil)
 	var changed *IndexChangedError
 	if _, err := f.Search(context.Background(), Query{Text: "needle", Cursor: cursor}); !errors.As(err, &changed) {
 		t.Errorf("the cursor of an earlier generation gives %v, want an IndexChangedError", err)
+	}
+	if _, err := f.Search(context.Background(), Query{Text: "needle", Cursor: number}); !errors.As(err, &bad) {
+		t.Errorf("the number %s of an earlier generation gives %v, want an InvalidError", number, err)
 	}
 }
 

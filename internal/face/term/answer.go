@@ -16,20 +16,21 @@ import (
 // the prompt need noteLines.
 const maxSnippetLines, minSnippetLines, placeLines, noteLines = 4, 2, 2, 2
 
-// Answer writes the results of a search, and the notes about them.
-func (o *Output) Answer(answer *retriever.Answer, asked string, p Places) {
-	o.Results(answer, asked, p)
+// Answer writes the results of a search, and the notes about them. The first result has the
+// number before plus 1.
+func (o *Output) Answer(answer *retriever.Answer, asked string, before int, p Places) {
+	o.Results(answer, asked, before, p)
 	for _, note := range view.Notes(answer) {
 		o.Notes.Dim(note)
 	}
 	if answer.HasMore && answer.NextCursor != nil {
-		o.Notes.Dim(fmt.Sprintf("%s in all; next page: --cursor %d", view.Count(answer.TotalCount, "document"), answer.Next()))
+		o.Notes.Dim(fmt.Sprintf("%s in all; next page: --cursor %s", view.Count(answer.TotalCount, "document"), answer.Next()))
 	}
 }
 
 // Results writes the results of a search, so that they fit the screen: each in two lines, and
 // the best ones with lines of their text, as long as there is room.
-func (o *Writer) Results(answer *retriever.Answer, asked string, p Places) {
+func (o *Writer) Results(answer *retriever.Answer, asked string, before int, p Places) {
 	var b strings.Builder
 	m := view.NewMarker(asked)
 	room := max(o.height-noteLines-placeLines*len(answer.Results), minSnippetLines)
@@ -39,7 +40,7 @@ func (o *Writer) Results(answer *retriever.Answer, asked string, p Places) {
 			b.WriteByte('\n')
 		}
 		text := lines(r, m, o.width-6, min(room, maxSnippetLines))
-		o.place(&b, i+1, r, p)
+		o.place(&b, before+i+1, r, p)
 		o.trail(&b, r, m, len(text) > 0)
 		o.quote(&b, text, m)
 		room -= len(text)

@@ -89,7 +89,7 @@ func TestResultKeepsItsWidth(t *testing.T) {
 
 // shown writes results on a screen of that size.
 func shown(w io.Writer, width, height int, results ...retriever.Result) {
-	(&Writer{w: w, style: style{width: width, height: height}}).Results(&retriever.Answer{Results: results}, "token", asStored)
+	(&Writer{w: w, style: style{width: width, height: height}}).Results(&retriever.Answer{Results: results}, "token", 0, asStored)
 }
 
 // TestTenResultsFitAScreen: ten results and the notes need at most 24 rows. The best has its
@@ -117,14 +117,14 @@ var asStored = NewPlaces([]walk.Root{{Dir: "/notes"}}, "")
 func TestLink(t *testing.T) {
 	var b bytes.Buffer
 	o := &Writer{w: &b, tty: true, own: paints, style: style{width: defaultWidth, colour: true}}
-	o.Results(&retriever.Answer{Results: []retriever.Result{{Path: "a b.md", LineRange: retriever.Lines{Start: 3, End: 9}, Snippet: "see \x1b]8;;http://evil.example\x1b\\here"}}}, "token", asStored)
+	o.Results(&retriever.Answer{Results: []retriever.Result{{Path: "a b.md", LineRange: retriever.Lines{Start: 3, End: 9}, Snippet: "see \x1b]8;;http://evil.example\x1b\\here"}}}, "token", 0, asStored)
 	host, _ := os.Hostname()
 	start := startLink + "file://" + host + "/notes/a%20b.md#3" + endString
 	if out := b.String(); !strings.Contains(out, start+bold+"a b.md:3"+reset+endLink) || strings.Count(out, startLink) != 2 {
 		t.Errorf("shown: %q", out)
 	}
 	b.Reset()
-	o.Results(&retriever.Answer{Results: []retriever.Result{{Path: "b.pdf", LineRange: retriever.Lines{Start: 3, End: 9}}}}, "token", asStored)
+	o.Results(&retriever.Answer{Results: []retriever.Result{{Path: "b.pdf", LineRange: retriever.Lines{Start: 3, End: 9}}}}, "token", 0, asStored)
 	if out := b.String(); !strings.Contains(out, startLink+"file://"+host+"/notes/b.pdf"+endString) {
 		t.Errorf("a file that is converted: %q", out)
 	}
@@ -136,14 +136,14 @@ func TestLink(t *testing.T) {
 }
 
 // TestAnswerNotes: the notes about an answer, and the cursor of its next page, are on the
-// stream of notes.
+// stream of notes. The numbers of results continue those of the pages before.
 func TestAnswerNotes(t *testing.T) {
 	var out, notes bytes.Buffer
 	next := "AQoAAAABAAAAAAAAACgcOTzbHjU7Q_fnbw" // from the tenth result
 	o := &Output{Writer: New(&out), Notes: New(&notes)}
-	o.Answer(&retriever.Answer{Results: []retriever.Result{{Path: "a.md"}}, Fuzzy: true, TotalCount: 7, HasMore: true, NextCursor: &next}, "token", asStored)
-	want := "nothing matches the words as typed; these results match near spellings\n7 documents in all; next page: --cursor 10\n"
-	if notes.String() != want || strings.Contains(out.String(), "cursor") {
+	o.Answer(&retriever.Answer{Results: []retriever.Result{{Path: "a.md"}}, Fuzzy: true, TotalCount: 7, HasMore: true, NextCursor: &next}, "token", 20, asStored)
+	want := "nothing matches the words as typed; these results match near spellings\n7 documents in all; next page: --cursor 10.4952\n"
+	if notes.String() != want || strings.Contains(out.String(), "cursor") || !strings.HasPrefix(out.String(), "21. a.md") {
 		t.Errorf("notes %q and output %q, want the notes %q", &notes, &out, want)
 	}
 }

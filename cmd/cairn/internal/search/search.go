@@ -49,7 +49,7 @@ func (a *app) searchCommand() *cli.Command {
 	f.add(a, cmd)
 	fs := cmd.Flags()
 	fs.BoolVar(&f.Query.Explain, "explain", false, "show the components of each score")
-	fs.StringVar(&f.Cursor, "cursor", "", "continue after an earlier answer (its next_cursor)")
+	fs.StringVar(&f.Cursor, "cursor", "", "continue an earlier answer, whose last line names it")
 	fs.StringSliceVar(&f.Filter.Tags, "tag", nil, "only documents with any of these tags")
 	fs.StringVar(&f.Filter.Priority, "priority", "", "only documents of this priority")
 	fs.StringVar(&f.Filter.Assignee, "assignee", "", "only documents of this assignee")
@@ -150,7 +150,7 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 				return err
 			}
 		}
-		return a.Out.Print(answer, func() { a.Out.Answer(answer, q.Text, a.Paths(w.Selection())) })
+		return a.Out.Print(answer, func() { a.Out.Answer(answer, q.Text, retriever.Offset(q.Cursor), a.Paths(w.Selection())) })
 	})
 }
 
