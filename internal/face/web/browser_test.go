@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -132,6 +133,18 @@ func TestBrowser(t *testing.T) {
 	const card = document.querySelector("[data-card=aaa111]");
 	drag("dragstart", card); drag("dragover", document.querySelector("[data-status=active]")); drag("drop", document.querySelector("[data-status=active]"));
 })()`, nil), poll(`document.querySelector("[data-status=active] [data-card=aaa111]") !== null`))
+			order := func(want string) chromedp.Action {
+				return poll(`document.readyState === "complete" && [...document.querySelectorAll("[data-status=todo] [data-card]")].map(c => c.dataset.card).join(" ").startsWith("` + want + `")`)
+			}
+			run("placed", chromedp.Evaluate(`(() => {
+	const dataTransfer = new DataTransfer();
+	const drag = (type, el, clientY) => el.dispatchEvent(new DragEvent(type, { dataTransfer, clientY, bubbles: true, cancelable: true }));
+	const to = document.querySelector("[data-card=bbb222]");
+	const { top, bottom } = to.getBoundingClientRect();
+	drag("dragstart", document.querySelector("[data-card=aaa111]")); drag("dragover", to, top + 2); drag("drop", to, top + 2);
+})()`, nil), order("aaa111 bbb222"))
+			run("lowered", poll(`document.activeElement.closest("[data-card=aaa111]") !== null`), chromedp.KeyEvent(kb.ArrowDown, chromedp.KeyModifiers(input.ModifierAlt)), order("bbb222 aaa111"), poll(`document.activeElement.closest("[data-card=aaa111]") !== null`))
+			run("raised", chromedp.Evaluate(`(() => { const s = document.querySelector("[data-card=aaa111] .move select"); s.value = "up"; s.dispatchEvent(new Event("change", { bubbles: true })); })()`, nil), order("aaa111 bbb222"), at("/tasks"), order("aaa111 bbb222"))
 			run("moved", chromedp.Evaluate(`(() => { const s = document.querySelector("[data-card=bbb222] .move select"); s.value = "archived"; s.dispatchEvent(new Event("change", { bubbles: true })); })()`, nil), poll(`document.readyState === "complete" && document.querySelector("[data-card=bbb222]") === null`),
 				chromedp.Navigate(server.URL+"/w/notes/doc?path=.cairn/cards/bbb222.md"), chromedp.SetValue(".edit select[name=status]", "todo", chromedp.ByQuery), chromedp.Submit(".edit form", chromedp.ByQuery), text(".fields", "todo"))
 			run("filter", at("/tasks"), chromedp.SetValue(".filter [name=text]", "paint", chromedp.ByQuery), chromedp.Submit(".filter", chromedp.ByQuery), poll(`location.search.includes("paint") && document.querySelectorAll("[data-card]").length === 1`))

@@ -163,6 +163,15 @@ func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) {
 			r.PostForm.Del(key)
 		}
 	}
+	// The select of a card on the board has two steps besides the statuses.
+	if status := r.PostForm.Get("status"); err == nil && (status == "up" || status == "down") {
+		err = h.site.Tasks.Cards.Step(r.Context(), id, status == "up")
+		r.PostForm.Del("status")
+	} else if err == nil && r.PostForm.Has("before") {
+		err = h.site.Tasks.Cards.Move(r.Context(), id, status, r.PostForm.Get("before"))
+		r.PostForm.Del("status")
+		r.PostForm.Del("before")
+	}
 	updates, formErr := updatesOf(r.PostForm)
 	if err = cmp.Or(err, formErr); err == nil && len(updates) > 0 {
 		_, err = h.site.Tasks.Cards.Update(r.Context(), cards.UpdateRequest{ID: id, Updates: updates})

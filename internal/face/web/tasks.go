@@ -46,7 +46,10 @@ func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) {
 	}
 	q := r.URL.Query()
 	p := &tasksPage{New: cardView{Card: &cards.Card{Priority: "medium"}}, Text: strings.TrimSpace(q.Get("text")), Tag: q.Get("tag"), Assignee: q.Get("assignee"), Sort: q.Get("sort")}
-	all := slices.Clone(b.ByUrgency())
+	all := b.ByHand()
+	if p.Sort == "urgency" {
+		all = b.ByUrgency()
+	}
 	for _, c := range all {
 		p.Tags = append(p.Tags, c.Tags...)
 		p.Assignees = append(p.Assignees, c.Assignee)

@@ -7,9 +7,11 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +28,7 @@ type Card struct {
 	Priority string // low, medium, high or critical
 	Tags     []string
 	Notes    string
+	Ordinal  float64 // the place among cards ordered by hand, +Inf for none
 	// CreatedText and UpdatedText are the dates as written, empty if absent. Updated is
 	// the zero time if UpdatedText is not a date.
 	CreatedText, UpdatedText string
@@ -107,6 +110,9 @@ func parse(id, file string, content []byte, info fs.FileInfo) (c *Card, unusable
 	}
 	c.Notes = fm.String("notes")
 	var err error
+	if c.Ordinal, err = strconv.ParseFloat(fm.String("ordinal"), 64); err != nil || math.IsNaN(c.Ordinal) || math.IsInf(c.Ordinal, 0) {
+		c.Ordinal = math.Inf(1)
+	}
 	if c.Estimate, err = task.ParseEstimate(fm.String("estimate")); err != nil {
 		note(task.OddEstimate, "%s", err)
 	}

@@ -44,8 +44,8 @@ type Metadata struct {
 // Create implements create_task. It checks the whole request before it writes the file.
 func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, error) {
 	ch := changes{
-		map[string]string{"title": r.Title, "priority": cmp.Or(r.Priority, defaultPriority), "assignee": cmp.Or(r.Assignee, s.assignee)},
-		map[string][]string{"tags": r.Tags, "depends_on": r.DependsOn},
+		texts: map[string]string{"title": r.Title, "priority": cmp.Or(r.Priority, defaultPriority), "assignee": cmp.Or(r.Assignee, s.assignee)},
+		lists: map[string][]string{"tags": r.Tags, "depends_on": r.DependsOn},
 	}
 	if err := ch.check(""); err != nil {
 		return nil, err

@@ -46,6 +46,8 @@ var schema = []field{
 type changes struct {
 	texts map[string]string
 	lists map[string][]string
+	// ordinal is a new place among cards ordered by hand, or nil.
+	ordinal *float64
 }
 
 // check trims the values and returns an error if one of them is invalid. where precedes the

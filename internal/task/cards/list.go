@@ -30,6 +30,7 @@ type ListItem struct {
 	Assignee *string  `json:"assignee"`
 	Status   string   `json:"status"`
 	Tags     []string `json:"tags"`
+	Ordinal  *float64 `json:"ordinal,omitempty"` // of a card that a person placed by hand, smallest first
 }
 
 // List implements list_tasks: the most urgent cards first, then by creation.
@@ -40,7 +41,10 @@ func (s *Store) List(r ListRequest) ([]ListItem, error) {
 	}
 	list := make([]ListItem, len(cards))
 	for i, c := range cards {
-		list[i] = ListItem{c.ID, c.Title, c.Priority, orNull(c.Assignee), c.Status.CardWord(), orEmpty(c.Tags)}
+		list[i] = ListItem{c.ID, c.Title, c.Priority, orNull(c.Assignee), c.Status.CardWord(), orEmpty(c.Tags), nil}
+		if !math.IsInf(c.Ordinal, 0) {
+			list[i].Ordinal = &c.Ordinal
+		}
 	}
 	return list, nil
 }

@@ -47,21 +47,7 @@ func (s *Store) Update(ctx context.Context, r UpdateRequest) (*UpdateAnswer, err
 	if depends, ok := ch.lists["depends_on"]; ok {
 		ch.lists["depends_on"] = s.resolveAll(depends)
 	}
-	var fields []string
-	card, err := s.edit(ctx, r.ID, func(c *Card, old []byte) (text []byte, err error) {
-		var edits []markdown.FieldEdit
-		if edits, fields = ch.edits(c); len(fields) == 0 {
-			return old, nil
-		}
-		if err := s.checkGraph(path.Dir(c.Path), c, ch, fields); err != nil {
-			return nil, err
-		}
-		edits = append(edits, markdown.FieldEdit{Key: "updated", Value: s.now().UTC().Truncate(time.Second)})
-		if text, err = markdown.EditFrontMatter(old, edits...); err != nil {
-			return nil, &task.Error{Number: task.CodeValidation, Message: "Validation Error", Err: err, Data: map[string]any{"path": c.Path, "detail": err.Error(), "suggestion": "Write the front matter as one \"key: value\" a line"}}
-		}
-		return text, nil
-	})
+	card, fields, err := s.change(ctx, r.ID, ch)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +57,28 @@ func (s *Store) Update(ctx context.Context, r UpdateRequest) (*UpdateAnswer, err
 	}
 	return &UpdateAnswer{ID: card.ID, Title: card.Title, Status: card.Status.CardWord(), Assignee: orNull(card.Assignee),
 		Priority: card.Priority, UpdatedAt: at.Format(time.RFC3339), UpdatedFields: fields}, nil
+}
+
+// change writes changes to a card. It returns the card and the keys of the request that
+// changed.
+func (s *Store) change(ctx context.Context, id string, ch changes) (card *Card, fields []string, err error) {
+	card, err = s.edit(ctx, id, func(c *Card, old []byte) (text []byte, err error) {
+		var edits []markdown.FieldEdit
+		if edits, fields = ch.edits(c); len(edits) == 0 {
+			return old, nil
+		}
+		if err := s.checkGraph(path.Dir(c.Path), c, ch, fields); err != nil {
+			return nil, err
+		}
+		if len(fields) > 0 {
+			edits = append(edits, markdown.FieldEdit{Key: "updated", Value: s.now().UTC().Truncate(time.Second)})
+		}
+		if text, err = markdown.EditFrontMatter(old, edits...); err != nil {
+			return nil, &task.Error{Number: task.CodeValidation, Message: "Validation Error", Err: err, Data: map[string]any{"path": c.Path, "detail": err.Error(), "suggestion": "Write the front matter as one \"key: value\" a line"}}
+		}
+		return text, nil
+	})
+	return card, fields, err
 }
 
 // read returns the card with a text, or an error if the text is no card.
@@ -108,7 +116,7 @@ func checkUpdates(updates map[string]json.RawMessage) (changes, error) {
 	for _, f := range schema {
 		keys = append(keys, f.key)
 	}
-	ch := changes{map[string]string{}, map[string][]string{}}
+	ch := changes{texts: map[string]string{}, lists: map[string][]string{}}
 	if len(updates) == 0 {
 		return ch, invalid("updates is empty, want at least one of {%s}", strings.Join(keys, ","))
 	}
@@ -174,6 +182,9 @@ func (ch changes) edits(c *Card) (edits []markdown.FieldEdit, fields []string) {
 			from.Value = status
 		}
 		edits = append(edits, from)
+	}
+	if ch.ordinal != nil && *ch.ordinal != c.Ordinal {
+		edits = append(edits, markdown.FieldEdit{Key: "ordinal", Value: int(*ch.ordinal)})
 	}
 	return edits, fields
 }

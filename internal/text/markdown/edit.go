@@ -21,7 +21,7 @@ var ErrNoFrontMatter = errors.New("no front matter")
 // FieldEdit sets or removes one top-level key of front matter.
 type FieldEdit struct {
 	Key string
-	// Value is a string, a []string, a time.Time (written in UTC),
+	// Value is a string, an int, a []string, a time.Time (written in UTC),
 	// or nil to remove the key.
 	Value any
 }
@@ -131,6 +131,8 @@ func written(value any) any {
 			list[i] = s
 		}
 		return list
+	case int:
+		return strconv.Itoa(v)
 	case time.Time:
 		return v.UTC().Format(time.RFC3339Nano)
 	}
@@ -366,6 +368,8 @@ func render(value any, quote byte) (string, error) {
 	switch v := value.(type) {
 	case string:
 		return renderScalar(v, quote, false)
+	case int:
+		return strconv.Itoa(v), nil
 	case time.Time:
 		return v.UTC().Format(time.RFC3339Nano), nil
 	case []string:
@@ -378,7 +382,7 @@ func render(value any, quote byte) (string, error) {
 		}
 		return "[" + strings.Join(parts, ", ") + "]", nil
 	}
-	return "", fmt.Errorf("value of type %T, want string, []string or time", value)
+	return "", fmt.Errorf("value of type %T, want string, int, []string or time", value)
 }
 
 func renderScalar(s string, quote byte, flow bool) (string, error) {

@@ -103,7 +103,10 @@
   // change sends a change of a card, and shows the page as it is then.
   async function change(address, fields) {
     const answer = await fetch(address, { method: "POST", headers: { "Cairn-Fragment": "board" }, body: new URLSearchParams(fields) }).catch(() => null);
-    if (answer && answer.ok) location.reload();
+    if (answer && answer.ok) {
+      try { sessionStorage.setItem("moved", decodeURIComponent(address.slice(address.lastIndexOf("/") + 1))); } catch { /* storage is disabled */ }
+      location.reload();
+    }
     else announce(answer ? await answer.text() : "The server does not answer.");
   }
   document.addEventListener("change", (event) => {
@@ -114,29 +117,50 @@
     if (target.dataset.step && article) change(article.dataset.card, { was: article.dataset.was, step: target.dataset.step, done: target.checked });
   });
 
-  // drag lets the user move cards to another column. The page of a card has a form for it, too.
+  // drag lets the user move cards to another column, and to another place if the order is by
+  // hand: before the card under the pointer, or after it on its lower half. Alt with an arrow
+  // key moves the focused card, and so does the select of each card.
   function drag(board) {
     let card;
-    const column = (event) => card && event.target.closest("[data-status]");
+    const send = (card, fields) => change(board.dataset.cards + "/" + encodeURIComponent(card.dataset.card), fields);
+    const mark = (to) => {
+      for (const each of board.querySelectorAll(".over, .below")) each.classList.remove("over", "below");
+      if (to.column) (to.card || to.column).classList.add(to.below ? "below" : "over");
+    };
+    const target = (event) => {
+      const column = card && event.target.closest("[data-status]");
+      const over = column && "ordered" in board.dataset && event.target.closest("[data-card]");
+      const box = over && over.getBoundingClientRect();
+      return { column, card: over, below: over && event.clientY > box.y + box.height / 2 };
+    };
     board.addEventListener("dragstart", (event) => {
       card = event.target.closest("[data-card]");
       if (card) event.dataTransfer.setData("text/plain", card.dataset.card);
     });
     board.addEventListener("dragover", (event) => {
-      const over = column(event);
-      for (const each of board.children) each.classList.toggle("over", each === over);
-      if (over) event.preventDefault();
+      const to = target(event);
+      mark(to);
+      if (to.column) event.preventDefault();
     });
-    board.addEventListener("dragend", () => {
-      card = null;
-      for (const each of board.children) each.classList.remove("over");
-    });
-    board.addEventListener("drop", async (event) => {
-      const to = column(event);
-      if (!to || to === card.closest("[data-status]")) return;
+    board.addEventListener("dragend", () => { card = null; mark({}); });
+    board.addEventListener("drop", (event) => {
+      const to = target(event);
+      if (!to.column || to.card === card || !to.card && to.column === card.closest("[data-status]")) return;
       event.preventDefault();
-      change(board.dataset.cards + "/" + encodeURIComponent(card.dataset.card), { status: to.dataset.status });
+      const next = to.below ? to.card.nextElementSibling : to.card;
+      send(card, to.card ? { status: to.column.dataset.status, before: next ? next.dataset.card : "" } : { status: to.column.dataset.status });
     });
+    board.addEventListener("keydown", (event) => {
+      const focused = event.target.closest("[data-card]");
+      if (!focused || !event.altKey || !("ordered" in board.dataset) || !/^Arrow(Up|Down)$/.test(event.key)) return;
+      event.preventDefault();
+      send(focused, { status: event.key.slice(5).toLowerCase() });
+    });
+    try {
+      const moved = board.querySelector(`[data-card="${CSS.escape(sessionStorage.getItem("moved"))}"] .hit`);
+      if (moved) moved.focus();
+      sessionStorage.removeItem("moved");
+    } catch { /* storage is disabled */ }
   }
 
   document.addEventListener("click", async (event) => {
