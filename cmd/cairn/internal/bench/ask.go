@@ -61,7 +61,7 @@ func (a *app) collect(ctx context.Context, w *workspace.Workspace, file string) 
 			a.Out.Notes.Warn("%v", err)
 			continue
 		}
-		a.Out.Results(answer, text, paths)
+		a.Out.Results(answer, text, 0, paths)
 		marks, ok := read("right results (numbers or path#anchor; Enter for none)> ")
 		if !ok {
 			break
