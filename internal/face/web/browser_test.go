@@ -123,6 +123,7 @@ func TestBrowser(t *testing.T) {
 			run("pointed", chromedp.Evaluate(`(() => { const line = document.getElementById("line:9"); line.scrollIntoView({ block: "center" }); const range = document.createRange(); range.setStart(line.childNodes[2], 2); range.setEnd(line.childNodes[2], 3); const box = range.getBoundingClientRect(); line.dispatchEvent(new MouseEvent("click", { bubbles: true, clientX: box.x, clientY: box.y + box.height / 2 })); })()`, nil), text("#uses", "1 definition of wide"))
 			run("copy", at("/doc?path=other.md"), chromedp.Click("button.copy", chromedp.ByQuery), text(".announced", "other.md"))
 			run("formulas", at("/doc?path=kinds.md"), poll(`document.querySelectorAll("code.math math mi").length > 2 && document.querySelector(".math.display mfrac") !== null`), text(".document", "1 comment of this document is not shown"))
+			run("diagram", poll(`document.querySelectorAll(".document .graph .box").length === 2 && document.querySelector(".graph path.arrow").getTotalLength() > 20`), text(".graph", "again"))
 			run("copy code", chromedp.Click(".code .copy", chromedp.ByQuery), text(".announced", "the code"))
 			run("hostile", at("/doc?path=hostile.md"), text("h2", "Rotate a token"))
 			run("tasks", at("/tasks"), text(".board", "Paint it"), text(".board", "Draw a plan"), chromedp.WaitVisible(".graph svg rect", chromedp.ByQuery), chromedp.WaitVisible(".graph path.arrow", chromedp.ByQuery))

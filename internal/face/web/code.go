@@ -34,6 +34,10 @@ func (code) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 			_, err := w.WriteString("<p>" + formula(content, true) + "</p>\n")
 			return ast.WalkContinue, err
 		}
+		if language == "mermaid" {
+			_, err := w.WriteString(`<pre><code class="mermaid">` + template.HTMLEscapeString(content) + "</code></pre>\n")
+			return ast.WalkContinue, err
+		}
 		html := strings.Join(colour(language, content, view.Marker{}), "\n")
 		if highlight.Known(language) { // long lines wrap; drawings in letters must not
 			html = `<span class="line">` + strings.ReplaceAll(strings.TrimSuffix(html, "\n"), "\n", "\n</span><span class=\"line\">") + "\n</span>"

@@ -86,7 +86,7 @@ func (o *reader) render(source []byte) document {
 	if err := converter.Renderer().Render(&b, source, root); err != nil {
 		return document{HTML: template.HTML("<pre>" + template.HTMLEscapeString(string(source)) + "</pre>")}
 	}
-	d.HTML = template.HTML(accessible.Replace(balanced(sanitiser.SanitizeBytes(b.Bytes()))))
+	d.HTML = template.HTML(accessible.Replace(withDiagrams(balanced(sanitiser.SanitizeBytes(b.Bytes())))))
 	return d
 }
 
@@ -305,7 +305,7 @@ var sanitiser = func() *bluemonday.Policy {
 	p.AllowAttrs("id").Matching(regexp.MustCompile(`^fn(ref\d*)?:\d+$`)).OnElements("li", "sup")
 	p.AllowAttrs("class").Matching(regexp.MustCompile(`^footnotes$|^callout [a-z]+$`)).OnElements("div", "blockquote")
 	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(c[1-7]|line)$`)).OnElements("span")
-	p.AllowAttrs("class").Matching(regexp.MustCompile(`^math( display)?$`)).OnElements("code")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(math( display)?|mermaid)$`)).OnElements("code")
 	p.AllowAttrs("align").Matching(regexp.MustCompile(`^(?i:left|right|center)$`)).OnElements("p", "div", "h2", "h3", "img")
 	p.AllowAttrs("type", "checked", "disabled").OnElements("input")
 	p.RequireNoFollowOnLinks(true)

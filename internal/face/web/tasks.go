@@ -96,7 +96,7 @@ func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) {
 		return !slices.ContainsFunc(arrows, func(a arrow) bool { return a.From == b.ID || a.To == b.ID })
 	})
 	if len(boxes) > 0 {
-		p.Graph = draw(boxes, arrows)
+		p.Graph = draw(boxes, arrows, false)
 	}
 	h.show(w, r, screen{section: "tasks", title: "Tasks", data: p})
 }

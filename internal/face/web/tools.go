@@ -73,5 +73,5 @@ func plan(s *suggest.Suggestion) *drawing {
 	if len(boxes) == 0 {
 		return nil
 	}
-	return draw(boxes, arrows)
+	return draw(boxes, arrows, false)
 }

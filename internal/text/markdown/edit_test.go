@@ -62,7 +62,7 @@ func TestEditFrontMatterRefuses(t *testing.T) {
 		{"flow mapping", "---\n{a: x}\n---\n", FieldEdit{"a", "b"}},
 		{"flow mapping, new key", "---\n{a: x}\n---\n", FieldEdit{"b", "b"}},
 		{"not UTF-8", "---\na: x\n---\n", FieldEdit{"a", "\xff"}},
-		{"type", "---\na: x\n---\n", FieldEdit{"a", 1}},
+		{"type", "---\na: x\n---\n", FieldEdit{"a", 1.5}},
 	} {
 		src := []byte(c.src)
 		if got, err := EditFrontMatter(src, c.edit); err == nil {
