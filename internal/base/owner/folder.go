@@ -188,21 +188,44 @@ func (op Op[In, Out, Line]) Call(ctx context.Context, f *Folder, in In, ahead fu
 	if ahead == nil {
 		ahead = func(Line) {}
 	}
-	err = f.call(ctx, call{
-		op: string(op), in: &in, out: &out,
-		line: func(text []byte) error {
-			var line Line
-			err := json.Unmarshal(text, &line)
-			if err == nil {
-				ahead(line)
-			}
-			return err
-		},
-		local: func(fn any) (err error) {
-			out, err = fn.(func(context.Context, In, func(Line)) (Out, error))(ctx, in, ahead)
-			return err
-		},
-	})
+	for n := 1; ; n++ {
+		s, err := f.session(ctx)
+		if err != nil {
+			return out, err
+		}
+		if s.client != nil {
+			err = f.send(ctx, s, call{op: string(op), in: &in, out: &out, line: func(text []byte) error {
+				var line Line
+				err := json.Unmarshal(text, &line)
+				if err == nil {
+					ahead(line)
+				}
+				return err
+			}})
+		} else {
+			out, err = op.run(ctx, s, in, ahead)
+		}
+		if !errors.Is(err, ErrEnded) || n == attempts {
+			return out, err
+		}
+		f.drop(s)
+	}
+}
+
+// run runs the operation in this process.
+func (op Op[In, Out, Line]) run(ctx context.Context, s *session, in In, ahead func(Line)) (out Out, err error) {
+	fn := s.server.local[string(op)]
+	if fn == nil && s.silent != nil {
+		return out, s.silent
+	}
+	if simple, ok := fn.(func(context.Context, In) (Out, error)); ok {
+		out, err = simple(ctx, in)
+	} else {
+		out, err = fn.(func(context.Context, In, func(Line)) (Out, error))(ctx, in, ahead)
+	}
+	if s.silent != nil && ctx.Err() == nil && s.service.Removed() {
+		err = ErrEnded
+	}
 	return out, err
 }
 
@@ -212,40 +235,13 @@ type call struct {
 	op      string
 	in, out any                     // pointers to the argument and the result
 	line    func(text []byte) error // receives a line of progress as JSON
-	local   func(fn any) error      // calls the function of the operation
 }
 
-// call makes a call in the owner.
-func (f *Folder) call(ctx context.Context, c call) error {
-	for n := 1; ; n++ {
-		s, err := f.session(ctx)
-		if err != nil {
-			return err
-		}
-		if s.client != nil {
-			err = s.client.receive(ctx, c)
-			if errors.Is(err, errSilent) {
-				f.refuse(s)
-				err = ErrEnded
-			}
-		} else {
-			err = s.run(ctx, c)
-		}
-		if !errors.Is(err, ErrEnded) || n == attempts {
-			return err
-		}
-		f.drop(s)
-	}
-}
-
-// run makes a call in this process.
-func (s *session) run(ctx context.Context, c call) error {
-	fn := s.server.local[c.op]
-	if fn == nil && s.silent != nil {
-		return s.silent
-	}
-	err := c.local(fn)
-	if s.silent != nil && ctx.Err() == nil && s.service.Removed() {
+// send makes a call in another process.
+func (f *Folder) send(ctx context.Context, s *session, c call) error {
+	err := s.client.receive(ctx, c)
+	if errors.Is(err, errSilent) {
+		f.refuse(s)
 		err = ErrEnded
 	}
 	return err

@@ -97,6 +97,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Answer is Handle for an operation that reports no progress.
 func (op Op[In, Out, Line]) Answer(s *Server, fn func(context.Context, In) (Out, error)) {
 	op.Handle(s, func(ctx context.Context, in In, _ func(Line)) (Out, error) { return fn(ctx, in) })
+	s.local[string(op)] = fn
 }
 
 // listener answers clients. Requests are HTTP, so that one connection carries many;
