@@ -170,7 +170,7 @@ func TestGrep(t *testing.T) {
 
 // grepDocuments returns documents without sections that know the filters of files, and the
 // bytes of both.
-func grepDocuments(t *testing.T, tree *walk.Tree, paths []string) (d *docs.Store, bytes, grams int) {
+func grepDocuments(t *testing.T, tree *walk.Tree, paths []string, masks *secret.Masks) (d *docs.Store, bytes, grams int) {
 	t.Helper()
 	db, err := kv.Open(filepath.Join(t.TempDir(), "documents.db"), nil)
 	if err != nil {
@@ -184,13 +184,15 @@ func grepDocuments(t *testing.T, tree *walk.Tree, paths []string) (d *docs.Store
 	for batch := range slices.Chunk(paths, 1000) {
 		var puts []docs.Put
 		for _, path := range batch {
-			content, _, err := tree.ReadFile(path, 0)
+			content, info, err := tree.ReadFile(path, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			filter := maker.Filter(content)
+			masked, secrets := masks.Mask(content)
+			filter := maker.Filter(masked, secrets > 0)
 			bytes, grams = bytes+len(content), grams+len(filter)
-			puts = append(puts, docs.Put{Document: store.Document{Path: path, Hash: fmt.Sprintf("%x", sha256.Sum256(content))}, Grams: filter})
+			doc := store.Document{Path: path, Hash: fmt.Sprintf("%x", sha256.Sum256(content)), Size: info.Size(), ModTime: info.ModTime().UnixNano()}
+			puts = append(puts, docs.Put{Document: doc, ChangeTime: walk.ChangeTime(info), Grams: filter})
 		}
 		if err := d.Put(t.Context(), puts); err != nil {
 			t.Fatal(err)
@@ -210,8 +212,12 @@ func compareGrep(t *testing.T, dir string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	masks, err := secret.New()
+	if err != nil {
+		t.Fatal(err)
+	}
 	begin := time.Now()
-	d, bytes, grams := grepDocuments(t, tree, all.Paths)
+	d, bytes, grams := grepDocuments(t, tree, all.Paths, masks)
 	recorded := time.Since(begin)
 	var known *scan.Known
 	begin = time.Now()
@@ -222,10 +228,6 @@ func compareGrep(t *testing.T, dir string, n int) {
 		t.Fatal(err)
 	}
 	read := time.Since(begin)
-	masks, err := secret.New()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var times, chosen, rgTimes []time.Duration
 	total, candidates := 0, 0
 	for _, r := range grepPatterns(t, tree, all.Paths, 1, n) {
@@ -234,6 +236,7 @@ func compareGrep(t *testing.T, dir string, n int) {
 		if err != nil {
 			t.Fatal(r, err)
 		}
+		c.Rules = masks.Rules()
 		chosen = append(chosen, time.Since(begin))
 		if _, err := scan.Find(t.Context(), tree, grepOptions, masks, c, r); err != nil {
 			t.Fatal(r, err)

@@ -146,8 +146,8 @@ func (x *Indexer) gramsOf(data []byte) ngram.Filter {
 	}
 	maker := x.makers.Get().(*ngram.Maker)
 	defer x.makers.Put(maker)
-	text, _ := x.options.Masks.Mask(data)
-	return maker.Filter(text)
+	text, secrets := x.options.Masks.Mask(data)
+	return maker.Filter(text, secrets > 0)
 }
 
 // retryTime is when a file whose conversion exceeded a limit is read again: once, since the

@@ -13,7 +13,7 @@ import (
 // Candidates returns the files that a scan for lines has to read. If the owner watches the
 // folder, the documents and the unhandled changes suffice; otherwise Candidates walks the
 // folder.
-func (x *Index) Candidates(ctx context.Context, r scan.Request) (_ *scan.Candidates, err error) {
+func (x *Index) Candidates(ctx context.Context, r scan.Request) (c *scan.Candidates, err error) {
 	tree, err := walk.Open(x.options.Selection.Roots()...)
 	if err != nil {
 		return nil, err
@@ -26,9 +26,14 @@ func (x *Index) Candidates(ctx context.Context, r scan.Request) (_ *scan.Candida
 		x.options.Logger.Debug("reading the n-grams of the files", "error", err)
 	}
 	if known != nil && watched && complete && !changes.All {
-		return scan.SelectWatched(ctx, tree, x.options.Config.Walk(), known, changes.Paths, r)
+		c, err = scan.SelectWatched(ctx, tree, x.options.Config.Walk(), known, changes.Paths, r)
+	} else {
+		c, err = scan.Select(ctx, tree, x.options.Config.Walk(), known, r)
 	}
-	return scan.Select(ctx, tree, x.options.Config.Walk(), known, r)
+	if c != nil {
+		c.Rules = x.options.Config.Masks().Rules()
+	}
+	return c, err
 }
 
 // knownFiles returns the states of the files in the documents, nil without an index. It opens

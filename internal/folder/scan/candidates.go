@@ -3,8 +3,10 @@ package scan
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"cairn/internal/store/docs"
 	"cairn/internal/store/ngram"
@@ -15,8 +17,54 @@ import (
 type Candidates struct {
 	// Paths are sorted.
 	Paths []string `json:"paths"`
+	// Plain are the states in which these files have no secrets by Rules, see
+	// secret.Masks.Rules; the zero State for a file that may have some.
+	Plain []State `json:"plain,omitempty"`
+	Rules string  `json:"rules,omitempty"`
+	// Parts are those of each file in its Plain state that can match, nil for all.
+	Parts [][]ngram.Part `json:"parts,omitempty"`
 	// Excluded is the number of text files that cannot have a matching line.
 	Excluded int `json:"excluded"`
+}
+
+// State tells a version of a file from the others, like the fields of docs.File.
+type State struct{ Size, ModTime, ChangeTime int64 }
+
+// holds reports whether a file is known and has the state s. A caller that has read the file
+// asks afterwards, so that it did not read a later version.
+func (s State) holds(files *walk.Lookup, path string) bool {
+	if s.ModTime == 0 || s.ChangeTime == 0 {
+		return false
+	}
+	info, err := files.Stat(path)
+	return err == nil && s == State{info.Size(), info.ModTime().UnixNano(), walk.ChangeTime(info)}
+}
+
+// at returns candidate i. Its state is the zero State unless the rules are those of the masks.
+func (c *Candidates) at(i int, rules string) candidate {
+	k := candidate{path: c.Paths[i]}
+	if i < len(c.Plain) && i < len(c.Parts) && c.Rules == rules {
+		k.plain, k.parts = c.Plain[i], c.Parts[i]
+	}
+	return k
+}
+
+// candidate is a file, and what is known of it in the state plain.
+type candidate struct {
+	path  string
+	plain State
+	parts []ngram.Part
+}
+
+// complete sorts the paths of c and sets what is known of them.
+func (c *Candidates) complete(k *Known, m *Matcher) {
+	slices.Sort(c.Paths)
+	c.Plain, c.Parts = make([]State, len(c.Paths)), make([][]ngram.Part, len(c.Paths))
+	for i, path := range c.Paths {
+		if f := k.find(path); f != nil && f.grams.Unmasked() {
+			c.Plain[i], c.Parts[i] = State{f.Size, f.ModTime, f.ChangeTime}, m.query.Parts(f.grams)
+		}
+	}
 }
 
 // Known are the states of the files of a folder in its documents. It does not change. Nil
@@ -102,7 +150,7 @@ func Select(ctx context.Context, t *walk.Tree, o *walk.Options, known *Known, r 
 	if err != nil {
 		return nil, fmt.Errorf("walking the folder: %w", err)
 	}
-	slices.Sort(c.Paths)
+	c.complete(known, m)
 	return c, nil
 }
 
@@ -124,10 +172,20 @@ func SelectWatched(ctx context.Context, t *walk.Tree, o *walk.Options, known *Kn
 	}
 	paths := newPaths(changed)
 	c := &Candidates{Paths: []string{}}
-	for i := range known.files {
-		if f := &known.files[i]; r.selects(f.Path) && !paths.cover(f.Path) {
-			c.add(f, m)
-		}
+	shares := make([]Candidates, runtime.GOMAXPROCS(0))
+	var wg sync.WaitGroup
+	for n := range shares {
+		wg.Go(func() {
+			for i := len(known.files) * n / len(shares); i < len(known.files)*(n+1)/len(shares); i++ {
+				if f := &known.files[i]; r.selects(f.Path) && !paths.cover(f.Path) {
+					shares[n].add(f, m)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, s := range shares {
+		c.Paths, c.Excluded = append(c.Paths, s.Paths...), c.Excluded+s.Excluded
 	}
 	if len(changed) > 0 {
 		err = t.WalkPaths(ctx, o, changed, func(e walk.Entry) error {
@@ -137,7 +195,7 @@ func SelectWatched(ctx context.Context, t *walk.Tree, o *walk.Options, known *Kn
 			return nil
 		})
 	}
-	slices.Sort(c.Paths)
+	c.complete(known, m)
 	return c, err
 }
 

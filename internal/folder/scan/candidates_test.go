@@ -18,6 +18,7 @@ import (
 	"cairn/internal/store/docs"
 	"cairn/internal/store/keyword"
 	"cairn/internal/store/kv"
+	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
 )
 
@@ -194,5 +195,58 @@ func TestEditIsNoticed(t *testing.T) {
 			t.Errorf("edit %d: %+v, %v, want a.md", i, c, err)
 		}
 		update()
+	}
+}
+
+// TestSecretOfALaterVersion: Find masks a file that has changed since it had no secrets, and
+// every file by rules other than those of the index.
+func TestSecretOfALaterVersion(t *testing.T) {
+	const key = "AKIA0123456789ABCDEF"
+	dir, tree := open(t, map[string]string{"a.md": "the key is a secret\n", "b.md": "the key is custom-1\n"})
+	x, d := openIndexer(t, tree)
+	if _, err := x.Scan(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	known := record(t, d, nil)
+	for i := range known.files { // as if they were read long after their last change
+		f := &known.files[i]
+		info, err := os.Stat(filepath.Join(dir, f.Path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Size, f.ModTime, f.ChangeTime = info.Size(), info.ModTime().UnixNano(), walk.ChangeTime(info)
+	}
+	masks, err := secret.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stricter, err := secret.New("custom-[0-9]+")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a.md"), []byte("the key is "+key+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*secret.Masks{masks, stricter} {
+		r := Request{Pattern: "the key is"}
+		c, err := SelectWatched(t.Context(), tree, options, known, nil, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Rules = masks.Rules()
+		if unmasked := c.at(1, m.Rules()).plain != (State{}); unmasked != (m == masks) {
+			t.Errorf("b.md is not masked: %v", unmasked)
+		}
+		a, err := Find(t.Context(), tree, options, m, c, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"a.md:1:the key is AKIA***", "b.md:1:the key is custom-1"}
+		if m == stricter {
+			want[1] = "b.md:1:the key is ***"
+		}
+		if diff := cmp.Diff(want, a.Lines); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
 	}
 }

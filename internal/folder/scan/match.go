@@ -62,8 +62,9 @@ func (m *Matcher) match(line []byte) bool {
 	return m.re.Match(line)
 }
 
-// span is a line of a text, without its line break.
-type span struct{ number, start, end int }
+// span is a line of a text, without its line break. The file has before more bytes before it
+// than the text.
+type span struct{ number, start, end, before int }
 
 // lineAt returns the line that begins at start.
 func lineAt(text []byte, number, start int) span {
@@ -71,7 +72,7 @@ func lineAt(text []byte, number, start int) span {
 	if n := bytes.IndexByte(text[start:], '\n'); n >= 0 {
 		end = start + n
 	}
-	return span{number, start, end}
+	return span{number: number, start: start, end: end}
 }
 
 // trimmed returns s without the carriage return of a line break.
@@ -129,7 +130,7 @@ func around(text []byte, matches []span, before, after int) iter.Seq2[span, bool
 			first := m
 			for first.number-1 > max(done.number, m.number-before-1) {
 				start := bytes.LastIndexByte(text[:first.start-1], '\n') + 1
-				first = span{first.number - 1, start, first.start - 1}
+				first = span{number: first.number - 1, start: start, end: first.start - 1}
 			}
 			for ; first.number < m.number; first = lineAt(text, first.number+1, first.end+1) {
 				if !yield(first.trimmed(text), false) {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cairn/internal/store"
+	"cairn/internal/store/ngram"
 	"cairn/internal/text/fit"
 	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
@@ -119,15 +120,14 @@ func Find(ctx context.Context, t *walk.Tree, o *walk.Options, masks *secret.Mask
 		workers[i] = t.Lookup()
 		defer workers[i].Close()
 	}
-	results := make([]result, 64*len(workers))
-	for rest := c.Paths; len(rest) > 0 && timed.Err() == nil; {
-		batch := rest[:min(len(rest), len(results))]
-		rest = rest[len(batch):]
+	results, rules := make([]result, 64*len(workers)), masks.Rules()
+	for done := 0; done < len(c.Paths) && timed.Err() == nil; done += len(results) {
+		batch := c.Paths[done:min(len(c.Paths), done+len(results))]
 		var g errgroup.Group
 		for w, files := range workers {
 			g.Go(func() error {
 				for i := w; i < len(batch) && timed.Err() == nil; i += len(workers) {
-					results[i] = m.read(timed, files, o, masks, batch[i], &r)
+					results[i] = m.read(timed, files, o, masks, c.at(done+i, rules), &r)
 				}
 				return nil
 			})
@@ -158,19 +158,49 @@ type result struct {
 }
 
 // read scans a file.
-func (m *Matcher) read(ctx context.Context, files *walk.Lookup, o *walk.Options, masks *secret.Masks, path string, r *Request) (out result) {
-	content, _, err := files.ReadFile(path, o.SizeOf(path))
-	if err != nil || walk.Check(content) != walk.None {
+func (m *Matcher) read(ctx context.Context, files *walk.Lookup, o *walk.Options, masks *secret.Masks, k candidate, r *Request) (out result) {
+	content, parts, ok := k.read(files, o, r)
+	if !ok {
 		return out // removed meanwhile, or not text
 	}
-	out.content, _ = masks.Mask(content)
-	out.text = true
-	m.lines(ctx, out.content, func(s span) {
-		if out.total++; r.MaxLines == 0 || out.total <= r.MaxLines {
-			out.matches = append(out.matches, s)
-		}
-	})
+	out.content, out.text = content, true
+	if parts == nil { // of a later version, for example
+		out.content, _ = masks.Mask(content)
+		parts = []ngram.Part{{End: len(out.content)}}
+	}
+	start := 0 // of the part in the content
+	for _, p := range parts {
+		m.lines(ctx, out.content[start:][:p.End-p.Start], func(s span) {
+			if out.total++; r.MaxLines == 0 || out.total <= r.MaxLines {
+				out.matches = append(out.matches, span{s.number + p.Line, s.start + start, s.end + start, p.Start - start})
+			}
+		})
+		start += p.End - p.Start
+	}
+	if out.total == 0 {
+		files.Reuse(content)
+	}
 	return out
+}
+
+// read returns the text of a file, or of the parts of it that can match if it is known to have
+// no secrets; otherwise parts is nil.
+func (k *candidate) read(files *walk.Lookup, o *walk.Options, r *Request) (content []byte, parts []ngram.Part, ok bool) {
+	if n := len(k.parts); n > 0 && r.Before == 0 && r.After == 0 && int64(k.parts[n-1].End) <= k.plain.Size {
+		ranges := make([][2]int64, n)
+		for i, p := range k.parts {
+			ranges[i] = [2]int64{int64(p.Start), int64(p.End)}
+		}
+		content, err := files.ReadParts(k.path, ranges)
+		if err == nil && k.plain.holds(files, k.path) {
+			return content, k.parts, true
+		}
+	}
+	content, _, err := files.ReadFile(k.path, o.SizeOf(k.path))
+	if err == nil && k.plain.holds(files, k.path) {
+		return content, []ngram.Part{{End: len(content)}}, true
+	}
+	return content, nil, err == nil && walk.Check(content) == walk.None
 }
 
 // add adds the matching lines of a file.
@@ -194,7 +224,7 @@ func (a *Answer) add(path string, found *result, r *Request) {
 	}
 	a.Truncated = a.Truncated || shown < found.total
 	for s, match := range around(found.content, found.matches[:shown], r.Before, r.After) {
-		a.Found = append(a.Found, Line{path, s.number, s.start, string(found.content[s.start:s.end]), match})
+		a.Found = append(a.Found, Line{path, s.number, s.start + s.before, string(found.content[s.start:s.end]), match})
 	}
 }
 

@@ -6,7 +6,7 @@
 // its marks. The indexer reads marks (Pending), updates the index, and clears the marks
 // (Done). A crash at any point leaves the marks, and the work can be repeated safely.
 //
-// # Buckets, format 7
+// # Buckets, format 8
 //
 // Numbers are little-endian. Keys are paths, except in the bucket meta.
 //
@@ -25,7 +25,8 @@
 //
 // History: 1, the first; 2, chunks in meta, size and time of skipped files; 3,
 // checksums, see package kv; 4, ctime in files; 5, fences of chunks; 6, documents with
-// tasks in counts; 7, grams, and JSON in meta. An index with an earlier format is rebuilt.
+// tasks in counts; 7, grams, and JSON in meta. In 8, grams
+// are those of parts of files. An index with an earlier format is rebuilt.
 package docs
 
 import (
@@ -42,7 +43,7 @@ import (
 )
 
 // FormatVersion is the version of the buckets.
-const FormatVersion = 7
+const FormatVersion = 8
 
 // DefaultCache is the number of decoded documents in the cache, about 5 kB each.
 const DefaultCache = 2048

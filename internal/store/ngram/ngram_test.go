@@ -2,8 +2,10 @@ package ngram
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,7 +50,7 @@ func randomExpr(rng *rand.Rand, depth int) string {
 
 // fulfils reports whether a line fulfils q, by the strings themselves.
 func fulfils(q *Query, line string) bool {
-	return q.Match(maker.Filter([]byte(line)))
+	return q.Match(maker.Filter([]byte(line), false))
 }
 
 var maker Maker
@@ -115,7 +117,7 @@ func TestFilter(t *testing.T) {
 	tests, others := 0, 0
 	for range 300 {
 		text := []byte(randomText(rng, 40) + "\n" + randomText(rng, 40))
-		filter := maker.Filter(text)
+		filter := maker.Filter(text, false)
 		for range 20 {
 			folded := fold(nil, []byte(randomText(rng, 5)))
 			q := Literal(string(folded))
@@ -135,5 +137,43 @@ func TestFilter(t *testing.T) {
 	}
 	if tests < 500 || others > tests/8 {
 		t.Errorf("%d of %d texts can match and do not", others, tests)
+	}
+}
+
+// TestParts: a large file is divided at line breaks, and one of its parts has a line.
+func TestParts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	var lines []string
+	for size := 0; size < 5*partSize; {
+		line := fmt.Sprintf("line%x of %x", rng.Uint64(), rng.Uint64())
+		lines, size = append(lines, line), size+len(line)+1
+	}
+	for name, text := range map[string]string{"lines": strings.Join(lines, "\n"), "one line": strings.Join(lines, " ")} {
+		filter := maker.Filter([]byte(text), false)
+		for _, line := range lines {
+			if !Literal(line).Match(filter) {
+				t.Fatalf("%s: %q cannot match", name, line)
+			}
+		}
+	}
+	text := strings.Join(lines, "\n")
+	filter := maker.Filter([]byte(text), false)
+	for n, line := range lines {
+		parts := Literal(line).Parts(filter)
+		i := slices.IndexFunc(parts, func(p Part) bool { return strings.Contains(text[p.Start:p.End], line) })
+		if i < 0 || len(parts) > 2 || strings.Count(text[:parts[i].Start], "\n") != parts[i].Line {
+			t.Fatalf("line %d is in one of %+v", n, parts)
+		}
+	}
+	if other := Literal(lines[0] + " " + lines[len(lines)-1]); other.Match(filter) {
+		t.Error("a line of the words of two parts can match")
+	}
+	if !filter.Unmasked() || maker.Filter([]byte("***"), true).Unmasked() || NotText.Unmasked() || Filter("").Unmasked() {
+		t.Error("the filters do not tell whether secrets were masked")
+	}
+	for _, damaged := range []Filter{filter[1:], filter[:len(filter)-1], "\x00\x00\x00\x00"} {
+		if !Literal("nowhere").Match(damaged) {
+			t.Errorf("a damaged filter of %d bytes excludes a file", len(damaged))
+		}
 	}
 }

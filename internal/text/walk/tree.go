@@ -239,50 +239,83 @@ func (l *Lookup) ReadFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
 
 // readFile is one attempt of ReadFile.
 func (l *Lookup) readFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
-	root, rel, err := l.tree.locate(p)
+	f, info, err := l.open(p)
 	if err != nil {
 		return nil, nil, err
 	}
-	wrap := func(err error) ([]byte, fs.FileInfo, error) {
-		return nil, nil, fmt.Errorf("reading %s: %w", p, err)
-	}
-	folder, name, before, err := l.find(root, rel)
-	if err != nil {
-		return wrap(err)
-	}
-	if !before.Mode().IsRegular() {
-		return wrap(ErrSpecial)
-	}
-	// A pipe may have replaced the file: O_NONBLOCK keeps open from waiting for its writer.
-	f, err := folder.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return wrap(pathError(rel, err))
-	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return wrap(err)
+	data := l.spare[:0]
+	if l.spare = nil; info.Size() <= limit && int64(cap(data)) <= info.Size() {
+		data = make([]byte, 0, info.Size()+1)
 	}
-	if !os.SameFile(before, info) {
-		// A link or another file has replaced it, for example by a writer's rename.
-		return wrap(ErrChanged)
-	}
-	if info.Size() > limit {
-		return wrap(ErrSize)
-	}
-	data := make([]byte, 0, info.Size()+1)
-	for int64(len(data)) <= limit {
+	for info.Size() <= limit && int64(len(data)) <= limit {
 		n, err := f.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
 		if errors.Is(err, io.EOF) {
 			return data, info, nil
 		}
 		if err != nil {
-			return wrap(err)
+			return nil, nil, fmt.Errorf("reading %s: %w", p, err)
 		}
 		if len(data) == cap(data) {
 			data = slices.Grow(data, len(data))
 		}
 	}
-	return wrap(ErrSize)
+	return nil, nil, fmt.Errorf("reading %s: %w", p, ErrSize)
+}
+
+// ReadParts returns the bytes of ranges of a file, from a place to another, one after the
+// other. It fails if the file is shorter. See ReadFile.
+func (l *Lookup) ReadParts(p string, ranges [][2]int64) ([]byte, error) {
+	f, _, err := l.open(p)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data := l.spare[:0]
+	l.spare = nil
+	for _, r := range ranges {
+		n := int(r[1] - r[0])
+		data = slices.Grow(data, n)[:len(data)+n]
+		if _, err := f.ReadAt(data[len(data)-n:], r[0]); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", p, err)
+		}
+	}
+	return data, nil
+}
+
+// Reuse gives the memory of data, which a read returned, to the next read.
+func (l *Lookup) Reuse(data []byte) { l.spare = data }
+
+// open opens a file and returns its state, or ErrChanged if it was replaced meanwhile.
+func (l *Lookup) open(p string) (f *os.File, info fs.FileInfo, err error) {
+	root, rel, err := l.tree.locate(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("reading %s: %w", p, err)
+		}
+	}()
+	folder, name, before, err := l.find(root, rel)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !before.Mode().IsRegular() {
+		return nil, nil, ErrSpecial
+	}
+	// A pipe may have replaced the file: O_NONBLOCK keeps open from waiting for its writer.
+	f, err = folder.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, pathError(rel, err)
+	}
+	if info, err = f.Stat(); err == nil && !os.SameFile(before, info) {
+		err = ErrChanged // a link or another file has replaced it, for example by a writer's rename
+	}
+	if err != nil {
+		f.Close() // nothing was written
+		return nil, nil, err
+	}
+	return f, info, nil
 }
