@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -159,6 +160,37 @@ func TestVerdict(t *testing.T) {
 	} {
 		if !strings.HasPrefix(p.Verdict, want) {
 			t.Errorf("%s, want %s", p.Verdict, want)
+		}
+	}
+}
+
+// TestShuffledLabels: cairn shows the right document first and its rivals last, which is a
+// gain; with the right documents of the questions exchanged at random, no run is one.
+func TestShuffledLabels(t *testing.T) {
+	const questions = minVerdict
+	p := &Proof{Tokens: 4000, names: []string{"cairn", "x", "y"}, answers: make([][][]piece, 3)}
+	r := rand.New(rand.NewPCG(1, 1))
+	for q := range questions {
+		right := strconv.Itoa(q)
+		p.queries = append(p.queries, provedQuery{RunQuery: RunQuery{Relevant: Relevance{right: 1}}})
+		for i := range p.answers {
+			pieces := []piece{{document: right, from: 1, to: 1, answer: 300}}
+			for range 9 {
+				pieces = append(pieces, piece{document: strconv.Itoa(r.IntN(questions)), from: 1, to: 1, answer: 300})
+			}
+			if i > 0 {
+				slices.Reverse(pieces)
+			}
+			p.answers[i] = append(p.answers[i], pieces)
+		}
+	}
+	if p.conclude(); !strings.HasPrefix(p.Verdict, "gain: ") {
+		t.Fatal(p.Verdict)
+	}
+	for run := range 100 {
+		r.Shuffle(questions, func(i, j int) { p.queries[i], p.queries[j] = p.queries[j], p.queries[i] })
+		if p.conclude(); strings.HasPrefix(p.Verdict, "gain: ") {
+			t.Errorf("run %d: %s", run, p.Verdict)
 		}
 	}
 }

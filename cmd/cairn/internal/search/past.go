@@ -48,19 +48,19 @@ func (a *app) readPast(ctx context.Context, w *workspace.Workspace, arg string, 
 	return true, term.Show(a.Out, (*term.Output).Reading)(p.Read(ctx, place))
 }
 
-// searchPast answers a query at a commit.
-func (a *app) searchPast(ctx context.Context, w *workspace.Workspace, ref string, q retriever.Query) (*retriever.Answer, error) {
+// at calls fn with the folder at a commit.
+func at[T any](w *workspace.Workspace, ref string, fn func(*workspace.Past) (T, error)) (out T, err error) {
 	t, err := w.Tasks(&workspace.TaskOptions{Person: true})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	defer t.Close()
 	p, err := t.At(ref)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	defer p.Close()
-	return p.Search(ctx, w, q)
+	return fn(p)
 }
 
 func (a *app) changesCommand() *cli.Command {
@@ -80,16 +80,6 @@ func (a *app) changesCommand() *cli.Command {
 }
 
 func (a *app) changes(ctx context.Context, w *workspace.Workspace, q retriever.Query, since string) error {
-	t, err := w.Tasks(&workspace.TaskOptions{Person: true})
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	p, err := t.At(since)
-	if err != nil {
-		return err
-	}
-	defer p.Close()
 	answer, err := index.SearchOp.Call(ctx, w.Folder, q, nil)
 	if err != nil {
 		return err
@@ -101,7 +91,7 @@ func (a *app) changes(ctx context.Context, w *workspace.Workspace, q retriever.Q
 			places = append(places, workspace.SectionPlace{Path: r.Path, Anchor: more.Anchor})
 		}
 	}
-	changes, err := p.Changes(ctx, places)
+	changes, err := at(w, since, func(p *workspace.Past) (*workspace.SectionChanges, error) { return p.Changes(ctx, places) })
 	if err != nil {
 		return err
 	}

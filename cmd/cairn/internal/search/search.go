@@ -139,7 +139,9 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 			if f.Cursor != "" || f.mode != "" {
 				return cli.BadUsage("--at takes neither --mode nor --cursor")
 			}
-			ask = func() (*retriever.Answer, error) { return a.searchPast(ctx, w, f.at, q) }
+			ask = func() (*retriever.Answer, error) {
+				return at(w, f.at, func(p *workspace.Past) (*retriever.Answer, error) { return p.Search(ctx, w, q) })
+			}
 		}
 		answer, err := ask()
 		if err != nil {
