@@ -138,8 +138,11 @@ func (f *folder) programs() map[string]bool {
 func (f *folder) scan(ctx context.Context, all []*claim) error {
 	wanted, values := map[string][]*claim{}, named{}
 	for _, c := range all {
-		if c.kind == Value {
+		switch c.kind {
+		case Value:
 			values.add(c)
+			continue
+		case Sample:
 			continue
 		}
 		c.found = c.path != "" && f.names[strings.Trim(c.path, "/")]

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"cairn/internal/text/markdown"
 	"cairn/internal/text/outline"
@@ -18,7 +17,7 @@ import (
 
 var (
 	// number matches a number or a version, and its unit.
-	number = regexp.MustCompile(`(?:^|[\s("'` + "`" + `=:~|,≥>^\[-])v?(\d[\d_]*(?:,\d{3})*(?:\.\d+)*)(?: ?[A-Za-z%]{1,4}\b|\+)?`)
+	number = regexp.MustCompile(`(?:^|[\s("'` + "`" + `=:~|,≥>^*\[-])v?(\d[\d_]*(?:,\d{3})*(?:\.\d+)*)(?: ?[A-Za-z%]{1,4}\b|\+)?`)
 	// address matches what has numbers that are no values: the target of a link, the number of an item.
 	address = regexp.MustCompile(`\]\([^)\s]*\)|https?://[^\s)>]*|(?m:^\s*\d+[.)]\s)|#\d+`)
 	// defaulted matches a default that is a word.
@@ -39,9 +38,9 @@ const prosaic = "prose"
 // window is the number of lines before that of a value in which its name can be.
 const window = 3
 
-var stop = map[string]bool{"the": true, "and": true, "for": true, "with": true, "than": true, "least": true, "most": true, "more": true, "less": true, "from": true, "version": true, "default": true,
-	"defaults": true, "release": true, "use": true, "this": true, "that": true, "are": true, "was": true, "set": true, "see": true, "when": true, "into": true, "value": true, "since": true, "example": true,
-	"will": true, "can": true, "has": true, "have": true, "which": true, "only": true, "per": true, "all": true, "not": true, "you": true, "your": true, "true": true, "false": true, "none": true, "null": true}
+// stop matches the words that name nothing.
+var stop = regexp.MustCompile("^(the|and|for|with|than|least|most|more|les|from|version|default|release|use|this|that|are|was|set|see|when|into|value|since|" +
+	"example|will|can|has|have|which|only|per|all|not|you|your|none|null)$")
 
 // values collects the claims of the values in a unit, which begins at an offset: a paragraph,
 // a row of a table or a line of a sample in a language.
@@ -55,19 +54,17 @@ func (c *collector) values(unit string, at int, s *markdown.Section, lang string
 	if m := setting.FindStringSubmatchIndex(strings.TrimRight(unit, "\r\n")); m != nil && (settings[lang] || shell[lang]) {
 		found = append(found, []int{0, 0, m[4], m[5]})
 	}
-	var names []string
-	if len(found) > 0 {
-		names = c.namesOf(unit, s)
-	}
 	for _, m := range found {
-		v := strings.Map(func(r rune) rune {
-			if r == ',' || r == '_' {
-				return -1
-			}
-			return r
-		}, unit[m[2]:m[3]])
-		if stop[v] && v != "true" && v != "false" {
+		v := valueAt([]byte(unit[m[2]:m[3]]))
+		if stop.MatchString(v) {
 			continue
+		}
+		names := c.namesOf(unit[:m[2]], s)
+		if len(names) > 3 { // the subject, and what is nearest
+			names = append(names[:1], names[len(names)-2:]...)
+		} else if len(names) < 2 {
+			names = c.namesOf(unit, s)
+			names = names[:min(len(names), 3)]
 		}
 		n := &claim{kind: Value, value: v, code: len(names), sample: lang != prosaic, lead: last(unit[:m[2]])}
 		if w := product.FindStringSubmatch(unit[max(0, m[2]-30):m[2]]); w != nil {
@@ -94,7 +91,7 @@ func (c *collector) namesOf(unit string, s *markdown.Section) (names []string) {
 		if len(parts) == 0 {
 			return
 		}
-		if w = squeeze(parts[len(parts)-1]); len(w) > 2 && !stop[w] && !slices.Contains(names, w) && len(names) < 12 {
+		if w = squeeze(parts[len(parts)-1]); len(w) > 2 && !stop.MatchString(w) && !slices.Contains(names, w) && len(names) < 12 {
 			names = append(names, w)
 		}
 	}
@@ -122,17 +119,22 @@ func around(unit string, from, to int) (words []string) {
 	before := plainW.FindAllString(unit[max(0, from-60):from], -1)
 	after := plainW.FindAllString(unit[to:min(len(unit), to+30)], 2)
 	for _, w := range append(after, before[max(0, len(before)-3):]...) {
-		if w = squeeze(w); !stop[w] && len(w) > 3 && !slices.Contains(words, w) {
-			words = append(words, strings.TrimSuffix(w, "s"))
+		if w = squeeze(w); !stop.MatchString(w) && len(w) > 3 && !slices.Contains(words, w) {
+			words = append(words, w)
 		}
 	}
 	return words
 }
 
-// squeeze returns a name without case, hyphens and underscores.
+// squeeze returns a name without case, hyphens, underscores and the s of a plural.
 func squeeze(w string) string {
-	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(w))
+	if w = joints.Replace(strings.ToLower(w)); len(w) > 4 {
+		w = strings.TrimSuffix(w, "s")
+	}
+	return w
 }
+
+var joints = strings.NewReplacer("-", "", "_", "", ",", "")
 
 // near reports whether the lines of a text that end at line i name what the value of a claim
 // is for: with a name of code, or with two words of prose. In a document, the line itself
@@ -160,41 +162,41 @@ func (c *claim) near(lines [][]byte, i int, head string, doc bool) bool {
 	return prose > 1 || prose == 1 && c.code == 0 && (len(c.value) > 2 || len(c.words) == 1)
 }
 
-// eachWord calls fn with the names in a text in lower case, without hyphens and underscores,
-// and with the words that they consist of. fn does not keep the word.
+// eachWord calls fn with the names in a text, squeezed, and with the words that they consist
+// of. fn does not keep the word.
 func eachWord(text []byte, fn func(w []byte)) {
-	var whole, part [128]byte
-	n, m, parts := 0, 0, 0
-	flush := func() {
-		if m > 1 {
-			fn(part[:m])
-			if m > 4 && part[m-1] == 's' {
-				fn(part[:m-1])
-			}
+	var buf [256]byte
+	whole, from := buf[:0], 0 // from is the start of the last word
+	end := func(w []byte) {
+		if len(w) > 4 {
+			w = bytes.TrimSuffix(w, []byte("s"))
 		}
-		m, parts = 0, parts+1
+		if len(w) > 1 {
+			fn(w)
+		}
 	}
 	for i := 0; i <= len(text); i++ {
-		kind := byte(0)
+		b, kind := byte(0), byte(0)
 		if i < len(text) {
-			kind = class[text[i]]
+			b, kind = text[i], class[text[i]]
 		}
-		if kind != 1 || text[i] == '_' || i > 0 && text[i] >= 'A' && text[i] <= 'Z' && text[i-1] >= 'a' && text[i-1] <= 'z' {
-			flush()
+		inside := kind == 1 && b != '_'
+		upper := b >= 'A' && b <= 'Z'
+		if len(whole) > from && (!inside || upper && text[i-1] >= 'a' && text[i-1] <= 'z') {
+			end(whole[from:])
+			if kind == 0 && from > 0 {
+				end(whole)
+			}
+			from = len(whole)
 		}
 		switch {
-		case kind == 1 && text[i] != '_' && n < len(whole):
-			b := text[i]
-			if b >= 'A' && b <= 'Z' {
+		case inside && len(whole) < len(buf):
+			if upper {
 				b += 'a' - 'A'
 			}
-			whole[n], part[m] = b, b
-			n, m = n+1, m+1
+			whole = append(whole, b)
 		case kind != 1 && kind != 2:
-			if parts > 1 {
-				fn(whole[:n])
-			}
-			n, m, parts = 0, 0, 0
+			whole, from = buf[:0], 0
 		}
 	}
 }
@@ -227,7 +229,8 @@ func (v named) at(text []byte, at int, token []byte, fn func(c *claim)) {
 	for range window + 1 {
 		start = max(0, bytes.LastIndexByte(text[:start], '\n'))
 	}
-	eachWord(text[max(start, at-window*maxLine):min(lineEnd(text, at), at+maxLine)], func(w []byte) {
+	line, _, _ := bytes.Cut(text[at:min(len(text), at+maxLine)], []byte("\n"))
+	eachWord(text[max(start, at-window*maxLine):at+len(line)], func(w []byte) {
 		for _, c := range claims[string(w)] {
 			fn(c)
 		}
@@ -247,16 +250,10 @@ func (c *claim) holds(text []byte, at int, doc bool) (head string, ok bool) {
 		return "", false
 	}
 	start := bytes.LastIndexByte(text[:at], '\n') + 1
-	lines := bytes.Split(text[max(0, start-window*maxLine):lineEnd(text, at)], []byte("\n"))
+	line, _, _ := bytes.Cut(text[at:], []byte("\n"))
+	lines := bytes.Split(text[max(0, start-window*maxLine):at+len(line)], []byte("\n"))
 	head = strings.TrimLeft(string(text[start:at]), " \t")
 	return head, c.near(lines, len(lines)-1, head, doc)
-}
-
-func lineEnd(text []byte, at int) int {
-	if n := bytes.IndexByte(text[at:], '\n'); n >= 0 {
-		return at + n
-	}
-	return len(text)
 }
 
 // valueAt returns the value at the start of a text, as in a claim.
@@ -276,11 +273,10 @@ func (c *claim) other(head string, text []byte, doc bool) (now string) {
 			continue
 		}
 		w := valueAt([]byte(rest))
-		digits := func(s string) bool { return s != "" && unicode.IsDigit(rune(s[0])) }
 		switch {
 		case strings.TrimSuffix(w, ".0") == strings.TrimSuffix(c.value, ".0") || slices.Contains(c.keys, w):
 			return ""
-		case w != "" && now == "" && digits(w) == digits(c.value):
+		case w != "" && now == "" && isDigit(w[0]) == isDigit(c.value[0]):
 			now = w
 		}
 	}
@@ -305,32 +301,19 @@ func (c *claim) takes(file string, text []byte) (parameter bool, count int) {
 	count = -1
 	symbols, _ := outline.Outline(file, text)
 	for _, s := range symbols {
-		if s.Name == c.keys[0] {
-			decl := text[s.Decl:min(s.End, s.Decl+4*maxLine)]
-			if i := bytes.IndexByte(decl[max(0, bytes.Index(decl, []byte(s.Name))):], '('); i >= 0 {
-				decl = decl[i:]
-			}
-			decl = decl[:closing(decl)]
-			count = max(count, bytes.Count(decl, []byte(",")))
-			tokens(decl, func(t []byte, _ int) { parameter = parameter || string(t) == c.value })
+		if s.Name != c.keys[0] {
+			continue
 		}
+		_, list, _ := strings.Cut(s.Signature, s.Name)
+		n := strings.Count(list, ",")
+		if !strings.HasPrefix(strings.TrimSpace(list), "()") {
+			n++
+		}
+		count = max(count, n)
+		parameter = parameter || strings.HasSuffix(list, "…") // cut
+		tokens([]byte(list), func(t []byte, _ int) { parameter = parameter || string(t) == c.value })
 	}
 	return parameter, count
-}
-
-// closing returns the offset of the bracket that closes the first one of a text, or its end.
-func closing(text []byte) int {
-	depth := 0
-	for i, b := range text {
-		if bytes.IndexByte([]byte("([{"), b) >= 0 {
-			depth++
-		} else if bytes.IndexByte([]byte(")]}"), b) >= 0 {
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	return len(text)
 }
 
 // broken collects the claim that a sample in a language parses, if it does not.
