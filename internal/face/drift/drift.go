@@ -213,7 +213,7 @@ func (f *folder) served(l doctor.Finding) bool {
 	}
 	return strings.ContainsAny(target, ":`{}$<>") || strings.HasSuffix(target, "/") || path.Ext(target) == ".html" ||
 		strings.HasPrefix(target, "@") && path.Ext(target) != "" && path.Ext(target) != ".md" ||
-		path.Ext(target) == "" && (f.names[name] || f.names[name+".md"])
+		path.Ext(target) == "" && (f.names[name] || f.names[name+".md"] || strings.Contains(target, "/") && !f.names[path.Dir(target)])
 }
 
 // squeezed reports whether a heading of a text has the letters and digits of an anchor.

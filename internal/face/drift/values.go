@@ -56,7 +56,7 @@ func (c *collector) values(unit string, at int, s *markdown.Section, lang string
 	}
 	for _, m := range found {
 		v := valueAt([]byte(unit[m[2]:m[3]]))
-		if stop.MatchString(v) {
+		if stop.MatchString(v) || lang == prosaic && m[2] > 0 && unit[m[2]-1] == 'v' { // a release is a record
 			continue
 		}
 		names := c.namesOf(unit[:m[2]], s)
@@ -66,7 +66,7 @@ func (c *collector) values(unit string, at int, s *markdown.Section, lang string
 			names = c.namesOf(unit, s)
 			names = names[:min(len(names), 3)]
 		}
-		n := &claim{kind: Value, value: v, code: len(names), sample: lang != prosaic, lead: last(unit[:m[2]])}
+		n := &claim{kind: Value, value: v, code: len(names), sample: lang != prosaic || strings.Contains(unit, "{"), lead: last(unit[:m[2]])}
 		if w := product.FindStringSubmatch(unit[max(0, m[2]-30):m[2]]); w != nil {
 			n.words, n.code = append(n.words, squeeze(w[1])), n.code+1
 		}
