@@ -17,7 +17,7 @@ import (
 
 var (
 	// number matches a number or a version, and its unit.
-	number = regexp.MustCompile(`(?:^|[\s("'` + "`" + `=:~|,≥>^*\[-])v?(\d[\d_]*(?:,\d{3})*(?:\.\d+)*)(?: ?[A-Za-z%]{1,4}\b|\+)?`)
+	number = regexp.MustCompile(`(?:^|[\s("'` + "`" + `=:~|,≥>^*\[])v?(\d[\d_]*(?:,\d{3})*(?:\.\d+)*)(?: ?[A-Za-z%]{1,4}\b|\+)?`)
 	// address matches what has numbers that are no values: the target of a link, the number of an item.
 	address = regexp.MustCompile(`\]\([^)\s]*\)|https?://[^\s)>]*|(?m:^\s*\d+[.)]\s)|#\d+`)
 	// defaulted matches a default that is a word.
@@ -56,6 +56,9 @@ func (c *collector) values(unit string, at int, s *markdown.Section, lang string
 	}
 	for _, m := range found {
 		v := valueAt([]byte(unit[m[2]:m[3]]))
+		if end := max(m[1], m[3]); end < len(unit) && class[unit[end]] == 1 || len(v) > 1 && v[0] == '0' && isDigit(v[1]) {
+			continue // part of a word, such as a hash
+		}
 		if stop.MatchString(v) || lang == prosaic && m[2] > 0 && unit[m[2]-1] == 'v' { // a release is a record
 			continue
 		}
