@@ -162,7 +162,9 @@ func (g *Gateway) server(s Server) (*live, error) {
 		l = &live{gateway: g, gate: make(chan struct{}, 1), calls: map[string]*running{}}
 		g.live[key] = l
 	}
-	l.setServer(s)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.server = s // its permissions may have changed
 	return l, nil
 }
 

@@ -76,13 +76,6 @@ func down(server string, err error) *Error {
 	return refuse(Down, "the server %s does not run: %w", server, err)
 }
 
-// setServer replaces the settings, such as the permissions.
-func (l *live) setServer(s Server) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.server = s
-}
-
 // lock acquires the gate.
 func (l *live) lock(ctx context.Context) error {
 	select {

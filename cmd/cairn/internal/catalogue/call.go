@@ -32,10 +32,8 @@ func (a *app) callCommand() *cli.Command {
 			defer cancel()
 			arguments := json.RawMessage(strings.Join(args[1:], ""))
 			called, err := p.Call(ctx, args[0], arguments, 0, a.person("cairn call"))
-			if f, ok := errors.AsType[*tools.Failure](err); ok {
-				return a.callFailure(f)
-			} else if err != nil {
-				return err
+			if err != nil {
+				return a.callFailure(err)
 			}
 			err = record(usage.Trace{Calls: []usage.Call{{Tool: called.Tool, Success: new(!called.IsError), Arguments: arguments}}})
 			if err != nil {
@@ -81,8 +79,12 @@ func (a *app) person(command string) gateway.Peer {
 	return p
 }
 
-// callFailure returns a failure as an error for a person.
-func (a *app) callFailure(f *tools.Failure) error {
+// callFailure returns an error for a person.
+func (a *app) callFailure(err error) error {
+	f, ok := errors.AsType[*tools.Failure](err)
+	if !ok {
+		return err
+	}
 	for _, key := range []string{"nearest", "example", "findings"} {
 		if value, ok := f.Data[key]; ok {
 			text, err := json.Marshal(value)

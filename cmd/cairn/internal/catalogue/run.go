@@ -2,7 +2,6 @@ package catalogue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,10 +36,8 @@ func (a *app) runCommand() *cli.Command {
 			}
 			o.Progress = func(line string) { a.Out.Notes.Printf("%s\n", term.Plain(line)) }
 			ran, err := p.Run(ctx, plan, o, a.person("cairn run"))
-			if f, ok := errors.AsType[*tools.Failure](err); ok {
-				return a.callFailure(f)
-			} else if err != nil {
-				return err
+			if err != nil {
+				return a.callFailure(err)
 			}
 			if err := record(ran.Trace); err != nil {
 				return err
