@@ -82,10 +82,9 @@ func (b *planBudget) add(t *testing.T, task *toolTask, x *toolsearch.Index, plan
 	}
 	var best, near []string
 	for _, list := range choices {
-		for i := range list[:min(3, len(list))] {
-			if near = append(near, name(list[i].Tool)); i == 0 {
-				best = append(best, name(list[i].Tool))
-			}
+		best = append(best, name(list[0]))
+		for _, id := range list[:min(3, len(list))] {
+			near = append(near, name(id))
 		}
 	}
 	b.plans++
@@ -125,22 +124,15 @@ func equalSets(a, b []string) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(id string) bool { return !slices.Contains(b, id) })
 }
 
-// bestTools returns k tools: the best of each part, then the next ones by their scores.
-func bestTools(choices [][]suggest.Choice, k int, name func(string) string) (tools []string) {
-	for rank := 0; len(tools) < k; rank++ {
-		var list []suggest.Choice
+// bestTools returns k tools: the best of each part, then the next one of each, and so on.
+func bestTools(choices [][]string, k int, name func(string) string) (tools []string) {
+	for rank, more := 0, true; more; rank++ {
+		more = false
 		for _, part := range choices {
-			if rank < len(part) {
-				list = append(list, part[rank])
-			}
-		}
-		if len(list) == 0 {
-			break
-		}
-		slices.SortStableFunc(list, func(a, b suggest.Choice) int { return int(1e6 * (b.Score - a.Score)) })
-		for i := range list {
-			if id := name(list[i].Tool); len(tools) < k && !slices.Contains(tools, id) {
-				tools = append(tools, id)
+			if rank < len(part) && len(tools) < k {
+				if more = true; !slices.Contains(tools, name(part[rank])) {
+					tools = append(tools, name(part[rank]))
+				}
 			}
 		}
 	}

@@ -13,9 +13,8 @@ const (
 	// minProbability is the probability of a size that no past intent had.
 	minProbability = 1e-3
 	// oddsSlope and evenOdds convert the ratio of a score to the best into log-odds.
-	// They were fitted by logistic regression on each half of 3,027 intents with a
-	// trusted memory (9.9 and .672, 10.0 and .670) and tested on the other half; see
-	// benchmarks/toolquality.md.
+	// They were fitted on each half of 3,027 intents with a trusted memory and tested on the
+	// other; see benchmarks/toolquality.md.
 	oddsSlope, evenOdds = 10, 0.67
 )
 

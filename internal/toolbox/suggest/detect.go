@@ -49,9 +49,6 @@ const gradeTolerance = 0.05
 // schema of a required input has no value, it binds the input by type alone, with the grade
 // TypeOnly, to producers with exactly one output of a compatible type. It does not bind a
 // tool to itself.
-//
-// detect drops a binding by type alone if there is one in the reverse direction, because
-// types do not determine which tool comes first.
 func detect(tools []catalog.Tool, supplied func(tool int, input string) bool) []Binding {
 	var found []Binding
 	for to, consumer := range tools {

@@ -38,10 +38,9 @@ func arguments(t *catalog.Tool, literals []toolsearch.Literal) map[string]any {
 				continue
 			}
 			g := fitOf(l, p)
-			if inArray(p) && g == 0 {
-				if g = fitOf(l, element(t, p)); g > 0 {
-					arrays[p.Path] = true
-				}
+			if g == 0 && slices.Contains(p.Types, "array") && !slices.Contains(p.Types, "string") {
+				g = fitOf(l, element(t, p))
+				arrays[p.Path] = arrays[p.Path] || g > 0
 			}
 			if g > best {
 				best, fits = g, []*catalog.Parameter{p}
@@ -64,11 +63,6 @@ func arguments(t *catalog.Tool, literals []toolsearch.Literal) map[string]any {
 		args[p.Path] = append(list, valueOf(l, element(t, p)))
 	}
 	return args
-}
-
-// inArray reports whether a parameter takes a literal only as an element of an array.
-func inArray(p *catalog.Parameter) bool {
-	return slices.Contains(p.Types, "array") && !slices.Contains(p.Types, "string")
 }
 
 // element returns a copy of an array parameter with the type of its elements, string if

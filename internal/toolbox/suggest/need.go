@@ -76,7 +76,7 @@ func (p *planner) prerequisites(steps []step) []step {
 		}
 		for n := range steps[i].tool.Takes {
 			in := &steps[i].tool.Takes[n]
-			if !needed(in) || steps[i].args[in.Path] != nil || supplied(steps, i, in) {
+			if !needed(in) || steps[i].args[in.Path] != nil || slices.ContainsFunc(steps, func(s step) bool { return s.tool.ID != id && gives(&s.tool, in, Partial) }) {
 				continue
 			}
 			if producer := p.producer(&steps[i], in); producer != "" {
@@ -225,16 +225,6 @@ func (p *planner) giver(steps []step, i int, entity []string) string {
 		}
 	}
 	return id
-}
-
-// supplied reports whether another step has an output that matches an input.
-func supplied(steps []step, i int, in *catalog.Parameter) bool {
-	for j := range steps {
-		if j != i && gives(&steps[j].tool, in, Partial) {
-			return true
-		}
-	}
-	return false
 }
 
 // plainName reports whether a name has common words only, or is a word of freeText. An

@@ -3,6 +3,7 @@ package suggest
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,19 +25,16 @@ const (
 	maxMentioned = 3
 	given        = 0.03
 	maxGiven     = 2
-	// sameNumber is added if the tool's name has its entity in the same number, singular or
-	// plural, as the part, such as list_issues for "list the issues", and subtracted if it
-	// has the other number.
+	// sameNumber is added if the tool's entity is singular or plural as in the part, and
+	// subtracted if it is not.
 	sameNumber = 0.04
-	// sameEntity is added to a part that refers to an earlier one if their tools share an
-	// entity.
+	// sameEntity is added if the part refers to an earlier one with a tool of the same entity.
 	sameEntity = 0.05
 	// namedServer is added if the part has a word of the server's name that no other server
 	// uses, and subtracted if it has one of another server's.
 	namedServer = 0.09
-	// leastPart is the minimum ratio of the best score for a part, with its lead over the
-	// next, to the best score for any part at which the part has a tool. leastUnled is that
-	// of a part that does not begin with a verb: such a part may only describe the others.
+	// A part has a tool if its best score and lead are at least leastPart of the best score of
+	// any part, or leastUnled if it has no verb, because it may only describe the others.
 	leastPart  = 0.65
 	leastUnled = 0.8
 	// considered and perPart bound the candidates for the whole intent and for a part.
@@ -64,16 +62,8 @@ type partPick struct {
 	score, lead float64 // lead over the next candidate
 }
 
-// chooseParts chooses the best tool for each part of the intent, at most limit tools, by
-// the score
-//
-//	part + whole + 0.1·(1 for the requested action, −1 for another)
-//	+ 0.03·(inputs that the intent mentions) + 0.03·(inputs with a value in the intent)
-//	+ 0.04·(1 for the tool's entity in the same number, −1 in the other) + 0.09·(1 for the server that the part names, −1 for another)
-//	+ 0.05·(1 for the entity of the tool that the part refers to)
-//	− 0.1·(1 for the tool of an earlier part that requests another action or begins with another verb)
-//
-// plus the terms of past use.
+// chooseParts chooses the best tool for each part of the intent, at most limit tools, by the fit
+// to the part and to the whole intent plus the terms above and those of past use.
 func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Candidate {
 	c := p.newPartChoice(r)
 	if len(c.candidates) == 0 {
@@ -205,29 +195,21 @@ func (c *partChoice) score(i, n int, earlier []partPick) float64 {
 	return s
 }
 
-// Choice is a tool considered for a part of an intent, with its score.
-type Choice struct {
-	Tool  string
-	Score float64
-}
-
 // Choices returns for each part of an intent the tools that Suggest considers without past use,
 // best first, for measurements.
-func Choices(ctx context.Context, x *toolsearch.Index, intent string) (parts [][]Choice, err error) {
+func Choices(ctx context.Context, x *toolsearch.Index, intent string) (parts [][]string, err error) {
 	p := &planner{index: x, req: Request{Intent: intent}, literals: toolsearch.Literals(intent)}
 	r, err := x.Rank(ctx, intent, toolsearch.Suggesting(nil))
 	if err != nil || len(r.Candidates) == 0 {
 		return nil, err
 	}
 	c := p.newPartChoice(r)
-	best := c.best()
-	for n := range c.parts {
-		var list []Choice
+	for n, best := 0, c.best(); n < len(best); n++ {
+		scores := map[string]float64{}
 		for i := range c.candidates {
-			list = append(list, Choice{c.candidates[i].ID, c.score(i, n, best[:n])})
+			scores[c.candidates[i].ID] = c.score(i, n, best[:n])
 		}
-		slices.SortStableFunc(list, func(a, b Choice) int { return cmp.Compare(b.Score, a.Score) })
-		parts = append(parts, list)
+		parts = append(parts, slices.SortedFunc(maps.Keys(scores), func(a, b string) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b)) }))
 	}
 	return parts, nil
 }

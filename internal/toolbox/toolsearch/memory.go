@@ -32,13 +32,11 @@ const (
 	sureSimilarity    = 0.65
 	// partVote is the weight of the vote of the parts, relative to that of the whole.
 	partVote = 0.5
-	// A vote has full weight if 1/enoughSupport of the other votes name the same tool, or
-	// if the similarity of the remembered intent is sameSimilarity above sureSimilarity.
-	// Without either it has leastShare of its weight. The weight falls by the factor e for
-	// each aloneTolerance (and up to supportTolerance more with support or similarity) by
-	// which the tool fits the new intent worse than the remembered one. The reason is that
-	// sibling tools of a catalogue are near each other's intents. benchmarks/toolquality.md
-	// compares other values.
+	// A vote has full weight if 1/enoughSupport of the other votes name the same tool, or if
+	// the remembered intent is sameSimilarity above sureSimilarity, and else leastShare of it.
+	// The weight falls by the factor e for each aloneTolerance (up to supportTolerance more
+	// with support or similarity) by which the tool fits the new intent worse than the
+	// remembered one, because sibling tools are near each other's intents.
 	leastShare       = 0.10
 	enoughSupport    = 4
 	sameSimilarity   = 0.25

@@ -19,10 +19,9 @@ const (
 	memoryWeight = 0.8
 	// transitionWeight is the weight of the transitions.
 	transitionWeight = 0.1
-	// closureWeight, closureSharpness, closureRoots and closureDecay rank the tools that
-	// the intended tool is declared to need. Each of the best closureRoots tools is the
-	// intended one with the probability softmax(score/closureSharpness). The term of a
-	// tool is the probability that it is the intended tool or needed by it.
+	// Each of the best closureRoots tools is the intended one with the probability
+	// softmax(score/closureSharpness). The term of a tool, times closureWeight, is the
+	// probability that it is the intended tool or declared to be needed by it.
 	closureWeight    = 1.6
 	closureSharpness = 0.045
 	closureRoots     = 10

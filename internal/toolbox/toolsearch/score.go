@@ -3,10 +3,9 @@ package toolsearch
 import "math"
 
 // Constants of the weight of the keyword leg. The evidence of the leg is the best BM25
-// score divided by ln(1+N), which is about the number of rare words of the query in the best
-// tool: less than one for paraphrases, three and more for long, specific intents. The
-// constants were chosen on ten sets of intents together; benchmarks/toolquality.md compares
-// other values.
+// score divided by ln(1+N), about the number of rare words of the query in the best tool: less
+// than one for paraphrases, three and more for long, specific intents. benchmarks/toolquality.md
+// compares other values.
 const (
 	leastKeywordWeight = 0.05
 	mostKeywordWeight  = 0.45
