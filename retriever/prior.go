@@ -30,6 +30,7 @@ func isQuestion(query string) bool { return plain.MatchString(query) && !identif
 var asideNames = map[string]bool{
 	"test": true, "tests": true, "testdata": true, "fixtures": true, "example": true, "examples": true, "samples": true,
 	"changes": true, "changelog": true, "whatsnew": true, "contents": true, "toc": true, "genindex": true,
+	"mkdocs": true, "_sidebar": true, "sidebars": true, "_toc": true, // of generators of manuals
 }
 
 // aside reports whether a document or one of its folders has one of asideNames or a name that

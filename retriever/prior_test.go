@@ -40,7 +40,7 @@ func TestIsQuestion(t *testing.T) {
 
 func TestAside(t *testing.T) {
 	for file, want := range map[string]bool{
-		"docs/a.md": false, "a/testdata/b.md": true, "CHANGELOG.md": true, "runs/2026-01-02-x/a.md": true, "2026.md": false, "docs/latest.md": false, "tests.md": true,
+		"docs/a.md": false, "a/testdata/b.md": true, "docs/mkdocs.yml": true, "CHANGELOG.md": true, "runs/2026-01-02-x/a.md": true, "2026.md": false, "docs/latest.md": false, "tests.md": true,
 	} {
 		if got := aside(file, "how are cards locked"); got != want {
 			t.Errorf("aside(%q) = %v, want %v", file, got, want)
