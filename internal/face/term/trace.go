@@ -185,7 +185,9 @@ func (p *tracePrinter) results(a *retriever.Answer) {
 		}
 		p.line("%2d. %s", i+1, place)
 		if e := r.Explain; e != nil {
-			p.line("    %s", sum(e))
+			for _, line := range wrap(sum(e), p.width-6) {
+				p.line("    %s", line)
+			}
 		}
 	}
 	for _, note := range view.Notes(a) {

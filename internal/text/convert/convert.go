@@ -4,8 +4,9 @@
 // finds the sections of every format. The package does not read files, run programs or
 // open connections.
 //
-// It does not convert formats whose source is readable, such as AsciiDoc. Package markdown
-// finds their sections in the source.
+// It converts a format of text only if most of a file is markup or data, as in mail, tables
+// and manual pages. Package markdown finds the sections of readable text, such as AsciiDoc,
+// in the source.
 package convert
 
 import (

@@ -49,7 +49,11 @@ func TestLargeSheets(t *testing.T) {
 
 // toMarkdown converts a file with the converter of its extension.
 func toMarkdown(name string, data []byte) ([]byte, error) {
-	return Markdown(converterOf(name), name, data)
+	c := converterOf(name)
+	if c == nil {
+		return nil, fmt.Errorf("converterOf has no converter of %s", filepath.Ext(name))
+	}
+	return Markdown(c, name, data)
 }
 
 // converterOf returns the converter of a format by the extension of a file, nil for others.

@@ -2,12 +2,14 @@ package markdown
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 )
 
 // TestOutlines checks the sections of text formats other than Markdown.
@@ -51,8 +53,26 @@ func TestOutlines(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 	}
+	archives, err := filepath.Glob("../convert/testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range archives {
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		input, ok := strings.CutPrefix(strings.TrimSpace(string(a.Comment)), "zip ")
+		if !ok {
+			input = a.Files[0].Name
+		}
+		shown[FormatOf(input)] = true
+	}
 	elsewhere := []*Format{Markdown, mdx, rst, source} // have tests of their own
 	for _, f := range formats {
+		if f.Converted() && !shown[f] {
+			t.Errorf("no archive in internal/text/convert/testdata shows a file of %s", f.Kind)
+		}
 		if f.parse != nil && !f.Converted() && !shown[f] && !slices.Contains(elsewhere, f) {
 			t.Errorf("no example shows the sections of %s", f.Kind)
 		}
