@@ -75,8 +75,9 @@ func TestEndlessLine(t *testing.T) {
 	s.send("")
 	s.send(`{"jsonrpc":"2.0","id":"b","method":"ping"}`)
 	s.await("b")
-	if after := s.peak(); after > before+64<<10 {
-		t.Errorf("peak memory grew from %d to %d KiB over a line of 256 MiB, want at most 64 MiB more", before, after)
+	// The process also loads the encoder meanwhile, and its heap may grow by the reserve of package host.
+	if after := s.peak(); after > before+80<<10 {
+		t.Errorf("peak memory grew from %d to %d KiB over a line of 256 MiB, want at most 80 MiB more", before, after)
 	}
 	s.end()
 }

@@ -101,9 +101,12 @@ func TestToolsAnswerWhileVectorsAreMade(t *testing.T) {
 	if p, err := PrepareOp.Call(t.Context(), box.Folder, time.Millisecond, nil); err != nil || !p.TimedOut {
 		t.Errorf("a short wait: %+v, %v", p, err)
 	}
-	close(held)
 	var steps []job.Progress
-	if _, err := PrepareOp.Call(t.Context(), box.Folder, time.Hour, func(p job.Progress) { steps = append(steps, p) }); err != nil || len(steps) == 0 {
+	if _, err := PrepareOp.Call(t.Context(), box.Folder, time.Hour, func(p job.Progress) {
+		if steps = append(steps, p); len(steps) == 1 {
+			close(held)
+		}
+	}); err != nil || len(steps) == 0 {
 		t.Errorf("%v, progress %v", err, steps)
 	}
 	if a := searchTools(t, box, "reads a file"); len(a.Degraded) != 0 {

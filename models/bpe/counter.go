@@ -1,20 +1,22 @@
 // Package bpe counts the tokens of large language models, for the budgets of answers. The
 // size of chunks is counted in word pieces of the encoder instead.
 //
-// The encoding is cl100k_base, whose vocabulary is embedded. For words of up to 1 kB the
-// counts are those of OpenAI's tiktoken. Merging takes quadratic time, so longer words, such
-// as the indentation of deeply nested lists, are divided.
+// The encoding is cl100k_base. tiktoken-go merges tokens and takes its vocabulary from
+// this package, so nothing is downloaded. For words of up to 1 kB the counts are the same
+// as tiktoken-go's, but two parts of it are replaced. It finds words with a backtracking
+// regular expression, which makes a first search of a section five times slower; split.go
+// scans instead. Merging takes quadratic time, so longer words, such as the indentation of
+// deeply nested lists, are divided.
 package bpe
 
 import (
 	_ "embed"
-	"hash/maphash"
-	"math"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/pkoukk/tiktoken-go"
 
 	"cairn/models"
 )
@@ -26,17 +28,17 @@ import (
 var vocabulary string
 
 const (
-	tableBits = 18   // there are 100,256 tokens
-	longest   = 1024 // bytes of a word that are merged at a time
-	maxMerged = 8192 // words in the cache of counts
+	vocabularySize = 100_256
+	longest        = 1024 // bytes of a word that are merged at a time
+	maxMerged      = 8192 // words in the cache of counts
 )
 
 // Counter counts cl100k_base tokens. It is safe for concurrent use; the zero
 // value is ready. The first call loads the vocabulary.
 type Counter struct {
 	once   sync.Once
-	seed   maphash.Seed
-	table  []uint32                // by hash: the place of a token in vocabulary, 0 for none
+	ranks  map[string]int
+	merge  *tiktoken.Tiktoken
 	merged *lru.Cache[string, int] // counts of words with several tokens
 }
 
@@ -73,13 +75,13 @@ func (c *Counter) count(word string) int {
 		}
 		part := word[:size]
 		word = word[size:]
-		if c.rank(part) != none {
+		if _, ok := c.ranks[part]; ok {
 			n++
 			continue
 		}
 		tokens, ok := c.merged.Get(part)
 		if !ok {
-			tokens = c.merge(part)
+			tokens = len(c.merge.EncodeOrdinary(part))
 			c.merged.Add(strings.Clone(part), tokens)
 		}
 		n += tokens
@@ -87,74 +89,21 @@ func (c *Counter) count(word string) int {
 	return n
 }
 
-// none is the rank of a text that is no token.
-const none = math.MaxUint32
-
-// rank returns the place of a token in vocabulary, which is in the order of ranks, or none.
-func (c *Counter) rank(text string) uint32 {
-	for i := maphash.String(c.seed, text); ; i++ {
-		at := c.table[i%(1<<tableBits)]
-		if at == 0 {
-			return none
-		}
-		if token := vocabulary[at:]; len(text) == int(vocabulary[at-1]) && strings.HasPrefix(token, text) {
-			return at
-		}
-	}
-}
-
-// merge returns the number of tokens of a word. It merges the neighbours whose token has the
-// lowest rank until no two neighbours are a token.
-func (c *Counter) merge(word string) int {
-	type part struct {
-		start int
-		rank  uint32 // of this part and the next one as one token
-	}
-	parts := make([]part, len(word)+1)
-	pair := func(i int) uint32 { // of parts i and i+1
-		if i+2 >= len(parts) {
-			return none
-		}
-		return c.rank(word[parts[i].start:parts[i+2].start])
-	}
-	for i := range parts {
-		parts[i].start = i
-	}
-	for i := range parts {
-		parts[i].rank = pair(i)
-	}
-	for {
-		least := 0
-		for i := range parts {
-			if parts[i].rank < parts[least].rank {
-				least = i
-			}
-		}
-		if parts[least].rank == none {
-			return len(parts) - 1
-		}
-		parts = append(parts[:least+1], parts[least+2:]...)
-		parts[least].rank = pair(least)
-		if least > 0 {
-			parts[least-1].rank = pair(least - 1)
-		}
-	}
-}
-
 func (c *Counter) load() {
-	c.seed, c.table = maphash.MakeSeed(), make([]uint32, 1<<tableBits)
-	merged, err := lru.New[string, int](maxMerged)
+	c.ranks = make(map[string]int, vocabularySize)
+	// The map is filled below, so that tiktoken does not build tables for decoding.
+	core, err := tiktoken.NewCoreBPE(c.ranks, nil, `(?s).+`)
+	if err != nil {
+		panic(err) // unreachable: the expression is valid
+	}
+	c.merge = tiktoken.NewTiktoken(core, nil, nil)
+	c.merged, err = lru.New[string, int](maxMerged)
 	if err != nil {
 		panic(err) // unreachable: the size is positive
 	}
-	c.merged = merged
-	for at := 1; at < len(vocabulary); {
-		end := at + int(vocabulary[at-1])
-		i := maphash.String(c.seed, vocabulary[at:end])
-		for c.table[i%(1<<tableBits)] != 0 {
-			i++
-		}
-		c.table[i%(1<<tableBits)] = uint32(at)
-		at = end + 1
+	for rest := vocabulary; rest != ""; {
+		end := 1 + int(rest[0])
+		c.ranks[rest[1:end]] = len(c.ranks)
+		rest = rest[end:]
 	}
 }
