@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -49,6 +50,8 @@ type Target struct {
 	// instead; nil does not.
 	Token string
 	OAuth *OAuth
+	// Header is sent with each request to the URL.
+	Header http.Header
 	// Version is the version of cairn.
 	Version string
 
@@ -95,7 +98,7 @@ func Connect(ctx context.Context, t Target, o *mcp.ClientOptions) (*Session, err
 		return nil, fmt.Errorf("URL %q: want http:// or https:// and a host", t.URL)
 	}
 	transport := &mcp.StreamableClientTransport{
-		Endpoint: t.URL, HTTPClient: httpClient(u.Host, t.Token), MaxRetries: -1, DisableStandaloneSSE: o == nil, MaxEventSize: maxMessage,
+		Endpoint: t.URL, HTTPClient: httpClient(u.Host, t.header()), MaxRetries: -1, DisableStandaloneSSE: o == nil, MaxEventSize: maxMessage,
 	}
 	if t.OAuth != nil {
 		transport.OAuthHandler = t.OAuth
@@ -237,9 +240,9 @@ func (l *limit) Read(p []byte) (int, error) {
 
 // httpClient returns a client that follows no redirect to another host, which would receive
 // the token.
-func httpClient(host, token string) *http.Client {
+func httpClient(host string, header http.Header) *http.Client {
 	return &http.Client{
-		Transport: authorized{token},
+		Transport: authorized{header},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if req.URL.Host != host || len(via) >= 5 {
 				return fmt.Errorf("the server redirects to %s", req.URL.Redacted())
@@ -249,12 +252,22 @@ func httpClient(host, token string) *http.Client {
 	}
 }
 
-type authorized struct{ token string }
+// header returns the headers of each request, with the token.
+func (t *Target) header() http.Header {
+	if t.Token == "" {
+		return t.Header
+	}
+	header := http.Header{"Authorization": {"Bearer " + t.Token}}
+	maps.Copy(header, t.Header)
+	return header
+}
+
+type authorized struct{ header http.Header }
 
 func (a authorized) RoundTrip(req *http.Request) (*http.Response, error) {
-	if a.token != "" {
+	if len(a.header) > 0 {
 		req = req.Clone(req.Context())
-		req.Header.Set("Authorization", "Bearer "+a.token)
+		maps.Copy(req.Header, a.header)
 	}
 	resp, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {

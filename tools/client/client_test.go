@@ -115,7 +115,7 @@ func TestImportOverHTTP(t *testing.T) {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return testServer(20) }, nil)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case r.Header.Get("Authorization") != "Bearer sesame":
+		case r.Header.Get("Authorization") != "Bearer sesame" || r.Header.Get("X-Api-Key") != "key":
 			http.Error(w, "who are you", http.StatusUnauthorized)
 		case r.URL.Path == "/away":
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
@@ -124,19 +124,21 @@ func TestImportOverHTTP(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	b, err := Import(t.Context(), Target{URL: s.URL, Token: "sesame"}, "")
+	header := http.Header{"X-Api-Key": {"key"}}
+	b, err := Import(t.Context(), Target{URL: s.URL, Token: "sesame", Header: header}, "")
 	check(t, b, err)
 	for name, c := range map[string]struct {
 		target Target
 		bad    string
 	}{
-		"no token": {Target{URL: s.URL}, "Unauthorized"},
-		"away":     {Target{URL: s.URL + "/away", Token: "sesame"}, "redirects to"},
-		"scheme":   {Target{URL: "ftp://host/"}, "want http"},
-		"no host":  {Target{URL: "http://"}, "want http"},
-		"both":     {Target{URL: s.URL, Command: []string{"x"}}, "want one"},
-		"neither":  {Target{}, "want http"},
-		"nobody":   {Target{URL: "http://127.0.0.1:1/"}, "connecting to http://127.0.0.1:1/"},
+		"no token":  {Target{URL: s.URL, Header: header}, "Unauthorized"},
+		"no header": {Target{URL: s.URL, Token: "sesame"}, "Unauthorized"},
+		"away":      {Target{URL: s.URL + "/away", Token: "sesame", Header: header}, "redirects to"},
+		"scheme":    {Target{URL: "ftp://host/"}, "want http"},
+		"no host":   {Target{URL: "http://"}, "want http"},
+		"both":      {Target{URL: s.URL, Command: []string{"x"}}, "want one"},
+		"neither":   {Target{}, "want http"},
+		"nobody":    {Target{URL: "http://127.0.0.1:1/"}, "connecting to http://127.0.0.1:1/"},
 	} {
 		if _, err := Import(t.Context(), c.target, ""); err == nil || !strings.Contains(err.Error(), c.bad) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.bad)

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -171,7 +172,7 @@ func (g *Gateway) server(s Server) (*live, error) {
 // Login connects to a server with OAuth. If it requires a login, show receives the page on which
 // the user logs in.
 func (g *Gateway) Login(ctx context.Context, s Server, show func(url string)) error {
-	session, err := client.Connect(ctx, client.Target{URL: s.URL, OAuth: g.store.login(&s, show), Version: g.o.Version}, nil)
+	session, err := client.Connect(ctx, client.Target{URL: s.URL, Header: s.header(), OAuth: g.store.login(&s, show), Version: g.o.Version}, nil)
 	if err == nil {
 		session.Close()
 	}
@@ -216,10 +217,20 @@ func (s *Server) variable(name string) (value string, ok bool) {
 	return value, ok
 }
 
+// header returns the headers that the URL requires.
+func (s *Server) header() http.Header {
+	header := http.Header{}
+	for name, variable := range s.Headers {
+		value, _ := s.variable(variable)
+		header.Set(name, value)
+	}
+	return header
+}
+
 // Missing returns the variables that a server needs and the environment lacks.
 func (s *Server) Missing() (names []string) {
-	for _, name := range append(s.Env[:len(s.Env):len(s.Env)], s.TokenEnv) {
-		if _, ok := s.variable(name); !ok && name != "" {
+	for _, name := range s.variables() {
+		if _, ok := s.variable(name); !ok {
 			names = append(names, name)
 		}
 	}

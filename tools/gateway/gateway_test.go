@@ -139,7 +139,7 @@ func TestHTTPServer(t *testing.T) {
 	sdk := testServer("plain")
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return sdk }, nil)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer sesame" {
+		if r.Header.Get("Authorization") != "Bearer sesame" || r.Header.Get("X-Api-Key") != "key" {
 			http.Error(w, "who are you", http.StatusUnauthorized)
 			return
 		}
@@ -147,7 +147,10 @@ func TestHTTPServer(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	t.Setenv("TEST_TOKEN", "sesame")
-	g := open(t, "", func(server *Server, _ *Options) { *server = Server{Name: "test", URL: s.URL, TokenEnv: "TEST_TOKEN"} })
+	t.Setenv("TEST_KEY", "key")
+	g := open(t, "", func(server *Server, _ *Options) {
+		*server = Server{Name: "test", URL: s.URL, TokenEnv: "TEST_TOKEN", Headers: map[string]string{"X-Api-Key": "TEST_KEY"}}
+	})
 	t.Cleanup(g.Close)
 	approve(t, g)
 	for range 3 {
@@ -207,7 +210,8 @@ func TestServers(t *testing.T) {
 	if err != nil || len(all) != 3 || all["mine"].Folder || all["web"].URL == "" || len(all["time"].Command) != 2 || !all["time"].Folder {
 		t.Errorf("servers %+v, %v", all, err)
 	}
-	for _, bad := range []Server{{}, {Command: []string{"x"}, URL: "http://x"}, {URL: "ftp://x"}, {URL: "https://u:p@x"}, {Command: []string{"x"}, Env: []string{"A=secret"}}, {Command: []string{"x"}, TokenEnv: "a b"}} {
+	for _, bad := range []Server{{}, {Command: []string{"x"}, URL: "http://x"}, {URL: "ftp://x"}, {URL: "https://u:p@x"}, {Command: []string{"x"}, Env: []string{"A=secret"}}, {Command: []string{"x"}, TokenEnv: "a b"},
+		{Command: []string{"x"}, Headers: map[string]string{"A": "B"}}, {URL: "http://x", Headers: map[string]string{"A: b\nC": "B"}}, {URL: "http://x", Headers: map[string]string{"A": "secret value"}}} {
 		if err := store.Change(func(all map[string]Server) error { all["bad"] = bad; return nil }); err == nil {
 			t.Errorf("%+v is accepted", bad)
 		}

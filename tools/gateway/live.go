@@ -124,7 +124,7 @@ func (l *live) start(ctx context.Context, server *Server) (*client.Session, erro
 	defer cancel()
 	session, err := client.Connect(ctx, client.Target{
 		Command: server.Command, Env: server.environment(), Dir: l.gateway.o.Root, Log: log, Grace: serverGrace,
-		URL: server.URL, Token: os.Getenv(server.TokenEnv), OAuth: l.gateway.store.login(server, nil), Version: l.gateway.o.Version,
+		URL: server.URL, Token: os.Getenv(server.TokenEnv), Header: server.header(), OAuth: l.gateway.store.login(server, nil), Version: l.gateway.o.Version,
 	}, l.handlers())
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {

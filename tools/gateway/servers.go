@@ -30,9 +30,13 @@ type Server struct {
 	// those in passed. TokenEnv is the variable with the bearer token for the URL.
 	Env      []string `json:"env,omitempty"`
 	TokenEnv string   `json:"token_env,omitempty"`
+	// Headers has the variables with the values of the headers that the URL requires, by the
+	// names of the headers.
+	Headers map[string]string `json:"headers,omitempty"`
 	// OAuth means that the user has logged in to the URL.
 	OAuth bool `json:"oauth,omitempty"`
-	// Values has the values of variables in Env that are not in the environment of cairn.
+	// Values has the values of variables in Env and Headers that are not in the environment of
+	// cairn.
 	Values map[string]string `json:"-"`
 	// Permissions overrides the defaults of tools by their names.
 	Permissions map[string]Permission `json:"permissions,omitempty"`
@@ -51,6 +55,7 @@ const sourcePrefix = "server: "
 // namePattern is strict, because names are parts of the IDs of tools and of names of files.
 var (
 	namePattern     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+	headerPattern   = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
@@ -69,12 +74,26 @@ func (s *Server) Check() error {
 	case s.URL != "" && u.User != nil:
 		return fmt.Errorf("server %s: the URL holds a password; name a variable with a token instead", s.Name)
 	}
-	for _, name := range append(slices.Clone(s.Env), cmp.Or(s.TokenEnv, "TOKEN")) {
+	for name := range s.Headers {
+		if s.URL == "" || !headerPattern.MatchString(name) {
+			return fmt.Errorf("server %s: header %.40q, want the name of an HTTP header, for a URL", s.Name, name)
+		}
+	}
+	for _, name := range s.variables() {
 		if !variablePattern.MatchString(name) {
 			return fmt.Errorf("server %s: %.40q is not the name of an environment variable; values stay in your environment", s.Name, name)
 		}
 	}
 	return nil
+}
+
+// variables returns the names of the variables that the server needs.
+func (s *Server) variables() []string {
+	names := append(slices.Clone(s.Env), slices.Sorted(maps.Values(s.Headers))...)
+	if s.TokenEnv != "" {
+		names = append(names, s.TokenEnv)
+	}
+	return names
 }
 
 // Store keeps the servers of the user in a file that only the user can read, and below Dir

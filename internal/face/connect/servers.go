@@ -14,16 +14,20 @@ type Configured struct {
 	Name    string
 	Command []string // empty for a URL
 	URL     string
-	// Env are the variables that the configuration sets, with their values, and Headers the
-	// names of the headers.
-	Env     map[string]string
-	Headers []string
+	// Env has the names of the variables that the configuration sets, Headers names a variable
+	// for each header of the URL, and Values has the values of all these variables.
+	Env     []string
+	Headers map[string]string
+	Values  map[string]string
 	// Bound is what only the client can supply, such as a folder; "" if there is nothing.
 	Bound string
 }
 
 // bound matches what clients replace in a command.
 var bound = regexp.MustCompile(`\$\{[^}]*\}`)
+
+// separator matches what the name of a variable cannot have.
+var separator = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
 // Servers returns the servers in the client's file, sorted by name, except for cairn and those
 // that are disabled.
@@ -36,7 +40,7 @@ func (c Client) Servers(at File) (found []Configured, err error) {
 			if e.isCairn() || have["disabled"] == true || have["enabled"] == false {
 				continue
 			}
-			s := Configured{Name: name, Env: map[string]string{}}
+			s := Configured{Name: name, Headers: map[string]string{}, Values: map[string]string{}}
 			if isCommand {
 				s.Command = append([]string{e.Command}, e.Args...)
 			}
@@ -55,11 +59,21 @@ func (c Client) Servers(at File) (found []Configured, err error) {
 			for _, key := range []string{"env", "environment"} {
 				object, _ := have[key].(map[string]any)
 				for name, value := range object {
-					s.Env[name] = fmt.Sprint(value)
-					s.Bound = cmp.Or(bound.FindString(s.Env[name]), s.Bound)
+					s.Env = append(s.Env, name)
+					s.Values[name] = fmt.Sprint(value)
 				}
 			}
-			s.Headers = append(keys(have["headers"]), keys(have["http_headers"])...)
+			for _, key := range []string{"headers", "http_headers"} {
+				object, _ := have[key].(map[string]any)
+				for name, value := range object {
+					s.Headers[name] = "HEADER_" + strings.ToUpper(separator.ReplaceAllString(name, "_"))
+					s.Values[s.Headers[name]] = fmt.Sprint(value)
+				}
+			}
+			for _, value := range s.Values {
+				s.Bound = cmp.Or(bound.FindString(value), s.Bound)
+			}
+			slices.Sort(s.Env)
 			if s.Command != nil || s.URL != "" {
 				found = append(found, s)
 			}
@@ -75,10 +89,4 @@ func ServerNames(list []Configured) (names []string) {
 		names = append(names, s.Name)
 	}
 	return names
-}
-
-// keys returns the keys of an object, sorted.
-func keys(v any) []string {
-	object, _ := v.(map[string]any)
-	return slices.Sorted(maps.Keys(object))
 }

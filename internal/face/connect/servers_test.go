@@ -28,10 +28,24 @@ args = ["mcp", "-C", "."]
 			t.Fatal(err)
 		}
 		found, err := clientNamed(t, client).Servers(at)
-		want := []Configured{{Name: "git", Command: []string{"uvx", "mcp-server-git"}, Env: map[string]string{"TOKEN": "secret"}}}
+		want := []Configured{{Name: "git", Command: []string{"uvx", "mcp-server-git"}, Env: []string{"TOKEN"}, Headers: map[string]string{}, Values: map[string]string{"TOKEN": "secret"}}}
 		if err != nil || !cmp.Equal(found, want) {
 			t.Errorf("%s: %v, %s", client, err, cmp.Diff(want, found))
 		}
+	}
+}
+
+// TestHeadersOfServers: the values of headers become those of variables.
+func TestHeadersOfServers(t *testing.T) {
+	at := File{Root: t.TempDir()}
+	at.Path = filepath.Join(at.Root, "mcp.json")
+	if err := os.WriteFile(at.Path, []byte(`{"mcpServers":{"web":{"url":"https://example.com/mcp","headers":{"X-Api-Key":"secret"}}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found, err := clientNamed(t, "cursor").Servers(at)
+	want := []Configured{{Name: "web", URL: "https://example.com/mcp", Headers: map[string]string{"X-Api-Key": "HEADER_X_API_KEY"}, Values: map[string]string{"HEADER_X_API_KEY": "secret"}}}
+	if err != nil || !cmp.Equal(found, want) {
+		t.Errorf("%v, %s", err, cmp.Diff(want, found))
 	}
 }
 

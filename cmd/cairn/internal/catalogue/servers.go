@@ -44,6 +44,7 @@ func (a *app) withServers(fn func(context.Context, *owner.Folder, *gateway.Gatew
 
 type addFlags struct {
 	env            []string
+	headers        map[string]string
 	tokenEnv, from string
 	accept, oauth  bool
 }
@@ -62,7 +63,7 @@ func (a *app) toolsAddCommand() *cli.Command {
 		case dash == 1 && len(args) > 1:
 			return a.addServer(ctx, folder, g, gateway.Server{Name: args[0], Command: args[1:], Env: f.env})
 		case dash < 0 && len(args) == 2 && strings.Contains(args[1], "://"):
-			return a.addServer(ctx, folder, g, gateway.Server{Name: args[0], URL: args[1], TokenEnv: f.tokenEnv, OAuth: f.oauth})
+			return a.addServer(ctx, folder, g, gateway.Server{Name: args[0], URL: args[1], TokenEnv: f.tokenEnv, Headers: f.headers, OAuth: f.oauth})
 		}
 		return cli.BadUsage("want NAME -- COMMAND, NAME URL or --from CLIENT, as in: cairn tools add time -- uvx mcp-server-time")
 	})
@@ -77,6 +78,7 @@ func (a *app) toolsAddCommand() *cli.Command {
 	}
 	fs.StringSliceVar(&f.env, "env", nil, "environment variables that the command receives; their values stay in your environment")
 	fs.StringVar(&f.tokenEnv, "token-env", "", "environment variable that holds a bearer token for the URL")
+	fs.StringToStringVar(&f.headers, "header", nil, "header=variable: an HTTP header for the URL, and the environment variable that holds its value")
 	fs.BoolVar(&f.oauth, "oauth", false, "log in to the URL on a page of your browser")
 	fs.StringVar(&f.from, "from", "", "add the servers that this client has configured, such as cursor")
 	fs.BoolVarP(&f.accept, "yes", "y", false, "do not ask before starting the commands of --from")
@@ -169,9 +171,6 @@ func TakeOver(cmd *cli.Command, c *cli.App, found []connect.Configured, question
 	a := &app{c}
 	for _, s := range found {
 		a.Out.Notes.Printf("%s: %s\n", term.Plain(s.Name), term.Plain(strings.Join(append(s.Command, s.URL), " ")))
-		if len(s.Headers) > 0 {
-			a.Out.Notes.Warn("%s: its headers (%s) are not taken over; a bearer token goes into a variable: cairn tools add NAME URL --token-env VARIABLE", s.Name, strings.Join(s.Headers, ", "))
-		}
 	}
 	if agreed, err := a.agreed(question, accept); err != nil || !agreed {
 		return nil, err
@@ -181,7 +180,7 @@ func TakeOver(cmd *cli.Command, c *cli.App, found []connect.Configured, question
 		for _, s := range found {
 			err := fmt.Errorf("only the client can supply %s", s.Bound)
 			if s.Bound == "" {
-				err = a.addServer(ctx, folder, g, gateway.Server{Name: s.Name, Command: s.Command, URL: s.URL, Env: slices.Sorted(maps.Keys(s.Env)), Values: s.Env})
+				err = a.addServer(ctx, folder, g, gateway.Server{Name: s.Name, Command: s.Command, URL: s.URL, Env: s.Env, Headers: s.Headers, Values: s.Values})
 			}
 			if err != nil {
 				a.Out.Notes.Warn("%s is not added: %v", s.Name, err)
