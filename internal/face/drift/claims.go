@@ -38,6 +38,7 @@ type claim struct {
 	words []string
 	code  int
 	lead  string // the word before the value
+	tried *byte  // the place of the value that was compared last
 
 	found    bool
 	count    int // the commas between the parameters of the function, -1 if the folder has no such function

@@ -17,6 +17,7 @@ import (
 // Bounds of what is read of the history.
 const (
 	maxPast  = 20_000           // commits
+	maxTexts = 512 << 20        // bytes of texts
 	dense    = 256              // commits that are compared one by one; then each as many again skip twice as many
 	pastTime = 20 * time.Second // of all comparisons
 )
@@ -47,6 +48,7 @@ type past struct {
 	values  named
 	seen    map[git.Hash]bool
 	left    int
+	size    int // of the texts so far
 }
 
 // search sets the evidence of those claims that an earlier commit fulfilled, not later than
@@ -102,9 +104,9 @@ func (p *past) search(ctx context.Context, absent []*claim, since *git.Commit) e
 	return nil
 }
 
-// ended returns nil if err is that of the time limit, which ends the search of the history.
+// ended returns nil if err is that of a limit, which ends the search of the history.
 func ended(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, git.ErrLimit) {
 		return nil
 	}
 	return err
@@ -134,8 +136,14 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 		}
 		p.seen[f.Hash] = true
 		text, err := p.repo.Blob(f.Hash)
+		if errors.Is(err, git.ErrLimit) {
+			continue // it is too large
+		}
 		if err != nil {
 			return err
+		}
+		if p.size += len(text); p.size > maxTexts {
+			return git.ErrLimit
 		}
 		if len(text) > maxFile || bytes.IndexByte(text[:min(len(text), 8000)], 0) >= 0 {
 			continue
@@ -275,7 +283,9 @@ func (p *past) has(c *git.Commit, cl *claim) (bool, error) {
 		}
 		switch cl.kind {
 		case Value:
-			_, found = cl.holds(text, at, isDocument(e.file.Path))
+			if slices.Contains(cl.keys, valueAt(text[at:])) {
+				_, found = cl.holds(text, at, isDocument(e.file.Path))
+			}
 		case Signature:
 			found, _ = cl.takes(e.file.Path, text)
 		default:

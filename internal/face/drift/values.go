@@ -235,7 +235,10 @@ func (v named) at(text []byte, at int, token []byte, fn func(c *claim)) {
 	line, _, _ := bytes.Cut(text[at:min(len(text), at+maxLine)], []byte("\n"))
 	eachWord(text[max(start, at-window*maxLine):at+len(line)], func(w []byte) {
 		for _, c := range claims[string(w)] {
-			fn(c)
+			if c.tried != &text[at] {
+				c.tried = &text[at]
+				fn(c)
+			}
 		}
 	})
 }
@@ -246,12 +249,9 @@ func last(text string) string {
 	return squeeze(strings.Join(all[max(0, len(all)-1):], ""))
 }
 
-// holds reports whether the line at an offset of a text states the value of a claim, and
-// returns the line before the value.
+// holds reports whether the lines around the value of a claim at an offset of a text are about
+// its name, and returns the line before the value.
 func (c *claim) holds(text []byte, at int, doc bool) (head string, ok bool) {
-	if !slices.Contains(c.keys, valueAt(text[at:])) {
-		return "", false
-	}
 	start := bytes.LastIndexByte(text[:at], '\n') + 1
 	line, _, _ := bytes.Cut(text[at:], []byte("\n"))
 	lines := bytes.Split(text[max(0, start-window*maxLine):at+len(line)], []byte("\n"))
@@ -261,21 +261,26 @@ func (c *claim) holds(text []byte, at int, doc bool) (head string, ok bool) {
 
 // valueAt returns the value at the start of a text, as in a claim.
 func valueAt(text []byte) string {
-	return strings.NewReplacer("_", "", ",", "").Replace(string(placed.Find(text[:min(len(text), maxLine)])))
+	return thousands.Replace(string(placed.Find(text[:min(len(text), maxLine)])))
 }
+
+var thousands = strings.NewReplacer("_", "", ",", "")
 
 var placed = regexp.MustCompile(`^\d+(,\d{3})+\b|^[\w.+/-]*\w`)
 
 // other returns the value that a text has now in the place after head, "" if it still has
 // that of the claim, or none of its form.
 func (c *claim) other(head string, text []byte, doc bool) (now string) {
+	if !bytes.Contains(text, []byte(head)) {
+		return ""
+	}
 	lines := bytes.Split(text, []byte("\n"))
 	for i, line := range lines {
-		rest, ok := strings.CutPrefix(strings.TrimLeft(string(line), " \t"), head)
+		rest, ok := bytes.CutPrefix(bytes.TrimLeft(line, " \t"), []byte(head))
 		if !ok || !c.near(lines, i, head, doc) {
 			continue
 		}
-		w := valueAt([]byte(rest))
+		w := valueAt(rest)
 		switch {
 		case strings.TrimSuffix(w, ".0") == strings.TrimSuffix(c.value, ".0") || slices.Contains(c.keys, w):
 			return ""

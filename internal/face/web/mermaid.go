@@ -92,7 +92,9 @@ func (f *flow) statement(rest string) bool {
 			if !ok {
 				return false
 			}
-			to = append(to, id)
+			if to = append(to, id); len(f.boxes) > maxDiagram || len(from)*len(to) > maxDiagram {
+				return false
+			}
 			if rest, ok = strings.CutPrefix(strings.TrimSpace(after), "&"); !ok {
 				break
 			}

@@ -19,6 +19,7 @@ func TestMermaid(t *testing.T) {
 		{"other kinds", "gantt\ntitle x", nil},
 		{"empty", "graph TD", nil},
 		{"too large", "graph TD\n" + strings.Repeat("a-->b\n", 300), nil},
+		{"too many arrows", "graph TD\na" + strings.Repeat(" & a", 100) + " --> b" + strings.Repeat(" & b", 100), nil},
 		{"sequence", "sequenceDiagram\n autonumber\n participant c as The client\n c->>+Server: ask <b>\n loop each\n Server-->>c: answer\n end\n Note over c,Server: both\n c-xc: think", []string{"The client", "Server", "ask <b>", "loop each", "answer", "both", "think"}},
 		{"unknown line", "sequenceDiagram\n a does b", nil},
 	} {

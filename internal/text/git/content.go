@@ -26,7 +26,7 @@ func (r *Repository) Replaced(before, after *Commit) (files []File, complete boo
 	for i, path := range d.removed {
 		files = append(files, File{path, d.removeBlobs[i]})
 	}
-	if errors.Is(err, errLimit) && r.work < maxWork {
+	if errors.Is(err, ErrLimit) && r.work < maxWork {
 		return files, false, nil
 	}
 	return files, err == nil, err

@@ -26,8 +26,8 @@ import (
 // ErrNone reports that a folder is not the root of a git repository with a commit.
 var ErrNone = errors.New("no git history")
 
-// errLimit reports that a limit of the package ends the work.
-var errLimit = errors.New("the repository exceeds a limit")
+// ErrLimit reports that a limit of the package ends the work.
+var ErrLimit = errors.New("the repository exceeds a limit")
 
 // Limits of what is read.
 const (
@@ -184,7 +184,7 @@ func (r *Repository) Head() (Hash, error) {
 		}
 		root, name = r.top, target
 	}
-	return Hash{}, errLimit
+	return Hash{}, ErrLimit
 }
 
 // packedRef looks a reference up in the file packed-refs.
@@ -231,7 +231,7 @@ func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(text)) > limit {
-		err = errLimit
+		err = ErrLimit
 	}
 	return text, err
 }

@@ -379,7 +379,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d commits, %v; want 10, canceled", n, err)
 	}
 	r.work = maxWork
-	if _, err := r.Commit(h); !errors.Is(err, errLimit) {
+	if _, err := r.Commit(h); !errors.Is(err, ErrLimit) {
 		t.Errorf("without work left: %v", err)
 	}
 	for name, head := range map[string]string{"a loop": "ref: refs/heads/main", "outside": "ref: refs/../../x", "garbage": "x", "empty": ""} {

@@ -67,7 +67,7 @@ func (r *Repository) files(dir string, tree *Hash, depth int, into map[string]Ha
 		return err
 	}
 	if depth > maxDepth || len(into) > 2*maxEntries || r.work > maxChange {
-		return errLimit
+		return ErrLimit
 	}
 	for _, i := range items {
 		if sub := i.tree(); sub != nil {

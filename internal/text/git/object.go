@@ -67,7 +67,7 @@ func (r *Repository) loose(h Hash) (int, []byte, error) {
 // inflate decompresses the start of in to size bytes; size -1 means all of in.
 func (r *Repository) inflate(in io.Reader, size int64) ([]byte, error) {
 	if size > maxObject {
-		return nil, errLimit
+		return nil, ErrLimit
 	}
 	r.buffer.Reset(in)
 	var err error
@@ -86,7 +86,7 @@ func (r *Repository) inflate(in io.Reader, size int64) ([]byte, error) {
 	n, err := out.ReadFrom(io.LimitReader(r.zlib, maxObject+1))
 	// Even an empty object is some work, so that the number of objects has a limit.
 	if r.work += n + 100; err == nil && (n > maxObject || r.work > maxWork) {
-		err = errLimit
+		err = ErrLimit
 	}
 	if err == nil && size >= 0 && n != size {
 		err = fmt.Errorf("%d bytes instead of %d", n, size)

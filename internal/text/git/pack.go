@@ -37,8 +37,8 @@ func (r *Repository) openPacks() error {
 			continue
 		}
 		index, err := readFile(r.top, "objects/pack/"+e.Name(), left)
-		if left -= int64(len(index)); errors.Is(err, errLimit) || len(r.packs) == maxPacks {
-			return errLimit
+		if left -= int64(len(index)); errors.Is(err, ErrLimit) || len(r.packs) == maxPacks {
+			return ErrLimit
 		}
 		p := &pack{}
 		if err != nil || !p.parse(index) {
@@ -166,7 +166,7 @@ func (r *Repository) packed(at place) (int, []byte, error) {
 			break
 		}
 		if total += len(content); total > maxChain || len(deltas) == maxDeltas {
-			return 0, nil, errLimit
+			return 0, nil, ErrLimit
 		}
 		deltas, places = append(deltas, content), append(places, at)
 		at = e.base
@@ -178,7 +178,7 @@ func (r *Repository) packed(at place) (int, []byte, error) {
 			return 0, nil, err
 		}
 		if total += len(content); total > maxChain {
-			return 0, nil, errLimit
+			return 0, nil, ErrLimit
 		}
 		r.work += int64(len(content))
 		object.content = content
@@ -201,7 +201,7 @@ func patch(base, delta []byte) ([]byte, error) {
 	}
 	size := number()
 	if size > maxObject {
-		return nil, errLimit
+		return nil, ErrLimit
 	}
 	out := make([]byte, 0, size)
 	for len(delta) > 0 {

@@ -41,7 +41,7 @@ func (r *Repository) Changes(c *Commit) (changes []Change, complete bool, err er
 		before = &p.Tree
 	}
 	err = d.compare("", before, &c.Tree, 0)
-	if errors.Is(err, errLimit) && r.work < maxWork {
+	if errors.Is(err, ErrLimit) && r.work < maxWork {
 		return d.changes(), false, nil
 	}
 	return d.changes(), err == nil, err
@@ -103,7 +103,7 @@ type differ struct {
 
 func (d *differ) compare(dir string, before, after *Hash, depth int) error {
 	if depth > maxDepth || len(dir) > maxPath || d.trees > maxTrees || d.work > d.end || len(d.modified)+len(d.added)+len(d.removed) > maxChanges {
-		return errLimit
+		return ErrLimit
 	}
 	d.trees++
 	old, err := d.tree(before)
