@@ -48,7 +48,7 @@ type claim struct {
 
 var (
 	// records matches the names of documents, and of folders, about the past or about others.
-	records = regexp.MustCompile(`(?i)(^|/)(changelog|changes|history|release[-_ ]?notes?|releases?|news|newsfragments|whats[-_]?new|migrat\w*|upgrad\w*|authors|contributors|` +
+	records = regexp.MustCompile(`(?i)(^|/)(changelog|changes|history|release[-_ ]?notes?|releases?|news|newsfragments|whats[-_]?new|migrat\w*|upgrad\w*|authors|contributors|licen[cs]es?|copying|notices?|` +
 		`archived?|blog|posts?|adrs?|rfcs?|proposals?|decisions|versioned_docs|testdata|fixtures?|tests?|__tests__|__snapshots__|third_party|vendor|node_modules|deprecat\w*|roadmap|todo|` +
 		`\d{4}[-_]\d\d[-_]\d\d[^/]*|v?\d+(\.[\dx]+)+[^/]*|breaking[-_]changes|compat\w*|comparisons?|differences)(/|[-_.]|$)`)
 	// bygone matches the words of a sentence or a heading about what was.
@@ -231,7 +231,7 @@ func (c *collector) span(span string, at int, s *markdown.Section) {
 	if len(fields) > 1 {
 		c.command(fields, at, s)
 	}
-	c.parameters(span, at, s, false)
+	c.parameters(span, at, s, nil)
 	if setting.MatchString(span) {
 		c.values(span, at, s, "")
 	}
@@ -436,7 +436,7 @@ func (c *collector) sample(lang, line string, owned map[string]bool, at int, s *
 	} else if comment.MatchString(line) {
 		return
 	} else {
-		c.parameters(line, at, s, true)
+		c.parameters(line, at, s, owned)
 	}
 	for _, w := range word.FindAllString(line, 40) {
 		if strings.HasPrefix(w, "--") || strings.Contains(w, "/") {

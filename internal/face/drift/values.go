@@ -45,7 +45,7 @@ var stop = regexp.MustCompile("^(the|and|for|with|than|least|most|more|les|from|
 // values collects the claims of the values in a unit, which begins at an offset: a paragraph,
 // a row of a table or a line of a sample in a language.
 func (c *collector) values(unit string, at int, s *markdown.Section, lang string) {
-	if len(unit) > 2*maxAround || strings.HasPrefix(unit, "#") {
+	if len(unit) > 2*maxAround || strings.HasPrefix(unit, "#") || c.past && lang == prosaic {
 		return
 	}
 	unit = address.ReplaceAllStringFunc(unit, func(s string) string { return strings.Repeat(" ", len(s)) })
@@ -292,11 +292,15 @@ func (c *claim) other(head string, text []byte, doc bool) (now string) {
 }
 
 // parameters collects the claims that functions have the parameters that a call or a
-// declaration in a document names.
-func (c *collector) parameters(text string, at int, s *markdown.Section, code bool) {
+// declaration in a document names. In a sample, which declares the functions of owned, only
+// named arguments count.
+func (c *collector) parameters(text string, at int, s *markdown.Section, owned map[string]bool) {
 	for _, m := range call.FindAllStringSubmatch(text, 5) {
+		if owned[m[1]] {
+			continue
+		}
 		for _, arg := range strings.Split(m[2], ",") {
-			if a := argued.FindStringSubmatch(arg); a != nil && len(a[1]) > 1 && (!code || strings.ContainsAny(arg, "=:")) {
+			if a := argued.FindStringSubmatch(arg); a != nil && len(a[1]) > 1 && (owned == nil || strings.ContainsAny(arg, "=:")) {
 				c.add(&claim{kind: Signature, text: m[1] + "(" + a[1] + ")", value: a[1], keys: []string{m[1]}, count: -1}, at, s)
 			}
 		}
