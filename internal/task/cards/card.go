@@ -110,7 +110,7 @@ func parse(id, file string, content []byte, info fs.FileInfo) (c *Card, unusable
 	}
 	c.Notes = fm.String("notes")
 	var err error
-	if c.Ordinal, err = strconv.ParseFloat(fm.String("ordinal"), 64); err != nil || math.IsNaN(c.Ordinal) || math.IsInf(c.Ordinal, 0) {
+	if c.Ordinal, err = strconv.ParseFloat(fm.String("ordinal"), 64); err != nil || !(math.Abs(c.Ordinal) <= maxOrdinal) {
 		c.Ordinal = math.Inf(1)
 	}
 	if c.Estimate, err = task.ParseEstimate(fm.String("estimate")); err != nil {

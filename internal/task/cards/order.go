@@ -10,6 +10,9 @@ import (
 // ordinalStep is the distance of new ordinals from their neighbours.
 const ordinalStep = 1000
 
+// maxOrdinal bounds ordinals, so that sums of them are exact.
+const maxOrdinal = 1e12
+
 // ByHand returns the cards by ordinal, and then those without one by urgency.
 func (b *Board) ByHand() []*Card {
 	all := b.ByUrgency()

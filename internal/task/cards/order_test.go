@@ -12,7 +12,7 @@ import (
 // TestMove moves random cards to random places of a column and compares it with a list. A
 // store that opens the folder afterwards has the same order.
 func TestMove(t *testing.T) {
-	files := map[string]string{"odd001": card("Placed by another program", "ordinal: 5\npriority: low\n"), "odd002": card("Also", "ordinal: 5\n"), "odd003": card("Not a place", "ordinal: soon\n"), "other1": card("Other", "status: active\n")}
+	files := map[string]string{"odd001": card("Placed by another program", "ordinal: 5\npriority: low\n"), "odd002": card("Also", "ordinal: 5\n"), "odd003": card("Not a place", "ordinal: soon\n"), "odd004": card("Too far away", "ordinal: 1e300\n"), "other1": card("Other", "status: active\n")}
 	for i := range 6 {
 		files[fmt.Sprintf("card%02d", i)] = card(fmt.Sprint("Card ", i), "")
 	}
