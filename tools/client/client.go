@@ -35,8 +35,8 @@ const (
 // Target is the address of a server. Exactly one of Command and URL is set.
 type Target struct {
 	// Command is a program with its arguments. Env is its environment; nil is that of this
-	// process, and Dir its folder, "" that of this process. Log receives its standard error and the lines of its standard output that are
-	// no messages; nil discards them.
+	// process. Dir is its folder; "" is that of this process. Log receives its standard error
+	// and the lines of its standard output that are no messages; nil discards them.
 	Command []string
 	Env     []string
 	Dir     string

@@ -138,7 +138,7 @@ func TestImportOverHTTP(t *testing.T) {
 		"no host":   {Target{URL: "http://"}, "want http"},
 		"both":      {Target{URL: s.URL, Command: []string{"x"}}, "want one"},
 		"neither":   {Target{}, "want http"},
-		"nobody":    {Target{URL: "http://127.0.0.1:1/"}, "connecting to http://127.0.0.1:1/"},
+		"no server": {Target{URL: "http://127.0.0.1:1/"}, "connecting to http://127.0.0.1:1/"},
 	} {
 		if _, err := Import(t.Context(), c.target, ""); err == nil || !strings.Contains(err.Error(), c.bad) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.bad)

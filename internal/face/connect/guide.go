@@ -76,8 +76,9 @@ func (c Client) Skill(at File, text []byte) (*Change, error) {
 	})
 }
 
-// planGuide plans a change of the client's guide, nil if it has none. If the guide is a link to another file of
-// the folder, such as CLAUDE.md to AGENTS.md, it plans the change of that file.
+// planGuide plans a change of the client's guide, nil if it has none. If the guide is a link
+// to another file of the folder, such as CLAUDE.md to AGENTS.md, it plans the change of that
+// file.
 func (c Client) planGuide(root string, change func(*Change) error) (*Change, error) {
 	if c.Guide == "" {
 		return nil, nil

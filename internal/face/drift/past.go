@@ -157,7 +157,7 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 				c.evidence = &evidence{file: f, newer: newer, older: older, declared: true}
 			}
 		}
-		var now []byte // the text of the file today
+		var now [][]byte // the lines of the file today
 		tokens(text, func(token []byte, at int) {
 			for _, c := range p.tokens[string(token)] {
 				if c.evidence != nil || doc {
@@ -175,7 +175,8 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 				}
 				head, ok := c.holds(text, at, doc)
 				if ok && now == nil {
-					now, _ = p.read(f.Path)
+					text, _ := p.read(f.Path) // without an answer the file is not there
+					now = bytes.Split(text, []byte("\n"))
 				}
 				if !ok {
 					return

@@ -268,13 +268,9 @@ var thousands = strings.NewReplacer("_", "", ",", "")
 
 var placed = regexp.MustCompile(`^\d+(,\d{3})+\b|^[\w.+/-]*\w`)
 
-// other returns the value that a text has now in the place after head, "" if it still has
+// other returns the value that the lines of a text have now in the place after head, "" if it still has
 // that of the claim, or none of its form.
-func (c *claim) other(head string, text []byte, doc bool) (now string) {
-	if !bytes.Contains(text, []byte(head)) {
-		return ""
-	}
-	lines := bytes.Split(text, []byte("\n"))
+func (c *claim) other(head string, lines [][]byte, doc bool) (now string) {
 	for i, line := range lines {
 		rest, ok := bytes.CutPrefix(bytes.TrimLeft(line, " \t"), []byte(head))
 		if !ok || !c.near(lines, i, head, doc) {

@@ -25,8 +25,8 @@
 //
 // History: 1, the first; 2, chunks in meta, size and time of skipped files; 3,
 // checksums, see package kv; 4, ctime in files; 5, fences of chunks; 6, documents with
-// tasks in counts; 7, grams, and JSON in meta. In 8, grams
-// are those of parts of files. An index with an earlier format is rebuilt.
+// tasks in counts; 7, grams, and JSON in meta. In 8, the
+// grams are those of parts of files. An index with an earlier format is rebuilt.
 package docs
 
 import (
