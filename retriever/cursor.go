@@ -133,7 +133,7 @@ func (q *Query) identity() uint64 {
 	}
 	slices.Sort(tags)
 	inUse := slices.Sorted(slices.Values(q.Context))
-	fmt.Fprintf(h, "%q %q %q %q %q %q %q %q", slices.Compact(inUse), q.Text, q.Mode, slices.Compact(tags),
-		strings.ToLower(q.Filter.Priority), strings.ToLower(q.Filter.Assignee), q.Filter.PathPrefix, q.Filter.Kind)
+	fmt.Fprintf(h, "%q %q %q %q %q %q %q %q %q", slices.Compact(inUse), q.Text, q.Mode, slices.Compact(tags),
+		strings.ToLower(q.Filter.Priority), strings.ToLower(q.Filter.Assignee), q.Filter.PathPrefix, q.Filter.Kind, q.Filter.Paths)
 	return h.Sum64()
 }

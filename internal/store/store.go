@@ -103,6 +103,8 @@ type Filter struct {
 	PathPrefix string
 	// Kind selects the files of a kind; "" selects all.
 	Kind Kind
+	// Paths, if not nil, are the only paths that pass, sorted.
+	Paths []string `json:"-"`
 }
 
 // Kind distinguishes source code, cards and notes from documents by the name of the file.
@@ -168,13 +170,19 @@ func (f Filter) Normalised() Filter {
 
 // IsZero reports whether f matches every document.
 func (f Filter) IsZero() bool {
-	return len(f.Tags) == 0 && f.Priority == "" && f.Assignee == "" && f.PathPrefix == "" && f.Kind == ""
+	return len(f.Tags) == 0 && f.Priority == "" && f.Assignee == "" && f.PathPrefix == "" && f.Kind == "" && f.Paths == nil
+}
+
+// Lists reports whether Paths lets a path pass.
+func (f Filter) Lists(path string) bool {
+	_, ok := slices.BinarySearch(f.Paths, path)
+	return ok || f.Paths == nil
 }
 
 // Match reports whether a document passes the filter. A document without front matter
 // passes only filters without labels.
 func (f Filter) Match(path string, l Labels) bool {
-	if !strings.HasPrefix(path, f.PathPrefix) || f.Kind != "" && f.Kind != KindOf(path) {
+	if !strings.HasPrefix(path, f.PathPrefix) || f.Kind != "" && f.Kind != KindOf(path) || !f.Lists(path) {
 		return false
 	}
 	if len(f.Tags) == 0 && f.Priority == "" && f.Assignee == "" {

@@ -240,7 +240,7 @@ func (c *compiler) references(ctx context.Context, reader *docs.Reader, all []ca
 		symbols++
 		f := finder{file: one.doc.Path, name: one.doc.Sections[one.section].Anchor}
 		paths := c.Containing(f.name)
-		if len(f.name) < 3 || len(paths) > maxReferring || !f.defines(one.doc, one.section) {
+		if len(f.name) < 3 || len(paths) > maxReferring {
 			continue
 		}
 		found, err := f.find(ctx, reader, paths)

@@ -45,8 +45,9 @@ type Reference struct {
 }
 
 // References are the definitions of a symbol and what names it. A reference is a guess
-// unless it is in the file or Go package of the definition, or its file imports that. Names
-// in comments and strings do not count.
+// unless it is in the file or Go package of the definition, its file imports that, or it is a
+// member of a variable that is declared with the type of the definition. Names in comments
+// and strings do not count, nor members of variables of another type that defines the name.
 type References struct {
 	Definitions []Place     `json:"definitions"`
 	References  []Reference `json:"references"` // guesses last
@@ -107,18 +108,26 @@ func FindReferences(ctx context.Context, s Sources, r ReferencesRequest) (*Refer
 }
 
 // finder finds the references of one symbol.
-type finder struct{ symbol, file, scope, name string }
+type finder struct {
+	symbol, file, scope, name string
+	// types are the anchors of the sections around the definitions of the name; true if the
+	// request names one of these.
+	types        map[string]bool
+	declarations map[string]*regexp.Regexp // by variable: see typed
+}
 
 // source is a file of source code that contains the name.
 type source struct {
 	doc         *store.Document
 	text        []byte
 	definitions []int           // sections
+	others      []int           // sections that define the name in another scope or file
 	imports     map[string]bool // the words of its imports
 }
 
 // find looks for the symbol in the files.
 func (f *finder) find(ctx context.Context, reader *docs.Reader, paths []string) (*References, error) {
+	f.types, f.declarations = map[string]bool{}, map[string]*regexp.Regexp{}
 	out := &References{Definitions: []Place{}, References: []Reference{}}
 	var files []*source
 	defining := map[string][]*source{} // by language
@@ -139,10 +148,19 @@ func (f *finder) find(ctx context.Context, reader *docs.Reader, paths []string) 
 		}
 		s := &source{doc: doc, text: text}
 		for n := range doc.Sections {
-			if f.defines(doc, n) {
+			sec := &doc.Sections[n]
+			if sec.Level == 0 || !retriever.Defines(sec.Anchor, f.name) {
+				continue
+			}
+			named := f.defines(doc, n)
+			if around := enclosing(doc, n); around != "" {
+				f.types[around] = f.types[around] || named
+			}
+			if named {
 				s.definitions = append(s.definitions, n)
-				sec := &doc.Sections[n]
 				out.Definitions = append(out.Definitions, Place{doc.Path, retriever.Lines{Start: sec.StartLine, End: sec.EndLine}, sec.Anchor, sec.Heading})
+			} else {
+				s.others = append(s.others, n)
 			}
 		}
 		if files = append(files, s); len(s.definitions) > 0 {
@@ -168,10 +186,24 @@ func (f *finder) find(ctx context.Context, reader *docs.Reader, paths []string) 
 	return out, nil
 }
 
-// defines reports whether a section is a definition that the request names.
+// enclosing returns the anchor of the section around section n, without a number that tells
+// it from others, "" for none.
+func enclosing(doc *store.Document, n int) string {
+	trail := doc.Sections[n].Trail
+	for i := n - 1; i >= 0 && len(trail) > 1; i-- {
+		if s := &doc.Sections[i]; s.Heading == trail[len(trail)-2] {
+			return numbered.ReplaceAllString(s.Anchor, "")
+		}
+	}
+	return ""
+}
+
+var numbered = regexp.MustCompile(`-\d+$`)
+
+// defines reports whether a section that defines the name is one that the request names.
 func (f *finder) defines(doc *store.Document, n int) bool {
 	s := &doc.Sections[n]
-	if s.Level == 0 || !retriever.Defines(s.Anchor, f.name) || f.file != "" && doc.Path != f.file {
+	if f.file != "" && doc.Path != f.file {
 		return false
 	}
 	if f.scope == "" || path.Base(path.Dir(doc.Path)) == f.scope || stem(doc.Path) == f.scope {
@@ -209,7 +241,7 @@ func (f *finder) references(s *source, defs []*source) (refs []Reference) {
 			continue
 		}
 		section := innermost(s.doc, at)
-		if slices.Contains(s.definitions, section) && !declared[section] {
+		if (slices.Contains(s.definitions, section) || slices.Contains(s.others, section)) && !declared[section] {
 			declared[section] = true // the first one in a definition is the declaration
 			continue
 		}
@@ -232,9 +264,45 @@ func (f *finder) references(s *source, defs []*source) (refs []Reference) {
 		default:
 			ref.Why = "use"
 		}
-		ref.Guess = !slices.ContainsFunc(defs, func(d *source) bool { return s.reaches(d, text[start:at], f.name) })
-		refs = append(refs, ref)
+		scope := 0
+		if section >= 0 {
+			scope = s.doc.Sections[section].Start
+		}
+		ofType, known := f.typed(text[scope:at], text)
+		ref.Guess = !ofType && !slices.ContainsFunc(defs, func(d *source) bool { return s.reaches(d, text[start:at], f.name) })
+		if ofType || !known {
+			refs = append(refs, ref)
+		}
 	}
+}
+
+// typed looks for the declaration of the variable at the end of code, which is followed by a
+// dot, in code and then in the whole file. known reports whether its type is one that defines
+// the name, and ofType whether the request names that.
+func (f *finder) typed(code, file string) (ofType, known bool) {
+	trimmed := strings.TrimSuffix(strings.TrimSuffix(code, "."), "->")
+	variable := trimmed[len(strings.TrimRightFunc(trimmed, isWordRune)):]
+	if len(trimmed) == len(code) || variable == "" || len(f.types) == 0 {
+		return false, false
+	}
+	declaration, ok := f.declarations[variable]
+	if !ok {
+		var names []string
+		for name := range f.types {
+			names = append(names, regexp.QuoteMeta(name))
+		}
+		types := `\b(` + strings.Join(names, "|") + `)\b`
+		variable := `\b` + regexp.QuoteMeta(variable) + `\b`
+		declaration = regexp.MustCompile(variable + `[ \t]*(?::?=|:)?[ \t]*[*&]*(?:new[ \t]+|mut[ \t]+|(?:\w+\.)+|New)*` + types + `|` + types + `[ *&]+` + variable)
+		f.declarations[variable] = declaration
+	}
+	for _, text := range []string{code, file} {
+		if all := declaration.FindAllStringSubmatch(text, -1); all != nil {
+			m := all[len(all)-1]
+			return f.types[m[1]+m[2]], true
+		}
+	}
+	return false, false
 }
 
 // reaches reports whether a name after the text before, on one line of s, is that of a

@@ -100,7 +100,7 @@ func TestCoChanged(t *testing.T) {
 	if files, commits := subjects.similar("zebra"); len(files)+len(commits) != 0 {
 		t.Errorf("similar to an unknown word: %v, %v", files, commits)
 	}
-	if got := slices.DeleteFunc(related(h.load().Commits), func(c commit) bool { return !slices.Contains(c.files, "parse.go") }); len(got) != 2 || got[0].Subject != "parse dates" {
+	if got := slices.DeleteFunc(related(h.load().Commits, maxFiles), func(c commit) bool { return !slices.Contains(c.files, "parse.go") }); len(got) != 2 || got[0].Subject != "parse dates" {
 		t.Errorf("commits of parse.go: %v; want two, without the large one", got)
 	}
 }
@@ -169,6 +169,9 @@ func TestChanged(t *testing.T) {
 	h.working.until = time.Time{}
 	if got := h.Changed(); !slices.Equal(got, []string{"b.go"}) {
 		t.Errorf("changed: %v, want b.go", got)
+	}
+	if got := h.Times(); len(got) != 1 || !got["a.go"].Equal(r.now) {
+		t.Errorf("times: %v, want %v for a.go alone", got, r.now)
 	}
 	r.commit("second", "b.go")
 	h.working.until = time.Time{}

@@ -36,15 +36,15 @@ func (h *History) learn() *graphrank.Graph {
 	return h.graph
 }
 
-// commit is a commit that changes 1 to maxFiles files.
+// commit is a commit with the files that it changes.
 type commit struct {
 	*record
 	files  []string // sorted, by their names of today, which need not exist any more
 	weight float64  // 2^(-age/halfLife)
 }
 
-// related returns the commits that relate files, in the order of the records.
-func related(records []record) (commits []commit) {
+// related returns the commits that change 1 to most files, in the order of the records.
+func related(records []record, most int) (commits []commit) {
 	moved := map[string]string{}
 	name := func(path string) string {
 		for range 20 {
@@ -68,7 +68,7 @@ func related(records []record) (commits []commit) {
 		}
 		slices.Sort(files)
 		files = slices.Compact(files)
-		if len(files) == 0 || len(files) > maxFiles {
+		if len(files) == 0 || len(files) > most {
 			continue
 		}
 		commits = append(commits, commit{r, files, graphrank.HalfLifeFactor(float64(records[0].Time-r.Time), halfLife.Seconds())})
@@ -81,7 +81,7 @@ func related(records []record) (commits []commit) {
 func learn(records []record) *graphrank.Graph {
 	type pair struct{ a, b string }
 	weights := map[pair]float64{}
-	for _, c := range related(records) {
+	for _, c := range related(records, maxFiles) {
 		for i, a := range c.files {
 			for _, b := range c.files[i+1:] {
 				if len(weights) < maxPairs {

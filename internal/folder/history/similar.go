@@ -47,7 +47,7 @@ type subjects struct {
 }
 
 func newSubjects(records []record) *subjects {
-	x := &subjects{commits: related(records), terms: map[string][]int32{}, paths: map[string][]int32{}, stems: map[string][]int32{}}
+	x := &subjects{commits: related(records, maxFiles), terms: map[string][]int32{}, paths: map[string][]int32{}, stems: map[string][]int32{}}
 	known, most := map[string]int{}, 0.0
 	for n, c := range x.commits {
 		for _, term := range termsOf(c.Subject) {
@@ -168,6 +168,21 @@ func (h *History) subjectsOf() *subjects {
 // paths have its words, best first, and the commits most like it.
 func (h *History) Similar(question string) ([]graphrank.Scored, []Commit) {
 	return h.subjectsOf().similar(question)
+}
+
+// Times returns when the last commit changed each file, as far as it was read. Files that may
+// differ from the last commit are missing.
+func (h *History) Times() map[string]time.Time {
+	times := map[string]time.Time{}
+	for _, c := range slices.Backward(related(h.load().Commits, math.MaxInt)) {
+		for _, f := range c.files {
+			times[f] = time.Unix(c.Time, 0)
+		}
+	}
+	for _, f := range h.Changed() {
+		delete(times, f)
+	}
+	return times
 }
 
 // Last returns the last n commits that changed one of the files, the newest first.

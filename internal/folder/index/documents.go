@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"cairn/internal/store/docs"
+	"cairn/internal/text/query"
+	"cairn/retriever"
 )
 
 // DocumentsRequest selects documents of the index.
@@ -116,5 +118,34 @@ func listDocuments(s *docs.Store, q DocumentsRequest) (*Documents, error) {
 			out.Documents = append(out.Documents, e)
 		}
 		return nil
+	})
+}
+
+// changed restricts q to the files that were changed as its text requires
+// (query.CutChanged), by the history of the folder or else by the time of the file.
+func (x *Index) changed(s *Stores, q *retriever.Query) error {
+	text, after, before := query.CutChanged(q.Text, time.Now())
+	if after.IsZero() && before.IsZero() {
+		return nil
+	}
+	if text == "" {
+		return &retriever.InvalidError{Field: "query", Reason: "changed: needs words to search for"}
+	}
+	q.Text, q.Filter.Paths = text, []string{}
+	var commits map[string]time.Time
+	if x.options.History != nil {
+		commits = x.options.History.Times()
+	}
+	return s.Docs.View(func(r *docs.Reader) error {
+		return r.Files("", func(f docs.File) bool {
+			at, ok := commits[f.Path]
+			if !ok {
+				at = time.Unix(0, f.ModTime)
+			}
+			if !at.Before(after) && (before.IsZero() || at.Before(before)) {
+				q.Filter.Paths = append(q.Filter.Paths, f.Path)
+			}
+			return true
+		})
 	})
 }

@@ -407,6 +407,9 @@ func (x *Index) Search(ctx context.Context, q retriever.Query) (a *retriever.Ans
 		return nil, err
 	}
 	defer x.mu.RUnlock()
+	if err := x.changed(s, &q); err != nil {
+		return nil, err
+	}
 	lacks := s.lacksKeywords()
 	if lacks && q.Mode == retriever.Keyword {
 		q.Mode = retriever.Semantic

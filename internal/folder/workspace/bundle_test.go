@@ -124,6 +124,7 @@ func TestReferences(t *testing.T) {
 	for name, text := range map[string]string{
 		"store/store.go":      "package store\n\n// Open opens it: see Open.\nfunc Open() int { return 0 }\n\nfunc again() int {\n\treturn Open() // Open\n}\n\ntype T struct{}\n\n// Load loads.\nfunc (t *T) Load() int {\n\treturn 1\n}\n",
 		"store/store_test.go": "package store\n\nimport \"testing\"\n\nfunc TestOpen(t *testing.T) {\n\tOpen()\n}\n",
+		"go/a.go":             "package a\n\ntype Store struct{ n int }\n\ntype holder struct{ store *Store }\n\nfunc (s *Store) Get() int {\n\treturn s.n\n}\n\ntype Other struct{}\n\nfunc (o Other) Get() int { return 1 }\n\nfunc use(h holder, s *Store, o Other) {\n\ts.Get(\n\to.Get(),\n\tx.Get(),\n\tMake().Get(),\n\th.store.Get(),\n\t)\n\tx := &Store{}\n}\n",
 		"main.go":             "package main\n\nimport (\n\t\"fmt\"\n\n\t\"x/store\"\n)\n\nfunc main() {\n\tfmt.Println(\"Open()\", store.Open(), new(store.T).Load(), os.Open(1), Opener())\n}\n",
 		"py/shape.py":         "class Shape:\n    def area(self):\n        return self.area() + side(self)\n\ndef side(x):\n    return 1\n",
 		"py/use.py":           "from shape import side\n\ndef run(x):\n    return side(x) + x.area()\n",
@@ -140,6 +141,7 @@ func TestReferences(t *testing.T) {
 	for symbol, want := range map[string]string{
 		"Open":               "@@ store/store.go:3-4 #Open  func Open() int\nmain.go:10 #main  call: fmt.Println(\"Open()\", store.Open(), new(store.T).Load(), os.Open(1), Opener())\nstore/store.go:7 #again  call: return Open() // Open\nstore/store_test.go:6 #TestOpen  call: Open()\nmain.go:10 #main  call, a guess: fmt.Println(\"Open()\", store.Open(), new(store.T).Load(), os.Open(1), Opener())",
 		"T.Load":             "@@ store/store.go:12-15 #Load  func (t *T) Load() int\nmain.go:10 #main  call, a guess: fmt.Println(\"Open()\", store.Open(), new(store.T).Load(), os.Open(1), Opener())",
+		"Store.Get":          "@@ go/a.go:7-9 #Get  func (s *Store) Get() int\ngo/a.go:16 #use  call: s.Get(\ngo/a.go:18 #use  call: x.Get(),\ngo/a.go:20 #use  call: h.store.Get(),\ngo/a.go:19 #use  call, a guess: Make().Get(),",
 		"py/shape.py#side":   "@@ py/shape.py:5-6 #side  def side(x)\npy/shape.py:3 #area  call: return self.area() + side(self)\npy/use.py:1  import: from shape import side\npy/use.py:4 #run  call: return side(x) + x.area()",
 		"Shape.area":         "@@ py/shape.py:2-3 #area  def area(self)\npy/shape.py:3 #area  call: return self.area() + side(self)\npy/use.py:4 #run  call, a guess: return side(x) + x.area()",
 		"twice()":            "@@ js/math.js:1-3 #twice  export function twice(n)\njs/use.ts:1  import: import { twice } from './math'\njs/use.ts:4 #four  use: return [2].map(twice)",

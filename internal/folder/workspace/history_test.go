@@ -58,6 +58,39 @@ func TestHistoryRaises(t *testing.T) {
 	}
 }
 
+// TestChangedFilter checks changed: by the last commit of a file, by the time of a file that
+// differs from it, and by the time of a file that no commit has.
+func TestChangedFilter(t *testing.T) {
+	sel := folder(t)
+	git := gitIn(t, sel.Root)
+	t.Setenv("GIT_COMMITTER_DATE", "2020-01-02T03:04:05Z")
+	git("init", "-q")
+	git("add", "docs/backup.md", "auth.md")
+	git("commit", "-q", "-m", "one")
+	write(t, filepath.Join(sel.Root, "auth.md"), "# Auth\n\nChanged: copy.\n")
+	w := open(t, sel, Owning, hashed())
+	defer w.Close()
+	fill(t, w, index.IndexRequest{})
+	find := func(q retriever.Query) (paths []string) {
+		t.Helper()
+		a, err := index.SearchOp.Call(t.Context(), w.Folder, q, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range a.Results {
+			paths = append(paths, r.Path)
+		}
+		return paths
+	}
+	old, recent := find(retriever.Query{Text: "copy changed:>1y"}), find(retriever.Query{Text: "changed:<2w copy"})
+	if !slices.Equal(old, []string{"docs/backup.md"}) || !slices.Contains(recent, "auth.md") || slices.Contains(recent, "docs/backup.md") {
+		t.Errorf("before a year ago: %v; within two weeks: %v; want docs/backup.md alone, and auth.md without it", old, recent)
+	}
+	if _, err := index.SearchOp.Call(t.Context(), w.Folder, retriever.Query{Text: "changed:2w"}, nil); err == nil {
+		t.Error("changed: without words is accepted")
+	}
+}
+
 // gitIn returns a function that runs git in a folder. It skips the test where there is no git.
 func gitIn(t *testing.T, dir string) func(args ...string) {
 	t.Helper()

@@ -14,18 +14,19 @@ func filtered(s *scorch.SegmentSnapshot, f store.Filter) (*roaring.Bitmap, error
 	var all *roaring.Bitmap
 	for _, c := range []struct {
 		field string
-		any   []string
+		any   []string // already folded
 	}{
-		{tagField, f.Tags},
-		{priorityField, nonEmpty(f.Priority)},
-		{assigneeField, nonEmpty(f.Assignee)},
+		{tagField, store.FoldAll(f.Tags...)},
+		{priorityField, store.FoldAll(nonEmpty(f.Priority)...)},
+		{assigneeField, store.FoldAll(nonEmpty(f.Assignee)...)},
+		{pathField, f.Paths},
 	} {
-		if len(c.any) == 0 {
+		if len(c.any) == 0 && (c.field != pathField || c.any == nil) {
 			continue
 		}
 		union := roaring.New()
-		for _, label := range store.FoldAll(c.any...) {
-			list, err := postings(s, c.field, label)
+		for _, term := range c.any {
+			list, err := postings(s, c.field, term)
 			if err != nil {
 				return nil, err
 			}

@@ -170,11 +170,11 @@ func alsoUnder(f *pb.Filter, number int64) *pb.Filter {
 	return f
 }
 
-// below reports whether a chunk's path begins with prefix.
-func below(chunk, prefix string) bool {
-	if prefix == "" {
+// below reports whether f lets the path of a chunk pass.
+func below(chunk string, f store.Filter) bool {
+	if f.PathPrefix == "" && f.Paths == nil {
 		return true
 	}
 	path, _, _, ok := store.SplitChunkID(chunk)
-	return ok && strings.HasPrefix(path, prefix)
+	return ok && strings.HasPrefix(path, f.PathPrefix) && f.Lists(path)
 }

@@ -72,10 +72,10 @@ type leg struct {
 	cut bool
 }
 
-// newLeg prepares a leg for k hits whose paths begin with prefix.
-func newLeg(r *pb.QueryPoints, k int, prefix string) *leg {
+// newLeg prepares a leg for k hits that pass f. The condition of r may let other paths pass.
+func newLeg(r *pb.QueryPoints, k int, f store.Filter) *leg {
 	r.Limit = pb.PtrOf(uint64(min(k, maxHits) + edge))
-	return &leg{request: r, k: k, pass: func(p scoredChunk) bool { return below(p.Chunk, prefix) }}
+	return &leg{request: r, k: k, pass: func(p scoredChunk) bool { return below(p.Chunk, f) }}
 }
 
 // take returns the best k points of found that pass, by score and then by chunk. If points
@@ -146,7 +146,7 @@ func (c *Chunks) words(q keyword.Query, k int, f store.Filter) *leg {
 	if len(terms) == 0 {
 		return nil
 	}
-	l := newLeg(c.matching(terms, f), k, f.PathPrefix)
+	l := newLeg(c.matching(terms, f), k, f)
 	isBelow := l.pass
 	l.pass = func(p scoredChunk) bool { return p.Score > 0 && isBelow(p) }
 	if q.Restricted() {
@@ -190,7 +190,7 @@ func (c *Chunks) searchVectors(ctx context.Context, q store.LegsQuery, expanded 
 	if q.Nearest <= 0 {
 		return nil, nil
 	}
-	l := newLeg(c.nearest(q.Vector, q.Filter), q.Nearest, q.Filter.PathPrefix)
+	l := newLeg(c.nearest(q.Vector, q.Filter), q.Nearest, q.Filter)
 	requests := []*pb.QueryPoints{l.request}
 	switch {
 	case expanded.Restricted():

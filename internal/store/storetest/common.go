@@ -170,6 +170,9 @@ func filters(s subject) {
 	}{
 		{store.Filter{}, "docs/a.md docs/b.md docs/sub/authentication.md docs/sub/authorisation.md notes/d.md notes/é.md src/e.go team/.cairn/cards/f.md"},
 		{store.Filter{Kind: store.Code}, "src/e.go"},
+		{store.Filter{Paths: []string{"docs/a.md", "docs/sub", "notes/é.md", "x.md"}}, "docs/a.md notes/é.md"},
+		{store.Filter{Paths: []string{"docs/a.md", "notes/é.md"}, PathPrefix: "docs/"}, "docs/a.md"},
+		{store.Filter{Paths: []string{}}, ""},
 		{store.Filter{Kind: store.Cards}, "team/.cairn/cards/f.md"},
 		{store.Filter{Kind: store.Docs}, "docs/a.md docs/b.md docs/sub/authentication.md docs/sub/authorisation.md notes/d.md notes/é.md"},
 		{store.Filter{Kind: store.Docs, PathPrefix: "notes/"}, "notes/d.md notes/é.md"},

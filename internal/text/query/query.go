@@ -5,6 +5,7 @@ package query
 import (
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -84,6 +85,44 @@ func Parse(text string) Query {
 		}
 	}
 	return q
+}
+
+// CutChanged returns the text without a word such as changed:<2w, and the times between which
+// it requires that a file was changed; both are zero without such a word. An age is a number
+// with h, d, w, m (30 days) or y, and counts back from now: changed:<2w and changed:2w mean
+// within the last two weeks, changed:>2w before. A date such as 2026-01-31 is the beginning of
+// that day: changed:>2026-01-31 means since then.
+func CutChanged(text string, now time.Time) (rest string, after, before time.Time) {
+	for word := range strings.FieldsSeq(text) {
+		value, ok := strings.CutPrefix(word, "changed:")
+		if !ok {
+			continue
+		}
+		bound := strings.TrimLeft(value, "<>=")
+		at, err := time.ParseInLocation(time.DateOnly, bound, now.Location())
+		since := strings.HasPrefix(value, ">")
+		if err != nil {
+			if at, ok = ago(bound, now); !ok {
+				continue
+			}
+			since = !since
+		}
+		if since {
+			after = at
+		} else {
+			before = at
+		}
+		text = strings.Replace(text, word, "", 1)
+	}
+	return strings.TrimSpace(text), after, before
+}
+
+// ago returns the time that is an age such as 2w before now.
+func ago(age string, now time.Time) (time.Time, bool) {
+	digits := max(0, len(age)-1)
+	hours, ok := map[string]int64{"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}[age[digits:]]
+	n, err := strconv.ParseUint(age[:digits], 10, 16)
+	return time.Unix(now.Unix()-int64(n)*hours*3600, 0).In(now.Location()), ok && err == nil
 }
 
 // Restricts reports whether a text that contains all words may still not match.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,6 +16,32 @@ func ExampleParse() {
 	// Output:
 	// rotate access token; must hold "access token"; excludes "old key", -legacy
 	// tar -x --list
+}
+
+func TestCutChanged(t *testing.T) {
+	now := time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string][3]string{
+		"token changed:<2w rotate": {"token  rotate", "2026-03-17", ""},
+		"changed:2w":               {"", "2026-03-17", ""},
+		"changed:>1y token":        {"token", "", "2025-03-31"},
+		"token changed:>2026-01-31 changed:<=2026-03-01": {"token", "2026-01-31", "2026-03-01"},
+		"changed:36h token":                    {"token", "2026-03-30", ""},
+		"token changed:soon":                   {"token changed:soon", "", ""},
+		"token changed:2ww changed: changed:>": {"token changed:2ww changed: changed:>", "", ""},
+		"changed:2026-02-30 changed:99999999d": {"changed:2026-02-30 changed:99999999d", "", ""},
+		"unchanged:2w":                         {"unchanged:2w", "", ""},
+	} {
+		rest, after, before := CutChanged(text, now)
+		got := [3]string{rest}
+		for i, at := range []time.Time{after, before} {
+			if !at.IsZero() {
+				got[i+1] = at.Format(time.DateOnly)
+			}
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
 }
 
 func TestParse(t *testing.T) {
