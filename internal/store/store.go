@@ -3,7 +3,7 @@
 // of truth; the keyword index and the vectors can be rebuilt from them.
 //
 // Subpackages implement the interfaces: docs (documents, on bbolt), keyword (on Bleve),
-// flat (exact vectors) and qdrant (on a server, which qdranttest imitates). Package storetest
+// flat (vectors in files) and qdrant (on a server, which qdranttest imitates). Package storetest
 // tests the implementations. Package kv is the key-value file below docs and the records of
 // other rooms, and ngram makes the filters that name the files which can match a pattern. Package legs searches small sets of texts, such as the tools of a catalogue,
 // by words and by vectors.

@@ -17,7 +17,7 @@ var rooms = []room{
 	{"models", "", 7200},
 	{"internal/base/testutil", "internal/base models", 490},
 	{"internal/text", "", 18450},
-	{"internal/store", "internal/base models internal/text", 16860},
+	{"internal/store", "internal/base models internal/text", 17350},
 	{"indexer", "internal/base models internal/text internal/store", 3030},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5510},
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13270},

@@ -1,9 +1,10 @@
-// Package flat is an exact vector store: every search considers every vector.
+// Package flat is a vector store. A search considers every vector of up to 262,144, and
+// the nearest parts of a larger store, unless it has a filter.
 //
 // A search first scans 8-bit codes in memory, with SIMD, and then scores the best
 // candidates again with 16 bits a coordinate; the lower 8 bits come from the file. In
 // large stores, sketches of one and four bits a coordinate rule out most vectors before, and
-// the codes of the rest come from the file too. The index is not approximate.
+// the codes of the rest come from the file too.
 //
 // The file holds each vector once, keyed by the hash of its text. The vector of a
 // removed chunk stays in the file until compaction, so that text that was moved, copied
@@ -45,8 +46,8 @@ type Options struct {
 	MaxCached int
 	// Threads is the number of goroutines that a search may use. 0 means GOMAXPROCS.
 	Threads int
-	// sealedFrom is the constant of that name if it is 0.
-	sealedFrom int
+	// sealedFrom and partitionedFrom are the constants of these names if they are 0.
+	sealedFrom, partitionedFrom int
 	// Logger receives a warning when Open truncates the file and when a compaction
 	// fails. Nil discards them.
 	Logger *slog.Logger
@@ -146,6 +147,7 @@ func newStore(dim int, model, path string, o *Options) (*Store, error) {
 	s := &Store{dim: dim, model: model, path: path, kernel: k, options: *cmp.Or(o, &Options{})}
 	s.options.Logger = cmp.Or(s.options.Logger, slog.New(slog.DiscardHandler))
 	s.options.sealedFrom = cmp.Or(s.options.sealedFrom, sealedFrom)
+	s.options.partitionedFrom = cmp.Or(s.options.partitionedFrom, partitionedFrom)
 	if s.options.MaxCached <= 0 {
 		s.options.MaxCached = DefaultMaxCached
 	}
@@ -258,7 +260,7 @@ func (s *Store) Close() (err error) {
 		return nil
 	}
 	if s.broken == nil {
-		s.saveImage(snap, &s.contents, imageLacksAtClose)
+		s.saveImage(snap, imageLacksAtClose)
 	}
 	return snap.log.file.Close()
 }

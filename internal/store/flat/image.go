@@ -2,6 +2,7 @@ package flat
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 
 	"cairn/internal/base/atomicfile"
 	"cairn/internal/base/checksum"
@@ -29,12 +31,14 @@ import (
 //	dead      a bit for each slot
 //	ids       the texts of each block's IDs
 //	documents as in a record
+//	starts    4 bytes for each sorted document and one more, see partitions
+//	of        4 bytes for each ordered slot
 //	sketches  sketchSize bytes for each full block
 //	checksums a CRC-32C for each imagePage bytes of the parts before
 //	trailer   see imageTrailer
 const (
 	imageName  = "image.cairn"
-	imageMagic = 0x316d496e72696163 // "cairnIm1"
+	imageMagic = 0x326d496e72696163 // "cairnIm2"
 	imageAlign = 4096
 	imagePage  = 1 << 20
 	// imageLacks is the share of slots that an image may lack after an update, as a divisor;
@@ -56,6 +60,8 @@ type imageTrailer struct {
 	IDs         uint64 // bytes
 	Documents   uint64
 	DocBytes    uint64
+	Ordered     uint64 // slots, see partitions
+	OrderedDocs uint64
 	// Checksum is that of the checksums and the trailer before it.
 	Checksum uint32
 }
@@ -63,7 +69,7 @@ type imageTrailer struct {
 var trailerSize = binary.Size(imageTrailer{})
 
 // imageLayout has the offset of each part.
-type imageLayout struct{ vectors, dead, ids, documents, sketches, checksums, size int }
+type imageLayout struct{ vectors, dead, ids, documents, starts, of, sketches, checksums, size int }
 
 func (t *imageTrailer) layout(stride int) (l imageLayout) {
 	at := 0
@@ -75,7 +81,9 @@ func (t *imageTrailer) layout(stride int) (l imageLayout) {
 	l.dead = add(blocksOf(t.Vectors) * contentSize)
 	l.ids = add((int(t.Slots) + 63) / 64 * 8)
 	l.documents = add(int(t.IDs))
-	l.sketches = add(int(t.DocBytes))
+	l.starts = add(int(t.DocBytes))
+	l.of = add(4 * (int(t.OrderedDocs) + 1))
+	l.sketches = add(4 * int(t.Ordered))
 	l.checksums = add(int(t.Slots) / blockLen * sketchSize(stride))
 	l.size = l.checksums + (l.checksums+imagePage-1)/imagePage*4 + trailerSize
 	return l
@@ -97,33 +105,70 @@ func (s *Store) fingerprint(records []*record) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// saveImage writes an image of snap if the last one lacks more than 1/lacks of its slots. The
-// caller holds s.mu, or is load.
-func (s *Store) saveImage(snap *snapshot, c *contents, lacks int) {
+// saveImage writes an image of snap if the last one lacks more than 1/lacks of its slots, and
+// orders the slots if more than 1/imageLacks are not. It returns the snapshot to use from now
+// on. The caller holds s.mu, or is load.
+func (s *Store) saveImage(snap *snapshot, lacks int) *snapshot {
 	if s.imaged > snap.n {
 		s.imaged = 0
 	}
 	if s.options.ReadOnly || len(s.sealed(snap)) == 0 || lacks*(snap.n-s.imaged) <= snap.n {
-		return
+		return snap
 	}
 	s.imaged = snap.n // also after an error, which would repeat at every update
-	if err := s.writeImage(snap, c); err != nil {
+	if snap.live >= s.options.partitionedFrom && imageLacks*(snap.n-snap.partitions.slots()) > snap.n {
+		next, err := s.order(snap)
+		if err == nil {
+			s.imaged = next.n
+			return next
+		}
+		s.options.Logger.Warn("the vectors cannot be ordered, so that a search reads all of them", "error", err)
+	}
+	if _, err := s.writeImage(snap); err != nil {
 		s.options.Logger.Warn("the image of the vectors cannot be written, so that the next start takes longer", "error", err)
 	}
+	return snap
 }
 
-func (s *Store) writeImage(snap *snapshot, c *contents) error {
+// order writes an image of snap with its slots ordered and returns the state in it.
+func (s *Store) order(snap *snapshot) (*snapshot, error) {
+	next, err := s.partitioned(snap)
+	if err != nil {
+		return nil, err
+	}
+	records, err := s.writeImage(next)
+	if err != nil {
+		return nil, err
+	}
+	img := s.openImage(records)
+	if img == nil {
+		return nil, errors.New("the image cannot be read")
+	}
+	st := img.restore(s, snap.log, records)
+	if st == nil {
+		return nil, errors.New("the image is damaged")
+	}
+	if err := s.readBlocks(st.snap); err != nil {
+		return nil, err
+	}
+	s.docIndex, s.contents = nil, st.contents
+	return st.snap, nil
+}
+
+// writeImage returns the records that the image comprises.
+func (s *Store) writeImage(snap *snapshot) ([]*record, error) {
 	start, err := readFileHeader(snap.log.file, s.dim, s.model)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	records, err := s.walk(snap.log.file, start, snap.log.end)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if n := len(records); n == 0 || records[n-1].end() != snap.log.end {
-		return &CorruptError{Path: s.path, Reason: "the last record is damaged"}
+		return nil, &CorruptError{Path: s.path, Reason: "the last record is damaged"}
 	}
+	c, p := &s.contents, cmp.Or(snap.partitions, &partitions{starts: make([]uint32, 1)})
 	var docs []byte
 	for i := range snap.docs {
 		docs = snap.docs[i].append(docs)
@@ -132,13 +177,14 @@ func (s *Store) writeImage(snap *snapshot, c *contents) error {
 		Magic: imageMagic, Fingerprint: s.fingerprint(records), Records: uint64(len(records)),
 		Slots: uint64(snap.n), Cleared: uint64(snap.cleared), Vectors: uint64(c.n), Retained: uint64(c.retained),
 		Documents: uint64(len(snap.docs)), DocBytes: uint64(len(docs)),
+		Ordered: uint64(p.slots()), OrderedDocs: uint64(p.docs()),
 	}
 	for i, b := range snap.blocks {
 		t.IDs += uint64(b.ids.begin(min(blockLen, snap.n-i*blockLen)))
 	}
 	f, err := atomicfile.Create(s.imagePath(), 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Discard()
 	w := &imageWriter{w: bufio.NewWriterSize(f, imagePage)}
@@ -160,15 +206,47 @@ func (s *Store) writeImage(snap *snapshot, c *contents) error {
 	w.align()
 	w.add(docs)
 	w.align()
-	for _, b := range snap.full() {
-		w.add(b.sketch.Load().memory)
+	w.add(bytesOf(p.starts))
+	w.align()
+	w.add(bytesOf(p.of))
+	w.align()
+	if err := s.addSketches(w, snap); err != nil {
+		return nil, err
 	}
 	w.align()
 	runtime.KeepAlive(snap)
 	if err := w.end(t); err != nil {
-		return err
+		return nil, err
 	}
-	return f.Commit()
+	return records, f.Commit()
+}
+
+// addSketches adds the sketches of full blocks. Those that it has to make it does not keep.
+func (s *Store) addSketches(w *imageWriter, snap *snapshot) error {
+	for batch := range slices.Chunk(snap.full(), 4*runtime.GOMAXPROCS(0)) {
+		g, sketches := workers(), make([]*sketch, len(batch))
+		for i, b := range batch {
+			g.Go(func() error {
+				if sketches[i] = b.sketch.Load(); sketches[i] != nil {
+					return nil
+				}
+				err := snap.readCodes(b, blockLen)
+				if err == nil {
+					s.sealBlock(snap, b)
+					sketches[i] = b.sketch.Swap(nil)
+				}
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		for _, k := range sketches {
+			w.add(k.memory)
+		}
+		runtime.KeepAlive(sketches)
+	}
+	return nil
 }
 
 // imageWriter writes parts and computes the checksums of their pages.
@@ -239,7 +317,7 @@ func (s *Store) openImage(records []*record) *image {
 	if err := binary.Read(end, binary.NativeEndian, &img.imageTrailer); err != nil || img.Magic != imageMagic {
 		return nil
 	}
-	for _, n := range []uint64{img.Slots, img.Vectors, img.IDs, img.Documents, img.DocBytes} {
+	for _, n := range []uint64{img.Slots, img.Vectors, img.IDs, img.Documents, img.DocBytes, img.Ordered, img.OrderedDocs} {
 		if n > uint64(size) {
 			return nil
 		}
@@ -355,6 +433,9 @@ func (s *snapshot) restore(img *image, c *contents) bool {
 	size := sketchSize(s.stride)
 	for i, b := range s.full() {
 		b.sketch.Store(sketchOf(img.memory[img.sketches+i*size:][:size], s.stride, img))
+	}
+	if !s.restorePartitions(img) {
+		return false
 	}
 	s.table = newTable(s.live)
 	filling := *s

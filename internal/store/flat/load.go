@@ -79,8 +79,7 @@ func (s *Store) load() (err error) {
 	if len(s.sealed(state.snap)) == 0 && !s.options.ReadOnly {
 		_ = os.Remove(s.imagePath())
 	}
-	s.saveImage(state.snap, &s.contents, imageLacks)
-	s.snap.Store(state.snap)
+	s.snap.Store(s.saveImage(state.snap, imageLacks))
 	return nil
 }
 

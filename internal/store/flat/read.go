@@ -14,7 +14,6 @@ import (
 // vectorReader reads the vectors of a snapshot.
 type vectorReader struct {
 	snap      *snapshot
-	rows      *rows  // of the last vector
 	code, low []byte // buffers
 }
 
@@ -26,9 +25,7 @@ func (r *vectorReader) slot(slot int) (code, low []byte, scale float32, err erro
 		r.code, r.low = make([]byte, r.snap.dim), make([]byte, r.snap.dim)
 	}
 	code, low = r.code, r.low
-	if r.rows = b.rows.Load(); r.rows != nil {
-		code = r.rows.codes[i*r.snap.stride:][:r.snap.dim]
-	} else if err := r.snap.readCode(code, b.vector[i]); err != nil {
+	if err := r.snap.code(code, slot); err != nil {
 		return nil, nil, 0, err
 	}
 	if b.low != nil {
@@ -43,6 +40,17 @@ func (r *vectorReader) slot(slot int) (code, low []byte, scale float32, err erro
 func (s *snapshot) readCode(code []byte, n uint32) error {
 	at, _ := s.vectors.extent(n).offsets(n, s.dim)
 	return s.log.readChecked(code, at, s.vectors.at(n).codeSum)
+}
+
+// code copies the code of a slot.
+func (s *snapshot) code(to []byte, slot int) error {
+	b, i := s.blocks[slot/blockLen], slot%blockLen
+	if rows := b.rows.Load(); rows != nil {
+		copy(to, rows.codes[i*s.stride:][:s.dim])
+		runtime.KeepAlive(rows)
+		return nil
+	}
+	return s.readCode(to, b.vector[i])
 }
 
 // readLow reads the low bytes of vector n of the file.
@@ -83,7 +91,6 @@ func (s *snapshot) exact(k kernel, queryVector []float32, slots []int, threads i
 			scores[i] = query.cosine(k, code, low, scale)
 		}
 	})
-	runtime.KeepAlive(readers) // and the codes, which are outside of Go's heap
 	return scores, errors.Join(append(errs, fault)...)
 }
 
@@ -108,6 +115,5 @@ func (s *Store) Vectors(ctx context.Context, chunks []string) (vectors [][]float
 		}
 		vectors[i] = restore(code, low, scale)
 	}
-	runtime.KeepAlive(read)
 	return vectors, ctx.Err()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -93,11 +94,15 @@ func (s *snapshot) allowed(f store.Filter) []uint64 {
 		return nil
 	}
 	bits := make([]uint64, (len(s.docs)+63)/64)
-	for i := range s.docs {
-		if f.Match(s.docs[i].path, s.docs[i].labels) {
-			bits[i>>6] |= 1 << (i & 63)
+	match := func(from, end int) {
+		for i := from; i < end; i++ {
+			if f.Match(s.docs[i].path, s.docs[i].labels) {
+				bits[i>>6] |= 1 << (i & 63)
+			}
 		}
 	}
+	match(s.withPrefix(f.PathPrefix))
+	match(s.partitions.docs(), len(s.docs))
 	return bits
 }
 
@@ -109,14 +114,14 @@ type scan struct {
 	pool    *sync.Pool
 	query   *query
 	k       int
-	slack   float32 // twice the margin, in units of the query's scale
-	allowed []uint64
+	slack   float32  // twice the margin, in units of the query's scale
+	allowed []uint64 // a bit for each document
+	chosen  []uint64 // a bit for each slot; nil unless these are few
 
-	blocks     []scanned
-	sketch     *sketchQuery // nil if no block is scanned by its sketch
-	unsketched bool         // a full block has no sketch yet
-	// estimates has those of each block with a sketch.
-	estimates     [][blockLen]float32
+	blocks        []scanned
+	visit         []int        // numbers of blocks
+	sketch        *sketchQuery // nil if no block is scanned by its sketch
+	unsketched    bool         // a full block has no sketch yet
 	estimatesPool *sync.Pool
 }
 
@@ -126,6 +131,8 @@ type scanned struct {
 	rows   *rows   // nil if the block is sealed
 	sketch *sketch // nil if the search reads all codes
 	centre float32 // score of the sketch's centre
+	// estimates are those of the vectors. With chosen slots they are coarse.
+	estimates *[blockLen]float32
 }
 
 // open sets the blocks. sketches says whether to use the sketches of blocks that are not
@@ -145,13 +152,14 @@ func (c *scan) open(queryVector []float32, sketches bool) {
 			c.sketch = newSketchQuery(queryVector, c.query, c.kernel)
 		}
 	}
+	c.narrow()
 }
 
 // run returns every slot that can be among the best k, in any order.
 func (c *scan) run(threads int) ([]candidate, error) {
 	workers := make([]*scratch, threads)
-	each := func(blocks int, do func(work *scratch, i int)) error {
-		fault := share(threads, blocks, func(worker, i int) {
+	each := func(do func(work *scratch, i int)) error {
+		fault := share(threads, len(c.visit), func(worker, n int) {
 			if c.ctx.Err() != nil {
 				return
 			}
@@ -164,20 +172,22 @@ func (c *scan) run(threads int) ([]candidate, error) {
 				work.seeds.reset(seeds*c.k, 0)
 				workers[worker] = work
 			}
-			do(workers[worker], i)
+			do(workers[worker], c.visit[n])
 		})
 		return errors.Join(c.ctx.Err(), fault)
 	}
 	if c.sketch != nil {
 		held, _ := c.estimatesPool.Get().(*[][blockLen]float32)
-		if held == nil || len(*held) < len(c.blocks) {
-			estimates := make([][blockLen]float32, len(c.blocks))
+		if held == nil || len(*held) < len(c.visit) {
+			estimates := make([][blockLen]float32, len(c.visit))
 			held = &estimates
 		}
 		defer c.estimatesPool.Put(held)
-		c.estimates = *held
+		for n, i := range c.visit {
+			c.blocks[i].estimates = &(*held)[n]
+		}
 	}
-	err := each(len(c.blocks), func(work *scratch, i int) {
+	err := each(func(work *scratch, i int) {
 		if c.blocks[i].sketch != nil {
 			c.estimate(work, i)
 			return
@@ -194,7 +204,7 @@ func (c *scan) run(threads int) ([]candidate, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = each(len(c.blocks), func(work *scratch, i int) {
+		err = each(func(work *scratch, i int) {
 			if c.blocks[i].sketch != nil && work.err == nil {
 				work.err = c.reach(work, i, floor)
 			}
@@ -244,15 +254,30 @@ func (c *scan) wanted(slot int) bool {
 	if slot >= c.snap.n || c.snap.isDead(slot) {
 		return false
 	}
+	if c.chosen != nil {
+		return c.chosen[slot>>6]>>(slot&63)&1 != 0
+	}
 	doc := c.snap.blocks[slot/blockLen].doc[slot%blockLen]
 	return c.allowed == nil || c.allowed[doc>>6]>>(doc&63)&1 != 0
 }
 
 // estimate sets the estimates of block i, which has a sketch, and offers them to the seeds.
 func (c *scan) estimate(work *scratch, i int) {
-	b, out := &c.blocks[i], &c.estimates[i]
+	b := &c.blocks[i]
+	out := b.estimates
 	b.centre = b.sketch.score(c.kernel, c.query)
-	c.kernel.estimates(out, b.sketch, c.sketch, b.centre)
+	if c.chosen == nil {
+		c.kernel.estimates(out, b.sketch, c.sketch, b.centre)
+	} else {
+		for at := range out {
+			out[at] = float32(math.Inf(-1))
+		}
+		work.places = appendBits(work.places[:0], c.chosenIn(i))
+		c.coarse(work, i)
+		for n, at := range work.places {
+			out[at] = work.coarse[n]
+		}
+	}
 	// With a spread of 0, any deviations do. The estimates are in the cache.
 	work.places = reaching(c.kernel, work.places[:0], out, out, 0, work.seeds.floor)
 	for _, at := range work.places {
@@ -318,7 +343,11 @@ func (c *scan) coarse(work *scratch, block int) {
 func (c *scan) reach(work *scratch, i int, floor float32) error {
 	work.best.floor = max(work.best.floor, floor)
 	s := c.blocks[i].sketch
-	work.places = reaching(c.kernel, work.places[:0], &c.estimates[i], s.bySign.sigma, c.sketch.spread, floor)
+	by, spread := s.bySign, c.sketch.spread
+	if c.chosen != nil {
+		by, spread = s.byCoarse, c.sketch.coarseSpread
+	}
+	work.places = reaching(c.kernel, work.places[:0], c.blocks[i].estimates, by.sigma, spread, floor)
 	if c.allowed != nil { // if few slots pass, the floor rules out nothing
 		work.places = slices.DeleteFunc(work.places, func(at uint16) bool { return !c.wanted(i*blockLen + int(at)) })
 	}

@@ -326,6 +326,11 @@ func estimatesPortable(out *[blockLen]float32, s *sketch, q *sketchQuery, centre
 func reaching(k kernel, places []uint16, estimates, sigma *[blockLen]float32, spread, floor float32) []uint16 {
 	var bitmap blockBits
 	k.atLeast(&bitmap, estimates, sigma, spread, floor)
+	return appendBits(places, bitmap[:])
+}
+
+// appendBits appends the places of the bits that are set.
+func appendBits(places []uint16, bitmap []uint64) []uint16 {
 	for word, b := range bitmap {
 		for ; b != 0; b &= b - 1 {
 			places = append(places, uint16(64*word+bits.TrailingZeros64(b)))

@@ -139,7 +139,8 @@ type snapshot struct {
 	docs        []payload
 	vectors     vectors // in the file
 	table       *table
-	log         *log // nil in memory
+	log         *log        // nil in memory
+	partitions  *partitions // nil without ordered slots
 }
 
 func newSnapshot(dim int, l *log) *snapshot {
@@ -224,7 +225,7 @@ func (s *snapshot) clear(c *contents) {
 		}
 	}
 	s.cleared += s.n
-	s.blocks, s.n, s.dead, s.table = nil, 0, nil, newTable(0)
+	s.blocks, s.n, s.dead, s.table, s.partitions = nil, 0, nil, newTable(0), nil
 	if c != nil {
 		c.retained = c.cached
 	}

@@ -117,7 +117,7 @@ func (s *Store) tidy(snap *snapshot) {
 		slots, garbage = slots+snap.cleared, garbage+snap.cleared
 	}
 	if (garbage < minGarbage || garbage <= slots/4) && s.contents.cached <= s.maxCached() {
-		s.saveImage(snap, &s.contents, imageLacks)
+		s.snap.Store(s.saveImage(snap, imageLacks))
 		return
 	}
 	if err := s.compact(snap); err != nil {
