@@ -1,6 +1,7 @@
 package retriever
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,18 +84,40 @@ func (s *search) outdatedNote(ctx context.Context, path string) (list []Outdated
 }
 
 // outdated returns the citations of a note whose lines are not the same, nor the same
-// elsewhere. It reads the present files, so that no answer depends on an earlier check.
-func (r *Retriever) outdated(ctx context.Context, path string) (list []Outdated, err error) {
+// elsewhere.
+func (r *Retriever) outdated(ctx context.Context, path string) ([]Outdated, error) {
+	c, err := r.CheckNote(ctx, path)
+	if errors.Is(err, ErrNoNote) {
+		err = nil
+	}
+	return c.Outdated, err
+}
+
+// CheckedNote is what became of the lines that a note cites.
+type CheckedNote struct {
+	// Outdated lists the citations whose lines are not the same, nor the same elsewhere.
+	Outdated []Outdated
+	// Files are the paths with the cited lines, as they were and as they are.
+	Files []string
+}
+
+// ErrNoNote reports that a path names no note that can be read.
+var ErrNoNote = errors.New("there is no such note")
+
+// CheckNote reads the present files that a note cites, so that its result depends on no
+// earlier check.
+func (r *Retriever) CheckNote(ctx context.Context, path string) (c CheckedNote, err error) {
 	if r.sources.Files == nil || !store.IsNote(path) {
-		return nil, nil
+		return c, ErrNoNote
 	}
 	note, _, err := r.open(path)
 	if err != nil {
-		return nil, ctx.Err() // removed meanwhile
+		return c, cmp.Or(ctx.Err(), ErrNoNote)
 	}
 	cited := receipt.In(note.text, maxCited+1)
 	if len(cited) > maxCited {
-		return []Outdated{{Status: receipt.Changed, Diff: fmt.Sprintf("not checked: the note has more than %d receipts\n", maxCited)}}, nil
+		c.Outdated = []Outdated{{Status: receipt.Changed, Diff: fmt.Sprintf("not checked: the note has more than %d receipts\n", maxCited)}}
+		return c, nil
 	}
 	source := citedFiles{Retriever: r}
 	full := make([]receipt.Full, len(cited))
@@ -104,25 +127,31 @@ func (r *Retriever) outdated(ctx context.Context, path string) (list []Outdated,
 	}
 	findings, err := receipt.Check(ctx, &source, full)
 	for _, f := range findings {
-		if err != nil || f.Holds() || len(list) == maxOutdated {
-			continue
+		if c.Files = append(c.Files, f.Receipt.Path); f.Now != nil {
+			c.Files = append(c.Files, f.Now.Receipt.Path)
 		}
-		o := Outdated{Receipt: f.Receipt.String(), Status: f.Status, Diff: f.Diff}
-		if f.Status == receipt.Moved {
-			o.Status = receipt.Changed // its lines have more text
+		if err == nil && !f.Holds() && len(c.Outdated) < maxOutdated {
+			c.Outdated = append(c.Outdated, newOutdated(f))
 		}
-		if f.Now != nil {
-			o.Now = f.Now.Receipt.String()
-		}
-		if f.Now != nil && o.Diff == "" {
-			o.Diff = "+" + strings.ReplaceAll(f.Now.Text, "\n", "\n+") + "\n"
-		}
-		if len(o.Diff) > maxDiff {
-			o.Diff = strings.ToValidUTF8(o.Diff[:maxDiff], "") + "...\n"
-		}
-		list = append(list, o)
 	}
-	return list, err
+	return c, err
+}
+
+func newOutdated(f receipt.Finding) Outdated {
+	o := Outdated{Receipt: f.Receipt.String(), Status: f.Status, Diff: f.Diff}
+	if f.Status == receipt.Moved {
+		o.Status = receipt.Changed // its lines have more text
+	}
+	if f.Now != nil {
+		o.Now = f.Now.Receipt.String()
+	}
+	if f.Now != nil && o.Diff == "" {
+		o.Diff = "+" + strings.ReplaceAll(f.Now.Text, "\n", "\n+") + "\n"
+	}
+	if len(o.Diff) > maxDiff {
+		o.Diff = strings.ToValidUTF8(o.Diff[:maxDiff], "") + "...\n"
+	}
+	return o
 }
 
 // citedFiles is the receipt.Source of a note. It reads the files that Read reads, with secrets
@@ -166,13 +195,18 @@ func (c *citedFiles) Documents(ctx context.Context) (paths []string, err error) 
 	return paths, nil
 }
 
+// String returns what became of the lines, without their difference.
+func (o *Outdated) String() string {
+	line := fmt.Sprintf("outdated, %s %s", o.Receipt, o.Status)
+	if o.Now != "" {
+		line += ", now " + o.Now
+	}
+	return printed(line)
+}
+
 // writeOutdated writes a warning for each citation of a note that no longer holds.
 func writeOutdated(b *strings.Builder, list []Outdated) {
-	for _, o := range list {
-		line := fmt.Sprintf("%s warning: outdated, %s %s", mark, o.Receipt, o.Status)
-		if o.Now != "" {
-			line += ", now " + o.Now
-		}
-		b.WriteString(printed(line) + "\n" + quoted(o.Diff))
+	for i := range list {
+		b.WriteString(mark + " warning: " + list[i].String() + "\n" + quoted(list[i].Diff))
 	}
 }

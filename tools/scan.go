@@ -98,14 +98,27 @@ func relatedTo(ctx context.Context, folder *owner.Folder, o *Options, r *scan.Re
 	return lines
 }
 
-// fitLines shortens the list of lines to fit the answer into the budget.
+// fitLines shortens the list of lines to fit the answer into the budget. A line of an outdated
+// note comes with its warning.
 func fitLines(budget fit.Budget, a *scan.Answer) error {
-	all, reason := a.Lines, a.Reason
+	all, reason, outdated := a.Lines, a.Reason, a.Outdated
+	first := make([]string, len(all)) // the note of which a line is the first
+	seen := map[string]bool{"": true}
+	for i, line := range all {
+		if note := scan.Warned(outdated, line); !seen[note] {
+			first[i], seen[note] = note, true
+		}
+	}
 	err := budget.Fit(a, []fit.Part{{
 		Units: len(all),
-		Unit:  func(i int) any { return all[i] },
+		Unit:  func(i int) any { return all[i] + first[i] + outdated[first[i]] },
 		Keep: func(n int) {
-			a.Lines, a.Reason = all[:n], reason
+			a.Lines, a.Reason, a.Outdated = all[:n], reason, map[string]string{}
+			for _, note := range first[:n] {
+				if note != "" {
+					a.Outdated[note] = outdated[note]
+				}
+			}
 			if n < len(all) {
 				a.Truncated = true
 				a.Reason = fmt.Sprintf("%d of %d lines are shown: set max_tokens, or narrow the search with filters.path_prefix", n, a.Total)

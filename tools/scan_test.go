@@ -1,9 +1,12 @@
 package tools
 
 import (
+	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
+	"cairn/internal/folder/scan"
 	"cairn/internal/text/fit"
 	"cairn/models/bpe"
 )
@@ -47,4 +50,37 @@ func TestExhaustive(t *testing.T) {
 		}
 	}
 	s.close()
+}
+
+// TestWarningsOfLines: a line of an outdated note is never shown without the warning about it,
+// however little fits.
+func TestWarningsOfLines(t *testing.T) {
+	for tokens := 60; tokens < 900; tokens += 40 {
+		a := &scan.Answer{Lines: []string{}, Total: 40, Outdated: map[string]string{}}
+		for i := range 10 {
+			note := fmt.Sprintf(".cairn/notes/note%02d.md", i)
+			for line := range 4 {
+				a.Lines = append(a.Lines, fmt.Sprintf("%s:%d:mind the limit", note, line+1))
+			}
+			if i%2 == 0 {
+				a.Outdated[note] = "outdated, docs/limits.md:3-5 changed"
+			}
+		}
+		want := maps.Clone(a.Outdated)
+		if err := fitLines(fit.Budget{Tokens: tokens, Count: (&bpe.Counter{}).CountTokens}, a); err != nil {
+			t.Fatal(err)
+		}
+		shown := map[string]string{}
+		for _, l := range a.Lines {
+			if note := scan.Warned(want, l); note != "" {
+				shown[note] = want[note]
+			}
+		}
+		if !maps.Equal(shown, a.Outdated) {
+			t.Errorf("%d tokens: %d lines with the warnings %v, want %v", tokens, len(a.Lines), a.Outdated, shown)
+		}
+		if text := a.Text(); len(shown) > 0 && !strings.Contains(text, "\nwarning: .cairn/notes/note00.md: outdated, docs/limits.md:3-5 changed\n") {
+			t.Errorf("the text has no warning: %s", text)
+		}
+	}
 }

@@ -119,7 +119,7 @@ func (o *Writer) quote(b *strings.Builder, lines []string, m view.Marker) {
 func (o *Writer) further(b *strings.Builder, r *retriever.Result, m view.Marker, p Places) []string {
 	var more, further []string
 	for _, w := range r.Outdated {
-		fmt.Fprintf(b, "    outdated, %s %s\n", w.Receipt, w.Status)
+		fmt.Fprintf(b, "    %s\n", Plain(w.String()))
 		o.quote(b, strings.Split(strings.TrimRight(w.Diff, "\n"), "\n"), m)
 	}
 	for i := range r.More {

@@ -76,6 +76,12 @@ func (o *Writer) Status(s *index.Status, place home.Place, skipped []index.Skipp
 	if len(s.Kinds) > 0 {
 		row("kinds", "%s", view.Kinds(s.Kinds))
 	}
+	if s.Notes > 0 {
+		row("notes", "%d, %d outdated", s.Notes, s.Outdated)
+	}
+	for _, path := range s.OutdatedNotes {
+		row("", "  %s", Plain(path))
+	}
 	row("vectors", "%d made, %d pending", s.Embedded, s.Pending)
 	row("model", "%s", s.Model)
 	if k := s.Kernels; k != nil {

@@ -123,6 +123,7 @@ type Index struct {
 	// of each file of a watched folder, except for its unhandled changes.
 	known    ofDocuments[*scan.Known]
 	complete atomic.Bool
+	notes    noteMarks
 
 	// swap is held for reading by writes outside a run, and for writing to replace
 	// the stores; it is locked before mu.

@@ -14,6 +14,7 @@ import (
 	"cairn/internal/store/docs"
 	"cairn/internal/store/keyword"
 	"cairn/internal/text/query"
+	"cairn/internal/text/watch"
 	"cairn/models"
 	"cairn/retriever"
 )
@@ -240,6 +241,12 @@ func (x *Index) fill(ctx context.Context, r IndexRequest, start time.Time, progr
 	history.Wait()
 	if err == nil {
 		x.complete.CompareAndSwap(false, watched)
+		x.runs.Lock()
+		marks := x.watcher != nil
+		x.runs.Unlock()
+		if marks {
+			x.mark(ctx, watch.Batch{All: true})
+		}
 	}
 	if err == nil && s.Mirror != nil {
 		_, err = s.Mirror.Sync(ctx, nil)

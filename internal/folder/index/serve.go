@@ -23,6 +23,7 @@ const (
 	StatusOp     owner.Op[StatusRequest, *Status, none]                       = "status"
 	SkippedOp    owner.Op[none, []SkippedFile, none]                          = "skipped"
 	LinesOp      owner.Op[scan.Request, *scan.Candidates, none]               = "lines"
+	NotesOp      owner.Op[NotesRequest, *Notes, none]                         = "notes"
 	DocumentsOp  owner.Op[DocumentsRequest, *Documents, none]                 = "documents"
 	IndexOp      owner.Op[IndexRequest, *IndexReport, Progress]               = "index"
 	VerifyOp     owner.Op[VerifyRequest, *Verified, none]                     = "verify"
@@ -50,6 +51,7 @@ func (x *Index) ServeReads(s *owner.Server) {
 	StatusOp.Answer(s, x.Status)
 	SkippedOp.Answer(s, func(ctx context.Context, _ none) ([]SkippedFile, error) { return x.Skipped(ctx) })
 	DocumentsOp.Answer(s, x.Documents)
+	NotesOp.Answer(s, x.Notes)
 	LinesOp.Answer(s, x.Candidates)
 }
 

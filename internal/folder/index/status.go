@@ -48,6 +48,10 @@ func (x *Index) Status(_ context.Context, r StatusRequest) (*Status, error) {
 		s.Owner = x.options.Holder
 	}
 	x.mu.RUnlock()
+	if x.notes.mu.TryLock() { // no check is running
+		s.SetNotes(newNotes(x.notes.of))
+		x.notes.mu.Unlock()
+	}
 	x.runs.Lock()
 	defer x.runs.Unlock()
 	if x.watcher != nil {

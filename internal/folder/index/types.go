@@ -61,6 +61,11 @@ type Status struct {
 	Kinds map[string]int `json:"kinds,omitempty"`
 	// Tasks counts the documents with a section for tasks.
 	Tasks int `json:"documents_with_tasks,omitempty"`
+	// Notes counts the notes, Outdated those whose cited lines changed, as the watcher last found
+	// them. OutdatedNotes has the paths of the first ones.
+	Notes         int      `json:"notes,omitempty"`
+	Outdated      int      `json:"outdated,omitempty"`
+	OutdatedNotes []string `json:"outdated_notes,omitempty"`
 	// NotEnglish is the percentage of the text that is not English, estimated from a
 	// sample. It is 0 unless it is most of the text and Model supports English only.
 	NotEnglish int `json:"not_english_percent,omitempty"`

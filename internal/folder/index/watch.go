@@ -193,6 +193,7 @@ func (w *watcher) take(ctx context.Context, b watch.Batch) error {
 	e.Changed, e.Removed = r.Added+r.Changed, r.Removed
 	e.Vectors = counts.Vectors.Files == 0
 	w.caughtUp(true, e.Vectors)
+	w.x.mark(ctx, b)
 	if !e.Vectors {
 		select {
 		case w.embed <- struct{}{}:

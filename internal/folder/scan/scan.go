@@ -7,7 +7,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -82,6 +84,8 @@ type Answer struct {
 	Truncated bool   `json:"truncated"`
 	Reason    string `json:"reason,omitempty"`
 
+	// Outdated maps the notes in Found that rest on lines which changed to a warning.
+	Outdated map[string]string `json:"outdated,omitempty"`
 	// Related lists sections of other files that a ranked search finds, a line each.
 	Related []string `json:"related,omitempty"`
 
@@ -91,13 +95,32 @@ type Answer struct {
 	bytes int
 }
 
-// Text returns the lines as text, below their number.
+// Warnings returns a line for each entry of Outdated, with the shown form of its path.
+func (a *Answer) Warnings(shown func(path string) string) (lines []string) {
+	for _, path := range slices.Sorted(maps.Keys(a.Outdated)) {
+		lines = append(lines, shown(path)+": "+a.Outdated[path])
+	}
+	return lines
+}
+
+// Warned returns the path of the note in outdated that has a line, "" if none has it.
+func Warned(outdated map[string]string, line string) string {
+	for path := range outdated {
+		if strings.HasPrefix(line, path+":") {
+			return path
+		}
+	}
+	return ""
+}
+
+// Text returns the lines as text, below their number and the warnings.
 func (a *Answer) Text() string {
 	text := fmt.Sprintf("lines: %d, files: %d", a.Total, a.Matching)
 	if a.Reason != "" {
 		text += "; " + a.Reason
 	}
-	lines := append([]string{text}, a.Lines...)
+	warnings := a.Warnings(func(path string) string { return "warning: " + path })
+	lines := slices.Concat([]string{text}, warnings, a.Lines)
 	if len(a.Related) > 0 {
 		lines = append(append(lines, "related sections of other files:"), a.Related...)
 	}

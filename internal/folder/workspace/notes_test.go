@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"cairn/internal/base/testutil"
 	"cairn/internal/folder/index"
+	"cairn/internal/folder/scan"
 	"cairn/internal/store"
 	"cairn/internal/task/notes"
 	"cairn/retriever"
@@ -121,8 +123,9 @@ func (c *citedSections) confirm(n int, s *section) {
 	}
 }
 
-// TestNotesStayTrue edits documents 200 times. After each edit a search serves without a
-// warning exactly the notes whose lines are still in the folder, and the others with one.
+// TestNotesStayTrue edits documents 200 times. After each edit a ranked search and an exact one
+// serve without a warning exactly the notes whose lines are still in the folder, and the others
+// with one.
 func TestNotesStayTrue(t *testing.T) {
 	sel := folder(t)
 	w := open(t, sel, Owning, hashed())
@@ -142,6 +145,14 @@ func TestNotesStayTrue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		scanned, err := w.Scan(t.Context(), scan.Request{Pattern: "We found out"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, err := index.NotesOp.Call(t.Context(), w.Folder, index.NotesRequest{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if len(a.Results) != len(c.cited) {
 			t.Fatalf("edit %d: %d notes are found, want %d", edit, len(a.Results), len(c.cited))
 		}
@@ -150,6 +161,12 @@ func TestNotesStayTrue(t *testing.T) {
 			holds := s.file >= 0 && s.body == c.body[found.Path]
 			if holds != (len(found.Outdated) == 0) {
 				t.Errorf("edit %d: the note about %s holds: %v, warnings: %v", edit, s.name, holds, found.Outdated)
+			}
+			if _, warned := scanned.Outdated[found.Path]; holds == warned {
+				t.Errorf("edit %d: the note about %s holds: %v, but its line has a warning: %v", edit, s.name, holds, warned)
+			}
+			if _, listed := known.Outdated[found.Path]; holds == listed {
+				t.Errorf("edit %d: the note about %s holds: %v, but is listed as outdated: %v", edit, s.name, holds, listed)
 			}
 			if holds {
 				fresh++
@@ -211,4 +228,54 @@ func TestOutdatedNoteRanksLower(t *testing.T) {
 		}
 		write(t, filepath.Join(sel.Root, name), string(old))
 	}
+}
+
+// TestWatcherMarksNotes: the status counts the notes whose lines changed, and reads no note for
+// that.
+func TestWatcherMarksNotes(t *testing.T) {
+	sel := folder(t)
+	const line = "The limit of uploads is forty a minute."
+	at := func(name, text string) { write(t, filepath.Join(sel.Root, name), "# Limits\n\n"+text+"\n") }
+	at("b.md", line)
+	o := hashed()
+	o.Watch, o.Background = true, true
+	w := open(t, sel, Owning, o)
+	following(t, w)
+	tasks, err := w.Tasks(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tasks.Close()
+	made, err := tasks.Notes.Remember(t.Context(), "", notes.Request{Text: "Mind the limit.", RestsOn: []string{"b.md:3"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	marked := func(what string, all, outdated int) {
+		t.Helper()
+		testutil.Await(t, func() string {
+			s, err := index.StatusOp.Call(t.Context(), w.Folder, index.StatusRequest{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Notes == all && s.Outdated == outdated && len(s.OutdatedNotes) == outdated {
+				return ""
+			}
+			return fmt.Sprintf("%s: %d notes, outdated %q; want %d and %d", what, s.Notes, s.OutdatedNotes, all, outdated)
+		})
+	}
+	marked("written", 1, 0)
+	at("b.md", "Nothing of that kind is bounded here.")
+	marked("changed", 1, 1)
+	at("c.md", line)
+	marked("moved to another file", 1, 0)
+	at("c.md", "Another line of this file.")
+	marked("changed in the other file", 1, 1)
+	if _, err := tasks.Notes.Remember(t.Context(), "", notes.Request{ID: made.ID}); err != nil {
+		t.Fatal(err)
+	}
+	marked("confirmed", 1, 0)
+	if _, err := tasks.Notes.Remember(t.Context(), "", notes.Request{ID: made.ID, Drop: true}); err != nil {
+		t.Fatal(err)
+	}
+	marked("dropped", 0, 0)
 }

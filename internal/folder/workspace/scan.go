@@ -3,9 +3,12 @@ package workspace
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/scan"
+	"cairn/internal/store"
 	"cairn/internal/text/walk"
 )
 
@@ -35,5 +38,37 @@ func (w *Workspace) Scan(ctx context.Context, r scan.Request) (_ *scan.Answer, e
 	if err != nil {
 		return nil, err
 	}
-	return scan.Find(ctx, tree, cfg.Walk(), cfg.Masks(), candidates, r)
+	found, err := scan.Find(ctx, tree, cfg.Walk(), cfg.Masks(), candidates, r)
+	if err == nil {
+		w.warn(ctx, found)
+	}
+	return found, err
+}
+
+// warn adds a warning for each note in an answer that rests on lines which changed.
+func (w *Workspace) warn(ctx context.Context, a *scan.Answer) {
+	var paths []string
+	for _, l := range a.Found {
+		if store.IsNote(l.Path) && !slices.Contains(paths, l.Path) {
+			paths = append(paths, l.Path)
+		}
+	}
+	if len(paths) == 0 {
+		return
+	}
+	a.Outdated = map[string]string{}
+	n, err := index.NotesOp.Call(ctx, w.Folder, index.NotesRequest{Paths: paths}, nil)
+	if err != nil {
+		for _, p := range paths {
+			a.Outdated[p] = "not checked: " + err.Error()
+		}
+		return
+	}
+	for p, list := range n.Outdated {
+		var lines []string
+		for i := range list {
+			lines = append(lines, list[i].String())
+		}
+		a.Outdated[p] = strings.Join(lines, "; ")
+	}
 }

@@ -113,6 +113,9 @@ func (a *app) statusCommand() *cli.Command {
 				home.Place
 				SkippedFiles []index.SkippedFile `json:"skipped_files,omitempty"`
 			}{Status: s, Place: w.Place()}
+			if n, err := index.NotesOp.Call(ctx, w.Folder, index.NotesRequest{}, nil); err == nil { // else the status has the reason
+				s.SetNotes(n)
+			}
 			if list {
 				if full.SkippedFiles, err = index.SkippedOp.Call(ctx, w.Folder, struct{}{}, nil); err != nil {
 					return err

@@ -84,6 +84,7 @@ func (a *app) grep(ctx context.Context, command string, r scan.Request) (err err
 			return err
 		}
 	}
+	a.Out.Warnings(found.Warnings(p.Shown)...)
 	if a.Out.JSON && command == "grep" {
 		return a.grepEvents(found, m, p.Shown)
 	}

@@ -1,0 +1,148 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"cairn/internal/store"
+	"cairn/internal/store/docs"
+	"cairn/internal/text/watch"
+	"cairn/retriever"
+)
+
+// NotesRequest asks for the outdated notes among Paths, or among all notes if there are none.
+type NotesRequest struct {
+	Paths []string `json:"paths,omitempty"`
+}
+
+// Notes counts notes, and maps the paths of those that are outdated to what they rest on.
+type Notes struct {
+	Notes    int                             `json:"notes"`
+	Outdated map[string][]retriever.Outdated `json:"outdated"`
+}
+
+// noteMarks is what the last checks of the notes have found.
+type noteMarks struct {
+	mu    sync.Mutex
+	of    map[string]retriever.CheckedNote // by path; nil unless every note was checked
+	paths ofDocuments[[]string]
+}
+
+// Notes returns the outdated notes. It checks given notes, and notes that changes since their
+// last check can affect. Only if the folder is not watched, it checks all of them.
+func (x *Index) Notes(ctx context.Context, r NotesRequest) (*Notes, error) {
+	if len(r.Paths) > 0 {
+		checked := map[string]retriever.CheckedNote{}
+		err := x.checkNotes(ctx, checked, r.Paths)
+		return newNotes(checked), err
+	}
+	changes, watched := x.unhandled()
+	changes.All = changes.All || !watched
+	x.notes.mu.Lock()
+	defer x.notes.mu.Unlock()
+	err := x.markNotes(ctx, changes)
+	return newNotes(x.notes.of), err
+}
+
+func newNotes(checked map[string]retriever.CheckedNote) *Notes {
+	n := &Notes{Notes: len(checked), Outdated: map[string][]retriever.Outdated{}}
+	for path, c := range checked {
+		if len(c.Outdated) > 0 {
+			n.Outdated[path] = c.Outdated
+		}
+	}
+	return n
+}
+
+// mark is markNotes for the watcher, with the changes that it has seen, and after a run.
+func (x *Index) mark(ctx context.Context, changes watch.Batch) {
+	x.notes.mu.Lock()
+	defer x.notes.mu.Unlock()
+	if err := x.markNotes(ctx, changes); err != nil && ctx.Err() == nil {
+		x.options.Logger.Warn("checking notes", "error", err) // the next call checks all of them
+	}
+}
+
+// markNotes checks the notes that changes can affect: those that changed themselves, that cite
+// a changed file, or that are outdated, because their lines may be in another file now. The
+// caller holds x.notes.mu.
+func (x *Index) markNotes(ctx context.Context, changes watch.Batch) error {
+	paths, err := x.notePaths()
+	if err != nil {
+		return err
+	}
+	old := x.notes.of
+	changed := func(file string) bool {
+		return slices.ContainsFunc(changes.Paths, func(p string) bool { return p == file || strings.HasPrefix(file, p+"/") })
+	}
+	next, due := map[string]retriever.CheckedNote{}, []string{}
+	for _, p := range paths {
+		c, known := old[p]
+		if !known || changes.All || len(changes.Paths) > 0 && (len(c.Outdated) > 0 || changed(p) || slices.ContainsFunc(c.Files, changed)) {
+			due = append(due, p)
+		} else {
+			next[p] = c
+		}
+	}
+	for _, p := range changes.Paths { // which the documents may lack
+		if path.Ext(p) == ".md" && store.IsNote(p) && !slices.Contains(paths, p) {
+			due = append(due, p)
+		}
+	}
+	x.notes.of = nil // after an error all notes are due
+	if err := x.checkNotes(ctx, next, due); err != nil {
+		return err
+	}
+	x.notes.of = next
+	return nil
+}
+
+// checkNotes adds the notes that exist at the paths to checked.
+func (x *Index) checkNotes(ctx context.Context, checked map[string]retriever.CheckedNote, paths []string) error {
+	for _, p := range paths {
+		c, err := answer(x, func() (retriever.CheckedNote, error) { return x.retriever.CheckNote(ctx, p) })
+		if errors.Is(err, retriever.ErrNoNote) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		checked[p] = c
+	}
+	return nil
+}
+
+// notePaths returns the paths of the notes in the documents.
+func (x *Index) notePaths() ([]string, error) {
+	s, err := x.use()
+	if err != nil {
+		return nil, err
+	}
+	defer x.mu.RUnlock()
+	if s == nil || !s.own {
+		return nil, nil
+	}
+	return x.notes.paths.get(s.Docs, func(r *docs.Reader) (paths []string, err error) {
+		err = r.Files("", func(f docs.File) bool {
+			if store.IsNote(f.Path) {
+				paths = append(paths, f.Path)
+			}
+			return true
+		})
+		return paths, err
+	})
+}
+
+// maxListed is the most paths of outdated notes in a status.
+const maxListed = 20
+
+// SetNotes sets the fields about notes.
+func (s *Status) SetNotes(n *Notes) {
+	paths := slices.Sorted(maps.Keys(n.Outdated))
+	s.Notes, s.Outdated, s.OutdatedNotes = n.Notes, len(paths), paths[:min(maxListed, len(paths))]
+}
