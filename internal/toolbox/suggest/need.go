@@ -36,7 +36,9 @@ type step struct {
 
 // step returns a step that was not chosen.
 func (p *planner) step(t catalog.Tool, fit float64, why string) step {
-	return step{tool: t, args: arguments(&t, p.literals), part: -1, needs: -1, after: -1, purpose: toolsearch.PurposeOf(&t), fit: fit, why: why}
+	args := map[string]any{}
+	p.values.arguments(&t, span{0, len(p.req.Intent)}, args, true, nil)
+	return step{tool: t, args: args, part: -1, needs: -1, after: -1, purpose: toolsearch.PurposeOf(&t), fit: fit, why: why}
 }
 
 // prerequisites adds the tools that the steps need, until none is missing or the plan is

@@ -119,7 +119,9 @@ func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
 			}
 			users[w][t.Server] = true
 		}
-		c.base[i] += mentioned*float64(min(maxMentioned, mentionedInputs(&t, words))) + given*float64(min(maxGiven, len(arguments(&t, p.literals))))
+		args := map[string]any{}
+		p.values.arguments(&t, span{0, len(p.req.Intent)}, args, true, nil)
+		c.base[i] += mentioned*float64(min(maxMentioned, mentionedInputs(&t, words))) + given*float64(min(maxGiven, len(args)))
 	}
 	for _, part := range c.parts {
 		var named []string
@@ -198,7 +200,7 @@ func (c *partChoice) score(i, n int, earlier []partPick) float64 {
 // Choices returns for each part of an intent the tools that Suggest considers without past use,
 // best first, for measurements.
 func Choices(ctx context.Context, x *toolsearch.Index, intent string) (parts [][]string, err error) {
-	p := &planner{index: x, req: Request{Intent: intent}, literals: toolsearch.Literals(intent)}
+	p := &planner{index: x, req: Request{Intent: intent}, values: valuesOf(toolsearch.Unquoted(intent))}
 	r, err := x.Rank(ctx, intent, toolsearch.Suggesting(nil))
 	if err != nil || len(r.Candidates) == 0 {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -203,8 +204,8 @@ func TestLiterals(t *testing.T) {
 		`send "hi there" to ann@example.org`:                 {"quoted text hi there", "email address ann@example.org"},
 		"fetch https://x.org/a?b=1, then /etc/hosts and 42.": {"web page https://x.org/a?b=1", "file /etc/hosts", "number 42"},
 		"open notes/todo.md and report.pdf":                  {"file notes/todo.md", "file report.pdf"},
-		"on 2024-05-06 at 10:30 in v1.2.3 with gpt4":         nil,
-		"it isn't Ann's, don't":                              nil,
+		"on 2024-05-06 at 10:30 in v1.2.3 with gpt4":         {"date 2024-05-06", "code gpt4"},
+		"it isn't Ann's, don't":                              {"name Ann"},
 		"raise by -3.5 to 7":                                 {"number -3.5", "number 7"},
 		"set it to 'Annual Report' and “final”":              {"quoted text Annual Report", "quoted text final"},
 		`look at "https://a.b/c"`:                            {"web page https://a.b/c"},
@@ -221,6 +222,12 @@ func TestLiterals(t *testing.T) {
 			t.Errorf("toolsearch.Literals(%q) = %q, want %q", intent, got, want)
 		}
 	}
+}
+
+func sureArguments(t *catalog.Tool, intent string) map[string]any {
+	args := map[string]any{}
+	valuesOf(intent).arguments(t, span{0, len(intent)}, args, true, nil)
+	return args
 }
 
 func TestArguments(t *testing.T) {
@@ -240,8 +247,44 @@ func TestArguments(t *testing.T) {
 		{"a: to:array", "email it to ann@example.com and bob@example.com", map[string]any{"to": []any{"ann@example.com", "bob@example.com"}}},
 	} {
 		made := tool(t, c.spec)
-		if got := arguments(&made, toolsearch.Literals(c.intent)); !cmp.Equal(got, c.want) {
+		if got := sureArguments(&made, c.intent); !cmp.Equal(got, c.want) {
 			t.Errorf("%s for %q: %v, want %v", c.spec, c.intent, got, c.want)
+		}
+	}
+}
+
+// TestUnsureArguments has the values that a plan has after its edges are decided.
+func TestUnsureArguments(t *testing.T) {
+	for _, c := range []struct {
+		input, intent string
+		want          map[string]any
+	}{
+		{`"city":{"type":"string"}`, "What is the weather in New York?", map[string]any{"city": "New York"}},
+		{`"city":{"type":"string","description":"as 'Boston, MA'"}`, "What is the weather in New York?", map[string]any{}},
+		{`"unit":{"enum":["celsius","fahrenheit"]}`, "the temperature in Fahrenheit", map[string]any{"unit": "fahrenheit"}},
+		{`"unit":{"enum":["celsius","fahrenheit"]}`, "from celsius to fahrenheit", map[string]any{}},
+		{`"smoking":{"type":"boolean"}`, "a room without smoking", map[string]any{"smoking": false}},
+		{`"pool":{"type":"boolean"}`, "a hotel that has a pool", map[string]any{"pool": true}},
+		{`"day":{"type":"string","format":"date","description":"YYYY-MM-DD"}`, "on the day 2024-05-06", map[string]any{"day": "2024-05-06"}},
+		{`"user_id":{"type":"string"}`, "show the user 4711", map[string]any{"user_id": "4711"}},
+		{`"price":{"type":"number"},"n":{"type":"integer"}`, "sell 3 for a price of $1,250.50", map[string]any{"price": 1250.5, "n": int64(3)}},
+		{`"countries":{"type":"array","items":{"type":"string"}}`, "the capitals of the countries Chile, Peru and Bolivia", map[string]any{"countries": []any{"Chile", "Peru", "Bolivia"}}},
+		{`"numbers":{"type":"array","items":{"type":"number"}}`, "the mean of [1, 2, 3]", map[string]any{"numbers": []any{1., 2., 3.}}},
+		{`"name":{"type":"string"},"other":{"type":"string"}`, "show me Ada Lovelace", map[string]any{}},
+	} {
+		var schema struct{ Properties map[string]any }
+		if err := json.Unmarshal([]byte(`{"properties":{`+c.input+`}}`), &schema); err != nil {
+			t.Fatal(err)
+		}
+		required, _ := json.Marshal(slices.Sorted(maps.Keys(schema.Properties)))
+		made, err := catalog.New(catalog.Tool{Name: "a", Input: json.RawMessage(`{"type":"object","properties":{` + c.input + `},"required":` + string(required) + `}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]any{}
+		valuesOf(c.intent).arguments(&made, span{0, len(c.intent)}, got, false, nil)
+		if !cmp.Equal(got, c.want) {
+			t.Errorf("%s for %q: %v, want %v", c.input, c.intent, got, c.want)
 		}
 	}
 }

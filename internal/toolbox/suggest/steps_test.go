@@ -110,7 +110,7 @@ func TestDescribes(t *testing.T) {
 		}
 	}
 	merge := tool(t, "merge_pull_request: pullNumber:integer")
-	if got := arguments(&merge, toolsearch.Literals("merge pull request 17")); got["pullNumber"] != int64(17) {
+	if got := sureArguments(&merge, "merge pull request 17"); got["pullNumber"] != int64(17) {
 		t.Errorf("arguments %v", got)
 	}
 }
@@ -262,7 +262,7 @@ func TestChoiceOfToolsTogether(t *testing.T) {
 
 // A link against the order of the steps, as usage can have one, closes no cycle.
 func TestLinkAgainstTheOrder(t *testing.T) {
-	p := &planner{out: &Suggestion{}, steps: []step{{tool: catalog.Tool{ID: "a"}}, {tool: catalog.Tool{ID: "b"}}}, links: links{
+	p := &planner{out: &Suggestion{}, values: valuesOf(""), steps: []step{{tool: catalog.Tool{ID: "a"}}, {tool: catalog.Tool{ID: "b"}}}, links: links{
 		{0, 1}: {kind: StatedEdge, grade: StatedOrder}, {1, 0}: declaredLink}}
 	if err := p.connect(); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func Suggest(ctx context.Context, x *toolsearch.Index, req Request) (*Suggestion
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	p := &planner{index: x, req: req, literals: toolsearch.Literals(req.Intent), links: links{}, leads: map[string]float64{}, out: &Suggestion{Intent: req.Intent, Layers: [][]string{},
+	p := &planner{index: x, req: req, values: valuesOf(toolsearch.Unquoted(req.Intent)), links: links{}, leads: map[string]float64{}, out: &Suggestion{Intent: req.Intent, Layers: [][]string{},
 		DAG: DAG{Nodes: []Node{}, Edges: []Edge{}}, Tasks: []Task{}, Paths: []Path{}, Unmatched: []string{}, Merged: []Merged{}, Missing: []Missing{},
 		Warnings: []string{}, Remembered: []Remembered{}, Alternative: []Option{}}}
 	if len(req.Tools) > 0 {
@@ -41,17 +41,18 @@ func Suggest(ctx context.Context, x *toolsearch.Index, req Request) (*Suggestion
 
 // planner makes one suggestion.
 type planner struct {
-	index    *toolsearch.Index
-	req      Request
-	literals []toolsearch.Literal
-	ranking  *toolsearch.Ranking
-	steps    []step // in the order in which they run
-	picked   int    // number of chosen or given tools
-	links    links
-	chain    bool               // whether similar plans ran one tool after the other
-	trust    float64            // trust in the sequences learnt from them
-	leads    map[string]float64 // of chosen tools over the next best, by ID
-	out      *Suggestion
+	index   *toolsearch.Index
+	req     Request
+	values  *values
+	ranking *toolsearch.Ranking
+	steps   []step // in the order in which they run
+	picked  int    // number of chosen or given tools
+	unsure  int    // number of required inputs without a sure value
+	links   links
+	chain   bool               // whether similar plans ran one tool after the other
+	trust   float64            // trust in the sequences learnt from them
+	leads   map[string]float64 // of chosen tools over the next best, by ID
+	out     *Suggestion
 }
 
 func (p *planner) warn(format string, args ...any) {
@@ -172,10 +173,17 @@ func (p *planner) connect() error {
 		}
 		p.out.Tasks = append(p.out.Tasks, task)
 		p.out.DAG.Nodes = append(p.out.DAG.Nodes, node)
+		bound := func(input string) bool {
+			return slices.ContainsFunc(plan.Bindings, func(b Binding) bool { return b.To == i && b.Input.Path == input }) || p.links.feeds(i, input)
+		}
 		for n := range st.tool.Takes {
-			in := &st.tool.Takes[n]
-			bound := slices.ContainsFunc(plan.Bindings, func(b Binding) bool { return b.To == i && b.Input.Path == in.Path }) || p.links.feeds(i, in.Path)
-			if needed(in) && st.args[in.Path] == nil && !bound {
+			if in := &st.tool.Takes[n]; needed(in) && st.args[in.Path] == nil && !bound(in.Path) {
+				p.unsure++
+			}
+		}
+		p.values.arguments(&st.tool, p.span(st), st.args, false, bound)
+		for n := range st.tool.Takes {
+			if in := &st.tool.Takes[n]; needed(in) && st.args[in.Path] == nil && !bound(in.Path) {
 				p.out.Missing = append(p.out.Missing, Missing{s.ID, s.Tool, in.Path})
 			}
 		}
@@ -187,6 +195,15 @@ func (p *planner) connect() error {
 		p.warn("%s is not bound to %s: only the types agree, and it would close a cycle", tools[b.From].ID+"."+b.Output.Path, tools[b.To].ID+"."+b.Input.Path)
 	}
 	return nil
+}
+
+// span returns the part of the intent that a step serves, or else all of it.
+func (p *planner) span(st *step) span {
+	if st.chosen != nil && st.chosen.PartNumber >= 0 {
+		part := &p.ranking.Parts[st.chosen.PartNumber]
+		return span{part.Start, part.End}
+	}
+	return span{0, len(p.req.Intent)}
 }
 
 // maxAlternatives bounds the alternatives of a task.
@@ -264,7 +281,7 @@ func (p *planner) judge() {
 	p.unmatched()
 	s.Parts = confidence(hybrid, pageRank, strength, alpha)
 	s.Parts.weighEvidence(s.DAG.Edges, len(s.Tasks))
-	s.Parts.Missing, s.Parts.Unmatched = len(s.Missing), len(s.Unmatched)
+	s.Parts.Missing, s.Parts.Unmatched = p.unsure, len(s.Unmatched)
 	if p.ranking != nil {
 		p.weighFit(&s.Parts)
 	}

@@ -14,9 +14,9 @@ func requestOf(part string) string {
 	text, from := "", 0
 	for _, l := range Literals(part) {
 		switch l.Kind {
-		case Number:
+		case Date, Code, Number, Phrase:
 			continue
-		case Quoted:
+		case List, Quoted:
 			text += part[from:l.from]
 		default:
 			text += part[from:l.from] + string(l.Kind)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"cairn/internal/text/query"
 )
 
 // joiners lists words that begin a new part after a comma and do not belong to it.
@@ -68,6 +70,13 @@ func makeVerbForms() map[string]string {
 func verbOf(w string) (verb, sure bool) {
 	v, ok := verbForms[w]
 	return ok, ok && (v != w || !slices.Contains(nounVerbs, v))
+}
+
+// opener reports whether a word at the beginning of a sentence is no part of a name.
+func opener(word string) bool {
+	w := bare(word)
+	_, verb := verbForms[w]
+	return verb || query.IsStopWord(w) || slices.ContainsFunc([][]string{joiners, orderWords, fillers, questions, determiners, auxiliaries}, func(l []string) bool { return slices.Contains(l, w) })
 }
 
 // Actions is a set of the kinds of actions of tools. A word can have several.
