@@ -222,7 +222,7 @@ func compareGrep(t *testing.T, dir string, n int) {
 	var known *scan.Known
 	begin = time.Now()
 	if err := d.View(func(r *docs.Reader) (err error) {
-		known, err = scan.Record(r, nil)
+		known, err = scan.Record(r, nil, true)
 		return err
 	}); err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func (x *Index) knownFiles() (known *scan.Known, err error) {
 	if err != nil || s == nil || !s.own {
 		return nil, err
 	}
-	return x.known.get(s.Docs, func(r *docs.Reader) (*scan.Known, error) { return scan.Record(r, x.known.last) })
+	return x.known.get(s.Docs, func(r *docs.Reader) (*scan.Known, error) { return scan.Record(r, x.known.last, !alone) })
 }
 
 // unhandled returns the changes that no completed call of watcher.take has processed. ok is

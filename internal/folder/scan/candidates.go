@@ -57,12 +57,12 @@ type candidate struct {
 }
 
 // complete sorts the paths of c and sets what is known of them.
-func (c *Candidates) complete(k *Known, m *Matcher) {
+func (c *Candidates) complete(k *Known, l *looked) {
 	slices.Sort(c.Paths)
 	c.Plain, c.Parts = make([]State, len(c.Paths)), make([][]ngram.Part, len(c.Paths))
 	for i, path := range c.Paths {
 		if f := k.find(path); f != nil && f.grams.Unmasked() {
-			c.Plain[i], c.Parts[i] = State{f.Size, f.ModTime, f.ChangeTime}, m.query.Parts(f.grams)
+			c.Plain[i], c.Parts[i] = State{f.Size, f.ModTime, f.ChangeTime}, l.parts(f)
 		}
 	}
 }
@@ -72,38 +72,99 @@ func (c *Candidates) complete(k *Known, m *Matcher) {
 type Known struct {
 	files []file
 	at    map[string]int // by path, in files
+	table *ngram.Table   // of most files; nil if searches are rare
+	lacks int            // files that were recorded since the table was made
 }
+
+// tableLacks is the share of files that a table may lack before it is made again, as a
+// divisor.
+const tableLacks = 16
 
 // file is a file as it was read. A young one, see package indexer, has no ModTime.
 type file struct {
 	docs.File
-	grams ngram.Filter
+	grams ngram.Filter // the trailer alone if the table has the rest
+	row   int          // in the table, plus 1; 0 if it does not have the file
 }
 
 // Record returns what the documents know of the files. before, which may be nil, is an
-// earlier result for the same documents.
-func Record(r *docs.Reader, before *Known) (*Known, error) {
+// earlier result for the same documents. often tells whether there will be many searches.
+func Record(r *docs.Reader, before *Known, often bool) (*Known, error) {
 	k := &Known{at: map[string]int{}}
+	if before != nil {
+		k.table, k.lacks, k.at = before.table, before.lacks, make(map[string]int, len(before.at))
+	}
 	add := func(f file) {
 		k.at[f.Path] = len(k.files)
 		k.files = append(k.files, f)
 	}
 	err := r.Files("", func(f docs.File) bool {
 		if old := before.find(f.Path); old != nil && old.Hash == f.Hash {
-			add(file{f, old.grams})
+			add(file{f, old.grams, old.row})
 		} else {
-			add(file{f, r.Grams(f.Path)})
+			add(file{f, r.Grams(f.Path), 0})
+			k.lacks++
 		}
 		return true
 	})
 	for _, s := range r.Skipped() {
 		if f := k.find(s.Path); f != nil { // in part, or in a state that cannot be read
-			f.grams = s.Grams
+			f.grams, f.row = s.Grams, 0
 		} else if s.ModTime != 0 || s.Grams != "" { // because of its content
-			add(file{docs.File{Path: s.Path, Size: s.Size, ModTime: s.ModTime, ChangeTime: s.ChangeTime}, s.Grams})
+			add(file{docs.File{Path: s.Path, Size: s.Size, ModTime: s.ModTime, ChangeTime: s.ChangeTime}, s.Grams, 0})
 		}
 	}
+	if err == nil && often && tableLacks*k.lacks > len(k.files) {
+		k.tabulate(r)
+	}
 	return k, err
+}
+
+// tabulate makes the table of all files.
+func (k *Known) tabulate(r *docs.Reader) {
+	filters := make([]ngram.Filter, len(k.files))
+	for i := range k.files {
+		f := &k.files[i]
+		if f.row > 0 {
+			f.grams = r.Grams(f.Path)
+		}
+		filters[i] = f.grams
+	}
+	k.table, k.lacks = ngram.NewTable(filters), 0
+	for i := range k.files {
+		f := &k.files[i]
+		if f.row = 0; k.table.Has(i) {
+			f.row, f.grams = i+1, f.grams.Trailer()
+		}
+	}
+}
+
+// looked is a query with the files of the table that can fulfil it.
+type looked struct {
+	query   *ngram.Query
+	matches *ngram.Matches
+}
+
+func (k *Known) look(q *ngram.Query) *looked {
+	l := &looked{query: q}
+	if k != nil && k.table != nil {
+		l.matches = k.table.Match(q)
+	}
+	return l
+}
+
+func (l *looked) match(f *file) bool {
+	if f.row > 0 {
+		return l.matches.Has(f.row - 1)
+	}
+	return l.query.Match(f.grams)
+}
+
+func (l *looked) parts(f *file) []ngram.Part {
+	if f.row > 0 {
+		return l.matches.Parts(f.row-1, f.grams)
+	}
+	return l.query.Parts(f.grams)
 }
 
 // find returns what is known of a file, nil if that is nothing.
@@ -119,9 +180,9 @@ func (k *Known) find(path string) *file {
 
 // Containing returns the paths of the files that can contain a text, without regard to case.
 func (k *Known) Containing(text string) (paths []string) {
-	query := ngram.Literal(text)
+	l := k.look(ngram.Literal(text))
 	for i := range k.files {
-		if f := &k.files[i]; query.Match(f.grams) {
+		if f := &k.files[i]; l.match(f) {
 			paths = append(paths, f.Path)
 		}
 	}
@@ -135,7 +196,7 @@ func Select(ctx context.Context, t *walk.Tree, o *walk.Options, known *Known, r 
 	if err != nil {
 		return nil, err
 	}
-	c := &Candidates{Paths: []string{}}
+	c, l := &Candidates{Paths: []string{}}, known.look(m.query)
 	err = t.Walk(ctx, o, func(e walk.Entry) error {
 		if e.Reason != walk.None || e.Dir || !r.selects(e.Path) {
 			return nil
@@ -143,20 +204,20 @@ func Select(ctx context.Context, t *walk.Tree, o *walk.Options, known *Known, r 
 		if f := known.find(e.Path); f == nil || f.ModTime == 0 || f.Size != e.Size || f.ModTime != e.ModTime || f.ChangeTime != e.ChangeTime {
 			c.Paths = append(c.Paths, e.Path)
 		} else {
-			c.add(f, m)
+			c.add(f, l)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("walking the folder: %w", err)
 	}
-	c.complete(known, m)
+	c.complete(known, l)
 	return c, nil
 }
 
 // add adds or excludes a file in its known state.
-func (c *Candidates) add(f *file, m *Matcher) {
-	if m.query.Match(f.grams) {
+func (c *Candidates) add(f *file, l *looked) {
+	if l.match(f) {
 		c.Paths = append(c.Paths, f.Path)
 	} else if f.grams != ngram.NotText {
 		c.Excluded++
@@ -171,14 +232,14 @@ func SelectWatched(ctx context.Context, t *walk.Tree, o *walk.Options, known *Kn
 		return nil, err
 	}
 	paths := newPaths(changed)
-	c := &Candidates{Paths: []string{}}
+	c, l := &Candidates{Paths: []string{}}, known.look(m.query)
 	shares := make([]Candidates, runtime.GOMAXPROCS(0))
 	var wg sync.WaitGroup
 	for n := range shares {
 		wg.Go(func() {
 			for i := len(known.files) * n / len(shares); i < len(known.files)*(n+1)/len(shares); i++ {
 				if f := &known.files[i]; r.selects(f.Path) && !paths.cover(f.Path) {
-					shares[n].add(f, m)
+					shares[n].add(f, l)
 				}
 			}
 		})
@@ -195,7 +256,7 @@ func SelectWatched(ctx context.Context, t *walk.Tree, o *walk.Options, known *Kn
 			return nil
 		})
 	}
-	c.complete(known, m)
+	c.complete(known, l)
 	return c, err
 }
 

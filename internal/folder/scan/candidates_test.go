@@ -108,7 +108,7 @@ func openIndexer(t *testing.T, tree *walk.Tree) (*indexer.Indexer, *docs.Store) 
 func record(t *testing.T, d *docs.Store, before *Known) (k *Known) {
 	t.Helper()
 	if err := d.View(func(r *docs.Reader) (err error) {
-		k, err = Record(r, before)
+		k, err = Record(r, before, true)
 		return err
 	}); err != nil {
 		t.Fatal(err)

@@ -56,7 +56,7 @@ type Request struct {
 
 // selects reports whether the answer covers a file.
 func (r *Request) selects(path string) bool {
-	return (&store.Filter{PathPrefix: r.PathPrefix, Kind: r.Kind}).Match(path, store.Labels{})
+	return strings.HasPrefix(path, r.PathPrefix) && (r.Kind == "" || r.Kind == store.KindOf(path))
 }
 
 // Line is a line of a file.

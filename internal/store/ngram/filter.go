@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -219,27 +220,40 @@ func (q *Query) Match(f Filter) bool {
 }
 
 // Parts returns the parts of a file that can have a line that fulfils q, if they are not all.
-func (q *Query) Parts(f Filter) (list []Part) {
+func (q *Query) Parts(f Filter) []Part {
 	parts, size, entries, ok := f.divide()
-	if !ok || len(entries) == entrySize {
+	if !ok {
 		return nil
 	}
-	n, p := 0, Part{}
-	for ; parts != ""; parts, entries = parts[size:], entries[entrySize:] {
-		number := func(at int) int { return int(binary.LittleEndian.Uint32([]byte(entries[at:][:4]))) }
-		end, line := number(0), number(4)
-		if p.Start, p.End = p.End, end; p.End < p.Start {
+	return f.parts(len(entries)/entrySize, func(n int) bool { return q.match(parts[n*size:][:size]) })
+}
+
+// parts returns the parts of f, which are n, that match accepts, if they are not all.
+func (f Filter) parts(n int, match func(n int) bool) (list []Part) {
+	entries, p := f.trailer(n), Part{}
+	for i := 0; i < n && n > 1; i++ {
+		number := func(at int) int { return int(binary.LittleEndian.Uint32([]byte(entries[i*entrySize+at:][:4]))) }
+		if p.Start, p.End = p.End, number(0); p.End < p.Start {
 			return nil
 		}
-		if n++; q.match(parts[:size]) {
+		if match(i) {
 			list = append(list, p)
 		}
-		p.Line = line
+		p.Line = number(4)
 	}
 	if len(list) == n {
 		return nil
 	}
 	return list
+}
+
+// trailer returns the end of f, which has n parts.
+func (f Filter) trailer(n int) Filter { return f[len(f)-trailerSize-n*entrySize:] }
+
+// Trailer returns a copy of what Unmasked and Matches.Parts read of f.
+func (f Filter) Trailer() Filter {
+	_, _, entries, _ := f.divide()
+	return Filter(strings.Clone(string(f.trailer(len(entries) / entrySize))))
 }
 
 // has reports whether a part can have a gram.
