@@ -47,6 +47,7 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			env.Setenv("EXAMPLES", examples)
+			env.Setenv("TINY", filepath.Join(examples, "../internal/folder/encoder/testdata/tiny"))
 			env.Setenv("CAIRN_AUTH", "off")
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			// The work folder is in the system's folder for temporary files; a

@@ -7,6 +7,7 @@
 package bert
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -40,7 +41,7 @@ type Options struct {
 // An Encoder embeds text with one model. It implements models.Embedder.
 type Encoder struct {
 	model       *model
-	tokenizer   *wordpiece.Tokenizer
+	tokenizer   wordpiece.Splitter
 	description models.Description
 	threads     int
 	scratch     scratches
@@ -54,7 +55,7 @@ var _ models.Embedder = (*Encoder)(nil)
 // embeddings from it. desc must have a Name. Dimension defaults to the model's hidden
 // size, MaxTokens to the number of its positions, and Pooling to "mean"; New computes ID.
 // New fails if the file is not a supported encoder or the description does not fit it.
-func New(weights []byte, tok *wordpiece.Tokenizer, desc models.Description, opts *Options) (*Encoder, error) {
+func New(weights []byte, tok wordpiece.Splitter, desc models.Description, opts *Options) (*Encoder, error) {
 	opts = cmp.Or(opts, &Options{})
 	k, err := chooseKernel(opts.Kernel)
 	if err != nil {
@@ -63,7 +64,10 @@ func New(weights []byte, tok *wordpiece.Tokenizer, desc models.Description, opts
 	// Hashing takes as long as packing, so both run concurrently.
 	digest := make(chan string, 1)
 	go func() { digest <- digestOf(weights, opts) }()
-	m, err := load(weights, k)
+	m, own, err := load(weights, k)
+	if own != nil {
+		tok = own
+	}
 	sum := <-digest
 	if err != nil {
 		return nil, fmt.Errorf("reading model %s: %w", desc.Name, err)
@@ -85,16 +89,22 @@ func (o *Options) threads() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-func load(weights []byte, k *kernel) (*model, error) {
-	g, err := parseONNX(weights)
-	if err != nil {
-		return nil, err
+// load reads an ONNX file, or a packed file with its tokenizer.
+func load(weights []byte, k *kernel) (m *model, tok wordpiece.Splitter, err error) {
+	var n *network
+	if bytes.HasPrefix(weights, []byte(PackedMagic)) {
+		n, tok, err = readPacked(weights)
+	} else {
+		var g *graph
+		if g, err = parseONNX(weights); err == nil {
+			n, err = readNetwork(g, matchNetwork)
+		}
 	}
-	n, err := readNetwork(g, matchNetwork)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return newModel(n, k)
+	m, err = newModel(n, k)
+	return m, tok, err
 }
 
 func digestOf(weights []byte, opts *Options) string {
@@ -123,12 +133,17 @@ func complete(d *models.Description, m *model) error {
 const (
 	weightsFile   = "model.onnx"
 	tokenizerFile = "tokenizer.json"
+	// PackedFile holds 4-bit weights with their tokenizer, in place of both.
+	PackedFile = "model.e5s1"
 )
 
 // readFolder reads the weights and the tokenizer in a model's folder.
-func readFolder(dir string) (weights, tokenizer []byte, tok *wordpiece.Tokenizer, err error) {
+func readFolder(dir string) (weights, tokenizer []byte, tok wordpiece.Splitter, err error) {
+	if weights, err = os.ReadFile(filepath.Join(dir, PackedFile)); err == nil {
+		return weights, nil, nil, nil
+	}
 	if tokenizer, err = os.ReadFile(filepath.Join(dir, tokenizerFile)); err == nil {
-		tok, err = wordpiece.New(tokenizer)
+		tok, err = wordpiece.Open(tokenizer)
 	}
 	if err == nil {
 		weights, err = os.ReadFile(filepath.Join(dir, weightsFile))
@@ -159,10 +174,10 @@ func Open(dir string, opts *Options) (*Encoder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening model: %w", err)
 	}
-	if desc.Pooling == "" {
-		return nil, fmt.Errorf("opening model %s: %w", dir, models.ErrPooling)
-	}
 	weights, tokenizer, tok, err := readFolder(dir)
+	if err == nil && desc.Pooling == "" {
+		err = models.ErrPooling
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening model %s: %w", dir, err)
 	}

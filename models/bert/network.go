@@ -48,9 +48,10 @@ type linear struct {
 }
 
 // A table is an embedding: rows x width, 8-bit or float32 as in linear, with
-// one zero point, and one scale or one for each row.
+// one zero point, and one scale or one for each row; or blocks of 4-bit weights.
 type table struct {
 	rows, width int
+	blocks      []byte
 	codes       []byte
 	signed      bool
 	zero        int32
@@ -64,6 +65,10 @@ func (t *table) add(dst []float32, r int) {
 		for i, v := range t.floats[r*t.width : (r+1)*t.width] {
 			dst[i] += v
 		}
+		return
+	}
+	if t.blocks != nil {
+		addBlocks(dst[:t.width], t.blocks[r*t.width/q4Weights*q4Block:])
 		return
 	}
 	row := t.codes[r*t.width : (r+1)*t.width]

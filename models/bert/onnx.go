@@ -188,6 +188,9 @@ func (g *graph) addNode(b []byte) error {
 		g.constants[n.outputs[0]] = a.tensor
 		return nil
 	}
+	if n.op == "CumSum" {
+		return errors.New("positions are counted from the padding, as in RoBERTa, which is not supported")
+	}
 	for _, o := range n.outputs {
 		if o != "" {
 			g.producer[o] = n

@@ -16,7 +16,7 @@ import (
 // implements models.Reranker.
 type Reranker struct {
 	model              *model
-	tokenizer          *wordpiece.Tokenizer
+	tokenizer          wordpiece.Splitter
 	pooler, classifier dense
 	longest            int // most tokens of a pair, including special tokens
 	threads            int
@@ -46,6 +46,9 @@ func openReranker(dir string, opts *Options) (*Reranker, error) {
 	weights, _, tok, err := readFolder(dir)
 	if err != nil {
 		return nil, err
+	}
+	if tok == nil {
+		return nil, errors.New("an encoder, want a cross-encoder")
 	}
 	k, err := chooseKernel(opts.Kernel)
 	if err != nil {

@@ -25,12 +25,13 @@ type piecer interface {
 	count(text string) int
 }
 
-// newPiecer returns the tokenizer of a tokenizer.json: BERT's from package
-// wordpiece, any other from hugot.
+// newPiecer returns the tokenizer of a tokenizer.json: word pieces and unigrams from package
+// wordpiece, any other from hugot, whose unigrams ignore the scores of pieces.
 func newPiecer(file []byte, model *backends.Model) (piecer, error) {
-	tok, err := wordpiece.New(file)
+	tok, err := wordpiece.Open(file)
 	if err == nil {
-		return bertPieces{tok}, nil
+		_, unigram := tok.(*wordpiece.Unigram)
+		return split{tok, !unigram}, nil
 	}
 	var f struct {
 		Truncation, Padding any
@@ -40,7 +41,7 @@ func newPiecer(file []byte, model *backends.Model) (piecer, error) {
 		return nil, fmt.Errorf("tokenizer.json: %w", err)
 	}
 	switch {
-	case f.Model.Type == "WordPiece":
+	case f.Model.Type == "WordPiece" || f.Model.Type == "Unigram":
 		return nil, err // a variant that wordpiece does not support
 	case f.Truncation != nil || f.Padding != nil:
 		// hugot would also apply them to texts that are only counted.
@@ -59,20 +60,24 @@ func newPiecer(file []byte, model *backends.Model) (piecer, error) {
 	return h, nil
 }
 
-// bertPieces encodes texts as [CLS] a [SEP] and [CLS] a [SEP] b [SEP].
-type bertPieces struct{ tok *wordpiece.Tokenizer }
+// split uses a tokenizer of package wordpiece. typed means that the second text of a pair
+// has another token type, as in BERT.
+type split struct {
+	tok   wordpiece.Splitter
+	typed bool
+}
 
-func (p bertPieces) count(text string) int { return p.tok.Count(text) }
+func (p split) count(text string) int { return p.tok.Count(text) }
 
-func (p bertPieces) single(text string, max int) input {
+func (p split) single(text string, max int) input {
 	ids := unsigned(p.tok.AppendIDs(nil, text, max))
 	return input{ids, make([]uint32, len(ids))}
 }
 
-func (p bertPieces) pair(query, text string, max int) input {
+func (p split) pair(query, text string, max int) input {
 	ids, second := p.tok.AppendPair(nil, query, text, max)
 	types := make([]uint32, len(ids))
-	for i := second; i < len(ids); i++ {
+	for i := second; p.typed && i < len(ids); i++ {
 		types[i] = 1
 	}
 	return input{unsigned(ids), types}

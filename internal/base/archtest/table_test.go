@@ -14,7 +14,7 @@ var rooms = []room{
 	{"graphrank", "", 980},
 	{"skills", "", 40},
 	{"internal/base", "", 4160},
-	{"models", "", 7200},
+	{"models", "", 7550},
 	{"internal/base/testutil", "internal/base models", 490},
 	{"internal/text", "", 18450},
 	{"internal/store", "internal/base models internal/text", 17580},
@@ -29,7 +29,7 @@ var rooms = []room{
 	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 12300},
 	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools", 6870},
 	{"deploy", "", 300},
-	{"cmd", "graphrank skills internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 7050},
+	{"cmd", "graphrank skills internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 7220},
 }
 
 // row names the packages of ours that a package may import.
@@ -125,7 +125,7 @@ var imports = []row{
 	{"internal/folder/bundle", "graphrank internal/folder/history internal/store internal/store/docs internal/text/fit internal/text/highlight internal/text/invisible internal/text/markdown internal/text/outline internal/text/receipt retriever"},
 	{"internal/folder/index", "graphrank indexer internal/base/health internal/base/job internal/base/owner internal/folder/bundle internal/folder/config internal/folder/history internal/folder/mirror internal/folder/scan internal/store internal/store/docs internal/store/flat internal/store/keyword internal/store/kv internal/text/markdown internal/text/query internal/text/secret internal/text/walk internal/text/watch models models/bpe retriever"},
 	{"internal/folder/workspace", "graphrank internal/base/atomicfile internal/base/health internal/base/home internal/base/job internal/base/owner internal/folder/bundle internal/folder/config internal/folder/history internal/folder/index internal/folder/mirror internal/folder/scan internal/stage internal/stage/embedded internal/store internal/store/docs internal/store/kv internal/task internal/task/cards internal/task/doctask internal/task/files internal/task/notes internal/task/scene internal/task/taskgraph internal/text/fit internal/text/git internal/text/invisible internal/text/markdown internal/text/receipt internal/text/secret internal/text/walk internal/toolbox internal/toolbox/records models models/bpe retriever"},
-	{"internal/folder/encoder", "internal/folder/workspace models models/bert models/minilm models/onnx"},
+	{"internal/folder/encoder", "internal/base/atomicfile internal/base/home internal/folder/workspace models models/bert models/minilm models/onnx"},
 	{"cairn", "internal/base/job internal/folder/config internal/folder/encoder internal/folder/index internal/folder/workspace internal/store internal/toolbox internal/toolbox/catalog internal/toolbox/suggest retriever"},
 	{"tools/client", "internal/toolbox/catalog"},
 	{"tools/gateway", "internal/base/atomicfile internal/base/home internal/base/owner internal/text/fit internal/toolbox internal/toolbox/catalog internal/toolbox/toolsearch tools/client"},
@@ -155,7 +155,7 @@ var imports = []row{
 	{"cmd/cairn/internal/catalogue", "cmd/cairn/internal/cli graphrank internal/base/home internal/base/job internal/base/owner internal/face/connect internal/face/term internal/face/view internal/toolbox internal/toolbox/catalog internal/toolbox/plancheck internal/toolbox/planrun internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage tools tools/client tools/gateway"},
 	{"cmd/cairn/internal/tasks", "cmd/cairn/internal/cli internal/base/atomicfile internal/face/host internal/face/term internal/face/view internal/folder/config internal/folder/workspace internal/stage internal/task internal/task/cards internal/task/doctask internal/task/notes internal/task/scene internal/task/taskgraph internal/text/walk retriever"},
 	{"cmd/cairn/internal/agents", "cmd/cairn/internal/catalogue cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/home internal/base/metrics internal/face/connect internal/face/host internal/face/server internal/face/service internal/face/term internal/face/token internal/task/taskgraph skills tools"},
-	{"cmd/cairn/internal/folder", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/atomicfile internal/base/home internal/face/term internal/face/view internal/folder/config internal/folder/index internal/folder/mirror internal/folder/workspace internal/text/walk"},
+	{"cmd/cairn/internal/folder", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/atomicfile internal/base/home internal/face/term internal/face/upgrade internal/face/view internal/folder/config internal/folder/encoder internal/folder/index internal/folder/mirror internal/folder/workspace internal/text/walk models/minilm"},
 	{"cmd/cairn/internal/search", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/face/finder internal/face/server internal/face/term internal/face/view internal/folder/bundle internal/folder/config internal/folder/index internal/folder/scan internal/folder/workspace internal/store internal/text/markdown internal/text/outline internal/text/receipt retriever tools"},
 	{"cmd/cairn", "cmd/cairn/internal/agents cmd/cairn/internal/bench cmd/cairn/internal/care cmd/cairn/internal/catalogue cmd/cairn/internal/cli cmd/cairn/internal/folder cmd/cairn/internal/search cmd/cairn/internal/tasks internal/face/term internal/face/view models/bert models/minilm"},
 }

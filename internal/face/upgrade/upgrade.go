@@ -168,7 +168,7 @@ func check(ctx context.Context, o Options) (*Result, *Release, error) {
 	if _, err := o.key(); err != nil {
 		return nil, nil, err
 	}
-	body, err := get(ctx, o.Feed, maxFeed)
+	body, err := Get(ctx, o.Feed, maxFeed)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -236,7 +236,7 @@ func (o *Options) replace(ctx context.Context, a Asset) (err error) {
 	if err != nil {
 		return &Error{Reason: err.Error(), URL: a.URL}
 	}
-	body, err := get(ctx, a.URL, a.Size+1)
+	body, err := Get(ctx, a.URL, a.Size+1)
 	if err != nil {
 		return err
 	}
@@ -279,8 +279,8 @@ func install(f *atomicfile.File, program string) error {
 	return nil
 }
 
-// get opens a URL for at most limit bytes.
-func get(ctx context.Context, address string, limit int64) (io.ReadCloser, error) {
+// Get opens an https URL for at most limit bytes.
+func Get(ctx context.Context, address string, limit int64) (io.ReadCloser, error) {
 	u, err := url.Parse(address)
 	if err == nil {
 		err = allowed(u)

@@ -14,9 +14,11 @@ import (
 	"cairn/models/onnx"
 )
 
-// Model chooses an embedding model. The zero value is the built-in one.
+// Model chooses an embedding model. The zero value is the one that the user has installed,
+// by default the built-in one.
 type Model struct {
-	Dir    string // the folder of an ONNX sentence encoder; "" means the built-in model
+	// Dir is the folder of an ONNX sentence encoder, BuiltIn, or "" for the installed model.
+	Dir    string
 	Engine string // bert or hugot; "" means bert
 	// Rerank is the folder of an ONNX cross-encoder; "" means that of the configuration of
 	// a workspace, if any.
@@ -31,6 +33,10 @@ type Model struct {
 // model is known without loading it, but Apply must open any other model for its
 // description.
 func (m *Model) Apply(o *workspace.Options) error {
+	installed, err := m.installed()
+	if err != nil {
+		return err
+	}
 	if m.shared == nil {
 		open := m.Open
 		m.shared = sync.OnceValues(func() (models.Embedder, error) {
@@ -53,8 +59,11 @@ func (m *Model) Apply(o *workspace.Options) error {
 		m.rerankers = newRerankers(m.Engine)
 	}
 	o.Reranker = m.rerankers.open
-	if m.Dir == "" && m.Engine != "hugot" {
-		o.Description.Kernel = bert.Chosen()
+	if installed != nil {
+		o.Description = installed.Description
+	}
+	if installed != nil || (m.Dir == "" || m.Dir == BuiltIn) && m.Engine != "hugot" {
+		o.Description.Kernel, o.ModelChosen = bert.Chosen(), m.Dir == BuiltIn
 		return nil
 	}
 	e, err := m.shared()
@@ -66,10 +75,28 @@ func (m *Model) Apply(o *workspace.Options) error {
 	return nil
 }
 
-// Open loads the model.
+// installed returns the installed model if m chooses it.
+func (m *Model) installed() (*Installed, error) {
+	if m.Dir != "" || m.Engine == "hugot" {
+		return nil, nil
+	}
+	return Chosen()
+}
+
+// Open loads the model. It fails if the files of an installed model have changed.
 func (m *Model) Open() (models.Embedder, error) {
+	installed, err := m.installed()
+	if err != nil {
+		return nil, err
+	}
 	switch {
-	case m.Engine == "hugot" && m.Dir != "":
+	case installed != nil:
+		e, err := (&Model{Dir: installed.Dir, Engine: installed.Engine}).Open()
+		if err == nil && e.Description().ID != installed.Description.ID {
+			err = errors.Join(fmt.Errorf("the model in %s has changed since it was installed; run cairn model add again", installed.Dir), e.Close())
+		}
+		return e, err
+	case m.Engine == "hugot" && m.Dir != "" && m.Dir != BuiltIn:
 		return onnx.Open(m.Dir, nil)
 	case m.Engine == "hugot":
 		if err := minilm.Verify(); err != nil {
@@ -78,7 +105,7 @@ func (m *Model) Open() (models.Embedder, error) {
 		return onnx.New(minilm.Weights(), minilm.TokenizerJSON(), minilm.Description(), nil)
 	case m.Engine != "" && m.Engine != "bert":
 		return nil, fmt.Errorf("unknown engine %q, want {bert,hugot}", m.Engine)
-	case m.Dir != "":
+	case m.Dir != "" && m.Dir != BuiltIn:
 		return bert.Open(m.Dir, nil)
 	}
 	return minilm.Open(nil)

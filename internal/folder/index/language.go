@@ -62,5 +62,5 @@ func (s *Status) Language() (message, fix string) {
 		return "", ""
 	}
 	return fmt.Sprintf("%d %% of the text is not English, and %s supports no other language: search by meaning finds little, search by words works", s.NotEnglish, englishModel),
-		"index with `--model DIR`, the folder of a multilingual ONNX encoder, or search with `--mode keyword`"
+		"install a multilingual encoder with `cairn model add`, or search with `--mode keyword`"
 }

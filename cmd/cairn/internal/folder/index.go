@@ -23,7 +23,7 @@ type app struct{ *cli.App }
 // Commands returns the commands in the order of the help.
 func Commands(c *cli.App) []*cli.Command {
 	a := &app{c}
-	return []*cli.Command{a.initCommand(), a.indexCommand(), a.statusCommand(), a.configCommand(), a.rootsCommand(), a.trustCommand(), a.storeCommand()}
+	return []*cli.Command{a.initCommand(), a.indexCommand(), a.statusCommand(), a.configCommand(), a.rootsCommand(), a.trustCommand(), a.modelCommand(), a.storeCommand()}
 }
 
 func (a *app) indexCommand() *cli.Command {
@@ -37,7 +37,7 @@ func (a *app) indexCommand() *cli.Command {
 		if try {
 			return a.WithTasks(a.indexable)(cmd, args)
 		}
-		return a.Command(func(ctx context.Context, _ []string) error { return a.index(ctx, req) })(cmd, args)
+		return a.Command(func(ctx context.Context, _ []string) error { return a.index(ctx, req, nil) })(cmd, args)
 	}
 	cmd.Flags().BoolVar(&req.Rebuild, "rebuild", false, "remove the index first; needed after a change of model or format")
 	cmd.Flags().BoolVar(&req.NoEmbed, "no-embed", false, "make no vectors; keyword search works without them")
@@ -82,12 +82,18 @@ func (a *app) indexable(ctx context.Context, t *workspace.Tasks, _ []string) err
 	})
 }
 
-func (a *app) index(ctx context.Context, req index.IndexRequest) error {
+// index refreshes or rebuilds the index. It calls ready, if not nil, before it changes it.
+func (a *app) index(ctx context.Context, req index.IndexRequest, ready func() error) error {
 	w, err := a.Open(ctx, "index", workspace.Owning, func(o *workspace.Options) { o.Rebuild = req.Rebuild })
 	if err != nil {
 		return err
 	}
 	defer w.Close()
+	if ready != nil {
+		if err := ready(); err != nil {
+			return err
+		}
+	}
 	report, err := cli.WithProgress(a.App, func(bar *term.Progress) (*index.IndexReport, error) {
 		return index.IndexOp.Call(ctx, w.Folder, req, bar.Show)
 	})
