@@ -9,7 +9,8 @@ import (
 )
 
 // documentTools browse, search and edit documents by section.
-func documentTools(t *workspace.Tasks) []tool {
+func documentTools(o *Options) []tool {
+	t := o.Tasks
 	return []tool{
 		{name: "view_section", title: "View sections of a document", groups: []Group{Docs}, readOnly: true, handler: documentHandler(t.Documents.ViewSection),
 			description: `Show up to ten sections of a document in full, with the hash and modification time of the file for if_hash and if_mtime.
@@ -23,7 +24,7 @@ Use it to learn how a workspace is organized. Not for questions: use read_contex
 		{name: "search_documents", title: "Search lines of documents", groups: []Group{Docs}, readOnly: true, handler: documentHandler(t.Documents.SearchDocuments),
 			description: `Find the lines of documents that contain a text or match a regular expression (RE2).
 Use it to find every occurrence of exact text. Not for questions: use read_context, which ranks by meaning.`},
-		checkReceipts(t), remember(t),
+		checkReceipts(t), remember(o),
 	}
 }
 

@@ -40,7 +40,7 @@ var groups = []Group{Core, Tasks, DAG, Docs, Catalog, Stages, All}
 func allTools(folder *owner.Folder, o *Options) []tool {
 	list := []tool{indexTool(folder, o), readContext(folder, o), readDoc(folder), status(folder, o), contextTool(folder, o), refsTool(folder)}
 	if t := o.Tasks; t != nil {
-		list = slices.Concat(list, cardTools(folder, o), documentTaskTools(folder, o), dagTools(t), documentTools(t))
+		list = slices.Concat(list, cardTools(folder, o), documentTaskTools(folder, o), dagTools(t), documentTools(o))
 	}
 	if box := o.Toolbox; box != nil {
 		list = append(list, searchTools(box), suggestDAG(box), verifyPlan(box), getTool(box, o), relatedTools(box), recordUsage(box))

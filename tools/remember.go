@@ -3,11 +3,10 @@ package tools
 import (
 	"context"
 
-	"cairn/internal/folder/workspace"
 	"cairn/internal/task/notes"
 )
 
-func remember(t *workspace.Tasks) tool {
+func remember(o *Options) tool {
 	return tool{
 		name: "remember", title: "Write, confirm or drop a note", groups: []Group{Docs}, notIdempotent: true,
 		description: `Note down what you found out, with the lines that show it. Searches find notes, and warn when these lines change.
@@ -16,7 +15,7 @@ Use it for what took work to find and is not written in one place. With id, a te
 			if r.By == "" {
 				r.By = "agent"
 			}
-			return t.Notes.Remember(ctx, peerOf(ctx).Name, r)
+			return o.Tasks.Remember(ctx, o.Stages, peerOf(ctx).Name, r)
 		}),
 	}
 }

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +19,9 @@ import (
 	"cairn/internal/stage"
 	"cairn/internal/stage/embedded"
 	"cairn/internal/store/kv"
+	"cairn/internal/task"
+	"cairn/internal/task/notes"
+	"cairn/internal/text/markdown"
 	"cairn/models"
 	"cairn/retriever"
 )
@@ -159,4 +165,55 @@ func (l library) Search(ctx context.Context, q retriever.Query) (*retriever.Answ
 // ReadAll implements stage.Library.
 func (l library) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
 	return index.ReadAllOp.Call(ctx, l.folder, r, nil)
+}
+
+// Remember is Notes.Remember, and with Answer keeps the answer of a question task: its title is
+// the question, and it rests on the sections that the answer cites. They must not have changed
+// since the task began. st may be nil.
+func (t *Tasks) Remember(ctx context.Context, st *Stages, session string, r notes.Request) (*notes.Answer, error) {
+	if r.Answer == "" {
+		return t.Notes.Remember(ctx, session, r)
+	}
+	refuse := func(format string, args ...any) (*notes.Answer, error) {
+		return nil, &task.Error{Number: task.CodeInvalidParams, Message: "Invalid params: answer: " + fmt.Sprintf(format, args...)}
+	}
+	if st == nil || r.ID != "" || r.Text != "" || len(r.RestsOn) > 0 {
+		return refuse("it takes no text, rests_on or id, and needs the question tasks of the folder")
+	}
+	s, err := st.Task(ctx, r.Answer)
+	switch {
+	case err != nil:
+		return refuse("%s", err)
+	case s.Status != stage.Complete || s.Response == nil:
+		return refuse("the task %s is %s and has no answer", s.ID, s.Status)
+	case s.Response.NotFound:
+		return refuse("the task %s has found none", s.ID)
+	case s.Response.Support != nil && len(s.Response.Support.Unsupported()) > 0:
+		return refuse("its sources do not support %q", s.Response.Support.Unsupported()[0].Text)
+	}
+	question := []rune(strings.Join(strings.Fields(s.Query), " "))
+	r.Answer, r.Text, r.Title = "", s.Response.Answer, cmp.Or(r.Title, string(question[:min(len(question), 80)]))
+	for _, source := range s.Response.Sources {
+		if source.Path == "" {
+			r.Text += "\n\nSource: " + source.ID
+			continue
+		}
+		info, err := t.Stat(source.Path)
+		if err != nil || info.ModTime().After(s.StartedAt) {
+			return refuse("%s changed since the question: ask again", source.Path)
+		}
+		place := source.Path + "#" + source.Anchor
+		if source.Anchor == "" { // the text above the first heading
+			text, err := t.Text(source.Path)
+			if err != nil {
+				return nil, err
+			}
+			above := markdown.Parse(source.Path, text).Sections[0]
+			place = fmt.Sprintf("%s:%d-%d", source.Path, above.StartLine, above.EndLine)
+		}
+		if !slices.Contains(r.RestsOn, place) {
+			r.RestsOn = append(r.RestsOn, place)
+		}
+	}
+	return t.Notes.Remember(ctx, session, r)
 }

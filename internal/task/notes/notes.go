@@ -83,6 +83,8 @@ type Request struct {
 	// RestsOn lists places or receipts.
 	RestsOn []string `json:"rests_on,omitempty" schema:"max=8" jsonschema:"Lines that show it: docs/a.md#anchor, docs/a.md:3-9, or with the mark of read_doc docs/a.md:3-9@s5mXq0aFjT2kz1Bc"`
 	By      string   `json:"by,omitempty" schema:"max=200" jsonschema:"Your name"`
+	// Answer is for workspace.Tasks.Remember, which fills the other fields.
+	Answer string `json:"answer,omitempty" schema:"max=100" jsonschema:"task_id of a question whose answer to keep, with what it cites"`
 	// ID names the note to confirm, to correct or to drop.
 	ID   string `json:"id,omitempty" schema:"pattern=^[a-z0-9]{6}$" jsonschema:"Note to correct with text, or to confirm without"`
 	Drop bool   `json:"drop,omitempty" schema:"default=false" jsonschema:"Remove the note"`

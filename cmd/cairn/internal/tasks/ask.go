@@ -10,6 +10,7 @@ import (
 	"cairn/internal/face/host"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/stage"
+	"cairn/internal/task/notes"
 	"cairn/retriever"
 )
 
@@ -18,6 +19,7 @@ func Ask(c *cli.App) *cli.Command {
 	a := &app{App: c}
 	var template, user string
 	var budget int
+	var keep bool
 	cmd := cli.NewCommand("ask [flags] QUESTION", "Answer a question from the folder, with sources",
 		a.WithWorkspace("ask", workspace.Owning, func(ctx context.Context, w *workspace.Workspace, args []string) error {
 			if _, err := a.Refresh(ctx, w, retriever.Hybrid, cli.VectorsLimit); err != nil {
@@ -32,12 +34,26 @@ func Ask(c *cli.App) *cli.Command {
 			if err != nil {
 				return err
 			}
-			return a.awaitAnswer(ctx, st, s, budget)
+			if err := a.awaitAnswer(ctx, st, s, budget); err != nil || !keep {
+				return err
+			}
+			t, err := w.Tasks(&workspace.TaskOptions{Person: true})
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			made, err := t.Remember(ctx, st, "", notes.Request{Answer: s.ID})
+			if err != nil {
+				return fmt.Errorf("%w; keep it later with cairn remember --answer %s", err, s.ID)
+			}
+			printNote(a.Out.Notes, made)
+			return nil
 		}))
 	fs := cmd.Flags()
 	fs.StringVar(&template, "template", "", "plan: standard_query (default), simple_lookup, complex_research, web_enhanced or quick_answer")
 	fs.StringVar(&user, "user", "local", "name of the user")
 	cli.IntVar(fs, &budget, "max-tokens", stage.DefaultBudget, retriever.MinBudget, retriever.MaxBudget, "most tokens of passages in the brief")
+	fs.BoolVar(&keep, "remember", false, "keep the answer as a note that rests on the sections it cites")
 	a.AddModel(cmd)
 	return cmd
 }

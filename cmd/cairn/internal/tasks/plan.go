@@ -17,23 +17,24 @@ func (a *app) planCommand() *cli.Command {
 
 // withStages opens the question tasks of the folder for fn. It works on no stage.
 func (a *app) withStages(fn func(ctx context.Context, st *workspace.Stages, args []string) error) func(*cli.Command, []string) error {
-	open := func(ctx context.Context) (*workspace.Stages, error) {
-		sel, _, err := a.Choose()
-		if err != nil {
-			return nil, err
-		}
-		servers, err := a.servers.Addresses()
-		if err != nil {
-			return nil, err
-		}
-		servers.AMQP = "" // these commands send nothing
-		o := &workspace.StageOptions{Workers: -1, Logger: a.Logger()}
-		if o.Store, _, err = servers.Open(ctx, o.Logger); err != nil {
-			return nil, err
-		}
-		return workspace.OpenStages(sel, o)
+	return cli.With(a.App, a.openStages, fn)
+}
+
+func (a *app) openStages(ctx context.Context) (*workspace.Stages, error) {
+	sel, _, err := a.Choose()
+	if err != nil {
+		return nil, err
 	}
-	return cli.With(a.App, open, fn)
+	servers, err := a.servers.Addresses()
+	if err != nil {
+		return nil, err
+	}
+	servers.AMQP = "" // these commands send nothing
+	o := &workspace.StageOptions{Workers: -1, Logger: a.Logger()}
+	if o.Store, _, err = servers.Open(ctx, o.Logger); err != nil {
+		return nil, err
+	}
+	return workspace.OpenStages(sel, o)
 }
 
 func (a *app) planListCommand() *cli.Command {
