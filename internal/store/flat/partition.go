@@ -115,39 +115,30 @@ func (s *snapshot) withPrefix(prefix string) (from, end int) {
 
 // narrow sets the blocks that the search visits, and the slots if a filter selects few.
 func (c *scan) narrow() {
-	p := c.snap.partitions
-	if p == nil || c.sketch == nil || c.allowed != nil && !c.choose() {
-		for i := range c.blocks {
-			c.visit = append(c.visit, i)
+	p, first := c.snap.partitions, 0 // first is that of the blocks to visit in any case
+	if p != nil && c.sketch != nil && (c.allowed == nil || c.choose()) {
+		first = len(p.scale)
+		dots, near := make([]int32, first), make([]candidate, first)
+		c.kernel.dots(dots, p.centres, c.query, c.snap.stride)
+		for i, d := range dots {
+			c.blocks[i].centre = float32(d-c.query.bias) * p.scale[i]
+			near[i] = candidate{c.blocks[i].centre + p.spread[i]/c.query.scale, uint32(i)}
 		}
-		return
-	}
-	full := len(p.scale)
-	if c.chosen != nil {
-		for i := range c.blocks {
-			if slices.ContainsFunc(c.chosenIn(i), func(word uint64) bool { return word != 0 }) {
-				c.visit = append(c.visit, i)
-			}
+		c.centred = first
+		if c.chosen != nil {
+			near = slices.DeleteFunc(near, func(b candidate) bool {
+				return !slices.ContainsFunc(c.chosenIn(int(b.slot)), func(word uint64) bool { return word != 0 })
+			})
+		} else if most := max(int(visitedShare*math.Sqrt(float64(first))), chosenShare*c.k/blockLen); most < first {
+			floor := nth(near, most-1)
+			near = slices.DeleteFunc(near, func(b candidate) bool { return b.score < floor })
 		}
-		return
-	}
-	dots, near := make([]int32, full), make([]candidate, full)
-	c.kernel.dots(dots, p.centres, c.query, c.snap.stride)
-	for i, d := range dots {
-		near[i] = candidate{float32(d-c.query.bias)*p.scale[i] + p.spread[i]/c.query.scale, uint32(i)}
-	}
-	floor := float32(math.Inf(-1))
-	most := max(int(visitedShare*math.Sqrt(float64(full))), chosenShare*c.k/blockLen)
-	if most < full {
-		floor = nth(near, most-1)
-	}
-	for _, b := range near {
-		if b.score >= floor {
+		for _, b := range near {
 			c.visit = append(c.visit, int(b.slot))
 		}
+		slices.Sort(c.visit)
 	}
-	slices.Sort(c.visit)
-	for i := full; i < len(c.blocks); i++ {
+	for i := first; i < len(c.blocks); i++ {
 		c.visit = append(c.visit, i)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -120,6 +119,7 @@ type scan struct {
 
 	blocks        []scanned
 	visit         []int        // numbers of blocks
+	centred       int          // blocks, from the first, with the score of the centre
 	sketch        *sketchQuery // nil if no block is scanned by its sketch
 	unsketched    bool         // a full block has no sketch yet
 	estimatesPool *sync.Pool
@@ -131,7 +131,7 @@ type scanned struct {
 	rows   *rows   // nil if the block is sealed
 	sketch *sketch // nil if the search reads all codes
 	centre float32 // score of the sketch's centre
-	// estimates are those of the vectors. With chosen slots they are coarse.
+	// estimates are those of the vectors, or the coarse ones of the chosen slots in order.
 	estimates *[blockLen]float32
 }
 
@@ -265,25 +265,28 @@ func (c *scan) wanted(slot int) bool {
 func (c *scan) estimate(work *scratch, i int) {
 	b := &c.blocks[i]
 	out := b.estimates
-	b.centre = b.sketch.score(c.kernel, c.query)
-	if c.chosen == nil {
-		c.kernel.estimates(out, b.sketch, c.sketch, b.centre)
-	} else {
-		for at := range out {
-			out[at] = float32(math.Inf(-1))
-		}
-		work.places = appendBits(work.places[:0], c.chosenIn(i))
-		c.coarse(work, i)
-		for n, at := range work.places {
-			out[at] = work.coarse[n]
+	if i >= c.centred {
+		b.centre = b.sketch.score(c.kernel, c.query)
+	}
+	offer := func(at uint16, score float32) {
+		if score >= work.seeds.floor && c.wanted(i*blockLen+int(at)) {
+			work.seeds.add(candidate{score: score, slot: uint32(i*blockLen + int(at))})
 		}
 	}
+	if c.chosen != nil {
+		work.places = appendBits(work.places[:0], c.chosenIn(i))
+		c.coarse(work, i)
+		copy(out[:], work.coarse[:len(work.places)])
+		for n, at := range work.places {
+			offer(at, out[n])
+		}
+		return
+	}
+	c.kernel.estimates(out, b.sketch, c.sketch, b.centre)
 	// With a spread of 0, any deviations do. The estimates are in the cache.
 	work.places = reaching(c.kernel, work.places[:0], out, out, 0, work.seeds.floor)
 	for _, at := range work.places {
-		if score := out[at]; score >= work.seeds.floor && c.wanted(i*blockLen+int(at)) {
-			work.seeds.add(candidate{score: score, slot: uint32(i*blockLen + int(at))})
-		}
+		offer(at, out[at])
 	}
 }
 
@@ -343,18 +346,19 @@ func (c *scan) coarse(work *scratch, block int) {
 func (c *scan) reach(work *scratch, i int, floor float32) error {
 	work.best.floor = max(work.best.floor, floor)
 	s := c.blocks[i].sketch
-	by, spread := s.bySign, c.sketch.spread
+	coarse := &work.coarse
 	if c.chosen != nil {
-		by, spread = s.byCoarse, c.sketch.coarseSpread
+		work.places, coarse = appendBits(work.places[:0], c.chosenIn(i)), c.blocks[i].estimates
+	} else {
+		work.places = reaching(c.kernel, work.places[:0], c.blocks[i].estimates, s.bySign.sigma, c.sketch.spread, floor)
+		if c.allowed != nil { // if few slots pass, the floor rules out nothing
+			work.places = slices.DeleteFunc(work.places, func(at uint16) bool { return !c.wanted(i*blockLen + int(at)) })
+		}
+		c.coarse(work, i)
 	}
-	work.places = reaching(c.kernel, work.places[:0], c.blocks[i].estimates, by.sigma, spread, floor)
-	if c.allowed != nil { // if few slots pass, the floor rules out nothing
-		work.places = slices.DeleteFunc(work.places, func(at uint16) bool { return !c.wanted(i*blockLen + int(at)) })
-	}
-	c.coarse(work, i)
 	kept := work.places[:0]
 	for n, at := range work.places {
-		if work.coarse[n]+c.sketch.coarseSpread*s.byCoarse.sigma[at] >= floor && c.wanted(i*blockLen+int(at)) {
+		if coarse[n]+c.sketch.coarseSpread*s.byCoarse.sigma[at] >= floor && c.wanted(i*blockLen+int(at)) {
 			kept = append(kept, at)
 		}
 	}
