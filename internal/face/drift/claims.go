@@ -32,13 +32,11 @@ type claim struct {
 	// there while the claim was true.
 	past bool
 
-	// value is what the document states for one of words: a value, or the name of a parameter.
-	// The first code words are names of code, the others words of prose.
+	// value is what the document states for one of words: a value, the name of a parameter, or
+	// the anchor of a link.
 	value string
 	words []string
-	code  int
-	lead  string // the word before the value
-	tried *byte  // the place of the value that was compared last
+	fix   string // of a broken link
 
 	found    bool
 	count    int // the commas between the parameters of the function, -1 if the folder has no such function
@@ -74,9 +72,15 @@ func claims(doc string, src []byte, programs map[string]bool) []*claim {
 	if recorded.Match(about) {
 		return nil
 	}
-	c := &collector{doc: doc, d: d, src: src, programs: programs, seen: map[string]bool{}, bygone: bygone.Match(about)}
+	c := &collector{doc: doc, d: d, src: src, programs: programs, seen: map[string]bool{}, owned: map[string]bool{}, bygone: bygone.Match(about)}
+	fences := markdown.Fences(src)
+	for _, f := range fences {
+		for _, m := range own.FindAllSubmatch(src[f.Code:f.End], 200) {
+			c.owned[string(m[1])+string(m[2])] = true
+		}
+	}
 	at := 0
-	for _, f := range markdown.Fences(src) {
+	for _, f := range fences {
 		c.prose(at, f.Start)
 		c.fence(f)
 		at = f.End
@@ -111,9 +115,14 @@ type collector struct {
 	src      []byte
 	programs map[string]bool
 	seen     map[string]bool
+	owned    map[string]bool // the names that the samples of the document declare
 	claims   []*claim
 	bygone   bool // of the document
 	past     bool // of the unit
+
+	output    bool // of a command in a sample
+	others    bool // the command is of another project
+	continued bool // on the next line
 
 	at, breaks int // an offset, and the line breaks before it
 }
@@ -231,7 +240,7 @@ func (c *collector) span(span string, at int, s *markdown.Section) {
 	if len(fields) > 1 {
 		c.command(fields, at, s)
 	}
-	c.parameters(span, at, s, nil)
+	c.parameters(span, at, s, false)
 	if setting.MatchString(span) {
 		c.values(span, at, s, "")
 	}
@@ -380,6 +389,7 @@ var (
 	shell    = map[string]bool{"": true, "sh": true, "bash": true, "shell": true, "console": true, "zsh": true, "terminal": true, "text": true, "shell-session": true, "powershell": true, "cmd": true}
 	settings = map[string]bool{"json": true, "jsonc": true, "json5": true, "yaml": true, "yml": true, "toml": true, "ini": true}
 	key      = regexp.MustCompile(`^\s*(?:- )?["']?([A-Za-z][\w-]*)["']?\s*[:=]`)
+	prompt   = regexp.MustCompile(`(?m)^\s*[$>%#❯] \S`)
 	assign   = regexp.MustCompile(`(?:^|[\s;"'])([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)=`)
 	comment  = regexp.MustCompile(`^\s*(//|#[^\[!]|--|;|/?\*|<!--)`)
 	// own matches the declarations in a sample, whose names are its own.
@@ -396,24 +406,36 @@ func (c *collector) fence(f markdown.Fence) {
 	lang, _, _ := strings.Cut(info, " ")
 	lang, _, _ = strings.Cut(lang, ",")
 	lang = strings.Trim(lang, "{}.")
-	owned := map[string]bool{}
-	for _, m := range own.FindAllSubmatch(c.src[f.Code:f.End], 200) {
-		owned[string(m[1])+string(m[2])] = true
-	}
 	past := c.past
+	code := string(c.src[f.Code:f.End])
 	c.broken(lang, f, s)
+	c.output, c.others = false, false
+	prompts := prompt.MatchString(code)
 	at := f.Code
-	for line := range strings.Lines(string(c.src[f.Code:f.End])) {
+	for line := range strings.Lines(code) {
 		if len(line) <= maxLine {
 			c.past = past || bygone.MatchString(line)
-			c.sample(lang, line, owned, at, s)
+			if begins := prompt.MatchString(line); shell[lang] && !c.continued {
+				c.output = prompts && !begins
+				c.others = (begins || lang != "" && lang != "text" && !c.output) && !c.runs(line)
+			}
+			c.continued = strings.HasSuffix(line, "\\\n")
+			c.sample(lang, line, at, s)
 		}
 		at += len(line)
 	}
+	c.output, c.others = false, false
 }
 
-// sample collects the claims of a line in a code block, which declares the names of owned.
-func (c *collector) sample(lang, line string, owned map[string]bool, at int, s *markdown.Section) {
+// runs reports whether a command line names a program of the folder.
+func (c *collector) runs(line string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n/|;&()$@=\"'`", r) }), func(w string) bool {
+		return c.programs[w]
+	})
+}
+
+// sample collects the claims of a line in a code block.
+func (c *collector) sample(lang, line string, at int, s *markdown.Section) {
 	for _, m := range assign.FindAllStringSubmatch(line, 10) {
 		c.add(&claim{kind: Environment, text: m[1], keys: []string{m[1]}}, at, s)
 	}
@@ -436,14 +458,14 @@ func (c *collector) sample(lang, line string, owned map[string]bool, at int, s *
 	} else if comment.MatchString(line) {
 		return
 	} else {
-		c.parameters(line, at, s, owned)
+		c.parameters(line, at, s, true)
 	}
 	for _, w := range word.FindAllString(line, 40) {
-		if strings.HasPrefix(w, "--") || strings.Contains(w, "/") {
-			if shell[lang] {
+		if flag := strings.HasPrefix(w, "--"); flag || strings.Contains(w, "/") {
+			if shell[lang] && !(flag && c.others) && (flag || !c.output) {
 				c.name(w, at, s, false)
 			}
-		} else if lang == "" || !shell[lang] && !owned[strings.TrimRight(w, "()")] {
+		} else if lang == "" || !shell[lang] && !c.owned[strings.TrimRight(w, "()")] {
 			c.name(w, at, s, true)
 		}
 	}

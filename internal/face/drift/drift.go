@@ -1,6 +1,6 @@
 // Package drift finds statements of documents that the folder contradicts: names of files,
 // symbols, flags, commands, keys and environment variables that the folder had, and has not
-// any more, and broken links.
+// any more, and links that led to something once.
 //
 // A document states names in code spans, code blocks and links. Most names that a folder
 // lacks are somebody else's. A name is drift only if a commit had it outside of the
@@ -14,16 +14,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"cairn/internal/face/doctor"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/text/git"
-	"cairn/internal/text/markdown"
 )
 
 // Kind is what a statement is about.
@@ -53,8 +50,8 @@ type Finding struct {
 	Folder string `json:"folder"`        // what the folder has
 	Now    string `json:"now,omitempty"` // the name that took the place
 	Since  *Since `json:"since,omitempty"`
-	// Sure is an estimate of the probability that the statement is wrong: .9, or .7 if no
-	// commit declared the name.
+	// Sure is an estimate of the probability that the statement is wrong: .9 if a commit made
+	// it so, and .5 if the folder never declared the name, or never had the target of the link.
 	Sure float64 `json:"sure"`
 	// ID identifies the statement by its document, its kind, its text and the whole line.
 	ID string `json:"id"`
@@ -82,7 +79,15 @@ type Report struct {
 type Options struct {
 	// Since names a commit; only what came to differ after it is reported.
 	Since string
+	// All includes the findings that are not sure.
+	All bool
 }
+
+// The values of Finding.Sure.
+const (
+	sure     = .9
+	unproven = .5
+)
 
 // Check compares the documents of the folder at dir with its files and its history.
 func Check(ctx context.Context, dir string, t *workspace.Tasks, o Options) (*Report, error) {
@@ -108,6 +113,11 @@ func Check(ctx context.Context, dir string, t *workspace.Tasks, o Options) (*Rep
 			all = append(all, claims(doc, text, programs)...)
 		}
 	}
+	links, err := links(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, links...)
 	r.Claims = len(all)
 	if err := f.scan(ctx, all); err != nil {
 		return nil, err
@@ -117,11 +127,20 @@ func Check(ctx context.Context, dir string, t *workspace.Tasks, o Options) (*Rep
 			return nil, err
 		}
 	}
-	if err := r.links(ctx, f, t, until); err != nil {
-		return nil, err
+	for _, c := range links {
+		if c.evidence == nil && until == nil && !c.found {
+			r.Findings = append(r.Findings, c.finding(unproven, c.fix))
+		}
+	}
+	if !o.All {
+		r.Findings = slices.DeleteFunc(r.Findings, func(n *Finding) bool { return n.Sure < sure })
 	}
 	slices.SortStableFunc(r.Findings, func(a, b *Finding) int { return cmp.Or(strings.Compare(a.Path, b.Path), a.Line-b.Line) })
 	return r, r.leaveOut(dir, t)
+}
+
+func (c *claim) finding(sure float64, folder string) *Finding {
+	return &Finding{Path: c.doc, Line: c.line, Anchor: c.anchor, Kind: c.kind, Says: c.text, Folder: folder, Sure: sure, ID: id(c.doc, c.kind, c.text, c.full)}
 }
 
 // past adds the findings that the history proves.
@@ -136,6 +155,10 @@ func (r *Report) past(ctx context.Context, f *folder, all []*claim, until *git.C
 	if err := p.search(ctx, absent, until); err != nil {
 		return err
 	}
+	sections := map[string][]*claim{}
+	for _, c := range all {
+		sections[c.doc+"#"+c.anchor] = append(sections[c.doc+"#"+c.anchor], c)
+	}
 	for _, c := range absent {
 		e := c.evidence
 		if e == nil {
@@ -148,22 +171,29 @@ func (r *Report) past(ctx context.Context, f *folder, all []*claim, until *git.C
 			if err != nil {
 				return err
 			}
+			c.evidence = nil
 			continue
 		}
-		now, err := p.now(c)
+		certain, err := p.certain(c, sections[c.doc+"#"+c.anchor])
 		if err != nil {
 			return err
 		}
-		n := &Finding{Path: c.doc, Line: c.line, Anchor: c.anchor, Kind: c.kind, Says: c.text, Now: now, Sure: .9, ID: id(c.doc, c.kind, c.text, c.full)}
-		if !e.declared {
-			n.Sure = .7
+		n := c.finding(unproven, "was in "+e.file.Path)
+		if certain {
+			n.Sure = sure
 		}
-		n.Folder = "was in " + e.file.Path
 		switch c.kind {
 		case Path:
 			n.Folder = "was " + e.file.Path
 		case Sample:
 			n.Folder = "parsed before"
+		case Link, Anchor:
+			n.Folder = c.fix
+		}
+		if c.fix == "" {
+			if n.Now, err = p.now(c); err != nil {
+				return err
+			}
 		}
 		if e.since != nil {
 			n.Since = &Since{e.since.Hash.String(), e.since.Time, e.since.Subject}
@@ -173,66 +203,23 @@ func (r *Report) past(ctx context.Context, f *folder, all []*claim, until *git.C
 	return nil
 }
 
-// links adds the broken links between documents; with until those that led to something then.
-func (r *Report) links(ctx context.Context, f *folder, t *workspace.Tasks, until *git.Commit) error {
+// links returns the claims of the broken links between documents.
+func links(ctx context.Context, t *workspace.Tasks) (claims []*claim, err error) {
 	list, err := doctor.Links(ctx, t)
 	for _, l := range list {
-		if !l.Error || records.MatchString(l.Path) || f.served(l) {
+		if !l.Error || records.MatchString(l.Path) {
 			continue
 		}
-		if until != nil {
-			before, err := f.content(until, l.Target)
-			if err != nil {
-				return err
-			}
-			_, anchor, _ := strings.Cut(l.Message, "#")
-			anchor, _, _ = strings.Cut(anchor, ":")
-			if _, ok := markdown.Resolve(markdown.Parse(l.Target, before), anchor); before == nil || l.Kind == "broken-anchor" && !ok {
-				continue
-			}
-		}
-		n := &Finding{Path: l.Path, Line: l.Line, Kind: Link, Says: l.Message, Folder: l.Fix, Sure: .9}
+		c := &claim{doc: l.Path, line: l.Line, kind: Link, text: l.Message, path: l.Target, fix: l.Fix}
 		if l.Kind == "broken-anchor" {
-			n.Kind = Anchor
+			c.kind = Anchor
+			_, c.value, _ = strings.Cut(l.Message, " has no section #")
+			text, err := t.Text(l.Target) // an attribute of a tag can be the anchor, too
+			c.found = err == nil && strings.Contains(string(text), `="`+c.value+`"`)
 		}
-		n.ID = id(n.Path, n.Kind, l.Message, "")
-		r.Findings = append(r.Findings, n)
+		claims = append(claims, c)
 	}
-	return err
-}
-
-// served reports whether a link can lead to a page of the site that is made from the
-// documents, or to what only a generator of documents knows.
-func (f *folder) served(l doctor.Finding) bool {
-	target, anchor, _ := strings.Cut(strings.TrimSuffix(strings.Fields(l.Message)[0], ":"), "#")
-	name := strings.TrimSuffix(path.Base(target), ".html")
-	if l.Kind == "broken-anchor" {
-		text, err := f.read(l.Target)
-		// An attribute of a tag can be the anchor, too.
-		return err != nil || squeezed(text, anchor) || strings.Contains(string(text), `="`+anchor+`"`)
-	}
-	return strings.ContainsAny(target, ":`{}$<>") || strings.HasSuffix(target, "/") || path.Ext(target) == ".html" ||
-		strings.HasPrefix(target, "@") && path.Ext(target) != "" && path.Ext(target) != ".md" ||
-		path.Ext(target) == "" && (f.names[name] || f.names[name+".md"] || strings.Contains(target, "/") && !f.names[path.Dir(target)])
-}
-
-// squeezed reports whether a heading of a text has the letters and digits of an anchor.
-func squeezed(text []byte, anchor string) bool {
-	squeeze := func(s string) string {
-		return strings.Map(func(r rune) rune {
-			if unicode.IsLetter(r) || unicode.IsDigit(r) {
-				return unicode.ToLower(r)
-			}
-			return -1
-		}, s)
-	}
-	want := squeeze(anchor)
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(strings.TrimLeft(line, " >"), "#") && strings.HasSuffix(squeeze(line), want) {
-			return true
-		}
-	}
-	return want == ""
+	return claims, err
 }
 
 // id returns the identity of a statement.

@@ -117,7 +117,8 @@ func ends(p string, fn func(string) bool) {
 
 // isDocument reports whether a file is prose, whose names are claims rather than evidence.
 func isDocument(p string) bool {
-	return markdown.FormatOf(p).Converted() || prose[strings.ToLower(path.Ext(p))]
+	e := strings.ToLower(path.Ext(p))
+	return markdown.FormatOf(p).Converted() || prose[e] || len(e) == 2 && isDigit(e[1]) // of a manual
 }
 
 var prose = map[string]bool{".md": true, ".markdown": true, ".mdown": true, ".mdx": true, ".rst": true, ".adoc": true, ".org": true, ".tex": true, ".mdc": true}
@@ -142,7 +143,7 @@ func (f *folder) scan(ctx context.Context, all []*claim) error {
 		case Value:
 			values.add(c)
 			continue
-		case Sample:
+		case Sample, Link, Anchor:
 			continue
 		}
 		c.found = c.path != "" && f.names[strings.Trim(c.path, "/")]
@@ -182,11 +183,7 @@ func (f *folder) scan(ctx context.Context, all []*claim) error {
 					c.count = max(c.count, count)
 				}
 			}
-			values.at(text, at, token, func(c *claim) {
-				if !c.found && isEvidence(p) {
-					_, c.found = c.holds(text, at, false)
-				}
-			})
+			values.at(text, at, token, false, func(c *claim) { c.found = c.found || isEvidence(p) })
 		})
 	}
 	for p, h := range f.files {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,7 +25,7 @@ const (
 )
 
 // foreign matches the files whose names are mostly those of other projects, or of data.
-var foreign = regexp.MustCompile(`(?i)(^|/)(vendor|node_modules|third_party|testdata|fixtures?|tests?|__tests__|spec|specs|examples?|_examples|dist|build|\.github|\.circleci|\.gitlab|ci|benchmarks?|\.husky|\.idea|\.vscode)/|` +
+var foreign = regexp.MustCompile(`(?i)(^|/)(vendor|node_modules|third_party|testdata|fixtures?|tests?|__tests__|spec|specs|examples?|_examples|dist|build|\.github|\.circleci|\.gitlab|ci|benchmarks?|docs?|website|www|demos?|playground|\.husky|\.idea|\.vscode)/|` +
 	`(^|/)(\.[^/]*|[^/]*\.lock|package-lock\.json|pnpm-lock\.yaml|go\.sum|[^/]*requirements[^/]*\.txt|appveyor[^/]*|changelog[^/]*|authors[^/]*|contributors[^/]*|license[^/]*|readme[^/]*|[^/]*\.config\.[cm]?[jt]s|[^/]*\.(csv|svg|snap|golden|min\.js|map|ipynb|po|json5?l?))$`)
 
 // evidence is where a name was.
@@ -41,24 +43,27 @@ type evidence struct {
 // past looks for absent names in the history.
 type past struct {
 	*folder
-	chain   []*git.Commit // the first parents from head on
-	tokens  map[string][]*claim
-	paths   map[string][]*claim
-	samples map[string][]*claim // that do not parse, by document
-	values  named
-	seen    map[git.Hash]bool
-	left    int
-	size    int // of the texts so far
+	chain  []*git.Commit // the first parents from head on
+	tokens map[string][]*claim
+	paths  map[string][]*claim
+	texts  map[string][]*claim // samples and anchors, by the document that had them
+	values named
+	seen   map[git.Hash]bool
+	left   int
+	size   int // of the texts so far
 }
 
 // search sets the evidence of those claims that an earlier commit fulfilled, not later than
 // since if it is not nil.
 func (p *past) search(ctx context.Context, absent []*claim, since *git.Commit) error {
-	p.values, p.tokens, p.paths, p.samples, p.seen, p.left = named{}, map[string][]*claim{}, map[string][]*claim{}, map[string][]*claim{}, map[git.Hash]bool{}, len(absent)
+	p.values, p.tokens, p.paths, p.texts, p.seen, p.left = named{}, map[string][]*claim{}, map[string][]*claim{}, map[string][]*claim{}, map[git.Hash]bool{}, len(absent)
 	for _, c := range absent {
 		switch c.kind {
 		case Sample:
-			p.samples[c.doc] = append(p.samples[c.doc], c)
+			p.texts[c.doc] = append(p.texts[c.doc], c)
+			continue
+		case Anchor:
+			p.texts[c.path] = append(p.texts[c.path], c)
 			continue
 		case Value:
 			p.values.add(c)
@@ -112,10 +117,6 @@ func ended(err error) error {
 	return err
 }
 
-// released matches the line before the version of a project itself, which each release
-// changes. Prose that names a version is mostly about that release.
-var released = regexp.MustCompile(`(?i)^["'_]*version["'_]*\s*[:=]`)
-
 // look reads files that the commit newer does not have in this form.
 func (p *past) look(ctx context.Context, files []git.File, newer, older int) error {
 	for _, f := range files {
@@ -125,8 +126,9 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 		if len(p.paths) > 0 {
 			ends(f.Path, func(end string) bool {
 				for _, c := range p.paths[end] {
-					bare := !strings.Contains(end, "/") && !distinctive(strings.TrimSuffix(end, ".md"))
-					if c.evidence == nil && (!bare || !strings.Contains(f.Path, "/")) && (end == f.Path && !bare || !foreign.MatchString(f.Path)) {
+					// A bare name is that of a file in the root, or in the folder of the document.
+					exact := strings.HasPrefix(f.Path+"/", end+"/") || path.Dir(f.Path) == path.Dir(c.doc)
+					if c.evidence == nil && (exact || c.kind == Path && strings.Contains(end, "/") && !foreign.MatchString(f.Path)) {
 						c.evidence = &evidence{file: f, newer: newer, older: older, name: end, declared: true}
 						p.left--
 					}
@@ -140,8 +142,8 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 		}
 		p.seen[f.Hash] = true
 		text, err := p.repo.Blob(f.Hash)
-		if errors.Is(err, git.ErrLimit) {
-			continue // it is too large
+		if errors.Is(err, git.ErrLimit) || errors.Is(err, fs.ErrNotExist) {
+			continue // it is too large, or a partial clone lacks it
 		}
 		if err != nil {
 			return err
@@ -152,12 +154,13 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 		if len(text) > maxFile || bytes.IndexByte(text[:min(len(text), 8000)], 0) >= 0 {
 			continue
 		}
-		for _, c := range p.samples[f.Path] {
-			if c.evidence == nil && c.parsed(text) {
+		for _, c := range p.texts[f.Path] {
+			if c.evidence == nil && c.within(text) {
 				c.evidence = &evidence{file: f, newer: newer, older: older, declared: true}
 			}
 		}
-		var now [][]byte // the lines of the file today
+		var now []byte // the file today
+		opened := false
 		tokens(text, func(token []byte, at int) {
 			for _, c := range p.tokens[string(token)] {
 				if c.evidence != nil || doc {
@@ -169,22 +172,15 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 					p.left--
 				}
 			}
-			p.values.at(text, at, token, func(c *claim) {
+			p.values.at(text, at, token, doc, func(c *claim) {
 				if c.evidence != nil || doc && c.sample {
 					return
 				}
-				head, ok := c.holds(text, at, doc)
-				if ok && now == nil {
-					text, _ := p.read(f.Path) // without an answer the file is not there
-					now = bytes.Split(text, []byte("\n"))
+				if !opened {
+					now, _ = p.read(f.Path) // without an answer the file is not there
+					opened = true
 				}
-				if !ok {
-					return
-				}
-				if !c.sample && released.MatchString(head) {
-					return
-				}
-				if other := c.other(head, now, doc); other != "" && !strings.Contains(c.full, other) {
+				if other := c.other(text, at, now, doc); other != "" && !strings.Contains(c.full, other) {
 					c.evidence = &evidence{file: f, newer: newer, older: older, name: string(token), now: other, declared: true}
 					p.left--
 				}
@@ -206,6 +202,8 @@ func (p *past) declares(c *claim, f git.File, text []byte, token string) outline
 				return outline.DoesDeclare
 			}
 		}
+		return 0
+	case c.kind != Environment && !outline.IsSource(file) && !extensions[path.Ext(file)]:
 		return 0
 	case c.kind == Flag && (!outline.IsSource(file) && !strings.HasSuffix(file, ".txt") || !strings.Contains(file, ".")):
 		return 0
@@ -230,21 +228,7 @@ func (p *past) declares(c *claim, f git.File, text []byte, token string) outline
 	case token != name:
 		return outline.DoesDeclare
 	}
-	if d := outline.Declares(text, name); d > 0 || !field(text, name) {
-		return d
-	}
-	return outline.DoesDeclare
-}
-
-// field reports whether a line of a text begins with a name and a type, as for a field.
-func field(text []byte, name string) bool {
-	for line := range bytes.SplitSeq(text, []byte("\n")) {
-		rest, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte(name))
-		if ok && len(rest) > 1 && rest[0] == ' ' && bytes.IndexByte([]byte("*[]"), rest[1]) >= 0 || ok && bytes.HasPrefix(rest, []byte(" func(")) {
-			return true
-		}
-	}
-	return false
+	return outline.Declares(text, name)
 }
 
 // environment matches a line that reads or sets an environment variable.
@@ -278,11 +262,11 @@ func (p *past) date(c *claim) error {
 func (p *past) has(c *git.Commit, cl *claim) (bool, error) {
 	e := cl.evidence
 	text, err := p.content(c, e.file.Path)
-	if err != nil || text == nil || cl.path != "" {
+	if err != nil || text == nil || cl.kind == Path || cl.kind == Link {
 		return text != nil, err
 	}
-	if cl.kind == Sample {
-		return cl.parsed(text), nil
+	if cl.kind == Sample || cl.kind == Anchor {
+		return cl.within(text), nil
 	}
 	found := false
 	tokens(text, func(t []byte, at int) {
@@ -291,9 +275,7 @@ func (p *past) has(c *git.Commit, cl *claim) (bool, error) {
 		}
 		switch cl.kind {
 		case Value:
-			if slices.Contains(cl.keys, valueAt(text[at:])) {
-				_, found = cl.holds(text, at, isDocument(e.file.Path))
-			}
+			found = slices.Contains(cl.keys, valueAt(text[at:])) && cl.holds(text, at, isDocument(e.file.Path))
 		case Signature:
 			found, _ = cl.takes(e.file.Path, text)
 		default:
@@ -304,12 +286,16 @@ func (p *past) has(c *git.Commit, cl *claim) (bool, error) {
 }
 
 // content returns the content of a file of a commit, nil if there is none.
-func (f *folder) content(c *git.Commit, path string) ([]byte, error) {
-	h, ok, err := f.repo.Find(c, path)
+func (f *folder) content(c *git.Commit, name string) ([]byte, error) {
+	h, ok, err := f.repo.Find(c, name)
 	if err != nil || !ok {
 		return nil, err
 	}
-	return f.repo.Blob(h)
+	text, err := f.repo.Blob(h)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // a partial clone lacks it
+	}
+	return text, err
 }
 
 // stated reports whether the document had the claim while it was true.
@@ -318,10 +304,30 @@ func (p *past) stated(c *claim) (bool, error) {
 		return true, nil
 	}
 	text, err := p.content(c.evidence.before, c.doc)
+	if c.fix != "" {
+		return bytes.Contains(text, []byte(strings.TrimSuffix(strings.Fields(c.text)[0], ":"))), err
+	}
 	if c.past || c.value != "" {
 		return bytes.Contains(text, []byte(c.full)), err
 	}
 	return bytes.Contains(text, []byte(strings.TrimSuffix(c.text, "()"))), err
+}
+
+// certain reports whether the evidence of a claim proves it. A common word, or a name that may
+// be local, proves it only with another name of the same section in the same file.
+func (p *past) certain(c *claim, section []*claim) (bool, error) {
+	switch {
+	case c.evidence.declared && (c.kind != Key && c.kind != Symbol || distinctive(c.text)):
+		return true, nil
+	case c.sample && !c.evidence.declared:
+		return false, nil
+	}
+	text, err := p.content(c.evidence.before, c.evidence.file.Path)
+	names := map[string]bool{}
+	tokens(text, func(t []byte, _ int) { names[string(t)] = true })
+	return slices.ContainsFunc(section, func(o *claim) bool {
+		return o.text != c.text && o.kind != Value && slices.ContainsFunc(o.keys, func(k string) bool { return names[k] && !strings.Contains(k, c.text) })
+	}), err
 }
 
 // now returns what replaced the name: the most frequent word in its place in the lines of
@@ -334,9 +340,9 @@ func (p *past) now(c *claim) (string, error) {
 	if c.path != "" {
 		base := e.name[strings.LastIndexByte(e.name, '/')+1:]
 		var same []string
-		for _, path := range p.folder.paths {
-			if path == base || strings.HasSuffix(path, "/"+base) {
-				same = append(same, path)
+		for _, other := range p.folder.paths {
+			if other == base || strings.HasSuffix(other, "/"+base) {
+				same = append(same, other)
 			}
 		}
 		if len(same) == 0 {

@@ -29,13 +29,15 @@ var (
 	argued = regexp.MustCompile(`^\s*[*&]{0,2}([A-Za-z_]\w*)\s*(?:[:=?]|$|\s[\w*\[\].]+$)`)
 	// product matches the name of what has a version.
 	product = regexp.MustCompile(`\b([A-Z][A-Za-z]+)[ :=≥>~^"'v]+$`)
-	plainW  = regexp.MustCompile(`[A-Za-z][A-Za-z]{2,}`)
+	plainW  = regexp.MustCompile("[A-Za-z][A-Za-z'’_-]*")
+	numeric = regexp.MustCompile(`^\d[\d.]*[A-Za-z%]{0,4}$`)
+	ident   = regexp.MustCompile(`[A-Za-z_][\w-]*`)
 )
 
 // prosaic stands for the language of a text that is no sample.
 const prosaic = "prose"
 
-// window is the number of lines before that of a value in which its name can be.
+// window is the number of lines before and after a default in which its name can be.
 const window = 3
 
 // stop matches the words that name nothing.
@@ -45,7 +47,7 @@ var stop = regexp.MustCompile("^(the|and|for|with|than|least|most|more|les|from|
 // values collects the claims of the values in a unit, which begins at an offset: a paragraph,
 // a row of a table or a line of a sample in a language.
 func (c *collector) values(unit string, at int, s *markdown.Section, lang string) {
-	if len(unit) > 2*maxAround || strings.HasPrefix(unit, "#") || c.past && lang == prosaic {
+	if len(unit) > 2*maxAround || strings.HasPrefix(unit, "#") || strings.HasPrefix(unit, "..") || c.past && lang == prosaic {
 		return
 	}
 	unit = address.ReplaceAllStringFunc(unit, func(s string) string { return strings.Repeat(" ", len(s)) })
@@ -69,11 +71,10 @@ func (c *collector) values(unit string, at int, s *markdown.Section, lang string
 			names = c.namesOf(unit, s)
 			names = names[:min(len(names), 3)]
 		}
-		n := &claim{kind: Value, value: v, code: len(names), sample: lang != prosaic || strings.Contains(unit, "{"), lead: last(unit[:m[2]])}
-		if w := product.FindStringSubmatch(unit[max(0, m[2]-30):m[2]]); w != nil {
-			n.words, n.code = append(n.words, squeeze(w[1])), n.code+1
+		if w := product.FindStringSubmatch(unit[max(0, m[2]-30):m[2]]); w != nil && !stop.MatchString(squeeze(w[1])) {
+			names = append(names, "-"+squeeze(w[1]))
 		}
-		n.words = append(append(n.words, names...), around(unit, m[2], m[3])...)
+		n := &claim{kind: Value, value: v, words: append(names, lead(unit[:m[2]])...), sample: lang != prosaic || strings.Contains(unit, "{")}
 		if len(n.words) > 0 {
 			before := strings.Fields(unit[max(0, m[2]-maxLine):m[2]])
 			n.text = strings.TrimLeft(strings.Join(before[max(0, len(before)-3):], " ")+" "+unit[m[2]:m[3]], "|*- ")
@@ -117,18 +118,6 @@ func (c *collector) namesOf(unit string, s *markdown.Section) (names []string) {
 	return names
 }
 
-// around returns the words of prose next to a value.
-func around(unit string, from, to int) (words []string) {
-	before := plainW.FindAllString(unit[max(0, from-60):from], -1)
-	after := plainW.FindAllString(unit[to:min(len(unit), to+30)], 2)
-	for _, w := range append(after, before[max(0, len(before)-3):]...) {
-		if w = squeeze(w); !stop.MatchString(w) && len(w) > 3 && !slices.Contains(words, w) {
-			words = append(words, w)
-		}
-	}
-	return words
-}
-
 // squeeze returns a name without case, hyphens, underscores and the s of a plural.
 func squeeze(w string) string {
 	if w = joints.Replace(strings.ToLower(w)); len(w) > 4 {
@@ -138,71 +127,6 @@ func squeeze(w string) string {
 }
 
 var joints = strings.NewReplacer("-", "", "_", "", ",", "")
-
-// near reports whether the lines of a text that end at line i name what the value of a claim
-// is for: with a name of code, or with two words of prose. In a document, the line itself
-// must have it, and the word of the claim before the value, which is after head.
-func (c *claim) near(lines [][]byte, i int, head string, doc bool) bool {
-	if len(lines[i]) > maxLine || doc && (c.lead == "" || last(head) != c.lead) {
-		return false
-	}
-	first, prose := max(0, i-window), 0
-	if doc {
-		first = i
-	}
-	for from := i; from >= first && len(lines[from]) <= maxLine; from-- {
-		named := false
-		eachWord(lines[from], func(w []byte) {
-			n := slices.IndexFunc(c.words, func(s string) bool { return s == string(w) })
-			if named = named || n >= 0 && n < c.code; n >= c.code && from == i {
-				prose++
-			}
-		})
-		if named {
-			return true
-		}
-	}
-	return prose > 1 || prose == 1 && c.code == 0 && (len(c.value) > 2 || len(c.words) == 1)
-}
-
-// eachWord calls fn with the names in a text, squeezed, and with the words that they consist
-// of. fn does not keep the word.
-func eachWord(text []byte, fn func(w []byte)) {
-	var buf [256]byte
-	whole, from := buf[:0], 0 // from is the start of the last word
-	end := func(w []byte) {
-		if len(w) > 4 {
-			w = bytes.TrimSuffix(w, []byte("s"))
-		}
-		if len(w) > 1 {
-			fn(w)
-		}
-	}
-	for i := 0; i <= len(text); i++ {
-		b, kind := byte(0), byte(0)
-		if i < len(text) {
-			b, kind = text[i], class[text[i]]
-		}
-		inside := kind == 1 && b != '_'
-		upper := b >= 'A' && b <= 'Z'
-		if len(whole) > from && (!inside || upper && text[i-1] >= 'a' && text[i-1] <= 'z') {
-			end(whole[from:])
-			if kind == 0 && from > 0 {
-				end(whole)
-			}
-			from = len(whole)
-		}
-		switch {
-		case inside && len(whole) < len(buf):
-			if upper {
-				b += 'a' - 'A'
-			}
-			whole = append(whole, b)
-		case kind != 1 && kind != 2:
-			whole, from = buf[:0], 0
-		}
-	}
-}
 
 // named collects the claims of a value with the claims of their words.
 type named map[string]map[string][]*claim
@@ -218,45 +142,67 @@ func (v named) add(c *claim) {
 	}
 }
 
-// at calls fn with the claims of a value that are about a name in the lines around it. The
-// value is at an offset of a text.
-func (v named) at(text []byte, at int, token []byte, fn func(c *claim)) {
+// at calls fn with the claims whose value is at an offset of a text, next to a name for it.
+func (v named) at(text []byte, at int, token []byte, doc bool, fn func(c *claim)) {
 	if len(v) == 0 || len(token) == 0 || !isDigit(token[0]) && v[string(token)] == nil {
 		return
 	}
-	claims := v[valueAt(text[at:])]
-	if claims == nil {
-		return
-	}
-	start := at
-	for range window + 1 {
-		start = max(0, bytes.LastIndexByte(text[:start], '\n'))
-	}
-	line, _, _ := bytes.Cut(text[at:min(len(text), at+maxLine)], []byte("\n"))
-	eachWord(text[max(start, at-window*maxLine):at+len(line)], func(w []byte) {
-		for _, c := range claims[string(w)] {
-			if c.tried != &text[at] {
-				c.tried = &text[at]
+	if claims := v[valueAt(text[at:])]; claims != nil {
+		for _, k := range keysAt(text, at, doc) {
+			for _, c := range claims[k] {
 				fn(c)
 			}
 		}
-	})
+	}
 }
 
-// last returns the last word of a text, squeezed.
-func last(text string) string {
-	all := plainW.FindAllString(text[max(0, len(text)-60):], -1)
-	return squeeze(strings.Join(all[max(0, len(all)-1):], ""))
+// holds reports whether the value at an offset of a text is that of one of the names of a claim.
+func (c *claim) holds(text []byte, at int, doc bool) bool {
+	return slices.ContainsFunc(keysAt(text, at, doc), func(k string) bool { return slices.Contains(c.words, k) })
 }
 
-// holds reports whether the lines around the value of a claim at an offset of a text are about
-// its name, and returns the line before the value.
-func (c *claim) holds(text []byte, at int, doc bool) (head string, ok bool) {
+// keysAt returns the names, squeezed, whose value is at an offset of a text: in code the
+// names before it in its statement, and for a default those of the lines around it. In a
+// document it is the phrase before the value. A hyphen is before the words of a name.
+func keysAt(text []byte, at int, doc bool) (keys []string) {
 	start := bytes.LastIndexByte(text[:at], '\n') + 1
-	line, _, _ := bytes.Cut(text[at:], []byte("\n"))
-	lines := bytes.Split(text[max(0, start-window*maxLine):at+len(line)], []byte("\n"))
-	head = strings.TrimLeft(string(text[start:at]), " \t")
-	return head, c.near(lines, len(lines)-1, head, doc)
+	if at-start > maxLine {
+		return nil
+	}
+	head := string(text[start:at])
+	if doc {
+		return lead(head)
+	}
+	names := ident.FindAllString(head[strings.LastIndexAny(head, ";{}")+1:], -1)
+	names = names[max(0, len(names)-3):]
+	if slices.ContainsFunc(names, func(n string) bool { return strings.Contains(strings.ToLower(n), "default") }) {
+		from, to := start, at
+		for range window {
+			from = max(0, bytes.LastIndexByte(text[:max(from-1, 0)], '\n')+1)
+			to += bytes.IndexByte(text[to:], '\n') + 1
+		}
+		if to-from < 4*maxLine {
+			names = ident.FindAllString(string(text[from:to]), -1)
+		}
+	}
+	for _, n := range names {
+		keys = append(keys, squeeze(n), "-"+squeeze(n))
+		for _, part := range strings.FieldsFunc(n, func(r rune) bool { return r == '-' || r == '_' }) {
+			if len(part) < len(n) {
+				keys = append(keys, "-"+squeeze(part))
+			}
+		}
+	}
+	return keys
+}
+
+// lead returns the last three words of a text, if it has as many.
+func lead(text string) []string {
+	all := plainW.FindAllString(text[max(0, len(text)-100):], -1)
+	if len(all) < 3 {
+		return nil
+	}
+	return []string{strings.ToLower(strings.Join(all[len(all)-3:], " "))}
 }
 
 // valueAt returns the value at the start of a text, as in a claim.
@@ -268,35 +214,39 @@ var thousands = strings.NewReplacer("_", "", ",", "")
 
 var placed = regexp.MustCompile(`^\d+(,\d{3})+\b|^[\w.+/-]*\w`)
 
-// other returns the value that the lines of a text have now in the place after head, "" if it still has
-// that of the claim, or none of its form.
-func (c *claim) other(head string, lines [][]byte, doc bool) (now string) {
-	for i, line := range lines {
-		rest, ok := bytes.CutPrefix(bytes.TrimLeft(line, " \t"), []byte(head))
-		if !ok || !c.near(lines, i, head, doc) {
+// other returns the value that the text of a file has now in the place of that at an offset of
+// the text before, "" if it still has that of the claim, or none of its form.
+func (c *claim) other(before []byte, at int, text []byte, doc bool) (now string) {
+	head := bytes.TrimLeft(before[bytes.LastIndexByte(before[:at], '\n')+1:at], " \t")
+	for i := 0; ; {
+		n := bytes.Index(text[i:], head)
+		if n < 0 || len(head) == 0 {
+			return now
+		}
+		i += n + len(head)
+		if len(bytes.TrimLeft(text[bytes.LastIndexByte(text[:i-len(head)], '\n')+1:i-len(head)], " \t")) > 0 || !c.holds(text, i, doc) {
 			continue
 		}
-		w := valueAt(rest)
+		w := valueAt(text[i:])
 		switch {
 		case strings.TrimSuffix(w, ".0") == strings.TrimSuffix(c.value, ".0") || slices.Contains(c.keys, w):
 			return ""
-		case w != "" && now == "" && isDigit(w[0]) == isDigit(c.value[0]):
+		case w != "" && now == "" && isDigit(c.value[0]) == numeric.MatchString(w):
 			now = w
 		}
 	}
-	return now
 }
 
 // parameters collects the claims that functions have the parameters that a call or a
-// declaration in a document names. In a sample, which declares the functions of owned, only
-// named arguments count.
-func (c *collector) parameters(text string, at int, s *markdown.Section, owned map[string]bool) {
+// declaration in a document names. In a sample, only named arguments
+// of functions that the document does not declare count.
+func (c *collector) parameters(text string, at int, s *markdown.Section, sample bool) {
 	for _, m := range call.FindAllStringSubmatch(text, 5) {
-		if owned[m[1]] {
+		if sample && c.owned[m[1]] {
 			continue
 		}
 		for _, arg := range strings.Split(m[2], ",") {
-			if a := argued.FindStringSubmatch(arg); a != nil && len(a[1]) > 1 && (owned == nil || strings.ContainsAny(arg, "=:")) {
+			if a := argued.FindStringSubmatch(arg); a != nil && len(a[1]) > 1 && (!sample || strings.ContainsAny(arg, "=:")) {
 				c.add(&claim{kind: Signature, text: m[1] + "(" + a[1] + ")", value: a[1], keys: []string{m[1]}, count: -1}, at, s)
 			}
 		}
@@ -312,6 +262,9 @@ func (c *claim) takes(file string, text []byte) (parameter bool, count int) {
 		if s.Name != c.keys[0] {
 			continue
 		}
+		if !strings.Contains(s.Signature, "(") {
+			return true, max(count, 0) // what a call of it takes is elsewhere
+		}
 		_, list, _ := strings.Cut(s.Signature, s.Name)
 		n := strings.Count(list, ",")
 		if !strings.HasPrefix(strings.TrimSpace(list), "()") {
@@ -326,14 +279,18 @@ func (c *claim) takes(file string, text []byte) (parameter bool, count int) {
 
 // broken collects the claim that a sample in a language parses, if it does not.
 func (c *collector) broken(lang string, f markdown.Fence, s *markdown.Section) {
-	if code := c.src[f.Code:f.End]; lang != "" && !shell[lang] && !parses(lang, code) {
+	if code := c.src[f.Code:f.End]; languages.MatchString(lang) && !parses(lang, code) {
 		first, _, _ := strings.Cut(strings.TrimSpace(string(code)), "\n")
 		c.add(&claim{kind: Sample, text: first[:min(len(first), 80)], value: lang, words: strings.Split(string(code), "\n"), keys: []string{""}}, f.Code, s)
 	}
 }
 
-// parsed reports whether a document has the sample of a claim in a form that parses.
-func (c *claim) parsed(doc []byte) bool {
+// within reports whether a document has the section of a claim, or its sample in a form that parses.
+func (c *claim) within(doc []byte) bool {
+	if c.kind == Anchor {
+		_, ok := markdown.Resolve(markdown.Parse(c.path, doc), c.value)
+		return ok
+	}
 	for _, f := range markdown.Fences(doc) {
 		code := doc[f.Code:f.End]
 		if lines := strings.Split(string(code), "\n"); bytes.Contains(doc[f.Start:f.Code], []byte(c.value)) && len(lines) < 2*len(c.words) && parses(c.value, code) {
@@ -356,6 +313,7 @@ func parses(lang string, code []byte) bool {
 	if lang == "json" { // the last line closes the sample
 		return json.Valid(code[:max(0, bytes.LastIndexByte(bytes.TrimRight(code, "\n"), '\n'))])
 	}
+	code = literal.ReplaceAll(code, nil)
 	for _, pair := range []string{"()", "[]", "{}"} {
 		if bytes.Count(code, []byte(pair[:1])) != bytes.Count(code, []byte(pair[1:])) {
 			return false
@@ -363,3 +321,9 @@ func parses(lang string, code []byte) bool {
 	}
 	return true
 }
+
+// literal matches the strings and comments of code.
+var literal = regexp.MustCompile("\"(?:\\\\.|[^\"\\\\\n])*\"|'(?:\\\\.|[^'\\\\\n])*'|`[^`]*`|(?://|#)[^\n]*|(?s:/\\*.*?\\*/)")
+
+// languages are those whose samples are to be complete.
+var languages = regexp.MustCompile(`^(json|js|jsx|ts|tsx|javascript|typescript|go|golang|py|python|rust|rs|java|ruby|rb|kotlin|c|cpp|csharp|php)$`)

@@ -52,6 +52,7 @@ func (a *app) driftCommand() *cli.Command {
 		}))
 	fs := cmd.Flags()
 	fs.StringVar(&o.Since, "since", "", "only what came to differ after this commit, branch or tag")
+	fs.BoolVar(&o.All, "all", false, "also what no commit proves")
 	fs.StringSliceVar(&accept, "accept", nil, "ID of a finding that is right but stays; may be repeated")
 	fs.StringSliceVar(&ignore, "ignore", nil, "ID of a finding that is wrong; may be repeated")
 	fs.StringVar(&reason, "reason", "", "reason for --accept and --ignore")
