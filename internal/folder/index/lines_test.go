@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/scan"
+	"cairn/internal/text/walk"
 )
 
 // TestLines: in a watched folder, a scan reads only the files that can match, finds an edit
@@ -66,4 +68,47 @@ func TestLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready() // indexed again
+}
+
+// TestFreshness measures how soon the lines of a saved file are found in the folder
+// $CAIRN_FRESH, to which it adds a file for the time of the test. The first search after each
+// save finds them, also while the file is being indexed.
+func TestFreshness(t *testing.T) {
+	root := os.Getenv("CAIRN_FRESH")
+	if root == "" {
+		t.Skip("CAIRN_FRESH is not set: a folder to index and search")
+	}
+	x := open(t, func(o *Options) { o.Selection.Root, o.Watch = root, true })
+	begun := time.Now()
+	for b, ok := x.unhandled(); !ok || b.All || !x.complete.Load(); b, ok = x.unhandled() {
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Logf("indexed in %v", time.Since(begun))
+	tree, err := walk.Open(walk.Root{Dir: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	path := filepath.Join(root, "zz-saved.md")
+	defer os.Remove(path)
+	var took []time.Duration
+	for i := range 200 {
+		r := scan.Request{Pattern: fmt.Sprintf("saved%dnow", i*i)}
+		saved := time.Now()
+		if err := os.WriteFile(path, []byte("# Saved\n\n"+r.Pattern+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c, err := x.Candidates(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := scan.Find(t.Context(), tree, x.options.Config.Walk(), x.options.Config.Masks(), c, r)
+		if err != nil || a.Total != 1 {
+			t.Fatalf("save %d: %d lines, want 1; %v", i, a.Total, err)
+		}
+		took = append(took, time.Since(saved))
+		time.Sleep(time.Duration(i%8) * 50 * time.Millisecond) // the next save is before or after the file is indexed
+	}
+	slices.Sort(took)
+	t.Logf("from the save to the answer: p50 %v, p95 %v, most %v", took[len(took)/2], took[len(took)*95/100], took[len(took)-1])
 }

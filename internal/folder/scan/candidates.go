@@ -1,10 +1,12 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -70,10 +72,9 @@ func (c *Candidates) complete(k *Known, l *looked) {
 // Known are the states of the files of a folder in its documents. It does not change. Nil
 // knows no file.
 type Known struct {
-	files []file
-	at    map[string]int // by path, in files
-	table *ngram.Table   // of most files; nil if searches are rare
-	lacks int            // files that were recorded since the table was made
+	files []file       // sorted by path
+	table *ngram.Table // of most files; nil if searches are rare
+	lacks int          // files that were recorded since the table was made
 }
 
 // tableLacks is the share of files that a table may lack before it is made again, as a
@@ -90,30 +91,34 @@ type file struct {
 // Record returns what the documents know of the files. before, which may be nil, is an
 // earlier result for the same documents. often tells whether there will be many searches.
 func Record(r *docs.Reader, before *Known, often bool) (*Known, error) {
-	k := &Known{at: map[string]int{}}
-	if before != nil {
-		k.table, k.lacks, k.at = before.table, before.lacks, make(map[string]int, len(before.at))
-	}
-	add := func(f file) {
-		k.at[f.Path] = len(k.files)
-		k.files = append(k.files, f)
+	before = cmp.Or(before, &Known{})
+	k := &Known{files: make([]file, 0, len(before.files)+len(before.files)/16), table: before.table, lacks: before.lacks}
+	old, skipped := before.files, r.Skipped()
+	skip := func(to string) { // because of the content
+		for ; len(skipped) > 0 && (to == "" || skipped[0].Path < to); skipped = skipped[1:] {
+			if s := skipped[0]; s.ModTime != 0 || s.Grams != "" {
+				k.files = append(k.files, file{docs.File{Path: s.Path, Size: s.Size, ModTime: s.ModTime, ChangeTime: s.ChangeTime}, s.Grams, 0})
+			}
+		}
 	}
 	err := r.Files("", func(f docs.File) bool {
-		if old := before.find(f.Path); old != nil && old.Hash == f.Hash {
-			add(file{f, old.grams, old.row})
-		} else {
-			add(file{f, r.Grams(f.Path), 0})
+		skip(f.Path)
+		for len(old) > 0 && old[0].Path < f.Path {
+			old = old[1:]
+		}
+		switch {
+		case len(skipped) > 0 && skipped[0].Path == f.Path: // in part, or in a state that cannot be read
+			k.files = append(k.files, file{f, skipped[0].Grams, 0})
+			skipped = skipped[1:]
+		case len(old) > 0 && old[0].Path == f.Path && old[0].Hash == f.Hash:
+			k.files = append(k.files, file{f, old[0].grams, old[0].row})
+		default:
+			k.files = append(k.files, file{f, r.Grams(f.Path), 0})
 			k.lacks++
 		}
 		return true
 	})
-	for _, s := range r.Skipped() {
-		if f := k.find(s.Path); f != nil { // in part, or in a state that cannot be read
-			f.grams, f.row = s.Grams, 0
-		} else if s.ModTime != 0 || s.Grams != "" { // because of its content
-			add(file{docs.File{Path: s.Path, Size: s.Size, ModTime: s.ModTime, ChangeTime: s.ChangeTime}, s.Grams, 0})
-		}
-	}
+	skip("")
 	if err == nil && often && tableLacks*k.lacks > len(k.files) {
 		k.tabulate(r)
 	}
@@ -172,7 +177,8 @@ func (k *Known) find(path string) *file {
 	if k == nil {
 		return nil
 	}
-	if i, ok := k.at[path]; ok {
+	i := sort.Search(len(k.files), func(i int) bool { return k.files[i].Path >= path })
+	if i < len(k.files) && k.files[i].Path == path {
 		return &k.files[i]
 	}
 	return nil
