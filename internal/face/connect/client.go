@@ -28,7 +28,10 @@ type Client struct {
 	Guide string
 	// skills is the folder of the workspace below which the client looks for skills; "" if it
 	// reads none.
-	skills   string
+	skills string
+	// hooks is the file of the workspace with the hooks of the client, with slashes; "" if it runs
+	// no command at the start of a session.
+	hooks    string
 	programs []string             // the client is installed if PATH has one of them
 	traces   func(Place) []string // the client is installed if one of these paths exists
 	path     func(Place) string   // the configuration file
@@ -69,7 +72,7 @@ const AgentsFile = "AGENTS.md"
 // users share the configuration of a project. For a client that starts servers in the
 // folder, the entry therefore names the folder by a relative path.
 var clients = []Client{
-	{Name: "claude-code", Title: "Claude Code", section: "mcpServers", folder: ".", skills: ".claude", Guide: "CLAUDE.md", programs: []string{"claude"}, traces: inHome(".claude"),
+	{Name: "claude-code", Title: "Claude Code", section: "mcpServers", folder: ".", skills: ".claude", hooks: ".claude/settings.json", Guide: "CLAUDE.md", programs: []string{"claude"}, traces: inHome(".claude"),
 		path: func(p Place) string { return filepath.Join(p.Root, ".mcp.json") }},
 	{Name: "claude-desktop", Title: "Claude Desktop", section: "mcpServers", desktop: true,
 		traces: func(p Place) []string { return []string{p.settings("Claude")} },

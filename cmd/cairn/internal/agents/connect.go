@@ -44,7 +44,7 @@ func (a *app) connectCommand() *cli.Command {
 	cmd.Flags().BoolVar(&f.print, "print", false, "print the texts to paste, and write nothing")
 	cmd.Flags().StringVar(&f.tools, "tools", "", "tools to offer, as for cairn mcp (default: mcp.tools)")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace another server of this name")
-	cmd.Flags().BoolVar(&f.noGuide, "no-guide", false, "do not write the block into AGENTS.md, CLAUDE.md and similar files, nor the skill")
+	cmd.Flags().BoolVar(&f.noGuide, "no-guide", false, "do not write the block into AGENTS.md, CLAUDE.md and similar files, nor the skill and the hook")
 	return cmd
 }
 
@@ -138,6 +138,7 @@ type connected struct {
 	Moved []string        `json:"moved,omitempty"` // the servers that cairn has taken over
 	Guide *connect.Result `json:"guide,omitempty"`
 	Skill *connect.Result `json:"skill,omitempty"`
+	Hook  *connect.Result `json:"hook,omitempty"`
 }
 
 // fileOf returns the client's file at path, with the directory for the copies of such files.
@@ -185,9 +186,12 @@ func (a *app) connectClient(cmd *cli.Command, c connect.Client, p connect.Place,
 	if err != nil {
 		return err
 	}
-	var guide, skill *connect.Change
+	var guide, skill, hook *connect.Change
 	if !f.noGuide {
 		if skill, err = c.Skill(at, skillText()); err == nil {
+			hook, err = c.Hook(at, c.Program())
+		}
+		if err == nil {
 			guide, err = c.AddGuide(p.Root, f.name)
 		}
 		if err != nil {
@@ -196,11 +200,14 @@ func (a *app) connectClient(cmd *cli.Command, c connect.Client, p connect.Place,
 		if skill.Changes() && !a.Out.JSON {
 			a.Out.Printf("+++ %s\n", skill.Path)
 		}
+		if hook.Changes() && !a.Out.JSON {
+			a.Out.Printf("%s", hook.Diff())
+		}
 		if guide, err = a.agreed(guide, f); err != nil {
 			return err
 		}
 		if guide == nil {
-			skill = nil // one answer is for both
+			skill, hook = nil, nil // one answer is for all
 		}
 	}
 	var did connected
@@ -217,6 +224,9 @@ func (a *app) connectClient(cmd *cli.Command, c connect.Client, p connect.Place,
 	}
 	if err == nil {
 		did.Skill, err = skill.Write()
+	}
+	if err == nil {
+		did.Hook, err = hook.Write()
 	}
 	if err != nil {
 		return err
@@ -238,6 +248,9 @@ func (a *app) connectClient(cmd *cli.Command, c connect.Client, p connect.Place,
 		}
 		if did.Skill != nil && did.Skill.Changed {
 			a.Out.Printf("added %s\n", did.Skill.Path)
+		}
+		if did.Hook != nil && did.Hook.Changed {
+			a.Out.Printf("added to %s\n", did.Hook.Path)
 		}
 		if did.Changed {
 			a.Out.Notes.Dim(fmt.Sprintf("restart %s to use cairn; `cairn disconnect %s` removes it", c.Title, c.Name))

@@ -55,11 +55,15 @@ func (a *app) disconnect(args []string, f connectFlags) error {
 		if err != nil {
 			return err
 		}
+		hook, err := c.Hook(at, "")
+		if err != nil {
+			return err
+		}
 		guide, err := c.DropGuide(p.Root)
 		if err != nil {
 			return err
 		}
-		removed, err := a.drop(config, skill, guide, func() bool { return guideInUse(c, p) }, f)
+		removed, err := a.drop(config, skill, hook, guide, func() bool { return guideInUse(c, p) }, f)
 		if did = append(did, removed...); err != nil {
 			return err
 		}
@@ -74,9 +78,9 @@ func (a *app) disconnect(args []string, f connectFlags) error {
 	})
 }
 
-// drop makes the changes that the user confirms: that of the configuration, with it that of
-// the skill, and that of the guide unless another connected client reads it.
-func (a *app) drop(config, skill, guide *connect.Change, guideInUse func() bool, f connectFlags) (did []*connect.Result, err error) {
+// drop makes the changes that the user confirms: that of the configuration, with it those of
+// the skill and the hook, and that of the guide unless another connected client reads it.
+func (a *app) drop(config, skill, hook, guide *connect.Change, guideInUse func() bool, f connectFlags) (did []*connect.Result, err error) {
 	write := func(change *connect.Change) error {
 		r, err := change.Write()
 		if err == nil && r != nil && r.Changed {
@@ -87,7 +91,7 @@ func (a *app) drop(config, skill, guide *connect.Change, guideInUse func() bool,
 	if config, err = a.agreed(config, f); err != nil || config == nil {
 		return nil, err
 	}
-	if err := errors.Join(write(config), write(skill)); err != nil || guide == nil || guideInUse() {
+	if err := errors.Join(write(config), write(skill), write(hook)); err != nil || guide == nil || guideInUse() {
 		return did, err
 	}
 	if guide, err = a.agreed(guide, f); err == nil {

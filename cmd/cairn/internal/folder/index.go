@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/home"
@@ -15,6 +16,7 @@ import (
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/text/walk"
+	"cairn/models/bpe"
 )
 
 // app adds the commands of this package to cli.App.
@@ -107,9 +109,12 @@ func (a *app) index(ctx context.Context, req index.IndexRequest, ready func() er
 }
 
 func (a *app) statusCommand() *cli.Command {
-	var list bool
+	var list, brief bool
 	cmd := cli.NewCommand("status", "Print which folder is chosen and the state of its index",
 		a.WithWorkspace("status", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, _ []string) error {
+			if brief {
+				return a.printBrief(ctx, w)
+			}
 			s, err := index.StatusOp.Call(ctx, w.Folder, index.StatusRequest{Selection: w.Selection()}, nil)
 			if err != nil {
 				return err
@@ -129,6 +134,38 @@ func (a *app) statusCommand() *cli.Command {
 			}
 			return a.Out.Print(full, func() { a.Out.Status(s, full.Place, full.SkippedFiles) })
 		}))
+	cmd.Flags().BoolVar(&brief, "brief", false, "print only the cards that are ready and the outdated notes, for a model")
 	cmd.Flags().BoolVar(&list, "skipped", false, "list the files that are not indexed, by reason")
 	return cmd
+}
+
+// briefWait bounds the check of the notes for a session that begins.
+const briefWait = 2 * time.Second
+
+// printBrief prints what a model should know at the start of a session, nothing if there is
+// nothing.
+func (a *app) printBrief(ctx context.Context, w *workspace.Workspace) error {
+	t, err := w.Tasks(&workspace.TaskOptions{Person: true})
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	board, err := t.Cards.Board()
+	if err != nil {
+		return err
+	}
+	b := term.Brief{Ready: []term.BriefCard{}, Outdated: []string{}}
+	live := board.Live()
+	for _, c := range board.ByUrgency() {
+		if c.Status.CardWord() == "todo" && live.Graph.IsReady(c.ID) {
+			b.Ready = append(b.Ready, term.BriefCard{ID: c.ID, Title: c.Title})
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, briefWait)
+	defer cancel()
+	if n, err := index.NotesOp.Call(ctx, w.Folder, index.NotesRequest{}, nil); err == nil { // the cards are useful alone
+		b.Outdated = slices.AppendSeq(b.Outdated, maps.Keys(n.Outdated))
+		slices.Sort(b.Outdated)
+	}
+	return a.Out.Print(b, func() { a.Out.Printf("%s", b.Text((&bpe.Counter{}).CountTokens)) })
 }

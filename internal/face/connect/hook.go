@@ -1,0 +1,128 @@
+package connect
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// sessionStart is the event of a client at the start of a session. The client adds what a command
+// prints then to the context of its model.
+const sessionStart = "SessionStart"
+
+// briefArgs are the arguments of the command that Hook makes a client run. The client sets the
+// variable.
+const briefArgs = ` status --brief -C "$CLAUDE_PROJECT_DIR"`
+
+// hooks edits the hooks in the settings of a client.
+var hooks = Client{section: "hooks"}
+
+// Hook plans the change that makes the client run program with briefArgs at the start of a
+// session, nil if the client has no such hook. Without a program it removes the hook: if nothing
+// else has changed the settings since, they become what they were, byte for byte.
+func (c Client) Hook(at File, program string) (*Change, error) {
+	if c.hooks == "" {
+		return nil, nil
+	}
+	return plan(at.Root, filepath.Join(at.Root, filepath.FromSlash(c.hooks)), func(f *Change) (err error) {
+		if f.record, err = openRecord(at.Copies, f.Path); err != nil {
+			return err
+		}
+		if f.removes = program == ""; f.removes && f.Old != nil && sumOf(f.Old) == f.record.Wrote {
+			f.New = f.record.before
+			return nil
+		}
+		if f.New, err = setHook(f.Path, f.Old, program); err == nil && !f.removes {
+			f.record.before, f.record.Wrote = f.Old, sumOf(f.New)
+		}
+		return err
+	})
+}
+
+// setHook returns settings with the hook that runs program, or without it if program is "".
+func setHook(path string, old []byte, program string) ([]byte, error) {
+	all, err := hooks.parse(path, old)
+	if err != nil {
+		return nil, err
+	}
+	own := func(hook any) bool {
+		command, _ := hook.(map[string]any)["command"].(string)
+		return strings.HasSuffix(command, briefArgs)
+	}
+	groups, isList := under(all, hooks.section, sessionStart).([]any)
+	if !isList && under(all, hooks.section, sessionStart) != nil {
+		return nil, &UnsuitableError{path, sessionStart + " in it is not a list"}
+	}
+	found := slices.IndexFunc(groups, func(group any) bool {
+		list, _ := group.(map[string]any)["hooks"].([]any)
+		return len(list) == 1 && own(list[0])
+	})
+	if found >= 0 == (program != "") {
+		return old, nil
+	}
+	unit := indentOf(old)
+	text := hooks.entryText(old, sessionStart)
+	if program == "" && len(groups) == 1 {
+		if text, err = hooks.set(path, old, sessionStart, nil); err != nil {
+			return nil, err
+		}
+		return hooks.withoutEmpty(path, text)
+	}
+	if program != "cairn" && program != "" { // a path
+		program = `"` + filepath.ToSlash(program) + `"`
+	}
+	command := program + briefArgs
+	group := map[string]any{"hooks": []any{map[string]string{"type": "command", "command": command}}}
+	if len(groups) == 0 {
+		return hooks.set(path, old, sessionStart, marshal([]any{group}, unit+unit, unit))
+	}
+	list, err := hujson.Parse(bytes.Clone(text))
+	if err != nil {
+		return nil, err // unreachable: it is in the file
+	}
+	array := list.Value.(*hujson.Array)
+	if program == "" {
+		removeElement(array, found)
+	} else {
+		element, err := hujson.Parse(marshal(group, unit+unit+unit, unit))
+		if err != nil {
+			return nil, err // unreachable: it is JSON
+		}
+		appendElement(array, element, unit+unit+unit)
+	}
+	return hooks.set(path, old, sessionStart, list.Pack())
+}
+
+// marshal is json.MarshalIndent without escapes for HTML.
+func marshal(v any, prefix, indent string) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent(prefix, indent)
+	if err := enc.Encode(v); err != nil {
+		panic(err) // unreachable: strings marshal
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// appendElement appends an element on a new line.
+func appendElement(a *hujson.Array, element hujson.Value, indent string) {
+	last := &a.Elements[len(a.Elements)-1]
+	if last.AfterExtra != nil { // a comma at the end of the list stays there
+		element.AfterExtra = hujson.Extra{}
+	}
+	element.BeforeExtra = hujson.Extra("\n" + indent)
+	a.Elements = append(a.Elements, element)
+}
+
+// removeElement removes an element of several, with the comments before it.
+func removeElement(a *hujson.Array, i int) {
+	if i == len(a.Elements)-1 && a.Elements[i].AfterExtra == nil {
+		a.Elements[i-1].AfterExtra = nil // no comma at the end
+	}
+	a.Elements = slices.Delete(a.Elements, i, i+1)
+}
