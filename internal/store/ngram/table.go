@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"runtime"
-	"slices"
-	"unsafe"
 
 	"cairn/models/offheap"
 )
@@ -20,7 +18,7 @@ type Table struct {
 	spans  []span // of each file
 }
 
-// group has the parts whose filters have a size.
+// group has the parts whose filters have a size. Without rows, it has too few.
 type group struct {
 	size, row int      // bytes of a filter and of a row
 	rows      []byte   // 8 x size x row
@@ -29,65 +27,50 @@ type group struct {
 
 // span names the parts of a file: n of a group, from first. n is 0 if the table does not have
 // them.
-type span struct{ group, first, n uint32 }
+type span struct{ group, first, n int32 }
 
 // tableParts is the number of parts of a size that is worth rows.
 const tableParts = 8
 
-// NewTable returns the table of filters. Without those of unknown files and of sizes that few
+// NewTable returns the table of filters, without those of unknown files and of sizes that few
 // parts have: see Has.
 func NewTable(filters []Filter) *Table {
-	t, bySize := &Table{spans: make([]span, len(filters))}, map[int]*group{}
-	var sizes []int
-	parts := make(map[int][]Filter)
+	t, number, parts := &Table{spans: make([]span, len(filters))}, map[int]int{}, [][]Filter{}
 	for i, f := range filters {
 		all, size, _, ok := f.divide()
 		if !ok {
 			continue
 		}
-		g := bySize[size]
-		if g == nil {
-			g = &group{size: size}
-			bySize[size], sizes = g, append(sizes, size)
+		n, known := number[size]
+		if !known {
+			n = len(parts)
+			number[size], parts = n, append(parts, nil)
+			t.groups = append(t.groups, &group{size: size})
 		}
-		t.spans[i] = span{uint32(size), uint32(len(g.files)), uint32(len(all) / size)}
+		g := t.groups[n]
+		t.spans[i] = span{int32(n), int32(len(g.files)), int32(len(all) / size)}
 		for ; all != ""; all = all[size:] {
-			g.files = append(g.files, uint32(i))
-			parts[size] = append(parts[size], all[:size])
+			g.files, parts[n] = append(g.files, uint32(i)), append(parts[n], all[:size])
 		}
 	}
-	slices.Sort(sizes)
-	number, total := map[uint32]uint32{}, 0
-	for _, size := range sizes {
-		if g := bySize[size]; len(g.files) >= tableParts {
-			number[uint32(size)] = uint32(len(t.groups))
-			g.row = (len(g.files) + 7) / 8
-			t.groups = append(t.groups, g)
-			total += 8 * size * g.row
+	for n, g := range t.groups {
+		if len(g.files) >= tableParts {
+			g.fill(parts[n])
 		}
 	}
 	for i, s := range t.spans {
-		if n, ok := number[s.group]; ok && s.n > 0 {
-			t.spans[i].group = n
-		} else {
-			t.spans[i] = span{}
+		if s.n > 0 && t.groups[s.group].row == 0 {
+			t.spans[i].n = 0
 		}
-	}
-	if total == 0 {
-		return t
-	}
-	memory := offheap.Allocate(total)
-	runtime.AddCleanup(t, offheap.Free, memory)
-	for _, g := range t.groups {
-		n := 8 * g.size * g.row
-		g.rows, memory = memory[:n], memory[n:]
-		g.fill(parts[g.size])
 	}
 	return t
 }
 
 // fill sets the rows, 64 parts and 64 places at a time.
 func (g *group) fill(parts []Filter) {
+	g.row = (len(parts) + 7) / 8
+	g.rows = offheap.Allocate(8 * g.size * g.row)
+	runtime.AddCleanup(g, offheap.Free, g.rows)
 	var square [64]uint64
 	var bits [8]byte
 	for first := 0; first < g.row; first += 8 {
@@ -95,7 +78,7 @@ func (g *group) fill(parts []Filter) {
 		for at := 0; at < g.size; at += 8 {
 			clear(square[:])
 			for i, f := range some {
-				square[i] = binary.LittleEndian.Uint64(unsafe.Slice(unsafe.StringData(string(f[at:])), 8))
+				square[i] = binary.LittleEndian.Uint64([]byte(f[at : at+8]))
 			}
 			transpose(&square)
 			for i, row := range square {
@@ -130,6 +113,9 @@ type Matches struct {
 func (t *Table) Match(q *Query) *Matches {
 	m := &Matches{table: t, files: make([]uint64, (len(t.spans)+63)/64), parts: make([][]byte, len(t.groups))}
 	for n, g := range t.groups {
+		if g.row == 0 {
+			continue
+		}
 		m.parts[n] = g.match(q)
 		for at, b := range m.parts[n] {
 			for ; b != 0; b &= b - 1 {
@@ -182,16 +168,14 @@ func (g *group) match(q *Query) []byte {
 			}
 		}
 		return whole
-	case all:
+	case all, any:
 		for _, sub := range q.of {
 			for i, b := range g.match(sub) {
-				out[i] &= b
-			}
-		}
-	case any:
-		for _, sub := range q.of {
-			for i, b := range g.match(sub) {
-				out[i] |= b
+				if q.op == all {
+					out[i] &= b
+				} else {
+					out[i] |= b
+				}
 			}
 		}
 	}
