@@ -33,14 +33,11 @@ func TestScale(t *testing.T) {
 		dir = t.TempDir()
 	}
 	from := newMixture(t, os.Getenv("CAIRN_SCALE_FROM"))
-	if _, err := os.Stat(filepath.Join(dir, fileName)); err != nil {
-		writeScale(t, dir, n, from)
-	}
+	writeScale(t, dir, n, from)
 	debug.FreeOSMemory()
 	before := resident(t)
 	begun := time.Now()
 	s := open(t, dir, 384, nil)
-	n, _ = s.Count()
 	snap := s.snap.Load()
 	t.Logf("kernel %s, %d processors: opened in %.2f s; %d chunks, of them %d ordered; %d MB on disk", s.Kernel(), runtime.GOMAXPROCS(0),
 		time.Since(begun).Seconds(), n, snap.partitions.slots(), onDisk(dir)>>20)
@@ -178,13 +175,19 @@ func (m *mixture) mix(rng *rand.Rand, a, b []float32, share, noise float32) []fl
 	return normalise(v)
 }
 
-// writeScale writes a store of n chunks, ten to a document.
+// writeScale writes a store of n chunks, ten to a document, unless dir has one. It continues a
+// smaller one.
 func writeScale(t *testing.T, dir string, n int, from *mixture) {
 	begun := time.Now()
 	s := open(t, dir, 384, &Options{partitionedFrom: math.MaxInt})
 	const batch = 8192
+	have, _ := s.Count()
+	if have == n {
+		s.Close()
+		return
+	}
 	entries := make([]store.VectorEntry, batch)
-	for first := 0; first < n; first += batch {
+	for first := have; first < n; first += batch {
 		some := entries[:min(batch, n-first)]
 		_ = share(runtime.GOMAXPROCS(0), len(some), func(_, k int) {
 			i := first + k
@@ -198,7 +201,7 @@ func writeScale(t *testing.T, dir string, n int, from *mixture) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%d chunks written in %.1f s", n, time.Since(begun).Seconds())
+	t.Logf("%d chunks written in %.1f s", n-have, time.Since(begun).Seconds())
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
