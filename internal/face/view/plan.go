@@ -39,7 +39,7 @@ func PlanSteps(s *suggest.Suggestion) (steps []PlanStep) {
 		}
 		for _, e := range s.DAG.Edges {
 			if e.ToTask == t.ID {
-				step.Takes = append(step.Takes, DataFlow(s, &e))
+				step.Takes = append(step.Takes, dataFlow(s, &e))
 			}
 		}
 		for _, m := range s.Missing {
@@ -52,8 +52,8 @@ func PlanSteps(s *suggest.Suggestion) (steps []PlanStep) {
 	return steps
 }
 
-// DataFlow describes an edge of a plan for the step at its end.
-func DataFlow(s *suggest.Suggestion, e *suggest.Edge) string {
+// dataFlow describes an edge of a plan for the step at its end.
+func dataFlow(s *suggest.Suggestion, e *suggest.Edge) string {
 	step := 1 + slices.IndexFunc(s.Tasks, func(t suggest.Task) bool { return t.ID == e.FromTask })
 	from, to, ok := strings.Cut(e.DataPath, " → ")
 	if !ok {

@@ -41,9 +41,9 @@ type relation struct {
 const (
 	maxNodes     = 32  // with more, labels would overlap
 	maxCurves    = 128 // edges
-	labelWidth   = 190 // pixels left and right of the circle
-	labelHeight  = 18
-	leastRadius  = 80
+	labelWidth   = 220 // pixels left and right of the circle
+	labelHeight  = 28
+	leastRadius  = 120
 	pixelsApart  = 40 // between neighbours on the circle
 	dotRadius    = 5
 	curveWidth   = 2.5 // of an edge of weight 1
@@ -120,7 +120,7 @@ func (t *coUsage) circle(g *graphrank.Graph, degree map[string]int, page string)
 		n := node{
 			X: int(x + radius*cos), Y: int(y + radius*sin), R: dotRadius + min(degree[id], dotRadius)/2,
 			LX: int(x + (radius+labelsAround)*cos), LY: int(y+(radius+labelsAround)*sin) + 4, Anchor: "start",
-			ID: id, Label: short(id), Edges: degree[id], Link: page + "?around=" + url.QueryEscape(id),
+			ID: id, Label: cut(id, 30), Edges: degree[id], Link: page + "?around=" + url.QueryEscape(id),
 		}
 		if cos < 0 {
 			n.Anchor = "end"

@@ -31,7 +31,7 @@ type line struct {
 
 // path adds a line with a label at (x, y).
 func (d *drawing) path(label string, x, y int, plain bool, format string, args ...any) {
-	d.Lines = append(d.Lines, line{D: fmt.Sprintf(format, args...), Label: label, Text: cut(label, 38), X: x, Y: y, Plain: plain})
+	d.Lines = append(d.Lines, line{D: fmt.Sprintf(format, args...), Label: label, Text: short(label), X: x, Y: y, Plain: plain})
 }
 
 // back returns a curve from (x, y) to (x, end) that leaves and comes back on the right.

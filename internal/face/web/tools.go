@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"cairn/graphrank"
@@ -56,7 +57,7 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 	h.show(w, r, screen{section: "tools", title: "Tools", data: p})
 }
 
-// plan draws a suggestion.
+// plan draws a suggestion. An arrow has the names of the inputs that a step takes.
 func plan(s *suggest.Suggestion) *drawing {
 	var boxes []box
 	for i, t := range s.Tasks {
@@ -68,7 +69,17 @@ func plan(s *suggest.Suggestion) *drawing {
 	}
 	var arrows []arrow
 	for _, e := range s.DAG.Edges {
-		arrows = append(arrows, arrow{e.FromTask, e.ToTask, view.DataFlow(s, &e)})
+		_, input, _ := strings.Cut(e.DataPath, " → ")
+		a := arrow{e.FromTask, e.ToTask, strings.TrimPrefix(input, "input.")}
+		same := slices.IndexFunc(arrows, func(b arrow) bool { return b.From == a.From && b.To == a.To })
+		switch {
+		case same < 0:
+			arrows = append(arrows, a)
+		case arrows[same].Label == "":
+			arrows[same].Label = a.Label
+		case a.Label != "":
+			arrows[same].Label += ", " + a.Label
+		}
 	}
 	if len(boxes) == 0 {
 		return nil
