@@ -9,6 +9,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
+
+	"cairn/internal/text/jsonedit"
 )
 
 // Merge returns a configuration with the entry added. old is the content of the file, blank
@@ -29,7 +31,7 @@ func (c Client) Merge(path string, old []byte, name string, e Entry, force bool)
 	case c.format == tables:
 		return c.set(path, old, name, []byte(tomlEntry(name, e)))
 	}
-	unit := indentOf(old)
+	unit := jsonedit.Indent(old)
 	text, err := json.MarshalIndent(e, unit+unit, unit)
 	if err != nil {
 		return nil, err // unreachable: strings marshal
@@ -63,7 +65,7 @@ func (c Client) parse(path string, text []byte) (all map[string]any, err error) 
 		}
 		return all, nil
 	}
-	doc, err := parseJSON(bytes.Clone(text))
+	doc, err := jsonedit.Parse(bytes.Clone(text))
 	if err != nil {
 		return nil, &UnsuitableError{path, "it is not JSON: " + strings.TrimPrefix(err.Error(), "hujson: ")}
 	}

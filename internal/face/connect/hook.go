@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"cairn/internal/text/jsonedit"
 )
 
 // sessionStart is the event of a client at the start of a session. The client adds what a command
@@ -64,7 +66,7 @@ func setHook(path string, old []byte, program string) ([]byte, error) {
 	if found >= 0 == (program != "") {
 		return old, nil
 	}
-	unit := indentOf(old)
+	unit := jsonedit.Indent(old)
 	text := hooks.entryText(old, sessionStart)
 	if program == "" && len(groups) == 1 {
 		if text, err = hooks.set(path, old, sessionStart, nil); err != nil {

@@ -8,122 +8,57 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"cairn/internal/text/jsonedit"
 )
-
-// byteOrderMark begins some files of Windows.
-var byteOrderMark = []byte("\ufeff")
-
-// parseJSON returns the value in a file, which may be blank.
-func parseJSON(text []byte) (hujson.Value, error) {
-	text = bytes.TrimPrefix(text, byteOrderMark)
-	if len(bytes.TrimSpace(text)) == 0 {
-		text = []byte("{}\n")
-	}
-	return hujson.Parse(text)
-}
 
 // setJSON is Client.set for an object in a file that parse has read.
 func (c Client) setJSON(path string, old []byte, name string, entry []byte) ([]byte, error) {
-	doc, err := parseJSON(old)
+	doc, err := jsonedit.Parse(old)
 	if err != nil {
 		return nil, err // unreachable
 	}
-	unit, top := indentOf(old), doc.Value.(*hujson.Object)
-	at := member(top, c.section)
+	unit, top := jsonedit.Indent(old), doc.Value.(*hujson.Object)
+	at := jsonedit.Member(top, c.section)
 	if at == nil {
-		appendMember(top, c.section, hujson.Value{Value: &hujson.Object{}}, unit, "")
-		at = member(top, c.section)
+		jsonedit.Append(top, c.section, hujson.Value{Value: &hujson.Object{}}, unit, "")
+		at = jsonedit.Member(top, c.section)
 	}
 	list, ok := at.Value.(*hujson.Object)
 	if !ok {
 		return nil, &UnsuitableError{path, c.section + " in it is not an object"}
 	}
 	if entry == nil {
-		removeMember(list, name)
-		return packJSON(old, doc), nil
+		jsonedit.Remove(list, name)
+		return jsonedit.Pack(old, doc), nil
 	}
 	value, err := hujson.Parse(entry)
 	if err != nil {
 		return nil, err // unreachable: entries are JSON
 	}
-	if have := member(list, name); have != nil {
+	if have := jsonedit.Member(list, name); have != nil {
 		have.Value = value.Value
 	} else {
 		value.BeforeExtra = hujson.Extra(" ")
-		appendMember(list, name, value, unit+unit, unit)
+		jsonedit.Append(list, name, value, unit+unit, unit)
 	}
-	return packJSON(old, doc), nil
-}
-
-// packJSON returns the new content of a file.
-func packJSON(old []byte, doc hujson.Value) []byte {
-	if bytes.HasPrefix(old, byteOrderMark) {
-		return append(bytes.Clone(byteOrderMark), doc.Pack()...)
-	}
-	return doc.Pack()
+	return jsonedit.Pack(old, doc), nil
 }
 
 // entryJSON returns the text of a server in a file, nil if there is none.
 func (c Client) entryJSON(text []byte, name string) []byte {
-	doc, err := parseJSON(text)
+	doc, err := jsonedit.Parse(text)
 	if err != nil {
 		return nil
 	}
 	top, _ := doc.Value.(*hujson.Object)
-	if at := member(top, c.section); at != nil {
+	if at := jsonedit.Member(top, c.section); at != nil {
 		list, _ := at.Value.(*hujson.Object)
-		if have := member(list, name); have != nil {
+		if have := jsonedit.Member(list, name); have != nil {
 			return (&hujson.Value{Value: have.Value}).Pack()
 		}
 	}
 	return nil
-}
-
-// memberIndex returns the index of the member of that name, -1 if there is none.
-func memberIndex(o *hujson.Object, name string) int {
-	if o == nil {
-		return -1
-	}
-	return slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool {
-		l, ok := m.Name.Value.(hujson.Literal)
-		return ok && l.String() == name
-	})
-}
-
-// member returns the value of the member of that name, nil if there is none.
-func member(o *hujson.Object, name string) *hujson.Value {
-	i := memberIndex(o, name)
-	if i < 0 {
-		return nil
-	}
-	return &o.Members[i].Value
-}
-
-// appendMember appends a member on a new line, after any comments at the end of the object.
-func appendMember(o *hujson.Object, name string, value hujson.Value, indent, closing string) {
-	trailing := len(o.Members) > 0 && o.Members[len(o.Members)-1].Value.AfterExtra != nil
-	before := strings.TrimRight(string(o.AfterExtra), " \t\r\n") + "\n" + indent
-	if value.BeforeExtra == nil {
-		value.BeforeExtra = hujson.Extra(" ")
-	}
-	if trailing {
-		value.AfterExtra = hujson.Extra{} // not nil: a comma follows
-	}
-	o.Members = append(o.Members, hujson.ObjectMember{
-		Name:  hujson.Value{BeforeExtra: hujson.Extra(before), Value: hujson.String(name)},
-		Value: value,
-	})
-	o.AfterExtra = hujson.Extra("\n" + closing)
-}
-
-// indentOf returns the indentation of the first indented line of a file.
-func indentOf(text []byte) string {
-	for line := range bytes.Lines(text) {
-		if rest := bytes.TrimLeft(line, " \t"); len(rest) < len(line) && len(bytes.TrimSpace(rest)) > 0 {
-			return string(line[:len(line)-len(rest)])
-		}
-	}
-	return "  "
 }
 
 // sameEntry reports whether a server in a file has the values of e. It may have other
@@ -176,12 +111,12 @@ func (e Entry) isCairn() bool {
 
 // withoutEmpty returns a file without the section of the servers if it is empty.
 func (c Client) withoutEmpty(path string, old []byte) ([]byte, error) {
-	doc, err := parseJSON(old)
+	doc, err := jsonedit.Parse(old)
 	if err != nil {
 		return nil, err // unreachable: set has read it
 	}
 	top := doc.Value.(*hujson.Object)
-	at := member(top, c.section)
+	at := jsonedit.Member(top, c.section)
 	if at == nil {
 		return old, nil
 	}
@@ -189,44 +124,6 @@ func (c Client) withoutEmpty(path string, old []byte) ([]byte, error) {
 	if !ok || len(list.Members) > 0 || len(bytes.TrimSpace(list.AfterExtra)) > 0 {
 		return old, nil
 	}
-	removeMember(top, c.section)
-	return c.checked(path, old, packJSON(old, doc), "", nil)
-}
-
-// removeMember removes a member and keeps the comments before it.
-func removeMember(o *hujson.Object, name string) {
-	i := memberIndex(o, name)
-	if i < 0 {
-		return
-	}
-	comments := bytes.TrimRight(o.Members[i].Name.BeforeExtra, " \t\r\n")
-	last, trailing := i == len(o.Members)-1, o.Members[i].Value.AfterExtra != nil
-	o.Members = slices.Delete(o.Members, i, i+1)
-	if !last {
-		next := &o.Members[i].Name
-		next.BeforeExtra = follow(comments, next.BeforeExtra)
-		return
-	}
-	if i > 0 {
-		before := &o.Members[i-1].Value
-		if trailing {
-			before.AfterExtra = append(hujson.Extra{}, before.AfterExtra...) // not nil: a comma follows
-		} else {
-			comments = append(bytes.Clone(before.AfterExtra), comments...)
-			before.AfterExtra = nil
-		}
-	}
-	o.AfterExtra = follow(comments, o.AfterExtra)
-	if i == 0 && len(bytes.TrimSpace(o.AfterExtra)) == 0 {
-		o.AfterExtra = nil
-	}
-}
-
-// follow joins comments and rest. After a line comment it inserts a newline unless rest
-// begins with one.
-func follow(comments []byte, rest hujson.Extra) hujson.Extra {
-	if bytes.Contains(comments, []byte("//")) && !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r"), []byte("\n")) {
-		comments = append(bytes.Clone(comments), '\n')
-	}
-	return append(bytes.Clone(comments), rest...)
+	jsonedit.Remove(top, c.section)
+	return c.checked(path, old, jsonedit.Pack(old, doc), "", nil)
 }

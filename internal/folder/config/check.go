@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -86,6 +87,10 @@ func (c *Config) checkSetting(key string) error {
 	case "author.name", "author.email":
 		if v := f.String(); utf8.RuneCountInString(v) > maxAuthor || strings.ContainsFunc(v, unicode.IsControl) {
 			return fmt.Errorf("configuration: %s is %.60q, want at most %d characters in one line", key, v, maxAuthor)
+		}
+	case "cards.claude_tasks":
+		if v := c.Cards.ClaudeTasks; v != "" && (!filepath.IsLocal(v) || strings.ContainsAny(v, `/\`) || v[0] == '.' || strings.ContainsFunc(v, unicode.IsControl)) {
+			return fmt.Errorf("configuration: cards.claude_tasks is %.60q, want the name of a folder in ~/.claude/tasks", v)
 		}
 	case "parser.extensions":
 		for _, ext := range c.Parser.Extensions {

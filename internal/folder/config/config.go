@@ -33,6 +33,7 @@ type Config struct {
 	Security  Security  `toml:"security"`
 	MCP       MCP       `toml:"mcp"`
 	Author    Author    `toml:"author"`
+	Cards     Cards     `toml:"cards"`
 	Watcher   Watcher   `toml:"watcher"`
 	Search    Search    `toml:"search"`
 	Retrieval Retrieval `toml:"retrieval"`
@@ -76,6 +77,23 @@ type MCP struct {
 	RateLimit   bool     `toml:"rate_limit" comment:"refuse calls over HTTP beyond the published limits"`
 	Tools       []string `toml:"tools" comment:"tools that agents see: groups of auto, core, tasks, dag, docs, tools, stages, all, or names of tools; auto depends on the content of the folder"`
 	Servers     []string `toml:"servers" comment:"MCP servers whose tools cairn calls, such as \"time: uvx mcp-server-time\"; the user approves their definitions"`
+}
+
+// Cards configures task cards.
+type Cards struct {
+	ClaudeTasks string `toml:"claude_tasks" comment:"name of a task list of Claude Code whose tasks are cards, too; none if it is empty"`
+}
+
+// Claude returns the folder of the task list of Claude Code, "" for none.
+func (c Cards) Claude() string {
+	top := os.Getenv("CLAUDE_CONFIG_DIR")
+	if home, err := os.UserHomeDir(); top == "" && err == nil {
+		top = filepath.Join(home, ".claude")
+	}
+	if c.ClaudeTasks == "" || !filepath.IsAbs(top) {
+		return ""
+	}
+	return filepath.Join(top, "tasks", c.ClaudeTasks)
 }
 
 // Author names the person who works in the folder.
@@ -389,7 +407,7 @@ func writeFile(root, marker string, text []byte, overwrite bool) error {
 // The file of a folder that the user does not trust can only lower the limits.
 var guarded = []string{
 	"core.token_limit", "mcp.rate_limit", "search.embedding_cache_max_entries",
-	"dag.default_ready_tasks_limit", "dag.max_ready_tasks_limit", "dag.reference_depth", "retrieval.rerank", "retrieval.rerank_ms", "store.address", "questions.web_search", "questions.keep_days", "mcp.servers",
+	"dag.default_ready_tasks_limit", "dag.max_ready_tasks_limit", "dag.reference_depth", "retrieval.rerank", "retrieval.rerank_ms", "store.address", "questions.web_search", "questions.keep_days", "mcp.servers", "cards.claude_tasks",
 }
 
 // restrict resets the guarded settings that exceed their defaults, with a warning. name is

@@ -86,7 +86,7 @@ func OpenTasks(sel config.Selection, cfg config.Config, o *TaskOptions) (*Tasks,
 	documents := cfg.Walk()
 	documents.Code = walk.CodeOff // tasks are in documents
 	t := &Tasks{tree: tree, files: f, walk: documents, indexed: cfg.Walk(), masks: cfg.Masks(), GraphEnabled: cfg.DAG.Enabled, Enforce: cfg.DAG.Enabled && cfg.DAG.EnforceStart}
-	t.Cards = cards.New(f, &cards.Options{Now: o.Now, EnforceStart: t.Enforce, Assignee: cfg.Author.Assignee()})
+	t.Cards = cards.New(f, &cards.Options{Now: o.Now, EnforceStart: t.Enforce, Assignee: cfg.Author.Assignee(), Claude: cfg.Cards.Claude()})
 	masks, err := cfg.Security.Masks()
 	if err != nil {
 		return nil, errors.Join(err, tree.Close())

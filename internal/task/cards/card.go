@@ -37,6 +37,10 @@ type Card struct {
 	// Problems lists what is wrong with the file, in the order of the keys.
 	Problems []task.Problem
 
+	// Body is the text of a task of Claude Code; that of a card is in its file.
+	Body string
+
+	claude      string // the name of the task file of Claude Code, "" for a card
 	dependsLine int    // of depends_on, from 1; 0 for none
 	otherID     string // the ID in the front matter if it differs from the file name
 }

@@ -94,10 +94,13 @@ func (s *Store) exists(folder, id string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err != nil || !info.Mode().IsRegular() {
-		return dependencyNotFound(id, p)
+	if err == nil && info.Mode().IsRegular() {
+		return nil
 	}
-	return nil
+	if _, ok := s.taskOf(id); ok {
+		return nil
+	}
+	return dependencyNotFound(id, p)
 }
 
 func newCard(m Metadata, created time.Time) ([]byte, error) {

@@ -36,6 +36,9 @@ type Options struct {
 	EnforceStart bool
 	// Assignee is the default assignee of new cards; "" means none.
 	Assignee string
+	// Claude is the folder of a task list of Claude Code, whose tasks are cards, too; "" means
+	// none.
+	Claude string
 }
 
 // Store holds the cards of a workspace. It checks the files before every answer, so edits
@@ -46,8 +49,10 @@ type Store struct {
 	now      func() time.Time
 	enforce  bool
 	assignee string
+	claude   string
 
 	mu      sync.Mutex
+	tasks   map[string]*entry // of Claude Code, by the file name that the card would have
 	folder  string            // workspace path of the folder to which the other fields refer
 	entries map[string]*entry // by file name
 	board   *Board
@@ -75,7 +80,7 @@ const (
 func New(tree *files.Tree, o *Options) *Store {
 	s := &Store{files: tree, now: time.Now}
 	if o != nil {
-		s.enforce, s.assignee = o.EnforceStart, o.Assignee
+		s.enforce, s.assignee, s.claude = o.EnforceStart, o.Assignee, o.Claude
 		if o.Now != nil {
 			s.now = o.Now
 		}
@@ -144,6 +149,19 @@ func (s *Store) resolveAll(ids []string) []string {
 func (s *Store) Board() (*Board, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	b, err := s.ownBoard()
+	if err != nil {
+		return nil, err
+	}
+	if changed := s.checkTasks(); len(changed) > 0 {
+		b = b.with(changed, s.tasks)
+		s.board = b
+	}
+	return b, nil
+}
+
+// ownBoard is Board without the changes of the tasks of Claude Code. The caller holds s.mu.
+func (s *Store) ownBoard() (*Board, error) {
 	folder, err := s.cardsFolder()
 	if err != nil {
 		return nil, err
@@ -152,6 +170,7 @@ func (s *Store) Board() (*Board, error) {
 	missing := errors.Is(err, fs.ErrNotExist)
 	if folder != s.folder || missing {
 		s.unwatch()
+		s.tasks = nil
 		s.folder, s.entries, s.unsure, s.board = folder, map[string]*entry{}, map[string]bool{}, (&Board{byID: map[string]*Card{}}).with(nil, nil)
 	}
 	if missing {

@@ -62,6 +62,9 @@ func (s *Store) Update(ctx context.Context, r UpdateRequest) (*UpdateAnswer, err
 // change writes changes to a card. It returns the card and the keys of the request that
 // changed.
 func (s *Store) change(ctx context.Context, id string, ch changes) (card *Card, fields []string, err error) {
+	if c, ok := s.taskOf(id); ok {
+		return s.changeTask(ctx, c, ch)
+	}
 	card, err = s.edit(ctx, id, func(c *Card, old []byte) (text []byte, err error) {
 		var edits []markdown.FieldEdit
 		if edits, fields = ch.edits(c); len(edits) == 0 {

@@ -147,8 +147,11 @@ func showCard(t *workspace.Tasks, id string) (*term.Card, error) {
 	if !ok {
 		return nil, fmt.Errorf("another process has removed card %s", id)
 	}
-	text, err := t.Text(c.Path)
-	if err != nil {
+	text := []byte(c.Body)
+	if filepath.IsAbs(c.Path) { // a task of Claude Code
+		return term.NewCard(c, needs, needed, text), nil
+	}
+	if text, err = t.Text(c.Path); err != nil {
 		return nil, err
 	}
 	return term.NewCard(c, needs, needed, text), nil

@@ -1,0 +1,214 @@
+package cards
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cairn/internal/base/atomicfile"
+	"cairn/internal/task"
+	"cairn/internal/task/files"
+	"cairn/internal/text/jsonedit"
+)
+
+// The bounds of a task list of Claude Code.
+const (
+	maxTasks    = 10_000
+	maxTaskSize = 1 << 20 // bytes of a file
+)
+
+// claudeStatus maps the statuses of cards to those of Claude Code.
+var claudeStatus = map[string]string{"todo": "pending", "active": "in_progress", "done": "completed"}
+
+// claudeTask holds the fields of a task file of Claude Code that a card shows.
+type claudeTask struct {
+	Subject     string            `json:"subject"`
+	Description string            `json:"description"`
+	Status      string            `json:"status"`
+	Owner       string            `json:"owner"`
+	BlockedBy   []json.RawMessage `json:"blockedBy"`
+	Metadata    struct {
+		Internal bool `json:"_internal"` // the client does not list it
+	} `json:"metadata"`
+}
+
+// claudeID returns the ID of the card of the task n. No ID that NewID returns has a 0.
+func claudeID(n uint64) string { return fmt.Sprintf("c0%04d", n) }
+
+// checkTasks reads the task files that changed and returns the file names that the cards of the
+// changed tasks would have. The caller holds s.mu.
+func (s *Store) checkTasks() (changed []string) {
+	if s.claude == "" {
+		return nil
+	}
+	fresh := map[string]*entry{}
+	if root, err := os.OpenRoot(s.claude); err == nil { // else there are no tasks
+		defer root.Close()
+		dir, err := root.Open(".")
+		if err != nil {
+			return nil
+		}
+		defer dir.Close()
+		names, _ := dir.Readdirnames(maxTasks) // what is read counts
+		for _, file := range names {
+			number, isTask := strings.CutSuffix(file, ".json")
+			n, err := strconv.ParseUint(number, 10, 32)
+			name := claudeID(n) + ".md"
+			if !isTask || err != nil || s.entries[name] != nil {
+				continue
+			}
+			if e := s.loadTask(root, file, claudeID(n), s.tasks[name]); e != nil {
+				fresh[name] = e
+			}
+		}
+	}
+	for name, e := range fresh {
+		if s.tasks[name] != e {
+			changed = append(changed, name)
+		}
+	}
+	for name := range s.tasks {
+		if fresh[name] == nil {
+			changed = append(changed, name)
+		}
+	}
+	s.tasks = fresh
+	return changed
+}
+
+// loadTask returns the entry of a task file, which is old if the file is unchanged, and nil if it
+// is not listed.
+func (s *Store) loadTask(root *os.Root, file, id string, old *entry) *entry {
+	info, err := root.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxTaskSize {
+		return nil
+	}
+	e := &entry{version: versionOf(info)}
+	if old != nil && !old.racy && old.version == e.version {
+		return old
+	}
+	e.racy = files.Racy(cmp.Or(e.version.changeTime, e.version.modTime))
+	p := filepath.Join(s.claude, file)
+	content, err := root.ReadFile(file)
+	var t claudeTask
+	if err == nil {
+		err = json.Unmarshal(content, &t)
+	}
+	if err != nil {
+		e.unusable = &task.Problem{Path: p, ID: id, Kind: task.Unreadable, Message: err.Error(), Fix: "repair the JSON in Claude Code", Error: true}
+		return e
+	}
+	if t.Metadata.Internal {
+		return nil
+	}
+	c := &Card{Path: p, Priority: defaultPriority, ModTime: info.ModTime(), Ordinal: math.Inf(1), claude: file, Body: t.Description}
+	c.ID, c.Assignee = id, t.Owner
+	c.Title = cmp.Or(strings.Join(strings.Fields(t.Subject), " "), id)
+	c.Status, _ = task.Parse(t.Status)
+	for _, raw := range t.BlockedBy {
+		of := strings.Trim(string(raw), `"`)
+		if n, err := strconv.ParseUint(of, 10, 32); err == nil {
+			of = claudeID(n)
+		}
+		c.DependsOn = append(c.DependsOn, of)
+	}
+	e.card = c
+	return e
+}
+
+// taskOf returns the card with an ID if it is a task of Claude Code.
+func (s *Store) taskOf(id string) (*Card, bool) {
+	if s.claude == "" {
+		return nil, false
+	}
+	b, err := s.Board()
+	if err != nil {
+		return nil, false
+	}
+	c, ok := b.Card(id)
+	return c, ok && c.claude != ""
+}
+
+// changeTask is change for a task of Claude Code. It keeps every byte of the file around the
+// changed values.
+func (s *Store) changeTask(ctx context.Context, c *Card, ch changes) (*Card, []string, error) {
+	_, fields := ch.edits(c)
+	if ch.ordinal != nil {
+		return nil, nil, invalid("%s is a task of Claude Code, which has no place by hand", c.ID)
+	}
+	values := map[string]any{}
+	for _, key := range fields {
+		switch text := ch.texts[key]; {
+		case key == "status" && claudeStatus[text] != "":
+			values["status"] = claudeStatus[text]
+		case key == "title":
+			values["subject"] = text
+		case key == "assignee" && text == "":
+			values["owner"] = nil
+		case key == "assignee":
+			values["owner"] = text
+		default:
+			return nil, nil, invalid("%s is a task of Claude Code: only its title, its assignee and the statuses todo, active and done can be changed, not %s", c.ID, key)
+		}
+	}
+	if len(values) == 0 {
+		return c, fields, nil
+	}
+	if err := s.checkGraph("", c, ch, fields); err != nil {
+		return nil, nil, err
+	}
+	if err := s.writeTask(ctx, c, values); err != nil {
+		return nil, nil, FileError(c.Path, err)
+	}
+	now, ok := s.taskOf(c.ID)
+	if !ok {
+		return nil, nil, s.notFound(c.ID)
+	}
+	return now, fields, nil
+}
+
+// writeTask sets values in the file of a task. The lock excludes other processes of cairn. Claude
+// Code has its own lock, so a file that changes meanwhile is not written.
+func (s *Store) writeTask(ctx context.Context, c *Card, values map[string]any) error {
+	unlock, err := s.files.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	root, err := os.OpenRoot(s.claude)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	old, err := root.ReadFile(c.claude)
+	if err != nil {
+		return err
+	}
+	text := old
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if text, err = jsonedit.Set(text, key, values[key]); err != nil {
+			return invalid("%s is unchanged, because %s", c.Path, err)
+		}
+	}
+	info, err := root.Lstat(c.claude)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is not a file")
+	}
+	if err != nil {
+		return err
+	}
+	if now, err := root.ReadFile(c.claude); err != nil || !bytes.Equal(now, old) {
+		return cmp.Or(err, files.ErrChanged)
+	}
+	return atomicfile.WriteIn(root, c.claude, text, info.Mode().Perm())
+}
