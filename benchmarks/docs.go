@@ -85,6 +85,8 @@ type DocsReport struct {
 	// Groups and Worst are those of the last mode, if the set has groups.
 	Groups []GroupReport `json:"groups,omitempty"`
 	Worst  []WorstQuery  `json:"worst,omitempty"`
+	// Verdict says whether the answers to the user's own questions are good.
+	Verdict string `json:"verdict,omitempty"`
 	// Runs holds the rankings of the modes, the ablations and the adapters.
 	Runs []*Run `json:"-"`
 }

@@ -28,6 +28,9 @@ func (r *DocsReport) String() string {
 	}
 	writeGroups(&b, r.Groups, r.Worst)
 	b.WriteString(r.Gate.String())
+	if r.Verdict != "" {
+		b.WriteString("\n\n" + r.Verdict)
+	}
 	return b.String()
 }
 

@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"cairn/internal/folder/config"
 	"cairn/internal/text/markdown"
 	"cairn/internal/text/walk"
+	"cairn/retriever"
 )
 
 // SelfOptions configures Self.
@@ -34,7 +36,33 @@ func Self(ctx context.Context, o SelfOptions) (*DocsReport, error) {
 		return nil, err
 	}
 	o.Split = strings.TrimSuffix(filepath.Base(o.Questions), filepath.Ext(o.Questions))
-	return measureDocs(ctx, set, filepath.Base(o.Selection.Root), &o.DocsOptions)
+	report, err := measureDocs(ctx, set, filepath.Base(o.Selection.Root), &o.DocsOptions)
+	if err == nil {
+		report.Verdict = report.verdict()
+	}
+	return report, err
+}
+
+// verdict says in one sentence whether the answers are good, usual or poor, and what to do.
+func (r *DocsReport) verdict() string {
+	mode := retriever.Mode(r.Main().System)
+	best, found := mode, r.Modes[mode].Hit5
+	for _, other := range slices.Sorted(maps.Keys(r.Modes)) {
+		if r.Modes[other].Hit5 > r.Modes[best].Hit5+.05 {
+			best = other
+		}
+	}
+	word, advice := "Poor", "read the reasons above; for documents in other languages, `cairn model add` installs an encoder"
+	switch {
+	case found >= .9:
+		word, advice = "Good", "there is nothing to do"
+	case found >= .75:
+		word, advice = "Usual", "the reasons above say which documents lack the words of a question"
+	}
+	if best != mode {
+		advice = fmt.Sprintf("mode %s finds %.0f %%: `cairn config set search.default_mode %s`", best, 100*r.Modes[best].Hit5, best)
+	}
+	return fmt.Sprintf("%s: the right document is among the first five for %.0f %% of %d questions; %s.", word, 100*found, r.Queries, advice)
 }
 
 // documentsOf returns the documents of pages, without the text that is hidden.

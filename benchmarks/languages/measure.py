@@ -1,8 +1,9 @@
 """Questions from the headings of translated documents, and their measurement.
 
-measure.py draw DOCS FOLDER OUT LANGUAGE...   writes OUT-LANGUAGE.tsv: 60 headings of DOCS/LANGUAGE/docs/FOLDER
-                                             with the places of the same sections in English
-measure.py ask URL FILE MODE                  asks cairn serve at URL the questions of FILE
+measure.py draw DOCS OUT LANGUAGE...   writes OUT/FOLDER-LANGUAGE.tsv for the folders tutorial and
+                                      advanced: 60 headings of DOCS/LANGUAGE/docs/FOLDER with the
+                                      places of the same sections in English
+measure.py ask URL FILE MODE           asks cairn serve at URL the questions of FILE
 """
 
 import glob
@@ -25,24 +26,25 @@ def headings(path):
     return found
 
 
-def draw(docs, folder, out, *languages):
+def draw(docs, out, *languages):
     random.seed(7)
-    pool = []
     english = os.path.join(docs, "en", "docs")
-    for path in sorted(glob.glob(f"{english}/{folder}/**/*.md", recursive=True)):
-        name = os.path.relpath(path, english)
-        texts = [headings(f"{docs}/{language}/docs/{name}") for language in languages]
-        pool += [(name, a, [t[a] for t in texts]) for a in texts[0] if all(a in t for t in texts)]
-    random.shuffle(pool)
-    seen, rows = set(), []
-    for name, anchor, texts in pool:
-        # A heading that is equal in two languages, short or drawn before is no question.
-        if len(set(texts)) == len(texts) and len(texts[0].split()) > 2 and texts[0] not in seen and len(rows) < 60:
-            seen.add(texts[0])
-            rows.append((name, anchor, texts))
-    for i, language in enumerate(languages):
-        with open(f"{out}-{language}.tsv", "w") as f:
-            f.writelines(f"{texts[i]}\t{name}#{anchor}\n" for name, anchor, texts in rows)
+    for folder in ("tutorial", "advanced"):
+        pool = []
+        for path in sorted(glob.glob(f"{english}/{folder}/**/*.md", recursive=True)):
+            name = os.path.relpath(path, english)
+            texts = [headings(f"{docs}/{language}/docs/{name}") for language in languages]
+            pool += [(name, a, [t[a] for t in texts]) for a in texts[0] if all(a in t for t in texts)]
+        random.shuffle(pool)
+        seen, rows = set(), []
+        for name, anchor, texts in pool:
+            # A heading that is equal in two languages, short or drawn before is no question.
+            if len(set(texts)) == len(texts) and len(texts[0].split()) > 2 and texts[0] not in seen and len(rows) < 60:
+                seen.add(texts[0])
+                rows.append((name, anchor, texts))
+        for i, language in enumerate(languages):
+            with open(f"{out}/{folder}-{language}.tsv", "w") as f:
+                f.writelines(f"{texts[i]}\t{name}#{anchor}\n" for name, anchor, texts in rows)
 
 
 def ask(url, file, mode):
