@@ -323,7 +323,7 @@ func (c *collector) name(w string, at int, s *markdown.Section, code bool) {
 		p = strings.TrimRight(strings.TrimLeft(p, "$@"), "-")
 		last := i == len(parts)-1
 		switch {
-		case len(p) < 3 || version.MatchString(p):
+		case len(p) < 3 || strings.HasSuffix(p, "_") || version.MatchString(p):
 		case distinctive(p):
 			keys := []string{`"` + p, p}
 			if strings.Contains(p, "-") {

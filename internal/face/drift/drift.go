@@ -81,6 +81,8 @@ type Options struct {
 	Since string
 	// All includes the findings that are not sure.
 	All bool
+	// Progress receives what Check does; it may be nil.
+	Progress func(stage string)
 }
 
 // The values of Finding.Sure.
@@ -106,6 +108,10 @@ func Check(ctx context.Context, dir string, t *workspace.Tasks, o Options) (*Rep
 			return nil, err
 		}
 	}
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	f.progress = o.Progress
 	var all []*claim
 	programs := f.programs()
 	for _, doc := range f.docs {

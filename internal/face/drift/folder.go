@@ -30,6 +30,8 @@ type folder struct {
 	docs  []string
 	// differ lists the files whose content is not that of head.
 	differ []git.File
+	// progress receives the stages of Check.
+	progress func(string)
 }
 
 func open(ctx context.Context, dir string, t *workspace.Tasks) (*folder, error) {
@@ -143,7 +145,7 @@ func (f *folder) scan(ctx context.Context, all []*claim) error {
 		case Value:
 			values.add(c)
 			continue
-		case Sample, Link, Anchor:
+		case Sample, Anchor:
 			continue
 		}
 		c.found = c.path != "" && f.names[strings.Trim(c.path, "/")]
@@ -155,9 +157,12 @@ func (f *folder) scan(ctx context.Context, all []*claim) error {
 		}
 	}
 	have := map[string]bool{}
-	for _, p := range f.paths {
+	for i, p := range f.paths {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if i%256 == 0 {
+			f.progress(fmt.Sprintf("Reading file %d of %d", i+1, len(f.paths)))
 		}
 		text, err := f.read(p)
 		if err != nil {

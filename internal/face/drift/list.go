@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"cairn/internal/folder/config"
@@ -62,15 +63,11 @@ func (r *Report) leaveOut(dir string, t *workspace.Tasks) error {
 func (r *Report) Judge(ctx context.Context, dir string, t *workspace.Tasks, v Verdict, ids []string, reason string) error {
 	var b strings.Builder
 	for _, id := range ids {
-		var found *Finding
-		for _, f := range r.Findings {
-			if f.ID == id {
-				found = f
-			}
-		}
-		if found == nil {
+		i := slices.IndexFunc(r.Findings, func(f *Finding) bool { return f.ID == id })
+		if i < 0 {
 			return fmt.Errorf("no finding has the ID %.40q", id)
 		}
+		found := r.Findings[i]
 		line := fmt.Sprintf("%s %s %s: %s %s: %s", v, id, found.Path, found.Kind, found.Says, reason)
 		fmt.Fprintln(&b, strings.Join(strings.Fields(line), " "))
 	}

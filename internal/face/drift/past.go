@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -97,6 +99,9 @@ func (p *past) search(ctx context.Context, absent []*claim, since *git.Commit) e
 			step *= 2
 		}
 		next := min(i+step, len(p.chain)-1)
+		if next%64 < step {
+			p.progress(fmt.Sprintf("Reading commit %d of %d", next, len(p.chain)))
+		}
 		files, _, err := p.repo.Replaced(p.chain[next], p.chain[i])
 		if err == nil {
 			err = p.look(ctx, files, i, next)
@@ -205,15 +210,8 @@ func (p *past) declares(c *claim, f git.File, text []byte, token string) outline
 		return 0
 	case c.kind != Environment && !outline.IsSource(file) && !extensions[path.Ext(file)]:
 		return 0
-	case c.kind == Flag && (!outline.IsSource(file) && !strings.HasSuffix(file, ".txt") || !strings.Contains(file, ".")):
-		return 0
 	case c.kind == Environment:
-		for line := range bytes.SplitSeq(text, []byte("\n")) {
-			if bytes.Contains(line, []byte(name)) && environment.Match(line) {
-				return outline.DoesDeclare
-			}
-		}
-		return outline.Declares(text, name)
+		return outline.DoesDeclare
 	case c.sample:
 		symbols, _ := outline.Outline(file, text)
 		for _, s := range symbols {
@@ -230,9 +228,6 @@ func (p *past) declares(c *claim, f git.File, text []byte, token string) outline
 	}
 	return outline.Declares(text, name)
 }
-
-// environment matches a line that reads or sets an environment variable.
-var environment = regexp.MustCompile(`(?i)env|\$|export|["']`)
 
 // date sets the commit that removed the name.
 func (p *past) date(c *claim) error {
@@ -317,7 +312,7 @@ func (p *past) stated(c *claim) (bool, error) {
 // be local, proves it only with another name of the same section in the same file.
 func (p *past) certain(c *claim, section []*claim) (bool, error) {
 	switch {
-	case c.evidence.declared && (c.kind != Key && c.kind != Symbol || distinctive(c.text)):
+	case c.evidence.declared && (c.kind != Key && c.kind != Symbol && c.kind != Command || distinctive(c.text)):
 		return true, nil
 	case c.sample && !c.evidence.declared:
 		return false, nil
@@ -338,20 +333,7 @@ func (p *past) now(c *claim) (string, error) {
 		return e.now, nil
 	}
 	if c.path != "" {
-		base := e.name[strings.LastIndexByte(e.name, '/')+1:]
-		var same []string
-		for _, other := range p.folder.paths {
-			if other == base || strings.HasSuffix(other, "/"+base) {
-				same = append(same, other)
-			}
-		}
-		if len(same) == 0 {
-			same = markdown.Nearest(p.folder.paths, e.file.Path, 1)
-		}
-		if len(same) == 0 {
-			return "", nil
-		}
-		return same[0], nil
+		return strings.Join(markdown.Nearest(p.folder.paths, e.file.Path, 1), ""), nil
 	}
 	before, err := p.content(e.before, e.file.Path)
 	if err != nil {
@@ -382,8 +364,8 @@ func (p *past) now(c *claim) (string, error) {
 		}
 	}
 	best := ""
-	for w, n := range votes {
-		if n > votes[best] || n == votes[best] && (best == "" || w < best) {
+	for _, w := range slices.Sorted(maps.Keys(votes)) {
+		if votes[w] > votes[best] {
 			best = w
 		}
 	}

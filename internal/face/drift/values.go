@@ -61,7 +61,8 @@ func (c *collector) values(unit string, at int, s *markdown.Section, lang string
 		if end := max(m[1], m[3]); end < len(unit) && class[unit[end]] == 1 || len(v) > 1 && v[0] == '0' && isDigit(v[1]) {
 			continue // part of a word, such as a hash
 		}
-		if stop.MatchString(v) || lang == prosaic && m[2] > 0 && unit[m[2]-1] == 'v' { // a release is a record
+		if stop.MatchString(v) || lang != prosaic && len(v) < 3 || // a sample has any small number
+			lang == prosaic && m[2] > 0 && unit[m[2]-1] == 'v' { // a release is a record
 			continue
 		}
 		names := c.namesOf(unit[:m[2]], s)
@@ -323,7 +324,7 @@ func parses(lang string, code []byte) bool {
 }
 
 // literal matches the strings and comments of code.
-var literal = regexp.MustCompile("\"(?:\\\\.|[^\"\\\\\n])*\"|'(?:\\\\.|[^'\\\\\n])*'|`[^`]*`|(?://|#)[^\n]*|(?s:/\\*.*?\\*/)")
+var literal = regexp.MustCompile("\"(?:\\\\.|[^\"\\\\\n])*\"|'(?:\\\\.|[^'\\\\\n])*'|`[^`]*`|(?://|# )[^\n]*|(?s:/\\*.*?\\*/)")
 
 // languages are those whose samples are to be complete.
 var languages = regexp.MustCompile(`^(json|js|jsx|ts|tsx|javascript|typescript|go|golang|py|python|rust|rs|java|ruby|rb|kotlin|c|cpp|csharp|php)$`)

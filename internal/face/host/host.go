@@ -238,7 +238,7 @@ func (f *Folder) Mount(s *server.Server, log *slog.Logger) error {
 		return all
 	}
 	pages := web.New(web.Site{
-		Name: f.Name, Folder: f.Workspace.Folder, Tasks: f.Tasks, Toolbox: f.toolbox,
+		Name: f.Name, Root: f.Root, Folder: f.Workspace.Folder, Tasks: f.Tasks, Toolbox: f.toolbox,
 		Prefix: server.Prefix, Folders: folders, Scan: f.Workspace.Scan, MayWrite: server.MayWrite, Logger: log, Listener: observe.Join(f.traces, f.counts), Lacked: f.counts.SetDegraded,
 	})
 	for _, pattern := range pages.Patterns() {

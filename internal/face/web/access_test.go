@@ -66,6 +66,8 @@ func TestAccessible(t *testing.T) {
 					"/w/notes/tools?around=mail:send_mail",
 					"/w/empty/tools",
 					"/w/notes/index",
+					"/w/notes/drift?again&all",
+					"/w/notes/drift",
 				} {
 					var a audited
 					var wide bool

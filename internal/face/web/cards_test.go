@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -116,5 +117,56 @@ func TestSteps(t *testing.T) {
 	h.site.MayWrite = func(*http.Request) bool { return false }
 	if _, _, page := get(t, h, "/doc?path=.cairn/cards/ccc333.md"); strings.Contains(page, "data-step") || strings.Contains(page, "<textarea") {
 		t.Errorf("a reader's page:\n%s", page)
+	}
+}
+
+// TestDrift: the page compares on demand, and its form writes a verdict that the next
+// comparison knows.
+func TestDrift(t *testing.T) {
+	h, root := folder(t)
+	if err := os.WriteFile(filepath.Join(root, "broken.md"), []byte("# Broken\n\nSee [it](nowhere.md).\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	page := func(target string) string {
+		t.Helper()
+		if status, _, _ := get(t, h, target); status != http.StatusSeeOther {
+			t.Fatal(status)
+		}
+		for t.Context().Err() == nil {
+			_, header, body := get(t, h, "/drift")
+			if header.Get("Refresh") == "" {
+				return body
+			}
+			runtime.Gosched()
+		}
+		return ""
+	}
+	if body := page("/drift?again"); strings.Contains(body, "nowhere.md") {
+		t.Error("what no commit proves is shown:\n" + body)
+	}
+	body := page("/drift?again&all=on")
+	_, id, _ := strings.Cut(body, `nowhere.md does not exist</a>`)
+	_, id, _ = strings.Cut(id, `name="id" value="`)
+	id, _, _ = strings.Cut(id, `"`)
+	const own = "http://example.com"
+	for _, tt := range []struct {
+		origin, id, verdict, reason string
+		status                      int
+	}{
+		{own, id, "ignored", " ", http.StatusBadRequest},
+		{own, id, "none", "x", http.StatusBadRequest},
+		{own, "0123", "ignored", "x", http.StatusBadRequest},
+		{"http://evil.example", id, "ignored", "x", http.StatusForbidden},
+		{own, id, "ignored", "it comes later", http.StatusSeeOther},
+	} {
+		if status, _, body := post(h, tt.origin, "/drift", url.Values{"id": {tt.id}, "verdict": {tt.verdict}, "reason": {tt.reason}}); status != tt.status {
+			t.Errorf("%+v: %d\n%s", tt, status, body)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(root, ".cairn/drift.txt")); err != nil || !strings.Contains(string(text), "ignored "+id+" broken.md: link") {
+		t.Errorf("the verdict is %q, %v", text, err)
+	}
+	if body := page("/drift?again&all=on"); strings.Contains(body, "nowhere.md") || !strings.Contains(body, "1 ignored") {
+		t.Error(body)
 	}
 }

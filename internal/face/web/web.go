@@ -30,8 +30,8 @@ import (
 
 // Site is a workspace with its pages. The caller closes its parts.
 type Site struct {
-	// Name is the name of the workspace.
-	Name string
+	// Name is the name of the workspace, and Root its folder.
+	Name, Root string
 	// Folder runs the operations of the index.
 	Folder *owner.Folder
 	// Tasks and Toolbox may be nil; their pages are then not found.
@@ -83,6 +83,7 @@ type Handler struct {
 	patterns []string // of mux
 	took     latencies
 	shelf    shelf
+	radar    radar
 }
 
 // New returns the handler of a workspace's pages.
@@ -98,6 +99,8 @@ func New(s Site) *Handler {
 		"POST /cards":      h.createCard,
 		"GET /tools":       h.toolPage,
 		"GET /index":       h.index,
+		"GET /drift":       h.drift,
+		"POST /drift":      h.judge,
 		"GET /assets/":     assets.ServeHTTP,
 		"POST /cards/{id}": h.changeCard,
 		"/":                h.unknown,
@@ -157,7 +160,7 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, v screen) {
 	if names := h.site.Folders(r); len(names) > 1 {
 		for _, f := range names {
 			link := template.URL("/w/" + f.Name + "/")
-			if v.section == "tasks" || v.section == "tools" || v.section == "index" {
+			if v.section == "tasks" || v.section == "tools" || v.section == "drift" || v.section == "index" {
 				link += template.URL(v.section)
 			}
 			p.Folders = append(p.Folders, chip{Label: f.Name, Link: link, Set: f.Name == h.site.Name})

@@ -212,7 +212,7 @@ func folder(t *testing.T, fill ...func(*testing.T, *owner.Folder)) (*Handler, st
 		f(t, box)
 	}
 	return New(Site{
-		Name: "notes", Folder: w.Folder, Tasks: tasks, Toolbox: box, Logger: slog.New(slog.DiscardHandler),
+		Name: "notes", Root: root, Folder: w.Folder, Tasks: tasks, Toolbox: box, Logger: slog.New(slog.DiscardHandler),
 		Prefix: func(*http.Request) string { return "/w/notes" },
 		Scan:   w.Scan,
 		Folders: func(*http.Request) []Served {
