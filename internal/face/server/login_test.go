@@ -71,3 +71,16 @@ func TestLogin(t *testing.T) {
 		t.Errorf("an old cookie: %d, want 401", r.StatusCode)
 	}
 }
+
+// TestAddressFlag checks that the page for signing in names the server in the command, and
+// nothing that a shell would read otherwise.
+func TestAddressFlag(t *testing.T) {
+	for host, want := range map[string]string{
+		"127.0.0.1:7420": "", "localhost:7420": "", "127.0.0.1:7570": " --url http://127.0.0.1:7570", "docs.example:80": " --url http://docs.example:80",
+		"a;b": "", "$(x)": "", "a b": "", "": "",
+	} {
+		if got := addressFlag(&http.Request{Host: host}); got != want {
+			t.Errorf("addressFlag(%q) = %q, want %q", host, got, want)
+		}
+	}
+}

@@ -15,7 +15,7 @@ import (
 
 // refusedStyle is the style of refusedPage, with values of the other pages. It cannot be an
 // asset of a workspace, because the server refuses before it knows the workspace.
-const refusedStyle = `:root{color-scheme:light dark;--ink:light-dark(#1c2429,#e4e8ea);--paper:light-dark(#fff,#14191c);--ground:light-dark(#f3f5f6,#1b2226);--rim:light-dark(#7d8a92,#74828a);--link:light-dark(#0b5a8a,#7cc1ea)}body{font:.9375rem/1.5 system-ui,sans-serif;margin:0 auto;padding:1rem;max-width:40rem;overflow-wrap:anywhere;background:var(--paper);color:var(--ink)}a{color:var(--link)}nav a{font-weight:700;text-decoration:none}h1{font-size:1.5rem}h2{font-size:1.0625rem;margin:1.5rem 0 .5rem}pre{padding:.6rem;background:var(--ground);border-radius:6px}input,button{font:inherit;color:inherit;background:var(--paper);padding:.25rem .6rem;border:1px solid var(--rim);border-radius:6px}footer{font-size:.8125rem;margin-top:2rem}:focus-visible{outline:3px solid var(--link);outline-offset:2px}`
+const refusedStyle = `:root{color-scheme:light dark;--ink:light-dark(#1c2429,#e4e8ea);--paper:light-dark(#fff,#14191c);--ground:light-dark(#f3f5f6,#1b2226);--rim:light-dark(#7d8a92,#74828a);--link:light-dark(#0b5a8a,#7cc1ea)}body{font:.9375rem/1.5 system-ui,sans-serif;margin:0 auto;padding:1rem;max-width:40rem;overflow-wrap:anywhere;background:var(--paper);color:var(--ink)}a{color:var(--link)}nav a{font-weight:700;text-decoration:none}h1{font-size:1.5rem}h2{font-size:1.0625rem;margin:1.5rem 0 .5rem}pre{padding:.6rem;white-space:pre-wrap;background:var(--ground);border-radius:6px}input,button{font:inherit;color:inherit;background:var(--paper);padding:.25rem .6rem;border:1px solid var(--rim);border-radius:6px}footer{font-size:.8125rem;margin-top:2rem}:focus-visible{outline:3px solid var(--link);outline-offset:2px}`
 
 var refusedPage = template.Must(template.New("refused").Parse(`<!doctype html>
 <html lang="en">
@@ -97,7 +97,7 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, f *tools.Failure
 }
 
 // plainHost matches hosts that a shell takes as they are.
-var plainHost = regexp.MustCompile(`^[\w.:\[\]-]+$`)
+var plainHost = regexp.MustCompile(`^[\w.:-]+$`)
 
 // addressFlag returns the flag of cairn open for the server that r was sent to, "" for the
 // default address.
