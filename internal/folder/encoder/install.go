@@ -179,7 +179,13 @@ func (o *InstallOptions) describe(dir, source string) error {
 		return err
 	}
 	if d.Name == filepath.Base(dir) { // no file names the model
-		d.Name, _, _ = strings.Cut(source, "-") // of a wheel
+		d.Name = source
+		switch ext := filepath.Ext(source); ext {
+		case ".whl": // NAME-VERSION-...
+			d.Name, _, _ = strings.Cut(source, "-")
+		case ".zip", ".tgz":
+			d.Name = strings.TrimSuffix(source, ext)
+		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, bert.PackedFile)); err == nil {
 		d.Name, d.Pooling, d.QueryPrefix, d.DocumentPrefix = "multilingual-e5-small", "mean", "query: ", "passage: "

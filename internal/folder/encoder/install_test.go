@@ -171,6 +171,14 @@ func TestInstall(t *testing.T) {
 	if _, err := new(Model).Open(); err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("Open of a changed model: %v", err)
 	}
+	// A folder has its own name.
+	dir := filepath.Join(t.TempDir(), "a-model-v1.5")
+	if err := os.CopyFS(dir, os.DirFS("testdata/tiny")); err != nil {
+		t.Fatal(err)
+	}
+	if m, _, err := Install(t.Context(), dir, InstallOptions{Pooling: "cls"}); err != nil || m.Description.Name != "a-model-v1.5" {
+		t.Errorf("installed %+v, %v", m, err)
+	}
 	if err := Choose(nil); err != nil {
 		t.Fatal(err)
 	}
