@@ -105,8 +105,9 @@ type CheckedNote struct {
 var ErrNoNote = errors.New("there is no such note")
 
 // CheckNote reads the present files that a note cites, so that its result depends on no
-// earlier check.
-func (r *Retriever) CheckNote(ctx context.Context, path string) (c CheckedNote, err error) {
+// earlier check. It looks for missing lines in the given documents, by default in those that
+// match their words best.
+func (r *Retriever) CheckNote(ctx context.Context, path string, documents ...string) (c CheckedNote, err error) {
 	if r.sources.Files == nil || !store.IsNote(path) {
 		return c, ErrNoNote
 	}
@@ -119,7 +120,7 @@ func (r *Retriever) CheckNote(ctx context.Context, path string) (c CheckedNote, 
 		c.Outdated = []Outdated{{Status: receipt.Changed, Diff: fmt.Sprintf("not checked: the note has more than %d receipts\n", maxCited)}}
 		return c, nil
 	}
-	source := citedFiles{Retriever: r}
+	source := citedFiles{Retriever: r, documents: documents}
 	full := make([]receipt.Full, len(cited))
 	for i := range cited {
 		full[i] = cited[i].Full
@@ -158,7 +159,8 @@ func newOutdated(f receipt.Finding) Outdated {
 // masked, and looks for missing texts in the documents that match their words best.
 type citedFiles struct {
 	*Retriever
-	texts []string
+	texts     []string
+	documents []string
 }
 
 func (c *citedFiles) Text(path string) ([]byte, error) {
@@ -173,6 +175,9 @@ func (c *citedFiles) Text(path string) ([]byte, error) {
 }
 
 func (c *citedFiles) Documents(ctx context.Context) (paths []string, err error) {
+	if len(c.documents) > 0 {
+		return c.documents, nil
+	}
 	seen := map[string]bool{}
 	for _, text := range c.texts {
 		words := strings.Fields(text)

@@ -80,13 +80,22 @@ func (x *Index) markNotes(ctx context.Context, changes watch.Batch) error {
 	changed := func(file string) bool {
 		return slices.ContainsFunc(changes.Paths, func(p string) bool { return p == file || strings.HasPrefix(file, p+"/") })
 	}
+	files := slices.DeleteFunc(slices.Clone(changes.Paths), store.IsNote)
 	next, due := map[string]retriever.CheckedNote{}, []string{}
 	for _, p := range paths {
 		c, known := old[p]
-		if !known || changes.All || len(changes.Paths) > 0 && (len(c.Outdated) > 0 || changed(p) || slices.ContainsFunc(c.Files, changed)) {
+		switch {
+		case !known || changes.All || changed(p) || slices.ContainsFunc(c.Files, changed):
 			due = append(due, p)
-		} else {
+		case len(c.Outdated) == 0 || len(files) == 0:
 			next[p] = c
+		case len(files) > fewChanges || slices.ContainsFunc(files, isFolder):
+			due = append(due, p)
+		default: // only the changed files can have its lines now
+			next[p] = c
+			if again, err := x.checkNote(ctx, p, files...); err == nil && len(again.Outdated) == 0 {
+				next[p] = again
+			}
 		}
 	}
 	for _, p := range changes.Paths { // which the documents may lack
@@ -102,10 +111,20 @@ func (x *Index) markNotes(ctx context.Context, changes watch.Batch) error {
 	return nil
 }
 
+// fewChanges is the most changed files in which each outdated note is looked for.
+const fewChanges = 10
+
+// isFolder reports whether a path may be that of a folder.
+func isFolder(file string) bool { return path.Ext(file) == "" }
+
+func (x *Index) checkNote(ctx context.Context, p string, documents ...string) (retriever.CheckedNote, error) {
+	return answer(x, func() (retriever.CheckedNote, error) { return x.retriever.CheckNote(ctx, p, documents...) })
+}
+
 // checkNotes adds the notes that exist at the paths to checked.
 func (x *Index) checkNotes(ctx context.Context, checked map[string]retriever.CheckedNote, paths []string) error {
 	for _, p := range paths {
-		c, err := answer(x, func() (retriever.CheckedNote, error) { return x.retriever.CheckNote(ctx, p) })
+		c, err := x.checkNote(ctx, p)
 		if errors.Is(err, retriever.ErrNoNote) {
 			continue
 		}
