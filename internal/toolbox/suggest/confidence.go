@@ -60,7 +60,7 @@ type Confidence struct {
 	Evidence float64    `json:"evidence"`
 	Edges    EdgeCounts `json:"edges"`
 	// Steps counts the chosen tools, and is 0 for given ones. Missing counts the required
-	// inputs without a value, Unmatched the parts of the intent without a tool.
+	// inputs without a sure value, Unmatched the parts of the intent that no chosen tool fits.
 	Steps     int `json:"steps"`
 	Missing   int `json:"missing"`
 	Unmatched int `json:"unmatched"`

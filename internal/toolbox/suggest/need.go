@@ -62,9 +62,12 @@ func (p *planner) prerequisites(steps []step) []step {
 		}
 	}
 	for i := range p.picked - 1 {
-		if between, n := p.observedBetween(steps[i].tool.ID, steps[i+1].tool.ID); between != "" && !in[between] {
-			add(between, i+1, fmt.Sprintf("observed between %s and %s, %.0f×", steps[i].tool.ID, steps[i+1].tool.ID, n))
-			steps[len(steps)-1].after = i
+		for _, pair := range [][2]int{{i, i + 1}, {i + 1, i}} {
+			from, to := steps[pair[0]].tool.ID, steps[pair[1]].tool.ID
+			if between, n := p.observedBetween(from, to); between != "" && !in[between] {
+				add(between, pair[1], fmt.Sprintf("observed between %s and %s, %.0f×", from, to, n))
+				steps[len(steps)-1].after = pair[0]
+			}
 		}
 	}
 	for i := 0; i < len(steps); i++ {

@@ -278,10 +278,10 @@ func (p *planner) judge() {
 		}
 		strength /= float64(len(s.Paths))
 	}
-	p.unmatched()
+	unserved := p.unmatched()
 	s.Parts = confidence(hybrid, pageRank, strength, alpha)
 	s.Parts.weighEvidence(s.DAG.Edges, len(s.Tasks))
-	s.Parts.Missing, s.Parts.Unmatched = p.unsure, len(s.Unmatched)
+	s.Parts.Missing, s.Parts.Unmatched = p.unsure, unserved
 	if p.ranking != nil {
 		p.weighFit(&s.Parts)
 	}
@@ -363,14 +363,15 @@ func (p *planner) weighFit(c *Confidence) {
 }
 
 // unmatched adds the parts of the intent without a tool of their own to the answer: those
-// that a chosen tool serves as Merged, the others as Unmatched.
-func (p *planner) unmatched() {
+// that a chosen tool serves as Merged, the others as Unmatched. The tool of a part that begins with
+// another verb does not serve a part. It returns the number of parts that no chosen tool fits.
+func (p *planner) unmatched() (unserved int) {
 	if p.ranking == nil {
-		return
+		return 0
 	}
 	for n, part := range p.ranking.Parts {
 		var best, chosen float64
-		own, by := false, ""
+		own, by := false, (*toolsearch.Candidate)(nil)
 		for i := range p.ranking.Candidates {
 			best = max(best, p.ranking.Candidates[i].PartScore(n))
 		}
@@ -380,16 +381,29 @@ func (p *planner) unmatched() {
 			}
 			own = own || st.chosen.PartNumber == n && fit(st.chosen) >= leastFit
 			if s := st.chosen.PartScore(n); s > chosen {
-				chosen, by = s, st.tool.ID
+				chosen, by = s, st.chosen
 			}
 		}
 		switch {
 		case best < leastFit || chosen < minServed*best:
 			p.out.Unmatched = append(p.out.Unmatched, part.Text)
+			unserved++
+		case !own && p.otherVerb(n, by.PartNumber):
+			p.out.Unmatched = append(p.out.Unmatched, part.Text)
 		case !own && len(p.ranking.Parts) > 1:
-			p.out.Merged = append(p.out.Merged, Merged{part.Text, by})
+			p.out.Merged = append(p.out.Merged, Merged{part.Text, by.ID})
 		}
 	}
+	return unserved
+}
+
+// otherVerb reports whether two parts of the intent begin with different verbs.
+func (p *planner) otherVerb(n, m int) bool {
+	if m < 0 || n == m || p.ranking.Trust >= trusted {
+		return false
+	}
+	a, b := &p.ranking.Parts[n], &p.ranking.Parts[m]
+	return a.Led && b.Led && toolsearch.VerbOf(a.Request) != toolsearch.VerbOf(b.Request)
 }
 
 // reason explains why a tool was chosen.
