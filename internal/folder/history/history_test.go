@@ -135,6 +135,7 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("co-changed with a.go: %v; want c.go before b.go", got)
 	}
 	r.git("checkout", "-q", "--orphan", "other")
+	r.git("rm", "-q", "-r", "--cached", ".") // so that the commit writes the removed blobs again
 	r.commit("third", "d.go", "e.go")
 	if n := len(r.updated(file).load().Commits); n != 1 {
 		t.Errorf("%d commits after a branch without the others, want 1", n)

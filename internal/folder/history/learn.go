@@ -18,11 +18,13 @@ const (
 	damping  = 0.5                  // of the walk from the given files
 
 	// The weights of what makes a file near, relative to the best proximity: the terms of its
-	// path, its stem, and how much it was changed. Paths are compared with maxLike files.
-	pathWeight   = 0.15
-	stemWeight   = 0.2
-	recentWeight = 0.1
-	maxLike      = 10
+	// path, its stem, and how much the last commits changed it. Paths are compared with maxLike
+	// files.
+	pathWeight    = 0.15
+	stemWeight    = 0.2
+	recentWeight  = 0.06
+	recentCommits = 5
+	maxLike       = 10
 )
 
 // learn returns the graph of the commits, nil if there are none.

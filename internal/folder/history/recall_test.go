@@ -135,7 +135,7 @@ type ranker struct {
 }
 
 var rankers = []ranker{
-	{"most changed", func(h *known, files []string, _, _ string) []float64 { return h.recentOf(files) }},
+	{"most changed", func(h *known, files []string, _, _ string) []float64 { return h.changedOf(files) }},
 	{"same folder", func(h *known, files []string, given, _ string) []float64 { return sameFolder(h, files, given) }},
 	{"counts", func(h *known, files []string, given, _ string) []float64 {
 		return each(files, func(f string) float64 {
@@ -183,17 +183,19 @@ func of(list []graphrank.Scored, files []string) []float64 {
 	return each(files, func(f string) float64 { return score[f] })
 }
 
-// recentOf returns how much each file was changed.
-func (h *known) recentOf(files []string) []float64 {
-	var list []graphrank.Scored
-	for i, f := range h.subjects.files {
-		list = append(list, graphrank.Scored{ID: f, Score: h.recent[i]})
+// changedOf returns how much each file was changed.
+func (h *known) changedOf(files []string) []float64 {
+	changed := map[string]float64{}
+	for _, c := range h.commits {
+		for _, f := range c.files {
+			changed[f] += c.weight
+		}
 	}
-	return of(list, files)
+	return each(files, func(f string) float64 { return changed[f] })
 }
 
 func sameFolder(h *known, files []string, given string) []float64 {
-	recent := h.recentOf(files)
+	recent := h.changedOf(files)
 	for i, f := range files {
 		if path.Dir(f) != path.Dir(given) {
 			recent[i] = 0

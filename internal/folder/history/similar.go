@@ -43,12 +43,12 @@ type subjects struct {
 	files   []string
 	paths   map[string][]int32 // the files with a term
 	stems   map[string][]int32 // the files with a stem
-	recent  []float64          // how much a file was changed, relative to the first
+	recent  []float64          // the sum of 2^(-n/recentCommits) over the commits n of a file
 }
 
 func newSubjects(records []record) *subjects {
 	x := &subjects{commits: related(records, maxFiles), terms: map[string][]int32{}, paths: map[string][]int32{}, stems: map[string][]int32{}}
-	known, most := map[string]int{}, 0.0
+	known := map[string]int{}
 	for n, c := range x.commits {
 		for _, term := range termsOf(c.Subject) {
 			x.terms[term] = append(x.terms[term], int32(n))
@@ -65,12 +65,8 @@ func newSubjects(records []record) *subjects {
 					x.stems[s] = append(x.stems[s], int32(i))
 				}
 			}
-			x.recent[i] += c.weight
-			most = max(most, x.recent[i])
+			x.recent[i] += math.Exp2(-float64(n) / recentCommits)
 		}
-	}
-	for i := range x.recent {
-		x.recent[i] /= most
 	}
 	return x
 }
