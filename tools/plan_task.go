@@ -70,22 +70,24 @@ func (p *Proxy) background(ctx context.Context, c *checked, o RunOptions, peer g
 	go func() {
 		defer cancel()
 		ran, err := p.run(ctx, c, o, peer)
-		t.change(func(state *mcptask.Task) {
-			state.Status = mcptask.Completed
-			switch {
-			case ctx.Err() != nil:
-				state.Status = mcptask.Cancelled
-			case err != nil:
-				state.Result, _ = toolResult(FailureOf(err), true) // a failure is JSON
-			default:
-				state.Result, _ = toolResult(ran, ran.State == planrun.Failed) // so is an answer
-			}
-		})
-		if planrun.KeepTask(p.Records, t.task.ID, t.state()) == nil { // else it stays in memory
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			delete(p.plans, t.task.ID)
+		end := t.state()
+		end.Status, end.LastUpdatedAt = mcptask.Completed, time.Now().UTC()
+		switch {
+		case ctx.Err() != nil:
+			end.Status = mcptask.Cancelled
+		case err != nil:
+			end.Result, _ = toolResult(FailureOf(err), true) // a failure is JSON
+		default:
+			end.Result, _ = toolResult(ran, ran.State == planrun.Failed) // so is an answer
 		}
+		// A client sees the end only after it is kept, or if it cannot be.
+		if planrun.KeepTask(p.Records, end.ID, end) != nil {
+			t.change(func(state *mcptask.Task) { *state = *end })
+			return
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.plans, end.ID)
 	}()
 	return t, nil
 }
