@@ -186,29 +186,9 @@ func (a *app) connectClient(cmd *cli.Command, c connect.Client, p connect.Place,
 	if err != nil {
 		return err
 	}
-	var guide, skill, hook *connect.Change
-	if !f.noGuide {
-		if skill, err = c.Skill(at, skillText()); err == nil {
-			hook, err = c.Hook(at, c.Program())
-		}
-		if err == nil {
-			guide, err = c.AddGuide(p.Root, f.name)
-		}
-		if err != nil {
-			return fmt.Errorf("%w; or use --no-guide", err)
-		}
-		if skill.Changes() && !a.Out.JSON {
-			a.Out.Printf("+++ %s\n", skill.Path)
-		}
-		if hook.Changes() && !a.Out.JSON {
-			a.Out.Printf("%s", hook.Diff())
-		}
-		if guide, err = a.agreed(guide, f); err != nil {
-			return err
-		}
-		if guide == nil {
-			skill, hook = nil, nil // one answer is for all
-		}
+	guide, skill, hook, err := a.guidance(c, p, at, f)
+	if err != nil {
+		return err
 	}
 	var did connected
 	if len(others) > 0 {
@@ -256,6 +236,33 @@ func (a *app) connectClient(cmd *cli.Command, c connect.Client, p connect.Place,
 			a.Out.Notes.Dim(fmt.Sprintf("restart %s to use cairn; `cairn disconnect %s` removes it", c.Title, c.Name))
 		}
 	})
+}
+
+// guidance returns the changes that tell the client's model of cairn: lines in the file of
+// instructions, a skill and a hook. They are nil if the user does not want them.
+func (a *app) guidance(c connect.Client, p connect.Place, at connect.File, f connectFlags) (guide, skill, hook *connect.Change, err error) {
+	if f.noGuide {
+		return nil, nil, nil, nil
+	}
+	if skill, err = c.Skill(at, skillText()); err == nil {
+		hook, err = c.Hook(at, c.Program())
+	}
+	if err == nil {
+		guide, err = c.AddGuide(p.Root, f.name)
+	}
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("%w; or use --no-guide", err)
+	}
+	if skill.Changes() && !a.Out.JSON {
+		a.Out.Printf("+++ %s\n", skill.Path)
+	}
+	if hook.Changes() && !a.Out.JSON {
+		a.Out.Printf("%s", hook.Diff())
+	}
+	if guide, err = a.agreed(guide, f); guide == nil {
+		return nil, nil, nil, err // one answer is for all
+	}
+	return guide, skill, hook, err
 }
 
 // printConnection prints what connect would write.
