@@ -1,10 +1,12 @@
 package benchmarks
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -156,6 +158,66 @@ func readToolSet(dir string) (*toolSet, error) {
 		return nil, fmt.Errorf("%s holds %d tools and %d tasks", dir, len(set.tools), len(set.tasks))
 	}
 	return set, nil
+}
+
+// question is a task with tools of its own.
+type question struct {
+	kind      string
+	tools     json.RawMessage
+	catalogue []catalog.Tool // tools
+	task      toolTask
+}
+
+// someQuestions reads at most n questions of each kind from tasks.jsonl in folder dir, those of a
+// kind one after the other. Their calls name tools of the question; other calls are ignored.
+func someQuestions(dir string, n int) ([]question, error) {
+	type raw struct {
+		ID, Kind, Intent string
+		Tools            json.RawMessage
+		Calls            []struct {
+			Tool         string
+			Alternatives []string
+		}
+		Edges [][2]int
+	}
+	byKind := map[string][]raw{}
+	err := readLines(filepath.Join(dir, "tasks.jsonl"), func(line []byte) error {
+		var r raw
+		err := json.Unmarshal(line, &r)
+		byKind[r.Kind] = append(byKind[r.Kind], r)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var list []question
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		for _, r := range spread(byKind[kind], n) {
+			batch, err := catalog.Read(context.Background(), bytes.NewReader(r.Tools), "")
+			if err != nil {
+				return nil, fmt.Errorf("tools of question %s: %w", r.ID, err)
+			}
+			q := question{kind, r.Tools, batch.Tools, toolTask{id: r.ID, intent: r.Intent, edges: r.Edges, unlinked: r.Edges == nil, stands: map[string]string{}}}
+			idOf := func(name string) string {
+				if i := slices.IndexFunc(batch.Tools, func(t catalog.Tool) bool { return t.ID == name || t.Name == name }); i >= 0 {
+					return batch.Tools[i].ID
+				}
+				return ""
+			}
+			for _, c := range r.Calls {
+				id := idOf(c.Tool)
+				if id == "" || slices.Contains(q.task.calls, id) {
+					continue
+				}
+				q.task.calls = append(q.task.calls, id)
+				for _, other := range c.Alternatives {
+					q.task.stands[idOf(other)] = id
+				}
+			}
+			list = append(list, q)
+		}
+	}
+	return list, nil
 }
 
 // fold is a set of tasks to measure, and the tasks that are learnt before.

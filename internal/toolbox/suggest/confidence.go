@@ -1,6 +1,8 @@
 package suggest
 
 import (
+	_ "embed"
+	"encoding/json"
 	"maps"
 	"math"
 	"slices"
@@ -36,8 +38,8 @@ const unknownPath = 0.5
 //	HybridWeight = 0.55 + 0.30f, PageRankWeight = 0.30 − 0.25f, PathWeight = 0.15 − 0.05f
 //	Base = HybridWeight·Hybrid + PageRankWeight·PageRank + PathWeight·Path
 //
-// Value is a logistic function of Base and of the other fields, with fitted weights: see
-// estimate.
+// Value is a logistic function of Features with fitted weights. Evidence does not lower it and
+// missing inputs do not raise it.
 type Confidence struct {
 	Value          float64 `json:"value"`
 	Base           float64 `json:"base"`
@@ -130,32 +132,46 @@ func (c *Confidence) weighEvidence(edges []Edge, steps int) {
 	c.Evidence = min(1, c.Evidence)
 }
 
-// Weights of the logistic function. Those of chosen tools were fitted to cold plans of
-// fourteen tool sets together; benchmarks/toolquality.md has the figures of sets left out.
-// Their signs ensure that evidence does not lower the confidence and a missing input does not
-// raise it.
+// Bounds of features.
 const (
-	chosenBias      = -3.87
-	weakestWeight   = 3.25
-	leadWeight      = 5.27
-	coveredWeight   = 2.06
-	stepsWeight     = 0.11 // for each chosen tool but the first
-	unmatchedWeight = 0.22
-	evidenceWeight  = 1.27
-	missingWeight   = 0.18 // for each of at most maxMissing inputs
-	maxMissing      = 5
-	mostLead        = 0.4
-	// givenBias is the bias of tools that the caller chose.
-	givenBias = 0.19
+	maxMissing = 5
+	mostLead   = 0.4
+	// givenBias and givenMissing are the bias of tools that the caller chose, and what each missing
+	// input subtracts. No set has such plans.
+	givenBias, givenMissing = 0.19, 0.18
 )
+
+// Features lists what Value depends on.
+var Features = []string{"bias", "weakest", "lead", "covered", "evidence", "missing"}
+
+// Features returns the values of Features.
+func (c *Confidence) Features() []float64 {
+	return []float64{1, c.Weakest, c.Lead, c.Covered, c.Evidence, float64(min(maxMissing, c.Missing))}
+}
+
+// fitted is a benchmarks.FitReport, which cairn bench fit writes.
+//
+//go:embed weights.json
+var fitted []byte
+
+// weights holds the weights by feature.
+var weights = func() map[string]float64 {
+	var file struct{ Weights map[string]float64 }
+	if err := json.Unmarshal(fitted, &file); err != nil {
+		panic("suggest: weights.json: " + err.Error())
+	}
+	return file.Weights
+}()
 
 // estimate computes Value.
 func (c *Confidence) estimate() {
-	z := givenBias
+	z := givenBias + weights["evidence"]*c.Evidence - givenMissing*float64(min(maxMissing, c.Missing))
 	if c.Steps > 0 {
-		z = chosenBias + weakestWeight*c.Weakest + leadWeight*c.Lead + coveredWeight*c.Covered - stepsWeight*float64(c.Steps-1) - unmatchedWeight*float64(c.Unmatched)
+		z = 0
+		for i, f := range c.Features() {
+			z += weights[Features[i]] * f
+		}
 	}
-	z += evidenceWeight*c.Evidence - missingWeight*float64(min(maxMissing, c.Missing))
 	c.Value = 1 / (1 + math.Exp(-z))
 }
 

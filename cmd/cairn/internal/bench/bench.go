@@ -32,7 +32,7 @@ func Commands(c *cli.App) []*cli.Command {
 
 func (a *app) benchCommand() *cli.Command {
 	return cli.Group("bench", "Measure quality and speed",
-		a.benchDocsCommand(), a.benchSelfCommand(), a.benchAskCommand(), a.benchCompareCommand(), a.benchReportCommand(), a.benchLoadCommand(), a.benchToolsCommand(), a.benchEmbedCommand(), a.benchDAGCommand(), a.benchStageCommand())
+		a.benchDocsCommand(), a.benchSelfCommand(), a.benchAskCommand(), a.benchCompareCommand(), a.benchReportCommand(), a.benchLoadCommand(), a.benchToolsCommand(), a.benchFitCommand(), a.benchEmbedCommand(), a.benchDAGCommand(), a.benchStageCommand())
 }
 
 // benchCommand returns a subcommand of bench. It prints the report of measure also when
@@ -143,6 +143,29 @@ func (a *app) benchToolsCommand() *cli.Command {
 	cli.IntVar(flags, &o.Folds, "folds", 0, 2, cli.NoBound, "number of parts for cross-validation")
 	cli.IntVar(flags, &o.MaxTasks, "tasks", 0, 1, cli.NoBound, "measure only this many tasks of each part, evenly spread")
 	flags.StringVar(&distractors, "distractors", "", "folder of further tools to search among")
+	flags.StringVar(&o.Cache, "cache", "", "folder that caches embeddings between runs")
+	_ = cmd.MarkFlagRequired("data")
+	a.AddModel(cmd)
+	return cmd
+}
+
+func (a *app) benchFitCommand() *cli.Command {
+	var o benchmarks.FitOptions
+	var file string
+	cmd := benchCommand(a, "fit --data DIR --data DIR [--weights FILE]", "Fit the confidence of plans to intents whose tools are known", func(ctx context.Context, _ []string) (*benchmarks.FitReport, error) {
+		report, err := withModel(a, func(model models.Embedder, bar *term.Progress) (*benchmarks.FitReport, error) {
+			o.Embedder = model
+			o.Progress = func(done, total int) { bar.Show(job.Progress{Phase: "sets", Done: done, Total: total}) }
+			return benchmarks.Fit(ctx, o)
+		})
+		if err == nil && file != "" {
+			err = report.Write(file)
+		}
+		return report, err
+	})
+	flags := cmd.Flags()
+	flags.StringArrayVar(&o.Sets, "data", nil, "folder with tasks.jsonl and, unless each task has tools of its own, tools.jsonl")
+	flags.StringVar(&file, "weights", "", "file to write the weights to, with their origin")
 	flags.StringVar(&o.Cache, "cache", "", "folder that caches embeddings between runs")
 	_ = cmd.MarkFlagRequired("data")
 	a.AddModel(cmd)

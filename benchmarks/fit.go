@@ -1,0 +1,350 @@
+package benchmarks
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"cairn/internal/toolbox/suggest"
+	"cairn/internal/toolbox/toolsearch"
+	"cairn/models"
+)
+
+// fitTasks bounds the tasks of a set, or of a kind of its questions, in the fit. Ridge is the weight
+// of the sum of the squared weights, of features scaled to deviation 1.
+const (
+	fitTasks = 60
+	ridge    = 1e-3
+)
+
+// FitOptions configures Fit. Sets and Embedder are required.
+type FitOptions struct {
+	// Sets lists folders with tasks.jsonl, and with tools.jsonl unless each task has tools of
+	// its own.
+	Sets     []string
+	Embedder models.Embedder
+	Cache    string // as in ToolsOptions
+	// Progress, if not nil, receives the number of sets that are planned.
+	Progress func(done, total int)
+}
+
+// FitReport holds fitted weights with their origin. Its JSON is weights.json of package suggest.
+type FitReport struct {
+	Weights map[string]float64 `json:"weights"` // by feature
+	Date    string             `json:"date"`
+	Model   string             `json:"model"`
+	Plans   int                `json:"plans"`
+	Tasks   int                `json:"tasks_of_a_set"`
+	Ridge   float64            `json:"ridge"`
+	// Sets holds the figures of each set with weights that were fitted without it.
+	Sets []FitSet `json:"left_out"`
+	// All has the mean AUC by the square root of the pairs, and the calibration error of all
+	// plans, each by the weights without its set.
+	All FitSet `json:"all_left_out"`
+}
+
+// FitSet is how well a confidence states and orders the plans of a set.
+type FitSet struct {
+	Set   string  `json:"set"`
+	Plans int     `json:"plans"`
+	AUC   float64 `json:"auc"` // within a catalogue
+	ECE   float64 `json:"calibration_error"`
+}
+
+func (r *FitReport) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-24s %6s %6s %12s\n", "left out", "plans", "AUC", "calibration")
+	for _, s := range append(slices.Clone(r.Sets), r.All) {
+		fmt.Fprintf(&b, "%-24s %6d %6.3f %12.3f\n", s.Set, s.Plans, s.AUC, s.ECE)
+	}
+	for _, f := range suggest.Features {
+		fmt.Fprintf(&b, "%-24s %+.3f\n", f, r.Weights[f])
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Write writes the report to a file as JSON.
+func (r *FitReport) Write(name string) error {
+	b, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, append(b, '\n'), 0o644)
+}
+
+// fitRow is one plan of the fit. Its group is left out as a whole.
+type fitRow struct {
+	group     int
+	catalogue string
+	features  []float64
+	right     bool
+}
+
+// Fit fits the confidence of plans to the tasks of sets: a logistic regression on
+// suggest.Features. It validates the fit by leaving each set out as a whole, together with those
+// that have the same tools.
+func Fit(ctx context.Context, o FitOptions) (*FitReport, error) {
+	r := &FitReport{Date: time.Now().UTC().Format(time.DateOnly), Model: o.Embedder.Description().ID, Tasks: fitTasks, Ridge: ridge}
+	var rows []fitRow
+	var names []string
+	groups := map[string]int{} // by tools
+	for n, dir := range o.Sets {
+		if o.Progress != nil {
+			o.Progress(n, len(o.Sets))
+		}
+		tools, err := os.ReadFile(filepath.Join(dir, "tools.jsonl"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("reading the set: %w", err)
+		}
+		key, name := string(tools), filepath.Base(filepath.Clean(dir))
+		if key == "" {
+			key = "\x00" + filepath.Clean(dir)
+		}
+		g, known := groups[key]
+		if known {
+			names[g] += ", " + name
+		} else {
+			g, names = len(names), append(names, name)
+			groups[key] = g
+		}
+		list, err := planSet(ctx, dir, len(tools) > 0, &o)
+		if err != nil {
+			return nil, fmt.Errorf("planning the tasks of %s: %w", dir, err)
+		}
+		if len(list) == 0 {
+			return nil, fmt.Errorf("no task of %s has a plan", dir)
+		}
+		for _, row := range list {
+			row.group = g
+			rows = append(rows, row)
+		}
+	}
+	if len(names) < 2 {
+		return nil, errors.New("a fit needs sets of different tools: each is left out once")
+	}
+	var left fitSums
+	for g, name := range names {
+		weights := fitConfidence(rows, g)
+		s := left.add(rows, g, weights)
+		s.Set = name
+		r.Sets = append(r.Sets, s)
+	}
+	r.Plans, r.All = len(rows), FitSet{"all", len(rows), left.ordered / max(1, left.pairs), calibrate(left.all).ECE}
+	r.Weights = map[string]float64{}
+	for i, w := range fitConfidence(rows, -1) {
+		r.Weights[suggest.Features[i]] = w
+	}
+	return r, nil
+}
+
+// planSet plans tasks of a set, with nothing learnt. It omits plans without tools.
+func planSet(ctx context.Context, dir string, shared bool, o *FitOptions) (rows []fitRow, err error) {
+	options := &ToolsOptions{Embedder: o.Embedder, Cache: o.Cache, Progress: func(string, int, int) {}}
+	add := func(x *toolsearch.Index, catalogue string, task *toolTask) error {
+		plan, err := suggest.Suggest(ctx, x, suggest.Request{Intent: task.intent})
+		if err != nil {
+			return fmt.Errorf("task %s: %w", task.id, err)
+		}
+		if len(plan.Tasks) > 0 {
+			var sums planSums
+			sums.add(plan, task, func(string) bool { return true })
+			rows = append(rows, fitRow{catalogue: catalogue, features: plan.Parts.Features(), right: sums.exact > 0 && len(task.calls) > 0})
+		}
+		return nil
+	}
+	if shared {
+		set, err := readToolSet(dir)
+		if err != nil {
+			return nil, err
+		}
+		b, err := openToolBench(ctx, set, options)
+		if err != nil {
+			return nil, err
+		}
+		defer b.close()
+		for _, task := range spread(set.tasks, fitTasks) {
+			if err := add(b.index, dir, &task); err != nil {
+				return nil, err
+			}
+		}
+		return rows, nil
+	}
+	questions, err := someQuestions(dir, fitTasks)
+	if err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(questions); {
+		b, err := openToolBench(ctx, &toolSet{tools: questions[i].catalogue}, options)
+		if err != nil {
+			return nil, err
+		}
+		for same := questions[i].tools; err == nil && i < len(questions) && bytes.Equal(questions[i].tools, same); i++ {
+			err = add(b.index, dir+" "+questions[i].kind, &questions[i].task)
+		}
+		b.close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// fitSums sums the groups: their plans, and their AUC by the square root of its pairs.
+type fitSums struct {
+	all            []judgement
+	pairs, ordered float64
+}
+
+// add adds a group with the confidence by some weights, and returns its figures.
+func (s *fitSums) add(rows []fitRow, group int, weights []float64) FitSet {
+	by := map[string][]judgement{}
+	var own []judgement
+	for i := range rows {
+		if r := &rows[i]; r.group == group {
+			j := judgement{1 / (1 + math.Exp(-inner(weights, r.features))), r.right}
+			own, by[r.catalogue] = append(own, j), append(by[r.catalogue], j)
+		}
+	}
+	var pairs, ordered float64
+	for _, list := range by {
+		n, k := concordant(list)
+		pairs, ordered = pairs+n, ordered+k
+	}
+	auc := ordered / max(1, pairs)
+	s.all, s.pairs, s.ordered = append(s.all, own...), s.pairs+math.Sqrt(pairs), s.ordered+math.Sqrt(pairs)*auc
+	return FitSet{Plans: len(own), AUC: auc, ECE: calibrate(own).ECE}
+}
+
+// concordant returns the pairs of a right and a wrong plan, and those in which the right one is
+// surer; a tie counts half.
+func concordant(list []judgement) (pairs, ordered float64) {
+	for _, r := range list {
+		for _, w := range list {
+			if r.right && !w.right {
+				pairs++
+				if r.confidence > w.confidence {
+					ordered++
+				} else if r.confidence == w.confidence {
+					ordered += .5
+				}
+			}
+		}
+	}
+	return pairs, ordered
+}
+
+// fitConfidence fits the probability that a plan is right to the groups but one, each by the
+// square root of its size. Evidence does not lower it and missing inputs do not raise it: a
+// weight of the other sign becomes 0.
+func fitConfidence(all []fitRow, without int) []float64 {
+	size := map[int]float64{}
+	for i := range all {
+		size[all[i].group]++
+	}
+	var rows [][]float64
+	var right []bool
+	var weights []float64
+	for i := range all {
+		if r := &all[i]; r.group != without {
+			rows, right, weights = append(rows, slices.Clone(r.features)), append(right, r.right), append(weights, 1/math.Sqrt(size[r.group]))
+		}
+	}
+	sign := map[string]float64{"evidence": 1, "missing": -1}
+	for {
+		w := logistic(rows, right, weights)
+		wrong := slices.IndexFunc(suggest.Features, func(f string) bool { return sign[f]*w[slices.Index(suggest.Features, f)] < 0 })
+		if wrong < 0 {
+			return w
+		}
+		for i := range rows {
+			rows[i][wrong] = 0
+		}
+	}
+}
+
+// logistic fits the probability that a row is right by Newton's method. Ridge leaves the bias,
+// whose deviation is 0, alone.
+func logistic(rows [][]float64, right []bool, weights []float64) []float64 {
+	var total float64
+	for _, w := range weights {
+		total += w
+	}
+	scale := deviations(rows)
+	w := make([]float64, len(scale))
+	for range 30 {
+		gradient, curvature := make([]float64, len(w)), make([][]float64, len(w))
+		for k, s := range scale {
+			curvature[k] = make([]float64, len(w))
+			gradient[k], curvature[k][k] = -2*ridge*s*s*w[k], 2*ridge*s*s+1e-9
+		}
+		for i, r := range rows {
+			q := 1 / (1 + math.Exp(-inner(w, r)))
+			g := -q
+			if right[i] {
+				g++
+			}
+			for k := range r {
+				gradient[k] += weights[i] / total * g * r[k]
+				for l := range r {
+					curvature[k][l] += weights[i] / total * q * (1 - q) * r[k] * r[l]
+				}
+			}
+		}
+		for k, d := range solve(curvature, gradient) {
+			w[k] += d
+		}
+	}
+	return w
+}
+
+// solve solves a system with a positive definite matrix, which it changes, as b.
+func solve(a [][]float64, b []float64) []float64 {
+	for k := range a {
+		for i := range a {
+			if i == k {
+				continue
+			}
+			f := a[i][k] / a[k][k]
+			for l := range a[i] {
+				a[i][l] -= f * a[k][l]
+			}
+			b[i] -= f * b[k]
+		}
+	}
+	for k := range b {
+		b[k] /= a[k][k]
+	}
+	return b
+}
+
+// deviations returns the standard deviation of each feature.
+func deviations(rows [][]float64) []float64 {
+	n := len(rows[0])
+	mean, square := make([]float64, n), make([]float64, n)
+	for _, r := range rows {
+		for k, v := range r {
+			mean[k] += v / float64(len(rows))
+			square[k] += v * v / float64(len(rows))
+		}
+	}
+	for k := range square {
+		square[k] = math.Sqrt(max(0, square[k]-mean[k]*mean[k]))
+	}
+	return square
+}
+
+func inner(w, f []float64) (sum float64) {
+	for i := range f {
+		sum += w[i] * f[i]
+	}
+	return sum
+}
