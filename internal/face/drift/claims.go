@@ -56,12 +56,14 @@ var (
 	recorded = regexp.MustCompile(`(?i)^\[?v?\d+\.\d+|\b(changelog|release notes|what'?s new|history|migrat\w+|upgrad\w+|unreleased|breaking)\b`)
 	// word matches the pieces of a code span or of a line of code that can be names.
 	word = regexp.MustCompile(`--?[A-Za-z][\w-]*|[A-Za-z_$@][\w$]*(?:(?:\.|::|#|->|-|/)[\w$]+)*(?:\(\)?|!)?`)
-	// plain matches the names that prose can have outside of code spans.
-	plain   = regexp.MustCompile(`\B--[a-z][\w-]+|\b[A-Za-z]\w*`)
-	envName = regexp.MustCompile(`^[A-Z][A-Z0-9]*(_[A-Z0-9]+)+$`)
-	aPath   = regexp.MustCompile(`^(\.{0,2}/)?[\w@.-]+(/[\w@.-]+)*/?$`)
-	ext     = regexp.MustCompile(`\.[a-z][a-z0-9]{0,9}$`)
-	version = regexp.MustCompile(`^v?\d+(\.\d+)*$`)
+	// plain matches the names and paths that prose can have outside of code spans.
+	plain = regexp.MustCompile(`\B--[a-z][\w-]+|[\w@.-]+(?:/[\w@.-]+)+\.[a-z]\w{0,9}\b|\b[A-Za-z]\w*`)
+	// directive matches a directive of reStructuredText and its argument.
+	directive = regexp.MustCompile(`(?m)^\s*\.\. [a-z:-]+:: +(\S+)$`)
+	envName   = regexp.MustCompile(`^[A-Z][A-Z0-9]*(_[A-Z0-9]+)+$`)
+	aPath     = regexp.MustCompile(`^(\.{0,2}/)?[\w@.-]+(/[\w@.-]+)*/?$`)
+	ext       = regexp.MustCompile(`\.[a-z][a-z0-9]{0,9}$`)
+	version   = regexp.MustCompile(`^v?\d+(\.\d+)*$`)
 )
 
 // claims returns what a document states about the folder. programs are the names of programs
@@ -199,9 +201,13 @@ func (c *collector) paragraph(from, to int) {
 	heading := text[0] == '#'
 	for _, at := range plain.FindAllIndex(text, 50) {
 		w := string(text[at[0]:at[1]])
-		if distinctive(w) && (heading || strings.ContainsAny(w[1:], "_-")) {
+		isPath := strings.Contains(w, "/")
+		if isPath && !bytes.HasSuffix(text[:at[0]], []byte("](")) && !bytes.HasSuffix(text[:at[0]], []byte("/")) || !isPath && distinctive(w) && (heading || strings.ContainsAny(w[1:], "_-")) {
 			c.name(w, from+at[0], s, false)
 		}
+	}
+	for _, at := range directive.FindAllSubmatchIndex(text, 50) {
+		c.span(string(text[at[2]:at[3]]), from+at[2], s)
 	}
 	for i := 0; i < len(text); {
 		n := bytes.IndexByte(text[i:], '`')
@@ -296,7 +302,7 @@ func (c *collector) name(w string, at int, s *markdown.Section, code bool) {
 	if long, ok := strings.CutPrefix(w, "--"); ok && len(long) > 1 {
 		keys := []string{w, `"` + long, long + ":"}
 		if rest, ok := strings.CutPrefix(long, "no-"); ok {
-			keys = append(keys, "--"+rest, `"`+rest, rest)
+			keys = append(keys, "--"+rest, `"`+rest, rest+":")
 		}
 		if strings.ContainsAny(long, "-_") {
 			keys = append(keys, forms(long)...)
@@ -465,7 +471,7 @@ func (c *collector) sample(lang, line string, at int, s *markdown.Section) {
 			if shell[lang] && !(flag && c.others) && (flag || !c.output) {
 				c.name(w, at, s, false)
 			}
-		} else if lang == "" || !shell[lang] && !c.owned[strings.TrimRight(w, "()")] {
+		} else if n := strings.TrimRight(w, "()"); lang == "" || !shell[lang] && (!c.owned[n] || distinctive(n)) {
 			c.name(w, at, s, true)
 		}
 	}

@@ -53,6 +53,9 @@ type past struct {
 	seen   map[git.Hash]bool
 	left   int
 	size   int // of the texts so far
+
+	outlined git.Hash // the text whose symbols are in symbols
+	symbols  map[string]bool
 }
 
 // search sets the evidence of those claims that an earlier commit fulfilled, not later than
@@ -133,7 +136,7 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 				for _, c := range p.paths[end] {
 					// A bare name is that of a file in the root, or in the folder of the document.
 					exact := strings.HasPrefix(f.Path+"/", end+"/") || path.Dir(f.Path) == path.Dir(c.doc)
-					if c.evidence == nil && (exact || c.kind == Path && strings.Contains(end, "/") && !foreign.MatchString(f.Path)) {
+					if c.evidence == nil && (exact || c.kind == Path && strings.Contains(end, "/") && (top(f.Path) == top(c.doc) || !foreign.MatchString(f.Path))) {
 						c.evidence = &evidence{file: f, newer: newer, older: older, name: end, declared: true}
 						p.left--
 					}
@@ -168,13 +171,15 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 		opened := false
 		tokens(text, func(token []byte, at int) {
 			for _, c := range p.tokens[string(token)] {
-				if c.evidence != nil || doc {
+				e, name := c.evidence, string(token)
+				if doc || e != nil && (e.declared || e.older != older) {
 					continue
 				}
-				name := string(token)
-				if declared := p.declares(c, f, text, name); declared > 0 {
-					c.evidence = &evidence{file: f, newer: newer, older: older, name: name, declared: declared > outline.MayDeclare}
-					p.left--
+				if d := p.declares(c, f, text, name); d > outline.MayDeclare || d > 0 && e == nil {
+					c.evidence = &evidence{file: f, newer: newer, older: older, name: name, declared: d > outline.MayDeclare}
+					if e == nil {
+						p.left--
+					}
 				}
 			}
 			p.values.at(text, at, token, doc, func(c *claim) {
@@ -199,34 +204,50 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 // is only used is that of another project.
 func (p *past) declares(c *claim, f git.File, text []byte, token string) outline.Declaration {
 	name, file := strings.Trim(token, `":-`), f.Path
+	id := f.Hash.String() + token
+	if c.seen == id {
+		return 0
+	}
+	c.seen = id
 	switch {
+	case c.kind == Environment:
+		return outline.DoesDeclare
 	case c.kind == Signature:
-		if id := f.Hash.String(); c.seen != id && outline.Declares(text, name) > 0 {
-			c.seen = id
+		if outline.Declares(text, name) > 0 {
 			if has, count := c.takes(file, text); has && count != c.count {
 				return outline.DoesDeclare
 			}
 		}
 		return 0
-	case c.kind != Environment && !outline.IsSource(file) && !extensions[path.Ext(file)]:
+	case !outline.IsSource(file) && !extensions[path.Ext(file)]:
 		return 0
-	case c.kind == Environment:
+	case token != name && !c.sample:
 		return outline.DoesDeclare
-	case c.sample:
+	case p.outlined != f.Hash:
+		p.outlined, p.symbols = f.Hash, map[string]bool{}
 		symbols, _ := outline.Outline(file, text)
 		for _, s := range symbols {
-			if !s.Local && (s.Name == name || slices.Contains(s.Names, name)) {
-				return outline.DoesDeclare
+			p.symbols[s.Name] = !s.Local || p.symbols[s.Name]
+			for _, n := range s.Names {
+				p.symbols[n] = !s.Local || p.symbols[n]
 			}
 		}
-		if !distinctive(name) {
-			return 0
-		}
-		return min(outline.Declares(text, name), outline.MayDeclare)
-	case token != name:
+	}
+	switch {
+	case p.symbols[name]:
 		return outline.DoesDeclare
+	case c.sample && !distinctive(name):
+		return 0
+	case token != name:
+		return outline.MayDeclare
 	}
 	return outline.Declares(text, name)
+}
+
+// top returns the first folder of a path.
+func top(p string) string {
+	dir, _, _ := strings.Cut(p, "/")
+	return dir
 }
 
 // date sets the commit that removed the name.
@@ -314,8 +335,6 @@ func (p *past) certain(c *claim, section []*claim) (bool, error) {
 	switch {
 	case c.evidence.declared && (c.kind != Key && c.kind != Symbol && c.kind != Command || distinctive(c.text)):
 		return true, nil
-	case c.sample && !c.evidence.declared:
-		return false, nil
 	}
 	text, err := p.content(c.evidence.before, c.evidence.file.Path)
 	names := map[string]bool{}

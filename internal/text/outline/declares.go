@@ -70,7 +70,7 @@ func declares(before, name, after string) Declaration {
 	indented := strings.HasPrefix(before, " ") || strings.HasPrefix(before, "\t")
 	glued := before != "" && strings.IndexByte(" \t*&$", before[len(before)-1]) < 0
 	before = visibility.ReplaceAllString(strings.TrimSpace(before), "")
-	value := strings.TrimLeft(after, " \t")
+	value := strings.TrimLeft(strings.TrimPrefix(after, "?"), " \t") // an optional field has a question mark
 	assigned := strings.HasPrefix(value, "=") && !strings.HasPrefix(value, "==") && !strings.HasPrefix(value, "=>")
 	typed := strings.HasPrefix(value, ":") && !strings.HasPrefix(value, "::")
 	opens := strings.HasPrefix(after, "(")
