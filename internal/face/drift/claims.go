@@ -28,6 +28,9 @@ type claim struct {
 	// sample is set for a name of a sample of code: it is one of the folder's only if a
 	// symbol of the folder had it.
 	sample bool
+	// owned is set for a name that a sample of the document declares: it is the folder's only if
+	// shipped source declared it.
+	owned bool
 	// past is set for a claim next to words such as "removed": it counts only if its line was
 	// there while the claim was true.
 	past bool
@@ -97,11 +100,8 @@ func introduction(d *markdown.Document, src []byte) []byte {
 		return nil
 	}
 	s := d.Sections[0]
-	text := src[s.Start:s.OwnEnd]
-	if i := bytes.IndexByte(text, '\n'); i >= 0 {
-		text = bytes.TrimSpace(text[i:])
-	}
-	first, _, _ := bytes.Cut(text, []byte("\n\n"))
+	_, text, _ := bytes.Cut(src[s.Start:s.OwnEnd], []byte("\n"))
+	first, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n\n"))
 	return first[:min(len(first), 300)]
 }
 
@@ -201,8 +201,11 @@ func (c *collector) paragraph(from, to int) {
 	heading := text[0] == '#'
 	for _, at := range plain.FindAllIndex(text, 50) {
 		w := string(text[at[0]:at[1]])
-		isPath := strings.Contains(w, "/")
-		if isPath && !bytes.HasSuffix(text[:at[0]], []byte("](")) && !bytes.HasSuffix(text[:at[0]], []byte("/")) || !isPath && distinctive(w) && (heading || strings.ContainsAny(w[1:], "_-")) {
+		ok := distinctive(w) && (heading || strings.ContainsAny(w[1:], "_-"))
+		if strings.Contains(w, "/") { // neither in an address nor a link
+			ok = !bytes.HasSuffix(text[:at[0]], []byte("/")) && !bytes.HasSuffix(text[:at[0]], []byte("]("))
+		}
+		if ok {
 			c.name(w, from+at[0], s, false)
 		}
 	}
@@ -215,10 +218,7 @@ func (c *collector) paragraph(from, to int) {
 			return
 		}
 		open := i + n
-		run := 0
-		for open+run < len(text) && text[open+run] == '`' {
-			run++
-		}
+		run := len(text) - open - len(bytes.TrimLeft(text[open:], "`"))
 		mark := text[open : open+run]
 		n = bytes.Index(text[open+run:], mark)
 		if n < 0 {
@@ -471,7 +471,7 @@ func (c *collector) sample(lang, line string, at int, s *markdown.Section) {
 			if shell[lang] && !(flag && c.others) && (flag || !c.output) {
 				c.name(w, at, s, false)
 			}
-		} else if n := strings.TrimRight(w, "()"); lang == "" || !shell[lang] && (!c.owned[n] || distinctive(n)) {
+		} else if lang == "" || !shell[lang] {
 			c.name(w, at, s, true)
 		}
 	}
@@ -480,7 +480,8 @@ func (c *collector) sample(lang, line string, at int, s *markdown.Section) {
 // add adds a claim at an offset, once for each text of a section.
 func (c *collector) add(n *claim, at int, s *markdown.Section) {
 	id := string(n.kind) + "\x00" + n.text + "\x00" + s.Anchor
-	if c.seen[id] || n.path == "" && len(n.keys) == 0 || len(c.claims) == maxClaims {
+	n.owned = n.sample && c.owned[strings.TrimSuffix(n.text, "()")]
+	if c.seen[id] || n.path == "" && len(n.keys) == 0 || len(c.claims) == maxClaims || n.owned && !distinctive(n.text) {
 		return
 	}
 	c.seen[id] = true

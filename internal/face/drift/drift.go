@@ -173,10 +173,11 @@ func (r *Report) past(ctx context.Context, f *folder, all []*claim, until *git.C
 		if err := p.date(c); err != nil {
 			return err
 		}
-		if ok, err := p.stated(c); err != nil || !ok {
-			if err != nil {
-				return err
-			}
+		ok, err := p.stated(c)
+		if err != nil {
+			return err
+		}
+		if !ok {
 			c.evidence = nil
 			continue
 		}

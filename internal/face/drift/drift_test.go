@@ -174,6 +174,8 @@ func TestCheck(t *testing.T) {
 		{"anchor", map[string]string{"tide.md": "# Tide\n\n## Low\n"},
 			[]string{"guide.md:10 anchor tide.md#high: tide.md has no section #high since change"}},
 		{"a common word", map[string]string{"guide.md": guide + "\nThe `quiet` is ours.\n", "cmd/ferry/main.go": strings.ReplaceAll(main, `"quiet"`, `"silent"`)}, nil},
+		{"a path in prose", map[string]string{"guide.md": guide + "\nRead internal/tide/tide.go or https://example.org/internal/tide/sea.go.\n", "internal/tide/tide.go": "", "internal/sea.go": "package sea\n"},
+			[]string{"guide.md:4 path internal/tide/tide.go > tide.md since change"}},
 		{"anchor of a tag", map[string]string{"tide.md": "# Tide\n\n<h2 name=\"high\">High</h2>\n"}, nil},
 		{"a record of the past", map[string]string{"cmd/ferry/main.go": strings.ReplaceAll(main, "FERRY_HOME", "FERRY_DIR"),
 			"guide.md": strings.ReplaceAll(guide, "set; ", "set (renamed to `FERRY_DIR`); ")}, nil},
@@ -186,6 +188,16 @@ func TestCheck(t *testing.T) {
 			p.want(p.check(Options{}), tt.want...)
 		})
 	}
+}
+
+// The declarations of all languages are evidence, in prose, directives and samples.
+func TestDeclared(t *testing.T) {
+	ship := "package ferry\n\ntype Deck struct{}\n\n// BoardAll boards.\nfunc (d *Deck) BoardAll(n int) {}\n\nconst (\n\tMaxSeats = 3\n)\n"
+	p := newProject(t, map[string]string{"deck.go": ship, "boat.d.ts": "export interface Boat {\n  keelDepth?: number;\n}\n",
+		"guide.md": "# Guide\n\nUse `BoardAll()`, `keelDepth` and `deck`.\n\n```go\nconst MaxSeats = 3\nconst ownName = 4\n```\n",
+		"api.rst":  "API\n===\n\n.. autoclass:: BoardAll\n"})
+	p.commit("change", map[string]string{"deck.go": "package ferry\n", "boat.d.ts": "export interface Boat {\n}\n"})
+	p.want(p.check(Options{}), "api.rst:4 symbol BoardAll since change", "guide.md:3 symbol BoardAll since change", "guide.md:3 symbol keelDepth since change", "guide.md:6 symbol MaxSeats since change")
 }
 
 // A statement that was written after the name was removed is about something else.

@@ -10,7 +10,9 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"cairn/internal/text/git"
@@ -55,7 +57,7 @@ type past struct {
 	size   int // of the texts so far
 
 	outlined git.Hash // the text whose symbols are in symbols
-	symbols  map[string]bool
+	symbols  []string
 }
 
 // search sets the evidence of those claims that an earlier commit fulfilled, not later than
@@ -136,7 +138,8 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 				for _, c := range p.paths[end] {
 					// A bare name is that of a file in the root, or in the folder of the document.
 					exact := strings.HasPrefix(f.Path+"/", end+"/") || path.Dir(f.Path) == path.Dir(c.doc)
-					if c.evidence == nil && (exact || c.kind == Path && strings.Contains(end, "/") && (top(f.Path) == top(c.doc) || !foreign.MatchString(f.Path))) {
+					same := strings.Split(f.Path, "/")[0] == strings.Split(c.doc, "/")[0]
+					if c.evidence == nil && (exact || c.kind == Path && strings.Contains(end, "/") && (same || !foreign.MatchString(f.Path))) {
 						c.evidence = &evidence{file: f, newer: newer, older: older, name: end, declared: true}
 						p.left--
 					}
@@ -167,8 +170,10 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 				c.evidence = &evidence{file: f, newer: newer, older: older, declared: true}
 			}
 		}
-		var now []byte // the file today
-		opened := false
+		now := sync.OnceValue(func() []byte { // the file today; without an answer it is not there
+			text, _ := p.read(f.Path)
+			return text
+		})
 		tokens(text, func(token []byte, at int) {
 			for _, c := range p.tokens[string(token)] {
 				e, name := c.evidence, string(token)
@@ -186,11 +191,7 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 				if c.evidence != nil || doc && c.sample {
 					return
 				}
-				if !opened {
-					now, _ = p.read(f.Path) // without an answer the file is not there
-					opened = true
-				}
-				if other := c.other(text, at, now, doc); other != "" && !strings.Contains(c.full, other) {
+				if other := c.other(text, at, now(), doc); other != "" && !strings.Contains(c.full, other) {
 					c.evidence = &evidence{file: f, newer: newer, older: older, name: string(token), now: other, declared: true}
 					p.left--
 				}
@@ -224,54 +225,36 @@ func (p *past) declares(c *claim, f git.File, text []byte, token string) outline
 	case token != name && !c.sample:
 		return outline.DoesDeclare
 	case p.outlined != f.Hash:
-		p.outlined, p.symbols = f.Hash, map[string]bool{}
+		p.outlined, p.symbols = f.Hash, nil
 		symbols, _ := outline.Outline(file, text)
 		for _, s := range symbols {
-			p.symbols[s.Name] = !s.Local || p.symbols[s.Name]
-			for _, n := range s.Names {
-				p.symbols[n] = !s.Local || p.symbols[n]
+			if !s.Local {
+				p.symbols = append(append(p.symbols, s.Name), s.Names...)
 			}
 		}
 	}
 	switch {
-	case p.symbols[name]:
+	case slices.Contains(p.symbols, name):
 		return outline.DoesDeclare
-	case c.sample && !distinctive(name):
+	case c.sample && !distinctive(name) || token != name || strings.Contains(name, "-"):
 		return 0
-	case token != name:
-		return outline.MayDeclare
 	}
 	return outline.Declares(text, name)
 }
 
-// top returns the first folder of a path.
-func top(p string) string {
-	dir, _, _ := strings.Cut(p, "/")
-	return dir
-}
-
 // date sets the commit that removed the name.
-func (p *past) date(c *claim) error {
+func (p *past) date(c *claim) (err error) {
 	e := c.evidence
-	if e.newer < 0 {
-		e.before = p.chain[0]
-		return nil
-	}
-	lo, hi := e.newer, e.older
-	for hi-lo > 1 {
-		mid := (lo + hi) / 2
-		has, err := p.has(p.chain[mid], c)
-		if err != nil {
-			return err
+	last := e.newer + 1 + sort.Search(e.older-e.newer-1, func(i int) (has bool) {
+		if err == nil {
+			has, err = p.has(p.chain[e.newer+1+i], c)
 		}
-		if has {
-			hi = mid
-		} else {
-			lo = mid
-		}
+		return has
+	})
+	if e.before = p.chain[last]; last > 0 {
+		e.since = p.chain[last-1]
 	}
-	e.since, e.before = p.chain[lo], p.chain[hi]
-	return nil
+	return err
 }
 
 // has reports whether a commit has the name of the evidence.
@@ -335,6 +318,9 @@ func (p *past) certain(c *claim, section []*claim) (bool, error) {
 	switch {
 	case c.evidence.declared && (c.kind != Key && c.kind != Symbol && c.kind != Command || distinctive(c.text)):
 		return true, nil
+	}
+	if c.owned {
+		return false, nil
 	}
 	text, err := p.content(c.evidence.before, c.evidence.file.Path)
 	names := map[string]bool{}
