@@ -28,9 +28,7 @@ type claim struct {
 	// sample is set for a name of a sample of code: it is one of the folder's only if a
 	// symbol of the folder had it.
 	sample bool
-	// owned is set for a name that a sample of the document declares: it is the folder's only if
-	// shipped source declared it.
-	owned bool
+	owned  bool // a sample of the document declares the name, too
 	// past is set for a claim next to words such as "removed": it counts only if its line was
 	// there while the claim was true.
 	past bool

@@ -267,19 +267,13 @@ func (p *past) has(c *git.Commit, cl *claim) (bool, error) {
 	if cl.kind == Sample || cl.kind == Anchor {
 		return cl.within(text), nil
 	}
+	if cl.kind == Signature {
+		takes, _ := cl.takes(e.file.Path, text)
+		return takes, nil
+	}
 	found := false
 	tokens(text, func(t []byte, at int) {
-		if found || string(t) != e.name {
-			return
-		}
-		switch cl.kind {
-		case Value:
-			found = slices.Contains(cl.keys, valueAt(text[at:])) && cl.holds(text, at, isDocument(e.file.Path))
-		case Signature:
-			found, _ = cl.takes(e.file.Path, text)
-		default:
-			found = true
-		}
+		found = found || string(t) == e.name && (cl.kind != Value || slices.Contains(cl.keys, valueAt(text[at:])) && cl.holds(text, at, isDocument(e.file.Path)))
 	})
 	return found, nil
 }
@@ -299,10 +293,10 @@ func (f *folder) content(c *git.Commit, name string) ([]byte, error) {
 
 // stated reports whether the document had the claim while it was true.
 func (p *past) stated(c *claim) (bool, error) {
-	if c.kind == Sample {
-		return true, nil
-	}
 	text, err := p.content(c.evidence.before, c.doc)
+	if c.kind == Sample {
+		return true, err
+	}
 	if c.fix != "" {
 		return bytes.Contains(text, []byte(strings.TrimSuffix(strings.Fields(c.text)[0], ":"))), err
 	}
@@ -319,13 +313,10 @@ func (p *past) certain(c *claim, section []*claim) (bool, error) {
 	case c.evidence.declared && (c.kind != Key && c.kind != Symbol && c.kind != Command || distinctive(c.text)):
 		return true, nil
 	}
-	if c.owned {
-		return false, nil
-	}
 	text, err := p.content(c.evidence.before, c.evidence.file.Path)
 	names := map[string]bool{}
 	tokens(text, func(t []byte, _ int) { names[string(t)] = true })
-	return slices.ContainsFunc(section, func(o *claim) bool {
+	return !c.owned && slices.ContainsFunc(section, func(o *claim) bool {
 		return o.text != c.text && o.kind != Value && slices.ContainsFunc(o.keys, func(k string) bool { return names[k] && !strings.Contains(k, c.text) })
 	}), err
 }
