@@ -64,6 +64,7 @@ var (
 	envName   = regexp.MustCompile(`^[A-Z][A-Z0-9]*(_[A-Z0-9]+)+$`)
 	aPath     = regexp.MustCompile(`^(\.{0,2}/)?[\w@.-]+(/[\w@.-]+)*/?$`)
 	ext       = regexp.MustCompile(`\.[a-z][a-z0-9]{0,9}$`)
+	hump      = regexp.MustCompile(`[a-z]\p{Lu}`)
 	version   = regexp.MustCompile(`^v?\d+(\.\d+)*$`)
 )
 
@@ -356,12 +357,7 @@ func distinctive(w string) bool {
 	if i := strings.LastIndexAny(inner, "_-"); i >= 0 {
 		return len(inner) > 4 && strings.Trim(inner[i+1:], "0123456789") != ""
 	}
-	for i, r := range inner {
-		if i > 0 && unicode.IsUpper(r) && unicode.IsLower(rune(inner[i-1])) {
-			return true
-		}
-	}
-	return false
+	return hump.MatchString(inner)
 }
 
 // forms returns a name of several words in the spellings of identifiers.
