@@ -10,8 +10,7 @@ import (
 	"cairn/internal/toolbox/toolsearch"
 )
 
-// planBudget counts the plans of a set by what is wrong with them, and those that would be right
-// with the right number of tools.
+// planBudget counts the plans of a set by what is wrong with them.
 type planBudget struct {
 	plans, right int
 	refusal      int // no tool fits, but the plan has one
@@ -19,26 +18,24 @@ type planBudget struct {
 	extra        int // has all tools and others
 	added        int // of these, the others are all prerequisites
 	parts        int // lacks tools: the intent has fewer parts than tools
-	merged       int // lacks tools: a missing tool is the best of no part
-	dropped      int // lacks tools: the missing ones are the best of a part
+	dropped      int // lacks tools: the intent has as many parts
 	wrong        int // has as many other tools as it lacks
-	near         int // of these, the missing tools are among the best three of a part
+	near         int // of these, the missing tools are alternatives
 	both         int // another number of tools, and wrong ones
-	size         int // right with the right number of tools: the best of each part, then the next
 }
 
-// TestPlanBudget reports why plans are not right, and how many would be with the right number of
-// tools: the development intents, and the sets of CAIRN_TOOLSETS.
+// TestPlanBudget reports why plans are not right: of the development intents, and the sets of
+// CAIRN_TOOLSETS.
 func TestPlanBudget(t *testing.T) {
 	dir := toolSets(t)
 	model, cache := toolModel(t)
 	budgets := map[string]*planBudget{}
 	p := &planRun{t: t, options: &ToolsOptions{Embedder: model, Cache: cache, Progress: func(string, int, int) {}}, sums: map[string]*planSums{}, refused: map[string]int{}}
-	p.each = func(name string, task *toolTask, x *toolsearch.Index, plan *suggest.Suggestion) {
+	p.each = func(name string, task *toolTask, _ *toolsearch.Index, plan *suggest.Suggestion) {
 		if budgets[name] == nil {
 			budgets[name] = &planBudget{}
 		}
-		budgets[name].add(t, task, x, plan)
+		budgets[name].add(task, plan)
 	}
 	for _, c := range everydayCatalogues(t, "everyday-dev.json") {
 		b := p.open(serverTools(t, filepath.Dir(dir), c.Servers))
@@ -53,7 +50,7 @@ func TestPlanBudget(t *testing.T) {
 	}
 }
 
-func (b *planBudget) add(t *testing.T, task *toolTask, x *toolsearch.Index, plan *suggest.Suggestion) {
+func (b *planBudget) add(task *toolTask, plan *suggest.Suggestion) {
 	accept := task.accepted(plan)
 	name := func(id string) string {
 		if call, ok := task.stands[id]; ok {
@@ -76,22 +73,14 @@ func (b *planBudget) add(t *testing.T, task *toolTask, x *toolsearch.Index, plan
 		return slices.DeleteFunc(slices.Clone(tools), func(id string) bool { return slices.Contains(have, id) })
 	}
 	missing, extra := lacks(got, want), lacks(want, got)
-	choices, err := suggest.Choices(t.Context(), x, task.intent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var best, near []string
-	for _, list := range choices {
-		best = append(best, name(list[0]))
-		for _, id := range list[:min(3, len(list))] {
-			near = append(near, name(id))
+	var near []string
+	for _, s := range plan.Tasks {
+		for _, o := range s.Alternatives {
+			near = append(near, name(o.Tool))
 		}
 	}
 	b.plans++
 	exact := len(missing)+len(extra) == 0
-	if exact || len(want) == 0 || equalSets(bestTools(choices, len(want), name), want) {
-		b.size++
-	}
 	switch {
 	case exact:
 		b.right++
@@ -104,10 +93,8 @@ func (b *planBudget) add(t *testing.T, task *toolTask, x *toolsearch.Index, plan
 		if len(lacks(added, extra)) == 0 {
 			b.added++
 		}
-	case len(extra) == 0 && len(choices) < len(lacks(added, want)):
+	case len(extra) == 0 && len(toolsearch.Parts(task.intent)) < len(lacks(added, want)):
 		b.parts++
-	case len(extra) == 0 && len(lacks(best, missing)) > 0:
-		b.merged++
 	case len(extra) == 0:
 		b.dropped++
 	case len(extra) == len(missing):
@@ -118,23 +105,4 @@ func (b *planBudget) add(t *testing.T, task *toolTask, x *toolsearch.Index, plan
 	default:
 		b.both++
 	}
-}
-
-func equalSets(a, b []string) bool {
-	return len(a) == len(b) && !slices.ContainsFunc(a, func(id string) bool { return !slices.Contains(b, id) })
-}
-
-// bestTools returns k tools: the best of each part, then the next one of each, and so on.
-func bestTools(choices [][]string, k int, name func(string) string) (tools []string) {
-	for rank, more := 0, true; more; rank++ {
-		more = false
-		for _, part := range choices {
-			if rank < len(part) && len(tools) < k {
-				if more = true; !slices.Contains(tools, name(part[rank])) {
-					tools = append(tools, name(part[rank]))
-				}
-			}
-		}
-	}
-	return tools
 }

@@ -260,7 +260,7 @@ func (v *values) option(p *catalog.Parameter, enum []any, part span) any {
 		}
 		return !slices.ContainsFunc(said[max(0, i-4):i], func(w string) bool { return slices.Contains(negations, w) })
 	}
-	var options, stems []any
+	var options []any
 	if len(enum) == 0 && slices.Equal(p.Types, []string{"string"}) {
 		for _, m := range quotedOption.FindAllStringSubmatch(p.Description, -1) {
 			if at(m[1]) >= 0 && !query.IsStopWord(strings.ToLower(m[1])) && !slices.Contains(options, any(m[1])) {
@@ -276,13 +276,6 @@ func (v *values) option(p *catalog.Parameter, enum []any, part span) any {
 		if at(text) >= 0 {
 			options = append(options, e)
 		}
-		stem := strings.ToLower(text[:min(5, len(text))])
-		if len(text) > 3 && slices.ContainsFunc(said, func(w string) bool { return strings.HasPrefix(w, stem) }) {
-			stems = append(stems, e)
-		}
-	}
-	if len(options) == 0 {
-		options = stems
 	}
 	if len(options) != 1 {
 		return nil

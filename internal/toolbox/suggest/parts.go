@@ -2,8 +2,6 @@ package suggest
 
 import (
 	"cmp"
-	"context"
-	"maps"
 	"slices"
 	"strings"
 
@@ -195,25 +193,6 @@ func (c *partChoice) score(i, n int, earlier []partPick) float64 {
 		s += sameEntity
 	}
 	return s
-}
-
-// Choices returns for each part of an intent the tools that Suggest considers without past use,
-// best first, for measurements.
-func Choices(ctx context.Context, x *toolsearch.Index, intent string) (parts [][]string, err error) {
-	p := &planner{index: x, req: Request{Intent: intent}, values: valuesOf(toolsearch.Unquoted(intent))}
-	r, err := x.Rank(ctx, intent, toolsearch.Suggesting(nil))
-	if err != nil || len(r.Candidates) == 0 {
-		return nil, err
-	}
-	c := p.newPartChoice(r)
-	for n, best := 0, c.best(); n < len(best); n++ {
-		scores := map[string]float64{}
-		for i := range c.candidates {
-			scores[c.candidates[i].ID] = c.score(i, n, best[:n])
-		}
-		parts = append(parts, slices.SortedFunc(maps.Keys(scores), func(a, b string) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b)) }))
-	}
-	return parts, nil
 }
 
 // wordSet returns the singular words of a text.
