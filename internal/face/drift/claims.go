@@ -148,11 +148,11 @@ func (c *collector) before(at int) []byte {
 // current returns the section at an offset; ok is false if it is a record of the past.
 func (c *collector) current(at int) (s *markdown.Section, ok bool) {
 	i := c.d.At(at)
-	if i < 0 {
-		return nil, false
+	c.past = c.bygone
+	if i < 0 { // before the first heading
+		return &markdown.Section{}, true
 	}
 	s = &c.d.Sections[i]
-	c.past = c.bygone
 	for _, h := range s.Trail {
 		if recorded.MatchString(h) {
 			return s, false

@@ -195,9 +195,10 @@ func TestDeclared(t *testing.T) {
 	ship := "package ferry\n\ntype Deck struct{}\n\n// BoardAll boards.\nfunc (d *Deck) BoardAll(n int) {}\n\nconst (\n\tMaxSeats = 3\n)\n"
 	p := newProject(t, map[string]string{"deck.go": ship, "boat.d.ts": "export interface Boat {\n  keelDepth?: number;\n}\n",
 		"guide.md": "# Guide\n\nUse `BoardAll()`, `keelDepth` and `deck`.\n\n```go\nconst MaxSeats = 3\nconst ownName = 4\n```\n",
+		"a.md":     "The `BoardAll` is before any heading.\n\n# A\n",
 		"api.rst":  "API\n===\n\n.. autoclass:: BoardAll\n"})
 	p.commit("change", map[string]string{"deck.go": "package ferry\n", "boat.d.ts": "export interface Boat {\n}\n"})
-	p.want(p.check(Options{}), "api.rst:4 symbol BoardAll since change", "guide.md:3 symbol BoardAll since change", "guide.md:3 symbol keelDepth since change", "guide.md:6 symbol MaxSeats since change")
+	p.want(p.check(Options{}), "a.md:1 symbol BoardAll since change", "api.rst:4 symbol BoardAll since change", "guide.md:3 symbol BoardAll since change", "guide.md:3 symbol keelDepth since change", "guide.md:6 symbol MaxSeats since change")
 }
 
 // A statement that was written after the name was removed is about something else.
