@@ -149,7 +149,7 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := fmt.Sprintf("%X", sha256.Sum256(content))
-	if m, e, err = Install(t.Context(), pkg, InstallOptions{Name: "tiny", Pooling: "mean", QueryPrefix: &prefix, SHA256: sum}); err != nil {
+	if m, _, err = Install(t.Context(), pkg, InstallOptions{Name: "tiny", Pooling: "mean", QueryPrefix: &prefix, SHA256: sum}); err != nil {
 		t.Fatal(err)
 	}
 	if d := m.Description; m.Engine != "hugot" || d.Pooling != "mean" || d.QueryPrefix != prefix || d.Name != "tiny" || d.Dimension != 3 {
