@@ -178,7 +178,7 @@ func planSet(ctx context.Context, dir string, shared bool, o *FitOptions) (rows 
 		}
 		return rows, nil
 	}
-	questions, err := someQuestions(dir, fitTasks)
+	questions, err := someQuestions(dir, fitTasks, func(kind string) string { return kind })
 	if err != nil {
 		return nil, err
 	}

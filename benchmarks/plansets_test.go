@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -134,41 +133,14 @@ func (p *planRun) set(name, dir string, learn bool) {
 
 // questions plans questions, each over its own tools.
 func (p *planRun) questions(dir string) {
-	byKind := map[string][]json.RawMessage{}
-	readJSONLines(p.t, filepath.Join(dir, "tasks.jsonl"), func(line []byte) {
-		var q struct{ Kind string }
-		if err := json.Unmarshal(line, &q); err != nil {
-			p.t.Fatal(err)
-		}
-		kind := cmp.Or(bfclKinds[q.Kind], filepath.Base(dir))
-		byKind[kind] = append(byKind[kind], slices.Clone(line))
-	})
-	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
-		for _, line := range spread(byKind[kind], cmp.Or(p.tasks, planSetTasks)) {
-			var q struct {
-				ID, Intent string
-				Tools      json.RawMessage
-				Calls      []struct{ Tool string }
-			}
-			if err := json.Unmarshal(line, &q); err != nil {
-				p.t.Fatal(err)
-			}
-			batch, err := catalog.Read(p.t.Context(), bytes.NewReader(q.Tools), "")
-			if err != nil {
-				p.t.Fatal(err)
-			}
-			task := &toolTask{id: q.ID, intent: q.Intent, unlinked: true}
-			for _, c := range q.Calls {
-				for _, tool := range batch.Tools {
-					if tool.Name == c.Tool && !slices.Contains(task.calls, tool.ID) {
-						task.calls = append(task.calls, tool.ID)
-					}
-				}
-			}
-			b := p.open(batch.Tools)
-			p.plan(kind, task, b.index)
-			b.close()
-		}
+	list, err := someQuestions(dir, cmp.Or(p.tasks, planSetTasks), func(kind string) string { return cmp.Or(bfclKinds[kind], filepath.Base(dir)) })
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for i := range list {
+		b := p.open(list[i].catalogue)
+		p.plan(list[i].kind, &list[i].task, b.index)
+		b.close()
 	}
 }
 

@@ -169,8 +169,9 @@ type question struct {
 }
 
 // someQuestions reads at most n questions of each kind from tasks.jsonl in folder dir, those of a
-// kind one after the other. Their calls name tools of the question; other calls are ignored.
-func someQuestions(dir string, n int) ([]question, error) {
+// kind one after the other. kindOf maps the kinds of the file to those of the questions. Their
+// calls name tools of the question; other calls are ignored.
+func someQuestions(dir string, n int, kindOf func(string) string) ([]question, error) {
 	type raw struct {
 		ID, Kind, Intent string
 		Tools            json.RawMessage
@@ -184,7 +185,8 @@ func someQuestions(dir string, n int) ([]question, error) {
 	err := readLines(filepath.Join(dir, "tasks.jsonl"), func(line []byte) error {
 		var r raw
 		err := json.Unmarshal(line, &r)
-		byKind[r.Kind] = append(byKind[r.Kind], r)
+		kind := kindOf(r.Kind)
+		byKind[kind] = append(byKind[kind], r)
 		return err
 	})
 	if err != nil {
