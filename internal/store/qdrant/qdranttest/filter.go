@@ -39,9 +39,8 @@ func (c *collection) condition(cond *pb.Condition) (test, error) {
 		return func(p *point) bool { return ids[p.id] }, err
 	case *pb.Condition_HasVector:
 		return func(p *point) bool {
-			_, dense := p.dense[k.HasVector.HasVector]
-			_, sparse := p.sparse[k.HasVector.HasVector]
-			return dense || sparse
+			name := k.HasVector.HasVector
+			return name == c.denseName && p.dense != nil || name == c.sparse && p.sparse != nil
 		}, nil
 	case *pb.Condition_Field:
 		var wanted []any

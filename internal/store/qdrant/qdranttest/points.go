@@ -21,17 +21,19 @@ type point struct {
 	id      string // as text: a number or a UUID
 	pid     *pb.PointId
 	payload map[string]*pb.Value
-	dense   map[string][]float32
-	sparse  map[string]map[uint32]float32
-	codes   map[string]*code
+	dense   []float32          // nil for none
+	sparse  map[uint32]float32 // nil for none
+	code    *code              // of dense
 }
 
-// collection is one collection with a single shard.
+// collection is one collection with a single shard. Its points have at most one dense and
+// one sparse vector.
 type collection struct {
-	server  *Server
-	created *pb.CreateCollection
-	dense   map[string]*pb.VectorParams
-	sparse  map[string]*pb.SparseVectorParams
+	server            *Server
+	created           *pb.CreateCollection
+	denseName, sparse string // of the vectors; "" for none
+	size              int    // of the dense vector
+	quantised         bool
 
 	mu      sync.RWMutex
 	points  map[string]*point
@@ -40,20 +42,21 @@ type collection struct {
 }
 
 func newCollection(r *pb.CreateCollection) (*collection, error) {
-	c := &collection{
-		created: proto.Clone(r).(*pb.CreateCollection), dense: map[string]*pb.VectorParams{}, sparse: map[string]*pb.SparseVectorParams{},
-		points: map[string]*point{}, indexes: map[string]pb.FieldType{},
-	}
-	for name, p := range r.VectorsConfig.GetParamsMap().GetMap() {
-		c.dense[name] = p
-	}
-	for name, p := range r.SparseVectorsConfig.GetMap() {
-		c.sparse[name] = p
-	}
-	for name, p := range c.dense {
-		if p.Distance != pb.Distance_Cosine && p.Distance != pb.Distance_Dot {
-			return nil, invalid("the fake supports Cosine and Dot, not %s of %q", p.Distance, name)
+	c := &collection{created: proto.CloneOf(r), points: map[string]*point{}, indexes: map[string]pb.FieldType{}}
+	c.quantised = r.QuantizationConfig.GetScalar() != nil
+	dense, sparse := r.VectorsConfig.GetParamsMap().GetMap(), r.SparseVectorsConfig.GetMap()
+	for name, p := range dense {
+		if c.denseName, c.size = name, int(p.Size); p.Distance != pb.Distance_Cosine {
+			return nil, invalid("the fake supports Cosine, not %s of %q", p.Distance, name)
 		}
+	}
+	for name, p := range sparse {
+		if c.sparse = name; p.GetModifier() != pb.Modifier_Idf {
+			return nil, invalid("the fake supports the modifier Idf, not %s of %q", p.GetModifier(), name)
+		}
+	}
+	if len(dense) > 1 || len(sparse) > 1 {
+		return nil, invalid("the fake supports one dense and one sparse vector")
 	}
 	return c, nil
 }
@@ -86,67 +89,59 @@ func idTexts(ids []*pb.PointId) (map[string]bool, error) {
 }
 
 // newPoint checks a point as the engine does before it takes a batch.
-func (c *collection) newPoint(p *pb.PointStruct) (*point, error) {
-	id, err := idText(p.Id)
-	if err != nil {
-		return nil, err
-	}
-	out := &point{id: id, pid: p.Id, payload: p.Payload, dense: map[string][]float32{}, sparse: map[string]map[uint32]float32{}, codes: map[string]*code{}}
-	for name, v := range p.GetVectors().GetVectors().GetVectors() {
+func (c *collection) newPoint(id *pb.PointId, payload map[string]*pb.Value, vectors *pb.Vectors) (*point, error) {
+	text, err := idText(id)
+	out := &point{id: text, pid: id, payload: payload}
+	for name, v := range vectors.GetVectors().GetVectors() {
+		if err != nil {
+			break
+		}
 		switch data := v.GetVector().(type) {
 		case *pb.Vector_Dense:
-			params, ok := c.dense[name]
-			if !ok {
-				return nil, invalid("Wrong input: Not existing vector name error: %s", name)
-			}
-			if len(data.Dense.Data) != int(params.Size) {
-				return nil, invalid("Wrong input: Vector dimension error: expected dim: %d, got %d", params.Size, len(data.Dense.Data))
-			}
-			out.dense[name] = normalised(data.Dense.Data, params.Distance)
+			out.dense, err = c.unit(name, data.Dense.Data)
 		case *pb.Vector_Sparse:
-			if _, ok := c.sparse[name]; !ok {
-				return nil, invalid("Wrong input: Not existing vector name error: %s", name)
-			}
-			if out.sparse[name], err = sparseVector(data.Sparse.Indices, data.Sparse.Values); err != nil {
-				return nil, err
-			}
+			out.sparse, err = c.weights(name, data.Sparse)
 		default:
-			return nil, invalid("the fake takes vectors as dense or sparse, got %T", data)
+			err = invalid("the fake takes vectors as dense or sparse, got %T", data)
+		}
+	}
+	return out, err
+}
+
+// unit returns what the engine stores for a dense vector: a unit vector.
+func (c *collection) unit(name string, v []float32) ([]float32, error) {
+	if name != c.denseName {
+		return nil, invalid("Wrong input: Not existing vector name error: %s", name)
+	}
+	if len(v) != c.size {
+		return nil, invalid("Wrong input: Vector dimension error: expected dim: %d, got %d", c.size, len(v))
+	}
+	length := float32(math.Sqrt(float64(dot(v, v))))
+	out := slices.Clone(v)
+	for i := range out {
+		if length > math.SmallestNonzeroFloat32 {
+			out[i] /= length
 		}
 	}
 	return out, nil
 }
 
-func sparseVector(indices []uint32, values []float32) (map[uint32]float32, error) {
-	if len(indices) != len(values) {
+// weights returns the weights of a sparse vector by index.
+func (c *collection) weights(name string, v *pb.SparseVector) (map[uint32]float32, error) {
+	weights := make(map[uint32]float32, len(v.Indices))
+	switch {
+	case name != c.sparse:
+		return nil, invalid("Wrong input: Not existing vector name error: %s", name)
+	case len(v.Indices) != len(v.Values):
 		return nil, invalid("Validation error in body: [values: must be the same length as indices]")
 	}
-	v := make(map[uint32]float32, len(indices))
-	for i, index := range indices {
-		if _, ok := v[index]; ok {
-			return nil, invalid("Validation error in body: [indices: must be unique]")
-		}
-		v[index] = values[i]
+	for i, index := range v.Indices {
+		weights[index] = v.Values[i]
 	}
-	return v, nil
-}
-
-// normalised returns what the engine stores: unit vectors for cosine.
-func normalised(v []float32, d pb.Distance) []float32 {
-	out := slices.Clone(v)
-	if d != pb.Distance_Cosine {
-		return out
+	if len(weights) != len(v.Indices) {
+		return nil, invalid("Validation error in body: [indices: must be unique]")
 	}
-	sum := float32(0)
-	for _, x := range v {
-		sum += x * x
-	}
-	if length := float32(math.Sqrt(float64(sum))); length > math.SmallestNonzeroFloat32 {
-		for i := range out {
-			out[i] /= length
-		}
-	}
-	return out
+	return weights, nil
 }
 
 // chunkSize is how many points of a batch the engine applies before it lets
@@ -171,7 +166,7 @@ func (s *Server) Upsert(_ context.Context, r *pb.UpsertPoints) (*pb.PointsOperat
 		points := make([]*point, len(r.Points))
 		for i, p := range r.Points {
 			var err error
-			if points[i], err = c.newPoint(p); err != nil {
+			if points[i], err = c.newPoint(p.Id, p.Payload, p.Vectors); err != nil {
 				return err
 			}
 		}
@@ -199,25 +194,20 @@ func (s *Server) UpdateVectors(_ context.Context, r *pb.UpdatePointVectors) (*pb
 		for piece := range slices.Chunk(r.Points, chunkSize) {
 			c.mu.Lock()
 			for _, update := range piece {
-				p, err := c.newPoint(&pb.PointStruct{Id: update.Id, Vectors: update.Vectors})
-				if err == nil && c.points[p.id] == nil {
+				p, err := c.newPoint(update.Id, nil, update.Vectors)
+				old := c.points[p.id]
+				if err == nil && old == nil {
 					err = status.Errorf(codes.NotFound, "Not found: No point with id %s found", p.id)
 				}
 				if err != nil {
 					c.mu.Unlock()
 					return err
 				}
-				old := c.points[p.id]
-				p.payload = old.payload
-				for name, v := range old.dense {
-					if _, ok := p.dense[name]; !ok {
-						p.dense[name] = v
-					}
+				if p.payload = old.payload; p.dense == nil {
+					p.dense = old.dense
 				}
-				for name, v := range old.sparse {
-					if _, ok := p.sparse[name]; !ok {
-						p.sparse[name] = v
-					}
+				if p.sparse == nil {
+					p.sparse = old.sparse
 				}
 				c.put(p)
 			}
@@ -225,12 +215,6 @@ func (s *Server) UpdateVectors(_ context.Context, r *pb.UpdatePointVectors) (*pb
 		}
 		return nil
 	})
-}
-
-// put replaces a point. c.mu is held.
-func (c *collection) put(p *point) {
-	c.points[p.id] = p
-	c.encode(p)
 }
 
 // Delete implements pb.PointsServer.
@@ -287,7 +271,7 @@ func (s pointsService) Get(_ context.Context, r *pb.GetPoints) (*pb.GetResponse,
 	c.mu.RLock()
 	for id := range ids { // in no order, as the engine answers
 		if p := c.points[id]; p != nil {
-			out.Result = append(out.Result, p.retrieved(r.WithPayload, r.WithVectors))
+			out.Result = append(out.Result, c.retrieved(p, r.WithPayload, r.WithVectors))
 			took += Measured.read(p, r.WithPayload)
 		}
 	}
@@ -348,13 +332,13 @@ func (s *Server) Scroll(_ context.Context, r *pb.ScrollPoints) (*pb.ScrollRespon
 			out.NextPageOffset = p.pid
 			break
 		}
-		out.Result = append(out.Result, p.retrieved(r.WithPayload, r.WithVectors))
+		out.Result = append(out.Result, c.retrieved(p, r.WithPayload, r.WithVectors))
 	}
 	return out, nil
 }
 
-func (p *point) retrieved(payload *pb.WithPayloadSelector, vectors *pb.WithVectorsSelector) *pb.RetrievedPoint {
-	return &pb.RetrievedPoint{Id: p.pid, Payload: p.selected(payload), Vectors: p.vectors(vectors)}
+func (c *collection) retrieved(p *point, payload *pb.WithPayloadSelector, vectors *pb.WithVectorsSelector) *pb.RetrievedPoint {
+	return &pb.RetrievedPoint{Id: p.pid, Payload: p.selected(payload), Vectors: c.vectors(p, vectors)}
 }
 
 // selected returns the selected part of the payload; none without a selector.
@@ -376,14 +360,15 @@ func (p *point) selected(sel *pb.WithPayloadSelector) map[string]*pb.Value {
 	return nil
 }
 
-func (p *point) vectors(sel *pb.WithVectorsSelector) *pb.VectorsOutput {
+// vectors returns the selected vectors, nil if the point has none of them.
+func (c *collection) vectors(p *point, sel *pb.WithVectorsSelector) *pb.VectorsOutput {
 	named := map[string]*pb.VectorOutput{}
 	for _, name := range sel.GetInclude().GetNames() {
-		if v, ok := p.dense[name]; ok {
-			named[name] = &pb.VectorOutput{Vector: &pb.VectorOutput_Dense{Dense: &pb.DenseVector{Data: v}}}
-		} else if v, ok := p.sparse[name]; ok {
+		if name == c.denseName && p.dense != nil {
+			named[name] = &pb.VectorOutput{Vector: &pb.VectorOutput_Dense{Dense: &pb.DenseVector{Data: p.dense}}}
+		} else if name == c.sparse && p.sparse != nil {
 			out := &pb.SparseVector{}
-			for index, weight := range v {
+			for index, weight := range p.sparse {
 				out.Indices, out.Values = append(out.Indices, index), append(out.Values, weight)
 			}
 			named[name] = &pb.VectorOutput{Vector: &pb.VectorOutput_Sparse{Sparse: out}}

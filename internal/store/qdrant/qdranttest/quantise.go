@@ -23,9 +23,7 @@ type quantiser struct {
 func (c *collection) calibrate() {
 	var all []float32
 	for _, p := range c.points {
-		for _, v := range p.dense {
-			all = append(all, v...)
-		}
+		all = append(all, p.dense...)
 	}
 	if len(all) == 0 {
 		return
@@ -39,27 +37,24 @@ func (c *collection) calibrate() {
 	c.alpha, c.offset = max((high-low)/127, math.SmallestNonzeroFloat32), low
 	c.calibrated = len(c.points)
 	for _, p := range c.points {
-		for name, v := range p.dense {
-			p.codes[name] = c.code(v)
-		}
+		p.code = c.encode(p.dense)
 	}
 }
 
-// encode quantises the vectors of a new point. The caller must hold c.mu.
-func (c *collection) encode(p *point) {
-	if c.created.QuantizationConfig.GetScalar() == nil || len(p.dense) == 0 {
+// put adds or replaces a point. The caller must hold c.mu.
+func (c *collection) put(p *point) {
+	c.points[p.id] = p
+	if !c.quantised || p.dense == nil {
 		return
 	}
 	if len(c.points) >= 2*c.calibrated {
 		c.calibrate()
 		return
 	}
-	for name, v := range p.dense {
-		p.codes[name] = c.code(v)
-	}
+	p.code = c.encode(p.dense)
 }
 
-func (q *quantiser) code(v []float32) *code {
+func (q *quantiser) encode(v []float32) *code {
 	out := &code{bytes: make([]uint8, len(v))}
 	for i, x := range v {
 		b := uint8(math.Round(float64(min(max((x-q.offset)/q.alpha, 0), 127))))

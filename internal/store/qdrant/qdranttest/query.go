@@ -4,27 +4,57 @@ import (
 	"cmp"
 	"context"
 	"hash/maphash"
-	"iter"
 	"math"
 	"slices"
+	"time"
 
 	pb "github.com/qdrant/go-client/qdrant"
+	"google.golang.org/protobuf/proto"
 )
+
+// Cost is the time that the engine takes. The fake does not wait, but adds it up: see
+// Server.Spent.
+type Cost struct {
+	Call          time.Duration // every call that searches or reads points
+	Dense, Sparse time.Duration // one search of the vectors, and one of the words
+	Point         time.Duration // each point of a result
+	Kilobyte      time.Duration // of payloads that are read from disk, selected or not
+}
+
+// Measured is the cost of Qdrant 1.16.3 with 33,244 chunks of some 2.3 kB on two cores. A
+// search of the vectors took 1.7, 1.9 and 2.2 ms for 10, 100 and 300 points, one of the
+// words .7, .9 and 1.3 ms. Payloads added 1.6 ms for 100 points and 5.5 ms for 300. A batch
+// with both, the cosines and all payloads took 10.5 ms on both cores.
+var Measured = Cost{
+	Call: 300 * time.Microsecond, Dense: 1400 * time.Microsecond, Sparse: 400 * time.Microsecond,
+	Point: 2 * time.Microsecond, Kilobyte: 8 * time.Microsecond,
+}
+
+// Spent returns the processor time that the calls so far would have taken on a server with
+// Measured cost. A benchmark adds it to the times of cairn.
+func (s *Server) Spent() time.Duration { return time.Duration(s.spent.Load()) }
+
+// read returns the time for a point whose payload is read if with selects a part of it.
+func (c Cost) read(p *point, with *pb.WithPayloadSelector) time.Duration {
+	if len(with.GetInclude().GetFields()) == 0 && !with.GetEnable() {
+		return c.Point
+	}
+	bytes := proto.Size(&pb.ScoredPoint{Payload: p.payload})
+	return c.Point + c.Kilobyte*time.Duration(bytes)/1000
+}
+
+// search returns the time of a query without its points.
+func (c Cost) search(q *pb.QueryPoints) time.Duration {
+	if len(q.Prefetch) > 0 || q.Query.GetNearest().GetSparse() != nil {
+		return c.Sparse
+	}
+	return c.Dense
+}
 
 // scored is a point with its score.
 type scored struct {
 	*point
 	score float32
-}
-
-// request holds the fields that a query and a prefetch have in common.
-type request struct {
-	prefetch []*pb.PrefetchQuery
-	query    *pb.Query
-	using    string
-	filter   *pb.Filter
-	params   *pb.SearchParams
-	limit    uint64
 }
 
 // QueryBatch implements pb.PointsServer: all queries or none.
@@ -39,14 +69,14 @@ func (s *Server) QueryBatch(ctx context.Context, r *pb.QueryBatchPoints) (*pb.Qu
 		if q.CollectionName != r.CollectionName || q.ScoreThreshold != nil || q.Offset != nil {
 			return nil, invalid("the fake does not support query %v", q)
 		}
-		hits, err := c.query(ctx, request{q.Prefetch, q.Query, q.GetUsing(), q.Filter, q.Params, q.GetLimit()})
+		hits, err := c.query(ctx, q)
 		if err != nil {
 			return nil, err
 		}
 		took += Measured.search(q)
 		found := &pb.BatchResult{}
 		for _, h := range hits {
-			found.Result = append(found.Result, &pb.ScoredPoint{Id: h.pid, Payload: h.selected(q.WithPayload), Score: h.score, Vectors: h.vectors(q.WithVectors)})
+			found.Result = append(found.Result, &pb.ScoredPoint{Id: h.pid, Payload: h.selected(q.WithPayload), Score: h.score, Vectors: c.vectors(h.point, q.WithVectors)})
 			took += Measured.read(h.point, q.WithPayload)
 		}
 		out.Result = append(out.Result, found)
@@ -55,30 +85,49 @@ func (s *Server) QueryBatch(ctx context.Context, r *pb.QueryBatchPoints) (*pb.Qu
 	return out, nil
 }
 
-func (c *collection) query(ctx context.Context, r request) ([]scored, error) {
-	passes, err := c.matcher(r.filter)
+// query returns the nearest of all points, or of those that the prefetches find.
+func (c *collection) query(ctx context.Context, q *pb.QueryPoints) (hits []scored, err error) {
+	passes, err := c.matcher(q.Filter)
 	if err != nil {
 		return nil, err
 	}
-	if r.limit < 1 || r.query.GetNearest() == nil {
-		return nil, invalid("the fake searches for a number of nearest points")
+	candidates := c.points
+	if len(q.Prefetch) > 0 {
+		candidates = map[string]*point{}
 	}
-	var lists [][]scored
-	for _, p := range r.prefetch {
-		list, err := c.query(ctx, request{p.Prefetch, p.Query, p.GetUsing(), p.Filter, p.Params, p.GetLimit()})
+	for _, p := range q.Prefetch {
+		found, err := c.query(ctx, &pb.QueryPoints{Prefetch: p.Prefetch, Query: p.Query, Using: p.Using, Filter: p.Filter, Params: p.Params, Limit: p.Limit})
 		if err != nil {
 			return nil, err
 		}
-		lists = append(lists, list)
+		for _, h := range found {
+			candidates[h.id] = h.point
+		}
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	hits, err := c.nearest(ctx, r, passes, lists)
+	switch v := q.Query.GetNearest().GetVariant().(type) {
+	case *pb.VectorInput_Dense:
+		var unit []float32
+		if unit, err = c.unit(q.GetUsing(), v.Dense.Data); err == nil {
+			hits, err = c.nearestDense(ctx, unit, q, candidates, passes)
+		}
+	case *pb.VectorInput_Sparse:
+		var weights map[uint32]float32
+		if weights, err = c.weights(q.GetUsing(), &pb.SparseVector{Indices: v.Sparse.Indices, Values: v.Sparse.Values}); err == nil {
+			hits = c.nearestSparse(weights, candidates, passes)
+		}
+	default:
+		err = invalid("the fake searches for the points nearest to a vector, not %v", q.Query)
+	}
+	if q.GetLimit() < 1 {
+		err = invalid("the fake searches for a number of points")
+	}
 	if err != nil {
 		return nil, err
 	}
 	order(hits)
-	return hits[:min(len(hits), int(r.limit))], nil
+	return hits[:min(len(hits), int(q.GetLimit()))], nil
 }
 
 var seed = maphash.MakeSeed()
@@ -90,84 +139,33 @@ func order(hits []scored) {
 	})
 }
 
-// nearest scores the points of the prefetches, or all. c.mu is held.
-func (c *collection) nearest(ctx context.Context, r request, passes test, lists [][]scored) ([]scored, error) {
-	candidates := func(yield func(*point) bool) {
-		if len(lists) == 0 {
-			for _, p := range c.points {
-				if passes(p) && !yield(p) {
-					return
-				}
-			}
-			return
-		}
-		seen := map[string]bool{}
-		for _, list := range lists {
-			for _, h := range list {
-				if !seen[h.id] && passes(h.point) && !yield(h.point) {
-					return
-				}
-				seen[h.id] = true
-			}
-		}
-	}
-	switch v := r.query.GetNearest().GetVariant().(type) {
-	case *pb.VectorInput_Dense:
-		params, ok := c.dense[r.using]
-		if !ok {
-			return nil, invalid("Wrong input: Not existing vector name error: %s", r.using)
-		}
-		if len(v.Dense.Data) != int(params.Size) {
-			return nil, invalid("Wrong input: Vector dimension error: expected dim: %d, got %d", params.Size, len(v.Dense.Data))
-		}
-		return c.nearestDense(ctx, normalised(v.Dense.Data, params.Distance), r, candidates)
-	case *pb.VectorInput_Sparse:
-		params, ok := c.sparse[r.using]
-		if !ok {
-			return nil, invalid("Wrong input: Not existing vector name error: %s", r.using)
-		}
-		q, err := sparseVector(v.Sparse.Indices, v.Sparse.Values)
-		if err != nil {
-			return nil, err
-		}
-		return c.nearestSparse(q, params, r.using, passes), nil
-	}
-	return nil, invalid("the fake takes vectors as queries, not %v", r.query)
-}
-
-func (c *collection) nearestDense(ctx context.Context, q []float32, r request, candidates iter.Seq[*point]) ([]scored, error) {
-	quantised := c.created.QuantizationConfig.GetScalar() != nil && !c.server.options.Unquantised
-	asked := r.params.GetQuantization()
-	if r.params.GetExact() || asked.GetIgnore() {
-		quantised = false
-	}
-	var hits []scored
+func (c *collection) nearestDense(ctx context.Context, unit []float32, q *pb.QueryPoints, candidates map[string]*point, passes test) ([]scored, error) {
+	asked := q.Params.GetQuantization()
+	quantised := c.quantised && !c.server.options.Unquantised && !q.Params.GetExact() && !asked.GetIgnore()
 	var query *code
 	if quantised {
-		query = c.code(q)
+		query = c.encode(unit)
 	}
-	for p := range candidates {
-		v, ok := p.dense[r.using]
-		if !ok {
-			continue
-		}
-		if len(hits)%4096 == 0 && ctx.Err() != nil {
+	var hits []scored
+	for _, p := range candidates {
+		switch {
+		case p.dense == nil || !passes(p):
+		case len(hits)%4096 == 0 && ctx.Err() != nil:
 			return nil, ctx.Err()
-		}
-		if quantised {
-			hits = append(hits, scored{p, c.approximate(query, p.codes[r.using])})
-		} else {
-			hits = append(hits, scored{p, dot(q, v)})
+		case quantised:
+			hits = append(hits, scored{p, c.approximate(query, p.code)})
+		default:
+			hits = append(hits, scored{p, dot(unit, p.dense)})
 		}
 	}
 	// Scalar quantisation rescores only when asked to, or by default with
 	// nothing said; then the head alone, enlarged by the oversampling.
 	if quantised && (asked.Rescore == nil || *asked.Rescore) {
 		order(hits)
-		head := int(math.Ceil(float64(r.limit) * max(1, asked.GetOversampling())))
+		head := int(math.Ceil(float64(q.GetLimit()) * max(1, asked.GetOversampling())))
 		hits = hits[:min(head, len(hits))]
 		for i := range hits {
-			hits[i].score = dot(q, hits[i].dense[r.using])
+			hits[i].score = dot(unit, hits[i].dense)
 		}
 	}
 	return hits, nil
@@ -181,32 +179,28 @@ func dot(a, b []float32) float32 {
 	return sum
 }
 
-// nearestSparse scores the points that share an index with q. With the IDF
-// modifier each weight of the query is multiplied by the engine's
-// ln((N-n+.5)/(n+.5)+1) over the points that have the vector.
-func (c *collection) nearestSparse(q map[uint32]float32, params *pb.SparseVectorParams, using string, passes test) []scored {
+// nearestSparse scores the candidates that share an index with q. Each weight of the query
+// is multiplied by the engine's ln((N-n+.5)/(n+.5)+1) over the points that have the vector.
+func (c *collection) nearestSparse(q map[uint32]float32, candidates map[string]*point, passes test) []scored {
 	n, df := 0, map[uint32]int{}
 	for _, p := range c.points {
-		v, ok := p.sparse[using]
-		if ok {
+		if p.sparse != nil {
 			n++
 		}
 		for index := range q {
-			if _, ok := v[index]; ok {
+			if _, ok := p.sparse[index]; ok {
 				df[index]++
 			}
 		}
 	}
-	if params.GetModifier() == pb.Modifier_Idf {
-		for index := range q {
-			q[index] *= float32(math.Log((float64(n-df[index])+0.5)/(float64(df[index])+0.5) + 1))
-		}
+	for index := range q {
+		q[index] *= float32(math.Log((float64(n-df[index])+0.5)/(float64(df[index])+0.5) + 1))
 	}
 	var hits []scored
-	for _, p := range c.points {
+	for _, p := range candidates {
 		sum, shared := float32(0), false
 		for index, weight := range q {
-			if w, ok := p.sparse[using][index]; ok {
+			if w, ok := p.sparse[index]; ok {
 				sum, shared = sum+weight*w, true
 			}
 		}
