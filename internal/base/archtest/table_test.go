@@ -89,7 +89,7 @@ var imports = []row{
 	{"internal/store/docs", "internal/base/health internal/base/packed internal/store internal/store/kv internal/store/ngram models"},
 	{"internal/store/qdrant", "internal/store internal/store/docs internal/store/keyword internal/text/query"},
 	{"internal/store/qdrant/qdranttest", ""},
-	{"internal/store/storetest", "internal/store internal/text/query"},
+	{"internal/store/storetest", ""},
 	{"indexer", "internal/base/job internal/store internal/store/docs internal/store/kv internal/store/ngram internal/text/convert internal/text/markdown internal/text/outline internal/text/sandbox internal/text/secret internal/text/walk models"},
 	{"retriever", "graphrank internal/base/observe internal/store internal/store/docs internal/store/keyword internal/text/invisible internal/text/markdown internal/text/outline internal/text/query internal/text/receipt internal/text/secret internal/text/walk models"},
 	{"internal/toolbox/records", "internal/store/kv"},

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"cairn/internal/store"
-	"cairn/internal/store/storetest"
 )
 
 // fineMargin is what a cosine of vectors of 384 coordinates of 16 bits may be off.
@@ -133,7 +132,7 @@ func TestFineVectors(t *testing.T) {
 				t.Fatalf("dimension %d: stored a second time, %v is another vector", dim, v)
 			}
 			cosine := newFineQuery(query).cosine(available()[0], code, low, scale)
-			if off := math.Abs(cosine - dot(query, v)); off > storetest.Tolerance || dim >= 384 && off > fineMargin {
+			if off := math.Abs(cosine - dot(query, v)); off > 3e-5 || dim >= 384 && off > fineMargin {
 				t.Errorf("dimension %d: a cosine is off by %v", dim, off)
 			}
 			if plain := dot(newFineQuery(query).restore(), restored); math.Abs(cosine-plain) > 1e-7 {

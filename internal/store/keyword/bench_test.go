@@ -204,3 +204,43 @@ func BenchmarkDictionaryNear(b *testing.B) {
 	}
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/1_000_000, "bytes-a-term")
 }
+
+type piece struct {
+	trail []string
+	body  string
+}
+
+// splitHeadings, as in the tests of quality of package storetest, cuts Markdown at ATX headings outside fences: enough for a
+// measurement, where internal/text/markdown would be for an index.
+func splitHeadings(text string) []piece {
+	var pieces []piece
+	var stack [7]string
+	var body strings.Builder
+	flush := func() {
+		if strings.TrimSpace(body.String()) != "" {
+			var trail []string
+			for _, h := range stack {
+				if h != "" {
+					trail = append(trail, h)
+				}
+			}
+			pieces = append(pieces, piece{trail, body.String()})
+		}
+		body.Reset()
+	}
+	fence := false
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "```") {
+			fence = !fence
+		}
+		level := len(line) - len(strings.TrimLeft(line, "#"))
+		if !fence && level >= 1 && level <= 6 && strings.HasPrefix(line[level:], " ") {
+			flush()
+			stack[level] = strings.TrimSpace(line[level:])
+			clear(stack[level+1:])
+		}
+		body.WriteString(line)
+	}
+	flush()
+	return pieces
+}

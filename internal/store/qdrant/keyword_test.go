@@ -6,16 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-
-	"cairn/internal/store"
-	"cairn/internal/store/storetest"
 )
-
-func TestKeywordConformance(t *testing.T) {
-	servers(t, func(t *testing.T, addr string) {
-		storetest.Keyword(t, func(t *testing.T) store.Keyword { return index(t, dial(t, addr, nil).Current().Chunks(1, "m")) })
-	})
-}
 
 func TestSparseAddsTermsOfOneIndex(t *testing.T) {
 	indices, values := sparse(map[string]float64{"token": 0.5, "access": 0.25})

@@ -19,7 +19,6 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/store/qdrant/qdranttest"
-	"cairn/internal/store/storetest"
 )
 
 var background = context.Background()
@@ -88,44 +87,6 @@ func realServer(t *testing.T) string {
 		t.Skip("QDRANT_ADDR is not set: no real Qdrant to test against")
 	}
 	return addr
-}
-
-// vectored is a vector store whose chunks have no text.
-type vectored struct{ Vectors }
-
-var _ store.Vectors = vectored{}
-
-func (v vectored) Update(ctx context.Context, entries []store.VectorEntry, stale []string) error {
-	chunks := make([]Chunk, len(entries))
-	for i, e := range entries {
-		if err := v.checkVector(e.Vector); err != nil {
-			return err
-		}
-		chunks[i] = Chunk{store.KeywordEntry{Chunk: e.Chunk, Path: e.Path, Labels: e.Labels}, e.Vector}
-	}
-	return v.Chunks.Update(ctx, chunks, stale, 1)
-}
-
-func (v vectored) Position() uint64 { return 0 }
-
-func (v vectored) Close() error { return nil }
-
-func TestConformance(t *testing.T) {
-	servers(t, func(t *testing.T, addr string) {
-		for _, exact := range []bool{false, true} {
-			t.Run(fmt.Sprintf("Exact=%v", exact), func(t *testing.T) {
-				storetest.Vectors(t, func(t *testing.T, dim int) store.Vectors {
-					return vectored{dial(t, addr, &Options{Exact: exact}).Current().Chunks(dim, "model@1").Vectors()}
-				})
-			})
-		}
-		t.Run("Reopen", func(t *testing.T) {
-			collection := newName()
-			storetest.Reopen(t, func(t *testing.T, _ string, dim int) store.Vectors {
-				return vectored{dialTo(t, addr, collection, nil).Current().Chunks(dim, "model@1").Vectors()}
-			})
-		})
-	})
 }
 
 func TestMismatchNamesBoth(t *testing.T) {
@@ -232,8 +193,8 @@ func TestRetriesTransientCodesOnly(t *testing.T) {
 func TestOutage(t *testing.T) {
 	s := qdranttest.New(t, nil)
 	c := dial(t, s.Addr(), nil)
-	v := vectored{c.Current().Chunks(2, "m").Vectors()}
-	if err := v.Update(background, []store.VectorEntry{{Chunk: "p#a.0", Path: "p", Vector: []float32{1, 0}}}, nil); err != nil {
+	v := c.Current().Chunks(2, "m").Vectors()
+	if err := v.Update(background, []Chunk{{store.KeywordEntry{Chunk: "p#a.0", Path: "p"}, []float32{1, 0}}}, nil, 1); err != nil {
 		t.Fatal(err)
 	}
 	search := func() error {

@@ -1,4 +1,4 @@
-package qdrant
+package storetest
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/store/flat"
+	"cairn/internal/store/qdrant"
 )
 
 // TestOverlapWithFlat puts the same queries to the embedded store: the best ten overlap by
@@ -36,9 +37,10 @@ func TestOverlapWithFlat(t *testing.T) {
 		}
 		embedded := flat.Memory(dim)
 		// The fake compares with every vector, which may take a busy machine long.
-		c := dial(t, addr, &Options{ReadTimeout: time.Minute})
+		collection := newName()
+		c := dial(t, addr, collection, &qdrant.Options{ReadTimeout: time.Minute})
 		approximate := vectored{c.Current().Chunks(dim, "m").Vectors()}
-		exactly := vectored{dialTo(t, addr, c.target.Collection, &Options{Exact: true, ReadTimeout: time.Minute}).Current().Chunks(dim, "m").Vectors()}
+		exactly := vectored{dial(t, addr, collection, &qdrant.Options{Exact: true, ReadTimeout: time.Minute}).Current().Chunks(dim, "m").Vectors()}
 		entries := make([]store.VectorEntry, chunks)
 		for i := range entries {
 			path := fmt.Sprintf("p%05d", i/4)
@@ -89,18 +91,8 @@ func TestOverlapWithFlat(t *testing.T) {
 // around is a random unit vector near v.
 func around(rng *rand.Rand, v []float32, spread float64) []float32 {
 	out := make([]float32, len(v))
-	var sum float64
 	for i := range v {
-		x := float64(v[i]) + spread*rng.NormFloat64()/19.6 // of length spread in 384 dimensions
-		out[i] = float32(x)
-		sum += x * x
+		out[i] = float32(float64(v[i]) + spread*rng.NormFloat64()/19.6) // of length spread in 384 dimensions
 	}
-	return scaled(out, sum)
-}
-
-func scaled(v []float32, squares float64) []float32 {
-	for i := range v {
-		v[i] = float32(float64(v[i]) / math.Sqrt(squares))
-	}
-	return v
+	return unit(out)
 }

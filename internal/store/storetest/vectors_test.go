@@ -1,4 +1,5 @@
-// Package storetest contains conformance tests for implementations of package store.
+// Package storetest tests the implementations of package store: each with the conformance
+// tests, and that they agree.
 package storetest
 
 import (
@@ -18,13 +19,13 @@ import (
 
 var background = context.Background()
 
-// Tolerance is the largest accepted error of a cosine, for coordinates of 16 bits in a few
+// tolerance is the largest accepted error of a cosine, for coordinates of 16 bits in a few
 // dimensions.
-const Tolerance = 3e-5
+const tolerance = 3e-5
 
-// Vectors runs the conformance tests of store.Vectors. open returns a new empty store for
+// testVectors runs the conformance tests of store.Vectors. open returns a new empty store for
 // vectors of length dim, and must close it with t.Cleanup.
-func Vectors(t *testing.T, open func(t *testing.T, dim int) store.Vectors) {
+func testVectors(t *testing.T, open func(t *testing.T, dim int) store.Vectors) {
 	for _, c := range common {
 		t.Run(c.name, func(t *testing.T) { c.test(ofVectors(t, open(t, 2))) })
 	}
@@ -38,9 +39,9 @@ func Vectors(t *testing.T, open func(t *testing.T, dim int) store.Vectors) {
 	}
 }
 
-// Reopen checks that a store has the same content after it was closed and opened again. It
+// reopen checks that a store has the same content after it was closed and opened again. It
 // calls open twice with the same folder, and closes the stores.
-func Reopen(t *testing.T, open func(t *testing.T, dir string, dim int) store.Vectors) {
+func reopen(t *testing.T, open func(t *testing.T, dir string, dim int) store.Vectors) {
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(5, 5))
 	s := open(t, dir, 24)
@@ -197,7 +198,7 @@ func scores(t *testing.T, open func(*testing.T, int) store.Vectors) {
 	update(t, s, []store.VectorEntry{entry("p", "a", 0, 1, 0), entry("p", "b", 0, 1, 1), entry("p", "c", 0, -1, 0)}, nil)
 	holds(t, s, 2, []string{"p#a.0", "p#b.0", "q#a.0", "p#a.1"}, true, true, false, false)
 	for i, hit := range search(t, s, []float32{1, 0}, 3, store.Filter{}) {
-		if want := []float64{1, math.Sqrt2 / 2, -1}[i]; math.Abs(hit.Score-want) > Tolerance {
+		if want := []float64{1, math.Sqrt2 / 2, -1}[i]; math.Abs(hit.Score-want) > tolerance {
 			t.Errorf("the score of %s is %v, want %v", hit.Chunk, hit.Score, want)
 		}
 	}
@@ -210,7 +211,7 @@ func scores(t *testing.T, open func(*testing.T, int) store.Vectors) {
 		t.Fatalf("Scores: %v, want %v", got, want)
 	}
 	for i := range want {
-		if math.IsNaN(want[i]) != math.IsNaN(got[i]) || math.Abs(got[i]-want[i]) > Tolerance {
+		if math.IsNaN(want[i]) != math.IsNaN(got[i]) || math.Abs(got[i]-want[i]) > tolerance {
 			t.Errorf("score %d: %v, want %v", i, got[i], want[i])
 		}
 	}
@@ -223,7 +224,7 @@ func callerKeepsMemory(t *testing.T, open func(*testing.T, int) store.Vectors) {
 	update(t, s, []store.VectorEntry{e}, nil)
 	e.Vector[0], e.Vector[1], e.Labels.Tags[0] = 0, 1, "other"
 	hits := search(t, s, []float32{1, 0}, 5, store.Filter{Tags: []string{"tag"}})
-	if len(hits) != 1 || math.Abs(hits[0].Score-1) > Tolerance {
+	if len(hits) != 1 || math.Abs(hits[0].Score-1) > tolerance {
 		t.Errorf("after the caller changed the entry: %v, want score 1", hits)
 	}
 }
@@ -280,7 +281,7 @@ func exhaustive(stored map[string]store.VectorEntry, query []float32, f store.Fi
 }
 
 // compare checks that got contains the best k hits of want. Hits whose scores differ by at
-// most Tolerance may be in another order.
+// most tolerance may be in another order.
 func compare(t *testing.T, got, want []store.Hit, k int) {
 	t.Helper()
 	if len(got) != min(k, len(want)) {
@@ -293,17 +294,17 @@ func compare(t *testing.T, got, want []store.Hit, k int) {
 	}
 	for i, hit := range got {
 		score, ok := scores[hit.Chunk]
-		if !ok || math.Abs(hit.Score-score) > Tolerance || math.Abs(score-want[i].Score) > Tolerance {
+		if !ok || math.Abs(hit.Score-score) > tolerance || math.Abs(score-want[i].Score) > tolerance {
 			t.Errorf("hit %d: %v, want %v", i, hit, want[i])
 		}
 		delete(scores, hit.Chunk)
 	}
 }
 
-// Concurrent checks that searches during updates see complete batches. Each batch replaces
+// concurrent checks that searches during updates see complete batches. Each batch replaces
 // all entries by others with equal vectors. s must be an empty store for vectors of length
 // 8. Processes that share a store may see parts of batches.
-func Concurrent(t *testing.T, s store.Vectors) {
+func concurrent(t *testing.T, s store.Vectors) {
 	const batch, rounds = 50, 40
 	rng := rand.New(rand.NewPCG(3, 4))
 	vectors := make([][]float32, rounds+1)
@@ -333,7 +334,7 @@ func Concurrent(t *testing.T, s store.Vectors) {
 					return
 				}
 				for _, h := range hits {
-					if math.Abs(h.Score-hits[0].Score) > Tolerance {
+					if math.Abs(h.Score-hits[0].Score) > tolerance {
 						t.Errorf("a search saw parts of two batches: %v and %v", hits[0], h)
 						return
 					}

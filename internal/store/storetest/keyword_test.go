@@ -11,10 +11,10 @@ import (
 	"cairn/internal/text/query"
 )
 
-// Keyword runs the conformance tests of store.Keyword. open returns a new empty index, and
+// testKeyword runs the conformance tests of store.Keyword. open returns a new empty index, and
 // must close it with t.Cleanup. Scores may differ between indexes, but not the chunks
 // found, nor their order if the contract defines it.
-func Keyword(t *testing.T, open func(t *testing.T) store.Keyword) {
+func testKeyword(t *testing.T, open func(t *testing.T) store.Keyword) {
 	for _, c := range common {
 		t.Run(c.name, func(t *testing.T) { c.test(ofKeywords(t, open(t))) })
 	}
