@@ -6,24 +6,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-func product16AVX2() {
-	p := text("product16AVX2", "product16AVX2 is product16 with VPMADDWD: panels of 16 columns, tiles of up to 6 rows.")
-	scale, t := GP64(), ymm[15]
-	product(p, tileRows32AVX2, vectors{
-		size: 32, acc: ymm[:12], b: ymm[12:14], v: []reg.VecPhysical{ymm[14], ymm[14]},
-		zero: func(z reg.VecPhysical) { VPXOR(z, z, z) },
-		multiply: func(b, v, acc reg.VecPhysical) {
-			VPMADDWD(b, v, t)
-			VPADDD(t, acc, acc)
-		},
-		finish: func(p operand.Mem, j int, acc reg.VecPhysical) {
-			MOVQ(p.Offset(p32Scale), scale)
-			VCVTDQ2PS(acc, acc)
-			VMULPS(operand.Mem{Base: scale, Disp: 32 * j}, acc, acc)
-		},
-	})
-}
-
 // absolute256 sets z to the mask of the bits of a float32 without its sign.
 func absolute256(z reg.VecPhysical) {
 	VPCMPEQD(z, z, z)

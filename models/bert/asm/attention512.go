@@ -6,21 +6,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-func product16VNNI() {
-	p := text("product16VNNI", "product16VNNI is product16 with VPDPWSSD: panels of 32 columns, tiles of up to 14 rows.")
-	scale := GP64()
-	product(p, tileRows512, vectors{
-		size: 64, acc: zmm[:28], b: zmm[28:30], v: zmm[30:32],
-		zero:     func(z reg.VecPhysical) { VPXORD(z, z, z) },
-		multiply: func(b, v, acc reg.VecPhysical) { VPDPWSSD(b, v, acc) },
-		finish: func(p operand.Mem, j int, acc reg.VecPhysical) {
-			MOVQ(p.Offset(p32Scale), scale)
-			VCVTDQ2PS(acc, acc)
-			VMULPS(operand.Mem{Base: scale, Disp: 64 * j}, acc, acc)
-		},
-	})
-}
-
 // packKeysVNNI rounds rows to bytes first, then gathers four bytes of each of
 // 16 keys at a time into the panel.
 func packKeysVNNI() {

@@ -21,15 +21,18 @@ var ymm = []reg.VecPhysical{
 }
 
 func avx2() {
-	product8AVX2()
-	product32AVX2()
-	product16AVX2()
-	packWordsAVX2()
 	m := machine256
+	product8AVX2()
+	m.product("product32AVX2", "", ymm[14:16], m.zero, multiplyFloats)
+	m.product("product16AVX2", "VPMADDWD", []reg.VecPhysical{ymm[14], ymm[14]}, func(z reg.VecPhysical) { VPXOR(z, z, z) }, func(b, v, acc reg.VecPhysical) {
+		VPMADDWD(b, v, ymm[15])
+		VPADDD(ymm[15], acc, acc)
+	})
+	packWordsAVX2()
 	m.packValues("packValuesAVX2")
 	m.softmax(false)
 	m.softmax(true)
-	geluAVX2()
+	m.gelu()
 	m.quantize()
 	m.norm()
 }
@@ -91,16 +94,6 @@ func product8AVX2() {
 	})
 }
 
-func product32AVX2() {
-	p := text("product32AVX2", "product32AVX2 is product32 with panels of 16 columns and tiles of up to 6 rows.")
-	product(p, tileRows32AVX2, vectors{
-		size: 32, acc: ymm[:12], b: ymm[12:14], v: ymm[14:16],
-		zero:     func(z reg.VecPhysical) { VXORPS(z, z, z) },
-		multiply: func(b, v, acc reg.VecPhysical) { VFMADD231PS(b, v, acc) },
-		finish:   func(operand.Mem, int, reg.VecPhysical) {},
-	})
-}
-
 func fold256(op func(...operand.Op), z, t reg.VecPhysical) {
 	VPERM2F128(operand.U8(1), z, z, t)
 	op(t, z, z)
@@ -110,25 +103,22 @@ func fold256(op func(...operand.Op), z, t reg.VecPhysical) {
 	}
 }
 
-func geluAVX2() {
-	p := text("geluAVX2", "geluAVX2 is gelu.")
-	n := field(p, raN)
-	SHLQ(operand.U8(2), n)
-	table := repeated("gelu256", append([]float32{geluLimit, -geluLimit, 2.0 / (geluLimit * geluLimit), 1, 0.5}, geluCoefficients...)...)
+func geluConstants256(values []float32) (in []reg.VecPhysical, coefficient func(i int) operand.Op) {
+	table := repeated("gelu256", values...)
 	for i := range 5 {
 		VMOVUPS(table(i), ymm[11+i])
 	}
-	gelu(p, n, 32, ymm, [5]reg.VecPhysical(ymm[11:16]), func(i int) operand.Op { return table(5 + i) })
+	return ymm[11:16], func(i int) operand.Op { return table(5 + i) }
 }
 
 // machine256 is AVX2. Its registers leave no room for two rows.
 var machine256 = machine{
-	name: "AVX2", size: 32, registers: ymm, most: 1,
+	name: "AVX2", size: 32, registers: ymm, tile: tileRows32AVX2, most: 1,
 	rows: func(p operand.Mem, body func(string, []reg.GPVirtual)) {
 		eachRow(p, func(x reg.GPVirtual) { body("", []reg.GPVirtual{x}) })
 	},
 	zero:     func(z reg.VecPhysical) { VXORPS(z, z, z) },
-	absolute: absolute256, fold: fold256, inverse: inverse256, mask: mask256,
+	absolute: absolute256, fold: fold256, inverse: inverse256, mask: mask256, geluConstants: geluConstants256,
 	interleave: func() func(odd, even reg.VecPhysical) {
 		return func(odd, even reg.VecPhysical) { VPBLENDW(operand.U8(0xaa), odd, even, even) }
 	},

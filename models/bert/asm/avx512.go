@@ -20,15 +20,15 @@ var zmm = []reg.VecPhysical{
 }
 
 func avx512() {
-	product8VNNI()
-	product32AVX512()
-	product16VNNI()
-	packKeysVNNI()
 	m := machine512
+	product8VNNI()
+	m.product("product32AVX512", "", zmm[30:32], m.zero, multiplyFloats)
+	m.product("product16VNNI", "VPDPWSSD", zmm[30:32], m.zero, func(b, v, acc reg.VecPhysical) { VPDPWSSD(b, v, acc) })
+	packKeysVNNI()
 	m.packValues("packValuesVNNI")
 	m.softmax(false)
 	m.softmax(true)
-	geluAVX512()
+	m.gelu()
 	m.quantize()
 	m.norm()
 	transposeAVX512()
@@ -93,16 +93,6 @@ func product8VNNI() {
 	})
 }
 
-func product32AVX512() {
-	p := text("product32AVX512", "product32AVX512 is product32 with panels of 32 columns and tiles of up to 14 rows.")
-	product(p, tileRows512, vectors{
-		size: 64, acc: zmm[:28], b: zmm[28:30], v: zmm[30:32],
-		zero:     func(z reg.VecPhysical) { VPXORD(z, z, z) },
-		multiply: func(b, v, acc reg.VecPhysical) { VFMADD231PS(b, v, acc) },
-		finish:   func(operand.Mem, int, reg.VecPhysical) {},
-	})
-}
-
 // fold512 reduces the lanes of z to one with op and broadcasts it; t is scratch.
 func fold512(op func(...operand.Op), z, t reg.VecPhysical) {
 	for _, imm := range []uint8{0x4e, 0xb1} { // swap halves, swap quarters
@@ -147,35 +137,32 @@ var geluCoefficients = []float32{
 	0.000492969062,
 }
 
-func geluAVX512() {
-	p := text("geluAVX512", "geluAVX512 is gelu.")
-	n := field(p, raN)
-	SHLQ(operand.U8(2), n)
-	table := constants("gelu512", append([]float32{geluLimit, -geluLimit, 2.0 / (geluLimit * geluLimit), 1, 0.5}, geluCoefficients...))
-	high, low, square, one, half := zmm[31], zmm[30], zmm[29], zmm[28], zmm[27]
-	for i, z := range []reg.VecPhysical{high, low, square, one, half} {
+func geluConstants512(values []float32) (in []reg.VecPhysical, coefficient func(i int) operand.Op) {
+	table := constants("gelu512", values)
+	in = []reg.VecPhysical{zmm[31], zmm[30], zmm[29], zmm[28], zmm[27]}
+	for i, z := range append(in, zmm[8:8+len(geluCoefficients)]...) {
 		VBROADCASTSS(table.Offset(4*i), z)
 	}
-	coefficient := zmm[8:24]
-	for i := range geluCoefficients {
-		VBROADCASTSS(table.Offset(20+4*i), coefficient[i])
-	}
-	gelu(p, n, 64, zmm, [5]reg.VecPhysical{high, low, square, one, half}, func(i int) operand.Op { return coefficient[i] })
+	return in, func(i int) operand.Op { return zmm[8+i] }
 }
 
-// gelu emits gelu for the vectors of size bytes in rows of n bytes.
-func gelu(p operand.Mem, n reg.GPVirtual, size int, registers []reg.VecPhysical, constants [5]reg.VecPhysical, coefficient func(i int) operand.Op) {
-	v, c, u, t := registers[0], registers[1], registers[2], registers[3]
-	high, low, square, one, half := constants[0], constants[1], constants[2], constants[3], constants[4]
+func (m machine) gelu() {
+	name := "gelu" + m.name
+	p := text(name, name+" is gelu.")
+	n := field(p, raN)
+	SHLQ(operand.U8(2), n)
+	c, coefficient := m.geluConstants(append([]float32{geluLimit, -geluLimit, 2.0 / (geluLimit * geluLimit), 1, 0.5}, geluCoefficients...))
+	high, low, square, one, half := c[0], c[1], c[2], c[3], c[4]
+	v, clamped, u, t := m.registers[0], m.registers[1], m.registers[2], m.registers[3]
 	eachRow(p, func(x reg.GPVirtual) {
-		eachVector("vector", n, size, func(i reg.GPVirtual) {
+		eachVector("vector", n, m.size, func(i reg.GPVirtual) {
 			VMOVUPS(indexed(x, i), v)
-			VMINPS(high, v, c)
-			VMAXPS(low, c, c)
-			VMULPS(c, c, u)
+			VMINPS(high, v, clamped)
+			VMAXPS(low, clamped, clamped)
+			VMULPS(clamped, clamped, u)
 			VFMSUB213PS(one, square, u)
 			polynomial(u, t, len(geluCoefficients), coefficient)
-			VFMADD213PS(half, c, t)
+			VFMADD213PS(half, clamped, t)
 			VMULPS(v, t, t)
 			VMOVUPS(t, indexed(x, i))
 		})
@@ -261,9 +248,9 @@ func transposeAVX512() {
 
 // machine512 is AVX-512.
 var machine512 = machine{
-	name: "AVX512", size: 64, registers: zmm, most: 2, rows: eachPair,
+	name: "AVX512", size: 64, registers: zmm, tile: tileRows512, most: 2, rows: eachPair,
 	zero:     func(z reg.VecPhysical) { VPXORD(z, z, z) },
-	absolute: absolute512, fold: fold512, inverse: inverse512, mask: mask512,
+	absolute: absolute512, fold: fold512, inverse: inverse512, mask: mask512, geluConstants: geluConstants512,
 	interleave: func() func(odd, even reg.VecPhysical) {
 		mask := GP64()
 		MOVQ(operand.U32(0xaaaaaaaa), mask)

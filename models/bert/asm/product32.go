@@ -8,22 +8,21 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// vectors describes the tile that product emits: panels of two vectors of size bytes.
-type vectors struct {
-	size      int
-	acc, b, v []reg.VecPhysical // results, a row of the panel, broadcasts
-	zero      func(reg.VecPhysical)
-	// multiply adds the product of broadcast v and b to acc.
-	multiply func(b, v, acc reg.VecPhysical)
-	// finish turns accumulator j of a row into float32s, once a tile.
-	finish func(p operand.Mem, j int, acc reg.VecPhysical)
-}
-
-// product emits product32 or, for pairs of 16 bits, product16. Both read four
-// bytes of a row in each step.
-func product(p operand.Mem, most int, x vectors) {
-	size, acc, b, v := x.size, x.acc, x.b, x.v
-	dispatch(field(p, p32Rows), most, func(rows int) {
+// product emits product32 or, for pairs of 16 bits and with the name of the instruction that
+// multiplies them, product16: panels of two vectors. Both read four bytes of a row in each
+// step. Broadcasts go to v. multiply adds the product of v and b to acc.
+func (m machine) product(name, instruction string, v []reg.VecPhysical, zero func(z reg.VecPhysical), multiply func(b, v, acc reg.VecPhysical)) {
+	size, acc, b := m.size, m.registers[:2*m.tile], m.registers[2*m.tile:2*m.tile+2]
+	doc := "product32 with panels of %d columns and"
+	var scale reg.GPVirtual
+	if instruction != "" {
+		doc = "product16 with " + instruction + ": panels of %d columns,"
+	}
+	p := text(name, fmt.Sprintf(name+" is "+doc+" tiles of up to %d rows.", size/2, m.tile))
+	if instruction != "" {
+		scale = GP64()
+	}
+	dispatch(field(p, p32Rows), m.tile, func(rows int) {
 		a, c := field(p, p32A), field(p, p32C)
 		lda, ldb, ldc := field(p, p32Lda), field(p, p32Ldb), field(p, p32Ldc)
 		tiles := field(p, p32Tiles)
@@ -37,7 +36,7 @@ func product(p operand.Mem, most int, x vectors) {
 			for r := range rows {
 				VBROADCASTSS(at.row(r, 4*s), v[r%2])
 				for j := range 2 {
-					x.multiply(b[j], v[r%2], acc[2*r+j])
+					multiply(b[j], v[r%2], acc[2*r+j])
 				}
 			}
 		}
@@ -48,7 +47,7 @@ func product(p operand.Mem, most int, x vectors) {
 		MOVQ(p.Offset(p32B), w)
 		MOVQ(p.Offset(p32Depth), count)
 		for i := range 2 * rows {
-			x.zero(acc[i])
+			zero(acc[i])
 		}
 		SUBQ(operand.U8(4), count)
 		JLT(ref("rest"))
@@ -70,8 +69,13 @@ func product(p operand.Mem, most int, x vectors) {
 		Label(name("store"))
 		for r := range rows {
 			for j := range 2 {
-				x.finish(p, j, acc[2*r+j])
-				VMOVUPS(acc[2*r+j], operand.Mem{Base: c, Disp: size * j})
+				z := acc[2*r+j]
+				if instruction != "" {
+					MOVQ(p.Offset(p32Scale), scale)
+					VCVTDQ2PS(z, z)
+					VMULPS(operand.Mem{Base: scale, Disp: size * j}, z, z)
+				}
+				VMOVUPS(z, operand.Mem{Base: c, Disp: size * j})
 			}
 			ADDQ(ldc, c)
 		}
@@ -81,6 +85,8 @@ func product(p operand.Mem, most int, x vectors) {
 		JNE(ref("tile"))
 	})
 }
+
+func multiplyFloats(b, v, acc reg.VecPhysical) { VFMADD231PS(b, v, acc) }
 
 // bytesProduct emits product8 for panels of which 16 inputs take panel bytes. clear emits the
 // code that clears the accumulators of a number of rows, step that for 16 inputs, and finish

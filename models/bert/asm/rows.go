@@ -13,6 +13,7 @@ type machine struct {
 	name      string            // of the functions
 	size      int               // bytes of a vector
 	registers []reg.VecPhysical // constants take the last ones
+	tile      int               // the most rows of a product
 	// most is the number of rows of a call of body by rows. Their registers are slices of
 	// this length.
 	most int
@@ -32,6 +33,9 @@ type machine struct {
 	// mask prepares the mask of the last vector of n numbers, and returns the code that
 	// replaces the entries of z after them by those of other.
 	mask func(n reg.GPVirtual, name string, last reg.VecPhysical) (blend func(other, z reg.VecPhysical))
+	// geluConstants defines constants for gelu, puts the first five into registers, and returns
+	// the operands of the coefficients that follow them.
+	geluConstants func(values []float32) (in []reg.VecPhysical, coefficient func(i int) operand.Op)
 	// whole sets w to v rounded. scale multiplies t by the power of two with exponent w.
 	whole func(v, w, least reg.VecPhysical)
 	scale func(w, t reg.VecPhysical)
