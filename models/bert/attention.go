@@ -65,13 +65,13 @@ type intHead struct {
 
 // grow makes room for a number of tokens, a multiple of panelWidth.
 func (h *intHead) grow(m *model, tokens int) {
-	h.queries, h.keyBytes, h.keys = alignedBytes(2*tokens*m.padded), alignedBytes(2*tokens*m.padded), alignedBytes(2*tokens*m.padded)
-	h.queryScale, h.queryMin = alignedFloats(tokens), alignedFloats(tokens)
-	h.keyScale, h.keySum = alignedFloats(tokens), alignedFloats(tokens)
-	h.values, h.valueScale = alignedBytes(2*tokens*m.padded), alignedFloats(m.padded)
-	h.probabilities = alignedBytes(2*attendedRows*tokens + panelWidth)
-	h.zero = alignedFloats(panelWidth)
-	h.rowScale = alignedFloats(attendedRows)
+	h.queries, h.keyBytes, h.keys = aligned[byte](2*tokens*m.padded), aligned[byte](2*tokens*m.padded), aligned[byte](2*tokens*m.padded)
+	h.queryScale, h.queryMin = aligned[float32](tokens), aligned[float32](tokens)
+	h.keyScale, h.keySum = aligned[float32](tokens), aligned[float32](tokens)
+	h.values, h.valueScale = aligned[byte](2*tokens*m.padded), aligned[float32](m.padded)
+	h.probabilities = aligned[byte](2*attendedRows*tokens + panelWidth)
+	h.zero = aligned[float32](panelWidth)
+	h.rowScale = aligned[float32](attendedRows)
 }
 
 // attendInt is attend with scores computed from bytes, and probabilities and values in

@@ -52,18 +52,13 @@ func (e *Encoder) EmbedQuery(ctx context.Context, text string) ([]float32, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	b := e.takeBatch()
-	defer e.batches.Put(b)
-	if p := e.description.QueryPrefix; p != "" {
-		text = p + text
-	}
-	b.ids = e.tokenizer.AppendIDs(b.ids[:0], text, e.description.MaxTokens)
 	out := make([]float32, e.model.hidden)
 	s := e.scratch.take()
 	defer e.scratch.Put(s)
-	s.starts = append(s.starts[:0], 0, len(b.ids))
-	e.model.forward(s, b.ids, s.starts)
-	e.model.pool(s, 0, len(b.ids), e.description.Pooling == "cls", out)
+	s.ids = e.tokenizer.AppendIDs(s.ids[:0], e.description.QueryPrefix+text, e.description.MaxTokens)
+	s.starts = append(s.starts[:0], 0, len(s.ids))
+	e.model.forward(s, s.ids, s.starts)
+	e.model.pool(s, 0, len(s.ids), e.description.Pooling == "cls", out)
 	return out, nil
 }
 
@@ -112,11 +107,8 @@ func (b *batch) tokenize(ctx context.Context, e *Encoder, texts []string) error 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if p := e.description.DocumentPrefix; p != "" {
-			text = p + text
-		}
 		start := len(b.ids)
-		b.ids = e.tokenizer.AppendIDs(b.ids, text, e.description.MaxTokens)
+		b.ids = e.tokenizer.AppendIDs(b.ids, e.description.DocumentPrefix+text, e.description.MaxTokens)
 		b.texts = append(b.texts, span{start, len(b.ids), i})
 	}
 	return nil

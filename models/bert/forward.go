@@ -51,21 +51,21 @@ func (m *model) grow(s *scratch, rows int) {
 	// Panels read and write whole tiles, never past their rows; the slack row
 	// covers the padding columns of the last.
 	s.rows = rows
-	s.hidden = alignedFloats(rows * m.hiddenPad)
-	s.q = alignedBytes(rows * m.hiddenPad)
-	s.qScale, s.qMin = alignedFloats(rows), alignedFloats(rows)
-	s.context = alignedFloats(rows * m.contextPad())
-	s.heads = alignedFloats(rows * 3 * m.padded)
+	s.hidden = aligned[float32](rows * m.hiddenPad)
+	s.q = aligned[byte](rows * m.hiddenPad)
+	s.qScale, s.qMin = aligned[float32](rows), aligned[float32](rows)
+	s.context = aligned[float32](rows * m.contextPad())
+	s.heads = aligned[float32](rows * 3 * m.padded)
 	tokens := roundUp(rows, panelWidth)
-	s.keys = alignedFloats(tokens * m.padded)
-	s.scores = alignedFloats(attendedRows * tokens)
+	s.keys = aligned[float32](tokens * m.padded)
+	s.scores = aligned[float32](attendedRows * tokens)
 	if m.eight && m.kernel.product16 != nil {
 		s.ints.grow(m, tokens)
 	}
 	b := min(rows, rowsPerBlock)
-	s.sum = alignedFloats(b * m.hiddenPad)
-	s.inner = alignedFloats(b * m.innerPad)
-	s.innerQ = alignedBytes(b * m.innerPad)
+	s.sum = aligned[float32](b * m.hiddenPad)
+	s.inner = aligned[float32](b * m.innerPad)
+	s.innerQ = aligned[byte](b * m.innerPad)
 }
 
 // forward computes the token states of the texts in ids, of which text i is

@@ -41,7 +41,7 @@ func TestAVX2Registers(t *testing.T) {
 }
 
 func randomFloats(rng *rand.Rand, n int) []float32 {
-	v := alignedFloats(n)
+	v := aligned[float32](n)
 	for i := range v {
 		v[i] = float32(rng.NormFloat64())
 	}
@@ -94,7 +94,7 @@ func TestProduct8(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				a, scale, low := alignedBytes(rows*depth), randomFloats(rng, rows), randomFloats(rng, rows)
+				a, scale, low := aligned[byte](rows*depth), randomFloats(rng, rows), randomFloats(rng, rows)
 				for i := range a {
 					if a[i] = byte(rng.Uint32()); extreme {
 						a[i] = 255
@@ -103,7 +103,7 @@ func TestProduct8(t *testing.T) {
 						}
 					}
 				}
-				c := alignedFloats(rows * width)
+				c := aligned[float32](rows * width)
 				gelu := 0
 				if k.wide {
 					gelu = rows / 2 % 2
@@ -160,7 +160,7 @@ func TestProduct32(t *testing.T) {
 		for rows := 1; rows <= 2*k.frows+1; rows++ {
 			for _, depth := range []int{1, 3, 4, 7, 32, 65} {
 				a, b := randomFloats(rng, rows*depth), randomFloats(rng, depth*k.fcols)
-				c := alignedFloats(rows * k.fcols)
+				c := aligned[float32](rows * k.fcols)
 				m.product32(&s, matrix{a, depth}, depth, matrix{b, k.fcols}, matrix{c, k.fcols}, rows)
 				for i := range rows {
 					for j := range k.fcols {
@@ -188,10 +188,10 @@ func TestSoftmax(t *testing.T) {
 				x[i] *= 20
 			}
 			x[n-1] = 300 // far above the rest, whose exponentials vanish
-			y, words := append(alignedFloats(0), x...), alignedBytes(2*rows*wide)
+			y, words := append(aligned[float32](0), x...), aligned[byte](2*rows*wide)
 			k.softmax(&rowsArgs{x: &x[0], ld: 4 * wide, n: n, rows: rows})
 			tiles := roundUp(n, panelWidth)
-			halves, scale := alignedBytes(2*rows*tiles+panelWidth), alignedFloats(rows)
+			halves, scale := aligned[byte](2*rows*tiles+panelWidth), aligned[float32](rows)
 			if k.softmaxBF16 != nil {
 				for i := range halves {
 					halves[i] = 0xff
@@ -263,7 +263,7 @@ func TestTranspose(t *testing.T) {
 func TestGelu(t *testing.T) {
 	kernelOf(t, func(t *testing.T, k *kernel, rng *rand.Rand) {
 		const n = 2048
-		x := alignedFloats(n)
+		x := aligned[float32](n)
 		for i := range x {
 			x[i] = float32(i-n/2) / 100
 		}
@@ -285,7 +285,7 @@ func TestQuantize(t *testing.T) {
 		for j := range n {
 			x[3*n+j] = 1.5 // a constant row
 		}
-		q, scale, low := alignedBytes(n*rows), alignedFloats(rows), alignedFloats(rows)
+		q, scale, low := aligned[byte](n*rows), aligned[float32](rows), aligned[float32](rows)
 		k.quantize(&rowsArgs{x: &x[0], ld: 4 * n, n: n, rows: rows, q: &q[0], ldq: n, scale: &scale[0], min: &low[0]})
 		for i, v := range x {
 			got := scale[i/n]*float32(activation(k, q[i])) + low[i/n]

@@ -144,7 +144,7 @@ func sameInput(a, b *linear) bool {
 // pack returns n combined with the shift and factor of next, the linear layer that reads
 // its results.
 func (n norm) pack(next *linear) packedNorm {
-	p := packedNorm{norm{aligned(n.weight), aligned(n.bias), n.epsilon}, aligned(n.weight), aligned(n.bias)}
+	p := packedNorm{norm{copied(n.weight), copied(n.bias), n.epsilon}, copied(n.weight), copied(n.bias)}
 	for i, f := range next.factor {
 		p.inputWeight[i] *= f
 		p.inputBias[i] = (p.inputBias[i] + next.shift[i]) * f
@@ -152,8 +152,8 @@ func (n norm) pack(next *linear) packedNorm {
 	return p
 }
 
-func aligned(v []float32) []float32 {
-	out := alignedFloats(len(v))
+func copied(v []float32) []float32 {
+	out := aligned[float32](len(v))
 	copy(out, v)
 	return out
 }

@@ -72,16 +72,20 @@ func (t *table) add(dst []float32, r int) {
 		return
 	}
 	row := t.codes[r*t.width : (r+1)*t.width]
-	zero, scale := t.zero, t.scales[min(r, len(t.scales)-1)]
-	if t.signed {
-		for i, c := range row {
-			dst[i] += float32(int32(int8(c))-zero) * scale
-		}
-		return
-	}
+	scale := t.scales[min(r, len(t.scales)-1)]
+	flip, zero := unsigned(t.signed, t.zero)
 	for i, c := range row {
-		dst[i] += float32(int32(c)-zero) * scale
+		dst[i] += float32(int32(c^flip)-zero) * scale
 	}
+}
+
+// unsigned returns how to read a signed or an unsigned code c with a zero point: its value is
+// int32(c^flip) - offset.
+func unsigned(signed bool, zero int32) (flip byte, offset int32) {
+	if signed { // c ^ 0x80 is c + 128
+		return 0x80, zero + 128
+	}
+	return 0, zero
 }
 
 // readNetwork reads an output of the graph with match, the first for which that succeeds.

@@ -54,13 +54,13 @@ const maxPairSum = 32767 / 255
 // columns must have the same depth, and be all 8-bit or all float32.
 func pack(a *arena, k *kernel, columns []column, threads int) (*packed, error) {
 	first := columns[0].from
-	p := &packed{depth: first.in, columns: len(columns), bias: alignedFloats(len(columns))}
+	p := &packed{depth: first.in, columns: len(columns), bias: aligned[float32](len(columns))}
 	width := k.fcols
 	if first.codes != nil {
 		width = k.cols
 		p.depth = roundUp(first.in, 16)
 		p.codes = a.codes(p.depth * len(columns))
-		p.scale, p.sums = alignedFloats(len(columns)), alignedFloats(len(columns))
+		p.scale, p.sums = aligned[float32](len(columns)), aligned[float32](len(columns))
 	} else {
 		p.floats = a.floats(p.depth * len(columns))
 	}
@@ -137,10 +137,8 @@ func (l *linear) at(i, j int) float32 {
 		return l.floats[at]
 	}
 	zero, scale := l.zeros[min(j, len(l.zeros)-1)], l.scales[min(j, len(l.scales)-1)]
-	if l.signed {
-		return float32(int32(int8(l.codes[at]))-zero) * scale
-	}
-	return float32(int32(l.codes[at])-zero) * scale
+	flip, offset := unsigned(l.signed, zero)
+	return float32(int32(l.codes[at]^flip)-offset) * scale
 }
 
 // column8 writes the weights of output j to buf, as integers in [-128, 127] to
@@ -151,11 +149,7 @@ func (l *linear) column8(buf []int32, j int) (scale float32, err error) {
 	if !finite(scale) {
 		return 0, fmt.Errorf("the scale %v of weights is not a finite number", scale)
 	}
-	flip := byte(0)
-	offset := zero
-	if l.signed { // read s8 as u8: c ^ 0x80 is c + 128
-		flip, offset = 0x80, zero+128
-	}
+	flip, offset := unsigned(l.signed, zero)
 	low, high := int32(0), int32(0)
 	at := j
 	for i := range buf {
@@ -234,22 +228,15 @@ func rounded(v int32, f float32) int32 {
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// alignedFloats returns n zero float32s that start at a cache line, so that
-// no vector load crosses two.
-func alignedFloats(n int) []float32 {
+// aligned returns n zero entries that start at a cache line, so that no vector load crosses
+// two.
+func aligned[T byte | float32](n int) []T {
 	if n == 0 {
 		return nil
 	}
-	s := make([]float32, n+16)
-	skip := int(-uintptr(unsafe.Pointer(&s[0]))&63) / 4
-	return s[skip : skip+n : skip+n]
-}
-
-func alignedBytes(n int) []byte {
-	if n == 0 {
-		return nil
-	}
-	s := make([]byte, n+64)
-	skip := int(-uintptr(unsafe.Pointer(&s[0])) & 63)
+	var entry T
+	size := int(unsafe.Sizeof(entry))
+	s := make([]T, n+64/size)
+	skip := int(-uintptr(unsafe.Pointer(&s[0]))&63) / size
 	return s[skip : skip+n : skip+n]
 }
