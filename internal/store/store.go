@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"cairn/internal/text/markdown"
 	"cairn/internal/text/outline"
@@ -285,3 +286,55 @@ type Vectors interface {
 // NextPosition returns the position after last. It contains the time, so that files made
 // again have a higher position than those that they replace.
 func NextPosition(last uint64) uint64 { return max(last+1, uint64(time.Now().UnixNano())) }
+
+// LegSearcher searches the words and the vectors of chunks together.
+type LegSearcher interface {
+	// SearchLegs returns the results of KeywordSearcher.Search and VectorSearcher.Search,
+	// and VectorSearcher.Scores of the keyword hits.
+	SearchLegs(ctx context.Context, q LegsQuery) (LegHits, error)
+}
+
+// LegsQuery is a query for both legs of a search.
+type LegsQuery struct {
+	// Query is as in Keyword.Search. Its phrases and exclusions also apply to the
+	// vector leg.
+	Query query.Query
+	// Vector is the unit vector of the query. If it is nil, Nearest is 0 and Cosines is nil.
+	Vector []float32
+	// Words and Nearest are the largest numbers of hits of the keyword and the vector leg.
+	Words, Nearest int
+	Filter         Filter
+	// Symbol, if not empty, is the name of a symbol. Its definitions are among the hits of
+	// the vector leg, whatever their rank.
+	Symbol string
+}
+
+// LegHits holds the hits of both legs, each best first.
+type LegHits struct {
+	Keyword, Nearest []Hit
+	// Cosines holds the cosines of the keyword hits, NaN for a chunk without a vector.
+	Cosines []float64
+}
+
+// Fold replaces each rune of a label by the smallest rune of its case orbit. Two labels
+// have the same Fold if strings.EqualFold reports them as equal. Indexes store folded
+// labels, so that they match as in Filter.Match.
+func Fold(label string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, label)
+}
+
+// FoldAll returns the folded labels, sorted and without repetitions.
+func FoldAll(labels ...string) []string {
+	folded := make([]string, len(labels))
+	for i, l := range labels {
+		folded[i] = Fold(l)
+	}
+	slices.Sort(folded)
+	return slices.Compact(folded)
+}

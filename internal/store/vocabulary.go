@@ -29,44 +29,31 @@ func (v *Vocabulary) Add(text string) {
 	}
 	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
 	h, before := uint64(offset), uint64(0)
-	for i := 0; i < len(text); {
-		c := text[i]
-		if c < utf8.RuneSelf {
-			i++
-			if 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' {
-				h = (h ^ uint64(c|0x20)) * prime
-				continue
-			}
-			if h != offset {
-				v.count(h)
-			}
-			h, before = offset, 0
-			continue
+	end := func() {
+		if h != offset {
+			v.count(h)
 		}
-		r, size := utf8.DecodeRuneInString(text[i:])
-		i += size
+		h = offset
+	}
+	for _, r := range text {
 		switch {
 		case r >= firstCJK && unicode.IsLetter(r):
-			if h != offset {
-				v.count(h)
-				h = offset
-			}
+			end()
 			one := (offset ^ uint64(r)) * prime
 			v.count(one)
 			v.count((one ^ before) * prime)
 			before = one
 		case unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r):
+			if r < utf8.RuneSelf {
+				r |= 0x20 // lower case
+			}
 			h = (h ^ uint64(r)) * prime
 		default:
-			if h != offset {
-				v.count(h)
-			}
-			h, before = offset, 0
+			end()
+			before = 0
 		}
 	}
-	if h != offset {
-		v.count(h)
-	}
+	end()
 }
 
 func (v *Vocabulary) count(h uint64) {

@@ -19,14 +19,11 @@ import (
 // Updates replace whole points, so the words and the embedding always belong to the same
 // version.
 type Chunks struct {
-	client    *Client
-	name      string // of the collection or its alias
-	shape     shape
+	collection
 	documents *Documents // of the same generation
 	terms     *terms
 	names     *chunkNames
 	searches  atomic.Int64
-	opened    once
 
 	weighing sync.Mutex
 	average  float64 // average length used for the weights; 0 until Settle has read it
@@ -51,12 +48,6 @@ const (
 	upsertPoints = 256
 	idsPerCall   = 1000
 )
-
-// Open creates the collection if it is missing. It fails with *MismatchError if the
-// collection has another model, dimension or format. Other methods call Open.
-func (c *Chunks) Open(ctx context.Context) error {
-	return c.opened.do(func() error { return c.client.first(ctx, c.name, c.shape) })
-}
 
 // Keyword returns the chunks as a keyword index.
 func (c *Chunks) Keyword() Keyword { return Keyword{c} }
@@ -110,14 +101,14 @@ func (c *Chunks) Update(ctx context.Context, entries []Chunk, stale []string, av
 			continue
 		}
 		if points = append(points, chunkPoint(&entries[i], c.average)); len(points) == upsertPoints {
-			if err := c.client.update(ctx, c.name, points, nil); err != nil {
+			if err := c.update(ctx, points); err != nil {
 				return err
 			}
 			points = nil
 		}
 	}
 	stale = slices.DeleteFunc(slices.Clone(stale), func(id string) bool { _, ok := last[id]; return ok })
-	return c.client.update(ctx, c.name, points, stale)
+	return c.update(ctx, points, stale...)
 }
 
 func chunkPoint(e *Chunk, avg float64) *pb.PointStruct {
@@ -166,21 +157,4 @@ func (c *Chunks) countPoints(f *pb.Filter) (n int, err error) {
 	}
 	r, err := read(ctx, c.client, c.client.grpc.Points().Count, &pb.CountPoints{CollectionName: c.name, Exact: pb.PtrOf(true), Filter: f})
 	return int(r.GetResult().GetCount()), err
-}
-
-// update upserts points, then deletes the points with the names.
-func (c *Client) update(ctx context.Context, collection string, points []*pb.PointStruct, names []string) error {
-	for piece := range slices.Chunk(points, upsertPoints) {
-		r := &pb.UpsertPoints{CollectionName: collection, Wait: pb.PtrOf(true), Points: piece}
-		if err := write(ctx, c, c.grpc.Points().Upsert, r); err != nil {
-			return err
-		}
-	}
-	for piece := range slices.Chunk(names, idsPerCall) {
-		r := &pb.DeletePoints{CollectionName: collection, Wait: pb.PtrOf(true), Points: pb.NewPointsSelectorIDs(pointIDs(piece))}
-		if err := write(ctx, c, c.grpc.Points().Delete, r); err != nil {
-			return err
-		}
-	}
-	return nil
 }

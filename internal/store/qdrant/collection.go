@@ -42,6 +42,82 @@ type shape struct {
 	unaliased bool                    // the collection is used by its name, not by an alias
 }
 
+// collection is one collection of a store, by its name or its alias.
+type collection struct {
+	client *Client
+	name   string
+	shape  shape
+	opened once
+}
+
+// Open creates the collection if it is missing. It fails with *MismatchError if the
+// collection has another model, dimension or format. Other methods call Open.
+func (c *collection) Open(ctx context.Context) error {
+	return c.opened.do(func() error { return c.client.first(ctx, c.name, c.shape) })
+}
+
+// get returns fields of the points that exist, in no particular order.
+func (c *collection) get(ctx context.Context, ids []*pb.PointId, fields ...string) ([]*pb.RetrievedPoint, error) {
+	return c.client.points(ctx, &pb.GetPoints{CollectionName: c.name, Ids: ids, WithPayload: pb.NewWithPayloadInclude(fields...)})
+}
+
+// fields returns fields of a point, all if none are named, or nil if there is no such point.
+// It reads from a majority of replicas, since a replica that was offline may have an older
+// version.
+func (c *collection) fields(ctx context.Context, name string, fields ...string) (map[string]*pb.Value, error) {
+	r := &pb.GetPoints{
+		CollectionName: c.name, Ids: pointIDs([]string{name}), WithPayload: pb.NewWithPayload(true),
+		ReadConsistency: pb.NewReadConsistencyType(pb.ReadConsistencyType_Majority),
+	}
+	if len(fields) > 0 {
+		r.WithPayload = pb.NewWithPayloadInclude(fields...)
+	}
+	points, err := c.client.points(ctx, r)
+	if err != nil || len(points) == 0 {
+		return nil, err
+	}
+	return points[0].Payload, nil
+}
+
+// scrollPoints is the number of points per page of a scroll.
+const scrollPoints = 1000
+
+// scroll calls fn with fields of every point that passes a filter, until fn returns false.
+func (c *collection) scroll(ctx context.Context, f *pb.Filter, fields []string, fn func(*pb.RetrievedPoint) bool) error {
+	page := &pb.ScrollPoints{CollectionName: c.name, Filter: f, WithPayload: pb.NewWithPayloadInclude(fields...), Limit: pb.PtrOf(uint32(scrollPoints))}
+	for {
+		r, err := read(ctx, c.client, c.client.grpc.Points().Scroll, page)
+		if err != nil {
+			return err
+		}
+		for _, p := range r.Result {
+			if !fn(p) {
+				return nil
+			}
+		}
+		if page.Offset = r.NextPageOffset; page.Offset == nil {
+			return nil
+		}
+	}
+}
+
+// update upserts points, then deletes the points with the names.
+func (c *collection) update(ctx context.Context, points []*pb.PointStruct, names ...string) error {
+	for piece := range slices.Chunk(points, upsertPoints) {
+		r := &pb.UpsertPoints{CollectionName: c.name, Wait: pb.PtrOf(true), Points: piece}
+		if err := write(ctx, c.client, c.client.grpc.Points().Upsert, r); err != nil {
+			return err
+		}
+	}
+	for piece := range slices.Chunk(names, idsPerCall) {
+		r := &pb.DeletePoints{CollectionName: c.name, Wait: pb.PtrOf(true), Points: pb.NewPointsSelectorIDs(pointIDs(piece))}
+		if err := write(ctx, c.client, c.client.grpc.Points().Delete, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // labelFields are the payload indexes of chunks, one for each filter.
 var labelFields = map[string]pb.FieldType{
 	"tags": pb.FieldType_FieldTypeKeyword, "priority": pb.FieldType_FieldTypeKeyword, "assignee": pb.FieldType_FieldTypeKeyword,

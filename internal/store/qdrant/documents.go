@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	pb "github.com/qdrant/go-client/qdrant"
-	"google.golang.org/protobuf/proto"
 
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
@@ -41,20 +40,12 @@ import (
 // The point of kind "dictionary" is a text, too: see terms. The point of kind "weights"
 // holds the average length used for the weights of chunks: see Settle.
 type Documents struct {
-	client *Client
-	name   string
-	shape  shape
-	kept   *keptDocuments
-	opened once
+	collection
+	kept *keptDocuments
 }
 
 // documentFields are the indexed fields of the points of documents.
 var documentFields = map[string]pb.FieldType{"kind": pb.FieldType_FieldTypeKeyword, "under": pb.FieldType_FieldTypeInteger}
-
-// Open creates the collection if it is missing. Other methods call Open.
-func (d *Documents) Open(ctx context.Context) error {
-	return d.opened.do(func() error { return d.client.first(ctx, d.name, d.shape) })
-}
 
 // DocumentHead identifies the stored version of a document.
 type DocumentHead struct {
@@ -100,7 +91,7 @@ func (d *Documents) putText(ctx context.Context, kind, path, hash string, text [
 	pieces := cut(text)
 	for n, piece := range pieces[1:] {
 		part := bare(textPart(path, hash, n), map[string]*pb.Value{"kind": pb.NewValueString("part"), "text": pb.NewValueString(piece)})
-		if err := d.client.update(ctx, d.name, []*pb.PointStruct{part}, nil); err != nil {
+		if err := d.update(ctx, []*pb.PointStruct{part}); err != nil {
 			return err
 		}
 	}
@@ -112,11 +103,11 @@ func (d *Documents) putText(ctx context.Context, kind, path, hash string, text [
 	if r := payload["revision"]; r != nil {
 		points = append(points, bare("revision:"+path, map[string]*pb.Value{"kind": pb.NewValueString("revision"), "revision": r}))
 	}
-	if err := d.client.update(ctx, d.name, points, nil); err != nil {
+	if err := d.update(ctx, points); err != nil {
 		return err
 	}
 	if before["hash"].GetStringValue() != hash {
-		return d.client.update(ctx, d.name, nil, textParts(path, before))
+		return d.update(ctx, nil, textParts(path, before)...)
 	}
 	return nil
 }
@@ -161,26 +152,13 @@ func (d *Documents) Delete(ctx context.Context, paths []string) error {
 	for _, path := range paths {
 		before, err := d.fields(ctx, "document:"+path, "hash", "parts")
 		if err == nil {
-			err = d.client.update(ctx, d.name, nil, append(textParts(path, before), "revision:"+path, "document:"+path))
+			err = d.update(ctx, nil, append(textParts(path, before), "revision:"+path, "document:"+path)...)
 		}
 		if err != nil {
 			return fmt.Errorf("removing %s from %s: %w", path, d.name, err)
 		}
 	}
 	return nil
-}
-
-// fields returns fields of a point, or nil if there is no such point. It reads from a
-// majority of replicas, since a replica that was offline may have an older version.
-func (d *Documents) fields(ctx context.Context, name string, fields ...string) (map[string]*pb.Value, error) {
-	points, err := d.client.points(ctx, &pb.GetPoints{
-		CollectionName: d.name, Ids: pointIDs([]string{name}), WithPayload: pb.NewWithPayloadInclude(fields...),
-		ReadConsistency: pb.NewReadConsistencyType(pb.ReadConsistencyType_Majority),
-	})
-	if err != nil || len(points) == 0 {
-		return nil, err
-	}
-	return points[0].Payload, nil
 }
 
 // Head returns the head of a document; ok is false if there is no such document.
@@ -248,7 +226,7 @@ func (d *Documents) unchanged(ctx context.Context, paths []string, all map[strin
 	if len(ids) == 0 {
 		return paths, nil
 	}
-	points, err := d.client.points(ctx, &pb.GetPoints{CollectionName: d.name, Ids: ids, WithPayload: pb.NewWithPayloadInclude("revision")})
+	points, err := d.get(ctx, ids, "revision")
 	for _, p := range points {
 		if have := kept[p.Id.GetUuid()]; have.revision == p.Payload["revision"].GetStringValue() {
 			all[have.Document.Path] = have.Loaded
@@ -268,9 +246,7 @@ func (d *Documents) load(ctx context.Context, paths []string, all map[string]doc
 	for i, path := range paths {
 		names[i] = "document:" + path
 	}
-	points, err := d.client.points(ctx, &pb.GetPoints{
-		CollectionName: d.name, Ids: pointIDs(names), WithPayload: pb.NewWithPayloadInclude("document", "hash", "text", "parts", "revision"),
-	})
+	points, err := d.get(ctx, pointIDs(names), "document", "hash", "text", "parts", "revision")
 	if err != nil {
 		return err
 	}
@@ -307,9 +283,6 @@ func (d *Documents) textOf(ctx context.Context, path string, p map[string]*pb.Va
 	return text, true, nil
 }
 
-// scrollPoints is the number of points per page of a listing.
-const scrollPoints = 1000
-
 // List calls fn with the documents whose path begins with prefix, in no particular order,
 // until fn returns false.
 func (d *Documents) List(ctx context.Context, prefix string, fn func(DocumentHead) bool) (err error) {
@@ -319,30 +292,8 @@ func (d *Documents) List(ctx context.Context, prefix string, fn func(DocumentHea
 	}
 	f := cmp.Or(condition(store.Filter{PathPrefix: prefix}), &pb.Filter{})
 	f.Must = append(f.Must, pb.NewMatchKeyword("kind", "document"))
-	return d.client.scroll(ctx, &pb.ScrollPoints{CollectionName: d.name, Filter: f, WithPayload: pb.NewWithPayloadInclude(headFields...)}, func(p *pb.RetrievedPoint) bool {
+	return d.scroll(ctx, f, headFields, func(p *pb.RetrievedPoint) bool {
 		h := headOf(p.Payload)
 		return !strings.HasPrefix(h.Path, prefix) || fn(h)
 	})
-}
-
-// scroll calls fn with every point that a request finds, until fn returns false.
-func (c *Client) scroll(ctx context.Context, request *pb.ScrollPoints, fn func(*pb.RetrievedPoint) bool) error {
-	page := proto.CloneOf(request)
-	if page.Limit == nil {
-		page.Limit = pb.PtrOf(uint32(scrollPoints))
-	}
-	for {
-		r, err := read(ctx, c, c.grpc.Points().Scroll, page)
-		if err != nil {
-			return err
-		}
-		for _, p := range r.Result {
-			if !fn(p) {
-				return nil
-			}
-		}
-		if page.Offset = r.NextPageOffset; page.Offset == nil {
-			return nil
-		}
-	}
 }

@@ -26,7 +26,7 @@ func TestEngine(t *testing.T) {
 		}
 		put := func(points ...*pb.PointStruct) {
 			t.Helper()
-			if err := c.update(background, name, points, nil); err != nil {
+			if err := (&collection{client: c, name: name}).update(background, points); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -48,9 +48,10 @@ func numberOf(alias, name string) int {
 	return n
 }
 
-func (g *Generation) shape(s shape) shape {
+// collection returns the collection of the n-th alias.
+func (g *Generation) collection(n int, s shape) collection {
 	s.unaliased = g.number > 0
-	return s
+	return collection{client: g.client, name: g.name(g.client.names()[n]), shape: s}
 }
 
 func (g *Generation) name(alias string) string {
@@ -66,15 +67,15 @@ func (g *Generation) name(alias string) string {
 func (g *Generation) Chunks(dim int, model string) *Chunks {
 	documents := g.Documents()
 	return &Chunks{
-		client: g.client, name: g.name(g.client.names()[0]), shape: g.shape(shape{dim: dim, model: model, fields: labelFields}),
-		documents: documents, terms: newTerms(documents), names: newNames(),
+		collection: g.collection(0, shape{dim: dim, model: model, fields: labelFields}),
+		documents:  documents, terms: newTerms(documents), names: newNames(),
 	}
 }
 
 // Documents returns the documents of the generation. Their first use creates the
 // collection if it is missing.
 func (g *Generation) Documents() *Documents {
-	return &Documents{client: g.client, name: g.name(g.client.names()[1]), shape: g.shape(shape{fields: documentFields}), kept: newKeptDocuments()}
+	return &Documents{collection: g.collection(1, shape{fields: documentFields}), kept: newKeptDocuments()}
 }
 
 // Activate moves all aliases to the generation in one operation, and then removes the

@@ -22,27 +22,9 @@ type Keyword struct{ *Chunks }
 var _ store.KeywordSearcher = Keyword{}
 
 // Search implements store.KeywordSearcher.
-func (x Keyword) Search(ctx context.Context, q query.Query, k int, f store.Filter) (_ []store.Hit, err error) {
-	if k <= 0 {
-		return nil, ctx.Err()
-	}
-	defer wrap(&err, "searching %s", x.name)
-	if err := x.Open(ctx); err != nil {
-		return nil, err
-	}
-	expanded, err := x.expand(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	l := x.words(expanded, k, f)
-	if l == nil {
-		return nil, ctx.Err()
-	}
-	found, err := x.run(ctx, l)
-	if err != nil {
-		return nil, err
-	}
-	return hitsOf(found), nil
+func (x Keyword) Search(ctx context.Context, q query.Query, k int, f store.Filter) ([]store.Hit, error) {
+	hits, err := x.SearchLegs(ctx, store.LegsQuery{Query: q, Words: k, Filter: f})
+	return hits.Keyword, err
 }
 
 // expand resolves a query and replaces misspelt words by near spellings. The dictionary in
@@ -84,7 +66,7 @@ func (x Keyword) Admits(ctx context.Context, q query.Query, chunks []string) (_ 
 		return nil, err
 	}
 	return lookup(ctx, x.Chunks, chunks, false, func(ids []*pb.PointId, set func(*pb.PointId, bool)) error {
-		points, err := x.client.points(ctx, &pb.GetPoints{CollectionName: x.name, Ids: ids, WithPayload: pb.NewWithPayloadInclude(textFields...)})
+		points, err := x.get(ctx, ids, textFields...)
 		for _, p := range points {
 			set(p.Id, resolved.Admits(entryOf(p.Payload)))
 		}

@@ -36,8 +36,7 @@ func (c *Chunks) nameAll() {
 		return
 	}
 	c.client.tasks.Go(func() {
-		all := &pb.ScrollPoints{CollectionName: c.name, WithPayload: pb.NewWithPayloadInclude("chunk")}
-		_ = c.client.scroll(c.client.open, all, func(p *pb.RetrievedPoint) bool {
+		_ = c.scroll(c.client.open, nil, []string{"chunk"}, func(p *pb.RetrievedPoint) bool {
 			c.names.Add(keyOf(p.Id), chunkIn(p.Payload))
 			return c.names.Len() < maxNames
 		})
@@ -97,7 +96,7 @@ func (c *Chunks) named(ctx context.Context, lists [][]*pb.ScoredPoint) ([][]scor
 func (c *Chunks) readNames(ctx context.Context, ids []*pb.PointId) (map[uuid.UUID]string, error) {
 	read := make(map[uuid.UUID]string, len(ids))
 	for some := range slices.Chunk(ids, idsPerCall) {
-		points, err := c.client.points(ctx, &pb.GetPoints{CollectionName: c.name, Ids: some, WithPayload: pb.NewWithPayloadInclude("chunk")})
+		points, err := c.get(ctx, some, "chunk")
 		if err != nil {
 			return nil, err
 		}

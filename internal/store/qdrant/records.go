@@ -20,11 +20,7 @@ import (
 //	value    base64
 //	token    random, chosen by the writer
 //	earlier  tokens of previous versions, newest last
-type Records struct {
-	client *Client
-	name   string
-	opened once
-}
+type Records struct{ collection }
 
 // keptTokens is how many other writes may happen between a write and its check.
 const keptTokens = 64
@@ -34,10 +30,11 @@ var ErrConflict = errors.New("another process has changed the record")
 
 // Records returns the store's records.
 func (c *Client) Records() *Records {
-	return &Records{client: c, name: c.target.Collection + "-records"}
+	return &Records{collection{client: c, name: c.target.Collection + "-records"}}
 }
 
-func (r *Records) start(ctx context.Context) error {
+// Open creates the collection if it is missing.
+func (r *Records) Open(ctx context.Context) error {
 	return r.opened.do(func() error {
 		if err := r.client.check(ctx); err != nil {
 			return err
@@ -62,15 +59,8 @@ func (r *Records) Get(ctx context.Context, name string) (value []byte, version i
 }
 
 // payload returns the payload of a record's point, or nil if there is none.
-func (r *Records) payload(ctx context.Context, name string) (payload map[string]*pb.Value, err error) {
-	// A replica that was offline may have an older version.
-	points, err := r.client.points(ctx, &pb.GetPoints{
-		CollectionName: r.name, Ids: pointIDs([]string{"record:" + name}), WithPayload: pb.NewWithPayload(true),
-		ReadConsistency: pb.NewReadConsistencyType(pb.ReadConsistencyType_Majority),
-	})
-	for _, p := range points {
-		payload = p.Payload
-	}
+func (r *Records) payload(ctx context.Context, name string) (map[string]*pb.Value, error) {
+	payload, err := r.fields(ctx, "record:"+name)
 	if status.Code(err) == codes.NotFound { // the first writer creates the collection
 		return nil, nil
 	}
@@ -80,21 +70,17 @@ func (r *Records) payload(ctx context.Context, name string) (payload map[string]
 // Put replaces version from of a record (0 for a new record) and returns the new version.
 // If the record has another version, the error wraps ErrConflict. The server checks the
 // version within the write.
-func (r *Records) Put(ctx context.Context, name string, value []byte, from int64) (_ int64, err error) {
+func (r *Records) Put(ctx context.Context, name string, value []byte, from int64) (version int64, err error) {
 	defer wrap(&err, "writing record %s", name)
-	return from + 1, r.put(ctx, name, value, from)
-}
-
-func (r *Records) put(ctx context.Context, name string, value []byte, from int64) error {
-	if err := r.start(ctx); err != nil {
-		return err
+	if err := r.Open(ctx); err != nil {
+		return 0, err
 	}
 	before, err := r.payload(ctx, name)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if before["version"].GetIntegerValue() != from {
-		return ErrConflict
+		return 0, ErrConflict
 	}
 	token := rand.Text()
 	earlier := append(slices.Clone(before["earlier"].GetListValue().GetValues()), pb.NewValueString(before["token"].GetStringValue()))
@@ -108,19 +94,19 @@ func (r *Records) put(ctx context.Context, name string, value []byte, from int64
 		Ordering:     &pb.WriteOrdering{Type: pb.WriteOrderingType_Strong},
 	}
 	if err := write(ctx, r.client, r.client.grpc.Points().Upsert, request); err != nil {
-		return err
+		return 0, err
 	}
 	// The reply does not tell whether the condition held. If it did, other processes may
 	// have written later versions.
 	after, err := r.payload(ctx, name)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	isMine := func(v *pb.Value) bool { return v.GetStringValue() == token }
 	if !isMine(after["token"]) && !slices.ContainsFunc(after["earlier"].GetListValue().GetValues(), isMine) {
-		return ErrConflict
+		return 0, ErrConflict
 	}
-	return nil
+	return from + 1, nil
 }
 
 // bare returns a point without vectors.

@@ -140,10 +140,10 @@ func hitsOf(chunks []scoredChunk) []store.Hit {
 	return hits
 }
 
-// words prepares the keyword leg, or returns nil if the query has no terms.
+// words prepares the keyword leg, or returns nil if it has no hits.
 func (c *Chunks) words(q keyword.Query, k int, f store.Filter) *leg {
 	terms := q.Terms()
-	if len(terms) == 0 {
+	if k <= 0 || len(terms) == 0 {
 		return nil
 	}
 	l := newLeg(c.matching(terms, f), k, f)
@@ -162,7 +162,10 @@ func (c *Chunks) words(q keyword.Query, k int, f store.Filter) *leg {
 // end of a list.
 func (c *Chunks) SearchLegs(ctx context.Context, q store.LegsQuery) (hits store.LegHits, err error) {
 	defer wrap(&err, "searching %s", c.name)
-	if err := c.checkVector(q.Vector); err != nil || max(q.Words, q.Nearest) <= 0 {
+	if q.Vector != nil || q.Nearest > 0 {
+		err = c.checkVector(q.Vector)
+	}
+	if err != nil || max(q.Words, q.Nearest) <= 0 {
 		return hits, cmp.Or(err, ctx.Err())
 	}
 	if err := c.Open(ctx); err != nil {
@@ -172,7 +175,6 @@ func (c *Chunks) SearchLegs(ctx context.Context, q store.LegsQuery) (hits store.
 	if err != nil {
 		return hits, err
 	}
-	c.nameAll()
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {
 		hits.Nearest, err = c.searchVectors(ctx, q, expanded)
@@ -190,6 +192,7 @@ func (c *Chunks) searchVectors(ctx context.Context, q store.LegsQuery, expanded 
 	if q.Nearest <= 0 {
 		return nil, nil
 	}
+	c.nameAll()
 	l := newLeg(c.nearest(q.Vector, q.Filter), q.Nearest, q.Filter)
 	requests := []*pb.QueryPoints{l.request}
 	switch {
@@ -219,17 +222,17 @@ func (c *Chunks) searchVectors(ctx context.Context, q store.LegsQuery, expanded 
 	return hitsOf(nearest), nil
 }
 
-// searchWords runs the keyword leg, and returns the cosine of each hit.
+// searchWords runs the keyword leg, and returns the cosine of each hit if there is a vector.
 func (c *Chunks) searchWords(ctx context.Context, q store.LegsQuery, expanded keyword.Query) ([]store.Hit, []float64, error) {
-	if q.Words <= 0 {
-		return nil, nil, nil
-	}
 	l := c.words(expanded, q.Words, q.Filter)
 	if l == nil {
 		return nil, nil, nil
 	}
-	cosines := c.cosines(q.Vector, l.request)
-	found, err := c.query(ctx, l.request, cosines)
+	requests := []*pb.QueryPoints{l.request}
+	if q.Vector != nil {
+		requests = append(requests, c.cosines(q.Vector, l.request))
+	}
+	found, err := c.query(ctx, requests...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -240,7 +243,10 @@ func (c *Chunks) searchWords(ctx context.Context, q store.LegsQuery, expanded ke
 		}
 	}
 	hits := hitsOf(matching)
-	whole = whole && len(found[1]) < int(cosines.GetLimit())
+	if q.Vector == nil {
+		return hits, nil, nil
+	}
+	whole = whole && len(found[1]) < int(requests[1].GetLimit())
 	known, err := c.fillCosines(ctx, q.Vector, hits, found[1], whole)
 	return hits, known, err
 }

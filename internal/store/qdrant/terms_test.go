@@ -166,7 +166,7 @@ func TestDamagedDictionary(t *testing.T) {
 			c := dial(t, qdranttest.New(t, nil).Addr(), nil)
 			words := index(t, c.Current().Chunks(1, "m"))
 			update(t, words, []store.KeywordEntry{textEntry("zoo", "quagga extinct quagga"), textEntry("zoo2", "quagga")})
-			if err := c.update(background, words.documents.name, []*pb.PointStruct{p}, nil); err != nil {
+			if err := words.documents.update(background, []*pb.PointStruct{p}); err != nil {
 				t.Fatal(err)
 			}
 			reader, log := logged(t, c)
@@ -192,7 +192,7 @@ func TestDictionaryOfAnEarlierVersion(t *testing.T) {
 		c := dial(t, addr, nil)
 		words := index(t, c.Current().Chunks(1, "m"))
 		update(t, words, []store.KeywordEntry{textEntry("zoo", "The quagga is extinct.")})
-		if err := c.update(background, words.documents.name, nil, []string{dictionaryPoint}); err != nil {
+		if err := words.documents.update(background, nil, dictionaryPoint); err != nil {
 			t.Fatal(err)
 		}
 		reader, _ := logged(t, c)

@@ -75,7 +75,7 @@ func (c *Chunks) Settle(ctx context.Context, avg, tolerance float64) error {
 
 func (c *Chunks) recordAverage(ctx context.Context, avg float64, weighing bool) error {
 	point := bare(weightsPoint, map[string]*pb.Value{"kind": pb.NewValueString("weights"), "average": pb.NewValueDouble(avg), "weighing": pb.NewValueBool(weighing)})
-	return c.client.update(ctx, c.documents.name, []*pb.PointStruct{point}, nil)
+	return c.documents.update(ctx, []*pb.PointStruct{point})
 }
 
 // reweigh recomputes the weights of all chunks from the texts in their payloads.
@@ -90,7 +90,7 @@ func (c *Chunks) reweigh(ctx context.Context, avg float64) error {
 		return failed == nil
 	}
 	// Points keep their ids, so writing a page does not affect the pages after it.
-	err := c.client.scroll(ctx, &pb.ScrollPoints{CollectionName: c.name, WithPayload: pb.NewWithPayloadInclude(textFields...)}, func(p *pb.RetrievedPoint) bool {
+	err := c.scroll(ctx, nil, textFields, func(p *pb.RetrievedPoint) bool {
 		if words := wordsOf(entryOf(p.Payload), avg); words != nil {
 			r.Points = append(r.Points, &pb.PointVectors{Id: p.Id, Vectors: pb.NewVectorsMap(map[string]*pb.Vector{wordsVector: words})})
 		}
