@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"io"
 	"io/fs"
 	"os"
 )
@@ -43,20 +42,11 @@ func (v Version) Current() bool {
 // writing, to a new file. It fails with a *CorruptError if that process commits meanwhile.
 func Copy(from, to string) error {
 	version := VersionOf(from)
-	in, err := os.Open(from)
+	content, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, content, 0o600)
+	}
 	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err = io.Copy(out, in); err != nil {
-		out.Close()
-		return err
-	}
-	if err := out.Close(); err != nil {
 		return err
 	}
 	if !version.Current() {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	pb "github.com/qdrant/go-client/qdrant"
 )
 
 const (
@@ -18,14 +20,9 @@ const (
 // for an unavailable server. It then probes the server, and closes when the server
 // answers.
 type breaker struct {
-	probe func(context.Context) error
-
 	mu       sync.Mutex
 	failures int
 	reason   error // why the breaker is open; nil if it is closed
-	stop     context.CancelFunc
-	stopped  chan struct{} // closed when probing has ended
-	done     bool
 }
 
 // err returns the error that opened the breaker, or nil if it is closed.
@@ -41,50 +38,34 @@ func (b *breaker) succeeded() {
 	b.failures = 0
 }
 
-func (b *breaker) failed(err error) {
+// failed counts a failed call. If that opens the breaker, it probes the server in the
+// background until it answers.
+func (c *Client) failed(err error) {
+	b := &c.breaker
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.failures++; b.failures < failuresToOpen || b.reason != nil || b.done {
+	if b.failures++; b.failures < failuresToOpen || b.reason != nil || c.open.Err() != nil {
 		return
 	}
 	b.reason = err
-	ctx, stop := context.WithCancel(context.Background())
-	b.stop, b.stopped = stop, make(chan struct{})
-	go b.recover(ctx, b.stopped)
-}
-
-// recover probes the server until it answers.
-func (b *breaker) recover(ctx context.Context, stopped chan struct{}) {
-	defer close(stopped)
-	tick := time.NewTicker(probeEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+	c.tasks.Go(func() {
+		tick := time.NewTicker(probeEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-c.open.Done():
+				return
+			case <-tick.C:
+			}
+			attempt, cancel := context.WithTimeout(c.open, 2*time.Second)
+			_, err := c.grpc.Qdrant().HealthCheck(attempt, &pb.HealthCheckRequest{})
+			cancel()
+			if err == nil {
+				b.mu.Lock()
+				b.failures, b.reason = 0, nil
+				b.mu.Unlock()
+				return
+			}
 		}
-		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
-		err := b.probe(attempt)
-		cancel()
-		if err == nil {
-			b.mu.Lock()
-			b.failures, b.reason = 0, nil
-			b.stop()
-			b.mu.Unlock()
-			return
-		}
-	}
-}
-
-// close stops probing.
-func (b *breaker) close() {
-	b.mu.Lock()
-	b.done = true
-	stop, stopped := b.stop, b.stopped
-	b.mu.Unlock()
-	if stop != nil {
-		stop()
-		<-stopped
-	}
+	})
 }

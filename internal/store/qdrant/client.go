@@ -101,10 +101,6 @@ func Dial(t Target, o *Options) (*Client, error) {
 	if c.grpc, err = pb.NewGrpcClient(config); err != nil {
 		return nil, fmt.Errorf("preparing the connection to %s: %w", t.Addr(), err)
 	}
-	c.breaker.probe = func(ctx context.Context) error {
-		_, err := c.grpc.Qdrant().HealthCheck(ctx, &pb.HealthCheckRequest{})
-		return err
-	}
 	return c, nil
 }
 
@@ -112,7 +108,6 @@ func Dial(t Target, o *Options) (*Client, error) {
 func (c *Client) Close() error {
 	c.close()
 	c.tasks.Wait()
-	c.breaker.close()
 	return c.grpc.Close()
 }
 
@@ -129,29 +124,12 @@ func (e *UnavailableError) Error() string {
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// PortError reports that the server at the address does not use gRPC.
-type PortError struct{ Addr string }
-
-func (e *PortError) Error() string {
-	return fmt.Sprintf("%s does not speak gRPC: Qdrant's gRPC port is %d by default, %d is its REST port", e.Addr, grpcPort, restPort)
+// portError reports that the server at an address does not use gRPC.
+func portError(addr string) error {
+	return fmt.Errorf("%s does not speak gRPC: Qdrant's gRPC port is %d by default, %d is its REST port", addr, grpcPort, restPort)
 }
 
-// VersionError reports that the server is too old.
-type VersionError struct{ Addr, Have string }
-
-func (e *VersionError) Error() string {
-	return fmt.Sprintf("qdrant at %s is version %s, want 1.16 or newer", e.Addr, e.Have)
-}
-
-// AccessError reports that the server refuses the API key, or a call without one.
-type AccessError struct{ Addr string }
-
-func (e *AccessError) Error() string {
-	return fmt.Sprintf("qdrant at %s refuses access: set QDRANT_API_KEY to a key that may read and write", e.Addr)
-}
-
-// Version returns the server's version. It fails with *VersionError if that is older
-// than 1.16.
+// Version returns the server's version. It fails if that is older than 1.16.
 func (c *Client) Version(ctx context.Context) (string, error) {
 	reply, err := read(ctx, c, c.grpc.Qdrant().HealthCheck, &pb.HealthCheckRequest{})
 	if err != nil {
@@ -159,7 +137,7 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 	}
 	var major, minor int
 	if _, err := fmt.Sscanf(reply.Version, "%d.%d", &major, &minor); err != nil || major < 1 || major == 1 && minor < 16 {
-		return reply.Version, &VersionError{Addr: c.target.Addr(), Have: reply.Version}
+		return reply.Version, fmt.Errorf("qdrant at %s is version %s, want 1.16 or newer", c.target.Addr(), reply.Version)
 	}
 	return reply.Version, nil
 }
@@ -256,7 +234,7 @@ func (c *Client) call(ctx context.Context, attempts int, limit time.Duration, fn
 			return err
 		}
 		if n == attempts {
-			c.breaker.failed(err)
+			c.failed(err)
 			return &UnavailableError{Addr: c.target.Addr(), Err: err}
 		}
 		timer := time.NewTimer(wait/2 + rand.N(wait/2))
@@ -289,10 +267,10 @@ func (c *Client) classify(err error) (_ error, transient bool) {
 	case codes.Unavailable:
 		// An HTTP/1 server sends a line that is not an HTTP/2 frame.
 		if strings.Contains(message, "HTTP/1") || strings.Contains(message, "http2: frame too large") || strings.Contains(message, "error reading server preface") {
-			return &PortError{Addr: c.target.Addr()}, false
+			return portError(c.target.Addr()), false
 		}
 		if c.target.Port == restPort {
-			return fmt.Errorf("%w; %w", errors.New(message), &PortError{Addr: c.target.Addr()}), true
+			return fmt.Errorf("%w; %w", errors.New(message), portError(c.target.Addr())), true
 		}
 		return errors.New(message), true
 	case codes.DeadlineExceeded:
@@ -302,11 +280,11 @@ func (c *Client) classify(err error) (_ error, transient bool) {
 	case codes.Aborted:
 		return errors.New(message), true
 	case codes.Unauthenticated, codes.PermissionDenied:
-		return &AccessError{Addr: c.target.Addr()}, false
+		return fmt.Errorf("qdrant at %s refuses access: set QDRANT_API_KEY to a key that may read and write", c.target.Addr()), false
 	case codes.Unimplemented, codes.Unknown:
 		// A REST port with HTTP/2 answers a gRPC call with a page.
 		if strings.Contains(message, "unexpected HTTP status code") || strings.Contains(message, "content-type") {
-			return &PortError{Addr: c.target.Addr()}, false
+			return portError(c.target.Addr()), false
 		}
 	}
 	return err, false

@@ -2,14 +2,14 @@ package qdrant
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 )
 
-// leaseRecord is the record that the writer renews.
+// leaseRecord is the record that the writer renews. Its value is the name of the holder, ""
+// after Release.
 const leaseRecord = "writer"
 
 // A lease is free if it was not renewed for leaseTime, by the clock of the waiting
@@ -37,10 +37,6 @@ type Lease struct {
 // lease or the lease could not be renewed in time.
 var ErrLeaseLost = errors.New("another process may write now: the lease of the store was lost")
 
-type leaseValue struct {
-	Holder string `json:"holder"` // "" after Release
-}
-
 // register is the part of Records that a lease uses.
 type register interface {
 	Get(ctx context.Context, name string) (value []byte, version int64, err error)
@@ -61,26 +57,17 @@ func (c *Client) Lease(ctx context.Context, holder string, waiting func(holder s
 func takeLease(ctx context.Context, records register, holder string, waiting func(holder string)) (*Lease, context.Context, error) {
 	tick := time.NewTicker(leaseLook)
 	defer tick.Stop()
-	mine, err := json.Marshal(leaseValue{holder})
-	if err != nil {
-		return nil, nil, err // unreachable: a string always marshals
-	}
+	mine := []byte(holder)
 	seen, since := int64(-1), time.Now()
 	for {
 		value, version, err := records.Get(ctx, leaseRecord)
 		if err != nil {
 			return nil, nil, err
 		}
-		var other leaseValue
-		if version > 0 {
-			if err := json.Unmarshal(value, &other); err != nil {
-				return nil, nil, fmt.Errorf("record %s: %w", leaseRecord, err)
-			}
-		}
 		if version != seen {
 			seen, since = version, time.Now()
 		}
-		if other.Holder == "" || time.Since(since) >= leaseTime {
+		if len(value) == 0 || time.Since(since) >= leaseTime {
 			begun := time.Now()
 			taken, err := records.Put(ctx, leaseRecord, mine, version)
 			if err == nil && time.Since(begun) < leaseSure {
@@ -96,7 +83,7 @@ func takeLease(ctx context.Context, records register, holder string, waiting fun
 			continue
 		}
 		if waiting != nil {
-			waiting(other.Holder)
+			waiting(string(value))
 			waiting = nil
 		}
 		select {
@@ -139,11 +126,7 @@ func (l *Lease) renew(ctx context.Context, mine []byte, last time.Time) {
 func (l *Lease) Release(ctx context.Context) error {
 	l.cancel(context.Canceled)
 	<-l.done
-	free, err := json.Marshal(leaseValue{})
-	if err != nil {
-		return err // unreachable: a string always marshals
-	}
-	if _, err := l.records.Put(ctx, leaseRecord, free, l.version); err != nil && !errors.Is(err, ErrConflict) {
+	if _, err := l.records.Put(ctx, leaseRecord, nil, l.version); err != nil && !errors.Is(err, ErrConflict) {
 		return fmt.Errorf("releasing the lease: %w", err)
 	}
 	return nil

@@ -121,8 +121,8 @@ func TestRESTPort(t *testing.T) {
 	defer s.Close()
 	c := dial(t, strings.TrimPrefix(s.URL, "http://"), nil)
 	_, err := c.Version(background)
-	if _, ok := errors.AsType[*PortError](err); !ok || !strings.Contains(err.Error(), "6334") || !strings.Contains(err.Error(), "6333") {
-		t.Errorf("an HTTP server: %v, want a *PortError that names both ports", err)
+	if err == nil || !strings.Contains(err.Error(), "does not speak gRPC") || !strings.Contains(err.Error(), "6334") || !strings.Contains(err.Error(), "6333") {
+		t.Errorf("an HTTP server: %v, want an error that names both ports", err)
 	}
 }
 
@@ -147,8 +147,8 @@ func TestKeyAndVersion(t *testing.T) {
 	}
 	for _, key := range []string{"", "wrong-key"} {
 		_, err := dial(t, locked.Addr(), &Options{APIKey: key}).Version(background)
-		if _, ok := errors.AsType[*AccessError](err); !ok {
-			t.Errorf("key %q: %v, want an *AccessError", key, err)
+		if err == nil || !strings.Contains(err.Error(), "refuses access") {
+			t.Errorf("key %q: %v, want that access is refused", key, err)
 		}
 		if key != "" && strings.Contains(err.Error(), key) {
 			t.Errorf("%q holds the key", err)
@@ -156,8 +156,8 @@ func TestKeyAndVersion(t *testing.T) {
 	}
 	old := qdranttest.New(t, &qdranttest.Options{Version: "1.15.4"})
 	_, err := dial(t, old.Addr(), nil).Current().Chunks(2, "m").Vectors().Vectors(background, []string{"a#b.0"})
-	if v, ok := errors.AsType[*VersionError](err); !ok || v.Have != "1.15.4" {
-		t.Errorf("an old server: %v, want a *VersionError", err)
+	if err == nil || !strings.Contains(err.Error(), "version 1.15.4, want 1.16") {
+		t.Errorf("an old server: %v, want both versions", err)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestOutage(t *testing.T) {
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
-	<-c.breaker.stopped // the probe has found it
+	c.tasks.Wait() // for the probe that finds it
 	if err := search(); err != nil {
 		t.Errorf("after the server's return: %v", err)
 	}

@@ -148,107 +148,93 @@ func (c *collection) weights(name string, v *pb.SparseVector) (map[uint32]float3
 // readers in (UPDATE_OP_CHUNK_SIZE).
 const chunkSize = 32
 
+// apply calls fn with the items of a batch piece by piece, until it fails.
+func apply[T any](c *collection, items []T, fn func(T) error) error {
+	for piece := range slices.Chunk(items, chunkSize) {
+		c.mu.Lock()
+		for _, item := range piece {
+			if err := fn(item); err != nil {
+				c.mu.Unlock()
+				return err
+			}
+		}
+		c.mu.Unlock()
+	}
+	return nil
+}
+
 // Upsert implements pb.PointsServer. A batch is checked as a whole and applied
 // piece by piece; searches see what is applied.
 func (s *Server) Upsert(_ context.Context, r *pb.UpsertPoints) (*pb.PointsOperationResponse, error) {
-	c, err := s.resolve(r.CollectionName)
-	if err != nil {
-		return nil, err
-	}
-	if len(r.Points) == 0 {
-		return nil, invalid("Validation error in body: [points: Empty update request]")
-	}
-	passes, err := c.matcher(r.UpdateFilter)
-	if err != nil {
-		return nil, err
-	}
-	return write(r.Wait, func() error {
+	return s.write(r.CollectionName, r.Wait, func(c *collection) error {
+		if len(r.Points) == 0 {
+			return invalid("Validation error in body: [points: Empty update request]")
+		}
+		passes, err := c.matcher(r.UpdateFilter)
+		if err != nil {
+			return err
+		}
 		points := make([]*point, len(r.Points))
 		for i, p := range r.Points {
-			var err error
 			if points[i], err = c.newPoint(p.Id, p.Payload, p.Vectors); err != nil {
 				return err
 			}
 		}
-		for piece := range slices.Chunk(points, chunkSize) {
-			c.mu.Lock()
-			for _, p := range piece {
-				if old := c.points[p.id]; old == nil || passes(old) {
-					c.put(p)
-				}
+		return apply(c, points, func(p *point) error {
+			if old := c.points[p.id]; old == nil || passes(old) {
+				c.put(p)
 			}
-			c.mu.Unlock()
-		}
-		return nil
+			return nil
+		})
 	})
 }
 
 // UpdateVectors implements pb.PointsServer: the named vectors of points take the
 // place of those of the same name. The points have to exist.
 func (s *Server) UpdateVectors(_ context.Context, r *pb.UpdatePointVectors) (*pb.PointsOperationResponse, error) {
-	c, err := s.resolve(r.CollectionName)
-	if err != nil {
-		return nil, err
-	}
-	return write(r.Wait, func() error {
-		for piece := range slices.Chunk(r.Points, chunkSize) {
-			c.mu.Lock()
-			for _, update := range piece {
-				p, err := c.newPoint(update.Id, nil, update.Vectors)
-				old := c.points[p.id]
-				if err == nil && old == nil {
-					err = status.Errorf(codes.NotFound, "Not found: No point with id %s found", p.id)
-				}
-				if err != nil {
-					c.mu.Unlock()
-					return err
-				}
-				if p.payload = old.payload; p.dense == nil {
-					p.dense = old.dense
-				}
-				if p.sparse == nil {
-					p.sparse = old.sparse
-				}
-				c.put(p)
+	return s.write(r.CollectionName, r.Wait, func(c *collection) error {
+		return apply(c, r.Points, func(update *pb.PointVectors) error {
+			p, err := c.newPoint(update.Id, nil, update.Vectors)
+			if err != nil {
+				return err
 			}
-			c.mu.Unlock()
-		}
-		return nil
+			old := c.points[p.id]
+			if old == nil {
+				return status.Errorf(codes.NotFound, "Not found: No point with id %s found", p.id)
+			}
+			if p.payload = old.payload; p.dense == nil {
+				p.dense = old.dense
+			}
+			if p.sparse == nil {
+				p.sparse = old.sparse
+			}
+			c.put(p)
+			return nil
+		})
 	})
 }
 
 // Delete implements pb.PointsServer.
 func (s pointsService) Delete(_ context.Context, r *pb.DeletePoints) (*pb.PointsOperationResponse, error) {
-	c, err := s.resolve(r.CollectionName)
-	if err != nil {
-		return nil, err
-	}
-	selected := r.GetPoints().GetPoints()
-	if selected == nil {
-		return nil, invalid("the fake deletes points by their ids")
-	}
-	ids, err := idTexts(selected.Ids)
-	if err != nil {
-		return nil, err
-	}
-	return write(r.Wait, func() error {
+	return s.write(r.CollectionName, r.Wait, func(c *collection) error {
+		selected := r.GetPoints().GetPoints()
+		if selected == nil {
+			return invalid("the fake deletes points by their ids")
+		}
+		ids, err := idTexts(selected.Ids)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		maps.DeleteFunc(c.points, func(id string, _ *point) bool { return ids[id] })
-		return nil
+		maps.DeleteFunc(c.points, func(id string, _ *point) bool { return err == nil && ids[id] })
+		return err
 	})
 }
 
 // CreateFieldIndex implements pb.PointsServer.
 func (s *Server) CreateFieldIndex(_ context.Context, r *pb.CreateFieldIndexCollection) (*pb.PointsOperationResponse, error) {
-	c, err := s.resolve(r.CollectionName)
-	if err != nil {
-		return nil, err
-	}
-	if r.FieldName == "" || r.FieldType == nil {
-		return nil, invalid("field_name and field_type are required")
-	}
-	return write(r.Wait, func() error {
+	return s.write(r.CollectionName, r.Wait, func(c *collection) error {
+		if r.FieldName == "" || r.FieldType == nil {
+			return invalid("field_name and field_type are required")
+		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.indexes[r.FieldName] = *r.FieldType
@@ -280,50 +266,41 @@ func (s pointsService) Get(_ context.Context, r *pb.GetPoints) (*pb.GetResponse,
 	return out, nil
 }
 
-// Count implements pb.PointsServer.
-func (s *Server) Count(_ context.Context, r *pb.CountPoints) (*pb.CountResponse, error) {
-	c, err := s.resolve(r.CollectionName)
-	if err != nil {
-		return nil, err
+// found returns the points of a collection that pass a filter.
+func (s *Server) found(name string, f *pb.Filter) (points []*point, c *collection, err error) {
+	if c, err = s.resolve(name); err != nil {
+		return nil, nil, err
 	}
-	passes, err := c.matcher(r.Filter)
+	passes, err := c.matcher(f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	n := uint64(0)
 	for _, p := range c.points {
 		if passes(p) {
-			n++
+			points = append(points, p)
 		}
 	}
-	return &pb.CountResponse{Result: &pb.CountResult{Count: n}}, nil
+	return points, c, nil
+}
+
+// Count implements pb.PointsServer.
+func (s *Server) Count(_ context.Context, r *pb.CountPoints) (*pb.CountResponse, error) {
+	found, _, err := s.found(r.CollectionName, r.Filter)
+	return &pb.CountResponse{Result: &pb.CountResult{Count: uint64(len(found))}}, err
 }
 
 // Scroll implements pb.PointsServer: points in the order of their ids.
 func (s *Server) Scroll(_ context.Context, r *pb.ScrollPoints) (*pb.ScrollResponse, error) {
-	c, err := s.resolve(r.CollectionName)
+	found, c, err := s.found(r.CollectionName, r.Filter)
+	if err == nil && r.Offset != nil {
+		var from string
+		from, err = idText(r.Offset)
+		found = slices.DeleteFunc(found, func(p *point) bool { return p.id < from })
+	}
 	if err != nil {
 		return nil, err
-	}
-	passes, err := c.matcher(r.Filter)
-	if err != nil {
-		return nil, err
-	}
-	from := ""
-	if r.Offset != nil {
-		if from, err = idText(r.Offset); err != nil {
-			return nil, err
-		}
-	}
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	var found []*point
-	for _, p := range c.points {
-		if p.id >= from && passes(p) {
-			found = append(found, p)
-		}
 	}
 	slices.SortFunc(found, func(a, b *point) int { return strings.Compare(a.id, b.id) })
 	out := &pb.ScrollResponse{}

@@ -179,11 +179,15 @@ func (s *Server) resolve(name string) (*collection, error) {
 
 // write runs fn for a caller that waits for it, as cairn always does: the engine
 // applies other writes later, and loses their errors.
-func write(wait *bool, fn func() error) (*pb.PointsOperationResponse, error) {
-	if wait == nil || !*wait {
-		return nil, invalid("cairn waits for its writes")
+func (s *Server) write(name string, wait *bool, fn func(c *collection) error) (*pb.PointsOperationResponse, error) {
+	c, err := s.resolve(name)
+	if err == nil && (wait == nil || !*wait) {
+		err = invalid("cairn waits for its writes")
 	}
-	if err := fn(); err != nil {
+	if err == nil {
+		err = fn(c)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return &pb.PointsOperationResponse{Result: &pb.UpdateResult{Status: pb.UpdateStatus_Completed}}, nil
