@@ -16,6 +16,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Type is the meaning of an edge. From is the earlier or the outer end.
@@ -268,3 +269,32 @@ func byScore(a, b Scored) int {
 	}
 	return cmp.Compare(a.ID, b.ID)
 }
+
+// Density returns the share of possible directed edges that exist, E / (N·(N−1)), in
+// [0, 1]. It is 0 for fewer than two nodes.
+func (g *Graph) Density() float64 {
+	n := float64(g.Len())
+	if n < 2 {
+		return 0
+	}
+	return float64(g.edges) / (n * (n - 1))
+}
+
+// Alpha returns the weight of the semantic score in a blend with graph relatedness:
+// max(0.5, 1 − 2·density), or 1 for at most one node. A denser graph has more weight,
+// up to half.
+func (g *Graph) Alpha() float64 {
+	if g.Len() <= 1 {
+		return 1
+	}
+	return max(0.5, 1-2*g.Density())
+}
+
+// DocumentPrefix is the prefix of the IDs of documents. No ID of a tool has it.
+const DocumentPrefix = "doc:"
+
+// DocumentID returns the ID of the document at a workspace path.
+func DocumentID(path string) string { return DocumentPrefix + path }
+
+// DocumentPath returns the path of the document with an ID. ok is false for a tool.
+func DocumentPath(id string) (path string, ok bool) { return strings.CutPrefix(id, DocumentPrefix) }

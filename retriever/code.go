@@ -1,12 +1,15 @@
 package retriever
 
 import (
+	"cmp"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"cairn/internal/store"
+	"cairn/internal/store/docs"
 	"cairn/internal/store/keyword"
 	"cairn/internal/text/outline"
 )
@@ -277,4 +280,105 @@ func (e *Explanation) weigh() float64 {
 		e.Code = (e.codeWeight - 1) * base
 	}
 	return e.Recompute()
+}
+
+// Weights of scores that follow from the kind of the question and of the file. A question
+// in plain words is about what the manual says, unless it asks where; a description such as
+// "parse a header" may be one of code.
+const (
+	questionWeight = 0.8  // of code in the answer to a plain question that finds documents too
+	asideWeight    = 0.85 // of documents that aside reports
+	cardWeight     = 0.7  // of cards, which repeat the words of a manual in their titles
+)
+
+var (
+	plain      = regexp.MustCompile(`(?i)^(how|what|when|why|who|which|can|could|does?|is|are|may|should|must)\s`)
+	identifies = regexp.MustCompile(`\p{Ll}\p{Lu}|[_(){}#]|::|\w\.\w`)
+)
+
+// isQuestion reports whether a query is a question in plain words, without a name of code.
+func isQuestion(query string) bool { return plain.MatchString(query) && !identifies.MatchString(query) }
+
+// asideNames are the names of folders and, without extension, of files that repeat the words
+// of a manual: tests and their data, examples, lists of changes and tables of contents.
+var asideNames = map[string]bool{
+	"test": true, "tests": true, "testdata": true, "fixtures": true, "example": true, "examples": true, "samples": true,
+	"changes": true, "changelog": true, "whatsnew": true, "contents": true, "toc": true, "genindex": true,
+	"mkdocs": true, "_sidebar": true, "sidebars": true, "_toc": true, // of generators of manuals
+}
+
+// aside reports whether a document or one of its folders has one of asideNames or a name that
+// begins with a date, as records have, and the query does not have the name. A card is
+// aside unless the query is about cards or tasks.
+func aside(file, query string) bool {
+	if store.KindOf(file) == store.Cards {
+		return !strings.Contains(query, "card") && !strings.Contains(query, "task")
+	}
+	name := strings.ToLower(strings.TrimSuffix(file, path.Ext(file)))
+	for name != "" {
+		var first string
+		first, name, _ = strings.Cut(name, "/")
+		dated := len(first) >= len("2006-01-02") && first[4] == '-' && first[7] == '-' && strings.Trim(first[:10], "0123456789-") == ""
+		if (dated || asideNames[first]) && !strings.Contains(query, strings.TrimSuffix(first, "s")) {
+			return true
+		}
+	}
+	return false
+}
+
+// remoteDeclarations is the most documents of a remote store that a search reads to find a
+// declaration, best first.
+const remoteDeclarations = 32
+
+// findDeclarations marks the candidates whose text declares a name as definitions, for
+// placeCode.
+func (s *search) findDeclarations(name string, cs []*candidate) error {
+	err := s.sources.Documents.View(func(r *docs.Reader) error {
+		slices.SortStableFunc(cs, func(a, b *candidate) int { return cmp.Compare(b.Score, a.Score) })
+		var paths []string
+		for _, c := range cs {
+			if !slices.Contains(paths, c.path) {
+				paths = append(paths, c.path)
+			}
+		}
+		if r.Remote() {
+			paths = paths[:min(len(paths), remoteDeclarations)]
+		}
+		if err := r.Prefetch(paths); err != nil {
+			return err
+		}
+		for _, path := range paths {
+			doc, err := r.Document(path)
+			if err != nil {
+				return err
+			}
+			if doc == nil {
+				continue // removed after the legs found it
+			}
+			text := r.Text(path)
+			for _, c := range cs {
+				if c.path != path {
+					continue
+				}
+				if d := declares(doc, text, c, name); d > 0 {
+					c.role, c.unsure = definition, d == outline.MayDeclare
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("looking for a declaration of %q: %w", name, err)
+	}
+	return nil
+}
+
+// declares returns whether the chunk of c declares name.
+func declares(doc *store.Document, text []byte, c *candidate, name string) outline.Declaration {
+	i := slices.IndexFunc(doc.Sections, func(s store.Section) bool { return s.Anchor == c.anchor })
+	if i < 0 || c.number >= len(doc.Sections[i].Chunks) {
+		return 0
+	}
+	chunk := doc.Sections[i].Chunks[c.number]
+	return outline.Declares(text[chunk.Start:chunk.End], name)
 }

@@ -5,12 +5,18 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
+	"cairn/internal/folder/bundle"
 	"cairn/internal/folder/config"
 	"cairn/internal/task"
+	"cairn/internal/task/cards"
 	"cairn/internal/task/scene"
+	"cairn/internal/text/markdown"
 	"cairn/models/bpe"
+	"cairn/retriever"
 )
 
 // Scene collects the documents of the current work: the active cards, the documents that they
@@ -61,4 +67,37 @@ func (t *Tasks) dated(path string) ([]byte, time.Time, error) {
 		return nil, time.Time{}, err
 	}
 	return text, info.ModTime(), nil
+}
+
+// ContextRequest returns the request for the context of a card: its title and text are the
+// question.
+func (t *Tasks) ContextRequest(id string) (r bundle.Request, err error) {
+	answer, err := t.Cards.Dependencies(cards.DependenciesRequest{ID: id})
+	if err != nil {
+		return r, err
+	}
+	board, err := t.Cards.Board()
+	if err != nil {
+		return r, err
+	}
+	card, ok := board.Card(answer.TaskID)
+	if !ok { // it was removed meanwhile
+		_, err := t.Cards.Dependencies(cards.DependenciesRequest{ID: id})
+		return r, err
+	}
+	text, err := t.Text(card.Path)
+	if err != nil {
+		return r, err
+	}
+	r.Query = strings.TrimSpace(card.Title + "\n" + markdown.Plain(card.Path, "", text[markdown.ReadFrontMatter(text).End:]))
+	if runes := utf8.RuneCountInString(r.Query); runes > retriever.MaxQuery {
+		r.Query = string([]rune(r.Query)[:retriever.MaxQuery])
+	}
+	r.Cards = []string{card.Path}
+	for _, dep := range answer.Tasks {
+		if c, ok := board.Card(dep.ID); ok {
+			r.Cards = append(r.Cards, c.Path)
+		}
+	}
+	return r, nil
 }

@@ -28,6 +28,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +40,9 @@ import (
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/history"
 	"cairn/internal/folder/index"
+	"cairn/internal/folder/mirror"
+	"cairn/internal/store/docs"
+	"cairn/internal/store/kv"
 	"cairn/internal/toolbox"
 	"cairn/models"
 )
@@ -379,4 +383,58 @@ func (w *Workspace) Close() error {
 		err = errors.Join(err, w.tools.Close())
 	}
 	return err
+}
+
+// fallback reads the files of an owner that does not answer.
+type fallback struct {
+	*service
+	versions []kv.Version // of the files before they were opened
+}
+
+// Removed reports whether the owner has changed a file. Answers may then mix two states.
+func (f *fallback) Removed() bool {
+	return slices.ContainsFunc(f.versions, func(v kv.Version) bool { return !v.Current() })
+}
+
+// serveReads runs the operations that only read, without the owner of the files in place.
+// The keyword index and the vectors need no version: they only add to files, or replace
+// them, and the owner marks every change of them in the documents.
+func (w *Workspace) serveReads(s *owner.Server, silent *owner.LockError, place home.Place) *fallback {
+	f := &fallback{}
+	for _, path := range append(toolbox.Files(place), filepath.Join(place.Index, index.DocumentsFile)) {
+		f.versions = append(f.versions, kv.VersionOf(path))
+	}
+	t := w.toolboxOptions(place)
+	t.ReadOnly = true
+	tools := toolbox.New(t)
+	o := w.indexOptions(place)
+	o.Silent, o.ReadUsage = silent, tools.Read
+	x := index.New(o)
+	x.ServeReads(s)
+	tools.ServeReads(s)
+	f.service = &service{x, tools, nil}
+	return f
+}
+
+// remoteStores opens the Qdrant store of w for reading.
+func (w *Workspace) remoteStores() (*index.Stores, error) {
+	client, err := w.options.Store.Dial(w.options.Logger)
+	if err != nil {
+		return nil, err
+	}
+	d := w.options.Description
+	source, chunks := mirror.NewSource(client, w.options.Now), client.Current().Chunks(d.Dimension, d.ID)
+	// Report a wrong model now, but accept an unavailable store: it may become available.
+	meta, _, err := source.State()
+	if err == nil && meta.Generation > 0 {
+		if err = chunks.Open(context.Background()); err == nil {
+			err = source.Open(context.Background())
+		}
+	}
+	if err != nil && !mirror.Unavailable(err) {
+		return nil, errors.Join(err, client.Close())
+	}
+	return &index.Stores{
+		Docs: docs.Remote(source), Keyword: chunks.Keyword(), Vectors: chunks.Vectors(), Legs: chunks, Closers: []func() error{client.Close},
+	}, nil
 }

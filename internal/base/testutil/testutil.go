@@ -1,0 +1,118 @@
+package testutil
+
+import (
+	"math"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"cairn/internal/base/home"
+)
+
+// Main runs the tests of a package with their own CAIRN_HOME, for TestMain.
+func Main(m *testing.M) { os.Exit(Homed{m}.Run()) }
+
+// Homed is a testing.M whose tests have their own CAIRN_HOME. Processes that the tests start
+// share it.
+type Homed struct{ *testing.M }
+
+// inherited is the variable that holds the CAIRN_HOME which a test gave to this process.
+const inherited = "CAIRN_TEST_HOME"
+
+// Run implements testscript.TestingM.
+func (m Homed) Run() int {
+	if dir := os.Getenv(home.Variable); dir != "" && dir == os.Getenv(inherited) {
+		return m.M.Run()
+	}
+	dir, err := os.MkdirTemp("", "cairn-home")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv(home.Variable, dir)
+	os.Setenv(inherited, dir)
+	return m.M.Run()
+}
+
+// Place returns the private directories of a folder.
+func Place(t testing.TB, root string) home.Place {
+	t.Helper()
+	p, err := home.Of(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Await calls problem until it returns "". Only the deadline of the test bounds it: a busy
+// machine makes the test slow, and what never happens fails it shortly before the deadline,
+// with the last problem.
+func Await(t *testing.T, problem func() string) {
+	t.Helper()
+	for text := problem(); text != ""; text = problem() {
+		if deadline, ok := t.Deadline(); ok && time.Until(deadline) < 10*time.Second {
+			t.Fatalf("until the deadline of the test: %s", text)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// Kills is how many processes a test kills at random moments: CAIRN_KILLS, or few if it is
+// not set, and a tenth of few in a short run.
+func Kills(t *testing.T, few int) int {
+	t.Helper()
+	text := os.Getenv("CAIRN_KILLS")
+	if text == "" && testing.Short() {
+		return max(1, few/10)
+	}
+	if text == "" {
+		return few
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Linear reports an error if work on eight times the input takes more than 40 times as long;
+// quadratic work takes 64 times as long. prepare returns the work on n or on n/8 units. Other
+// processes only make work take longer, so Linear takes the least of several measurements,
+// and stops when they show that the work is linear.
+func Linear(t testing.TB, name string, n int, prepare func(n int) func()) {
+	t.Helper()
+	small, large := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
+	for range 8 {
+		small, large = min(small, timed(prepare(n/8))), min(large, timed(prepare(n)))
+		if large <= 40*small {
+			return
+		}
+	}
+	t.Errorf("%s: %v for %d units and %v for %d, want at most 40 times as long", name, small, n/8, large, n)
+}
+
+func timed(work func()) time.Duration {
+	start := time.Now()
+	work()
+	return time.Since(start)
+}
+
+// PartitionBy returns the partition of a porcupine model whose operations on different
+// keys are independent. In is the type of the operations' input.
+func PartitionBy[In any, K comparable](key func(In) K) func([]porcupine.Operation) [][]porcupine.Operation {
+	return func(history []porcupine.Operation) [][]porcupine.Operation {
+		parts := map[K][]porcupine.Operation{}
+		for _, op := range history {
+			k := key(op.Input.(In))
+			parts[k] = append(parts[k], op)
+		}
+		var out [][]porcupine.Operation
+		for _, operations := range parts {
+			out = append(out, operations)
+		}
+		return out
+	}
+}
