@@ -24,7 +24,7 @@ var buckets = []float64{.0005, .001, .002, .003, .005, .0075, .01, .015, .02, .0
 type Metrics struct {
 	observe.Silent
 	process  *prometheus.Registry
-	requests *histograms
+	requests *prometheus.HistogramVec
 	now      func() time.Time
 
 	mu         sync.Mutex
@@ -35,18 +35,18 @@ type Metrics struct {
 func New() *Metrics {
 	m := &Metrics{
 		process: prometheus.NewRegistry(),
-		requests: newHistograms(prometheus.HistogramOpts{Name: "cairn_http_request_seconds", Buckets: buckets,
-			Help: "Time of HTTP requests except event streams, by route and status."}, "route", "status"),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "cairn_http_request_seconds", Buckets: buckets,
+			Help: "Time of HTTP requests except event streams, by route and status."}, []string{"route", "status"}),
 		now: time.Now,
 	}
-	m.process.MustRegister(m.requests.vec, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.process.MustRegister(m.requests, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
 // End implements observe.Listener.
 func (m *Metrics) End(_ context.Context, c *observe.Call, o observe.Outcome, took time.Duration) {
 	if c.Tool == "" && !o.Stream {
-		m.requests.observe(c.Route, o.Status, took)
+		m.requests.WithLabelValues(c.Route, o.Status).Observe(took.Seconds())
 	}
 }
 
@@ -64,24 +64,4 @@ func (m *Metrics) Handler(permits func(r *http.Request, workspace string) bool) 
 		m.mu.Unlock()
 		promhttp.HandlerFor(visible, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	})
-}
-
-// histograms holds durations by two labels. It caches the histogram of each pair of labels,
-// because there are few pairs and a lookup costs more than an observation.
-type histograms struct {
-	vec   *prometheus.HistogramVec
-	cache sync.Map // [2]string -> prometheus.Observer
-}
-
-func newHistograms(o prometheus.HistogramOpts, labels ...string) *histograms {
-	return &histograms{vec: prometheus.NewHistogramVec(o, labels)}
-}
-
-func (h *histograms) observe(first, second string, took time.Duration) {
-	key := [2]string{first, second}
-	histogram, ok := h.cache.Load(key)
-	if !ok {
-		histogram, _ = h.cache.LoadOrStore(key, h.vec.WithLabelValues(first, second))
-	}
-	histogram.(prometheus.Observer).Observe(took.Seconds())
 }

@@ -18,7 +18,7 @@ type Workspace struct {
 	registry *prometheus.Registry
 	now      func() time.Time
 
-	calls     *histograms
+	calls     *prometheus.HistogramVec
 	stages    [observe.Stages]prometheus.Observer
 	hit, miss prometheus.Counter
 	index     func(context.Context) (Index, error)
@@ -46,8 +46,8 @@ func (m *Metrics) Workspace(name string, index func(context.Context) (Index, err
 	labels := prometheus.Labels{"workspace": name}
 	w := &Workspace{
 		name: name, registry: prometheus.NewRegistry(), now: m.now, index: index, spent: map[string]float64{},
-		calls: newHistograms(prometheus.HistogramOpts{Name: "cairn_call_seconds", Buckets: buckets, ConstLabels: labels,
-			Help: "Time of tool calls over any transport."}, "tool", "status"),
+		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "cairn_call_seconds", Buckets: buckets, ConstLabels: labels,
+			Help: "Time of tool calls over any transport."}, []string{"tool", "status"}),
 	}
 	stages := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "cairn_stage_seconds", Buckets: buckets, ConstLabels: labels,
 		Help: "Time of the stages of searches and reads. The keyword leg runs concurrently with embedding and the vector leg."}, []string{"stage"})
@@ -57,7 +57,7 @@ func (m *Metrics) Workspace(name string, index func(context.Context) (Index, err
 	cache := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cairn_query_cache_total", ConstLabels: labels,
 		Help: "Query vectors found in the cache (hit) or computed (miss)."}, []string{"result"})
 	w.hit, w.miss = cache.WithLabelValues("hit"), cache.WithLabelValues("miss")
-	w.registry.MustRegister(w.calls.vec, stages, cache, state{w, labels})
+	w.registry.MustRegister(w.calls, stages, cache, state{w, labels})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.workspaces = append(m.workspaces, w)
@@ -67,7 +67,7 @@ func (m *Metrics) Workspace(name string, index func(context.Context) (Index, err
 // End implements observe.Listener.
 func (w *Workspace) End(_ context.Context, c *observe.Call, o observe.Outcome, took time.Duration) {
 	if c.Tool != "" {
-		w.calls.observe(c.Tool, o.Status, took)
+		w.calls.WithLabelValues(c.Tool, o.Status).Observe(took.Seconds())
 	}
 }
 

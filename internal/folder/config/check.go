@@ -2,11 +2,8 @@ package config
 
 import (
 	"fmt"
-	"path/filepath"
-	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
+	"reflect"
+	"regexp"
 
 	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
@@ -38,13 +35,22 @@ var ranges = map[string][2]float64{
 // MaxScene bounds the tokens of a scene.
 const MaxScene = 128_000
 
-// words maps settings to their allowed values.
-var words = map[string][]string{
-	"search.default_mode": {"hybrid", "keyword", "semantic"},
-	"log.format":          {"text", "json"},
-	"questions.intent":    {"rules", "model"},
-	"log.level":           {"auto", "debug", "info", "warn", "error"},
-	"parser.code":         {"auto", "on", "off"},
+// forms maps settings of strings to the regular expression of a valid string, and to what it
+// is. Every string of a list must be valid.
+var forms = map[string]struct{ valid, want string }{
+	"search.default_mode":   {`hybrid|keyword|semantic`, "{hybrid,keyword,semantic}"},
+	"log.format":            {`text|json`, "{text,json}"},
+	"log.level":             {`auto|debug|info|warn|error`, "{auto,debug,info,warn,error}"},
+	"questions.intent":      {`rules|model`, "{rules,model}"},
+	"parser.code":           {`auto|on|off`, "{auto,on,off}"},
+	"store.address":         {`|qdrants?://.*`, "qdrant://HOST:PORT/COLLECTION, or qdrants:// for TLS"},
+	"questions.web_search":  {`|https?://.*\{query\}.*`, "an address with {query}, such as https://search.example.com/search?q={query}&format=json"},
+	"author.name":           {`[^\p{Cc}]{0,50}`, "at most 50 characters in one line"},
+	"author.email":          {`[^\p{Cc}]{0,50}`, "at most 50 characters in one line"},
+	"cards.claude_tasks":    {`|[^\p{Cc}./\\][^\p{Cc}/\\]*`, "the name of a folder in ~/.claude/tasks"},
+	"parser.extensions":     {`\.[^/\\]*`, `a dot and letters, such as ".go"`},
+	"mcp.servers":           {`[^:]*[^:\s][^:]*:.*\S.*`, `a name and a command or URL, such as "time: uvx mcp-server-time"`},
+	"search.folder_context": {`\s*[^:\s].*?: .*\S.*`, `a folder and what it is for, such as "docs/api: the HTTP interface"`},
 }
 
 // check fails if a setting has an invalid value.
@@ -59,73 +65,35 @@ func (c *Config) check() error {
 
 // checkSetting fails if one setting has an invalid value.
 func (c *Config) checkSetting(key string) error {
-	table, name, _ := strings.Cut(key, ".")
-	f := c.field(table, name)
+	f := c.field(key)
 	if r, ok := ranges[key]; ok {
-		got := 0.0
-		if f.CanInt() {
-			got = float64(f.Int())
-		} else {
-			got = f.Float()
-		}
+		got := f.Convert(reflect.TypeFor[float64]()).Float()
 		if !(got >= r[0] && got <= r[1]) {
 			return fmt.Errorf("configuration: %s is %g, want %g to %g", key, got, r[0], r[1])
 		}
 	}
-	if w, ok := words[key]; ok && !slices.Contains(w, f.String()) {
-		return fmt.Errorf("configuration: %s is %q, want {%s}", key, f.String(), strings.Join(w, ","))
+	list, isList := f.Interface().([]string)
+	is := "holds"
+	if !isList {
+		list, is = []string{f.String()}, "is"
 	}
-	switch key {
-	case "store.address":
-		if a := c.Store.Address; a != "" && !strings.HasPrefix(a, "qdrant://") && !strings.HasPrefix(a, "qdrants://") {
-			return fmt.Errorf("configuration: store.address is %q, want qdrant://HOST:PORT/COLLECTION, or qdrants:// for TLS", a)
+	for _, s := range list {
+		if form, ok := forms[key]; ok && !regexp.MustCompile("(?s)^(?:"+form.valid+")$").MatchString(s) {
+			return fmt.Errorf("configuration: %s %s %.200q, want %s", key, is, s, form.want)
 		}
-	case "questions.web_search":
-		if web := c.Questions.WebSearch; web != "" && (!strings.HasPrefix(web, "https://") && !strings.HasPrefix(web, "http://") || !strings.Contains(web, "{query}")) {
-			return fmt.Errorf("configuration: questions.web_search is %q, want an address with {query}, such as https://search.example.com/search?q={query}&format=json", web)
-		}
-	case "author.name", "author.email":
-		if v := f.String(); utf8.RuneCountInString(v) > maxAuthor || strings.ContainsFunc(v, unicode.IsControl) {
-			return fmt.Errorf("configuration: %s is %.60q, want at most %d characters in one line", key, v, maxAuthor)
-		}
-	case "cards.claude_tasks":
-		if v := c.Cards.ClaudeTasks; v != "" && (!filepath.IsLocal(v) || strings.ContainsAny(v, `/\`) || v[0] == '.' || strings.ContainsFunc(v, unicode.IsControl)) {
-			return fmt.Errorf("configuration: cards.claude_tasks is %.60q, want the name of a folder in ~/.claude/tasks", v)
-		}
-	case "parser.extensions":
-		for _, ext := range c.Parser.Extensions {
-			if !strings.HasPrefix(ext, ".") || strings.ContainsAny(ext, `/\`) {
-				return fmt.Errorf("configuration: parser.extensions holds %q, want a dot and letters, such as \".go\"", ext)
+		if key == "parser.ignore_patterns" {
+			if err := walk.CheckPattern(s); err != nil {
+				return fmt.Errorf("configuration: %s: %w", key, err)
 			}
 		}
-	case "parser.ignore_patterns":
-		for _, pattern := range c.Parser.IgnorePatterns {
-			if err := walk.CheckPattern(pattern); err != nil {
-				return fmt.Errorf("configuration: parser.ignore_patterns: %w", err)
-			}
-		}
-	case "mcp.servers":
-		for _, line := range c.MCP.Servers {
-			if name, target, ok := strings.Cut(line, ":"); !ok || strings.TrimSpace(name) == "" || strings.TrimSpace(target) == "" {
-				return fmt.Errorf("configuration: mcp.servers holds %.60q, want a name and a command or URL, such as \"time: uvx mcp-server-time\"", line)
-			}
-		}
-	case "search.folder_context":
-		for _, line := range c.Search.FolderContext {
-			if dir, text, ok := strings.Cut(line, ": "); !ok || strings.TrimSpace(dir) == "" || strings.TrimSpace(text) == "" {
-				return fmt.Errorf("configuration: search.folder_context holds %.60q, want a folder and what it is for, such as \"docs/api: the HTTP interface\"", line)
-			}
-		}
-	case "security.secret_patterns", "security.extra_patterns":
-		if _, err := secret.New(f.Interface().([]string)...); err != nil {
+	}
+	if key == "security.secret_patterns" || key == "security.extra_patterns" {
+		if _, err := secret.New(list...); err != nil {
 			return fmt.Errorf("configuration: %s: %w", key, err)
 		}
 	}
 	return nil
 }
-
-// maxAuthor bounds the assignee of a card in characters.
-const maxAuthor = 50
 
 // checkWeights fails if the weights of the two legs do not add up to 1.
 func (c *Config) checkWeights() error {

@@ -293,8 +293,7 @@ func Trust(root string) (map[string]any, error) {
 	restricted.restrict("", "")
 	values := map[string]any{}
 	for _, key := range guarded {
-		table, setting, _ := strings.Cut(key, ".")
-		if have := full.field(table, setting); !same(have, restricted.field(table, setting)) {
+		if have := full.field(key); !same(have, restricted.field(key)) {
 			values[key] = have.Interface()
 		}
 	}
@@ -382,12 +381,11 @@ func Initial(root string) (c Config, carried []string, err error) {
 // necessary. Unless overwrite is set, it fails with fs.ErrExist if the file exists. It
 // returns the path of the file.
 func Write(root, marker string, c Config, overwrite bool) (path string, err error) {
-	text, err := toml.Marshal(c)
-	if err != nil {
-		return "", err
+	text, err := c.TOML()
+	if err == nil {
+		err = writeFile(root, marker, text, overwrite)
 	}
-	path = filepath.Join(root, marker, "config.toml")
-	return path, writeFile(root, marker, text, overwrite)
+	return filepath.Join(root, marker, "config.toml"), err
 }
 
 func writeFile(root, marker string, text []byte, overwrite bool) error {
@@ -415,8 +413,7 @@ var guarded = []string{
 func (c *Config) restrict(name, why string) {
 	standard := Default()
 	for _, key := range guarded {
-		table, setting, _ := strings.Cut(key, ".")
-		have, most := c.field(table, setting), standard.field(table, setting)
+		have, most := c.field(key), standard.field(key)
 		if same(have, most) || have.CanInt() && have.Int() < most.Int() && key != "questions.keep_days" { // which deletes
 			continue
 		}

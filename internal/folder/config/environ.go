@@ -27,7 +27,7 @@ func (c *Config) override(environ []string) error {
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		if key, ok := dagVariables[name]; ok && value != "" {
-			if err := c.assign(name, "dag", key, value); err != nil {
+			if err := c.assign(name, "dag."+key, value); err != nil {
 				return err
 			}
 		}
@@ -40,7 +40,7 @@ func (c *Config) override(environ []string) error {
 			if !ok || rest == name {
 				continue
 			}
-			if err := c.assign(name, table, key, value); err != nil {
+			if err := c.assign(name, table+"."+key, value); err != nil {
 				return err
 			}
 		}
@@ -61,9 +61,8 @@ var withholding = []string{"parser.ignore_patterns", "security.mask", "security.
 // assign sets a setting to the value of an environment variable. An invalid value changes
 // nothing and is a warning, so that a command does not fail because of a variable that it
 // does not use; for withholding settings it is an error.
-func (c *Config) assign(variable, table, name, value string) error {
-	key := table + "." + name
-	field := c.field(table, name)
+func (c *Config) assign(variable, key, value string) error {
+	field := c.field(key)
 	if !field.IsValid() {
 		c.Warnings = append(c.Warnings, Warning{variable, fmt.Sprintf("unknown key %q", key)})
 		return nil
@@ -90,9 +89,11 @@ func (c *Config) assign(variable, table, name, value string) error {
 	return nil
 }
 
-// field returns the setting table.key, the zero Value if there is none.
-func (c *Config) field(table, key string) reflect.Value {
-	return byTag(byTag(reflect.ValueOf(c).Elem(), table), key)
+// field returns the setting with a key, such as core.token_limit, the zero Value if there is
+// none.
+func (c *Config) field(key string) reflect.Value {
+	table, name, _ := strings.Cut(key, ".")
+	return byTag(byTag(reflect.ValueOf(c).Elem(), table), name)
 }
 
 func byTag(v reflect.Value, tag string) reflect.Value {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -47,11 +46,15 @@ func further(root, list string, refuse refusal) ([]Root, error) {
 		}
 		dirs[name] = real
 	}
-	var roots []Root
+	return rootsOf(dirs), nil
+}
+
+// rootsOf returns folders by their names, sorted.
+func rootsOf(dirs map[string]string) (roots []Root) {
 	for _, name := range slices.Sorted(maps.Keys(dirs)) {
 		roots = append(roots, Root{Name: name, Dir: dirs[name]})
 	}
-	return roots, nil
+	return roots
 }
 
 // Keep stores the further folders for later selections, so that a process without
@@ -64,14 +67,10 @@ func (s Selection) Keep() error {
 	if err != nil {
 		return nil // the folder cannot be indexed
 	}
-	kept, err := place.Roots()
-	if err != nil {
+	if kept, err := place.Roots(); err != nil || maps.Equal(kept, s.dirs()) {
 		return err
 	}
-	if maps.Equal(kept, s.dirs()) {
-		return nil
-	}
-	return place.SetRoots(s.dirs())
+	return s.set()
 }
 
 // AddRoot adds a further folder and stores it for later selections.
@@ -92,8 +91,9 @@ func (s Selection) AddRoot(name, dir string) (Selection, error) {
 	if _, err := os.Lstat(filepath.Join(s.Root, name)); err == nil {
 		return s, fmt.Errorf("the folder has a %q of its own; choose another name", name)
 	}
-	s.Further = append(s.without(name), Root{Name: name, Dir: dir})
-	slices.SortFunc(s.Further, func(a, b Root) int { return cmp.Compare(a.Name, b.Name) })
+	dirs := s.dirs()
+	dirs[name] = dir
+	s.Further = rootsOf(dirs)
 	tree, err := walk.Open(s.Roots()...)
 	if err != nil {
 		return s, err
@@ -104,16 +104,12 @@ func (s Selection) AddRoot(name, dir string) (Selection, error) {
 
 // RemoveRoot removes a further folder, also from later selections.
 func (s Selection) RemoveRoot(name string) (Selection, error) {
-	left := s.without(name)
+	left := slices.DeleteFunc(slices.Clone(s.Further), func(r Root) bool { return r.Name == name })
 	if len(left) == len(s.Further) {
 		return s, fmt.Errorf("no further folder is named %q", name)
 	}
 	s.Further = left
 	return s, s.set()
-}
-
-func (s Selection) without(name string) []Root {
-	return slices.DeleteFunc(slices.Clone(s.Further), func(r Root) bool { return r.Name == name })
 }
 
 func (s Selection) set() error {

@@ -42,8 +42,7 @@ func (e *UnknownKeyError) Error() string {
 
 // Setting returns the value of a setting.
 func (c Config) Setting(key string) (any, error) {
-	table, name, _ := strings.Cut(key, ".")
-	f := c.field(table, name)
+	f := c.field(key)
 	if !f.IsValid() {
 		return nil, &UnknownKeyError{key}
 	}
@@ -54,8 +53,7 @@ func (c Config) Setting(key string) (any, error) {
 func (c *Config) Apply(settings ...string) error {
 	for _, s := range settings {
 		key, value, _ := strings.Cut(s, "=")
-		table, name, _ := strings.Cut(key, ".")
-		field := c.field(table, name)
+		field := c.field(key)
 		if !field.IsValid() {
 			return &UnknownKeyError{key}
 		}
@@ -126,7 +124,7 @@ func setIn(name string, source []byte, settings ...string) ([]byte, error) {
 	for _, s := range settings {
 		key, _, _ := strings.Cut(s, "=")
 		table, setting, _ := strings.Cut(key, ".")
-		line, err := toml.Marshal(map[string]any{setting: want.field(table, setting).Interface()})
+		line, err := toml.Marshal(map[string]any{setting: want.field(key).Interface()})
 		if err != nil {
 			return nil, err
 		}
