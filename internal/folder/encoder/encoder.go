@@ -24,8 +24,9 @@ type Model struct {
 	// a workspace, if any.
 	Rerank string
 
-	rerankers *rerankers                      // of all workspaces
-	shared    func() (models.Embedder, error) // opens the model of all workspaces once
+	// shared opens the model of all workspaces once, and rerankers each of their re-rankers.
+	shared    func() (models.Embedder, error)
+	rerankers func(dir string) (models.Reranker, error)
 }
 
 // Apply sets the model in the options of a workspace. All workspaces of a process share one
@@ -56,9 +57,9 @@ func (m *Model) Apply(o *workspace.Options) error {
 		o.RerankDir = dir
 	}
 	if m.rerankers == nil {
-		m.rerankers = newRerankers(m.Engine)
+		m.rerankers = shareRerankers(m.Engine)
 	}
-	o.Reranker = m.rerankers.open
+	o.Reranker = m.rerankers
 	if installed != nil {
 		o.Description = installed.Description
 	}
@@ -116,36 +117,17 @@ func (m *Model) OpenReranker() (models.Reranker, error) {
 	if m.Rerank == "" {
 		return nil, nil
 	}
-	return newRerankers(m.Engine).open(m.Rerank)
+	return openReranker(m.Engine, m.Rerank)
 }
 
-// rerankers holds the open re-rankers, which are never closed.
-type rerankers struct {
-	engine string
-	mu     sync.Mutex
-	opened map[string]openedReranker // by folder
-}
-
-func newRerankers(engine string) *rerankers {
-	return &rerankers{engine: engine, opened: map[string]openedReranker{}}
-}
-
-// openedReranker is the result of opening a re-ranker.
-type openedReranker struct {
-	models.Reranker
-	err error
-}
-
-// open returns the cross-encoder in folder dir, which all workspaces share.
-func (o *rerankers) open(dir string) (models.Reranker, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if r, ok := o.opened[dir]; ok {
-		return r.Reranker, r.err
+// shareRerankers returns a function that opens the cross-encoder in a folder once and never
+// closes it.
+func shareRerankers(engine string) func(dir string) (models.Reranker, error) {
+	var opened sync.Map
+	return func(dir string) (models.Reranker, error) {
+		open, _ := opened.LoadOrStore(dir, sync.OnceValues(func() (models.Reranker, error) { return openReranker(engine, dir) }))
+		return open.(func() (models.Reranker, error))()
 	}
-	r, err := openReranker(o.engine, dir)
-	o.opened[dir] = openedReranker{r, err}
-	return r, err
 }
 
 // openReranker opens a cross-encoder. The engine bert runs only BERT models, so hugot runs

@@ -62,27 +62,21 @@ type Documents struct {
 
 // Documents lists the indexed documents in the order of their paths. A folder without an
 // index has none.
-func (x *Index) Documents(_ context.Context, r DocumentsRequest) (*Documents, error) {
-	r.Limit = cmp.Or(r.Limit, 100)
-	if r.Limit < 1 || r.Limit > MaxDocuments {
-		return nil, fmt.Errorf("limit: %d, want 1 to %d", r.Limit, MaxDocuments)
+func (x *Index) Documents(_ context.Context, q DocumentsRequest) (*Documents, error) {
+	q.Limit = cmp.Or(q.Limit, 100)
+	if q.Limit < 1 || q.Limit > MaxDocuments {
+		return nil, fmt.Errorf("limit: %d, want 1 to %d", q.Limit, MaxDocuments)
 	}
 	s, err := x.use()
 	if err != nil {
 		return nil, err
 	}
 	defer x.mu.RUnlock()
+	out := &Documents{Documents: []DocumentEntry{}, Degraded: x.lacks()}
 	if s == nil {
-		return &Documents{Documents: []DocumentEntry{}, Degraded: x.lacks()}, nil
+		return out, nil
 	}
-	list, err := listDocuments(s.Docs, r)
-	list.Degraded = x.lacks()
-	return list, err
-}
-
-func listDocuments(s *docs.Store, q DocumentsRequest) (*Documents, error) {
-	out := &Documents{Documents: []DocumentEntry{}}
-	return out, s.View(func(r *docs.Reader) error {
+	return out, s.Docs.View(func(r *docs.Reader) error {
 		var paths []string
 		if err := r.Files(q.Prefix, func(f docs.File) bool {
 			if f.Path <= q.After {
@@ -206,12 +200,10 @@ func (x *Index) unhandled() (b watch.Batch, ok bool) {
 	x.runs.Lock()
 	w := x.watcher
 	x.runs.Unlock()
-	if w == nil {
-		return b, false
+	if w != nil {
+		if events := w.events.Load(); events != nil {
+			return events.Unhandled()
+		}
 	}
-	events := w.events.Load()
-	if events == nil {
-		return b, false
-	}
-	return events.Unhandled()
+	return b, false
 }

@@ -564,14 +564,11 @@ func (x *Index) Close() error {
 	x.closed = true
 	current, watcher := x.current, x.watcher
 	x.runs.Unlock()
-	if watcher != nil {
-		watcher.cancel()
-	}
 	if current != nil {
 		current.Stop()
 	}
 	if watcher != nil {
-		<-watcher.done
+		watcher.Stop()
 	}
 	x.stopUpdates()
 	x.end()

@@ -6,11 +6,11 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/text/walk"
 	"cairn/internal/text/watch"
 	"cairn/retriever"
 )
@@ -78,8 +78,9 @@ func (x *Index) markNotes(ctx context.Context, changes watch.Batch) error {
 	}
 	old := x.notes.of
 	changed := func(file string) bool {
-		return slices.ContainsFunc(changes.Paths, func(p string) bool { return p == file || strings.HasPrefix(file, p+"/") })
+		return slices.ContainsFunc(changes.Paths, func(p string) bool { return walk.Under(file, p) })
 	}
+	isFolder := func(file string) bool { return path.Ext(file) == "" } // it may be one
 	files := slices.DeleteFunc(slices.Clone(changes.Paths), store.IsNote)
 	next, due := map[string]retriever.CheckedNote{}, []string{}
 	for _, p := range paths {
@@ -114,9 +115,6 @@ func (x *Index) markNotes(ctx context.Context, changes watch.Batch) error {
 // fewChanges is the most changed files in which each outdated note is looked for.
 const fewChanges = 10
 
-// isFolder reports whether a path may be that of a folder.
-func isFolder(file string) bool { return path.Ext(file) == "" }
-
 func (x *Index) checkNote(ctx context.Context, p string, documents ...string) (retriever.CheckedNote, error) {
 	return answer(x, func() (retriever.CheckedNote, error) { return x.retriever.CheckNote(ctx, p, documents...) })
 }
@@ -138,15 +136,7 @@ func (x *Index) checkNotes(ctx context.Context, checked map[string]retriever.Che
 
 // notePaths returns the paths of the notes in the documents.
 func (x *Index) notePaths() ([]string, error) {
-	s, err := x.use()
-	if err != nil {
-		return nil, err
-	}
-	defer x.mu.RUnlock()
-	if s == nil || !s.own {
-		return nil, nil
-	}
-	return x.notes.paths.get(s.Docs, func(r *docs.Reader) (paths []string, err error) {
+	return x.notes.paths.of(x, func(r *docs.Reader) (paths []string, err error) {
 		err = r.Files("", func(f docs.File) bool {
 			if store.IsNote(f.Path) {
 				paths = append(paths, f.Path)

@@ -215,12 +215,7 @@ func (x *Index) setAside(found Damage) bool {
 	if x.options.Remote != nil {
 		return false
 	}
-	x.stopUpdates()
-	x.swap.Lock()
-	defer x.swap.Unlock()
-	x.updates, x.stopUpdates = context.WithCancel(context.Background())
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	defer x.exclude()()
 	added := false
 	for part, err := range found {
 		if x.stores != nil && x.damage[part] == nil {

@@ -165,8 +165,16 @@ func (x *Index) firstRun() *run {
 	x.runs.Lock()
 	run := x.current
 	x.runs.Unlock()
-	if run == nil || !run.Running() || x.isBuilt() {
+	if run == nil || !run.Running() {
 		return nil
+	}
+	if s, err := x.use(); err == nil {
+		defer x.mu.RUnlock()
+		if s != nil {
+			if meta, err := s.Docs.Meta(); err == nil && meta.Generation > 0 {
+				return nil
+			}
+		}
 	}
 	return run
 }
@@ -177,20 +185,6 @@ func (x *Index) stillReading(a *retriever.Answer) {
 		a.Index.State, a.Index.Unindexed, a.Reason = "building", max(a.Index.Unindexed, unread), "indexing"
 		a.Hint = fmt.Sprintf("still reading %d of %d files: search again soon", a.Index.Unindexed, max(a.Index.Files+unread, a.Index.Unindexed))
 	}
-}
-
-// isBuilt reports whether a run has ever completed the index.
-func (x *Index) isBuilt() bool {
-	s, err := x.use()
-	if err != nil {
-		return false
-	}
-	defer x.mu.RUnlock()
-	if s == nil {
-		return false
-	}
-	meta, err := s.Docs.Meta()
-	return err == nil && meta.Generation > 0
 }
 
 // indexAll is the run that a process starts in the background.
@@ -282,14 +276,21 @@ func (x *Index) updateHistory(ctx context.Context) {
 	}
 }
 
-// rebuild replaces the stores, after ending the writes outside the run.
-func (x *Index) rebuild() error {
+// exclude ends the writes outside a run, and locks the stores until the caller calls unlock.
+func (x *Index) exclude() (unlock func()) {
 	x.stopUpdates()
 	x.swap.Lock()
-	defer x.swap.Unlock()
 	x.updates, x.stopUpdates = context.WithCancel(context.Background())
 	x.mu.Lock()
-	defer x.mu.Unlock()
+	return func() {
+		x.mu.Unlock()
+		x.swap.Unlock()
+	}
+}
+
+// rebuild replaces the stores.
+func (x *Index) rebuild() error {
+	defer x.exclude()()
 	err := x.replaceStores()
 	x.opened = true
 	if err != nil {

@@ -163,6 +163,19 @@ func (c *ofDocuments[T]) get(d *docs.Store, compute func(*docs.Reader) (T, error
 	return c.last, err
 }
 
+// of is get for the documents of x, the zero T if it has none of its own.
+func (c *ofDocuments[T]) of(x *Index, compute func(*docs.Reader) (T, error)) (none T, err error) {
+	s, err := x.use()
+	if err != nil {
+		return none, err
+	}
+	defer x.mu.RUnlock()
+	if s == nil || !s.own {
+		return none, nil
+	}
+	return c.get(s.Docs, compute)
+}
+
 type counted struct {
 	kinds      map[string]int // number of documents by format; nil if all have the same
 	notEnglish int            // see notEnglish

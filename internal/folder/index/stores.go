@@ -231,31 +231,20 @@ func (s *Stores) Close() error {
 // openError translates an error of opening an index for the model d into one of the
 // errors of Open.
 func openError(err error, d models.Description) error {
-	if errors.Is(err, walk.ErrRoots) {
-		return err
-	}
-	var reason string
-	if e, ok := errors.AsType[*docs.FormatError](err); ok {
-		reason = fmt.Sprintf("the index has format %d and this cairn reads format %d", e.Have, e.Want)
-	} else if e, ok := errors.AsType[*docs.ModelError](err); ok {
-		reason = fmt.Sprintf("the index was made with model %s and this is %s", e.Have, e.Want)
-	} else if e, ok := errors.AsType[*docs.ChunksError](err); ok {
-		reason = fmt.Sprintf("the index was made with the chunk rules %q and this cairn uses %q", e.Have, e.Want)
-	} else if e, ok := errors.AsType[*flat.ModelError](err); ok {
-		reason = fmt.Sprintf("the index was made with model %s and this is %s", e.Have, e.Want)
-	} else if e, ok := errors.AsType[*flat.DimensionError](err); ok {
+	_, otherFormat := errors.AsType[*docs.FormatError](err)
+	_, otherModel := errors.AsType[*docs.ModelError](err)
+	reason := err.Error()
+	if e, ok := errors.AsType[*flat.DimensionError](err); ok {
 		reason = fmt.Sprintf("the index has vectors of dimension %d and model %s makes %d", e.Have, d.ID, e.Want)
-	} else if e, ok := errors.AsType[*flat.FormatError](err); ok {
-		reason = fmt.Sprintf("the vectors have format %d and this cairn reads format %d", e.Have, e.Want)
 	}
-	if reason != "" {
-		return &RebuildError{Reason: reason, part: damagedPart(err)}
-	}
-	if errors.Is(err, docs.ErrNoIndex) || errors.Is(err, fs.ErrNotExist) {
+	switch part := damagedPart(err); {
+	case errors.Is(err, walk.ErrRoots):
+	case otherFormat || otherModel || flat.OtherModel(err):
+		return &RebuildError{reason, part}
+	case errors.Is(err, docs.ErrNoIndex), errors.Is(err, fs.ErrNotExist):
 		return ErrNoIndex
-	}
-	if part := damagedPart(err); part != "" {
-		return &RebuildError{Reason: err.Error(), part: part}
+	case part != "":
+		return &RebuildError{reason, part}
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cairn/indexer"
+	"cairn/internal/base/job"
 	"cairn/internal/base/owner"
 	"cairn/internal/store/docs"
 	"cairn/internal/text/walk"
@@ -63,18 +64,16 @@ func (x *Index) Watch(ctx context.Context, fn func(WatchEvent)) error {
 
 // watcher keeps the index of an owned folder up to date.
 type watcher struct {
-	x      *Index
-	first  bool // begin with all files, because no run of the indexer does
-	cancel context.CancelFunc
-	ready  chan struct{} // closed when every later change is seen, or the watcher has failed
-	done   chan struct{} // closed at the end
-	embed  chan struct{} // signals that there are chunks to embed; has room for one signal
+	*job.Job[none]
+	x     *Index
+	first bool          // begin with all files, because no run of the indexer does
+	ready chan struct{} // closed when every later change is seen, or the watcher has failed
+	embed chan struct{} // signals that there are chunks to embed; has room for one signal
 
 	indexed ofDocuments[[]string]         // the paths of the files
 	events  atomic.Pointer[watch.Watcher] // nil before the folder is watched
 
 	mu      sync.Mutex
-	err     error // why it ended
 	polling string
 	problem string
 	begun   bool // an event has been reported
@@ -87,26 +86,17 @@ type watcher struct {
 // startWatching starts a watcher in a goroutine.
 func (x *Index) startWatching(first bool) *watcher {
 	x.filling.Add(1)
-	ctx, cancel := context.WithCancel(context.Background())
-	w := &watcher{
-		x: x, first: first, cancel: cancel, ready: make(chan struct{}), done: make(chan struct{}), embed: make(chan struct{}, 1),
-		followers: map[chan WatchEvent]bool{},
-	}
-	go func() {
-		defer close(w.done)
-		defer cancel()
+	w := &watcher{x: x, first: first, ready: make(chan struct{}), embed: make(chan struct{}, 1), followers: map[chan WatchEvent]bool{}}
+	w.Job = job.Start(func(ctx context.Context, _ func(Progress)) (none, error) {
 		ready := sync.OnceFunc(func() { close(w.ready) })
 		defer ready()
 		err := w.run(ctx, ready)
 		if ctx.Err() != nil {
-			err = owner.ErrEnded
-		} else {
-			x.options.Logger.Error("watching the folder", "error", err)
+			return none{}, owner.ErrEnded
 		}
-		w.mu.Lock()
-		w.err = err
-		w.mu.Unlock()
-	}()
+		x.options.Logger.Error("watching the folder", "error", err)
+		return none{}, err
+	})
 	return w
 }
 
@@ -131,13 +121,15 @@ func (w *watcher) run(ctx context.Context, ready func()) error {
 	if !w.first {
 		w.report(WatchEvent{})
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	var vectors sync.WaitGroup
 	vectors.Go(func() { w.makeVectors(ctx) })
 	err = watcher.Run(ctx, w.first, func(ctx context.Context, b watch.Batch) error {
 		w.polls(watcher)
 		return w.take(ctx, b)
 	})
-	w.cancel() // makeVectors ends with the watcher
+	cancel() // makeVectors ends with the watcher
 	vectors.Wait()
 	return errors.Join(err, watcher.Close())
 }
@@ -145,15 +137,7 @@ func (w *watcher) run(ctx context.Context, ready func()) error {
 // held returns the paths of the indexed files. It returns none if the index cannot be
 // read: a run that looks at all files follows then.
 func (w *watcher) held() []string {
-	s, err := w.x.use()
-	if err != nil {
-		return nil
-	}
-	defer w.x.mu.RUnlock()
-	if s == nil {
-		return nil
-	}
-	paths, err := w.indexed.get(s.Docs, func(r *docs.Reader) (paths []string, err error) {
+	paths, err := w.indexed.of(w.x, func(r *docs.Reader) (paths []string, err error) {
 		err = r.Files("", func(f docs.File) bool { paths = append(paths, f.Path); return true })
 		return paths, err
 	})
@@ -312,14 +296,18 @@ func (w *watcher) follow(ctx context.Context, fn func(WatchEvent)) error {
 		select {
 		case e := <-events:
 			fn(e)
-		case <-w.done:
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return w.err
+		case <-w.Done():
+			return w.end()
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// end returns why a watcher has ended.
+func (w *watcher) end() error {
+	_, err := w.Follow(context.Background(), nil)
+	return err
 }
 
 // state returns how the folder is watched: "events", or "polling" and the reason. "" means
@@ -328,8 +316,8 @@ func (w *watcher) state() (how, problem string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.err != nil:
-		return "", fmt.Sprintf("the folder is not watched any more: %v", w.err)
+	case !w.Running():
+		return "", fmt.Sprintf("the folder is not watched any more: %v", w.end())
 	case w.polling != "":
 		return "polling: " + w.polling, w.problem
 	}
