@@ -75,10 +75,7 @@ func (b *blender) blend(l *legs) []candidate {
 			return &out[i]
 		}
 		c := candidate{chunk: chunk, vectorless: true}
-		var ok bool
-		if c.path, c.anchor, c.number, ok = store.SplitChunkID(chunk); !ok {
-			return nil // unreachable: every index holds valid ids
-		}
+		c.path, c.anchor, c.number, _ = store.SplitChunkID(chunk) // page drops an id that is not valid
 		found[chunk] = len(out)
 		out = append(out, c)
 		return &out[len(out)-1]
@@ -86,9 +83,6 @@ func (b *blender) blend(l *legs) []candidate {
 	if b.mode != Semantic {
 		for i, h := range l.keyword {
 			c := add(h.Chunk)
-			if c == nil {
-				continue
-			}
 			c.BM25, c.KeywordRank = h.Score, i+1
 			if i < len(l.cosines) && !math.IsNaN(l.cosines[i]) {
 				c.Cosine, c.vectorless = l.cosines[i], false
@@ -101,9 +95,8 @@ func (b *blender) blend(l *legs) []candidate {
 				continue
 			}
 		}
-		if c := add(h.Chunk); c != nil {
-			c.Cosine, c.VectorRank, c.vectorless = h.Score, i+1, false
-		}
+		c := add(h.Chunk)
+		c.Cosine, c.VectorRank, c.vectorless = h.Score, i+1, false
 	}
 	b.score(out)
 	return out

@@ -41,28 +41,18 @@ func sum32(b []byte) uint32 {
 	return h.Sum32()
 }
 
-// cursorToken has the parts of a cursor. It does not include the limit, which may change from
-// page to page.
-type cursorToken struct {
+// cursor is the place in a result list at which a page begins. It does not include the limit,
+// which may change from page to page.
+type cursor struct {
 	Offset            uint32
 	Generation, Query uint64 // Query is a hash
-}
-
-// cursor is the place in a result list at which a page begins.
-type cursor struct {
-	offset            int
-	generation, query uint64
-}
-
-func (c cursor) encode() string {
-	return encodeToken(&cursorToken{uint32(c.offset), c.generation, c.query})
 }
 
 // number returns the cursor as a person types it: the number of results before the page and,
 // as decimals, a check of the index and the query.
 func (c cursor) number() string {
-	check := sum32(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, c.generation), c.query))
-	return fmt.Sprintf("%d.%04d", c.offset, check%10_000)
+	check := sum32(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, c.Generation), c.Query))
+	return fmt.Sprintf("%d.%04d", c.Offset, check%10_000)
 }
 
 // Next returns NextCursor as a number that a person can type, such as 10.4821, and "" if
@@ -82,7 +72,7 @@ func Offset(text string) int {
 		return n
 	}
 	c, _ := parseCursor(text)
-	return c.offset
+	return int(c.Offset)
 }
 
 // decodeCursor returns the cursor of q, or the zero cursor if q has none. It fails with
@@ -94,7 +84,7 @@ func decodeCursor(q *Query, generation uint64) (cursor, error) {
 	}
 	if whole, _, ok := strings.Cut(q.Cursor, "."); ok {
 		n, err := strconv.ParseUint(whole, 10, 31)
-		c := cursor{int(n), generation, q.identity()}
+		c := cursor{uint32(n), generation, q.identity()}
 		if err != nil || c.number() != q.Cursor {
 			return c, invalid("cursor", "the index or the query has changed since %.80q was printed, or it is not a cursor: search again without it", q.Cursor)
 		}
@@ -104,24 +94,20 @@ func decodeCursor(q *Query, generation uint64) (cursor, error) {
 	switch {
 	case err != nil:
 		return c, err
-	case c.generation != generation:
-		return c, &IndexChangedError{Have: c.generation, Want: generation}
-	case c.query != q.identity():
+	case c.Generation != generation:
+		return c, &IndexChangedError{Have: c.Generation, Want: generation}
+	case c.Query != q.identity():
 		return c, invalid("cursor", "the cursor belongs to another query")
 	}
 	return c, nil
 }
 
-// parseCursor decodes the result of encode. It fails with *InvalidError.
-func parseCursor(s string) (cursor, error) {
-	var c cursorToken
-	if !decodeToken(s, &c) {
+// parseCursor decodes the token of a cursor. It fails with *InvalidError.
+func parseCursor(s string) (c cursor, err error) {
+	if !decodeToken(s, &c) || c.Offset > math.MaxInt32 {
 		return cursor{}, invalid("cursor", "%.80q is not a cursor from an earlier answer; omit it for the first page", s)
 	}
-	if c.Offset > math.MaxInt32 {
-		return cursor{}, invalid("cursor", "offset %d is out of range", c.Offset)
-	}
-	return cursor{int(c.Offset), c.Generation, c.Query}, nil
+	return c, nil
 }
 
 // identity returns a hash of the fields of q that determine the order of results.

@@ -67,11 +67,8 @@ func (s *search) weighNotes(ctx context.Context, documents []RankedDocument) err
 
 // outdatedNote is outdated, once for each note of a search.
 func (s *search) outdatedNote(ctx context.Context, path string) (list []Outdated, err error) {
-	if !store.IsNote(path) {
-		return nil, nil
-	}
 	list, known := s.notes[path]
-	if !known {
+	if !known && store.IsNote(path) {
 		if list, err = s.outdated(ctx, path); err != nil {
 			return nil, err
 		}

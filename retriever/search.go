@@ -44,10 +44,11 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 	if brief {
 		q.MaxTokens = DefaultTokens
 	}
-	meta, counts, err := r.state()
+	s, meta, counts, err := r.newSearch(ctx, q)
 	if err != nil {
 		return nil, err
 	}
+	s.brief = brief
 	from, err := decodeCursor(&q, meta.Generation)
 	if err != nil {
 		return nil, err
@@ -57,12 +58,8 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 		building, unread = r.sources.Building()
 	}
 	state := NewIndexState(meta, counts, building, unread)
-	parsed, err := r.parse(q.Text)
-	if err != nil {
-		return nil, err
-	}
-	s := &search{Retriever: r, Query: q, brief: brief, parsed: parsed, pending: state.Pending > 0, trace: tracerOf(ctx)}
-	s.trace.parsed(parsed)
+	s.trace.parsed(s.parsed)
+	offset := int(from.Offset)
 	if s.version, err = r.sources.Documents.Version(); err != nil {
 		return nil, fmt.Errorf("reading the state of the index: %w", err)
 	}
@@ -75,14 +72,14 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		if ranking.full && len(ranking.Documents) <= from.offset+q.Limit {
+		if ranking.full && len(ranking.Documents) <= offset+q.Limit {
 			continue // the page would not be full either
 		}
 		if err := s.rerank(ctx, ranking); err != nil {
 			return nil, err
 		}
 		timer := observe.Begin(ctx, observe.Page)
-		answer, err := s.page(ctx, ranking, from.offset)
+		answer, err := s.page(ctx, ranking, offset)
 		timer.End(ctx)
 		if err != nil {
 			return nil, err
@@ -98,16 +95,16 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 			answer.Degraded = append(answer.Degraded, "files")
 		}
 		if answer.HasMore {
-			next := cursor{from.offset + q.Limit, meta.Generation, q.identity()}.encode()
+			next := encodeToken(&cursor{uint32(offset + q.Limit), meta.Generation, q.identity()})
 			answer.NextCursor = &next
 		}
 		if utf8.RuneCountInString(q.Text) > condensedQuery {
-			answer.Searched = parsed.Words
+			answer.Searched = s.parsed.Words
 		}
 		if answer.explainEmpty(); s.apart && len(answer.Results) > 0 {
 			answer.Hint = "no text has the quoted words in this order; these results have some of them"
 		}
-		if from.offset == 0 && state.State == "ready" {
+		if offset == 0 && state.State == "ready" {
 			if err := answer.weigh(s, ranking); err != nil {
 				return nil, err
 			}
@@ -137,18 +134,13 @@ func (r *Retriever) Rank(ctx context.Context, q Query, depth int) (*Ranking, err
 		return nil, err
 	}
 	q.Mode = mode
-	_, counts, err := r.state()
+	s, _, _, err := r.newSearch(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	if depth <= 0 {
 		depth = r.options.Depth
 	}
-	parsed, err := r.parse(q.Text)
-	if err != nil {
-		return nil, err
-	}
-	s := &search{Retriever: r, Query: q, parsed: parsed, pending: counts.Vectors.Chunks > 0, trace: tracerOf(ctx)}
 	l, err := s.ask(ctx, s.parsed, s.Mode, depth)
 	if err != nil {
 		return nil, err
@@ -169,31 +161,27 @@ func (r *Retriever) Present(ctx context.Context, q Query, ranking *Ranking, limi
 
 // rank completes and blends the legs, groups the chunks into documents and adds the
 // bonus of the Reweigher. If no text has the phrases of the query, it ranks by their words.
-func (s *search) rank(ctx context.Context, l *legs) (*Ranking, error) {
+func (s *search) rank(ctx context.Context, l *legs) (_ *Ranking, err error) {
 	if err := s.complete(ctx, l); err != nil {
 		return nil, err
 	}
 	timer := observe.Begin(ctx, observe.Blend)
 	b := s.blender(l.mode)
 	candidates := b.blend(l)
-	if s.sources.Legs == nil && l.full && l.depth < deepDepth && lacksDefinition(candidates, strings.TrimSpace(s.Query.Text)) {
-		release(candidates)
-		timer.End(ctx)
-		deeper, err := s.ask(ctx, s.parsed, s.Mode, deepDepth)
-		if err != nil {
-			return nil, err
-		}
-		return s.rank(ctx, deeper)
+	again := 0 // depth
+	switch {
+	case s.sources.Legs == nil && l.full && l.depth < deepDepth && lacksDefinition(candidates, strings.TrimSpace(s.Query.Text)):
+		again = deepDepth
+	case len(candidates) == 0 && len(s.parsed.Phrases) > 0:
+		s.parsed.Phrases, s.apart, again = nil, true, l.depth
 	}
-	if len(candidates) == 0 && len(s.parsed.Phrases) > 0 {
+	if again > 0 {
 		release(candidates)
 		timer.End(ctx)
-		s.parsed.Phrases, s.apart = nil, true
-		found, err := s.ask(ctx, s.parsed, s.Mode, l.depth)
-		if err != nil {
+		if l, err = s.ask(ctx, s.parsed, s.Mode, again); err != nil {
 			return nil, err
 		}
-		return s.rank(ctx, found)
+		return s.rank(ctx, l)
 	}
 	if err := placeCode(candidates, strings.TrimSpace(s.Query.Text), s.findDeclarations); err != nil {
 		return nil, err
@@ -231,17 +219,17 @@ func (s *search) reweigh(documents []RankedDocument) {
 	sortDocuments(documents)
 }
 
-// state reads the generation and the counts of the index.
-func (r *Retriever) state() (docs.Meta, docs.Counts, error) {
-	meta, err := r.sources.Documents.Meta()
-	if err != nil {
-		return meta, docs.Counts{}, fmt.Errorf("reading the state of the index: %w", err)
+// newSearch parses a query, and reads the generation and the counts of the index.
+func (r *Retriever) newSearch(ctx context.Context, q Query) (s *search, meta docs.Meta, counts docs.Counts, err error) {
+	if meta, err = r.sources.Documents.Meta(); err == nil {
+		counts, err = r.sources.Documents.Counts()
 	}
-	counts, err := r.sources.Documents.Counts()
 	if err != nil {
-		return meta, counts, fmt.Errorf("reading the state of the index: %w", err)
+		return nil, meta, counts, fmt.Errorf("reading the state of the index: %w", err)
 	}
-	return meta, counts, nil
+	s = &search{Retriever: r, Query: q, pending: counts.Vectors.Chunks > 0, trace: tracerOf(ctx)}
+	s.parsed, err = r.parse(q.Text)
+	return s, meta, counts, err
 }
 
 // explainEmpty sets Reason and Hint of an empty answer.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"cairn/internal/folder/history"
 	"cairn/internal/folder/index"
 	"cairn/internal/text/git"
 	"cairn/internal/text/invisible"
@@ -193,19 +194,12 @@ type SectionChange struct {
 	Anchor string `json:"anchor"`
 	// Added reports that the earlier commit has no such section, Uncommitted that the
 	// section differs from the last commit.
-	Added       bool         `json:"added,omitempty"`
-	Uncommitted bool         `json:"uncommitted,omitempty"`
-	Commits     []PastCommit `json:"commits"`
-	text        string       // of today
-	name        string       // of the document, in the commit before those that were visited
+	Added       bool             `json:"added,omitempty"`
+	Uncommitted bool             `json:"uncommitted,omitempty"`
+	Commits     []history.Commit `json:"commits"`
+	text        string           // of today
+	name        string           // of the document, in the commit before those that were visited
 	seen        map[git.Hash]string
-}
-
-// PastCommit is a commit. Its subject is what its author wrote.
-type PastCommit struct {
-	Hash    string    `json:"hash"`
-	Time    time.Time `json:"time"`
-	Subject string    `json:"subject"`
 }
 
 // SectionChanges is the answer of Past.Changes.
@@ -234,7 +228,7 @@ func (p *Past) Changes(ctx context.Context, places []SectionPlace) (*SectionChan
 		if err != nil {
 			continue
 		}
-		all = append(all, &SectionChange{Path: path, Anchor: place.Anchor, text: sectionText(path, place.Anchor, text), name: path, Commits: []PastCommit{}})
+		all = append(all, &SectionChange{Path: path, Anchor: place.Anchor, text: sectionText(path, place.Anchor, text), name: path, Commits: []history.Commit{}})
 	}
 	limited, cancel := context.WithTimeout(ctx, changesLimit)
 	defer cancel()
@@ -290,7 +284,7 @@ func (p *Past) since(ctx context.Context, head *git.Commit, all []*SectionChange
 				s.name, before = old, p.section(s, parent, old)
 			}
 			if before != after {
-				s.Commits = append(s.Commits, PastCommit{c.Hash.String(), c.Time, c.Subject})
+				s.Commits = append(s.Commits, history.Commit{Hash: c.Hash.String(), Time: c.Time, Subject: c.Subject})
 			}
 		}
 		return true, nil

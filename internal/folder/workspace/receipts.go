@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"cairn/internal/task/files"
@@ -41,7 +42,7 @@ func (t *Tasks) CheckReceipts(ctx context.Context, documents []string, fix bool)
 		paths = all
 	}
 	var cited []receipt.Full
-	report := newReceiptReport(0)
+	report := &ReceiptReport{Receipts: []CheckedReceipt{}}
 	for _, path := range paths {
 		text, err := t.Text(path)
 		if err != nil && len(documents) > 0 {
@@ -54,18 +55,11 @@ func (t *Tasks) CheckReceipts(ctx context.Context, documents []string, fix bool)
 			cited = append(cited, c.Full)
 		}
 	}
-	findings, err := receipt.Check(ctx, receipts{t}, cited)
-	if err != nil {
+	if err := t.check(ctx, report, cited); err != nil {
 		return nil, err
 	}
-	moved := map[string]bool{}
-	for i, f := range findings {
-		if report.set(i, f); f.Status == receipt.Moved {
-			moved[report.Receipts[i].In] = true
-		}
-	}
 	for _, path := range paths {
-		if !fix || !moved[path] {
+		if !fix || !slices.ContainsFunc(report.Receipts, func(c CheckedReceipt) bool { return c.In == path && c.Status == receipt.Moved }) {
 			continue
 		}
 		n, err := t.fixReceipts(ctx, path)
@@ -113,15 +107,19 @@ func (t *Tasks) CheckReceiptList(ctx context.Context, list []string) (*ReceiptRe
 			return nil, &InvalidReceiptError{err}
 		}
 	}
-	findings, err := receipt.Check(ctx, receipts{t}, full)
-	if err != nil {
-		return nil, err
-	}
-	report := newReceiptReport(len(findings))
+	report := &ReceiptReport{Receipts: make([]CheckedReceipt, len(full))}
+	return report, t.check(ctx, report, full)
+}
+
+// check sets what became of the receipts of a report.
+func (t *Tasks) check(ctx context.Context, report *ReceiptReport, cited []receipt.Full) error {
+	findings, err := receipt.Check(ctx, receipts{t}, cited)
+	report.Counts = map[receipt.Status]int{}
 	for i, f := range findings {
-		report.set(i, f)
+		report.Receipts[i].Finding = f
+		report.Counts[f.Status]++
 	}
-	return report, nil
+	return err
 }
 
 // Receipt returns the receipt of lines of a document.
@@ -131,15 +129,6 @@ func (t *Tasks) Receipt(path, anchor string, start, end int) (receipt.Full, erro
 		return receipt.Full{}, err
 	}
 	return receipt.Make(path, anchor, text, start, end)
-}
-
-func newReceiptReport(n int) *ReceiptReport {
-	return &ReceiptReport{Receipts: make([]CheckedReceipt, n), Counts: map[receipt.Status]int{}}
-}
-
-func (r *ReceiptReport) set(i int, f receipt.Finding) {
-	r.Receipts[i].Finding = f
-	r.Counts[f.Status]++
 }
 
 // Holds reports whether each receipt is the same, or has its present place now.

@@ -50,31 +50,14 @@ const previousBackup = "before-restore.cairn"
 // completes the restore, see finishRestore. Restore does not touch the index, which is
 // derived from the documents.
 func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOptions) (*BackupReport, error) {
-	list, damaged, err := readBackup(from)
-	if err == nil && !slices.ContainsFunc(list, func(r backupRecord) bool { return r.Part != "" || r.File != "" }) {
-		err = errors.New("the backup contains no records and no files")
-	}
+	r, err := w.checkBackup(from, o)
 	if err != nil {
 		return nil, err
 	}
-	if damaged > 0 && !o.SkipDamaged {
-		return nil, fmt.Errorf("%d lines of the backup are damaged or missing; nothing is restored without --skip-damaged", damaged)
+	defer r.root.Close()
+	if !slices.ContainsFunc(r.list, func(r backupRecord) bool { return r.Part != "" || r.File != "" }) {
+		return nil, errors.New("the backup contains no records and no files")
 	}
-	root, err := os.OpenRoot(w.selection.Root)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	report := &BackupReport{Damaged: damaged}
-	files, err := filesOf(root, list, o.Overwrite, report)
-	if err != nil {
-		return nil, err
-	}
-	next, err := recordsOf(list)
-	if err != nil {
-		return nil, err
-	}
-	report.Records, report.Files = len(next.tools)+len(next.questions), len(files)
 	place, err := home.Of(w.selection.Root)
 	if err == nil {
 		err = place.Make()
@@ -87,8 +70,10 @@ func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOption
 		return nil, err
 	}
 	defer release()
-	var before recordSet
+	report := r.report
+	report.Records, report.Files = len(r.next.tools)+len(r.next.questions), len(r.files)
 	report.Previous = filepath.Join(place.Records, previousBackup)
+	var before recordSet
 	err = commitFile(report.Previous, func(to io.Writer) error {
 		_, err := w.backup(ctx, to, before.add)
 		return err
@@ -97,10 +82,67 @@ func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOption
 		return nil, fmt.Errorf("keeping the present records: %w", err)
 	}
 	pending := filepath.Join(place.Records, pendingRestore)
-	if err := commitFile(pending, func(to io.Writer) error { return writePending(to, list, files) }); err != nil {
+	if err := commitFile(pending, r.write); err != nil {
 		return nil, err
 	}
-	return report, errors.Join(w.replace(ctx, root, files, before, next, &o), os.Remove(pending))
+	return &report, errors.Join(w.replace(ctx, r, before, &o), os.Remove(pending))
+}
+
+// restore is a backup that can replace the records and files of a folder.
+type restore struct {
+	list   []backupRecord
+	files  []restoredFile // to write
+	next   recordSet
+	report BackupReport
+	root   *os.Root // of the folder; the caller closes it
+}
+
+// checkBackup reads and checks a backup.
+func (w *Workspace) checkBackup(from io.Reader, o RestoreOptions) (r *restore, err error) {
+	r = &restore{}
+	r.report.Damaged, err = kv.ReadLines(from, func(line backupRecord) error {
+		switch {
+		case line.Format > backupFormat:
+			return fmt.Errorf("the backup has format %d and this cairn reads format %d", line.Format, backupFormat)
+		case line.Part == "":
+		case line.Part != questionsPart && !slices.Contains(toolbox.Parts(), line.Part):
+			return fmt.Errorf("the backup has an unknown part %.40q", line.Part)
+		default:
+			r.next.add(line.Line)
+		}
+		r.list = append(r.list, line)
+		return nil
+	})
+	switch {
+	case err != nil:
+	case len(r.list) == 0:
+		err = errors.New("the file is not a backup of cairn")
+	case r.report.Damaged > 0 && !o.SkipDamaged:
+		err = fmt.Errorf("%d lines of the backup are damaged or missing; nothing is restored without --skip-damaged", r.report.Damaged)
+	default:
+		r.root, err = os.OpenRoot(w.selection.Root)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.files, err = filesOf(r.root, r.list, o.Overwrite, &r.report); err != nil {
+		return nil, errors.Join(err, r.root.Close())
+	}
+	return r, nil
+}
+
+// write writes what r restores as a backup.
+func (r *restore) write(to io.Writer) error {
+	b := kv.NewLineWriter(to)
+	for _, line := range r.list {
+		if line.File == "" {
+			b.Write(line)
+		}
+	}
+	for _, f := range r.files {
+		b.Write(backupRecord{File: f.File, Content: f.Content, Before: f.before})
+	}
+	return b.Close()
 }
 
 // commitFile replaces the private file name by what write writes.
@@ -116,9 +158,9 @@ func commitFile(name string, write func(io.Writer) error) error {
 	return f.Commit()
 }
 
-// replace writes files, and replaces the records before by next. After an error it restores
-// both.
-func (w *Workspace) replace(ctx context.Context, root *os.Root, files []restoredFile, before, next recordSet, o *RestoreOptions) (err error) {
+// replace writes the files of r, and replaces the records before by those of r. After an
+// error it restores both.
+func (w *Workspace) replace(ctx context.Context, r *restore, before recordSet, o *RestoreOptions) (err error) {
 	var undo []func() error
 	defer func() {
 		if err != nil {
@@ -127,35 +169,19 @@ func (w *Workspace) replace(ctx context.Context, root *os.Root, files []restored
 			}
 		}
 	}()
-	for _, f := range files {
-		undo = append(undo, f.undo(root))
+	for _, f := range r.files {
+		undo = append(undo, f.undo(r.root))
 		if err := o.writing(f.File); err != nil {
 			return err
 		}
-		if err := atomicfile.WriteIn(root, f.File, f.Content, 0o644); err != nil {
+		if err := atomicfile.WriteIn(r.root, f.File, f.Content, 0o644); err != nil {
 			return err
 		}
 	}
 	undo = append(undo, func() error {
 		return w.replaceRecords(context.WithoutCancel(ctx), before, &RestoreOptions{})
 	})
-	return w.replaceRecords(ctx, next, o)
-}
-
-// readBackup returns the undamaged records, and the number of lines that are damaged or
-// missing.
-func readBackup(from io.Reader) (list []backupRecord, damaged int, err error) {
-	damaged, err = kv.ReadLines(from, func(r backupRecord) error {
-		if r.Format > backupFormat {
-			return fmt.Errorf("the backup has format %d and this cairn reads format %d", r.Format, backupFormat)
-		}
-		list = append(list, r)
-		return nil
-	})
-	if err == nil && len(list) == 0 {
-		err = errors.New("the file is not a backup of cairn")
-	}
-	return list, damaged, err
+	return w.replaceRecords(ctx, r.next, o)
 }
 
 // recordSet holds all records of a folder.
@@ -170,20 +196,6 @@ func (s *recordSet) add(l toolbox.Line) {
 	} else {
 		s.tools = append(s.tools, l)
 	}
-}
-
-// recordsOf returns the records in a backup.
-func recordsOf(list []backupRecord) (s recordSet, err error) {
-	for _, r := range list {
-		if r.Part == "" {
-			continue
-		}
-		if r.Part != questionsPart && !slices.Contains(toolbox.Parts(), r.Part) {
-			return s, fmt.Errorf("the backup has an unknown part %.40q", r.Part)
-		}
-		s.add(r.Line)
-	}
-	return s, nil
 }
 
 // replaceRecords replaces the records of the folder.
@@ -295,20 +307,6 @@ func (f *restoredFile) undo(root *os.Root) func() error {
 // writes until it has ended. It is a backup.
 const pendingRestore = "restore.cairn"
 
-// writePending writes the records in list, and files.
-func writePending(to io.Writer, list []backupRecord, files []restoredFile) error {
-	b := kv.NewLineWriter(to)
-	for _, r := range list {
-		if r.File == "" {
-			b.Write(r)
-		}
-	}
-	for _, f := range files {
-		b.Write(backupRecord{File: f.File, Content: f.Content, Before: f.before})
-	}
-	return b.Close()
-}
-
 // finishRestoreOf is finishRestore for a process that opens only the tasks of a folder.
 func finishRestoreOf(sel config.Selection, cfg config.Config) {
 	place, err := home.Of(sel.Root)
@@ -352,30 +350,15 @@ func (w *Workspace) replay(ctx context.Context, name string) error {
 		return err
 	}
 	defer in.Close()
-	list, damaged, err := readBackup(in)
-	if err == nil && damaged > 0 {
-		err = fmt.Errorf("%d lines of %s are damaged", damaged, name)
-	}
+	r, err := w.checkBackup(in, RestoreOptions{Overwrite: true})
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(w.selection.Root)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	files, err := filesOf(root, list, true, &BackupReport{})
-	if err != nil {
-		return err
-	}
-	files = slices.DeleteFunc(files, func(f restoredFile) bool { return f.exists && !bytes.Equal(f.before, f.Before) })
-	next, err := recordsOf(list)
-	if err != nil {
-		return err
-	}
+	defer r.root.Close()
+	r.files = slices.DeleteFunc(r.files, func(f restoredFile) bool { return f.exists && !bytes.Equal(f.before, f.Before) })
 	var before recordSet
 	if _, err = w.backup(ctx, io.Discard, before.add); err == nil {
-		err = w.replace(ctx, root, files, before, next, &RestoreOptions{})
+		err = w.replace(ctx, r, before, &RestoreOptions{})
 	}
 	if err != nil {
 		return err

@@ -167,7 +167,7 @@ func (w *Workspace) own(ctx context.Context, place home.Place) (*owner.Folder, e
 type service struct {
 	*index.Index
 	tools   *toolbox.Toolbox
-	changed func() bool // reports whether the configuration has changed
+	changed func() bool // reports whether the service must end
 }
 
 // Removed implements owner.Service.
@@ -385,24 +385,14 @@ func (w *Workspace) Close() error {
 	return err
 }
 
-// fallback reads the files of an owner that does not answer.
-type fallback struct {
-	*service
-	versions []kv.Version // of the files before they were opened
-}
-
-// Removed reports whether the owner has changed a file. Answers may then mix two states.
-func (f *fallback) Removed() bool {
-	return slices.ContainsFunc(f.versions, func(v kv.Version) bool { return !v.Current() })
-}
-
-// serveReads runs the operations that only read, without the owner of the files in place.
-// The keyword index and the vectors need no version: they only add to files, or replace
-// them, and the owner marks every change of them in the documents.
-func (w *Workspace) serveReads(s *owner.Server, silent *owner.LockError, place home.Place) *fallback {
-	f := &fallback{}
+// serveReads runs the operations that only read, without the owner of the files in place. It
+// ends when the owner has changed a file: answers may then mix two states. The keyword index
+// and the vectors need no version: they only add to files, or replace them, and the owner marks
+// every change of them in the documents.
+func (w *Workspace) serveReads(s *owner.Server, silent *owner.LockError, place home.Place) *service {
+	var versions []kv.Version // of the files before they were opened
 	for _, path := range append(toolbox.Files(place), filepath.Join(place.Index, index.DocumentsFile)) {
-		f.versions = append(f.versions, kv.VersionOf(path))
+		versions = append(versions, kv.VersionOf(path))
 	}
 	t := w.toolboxOptions(place)
 	t.ReadOnly = true
@@ -412,8 +402,9 @@ func (w *Workspace) serveReads(s *owner.Server, silent *owner.LockError, place h
 	x := index.New(o)
 	x.ServeReads(s)
 	tools.ServeReads(s)
-	f.service = &service{x, tools, nil}
-	return f
+	return &service{x, tools, func() bool {
+		return slices.ContainsFunc(versions, func(v kv.Version) bool { return !v.Current() })
+	}}
 }
 
 // remoteStores opens the Qdrant store of w for reading.
