@@ -23,7 +23,11 @@ const longestToken = 128
 
 // cost returns the number of tokens of v in JSON, as a client receives it.
 func (r *Retriever) cost(v any) int {
-	return r.sources.Budget.CountTokens(renderJSON(v))
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("marshalling %T: %v", v, err)) // unreachable: every answer can be marshalled
+	}
+	return r.sources.Budget.CountTokens(string(b))
 }
 
 // size returns the number of tokens of v as text or in JSON.
@@ -34,25 +38,9 @@ func (r *Retriever) size(v interface{ Text() string }, asText bool) int {
 	return r.cost(v)
 }
 
-func renderJSON(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("marshalling %T: %v", v, err)) // unreachable: every answer can be marshalled
-	}
-	return string(b)
-}
-
-// omittedCost returns the number of tokens of one entry in the list of omitted hits,
-// with its comma.
-func (r *Retriever) omittedCost(o Omitted) int { return r.cost(&o) + 1 }
-
 // passageTokens is the budget for the first passage of a hit, about the size of a chunk.
 // It determines how many hits a budget is divided among, at least two.
 const passageTokens = 200
-
-// budgetLimit returns the default Limit of a search within a budget. It is larger than
-// the number of passages that fit, since some are short.
-func budgetLimit(tokens int) int { return min(max(DefaultLimit, 2*tokens/passageTokens), MaxLimit) }
 
 // leastPassage is the fewest tokens of a longer chunk that are worth an entry.
 const leastPassage = 10

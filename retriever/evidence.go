@@ -80,7 +80,7 @@ func (s *search) unknown() ([]string, error) {
 }
 
 // cover updates covered with a result: the terms found in its passage and in its headings.
-func (s *search) cover(d *foundDocument, t *terms, found map[string]bool) {
+func (s *search) cover(d *foundDocument, t *keyword.Marker, found map[string]bool) {
 	if s.shown++; s.shown > coveredDocuments {
 		return
 	}

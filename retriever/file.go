@@ -148,7 +148,9 @@ func (r *Retriever) permitted(name string) error {
 		case outline.IsSource(name):
 			return invalid("path", "%q is source code and not in the index: the setting parser.code selects the folders whose code is indexed", name)
 		default:
-			if example, err := firstBelow(reader, name); err != nil || example != "" {
+			example := "" // the first indexed file below a folder
+			err := reader.Files(name+"/", func(f docs.File) bool { example = f.Path; return false })
+			if err != nil || example != "" {
 				return cmp.Or(err, invalid("path", "%q is a folder; name a document in it, such as %q", name, example))
 			}
 			return invalid("path", "%q is not indexed: only %s files are", name, strings.Join(r.options.Extensions, ", "))
@@ -158,15 +160,6 @@ func (r *Retriever) permitted(name string) error {
 		}
 		return nil
 	})
-}
-
-// firstBelow returns the path of the first indexed file below a folder, "" without one.
-func firstBelow(reader *docs.Reader, folder string) (path string, err error) {
-	err = reader.Files(folder+"/", func(f docs.File) bool {
-		path = f.Path
-		return false
-	})
-	return path, err
 }
 
 // isOwn reports whether a file is in a folder of cairn's cards, documents or notes.
@@ -200,8 +193,3 @@ func lineStarts(text []byte) []int {
 
 // line returns the number, from 1, of the line that contains offset.
 func (f *parsedFile) line(offset int) int { return max(1, sort.SearchInts(f.lines, offset+1)) }
-
-// linesOf returns the lines of [start, end).
-func (f *parsedFile) linesOf(start, end int) Lines {
-	return Lines{f.line(start), f.line(max(start, end-1))}
-}

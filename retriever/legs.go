@@ -80,7 +80,7 @@ func (s *search) ask(ctx context.Context, q query.Query, mode Mode, depth int) (
 	}
 	keywords.Wait()
 	if err != nil {
-		return nil, fmt.Errorf("searching keywords: %w", err)
+		return nil, err
 	}
 	if l.failed == nil { // the store may have failed between the two requests
 		l.failed = cosineErr
@@ -91,12 +91,16 @@ func (s *search) ask(ctx context.Context, q query.Query, mode Mode, depth int) (
 // askKeywords runs the keyword leg. If it finds few documents, it looks for longer words too.
 func (s *search) askKeywords(ctx context.Context, l *legs, q query.Query) (err error) {
 	defer observe.Begin(ctx, observe.Keyword).End(ctx)
-	if l.keyword, err = s.sources.Keyword.Search(ctx, q, l.depth, s.Filter); err != nil || !l.few() || q.Fuzzy {
-		return err
+	l.keyword, err = s.sources.Keyword.Search(ctx, q, l.depth, s.Filter)
+	if err == nil && l.few() && !q.Fuzzy {
+		var longer []store.Hit
+		longer, err = s.sources.Keyword.Search(ctx, q.WithPrefixes(), l.depth, s.Filter)
+		l.addBelow(longer)
 	}
-	longer, err := s.sources.Keyword.Search(ctx, q.WithPrefixes(), l.depth, s.Filter)
-	l.addBelow(longer)
-	return err
+	if err != nil {
+		return fmt.Errorf("searching keywords: %w", err)
+	}
+	return nil
 }
 
 // complete prepares the hits of the legs for blending. If the vector leg failed or the
@@ -178,11 +182,9 @@ func (s *search) keywordOnly(ctx context.Context, l *legs, vectorErr error) erro
 		s.log.Warn("vector leg failed, answering from keywords", "error", vectorErr)
 	}
 	if l.mode == Semantic {
-		found, err := s.ask(ctx, s.parsed, Keyword, l.depth)
-		if err != nil {
+		if err := s.askKeywords(ctx, l, s.parsed); err != nil {
 			return err
 		}
-		l.keyword = found.keyword
 	}
 	l.mode, l.vector, l.cosines = Keyword, nil, nil
 	l.full = len(l.keyword) >= l.depth
@@ -195,13 +197,9 @@ func (s *search) keywordOnly(ctx context.Context, l *legs, vectorErr error) erro
 // fuzzy searches for longer words and near spellings, since no chunk contains a word of
 // the query as typed.
 func (s *search) fuzzy(ctx context.Context, l *legs) error {
-	found, err := s.ask(ctx, s.parsed.WithFuzzy(), Keyword, l.depth)
-	if err != nil {
-		return err
-	}
-	l.keyword = found.keyword
+	err := s.askKeywords(ctx, l, s.parsed.WithFuzzy())
 	l.fuzzy = len(l.keyword) > 0
-	return nil
+	return err
 }
 
 const (

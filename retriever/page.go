@@ -14,6 +14,7 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/store/keyword"
 	"cairn/internal/text/invisible"
 	"cairn/internal/text/markdown"
 )
@@ -33,7 +34,7 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 		Results: []Result{}, TotalCount: ranking.files(), Mode: ranking.Mode,
 		Degraded: append([]string{}, ranking.Degraded...), Fuzzy: ranking.Fuzzy,
 	}
-	marked := newTerms(s.parsed)
+	marked := keyword.NewMarker(s.parsed)
 	s.shown, s.covered = 0, 0
 	if s.sources.Files != nil {
 		s.files = s.sources.Files.Lookup()
@@ -220,7 +221,7 @@ func blankPreamble(doc *store.Document, n int, text []byte) bool {
 
 // result returns the result for d, without SectionTokens. Its snippet shows the terms in
 // marked.
-func (s *search) result(d *foundDocument, marked *terms) Result {
+func (s *search) result(d *foundDocument, marked *keyword.Marker) Result {
 	doc, section := d.doc, &d.doc.Sections[d.section]
 	chunk := section.Chunks[d.chunk]
 	var snippet string
@@ -230,7 +231,7 @@ func (s *search) result(d *foundDocument, marked *terms) Result {
 		if store.KindOf(doc.Path) == store.Code {
 			text = joinComments(text)
 		}
-		snippet, found = marked.snippet(section.Heading, text)
+		snippet, found = snippetOf(marked, section.Heading, text)
 		s.cover(d, marked, found)
 	}
 	result := Result{

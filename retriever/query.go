@@ -91,8 +91,8 @@ func (q Query) check(maxRunes int) (Query, error) {
 		return q, err
 	}
 	switch {
-	case q.Limit == 0 && (q.MaxTokens > 0 || q.AsText):
-		q.Limit = budgetLimit(cmp.Or(q.MaxTokens, DefaultTokens))
+	case q.Limit == 0 && (q.MaxTokens > 0 || q.AsText): // more than the passages that fit, since some are short
+		q.Limit = min(max(DefaultLimit, 2*cmp.Or(q.MaxTokens, DefaultTokens)/passageTokens), MaxLimit)
 	case q.Limit == 0:
 		q.Limit = DefaultLimit
 	case q.Limit < 1 || q.Limit > MaxLimit:

@@ -188,16 +188,21 @@ func (r *Retriever) ReadAll(ctx context.Context, q ReadRequest) (*Readings, erro
 	for i, path := range q.Paths {
 		one := ReadRequest{Path: path, AsText: q.AsText}
 		if budget > 0 {
-			left := budget - r.size(all, q.AsText) - r.omittedCost(Omitted{path, 99_999})*(len(q.Paths)-i)
-			if left < MinBudget {
-				if tokens, err := r.estimate(path); err != nil {
+			omitted := 1 + r.cost(&Omitted{path, 99_999}) // with its comma
+			one.MaxTokens = budget - r.size(all, q.AsText) - omitted*(len(q.Paths)-i)
+			if one.MaxTokens < MinBudget {
+				var e extent
+				f, rest, _, err := r.locate(path)
+				if err == nil {
+					e, err = r.extent(f, "", rest)
+				}
+				if err != nil {
 					all.Failed = append(all.Failed, FailedPlace{path, err.Error(), err})
 				} else {
-					all.Omitted = append(all.Omitted, Omitted{Path: path, Tokens: tokens})
+					all.Omitted = append(all.Omitted, Omitted{Path: path, Tokens: (e.end - e.start) / 4})
 				}
 				continue
 			}
-			one.MaxTokens = left
 		}
 		reading, err := r.Read(ctx, one)
 		if ctx.Err() != nil {
@@ -216,16 +221,6 @@ func (r *Retriever) ReadAll(ctx context.Context, q ReadRequest) (*Readings, erro
 	return all, nil
 }
 
-// estimate returns the estimated number of tokens (bytes/4) of a place.
-func (r *Retriever) estimate(path string) (tokens int, err error) {
-	f, rest, _, err := r.locate(path)
-	if err != nil {
-		return 0, err
-	}
-	e, err := r.extent(f, "", rest)
-	return (e.end - e.start) / 4, err
-}
-
 // reading returns the content of an extent with its headings and links.
 func (r *Retriever) reading(f *parsedFile, e extent, cached bool) *Reading {
 	content := f.text[e.start:e.end]
@@ -239,7 +234,7 @@ func (r *Retriever) reading(f *parsedFile, e extent, cached bool) *Reading {
 		out.Anchor = &anchor
 	}
 	if e.anchor != "" || e.lines || e.part {
-		lines := f.linesOf(e.start, e.end)
+		lines := Lines{f.line(e.start), f.line(max(e.start, e.end-1))}
 		out.LineRange = &lines
 		if cited, err := receipt.Of(f.path, e.anchor, f.text, lines.Start, lines.End); err == nil && f.masked == 0 {
 			out.Mark = cited.Mark.String()

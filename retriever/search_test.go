@@ -11,6 +11,7 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/store/keyword"
 	"cairn/internal/text/markdown"
 	"cairn/internal/text/query"
 )
@@ -541,7 +542,7 @@ func TestSnippetHeading(t *testing.T) {
 		{"planned rotation", "Planned rotation", "## Planned rotation\n\nOne.\n\nTwo.\n\nThree.\n\nRotation.\n", "One. Two. Three."},
 		{"rotation", "Steps", "# Title\n\nPlanned rotation.\n", "Title Planned rotation."},
 	} {
-		if got, _ := newTerms(query.Parse(c.query)).snippet(c.heading, markdown.PlainText([]byte(c.passage))); got != c.want {
+		if got, _ := snippetOf(keyword.NewMarker(query.Parse(c.query)), c.heading, markdown.PlainText([]byte(c.passage))); got != c.want {
 			t.Errorf("%q in %q: %q, want %q", c.query, c.passage, got, c.want)
 		}
 	}

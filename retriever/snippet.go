@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"cairn/internal/store/keyword"
-	"cairn/internal/text/query"
 )
 
 // A snippet has at most snippetRunes runes from at most snippetLines consecutive lines.
@@ -16,17 +15,12 @@ const (
 	snippetLines = 3
 )
 
-// terms finds the terms of a query in texts.
-type terms struct{ *keyword.Marker }
-
-func newTerms(q query.Query) *terms { return &terms{keyword.NewMarker(q)} }
-
-// snippet returns the first group of up to snippetLines consecutive lines of passage, a
+// snippetOf returns the first group of up to snippetLines consecutive lines of passage, a
 // text without markup, with the most distinct terms of the query, joined to one line.
 // If no line matches, it returns the beginning. If the first line is the heading, which
 // results show next to the snippet, snippet skips it and does not count its terms,
 // unless it is the only line. found holds the terms in the passage.
-func (t *terms) snippet(heading, passage string) (snippet string, found map[string]bool) {
+func snippetOf(t *keyword.Marker, heading, passage string) (snippet string, found map[string]bool) {
 	found = map[string]bool{}
 	var lines []string
 	for _, line := range strings.FieldsFunc(passage, func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -75,7 +69,7 @@ func (t *terms) snippet(heading, passage string) (snippet string, found map[stri
 	}
 	out := lines[best]
 	if utf8.RuneCountInString(out) > snippetRunes {
-		return t.window(out), found
+		return window(t, out), found
 	}
 	for _, line := range lines[best+1 : min(best+snippetLines, len(lines))] {
 		if utf8.RuneCountInString(out)+1+utf8.RuneCountInString(line) > snippetRunes {
@@ -117,7 +111,7 @@ func addAll(to, from map[string]bool) {
 }
 
 // window shortens a long line to the consecutive words with the most distinct terms.
-func (t *terms) window(line string) string {
+func window(t *keyword.Marker, line string) string {
 	words := strings.Fields(line)
 	matches := make([]map[string]bool, len(words))
 	for i, w := range words {

@@ -257,7 +257,7 @@ func Load(root string, environ []string) (Config, error) {
 // loadFile returns the defaults, overridden by the file of the folder root.
 func loadFile(root string) (Config, error) {
 	cfg := Default()
-	marker, source, err := find(root)
+	marker, source, err := find(root, markers...)
 	if err != nil {
 		return cfg, fmt.Errorf("reading the configuration: %w", err)
 	}
@@ -281,7 +281,7 @@ func loadFile(root string) (Config, error) {
 // Trust trusts the folder root with its present configuration. It returns the values that
 // have an effect only because of that, by their keys.
 func Trust(root string) (map[string]any, error) {
-	marker, source, err := find(root)
+	marker, source, err := find(root, markers...)
 	if err != nil {
 		return nil, fmt.Errorf("reading the configuration: %w", err)
 	}
@@ -306,7 +306,7 @@ const maxFile = 1 << 20
 // find reads the configuration of the folder root, without following links. It returns the
 // first marker with a configuration. If there is none, source is nil, and marker is the
 // first that exists, or "".
-func find(root string) (marker string, source []byte, err error) {
+func find(root string, markers ...string) (marker string, source []byte, err error) {
 	tree, err := walk.Open(walk.Root{Dir: root})
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil, nil
@@ -339,7 +339,7 @@ func Stamp(root string) (stamp string) {
 
 // Find returns the marker of a folder, "" for none, and whether it has a configuration.
 func Find(root string) (marker string, configured bool) {
-	marker, source, err := find(root)
+	marker, source, err := find(root, markers...)
 	return marker, source != nil || err != nil
 }
 
@@ -349,19 +349,11 @@ func Find(root string) (marker string, configured bool) {
 func Initial(root string) (c Config, carried []string, err error) {
 	c = Default()
 	before := c
-	tree, err := walk.Open(walk.Root{Dir: root})
-	if err != nil {
+	_, source, err := find(root, ".cuedeck")
+	if err != nil || source == nil {
 		return c, nil, err
 	}
-	defer tree.Close()
-	const name = ".cuedeck/config.toml"
-	source, _, err := tree.ReadFile(name, maxFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil, nil
-	}
-	if err == nil {
-		err = c.decode(name, source)
-	}
+	err = c.decode(".cuedeck/config.toml", source)
 	if err == nil {
 		err = c.check()
 	}

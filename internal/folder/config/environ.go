@@ -24,24 +24,18 @@ var dagVariables = map[string]string{
 // ignored.
 func (c *Config) override(environ []string) error {
 	weights := c.Search
-	for _, pair := range environ {
-		name, value, _ := strings.Cut(pair, "=")
-		if key, ok := dagVariables[name]; ok && value != "" {
-			if err := c.assign(name, "dag."+key, value); err != nil {
-				return err
-			}
-		}
-	}
-	for _, prefix := range []string{"CUEDECK_", "CAIRN_"} {
+	for _, prefix := range []string{"", "CUEDECK_", "CAIRN_"} {
 		for _, pair := range environ {
 			name, value, _ := strings.Cut(pair, "=")
-			rest, _ := strings.CutPrefix(name, prefix)
-			table, key, ok := strings.Cut(strings.ToLower(rest), "__")
-			if !ok || rest == name {
-				continue
+			rest, ok := strings.CutPrefix(name, prefix)
+			table, key, long := strings.Cut(strings.ToLower(rest), "__")
+			if prefix == "" {
+				table, key, long = "dag", dagVariables[name], dagVariables[name] != "" && value != ""
 			}
-			if err := c.assign(name, table+"."+key, value); err != nil {
-				return err
+			if ok && long {
+				if err := c.assign(name, table+"."+key, value); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -78,7 +78,7 @@ type Change struct {
 // that of the other, because they add up to 1. Set keeps the rest of the file, including
 // comments. A trusted configuration stays trusted. After an error nothing has changed.
 func Set(root, key, value string) (*Change, error) {
-	marker, source, err := find(root)
+	marker, source, err := find(root, markers...)
 	if err != nil {
 		return nil, err
 	}

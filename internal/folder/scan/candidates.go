@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 
@@ -177,8 +176,7 @@ func (k *Known) find(path string) *file {
 	if k == nil {
 		return nil
 	}
-	i := sort.Search(len(k.files), func(i int) bool { return k.files[i].Path >= path })
-	if i < len(k.files) && k.files[i].Path == path {
+	if i, ok := slices.BinarySearchFunc(k.files, path, func(f file, path string) int { return strings.Compare(f.Path, path) }); ok {
 		return &k.files[i]
 	}
 	return nil
