@@ -38,12 +38,21 @@ type History struct {
 	folder, file string
 	log          *slog.Logger
 
-	update    sync.Mutex       // held by Update
-	mu        sync.Mutex       // guards the fields below
-	stored    *stored          // nil until the file was read
-	graph     *graphrank.Graph // of stored; nil until it is needed
-	bySubject *subjects        // of stored; nil until it is needed
-	working   working
+	update  sync.Mutex // held by Update
+	mu      sync.Mutex // guards the fields below
+	memory  *memory    // nil until the file was read
+	working working
+}
+
+// memory is the content of the file, and what is made of the commits when it is needed.
+type memory struct {
+	stored
+	graph    func() *graphrank.Graph // nil if there are no commits
+	subjects func() *subjects
+}
+
+func remember(s stored) *memory {
+	return &memory{s, sync.OnceValue(func() *graphrank.Graph { return learn(s.Commits) }), sync.OnceValue(func() *subjects { return newSubjects(s.Commits) })}
 }
 
 // Open returns the history of a folder. file need not exist.
@@ -73,20 +82,20 @@ func heading(text []byte) []byte {
 }
 
 // load returns the content of the file, an empty one if it cannot be used.
-func (h *History) load() *stored {
+func (h *History) load() *memory {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.stored != nil {
-		return h.stored
+	if h.memory != nil {
+		return h.memory
 	}
-	h.stored = &stored{}
+	var s stored
 	all, err := os.ReadFile(h.file)
-	if line, text, ok := bytes.Cut(all, []byte("\n")); err == nil && ok && bytes.Equal(append(line, '\n'), heading(text)) {
-		if err := json.Unmarshal(text, h.stored); err != nil {
-			h.stored = &stored{}
-		}
+	line, text, _ := bytes.Cut(all, []byte("\n"))
+	if err != nil || !bytes.Equal(append(line, '\n'), heading(text)) || json.Unmarshal(text, &s) != nil {
+		s = stored{}
 	}
-	return h.stored
+	h.memory = remember(s)
+	return h.memory
 }
 
 // Update reads the commits that are new since the last Update and writes the file. It does
@@ -110,7 +119,7 @@ func (h *History) Update(ctx context.Context) error {
 	if err != nil || head == old.Head && old.Complete {
 		return err
 	}
-	next, err := read(ctx, r, head, old)
+	next, err := read(ctx, r, head, &old.stored)
 	if err != nil {
 		return err
 	}
@@ -119,7 +128,7 @@ func (h *History) Update(ctx context.Context) error {
 		return err
 	}
 	h.mu.Lock()
-	h.stored, h.graph, h.bySubject = next, nil, nil
+	h.memory = remember(*next)
 	h.mu.Unlock()
 	return atomicfile.Write(h.file, append(heading(text), text...), 0o600)
 }
@@ -203,12 +212,12 @@ func (h *History) Changed() []string {
 func (h *History) Stale() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.stored != nil && h.working.head != h.stored.Head
+	return h.memory != nil && h.working.head != h.memory.Head
 }
 
 // compare sets h.working.
 func (h *History) compare() error {
-	h.working = working{head: h.stored.Head}
+	h.working = working{head: h.memory.Head}
 	r, err := git.Open(h.folder)
 	if err != nil {
 		return err

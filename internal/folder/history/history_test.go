@@ -109,7 +109,7 @@ func TestCoChanged(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	r := newRepository(t)
 	file := filepath.Join(t.TempDir(), "history")
-	if h := r.updated(file); h.learn() != nil {
+	if h := r.updated(file); h.load().graph() != nil {
 		t.Error("a repository without commits has a history")
 	}
 	r.commit("first", "a.go", "b.go")
@@ -148,7 +148,7 @@ func TestUpdate(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if h := Open(r.dir, file, slog.New(slog.DiscardHandler)); h.learn() != nil {
+	if h := Open(r.dir, file, slog.New(slog.DiscardHandler)); h.load().graph() != nil {
 		t.Error("a damaged file was used")
 	}
 	if n := len(r.updated(file).load().Commits); n != 1 {

@@ -27,17 +27,6 @@ const (
 	maxLike       = 10
 )
 
-// learn returns the graph of the commits, nil if there are none.
-func (h *History) learn() *graphrank.Graph {
-	s := h.load()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.graph == nil && len(s.Commits) > 0 {
-		h.graph = learn(s.Commits)
-	}
-	return h.graph
-}
-
 // commit is a commit with the files that it changes.
 type commit struct {
 	*record
@@ -81,6 +70,9 @@ func related(records []record, most int) (commits []commit) {
 // learn relates the files of each commit to each other: a pair of its n files gains the
 // commit's weight / (n-1).
 func learn(records []record) *graphrank.Graph {
+	if len(records) == 0 {
+		return nil
+	}
 	type pair struct{ a, b string }
 	weights := map[pair]float64{}
 	for _, c := range related(records, maxFiles) {
@@ -104,7 +96,7 @@ func learn(records []record) *graphrank.Graph {
 // CoChanged returns how closely each document is related to those of context by the
 // commits that changed them together, in [0, 1): see graphrank.Proximity.
 func (h *History) CoChanged(context, documents []string) []float64 {
-	g := h.learn()
+	g := h.load().graph()
 	if g == nil {
 		return make([]float64, len(documents))
 	}
@@ -121,7 +113,8 @@ func ids(paths []string) (ids []string) {
 // Near returns the files that were changed together with those given, or whose paths are
 // like theirs, best first.
 func (h *History) Near(given []string) []graphrank.Scored {
-	g, x := h.learn(), h.subjectsOf()
+	known := h.load()
+	g, x := known.graph(), known.subjects()
 	if g == nil {
 		return nil
 	}

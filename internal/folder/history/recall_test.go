@@ -139,14 +139,14 @@ var rankers = []ranker{
 	{"same folder", func(h *known, files []string, given, _ string) []float64 { return sameFolder(h, files, given) }},
 	{"counts", func(h *known, files []string, given, _ string) []float64 {
 		return each(files, func(f string) float64 {
-			e, _ := h.graph.Edge(graphrank.DocumentID(given), graphrank.DocumentID(f))
+			e, _ := h.load().graph().Edge(graphrank.DocumentID(given), graphrank.DocumentID(f))
 			return e.Count
 		})
 	}},
 	{"Adamic-Adar", func(h *known, files []string, given, _ string) []float64 {
 		return each(files, func(f string) float64 {
-			e, _ := h.graph.Edge(graphrank.DocumentID(given), graphrank.DocumentID(f))
-			return e.Count + h.graph.AdamicAdar(graphrank.DocumentID(given), graphrank.DocumentID(f))/10
+			e, _ := h.load().graph().Edge(graphrank.DocumentID(given), graphrank.DocumentID(f))
+			return e.Count + h.load().graph().AdamicAdar(graphrank.DocumentID(given), graphrank.DocumentID(f))/10
 		})
 	}},
 	{"PageRank", func(h *known, files []string, given, _ string) []float64 {
@@ -219,7 +219,7 @@ func (q *questions) recall(frozen bool) map[string]float64 {
 				from = i + 1
 			}
 			x := newSubjects(q.records[from:])
-			h = &known{&History{stored: &stored{Commits: q.records[from:]}, graph: learn(q.records[from:]), bySubject: x}, x, existing(q.records[from:])}
+			h = &known{&History{memory: remember(stored{Commits: q.records[from:]})}, x, existing(q.records[from:])}
 		}
 		files := h.files
 		var truth []string

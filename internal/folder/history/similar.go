@@ -149,21 +149,10 @@ func ranked(scores map[string]float64) []graphrank.Scored {
 	return list
 }
 
-// subjectsOf returns the subjects of the commits.
-func (h *History) subjectsOf() *subjects {
-	s := h.load()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.bySubject == nil {
-		h.bySubject = newSubjects(s.Commits)
-	}
-	return h.bySubject
-}
-
 // Similar returns the files that commits with a subject like the question changed, or whose
 // paths have its words, best first, and the commits most like it.
 func (h *History) Similar(question string) ([]graphrank.Scored, []Commit) {
-	return h.subjectsOf().similar(question)
+	return h.load().subjects().similar(question)
 }
 
 // Times returns when the last commit changed each file, as far as it was read. Files that may
@@ -183,7 +172,7 @@ func (h *History) Times() map[string]time.Time {
 
 // Last returns the last n commits that changed one of the files, the newest first.
 func (h *History) Last(paths []string, n int) (commits []Commit) {
-	x := h.subjectsOf()
+	x := h.load().subjects()
 	for i := range x.commits {
 		if c := &x.commits[i]; len(commits) < n && slices.ContainsFunc(paths, func(p string) bool { return slices.Contains(c.files, p) }) {
 			commits = append(commits, c.public())
