@@ -360,7 +360,12 @@ func (s *search) findDeclarations(name string, cs []*candidate) error {
 				if c.path != path {
 					continue
 				}
-				if d := declares(doc, text, c, name); d > 0 {
+				i := slices.IndexFunc(doc.Sections, func(s store.Section) bool { return s.Anchor == c.anchor })
+				if i < 0 || c.number >= len(doc.Sections[i].Chunks) {
+					continue
+				}
+				chunk := doc.Sections[i].Chunks[c.number]
+				if d := outline.Declares(text[chunk.Start:chunk.End], name); d > 0 {
 					c.role, c.unsure = definition, d == outline.MayDeclare
 				}
 			}
@@ -371,14 +376,4 @@ func (s *search) findDeclarations(name string, cs []*candidate) error {
 		return fmt.Errorf("looking for a declaration of %q: %w", name, err)
 	}
 	return nil
-}
-
-// declares returns whether the chunk of c declares name.
-func declares(doc *store.Document, text []byte, c *candidate, name string) outline.Declaration {
-	i := slices.IndexFunc(doc.Sections, func(s store.Section) bool { return s.Anchor == c.anchor })
-	if i < 0 || c.number >= len(doc.Sections[i].Chunks) {
-		return 0
-	}
-	chunk := doc.Sections[i].Chunks[c.number]
-	return outline.Declares(text[chunk.Start:chunk.End], name)
 }

@@ -3,6 +3,7 @@ package retriever
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -35,82 +36,65 @@ var readmes = []string{"README.md", "readme.md", "index.md", "_index.md"}
 // none is read from a remote store.
 func (r *Retriever) folders(reader *docs.Reader, results []Result) ([]Folder, error) {
 	var found []Folder
-	seen := map[string]*described{} // by folder
+	type description struct{ text, from string } // from is the document that contains the text
+	known := map[string]description{}            // by folder
 	for i := range results {
-		if len(found) == maxFolders {
-			break
-		}
-		for _, dir := range ancestors(results[i].Path) {
-			d := seen[dir]
-			if d == nil {
-				d = &described{}
-				seen[dir] = d
-				if err := r.describe(reader, dir, d); err != nil {
+		dir := results[i].Path
+		for range maxAncestors {
+			dir = path.Dir(dir)
+			d, seen := known[dir]
+			if !seen {
+				var err error
+				if d.text, d.from, err = r.describe(reader, dir); err != nil {
 					return nil, fmt.Errorf("describing the folders of the results: %w", err)
 				}
+				known[dir] = d
 			}
 			if d.text == "" {
 				continue
 			}
-			if !d.listed && d.from != results[i].Path {
-				d.listed = true
+			if d.from != results[i].Path && !slices.ContainsFunc(found, func(f Folder) bool { return f.Path == dir }) {
 				found = append(found, Folder{dir, d.text})
 			}
+			break
+		}
+		if len(found) == maxFolders {
 			break
 		}
 	}
 	return found, nil
 }
 
-// described is the description of a folder; text is empty if it has none.
-type described struct {
-	text, from string // from is the document that contains text
-	listed     bool   // in the answer
-}
-
-// ancestors returns the folders above a document, nearest first.
-func ancestors(document string) []string {
-	var chain []string
-	for dir := path.Dir(document); len(chain) < maxAncestors; dir = path.Dir(dir) {
-		chain = append(chain, dir)
-		if dir == "." {
-			break
-		}
-	}
-	return chain
-}
-
-// describe sets d to the description of a folder.
-func (r *Retriever) describe(reader *docs.Reader, dir string, d *described) error {
+// describe returns the description of a folder, "" if it has none, and the document that
+// contains it.
+func (r *Retriever) describe(reader *docs.Reader, dir string) (text, from string, err error) {
 	if text := r.options.Contexts[dir]; text != "" || dir == "." {
-		d.text = oneLine(words(text))
-		return nil
+		return oneLine(words(text)), "", nil
 	}
 	if reader.Remote() { // a README would add a call to every search
-		return nil
+		return "", "", nil
 	}
 	for _, name := range readmes {
-		p := path.Join(dir, name)
-		doc, err := reader.Document(p)
+		from = path.Join(dir, name)
+		doc, err := reader.Document(from)
 		if err != nil {
-			return err
+			return "", "", err
 		}
 		if doc == nil {
 			continue
 		}
-		content := reader.Text(p)
+		content := reader.Text(from)
 		for _, s := range doc.Sections {
 			if s.Start < 0 || s.OwnEnd > len(content) || s.Start > s.OwnEnd {
 				continue
 			}
-			own := strings.TrimPrefix(markdown.Plain(p, "", content[s.Start:s.OwnEnd]), s.Heading)
-			if d.text = firstSentence(own); d.text != "" {
-				d.from = p
-				return nil
+			own := strings.TrimPrefix(markdown.Plain(from, "", content[s.Start:s.OwnEnd]), s.Heading)
+			if text = firstSentence(own); text != "" {
+				return text, from, nil
 			}
 		}
 	}
-	return nil
+	return "", "", nil
 }
 
 // leastWords is the least number of words in a line that describes a folder. Lines of

@@ -175,7 +175,11 @@ func shown(doc *store.Document, ranked *RankedDocument, text []byte) (n, chunk i
 		if m < 0 || blankPreamble(doc, m, text) {
 			continue
 		}
-		if score := s.Score * discount(doc, m, text); score > best {
+		score, section := s.Score, &doc.Sections[m]
+		if markdown.LinkShare(doc.Path, text[section.Start:section.OwnEnd], len(section.Heading)) > maxLinkShare {
+			score *= linksDiscount
+		}
+		if score > best {
 			best, n, chunk = score, m, s.Chunk
 		}
 	}
@@ -193,15 +197,6 @@ const (
 	maxLinkShare  = 0.5
 	linksDiscount = 0.7
 )
-
-// discount returns the factor for the score of section n of doc.
-func discount(doc *store.Document, n int, text []byte) float64 {
-	s := &doc.Sections[n]
-	if markdown.LinkShare(doc.Path, text[s.Start:s.OwnEnd], len(s.Heading)) > maxLinkShare {
-		return linksDiscount
-	}
-	return 1
-}
 
 // sectionOf returns the index of a ranked section in doc, or -1 if doc no longer has it.
 func sectionOf(doc *store.Document, s *RankedSection) int {

@@ -44,40 +44,35 @@ func snippetOf(t *keyword.Marker, heading, passage string) (snippet string, foun
 			delete(hits[i], term)
 		}
 	}
-	best, bestCount := 0, -1
-	for i := range lines {
-		seen := map[string]bool{}
-		size := 0
-		count := 0
-		for j := i; j < min(i+snippetLines, len(lines)); j++ {
-			if size += utf8.RuneCountInString(lines[j]) + 1; j > i && size > snippetRunes {
-				break
-			}
-			for term := range hits[j] {
-				if !seen[term] {
-					seen[term] = true
-					count++
-				}
-			}
-		}
-		if len(hits[i]) == 0 && i > 0 { // a snippet begins with a matching line
+	from, to := densest(lines, hits, snippetLines, snippetRunes, func(i int) bool { return len(hits[i]) > 0 })
+	if utf8.RuneCountInString(lines[from]) > snippetRunes {
+		return window(t, lines[from]), found
+	}
+	return strings.Join(lines[from:to], " "), found
+}
+
+// densest returns the range of at most most consecutive texts with the most distinct terms that
+// have at most room runes, with a blank between them. A range begins with the first text or
+// with one that may begin it.
+func densest(texts []string, terms []map[string]bool, most, room int, may func(i int) bool) (from, to int) {
+	best := -1
+	for i := range texts {
+		if i > 0 && !may(i) {
 			continue
 		}
-		if count > bestCount {
-			best, bestCount = i, count
+		seen, size, end := map[string]bool{}, 0, i
+		for ; end < min(i+most, len(texts)); end++ {
+			if size += utf8.RuneCountInString(texts[end]); size > room && end > i {
+				break
+			}
+			size++
+			addAll(seen, terms[end])
+		}
+		if len(seen) > best {
+			from, to, best = i, end, len(seen)
 		}
 	}
-	out := lines[best]
-	if utf8.RuneCountInString(out) > snippetRunes {
-		return window(t, out), found
-	}
-	for _, line := range lines[best+1 : min(best+snippetLines, len(lines))] {
-		if utf8.RuneCountInString(out)+1+utf8.RuneCountInString(line) > snippetRunes {
-			break
-		}
-		out += " " + line
-	}
-	return out, found
+	return from, to
 }
 
 // commentMarkers begin lines of comments. A space after a mark that is also an operator
@@ -118,37 +113,16 @@ func window(t *keyword.Marker, line string) string {
 		matches[i] = t.In(w)
 	}
 	const room = snippetRunes - 2 // without an ellipsis at both ends
-	best, bestEnd, bestCount := 0, 0, -1
-	for i := 0; i < len(words); i++ {
-		if i > 0 && matches[min(i+3, len(words)-1)] == nil { // show three words before a match
-			continue
-		}
-		seen := map[string]bool{}
-		size, end, count := 0, i, 0
-		for ; end < len(words); end++ {
-			if size += utf8.RuneCountInString(words[end]); size > room {
-				break
-			}
-			size++
-			for term := range matches[end] {
-				if !seen[term] {
-					seen[term] = true
-					count++
-				}
-			}
-		}
-		if count > bestCount {
-			best, bestEnd, bestCount = i, end, count
-		}
+	// Three words precede the first match.
+	from, to := densest(words, matches, len(words), room, func(i int) bool { return matches[min(i+3, len(words)-1)] != nil })
+	if utf8.RuneCountInString(words[from]) > room {
+		return strings.ToValidUTF8(cut(words[from], room), "") + "…"
 	}
-	if bestEnd == best { // a single word exceeds room
-		return strings.ToValidUTF8(cut(words[best], room), "") + "…"
-	}
-	out := strings.TrimRightFunc(strings.Join(words[best:bestEnd], " "), unicode.IsSpace)
-	if best > 0 {
+	out := strings.TrimRightFunc(strings.Join(words[from:to], " "), unicode.IsSpace)
+	if from > 0 {
 		out = "…" + out
 	}
-	if bestEnd < len(words) {
+	if to < len(words) {
 		out += "…"
 	}
 	return out

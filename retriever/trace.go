@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"cairn/internal/base/observe"
-	"cairn/internal/text/query"
 )
 
 // Trace records the input and output of each step of one search. Answer holds the
@@ -176,39 +175,30 @@ func (r *Retriever) Explain(ctx context.Context, q Query, best int) (*Trace, err
 	}
 	q.Explain = false // finish adds the components of the scores, so that they do not use the budget
 	t := &tracer{best: best, start: time.Now()}
-	t.trace = Trace{Query: strings.TrimSpace(q.Text), Mode: cmp.Or(q.Mode, Hybrid), Stages: []Step{}}
+	t.trace = Trace{Query: strings.TrimSpace(q.Text), Mode: cmp.Or(q.Mode, Hybrid), Stages: []Step{}, Blend: Blending{Best: []Place{}}, Graph: Graph{Changes: []RankChange{}}}
 	answer, err := r.Search(observe.With(context.WithValue(ctx, tracerKey{}, t), t), q)
 	if err != nil {
 		return nil, err
 	}
 	t.trace.Took, t.trace.Answer = ms(time.Since(t.start)), answer
-	if err := r.analysis(&t.trace, t.query); err != nil {
+	stats, chunks, err := r.statistics(t.query)
+	if err != nil {
 		return nil, err
+	}
+	t.trace.Analysis = Analysis{
+		Terms: []Term{}, Chunks: chunks, Plain: t.query.Words, Near: answer.Fuzzy,
+		Phrases: len(t.query.Phrases) > 0, Excludes: len(t.query.Excluded)+len(t.query.Dashed) > 0,
+	}
+	for _, s := range stats {
+		t.trace.Analysis.Terms = append(t.trace.Analysis.Terms, Term{s.Term, s.DocFreq})
 	}
 	r.finish(t, q)
 	return &t.trace, nil
 }
 
-// analysis sets Trace.Analysis.
-func (r *Retriever) analysis(trace *Trace, q query.Query) error {
-	stats, chunks, err := r.statistics(q)
-	if err != nil {
-		return err
-	}
-	trace.Analysis = Analysis{
-		Terms: []Term{}, Chunks: chunks, Plain: q.Words, Near: trace.Answer.Fuzzy,
-		Phrases: len(q.Phrases) > 0, Excludes: len(q.Excluded)+len(q.Dashed) > 0,
-	}
-	for _, t := range stats {
-		trace.Analysis.Terms = append(trace.Analysis.Terms, Term{t.Term, t.DocFreq})
-	}
-	return nil
-}
-
 // finish sets the fields that depend on the whole search.
 func (r *Retriever) finish(t *tracer, q Query) {
 	trace := &t.trace
-	embedded := trace.Analysis.Plain
 	took := map[string]float64{}
 	for _, s := range trace.Stages {
 		took[s.Stage] += s.Took
@@ -220,8 +210,8 @@ func (r *Retriever) finish(t *tracer, q Query) {
 	}
 	if e := r.sources.Embedder; e != nil && r.sources.Vectors != nil && trace.Mode != Keyword {
 		d := e.Description()
-		trace.Embedding = &Embedding{Model: d.ID, Text: embedded, Prefix: d.QueryPrefix, Dimension: d.Dimension, Cached: t.cached, Took: took[observe.Embed.String()]}
-		trace.Embedding.Tokens = append([]int32{}, e.Tokenizer().Encode(d.QueryPrefix+embedded)...)
+		trace.Embedding = &Embedding{Model: d.ID, Text: trace.Analysis.Plain, Prefix: d.QueryPrefix, Dimension: d.Dimension, Cached: t.cached, Took: took[observe.Embed.String()]}
+		trace.Embedding.Tokens = append([]int32{}, e.Tokenizer().Encode(d.QueryPrefix+trace.Analysis.Plain)...)
 		if k, ok := e.(interface{ Kernel() string }); ok {
 			trace.Embedding.Kernel = k.Kernel()
 		}
@@ -260,12 +250,6 @@ func (r *Retriever) finish(t *tracer, q Query) {
 				}
 			}
 		}
-	}
-	if trace.Graph.Changes == nil {
-		trace.Graph.Changes = []RankChange{}
-	}
-	if trace.Blend.Best == nil {
-		trace.Blend.Best = []Place{}
 	}
 }
 

@@ -143,7 +143,7 @@ func (t *tracer) reweighed(ranking *Ranking, before []string) {
 	if t == nil {
 		return
 	}
-	t.trace.Graph.Considered, t.trace.Graph.Changes = min(reweighed, len(ranking.Documents)), nil
+	t.trace.Graph.Considered, t.trace.Graph.Changes = min(reweighed, len(ranking.Documents)), []RankChange{}
 	t.scores = make(map[string]Explanation, len(ranking.Documents))
 	for i := range ranking.Documents {
 		d := &ranking.Documents[i]
