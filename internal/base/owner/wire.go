@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 )
 
@@ -67,54 +66,36 @@ func Sentinel(sentinel error) Kind {
 	}
 }
 
-// The kinds on the wire of ErrEnded and of a *LockError.
-const (
-	ended    = "ended"
-	lockKind = "lock"
-)
-
-var lockErrors = KindOf[*LockError]()
+// common are the kinds that every folder has.
+var common = Kinds{"ended": Sentinel(ErrEnded), "lock": KindOf[*LockError]()}
 
 // encode returns err as a client receives it; nil for nil.
 func (kinds Kinds) encode(err error) *wireError {
 	if err == nil {
 		return nil
 	}
-	// An owner that closes cancels its own operations.
-	if errors.Is(err, ErrEnded) || errors.Is(err, context.Canceled) {
-		return &wireError{Kind: ended, Message: err.Error()}
+	if errors.Is(err, context.Canceled) { // an owner that closes cancels its own operations
+		err = errors.Join(err, ErrEnded)
 	}
-	if e, ok := lockErrors.as(err); ok {
-		return typed(lockKind, e)
-	}
-	for name, k := range kinds {
-		if e, ok := k.as(err); ok {
-			return typed(name, e)
+	for _, kinds := range []Kinds{common, kinds} {
+		for name, k := range kinds {
+			if e, ok := k.as(err); ok {
+				if detail, bad := json.Marshal(e); bad == nil {
+					return &wireError{Kind: name, Message: e.Error(), Detail: detail}
+				}
+			}
 		}
 	}
 	return &wireError{Message: err.Error()}
 }
 
-func typed(kind string, err error) *wireError {
-	detail, marshalErr := json.Marshal(err)
-	if marshalErr != nil {
-		return &wireError{Message: err.Error()}
-	}
-	return &wireError{Kind: kind, Message: err.Error(), Detail: detail}
-}
-
 // decode is the inverse of encode.
 func (kinds Kinds) decode(e *wireError) error {
-	if e.Kind == ended {
-		return fmt.Errorf("%w: %s", ErrEnded, e.Message)
-	}
-	k, ok := kinds[e.Kind]
-	if e.Kind == lockKind {
-		k, ok = lockErrors, true
-	}
-	if ok {
-		if typed, err := k.decode(e.Detail); err == nil {
-			return typed
+	for _, kinds := range []Kinds{common, kinds} {
+		if k, ok := kinds[e.Kind]; ok {
+			if typed, err := k.decode(e.Detail); err == nil {
+				return typed
+			}
 		}
 	}
 	return errors.New(e.Message)

@@ -106,27 +106,24 @@ func (p *Place) String() string {
 	return at
 }
 
-func (i *Item) write(b *strings.Builder) {
-	at := i.Place.String()
-	if mark := cmp.Or(i.Mark, i.Hash); mark != "" {
-		at += " @" + mark
+// write writes an entry of a bundle: an *Item, a *Commit or a *Place.
+func write(b *strings.Builder, entry any) {
+	switch e := entry.(type) {
+	case *Item:
+		at := e.Place.String()
+		if mark := cmp.Or(e.Mark, e.Hash); mark != "" {
+			at += " @" + mark
+		}
+		if at += "  " + e.Why; e.Part != "" {
+			at += ", " + e.Part + " only"
+		}
+		retriever.WriteSection(b, at+retriever.Flagged(e.Flags), e.Text)
+	case *Commit:
+		retriever.WriteSection(b, fmt.Sprintf("commit %.8s %s %s  %s", e.Hash, e.Time.Format("2006-01-02"), e.Subject, e.Why), "")
+	case *Place:
+		retriever.WriteSection(b, "more "+e.String()+"  "+e.Why, "")
 	}
-	if at += "  " + i.Why; i.Part != "" {
-		at += ", " + i.Part + " only"
-	}
-	retriever.WriteSection(b, at+retriever.Flagged(i.Flags), i.Text)
 }
-
-func (c *Commit) write(b *strings.Builder) {
-	retriever.WriteSection(b, fmt.Sprintf("commit %.8s %s %s  %s", c.Hash, c.Time.Format("2006-01-02"), c.Subject, c.Why), "")
-}
-
-func (p *Place) write(b *strings.Builder) {
-	retriever.WriteSection(b, "more "+p.String()+"  "+p.Why, "")
-}
-
-// entry is an entry of a bundle.
-type entry interface{ write(b *strings.Builder) }
 
 // Text returns the bundle as text for a model, in the form of retriever.Answer.Text.
 func (b *Bundle) Text() string {
@@ -135,13 +132,13 @@ func (b *Bundle) Text() string {
 		fmt.Fprintf(&s, "note: %s\n", note)
 	}
 	for i := range b.Items {
-		b.Items[i].write(&s)
+		write(&s, &b.Items[i])
 	}
 	for i := range b.Commits {
-		b.Commits[i].write(&s)
+		write(&s, &b.Commits[i])
 	}
 	for i := range b.More {
-		b.More[i].write(&s)
+		write(&s, &b.More[i])
 	}
 	if n := b.Omitted - len(b.More); n > 0 {
 		fmt.Fprintf(&s, "@@ %d further places were left out\n", n)
@@ -154,13 +151,13 @@ func (b *Bundle) Text() string {
 
 // rendered returns the form of v that the budget counts.
 func (r *Request) rendered(v any) string {
-	if e, ok := v.(entry); ok && r.AsText {
-		var b strings.Builder
-		e.write(&b)
-		return b.String()
-	}
 	if b, ok := v.(*Bundle); ok && r.AsText {
 		return b.Text()
+	}
+	if r.AsText {
+		var b strings.Builder
+		write(&b, v)
+		return b.String()
 	}
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -155,7 +155,12 @@ func (c *compiler) files(ctx context.Context, q retriever.Query) (files []*file,
 		}
 		similar = commits
 		sorted()
-		given, weight := c.inUse(), nearWeight
+		var given []string // the documents of the context and those that differ from the last commit
+		for _, name := range slices.Concat(c.Context, h.Changed()) {
+			name, _, _ = strings.Cut(name, "#")
+			given = append(given, strings.TrimPrefix(name, graphrank.DocumentPrefix))
+		}
+		weight := nearWeight
 		if len(given) == 0 {
 			weight = relatedWeight
 			for _, f := range files[:min(seeds, len(files))] {
@@ -171,15 +176,6 @@ func (c *compiler) files(ctx context.Context, q retriever.Query) (files []*file,
 	}
 	sorted()
 	return files, similar, nil
-}
-
-// inUse returns the documents of the context and those that differ from the last commit.
-func (c *compiler) inUse() (paths []string) {
-	for _, name := range slices.Concat(c.Context, c.History.Changed()) {
-		name, _, _ = strings.Cut(name, "#")
-		paths = append(paths, strings.TrimPrefix(name, graphrank.DocumentPrefix))
-	}
-	return paths
 }
 
 func (f *file) add(why string) {
@@ -256,12 +252,12 @@ func (c *compiler) references(ctx context.Context, reader *docs.Reader, all []ca
 			if ref.Guess {
 				why += " (a guess)"
 			}
-			if id := ref.Path + "#" + ref.Anchor; ref.Why == "import" || n[id] > 0 || n[why] == maxReferences || id == one.doc.Path+"#"+f.name {
+			id := ref.Path + "#" + ref.Anchor
+			if ref.Why == "import" || n[id] > 0 || n[why] == maxReferences || id == one.doc.Path+"#"+f.name {
 				continue
-			} else {
-				n[id]++
-				n[why]++
 			}
+			n[id]++
+			n[why]++
 			if all, err = addReference(reader, all, ref, why, one.weight*referenceWeight); err != nil {
 				return nil, err
 			}
@@ -447,9 +443,8 @@ func (one *candidate) items() (forms []Item) {
 	add(whole, one.text[s.Start:s.OwnEnd])
 	if len(s.Chunks) > 1 {
 		part, chunk := Item{Place: whole.Place, Part: "passage"}, s.Chunks[one.chunk]
-		lead, text := one.text[:chunk.Start], one.text[chunk.Start:chunk.End]
-		inner := markdown.TrimBlankLines(text)
-		lead = one.text[:len(lead)+max(0, bytes.Index(text, inner))]
+		inner := markdown.TrimBlankLines(one.text[chunk.Start:chunk.End])
+		lead := one.text[:chunk.Start+max(0, bytes.Index(one.text[chunk.Start:chunk.End], inner))]
 		part.Lines.Start = 1 + bytes.Count(lead, []byte("\n"))
 		part.Lines.End = part.Lines.Start + bytes.Count(inner, []byte("\n"))
 		add(part, inner)

@@ -240,7 +240,12 @@ func (f *finder) references(s *source, defs []*source) (refs []Reference) {
 		if in && (spans[n].Kind == highlight.Comment || spans[n].Kind == highlight.String) {
 			continue
 		}
-		section := innermost(s.doc, at)
+		section := -1 // the deepest that contains the place
+		for n := range s.doc.Sections {
+			if c := &s.doc.Sections[n]; c.Start <= at && at < c.End && c.Level > 0 {
+				section = n
+			}
+		}
 		if (slices.Contains(s.definitions, section) || slices.Contains(s.others, section)) && !declared[section] {
 			declared[section] = true // the first one in a definition is the declaration
 			continue
@@ -345,17 +350,6 @@ func (s *source) reaches(d *source, before, name string) bool {
 
 // importing matches lines that import, also those of a block of imports in Go.
 var importing = regexp.MustCompile(`^\s*(import|from|use|pub use|mod|pub mod|require|require_relative|using|#\s*include)\b|^\s*([\w.]+ )?"[\w./@~-]+"\s*$|\brequire\(|\bfrom\s+['"]`)
-
-// innermost returns the deepest section that contains an offset, -1 for none.
-func innermost(doc *store.Document, at int) int {
-	found := -1
-	for n := range doc.Sections {
-		if s := &doc.Sections[n]; s.Start <= at && at < s.End && s.Level > 0 {
-			found = n
-		}
-	}
-	return found
-}
 
 // language returns a name for the languages whose files can refer to each other.
 func language(file string) string {

@@ -260,7 +260,8 @@ func unpack(t *tar.Reader, dir string) error {
 		if err != nil {
 			return err
 		}
-		if h.Typeflag != tar.TypeReg || !isGraph(h.Name) && path.Ext(h.Name) != ".json" {
+		// A graph, its tensors, packed weights or settings.
+		if ext := path.Ext(h.Name); h.Typeflag != tar.TypeReg || ext != ".json" && ext != ".bin" && !strings.Contains(path.Base(h.Name), ".onnx") {
 			continue
 		}
 		name := filepath.FromSlash(path.Clean(h.Name))
@@ -272,11 +273,6 @@ func unpack(t *tar.Reader, dir string) error {
 		}
 	}
 	return fmt.Errorf("more than %d files", maxEntries)
-}
-
-// isGraph reports whether a file may hold a graph, its tensors, or packed weights.
-func isGraph(name string) bool {
-	return strings.Contains(path.Base(name), ".onnx") || path.Ext(name) == ".bin"
 }
 
 // settings are the files that describe a model, with their paths in its folder.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"cairn/internal/folder/bundle"
 	"cairn/internal/folder/config"
@@ -57,16 +56,13 @@ func (t *Tasks) Scene(ctx context.Context, cfg config.Config, documents []string
 }
 
 // dated returns the text of a file and the time of its last change.
-func (t *Tasks) dated(path string) ([]byte, time.Time, error) {
-	text, err := t.Text(path)
-	if err != nil {
-		return nil, time.Time{}, err
-	}
+func (t *Tasks) dated(path string) (text []byte, at time.Time, err error) {
 	info, err := t.Stat(path)
-	if err != nil {
-		return nil, time.Time{}, err
+	if err == nil {
+		at = info.ModTime()
+		text, err = t.Text(path)
 	}
-	return text, info.ModTime(), nil
+	return text, at, err
 }
 
 // ContextRequest returns the request for the context of a card: its title and text are the
@@ -90,8 +86,8 @@ func (t *Tasks) ContextRequest(id string) (r bundle.Request, err error) {
 		return r, err
 	}
 	r.Query = strings.TrimSpace(card.Title + "\n" + markdown.Plain(card.Path, "", text[markdown.ReadFrontMatter(text).End:]))
-	if runes := utf8.RuneCountInString(r.Query); runes > retriever.MaxQuery {
-		r.Query = string([]rune(r.Query)[:retriever.MaxQuery])
+	if runes := []rune(r.Query); len(runes) > retriever.MaxQuery {
+		r.Query = string(runes[:retriever.MaxQuery])
 	}
 	r.Cards = []string{card.Path}
 	for _, dep := range answer.Tasks {
