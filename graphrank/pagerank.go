@@ -100,7 +100,7 @@ func (g *Graph) matrix() matrix {
 	return m
 }
 
-// Personalized returns the k nodes with the highest PageRank from the seeds, including
+// personalized returns the k nodes with the highest PageRank from the seeds, including
 // the seeds. The walk jumps back to a seed instead of any node, so nodes near the seeds
 // rank high. The rank of a node without outgoing edges returns to the seeds. Unknown
 // seeds are ignored.
@@ -110,10 +110,6 @@ func (g *Graph) matrix() matrix {
 // pushes d·r(u) along its edges by weight. Estimates do not exceed the exact values. At
 // most 1/(ε·(1−d)) edges are pushed, independent of the size of the graph. Andersen,
 // Chung and Lang, "Local Graph Partitioning using PageRank Vectors", FOCS 2006, section 3.
-func (g *Graph) Personalized(seeds []string, k int) []Scored {
-	return g.personalized(seeds, k, damping)
-}
-
 func (g *Graph) personalized(seeds []string, k int, damping float64) []Scored {
 	const epsilon = 1e-4
 	var start []int32

@@ -146,8 +146,8 @@ func TestDeterministic(t *testing.T) {
 	if !cmp.Equal(g.PageRank(), h.PageRank()) {
 		t.Error("PageRank depends on the order of insertion")
 	}
-	if !cmp.Equal(g.Personalized([]string{"n000001", "n000007"}, 50), h.Personalized([]string{"n000007", "n000001"}, 50)) {
-		t.Error("Personalized depends on the order of insertion")
+	if !cmp.Equal(g.personalized([]string{"n000001", "n000007"}, 50, damping), h.personalized([]string{"n000007", "n000001"}, 50, damping)) {
+		t.Error("personalized depends on the order of insertion")
 	}
 	if !cmp.Equal(g.Communities(1), h.Communities(1)) {
 		t.Error("Communities depends on the order of insertion")
@@ -160,18 +160,18 @@ func TestDeterministic(t *testing.T) {
 func TestPersonalized(t *testing.T) {
 	// s -> m -> s: by hand p(s) = .15/(1-.85²) = .5405, p(m) = .85·p(s).
 	g := build([2]string{"s", "m"}, [2]string{"m", "s"}, [2]string{"x", "y"})
-	got := g.Personalized([]string{"s"}, 10)
+	got := g.personalized([]string{"s"}, 10, damping)
 	if len(got) != 2 || got[0].ID != "s" || !near(got[0].Score, .15/(1-.7225), 1e-3) || !near(got[1].Score, .85*.15/(1-.7225), 1e-3) {
 		t.Errorf("got %v, want s .5405 and m .4595", got)
 	}
-	if got := g.Personalized([]string{"unknown"}, 10); got != nil {
+	if got := g.personalized([]string{"unknown"}, 10, damping); got != nil {
 		t.Errorf("unknown seed: %v, want none", got)
 	}
 	// Against the exact power iteration on random graphs: never above, and near.
 	for seed := range uint64(4) {
 		r := random(seed+20, 40, 160)
 		exact := personalizedExact(r, "n000003")
-		for _, s := range r.Personalized([]string{"n000003"}, 40) {
+		for _, s := range r.personalized([]string{"n000003"}, 40, damping) {
 			if s.Score > exact[s.ID]+1e-9 || exact[s.ID]-s.Score > 0.02 {
 				t.Errorf("seed %d: %s %v, exact %v", seed, s.ID, s.Score, exact[s.ID])
 			}
