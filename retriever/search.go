@@ -58,7 +58,9 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 		building, unread = r.sources.Building()
 	}
 	state := NewIndexState(meta, counts, building, unread)
-	s.trace.parsed(s.parsed)
+	if s.trace != nil {
+		s.trace.query = s.parsed
+	}
 	offset := int(from.Offset)
 	if s.version, err = r.sources.Documents.Version(); err != nil {
 		return nil, fmt.Errorf("reading the state of the index: %w", err)

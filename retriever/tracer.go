@@ -51,13 +51,6 @@ func (t *tracer) Cached(_ context.Context, hit bool) {
 	t.cached = hit
 }
 
-// parsed records the parsed query.
-func (t *tracer) parsed(q query.Query) {
-	if t != nil {
-		t.query = q
-	}
-}
-
 // found records what the legs returned.
 func (t *tracer) found(l *legs) {
 	if t == nil {

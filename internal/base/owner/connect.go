@@ -36,7 +36,14 @@ func (f *Folder) connect(ctx context.Context) (*session, error) {
 		c, err := dial(ctx, f.o.network, socket, readHolder(lock.path), f.o.Errors)
 		switch {
 		case err == nil:
-			return f.accept(c)
+			if f.o.Accept != nil {
+				err = f.o.Accept(c.owner.Holder, c.owner.Identity)
+			}
+			if err != nil {
+				c.close()
+				return nil, err
+			}
+			return &session{client: c}, nil
 		case errors.Is(err, errSilent):
 			return nil, &LockError{LockFile: lock.path, Holder: readHolder(lock.path), Doing: "using", Silent: true}
 		case !errors.Is(err, ErrEnded):
@@ -50,18 +57,6 @@ func (f *Folder) connect(ctx context.Context) (*session, error) {
 		case <-time.After(retryEvery):
 		}
 	}
-}
-
-// accept returns a session with the owner that c is connected to, unless
-// Options.Accept refuses that owner.
-func (f *Folder) accept(c *client) (*session, error) {
-	if f.o.Accept != nil {
-		if err := f.o.Accept(c.owner.Holder, c.owner.Identity); err != nil {
-			c.close()
-			return nil, err
-		}
-	}
-	return &session{client: c}, nil
 }
 
 // own starts the service in this process, which holds the lock, and opens the socket

@@ -208,7 +208,9 @@ func (op Op[In, Out, Line]) Call(ctx context.Context, f *Folder, in In, ahead fu
 		if !errors.Is(err, ErrEnded) || n == attempts {
 			return out, err
 		}
-		f.drop(s)
+		f.mu.Lock()
+		f.forget(s)
+		f.mu.Unlock()
 	}
 }
 
@@ -237,14 +239,21 @@ type call struct {
 	line    func(text []byte) error // receives a line of progress as JSON
 }
 
-// send makes a call in another process.
+// send makes a call in another process. It closes the session with an owner that stopped
+// answering.
 func (f *Folder) send(ctx context.Context, s *session, c call) error {
 	err := s.client.receive(ctx, c)
-	if errors.Is(err, errSilent) {
-		f.refuse(s)
-		err = ErrEnded
+	if !errors.Is(err, errSilent) {
+		return err
 	}
-	return err
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.current == s {
+		f.forget(s)
+		f.refused = &LockError{LockFile: filepath.Join(f.o.Dir, LockFile), Holder: s.client.owner.Holder, Doing: "using", Silent: true}
+		f.refusedAt = time.Now()
+	}
+	return ErrEnded
 }
 
 // Owns reports whether this process owns the folder.
@@ -308,14 +317,7 @@ func (s *session) close() error {
 	return errors.Join(s.service.Close(), s.lock.release())
 }
 
-// drop closes s, unless another goroutine has already dropped it.
-func (f *Folder) drop(s *session) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.forget(s)
-}
-
-// forget is drop for a caller that holds f.mu.
+// forget closes s, unless another goroutine has already done so. The caller holds f.mu.
 func (f *Folder) forget(s *session) {
 	if f.current != s {
 		return
@@ -326,17 +328,6 @@ func (f *Folder) forget(s *session) {
 	}
 	if err := s.close(); err != nil {
 		f.o.Logger.Debug("closing a folder", "dir", f.o.Dir, "error", err)
-	}
-}
-
-// refuse closes the session with an owner that stopped answering.
-func (f *Folder) refuse(s *session) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.current == s {
-		f.forget(s)
-		f.refused = &LockError{LockFile: filepath.Join(f.o.Dir, LockFile), Holder: s.client.owner.Holder, Doing: "using", Silent: true}
-		f.refusedAt = time.Now()
 	}
 }
 

@@ -222,7 +222,11 @@ func (r Row) Scan(to ...any) error {
 			v.Set(reflect.ValueOf(n).Convert(v.Type()))
 		default:
 			var b []byte
-			b, err = unhex(text)
+			if digits, ok := strings.CutPrefix(string(text), `\x`); ok {
+				b, err = hex.DecodeString(digits)
+			} else if text != nil {
+				err = errors.New(`the server does not write bytea in hex: set bytea_output`)
+			}
 			v.SetBytes(b)
 		}
 		if err != nil {
@@ -230,15 +234,4 @@ func (r Row) Scan(to ...any) error {
 		}
 	}
 	return nil
-}
-
-func unhex(text []byte) ([]byte, error) {
-	if text == nil {
-		return nil, nil
-	}
-	digits, ok := strings.CutPrefix(string(text), `\x`)
-	if !ok {
-		return nil, errors.New(`the server does not write bytea in hex: set bytea_output`)
-	}
-	return hex.DecodeString(digits)
 }

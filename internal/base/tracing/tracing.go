@@ -97,7 +97,7 @@ func (t *Tracer) Begin(ctx context.Context, c *observe.Call) context.Context {
 	if parent := propagator.Extract(context.Background(), propagation.MapCarrier{"traceparent": c.TraceParent, "tracestate": c.TraceState}); trace.SpanContextFromContext(parent).IsValid() {
 		remote := trace.SpanContextFromContext(parent)
 		enclosing := trace.SpanFromContext(ctx)
-		if have, ok := enclosing.(sdktrace.ReadOnlySpan); ok && same(have.Parent(), remote) {
+		if have, ok := enclosing.(sdktrace.ReadOnlySpan); ok && have.Parent().TraceID() == remote.TraceID() && have.Parent().SpanID() == remote.SpanID() {
 			options = nil // the HTTP request has that parent already
 		} else {
 			if enclosing.SpanContext().IsValid() {
@@ -120,8 +120,6 @@ func (t *Tracer) Begin(ctx context.Context, c *observe.Call) context.Context {
 	return ctx
 }
 
-func same(a, b trace.SpanContext) bool { return a.TraceID() == b.TraceID() && a.SpanID() == b.SpanID() }
-
 // End implements observe.Listener.
 func (t *Tracer) End(ctx context.Context, c *observe.Call, o observe.Outcome, _ time.Duration) {
 	span := trace.SpanFromContext(ctx)
@@ -138,7 +136,11 @@ func (t *Tracer) End(ctx context.Context, c *observe.Call, o observe.Outcome, _ 
 	case c.Tool == "":
 		span.SetAttributes(attribute.Int("http.response.status_code", o.Code))
 		if c.Route != "" {
-			span.SetName(spanName(c))
+			if name := c.Route; strings.Contains(name, " ") { // with the method
+				span.SetName(name)
+			} else {
+				span.SetName(c.Method + " " + name)
+			}
 			span.SetAttributes(attribute.String("http.route", c.Route))
 		}
 	}
@@ -146,15 +148,6 @@ func (t *Tracer) End(ctx context.Context, c *observe.Call, o observe.Outcome, _ 
 		span.SetStatus(codes.Error, http.StatusText(http.StatusInternalServerError))
 	}
 	span.End()
-}
-
-// spanName returns the method followed by the route, whose pattern may include
-// the method.
-func spanName(c *observe.Call) string {
-	if strings.Contains(c.Route, " ") {
-		return c.Route
-	}
-	return c.Method + " " + c.Route
 }
 
 // Stage implements observe.Listener.

@@ -106,15 +106,17 @@ func (o SelectOptions) workspace(refuse refusal) (Selection, error) {
 	if !filepath.IsAbs(named) {
 		named = filepath.Join(dir, named)
 	}
+	var info fs.FileInfo
 	root, err := filepath.EvalSymlinks(named)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Selection{}, fmt.Errorf("workspace %s (from %s) does not exist", named, rule)
-	} else if err != nil {
-		return Selection{}, fmt.Errorf("resolving workspace %s (from %s): %w", named, rule, err)
+	if err == nil {
+		info, err = os.Stat(root)
 	}
-	if info, err := os.Stat(root); err != nil {
-		return Selection{}, fmt.Errorf("looking at workspace %s (from %s): %w", named, rule, err)
-	} else if !info.IsDir() {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Selection{}, fmt.Errorf("workspace %s (from %s) does not exist", named, rule)
+	case err != nil:
+		return Selection{}, fmt.Errorf("resolving workspace %s (from %s): %w", named, rule, err)
+	case !info.IsDir():
 		return Selection{}, fmt.Errorf("workspace %s (from %s) is not a folder", named, rule)
 	}
 	if why := refuse.why(root); why != "" {

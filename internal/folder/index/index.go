@@ -26,6 +26,7 @@ import (
 	"cairn/internal/folder/history"
 	"cairn/internal/folder/mirror"
 	"cairn/internal/folder/scan"
+	"cairn/internal/store/docs"
 	"cairn/internal/text/walk"
 	"cairn/models"
 	"cairn/models/bpe"
@@ -377,9 +378,13 @@ func (x *Index) useFilled() (*Stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	ok, err := s.filled()
-	if err == nil && !ok {
+	if s == nil {
 		err = ErrNoIndex
+	} else if !s.own {
+		var meta docs.Meta
+		if meta, err = s.Docs.Meta(); err == nil && meta.Format == 0 {
+			err = ErrNoIndex
+		}
 	}
 	if err != nil {
 		x.mu.RUnlock()

@@ -140,22 +140,6 @@ func lostDocuments(dir string, damage error) error {
 	return damage
 }
 
-// markDamaged marks all documents as pending for the indexes that were damaged.
-func (s *Stores) markDamaged() error {
-	if !s.writable {
-		return nil
-	}
-	for _, part := range derived {
-		if s.damage[part.name] == nil {
-			continue
-		}
-		if err := s.Docs.Renew(context.Background(), part.kind); err != nil {
-			return fmt.Errorf("marking all documents for %s: %w", part.what, err)
-		}
-	}
-	return nil
-}
-
 // lacksKeywords reports whether the keyword index was damaged and its rebuild is not
 // complete.
 func (s *Stores) lacksKeywords() bool {

@@ -117,10 +117,15 @@ func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Descri
 		s.Vectors = s.vectors
 		s.Closers = append(s.Closers, s.vectors.Close)
 	}
-	if err = s.markDamaged(); err != nil {
-		return s, err
-	}
 	if write {
+		for _, part := range derived { // all documents are pending for the indexes that were damaged
+			if s.damage[part.name] == nil {
+				continue
+			}
+			if err = s.Docs.Renew(context.Background(), part.kind); err != nil {
+				return s, fmt.Errorf("marking all documents for %s: %w", part.what, err)
+			}
+		}
 		if err = s.openCache(dir, log); err != nil {
 			return s, err
 		}
@@ -190,15 +195,6 @@ func (s *Stores) MirrorTo(to *mirror.Store, d models.Description, open func() (m
 		},
 	}, o)
 	return err
-}
-
-// filled reports whether there is an index. s may be nil.
-func (s *Stores) filled() (bool, error) {
-	if s == nil || s.own {
-		return s != nil, nil
-	}
-	meta, err := s.Docs.Meta()
-	return meta.Format != 0, err
 }
 
 // removed reports whether open files are missing, or the folder was removed or replaced.
