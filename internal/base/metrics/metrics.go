@@ -5,6 +5,7 @@ package metrics
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,4 +65,170 @@ func (m *Metrics) Handler(permits func(r *http.Request, workspace string) bool) 
 		m.mu.Unlock()
 		promhttp.HandlerFor(visible, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	})
+}
+
+// Workspace counts the calls and stages of one workspace, as their listener.
+type Workspace struct {
+	observe.Silent
+	name     string
+	registry *prometheus.Registry
+	now      func() time.Time
+
+	calls     *prometheus.HistogramVec
+	stages    [observe.Stages]prometheus.Observer
+	hit, miss prometheus.Counter
+	index     func(context.Context) (Index, error)
+
+	mu       sync.Mutex
+	degraded []string           // of the last search
+	since    time.Time          // end of the time in spent
+	spent    map[string]float64 // degraded seconds by missing part
+}
+
+// Index is the state of a workspace's index.
+type Index struct {
+	Ready              bool // searchable
+	Files, Sections    int
+	Embedded, Pending  int       // chunks with and without a vector
+	BuiltAt            time.Time // zero if never
+	KeywordSince       time.Time // of the oldest change missing in keyword search; zero for none
+	VectorsSince       time.Time // the same for semantic search
+	Indexing, Watching bool
+}
+
+// Workspace adds a workspace. Each collection of the metrics calls index, for at
+// most indexWait.
+func (m *Metrics) Workspace(name string, index func(context.Context) (Index, error)) *Workspace {
+	labels := prometheus.Labels{"workspace": name}
+	w := &Workspace{
+		name: name, registry: prometheus.NewRegistry(), now: m.now, index: index, spent: map[string]float64{},
+		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "cairn_call_seconds", Buckets: buckets, ConstLabels: labels,
+			Help: "Time of tool calls over any transport."}, []string{"tool", "status"}),
+	}
+	stages := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "cairn_stage_seconds", Buckets: buckets, ConstLabels: labels,
+		Help: "Time of the stages of searches and reads. The keyword leg runs concurrently with embedding and the vector leg."}, []string{"stage"})
+	for s := range observe.Stages {
+		w.stages[s] = stages.WithLabelValues(s.String())
+	}
+	cache := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cairn_query_cache_total", ConstLabels: labels,
+		Help: "Query vectors found in the cache (hit) or computed (miss)."}, []string{"result"})
+	w.hit, w.miss = cache.WithLabelValues("hit"), cache.WithLabelValues("miss")
+	w.registry.MustRegister(w.calls, stages, cache, state{w, labels})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.workspaces = append(m.workspaces, w)
+	return w
+}
+
+// End implements observe.Listener.
+func (w *Workspace) End(_ context.Context, c *observe.Call, o observe.Outcome, took time.Duration) {
+	if c.Tool != "" {
+		w.calls.WithLabelValues(c.Tool, o.Status).Observe(took.Seconds())
+	}
+}
+
+// Stage implements observe.Listener.
+func (w *Workspace) Stage(_ context.Context, s observe.Stage, _ time.Time, took time.Duration) {
+	if s < observe.Stages {
+		w.stages[s].Observe(took.Seconds())
+	}
+}
+
+// Cached implements observe.Listener.
+func (w *Workspace) Cached(_ context.Context, hit bool) {
+	if hit {
+		w.hit.Inc()
+	} else {
+		w.miss.Inc()
+	}
+}
+
+// SetDegraded records which parts of the index were missing for a search, such as vectors. They
+// count as missing until the next call.
+func (w *Workspace) SetDegraded(missing []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(missing) == 0 && len(w.degraded) == 0 {
+		return
+	}
+	w.spend()
+	w.degraded = slices.Clone(missing)
+	for _, what := range missing {
+		w.spent[what] += 0 // export the counter from now on
+	}
+}
+
+// Degraded returns the parts of the index that were missing for the last search.
+func (w *Workspace) Degraded() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.degraded)
+}
+
+// spend counts the degraded time until now. The caller holds w.mu.
+func (w *Workspace) spend() {
+	now := w.now()
+	for _, what := range w.degraded {
+		w.spent[what] += now.Sub(w.since).Seconds()
+	}
+	w.since = now
+}
+
+// indexWait bounds the wait for the state of an index.
+const indexWait = 2 * time.Second
+
+// state is a prometheus.Collector that reads the state at each collection.
+type state struct {
+	w      *Workspace
+	labels prometheus.Labels
+}
+
+// Describe implements prometheus.Collector. The metrics that Collect returns differ.
+func (s state) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (s state) Collect(out chan<- prometheus.Metric) {
+	gauge := func(name, help string, v float64) {
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("cairn_"+name, help, nil, s.labels), prometheus.GaugeValue, v)
+	}
+	yes := func(name, help string, b bool) {
+		if b {
+			gauge(name, help, 1)
+		} else {
+			gauge(name, help, 0)
+		}
+	}
+	s.w.mu.Lock()
+	s.w.spend()
+	yes("degraded", "1 if the last search was degraded, for example by missing vectors.", len(s.w.degraded) > 0)
+	spent := prometheus.NewDesc("cairn_degraded_seconds_total", "Seconds of degraded search, by what was missing.", []string{"what"}, s.labels)
+	for what, seconds := range s.w.spent {
+		out <- prometheus.MustNewConstMetric(spent, prometheus.CounterValue, seconds, what)
+	}
+	s.w.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), indexWait)
+	defer cancel()
+	x, err := s.w.index(ctx)
+	yes("index_known", "0 when the state of the index is not available; the other index metrics are then absent.", err == nil)
+	yes("index_ready", "1 when the workspace can be searched.", err == nil && x.Ready)
+	if err != nil {
+		return
+	}
+	yes("index_building", "1 while the indexer runs.", x.Indexing)
+	yes("index_watching", "1 while the files are watched for changes.", x.Watching)
+	gauge("index_files", "Documents in the index.", float64(x.Files))
+	gauge("index_sections", "Sections of the documents.", float64(x.Sections))
+	gauge("index_embedded_chunks", "Chunks with a vector.", float64(x.Embedded))
+	gauge("index_pending_chunks", "Chunks without a vector.", float64(x.Pending))
+	if !x.BuiltAt.IsZero() {
+		gauge("index_built_timestamp_seconds", "Time of the last complete run of the indexer.", float64(x.BuiltAt.Unix()))
+	}
+	lag := func(since time.Time) float64 {
+		if since.IsZero() {
+			return 0
+		}
+		return max(0, s.w.now().Sub(since).Seconds())
+	}
+	gauge("index_keyword_lag_seconds", "Seconds since the oldest change missing in keyword search, 0 for none.", lag(x.KeywordSince))
+	gauge("index_vector_lag_seconds", "Seconds since the oldest change missing in semantic search, 0 for none.", lag(x.VectorsSince))
 }
