@@ -1,11 +1,12 @@
 package benchmarks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"cairn/retriever"
 )
@@ -34,7 +35,13 @@ func weights(vector, keyword float64) func(*retriever.Options) {
 
 // ablate runs all queries with each variant. dir is a folder for a second index.
 func (m *measurement) ablate(ctx context.Context, dir string) error {
-	all := append(m.missingLegs(), variants...)
+	var all []variant
+	for _, mode := range []retriever.Mode{retriever.Keyword, retriever.Semantic} {
+		if _, ok := m.report.Modes[mode]; !ok { // it was not measured as a mode
+			all = append(all, variant{name: string(mode), mode: mode})
+		}
+	}
+	all = append(all, variants...)
 	if m.o.Reranker != nil {
 		all = append(all, variant{name: "no re-ranker", change: func(o *retriever.Options) { o.Reranker = nil }})
 	}
@@ -45,16 +52,6 @@ func (m *measurement) ablate(ctx context.Context, dir string) error {
 		}
 	}
 	return m.change(func(*retriever.Options) {})
-}
-
-// missingLegs returns the legs that were not measured as modes.
-func (m *measurement) missingLegs() (legs []variant) {
-	for _, mode := range []retriever.Mode{retriever.Keyword, retriever.Semantic} {
-		if _, ok := m.report.Modes[mode]; !ok {
-			legs = append(legs, variant{name: string(mode), mode: mode})
-		}
-	}
-	return legs
 }
 
 func (m *measurement) measureVariant(ctx context.Context, v variant, dir string) error {
@@ -98,10 +95,7 @@ func ablations(runs []*Run) []Ablation {
 	before := main.each()
 	for _, r := range runs {
 		name, leg := legNames[retriever.Mode(r.System)]
-		if !leg {
-			name = r.System
-		}
-		if !r.Ablation && !leg || !main.sameQueries(r) {
+		if !r.Ablation && !leg || !slices.EqualFunc(main.Queries, r.Queries, func(a, b RunQuery) bool { return a.ID == b.ID }) {
 			continue
 		}
 		after := r.each()
@@ -112,31 +106,9 @@ func ablations(runs []*Run) []Ablation {
 			}
 		}
 		all := randomize(metricNames[:1], before, after, randomRounds, 1)[0]
-		out = append(out, Ablation{name, all.B, all.B - all.A, intervals(change)[metricNames[0]], all.P})
+		out = append(out, Ablation{cmp.Or(name, r.System), all.B, all.B - all.A, intervals(change)[metricNames[0]], all.P})
 	}
 	return out
 }
 
 var legNames = map[retriever.Mode]string{retriever.Keyword: "words alone", retriever.Semantic: "meaning alone"}
-
-// sameQueries reports whether both runs have the same queries in the same order.
-func (r *Run) sameQueries(o *Run) bool {
-	if len(r.Queries) != len(o.Queries) {
-		return false
-	}
-	for i := range r.Queries {
-		if r.Queries[i].ID != o.Queries[i].ID {
-			return false
-		}
-	}
-	return true
-}
-
-func writeAblations(b *strings.Builder, all []Ablation) {
-	if len(all) > 0 {
-		fmt.Fprintf(b, "\n\n%-24s %8s %8s %19s %7s", "changed", "ndcg@10", "change", "95 %", "p")
-	}
-	for _, a := range all {
-		fmt.Fprintf(b, "\n%-24s %8.4f %+8.4f %+8.4f to %+8.4f %7.4f", a.Variant, a.NDCG10, a.Change, a.CI[0], a.CI[1], a.P)
-	}
-}

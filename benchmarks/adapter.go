@@ -65,24 +65,22 @@ func (m *measurement) measureAdapters(ctx context.Context, dir string) error {
 	return nil
 }
 
-// jsonl builds a file with one JSON value per line.
-type jsonl struct {
-	bytes.Buffer
-	err error
-}
-
-func (j *jsonl) add(v any) {
-	line, err := json.Marshal(v)
-	j.err = cmp.Or(j.err, err)
-	j.Write(append(line, '\n'))
-}
-
 // writeExchange writes the files that adapters read.
 func (m *measurement) writeExchange(ctx context.Context, dir, source string) error {
-	var set, files, passages, queries jsonl
-	var passageVectors, queryVectors bytes.Buffer
+	files := map[string]*bytes.Buffer{}
+	var failed error
+	add := func(name string, v any) {
+		if files[name] == nil {
+			files[name] = &bytes.Buffer{}
+		}
+		if vector, ok := v.([]float32); ok {
+			failed = cmp.Or(failed, binary.Write(files[name], binary.LittleEndian, vector))
+		} else {
+			failed = cmp.Or(failed, json.NewEncoder(files[name]).Encode(v))
+		}
+	}
 	d := m.o.Embedder.Description()
-	set.add(map[string]any{"documents": source, "dimension": d.Dimension, "model": d.ID, "depth": runDepth})
+	add("set.json", map[string]any{"documents": source, "dimension": d.Dimension, "model": d.ID, "depth": runDepth})
 	vectors, ok := m.stores.Vectors.(interface {
 		Vectors(context.Context, []string) ([][]float32, error)
 	})
@@ -92,14 +90,24 @@ func (m *measurement) writeExchange(ctx context.Context, dir, source string) err
 	chunker := indexer.NewChunker(d, m.o.Embedder.Tokenizer(), nil)
 	for _, document := range m.set.documents {
 		id, path := trecEscape.Replace(document.ID), m.paths[document.ID]
-		files.add(map[string]string{"document": id, "path": path})
-		var names []string
-		err := m.eachChunk(path, func(doc *store.Document, section, n int, text string) {
-			names = append(names, store.ChunkID(path, doc.Sections[section].Anchor, n))
-			passages.add(map[string]string{"document": id, "text": chunker.EmbedText(doc, section, n, text)})
-		})
+		add("files.jsonl", map[string]string{"document": id, "path": path})
+		doc, err := m.stores.Docs.Document(path)
 		if err != nil {
 			return err
+		}
+		if doc == nil {
+			continue // an empty document is not indexed
+		}
+		text, _, err := m.stores.Docs.Text(path)
+		if err != nil {
+			return err
+		}
+		var names []string
+		for i := range doc.Sections {
+			for n := range doc.Sections[i].Chunks {
+				names = append(names, store.ChunkID(path, doc.Sections[i].Anchor, n))
+				add("passages.jsonl", map[string]string{"document": id, "text": chunker.EmbedText(doc, i, n, string(text))})
+			}
 		}
 		all, err := vectors.Vectors(ctx, names)
 		if err != nil {
@@ -109,7 +117,7 @@ func (m *measurement) writeExchange(ctx context.Context, dir, source string) err
 			if v == nil {
 				return fmt.Errorf("%s has no vector", names[i])
 			}
-			_ = binary.Write(&passageVectors, binary.LittleEndian, v) // a buffer returns no error
+			add("passages.f32", v)
 		}
 	}
 	for _, q := range m.set.queries {
@@ -118,38 +126,13 @@ func (m *measurement) writeExchange(ctx context.Context, dir, source string) err
 		if err != nil {
 			return err
 		}
-		queries.add(map[string]any{"query": trecEscape.Replace(q.ID), "text": strings.TrimSpace(q.Text), "embed_ms": float64(time.Since(start).Microseconds()) / 1000})
-		_ = binary.Write(&queryVectors, binary.LittleEndian, v)
+		add("queries.jsonl", map[string]any{"query": trecEscape.Replace(q.ID), "text": strings.TrimSpace(q.Text), "embed_ms": milliseconds(time.Since(start))})
+		add("queries.f32", v)
 	}
-	if err := errors.Join(set.err, files.err, passages.err, queries.err); err != nil {
-		return err
+	for name, text := range files {
+		failed = cmp.Or(failed, os.WriteFile(filepath.Join(dir, name), text.Bytes(), 0o600))
 	}
-	for name, text := range map[string]*bytes.Buffer{"set.json": &set.Buffer, "files.jsonl": &files.Buffer, "passages.jsonl": &passages.Buffer,
-		"passages.f32": &passageVectors, "queries.jsonl": &queries.Buffer, "queries.f32": &queryVectors} {
-		if err := os.WriteFile(filepath.Join(dir, name), text.Bytes(), 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// eachChunk calls fn with every chunk of a document. A document that is not indexed, such as
-// an empty one, has none.
-func (w *bench) eachChunk(path string, fn func(doc *store.Document, section, n int, text string)) error {
-	doc, err := w.stores.Docs.Document(path)
-	if err != nil || doc == nil {
-		return err
-	}
-	text, _, err := w.stores.Docs.Text(path)
-	if err != nil {
-		return err
-	}
-	for i := range doc.Sections {
-		for n := range doc.Sections[i].Chunks {
-			fn(doc, i, n, string(text))
-		}
-	}
-	return nil
+	return failed
 }
 
 // runAdapter runs one adapter and reads its files.
@@ -162,7 +145,8 @@ func (m *measurement) runAdapter(ctx context.Context, a Adapter, dir string) (*R
 	words := append(strings.Fields(a.Command), dir)
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", a.Command, err, lastLines(string(out), 5))
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		return nil, fmt.Errorf("%s: %w: %s", a.Command, err, strings.Join(lines[max(0, len(lines)-5):], "\n"))
 	}
 	run := &Run{System: a.Name}
 	for _, q := range m.set.queries {
@@ -210,10 +194,4 @@ func (r *Run) readTimes(file string) error {
 		return nil
 	}
 	return err
-}
-
-// lastLines returns the last n lines of a program's output.
-func lastLines(text string, n int) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }

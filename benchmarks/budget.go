@@ -97,9 +97,9 @@ func (m *measurement) measureBudgets(ctx context.Context) ([]BudgetReport, error
 	for n := range m.set.queries {
 		q := &m.set.queries[n]
 		m.o.Measured("budget", n, len(m.set.queries))
-		ranking, err := m.rankedIDs(ctx, q)
+		ranking, err := m.rank(ctx, retriever.Query{Text: q.Text})
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("query %s: %w", q.ID, err)
 		}
 		gold, err := m.goldLines(q)
 		if err != nil {
@@ -127,13 +127,13 @@ func (m *measurement) measureBudgets(ctx context.Context) ([]BudgetReport, error
 	return reports, nil
 }
 
-// rankedIDs returns the documents of the hybrid ranking, best first.
-func (w *bench) rankedIDs(ctx context.Context, q *RunQuery) ([]string, error) {
-	ranking, err := w.retriever.Rank(ctx, retriever.Query{Text: strings.TrimSpace(q.Text)}, 0)
+// rank returns the documents of a ranking, best first.
+func (w *bench) rank(ctx context.Context, q retriever.Query) (ids []string, err error) {
+	q.Text = strings.TrimSpace(q.Text)
+	ranking, err := w.retriever.Rank(ctx, q, 0)
 	if err != nil {
-		return nil, fmt.Errorf("query %s: %w", q.ID, err)
+		return nil, err
 	}
-	ids := make([]string, 0, runDepth)
 	for _, d := range ranking.Documents[:min(runDepth, len(ranking.Documents))] {
 		ids = append(ids, w.ids[d.Path])
 	}

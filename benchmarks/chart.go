@@ -49,7 +49,11 @@ func drawRanks(runs []*Run) []chartRow {
 	for n, r := range runs {
 		counts := make([]int, len(rankBands))
 		for i := range r.Queries {
-			counts[r.Queries[i].band()]++
+			q, band := &r.Queries[i], len(rankBands)-1
+			if at := slices.IndexFunc(q.Ranking, func(d Scored) bool { return q.Relevant[d.ID] > 0 }); at >= 0 {
+				band = slices.IndexFunc(rankBands, func(b rankBand) bool { return at < b.last })
+			}
+			counts[band]++
 		}
 		row, x := &rows[1+n], 0.0
 		row.Name = r.System
@@ -64,16 +68,6 @@ func drawRanks(runs []*Run) []chartRow {
 		}
 	}
 	return rows
-}
-
-// band returns the index in rankBands of the rank of the first relevant document.
-func (q *RunQuery) band() int {
-	for i, d := range q.Ranking {
-		if q.Relevant[d.ID] > 0 {
-			return slices.IndexFunc(rankBands, func(b rankBand) bool { return i < b.last })
-		}
-	}
-	return len(rankBands) - 1
 }
 
 // drawLatency draws the distribution of the times of each run on a logarithmic axis.

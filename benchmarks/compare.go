@@ -71,21 +71,17 @@ func Compare(a, b *Run, o CompareOptions) (*Comparison, error) {
 	if a.Fingerprint.Data != "" && b.Fingerprint.Data != "" && a.Fingerprint.Data != b.Fingerprint.Data {
 		return nil, &DataError{a.Fingerprint, b.Fingerprint}
 	}
-	at := map[string]int{}
-	for i := range b.Queries {
-		at[b.Queries[i].ID] = i
-	}
+	at := b.byID()
 	first, second := a.each(), make([]Metrics, len(a.Queries))
-	measured := b.each()
 	c := &Comparison{A: a.Summary(), B: b.Summary(), Queries: len(a.Queries), Metric: o.Metric}
 	for i := range a.Queries {
 		q := &a.Queries[i]
-		n, ok := at[q.ID]
-		if !ok || len(a.Queries) != len(b.Queries) {
+		other := at[q.ID]
+		if other == nil || len(a.Queries) != len(b.Queries) {
 			return nil, errors.New("the runs have different queries: measure both with the same ones")
 		}
-		second[i] = measured[n]
-		c.count(q, &b.Queries[n], &first[i], &second[i])
+		second[i] = measureRanking(other.ids(), other.Relevant)
+		c.count(q, other, &first[i], &second[i])
 	}
 	slices.SortStableFunc(c.Moved, func(x, y MovedQuery) int { return cmp.Compare(math.Abs(y.B-y.A), math.Abs(x.B-x.A)) })
 	c.Moved = c.Moved[:min(o.Moved, len(c.Moved))]
@@ -99,8 +95,7 @@ func unknownMetric(name string) error {
 
 // count adds one query.
 func (c *Comparison) count(a, b *RunQuery, before, after *Metrics) {
-	x, _ := before.named(c.Metric)
-	y, _ := after.named(c.Metric)
+	x, y := before.named(c.Metric), after.named(c.Metric)
 	switch {
 	case x == y:
 		c.Ties++

@@ -81,7 +81,14 @@ func (w *bench) measureContext(ctx context.Context, queries []RunQuery) (*Contex
 			if err != nil {
 				return nil, err
 			}
-			r.add(without, with)
+			r.Pairs++
+			r.Without += without
+			r.With += with
+			if with > without {
+				r.Better++
+			} else if with < without {
+				r.Worse++
+			}
 		}
 	}
 	if r.Pairs == 0 {
@@ -92,32 +99,14 @@ func (w *bench) measureContext(ctx context.Context, queries []RunQuery) (*Contex
 	return r, nil
 }
 
-// add adds a pair.
-func (r *ContextReport) add(without, with float64) {
-	r.Pairs++
-	r.Without += without
-	r.With += with
-	switch {
-	case with > without:
-		r.Better++
-	case with < without:
-		r.Worse++
-	}
-}
-
 // measurePair returns nDCG@10 of q without the document given. inUse is the context.
 func (w *bench) measurePair(ctx context.Context, q RunQuery, given string, inUse ...string) (float64, error) {
-	ranking, err := w.retriever.Rank(ctx, retriever.Query{Text: strings.TrimSpace(q.Text), Mode: retriever.Hybrid, Context: inUse}, 0)
+	ids, err := w.rank(ctx, retriever.Query{Text: q.Text, Mode: retriever.Hybrid, Context: inUse})
 	if err != nil {
 		return 0, fmt.Errorf("query %s: %w", q.ID, err)
 	}
 	rest := maps.Clone(q.Relevant)
 	delete(rest, given)
-	var ids []string
-	for _, d := range ranking.Documents {
-		if id := w.ids[d.Path]; id != given {
-			ids = append(ids, id)
-		}
-	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return id == given })
 	return measureRanking(ids, rest).NDCG10, nil
 }

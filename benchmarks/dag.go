@@ -79,7 +79,13 @@ func DAG(ctx context.Context, o DAGOptions) (*DAGReport, error) {
 	}{
 		{"cards", o.Cards, o.Calls, makeBoard, boardCalls},
 		{"chain", o.Chain, o.Calls, makeChain, chainCalls},
-		{"large", o.Large, max(o.Calls/10, 1), makeBoard, largeCalls},
+		{"large", o.Large, max(o.Calls/10, 1), makeBoard, func(dir string, n int) []dagCall {
+			ops := boardCalls(dir, n)
+			for i := range ops {
+				ops[i].wanted = 300
+			}
+			return ops
+		}},
 	} {
 		if b.cards < 1 {
 			continue
@@ -203,15 +209,6 @@ func chainCalls(dir string, n int) []dagCall {
 		{"dag_get_ready_tasks", "dag_get_ready_tasks", 0, always(`{}`), nil, nil},
 		{"validate_task_graph, the chain closed by hand before each call", "validate_task_graph", 0, always(`{}`), closed, holds(func(int) string { return `"valid":false` })},
 	}
-}
-
-func largeCalls(dir string, n int) []dagCall {
-	var ops []dagCall
-	for _, op := range boardCalls(dir, n) {
-		op.wanted = 300
-		ops = append(ops, op)
-	}
-	return ops
 }
 
 // cardID returns the ID of card i.

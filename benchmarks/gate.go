@@ -97,7 +97,7 @@ func (g *Gate) Check(r *Run) (GateResult, error) {
 	got := r.Metrics()
 	var result GateResult
 	for _, name := range slices.Sorted(maps.Keys(g.Floors)) {
-		v, _ := got.named(name)
+		v := got.named(name)
 		result = append(result, GateLine{name, v, g.Floors[name], v >= g.Floors[name]})
 	}
 	if g.baseline != nil {
@@ -106,9 +106,7 @@ func (g *Gate) Check(r *Run) (GateResult, error) {
 		}
 		before := g.baseline.Metrics()
 		for _, name := range slices.Sorted(maps.Keys(g.MaxDrop)) {
-			v, _ := got.named(name)
-			b, _ := before.named(name)
-			want := b - g.MaxDrop[name]
+			v, want := got.named(name), before.named(name)-g.MaxDrop[name]
 			result = append(result, GateLine{name + " of the baseline", v, want, v >= want-1e-9})
 		}
 	}

@@ -106,15 +106,10 @@ func (item *knownItem) query(n int) provedQuery {
 	for _, at := range item.copies {
 		q.Relevant[at.page.path] = 1
 		if at.section != nil {
-			q.gold = append(q.gold, at.page.lines(at.section))
+			q.gold = append(q.gold, piece{document: at.page.path, from: at.section.StartLine, to: at.section.OwnEndLine})
 		}
 	}
 	return q
-}
-
-// lines returns the lines of a section.
-func (p *page) lines(s *store.Section) piece {
-	return piece{document: p.path, from: s.StartLine, to: s.OwnEndLine}
 }
 
 // choose returns n random items in their order.

@@ -54,14 +54,8 @@ func meanOf[M any](of []M, fields func(*M) []*float64) (sum M) {
 // metricNames lists the names of the fields in JSON.
 var metricNames = []string{"ndcg@10", "mrr", "mrr@10", "map", "recall@3", "recall@5", "recall@10", "recall@100", "hit@1", "hit@5"}
 
-// named returns the figure with a name, false for an unknown name.
-func (m *Metrics) named(name string) (float64, bool) {
-	i := slices.Index(metricNames, name)
-	if i < 0 {
-		return 0, false
-	}
-	return *m.fields()[i], true
-}
+// named returns the figure with one of metricNames.
+func (m *Metrics) named(name string) float64 { return *m.fields()[slices.Index(metricNames, name)] }
 
 func (m *Metrics) fields() []*float64 {
 	return []*float64{&m.NDCG10, &m.MRR, &m.MRR10, &m.MAP, &m.Recall3, &m.Recall5, &m.Recall10, &m.Recall100, &m.Hit1, &m.Hit5}

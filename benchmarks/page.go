@@ -30,11 +30,11 @@ type pageData struct {
 	Tiles      []tile
 	Systems    []pageSystem
 	Ranks      []chartRow
-	BudgetRows []budgetRow
+	BudgetRows []pageTable[BudgetReport]
 	Latency    []chartRow
 	Ablations  []chartRow
 	Context    *ContextReport
-	Groups     []pageGroups
+	Groups     []pageTable[GroupReport]
 	Worst      []WorstQuery
 }
 
@@ -47,19 +47,25 @@ type pageSystem struct {
 	Main     bool
 }
 
-// budgetRow is one way of reading within each budget.
-type budgetRow struct {
-	System string
-	Cells  []BudgetReport
+// pageTable holds the rows of one name, such as a way of reading with its budgets.
+type pageTable[R any] struct {
+	Name string
+	Rows []R
 }
 
-// Last is the largest budget.
-func (r budgetRow) Last() BudgetReport { return r.Cells[len(r.Cells)-1] }
+// Last is the last row, that of the largest budget.
+func (t pageTable[R]) Last() R { return t.Rows[len(t.Rows)-1] }
 
-// pageGroups holds the groups of one kind.
-type pageGroups struct {
-	By   string
-	Rows []GroupReport
+// tablesOf divides rows where their name changes.
+func tablesOf[R any](rows []R, name func(R) string) (tables []pageTable[R]) {
+	for _, row := range rows {
+		if n := len(tables); n == 0 || tables[n-1].Name != name(row) {
+			tables = append(tables, pageTable[R]{Name: name(row)})
+		}
+		last := &tables[len(tables)-1]
+		last.Rows = append(last.Rows, row)
+	}
+	return tables
 }
 
 // WritePage writes a self-contained HTML page about runs of the same queries. It compares
@@ -87,23 +93,12 @@ func newPage(runs []*Run) *pageData {
 		s, at := &p.Systems[i], scale(low, high)
 		s.Interval = []mark{whisker(s.Intervals[metricNames[0]], at), {Class: "dot", X: at(s.NDCG10)}}
 	}
-	for _, b := range main.Budgets {
-		if n := len(p.BudgetRows); n == 0 || p.BudgetRows[n-1].System != b.System {
-			p.BudgetRows = append(p.BudgetRows, budgetRow{System: b.System})
-		}
-		row := &p.BudgetRows[len(p.BudgetRows)-1]
-		row.Cells = append(row.Cells, b)
-	}
 	p.tiles(main.Budgets)
 	p.Ranks, p.Latency = drawRanks(shown), drawLatency(shown)
-	for _, g := range main.groups() {
-		if n := len(p.Groups); n == 0 || p.Groups[n-1].By != g.By {
-			p.Groups = append(p.Groups, pageGroups{By: g.By})
-		}
-		last := &p.Groups[len(p.Groups)-1]
-		last.Rows = append(last.Rows, g)
-	}
-	p.Groups = slices.DeleteFunc(p.Groups, func(g pageGroups) bool { return g.By != "kind" && len(g.Rows) < 2 })
+	p.BudgetRows = tablesOf(main.Budgets, func(b BudgetReport) string { return b.System })
+	p.Groups = slices.DeleteFunc(tablesOf(main.groups(), func(g GroupReport) string { return g.By }), func(t pageTable[GroupReport]) bool {
+		return t.Name != "kind" && len(t.Rows) < 2
+	})
 	return p
 }
 

@@ -19,7 +19,7 @@ import (
 type ProveOptions struct {
 	DocsOptions
 	Selection config.Selection
-	// Questions is a file of questions; see readQuestions. Without it they are derived from
+	// Questions is a file of questions; see ownQueries. Without it they are derived from
 	// the folder: at most Sample of each kind (0 means 60), chosen with Seed.
 	Questions string
 	Sample    int
@@ -126,19 +126,8 @@ func Prove(ctx context.Context, o ProveOptions) (*Proof, error) {
 		if err != nil {
 			return nil, err
 		}
-		byPath := pathsOf(pages)
 		for _, q := range own {
-			proved := provedQuery{RunQuery: q, kind: "own"}
-			for _, place := range q.Sections {
-				at := strings.LastIndexByte(place, '#')
-				p := byPath[place[:at]]
-				for i := range p.parsed.Sections {
-					if s := &p.parsed.Sections[i]; s.Anchor == place[at+1:] {
-						proved.gold = append(proved.gold, p.lines(s))
-					}
-				}
-			}
-			queries = append(queries, proved)
+			queries = append(queries, provedQuery{RunQuery: q, kind: "own"})
 		}
 	} else if queries, err = knownItems(ctx, pages, o.Selection.Root, &o); err != nil {
 		return nil, err
@@ -186,6 +175,11 @@ func prove(ctx context.Context, set *beirSet, queries []provedQuery, o *ProveOpt
 	for n := range queries {
 		q := &queries[n]
 		p.Questions[q.kind]++
+		if len(q.Sections) > 0 {
+			if q.gold, err = w.goldLines(&q.RunQuery); err != nil {
+				return nil, err
+			}
+		}
 		if o.Measured != nil {
 			o.Measured("prove", n, len(queries))
 		}

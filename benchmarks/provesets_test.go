@@ -84,7 +84,7 @@ func readCode(t *testing.T, root string) labelled {
 		if p := at[f[0]+"/"+f[2]]; p != nil {
 			if i, ok := markdown.Resolve(p.parsed, f[3]); ok {
 				q := provedQuery{RunQuery: RunQuery{ID: fmt.Sprint(len(l.queries)), Text: f[4], Relevant: Relevance{p.path: 1}}}
-				q.gold = append(q.gold, p.lines(&p.parsed.Sections[i]))
+				q.gold = append(q.gold, piece{document: p.path, from: p.parsed.Sections[i].StartLine, to: p.parsed.Sections[i].OwnEndLine})
 				l.queries = append(l.queries, q)
 			}
 		}

@@ -22,7 +22,12 @@ func (r *DocsReport) String() string {
 	for _, g := range r.Budgets {
 		fmt.Fprintf(&b, "\n%-28s %8d %8.4f %8.4f (@%2d) %9.0f %8.1f %8.0f %8.0f", g.System, g.Tokens, g.Recall, g.Ceiling, g.Hits, g.TokensToFirst, g.Results, g.Text, g.Answer)
 	}
-	writeAblations(&b, r.Ablations)
+	if len(r.Ablations) > 0 {
+		fmt.Fprintf(&b, "\n\n%-24s %8s %8s %19s %7s", "changed", "ndcg@10", "change", "95 %", "p")
+	}
+	for _, a := range r.Ablations {
+		fmt.Fprintf(&b, "\n%-24s %8.4f %+8.4f %+8.4f to %+8.4f %7.4f", a.Variant, a.NDCG10, a.Change, a.CI[0], a.CI[1], a.P)
+	}
 	if c := r.Context; c != nil {
 		fmt.Fprintf(&b, "\none document in use: ndcg@10 of the others %.4f, without %.4f (%d queries, %d pairs, %d better, %d worse)", c.With, c.Without, c.Queries, c.Pairs, c.Better, c.Worse)
 	}

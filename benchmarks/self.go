@@ -21,7 +21,7 @@ type SelfOptions struct {
 	// DocsOptions are the options of Docs, except for Data, Split and Learn.
 	DocsOptions
 	Selection config.Selection
-	Questions string // a file: see readQuestions
+	Questions string // a file: see ownQueries
 }
 
 // Self measures searches of a folder by the user's own questions. It copies the documents
@@ -144,26 +144,7 @@ func (p *page) groups(kind string) map[string]string {
 // Question is a question with the place of its answer, "path" or "path#anchor".
 type Question struct{ Text, Place string }
 
-// readQuestions reads a file with a question, a tab and a place on each line. A question
-// with several answers has several lines. Lines that begin with # are comments.
-func readQuestions(file string) ([]Question, error) {
-	var questions []Question
-	err := readLines(file, func(line []byte) error {
-		if line[0] == '#' {
-			return nil
-		}
-		text, place, ok := strings.Cut(string(line), "\t")
-		q := Question{strings.TrimSpace(text), strings.TrimSpace(place)}
-		if !ok || q.Text == "" || q.Place == "" || strings.Contains(place, "\t") {
-			return fmt.Errorf("want a question, a tab, and path#anchor")
-		}
-		questions = append(questions, q)
-		return nil
-	})
-	return questions, err
-}
-
-// Append adds the question to a file for readQuestions.
+// Append adds the question to a file for ownQueries.
 func (q Question) Append(file string) error {
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -177,28 +158,29 @@ func (q Question) Append(file string) error {
 	return err
 }
 
-// ownQueries returns the questions of a file. It fails if the folder does not have the place
-// of an answer.
-func ownQueries(file string, pages []*page) ([]RunQuery, error) {
-	questions, err := readQuestions(file)
-	if err != nil {
-		return nil, err
-	}
-	byPath, paths := map[string]*page{}, make([]string, len(pages))
-	for i, p := range pages {
-		byPath[p.path], paths[i] = p, p.path
-	}
-	var queries []RunQuery
+// ownQueries reads a file with a question, a tab and a place on each line. A question with several
+// answers has several lines. Lines that begin with # are comments. It fails if the folder does not
+// have the place of an answer.
+func ownQueries(file string, pages []*page) (queries []RunQuery, err error) {
+	byPath := pathsOf(pages)
 	at := map[string]int{}
-	for _, q := range questions {
+	err = readLines(file, func(line []byte) error {
+		if line[0] == '#' {
+			return nil
+		}
+		text, place, ok := strings.Cut(string(line), "\t")
+		q := Question{strings.TrimSpace(text), strings.TrimSpace(place)}
+		if !ok || q.Text == "" || q.Place == "" || strings.Contains(place, "\t") {
+			return fmt.Errorf("want a question, a tab, and path#anchor")
+		}
 		name, anchor, _ := strings.Cut(q.Place, "#")
 		p := byPath[name]
 		if p == nil {
 			near := ""
-			if names := markdown.Nearest(paths, name, 1); len(names) > 0 {
+			if names := markdown.Nearest(slices.Sorted(maps.Keys(byPath)), name, 1); len(names) > 0 {
 				near = ", perhaps " + names[0]
 			}
-			return nil, fmt.Errorf("%s: the folder has no document %q%s", file, name, near)
+			return fmt.Errorf("the folder has no document %q%s", name, near)
 		}
 		i, ok := at[q.Text]
 		if !ok {
@@ -208,16 +190,17 @@ func ownQueries(file string, pages []*page) ([]RunQuery, error) {
 		}
 		queries[i].Relevant[name] = 1
 		if anchor == "" {
-			continue
+			return nil
 		}
 		s, ok := markdown.Resolve(p.parsed, anchor)
 		if !ok {
-			return nil, fmt.Errorf("%s: %s has no section %q", file, name, anchor)
+			return fmt.Errorf("%s has no section %q", name, anchor)
 		}
 		queries[i].Sections = append(queries[i].Sections, name+"#"+p.parsed.Sections[s].Anchor)
+		return nil
+	})
+	if err == nil && len(queries) == 0 {
+		err = fmt.Errorf("%s has no question", file)
 	}
-	if len(queries) == 0 {
-		return nil, fmt.Errorf("%s has no question", file)
-	}
-	return queries, nil
+	return queries, err
 }

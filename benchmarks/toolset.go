@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,6 +83,18 @@ func readTools(file, server string) ([]catalog.Tool, error) {
 	return batch.Tools, nil
 }
 
+// taskLine is a line of tasks.jsonl.
+type taskLine struct {
+	ID, Split, Kind, Intent string
+	Tools                   json.RawMessage
+	Calls                   []struct {
+		Tool         string
+		Alternatives []string
+		Relevance    *int
+	}
+	Edges [][2]int
+}
+
 // readToolSet reads the set in folder dir.
 func readToolSet(dir string) (*toolSet, error) {
 	set := &toolSet{}
@@ -99,15 +112,7 @@ func readToolSet(dir string) (*toolSet, error) {
 		ids[t.ID] = t.ID
 	}
 	err = readLines(filepath.Join(dir, "tasks.jsonl"), func(line []byte) error {
-		var raw struct {
-			ID, Split, Intent string
-			Calls             []struct {
-				Tool         string
-				Alternatives []string
-				Relevance    *int
-			}
-			Edges [][2]int
-		}
+		var raw taskLine
 		if err := json.Unmarshal(line, &raw); err != nil {
 			return err
 		}
@@ -122,12 +127,7 @@ func readToolSet(dir string) (*toolSet, error) {
 				best = max(best, *c.Relevance)
 			}
 		}
-		idOf := func(name string) string {
-			if id, ok := ids[name]; ok {
-				return id
-			}
-			return name
-		}
+		idOf := func(name string) string { return cmp.Or(ids[name], name) }
 		for _, c := range raw.Calls {
 			id := idOf(c.Tool)
 			for _, other := range c.Alternatives {
@@ -172,18 +172,9 @@ type question struct {
 // kind one after the other. kindOf maps the kinds of the file to those of the questions. Their
 // calls name tools of the question; other calls are ignored.
 func someQuestions(dir string, n int, kindOf func(string) string) ([]question, error) {
-	type raw struct {
-		ID, Kind, Intent string
-		Tools            json.RawMessage
-		Calls            []struct {
-			Tool         string
-			Alternatives []string
-		}
-		Edges [][2]int
-	}
-	byKind := map[string][]raw{}
+	byKind := map[string][]taskLine{}
 	err := readLines(filepath.Join(dir, "tasks.jsonl"), func(line []byte) error {
-		var r raw
+		var r taskLine
 		err := json.Unmarshal(line, &r)
 		kind := kindOf(r.Kind)
 		byKind[kind] = append(byKind[kind], r)

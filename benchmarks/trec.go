@@ -83,14 +83,14 @@ func writeRanking(w io.Writer, query, system string, ranking []Scored) {
 func ReadRun(file, qrels string) (*Run, error) {
 	r := &Run{}
 	err := readSide(file+sideSuffix, r)
-	switch {
-	case err == nil && qrels == "":
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
-	case qrels == "" && fileExists(file+qrelsSuffix):
+	}
+	if err != nil && qrels == "" {
 		qrels = file + qrelsSuffix
-	case qrels == "":
-		return nil, fmt.Errorf("%s has no judgements: %s%s is missing, and no file of judgements is named", file, file, sideSuffix)
+		if _, err := os.Stat(qrels); err != nil {
+			return nil, fmt.Errorf("%s has no judgements: %s%s is missing, and no file of judgements is named", file, file, sideSuffix)
+		}
 	}
 	if qrels != "" {
 		if err := r.judge(qrels); err != nil {
@@ -98,11 +98,6 @@ func ReadRun(file, qrels string) (*Run, error) {
 		}
 	}
 	return r, r.readRankings(file)
-}
-
-func fileExists(name string) bool {
-	_, err := os.Stat(name)
-	return err == nil
 }
 
 func readSide(file string, r *Run) error {

@@ -157,7 +157,7 @@ func TestTrecEval(t *testing.T) {
 		"hit@1":      0.5,
 		"hit@5":      0.5,
 	} {
-		if v, ok := got.named(name); !ok || math.Abs(v-want) > .00005 {
+		if v := got.named(name); math.Abs(v-want) > .00005 {
 			t.Errorf("%s is %.6f, trec_eval has %.4f", name, v, want)
 		}
 	}
@@ -177,8 +177,8 @@ func TestMetricNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, name := range metricNames {
-		if v, ok := m.named(name); !ok || v != float64(i+1) || got[name] != v {
-			t.Errorf("%s is %g, %v, in JSON %g; want %d", name, v, ok, got[name], i+1)
+		if v := m.named(name); v != float64(i+1) || got[name] != v {
+			t.Errorf("%s is %g, in JSON %g; want %d", name, v, got[name], i+1)
 		}
 	}
 }

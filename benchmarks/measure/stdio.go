@@ -78,16 +78,25 @@ func (o options) run() (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	peer, err := startPeer(o.peer)
-	if err != nil {
-		return nil, err
+	var peer *agent.Client
+	if words := strings.Fields(o.peer); len(words) > 0 {
+		if peer, _, err = agent.Start(words[0], words[1:]...); err != nil {
+			return nil, err
+		}
 	}
 	began := time.Now()
-	s, err := start(o.cairn, "mcp", "-C", o.dir)
-	if err != nil {
+	s := &server{}
+	if s.Client, s.process, err = agent.Start(o.cairn, "mcp", "-C", o.dir); err != nil {
 		return nil, err
 	}
 	defer s.Close()
+	err = s.Call("initialize", map[string]any{
+		"protocolVersion": "2025-11-25", "capabilities": map[string]any{},
+		"clientInfo": map[string]any{"name": "stdio-benchmark", "version": "1"},
+	}, nil)
+	if err = errors.Join(err, s.Notify("notifications/initialized")); err != nil {
+		return nil, err
+	}
 	r := &report{Workspace: filepath.Base(o.dir), Mode: o.mode, Queries: o.queries}
 	var search, read, others []float64
 	var before float64 // processor time
@@ -96,7 +105,8 @@ func (o options) run() (*report, error) {
 		if i == o.warm {
 			before = processor(s.process.Pid)
 		}
-		a, took, err := s.search(q, o.mode)
+		var a answer
+		took, err := s.tool("read_context", map[string]any{"query": q, "mode": o.mode, "format": "json"}, &a)
 		if err != nil {
 			return nil, fmt.Errorf("read_context %q: %w", q, err)
 		}
@@ -126,10 +136,10 @@ func (o options) run() (*report, error) {
 		if !o.read {
 			continue
 		}
-		hit := a.Results[0]
-		took, err = s.read(hit.Path, hit.Anchor)
+		place := strings.TrimSuffix(a.Results[0].Path+"#"+a.Results[0].Anchor, "#")
+		took, err = s.tool("read_doc", map[string]any{"path": place, "max_tokens": 8000, "format": "json"}, &struct{ Content string }{})
 		if err != nil {
-			return nil, fmt.Errorf("read_doc %s#%s: %w", hit.Path, hit.Anchor, err)
+			return nil, fmt.Errorf("read_doc %s: %w", place, err)
 		}
 		read = append(read, took)
 	}
@@ -147,33 +157,10 @@ func (o options) run() (*report, error) {
 	return r, nil
 }
 
-// startPeer starts another search program, whose words are separated by spaces. It returns
-// nil without a command.
-func startPeer(command string) (*agent.Client, error) {
-	words := strings.Fields(command)
-	if len(words) == 0 {
-		return nil, nil
-	}
-	c, _, err := agent.Start(words[0], words[1:]...)
-	return c, err
-}
-
 // server is a running `cairn mcp`.
 type server struct {
 	*agent.Client
 	process *os.Process
-}
-
-func start(name string, args ...string) (*server, error) {
-	c, process, err := agent.Start(name, args...)
-	if err != nil {
-		return nil, err
-	}
-	err = c.Call("initialize", map[string]any{
-		"protocolVersion": "2025-11-25", "capabilities": map[string]any{},
-		"clientInfo": map[string]any{"name": "stdio-benchmark", "version": "1"},
-	}, nil)
-	return &server{c, process}, errors.Join(err, c.Notify("notifications/initialized"))
 }
 
 // tool calls a tool and decodes its structured content. The time ends when the
@@ -201,20 +188,6 @@ func (s *server) tool(name string, arguments, answer any) (float64, error) {
 type answer struct {
 	Results []struct{ Path, Anchor string }
 	Index   json.RawMessage
-}
-
-func (s *server) search(query, mode string) (a answer, took float64, err error) {
-	took, err = s.tool("read_context", map[string]any{"query": query, "mode": mode, "format": "json"}, &a)
-	return a, took, err
-}
-
-func (s *server) read(path, anchor string) (float64, error) {
-	arguments := map[string]any{"path": path, "max_tokens": 8000, "format": "json"}
-	if anchor != "" {
-		arguments["path"] = path + "#" + anchor
-	}
-	var doc struct{ Content string }
-	return s.tool("read_doc", arguments, &doc)
 }
 
 func percentiles(v []float64) map[string]float64 {
