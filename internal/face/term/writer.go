@@ -223,6 +223,13 @@ func isControl(r rune) bool {
 // Printf writes formatted text. Close returns the error.
 func (o *Writer) Printf(format string, args ...any) { fmt.Fprintf(o, format, args...) }
 
+// Lines writes the lines of untrusted text.
+func (o *Writer) Lines(text string) {
+	for line := range strings.Lines(text) {
+		o.Printf("%s\n", Plain(line))
+	}
+}
+
 // Dim writes a line of secondary text.
 func (o *Writer) Dim(line string) { o.Printf("%s\n", o.paint(dim, line)) }
 

@@ -199,17 +199,13 @@ func (a *app) connectClient(cmd *cli.Command, c connect.Client, p connect.Place,
 			return err
 		}
 	}
-	if did.Result, err = config.Write(); err == nil {
-		did.Guide, err = guide.Write()
-	}
-	if err == nil {
-		did.Skill, err = skill.Write()
-	}
-	if err == nil {
-		did.Hook, err = hook.Write()
-	}
-	if err != nil {
-		return err
+	for _, w := range []struct {
+		change *connect.Change
+		did    **connect.Result
+	}{{config, &did.Result}, {guide, &did.Guide}, {skill, &did.Skill}, {hook, &did.Hook}} {
+		if *w.did, err = w.change.Write(); err != nil {
+			return err
+		}
 	}
 	return a.Out.Print(did, func() {
 		switch {
@@ -223,14 +219,10 @@ func (a *app) connectClient(cmd *cli.Command, c connect.Client, p connect.Place,
 		if len(did.Moved) > 0 {
 			a.Out.Printf("cairn takes the place of %s\n", strings.Join(did.Moved, ", "))
 		}
-		if did.Guide != nil && did.Guide.Changed {
-			a.Out.Printf("added to %s\n", did.Guide.Path)
-		}
-		if did.Skill != nil && did.Skill.Changed {
-			a.Out.Printf("added %s\n", did.Skill.Path)
-		}
-		if did.Hook != nil && did.Hook.Changed {
-			a.Out.Printf("added to %s\n", did.Hook.Path)
+		for i, r := range []*connect.Result{did.Guide, did.Skill, did.Hook} {
+			if r != nil && r.Changed {
+				a.Out.Printf("added %s%s\n", []string{"to ", "", "to "}[i], r.Path)
+			}
 		}
 		if did.Changed {
 			a.Out.Notes.Dim(fmt.Sprintf("restart %s to use cairn; `cairn disconnect %s` removes it", c.Title, c.Name))

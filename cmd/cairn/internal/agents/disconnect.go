@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -51,16 +52,10 @@ func (a *app) disconnect(args []string, f connectFlags) error {
 			}
 			continue
 		}
-		skill, err := c.Skill(at, nil)
-		if err != nil {
-			return err
-		}
-		hook, err := c.Hook(at, "")
-		if err != nil {
-			return err
-		}
-		guide, err := c.DropGuide(p.Root)
-		if err != nil {
+		skill, skillErr := c.Skill(at, nil)
+		hook, hookErr := c.Hook(at, "")
+		guide, guideErr := c.DropGuide(p.Root)
+		if err := cmp.Or(skillErr, hookErr, guideErr); err != nil {
 			return err
 		}
 		removed, err := a.drop(config, skill, hook, guide, func() bool { return guideInUse(c, p) }, f)

@@ -92,7 +92,13 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 	defer l.Close()
 	m := metrics.New()
 	folders, err := a.openFolders(ctx, places, &f, servers, t, m)
-	defer closeFolders(folders, t.Log)
+	defer func() {
+		for _, f := range folders {
+			if err := f.Close(); err != nil {
+				t.Log.Warn("closing a workspace", "workspace", f.Name, "error", err)
+			}
+		}
+	}()
 	if err != nil {
 		return err
 	}
@@ -136,14 +142,6 @@ func (a *app) openFolders(ctx context.Context, places []place, f *serveFlags, se
 		folders = append(folders, folder)
 	}
 	return folders, nil
-}
-
-func closeFolders(folders []*host.Folder, log *slog.Logger) {
-	for _, f := range folders {
-		if err := f.Close(); err != nil {
-			log.Warn("closing a workspace", "workspace", f.Name, "error", err)
-		}
-	}
 }
 
 // place is a folder to serve and the name of its workspace.

@@ -81,7 +81,14 @@ func (a *app) benchLoadCommand() *cli.Command {
 		}
 		o.URL = strings.TrimRight(o.URL, "/")
 		var err error
-		if o.Queries, err = a.loadQueries(texts, distinct, seed); err != nil {
+		if texts != "" {
+			o.Queries, err = benchmarks.ReadTexts(texts)
+		} else if sel, selErr := a.Selection(); selErr != nil {
+			err = selErr
+		} else {
+			o.Queries, err = benchmarks.SampleQueries(sel.Root, distinct, seed)
+		}
+		if err != nil {
 			return nil, err
 		}
 		r, err := benchmarks.Load(ctx, o)
@@ -102,19 +109,6 @@ func (a *app) benchLoadCommand() *cli.Command {
 	fs.StringVar(&o.Mode, "mode", "", "hybrid, keyword or semantic (default: the server's)")
 	cli.IntVar(fs, &o.Limit, "limit", 0, 1, 50, "results of each search (default: the server's, 5)")
 	return cmd
-}
-
-// loadQueries returns the queries in the named file, or else a sample from the text of the
-// folder.
-func (a *app) loadQueries(file string, distinct int, seed uint64) ([]string, error) {
-	if file != "" {
-		return benchmarks.ReadTexts(file)
-	}
-	sel, err := a.Selection()
-	if err != nil {
-		return nil, err
-	}
-	return benchmarks.SampleQueries(sel.Root, distinct, seed)
 }
 
 func (a *app) benchToolsCommand() *cli.Command {

@@ -108,9 +108,15 @@ func (a *app) importCommand() *cli.Command {
 				return err
 			}
 			defer in.Close()
-			list, err := readExported(in)
-			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
+			var list []toolbox.Exported
+			for dec := json.NewDecoder(in); err == nil; {
+				var x toolbox.Exported
+				if err = dec.Decode(&x); err == nil {
+					list = append(list, x)
+				}
+			}
+			if !errors.Is(err, io.EOF) {
+				return fmt.Errorf("%s: line %d: %w", args[0], len(list)+1, err)
 			}
 			m, err := toolbox.MergeOp.Call(ctx, folder, list, nil)
 			if err != nil {
@@ -118,16 +124,4 @@ func (a *app) importCommand() *cli.Command {
 			}
 			return a.Out.Line(m, "changed %s and %s of usage", view.Count(m.Tools, "tool"), view.Count(m.Usage, "record"))
 		}))
-}
-
-func readExported(in io.Reader) (list []toolbox.Exported, err error) {
-	for dec := json.NewDecoder(in); ; {
-		var x toolbox.Exported
-		if err := dec.Decode(&x); errors.Is(err, io.EOF) {
-			return list, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("line %d: %w", len(list)+1, err)
-		}
-		list = append(list, x)
-	}
 }

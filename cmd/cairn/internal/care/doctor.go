@@ -28,37 +28,35 @@ func Commands(c *cli.App) []*cli.Command {
 func (a *app) doctorCommand() *cli.Command {
 	var repair bool
 	cmd := cli.NewCommand("doctor", "Check the folder and say how to repair what is wrong",
-		a.Command(func(ctx context.Context, _ []string) error { return a.doctor(ctx, repair) }))
+		a.Command(func(ctx context.Context, _ []string) error {
+			sel, err := a.Selection()
+			if err != nil {
+				return err
+			}
+			o := workspace.Options{Command: "cairn doctor"}
+			if err := a.Model.Apply(&o); err != nil {
+				return err
+			}
+			r, err := doctor.Check(ctx, sel, doctor.Options{Repair: repair, Environ: os.Environ(), Workspace: &o})
+			if err != nil {
+				return err
+			}
+			show := func() {
+				a.Out.Report(r)
+				if n := len(r.OldModules); n > 0 {
+					a.Out.Notes.Printf("cairn uses %s without a release for two years; --json lists them\n", view.Count(n, "module"))
+				}
+			}
+			if err := a.Out.Print(r, show); err != nil {
+				return err
+			}
+			if !r.Healthy {
+				return fmt.Errorf("%s and %s; each says how to repair it", view.Count(r.Errors, "error"), view.Count(r.Warnings, "warning"))
+			}
+			return nil
+		}))
 	cmd.Flags().BoolVar(&repair, "repair", false, "make the obvious repairs")
 	return cmd
-}
-
-func (a *app) doctor(ctx context.Context, repair bool) error {
-	sel, err := a.Selection()
-	if err != nil {
-		return err
-	}
-	o := workspace.Options{Command: "cairn doctor"}
-	if err := a.Model.Apply(&o); err != nil {
-		return err
-	}
-	r, err := doctor.Check(ctx, sel, doctor.Options{Repair: repair, Environ: os.Environ(), Workspace: &o})
-	if err != nil {
-		return err
-	}
-	show := func() {
-		a.Out.Report(r)
-		if n := len(r.OldModules); n > 0 {
-			a.Out.Notes.Printf("cairn uses %s without a release for two years; --json lists them\n", view.Count(n, "module"))
-		}
-	}
-	if err := a.Out.Print(r, show); err != nil {
-		return err
-	}
-	if !r.Healthy {
-		return fmt.Errorf("%s and %s; each says how to repair it", view.Count(r.Errors, "error"), view.Count(r.Warnings, "warning"))
-	}
-	return nil
 }
 
 func (a *app) verifyCommand() *cli.Command {

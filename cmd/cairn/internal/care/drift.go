@@ -2,11 +2,9 @@ package care
 
 import (
 	"context"
-	"strings"
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/drift"
-	"cairn/internal/face/term"
 	"cairn/internal/folder/workspace"
 )
 
@@ -39,16 +37,8 @@ func (a *app) driftCommand() *cli.Command {
 					return err
 				}
 			}
-			held := 1
-			if len(report.Findings) > 0 {
-				held = 0
-			}
-			a.Found(held)
-			return a.Out.Print(report, func() {
-				for line := range strings.Lines(report.Text()) {
-					a.Out.Printf("%s\n", term.Plain(line))
-				}
-			})
+			a.Found(len(report.Findings) == 0)
+			return a.Out.Print(report, func() { a.Out.Lines(report.Text()) })
 		}))
 	fs := cmd.Flags()
 	fs.StringVar(&o.Since, "since", "", "only what came to differ after this commit, branch or tag")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"time"
 
@@ -37,11 +36,12 @@ func (a *app) toolsLearn(ctx context.Context, folder *owner.Folder, files []stri
 	var traces []usage.Trace
 	bad := 0
 	for _, name := range files {
-		more, errs, err := a.readTraces(name)
-		if _, named := errors.AsType[*fs.PathError](err); named {
+		in, err := a.Input(name)
+		if err != nil {
 			return err
 		}
-		if err != nil {
+		more, errs, err := usage.ReadTraces(in)
+		if err = errors.Join(err, in.Close()); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		for _, e := range errs {
@@ -78,15 +78,6 @@ func is(n int, one string) string {
 		return view.Count(n, one) + " is"
 	}
 	return view.Count(n, one) + " are"
-}
-
-func (a *app) readTraces(name string) ([]usage.Trace, []*usage.LineError, error) {
-	f, err := a.Input(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	return usage.ReadTraces(f)
 }
 
 func (a *app) toolsForgetCommand() *cli.Command {

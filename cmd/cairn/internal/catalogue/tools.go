@@ -128,7 +128,7 @@ func (a *app) toolsSearchCommand() *cli.Command {
 			q := toolsearch.Query{Text: args[0], Limit: limit, Explain: explain, ContextTools: inUse}
 			found, err := toolbox.SearchOp.Call(ctx, folder, q, nil)
 			if err == nil {
-				a.Found(len(found.Tools))
+				a.Found(len(found.Tools) > 0)
 			}
 			return term.Show(a.Out, (*term.Output).FoundTools)(found, err)
 		}))

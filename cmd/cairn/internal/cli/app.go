@@ -67,8 +67,8 @@ func (a *App) Searches(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// Found records the number of results.
-func (a *App) Found(n int) { a.nothing = n == 0 }
+// Found records whether there are results.
+func (a *App) Found(some bool) { a.nothing = !some }
 
 // FoundNothing reports whether the command was a search without results.
 func (a *App) FoundNothing() bool { return a.Searching && a.nothing }

@@ -35,7 +35,7 @@ func (a *app) contextCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				a.Found(len(b.Items))
+				a.Found(len(b.Items) > 0)
 				return a.Out.Print(b, func() { a.Out.Printf("%s\n", b.Text()) })
 			})
 		}))

@@ -79,7 +79,7 @@ func (a *app) grep(ctx context.Context, command string, r scan.Request) (err err
 	if err != nil {
 		return err
 	}
-	if a.Found(found.Total); found.Total == 0 {
+	if a.Found(found.Total > 0); found.Total == 0 {
 		if err := a.misspelt(w, path); err != nil {
 			return err
 		}

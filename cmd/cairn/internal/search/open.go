@@ -24,7 +24,15 @@ func (a *app) openCommand() *cli.Command {
 	cmd := cli.NewCommand("open [WORD...]", "Find a file, heading or card by typing, and open it in $VISUAL or $EDITOR",
 		a.WithTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
 			if web {
-				return a.printLink(ctx, address)
+				store, err := cli.TokenStore("")
+				if err != nil {
+					return err
+				}
+				path, err := server.SignInPath(ctx, store)
+				if err != nil {
+					return err
+				}
+				return a.Out.Line(map[string]string{"url": address + path}, "%s", address+path)
 			}
 			places, err := placesOf(ctx, t)
 			if err != nil {
@@ -32,7 +40,7 @@ func (a *app) openCommand() *cli.Command {
 			}
 			if list || a.Out.JSON {
 				places = finder.Match(places, strings.Join(args, " "))
-				a.Found(len(places))
+				a.Found(len(places) > 0)
 				return a.Out.Print(places, func() {
 					for _, p := range places {
 						a.Out.Printf("%s:%d\t%s\t%s\n", term.Plain(p.Path), p.Line, p.Kind, p.Text)
@@ -45,19 +53,6 @@ func (a *app) openCommand() *cli.Command {
 	cmd.Flags().BoolVar(&web, "web", false, "print a link that opens the pages of cairn serve once, instead")
 	cmd.Flags().StringVar(&address, "url", "http://127.0.0.1:7420", "address of the server for --web")
 	return a.Searches(cmd)
-}
-
-// printLink prints a link that signs a browser in.
-func (a *app) printLink(ctx context.Context, address string) error {
-	store, err := cli.TokenStore("")
-	if err != nil {
-		return err
-	}
-	path, err := server.SignInPath(ctx, store)
-	if err != nil {
-		return err
-	}
-	return a.Out.Line(map[string]string{"url": address + path}, "%s", address+path)
 }
 
 func (a *app) find(ctx context.Context, t *workspace.Tasks, places []finder.Place, words string) error {

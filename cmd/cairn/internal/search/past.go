@@ -2,50 +2,31 @@ package search
 
 import (
 	"context"
+	"os"
 	"strings"
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
-	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
 	"cairn/retriever"
 )
 
-// atCommit divides PLACE@REF. A file whose name has an @ comes first.
-func (a *app) atCommit(t *workspace.Tasks, sel config.Selection, arg string) (place, ref string, ok bool) {
-	n := strings.LastIndexByte(arg, '@')
-	if n <= 0 || strings.ContainsAny(arg[n:], "#:") {
-		return arg, "", false
-	}
-	if !strings.Contains(arg, "#") {
-		if _, err := t.Stat(a.Paths(sel).Document(arg)); err == nil {
-			return arg, "", false
-		}
-	}
-	return a.Paths(sel).Document(arg[:n]), arg[n+1:], true
-}
-
-// readPast reads a place@REF. ok is false for another place.
+// readPast reads PLACE@REF. ok is false for another place: a file whose name has an @ comes first.
 func (a *app) readPast(ctx context.Context, w *workspace.Workspace, arg string, r retriever.ReadRequest) (ok bool, err error) {
-	t, err := w.Tasks(&workspace.TaskOptions{Person: true})
-	if err != nil {
-		return false, err
+	n, paths := strings.LastIndexByte(arg, '@'), a.Paths(w.Selection())
+	if n <= 0 || strings.ContainsAny(arg[n:], "#:") {
+		return false, nil
 	}
-	defer t.Close()
-	place, ref, ok := a.atCommit(t, w.Selection(), arg)
-	if !ok {
+	if _, err := os.Stat(paths.File(paths.Document(arg))); err == nil && !strings.Contains(arg, "#") {
 		return false, nil
 	}
 	if r.Anchor != "" || r.MaxTokens != 0 || r.Next != "" || r.ExpectedHash != "" {
 		return true, cli.BadUsage("a place at a commit takes no flags: write path#anchor@REF or path:from-to@REF")
 	}
-	p, err := t.At(ref)
-	if err != nil {
-		return true, err
-	}
-	defer p.Close()
-	return true, term.Show(a.Out, (*term.Output).Reading)(p.Read(ctx, place))
+	return true, term.Show(a.Out, (*term.Output).Reading)(at(w, arg[n+1:], func(p *workspace.Past) (*retriever.Reading, error) {
+		return p.Read(ctx, paths.Document(arg[:n]))
+	}))
 }
 
 // at calls fn with the folder at a commit.
@@ -70,51 +51,47 @@ func (a *app) changesCommand() *cli.Command {
 		a.Command(func(ctx context.Context, args []string) error {
 			f.Text = strings.Join(args, " ")
 			return a.answerSearch(ctx, "changes", f, func(w *workspace.Workspace, q retriever.Query) error {
-				return a.changes(ctx, w, q, since)
+				answer, err := index.SearchOp.Call(ctx, w.Folder, q, nil)
+				if err != nil {
+					return err
+				}
+				var places []workspace.SectionPlace
+				for _, r := range answer.Results {
+					places = append(places, workspace.SectionPlace{Path: r.Path, Anchor: r.Anchor})
+					for _, more := range r.More {
+						places = append(places, workspace.SectionPlace{Path: r.Path, Anchor: more.Anchor})
+					}
+				}
+				changes, err := at(w, since, func(p *workspace.Past) (*workspace.SectionChanges, error) { return p.Changes(ctx, places) })
+				if err != nil {
+					return err
+				}
+				a.Found(len(changes.Sections) > 0)
+				if !changes.Complete {
+					a.Out.Notes.Printf("some commits were not read in time\n")
+				}
+				return a.Out.Print(changes, func() {
+					for _, s := range changes.Sections {
+						a.Out.Printf("%s", a.Paths(w.Selection()).Shown(s.Path))
+						if s.Anchor != "" {
+							a.Out.Printf("#%s", s.Anchor)
+						}
+						if s.Added {
+							a.Out.Printf("  new")
+						}
+						if s.Uncommitted {
+							a.Out.Printf("  not committed")
+						}
+						a.Out.Printf("\n")
+						for _, c := range s.Commits {
+							a.Out.Printf("    %.10s  %s  %s\n", c.Hash, c.Time.Format("2006-01-02"), term.OneLine(c.Subject))
+						}
+					}
+				})
 			})
 		}))
 	f.add(a, cmd)
 	cmd.Flags().StringVar(&since, "since", "", "commit to compare with: a tag, a branch, a hash, or HEAD~N")
 	_ = cmd.MarkFlagRequired("since")
 	return a.Searches(cmd)
-}
-
-func (a *app) changes(ctx context.Context, w *workspace.Workspace, q retriever.Query, since string) error {
-	answer, err := index.SearchOp.Call(ctx, w.Folder, q, nil)
-	if err != nil {
-		return err
-	}
-	var places []workspace.SectionPlace
-	for _, r := range answer.Results {
-		places = append(places, workspace.SectionPlace{Path: r.Path, Anchor: r.Anchor})
-		for _, more := range r.More {
-			places = append(places, workspace.SectionPlace{Path: r.Path, Anchor: more.Anchor})
-		}
-	}
-	changes, err := at(w, since, func(p *workspace.Past) (*workspace.SectionChanges, error) { return p.Changes(ctx, places) })
-	if err != nil {
-		return err
-	}
-	a.Found(len(changes.Sections))
-	if !changes.Complete {
-		a.Out.Notes.Printf("some commits were not read in time\n")
-	}
-	return a.Out.Print(changes, func() {
-		for _, s := range changes.Sections {
-			a.Out.Printf("%s", a.Paths(w.Selection()).Shown(s.Path))
-			if s.Anchor != "" {
-				a.Out.Printf("#%s", s.Anchor)
-			}
-			if s.Added {
-				a.Out.Printf("  new")
-			}
-			if s.Uncommitted {
-				a.Out.Printf("  not committed")
-			}
-			a.Out.Printf("\n")
-			for _, c := range s.Commits {
-				a.Out.Printf("    %.10s  %s  %s\n", c.Hash, c.Time.Format("2006-01-02"), term.OneLine(c.Subject))
-			}
-		}
-	})
 }

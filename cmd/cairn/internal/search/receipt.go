@@ -2,10 +2,8 @@ package search
 
 import (
 	"context"
-	"strings"
 
 	"cairn/cmd/cairn/internal/cli"
-	"cairn/internal/face/term"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/text/receipt"
@@ -60,16 +58,8 @@ func (a *app) checkCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			held := 0
-			if report.Holds() {
-				held = 1
-			}
-			a.Found(held)
-			return a.Out.Print(report, func() {
-				for line := range strings.Lines(report.Text()) {
-					a.Out.Printf("%s\n", term.Plain(line))
-				}
-			})
+			a.Found(report.Holds())
+			return a.Out.Print(report, func() { a.Out.Lines(report.Text()) })
 		}))
 	cmd.Flags().BoolVar(&fix, "fix", false, "write the present places of moved lines into the documents")
 	return cmd

@@ -21,7 +21,7 @@ func (a *app) refsCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				a.Found(len(found.Definitions) + len(found.References))
+				a.Found(len(found.Definitions)+len(found.References) > 0)
 				return a.Out.Print(found, func() { a.Out.Printf("%s\n", found.Text()) })
 			})
 		}))

@@ -92,17 +92,17 @@ func (f *searchFlags) addScope(a *app, cmd *cli.Command) {
 	}
 }
 
-// openSearch opens the folder and completes the query of the flags with its configuration.
-// refresh reports that the caller will bring the index up to date.
-func (a *app) openSearch(ctx context.Context, command string, f searchFlags, refresh bool) (*workspace.Workspace, retriever.Query, error) {
-	q := f.Query
+// answerSearch opens the folder and completes the query of the flags with its configuration. It
+// calls answer with them when the index is sufficiently up to date, and then completes the refresh.
+func (a *app) answerSearch(ctx context.Context, command string, f searchFlags, answer func(*workspace.Workspace, retriever.Query) error) error {
 	w, err := a.Open(ctx, command, workspace.Reading, func(o *workspace.Options) {
-		o.Warm, o.Refresh = f.mode != string(retriever.Keyword), refresh
+		o.Warm, o.Refresh = f.mode != string(retriever.Keyword), true
 	})
 	if err != nil {
-		return nil, q, err
+		return err
 	}
-	p, cfg := a.Paths(w.Selection()), w.Config()
+	defer w.Close()
+	q, p, cfg := f.Query, a.Paths(w.Selection()), w.Config()
 	q.Context, q.Filter.PathPrefix = p.Documents(q.Context), p.Folder(q.Filter.PathPrefix)
 	q.Mode = retriever.Mode(cmp.Or(f.mode, cfg.Search.DefaultMode))
 	if f.kind != "all" {
@@ -111,17 +111,6 @@ func (a *app) openSearch(ctx context.Context, command string, f searchFlags, ref
 	if q.Limit == 0 && q.MaxTokens == 0 {
 		q.Limit = cfg.MCP.SearchLimit
 	}
-	return w, q, nil
-}
-
-// answerSearch calls answer with the folder and the query when the index is sufficiently up
-// to date, and then completes the refresh.
-func (a *app) answerSearch(ctx context.Context, command string, f searchFlags, answer func(*workspace.Workspace, retriever.Query) error) error {
-	w, q, err := a.openSearch(ctx, command, f, true)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
 	r, err := a.Refresh(ctx, w, q.Mode, f.wait)
 	if err != nil {
 		return err
@@ -147,7 +136,7 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 		if err != nil {
 			return err
 		}
-		if a.Found(len(answer.Results)); len(answer.Results) == 0 {
+		if a.Found(len(answer.Results) > 0); len(answer.Results) == 0 {
 			if err := a.misspelt(w, f.Filter.PathPrefix); err != nil {
 				return err
 			}
@@ -186,7 +175,7 @@ func (a *app) explainCommand() *cli.Command {
 			return a.answerSearch(ctx, "explain", f, func(w *workspace.Workspace, q retriever.Query) error {
 				trace, err := index.ExplainOp.Call(ctx, w.Folder, index.ExplainRequest{Query: q, Candidates: candidates}, nil)
 				if err == nil {
-					a.Found(len(trace.Answer.Results))
+					a.Found(len(trace.Answer.Results) > 0)
 				}
 				return term.Show(a.Out, (*term.Output).Trace)(trace, err)
 			})

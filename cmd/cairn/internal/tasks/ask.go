@@ -46,7 +46,7 @@ func Ask(c *cli.App) *cli.Command {
 			if err != nil {
 				return fmt.Errorf("%w; keep it later with cairn remember --answer %s", err, s.ID)
 			}
-			printNote(a.Out.Notes, made)
+			a.Out.Notes.Lines(made.Text())
 			return nil
 		}))
 	fs := cmd.Flags()

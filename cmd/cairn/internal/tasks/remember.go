@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"cairn/cmd/cairn/internal/cli"
-	"cairn/internal/face/term"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/task/notes"
 )
@@ -27,7 +26,7 @@ func (a *app) rememberCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return a.Out.Print(made, func() { printNote(a.Out.Writer, made) })
+			return a.Out.Print(made, func() { a.Out.Lines(made.Text()) })
 		}))
 	cmd.Flags().StringSliceVar(&r.RestsOn, "rests-on", nil, "lines that show it, such as a.md#anchor, a.md:3-9 or a receipt; may be repeated")
 	cmd.Flags().StringVar(&r.ID, "id", "", "note to correct with TEXT, or to confirm without")
@@ -37,11 +36,4 @@ func (a *app) rememberCommand() *cli.Command {
 	cmd.Flags().StringSliceVar(&r.Tags, "tag", nil, "tag; may be repeated")
 	cmd.Flags().StringVar(&r.By, "by", "", "author (default: that of the configuration)")
 	return cmd
-}
-
-// printNote prints a note that was written.
-func printNote(w *term.Writer, made *notes.Answer) {
-	for line := range strings.Lines(made.Text()) {
-		w.Printf("%s\n", term.Plain(strings.TrimSuffix(line, "\n")))
-	}
 }
