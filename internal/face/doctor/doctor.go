@@ -94,7 +94,8 @@ func Check(ctx context.Context, sel config.Selection, o Options) (*Report, error
 	r.folders(sel.Root)
 	r.cards(t.Cards)
 	r.channel(ctx, t, cfg)
-	if err := r.documentTasks(ctx, t); err != nil {
+	problems, err := t.Documents.Check(ctx)
+	if r.problems("tasks", problems); err != nil {
 		return nil, fmt.Errorf("checking the tasks in documents: %w", err)
 	}
 	if err := r.links(ctx, t); err != nil {
@@ -105,22 +106,10 @@ func Check(ctx context.Context, sel config.Selection, o Options) (*Report, error
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int { // errors first
-		if a.Error == b.Error {
-			return 0
-		} else if a.Error {
-			return -1
-		}
-		return 1
-	})
-	for _, f := range r.Findings {
-		if f.Error {
-			r.Errors++
-		} else {
-			r.Warnings++
-		}
-	}
-	r.Healthy = r.Errors == 0
+	warnings := slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Error })
+	errs := slices.DeleteFunc(r.Findings, func(f Finding) bool { return !f.Error })
+	r.Errors, r.Warnings, r.Healthy = len(errs), len(warnings), len(errs) == 0
+	r.Findings = append(errs, warnings...)
 	return r, ctx.Err()
 }
 
@@ -188,8 +177,13 @@ func (r *Report) cards(s *cards.Store) {
 		r.add(Finding{Check: "cards", Kind: "unreadable", Message: err.Error(), Fix: "make the folder of cards a readable folder", Error: true})
 		return
 	}
-	for _, p := range problems {
-		r.add(Finding{Check: "cards", Kind: p.Kind, Path: p.Path, Line: p.Line, Message: p.Message, Fix: p.Fix, Error: p.Error, Repairable: cards.Repairable(p.Kind)})
+	r.problems("cards", problems)
+}
+
+// problems adds the problems of cards, or of tasks in documents.
+func (r *Report) problems(check string, list []task.Problem) {
+	for _, p := range list {
+		r.add(Finding{Check: check, Kind: p.Kind, Path: p.Path, Line: p.Line, Message: p.Message, Fix: p.Fix, Error: p.Error, Repairable: check == "cards" && cards.Repairable(p.Kind)})
 	}
 }
 
@@ -203,15 +197,6 @@ func (r *Report) channel(ctx context.Context, t *workspace.Tasks, cfg config.Con
 		r.add(Finding{Check: "config", Kind: "no-channel", Path: top + "/config.toml", Message: fmt.Sprintf("dag.channel is %q: %s", cfg.DAG.Channel, err),
 			Fix: "name a document with a heading Tasks, such as /plans/a.md, or remove it for the cards", Error: true})
 	}
-}
-
-// documentTasks checks the tasks in documents.
-func (r *Report) documentTasks(ctx context.Context, t *workspace.Tasks) error {
-	problems, err := t.Documents.Check(ctx)
-	for _, p := range problems {
-		r.add(Finding{Check: "tasks", Kind: p.Kind, Path: p.Path, Line: p.Line, Message: p.Message, Fix: p.Fix, Error: p.Error})
-	}
-	return err
 }
 
 // workspace verifies the files of the folder and checks its index.

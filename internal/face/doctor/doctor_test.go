@@ -284,3 +284,16 @@ func TestIndex(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
+
+// TestLinksToLinks: links to symbolic links, and to files behind them, are not broken.
+func TestLinksToLinks(t *testing.T) {
+	sel := folder(t, map[string]string{"docs/a.md": "# A\n\n[b](b.md) [b](b.md#t) [c](sub/x.png) [d](sub) [e](none.md)\n", "real/t.md": "# T\n", "real/x.png": "p"})
+	for name, to := range map[string]string{"docs/b.md": "../real/t.md", "docs/sub": "../real"} {
+		if err := os.Symlink(to, filepath.Join(sel.Root, filepath.FromSlash(name))); err != nil {
+			t.Skip(err)
+		}
+	}
+	if got := found(check(t, sel, Options{})); len(got) != 1 || got[0] != "error links broken-link docs/a.md:3" {
+		t.Errorf("findings %v, want one of none.md", got)
+	}
+}

@@ -2,8 +2,8 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"regexp"
 	"strings"
@@ -169,8 +169,8 @@ func (c *linkChecker) find(l *link) (target, kind string) {
 			return p, ""
 		}
 	}
-	// Images and folders can exist although they are not indexed.
-	if info, err := c.tasks.Stat(p); err == nil && (info.Mode().IsRegular() || info.IsDir() || info.Mode()&fs.ModeSymlink != 0) {
+	// Images, folders and symbolic links can exist although they are not indexed.
+	if _, err := c.tasks.Stat(p); err == nil || errors.Is(err, walk.ErrSymlink) {
 		return p, ""
 	}
 	return "", "broken-link"
