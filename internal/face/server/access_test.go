@@ -318,7 +318,8 @@ func TestAPIIsLimitedInRate(t *testing.T) {
 // deadline, and a long wait between two writes has none.
 func TestWritesHaveADeadline(t *testing.T) {
 	var w deadlines
-	timed := newAnswerWriter(&w)
+	timed := &answerWriter{ResponseWriter: &w, control: http.NewResponseController(&w)}
+	timed.extend()
 	timed.WriteHeader(200)
 	_, _ = timed.Write([]byte("a"))
 	timed.Flush()

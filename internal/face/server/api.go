@@ -29,13 +29,20 @@ const (
 // apiTools has the tools of the API, by the last part of the path.
 var apiTools = map[string]string{"search": "read_context", "read": "read_doc", "status": "status"}
 
-// api adds the paths that call a tool without MCP.
+// api adds the paths that call a tool without MCP, and their description.
 func (v *served) api() {
 	for path, tool := range apiTools {
 		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { v.call(w, r, tool) })
 		v.handle("GET /api/"+path, h)
 		v.handle("POST /api/"+path, h)
 	}
+	v.handle("GET /api/openapi.json", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		doc, err := v.openAPI(Prefix(r))
+		if err != nil {
+			panic(err) // unreachable: the tests describe every tool the API uses
+		}
+		writeJSON(w, http.StatusOK, doc)
+	}))
 	v.handle("/api/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, &tools.Failure{Code: tools.CodeNotFound, Message: fmt.Sprintf("%s %s: no such address, want GET or POST of {/api/search,/api/read,/api/status}, described by GET /api/openapi.json", r.Method, r.URL.Path)})
 	}))
@@ -187,17 +194,6 @@ func writeText(w http.ResponseWriter, status int, text string) {
 //
 //go:embed openapi.json
 var description []byte
-
-// describe adds the path /api/openapi.json.
-func (v *served) describe() {
-	v.handle("GET /api/openapi.json", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		doc, err := v.openAPI(Prefix(r))
-		if err != nil {
-			panic(err) // unreachable: the tests describe every tool the API uses
-		}
-		writeJSON(w, http.StatusOK, doc)
-	}))
-}
 
 // openAPI returns the description for requests below a prefix. It omits question tasks if
 // they are not mounted.

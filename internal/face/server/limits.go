@@ -49,17 +49,6 @@ type limits struct {
 	rates map[string]*rate.Limiter // by limit and client
 }
 
-func newLimits(o *Options) *limits {
-	share := max(1, o.MaxRequests/clientShare)
-	return &limits{
-		requests:  quota.New(share, o.MaxRequests),
-		queue:     quota.New(queueLength*share, queueLength*o.MaxRequests),
-		wait:      o.MaxWait,
-		streams:   quota.New(maxStreams/clientShare, maxStreams),
-		unlimited: o.NoRateLimit, rates: map[string]*rate.Limiter{},
-	}
-}
-
 // isStream reports whether the answer to a request is a stream of events. It trusts the
 // header Mcp-Method, because the SDK refuses a POST with another method in its body.
 func isStream(r *http.Request) bool {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,9 +16,12 @@ import (
 // observed answers a request and reports it to the listener.
 func (s *Server) observed(w *answerWriter, r *http.Request) {
 	c := &observe.Call{
-		ID: observe.IDOf(r.Header.Get(observe.IDHeader)), Method: method(r.Method),
+		ID: observe.IDOf(r.Header.Get(observe.IDHeader)), Method: r.Method,
 		TraceParent: r.Header.Get("traceparent"), TraceState: r.Header.Get("tracestate"),
 		Remote: r.RemoteAddr,
+	}
+	if !slices.Contains(methods, r.Method) { // clients cannot add labels to the metrics
+		c.Method = "OTHER"
 	}
 	// In a session, tools receive the headers of the request, but not its context.
 	r.Header.Set(observe.IDHeader, c.ID)
@@ -30,25 +34,9 @@ func (s *Server) observed(w *answerWriter, r *http.Request) {
 	s.options.Listener.End(ctx, c, w.outcome(ctx, r), time.Since(start))
 }
 
-// method returns the method if it is known, and OTHER otherwise, so that clients cannot add
-// labels to the metrics.
-func method(m string) string {
-	switch m {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
-		return m
-	}
-	return "OTHER"
-}
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
 
 type callKey struct{}
-
-// identified records the token of a request.
-func identified(r *http.Request, by caller) {
-	if c, ok := r.Context().Value(callKey{}).(*observe.Call); ok {
-		c.Token = by.token.Name
-		r.Header.Set(observe.TokenHeader, c.Token)
-	}
-}
 
 // routed records the pattern that matched a request.
 func routed(pattern, workspace string, h http.Handler) http.Handler {
@@ -80,12 +68,6 @@ func (w *answerWriter) outcome(ctx context.Context, r *http.Request) observe.Out
 	return o
 }
 
-// metrics returns the handler of the metrics. It shows those of the process and of the
-// workspaces that the caller may use.
-func (s *Server) metrics() http.Handler {
-	return s.options.Metrics.Handler(func(r *http.Request, workspace string) bool { return callerOf(r.Context()).permits(workspace) })
-}
-
 // IndexState converts the status of a workspace to its metrics.
 func IndexState(st *index.Status) metrics.Index {
 	x := metrics.Index{
@@ -107,12 +89,6 @@ type answerWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	code    int // 0 before the first write
-}
-
-func newAnswerWriter(w http.ResponseWriter) *answerWriter {
-	a := &answerWriter{ResponseWriter: w, control: http.NewResponseController(w)}
-	a.extend() // the deadline of the previous request still applies to this connection
-	return a
 }
 
 // extend has no effect on a writer without deadlines, as in a test.

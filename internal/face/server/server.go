@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"cairn/internal/base/metrics"
 	"cairn/internal/base/observe"
 	"cairn/internal/base/owner"
@@ -100,7 +102,14 @@ func New(workspaces []Workspace, o *Options) (*Server, error) {
 	s.options.Logger = cmp.Or(s.options.Logger, slog.New(slog.DiscardHandler))
 	s.options.MaxRequests = cmp.Or(s.options.MaxRequests, 256)
 	s.options.MaxWait = cmp.Or(s.options.MaxWait, 5*time.Second)
-	s.limits = newLimits(&s.options)
+	share := max(1, s.options.MaxRequests/clientShare)
+	s.limits = &limits{
+		requests:  quota.New(share, s.options.MaxRequests),
+		queue:     quota.New(queueLength*share, queueLength*s.options.MaxRequests),
+		wait:      s.options.MaxWait,
+		streams:   quota.New(maxStreams/clientShare, maxStreams),
+		unlimited: s.options.NoRateLimit, rates: map[string]*rate.Limiter{},
+	}
 	for _, w := range workspaces {
 		if _, err := ParseName(w.Name); err != nil {
 			return nil, err
@@ -114,27 +123,22 @@ func New(workspaces []Workspace, o *Options) (*Server, error) {
 		}
 		v.handle("/mcp", v.mcp)
 		v.api()
-		v.describe()
 		s.workspaces = append(s.workspaces, v)
 		s.byName[w.Name] = v
 	}
-	s.routes()
-	return s, nil
-}
-
-// routes adds the paths that belong to no workspace.
-func (s *Server) routes() {
-	add := func(pattern string, h http.Handler) { s.own.Handle(pattern, routed(pattern, "", h)) }
-	add("GET /healthz", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") }))
-	add("GET /readyz", http.HandlerFunc(s.ready))
-	if s.options.Metrics != nil {
-		add("GET /metrics", s.metrics())
+	own := func(pattern string, h http.Handler) { s.own.Handle(pattern, routed(pattern, "", h)) }
+	own("GET /healthz", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") }))
+	own("GET /readyz", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.ready(w, r, true) }))
+	if s.options.Metrics != nil { // those of the process and of the workspaces that the caller may use
+		own("GET /metrics", s.options.Metrics.Handler(func(r *http.Request, workspace string) bool { return callerOf(r.Context()).permits(workspace) }))
 	}
+	return s, nil
 }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(under http.ResponseWriter, r *http.Request) {
-	w := newAnswerWriter(under)
+	w := &answerWriter{ResponseWriter: under, control: http.NewResponseController(under)}
+	w.extend() // the deadline of the previous request still applies to this connection
 	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
 	if r.TLS != nil {
 		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
@@ -151,7 +155,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	if !s.admitted(w, r) {
 		return
 	}
-	if climbs(r.URL.Path) {
+	// Refuse a decoded path with ".." before it reaches a mounted handler.
+	if slices.Contains(strings.Split(r.URL.Path, "/"), "..") {
 		writeText(w, http.StatusNotFound, "no such address")
 		return
 	}
@@ -166,7 +171,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.URL.Path == "/readyz" && s.options.Tokens != nil {
 		if _, sent := secretOf(r); !sent {
-			s.onlyReady(w, r)
+			s.ready(w, r, false)
 			return
 		}
 	}
@@ -174,7 +179,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	identified(r, c)
+	if call, ok := r.Context().Value(callKey{}).(*observe.Call); ok {
+		call.Token = c.token.Name
+		r.Header.Set(observe.TokenHeader, call.Token)
+	}
 	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
 	if r.URL.Path != "/readyz" {
 		client := quota.Client(c.token.ID, r.RemoteAddr)
@@ -206,10 +214,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	mux.ServeHTTP(w, r)
 }
-
-// climbs reports whether a decoded path contains "..". The server refuses such paths before
-// they reach mounted handlers.
-func climbs(path string) bool { return slices.Contains(strings.Split(path, "/"), "..") }
 
 // Handle mounts a handler below /w/NAME of a workspace and, for the first workspace, at the
 // root. pattern is a pattern of http.ServeMux without a host. A conflict with another
@@ -344,47 +348,35 @@ type readiness struct {
 const readyWait = 2 * time.Second
 
 // ready answers 200 if every workspace that the caller may use can be searched, and 503
-// otherwise.
-func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
-	all := s.allReady(r.Context(), callerOf(r.Context()))
-	writeJSON(w, readyCode(all), map[string]any{"ready": readyCode(all) == http.StatusOK, "workspaces": all})
-}
-
-// onlyReady answers callers without a token. The answer does not contain the names of
-// workspaces.
-func (s *Server) onlyReady(w http.ResponseWriter, r *http.Request) {
-	code := readyCode(s.allReady(r.Context(), caller{}))
-	writeJSON(w, code, map[string]any{"ready": code == http.StatusOK})
-}
-
-func (s *Server) allReady(ctx context.Context, c caller) []readiness {
-	ctx, cancel := context.WithTimeout(ctx, readyWait)
+// otherwise. Callers without a token do not receive the names of workspaces.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request, named bool) {
+	ctx, cancel := context.WithTimeout(r.Context(), readyWait)
 	defer cancel()
-	all := []readiness{}
+	all, code := []readiness{}, http.StatusOK
 	for _, v := range s.workspaces {
-		if c.permits(v.Name) {
-			all = append(all, v.readiness(ctx))
+		if named && !callerOf(ctx).permits(v.Name) {
+			continue
+		}
+		state := v.readiness(ctx)
+		if all = append(all, state); !state.Ready {
+			code = http.StatusServiceUnavailable
 		}
 	}
-	return all
-}
-
-func readyCode(all []readiness) int {
-	if slices.ContainsFunc(all, func(r readiness) bool { return !r.Ready }) {
-		return http.StatusServiceUnavailable
+	answer := map[string]any{"ready": code == http.StatusOK}
+	if named {
+		answer["workspaces"] = all
 	}
-	return http.StatusOK
+	writeJSON(w, code, answer)
 }
 
 func (v *served) readiness(ctx context.Context) readiness {
-	out := readiness{Name: v.Name}
+	out := readiness{Name: v.Name, State: "unknown"}
 	st, err := index.StatusOp.Call(ctx, v.Folder, index.StatusRequest{}, nil)
 	if err != nil {
-		out.State, out.Reason = "unknown", strings.Join(strings.Fields(err.Error()), " ")
+		out.Reason = strings.Join(strings.Fields(err.Error()), " ")
 		return out
 	}
-	out.State, out.Reason = st.State, st.Problem
-	out.Ready = searchable(st)
+	out.State, out.Reason, out.Ready = st.State, st.Problem, searchable(st)
 	if v.Degraded != nil {
 		out.Degraded = v.Degraded()
 	}
