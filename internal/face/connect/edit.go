@@ -89,8 +89,19 @@ func (c Client) entryText(text []byte, name string) []byte {
 		own, _ := tablesOf(text, name)
 		return own
 	}
-	return c.entryJSON(text, name)
+	doc, err := jsonedit.Parse(text)
+	if err != nil {
+		return nil
+	}
+	have := doc.Find("/" + pointer.Replace(c.section) + "/" + pointer.Replace(name))
+	if have == nil {
+		return nil
+	}
+	return (&hujson.Value{Value: have.Value}).Pack()
 }
+
+// pointer escapes a name for a JSON pointer.
+var pointer = strings.NewReplacer("~", "~0", "/", "~1")
 
 // set returns a configuration in which the server of a name has the text of an entry; nil
 // removes it. Comments, order and layout of the rest stay.

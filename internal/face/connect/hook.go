@@ -88,13 +88,20 @@ func setHook(path string, old []byte, program string) ([]byte, error) {
 	}
 	array := list.Value.(*hujson.Array)
 	if program == "" {
-		removeElement(array, found)
+		if last := len(array.Elements) - 1; found == last && found > 0 && array.Elements[last].AfterExtra == nil {
+			array.Elements[last-1].AfterExtra = nil // no comma at the end
+		}
+		array.Elements = slices.Delete(array.Elements, found, found+1) // with the comments before it
 	} else {
 		element, err := hujson.Parse(marshal(group, unit+unit+unit, unit))
 		if err != nil {
 			return nil, err // unreachable: it is JSON
 		}
-		appendElement(array, element, unit+unit+unit)
+		element.BeforeExtra = hujson.Extra("\n" + unit + unit + unit)
+		if array.Elements[len(array.Elements)-1].AfterExtra != nil { // a comma at the end of the list stays there
+			element.AfterExtra = hujson.Extra{}
+		}
+		array.Elements = append(array.Elements, element)
 	}
 	return hooks.set(path, old, sessionStart, list.Pack())
 }
@@ -109,22 +116,4 @@ func marshal(v any, prefix, indent string) []byte {
 		panic(err) // unreachable: strings marshal
 	}
 	return bytes.TrimSpace(b.Bytes())
-}
-
-// appendElement appends an element on a new line.
-func appendElement(a *hujson.Array, element hujson.Value, indent string) {
-	last := &a.Elements[len(a.Elements)-1]
-	if last.AfterExtra != nil { // a comma at the end of the list stays there
-		element.AfterExtra = hujson.Extra{}
-	}
-	element.BeforeExtra = hujson.Extra("\n" + indent)
-	a.Elements = append(a.Elements, element)
-}
-
-// removeElement removes an element of several, with the comments before it.
-func removeElement(a *hujson.Array, i int) {
-	if i == len(a.Elements)-1 && a.Elements[i].AfterExtra == nil {
-		a.Elements[i-1].AfterExtra = nil // no comma at the end
-	}
-	a.Elements = slices.Delete(a.Elements, i, i+1)
 }

@@ -45,22 +45,6 @@ func (c Client) setJSON(path string, old []byte, name string, entry []byte) ([]b
 	return jsonedit.Pack(old, doc), nil
 }
 
-// entryJSON returns the text of a server in a file, nil if there is none.
-func (c Client) entryJSON(text []byte, name string) []byte {
-	doc, err := jsonedit.Parse(text)
-	if err != nil {
-		return nil
-	}
-	top, _ := doc.Value.(*hujson.Object)
-	if at := jsonedit.Member(top, c.section); at != nil {
-		list, _ := at.Value.(*hujson.Object)
-		if have := jsonedit.Member(list, name); have != nil {
-			return (&hujson.Value{Value: have.Value}).Pack()
-		}
-	}
-	return nil
-}
-
 // sameEntry reports whether a server in a file has the values of e. It may have other
 // values, such as an environment, which belong to the user.
 func sameEntry(have any, e Entry) bool {

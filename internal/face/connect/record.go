@@ -91,9 +91,6 @@ func (r *record) save() error {
 	return atomicfile.Write(filepath.Join(r.dir, recordFile), text, 0o600)
 }
 
-// remove removes the record and its copy.
-func (r *record) remove() error { return os.RemoveAll(r.dir) }
-
 // with returns the file with the entries: the copy if there are none.
 func (r *record) with(c Client, entries []added) (text []byte, err error) {
 	text = r.before
@@ -131,16 +128,6 @@ func (r *record) add(c Client, old []byte, a added) (err error) {
 	return nil
 }
 
-// without returns the file as if the named entry had never been added. It fails if something
-// else has changed the file.
-func (r *record) without(c Client, text []byte, name string) ([]byte, error) {
-	left := slices.DeleteFunc(slices.Clone(r.Added), func(a added) bool { return a.Name == name })
-	if len(left) == len(r.Added) || !r.describes(c, text) {
-		return nil, errors.New("the file has changed since")
-	}
-	return r.with(c, left)
-}
-
 // returned returns the file with the servers that the named entry has moved.
 func (r *record) returned(c Client, text []byte, name string) (_ []byte, err error) {
 	for _, a := range r.Added {
@@ -161,7 +148,7 @@ func (r *record) returned(c Client, text []byte, name string) (_ []byte, err err
 func (r *record) drop(name string) error {
 	r.Added = slices.DeleteFunc(r.Added, func(a added) bool { return a.Name == name })
 	if len(r.Added) == 0 {
-		return r.remove()
+		return os.RemoveAll(r.dir)
 	}
 	return r.save()
 }

@@ -82,11 +82,3 @@ func (c Client) Servers(at File) (found []Configured, err error) {
 	})
 	return found, err
 }
-
-// ServerNames returns the names of servers.
-func ServerNames(list []Configured) (names []string) {
-	for _, s := range list {
-		names = append(names, s.Name)
-	}
-	return names
-}

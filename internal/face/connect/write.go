@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/rogpeppe/go-internal/diff"
 
@@ -74,9 +75,12 @@ func (c Client) Drop(at File, name string) (*Change, error) {
 			return err
 		}
 		f.removes, f.dropped = true, name
-		if before, err := f.record.without(c, f.Old, name); err == nil {
-			f.New = before
-			return nil
+		left := slices.DeleteFunc(slices.Clone(f.record.Added), func(a added) bool { return a.Name == name })
+		if len(left) < len(f.record.Added) && f.record.describes(c, f.Old) { // nothing else has changed the file
+			if before, err := f.record.with(c, left); err == nil {
+				f.New = before
+				return nil
+			}
 		}
 		if text, err = f.record.returned(c, text, name); err != nil {
 			return err
@@ -109,11 +113,18 @@ func (c Client) Connected(root, path string) bool {
 	return err == nil && found
 }
 
-// plan reads the file at path and calls change, which sets the new content.
+// plan reads the file at path and calls change, which sets the new content. The dir of the Change is
+// root if path is within root, or else the folder of the file.
 func plan(root, path string, change func(*Change) error) (*Change, error) {
-	f, err := locate(root, path)
-	if err != nil {
-		return nil, err
+	f := &Change{Path: path, dir: root}
+	var err error
+	if f.name, err = filepath.Rel(root, path); err != nil || !filepath.IsLocal(f.name) { // follow links
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			f.Path = real
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		f.dir, f.name = filepath.Split(f.Path)
 	}
 	if f.Old, err = f.read(); err != nil {
 		return nil, err
@@ -122,20 +133,6 @@ func plan(root, path string, change func(*Change) error) (*Change, error) {
 		return nil, err
 	}
 	return f, nil
-}
-
-// locate returns a Change without contents. Its dir is root if path is within root.
-// Otherwise locate follows links, and dir is the folder of the file.
-func locate(root, path string) (*Change, error) {
-	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
-		return &Change{Path: path, dir: root, name: rel}, nil
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	return &Change{Path: path, dir: filepath.Dir(path), name: filepath.Base(path)}, nil
 }
 
 // read returns the content of the file, nil if it does not exist.
@@ -213,7 +210,11 @@ func (f *Change) Write() (*Result, error) {
 		}
 	}
 	if f.New != nil {
-		err = atomicfile.WriteIn(dir, f.name, f.New, f.mode())
+		mode := fs.FileMode(0o644) // a guide is an ordinary document
+		if f.private {
+			mode = 0o600
+		}
+		err = atomicfile.WriteIn(dir, f.name, f.New, mode)
 	} else {
 		err = remove(dir, f.name)
 	}
@@ -225,15 +226,6 @@ func (f *Change) Write() (*Result, error) {
 		err = f.record.drop(f.dropped)
 	}
 	return r, err
-}
-
-// mode returns the permissions of a new file. A configuration is private; a guide is an
-// ordinary document.
-func (f *Change) mode() fs.FileMode {
-	if f.private {
-		return 0o600
-	}
-	return 0o644
 }
 
 // remove removes a file and then the empty folders above it in dir.

@@ -113,19 +113,11 @@ func ParseStages(names []string, cfg config.Config) ([]stage.Stage, error) {
 		case s == stage.WebSearch:
 			return nil, fmt.Errorf("%s needs a search engine; set CAIRN_WEB_SEARCH", s)
 		default:
-			return nil, fmt.Errorf("unknown stage %q, want some of {%s}", n, joinStages(possible))
+			return nil, fmt.Errorf("unknown stage %q, want some of {%s}", n, strings.ReplaceAll(strings.Trim(fmt.Sprint(possible), "[]"), " ", ","))
 		}
 		list = append(list, s)
 	}
 	return list, nil
-}
-
-func joinStages(list []stage.Stage) string {
-	names := make([]string, len(list))
-	for i, s := range list {
-		names[i] = string(s)
-	}
-	return strings.Join(names, ",")
 }
 
 // OpenStages opens the question tasks of a workspace. Nil options mean the defaults.

@@ -174,12 +174,16 @@ func (a *app) connectClient(cmd *cli.Command, c connect.Client, p connect.Place,
 		return err
 	}
 	var others []connect.Configured
+	var names []string
 	if f.gateway {
 		if others, err = c.Servers(at); err != nil {
 			return err
 		}
+		for _, s := range others {
+			names = append(names, s.Name)
+		}
 	}
-	config, err := c.Add(at, f.name, entry, f.force, connect.ServerNames(others)...)
+	config, err := c.Add(at, f.name, entry, f.force, names...)
 	if _, ok := errors.AsType[*connect.UnsuitableError](err); ok {
 		a.Out.Printf("%s", c.Text(f.name, entry))
 	}
