@@ -60,7 +60,7 @@ func (h *Handler) cards(r *http.Request) (*cardGraph, error) {
 
 // cardAt returns the card in a file, nil if the file is none.
 func (h *Handler) cardAt(r *http.Request, path string) (*cardView, error) {
-	if h.site.Tasks == nil || !isCard(path) {
+	if !isCard(path) {
 		return nil, nil
 	}
 	b, err := h.cards(r)
@@ -109,51 +109,42 @@ const maxForm = 64 << 10
 // crossOrigin refuses forms that pages of other sites send.
 var crossOrigin = http.NewCrossOriginProtection()
 
-// posted parses a form that changes a card. If it refuses the form, it answers the request
-// and returns false.
-func (h *Handler) posted(w http.ResponseWriter, r *http.Request) bool {
-	refuse := func(status int, message string) bool {
-		h.show(w, r, screen{section: "error", title: "That did not work", status: status, data: errorPage{Message: message}})
-		return false
-	}
-	if h.site.Tasks == nil {
-		h.unknown(w, r)
-		return false
-	}
+// posted parses a form that changes a card.
+func (h *Handler) posted(w http.ResponseWriter, r *http.Request) error {
 	if err := crossOrigin.Check(r); err != nil {
-		return refuse(http.StatusForbidden, "Forms from other sites are refused.")
+		return &statusError{http.StatusForbidden, "Forms from other sites are refused."}
 	}
 	if !h.site.MayWrite(r) {
-		return refuse(http.StatusForbidden, "Your access permits reading, but no changes of cards.")
+		return &statusError{http.StatusForbidden, "Your access permits reading, but no changes of cards."}
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
-		return refuse(http.StatusBadRequest, "The form cannot be read: "+err.Error())
+		return &statusError{http.StatusBadRequest, "The form cannot be read: " + err.Error()}
 	}
-	return true
+	return nil
 }
 
 // createCard adds a card from a form and shows the board.
-func (h *Handler) createCard(w http.ResponseWriter, r *http.Request) {
-	if !h.posted(w, r) {
-		return
+func (h *Handler) createCard(w http.ResponseWriter, r *http.Request) error {
+	if err := h.posted(w, r); err != nil {
+		return err
 	}
 	form := r.PostForm
 	_, err := h.site.Tasks.Cards.Create(r.Context(), cards.CreateRequest{
 		Title: form.Get("title"), Priority: form.Get("priority"), Assignee: form.Get("assignee"), Tags: list(form.Get("tags")), DependsOn: list(form.Get("depends_on")),
 	})
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	http.Redirect(w, r, h.site.Prefix(r)+"/tasks", http.StatusSeeOther)
+	return nil
 }
 
 // changeCard updates a card from the fields of a form and redirects to the card. The
 // script of the board, which only changes the status, receives 204 or an error message.
-func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) {
-	if !h.posted(w, r) {
-		return
+func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) error {
+	if err := h.posted(w, r); err != nil {
+		return err
 	}
 	id := r.PathValue("id")
 	var err error
@@ -182,17 +173,17 @@ func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) {
 	case script && known:
 		http.Error(w, refusal(refused), http.StatusBadRequest)
 	case err != nil:
-		h.fail(w, r, err)
+		return err
 	case script:
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		path, err := h.site.Tasks.Cards.Path(id)
 		if err != nil {
-			h.fail(w, r, err)
-			return
+			return err
 		}
 		http.Redirect(w, r, place(h.site.Prefix(r), path, ""), http.StatusSeeOther)
 	}
+	return nil
 }
 
 // updatesOf returns the fields of a form as the updates of an UpdateRequest.

@@ -47,11 +47,6 @@ func (code) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	})
 }
 
-// languageOf returns the name of a file's language for package highlight.
-func languageOf(file string) string {
-	return strings.ToLower(cmp.Or(strings.TrimPrefix(path.Ext(file), "."), path.Base(file)))
-}
-
 // colour returns the lines of a code as HTML, with its words that are those of a query marked.
 func colour(language, text string, words view.Marker) []string {
 	var b strings.Builder
@@ -96,7 +91,8 @@ type codeLine struct {
 
 // linesOf numbers the lines of a code from first.
 func linesOf(file, text string, first int, words view.Marker) (lines []codeLine) {
-	for i, html := range colour(languageOf(file), text, words) {
+	language := strings.ToLower(cmp.Or(strings.TrimPrefix(path.Ext(file), "."), path.Base(file))) // as in package highlight
+	for i, html := range colour(language, text, words) {
 		lines = append(lines, codeLine{N: first + i, HTML: template.HTML(html)})
 	}
 	return lines

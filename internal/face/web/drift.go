@@ -27,11 +27,7 @@ type driftPage struct {
 
 // drift shows the findings of the last comparison. The first request, and one that asks for
 // it again, starts one; the page loads itself until it ends.
-func (h *Handler) drift(w http.ResponseWriter, r *http.Request) {
-	if h.site.Tasks == nil {
-		h.unknown(w, r)
-		return
-	}
+func (h *Handler) drift(w http.ResponseWriter, r *http.Request) error {
 	d := &h.radar
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -43,15 +39,15 @@ func (h *Handler) drift(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case again:
 		http.Redirect(w, r, h.site.Prefix(r)+"/drift", http.StatusSeeOther)
-		return
+		return nil
 	case d.stage != "":
 		w.Header().Set("Refresh", "2")
 	case d.err != nil:
-		h.fail(w, r, d.err)
+		err := d.err
 		d.err = nil // the next request tries again
-		return
+		return err
 	}
-	h.show(w, r, screen{section: "drift", title: "Drift", data: driftPage{d.stage, d.all, d.report}})
+	return h.show(w, r, screen{section: "drift", title: "Drift", data: driftPage{d.stage, d.all, d.report}})
 }
 
 func (d *radar) check(ctx context.Context, s Site) {
@@ -66,9 +62,9 @@ func (d *radar) check(ctx context.Context, s Site) {
 }
 
 // judge writes the verdict of a form on a finding.
-func (h *Handler) judge(w http.ResponseWriter, r *http.Request) {
-	if !h.posted(w, r) {
-		return
+func (h *Handler) judge(w http.ResponseWriter, r *http.Request) error {
+	if err := h.posted(w, r); err != nil {
+		return err
 	}
 	d := &h.radar
 	d.mu.Lock()
@@ -80,8 +76,8 @@ func (h *Handler) judge(w http.ResponseWriter, r *http.Request) {
 		err = d.report.Judge(r.Context(), h.site.Root, h.site.Tasks, v, []string{form.Get("id")}, reason)
 	}
 	if err != nil {
-		h.show(w, r, screen{section: "error", title: "That did not work", status: http.StatusBadRequest, data: errorPage{Message: err.Error()}})
-		return
+		return &statusError{http.StatusBadRequest, err.Error()}
 	}
 	http.Redirect(w, r, h.site.Prefix(r)+"/drift", http.StatusSeeOther)
+	return nil
 }

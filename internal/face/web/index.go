@@ -41,11 +41,10 @@ type latencyChart struct {
 }
 
 // index shows the state of the index and the latencies of searches.
-func (h *Handler) index(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) index(w http.ResponseWriter, r *http.Request) error {
 	status, err := index.StatusOp.Call(r.Context(), h.site.Folder, index.StatusRequest{}, nil)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	p := &indexPage{Status: status, Built: status.BuiltAt, Latency: newLatencyChart(h.took.list())}
 	if built, err := time.Parse(time.RFC3339, status.BuiltAt); err == nil {
@@ -53,11 +52,10 @@ func (h *Handler) index(w http.ResponseWriter, r *http.Request) {
 	}
 	names, err := index.SkippedOp.Call(r.Context(), h.site.Folder, struct{}{}, nil)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	p.Skipped = byReason(status.Skipped, names)
-	h.show(w, r, screen{section: "index", title: "Index", data: p})
+	return h.show(w, r, screen{section: "index", title: "Index", data: p})
 }
 
 // byReason groups the names of skipped files, the most frequent reason first.

@@ -29,7 +29,7 @@ const (
 func (h *Handler) links(ctx context.Context, l *library) map[string][]string {
 	l.linking.Lock()
 	defer l.linking.Unlock()
-	if l.links != nil || h.site.Scan == nil || len(l.Documents) > maxLinked {
+	if l.links != nil || len(l.Documents) > maxLinked {
 		return l.links
 	}
 	found, err := h.site.Scan(ctx, scan.Request{Pattern: `\]\(|\]\[|\[\[|^\s*\[[^\]]+\]:`, Regexp: true, Kind: store.Docs})
@@ -89,11 +89,10 @@ func (h *Handler) related(ctx context.Context, p *docPage, lib *library, text st
 }
 
 // graph draws the links between documents.
-func (h *Handler) graph(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) graph(w http.ResponseWriter, r *http.Request) error {
 	lib, err := h.shelf.library(r.Context(), h.site.Folder)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	var g graphrank.Graph
 	for to, list := range h.links(r.Context(), lib) {
@@ -103,7 +102,7 @@ func (h *Handler) graph(w http.ResponseWriter, r *http.Request) {
 	}
 	p := &toolsPage{Around: strings.TrimSpace(r.URL.Query().Get("around"))}
 	p.CoUsage = drawCoUsage(&g, p.Around, h.site.Prefix(r)+"/graph")
-	h.show(w, r, screen{section: "graph", title: "Graph", data: p})
+	return h.show(w, r, screen{section: "graph", title: "Graph", data: p})
 }
 
 // ago returns how long ago a time was, in words.

@@ -44,20 +44,14 @@ var (
 )
 
 // names finds the definitions of a name in the outlines of the index, and its uses in the files.
-func (h *Handler) names(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) names(w http.ResponseWriter, r *http.Request) error {
 	p := &namesPage{Name: r.URL.Query().Get("name")}
-	if h.site.Scan == nil {
-		h.unknown(w, r)
-		return
-	}
 	if len(p.Name) > maxName || !nameRule.MatchString(p.Name) {
-		h.fail(w, r, &retriever.InvalidError{Field: "name", Reason: strconv.Quote(p.Name) + " is no name of source code"})
-		return
+		return &retriever.InvalidError{Field: "name", Reason: strconv.Quote(p.Name) + " is no name of source code"}
 	}
 	answer, err := h.site.Scan(r.Context(), scan.Request{Pattern: `(^|[^\pL\pN_$])` + regexp.QuoteMeta(p.Name) + `($|[^\pL\pN_$])`, Regexp: true, Kind: store.Code, MaxLines: maxUses})
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	p.Total, p.Reason = answer.Total, answer.Reason
 	for _, found := range answer.Found {
@@ -67,14 +61,13 @@ func (h *Handler) names(w http.ResponseWriter, r *http.Request) {
 		}
 		use := &p.Uses[len(p.Uses)-1]
 		line := linesOf(path, scan.Cut(found.Text), found.Number, view.Marker{})[0]
-		line.Link = lineAt(h.site.Prefix(r), path, found.Number)
+		line.Link = template.URL(place(h.site.Prefix(r), path, "line:"+strconv.Itoa(found.Number)))
 		use.Lines = append(use.Lines, line)
 	}
 	for _, use := range p.Uses {
 		list, err := index.DocumentsOp.Call(r.Context(), h.site.Folder, index.DocumentsRequest{Prefix: use.Path, Limit: 1, Outline: true}, nil)
 		if err != nil {
-			h.fail(w, r, err)
-			return
+			return err
 		}
 		for _, d := range list.Documents {
 			for _, s := range d.Outline {
@@ -84,10 +77,5 @@ func (h *Handler) names(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	h.show(w, r, screen{section: "names", title: p.Name, fragment: "names", data: p})
-}
-
-// lineAt returns the link to a line of a document.
-func lineAt(prefix, path string, n int) template.URL {
-	return template.URL(place(prefix, path, "line:"+strconv.Itoa(n)))
+	return h.show(w, r, screen{section: "names", title: p.Name, fragment: "names", data: p})
 }

@@ -55,7 +55,7 @@ type branch struct {
 }
 
 // preview answers the script of the search page with a section of a document.
-func (h *Handler) preview(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) preview(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	place := q.Get("path")
 	if part := q.Get("part"); part != "" {
@@ -63,14 +63,13 @@ func (h *Handler) preview(w http.ResponseWriter, r *http.Request) {
 	}
 	reading, err := index.ReadOp.Call(r.Context(), h.site.Folder, retriever.ReadRequest{Path: place, MaxTokens: maxExcerpt}, nil)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	p := &docPage{Path: reading.Path}
 	if lib, err := h.shelf.library(r.Context(), h.site.Folder); err == nil {
 		p.fill(h.site.Prefix(r), lib, reading)
 	}
-	h.show(w, r, screen{section: "doc", fragment: "preview", title: reading.Title, data: p})
+	return h.show(w, r, screen{section: "doc", fragment: "preview", title: reading.Title, data: p})
 }
 
 // fill sets the text of the page.
@@ -92,11 +91,10 @@ func (p *docPage) fill(prefix string, lib *library, reading *retriever.Reading) 
 }
 
 // doc shows a document.
-func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) doc(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	if q.Has("part") && r.Header.Get(fragmentHeader) != "" {
-		h.preview(w, r)
-		return
+		return h.preview(w, r)
 	}
 	reading, err := index.ReadOp.Call(r.Context(), h.site.Folder, retriever.ReadRequest{Path: q.Get("path"), MaxTokens: maxPage, Next: q.Get("next")}, nil)
 	name := q.Get("path")
@@ -108,13 +106,11 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 		reading, err = &retriever.Reading{Path: card.Path, Title: card.Title}, nil // not indexed yet
 	}
 	if err = cmp.Or(err, cardErr); err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	lib, err := h.shelf.library(r.Context(), h.site.Folder)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	prefix := h.site.Prefix(r)
 	p := &docPage{Path: reading.Path, File: path.Base(reading.Path), Title: reading.Title, Heading: reading.Title, Tokens: reading.Tokens, Next: reading.Next, Card: card}
@@ -122,8 +118,7 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 	if len(p.Lines) > 0 {
 		line, _ := strconv.Atoi(q.Get("line")) // 0 marks none
 		if err := h.number(r, p, line); err != nil {
-			h.fail(w, r, err)
-			return
+			return err
 		}
 	}
 	if body := reading.Content[markdown.ReadFrontMatter([]byte(reading.Content)).End:]; card != nil && h.site.MayWrite(r) && reading.Masked == 0 && reading.Hash != "" && reading.Next == "" {
@@ -133,7 +128,7 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 		p.Modified = lib.Documents[i].Modified
 	}
 	h.related(r.Context(), p, lib, reading.Content)
-	p.Tree = lib.tree(prefix, reading.Path)
+	p.Tree = lib.grow(nil, prefix, "", reading.Path)
 	p.Previous, p.Follow = lib.neighbours(reading.Path)
 	for i, c := range reading.Path {
 		if c == '/' {
@@ -144,7 +139,7 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) {
 	if from, err := url.ParseQuery(q.Get("from")); err == nil && len(from) > 0 {
 		p.Back, p.BackQuery = template.URL(prefix+"/?"+from.Encode()), from.Get("q")
 	}
-	h.show(w, r, screen{section: "doc", title: reading.Title, query: p.BackQuery, data: p})
+	return h.show(w, r, screen{section: "doc", title: reading.Title, query: p.BackQuery, data: p})
 }
 
 // number links the lines of the page, marks one, and adds the outline of the symbols.
@@ -173,11 +168,7 @@ func (h *Handler) number(r *http.Request, p *docPage, marked int) error {
 // folder.
 const maxBranches = 200
 
-// tree returns the contents of each folder that contains a document.
-func (l *library) tree(prefix, file string) []branch {
-	return l.grow(nil, prefix, "", file)
-}
-
+// grow adds the contents of each folder that contains a document, from folder on.
 func (l *library) grow(tree []branch, prefix, folder, file string) []branch {
 	level := strings.Count(folder, "/")
 	folders, documents := l.children(folder)
@@ -224,25 +215,20 @@ func pictureType(name string) string { return workspace.Pictures[strings.ToLower
 const picturePolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 // picture sends a picture of the folder, unless it is hidden or ignored.
-func (h *Handler) picture(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) picture(w http.ResponseWriter, r *http.Request) error {
 	name := r.URL.Query().Get("path")
 	kind := pictureType(name)
-	if kind == "" || h.site.Tasks == nil {
-		h.unknown(w, r)
-		return
+	if kind == "" {
+		return errNoPage
 	}
 	content, err := h.site.Tasks.Picture(r.Context(), name)
-	if err != nil {
-		h.unknown(w, r)
-		return
-	}
-	if found := http.DetectContentType(content); kind != "image/svg+xml" && found != kind {
-		h.unknown(w, r)
-		return
+	if err != nil || kind != "image/svg+xml" && http.DetectContentType(content) != kind {
+		return errNoPage
 	}
 	header := w.Header()
 	header.Set("Content-Security-Policy", picturePolicy)
 	header.Set("Content-Type", kind)
 	header.Set("Cache-Control", "private, max-age=60")
 	_, _ = w.Write(content) // the client may have left
+	return nil
 }

@@ -52,7 +52,12 @@ type reader struct {
 // headings have level 1, it moves all headings down a level, below the title of the
 // page.
 func (o *reader) render(source []byte) document {
-	anchors := anchorsOf(source)
+	anchors := map[int]string{} // of the sections in the index, by the line of their headings
+	for _, section := range markdown.Parse("document.md", source).Sections {
+		if section.Level > 0 {
+			anchors[section.StartLine] = section.Anchor
+		}
+	}
 	front := markdown.ReadFrontMatter(source)
 	lines := bytes.Count(source[:front.End], []byte("\n"))
 	source = source[front.End:]
@@ -100,7 +105,11 @@ func (o *reader) rewrite(root ast.Node, source []byte) (headings []*ast.Heading)
 		}
 		switch n := n.(type) {
 		case *ast.Heading:
-			cutID(n, source)
+			if last, ok := n.LastChild().(*ast.Text); ok {
+				if at := headingID.FindIndex(last.Segment.Value(source)); at != nil {
+					last.Segment = last.Segment.WithStop(last.Segment.Start + at[0])
+				}
+			}
 			headings = append(headings, n)
 		case *ast.HTMLBlock, *ast.RawHTML:
 			if _, made := n.AttributeString("html"); !made {
@@ -342,26 +351,5 @@ func plainText(n ast.Node, source []byte) string {
 	return b.String()
 }
 
-// anchorsOf returns the anchors of the sections of a Markdown text in the index, by the line
-// of their headings.
-func anchorsOf(source []byte) map[int]string {
-	anchors := map[int]string{}
-	for _, section := range markdown.Parse("document.md", source).Sections {
-		if section.Level > 0 {
-			anchors[section.StartLine] = section.Anchor
-		}
-	}
-	return anchors
-}
-
 // headingID matches an id at the end of a heading, such as {#setup}.
 var headingID = regexp.MustCompile(`\s*\{#[^{}\s]+\}\s*$`)
-
-// cutID removes the id from the text of a heading.
-func cutID(n *ast.Heading, source []byte) {
-	if last, ok := n.LastChild().(*ast.Text); ok {
-		if at := headingID.FindIndex(last.Segment.Value(source)); at != nil {
-			last.Segment = last.Segment.WithStop(last.Segment.Start + at[0])
-		}
-	}
-}

@@ -79,9 +79,12 @@ type homePage struct {
 	Omitted       int // documents
 }
 
+// choice is the value of a filter with its name.
+type choice struct{ key, value, name string }
+
 // choices are the values of mode and kind other than the defaults, which are hybrid search
 // and all files.
-var choices = []struct{ key, value, name string }{
+var choices = []choice{
 	{"mode", string(retriever.Keyword), "words only"}, {"mode", string(retriever.Semantic), "meaning only"},
 	{"kind", string(store.Docs), "documents"}, {"kind", string(store.Code), "source code"}, {"kind", string(store.Cards), "cards"}, {"kind", string(store.Notes), "notes"},
 }
@@ -101,7 +104,7 @@ type scorePart struct {
 }
 
 // search shows the results of a query, or else the folders and documents. It is the first page.
-func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) search(w http.ResponseWriter, r *http.Request) error {
 	form := r.URL.Query()
 	p := &searchPage{
 		Query: strings.TrimSpace(form.Get("q")), Mode: form.Get("mode"), Prefix: strings.TrimSpace(form.Get("in")), Tag: strings.TrimSpace(form.Get("tag")),
@@ -128,7 +131,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
 			p.Chips = append(p.Chips, chip{Label: "in all folders", Link: "?" + p.address("all", "yes")})
 		}
 	}
-	h.show(w, r, screen{section: "search", title: cmp.Or(p.Query, "Search"), query: p.Query, fragment: "results", data: p})
+	return h.show(w, r, screen{section: "search", title: cmp.Or(p.Query, "Search"), query: p.Query, fragment: "results", data: p})
 }
 
 // found is the answer of one folder.
@@ -263,24 +266,11 @@ func (p *searchPage) chips(found *library) []chip {
 	return slices.Concat(chips, p.folders(folders), p.tags(largest(found.tags(""), maxChips)), modes)
 }
 
-// has reports whether a choice is set.
-func (p *searchPage) has(key, value string) bool {
-	return key == "mode" && value == p.Mode || key == "kind" && value == string(p.Kind)
-}
-
 // set returns the chips of the filters that are set.
 func (p *searchPage) set() (chips []chip) {
-	if p.All != "" {
-		chips = append(chips, chip{Label: "in all folders", Link: "?" + p.address("all", ""), Set: true})
-	}
-	if p.Prefix != "" {
-		chips = append(chips, chip{Label: p.Prefix, Link: "?" + p.address("in", ""), Set: true})
-	}
-	if p.Tag != "" {
-		chips = append(chips, chip{Label: "#" + p.Tag, Link: "?" + p.address("tag", ""), Set: true})
-	}
-	for _, c := range choices {
-		if p.has(c.key, c.value) {
+	filters := append([]choice{{"all", "yes", "in all folders"}, {"in", p.Prefix, p.Prefix}, {"tag", p.Tag, "#" + p.Tag}}, choices...)
+	for _, c := range filters {
+		if c.value != "" && slices.Contains(p.Fields(), field{c.key, c.value}) {
 			chips = append(chips, chip{Label: c.name, Link: "?" + p.address(c.key, ""), Set: true})
 		}
 	}

@@ -34,15 +34,10 @@ type column struct {
 }
 
 // tasks shows the board and the graph of the unfinished tasks.
-func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) {
-	if h.site.Tasks == nil {
-		h.unknown(w, r)
-		return
-	}
+func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) error {
 	b, err := h.cards(r)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	q := r.URL.Query()
 	p := &tasksPage{New: cardView{Card: &cards.Card{Priority: "medium"}}, Text: strings.TrimSpace(q.Get("text")), Tag: q.Get("tag"), Assignee: q.Get("assignee"), Sort: q.Get("sort")}
@@ -98,5 +93,5 @@ func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) {
 	if len(boxes) > 0 {
 		p.Graph = draw(boxes, arrows, false)
 	}
-	h.show(w, r, screen{section: "tasks", title: "Tasks", data: p})
+	return h.show(w, r, screen{section: "tasks", title: "Tasks", data: p})
 }

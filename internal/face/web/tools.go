@@ -26,16 +26,11 @@ type toolsPage struct {
 }
 
 // toolPage draws a plan for an intent, and the co-usage graph.
-func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
-	if h.site.Toolbox == nil {
-		h.unknown(w, r)
-		return
-	}
+func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) error {
 	p := &toolsPage{Intent: strings.TrimSpace(r.URL.Query().Get("intent"))}
 	stats, err := toolbox.StatsOp.Call(r.Context(), h.site.Toolbox, struct{}{}, nil)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	p.Tools = stats.Tools
 	p.Around = strings.TrimSpace(r.URL.Query().Get("around"))
@@ -44,8 +39,7 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 		return nil
 	})
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	if p.Intent != "" {
 		if p.Suggestion, err = toolbox.SuggestOp.Call(r.Context(), h.site.Toolbox, suggest.Request{Intent: p.Intent}, nil); err != nil {
@@ -54,7 +48,7 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) {
 			p.Graph, p.Steps, p.Advice, p.Warnings = plan(p.Suggestion), view.PlanSteps(p.Suggestion), view.PlanAdvice(p.Suggestion), view.PlanWarnings(p.Suggestion)
 		}
 	}
-	h.show(w, r, screen{section: "tools", title: "Tools", data: p})
+	return h.show(w, r, screen{section: "tools", title: "Tools", data: p})
 }
 
 // plan draws a suggestion. An arrow has the names of the inputs that a step takes.

@@ -34,14 +34,14 @@ type Site struct {
 	Name, Root string
 	// Folder runs the operations of the index.
 	Folder *owner.Folder
-	// Tasks and Toolbox may be nil; their pages are then not found.
+	// Tasks holds its cards, and Toolbox runs the operations of its tools.
 	Tasks   *workspace.Tasks
 	Toolbox *owner.Folder
 	// Prefix returns the prefix of links in the answer to a request, such as "/w/notes".
 	Prefix func(*http.Request) string
 	// Folders returns the workspaces that the sender of a request may see, each at /w/NAME/.
 	Folders func(*http.Request) []Served
-	// Scan finds lines of the folder's files; nil if it has none.
+	// Scan finds lines of the folder's files.
 	Scan func(context.Context, scan.Request) (*scan.Answer, error)
 	// MayWrite reports whether the sender of a request may change cards.
 	MayWrite func(*http.Request) bool
@@ -89,7 +89,7 @@ type Handler struct {
 // New returns the handler of a workspace's pages.
 func New(s Site) *Handler {
 	h := &Handler{site: s, mux: http.NewServeMux()}
-	for pattern, page := range map[string]http.HandlerFunc{
+	for pattern, page := range map[string]func(http.ResponseWriter, *http.Request) error{
 		"GET /{$}":         h.search,
 		"GET /doc":         h.doc,
 		"GET /picture":     h.picture,
@@ -101,14 +101,22 @@ func New(s Site) *Handler {
 		"GET /index":       h.index,
 		"GET /drift":       h.drift,
 		"POST /drift":      h.judge,
-		"GET /assets/":     assets.ServeHTTP,
 		"POST /cards/{id}": h.changeCard,
-		"/":                h.unknown,
+		"/":                func(http.ResponseWriter, *http.Request) error { return errNoPage },
 	} {
-		h.mux.HandleFunc(pattern, page)
-		h.patterns = append(h.patterns, pattern)
+		h.handle(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if err := page(w, r); err != nil {
+				h.fail(w, r, err)
+			}
+		})
 	}
+	h.handle("GET /assets/", assets.ServeHTTP)
 	return h
+}
+
+func (h *Handler) handle(pattern string, page http.HandlerFunc) {
+	h.mux.HandleFunc(pattern, page)
+	h.patterns = append(h.patterns, pattern)
 }
 
 // Patterns returns the patterns under which to mount the Handler, in no order.
@@ -135,7 +143,7 @@ type page struct {
 	Prefix, Workspace, Title, Section string
 	Query                             string // in the search field of the header
 	Folders                           []chip // of all workspaces if there are several
-	HasTasks, HasTools, MayWrite      bool
+	MayWrite                          bool
 	Data                              any
 }
 
@@ -151,11 +159,11 @@ type screen struct {
 // fragmentHeader is the header with which the script requests a fragment of a page.
 const fragmentHeader = "Cairn-Fragment"
 
-// show renders a page, or its fragment for the script.
-func (h *Handler) show(w http.ResponseWriter, r *http.Request, v screen) {
+// show renders a page, or its fragment for the script. It returns nil, for the end of a handler.
+func (h *Handler) show(w http.ResponseWriter, r *http.Request, v screen) error {
 	p := page{
 		Prefix: h.site.Prefix(r), Workspace: h.site.Name, Title: v.title, Section: v.section, Query: v.query,
-		HasTasks: h.site.Tasks != nil, HasTools: h.site.Toolbox != nil, MayWrite: h.site.Tasks != nil && h.site.MayWrite(r), Data: v.data,
+		MayWrite: h.site.MayWrite(r), Data: v.data,
 	}
 	if names := h.site.Folders(r); len(names) > 1 {
 		for _, f := range names {
@@ -174,13 +182,14 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, v screen) {
 	if err := templates().ExecuteTemplate(&b, name, p); err != nil {
 		h.site.Logger.Error("rendering a page", "page", name, "error", err)
 		http.Error(w, "this page could not be rendered; the server's log has the reason", http.StatusInternalServerError)
-		return
+		return nil
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Vary", fragmentHeader)
 	w.WriteHeader(cmp.Or(v.status, http.StatusOK))
 	_, _ = b.WriteTo(w) // the client may have left
+	return nil
 }
 
 // errorPage is the data of the page for an error.
@@ -189,12 +198,32 @@ type errorPage struct {
 	Nearest []string // paths of documents
 }
 
+// errNoPage is the error for an address without a page.
+var errNoPage = errors.New("no such page")
+
+// statusError is an error that the sender of a request has made.
+type statusError struct {
+	status  int
+	message string
+}
+
+func (e *statusError) Error() string { return e.message }
+
 // fail answers with the page for an error, its status and the nearest paths.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	v := screen{section: "error", title: "That did not work", status: http.StatusInternalServerError}
 	e := errorPage{Message: err.Error()}
 	var refused *task.Error
-	if missing, ok := errors.AsType[*retriever.NotFoundError](err); ok {
+	var wrong *statusError
+	if err == errNoPage {
+		if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+			http.NotFound(w, r)
+			return
+		}
+		v.status, v.title, v.query, e.Message = http.StatusNotFound, "Not found", words(r.URL.Path), fmt.Sprintf("There is no page at %s.", r.URL.Path)
+	} else if errors.As(err, &wrong) {
+		v.status = wrong.status
+	} else if missing, ok := errors.AsType[*retriever.NotFoundError](err); ok {
 		v.status, v.title, e.Nearest = http.StatusNotFound, "Not found", missing.Nearest
 		v.query = words(r.URL.Query().Get("path"))
 	} else if _, ok := errors.AsType[*retriever.InvalidError](err); ok {
@@ -208,7 +237,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 		h.site.Logger.Error("answering a page", "path", r.URL.Path, "error", err)
 	}
 	v.data = e
-	h.show(w, r, v)
+	_ = h.show(w, r, v)
 }
 
 // refusal returns the message of a refused change with its details.
@@ -223,16 +252,6 @@ func refusal(e *task.Error) string {
 		}
 	}
 	return text
-}
-
-// unknown answers for addresses without a page.
-func (h *Handler) unknown(w http.ResponseWriter, r *http.Request) {
-	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
-		http.NotFound(w, r)
-		return
-	}
-	h.show(w, r, screen{section: "error", title: "Not found", status: http.StatusNotFound, query: words(r.URL.Path),
-		data: errorPage{Message: fmt.Sprintf("There is no page at %s.", r.URL.Path)}})
 }
 
 // words returns the words of a path as a query.
