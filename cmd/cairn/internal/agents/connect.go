@@ -147,15 +147,6 @@ func fileOf(p connect.Place, path string) (connect.File, error) {
 	return connect.File{Root: p.Root, Path: path, Copies: copies}, err
 }
 
-// skillText returns the skill that tells a model how to use cairn.
-func skillText() []byte {
-	text, err := skills.Files.ReadFile("cairn/SKILL.md")
-	if err != nil {
-		panic(err) // unreachable: it is embedded
-	}
-	return text
-}
-
 func (a *app) connectClient(cmd *cli.Command, c connect.Client, p connect.Place, f connectFlags) error {
 	path, err := c.File(p)
 	if err != nil {
@@ -240,7 +231,11 @@ func (a *app) guidance(c connect.Client, p connect.Place, at connect.File, f con
 	if f.noGuide {
 		return nil, nil, nil, nil
 	}
-	if skill, err = c.Skill(at, skillText()); err == nil {
+	text, err := skills.Files.ReadFile("cairn/SKILL.md")
+	if err == nil {
+		skill, err = c.Skill(at, text)
+	}
+	if err == nil {
 		hook, err = c.Hook(at, c.Program())
 	}
 	if err == nil {

@@ -13,64 +13,62 @@ import (
 func (a *app) disconnectCommand() *cli.Command {
 	var f connectFlags
 	cmd := cli.NewCommand("disconnect [CLIENT]", "Remove what cairn connect has written",
-		a.Command(func(_ context.Context, args []string) error { return a.disconnect(args, f) }))
-	f.register(cmd)
-	return cmd
-}
-
-func (a *app) disconnect(args []string, f connectFlags) error {
-	p, err := a.place()
-	if err != nil {
-		return err
-	}
-	names := connect.Names()
-	if len(args) == 1 {
-		names = args
-	}
-	did := []*connect.Result{}
-	for _, name := range names {
-		c, err := connect.ByName(name)
-		if err != nil {
-			return cli.BadUsage("%w", err)
-		}
-		path, err := c.File(p)
-		var at connect.File
-		if err == nil {
-			at, err = fileOf(p, path)
-		}
-		var config *connect.Change
-		if err == nil {
-			config, err = c.Drop(at, f.name)
-		}
-		if err != nil {
-			if len(args) == 1 {
+		a.Command(func(_ context.Context, args []string) error {
+			p, err := a.place()
+			if err != nil {
 				return err
 			}
-			// The user need not know about entries that are not cairn's.
-			if _, ok := errors.AsType[*connect.ForeignEntryError](err); !ok {
-				a.Out.Notes.Warn("%v", err)
+			names := connect.Names()
+			if len(args) == 1 {
+				names = args
 			}
-			continue
-		}
-		skill, skillErr := c.Skill(at, nil)
-		hook, hookErr := c.Hook(at, "")
-		guide, guideErr := c.DropGuide(p.Root)
-		if err := cmp.Or(skillErr, hookErr, guideErr); err != nil {
-			return err
-		}
-		removed, err := a.drop(config, skill, hook, guide, func() bool { return guideInUse(c, p) }, f)
-		if did = append(did, removed...); err != nil {
-			return err
-		}
-	}
-	return a.Out.Print(did, func() {
-		for _, r := range did {
-			a.Out.Printf("removed from %s\n", r.Path)
-		}
-		if len(did) == 0 {
-			a.Out.Printf("no client has an entry of cairn for this folder\n")
-		}
-	})
+			did := []*connect.Result{}
+			for _, name := range names {
+				c, err := connect.ByName(name)
+				if err != nil {
+					return cli.BadUsage("%w", err)
+				}
+				path, err := c.File(p)
+				var at connect.File
+				if err == nil {
+					at, err = fileOf(p, path)
+				}
+				var config *connect.Change
+				if err == nil {
+					config, err = c.Drop(at, f.name)
+				}
+				if err != nil {
+					if len(args) == 1 {
+						return err
+					}
+					// The user need not know about entries that are not cairn's.
+					if _, ok := errors.AsType[*connect.ForeignEntryError](err); !ok {
+						a.Out.Notes.Warn("%v", err)
+					}
+					continue
+				}
+				skill, skillErr := c.Skill(at, nil)
+				hook, hookErr := c.Hook(at, "")
+				guide, guideErr := c.DropGuide(p.Root)
+				if err := cmp.Or(skillErr, hookErr, guideErr); err != nil {
+					return err
+				}
+				removed, err := a.drop(config, skill, hook, guide, func() bool { return guideInUse(c, p) }, f)
+				if did = append(did, removed...); err != nil {
+					return err
+				}
+			}
+			return a.Out.Print(did, func() {
+				for _, r := range did {
+					a.Out.Printf("removed from %s\n", r.Path)
+				}
+				if len(did) == 0 {
+					a.Out.Printf("no client has an entry of cairn for this folder\n")
+				}
+			})
+		}))
+	f.register(cmd)
+	return cmd
 }
 
 // drop makes the changes that the user confirms: that of the configuration, with it those of

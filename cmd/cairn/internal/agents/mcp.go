@@ -58,7 +58,31 @@ func (a *app) mcpCommand() *cli.Command {
 			if noRateLimit { // cobra prints deprecations on standard output, which belongs to the protocol
 				a.Out.Notes.Printf("cairn: --no-rate-limit is deprecated: calls are limited only with --rate-limit\n")
 			}
-			return a.mcp(ctx, f, channel)
+			// A write fails when the client has closed the output, and ends the session. The signal
+			// would end the process in the middle of its work.
+			signal.Ignore(syscall.SIGPIPE)
+			if channel != "" && channel != taskgraph.CardsChannel && !(strings.HasPrefix(channel, "/") && strings.HasSuffix(channel, ".md")) {
+				return cli.BadUsage("--channel is %q, want cards, or a document such as /plans/a.md", channel)
+			}
+			a.Lenient = true // a client would lose the server because of a file of the folder
+			t, err := a.Telemetry(ctx, f.telemetry, slog.LevelWarn)
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			folder, err := a.host(ctx, "mcp", "", &f, func(o *host.Options) { o.Telemetry, o.Channel = t, channel })
+			if err != nil {
+				return err
+			}
+			err = folder.Tools.ServeStdio(ctx, a.Stdin, a.Out)
+			closeErr := folder.Close()
+			if ctx.Err() != nil || errors.Is(err, syscall.EPIPE) {
+				return nil // this is how a session ends
+			}
+			if err == nil {
+				err = closeErr
+			}
+			return err
 		}))
 	f.add(cmd.Flags())
 	cmd.Flags().BoolVar(&rateLimit, "rate-limit", false, "limit the calls per minute, as cairn serve does")
@@ -68,32 +92,4 @@ func (a *app) mcpCommand() *cli.Command {
 	a.AddModel(cmd)
 	a.AddRerank(cmd)
 	return cmd
-}
-
-func (a *app) mcp(ctx context.Context, f hostFlags, channel string) error {
-	// A write fails when the client has closed the output, and ends the session. The signal
-	// would end the process in the middle of its work.
-	signal.Ignore(syscall.SIGPIPE)
-	if channel != "" && channel != taskgraph.CardsChannel && !(strings.HasPrefix(channel, "/") && strings.HasSuffix(channel, ".md")) {
-		return cli.BadUsage("--channel is %q, want cards, or a document such as /plans/a.md", channel)
-	}
-	a.Lenient = true // a client would lose the server because of a file of the folder
-	t, err := a.Telemetry(ctx, f.telemetry, slog.LevelWarn)
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	folder, err := a.host(ctx, "mcp", "", &f, func(o *host.Options) { o.Telemetry, o.Channel = t, channel })
-	if err != nil {
-		return err
-	}
-	err = folder.Tools.ServeStdio(ctx, a.Stdin, a.Out)
-	closeErr := folder.Close()
-	if ctx.Err() != nil || errors.Is(err, syscall.EPIPE) {
-		return nil // this is how a session ends
-	}
-	if err == nil {
-		err = closeErr
-	}
-	return err
 }

@@ -40,7 +40,19 @@ func (a *app) toolsImportCommand() *cli.Command {
 		return cmd.ParseFlags(args)
 	}
 	cmd.RunE = a.WithTools(func(ctx context.Context, folder *owner.Folder, _ []string) error {
-		return a.toolsImport(ctx, folder, fs.Args(), f)
+		limit := debug.SetMemoryLimit(-1)
+		defer debug.SetMemoryLimit(limit)
+		debug.SetMemoryLimit(min(limit, importMemory))
+		batch, source, err := a.readTools(ctx, fs.Args(), f)
+		if err != nil {
+			return err
+		}
+		changed, err := a.importBatch(ctx, folder, batch, cmp.Or(f.source, source))
+		debug.SetMemoryLimit(limit)
+		if err != nil || f.noEmbed || !changed {
+			return err
+		}
+		return a.makeVectors(ctx, folder)
 	})
 	fs.BoolVar(&f.mcp, "mcp", false, "the arguments are a command that serves MCP on standard input and output")
 	fs.StringVar(&f.url, "url", "", "endpoint of an MCP server")
@@ -55,22 +67,6 @@ func (a *app) toolsImportCommand() *cli.Command {
 // importMemory is the heap size beyond which an import collects garbage more often. A list
 // may be large or hostile.
 const importMemory = 160 << 20
-
-func (a *app) toolsImport(ctx context.Context, folder *owner.Folder, args []string, f importFlags) error {
-	limit := debug.SetMemoryLimit(-1)
-	defer debug.SetMemoryLimit(limit)
-	debug.SetMemoryLimit(min(limit, importMemory))
-	batch, source, err := a.readTools(ctx, args, f)
-	if err != nil {
-		return err
-	}
-	changed, err := a.importBatch(ctx, folder, batch, cmp.Or(f.source, source))
-	debug.SetMemoryLimit(limit)
-	if err != nil || f.noEmbed || !changed {
-		return err
-	}
-	return a.makeVectors(ctx, folder)
-}
 
 // importBatch adds the tools of a source to the catalogue, and prints the changes. changed
 // reports whether vectors are missing.

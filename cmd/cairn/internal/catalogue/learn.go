@@ -23,7 +23,43 @@ func (a *app) toolsLearnCommand() *cli.Command {
 	var skipBad bool
 	cmd := cli.NewCommand("learn [--skip-bad] FILE...", "Learn from traces which tools are used together, and for what",
 		a.WithTools(func(ctx context.Context, folder *owner.Folder, args []string) error {
-			return a.toolsLearn(ctx, folder, args, skipBad)
+			var traces []usage.Trace
+			bad := 0
+			for _, name := range args {
+				in, err := a.Input(name)
+				if err != nil {
+					return err
+				}
+				more, errs, err := usage.ReadTraces(in)
+				if err = errors.Join(err, in.Close()); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+				for _, e := range errs {
+					if bad++; bad <= maxBadLines {
+						a.Out.Notes.Printf("cairn: %s: %s\n", name, term.Plain(e.Error()))
+					}
+				}
+				traces = append(traces, more...)
+			}
+			if bad > 0 && !skipBad {
+				return fmt.Errorf("%s not a trace, nothing is learnt; see cairn tools learn --help, or leave such lines out with --skip-bad", is(bad, "line"))
+			}
+			unknown, err := toolbox.LearnOp.Call(ctx, folder, traces, nil)
+			if err != nil {
+				return err
+			}
+			known, err := toolbox.StatsOp.Call(ctx, folder, struct{}{}, nil)
+			if err != nil {
+				return err
+			}
+			state := known.Usage
+			return a.Out.Print(map[string]any{"traces": len(traces), "skipped": bad, "unknown": append([]string{}, unknown...), "graph": state}, func() {
+				if len(unknown) > 0 {
+					a.Out.Notes.Warn("%s not that of one tool of the catalogue: %s", is(len(unknown), "name"), strings.Join(unknown[:min(len(unknown), 8)], ", "))
+				}
+				a.Out.Printf("learnt %s, skipped %s; the graph has %s and %s, the memory %s\n", view.Count(len(traces), "trace"), view.Count(bad, "line"),
+					view.Count(state.Nodes, "node"), view.Count(state.Edges, "edge"), view.Count(state.Intents, "intent"))
+			})
 		}))
 	cmd.Flags().BoolVar(&skipBad, "skip-bad", false, "report lines that are not traces, and learn the others")
 	return cmd
@@ -31,46 +67,6 @@ func (a *app) toolsLearnCommand() *cli.Command {
 
 // maxBadLines bounds the bad lines reported one by one.
 const maxBadLines = 10
-
-func (a *app) toolsLearn(ctx context.Context, folder *owner.Folder, files []string, skipBad bool) error {
-	var traces []usage.Trace
-	bad := 0
-	for _, name := range files {
-		in, err := a.Input(name)
-		if err != nil {
-			return err
-		}
-		more, errs, err := usage.ReadTraces(in)
-		if err = errors.Join(err, in.Close()); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		for _, e := range errs {
-			if bad++; bad <= maxBadLines {
-				a.Out.Notes.Printf("cairn: %s: %s\n", name, term.Plain(e.Error()))
-			}
-		}
-		traces = append(traces, more...)
-	}
-	if bad > 0 && !skipBad {
-		return fmt.Errorf("%s not a trace, nothing is learnt; see cairn tools learn --help, or leave such lines out with --skip-bad", is(bad, "line"))
-	}
-	unknown, err := toolbox.LearnOp.Call(ctx, folder, traces, nil)
-	if err != nil {
-		return err
-	}
-	known, err := toolbox.StatsOp.Call(ctx, folder, struct{}{}, nil)
-	if err != nil {
-		return err
-	}
-	state := known.Usage
-	return a.Out.Print(map[string]any{"traces": len(traces), "skipped": bad, "unknown": append([]string{}, unknown...), "graph": state}, func() {
-		if len(unknown) > 0 {
-			a.Out.Notes.Warn("%s not that of one tool of the catalogue: %s", is(len(unknown), "name"), strings.Join(unknown[:min(len(unknown), 8)], ", "))
-		}
-		a.Out.Printf("learnt %s, skipped %s; the graph has %s and %s, the memory %s\n", view.Count(len(traces), "trace"), view.Count(bad, "line"),
-			view.Count(state.Nodes, "node"), view.Count(state.Edges, "edge"), view.Count(state.Intents, "intent"))
-	})
-}
 
 // is returns a number with its noun and verb.
 func is(n int, one string) string {

@@ -41,24 +41,20 @@ func (a *app) toolsListCommand() *cli.Command {
 			if sources {
 				return a.listSources(ctx, folder)
 			}
-			return a.toolsList(ctx, folder, server, limit)
+			found, err := toolbox.ListOp.Call(ctx, folder, toolbox.ListRequest{Server: server, Limit: limit}, nil)
+			if err != nil {
+				return err
+			}
+			if server != "" && !slices.Contains(found.Servers, server) && len(found.Servers) > 0 {
+				return fmt.Errorf("no server %q in the catalogue, want one of {%s}", server, serverNames(found.Servers))
+			}
+			list, total := found.Tools, found.Total
+			return a.Out.Print(map[string]any{"tools": list, "total": total}, func() { a.Out.Tools(list, total) })
 		}))
 	cmd.Flags().StringVar(&server, "server", "", "only the tools of this server")
 	cmd.Flags().IntVar(&limit, "limit", 0, "most tools to list (default: all)")
 	cmd.Flags().BoolVar(&sources, "sources", false, "list the imported sources instead")
 	return cmd
-}
-
-func (a *app) toolsList(ctx context.Context, folder *owner.Folder, server string, limit int) error {
-	found, err := toolbox.ListOp.Call(ctx, folder, toolbox.ListRequest{Server: server, Limit: limit}, nil)
-	if err != nil {
-		return err
-	}
-	if server != "" && !slices.Contains(found.Servers, server) && len(found.Servers) > 0 {
-		return fmt.Errorf("no server %q in the catalogue, want one of {%s}", server, serverNames(found.Servers))
-	}
-	list, total := found.Tools, found.Total
-	return a.Out.Print(map[string]any{"tools": list, "total": total}, func() { a.Out.Tools(list, total) })
 }
 
 // maxServers bounds the names of servers in an error.

@@ -17,53 +17,51 @@ import (
 	"cairn/internal/folder/config"
 )
 
+// initCommand returns the command that creates .cairn in the folder itself. Unlike other commands it
+// does not look for a workspace in the parents.
 func (a *app) initCommand() *cli.Command {
 	var force bool
 	cmd := cli.NewCommand("init", "Create .cairn with cards, docs and config.toml in the folder",
-		a.Command(func(context.Context, []string) error { return a.initialize(force) }))
+		a.Command(func(context.Context, []string) error {
+			sel, err := config.Select(config.SelectOptions{Flag: cmp.Or(a.Dir, ".")})
+			if err != nil {
+				return err
+			}
+			root, err := os.OpenRoot(sel.Root)
+			if err != nil {
+				return err
+			}
+			defer root.Close()
+			for _, sub := range []string{".cairn/cards", ".cairn/docs"} {
+				if err := root.MkdirAll(sub, 0o755); err != nil {
+					return err
+				}
+			}
+			cfg, carried, err := config.Initial(sel.Root)
+			if err != nil {
+				return err
+			}
+			path, err := config.Write(sel.Root, ".cairn", cfg, force)
+			if errors.Is(err, fs.ErrExist) {
+				return fmt.Errorf("%s exists already; `cairn init --force` overwrites it with the defaults", path)
+			} else if err != nil {
+				return err
+			}
+			if err := ignoreScene(root); err != nil {
+				return err
+			}
+			return a.Out.Print(map[string]any{"workspace": sel.Root, "config": path, "carried_over": append([]string{}, carried...)}, func() {
+				a.Out.Printf("created %s; next: cairn index\n", filepath.Dir(path))
+				if len(carried) > 0 {
+					a.Out.Printf("copied from .cuedeck/config.toml, which no longer has an effect: %s\n", strings.Join(carried, ", "))
+				}
+				for _, warning := range cfg.Warnings {
+					a.Out.Notes.Warn("not copied: %s", warning)
+				}
+			})
+		}))
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite an existing config.toml")
 	return cmd
-}
-
-// initialize creates .cairn in the folder itself. Unlike other commands it does not look for
-// a workspace in the parents.
-func (a *app) initialize(force bool) error {
-	sel, err := config.Select(config.SelectOptions{Flag: cmp.Or(a.Dir, ".")})
-	if err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(sel.Root)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	for _, sub := range []string{".cairn/cards", ".cairn/docs"} {
-		if err := root.MkdirAll(sub, 0o755); err != nil {
-			return err
-		}
-	}
-	cfg, carried, err := config.Initial(sel.Root)
-	if err != nil {
-		return err
-	}
-	path, err := config.Write(sel.Root, ".cairn", cfg, force)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists already; `cairn init --force` overwrites it with the defaults", path)
-	} else if err != nil {
-		return err
-	}
-	if err := ignoreScene(root); err != nil {
-		return err
-	}
-	return a.Out.Print(map[string]any{"workspace": sel.Root, "config": path, "carried_over": append([]string{}, carried...)}, func() {
-		a.Out.Printf("created %s; next: cairn index\n", filepath.Dir(path))
-		if len(carried) > 0 {
-			a.Out.Printf("copied from .cuedeck/config.toml, which no longer has an effect: %s\n", strings.Join(carried, ", "))
-		}
-		for _, warning := range cfg.Warnings {
-			a.Out.Notes.Warn("not copied: %s", warning)
-		}
-	})
 }
 
 // ignoreScene adds the file of the scene to the folder's .gitignore.

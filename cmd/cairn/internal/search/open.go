@@ -63,9 +63,17 @@ func (a *app) find(ctx context.Context, t *workspace.Tasks, places []finder.Plac
 	if err != nil {
 		return err
 	}
+	preview := func(p finder.Place) string {
+		text, err := t.Text(p.Path)
+		if err != nil {
+			return err.Error()
+		}
+		lines := strings.SplitAfter(string(text), "\n")
+		return strings.Join(lines[min(p.Line-1, len(lines)):], "")
+	}
 	search, stop := a.searcher(ctx)
 	defer stop()
-	m := finder.New(places, &finder.Options{Preview: func(p finder.Place) string { return previewOf(t, p) }, Search: search})
+	m := finder.New(places, &finder.Options{Preview: preview, Search: search})
 	m.Narrow(words)
 	p, err := finder.Run(m)
 	if err != nil || p == nil {
@@ -172,14 +180,4 @@ func placesOf(ctx context.Context, t *workspace.Tasks) ([]finder.Place, error) {
 		}
 	}
 	return places, ctx.Err()
-}
-
-// previewOf returns the text that begins at a place.
-func previewOf(t *workspace.Tasks, p finder.Place) string {
-	text, err := t.Text(p.Path)
-	if err != nil {
-		return err.Error()
-	}
-	lines := strings.SplitAfter(string(text), "\n")
-	return strings.Join(lines[min(p.Line-1, len(lines)):], "")
 }

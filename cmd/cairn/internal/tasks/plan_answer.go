@@ -22,7 +22,46 @@ func (a *app) planAnswerCommand() *cli.Command {
 	cmd := cli.NewCommand("answer ID", "Answer a question task that waits for an answer",
 		a.Command(func(ctx context.Context, args []string) error {
 			flags := stage.Answered{Draft: stage.Draft{Citations: cite, NotFound: notFound}, NeedsWebSearch: web}
-			return a.answerTask(ctx, args[0], flags)
+			servers, err := a.servers.Addresses()
+			if err != nil {
+				return err
+			}
+			w, err := a.Open(ctx, "plan answer", workspace.Owning, nil)
+			if err != nil {
+				return err
+			}
+			defer w.Close()
+			st, err := host.OpenStages(ctx, w, a.Logger(), &host.StageOptions{Servers: servers, Remote: true})
+			if err != nil {
+				return err
+			}
+			defer st.Close()
+			// Complete the lookup first if an earlier process has left it.
+			s, err := st.Watch(ctx, args[0], nil, func(s *stage.State) bool {
+				return s.Current != stage.IntentAnalysis && s.Current != stage.EmbeddingLookup
+			})
+			if err != nil {
+				return err
+			}
+			b, err := st.Brief(ctx, s, 0)
+			if err != nil {
+				return err
+			}
+			if b == nil || b.Stage != stage.ExecutorReasoning {
+				return fmt.Errorf("task %s is %s at %s and does not wait for an answer", args[0], s.Status, s.Current)
+			}
+			text, err := a.answerText(ctx, b, flags)
+			if err != nil {
+				return err
+			}
+			answer, err := b.ReadAnswer(text, flags)
+			if err != nil {
+				return &cli.UsageError{Err: err}
+			}
+			if s, err = st.Answer(ctx, args[0], answer, stage.Event{Run: b.Run}); err != nil {
+				return err
+			}
+			return a.awaitAnswer(ctx, st, s, 0)
 		}))
 	fs := cmd.Flags()
 	fs.StringSliceVar(&cite, "cite", nil, "ids of passages that support the answer")
@@ -30,49 +69,6 @@ func (a *app) planAnswerCommand() *cli.Command {
 	fs.BoolVar(&web, "needs-web-search", false, "request a web search; possible once per task")
 	a.AddModel(cmd)
 	return cmd
-}
-
-func (a *app) answerTask(ctx context.Context, id string, flags stage.Answered) error {
-	servers, err := a.servers.Addresses()
-	if err != nil {
-		return err
-	}
-	w, err := a.Open(ctx, "plan answer", workspace.Owning, nil)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	st, err := host.OpenStages(ctx, w, a.Logger(), &host.StageOptions{Servers: servers, Remote: true})
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	// Complete the lookup first if an earlier process has left it.
-	s, err := st.Watch(ctx, id, nil, func(s *stage.State) bool {
-		return s.Current != stage.IntentAnalysis && s.Current != stage.EmbeddingLookup
-	})
-	if err != nil {
-		return err
-	}
-	b, err := st.Brief(ctx, s, 0)
-	if err != nil {
-		return err
-	}
-	if b == nil || b.Stage != stage.ExecutorReasoning {
-		return fmt.Errorf("task %s is %s at %s and does not wait for an answer", id, s.Status, s.Current)
-	}
-	text, err := a.answerText(ctx, b, flags)
-	if err != nil {
-		return err
-	}
-	answer, err := b.ReadAnswer(text, flags)
-	if err != nil {
-		return &cli.UsageError{Err: err}
-	}
-	if s, err = st.Answer(ctx, id, answer, stage.Event{Run: b.Run}); err != nil {
-		return err
-	}
-	return a.awaitAnswer(ctx, st, s, 0)
 }
 
 // maxAnswerInput bounds the text of an answer, in bytes.

@@ -22,19 +22,57 @@ import (
 // SceneFile is the name of the file in the folder's marker that holds the last scene.
 const SceneFile = "SCENE.md"
 
-// sceneFlags are the flags of cairn scene.
-type sceneFlags struct {
-	limit             int
-	budget            string
-	dry, list, noCopy bool
-}
-
 // Scene returns the command that collects the documents of the current work.
 func Scene(c *cli.App) *cli.Command {
 	a := &app{App: c}
-	var f sceneFlags
+	var f struct {
+		limit             int
+		budget            string
+		dry, list, noCopy bool
+	}
 	cmd := cli.NewCommand("scene [PATH...]", "Collect the documents of the current work as one text to paste",
-		a.WithTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error { return a.scene(ctx, t, args, f) }))
+		a.WithTasks(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+			sel, cfg, err := a.Choose()
+			if err != nil {
+				return err
+			}
+			limit := cmp.Or(f.limit, min(cfg.Core.TokenLimit, config.MaxScene))
+			if f.budget != "" {
+				limit = cfg.Budgets.Of(f.budget)
+			}
+			for i, p := range args {
+				if args[i], err = walk.Clean(strings.TrimPrefix(p, "/")); err != nil {
+					return cli.BadUsage("%w", err)
+				}
+			}
+			s, err := t.Scene(ctx, cfg, args, limit)
+			if err != nil {
+				return err
+			}
+			if len(s.Items) == 0 {
+				a.Out.Notes.Printf("there is no active card: activate one with `cairn card edit ID --status active`, or name documents\n")
+			}
+			if f.list {
+				s.Text = ""
+				return a.Out.Print(s, func() { a.Out.Scene(s) })
+			}
+			if !f.dry {
+				if err := a.writeScene(sel.Root, s); err != nil {
+					return err
+				}
+			}
+			return a.Out.Print(s, func() {
+				if a.Out.IsTerminal() && !f.dry && !f.noCopy && clipboard.WriteAll(s.Text) == nil {
+					a.Out.Scene(s)
+					a.Out.Notes.Printf("the text is in the clipboard\n")
+					return
+				}
+				a.Out.Printf("%s", s.Text)
+				if s.Masked > 0 {
+					a.Out.Notes.Printf("%s masked\n", view.Count(s.Masked, "secret"))
+				}
+			})
+		}))
 	cli.IntVar(cmd.Flags(), &f.limit, "token-limit", 0, 1, config.MaxScene, "most tokens of the text (default: core.token_limit)")
 	cli.ChoiceVar(cmd.Flags(), &f.budget, "budget", "most tokens by the kind of work: feature, bugfix, refactor or review (budgets.* in config.toml)", "feature", "bugfix", "refactor", "review")
 	cmd.Flags().BoolVarP(&f.dry, "dry-run", "d", false, "print the text, and change neither the clipboard nor SCENE.md")
@@ -42,49 +80,6 @@ func Scene(c *cli.App) *cli.Command {
 	cmd.Flags().BoolVar(&f.noCopy, "no-copy", false, "do not use the clipboard")
 	cmd.MarkFlagsMutuallyExclusive("token-limit", "budget")
 	return cmd
-}
-
-func (a *app) scene(ctx context.Context, t *workspace.Tasks, args []string, f sceneFlags) error {
-	sel, cfg, err := a.Choose()
-	if err != nil {
-		return err
-	}
-	limit := cmp.Or(f.limit, min(cfg.Core.TokenLimit, config.MaxScene))
-	if f.budget != "" {
-		limit = cfg.Budgets.Of(f.budget)
-	}
-	for i, p := range args {
-		if args[i], err = walk.Clean(strings.TrimPrefix(p, "/")); err != nil {
-			return cli.BadUsage("%w", err)
-		}
-	}
-	s, err := t.Scene(ctx, cfg, args, limit)
-	if err != nil {
-		return err
-	}
-	if len(s.Items) == 0 {
-		a.Out.Notes.Printf("there is no active card: activate one with `cairn card edit ID --status active`, or name documents\n")
-	}
-	if f.list {
-		s.Text = ""
-		return a.Out.Print(s, func() { a.Out.Scene(s) })
-	}
-	if !f.dry {
-		if err := a.writeScene(sel.Root, s); err != nil {
-			return err
-		}
-	}
-	return a.Out.Print(s, func() {
-		if a.Out.IsTerminal() && !f.dry && !f.noCopy && clipboard.WriteAll(s.Text) == nil {
-			a.Out.Scene(s)
-			a.Out.Notes.Printf("the text is in the clipboard\n")
-			return
-		}
-		a.Out.Printf("%s", s.Text)
-		if s.Masked > 0 {
-			a.Out.Notes.Printf("%s masked\n", view.Count(s.Masked, "secret"))
-		}
-	})
 }
 
 // writeScene writes the text of a scene to SCENE.md in the folder's marker. It follows no link
