@@ -36,7 +36,8 @@ func (f *docsFlags) add(a *app, cmd *cli.Command) {
 	cli.IntVar(fs, &f.o.Limit, "limit", 0, 1, retriever.MaxLimit, "results of the searches within --budgets")
 	fs.BoolVar(&f.o.Ablate, "ablate", false, "also measure the search with one part changed at a time")
 	fs.StringArrayVar(&f.adapters, "adapter", nil, "`name=command` of another system that answers the same queries; may be repeated")
-	f.runFlags.add(fs)
+	fs.StringVar(&f.run, "run", "", "write the run to this file, with FILE.qrels and FILE.jsonl; several runs are written to FILE with their names in it")
+	f.addBoth(fs)
 	a.AddModel(cmd)
 	a.AddRerank(cmd)
 }
@@ -65,7 +66,11 @@ func (f *docsFlags) measure(a *app, base config.Config, docs func(benchmarks.Doc
 		return nil, err
 	}
 	return withModel(a, func(model models.Embedder, bar *term.Progress) (*benchmarks.DocsReport, error) {
-		o.Embedder, o.Budget, o.Program, o.Machine = model, &bpe.Counter{}, "cairn "+a.Version, machine(model)
+		o.Embedder, o.Budget, o.Program = model, &bpe.Counter{}, "cairn "+a.Version
+		o.Machine = fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+		if k, ok := model.(interface{ Kernel() string }); ok {
+			o.Machine += ", " + k.Kernel()
+		}
 		o.Progress = bar.Show
 		o.Measured = func(system string, done, total int) {
 			bar.Show(job.Progress{Phase: system + " searches", Done: done, Total: total})
@@ -116,11 +121,6 @@ func (a *app) benchSelfCommand() *cli.Command {
 type runFlags struct {
 	run, gate, html, qrels string
 	bounds                 *benchmarks.Gate
-}
-
-func (f *runFlags) add(fs *cli.FlagSet) {
-	fs.StringVar(&f.run, "run", "", "write the run to this file, with FILE.qrels and FILE.jsonl; several runs are written to FILE with their names in it")
-	f.addBoth(fs)
 }
 
 // addRead adds the flags of the commands that read runs.
@@ -201,15 +201,6 @@ func (f *runFlags) finish(report *benchmarks.DocsReport) (err error) {
 	}
 	report.Gate, err = f.check(report.Main())
 	return err
-}
-
-// machine describes this computer for the fingerprint of a run.
-func machine(model models.Embedder) string {
-	text := fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
-	if k, ok := model.(interface{ Kernel() string }); ok {
-		text += ", " + k.Kernel()
-	}
-	return text
 }
 
 func (a *app) benchCompareCommand() *cli.Command {

@@ -109,7 +109,8 @@ func (r *Refresh) await(ctx context.Context) error {
 				return nil
 			}
 		case <-early:
-			if !searchable && hasMany(latest) {
+			left := latest.Total - latest.Done
+			if !searchable && (latest.Phase == indexer.PhaseScan && left > manyFiles || latest.Phase == indexer.PhaseKeywords && left > manyChunks) {
 				return nil
 			}
 			early = time.After(firstLimit)
@@ -122,20 +123,14 @@ func (r *Refresh) await(ctx context.Context) error {
 			}
 			return nil
 		case <-r.done:
-			return r.ended(ctx, searchable)
+			if r.err == nil || ctx.Err() != nil || r.first && !searchable {
+				return r.err
+			}
+			// A failure, such as a full disk, does not prevent an answer.
+			r.a.Out.Notes.Printf("answering from the indexed files, because indexing the rest failed: %s\n", term.OneLine(r.err.Error()))
+			return nil
 		}
 	}
-}
-
-// hasMany reports whether much work for keyword search remains after a step.
-func hasMany(p job.Progress) bool {
-	switch p.Phase {
-	case indexer.PhaseScan:
-		return p.Total-p.Done > manyFiles
-	case indexer.PhaseKeywords:
-		return p.Total-p.Done > manyChunks
-	}
-	return false
 }
 
 func (r *Refresh) vectorsLimit() time.Duration {
@@ -143,16 +138,6 @@ func (r *Refresh) vectorsLimit() time.Duration {
 		return VectorsLimit
 	}
 	return r.wait
-}
-
-// ended returns the error of the run if there is no index to answer from. Otherwise a failure,
-// such as a full disk, does not prevent an answer.
-func (r *Refresh) ended(ctx context.Context, searchable bool) error {
-	if r.err == nil || ctx.Err() != nil || r.first && !searchable {
-		return r.err
-	}
-	r.a.Out.Notes.Printf("answering from the indexed files, because indexing the rest failed: %s\n", term.OneLine(r.err.Error()))
-	return nil
 }
 
 // Finish completes the run after the answer if the output is a terminal. For other programs

@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"strings"
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/folder/bundle"
@@ -16,28 +15,25 @@ func (a *app) contextCommand() *cli.Command {
 	var card string
 	budget := bundle.DefaultBudget
 	cmd := cli.NewCommand("context [flags] QUESTION...", "Print what to read before a change: sections, symbols and commits within a budget",
-		a.Command(func(ctx context.Context, args []string) error {
-			f.Text = strings.Join(args, " ")
-			return a.answerSearch(ctx, "context", f, func(w *workspace.Workspace, q retriever.Query) error {
-				r := bundle.Request{Query: q.Text}
-				if card != "" {
-					t, err := w.Tasks(&workspace.TaskOptions{Person: true})
-					if err != nil {
-						return err
-					}
-					defer t.Close()
-					if r, err = t.ContextRequest(card); err != nil {
-						return err
-					}
-				}
-				r.Context, r.Mode, r.Filter, r.Budget, r.AsText = q.Context, q.Mode, q.Filter, budget, !a.Out.JSON
-				b, err := index.ContextOp.Call(ctx, w.Folder, r, nil)
+		a.searching("context", &f, func(ctx context.Context, w *workspace.Workspace, q retriever.Query) error {
+			r := bundle.Request{Query: q.Text}
+			if card != "" {
+				t, err := w.Tasks(&workspace.TaskOptions{Person: true})
 				if err != nil {
 					return err
 				}
-				a.Found(len(b.Items) > 0)
-				return a.Out.Print(b, func() { a.Out.Printf("%s\n", b.Text()) })
-			})
+				defer t.Close()
+				if r, err = t.ContextRequest(card); err != nil {
+					return err
+				}
+			}
+			r.Context, r.Mode, r.Filter, r.Budget, r.AsText = q.Context, q.Mode, q.Filter, budget, !a.Out.JSON
+			b, err := index.ContextOp.Call(ctx, w.Folder, r, nil)
+			if err != nil {
+				return err
+			}
+			a.Found(len(b.Items) > 0)
+			return a.Out.Print(b, func() { a.Out.Printf("%s\n", b.Text()) })
 		}))
 	f.addScope(a, cmd)
 	checkQuery := cmd.Args

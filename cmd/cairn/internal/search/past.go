@@ -48,46 +48,43 @@ func (a *app) changesCommand() *cli.Command {
 	var f searchFlags
 	var since string
 	cmd := cli.NewCommand("changes --since REF QUERY...", "List the sections about a topic that changed since a commit",
-		a.Command(func(ctx context.Context, args []string) error {
-			f.Text = strings.Join(args, " ")
-			return a.answerSearch(ctx, "changes", f, func(w *workspace.Workspace, q retriever.Query) error {
-				answer, err := index.SearchOp.Call(ctx, w.Folder, q, nil)
-				if err != nil {
-					return err
+		a.searching("changes", &f, func(ctx context.Context, w *workspace.Workspace, q retriever.Query) error {
+			answer, err := index.SearchOp.Call(ctx, w.Folder, q, nil)
+			if err != nil {
+				return err
+			}
+			var places []workspace.SectionPlace
+			for _, r := range answer.Results {
+				places = append(places, workspace.SectionPlace{Path: r.Path, Anchor: r.Anchor})
+				for _, more := range r.More {
+					places = append(places, workspace.SectionPlace{Path: r.Path, Anchor: more.Anchor})
 				}
-				var places []workspace.SectionPlace
-				for _, r := range answer.Results {
-					places = append(places, workspace.SectionPlace{Path: r.Path, Anchor: r.Anchor})
-					for _, more := range r.More {
-						places = append(places, workspace.SectionPlace{Path: r.Path, Anchor: more.Anchor})
+			}
+			changes, err := at(w, since, func(p *workspace.Past) (*workspace.SectionChanges, error) { return p.Changes(ctx, places) })
+			if err != nil {
+				return err
+			}
+			a.Found(len(changes.Sections) > 0)
+			if !changes.Complete {
+				a.Out.Notes.Printf("some commits were not read in time\n")
+			}
+			return a.Out.Print(changes, func() {
+				for _, s := range changes.Sections {
+					a.Out.Printf("%s", a.Paths(w.Selection()).Shown(s.Path))
+					if s.Anchor != "" {
+						a.Out.Printf("#%s", s.Anchor)
+					}
+					if s.Added {
+						a.Out.Printf("  new")
+					}
+					if s.Uncommitted {
+						a.Out.Printf("  not committed")
+					}
+					a.Out.Printf("\n")
+					for _, c := range s.Commits {
+						a.Out.Printf("    %.10s  %s  %s\n", c.Hash, c.Time.Format("2006-01-02"), term.OneLine(c.Subject))
 					}
 				}
-				changes, err := at(w, since, func(p *workspace.Past) (*workspace.SectionChanges, error) { return p.Changes(ctx, places) })
-				if err != nil {
-					return err
-				}
-				a.Found(len(changes.Sections) > 0)
-				if !changes.Complete {
-					a.Out.Notes.Printf("some commits were not read in time\n")
-				}
-				return a.Out.Print(changes, func() {
-					for _, s := range changes.Sections {
-						a.Out.Printf("%s", a.Paths(w.Selection()).Shown(s.Path))
-						if s.Anchor != "" {
-							a.Out.Printf("#%s", s.Anchor)
-						}
-						if s.Added {
-							a.Out.Printf("  new")
-						}
-						if s.Uncommitted {
-							a.Out.Printf("  not committed")
-						}
-						a.Out.Printf("\n")
-						for _, c := range s.Commits {
-							a.Out.Printf("    %.10s  %s  %s\n", c.Hash, c.Time.Format("2006-01-02"), term.OneLine(c.Subject))
-						}
-					}
-				})
 			})
 		}))
 	f.add(a, cmd)

@@ -16,7 +16,7 @@ func (a *app) refsCommand() *cli.Command {
 		a.Command(func(ctx context.Context, args []string) error {
 			r.Symbol = args[0]
 			f := searchFlags{mode: string(retriever.Keyword), kind: "code", wait: cli.AnyWait}
-			return a.answerSearch(ctx, "refs", f, func(w *workspace.Workspace, _ retriever.Query) error {
+			return a.answerSearch(ctx, "refs", f, func(ctx context.Context, w *workspace.Workspace, _ retriever.Query) error {
 				found, err := index.ReferencesOp.Call(ctx, w.Folder, r, nil)
 				if err != nil {
 					return err

@@ -92,9 +92,17 @@ func (f *searchFlags) addScope(a *app, cmd *cli.Command) {
 	}
 }
 
+// searching returns the function of a command whose arguments are the words of a query.
+func (a *app) searching(command string, f *searchFlags, answer func(context.Context, *workspace.Workspace, retriever.Query) error) func(*cli.Command, []string) error {
+	return a.Command(func(ctx context.Context, args []string) error {
+		f.Text = strings.Join(args, " ")
+		return a.answerSearch(ctx, command, *f, answer)
+	})
+}
+
 // answerSearch opens the folder and completes the query of the flags with its configuration. It
 // calls answer with them when the index is sufficiently up to date, and then completes the refresh.
-func (a *app) answerSearch(ctx context.Context, command string, f searchFlags, answer func(*workspace.Workspace, retriever.Query) error) error {
+func (a *app) answerSearch(ctx context.Context, command string, f searchFlags, answer func(context.Context, *workspace.Workspace, retriever.Query) error) error {
 	w, err := a.Open(ctx, command, workspace.Reading, func(o *workspace.Options) {
 		o.Warm, o.Refresh = f.mode != string(retriever.Keyword), true
 	})
@@ -115,14 +123,14 @@ func (a *app) answerSearch(ctx context.Context, command string, f searchFlags, a
 	if err != nil {
 		return err
 	}
-	if err := answer(w, q); err != nil {
+	if err := answer(ctx, w, q); err != nil {
 		return err
 	}
 	return r.Finish(ctx)
 }
 
 func (a *app) search(ctx context.Context, f searchFlags) error {
-	return a.answerSearch(ctx, "search", f, func(w *workspace.Workspace, q retriever.Query) error {
+	return a.answerSearch(ctx, "search", f, func(ctx context.Context, w *workspace.Workspace, q retriever.Query) error {
 		ask := func() (*retriever.Answer, error) { return index.SearchOp.Call(ctx, w.Folder, q, nil) }
 		if f.at != "" {
 			if f.Cursor != "" || f.mode != "" {
@@ -170,15 +178,12 @@ func (a *app) explainCommand() *cli.Command {
 	var f searchFlags
 	var candidates int
 	cmd := cli.NewCommand("explain [flags] QUERY...", "Show every step of one search, and the time of each",
-		a.Command(func(ctx context.Context, args []string) error {
-			f.Text = strings.Join(args, " ")
-			return a.answerSearch(ctx, "explain", f, func(w *workspace.Workspace, q retriever.Query) error {
-				trace, err := index.ExplainOp.Call(ctx, w.Folder, index.ExplainRequest{Query: q, Candidates: candidates}, nil)
-				if err == nil {
-					a.Found(len(trace.Answer.Results) > 0)
-				}
-				return term.Show(a.Out, (*term.Output).Trace)(trace, err)
-			})
+		a.searching("explain", &f, func(ctx context.Context, w *workspace.Workspace, q retriever.Query) error {
+			trace, err := index.ExplainOp.Call(ctx, w.Folder, index.ExplainRequest{Query: q, Candidates: candidates}, nil)
+			if err == nil {
+				a.Found(len(trace.Answer.Results) > 0)
+			}
+			return term.Show(a.Out, (*term.Output).Trace)(trace, err)
 		}))
 	f.add(a, cmd)
 	cli.IntVar(cmd.Flags(), &candidates, "candidates", 10, 1, retriever.TraceLimit, "entries to show per list, 1 to 100")

@@ -64,13 +64,6 @@ func (a *app) cardListCommand() *cli.Command {
 	return cmd
 }
 
-// listCommand returns the command for card list that has its name in CueDeck.
-func (a *app) listCommand() *cli.Command {
-	cmd := a.cardListCommand()
-	cmd.Short += "; the same as card list"
-	return cmd
-}
-
 func (a *app) cardShowCommand() *cli.Command {
 	return a.completing(cli.NewCommand("show ID", "Show a card, the cards it waits for and the cards that wait for it",
 		a.withCards(func(_ context.Context, t *workspace.Tasks, ids []string) error {

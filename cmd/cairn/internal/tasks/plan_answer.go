@@ -94,7 +94,15 @@ func (a *app) answerText(ctx context.Context, b *stage.Brief, flags stage.Answer
 	}
 	defer os.RemoveAll(dir)
 	name := filepath.Join(dir, "answer.md")
-	if err := os.WriteFile(name, []byte(answerForm(b)), 0o600); err != nil {
+	var form strings.Builder
+	fmt.Fprintf(&form, "\n%s\n%s\n\nCite passages by number, such as [1], or by id.\n", answerCut, b.Query)
+	for _, p := range b.Problems {
+		fmt.Fprintf(&form, "Refused before: %s\n", p)
+	}
+	for i, p := range b.Passages {
+		fmt.Fprintf(&form, "\n[%d] %s  %s\n%s\n", i+1, p.ID, p.Heading, p.Text)
+	}
+	if err := os.WriteFile(name, []byte(form.String()), 0o600); err != nil {
 		return "", err
 	}
 	if err := a.Edit(ctx, editor, name, 1); err != nil {
@@ -113,16 +121,3 @@ func (a *app) answerText(ctx context.Context, b *stage.Brief, flags stage.Answer
 
 // answerCut separates the answer from the passages below it in the editor.
 const answerCut = "\n<!-- What follows is not part of the answer. -->\n"
-
-// answerForm is the file that the editor opens.
-func answerForm(b *stage.Brief) string {
-	var f strings.Builder
-	fmt.Fprintf(&f, "\n%s\n%s\n\nCite passages by number, such as [1], or by id.\n", answerCut, b.Query)
-	for _, p := range b.Problems {
-		fmt.Fprintf(&f, "Refused before: %s\n", p)
-	}
-	for i, p := range b.Passages {
-		fmt.Fprintf(&f, "\n[%d] %s  %s\n%s\n", i+1, p.ID, p.Heading, p.Text)
-	}
-	return f.String()
-}

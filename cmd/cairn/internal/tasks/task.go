@@ -19,7 +19,9 @@ type app struct {
 // Commands returns the commands in the order of the help.
 func Commands(c *cli.App) []*cli.Command {
 	a := &app{App: c}
-	return []*cli.Command{a.cardCommand(), a.rememberCommand(), a.listCommand(), a.graphCommand(), a.taskCommand(), a.dagCommand(), a.planCommand(), a.workerCommand()}
+	list := a.cardListCommand() // with its name in CueDeck
+	list.Short += "; the same as card list"
+	return []*cli.Command{a.cardCommand(), a.rememberCommand(), list, a.graphCommand(), a.taskCommand(), a.dagCommand(), a.planCommand(), a.workerCommand()}
 }
 
 func (a *app) taskCommand() *cli.Command {
