@@ -57,7 +57,7 @@ type entryTerms struct {
 	code   bool
 	block  int // number of terms to allocate at a time
 	tfs    []index.TokenFreq
-	locs   []index.TokenLocation
+	words  []placed // in order
 }
 
 func newEntryTerms(e store.KeywordEntry) *entryTerms {
@@ -108,7 +108,7 @@ func (t *entryTerms) add(tokens []token, freq int, counted bool) {
 		case whole:
 			n = min(freq, bodyFreq)
 		}
-		f := t.freq(tok.term, n)
+		t.freq(tok.term, n)
 		if tok.kind == whole {
 			continue
 		}
@@ -119,16 +119,12 @@ func (t *entryTerms) add(tokens []token, freq int, counted bool) {
 		if counted && tok.kind != single {
 			t.length++
 		}
-		if len(t.locs) == cap(t.locs) {
-			t.locs = make([]index.TokenLocation, 0, t.block) // pointers into the old block remain valid
-		}
-		t.locs = append(t.locs, index.TokenLocation{Position: end})
-		f.Locations = append(f.Locations, &t.locs[len(t.locs)-1])
+		t.words = append(t.words, placed{tok.term, end})
 	}
 	t.pos = end + positionGap
 }
 
-func (t *entryTerms) freq(term string, n int) *index.TokenFreq {
+func (t *entryTerms) freq(term string, n int) {
 	f := t.freqs[term]
 	if f == nil {
 		if len(t.tfs) == cap(t.tfs) {
@@ -139,7 +135,6 @@ func (t *entryTerms) freq(term string, n int) *index.TokenFreq {
 		t.freqs[term] = f
 	}
 	f.SetFrequency(f.Frequency() + n)
-	return f
 }
 
 // document is an entry as scorch indexes it. It implements index.Document.
@@ -153,7 +148,7 @@ type document struct {
 // If both belong to the same file, they share the fields of the file.
 func newDocument(e store.KeywordEntry, before *document) *document {
 	d := &document{entry: e}
-	d.fields = append(make([]*field, 0, 6), &field{name: textField, entry: &d.entry, options: index.IndexField | index.IncludeTermVectors})
+	d.fields = append(make([]*field, 0, 6), &field{name: textField, entry: &d.entry, options: index.IndexField | index.StoreField})
 	l := e.Labels
 	if before != nil && before.entry.Path == e.Path && before.entry.Labels.Equal(l) {
 		d.fileFields = before.fileFields
@@ -236,7 +231,7 @@ func exactField(name string, terms []string) *field {
 func (f *field) Analyze() {
 	if f.entry != nil {
 		t := newEntryTerms(*f.entry)
-		f.freqs, f.length = t.freqs, t.length
+		f.freqs, f.length, f.value = t.freqs, t.length, t.sequence()
 	}
 }
 

@@ -33,16 +33,6 @@ func bitmap(list segment.PostingsList) *roaring.Bitmap {
 	return roaring.New()
 }
 
-// restrict narrows an iterator to the chunks in among. It does not change a list of one
-// chunk, which has no bitmap.
-func restrict(it segment.PostingsIterator, among *roaring.Bitmap) {
-	if o, ok := it.(segment.OptimizablePostingsIterator); ok {
-		if bm := o.ActualBitmap(); bm != nil {
-			o.ReplaceActual(roaring.And(bm, among))
-		}
-	}
-}
-
 // lengthCache caches the lengths of all chunks in the current segments, 4 bytes per chunk.
 // Segments never change; deleted chunks are subtracted from the total.
 type lengthCache struct {

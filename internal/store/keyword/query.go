@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode"
 
-	index "github.com/blevesearch/bleve_index_api"
-
 	"cairn/internal/store"
 	"cairn/internal/text/query"
 )
@@ -177,32 +175,10 @@ func (q Query) Restricted() bool { return len(q.phrases) > 0 || len(q.excluded) 
 
 // Admits reports whether an entry contains every phrase and nothing excluded.
 func (q Query) Admits(e store.KeywordEntry) bool {
-	freqs := newEntryTerms(e).freqs
-	for _, p := range q.phrases {
-		if !occurs(freqs, p) {
-			return false
-		}
+	t := newEntryTerms(e)
+	words := t.sequence()
+	occurs := func(p phrase) bool {
+		return !slices.ContainsFunc(p, func(w token) bool { return t.freqs[w.term] == nil }) && (p.anywhere() || p.in(words))
 	}
-	return !slices.ContainsFunc(q.excluded, func(p phrase) bool { return occurs(freqs, p) })
-}
-
-// occurs reports whether an entry contains a phrase, by the rules of withPhrase.
-func occurs(freqs index.TokenFrequencies, p phrase) bool {
-	for _, t := range p {
-		if freqs[t.term] == nil {
-			return false
-		}
-	}
-	if len(p) == 1 || p[0].kind == stop {
-		return true
-	}
-	for _, first := range freqs[p[0].term].Locations {
-		if !slices.ContainsFunc(p[1:], func(t token) bool {
-			at := first.Position + t.pos - p[0].pos
-			return !slices.ContainsFunc(freqs[t.term].Locations, func(l *index.TokenLocation) bool { return l.Position == at })
-		}) {
-			return true
-		}
-	}
-	return false
+	return !slices.ContainsFunc(q.phrases, func(p phrase) bool { return !occurs(p) }) && !slices.ContainsFunc(q.excluded, occurs)
 }
