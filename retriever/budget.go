@@ -71,8 +71,9 @@ type candidateText struct {
 	line   int  // line number of the first byte in the file
 	own    span // the section without its subsections
 	chunk  span
-	given  span // the text in the answer; empty for none
-	tokens int  // of given
+	given  span   // the text in the answer; empty for none
+	tokens int    // of given
+	said   string // what words returns, once it is known
 
 	share  float64          // of the document's score
 	score  float64          // orders the texts of an answer; at first the document's, not rounded
@@ -121,9 +122,27 @@ func (h *candidateText) whole() bool {
 	return h.given == h.own || h.given == span{0, len(h.text)}
 }
 
-// words returns the words of the best chunk.
+// words returns the words of the best chunk, separated by blanks.
 func (h *candidateText) words() string {
-	return strings.Join(strings.FieldsFunc(h.text[h.chunk.from:h.chunk.to], func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }), " ")
+	if h.said != "" {
+		return h.said
+	}
+	var b strings.Builder
+	b.Grow(h.chunk.to - h.chunk.from)
+	between := false
+	for _, c := range h.text[h.chunk.from:h.chunk.to] {
+		if !unicode.IsLetter(c) && !unicode.IsDigit(c) {
+			between = b.Len() > 0
+			continue
+		}
+		if between {
+			b.WriteByte(' ')
+			between = false
+		}
+		b.WriteRune(c)
+	}
+	h.said = b.String()
+	return h.said
 }
 
 // fit adds text to an answer until the budget is spent. The texts are the best sections
