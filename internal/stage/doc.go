@@ -1,9 +1,9 @@
 // Package stage runs long-running question tasks through their stages. The pure function
 // Step computes transitions. An Engine stores them and runs the stages.
 //
-// Tasks are stored by embedded (a file) or postgres, which stagetest tests, copied to Redis by
-// redis, and queued by this package or by rabbitmq. openai asks a language model, websearch a search
-// engine. Packages rest and tools implement protocols.
+// Tasks are stored by embedded (a file) or postgres, copied to Redis by redis, and queued by
+// this package or by rabbitmq. openai asks a language model, websearch a search engine.
+// Packages rest and tools implement protocols.
 //
 //	         claim             last stage complete
 //	waiting ───────▶ in_progress ───────▶ complete

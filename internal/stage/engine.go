@@ -80,11 +80,12 @@ func (e *Engine) Create(ctx context.Context, r Request) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.store.Create(ctx, s, fx); err != nil {
-		return nil, err
-	}
-	e.after(ctx, fx)
-	return s, nil
+	return e.change(ctx, s.ID, func(old *State) (*State, *Effects, error) {
+		if old != nil {
+			return nil, nil, Exists(s.ID)
+		}
+		return s, fx, nil
+	})
 }
 
 // Apply applies an event. It sets the time of the event to now.
@@ -115,17 +116,22 @@ func (e *Engine) Answer(ctx context.Context, id string, a *Answered, ev Event) (
 // update applies an event that happens now. If delegated is true, the stage must be
 // delegated.
 func (e *Engine) update(ctx context.Context, id string, ev Event, delegated bool) (*State, error) {
-	if id == "" || len(id) > maxID {
-		return nil, NotFound(id)
-	}
 	ev.At = e.options.Now()
-	s, fx, err := e.store.Update(ctx, id, func(s *State) (*State, *Effects, error) {
+	return e.change(ctx, id, func(s *State) (*State, *Effects, error) {
+		if s == nil {
+			return nil, nil, NotFound(id)
+		}
 		n, fx, err := Step(s, ev)
 		if err == nil && delegated && !s.Machine.Rules.delegates(ev.Stage) {
 			return nil, nil, refuse(CodeNotYours, "stage %s of task %s is done by cairn itself", ev.Stage, s.ID)
 		}
 		return n, fx, err
 	})
+}
+
+// change stores a transition.
+func (e *Engine) change(ctx context.Context, id string, fn Change) (*State, error) {
+	s, fx, err := e.store.Update(ctx, id, fn)
 	if err != nil {
 		return nil, err
 	}
@@ -135,17 +141,11 @@ func (e *Engine) update(ctx context.Context, id string, ev Event, delegated bool
 
 // Task returns a task.
 func (e *Engine) Task(ctx context.Context, id string) (*State, error) {
-	if id == "" || len(id) > maxID {
-		return nil, NotFound(id)
-	}
 	return e.store.Load(ctx, id)
 }
 
 // Log returns every transition of a task in order.
 func (e *Engine) Log(ctx context.Context, id string) ([]Entry, error) {
-	if id == "" || len(id) > maxID {
-		return nil, NotFound(id)
-	}
 	return e.store.Log(ctx, id)
 }
 

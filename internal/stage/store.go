@@ -14,15 +14,13 @@ const ResendAfter = 10 * time.Second
 const KeepArchive = 7 * 24 * time.Hour
 
 // Change computes the transition of a task. A store may call it several times, each time
-// with the stored state. It must not change s or have side effects.
+// with the stored state, nil if there is none. It must not change s or have side effects.
 type Change func(s *State) (*State, *Effects, error)
 
-// Tasks stores tasks. The caller owns the returned states. The methods of this and the
-// following interfaces may be called concurrently, from any number of processes. They return
-// an *Error with CodeUnavailable if a server cannot be reached.
-type Tasks interface {
-	// Create stores a new task. The error has CodeExists if the id is in use.
-	Create(ctx context.Context, s *State, fx *Effects) error
+// Store stores tasks, their timers and their history. The caller owns the returned states.
+// The methods may be called concurrently, from any number of processes. They return an *Error
+// with CodeUnavailable if a server cannot be reached.
+type Store interface {
 	// Update applies a change atomically. It returns after the new state and its log
 	// entry are on disk. If fn returns an error, Update stores nothing and returns that
 	// error.
@@ -32,6 +30,20 @@ type Tasks interface {
 	Load(ctx context.Context, id string) (*State, error)
 	// List returns tasks, newest first.
 	List(ctx context.Context, q Query) ([]*State, error)
+	// Due returns the ids of tasks whose Deadline is not after now, the earliest first.
+	Due(ctx context.Context, now time.Time, limit int) ([]string, error)
+	// Unsent returns the current jobs that are due to be published again, the earliest
+	// first. By default a job is due ResendAfter its transition.
+	Unsent(ctx context.Context, now time.Time, limit int) ([]Job, error)
+	// Postpone sets the time at which jobs are due to be published again. It ignores jobs
+	// that are no longer current.
+	Postpone(ctx context.Context, until time.Time, jobs ...Job) error
+	// Log returns every transition of a task in order. The error has CodeNotFound for an
+	// unknown id.
+	Log(ctx context.Context, id string) ([]Entry, error)
+	// Clean deletes tasks keep after their end, and returns their number.
+	Clean(ctx context.Context, now time.Time, keep time.Duration) (int, error)
+	Close() error
 }
 
 // Query selects tasks for List. Zero fields select all.
@@ -55,35 +67,6 @@ func (q Query) Bound() int {
 // Matches reports whether the query selects the task.
 func (q Query) Matches(s *State) bool {
 	return (q.UserID == "" || q.UserID == s.UserID) && (q.Status == "" || q.Status == s.Status)
-}
-
-// Timers lists the tasks that are due for an action, the earliest first.
-type Timers interface {
-	// Due returns the ids of tasks whose Deadline is not after now.
-	Due(ctx context.Context, now time.Time, limit int) ([]string, error)
-	// Unsent returns the current jobs that are due to be published again. By default a
-	// job is due ResendAfter its transition.
-	Unsent(ctx context.Context, now time.Time, limit int) ([]Job, error)
-	// Postpone sets the time at which jobs are due to be published again. It ignores jobs
-	// that are no longer current.
-	Postpone(ctx context.Context, until time.Time, jobs ...Job) error
-}
-
-// Journal is the history of tasks.
-type Journal interface {
-	// Log returns every transition of a task in order. The error has CodeNotFound for an
-	// unknown id.
-	Log(ctx context.Context, id string) ([]Entry, error)
-	// Clean deletes tasks keep after their end, and returns their number.
-	Clean(ctx context.Context, now time.Time, keep time.Duration) (int, error)
-}
-
-// Store stores tasks, their timers and their history.
-type Store interface {
-	Tasks
-	Timers
-	Journal
-	Close() error
 }
 
 // Queue delivers jobs to workers.

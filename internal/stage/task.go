@@ -3,7 +3,6 @@ package stage
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -231,13 +230,4 @@ func Encode(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// Decode parses the JSON of a State.
-func Decode(text []byte) (*State, error) {
-	st := &State{}
-	if err := json.Unmarshal(text, st); err != nil {
-		return nil, fmt.Errorf("reading a task: %w", err)
-	}
-	return st, nil
 }

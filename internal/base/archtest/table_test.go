@@ -116,7 +116,6 @@ var imports = []row{
 	{"internal/stage/rabbitmq", "internal/stage"},
 	{"internal/stage/redis", "internal/stage"},
 	{"internal/stage/rest", "internal/stage"},
-	{"internal/stage/stagetest", "internal/stage"},
 	{"internal/stage/websearch", "internal/stage"},
 	{"internal/folder", ""},
 	{"internal/folder/config", "internal/base/atomicfile internal/base/home internal/text/markdown internal/text/secret internal/text/walk"},

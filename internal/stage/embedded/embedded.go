@@ -122,29 +122,12 @@ func (s *Store) commit(batch []*write) {
 	}
 }
 
-// Create implements stage.Store.
-func (s *Store) Create(ctx context.Context, st *stage.State, fx *stage.Effects) error {
-	return s.update(ctx, func(w *writer) error {
-		old, err := load(w.tx, st.ID)
-		if err != nil {
-			return err
-		}
-		if old != nil {
-			return stage.Exists(st.ID)
-		}
-		return w.transition(nil, st, fx)
-	})
-}
-
 // Update implements stage.Store.
 func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *stage.State, fx *stage.Effects, err error) {
 	err = s.update(ctx, func(w *writer) error {
 		old, err := load(w.tx, id)
 		if err != nil {
 			return err
-		}
-		if old == nil {
-			return stage.NotFound(id)
 		}
 		if next, fx, err = fn(old); err != nil {
 			return err

@@ -7,24 +7,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"cairn/internal/stage"
-	"cairn/internal/stage/stagetest"
 	"cairn/internal/store/kv"
 )
-
-func TestStore(t *testing.T) {
-	dbs := map[string]*kv.DB{} // one file a test; both of its stores share it
-	stagetest.Store(t, func(t *testing.T) stage.Store {
-		db := dbs[t.Name()]
-		if db == nil {
-			db = openFile(t, filepath.Join(t.TempDir(), "stage.db"))
-			dbs[t.Name()] = db
-		}
-		return Open(db, nil)
-	})
-}
 
 func openFile(t testing.TB, path string) *kv.DB {
 	db, err := kv.Open(path, nil)
@@ -35,6 +23,10 @@ func openFile(t testing.TB, path string) *kv.DB {
 	return db
 }
 
+func create(t *testing.T, s *Store, id string) (*stage.State, error) {
+	return stage.NewEngine(s, nil).Create(t.Context(), stage.Request{ID: id, UserID: "u", Query: "q"})
+}
+
 // TestSharedCommit: a batch stores its valid changes and nothing of refused ones.
 func TestSharedCommit(t *testing.T) {
 	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")), nil)
@@ -42,11 +34,7 @@ func TestSharedCommit(t *testing.T) {
 	for i := range 64 {
 		wg.Go(func() {
 			id := fmt.Sprint("t", i%32) // each id twice
-			st, fx, err := stage.New(stage.Request{ID: id, UserID: "u", Query: "q", At: time.Now()})
-			if err != nil {
-				t.Error(err)
-			}
-			if err := s.Create(t.Context(), st, fx); err != nil && !errors.Is(err, stage.Is(stage.CodeExists)) {
+			if _, err := create(t, s, id); err != nil && !errors.Is(err, stage.Is(stage.CodeExists)) {
 				t.Error(err)
 			}
 		})
@@ -62,22 +50,26 @@ func TestSharedCommit(t *testing.T) {
 func TestReopened(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stage.db")
 	db := openFile(t, path)
-	st := stagetest.Make(t, Open(db, nil), stage.Request{ID: "a", At: time.Now()})
-	if err := db.Close(); err != nil {
+	st, err := create(t, Open(db, nil), "a")
+	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	got, err := Open(openFile(t, path), nil).Load(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	stagetest.Same(t, "after opening again", got, st)
+	if diff := cmp.Diff(st, got); diff != "" {
+		t.Errorf("after opening again (-want +got):\n%s", diff)
+	}
 }
 
 // TestDamaged: the error for an unreadable task names the task.
 func TestDamaged(t *testing.T) {
 	db := openFile(t, filepath.Join(t.TempDir(), "stage.db"))
 	s := Open(db, nil)
-	stagetest.Make(t, s, stage.Request{ID: "abc", At: time.Now()})
+	if _, err := create(t, s, "abc"); err != nil {
+		t.Fatal(err)
+	}
 	if err := db.Update(func(tx *kv.Tx) error {
 		b, err := tx.Bucket(tasks)
 		return errors.Join(err, b.Put([]byte("abc"), []byte("{")))

@@ -57,8 +57,7 @@ type simProcess struct {
 
 // Kinds of operations in a history.
 const (
-	opCreate = iota
-	opUpdate
+	opUpdate = iota // creates a task, too
 	opLoad
 )
 
@@ -106,21 +105,14 @@ func (p *simProcess) record(op simOp, begin int64) {
 	p.sim.history = append(p.sim.history, porcupine.Operation{Input: op, Call: begin, Output: op, Return: end})
 }
 
-// Create implements stage.Store.
-func (p *simProcess) Create(ctx context.Context, st *stage.State, fx *stage.Effects) error {
-	op, begin := simOp{kind: opCreate, task: st.ID, after: 1}, p.sim.clock.Add(1)
-	err, reached := p.do("create", st.ID, func() error { return p.Store.Create(ctx, st, fx) })
-	op.unknown = !reached || err != nil // a task that exists may have any version
-	p.record(op, begin)
-	return err
-}
-
 // Update implements stage.Store.
 func (p *simProcess) Update(ctx context.Context, id string, fn stage.Change) (st *stage.State, fx *stage.Effects, err error) {
 	op, begin := simOp{kind: opUpdate, task: id}, p.sim.clock.Add(1)
 	err, reached := p.do("update", id, func() error {
 		st, fx, err = p.Store.Update(ctx, id, func(s *stage.State) (*stage.State, *stage.Effects, error) {
-			op.before, op.after = s.Machine.Version, s.Machine.Version
+			if s != nil {
+				op.before, op.after = s.Machine.Version, s.Machine.Version
+			}
 			n, fx, err := fn(s)
 			if err == nil {
 				op.after = n.Machine.Version
@@ -392,17 +384,15 @@ func (s *simulation) checkLog(t *testing.T, st *stage.State) {
 	}
 }
 
-// versions is the specification of a store: each task has a version, which a creation
-// sets to 1 and an update that is not refused raises by 1.
+// versions is the specification of a store: each task has a version, 0 before its creation,
+// which an update that is not refused raises by 1.
 var versions = (&porcupine.NondeterministicModel{
 	Partition: testutil.PartitionBy(func(op simOp) string { return op.task }),
 	Init:      func() []any { return []any{int64(0)} },
 	Step: func(state, input, _ any) []any {
 		version, op := state.(int64), input.(simOp)
 		switch {
-		case op.unknown && op.kind == opCreate && version == 0:
-			return []any{int64(0), int64(1)}
-		case op.unknown && op.kind == opUpdate && version > 0:
+		case op.unknown && op.kind == opUpdate:
 			return []any{version, version + 1}
 		case op.unknown:
 			return []any{version}

@@ -4,6 +4,7 @@ package postgres
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -105,22 +106,6 @@ func transition(st *stage.State, e stage.Entry) ([]pg.Statement, error) {
 	}, nil
 }
 
-// Create implements stage.Store.
-func (s *Store) Create(ctx context.Context, st *stage.State, fx *stage.Effects) error {
-	statements, err := transition(st, fx.Entry)
-	if err != nil {
-		return err
-	}
-	return s.begin(ctx, func(ctx context.Context, c *pg.Conn) error {
-		// Of two transactions with the same id, the second waits and inserts no row.
-		changed, err := c.Exec(ctx, statements...)
-		if err == nil && changed[0] == 0 {
-			return stage.Exists(st.ID)
-		}
-		return err
-	})
-}
-
 // begin calls fn in a transaction.
 func (s *Store) begin(ctx context.Context, fn func(context.Context, *pg.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
@@ -133,9 +118,6 @@ func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *s
 	err = s.begin(ctx, func(ctx context.Context, c *pg.Conn) error {
 		var old *stage.State
 		err := c.Query(ctx, scan(&old), `SELECT state FROM task_histories WHERE task_id = $1 FOR UPDATE`, id)
-		if err == nil && old == nil {
-			err = stage.NotFound(id)
-		}
 		if err != nil {
 			return err
 		}
@@ -146,7 +128,11 @@ func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *s
 		if err != nil {
 			return err
 		}
-		_, err = c.Exec(ctx, statements...)
+		// Of two transactions that create a task, the second waits and inserts no row.
+		changed, err := c.Exec(ctx, statements...)
+		if err == nil && changed[0] == 0 {
+			return stage.Exists(id)
+		}
 		return err
 	})
 	if err != nil {
@@ -162,8 +148,10 @@ func scan(to **stage.State) func(pg.Row) error {
 		if err := row.Scan(&text); err != nil {
 			return err
 		}
-		*to, err = stage.Decode([]byte(text))
-		return err
+		if err = json.Unmarshal([]byte(text), to); err != nil {
+			return fmt.Errorf("reading a task: %w", err)
+		}
+		return nil
 	}
 }
 

@@ -5,30 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/internal/base/testutil/pgtest"
 	"cairn/internal/stage"
-	"cairn/internal/stage/stagetest"
 )
-
-func open(t testing.TB, at string) *Store {
-	t.Helper()
-	s, err := Open(t.Context(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
-}
-
-func TestStore(t *testing.T) {
-	at := map[string]string{}
-	stagetest.Store(t, func(t *testing.T) stage.Store {
-		if at[t.Name()] == "" {
-			at[t.Name()] = pgtest.Database(t)
-		}
-		return open(t, at[t.Name()])
-	})
-}
 
 // TestUnreachable: the error names host and port, and no password.
 func TestUnreachable(t *testing.T) {

@@ -23,6 +23,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -101,15 +102,6 @@ func (s *Store) with(ctx context.Context, fn func(redis.Conn) error) error {
 	return fn(c)
 }
 
-// Create implements stage.Store.
-func (s *Store) Create(ctx context.Context, st *stage.State, fx *stage.Effects) error {
-	err := s.Store.Create(ctx, st, fx)
-	if err == nil {
-		s.copy(ctx, st, &fx.Entry)
-	}
-	return err
-}
-
 // Update implements stage.Store.
 func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (*stage.State, *stage.Effects, error) {
 	next, fx, err := s.Store.Update(ctx, id, fn)
@@ -152,8 +144,8 @@ func (s *Store) Clean(ctx context.Context, now time.Time, keep time.Duration) (i
 
 // newer reports whether a task is newer than its copy.
 func newer(st *stage.State, text []byte) bool {
-	old, err := stage.Decode(text)
-	return err != nil || old.Machine.Version < st.Machine.Version
+	var old stage.State
+	return json.Unmarshal(text, &old) != nil || old.Machine.Version < st.Machine.Version
 }
 
 // copy copies a task, and publishes the transition e unless it is nil. The transition is valid

@@ -1,7 +1,9 @@
 package redis
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,7 +20,6 @@ import (
 
 	"cairn/internal/stage"
 	"cairn/internal/stage/embedded"
-	"cairn/internal/stage/stagetest"
 	"cairn/internal/store/kv"
 )
 
@@ -101,34 +102,60 @@ func copied(t *testing.T, s *Store, id string) *stage.State {
 	if errors.Is(err, redis.ErrNil) {
 		return nil
 	}
-	st, bad := stage.Decode(text)
+	st := &stage.State{}
+	bad := json.Unmarshal(text, st)
 	if err != nil || bad != nil {
 		t.Fatal(err, bad)
 	}
 	return st
 }
 
-func TestStore(t *testing.T) {
-	type pair struct {
-		at string
-		of stage.Store
+// created creates a task.
+func created(t *testing.T, s stage.Store, id string) *stage.State {
+	t.Helper()
+	st, err := stage.NewEngine(s, nil).Create(t.Context(), stage.Request{ID: id, UserID: "user-001", Query: "q"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	made := map[string]pair{}
-	stagetest.Store(t, func(t *testing.T) stage.Store {
-		p, ok := made[t.Name()]
-		if !ok {
-			p = pair{server(t), tasks(t)}
-			made[t.Name()] = p
-		}
-		return open(t, p.at, p.of)
-	})
+	return st
+}
+
+// advanced advances a task by one transition.
+func advanced(t *testing.T, s stage.Store, st *stage.State) *stage.State {
+	t.Helper()
+	e := stage.Event{Kind: stage.Done, Stage: st.Current}
+	switch {
+	case st.Status == stage.Waiting:
+		e.Kind, e.Stage = stage.Claim, ""
+	case st.Current == stage.EmbeddingLookup:
+		e.Result.Hits = []string{"doc:a.md#b"}
+	case st.Current == stage.Moderation:
+		e.Result.Confidence = new(1.0)
+	case st.Current == stage.ResponsePackaging:
+		e.Result.Response = &stage.Response{Answer: "a"}
+	}
+	st, err := stage.NewEngine(s, nil).Apply(t.Context(), st.ID, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// same compares a task with the one wanted, as JSON.
+func same(t *testing.T, what string, got, want *stage.State) {
+	t.Helper()
+	g, _ := stage.Encode(got)
+	w, _ := stage.Encode(want)
+	if !bytes.Equal(g, w) {
+		t.Errorf("%s: %s, want %s", what, g, w)
+	}
 }
 
 // TestKeys: the keys are those of the specification, with their times to live.
 func TestKeys(t *testing.T) {
 	s := open(t, server(t), tasks(t))
 	began := time.Now()
-	st := stagetest.Make(t, s, stage.Request{ID: "abc", At: began})
+	st := created(t, s, "abc")
 	if ttl := number(t, s, "TTL", "task:abc"); ttl < 1190 || ttl > 1200 {
 		t.Errorf("the copy of an active task lives for %d s, want its 600 s and 600 s more", ttl)
 	}
@@ -142,8 +169,8 @@ func TestKeys(t *testing.T) {
 		t.Fatal(got)
 	}
 	for !st.Status.Final() {
-		st = stagetest.Apply(t, s, "abc", stagetest.Next(st, time.Now()))
-		stagetest.Same(t, "the copy", copied(t, s, "abc"), st)
+		st = advanced(t, s, st)
+		same(t, "the copy", copied(t, s, "abc"), st)
 	}
 	keys, err := redis.Strings(s.do(t.Context(), "KEYS", "*"))
 	if err != nil {
@@ -173,10 +200,10 @@ func TestRenewed(t *testing.T) {
 	want := map[string]*stage.State{}
 	for i := range 20 {
 		id := fmt.Sprint("t", i)
-		st := stagetest.Make(t, s, stage.Request{ID: id, At: time.Now()})
+		st := created(t, s, id)
 		for range i % 12 {
 			if !st.Status.Final() {
-				st = stagetest.Apply(t, of, id, stagetest.Next(st, time.Now())) // without a copy
+				st = advanced(t, of, st) // without a copy
 			}
 		}
 		want[id] = st
@@ -186,7 +213,7 @@ func TestRenewed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for id, st := range want {
-			stagetest.Same(t, id, copied(t, s, id), st)
+			same(t, id, copied(t, s, id), st)
 		}
 		flush(t, s)
 	}
@@ -205,10 +232,10 @@ func TestRenewed(t *testing.T) {
 func TestLateCopy(t *testing.T) {
 	of := tasks(t)
 	s := open(t, server(t), of)
-	old := stagetest.Make(t, s, stage.Request{ID: "abc", At: time.Now()})
-	now := stagetest.Apply(t, s, "abc", stagetest.Next(old, time.Now()))
+	old := created(t, s, "abc")
+	now := advanced(t, s, old)
 	s.copy(t.Context(), old, &stage.Entry{TaskID: "abc", Version: 1})
-	stagetest.Same(t, "after a late copy", copied(t, s, "abc"), now)
+	same(t, "after a late copy", copied(t, s, "abc"), now)
 	if n := number(t, s, "XLEN", "task:abc:progress"); n != 3 {
 		t.Errorf("%d transitions are in the stream, want 3", n)
 	}
@@ -217,10 +244,10 @@ func TestLateCopy(t *testing.T) {
 // TestRedisDown: tasks continue without Redis.
 func TestRedisDown(t *testing.T) {
 	s := open(t, server(t), tasks(t))
-	st := stagetest.Make(t, s, stage.Request{ID: "abc", At: time.Now()})
+	st := created(t, s, "abc")
 	s.pool.Close()
 	for !st.Status.Final() {
-		st = stagetest.Apply(t, s, "abc", stagetest.Next(st, time.Now()))
+		st = advanced(t, s, st)
 	}
 	if _, err := s.Clean(t.Context(), time.Now(), stage.KeepArchive); err != nil {
 		t.Error(err)
@@ -229,7 +256,7 @@ func TestRedisDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stagetest.Same(t, "without Redis", got, st)
+	same(t, "without Redis", got, st)
 }
 
 // TestUnreachable: the error names host and port, and no password.

@@ -1,13 +1,15 @@
-// Package stagetest is the conformance suite of stage.Store. It is for tests only.
-package stagetest
+package stage_test
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,58 +19,94 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"cairn/internal/base/testutil/pgtest"
 	"cairn/internal/stage"
+	"cairn/internal/stage/embedded"
+	"cairn/internal/stage/postgres"
+	"cairn/internal/stage/redis"
+	"cairn/internal/store/kv"
 )
 
-// Store runs the suite. Within a test each call of open returns a store with the same data,
-// as if another process opened it. In another test the store is empty. Times are close to
-// the present, because servers have their own clocks.
-func Store(t *testing.T, open func(t *testing.T) stage.Store) {
-	t.Run("Random", func(t *testing.T) { random(t, open(t), open(t)) })
-	t.Run("Contends", func(t *testing.T) { contends(t, []stage.Store{open(t), open(t)}) })
-	t.Run("Cancelled", func(t *testing.T) { cancelled(t, open(t)) })
+// TestStores runs the suite on each kind of store. open returns two stores of the same empty
+// data, as if two processes opened it. Times are close to the present, because servers have
+// their own clocks.
+func TestStores(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) [2]stage.Store{"embedded": openEmbedded, "postgres": openPostgres, "redis": openRedis} {
+		t.Run(name, func(t *testing.T) {
+			t.Run("Random", func(t *testing.T) { random(t, open(t)) })
+			t.Run("Contends", func(t *testing.T) { contends(t, open(t)) })
+			t.Run("Cancelled", func(t *testing.T) { cancelled(t, open(t)[0]) })
+		})
+	}
+}
+
+func openEmbedded(t *testing.T) [2]stage.Store {
+	db, err := kv.Open(filepath.Join(t.TempDir(), "stage.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return [2]stage.Store{embedded.Open(db, nil), embedded.Open(db, nil)}
+}
+
+func openPostgres(t *testing.T) (pair [2]stage.Store) {
+	at := pgtest.Database(t)
+	for i := range pair {
+		s, err := postgres.Open(t.Context(), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		pair[i] = s
+	}
+	return pair
+}
+
+// openRedis copies tasks to the server of CAIRN_TEST_REDIS.
+func openRedis(t *testing.T) [2]stage.Store {
+	at := os.Getenv("CAIRN_TEST_REDIS")
+	if at == "" {
+		t.Skip("set CAIRN_TEST_REDIS to the address of a server whose databases may be emptied")
+	}
+	pair := openEmbedded(t)
+	for i, of := range pair {
+		s, err := redis.Open(t.Context(), at, of, slog.New(slog.NewTextHandler(t.Output(), nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		pair[i] = s
+	}
+	return pair
 }
 
 // now returns the start time of a test's tasks. Servers expire keys by their own clock, so it
 // is the present.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// Make creates a task.
-func Make(t testing.TB, s stage.Tasks, r stage.Request) *stage.State {
-	t.Helper()
-	if r.UserID == "" {
-		r.UserID = "user-001"
+// apply returns the Change that applies an event.
+func apply(id string, e stage.Event) stage.Change {
+	return func(s *stage.State) (*stage.State, *stage.Effects, error) {
+		if s == nil {
+			return nil, nil, stage.NotFound(id)
+		}
+		return stage.Step(s, e)
 	}
-	if r.Query == "" {
-		r.Query = "Who are the SRE team members?"
-	}
-	st, fx, err := stage.New(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Create(t.Context(), st, fx); err != nil {
-		t.Fatal(err)
-	}
-	return st
 }
 
-// Apply applies an event.
-func Apply(t testing.TB, s stage.Tasks, id string, e stage.Event) *stage.State {
-	t.Helper()
-	st, _, err := s.Update(t.Context(), id, Event(e))
-	if err != nil {
-		t.Fatalf("%s of %s: %v", e.Kind, id, err)
-	}
-	return st
+// create stores a new task.
+func create(ctx context.Context, s stage.Store, st *stage.State, fx *stage.Effects) error {
+	_, _, err := s.Update(ctx, st.ID, func(old *stage.State) (*stage.State, *stage.Effects, error) {
+		if old != nil {
+			return nil, nil, stage.Exists(st.ID)
+		}
+		return st, fx, nil
+	})
+	return err
 }
 
-// Event returns the Change that applies an event.
-func Event(e stage.Event) stage.Change {
-	return func(s *stage.State) (*stage.State, *stage.Effects, error) { return stage.Step(s, e) }
-}
-
-// Next returns an event that advances a task.
-func Next(s *stage.State, at time.Time) stage.Event {
+// next returns an event that advances a task.
+func next(s *stage.State, at time.Time) stage.Event {
 	e := stage.Event{ID: fmt.Sprint("done:", s.Machine.Run), Kind: stage.Done, Stage: s.Current, Run: s.Machine.Run, At: at}
 	switch {
 	case s.Status == stage.Waiting:
@@ -83,8 +121,8 @@ func Next(s *stage.State, at time.Time) stage.Event {
 	return e
 }
 
-// Same compares two states as JSON.
-func Same(t testing.TB, what string, got, want *stage.State) {
+// equal compares two states as JSON.
+func equal(t testing.TB, what string, got, want *stage.State) {
 	t.Helper()
 	if diff := cmp.Diff(text(want), text(got)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
@@ -170,7 +208,7 @@ func (m *model) check(t *testing.T, s stage.Store, at time.Time, id string, q st
 	} else if err != nil || logErr != nil {
 		t.Fatal(err, logErr)
 	} else {
-		Same(t, id, got, want)
+		equal(t, id, got, want)
 	}
 	same(t, "the log of "+id, log, m.log[id])
 	due, err := s.Due(ctx, at, q.Bound())
@@ -195,7 +233,7 @@ func same[T any](t *testing.T, what string, got, want []T, err ...error) {
 
 // event returns a random event of a task, which may not fit its state.
 func event(r *rand.Rand, st *stage.State, at time.Time) stage.Event {
-	e := Next(st, at)
+	e := next(st, at)
 	switch r.IntN(10) {
 	case 0:
 		e = stage.Event{Kind: stage.Failure, Stage: st.Current, At: at, Reason: "broke"}
@@ -213,7 +251,7 @@ func event(r *rand.Rand, st *stage.State, at time.Time) stage.Event {
 
 // random checks that two stores of the same data behave like the model under random events.
 // No two times that a store compares are equal.
-func random(t *testing.T, stores ...stage.Store) {
+func random(t *testing.T, stores [2]stage.Store) {
 	r := rand.New(rand.NewPCG(1, 2))
 	m := &model{map[string]*stage.State{}, map[string][]stage.Entry{}, map[stage.Job]time.Time{}}
 	begin := now()
@@ -229,7 +267,7 @@ func random(t *testing.T, stores ...stage.Store) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err = s.Create(t.Context(), made, fx); err == nil && st == nil {
+			if err = create(t.Context(), s, made, fx); err == nil && st == nil {
 				m.put(made, fx)
 			} else if st == nil || !errors.Is(err, stage.Is(stage.CodeExists)) {
 				t.Fatalf("step %d: creating %s: %v", n, id, err)
@@ -263,12 +301,12 @@ func random(t *testing.T, stores ...stage.Store) {
 				e = event(r, st, at)
 				next, fx, want = stage.Step(st, e)
 			}
-			got, _, err := s.Update(t.Context(), id, Event(e))
+			got, _, err := s.Update(t.Context(), id, apply(id, e))
 			if fmt.Sprint(err) != fmt.Sprint(want) || (got == nil) != (next == nil) {
 				t.Fatalf("step %d: %v, want %v", n, err, want)
 			}
 			if err == nil {
-				Same(t, fmt.Sprint("step ", n), got, next)
+				equal(t, fmt.Sprint("step ", n), got, next)
 				m.put(next, fx)
 			}
 		}
@@ -282,7 +320,7 @@ func random(t *testing.T, stores ...stage.Store) {
 
 // contends checks that only one of several concurrent creations with the same id succeeds,
 // and that only one of many results for the same run counts.
-func contends(t *testing.T, stores []stage.Store) {
+func contends(t *testing.T, stores [2]stage.Store) {
 	one := func(what string, call func(w int, s stage.Store) error) {
 		t.Helper()
 		var counted atomic.Int32
@@ -308,7 +346,7 @@ func contends(t *testing.T, stores []stage.Store) {
 		if err != nil {
 			return err
 		}
-		return s.Create(t.Context(), st, fx)
+		return create(t.Context(), s, st, fx)
 	})
 	for {
 		st, err := stores[1].Load(t.Context(), "a")
@@ -319,9 +357,9 @@ func contends(t *testing.T, stores []stage.Store) {
 			break
 		}
 		one("advance the task at "+string(st.Current), func(w int, s stage.Store) error {
-			e := Next(st, now())
+			e := next(st, now())
 			e.Worker = fmt.Sprint("w", w)
-			_, _, err := s.Update(t.Context(), "a", Event(e))
+			_, _, err := s.Update(t.Context(), "a", apply("a", e))
 			return err
 		})
 	}
@@ -332,15 +370,21 @@ func contends(t *testing.T, stores []stage.Store) {
 
 // cancelled checks that a change under a cancelled context is not stored.
 func cancelled(t *testing.T, s stage.Store) {
-	st := Make(t, s, stage.Request{ID: "a", At: now()})
+	st, fx, err := stage.New(stage.Request{ID: "a", UserID: "u", Query: "q", At: now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := create(t.Context(), s, st, fx); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := s.Update(ctx, "a", Event(Next(st, now()))); err == nil {
+	if _, _, err := s.Update(ctx, "a", apply("a", next(st, now()))); err == nil {
 		t.Error("a change under a cancelled context is stored")
 	}
 	got, err := s.Load(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	Same(t, "after the refusal", got, st)
+	equal(t, "after the refusal", got, st)
 }
