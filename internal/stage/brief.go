@@ -3,9 +3,11 @@ package stage
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cairn/internal/store"
@@ -56,16 +58,8 @@ const unlikelyInstructions = " The documents are unlikely to contain the answer:
 const searchInstructions = `Search the web for the query, because the documents do not contain the answer. ` +
 	`Submit the results, each with url, title and the relevant text. An empty list is a valid result.`
 
-// instruct returns the instructions of a delegated stage; "" for any other.
-func instruct(s Stage) string {
-	switch s {
-	case ExecutorReasoning:
-		return answerInstructions
-	case WebSearch:
-		return searchInstructions
-	}
-	return ""
-}
+// instructions are those of the stages that clients run.
+var instructions = map[Stage]string{ExecutorReasoning: answerInstructions, WebSearch: searchInstructions}
 
 // NewBrief returns the brief of a task's current stage. budget is in tokens; 0 means
 // DefaultBudget. The brief contains the current text of the sections found, and prefers
@@ -76,7 +70,7 @@ func NewBrief(ctx context.Context, s *State, lib Library, budget int) (*Brief, e
 	if budget < retriever.MinBudget || budget > retriever.MaxBudget {
 		return nil, refuse(CodeParameter, "max_tokens: %d, want %d to %d", budget, retriever.MinBudget, retriever.MaxBudget)
 	}
-	b := &Brief{TaskID: s.ID, Stage: s.Current, Run: s.Machine.Run, Query: s.Query, Instructions: instruct(s.Current), Passages: []Passage{}}
+	b := &Brief{TaskID: s.ID, Stage: s.Current, Run: s.Machine.Run, Query: s.Query, Instructions: instructions[s.Current], Passages: []Passage{}}
 	var web WebResults
 	if fromContext(s, WebSearch, &web) {
 		b.Web = web.Results
@@ -170,3 +164,37 @@ func (b *Brief) Prompt() string {
 
 // Unmark replaces the tags in quoted text that would end the quotation.
 var Unmark = strings.NewReplacer("<passage", "‹passage", "</passage", "‹/passage", "<answer", "‹answer", "</answer", "‹/answer").Replace
+
+// citationInText matches the citations in a text: the number of a passage or an id.
+var citationInText = regexp.MustCompile(`\[(\d{1,2})\]|\[?(doc:[^\s\]()]+)\]?`)
+
+// ReadAnswer parses an answer that a person has written, and adds it to a. The answer is a
+// text that cites the passages of b by number or id, or a JSON object with the fields of
+// Answered.
+func (b *Brief) ReadAnswer(text string, a Answered) (*Answered, error) {
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "{") {
+		citations := a.Citations
+		a.Citations = nil // Decode would write into the slice of the caller
+		dec := json.NewDecoder(strings.NewReader(text))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&a); err != nil {
+			return nil, fmt.Errorf(`the answer begins like JSON but is not {"answer", "citations", "not_found"}: %w`, err)
+		}
+		a.Citations = append(a.Citations, citations...)
+		return &a, nil
+	}
+	a.Answer = text
+	for _, m := range citationInText.FindAllStringSubmatch(text, -1) {
+		id := strings.TrimRight(m[2], ".,;:!?")
+		if m[1] != "" {
+			n, _ := strconv.Atoi(m[1]) // at most two digits
+			if n < 1 || n > len(b.Passages) {
+				return nil, fmt.Errorf("the answer cites [%d], want [1] to [%d]", n, len(b.Passages))
+			}
+			id = b.Passages[n-1].ID
+		}
+		a.Citations = append(a.Citations, id)
+	}
+	return &a, nil
+}

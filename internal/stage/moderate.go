@@ -2,6 +2,7 @@ package stage
 
 import (
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -60,13 +61,13 @@ func Moderate(d Draft, allowed []string) Verdict {
 		against(flag, 0, problem)
 		v.Blocked = true
 	}
-	if slices.ContainsFunc(words, func(w string) bool { return profanities[w] }) {
+	if slices.ContainsFunc(words, func(w string) bool { return slices.Contains(profanities, w) }) {
 		against("profanity", .3, "the answer has swear words")
 	}
 	if v.Spam > spamLimit {
 		against("spam", .4, "the answer reads like spam")
 	}
-	if urls(d.Answer) > urlLimit {
+	if strings.Count(d.Answer, "://") > urlLimit {
 		against("many_urls", .2, "the answer has many URLs")
 	}
 	if v.Toxicity > toxicLimit {
@@ -105,21 +106,13 @@ func citation(c string) string {
 // These lists are deliberately short. Rules cannot judge tone, and a false positive sends
 // the task back to the executor.
 var (
-	profanities = set("fuck fucking fucked shit shitty bullshit asshole bastard bitch cunt dickhead motherfucker wanker")
-	insults     = set("idiot idiots moron morons scum")
-	belittling  = set("stupid dumb loser losers worthless pathetic") // insults only of a person
+	profanities = strings.Fields("fuck fucking fucked shit shitty bullshit asshole bastard bitch cunt dickhead motherfucker wanker")
+	insults     = strings.Fields("idiot idiots moron morons scum")
+	belittling  = strings.Fields("stupid dumb loser losers worthless pathetic") // insults only of a person
 	threats     = []string{"kill you", "kill yourself", "hurt you", "i hate you", "you should die", "shut up"}
 	spamPhrases = []string{"click here", "buy now", "limited offer", "act now", "100% free", "free money", "earn money", "winner", "congratulations you", "risk free", "special promotion", "subscribe now", "viagra", "casino"}
 	hedges      = []string{"maybe", "perhaps", "possibly", "might", "could be", "i think", "i believe", "not sure", "unclear", "probably", "seems", "appears", "likely", "unsure"}
 )
-
-func set(list string) map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields(list) {
-		m[w] = true
-	}
-	return m
-}
 
 func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' })
@@ -178,9 +171,9 @@ func toxicity(text string, words []string) float64 {
 	for i, w := range words {
 		before := words[max(0, i-insultReach):i]
 		switch {
-		case insults[w], belittling[w] && slices.ContainsFunc(before, func(b string) bool { return b == "you" || b == "your" || b == "you're" }):
+		case slices.Contains(insults, w), slices.Contains(belittling, w) && slices.ContainsFunc(before, func(b string) bool { return b == "you" || b == "your" || b == "you're" }):
 			score += .8
-		case belittling[w]:
+		case slices.Contains(belittling, w):
 			score += .3
 		}
 	}
@@ -209,8 +202,6 @@ func quality(text string, words []string) float64 {
 	return max(score, 0)
 }
 
-func urls(text string) int { return strings.Count(text, "://") }
-
 // executorConfidence is .5 + min(.1·citations, .3) + .2·mean relevance −
 // min(.05·hedge words, .2), within [0, 1]. relevances are the scores of the
 // cited hits, in [0, 1].
@@ -227,3 +218,26 @@ func executorConfidence(d Draft, relevances []float64) float64 {
 	c := .5 + min(.1*float64(len(d.Citations)), .3) + .2*mean - min(.05*float64(hedged), .2)
 	return min(max(c, 0), 1)
 }
+
+// absence matches a statement that the passages do not contain the answer. It matches only
+// common English sentences. In other languages a draft must set NotFound.
+var absence = regexp.MustCompile(`(?i)` + strings.Join([]string{
+	`\b(?:is|are|was|were)(?: not|n['’]t) (?:\w+ly )?(?:here|there|found|stated|mentioned|covered|described|documented|explained|included|answered|specified|given|available|(?:in|part of) (?:the|these|this|any|your) (?:\w+ )?(?:documents?|docs|documentation|folder|passages?|sections?|texts?|sources?|files?|notes?|handbook))\b`,
+	`\b(?:documents?|docs|documentation|folder|passages?|sections?|texts?|sources?|files?|notes?|handbook|they|it)\b[^.!?]{0,40}\b(?:do|does|did)(?: not|n['’]t) (?:\w+ly )?(?:say|state|mention|hold|contain|cover|describe|document|explain|include|answer|specify|have|give|provide|tell)\b`,
+	`\b(?:there is|i found|i find|found|contains?|holds?|have|has|provides?) (?:no (?:\w+ ){0,2}(?:information|mention|answer|details?|passages?|sections?|documents?)|nothing (?:here|there|about|on))\b`,
+	`^(?:no|nothing|none|neither)\b[^.!?]{0,80}\b(?:documents?|docs|documentation|folder|passages?|sections?|texts?|sources?|files?|notes?|handbook)\b`,
+	`\b(?:can ?not|can['’]t|could not|couldn['’]t) (?:be )?(?:find|found|answer|answered|determined?)\b`,
+	`\bnot found\b`,
+}, `|`))
+
+// maxAbsence is the maximum length in bytes of a statement of absence without NotFound. A
+// longer answer contains further statements, which need sources.
+const maxAbsence = 300
+
+// absent reports whether a draft states that the passages do not contain the answer.
+func (d *Draft) absent() bool {
+	return d.NotFound || len(d.Citations) == 0 && len(d.Answer) <= maxAbsence && absence.MatchString(strings.TrimSpace(d.Answer))
+}
+
+// absenceText is the answer of a draft that sets NotFound without a text.
+const absenceText = "It is not in these documents."

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -54,15 +55,7 @@ type Query struct {
 }
 
 // Bound returns the maximum number of tasks for a query.
-func (q Query) Bound() int {
-	switch {
-	case q.Limit <= 0:
-		return 50
-	case q.Limit > 1000:
-		return 1000
-	}
-	return q.Limit
-}
+func (q Query) Bound() int { return min(cmp.Or(max(q.Limit, 0), 50), 1000) }
 
 // Matches reports whether the query selects the task.
 func (q Query) Matches(s *State) bool {

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -140,15 +141,9 @@ const (
 )
 
 func (r Rules) withDefaults() Rules {
-	if r.StageTimeout <= 0 {
-		r.StageTimeout = DefaultStageTimeout
-	}
-	if r.TaskTimeout <= 0 {
-		r.TaskTimeout = DefaultTaskTimeout
-	}
-	if r.WebWait <= 0 {
-		r.WebWait = defaultWebWait
-	}
+	r.StageTimeout = cmp.Or(max(r.StageTimeout, 0), DefaultStageTimeout)
+	r.TaskTimeout = cmp.Or(max(r.TaskTimeout, 0), DefaultTaskTimeout)
+	r.WebWait = cmp.Or(max(r.WebWait, 0), defaultWebWait)
 	return r
 }
 

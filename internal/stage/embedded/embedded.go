@@ -156,24 +156,26 @@ func (s *Store) Load(_ context.Context, id string) (*stage.State, error) {
 // List implements stage.Store.
 func (s *Store) List(_ context.Context, q stage.Query) ([]*stage.State, error) {
 	list := []*stage.State{}
-	var failed error
-	err := s.each(recent, nil, func(tx *kv.Tx, k, _ []byte) bool {
-		var st *stage.State
-		if st, failed = load(tx, string(k[8:])); st != nil && q.Matches(st) {
+	err := s.each(recent, nil, func(tx *kv.Tx, k, _ []byte) (bool, error) {
+		st, err := load(tx, string(k[8:]))
+		if st != nil && q.Matches(st) {
 			list = append(list, st)
 		}
-		return failed == nil && len(list) < q.Bound()
+		return len(list) < q.Bound(), err
 	})
-	return list, cmp.Or(failed, err)
+	return list, err
 }
 
 // each calls fn with the entries of a bucket whose keys have a prefix, until fn returns
-// false.
-func (s *Store) each(bucket string, prefix []byte, fn func(tx *kv.Tx, k, v []byte) bool) error {
+// false or an error.
+func (s *Store) each(bucket string, prefix []byte, fn func(tx *kv.Tx, k, v []byte) (more bool, err error)) error {
 	return s.db.View(func(tx *kv.Tx) error {
 		b, err := tx.Bucket(bucket)
 		if err == nil {
-			b.Prefix(prefix, func(k, v []byte) bool { return fn(tx, k, v) })
+			b.Prefix(prefix, func(k, v []byte) (more bool) {
+				more, err = fn(tx, k, v)
+				return more && err == nil
+			})
 		}
 		return err
 	})
@@ -209,11 +211,11 @@ func decodeTimer(id, b []byte) timer {
 
 // until returns the timers whose time, according to of, is not after now, the earliest first.
 func (s *Store) until(now time.Time, limit int, of func(timer) uint64) (list []timer, err error) {
-	err = s.each(waiting, nil, func(_ *kv.Tx, k, v []byte) bool {
+	err = s.each(waiting, nil, func(_ *kv.Tx, k, v []byte) (bool, error) {
 		if t := decodeTimer(k, v); of(t) <= uint64(now.UnixMilli()) {
 			list = append(list, t)
 		}
-		return true
+		return true, nil
 	})
 	slices.SortStableFunc(list, func(a, b timer) int { return cmp.Compare(of(a), of(b)) })
 	return list[:min(limit, len(list))], err
@@ -259,22 +261,18 @@ func (s *Store) Postpone(ctx context.Context, at time.Time, jobs ...stage.Job) e
 }
 
 // Log implements stage.Store.
-func (s *Store) Log(_ context.Context, id string) ([]stage.Entry, error) {
-	var entries []stage.Entry
-	var failed error
-	err := s.each(logged, append([]byte(id), 0), func(_ *kv.Tx, _, v []byte) bool {
-		var e stage.Entry
-		if failed = json.Unmarshal(v, &e); failed != nil {
-			failed = fmt.Errorf("reading the log of task %s: %w", id, failed)
-			return false
-		}
-		entries = append(entries, e)
-		return true
+func (s *Store) Log(_ context.Context, id string) (entries []stage.Entry, err error) {
+	err = s.each(logged, append([]byte(id), 0), func(_ *kv.Tx, _, v []byte) (bool, error) {
+		entries = append(entries, stage.Entry{})
+		return true, json.Unmarshal(v, &entries[len(entries)-1])
 	})
-	if err = cmp.Or(failed, err); err == nil && len(entries) == 0 {
-		err = stage.NotFound(id)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("reading the log of task %s: %w", id, err)
+	case len(entries) == 0:
+		return nil, stage.NotFound(id)
 	}
-	return entries, err
+	return entries, nil
 }
 
 // maxCleaned is the maximum number of tasks that one commit of Clean deletes.
@@ -285,12 +283,12 @@ func (s *Store) Clean(ctx context.Context, now time.Time, keep time.Duration) (i
 	total, due := 0, now.Add(stage.KeepArchive-keep).UnixMilli()
 	for {
 		var retired [][]byte
-		err := s.each(retire, nil, func(_ *kv.Tx, k, _ []byte) bool {
-			if len(retired) == maxCleaned || int64(binary.BigEndian.Uint64(k)) > due {
-				return false
+		err := s.each(retire, nil, func(_ *kv.Tx, k, _ []byte) (bool, error) {
+			if int64(binary.BigEndian.Uint64(k)) > due {
+				return false, nil
 			}
 			retired = append(retired, bytes.Clone(k))
-			return true
+			return len(retired) < maxCleaned, nil
 		})
 		if err != nil || len(retired) == 0 {
 			return total, err

@@ -117,7 +117,7 @@ func (s *Store) begin(ctx context.Context, fn func(context.Context, *pg.Conn) er
 func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *stage.State, fx *stage.Effects, err error) {
 	err = s.begin(ctx, func(ctx context.Context, c *pg.Conn) error {
 		var old *stage.State
-		err := c.Query(ctx, scan(&old), `SELECT state FROM task_histories WHERE task_id = $1 FOR UPDATE`, id)
+		err := c.Query(ctx, func(row pg.Row) error { return scan(row, &old) }, `SELECT state FROM task_histories WHERE task_id = $1 FOR UPDATE`, id)
 		if err != nil {
 			return err
 		}
@@ -141,67 +141,59 @@ func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *s
 	return next, fx, nil
 }
 
-// scan returns a function that stores the state of a row.
-func scan(to **stage.State) func(pg.Row) error {
-	return func(row pg.Row) (err error) {
-		var text string
-		if err := row.Scan(&text); err != nil {
-			return err
-		}
-		if err = json.Unmarshal([]byte(text), to); err != nil {
-			return fmt.Errorf("reading a task: %w", err)
-		}
-		return nil
+// scan reads the state of a row.
+func scan(row pg.Row, to **stage.State) error {
+	var text string
+	if err := row.Scan(&text); err != nil {
+		return err
 	}
+	if err := json.Unmarshal([]byte(text), to); err != nil {
+		return fmt.Errorf("reading a task: %w", err)
+	}
+	return nil
 }
 
-// query calls row for each row of a query.
-func (s *Store) query(ctx context.Context, row func(pg.Row) error, sql string, args ...any) error {
+// query returns the rows of a query.
+func query[T any](ctx context.Context, s *Store, scan func(pg.Row, *T) error, sql string, args ...any) (list []T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	return s.fail(s.pool.With(ctx, func(c *pg.Conn) error { return c.Query(ctx, row, sql, args...) }))
+	err = s.pool.With(ctx, func(c *pg.Conn) error {
+		return c.Query(ctx, func(row pg.Row) error {
+			list = append(list, *new(T))
+			return scan(row, &list[len(list)-1])
+		}, sql, args...)
+	})
+	return list, s.fail(err)
 }
 
 // Load implements stage.Store.
 func (s *Store) Load(ctx context.Context, id string) (*stage.State, error) {
-	var st *stage.State
-	err := s.query(ctx, scan(&st), `SELECT state FROM task_histories WHERE task_id = $1`, id)
-	if err == nil && st == nil {
+	list, err := query(ctx, s, scan, `SELECT state FROM task_histories WHERE task_id = $1`, id)
+	if err == nil && len(list) == 0 {
 		err = stage.NotFound(id)
 	}
-	return st, err
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
 }
 
 // List implements stage.Store.
-func (s *Store) List(ctx context.Context, q stage.Query) (list []*stage.State, err error) {
-	err = s.query(ctx, func(row pg.Row) error {
-		var st *stage.State
-		err := scan(&st)(row)
-		list = append(list, st)
-		return err
-	}, `SELECT state FROM task_histories WHERE ($1 = '' OR user_id = $1) AND ($2 = '' OR status = $2)
+func (s *Store) List(ctx context.Context, q stage.Query) ([]*stage.State, error) {
+	return query(ctx, s, scan, `SELECT state FROM task_histories WHERE ($1 = '' OR user_id = $1) AND ($2 = '' OR status = $2)
 ORDER BY started_at DESC, task_id LIMIT $3`, q.UserID, q.Status, q.Bound())
-	return list, err
 }
 
 // Due implements stage.Store.
-func (s *Store) Due(ctx context.Context, now time.Time, limit int) (ids []string, err error) {
-	err = s.query(ctx, func(row pg.Row) error {
-		ids = append(ids, "")
-		return row.Scan(&ids[len(ids)-1])
-	}, `SELECT task_id FROM task_histories WHERE deadline <= $1 ORDER BY deadline LIMIT $2`, now, limit)
-	return ids, err
+func (s *Store) Due(ctx context.Context, now time.Time, limit int) ([]string, error) {
+	return query(ctx, s, func(row pg.Row, id *string) error { return row.Scan(id) },
+		`SELECT task_id FROM task_histories WHERE deadline <= $1 ORDER BY deadline LIMIT $2`, now, limit)
 }
 
 // Unsent implements stage.Store.
-func (s *Store) Unsent(ctx context.Context, now time.Time, limit int) (jobs []stage.Job, err error) {
-	err = s.query(ctx, func(row pg.Row) error {
-		var j stage.Job
-		err := row.Scan(&j.TaskID, &j.Stage, &j.Run)
-		jobs = append(jobs, j)
-		return err
-	}, `SELECT task_id, current_stage, run FROM task_histories WHERE resend_at <= $1 ORDER BY resend_at LIMIT $2`, now, limit)
-	return jobs, err
+func (s *Store) Unsent(ctx context.Context, now time.Time, limit int) ([]stage.Job, error) {
+	return query(ctx, s, func(row pg.Row, j *stage.Job) error { return row.Scan(&j.TaskID, &j.Stage, &j.Run) },
+		`SELECT task_id, current_stage, run FROM task_histories WHERE resend_at <= $1 ORDER BY resend_at LIMIT $2`, now, limit)
 }
 
 // Postpone implements stage.Store.
@@ -221,12 +213,10 @@ func (s *Store) Postpone(ctx context.Context, until time.Time, jobs ...stage.Job
 
 // Log implements stage.Store.
 func (s *Store) Log(ctx context.Context, id string) (entries []stage.Entry, err error) {
-	err = s.query(ctx, func(row pg.Row) error {
-		var e stage.Entry
+	entries, err = query(ctx, s, func(row pg.Row, e *stage.Entry) error {
 		var at int64
 		err := row.Scan(&e.TaskID, &e.Version, &at, &e.Stage, &e.Action, &e.Status, &e.Detail, &e.Event, &e.Worker, &e.Run)
 		e.At = time.UnixMicro(at).UTC()
-		entries = append(entries, e)
 		return err
 	}, `SELECT task_id, version, (extract(epoch FROM ts) * 1000000)::bigint, stage, action, status, detail, event_id, worker, run
 FROM task_stage_logs WHERE task_id = $1 ORDER BY version`, id)

@@ -168,7 +168,7 @@ func negations(s string) (n int, negated map[string]bool) {
 			open = true
 			continue
 		}
-		if !open || auxiliary[w] {
+		if !open || slices.Contains(auxiliary, w) {
 			continue
 		}
 		if terms := keyword.Analyze(w); len(terms) > 0 {
@@ -180,13 +180,7 @@ func negations(s string) (n int, negated map[string]bool) {
 }
 
 // auxiliary are words that may stand between a negation and the word that it negates.
-var auxiliary = func() map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq("be been being have has had do does did can could will would shall should may might must only just also yet always ever any the a an to") {
-		m[w] = true
-	}
-	return m
-}()
+var auxiliary = strings.Fields("be been being have has had do does did can could will would shall should may might must only just also yet always ever any the a an to")
 
 // namesOf returns the words of a text that look like names. They contain a capital letter,
 // except at the start of the text, or inner punctuation such as "_" or ".".
