@@ -64,7 +64,7 @@ var instructions = map[Stage]string{ExecutorReasoning: answerInstructions, WebSe
 // NewBrief returns the brief of a task's current stage. budget is in tokens; 0 means
 // DefaultBudget. The brief contains the current text of the sections found, and prefers
 // passages of many sections to the whole of one. It omits sections that were removed or
-// renamed. If lib is nil, it contains only snippets.
+// renamed.
 func NewBrief(ctx context.Context, s *State, lib Library, budget int) (*Brief, error) {
 	budget = cmp.Or(budget, DefaultBudget)
 	if budget < retriever.MinBudget || budget > retriever.MaxBudget {
@@ -97,31 +97,15 @@ func (b *Brief) read(ctx context.Context, s *State, lib Library, budget int) err
 	if b.Unlikely && s.Current == ExecutorReasoning {
 		b.Instructions += unlikelyInstructions
 	}
-	if lib == nil {
-		for _, h := range found.Hits {
-			if h.Snippet == "" {
-				continue
-			}
-			b.Passages = append(b.Passages, Passage{ID: h.ID, Heading: strings.Join(h.Headings, " > "), Text: h.Snippet})
-		}
-		return nil
-	}
-	if len(found.Hits) == 0 {
-		return nil
-	}
 	// Repeating the search that found the hits packs their current text into the budget.
 	a, err := lib.Search(ctx, retriever.Query{Text: found.Query, Mode: retriever.Mode(found.Mode), Limit: lookupHits, MaxTokens: budget})
 	if err != nil {
 		return fmt.Errorf("reading the passages: %w", err)
 	}
-	for _, r := range a.Results {
-		heading := cmp.Or(strings.Join(r.Headings, " > "), r.Title)
-		passages := []Passage{{ID: hitPrefix + r.Place(), Heading: heading, Text: r.Content}}
-		for i := range r.More {
-			m := &r.More[i]
-			passages = append(passages, Passage{ID: hitPrefix + r.PlaceOf(m), Heading: strings.Join(furtherTrail(r.Title, m), " > "), Text: m.Content})
-		}
-		for _, p := range passages {
+	for i := range a.Results {
+		r := &a.Results[i]
+		for _, h := range hitsOf(r) {
+			p := Passage{ID: h.ID, Heading: cmp.Or(strings.Join(h.Headings, " > "), r.Title), Text: h.content}
 			if store.KindOf(r.Path) == store.Cards { // the template has comments and empty sections
 				p.Text = comments.ReplaceAllString(p.Text, "")
 				if strings.TrimSpace(headingLines.ReplaceAllString(p.Text, "")) == "" {

@@ -279,14 +279,9 @@ func (e *Engine) do(ctx context.Context, j Job) error {
 			return nil
 		}
 	}
-	work := e.options.Work[j.Stage]
-	if work == nil {
-		return fmt.Errorf("no work for stage %s", j.Stage)
-	}
-	deadline := s.Deadline()
 	ev := Event{ID: fmt.Sprint("end:", j.Run), Kind: Done, Stage: j.Stage}
-	limited, cancel := context.WithDeadline(ctx, e.systemTime(deadline))
-	ev.Result, err = e.workWithHeartbeat(limited, j, s, work)
+	limited, cancel := context.WithDeadline(ctx, e.systemTime(s.Deadline()))
+	ev.Result, err = e.workWithHeartbeat(limited, j, s)
 	cancel()
 	switch {
 	case ctx.Err() != nil:
@@ -305,8 +300,8 @@ func (e *Engine) do(ctx context.Context, j Job) error {
 // systemTime converts a time of the engine's clock to the system's clock.
 func (e *Engine) systemTime(t time.Time) time.Time { return time.Now().Add(t.Sub(e.options.Now())) }
 
-// workWithHeartbeat runs work and postpones the next delivery of the job until work returns.
-func (e *Engine) workWithHeartbeat(ctx context.Context, j Job, s *State, work Work) (Result, error) {
+// workWithHeartbeat runs the work of a job and postpones the next delivery of the job until work returns.
+func (e *Engine) workWithHeartbeat(ctx context.Context, j Job, s *State) (Result, error) {
 	beats, stop := context.WithCancel(ctx)
 	var postponing sync.WaitGroup
 	postponing.Go(func() {
@@ -328,7 +323,7 @@ func (e *Engine) workWithHeartbeat(ctx context.Context, j Job, s *State, work Wo
 	})
 	defer postponing.Wait()
 	defer stop()
-	return work(ctx, s)
+	return e.options.Work[j.Stage](ctx, s)
 }
 
 // The waits between attempts to store a result.

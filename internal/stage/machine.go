@@ -125,8 +125,6 @@ type Effects struct {
 	Entry Entry
 	// Job is the job to run now, nil for none.
 	Job *Job
-	// Ended reports that the task has ended.
-	Ended bool
 }
 
 // Step applies an event to a state and returns the new state. It does not change s. It
@@ -365,7 +363,7 @@ func (s *State) end(status Status, reason string) {
 
 // effects describes the transition that led to s.
 func (s *State) effects(a Action, about Stage, run int, e Event, detail string) *Effects {
-	fx := &Effects{Ended: s.Status.Final(), Entry: Entry{
+	fx := &Effects{Entry: Entry{
 		TaskID: s.ID, Version: s.Machine.Version, At: e.At, Stage: about, Action: a, Status: s.Status,
 		Detail: detail, Event: e.ID, Worker: e.Worker, Run: run,
 	}}
@@ -387,9 +385,6 @@ func (s *State) progress() int {
 func (s *State) clone() *State {
 	n := *s
 	n.Context = maps.Clone(s.Context)
-	if n.Context == nil {
-		n.Context = map[Stage]json.RawMessage{}
-	}
 	n.Machine.Attempts = maps.Clone(s.Machine.Attempts)
 	n.Machine.Applied = slices.Clone(s.Machine.Applied)
 	return &n

@@ -41,14 +41,12 @@ func cited(ctx context.Context, s *State, d Draft, lib Library) ([]support.Sourc
 			continue
 		}
 		source := support.Source{Heading: strings.Join(h.Headings, " "), Text: h.Snippet}
-		if lib != nil {
-			read, err := lib.ReadAll(ctx, retriever.ReadRequest{Paths: []string{strings.TrimPrefix(h.ID, hitPrefix)}, MaxTokens: maxCited})
-			if err != nil {
-				return nil, fmt.Errorf("reading what the answer cites: %w", err)
-			}
-			if len(read.Documents) > 0 {
-				source.Text = read.Documents[0].Content
-			}
+		read, err := lib.ReadAll(ctx, retriever.ReadRequest{Paths: []string{strings.TrimPrefix(h.ID, hitPrefix)}, MaxTokens: maxCited})
+		if err != nil {
+			return nil, fmt.Errorf("reading what the answer cites: %w", err)
+		}
+		if len(read.Documents) > 0 {
+			source.Text = read.Documents[0].Content
 		}
 		sources = append(sources, source)
 	}

@@ -52,8 +52,8 @@ type Answered struct {
 	By             string   `json:"by,omitempty"` // the author, such as the model's name
 }
 
-// WorkOptions holds the dependencies of the stages. Works omits a stage whose dependency is
-// nil.
+// WorkOptions holds the dependencies of the stages. Works omits a stage without its Reasoner
+// or WebSearcher.
 type WorkOptions struct {
 	Library  Library
 	Reasoner Reasoner
@@ -67,10 +67,7 @@ type WorkOptions struct {
 // Works returns the functions of the stages whose dependencies o contains.
 func Works(o WorkOptions) map[Stage]Work {
 	w := map[Stage]Work{
-		IntentAnalysis: o.analyze, ResponsePackaging: o.packageResponse, Moderation: o.moderate,
-	}
-	if o.Library != nil {
-		w[EmbeddingLookup] = o.lookup
+		IntentAnalysis: o.analyze, EmbeddingLookup: o.lookup, ResponsePackaging: o.packageResponse, Moderation: o.moderate,
 	}
 	if o.Reasoner != nil {
 		w[ExecutorReasoning] = o.reason
@@ -112,6 +109,8 @@ type Hit struct {
 	Lines    retriever.Lines `json:"line_range"`
 	Score    float64         `json:"score"`   // in [0, 1]
 	Snippet  string          `json:"snippet"` // empty for a further section of a document
+
+	content string
 }
 
 // Lookup is the output of embedding_lookup.
@@ -143,32 +142,30 @@ func (o WorkOptions) lookup(ctx context.Context, s *State) (Result, error) {
 	if a.Reason == "not_indexed" {
 		return Result{}, errors.New("this folder has no index yet; run `cairn index`, or call the index tool")
 	}
-	ids := []string{}
-	for _, r := range a.Results {
-		id := hitPrefix + r.Place()
-		out.Hits = append(out.Hits, Hit{
-			ID: id, Path: r.Path, Anchor: r.Anchor, Title: r.Title, Headings: r.Headings,
-			Lines: r.LineRange, Score: r.Score, Snippet: clip(r.Snippet, 600),
-		})
-		ids = append(ids, id)
+	var further []Hit // sections that a brief may also hold
+	for i := range a.Results {
+		hits := hitsOf(&a.Results[i])
+		out.Hits, further = append(out.Hits, hits[0]), append(further, hits[1:]...)
 	}
-	for _, r := range a.Results { // sections that a brief may also hold
-		for i := range r.More {
-			m := &r.More[i]
-			id := hitPrefix + r.PlaceOf(m)
-			out.Hits = append(out.Hits, Hit{
-				ID: id, Path: r.Path, Anchor: m.Anchor, Title: r.Title, Headings: furtherTrail(r.Title, m),
-				Lines: m.LineRange, Score: m.Score,
-			})
-			ids = append(ids, id)
-		}
+	out.Hits = append(out.Hits, further...)
+	ids := make([]string, len(out.Hits))
+	for i, h := range out.Hits {
+		ids[i] = h.ID
 	}
 	return output(out, Result{Hits: ids})
 }
 
-// furtherTrail returns the headings of a further section of a document with that title.
-func furtherTrail(title string, m *retriever.SectionRef) []string {
-	return slices.DeleteFunc([]string{title, m.Heading}, func(h string) bool { return h == "" })
+// hitsOf returns the section that a result is about, and the further ones of its document.
+func hitsOf(r *retriever.Result) []Hit {
+	hits := []Hit{{ID: hitPrefix + r.Place(), Path: r.Path, Anchor: r.Anchor, Title: r.Title, Headings: r.Headings,
+		Lines: r.LineRange, Score: r.Score, Snippet: clip(r.Snippet, 600), content: r.Content}}
+	for i := range r.More {
+		m := &r.More[i]
+		trail := slices.DeleteFunc([]string{r.Title, m.Heading}, func(h string) bool { return h == "" })
+		hits = append(hits, Hit{ID: hitPrefix + r.PlaceOf(m), Path: r.Path, Anchor: m.Anchor, Title: r.Title, Headings: trail,
+			Lines: m.LineRange, Score: m.Score, content: m.Content})
+	}
+	return hits
 }
 
 func (o WorkOptions) reason(ctx context.Context, s *State) (Result, error) {

@@ -45,10 +45,9 @@ type Stages struct {
 
 // StageOptions configures OpenStages. Nil and the zero value mean the defaults.
 type StageOptions struct {
-	// WorkOptions configure the work. Without a Library this process does not work on
-	// embedding_lookup. Without a Reasoner executor_reasoning waits for the calling agent,
-	// unless Remote is set. Without Web web_search waits for it too, and is skipped after
-	// Rules.WebWait.
+	// WorkOptions configure the work. Without a Reasoner executor_reasoning waits for the
+	// calling agent, unless Remote is set. Without Web web_search waits for it too, and is
+	// skipped after Rules.WebWait.
 	stage.WorkOptions
 	// Store and Queue replace the folder's file and the queue in memory, for servers.
 	// Close closes them.
