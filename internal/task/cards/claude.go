@@ -126,29 +126,16 @@ func (s *Store) loadTask(root *os.Root, file, id string, old *entry) *entry {
 	return e
 }
 
-// taskOf returns the card with an ID if it is a task of Claude Code.
-func (s *Store) taskOf(id string) (*Card, bool) {
-	if s.claude == "" {
-		return nil, false
-	}
-	b, err := s.Board()
-	if err != nil {
-		return nil, false
-	}
-	c, ok := b.Card(id)
-	return c, ok && c.claude != ""
-}
-
 // changeTask is change for a task of Claude Code. It keeps every byte of the file around the
 // changed values.
 func (s *Store) changeTask(ctx context.Context, c *Card, ch changes) (*Card, []string, error) {
 	_, fields := ch.edits(c)
-	if ch.ordinal != nil {
+	if ch["ordinal"] != nil {
 		return nil, nil, invalid("%s is a task of Claude Code, which has no place by hand", c.ID)
 	}
 	values := map[string]any{}
 	for _, key := range fields {
-		switch text := ch.texts[key]; {
+		switch text, _ := ch[key].(string); {
 		case key == "status" && claudeStatus[text] != "":
 			values["status"] = claudeStatus[text]
 		case key == "title":
@@ -164,17 +151,14 @@ func (s *Store) changeTask(ctx context.Context, c *Card, ch changes) (*Card, []s
 	if len(values) == 0 {
 		return c, fields, nil
 	}
-	if err := s.checkGraph("", c, ch, fields); err != nil {
+	if err := s.checkGraph(c, ch, fields); err != nil {
 		return nil, nil, err
 	}
 	if err := s.writeTask(ctx, c, values); err != nil {
 		return nil, nil, FileError(c.Path, err)
 	}
-	now, ok := s.taskOf(c.ID)
-	if !ok {
-		return nil, nil, s.notFound(c.ID)
-	}
-	return now, fields, nil
+	_, now, err := s.named(c.ID)
+	return now, fields, err
 }
 
 // writeTask sets values in the file of a task. The lock excludes other processes of cairn. Claude

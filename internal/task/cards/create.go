@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
+	"cairn/internal/task"
 	"cairn/internal/text/markdown"
 )
 
@@ -43,10 +45,8 @@ type Metadata struct {
 
 // Create implements create_task. It checks the whole request before it writes the file.
 func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, error) {
-	ch := changes{
-		texts: map[string]string{"title": r.Title, "priority": cmp.Or(r.Priority, defaultPriority), "assignee": cmp.Or(r.Assignee, s.assignee)},
-		lists: map[string][]string{"tags": r.Tags, "depends_on": r.DependsOn},
-	}
+	ch := changes{"title": r.Title, "status": "todo", "priority": cmp.Or(r.Priority, defaultPriority), "assignee": cmp.Or(r.Assignee, s.assignee),
+		"tags": r.Tags, "depends_on": r.DependsOn}
 	if err := ch.check(""); err != nil {
 		return nil, err
 	}
@@ -59,20 +59,24 @@ func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, err
 		return nil, FileError(folder, err)
 	}
 	defer unlock()
-	depends := s.resolveAll(ch.lists["depends_on"])
-	for _, id := range depends {
-		if err := s.exists(folder, id); err != nil {
-			return nil, err
-		}
+	if ch["depends_on"], err = s.dependencies(folder, ch["depends_on"].([]string), nil); err != nil {
+		return nil, err
 	}
 	// The fraction orders cards created within the same second.
 	now := s.now().UTC().Truncate(time.Microsecond)
-	m := Metadata{Title: ch.texts["title"], Status: "todo", Priority: ch.texts["priority"], Assignee: orNull(ch.texts["assignee"]),
-		Tags: orEmpty(ch.lists["tags"]), DependsOn: orEmpty(depends), Created: now.Format(time.RFC3339)}
-	text, err := newCard(m, now)
+	var edits []markdown.FieldEdit
+	for _, key := range []string{"title", "status", "priority", "assignee", "tags", "depends_on"} {
+		if list, ok := ch[key].([]string); ch[key] != "" && (!ok || len(list) > 0) {
+			edits = append(edits, markdown.FieldEdit{Key: key, Value: ch[key]})
+		}
+	}
+	head, err := markdown.NewFrontMatter(append(edits, markdown.FieldEdit{Key: "created", Value: now})...)
 	if err != nil {
 		return nil, invalid("%s", err)
 	}
+	text := fmt.Appendf(head, "\n# %s\n\n## Description\n\n<!-- What is to be done, and how to tell that it is done. -->\n", ch["title"])
+	m := Metadata{Title: ch["title"].(string), Status: "todo", Priority: ch["priority"].(string), Assignee: orNull(ch["assignee"].(string)),
+		Tags: orEmpty(ch["tags"].([]string)), DependsOn: orEmpty(ch["depends_on"].([]string)), Created: now.Format(time.RFC3339)}
 	for {
 		id := NewID()
 		p := path.Join(folder, id+".md")
@@ -87,38 +91,27 @@ func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, err
 	}
 }
 
-// exists returns an error if a dependency has no card.
-func (s *Store) exists(folder, id string) error {
-	p := path.Join(folder, id+".md")
-	info, err := s.files.Stat(p)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+// dependencies returns the IDs of the cards that a request names, each once. It returns an
+// error if one has no card, except for old dependencies.
+func (s *Store) dependencies(folder string, names, old []string) ([]string, error) {
+	if len(names) == 0 {
+		return nil, nil
 	}
-	if err == nil && info.Mode().IsRegular() {
-		return nil
-	}
-	if _, ok := s.taskOf(id); ok {
-		return nil
-	}
-	return dependencyNotFound(id, p)
-}
-
-func newCard(m Metadata, created time.Time) ([]byte, error) {
-	edits := []markdown.FieldEdit{{Key: "title", Value: m.Title}, {Key: "status", Value: m.Status}, {Key: "priority", Value: m.Priority}}
-	if m.Assignee != nil {
-		edits = append(edits, markdown.FieldEdit{Key: "assignee", Value: *m.Assignee})
-	}
-	if len(m.Tags) > 0 {
-		edits = append(edits, markdown.FieldEdit{Key: "tags", Value: m.Tags})
-	}
-	if len(m.DependsOn) > 0 {
-		edits = append(edits, markdown.FieldEdit{Key: "depends_on", Value: m.DependsOn})
-	}
-	head, err := markdown.NewFrontMatter(append(edits, markdown.FieldEdit{Key: "created", Value: created})...)
+	b, err := s.Board()
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(head, "\n# %s\n\n## Description\n\n<!-- What is to be done, and how to tell that it is done. -->\n", m.Title), nil
+	ids := make([]string, len(names))
+	for i, id := range names {
+		if c, ok := b.Card(id); ok {
+			id = c.ID
+		} else if !slices.Contains(old, id) && !slices.ContainsFunc(b.unusable, func(p task.Problem) bool { return p.ID == id }) {
+			return nil, &task.Error{Number: task.CodeNotFound, Message: "Dependency Not Found", Data: map[string]any{
+				"kind": "DependencyNotFound", "id": id, "path": path.Join(folder, id+".md"), "suggestion": "Create task " + id + " first, or leave it out of depends_on"}}
+		}
+		ids[i] = id
+	}
+	return unique(ids), nil
 }
 
 // NewID returns a random ID. It begins with a letter, so that YAML does not read it as a

@@ -13,9 +13,8 @@ func invalid(format string, args ...any) error {
 	return &task.Error{Number: task.CodeInvalidParams, Message: "Invalid params: " + fmt.Sprintf(format, args...)}
 }
 
-func dependencyNotFound(id, path string) error {
-	return &task.Error{Number: task.CodeNotFound, Message: "Dependency Not Found", Data: map[string]any{
-		"kind": "DependencyNotFound", "id": id, "path": path, "suggestion": "Create task " + id + " first, or leave it out of depends_on"}}
+func notACard(path, detail, suggestion string) error {
+	return &task.Error{Number: task.CodeValidation, Message: "Validation Error", Data: map[string]any{"path": path, "detail": detail, "suggestion": suggestion}}
 }
 
 func circular(path []string) error {

@@ -28,36 +28,35 @@ type field struct {
 	// a text.
 	element func(string) (string, error)
 	plural  string
+	of      func(*Card) any // the value of a card: a string or a []string
 }
 
 // schema lists the keys in the order of the schema of update_task, extensions last. The
 // limits of title, assignee and notes are from the specification.
 var schema = []field{
-	{key: "status", words: Statuses},
-	{key: "assignee", max: 50, optional: true},
-	{key: "priority", words: Priorities},
-	{key: "notes", max: 500, optional: true, long: true},
-	{key: "tags", max: 100, element: checkTag, plural: "tags"},
-	{key: "depends_on", max: 1000, element: func(id string) (string, error) { return id, checkID("depends_on", id) }, plural: "dependencies"},
-	{key: "title", max: 200},
+	{key: "status", words: Statuses, of: func(c *Card) any { return c.Status.CardWord() }},
+	{key: "assignee", max: 50, optional: true, of: func(c *Card) any { return c.Assignee }},
+	{key: "priority", words: Priorities, of: func(c *Card) any { return c.Priority }},
+	{key: "notes", max: 500, optional: true, long: true, of: func(c *Card) any { return c.Notes }},
+	{key: "tags", max: 100, element: checkTag, plural: "tags", of: func(c *Card) any { return c.Tags }},
+	{key: "depends_on", max: 1000, element: func(id string) (string, error) { return id, checkID("depends_on", id) }, plural: "dependencies",
+		of: func(c *Card) any { return c.DependsOn }},
+	{key: "title", max: 200, of: func(c *Card) any { return c.Title }},
 }
 
-// changes holds the new values of a card by key. An empty text removes the key.
-type changes struct {
-	texts map[string]string
-	lists map[string][]string
-	// ordinal is a new place among cards ordered by hand, or nil.
-	ordinal *float64
-}
+// changes holds the new values of a card by key: a string or a []string. An empty string
+// removes the key. The key ordinal, a float64, is a new place among cards ordered by hand.
+type changes map[string]any
 
 // check trims the values and returns an error if one of them is invalid. where precedes the
 // keys in the error.
 func (ch changes) check(where string) (err error) {
 	for _, f := range schema {
-		if text, ok := ch.texts[f.key]; ok {
-			ch.texts[f.key], err = f.check(where, text)
-		} else if list, ok := ch.lists[f.key]; ok {
-			ch.lists[f.key], err = f.checkList(list)
+		switch v := ch[f.key].(type) {
+		case string:
+			ch[f.key], err = f.check(where, v)
+		case []string:
+			ch[f.key], err = f.checkList(v)
 		}
 		if err != nil {
 			return err

@@ -36,13 +36,9 @@ func (s *Store) Dependencies(r DependenciesRequest) (*DependenciesAnswer, error)
 	if err := checkID("id", r.ID); err != nil {
 		return nil, err
 	}
-	b, err := s.Board()
+	b, own, err := s.named(r.ID)
 	if err != nil {
 		return nil, err
-	}
-	own, ok := b.Card(r.ID)
-	if !ok {
-		return nil, s.notFound(r.ID)
 	}
 	r.ID = own.ID
 	g := b.All().Graph
@@ -92,9 +88,9 @@ func (s *Store) Validate(r ValidateRequest) (*ValidateAnswer, error) {
 		if err := checkID("id", r.ID); err != nil {
 			return nil, err
 		}
-		c, ok := b.Card(r.ID)
-		if !ok {
-			return nil, s.notFound(r.ID)
+		_, c, err := s.named(r.ID)
+		if err != nil {
+			return nil, err
 		}
 		r.ID, a.TaskID = c.ID, c.ID
 		a.Message = "Task dependencies are valid"

@@ -30,19 +30,15 @@ func (b *Board) column(status, id string) ([]*Card, int) {
 // Move gives a card a status, and a place directly before another card of this status, last
 // if before is "". It writes ordinals to the cards above that have none.
 func (s *Store) Move(ctx context.Context, id, status, before string) error {
-	ch := changes{texts: map[string]string{"status": status}}
+	ch := changes{"status": status}
 	if err := ch.check(""); err != nil {
 		return err
 	}
-	b, err := s.Board()
+	b, card, err := s.named(id)
 	if err != nil {
 		return err
 	}
-	id = s.resolve(id)
-	if _, ok := b.Card(id); !ok {
-		return s.notFound(id)
-	}
-	if before == id {
+	if id = card.ID; before == id {
 		return nil
 	}
 	column, own := b.column(status, id)
@@ -57,7 +53,7 @@ func (s *Store) Move(ctx context.Context, id, status, before string) error {
 		return invalid("card %.50q is not in the column %s", before, status)
 	}
 	place := func(id string, at float64) error {
-		_, _, err := s.change(ctx, id, changes{ordinal: &at})
+		_, _, err := s.change(ctx, id, changes{"ordinal": at})
 		return err
 	}
 	// From the top, so that no reader sees another order meanwhile.
@@ -89,20 +85,16 @@ func (s *Store) Move(ctx context.Context, id, status, before string) error {
 			ordinal = math.Floor(low + (high-low+ordinalStep)/2)
 		}
 	}
-	ch.ordinal = &ordinal
+	ch["ordinal"] = ordinal
 	_, _, err = s.change(ctx, id, ch)
 	return err
 }
 
 // Step moves a card up or down by one place in its column.
 func (s *Store) Step(ctx context.Context, id string, up bool) error {
-	b, err := s.Board()
+	b, c, err := s.named(id)
 	if err != nil {
 		return err
-	}
-	c, ok := b.Card(s.resolve(id))
-	if !ok {
-		return s.notFound(id)
 	}
 	column, at := b.column(c.Status.CardWord(), c.ID)
 	before := ""

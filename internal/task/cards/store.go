@@ -119,30 +119,15 @@ func (s *Store) cardsFolder() (string, error) {
 // Path returns the workspace path of a card's file.
 func (s *Store) Path(id string) (string, error) {
 	folder, err := s.cardsFolder()
-	return path.Join(folder, s.resolve(id)+".md"), err
-}
-
-// resolve returns the ID of the card that a request names, ignoring case. It returns an
-// unknown ID unchanged.
-func (s *Store) resolve(id string) string {
-	folder, err := s.cardsFolder()
-	if err == nil && id == strings.ToLower(id) && s.exists(folder, id) == nil {
-		return id // without reading all cards
+	if err != nil {
+		return "", err
 	}
 	if b, err := s.Board(); err == nil {
 		if c, ok := b.Card(id); ok {
-			return c.ID
+			id = c.ID
 		}
 	}
-	return id
-}
-
-func (s *Store) resolveAll(ids []string) []string {
-	out := make([]string, len(ids))
-	for i, id := range ids {
-		out[i] = s.resolve(id)
-	}
-	return unique(out)
+	return path.Join(folder, id+".md"), nil
 }
 
 // Board reads the files that changed since the last call and returns all cards.

@@ -1,6 +1,7 @@
 package cards
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"cairn/internal/task"
+	"cairn/internal/task/files"
 	"cairn/internal/text/markdown"
 )
 
@@ -44,9 +46,6 @@ func (s *Store) Update(ctx context.Context, r UpdateRequest) (*UpdateAnswer, err
 	if err != nil {
 		return nil, err
 	}
-	if depends, ok := ch.lists["depends_on"]; ok {
-		ch.lists["depends_on"] = s.resolveAll(depends)
-	}
 	card, fields, err := s.change(ctx, r.ID, ch)
 	if err != nil {
 		return nil, err
@@ -62,22 +61,31 @@ func (s *Store) Update(ctx context.Context, r UpdateRequest) (*UpdateAnswer, err
 // change writes changes to a card. It returns the card and the keys of the request that
 // changed.
 func (s *Store) change(ctx context.Context, id string, ch changes) (card *Card, fields []string, err error) {
-	if c, ok := s.taskOf(id); ok {
+	_, c, err := s.named(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.claude != "" {
 		return s.changeTask(ctx, c, ch)
 	}
-	card, err = s.edit(ctx, id, func(c *Card, old []byte) (text []byte, err error) {
+	card, err = s.edit(ctx, c, func(c *Card, old []byte) (text []byte, err error) {
+		if depends, ok := ch["depends_on"].([]string); ok {
+			if ch["depends_on"], err = s.dependencies(path.Dir(c.Path), depends, c.DependsOn); err != nil {
+				return nil, err
+			}
+		}
 		var edits []markdown.FieldEdit
 		if edits, fields = ch.edits(c); len(edits) == 0 {
 			return old, nil
 		}
-		if err := s.checkGraph(path.Dir(c.Path), c, ch, fields); err != nil {
+		if err := s.checkGraph(c, ch, fields); err != nil {
 			return nil, err
 		}
 		if len(fields) > 0 {
 			edits = append(edits, markdown.FieldEdit{Key: "updated", Value: s.now().UTC().Truncate(time.Second)})
 		}
 		if text, err = markdown.EditFrontMatter(old, edits...); err != nil {
-			return nil, &task.Error{Number: task.CodeValidation, Message: "Validation Error", Err: err, Data: map[string]any{"path": c.Path, "detail": err.Error(), "suggestion": "Write the front matter as one \"key: value\" a line"}}
+			return nil, notACard(c.Path, err.Error(), "Write the front matter as one \"key: value\" a line")
 		}
 		return text, nil
 	})
@@ -92,26 +100,33 @@ func (s *Store) read(p string, text []byte) (*Card, error) {
 	}
 	card, broken := parse(strings.TrimSuffix(path.Base(p), ".md"), p, text, info)
 	if broken != nil {
-		return nil, &task.Error{Number: task.CodeValidation, Message: "Validation Error", Data: map[string]any{"path": p, "detail": broken.Message, "suggestion": broken.Fix}}
+		return nil, notACard(p, broken.Message, broken.Fix)
 	}
 	return card, nil
 }
 
-// notFound returns the error for an unknown ID, with a suggestion.
-func (s *Store) notFound(id string) error {
+// named returns the card that a request names, ignoring case. The error for an unknown ID has
+// a suggestion.
+func (s *Store) named(id string) (*Board, *Card, error) {
+	b, err := s.Board()
+	if err != nil {
+		return nil, nil, err
+	}
+	if c, ok := b.Card(id); ok {
+		return b, c, nil
+	}
+	if i := slices.IndexFunc(b.unusable, func(p task.Problem) bool { return p.ID == id }); i >= 0 {
+		return nil, nil, notACard(b.unusable[i].Path, b.unusable[i].Message, b.unusable[i].Fix)
+	}
 	p, err := s.Path(id)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	data := map[string]any{"id": id, "path": p}
-	if b, err := s.Board(); err == nil {
-		if near := markdown.Nearest(slices.Sorted(maps.Keys(b.byID)), id, 1); len(near) > 0 {
-			data["suggestion"] = fmt.Sprintf("Did you mean '%s'?", near[0])
-		} else {
-			data["suggestion"] = "list_tasks shows the ids there are"
-		}
+	data := map[string]any{"id": id, "path": p, "suggestion": "list_tasks shows the ids there are"}
+	if near := markdown.Nearest(slices.Sorted(maps.Keys(b.byID)), id, 1); len(near) > 0 {
+		data["suggestion"] = fmt.Sprintf("Did you mean '%s'?", near[0])
 	}
-	return &task.Error{Number: task.CodeNotFound, Message: "Task Not Found", Data: data}
+	return nil, nil, &task.Error{Number: task.CodeNotFound, Message: "Task Not Found", Data: data}
 }
 
 func checkUpdates(updates map[string]json.RawMessage) (changes, error) {
@@ -119,7 +134,7 @@ func checkUpdates(updates map[string]json.RawMessage) (changes, error) {
 	for _, f := range schema {
 		keys = append(keys, f.key)
 	}
-	ch := changes{texts: map[string]string{}, lists: map[string][]string{}}
+	ch := changes{}
 	if len(updates) == 0 {
 		return ch, invalid("updates is empty, want at least one of {%s}", strings.Join(keys, ","))
 	}
@@ -138,7 +153,7 @@ func checkUpdates(updates map[string]json.RawMessage) (changes, error) {
 			if json.Unmarshal(raw, &list) != nil || list == nil {
 				return ch, invalid("updates.%s is not an array of strings", f.key)
 			}
-			ch.lists[f.key] = list
+			ch[f.key] = list
 			continue
 		}
 		var text *string
@@ -151,102 +166,119 @@ func checkUpdates(updates map[string]json.RawMessage) (changes, error) {
 		if text == nil {
 			text = new(string)
 		}
-		ch.texts[f.key] = *text
+		ch[f.key] = *text
 	}
 	return ch, ch.check("updates.")
 }
 
 // edits returns the edits of the front matter, and the keys of the request that change.
 func (ch changes) edits(c *Card) (edits []markdown.FieldEdit, fields []string) {
-	status := c.Status.CardWord()
-	texts := map[string]string{"status": status, "assignee": c.Assignee, "priority": c.Priority, "notes": c.Notes, "title": c.Title}
-	lists := map[string][]string{"tags": c.Tags, "depends_on": c.DependsOn}
 	fields = []string{}
-	set := func(key string, value any) {
-		edits, fields = append(edits, markdown.FieldEdit{Key: key, Value: value}), append(fields, key)
-	}
 	for _, f := range schema {
-		key := f.key
-		if list, ok := ch.lists[key]; ok && !slices.Equal(list, lists[key]) {
-			set(key, list)
+		v, ok := ch[f.key]
+		if list, is := v.([]string); !ok || is && slices.Equal(list, f.of(c).([]string)) || !is && v == f.of(c) {
+			continue
 		}
-		switch text, ok := ch.texts[key]; {
-		case !ok || text == texts[key]:
-		case text == "":
-			set(key, nil)
-		default:
-			set(key, text)
+		if v == "" {
+			v = nil
 		}
+		edits, fields = append(edits, markdown.FieldEdit{Key: f.key, Value: v}), append(fields, f.key)
 	}
-	if to, ok := ch.texts["status"]; ok && to != status {
+	if slices.Contains(fields, "status") {
 		// Whether an archived task was done decides if it still blocks others.
 		from := markdown.FieldEdit{Key: "archived_from"}
-		if to == "archived" {
-			from.Value = status
+		if ch["status"] == "archived" {
+			from.Value = c.Status.CardWord()
 		}
 		edits = append(edits, from)
 	}
-	if ch.ordinal != nil && *ch.ordinal != c.Ordinal {
-		edits = append(edits, markdown.FieldEdit{Key: "ordinal", Value: int(*ch.ordinal)})
+	if at, ok := ch["ordinal"].(float64); ok && at != c.Ordinal {
+		edits = append(edits, markdown.FieldEdit{Key: "ordinal", Value: int(at)})
 	}
 	return edits, fields
 }
 
-// checkGraph returns an error if a new dependency does not exist or closes a cycle, or if
-// dependencies forbid to start the card.
-func (s *Store) checkGraph(folder string, c *Card, ch changes, fields []string) error {
+// checkGraph returns an error if a new dependency closes a cycle, or if dependencies forbid to
+// start the card.
+func (s *Store) checkGraph(c *Card, ch changes, fields []string) error {
+	linked, started := slices.Contains(fields, "depends_on"), s.enforce && slices.Contains(fields, "status") && ch["status"] == "active"
+	if !linked && !started {
+		return nil
+	}
+	b, err := s.Board()
+	if err != nil {
+		return err
+	}
 	depends := c.DependsOn
-	if slices.Contains(fields, "depends_on") {
-		depends = ch.lists["depends_on"]
-		for _, id := range depends {
-			if id == c.ID {
-				return circular([]string{id, id})
+	if linked {
+		depends = ch["depends_on"].([]string)
+		for _, d := range depends {
+			if d == c.ID {
+				return circular([]string{d, d})
 			}
-			if !slices.Contains(c.DependsOn, id) { // an old one may be missing
-				if err := s.exists(folder, id); err != nil {
-					return err
-				}
+			if chain := b.All().Graph.Path(d, c.ID); chain != nil {
+				return circular(append([]string{c.ID}, chain...))
 			}
 		}
-		if err := s.checkCycle(c.ID, depends); err != nil {
-			return err
-		}
 	}
-	if s.enforce && slices.Contains(fields, "status") && ch.texts["status"] == "active" {
-		return s.checkStart(c.ID, depends)
+	if !started {
+		return nil
 	}
-	return nil
-}
-
-// checkCycle returns an error if one of the dependencies of a card depends on the card.
-func (s *Store) checkCycle(id string, depends []string) error {
-	b, err := s.Board()
-	if err != nil {
-		return err
-	}
-	for _, d := range depends {
-		if path := b.All().Graph.Path(d, id); path != nil {
-			return circular(append([]string{id}, path...))
-		}
-	}
-	return nil
-}
-
-func (s *Store) checkStart(id string, depends []string) error {
-	b, err := s.Board()
-	if err != nil {
-		return err
-	}
-	waiting := task.Unfinished(depends, func(id string) (task.Task, bool) {
+	waiting := task.Unfinished(depends, func(id string) (t task.Task, ok bool) {
 		c, ok := b.dependency(id)
-		if !ok {
-			return task.Task{}, false
+		if ok {
+			t = c.Task
 		}
-		return c.Task, true
+		return t, ok
 	})
 	if len(waiting) == 0 {
 		return nil
 	}
-	return &task.Error{Number: task.CodeValidation, Message: task.BlockedMessage(id, waiting),
-		Data: map[string]any{"kind": "INVALID_STATUS_TRANSITION", "id": id, "blocking_tasks": waiting, "suggestion": "Finish these first"}}
+	return &task.Error{Number: task.CodeValidation, Message: task.BlockedMessage(c.ID, waiting),
+		Data: map[string]any{"kind": "INVALID_STATUS_TRANSITION", "id": c.ID, "blocking_tasks": waiting, "suggestion": "Finish these first"}}
+}
+
+// edit replaces the text of a card by the result of change, which receives the card as it is
+// on disk and its text. It returns the card as it is then. An error of change changes nothing.
+func (s *Store) edit(ctx context.Context, c *Card, change func(c *Card, text []byte) ([]byte, error)) (card *Card, err error) {
+	p := c.Path
+	_, err = s.files.Edit(ctx, p, func(old []byte, _ files.Stamp) (text []byte, err error) {
+		if card, err = s.read(p, old); err != nil {
+			return nil, err
+		}
+		if text, err = change(card, old); err != nil || bytes.Equal(text, old) {
+			return old, err
+		}
+		card, err = s.read(p, text)
+		return text, err
+	})
+	return card, FileError(p, err)
+}
+
+// EditBody replaces the text of a card below its front matter with the result of edit, and sets
+// the time of the change. An error of edit changes nothing.
+func (s *Store) EditBody(ctx context.Context, id string, edit func(body string) (string, error)) error {
+	if err := checkID("id", id); err != nil {
+		return err
+	}
+	_, c, err := s.named(id)
+	if err != nil {
+		return err
+	}
+	if c.claude != "" {
+		return invalid("%s is a task of Claude Code, whose text cannot be edited", c.ID)
+	}
+	_, err = s.edit(ctx, c, func(c *Card, old []byte) ([]byte, error) {
+		end := markdown.ReadFrontMatter(old).End
+		body, err := edit(string(old[end:]))
+		if err != nil || body == string(old[end:]) {
+			return old, err
+		}
+		text, err := markdown.EditFrontMatter(old[:end:end], markdown.FieldEdit{Key: "updated", Value: s.now().UTC().Truncate(time.Second)})
+		if err != nil {
+			return nil, invalid("the front matter of %s cannot be edited: %v", c.Path, err)
+		}
+		return append(text, body...), nil
+	})
+	return err
 }
