@@ -43,6 +43,14 @@ type Card struct {
 	claude      string // the name of the task file of Claude Code, "" for a card
 	dependsLine int    // of depends_on, from 1; 0 for none
 	otherID     string // the ID in the front matter if it differs from the file name
+	repairs     []repair
+}
+
+// repair is the single obvious repair of a problem: a key with its old text, "" for none, and
+// its new value, nil to remove it. A zero time becomes the time of the repair.
+type repair struct {
+	key, old string
+	value    any
 }
 
 // prioritySynonyms maps the priorities of other systems to those of cards.
@@ -75,6 +83,7 @@ func parse(id, file string, content []byte, info fs.FileInfo) (c *Card, unusable
 	note := func(kind, format string, args ...any) {
 		c.Problems = append(c.Problems, newProblem(file, id, kind, fmt.Sprintf(format, args...)))
 	}
+	repairable := func(key, old string, value any) { c.repairs = append(c.repairs, repair{key, old, value}) }
 	if n := len(content); n > largeCard {
 		note(task.Large, "the card has %.1f MB", float64(n)/1e6)
 	}
@@ -84,16 +93,17 @@ func parse(id, file string, content []byte, info fs.FileInfo) (c *Card, unusable
 	if own := fm.String("id"); own != "" && own != id {
 		c.otherID = own
 		note(task.OtherID, "the front matter says id %q, the file name %q", own, id)
+		repairable("id", own, nil)
 	}
 	if c.Title = fm.String("title"); c.Title == "" {
 		note(task.NoTitle, "no title")
-		if c.Title = firstHeading(content[fm.End:]); c.Title == "" {
-			c.Title = id
-		}
+		c.Title = cmp.Or(firstHeading(content[fm.End:]), id)
+		repairable("title", "", c.Title)
 	}
 	known := true
 	if c.Status, known = task.Parse(fm.String("status")); !known {
 		note(task.OddStatus, "unknown status %q counts as todo", fm.String("status"))
+		repairable("status", fm.String("status"), "todo")
 	}
 	if c.Status == task.Archived {
 		c.ArchivedFrom = task.Archived
@@ -105,6 +115,7 @@ func parse(id, file string, content []byte, info fs.FileInfo) (c *Card, unusable
 		if c.Priority = strings.ToLower(p); rank(p) == 0 {
 			c.Priority = cmp.Or(prioritySynonyms[c.Priority], defaultPriority)
 			note(task.OddPriority, "unknown priority %q counts as %s", p, c.Priority)
+			repairable("priority", p, c.Priority)
 		}
 	}
 	c.Assignee = fm.String("assignee")
@@ -128,6 +139,7 @@ func parse(id, file string, content []byte, info fs.FileInfo) (c *Card, unusable
 		var exact bool
 		if *d.at, exact = parseTime(d.text); !exact && d.text != "" {
 			note(task.OddDate, "%s is %q, want a time such as 2026-01-02T10:43:00Z", d.key, d.text)
+			repairable(d.key, d.text, *d.at)
 		}
 	}
 	return c, nil

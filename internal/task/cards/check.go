@@ -161,9 +161,8 @@ func (s *Store) repaired(p string, text []byte) (out []byte, what []string, err 
 	if fm.Err != nil {
 		return text, nil, nil
 	}
-	title := cmp.Or(firstHeading(text[fm.End:]), id)
 	if !fm.Found() {
-		bom := []byte("\xef\xbb\xbf")
+		title, bom := cmp.Or(firstHeading(text[fm.End:]), id), []byte("\xef\xbb\xbf")
 		rest, _ := bytes.CutPrefix(text, bom)
 		head, err := markdown.NewFrontMatter(markdown.FieldEdit{Key: "title", Value: title}, markdown.FieldEdit{Key: "status", Value: "todo"},
 			markdown.FieldEdit{Key: "priority", Value: defaultPriority}, markdown.FieldEdit{Key: "created", Value: now})
@@ -180,46 +179,23 @@ func (s *Store) repaired(p string, text []byte) (out []byte, what []string, err 
 		return nil, nil, err
 	}
 	var edits []markdown.FieldEdit
-	set := func(key string, value any, format string, args ...any) {
-		edits, what = append(edits, markdown.FieldEdit{Key: key, Value: value}), append(what, fmt.Sprintf(format, args...))
-	}
-	for _, problem := range c.Problems {
-		switch problem.Kind {
-		case task.NoTitle:
-			set("title", title, "title %q from its heading or name", title)
-		case task.OtherID:
-			set("id", nil, "id %q removed", fm.String("id"))
-		case task.OddStatus:
-			set("status", "todo", "status %q is todo now", fm.String("status"))
-		case task.OddPriority:
-			set("priority", c.Priority, "priority %q is %s now", fm.String("priority"), c.Priority)
-		case task.OddDate:
-			key, _, _ := strings.Cut(problem.Message, " ")
-			at := anyTime(fm.String(key))
+	for _, r := range c.repairs {
+		line := fmt.Sprintf("%s %q is %v now", r.key, r.old, r.value)
+		if at, ok := r.value.(time.Time); ok {
 			if at.IsZero() {
-				at = now
+				r.value, at = now, now
 			}
-			set(key, at, "%s %q is %s now", key, fm.String(key), at.Format(time.RFC3339))
+			line = fmt.Sprintf("%s %q is %s now", r.key, r.old, at.Format(time.RFC3339))
+		} else if r.value == nil {
+			line = fmt.Sprintf("%s %q removed", r.key, r.old)
+		} else if r.old == "" {
+			line = fmt.Sprintf("%s %q from its heading or name", r.key, r.value)
 		}
-	}
-	if len(edits) == 0 {
-		return text, nil, nil
+		edits, what = append(edits, markdown.FieldEdit{Key: r.key, Value: r.value}), append(what, line)
 	}
 	out, err = markdown.EditFrontMatter(text, edits...)
 	if err != nil {
 		return text, nil, nil // only the author can edit front matter of this form
 	}
 	return out, what, nil
-}
-
-// anyTime parses a time like parseTime, and also accepts seconds since 1970. An invalid text
-// gives the zero time.
-func anyTime(text string) time.Time {
-	if at, _ := parseTime(text); !at.IsZero() {
-		return at
-	}
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 100_000_000 && n < 1<<35 {
-		return time.Unix(n, 0).UTC()
-	}
-	return time.Time{}
 }

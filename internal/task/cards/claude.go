@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -54,31 +55,23 @@ func (s *Store) checkTasks() (changed []string) {
 	fresh := map[string]*entry{}
 	if root, err := os.OpenRoot(s.claude); err == nil { // else there are no tasks
 		defer root.Close()
-		dir, err := root.Open(".")
-		if err != nil {
-			return nil
-		}
-		defer dir.Close()
-		names, _ := dir.Readdirnames(maxTasks) // what is read counts
-		for _, file := range names {
-			number, isTask := strings.CutSuffix(file, ".json")
+		files, _ := fs.ReadDir(root.FS(), ".") // what is read counts
+		for _, file := range files[:min(len(files), maxTasks)] {
+			number, isTask := strings.CutSuffix(file.Name(), ".json")
 			n, err := strconv.ParseUint(number, 10, 32)
 			name := claudeID(n) + ".md"
 			if !isTask || err != nil || s.entries[name] != nil {
 				continue
 			}
-			if e := s.loadTask(root, file, claudeID(n), s.tasks[name]); e != nil {
+			if e := s.loadTask(root, file.Name(), claudeID(n), s.tasks[name]); e != nil {
 				fresh[name] = e
 			}
 		}
 	}
-	for name, e := range fresh {
-		if s.tasks[name] != e {
-			changed = append(changed, name)
-		}
-	}
-	for name := range s.tasks {
-		if fresh[name] == nil {
+	names := maps.Clone(fresh)
+	maps.Copy(names, s.tasks)
+	for name := range names {
+		if s.tasks[name] != fresh[name] {
 			changed = append(changed, name)
 		}
 	}

@@ -122,12 +122,16 @@ func anyTag(have, want []string) bool {
 }
 
 // parseTime parses a date of a card. exact is true for RFC 3339 and false for other common
-// forms, such as a date without a time. An invalid text gives the zero time.
+// forms, such as a date without a time or seconds since 1970. An invalid text gives the zero
+// time.
 func parseTime(text string) (at time.Time, exact bool) {
 	for i, layout := range []string{time.RFC3339, time.DateOnly, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04", "2006/01/02", "2006/01/02 15:04:05"} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t.UTC(), i == 0
 		}
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 100_000_000 && n < 1<<35 {
+		return time.Unix(n, 0).UTC(), false
 	}
 	return time.Time{}, false
 }
