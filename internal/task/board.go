@@ -69,6 +69,11 @@ func (b *Board) Named(name string) string {
 	return name
 }
 
+// Unfinished returns the tasks of ids that are not done or do not exist.
+func (b *Board) Unfinished(ids []string) []string {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return b.ByID[id].Done() })
+}
+
 // Schedule computes the times of the unfinished tasks once.
 func (b *Board) Schedule() Schedule { return b.schedule() }
 

@@ -68,17 +68,6 @@ func (t Task) Done() bool {
 	return t.Status == Completed || t.Status == Archived && (t.ArchivedFrom == Completed || t.ArchivedFrom == Archived)
 }
 
-// Unfinished returns the dependencies that are not done, or for which of returns false.
-func Unfinished(dependsOn []string, of func(id string) (Task, bool)) []string {
-	var ids []string
-	for _, id := range dependsOn {
-		if t, ok := of(id); !ok || !t.Done() {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
 // BlockedMessage returns the message that a task waits for others.
 func BlockedMessage(id string, waiting []string) string {
 	return fmt.Sprintf("Task %s blocked by incomplete dependencies: %s", id, strings.Join(waiting, ", "))

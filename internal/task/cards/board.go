@@ -42,15 +42,6 @@ func (b *Board) Beginning(prefix string) (found []*Card) {
 	return found
 }
 
-// dependency returns the card that an entry of depends_on names by ID or title.
-func (b *Board) dependency(name string) (*Card, bool) {
-	if c, ok := b.Card(name); ok {
-		return c, true
-	}
-	c := b.byTitle()[strings.ToLower(name)]
-	return c, c != nil
-}
-
 // tasks returns the tasks of all cards in order. It replaces dependencies that are written
 // in another case or as titles by the IDs of the cards.
 func (b *Board) tasks() []task.Task {
@@ -58,7 +49,11 @@ func (b *Board) tasks() []task.Task {
 	for i, c := range b.Cards {
 		tasks[i] = c.Task
 		for k, id := range c.DependsOn {
-			if named, ok := b.dependency(id); ok && named.ID != id {
+			named, ok := b.Card(id)
+			if !ok {
+				named = b.byTitle()[strings.ToLower(id)]
+			}
+			if named != nil && named.ID != id {
 				if &tasks[i].DependsOn[0] == &c.DependsOn[0] {
 					tasks[i].DependsOn = slices.Clone(c.DependsOn)
 				}

@@ -209,7 +209,7 @@ func (s *Store) checkGraph(c *Card, ch changes, fields []string) error {
 	if err != nil {
 		return err
 	}
-	depends := c.DependsOn
+	depends := b.All().ByID[c.ID].DependsOn
 	if linked {
 		depends = ch["depends_on"].([]string)
 		for _, d := range depends {
@@ -224,13 +224,7 @@ func (s *Store) checkGraph(c *Card, ch changes, fields []string) error {
 	if !started {
 		return nil
 	}
-	waiting := task.Unfinished(depends, func(id string) (t task.Task, ok bool) {
-		c, ok := b.dependency(id)
-		if ok {
-			t = c.Task
-		}
-		return t, ok
-	})
+	waiting := b.All().Unfinished(depends)
 	if len(waiting) == 0 {
 		return nil
 	}

@@ -78,16 +78,16 @@ type RelatedLine struct {
 	Depth int    `json:"depth"` // number of links to follow from the answer, from 1
 }
 
-// between returns an optional number, or otherwise if it is absent. A number out of range
-// is an error.
-func between(name string, v *int, low, high, otherwise int) (int, error) {
+// between sets to to an optional number unless it is absent. A number out of range is an
+// error.
+func between(name string, v *int, low, high int, to *int) error {
 	if v == nil {
-		return otherwise, nil
+		return nil
 	}
-	if *v < low || *v > high {
-		return 0, refuse(task.InvalidParameter, evidence{"parameter": name, "value": *v, "min": low, "max": high}, "Parameter %s is %d, want %d to %d", name, *v, low, high)
+	if *to = *v; *v < low || *v > high {
+		return refuse(task.InvalidParameter, evidence{"parameter": name, "value": *v, "min": low, "max": high}, "Parameter %s is %d, want %d to %d", name, *v, low, high)
 	}
-	return *v, nil
+	return nil
 }
 
 // list returns the documents in a folder and its subfolders, by path. prefix ends with a
@@ -109,11 +109,16 @@ func (d *Docs) list(ctx context.Context, prefix string) ([]string, error) {
 // folder converts "/docs" into "docs/", and "/" into "". If there is no such folder, it
 // returns the only folder whose name differs just in case.
 func (d *Docs) folder(ctx context.Context, folder, code string) (string, error) {
-	prefix, err := parseFolder(folder, code)
-	if err != nil || prefix == "" {
-		return prefix, err
+	trimmed := strings.Trim(folder, "/")
+	if trimmed == "" {
+		return "", nil
 	}
-	if _, err := d.files.Stat(strings.TrimSuffix(prefix, "/")); err == nil {
+	clean, err := walk.Clean(trimmed)
+	if err != nil || clean != trimmed || strings.ContainsAny(folder, `\%`) || hidden(clean+"/x") {
+		return "", refuse(code, evidence{"path": clip(folder)}, "Not a folder of the workspace: %s", clip(folder))
+	}
+	prefix := clean + "/"
+	if _, err := d.files.Stat(clean); err == nil {
 		return prefix, nil
 	}
 	all, err := d.list(ctx, "")
@@ -132,27 +137,11 @@ func (d *Docs) folder(ctx context.Context, folder, code string) (string, error) 
 	return prefix, nil
 }
 
-func parseFolder(folder, code string) (string, error) {
-	trimmed := strings.Trim(folder, "/")
-	if trimmed == "" {
-		return "", nil
-	}
-	clean, err := walk.Clean(trimmed)
-	if err != nil || clean != trimmed || strings.ContainsAny(folder, `\%`) || hidden(clean+"/x") {
-		return "", refuse(code, evidence{"path": clip(folder)}, "Not a folder of the workspace: %s", clip(folder))
-	}
-	return clean + "/", nil
-}
-
 // Browse implements browse_documents. It returns the content of a folder, the outline of a
 // document or, for a query, the documents of a folder that match best.
 func (d *Docs) Browse(ctx context.Context, r BrowseRequest) (*BrowseAnswer, error) {
-	limit, err := between("limit", r.Count, 1, 50, 10)
-	if err != nil {
-		return nil, err
-	}
-	depth, err := between("link_depth", r.LinkDepth, 1, 6, 2)
-	if err != nil {
+	limit, depth := 10, 2
+	if err := cmp.Or(between("limit", r.Count, 1, 50, &limit), between("link_depth", r.LinkDepth, 1, 6, &depth)); err != nil {
 		return nil, err
 	}
 	budget, err := d.budget(r.Limit)
@@ -341,8 +330,9 @@ func (d *Docs) related(from []DocumentLine, depth int) []RelatedLine {
 		if err != nil || s.depth == depth {
 			continue
 		}
-		for _, p := range linked(doc) {
-			if seen[p] || len(out) == maxRelated {
+		for _, t := range markdown.Targets(doc.path, doc.src) {
+			p, err := parseAddress(t.Path)
+			if err != nil || seen[p] || len(out) == maxRelated {
 				continue
 			}
 			seen[p] = true
@@ -352,17 +342,6 @@ func (d *Docs) related(from []DocumentLine, depth int) []RelatedLine {
 			}
 			out = append(out, RelatedLine{"/" + p, target.md().Title, doc.address(), s.depth + 1})
 			queue = append(queue, step{p, s.depth + 1})
-		}
-	}
-	return out
-}
-
-// linked returns the workspace paths of the documents that a document links or refers to.
-func linked(doc *document) []string {
-	var out []string
-	for _, t := range markdown.Targets(doc.path, doc.src) {
-		if clean, err := parseAddress(t.Path); err == nil {
-			out = append(out, clean)
 		}
 	}
 	return out

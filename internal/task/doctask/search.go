@@ -1,6 +1,7 @@
 package doctask
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -56,15 +57,9 @@ const (
 // If these have no match, it searches all documents of the scope by path. A regular
 // expression (RE2 syntax, matched line by line) always searches all documents.
 func (d *Docs) SearchDocuments(ctx context.Context, r SearchRequest) (*SearchAnswer, error) {
-	around, err := between("context_lines", r.ContextLines, 0, 10, 2)
-	if err != nil {
-		return nil, err
-	}
-	limit, err := between("max_results", r.MaxResults, 1, 500, 50)
-	if err != nil {
-		return nil, err
-	}
-	width, err := between("max_match_length", r.MaxMatchLength, 20, 500, 80)
+	around, limit, width := 2, 50, 80
+	err := cmp.Or(between("context_lines", r.ContextLines, 0, 10, &around), between("max_results", r.MaxResults, 1, 500, &limit),
+		between("max_match_length", r.MaxMatchLength, 20, 500, &width))
 	if err != nil {
 		return nil, err
 	}

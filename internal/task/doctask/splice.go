@@ -20,14 +20,10 @@ func splice(src []byte, from, to int, text string) []byte {
 
 // eol returns the document's line ending.
 func (d *document) eol() string {
-	n := bytes.IndexAny(d.src, "\r\n")
-	switch {
-	case n < 0 || d.src[n] == '\n':
-		return "\n"
-	case n+1 < len(d.src) && d.src[n+1] == '\n':
-		return "\r\n"
+	if end, next := lineEnd(d.src, 0, len(d.src)); end < next {
+		return string(d.src[end:next])
 	}
-	return "\r"
+	return "\n"
 }
 
 // textEnd returns the offset after the last byte of src[from:to] that is not blank.

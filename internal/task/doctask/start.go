@@ -2,7 +2,6 @@ package doctask
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -63,28 +62,13 @@ func (d *Docs) StartTask(ctx context.Context, r StartTaskRequest) (*StartTaskAns
 		}
 		a.Task.MainWorkflow = w
 	}
-	if waiting := doc.waiting(all, t); len(waiting) > 0 {
+	if waiting := doc.board().Unfinished(doc.board().ByID[t.slug].DependsOn); len(waiting) > 0 {
 		a.Warnings = append(a.Warnings, task.BlockedMessage(t.slug, waiting))
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	return a, shorten(budget, a, a.Task.parts())
-}
-
-// waiting returns the dependencies of a task that are not completed.
-func (d *document) waiting(all []docTask, t docTask) []string {
-	var ids []string
-	for _, dep := range d.names(all).dependencies(t) {
-		ids = append(ids, dep.id)
-	}
-	return task.Unfinished(ids, func(id string) (task.Task, bool) {
-		i := slices.IndexFunc(all, func(o docTask) bool { return o.slug == id })
-		if i < 0 {
-			return task.Task{}, false
-		}
-		return all[i].task(nil), true
-	})
 }
 
 // toWork returns a task with its own workflow and its references.

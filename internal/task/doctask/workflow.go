@@ -76,10 +76,8 @@ func parseWorkflow(name, p string, text []byte) (*Workflow, error) {
 		return nil, fmt.Errorf("workflow %s has no text", p)
 	}
 	w := &Workflow{Name: name, Title: fm.String("title"), Description: fm.String("description"), Content: body, path: p, Tags: fm.Strings("tags"), WhenToUse: []string{}}
-	if one, ok := fm.Fields["whenToUse"].(string); ok {
-		if one != "" {
-			w.WhenToUse = []string{one}
-		}
+	if one := fm.String("whenToUse"); one != "" {
+		w.WhenToUse = []string{one}
 	} else if list := fm.Strings("whenToUse"); list != nil {
 		w.WhenToUse = list
 	}
