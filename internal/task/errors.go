@@ -1,5 +1,7 @@
 package task
 
+import "fmt"
+
 // Error reports an operation that failed without writing anything.
 type Error struct {
 	// Number is the code of the failure in answers about cards, 0 for documents.
@@ -14,6 +16,11 @@ type Error struct {
 func (e *Error) Error() string { return e.Message }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// Invalid returns the Error of an operation on cards or notes for an invalid argument.
+func Invalid(format string, args ...any) error {
+	return &Error{Number: CodeInvalidParams, Message: "Invalid params: " + fmt.Sprintf(format, args...)}
+}
 
 // The numbers of failures. Negative numbers are from JSON-RPC.
 const (

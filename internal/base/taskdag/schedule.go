@@ -104,16 +104,19 @@ func (g *Graph) Schedule() (timings []Timing, total float64, err error) {
 }
 
 // Stats holds the counts of a graph. A task that is neither ready nor completed counts as
-// blocked, so Ready + Blocked + Completed == Nodes.
+// blocked, including work in progress, so Ready + Blocked + Completed == Nodes.
 type Stats struct {
-	Nodes, Edges  int
-	Roots, Leaves int // tasks without existing dependencies; tasks without dependents
-	Depth         int // tasks on the critical path
-	Ready         int
-	Blocked       int
-	Completed     int
-	InProgress    int     // part of Blocked
-	Degree        float64 // mean number of dependencies, and of dependents, of a task
+	Nodes      int     `json:"nodeCount"`
+	Edges      int     `json:"edgeCount"`
+	Roots      int     `json:"rootCount"`       // tasks without existing dependencies
+	Leaves     int     `json:"leafCount"`       // tasks without dependents
+	Depth      int     `json:"maxDepth"`        // tasks on the critical path, 0 for a graph with a cycle
+	Degree     float64 `json:"averageInDegree"` // mean number of dependencies of a task
+	OutDegree  float64 `json:"averageOutDegree"`
+	Ready      int     `json:"readyTaskCount"`
+	Blocked    int     `json:"blockedTaskCount"`
+	Completed  int     `json:"completedTaskCount"`
+	InProgress int     `json:"inProgressTaskCount"` // part of Blocked
 }
 
 // Stats returns the counts of the graph. For a graph with a cycle, Depth is 0 and the error
@@ -141,6 +144,7 @@ func (g *Graph) Stats() (Stats, error) {
 	}
 	if s.Nodes > 0 {
 		s.Degree = float64(s.Edges) / float64(s.Nodes)
+		s.OutDegree = s.Degree
 	}
 	path, err := g.CriticalPath()
 	s.Depth = len(path)

@@ -61,12 +61,12 @@ func (o *Output) Leverage(list []taskgraph.Detail) {
 }
 
 // Stats writes the numbers of a task graph.
-func (o *Writer) Stats(n *taskgraph.Stats) {
+func (o *Writer) Stats(n *taskdag.Stats) {
 	o.Rows([][]string{
-		{"tasks", fmt.Sprintf("%d: %d ready, %d active, %d blocked, %d done", n.NodeCount, n.ReadyTaskCount, n.InProgressTaskCount, n.BlockedTaskCount-n.InProgressTaskCount, n.CompletedTaskCount)},
-		{"dependencies", fmt.Sprintf("%d: %.2f a task", n.EdgeCount, n.AverageInDegree)},
-		{"ends", fmt.Sprintf("%s without dependencies, %s that nothing waits for", view.Count(n.RootCount, "task"), view.Count(n.LeafCount, "task"))},
-		{"depth", view.Count(n.MaxDepth, "task") + " in a row"},
+		{"tasks", fmt.Sprintf("%d: %d ready, %d active, %d blocked, %d done", n.Nodes, n.Ready, n.InProgress, n.Blocked-n.InProgress, n.Completed)},
+		{"dependencies", fmt.Sprintf("%d: %.2f a task", n.Edges, n.Degree)},
+		{"ends", fmt.Sprintf("%s without dependencies, %s that nothing waits for", view.Count(n.Roots, "task"), view.Count(n.Leaves, "task"))},
+		{"depth", view.Count(n.Depth, "task") + " in a row"},
 	})
 }
 

@@ -124,7 +124,7 @@ func (s *Store) loadTask(root *os.Root, file, id string, old *entry) *entry {
 func (s *Store) changeTask(ctx context.Context, c *Card, ch changes) (*Card, []string, error) {
 	_, fields := ch.edits(c)
 	if ch["ordinal"] != nil {
-		return nil, nil, invalid("%s is a task of Claude Code, which has no place by hand", c.ID)
+		return nil, nil, task.Invalid("%s is a task of Claude Code, which has no place by hand", c.ID)
 	}
 	values := map[string]any{}
 	for _, key := range fields {
@@ -138,7 +138,7 @@ func (s *Store) changeTask(ctx context.Context, c *Card, ch changes) (*Card, []s
 		case key == "assignee":
 			values["owner"] = text
 		default:
-			return nil, nil, invalid("%s is a task of Claude Code: only its title, its assignee and the statuses todo, active and done can be changed, not %s", c.ID, key)
+			return nil, nil, task.Invalid("%s is a task of Claude Code: only its title, its assignee and the statuses todo, active and done can be changed, not %s", c.ID, key)
 		}
 	}
 	if len(values) == 0 {
@@ -174,7 +174,7 @@ func (s *Store) writeTask(ctx context.Context, c *Card, values map[string]any) e
 	text := old
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if text, err = jsonedit.Set(text, key, values[key]); err != nil {
-			return invalid("%s is unchanged, because %s", c.Path, err)
+			return task.Invalid("%s is unchanged, because %s", c.Path, err)
 		}
 	}
 	info, err := root.Lstat(c.claude)

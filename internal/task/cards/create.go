@@ -72,7 +72,7 @@ func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, err
 	}
 	head, err := markdown.NewFrontMatter(append(edits, markdown.FieldEdit{Key: "created", Value: now})...)
 	if err != nil {
-		return nil, invalid("%s", err)
+		return nil, task.Invalid("%s", err)
 	}
 	text := fmt.Appendf(head, "\n# %s\n\n## Description\n\n<!-- What is to be done, and how to tell that it is done. -->\n", ch["title"])
 	m := Metadata{Title: ch["title"].(string), Status: "todo", Priority: ch["priority"].(string), Assignee: orNull(ch["assignee"].(string)),

@@ -2,16 +2,11 @@ package cards
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"cairn/internal/task"
 	"cairn/internal/task/files"
 )
-
-func invalid(format string, args ...any) error {
-	return &task.Error{Number: task.CodeInvalidParams, Message: "Invalid params: " + fmt.Sprintf(format, args...)}
-}
 
 func notACard(path, detail, suggestion string) error {
 	return &task.Error{Number: task.CodeValidation, Message: "Validation Error", Data: map[string]any{"path": path, "detail": detail, "suggestion": suggestion}}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"cairn/internal/task"
 )
 
 // The vocabulary of cards.
@@ -68,7 +70,7 @@ func (ch changes) check(where string) (err error) {
 // checkList returns the checked elements of a field, each once.
 func (f *field) checkList(list []string) (out []string, err error) {
 	if len(list) > f.max {
-		return nil, invalid("%d %s, want at most %d", len(list), f.plural, f.max)
+		return nil, task.Invalid("%d %s, want at most %d", len(list), f.plural, f.max)
 	}
 	for _, e := range list {
 		if e, err = f.element(e); err != nil {
@@ -82,7 +84,7 @@ func (f *field) checkList(list []string) (out []string, err error) {
 func checkTag(tag string) (string, error) {
 	tag, err := oneLine("tag", tag, 100)
 	if err == nil && tag == "" {
-		err = invalid("a tag is empty")
+		err = task.Invalid("a tag is empty")
 	}
 	return tag, err
 }
@@ -92,18 +94,18 @@ func (f *field) check(where, text string) (string, error) {
 	switch {
 	case f.words != nil:
 		if !slices.Contains(f.words, text) {
-			return "", invalid("%s%s %.50q, want {%s}", where, f.key, text, strings.Join(f.words, ","))
+			return "", task.Invalid("%s%s %.50q, want {%s}", where, f.key, text, strings.Join(f.words, ","))
 		}
 		return text, nil
 	case f.long:
 		if n := utf8.RuneCountInString(text); n > f.max {
-			return "", invalid("%s%s has %d characters, want at most %d", where, f.key, n, f.max)
+			return "", task.Invalid("%s%s has %d characters, want at most %d", where, f.key, n, f.max)
 		}
 		return strings.TrimSpace(text), nil
 	}
 	text, err := oneLine(f.key, text, f.max)
 	if err == nil && text == "" && !f.optional {
-		err = invalid("%s is empty, want 1 to %d characters", f.key, f.max)
+		err = task.Invalid("%s is empty, want 1 to %d characters", f.key, f.max)
 	}
 	return text, err
 }
@@ -113,11 +115,11 @@ func oneLine(key, text string, limit int) (string, error) {
 	text = strings.TrimSpace(text)
 	switch n := utf8.RuneCountInString(text); {
 	case !utf8.ValidString(text):
-		return "", invalid("%s is not valid UTF-8", key)
+		return "", task.Invalid("%s is not valid UTF-8", key)
 	case n > limit:
-		return "", invalid("%s has %d characters, want at most %d", key, n, limit)
+		return "", task.Invalid("%s has %d characters, want at most %d", key, n, limit)
 	case strings.IndexFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) >= 0:
-		return "", invalid("%s holds a line break or control character", key)
+		return "", task.Invalid("%s holds a line break or control character", key)
 	}
 	return text, nil
 }
@@ -126,7 +128,7 @@ func oneLine(key, text string, limit int) (string, error) {
 // create, although the published pattern is narrower.
 func checkID(key, id string) error {
 	if len(id) > 100 || !stemPattern.MatchString(id) || strings.Contains(id, "..") {
-		return invalid("%s %.100q, want six of a-z and 0-9", key, id)
+		return task.Invalid("%s %.100q, want six of a-z and 0-9", key, id)
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ type GraphAnswer struct {
 func (s *Store) QueryGraph(r GraphRequest) (*GraphAnswer, error) {
 	r.Format = cmp.Or(r.Format, task.FormatJSON)
 	if !slices.Contains(task.Formats(), r.Format) {
-		return nil, invalid("format %.50q, want {%s}", r.Format, strings.Join(task.Formats()[:3], ","))
+		return nil, task.Invalid("format %.50q, want {%s}", r.Format, strings.Join(task.Formats()[:3], ","))
 	}
 	b, err := s.Board()
 	if err != nil {

@@ -76,11 +76,11 @@ func (b *Board) ByUrgency() []*Card {
 func (s *Store) filter(r ListRequest) (func(*Card) bool, error) {
 	if r.Status != "" {
 		if !slices.Contains(Statuses, r.Status) {
-			return nil, invalid("status %q, want {%s}", r.Status, strings.Join(Statuses, ","))
+			return nil, task.Invalid("status %q, want {%s}", r.Status, strings.Join(Statuses, ","))
 		}
 	}
 	if r.Priority != "" && rank(r.Priority) == 0 {
-		return nil, invalid("priority %q, want {%s}", r.Priority, strings.Join(Priorities, ","))
+		return nil, task.Invalid("priority %q, want {%s}", r.Priority, strings.Join(Priorities, ","))
 	}
 	var created, updated *dateFilter
 	for _, d := range []struct {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"cairn/internal/task"
 )
 
 // ordinalStep is the distance of new ordinals from their neighbours.
@@ -50,7 +52,7 @@ func (s *Store) Move(ctx context.Context, id, status, before string) error {
 		at = slices.IndexFunc(column, func(c *Card) bool { return c.ID == before })
 	}
 	if at < 0 {
-		return invalid("card %.50q is not in the column %s", before, status)
+		return task.Invalid("card %.50q is not in the column %s", before, status)
 	}
 	place := func(id string, at float64) error {
 		_, _, err := s.change(ctx, id, changes{"ordinal": at})

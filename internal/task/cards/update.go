@@ -136,11 +136,11 @@ func checkUpdates(updates map[string]json.RawMessage) (changes, error) {
 	}
 	ch := changes{}
 	if len(updates) == 0 {
-		return ch, invalid("updates is empty, want at least one of {%s}", strings.Join(keys, ","))
+		return ch, task.Invalid("updates is empty, want at least one of {%s}", strings.Join(keys, ","))
 	}
 	for _, key := range slices.Sorted(maps.Keys(updates)) {
 		if !slices.Contains(keys, key) {
-			return ch, invalid("unknown key %.50q in updates, want {%s}", key, strings.Join(keys, ","))
+			return ch, task.Invalid("unknown key %.50q in updates, want {%s}", key, strings.Join(keys, ","))
 		}
 	}
 	for _, f := range schema {
@@ -151,17 +151,17 @@ func checkUpdates(updates map[string]json.RawMessage) (changes, error) {
 		if f.element != nil {
 			var list []string
 			if json.Unmarshal(raw, &list) != nil || list == nil {
-				return ch, invalid("updates.%s is not an array of strings", f.key)
+				return ch, task.Invalid("updates.%s is not an array of strings", f.key)
 			}
 			ch[f.key] = list
 			continue
 		}
 		var text *string
 		if json.Unmarshal(raw, &text) != nil {
-			return ch, invalid("updates.%s is not a string", f.key)
+			return ch, task.Invalid("updates.%s is not a string", f.key)
 		}
 		if text == nil && !f.optional {
-			return ch, invalid("updates.%s is null, want a string", f.key)
+			return ch, task.Invalid("updates.%s is null, want a string", f.key)
 		}
 		if text == nil {
 			text = new(string)
@@ -260,7 +260,7 @@ func (s *Store) EditBody(ctx context.Context, id string, edit func(body string) 
 		return err
 	}
 	if c.claude != "" {
-		return invalid("%s is a task of Claude Code, whose text cannot be edited", c.ID)
+		return task.Invalid("%s is a task of Claude Code, whose text cannot be edited", c.ID)
 	}
 	_, err = s.edit(ctx, c, func(c *Card, old []byte) ([]byte, error) {
 		end := markdown.ReadFrontMatter(old).End
@@ -270,7 +270,7 @@ func (s *Store) EditBody(ctx context.Context, id string, edit func(body string) 
 		}
 		text, err := markdown.EditFrontMatter(old[:end:end], markdown.FieldEdit{Key: "updated", Value: s.now().UTC().Truncate(time.Second)})
 		if err != nil {
-			return nil, invalid("the front matter of %s cannot be edited: %v", c.Path, err)
+			return nil, task.Invalid("the front matter of %s cannot be edited: %v", c.Path, err)
 		}
 		return append(text, body...), nil
 	})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"cairn/internal/task"
 	"cairn/internal/text/markdown"
 	"cairn/internal/text/receipt"
 )
@@ -39,7 +40,7 @@ func (s *Store) edit(ctx context.Context, r Request, text []byte, cited []receip
 		edits = append(edits, markdown.FieldEdit{Key: "tags", Value: r.Tags})
 	}
 	if text, err = markdown.EditFrontMatter(text, edits...); err != nil {
-		return nil, invalid("%s", err)
+		return nil, task.Invalid("%s", err)
 	}
 	return text, nil
 }
@@ -66,7 +67,7 @@ func (s *Store) renew(ctx context.Context, text []byte) ([]byte, error) {
 		section, err := s.receipt(receipt.Receipt{Path: f.Receipt.Path, Anchor: f.Receipt.Anchor})
 		known := f.Receipt.Anchor == "" || err == nil || f.Status == receipt.Moved
 		if f.Now == nil || !known {
-			return nil, invalid("the lines of %s are removed: name in rests_on what the note rests on now, or drop it", f.Receipt)
+			return nil, task.Invalid("the lines of %s are removed: name in rests_on what the note rests on now, or drop it", f.Receipt)
 		}
 		now := f.Now.Receipt
 		if f.Status == receipt.Changed && section != nil && (now.Start < section.Receipt.Start || now.End > section.Receipt.End) {
@@ -94,13 +95,13 @@ func (s *Store) cite(ctx context.Context, places []string) ([]receipt.Full, erro
 			case receipt.Moved:
 				r = f.Now.Receipt
 			case receipt.Changed, receipt.Removed:
-				return nil, invalid("rests_on: the lines of %s are not what they were: read them again", p)
+				return nil, task.Invalid("rests_on: the lines of %s are not what they were: read them again", p)
 			}
 		} else {
 			var err error
 			r.Path, r.Anchor, r.Start, r.End, err = markdown.SplitPlace(p)
 			if err != nil || r.Anchor == "" && r.Start == 0 {
-				return nil, invalid("rests_on: %.200q names no lines; want docs/a.md#anchor or docs/a.md:3-9", p)
+				return nil, task.Invalid("rests_on: %.200q names no lines; want docs/a.md#anchor or docs/a.md:3-9", p)
 			}
 		}
 		full, err := s.receipt(r)
@@ -117,23 +118,23 @@ func (s *Store) cite(ctx context.Context, places []string) ([]receipt.Full, erro
 func (s *Store) receipt(r receipt.Receipt) (*receipt.Full, error) {
 	text, err := s.o.Source.Text(r.Path)
 	if err != nil {
-		return nil, invalid("rests_on: %s cannot be read: %s", r.Path, err)
+		return nil, task.Invalid("rests_on: %s cannot be read: %s", r.Path, err)
 	}
 	if r.Start == 0 { // the section
 		doc := markdown.Parse(r.Path, text)
 		i, ok := markdown.Resolve(doc, r.Anchor)
 		if !ok {
-			return nil, invalid("rests_on: %s has no section %.100q", r.Path, r.Anchor)
+			return nil, task.Invalid("rests_on: %s has no section %.100q", r.Path, r.Anchor)
 		}
 		r.Anchor, r.Start, r.End = doc.Sections[i].Anchor, doc.Sections[i].StartLine, doc.Sections[i].EndLine
 	}
 	full, err := receipt.Make(r.Path, r.Anchor, text, r.Start, r.End)
 	if err != nil {
-		return nil, invalid("rests_on: %s", err)
+		return nil, task.Invalid("rests_on: %s", err)
 	}
 	masked, _ := s.o.Masks.Mask(text)
 	if other, err := receipt.Make(r.Path, r.Anchor, masked, r.Start, r.End); err != nil || other.SHA256 != full.SHA256 {
-		return nil, invalid("rests_on: the lines %d-%d of %s have a secret; cite other lines", r.Start, r.End, r.Path)
+		return nil, task.Invalid("rests_on: the lines %d-%d of %s have a secret; cite other lines", r.Start, r.End, r.Path)
 	}
 	return &full, nil
 }

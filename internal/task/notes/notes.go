@@ -114,10 +114,6 @@ func (a *Answer) Text() string {
 	return line
 }
 
-func invalid(format string, args ...any) error {
-	return &task.Error{Number: task.CodeInvalidParams, Message: "Invalid params: " + fmt.Sprintf(format, args...)}
-}
-
 // Remember writes, corrects, confirms or drops a note. session names the caller, whose
 // writes are bounded. It checks the whole request before it writes a file.
 func (s *Store) Remember(ctx context.Context, session string, r Request) (*Answer, error) {
@@ -165,19 +161,19 @@ func fileError(a *Answer, err error) error {
 // check masks the secrets of a request and checks its fields.
 func (s *Store) check(r *Request) (masked int, err error) {
 	if r.ID == "" && (r.Drop || strings.TrimSpace(r.Text) == "") {
-		return 0, invalid("give a text, or the id of a note")
+		return 0, task.Invalid("give a text, or the id of a note")
 	}
 	if r.Drop && (r.Text != "" || len(r.RestsOn) > 0) {
-		return 0, invalid("drop takes only an id")
+		return 0, task.Invalid("drop takes only an id")
 	}
 	if r.ID != "" && !idPattern.MatchString(r.ID) {
-		return 0, invalid("id %.100q, want six of a-z and 0-9", r.ID)
+		return 0, task.Invalid("id %.100q, want six of a-z and 0-9", r.ID)
 	}
 	if n := utf8.RuneCountInString(r.Text); n > MaxText {
-		return 0, invalid("text has %d characters, want at most %d", n, MaxText)
+		return 0, task.Invalid("text has %d characters, want at most %d", n, MaxText)
 	}
 	if len(r.RestsOn) > MaxReceipts || len(r.Tags) > maxTags {
-		return 0, invalid("%d places and %d tags, want at most %d and %d", len(r.RestsOn), len(r.Tags), MaxReceipts, maxTags)
+		return 0, task.Invalid("%d places and %d tags, want at most %d and %d", len(r.RestsOn), len(r.Tags), MaxReceipts, maxTags)
 	}
 	r.Tags = slices.Clone(r.Tags)
 	lines := []*string{&r.Title, &r.By}
@@ -189,11 +185,11 @@ func (s *Store) check(r *Request) (masked int, err error) {
 		masked += n
 		switch *l = string(text); {
 		case !utf8.Valid(text):
-			return 0, invalid("the note is not valid UTF-8")
+			return 0, task.Invalid("the note is not valid UTF-8")
 		case len(invisible.Find(*l)) > 0:
-			return 0, invalid("the note has text that people do not see: %s", invisible.Find(*l)[0].Kind)
+			return 0, task.Invalid("the note has text that people do not see: %s", invisible.Find(*l)[0].Kind)
 		case l != &r.Text && (utf8.RuneCountInString(*l) > maxLine || strings.ContainsFunc(*l, unicode.IsControl)):
-			return 0, invalid("%.100q is not one line of at most %d characters", *l, maxLine)
+			return 0, task.Invalid("%.100q is not one line of at most %d characters", *l, maxLine)
 		}
 	}
 	return masked, nil
@@ -209,7 +205,7 @@ func (s *Store) count(session string) error {
 		clear(s.writes)
 	}
 	if s.writes[session] >= PerSession {
-		return invalid("this session has written %d notes; put what belongs together into one", PerSession)
+		return task.Invalid("this session has written %d notes; put what belongs together into one", PerSession)
 	}
 	s.writes[session]++
 	return nil
@@ -235,7 +231,7 @@ func (s *Store) create(ctx context.Context, r Request, cited []receipt.Full, a *
 		return err
 	}
 	if len(names) >= MaxNotes {
-		return invalid("the folder has %d notes; drop some", len(names))
+		return task.Invalid("the folder has %d notes; drop some", len(names))
 	}
 	for {
 		a.ID = cards.NewID()
@@ -277,7 +273,7 @@ func (s *Store) compose(r Request, cited []receipt.Full) ([]byte, error) {
 	}
 	head, err := markdown.NewFrontMatter(append(fields, markdown.FieldEdit{Key: "created", Value: s.o.Now().UTC().Truncate(time.Second)})...)
 	if err != nil {
-		return nil, invalid("%s", err)
+		return nil, task.Invalid("%s", err)
 	}
 	if head, err = withReceipts(head, cited); err != nil {
 		return nil, err

@@ -17,27 +17,11 @@ type StatsRequest struct {
 // StatsAnswer is the answer of dag_get_stats. If there are no tasks, Stats is nil and Summary
 // is zero.
 type StatsAnswer struct {
-	Success  bool      `json:"success"`
-	Stats    *Stats    `json:"stats"`
-	Summary  Summary   `json:"summary"`
-	Warnings []Warning `json:"warnings,omitempty"`
+	Success  bool           `json:"success"`
+	Stats    *taskdag.Stats `json:"stats"`
+	Summary  Summary        `json:"summary"`
+	Warnings []Warning      `json:"warnings,omitempty"`
 	Outcome
-}
-
-// Stats holds the counts of a graph. A task that is neither ready nor completed counts as
-// blocked, including work in progress, so these three counts add up to NodeCount.
-type Stats struct {
-	NodeCount           int     `json:"nodeCount"`
-	EdgeCount           int     `json:"edgeCount"`
-	RootCount           int     `json:"rootCount"`
-	LeafCount           int     `json:"leafCount"`
-	MaxDepth            int     `json:"maxDepth"` // tasks on the critical path, 0 for a graph with a cycle
-	AverageInDegree     float64 `json:"averageInDegree"`
-	AverageOutDegree    float64 `json:"averageOutDegree"`
-	ReadyTaskCount      int     `json:"readyTaskCount"`
-	BlockedTaskCount    int     `json:"blockedTaskCount"`
-	CompletedTaskCount  int     `json:"completedTaskCount"`
-	InProgressTaskCount int     `json:"inProgressTaskCount"` // part of BlockedTaskCount
 }
 
 // Summary holds the main counts of Stats.
@@ -66,7 +50,7 @@ func (t *Tools) Stats(ctx context.Context, r StatsRequest) *StatsAnswer {
 			return nil
 		}
 		s, err := b.Graph.Stats()
-		a.Stats = &Stats{s.Nodes, s.Edges, s.Roots, s.Leaves, s.Depth, s.Degree, s.Degree, s.Ready, s.Blocked, s.Completed, s.InProgress}
+		a.Stats = &s
 		a.Summary = Summary{s.Nodes, s.Edges, s.Ready, s.Blocked, s.Completed, s.Depth}
 		a.Message = fmt.Sprintf("DAG has %d tasks with %d dependencies", s.Nodes, s.Edges)
 		if r.Details || err != nil {

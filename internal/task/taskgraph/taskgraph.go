@@ -5,6 +5,7 @@ package taskgraph
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -56,19 +57,10 @@ const (
 	noDAG           = "No DAG exists for this channel"
 )
 
-// Failure is the reason why a request failed.
-type Failure struct{ Message, Detail, Code string }
+// unreadable is the message of an error that is not a *task.Error.
+const unreadable = "The tasks cannot be read"
 
-func (f *Failure) Error() string {
-	if f.Detail != "" {
-		return f.Message + ": " + f.Detail
-	}
-	return f.Message
-}
-
-func internal(err error) error {
-	return &Failure{"The tasks cannot be read", err.Error(), CodeInternal}
-}
+func internal(err error) error { return fmt.Errorf(unreadable+": %w", err) }
 
 type channelKey struct{}
 
@@ -77,12 +69,12 @@ func WithChannel(ctx context.Context, channel string) context.Context {
 	return context.WithValue(ctx, channelKey{}, channel)
 }
 
-// load returns the board of a channel. The error is a *Failure.
+// load returns the board of a channel. The error is a *task.Error, or made by internal.
 func (t *Tools) load(ctx context.Context, channel string) (_ board, err error) {
 	if channel = strings.TrimSpace(channel); channel == "" {
 		of, _ := ctx.Value(channelKey{}).(string)
 		if channel = cmp.Or(strings.TrimSpace(of), t.o.DefaultChannel); channel == "-" {
-			return board{}, &Failure{Message: "channelId is required but not provided"}
+			return board{}, &task.Error{Message: "channelId is required but not provided"}
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -102,7 +94,7 @@ func (t *Tools) load(ctx context.Context, channel string) (_ board, err error) {
 	case err != nil:
 		return board{}, internal(err)
 	case b == nil:
-		return board{}, &Failure{Message: noDAG}
+		return board{}, &task.Error{Message: noDAG}
 	}
 	return board{b}, nil
 }

@@ -312,7 +312,7 @@ func TestStoredCycle(t *testing.T) {
 		t.Errorf("ready: %s", text(a))
 	}
 	a := d.Stats(ctx, StatsRequest{})
-	if !a.Success || a.Stats.MaxDepth != 0 || a.Summary.Ready+a.Summary.Blocked+a.Summary.Completed != 5 || len(a.Warnings) == 0 || a.Warnings[0].Code != CodeCycle {
+	if !a.Success || a.Stats.Depth != 0 || a.Summary.Ready+a.Summary.Blocked+a.Summary.Completed != 5 || len(a.Warnings) == 0 || a.Warnings[0].Code != CodeCycle {
 		t.Errorf("stats: %s", text(a))
 	}
 	if _, err := d.Leverage(ctx, "", 0); err != nil {
@@ -362,7 +362,7 @@ func TestIdentity(t *testing.T) {
 			if s.Stats == nil {
 				continue // all archived
 			}
-			if s.Stats.ReadyTaskCount+s.Stats.BlockedTaskCount+s.Stats.CompletedTaskCount != s.Stats.NodeCount || s.Stats.MaxDepth != p.PathLength {
+			if s.Stats.Ready+s.Stats.Blocked+s.Stats.Completed != s.Stats.Nodes || s.Stats.Depth != p.PathLength {
 				t.Fatalf("round %d, %s: %s and a path of %d in\n%s", round, channel, text(s), p.PathLength, strings.Join(lines, "\n"))
 			}
 			b, _ := d.load(ctx, channel)
@@ -372,8 +372,8 @@ func TestIdentity(t *testing.T) {
 					t.Fatalf("%s is ready with %s", id, text(bl))
 				}
 			}
-			if ready.Count != s.Stats.ReadyTaskCount {
-				t.Fatalf("%d ready, stats say %d", ready.Count, s.Stats.ReadyTaskCount)
+			if ready.Count != s.Stats.Ready {
+				t.Fatalf("%d ready, stats say %d", ready.Count, s.Stats.Ready)
 			}
 		}
 	}

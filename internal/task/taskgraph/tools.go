@@ -2,6 +2,7 @@ package taskgraph
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -25,7 +26,7 @@ func (o *Outcome) Ending() *Outcome { return o }
 // answer calls f with the tasks of a channel. It reports whether that succeeded, and
 // describes a failure in o.
 func (t *Tools) answer(ctx context.Context, channel string, o *Outcome, f func(board) error) bool {
-	var err error = &Failure{Message: disabledMessage}
+	var err error = &task.Error{Message: disabledMessage}
 	if t.o.Enabled {
 		var b board
 		if b, err = t.load(ctx, channel); err == nil {
@@ -37,12 +38,12 @@ func (t *Tools) answer(ctx context.Context, channel string, o *Outcome, f func(b
 	switch e := err.(type) {
 	case nil:
 		return true
-	case *Failure:
-		*o = Outcome{Message: e.Message, Error: e.Detail, ErrorCode: e.Code}
+	case *task.Error:
+		*o = Outcome{Message: e.Message, ErrorCode: e.Code}
 	case *taskdag.CycleError:
 		*o = Outcome{Message: e.Error(), Error: "the tasks as stored depend on each other in a circle", ErrorCode: CodeCycle}
 	default:
-		*o = Outcome{Message: err.Error(), ErrorCode: CodeInternal} // unreachable: task IDs are distinct
+		*o = Outcome{Message: unreadable, Error: errors.Unwrap(err).Error(), ErrorCode: CodeInternal}
 	}
 	return false
 }
@@ -71,7 +72,7 @@ func (t *Tools) Ready(ctx context.Context, r ReadyRequest) *ReadyAnswer {
 		limit := t.o.DefaultReady
 		if r.Limit != nil && *r.Limit != 0 {
 			if *r.Limit != math.Trunc(*r.Limit) || *r.Limit < 1 || *r.Limit > float64(t.o.MaxReady) {
-				return &Failure{Message: fmt.Sprintf("limit must be a whole number from 1 to %d", t.o.MaxReady)}
+				return &task.Error{Message: fmt.Sprintf("limit must be a whole number from 1 to %d", t.o.MaxReady)}
 			}
 			limit = int(*r.Limit)
 		}
@@ -113,7 +114,7 @@ func (t *Tools) Validate(ctx context.Context, r ValidateRequest) *ValidateAnswer
 		dependent, dependency := b.Named(r.DependentTaskID), b.Named(r.DependencyTaskID)
 		for _, id := range []struct{ name, value string }{{"dependentTaskId", dependent}, {"dependencyTaskId", dependency}} {
 			if id.value == "" {
-				return &Failure{Message: id.name + " must be a non-empty string"}
+				return &task.Error{Message: id.name + " must be a non-empty string"}
 			}
 		}
 		if bad := b.Graph.Validate(dependent, dependency); bad != nil {
@@ -187,11 +188,11 @@ func (t *Tools) Blocking(ctx context.Context, r BlockingRequest) *BlockingAnswer
 		a.TaskID = b.Named(r.TaskID)
 		id := a.TaskID
 		if id == "" {
-			return &Failure{Message: "taskId must be a non-empty string"}
+			return &task.Error{Message: "taskId must be a non-empty string"}
 		}
 		blockers, ok := b.Graph.Blockers(id)
 		if !ok {
-			return &Failure{Message: "Task not found: " + id, Code: CodeMissing}
+			return &task.Error{Message: "Task not found: " + id, Code: CodeMissing}
 		}
 		a.IsReady, a.Message = b.Graph.IsReady(id), "Task has no blockers and is ready to execute"
 		status := strings.ReplaceAll(b.ByID[id].GraphWord(), "_", " ")
