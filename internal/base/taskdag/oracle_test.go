@@ -284,6 +284,7 @@ func TestOracleDAGs(t *testing.T) {
 		}
 		wantStats.Blocked = len(tasks) - len(ready) - wantStats.Completed
 		wantStats.Degree = float64(wantStats.Edges) / float64(len(tasks))
+		wantStats.OutDegree = wantStats.Degree
 		check("stats", stats, wantStats)
 		for _, err := range []error{err, err2, err3, err4, err5} {
 			if err != nil {

@@ -46,7 +46,7 @@ func TestDiamond(t *testing.T) {
 	path, _ := g.CriticalPath()
 	check("critical path", path, []string{"A", "B", "D", "E"})
 	stats, _ := g.Stats()
-	check("stats", stats, Stats{Nodes: 5, Edges: 5, Roots: 1, Leaves: 1, Depth: 4, Ready: 1, Blocked: 4, Degree: 1})
+	check("stats", stats, Stats{Nodes: 5, Edges: 5, Roots: 1, Leaves: 1, Depth: 4, Ready: 1, Blocked: 4, Degree: 1, OutDegree: 1})
 	check("downstream of A", g.Downstream("A"), 4)
 
 	g = mustNew(t, diamond(Completed)...)

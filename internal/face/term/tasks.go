@@ -61,7 +61,7 @@ func (o *Output) Leverage(list []taskgraph.Detail) {
 }
 
 // Stats writes the numbers of a task graph.
-func (o *Writer) Stats(n *taskdag.Stats) {
+func (o *Writer) Stats(n *taskgraph.Stats) {
 	o.Rows([][]string{
 		{"tasks", fmt.Sprintf("%d: %d ready, %d active, %d blocked, %d done", n.Nodes, n.Ready, n.InProgress, n.Blocked-n.InProgress, n.Completed)},
 		{"dependencies", fmt.Sprintf("%d: %.2f a task", n.Edges, n.Degree)},

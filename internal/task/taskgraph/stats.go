@@ -17,12 +17,15 @@ type StatsRequest struct {
 // StatsAnswer is the answer of dag_get_stats. If there are no tasks, Stats is nil and Summary
 // is zero.
 type StatsAnswer struct {
-	Success  bool           `json:"success"`
-	Stats    *taskdag.Stats `json:"stats"`
-	Summary  Summary        `json:"summary"`
-	Warnings []Warning      `json:"warnings,omitempty"`
+	Success  bool      `json:"success"`
+	Stats    *Stats    `json:"stats"`
+	Summary  Summary   `json:"summary"`
+	Warnings []Warning `json:"warnings,omitempty"`
 	Outcome
 }
+
+// Stats holds the counts of a graph.
+type Stats = taskdag.Stats
 
 // Summary holds the main counts of Stats.
 type Summary struct {
