@@ -2,6 +2,7 @@ package task
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -112,4 +113,23 @@ func ParseEstimate(text string) (hours float64, err error) {
 
 func badEstimate(text string) error {
 	return fmt.Errorf("estimate %q, want hours or a number with m, h, d or w such as \"2d\"", text)
+}
+
+// Slugs is a list of slugs. In JSON it is a string, an array of strings, or such an array
+// encoded as a string.
+type Slugs []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Slugs) UnmarshalJSON(text []byte) error {
+	many := []string{}
+	var one string
+	if err := json.Unmarshal(text, &one); err != nil {
+		err = json.Unmarshal(text, &many)
+		*s = many
+		return err
+	}
+	if *s = (Slugs{one}); strings.HasPrefix(strings.TrimSpace(one), "[") && json.Unmarshal([]byte(one), &many) == nil {
+		*s = many
+	}
+	return nil
 }

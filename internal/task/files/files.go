@@ -191,19 +191,37 @@ func (t *Tree) Remove(p string) error {
 	if err != nil {
 		return err
 	}
-	dir, rel, err := t.Dir(p)
-	if err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
+	root, rel, err := t.open(p)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	if err := t.checkFolder(p); err != nil {
-		return err
+	return root.Remove(rel)
+}
+
+// open opens the root of a file, whose folder it makes, and returns the file's path there. It
+// fails if the folder is reached through a symbolic link. Reads fail in the same way.
+func (t *Tree) open(p string) (root *os.Root, rel string, err error) {
+	dir, rel, err := t.Dir(p)
+	if err != nil {
+		return nil, "", err
 	}
-	return root.Remove(filepath.FromSlash(rel))
+	if root, err = os.OpenRoot(dir); err != nil {
+		return nil, "", err
+	}
+	rel = filepath.FromSlash(rel)
+	err = root.MkdirAll(filepath.Dir(rel), 0o755)
+	if parent := path.Dir(p); err == nil && parent != "." {
+		var info fs.FileInfo
+		if info, err = t.Stat(parent); err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s is not a folder", parent)
+		}
+	}
+	if err != nil {
+		root.Close()
+		return nil, "", err
+	}
+	return root, rel, nil
 }
 
 // errCrash marks an error of Fault, after which the writer does not clean up.
@@ -216,25 +234,13 @@ func (t *Tree) write(p string, content []byte, mode fs.FileMode, place func(root
 	if len(content) > walk.DefaultMaxSize {
 		return walk.ErrSize
 	}
-	dir, rel, err := t.Dir(p)
-	if err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
+	root, rel, err := t.open(p)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	rel = filepath.FromSlash(rel)
-	folder := filepath.Dir(rel)
-	if err := root.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	if err := t.checkFolder(p); err != nil {
-		return err
-	}
-	if _, done := t.swept.LoadOrStore(dir+"\x00"+folder, true); !done {
-		atomicfile.RemoveOldLeftovers(root, folder)
+	if _, done := t.swept.LoadOrStore(root.Name()+"\x00"+filepath.Dir(rel), true); !done {
+		atomicfile.RemoveOldLeftovers(root, filepath.Dir(rel))
 	}
 	f, err := atomicfile.CreateIn(root, rel)
 	if err != nil {
@@ -257,25 +263,6 @@ func (t *Tree) write(p string, content []byte, mode fs.FileMode, place func(root
 		}
 		return place(root, temp, name)
 	})
-}
-
-// checkFolder returns an error if the folder of p is reached through a symbolic link. Reads
-// fail in the same way.
-func (t *Tree) checkFolder(p string) error {
-	clean, err := walk.Clean(p)
-	if err != nil {
-		return err
-	}
-	if parent := path.Dir(clean); parent != "." {
-		info, err := t.Stat(parent)
-		if err != nil {
-			return err
-		}
-		if !info.IsDir() {
-			return fmt.Errorf("%s is not a folder", parent)
-		}
-	}
-	return nil
 }
 
 // Edit reads a file, calls change for its new content and replaces the file, all under the

@@ -130,11 +130,17 @@ func (s *Store) Remember(ctx context.Context, session string, r Request) (*Answe
 	}
 	a := &Answer{ID: r.ID, Path: path.Join(Folder, r.ID+".md"), Receipts: []string{}, Masked: masked}
 	switch {
-	case r.ID == "":
-		err = s.create(ctx, r, cited, a)
-	case r.Drop:
-		a.Dropped = true
-		err = s.drop(ctx, a.Path)
+	case r.ID == "" || r.Drop:
+		var unlock func()
+		if unlock, err = s.files.Lock(ctx); err != nil {
+			break
+		}
+		defer unlock()
+		if a.Dropped = r.Drop; r.Drop {
+			err = s.files.Remove(a.Path)
+		} else {
+			err = s.create(r, cited, a)
+		}
 	default:
 		_, err = s.files.Edit(ctx, a.Path, func(old []byte, _ files.Stamp) ([]byte, error) {
 			text, err := s.edit(ctx, r, old, cited)
@@ -211,17 +217,12 @@ func (s *Store) count(session string) error {
 	return nil
 }
 
-// create writes a new note.
-func (s *Store) create(ctx context.Context, r Request, cited []receipt.Full, a *Answer) error {
+// create writes a new note. The caller holds the lock.
+func (s *Store) create(r Request, cited []receipt.Full, a *Answer) error {
 	text, err := s.compose(r, cited)
 	if err != nil {
 		return err
 	}
-	unlock, err := s.files.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	top, rel, err := s.files.Dir(Folder)
 	if err != nil {
 		return err
@@ -240,26 +241,10 @@ func (s *Store) create(ctx context.Context, r Request, cited []receipt.Full, a *
 			break
 		}
 	}
-	a.Receipts = shortForms(cited)
-	return err
-}
-
-func shortForms(cited []receipt.Full) []string {
-	list := make([]string, len(cited))
 	for i := range cited {
-		list[i] = cited[i].Receipt.String()
+		a.Receipts = append(a.Receipts, cited[i].Receipt.String())
 	}
-	return list
-}
-
-// drop removes a note.
-func (s *Store) drop(ctx context.Context, p string) error {
-	unlock, err := s.files.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return s.files.Remove(p)
+	return err
 }
 
 // compose returns the text of a new note.
