@@ -45,7 +45,7 @@ func readOpenAPI(ctx context.Context, text []byte, server string) (*Batch, error
 	var head struct {
 		OpenAPI string
 		Info    struct{ Title string }
-		Paths   object
+		Paths   struct{} // an object
 	}
 	if err := json.Unmarshal(o.text, &head); err != nil {
 		if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
@@ -56,71 +56,45 @@ func readOpenAPI(ctx context.Context, text []byte, server string) (*Batch, error
 	if !strings.HasPrefix(head.OpenAPI, "3.") {
 		return nil, fmt.Errorf("OpenAPI version %q, want 3.0 or 3.1", head.OpenAPI)
 	}
-	if server == "" {
-		server = slug(head.Info.Title)
-	}
 	paths := member(o.text, "paths")
 	if len(paths) == 0 || paths[skipSpace(paths, 1)] == '}' {
 		return nil, errors.New("the OpenAPI description has no paths")
 	}
+	server = cmp.Or(server, slug(head.Info.Title))
 	o.legacy = strings.HasPrefix(head.OpenAPI, "3.0")
 	return complete(ctx, o.tools(paths, server), server)
 }
 
-// object decodes any JSON object and keeps none of its members.
-type object struct{}
-
 // tools yields the operations of all paths, sorted.
 func (o *openAPI) tools(paths json.RawMessage, server string) iter.Seq2[Tool, error] {
 	return func(yield func(Tool, error) bool) {
-		type entry struct {
-			path string
-			item json.RawMessage
-		}
-		var entries []entry
+		items := map[string]json.RawMessage{}
 		for path, item := range members(paths) {
-			if len(entries) == MaxTools {
+			if items[path] = item; len(items) > MaxTools {
 				yield(Tool{}, fmt.Errorf("more than %d paths", MaxTools))
 				return
 			}
-			entries = append(entries, entry{path, item})
 		}
-		slices.SortStableFunc(entries, func(a, b entry) int { return strings.Compare(a.path, b.path) })
-		for i, e := range entries {
-			if i+1 < len(entries) && entries[i+1].path == e.path {
-				continue // the last item of a path replaces the others
+		for _, path := range slices.Sorted(maps.Keys(items)) {
+			var item map[string]json.RawMessage
+			if err := o.get(items[path], &item); err != nil {
+				yield(Tool{}, fmt.Errorf("%s: %w", path, err))
+				return
 			}
-			for t, err := range o.operations(e.path, e.item) {
-				t.Server = server
-				if !yield(t, err) {
+			var shared []json.RawMessage
+			_ = json.Unmarshal(item["parameters"], &shared) // ignore a value that is no list
+			for _, method := range methods {
+				v := present(item[strings.ToLower(method)])
+				if v == nil {
+					continue
+				}
+				t, err := o.tool(method, path, shared, v)
+				if err != nil {
+					err = fmt.Errorf("%s %s: %w", method, path, err)
+				}
+				if t.Server = server; !yield(t, err) {
 					return
 				}
-			}
-		}
-	}
-}
-
-// operations yields the operations of one path.
-func (o *openAPI) operations(path string, item json.RawMessage) iter.Seq2[Tool, error] {
-	return func(yield func(Tool, error) bool) {
-		var methodsOf map[string]json.RawMessage
-		if err := o.get(item, &methodsOf); err != nil {
-			yield(Tool{}, fmt.Errorf("%s: %w", path, err))
-			return
-		}
-		var shared []json.RawMessage
-		_ = json.Unmarshal(methodsOf["parameters"], &shared) // ignore a value that is no list
-		for _, method := range methods {
-			v := present(methodsOf[strings.ToLower(method)])
-			if v == nil {
-				continue
-			}
-			t, err := o.tool(method, path, shared, v)
-			if err != nil {
-				err = fmt.Errorf("%s %s: %w", method, path, err)
-			}
-			if !yield(t, err) {
-				return
 			}
 		}
 	}
@@ -159,11 +133,12 @@ const maxKept = 50_000
 
 // bodySchema is the schema of a request's body.
 type bodySchema struct {
-	schema
-	required bool
-	combined bool
-	plain    fragment
-	plainOf  map[string]fragment // by property, if the schema is of an object
+	whole      fragment
+	object     bool                // only objects are valid
+	combined   bool                // it has branches
+	properties map[string]fragment // of an object
+	required   bool                // a request has a body
+	needs      []any               // names of required properties
 }
 
 func (o *openAPI) tool(method, path string, shared []json.RawMessage, v json.RawMessage) (Tool, error) {
@@ -177,32 +152,24 @@ func (o *openAPI) tool(method, path string, shared []json.RawMessage, v json.Raw
 	if op.Deprecated {
 		t.Description += "\nDeprecated."
 	}
-	if err := o.schemas(&t, append(shared[:len(shared):len(shared)], op.Parameters...), op.RequestBody, op.Responses); err != nil {
+	var err error
+	if o.made > maxSchemas {
+		t.SchemaError = fmt.Sprintf("the schemas of the tools before it take more than %d MiB, the limit of one import", maxSchemas>>20)
+	} else if t.Input, err = o.input(append(shared[:len(shared):len(shared)], op.Parameters...), op.RequestBody); err == nil {
+		t.Output, err = o.output(op.Responses)
+	}
+	if errors.Is(err, errLarge) {
+		t.SchemaError = err.Error()
+	} else if err != nil {
 		return t, err
 	}
-	var err error
+	o.made += len(t.Input) + len(t.Output)
 	reads := method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions || method == http.MethodTrace
 	t.Annotations, err = json.Marshal(map[string]bool{
 		"readOnlyHint": reads, "destructiveHint": method == http.MethodDelete,
 		"idempotentHint": reads || method == http.MethodPut || method == http.MethodDelete,
 	})
 	return t, err
-}
-
-// schemas sets the schemas of a tool, or its SchemaError if they exceed a bound.
-func (o *openAPI) schemas(t *Tool, parameters []json.RawMessage, body json.RawMessage, responses map[string]json.RawMessage) (err error) {
-	if o.made > maxSchemas {
-		t.SchemaError = fmt.Sprintf("the schemas of the tools before it take more than %d MiB, the limit of one import", maxSchemas>>20)
-		return nil
-	}
-	if t.Input, err = o.input(parameters, body); err == nil {
-		t.Output, err = o.output(responses)
-	}
-	if errors.Is(err, errLarge) {
-		t.SchemaError, err = err.Error(), nil
-	}
-	o.made += len(t.Input) + len(t.Output)
-	return err
 }
 
 // input combines the path, query, header and cookie parameters with the body in one schema.
@@ -221,7 +188,7 @@ func (o *openAPI) input(parameters []json.RawMessage, body json.RawMessage) (jso
 			return nil, err
 		}
 	}
-	var refs []string
+	refs := in.refs
 	if len(in.properties) > 0 {
 		texts := make(map[string]json.RawMessage, len(in.properties))
 		for name, f := range in.properties {
@@ -230,16 +197,11 @@ func (o *openAPI) input(parameters []json.RawMessage, body json.RawMessage) (jso
 		}
 		in.root["properties"] = texts
 	}
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(in.required)) {
-		if in.required[name] {
-			names = append(names, name)
-		}
+	maps.DeleteFunc(in.required, func(_ string, required bool) bool { return !required })
+	if len(in.required) > 0 {
+		in.root["required"] = slices.Sorted(maps.Keys(in.required))
 	}
-	if names != nil {
-		in.root["required"] = names
-	}
-	return o.close(in.root, append(refs, in.refs...))
+	return o.close(in.root, refs)
 }
 
 // inputSchema is an input schema under construction.
@@ -274,10 +236,10 @@ func (o *openAPI) parameter(in *inputSchema, v json.RawMessage) error {
 	return err
 }
 
-// bodyOf returns the schema of a request's body. It caches the schemas of referenced bodies.
+// bodyOf returns the schema of a request's body. It caches the schemas of references.
 func (o *openAPI) bodyOf(at json.RawMessage) (*bodySchema, error) {
 	ref := refOf(at)
-	if b := o.bodies[ref]; b != nil && ref != "" {
+	if b := o.bodies[ref]; b != nil {
 		return b, nil
 	}
 	var body requestBody
@@ -285,40 +247,35 @@ func (o *openAPI) bodyOf(at json.RawMessage) (*bodySchema, error) {
 		return nil, err
 	}
 	content := contentSchema(body.Content)
-	if ref == "" {
-		if ref = refOf(content); ref != "" {
-			ref = fmt.Sprint(body.Required, " ", ref)
-		}
-		if b := o.bodies[ref]; b != nil && ref != "" {
+	if inner := refOf(content); ref == "" && inner != "" {
+		ref = fmt.Sprint(body.Required, " ", inner)
+		if b := o.bodies[ref]; b != nil {
 			return b, nil
 		}
 	}
-	b := &bodySchema{required: body.Required}
-	var err error
-	if b.plain, err = o.plain(content); err != nil {
+	decoded, v, err := o.resolve(content)
+	if err != nil {
 		return nil, err
 	}
-	if content != nil && content[0] == '{' {
-		if err := o.get(content, &b.schema); err != nil {
-			return nil, err
+	b := &bodySchema{required: body.Required, properties: map[string]fragment{}}
+	b.whole, err = newFragment(decoded)
+	b.object = !slices.ContainsFunc(typesIn(v), func(t any) bool { return t != "object" && t != "null" })
+	b.combined = v["allOf"] != nil || v["anyOf"] != nil || v["oneOf"] != nil
+	b.needs, _ = v["required"].([]any)
+	properties, _ := v["properties"].(map[string]any)
+	for name, property := range properties {
+		if err == nil {
+			b.properties[name], err = newFragment(property)
 		}
 	}
-	b.combined = len(b.AllOf)+len(b.AnyOf)+len(b.OneOf) > 0
-	b.plainOf = make(map[string]fragment, len(b.Properties))
-	for name, property := range b.Properties {
-		if b.plainOf[name], err = o.plain(property); err != nil {
-			return nil, err
-		}
-	}
-	b.Properties, b.AllOf, b.AnyOf, b.OneOf = nil, nil, nil, nil // plain and plainOf replace them
-	if ref != "" {
-		if o.properties += len(b.plainOf); o.properties > maxKept {
+	if ref != "" && err == nil {
+		if o.properties += len(properties); o.properties > maxKept {
 			clear(o.bodies)
-			o.properties = len(b.plainOf)
+			o.properties = len(properties)
 		}
 		o.bodies[ref] = b
 	}
-	return b, nil
+	return b, err
 }
 
 // body adds the schema of a request's body.
@@ -327,28 +284,24 @@ func (o *openAPI) body(in *inputSchema, at json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	list, _ := b.Type.([]any)
-	object := b.Type == nil || b.Type == "object" || len(list) == 1 && list[0] == "object"
-	free := true
-	for name := range b.plainOf {
-		if _, taken := in.properties[name]; taken {
-			free = false
-		}
+	object := b.object
+	for name := range b.properties {
+		_, taken := in.properties[name]
+		object = object && !taken
 	}
 	switch {
-	case object && free && b.combined:
-		branches := []any{b.plain.text}
+	case object && b.combined:
+		branches := []any{b.whole.text}
 		if !b.required { // a property that only one branch requires is optional
-			branches = []any{map[string]any{"anyOf": []any{b.plain.text, map[string]any{}}}}
+			branches = []any{map[string]any{"anyOf": []any{b.whole.text, map[string]any{}}}}
 		}
-		in.root["allOf"], in.refs = branches, b.plain.refs
-	case object && free && len(b.plainOf) > 0:
-		maps.Copy(in.properties, b.plainOf)
-		if b.required {
-			for _, name := range b.Required {
-				if _, ok := b.plainOf[name]; ok {
-					in.required[name] = true
-				}
+		in.root["allOf"], in.refs = branches, slices.Clone(b.whole.refs)
+	case object && len(b.properties) > 0:
+		maps.Copy(in.properties, b.properties)
+		for _, need := range b.needs {
+			name, _ := need.(string)
+			if _, ok := b.properties[name]; ok && b.required {
+				in.required[name] = true
 			}
 		}
 	default:
@@ -356,7 +309,7 @@ func (o *openAPI) body(in *inputSchema, at json.RawMessage) error {
 		for in.properties[name].text != nil {
 			name += "_"
 		}
-		in.properties[name], in.required[name] = b.plain, b.required
+		in.properties[name], in.required[name] = b.whole, b.required
 	}
 	return nil
 }
@@ -375,20 +328,16 @@ func (o *openAPI) output(responses map[string]json.RawMessage) (json.RawMessage,
 		if content == nil || content[0] != '{' {
 			continue
 		}
-		s, err := o.decode(content)
+		decoded, v, err := o.resolve(content)
 		if err != nil {
 			return nil, err
 		}
-		var v schema
-		if err := o.get(content, &v); err != nil {
-			return nil, err
-		}
-		root := s.(map[string]any)
-		if !v.permits("object") {
+		root := decoded.(map[string]any)
+		if types := typesIn(v); types != nil && !slices.Contains(types, any("object")) {
 			// Tools return objects: wrap a list or a plain value in one.
-			root = map[string]any{"type": "object", "properties": map[string]any{"result": s}, "required": []string{"result"}}
+			root = map[string]any{"type": "object", "properties": map[string]any{"result": decoded}, "required": []string{"result"}}
 		}
-		return o.close(root, references(s, nil))
+		return o.close(root, references(decoded, nil))
 	}
 	return nil, nil
 }

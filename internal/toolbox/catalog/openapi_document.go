@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -33,19 +32,7 @@ type (
 	}
 	response struct{ Content map[string]media }
 	media    struct{ Schema json.RawMessage }
-	schema   struct {
-		Type                any // a string or a list
-		Properties          map[string]json.RawMessage
-		Required            []string
-		AllOf, AnyOf, OneOf []json.RawMessage
-	}
 )
-
-// permits reports whether a value of the schema can have a type.
-func (s schema) permits(kind string) bool {
-	list, _ := s.Type.([]any)
-	return s.Type == nil || s.Type == kind || slices.Contains(list, any(kind))
-}
 
 // maxFollowed bounds the bytes of the objects and arrays that references pass, maxMembers
 // the number of their members.

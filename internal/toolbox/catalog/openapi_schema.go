@@ -31,16 +31,7 @@ func newFragment(v any) (fragment, error) {
 // errLarge reports a schema that is too large.
 var errLarge = fmt.Errorf("a schema is larger than %d bytes", MaxSchema)
 
-// plain returns a schema as JSON Schema 2020-12; a missing schema is {}.
-func (o *openAPI) plain(schema json.RawMessage) (fragment, error) {
-	v, err := o.decode(schema)
-	if err != nil {
-		return fragment{}, err
-	}
-	return newFragment(v)
-}
-
-// decode is plain that returns the decoded schema.
+// decode returns a schema as JSON Schema 2020-12; a missing schema is {}.
 func (o *openAPI) decode(schema json.RawMessage) (any, error) {
 	if schema = present(schema); schema == nil {
 		return map[string]any{}, nil
@@ -49,10 +40,31 @@ func (o *openAPI) decode(schema json.RawMessage) (any, error) {
 		return nil, errLarge
 	}
 	var v any
-	if err := json.Unmarshal(schema, &v); err != nil {
-		return nil, err // unreachable: the document is valid
+	err := json.Unmarshal(schema, &v)
+	return o.translate(v), err
+}
+
+// resolve returns a decoded schema, and its target if it is a reference.
+func (o *openAPI) resolve(schema json.RawMessage) (decoded any, target map[string]any, err error) {
+	if decoded, err = o.decode(schema); err != nil {
+		return nil, nil, err
 	}
-	return o.translate(v), nil
+	last := decoded
+	if refOf(schema) != "" {
+		if schema, err = o.follow(schema); err == nil {
+			last, err = o.decode(schema)
+		}
+	}
+	target, _ = last.(map[string]any)
+	return decoded, target, err
+}
+
+// typesIn returns the types that a schema names, nil if it allows any.
+func typesIn(schema map[string]any) []any {
+	if list, ok := schema["type"].([]any); ok || schema["type"] == nil {
+		return list
+	}
+	return []any{schema["type"]}
 }
 
 // component returns a schema of the document's components, {} if it is missing or too large.
@@ -61,8 +73,10 @@ func (o *openAPI) component(name string) fragment {
 	if !known {
 		f = fragment{text: json.RawMessage("{}")}
 		if schema, err := o.pointer(componentsPrefix + name); err == nil {
-			if made, err := o.plain(schema); err == nil && len(made.text) <= maxDefinitions {
-				f = made
+			if v, err := o.decode(schema); err == nil {
+				if made, err := newFragment(v); err == nil && len(made.text) <= maxDefinitions {
+					f = made
+				}
 			}
 		}
 		o.components[name] = f
