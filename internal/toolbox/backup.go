@@ -91,14 +91,13 @@ type Merged struct {
 
 // export calls fn with every tool, edge and intent.
 func (s *Toolbox) export(_ context.Context, _ none, fn func(Exported)) (none, error) {
-	tools, err := s.catalog.All()
+	tools, err := s.catalog.Snapshot()
 	if err != nil {
 		return none{}, err
 	}
-	for i := range tools {
-		t := &tools[i].Tool
+	for source, t := range tools.All() {
 		t.Takes, t.Gives = nil, nil // catalog.New derives them from the schemas
-		fn(Exported{Source: tools[i].Source, Tool: t})
+		fn(Exported{Source: source, Tool: &t})
 	}
 	learnt, err := s.usage.Export()
 	for _, x := range learnt {

@@ -53,32 +53,27 @@ func (s *Toolbox) Index(ctx context.Context, progress func(job.Progress)) (*tool
 	}
 	// Read the generations before the contents, so that the next call notices a write in
 	// between.
-	catalogue, err := s.catalog.Generation()
+	tools, err := s.catalog.Snapshot()
 	if err != nil {
 		return nil, err
 	}
-	usage, err := s.usage.Generation()
+	since, ok, err := s.usage.Since(x.usage)
 	if err != nil {
 		return nil, err
 	}
-	current := x.current
-	if x.current == nil || x.catalogue != catalogue {
-		tools, err := s.catalog.Tools()
-		if err != nil {
-			return nil, err
-		}
+	if x.current == nil || x.catalogue != tools.Generation {
 		x.current = nil
-		if err := s.updateIndex(ctx, tools, progress); err != nil {
+		if err := s.updateIndex(ctx, tools.Tools, progress); err != nil {
 			return nil, err
 		}
 	}
-	if current == nil || x.usage != usage {
-		if err := s.addLearnt(ctx, usage); err != nil {
+	if x.learnt == nil || x.usage != since.Generation {
+		if err := s.addLearnt(ctx, since, ok); err != nil {
 			return nil, err
 		}
 	}
 	if x.current == nil {
-		x.current, x.catalogue = x.base.WithUsage(x.learnt), catalogue
+		x.current, x.catalogue = x.base.WithUsage(x.learnt), tools.Generation
 	}
 	s.makeVectors()
 	return x.current, nil
@@ -111,32 +106,27 @@ func (s *Toolbox) updateIndex(ctx context.Context, tools []catalog.Tool, progres
 // a small segment of an index, and every search reads all segments.
 const maxAdded = 256
 
-// addLearnt updates learnt to the generation usage or a later one. The caller holds x.mu.
-func (s *Toolbox) addLearnt(ctx context.Context, usage uint64) error {
+// addLearnt updates learnt with the changes since x.usage, unless they are not known. The
+// caller holds x.mu.
+func (s *Toolbox) addLearnt(ctx context.Context, since usage.Changes, known bool) error {
 	x := &s.index
-	if x.learnt != nil && x.added < maxAdded {
-		since, ok, err := s.usage.Since(x.usage)
-		if err != nil {
+	if known && x.learnt != nil && x.added < maxAdded {
+		traces := tracesOf(since.Intents)
+		if len(traces) > 0 {
+			x.added++
+		}
+		if err := x.learnt.Add(ctx, since.Edges, traces); err != nil {
 			return err
 		}
-		if ok {
-			traces := tracesOf(since.Intents)
-			if len(traces) > 0 {
-				x.added++
-			}
-			if err := x.learnt.Add(ctx, since.Edges, traces); err != nil {
-				return err
-			}
-			x.usage = since.Generation
-			return nil
-		}
+		x.usage = since.Generation
+		return nil
 	}
 	x.current = nil
 	learnt, err := s.learnt(ctx)
 	if err != nil {
 		return err
 	}
-	x.learnt, x.usage, x.added = learnt, usage, 0
+	x.learnt, x.usage, x.added = learnt, since.Generation, 0
 	return nil
 }
 

@@ -363,13 +363,14 @@ func (s *Toolbox) Close() error {
 }
 
 func (s *Toolbox) list(_ context.Context, r ListRequest) (*List, error) {
-	tools, err := s.catalog.Tools()
+	all, err := s.catalog.Snapshot()
+	if err != nil {
+		return nil, err
+	}
 	l := &List{Tools: []Listed{}, Servers: []string{}, Degraded: s.lacks()}
-	servers := map[string]bool{}
-	for i := range tools {
-		t := &tools[i]
-		if !servers[t.Server] {
-			servers[t.Server] = true
+	for i := range all.Tools {
+		t := &all.Tools[i]
+		if n := len(l.Servers); n == 0 || l.Servers[n-1] != t.Server && !slices.Contains(l.Servers, t.Server) {
 			l.Servers = append(l.Servers, t.Server)
 		}
 		if r.Server != "" && t.Server != r.Server || !strings.HasPrefix(t.ID, r.Prefix) && !strings.HasPrefix(t.Name, r.Prefix) {
@@ -379,23 +380,19 @@ func (s *Toolbox) list(_ context.Context, r ListRequest) (*List, error) {
 			l.Tools = append(l.Tools, Listed{t.ID, t.Server, t.Description, t.SchemaError, t.Flags})
 		}
 	}
-	return l, err
+	return l, nil
 }
 
 func (s *Toolbox) stats(context.Context, none) (*Stats, error) {
-	st := &Stats{}
-	tools, err := s.catalog.Tools()
+	all, err := s.catalog.Snapshot()
 	if err != nil {
-		return nil, err
-	}
-	st.Tools = len(tools)
-	if st.Sources, err = s.catalog.Sources(); err != nil {
 		return nil, err
 	}
 	intents, err := s.usage.Intents()
 	if err != nil {
 		return nil, err
 	}
+	st := &Stats{Tools: len(all.Tools), Sources: all.Sources}
 	st.Usage.Intents = len(intents)
 	return st, s.usage.Read(func(g *graphrank.Graph) error {
 		st.Usage.Nodes, st.Usage.Edges, st.Usage.Density = g.Len(), g.EdgeCount(), g.Density()

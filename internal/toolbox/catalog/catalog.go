@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -32,16 +33,18 @@ type Catalog struct {
 	records records.Store
 
 	mu     sync.Mutex
-	loaded *snapshot
+	loaded *Snapshot
 }
 
-// snapshot is the catalogue at one generation. It is immutable.
-type snapshot struct {
-	generation uint64
-	stored     map[string]storedTool // by key
-	sources    map[string]uint64     // import number by name
-	tools      []Tool                // sorted by ID
-	byName     map[string][]int      // positions in tools, by bare name
+// Snapshot is the catalogue at one generation. It is immutable.
+type Snapshot struct {
+	// Generation grows with every import that changes the catalogue. It is 0 before the first.
+	Generation uint64
+	Tools      []Tool   // sorted by ID
+	Sources    []string // names of the imported sources, sorted
+
+	stored map[string]storedTool // by key
+	byName map[string][]int      // positions in Tools, by bare name
 }
 
 // storedTool is a tool of one source.
@@ -52,8 +55,8 @@ type storedTool struct {
 
 // Open reads the catalogue. The caller closes r.
 func Open(r records.Store) (*Catalog, error) {
-	c := &Catalog{records: r, loaded: &snapshot{}}
-	_, err := c.snapshot()
+	c := &Catalog{records: r, loaded: &Snapshot{Sources: []string{}}}
+	_, err := c.Snapshot()
 	return c, err
 }
 
@@ -97,7 +100,7 @@ func replace(stored []records.Record, source string, byID map[string]*Tool) (Dif
 	before := map[string][]byte{} // tools of the source, by ID
 	for _, r := range stored {
 		if len(r.Value) < 8 {
-			continue // as in apply
+			continue // as in decodeTool
 		}
 		number = max(number, binary.BigEndian.Uint64(r.Value)+1)
 		if r.Bucket == sourcesBucket {
@@ -137,75 +140,38 @@ func replace(stored []records.Record, source string, byID map[string]*Tool) (Dif
 	return d, append(list, records.Record{Bucket: sourcesBucket, Key: source, Value: stamp})
 }
 
-// Sourced is a tool of one source.
-type Sourced struct {
-	Source string
-	Tool   Tool
-}
-
-// All returns the tools of all sources, sorted by ID and source. It includes tools that a
-// tool of another source hides.
-func (c *Catalog) All() ([]Sourced, error) {
-	s, err := c.snapshot()
-	if err != nil {
-		return nil, err
+// All returns the tools of each source, sorted. It includes tools that a tool of another
+// source hides.
+func (s *Snapshot) All() iter.Seq2[string, Tool] {
+	return func(yield func(source string, t Tool) bool) {
+		for _, key := range slices.Sorted(maps.Keys(s.stored)) {
+			if _, source := splitKey(key); !yield(source, *s.stored[key].tool) {
+				return
+			}
+		}
 	}
-	var list []Sourced
-	for _, key := range slices.Sorted(maps.Keys(s.stored)) {
-		_, source := splitKey(key)
-		list = append(list, Sourced{source, *s.stored[key].tool})
-	}
-	return list, nil
 }
 
 // Forget removes a source and its tools, and returns their IDs. It keeps tools of other
 // sources. The error for an unknown source lists the known ones.
 func (c *Catalog) Forget(source string) ([]string, error) {
-	known, err := c.Sources()
+	s, err := c.Snapshot()
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(known, source) {
-		return nil, fmt.Errorf("unknown source %q, want {%s}", source, strings.Join(known, ","))
+	if !slices.Contains(s.Sources, source) {
+		return nil, fmt.Errorf("unknown source %q, want {%s}", source, strings.Join(s.Sources, ","))
 	}
 	d, err := c.Import(source, nil)
 	return d.Removed, err
 }
 
-// Sources returns the names of the imported sources, sorted.
-func (c *Catalog) Sources() ([]string, error) {
-	s, err := c.snapshot()
-	if err != nil {
-		return nil, err
-	}
-	return append([]string{}, slices.Sorted(maps.Keys(s.sources))...), nil
-}
-
-// Generation returns a number that grows with every import that changes the catalogue. It
-// is 0 before the first.
-func (c *Catalog) Generation() (uint64, error) {
-	s, err := c.snapshot()
-	if err != nil {
-		return 0, err
-	}
-	return s.generation, nil
-}
-
-// Tools returns all tools, sorted by ID. The caller must not change the slice.
-func (c *Catalog) Tools() ([]Tool, error) {
-	s, err := c.snapshot()
-	if err != nil {
-		return nil, err
-	}
-	return s.tools, nil
-}
-
-// snapshot returns the current catalogue.
-func (c *Catalog) snapshot() (*snapshot, error) {
+// Snapshot returns the current catalogue.
+func (c *Catalog) Snapshot() (*Snapshot, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	changes, err := c.records.Since(context.Background(), c.loaded.generation)
-	if err == nil && changes.Generation > c.loaded.generation {
+	changes, err := c.records.Since(context.Background(), c.loaded.Generation)
+	if err == nil && changes.Generation > c.loaded.Generation {
 		c.loaded = c.loaded.apply(changes)
 	}
 	if err != nil {
@@ -216,54 +182,43 @@ func (c *Catalog) snapshot() (*snapshot, error) {
 
 // apply returns the catalogue after changes. If several sources have a tool, the one with
 // the highest import number is used.
-func (s *snapshot) apply(c records.Changes) *snapshot {
-	if c.Generation == s.generation {
-		return s
-	}
-	next := &snapshot{generation: c.Generation, stored: map[string]storedTool{}, sources: map[string]uint64{}}
+func (s *Snapshot) apply(c records.Changes) *Snapshot {
+	next := &Snapshot{Generation: c.Generation, stored: map[string]storedTool{}}
+	sources := map[string]bool{}
 	if !c.Whole {
 		maps.Copy(next.stored, s.stored)
-		maps.Copy(next.sources, s.sources)
+		for _, name := range s.Sources {
+			sources[name] = true
+		}
 	}
 	for _, r := range c.Records {
-		if r.Value != nil && len(r.Value) < 8 {
-			continue // as below
-		}
-		switch {
-		case r.Bucket == sourcesBucket && r.Value == nil:
-			delete(next.sources, r.Key)
+		switch t, err := decodeTool(r.Value); {
 		case r.Bucket == sourcesBucket:
-			next.sources[r.Key] = binary.BigEndian.Uint64(r.Value)
+			sources[r.Key] = r.Value != nil
 		case r.Value == nil:
 			delete(next.stored, r.Key)
-		default:
-			t, err := decodeTool(r.Value[8:])
-			if err != nil {
-				continue // damaged, or of another version: the next import replaces it
-			}
-			next.stored[r.Key] = storedTool{binary.BigEndian.Uint64(r.Value), &t}
+		case err == nil: // otherwise damaged, or of another version: the next import replaces it
+			next.stored[r.Key] = t
 		}
 	}
+	maps.DeleteFunc(sources, func(_ string, there bool) bool { return !there })
+	next.Sources = append([]string{}, slices.Sorted(maps.Keys(sources))...)
 	newest := uint64(0)
 	for _, key := range slices.Sorted(maps.Keys(next.stored)) {
 		t := next.stored[key]
-		switch last := len(next.tools) - 1; {
-		case last < 0 || next.tools[last].ID != t.tool.ID:
-			next.tools, newest = append(next.tools, *t.tool), t.number
+		switch last := len(next.Tools) - 1; {
+		case last < 0 || next.Tools[last].ID != t.tool.ID:
+			next.Tools, newest = append(next.Tools, *t.tool), t.number
 		case t.number >= newest:
-			next.tools[last], newest = *t.tool, t.number
+			next.Tools[last], newest = *t.tool, t.number
 		}
 	}
-	next.byName = make(map[string][]int, len(next.tools))
-	for i := range next.tools {
-		name := next.tools[i].BareName()
+	next.byName = make(map[string][]int, len(next.Tools))
+	for i := range next.Tools {
+		name := next.Tools[i].BareName()
 		next.byName[name] = append(next.byName[name], i)
 	}
 	return next
-}
-
-func (s *snapshot) find(id string) (int, bool) {
-	return slices.BinarySearchFunc(s.tools, id, func(t Tool, id string) int { return strings.Compare(t.ID, id) })
 }
 
 func toolKey(id, source string) string { return id + "\x00" + source }

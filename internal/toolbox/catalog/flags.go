@@ -4,10 +4,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 
+	"cairn/internal/text/fit"
 	"cairn/internal/text/invisible"
 )
 
@@ -86,15 +86,4 @@ func attack(text string) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-func shorten(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, s)
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:79]) + "…"
-	}
-	return s
-}
+func shorten(s string) string { return fit.Cut(oneLine(clean(s, MaxName)), 80) }

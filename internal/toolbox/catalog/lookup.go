@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"cairn/internal/text/markdown"
@@ -49,36 +50,36 @@ func (e *AmbiguousError) Error() string {
 // name. It fails with an *UnknownError if there is none and with an *AmbiguousError if there
 // are several.
 func (c *Catalog) Lookup(name string) (Tool, error) {
-	s, err := c.snapshot()
+	s, err := c.Snapshot()
 	if err != nil {
 		return Tool{}, err
 	}
-	if i, ok := s.find(name); ok {
-		return s.tools[i], nil
+	if i, ok := slices.BinarySearchFunc(s.Tools, name, func(t Tool, id string) int { return strings.Compare(t.ID, id) }); ok {
+		return s.Tools[i], nil
 	}
 	at := s.byName[name]
 	switch len(at) {
 	case 1:
-		return s.tools[at[0]], nil
+		return s.Tools[at[0]], nil
 	case 0:
-		return Tool{}, &UnknownError{Name: name, Nearest: s.nearest(name), Empty: len(s.tools) == 0}
+		return Tool{}, &UnknownError{Name: name, Nearest: s.nearest(name), Empty: len(s.Tools) == 0}
 	}
 	e := &AmbiguousError{Name: name}
 	for _, i := range at {
-		e.Candidates = append(e.Candidates, s.tools[i].ID)
+		e.Candidates = append(e.Candidates, s.Tools[i].ID)
 	}
 	return Tool{}, e
 }
 
 // nearest returns the IDs of tools with similar names. It ignores case and punctuation.
-func (s *snapshot) nearest(name string) []string {
+func (s *Snapshot) nearest(name string) []string {
 	if _, bare, found := strings.Cut(name, ":"); found {
 		name = bare
 	}
 	var names, near []string
 	ids := map[string][]string{} // by letters of the name
-	for i := range s.tools {
-		t := &s.tools[i]
+	for i := range s.Tools {
+		t := &s.Tools[i]
 		n := letters(t.BareName())
 		if len(ids[n]) == 0 {
 			names = append(names, n)

@@ -1,7 +1,9 @@
 package catalog
 
 import (
+	"encoding/binary"
 	"errors"
+	"slices"
 
 	"cairn/internal/base/packed"
 )
@@ -65,7 +67,7 @@ func (r *record) parameters() []Parameter {
 		p := &list[i]
 		p.Required, p.Settled = bits&1 != 0, bits&2 != 0
 		p.Name, p.Path = r.Text(), r.Text()
-		p.Types, p.Description = r.types(), r.Text()
+		p.Types, p.Description = shared(r.List()), r.Text()
 		if r.Bad {
 			return nil
 		}
@@ -73,25 +75,24 @@ func (r *record) parameters() []Parameter {
 	return list
 }
 
-// types reads a list of types. It returns a shared slice for common lists.
-func (r *record) types() []string {
-	if len(r.Rest) > 1 && r.Rest[0] == 1 {
-		for i, t := range single {
-			if n := len(t[0]); len(r.Rest) > n+1 && int(r.Rest[1]) == n && r.Rest[2:n+2] == t[0] {
-				r.Rest = r.Rest[n+2:]
-				return single[i]
-			}
+// shared returns a list of types, or an equal list that other parameters have.
+func shared(types []string) []string {
+	for _, list := range single {
+		if slices.Equal(list, types) {
+			return list
 		}
 	}
-	return r.List()
+	return types
 }
 
 var single = [][]string{{"string"}, {"integer"}, {"number"}, {"boolean"}, {"array"}, {"object"}}
 
-func decodeTool(value []byte) (Tool, error) {
+// decodeTool decodes the number of an import and the output of appendTool.
+func decodeTool(value []byte) (storedTool, error) {
 	r := &record{packed.Reader{Rest: string(value)}}
+	number := r.Take(8)
 	if r.Byte() != recordVersion {
-		return Tool{}, errRecord
+		return storedTool{}, errRecord
 	}
 	raw := func() []byte {
 		if s := r.Text(); s != "" {
@@ -107,7 +108,7 @@ func decodeTool(value []byte) (Tool, error) {
 	}
 	t.Takes, t.Gives = r.parameters(), r.parameters()
 	if !r.Done() {
-		return Tool{}, errRecord
+		return storedTool{}, errRecord
 	}
-	return t, nil
+	return storedTool{binary.BigEndian.Uint64([]byte(number)), &t}, nil
 }

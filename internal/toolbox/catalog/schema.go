@@ -177,7 +177,7 @@ func (r *reader) object(s *jsonschema.Schema, prefix string, required bool, dept
 		if len(path) > maxPath {
 			continue
 		}
-		r.found = append(r.found, Parameter{Name: name, Path: path, Types: typesOf(p),
+		r.found = append(r.found, Parameter{Name: name, Path: path, Types: shared(slices.Sorted(maps.Keys(p.types))),
 			Required: must, Description: strings.Clone(clean(p.text, 1000)), Settled: p.settled})
 		if len(p.properties) > 0 {
 			r.object(o.properties[name], path+".", must, depth+1)
@@ -187,18 +187,6 @@ func (r *reader) object(s *jsonschema.Schema, prefix string, required bool, dept
 			r.object(p.items, path+"[].", false, depth+1)
 		}
 	}
-}
-
-// typesOf returns the types of a shape, sorted. It returns a shared slice for common lists.
-func typesOf(o shape) []string {
-	if len(o.types) == 1 {
-		for _, list := range single {
-			if o.types[list[0]] {
-				return list
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(o.types))
 }
 
 // resolve follows references and combines branches, to a depth of eight and within maxWork,

@@ -181,8 +181,8 @@ func TestCatalogue(t *testing.T) {
 		t.Errorf("an import over that of another server: %+v, %v", d, err)
 	}
 	testutil.Await(t, func() string {
-		if list, err := servers[0].Tools(); err != nil || len(list) != 1 {
-			return fmt.Sprintf("%d tools on the first server, %v, want 1", len(list), err)
+		if all, err := servers[0].Snapshot(); err != nil || len(all.Tools) != 1 {
+			return fmt.Sprintf("%+v on the first server, %v, want 1 tool", all, err)
 		}
 		return ""
 	})
