@@ -39,21 +39,17 @@ func (h *history) add(c Changes) {
 // and the intents. ok is false if there were too many changes, or if a write has removed or
 // rewritten a record. The caller must then copy everything.
 func (s *Store) Since(generation uint64) (c Changes, ok bool, err error) {
-	if err := s.load(); err != nil {
-		return c, false, err
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	c.Generation = s.generation
-	if generation < s.history.from || generation > c.Generation {
-		return c, false, nil
-	}
-	for _, w := range s.history.writes {
-		if w.Generation > generation {
-			c.Edges, c.Intents = append(c.Edges, w.Edges...), append(c.Intents, w.Intents...)
+	err = s.view(func() error {
+		c.Generation = s.generation
+		ok = generation >= s.history.from && generation <= c.Generation
+		for _, w := range s.history.writes {
+			if ok && w.Generation > generation {
+				c.Edges, c.Intents = append(c.Edges, w.Edges...), append(c.Intents, w.Intents...)
+			}
 		}
-	}
-	return c, true, nil
+		return nil
+	})
+	return c, ok, err
 }
 
 // Intents returns all intents, sorted by text, then by tools. The caller must not change

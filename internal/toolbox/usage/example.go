@@ -47,13 +47,12 @@ func (s *Store) keep(d *delta, tool string, arguments json.RawMessage, now time.
 
 // Example returns the shortest known arguments of a successful call of a tool; nil if there
 // are none.
-func (s *Store) Example(_ context.Context, tool string) (json.RawMessage, error) {
-	if err := s.load(); err != nil {
-		return nil, err
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.examples[tool].arguments, nil
+func (s *Store) Example(_ context.Context, tool string) (arguments json.RawMessage, err error) {
+	err = s.view(func() error {
+		arguments = s.examples[tool].arguments
+		return nil
+	})
+	return arguments, err
 }
 
 // addExamples adds the arguments of the successful calls of a trace to found, by tool, with

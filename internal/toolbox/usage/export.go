@@ -32,26 +32,23 @@ type ExportedEdge struct {
 }
 
 // Export returns all edges and intents, in a fixed order.
-func (s *Store) Export() ([]Exported, error) {
-	if err := s.load(); err != nil {
-		return nil, err
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	var list []Exported
-	for _, p := range slices.SortedFunc(maps.Keys(s.edges), comparePairs) {
-		e := s.edges[p]
-		list = append(list, Exported{Edge: &ExportedEdge{
-			From: p[0], To: p[1], Type: e.kind.String(), Source: e.source.String(), Count: e.count,
-			Last: e.time().UTC(), Observations: e.observations, Weak: e.weak,
-		}})
-	}
-	for _, key := range slices.Sorted(maps.Keys(s.intents)) {
-		m := s.intents[key]
-		m.Last = m.Last.UTC().Truncate(time.Second) // the precision of the stored time
-		list = append(list, Exported{Intent: &m})
-	}
-	return list, nil
+func (s *Store) Export() (list []Exported, err error) {
+	err = s.view(func() error {
+		for _, p := range slices.SortedFunc(maps.Keys(s.edges), comparePairs) {
+			e := s.edges[p]
+			list = append(list, Exported{Edge: &ExportedEdge{
+				From: p[0], To: p[1], Type: e.kind.String(), Source: e.source.String(), Count: e.count,
+				Last: e.time().UTC(), Observations: e.observations, Weak: e.weak,
+			}})
+		}
+		for _, key := range slices.Sorted(maps.Keys(s.intents)) {
+			m := s.intents[key]
+			m.Last = m.Last.UTC().Truncate(time.Second) // the precision of the stored time
+			list = append(list, Exported{Intent: &m})
+		}
+		return nil
+	})
+	return list, err
 }
 
 // Merge adds edges and intents. It replaces an existing one only if the new one was observed

@@ -190,25 +190,20 @@ func (s *Store) makeGraph(now time.Time) {
 
 func comparePairs(a, b pair) int { return slices.Compare(a[:], b[:]) }
 
-// Read calls fn with the current graph. fn must neither change nor keep the graph, and must
-// not call the store.
-func (s *Store) Read(fn func(*graphrank.Graph) error) error {
+// view calls fn with the current data in memory, which fn must not change.
+func (s *Store) view(fn func() error) error {
 	if err := s.load(); err != nil {
 		return err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return fn(s.graph)
+	return fn()
 }
 
-// Generation returns a number that grows with every write. It is 0 before the first.
-func (s *Store) Generation() (uint64, error) {
-	if err := s.load(); err != nil {
-		return 0, err
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.generation, nil
+// Read calls fn with the current graph. fn must neither change nor keep the graph, and must
+// not call the store.
+func (s *Store) Read(fn func(*graphrank.Graph) error) error {
+	return s.view(func() error { return fn(s.graph) })
 }
 
 // delta is a change of edges and intents. A nil value removes its key.
