@@ -195,7 +195,7 @@ func TestLongResult(t *testing.T) {
 	if n := p.Count(whole); n > 500 || n < 300 {
 		t.Errorf("the first part has %d tokens, want at most 500", n)
 	}
-	read := readResult(p)
+	read := p.tools()[1]
 	for parts := 1; len(whole) < called.Rest.Size; parts++ {
 		args, _ := json.Marshal(map[string]any{"id": called.Rest.ID, "offset": len(whole), "max_tokens": 5000})
 		answer, err := read.call(t.Context(), args)
@@ -219,7 +219,7 @@ func TestLongResult(t *testing.T) {
 }
 
 func TestProxyNeedsAdmin(t *testing.T) {
-	call := callTool(&Proxy{})
+	call := (&Proxy{}).tools()[0]
 	for scopes, ok := range map[string]bool{"": false, "write": false, "write admin": true} {
 		extra := &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{Scopes: strings.Fields(scopes)}}
 		if f := allowed(extra, call, nil); (f == nil) != ok {

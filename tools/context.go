@@ -18,33 +18,26 @@ type contextArgs struct {
 	Format    string   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields"`
 }
 
-func contextTool(folder *owner.Folder, o *Options) tool {
-	return tool{
-		name: "context", title: "What to read before a change", groups: []Group{Docs, Tasks}, readOnly: true, noSchema: true,
-		description: `Collect what belongs to a task in one answer: sections, symbols, the card with its dependencies, files that change together, and the last commits, each with its place, a receipt and the reason.
-Use it once before a change. Not for one question: use read_context.`,
-		handler: codeHandler(func(ctx context.Context, a contextArgs) (any, error) {
-			r := bundle.Request{Query: a.Query}
-			switch {
-			case (a.Query == "") == (a.Card == ""):
-				return nil, invalid("give either query or card")
-			case a.Card != "" && o.Tasks == nil:
-				return nil, invalid("card: this server has no task cards")
-			case a.Card != "":
-				var err error
-				if r, err = o.Tasks.ContextRequest(a.Card); err != nil {
-					return nil, err
-				}
-			}
-			r.Context, r.Mode, r.AsText = a.Context, o.DefaultMode, wantsText(ctx, a.Format)
-			r.Budget = min(a.MaxTokens.given(), bundle.MaxBudget)
-			b, err := index.ContextOp.Call(ctx, folder, r, nil)
-			if err == nil {
-				record(ctx, func(s *usage.Session) { s.Query(r.Query) })
-			}
-			return answerAs(b, err, r.AsText)
-		}),
+func (t folderTools) context(ctx context.Context, a contextArgs) (any, error) {
+	r := bundle.Request{Query: a.Query}
+	switch {
+	case (a.Query == "") == (a.Card == ""):
+		return nil, invalid("give either query or card")
+	case a.Card != "" && t.o.Tasks == nil:
+		return nil, invalid("card: this server has no task cards")
+	case a.Card != "":
+		var err error
+		if r, err = t.o.Tasks.ContextRequest(a.Card); err != nil {
+			return nil, err
+		}
 	}
+	r.Context, r.Mode, r.AsText = a.Context, t.o.DefaultMode, originOf(ctx).wantsText(a.Format)
+	r.Budget = min(a.MaxTokens.given(), bundle.MaxBudget)
+	b, err := index.ContextOp.Call(ctx, t.folder, r, nil)
+	if err == nil {
+		record(ctx, func(s *usage.Session) { s.Query(r.Query) })
+	}
+	return answerAs(b, err, r.AsText)
 }
 
 // ContextSize asks for the context of a task in the answer of a tool on tasks.
@@ -74,14 +67,7 @@ type refsArgs struct {
 	Format string   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields"`
 }
 
-func refsTool(folder *owner.Folder) tool {
-	return tool{
-		name: "refs", title: "Who calls or uses a symbol", groups: []Group{Docs}, readOnly: true, noSchema: true,
-		description: `List the definitions of a symbol of source code and the lines that call, use or import it, each with the symbol around it; names that cannot be resolved for certain are marked as a guess.
-Use it before you change a signature. Not for text: use read_context with exhaustive.`,
-		handler: codeHandler(func(ctx context.Context, a refsArgs) (any, error) {
-			found, err := index.ReferencesOp.Call(ctx, folder, bundle.ReferencesRequest{Symbol: a.Symbol, Limit: a.Limit.given()}, nil)
-			return answerAs(found, err, wantsText(ctx, a.Format))
-		}),
-	}
+func (t folderTools) refs(ctx context.Context, a refsArgs) (any, error) {
+	found, err := index.ReferencesOp.Call(ctx, t.folder, bundle.ReferencesRequest{Symbol: a.Symbol, Limit: a.Limit.given()}, nil)
+	return answerAs(found, err, originOf(ctx).wantsText(a.Format))
 }

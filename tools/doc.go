@@ -6,7 +6,7 @@
 // JSON-RPC request whose method is the name of the tool, answers with the bare result or
 // with a JSON-RPC error.
 //
-// To add a tool, write a function that returns it, as in status.go, and add it to allTools
-// in groups.go. The arguments and the answer of a tool are structs. The schemas that clients
+// To add a tool, write the function that handles its calls, as in index.go, and add it to the
+// list of its family there. The arguments and the answer of a tool are structs. The schemas that clients
 // see are made from their tags, see schema.go.
 package tools

@@ -2,10 +2,12 @@ package tools
 
 import (
 	"context"
+	"errors"
 
 	"cairn/internal/base/owner"
 	"cairn/internal/folder/bundle"
 	"cairn/internal/folder/workspace"
+	"cairn/internal/task/notes"
 )
 
 // documentTools browse, search and edit documents by section.
@@ -24,7 +26,12 @@ Use it to learn how a workspace is organized. Not for questions: use read_contex
 		{name: "search_documents", title: "Search lines of documents", groups: []Group{Docs}, readOnly: true, handler: documentHandler(t.Documents.SearchDocuments),
 			description: `Find the lines of documents that contain a text or match a regular expression (RE2).
 Use it to find every occurrence of exact text. Not for questions: use read_context, which ranks by meaning.`},
-		checkReceipts(t), remember(o),
+		{name: "check_receipts", title: "Check what cited lines say now", groups: []Group{Docs}, readOnly: true, noSchema: true, handler: codeHandler(o.checkReceipts),
+			description: `Tell whether cited lines are the same, moved (with the new place), changed (with the new lines) or removed.
+Use it before you rely on lines that a note cites. A receipt is a place with the mark of read_doc: path:from-to #anchor @mark. Not for reading: use read_doc.`},
+		{name: "remember", title: "Write, confirm or drop a note", groups: []Group{Docs}, notIdempotent: true, handler: codeHandler(o.remember),
+			description: `Note down what you found out, with the lines that show it. Searches find notes, and warn when these lines change.
+Use it for what took work to find and is not written in one place. With id, a text corrects the note and no text confirms it. Not for work to do: use create_task.`},
 	}
 }
 
@@ -62,4 +69,36 @@ type startTaskArgs struct {
 type startTaskAnswer struct {
 	*workspace.StartTaskAnswer
 	Context string `json:"task_context,omitempty"`
+}
+
+type checkReceiptsArgs struct {
+	Receipts []string `json:"receipts,omitempty" schema:"min=1,max=1000" jsonschema:"Such as docs/a.md:3-9#setup@s5mXq0aFjT2kz1Bc"`
+	Path     string   `json:"path,omitempty" jsonschema:"Document with receipts, instead of receipts"`
+	Format   string   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields"`
+}
+
+func (o *Options) checkReceipts(ctx context.Context, a checkReceiptsArgs) (any, error) {
+	if (a.Path == "") == (len(a.Receipts) == 0) {
+		return nil, invalid("give either receipts or path")
+	}
+	var report *workspace.ReceiptReport
+	var err error
+	name := "receipts"
+	if a.Path != "" {
+		name = "path"
+		report, err = o.Tasks.CheckReceipts(ctx, []string{a.Path}, false)
+	} else {
+		report, err = o.Tasks.CheckReceiptList(ctx, a.Receipts)
+	}
+	if bad, ok := errors.AsType[*workspace.InvalidReceiptError](err); ok {
+		return nil, invalid("%s: %s", name, bad)
+	}
+	return answerAs(report, err, originOf(ctx).wantsText(a.Format))
+}
+
+func (o *Options) remember(ctx context.Context, r notes.Request) (*notes.Answer, error) {
+	if r.By == "" {
+		r.By = "agent"
+	}
+	return o.Tasks.Remember(ctx, o.Stages, originOf(ctx).peer.Name, r)
 }

@@ -43,9 +43,12 @@ func newHandler[Failed, In, Out any](fn func(context.Context, In) (Out, error), 
 	return h
 }
 
-// codeHandler returns the handler of a tool that fails with a Failure, as most do.
-func codeHandler[In, Out any](fn func(context.Context, In) (Out, error)) handler {
-	return newHandler[Failure](fn, nil)
+// codeHandler returns the handler of a tool that fails with a Failure, as most do. answers are
+// the structs of the answers of a fn that returns any.
+func codeHandler[In, Out any](fn func(context.Context, In) (Out, error), answers ...reflect.Type) handler {
+	h := newHandler[Failure](fn, nil)
+	h.answers = append(answers, h.answers...)
+	return h
 }
 
 // documentHandler returns the handler of a tool on documents.

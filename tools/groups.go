@@ -35,21 +35,20 @@ const (
 
 var groups = []Group{Core, Tasks, DAG, Docs, Catalog, Stages, All}
 
-// allTools returns the tools that o can serve, in the order of all lists. Add new tools
-// here.
+// allTools returns the tools that o can serve, in the order of all lists.
 func allTools(folder *owner.Folder, o *Options) []tool {
-	list := []tool{indexTool(folder, o), readContext(folder, o), readDoc(folder), status(folder, o), contextTool(folder, o), refsTool(folder)}
+	list := folderTools{folder, o}.list()
 	if t := o.Tasks; t != nil {
 		list = slices.Concat(list, cardTools(folder, o), documentTaskTools(folder, o), dagTools(t), documentTools(o))
 	}
 	if box := o.Toolbox; box != nil {
-		list = append(list, searchTools(box), suggestDAG(box), verifyPlan(box), getTool(box, o), relatedTools(box), recordUsage(box))
+		list = append(list, (&catalogTools{box: box, o: o}).list()...)
 	}
 	if o.Proxy != nil {
-		list = append(list, callTool(o.Proxy), readResult(o.Proxy), runPlan(o.Proxy))
+		list = append(list, o.Proxy.tools()...)
 	}
 	if st := o.Stages; st != nil {
-		list = append(list, stageCreate(st), stageGet(st), stageAdvance(st), stageAbort(st), stageList(st))
+		list = append(list, stageTools{st}.tools()...)
 	}
 	return list
 }

@@ -21,20 +21,11 @@ func (s *Server) offerLogging(c *mcp.ServerCapabilities) {
 	}
 }
 
-type peerKey struct{}
-
-// tasksKey is the key of whether the client declares the Tasks extension.
-type tasksKey struct{}
-
-func declaresTasks(ctx context.Context) bool {
-	declared, _ := ctx.Value(tasksKey{}).(bool)
-	return declared
-}
-
-// withPeer returns a context whose calls of other servers are made for the client of req.
-func withPeer(ctx context.Context, client string, req *mcp.CallToolRequest) context.Context {
-	p := gateway.Peer{Name: client, Again: len(req.Params.InputResponses) > 0, Log: func(m *mcp.LoggingMessageParams) { _ = req.Session.Log(ctx, m) }} // an error means that the client has left
-	if report := progressOf(ctx); report != nil {
+// peerOf returns the client of req, for which calls of other servers are made.
+func peerOf(ctx context.Context, client string, req *mcp.CallToolRequest, report func(job.Progress)) gateway.Peer {
+	p := gateway.Peer{Name: client, Again: len(req.Params.InputResponses) > 0}
+	p.Log = func(m *mcp.LoggingMessageParams) { _ = req.Session.Log(ctx, m) } // an error means that the client has left
+	if report != nil {
 		p.Progress = func(message string) { report(job.Progress{Phase: message}) }
 	}
 	if mcptask.Capabilities(req).Elicitation != nil {
@@ -47,12 +38,6 @@ func withPeer(ctx context.Context, client string, req *mcp.CallToolRequest) cont
 			}
 		}
 	}
-	return context.WithValue(context.WithValue(ctx, tasksKey{}, mcptask.Declared(req)), peerKey{}, p)
-}
-
-// peerOf returns the client of a call.
-func peerOf(ctx context.Context) gateway.Peer {
-	p, _ := ctx.Value(peerKey{}).(gateway.Peer)
 	return p
 }
 

@@ -98,10 +98,11 @@ type serverTasks struct{ questions }
 // plan returns the plan with the ID of a task, nil if there is none. Clients need the
 // permission to run plans.
 func (s serverTasks) plan(req mcp.Request, id string) (*planTask, error) {
-	p := s.server.options.Proxy
-	if p == nil {
+	run, ok := s.server.find("run_plan")
+	if !ok {
 		return nil, nil
 	}
+	p := s.server.options.Proxy
 	p.mu.Lock()
 	t := p.plans[id]
 	p.mu.Unlock()
@@ -114,7 +115,7 @@ func (s serverTasks) plan(req mcp.Request, id string) (*planTask, error) {
 			t.task.Status, t.task.Error = mcptask.Failed, &jsonrpc.Error{Code: CodeUnavailable, Message: "cairn ended during the plan: run_plan with resume continues it"}
 		}
 	}
-	if f := allowed(req.GetExtra(), runPlan(p), nil); f != nil {
+	if f := allowed(req.GetExtra(), run, nil); f != nil {
 		return nil, f.wire()
 	}
 	return t, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"cairn/graphrank"
@@ -24,38 +23,30 @@ type readDocArgs struct {
 	ExpectedHash string   `json:"expected_hash,omitempty" jsonschema:"Fail with 1006 if the file or section has another hash"`
 }
 
-func readDoc(folder *owner.Folder) tool {
-	t := tool{
-		name: "read_doc", title: "Read a document or section", groups: []Group{Core, Docs}, readOnly: true, rate: rate{Limit: 30, Burst: 50},
-		description: `Read a document, a section or lines of it, as they are on disk.
-Use it after read_context, with a result's path and anchor, or with paths for up to 10 places. Not for search: use read_context.
-path is "docs/a.md", "docs/a.md#anchor", "docs/a.md:10-40" or a glob. With max_tokens, a long document comes in parts: call again with next.`,
-		noSchema: true,
-		handler: codeHandler(func(ctx context.Context, a readDocArgs) (any, error) {
-			// Passages of question tasks have the id "doc:path#anchor".
-			a.Path = strings.TrimPrefix(a.Path, graphrank.DocumentPrefix)
-			for i, path := range a.Paths {
-				a.Paths[i] = strings.TrimPrefix(path, graphrank.DocumentPrefix)
-			}
-			r := retriever.ReadRequest{Path: a.Path, Anchor: a.Anchor, Paths: a.Paths, Next: a.Next, ExpectedHash: a.ExpectedHash, MaxTokens: a.MaxTokens.given(), AsText: wantsText(ctx, a.Format)}
-			switch {
-			case a.Paths != nil:
-				all, err := readAll(ctx, folder, r)
-				return answerAs(all, err, r.AsText)
-			case a.Path == "":
-				return nil, invalid("path: missing; pass path, or paths for several places")
-			}
-			reading, err := read(ctx, folder, r)
-			if missing, ok := errors.AsType[*retriever.NotFoundError](err); ok && missing.Anchor == "" && retriever.IsGlob(a.Path) {
-				r.Path, r.Paths = "", []string{a.Path}
-				all, err := readAll(ctx, folder, r)
-				return answerAs(all, err, r.AsText)
-			}
-			return answerAs(reading, err, r.AsText)
-		}),
+func (t folderTools) readDoc(ctx context.Context, a readDocArgs) (any, error) {
+	// Passages of question tasks have the id "doc:path#anchor".
+	a.Path = strings.TrimPrefix(a.Path, graphrank.DocumentPrefix)
+	for i, path := range a.Paths {
+		a.Paths[i] = strings.TrimPrefix(path, graphrank.DocumentPrefix)
 	}
-	t.answers = append([]reflect.Type{reflect.TypeFor[retriever.Reading](), reflect.TypeFor[retriever.Readings]()}, t.answers...)
-	return t
+	r := retriever.ReadRequest{Path: a.Path, Anchor: a.Anchor, Paths: a.Paths, Next: a.Next, ExpectedHash: a.ExpectedHash, MaxTokens: a.MaxTokens.given(), AsText: originOf(ctx).wantsText(a.Format)}
+	if a.Paths == nil {
+		if a.Path == "" {
+			return nil, invalid("path: missing; pass path, or paths for several places")
+		}
+		reading, err := read(ctx, t.folder, r)
+		if missing, ok := errors.AsType[*retriever.NotFoundError](err); !ok || missing.Anchor != "" || !retriever.IsGlob(a.Path) {
+			return answerAs(reading, err, r.AsText)
+		}
+		r.Path, r.Paths = "", []string{a.Path}
+	}
+	all, err := index.ReadAllOp.Call(ctx, t.folder, r, nil)
+	if err == nil {
+		for _, d := range all.Documents {
+			recordRead(ctx, d.Path)
+		}
+	}
+	return answerAs(all, err, r.AsText)
 }
 
 func recordRead(ctx context.Context, path string) {
@@ -69,17 +60,6 @@ func read(ctx context.Context, folder *owner.Folder, r retriever.ReadRequest) (*
 		recordRead(ctx, reading.Path)
 	}
 	return reading, err
-}
-
-// readAll reads several places and records the readings.
-func readAll(ctx context.Context, folder *owner.Folder, r retriever.ReadRequest) (*retriever.Readings, error) {
-	all, err := index.ReadAllOp.Call(ctx, folder, r, nil)
-	if err == nil {
-		for _, d := range all.Documents {
-			recordRead(ctx, d.Path)
-		}
-	}
-	return all, err
 }
 
 // readFailure returns the failure for an error of the retriever, nil for any other error.

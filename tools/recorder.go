@@ -114,22 +114,3 @@ func (r *Recorder) record(session string, add func(*usage.Session)) {
 	}
 	add(s)
 }
-
-type recordingKey struct{}
-
-// recording names the recorder of a session.
-type recording struct {
-	recorder *Recorder
-	session  string
-}
-
-func withRecording(ctx context.Context, r *recording) context.Context {
-	return context.WithValue(ctx, recordingKey{}, r)
-}
-
-// record calls add with the session of a call, if the session is recorded.
-func record(ctx context.Context, add func(*usage.Session)) {
-	if r, _ := ctx.Value(recordingKey{}).(*recording); r != nil {
-		r.recorder.record(r.session, add)
-	}
-}

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"cairn/graphrank"
-	"cairn/internal/base/owner"
-	"cairn/internal/toolbox"
 )
 
 type relatedToolsArgs struct {
@@ -40,51 +38,38 @@ type relatedTool struct {
 	Count float64 `json:"count,omitempty"`
 }
 
-func relatedTools(box *owner.Folder) tool {
-	var graph toolbox.Graph
-	return tool{
-		name: "related_tools", title: "What is used with a tool", groups: []Group{Catalog}, readOnly: true,
-		description: `List the tools (and documents) that recorded work used most often together with one tool.
-Use it to see what usually comes before or after a tool, or what it needs. Not for finding a tool by what it does (search_tools).
-relation: "needed" (the tool uses its result), "needs_this" (uses the tool's result), "often_before", "often_after", "related" (indirectly).`,
-		handler: codeHandler(func(ctx context.Context, a relatedToolsArgs) (*relatedAnswer, error) {
-			return related(ctx, box, &graph, a.Tool, int(a.Limit), a.Documents)
-		}),
-	}
-}
-
-func related(ctx context.Context, box *owner.Folder, graph *toolbox.Graph, name string, limit int, documents bool) (*relatedAnswer, error) {
-	answer := &relatedAnswer{ToolID: name, Related: []relatedTool{}}
+func (c *catalogTools) related(ctx context.Context, a relatedToolsArgs) (*relatedAnswer, error) {
+	answer := &relatedAnswer{ToolID: a.Tool, Related: []relatedTool{}}
 	known := false
 	// A recorded tool may be missing from the catalogue, which contains no documents.
-	if err := graph.Read(ctx, box, func(g *graphrank.Graph) error {
-		known = g.Has(name)
+	if err := c.graph.Read(ctx, c.box, func(g *graphrank.Graph) error {
+		known = g.Has(a.Tool)
 		return nil
 	}); err != nil {
 		return nil, err
 	}
-	if _, document := graphrank.DocumentPath(name); !known && !document {
-		t, err := lookup(ctx, box, "tool", name)
+	if _, document := graphrank.DocumentPath(a.Tool); !known && !document {
+		t, err := lookup(ctx, c.box, "tool", a.Tool)
 		if err != nil {
 			return nil, err
 		}
 		answer.ToolID = t.ID
 	}
-	err := graph.Read(ctx, box, func(g *graphrank.Graph) error {
-		k := limit
-		if !documents {
+	err := c.graph.Read(ctx, c.box, func(g *graphrank.Graph) error {
+		k := int(a.Limit)
+		if !a.Documents {
 			k += maxSkipped // many of the first nodes may be documents
 		}
 		for _, s := range g.Related(answer.ToolID, k) {
 			r := relatedTool{ToolID: s.ID, Score: s.Score, Relation: "related"}
 			if path, ok := graphrank.DocumentPath(s.ID); ok {
-				if !documents {
+				if !a.Documents {
 					continue
 				}
 				r.ToolID, r.Path = "", path
 			}
 			r.Relation, r.Count = relation(g, answer.ToolID, s.ID)
-			if answer.Related = append(answer.Related, r); len(answer.Related) == limit {
+			if answer.Related = append(answer.Related, r); len(answer.Related) == int(a.Limit) {
 				break
 			}
 		}

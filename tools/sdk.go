@@ -14,6 +14,7 @@ import (
 	"cairn/internal/base/job"
 	"cairn/internal/base/observe"
 	"cairn/internal/task/taskgraph"
+	"cairn/internal/toolbox/usage"
 	"cairn/tools/mcptask"
 )
 
@@ -137,17 +138,16 @@ func (s *Server) requestContext(ctx context.Context, session string) context.Con
 	if s.options.Recorder == nil || session == "" {
 		return ctx
 	}
-	return withRecording(ctx, &recording{s.options.Recorder, session})
+	return withOrigin(ctx, origin{record: func(add func(*usage.Session)) { s.options.Recorder.record(session, add) }})
 }
 
 // toolHandler returns the handler of tools/call for one tool.
 func (s *Server) toolHandler(t tool, client func(*mcp.CallToolRequest) string) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		ctx = withText(ctx)
-		if report := notifier(ctx, req); report != nil {
-			ctx = withProgress(ctx, report)
-		}
-		ctx = withPeer(ctx, client(req), req)
+		r := originOf(ctx)
+		r.text, r.tasks, r.progress = true, mcptask.Declared(req), notifier(ctx, req)
+		r.peer = peerOf(ctx, client(req), req, r.progress)
+		ctx = withOrigin(ctx, r)
 		if req.Extra != nil {
 			ctx = taskgraph.WithChannel(ctx, req.Extra.Header.Get(channelHeader))
 		}

@@ -24,15 +24,41 @@ type stageAnswer struct {
 	keep  time.Duration // for which the task can be read after its end
 }
 
-// awaitCaller waits until a task needs the caller or has ended, for at most the given
+const stageCreateName = "task_dag_create"
+
+// stageTools are the tools on question tasks.
+type stageTools struct{ *workspace.Stages }
+
+func (st stageTools) tools() []tool {
+	return []tool{
+		{name: stageCreateName, title: "Start a question task", groups: []Group{Stages}, additive: true, notIdempotent: true, waits: true, handler: stageHandler(st.create),
+			description: `Start a question task: cairn analyses the question and finds passages, you reason over them, cairn checks the answer's citations and packages it with its sources. The task survives restarts, and other agents can continue it.
+Use it for a question whose answer needs sources and must be kept. Not for a quick search: use read_context.
+The answer contains the task and, when it is your turn, the brief with the passages.`},
+		{name: "task_dag_get", title: "Show a question task", groups: []Group{Stages}, readOnly: true, waits: true, handler: stageHandler(st.get),
+			description: `Return the state of a question task, with the brief and its passages when it is your turn, or the response when it is complete.
+Use it to wait for a task or to continue one. Not for several tasks: use task_dag_list.`},
+		{name: "task_dag_advance", title: "Submit the result of a stage", groups: []Group{Stages}, additive: true, notIdempotent: true, waits: true, handler: stageHandler(st.advance),
+			description: `Submit the result of the stage that a question task waits for, or claim the task so that no other worker takes it.
+Use it after a brief. output of executor_reasoning is {"answer","citations":[ids of passages]}, or {"not_found":true} if the passages do not contain the answer; output of web_search is {"results":[{"url","title","text"}]}. Not for stages that cairn does itself. A result that is late, repeated or of another stage is refused and changes nothing.`},
+		{name: "task_dag_abort", title: "Abort a question task", groups: []Group{Stages}, handler: stageHandler(st.abort),
+			description: `Abort a question task that is waiting or in progress. It cannot be continued.
+Use it when its answer is no longer needed. Not for a failed stage: use task_dag_advance with success=false, which tries again.`},
+		{name: "task_dag_list", title: "List question tasks", groups: []Group{Stages}, readOnly: true, handler: stageHandler(st.list),
+			description: `List question tasks, newest first: id, query, status, current stage, progress.
+Use it to find an earlier task. Not for its answer: use task_dag_get.`},
+	}
+}
+
+// await waits until a task needs the caller or has ended, for at most the given
 // number of seconds. Meanwhile it reports progress.
-func awaitCaller(ctx context.Context, st *workspace.Stages, id string, seconds integer) (*stage.State, error) {
+func (st stageTools) await(ctx context.Context, id string, seconds integer) (*stage.State, error) {
 	if seconds == 0 {
 		return st.Task(ctx, id)
 	}
 	waiting, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second)
 	defer cancel()
-	report := progressOf(ctx)
+	report := originOf(ctx).progress
 	changed := func(s *stage.State) {
 		if report != nil {
 			report(job.Progress{Phase: string(s.Current), Done: len(s.Completed), Total: len(s.Plan)})
@@ -53,8 +79,8 @@ func checkBudget(budget integer) error {
 	return nil
 }
 
-// stageState returns a task and the work that it expects of the caller.
-func stageState(ctx context.Context, st *workspace.Stages, s *stage.State, budget integer) (*stageAnswer, error) {
+// answer returns a task and the work that it expects of the caller.
+func (st stageTools) answer(ctx context.Context, s *stage.State, budget integer) (*stageAnswer, error) {
 	a := &stageAnswer{Task: &s.Task, state: s, keep: st.Keep()}
 	var err error
 	if a.Brief, err = st.Brief(ctx, s, int(budget)); err != nil {
@@ -85,32 +111,22 @@ type stageCreateArgs struct {
 	Wait     integer       `json:"wait_seconds,omitempty" schema:"default=5,min=0,max=300"`
 }
 
-const stageCreateName = "task_dag_create"
-
-func stageCreate(st *workspace.Stages) tool {
-	return tool{
-		name: stageCreateName, title: "Start a question task", groups: []Group{Stages}, additive: true, notIdempotent: true, waits: true,
-		description: `Start a question task: cairn analyses the question and finds passages, you reason over them, cairn checks the answer's citations and packages it with its sources. The task survives restarts, and other agents can continue it.
-Use it for a question whose answer needs sources and must be kept. Not for a quick search: use read_context.
-The answer contains the task and, when it is your turn, the brief with the passages.`,
-		handler: stageHandler(func(ctx context.Context, a stageCreateArgs) (*stageAnswer, error) {
-			if err := checkBudget(a.Budget); err != nil {
-				return nil, err
-			}
-			r := stage.Request{ID: a.TaskID, UserID: "local", Query: a.Query, Template: a.Template, Plan: a.Plan}
-			if a.UserID != nil {
-				r.UserID = *a.UserID
-			}
-			s, err := st.Create(ctx, r)
-			if err != nil {
-				return nil, err
-			}
-			if s, err = awaitCaller(ctx, st, s.ID, a.Wait); err != nil {
-				return nil, err
-			}
-			return stageState(ctx, st, s, a.Budget)
-		}),
+func (st stageTools) create(ctx context.Context, a stageCreateArgs) (*stageAnswer, error) {
+	if err := checkBudget(a.Budget); err != nil {
+		return nil, err
 	}
+	r := stage.Request{ID: a.TaskID, UserID: "local", Query: a.Query, Template: a.Template, Plan: a.Plan}
+	if a.UserID != nil {
+		r.UserID = *a.UserID
+	}
+	s, err := st.Create(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if s, err = st.await(ctx, s.ID, a.Wait); err != nil {
+		return nil, err
+	}
+	return st.answer(ctx, s, a.Budget)
 }
 
 type stageGetArgs struct {
@@ -120,26 +136,19 @@ type stageGetArgs struct {
 	Log    bool    `json:"log,omitempty" schema:"default=false" jsonschema:"Add every transition"`
 }
 
-func stageGet(st *workspace.Stages) tool {
-	return tool{
-		name: "task_dag_get", title: "Show a question task", groups: []Group{Stages}, readOnly: true, waits: true,
-		description: `Return the state of a question task, with the brief and its passages when it is your turn, or the response when it is complete.
-Use it to wait for a task or to continue one. Not for several tasks: use task_dag_list.`,
-		handler: stageHandler(func(ctx context.Context, a stageGetArgs) (*stageAnswer, error) {
-			if err := checkBudget(a.Budget); err != nil {
-				return nil, err
-			}
-			s, err := awaitCaller(ctx, st, a.TaskID, a.Wait)
-			if err != nil {
-				return nil, err
-			}
-			answer, err := stageState(ctx, st, s, a.Budget)
-			if err == nil && a.Log {
-				answer.Log, err = st.Log(ctx, a.TaskID)
-			}
-			return answer, err
-		}),
+func (st stageTools) get(ctx context.Context, a stageGetArgs) (*stageAnswer, error) {
+	if err := checkBudget(a.Budget); err != nil {
+		return nil, err
 	}
+	s, err := st.await(ctx, a.TaskID, a.Wait)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := st.answer(ctx, s, a.Budget)
+	if err == nil && a.Log {
+		answer.Log, err = st.Log(ctx, a.TaskID)
+	}
+	return answer, err
 }
 
 type stageListArgs struct {
@@ -164,27 +173,20 @@ type listedTask struct {
 	UpdatedAt time.Time    `json:"updated_at"`
 }
 
-func stageList(st *workspace.Stages) tool {
-	return tool{
-		name: "task_dag_list", title: "List question tasks", groups: []Group{Stages}, readOnly: true,
-		description: `List question tasks, newest first: id, query, status, current stage, progress.
-Use it to find an earlier task. Not for its answer: use task_dag_get.`,
-		handler: stageHandler(func(ctx context.Context, a stageListArgs) (*stageListAnswer, error) {
-			if known := []stage.Status{"", stage.Waiting, stage.InProgress, stage.Complete, stage.Failed, stage.Aborted}; !slices.Contains(known, a.Status) {
-				return nil, invalid("status: unknown %.40q, want {waiting,in_progress,complete,failed,aborted}", a.Status)
-			}
-			found, err := st.List(ctx, stage.Query{UserID: a.UserID, Status: a.Status, Limit: int(a.Limit)})
-			if err != nil {
-				return nil, err
-			}
-			list := &stageListAnswer{Count: len(found), Tasks: make([]listedTask, len(found))}
-			for i, s := range found {
-				query := []rune(s.Query)
-				list.Tasks[i] = listedTask{s.ID, s.UserID, string(query[:min(len(query), 200)]), s.Status, s.Current, s.Progress, s.UpdatedAt}
-			}
-			return list, nil
-		}),
+func (st stageTools) list(ctx context.Context, a stageListArgs) (*stageListAnswer, error) {
+	if known := []stage.Status{"", stage.Waiting, stage.InProgress, stage.Complete, stage.Failed, stage.Aborted}; !slices.Contains(known, a.Status) {
+		return nil, invalid("status: unknown %.40q, want {waiting,in_progress,complete,failed,aborted}", a.Status)
 	}
+	found, err := st.List(ctx, stage.Query{UserID: a.UserID, Status: a.Status, Limit: int(a.Limit)})
+	if err != nil {
+		return nil, err
+	}
+	list := &stageListAnswer{Count: len(found), Tasks: make([]listedTask, len(found))}
+	for i, s := range found {
+		query := []rune(s.Query)
+		list.Tasks[i] = listedTask{s.ID, s.UserID, string(query[:min(len(query), 200)]), s.Status, s.Current, s.Progress, s.UpdatedAt}
+	}
+	return list, nil
 }
 
 type stageAbortArgs struct {
@@ -192,17 +194,10 @@ type stageAbortArgs struct {
 	Reason string `json:"reason,omitempty" schema:"max=2000"`
 }
 
-func stageAbort(st *workspace.Stages) tool {
-	return tool{
-		name: "task_dag_abort", title: "Abort a question task", groups: []Group{Stages},
-		description: `Abort a question task that is waiting or in progress. It cannot be continued.
-Use it when its answer is no longer needed. Not for a failed stage: use task_dag_advance with success=false, which tries again.`,
-		handler: stageHandler(func(ctx context.Context, a stageAbortArgs) (*stageAnswer, error) {
-			s, err := st.Apply(ctx, a.TaskID, stage.Event{Kind: stage.Abort, Reason: a.Reason})
-			if err != nil {
-				return nil, err
-			}
-			return stageState(ctx, st, s, 0)
-		}),
+func (st stageTools) abort(ctx context.Context, a stageAbortArgs) (*stageAnswer, error) {
+	s, err := st.Apply(ctx, a.TaskID, stage.Event{Kind: stage.Abort, Reason: a.Reason})
+	if err != nil {
+		return nil, err
 	}
+	return st.answer(ctx, s, 0)
 }

@@ -25,27 +25,20 @@ type advanceArgs struct {
 	Wait       integer         `json:"wait_seconds,omitempty" schema:"default=5,min=0,max=300"`
 }
 
-func stageAdvance(st *workspace.Stages) tool {
-	return tool{
-		name: "task_dag_advance", title: "Submit the result of a stage", groups: []Group{Stages}, additive: true, notIdempotent: true, waits: true,
-		description: `Submit the result of the stage that a question task waits for, or claim the task so that no other worker takes it.
-Use it after a brief. output of executor_reasoning is {"answer","citations":[ids of passages]}, or {"not_found":true} if the passages do not contain the answer; output of web_search is {"results":[{"url","title","text"}]}. Not for stages that cairn does itself. A result that is late, repeated or of another stage is refused and changes nothing.`,
-		handler: stageHandler(func(ctx context.Context, a advanceArgs) (*stageAnswer, error) {
-			if err := checkBudget(a.Budget); err != nil {
-				return nil, err
-			}
-			s, err := a.apply(ctx, st)
-			if err != nil {
-				return nil, err
-			}
-			if !a.Claim {
-				if s, err = awaitCaller(ctx, st, s.ID, a.Wait); err != nil {
-					return nil, err
-				}
-			}
-			return stageState(ctx, st, s, a.Budget)
-		}),
+func (st stageTools) advance(ctx context.Context, a advanceArgs) (*stageAnswer, error) {
+	if err := checkBudget(a.Budget); err != nil {
+		return nil, err
 	}
+	s, err := a.apply(ctx, st.Stages)
+	if err != nil {
+		return nil, err
+	}
+	if !a.Claim {
+		if s, err = st.await(ctx, s.ID, a.Wait); err != nil {
+			return nil, err
+		}
+	}
+	return st.answer(ctx, s, a.Budget)
 }
 
 func (a *advanceArgs) apply(ctx context.Context, st *workspace.Stages) (*stage.State, error) {

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
-	"cairn/internal/base/job"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"cairn/internal/base/observe"
+	"cairn/retriever"
 )
 
 // tool describes and implements one tool.
@@ -86,16 +89,41 @@ func (s *Server) do(ctx context.Context, client string, t tool, c call) (answer 
 	return nil, f
 }
 
-type progressKey struct{}
-
-// withProgress returns a context whose call reports its progress to report.
-func withProgress(ctx context.Context, report func(job.Progress)) context.Context {
-	return context.WithValue(ctx, progressKey{}, report)
+// ReportLacks calls lacked, see Options.Lacked, after a search that needed vectors. It
+// omits "stale", which describes files and not the index.
+func ReportLacks(lacked func([]string), q retriever.Query, a *retriever.Answer) {
+	if lacked != nil && q.Mode != retriever.Keyword {
+		lacked(slices.DeleteFunc(slices.Clone(a.Degraded), func(what string) bool { return what == "stale" }))
+	}
 }
 
-// progressOf returns the function to which a call reports its progress, nil if the client
-// did not request progress.
-func progressOf(ctx context.Context) func(job.Progress) {
-	report, _ := ctx.Value(progressKey{}).(func(job.Progress))
-	return report
+// outcome returns the outcome of a call for the listener.
+func outcome(ctx context.Context, f *Failure) observe.Outcome {
+	switch {
+	case f == nil:
+		return observe.Outcome{Status: observe.OK}
+	case errors.Is(ctx.Err(), context.Canceled):
+		return observe.Outcome{Status: observe.Cancelled, Code: f.Code}
+	case f.Code == CodeRateLimit:
+		return observe.Outcome{Status: observe.Limited, Code: f.Code}
+	case f.Code == CodeInternal && f.Data == nil:
+		return observe.Outcome{Status: observe.Failed, Code: f.Code}
+	}
+	return observe.Outcome{Status: observe.Refused, Code: f.Code}
+}
+
+// newCall returns the call of a request. The trace context comes from the _meta of the
+// request, as revision 2026-07-28 defines, or else from its HTTP headers.
+func newCall(req mcp.Request, args json.RawMessage) call {
+	c := call{args: args}
+	meta := req.GetParams().GetMeta()
+	c.parent, _ = meta["traceparent"].(string)
+	c.state, _ = meta["tracestate"].(string)
+	if extra := req.GetExtra(); extra != nil {
+		c.id, c.token, c.remote = extra.Header.Get(observe.IDHeader), extra.Header.Get(observe.TokenHeader), extra.Header.Get(observe.RemoteHeader)
+		if c.parent == "" {
+			c.parent, c.state = extra.Header.Get("traceparent"), extra.Header.Get("tracestate")
+		}
+	}
+	return c
 }

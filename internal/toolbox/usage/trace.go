@@ -36,7 +36,7 @@ type Trace struct {
 type Call struct {
 	Tool string `json:"tool"`
 	// Success is the outcome. Nil means unknown, which is treated as success.
-	Success *bool `json:"success,omitempty"`
+	Success *bool `json:"success,omitempty" schema:"default=true"`
 	// Arguments is the JSON object of the call's arguments, if known.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
