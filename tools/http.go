@@ -43,12 +43,12 @@ const sessionTimeout = 30 * time.Minute
 type HTTP struct {
 	server    *Server
 	caller    func(*http.Request) (Caller, bool)
-	maxBody   int64 // bytes
+	limits    httpLimits
 	sdk       *mcp.Server
 	stateless http.Handler
 	stateful  http.Handler
-	streams   chan struct{} // has an element for each open stream
-	messages  *quota.Quota  // messages in progress, or with an answer not yet read
+	streams   *quota.Quota // open streams
+	messages  *quota.Quota // messages in progress, or with an answer not yet read
 	sessions  *openSessions
 
 	closing context.Context // ends the streams
@@ -68,7 +68,7 @@ func (s *Server) HTTP(caller func(*http.Request) (Caller, bool)) *HTTP {
 }
 
 func (s *Server) newHTTP(caller func(*http.Request) (Caller, bool), limits httpLimits) *HTTP {
-	h := &HTTP{server: s, caller: caller, maxBody: limits.body, streams: make(chan struct{}, limits.streams), messages: quota.New(maxInFlight/2, 2*maxInFlight)}
+	h := &HTTP{server: s, caller: caller, limits: limits, streams: quota.New(limits.streams, limits.streams), messages: quota.New(maxInFlight/2, 2*maxInFlight)}
 	h.closing, h.close = context.WithCancel(context.Background())
 	h.sdk, h.stop = s.sdkServer(httpClient, httpSession)
 	h.sessions = &openSessions{sdk: h.sdk, each: max(1, limits.sessions/2), all: limits.sessions, now: s.options.Now, byID: map[string]*openSession{}}
@@ -131,13 +131,11 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer h.sessions.enter(w, r, client)()
 	}
 	if r.Method == http.MethodGet || hasMethod(messages, "subscriptions/listen") {
-		select {
-		case h.streams <- struct{}{}:
-			defer func() { <-h.streams }()
-		default:
-			tooMany(w, "60", "too many streams: %d are open", cap(h.streams))
+		if !h.streams.Take(client, 1) {
+			tooMany(w, "60", "too many streams: %d are open", h.limits.streams)
 			return
 		}
+		defer h.streams.Return(client, 1)
 		h.wg.Add(1)
 		defer h.wg.Done()
 		ctx, cancel := context.WithCancel(r.Context())
@@ -159,12 +157,15 @@ func sameTask(w http.ResponseWriter, header http.Header, m envelope) bool {
 	if !slices.Contains(mcptask.Methods, m.Method) || name == m.Params.TaskID {
 		return true
 	}
-	e := &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: fmt.Sprintf("header mismatch: Mcp-Name is %.100q, and taskId %.100q", name, m.Params.TaskID)}
-	answer, _ := marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": e}) // the id was JSON
+	badRequest(w, m.ID, mcp.CodeHeaderMismatch, "header mismatch: Mcp-Name is %.100q, and taskId %.100q", name, m.Params.TaskID)
+	return false
+}
+
+func badRequest(w http.ResponseWriter, id json.RawMessage, code int64, format string, args ...any) {
+	answer, _ := marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": &jsonrpc.Error{Code: code, Message: fmt.Sprintf(format, args...)}}) // the id was JSON
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)
 	_, _ = w.Write(answer) // the client may have left
-	return false
 }
 
 func tooMany(w http.ResponseWriter, retry, format string, args ...any) {
@@ -216,7 +217,7 @@ func (h *HTTP) peek(w http.ResponseWriter, r *http.Request) ([]envelope, bool) {
 	if r.Method != http.MethodPost {
 		return nil, true
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.maxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.limits.body))
 	if err != nil {
 		if long, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			http.Error(w, fmt.Sprintf("the body is longer than %d bytes", long.Limit), http.StatusRequestEntityTooLarge)
@@ -229,9 +230,7 @@ func (h *HTTP) peek(w http.ResponseWriter, r *http.Request) ([]envelope, bool) {
 	if text := bytes.TrimSpace(body); len(text) > 0 && text[0] == '[' {
 		var parts []json.RawMessage
 		if json.Unmarshal(text, &parts) == nil && (len(parts) == 0 || len(parts) > maxBatch) {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusBadRequest)
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":"Invalid Request: a batch holds 1 to %d messages"}}`, jsonrpc.CodeInvalidRequest, maxBatch)
+			badRequest(w, nil, jsonrpc.CodeInvalidRequest, "Invalid Request: a batch holds 1 to %d messages", maxBatch)
 			return nil, false
 		}
 		many := make([]envelope, len(parts))

@@ -37,8 +37,4 @@ func TestLimiterSlidingWindow(t *testing.T) {
 	if f := l.allow("a", "read_context", r); f == nil {
 		t.Error("the second place came free at once, want one a second")
 	}
-	l.forget("a")
-	if f := l.allow("a", "read_context", r); f != nil {
-		t.Errorf("after the session was forgotten: %v", f)
-	}
 }

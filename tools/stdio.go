@@ -16,7 +16,6 @@ const grace = 200 * time.Millisecond
 // drainLimit. It writes only JSON-RPC to out.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	const session = "stdio"
-	defer s.limits.forget(session)
 	in, restore := pollable(in)
 	defer restore()
 	calls, cancel := context.WithCancel(context.WithoutCancel(ctx))
