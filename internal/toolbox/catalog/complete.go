@@ -8,8 +8,9 @@ import (
 	"iter"
 	"runtime"
 	"slices"
-	"sync"
+	"sync/atomic"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -28,14 +29,13 @@ type completer struct {
 	batch   Batch
 	read    int            // number of tools read
 	last    map[string]int // position of the last tool with an ID
-	dropped map[int]bool   // positions of tools that a later one replaces
-	schemas schemaCache
+	schemas *schemaCache
 }
 
 // complete completes the tools of a source. If several have the same ID, it keeps the last.
 // It stops at the end of ctx and at the first error of tools.
 func complete(ctx context.Context, tools iter.Seq2[Tool, error], server string) (*Batch, error) {
-	c := &completer{batch: Batch{Server: server}, last: map[string]int{}, dropped: map[int]bool{}}
+	c := &completer{schemas: newSchemas(knownSchemas), batch: Batch{Server: server}, last: map[string]int{}}
 	part := make([]Tool, 0, partTools)
 	for t, err := range tools {
 		if err != nil {
@@ -54,48 +54,8 @@ func complete(ctx context.Context, tools iter.Seq2[Tool, error], server string) 
 	if err := c.add(ctx, part); err != nil {
 		return nil, err
 	}
-	return c.end()
-}
-
-// add completes tools on all processors. Nearly all the work is the compilation of schemas.
-func (c *completer) add(ctx context.Context, part []Tool) error {
-	errs := make([]error, len(part))
-	var workers errgroup.Group
-	workers.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range part {
-		workers.Go(func() error {
-			if ctx.Err() == nil {
-				part[i], errs[i] = newTool(part[i], &c.schemas)
-			}
-			return nil
-		})
-	}
-	_ = workers.Wait() // no call returns an error
-	if ctx.Err() != nil {
-		return fmt.Errorf("reading the tools: %w", context.Cause(ctx))
-	}
-	for i, t := range part {
-		c.read++
-		if errs[i] != nil {
-			c.batch.Refused++
-			c.batch.warn("tool %d is refused: %v", c.read, errs[i])
-			continue
-		}
-		if before, twice := c.last[t.ID]; twice {
-			c.dropped[before] = true
-			c.batch.warn("tool %q occurs twice; the later one is kept", t.ID)
-		}
-		c.last[t.ID] = len(c.batch.Tools)
-		c.batch.Tools = append(c.batch.Tools, t)
-	}
-	return nil
-}
-
-// end returns the batch.
-func (c *completer) end() (*Batch, error) {
 	b := &c.batch
-	at := -1
-	b.Tools = slices.DeleteFunc(b.Tools, func(Tool) bool { at++; return c.dropped[at] })
+	b.Tools = slices.DeleteFunc(b.Tools, func(t Tool) bool { return t.ID == "" })
 	if len(b.Tools) == 0 && b.Refused > 0 {
 		return nil, fmt.Errorf("no tool can be kept; %s; %s", b.Warnings[0], wanted)
 	}
@@ -105,12 +65,45 @@ func (c *completer) end() (*Batch, error) {
 	return b, nil
 }
 
+// add completes tools on all processors. Nearly all the work is the compilation of schemas.
+func (c *completer) add(ctx context.Context, part []Tool) error {
+	errs := make([]error, len(part))
+	var workers errgroup.Group
+	workers.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range part {
+		workers.Go(func() error {
+			if ctx.Err() != nil {
+				return fmt.Errorf("reading the tools: %w", context.Cause(ctx))
+			}
+			part[i], errs[i] = newTool(part[i], c.schemas)
+			return nil
+		})
+	}
+	if err := workers.Wait(); err != nil {
+		return err
+	}
+	for i, t := range part {
+		c.read++
+		if errs[i] != nil {
+			c.batch.Refused++
+			c.batch.warn("tool %d is refused: %v", c.read, errs[i])
+			continue
+		}
+		if before, twice := c.last[t.ID]; twice {
+			c.batch.Tools[before] = Tool{}
+			c.batch.warn("tool %q occurs twice; the later one is kept", t.ID)
+		}
+		c.last[t.ID] = len(c.batch.Tools)
+		c.batch.Tools = append(c.batch.Tools, t)
+	}
+	return nil
+}
+
 // schemaCache reads the schemas of an import. Equal schemas share their text and their
 // parameters. It is safe for concurrent use.
 type schemaCache struct {
-	mu    sync.Mutex
-	known map[[sha256.Size]byte]readSchema
-	bytes int // size of the parameters of all tools
+	known *lru.Cache[[sha256.Size]byte, readSchema]
+	bytes atomic.Int64 // size of the parameters of all tools
 }
 
 // readSchema is a schema with its parameters.
@@ -124,27 +117,25 @@ type readSchema struct {
 var errParameters = fmt.Errorf("the parameters of the tools before it take more than %d MiB, the limit of one import", maxReadBytes>>20)
 
 func (c *schemaCache) read(schema json.RawMessage) (json.RawMessage, []Parameter, error) {
-	key := sha256.Sum256(schema)
-	c.mu.Lock()
-	r, ok := c.known[key]
-	full := c.bytes > maxReadBytes
-	c.mu.Unlock()
-	if full {
+	if c.bytes.Load() > maxReadBytes {
 		return schema, nil, errParameters
 	}
+	key := sha256.Sum256(schema)
+	r, ok := c.known.Get(key)
 	if !ok {
 		r.text = schema
 		r.parameters, r.err = Parameters(schema)
 		for _, p := range r.parameters {
 			r.bytes += parameterBytes + len(p.Name) + len(p.Path) + len(p.Description)
 		}
+		c.known.Add(key, r)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.known) >= knownSchemas || c.known == nil {
-		c.known = map[[sha256.Size]byte]readSchema{}
-	}
-	c.known[key] = r
-	c.bytes += r.bytes // each tool is stored with its own copy
+	c.bytes.Add(int64(r.bytes)) // each tool is stored with its own copy
 	return r.text, r.parameters, r.err
+}
+
+// newSchemas returns a cache that keeps the last schemas.
+func newSchemas(kept int) *schemaCache {
+	known, _ := lru.New[[sha256.Size]byte, readSchema](kept) // the number is positive
+	return &schemaCache{known: known}
 }

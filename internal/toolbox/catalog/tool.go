@@ -88,7 +88,7 @@ func (t *Tool) BareName() string {
 // New completes a tool that has names, texts and schemas: it checks the names, truncates the
 // texts, reads the schemas and sets the ID. It appends the error of an invalid schema to
 // SchemaError and does not fail.
-func New(t Tool) (Tool, error) { return newTool(t, &schemaCache{}) }
+func New(t Tool) (Tool, error) { return newTool(t, newSchemas(2)) }
 
 // newTool is New with a cache of schemas.
 func newTool(t Tool, schemas *schemaCache) (Tool, error) {
