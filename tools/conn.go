@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -180,11 +181,7 @@ func (c *conn) accept(text []byte, to reply) {
 func (c *conn) acceptRequest(method string, params json.RawMessage, to reply, weight int64) {
 	t, isDirect := c.server.find(method)
 	if !isDirect && !sdkMethods[method] {
-		if how := c.server.turnOn(method); how != "" {
-			c.refuse(to, jsonrpc.CodeMethodNotFound, "Method not found: %s", how)
-		} else {
-			c.refuse(to, jsonrpc.CodeMethodNotFound, "Method not found: %q", method)
-		}
+		c.refuse(to, jsonrpc.CodeMethodNotFound, "Method not found: %s", cmp.Or(c.server.turnOn(method), strconv.Quote(method)))
 		return
 	}
 	id, err := jsonrpc.MakeID(sdkID(to.id))
@@ -290,10 +287,7 @@ func (c *conn) cancelDirect(params json.RawMessage) json.RawMessage {
 		return params
 	}
 	request.cancel()
-	rewritten, err := marshal(map[string]string{"requestId": id})
-	if err != nil {
-		return params // unreachable: a map of strings
-	}
+	rewritten, _ := marshal(map[string]string{"requestId": id}) // never fails
 	return rewritten
 }
 
@@ -318,27 +312,18 @@ func (c *conn) Write(_ context.Context, msg jsonrpc.Message) error {
 	c.mu.Lock()
 	p := c.pending[resp.ID.Raw()]
 	delete(c.pending, resp.ID.Raw())
+	if p != nil && p.method == "initialize" {
+		var r mcp.InitializeResult
+		_ = json.Unmarshal(resp.Result, &r) // after an error there is no version
+		c.version = r.ProtocolVersion
+	}
 	c.mu.Unlock()
 	if p == nil {
 		return nil // unreachable: the SDK answers each request once
 	}
 	defer c.slots.Release(p.weight)
 	defer p.cancel()
-	if p.method == "initialize" {
-		c.setVersion(resp.Result)
-	}
 	return c.answer(p.reply, resp.Result, withCode(resp.Error))
-}
-
-// setVersion stores the protocol version in the result of initialize.
-func (c *conn) setVersion(result json.RawMessage) {
-	var r mcp.InitializeResult
-	if json.Unmarshal(result, &r) != nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.version = r.ProtocolVersion
 }
 
 // withCode adds a code to an error of the SDK without one. An error about the order of
@@ -364,19 +349,16 @@ func (c *conn) refuse(to reply, code int64, format string, args ...any) {
 
 // answer writes a result, which is JSON already, or an error.
 func (c *conn) answer(to reply, result json.RawMessage, failed *jsonrpc.Error) error {
-	key := `,"result":`
+	key := "result"
 	if failed != nil {
 		text, err := marshal(failed)
 		if err != nil {
 			return err
 		}
-		key, result = `,"error":`, text
+		key, result = "error", text
 	}
-	if to.id == nil {
-		to.id = json.RawMessage("null")
-	}
-	text := make([]byte, 0, len(to.id)+len(result)+len(`{"jsonrpc":"2.0","id":,"result":}`)+len("\n"))
-	text = append(append(append(append(append(text, `{"jsonrpc":"2.0","id":`...), to.id...), key...), result...), '}')
+	const frame = `{"jsonrpc":"2.0","id":%s,"%s":%s}`
+	text := fmt.Appendf(make([]byte, 0, len(frame)+len(to.id)+len(result)), frame, cmp.Or(string(to.id), "null"), key, result)
 	if to.batch != nil {
 		return c.fill(to.batch, to.place, text)
 	}

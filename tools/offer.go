@@ -1,7 +1,9 @@
 package tools
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +11,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"cairn/internal/base/owner"
 	"cairn/internal/folder/index"
+	"cairn/internal/folder/workspace"
 	"cairn/internal/toolbox"
 )
 
@@ -171,4 +175,146 @@ func names(list []tool) []string {
 		all = append(all, t.name)
 	}
 	return all
+}
+
+// moreTools is the name of the tool that calls tools that are not listed.
+const moreTools = "more_tools"
+
+type moreArgs struct {
+	Action    string          `json:"action,omitempty" jsonschema:"Tool to call; omit to list all"`
+	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"Its arguments; without required ones, it is described"`
+}
+
+// describedTool is a tool that more_tools can call.
+type describedTool struct {
+	Action      string          `json:"action"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"input_schema,omitempty"`
+}
+
+type moreAnswer struct {
+	Tools []describedTool `json:"tools"`
+}
+
+// more is the tool more_tools, which calls the hidden tools.
+func (s *Server) more(hidden []tool) tool {
+	return tool{
+		name: moreTools, title: "Further tools", groups: []Group{Auto}, notIdempotent: true, noSchema: true,
+		description: fmt.Sprintf(`Call an unlisted tool, by its name as action: %s.
+Use it when one fits better; without arguments it is described.`, strings.Join(names(hidden), ", ")),
+		handler: codeHandler(func(context.Context, moreArgs) (*moreAnswer, error) {
+			answer := &moreAnswer{Tools: []describedTool{}}
+			for _, t := range hidden {
+				first, _, _ := strings.Cut(t.description, ". ")
+				first, _, _ = strings.Cut(first, "\n")
+				answer.Tools = append(answer.Tools, describedTool{Action: t.name, Description: first})
+			}
+			return answer, nil
+		}),
+	}
+}
+
+// unwrap returns the tool and the arguments of a call. For a call of more_tools it returns
+// the tool that the call names, so that its limits and permissions apply.
+func (s *Server) unwrap(t tool, raw json.RawMessage) (tool, json.RawMessage, *Failure) {
+	if t.name != moreTools {
+		return t, raw, nil
+	}
+	t.readOnly = true // unless it calls another tool
+	var a moreArgs
+	if err := decode(raw, &a); err != nil {
+		return t, raw, FailureOf(err)
+	}
+	if a.Action == "" {
+		return t, raw, nil
+	}
+	inner, ok := s.find(a.Action)
+	if !ok || a.Action == moreTools {
+		return t, raw, invalid("action: %s", cmp.Or(s.turnOn(a.Action), fmt.Sprintf("no tool %q", a.Action)))
+	}
+	if len(a.Arguments) == 0 && len(argumentSchema(inner.args).Required) > 0 {
+		t.call = func(context.Context, json.RawMessage) (any, error) {
+			return &moreAnswer{Tools: []describedTool{{inner.name, inner.description, schemaJSON(argumentSchema(inner.args))}}}, nil
+		}
+		return t, raw, nil
+	}
+	return inner, a.Arguments, nil
+}
+
+// Group is the name of tools that are offered together, or of one tool.
+type Group string
+
+// The groups.
+const (
+	// Core contains the tools that index, search and read, and the main tools on cards.
+	Core Group = "core"
+	// Tasks contains the tools on task cards and on tasks in documents. It needs
+	// Options.Tasks.
+	Tasks Group = "tasks"
+	// DAG contains the tools on the dependencies of tasks. It needs Options.Tasks.
+	DAG Group = "dag"
+	// Docs contains the tools that browse, search and edit documents by section. It needs
+	// Options.Tasks, except for search and reading.
+	Docs Group = "docs"
+	// Catalog contains the tools that find tools, plan with them and record their use. It
+	// needs Options.Toolbox.
+	Catalog Group = "catalog"
+	// Stages contains the tools on question tasks. It needs Options.Stages.
+	Stages Group = "stages"
+	// All contains every tool.
+	All Group = "all"
+)
+
+var groups = []Group{Core, Tasks, DAG, Docs, Catalog, Stages, All}
+
+// allTools returns the tools that o can serve, in the order of all lists.
+func allTools(folder *owner.Folder, o *Options) []tool {
+	list := folderTools{folder, o}.list()
+	if t := o.Tasks; t != nil {
+		list = slices.Concat(list, cardTools(folder, o), documentTaskTools(folder, o), dagTools(t), documentTools(o))
+	}
+	if box := o.Toolbox; box != nil {
+		list = append(list, (&catalogTools{box: box, o: o}).list()...)
+	}
+	if o.Proxy != nil {
+		list = append(list, o.Proxy.tools()...)
+	}
+	if st := o.Stages; st != nil {
+		list = append(list, stageTools{st}.tools()...)
+	}
+	return list
+}
+
+// offeredBy reports whether the tool is in a chosen group or chosen by its name.
+func (t *tool) offeredBy(chosen []Group) bool {
+	return slices.Contains(chosen, All) || slices.Contains(chosen, Group(t.name)) ||
+		slices.ContainsFunc(t.groups, func(g Group) bool { return slices.Contains(chosen, g) })
+}
+
+// ParseGroups parses a list of groups and names of tools, separated by commas. "tools" is
+// an alias of Catalog.
+func ParseGroups(list string) ([]Group, error) {
+	var chosen []Group
+	for name := range strings.SplitSeq(list, ",") {
+		g := Group(strings.TrimSpace(name))
+		if g == "tools" {
+			g = Catalog
+		}
+		known := g == Auto || slices.Contains(groups, g) || slices.ContainsFunc(everyTool(), func(t tool) bool { return t.name == string(g) })
+		if !known {
+			return nil, fmt.Errorf("unknown group of tools %q, want {auto,core,tasks,dag,docs,tools,stages,all} or names of tools", name)
+		}
+		chosen = append(chosen, g)
+	}
+	return chosen, nil
+}
+
+// Offers reports whether the chosen groups include a tool of group g.
+func Offers(chosen []Group, g Group) bool {
+	return slices.ContainsFunc(everyTool(), func(t tool) bool { return slices.Contains(t.groups, g) && t.offeredBy(chosen) })
+}
+
+// everyTool returns the definitions of all tools. The tools cannot be called.
+func everyTool() []tool {
+	return allTools(nil, &Options{Toolbox: &owner.Folder{}, Proxy: &Proxy{}, Tasks: &workspace.Tasks{}, Stages: &workspace.Stages{}})
 }

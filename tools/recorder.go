@@ -71,7 +71,7 @@ func (r *Recorder) work(ctx context.Context) {
 
 // enqueue adds a change to the queue unless the queue is full. The caller holds r.mu.
 func (r *Recorder) enqueue(c usage.Change) {
-	if len(r.queue.Observations)+len(r.queue.Intents)+len(r.queue.Traces)+len(c.Observations)+len(c.Intents)+len(c.Traces) <= maxQueue {
+	if r.queue.Len()+c.Len() <= maxQueue {
 		r.queue.Observations, r.queue.Intents = append(r.queue.Observations, c.Observations...), append(r.queue.Intents, c.Intents...)
 		r.queue.Traces = append(r.queue.Traces, c.Traces...)
 	}
@@ -83,7 +83,7 @@ func (r *Recorder) commit() {
 	c := r.queue
 	r.queue = usage.Change{}
 	r.mu.Unlock()
-	if !c.Empty() {
+	if c.Len() > 0 {
 		if _, err := toolbox.ObserveOp.Call(context.Background(), r.box, c, nil); err != nil {
 			r.log.Warn("recording usage", "error", err)
 		}

@@ -433,23 +433,21 @@ func (s *Toolbox) resolveAll(_ context.Context, names []string) ([]string, error
 // learn adds traces to the usage, with ids in place of names. It returns the unknown names.
 func (s *Toolbox) learn(ctx context.Context, traces []usage.Trace) (unknown []string, err error) {
 	ids := map[string]string{}
-	resolved := make([]usage.Trace, len(traces))
-	for i, trace := range traces {
-		resolved[i] = trace
-		resolved[i].Calls = slices.Clone(trace.Calls)
+	resolved := slices.Clone(traces)
+	for i := range resolved {
+		resolved[i].Calls = slices.Clone(traces[i].Calls)
 		for k := range resolved[i].Calls {
 			name := &resolved[i].Calls[k].Tool
-			id, known := ids[*name]
-			if !known {
-				var found bool
-				if id, found, err = s.resolve(*name); err != nil {
+			if _, known := ids[*name]; !known {
+				id, found, err := s.resolve(*name)
+				if err != nil {
 					return nil, err
 				}
 				if ids[*name] = id; !found {
 					unknown = append(unknown, *name)
 				}
 			}
-			*name = id
+			*name = ids[*name]
 		}
 	}
 	return unknown, s.usage.Learn(ctx, resolved...)

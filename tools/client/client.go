@@ -5,6 +5,7 @@
 package client
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,8 +98,17 @@ func Connect(ctx context.Context, t Target, o *mcp.ClientOptions) (*Session, err
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("URL %q: want http:// or https:// and a host", t.URL)
 	}
+	web := &http.Client{
+		Transport: authorized{t.header()},
+		CheckRedirect: func(req *http.Request, via []*http.Request) error { // another host would receive the token
+			if req.URL.Host != u.Host || len(via) >= 5 {
+				return fmt.Errorf("the server redirects to %s", req.URL.Redacted())
+			}
+			return nil
+		},
+	}
 	transport := &mcp.StreamableClientTransport{
-		Endpoint: t.URL, HTTPClient: httpClient(u.Host, t.header()), MaxRetries: -1, DisableStandaloneSSE: o == nil, MaxEventSize: maxMessage,
+		Endpoint: t.URL, HTTPClient: web, MaxRetries: -1, DisableStandaloneSSE: o == nil, MaxEventSize: maxMessage,
 	}
 	if t.OAuth != nil {
 		transport.OAuthHandler = t.OAuth
@@ -116,7 +126,7 @@ func (t Target) connectCommand(ctx context.Context, o *mcp.ClientOptions) (*Sess
 		return nil, fmt.Errorf("starting %s: %w", t.Command[0], err)
 	}
 	s := &Session{process: p}
-	s.ClientSession, err = t.connect(ctx, o, &mcp.IOTransport{Reader: newMessages(bounded(p.stdout, t.total), p.log), Writer: p.stdin, MaxLineLength: maxMessage})
+	s.ClientSession, err = t.connect(ctx, o, &mcp.IOTransport{Reader: &messages{Closer: p.stdout, lines: bufio.NewReaderSize(bounded(p.stdout, t.total), 64<<10), log: p.log}, Writer: p.stdin, MaxLineLength: maxMessage})
 	if err != nil {
 		p.end()
 		return nil, s.explain(fmt.Errorf("connecting to %s: %w", t.Command[0], noServer(err)))
@@ -236,20 +246,6 @@ func (l *limit) Read(p []byte) (int, error) {
 	n, err := l.ReadCloser.Read(p[:min(len(p), l.left)])
 	l.left -= n
 	return n, err
-}
-
-// httpClient returns a client that follows no redirect to another host, which would receive
-// the token.
-func httpClient(host string, header http.Header) *http.Client {
-	return &http.Client{
-		Transport: authorized{header},
-		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if req.URL.Host != host || len(via) >= 5 {
-				return fmt.Errorf("the server redirects to %s", req.URL.Redacted())
-			}
-			return nil
-		},
-	}
 }
 
 // header returns the headers of each request, with the token.

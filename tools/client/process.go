@@ -95,10 +95,6 @@ type messages struct {
 	inner bool   // the present line has begun
 }
 
-func newMessages(r io.ReadCloser, log io.Writer) *messages {
-	return &messages{Closer: r, lines: bufio.NewReaderSize(r, 64<<10), log: log}
-}
-
 func (m *messages) Read(p []byte) (int, error) {
 	for len(m.rest) == 0 {
 		part, err := m.lines.ReadSlice('\n')

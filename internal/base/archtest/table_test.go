@@ -93,7 +93,7 @@ var imports = []row{
 	{"indexer", "internal/base/job internal/store internal/store/docs internal/store/kv internal/store/ngram internal/text/convert internal/text/markdown internal/text/outline internal/text/sandbox internal/text/secret internal/text/walk models"},
 	{"retriever", "graphrank internal/base/observe internal/store internal/store/docs internal/store/keyword internal/text/invisible internal/text/markdown internal/text/outline internal/text/query internal/text/receipt internal/text/secret internal/text/walk models"},
 	{"internal/toolbox/records", "internal/store/kv"},
-	{"internal/toolbox/catalog", "internal/base/packed internal/text/invisible internal/text/markdown internal/toolbox/records"},
+	{"internal/toolbox/catalog", "internal/base/packed internal/text/fit internal/text/invisible internal/text/markdown internal/toolbox/records"},
 	{"internal/toolbox/records/postgres", "internal/base/pg internal/toolbox/records"},
 	{"internal/toolbox/toolsearch", "graphrank internal/base/job internal/store internal/store/keyword internal/store/legs internal/text/query internal/toolbox/catalog models"},
 	{"internal/toolbox/suggest", "graphrank internal/base/taskdag internal/text/query internal/toolbox/catalog internal/toolbox/toolsearch"},

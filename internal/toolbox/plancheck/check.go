@@ -106,6 +106,9 @@ func Check(ctx context.Context, x *toolsearch.Index, lookup func(name string) (c
 		return nil, err
 	}
 	c.order()
+	if slices.ContainsFunc(c.out.Findings, func(f Finding) bool { return f.Confidence == 1 }) {
+		c.out.Signs.Schema = 1
+	}
 	c.fits()
 	c.guards()
 	slices.SortStableFunc(c.out.Findings, func(a, b Finding) int {

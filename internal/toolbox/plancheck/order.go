@@ -23,14 +23,12 @@ func (c *checker) order() {
 				}
 			case i < 0 && !r.part: // a part of a text can be a variable of another program
 				c.find(Finding{Kind: MissingStep, Call: call.ID, Confidence: 1, Evidence: fmt.Sprintf("an argument refers to call %q, which the plan lacks", r.call)})
-				c.out.Signs.Schema = 1
 			}
 		}
 	}
 	for _, e := range c.plan.Edges {
 		if c.plan.Position(e.From) < 0 || c.plan.Position(e.To) < 0 {
 			c.find(Finding{Kind: MissingStep, Confidence: 1, Evidence: fmt.Sprintf("an edge from %q to %q names a call that the plan lacks", e.From, e.To)})
-			c.out.Signs.Schema = 1
 		}
 	}
 	if !c.cycle() {
@@ -45,7 +43,6 @@ func (c *checker) cycle() bool {
 		if !c.reaches(i, i) {
 			continue
 		}
-		c.out.Signs.Schema = 1
 		f := Finding{Kind: Cycle, Call: c.plan.Calls[i].ID, Confidence: 1, Evidence: "it waits for itself, through other calls"}
 		for k, e := range c.plan.Edges {
 			if from, to := c.plan.Position(e.From), c.plan.Position(e.To); from >= 0 && to >= 0 && c.reaches(to, from) && !c.needs(from, to) {
@@ -101,7 +98,6 @@ func (c *checker) declared() {
 			f.Kind, f.Call, f.Repair = WrongTool, c.plan.Calls[stray].ID, "call "+id
 			f.repair = swap(f.Call, id)
 		}
-		c.out.Signs.Schema = 1
 		c.find(f)
 	}
 }
@@ -135,9 +131,6 @@ func (c *checker) before(i, j int, why string, confidence float64) {
 	case c.reaches(j, i):
 		f.Kind, f.repair = WrongOrder, reverse(from, to)
 		f.Evidence += ", but it runs before it"
-	}
-	if confidence == 1 {
-		c.out.Signs.Schema = 1
 	}
 	c.find(f)
 }

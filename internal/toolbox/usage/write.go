@@ -21,9 +21,9 @@ type Change struct {
 	examples map[string]json.RawMessage // arguments by tool, of Traces
 }
 
-// Empty reports whether the change is empty.
-func (c *Change) Empty() bool {
-	return len(c.Observations)+len(c.Intents)+len(c.Traces)+len(c.examples) == 0
+// Len returns the number of additions in the change.
+func (c *Change) Len() int {
+	return len(c.Observations) + len(c.Intents) + len(c.Traces) + len(c.examples)
 }
 
 // Add stores the observations and intents of a change and of its traces. It returns when they
@@ -52,7 +52,7 @@ func (s *Store) Add(ctx context.Context, c Change) error {
 
 // write makes a change durable before it returns.
 func (s *Store) write(ctx context.Context, c Change) error {
-	if err := ctx.Err(); err != nil || c.Empty() {
+	if err := ctx.Err(); err != nil || c.Len() == 0 {
 		return err
 	}
 	s.commit.Lock()
