@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 
 	"cairn/graphrank"
@@ -236,20 +237,12 @@ func tracesOf(intents []usage.Intent) []toolsearch.Trace {
 	var traces []toolsearch.Trace
 	for _, m := range intents {
 		trace := toolsearch.Trace{Intent: m.Text, Tools: m.Tools, Edges: m.Edges}
-		if servedByTool(m.Tools) && toolsearch.CheckTrace(trace) == nil {
+		tools := slices.ContainsFunc(m.Tools, func(id string) bool { _, document := graphrank.DocumentPath(id); return !document })
+		if tools && toolsearch.CheckTrace(trace) == nil {
 			traces = append(traces, trace)
 		}
 	}
 	return traces
-}
-
-func servedByTool(ids []string) bool {
-	for _, id := range ids {
-		if _, document := graphrank.DocumentPath(id); !document {
-			return true
-		}
-	}
-	return false
 }
 
 // close stops the job and closes the stores and the model.

@@ -119,17 +119,14 @@ type Listed struct {
 
 // Stats counts the tools and the usage.
 type Stats struct {
-	Tools   int        `json:"tools"`
-	Sources []string   `json:"sources"`
-	Usage   UsageStats `json:"usage"`
-}
-
-// UsageStats counts the edges and intents.
-type UsageStats struct {
-	Nodes   int     `json:"nodes"`
-	Edges   int     `json:"edges"`
-	Density float64 `json:"density"`
-	Intents int     `json:"intents"`
+	Tools   int      `json:"tools"`
+	Sources []string `json:"sources"`
+	Usage   struct {
+		Nodes   int     `json:"nodes"`
+		Edges   int     `json:"edges"`
+		Density float64 `json:"density"`
+		Intents int     `json:"intents"`
+	} `json:"usage"`
 }
 
 // Prepared is the outcome of PrepareOp.

@@ -124,22 +124,17 @@ func Open(entries []string) (*Store, error) {
 		return nil, err
 	}
 	for _, entry := range entries {
-		server, err := parseEntry(entry)
-		if err != nil {
+		name, target, _ := strings.Cut(entry, ":")
+		server := Server{Name: name, Command: strings.Fields(target), Folder: true}
+		if len(server.Command) == 1 && strings.Contains(server.Command[0], "://") {
+			server.URL, server.Command = server.Command[0], nil
+		}
+		if err := server.Check(); err != nil {
 			return nil, fmt.Errorf("configuration: mcp.servers: %w", err)
 		}
 		s.folder = append(s.folder, server)
 	}
 	return s, nil
-}
-
-func parseEntry(entry string) (Server, error) {
-	name, target, _ := strings.Cut(entry, ":")
-	s := Server{Name: name, Command: strings.Fields(target), Folder: true}
-	if len(s.Command) == 1 && strings.Contains(s.Command[0], "://") {
-		s.URL, s.Command = s.Command[0], nil
-	}
-	return s, s.Check()
 }
 
 // All returns the servers by name. The caller must not change the map.

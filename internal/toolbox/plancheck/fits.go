@@ -89,7 +89,7 @@ func (c *checker) fits() {
 				miss = min(miss, parts[p].fit[parts[p].best[0]]-s)
 			}
 		}
-		if c.miss[i] = miss; c.tools[i] != nil && !c.needed(i) && miss > misfit {
+		if c.miss[i] = miss; c.tools[i] != nil && !slices.ContainsFunc(c.plan.Calls, func(other Call) bool { return c.needs(other.Tool, k.Tool) }) && miss > misfit {
 			worst, misfit = i, miss
 		}
 	}
@@ -107,13 +107,6 @@ func (c *checker) fits() {
 	case s.Lacking > limits.Lacking:
 		c.find(Finding{Kind: MissingStep, Candidates: need.best, Confidence: s.missingStep(), Repair: "add a call of " + to, repair: insert(to, nil, nil), Evidence: evidence})
 	}
-}
-
-// needed reports whether a tool of the plan is declared to need call i.
-func (c *checker) needed(i int) bool {
-	return slices.ContainsFunc(c.plan.Calls, func(k Call) bool {
-		return slices.Contains(c.index.DirectNeeds(k.Tool), c.plan.Calls[i].Tool)
-	})
 }
 
 // unused finds the values of the intent that the plan does not use.

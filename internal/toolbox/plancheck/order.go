@@ -45,7 +45,7 @@ func (c *checker) cycle() bool {
 		}
 		f := Finding{Kind: Cycle, Call: c.plan.Calls[i].ID, Confidence: 1, Evidence: "it waits for itself, through other calls"}
 		for k, e := range c.plan.Edges {
-			if from, to := c.plan.Position(e.From), c.plan.Position(e.To); from >= 0 && to >= 0 && c.reaches(to, from) && !c.needs(from, to) {
+			if from, to := c.plan.Position(e.From), c.plan.Position(e.To); from >= 0 && to >= 0 && c.reaches(to, from) && !c.needs(c.plan.Calls[to].Tool, c.plan.Calls[from].Tool) {
 				f.Repair = fmt.Sprintf("remove the edge from %s to %s", e.From, e.To)
 				f.repair = func(p *Plan) { p.Edges = slices.Delete(p.Edges, k, k+1) }
 				break
@@ -57,9 +57,9 @@ func (c *checker) cycle() bool {
 	return false
 }
 
-// needs reports whether the tool of call to is declared to need that of call from.
-func (c *checker) needs(from, to int) bool {
-	return slices.Contains(c.index.DirectNeeds(c.plan.Calls[to].Tool), c.plan.Calls[from].Tool)
+// needs reports whether a tool is declared to need another.
+func (c *checker) needs(tool, other string) bool {
+	return slices.Contains(c.index.DirectNeeds(tool), other)
 }
 
 // reaches reports whether call to waits for call from, directly or through others. A call
@@ -89,7 +89,7 @@ func (c *checker) declared() {
 			Evidence: fmt.Sprintf("%s needs %s, as the catalogue declares", strings.Join(lacking[id], ", "), id)}
 		var before []string
 		for i := range c.plan.Calls {
-			if slices.Contains(c.index.DirectNeeds(id), c.plan.Calls[i].Tool) {
+			if c.needs(id, c.plan.Calls[i].Tool) {
 				before = append(before, c.plan.Calls[i].ID)
 			}
 		}
@@ -110,7 +110,7 @@ func (c *checker) stray(calls []string) int {
 			continue
 		}
 		related := slices.ContainsFunc(c.plan.Calls, func(k Call) bool {
-			return slices.Contains(c.index.DirectNeeds(t.ID), k.Tool) || slices.Contains(c.index.DirectNeeds(k.Tool), t.ID)
+			return c.needs(t.ID, k.Tool) || c.needs(k.Tool, t.ID)
 		})
 		if !related {
 			return i

@@ -127,15 +127,6 @@ func decodeExample(b []byte) (example, error) {
 	return example{bytes.Clone(b[8:]), binary.LittleEndian.Uint64(b)}, nil
 }
 
-// keep adds the arguments of a tool to the delta if they are shorter than the example.
-// The caller holds s.mu for reading.
-func (s *Store) keep(d *delta, tool string, arguments json.RawMessage, now time.Time) {
-	old, known := latest(d.examples, s.examples, tool)
-	if !known && len(s.examples)+len(d.examples) < maxExamples || known && len(arguments) < len(old.arguments) {
-		d.examples[tool] = &example{arguments, unix(now)}
-	}
-}
-
 // Example returns the shortest known arguments of a successful call of a tool; nil if there
 // are none.
 func (s *Store) Example(_ context.Context, tool string) (arguments json.RawMessage, err error) {

@@ -17,8 +17,8 @@ const (
 	Window = 32
 	// Gap is the minimum pause that begins a new piece of work.
 	Gap = 30 * time.Minute
-	// maxWeak bounds the weak relations, and the weak intents, of a piece of work.
-	maxWeak = 1024
+	// maxWeak bounds the weak relations and the weak intents of a piece of work.
+	maxWeak = 2048
 )
 
 // Session records one agent's session. Successive uses become sequence edges. The uses
@@ -52,12 +52,11 @@ type Session struct {
 	last  string    // the node of the last use
 	at    time.Time // of the last record
 
-	tools    search              // the last search for tools
-	pending  []Observation       // weak observations until the next search for tools, at most Window
-	found    map[string]int      // number of the last search that found a tool
-	fetched  []string            // tools fetched since the last search, at most Window
-	observed map[[2]string]bool  // weak observations of this piece of work
-	intents  map[string]struct{} // keys of its weak intents
+	tools   search          // the last search for tools
+	pending []Observation   // weak observations until the next search for tools, at most Window
+	found   map[string]int  // number of the last search that found a tool
+	fetched []string        // tools fetched since the last search, at most Window
+	added   map[string]bool // keys of the weak observations and intents of this piece of work
 
 	calls   Trace    // calls of tools since the last search, at most MaxCalls
 	results []string // of calls, in their order
@@ -170,7 +169,7 @@ func (r *Session) Reported(ids []string) {
 	if len(ids) == 0 {
 		return
 	}
-	r.replace(ids)
+	r.replace(func(id string) bool { return slices.Contains(ids, id) })
 	if slices.ContainsFunc(r.calls.Calls, func(c Call) bool { return slices.Contains(ids, c.Tool) }) {
 		r.calls, r.results = Trace{}, nil
 	}
@@ -179,8 +178,7 @@ func (r *Session) Reported(ids []string) {
 }
 
 // replace drops the weak observations about tools.
-func (r *Session) replace(ids []string) {
-	known := func(id string) bool { return slices.Contains(ids, id) }
+func (r *Session) replace(known func(id string) bool) {
 	r.pending = slices.DeleteFunc(r.pending, func(s Observation) bool { return known(s.From) && known(s.To) })
 	if slices.ContainsFunc(r.fetched, known) {
 		r.fetched = nil
@@ -214,7 +212,7 @@ func (r *Session) touch() {
 	if r.Idle() {
 		r.last = ""
 		r.Close()
-		r.tools, r.found, r.observed, r.intents = search{}, nil, nil, nil
+		r.tools, r.found, r.added = search{}, nil, nil
 	}
 	r.at = r.now()
 }
@@ -226,26 +224,34 @@ func (r *Session) infer(s Observation) {
 	}
 }
 
-// addInferred adds the pending weak observations, and the tools fetched for the last search as
-// an intent. It adds each only once in a piece of work.
+// addInferred adds the calls, the pending weak observations, and the tools fetched for the last
+// search as an intent. It adds each weak one only once in a piece of work. Calls replace the weak
+// observations about their tools.
 func (r *Session) addInferred() {
-	c := r.takeCalls()
-	if r.observed == nil {
-		r.observed, r.intents = map[[2]string]bool{}, map[string]struct{}{}
+	var c Change
+	if len(r.calls.Calls) > 0 {
+		r.replace(r.calls.uses)
+		c.Traces = []Trace{r.calls}
+		r.calls, r.results = Trace{}, nil
+	}
+	if r.added == nil {
+		r.added = map[string]bool{}
+	}
+	first := func(key string) bool {
+		known := r.added[key] || len(r.added) >= maxWeak
+		if !known {
+			r.added[key] = true
+		}
+		return !known
 	}
 	for _, s := range r.pending {
-		if pair := [2]string{s.From, s.To}; !r.observed[pair] && len(r.observed) < maxWeak {
-			r.observed[pair] = true
+		if first(pair{s.From, s.To}.key()) {
 			c.Observations = append(c.Observations, s)
 		}
 	}
-	if m, ok := memoryOf(r.tools.query, r.fetched); ok {
+	if m, ok := memoryOf(r.tools.query, r.fetched); ok && first(string(m.key())) {
 		m.Weak = true
-		key := string(m.key())
-		if _, already := r.intents[key]; !already && len(r.intents) < maxWeak {
-			r.intents[key] = struct{}{}
-			c.Intents = append(c.Intents, m)
-		}
+		c.Intents = append(c.Intents, m)
 	}
 	r.pending, r.fetched = nil, nil
 	r.add(c)
@@ -301,11 +307,7 @@ func (r *Session) Called(c Call, result string) {
 // Ran records the calls of a plan that cairn has run.
 func (r *Session) Ran(t Trace) {
 	r.touch()
-	var ids []string
-	for _, c := range t.Calls {
-		ids = append(ids, c.Tool)
-	}
-	r.replace(ids)
+	r.replace(t.uses)
 	r.add(Change{Traces: []Trace{t}})
 }
 
@@ -351,19 +353,4 @@ func values(raw json.RawMessage) (found []string) {
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
-}
-
-// takeCalls returns the calls as a change, and drops the weak observations about their tools.
-func (r *Session) takeCalls() (c Change) {
-	if len(r.calls.Calls) == 0 {
-		return c
-	}
-	var ids []string
-	for _, call := range r.calls.Calls {
-		ids = append(ids, call.Tool)
-	}
-	r.replace(ids)
-	c.Traces = []Trace{r.calls}
-	r.calls, r.results = Trace{}, nil
-	return c
 }

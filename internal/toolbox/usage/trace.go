@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"cairn/graphrank"
@@ -67,6 +68,11 @@ func (t *Trace) Check() error {
 		}
 	}
 	return nil
+}
+
+// uses reports whether a call used a tool.
+func (t *Trace) uses(id string) bool {
+	return slices.ContainsFunc(t.Calls, func(c Call) bool { return c.Tool == id })
 }
 
 // Observations returns the relations in a trace, each once: its edges as dependencies or, if

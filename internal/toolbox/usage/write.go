@@ -113,7 +113,10 @@ func (s *Store) add(d *delta, c Change, now time.Time) {
 		d.edges[p] = &e
 	}
 	for tool, arguments := range c.examples {
-		s.keep(d, tool, arguments, now)
+		old, known := latest(d.examples, s.examples, tool)
+		if !known && len(s.examples)+len(d.examples) < maxExamples || known && len(arguments) < len(old.arguments) {
+			d.examples[tool] = &example{arguments, unix(now)}
+		}
 	}
 	for i := range c.Intents {
 		m := &c.Intents[i]
