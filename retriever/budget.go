@@ -116,12 +116,6 @@ func (h *candidateText) content() (string, Lines) {
 	return text, Lines{start, start + lineBreaks([]byte(text))}
 }
 
-// whole reports whether the answer has the whole section, with or without its
-// subsections.
-func (h *candidateText) whole() bool {
-	return h.given == h.own || h.given == span{0, len(h.text)}
-}
-
 // words returns the words of the best chunk, separated by blanks.
 func (h *candidateText) words() string {
 	if h.said != "" {

@@ -69,10 +69,13 @@ func (u CoUsage) Bonus(q Query, paths []string) []float64 {
 }
 
 func (u CoUsage) bonus(g *graphrank.Graph, inUse, paths []string) []float64 {
-	var context []string
+	var context []string // the nodes of documents, with or without an anchor, and of tools
 	for _, name := range inUse {
-		if id, ok := contextNode(g, name); ok {
+		path, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(name, graphrank.DocumentPrefix), "/"), "#")
+		if id := graphrank.DocumentID(path); g.Has(id) {
 			context = append(context, id)
+		} else if g.Has(name) {
+			context = append(context, name)
 		}
 	}
 	if len(context) == 0 {
@@ -87,16 +90,4 @@ func (u CoUsage) bonus(g *graphrank.Graph, inUse, paths []string) []float64 {
 		bonus[i] *= CoUsageLimit
 	}
 	return bonus
-}
-
-// contextNode returns the graph's node for a document's path, with or without an
-// anchor, or for a tool's id.
-func contextNode(g *graphrank.Graph, name string) (id string, ok bool) {
-	path, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(name, graphrank.DocumentPrefix), "/"), "#")
-	for _, id := range []string{graphrank.DocumentID(path), name} {
-		if g.Has(id) {
-			return id, true
-		}
-	}
-	return "", false
 }

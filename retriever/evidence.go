@@ -2,6 +2,7 @@ package retriever
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -84,6 +85,6 @@ func (s *search) cover(d *foundDocument, t *keyword.Marker, found map[string]boo
 	if s.shown++; s.shown > coveredDocuments {
 		return
 	}
-	addAll(found, t.In(strings.Join(d.doc.Sections[d.section].Trail, "\n")+"\n"+d.doc.Title))
+	maps.Copy(found, t.In(strings.Join(d.doc.Sections[d.section].Trail, "\n")+"\n"+d.doc.Title))
 	s.covered = max(s.covered, float64(len(found))/float64(max(1, t.Len())))
 }

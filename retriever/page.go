@@ -31,8 +31,13 @@ const (
 // near-duplicates are found by comparison with the documents before them.
 func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answer, error) {
 	a := &Answer{
-		Results: []Result{}, TotalCount: ranking.files(), Mode: ranking.Mode,
+		Results: make([]Result, 0, s.Limit), Mode: ranking.Mode,
 		Degraded: append([]string{}, ranking.Degraded...), Fuzzy: ranking.Fuzzy,
+	}
+	for i := range ranking.Documents {
+		if !ranking.Documents[i].further {
+			a.TotalCount++
+		}
 	}
 	marked := keyword.NewMarker(s.parsed)
 	s.shown, s.covered = 0, 0
@@ -42,14 +47,8 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 	}
 	var kept []Fingerprint
 	results := func(reader *docs.Reader) error {
-		tokens := make([]int, s.Limit) // of the sections of results, counted meanwhile
-		var counting sync.WaitGroup
-		defer func() {
-			counting.Wait()
-			for i := range a.Results {
-				a.Results[i].SectionTokens = tokens[i]
-			}
-		}()
+		var counting sync.WaitGroup // of the tokens of sections
+		defer counting.Wait()
 		ready := 0 // number of prefetched documents
 		for i := range ranking.Documents {
 			if err := ctx.Err(); err != nil {
@@ -86,12 +85,12 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 				return nil
 			}
 			if kept = append(kept, print); len(kept) > offset {
-				s.countTokens(&counting, &tokens[len(a.Results)], d)
-				result := s.result(d, marked)
+				a.Results = append(a.Results, s.result(d, marked)) // there is room
+				result := &a.Results[len(a.Results)-1]
+				s.countTokens(&counting, &result.SectionTokens, d)
 				if result.Outdated, err = s.outdatedNote(ctx, d.doc.Path); err != nil {
 					return err
 				}
-				a.Results = append(a.Results, result)
 			}
 		}
 		return nil
@@ -233,7 +232,11 @@ func (s *search) result(d *foundDocument, marked *keyword.Marker) Result {
 		Path: doc.Path, Title: doc.Title, Headings: append([]string{}, section.Trail...), Anchor: section.Anchor,
 		LineRange: Lines{section.StartLine, section.EndLine},
 		Passage:   passage(section, chunk, d.text), Hash: doc.Hash, Tokens: int(doc.Size / 4),
-		SectionHash: shortHash(section.Hash), Score: s.score(d.ranked.Score), Stale: s.stale(doc),
+		SectionHash: shortHash(section.Hash), Score: s.score(d.ranked.Score),
+	}
+	if s.files != nil { // the size or time of the file may differ from the indexed one
+		info, err := s.files.Stat(doc.Path)
+		result.Stale = err != nil || info.Size() != doc.Size || !info.ModTime().Equal(time.Unix(0, doc.ModTime))
 	}
 	if s.MaxTokens > 0 {
 		result.candidate = newCandidateText(section, chunk, d.text, s.MaxTokens)
@@ -356,15 +359,6 @@ func (r *Retriever) countTokens(counting *sync.WaitGroup, n *int, d *foundDocume
 		*n = r.sources.Budget.CountTokens(text)
 		r.lengths.Add(section.Hash, *n)
 	})
-}
-
-// stale reports whether the size or time of the file on disk differs from the indexed one.
-func (s *search) stale(doc *store.Document) bool {
-	if s.files == nil {
-		return false
-	}
-	info, err := s.files.Stat(doc.Path)
-	return err != nil || info.Size() != doc.Size || !info.ModTime().Equal(time.Unix(0, doc.ModTime))
 }
 
 // Place returns the ReadRequest.Path of the result's section.

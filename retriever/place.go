@@ -213,9 +213,6 @@ func (r *Retriever) expand(ctx context.Context, places []string) (found []string
 			found = append(found, place) // Read reports it as not found, with similar names
 		}
 	}
-	if len(found) > MaxPaths {
-		more = len(found) - MaxPaths
-		found = found[:MaxPaths]
-	}
-	return found, more, nil
+	n := min(len(found), MaxPaths)
+	return found[:n], len(found) - n, nil
 }

@@ -41,16 +41,6 @@ func (r *Ranking) release() {
 	pool.Put(r.held)
 }
 
-// files returns the number of files in the ranking.
-func (r *Ranking) files() (n int) {
-	for i := range r.Documents {
-		if !r.Documents[i].further {
-			n++
-		}
-	}
-	return n
-}
-
 // RankedDocument is a document with its matching sections, best first.
 type RankedDocument struct {
 	Path     string

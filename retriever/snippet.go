@@ -1,6 +1,7 @@
 package retriever
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -34,12 +35,12 @@ func snippetOf(t *keyword.Marker, heading, passage string) (snippet string, foun
 	var shown map[string]bool
 	if len(lines) > 1 && lines[0] == heading {
 		shown, lines = t.In(heading), lines[1:]
-		addAll(found, shown)
+		maps.Copy(found, shown)
 	}
 	hits := make([]map[string]bool, len(lines))
 	for i, line := range lines {
 		hits[i] = t.In(line)
-		addAll(found, hits[i])
+		maps.Copy(found, hits[i])
 		for term := range shown {
 			delete(hits[i], term)
 		}
@@ -66,7 +67,7 @@ func densest(texts []string, terms []map[string]bool, most, room int, may func(i
 				break
 			}
 			size++
-			addAll(seen, terms[end])
+			maps.Copy(seen, terms[end])
 		}
 		if len(seen) > best {
 			from, to, best = i, end, len(seen)
@@ -97,12 +98,6 @@ func joinComments(text string) string {
 		b.WriteString(line)
 	}
 	return b.String()
-}
-
-func addAll(to, from map[string]bool) {
-	for term := range from {
-		to[term] = true
-	}
 }
 
 // window shortens a long line to the consecutive words with the most distinct terms.

@@ -196,5 +196,6 @@ func (t *tracer) fitted(at string, text *candidateText) {
 	if t.used == nil {
 		t.used = map[string]ResultUse{}
 	}
-	t.used[at] = ResultUse{Place: at, Tokens: text.tokens, Whole: text.whole()}
+	whole := text.given == text.own || text.given == span{0, len(text.text)} // with or without its subsections
+	t.used[at] = ResultUse{Place: at, Tokens: text.tokens, Whole: whole}
 }

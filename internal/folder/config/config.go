@@ -243,15 +243,16 @@ func (c Config) TOML() ([]byte, error) { return toml.Marshal(c) }
 func Load(root string, environ []string) (Config, error) {
 	cfg, err := loadFile(root)
 	if err == nil {
-		if err = cfg.override(environ); err == nil {
-			err = cfg.check()
-		}
+		err = cfg.override(environ)
+	}
+	if err == nil {
+		err = cfg.check()
 	}
 	if err != nil {
-		without := Default()
-		return without, errors.Join(err, without.override(environ))
+		cfg = Default()
+		err = errors.Join(err, cfg.override(environ))
 	}
-	return cfg, nil
+	return cfg, err
 }
 
 // loadFile returns the defaults, overridden by the file of the folder root.

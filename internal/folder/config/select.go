@@ -94,7 +94,13 @@ func (o SelectOptions) workspace(refuse refusal) (Selection, error) {
 	if err != nil {
 		return Selection{}, fmt.Errorf("resolving the working folder: %w", err)
 	}
-	named, rule := o.named()
+	named, rule := o.Env("CUE_WORKSPACE"), RuleCue
+	if dir := o.Env("CAIRN_WORKSPACE"); dir != "" {
+		named, rule = dir, RuleCairn
+	}
+	if o.Flag != "" {
+		named, rule = o.Flag, RuleFlag
+	}
 	if named == "" {
 		if dir, rule, err = o.nearest(dir, refuse); err != nil {
 			return Selection{}, err
@@ -143,16 +149,6 @@ func (o SelectOptions) withDefaults() (SelectOptions, error) {
 	}
 	o.Temp = cmp.Or(o.Temp, os.TempDir())
 	return o, nil
-}
-
-func (o SelectOptions) named() (string, Rule) {
-	if o.Flag != "" {
-		return o.Flag, RuleFlag
-	}
-	if dir := o.Env("CAIRN_WORKSPACE"); dir != "" {
-		return dir, RuleCairn
-	}
-	return o.Env("CUE_WORKSPACE"), RuleCue
 }
 
 // nearest returns the nearest parent of dir with a marker, or dir.

@@ -42,10 +42,7 @@ func (m *Model) Apply(o *workspace.Options) error {
 		open := m.Open
 		m.shared = sync.OnceValues(func() (models.Embedder, error) {
 			e, err := open()
-			if err != nil {
-				return nil, err
-			}
-			return noClose{e}, nil
+			return noClose{e}, err
 		})
 	}
 	o.Description, o.Model = minilm.Description(), m.shared
@@ -136,10 +133,9 @@ func openReranker(engine, dir string) (models.Reranker, error) {
 	var native error
 	if engine != "hugot" {
 		r, err := bert.OpenReranker(dir, nil)
-		if err == nil {
+		if native = err; err == nil {
 			return r, nil
 		}
-		native = err
 	}
 	r, err := onnx.OpenReranker(dir, nil)
 	if err != nil {

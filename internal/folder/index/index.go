@@ -214,16 +214,17 @@ func (x *Index) open(write bool) error {
 		return err
 	}
 	err := x.openStores(write, false)
-	if rebuild, _ := errors.AsType[*RebuildError](err); rebuild != nil && rebuild.part == DocumentsFile {
+	rebuild, _ := errors.AsType[*RebuildError](err)
+	if rebuild != nil && rebuild.part == DocumentsFile {
 		x.damage[DocumentsFile] = errors.New(rebuild.Reason)
 		err = x.openStores(write, false)
+		rebuild, _ = errors.AsType[*RebuildError](err)
 	}
-	if write && x.options.Rebuild {
-		if _, ok := errors.AsType[*RebuildError](err); ok {
-			err = x.replaceStores()
-		}
+	if rebuild != nil && write && x.options.Rebuild {
+		err = x.replaceStores()
+		rebuild, _ = errors.AsType[*RebuildError](err)
 	}
-	if _, ok := errors.AsType[*RebuildError](err); ok {
+	if rebuild != nil {
 		x.unusable, err = err, nil
 	} else if errors.Is(err, ErrNoIndex) {
 		err = nil
@@ -524,21 +525,23 @@ func SearchFolder(ctx context.Context, folder, dir string, model models.Embedder
 }
 
 // Read returns a document, or a section or lines of it.
-func (x *Index) Read(ctx context.Context, r retriever.ReadRequest) (*retriever.Reading, error) {
-	reading, err := answer(x, func() (*retriever.Reading, error) { return x.retriever.Read(ctx, r) })
-	if err == nil {
-		reading.Degraded = x.lacks()
-	}
-	return reading, err
+func (x *Index) Read(ctx context.Context, r retriever.ReadRequest) (reading *retriever.Reading, err error) {
+	return answer(x, func() (*retriever.Reading, error) {
+		if reading, err = x.retriever.Read(ctx, r); err == nil {
+			reading.Degraded = x.lacks()
+		}
+		return reading, err
+	})
 }
 
 // ReadAll returns several places at once.
-func (x *Index) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
-	readings, err := answer(x, func() (*retriever.Readings, error) { return x.retriever.ReadAll(ctx, r) })
-	if err == nil {
-		readings.Degraded = x.lacks()
-	}
-	return readings, err
+func (x *Index) ReadAll(ctx context.Context, r retriever.ReadRequest) (readings *retriever.Readings, err error) {
+	return answer(x, func() (*retriever.Readings, error) {
+		if readings, err = x.retriever.ReadAll(ctx, r); err == nil {
+			readings.Degraded = x.lacks()
+		}
+		return readings, err
+	})
 }
 
 // answer calls fn with the stores of an index in use. It calls fn again after damage that

@@ -158,14 +158,10 @@ func (w *Workspace) Verify(ctx context.Context, repair bool) (*index.Verified, e
 	if err != nil {
 		return nil, err
 	}
-	found.Files = append(found.Files, recoveredFiles(place)...)
 	var tools *health.Report
 	box, err := w.Tools(ctx)
 	if err == nil {
 		tools, err = toolbox.VerifyOp.Call(ctx, box, repair, nil)
-	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
 	}
 	if err != nil { // the files cannot be opened
 		tools = &health.Report{Files: []health.File{{Name: "tools", Problems: []string{err.Error()}}}}
@@ -176,7 +172,7 @@ func (w *Workspace) Verify(ctx context.Context, repair bool) (*index.Verified, e
 	if err != nil {
 		return nil, err
 	}
-	found.Files = slices.Concat(found.Files, tools.Files, questions.Files)
+	found.Files = slices.Concat(found.Files, recoveredFiles(place), tools.Files, questions.Files)
 	return found, nil
 }
 

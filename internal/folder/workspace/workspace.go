@@ -245,19 +245,14 @@ func (w *Workspace) indexOptions(place home.Place) index.Options {
 	if dir := w.rerankDir(); dir != "" && o.Reranker != nil {
 		reranker = func() (models.Reranker, error) { return o.Reranker(dir) }
 	}
-	return index.Options{
+	options := index.Options{
 		Settings: o.Settings, Selection: w.selection, Config: w.Config(), Dir: place.Index, Reranker: reranker,
 		Recovered: func() []health.File { return recoveredFiles(place) },
-		History:   w.history(place),
 	}
-}
-
-// history returns the git history of the folder, nil if a store answers alone.
-func (w *Workspace) history(place home.Place) *history.History {
-	if place.Index == "" {
-		return nil
+	if place.Index != "" { // a store does not answer alone
+		options.History = history.Open(w.selection.Root, filepath.Join(place.Index, "history"), o.Logger)
 	}
-	return history.Open(w.selection.Root, filepath.Join(place.Index, "history"), w.options.Logger)
+	return options
 }
 
 // rerankDir returns the folder of the re-ranker, "" for none. A relative path in the
