@@ -88,7 +88,8 @@ type placing struct {
 	query, scope, name string
 	terms              []string        // of the query
 	word               bool            // the name is a word in lower case
-	documents, sources bool            // the candidates include some
+	documents          bool            // the candidates include some
+	sources            []*candidate    // of code
 	plain              bool            // the query is a question in plain words
 	asides             bool            // some documents are aside
 	stems              map[string]bool // of the names of files: see names
@@ -109,11 +110,11 @@ func placeCode(cs []candidate, query string, declare func(name string, cs []*can
 		p.name = query
 	}
 	p.assign(cs, query)
-	if !p.sources && !p.asides && !p.defined {
+	if len(p.sources) == 0 && !p.asides && !p.defined {
 		return nil
 	}
 	if p.name != "" && !p.defined && !p.named {
-		if err := p.declare(cs, declare); err != nil {
+		if err := p.declare(declare); err != nil {
 			return err
 		}
 	}
@@ -126,34 +127,28 @@ func placeCode(cs []candidate, query string, declare func(name string, cs []*can
 func (p *placing) assign(cs []candidate, query string) {
 	for i := range cs {
 		c := &cs[i]
+		if outline.IsSource(c.path) {
+			p.sources = append(p.sources, c)
+			continue
+		}
+		p.documents = true
+		if c.anchor == query && !p.word {
+			c.role, p.defined = definition, true
+			continue
+		}
+		c.aside = aside(c.path, p.query)
+		p.asides = p.asides || c.aside
+		p.named = p.named || p.word && (Defines(c.anchor, p.name) || strings.EqualFold(stem(c.path), p.name))
+	}
+	for _, c := range p.sources {
 		switch {
-		case c.anchor == query && !p.word && !outline.IsSource(c.path):
-			c.role, p.defined, p.documents = definition, true, true
-			continue
-		case !outline.IsSource(c.path):
-			c.aside = aside(c.path, p.query)
-			p.documents, p.asides = true, p.asides || c.aside
-			p.named = p.named || p.word && (Defines(c.anchor, p.name) || strings.EqualFold(stem(c.path), p.name))
-			continue
-		case p.name != "" && Defines(c.anchor, p.name):
+		case p.name != "" && !p.named && Defines(c.anchor, p.name):
 			c.role, p.defined = definition, true
 			p.packaged = p.packaged || inPackage(c.path, p.scope)
 		case outline.IsTest(c.path):
 			c.role = test
 		default:
 			c.role = source
-		}
-		p.sources = true
-	}
-	if !p.named {
-		return
-	}
-	p.defined = false
-	for i := range cs {
-		if c := &cs[i]; c.role == definition {
-			if c.role = source; outline.IsTest(c.path) {
-				c.role = test
-			}
 		}
 	}
 }
@@ -179,17 +174,11 @@ func lacksDefinition(cs []candidate, query string) bool {
 }
 
 // declare marks the candidates whose text declares the name as definitions.
-func (p *placing) declare(cs []candidate, find func(name string, cs []*candidate) error) error {
-	var sources []*candidate
-	for i := range cs {
-		if c := &cs[i]; c.role != document {
-			sources = append(sources, c)
-		}
-	}
-	if err := find(p.name, sources); err != nil {
+func (p *placing) declare(find func(name string, cs []*candidate) error) error {
+	if err := find(p.name, p.sources); err != nil {
 		return err
 	}
-	for _, c := range sources {
+	for _, c := range p.sources {
 		if c.role == definition {
 			p.declared, p.defined = true, true
 			p.sure = p.sure || !c.unsure

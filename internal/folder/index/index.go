@@ -180,11 +180,7 @@ func (x *Index) start() {
 		x.readHistory()
 	}
 	if x.options.Watch && x.options.Config.Watcher.Enabled {
-		x.runs.Lock()
-		if x.watcher == nil && !x.closed {
-			x.watcher = x.startWatching(!indexes)
-		}
-		x.runs.Unlock()
+		_, _ = x.watching(!indexes) // fails only after Close
 	}
 	switch {
 	case indexes:

@@ -58,11 +58,7 @@ func (x *Index) Status(_ context.Context, r StatusRequest) (*Status, error) {
 	x.runs.Lock()
 	defer x.runs.Unlock()
 	if x.watcher != nil {
-		var problem string
-		if s.Watching, problem = x.watcher.state(); problem != "" {
-			s.Problem = problem
-		}
-		s.KeywordSince, s.VectorsSince = x.watcher.behind()
+		x.watcher.describe(s)
 	}
 	if x.current != nil && x.current.Running() {
 		p := x.current.Progress()

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,16 +50,10 @@ func (x *Index) Watch(ctx context.Context, fn func(WatchEvent)) error {
 	if x.options.Holder == nil {
 		return ErrReadOnly
 	}
-	x.runs.Lock()
-	if x.closed {
-		x.runs.Unlock()
-		return owner.ErrEnded
+	w, err := x.watching(true)
+	if err != nil {
+		return err
 	}
-	if x.watcher == nil {
-		x.watcher = x.startWatching(true)
-	}
-	w := x.watcher
-	x.runs.Unlock()
 	return w.follow(ctx, fn)
 }
 
@@ -83,8 +78,16 @@ type watcher struct {
 	followers                  map[chan WatchEvent]bool
 }
 
-// startWatching starts a watcher in a goroutine.
-func (x *Index) startWatching(first bool) *watcher {
+// watching returns the watcher, which it starts unless there is one.
+func (x *Index) watching(first bool) (*watcher, error) {
+	x.runs.Lock()
+	defer x.runs.Unlock()
+	if x.closed {
+		return nil, owner.ErrEnded
+	}
+	if x.watcher != nil {
+		return x.watcher, nil
+	}
 	x.filling.Add(1)
 	w := &watcher{x: x, first: first, ready: make(chan struct{}), embed: make(chan struct{}, 1), followers: map[chan WatchEvent]bool{}}
 	w.Job = job.Start(func(ctx context.Context, _ func(Progress)) (none, error) {
@@ -97,7 +100,8 @@ func (x *Index) startWatching(first bool) *watcher {
 		x.options.Logger.Error("watching the folder", "error", err)
 		return none{}, err
 	})
-	return w
+	x.watcher = w
+	return w, nil
 }
 
 // run watches until ctx ends. It calls ready when it sees every later change.
@@ -253,13 +257,6 @@ func (w *watcher) caughtUp(keyword, vectors bool) {
 	}
 }
 
-// behind returns the times of the oldest changes that searches do not find.
-func (w *watcher) behind() (keyword, vectors time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.keywordSince, w.vectorsSince
-}
-
 // report sends an event to the followers. A follower whose channel is full loses its
 // oldest event.
 func (w *watcher) report(e WatchEvent) {
@@ -310,16 +307,19 @@ func (w *watcher) end() error {
 	return err
 }
 
-// state returns how the folder is watched: "events", or "polling" and the reason. "" means
-// that it is not watched; problem has the reason.
-func (w *watcher) state() (how, problem string) {
+// describe sets how the folder is watched, "events" or "polling" and the reason, since when
+// searches lack changes, and the last problem.
+func (w *watcher) describe(s *Status) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	s.KeywordSince, s.VectorsSince = w.keywordSince, w.vectorsSince
+	s.Problem = cmp.Or(w.problem, s.Problem)
 	switch {
 	case !w.Running():
-		return "", fmt.Sprintf("the folder is not watched any more: %v", w.end())
+		s.Problem = fmt.Sprintf("the folder is not watched any more: %v", w.end())
 	case w.polling != "":
-		return "polling: " + w.polling, w.problem
+		s.Watching = "polling: " + w.polling
+	default:
+		s.Watching = "events"
 	}
-	return "events", w.problem
 }

@@ -124,15 +124,13 @@ func Open(ctx context.Context, sel config.Selection, cfg config.Config, access A
 		})
 		return w, nil
 	}
-	place, err := home.Of(sel.Root)
+	var err error
+	if w.place, err = home.Of(sel.Root); err == nil {
+		w.Folder, err = w.Tools(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	w.place = place
-	if w.Folder, err = w.own(ctx, place); err != nil {
-		return nil, err
-	}
-	w.tools = w.Folder
 	w.finishRestore(ctx)
 	return w, nil
 }
