@@ -139,21 +139,11 @@ func (f *folder) programs() map[string]bool {
 // scan marks the claims whose names are in the folder, and collects the files that differ from the
 // last commit.
 func (f *folder) scan(ctx context.Context, all []*claim) error {
-	wanted, values := map[string][]*claim{}, named{}
-	for _, c := range all {
-		switch c.kind {
-		case Value:
-			values.add(c)
-			continue
-		case Sample, Anchor:
-			continue
-		}
-		c.found = c.path != "" && f.names[strings.Trim(c.path, "/")]
-		for _, k := range c.keys {
-			wanted[k] = append(wanted[k], c)
-		}
-		if c.path != "" {
-			wanted[c.text] = append(wanted[c.text], c)
+	x := newIndex(all)
+	for name, list := range x.places {
+		for _, c := range list {
+			c.found = f.names[name]
+			x.tokens[c.text] = append(x.tokens[c.text], c)
 		}
 	}
 	have := map[string]bool{}
@@ -176,7 +166,7 @@ func (f *folder) scan(ctx context.Context, all []*claim) error {
 			continue
 		}
 		tokens(text, func(token []byte, at int) {
-			for _, c := range wanted[string(token)] {
+			for _, c := range x.tokens[string(token)] {
 				switch {
 				case c.found:
 				case c.kind != Signature:
@@ -188,7 +178,7 @@ func (f *folder) scan(ctx context.Context, all []*claim) error {
 					c.count = max(c.count, count)
 				}
 			}
-			values.at(text, at, token, false, func(c *claim) { c.found = c.found || isEvidence(p) })
+			x.values.at(text, at, token, false, func(c *claim) { c.found = c.found || isEvidence(p) })
 		})
 	}
 	for p, h := range f.files {

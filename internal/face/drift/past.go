@@ -47,43 +47,51 @@ type evidence struct {
 // past looks for absent names in the history.
 type past struct {
 	*folder
-	chain  []*git.Commit // the first parents from head on
-	tokens map[string][]*claim
-	paths  map[string][]*claim
-	texts  map[string][]*claim // samples and anchors, by the document that had them
-	values named
-	seen   map[git.Hash]bool
-	left   int
-	size   int // of the texts so far
+	*claimIndex
+	chain []*git.Commit // the first parents from head on
+	seen  map[git.Hash]bool
+	left  int
+	size  int // of the texts so far
 
 	outlined git.Hash // the text whose symbols are in symbols
 	symbols  []string
 }
 
-// search sets the evidence of those claims that an earlier commit fulfilled, not later than
-// since if it is not nil.
-func (p *past) search(ctx context.Context, absent []*claim, since *git.Commit) error {
-	p.values, p.tokens, p.paths, p.texts, p.seen, p.left = named{}, map[string][]*claim{}, map[string][]*claim{}, map[string][]*claim{}, map[git.Hash]bool{}, len(absent)
-	for _, c := range absent {
+// claimIndex holds claims by what fulfils them.
+type claimIndex struct {
+	tokens, places map[string][]*claim
+	texts          map[string][]*claim // samples and anchors, by the document that had them
+	values         named
+}
+
+func newIndex(claims []*claim) *claimIndex {
+	x := &claimIndex{map[string][]*claim{}, map[string][]*claim{}, map[string][]*claim{}, named{}}
+	for _, c := range claims {
 		switch c.kind {
 		case Sample:
-			p.texts[c.doc] = append(p.texts[c.doc], c)
+			x.texts[c.doc] = append(x.texts[c.doc], c)
 			continue
 		case Anchor:
-			p.texts[c.path] = append(p.texts[c.path], c)
+			x.texts[c.path] = append(x.texts[c.path], c)
 			continue
 		case Value:
-			p.values.add(c)
+			x.values.add(c)
 			continue
 		}
 		for _, k := range c.keys {
-			p.tokens[k] = append(p.tokens[k], c)
+			x.tokens[k] = append(x.tokens[k], c)
 		}
-		if c.path != "" {
-			k := strings.Trim(c.path, "/")
-			p.paths[k] = append(p.paths[k], c)
+		if k := strings.Trim(c.path, "/"); c.path != "" {
+			x.places[k] = append(x.places[k], c)
 		}
 	}
+	return x
+}
+
+// search sets the evidence of those claims that an earlier commit fulfilled, not later than
+// since if it is not nil.
+func (p *past) search(ctx context.Context, absent []*claim, since *git.Commit) error {
+	p.claimIndex, p.seen, p.left = newIndex(absent), map[git.Hash]bool{}, len(absent)
 	for c := p.head; len(p.chain) < maxPast; {
 		p.chain = append(p.chain, c)
 		if since != nil && (c.Hash == since.Hash || c.Time.Before(since.Time)) || len(c.Parents) == 0 {
@@ -133,9 +141,9 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if len(p.paths) > 0 {
+		if len(p.places) > 0 {
 			ends(f.Path, func(end string) bool {
-				for _, c := range p.paths[end] {
+				for _, c := range p.places[end] {
 					// A bare name is that of a file in the root, or in the folder of the document.
 					exact := strings.HasPrefix(f.Path+"/", end+"/") || path.Dir(f.Path) == path.Dir(c.doc)
 					same := strings.Split(f.Path, "/")[0] == strings.Split(c.doc, "/")[0]
@@ -309,8 +317,7 @@ func (p *past) stated(c *claim) (bool, error) {
 // certain reports whether the evidence of a claim proves it. A common word, or a name that may
 // be local, proves it only with another name of the same section in the same file.
 func (p *past) certain(c *claim, section []*claim) (bool, error) {
-	switch {
-	case c.evidence.declared && (c.kind != Key && c.kind != Symbol && c.kind != Command || distinctive(c.text)):
+	if c.evidence.declared && (c.kind != Key && c.kind != Symbol && c.kind != Command || distinctive(c.text)) {
 		return true, nil
 	}
 	text, err := p.content(c.evidence.before, c.evidence.file.Path)

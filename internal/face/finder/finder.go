@@ -83,11 +83,6 @@ func New(places []Place, o *Options) *Model {
 // Init implements tea.Model.
 func (m *Model) Init() tea.Cmd { return m.searchLater() }
 
-type source []Place
-
-func (s source) String(i int) string { return s[i].Text }
-func (s source) Len() int            { return len(s) }
-
 // Match returns the places that match a filter, the best first: those with all its words,
 // then those with its letters in their order. An empty filter matches all places.
 func Match(places []Place, filter string) []Place {
@@ -101,14 +96,13 @@ func match(places []Place, filter string) (whole, rest []Place) {
 	if len(words) == 0 {
 		return places, nil
 	}
-	matches := fuzzy.FindFrom(strings.TrimSpace(filter), source(places))
+	texts := make([]string, len(places))
+	for i, p := range places {
+		texts[i] = p.Text
+	}
+	matches := fuzzy.Find(strings.TrimSpace(filter), texts)
 	// Equal scores keep the order of the places.
-	slices.SortStableFunc(matches, func(a, b fuzzy.Match) int {
-		if a.Score != b.Score {
-			return b.Score - a.Score
-		}
-		return a.Index - b.Index
-	})
+	slices.SortFunc(matches, func(a, b fuzzy.Match) int { return cmp.Or(b.Score-a.Score, a.Index-b.Index) })
 	hasAll := func(p Place) bool {
 		text := strings.ToLower(p.Text)
 		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })

@@ -39,7 +39,13 @@ func PlanSteps(s *suggest.Suggestion) (steps []PlanStep) {
 		}
 		for _, e := range s.DAG.Edges {
 			if e.ToTask == t.ID {
-				step.Takes = append(step.Takes, dataFlow(s, &e))
+				from := 1 + slices.IndexFunc(s.Tasks, func(t suggest.Task) bool { return t.ID == e.FromTask })
+				takes := map[bool]string{false: "takes", true: "may take"}[e.Ambiguous]
+				if output, input, ok := strings.Cut(e.DataPath, " → "); ok {
+					step.Takes = append(step.Takes, fmt.Sprintf("%s “%s” from “%s” of step %d: %s", takes, strings.TrimPrefix(input, "input."), strings.TrimPrefix(output, "output."), from, e.Reason))
+				} else {
+					step.Takes = append(step.Takes, fmt.Sprintf("after step %d: %s", from, e.Reason))
+				}
 			}
 		}
 		for _, m := range s.Missing {
@@ -50,20 +56,6 @@ func PlanSteps(s *suggest.Suggestion) (steps []PlanStep) {
 		steps = append(steps, step)
 	}
 	return steps
-}
-
-// dataFlow describes an edge of a plan for the step at its end.
-func dataFlow(s *suggest.Suggestion, e *suggest.Edge) string {
-	step := 1 + slices.IndexFunc(s.Tasks, func(t suggest.Task) bool { return t.ID == e.FromTask })
-	from, to, ok := strings.Cut(e.DataPath, " → ")
-	if !ok {
-		return fmt.Sprintf("after step %d: %s", step, e.Reason)
-	}
-	takes := "takes"
-	if e.Ambiguous {
-		takes = "may take"
-	}
-	return fmt.Sprintf("%s “%s” from “%s” of step %d: %s", takes, strings.TrimPrefix(to, "input."), strings.TrimPrefix(from, "output."), step, e.Reason)
 }
 
 // PlanAdvice states how certain a plan is, and what to do with it.

@@ -214,17 +214,6 @@ func list(text string) []string {
 	return parts
 }
 
-// class returns the style of a card in a graph: ready, active or waiting.
-func (b *cardGraph) class(c *cards.Card) string {
-	switch {
-	case c.Status == task.InProgress:
-		return "active"
-	case b.ready[c.ID]:
-		return "ready"
-	}
-	return "waiting"
-}
-
 var (
 	// stepMark matches a step in the text of a card, and shownStep in its HTML.
 	stepMark  = regexp.MustCompile(`(?m)^(\s*(?:[-*+]|\d{1,9}[.)])\s+\[)[ xX](\]\s)`)

@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -54,23 +53,17 @@ func (h *Handler) index(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p.Skipped = byReason(status.Skipped, names)
-	return h.show(w, r, screen{section: "index", title: "Index", data: p})
-}
-
-// byReason groups the names of skipped files, the most frequent reason first.
-func byReason(counts map[string]int, names []index.SkippedFile) (groups []skipped) {
 	paths := map[string][]string{}
 	for _, e := range names {
 		if len(paths[e.Reason]) < maxSkipped {
 			paths[e.Reason] = append(paths[e.Reason], e.Path)
 		}
 	}
-	for _, reason := range slices.Sorted(maps.Keys(counts)) {
-		groups = append(groups, skipped{walk.WithAdvice(reason), counts[reason], paths[reason], counts[reason] - len(paths[reason])})
+	for reason, n := range status.Skipped {
+		p.Skipped = append(p.Skipped, skipped{walk.WithAdvice(reason), n, paths[reason], n - len(paths[reason])})
 	}
-	slices.SortStableFunc(groups, func(a, b skipped) int { return cmp.Compare(b.Files, a.Files) })
-	return groups
+	slices.SortFunc(p.Skipped, func(a, b skipped) int { return cmp.Or(b.Files-a.Files, strings.Compare(a.Reason, b.Reason)) })
+	return h.show(w, r, screen{section: "index", title: "Index", data: p})
 }
 
 // The margins of a latencyChart, for the labels of its axes.

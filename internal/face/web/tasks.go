@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"cairn/internal/task"
 	"cairn/internal/task/cards"
 )
 
@@ -20,12 +21,6 @@ type tasksPage struct {
 
 	Text, Tag, Assignee, Sort string   // what the board shows
 	Tags, Assignees           []string // of all cards
-}
-
-// shows reports whether the filters keep a card.
-func (p *tasksPage) shows(c *cards.Card) bool {
-	text := strings.ToLower(c.ID + " " + c.Title + " " + c.Notes)
-	return strings.Contains(text, strings.ToLower(p.Text)) && (p.Tag == "" || slices.Contains(c.Tags, p.Tag)) && (p.Assignee == "" || c.Assignee == p.Assignee)
 }
 
 type column struct {
@@ -53,7 +48,10 @@ func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) error {
 		slices.Sort(*list)
 		*list = slices.DeleteFunc(slices.Compact(*list), func(name string) bool { return name == "" })
 	}
-	all = slices.DeleteFunc(all, func(c *cards.Card) bool { return !p.shows(c) })
+	all = slices.DeleteFunc(all, func(c *cards.Card) bool {
+		text := strings.ToLower(c.ID + " " + c.Title + " " + c.Notes)
+		return !strings.Contains(text, strings.ToLower(p.Text)) || p.Tag != "" && !slices.Contains(c.Tags, p.Tag) || p.Assignee != "" && c.Assignee != p.Assignee
+	})
 	switch p.Sort {
 	case "changed":
 		slices.SortStableFunc(all, func(a, b *cards.Card) int { return b.ModTime.Compare(a.ModTime) })
@@ -81,7 +79,12 @@ func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) error {
 			p.Omitted++
 			continue
 		}
-		class := b.class(card)
+		class := "waiting"
+		if card.Status == task.InProgress {
+			class = "active"
+		} else if b.ready[card.ID] {
+			class = "ready"
+		}
 		boxes = append(boxes, box{ID: card.ID, Label: card.Title, Note: card.ID + " · " + class, Class: class, Link: place(b.prefix, card.Path, "")})
 		for _, id := range slices.Compact(slices.Sorted(slices.Values(b.graph.Dependencies(card.ID)))) {
 			arrows = append(arrows, arrow{From: id, To: card.ID})

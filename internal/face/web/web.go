@@ -65,8 +65,9 @@ var embedded embed.FS
 // templates are the pages, parsed once, because most commands show none.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"marked": marked, "percent": percent, "place": place, "from": placeFrom, "day": day, "ago": ago,
+		"marked": marked, "percent": percent, "place": place, "from": placeFrom, "ago": ago,
 		"count": view.Count, "kinds": view.Kinds, "trail": view.Trail,
+		"day":       func(t time.Time) string { return t.Format("2 January 2006") },
 		"join":      func(list []string) string { return strings.Join(list, ", ") },
 		"statuses":  func() []string { return cards.Statuses },
 		"urgencies": func() iter.Seq2[int, string] { return slices.Backward(cards.Priorities) },
@@ -276,7 +277,5 @@ func placeFrom(prefix, path, anchor string, from template.URL) string {
 	}
 	return strings.Replace(place(prefix, path, anchor), "/doc?", "/doc?from="+url.QueryEscape(string(from))+"&", 1)
 }
-
-func day(t time.Time) string { return t.Format("2 January 2006") }
 
 func percent(v float64) string { return fmt.Sprintf("%.0f", 100*v) }
