@@ -81,7 +81,18 @@ func Compare(a, b *Run, o CompareOptions) (*Comparison, error) {
 			return nil, errors.New("the runs have different queries: measure both with the same ones")
 		}
 		second[i] = measureRanking(other.ids(), other.Relevant)
-		c.count(q, other, &first[i], &second[i])
+		x, y := first[i].named(o.Metric), second[i].named(o.Metric)
+		switch {
+		case x == y:
+			c.Ties++
+			continue
+		case y > x:
+			c.Wins++
+		default:
+			c.Losses++
+		}
+		c.Moved = append(c.Moved, MovedQuery{ID: q.ID, Text: cmp.Or(q.Text, other.Text), A: x, B: y,
+			Before: [2]*Evidence{q.Best, q.other()}, After: [2]*Evidence{other.Best, other.other()}})
 	}
 	slices.SortStableFunc(c.Moved, func(x, y MovedQuery) int { return cmp.Compare(math.Abs(y.B-y.A), math.Abs(x.B-x.A)) })
 	c.Moved = c.Moved[:min(o.Moved, len(c.Moved))]
@@ -91,22 +102,6 @@ func Compare(a, b *Run, o CompareOptions) (*Comparison, error) {
 
 func unknownMetric(name string) error {
 	return fmt.Errorf("unknown metric %q, want {%s}", name, strings.Join(metricNames, ","))
-}
-
-// count adds one query.
-func (c *Comparison) count(a, b *RunQuery, before, after *Metrics) {
-	x, y := before.named(c.Metric), after.named(c.Metric)
-	switch {
-	case x == y:
-		c.Ties++
-		return
-	case y > x:
-		c.Wins++
-	default:
-		c.Losses++
-	}
-	c.Moved = append(c.Moved, MovedQuery{ID: a.ID, Text: cmp.Or(a.Text, b.Text), A: x, B: y,
-		Before: [2]*Evidence{a.Best, a.other()}, After: [2]*Evidence{b.Best, b.other()}})
 }
 
 // other returns the evidence of the first document, unless it is the best relevant one.

@@ -63,11 +63,6 @@ type DocsOptions struct {
 	Program, Machine string
 }
 
-// vectors reports whether anything but keyword search is measured.
-func (o *DocsOptions) vectors() bool {
-	return len(o.Modes) != 1 || o.Modes[0] != retriever.Keyword || len(o.Budgets) > 0 || o.Ablate || len(o.Adapters) > 0
-}
-
 // DocsReport is the result of Docs.
 type DocsReport struct {
 	Dataset   string                        `json:"dataset"`

@@ -104,8 +104,8 @@ func openBench(ctx context.Context, dir string, set *beirSet, o *DocsOptions, fu
 		Walk: &walk.Options{Everything: true, Extensions: o.Config.Extensions(), Code: walk.CodeOn}, Chunk: &indexer.ChunkOptions{Bare: full != nil},
 	})
 	run := x.RunKeywords
-	if o.vectors() {
-		run = x.Run
+	if len(o.Modes) != 1 || o.Modes[0] != retriever.Keyword || len(o.Budgets) > 0 || o.Ablate || len(o.Adapters) > 0 {
+		run = x.Run // more than keyword search is measured
 	}
 	limited := ctx
 	if o.VectorsLimit > 0 {
@@ -163,15 +163,6 @@ func (c knownVectors) Get(keys []store.Key) ([][]float32, error) {
 		}
 	}
 	return vectors, err
-}
-
-// embedded returns the share of the chunks that have a vector.
-func (w *bench) embedded() (float64, error) {
-	counts, err := w.stores.Docs.Counts()
-	if err != nil {
-		return 0, err
-	}
-	return 1 - float64(counts.Vectors.Chunks)/float64(max(1, counts.Chunks)), nil
 }
 
 // change replaces the retriever by one with changed options.

@@ -91,25 +91,20 @@ func knownItems(ctx context.Context, pages []*page, root string, o *ProveOptions
 			for _, at := range item.places {
 				at.page.hidden = append(at.page.hidden, at.extent)
 			}
-			queries = append(queries, item.query(len(queries)+1))
+			q := provedQuery{RunQuery: RunQuery{ID: fmt.Sprint(len(queries) + 1), Text: item.text, Relevant: Relevance{}}, kind: item.kind}
+			for _, at := range item.copies {
+				q.Relevant[at.page.path] = 1
+				if at.section != nil {
+					q.gold = append(q.gold, piece{document: at.page.path, from: at.section.StartLine, to: at.section.OwnEndLine})
+				}
+			}
+			queries = append(queries, q)
 		}
 	}
 	if len(queries) == 0 {
 		return nil, errors.New("the folder has no commit, link, heading or sentence that is distinct enough for a question")
 	}
 	return queries, nil
-}
-
-// query returns the question of an item.
-func (item *knownItem) query(n int) provedQuery {
-	q := provedQuery{RunQuery: RunQuery{ID: fmt.Sprint(n), Text: item.text, Relevant: Relevance{}}, kind: item.kind}
-	for _, at := range item.copies {
-		q.Relevant[at.page.path] = 1
-		if at.section != nil {
-			q.gold = append(q.gold, piece{document: at.page.path, from: at.section.StartLine, to: at.section.OwnEndLine})
-		}
-	}
-	return q
 }
 
 // choose returns n random items in their order.
@@ -316,10 +311,6 @@ func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !isWord(r) })
 }
 
-func (w *wordCounts) rarity(word string) float64 {
-	return math.Log(float64(w.sections+1) / float64(w.in[word]+1))
-}
-
 // sentences returns the rarest sentence of each section, if it is at most a third of the
 // section. In source code these are sentences of comments, without the name of the symbol.
 func (w *wordCounts) sentences(pages []*page) []*knownItem {
@@ -342,7 +333,7 @@ func (w *wordCounts) sentences(pages []*page) []*knownItem {
 				}
 				item := &knownItem{kind: kindSentence, page: p, section: s, text: text, hidden: raw}
 				for _, word := range words {
-					item.rarity += w.rarity(word) / float64(len(words))
+					item.rarity += math.Log(float64(w.sections+1)/float64(w.in[word]+1)) / float64(len(words))
 				}
 				if best == nil || item.rarity > best.rarity {
 					best = item

@@ -154,9 +154,11 @@ func prove(ctx context.Context, set *beirSet, queries []provedQuery, o *ProveOpt
 	}
 	defer w.close()
 	p := &Proof{Documents: len(set.documents), Questions: map[string]int{}, Tokens: o.Tokens, queries: queries}
-	if p.Vectors, err = w.embedded(); err != nil {
+	counts, err := w.stores.Docs.Counts()
+	if err != nil {
 		return nil, err
 	}
+	p.Vectors = 1 - float64(counts.Vectors.Chunks)/float64(max(1, counts.Chunks))
 	m := &measurement{bench: w, set: set}
 	files := newFileReader(m)
 	answer := func(mode retriever.Mode) func(context.Context, *RunQuery, []string, int) ([]piece, error) {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -51,7 +50,17 @@ func (r *Run) Write(file string) error {
 		for _, d := range slices.Sorted(maps.Keys(q.Relevant)) {
 			fmt.Fprintf(&qrels, "%s 0 %s %d\n", id, trecEscape.Replace(d), q.Relevant[d])
 		}
-		writeRanking(&run, id, strings.ReplaceAll(r.System, " ", "_"), q.Ranking)
+		// trec_eval ignores ranks and sorts by 32-bit scores, so a score that is not less than the one
+		// before it is lowered.
+		last := float32(math.Inf(1))
+		for i, d := range q.Ranking {
+			if s := float32(d.Score); s < last {
+				last = s
+			} else {
+				last = math.Nextafter32(last, float32(math.Inf(-1)))
+			}
+			fmt.Fprintf(&run, "%s Q0 %s %d %s %s\n", id, trecEscape.Replace(d.ID), i+1, strconv.FormatFloat(float64(last), 'g', -1, 32), strings.ReplaceAll(r.System, " ", "_"))
+		}
 	}
 	for _, f := range []struct {
 		name string
@@ -62,20 +71,6 @@ func (r *Run) Write(file string) error {
 		}
 	}
 	return nil
-}
-
-// writeRanking writes one query. trec_eval ignores ranks and sorts by 32-bit scores, so
-// writeRanking lowers a score that is not less than the one before it.
-func writeRanking(w io.Writer, query, system string, ranking []Scored) {
-	last := float32(math.Inf(1))
-	for i, d := range ranking {
-		if s := float32(d.Score); s < last {
-			last = s
-		} else {
-			last = math.Nextafter32(last, float32(math.Inf(-1)))
-		}
-		fmt.Fprintf(w, "%s Q0 %s %d %s %s\n", query, trecEscape.Replace(d.ID), i+1, strconv.FormatFloat(float64(last), 'g', -1, 32), system)
-	}
 }
 
 // ReadRun reads a run. qrels is a file of judgements that replace those of the run; "" means

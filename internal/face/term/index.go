@@ -135,15 +135,6 @@ func (o *Writer) Verified(v *index.Verified) {
 	}
 }
 
-// Summary describes a run of the indexer in one line.
-func Summary(r *index.IndexReport) string {
-	s := fmt.Sprintf("indexed %s with %s: %d new or changed, %d removed, %d skipped; %s embedded", view.Count(r.Files, "file"), view.Count(r.Sections, "section"), r.Added, r.Removed, r.Skipped, view.Count(r.Embedded, "text"))
-	if r.Pending > 0 {
-		s += fmt.Sprintf(", %s still without a vector", view.Count(r.Pending, "piece"))
-	}
-	return s + fmt.Sprintf("; %.1f s", r.Seconds)
-}
-
 // EventLine describes a change of the index in one line, "" for an event without a change.
 func EventLine(e index.WatchEvent) string {
 	var what []string

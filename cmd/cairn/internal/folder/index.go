@@ -105,7 +105,14 @@ func (a *app) index(ctx context.Context, req index.IndexRequest, ready func() er
 	if err := w.Close(); err != nil {
 		return err
 	}
-	return a.Out.Print(report, func() { a.Out.Notes.Printf("%s\n", term.Summary(report)) })
+	return a.Out.Print(report, func() {
+		pending := ""
+		if report.Pending > 0 {
+			pending = fmt.Sprintf(", %s still without a vector", view.Count(report.Pending, "piece"))
+		}
+		a.Out.Notes.Printf("indexed %s with %s: %d new or changed, %d removed, %d skipped; %s embedded%s; %.1f s\n", view.Count(report.Files, "file"), view.Count(report.Sections, "section"),
+			report.Added, report.Removed, report.Skipped, view.Count(report.Embedded, "text"), pending, report.Seconds)
+	})
 }
 
 func (a *app) statusCommand() *cli.Command {
