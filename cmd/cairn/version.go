@@ -21,6 +21,8 @@ var version, commit string
 func versionCommand(a *cli.App) *cobra.Command {
 	return cli.NewCommand("version", "Print the version and its commit, the built-in model and the kernels of this machine",
 		a.Command(func(context.Context, []string) error {
+			lacking := map[string][]string{"amd64": {"amx", "avx512vnni", "avx2"}, "arm64": {"neon"}}[runtime.GOARCH]
+			lacking = slices.DeleteFunc(lacking, func(k string) bool { return slices.Contains(bert.Kernels(), k) })
 			v := struct {
 				Version string   `json:"version"`
 				Commit  string   `json:"commit"`
@@ -29,7 +31,7 @@ func versionCommand(a *cli.App) *cobra.Command {
 				Model   string   `json:"model"`
 				Kernels []string `json:"kernels"`
 				Lacking []string `json:"lacking"`
-			}{a.Version, commitName(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, minilm.Description().ID, bert.Kernels(), lacking(bert.Kernels())}
+			}{a.Version, commitName(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, minilm.Description().ID, bert.Kernels(), lacking}
 			kernels := strings.Join(v.Kernels, ", ")
 			if len(v.Lacking) > 0 {
 				kernels += "; not on this machine: " + strings.Join(v.Lacking, ", ")
@@ -63,10 +65,4 @@ func versionName() string {
 		return info.Main.Version
 	}
 	return "devel"
-}
-
-// lacking returns the kernels for this architecture that this machine cannot run.
-func lacking(have []string) []string {
-	all := map[string][]string{"amd64": {"amx", "avx512vnni", "avx2"}, "arm64": {"neon"}}[runtime.GOARCH]
-	return slices.DeleteFunc(all, func(k string) bool { return slices.Contains(have, k) })
 }

@@ -111,20 +111,15 @@ func (c Client) set(path string, old []byte, name string, entry []byte) (out []b
 	} else if out, err = c.setJSON(path, old, name, entry); err != nil {
 		return nil, err
 	}
-	return c.checked(path, old, out, name, c.value(name, entry))
-}
-
-// value returns the value of the text of an entry, nil if there is no text.
-func (c Client) value(name string, entry []byte) (v any) {
+	var value any // of the entry, nil without one
 	if c.format == tables {
 		all, _ := c.parse("", entry)
-		return under(all, c.section, name)
-	}
-	if doc, err := hujson.Parse(bytes.Clone(entry)); err == nil {
+		value = under(all, c.section, name)
+	} else if doc, err := hujson.Parse(bytes.Clone(entry)); err == nil {
 		doc.Standardize()
-		_ = json.Unmarshal(doc.Pack(), &v) // it is JSON now
+		_ = json.Unmarshal(doc.Pack(), &value) // it is JSON now
 	}
-	return v
+	return c.checked(path, old, out, name, value)
 }
 
 // under returns doc[section][name], nil if it does not exist.

@@ -17,14 +17,10 @@ func tomlEntry(name string, e Entry) string {
 	for i, a := range e.Args {
 		args[i] = strconv.Quote(a)
 	}
-	if !bareKey(name) {
+	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" { // no bare key
 		name = strconv.Quote(name)
 	}
 	return fmt.Sprintf("[%s.%s]\ncommand = %s\nargs = [%s]\n", tomlSection, name, strconv.Quote(e.Command), strings.Join(args, ", "))
-}
-
-func bareKey(s string) bool {
-	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }
 
 // setTOML is Client.set for tables. It appends a table that it replaces.

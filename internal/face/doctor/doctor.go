@@ -73,8 +73,11 @@ type Options struct {
 // not check.
 func Check(ctx context.Context, sel config.Selection, o Options) (*Report, error) {
 	r := &Report{Workspace: sel.Root, Findings: []Finding{}, OldModules: oldModules(time.Now())}
-	if o.Repair {
-		if err := r.repairConfig(sel.Root); err != nil {
+	if top, has := config.Find(sel.Root); o.Repair && top != "" && !has {
+		_, err := config.Write(sel.Root, top, config.Default(), false)
+		if err == nil {
+			r.Repaired = append(r.Repaired, top+"/config.toml: written with the defaults")
+		} else if !errors.Is(err, fs.ErrExist) { // another process has written one
 			return nil, err
 		}
 	}
@@ -93,7 +96,13 @@ func Check(ctx context.Context, sel config.Selection, o Options) (*Report, error
 	}
 	r.folders(sel.Root)
 	r.cards(t.Cards)
-	r.channel(ctx, t, cfg)
+	if c := cfg.DAG.Channel; c != "" && c != "-" && c != taskgraph.CardsChannel {
+		if err := t.Graph.Check(ctx, c); err != nil {
+			top, _ := config.Find(sel.Root)
+			r.add(Finding{Check: "config", Kind: "no-channel", Path: top + "/config.toml", Message: fmt.Sprintf("dag.channel is %q: %s", c, err),
+				Fix: "name a document with a heading Tasks, such as /plans/a.md, or remove it for the cards", Error: true})
+		}
+	}
 	problems, err := t.Documents.Check(ctx)
 	if r.problems("tasks", problems); err != nil {
 		return nil, fmt.Errorf("checking the tasks in documents: %w", err)
@@ -136,22 +145,6 @@ func (r *Report) config(root string, environ []string) config.Config {
 	return cfg
 }
 
-// repairConfig writes the defaults if a workspace has no configuration.
-func (r *Report) repairConfig(root string) error {
-	top, has := config.Find(root)
-	if top == "" || has {
-		return nil
-	}
-	_, err := config.Write(root, top, config.Default(), false)
-	if errors.Is(err, fs.ErrExist) {
-		return nil // another process has written one
-	} else if err != nil {
-		return err
-	}
-	r.Repaired = append(r.Repaired, top+"/config.toml: written with the defaults")
-	return nil
-}
-
 // folders reports cards in an unused folder.
 func (r *Report) folders(root string) {
 	used, err := os.Stat(filepath.Join(root, filepath.FromSlash(cards.CueDeckFolder)))
@@ -187,18 +180,6 @@ func (r *Report) problems(check string, list []task.Problem) {
 	}
 }
 
-// channel reports a dag.channel without tasks.
-func (r *Report) channel(ctx context.Context, t *workspace.Tasks, cfg config.Config) {
-	if slices.Contains([]string{"", "-", taskgraph.CardsChannel}, cfg.DAG.Channel) {
-		return
-	}
-	if err := t.Graph.Check(ctx, cfg.DAG.Channel); err != nil {
-		top, _ := config.Find(r.Workspace)
-		r.add(Finding{Check: "config", Kind: "no-channel", Path: top + "/config.toml", Message: fmt.Sprintf("dag.channel is %q: %s", cfg.DAG.Channel, err),
-			Fix: "name a document with a heading Tasks, such as /plans/a.md, or remove it for the cards", Error: true})
-	}
-}
-
 // workspace verifies the files of the folder and checks its index.
 func (r *Report) workspace(ctx context.Context, sel config.Selection, cfg config.Config, o Options) error {
 	w, err := workspace.Open(ctx, sel, cfg, workspace.Reading, *o.Workspace)
@@ -206,17 +187,9 @@ func (r *Report) workspace(ctx context.Context, sel config.Selection, cfg config
 		r.index(nil, err)
 		return nil
 	}
-	r.files(w.Verify(ctx, o.Repair))
-	r.index(index.StatusOp.Call(ctx, w.Folder, index.StatusRequest{Selection: sel}, nil))
-	r.plans(ctx, w)
-	return w.Close()
-}
-
-// files reports damaged files. It ignores an error of Verify, which the check of the index
-// also reports.
-func (r *Report) files(v *index.Verified, err error) {
+	v, err := w.Verify(ctx, o.Repair)
 	if err != nil {
-		return
+		v = &index.Verified{} // the check of the index reports the error, too
 	}
 	for _, f := range v.Files {
 		for _, problem := range f.Problems {
@@ -227,6 +200,9 @@ func (r *Report) files(v *index.Verified, err error) {
 			r.add(Finding{Check: "files", Kind: "damaged", Path: f.Name, Message: problem, Fix: "run `cairn verify --repair`", Error: true, Repairable: true})
 		}
 	}
+	r.index(index.StatusOp.Call(ctx, w.Folder, index.StatusRequest{Selection: sel}, nil))
+	r.plans(ctx, w)
+	return w.Close()
 }
 
 // plans reports saved plans that the present tools do not fit.

@@ -100,21 +100,18 @@ func (o *Output) DocumentTasks(v *doctask.ViewTaskAnswer) {
 		if i > 0 {
 			o.Printf("\n")
 		}
-		o.documentTask(&v.Tasks[i])
-	}
-}
-
-func (o *Output) documentTask(t *doctask.TaskData) {
-	o.Printf("%s  %s\n", o.paint(bold, Plain(t.Slug)), statusWord(t.Status))
-	o.Fields(15, "  parent", t.Parent, "  workflow", t.WorkflowName, "  main workflow", t.MainWorkflowName, "  links to", t.LinkedDocument)
-	for _, r := range t.ReferencedDocuments {
-		missing := ""
-		if r.Missing {
-			missing = " (there is none)"
+		t := &v.Tasks[i]
+		o.Printf("%s  %s\n", o.paint(bold, Plain(t.Slug)), statusWord(t.Status))
+		o.Fields(15, "  parent", t.Parent, "  workflow", t.WorkflowName, "  main workflow", t.MainWorkflowName, "  links to", t.LinkedDocument)
+		for _, r := range t.ReferencedDocuments {
+			missing := ""
+			if r.Missing {
+				missing = " (there is none)"
+			}
+			o.Printf("  %-13s  %s%s\n", "refers to", strings.Repeat("  ", r.Depth)+Plain(r.Path), missing)
 		}
-		o.Printf("  %-13s  %s%s\n", "refers to", strings.Repeat("  ", r.Depth)+Plain(r.Path), missing)
+		o.Text(t.Content)
 	}
-	o.Text(t.Content)
 }
 
 // StartedTask writes a task with its workflows and the documents it refers to.

@@ -32,12 +32,26 @@ func (o *Writer) Trace(t *retriever.Trace) {
 	}
 	p.blend(&t.Blend)
 	p.graph(&t.Graph)
-	if t.Rerank != nil {
-		p.rerank(t.Rerank)
+	if r := t.Rerank; r != nil {
+		p.head("Re-ranker", "%d of %d passages read within %.0f ms", r.Read, r.Passages, r.Budget)
+		p.line("rank  before    logit")
+		for _, d := range r.Best {
+			p.line("%4d  %6d  %7.3f  %s", d.Rank, d.Before, d.Logit, d.Path)
+		}
 	}
 	p.dropped(t)
-	if t.Budget != nil {
-		p.budget(t.Budget)
+	if s := t.Budget; s != nil {
+		p.head("Budget", "%d tokens", s.MaxTokens)
+		for _, part := range s.Parts {
+			what := "part"
+			if part.Whole {
+				what = "section"
+			}
+			p.line("%6d  %-10s  %s", part.Tokens, what, part.Place)
+		}
+		for _, o := range s.Omitted {
+			p.line("%6d  %-10s  %s", o.Tokens, "no room", o.Path)
+		}
 	}
 	p.results(t.Answer)
 	p.times(t)
@@ -138,14 +152,6 @@ func (p *tracePrinter) graph(g *retriever.Graph) {
 	}
 }
 
-func (p *tracePrinter) rerank(r *retriever.Reranking) {
-	p.head("Re-ranker", "%d of %d passages read within %.0f ms", r.Read, r.Passages, r.Budget)
-	p.line("rank  before    logit")
-	for _, d := range r.Best {
-		p.line("%4d  %6d  %7.3f  %s", d.Rank, d.Before, d.Logit, d.Path)
-	}
-}
-
 func (p *tracePrinter) dropped(t *retriever.Trace) {
 	p.head("Left out", "")
 	before := p.b.Len()
@@ -158,20 +164,6 @@ func (p *tracePrinter) dropped(t *retriever.Trace) {
 	p.count(d.Rounds-1, "(the search repeated the legs %d times for more hits)")
 	if p.b.Len() == before {
 		p.line("nothing")
-	}
-}
-
-func (p *tracePrinter) budget(s *retriever.BudgetUse) {
-	p.head("Budget", "%d tokens", s.MaxTokens)
-	for _, part := range s.Parts {
-		what := "part"
-		if part.Whole {
-			what = "section"
-		}
-		p.line("%6d  %-10s  %s", part.Tokens, what, part.Place)
-	}
-	for _, o := range s.Omitted {
-		p.line("%6d  %-10s  %s", o.Tokens, "no room", o.Path)
 	}
 }
 
