@@ -12,7 +12,30 @@ import (
 
 func (a *app) tokenCommand() *cli.Command {
 	var file string
-	cmd := cli.Group("token", "Create, list and revoke the tokens of `cairn serve`", a.tokenNewCommand(&file), a.tokenListCommand(&file), a.tokenRevokeCommand(&file))
+	list := cli.NewCommand("list", "List the tokens, without their secrets", a.Command(func(context.Context, []string) error {
+		store, err := cli.TokenStore(file)
+		if err != nil {
+			return err
+		}
+		all, err := store.List()
+		rows := []term.Token{}
+		for _, t := range all {
+			rows = append(rows, term.NewToken(t))
+		}
+		return term.Show(a.Out, (*term.Output).Tokens)(rows, err)
+	}))
+	revoke := cli.NewCommand("revoke ID|NAME", "Revoke a token immediately", a.Command(func(ctx context.Context, args []string) error {
+		store, err := cli.TokenStore(file)
+		if err != nil {
+			return err
+		}
+		t, err := store.Revoke(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return a.Out.Line(term.NewToken(t), "revoked %s (%s)", t.ID, t.Name)
+	}))
+	cmd := cli.Group("token", "Create, list and revoke the tokens of `cairn serve`", a.tokenNewCommand(&file), list, revoke)
 	cmd.PersistentFlags().StringVar(&file, "tokens", "", "file of the tokens (also CAIRN_TOKENS)")
 	return cmd
 }
@@ -55,33 +78,4 @@ func (a *app) tokenNewCommand(file *string) *cli.Command {
 	cmd.Flags().StringSliceVar(&workspaces, "for", nil, "workspaces that the token permits (default: all)")
 	cmd.Flags().DurationVar(&expires, "expires", 0, "time until the token expires, such as 720h (default: never)")
 	return cmd
-}
-
-func (a *app) tokenListCommand(file *string) *cli.Command {
-	return cli.NewCommand("list", "List the tokens, without their secrets", a.Command(func(context.Context, []string) error {
-		store, err := cli.TokenStore(*file)
-		if err != nil {
-			return err
-		}
-		list, err := store.List()
-		rows := []term.Token{}
-		for _, t := range list {
-			rows = append(rows, term.NewToken(t))
-		}
-		return term.Show(a.Out, (*term.Output).Tokens)(rows, err)
-	}))
-}
-
-func (a *app) tokenRevokeCommand(file *string) *cli.Command {
-	return cli.NewCommand("revoke ID|NAME", "Revoke a token immediately", a.Command(func(ctx context.Context, args []string) error {
-		store, err := cli.TokenStore(*file)
-		if err != nil {
-			return err
-		}
-		t, err := store.Revoke(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return a.Out.Line(term.NewToken(t), "revoked %s (%s)", t.ID, t.Name)
-	}))
 }

@@ -25,8 +25,12 @@ func (a *app) backupCommand() *cli.Command {
 				_, err := w.Backup(ctx, a.Out.Raw())
 				return err
 			}
-			if err := replaceable(args[0], force); err != nil {
-				return err
+			switch info, err := os.Lstat(args[0]); {
+			case err != nil: // creating the file reports other errors
+			case !info.Mode().IsRegular():
+				return cli.BadUsage("%s is not a regular file; name another file, or - for standard output", term.Plain(args[0]))
+			case !force:
+				return cli.BadUsage("%s exists; --force replaces it", term.Plain(args[0]))
 			}
 			f, err := atomicfile.Create(args[0], 0o600)
 			if err != nil {
@@ -44,20 +48,6 @@ func (a *app) backupCommand() *cli.Command {
 		}))
 	cmd.Flags().BoolVar(&force, "force", false, "replace an existing file")
 	return cmd
-}
-
-// replaceable fails if name exists, unless it is a regular file and force is set.
-func replaceable(name string, force bool) error {
-	info, err := os.Lstat(name)
-	switch {
-	case err != nil: // creating the file reports other errors
-		return nil
-	case !info.Mode().IsRegular():
-		return cli.BadUsage("%s is not a regular file; name another file, or - for standard output", term.Plain(name))
-	case !force:
-		return cli.BadUsage("%s exists; --force replaces it", term.Plain(name))
-	}
-	return nil
 }
 
 func (a *app) restoreCommand() *cli.Command {

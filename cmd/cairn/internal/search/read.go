@@ -19,7 +19,17 @@ func (a *app) readCommand() *cli.Command {
 	var r retriever.ReadRequest
 	cmd := cli.NewCommand("read [flags] PLACE...", "Print a document, a section (path#anchor) or lines (path:from-to)",
 		a.WithWorkspace("read", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
-			return a.read(ctx, w, args, r)
+			if len(args) == 1 && strings.Contains(args[0], "@") {
+				if ok, err := a.readPast(ctx, w, args[0], r); ok || err != nil {
+					return err
+				}
+			}
+			args = a.Paths(w.Selection()).Documents(args)
+			if len(args) > 1 {
+				return a.readAll(ctx, w, args, r)
+			}
+			r.Path = args[0]
+			return a.readError(term.Show(a.Out, (*term.Output).Reading)(index.ReadOp.Call(ctx, w.Folder, r, nil)))
 		}))
 	cmd.Args = func(_ *cli.Command, args []string) error {
 		if len(args) < 1 || len(args) > retriever.MaxPaths {
@@ -73,20 +83,6 @@ func (a *app) completePlace(ctx context.Context, t *workspace.Tasks, typed strin
 		}
 	}
 	return found
-}
-
-func (a *app) read(ctx context.Context, w *workspace.Workspace, args []string, r retriever.ReadRequest) error {
-	if len(args) == 1 && strings.Contains(args[0], "@") {
-		if ok, err := a.readPast(ctx, w, args[0], r); ok || err != nil {
-			return err
-		}
-	}
-	args = a.Paths(w.Selection()).Documents(args)
-	if len(args) > 1 {
-		return a.readAll(ctx, w, args, r)
-	}
-	r.Path = args[0]
-	return a.readError(term.Show(a.Out, (*term.Output).Reading)(index.ReadOp.Call(ctx, w.Folder, r, nil)))
 }
 
 func (a *app) readAll(ctx context.Context, w *workspace.Workspace, args []string, r retriever.ReadRequest) error {

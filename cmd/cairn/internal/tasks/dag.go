@@ -16,8 +16,21 @@ import (
 
 func (a *app) dagCommand() *cli.Command {
 	var channel string
-	cmd := cli.Group("dag", "Answer questions about the dependencies of tasks",
-		append(a.taskListings(&channel), a.dagStatsCommand(&channel), a.dagUnblocksCommand(&channel), a.dagGraphCommand(&channel))...)
+	stats := cli.NewCommand("stats", "Count tasks and dependencies", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+		return a.dagStats(ctx, g, channel)
+	}))
+	var most int
+	unblocks := cli.NewCommand("unblocks", "Rank the open tasks by how much work waits for them", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+		list, err := g.Leverage(ctx, channel, most)
+		return term.Show(a.Out, (*term.Output).Leverage)(append([]taskgraph.Detail{}, list...), err)
+	}))
+	cli.IntVar(unblocks.Flags(), &most, "limit", 10, 1, cli.NoBound, "most tasks to list")
+	var format string
+	graph := cli.NewCommand("graph", "Draw the tasks and their dependencies", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
+		return a.dagGraph(ctx, g, channel, format)
+	}))
+	addFormat(graph, &format)
+	cmd := cli.Group("dag", "Answer questions about the dependencies of tasks", append(a.taskListings(&channel), stats, unblocks, graph)...)
 	addChannel(cmd.PersistentFlags(), &channel)
 	return cmd
 }
@@ -94,12 +107,6 @@ func (a *app) taskListings(channel *string) []*cli.Command {
 	return []*cli.Command{ready, order, groups, critical, blocking}
 }
 
-func (a *app) dagStatsCommand(channel *string) *cli.Command {
-	return cli.NewCommand("stats", "Count tasks and dependencies", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
-		return a.dagStats(ctx, g, *channel)
-	}))
-}
-
 func (a *app) dagStats(ctx context.Context, g *taskgraph.Tools, channel string) error {
 	x := g.Stats(ctx, taskgraph.StatsRequest{ChannelID: channel, Details: true})
 	return a.printGraph(x, x.Success, x.Outcome, func(w *term.Output) {
@@ -110,25 +117,6 @@ func (a *app) dagStats(ctx context.Context, g *taskgraph.Tools, channel string) 
 			w.Printf("%s\n", term.Cut("warning: "+term.Plain(warning.Message), 80))
 		}
 	})
-}
-
-func (a *app) dagUnblocksCommand(channel *string) *cli.Command {
-	var limit int
-	cmd := cli.NewCommand("unblocks", "Rank the open tasks by how much work waits for them", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
-		list, err := g.Leverage(ctx, *channel, limit)
-		return term.Show(a.Out, (*term.Output).Leverage)(append([]taskgraph.Detail{}, list...), err)
-	}))
-	cli.IntVar(cmd.Flags(), &limit, "limit", 10, 1, cli.NoBound, "most tasks to list")
-	return cmd
-}
-
-func (a *app) dagGraphCommand(channel *string) *cli.Command {
-	var format string
-	cmd := cli.NewCommand("graph", "Draw the tasks and their dependencies", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
-		return a.dagGraph(ctx, g, *channel, format)
-	}))
-	addFormat(cmd, &format)
-	return cmd
 }
 
 func addFormat(cmd *cli.Command, format *string) {

@@ -25,8 +25,24 @@ func Commands(c *cli.App) []*cli.Command {
 }
 
 func (a *app) taskCommand() *cli.Command {
-	return cli.Group("task", "Work with the tasks in documents, below a heading Tasks",
-		a.taskViewCommand(), a.taskStartCommand(), a.taskCompleteCommand())
+	view := cli.NewCommand("view DOCUMENT [TASK...]", "Show tasks of a document; without a task, list them",
+		a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+			if len(args) == 1 {
+				return term.Show(a.Out, (*term.Output).TaskList)(t.Documents.Task(ctx, doctask.TaskRequest{Document: args[0]}))
+			}
+			return term.Show(a.Out, (*term.Output).DocumentTasks)(t.Documents.ViewTask(ctx, doctask.ViewTaskRequest{Document: args[0], Task: args[1:]}))
+		}))
+	start := cli.NewCommand("start DOCUMENT TASK", "Print a task, its workflow and the documents it refers to",
+		a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+			return term.Show(a.Out, (*term.Output).StartedTask)(t.Documents.StartTask(ctx, doctask.StartTaskRequest{Document: args[0], Task: args[1]}))
+		}))
+	var note string
+	complete := cli.NewCommand("complete [flags] DOCUMENT TASK", "Set a task completed, and show the next one",
+		a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
+			return term.Show(a.Out, (*term.Output).CompletedTask)(t.Documents.CompleteTask(ctx, doctask.CompleteTaskRequest{Document: args[0], Task: args[1], Note: note}))
+		}))
+	complete.Flags().StringVar(&note, "note", "", "note to store with the task, up to 1,000 characters")
+	return cli.Group("task", "Work with the tasks in documents, below a heading Tasks", view, start, complete)
 }
 
 // withDocument opens the folder's tasks for fn. The first argument names a document from
@@ -40,31 +56,4 @@ func (a *app) withDocument(fn func(context.Context, *workspace.Tasks, []string) 
 		args[0] = a.Paths(sel).Document(args[0])
 		return fn(ctx, t, args)
 	})
-}
-
-func (a *app) taskViewCommand() *cli.Command {
-	return cli.NewCommand("view DOCUMENT [TASK...]", "Show tasks of a document; without a task, list them",
-		a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
-			if len(args) == 1 {
-				return term.Show(a.Out, (*term.Output).TaskList)(t.Documents.Task(ctx, doctask.TaskRequest{Document: args[0]}))
-			}
-			return term.Show(a.Out, (*term.Output).DocumentTasks)(t.Documents.ViewTask(ctx, doctask.ViewTaskRequest{Document: args[0], Task: args[1:]}))
-		}))
-}
-
-func (a *app) taskStartCommand() *cli.Command {
-	return cli.NewCommand("start DOCUMENT TASK", "Print a task, its workflow and the documents it refers to",
-		a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
-			return term.Show(a.Out, (*term.Output).StartedTask)(t.Documents.StartTask(ctx, doctask.StartTaskRequest{Document: args[0], Task: args[1]}))
-		}))
-}
-
-func (a *app) taskCompleteCommand() *cli.Command {
-	var note string
-	cmd := cli.NewCommand("complete [flags] DOCUMENT TASK", "Set a task completed, and show the next one",
-		a.withDocument(func(ctx context.Context, t *workspace.Tasks, args []string) error {
-			return term.Show(a.Out, (*term.Output).CompletedTask)(t.Documents.CompleteTask(ctx, doctask.CompleteTaskRequest{Document: args[0], Task: args[1], Note: note}))
-		}))
-	cmd.Flags().StringVar(&note, "note", "", "note to store with the task, up to 1,000 characters")
-	return cmd
 }
