@@ -107,7 +107,12 @@ var pointer = strings.NewReplacer("~", "~0", "/", "~1")
 // removes it. Comments, order and layout of the rest stay.
 func (c Client) set(path string, old []byte, name string, entry []byte) (out []byte, err error) {
 	if c.format == tables {
-		out = setTOML(old, name, entry)
+		if _, out = tablesOf(old, name); entry != nil { // a table that is replaced is appended
+			if len(out) > 0 {
+				out = append(bytes.TrimSuffix(out, []byte("\n")), "\n\n"...)
+			}
+			out = append(out, entry...)
+		}
 	} else if out, err = c.setJSON(path, old, name, entry); err != nil {
 		return nil, err
 	}

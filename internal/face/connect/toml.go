@@ -23,21 +23,6 @@ func tomlEntry(name string, e Entry) string {
 	return fmt.Sprintf("[%s.%s]\ncommand = %s\nargs = [%s]\n", tomlSection, name, strconv.Quote(e.Command), strings.Join(args, ", "))
 }
 
-// setTOML is Client.set for tables. It appends a table that it replaces.
-func setTOML(old []byte, name string, entry []byte) []byte {
-	_, text := tablesOf(old, name)
-	if entry == nil {
-		return text
-	}
-	if len(text) > 0 {
-		if text[len(text)-1] != '\n' {
-			text = append(text, '\n')
-		}
-		text = append(text, '\n')
-	}
-	return append(text, entry...)
-}
-
 // tablesOf returns the tables of a server in a file, and the file without them. A blank line
 // before a table belongs to it, and comments before it to the rest.
 func tablesOf(text []byte, name string) (own, rest []byte) {

@@ -140,19 +140,3 @@ func scoped(h http.Handler) http.Handler {
 		h.ServeHTTP(w, r)
 	})
 }
-
-// admitted checks host and origin. It returns false if it has answered the request.
-func (s *Server) admitted(w http.ResponseWriter, r *http.Request) bool {
-	why := ""
-	switch {
-	case !s.hostAllowed(r):
-		why = fmt.Sprintf("this server is not called %q; allow the name with --allow-host", hostname(r.Host))
-	case !originAllowed(r):
-		why = "requests from pages of other sites are refused"
-	}
-	if why == "" {
-		return true
-	}
-	refuse(w, r, http.StatusForbidden, &tools.Failure{Code: tools.CodeInvalidParams, Message: why})
-	return false
-}

@@ -66,23 +66,19 @@ func (l *limits) enter(w http.ResponseWriter, r *http.Request, client string) (l
 	if isStream(r) {
 		q, what = l.streams, "streams are open"
 	}
-	if !q.Take(client, 1) && (q == l.streams || !l.queued(r.Context(), client)) {
+	taken := q.Take(client, 1)
+	if !taken && q == l.requests && l.queue.Take(client, 1) {
+		ctx, cancel := context.WithTimeout(r.Context(), l.wait)
+		taken = q.Wait(ctx, client, 1)
+		cancel()
+		l.queue.Return(client, 1)
+	}
+	if !taken {
 		w.Header().Set("Retry-After", "1")
 		refuse(w, r, http.StatusServiceUnavailable, &tools.Failure{Code: tools.CodeRateLimit, Message: "too many " + what + " already, of this client or of all"})
 		return nil, false
 	}
 	return func() { q.Return(client, 1) }, true
-}
-
-// queued waits until a request may begin, and reports whether it may.
-func (l *limits) queued(ctx context.Context, client string) bool {
-	if !l.queue.Take(client, 1) {
-		return false
-	}
-	defer l.queue.Return(client, 1)
-	ctx, cancel := context.WithTimeout(ctx, l.wait)
-	defer cancel()
-	return l.requests.Wait(ctx, client, 1)
 }
 
 // allow counts a call of a path with a rate limit, or answers 429.

@@ -52,20 +52,15 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 			secret, _, err = s.options.Tokens.New(r.Context(), browserPrefix+t.ID, t.Scope, t.Workspaces, maxAge)
 		}
 		if err != nil {
-			s.signIn(w, r, "This link was used already, or is too old.")
+			refuse(w, r, http.StatusUnauthorized, &tools.Failure{Code: tools.CodeInvalidParams, Message: "This link was used already, or is too old."})
 			return
 		}
 	} else if t, err := s.options.Tokens.Check(secret); err != nil || strings.HasPrefix(t.Name, linkPrefix) {
-		s.signIn(w, r, "This token is unknown, revoked or expired.")
+		refuse(w, r, http.StatusUnauthorized, &tools.Failure{Code: tools.CodeInvalidParams, Message: "This token is unknown, revoked or expired."})
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: secret, Path: "/", MaxAge: int(maxAge.Seconds()), HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteLaxMode})
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	http.Redirect(w, r, "/", http.StatusSeeOther)
-}
-
-// signIn answers with the page that says how to sign in.
-func (s *Server) signIn(w http.ResponseWriter, r *http.Request, why string) {
-	refuse(w, r, http.StatusUnauthorized, &tools.Failure{Code: tools.CodeInvalidParams, Message: why})
 }

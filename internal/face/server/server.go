@@ -152,7 +152,14 @@ func (s *Server) ServeHTTP(under http.ResponseWriter, r *http.Request) {
 
 // answer checks a request and passes it to its handler.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
-	if !s.admitted(w, r) {
+	why := ""
+	if !s.hostAllowed(r) {
+		why = fmt.Sprintf("this server is not called %q; allow the name with --allow-host", hostname(r.Host))
+	} else if !originAllowed(r) {
+		why = "requests from pages of other sites are refused"
+	}
+	if why != "" {
+		refuse(w, r, http.StatusForbidden, &tools.Failure{Code: tools.CodeInvalidParams, Message: why})
 		return
 	}
 	// Refuse a decoded path with ".." before it reaches a mounted handler.

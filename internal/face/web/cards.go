@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"html/template"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -224,15 +222,6 @@ var (
 func bodyHash(body string) string {
 	sum := sha256.Sum256([]byte(strings.TrimSpace(body)))
 	return hex.EncodeToString(sum[:8])
-}
-
-// withSteps makes the boxes of the steps of a card changeable.
-func withSteps(html template.HTML) template.HTML {
-	n := -1
-	return template.HTML(shownStep.ReplaceAllStringFunc(string(html), func(string) string {
-		n++
-		return fmt.Sprintf(`data-step="%d" type="checkbox"`, n)
-	}))
 }
 
 // edited returns the text of a card after a form: with a new text, or with one step done or to

@@ -83,7 +83,7 @@ func (s *shelf) library(ctx context.Context, folder *owner.Folder) (*library, er
 		request.After = part.Documents[len(part.Documents)-1].Path
 	}
 	for _, d := range l.Documents {
-		name := nameOf(d.Path)
+		name := strings.ToLower(strings.TrimSuffix(path.Base(d.Path), path.Ext(d.Path))) // as in wiki links
 		if _, taken := l.byName[name]; taken {
 			l.byName[name] = ""
 			continue
@@ -92,11 +92,6 @@ func (s *shelf) library(ctx context.Context, folder *owner.Folder) (*library, er
 	}
 	s.last, s.state, s.checked, s.read = l, state, time.Now(), time.Now()
 	return l, nil
-}
-
-// nameOf returns the name by which wiki links refer to a document.
-func nameOf(file string) string {
-	return strings.ToLower(strings.TrimSuffix(path.Base(file), path.Ext(file)))
 }
 
 // find returns the index of a document in Documents.

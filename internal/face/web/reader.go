@@ -122,7 +122,12 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if body := reading.Content[markdown.ReadFrontMatter([]byte(reading.Content)).End:]; card != nil && h.site.MayWrite(r) && reading.Masked == 0 && reading.Hash != "" && reading.Next == "" {
-		p.Body, p.Was, p.HTML = strings.TrimSpace(body), bodyHash(body), withSteps(p.HTML)
+		p.Body, p.Was = strings.TrimSpace(body), bodyHash(body)
+		n := -1
+		p.HTML = template.HTML(shownStep.ReplaceAllStringFunc(string(p.HTML), func(string) string { // its steps can be changed
+			n++
+			return fmt.Sprintf(`data-step="%d" type="checkbox"`, n)
+		}))
 	}
 	if i, ok := lib.find(p.Path); ok {
 		p.Modified = lib.Documents[i].Modified

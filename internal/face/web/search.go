@@ -193,7 +193,11 @@ func (h *Handler) find(r *http.Request, p *searchPage) []string {
 	}
 	slices.SortStableFunc(p.Hits, func(a, b hit) int { return cmp.Compare(b.Score, a.Score) })
 	if p.Problem == "" || total > 0 {
-		p.Count = p.inWords(total)
+		how := map[string]string{string(retriever.Keyword): " with these words", string(retriever.Semantic): " with a similar meaning"}[p.Mode]
+		if p.All != "" {
+			how += " in all folders"
+		}
+		p.Count = view.Count(total, "document") + how + ", the best first"
 	}
 	if p.All != "" || p.Problem != "" {
 		return nil
@@ -202,21 +206,6 @@ func (h *Handler) find(r *http.Request, p *searchPage) []string {
 		p.Further = p.address("cursor", *next)
 	}
 	return answers[0].answer.Paths
-}
-
-// inWords returns how many documents a search found, and how it searched.
-func (p *searchPage) inWords(total int) string {
-	text := view.Count(total, "document")
-	switch retriever.Mode(p.Mode) {
-	case retriever.Keyword:
-		text += " with these words"
-	case retriever.Semantic:
-		text += " with a similar meaning"
-	}
-	if p.All != "" {
-		text += " in all folders"
-	}
-	return text + ", the best first"
 }
 
 // Fields returns the filters as fields of the form.
