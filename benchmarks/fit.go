@@ -278,7 +278,17 @@ func logistic(rows [][]float64, right []bool, weights []float64) []float64 {
 	for _, w := range weights {
 		total += w
 	}
-	scale := deviations(rows)
+	n := len(rows[0])
+	mean, scale := make([]float64, n), make([]float64, n) // scale holds the standard deviation of each feature
+	for _, r := range rows {
+		for k, v := range r {
+			mean[k] += v / float64(len(rows))
+			scale[k] += v * v / float64(len(rows))
+		}
+	}
+	for k := range scale {
+		scale[k] = math.Sqrt(max(0, scale[k]-mean[k]*mean[k]))
+	}
 	w := make([]float64, len(scale))
 	for range 30 {
 		gradient, curvature := make([]float64, len(w)), make([][]float64, len(w))
@@ -324,22 +334,6 @@ func solve(a [][]float64, b []float64) []float64 {
 		b[k] /= a[k][k]
 	}
 	return b
-}
-
-// deviations returns the standard deviation of each feature.
-func deviations(rows [][]float64) []float64 {
-	n := len(rows[0])
-	mean, square := make([]float64, n), make([]float64, n)
-	for _, r := range rows {
-		for k, v := range r {
-			mean[k] += v / float64(len(rows))
-			square[k] += v * v / float64(len(rows))
-		}
-	}
-	for k := range square {
-		square[k] = math.Sqrt(max(0, square[k]-mean[k]*mean[k]))
-	}
-	return square
 }
 
 func inner(w, f []float64) (sum float64) {

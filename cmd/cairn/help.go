@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	_ "embed"
 	"math"
 	"strings"
@@ -75,13 +74,4 @@ func argsOf(use string) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// manCommand returns the command that writes the manual pages and completions for packages of
-// cairn.
-func manCommand(a *cli.App) *cobra.Command {
-	cmd := cli.NewCommand("man DIR", "Write manual pages to DIR/man1 and completions to DIR/completions",
-		a.Command(func(_ context.Context, args []string) error { return writeManual(newRoot(a), args[0]) }))
-	cmd.Hidden = true
-	return cmd
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"cairn/cmd/cairn/internal/agents"
@@ -30,7 +32,10 @@ func newRoot(a *cli.App) *cobra.Command {
 			root.AddCommand(cmd)
 		}
 	}
-	root.AddCommand(versionCommand(a), manCommand(a))
+	man := cli.NewCommand("man DIR", "Write manual pages to DIR/man1 and completions to DIR/completions",
+		a.Command(func(_ context.Context, args []string) error { return writeManual(newRoot(a), args[0]) }))
+	man.Hidden = true // it is for packages of cairn
+	root.AddCommand(versionCommand(a), man)
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		a.Started = true
 		return search.Overview(cmd.Context(), a, cmd)

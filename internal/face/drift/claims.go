@@ -72,7 +72,13 @@ var (
 // that the folder can contain.
 func claims(doc string, src []byte, programs map[string]bool) []*claim {
 	d := markdown.Parse(doc, src)
-	about := introduction(d, src)
+	var about []byte // the first lines below the title
+	if len(d.Sections) > 0 {
+		s := d.Sections[0]
+		_, text, _ := bytes.Cut(src[s.Start:s.OwnEnd], []byte("\n"))
+		first, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n\n"))
+		about = first[:min(len(first), 300)]
+	}
 	if recorded.Match(about) {
 		return nil
 	}
@@ -91,17 +97,6 @@ func claims(doc string, src []byte, programs map[string]bool) []*claim {
 	}
 	c.prose(at, len(src))
 	return c.claims
-}
-
-// introduction returns the first lines below the title of a document.
-func introduction(d *markdown.Document, src []byte) []byte {
-	if len(d.Sections) == 0 {
-		return nil
-	}
-	s := d.Sections[0]
-	_, text, _ := bytes.Cut(src[s.Start:s.OwnEnd], []byte("\n"))
-	first, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n\n"))
-	return first[:min(len(first), 300)]
 }
 
 // The bounds of what is read of a document, so that the cost is proportional to its size.
@@ -408,7 +403,10 @@ func (c *collector) fence(f markdown.Fence) {
 	lang = strings.Trim(lang, "{}.")
 	past := c.past
 	code := string(c.src[f.Code:f.End])
-	c.broken(lang, f, s)
+	if languages.MatchString(lang) && !parses(lang, []byte(code)) {
+		first, _, _ := strings.Cut(strings.TrimSpace(code), "\n")
+		c.add(&claim{kind: Sample, text: first[:min(len(first), 80)], value: lang, words: strings.Split(code, "\n"), keys: []string{""}}, f.Code, s)
+	}
 	c.output, c.others = false, false
 	prompts := prompt.MatchString(code)
 	at := f.Code

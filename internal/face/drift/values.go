@@ -278,14 +278,6 @@ func (c *claim) takes(file string, text []byte) (parameter bool, count int) {
 	return parameter, count
 }
 
-// broken collects the claim that a sample in a language parses, if it does not.
-func (c *collector) broken(lang string, f markdown.Fence, s *markdown.Section) {
-	if code := c.src[f.Code:f.End]; languages.MatchString(lang) && !parses(lang, code) {
-		first, _, _ := strings.Cut(strings.TrimSpace(string(code)), "\n")
-		c.add(&claim{kind: Sample, text: first[:min(len(first), 80)], value: lang, words: strings.Split(string(code), "\n"), keys: []string{""}}, f.Code, s)
-	}
-}
-
 // within reports whether a document has the section of a claim, or its sample in a form that parses.
 func (c *claim) within(doc []byte) bool {
 	if c.kind == Anchor {

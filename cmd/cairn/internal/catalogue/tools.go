@@ -46,7 +46,11 @@ func (a *app) toolsListCommand() *cli.Command {
 				return err
 			}
 			if server != "" && !slices.Contains(found.Servers, server) && len(found.Servers) > 0 {
-				return fmt.Errorf("no server %q in the catalogue, want one of {%s}", server, serverNames(found.Servers))
+				names := slices.DeleteFunc(slices.Clone(found.Servers), func(name string) bool { return term.Plain(name) == "" })
+				if len(names) > maxServers {
+					names = append(names[:maxServers], "…")
+				}
+				return fmt.Errorf("no server %q in the catalogue, want one of {%s}", server, term.Plain(strings.Join(names, ",")))
 			}
 			list, total := found.Tools, found.Total
 			return a.Out.Print(map[string]any{"tools": list, "total": total}, func() { a.Out.Tools(list, total) })
@@ -59,15 +63,6 @@ func (a *app) toolsListCommand() *cli.Command {
 
 // maxServers bounds the names of servers in an error.
 const maxServers = 20
-
-// serverNames returns the names of servers, without the empty one, for an error.
-func serverNames(names []string) string {
-	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return term.Plain(name) == "" })
-	if len(names) > maxServers {
-		names = append(names[:maxServers], "…")
-	}
-	return term.Plain(strings.Join(names, ","))
-}
 
 func (a *app) listSources(ctx context.Context, folder *owner.Folder) error {
 	known, err := toolbox.StatsOp.Call(ctx, folder, struct{}{}, nil)

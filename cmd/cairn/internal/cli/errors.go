@@ -31,22 +31,16 @@ func Explain(err error) (text string, usage bool) {
 	_, invalid := errors.AsType[*retriever.InvalidError](err)
 	usage = wrong || invalid || slices.ContainsFunc([]stage.Code{stage.CodeParameter, stage.CodeTemplate, stage.CodePlan}, func(c stage.Code) bool { return errors.Is(err, stage.Is(c)) })
 	if bad, ok := errors.AsType[*task.Error](err); ok && bad.Number != 0 { // not of a document
-		text = strings.Replace(text, bad.Error(), cardText(bad), 1)
+		message := strings.TrimPrefix(bad.Message, "Invalid params: ") // with the cards that it is about
+		if path, ok := bad.Data["cycle_path"].([]string); ok {
+			message += ": " + strings.Join(path, " → ")
+		} else if id, ok := bad.Data["id"].(string); ok && !strings.Contains(message, id) {
+			message += ": " + id
+		}
+		text = strings.Replace(text, bad.Error(), message, 1)
 		usage = usage || bad.Number == task.CodeInvalidParams
 	}
 	return text, usage
-}
-
-// cardText returns the message of a refused change of cards, with the cards that it is about.
-func cardText(bad *task.Error) string {
-	text := strings.TrimPrefix(bad.Message, "Invalid params: ")
-	if path, ok := bad.Data["cycle_path"].([]string); ok {
-		return text + ": " + strings.Join(path, " → ")
-	}
-	if id, ok := bad.Data["id"].(string); ok && !strings.Contains(text, id) {
-		return text + ": " + id
-	}
-	return text
 }
 
 // readable replaces the errors of strconv and time, which name functions of Go, by a

@@ -91,6 +91,10 @@ func (r *Refresh) await(ctx context.Context) error {
 			visible = time.After(unnoticed)
 		}
 	}
+	vectors := r.wait
+	if vectors == AnyWait {
+		vectors = VectorsLimit
+	}
 	var latest job.Progress
 	for searchable := false; ; {
 		select {
@@ -103,7 +107,7 @@ func (r *Refresh) await(ctx context.Context) error {
 				return nil
 			}
 			if p.Searchable && !searchable {
-				searchable, limit = true, time.After(r.vectorsLimit())
+				searchable, limit = true, time.After(vectors)
 			}
 			if searchable && r.wait == AnyWait && p.Phase == indexer.PhaseVectors && p.Total-p.Done > fewVectors {
 				return nil
@@ -131,13 +135,6 @@ func (r *Refresh) await(ctx context.Context) error {
 			return nil
 		}
 	}
-}
-
-func (r *Refresh) vectorsLimit() time.Duration {
-	if r.wait == AnyWait {
-		return VectorsLimit
-	}
-	return r.wait
 }
 
 // Finish completes the run after the answer if the output is a terminal. For other programs

@@ -41,8 +41,15 @@ func (a *app) searchCommand() *cli.Command {
 	cmd := cli.NewCommand("search [flags] QUERY...", "Search the folder, after indexing what has changed",
 		a.Command(func(ctx context.Context, args []string) error {
 			f.Text = strings.Join(args, " ")
-			if f.exhaustive || f.regexp {
-				return a.searchLines(ctx, f)
+			if f.exhaustive || f.regexp { // every line that matches in the current files
+				if f.Cursor != "" || f.mode != "" || f.at != "" || f.Query.Explain || f.MaxTokens != 0 || len(f.Filter.Tags)+len(f.Context) > 0 || f.Filter.Priority != "" || f.Filter.Assignee != "" {
+					return cli.BadUsage("an exhaustive search takes only --path, --kind and --limit")
+				}
+				r := scan.Request{Pattern: f.Text, Regexp: f.regexp, PathPrefix: f.Filter.PathPrefix, MaxLines: f.Limit}
+				if f.kind != "all" {
+					r.Kind = store.Kind(f.kind)
+				}
+				return a.grep(ctx, "search", r)
 			}
 			return a.search(ctx, f)
 		}))
@@ -160,18 +167,6 @@ func (a *app) misspelt(w *workspace.Workspace, path string) error {
 		return cli.BadUsage("--path %s: there is no such file or folder, did you mean %q?", path, near)
 	}
 	return nil
-}
-
-// searchLines prints every line that matches in the current files.
-func (a *app) searchLines(ctx context.Context, f searchFlags) error {
-	if f.Cursor != "" || f.mode != "" || f.at != "" || f.Query.Explain || f.MaxTokens != 0 || len(f.Filter.Tags)+len(f.Context) > 0 || f.Filter.Priority != "" || f.Filter.Assignee != "" {
-		return cli.BadUsage("an exhaustive search takes only --path, --kind and --limit")
-	}
-	r := scan.Request{Pattern: f.Text, Regexp: f.regexp, PathPrefix: f.Filter.PathPrefix, MaxLines: f.Limit}
-	if f.kind != "all" {
-		r.Kind = store.Kind(f.kind)
-	}
-	return a.grep(ctx, "search", r)
 }
 
 func (a *app) explainCommand() *cli.Command {
