@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"cairn/internal/stage"
 )
 
 // integer is an argument of the JSON Schema type integer, which includes 5.0: some
@@ -46,15 +48,7 @@ func (w *integer) UnmarshalJSON(text []byte) error {
 
 // marshal is json.Marshal without the escapes for HTML: answers contain much code, and
 // each escape costs tokens.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
+func marshal(v any) ([]byte, error) { return stage.Encode(v) }
 
 // decode reads a tool's arguments into args, a pointer to a struct. Absent arguments are
 // an empty object. Unknown names, wrong types and integers out of bounds are failures.

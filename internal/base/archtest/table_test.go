@@ -103,7 +103,7 @@ var imports = []row{
 	{"internal/toolbox", "graphrank internal/base/health internal/base/home internal/base/job internal/base/owner internal/store internal/store/flat internal/store/keyword internal/store/kv internal/store/legs internal/text/secret internal/toolbox/catalog internal/toolbox/plancheck internal/toolbox/records internal/toolbox/records/postgres internal/toolbox/suggest internal/toolbox/toolsearch internal/toolbox/usage models"},
 	{"internal/task", "graphrank internal/base/draw internal/base/taskdag"},
 	{"internal/task/files", "internal/base/atomicfile internal/text/walk"},
-	{"internal/task/cards", "internal/base/atomicfile internal/task internal/task/files internal/text/jsonedit internal/text/markdown internal/text/walk internal/text/watch"},
+	{"internal/task/cards", "internal/task internal/task/files internal/text/jsonedit internal/text/markdown internal/text/walk internal/text/watch"},
 	{"internal/task/doctask", "internal/store internal/task internal/task/files internal/text/fit internal/text/markdown internal/text/walk"},
 	{"internal/task/notes", "internal/task internal/task/cards internal/task/files internal/text/invisible internal/text/markdown internal/text/receipt internal/text/secret"},
 	{"internal/task/scene", "internal/text/convert internal/text/markdown internal/text/secret"},

@@ -16,12 +16,9 @@ import (
 
 // claim is a sentence of an answer and its comparison with a text.
 type claim struct {
-	text      string
-	terms     map[string]bool // without the terms of the question, if others remain
-	numbers   map[string]bool
-	names     []string
-	negations int
-	negated   map[string]bool
+	sentence // without the terms of the question, if others remain
+	numbers  map[string]bool
+	names    []string
 
 	windows []int   // the windows of the text that share most terms, best first
 	near    float64 // the share of the terms in the best window
@@ -31,8 +28,7 @@ type claim struct {
 }
 
 func newClaim(s string, asked map[string]bool) *claim {
-	c := &claim{text: s, terms: termsOf(s), numbers: numbersOf(s), names: namesOf(s), nearest: -1}
-	c.negations, c.negated = negations(s)
+	c := &claim{sentence: newSentence(s), numbers: numbersOf(s), names: namesOf(s), nearest: -1}
 	own := maps.Clone(c.terms)
 	maps.DeleteFunc(own, func(t string, _ bool) bool { return asked[t] })
 	if len(own) > 0 {

@@ -29,6 +29,11 @@ type sentence struct {
 	negated   map[string]bool
 }
 
+func newSentence(s string) sentence {
+	n, negated := negations(s)
+	return sentence{s, termsOf(s), n, negated}
+}
+
 // window is a range of sentences of one source.
 type window struct {
 	from, to int
@@ -43,8 +48,7 @@ func newText(sources []Source) *text {
 		maps.Copy(t.terms, heading)
 		maps.Copy(t.numbers, numbersOf(s.Heading))
 		for _, line := range sentences(markdown.PlainText([]byte(s.Text))) {
-			one := sentence{text: line, terms: termsOf(line)}
-			one.negations, one.negated = negations(line)
+			one := newSentence(line)
 			t.sentences = append(t.sentences, one)
 			maps.Copy(t.terms, one.terms)
 			maps.Copy(t.numbers, numbersOf(line))

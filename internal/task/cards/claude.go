@@ -1,11 +1,9 @@
 package cards
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -16,10 +14,10 @@ import (
 	"strconv"
 	"strings"
 
-	"cairn/internal/base/atomicfile"
 	"cairn/internal/task"
 	"cairn/internal/task/files"
 	"cairn/internal/text/jsonedit"
+	"cairn/internal/text/walk"
 )
 
 // The bounds of a task list of Claude Code.
@@ -154,38 +152,21 @@ func (s *Store) changeTask(ctx context.Context, c *Card, ch changes) (*Card, []s
 	return now, fields, err
 }
 
-// writeTask sets values in the file of a task. The lock excludes other processes of cairn. Claude
-// Code has its own lock, so a file that changes meanwhile is not written.
+// writeTask sets values in the file of a task. The lock of its folder excludes other processes of
+// cairn. Claude Code has its own lock, so a file that changes meanwhile is not written.
 func (s *Store) writeTask(ctx context.Context, c *Card, values map[string]any) error {
-	unlock, err := s.files.Lock(ctx)
+	tree, err := walk.Open(walk.Root{Dir: s.claude})
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	root, err := os.OpenRoot(s.claude)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	old, err := root.ReadFile(c.claude)
-	if err != nil {
-		return err
-	}
-	text := old
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if text, err = jsonedit.Set(text, key, values[key]); err != nil {
-			return task.Invalid("%s is unchanged, because %s", c.Path, err)
+	defer tree.Close()
+	_, err = files.New(tree, nil).Edit(ctx, c.claude, func(text []byte, _ files.Stamp) (_ []byte, err error) {
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			if text, err = jsonedit.Set(text, key, values[key]); err != nil {
+				return nil, task.Invalid("%s is unchanged, because %s", c.Path, err)
+			}
 		}
-	}
-	info, err := root.Lstat(c.claude)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a file")
-	}
-	if err != nil {
-		return err
-	}
-	if now, err := root.ReadFile(c.claude); err != nil || !bytes.Equal(now, old) {
-		return cmp.Or(err, files.ErrChanged)
-	}
-	return atomicfile.WriteIn(root, c.claude, text, info.Mode().Perm())
+		return text, nil
+	})
+	return err
 }
