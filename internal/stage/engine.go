@@ -280,7 +280,7 @@ func (e *Engine) do(ctx context.Context, j Job) error {
 		}
 	}
 	ev := Event{ID: fmt.Sprint("end:", j.Run), Kind: Done, Stage: j.Stage}
-	limited, cancel := context.WithDeadline(ctx, e.systemTime(s.Deadline()))
+	limited, cancel := context.WithTimeout(ctx, s.Deadline().Sub(e.options.Now()))
 	ev.Result, err = e.workWithHeartbeat(limited, j, s)
 	cancel()
 	switch {
@@ -296,9 +296,6 @@ func (e *Engine) do(ctx context.Context, j Job) error {
 	}
 	return err
 }
-
-// systemTime converts a time of the engine's clock to the system's clock.
-func (e *Engine) systemTime(t time.Time) time.Time { return time.Now().Add(t.Sub(e.options.Now())) }
 
 // workWithHeartbeat runs the work of a job and postpones the next delivery of the job until work returns.
 func (e *Engine) workWithHeartbeat(ctx context.Context, j Job, s *State) (Result, error) {

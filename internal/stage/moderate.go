@@ -121,14 +121,7 @@ func wordsOf(text string) []string {
 // spam returns a score in [0, 1] for phrases of advertisements, for capital letters and
 // exclamation marks, and for repetition.
 func spam(text string, words []string) float64 {
-	lower, score := strings.ToLower(text), 0.0
-	found := 0
-	for _, p := range spamPhrases {
-		if strings.Contains(lower, p) {
-			found++
-		}
-	}
-	score += min(.3*float64(found), .6)
+	score := min(.3*count(strings.ToLower(text), spamPhrases), .6)
 	letters, upper := 0, 0
 	for _, r := range text {
 		if unicode.IsLetter(r) {
@@ -156,18 +149,23 @@ func spam(text string, words []string) float64 {
 	return min(score, 1)
 }
 
+// count returns the number of the phrases that a text contains.
+func count(text string, phrases []string) (n float64) {
+	for _, p := range phrases {
+		if strings.Contains(text, p) {
+			n++
+		}
+	}
+	return n
+}
+
 // insultReach is how many words before an insult may name the reader.
 const insultReach = 4
 
 // toxicity returns a score in [0, 1]: .8 for each threat and insult, and .3 for a word that
 // would be an insult of a person.
 func toxicity(text string, words []string) float64 {
-	lower, score := strings.Join(strings.Fields(strings.ToLower(text)), " "), 0.0
-	for _, t := range threats {
-		if strings.Contains(lower, t) {
-			score += .8
-		}
-	}
+	score := .8 * count(strings.Join(strings.Fields(strings.ToLower(text)), " "), threats)
 	for i, w := range words {
 		before := words[max(0, i-insultReach):i]
 		switch {

@@ -114,7 +114,7 @@ func sentences(s string) (list []string) {
 			next := i + utf8.RuneLen(r)
 			switch {
 			case strings.ContainsRune("。！？", r):
-			case !strings.ContainsRune(".!?", r) || next >= len(line) || line[next] != ' ' || abbreviated(line[:i]):
+			case !strings.ContainsRune(".!?", r) || next >= len(line) || line[next] != ' ' || abbreviation.MatchString(line[max(0, i-8):i]):
 				continue
 			default:
 				if after, _ := utf8.DecodeRuneInString(strings.TrimLeft(line[next:], " ")); unicode.IsLower(after) {
@@ -139,8 +139,6 @@ func sentences(s string) (list []string) {
 
 // abbreviation matches the text before a full stop that does not end a sentence.
 var abbreviation = regexp.MustCompile(`(?i)(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|fig|no|dr|mr|mrs|ms|st|[a-z])$`)
-
-func abbreviated(before string) bool { return abbreviation.MatchString(before[max(0, len(before)-8):]) }
 
 // number matches a number, with or without a unit after it.
 var number = regexp.MustCompile(`\d[\d,]*(?:\.\d+)*`)

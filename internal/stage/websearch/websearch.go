@@ -34,7 +34,7 @@ const placeholder = "{query}"
 type Client struct {
 	client  http.Client
 	address string   // with the placeholder; "" for a command
-	host    string   // of the address, for errors
+	name    string   // the host or the command, for errors, which must not contain keys
 	command []string // takes the query as its last argument
 }
 
@@ -47,27 +47,18 @@ func New(spec string) (*Client, error) {
 		return nil, nil
 	}
 	if !strings.Contains(spec, "://") {
-		return &Client{command: strings.Fields(spec)}, nil
+		command := strings.Fields(spec)
+		return &Client{command: command, name: command[0]}, nil
 	}
-	host, err := checkAddress(spec)
-	if err != nil {
-		return nil, err
+	u, err := url.Parse(strings.ReplaceAll(spec, placeholder, "q"))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !strings.Contains(spec, placeholder) {
+		return nil, errors.New("want the address of a search engine with {query}, such as https://search.example.com/search?q={query}&format=json")
 	}
-	c := &Client{address: spec, host: host}
+	c := &Client{address: spec, name: u.Host}
 	c.client.CheckRedirect = func(*http.Request, []*http.Request) error {
 		return errors.New("the search engine redirects; configure the final address")
 	}
 	return c, nil
-}
-
-// checkAddress returns the host in the address of a search engine, or an error if the address
-// is invalid.
-func checkAddress(address string) (host string, err error) {
-	u, err := url.Parse(strings.ReplaceAll(address, placeholder, "q"))
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !strings.Contains(address, placeholder) {
-		return "", errors.New("want the address of a search engine with {query}, such as https://search.example.com/search?q={query}&format=json")
-	}
-	return u.Host, nil
 }
 
 // SearchWeb implements stage.WebSearcher.
@@ -84,17 +75,9 @@ func (c *Client) SearchWeb(ctx context.Context, query string) (*stage.WebResults
 		results, err = parse(text)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("searching the web with %s: %w", c.name(), err)
+		return nil, fmt.Errorf("searching the web with %s: %w", c.name, err)
 	}
 	return results, nil
-}
-
-// name returns the name of the search engine for errors, without keys.
-func (c *Client) name() string {
-	if c.command != nil {
-		return c.command[0]
-	}
-	return c.host
 }
 
 func (c *Client) get(ctx context.Context, query string) ([]byte, error) {

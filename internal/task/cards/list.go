@@ -1,7 +1,7 @@
 package cards
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -82,43 +82,27 @@ func (s *Store) filter(r ListRequest) (func(*Card) bool, error) {
 	if r.Priority != "" && rank(r.Priority) == 0 {
 		return nil, task.Invalid("priority %q, want {%s}", r.Priority, strings.Join(Priorities, ","))
 	}
-	var created, updated *dateFilter
-	for _, d := range []struct {
-		text string
-		f    **dateFilter
-	}{{r.Created, &created}, {r.Updated, &updated}} {
-		if d.text == "" {
-			continue
-		}
-		f, err := parseDateFilter(d.text, s.now())
-		if err != nil {
-			return nil, &task.Error{Number: task.CodeInvalidParams, Message: err.Error()}
-		}
-		*d.f = &f
+	created, err := parseDateFilter(r.Created, s.now())
+	updated, err2 := parseDateFilter(r.Updated, s.now())
+	if err = cmp.Or(err, err2); err != nil {
+		return nil, err
 	}
 	return func(c *Card) bool {
 		switch {
 		case r.Status != "" && c.Status.CardWord() != r.Status,
 			r.Assignee != "" && !strings.EqualFold(c.Assignee, r.Assignee),
 			r.Priority != "" && !strings.EqualFold(c.Priority, r.Priority),
-			created != nil && !created.match(c.Created),
-			len(r.Tags) > 0 && !anyTag(c.Tags, r.Tags):
+			!created.match(c.Created),
+			len(r.Tags) > 0 && !slices.ContainsFunc(r.Tags, func(want string) bool {
+				return slices.ContainsFunc(c.Tags, func(tag string) bool { return strings.EqualFold(tag, want) })
+			}):
 			return false
-		}
-		if updated == nil {
-			return true
 		}
 		if c.UpdatedText == "" {
 			return updated.match(c.ModTime)
 		}
 		return updated.match(c.Updated)
 	}, nil
-}
-
-func anyTag(have, want []string) bool {
-	return slices.ContainsFunc(want, func(w string) bool {
-		return slices.ContainsFunc(have, func(h string) bool { return strings.EqualFold(h, w) })
-	})
 }
 
 // parseTime parses a date of a card. exact is true for RFC 3339 and false for other common
@@ -137,7 +121,7 @@ func parseTime(text string) (at time.Time, exact bool) {
 }
 
 // dateFilter matches the days before, in or after the range [first, last]. Days are counted
-// from 1970.
+// from 1970. The zero value matches every time.
 type dateFilter struct {
 	op          byte // '<', '>' or '='
 	first, last int64
@@ -148,8 +132,8 @@ const secondsPerDay = 24 * 60 * 60
 func dayOf(t time.Time) int64 { return int64(math.Floor(float64(t.Unix()) / secondsPerDay)) }
 
 func (f dateFilter) match(t time.Time) bool {
-	if t.IsZero() {
-		return false
+	if f.op == 0 || t.IsZero() {
+		return f.op == 0
 	}
 	switch day := dayOf(t); f.op {
 	case '<':
@@ -161,17 +145,10 @@ func (f dateFilter) match(t time.Time) bool {
 	}
 }
 
-// dateError reports an invalid filter, with the text of the specification.
-type dateError struct{ text string }
-
-func (e *dateError) Error() string {
-	return fmt.Sprintf("Invalid date format: '%s'. Expected: YYYY-MM-DD, YYYY-MM, YYYY, or relative (7d, 2w, 3m, 1y)", e.text)
-}
-
 // maxUnits is the maximum number in a relative date.
 const maxUnits = 100_000
 
-// parseDateFilter parses a filter for dates. All dates are in UTC:
+// parseDateFilter parses a filter for dates, "" for none. All dates are in UTC:
 //
 //	2024-03-05, 2024-03, 2024   that day, month or year
 //	>2024-03, <2024             after its last day, before its first
@@ -181,12 +158,16 @@ const maxUnits = 100_000
 //	today, yesterday, this week, last week
 //	                            also with > and <; a week begins on Monday
 func parseDateFilter(text string, now time.Time) (dateFilter, error) {
+	if text == "" {
+		return dateFilter{}, nil
+	}
 	f := dateFilter{op: '='}
 	rest := strings.TrimSpace(text)
 	if rest != "" && (rest[0] == '<' || rest[0] == '>') {
 		f.op, rest = rest[0], strings.TrimSpace(rest[1:])
 	}
-	refuse := &dateError{text}
+	// The message is from the specification.
+	refuse := &task.Error{Number: task.CodeInvalidParams, Message: "Invalid date format: '" + text + "'. Expected: YYYY-MM-DD, YYYY-MM, YYYY, or relative (7d, 2w, 3m, 1y)"}
 	today := dayOf(now)
 	monday := today - (today+3)%7 // day 0 was a Thursday
 	words := map[string][2]int64{"today": {today, today}, "yesterday": {today - 1, today - 1}, "this week": {monday, monday + 6}, "last week": {monday - 7, monday - 1}}

@@ -131,16 +131,6 @@ func (d *document) inBox(b *checkBox, text string) string {
 	return strings.Join(out, d.eol())
 }
 
-// lastOuter returns the index of the last check box that is not nested, -1 for none.
-func lastOuter(all []docTask) int {
-	for i := len(all) - 1; i >= 0; i-- {
-		if all[i].box != nil && all[i].box.parent < 0 {
-			return i
-		}
-	}
-	return -1
-}
-
 // insertBox adds a check box after the one of all[at], and returns its slug.
 func (d *document) insertBox(all []docTask, at int, title, content string) (*document, string, error) {
 	title, err := checkTitle(title)
@@ -159,7 +149,7 @@ func (d *document) insertBox(all []docTask, at int, title, content string) (*doc
 	for next < len(all) && all[next].start < b.end {
 		next++
 	}
-	after, err := d.checkTasks(splice(d.src, b.end, b.end, text), next, 0)
+	after, err := d.checkTasks(splice(d.src, b.end, b.end, text), next)
 	if err != nil {
 		return nil, "", err
 	}
@@ -171,23 +161,21 @@ func (d *document) insertBox(all []docTask, at int, title, content string) (*doc
 }
 
 // editBox replaces the text below a check box. It keeps nested check boxes.
-func (d *document) editBox(t docTask, content string) (*document, string, error) {
+func (d *document) editBox(t docTask, content string) (*document, error) {
 	if err := checkContent(content); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	b := t.box
 	end, _ := lineEnd(d.src, b.start, b.textEnd)
 	text := d.eol() + d.inBox(b, content)
 	all, _, _ := d.tasks()
 	at := slices.IndexFunc(all, func(o docTask) bool { return o.start == t.start }) + 1
-	after, err := d.checkTasks(splice(d.src, end, b.textEnd, text), at, 0)
-	return after, t.slug, err
+	return d.checkTasks(splice(d.src, end, b.textEnd, text), at)
 }
 
 // checkTasks parses the result of an edit of check boxes. It returns an error unless the
-// sections are unchanged, and the tasks too, except that tasks at index at may be new and
-// replace a number of old ones.
-func (d *document) checkTasks(src []byte, at, replaced int) (*document, error) {
+// sections are unchanged, and the tasks too, except for new ones at index at.
+func (d *document) checkTasks(src []byte, at int) (*document, error) {
 	after, err := d.checkShape(src, len(d.md().Sections), len(d.md().Sections), 0)
 	if err != nil {
 		return nil, err
@@ -197,9 +185,9 @@ func (d *document) checkTasks(src []byte, at, replaced int) (*document, error) {
 	same := func(x, y docTask) bool {
 		return x.title == y.title && x.depth == y.depth && x.written == y.written && (!x.written || x.status == y.status)
 	}
-	behind := len(before) - at - replaced
+	behind := len(before) - at
 	if len(after.md().Sections) != len(d.md().Sections) || len(now) < at+behind ||
-		!slices.EqualFunc(before[:at], now[:at], same) || !slices.EqualFunc(before[at+replaced:], now[len(now)-behind:], same) {
+		!slices.EqualFunc(before[:at], now[:at], same) || !slices.EqualFunc(before[at:], now[len(now)-behind:], same) {
 		return nil, refuse(task.InvalidSectionContent, evidence{"document": d.address()},
 			"Content would change other tasks of %s: it holds code that is not closed", d.address())
 	}

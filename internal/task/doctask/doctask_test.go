@@ -357,7 +357,7 @@ func TestRandomEdits(t *testing.T) {
 		case InsertBefore:
 			to = s.Start
 		case InsertAfter, AppendChild:
-			from = d.textEnd(s.Start, s.End)
+			from = d.lastLineEnd(s.Start, s.End)
 		}
 		head, tail := strings.TrimRight(src[:from], " \t\r\n"), strings.TrimLeft(src[to:], " \t\r\n")
 		if got := string(after.src); !strings.HasPrefix(got, head) || !strings.HasSuffix(got, tail) {

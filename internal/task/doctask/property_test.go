@@ -199,7 +199,7 @@ func TestRandomTasksEdit(t *testing.T) {
 		d, before := parseTasks([]byte(src))
 		for i, task0 := range before {
 			content := contents[r.IntN(len(contents))]
-			made, _, err := d.rewrite(task0, content)
+			made, err := d.rewrite(task0, content)
 			if err != nil {
 				refused++
 				continue

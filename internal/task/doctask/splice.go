@@ -26,15 +26,10 @@ func (d *document) eol() string {
 	return "\n"
 }
 
-// textEnd returns the offset after the last byte of src[from:to] that is not blank.
-func (d *document) textEnd(from, to int) int {
-	return from + len(bytes.TrimRight(d.src[from:to], " \t\r\n"))
-}
-
 // lastLineEnd returns the end of the last line of src[from:to] that is not blank, including
 // trailing blanks.
 func (d *document) lastLineEnd(from, to int) int {
-	end, _ := lineEnd(d.src, d.textEnd(from, to), to)
+	end, _ := lineEnd(d.src, from+len(bytes.TrimRight(d.src[from:to], " \t\r\n")), to)
 	return end
 }
 

@@ -102,9 +102,12 @@ func (d *Docs) createTask(ctx context.Context, r TaskRequest) (*TaskAnswer, erro
 		return nil, err
 	}
 	return d.editTasks(ctx, r, func(doc *document) (*document, string, error) {
-		doc, err := doc.withTasks()
-		if err != nil {
-			return nil, "", err
+		if _, ok := doc.tasksSection(); !ok { // add one at the end
+			end := len(doc.md().Sections)
+			var err error
+			if doc, err = doc.checkShape(doc.insert(len(doc.src), doc.heading(2, "Tasks", "")), end, end, 1); err != nil {
+				return nil, "", err
+			}
 		}
 		return doc.addTask(r.Task, r.Title, r.Content)
 	})
@@ -124,21 +127,17 @@ func (d *document) addTask(after, title, content string) (*document, string, err
 		op.Section, op.Operation = t.slug, InsertAfter
 		at = slices.IndexFunc(all, func(o docTask) bool { return o.start == t.start })
 	} else if !slices.ContainsFunc(all, func(t docTask) bool { return t.box == nil }) {
-		at = lastOuter(all)
+		for i, t := range all {
+			if t.box.parent < 0 {
+				at = i // the last one that is not nested
+			}
+		}
 	}
 	if at >= 0 && all[at].box != nil {
 		return d.insertBox(all, at, title, content)
 	}
 	made, result, err := d.apply(op)
 	return made, result.NewSection, err
-}
-
-// withTasks returns the document, with a tasks section added at its end if it has none.
-func (d *document) withTasks() (*document, error) {
-	if _, ok := d.tasksSection(); ok {
-		return d, nil
-	}
-	return d.checkShape(d.insert(len(d.src), d.heading(2, "Tasks", "")), len(d.md().Sections), len(d.md().Sections), 1)
 }
 
 // editTask replaces a task's own text. It keeps nested tasks.
@@ -151,17 +150,18 @@ func (d *Docs) editTask(ctx context.Context, r TaskRequest) (*TaskAnswer, error)
 		if err != nil {
 			return nil, "", err
 		}
-		return doc.rewrite(t, r.Content)
+		made, err := doc.rewrite(t, r.Content)
+		return made, t.slug, err
 	})
 }
 
-// rewrite replaces a task's own text, and returns its slug.
-func (d *document) rewrite(t docTask, content string) (*document, string, error) {
+// rewrite replaces a task's own text.
+func (d *document) rewrite(t docTask, content string) (*document, error) {
 	if t.box != nil {
 		return d.editBox(t, content)
 	}
 	made, _, err := d.apply(Operation{Section: t.slug, Operation: Replace, Content: content})
-	return made, t.slug, err
+	return made, err
 }
 
 // editTasks writes the document that change returns, with the slug of the task that the
