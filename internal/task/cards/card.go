@@ -182,12 +182,7 @@ func firstHeading(body []byte) string {
 
 // rank returns 1 for low to 4 for critical, ignoring case, and 0 for any other word.
 func rank(priority string) int {
-	for i, p := range Priorities {
-		if strings.EqualFold(p, priority) {
-			return i + 1
-		}
-	}
-	return 0
+	return slices.IndexFunc(Priorities, func(p string) bool { return strings.EqualFold(p, priority) }) + 1
 }
 
 func unique(list []string) []string {
@@ -208,12 +203,4 @@ func orNull(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-// orEmpty returns a list that is [] in JSON if it is nil.
-func orEmpty(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
 }

@@ -81,7 +81,7 @@ func TestSpecificationExample(t *testing.T) {
 		os.WriteFile(filepath.Join(dir, ".cuedeck/cards", id+".md"), []byte(card(id, "")), 0o644)
 	}
 	s := openStore(t, dir, nil)
-	s.now = func() time.Time { return time.Date(2026, 1, 2, 10, 43, 0, 99, time.UTC) }
+	s.o.Now = func() time.Time { return time.Date(2026, 1, 2, 10, 43, 0, 99, time.UTC) }
 	a, err := s.Create(context.Background(), CreateRequest{Title: "Implement login API", Tags: []string{"auth", "backend"},
 		Priority: "high", Assignee: "@developer", DependsOn: []string{"abc123", "def456"}})
 	if err != nil {
@@ -403,7 +403,7 @@ func TestArchivedRemembers(t *testing.T) {
 
 func TestEnforceStart(t *testing.T) {
 	s, dir := board(t, nil, map[string]string{"abc123": card("A", "depends_on: [abc124, abc125]\n"), "abc124": card("B", "status: done\n"), "abc125": card("C", "")})
-	s.enforce = true
+	s.o.EnforceStart = true
 	_, err := s.Update(context.Background(), update("abc123", `{"status":"active"}`))
 	if e, ok := errors.AsType[*task.Error](err); !ok || e.Message != "Task abc123 blocked by incomplete dependencies: abc125" {
 		t.Errorf("got %v, want a refusal", err)

@@ -56,7 +56,7 @@ func (s *Store) Check() ([]task.Problem, error) {
 	}
 	all := b.All()
 	problems := slices.Clone(b.unusable)
-	now := s.now()
+	now := s.o.Now()
 	tags, claimed := map[string][]*Card{}, map[string][]*Card{}
 	for _, c := range b.Cards {
 		problems = append(problems, c.Problems...)
@@ -156,7 +156,7 @@ func (s *Store) Repair(ctx context.Context) (done []string, err error) {
 // repaired returns the text of a card after its repair, and a line about each repair.
 func (s *Store) repaired(p string, text []byte) (out []byte, what []string, err error) {
 	id := strings.TrimSuffix(path.Base(p), ".md")
-	now := s.now().UTC().Truncate(time.Second)
+	now := s.o.Now().UTC().Truncate(time.Second)
 	fm := markdown.ReadFrontMatter(text)
 	if fm.Err != nil {
 		return text, nil, nil

@@ -47,11 +47,11 @@ func claudeID(n uint64) string { return fmt.Sprintf("c0%04d", n) }
 // checkTasks reads the task files that changed and returns the file names that the cards of the
 // changed tasks would have. The caller holds s.mu.
 func (s *Store) checkTasks() (changed []string) {
-	if s.claude == "" {
+	if s.o.Claude == "" {
 		return nil
 	}
 	fresh := map[string]*entry{}
-	if root, err := os.OpenRoot(s.claude); err == nil { // else there are no tasks
+	if root, err := os.OpenRoot(s.o.Claude); err == nil { // else there are no tasks
 		defer root.Close()
 		files, _ := fs.ReadDir(root.FS(), ".") // what is read counts
 		for _, file := range files[:min(len(files), maxTasks)] {
@@ -89,7 +89,7 @@ func (s *Store) loadTask(root *os.Root, file, id string, old *entry) *entry {
 		return old
 	}
 	e.racy = files.Racy(cmp.Or(e.version.changeTime, e.version.modTime))
-	p := filepath.Join(s.claude, file)
+	p := filepath.Join(s.o.Claude, file)
 	content, err := root.ReadFile(file)
 	var t claudeTask
 	if err == nil {
@@ -155,7 +155,7 @@ func (s *Store) changeTask(ctx context.Context, c *Card, ch changes) (*Card, []s
 // writeTask sets values in the file of a task. The lock of its folder excludes other processes of
 // cairn. Claude Code has its own lock, so a file that changes meanwhile is not written.
 func (s *Store) writeTask(ctx context.Context, c *Card, values map[string]any) error {
-	tree, err := walk.Open(walk.Root{Dir: s.claude})
+	tree, err := walk.Open(walk.Root{Dir: s.o.Claude})
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ type Metadata struct {
 
 // Create implements create_task. It checks the whole request before it writes the file.
 func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, error) {
-	ch := changes{"title": r.Title, "status": "todo", "priority": cmp.Or(r.Priority, defaultPriority), "assignee": cmp.Or(r.Assignee, s.assignee),
+	ch := changes{"title": r.Title, "status": "todo", "priority": cmp.Or(r.Priority, defaultPriority), "assignee": cmp.Or(r.Assignee, s.o.Assignee),
 		"tags": r.Tags, "depends_on": r.DependsOn}
 	if err := ch.check(""); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, err
 		return nil, err
 	}
 	// The fraction orders cards created within the same second.
-	now := s.now().UTC().Truncate(time.Microsecond)
+	now := s.o.Now().UTC().Truncate(time.Microsecond)
 	var edits []markdown.FieldEdit
 	for _, key := range []string{"title", "status", "priority", "assignee", "tags", "depends_on"} {
 		if list, ok := ch[key].([]string); ch[key] != "" && (!ok || len(list) > 0) {
@@ -76,7 +76,7 @@ func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, err
 	}
 	text := fmt.Appendf(head, "\n# %s\n\n## Description\n\n<!-- What is to be done, and how to tell that it is done. -->\n", ch["title"])
 	m := Metadata{Title: ch["title"].(string), Status: "todo", Priority: ch["priority"].(string), Assignee: orNull(ch["assignee"].(string)),
-		Tags: orEmpty(ch["tags"].([]string)), DependsOn: orEmpty(ch["depends_on"].([]string)), Created: now.Format(time.RFC3339)}
+		Tags: append([]string{}, ch["tags"].([]string)...), DependsOn: append([]string{}, ch["depends_on"].([]string)...), Created: now.Format(time.RFC3339)}
 	for {
 		id := NewID()
 		p := path.Join(folder, id+".md")

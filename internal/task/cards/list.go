@@ -41,7 +41,7 @@ func (s *Store) List(r ListRequest) ([]ListItem, error) {
 	}
 	list := make([]ListItem, len(cards))
 	for i, c := range cards {
-		list[i] = ListItem{c.ID, c.Title, c.Priority, orNull(c.Assignee), c.Status.CardWord(), orEmpty(c.Tags), nil}
+		list[i] = ListItem{c.ID, c.Title, c.Priority, orNull(c.Assignee), c.Status.CardWord(), append([]string{}, c.Tags...), nil}
 		if !math.IsInf(c.Ordinal, 0) {
 			list[i].Ordinal = &c.Ordinal
 		}
@@ -82,8 +82,8 @@ func (s *Store) filter(r ListRequest) (func(*Card) bool, error) {
 	if r.Priority != "" && rank(r.Priority) == 0 {
 		return nil, task.Invalid("priority %q, want {%s}", r.Priority, strings.Join(Priorities, ","))
 	}
-	created, err := parseDateFilter(r.Created, s.now())
-	updated, err2 := parseDateFilter(r.Updated, s.now())
+	created, err := parseDateFilter(r.Created, s.o.Now())
+	updated, err2 := parseDateFilter(r.Updated, s.o.Now())
 	if err = cmp.Or(err, err2); err != nil {
 		return nil, err
 	}

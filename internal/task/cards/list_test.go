@@ -73,7 +73,7 @@ func TestList(t *testing.T) {
 func TestCreationOrderWithinASecond(t *testing.T) {
 	s, dir := board(t, nil, nil)
 	now := today
-	s.now = func() time.Time { now = now.Add(20 * time.Microsecond); return now }
+	s.o.Now = func() time.Time { now = now.Add(20 * time.Microsecond); return now }
 	var want []string
 	for i := range 20 {
 		a, err := s.Create(t.Context(), CreateRequest{Title: fmt.Sprintf("Card %d", i)})

@@ -45,11 +45,8 @@ type Options struct {
 // by hand take effect at once, and parses only the changed files. It is safe for concurrent
 // use by any number of processes.
 type Store struct {
-	files    *files.Tree
-	now      func() time.Time
-	enforce  bool
-	assignee string
-	claude   string
+	files *files.Tree
+	o     Options
 
 	mu      sync.Mutex
 	tasks   map[string]*entry // of Claude Code, by the file name that the card would have
@@ -78,12 +75,9 @@ const (
 
 // New returns the Store of the cards below the main root of tree.
 func New(tree *files.Tree, o *Options) *Store {
-	s := &Store{files: tree, now: time.Now}
-	if o != nil {
-		s.enforce, s.assignee, s.claude = o.EnforceStart, o.Assignee, o.Claude
-		if o.Now != nil {
-			s.now = o.Now
-		}
+	s := &Store{files: tree, o: *cmp.Or(o, &Options{})}
+	if s.o.Now == nil {
+		s.o.Now = time.Now
 	}
 	return s
 }

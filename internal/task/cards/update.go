@@ -84,7 +84,7 @@ func (s *Store) change(ctx context.Context, id string, ch changes) (card *Card, 
 			return nil, err
 		}
 		if len(fields) > 0 {
-			edits = append(edits, markdown.FieldEdit{Key: "updated", Value: s.now().UTC().Truncate(time.Second)})
+			edits = append(edits, markdown.FieldEdit{Key: "updated", Value: s.o.Now().UTC().Truncate(time.Second)})
 		}
 		if text, err = markdown.EditFrontMatter(old, edits...); err != nil {
 			return nil, notACard(c.Path, err.Error(), "Write the front matter as one \"key: value\" a line")
@@ -203,7 +203,7 @@ func (ch changes) edits(c *Card) (edits []markdown.FieldEdit, fields []string) {
 // checkGraph returns an error if a new dependency closes a cycle, or if dependencies forbid to
 // start the card.
 func (s *Store) checkGraph(c *Card, ch changes, fields []string) error {
-	linked, started := slices.Contains(fields, "depends_on"), s.enforce && slices.Contains(fields, "status") && ch["status"] == "active"
+	linked, started := slices.Contains(fields, "depends_on"), s.o.EnforceStart && slices.Contains(fields, "status") && ch["status"] == "active"
 	if !linked && !started {
 		return nil
 	}
@@ -270,7 +270,7 @@ func (s *Store) EditBody(ctx context.Context, id string, edit func(body string) 
 		if err != nil || body == string(old[end:]) {
 			return old, err
 		}
-		text, err := markdown.EditFrontMatter(old[:end:end], markdown.FieldEdit{Key: "updated", Value: s.now().UTC().Truncate(time.Second)})
+		text, err := markdown.EditFrontMatter(old[:end:end], markdown.FieldEdit{Key: "updated", Value: s.o.Now().UTC().Truncate(time.Second)})
 		if err != nil {
 			return nil, task.Invalid("the front matter of %s cannot be edited: %v", c.Path, err)
 		}

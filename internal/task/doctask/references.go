@@ -138,11 +138,7 @@ func flat(docs []*LoadedDocument) []ReferencedDocument {
 // namespace returns the folder of a document without leading and trailing slashes.
 func namespace(address string) string {
 	address, _, _ = strings.Cut(address, "#")
-	at := strings.LastIndexByte(address, '/')
-	if at <= 0 {
-		return ""
-	}
-	return strings.TrimPrefix(address[:at], "/")
+	return strings.Trim(address[:strings.LastIndexByte(address, '/')+1], "/")
 }
 
 // ReferenceCycle returns the shortest cycle of documents, cards included, that refer to each
