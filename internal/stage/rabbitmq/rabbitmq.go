@@ -132,21 +132,10 @@ func (q *Queue) declare(ch *amqp.Channel) error {
 
 // Publish implements stage.Queue. It returns after the server has confirmed the jobs.
 func (q *Queue) Publish(ctx context.Context, jobs ...stage.Job) error {
-	q.mu.Lock()
-	if err := q.connect(ctx); err != nil {
-		q.mu.Unlock()
+	waiting, err := q.send(ctx, jobs)
+	if err != nil {
 		return err
 	}
-	var waiting []*amqp.DeferredConfirmation
-	for _, j := range jobs {
-		c, err := q.publish(ctx, j)
-		if err != nil {
-			q.mu.Unlock()
-			return err
-		}
-		waiting = append(waiting, c)
-	}
-	q.mu.Unlock()
 	for _, c := range waiting { // if the channel closes, they are not confirmed
 		ok, err := c.WaitContext(ctx)
 		if err != nil {
@@ -159,23 +148,28 @@ func (q *Queue) Publish(ctx context.Context, jobs ...stage.Job) error {
 	return nil
 }
 
-func (q *Queue) publish(ctx context.Context, j stage.Job) (*amqp.DeferredConfirmation, error) {
-	name, ok := names[j.Stage]
-	if !ok {
-		return nil, fmt.Errorf("stage %q has no queue", j.Stage)
-	}
-	body, err := json.Marshal(j)
-	if err != nil {
+// send sends jobs and returns their confirmations, which are still to arrive.
+func (q *Queue) send(ctx context.Context, jobs []stage.Job) (waiting []*amqp.DeferredConfirmation, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.connect(ctx); err != nil {
 		return nil, err
 	}
-	c, err := q.channel.PublishWithDeferredConfirmWithContext(ctx, "", q.prefix+name, false, false, amqp.Publishing{
-		ContentType: "application/json", DeliveryMode: amqp.Persistent, Body: body,
-		MessageId: fmt.Sprintf("%s/%d", j.TaskID, j.Run),
-	})
-	if err != nil {
-		return nil, stage.Unavailable(q.server, err)
+	for _, j := range jobs {
+		body, err := json.Marshal(j)
+		if err != nil {
+			return nil, err
+		}
+		c, err := q.channel.PublishWithDeferredConfirmWithContext(ctx, "", q.prefix+names[j.Stage], false, false, amqp.Publishing{
+			ContentType: "application/json", DeliveryMode: amqp.Persistent, Body: body,
+			MessageId: fmt.Sprintf("%s/%d", j.TaskID, j.Run),
+		})
+		if err != nil {
+			return nil, stage.Unavailable(q.server, err)
+		}
+		waiting = append(waiting, c)
 	}
-	return c, nil
+	return waiting, nil
 }
 
 // Consume implements stage.Queue. It reconnects after a lost connection.
