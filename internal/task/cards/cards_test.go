@@ -271,7 +271,7 @@ func TestDates(t *testing.T) {
 		{"last week", "2026-01-05 2026-01-11", "2026-01-12 2026-01-04"},
 		{"<this week", "2026-01-11", "2026-01-12"},
 	} {
-		f, err := parseDateFilter(c.filter, today)
+		f, err := parseDateFilter(c.filter, func() time.Time { return today })
 		if err != nil {
 			t.Errorf("%q: %v", c.filter, err)
 			continue

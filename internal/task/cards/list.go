@@ -82,8 +82,8 @@ func (s *Store) filter(r ListRequest) (func(*Card) bool, error) {
 	if r.Priority != "" && rank(r.Priority) == 0 {
 		return nil, task.Invalid("priority %q, want {%s}", r.Priority, strings.Join(Priorities, ","))
 	}
-	created, err := parseDateFilter(r.Created, s.o.Now())
-	updated, err2 := parseDateFilter(r.Updated, s.o.Now())
+	created, err := parseDateFilter(r.Created, s.o.Now)
+	updated, err2 := parseDateFilter(r.Updated, s.o.Now)
 	if err = cmp.Or(err, err2); err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ const maxUnits = 100_000
 //	>2w, <2w                    after, before the day 2 weeks ago
 //	today, yesterday, this week, last week
 //	                            also with > and <; a week begins on Monday
-func parseDateFilter(text string, now time.Time) (dateFilter, error) {
+func parseDateFilter(text string, now func() time.Time) (dateFilter, error) {
 	if text == "" {
 		return dateFilter{}, nil
 	}
@@ -168,7 +168,7 @@ func parseDateFilter(text string, now time.Time) (dateFilter, error) {
 	}
 	// The message is from the specification.
 	refuse := &task.Error{Number: task.CodeInvalidParams, Message: "Invalid date format: '" + text + "'. Expected: YYYY-MM-DD, YYYY-MM, YYYY, or relative (7d, 2w, 3m, 1y)"}
-	today := dayOf(now)
+	today := dayOf(now())
 	monday := today - (today+3)%7 // day 0 was a Thursday
 	words := map[string][2]int64{"today": {today, today}, "yesterday": {today - 1, today - 1}, "this week": {monday, monday + 6}, "last week": {monday - 7, monday - 1}}
 	if days, ok := words[strings.ToLower(rest)]; ok {
