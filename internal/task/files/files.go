@@ -115,9 +115,13 @@ func (t *Tree) Lock(ctx context.Context) (unlock func(), err error) {
 		return &LockError{Path: dir, PID: holder(dir), Waited: time.Since(start)}
 	}
 	select {
-	case t.writing <- struct{}{}:
-	case <-wait.Done():
-		return nil, late()
+	case t.writing <- struct{}{}: // take a free lock even if wait has ended
+	default:
+		select {
+		case t.writing <- struct{}{}:
+		case <-wait.Done():
+			return nil, late()
+		}
 	}
 	lock := newLock(dir)
 	locked, err := lock.TryLock()
