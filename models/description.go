@@ -1,19 +1,15 @@
 package models
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 )
 
-// maxDescription is the maximum size of cairn.json in bytes.
+// maxDescription is the maximum size of a file that describes a model, in bytes.
 const maxDescription = 1 << 16
 
 // ErrPooling reports that no file in a model's folder specifies the pooling.
@@ -30,20 +26,8 @@ func ReadDescription(dir string) (d Description, err error) {
 	if err := d.readLayout(dir); err != nil {
 		return Description{}, err
 	}
-	path := filepath.Join(dir, "cairn.json")
-	b, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return d, fmt.Errorf("reading model description: %w", err)
-	case len(b) > maxDescription:
-		return d, fmt.Errorf("reading model description %s: %d bytes, want at most %d", path, len(b), maxDescription)
-	default:
-		dec := json.NewDecoder(bytes.NewReader(b))
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(&d); err != nil {
-			return Description{}, fmt.Errorf("reading model description %s: %w", path, err)
-		}
+	if _, err := readJSON(dir, "cairn.json", &d, true); err != nil {
+		return Description{}, err
 	}
 	if d.Name == "" {
 		abs, err := filepath.Abs(dir)

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ func (d *Description) readLayout(dir string) error {
 		return err
 	}
 	var pooled map[string]any
-	if found, err := readJSON(dir, filepath.Join(pooling, "config.json"), &pooled); err != nil {
+	if found, err := readJSON(dir, filepath.Join(pooling, "config.json"), &pooled, false); err != nil {
 		return err
 	} else if found && pooling != "" {
 		if d.Pooling, err = poolingOf(pooled); err != nil {
@@ -31,7 +32,7 @@ func (d *Description) readLayout(dir string) error {
 	var sentence struct {
 		Longest int `json:"max_seq_length"`
 	}
-	if _, err := readJSON(dir, "sentence_bert_config.json", &sentence); err != nil {
+	if _, err := readJSON(dir, "sentence_bert_config.json", &sentence, false); err != nil {
 		return err
 	}
 	d.MaxTokens = sentence.Longest
@@ -41,7 +42,7 @@ func (d *Description) readLayout(dir string) error {
 		Default    *string           `json:"default_prompt_name"`
 		Similarity *string           `json:"similarity_fn_name"`
 	}
-	if _, err := readJSON(dir, general, &settings); err != nil {
+	if _, err := readJSON(dir, general, &settings, false); err != nil {
 		return err
 	}
 	if s := settings.Similarity; s != nil && *s != "cosine" && *s != "dot" {
@@ -72,7 +73,7 @@ func poolingFolder(dir string) (string, error) {
 		Path string `json:"path"`
 		Type string `json:"type"`
 	}
-	found, err := readJSON(dir, "modules.json", &modules)
+	found, err := readJSON(dir, "modules.json", &modules, false)
 	if err != nil {
 		return "", err
 	}
@@ -114,8 +115,9 @@ func poolingOf(config map[string]any) (string, error) {
 	return "", fmt.Errorf("pooling by %q is not supported, want one of mean_tokens, mean_sqrt_len_tokens and cls_token", on)
 }
 
-// readJSON decodes a file in a model's folder. found is false if there is no such file.
-func readJSON(dir, name string, v any) (found bool, err error) {
+// readJSON decodes a file in a model's folder. found is false if there is no such file. If
+// strict is set, an unknown field is an error.
+func readJSON(dir, name string, v any, strict bool) (found bool, err error) {
 	path := filepath.Join(dir, name)
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,7 +131,11 @@ func readJSON(dir, name string, v any) (found bool, err error) {
 		b, err = os.ReadFile(path)
 	}
 	if err == nil {
-		err = json.Unmarshal(b, v)
+		dec := json.NewDecoder(bytes.NewReader(b))
+		if strict {
+			dec.DisallowUnknownFields()
+		}
+		err = dec.Decode(v)
 	}
 	if err != nil {
 		return false, fmt.Errorf("reading model description %s: %w", path, err)

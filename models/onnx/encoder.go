@@ -115,15 +115,10 @@ func (e *Encoder) Tokenizer() models.Tokenizer { return counter{e} }
 
 type counter struct{ e *Encoder }
 
-func (c counter) Count(text string) int { return c.e.network.pieces.count(text) }
+func (c counter) Count(text string) int { return c.e.network.pieces.Count(text) }
 
 func (c counter) Encode(text string) []int32 {
-	in := c.e.network.pieces.single(text, c.e.description.MaxTokens)
-	ids := make([]int32, len(in.ids))
-	for i, id := range in.ids {
-		ids[i] = int32(id)
-	}
-	return ids
+	return c.e.network.pieces.AppendIDs(nil, text, c.e.description.MaxTokens)
 }
 
 // EmbedDocuments implements models.Embedder. A cancelled ctx takes effect
@@ -159,7 +154,8 @@ func (e *Encoder) EmbedQuery(ctx context.Context, text string) ([]float32, error
 func (e *Encoder) Close() error { return e.network.close() }
 
 func (e *Encoder) embed(text string) ([]float32, error) {
-	output, err := e.network.run(e.network.pieces.single(text, e.description.MaxTokens))
+	ids := counter{e}.Encode(text)
+	output, err := e.network.run(ids, len(ids))
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"cairn/models/wordpiece"
+
 	"github.com/knights-analytics/hugot/backends"
 )
 
@@ -22,6 +24,7 @@ const maxPositions = 512
 // network is a loaded graph with its tokenizer. It is safe for concurrent use.
 type network struct {
 	pieces  piecer
+	typed   bool   // the second text of a pair has another token type, as in BERT
 	longest int    // tokens, special ones included
 	digest  string // SHA-256 in hex over the weights and the tokenizer's file
 
@@ -62,7 +65,8 @@ func openNetwork(dir string, opts *Options) (n *network, err error) {
 	if err != nil {
 		return nil, err
 	}
-	n = &network{pieces: pieces, longest: maxPositions, digest: digest, pipeline: pipeline, release: release}
+	_, unigram := pieces.(*wordpiece.Unigram)
+	n = &network{pieces: pieces, typed: !unigram, longest: maxPositions, digest: digest, pipeline: pipeline, release: release}
 	if p := model.MaxPositionEmbeddings; p > 0 {
 		n.longest = min(p, maxPositions)
 	}
@@ -126,18 +130,20 @@ func digestOf(weights string, tokenizer []byte) (string, error) {
 }
 
 // run returns the graph's first output for one input, as [][]float32 or
-// [][][]float32 with one row, that of the input.
-func (n *network) run(in input) (output any, err error) {
+// [][][]float32 with one row, that of the input. second is the index of the second text of a
+// pair.
+func (n *network) run(ids []int32, second int) (output any, err error) {
 	defer recoverInto(&err)
-	mask := make([]uint32, len(in.ids))
-	for i := range mask {
-		mask[i] = 1
+	in := backends.TokenizedInput{TypeIDs: make([]uint32, len(ids)), MaxAttentionIndex: len(ids) - 1}
+	for i, id := range ids {
+		in.TokenIDs, in.AttentionMask = append(in.TokenIDs, uint32(id)), append(in.AttentionMask, 1)
+		if n.typed && i >= second {
+			in.TypeIDs[i] = 1
+		}
 	}
 	b := backends.NewBatch(1)
-	b.Input = []backends.TokenizedInput{{
-		TokenIDs: in.ids, TypeIDs: in.types, AttentionMask: mask, MaxAttentionIndex: len(in.ids) - 1,
-	}}
-	b.MaxSequenceLength = len(in.ids)
+	b.Input = []backends.TokenizedInput{in}
+	b.MaxSequenceLength = len(ids)
 	defer func() { err = errors.Join(err, b.Destroy()) }()
 	if err := backends.CreateInputTensors(b, n.pipeline.Model, n.pipeline.Runtime); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/go-huggingface/tokenizers/api"
 	"github.com/knights-analytics/hugot/backends"
@@ -11,18 +12,12 @@ import (
 	"cairn/models/wordpiece"
 )
 
-// input is a tokenized text or pair of texts. types is 0 for tokens of the first text and
-// 1 for tokens of the second.
-type input struct{ ids, types []uint32 }
-
-// piecer splits texts into tokens. It is safe for concurrent use.
+// piecer splits texts into tokens, as a wordpiece.Splitter does. It is safe for concurrent
+// use.
 type piecer interface {
-	// single returns the ids of text with special tokens, at most max.
-	single(text string, max int) input
-	// pair returns the ids of two texts with special tokens, at most max.
-	pair(query, text string, max int) input
-	// count returns the number of pieces of text without special tokens.
-	count(text string) int
+	AppendIDs(dst []int32, text string, longest int) []int32
+	AppendPair(dst []int32, query, text string, longest int) (ids []int32, second int)
+	Count(text string) int
 }
 
 // newPiecer returns the tokenizer of a tokenizer.json: word pieces and unigrams from package
@@ -30,8 +25,7 @@ type piecer interface {
 func newPiecer(file []byte, model *backends.Model) (piecer, error) {
 	tok, err := wordpiece.Open(file)
 	if err == nil {
-		_, unigram := tok.(*wordpiece.Unigram)
-		return split{tok, !unigram}, nil
+		return tok, nil
 	}
 	var f struct {
 		Truncation, Padding any
@@ -56,39 +50,8 @@ func newPiecer(file []byte, model *backends.Model) (piecer, error) {
 		}
 	}
 	h := &hugotPieces{tokenizer: model.Tokenizer, separator: model.SeparatorToken}
-	h.special = len(h.single("", 1<<30).ids)
+	h.special = len(h.AppendIDs(nil, "", 1<<30))
 	return h, nil
-}
-
-// split uses a tokenizer of package wordpiece. typed means that the second text of a pair
-// has another token type, as in BERT.
-type split struct {
-	tok   wordpiece.Splitter
-	typed bool
-}
-
-func (p split) count(text string) int { return p.tok.Count(text) }
-
-func (p split) single(text string, max int) input {
-	ids := unsigned(p.tok.AppendIDs(nil, text, max))
-	return input{ids, make([]uint32, len(ids))}
-}
-
-func (p split) pair(query, text string, max int) input {
-	ids, second := p.tok.AppendPair(nil, query, text, max)
-	types := make([]uint32, len(ids))
-	for i := second; p.typed && i < len(ids); i++ {
-		types[i] = 1
-	}
-	return input{unsigned(ids), types}
-}
-
-func unsigned(ids []int32) []uint32 {
-	out := make([]uint32, len(ids))
-	for i, id := range ids {
-		out[i] = uint32(id)
-	}
-	return out
 }
 
 // hugotPieces uses a tokenizer of hugot.
@@ -98,30 +61,33 @@ type hugotPieces struct {
 	special   int // number of special tokens of a single text
 }
 
-func (p *hugotPieces) count(text string) int {
-	return max(0, len(p.single(text, 1<<30).ids)-p.special)
+func (p *hugotPieces) Count(text string) int {
+	return max(0, len(p.AppendIDs(nil, text, 1<<30))-p.special)
 }
 
-func (p *hugotPieces) single(text string, max int) input {
+func (p *hugotPieces) AppendIDs(dst []int32, text string, longest int) []int32 {
 	b := backends.NewBatch(1)
 	backends.TokenizeInputs(b, p.tokenizer, []string{text})
-	return cut(b.Input[0], max)
+	return appendCut(dst, b.Input[0].TokenIDs, longest)
 }
 
-func (p *hugotPieces) pair(query, text string, max int) input {
+// AppendPair returns in second the first token of another type.
+func (p *hugotPieces) AppendPair(dst []int32, query, text string, longest int) (ids []int32, second int) {
 	b := backends.NewBatch(1)
 	backends.TokenizeInputPairs(b, p.tokenizer, [][2]string{{query, text}}, p.separator)
-	return cut(b.Input[0], max)
+	ids = appendCut(dst, b.Input[0].TokenIDs, longest)
+	if second = slices.IndexFunc(b.Input[0].TypeIDs, func(t uint32) bool { return t != 0 }); second < 0 {
+		second = len(ids)
+	}
+	return ids, second
 }
 
-// cut keeps the first max-1 tokens and the last one, which ends the text.
-func cut(t backends.TokenizedInput, max int) input {
-	in := input{ids: t.TokenIDs, types: t.TypeIDs}
-	if n := len(in.ids); n > max && max > 0 {
-		in.ids = append(in.ids[:max-1:max-1], in.ids[n-1])
+// appendCut appends the first longest-1 tokens and the last one, which ends the text.
+func appendCut(dst []int32, tokens []uint32, longest int) []int32 {
+	for i, id := range tokens {
+		if i < longest-1 || i == len(tokens)-1 {
+			dst = append(dst, int32(id))
+		}
 	}
-	types := make([]uint32, len(in.ids))
-	copy(types, in.types)
-	in.types = types
-	return in
+	return dst
 }

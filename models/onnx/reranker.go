@@ -52,7 +52,7 @@ func (r *Reranker) Rerank(ctx context.Context, query string, texts []string) ([]
 func (r *Reranker) Close() error { return r.network.close() }
 
 func (r *Reranker) score(query, text string) (float64, error) {
-	output, err := r.network.run(r.network.pieces.pair(query, text, r.network.longest))
+	output, err := r.network.run(r.network.pieces.AppendPair(nil, query, text, r.network.longest))
 	if err != nil {
 		return 0, err
 	}

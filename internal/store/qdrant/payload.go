@@ -113,16 +113,15 @@ func under(path string) []int64 {
 	return numbers
 }
 
-// underKey returns the number of the longest indexed prefix of prefix. whole is false if
-// that is shorter than prefix, so that the caller must check the paths of results.
-func underKey(prefix string) (number int64, whole bool) {
-	last := prefix[strings.LastIndexByte(prefix, '/')+1:]
-	end := len(prefix) - len(last)
+// underKey returns the number of the longest indexed prefix of prefix. It may be shorter, so
+// that the caller must check the paths of results.
+func underKey(prefix string) int64 {
+	end := strings.LastIndexByte(prefix, '/') + 1
 	for range underRunes {
 		_, size := utf8.DecodeRuneInString(prefix[end:])
 		end += size
 	}
-	return prefixNumber(prefix[:end]), end == len(prefix)
+	return prefixNumber(prefix[:end])
 }
 
 // prefixNumber returns the first 63 bits of the SHA-256 of a prefix. File names cannot be
@@ -145,8 +144,7 @@ func condition(f store.Filter) *pb.Filter {
 		must = append(must, pb.NewMatchKeyword("assignee", store.Fold(f.Assignee)))
 	}
 	if f.PathPrefix != "" {
-		number, _ := underKey(f.PathPrefix)
-		must = append(must, pb.NewMatchInt("under", number))
+		must = append(must, pb.NewMatchInt("under", underKey(f.PathPrefix)))
 	}
 	var not []*pb.Condition
 	switch f.Kind {

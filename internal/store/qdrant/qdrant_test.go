@@ -262,17 +262,17 @@ func TestUnder(t *testing.T) {
 		{"docs/auth.md", "docs/"}, {"docs/auth.md", "docs/au"}, {"docs/auth.md", "d"}, {"docs/authentication.md", "docs/authentica"},
 		{"日本語/文書.md", "日本"}, {"a", "a"}, {"long/long/long/x.md", "long/long/l"}, {"docs/auth.md", "docs/auth.md"},
 	} {
-		number, whole := underKey(c.prefix)
+		number := underKey(c.prefix)
 		if !slices.Contains(under(c.path), number) {
 			t.Errorf("%q is not found under %q", c.path, c.prefix)
 		}
 		last := c.prefix[strings.LastIndexByte(c.prefix, '/')+1:]
-		if want := len([]rune(last)) <= underRunes; whole != want {
-			t.Errorf("underKey(%q): whole is %v, want %v", c.prefix, whole, want)
+		if want := len([]rune(last)) <= underRunes; (number == prefixNumber(c.prefix)) != want {
+			t.Errorf("underKey(%q) is that of the whole prefix: %v, want %v", c.prefix, !want, want)
 		}
 	}
 	for _, c := range [][2]string{{"docs/auth.md", "doc/"}, {"docs", "docs/"}, {"docs/auth.md", "auth"}, {"docs/auth.md", "docs/b"}} {
-		if number, _ := underKey(c[1]); slices.Contains(under(c[0]), number) {
+		if number := underKey(c[1]); slices.Contains(under(c[0]), number) {
 			t.Errorf("%q is found under %q", c[0], c[1])
 		}
 	}
