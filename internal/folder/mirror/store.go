@@ -11,12 +11,9 @@ import (
 
 // Store is a Qdrant store with the settings to reach it.
 type Store struct {
-	target  qdrant.Target
+	qdrant.Target
 	options qdrant.Options
 }
-
-// Collection returns the name of the index in the store.
-func (s *Store) Collection() string { return s.target.Collection }
 
 // ParseStore parses an address such as qdrant://HOST:6334/COLLECTION. It reads other
 // settings from the environment: QDRANT_API_KEY, QDRANT_CA_FILE, CAIRN_STORE_SHARDS,
@@ -27,7 +24,7 @@ func ParseStore(address string, getenv func(string) string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{target: target, options: qdrant.Options{APIKey: getenv("QDRANT_API_KEY"), CAFile: getenv("QDRANT_CA_FILE")}}
+	s := &Store{Target: target, options: qdrant.Options{APIKey: getenv("QDRANT_API_KEY"), CAFile: getenv("QDRANT_CA_FILE")}}
 	for name, to := range map[string]*uint32{
 		"CAIRN_STORE_SHARDS": &s.options.Shards, "CAIRN_STORE_REPLICAS": &s.options.Replicas, "CAIRN_STORE_WRITE_CONSISTENCY": &s.options.WriteConsistency,
 	} {
@@ -54,13 +51,11 @@ func (s *Store) Exact() *Store {
 	return &exact
 }
 
-func (s *Store) String() string { return s.target.String() }
-
 // Dial prepares a connection to the store; see qdrant.Dial.
 func (s *Store) Dial(log *slog.Logger) (*qdrant.Client, error) {
 	o := s.options
 	o.Log = log
-	return qdrant.Dial(s.target, &o)
+	return qdrant.Dial(s.Target, &o)
 }
 
 // Unavailable reports whether an error means that a store does not answer, so that the same

@@ -232,7 +232,7 @@ func (w *Workspace) toolboxOptions(place home.Place) toolbox.Options {
 		Masks: w.settings.Load().Masks(),
 	}
 	if w.options.Store != nil {
-		o.Postgres, o.Space = w.options.Postgres, w.options.Store.Collection()
+		o.Postgres, o.Space = w.options.Postgres, w.options.Store.Collection
 	}
 	return o
 }
