@@ -246,30 +246,28 @@ func (l *Legs) vectorsOf(ctx context.Context, items []item, compute bool) ([][][
 // compute sets the vectors that are nil, and adds them to the cache. It embeds equal texts
 // once.
 func (l *Legs) compute(ctx context.Context, texts []string, keys []store.Key, vectors [][]float32) error {
-	made := map[store.Key][]float32{}
-	var wanted []int
+	wanted, made := map[store.Key]string{}, map[store.Key][]float32{}
 	for i, v := range vectors {
-		if _, twice := made[keys[i]]; v == nil && !twice {
-			made[keys[i]] = nil
-			wanted = append(wanted, i)
+		if v == nil {
+			wanted[keys[i]] = texts[i]
 		}
 	}
-	for batch := range slices.Chunk(wanted, 2*embedBatch) {
-		batchTexts, batchKeys := make([]string, len(batch)), make([]store.Key, len(batch))
-		for k, i := range batch {
-			batchTexts[k], batchKeys[k] = texts[i], keys[i]
+	for batch := range slices.Chunk(slices.Collect(maps.Keys(wanted)), 2*embedBatch) {
+		batchTexts := make([]string, len(batch))
+		for i, key := range batch {
+			batchTexts[i] = wanted[key]
 		}
 		some, err := l.o.Embedder.EmbedDocuments(ctx, batchTexts)
 		if err != nil {
 			return err
 		}
 		if l.o.Cache != nil {
-			if err := l.o.Cache.Put(batchKeys, some); err != nil {
+			if err := l.o.Cache.Put(batch, some); err != nil {
 				l.o.Logger.Warn("caching vectors", "error", err)
 			}
 		}
-		for k, key := range batchKeys {
-			made[key] = some[k]
+		for i, key := range batch {
+			made[key] = some[i]
 		}
 	}
 	for i, v := range vectors {
