@@ -32,17 +32,13 @@ const maxPair = 256
 // OpenReranker returns the cross-encoder in folder dir, which contains model.onnx and
 // tokenizer.json. It uses Threads and Kernel of opts. It fails unless the graph is
 // a BERT encoder with a pooler and a classifier with one output.
-func OpenReranker(dir string, opts *Options) (*Reranker, error) {
+func OpenReranker(dir string, opts *Options) (_ *Reranker, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("opening re-ranker %s: %w", dir, err)
+		}
+	}()
 	opts = cmp.Or(opts, &Options{})
-	r, err := openReranker(dir, opts)
-	if err != nil {
-		return nil, fmt.Errorf("opening re-ranker %s: %w", dir, err)
-	}
-	r.threads = opts.threads()
-	return r, nil
-}
-
-func openReranker(dir string, opts *Options) (*Reranker, error) {
 	weights, _, tok, err := readFolder(dir)
 	if err != nil {
 		return nil, err
@@ -58,7 +54,7 @@ func openReranker(dir string, opts *Options) (*Reranker, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reranker{tokenizer: tok}
+	r := &Reranker{tokenizer: tok, threads: opts.threads()}
 	n, err := readNetwork(g, r.read)
 	if err != nil {
 		return nil, err

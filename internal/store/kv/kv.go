@@ -149,7 +149,10 @@ func (db *DB) open() (err error) {
 		return &CorruptError{Path: db.path, Reason: reason}
 	}
 	_, absent := os.Lstat(db.path)
-	bolt, err := db.openWithin(open)
+	bolt, err := open()
+	for end := time.Now().Add(db.options.Timeout); errors.Is(err, bolterrors.ErrTimeout) && time.Now().Before(end); bolt, err = open() {
+		time.Sleep(retryEvery)
+	}
 	if err == nil && db.options.Owned {
 		unlock(file)
 	}
@@ -194,16 +197,6 @@ func isSystem(err error) bool {
 // retryEvery is the pause between two attempts to open a file that another process has
 // open. bbolt's own is 50 ms, longer than most transactions take.
 const retryEvery = time.Millisecond
-
-// openWithin calls open until it gets the lock or the timeout is over.
-func (db *DB) openWithin(open func() (*bbolt.DB, error)) (*bbolt.DB, error) {
-	for end := time.Now().Add(db.options.Timeout); ; time.Sleep(retryEvery) {
-		bolt, err := open()
-		if !errors.Is(err, bolterrors.ErrTimeout) || time.Now().After(end) {
-			return bolt, err
-		}
-	}
-}
 
 // checkWhole compares the length of the file with the one in the last commit, checks both
 // headers, and reads the root. A truncated file would fault later, inside a query; with

@@ -51,25 +51,9 @@ func sumOf(stored []byte) uint32 {
 }
 
 // digest is the number and the sum of the checksums of a bucket's records.
-type digest struct {
-	count, sum uint64
-	changed    bool
-}
+type digest struct{ count, sum uint64 }
 
-func (d *digest) add(sum uint32)          { d.count, d.sum = d.count+1, d.sum+uint64(sum) }
-func (d *digest) remove(sum uint32)       { d.count, d.sum = d.count-1, d.sum-uint64(sum) }
-func (d *digest) equal(want *digest) bool { return d.count == want.count && d.sum == want.sum }
-
-func (d *digest) encode() []byte {
-	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, d.count), d.sum)
-}
-
-func decodeDigest(value []byte) *digest {
-	if len(value) != 16 {
-		return &digest{}
-	}
-	return &digest{count: binary.LittleEndian.Uint64(value), sum: binary.LittleEndian.Uint64(value[8:])}
-}
+func (d *digest) add(sum uint32) { d.count, d.sum = d.count+1, d.sum+uint64(sum) }
 
 // digest returns the digest of a bucket, including the changes of this transaction.
 func (t *Tx) digest(bucket string) *digest {
@@ -83,11 +67,13 @@ func (t *Tx) digest(bucket string) *digest {
 			if !ok {
 				panic(damage(fmt.Sprintf("the digest of the bucket %q", bucket)))
 			}
-			d = decodeDigest(value)
+			if len(value) == 16 {
+				d.count, d.sum = u64(value), u64(value[8:])
+			}
 		}
 	}
 	if t.sums == nil {
-		t.sums = map[string]*digest{}
+		t.sums, t.changed = map[string]*digest{}, map[string]*digest{}
 	}
 	t.sums[bucket] = d
 	return d
@@ -99,11 +85,9 @@ func (t *Tx) writeDigests() error {
 	if err != nil {
 		return err
 	}
-	for name, d := range t.sums {
-		if !d.changed {
-			continue
-		}
-		if err := sums.Put([]byte(name), seal(seed(sumsBucket), []byte(name), d.encode())); err != nil {
+	for name, d := range t.changed {
+		value := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, d.count), d.sum)
+		if err := sums.Put([]byte(name), seal(seed(sumsBucket), []byte(name), value)); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,8 @@ const MaxKey = bbolt.MaxKeySize
 type Tx struct {
 	tx    *bbolt.Tx
 	write bool
-	sums  map[string]*digest // digests of the buckets that this transaction has read or changed
+	// The digests of the buckets that this transaction has read or changed, and those changed.
+	sums, changed map[string]*digest
 }
 
 // ID returns the number of the commit that a View reads or an Update will make.
@@ -133,9 +134,9 @@ func (b *Bucket) replaced(before, after []byte) {
 		return
 	}
 	d := b.tx.digest(b.name)
-	d.changed = true
+	b.tx.changed[b.name] = d
 	if before != nil {
-		d.remove(sumOf(before))
+		d.count, d.sum = d.count-1, d.sum-uint64(sumOf(before))
 	}
 	if after != nil {
 		d.add(sumOf(after))
@@ -161,7 +162,7 @@ func (b *Bucket) ForEach(fn func(key, value []byte) bool) {
 		whole = fn(key, value)
 		return whole
 	})
-	if want := b.tx.digest(b.name); whole && !seen.equal(want) {
+	if want := b.tx.digest(b.name); whole && seen != *want {
 		panic(damage(fmt.Sprintf("the bucket %q has %d records and its digest counts %d, or records differ", b.name, seen.count, want.count)))
 	}
 }
