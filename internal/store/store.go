@@ -242,21 +242,6 @@ type KeywordSearcher interface {
 	Admits(ctx context.Context, q query.Query, chunks []string) ([]bool, error)
 }
 
-// Keyword is the keyword index. It is safe for concurrent use by one writer and any
-// number of readers.
-type Keyword interface {
-	KeywordSearcher
-	// Update applies one batch: it removes stale chunks and adds or replaces entries.
-	// Both may be empty; unknown stale ids are ignored. When Update returns, the batch
-	// is durable and searchable.
-	Update(ctx context.Context, entries []KeywordEntry, stale []string) error
-	// Count returns the number of chunks.
-	Count() (int, error)
-	// Position is as in Vectors.
-	Position() uint64
-	Close() error
-}
-
 // VectorSearcher finds chunks by their vectors. It is safe for concurrent use.
 type VectorSearcher interface {
 	// Search returns the k chunks that pass the filter and are nearest to the unit vector
@@ -267,20 +252,32 @@ type VectorSearcher interface {
 	Scores(ctx context.Context, query []float32, chunks []string) ([]float64, error)
 }
 
-// Vectors is a vector store. It is safe for concurrent use by one writer and any number
+// Index is an index of entries. It is safe for concurrent use by one writer and any number
 // of readers.
-type Vectors interface {
-	VectorSearcher
+type Index[Entry any] interface {
 	// Update applies one batch: it removes stale chunks and adds or replaces entries.
-	// Unknown stale ids are ignored. When Update returns, the batch is durable and
-	// searchable. If a vector has another dimension, Update fails and changes nothing.
-	Update(ctx context.Context, entries []VectorEntry, stale []string) error
-	// Count returns the number of vectors.
+	// Both may be empty; unknown stale ids are ignored. When Update returns, the batch
+	// is durable and searchable.
+	Update(ctx context.Context, entries []Entry, stale []string) error
+	// Count returns the number of chunks.
 	Count() (int, error)
 	// Position increases with every Update and is durable with it, so that the caller
-	// recognises older files. A store without files may return 0.
+	// recognises older files. An index without files may return 0.
 	Position() uint64
 	Close() error
+}
+
+// Keyword is the keyword index.
+type Keyword interface {
+	KeywordSearcher
+	Index[KeywordEntry]
+}
+
+// Vectors is a vector store. If a vector of an Update has another dimension, Update fails
+// and changes nothing.
+type Vectors interface {
+	VectorSearcher
+	Index[VectorEntry]
 }
 
 // NextPosition returns the position after last. It contains the time, so that files made

@@ -15,13 +15,6 @@ import (
 	"cairn/models"
 )
 
-// Options configures both engines. Nil and zero mean the defaults.
-type Options struct {
-	// LibraryDir is the folder that holds libonnxruntime.so, by default
-	// /usr/lib. The Go engine ignores it.
-	LibraryDir string
-}
-
 // Encoder is a sentence encoder. It implements models.Embedder. It runs texts one at a
 // time, because 8-bit models quantise activations over a whole batch, so that a text's
 // vector would depend on the other texts.
@@ -39,12 +32,12 @@ var _ models.Embedder = (*Encoder)(nil)
 // similarities is measured. A model whose output is token vectors must specify the
 // pooling. Open runs the model once on the empty text, and fails if the engine does not
 // support the graph. The caller must close the encoder.
-func Open(dir string, opts *Options) (e *Encoder, err error) {
+func Open(dir string) (e *Encoder, err error) {
 	desc, err := models.ReadDescription(dir)
 	if err != nil {
 		return nil, err
 	}
-	if e, err = open(dir, desc, opts); err != nil {
+	if e, err = open(dir, desc); err != nil {
 		return nil, err
 	}
 	if e.description.Unrelated == 0 {
@@ -58,7 +51,7 @@ func Open(dir string, opts *Options) (e *Encoder, err error) {
 // New returns an encoder from the bytes of an ONNX file and its tokenizer.json, and a
 // description, which must have a Name. It writes the bytes to a private temporary folder,
 // which it removes.
-func New(weights, tokenizerJSON []byte, desc models.Description, opts *Options) (e *Encoder, err error) {
+func New(weights, tokenizerJSON []byte, desc models.Description) (e *Encoder, err error) {
 	dir, err := os.MkdirTemp("", "cairn-model-")
 	if err != nil {
 		return nil, fmt.Errorf("opening model %s: %w", desc.Name, err)
@@ -69,11 +62,11 @@ func New(weights, tokenizerJSON []byte, desc models.Description, opts *Options) 
 			return nil, fmt.Errorf("opening model %s: %w", desc.Name, err)
 		}
 	}
-	return open(dir, desc, opts)
+	return open(dir, desc)
 }
 
-func open(dir string, desc models.Description, opts *Options) (*Encoder, error) {
-	n, err := openNetwork(dir, opts)
+func open(dir string, desc models.Description) (*Encoder, error) {
+	n, err := openNetwork(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening model %s: %w", dir, err)
 	}

@@ -24,7 +24,7 @@ var sqrt41 = float32(math.Sqrt(41))
 
 func openTiny(t *testing.T, files map[string]string) *Encoder {
 	t.Helper()
-	e, err := Open(folder(t, files), testOptions())
+	e, err := Open(folder(t, files))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestConcurrentUse(t *testing.T) {
 func TestNewLeavesNoFiles(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
-	e, err := New(tinyEncoder(), []byte(tinyBERT), models.Description{Name: "bytes", Pooling: "mean"}, testOptions())
+	e, err := New(tinyEncoder(), []byte(tinyBERT), models.Description{Name: "bytes", Pooling: "mean"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestNewLeavesNoFiles(t *testing.T) {
 	if got, err := e.EmbedQuery(t.Context(), "green red"); err != nil || len(got) != 3 {
 		t.Errorf("EmbedQuery after the files are gone = %v, %v", got, err)
 	}
-	if _, err := New([]byte("broken"), []byte(tinyBERT), models.Description{Name: "bytes", Pooling: "mean"}, testOptions()); err == nil {
+	if _, err := New([]byte("broken"), []byte(tinyBERT), models.Description{Name: "bytes", Pooling: "mean"}); err == nil {
 		t.Error("New of broken weights gave no error")
 	}
 	if left, err := filepath.Glob(filepath.Join(tmp, "cairn-*")); err != nil || len(left) > 0 {
@@ -202,7 +202,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"description", map[string]string{"tokenizer.json": tinyBERT, "model.onnx": encoder, "cairn.json": `{"poolin":""}`}, "poolin"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e, err := Open(folder(t, c.files), testOptions())
+			e, err := Open(folder(t, c.files))
 			if err == nil {
 				e.Close()
 			}
@@ -211,7 +211,7 @@ func TestOpenRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Open(filepath.Join(t.TempDir(), "absent"), testOptions()); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Open(absent) = %v, want %v", err, os.ErrNotExist)
 	}
 }

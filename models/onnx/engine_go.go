@@ -15,7 +15,7 @@ const Engine = "go"
 
 // load loads the model in folder dir. It does not use hugot's sessions and pipelines,
 // because the linker would then keep the code for every kind of model that hugot supports.
-func load(dir string, _ *Options) (p *backends.BasePipeline, release func() error, err error) {
+func load(dir string) (p *backends.BasePipeline, release func() error, err error) {
 	defer recoverInto(&err)
 	o := options.Defaults()
 	o.Backend = "GO"

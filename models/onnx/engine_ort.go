@@ -27,15 +27,16 @@ var runtime struct {
 	users   int // open models
 }
 
-// load loads the model in folder dir into the process's session.
-func load(dir string, opts *Options) (*backends.BasePipeline, func() error, error) {
+// load loads the model in folder dir into the process's session. The environment variable
+// CAIRN_ORT names the folder that holds libonnxruntime.so, by default /usr/lib.
+func load(dir string) (*backends.BasePipeline, func() error, error) {
 	r := &runtime
 	r.Lock()
 	defer r.Unlock()
 	if r.session == nil {
 		var with []options.WithOption
-		if opts.LibraryDir != "" {
-			with = append(with, options.WithOnnxLibraryPath(opts.LibraryDir))
+		if library := os.Getenv("CAIRN_ORT"); library != "" {
+			with = append(with, options.WithOnnxLibraryPath(library))
 		}
 		s, err := hugot.NewORTSession(context.Background(), with...)
 		if err != nil {

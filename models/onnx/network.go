@@ -1,7 +1,6 @@
 package onnx
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -34,8 +33,7 @@ type network struct {
 
 // openNetwork loads the model in folder dir. It does not use hugot's pipelines,
 // which pool by the mean alone.
-func openNetwork(dir string, opts *Options) (n *network, err error) {
-	opts = cmp.Or(opts, &Options{})
+func openNetwork(dir string) (n *network, err error) {
 	// Hugot also accepts URLs; an absolute path is not one.
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
@@ -44,7 +42,7 @@ func openNetwork(dir string, opts *Options) (n *network, err error) {
 	if err != nil {
 		return nil, err
 	}
-	pipeline, release, err := load(dir, opts)
+	pipeline, release, err := load(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func TestAgreesWithBERT(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer native.Close()
-	other, err := New(minilm.Weights(), minilm.TokenizerJSON(), minilm.Description(), testOptions())
+	other, err := New(minilm.Weights(), minilm.TokenizerJSON(), minilm.Description())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestAgreesWithBERT(t *testing.T) {
 }
 
 func openShipped(b *testing.B) *Encoder {
-	e, err := New(minilm.Weights(), minilm.TokenizerJSON(), minilm.Description(), testOptions())
+	e, err := New(minilm.Weights(), minilm.TokenizerJSON(), minilm.Description())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func BenchmarkEmbedDocuments(b *testing.B) {
 
 func BenchmarkOpen(b *testing.B) {
 	for b.Loop() {
-		e, err := New(minilm.Weights(), minilm.TokenizerJSON(), minilm.Description(), testOptions())
+		e, err := New(minilm.Weights(), minilm.TokenizerJSON(), minilm.Description())
 		if err != nil {
 			b.Fatal(err)
 		}

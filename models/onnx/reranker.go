@@ -19,8 +19,8 @@ var _ models.Reranker = (*Reranker)(nil)
 // smaller of 512 tokens and max_position_embeddings in config.json. OpenReranker runs the
 // model once on a pair of empty texts, and fails if the engine does not support the graph.
 // The caller must close the reranker.
-func OpenReranker(dir string, opts *Options) (*Reranker, error) {
-	n, err := openNetwork(dir, opts)
+func OpenReranker(dir string) (*Reranker, error) {
+	n, err := openNetwork(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening reranker %s: %w", dir, err)
 	}

@@ -13,7 +13,7 @@ import (
 func TestReranker(t *testing.T) {
 	r, err := OpenReranker(folder(t, map[string]string{
 		"model.onnx": string(tinyCrossEncoder()), "tokenizer.json": tinyBERT, "config.json": `{"max_position_embeddings":12}`,
-	}), testOptions())
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestReranker(t *testing.T) {
 // model's weights of special tokens are 0 and its types all 0, so each token
 // counts a tenth.
 func TestRerankerRoberta(t *testing.T) {
-	r, err := OpenReranker(folder(t, map[string]string{"model.onnx": string(tinyCrossEncoder()), "tokenizer.json": tinyRoberta}), testOptions())
+	r, err := OpenReranker(folder(t, map[string]string{"model.onnx": string(tinyCrossEncoder()), "tokenizer.json": tinyRoberta}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestRerankerRoberta(t *testing.T) {
 }
 
 func TestOpenRerankerRefusesAnEncoder(t *testing.T) {
-	_, err := OpenReranker(folder(t, map[string]string{"model.onnx": string(tinyEncoder()), "tokenizer.json": tinyBERT}), testOptions())
+	_, err := OpenReranker(folder(t, map[string]string{"model.onnx": string(tinyEncoder()), "tokenizer.json": tinyBERT}))
 	if err == nil || !strings.Contains(err.Error(), "is it a cross-encoder?") {
 		t.Errorf("OpenReranker(an encoder) = %v", err)
 	}

@@ -182,6 +182,3 @@ func folder(t testing.TB, files map[string]string) string {
 	}
 	return dir
 }
-
-// testOptions finds ONNX Runtime for builds with the tag ORT.
-func testOptions() *Options { return &Options{LibraryDir: os.Getenv("CAIRN_ORT")} }

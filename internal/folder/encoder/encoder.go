@@ -95,12 +95,12 @@ func (m *Model) Open() (models.Embedder, error) {
 		}
 		return e, err
 	case m.Engine == "hugot" && m.Dir != "" && m.Dir != BuiltIn:
-		return onnx.Open(m.Dir, nil)
+		return onnx.Open(m.Dir)
 	case m.Engine == "hugot":
 		if err := minilm.Verify(); err != nil {
 			return nil, err
 		}
-		return onnx.New(minilm.Weights(), minilm.TokenizerJSON(), minilm.Description(), nil)
+		return onnx.New(minilm.Weights(), minilm.TokenizerJSON(), minilm.Description())
 	case m.Engine != "" && m.Engine != "bert":
 		return nil, fmt.Errorf("unknown engine %q, want {bert,hugot}", m.Engine)
 	case m.Dir != "" && m.Dir != BuiltIn:
@@ -137,7 +137,7 @@ func openReranker(engine, dir string) (models.Reranker, error) {
 			return r, nil
 		}
 	}
-	r, err := onnx.OpenReranker(dir, nil)
+	r, err := onnx.OpenReranker(dir)
 	if err != nil {
 		return nil, errors.Join(native, err)
 	}

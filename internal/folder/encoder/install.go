@@ -165,7 +165,7 @@ func openAny(dir string) (models.Embedder, string, error) {
 	if _, missing := os.Stat(filepath.Join(dir, bert.PackedFile)); missing == nil {
 		return nil, "", err
 	}
-	other, second := onnx.Open(dir, nil)
+	other, second := onnx.Open(dir)
 	if second != nil {
 		return nil, "", errors.Join(err, second)
 	}

@@ -113,7 +113,7 @@ func (c *Chunks) Update(ctx context.Context, entries []Chunk, stale []string, av
 
 func chunkPoint(e *Chunk, avg float64) *pb.PointStruct {
 	payload := chunkPayload(e.Chunk, e.Path, e.Labels)
-	payload["title"], payload["trail"] = pb.NewValueString(valid(e.Title)), stringList(e.Trail)
+	payload["title"], payload["trail"] = pb.NewValueString(valid(e.Title)), listOf(e.Trail, pb.NewValueString)
 	payload["body"] = pb.NewValueString(valid(e.Body))
 	vectors := map[string]*pb.Vector{}
 	if words := wordsOf(e.KeywordEntry, avg); words != nil {

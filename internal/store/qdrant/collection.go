@@ -242,6 +242,7 @@ func (c *Client) aliases(ctx context.Context) (map[string]string, error) {
 }
 
 // drop deletes a collection if it exists.
-func (c *Client) drop(ctx context.Context, name string) error {
+func (c *Client) drop(ctx context.Context, name string) (err error) {
+	defer wrap(&err, "removing collection %s", name)
 	return write(ctx, c, c.grpc.Collections().Delete, &pb.DeleteCollection{CollectionName: name}, codes.NotFound)
 }

@@ -95,7 +95,7 @@ func (g *Generation) Activate(ctx context.Context) error {
 	for _, alias := range g.client.names() {
 		if old := before[alias]; old != "" && old != targets[alias] {
 			if err := g.client.drop(ctx, old); err != nil {
-				return fmt.Errorf("removing collection %s: %w", old, err)
+				return err
 			}
 		}
 	}
@@ -106,7 +106,7 @@ func (g *Generation) Activate(ctx context.Context) error {
 func (g *Generation) Remove(ctx context.Context) error {
 	for _, alias := range g.client.names() {
 		if err := g.client.drop(ctx, g.name(alias)); err != nil {
-			return fmt.Errorf("removing collection %s: %w", g.name(alias), err)
+			return err
 		}
 	}
 	return nil

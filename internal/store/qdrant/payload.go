@@ -34,7 +34,7 @@ func chunkPayload(chunk, path string, l store.Labels) map[string]*pb.Value {
 	p := map[string]*pb.Value{"chunk": pb.NewValueString(chunk)}
 	if l.Found { // otherwise no filter on labels matches
 		if len(l.Tags) > 0 {
-			p["tags"] = stringList(store.FoldAll(l.Tags...))
+			p["tags"] = listOf(store.FoldAll(l.Tags...), pb.NewValueString)
 		}
 		if l.Priority != "" {
 			p["priority"] = pb.NewValueString(store.Fold(l.Priority))
@@ -47,22 +47,15 @@ func chunkPayload(chunk, path string, l store.Labels) map[string]*pb.Value {
 	if _, anchor, _, _ := store.SplitChunkID(chunk); anchor != "" && store.KindOf(path) == store.Code {
 		numbers = append(numbers, symbolNumber(anchor))
 	}
-	p["under"] = intList(numbers)
+	p["under"] = listOf(numbers, pb.NewValueInt)
 	return p
 }
 
-func intList(numbers []int64) *pb.Value {
-	list := make([]*pb.Value, len(numbers))
-	for i, n := range numbers {
-		list[i] = pb.NewValueInt(n)
-	}
-	return pb.NewValueFromList(list...)
-}
-
-func stringList(all []string) *pb.Value {
+// listOf returns a list of values that value converts.
+func listOf[T any](all []T, value func(T) *pb.Value) *pb.Value {
 	list := make([]*pb.Value, len(all))
-	for i, s := range all {
-		list[i] = pb.NewValueString(s)
+	for i, v := range all {
+		list[i] = value(v)
 	}
 	return pb.NewValueFromList(list...)
 }
