@@ -106,7 +106,7 @@ func TestVerify(t *testing.T) {
 	}
 	place := testutil.Place(t, root)
 	for _, file := range []struct{ pattern, text string }{
-		{filepath.Join(place.Index, "documents.db"), "openssl rand"}, {filepath.Join(place.Index, "keywords/*.zap"), ""}, {filepath.Join(place.Index, "vectors/vectors.cairn"), ""},
+		{filepath.Join(place.Index, "documents.db"), "Rotating an access token"}, {filepath.Join(place.Index, "keywords/*.zap"), ""}, {filepath.Join(place.Index, "vectors/vectors.cairn"), ""},
 		{filepath.Join(place.Records, "catalog.db"), "fs:write"}, {filepath.Join(place.Records, "usage.db"), "fs:write"}, {filepath.Join(place.Records, "stages.db"), "rotate?"},
 		{filepath.Join(place.Records, "usage.db.snapshot"), ""},
 	} {
