@@ -78,7 +78,15 @@ func DAG(ctx context.Context, o DAGOptions) (*DAGReport, error) {
 		ops   func(dir string, n int) []dagCall
 	}{
 		{"cards", o.Cards, o.Calls, makeBoard, boardCalls},
-		{"chain", o.Chain, o.Calls, makeChain, chainCalls},
+		{"chain", o.Chain, o.Calls, func(dir string, n int) error { // each card depends on the one before it
+			return makeCards(dir, n, func(i int) []byte {
+				var deps []string
+				if i > 0 {
+					deps = []string{cardID(i - 1)}
+				}
+				return cardText(fmt.Sprintf("Link %d", i), "todo", "medium", deps)
+			})
+		}, chainCalls},
 		{"large", o.Large, max(o.Calls/10, 1), makeBoard, func(dir string, n int) []dagCall {
 			ops := boardCalls(dir, n)
 			for i := range ops {
@@ -254,17 +262,6 @@ func makeBoard(dir string, n int) error {
 			priority = "low"
 		}
 		return cardText(fmt.Sprintf("Task number %d", i), status, priority, deps)
-	})
-}
-
-// makeChain writes n cards. Each depends on the one before it.
-func makeChain(dir string, n int) error {
-	return makeCards(dir, n, func(i int) []byte {
-		var deps []string
-		if i > 0 {
-			deps = []string{cardID(i - 1)}
-		}
-		return cardText(fmt.Sprintf("Link %d", i), "todo", "medium", deps)
 	})
 }
 

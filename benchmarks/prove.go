@@ -169,7 +169,11 @@ func prove(ctx context.Context, set *beirSet, queries []provedQuery, o *ProveOpt
 	readers := []reader{
 		{cairnReader, answer(retriever.Hybrid)}, {"ripgrep -C 2", files.grep},
 		{"whole files", func(ctx context.Context, q *RunQuery, _ []string, budget int) ([]piece, error) {
-			return files.whole(ctx, q, files.matching(q.Text), budget)
+			var ids []string // of the documents with the words of the question, as grep orders them
+			for _, file := range files.files(files.words(q.Text)) {
+				ids = append(ids, files.lower[file.at].id)
+			}
+			return files.whole(ctx, q, ids, budget)
 		}},
 		{"words alone", answer(retriever.Keyword)},
 	}

@@ -148,14 +148,6 @@ func (f *fileReader) files(words []string) (files []matchedFile) {
 	return files
 }
 
-// matching returns the documents with the words of a text, as matches orders them.
-func (f *fileReader) matching(text string) (ids []string) {
-	for _, file := range f.files(f.words(text)) {
-		ids = append(ids, f.lower[file.at].id)
-	}
-	return ids
-}
-
 // matches returns the blocks of lines around matches in at most grepFiles files, up to the
 // largest budget.
 func (f *fileReader) matches(words []string) (pieces []piece) {
@@ -165,7 +157,18 @@ func (f *fileReader) matches(words []string) (pieces []piece) {
 			if left <= 0 {
 				return pieces
 			}
-			f.count(&b, i == 0)
+			lines := strings.Split(f.texts[b.document], "\n") // as they are printed
+			var text, printed strings.Builder
+			if i == 0 {
+				fmt.Fprintln(&printed, f.m.paths[b.document])
+			} else {
+				fmt.Fprintln(&printed, "--")
+			}
+			for n := b.from; n <= min(b.to, len(lines)); n++ {
+				fmt.Fprintln(&text, lines[n-1])
+				fmt.Fprintf(&printed, "%d:%s\n", n, lines[n-1])
+			}
+			b.text, b.answer = f.m.o.Budget.CountTokens(text.String()), f.m.o.Budget.CountTokens(printed.String())
 			left -= b.answer
 			pieces = append(pieces, b)
 		}
@@ -190,20 +193,4 @@ func (f *fileReader) blocks(at int, words []string) (blocks []piece, matched int
 		}
 	}
 	return blocks, matched
-}
-
-// count counts the tokens of a block as it is printed.
-func (f *fileReader) count(b *piece, first bool) {
-	lines := strings.Split(f.texts[b.document], "\n")
-	var text, printed strings.Builder
-	if first {
-		fmt.Fprintln(&printed, f.m.paths[b.document])
-	} else {
-		fmt.Fprintln(&printed, "--")
-	}
-	for n := b.from; n <= min(b.to, len(lines)); n++ {
-		fmt.Fprintln(&text, lines[n-1])
-		fmt.Fprintf(&printed, "%d:%s\n", n, lines[n-1])
-	}
-	b.text, b.answer = f.m.o.Budget.CountTokens(text.String()), f.m.o.Budget.CountTokens(printed.String())
 }

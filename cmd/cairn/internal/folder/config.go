@@ -13,7 +13,20 @@ func (a *app) configCommand() *cli.Command {
 	cmd := cli.NewCommand("config", "Show or change the configuration of the folder", a.Command(a.configShow))
 	cmd.AddCommand(
 		cli.NewCommand("show", "Show all settings with their meaning", a.Command(a.configShow)),
-		cli.NewCommand("get KEY", "Print one setting", a.Command(a.configGet)),
+		cli.NewCommand("get KEY", "Print one setting", a.Command(func(_ context.Context, args []string) error {
+			_, cfg, err := a.Choose()
+			if err != nil {
+				return err
+			}
+			value, err := cfg.Setting(args[0])
+			if err != nil {
+				return cli.BadUsage("%w", err)
+			}
+			if list, ok := value.([]string); ok {
+				return a.Out.Line(value, "%s", strings.Join(list, ","))
+			}
+			return a.Out.Line(value, "%v", value)
+		})),
 		cli.NewCommand("set KEY VALUE", "Change one setting in config.toml, and nothing else in the file", a.Command(a.configSet)),
 	)
 	for _, sub := range cmd.Commands() {
@@ -40,21 +53,6 @@ func (a *app) configShow(context.Context, []string) error {
 		return err
 	}
 	return a.Out.Print(all, func() { a.Out.Write(text) })
-}
-
-func (a *app) configGet(_ context.Context, args []string) error {
-	_, cfg, err := a.Choose()
-	if err != nil {
-		return err
-	}
-	value, err := cfg.Setting(args[0])
-	if err != nil {
-		return cli.BadUsage("%w", err)
-	}
-	if list, ok := value.([]string); ok {
-		return a.Out.Line(value, "%s", strings.Join(list, ","))
-	}
-	return a.Out.Line(value, "%v", value)
 }
 
 func (a *app) configSet(_ context.Context, args []string) error {
