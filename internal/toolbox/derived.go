@@ -72,22 +72,20 @@ const minStored = 2000
 // replaces one that is damaged or of another format. created reports whether the index is
 // empty.
 func openKeywords(dir string, readOnly bool) (k *keyword.Index, created bool, err error) {
-	if readOnly {
-		k, err = keyword.Open(dir, &keyword.Options{ReadOnly: true})
-		return k, false, err
+	if !readOnly {
+		err = os.MkdirAll(dir, 0o700)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, false, err
+	if err == nil {
+		k, err = keyword.Open(dir, &keyword.Options{ReadOnly: readOnly})
 	}
-	k, err = keyword.Open(dir, nil)
-	if errors.Is(err, keyword.ErrCorrupt) || errors.Is(err, keyword.ErrFormat) {
+	if !readOnly && (errors.Is(err, keyword.ErrCorrupt) || errors.Is(err, keyword.ErrFormat)) {
 		if err := os.RemoveAll(dir); err != nil {
 			return nil, false, err
 		}
 		return openKeywords(dir, false)
 	}
-	if err != nil {
-		return nil, false, err
+	if err != nil || readOnly {
+		return k, false, err
 	}
 	n, err := k.Count()
 	if err != nil {

@@ -452,10 +452,10 @@ func (s *Toolbox) learn(ctx context.Context, traces []usage.Trace) (unknown []st
 
 func (s *Toolbox) forget(_ context.Context, r ForgetRequest) (usage.Forgotten, error) {
 	if r.Name == "" && !r.Before.IsZero() {
-		return s.usage.ForgetBefore(r.Before)
+		return s.usage.Forget(func(_ []string, last int64) bool { return last < r.Before.Unix() })
 	}
 	if r.Name == "" && r.All {
-		return s.usage.ForgetAll()
+		return s.usage.Forget(func([]string, int64) bool { return true })
 	}
 	id, known := r.Name, false
 	err := s.usage.Read(func(g *graphrank.Graph) error {
@@ -470,7 +470,7 @@ func (s *Toolbox) forget(_ context.Context, r ForgetRequest) (usage.Forgotten, e
 			return usage.Forgotten{}, err
 		}
 	}
-	return s.usage.ForgetNode(id)
+	return s.usage.Forget(func(nodes []string, _ int64) bool { return slices.Contains(nodes, id) })
 }
 
 // changes returns the edges changed since a generation, or all edges.

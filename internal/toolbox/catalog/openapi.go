@@ -142,7 +142,14 @@ type bodySchema struct {
 }
 
 func (o *openAPI) tool(method, path string, shared []json.RawMessage, v json.RawMessage) (Tool, error) {
-	var op operation
+	var op struct {
+		ID                   string `json:"operationId"`
+		Summary, Description string
+		Deprecated           bool
+		Parameters           []json.RawMessage
+		RequestBody          json.RawMessage
+		Responses            map[string]json.RawMessage
+	}
 	if err := o.get(v, &op); err != nil {
 		return Tool{}, err
 	}
@@ -213,7 +220,12 @@ type inputSchema struct {
 }
 
 func (o *openAPI) parameter(in *inputSchema, v json.RawMessage) error {
-	var p parameter
+	var p struct {
+		Name, In, Description string
+		Required              bool
+		Schema                json.RawMessage
+		Content               map[string]media
+	}
 	if err := o.get(v, &p); err != nil {
 		return err
 	}
@@ -242,7 +254,10 @@ func (o *openAPI) bodyOf(at json.RawMessage) (*bodySchema, error) {
 	if b := o.bodies[ref]; b != nil {
 		return b, nil
 	}
-	var body requestBody
+	var body struct {
+		Required bool
+		Content  map[string]media
+	}
 	if err := o.get(at, &body); err != nil {
 		return nil, err
 	}
@@ -320,7 +335,7 @@ func (o *openAPI) output(responses map[string]json.RawMessage) (json.RawMessage,
 		if !strings.HasPrefix(status, "2") {
 			continue
 		}
-		var r response
+		var r struct{ Content map[string]media }
 		if err := o.get(responses[status], &r); err != nil {
 			return nil, err
 		}

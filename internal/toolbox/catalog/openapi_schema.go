@@ -200,31 +200,9 @@ func references(v any, names []string) []string {
 	return names
 }
 
-// The parts of an OpenAPI document that describe a tool. Schemas, and values that can be
-// references, are kept as text; openAPI.get follows references.
-type (
-	operation struct {
-		ID          string `json:"operationId"`
-		Summary     string
-		Description string
-		Deprecated  bool
-		Parameters  []json.RawMessage
-		RequestBody json.RawMessage
-		Responses   map[string]json.RawMessage
-	}
-	parameter struct {
-		Name, In, Description string
-		Required              bool
-		Schema                json.RawMessage
-		Content               map[string]media
-	}
-	requestBody struct {
-		Required bool
-		Content  map[string]media
-	}
-	response struct{ Content map[string]media }
-	media    struct{ Schema json.RawMessage }
-)
+// media is the content of a media type. Schemas, and values that can be references, are kept as
+// text; openAPI.get follows references.
+type media struct{ Schema json.RawMessage }
 
 // maxFollowed bounds the bytes of the objects and arrays that references pass, maxMembers
 // the number of their members.

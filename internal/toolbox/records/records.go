@@ -47,17 +47,15 @@ type Store interface {
 // Replace replaces the records of a store.
 func Replace(ctx context.Context, to Store, list []Record) error {
 	_, err := to.Update(ctx, 0, func(there Changes) ([]Record, error) {
-		type name struct{ bucket, key string }
-		removed := map[name]bool{}
-		for _, r := range there.Records {
-			removed[name{r.Bucket, r.Key}] = true
+		kept := map[[2]string]bool{}
+		for _, r := range list {
+			kept[[2]string{r.Bucket, r.Key}] = true
 		}
 		next := slices.Clone(list)
-		for _, r := range next {
-			delete(removed, name{r.Bucket, r.Key})
-		}
-		for n := range removed {
-			next = append(next, Record{Bucket: n.bucket, Key: n.key})
+		for _, r := range there.Records {
+			if !kept[[2]string{r.Bucket, r.Key}] {
+				next = append(next, Record{Bucket: r.Bucket, Key: r.Key})
+			}
 		}
 		return next, nil
 	})

@@ -527,3 +527,15 @@ func TestTenThousandTraces(t *testing.T) {
 		}
 	})
 }
+
+func (s *Store) ForgetNode(id string) (Forgotten, error) {
+	return s.Forget(func(nodes []string, _ int64) bool { return slices.Contains(nodes, id) })
+}
+
+func (s *Store) ForgetBefore(t time.Time) (Forgotten, error) {
+	return s.Forget(func(_ []string, last int64) bool { return last < t.Unix() })
+}
+
+func (s *Store) ForgetAll() (Forgotten, error) {
+	return s.Forget(func([]string, int64) bool { return true })
+}

@@ -184,42 +184,25 @@ type Forgotten struct {
 	Intents int `json:"intents"`
 }
 
-// ForgetNode removes a tool or document with its edges and its example, and the intents that
-// used it.
-func (s *Store) ForgetNode(id string) (Forgotten, error) {
-	return s.forget(func(nodes []string, _ uint64) bool { return slices.Contains(nodes, id) })
-}
-
-// ForgetBefore removes the edges, intents and examples that were last observed before t, to the
-// second. An edge that was observed after t keeps its whole count, because single observations
-// are not stored.
-func (s *Store) ForgetBefore(t time.Time) (Forgotten, error) {
-	return s.forget(func(_ []string, last uint64) bool { return last < unix(t) })
-}
-
-// ForgetAll removes all edges, intents and examples.
-func (s *Store) ForgetAll() (Forgotten, error) {
-	return s.forget(func([]string, uint64) bool { return true })
-}
-
-// forget removes the edges, intents and examples for which match returns true, given their
-// nodes and the time of their last observation in Unix seconds.
-func (s *Store) forget(match func(nodes []string, last uint64) bool) (f Forgotten, err error) {
+// Forget removes the edges, intents and examples for which match returns true, given their nodes
+// and the time of their last observation in Unix seconds. An edge keeps or loses its whole
+// count, because single observations are not stored.
+func (s *Store) Forget(match func(nodes []string, last int64) bool) (f Forgotten, err error) {
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	err = s.update(func(d *delta, _ time.Time) {
 		for p, e := range s.edges {
-			if match(p[:], e.last) {
+			if match(p[:], int64(e.last)) {
 				d.edges[p] = nil
 			}
 		}
 		for key, m := range s.intents {
-			if match(m.Tools, unix(m.Last)) {
+			if match(m.Tools, m.Last.Unix()) {
 				d.intents[key] = nil
 			}
 		}
 		for tool, e := range s.examples {
-			if match([]string{tool}, e.last) {
+			if match([]string{tool}, int64(e.last)) {
 				d.examples[tool] = nil
 			}
 		}

@@ -159,13 +159,12 @@ WHERE r.space = $1 AND r.bucket = d.bucket AND r.key = d.key`
 // columns holds records to write, or to remove, as arrays. If several have the same key, it
 // holds the last, because a statement must not write a row twice.
 func columns(list []records.Record, removed bool) (buckets []string, keys, values [][]byte) {
-	type name struct{ bucket, key string }
-	at := map[name]int{}
+	last := map[[2]string]int{}
 	for i, r := range list {
-		at[name{r.Bucket, r.Key}] = i
+		last[[2]string{r.Bucket, r.Key}] = i
 	}
 	for i, r := range list {
-		if at[name{r.Bucket, r.Key}] == i && removed == (r.Value == nil) {
+		if last[[2]string{r.Bucket, r.Key}] == i && removed == (r.Value == nil) {
 			buckets, keys, values = append(buckets, r.Bucket), append(keys, []byte(r.Key)), append(values, r.Value)
 		}
 	}

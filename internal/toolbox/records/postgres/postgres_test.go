@@ -149,8 +149,8 @@ func TestConcurrentLearners(t *testing.T) {
 			return fmt.Sprintf("server %d has %d intents and count %v, want %d", i, len(intents), count, servers*each)
 		})
 	}
-	if f, err := stores[1].ForgetNode("a"); err != nil || f.Intents != servers*each {
-		t.Errorf("ForgetNode = %+v, %v", f, err)
+	if f, err := stores[1].Forget(func(nodes []string, _ int64) bool { return slices.Contains(nodes, "a") }); err != nil || f.Intents != servers*each {
+		t.Errorf("Forget = %+v, %v", f, err)
 	}
 	testutil.Await(t, func() string {
 		if intents, err := stores[2].Intents(); err != nil || len(intents) > 0 {
