@@ -191,10 +191,9 @@ func cacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 
 // definition returns the entry of the tool in tools/list.
 func (t tool) definition() *mcp.Tool {
-	destroys := !t.additive
 	a := &mcp.ToolAnnotations{ReadOnlyHint: t.readOnly, IdempotentHint: !t.notIdempotent, OpenWorldHint: &t.openWorld}
 	if !t.readOnly {
-		a.DestructiveHint = &destroys
+		a.DestructiveHint = new(!t.additive)
 	}
 	definition := &mcp.Tool{
 		Name: t.name, Title: t.title, Description: t.description,

@@ -40,28 +40,19 @@ type skillResource struct {
 	Size   int    `json:"size"`
 }
 
-type listSkillsParams struct {
+// skillsParams are the parameters of both methods.
+type skillsParams struct {
 	mcp.ParamsBase
-	Cursor string `json:"cursor,omitempty"`
+	Cursor string `json:"cursor,omitempty"` // of skills/list
+	URI    string `json:"uri,omitempty"`    // of skills/get
 }
 
-type listSkillsResult struct {
+type skillsResult struct {
 	mcp.ResultBase
 	mcp.Cacheable
 	ResultType string  `json:"resultType"`
-	Skills     []skill `json:"skills"`
-}
-
-type getSkillParams struct {
-	mcp.ParamsBase
-	URI string `json:"uri"`
-}
-
-type getSkillResult struct {
-	mcp.ResultBase
-	mcp.Cacheable
-	ResultType string `json:"resultType"`
-	Skill      skill  `json:"skill"`
+	Skills     []skill `json:"skills,omitempty"`
+	Skill      *skill  `json:"skill,omitempty"`
 }
 
 // skillsAge is the time for which clients may cache an entry: skills change only with the
@@ -84,16 +75,16 @@ func addSkills(server *mcp.Server) {
 			})
 		}
 	}
-	listErr := mcp.AddReceivingCustomMethod(server, "skills/list", func(_ context.Context, _ *mcp.ServerSession, p *listSkillsParams) (*listSkillsResult, error) {
+	listErr := mcp.AddReceivingCustomMethod(server, "skills/list", func(_ context.Context, _ *mcp.ServerSession, p *skillsParams) (*skillsResult, error) {
 		if p != nil && p.Cursor != "" {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: cursor: the list has one page"}
 		}
-		return &listSkillsResult{Cacheable: skillsAge, ResultType: "complete", Skills: all}, nil
+		return &skillsResult{Cacheable: skillsAge, ResultType: "complete", Skills: all}, nil
 	})
-	getErr := mcp.AddReceivingCustomMethod(server, "skills/get", func(_ context.Context, _ *mcp.ServerSession, p *getSkillParams) (*getSkillResult, error) {
-		for _, s := range all {
-			if p != nil && p.URI == s.URI {
-				return &getSkillResult{Cacheable: skillsAge, ResultType: "complete", Skill: s}, nil
+	getErr := mcp.AddReceivingCustomMethod(server, "skills/get", func(_ context.Context, _ *mcp.ServerSession, p *skillsParams) (*skillsResult, error) {
+		for i := range all {
+			if p != nil && p.URI == all[i].URI {
+				return &skillsResult{Cacheable: skillsAge, ResultType: "complete", Skill: &all[i]}, nil
 			}
 		}
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: uri: no skill has it; skills/list names them"}

@@ -20,7 +20,7 @@ func TestSkills(t *testing.T) {
 	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 
 	s.send(request(1, "skills/list", `{}`))
-	var list struct{ Result listSkillsResult }
+	var list struct{ Result skillsResult }
 	line := s.receive()
 	if err := json.Unmarshal([]byte(line), &list); err != nil {
 		t.Fatal(err)

@@ -6,12 +6,14 @@ package client
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -126,7 +128,7 @@ func (t Target) connectCommand(ctx context.Context, o *mcp.ClientOptions) (*Sess
 		return nil, fmt.Errorf("starting %s: %w", t.Command[0], err)
 	}
 	s := &Session{process: p}
-	s.ClientSession, err = t.connect(ctx, o, &mcp.IOTransport{Reader: &messages{Closer: p.stdout, lines: bufio.NewReaderSize(bounded(p.stdout, t.total), 64<<10), log: p.log}, Writer: p.stdin, MaxLineLength: maxMessage})
+	s.ClientSession, err = t.connect(ctx, o, &mcp.IOTransport{Reader: &messages{Closer: p.stdout, lines: bufio.NewReaderSize(&limit{p.stdout, cmp.Or(t.total, math.MaxInt)}, 64<<10), log: p.log}, Writer: p.stdin, MaxLineLength: maxMessage})
 	if err != nil {
 		p.end()
 		return nil, s.explain(fmt.Errorf("connecting to %s: %w", t.Command[0], noServer(err)))
@@ -155,12 +157,8 @@ func (s *Session) explain(err error) error {
 
 // connect initializes a session.
 func (t Target) connect(ctx context.Context, o *mcp.ClientOptions, transport mcp.Transport) (*mcp.ClientSession, error) {
-	if o == nil {
-		o = &mcp.ClientOptions{}
-	}
-	if o.Capabilities == nil {
-		o.Capabilities = &mcp.ClientCapabilities{}
-	}
+	o = cmp.Or(o, &mcp.ClientOptions{})
+	o.Capabilities = cmp.Or(o.Capabilities, &mcp.ClientCapabilities{})
 	return mcp.NewClient(&mcp.Implementation{Name: "cairn", Version: t.Version}, o).Connect(ctx, transport, nil)
 }
 
@@ -226,14 +224,7 @@ func unreachable(err error) error {
 	return err
 }
 
-// bounded returns a reader that fails beyond n bytes; 0 means no limit.
-func bounded(r io.ReadCloser, n int) io.ReadCloser {
-	if n == 0 {
-		return r
-	}
-	return &limit{ReadCloser: r, left: n}
-}
-
+// limit is a reader that fails beyond a number of bytes.
 type limit struct {
 	io.ReadCloser
 	left int
@@ -269,6 +260,6 @@ func (a authorized) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp.Body = bounded(resp.Body, maxTotal)
+	resp.Body = &limit{resp.Body, maxTotal}
 	return resp, nil
 }

@@ -19,7 +19,7 @@ const (
 )
 
 // fragment is a schema in JSON Schema 2020-12, with the names of the definitions that it
-// refers to, sorted.
+// refers to.
 type fragment struct {
 	text json.RawMessage
 	refs []string
@@ -177,7 +177,7 @@ func (o *openAPI) close(root map[string]any, refs []string) (json.RawMessage, er
 	return json.Marshal(root)
 }
 
-// references appends the names of the definitions that v refers to, sorted.
+// references appends the names of the definitions that v refers to.
 func references(v any, names []string) []string {
 	switch v := v.(type) {
 	case []any:
@@ -196,7 +196,6 @@ func references(v any, names []string) []string {
 			names = references(inner, names)
 		}
 	}
-	slices.Sort(names)
 	return names
 }
 

@@ -56,10 +56,10 @@ func (c *checker) inputs(i int, t *catalog.Tool) {
 	}
 	for k := range takes {
 		in := &takes[k]
-		if _, given := call.Arguments[in.Name]; given || !in.Required || in.Settled || c.supplied(call.ID, in.Name) {
-			continue
+		supplies := func(e Edge) bool { return e.To == call.ID && (e.Input == in.Name || e.Input == "") } // "" may supply any
+		if _, given := call.Arguments[in.Name]; !given && in.Required && !in.Settled && !slices.ContainsFunc(c.plan.Edges, supplies) {
+			c.missingInput(i, in)
 		}
-		c.missingInput(i, in)
 	}
 }
 
@@ -145,7 +145,12 @@ func (c *checker) missingInput(i int, in *catalog.Parameter) {
 	f := Finding{Kind: MissingInput, Call: call.ID, Input: in.Name, Confidence: 1,
 		Evidence: fmt.Sprintf("%s requires %s", call.Tool, in.Name)}
 	best, grade := reference{}, suggest.Partial/2
-	read := c.read()
+	read := map[string]bool{} // calls to which an argument refers
+	for _, k := range c.plan.Calls {
+		for _, r := range references(map[string]any(k.Arguments)) {
+			read[r.call] = true
+		}
+	}
 	for j, t := range c.tools {
 		if j == i || t == nil || c.reaches(i, j) {
 			continue
@@ -180,17 +185,6 @@ func (c *checker) missingInput(i int, in *catalog.Parameter) {
 	c.find(f)
 }
 
-// read returns the calls to which an argument refers.
-func (c *checker) read() map[string]bool {
-	read := map[string]bool{}
-	for _, k := range c.plan.Calls {
-		for _, r := range references(map[string]any(k.Arguments)) {
-			read[r.call] = true
-		}
-	}
-	return read
-}
-
 // follows reports whether a call before call i returns an input of a tool.
 func (c *checker) follows(id string, i int) bool {
 	t, _ := c.index.Tool(id)
@@ -205,11 +199,6 @@ func (c *checker) follows(id string, i int) bool {
 		}
 	}
 	return false
-}
-
-// supplied reports whether an edge supplies an input, or may supply any.
-func (c *checker) supplied(call, input string) bool {
-	return slices.ContainsFunc(c.plan.Edges, func(e Edge) bool { return e.To == call && (e.Input == input || e.Input == "") })
 }
 
 // taking returns the tool that takes all arguments of call i, and is the most similar to

@@ -1,6 +1,7 @@
 package plancheck
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -95,10 +96,12 @@ func (p *Plan) fill(v any, outputs map[string]any) (any, error) {
 				return found
 			}
 			value, failed := reference{call: m[1], output: m[2]}.value(outputs)
-			if failed != nil {
-				err = failed
+			err = cmp.Or(failed, err)
+			if text, ok := value.(string); ok {
+				return text
 			}
-			return textOf(value)
+			raw, _ := json.Marshal(value) // it was JSON
+			return string(raw)
 		})
 		return text, err
 	case []any:
@@ -119,15 +122,6 @@ func (p *Plan) fill(v any, outputs map[string]any) (any, error) {
 		return object, nil
 	}
 	return v, nil
-}
-
-// textOf returns a value as a part of a text: a text itself, and others as JSON.
-func textOf(v any) string {
-	if text, ok := v.(string); ok {
-		return text
-	}
-	text, _ := json.Marshal(v) // it was JSON
-	return string(text)
 }
 
 // value returns the output that a reference names.

@@ -164,10 +164,11 @@ func (s *Store) apply(c records.Changes) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.graph == nil || c.Generation > s.generation {
-		d := delta{whole: c.Whole || s.graph == nil}
-		if err := d.read(c.Records, s.o.Logger); err != nil {
+		d, err := readDelta(c.Records, s.o.Logger)
+		if err != nil {
 			return err
 		}
+		d.whole = c.Whole || s.graph == nil
 		s.install(d, c.Generation, now)
 	}
 	if now.Sub(s.decayed) >= refresh {
@@ -219,12 +220,10 @@ func newDelta() delta {
 	return delta{edges: map[pair]*edge{}, intents: map[string]*Intent{}, examples: map[string]*example{}}
 }
 
-// read decodes records. It logs a warning for a damaged edge, intent or example and removes it
+// readDelta decodes records. It logs a warning for a damaged edge, intent or example and removes it
 // from memory; its record remains.
-func (d *delta) read(list []records.Record, log *slog.Logger) error {
-	whole := d.whole
-	*d = newDelta()
-	d.whole = whole
+func readDelta(list []records.Record, log *slog.Logger) (delta, error) {
+	d := newDelta()
 	for _, r := range list {
 		switch {
 		case r.Bucket == edgesBucket && strings.Contains(r.Key, "\x00"):
@@ -238,9 +237,9 @@ func (d *delta) read(list []records.Record, log *slog.Logger) error {
 		}
 	}
 	if d.version > version {
-		return &FormatError{d.version, version}
+		return d, &FormatError{d.version, version}
 	}
-	return nil
+	return d, nil
 }
 
 // readRecord sets to[key] to the value of a record: nil if it was removed or is damaged.
