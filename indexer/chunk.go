@@ -85,17 +85,12 @@ func (o *ChunkOptions) within(d models.Description) ChunkOptions {
 	return m
 }
 
-// Format identifies the rules for chunks. Two indexes of the same folder with equal
-// Formats and models have the same chunks.
-func (c *Chunker) Format() string { return c.options.format() }
-
-// ChunkFormat returns the Format of a Chunker for the described model. It does not need
-// the model's tokenizer.
-func ChunkFormat(d models.Description, o *ChunkOptions) string { return o.within(d).format() }
-
-func (o ChunkOptions) format() string {
-	format := fmt.Sprintf("chunks-%d max=%d target=%d", chunkFormat, o.MaxTokens, o.TargetTokens)
-	if o.Bare {
+// ChunkFormat identifies the rules of a Chunker for the described model. Two indexes of the
+// same folder with equal formats and models have the same chunks.
+func ChunkFormat(d models.Description, o *ChunkOptions) string {
+	m := o.within(d)
+	format := fmt.Sprintf("chunks-%d max=%d target=%d", chunkFormat, m.MaxTokens, m.TargetTokens)
+	if m.Bare {
 		format += " bare"
 	}
 	return format

@@ -74,6 +74,9 @@ type Indexer struct {
 	options  Options
 	chunker  *Chunker
 	attempts *attempts
+	now      func() time.Time
+	held     func() error
+	reached  func(point string)
 	textOf   func(name string, data []byte, masks *secret.Masks) (text []byte, masked int, err error)
 
 	// One lock for each phase, so that files can be refreshed while texts are embedded.
@@ -99,32 +102,18 @@ func New(s Stores, e models.Embedder, o *Options) *Indexer {
 	if x.options.WindowChunks <= 0 {
 		x.options.WindowChunks = 4096
 	}
+	if x.now, x.held, x.reached = x.options.Now, x.options.Held, x.options.Reached; x.now == nil {
+		x.now = time.Now
+	}
+	if x.held == nil {
+		x.held = func() error { return nil }
+	}
+	if x.reached == nil {
+		x.reached = func(string) {}
+	}
 	x.attempts = openAttempts(x.options.Attempts)
 	x.chunker = NewChunker(e.Description(), e.Tokenizer(), x.options.Chunk)
 	return x
-}
-
-// Chunker returns the Chunker that the Indexer uses.
-func (x *Indexer) Chunker() *Chunker { return x.chunker }
-
-func (x *Indexer) held() error {
-	if x.options.Held == nil {
-		return nil
-	}
-	return x.options.Held()
-}
-
-func (x *Indexer) now() time.Time {
-	if x.options.Now != nil {
-		return x.options.Now()
-	}
-	return time.Now()
-}
-
-func (x *Indexer) reached(point string) {
-	if x.options.Reached != nil {
-		x.options.Reached(point)
-	}
 }
 
 // Run updates the whole index: it runs Scan, Keywords and Vectors, and advances the
@@ -161,16 +150,12 @@ func (x *Indexer) run(ctx context.Context, only *pathSet, vectors bool, progress
 // workspace. A folder stands for every file that is or was below it; nil stands for all
 // files. Embed computes the vectors, concurrently or later.
 func (x *Indexer) Refresh(ctx context.Context, paths []string) (*Report, error) {
-	var only *pathSet
-	if paths != nil {
-		var err error
-		if only, err = newPathSet(paths); err != nil {
-			return nil, fmt.Errorf("indexing: %w", err)
-		}
+	only, err := newPathSet(paths)
+	if err != nil {
+		return nil, fmt.Errorf("indexing: %w", err)
 	}
 	t := &Report{Skipped: map[string]int{}}
-	err := x.scan(ctx, only, nil, t)
-	if err == nil {
+	if err = x.scan(ctx, only, nil, t); err == nil {
 		err = x.Keywords(ctx, nil)
 	}
 	return x.finish(t, err)
@@ -187,13 +172,6 @@ func (x *Indexer) Embed(ctx context.Context) (*Report, error) {
 	return x.finish(t, err)
 }
 
-// Scan updates the documents to match the files and marks changed documents as pending.
-// Searches do not find the changes yet.
-func (x *Indexer) Scan(ctx context.Context, progress func(job.Progress)) (*Report, error) {
-	t := &Report{Skipped: map[string]int{}}
-	return x.finish(t, x.scan(ctx, nil, progress, t))
-}
-
 // advance records a completed run, which advances the generation if anything changed.
 func (x *Indexer) advance(ctx context.Context) error {
 	var roots []string
@@ -208,15 +186,9 @@ func (x *Indexer) advance(ctx context.Context) error {
 // finish adds the state of the whole index to the report.
 func (x *Indexer) finish(t *Report, err error) (*Report, error) {
 	counts, countErr := x.stores.Docs.Counts()
-	if err == nil {
-		err = countErr
-	}
 	meta, metaErr := x.stores.Docs.Meta()
-	if err == nil {
-		err = metaErr
-	}
 	t.Files, t.Sections, t.Chunks, t.Generation = counts.Files, counts.Sections, counts.Chunks, meta.Generation
-	if err != nil {
+	if err = cmp.Or(err, countErr, metaErr); err != nil {
 		return t, fmt.Errorf("indexing: %w", err)
 	}
 	return t, nil

@@ -35,7 +35,8 @@ type preferences struct {
 // if the keyword index already contains all files of the last run. terms are the terms of
 // the query, as in the keyword index. Prefer uses only the path and the kind of filter.
 func (x *Indexer) Prefer(ctx context.Context, terms []string, filter store.Filter) error {
-	p := x.preferences.add(terms, filter)
+	all := &x.preferences
+	p := all.add(terms, filter)
 	if p == nil {
 		return nil
 	}
@@ -43,7 +44,9 @@ func (x *Indexer) Prefer(ctx context.Context, terms []string, filter store.Filte
 	case <-p.done:
 		return nil
 	case <-ctx.Done():
-		x.preferences.remove(p)
+		all.mu.Lock()
+		defer all.mu.Unlock()
+		all.waiting = slices.DeleteFunc(all.waiting, func(w *preference) bool { return w == p })
 		return ctx.Err()
 	}
 }
@@ -58,13 +61,6 @@ func (p *preferences) add(terms []string, filter store.Filter) *preference {
 	added := &preference{terms: terms[:min(len(terms), preferredTerms)], filter: store.Filter{PathPrefix: filter.PathPrefix, Kind: filter.Kind}, done: make(chan struct{})}
 	p.waiting = append(p.waiting, added)
 	return added
-}
-
-// remove removes a request that its caller no longer waits for.
-func (p *preferences) remove(removed *preference) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.waiting = slices.DeleteFunc(p.waiting, func(w *preference) bool { return w == removed })
 }
 
 // next removes and returns the oldest request, or returns nil if there is none.
@@ -156,15 +152,7 @@ func (s *scanner) prefer(ctx context.Context, p *preference) error {
 		return err
 	}
 	for _, chosen := range groups {
-		var first, rest []walk.Entry
-		for _, e := range s.unread {
-			if chosen[e.Path] {
-				first = append(first, e)
-			} else {
-				rest = append(rest, e)
-			}
-		}
-		s.unread = rest
+		first := s.take(func(e walk.Entry) bool { return chosen[e.Path] })
 		if err := s.readFiles(ctx, first); err != nil {
 			return err
 		}

@@ -47,8 +47,8 @@ type scanner struct {
 	kept    []string        // unreadable paths: the index keeps the documents at and below them
 	skipped []docs.Skipped
 	touched []docs.File
-	young   []youngFile
-	aside   []string // files that are set aside in this run
+	young   []docs.File // changed so shortly before they were read that their times are not reliable
+	aside   []string    // files that are set aside in this run
 	puts    []docs.Put
 	size    int // bytes of puts
 }
@@ -230,15 +230,7 @@ const readAtOnce = 256
 // may have ended the last process, one at a time. If preferences is true, it reads the
 // files that searches prefer before the others.
 func (s *scanner) readAll(ctx context.Context, preferences bool) error {
-	var suspects []walk.Entry
-	s.unread = slices.DeleteFunc(s.unread, func(e walk.Entry) bool {
-		suspect := s.x.attempts.count(e.Path) > 0
-		if suspect {
-			suspects = append(suspects, e)
-		}
-		return suspect
-	})
-	for _, e := range suspects {
+	for _, e := range s.take(func(e walk.Entry) bool { return s.x.attempts.count(e.Path) > 0 }) {
 		if err := s.collect(ctx, s.read(e)); err != nil {
 			return err
 		}
@@ -259,6 +251,18 @@ func (s *scanner) readAll(ctx context.Context, preferences bool) error {
 		s.unread = s.unread[n:]
 	}
 	return s.put(ctx)
+}
+
+// take removes and returns the unread files for which which is true.
+func (s *scanner) take(which func(walk.Entry) bool) (taken []walk.Entry) {
+	s.unread = slices.DeleteFunc(s.unread, func(e walk.Entry) bool {
+		is := which(e)
+		if is {
+			taken = append(taken, e)
+		}
+		return is
+	})
+	return taken
 }
 
 // smallFile is the size in bytes up to which converted files are read together.
@@ -319,7 +323,7 @@ func (s *scanner) readFiles(ctx context.Context, files []walk.Entry) error {
 func (s *scanner) collect(ctx context.Context, o outcome) error {
 	_, indexed := s.known[o.path]
 	if o.modTime == 0 && (o.kind == touched || o.kind == changed) {
-		s.young = append(s.young, youngFile{o.path, o.hash})
+		s.young = append(s.young, docs.File{Path: o.path, Hash: o.hash})
 	}
 	switch o.kind {
 	case touched:
@@ -358,13 +362,6 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 	return nil
 }
 
-// youngFile is an indexed file that changed so shortly before it was read that its time
-// is not reliable.
-type youngFile struct {
-	path string
-	hash [sha256.Size]byte
-}
-
 // settle waits until the times of young files are reliable, reads the files again, and
 // records the times of those that did not change. Otherwise answers would report every
 // file written just before the run as stale, and the next run would read it again.
@@ -383,11 +380,11 @@ func (s *scanner) settle(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		data, info, err := s.readSettled(f.path)
-		if err != nil || info.modTime == 0 || sha256.Sum256(data) != f.hash {
+		data, info, err := s.readSettled(f.Path)
+		if err != nil || info.modTime == 0 || sha256.Sum256(data) != f.Hash {
 			continue // changed or removed; the next run handles it
 		}
-		s.touched = append(s.touched, docs.File{Path: f.path, Size: info.size, ModTime: info.modTime, ChangeTime: info.changeTime})
+		s.touched = append(s.touched, docs.File{Path: f.Path, Size: info.size, ModTime: info.modTime, ChangeTime: info.changeTime})
 	}
 	return nil
 }
@@ -449,9 +446,12 @@ type pathSet struct {
 	above map[string]bool // the folders above them
 }
 
-// newPathSet returns the set of the given paths. It returns nil, which covers everything,
-// if a path is an ignore file, since a change of it can affect every file.
+// newPathSet returns the set of the given paths. It returns nil, which covers everything, for
+// nil paths, and if a path is an ignore file, since a change of it can affect every file.
 func newPathSet(paths []string) (*pathSet, error) {
+	if paths == nil {
+		return nil, nil
+	}
 	c := &pathSet{paths: map[string]bool{}, above: map[string]bool{}}
 	for _, p := range paths {
 		clean, err := walk.Clean(strings.TrimSuffix(p, "/"))

@@ -12,6 +12,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -204,6 +205,11 @@ func (f Filter) Match(path string, l Labels) bool {
 type Hit struct {
 	Chunk string
 	Score float64
+}
+
+// CompareHits orders hits best first, ties by chunk id.
+func CompareHits(a, b Hit) int {
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Chunk, b.Chunk))
 }
 
 // KeywordEntry is a chunk for the keyword index.

@@ -50,7 +50,7 @@ func deviation(t *testing.T, vectors, queries [][]float32, k int) (missed, devia
 			most = max(most, math.Abs(coded-exact))
 			want[i] = store.Hit{Chunk: entries[i].Chunk, Score: exact}
 		}
-		slices.SortFunc(want, compareHits)
+		slices.SortFunc(want, store.CompareHits)
 		scores := map[string]float64{}
 		for _, hit := range want {
 			scores[hit.Chunk] = hit.Score

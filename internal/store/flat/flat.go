@@ -221,9 +221,6 @@ func (s *Store) Position() uint64 {
 	return 0
 }
 
-// Dimension returns the length of every vector.
-func (s *Store) Dimension() int { return s.dim }
-
 // Kernel returns the name of the kernel that scans: avx512vnni, avx2 or portable.
 func (s *Store) Kernel() string { return s.kernel.name }
 

@@ -416,13 +416,6 @@ func (s *snapshot) rescore(k kernel, near []candidate, queryVector []float32, mo
 		hits[i] = store.Hit{Chunk: ids.String()[from:], Score: scores[i]}
 	}
 	runtime.KeepAlive(s) // and its blocks
-	slices.SortFunc(hits, compareHits)
+	slices.SortFunc(hits, store.CompareHits)
 	return slices.Clip(hits[:min(most, len(hits))]), nil
-}
-
-func compareHits(a, b store.Hit) int {
-	if a.Score != b.Score {
-		return cmp.Compare(b.Score, a.Score)
-	}
-	return strings.Compare(a.Chunk, b.Chunk)
 }

@@ -58,9 +58,9 @@ type scorer struct {
 
 // scratch holds the buffers of a search for reuse.
 type scratch struct {
-	scores  []float32 // by chunk of the segment; zero between segments
-	touched []uint32  // chunks with a score
-	heap    []float32
+	scores  []float32   // by chunk of the segment; zero between segments
+	touched []uint32    // chunks with a score
+	heap    []float32   // scores for kthBest
 	list    decodedList // of a term
 	best    []scoredChunk
 }
@@ -183,19 +183,11 @@ func (s *scorer) kth() float32 {
 	if len(s.touched) < s.k {
 		return 0
 	}
-	h := s.heap[:0]
+	s.heap = s.heap[:0]
 	for _, d := range s.touched {
-		v := s.scores[d]
-		if len(h) < s.k {
-			h = append(h, v)
-			up(h)
-		} else if v > h[0] {
-			h[0] = v
-			down(h)
-		}
+		s.heap = append(s.heap, s.scores[d])
 	}
-	s.heap = h
-	return h[0]
+	return kthBest(s.heap, s.k)
 }
 
 // trim removes the chunks below the k-th best score from best.
@@ -203,36 +195,33 @@ func (s *scorer) trim() {
 	if len(s.best) < s.k {
 		return
 	}
-	h := s.heap[:0]
+	s.heap = s.heap[:0]
 	for _, f := range s.best {
-		if len(h) < s.k {
-			h = append(h, f.score)
-			up(h)
-		} else if f.score > h[0] {
-			h[0] = f.score
-			down(h)
-		}
+		s.heap = append(s.heap, f.score)
 	}
-	s.heap = h
-	s.floor = max(s.floor, h[0])
+	s.floor = max(s.floor, kthBest(s.heap, s.k))
 	s.best = slices.DeleteFunc(s.best, func(f scoredChunk) bool { return f.score < s.floor })
 }
 
-// up and down restore the heap h, whose first element is the smallest, after its last
-// (up) or first (down) element has changed.
-func up(h []float32) {
-	for i := len(h) - 1; i > 0; {
-		p := (i - 1) / 2
-		if h[p] <= h[i] {
-			return
-		}
-		h[p], h[i] = h[i], h[p]
-		i = p
+// kthBest returns the k-th largest of scores, whose first k become a heap with the smallest
+// first.
+func kthBest(scores []float32, k int) float32 {
+	h := scores[:k]
+	for i := k/2 - 1; i >= 0; i-- {
+		down(h, i)
 	}
+	for _, v := range scores[k:] {
+		if v > h[0] {
+			h[0] = v
+			down(h, 0)
+		}
+	}
+	return h[0]
 }
 
-func down(h []float32) {
-	for i := 0; ; {
+// down restores the heap h after element i has grown.
+func down(h []float32, i int) {
+	for {
 		c := 2*i + 1
 		if c >= len(h) {
 			return

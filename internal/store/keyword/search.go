@@ -1,7 +1,6 @@
 package keyword
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -250,12 +249,7 @@ func hitsOf(snap *scorch.IndexSnapshot, best []scoredChunk, k int) ([]store.Hit,
 		ids.Write(id)
 		hits[i] = store.Hit{Chunk: ids.String()[from:], Score: float64(b.score)}
 	}
-	slices.SortFunc(hits, func(a, b store.Hit) int {
-		if c := cmp.Compare(b.Score, a.Score); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.Chunk, b.Chunk)
-	})
+	slices.SortFunc(hits, store.CompareHits)
 	return hits[:min(k, len(hits))], nil
 }
 
