@@ -221,7 +221,6 @@ var owners = map[string][]string{
 	"github.com/prometheus/client_golang":      {"internal/base/metrics"},
 	"go.opentelemetry.io/":                     {"internal/base/tracing"},                      // the API, the SDK and the exporter
 	"github.com/google/go-cmp":                 nil,                                            // tests
-	"github.com/klauspost/compress/s2":         {"internal/store/kv"},                          // halves the stored texts
 	"github.com/hashicorp/golang-lru/v2":       nil,                                            // a cache, used wherever one is
 	"golang.org/x/image":                       {"internal/text/convert"},                      // the LZW variant of PDF
 	"golang.org/x/net":                         {"internal/text/convert", "internal/face/web"}, // the parser of HTML

@@ -6,7 +6,7 @@
 // its marks. The indexer reads marks (Pending), updates the index, and clears the marks
 // (Done). A crash at any point leaves the marks, and the work can be repeated safely.
 //
-// # Buckets, format 9
+// # Buckets, format 8
 //
 // Numbers are little-endian. Keys are paths, except in the bucket meta.
 //
@@ -14,7 +14,7 @@
 //	files      seq uint64, size, mtime and ctime int64, SHA-256 (32 bytes), sections
 //	           uint32, chunks uint32; ctime is 0 if unknown
 //	documents  title, labels and sections, see codec.go
-//	texts      the file's bytes as indexed, see kv.Bucket.PutText
+//	texts      the file's bytes as indexed
 //	grams      the file's ngram.Filter, if it is known
 //	text, vectors
 //	           pending marks: seq uint64, sections uint32, chunks uint32, then
@@ -26,7 +26,7 @@
 // History: 1, the first; 2, chunks in meta, size and time of skipped files; 3,
 // checksums, see package kv; 4, ctime in files; 5, fences of chunks; 6, documents with
 // tasks in counts; 7, grams, and JSON in meta. In 8, the
-// grams are those of parts of files; in 9, texts are compressed. An index with an earlier format is rebuilt.
+// grams are those of parts of files. An index with an earlier format is rebuilt.
 package docs
 
 import (
@@ -43,7 +43,7 @@ import (
 )
 
 // FormatVersion is the version of the buckets.
-const FormatVersion = 9
+const FormatVersion = 8
 
 // DefaultCache is the number of decoded documents in the cache, about 5 kB each.
 const DefaultCache = 2048

@@ -347,7 +347,7 @@ func TestOpenVersions(t *testing.T) {
 		t.Errorf("Open with another model: %v, want *ModelError naming both", err)
 	}
 	for have, change := range map[uint32]func(b *kv.Bucket) error{
-		10: func(b *kv.Bucket) error { return b.Put(metaKey, []byte(`{"Format":10}`)) },
+		9: func(b *kv.Bucket) error { return b.Put(metaKey, []byte(`{"Format":9}`)) },
 		6: func(b *kv.Bucket) error {
 			return errors.Join(b.Delete(metaKey), b.Put([]byte("format"), []byte{6, 0, 0, 0}))
 		},

@@ -100,7 +100,7 @@ func (r *Reader) Text(path string) []byte {
 	if r.files.Get([]byte(path)) == nil {
 		return nil
 	}
-	return r.texts.Text([]byte(path))
+	return r.texts.Need([]byte(path))
 }
 
 // Grams returns the filter of the file, "" if it is not known.

@@ -55,13 +55,10 @@ func (s *Store) Put(ctx context.Context, puts []Put) error {
 		for _, put := range []struct {
 			bucket *kv.Bucket
 			value  []byte
-		}{{w.files, f.encode()}, {w.documents, encodeDocument(&p.Document)}, {w.grams, []byte(p.Grams)}} {
+		}{{w.files, f.encode()}, {w.documents, encodeDocument(&p.Document)}, {w.texts, p.Text}, {w.grams, []byte(p.Grams)}} {
 			if err := put.bucket.Put(key, put.value); err != nil {
 				return err
 			}
-		}
-		if err := w.texts.PutText(key, p.Text); err != nil {
-			return err
 		}
 		w.counts.Files++
 		w.counts.Sections += f.Sections
@@ -262,7 +259,7 @@ func (w *writer) remove(path string) (existed bool, ids []string, err error) {
 	w.counts.Files--
 	w.counts.Sections -= f.Sections
 	w.counts.Chunks -= f.Chunks
-	w.counts.Bytes -= int64(w.texts.TextLen([]byte(path)))
+	w.counts.Bytes -= int64(len(w.texts.Get([]byte(path))))
 	if d.HasTasks() {
 		w.counts.Tasks--
 	}
