@@ -232,9 +232,3 @@ func (x *Indexer) Paths(ctx context.Context, paths []string, progress func(job.P
 	}
 	return x.run(ctx, only, true, progress)
 }
-
-// Scan is the first phase of Run.
-func (x *Indexer) Scan(ctx context.Context, progress func(job.Progress)) (*Report, error) {
-	t := &Report{Skipped: map[string]int{}}
-	return x.finish(t, x.scan(ctx, nil, progress, t))
-}

@@ -172,6 +172,13 @@ func (x *Indexer) Embed(ctx context.Context) (*Report, error) {
 	return x.finish(t, err)
 }
 
+// Scan updates the documents to match the files and marks changed documents as pending.
+// Searches do not find the changes yet.
+func (x *Indexer) Scan(ctx context.Context, progress func(job.Progress)) (*Report, error) {
+	t := &Report{Skipped: map[string]int{}}
+	return x.finish(t, x.scan(ctx, nil, progress, t))
+}
+
 // advance records a completed run, which advances the generation if anything changed.
 func (x *Indexer) advance(ctx context.Context) error {
 	var roots []string
