@@ -203,13 +203,13 @@ func (a *Answered) Result(s *State) (Result, error) {
 		}
 	}
 	d.NotFound = d.absent()
-	if d.Confidence == nil {
-		var found Lookup
-		fromContext(s, EmbeddingLookup, &found)
-		if d.NotFound && found.Answerable != nil {
-			d.Confidence = new(1 - *found.Answerable)
-			return output(d, Result{Confidence: d.Confidence, NeedsWebSearch: d.NeedsWebSearch})
-		}
+	var found Lookup
+	fromContext(s, EmbeddingLookup, &found)
+	switch {
+	case d.Confidence != nil:
+	case d.NotFound && found.Answerable != nil:
+		d.Confidence = new(1 - *found.Answerable)
+	default:
 		var relevances []float64
 		for _, h := range found.Hits {
 			if slices.Contains(d.Citations, h.ID) {

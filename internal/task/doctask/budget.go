@@ -68,7 +68,8 @@ type place struct {
 
 // at returns the place of an offset of the document.
 func (d *document) at(offset int) place {
-	return place{d.path, 1 + bytes.Count(d.src[:offset], []byte("\n"))}
+	head := d.src[:offset]
+	return place{d.path, 1 + bytes.Count(head, []byte("\n")) + bytes.Count(head, []byte("\r")) - bytes.Count(head, []byte("\r\n"))}
 }
 
 // text returns the part for a text that begins at p. Keep sets *rest to the argument of

@@ -1,7 +1,6 @@
 package doctask
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
@@ -29,7 +28,7 @@ func (d *Docs) Check(ctx context.Context) ([]task.Problem, error) {
 		if cycle := board.Graph.Cycle(); cycle != nil {
 			all, _, _ := doc.tasks()
 			first, _ := doc.named(all, cycle.Path[0])
-			problems = append(problems, task.Problem{Path: doc.path, Line: doc.line(first.start), Kind: task.CycleOfTasks, Message: cycle.Error(), Fix: "remove one of these dependencies", Error: true})
+			problems = append(problems, task.Problem{Path: doc.path, Line: doc.at(first.start).line, Kind: task.CycleOfTasks, Message: cycle.Error(), Fix: "remove one of these dependencies", Error: true})
 		}
 	}
 	return problems, nil
@@ -43,7 +42,7 @@ func (d *document) check() []task.Problem {
 	for _, t := range all {
 		if f, ok := fieldOf(t.lines, "Status"); ok {
 			if _, known := task.Parse(f.value); !known {
-				problems = append(problems, task.Problem{Path: d.path, Line: d.line(f.start), Kind: task.OddStatus, Message: fmt.Sprintf("task %s: unknown status %q counts as pending", t.slug, clip(f.value)),
+				problems = append(problems, task.Problem{Path: d.path, Line: d.at(f.start).line, Kind: task.OddStatus, Message: fmt.Sprintf("task %s: unknown status %q counts as pending", t.slug, clip(f.value)),
 					Fix: "set the status to pending, in_progress, completed or blocked"})
 			}
 		}
@@ -57,14 +56,8 @@ func (d *document) check() []task.Problem {
 					fix = "did you mean #" + near[0] + "?"
 				}
 			}
-			problems = append(problems, task.Problem{Path: d.path, Line: d.line(dep.offset), Kind: task.MissingTask, Message: fmt.Sprintf("task %s depends on %q, which is no task of this document", t.slug, clip(dep.id)), Fix: fix, Error: true})
+			problems = append(problems, task.Problem{Path: d.path, Line: d.at(dep.offset).line, Kind: task.MissingTask, Message: fmt.Sprintf("task %s depends on %q, which is no task of this document", t.slug, clip(dep.id)), Fix: fix, Error: true})
 		}
 	}
 	return problems
-}
-
-// line returns the line, from 1, of the byte at offset.
-func (d *document) line(offset int) int {
-	head := d.src[:offset]
-	return 1 + bytes.Count(head, []byte("\n")) + bytes.Count(head, []byte("\r")) - bytes.Count(head, []byte("\r\n"))
 }

@@ -2,6 +2,7 @@ package doctask
 
 import (
 	"context"
+	"path"
 	"strings"
 	"time"
 	"unicode"
@@ -188,8 +189,7 @@ func checkNote(note string) (string, error) {
 }
 
 func info(doc *document) DocumentInfo {
-	name := doc.path[strings.LastIndexByte(doc.path, '/')+1:]
-	return DocumentInfo{strings.TrimSuffix(name, ".md"), doc.md().Title, namespace(doc.address())}
+	return DocumentInfo{strings.TrimSuffix(path.Base(doc.path), ".md"), doc.md().Title, namespace(doc.address())}
 }
 
 // nextTask returns the first task that begins after an offset and is pending or in
