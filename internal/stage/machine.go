@@ -194,7 +194,7 @@ func admit(s *State, e Event) error {
 	}
 	switch {
 	case (e.Kind != Claim || e.Stage != "") && !slices.Contains(Stages, e.Stage):
-		return refuse(CodeParameter, "unknown stage %.80q, want {%s}", e.Stage, JoinStages(Stages))
+		return refuse(CodeParameter, "unknown stage %.80q, want {%s}", e.Stage, joinStages(Stages))
 	case e.Run != 0 && e.Run != m.Run:
 		return refuse(CodeLate, "run %d of task %s is not the current one, %d of %s", e.Run, s.ID, m.Run, s.Current)
 	case e.Stage != "" && e.Stage != s.Current:

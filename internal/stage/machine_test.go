@@ -147,8 +147,8 @@ func TestGolden(t *testing.T) {
 				}
 				s = n
 			}
-			if s.Status != c.status || s.Current != c.current || JoinStages(s.Completed) != c.completed {
-				t.Errorf("%s at %s after %s, want %s at %s after %s", s.Status, s.Current, JoinStages(s.Completed), c.status, c.current, c.completed)
+			if s.Status != c.status || s.Current != c.current || joinStages(s.Completed) != c.completed {
+				t.Errorf("%s at %s after %s, want %s at %s after %s", s.Status, s.Current, joinStages(s.Completed), c.status, c.current, c.completed)
 			}
 			got := ""
 			if s.Error != nil {

@@ -48,7 +48,7 @@ func checkPlan(p []Stage) error {
 	}
 	for i, s := range p {
 		if !slices.Contains(Stages, s) {
-			return refuse(CodePlan, "unknown stage %.80q in the plan, want {%s}", s, JoinStages(Stages))
+			return refuse(CodePlan, "unknown stage %.80q in the plan, want {%s}", s, joinStages(Stages))
 		}
 		if slices.Contains(p[:i], s) {
 			return refuse(CodePlan, "stage %q is in the plan twice", s)
@@ -61,8 +61,7 @@ func checkPlan(p []Stage) error {
 	return nil
 }
 
-// JoinStages returns the names of stages, separated by commas.
-func JoinStages(list []Stage) string {
+func joinStages(list []Stage) string {
 	names := make([]string, len(list))
 	for i, s := range list {
 		names[i] = string(s)
