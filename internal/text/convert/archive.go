@@ -2,7 +2,6 @@ package convert
 
 import (
 	"archive/zip"
-	"bufio"
 	"bytes"
 	"encoding/xml"
 	"errors"
@@ -119,7 +118,6 @@ func (a *archive) title(name string) string {
 type xmlReader struct {
 	w     *writer
 	d     *xml.Decoder // nil for a missing part
-	token *tokenReader
 	depth int
 
 	// The current event sets one of start, end and text.
@@ -133,36 +131,17 @@ func (a *archive) xml(name string) *xmlReader {
 	if r == nil {
 		return &xmlReader{w: a.w}
 	}
-	return newXML(a.w, r)
-}
-
-func newXML(w *writer, r io.Reader) *xmlReader {
-	t := &tokenReader{bufio.NewReader(r), 0}
-	x := &xmlReader{w: w, d: xml.NewDecoder(t), token: t}
+	x := &xmlReader{w: a.w, d: xml.NewDecoder(r)}
 	x.d.Strict = false
 	return x
-}
-
-// tokenReader counts the bytes of a token, because the decoder allocates all attributes of a
-// tag before its caller can see them.
-type tokenReader struct {
-	*bufio.Reader
-	n int // bytes of the current token
-}
-
-func (t *tokenReader) ReadByte() (byte, error) {
-	if t.n++; t.n > maxToken {
-		panic(errToken)
-	}
-	return t.Reader.ReadByte()
 }
 
 // next advances to the next event. It returns false at the end.
 func (x *xmlReader) next() bool {
 	for x.d != nil {
-		x.token.n = 0
+		from := x.d.InputOffset()
 		token, err := x.d.RawToken()
-		x.w.spend(100 + 8*x.token.n)
+		x.w.spend(100 + 8*int(x.d.InputOffset()-from))
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -188,14 +167,6 @@ func (x *xmlReader) next() bool {
 		}
 	}
 	return false
-}
-
-// collect appends the text of the current event to b, a paragraph or cell.
-func (x *xmlReader) collect(b *strings.Builder) {
-	if b.Len()+len(x.text) > maxToken {
-		panic(errToken)
-	}
-	b.WriteString(x.text)
 }
 
 // attr returns an attribute of the current start element, "" if it is absent.
@@ -229,7 +200,7 @@ func (x *xmlReader) skip() {
 func (x *xmlReader) textUntil(name string) string {
 	var b strings.Builder
 	for x.next() && x.end != name {
-		x.collect(&b)
+		b.WriteString(x.text)
 	}
 	return strings.Join(strings.Fields(b.String()), " ")
 }

@@ -24,10 +24,7 @@ import (
 const (
 	maxOutput   = 10 << 20 // bytes of Markdown
 	maxUnpacked = 64 << 20 // bytes of all unpacked parts of an archive
-	maxKept     = 32 << 20 // bytes of text that are collected before they are written
 	maxDepth    = 200      // nesting of elements
-	maxToken    = 1 << 20  // bytes of an XML tag or text, and of a row of a table
-	maxTags     = 1 << 20  // tags and attributes of a page; each takes up to 200 bytes
 	maxWork     = 3 << 30  // units of spend
 )
 
@@ -44,8 +41,6 @@ var (
 	errUnpacked  = &Error{"unpacks to more than 64 MiB; split it"}
 	errOutput    = &Error{"more than 10 MiB of text; split it"}
 	errDepth     = &Error{"nested too deep"}
-	errTags      = &Error{"more than 1,048,576 tags and attributes; split it"}
-	errToken     = &Error{"a tag, text or row of more than 1 MiB"}
 	errWork      = &Error{"takes too much work to read; split it"}
 )
 

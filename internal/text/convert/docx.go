@@ -98,7 +98,7 @@ func (d *wordDocument) text(x *xmlReader) {
 			item, _ = strconv.Atoi(x.attr("val"))
 		case "t":
 			for x.next() && x.end != "t" {
-				x.collect(&b)
+				b.WriteString(x.text)
 			}
 		case "tab":
 			b.WriteByte(' ')

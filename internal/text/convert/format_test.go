@@ -102,12 +102,8 @@ func TestRefused(t *testing.T) {
 	for _, c := range []struct{ name, data, want string }{
 		{"empty.html", "", "no text"},
 		{"deep.html", strings.Repeat("<div>", 600) + "x", "nested too deep"},
-		{"formatted.html", "<div>" + families[2].make("><b a=", 4000) + "</div>" + strings.Repeat("<div>x</div>", 4000), "more than 1,048,576 tags and attributes; split it"},
-		{"attributes.html", `<p>x</p><script><a b="</script><p ` + strings.Repeat("a ", 1<<20) + ">", "more than 1,048,576 tags and attributes; split it"},
-		{"headers.eml", families[2].make("a:", 2<<20), "a tag, text or row of more than 1 MiB"},
 		{"scripts.html", "<script>document.write('x')</script><nav>Home</nav>", "no text"},
 		{"bomb.docx", string(zipped(map[string]string{"word/document.xml": "<w:document>" + strings.Repeat("<w:p>"+strings.Repeat(" ", 1<<10)+"</w:p>", 64<<10)})), "unpacks to more than 64 MiB; split it"},
-		{"token.docx", string(zipped(map[string]string{"word/document.xml": "<w:document " + strings.Repeat("a ", 1<<20)})), "a tag, text or row of more than 1 MiB"},
 		{"bomb.epub", string(zipped(bombBook())), "unpacks to more than 64 MiB; split it"},
 		{"deep.docx", string(zipped(map[string]string{"word/document.xml": strings.Repeat("<w:p>", 1000)})), "nested too deep"},
 		{"archive.docx", string(zipped(map[string]string{"inner.docx": string(zipped(nil))})), "broken file"},

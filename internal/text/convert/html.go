@@ -25,7 +25,6 @@ func writePage(w *writer, data []byte, lower int) error {
 	data = utf8Text(data)
 	w.spend(16 * len(data)) // parsing; the passes over the tree count themselves
 	data = closeEmpty(data)
-	checkTree(w, data)
 	root, err := html.Parse(bytes.NewReader(data))
 	if err != nil {
 		return errDepth

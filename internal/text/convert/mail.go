@@ -45,15 +45,6 @@ func Mbox(w *writer, data []byte) error {
 // writeMessage writes a message with its subject as the heading.
 func writeMessage(w *writer, data []byte, level int, id string) error {
 	w.spend(4 * len(data))
-	size := len(data)
-	for _, blank := range []string{"\n\n", "\n\r\n"} {
-		if i := bytes.Index(data[:size], []byte(blank)); i >= 0 {
-			size = i
-		}
-	}
-	if size > maxToken { // ReadMessage keeps some 100 bytes for each field
-		return errToken
-	}
 	m, err := mail.ReadMessage(bytes.NewReader(data))
 	if err != nil {
 		return errBroken

@@ -39,7 +39,7 @@ func (g *grid) paragraph(w *writer, text string, level, item int) {
 	switch {
 	case escaped == "":
 	case g.depth > 0:
-		w.keep(len(escaped))
+		w.spend(8 * len(escaped))
 		g.cell = append(g.cell, escaped)
 	case level > 0:
 		w.heading(level, lines(text), "")

@@ -81,8 +81,7 @@ func openText(x *xmlReader) string {
 		case "annotation", "note-citation":
 			x.skip()
 		}
-		x.text = flat(x.text)
-		x.collect(&b)
+		b.WriteString(flat(x.text))
 	}
 	return b.String()
 }

@@ -216,7 +216,7 @@ func (f *pdfFile) pageOf(target any, names map[string]any, numbers map[ref]int) 
 // blank.
 func (f *pdfFile) text(v any) string {
 	s, _ := f.resolve(v).(string)
-	f.w.keep(len(s))
+	f.w.spend(8 * len(s))
 	return strings.Join(strings.Fields(string(bytes.ToValidUTF8(utf8Text([]byte(s)), nil))), " ")
 }
 

@@ -262,7 +262,7 @@ func (p *pdfPage) put(text string, x, y, right, size float64) {
 		p.blank()
 	}
 	p.x, p.size = right, size
-	p.f.w.keep(len(text))
+	p.f.w.spend(8 * len(text))
 	for _, r := range text {
 		switch {
 		case unicode.IsSpace(r):

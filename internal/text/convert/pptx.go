@@ -91,7 +91,7 @@ func (a *archive) slideText(name string) slideText {
 				if level == 0 && shape != "body" && shape != "" {
 					level = -1
 				}
-				a.w.keep(len(text))
+				a.w.spend(8 * len(text))
 				s.body = append(s.body, func(w *writer) { new(grid).paragraph(w, text, 0, level) })
 			}
 		}
@@ -108,7 +108,7 @@ func slideParagraph(x *xmlReader) (level int, text string) {
 			level, _ = strconv.Atoi(x.attr("lvl"))
 		case "t":
 			for x.next() && x.end != "t" {
-				x.collect(&b)
+				b.WriteString(x.text)
 			}
 		case "br":
 			b.WriteString(lineBreak)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 )
@@ -110,14 +109,13 @@ func CSV(w *writer, data []byte) error {
 			comma = c
 		}
 	}
-	source := &rowReader{r: bytes.NewReader(text)}
-	r := csv.NewReader(source)
+	r := csv.NewReader(bytes.NewReader(text))
 	r.Comma, r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = comma, -1, true, true
 	s := sheet{name: w.name, size: new(int)}
 	for {
-		source.n = 0
+		from := r.InputOffset()
 		record, err := r.Read()
-		w.spend(100 + 16*source.n)
+		w.spend(100 + 16*int(r.InputOffset()-from))
 		if err != nil {
 			break // io.EOF; with LazyQuotes there is no other error
 		}
@@ -135,18 +133,4 @@ func CSV(w *writer, data []byte) error {
 	}
 	s.write(w)
 	return nil
-}
-
-// rowReader counts the bytes of a row, because csv.Reader allocates all of its cells.
-type rowReader struct {
-	r io.Reader
-	n int // bytes read since the last row
-}
-
-func (r *rowReader) Read(b []byte) (int, error) {
-	n, err := r.r.Read(b)
-	if r.n += n; r.n > maxToken {
-		panic(errToken)
-	}
-	return n, err
 }

@@ -14,7 +14,6 @@ type writer struct {
 	gap        bool        // the next block needs a blank line before it
 	listed     int         // length of out after the last list item
 	work       int64       // units spent
-	kept       int         // bytes counted by keep
 }
 
 // container is an open list item or block quote.
@@ -34,14 +33,6 @@ func (w *writer) spend(n int) {
 
 // step counts one pass of a loop. Converters call it in every loop over their input.
 func (w *writer) step() { w.spend(32) }
-
-// keep counts n bytes of text that a converter collects before it writes them.
-func (w *writer) keep(n int) {
-	w.spend(8 * n)
-	if w.kept += n; w.kept > maxKept {
-		panic(errOutput)
-	}
-}
 
 // open begins a list item or block quote.
 func (w *writer) open(first, rest string) {

@@ -126,7 +126,7 @@ func (a *archive) sharedStrings(wanted map[int]string) {
 			if x.start == "rPh" { // a phonetic guide
 				x.skip()
 			}
-			x.collect(&b)
+			b.WriteString(x.text)
 		}
 		wanted[n] = escape(cut(strings.Join(strings.Fields(b.String()), " "), maxCell))
 		found++
