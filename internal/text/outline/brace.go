@@ -11,10 +11,9 @@ type frame struct {
 	symbol int  // the symbol whose body it is, -1 for none
 	local  bool // inside a function
 	// statement is the first token of the statement that contains the bracket. goesOn
-	// reports that the statement continues after the bracket; with soft, it continues
-	// only before punctuation.
-	statement    int
-	goesOn, soft bool
+	// reports that the statement continues after the bracket.
+	statement int
+	goesOn    bool
 	// pending is the symbol that ends with the current statement, -1 for none.
 	pending int
 	// constants reports that the bracket is the body of an enum before its semicolon.
@@ -104,7 +103,7 @@ func (p *braces) token(i int) {
 			p.finish(i)
 		}
 	case ',':
-		if k := p.top().kind; k == object || k == group || p.top().constants || p.lang.lists && p.list(k, i) {
+		if k := p.top().kind; k == object || k == group || p.top().constants || p.lang.lists && p.list(i) {
 			p.finish(i)
 		}
 	}
@@ -137,7 +136,7 @@ func (p *braces) open(i int) {
 		return
 	}
 	d := p.classify(p.from, i, true)
-	f.kind, f.goesOn, f.soft = d.inner, d.goesOn, d.soft
+	f.kind, f.goesOn = d.inner, d.goesOn
 	if d.Name != "" {
 		f.symbol = p.declare(d, d.end(i))
 		if f.symbol >= 0 {
@@ -208,9 +207,6 @@ func (p *braces) pop(i int) {
 		p.symbols[f.symbol].End = int(p.tokens[i].end)
 	}
 	p.from = i + 1
-	if f.soft && i+1 < len(p.tokens) && p.tokens[i+1].kind != punct {
-		f.goesOn = false
-	}
 	if f.goesOn {
 		p.from = f.statement
 		if f.symbol >= 0 {
@@ -221,10 +217,7 @@ func (p *braces) pop(i int) {
 
 // list reports whether the comma at token i separates JavaScript variables, as in
 // "var a = 1, b = 2", and not types in angle brackets.
-func (p *braces) list(k frameKind, i int) bool {
-	if k == typ || !p.isWord(p.pastLines(p.from)) {
-		return false
-	}
+func (p *braces) list(i int) bool {
 	from := p.pastModifiers(p.from)
 	for j := max(from, i-maxAngles); j < i; j++ {
 		if p.is(j, '<') && p.isWord(j-1) && p.pastAngles(j, len(p.tokens)) > i {
@@ -348,7 +341,7 @@ func (p *braces) continues(i int) bool {
 	case punct:
 		switch after.c {
 		case '{':
-			return p.opensBody(i)
+			return p.classify(p.from, i, true).Name != "" // the brace belongs to the statement
 		case '.', '=', ':', '?', ',', '&', '|', '+', '*', ')', ']', '<', '>':
 			return true
 		}
@@ -360,11 +353,6 @@ func (p *braces) continues(i int) bool {
 	}
 	// An annotation is part of the next statement.
 	return p.is(p.from, '@') && p.pastAnnotations(p.from, i) >= i
-}
-
-// opensBody reports whether a brace on the line after token i belongs to the statement.
-func (p *braces) opensBody(i int) bool {
-	return p.classify(p.from, i, true).Name != ""
 }
 
 // past returns the token after the bracket pair that opens at token i, or i+1 if the
@@ -427,18 +415,12 @@ func (p *braces) pastAnnotations(i, to int) int {
 			for i+1 < to && (p.is(i, '.') || p.is(i, ':')) {
 				i += 2
 			}
-			if p.is(i, '<') {
-				i = p.pastAngles(i, to)
-			}
 			if p.is(i, '(') {
 				i = p.past(i)
 			}
 		case p.is(i, '#') && (p.is(i+1, '[') || p.is(i+1, '!')):
 			for i < to && !p.is(i, '[') {
 				i++
-			}
-			if i < to {
-				i = p.past(i)
 			}
 		case p.is(i, '[') && p.tokens[i].match > int32(i):
 			i = p.past(i)

@@ -49,10 +49,6 @@ func (p *braces) cHead(from, to int) cHead {
 				p.cParams(&h, i)
 			}
 			i = p.past(i) - 1
-		case p.is(i, '<') && i > h.start && (p.isWord(i - 1)):
-			if end := p.pastAngles(i, to); end > i+1 {
-				i = end - 1
-			}
 		case p.is(i, '='):
 			h.assigned = true
 			if h.typeWord >= 0 && h.name < 0 {
@@ -93,9 +89,6 @@ func (p *braces) cWord(h *cHead, i, to int) int {
 		j := i + 1
 		for j < to && (!p.is(j, '(') || j == i+1) && j < i+8 {
 			j++
-			if p.is(j-1, '(') { // operator()
-				j = p.past(j - 1)
-			}
 		}
 		if p.is(j, '(') {
 			h.name, h.params = i, j
@@ -105,9 +98,6 @@ func (p *braces) cWord(h *cHead, i, to int) int {
 		r := p.lang.keywords[text]
 		if r == aType && h.name < 0 && h.typeWord < 0 {
 			h.typeWord = i
-			if text == "enum" && (p.text(i+1) == "class" || p.text(i+1) == "struct") {
-				return i + 1
-			}
 		}
 		if h.name >= 0 {
 			h.after++
@@ -151,9 +141,6 @@ func byShape(p *braces, from, to int, body bool) declaration {
 		d.inner, d.goesOn = typ, !modern
 		d.Kind, d.Name = p.text(h.typeWord), p.cTypeName(h.typeWord, to)
 		d.constants = modern && d.Kind == "enum"
-		if d.Name == "" && h.typedef { // typedef struct { ... } Name;
-			d.inner = nothing
-		}
 	case h.space >= 0 && h.name < 0:
 		d.inner = file
 		d.Kind = "namespace"
@@ -162,7 +149,7 @@ func byShape(p *braces, from, to int, body bool) declaration {
 				d.Name = p.text(j)
 			}
 		}
-	case h.name >= 0 && h.members && !modern && p.cInitialises(to):
+	case h.name >= 0 && h.members && !modern && (p.isWord(to-1) && p.text(to-1) != "try" || p.is(to-1, '>')): // of a member in an initializer list
 		d.inner, d.goesOn = nothing, true
 	case h.name >= 0 && !h.assigned && h.arrow == 0 && (up == file || up == typ):
 		if modern && (h.name == h.start && p.text(h.name) != p.enclosing()) {
@@ -174,18 +161,8 @@ func byShape(p *braces, from, to int, body bool) declaration {
 		d.inner = nothing
 	case p.is(to-1, '=') || p.is(to-1, ',') || p.is(to-1, '(') || p.is(to-1, ']') || p.text(to-1) == "return" || h.assigned:
 		d.inner, d.goesOn = nothing, true
-	case up == file && !modern && p.isWord(to-1) && h.name < 0: // a variable with braces: int x{1};
-		d.inner, d.goesOn, d.soft = nothing, true, true
-	case modern && up == typ && p.isWord(to-1) && h.start < to-1: // a property
-		d.inner = nothing
 	}
 	return d
-}
-
-// cInitialises reports whether a brace at token to begins the value of a member in an
-// initializer list.
-func (p *braces) cInitialises(to int) bool {
-	return p.isWord(to-1) && p.text(to-1) != "try" || p.is(to-1, '>')
 }
 
 // enclosing returns the name of the type that contains the statement, "" for none.
@@ -233,9 +210,7 @@ func (p *braces) cTypeName(k, to int) string {
 	name := ""
 	for j := k + 1; j < to; j++ {
 		switch {
-		case p.is(j, ':'), p.is(j, '='), p.is(j, ';'):
-			return name
-		case p.is(j, '<'):
+		case p.is(j, ':'), p.is(j, '='), p.is(j, ';'), p.is(j, '<'):
 			return name
 		case p.is(j, '('), p.is(j, '['):
 			j = p.past(j) - 1
@@ -260,14 +235,11 @@ func (p *braces) wordAt(i int) string {
 // cStatement classifies a statement without a body.
 func (p *braces) cStatement(d declaration, h cHead, to int) declaration {
 	up := p.top().kind
-	if up != file && up != typ {
-		return d
-	}
 	if p.lang.opensTypes {
 		switch {
 		case h.typeWord >= 0 && h.name > h.typeWord && p.text(h.typeWord) == "record":
 			d.Kind, d.Name = "record", p.text(h.name)
-		case p.text(h.start) == "delegate" || slices.Contains(p.wordsIn(h.start, h.name), "delegate"):
+		case slices.Contains(p.wordsIn(h.start, h.name), "delegate"):
 			if h.name >= 0 {
 				d.Kind, d.Name = "delegate", p.text(h.name)
 			}
@@ -283,22 +255,10 @@ func (p *braces) cStatement(d declaration, h cHead, to int) declaration {
 		d.Kind, d.Name = "typedef", p.typedefName(h.start, to)
 	case h.using > 0 && p.isWord(h.using) && h.assigned:
 		d.Kind, d.Name = "using", p.text(h.using)
-	case h.name >= 0 && h.after >= 2 && up == file && !h.assigned && to-h.start < maxStatement && p.hasParameters(h):
+	case h.name >= 0 && h.after >= 2 && up == file && !h.assigned && to-h.start < maxStatement && p.isWord(p.past(h.params)):
 		d.keepOpen = true // the declarations of the parameters follow
 	}
 	return d
-}
-
-// hasParameters reports whether a statement may begin a function in K&R style: its
-// parentheses contain only names.
-func (p *braces) hasParameters(h cHead) bool {
-	end := p.past(h.params)
-	for j := h.params + 1; j < end-1; j++ {
-		if !p.isWord(j) && !p.is(j, ',') {
-			return false
-		}
-	}
-	return p.isWord(end)
 }
 
 func (p *braces) wordsIn(from, to int) []string {

@@ -11,7 +11,6 @@ type declaration struct {
 	Symbol
 	inner     frameKind // of the brace after it
 	goesOn    bool      // the statement continues after the brace
-	soft      bool      // it continues only before punctuation
 	keepOpen  bool      // the statement has not ended
 	constants bool      // the brace opens enum constants
 	first     int       // the first token, annotations included

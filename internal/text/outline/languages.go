@@ -199,9 +199,6 @@ func phpText(x *lexer) (int, tokenKind, bool) {
 	if x.src[x.i] == '#' && !x.follows("#[") {
 		end := lineEnd(x.src, x.i)
 		x.note(end)
-		if x.i >= len(x.src) {
-			return 0, 0, false
-		}
 		return x.i + 1, newline, true
 	}
 	if !x.follows("<<<") {
@@ -209,9 +206,6 @@ func phpText(x *lexer) (int, tokenKind, bool) {
 	}
 	line := x.src[x.i+3 : lineEnd(x.src, x.i)]
 	label := strings.Trim(string(line), " \t'\"")
-	if label == "" || strings.IndexFunc(label, func(r rune) bool { return r > 127 || !isWordByte(byte(r)) }) >= 0 {
-		return 0, 0, false
-	}
 	return hereEnd(x.src, lineEnd(x.src, x.i), label), literal, true
 }
 

@@ -227,11 +227,7 @@ func (x *lexer) string(i, nested int) int {
 	for i++; i < len(x.src); i++ {
 		c := x.src[i]
 		switch {
-		case c == quote:
-			if x.doubled && i+1 < len(x.src) && x.src[i+1] == quote {
-				i++
-				continue
-			}
+		case c == quote: // a doubled one begins another string
 			return i + 1
 		case c == '\n' && !long:
 			return i

@@ -24,9 +24,6 @@ func byAssignment(p *braces, from, to int, body bool) declaration {
 	if body && p.scriptObject(to) {
 		d.inner, d.goesOn = object, true
 	}
-	if k >= limit {
-		return d
-	}
 	if p.is(k, '*') || p.is(k, '#') {
 		k++
 	}
@@ -89,9 +86,6 @@ func (p *braces) scriptDeclares(text string, k, to int, body bool) bool {
 
 // scriptObject reports whether the brace at token to begins an object literal.
 func (p *braces) scriptObject(to int) bool {
-	if to == 0 {
-		return false
-	}
 	if p.isWord(to - 1) {
 		return p.text(to-1) == "return" || p.text(to-1) == "default"
 	}
@@ -111,9 +105,6 @@ func (p *braces) scriptValue(d declaration, n, to int, body bool, kind string) d
 	d.Kind, d.Name, d.until = kind, p.text(n), max(value-1, 0)
 	if body {
 		d.goesOn = true
-		if p.isWord(value) && p.text(value) == "class" {
-			d.inner = typ
-		}
 	}
 	return d
 }
@@ -170,17 +161,11 @@ func (p *braces) scriptFunction(v, to int, body bool) (kind frameKind, ok bool) 
 	}
 	if p.is(j, ':') { // the type of the result
 		for j < to && p.tokens[j].kind != arrow && p.tokens[j].kind != newline {
-			if p.opens(j) {
-				j = p.past(j) - 1
-			}
 			j++
 		}
 	}
 	if j >= to || p.tokens[j].kind != arrow {
 		return block, false
-	}
-	if body && j != to-1 { // x => ({ or x => f({
-		return object, true
 	}
 	return fun, true
 }
@@ -287,14 +272,8 @@ func (p *braces) scriptMember(d declaration, k, to int, body bool) declaration {
 
 // scriptInner classifies a function that begins within a statement.
 func (p *braces) scriptInner(d declaration, from, to int) declaration {
-	if to == 0 {
-		return d
-	}
 	if p.tokens[to-1].kind == arrow {
 		d.inner, d.goesOn = fun, true
-		return d
-	}
-	if !p.is(to-1, ')') {
 		return d
 	}
 	j := int(p.tokens[to-1].match) - 1
