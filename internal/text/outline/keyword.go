@@ -68,9 +68,6 @@ func byKeyword(p *braces, from, to int, body bool) declaration {
 			k = p.past(k)
 		}
 	}
-	if k >= limit || !p.isWord(k) {
-		return none
-	}
 	r := p.roleOf(k)
 	if r == 0 || r == aValue && (p.top().kind != file || body && p.lang.valuesBodiless) {
 		return none
@@ -78,9 +75,6 @@ func byKeyword(p *braces, from, to int, body bool) declaration {
 	d := declaration{first: first, keyword: start, inner: map[role]frameKind{aType: typ, aFunction: fun, aSpace: file, anImplementation: typ, aValue: block}[r]}
 	d.Kind = p.text(k)
 	d.Name = p.nameAfter(k, limit, r)
-	if d.Name == "" {
-		return none
-	}
 	if r == aValue {
 		d.inner, d.goesOn = block, true
 	}
@@ -104,16 +98,10 @@ func byKeyword(p *braces, from, to int, body bool) declaration {
 	return d
 }
 
-// roleOf returns the role of the word at token i, which depends on the next token.
+// roleOf returns the role of the word at token i, which depends on the next word.
 func (p *braces) roleOf(i int) role {
 	text := p.text(i)
 	r := p.lang.keywords[text]
-	if !p.isWord(i + 1) {
-		if r == aModifier && (p.is(i+1, '(') && text != "pub" && text != "private" && text != "fileprivate" && text != "internal" && text != "protected" && text != "public" && text != "open") {
-			return 0
-		}
-		return r
-	}
 	next := p.lang.keywords[p.text(i+1)]
 	switch {
 	case text == "class" && (next == aFunction || next == aValue || next == aModifier), // Swift's "class func"
@@ -154,9 +142,7 @@ func (p *braces) nameAfter(k, to int, r role) string {
 	if r == aFunction && p.lang.receivers {
 		name := ""
 		for ; j < to; j++ {
-			if p.is(j, '<') {
-				j = p.pastAngles(j, to) - 1
-			} else if p.isWord(j) {
+			if p.isWord(j) {
 				name = p.text(j)
 			} else if p.is(j, '(') {
 				end := p.past(j)

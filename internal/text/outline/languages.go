@@ -80,7 +80,7 @@ var (
 		keywords: words("class object trait enum type", "def", "val", "",
 			"abstract final sealed implicit lazy case private protected override inline open transparent opaque given")}
 	php = &language{read: readBraces, classify: byKeyword, once: true,
-		lexis:    &lexis{comments: []string{"//"}, block: true, long: "\"'", letters: "$\\", special: phpText},
+		lexis:    &lexis{comments: []string{"//", "#"}, block: true, long: "\"'", letters: "$\\", special: phpText},
 		keywords: words("class interface trait enum", "function", "const", "namespace", "abstract final readonly public protected private static var")}
 )
 
@@ -183,8 +183,7 @@ func quotedName(x *lexer) (int, tokenKind, bool) {
 	return 0, 0, false
 }
 
-// phpText skips text outside of PHP tags and comments that begin with #, and reads
-// heredocs.
+// phpText skips text outside of PHP tags, and reads heredocs.
 func phpText(x *lexer) (int, tokenKind, bool) {
 	if x.i == 0 || x.follows("?>") {
 		if n := bytes.Index(x.src[x.i:], []byte("<?")); n >= 0 {
@@ -196,10 +195,8 @@ func phpText(x *lexer) (int, tokenKind, bool) {
 		}
 		return len(x.src), newline, true
 	}
-	if x.src[x.i] == '#' && !x.follows("#[") {
-		end := lineEnd(x.src, x.i)
-		x.note(end)
-		return x.i + 1, newline, true
+	if x.follows("#[") { // an attribute, not a comment
+		return x.i + 1, punct, true
 	}
 	if !x.follows("<<<") {
 		return 0, 0, false

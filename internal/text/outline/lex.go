@@ -70,9 +70,6 @@ func (x *lexer) next() {
 			x.emit(end, kind)
 			return
 		}
-		if x.i >= len(x.src) {
-			return
-		}
 	}
 	switch {
 	case c == '\n':

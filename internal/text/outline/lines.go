@@ -13,24 +13,15 @@ var python = &language{read: readPython,
 	lexis: &lexis{comments: []string{"#"}, quotes: `"'`, triple: true, newlines: true}}
 
 func readPython(o *outline) {
-	type openDef struct{ symbol, indent int }
 	o.lex()
 	tokens := o.tokens
-	var stack []openDef
+	r := indented{outline: o}
 	depth, first, above := 0, -1, -1 // first tokens of the line and of the decorators above it
-	lastEnd := 0
-	closeTo := func(indent, end int) {
-		for len(stack) > 0 && stack[len(stack)-1].indent >= indent {
-			if s := stack[len(stack)-1].symbol; s >= 0 {
-				o.symbols[s].End = end
-			}
-			stack = stack[:len(stack)-1]
-		}
-	}
 	logical := func(first, to int) {
 		start := int(tokens[first].start)
 		indent := start - o.lineStart(start)
-		closeTo(indent, lastEnd)
+		r.close(indent, r.last)
+		r.last = int(tokens[to-1].end)
 		if o.is(first, '@') {
 			if above < 0 {
 				above = first
@@ -50,16 +41,9 @@ func readPython(o *outline) {
 		if kind != "def" && kind != "class" || k+1 >= to || !o.isWord(k+1) {
 			return
 		}
-		s := Symbol{Name: o.text(k + 1), Kind: kind, Start: at, Decl: start, End: int(tokens[to-1].end), Parent: -1}
-		if n := len(stack); n > 0 {
-			s.Parent = stack[n-1].symbol
-			if s.Parent >= 0 {
-				up := &o.symbols[s.Parent]
-				s.Local = up.Local || up.Kind == "def"
-			}
-		}
-		s.Signature = signature(o.src[start:o.pythonHead(first, to)])
-		stack = append(stack, openDef{o.add(s), indent})
+		isType := kind == "class" && (len(r.stack) == 0 || r.stack[len(r.stack)-1].isType)
+		r.open(Symbol{Name: o.text(k + 1), Kind: kind, Start: at, Decl: start, End: r.last,
+			Signature: signature(o.src[start:o.pythonHead(first, to)])}, indent, isType, false)
 	}
 	for i, t := range tokens {
 		switch {
@@ -69,16 +53,11 @@ func readPython(o *outline) {
 			depth = max(depth-1, 0)
 		}
 		if t.kind == newline {
-			// A definition at the start of a line closes all open brackets.
-			if depth > 0 && (o.text(i+1) == "def" || o.text(i+1) == "class") && o.isWord(i+2) {
-				depth = 0
-			}
 			if depth > 0 || o.is(i-1, '\\') {
 				continue
 			}
 			if first >= 0 {
 				logical(first, i)
-				lastEnd = int(tokens[i-1].end)
 			}
 			first = -1
 			continue
@@ -89,9 +68,8 @@ func readPython(o *outline) {
 	}
 	if first >= 0 {
 		logical(first, len(tokens))
-		lastEnd = int(tokens[len(tokens)-1].end)
 	}
-	closeTo(0, lastEnd)
+	r.close(0, r.last)
 }
 
 // pythonHead returns the end of the header of a definition, before the colon.
@@ -134,7 +112,7 @@ const maxLine = 2000
 // readLined returns a reader for a language, which reads line by line.
 func readLined(l lined) func(o *outline) {
 	return func(o *outline) {
-		r := linedReader{outline: o, lined: l}
+		r := linedReader{indented: indented{outline: o}, lined: l}
 		for at := 0; at < len(o.src); {
 			end := lineEnd(o.src, at)
 			if r.line(at, end) {
@@ -147,17 +125,36 @@ func readLined(l lined) func(o *outline) {
 }
 
 type linedReader struct {
-	*outline
+	indented
 	lined
-	stack []openLine
 	skip  int  // the end of a heredoc
-	last  int  // the end of the last line with code
 	quiet bool // in a comment that spans lines
 }
 
-type openLine struct {
+// indented reads a language whose definitions end by their indentation.
+type indented struct {
+	*outline
+	stack []openDef
+	last  int // the end of the last line with code
+}
+
+type openDef struct {
 	symbol, indent int
-	isType         bool
+	isType         bool // what it contains is not local
+}
+
+// open adds the symbol of a definition, which goes on unless it is ended.
+func (r *indented) open(s Symbol, indent int, isType, ended bool) {
+	s.Parent = -1
+	for _, up := range slices.Backward(r.stack) {
+		if up.symbol >= 0 {
+			s.Parent, s.Local = up.symbol, !up.isType
+			break
+		}
+	}
+	if symbol := r.add(s); !ended && len(r.stack) < maxDepth {
+		r.stack = append(r.stack, openDef{symbol, indent, isType})
+	}
 }
 
 // line reads one line and reports whether the code ends there.
@@ -217,27 +214,15 @@ func (r *linedReader) begins(at, end, indent int, line, text []byte) {
 		return
 	}
 	r.close(indent, r.last)
-	s := Symbol{Name: name, Kind: kind, Start: at, Decl: at + indent, End: end, Parent: -1, Signature: signature(text)}
+	s := Symbol{Name: name, Kind: kind, Start: at, Decl: at + indent, End: end, Signature: signature(text)}
 	if scope := strings.Trim(string(m[2]), ".:"); scope != "self" && scope != "" {
 		s.Scope = scope[strings.LastIndexAny(scope, ".:")+1:]
 	}
-	for n := len(r.stack) - 1; n >= 0; n-- {
-		if up := r.stack[n]; up.symbol >= 0 {
-			s.Parent, s.Local = up.symbol, !up.isType
-			break
-		}
-	}
-	symbol := r.add(s)
-	if oneLine(text, r.end) || r.short != nil && r.short().Match(text) {
-		return
-	}
-	if len(r.stack) < maxDepth {
-		r.stack = append(r.stack, openLine{symbol, indent, slices.Contains(r.types, kind)})
-	}
+	r.open(s, indent, slices.Contains(r.types, kind), oneLine(text, r.end) || r.short != nil && r.short().Match(text))
 }
 
 // close ends the definitions with at least the given indentation.
-func (r *linedReader) close(indent, end int) {
+func (r *indented) close(indent, end int) {
 	for len(r.stack) > 0 && r.stack[len(r.stack)-1].indent >= indent {
 		if s := r.stack[len(r.stack)-1].symbol; s >= 0 {
 			r.symbols[s].End = end
