@@ -88,17 +88,15 @@ func (a *archive) read(name string) []byte {
 func (a *archive) relations(name string) map[string]string {
 	dir, file := path.Split(name)
 	targets := map[string]string{}
-	x := a.xml(dir + "_rels/" + file + ".rels")
-	for x.next() {
-		if x.start == "Relationship" && x.attr("TargetMode") != "External" {
-			target := x.attr("Target")
-			if rest, ok := strings.CutPrefix(target, "/"); ok {
-				target = rest
-			} else {
-				target = path.Join(dir, target)
-			}
-			targets[x.attr("Id")] = target
+	for x := a.xml(dir + "_rels/" + file + ".rels"); x.find("Relationship"); {
+		if x.attr("TargetMode") == "External" {
+			continue
 		}
+		target, absolute := strings.CutPrefix(x.attr("Target"), "/")
+		if !absolute {
+			target = path.Join(dir, target)
+		}
+		targets[x.attr("Id")] = target
 	}
 	return targets
 }
@@ -106,12 +104,10 @@ func (a *archive) relations(name string) map[string]string {
 // title returns the title from the properties part of an Office document, "" for none.
 func (a *archive) title(name string) string {
 	x := a.xml(name)
-	for x.next() {
-		if x.start == "title" {
-			return x.textUntil("title")
-		}
+	if !x.find("title") {
+		return ""
 	}
-	return ""
+	return x.textUntil("title")
 }
 
 // xmlReader reads the events of one XML file. It drops the prefixes of element names.
@@ -164,6 +160,16 @@ func (x *xmlReader) next() bool {
 			if x.text = string(t); x.text != "" {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// find advances to the next start of an element with that name. It returns false at the end.
+func (x *xmlReader) find(name string) bool {
+	for x.next() {
+		if x.start == name {
+			return true
 		}
 	}
 	return false

@@ -9,10 +9,8 @@ import (
 func EPUB(w *writer, data []byte) error {
 	a := openArchive(w, data)
 	opf := ""
-	for x := a.xml("META-INF/container.xml"); opf == "" && x.next(); {
-		if x.start == "rootfile" {
-			opf = x.attr("full-path")
-		}
+	for x := a.xml("META-INF/container.xml"); opf == "" && x.find("rootfile"); {
+		opf = x.attr("full-path")
 	}
 	if a.files[opf] == nil {
 		return errBroken

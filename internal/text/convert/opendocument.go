@@ -13,12 +13,8 @@ func OpenDocument(w *writer, data []byte) error {
 	if a.files["content.xml"] == nil {
 		return errBroken
 	}
-	if a.files["META-INF/manifest.xml"] != nil {
-		for x := a.xml("META-INF/manifest.xml"); x.next(); {
-			if x.start == "encryption-data" {
-				return errEncrypted
-			}
-		}
+	if a.xml("META-INF/manifest.xml").find("encryption-data") {
+		return errEncrypted
 	}
 	o := openDocument{w: w, a: a, title: a.title("meta.xml")}
 	o.blocks(a.xml("content.xml"))

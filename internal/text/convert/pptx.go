@@ -17,11 +17,7 @@ func PPTX(w *writer, data []byte) error {
 	w.heading(1, a.title("docProps/core.xml"), "")
 	targets := a.relations(presentation)
 	number := 0
-	x := a.xml(presentation)
-	for x.next() {
-		if x.start != "sldId" {
-			continue
-		}
+	for x := a.xml(presentation); x.find("sldId"); {
 		number++
 		if name := targets[x.related()]; name != "" {
 			a.slide(name, number)

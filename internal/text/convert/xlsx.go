@@ -112,10 +112,7 @@ func columnOf(ref string, otherwise int) int {
 // sharedStrings reads the shared strings whose indexes are the keys of wanted.
 func (a *archive) sharedStrings(wanted map[int]string) {
 	n, found := -1, 0
-	for x := a.xml("xl/sharedStrings.xml"); found < len(wanted) && x.next(); {
-		if x.start != "si" {
-			continue
-		}
+	for x := a.xml("xl/sharedStrings.xml"); found < len(wanted) && x.find("si"); {
 		n++
 		if _, ok := wanted[n]; !ok {
 			x.skip()

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -31,10 +32,7 @@ func (d *dates) value(number, format string) string {
 	if err != nil || n < 0 || n >= len(d.styles) || d.styles[n] == noDate {
 		return number
 	}
-	if shown := dateOf(number, d.styles[n], d.from1904); shown != "" {
-		return shown
-	}
-	return number
+	return cmp.Or(dateOf(number, d.styles[n], d.from1904), number)
 }
 
 // dateStyles returns the date style of each cell format of a workbook, by the index that

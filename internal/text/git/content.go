@@ -20,12 +20,7 @@ type File struct {
 func (r *Repository) Replaced(before, after *Commit) (files []File, complete bool, err error) {
 	d := differ{Repository: r, end: r.work + maxChange}
 	err = d.compare("", &before.Tree, &after.Tree, 0)
-	for i, path := range d.modified {
-		files = append(files, File{path, d.modifiedBlobs[i]})
-	}
-	for i, path := range d.removed {
-		files = append(files, File{path, d.removeBlobs[i]})
-	}
+	files = append(d.modified, d.removed...)
 	if errors.Is(err, ErrLimit) && r.work < maxWork {
 		return files, false, nil
 	}

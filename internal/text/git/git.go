@@ -89,26 +89,23 @@ func Open(folder string) (*Repository, error) {
 // OpenDir opens a git directory, such as that of a bare repository.
 func OpenDir(dir string) (*Repository, error) { return openDirs(dir, dir) }
 
-func openDirs(top, own string) (*Repository, error) {
+func openDirs(top, own string) (_ *Repository, err error) {
 	r := &Repository{}
-	if err := r.open(top, own); err != nil {
-		r.Close()
+	defer func() {
+		if err != nil {
+			r.Close()
+		}
+	}()
+	if r.top, err = os.OpenRoot(top); err != nil {
 		return nil, err
 	}
-	return r, nil
-}
-
-func (r *Repository) open(top, own string) (err error) {
-	if r.top, err = os.OpenRoot(top); err != nil {
-		return err
-	}
 	if r.own, err = os.OpenRoot(own); err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := r.top.Lstat("objects/info/alternates"); err == nil {
-		return ErrNone
+		return nil, ErrNone
 	}
-	return r.openPacks()
+	return r, r.openPacks()
 }
 
 // worktreeDir returns the directory that the file .git of a linked worktree names, which is

@@ -93,12 +93,10 @@ func isName(name string) bool {
 // differ collects the differences of two trees.
 type differ struct {
 	*Repository
-	end                     int64 // of the work
-	trees                   int
-	modified                []string
-	added, removed          []string
-	addedBlobs, removeBlobs []Hash
-	modifiedBlobs           []Hash // before
+	end   int64 // of the work
+	trees int
+	// The files of modified and removed have the content before.
+	modified, added, removed []File
 }
 
 func (d *differ) compare(dir string, before, after *Hash, depth int) error {
@@ -141,11 +139,11 @@ func (d *differ) entry(path string, old, now item, depth int) error {
 	}
 	switch {
 	case old.isFile() && now.isFile():
-		d.modified, d.modifiedBlobs = append(d.modified, path), append(d.modifiedBlobs, old.hash)
+		d.modified = append(d.modified, File{path, old.hash})
 	case old.isFile():
-		d.removed, d.removeBlobs = append(d.removed, path), append(d.removeBlobs, old.hash)
+		d.removed = append(d.removed, File{path, old.hash})
 	case now.isFile():
-		d.added, d.addedBlobs = append(d.added, path), append(d.addedBlobs, now.hash)
+		d.added = append(d.added, File{path, now.hash})
 	}
 	before, after := old.tree(), now.tree()
 	if before == nil && after == nil {
@@ -158,33 +156,32 @@ func (d *differ) entry(path string, old, now item, depth int) error {
 func (d *differ) changes() []Change {
 	byBlob, byName := map[Hash]int{}, map[string]int{}
 	base := func(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
-	for i, path := range d.removed {
-		byBlob[d.removeBlobs[i]] = i
-		if _, twice := byName[base(path)]; twice {
+	for i, f := range d.removed {
+		byBlob[f.Hash] = i
+		if _, twice := byName[base(f.Path)]; twice {
 			i = -1
 		}
-		byName[base(path)] = i
+		byName[base(f.Path)] = i
 	}
 	out := make([]Change, 0, len(d.modified)+len(d.added)+len(d.removed))
-	for _, path := range d.modified {
-		out = append(out, Change{path, path})
+	for _, f := range d.modified {
+		out = append(out, Change{f.Path, f.Path})
 	}
 	moved := make([]bool, len(d.removed))
-	for i, path := range d.added {
-		from, ok := byBlob[d.addedBlobs[i]]
+	for _, f := range d.added {
+		from, ok := byBlob[f.Hash]
 		if !ok || moved[from] {
-			from, ok = byName[base(path)]
+			from, ok = byName[base(f.Path)]
 		}
+		c := Change{New: f.Path}
 		if ok && from >= 0 && !moved[from] {
-			moved[from] = true
-			out = append(out, Change{d.removed[from], path})
-			continue
+			moved[from], c.Old = true, d.removed[from].Path
 		}
-		out = append(out, Change{New: path})
+		out = append(out, c)
 	}
-	for i, path := range d.removed {
+	for i, f := range d.removed {
 		if !moved[i] {
-			out = append(out, Change{Old: path})
+			out = append(out, Change{Old: f.Path})
 		}
 	}
 	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.Old+"\x00"+a.New, b.Old+"\x00"+b.New) })

@@ -48,7 +48,8 @@ func EditFrontMatter(src []byte, edits ...FieldEdit) ([]byte, error) {
 		return nil, ErrNoFrontMatter
 	}
 	from, to := blockSpan(src)
-	block, eol := slices.Clone(src[from:to]), lineEnding(src[:from])
+	block, head := slices.Clone(src[from:to]), rawLines(src[:from])
+	eol := string(bytes.TrimLeft(head[len(head)-1], "- \t"+bom))
 	for i, e := range edits {
 		edited := slices.ContainsFunc(edits[:i], func(earlier FieldEdit) bool { return earlier.Key == e.Key })
 		if !edited && e.Value != nil && reflect.DeepEqual(before.Fields[e.Key], written(e.Value)) {
@@ -78,15 +79,6 @@ func bomLen(src []byte) int {
 		return len(bom)
 	}
 	return 0
-}
-
-func lineEnding(head []byte) string {
-	for _, eol := range []string{"\r\n", "\n", "\r"} {
-		if bytes.HasSuffix(head, []byte(eol)) {
-			return eol
-		}
-	}
-	return "\n" // unreachable: the opening line has an end
 }
 
 // verifyEdit returns an error unless out is src with exactly the requested edits. It
@@ -392,7 +384,7 @@ func renderScalar(s string, quote byte, flow bool) (string, error) {
 	if quote == 0 && isPlain(s, flow) {
 		return s, nil
 	}
-	if quote == '\'' && strings.IndexFunc(s, unprintable) < 0 {
+	if quote == '\'' && !strings.ContainsFunc(s, func(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }) {
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'", nil
 	}
 	return strconv.Quote(s), nil // YAML has the same escapes as Go (section 5.7)
@@ -419,5 +411,3 @@ func isPlain(s string, flow bool) bool {
 	}
 	return true
 }
-
-func unprintable(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }

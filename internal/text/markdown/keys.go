@@ -75,9 +75,12 @@ func parseKeys(name string, src []byte, body int) scanned {
 	return out
 }
 
-var operationField = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^\s*"?(summary|operationId)"?\s*:\s*["']?(.*?)["']?,?\s*$`)
-})
+// pattern returns a function that compiles an expression when it is first called.
+func pattern(s string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
+}
+
+var operationField = pattern(`(?m)^\s*"?(summary|operationId)"?\s*:\s*["']?(.*?)["']?,?\s*$`)
 
 // operation returns the heading and the id of an OpenAPI operation.
 func operation(path []string, src []byte) (text, id string) {
@@ -95,9 +98,7 @@ func operation(path []string, src []byte) (text, id string) {
 	return text, id
 }
 
-var yamlKey = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^( *)("[^"]*"|'[^']*'|[^\s#\-\[{"'&*!|>%@][^#:]*?|-[^\s#:][^#:]*?)\s*:(\s+(.*))?$`)
-})
+var yamlKey = pattern(`^( *)("[^"]*"|'[^']*'|[^\s#\-\[{"'&*!|>%@][^#:]*?|-[^\s#:][^#:]*?)\s*:(\s+(.*))?$`)
 
 // yamlKeys returns the keys that only maps enclose, up to maxKeyDepth.
 func yamlKeys(src []byte, body int) []key {

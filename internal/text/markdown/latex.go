@@ -2,18 +2,14 @@ package markdown
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // latexCommands are the commands that begin sections, outermost first.
 var latexCommands = []string{"part", "chapter", "section", "subsection", "subsubsection", "paragraph"}
 
-var latexHeading = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\s*\\(part|chapter|section|subsection|subsubsection|paragraph)\*?\s*(?:\[[^\]]*\])?\s*\{`)
-})
+var latexHeading = pattern(`^\s*\\(part|chapter|section|subsection|subsubsection|paragraph)\*?\s*(?:\[[^\]]*\])?\s*\{`)
 
 // latexVerbatim are the environments in which a backslash does not begin a command.
 var latexVerbatim = []string{"verbatim", "Verbatim", "lstlisting", "minted", "comment"}
@@ -95,9 +91,7 @@ func latexArgument(src []byte) string {
 	return string(line)
 }
 
-var latexCommand = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\\label\{[^}]*\}|\\(?:[a-zA-Z]+\*?|[\\,;:! ])[ \t]*|[{}]|\\`)
-})
+var latexCommand = pattern(`\\label\{[^}]*\}|\\(?:[a-zA-Z]+\*?|[\\,;:! ])[ \t]*|[{}]|\\`)
 
 // latexText returns the text of a title without its commands.
 func latexText(s string) string {

@@ -75,19 +75,10 @@ func (d *document) packed(start, end int) []byte {
 	return d.solid[d.inner[start-1]:d.inner[end]]
 }
 
-// before returns the nearest line above line n that is not blank, without white space.
-func (d *document) before(n int) []byte {
-	for n--; n > 0; n-- {
-		if line := d.packed(n, n); len(line) > 0 {
-			return line
-		}
-	}
-	return nil
-}
-
-// after returns the nearest line below line n that is not blank, without white space.
-func (d *document) after(n int) []byte {
-	for n++; n <= d.lines(); n++ {
+// nearest returns the nearest line that is not blank, without white space: above line n for
+// step -1, below it for step 1.
+func (d *document) nearest(n, step int) []byte {
+	for n += step; n > 0 && n <= d.lines(); n += step {
 		if line := d.packed(n, n); len(line) > 0 {
 			return line
 		}

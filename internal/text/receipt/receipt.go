@@ -118,7 +118,7 @@ func (d *document) full(path, anchor string, start, end int) (f Full, err error)
 	lines := d.raw(start, end)
 	sum := sha256.Sum256(lines)
 	f.SHA256 = hex.EncodeToString(sum[:])
-	f.Before, f.After = neighbour(d.before(start)), neighbour(d.after(end))
+	f.Before, f.After = neighbour(d.nearest(start, -1)), neighbour(d.nearest(end, 1))
 	f.Text = strings.ToValidUTF8(string(lines[:min(len(lines), MaxText)]), "")
 	return f, nil
 }

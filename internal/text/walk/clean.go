@@ -95,15 +95,13 @@ func hasStream(p string) bool {
 		}
 		name := p[strings.LastIndexByte(p[:i], '/')+1 : i]
 		dot := strings.LastIndexByte(name, '.')
-		if dot >= 0 && dot < len(name)-1 && strings.IndexFunc(name[dot+1:], notAlnum) < 0 {
+		if dot >= 0 && dot < len(name)-1 && !strings.ContainsFunc(name[dot+1:], func(r rune) bool {
+			return r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		}) {
 			return true
 		}
 	}
 	return false
-}
-
-func notAlnum(r rune) bool {
-	return r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r)
 }
 
 // Under reports whether a clean workspace path is dir or below it.

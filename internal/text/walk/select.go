@@ -155,12 +155,7 @@ func IsOurs(name string) bool {
 
 // isVendored reports whether a file is in one of the vendored folders.
 func isVendored(p string) bool {
-	for dir := range strings.SplitSeq(path.Dir(p), "/") {
-		if slices.Contains(vendored, dir) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(path.Dir(p), "/"), func(dir string) bool { return slices.Contains(vendored, dir) })
 }
 
 func isSecret(name string) bool {

@@ -328,7 +328,7 @@ func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
 		return TooDeep
 	case isDir && depth == 0 && w.shadow[name]:
 		return Shadowed
-	case name[0] == '.' && !(isDir && leadsToOurs(p)) && !w.o.Everything:
+	case name[0] == '.' && !(isDir && (p == ".cairn" || p == ".cuedeck")) && !w.o.Everything:
 		return Hidden
 	case !isDir && !e.Type().IsRegular():
 		return Special
@@ -360,8 +360,6 @@ func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
 	}
 	return None
 }
-
-func leadsToOurs(p string) bool { return p == ".cairn" || p == ".cuedeck" }
 
 // enter opens a folder in its parent root and walks it.
 func (w *walker) enter(root *os.Root, p string, e fs.DirEntry, depth int) error {
@@ -434,12 +432,13 @@ func (w *walker) readRules(sets *ruleSets, root *os.Root, name, rel string) erro
 // info/exclude of its git repository, and in the .gitignore files from the top of the
 // repository down to the root's parent.
 func above(dir string) ruleSets {
-	var files []outerFile
+	type file struct{ name, up string } // up is the path from the file's folder to the root
+	var files []file
 	up := ""
 	for at := dir; ; {
 		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
 			if info.IsDir() {
-				files = append(files, outerFile{filepath.Join(at, ".git", "info", "exclude"), up})
+				files = append(files, file{filepath.Join(at, ".git", "info", "exclude"), up})
 			}
 			break
 		}
@@ -449,7 +448,7 @@ func above(dir string) ruleSets {
 		}
 		up = filepath.Base(at) + "/" + up
 		at = parent
-		files = append(files, outerFile{filepath.Join(at, ".gitignore"), up})
+		files = append(files, file{filepath.Join(at, ".gitignore"), up})
 	}
 	var sets ruleSets
 	for _, f := range slices.Backward(files) {
@@ -463,6 +462,3 @@ func above(dir string) ruleSets {
 	}
 	return sets
 }
-
-// outerFile is an ignore file above a root; up is the path from its folder to the root.
-type outerFile struct{ name, up string }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/fsnotify/fsnotify"
 
@@ -77,7 +78,7 @@ func (e *events) add(path, dir string) error {
 	switch {
 	case err == nil:
 		e.watched[path] = dir
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), notFolder(err):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR):
 	case exhausted(err):
 		return fmt.Errorf("%w: the system's limit is reached at %d (%v); on Linux, see fs.inotify.max_user_watches", errTooMany, len(e.watched), err)
 	default:
@@ -171,16 +172,12 @@ func (e *events) event(ctx context.Context, ev fsnotify.Event) (change, error) {
 	if !ok {
 		return change{}, nil
 	}
-	if path == "" || e.isRoot(path) {
-		if ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename) {
-			return change{all: true}, nil
-		}
-		return change{}, nil
+	removed := ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename)
+	if path == "" || slices.ContainsFunc(e.w.tree.Roots(), func(r walk.Root) bool { return r.Name == path }) {
+		return change{all: removed}, nil
 	}
-	if ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename) {
-		if e.forget(path) {
-			return change{path: path}, nil
-		}
+	if removed && e.forget(path) {
+		return change{path: path}, nil
 	}
 	if ev.Has(fsnotify.Create) || ev.Has(fsnotify.Chmod) {
 		if info, err := e.w.tree.Stat(path); err == nil && info.IsDir() {
@@ -232,6 +229,8 @@ func (e *events) path(name string) (string, bool) {
 	return "", false
 }
 
-func (e *events) isRoot(path string) bool {
-	return slices.ContainsFunc(e.w.tree.Roots(), func(r walk.Root) bool { return r.Name == path })
+// exhausted reports whether the system has no more watches for this process, or none at
+// all.
+func exhausted(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOSYS)
 }

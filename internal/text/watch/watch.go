@@ -6,7 +6,6 @@ package watch
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -172,11 +171,7 @@ func (w *Watcher) Run(ctx context.Context, all bool, handle func(context.Context
 		if err := w.source.close(); err != nil {
 			w.options.Logger.Warn("closing the source of events", "error", err)
 		}
-		var next source = closed{}
-		p, err := openPoller(ctx, w)
-		if err == nil {
-			next = p
-		}
+		next, err := openPoller(ctx, w)
 		w.mu.Lock()
 		w.source = next
 		w.mu.Unlock()
@@ -186,12 +181,6 @@ func (w *Watcher) Run(ctx context.Context, all bool, handle func(context.Context
 		w.tell(change{all: true}) // there may have been changes in between
 	}
 }
-
-// closed is a source after its end.
-type closed struct{}
-
-func (closed) run(context.Context, func(change)) error { return errors.New("closed") }
-func (closed) close() error                            { return nil }
 
 // tell records a change for the next batch.
 func (w *Watcher) tell(c change) {
