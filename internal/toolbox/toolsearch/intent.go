@@ -3,10 +3,8 @@ package toolsearch
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"runtime"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -71,25 +69,24 @@ func (x *Index) searchIntent(ctx context.Context, intent string, parts []Part, w
 	if x.options.Embedder != nil {
 		q.chance = x.options.Embedder.Description().NearEnough()
 	}
-	vectors, err := x.embedTexts(ctx, texts)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		x.options.Logger.Warn("embedding an intent", "error", err)
-		q.degraded = true
-	}
 	q.units = make([]unit, len(texts))
-	err = parallel(ctx, len(texts), func(ctx context.Context, i int) (err error) {
+	g, searching := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range texts {
 		k := depth
 		if i > 0 {
 			k = partDepth
 		}
-		q.units[i], err = x.searchText(ctx, texts[i], vectors[i], k, which)
-		return err
-	})
-	if err != nil {
+		g.Go(func() (err error) {
+			q.units[i], err = x.searchText(searching, texts[i], k, which)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
 		return nil, err
+	}
+	for i := range q.units {
+		q.degraded = q.degraded || x.options.Embedder != nil && q.units[i].vector == nil
 	}
 	for i := range q.units {
 		for _, found := range append(q.units[i].hits.Cosines, q.units[i].hits.Words) {
@@ -101,10 +98,16 @@ func (x *Index) searchIntent(ctx context.Context, intent string, parts []Part, w
 	return q, nil
 }
 
-// searchText runs both legs for one text. A nil vector means that there is none.
-func (x *Index) searchText(ctx context.Context, text string, vector []float32, k int, which Legs) (u unit, err error) {
-	u.vector = vector
-	q := query.Query{Words: plain(text)}
+// searchText runs both legs for one text, by words alone without an embedder and after its error.
+func (x *Index) searchText(ctx context.Context, text string, k int, which Legs) (u unit, err error) {
+	if x.options.Embedder != nil {
+		if u.vector, err = x.embed(ctx, text); ctx.Err() != nil {
+			return u, ctx.Err()
+		} else if err != nil {
+			x.options.Logger.Warn("embedding an intent", "error", err)
+		}
+	}
+	q, vector := query.Query{Words: plain(text)}, u.vector
 	switch which {
 	case SemanticOnly:
 		q.Words = ""
@@ -115,33 +118,6 @@ func (x *Index) searchText(ctx context.Context, text string, vector []float32, k
 		err = fmt.Errorf("searching tools: %w", err)
 	}
 	return u, err
-}
-
-// embedTexts embeds the texts concurrently. All vectors are nil without an embedder and
-// after an error.
-func (x *Index) embedTexts(ctx context.Context, texts []string) ([][]float32, error) {
-	vectors := make([][]float32, len(texts))
-	if x.options.Embedder == nil {
-		return vectors, nil
-	}
-	err := parallel(ctx, len(texts), func(ctx context.Context, i int) (err error) {
-		vectors[i], err = x.embed(ctx, texts[i])
-		return err
-	})
-	if err != nil {
-		return make([][]float32, len(texts)), err
-	}
-	return vectors, nil
-}
-
-// parallel calls fn for the numbers below n, on all processors, and returns its first error.
-func parallel(ctx context.Context, n int, fn func(ctx context.Context, i int) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range n {
-		g.Go(func() error { return fn(ctx, i) })
-	}
-	return g.Wait()
 }
 
 // embed returns the vector of a text, from the cache if possible. The caller must not
@@ -158,22 +134,12 @@ func (x *Index) embed(ctx context.Context, text string) ([]float32, error) {
 	return v, nil
 }
 
-// blend calibrates the units and scores every tool found.
-func (x *Index) blend(ctx context.Context, q *intentQuery) ([]Candidate, error) {
-	ids := x.known(slices.Sorted(maps.Keys(q.ids))) // a store can have tools that the catalogue does not have yet
-	cs, err := x.score(ctx, q, ids, true)
-	for i := range cs {
-		cs[i].Alpha = 1
-	}
-	return cs, err
-}
-
 // score returns the candidates for tools. calibrate makes them the tools that calibrate the
 // units.
 func (x *Index) score(ctx context.Context, q *intentQuery, ids []string, calibrate bool) ([]Candidate, error) {
 	cs := make([]Candidate, len(ids))
 	for i, id := range ids {
-		cs[i] = Candidate{ID: id, PartNumber: -1}
+		cs[i] = Candidate{ID: id, PartNumber: -1, Alpha: 1}
 	}
 	for n := range q.units {
 		u := &q.units[n]

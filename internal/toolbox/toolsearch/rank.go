@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -183,7 +184,8 @@ func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, err
 			q.add(id)
 		}
 	}
-	candidates, err := x.blend(ctx, q)
+	// A store can have tools that the catalogue does not have yet.
+	candidates, err := x.score(ctx, q, x.known(slices.Sorted(maps.Keys(q.ids))), true)
 	if err != nil {
 		return nil, err
 	}
@@ -269,6 +271,7 @@ const (
 // context and the best candidates. It removes the context tools.
 func (x *Index) relate(ctx context.Context, q *intentQuery, cs []Candidate, using []string, own bool, r *Ranking) ([]Candidate, error) {
 	u := x.options.Usage
+	mature := u.maturity()
 	u.mu.RLock()
 	defer u.mu.RUnlock()
 	r.Edges = u.graph.EdgeCount()
@@ -296,7 +299,7 @@ func (x *Index) relate(ctx context.Context, q *intentQuery, cs []Candidate, usin
 	}
 	r.Alpha = u.graph.Alpha()
 	if !given { // the best tools of the search are a less reliable context
-		r.Alpha = 1 - (1-r.Alpha)*u.mature()
+		r.Alpha = 1 - (1-r.Alpha)*mature
 	}
 	for i := range cs {
 		c := &cs[i]

@@ -217,11 +217,6 @@ const fewUses = 5
 func (u *Usage) maturity() float64 {
 	u.mu.RLock()
 	defer u.mu.RUnlock()
-	return u.mature()
-}
-
-// mature is maturity for a caller that holds mu.
-func (u *Usage) mature() float64 {
 	if len(u.uses) == 0 {
 		return 0
 	}
