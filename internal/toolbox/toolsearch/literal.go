@@ -36,13 +36,11 @@ type Literal struct {
 }
 
 // Is reports whether a text is a literal of a kind.
-func (k Kind) Is(text string) bool {
-	for _, p := range literalPatterns() {
-		if p.kind == k {
-			return p.pattern.FindString(text) == text
-		}
-	}
-	return false
+func (k Kind) Is(text string) bool { return patternOf(k).FindString(text) == text }
+
+func patternOf(k Kind) *regexp.Regexp {
+	patterns := literalPatterns()
+	return patterns[slices.IndexFunc(patterns, func(p literalPattern) bool { return p.kind == k })].pattern
 }
 
 type literalPattern struct {
@@ -56,7 +54,7 @@ var literalPatterns = sync.OnceValue(func() []literalPattern {
 		{List, regexp.MustCompile(`\[[^\[\]\n]*[^\[\]\s][^\[\]\n]*\]`)},
 		{URL, regexp.MustCompile(`\bhttps?://[^\s"'“”<>)\]]+[^\s"'“”<>)\].,;:!?]`)},
 		{Email, regexp.MustCompile(`[\p{L}\d._%+-]+@[\p{L}\d-]+(?:\.[\p{L}\d-]+)+`)},
-		{Quoted, regexp.MustCompile("\"([^\"\n]{1,400})\"|“([^”\n]{1,400})”|`([^`\n]{1,400})`|(?:^|\\B)'([^'\n]{1,400})'(?:$|\\B)")},
+		{Quoted, regexp.MustCompile("\"([^\"\n]{1,400})\"|“([^”\n]{1,400})”|‘([^’\n]{1,400})’|`([^`\n]{1,400})`|(?:^|\\B)'([^'\n]{1,400})'(?:$|\\B)")},
 		{Channel, regexp.MustCompile(`(?:^|\B)#(\p{L}[\w-]*)`)},
 		{Person, regexp.MustCompile(`(?:^|\B)@(\p{L}[\w-]*)`)},
 		{FilePath, regexp.MustCompile(`(?:~|\.{1,2})?/[\w.@~-]+(?:/[\w.@~-]*)*[\w@~-]|\b[A-Za-z]:\\[\w.\\-]+|\b[\w-]+(?:/[\w.-]+)*\.(?:md|txt|json|ya?ml|toml|csv|tsv|xml|html?|pdf|docx?|xlsx?|pptx?|png|jpe?g|gif|svg|mp[34]|wav|zip|tar|gz|log|sql|db|go|py|js|ts|rs|java|c|h|cpp|sh)\b`)},

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Part is a piece of an intent that may need its own tool. Start and End are byte offsets in
@@ -260,34 +259,10 @@ var listNumbers = regexp.MustCompile(`^(?:\d{1,2}[.)]|\(\d{1,2}\))$`)
 // quotedWords reports for each word whether it is in quotes.
 func quotedWords(s string, words []field) []bool {
 	in := make([]bool, len(words))
-	for i := 0; i < len(words); i++ {
-		w := words[i].text
-		quote, size := utf8.DecodeRuneInString(w)
-		closing, ok := map[rune]string{'"': `"`, '“': "”", '`': "`", '\'': "'", '‘': "’"}[quote]
-		if !ok {
-			continue
+	for _, m := range patternOf(Quoted).FindAllStringIndex(s, -1) {
+		for i, w := range words {
+			in[i] = in[i] || m[0] <= w.at && w.at < m[1]
 		}
-		rest := s[words[i].at+size:]
-		if line := strings.IndexByte(rest, '\n'); line >= 0 {
-			rest = rest[:line]
-		}
-		n := strings.Index(rest, closing)
-		for n >= 0 && closing == "'" && n+1 < len(rest) && alphanumeric(rest[n+1]) { // an apostrophe
-			next := strings.Index(rest[n+1:], closing)
-			if next < 0 {
-				n = -1
-				break
-			}
-			n += 1 + next
-		}
-		if n < 0 {
-			continue
-		}
-		end := words[i].at + size + n
-		for ; i < len(words) && words[i].at <= end; i++ {
-			in[i] = true
-		}
-		i--
 	}
 	return in
 }
