@@ -158,15 +158,16 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 	if len(r.neighbours) == 0 {
 		return r, nil
 	}
-	var sum float64
-	for i := range r.neighbours {
-		n := &r.neighbours[i]
-		n.Weight = math.Pow(n.Similarity, voteSharpness)
-		sum += n.Weight
+	raw := make([]vote, len(r.neighbours))
+	for i, n := range r.neighbours {
+		raw[i] = vote{trace: n.number, similarity: n.Similarity}
 	}
-	if sum == 0 {
+	if !weigh(raw) {
 		r.neighbours = nil
 		return r, nil
+	}
+	for i := range raw {
+		r.neighbours[i].Weight = raw[i].weight
 	}
 	e := &election{memory: m, index: x, known: map[int]map[string]float64{}}
 	if vector != nil {
@@ -175,12 +176,6 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 		}
 	}
 	r.trust = clip((r.neighbours[0].Similarity - strangeSimilarity) / (sureSimilarity - strangeSimilarity))
-	var raw []vote
-	for i := range r.neighbours {
-		n := &r.neighbours[i]
-		n.Weight /= sum
-		raw = append(raw, vote{n.number, n.Similarity, n.Weight})
-	}
 	kept, err := e.votes(ctx, raw, r.votes)
 	if err != nil {
 		return r, err
@@ -195,6 +190,19 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 		r.votes[t] *= r.trust
 	}
 	return r, nil
+}
+
+// weigh sets the weights of votes, whose sum is 1. It reports whether one has a similarity.
+func weigh(raw []vote) bool {
+	var sum float64
+	for i, v := range raw {
+		raw[i].weight = math.Pow(clip(v.similarity), voteSharpness)
+		sum += raw[i].weight
+	}
+	for i := range raw {
+		raw[i].weight /= max(sum, math.SmallestNonzeroFloat64)
+	}
+	return sum > 0
 }
 
 // ideal approximates the BM25 score of the query for its own text: every term occurs once,
@@ -260,7 +268,6 @@ func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[str
 		near := h.Cosines[0]
 		seen := map[int]bool{}
 		var raw []vote
-		var sum float64
 		for _, part := range slices.SortedFunc(maps.Keys(near), func(a, b string) int { return cmp.Or(cmp.Compare(near[b], near[a]), cmp.Compare(a, b)) }) {
 			id, _, _ := strings.Cut(part, "/")
 			n, known := m.at[id]
@@ -268,15 +275,10 @@ func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[str
 				continue
 			}
 			seen[n] = true
-			w := math.Pow(clip(near[part]), voteSharpness)
-			sum += w
-			raw = append(raw, vote{n, near[part], w})
+			raw = append(raw, vote{trace: n, similarity: near[part]})
 		}
-		if sum == 0 {
+		if !weigh(raw) {
 			continue
-		}
-		for i := range raw {
-			raw[i].weight /= sum
 		}
 		own := map[string]float64{}
 		if _, err := e.votes(ctx, raw, own); err != nil {
