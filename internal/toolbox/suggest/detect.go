@@ -37,9 +37,6 @@ func (b Binding) reason() string {
 	return "only the types of output and input agree"
 }
 
-// gradeTolerance is the difference up to which two grades count as equal.
-const gradeTolerance = 0.05
-
 // detect returns the bindings between tools, sorted by consumer, input and producer.
 // supplied reports whether the intent has an argument for an input, which then has no
 // binding; nil means never.
@@ -100,7 +97,7 @@ func producers(tools []catalog.Tool, to int, in catalog.Parameter) []Binding {
 		return ambiguous(typed)
 	}
 	top := slices.MaxFunc(named, func(a, b Binding) int { return cmp.Compare(a.Grade, b.Grade) }).Grade
-	return ambiguous(slices.DeleteFunc(named, func(b Binding) bool { return b.Grade < top-gradeTolerance }))
+	return ambiguous(slices.DeleteFunc(named, func(b Binding) bool { return b.Grade < top }))
 }
 
 func ambiguous(b []Binding) []Binding {
