@@ -74,8 +74,9 @@ else
 	done
 fi
 
+# Tests are compiled without vet, which has checked them above.
 step test
-go test ./...
+go test -vet=off ./...
 
 # The race detector needs a C compiler. It slows the numeric packages down by a factor of
 # ten, and these share no state between goroutines that the listed packages do not exercise.
@@ -84,7 +85,7 @@ if [ -z "${FAST:-}" ] && command -v "$(go env CC)" >/dev/null; then
 	step test -race
 	packages='./indexer ./retriever ./internal/store/kv ./internal/store/docs ./internal/store/flat ./internal/base/owner ./internal/folder/index ./internal/toolbox ./internal/toolbox/usage ./internal/text/watch ./internal/stage ./internal/task/cards ./internal/toolbox/toolsearch'
 	[ -z "${FULL:-}" ] || packages='./tools/... ./indexer/... ./retriever/... ./internal/...'
-	CGO_ENABLED=1 go test -race $packages
+	CGO_ENABLED=1 go test -race -vet=off $packages
 fi
 
 step done
