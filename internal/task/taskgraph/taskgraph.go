@@ -60,7 +60,7 @@ const (
 // unreadable is the message of an error that is not a *task.Error.
 const unreadable = "The tasks cannot be read"
 
-func internal(err error) error { return fmt.Errorf(unreadable+": %w", err) }
+func internal(err error) error { return fmt.Errorf("%s: %w", unreadable, err) }
 
 type channelKey struct{}
 
