@@ -23,16 +23,16 @@ type everydayFigures struct {
 	nodeF1  float64 // mean over the intents that a tool fits
 	refused float64 // share of the intents that no tool fits
 	// auc is the share of the pairs of a right and a wrong plan of one catalogue in which
-	// the right one is surer; a tie counts half. ece is that of Calibration. Both ignore
-	// plans without tools.
+	// the right one is surer, of intents that a tool fits; a tie counts half, and a plan without
+	// tools is wrong with a confidence of 0. ece is that of Calibration, of plans with tools.
 	auc, ece float64
 }
 
 // leastEveryday and leastDevelopment are what plans must reach; what was reached when is in
 // toolquality.md and plans.md.
 var (
-	leastEveryday    = everydayFigures{whole: .22, auc: .53, ece: .13}
-	leastDevelopment = everydayFigures{whole: .43, auc: .689, ece: .1}
+	leastEveryday    = everydayFigures{whole: .23, auc: .54, ece: .14}
+	leastDevelopment = everydayFigures{whole: .47, auc: .67, ece: .11}
 )
 
 // everydayIntent is an intent with the tools that a plan must have; none if no tool fits.
@@ -153,13 +153,15 @@ func (s *everydaySum) measure(t *testing.T, tools []catalog.Tool, intents []ever
 		if s.failures && s.plans.whole+float64(s.refused) == before {
 			logPlan(t, e, plan)
 		}
-		if len(plan.DAG.Nodes) > 0 {
+		if len(e.Calls) > 0 {
 			judged = append(judged, judgement{plan.Confidence, right})
+		}
+		if len(plan.DAG.Nodes) > 0 {
+			s.judged = append(s.judged, judgement{plan.Confidence, right})
 		}
 	}
 	pairs, ordered := concordant(judged)
 	s.pairs, s.ordered = s.pairs+pairs, s.ordered+ordered
-	s.judged = append(s.judged, judged...)
 }
 
 func logPlan(t *testing.T, e *everydayIntent, plan *suggest.Suggestion) {

@@ -79,7 +79,7 @@ func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Can
 		if !c.parts[n].Led {
 			least = leastUnled
 		}
-		if r.Unlike(&pick) || b.score < top && b.score+b.lead < least*top || len(picks) == limit || slices.ContainsFunc(picks, func(o toolsearch.Candidate) bool { return o.ID == pick.ID }) {
+		if r.Unlike(&pick, b.score) || b.score < top && b.score+b.lead < least*top || len(picks) == limit || slices.ContainsFunc(picks, func(o toolsearch.Candidate) bool { return o.ID == pick.ID }) {
 			continue
 		}
 		if len(best) > 1 {

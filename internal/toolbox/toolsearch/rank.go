@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"cairn/graphrank"
+	"cairn/models"
 )
 
 // Bounds and weights of the terms added to the hybrid search.
@@ -117,15 +118,20 @@ func (c *Candidate) Fit() *Leg {
 	return &c.Whole
 }
 
-// unlikeShare is the share of the model's MinSimilarity, above the similarity of unrelated
-// texts, below which a tool does not serve an intent.
-const unlikeShare = 0.5
+// A tool does not serve a part of an intent if its score plus likeness times its similarity is
+// below leastFit. The similarity is 0 for unrelated texts and 1 at the model's MinSimilarity.
+// The values were fitted to all sets but bfcl, see benchmarks/plans.md.
+const (
+	likeness = 0.3
+	leastFit = 0.7
+)
 
-// Unlike reports whether the meaning of a tool that past intents did not use is too different
-// from every part of the intent. It is false without vectors.
-func (r *Ranking) Unlike(c *Candidate) bool {
-	l := c.Fit()
-	return c.Memory == 0 && c.Transition == 0 && !l.Imputed && len(r.Degraded) == 0 && l.Vector < r.unlike
+// Unlike reports whether a tool that past intents did not use, with a score for a part, is too
+// different from every part of the intent to serve it. It is false without vectors.
+func (r *Ranking) Unlike(c *Candidate, score float64) bool {
+	l, near := c.Fit(), r.model.NearEnough()-r.model.Unrelated
+	return c.Memory == 0 && c.Transition == 0 && !l.Imputed && len(r.Degraded) == 0 && near > 0 &&
+		score+likeness*(l.Vector-r.model.Unrelated)/near < leastFit
 }
 
 // Ranking is the result of Rank.
@@ -143,7 +149,7 @@ type Ranking struct {
 	// Degraded lists the legs that are missing or incomplete: "vectors".
 	Degraded []string
 
-	unlike float64 // similarity below which a tool does not serve an intent
+	model models.Description // zero without an embedder
 }
 
 // Rank ranks the tools for an intent, at least the best 100 of each leg. The ranking of an
@@ -161,8 +167,7 @@ func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, err
 		r.Degraded = []string{"vectors"}
 	}
 	if x.options.Embedder != nil {
-		d := x.options.Embedder.Description()
-		r.unlike = d.Unrelated + unlikeShare*(d.NearEnough()-d.Unrelated)
+		r.model = x.options.Embedder.Description()
 	}
 	u := x.options.Usage
 	var memory recall
