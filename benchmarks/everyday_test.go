@@ -23,8 +23,9 @@ type everydayFigures struct {
 	nodeF1  float64 // mean over the intents that a tool fits
 	refused float64 // share of the intents that no tool fits
 	// auc is the share of the pairs of a right and a wrong plan of one catalogue in which
-	// the right one is surer, of intents that a tool fits; a tie counts half, and a plan without
-	// tools is wrong with a confidence of 0. ece is that of Calibration, of plans with tools.
+	// the right one is surer; a tie counts half. It ignores intents that no tool fits, and a
+	// plan without tools is wrong with a confidence of 0. ece is that of Calibration, of
+	// plans with tools.
 	auc, ece float64
 }
 
