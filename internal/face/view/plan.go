@@ -60,6 +60,9 @@ func PlanSteps(s *suggest.Suggestion) (steps []PlanStep) {
 
 // PlanAdvice states how certain a plan is, and what to do with it.
 func PlanAdvice(s *suggest.Suggestion) string {
+	if len(s.Tasks) == 0 {
+		return "no steps"
+	}
 	advice := map[suggest.Mode]string{
 		suggest.ExplicitRequired: "check every step before you run it",
 		suggest.Advised:          "check it before you run it",

@@ -31,6 +31,9 @@ func TestPlanSteps(t *testing.T) {
 	if diff := cmp.Diff(want, PlanSteps(s)); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
+	if got := PlanAdvice(&suggest.Suggestion{}); got != "no steps" {
+		t.Errorf("a plan without steps: %s", got)
+	}
 	if got := PlanAdvice(s); got != "3 steps, 53 % sure: check it before you run it" {
 		t.Errorf("advice %q", got)
 	}
