@@ -94,15 +94,15 @@ func (s *Store) Create(ctx context.Context, r CreateRequest) (*CreateAnswer, err
 // dependencies returns the IDs of the cards that a request names, each once. It returns an
 // error if one has no card, except for old dependencies.
 func (s *Store) dependencies(folder string, names, old []string) ([]string, error) {
-	if len(names) == 0 {
-		return nil, nil
-	}
-	b, err := s.Board()
-	if err != nil {
-		return nil, err
-	}
-	ids := make([]string, len(names))
-	for i, id := range names {
+	ids := slices.Clone(names)
+	for i, id := range ids {
+		if _, ok := s.own(folder, id); ok {
+			continue
+		}
+		b, err := s.Board()
+		if err != nil {
+			return nil, err
+		}
 		if c, ok := b.Card(id); ok {
 			id = c.ID
 		} else if !slices.Contains(old, id) && !slices.ContainsFunc(b.unusable, func(p task.Problem) bool { return p.ID == id }) {

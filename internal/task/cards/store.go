@@ -116,12 +116,24 @@ func (s *Store) Path(id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	p, ok := s.own(folder, id)
+	if ok {
+		return p, nil
+	}
 	if b, err := s.Board(); err == nil {
 		if c, ok := b.Card(id); ok {
-			id = c.ID
+			p = path.Join(folder, c.ID+".md")
 		}
 	}
-	return path.Join(folder, id+".md"), nil
+	return p, nil
+}
+
+// own returns the path of a card in the folder, and whether there is a file. It does not read
+// the board, which takes four times as long as an update of one of 10,000 cards.
+func (s *Store) own(folder, id string) (p string, ok bool) {
+	p = path.Join(folder, id+".md")
+	info, err := s.files.Stat(p)
+	return p, err == nil && info.Mode().IsRegular() && id == strings.ToLower(id)
 }
 
 // Board reads the files that changed since the last call and returns all cards.

@@ -63,7 +63,7 @@ func (s *Store) Update(ctx context.Context, r UpdateRequest) (*UpdateAnswer, err
 // change writes changes to a card. It returns the card and the keys of the request that
 // changed.
 func (s *Store) change(ctx context.Context, id string, ch changes) (card *Card, fields []string, err error) {
-	_, c, err := s.named(id)
+	c, err := s.file(id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -105,6 +105,20 @@ func (s *Store) read(p string, text []byte) (*Card, error) {
 		return nil, notACard(p, broken.Message, broken.Fix)
 	}
 	return card, nil
+}
+
+// file returns the card that a request names, to edit its file: with its path alone if the file
+// has the name of the ID.
+func (s *Store) file(id string) (*Card, error) {
+	folder, err := s.cardsFolder()
+	if err != nil {
+		return nil, err
+	}
+	if p, ok := s.own(folder, id); ok {
+		return &Card{Path: p}, nil
+	}
+	_, c, err := s.named(id)
+	return c, err
 }
 
 // named returns the card that a request names, ignoring case. The error for an unknown ID has
@@ -257,7 +271,7 @@ func (s *Store) EditBody(ctx context.Context, id string, edit func(body string) 
 	if err := checkID("id", id); err != nil {
 		return err
 	}
-	_, c, err := s.named(id)
+	c, err := s.file(id)
 	if err != nil {
 		return err
 	}
