@@ -21,7 +21,7 @@ var rooms = []room{
 	{"indexer", "internal/base models internal/text internal/store", 3020},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5350},
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13070},
-	{"internal/task", "graphrank internal/base internal/text internal/store", 7750},
+	{"internal/task", "graphrank internal/base internal/text internal/store", 7780},
 	{"internal/stage", "internal/base internal/text internal/store retriever", 5020},
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 10250},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 210},
