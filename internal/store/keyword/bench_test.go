@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/base/testutil"
 	"cairn/internal/store"
 	"cairn/internal/text/query"
 )
@@ -40,13 +41,13 @@ func sections(tb testing.TB) (entries []store.KeywordEntry, bytes int64) {
 		}
 		bytes += int64(len(data))
 		title := ""
-		for i, p := range splitHeadings(strings.ToValidUTF8(string(data), "")) {
-			if title == "" && len(p.trail) > 0 {
-				title = p.trail[0]
+		for i, p := range testutil.Pieces(strings.ToValidUTF8(string(data), "")) {
+			if title == "" && len(p.Trail) > 0 {
+				title = p.Trail[0]
 			}
 			entries = append(entries, store.KeywordEntry{
 				Chunk: store.ChunkID(filepath.ToSlash(rel), "", i), Path: filepath.ToSlash(rel),
-				Title: title, Trail: p.trail, Body: p.body,
+				Title: title, Trail: p.Trail, Body: p.Body,
 				Labels: store.Labels{Found: true, Tags: []string{[]string{"even", "odd"}[i%2]}},
 			})
 		}
@@ -203,44 +204,4 @@ func BenchmarkDictionaryNear(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/1_000_000, "bytes-a-term")
-}
-
-type piece struct {
-	trail []string
-	body  string
-}
-
-// splitHeadings, as in the tests of quality of package storetest, cuts Markdown at ATX headings outside fences: enough for a
-// measurement, where internal/text/markdown would be for an index.
-func splitHeadings(text string) []piece {
-	var pieces []piece
-	var stack [7]string
-	var body strings.Builder
-	flush := func() {
-		if strings.TrimSpace(body.String()) != "" {
-			var trail []string
-			for _, h := range stack {
-				if h != "" {
-					trail = append(trail, h)
-				}
-			}
-			pieces = append(pieces, piece{trail, body.String()})
-		}
-		body.Reset()
-	}
-	fence := false
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "```") {
-			fence = !fence
-		}
-		level := len(line) - len(strings.TrimLeft(line, "#"))
-		if !fence && level >= 1 && level <= 6 && strings.HasPrefix(line[level:], " ") {
-			flush()
-			stack[level] = strings.TrimSpace(line[level:])
-			clear(stack[level+1:])
-		}
-		body.WriteString(line)
-	}
-	flush()
-	return pieces
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"cairn/internal/base/testutil"
 	"cairn/internal/store"
 	"cairn/internal/store/qdrant"
 	"cairn/internal/text/query"
@@ -87,10 +88,10 @@ func readCollection(t *testing.T, dir, split string) collection {
 			c.entries = append(c.entries, store.KeywordEntry{Chunk: store.ChunkID(d.ID, "", 0), Title: d.Title, Body: d.Text})
 			return
 		}
-		for i, s := range splitHeadings(d.Text) {
+		for i, s := range testutil.Pieces(d.Text) {
 			c.entries = append(c.entries, store.KeywordEntry{
 				Chunk: store.ChunkID(d.ID, "", i), Path: strings.ReplaceAll(d.ID, "_", "/") + ".md",
-				Title: d.Title, Trail: s.trail, Body: s.body,
+				Title: d.Title, Trail: s.Trail, Body: s.Body,
 			})
 		}
 	})
@@ -131,46 +132,6 @@ func readLines(t *testing.T, path string, fn func([]byte)) {
 	if err := s.Err(); err != nil {
 		t.Fatal(err)
 	}
-}
-
-type piece struct {
-	trail []string
-	body  string
-}
-
-// splitHeadings cuts Markdown at ATX headings outside fences: enough for a
-// measurement, where internal/text/markdown would be for an index.
-func splitHeadings(text string) []piece {
-	var pieces []piece
-	var stack [7]string
-	var body strings.Builder
-	flush := func() {
-		if strings.TrimSpace(body.String()) != "" {
-			var trail []string
-			for _, h := range stack {
-				if h != "" {
-					trail = append(trail, h)
-				}
-			}
-			pieces = append(pieces, piece{trail, body.String()})
-		}
-		body.Reset()
-	}
-	fence := false
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "```") {
-			fence = !fence
-		}
-		level := len(line) - len(strings.TrimLeft(line, "#"))
-		if !fence && level >= 1 && level <= 6 && strings.HasPrefix(line[level:], " ") {
-			flush()
-			stack[level] = strings.TrimSpace(line[level:])
-			clear(stack[level+1:])
-		}
-		body.WriteString(line)
-	}
-	flush()
-	return pieces
 }
 
 // onDisk returns an index in memory, the writer's own, of the collection.
