@@ -1,8 +1,10 @@
 package indexer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -282,6 +284,8 @@ func (x *Indexer) writeVectors(ctx context.Context, c commit) (completed int, er
 		entries[i] = j.entry
 		c.w.docs[j.doc].left--
 	}
+	// The store writes only what an id does not share with the one before.
+	slices.SortFunc(entries, func(a, b store.VectorEntry) int { return cmp.Compare(a.Chunk, b.Chunk) })
 	var marks []docs.Mark
 	var stale []string
 	for i := range c.w.docs {

@@ -136,7 +136,7 @@ func Open(sel config.Selection, dir string, masks *secret.Masks, d models.Descri
 }
 
 func (s *Stores) openDocuments(dir string, masks *secret.Masks, d models.Description) error {
-	db, err := kv.Open(filepath.Join(dir, DocumentsFile), &kv.Options{ReadOnly: !s.writable, Owned: true})
+	db, err := kv.Open(filepath.Join(dir, DocumentsFile), &kv.Options{ReadOnly: !s.writable, Owned: true, PageSize: 1 << 10})
 	if err != nil {
 		return err
 	}

@@ -338,3 +338,45 @@ func BenchmarkUpdate(b *testing.B) {
 		}
 	}
 }
+
+// TestFormat3 opens a file of format 3, with the chunks 0 to 2 of batch. Reading leaves it as
+// it is; writing adds records of the present format to it.
+func TestFormat3(t *testing.T) {
+	old, err := os.ReadFile(filepath.Join("testdata", "format3.cairn"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, fileName)
+	if err := os.WriteFile(path, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	entries := batch(rand.New(rand.NewPCG(3, 3)), 0, 6, 4)
+	for _, c := range []struct {
+		o    *Options
+		adds []store.VectorEntry
+		want int
+	}{
+		{o: &Options{ReadOnly: true}, want: 3},
+		{adds: entries[3:], want: 6},
+		{want: 6},
+	} {
+		s := open(t, dir, 4, c.o)
+		if c.adds != nil {
+			update(t, s, c.adds, nil)
+		}
+		for i, e := range entries[:c.want] {
+			hits, err := s.Search(t.Context(), e.Vector, 1, store.Filter{})
+			if err != nil || len(hits) != 1 || hits[0].Chunk != e.Chunk {
+				t.Errorf("nearest of chunk %d: %v, %v, want %s", i, hits, err, e.Chunk)
+			}
+		}
+		if n := count(t, s); n != c.want {
+			t.Errorf("%d chunks, want %d", n, c.want)
+		}
+		s.Close()
+		if now, err := os.ReadFile(path); err != nil || c.o != nil && !bytes.Equal(now, old) || c.o == nil && now[8] != formatVersion {
+			t.Errorf("after %+v, the file has version %d (%v)", c.o, now[8], err)
+		}
+	}
+}

@@ -14,7 +14,7 @@ import (
 	"cairn/internal/base/packed"
 )
 
-// The file, format 3. Numbers are little-endian, checksums CRC-32C; a string is
+// The file, format 4. Numbers are little-endian, checksums CRC-32C; a string is
 // its length as uvarint and its bytes, a list its length as uvarint and its
 // elements.
 //
@@ -36,10 +36,14 @@ import (
 //	          stale ids
 //	          per vector: its key (16 bytes, see store.Key), scale (float32),
 //	          checksums of its code and its low bytes (2 x uint32)
-//	          per entry: index into documents (uvarint), chunk id, number of its
-//	          vector (uvarint), counted from the beginning of the file
+//	          per entry: index into documents (uvarint), the number of bytes that its
+//	          chunk id shares with the one before (uvarint), the rest of the id, number of
+//	          its vector (uvarint), counted from the beginning of the file
 //	codes     vectors x dimension bytes, see quantise
 //	low bytes vectors x dimension bytes, see quantise
+//
+// A record of format 3 has another magic and whole ids. Open for writing raises the version
+// of a file of format 3, which may then have records of both.
 //
 // Open applies the records in order: each removes its stale chunks, then adds or
 // replaces its entries. Open reads the codes of blocks that are not sealed (see seal); a
@@ -54,8 +58,9 @@ import (
 const (
 	fileName      = "vectors.cairn"
 	fileMagic     = "cairnvec"
-	formatVersion = 3
-	recordMagic   = 0x33636572 // "rec3"
+	formatVersion = 4
+	recordMagic   = 0x34636572 // "rec4"
+	record3Magic  = 0x33636572 // "rec3"
 	headerSize    = 64
 	maxModel      = 4096         // bytes of a model ID
 	keySize       = 16           // bytes of a key in the file
@@ -104,7 +109,7 @@ func readFileHeader(f *os.File, dim int, model string) (start int64, err error) 
 	} else if n < len(fixed) || string(fixed[:8]) != fileMagic {
 		return 0, corrupt("it does not begin as one")
 	}
-	if version := binary.LittleEndian.Uint32(fixed[8:]); version != formatVersion {
+	if version := binary.LittleEndian.Uint32(fixed[8:]); version != formatVersion && version != 3 {
 		return 0, &FormatError{Have: version, Want: formatVersion}
 	}
 	have, length := binary.LittleEndian.Uint32(fixed[12:]), binary.LittleEndian.Uint32(fixed[16:])
@@ -173,9 +178,12 @@ func (r *record) encode(codes, low []byte) []byte {
 		b = binary.LittleEndian.AppendUint32(b, v.codeSum)
 		b = binary.LittleEndian.AppendUint32(b, v.sum)
 	}
+	before := ""
 	for i, id := range r.ids {
-		b = packed.AppendText(packed.AppendNumber(b, int(r.doc[i])), id)
-		b = packed.AppendNumber(b, int(r.vectors[i]))
+		n := shared(before, id)
+		b = packed.AppendNumber(packed.AppendNumber(b, int(r.doc[i])), n)
+		b = packed.AppendNumber(packed.AppendText(b, id[n:]), int(r.vectors[i]))
+		before = id
 	}
 	r.entries, r.added = len(r.ids), len(r.fresh)
 	r.names, r.codes, r.low = int64(len(b)-headerSize), int64(len(codes)), int64(len(low))
@@ -196,6 +204,18 @@ func (r *record) encode(codes, low []byte) []byte {
 	return b
 }
 
+// maxShared bounds shared, and so the memory of the ids of a record.
+const maxShared = 255
+
+// shared returns the length of the common prefix, at most maxShared.
+func shared(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b), maxShared) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
 // readRecordHeader reads the header at offset at of a file of size bytes. It returns a
 // nil record if there is no valid header, or the record is cut short.
 func readRecordHeader(f io.ReaderAt, at, size int64, dim int) (*record, error) {
@@ -206,7 +226,7 @@ func readRecordHeader(f io.ReaderAt, at, size int64, dim int) (*record, error) {
 	if _, err := f.ReadAt(h, at); err != nil {
 		return nil, err
 	}
-	if binary.LittleEndian.Uint32(h) != recordMagic || binary.LittleEndian.Uint32(h[60:]) != checksum.Of(h[:60]) {
+	if magic := binary.LittleEndian.Uint32(h); magic != recordMagic && magic != record3Magic || binary.LittleEndian.Uint32(h[60:]) != checksum.Of(h[:60]) {
 		return nil, nil
 	}
 	r := &record{at: at, header: h, entries: int(binary.LittleEndian.Uint32(h[4:])), added: int(binary.LittleEndian.Uint32(h[8:]))}
@@ -230,7 +250,7 @@ func readRecordHeader(f io.ReaderAt, at, size int64, dim int) (*record, error) {
 // nextRecord returns the first record at or after offset at that has a valid header, or
 // nil if there is none.
 func nextRecord(f io.ReaderAt, at, size int64, dim int) (*record, error) {
-	magic := binary.LittleEndian.AppendUint32(nil, recordMagic)
+	magic := []byte("rec") // of all formats
 	b := make([]byte, 1<<20)
 	for at < size {
 		n, err := f.ReadAt(b[:min(int64(len(b)), size-at)], at)
@@ -287,12 +307,18 @@ func (r *record) readNames(f io.ReaderAt) (ok bool, err error) {
 		v.scale, v.codeSum, v.sum = math.Float32frombits(readUint32(d)), readUint32(d), readUint32(d)
 	}
 	r.ids, r.doc, r.vectors = make([]string, r.entries), make([]uint32, r.entries), make([]uint32, r.entries)
+	whole := binary.LittleEndian.Uint32(r.header) == record3Magic
+	before := ""
 	for i := range r.ids {
-		doc := d.Number()
-		if doc >= len(r.docs) {
+		doc, n := d.Number(), 0
+		if !whole {
+			n = d.Number()
+		}
+		if doc >= len(r.docs) || n > min(len(before), maxShared) {
 			return false, nil
 		}
-		r.doc[i], r.ids[i], r.vectors[i] = uint32(doc), d.Text(), uint32(d.Number())
+		r.doc[i], r.ids[i], r.vectors[i] = uint32(doc), before[:n]+d.Text(), uint32(d.Number())
+		before = r.ids[i]
 	}
 	return d.Done(), nil
 }

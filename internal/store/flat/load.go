@@ -1,6 +1,7 @@
 package flat
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -112,6 +113,18 @@ func (s *Store) loadFile(f *os.File) (*loaded, error) {
 	}
 	if err := s.readBlocks(state.snap); err != nil {
 		return nil, err
+	}
+	head := make([]byte, start)
+	if _, err := f.ReadAt(head, 0); err != nil {
+		return nil, err
+	}
+	if want := fileHeader(s.dim, s.model); !bytes.Equal(head, want) && !s.options.ReadOnly { // format 3
+		if _, err := f.WriteAt(want, 0); err != nil {
+			return nil, err
+		}
+		if err := f.Sync(); err != nil {
+			return nil, err
+		}
 	}
 	if dropped := info.Size() - l.end; dropped > 0 && !s.options.ReadOnly {
 		s.dropped = dropped

@@ -1,6 +1,7 @@
 package keyword
 
 import (
+	"cmp"
 	"math"
 	"sync"
 
@@ -35,7 +36,7 @@ const largeFreq = math.MaxUint8
 func (d *decodedList) decode(list segment.PostingsList) error {
 	d.docs, d.ends, d.freqs = d.docs[:0], d.ends[:0], d.freqs[:0]
 	clear(d.large)
-	for it := list.Iterator(true, true, false, nil); ; {
+	for it := list.Iterator(true, false, false, nil); ; {
 		p, err := it.Next()
 		if err != nil {
 			return err
@@ -47,14 +48,15 @@ func (d *decodedList) decode(list segment.PostingsList) error {
 		for p.Number()>>16 > uint64(len(d.ends)) {
 			d.ends = append(d.ends, len(d.docs))
 		}
-		if f := p.Frequency(); f >= largeFreq {
+		f := cmp.Or(p.Frequency(), bodyFreq) // see field.Analyze
+		if f >= largeFreq {
 			if d.large == nil {
 				d.large = map[int]uint64{}
 			}
 			d.large[len(d.docs)] = f
 		}
 		d.docs = append(d.docs, uint16(p.Number()))
-		d.freqs = append(d.freqs, uint8(min(p.Frequency(), largeFreq)))
+		d.freqs = append(d.freqs, uint8(min(f, largeFreq)))
 	}
 }
 

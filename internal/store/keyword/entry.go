@@ -18,8 +18,8 @@ const (
 	assigneeField = "assignee"
 )
 
-// lengthTerm is a term of every chunk. Its postings hold the lengths of the chunks, from
-// which the average is computed. The analysis never yields an empty term.
+// lengthTerm is a term of every chunk. Its frequency is the length of the chunk plus 1; the
+// average is computed from them. The analysis never yields an empty term.
 const lengthTerm = ""
 
 // The frequencies of a word in the body, in the title or a heading, and in the file's
@@ -80,7 +80,7 @@ func newEntryTerms(e store.KeywordEntry) *entryTerms {
 	name := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
 	t.add(a.tokens(strings.TrimSuffix(name, extension(name))), nameFreq, false)
 	t.add(a.tokens(e.Body), bodyFreq, true)
-	t.freq(lengthTerm, 1)
+	t.freq(lengthTerm, t.length+1)
 	return t
 }
 
@@ -214,11 +214,10 @@ type field struct {
 	value   []byte
 	entry   *store.KeywordEntry // of textField only: the entry to analyse
 	freqs   index.TokenFrequencies
-	length  int
 }
 
 func exactField(name string, terms []string) *field {
-	f := &field{name: name, options: index.IndexField, freqs: make(index.TokenFrequencies, len(terms)), length: len(terms)}
+	f := &field{name: name, options: index.IndexField, freqs: make(index.TokenFrequencies, len(terms))}
 	for _, term := range terms {
 		tf := &index.TokenFreq{Term: []byte(term)}
 		tf.SetFrequency(1)
@@ -227,11 +226,17 @@ func exactField(name string, terms []string) *field {
 	return f
 }
 
-// Analyze analyses the text. Scorch calls it once per document, in a worker.
+// Analyze analyses the text. Scorch calls it once per document, in a worker. It replaces the
+// frequency bodyFreq, which most terms have, by 0: such a posting takes a byte less.
 func (f *field) Analyze() {
 	if f.entry != nil {
 		t := newEntryTerms(*f.entry)
-		f.freqs, f.length, f.value = t.freqs, t.length, t.sequence()
+		f.freqs, f.value = t.freqs, t.sequence()
+		for term, tf := range f.freqs {
+			if tf.Frequency() == bodyFreq && term != lengthTerm {
+				tf.SetFrequency(0)
+			}
+		}
 	}
 }
 
@@ -240,6 +245,6 @@ func (f *field) Value() []byte                                    { return f.val
 func (f *field) ArrayPositions() []uint64                         { return nil }
 func (f *field) EncodedFieldType() byte                           { return 't' }
 func (f *field) Options() index.FieldIndexingOptions              { return f.options }
-func (f *field) AnalyzedLength() int                              { return f.length }
+func (f *field) AnalyzedLength() int                              { return 1 } // its byte in postings is unused
 func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies { return f.freqs }
 func (f *field) NumPlainTextBytes() uint64                        { return uint64(len(f.value)) }

@@ -32,7 +32,8 @@ import (
 //	1: first
 //	2: the parts of names in source code count in full
 //	3: sequences of words instead of positions
-const format = "3"
+//	4: lengths of chunks only once, and smaller sequences
+const format = "4"
 
 // stateKey in scorch and stateFile in the folder hold "FORMAT GENERATION". Each update
 // increments the generation, first in scorch. If scorch cannot read its state, it reverts

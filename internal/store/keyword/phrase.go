@@ -1,7 +1,7 @@
 package keyword
 
 import (
-	"encoding/binary"
+	"math/bits"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
@@ -13,50 +13,58 @@ type placed struct {
 	pos  int
 }
 
-// The words of a chunk are stored as a sequence of hashes, with which a phrase is found. Two
-// bytes a word take a third of the space of scorch's positions in postings lists.
+// The words of a chunk are stored as a sequence of hashes, with which a phrase is found. Some
+// 12 bits a word take a quarter of the space of scorch's positions in postings lists.
 //
-// The sequence begins with the size of a word in bytes, 2 or 4, and a seed. The lower 4 bits
-// of a word are its distance from the word before, and the others its hash. A distance of 0
-// means that the others are a distance that is added to the next one. The seed is one by
-// which the hashes of all terms of the chunk differ, so that a phrase whose words are among
-// the terms is found where it is and nowhere else.
+// The sequence begins with the number of bits of a hash and a seed, a byte each. The words
+// follow without gaps, low bits first. The lower distanceBits of a word are its distance from
+// the word before, and the others its hash. A distance of 0 means that the others are a
+// distance that is added to the next one. The seed is one by which the hashes of all terms of
+// the chunk differ, so that a phrase whose words are among the terms is found where it is and
+// nowhere else.
 const (
-	distanceBits = 4
-	seeds        = 64
+	distanceBits     = 2
+	minBits, maxBits = 7, 28 // of a hash; a distance of positionGap takes one word
+	seeds            = 64
 )
 
 // hasher computes hashes of a sequence.
-type hasher struct{ size, seed byte }
+type hasher struct{ bits, seed byte }
 
-func (h hasher) bits() int { return 8*int(h.size) - distanceBits }
-
-// of returns the hash of a term.
-func (h hasher) of(term string) uint32 {
-	sum := uint64(14695981039346656037) // FNV-1a
+// sumOf returns FNV-1a of a term.
+func sumOf(term string) uint64 {
+	sum := uint64(14695981039346656037)
 	for i := range len(term) {
 		sum = (sum ^ uint64(term[i])) * 1099511628211
 	}
-	sum ^= sum >> 32
-	return uint32(sum * (0x9e3779b97f4a7c15 * (2*uint64(h.seed) + 1)) >> (64 - h.bits()))
+	return sum ^ sum>>32
 }
 
-// hasher returns the first hasher whose hashes of all terms differ.
+// of returns the hash of a term with that sum.
+func (h hasher) of(sum uint64) uint32 {
+	return uint32(sum * (0x9e3779b97f4a7c15 * (2*uint64(h.seed) + 1)) >> (64 - h.bits))
+}
+
+// hasher returns a hasher whose hashes of all terms differ. It begins with the bits for which
+// it usually finds a seed.
 func (t *entryTerms) hasher() (h hasher) {
-	seen := make(map[uint32]bool, len(t.freqs))
-	for _, h.size = range []byte{2, 4} {
+	sums := make([]uint64, 0, len(t.freqs))
+	for term := range t.freqs {
+		sums = append(sums, sumOf(term))
+	}
+	for h.bits = byte(max(minBits, bits.Len(uint(len(sums)*len(sums)/8)))); h.bits < maxBits; h.bits++ {
+		seen := make([]uint64, 1<<(h.bits-6))
+	nextSeed:
 		for h.seed = range byte(seeds) {
 			clear(seen)
-			for term := range t.freqs {
-				hash := h.of(term)
-				if seen[hash] {
-					break
+			for _, sum := range sums {
+				hash := h.of(sum)
+				if seen[hash>>6]>>(hash&63)&1 == 1 {
+					continue nextSeed
 				}
-				seen[hash] = true
+				seen[hash>>6] |= 1 << (hash & 63)
 			}
-			if len(seen) == len(t.freqs) {
-				return h
-			}
+			return h
 		}
 	}
 	return h // unreachable: a chunk has at most some thousand terms
@@ -65,61 +73,66 @@ func (t *entryTerms) hasher() (h hasher) {
 // sequence returns the words as they are stored.
 func (t *entryTerms) sequence() []byte {
 	h := t.hasher()
-	b := append(make([]byte, 0, 2+int(h.size)*(len(t.words)+4)), h.size, h.seed)
-	add := func(distance int, rest uint32) {
-		unit := rest<<distanceBits | uint32(distance)
-		if h.size == 2 {
-			b = binary.LittleEndian.AppendUint16(b, uint16(unit))
-		} else {
-			b = binary.LittleEndian.AppendUint32(b, unit)
+	b := append(make([]byte, 0, 8+(int(h.bits)+distanceBits)*len(t.words)/8), h.bits, h.seed)
+	var rest uint64 // bits that are not in b yet
+	n := 0          // and their number
+	add := func(distance int, hash uint32) {
+		rest |= (uint64(hash)<<distanceBits | uint64(distance)) << n
+		for n += int(h.bits) + distanceBits; n >= 8; n -= 8 {
+			b = append(b, byte(rest))
+			rest >>= 8
 		}
 	}
 	pos := 0
 	for _, w := range t.words {
-		for most := 1<<h.bits() - 1; w.pos-pos >= 1<<distanceBits; {
+		for most := 1<<h.bits - 1; w.pos-pos >= 1<<distanceBits; {
 			far := min(w.pos-pos-1, most)
 			add(0, uint32(far))
 			pos += far
 		}
-		add(w.pos-pos, h.of(w.term))
+		add(w.pos-pos, h.of(sumOf(w.term)))
 		pos = w.pos
 	}
-	return b
+	return append(b, byte(rest)) // zeros, which are too few for a word, fill the last byte
 }
 
 // in reports whether words, a stored sequence, has the phrase: its words at the same
 // distances. All of them must be terms of the chunk.
 func (p phrase) in(words []byte) bool {
-	if len(words) < 2 || words[0] != 2 && words[0] != 4 {
+	if len(words) < 2 || words[0] < minBits || words[0] > maxBits {
 		return false
 	}
 	h := hasher{words[0], words[1]}
 	hashes := make([]uint32, len(p))
 	for i, w := range p {
-		hashes[i] = h.of(w.term)
+		hashes[i] = h.of(sumOf(w.term))
 	}
 	type start struct{ pos, found int } // of a possible phrase, and how many of its words were found
 	var starts []start
-	pos := 0
-	for words = words[2:]; len(words) >= int(h.size); words = words[h.size:] {
-		unit := uint32(binary.LittleEndian.Uint16(words))
-		if h.size == 4 {
-			unit = binary.LittleEndian.Uint32(words)
+	size := int(h.bits) + distanceBits
+	var unread uint64
+	pos, n := 0, 0
+	for _, c := range words[2:] {
+		unread |= uint64(c) << n
+		if n += 8; n < size {
+			continue
 		}
-		distance, rest := int(unit&(1<<distanceBits-1)), unit>>distanceBits
+		distance, hash := int(unread&(1<<distanceBits-1)), uint32(unread>>distanceBits&(1<<h.bits-1))
+		unread >>= size
+		n -= size
 		if distance == 0 {
-			pos += int(rest)
+			pos += int(hash)
 			continue
 		}
 		pos += distance
 		for i := range starts {
-			if s := &starts[i]; hashes[s.found] == rest && s.pos+p[s.found].pos-p[0].pos == pos {
+			if s := &starts[i]; hashes[s.found] == hash && s.pos+p[s.found].pos-p[0].pos == pos {
 				if s.found++; s.found == len(p) {
 					return true
 				}
 			}
 		}
-		if rest == hashes[0] {
+		if hash == hashes[0] {
 			starts = append(starts, start{pos, 1})
 		}
 	}

@@ -57,7 +57,7 @@ func TestSequence(t *testing.T) {
 		}
 		t.Logf("%d terms, %d words: %d bytes, size %d, seed %d, %d of 500 phrases occur", c.terms, c.words, len(words), words[0], words[1], found)
 	}
-	for _, words := range []string{"", "\x02", "\x03\x00ab", "\x02\x00a", "\x04\x00abc"} {
+	for _, words := range []string{"", "\x07", "\x06\x00ab", "\x1d\x00abcdefgh", "\x07\x00a", "\x1c\x00abc"} {
 		if (phrase{{term: "a"}, {term: "b", pos: 1}}).in([]byte(words)) {
 			t.Errorf("the damaged sequence %q has a phrase", words)
 		}

@@ -1,7 +1,6 @@
 package keyword
 
 import (
-	"errors"
 	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -45,8 +44,6 @@ type segmentLengths struct {
 	total uint64
 }
 
-var errNoLength = errors.New("postings have no length")
-
 // of returns the lengths of each segment's chunks, and the average over the live chunks
 // (at least 1).
 func (c *lengthCache) of(snap *scorch.IndexSnapshot) ([][]uint32, float64, error) {
@@ -88,17 +85,13 @@ func readLengths(seg segment.Segment) (segmentLengths, error) {
 	if err != nil {
 		return l, err
 	}
-	for it := list.Iterator(true, true, false, nil); ; {
+	for it := list.Iterator(true, false, false, nil); ; {
 		p, err := it.Next()
 		if err != nil || p == nil {
 			return l, err
 		}
-		// Posting.Norm is rounded; NormUint64 of zap is the exact length.
-		norm, ok := p.(interface{ NormUint64() uint64 })
-		if !ok {
-			return l, errNoLength
-		}
-		l.words[p.Number()] = uint32(norm.NormUint64())
-		l.total += norm.NormUint64()
+		n := max(p.Frequency(), 1) - 1
+		l.words[p.Number()] = uint32(n)
+		l.total += n
 	}
 }

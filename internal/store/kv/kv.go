@@ -42,6 +42,9 @@ type Options struct {
 	// is then locked only while Open runs, so that others can read the file of an owner
 	// that does not answer. They must compare versions, see Version.
 	Owned bool
+	// PageSize is the size of the pages of a new file in bytes, a power of two from 1,024;
+	// 0 means that of the system. A file of values of some KB is smaller with small pages.
+	PageSize int
 	// Timeout bounds how long Open waits for another process that has the file open. 0
 	// means DefaultTimeout.
 	Timeout time.Duration
@@ -137,6 +140,7 @@ func (db *DB) open() (err error) {
 			Timeout:         1,
 			FreelistType:    bbolt.FreelistMapType,
 			InitialMmapSize: mapped(),
+			PageSize:        db.options.PageSize,
 			NoStatistics:    true,
 			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
 				f, err := os.OpenFile(name, flag, mode)
