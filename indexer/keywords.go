@@ -18,8 +18,10 @@ const (
 	pendingPage    = 512 // marks to read at a time
 )
 
-// mergedChunks is the most chunks that are merged into one segment after a run that wrote
-// most of the index. It takes some .03 ms a chunk.
+// An optimizer merges its segments after a run that wrote most of the index, of at most
+// mergedChunks chunks. It takes some .03 ms a chunk.
+type optimizer interface{ Optimize(context.Context) error }
+
 const mergedChunks = 1 << 16
 
 // Keywords updates the keyword index with the pending documents in batches, and clears
@@ -42,9 +44,8 @@ func (x *Indexer) updateKeywords(ctx context.Context, progress func(job.Progress
 		if err := x.indexKeywords(ctx, m, nil); err != nil {
 			return err
 		}
-		words, ok := x.stores.Keyword.(interface{ Optimize(context.Context) error })
-		if ok && pending.Chunks > counts.Chunks/2 && pending.Chunks <= mergedChunks {
-			if err := words.Optimize(ctx); err != nil {
+		if o, ok := x.stores.Keyword.(optimizer); ok && pending.Chunks > counts.Chunks/2 && pending.Chunks <= mergedChunks {
+			if err := o.Optimize(ctx); err != nil {
 				return err
 			}
 		}

@@ -84,7 +84,9 @@ func openDerived[T indexer.Derived](s *Stores, dir, name string, kind docs.Kind,
 		return none, nil
 	}
 	err = os.RemoveAll(path + damagedSuffix)
-	if err == nil {
+	if err == nil && errors.Is(damage, keyword.ErrFormat) {
+		err = os.RemoveAll(path)
+	} else if err == nil {
 		err = os.Rename(path, path+damagedSuffix)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -23,10 +23,7 @@
 //	           also a NUL, its size, mtime, ctime and time of the next attempt
 //	           int64, and its ngram.Filter
 //
-// History: 1, the first; 2, chunks in meta, size and time of skipped files; 3,
-// checksums, see package kv; 4, ctime in files; 5, fences of chunks; 6, documents with
-// tasks in counts; 7, grams, and JSON in meta. In 8, the
-// grams are those of parts of files. An index with an earlier format is rebuilt.
+// An index with an earlier format is rebuilt.
 package docs
 
 import (

@@ -327,7 +327,7 @@ func (s *Store) Salvage(dir string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("salvaging vectors: %w", err)
 	}
-	at, err := readFileHeader(f, s.dim, s.model)
+	at, _, err := readFileHeader(f, s.dim, s.model)
 	if err != nil {
 		return 0, fmt.Errorf("salvaging vectors: %w", err)
 	}

@@ -100,36 +100,37 @@ func (l *log) read(b []byte, at int64) error {
 	return nil
 }
 
-// readFileHeader checks the header of f and returns the offset of the first record.
-func readFileHeader(f *os.File, dim int, model string) (start int64, err error) {
+// readFileHeader checks the header of f and returns the offset of the first record and
+// the version.
+func readFileHeader(f *os.File, dim int, model string) (start int64, version uint32, err error) {
 	corrupt := func(reason string) error { return &CorruptError{Path: f.Name(), Reason: reason} }
 	fixed := make([]byte, 20)
 	if n, err := f.ReadAt(fixed, 0); err != nil && !errors.Is(err, io.EOF) {
-		return 0, err
+		return 0, 0, err
 	} else if n < len(fixed) || string(fixed[:8]) != fileMagic {
-		return 0, corrupt("it does not begin as one")
+		return 0, 0, corrupt("it does not begin as one")
 	}
-	if version := binary.LittleEndian.Uint32(fixed[8:]); version != formatVersion && version != 3 {
-		return 0, &FormatError{Have: version, Want: formatVersion}
+	if version = binary.LittleEndian.Uint32(fixed[8:]); version != formatVersion && version != 3 {
+		return 0, 0, &FormatError{Have: version, Want: formatVersion}
 	}
 	have, length := binary.LittleEndian.Uint32(fixed[12:]), binary.LittleEndian.Uint32(fixed[16:])
 	if length > maxModel {
-		return 0, corrupt("its header is damaged")
+		return 0, 0, corrupt("its header is damaged")
 	}
 	whole := make([]byte, len(fixed)+int(length)+4)
 	if _, err := f.ReadAt(whole, 0); err != nil {
-		return 0, corrupt("its header is cut short")
+		return 0, 0, corrupt("its header is cut short")
 	}
 	body := whole[:len(whole)-4]
 	switch {
 	case binary.LittleEndian.Uint32(whole[len(body):]) != checksum.Of(body):
-		return 0, corrupt("its header is damaged")
+		return 0, 0, corrupt("its header is damaged")
 	case string(body[20:]) != model:
-		return 0, &ModelError{Have: string(body[20:]), Want: model}
+		return 0, 0, &ModelError{Have: string(body[20:]), Want: model}
 	case int(have) != dim:
-		return 0, &DimensionError{Have: int(have), Want: dim}
+		return 0, 0, &DimensionError{Have: int(have), Want: dim}
 	}
-	return int64(len(whole)), nil
+	return int64(len(whole)), version, nil
 }
 
 // record is the content of one Update or Put.
@@ -323,21 +324,12 @@ func (r *record) readNames(f io.ReaderAt) (ok bool, err error) {
 	return d.Done(), nil
 }
 
-// compact copies the strings of list into one string, so that they keep no larger string
-// in memory.
-func compact(list []string) {
-	var b strings.Builder
-	for _, s := range list {
-		b.WriteString(s)
+// check reads the names of r, and reports whether they, the codes and the low bytes match
+// their checksums.
+func (r *record) check(f io.ReaderAt) (ok bool, err error) {
+	if ok, err = r.readNames(f); err != nil || !ok {
+		return false, err
 	}
-	all := b.String()
-	for i, s := range list {
-		list[i], all = all[:len(s)], all[len(s):]
-	}
-}
-
-// checkVectors reports whether the codes and low bytes of r match their checksums.
-func (r *record) checkVectors(f io.ReaderAt) (ok bool, err error) {
 	if _, ok, err = section(f, r.codesAt(), r.codes, r.checksums[1]); err != nil || !ok {
 		return false, err
 	}
@@ -366,7 +358,9 @@ func readPayload(r *packed.Reader) (p payload) {
 	p.path = strings.Clone(r.Text())
 	p.labels.Found = r.Byte() == 1
 	p.labels.Tags = r.List()
-	compact(p.labels.Tags)
+	for i, tag := range p.labels.Tags {
+		p.labels.Tags[i] = strings.Clone(tag)
+	}
 	for _, s := range []*string{&p.labels.Priority, &p.labels.Assignee, &p.labels.Status} {
 		*s = strings.Clone(r.Text())
 	}

@@ -157,7 +157,7 @@ func (s *Store) order(snap *snapshot) (*snapshot, error) {
 
 // writeImage returns the records that the image comprises.
 func (s *Store) writeImage(snap *snapshot) ([]*record, error) {
-	start, err := readFileHeader(snap.log.file, s.dim, s.model)
+	start, _, err := readFileHeader(snap.log.file, s.dim, s.model)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package flat
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -91,7 +90,7 @@ type loaded struct {
 }
 
 func (s *Store) loadFile(f *os.File) (*loaded, error) {
-	start, err := readFileHeader(f, s.dim, s.model)
+	start, version, err := readFileHeader(f, s.dim, s.model)
 	if err != nil {
 		return nil, err
 	}
@@ -114,15 +113,8 @@ func (s *Store) loadFile(f *os.File) (*loaded, error) {
 	if err := s.readBlocks(state.snap); err != nil {
 		return nil, err
 	}
-	head := make([]byte, start)
-	if _, err := f.ReadAt(head, 0); err != nil {
-		return nil, err
-	}
-	if want := fileHeader(s.dim, s.model); !bytes.Equal(head, want) && !s.options.ReadOnly { // format 3
-		if _, err := f.WriteAt(want, 0); err != nil {
-			return nil, err
-		}
-		if err := f.Sync(); err != nil {
+	if version != formatVersion && !s.options.ReadOnly {
+		if _, err := f.WriteAt(fileHeader(s.dim, s.model), 0); err != nil {
 			return nil, err
 		}
 	}
@@ -172,10 +164,7 @@ func (s *Store) lastWhole(f *os.File, records []*record, at, size int64) ([]*rec
 		return nil, nil
 	}
 	last := records[n-1]
-	ok, err := last.readNames(f)
-	if ok && err == nil {
-		ok, err = last.checkVectors(f)
-	}
+	ok, err := last.check(f)
 	if err != nil {
 		return nil, err
 	}
@@ -315,7 +304,10 @@ func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first
 		docs[i] = doc
 	}
 	first = s.grow(len(r.ids))
-	s.makeRoom(first)
+	if !s.table.fits(s.n - first) {
+		s.table = newTable(s.live)
+		s.fillTable(first)
+	}
 	hashes := make([]uint64, len(r.ids))
 	for i, id := range r.ids {
 		hashes[i] = s.table.hash(id)

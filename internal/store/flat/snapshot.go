@@ -38,13 +38,6 @@ type block struct {
 // blockSize is the size of the memory of a block.
 const blockSize = 4 * 4 * blockLen
 
-// newBlock returns an empty block.
-func newBlock() *block {
-	b := blockOf(offheap.Allocate(blockSize), nil)
-	runtime.AddCleanup(b, offheap.Free, b.memory)
-	return b
-}
-
 func blockOf(memory []byte, img *image) *block {
 	part := func(i int) unsafe.Pointer { return unsafe.Pointer(&memory[i*4*blockLen]) }
 	return &block{
@@ -190,7 +183,8 @@ func (s *snapshot) grow(n int) (first int) {
 	s.n += n
 	s.live += n
 	for len(s.blocks)*blockLen < s.n {
-		b := newBlock()
+		b := blockOf(offheap.Allocate(blockSize), nil)
+		runtime.AddCleanup(b, offheap.Free, b.memory)
 		if s.log == nil {
 			b.low = make([]byte, blockLen*s.dim)
 		}
@@ -229,15 +223,6 @@ func (s *snapshot) clear(c *contents) {
 	if c != nil {
 		c.retained = c.cached
 	}
-}
-
-// makeRoom makes room in the table for the slots from first.
-func (s *snapshot) makeRoom(first int) {
-	if s.table.fits(s.n - first) {
-		return
-	}
-	s.table = newTable(s.live)
-	s.fillTable(first)
 }
 
 // fillTable inserts the first n slots into the table.

@@ -19,7 +19,7 @@ func (s *Store) Verify(ctx context.Context) (found health.File, err error) {
 	}
 	f, end := snap.log.file, snap.log.end
 	found.Bytes, found.Records = end, snap.live
-	at, err := readFileHeader(f, s.dim, s.model)
+	at, _, err := readFileHeader(f, s.dim, s.model)
 	if err != nil {
 		problem("%v", err)
 		return found, nil
@@ -36,10 +36,7 @@ func (s *Store) Verify(ctx context.Context) (found health.File, err error) {
 			problem("the record at %d is damaged", at)
 			return found, nil
 		}
-		ok, err := r.readNames(f)
-		if ok && err == nil {
-			ok, err = r.checkVectors(f)
-		}
+		ok, err := r.check(f)
 		if err != nil {
 			return found, err
 		}

@@ -76,11 +76,20 @@ type decodedKey struct {
 	term             string
 }
 
-// decodedCache holds the most recently used lists. The zero value is ready to use.
+// decodedCache holds the most recently used lists.
 type decodedCache struct {
 	mu       sync.Mutex
 	lists    *simplelru.LRU[decodedKey, *decodedList]
 	postings int
+}
+
+func newDecodedCache() *decodedCache {
+	c := new(decodedCache)
+	// The cache is bounded by postings; it never has more lists than this.
+	c.lists, _ = simplelru.NewLRU(maxDecoded/minDecoded+1, func(_ decodedKey, old *decodedList) { // the size is positive
+		c.postings -= len(old.docs)
+	})
+	return c
 }
 
 // get returns the decoded list of term in s. It decodes a short list into buffer.
@@ -94,31 +103,19 @@ func (c *decodedCache) get(s *scorch.SegmentSnapshot, term string, list segment.
 		key.deleted = s.Deleted().GetCardinality()
 	}
 	c.mu.Lock()
-	if c.lists != nil {
-		if d, ok := c.lists.Get(key); ok {
-			c.mu.Unlock()
-			return d, nil
-		}
-	}
+	d, ok := c.lists.Get(key)
 	c.mu.Unlock()
+	if ok {
+		return d, nil
+	}
 
-	d := &decodedList{docs: make([]uint16, 0, n), freqs: make([]uint8, 0, n)}
+	d = &decodedList{docs: make([]uint16, 0, n), freqs: make([]uint8, 0, n)}
 	if err := d.decode(list); err != nil {
 		return nil, err
 	}
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lists == nil {
-		// The cache is bounded by postings; it never has more lists than this.
-		lists, err := simplelru.NewLRU(maxDecoded/minDecoded+1, func(_ decodedKey, old *decodedList) {
-			c.postings -= len(old.docs)
-		})
-		if err != nil {
-			return nil, err // unreachable: the size is positive
-		}
-		c.lists = lists
-	}
 	if !c.lists.Contains(key) {
 		c.lists.Add(key, d)
 		c.postings += len(d.docs)

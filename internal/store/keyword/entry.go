@@ -18,6 +18,8 @@ const (
 	assigneeField = "assignee"
 )
 
+var labelFields = [...]string{tagField, priorityField, assigneeField}
+
 // lengthTerm is a term of every chunk. Its frequency is the length of the chunk plus 1; the
 // average is computed from them. The analysis never yields an empty term.
 const lengthTerm = ""
@@ -157,14 +159,10 @@ func newDocument(e store.KeywordEntry, before *document) *document {
 	}
 	d.fileFields = append(d.fileFields, exactField(pathField, pathTerms(e.Path)))
 	if l.Found { // otherwise no filter on labels matches
-		if len(l.Tags) > 0 {
-			d.fileFields = append(d.fileFields, exactField(tagField, store.FoldAll(l.Tags...)))
-		}
-		if l.Priority != "" {
-			d.fileFields = append(d.fileFields, exactField(priorityField, store.FoldAll(l.Priority)))
-		}
-		if l.Assignee != "" {
-			d.fileFields = append(d.fileFields, exactField(assigneeField, store.FoldAll(l.Assignee)))
+		for i, values := range [][]string{l.Tags, nonEmpty(l.Priority), nonEmpty(l.Assignee)} {
+			if len(values) > 0 {
+				d.fileFields = append(d.fileFields, exactField(labelFields[i], store.FoldAll(values...)))
+			}
 		}
 	}
 	d.fields = append(d.fields, d.fileFields...)

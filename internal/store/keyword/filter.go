@@ -54,26 +54,9 @@ func filtered(s *scorch.SegmentSnapshot, f store.Filter) (*roaring.Bitmap, error
 // ofKind returns the live chunks of the files of a kind. It visits every file of the
 // segment.
 func ofKind(s *scorch.SegmentSnapshot, kind store.Kind) (*roaring.Bitmap, error) {
-	dict, err := s.Segment().Dictionary(pathField)
-	if err != nil {
-		return nil, err
-	}
-	union := roaring.New()
-	it := dict.AutomatonIterator(nil, nil, nil)
-	for {
-		e, err := it.Next()
-		if err != nil || e == nil {
-			return union, err
-		}
-		if strings.HasSuffix(e.Term, "/") || store.KindOf(e.Term) != kind {
-			continue
-		}
-		list, err := dict.PostingsList([]byte(e.Term), s.Deleted(), nil)
-		if err != nil {
-			return nil, err
-		}
-		union.Or(bitmap(list))
-	}
+	return union(s, "", func(path string) (takes bool, next string) {
+		return !strings.HasSuffix(path, "/") && store.KindOf(path) == kind, ""
+	})
 }
 
 func nonEmpty(s string) []string {
@@ -86,32 +69,38 @@ func nonEmpty(s string) []string {
 // underPath returns the live chunks whose path begins with prefix. Since folders are
 // terms, too, it visits only the level of the tree at which prefix ends.
 func underPath(s *scorch.SegmentSnapshot, prefix string) (*roaring.Bitmap, error) {
+	return union(s, prefix, func(path string) (takes bool, next string) {
+		if folder, ok := strings.CutSuffix(path, "/"); ok {
+			next = folder + string(rune('/'+1)) // after the contents of the folder
+		}
+		return true, next
+	})
+}
+
+// union returns the live chunks of the terms of pathField that begin with prefix and that
+// visit takes. It continues at the term next, if that is not empty.
+func union(s *scorch.SegmentSnapshot, prefix string, visit func(path string) (takes bool, next string)) (*roaring.Bitmap, error) {
 	dict, err := s.Segment().Dictionary(pathField)
 	if err != nil {
 		return nil, err
 	}
-	union := roaring.New()
-	for start := prefix; start != ""; {
-		it := dict.AutomatonIterator(nil, []byte(start), nil)
-		start = ""
-		for {
-			e, err := it.Next()
-			if err != nil {
-				return nil, err
-			}
-			if e == nil || !strings.HasPrefix(e.Term, prefix) {
-				break
-			}
+	all := roaring.New()
+	it := dict.AutomatonIterator(nil, []byte(prefix), nil)
+	for {
+		e, err := it.Next()
+		if err != nil || e == nil || !strings.HasPrefix(e.Term, prefix) {
+			return all, err
+		}
+		takes, next := visit(e.Term)
+		if takes {
 			list, err := dict.PostingsList([]byte(e.Term), s.Deleted(), nil)
 			if err != nil {
 				return nil, err
 			}
-			union.Or(bitmap(list))
-			if folder, ok := strings.CutSuffix(e.Term, "/"); ok {
-				start = folder + string(rune('/'+1)) // after the contents of the folder
-				break
-			}
+			all.Or(bitmap(list))
+		}
+		if next != "" {
+			it = dict.AutomatonIterator(nil, []byte(next), nil)
 		}
 	}
-	return union, nil
 }

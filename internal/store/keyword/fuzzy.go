@@ -96,7 +96,9 @@ func replacements(words []queryTerm, similar [][]spelling) []spelling {
 // chunk contains another word of the query. similar has the indexed terms for each term:
 // the term itself and longer ones.
 func (q Query) misspelt(similar [][]spelling) []bool {
-	all := q.width == spellings && !haveOthers(similar)
+	all := q.width == spellings && slices.ContainsFunc(similar, func(near []spelling) bool {
+		return !slices.ContainsFunc(near, func(s spelling) bool { return s.edits > 0 })
+	})
 	some := slices.ContainsFunc(similar, func(of []spelling) bool { return len(of) > 0 })
 	out := make([]bool, len(similar))
 	for i, of := range similar {
@@ -319,13 +321,6 @@ func (s snapshot) idfs(terms []string, docs uint64) (map[string]float64, error) 
 		}
 	}
 	return found, nil
-}
-
-// haveOthers reports whether every list has a term other than the typed one.
-func haveOthers(similar [][]spelling) bool {
-	return !slices.ContainsFunc(similar, func(near []spelling) bool {
-		return !slices.ContainsFunc(near, func(s spelling) bool { return s.edits > 0 })
-	})
 }
 
 // Spellable reports whether a misspelt word may match term. It is false for stop words,

@@ -28,11 +28,6 @@ import (
 
 // format is the version of the analysis and the layout. It changes whenever an index
 // that was written by an earlier version would give other results.
-//
-//	1: first
-//	2: the parts of names in source code count in full
-//	3: sequences of words instead of positions
-//	4: lengths of chunks only once, and smaller sequences
 const format = "4"
 
 // stateKey in scorch and stateFile in the folder hold "FORMAT GENERATION". Each update
@@ -42,9 +37,6 @@ const format = "4"
 var stateKey = []byte("cairn.text.state")
 
 const stateFile = "state"
-
-// lockTimeout is how long Open waits for another process to release the folder.
-const lockTimeout = "1s"
 
 // Errors that Open returns, wrapped with the folder's name.
 var (
@@ -85,7 +77,7 @@ type Index struct {
 
 	checked checkedSegments
 	lengths lengthCache
-	decoded decodedCache
+	decoded *decodedCache
 }
 
 // Open opens the index in folder dir. It creates a missing index unless o.ReadOnly is
@@ -134,7 +126,7 @@ func open(dir string, readOnly bool) (x *Index, err error) {
 	config := map[string]any{
 		"path":         dir,
 		"read_only":    readOnly,
-		"bolt_timeout": lockTimeout,
+		"bolt_timeout": "1s", // for another process to release the folder
 		// A query looks up its terms in each segment, so fewer segments are faster.
 		"scorchMergePlanOptions": map[string]any{
 			"MaxSegmentsPerTier":   4,
@@ -154,7 +146,7 @@ func open(dir string, readOnly bool) (x *Index, err error) {
 		}
 		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
 	}
-	return &Index{dir: dir, readOnly: readOnly, scorch: idx.(*scorch.Scorch), queue: queue}, nil
+	return &Index{dir: dir, readOnly: readOnly, scorch: idx.(*scorch.Scorch), queue: queue, decoded: newDecodedCache()}, nil
 }
 
 // checkState checks the format and the generation, and writes them to a new index.
@@ -256,15 +248,11 @@ func (x *Index) Position() uint64 {
 
 // AverageLength returns the average number of words per chunk, at least 1. It is avg in
 // the formula of score.go.
-func (x *Index) AverageLength() (float64, error) {
-	x.open.RLock()
-	defer x.open.RUnlock()
-	snap, err := x.snapshot()
-	if err != nil {
-		return 0, err
-	}
-	defer snap.Close()
-	_, avg, err := x.lengths.of(snap)
+func (x *Index) AverageLength() (avg float64, err error) {
+	err = x.read(func(snap *scorch.IndexSnapshot) error {
+		_, avg, err = x.lengths.of(snap)
+		return err
+	})
 	return avg, err
 }
 

@@ -46,13 +46,14 @@ func (h hasher) of(sum uint64) uint32 {
 }
 
 // hasher returns a hasher whose hashes of all terms differ. It begins with the bits for which
-// it usually finds a seed.
+// it usually finds a seed. It gives up after four bits more, as for terms of equal sums.
 func (t *entryTerms) hasher() (h hasher) {
 	sums := make([]uint64, 0, len(t.freqs))
 	for term := range t.freqs {
 		sums = append(sums, sumOf(term))
 	}
-	for h.bits = byte(max(minBits, bits.Len(uint(len(sums)*len(sums)/8)))); h.bits < maxBits; h.bits++ {
+	first := byte(min(max(minBits, bits.Len(uint(len(sums)*len(sums)/8))), maxBits-4))
+	for h.bits = first; h.bits < first+4; h.bits++ {
 		seen := make([]uint64, 1<<(h.bits-6))
 	nextSeed:
 		for h.seed = range byte(seeds) {
@@ -67,7 +68,7 @@ func (t *entryTerms) hasher() (h hasher) {
 			return h
 		}
 	}
-	return h // unreachable: a chunk has at most some thousand terms
+	return h
 }
 
 // sequence returns the words as they are stored.

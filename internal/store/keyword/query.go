@@ -80,7 +80,7 @@ func scoredTerms(tokens []token) []queryTerm {
 	var terms, stops []queryTerm
 	for _, t := range tokens {
 		one := []queryTerm{{term: t.term, count: queryWeight[t.kind]}}
-		if (t.kind == word || t.kind == part) && allLetters(t.text) {
+		if (t.kind == word || t.kind == part) && !strings.ContainsFunc(t.text, notLetter) {
 			one[0].written = t.text
 		}
 		if t.kind == stop {
@@ -95,9 +95,7 @@ func scoredTerms(tokens []token) []queryTerm {
 	return terms
 }
 
-func allLetters(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) })
-}
+func notLetter(r rune) bool { return !unicode.IsLetter(r) }
 
 // addTerms adds more to terms and sums the counts of equal terms.
 func addTerms(terms, more []queryTerm) []queryTerm {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
+
+	"cairn/internal/store"
 )
 
 // BM25 as Robertson and Zaragoza, "The Probabilistic Relevance Framework"
@@ -25,6 +27,18 @@ const (
 
 func idf(docs, docFreq uint64) float64 {
 	return math.Log1p((float64(docs) - float64(docFreq) + 0.5) / (float64(docFreq) + 0.5))
+}
+
+// Weights returns the weight of each term of an entry without the inverse document
+// frequency, f/(f + k1*(1-b+b*len/avg)) in the formula of score.go, where avg is the
+// average number of words per chunk. A store that multiplies the weights by the query's
+// counts and the inverse document frequencies ranks as Index does.
+func Weights(e store.KeywordEntry, avg float64) map[string]float64 {
+	freqs, length := Terms(e)
+	for term, f := range freqs {
+		freqs[term] = f / (f + k1*(1-b+b*float64(length)/avg))
+	}
+	return freqs
 }
 
 // weightedTerm is a term of a query. Its weight is the most that it can add to a score.

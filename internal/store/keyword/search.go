@@ -26,10 +26,7 @@ func (x *Index) Search(ctx context.Context, q query.Query, k int, f store.Filter
 		hits, err = x.search(ctx, snap, analysed, k, f)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return hits, nil
+	return hits, err
 }
 
 // Admits implements store.Keyword.

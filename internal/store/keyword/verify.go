@@ -33,7 +33,8 @@ type checkedSegments struct {
 func (c *checkedSegments) check(snap *scorch.IndexSnapshot) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if files := filesOf(snap); !c.all(files) {
+	files := filesOf(snap)
+	if slices.ContainsFunc(files, func(path string) bool { return !c.file[path] }) {
 		next := make(map[string]bool, len(files))
 		for _, path := range files {
 			if !c.file[path] {
@@ -69,10 +70,6 @@ func (x *Index) checkSegments() error {
 	}
 	defer snap.Close()
 	return x.checked.check(snap)
-}
-
-func (c *checkedSegments) all(files []string) bool {
-	return !slices.ContainsFunc(files, func(path string) bool { return !c.file[path] })
 }
 
 func filesOf(snap *scorch.IndexSnapshot) []string {
