@@ -33,13 +33,13 @@ func parseAsciiDoc(_ string, src []byte, body int) scanned {
 		if len(line) == 0 {
 			continue
 		}
-		if id, ok := asciiDocID(line); ok {
-			out.mark(mark{name: id, at: lines[i].start, next: true, end: lines[i].end})
+		if m := asciiDocID().FindSubmatch(line); m != nil {
+			out.mark(mark{name: string(m[1]) + string(m[2]), at: lines[i].start, next: true, end: lines[i].end})
 			continue
 		}
-		if name, value, ok := asciiDocAttribute(line); ok {
+		if m := asciiDocAttribute().FindSubmatch(line[:min(len(line), MaxHeading)]); m != nil {
 			if len(attributes) < maxAttributes {
-				attributes[name] = value
+				attributes[strings.ToLower(string(m[1]))] = string(bytes.TrimSpace(m[2]))
 			}
 			continue
 		}
@@ -59,7 +59,12 @@ func parseAsciiDoc(_ string, src []byte, body int) scanned {
 			}
 			continue
 		}
-		text := asciiDocResolve(string(raw[:runeStart(raw, MaxHeading)]), attributes)
+		text := asciiDocReference().ReplaceAllStringFunc(string(raw[:runeStart(raw, MaxHeading)]), func(ref string) string {
+			if value, ok := attributes[strings.ToLower(ref[1:len(ref)-1])]; ok {
+				return value
+			}
+			return ref
+		})
 		text = collapse(strings.NewReplacer("`", "", "*", "").Replace(text[:runeStart(text, MaxHeading)]))
 		if !out.head(heading{level: level, text: text, slug: text, start: lines[i].start}) {
 			break
@@ -72,42 +77,11 @@ func parseAsciiDoc(_ string, src []byte, body int) scanned {
 // maxAttributes is the number of attributes read from a file.
 const maxAttributes = 1000
 
-// asciiDocAttribute parses an attribute line such as ":product: Cairn".
-func asciiDocAttribute(line []byte) (name, value string, ok bool) {
-	if line[0] != ':' {
-		return "", "", false
-	}
-	before, after, ok := strings.Cut(string(line[1:min(len(line), MaxHeading)]), ":")
-	if !ok || before == "" || strings.ContainsAny(before, " \t{}") || after != "" && after[0] != ' ' {
-		return "", "", false
-	}
-	return strings.ToLower(before), strings.TrimSpace(after), true
-}
-
-// asciiDocResolve replaces each "{name}" by the value of the attribute. It does not
-// expand the values themselves, and it leaves unknown names unchanged.
-func asciiDocResolve(text string, attributes map[string]string) string {
-	if len(attributes) == 0 || !strings.Contains(text, "{") {
-		return text
-	}
-	var b strings.Builder
-	for text != "" && b.Len() <= MaxHeading {
-		before, rest, _ := strings.Cut(text, "{")
-		b.WriteString(before)
-		if rest == "" && len(before) == len(text) {
-			break
-		}
-		name, after, closed := strings.Cut(rest, "}")
-		if value, known := attributes[strings.ToLower(name)]; closed && known {
-			b.WriteString(value)
-			text = after
-			continue
-		}
-		b.WriteString("{")
-		text = rest
-	}
-	return b.String()
-}
+var (
+	asciiDocID        = pattern(`^(?:\[\[([^,\]]+)(?:,[^\]]*)?\]\]|\[#([^,.%\]]+).*\])$`)
+	asciiDocAttribute = pattern(`^:([^:{}\s]+):( .*)?$`) // such as ":product: Cairn"
+	asciiDocReference = pattern(`\{[^{}]+\}`)
+)
 
 // asciiDocTitle returns the level, from 1, and the text of a one-line title. The level of
 // any other line is 0.
@@ -147,24 +121,4 @@ func isVerbatim(line []byte) bool {
 		return true
 	}
 	return len(line) >= 4 && strings.IndexByte("-./+", line[0]) >= 0 && len(bytes.Trim(line, string(line[:1]))) == 0
-}
-
-// asciiDocID parses a line that consists of a block id.
-func asciiDocID(line []byte) (string, bool) {
-	if rest, ok := bytes.CutPrefix(line, []byte("[[")); ok {
-		if end := bytes.Index(rest, []byte("]]")); end > 0 && end == len(rest)-2 {
-			id, _, _ := strings.Cut(string(rest[:end]), ",")
-			return id, true
-		}
-		return "", false
-	}
-	rest, ok := bytes.CutPrefix(line, []byte("[#"))
-	if !ok || !bytes.HasSuffix(rest, []byte("]")) {
-		return "", false
-	}
-	id := string(rest[:len(rest)-1])
-	if end := strings.IndexAny(id, ",.%"); end >= 0 {
-		id = id[:end]
-	}
-	return id, id != ""
 }

@@ -100,7 +100,7 @@ func parseBlocks(_ string, src []byte, body int) scanned {
 			}) {
 				return false
 			}
-			raws = append(raws, headingSource(n, part[base:]))
+			raws = append(raws, n.Lines().Value(part[base:]))
 		} else if l := n.Lines(); wantCode && l.Len() > 0 {
 			code = append(code, span{base + l.At(0).Start, base + l.At(l.Len()-1).Stop})
 		}
@@ -115,24 +115,6 @@ func parseBlocks(_ string, src []byte, body int) scanned {
 		htmlMarks(&out, part, body, code)
 	}
 	return out
-}
-
-// headingSource returns the source of a heading's text in part, with its id.
-func headingSource(n ast.Node, part []byte) []byte {
-	lines := n.Lines()
-	switch lines.Len() {
-	case 0:
-		return nil
-	case 1:
-		line := lines.At(0)
-		return line.Value(part)
-	}
-	var raw []byte
-	for i := range lines.Len() {
-		line := lines.At(i)
-		raw = append(raw, line.Value(part)...)
-	}
-	return raw
 }
 
 // cutHeadingID removes a trailing "{#id}", the syntax of Hugo and kramdown, from a
@@ -206,7 +188,7 @@ func headingText(raw []byte, pc parser.Context) (plain, slug string) {
 			}
 			b := n.Segment.Value(raw)
 			if n.Parent().Kind() != ast.KindCodeSpan {
-				b = unescape(b)
+				b = util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(b)))
 			}
 			tail := ""
 			if n.SoftLineBreak() || n.HardLineBreak() {
@@ -223,23 +205,8 @@ func headingText(raw []byte, pc parser.Context) (plain, slug string) {
 	return collapse(strings.ToValidUTF8(p.String(), "\ufffd")), slug
 }
 
-func unescape(b []byte) []byte {
-	if bytes.IndexByte(b, '\\') >= 0 {
-		b = util.UnescapePunctuations(b)
-	}
-	if bytes.IndexByte(b, '&') >= 0 {
-		b = util.ResolveEntityNames(util.ResolveNumericReferences(b))
-	}
-	return b
-}
-
-func collapse(s string) string {
-	if strings.Contains(s, "  ") || strings.ContainsAny(s, "\t\n\r\f\v\u00a0") ||
-		strings.HasPrefix(s, " ") || strings.HasSuffix(s, " ") {
-		return strings.Join(strings.Fields(s), " ")
-	}
-	return s
-}
+// collapse replaces each run of white space by one blank, and removes it at both ends.
+func collapse(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // limitNesting puts a letter after the first maxContainers markers of a line that opens
 // more block quotes or lists, so that the rest is text. Such lines are hostile: the
@@ -291,7 +258,7 @@ func maskESM(src []byte, body int) []byte {
 		switch {
 		case empty:
 			inside = false
-		case blank && isESM(line):
+		case blank && esm().Match(line):
 			inside = true
 		}
 		if inside {
@@ -308,19 +275,5 @@ func maskESM(src []byte, body int) []byte {
 	return src
 }
 
-// isESM reports whether a line starts an import or export statement.
-func isESM(line []byte) bool {
-	if rest, ok := bytes.CutPrefix(line, []byte("import ")); ok {
-		return bytes.ContainsAny(rest, `"'{`)
-	}
-	rest, ok := bytes.CutPrefix(line, []byte("export "))
-	if !ok {
-		return false
-	}
-	for _, word := range []string{"const ", "default ", "function ", "let ", "var ", "async ", "class ", "{", "*"} {
-		if bytes.HasPrefix(rest, []byte(word)) {
-			return true
-		}
-	}
-	return false
-}
+// esm matches the start of an import or export statement.
+var esm = pattern(`^(?:import .*["'{]|export (?:(?:const|default|function|let|var|async|class) |[{*]))`)

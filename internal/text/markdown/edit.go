@@ -175,7 +175,7 @@ func scanFields(block []byte) (fields []field, indent int) {
 		if from := skipBlank(text, f.colon); from < f.lineEnd && text[from] != '#' {
 			f.from, f.to = from, from+len(withoutComment(text[from:last], key, value))
 			if c := text[from]; c == '"' || c == '\'' {
-				f.quote, f.to = c, quoteEnd(text, from)
+				f.quote, f.to = c, from+len(quoted().Find(text[from:]))
 				last = lineBreak(text, f.to)
 			}
 		}
@@ -208,41 +208,17 @@ func withoutComment(text []byte, nodes ...*yaml.Node) []byte {
 	return text
 }
 
-// quoteEnd returns the offset after the quoted scalar that begins at at.
-func quoteEnd(text []byte, at int) int {
-	quote := text[at]
-	for i := at + 1; i < len(text); i++ {
-		switch {
-		case text[i] == '\\' && quote == '"', text[i] == quote && quote == '\'' && i+1 < len(text) && text[i+1] == quote:
-			i++
-		case text[i] == quote:
-			return i + 1
-		}
-	}
-	return len(text)
-}
+// quoted matches a scalar in quotes.
+var quoted = pattern(`(?s)^(?:"(?:\\.|[^"\\])*"|'(?:''|[^'])*')`)
 
 func skipBlank(text []byte, at int) int {
 	return len(text) - len(bytes.TrimLeft(text[at:], " \t\n"))
 }
 
+var rawLine = pattern(`[^\r\n]*(?:\r\n?|\n)|[^\r\n]+$`)
+
 // rawLines splits text after each line break: "\n", "\r\n" or "\r".
-func rawLines(text []byte) [][]byte {
-	var lines [][]byte
-	for len(text) > 0 {
-		n := bytes.IndexAny(text, "\r\n")
-		switch {
-		case n < 0:
-			n = len(text)
-		case text[n] == '\r' && n+1 < len(text) && text[n+1] == '\n':
-			n += 2
-		default:
-			n++
-		}
-		lines, text = append(lines, text[:n]), text[n:]
-	}
-	return lines
-}
+func rawLines(text []byte) [][]byte { return rawLine().FindAll(text, -1) }
 
 // editField makes one change to a block.
 func editField(block []byte, e FieldEdit, eol string) ([]byte, error) {

@@ -77,7 +77,7 @@ func readFrontMatter(src, text []byte, body int) FrontMatter {
 	} else {
 		fields, err = readWritten(block)
 	}
-	if fields == nil && (err == nil || !looksLikeMapping(text[from:to])) {
+	if fields == nil && (err == nil || !mapping().Match(text[from:to])) {
 		return FrontMatter{}
 	}
 	return FrontMatter{Start: body, End: end, Fields: fields, Err: err}
@@ -122,21 +122,9 @@ func fences(text []byte, body int) (from, to, end int, ok bool) {
 	return 0, 0, 0, false
 }
 
-// looksLikeMapping distinguishes broken front matter from prose between two thematic
-// breaks. It reports whether the first line that is neither blank nor a comment starts
-// with "key:".
-func looksLikeMapping(block []byte) bool {
-	for line := range bytes.Lines(block) {
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 || line[0] == '#' {
-			continue
-		}
-		key, rest, ok := bytes.Cut(line, []byte(":"))
-		return ok && len(key) > 0 && !bytes.ContainsAny(key, " \t") &&
-			(len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t')
-	}
-	return false
-}
+// mapping matches broken front matter, and not prose between two thematic breaks: the
+// first line that is neither blank nor a comment begins with "key:".
+var mapping = pattern(`^(?:\s*#.*\n)*\s*[^\s:#][^\s:]*:(?:[ \t\n]|$)`)
 
 // maxTags is the maximum number of tags of a document. The index stores them with every
 // chunk.

@@ -2,7 +2,6 @@ package markdown
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 )
 
@@ -26,7 +25,7 @@ func parseOrg(_ string, src []byte, body int) scanned {
 			if len(text) == 0 || text[0] != ' ' && text[0] != '\t' {
 				continue
 			}
-			title := orgTitle(string(text[:runeStart(text, 2*MaxHeading)]))
+			title := orgTitle().ReplaceAllString(collapse(string(text[:runeStart(text, 2*MaxHeading)])), "$1")
 			title = title[:runeStart(title, MaxHeading)]
 			if !out.head(heading{level: min(len(line)-len(text)+below, 6), text: title, slug: title, start: ln.start}) {
 				return out
@@ -38,38 +37,16 @@ func parseOrg(_ string, src []byte, body int) scanned {
 				below = 1
 			}
 		default:
-			if id := orgID(bytes.TrimSpace(line)); id != "" {
-				out.mark(mark{name: id, at: ln.start, end: ln.end})
+			if m := orgID().FindSubmatch(bytes.TrimSpace(line)); m != nil {
+				out.mark(mark{name: strings.Trim(string(m[1])+string(m[2]), "<> "), at: ln.start, end: ln.end})
 			}
 		}
 	}
 	return out
 }
 
-// orgTitle returns the text of a headline without keyword, priority and tags.
-func orgTitle(s string) string {
-	words := strings.Fields(s)
-	if len(words) > 1 && slices.Contains([]string{"TODO", "DONE", "NEXT", "WAITING", "WAIT", "HOLD", "CANCELED", "CANCELLED", "STARTED"}, words[0]) {
-		words = words[1:]
-	}
-	if len(words) > 1 && strings.HasPrefix(words[0], "[#") && strings.HasSuffix(words[0], "]") {
-		words = words[1:]
-	}
-	if n := len(words); n > 1 && len(words[n-1]) > 2 && strings.HasPrefix(words[n-1], ":") && strings.HasSuffix(words[n-1], ":") {
-		words = words[:n-1]
-	}
-	return strings.Join(words, " ")
-}
-
-// orgID returns the id that a line declares, "" for none.
-func orgID(line []byte) string {
-	for _, key := range []string{":CUSTOM_ID:", ":ID:"} {
-		if len(line) > len(key) && strings.EqualFold(string(line[:len(key)]), key) {
-			return strings.TrimSpace(string(line[len(key):]))
-		}
-	}
-	if bytes.HasPrefix(line, []byte("<<")) && bytes.HasSuffix(line, []byte(">>")) {
-		return strings.Trim(string(line), "<>")
-	}
-	return ""
-}
+var (
+	// orgTitle matches a headline; its group is without keyword, priority and tags.
+	orgTitle = pattern(`^(?:(?:TODO|DONE|NEXT|WAITING|WAIT|HOLD|CANCELED|CANCELLED|STARTED) )?(?:\[#\S*\] )?(.+?)(?: :\S+:)?$`)
+	orgID    = pattern(`(?i)^(?::(?:CUSTOM_)?ID:(.+)|<<(.*)>>)$`)
+)

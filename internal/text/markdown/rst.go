@@ -96,13 +96,8 @@ func isAdornment(line []byte) bool {
 	if len(line) < 2 || line[0] <= ' ' || line[0] >= 0x7f || isLetter(line[0]) || '0' <= line[0] && line[0] <= '9' {
 		return false
 	}
-	for _, c := range line[1:] {
-		if c != line[0] {
-			return false
-		}
-	}
 	// ".." and "::" alone are a comment and a literal block.
-	return len(line) > 2 || line[0] != '.' && line[0] != ':'
+	return len(bytes.Trim(line, string(line[:1]))) == 0 && (len(line) > 2 || line[0] != '.' && line[0] != ':')
 }
 
 func longEnough(adornment, title []byte) bool {

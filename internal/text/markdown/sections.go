@@ -185,12 +185,9 @@ func (d *Document) At(offset int) int {
 // last line break. It keeps the indentation of the first line.
 func TrimBlankLines(text []byte) []byte {
 	text = text[leadingBlank(text):]
-	if end := bytes.TrimRight(text, " \t\r\n\f\v"); len(end) < len(text) {
-		tail := text[len(end):]
-		if n := bytes.IndexAny(tail, "\r\n"); n >= 0 {
-			tail = tail[:n]
-		}
-		text = text[:len(end)+len(tail)]
+	end := len(bytes.TrimRight(text, blanks))
+	if n := bytes.IndexAny(text[end:], "\r\n"); n >= 0 {
+		text = text[:end+n]
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return text[:0]
@@ -198,25 +195,17 @@ func TrimBlankLines(text []byte) []byte {
 	return text
 }
 
+const blanks = " \t\r\n\f\v"
+
 // leadingBlank returns the length of the blank lines at the start of text.
 func leadingBlank(text []byte) int {
-	start := 0
-	for i, c := range text {
-		switch c {
-		case '\n', '\r':
-			start = i + 1
-		case ' ', '\t', '\f', '\v':
-		default:
-			return start
-		}
-	}
-	return start
+	return bytes.LastIndexAny(text[:len(text)-len(bytes.TrimLeft(text, blanks))], "\r\n") + 1
 }
 
 // lastText returns the offset of the last byte of text[start:end] that is not blank, or
 // start if all bytes are blank.
 func lastText(text []byte, start, end int) int {
-	return max(start, start+len(bytes.TrimRight(text[start:end], " \t\r\n\f\v"))-1)
+	return max(start, start+len(bytes.TrimRight(text[start:end], blanks))-1)
 }
 
 // lineIndex holds the offset of every line break of a text.

@@ -24,6 +24,12 @@ func Fingerprint(text []byte) uint64 {
 		w1, w2 = w2, h
 	}
 	h := uint64(fnvOffset)
+	end := func() {
+		if h != fnvOffset {
+			add(mix(h))
+			h = fnvOffset
+		}
+	}
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c < utf8.RuneSelf {
@@ -33,9 +39,8 @@ func Fingerprint(text []byte) uint64 {
 				h = (h ^ uint64(c)) * fnvPrime
 			case 'A' <= c && c <= 'Z':
 				h = (h ^ uint64(c+'a'-'A')) * fnvPrime
-			case h != fnvOffset:
-				add(mix(h))
-				h = fnvOffset
+			default:
+				end()
 			}
 			continue
 		}
@@ -43,23 +48,15 @@ func Fingerprint(text []byte) uint64 {
 		i += n
 		switch {
 		case r == utf8.RuneError || !isWord(r):
-			if h != fnvOffset {
-				add(mix(h))
-				h = fnvOffset
-			}
+			end()
 		case isIdeograph(r):
-			if h != fnvOffset {
-				add(mix(h))
-			}
+			end()
 			add(mix((fnvOffset ^ uint64(r)) * fnvPrime))
-			h = fnvOffset
 		default:
 			h = (h ^ uint64(unicode.ToLower(r))) * fnvPrime
 		}
 	}
-	if h != fnvOffset {
-		add(mix(h))
-	}
+	end()
 	switch words {
 	case 0:
 		return 0

@@ -27,14 +27,7 @@ func CueDeckSlug(text string) string {
 }
 
 func slug(text string, github bool) string {
-	ascii := true
-	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
-			ascii = false
-			break
-		}
-	}
-	if !ascii {
+	if strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		// Not strings.ToLower: the final sigma and the dotted capital I map as in JavaScript.
 		text = cases.Lower(language.Und).String(text)
 	}
