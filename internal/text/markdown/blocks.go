@@ -89,7 +89,6 @@ func parseBlocks(_ string, src []byte, body int) scanned {
 	var out scanned
 	var code []span
 	var raws [][]byte // of out.heads; parsed last, since link definitions may follow
-	wantCode := mayHaveMarks(part)
 	eachBlock(part, pc, func(n ast.Node, base int) bool {
 		if h, ok := n.(*ast.Heading); ok {
 			start := base + min(max(n.Pos(), 0), len(part)-base)
@@ -101,7 +100,7 @@ func parseBlocks(_ string, src []byte, body int) scanned {
 				return false
 			}
 			raws = append(raws, n.Lines().Value(part[base:]))
-		} else if l := n.Lines(); wantCode && l.Len() > 0 {
+		} else if l := n.Lines(); l.Len() > 0 {
 			code = append(code, span{base + l.At(0).Start, base + l.At(l.Len()-1).Stop})
 		}
 		return true
@@ -111,9 +110,7 @@ func parseBlocks(_ string, src []byte, body int) scanned {
 		raw, h.id = cutHeadingID(raw)
 		h.text, h.slug = headingText(raw[:runeStart(raw, MaxHeading)], pc)
 	}
-	if wantCode {
-		htmlMarks(&out, part, body, code)
-	}
+	htmlMarks(&out, part, body, code)
 	return out
 }
 
@@ -176,8 +173,6 @@ func headingText(raw []byte, pc parser.Context) (plain, slug string) {
 			} else {
 				images--
 			}
-		case *ast.RawHTML:
-			return ast.WalkSkipChildren, nil
 		case *ast.AutoLink:
 			if entering {
 				put(n.Label(raw), "")
@@ -215,7 +210,7 @@ func limitNesting(src []byte, body int) []byte {
 	copied := false
 	for at := body; at < len(src); {
 		line, next := lineAt(src, at)
-		if len(line) > maxContainers && !isRule(line) {
+		if len(line) > maxContainers && !isUnderline(line, '-') && !isUnderline(line, '*') {
 			markers := 0
 			for i := at; i < at+len(line) && strings.IndexByte(" \t>-+*.)0123456789", src[i]) >= 0; i++ {
 				if strings.IndexByte(">-+*.)", src[i]) < 0 {
@@ -234,13 +229,6 @@ func limitNesting(src []byte, body int) []byte {
 		at = next
 	}
 	return src
-}
-
-// isRule reports whether a line consists of blanks and repetitions of either - or *.
-func isRule(line []byte) bool {
-	line = bytes.TrimSpace(line)
-	return len(line) > 0 && (line[0] == '-' || line[0] == '*') &&
-		len(bytes.Trim(line, string(line[0])+" \t")) == 0
 }
 
 // parseMDX finds the headings and marks of Markdown with import and export statements.

@@ -29,7 +29,17 @@ func Links(src []byte) []Link {
 	lines := newLineIndex(norm)
 	var out []Link
 	var open []int // offsets of '[' not yet closed
-	for i := 0; i < len(norm); {
+	i := 0
+	add := func(link Link, end int, ok bool) {
+		if !ok {
+			i++
+			return
+		}
+		link.Line = lines.of(i)
+		out = append(out, link)
+		i = end
+	}
+	for i < len(norm) {
 		if len(code) > 0 && i >= code[0].start {
 			i, code, open = max(i, code[0].end), code[1:], open[:0]
 			continue
@@ -45,14 +55,11 @@ func Links(src []byte) []Link {
 			}
 			i++
 		case '[':
-			if link, end, ok := wikiLink(norm, i); ok {
-				link.Line = lines.of(i)
-				out = append(out, link)
-				i = end
-				continue
+			link, end, ok := wikiLink(norm, i)
+			if !ok {
+				open = append(open, i)
 			}
-			open = append(open, i)
-			i++
+			add(link, end, ok)
 		case ']':
 			if len(open) == 0 {
 				i++
@@ -60,14 +67,7 @@ func Links(src []byte) []Link {
 			}
 			from := open[len(open)-1]
 			open = open[:len(open)-1]
-			link, end, ok := closeLink(norm, from, i)
-			if ok {
-				link.Line = lines.of(i)
-				out = append(out, link)
-				i = end
-				continue
-			}
-			i++
+			add(closeLink(norm, from, i))
 		default:
 			i++
 		}

@@ -9,13 +9,6 @@ import (
 // span is a half-open byte range.
 type span struct{ start, end int }
 
-// mayHaveMarks reports whether htmlMarks may find something in src.
-func mayHaveMarks(src []byte) bool {
-	return bytes.IndexByte(src, '<') >= 0 &&
-		(bytes.Contains(src, []byte("id=")) || bytes.Contains(src, []byte("name=")) ||
-			bytes.Contains(src, []byte("ID=")) || bytes.Contains(src, []byte("NAME=")))
-}
-
 // htmlMarks adds the id of every HTML tag and the name of every <a> outside code blocks,
 // code spans and comments to out. The ranges in code are relative to part, which begins
 // at offset body of the document.

@@ -193,30 +193,13 @@ func (p *plain) taskBox() {
 // isUnderline reports whether a line is a setext underline or a thematic break: at least
 // two bytes c and otherwise only blanks.
 func isUnderline(line []byte, c byte) bool {
-	n := 0
-	for _, b := range line {
-		if b == c {
-			n++
-		} else if !isBlank(b) {
-			return false
-		}
-	}
-	return n >= 2 && c != '+'
+	mark := string([]byte{c})
+	return c != '+' && bytes.Count(line, []byte(mark)) >= 2 && len(bytes.Trim(line, mark+" \t\r")) == 0
 }
 
 // isDelimiterRow reports whether a line is the delimiter row of a table: |---|:--:|.
 func isDelimiterRow(line []byte) bool {
-	dashes := 0
-	for _, b := range line {
-		switch b {
-		case '-':
-			dashes++
-		case '|', ':', ' ', '\t', '\r':
-		default:
-			return false
-		}
-	}
-	return dashes > 0
+	return bytes.IndexByte(line, '-') >= 0 && len(bytes.Trim(line, "-|: \t\r")) == 0
 }
 
 // isDefinition reports whether a line is "[label]: target" and not a footnote.

@@ -77,16 +77,7 @@ func (p *plain) tag() (name, alt string, end int) {
 	for i < limit && isTagByte(p.src[i]) {
 		i++
 	}
-	var lower [12]byte
-	if n := i - from; n <= len(lower) {
-		for k := range n {
-			lower[k] = p.src[from+k]
-			if 'A' <= lower[k] && lower[k] <= 'Z' {
-				lower[k] |= 0x20
-			}
-		}
-		name = string(lower[:n])
-	}
+	name = strings.ToLower(string(p.src[from:i]))
 	if i < limit && strings.IndexByte(" \t\n\r/>", p.src[i]) < 0 {
 		return "", "", p.i
 	}

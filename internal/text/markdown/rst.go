@@ -106,11 +106,9 @@ func longEnough(adornment, title []byte) bool {
 
 func rstLabel(line []byte) (string, bool) {
 	rest, ok := bytes.CutPrefix(line, []byte(".. _"))
-	if !ok || len(rest) < 2 || rest[len(rest)-1] != ':' {
-		return "", false
-	}
-	name := strings.Trim(string(rest[:len(rest)-1]), "`")
-	return name, name != "" && name != "_" && !strings.Contains(name, ": ")
+	name, closed := strings.CutSuffix(string(rest), ":")
+	name = strings.Trim(name, "`")
+	return name, ok && closed && name != "" && name != "_" && !strings.Contains(name, ": ")
 }
 
 // rstObjects are the Sphinx directives that describe an object, without their domain.

@@ -47,7 +47,7 @@ func Fingerprint(text []byte) uint64 {
 		r, n := utf8.DecodeRune(text[i:])
 		i += n
 		switch {
-		case r == utf8.RuneError || !isWord(r):
+		case !isWord(r):
 			end()
 		case isIdeograph(r):
 			end()
@@ -57,10 +57,7 @@ func Fingerprint(text []byte) uint64 {
 		}
 	}
 	end()
-	switch words {
-	case 0:
-		return 0
-	case 1, 2:
+	if words < 3 {
 		return mix(w1 ^ bits.RotateLeft64(w2, 21))
 	}
 	return counts.majority()

@@ -45,7 +45,6 @@ func slug(text string, github bool) string {
 			if r == '_' && github {
 				b.WriteByte('_')
 			}
-		case r == utf8.RuneError:
 		case github && isWord(r), !github && (unicode.IsLetter(r) || unicode.IsNumber(r)):
 			b.WriteRune(r)
 		}

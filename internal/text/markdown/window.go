@@ -39,9 +39,6 @@ func eachBlock(part []byte, pc parser.Context, visit func(n ast.Node, base int) 
 				}
 				return ast.WalkSkipChildren, nil
 			}
-			if n.Type() == ast.TypeInline {
-				return ast.WalkSkipChildren, nil
-			}
 			return ast.WalkContinue, nil
 		})
 		if !w.ended || !more {
