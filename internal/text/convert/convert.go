@@ -109,9 +109,6 @@ func utf8Text(data []byte) []byte {
 	case utf8.Valid(data):
 		return bytes.TrimPrefix(data, []byte("\ufeff"))
 	}
-	out, err := charmap.Windows1252.NewDecoder().Bytes(data)
-	if err != nil {
-		panic(errBroken) // unreachable: the decoder maps every byte
-	}
+	out, _ := charmap.Windows1252.NewDecoder().Bytes(data) // it maps every byte
 	return out
 }

@@ -61,8 +61,7 @@ func closeEmpty(data []byte) []byte {
 	}
 	return emptyTag.ReplaceAllFunc(data, func(tag []byte) []byte {
 		name := tag[1:bytes.IndexAny(tag, "\t\n\f\r /")]
-		switch atom.Lookup(bytes.ToLower(name)) {
-		case atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input, atom.Link, atom.Meta, atom.Source, atom.Track, atom.Wbr:
+		if bytes.EqualFold(name, []byte("br")) { // </br> is a line break; other end tags of void elements mean nothing
 			return tag
 		}
 		return fmt.Appendf(nil, "%s></%s>", bytes.TrimSuffix(tag, []byte("/>")), name)

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -193,17 +194,15 @@ func language(n *html.Node) string {
 			continue
 		}
 		for class := range strings.FieldsSeq(attr(e, "class")) {
-			for _, prefix := range []string{"language-", "lang-", "highlight-source-", "highlight-"} {
-				name, ok := strings.CutPrefix(class, prefix)
-				if !ok || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789+#-") != "" || slices.Contains([]string{"default", "none", "text", "notranslate"}, name) {
-					continue
-				}
-				return name
+			if m := languageClass.FindStringSubmatch(class); m != nil && !slices.Contains([]string{"default", "none", "text", "notranslate"}, m[1]) {
+				return m[1]
 			}
 		}
 	}
 	return ""
 }
+
+var languageClass = regexp.MustCompile(`^(?:language|lang|highlight-source|highlight)-([a-zA-Z0-9+#-]+)$`)
 
 // TagAnchors returns the anchors of the HTML tag at the start of text: its id and, for an
 // <a>, its name. length is the length of the tag in bytes, 0 if there is none.

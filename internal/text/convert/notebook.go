@@ -56,7 +56,7 @@ type cellPrint struct {
 type joined string
 
 func (j *joined) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] == '[' {
+	if data[0] == '[' {
 		var lines []string
 		if err := json.Unmarshal(data, &lines); err != nil {
 			return err

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -137,23 +138,13 @@ func (p *objectParser) nameText() string {
 	for p.i < len(p.b) && !isSpace(p.b[p.i]) && !isDelimiter(p.b[p.i]) {
 		p.i++
 	}
-	s := string(p.b[start:p.i])
-	if !strings.Contains(s, "#") {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '#' && i+2 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
+	return nameEscape.ReplaceAllStringFunc(string(p.b[start:p.i]), func(escape string) string {
+		return string(unhex([]byte(escape)))
+	})
 }
+
+// nameEscape matches a byte in a name, such as "#20".
+var nameEscape = regexp.MustCompile(`#[0-9A-Fa-f]{2}`)
 
 // word reads a number, a reference or a keyword.
 func (p *objectParser) word() any {

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,14 +44,10 @@ func (a *archive) slide(name string, number int) {
 		block(a.w)
 	}
 	related := a.relations(name)
-	ids := make([]string, 0, len(related))
-	for id, target := range related {
-		if strings.Contains(target, "/notesSlides/") {
-			ids = append(ids, id)
+	for _, id := range slices.Sorted(maps.Keys(related)) {
+		if !strings.Contains(related[id], "/notesSlides/") {
+			continue
 		}
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
 		if notes := a.slideText(related[id]); len(notes.body) > 0 {
 			a.w.text("Notes:")
 			for _, block := range notes.body {

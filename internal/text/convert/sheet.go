@@ -119,13 +119,11 @@ func CSV(w *writer, data []byte) error {
 		if err != nil {
 			break // io.EOF; with LazyQuotes there is no other error
 		}
-		if s.full() {
-			s.total++
-			s.width = max(s.width, len(record))
-			continue
-		}
 		s.width = max(s.width, len(record))
-		row := make([]string, min(len(record), maxColumns))
+		var row []string
+		if !s.full() {
+			row = make([]string, min(len(record), maxColumns))
+		}
 		for i := range row {
 			row[i] = strings.Join(strings.Fields(escape(flat(cut(record[i], maxCell)))), " ")
 		}

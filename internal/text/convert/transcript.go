@@ -37,12 +37,9 @@ type contentPart struct {
 }
 
 func (c *content) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] == '"' {
+	if data[0] == '"' {
 		*c = content{{Type: "text"}}
 		return json.Unmarshal(data, &(*c)[0].Text)
-	}
-	if len(data) == 0 || data[0] != '[' {
-		return nil
 	}
 	return eachOf(data, func(d *json.Decoder) error {
 		var part contentPart

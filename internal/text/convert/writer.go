@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
 )
@@ -67,11 +68,7 @@ func (w *writer) line(s string) {
 	}
 	w.out = append(w.out, s...)
 	if s == "" {
-		end := len(w.out)
-		for end > start && w.out[end-1] == ' ' {
-			end--
-		}
-		w.out = w.out[:end]
+		w.out = w.out[:start+len(bytes.TrimRight(w.out[start:], " "))]
 	}
 	w.out = append(w.out, '\n')
 	if len(w.out) > maxOutput {
@@ -162,10 +159,7 @@ func (w *writer) text(text string) { w.paragraph(lines(escape(flat(text)))) }
 
 // code writes a fenced code block. The fence is longer than any in the text.
 func (w *writer) code(language, text string) {
-	text = strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), " \t\r\n")
-	for strings.HasPrefix(text, "\n") {
-		text = text[1:]
-	}
+	text = strings.TrimLeft(strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), " \t\r\n"), "\n")
 	if strings.TrimSpace(text) == "" {
 		return
 	}
