@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -60,15 +59,6 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// cpuSeconds is the processor time this process has used.
-func cpuSeconds(t *testing.T) float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
-}
-
 // TestCost measures indexing with the shipped model against the embedding of the same texts
 // alone, in processor time, which the machine's other work does not change. It checks the
 // bounds that are promised: 1.15 times, 1 GiB, and nothing to do the second time. It needs
@@ -100,18 +90,18 @@ func measureCost(t *testing.T, e models.Embedder, root string) {
 	defer closeAll()
 	x := New(s, e, nil)
 	marks := map[string]float64{} // processor seconds at the end of each phase
-	start, begin := time.Now(), cpuSeconds(t)
+	start, begin := time.Now(), testutil.ProcessorTime().Seconds()
 	var keywordsAfter time.Duration
 	report, err := x.Run(t.Context(), func(p job.Progress) {
 		if p.Phase == PhaseVectors && keywordsAfter == 0 {
 			keywordsAfter = time.Since(start)
 		}
-		marks[p.Phase] = cpuSeconds(t)
+		marks[p.Phase] = testutil.ProcessorTime().Seconds()
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wall, indexing := time.Since(start), cpuSeconds(t)-begin
+	wall, indexing := time.Since(start), testutil.ProcessorTime().Seconds()-begin
 	rss := peakRSS(t)
 	t.Logf("%v: %d sections", report, report.Sections)
 	t.Logf("wall %.1fs, keywords answer after %.2fs; processor %.1fs (scan %.2f, keywords %.2f, vectors %.1f); peak memory %d MiB",
@@ -121,12 +111,12 @@ func measureCost(t *testing.T, e models.Embedder, root string) {
 		t.Errorf("peak memory is %d MiB, want at most 1024", rss>>20)
 	}
 
-	start, begin = time.Now(), cpuSeconds(t)
+	start, begin = time.Now(), testutil.ProcessorTime().Seconds()
 	second, err := x.Run(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("second run: wall %.3fs, processor %.3fs: %v", time.Since(start).Seconds(), cpuSeconds(t)-begin, second)
+	t.Logf("second run: wall %.3fs, processor %.3fs: %v", time.Since(start).Seconds(), testutil.ProcessorTime().Seconds()-begin, second)
 	if second.Embedded != 0 {
 		t.Errorf("the second run embedded %d texts", second.Embedded)
 	}
@@ -134,11 +124,11 @@ func measureCost(t *testing.T, e models.Embedder, root string) {
 		return
 	}
 	texts := allTexts(t, x, s.Docs)
-	start, begin = time.Now(), cpuSeconds(t)
+	start, begin = time.Now(), testutil.ProcessorTime().Seconds()
 	if _, err := e.EmbedDocuments(t.Context(), texts); err != nil {
 		t.Fatal(err)
 	}
-	alone := cpuSeconds(t) - begin
+	alone := testutil.ProcessorTime().Seconds() - begin
 	t.Logf("embedding the same %d texts alone: wall %.1fs, processor %.1fs, %.1f texts/s; indexing takes %.3f times its processor time, %.3f times its wall time",
 		len(texts), time.Since(start).Seconds(), alone, float64(len(texts))/time.Since(start).Seconds(), indexing/alone, wall.Seconds()/time.Since(start).Seconds())
 	if indexing > 1.15*alone {

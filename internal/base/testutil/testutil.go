@@ -78,10 +78,10 @@ func Kills(t *testing.T, few int) int {
 	return n
 }
 
-// Linear reports an error if work on eight times the input takes more than 40 times as long;
-// quadratic work takes 64 times as long. prepare returns the work on n or on n/8 units. Other
-// processes only make work take longer, so Linear takes the least of several measurements,
-// and stops when they show that the work is linear.
+// Linear reports an error if work on eight times the input takes more than 40 times the
+// processor time; quadratic work takes 64 times. prepare returns the work on n or on n/8
+// units. The garbage collector and other tests only make work take longer, so Linear takes
+// the least of several measurements, and stops when they show that the work is linear.
 func Linear(t testing.TB, name string, n int, prepare func(n int) func()) {
 	t.Helper()
 	small, large := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
@@ -95,9 +95,9 @@ func Linear(t testing.TB, name string, n int, prepare func(n int) func()) {
 }
 
 func timed(work func()) time.Duration {
-	start := time.Now()
+	start := ProcessorTime()
 	work()
-	return time.Since(start)
+	return ProcessorTime() - start
 }
 
 // PartitionBy returns the partition of a porcupine model whose operations on different
