@@ -300,7 +300,7 @@ var asideNames = map[string]bool{
 // begins with a date, as records have, and the query does not have the name. A card is
 // aside unless the query is about cards or tasks.
 func aside(file, query string) bool {
-	if store.KindOf(file) == store.Cards {
+	if store.IsCard(file) {
 		return !strings.Contains(query, "card") && !strings.Contains(query, "task")
 	}
 	name := strings.ToLower(strings.TrimSuffix(file, path.Ext(file)))

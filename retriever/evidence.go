@@ -82,9 +82,8 @@ func (s *search) unknown() ([]string, error) {
 
 // cover updates covered with a result: the terms found in its passage and in its headings.
 func (s *search) cover(d *foundDocument, t *keyword.Marker, found map[string]bool) {
-	if s.shown++; s.shown > coveredDocuments {
-		return
-	}
 	maps.Copy(found, t.In(strings.Join(d.doc.Sections[d.section].Trail, "\n")+"\n"+d.doc.Title))
+	s.covering.Lock()
+	defer s.covering.Unlock()
 	s.covered = max(s.covered, float64(len(found))/float64(max(1, t.Len())))
 }

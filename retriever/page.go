@@ -40,15 +40,22 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 		}
 	}
 	marked := keyword.NewMarker(s.parsed)
-	s.shown, s.covered = 0, 0
+	s.covered = 0
 	if s.sources.Files != nil {
 		s.files = s.sources.Files.Lookup()
 		defer s.files.Close()
 	}
 	var kept []Fingerprint
 	results := func(reader *docs.Reader) error {
-		var counting sync.WaitGroup // of the tokens of sections
-		defer counting.Wait()
+		// Another goroutine writes the snippets while this one reads on.
+		texts := make(chan func(), s.Limit)
+		var writing sync.WaitGroup
+		writing.Go(func() { callAll(texts) })
+		defer func() {
+			close(texts)
+			callAll(texts)
+			writing.Wait()
+		}()
 		ready := 0 // number of prefetched documents
 		for i := range ranking.Documents {
 			if err := ctx.Err(); err != nil {
@@ -85,9 +92,9 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 				return nil
 			}
 			if kept = append(kept, print); len(kept) > offset {
-				a.Results = append(a.Results, s.result(d, marked)) // there is room
+				a.Results = append(a.Results, s.result(d)) // there is room
 				result := &a.Results[len(a.Results)-1]
-				s.countTokens(&counting, &result.SectionTokens, d)
+				texts <- s.texts(result, d, marked, len(a.Results) <= coveredDocuments)
 				if result.Outdated, err = s.outdatedNote(ctx, d.doc.Path); err != nil {
 					return err
 				}
@@ -213,21 +220,55 @@ func blankPreamble(doc *store.Document, n int, text []byte) bool {
 	return s.Level == 0 && strings.TrimSpace(markdown.Plain(doc.Path, "", text[s.Start:s.OwnEnd])) == ""
 }
 
-// result returns the result for d, without SectionTokens. Its snippet shows the terms in
-// marked.
-func (s *search) result(d *foundDocument, marked *keyword.Marker) Result {
+func callAll(functions <-chan func()) {
+	for f := range functions {
+		f()
+	}
+}
+
+// texts returns a function that sets SectionTokens of the result for d and, unless the search
+// has a budget, its snippet, which shows the terms in marked. The result counts for covered if
+// covers is set. The function works on copies, because only View handles the faults of reading
+// a damaged file. It caches the number of tokens by the hash of the section.
+func (s *search) texts(result *Result, d *foundDocument, marked *keyword.Marker, covers bool) func() {
+	section := &d.doc.Sections[d.section]
+	chunk := section.Chunks[d.chunk]
+	quotes := covers || s.MaxTokens == 0
+	var own []byte
+	if quotes {
+		own = bytes.Clone(d.text[chunk.Start:chunk.End])
+	}
+	tokens, counted := s.lengths.Get(section.Hash)
+	var whole string
+	if !counted {
+		whole = string(markdown.TrimBlankLines(d.text[section.Start:section.End]))
+	}
+	return func() {
+		if quotes {
+			text := markdown.Plain(d.doc.Path, chunk.Fence, own)
+			if store.KindOf(d.doc.Path) == store.Code {
+				text = joinComments(text)
+			}
+			snippet, found := snippetOf(marked, section.Heading, text)
+			if covers {
+				s.cover(d, marked, found)
+			}
+			if s.MaxTokens == 0 {
+				result.Snippet, result.Flags = snippet, invisible.Find(snippet)
+			}
+		}
+		if !counted {
+			tokens = s.sources.Budget.CountTokens(whole)
+			s.lengths.Add(section.Hash, tokens)
+		}
+		result.SectionTokens = tokens
+	}
+}
+
+// result returns the result for d, without the fields that texts sets.
+func (s *search) result(d *foundDocument) Result {
 	doc, section := d.doc, &d.doc.Sections[d.section]
 	chunk := section.Chunks[d.chunk]
-	var snippet string
-	if s.MaxTokens == 0 || s.shown < coveredDocuments { // with a budget, snippets serve only cover
-		var found map[string]bool
-		text := markdown.Plain(doc.Path, chunk.Fence, d.text[chunk.Start:chunk.End])
-		if store.KindOf(doc.Path) == store.Code {
-			text = joinComments(text)
-		}
-		snippet, found = snippetOf(marked, section.Heading, text)
-		s.cover(d, marked, found)
-	}
 	result := Result{
 		Path: doc.Path, Title: doc.Title, Headings: append([]string{}, section.Trail...), Anchor: section.Anchor,
 		LineRange: Lines{section.StartLine, section.EndLine},
@@ -244,7 +285,6 @@ func (s *search) result(d *foundDocument, marked *keyword.Marker) Result {
 		result.More = s.more(d, result.candidate)
 	} else {
 		result.Anchors, result.More = firstHeadings(doc), s.more(d, nil)
-		result.Snippet, result.Flags = snippet, invisible.Find(snippet)
 	}
 	if s.Query.Explain {
 		e := d.ranked.Explanation
@@ -343,22 +383,6 @@ func lineBreaks(text []byte) int {
 		}
 	}
 	return n
-}
-
-// countTokens sets n to the number of tokens of the section that d shows, with its
-// subsections, cached by the hash of the section. A goroutine of counting counts a copy,
-// because only View handles the faults of reading a damaged file.
-func (r *Retriever) countTokens(counting *sync.WaitGroup, n *int, d *foundDocument) {
-	section := &d.doc.Sections[d.section]
-	if known, ok := r.lengths.Get(section.Hash); ok {
-		*n = known
-		return
-	}
-	text := string(markdown.TrimBlankLines(d.text[section.Start:section.End]))
-	counting.Go(func() {
-		*n = r.sources.Budget.CountTokens(text)
-		r.lengths.Add(section.Hash, *n)
-	})
 }
 
 // Place returns the ReadRequest.Path of the result's section.

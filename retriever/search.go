@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"cairn/internal/base/observe"
@@ -24,11 +25,11 @@ type search struct {
 	trace   *tracer      // nil unless the search is explained
 	apart   bool         // no text has the phrases, so their words need not be together
 	files   *walk.Lookup // set while page runs; nil without a workspace folder
-	// shown counts the results that were passed to cover. covered is the largest share of
-	// the query's terms that one of the first results contains.
-	shown   int
-	covered float64
-	notes   map[string][]Outdated // the notes that were checked
+	// covered is the largest share of the query's terms that one of the first results
+	// contains.
+	covered  float64
+	covering sync.Mutex
+	notes    map[string][]Outdated // the notes that were checked
 }
 
 // Search answers a query with a page of documents, each represented by its

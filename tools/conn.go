@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -202,9 +203,13 @@ func (c *conn) acceptRequest(method string, params json.RawMessage, to reply, we
 		c.refuse(to, jsonrpc.CodeInvalidRequest, "Invalid Request: id %s is in use", p.id)
 		return
 	}
+	respond := directResponse
 	if !isDirect {
-		c.queue = append(c.queue, &jsonrpc.Request{ID: id, Method: method, Params: params})
-		return
+		if t, params, isDirect = c.simpleCall(method, params); !isDirect {
+			c.queue = append(c.queue, &jsonrpc.Request{ID: id, Method: method, Params: params})
+			return
+		}
+		ctx, respond = withOrigin(ctx, origin{text: true}), toolResponse
 	}
 	c.calls.Go(func() {
 		t, params, f := c.server.unwrap(t, params)
@@ -212,8 +217,48 @@ func (c *conn) acceptRequest(method string, params json.RawMessage, to reply, we
 		if f == nil {
 			answer, f = c.server.do(c.server.requestContext(ctx, c.session), c.session, t, call{args: params})
 		}
-		c.Write(ctx, directResponse(id, t, answer, f))
+		c.Write(ctx, respond(id, t, answer, f))
 	})
+}
+
+// simpleCall returns the tool and the arguments of a call that needs nothing of the SDK, which
+// would encode the answer three times. The tool only reads, the call has no metadata, and
+// results in the session's revision have no type. Otherwise simpleCall returns params.
+func (c *conn) simpleCall(method string, params json.RawMessage) (tool, json.RawMessage, bool) {
+	c.mu.Lock()
+	version := c.version
+	c.mu.Unlock()
+	var m map[string]json.RawMessage
+	var name string
+	if method != "tools/call" || version == "" || version >= firstStateless || json.Unmarshal(params, &m) != nil || len(m) != 2 || json.Unmarshal(m["name"], &name) != nil {
+		return tool{}, params, false
+	}
+	args := m["arguments"]
+	if t, ok := c.server.find(name); ok && t.readOnly && !t.openWorld && !t.waits && len(args) > 0 && args[0] == '{' {
+		return t, args, true
+	}
+	return tool{}, params, false
+}
+
+// toolResponse returns the response to a simple call, as the SDK encodes it.
+func toolResponse(id jsonrpc.ID, _ tool, answer any, f *Failure) *jsonrpc.Response {
+	if f != nil {
+		answer = f
+	}
+	r, err := toolResult(answer, f != nil)
+	if err != nil {
+		return &jsonrpc.Response{ID: id, Error: err}
+	}
+	raw, ok := r.StructuredContent.(json.RawMessage)
+	if !ok || f != nil {
+		result, err := json.Marshal(r)
+		return &jsonrpc.Response{ID: id, Result: result, Error: err}
+	}
+	text, _ := json.Marshal(string(raw)) // never fails
+	result := bytes.NewBuffer(make([]byte, 0, len(text)+len(raw)+len(raw)/8+64))
+	fmt.Fprintf(result, `{"content":[{"type":"text","text":%s}],"structuredContent":`, text)
+	json.HTMLEscape(result, raw)
+	return &jsonrpc.Response{ID: id, Result: append(result.Bytes(), '}')}
 }
 
 // directResponse returns the response to a direct call of t.

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"encoding/json"
 	"sync"
 	"time"
@@ -63,7 +64,7 @@ func (l *limiter) allow(session, tool string, r rate) *Failure {
 }
 
 // examples keeps the shortest arguments of the successful calls of each client and tool,
-// with secrets masked. A client sees only its own.
+// and shows them with secrets masked. A client sees only its own.
 type examples struct {
 	mu    sync.Mutex
 	masks *secret.Masks
@@ -81,15 +82,13 @@ func newExamples() *examples {
 
 // keep records the arguments of a successful call.
 func (e *examples) keep(client, tool string, args json.RawMessage) {
-	var object map[string]any
-	if len(args) > usage.MaxExample || json.Unmarshal(args, &object) != nil || len(object) == 0 {
-		return
+	if len(args) > usage.MaxExample || bytes.IndexByte(args, '"') < 0 {
+		return // too long, or no arguments
 	}
-	short := e.masks.Arguments(object)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if old, ok := e.known.Get([2]string{client, tool}); !ok || len(short) < len(old) {
-		e.known.Add([2]string{client, tool}, short)
+	if old, ok := e.known.Get([2]string{client, tool}); !ok || len(args) < len(old) {
+		e.known.Add([2]string{client, tool}, bytes.Clone(args))
 	}
 }
 
@@ -104,6 +103,8 @@ func (e *examples) add(client, tool string, f *Failure) {
 		if f.Data == nil {
 			f.Data = map[string]any{}
 		}
-		f.Data["example"] = known
+		var object map[string]any
+		_ = json.Unmarshal(known, &object) // a tool has decoded it before
+		f.Data["example"] = e.masks.Arguments(object)
 	}
 }

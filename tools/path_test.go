@@ -44,7 +44,7 @@ func TestPathOfAQuery(t *testing.T) {
 	}
 	for _, c := range []struct{ line, server string }{
 		{request(3, "read_context", `{"query":"release"}`), "cairn/tools.(*conn).acceptRequest."},
-		{request(4, "tools/call", `{"name":"read_context","arguments":{"query":"script"}}`), "cairn/tools.(*Server).sdkServer."},
+		{request(4, "tools/call", `{"name":"read_context","arguments":{"query":"script"}}`), "cairn/tools.(*conn).acceptRequest."},
 	} {
 		s.send(c.line)
 		answer := s.receive()

@@ -138,7 +138,9 @@ func (s *Server) requestContext(ctx context.Context, session string) context.Con
 	if s.options.Recorder == nil || session == "" {
 		return ctx
 	}
-	return withOrigin(ctx, origin{record: func(add func(*usage.Session)) { s.options.Recorder.record(session, add) }})
+	r := originOf(ctx)
+	r.record = func(add func(*usage.Session)) { s.options.Recorder.record(session, add) }
+	return withOrigin(ctx, r)
 }
 
 // toolHandler returns the handler of tools/call for one tool.

@@ -136,7 +136,7 @@ func KindOf(path string) Kind {
 	switch {
 	case outline.IsSource(path):
 		return Code
-	case isCard(path):
+	case IsCard(path):
 		return Cards
 	case IsNote(path):
 		return Notes
@@ -144,9 +144,9 @@ func KindOf(path string) Kind {
 	return Docs
 }
 
-// isCard reports whether a path is in a folder of cards, that of the workspace or of a
+// IsCard reports whether a path is in a folder of cards, that of the workspace or of a
 // further root.
-func isCard(path string) bool {
+func IsCard(path string) bool {
 	folder := folderBefore(path, "/cards/")
 	return folder == ".cairn" || folder == ".cuedeck"
 }

@@ -25,7 +25,7 @@ var rooms = []room{
 	{"internal/stage", "internal/base internal/text internal/store retriever", 5020},
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 10250},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 210},
-	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 7890},
+	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 7940},
 	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 12180},
 	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools", 7100},
 	{"deploy", "", 290},
