@@ -20,7 +20,6 @@ import (
 	"cairn/internal/store/docs"
 	"cairn/internal/store/kv"
 	"cairn/internal/text/markdown"
-	"cairn/internal/text/outline"
 	"cairn/internal/text/walk"
 )
 
@@ -275,7 +274,7 @@ const largeFile = 8 << 20
 // a converted format share a reader, since another process converts them together, and a
 // large file occupies several, up to all, since it is in memory.
 func weight(e walk.Entry, all int64) int64 {
-	if !markdown.FormatOf(e.Path).Converted() && !outline.Compressed(e.Path) {
+	if markdown.Verbatim(e.Path) {
 		return smallFile
 	}
 	return min(max(e.Size, smallFile/64), max(smallFile, e.Size/largeFile*smallFile), all)

@@ -148,35 +148,54 @@ func (x *Index) changed(s *Stores, q *retriever.Query) error {
 	})
 }
 
-// Candidates returns the files that a scan for lines has to read. If the owner watches the
-// folder, the documents and the unhandled changes suffice; otherwise Candidates walks the
-// folder.
-func (x *Index) Candidates(ctx context.Context, r scan.Request) (c *scan.Candidates, err error) {
+// Found is an answer with its lines.
+type Found struct {
+	*scan.Answer
+	Found []scan.Line `json:"found"`
+}
+
+// Lines finds every matching line. If the owner watches the folder, the documents and the
+// unhandled changes suffice; otherwise Lines walks the folder.
+func (x *Index) Lines(ctx context.Context, r scan.Request) (_ *Found, err error) {
+	o, masks := x.options.Config.Walk(), x.options.Config.Masks()
+	if r.Rules != masks.Rules() {
+		return nil, errors.New("the owner of the index masks other secrets")
+	}
 	tree, err := walk.Open(x.options.Selection.Roots()...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
 	changes, watched := x.unhandled() // before the documents, which then have all others
-	complete := x.complete.Load()
-	known, err := x.knownFiles()
-	if err != nil { // then every file is a candidate
-		x.options.Logger.Debug("reading the n-grams of the files", "error", err)
+	watched = watched && x.complete.Load() && !changes.All
+	var a *scan.Answer
+	find := func(known *scan.Known, d *docs.Store) (err error) {
+		var c *scan.Candidates
+		if known != nil && watched {
+			c, err = scan.SelectWatched(ctx, tree, o, known, changes.Paths, r)
+		} else {
+			c, err = scan.Select(ctx, tree, o, known, r)
+		}
+		if err == nil {
+			a, err = scan.Find(ctx, tree, o, masks, d, c, r)
+		}
+		return err
 	}
-	if known != nil && watched && complete && !changes.All {
-		c, err = scan.SelectWatched(ctx, tree, x.options.Config.Walk(), known, changes.Paths, r)
-	} else {
-		c, err = scan.Select(ctx, tree, x.options.Config.Walk(), known, r)
+	err = x.withFiles(find)
+	if _, bad := errors.AsType[*scan.PatternError](err); err != nil && !bad && ctx.Err() == nil {
+		x.options.Logger.Debug("reading all files because of their documents", "error", err)
+		err = find(nil, nil)
 	}
-	if c != nil {
-		c.Rules = x.options.Config.Masks().Rules()
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	return &Found{a, a.Found}, nil
 }
 
-// knownFiles returns the states of the files in the documents, nil without an index. It opens
-// only the documents if the process has not opened the index, because a command scans once.
-func (x *Index) knownFiles() (known *scan.Known, err error) {
+// withFiles calls fn with the documents and the states of the files in them, nil without an
+// index. It opens only the documents if the process has not opened the index, because a command
+// scans once.
+func (x *Index) withFiles(fn func(*scan.Known, *docs.Store) error) (err error) {
 	o := x.options
 	x.mu.RLock()
 	alone := !x.opened && !o.Write && o.Remote == nil
@@ -188,10 +207,17 @@ func (x *Index) knownFiles() (known *scan.Known, err error) {
 	} else if s, err = x.use(); err == nil {
 		defer x.mu.RUnlock()
 	}
-	if err != nil || s == nil || !s.own {
-		return nil, err
+	if err != nil {
+		return err
 	}
-	return x.known.get(s.Docs, func(r *docs.Reader) (*scan.Known, error) { return scan.Record(r, x.known.last, !alone) })
+	if s == nil || !s.own {
+		return fn(nil, nil)
+	}
+	known, err := x.known.get(s.Docs, func(r *docs.Reader) (*scan.Known, error) { return scan.Record(r, x.known.last, !alone) })
+	if err != nil {
+		return err
+	}
+	return fn(known, s.Docs)
 }
 
 // unhandled returns the changes that no completed call of watcher.take has processed. ok is

@@ -120,7 +120,7 @@ type Index struct {
 	vectorDamage atomic.Pointer[error]
 	filling      atomic.Int32         // runs and watchers, which fill an index that is empty
 	counted      ofDocuments[counted] // for Status
-	// known and complete are for Candidates. complete reports that the documents have the state
+	// known and complete are for Lines. complete reports that the documents have the state
 	// of each file of a watched folder, except for its unhandled changes.
 	known    ofDocuments[*scan.Known]
 	complete atomic.Bool
@@ -487,10 +487,13 @@ func (x *Index) References(ctx context.Context, r bundle.ReferencesRequest) (*bu
 
 // fromSources calls fn with the sources of an index in use, as answer does.
 func fromSources[T any](x *Index, fn func(bundle.Sources) (T, error)) (T, error) {
-	known, err := x.knownFiles() // before the stores are in use
-	if err != nil || known == nil {
-		known = &scan.Known{}
-	}
+	known := &scan.Known{}
+	_ = x.withFiles(func(k *scan.Known, _ *docs.Store) error { // before the stores are in use
+		if k != nil {
+			known = k
+		}
+		return nil
+	})
 	return answer(x, func() (T, error) {
 		return fn(bundle.Sources{
 			Search: x.retriever, Documents: x.stores.Docs, History: x.options.History,

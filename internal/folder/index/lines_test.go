@@ -11,7 +11,6 @@ import (
 
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/scan"
-	"cairn/internal/text/walk"
 )
 
 // TestLines: in a watched folder, a scan reads only the files that can match, finds an edit
@@ -28,13 +27,16 @@ func TestLines(t *testing.T) {
 		write(fmt.Sprintf("f%02d.md", i), fmt.Sprintf("# File %d\n\nalpha beta\n", i))
 	}
 	x := open(t, func(o *Options) { o.Selection.Root, o.Watch = root, true })
-	candidates := func(pattern string) *scan.Candidates {
+	lines := func(pattern string) *Found {
 		t.Helper()
-		c, err := x.Candidates(t.Context(), scan.Request{Pattern: pattern})
-		if err != nil {
-			t.Fatal(err)
+		a, err := x.Lines(t.Context(), scan.Request{Pattern: pattern, Rules: x.options.Config.Masks().Rules()})
+		if err != nil || a.Searched != 20 {
+			t.Fatalf("%+v, %v, want an answer for 20 files", a, err)
 		}
-		return c
+		return a
+	}
+	in := func(a *Found, name string) bool {
+		return slices.ContainsFunc(a.Found, func(l scan.Line) bool { return l.Path == name })
 	}
 	ready := func() {
 		t.Helper()
@@ -47,22 +49,25 @@ func TestLines(t *testing.T) {
 		})
 	}
 	ready()
-	if c := candidates("File 7"); !slices.Equal(c.Paths, []string{"f07.md"}) || c.Excluded != 19 {
-		t.Errorf("%+v, want f07.md of 20", c)
+	if a := lines("File 7"); len(a.Found) != 1 || !in(a, "f07.md") {
+		t.Errorf("%+v, want f07.md", a)
 	}
 	for i := range 20 {
 		word, name := fmt.Sprintf("needle%02d", i), fmt.Sprintf("f%02d.md", i)
-		if c := candidates(word); slices.Contains(c.Paths, name) && i%2 == 0 {
-			t.Errorf("%s: %+v before the edit", word, c)
+		if a := lines(word); a.Total > 0 && i%2 == 0 {
+			t.Errorf("%s: %+v before the edit", word, a)
 		}
 		write(name, word+"\n")
-		if c := candidates(word); !slices.Contains(c.Paths, name) || len(c.Paths)+c.Excluded != 20 {
-			t.Errorf("%s: %+v, want %s after the edit", word, c, name)
+		if a := lines(word); a.Total != 1 || !in(a, name) {
+			t.Errorf("%s: %+v, want %s after the edit", word, a, name)
 		}
 	}
 	x.setAside(Damage{DocumentsFile: errors.New("damaged")})
-	if c := candidates("needle07"); !slices.Contains(c.Paths, "f07.md") || len(c.Paths) != 20 {
-		t.Errorf("without the documents: %+v, want all files", c)
+	if a := lines("needle07"); a.Total != 1 || !in(a, "f07.md") {
+		t.Errorf("without the documents: %+v, want f07.md", a)
+	}
+	if a, err := x.Lines(t.Context(), scan.Request{Pattern: "needle07", Rules: "others"}); err == nil {
+		t.Errorf("a caller that masks other secrets: %+v", a)
 	}
 	if _, err := x.Index(t.Context(), IndexRequest{Join: true}, nil); err != nil {
 		t.Fatal(err)
@@ -84,27 +89,18 @@ func TestFreshness(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	t.Logf("indexed in %v", time.Since(begun))
-	tree, err := walk.Open(walk.Root{Dir: root})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tree.Close()
 	path := filepath.Join(root, "zz-saved.md")
 	defer os.Remove(path)
 	var took []time.Duration
 	for i := range 200 {
-		r := scan.Request{Pattern: fmt.Sprintf("saved%dnow", i*i)}
+		r := scan.Request{Pattern: fmt.Sprintf("saved%dnow", i*i), Rules: x.options.Config.Masks().Rules()}
 		saved := time.Now()
 		if err := os.WriteFile(path, []byte("# Saved\n\n"+r.Pattern+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		c, err := x.Candidates(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := scan.Find(t.Context(), tree, x.options.Config.Walk(), x.options.Config.Masks(), c, r)
+		a, err := x.Lines(t.Context(), r)
 		if err != nil || a.Total != 1 {
-			t.Fatalf("save %d: %d lines, want 1; %v", i, a.Total, err)
+			t.Fatalf("save %d: %+v, want 1 line; %v", i, a, err)
 		}
 		took = append(took, time.Since(saved))
 		time.Sleep(time.Duration(i%8) * 50 * time.Millisecond) // the next save is before or after the file is indexed

@@ -22,7 +22,7 @@ const (
 	ReferencesOp owner.Op[bundle.ReferencesRequest, *bundle.References, none] = "references"
 	StatusOp     owner.Op[StatusRequest, *Status, none]                       = "status"
 	SkippedOp    owner.Op[none, []SkippedFile, none]                          = "skipped"
-	LinesOp      owner.Op[scan.Request, *scan.Candidates, none]               = "lines"
+	LinesOp      owner.Op[scan.Request, *Found, none]                         = "found"
 	NotesOp      owner.Op[NotesRequest, *Notes, none]                         = "notes"
 	DocumentsOp  owner.Op[DocumentsRequest, *Documents, none]                 = "documents"
 	IndexOp      owner.Op[IndexRequest, *IndexReport, Progress]               = "index"
@@ -52,7 +52,7 @@ func (x *Index) ServeReads(s *owner.Server) {
 	SkippedOp.Answer(s, func(ctx context.Context, _ none) ([]SkippedFile, error) { return x.Skipped(ctx) })
 	DocumentsOp.Answer(s, x.Documents)
 	NotesOp.Answer(s, x.Notes)
-	LinesOp.Answer(s, x.Candidates)
+	LinesOp.Answer(s, x.Lines)
 }
 
 // ErrorKinds lists the errors of the operations that clients receive with their type.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -16,64 +16,46 @@ import (
 
 // Candidates are the files that a scan reads.
 type Candidates struct {
-	// Paths are sorted.
-	Paths []string `json:"paths"`
-	// Plain are the states in which these files have no secrets by Rules, see
-	// secret.Masks.Rules; the zero State for a file that may have some.
-	Plain []State `json:"plain,omitempty"`
-	Rules string  `json:"rules,omitempty"`
-	// Parts are those of each file in its Plain state that can match, nil for all.
-	Parts [][]ngram.Part `json:"parts,omitempty"`
+	Files []Candidate // sorted by path
 	// Excluded is the number of text files that cannot have a matching line.
-	Excluded int `json:"excluded"`
+	Excluded int
+
+	known   *Known
+	matches *matches
 }
 
-// State tells a version of a file from the others, like the fields of docs.File.
-type State struct{ Size, ModTime, ChangeTime int64 }
-
-// holds reports whether a file is known and has the state s. A caller that has read the file
-// asks afterwards, so that it did not read a later version.
-func (s State) holds(files *walk.Lookup, path string) bool {
-	if s.ModTime == 0 || s.ChangeTime == 0 {
-		return false
-	}
-	info, err := files.Stat(path)
-	return err == nil && s == State{info.Size(), info.ModTime().UnixNano(), walk.ChangeTime(info)}
+// Candidate is a file that can match.
+type Candidate struct {
+	Path string
+	at   int32 // in known if it is in its known state, otherwise -1
 }
 
-// at returns candidate i. Its state is the zero State unless the rules are those of the masks.
-func (c *Candidates) at(i int, rules string) candidate {
-	k := candidate{path: c.Paths[i]}
-	if i < len(c.Plain) && i < len(c.Parts) && c.Rules == rules {
-		k.plain, k.parts = c.Plain[i], c.Parts[i]
-	}
-	return k
+func (c *Candidates) add(path string, at int) {
+	c.Files = append(c.Files, Candidate{path, int32(at)})
 }
 
-// candidate is a file, and what is known of it in the state plain.
-type candidate struct {
-	path  string
-	plain State
-	parts []ngram.Part
+func (c *Candidates) sort() {
+	slices.SortFunc(c.Files, func(a, b Candidate) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// complete sorts the paths of c and sets what is known of them.
-func (c *Candidates) complete(k *Known, l *looked) {
-	slices.Sort(c.Paths)
-	c.Plain, c.Parts = make([]State, len(c.Paths)), make([][]ngram.Part, len(c.Paths))
-	for i, path := range c.Paths {
-		if f := k.find(path); f != nil && f.grams.Unmasked() {
-			c.Plain[i], c.Parts[i] = State{f.Size, f.ModTime, f.ChangeTime}, l.parts(f)
-		}
+// addKnown adds or excludes file i, which is in its known state.
+func (c *Candidates) addKnown(i int) {
+	if c.matches.has(i) {
+		c.add(c.known.files[i].Path, i)
+	} else if c.known.rows[i] >= 0 || c.known.files[i].grams != ngram.NotText {
+		c.Excluded++
 	}
 }
 
 // Known are the states of the files of a folder in its documents. It does not change. Nil
 // knows no file.
 type Known struct {
-	files []file       // sorted by path
-	table *ngram.Table // of most files; nil if searches are rare
-	lacks int          // files that were recorded since the table was made
+	version int          // of the documents
+	files   []file       // sorted by path
+	rows    []int32      // of each file in the table, -1 if it does not have the file
+	table   *ngram.Table // of most files; nil if searches are rare
+	lacks   int          // files that were recorded since the table was made
+	opened  *opened
 }
 
 // tableLacks is the share of files that a table may lack before it is made again, as a
@@ -84,35 +66,82 @@ const tableLacks = 16
 type file struct {
 	docs.File
 	grams ngram.Filter // the trailer alone if the table has the rest
-	row   int          // in the table, plus 1; 0 if it does not have the file
+	text  bool         // the documents have the text in this state
+}
+
+// is reports whether a file in a state is f in its known state.
+func (f *file) is(size, modTime, changeTime int64) bool {
+	return f.ModTime != 0 && f.Size == size && f.ModTime == modTime && f.ChangeTime == changeTime
+}
+
+// current reports whether the file at a path has its known state, by all its times. A caller
+// that has read the file asks afterwards, so that it did not read a later version.
+func (f *file) current(path string, files *walk.Lookup) bool {
+	info, err := files.Stat(path)
+	return err == nil && f.ChangeTime != 0 && f.is(info.Size(), info.ModTime().UnixNano(), walk.ChangeTime(info))
+}
+
+// opened has the masked texts of files in their known state that have secrets and whose texts
+// the documents do not have, such as those of formats that are converted. The zero opened is ready
+// to use.
+type opened struct {
+	mu    sync.Mutex
+	texts map[docs.File][]byte
+	size  int // of all texts
+}
+
+// maxOpened is the largest size of all texts in bytes.
+const maxOpened = 16 << 20
+
+func (o *opened) get(f *file) []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.texts[f.File]
+}
+
+// put adds a text. It removes all others if there is no room.
+func (o *opened) put(f *file, text []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(text) > maxOpened || o.texts[f.File] != nil {
+		return
+	}
+	if o.size+len(text) > maxOpened || o.texts == nil {
+		o.texts, o.size = map[docs.File][]byte{}, 0
+	}
+	o.texts[f.File], o.size = text, o.size+len(text)
 }
 
 // Record returns what the documents know of the files. before, which may be nil, is an
 // earlier result for the same documents. often tells whether there will be many searches.
 func Record(r *docs.Reader, before *Known, often bool) (*Known, error) {
 	before = cmp.Or(before, &Known{})
-	k := &Known{files: make([]file, 0, len(before.files)+len(before.files)/16), table: before.table, lacks: before.lacks}
-	old, skipped := before.files, r.Skipped()
+	n := len(before.files) + len(before.files)/16
+	k := &Known{version: r.Version(), files: make([]file, 0, n), rows: make([]int32, 0, n), table: before.table, lacks: before.lacks, opened: cmp.Or(before.opened, &opened{})}
+	add := func(f docs.File, grams ngram.Filter, row int32, text bool) {
+		k.files, k.rows = append(k.files, file{f, grams, text}), append(k.rows, row)
+	}
+	old, skipped := 0, r.Skipped()
 	skip := func(to string) { // because of the content
 		for ; len(skipped) > 0 && (to == "" || skipped[0].Path < to); skipped = skipped[1:] {
 			if s := skipped[0]; s.ModTime != 0 || s.Grams != "" {
-				k.files = append(k.files, file{docs.File{Path: s.Path, Size: s.Size, ModTime: s.ModTime, ChangeTime: s.ChangeTime}, s.Grams, 0})
+				add(docs.File{Path: s.Path, Size: s.Size, ModTime: s.ModTime, ChangeTime: s.ChangeTime}, s.Grams, -1, false)
 			}
 		}
 	}
 	err := r.Files("", func(f docs.File) bool {
 		skip(f.Path)
-		for len(old) > 0 && old[0].Path < f.Path {
-			old = old[1:]
+		for old < len(before.files) && before.files[old].Path < f.Path {
+			old++
 		}
 		switch {
 		case len(skipped) > 0 && skipped[0].Path == f.Path: // in part, or in a state that cannot be read
-			k.files = append(k.files, file{f, skipped[0].Grams, 0})
+			add(f, skipped[0].Grams, -1, false)
 			skipped = skipped[1:]
-		case len(old) > 0 && old[0].Path == f.Path && old[0].Hash == f.Hash:
-			k.files = append(k.files, file{f, old[0].grams, old[0].row})
+		case old < len(before.files) && before.files[old].Path == f.Path && before.files[old].Hash == f.Hash:
+			add(f, before.files[old].grams, before.rows[old], true)
 		default:
-			k.files = append(k.files, file{f, r.Grams(f.Path), 0})
+			add(f, r.Grams(f.Path), -1, true)
 			k.lacks++
 		}
 		return true
@@ -129,7 +158,7 @@ func (k *Known) tabulate(r *docs.Reader) {
 	filters := make([]ngram.Filter, len(k.files))
 	for i := range k.files {
 		f := &k.files[i]
-		if f.row > 0 {
+		if k.rows[i] >= 0 {
 			f.grams = r.Grams(f.Path)
 		}
 		filters[i] = f.grams
@@ -137,153 +166,130 @@ func (k *Known) tabulate(r *docs.Reader) {
 	k.table, k.lacks = ngram.NewTable(filters), 0
 	for i := range k.files {
 		f := &k.files[i]
-		if f.row = 0; k.table.Has(i) {
-			f.row, f.grams = i+1, f.grams.Trailer()
+		if k.rows[i] = -1; k.table.Has(i) {
+			k.rows[i], f.grams = int32(i), f.grams.Trailer()
 		}
 	}
 }
 
-// looked is a query with the files of the table that can fulfil it.
-type looked struct {
-	query   *ngram.Query
-	matches *ngram.Matches
+// matches tells which files can have a line that fulfils a query.
+type matches struct {
+	known *Known
+	query *ngram.Query
+	rows  *ngram.Matches
 }
 
-func (k *Known) look(q *ngram.Query) *looked {
-	l := &looked{query: q}
-	if k != nil && k.table != nil {
-		l.matches = k.table.Match(q)
+func (k *Known) match(q *ngram.Query) *matches {
+	m := &matches{known: k, query: q}
+	if k.table != nil {
+		m.rows = k.table.Match(q)
 	}
-	return l
+	return m
 }
 
-func (l *looked) match(f *file) bool {
-	if f.row > 0 {
-		return l.matches.Has(f.row - 1)
+func (m *matches) has(i int) bool {
+	if row := m.known.rows[i]; row >= 0 {
+		return m.rows.Has(int(row))
 	}
-	return l.query.Match(f.grams)
+	return m.query.Match(m.known.files[i].grams)
 }
 
-func (l *looked) parts(f *file) []ngram.Part {
-	if f.row > 0 {
-		return l.matches.Parts(f.row-1, f.grams)
+// parts returns the parts of file i that can have such a line, nil if they are not known.
+func (m *matches) parts(i int) []ngram.Part {
+	grams := m.known.files[i].grams
+	if row := m.known.rows[i]; row >= 0 {
+		return m.rows.Parts(int(row), grams)
 	}
-	return l.query.Parts(f.grams)
+	return m.query.Parts(grams)
 }
 
-// find returns what is known of a file, nil if that is nothing.
-func (k *Known) find(path string) *file {
-	if k == nil {
-		return nil
-	}
-	if i, ok := slices.BinarySearchFunc(k.files, path, func(f file, path string) int { return strings.Compare(f.Path, path) }); ok {
-		return &k.files[i]
-	}
-	return nil
+// index returns the place of a file, or where it would be if it is not known.
+func (k *Known) index(path string) (i int, known bool) {
+	return slices.BinarySearchFunc(k.files, path, func(f file, path string) int { return strings.Compare(f.Path, path) })
+}
+
+// within returns the range of the files whose paths have a prefix.
+func (k *Known) within(prefix string) (first, end int) {
+	first, _ = k.index(prefix)
+	return first, first + sort.Search(len(k.files)-first, func(i int) bool { return !strings.HasPrefix(k.files[first+i].Path, prefix) })
 }
 
 // Containing returns the paths of the files that can contain a text, without regard to case.
 func (k *Known) Containing(text string) (paths []string) {
-	l := k.look(ngram.Literal(text))
+	m := k.match(ngram.Literal(text))
 	for i := range k.files {
-		if f := &k.files[i]; l.match(f) {
-			paths = append(paths, f.Path)
+		if m.has(i) {
+			paths = append(paths, k.files[i].Path)
 		}
 	}
 	return paths
 }
 
-// Select walks the files and returns the candidates for r. A file is excluded only if its
-// size and times are known, and its filter does not match the condition of the pattern.
-func Select(ctx context.Context, t *walk.Tree, o *walk.Options, known *Known, r Request) (*Candidates, error) {
+// candidates returns Candidates without files, and the matcher of r.
+func (k *Known) candidates(r *Request) (*Candidates, error) {
 	m, err := r.Matcher()
 	if err != nil {
 		return nil, err
 	}
-	c, l := &Candidates{Paths: []string{}}, known.look(m.query)
+	k = cmp.Or(k, &Known{opened: &opened{}})
+	return &Candidates{Files: []Candidate{}, known: k, matches: k.match(m.query)}, nil
+}
+
+// Select walks the files and returns the candidates for r. A file is excluded only if its
+// size and times are known, and its filter does not match the condition of the pattern.
+func Select(ctx context.Context, t *walk.Tree, o *walk.Options, known *Known, r Request) (*Candidates, error) {
+	c, err := known.candidates(&r)
+	if err != nil {
+		return nil, err
+	}
 	err = t.Walk(ctx, o, func(e walk.Entry) error {
 		if e.Reason != walk.None || e.Dir || !r.selects(e.Path) {
 			return nil
 		}
-		if f := known.find(e.Path); f == nil || f.ModTime == 0 || f.Size != e.Size || f.ModTime != e.ModTime || f.ChangeTime != e.ChangeTime {
-			c.Paths = append(c.Paths, e.Path)
+		if i, ok := c.known.index(e.Path); ok && c.known.files[i].is(e.Size, e.ModTime, e.ChangeTime) {
+			c.addKnown(i)
 		} else {
-			c.add(f, l)
+			c.add(e.Path, -1)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("walking the folder: %w", err)
 	}
-	c.complete(known, l)
+	c.sort()
 	return c, nil
-}
-
-// add adds or excludes a file in its known state.
-func (c *Candidates) add(f *file, l *looked) {
-	if l.match(f) {
-		c.Paths = append(c.Paths, f.Path)
-	} else if f.grams != ngram.NotText {
-		c.Excluded++
-	}
 }
 
 // SelectWatched is Select for a folder of which all files are in their known state, except
 // for those at and below the changed paths.
 func SelectWatched(ctx context.Context, t *walk.Tree, o *walk.Options, known *Known, changed []string, r Request) (*Candidates, error) {
-	m, err := r.Matcher()
+	c, err := known.candidates(&r)
 	if err != nil {
 		return nil, err
 	}
-	paths := newPaths(changed)
-	c, l := &Candidates{Paths: []string{}}, known.look(m.query)
-	shares := make([]Candidates, runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
-	for n := range shares {
-		wg.Go(func() {
-			for i := len(known.files) * n / len(shares); i < len(known.files)*(n+1)/len(shares); i++ {
-				if f := &known.files[i]; r.selects(f.Path) && !paths.cover(f.Path) {
-					shares[n].add(f, l)
-				}
-			}
-		})
+	other := map[int]bool{} // files that may have changed
+	for _, path := range changed {
+		path = strings.TrimSuffix(path, "/")
+		if i, ok := known.index(path); ok {
+			other[i] = true
+		}
+		for i, end := known.within(path + "/"); i < end; i++ {
+			other[i] = true
+		}
 	}
-	wg.Wait()
-	for _, s := range shares {
-		c.Paths, c.Excluded = append(c.Paths, s.Paths...), c.Excluded+s.Excluded
+	for i, end := known.within(r.PathPrefix); i < end; i++ {
+		if !other[i] && (r.Kind == "" || r.selects(known.files[i].Path)) {
+			c.addKnown(i)
+		}
 	}
 	if len(changed) > 0 {
 		err = t.WalkPaths(ctx, o, changed, func(e walk.Entry) error {
-			if e.Reason == walk.None && !e.Dir && r.selects(e.Path) && paths.cover(e.Path) {
-				c.Paths = append(c.Paths, e.Path)
+			if i, ok := known.index(e.Path); e.Reason == walk.None && !e.Dir && r.selects(e.Path) && (!ok || other[i]) {
+				c.add(e.Path, -1)
 			}
 			return nil
 		})
 	}
-	c.complete(known, l)
+	c.sort()
 	return c, err
-}
-
-// paths are files and folders.
-type paths map[string]bool
-
-func newPaths(list []string) paths {
-	p := make(paths, len(list))
-	for _, path := range list {
-		p[strings.TrimSuffix(path, "/")] = true
-	}
-	return p
-}
-
-// cover reports whether a path is one of p or below it.
-func (p paths) cover(path string) bool {
-	if len(p) > 0 && p[path] {
-		return true
-	}
-	for i := len(path) - 1; i > 0 && len(p) > 0; i-- {
-		if path[i] == '/' && p[path[:i]] {
-			return true
-		}
-	}
-	return false
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,7 +82,7 @@ func (e *edits) pattern() Request {
 }
 
 // openIndexer returns an indexer of the files of a tree, without vectors, and its documents.
-func openIndexer(t *testing.T, tree *walk.Tree) (*indexer.Indexer, *docs.Store) {
+func openIndexer(t *testing.T, tree *walk.Tree, o *indexer.Options) (*indexer.Indexer, *docs.Store) {
 	t.Helper()
 	db, err := kv.Open(filepath.Join(t.TempDir(), "documents.db"), nil)
 	if err != nil {
@@ -101,7 +102,7 @@ func openIndexer(t *testing.T, tree *walk.Tree) (*indexer.Indexer, *docs.Store) 
 		}
 	})
 	stores := indexer.Stores{Files: tree, Docs: documents, Keyword: words}
-	return indexer.New(stores, &testutil.HashEmbedder{}, &indexer.Options{Walk: options}), documents
+	return indexer.New(stores, &testutil.HashEmbedder{}, o), documents
 }
 
 // record returns what the documents know, given what they knew before.
@@ -121,7 +122,7 @@ func record(t *testing.T, d *docs.Store, before *Known) (k *Known) {
 func TestLikeAFullScan(t *testing.T) {
 	dir, tree := random(t)
 	e := &edits{t: t, rng: rand.New(rand.NewPCG(7, 8)), dir: dir}
-	x, d := openIndexer(t, tree)
+	x, d := openIndexer(t, tree, &indexer.Options{Walk: options})
 	var known *Known
 	excluded := 0
 	for range 40 {
@@ -147,12 +148,12 @@ func TestLikeAFullScan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, tree, "walking", r, walked, want)
+			same(t, tree, d, "walking", r, walked, want)
 			watched, err := SelectWatched(t.Context(), tree, options, known, e.changed, r)
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, tree, "watching", r, watched, want)
+			same(t, tree, d, "watching", r, watched, want)
 			excluded += watched.Excluded
 		}
 	}
@@ -161,9 +162,9 @@ func TestLikeAFullScan(t *testing.T) {
 	}
 }
 
-func same(t *testing.T, tree *walk.Tree, how string, r Request, c *Candidates, want *Answer) {
+func same(t *testing.T, tree *walk.Tree, d *docs.Store, how string, r Request, c *Candidates, want *Answer) {
 	t.Helper()
-	got, err := Find(t.Context(), tree, options, nil, c, r)
+	got, err := listed(Find(t.Context(), tree, options, nil, d, c, r))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +177,7 @@ func same(t *testing.T, tree *walk.Tree, how string, r Request, c *Candidates, w
 // the system records its own time of a change.
 func TestEditIsNoticed(t *testing.T) {
 	dir, tree := open(t, map[string]string{"a.md": "first\n"})
-	x, d := openIndexer(t, tree)
+	x, d := openIndexer(t, tree, &indexer.Options{Walk: options})
 	var known *Known
 	update := func() {
 		t.Helper()
@@ -191,62 +192,73 @@ func TestEditIsNoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, err := Select(t.Context(), tree, options, known, Request{Pattern: strings.TrimSpace(text)})
-		if err != nil || len(c.Paths) != 1 {
+		if err != nil || len(c.Files) != 1 {
 			t.Errorf("edit %d: %+v, %v, want a.md", i, c, err)
 		}
 		update()
 	}
 }
 
-// TestSecretOfALaterVersion: Find masks a file that has changed since it had no secrets, and
-// every file by rules other than those of the index.
-func TestSecretOfALaterVersion(t *testing.T) {
+// TestTextsOfDocuments: Find reads the texts of files in their known state from the documents,
+// and all others from the files, with secrets masked.
+func TestTextsOfDocuments(t *testing.T) {
 	const key = "AKIA0123456789ABCDEF"
-	dir, tree := open(t, map[string]string{"a.md": "the key is a secret\n", "b.md": "the key is custom-1\n"})
-	x, d := openIndexer(t, tree)
-	if _, err := x.Scan(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	known := record(t, d, nil)
-	for i := range known.files { // as if they were read long after their last change
-		f := &known.files[i]
-		info, err := os.Stat(filepath.Join(dir, f.Path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.Size, f.ModTime, f.ChangeTime = info.Size(), info.ModTime().UnixNano(), walk.ChangeTime(info)
-	}
+	dir, tree := open(t, map[string]string{
+		"changed.md": "the key is a secret\n", "converted.html": "<p>the key is <b>bold</b>\n", "masked.md": "the key is " + key + "\n",
+		"removed.md": "the key is known\n", "unknown.md": "\n",
+	})
 	masks, err := secret.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	stricter, err := secret.New("custom-[0-9]+")
+	o := &walk.Options{Extensions: []string{".md", ".html"}}
+	x, d := openIndexer(t, tree, &indexer.Options{Walk: o, Masks: masks})
+	if _, err := x.Scan(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	known := record(t, d, nil)
+	for _, name := range []string{"changed.md", "unknown.md"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("\nthe key is "+key+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "removed.md")); err != nil {
+		t.Fatal(err)
+	}
+	lines := []string{
+		"changed.md:2:the key is AKIA***", "converted.html:1:<p>the key is <b>bold</b>", "masked.md:1:the key is AKIA***",
+		"removed.md:1:the key is known", "unknown.md:2:the key is AKIA***",
+	}
+	for _, step := range []struct {
+		name  string
+		texts *docs.Store
+		want  []string
+	}{
+		{"texts", d, lines},
+		{"files", nil, slices.Delete(slices.Clone(lines), 3, 4)},
+	} {
+		r := Request{Pattern: "the key is"}
+		c, err := SelectWatched(t.Context(), tree, o, known, []string{"changed.md", "unknown.md"}, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := listed(Find(t.Context(), tree, o, masks, step.texts, c, r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.want, a.Lines); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", step.name, diff)
+		}
+	}
+	c, err := SelectWatched(t.Context(), tree, o, known, nil, Request{Pattern: "the key is"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "a.md"), []byte("the key is "+key+"\n"), 0o644); err != nil {
+	if _, err := x.Scan(t.Context(), nil); err != nil { // the documents change after the choice
 		t.Fatal(err)
 	}
-	for _, m := range []*secret.Masks{masks, stricter} {
-		r := Request{Pattern: "the key is"}
-		c, err := SelectWatched(t.Context(), tree, options, known, nil, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Rules = masks.Rules()
-		if unmasked := c.at(1, m.Rules()).plain != (State{}); unmasked != (m == masks) {
-			t.Errorf("b.md is not masked: %v", unmasked)
-		}
-		a, err := Find(t.Context(), tree, options, m, c, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := []string{"a.md:1:the key is AKIA***", "b.md:1:the key is custom-1"}
-		if m == stricter {
-			want[1] = "b.md:1:the key is ***"
-		}
-		if diff := cmp.Diff(want, a.Lines); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
-		}
+	a, err := listed(Find(t.Context(), tree, o, masks, d, c, Request{Pattern: "the key is"}))
+	if err != nil || len(a.Lines) != 3 {
+		t.Errorf("documents of a later version: %q, %v", a.Lines, err)
 	}
 }

@@ -18,9 +18,10 @@ func (e *PatternError) Error() string { return e.Reason }
 
 // Matcher matches lines with the pattern of a Request.
 type Matcher struct {
-	re    *regexp.Regexp
-	text  []byte       // nil for an expression
-	query *ngram.Query // a condition of every matching line
+	re     *regexp.Regexp
+	text   []byte        // nil for an expression
+	query  *ngram.Query  // a condition of every matching line
+	finder *ngram.Finder // of lines that fulfil it
 }
 
 // Matcher compiles the pattern. An invalid one is a *PatternError.
@@ -44,9 +45,10 @@ func (r *Request) Matcher() (*Matcher, error) {
 	if err != nil {
 		return nil, &PatternError{fmt.Sprintf("%s, want the syntax of RE2", strings.TrimPrefix(err.Error(), "error parsing regexp: "))}
 	}
-	m := &Matcher{re: re, query: ngram.Regexp(expr)}
+	m := &Matcher{re: re}
+	m.query, m.finder = ngram.Regexp(expr)
 	if !r.Regexp && !r.IgnoreCase {
-		m.text, m.query = []byte(r.Pattern), ngram.Literal(r.Pattern)
+		m.text = []byte(r.Pattern)
 	}
 	return m, nil
 }
@@ -62,9 +64,8 @@ func (m *Matcher) match(line []byte) bool {
 	return m.re.Match(line)
 }
 
-// span is a line of a text, without its line break. The file has before more bytes before it
-// than the text.
-type span struct{ number, start, end, before int }
+// span is a line of a text, without its line break.
+type span struct{ number, start, end int }
 
 // lineAt returns the line that begins at start.
 func lineAt(text []byte, number, start int) span {
@@ -89,35 +90,22 @@ const deadlineLines = 10_000
 // lines calls fn with the matching lines of a text. It matches only those with a literal
 // that the pattern implies, if there is one.
 func (m *Matcher) lines(ctx context.Context, text []byte, fn func(span)) {
-	number, start, matched := 1, 0, 0
+	matched := 0
 	next := func(s span) (more bool) {
-		number, start = number+1, s.end+1
-		if s = s.trimmed(text); m.match(text[s.start:s.end]) {
-			fn(s)
+		if line := s.trimmed(text); m.match(text[line.start:line.end]) {
+			fn(line)
 		}
 		matched++
-		return start < len(text) && (matched%deadlineLines != 0 || ctx.Err() == nil)
+		return matched%deadlineLines != 0 || ctx.Err() == nil
 	}
-	if m.text != nil {
-		for start < len(text) {
-			at := bytes.Index(text[start:], m.text)
-			if at < 0 {
-				return
-			}
-			number += bytes.Count(text[start:start+at], []byte("\n"))
-			if !next(lineAt(text, number, bytes.LastIndexByte(text[:start+at], '\n')+1)) {
-				return
-			}
-		}
+	if m.finder.Lines(text, func(number, start int) bool { return next(lineAt(text, number, start)) }) {
 		return
 	}
-	looked := m.query.Lines(text, func(line int) bool {
-		for number <= line && start < len(text) {
-			number, start = number+1, lineAt(text, number, start).end+1
+	for number, start := 1, 0; start < len(text); number++ {
+		s := lineAt(text, number, start)
+		if start = s.end + 1; !next(s) {
+			return
 		}
-		return start < len(text) && next(lineAt(text, number, start))
-	})
-	for !looked && start < len(text) && next(lineAt(text, number, start)) {
 	}
 }
 

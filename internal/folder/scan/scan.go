@@ -1,6 +1,7 @@
 // Package scan finds every line in the files of a folder that contains a string or matches
 // a regular expression. It reads the files, except for those that cannot match according to
-// the n-grams recorded in package ngram. Its results are complete but not ranked.
+// the n-grams recorded in package ngram; the texts of those that have not changed are in the
+// documents. Its results are complete but not ranked.
 package scan
 
 import (
@@ -12,13 +13,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"cairn/internal/store"
+	"cairn/internal/store/docs"
 	"cairn/internal/store/ngram"
 	"cairn/internal/text/fit"
+	"cairn/internal/text/markdown"
 	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
 )
@@ -50,6 +54,8 @@ type Request struct {
 	// Before and After are the numbers of lines around each matching line to return in
 	// Answer.Found.
 	Before, After int
+	// Rules are those by which the caller masks secrets, see secret.Masks.Rules.
+	Rules string
 
 	timeout time.Duration // 0 means maxTime
 }
@@ -71,7 +77,7 @@ type Line struct {
 // Answer lists the matching lines.
 type Answer struct {
 	Pattern string `json:"query"`
-	// Lines are "path:line:text" without line breaks, in byte order of the paths.
+	// Lines are "path:line:text" without line breaks, in byte order of the paths: see List.
 	Lines []string `json:"lines"`
 	// Total is the number of matching lines, Matching the number of files that contain
 	// them.
@@ -92,7 +98,7 @@ type Answer struct {
 	// Found holds the matching lines without cutting them, and the lines around them.
 	Found []Line `json:"-"`
 
-	bytes int
+	shown, bytes int // of the matching lines in Found
 }
 
 // Warnings returns a line for each entry of Outdated, with the shown form of its path.
@@ -127,9 +133,10 @@ func (a *Answer) Text() string {
 	return strings.Join(lines, "\n")
 }
 
-// Find scans the candidates, with their secrets masked. An invalid pattern is a
-// *PatternError. After maxTime, Find returns the lines found so far and sets Truncated.
-func Find(ctx context.Context, t *walk.Tree, o *walk.Options, masks *secret.Masks, c *Candidates, r Request) (*Answer, error) {
+// Find scans the candidates, with their secrets masked. Of files in their known state, it reads
+// the texts that d has; nil reads all files. An invalid pattern is a *PatternError. After
+// maxTime, Find returns the lines found so far and sets Truncated.
+func Find(ctx context.Context, t *walk.Tree, o *walk.Options, masks *secret.Masks, d *docs.Store, c *Candidates, r Request) (*Answer, error) {
 	m, err := r.Matcher()
 	if err != nil {
 		return nil, err
@@ -137,29 +144,28 @@ func Find(ctx context.Context, t *walk.Tree, o *walk.Options, masks *secret.Mask
 	r.timeout = cmp.Or(r.timeout, maxTime)
 	timed, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	a := &Answer{Pattern: r.Pattern, Lines: []string{}, Searched: c.Excluded}
-	workers := make([]*walk.Lookup, runtime.GOMAXPROCS(0))
-	for i := range workers {
-		workers[i] = t.Lookup()
-		defer workers[i].Close()
-	}
-	results, rules := make([]result, 64*len(workers)), masks.Rules()
-	for done := 0; done < len(c.Paths) && timed.Err() == nil; done += len(results) {
-		batch := c.Paths[done:min(len(c.Paths), done+len(results))]
-		var g errgroup.Group
-		for w, files := range workers {
-			g.Go(func() error {
-				for i := w; i < len(batch) && timed.Err() == nil; i += len(workers) {
-					results[i] = m.read(timed, files, o, masks, c.at(done+i, rules), &r)
-				}
+	s := &search{ctx: timed, matcher: m, options: o, masks: masks, c: c, r: &r, results: make([]result, len(c.Files))}
+	var g errgroup.Group
+	for range runtime.GOMAXPROCS(0) {
+		g.Go(func() error {
+			files := t.Lookup()
+			defer files.Close()
+			if d == nil {
+				s.run(nil, files)
+				return nil
+			}
+			return d.View(func(texts *docs.Reader) error {
+				s.run(texts, files)
 				return nil
 			})
-		}
-		_ = g.Wait() // no error
-		for i, path := range batch {
-			a.add(path, &results[i], &r)
-			results[i] = result{}
-		}
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	a := &Answer{Pattern: r.Pattern, Searched: c.Excluded}
+	for i := range s.results {
+		a.add(&s.results[i], &r)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -167,67 +173,110 @@ func Find(ctx context.Context, t *walk.Tree, o *walk.Options, masks *secret.Mask
 	case timed.Err() != nil:
 		a.Truncated, a.Reason = true, fmt.Sprintf("the scan ended after %s: there may be more lines than the total", r.timeout)
 	case a.Truncated:
-		a.Reason = fmt.Sprintf("%d of %d lines are shown", len(a.Lines), a.Total)
+		a.Reason = fmt.Sprintf("%d of %d lines are shown", a.shown, a.Total)
 	}
 	return a, nil
 }
 
+// search is a scan of candidates by several goroutines.
+type search struct {
+	ctx     context.Context
+	matcher *Matcher
+	options *walk.Options
+	masks   *secret.Masks
+	c       *Candidates
+	r       *Request
+	results []result // of each candidate
+
+	next         atomic.Int64 // candidate
+	lines, bytes atomic.Int64 // of the results that are complete
+}
+
 // result is what a scan finds in a file.
 type result struct {
-	text    bool // the file is text
-	total   int  // number of matching lines
-	content []byte
-	matches []span // as many as the answer can have
+	text  bool   // the file is text
+	total int    // number of matching lines
+	lines []Line // as many as the answer can have, and those around them
 }
 
-// read scans a file.
-func (m *Matcher) read(ctx context.Context, files *walk.Lookup, o *walk.Options, masks *secret.Masks, k candidate, r *Request) (out result) {
-	content, parts, ok := k.read(files, o, r)
-	if !ok {
-		return out // removed meanwhile, or not text
+// run scans one candidate after the other in their order.
+func (s *search) run(texts *docs.Reader, files *walk.Lookup) {
+	if texts != nil && texts.Version() != s.c.known.version {
+		texts = nil // some have other parts
 	}
-	out.content, out.text = content, true
-	if parts == nil { // of a later version, for example
-		out.content, _ = masks.Mask(content)
-		parts = []ngram.Part{{End: len(out.content)}}
+	for s.ctx.Err() == nil {
+		// The results that are complete now are of earlier candidates than the next one.
+		full := s.r.full(int(s.lines.Load()), int(s.bytes.Load()))
+		i := int(s.next.Add(1)) - 1
+		if i >= len(s.results) {
+			return
+		}
+		s.read(&s.results[i], s.c.Files[i], texts, files, full)
 	}
-	start := 0 // of the part in the content
+}
+
+// full reports whether an answer with so many lines can have no more.
+func (r *Request) full(lines, bytes int) bool {
+	return r.MaxLines > 0 && lines >= r.MaxLines || r.MaxBytes > 0 && bytes >= r.MaxBytes
+}
+
+// read scans a file. If the answer is full, read only counts the lines.
+func (s *search) read(out *result, c Candidate, texts *docs.Reader, files *walk.Lookup, full bool) {
+	known := &file{}
+	if c.at >= 0 {
+		known = &s.c.known.files[c.at]
+	}
+	var content []byte
+	same := true // the text is that of the filter
+	if texts != nil && known.text && markdown.Verbatim(c.Path) {
+		content = texts.Text(c.Path)
+	} else if content = s.c.known.opened.get(known); content == nil || !known.current(c.Path, files) {
+		var err error
+		if content, _, err = files.ReadFile(c.Path, s.options.SizeOf(c.Path)); err != nil {
+			return // removed meanwhile, for example
+		}
+		if same = known.current(c.Path, files); !same || !known.grams.Unmasked() {
+			if walk.Check(content) != walk.None {
+				return
+			}
+			if content, _ = s.masks.Mask(content); same {
+				s.c.known.opened.put(known, content)
+			}
+		}
+	}
+	var parts []ngram.Part
+	if c.at >= 0 && same && s.r.Before+s.r.After == 0 {
+		parts = s.c.matches.parts(int(c.at))
+	}
+	if parts == nil {
+		parts = []ngram.Part{{End: len(content)}}
+	}
+	out.text = true
+	var matches []span
 	for _, p := range parts {
-		m.lines(ctx, out.content[start:][:p.End-p.Start], func(s span) {
-			if out.total++; r.MaxLines == 0 || out.total <= r.MaxLines {
-				out.matches = append(out.matches, span{s.number + p.Line, s.start + start, s.end + start, p.Start - start})
+		s.matcher.lines(s.ctx, content[p.Start:p.End], func(l span) {
+			if out.total++; !full && !s.r.full(len(matches), 0) {
+				matches = append(matches, span{l.number + p.Line, l.start + p.Start, l.end + p.Start})
 			}
 		})
-		start += p.End - p.Start
 	}
-	if out.total == 0 {
-		files.Reuse(content)
+	if len(matches) == 0 {
+		return
 	}
-	return out
-}
-
-// read returns the text of a file, or of the parts of it that can match if it is known to have
-// no secrets; otherwise parts is nil.
-func (k *candidate) read(files *walk.Lookup, o *walk.Options, r *Request) (content []byte, parts []ngram.Part, ok bool) {
-	if n := len(k.parts); n > 0 && r.Before == 0 && r.After == 0 && int64(k.parts[n-1].End) <= k.plain.Size {
-		ranges := make([][2]int64, n)
-		for i, p := range k.parts {
-			ranges[i] = [2]int64{int64(p.Start), int64(p.End)}
-		}
-		content, err := files.ReadParts(k.path, ranges)
-		if err == nil && k.plain.holds(files, k.path) {
-			return content, k.parts, true
+	bytes := 0
+	out.lines = make([]Line, 0, len(matches))
+	for l, match := range around(content, matches, s.r.Before, s.r.After) {
+		out.lines = append(out.lines, Line{c.Path, l.number, l.start, string(content[l.start:l.end]), match})
+		if match {
+			bytes += out.lines[len(out.lines)-1].size()
 		}
 	}
-	content, _, err := files.ReadFile(k.path, o.SizeOf(k.path))
-	if err == nil && k.plain.holds(files, k.path) {
-		return content, []ngram.Part{{End: len(content)}}, true
-	}
-	return content, nil, err == nil && walk.Check(content) == walk.None
+	s.lines.Add(int64(len(matches)))
+	s.bytes.Add(int64(bytes))
 }
 
-// add adds the matching lines of a file.
-func (a *Answer) add(path string, found *result, r *Request) {
+// add adds the lines of a file, up to the first matching one that is too many.
+func (a *Answer) add(found *result, r *Request) {
 	if found.text {
 		a.Searched++
 	}
@@ -235,19 +284,39 @@ func (a *Answer) add(path string, found *result, r *Request) {
 		a.Matching++
 	}
 	a.Total += found.total
-	shown := 0
-	for _, s := range found.matches {
-		text := path + ":" + strconv.Itoa(s.number) + ":" + Cut(string(found.content[s.start:s.end]))
-		if r.MaxLines > 0 && len(a.Lines) >= r.MaxLines || r.MaxBytes > 0 && a.bytes+len(text)+1 > r.MaxBytes {
-			continue
+	end, last := len(a.Found), -r.After // the number of the last match
+	for _, l := range found.lines {
+		if l.Match {
+			if a.Truncated = a.Truncated || r.full(a.shown, 0) || r.MaxBytes > 0 && a.bytes+l.size() > r.MaxBytes; a.Truncated {
+				break
+			}
+			a.shown, a.bytes, last = a.shown+1, a.bytes+l.size(), l.Number
 		}
-		a.bytes += len(text) + 1
-		a.Lines = append(a.Lines, text)
-		shown++
+		if a.Found = append(a.Found, l); l.Number <= last+r.After {
+			end = len(a.Found)
+		}
 	}
-	a.Truncated = a.Truncated || shown < found.total
-	for s, match := range around(found.content, found.matches[:shown], r.Before, r.After) {
-		a.Found = append(a.Found, Line{path, s.number, s.start + s.before, string(found.content[s.start:s.end]), match})
+	a.Found = a.Found[:end]
+	a.Truncated = a.Truncated || a.shown < a.Total
+}
+
+// String returns the line as in Answer.Lines.
+func (l *Line) String() string {
+	return l.Path + ":" + strconv.Itoa(l.Number) + ":" + Cut(l.Text)
+}
+
+// size returns the bytes of the line in Answer.Lines, with a line break.
+func (l *Line) size() int {
+	return len(l.Path) + len(strconv.Itoa(l.Number)) + min(len(l.Text), maxLine) + len("::\n")
+}
+
+// List sets Lines from Found.
+func (a *Answer) List() {
+	a.Lines = make([]string, 0, len(a.Found))
+	for i := range a.Found {
+		if l := &a.Found[i]; l.Match {
+			a.Lines = append(a.Lines, l.String())
+		}
 	}
 }
 

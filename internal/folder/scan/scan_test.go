@@ -47,7 +47,14 @@ func findMasked(ctx context.Context, tree *walk.Tree, masks *secret.Masks, r Req
 	if err != nil {
 		return nil, err
 	}
-	return Find(ctx, tree, options, masks, c, r)
+	return listed(Find(ctx, tree, options, masks, nil, c, r))
+}
+
+func listed(a *Answer, err error) (*Answer, error) {
+	if err == nil {
+		a.List()
+	}
+	return a, err
 }
 
 func find(t *testing.T, tree *walk.Tree, r Request) *Answer {

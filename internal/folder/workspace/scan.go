@@ -15,34 +15,47 @@ import (
 // errNoFolder is returned by Scan of a workspace without files.
 var errNoFolder = errors.New("this process answers from a store and has no files to search line by line")
 
-// Scan finds every matching line of the folder's files. The owner of the index says which
-// files can match; this process reads them.
-func (w *Workspace) Scan(ctx context.Context, r scan.Request) (_ *scan.Answer, err error) {
+// Scan finds every matching line of the folder's files.
+func (w *Workspace) Scan(ctx context.Context, r scan.Request) (*scan.Answer, error) {
 	if w.options.Stateless {
 		return nil, errNoFolder
 	}
 	if err := w.exists(); err != nil {
 		return nil, err
 	}
+	cfg := w.Config()
+	r.Rules = cfg.Masks().Rules()
+	found, err := index.LinesOp.Call(ctx, w.Folder, r, nil)
+	if _, bad := errors.AsType[*scan.PatternError](err); err != nil && !bad && ctx.Err() == nil {
+		found, err = w.scanAlone(ctx, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := found.Answer
+	a.Found = found.Found
+	a.List()
+	w.warn(ctx, a)
+	return a, nil
+}
+
+// scanAlone is Scan without the owner, which does not answer or has other rules.
+func (w *Workspace) scanAlone(ctx context.Context, r scan.Request) (_ *index.Found, err error) {
 	tree, err := walk.Open(w.selection.Roots()...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
 	cfg := w.Config()
-	candidates, err := index.LinesOp.Call(ctx, w.Folder, r, nil)
-	if _, bad := errors.AsType[*scan.PatternError](err); err != nil && !bad && ctx.Err() == nil {
-		// The owner does not answer, or has no index: every file is a candidate.
-		candidates, err = scan.Select(ctx, tree, cfg.Walk(), nil, r)
-	}
+	c, err := scan.Select(ctx, tree, cfg.Walk(), nil, r)
 	if err != nil {
 		return nil, err
 	}
-	found, err := scan.Find(ctx, tree, cfg.Walk(), cfg.Masks(), candidates, r)
-	if err == nil {
-		w.warn(ctx, found)
+	a, err := scan.Find(ctx, tree, cfg.Walk(), cfg.Masks(), nil, c, r)
+	if err != nil {
+		return nil, err
 	}
-	return found, err
+	return &index.Found{Answer: a, Found: a.Found}, nil
 }
 
 // warn adds a warning for each note in an answer that rests on lines which changed.

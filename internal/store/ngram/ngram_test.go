@@ -55,8 +55,8 @@ func fulfils(q *Query, line string) bool {
 
 var maker Maker
 
-// TestQueryIsImplied: a line that matches an expression fulfils its condition, and Lines
-// finds the line.
+// TestQueryIsImplied: a line that matches an expression fulfils its condition, and the
+// Finder finds the line.
 func TestQueryIsImplied(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	matches, refused := 0, 0
@@ -66,13 +66,19 @@ func TestQueryIsImplied(t *testing.T) {
 		if err != nil {
 			t.Fatal(expr, err)
 		}
-		q := Regexp(expr)
+		q, finder := Regexp(expr)
 		var text []string
 		for range 6 {
 			text = append(text, randomText(rng, 24))
 		}
 		found := map[int]bool{}
-		looked := q.Lines([]byte(strings.Join(text, "\n")), func(line int) bool { found[line] = true; return true })
+		all := strings.Join(text, "\n")
+		looked := finder.Lines([]byte(all), func(number, start int) bool {
+			if found[number-1] = true; start != len(strings.Join(text[:number-1], "\n"))+min(number-1, 1) {
+				t.Fatalf("%q: line %d of %q begins at %d", expr, number, all, start)
+			}
+			return true
+		})
 		for n, line := range text {
 			if !fulfils(q, line) {
 				refused++
@@ -104,7 +110,7 @@ func TestQuery(t *testing.T) {
 		{"(foo|bar)(baz|qux)", "barqux", "bar qux"},
 		{"abc{2,3}d", "abccd", "abcd"},
 	} {
-		q := Regexp(c.expr)
+		q, _ := Regexp(c.expr)
 		if !fulfils(q, c.yes) || c.no != "" && fulfils(q, c.no) {
 			t.Errorf("%s: %v %v, want true, false", c.expr, fulfils(q, c.yes), fulfils(q, c.no))
 		}

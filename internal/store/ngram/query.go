@@ -1,9 +1,8 @@
 package ngram
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/binary"
+	"math"
 	"regexp/syntax"
 	"slices"
 	"unicode"
@@ -21,8 +20,8 @@ type Query struct {
 type op uint8
 
 const (
-	always  op = iota // nothing is known
-	literal           // of at least three bytes
+	always op = iota // nothing is known
+	literal
 	all
 	any // without conditions it never holds
 )
@@ -32,20 +31,42 @@ func Literal(text string) *Query {
 	if !utf8.ValidString(text) {
 		return &Query{}
 	}
-	return anyOf([]string{string(fold(nil, []byte(text)))})
+	return grams.anyOf([]string{string(fold(nil, []byte(text)))})
 }
 
-// Regexp returns the condition of a regular expression in the syntax of package regexp. It
-// follows Russ Cox, "Regular Expression Matching with a Trigram Index" (2012),
+// Regexp returns the condition of a regular expression in the syntax of package regexp, and a
+// Finder of the lines that fulfil it. It follows Russ Cox, "Regular Expression Matching with a Trigram Index" (2012),
 // https://swtch.com/~rsc/regexp/regexp4.html: for each part of the expression it computes
 // the strings with which matches begin and end. An invalid expression has no condition.
-func Regexp(expr string) *Query {
+func Regexp(expr string) (*Query, *Finder) {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
-		return &Query{}
+		return &Query{}, &Finder{}
 	}
-	i := inspect(re.Simplify())
-	return i.whole()
+	re = re.Simplify()
+	lines := inspector{folded: ignoresCase(re), least: 1}
+	return grams.whole(grams.inspect(re)), newFinder(lines.whole(lines.inspect(re)).literals(), lines.folded)
+}
+
+// ignoresCase reports whether a part of re matches without regard to case.
+func ignoresCase(re *syntax.Regexp) bool {
+	return re.Op == syntax.OpLiteral && re.Flags&syntax.FoldCase != 0 || slices.ContainsFunc(re.Sub, ignoresCase)
+}
+
+// inspector describes expressions by literals of at least some bytes.
+type inspector struct {
+	folded bool // the literals
+	least  int
+}
+
+// grams is the inspector for filters.
+var grams = inspector{true, 3}
+
+func (x inspector) text(runes ...rune) string {
+	if x.folded {
+		return string(fold(nil, []byte(string(runes))))
+	}
+	return string(runes)
 }
 
 // The bounds of the sets of strings of a part.
@@ -77,52 +98,52 @@ func exactly(texts ...string) info {
 func unknown(q *Query) info { return info{false, []string{""}, []string{""}, q} }
 
 // inspect describes re. Its depth is bounded by the parser.
-func inspect(re *syntax.Regexp) info {
+func (x inspector) inspect(re *syntax.Regexp) info {
 	switch re.Op {
 	case syntax.OpNoMatch:
 		return exactly()
 	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
 		return exactly("")
 	case syntax.OpLiteral:
-		return exactly(string(fold(nil, []byte(string(re.Rune)))))
+		return exactly(x.text(re.Rune...))
 	case syntax.OpCharClass:
-		return class(re.Rune)
+		return x.class(re.Rune)
 	case syntax.OpCapture:
-		return inspect(re.Sub[0])
+		return x.inspect(re.Sub[0])
 	case syntax.OpPlus:
-		i := inspect(re.Sub[0])
+		i := x.inspect(re.Sub[0])
 		i.exact = false
 		return i
 	case syntax.OpQuest:
-		if i := inspect(re.Sub[0]); i.exact {
+		if i := x.inspect(re.Sub[0]); i.exact {
 			return exactly(append([]string{""}, i.first...)...)
 		}
 	case syntax.OpConcat:
-		return concat(re.Sub)
+		return x.concat(re.Sub)
 	case syntax.OpAlternate:
-		return alternate(re.Sub)
+		return x.alternate(re.Sub)
 	}
 	return unknown(&Query{}) // any number of repetitions, or any character
 }
 
 // class describes a class of characters, given as pairs of bounds.
-func class(bounds []rune) info {
+func (x inspector) class(bounds []rune) info {
 	var texts []string
 	for i := 0; i < len(bounds); i += 2 {
 		if int(bounds[i+1]-bounds[i])+len(texts) >= maxClass {
 			return unknown(&Query{})
 		}
 		for r := bounds[i]; r <= bounds[i+1]; r++ {
-			texts = append(texts, string(foldRune(r)))
+			texts = append(texts, x.text(r))
 		}
 	}
 	return exactly(texts...)
 }
 
-func concat(parts []*syntax.Regexp) info {
+func (x inspector) concat(parts []*syntax.Regexp) info {
 	out := exactly("") // of the parts so far
 	for _, part := range parts {
-		next := inspect(part)
+		next := x.inspect(part)
 		joined := cross(out.last, next.first) // at the place between both
 		if joined != nil && out.exact && next.exact {
 			out = exactly(joined...)
@@ -131,13 +152,13 @@ func concat(parts []*syntax.Regexp) info {
 		first, last, query := out.first, next.last, both(out.query, next.query)
 		switch {
 		case joined == nil:
-			query = both(query, both(anyOf(out.last), anyOf(next.first)))
+			query = both(query, both(x.anyOf(out.last), x.anyOf(next.first)))
 		case out.exact:
 			first = joined
 		case next.exact:
 			last = joined
 		default:
-			query = both(query, anyOf(joined))
+			query = both(query, x.anyOf(joined))
 		}
 		out = info{false, first, last, query}
 	}
@@ -158,14 +179,14 @@ func cross(a, b []string) []string {
 	return joined
 }
 
-func alternate(parts []*syntax.Regexp) info {
+func (x inspector) alternate(parts []*syntax.Regexp) info {
 	exact, query := true, &Query{op: any}
 	var first, last []string
 	for _, part := range parts {
-		i := inspect(part)
+		i := x.inspect(part)
 		exact = exact && i.exact
 		first, last = append(first, i.first...), append(last, i.last...)
-		query.of = append(query.of, i.whole())
+		query.of = append(query.of, x.whole(i))
 	}
 	if slices.ContainsFunc(query.of, func(q *Query) bool { return q.op == always }) {
 		query = &Query{}
@@ -180,13 +201,15 @@ func alternate(parts []*syntax.Regexp) info {
 }
 
 // whole returns all that is known of the matches.
-func (i *info) whole() *Query { return both(i.query, both(anyOf(i.first), anyOf(i.last))) }
+func (x inspector) whole(i info) *Query {
+	return both(i.query, both(x.anyOf(i.first), x.anyOf(i.last)))
+}
 
 // anyOf returns the condition that a line contains one of the texts.
-func anyOf(texts []string) *Query {
+func (x inspector) anyOf(texts []string) *Query {
 	q := &Query{op: any}
 	for _, t := range texts {
-		if len(t) < 3 {
+		if len(t) < x.least {
 			return &Query{}
 		}
 		q.of = append(q.of, &Query{op: literal, literal: t})
@@ -207,55 +230,17 @@ func both(a, b *Query) *Query {
 	return &Query{op: all, of: []*Query{a, b}}
 }
 
-// Lines calls fn with the number, from 0, of each line of text that fulfils a condition
-// implied by q, until fn returns false. The numbers increase. If q implies no literal, it
-// reports false and does not call fn.
-func (q *Query) Lines(text []byte, fn func(line int) bool) bool {
-	literals := q.literals()
-	if literals == nil {
-		return false
-	}
-	folded := fold(make([]byte, 0, len(text)+16), text)
-	next := make([]int, len(literals)) // the offset of the next occurrence of each
-	line, at := 0, 0                   // at is in the line with that number
-	for {
-		first := len(folded)
-		for i, l := range literals {
-			if next[i] <= at && next[i] < len(folded) {
-				if next[i] = bytes.Index(folded[at:], l); next[i] < 0 {
-					next[i] = len(folded)
-				} else {
-					next[i] += at
-				}
-			}
-			first = min(first, next[i])
-		}
-		if first == len(folded) {
-			return true
-		}
-		line += bytes.Count(folded[at:first], []byte("\n"))
-		if !fn(line) {
-			return true
-		}
-		end := bytes.IndexByte(folded[first:], '\n')
-		if end < 0 {
-			return true
-		}
-		line, at = line+1, first+end+1
-	}
-}
-
-// maxLiterals bounds the literals that Lines looks for.
+// maxLiterals bounds the literals of a Finder.
 const maxLiterals = 16
 
 // literals returns literals of which a line must contain one, those that occur least often
 // if there is a choice. It returns nil if there is no such condition.
-func (q *Query) literals() [][]byte {
+func (q *Query) literals() []string {
 	switch q.op {
 	case literal:
-		return [][]byte{[]byte(q.literal)}
+		return []string{q.literal}
 	case all:
-		var best [][]byte
+		var best []string
 		for _, sub := range q.of {
 			if l := sub.literals(); l != nil && (best == nil || rarer(l, best)) {
 				best = l
@@ -263,7 +248,7 @@ func (q *Query) literals() [][]byte {
 		}
 		return best
 	case any:
-		list := [][]byte{}
+		list := []string{}
 		for _, sub := range q.of {
 			l := sub.literals()
 			if l == nil || len(list)+len(l) > maxLiterals {
@@ -276,15 +261,23 @@ func (q *Query) literals() [][]byte {
 	return nil
 }
 
-// rarer guesses which literals occur less often: fewer and longer ones.
-func rarer(a, b [][]byte) bool {
-	shortest := func(l [][]byte) int {
-		return len(slices.MinFunc(l, func(a, b []byte) int { return cmp.Compare(len(a), len(b)) }))
+// rarer guesses which literals occur less often: fewer and longer ones, of rare bytes.
+func rarer(a, b []string) bool {
+	least := func(l []string) int {
+		least := math.MaxInt
+		for _, text := range l {
+			sum := 0
+			for i := range len(text) {
+				sum += 8 + rarity(text[i])
+			}
+			least = min(least, sum)
+		}
+		return least
 	}
 	if len(a) == 0 || len(b) == 0 {
 		return len(a) < len(b)
 	}
-	return shortest(a)*len(b) > shortest(b)*len(a)
+	return least(a)*len(b) > least(b)*len(a)
 }
 
 // fold appends text to dst with each letter replaced by one that stands for all letters

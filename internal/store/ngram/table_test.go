@@ -31,7 +31,7 @@ func TestTable(t *testing.T) {
 		t.Fatalf("the table has %d of %d files, want most but not all", have, len(filters))
 	}
 	for range 100 {
-		q := Regexp(randomExpr(rng, 3) + randomText(rng, 6) + []string{"", fmt.Sprint(rng.IntN(400 * 400))}[rng.IntN(2)])
+		q, _ := Regexp(randomExpr(rng, 3) + randomText(rng, 6) + []string{"", fmt.Sprint(rng.IntN(400 * 400))}[rng.IntN(2)])
 		m := table.Match(q)
 		for i, f := range filters {
 			if !table.Has(i) {

@@ -22,7 +22,7 @@ import (
 // system refuses the process.
 func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked int, err error) {
 	f := FormatOf(name)
-	if f.Converted() || outline.Compressed(name) {
+	if !Verbatim(name) {
 		if data, err = convertFile(name, data); err != nil {
 			return nil, 0, err
 		}
@@ -35,6 +35,9 @@ func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked 
 	text, masked = masks.Mask(data)
 	return text, masked, nil
 }
+
+// Verbatim reports whether the text of a file is its bytes, with secrets masked.
+func Verbatim(name string) bool { return !FormatOf(name).Converted() && !outline.Compressed(name) }
 
 // limits bounds each conversion. Of 67,000 files that are no attack, none exceeded them.
 var limits = sandbox.Limits{Memory: 256 << 20, Time: 10 * time.Second}

@@ -17,7 +17,6 @@ const maxLookup = 64
 type Lookup struct {
 	tree    *Tree
 	folders map[lookupKey]*os.Root
-	spare   []byte // for the next read
 }
 
 // lookupKey is a folder: its path relative to its root.

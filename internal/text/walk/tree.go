@@ -244,8 +244,8 @@ func (l *Lookup) readFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	defer f.Close()
-	data := l.spare[:0]
-	if l.spare = nil; info.Size() <= limit && int64(cap(data)) <= info.Size() {
+	var data []byte
+	if info.Size() <= limit {
 		data = make([]byte, 0, info.Size()+1)
 	}
 	for info.Size() <= limit && int64(len(data)) <= limit {
@@ -263,29 +263,6 @@ func (l *Lookup) readFile(p string, limit int64) ([]byte, fs.FileInfo, error) {
 	}
 	return nil, nil, fmt.Errorf("reading %s: %w", p, ErrSize)
 }
-
-// ReadParts returns the bytes of ranges of a file, from a place to another, one after the
-// other. It fails if the file is shorter. See ReadFile.
-func (l *Lookup) ReadParts(p string, ranges [][2]int64) ([]byte, error) {
-	f, _, err := l.open(p)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data := l.spare[:0]
-	l.spare = nil
-	for _, r := range ranges {
-		n := int(r[1] - r[0])
-		data = slices.Grow(data, n)[:len(data)+n]
-		if _, err := f.ReadAt(data[len(data)-n:], r[0]); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", p, err)
-		}
-	}
-	return data, nil
-}
-
-// Reuse gives the memory of data, which a read returned, to the next read.
-func (l *Lookup) Reuse(data []byte) { l.spare = data }
 
 // open opens a file and returns its state, or ErrChanged if it was replaced meanwhile.
 func (l *Lookup) open(p string) (f *os.File, info fs.FileInfo, err error) {
