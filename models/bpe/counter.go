@@ -1,18 +1,22 @@
 // Package bpe counts the tokens of large language models, for the budgets of answers. The
 // size of chunks is counted in word pieces of the encoder instead.
 //
-// The encoding is cl100k_base. For words of up to 1 kB the counts are those of tiktoken-go,
-// whose map of the vocabulary takes 3 MB more than the table of this package. Merging takes
-// quadratic time, so longer words, such as the indentation of deeply nested lists, are
-// divided.
+// The encoding is cl100k_base. tiktoken-go merges tokens and takes its vocabulary from
+// this package, so nothing is downloaded. For words of up to 1 kB the counts are the same
+// as tiktoken-go's, but two parts of it are replaced. It finds words with a backtracking
+// regular expression, which makes a first search of a section five times slower; split.go
+// scans instead. Merging takes quadratic time, so longer words, such as the indentation of
+// deeply nested lists, are divided.
 package bpe
 
 import (
 	_ "embed"
-	"hash/maphash"
-	"math"
+	"strings"
 	"sync"
 	"unicode/utf8"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/pkoukk/tiktoken-go"
 
 	"cairn/models"
 )
@@ -24,16 +28,18 @@ import (
 var vocabulary string
 
 const (
-	tableSize = 1 << 17 // for 100,256 tokens
-	longest   = 1024    // bytes of a word that are merged at a time
+	vocabularySize = 100_256
+	longest        = 1024 // bytes of a word that are merged at a time
+	maxMerged      = 8192 // words in the cache of counts
 )
 
 // Counter counts cl100k_base tokens. It is safe for concurrent use; the zero
 // value is ready. The first call loads the vocabulary.
 type Counter struct {
-	once  sync.Once
-	seed  maphash.Seed
-	table []uint32 // offsets of tokens in vocabulary by hash; 0 is empty
+	once   sync.Once
+	ranks  map[string]int
+	merge  *tiktoken.Tiktoken
+	merged *lru.Cache[string, int] // counts of words with several tokens
 }
 
 var _ models.BudgetCounter = (*Counter)(nil)
@@ -69,73 +75,35 @@ func (c *Counter) count(word string) int {
 		}
 		part := word[:size]
 		word = word[size:]
-		if c.rank(part) != none {
+		if _, ok := c.ranks[part]; ok {
 			n++
-		} else {
-			n += c.merge(part)
+			continue
 		}
+		tokens, ok := c.merged.Get(part)
+		if !ok {
+			tokens = len(c.merge.EncodeOrdinary(part))
+			c.merged.Add(strings.Clone(part), tokens)
+		}
+		n += tokens
 	}
 	return n
 }
 
-// none is the rank of a text that is no token.
-const none = math.MaxUint32
-
-// slot returns the slot of token in the table, or the empty one where it belongs.
-func (c *Counter) slot(token string) *uint32 {
-	for i := maphash.String(c.seed, token); ; i++ {
-		at := &c.table[i%tableSize]
-		if *at == 0 || int(vocabulary[*at-1]) == len(token) && vocabulary[*at:][:len(token)] == token {
-			return at
-		}
-	}
-}
-
-// rank returns the offset of token in the vocabulary, which has the order of ranks.
-func (c *Counter) rank(token string) uint32 { return *c.slot(token) - 1 }
-
-// part is a piece of a word that is being merged.
-type part struct {
-	start int
-	rank  uint32 // of the token that it forms with the next part
-}
-
-// merge returns the number of tokens of a word: while two neighbours form a token, it merges
-// those that form the one of the lowest rank.
-func (c *Counter) merge(word string) int {
-	var short [64]part
-	parts := short[:0]
-	for i := range len(word) + 1 {
-		parts = append(parts, part{i, none})
-		if i+2 <= len(word) {
-			parts[i].rank = c.rank(word[i : i+2])
-		}
-	}
-	for {
-		first := 0
-		for i, p := range parts {
-			if p.rank < parts[first].rank {
-				first = i
-			}
-		}
-		if parts[first].rank == none {
-			return len(parts) - 1
-		}
-		parts = append(parts[:first+1], parts[first+2:]...)
-		for i := max(0, first-1); i <= first; i++ {
-			parts[i].rank = none
-			if i+2 < len(parts) {
-				parts[i].rank = c.rank(word[parts[i].start:parts[i+2].start])
-			}
-		}
-	}
-}
-
 func (c *Counter) load() {
-	c.seed, c.table = maphash.MakeSeed(), make([]uint32, tableSize)
-	for at := 1; at < len(vocabulary); {
-		end := at + int(vocabulary[at-1])
-		*c.slot(vocabulary[at:end]) = uint32(at)
-		at = end + 1
+	c.ranks = make(map[string]int, vocabularySize)
+	// The map is filled below, so that tiktoken does not build tables for decoding.
+	core, err := tiktoken.NewCoreBPE(c.ranks, nil, `(?s).+`)
+	if err != nil {
+		panic(err) // unreachable: the expression is valid
+	}
+	c.merge = tiktoken.NewTiktoken(core, nil, nil)
+	c.merged, err = lru.New[string, int](maxMerged)
+	if err != nil {
+		panic(err) // unreachable: the size is positive
+	}
+	for rest := vocabulary; rest != ""; {
+		end := 1 + int(rest[0])
+		c.ranks[rest[1:end]] = len(c.ranks)
+		rest = rest[end:]
 	}
 }
