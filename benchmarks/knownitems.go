@@ -1,10 +1,10 @@
 package benchmarks
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -180,15 +180,14 @@ func pathsOf(pages []*page) map[string]*page {
 // of what they lead to.
 func links(pages []*page) (items []*knownItem) {
 	byPath, seen := pathsOf(pages), map[string]bool{}
+	places := markdown.NewPlaces(maps.Keys(byPath))
 	for _, p := range pages {
 		if !markdown.IsMarkdown(p.path) {
 			continue
 		}
 		for _, t := range markdown.Targets(p.path, []byte(p.text)) {
-			var to *page
-			for _, suffix := range []string{"", ".md", "/index.md", "/_index.md", "/README.md"} {
-				to = cmp.Or(to, byPath[strings.TrimSuffix(t.Path, "/")+suffix])
-			}
+			file, _ := places.Find(p.path, t)
+			to := byPath[file]
 			text, _, ok := strings.Cut(p.text[t.Start:], "](")
 			text = strings.Join(strings.Fields(markdown.PlainText([]byte(strings.TrimPrefix(text, "[")))), " ")
 			if !ok || to == nil || to == p || !isQuestion(text) || seen[strings.ToLower(text)] {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"cairn/internal/folder/workspace"
@@ -31,8 +32,7 @@ type linkChecker struct {
 	report *Report
 	tasks  *workspace.Tasks
 	paths  []string
-	known  map[string]bool
-	byName map[string]string // paths by lower-case name without .md, for wiki links
+	places *markdown.Places
 
 	suggested int
 	// anchored holds the links to sections by document, targets its keys in order of
@@ -47,14 +47,7 @@ func (r *Report) links(ctx context.Context, t *workspace.Tasks) error {
 	if err != nil {
 		return err
 	}
-	c := &linkChecker{report: r, tasks: t, paths: paths, known: map[string]bool{}, byName: map[string]string{}, anchored: map[string][]link{}}
-	for _, p := range paths {
-		c.known[p] = true
-		name := strings.ToLower(strings.TrimSuffix(path.Base(p), ".md"))
-		if _, taken := c.byName[name]; !taken {
-			c.byName[name] = p
-		}
-	}
+	c := &linkChecker{report: r, tasks: t, paths: paths, places: markdown.NewPlaces(slices.Values(paths)), anchored: map[string][]link{}}
 	for _, p := range paths {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -157,19 +150,11 @@ func (c *linkChecker) find(l *link) (target, kind string) {
 	if l.Path == ".." || strings.HasPrefix(l.Path, "../") {
 		return "", "outside-link"
 	}
-	p := path.Clean(l.Path)
-	// A link can omit the extension of a page, or name a folder instead of its first page.
-	for _, candidate := range []string{p, p + ".md", path.Join(p, "index.md"), path.Join(p, "README.md")} {
-		if c.known[candidate] {
-			return candidate, ""
-		}
-	}
-	if l.loose() {
-		if p, ok := c.byName[strings.ToLower(strings.TrimSuffix(path.Base(p), ".md"))]; ok && !strings.Contains(l.Path, "/") {
-			return p, ""
-		}
+	if p, ok := c.places.Find(l.from, l.Target); ok {
+		return p, ""
 	}
 	// Images, folders and symbolic links can exist although they are not indexed.
+	p := path.Clean(l.Path)
 	if _, err := c.tasks.Stat(p); err == nil || errors.Is(err, walk.ErrSymlink) {
 		return p, ""
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"cairn/internal/folder/index"
 	"cairn/internal/store"
 	"cairn/internal/task/cards"
+	"cairn/internal/text/markdown"
 )
 
 // library is a list of the documents of a folder. It is immutable but for links.
@@ -24,7 +24,7 @@ type library struct {
 
 	linking *sync.Mutex
 	links   map[string][]string // see Handler.links
-	byName  map[string]string   // path by lower-case file name without extension; "" for several
+	places  *markdown.Places
 }
 
 // count is a folder or a tag with its number of documents.
@@ -70,7 +70,7 @@ func (s *shelf) library(ctx context.Context, folder *owner.Folder) (*library, er
 		s.checked = time.Now()
 		return s.last, nil
 	}
-	l := &library{byName: map[string]string{}, linking: new(sync.Mutex)}
+	l := &library{linking: new(sync.Mutex)}
 	for request := (index.DocumentsRequest{Limit: index.MaxDocuments, Tags: true}); ; {
 		part, err := index.DocumentsOp.Call(ctx, folder, request, nil)
 		if err != nil {
@@ -82,14 +82,11 @@ func (s *shelf) library(ctx context.Context, folder *owner.Folder) (*library, er
 		}
 		request.After = part.Documents[len(part.Documents)-1].Path
 	}
-	for _, d := range l.Documents {
-		name := strings.ToLower(strings.TrimSuffix(path.Base(d.Path), path.Ext(d.Path))) // as in wiki links
-		if _, taken := l.byName[name]; taken {
-			l.byName[name] = ""
-			continue
+	l.places = markdown.NewPlaces(func(yield func(string) bool) {
+		for _, d := range l.Documents {
+			yield(d.Path)
 		}
-		l.byName[name] = d.Path
-	}
+	})
 	s.last, s.state, s.checked, s.read = l, state, time.Now(), time.Now()
 	return l, nil
 }

@@ -10,6 +10,7 @@ import (
 	"cairn/internal/base/owner"
 	"cairn/internal/folder/index"
 	"cairn/internal/store"
+	"cairn/internal/text/markdown"
 	"cairn/retriever"
 )
 
@@ -50,9 +51,13 @@ func TestLibrary(t *testing.T) {
 			t.Fatalf("%d documents after %d lists, %v, want 4 after %d", len(l.Documents), e.lists, err, c.lists)
 		}
 	}
+	named := func(name string) string {
+		file, _ := s.last.places.Find("", markdown.Target{Path: "elsewhere/" + name, Wiki: true})
+		return file
+	}
 	folders, documents := s.last.children("b/")
-	if len(folders) != 1 || folders[0] != (count{"b/c/", 1}) || len(documents) != 1 || s.last.byName["a"] != "" || s.last.byName["d"] != "b/c/d.txt" {
-		t.Errorf("in b/: %v, %v; names %v", folders, documents, s.last.byName)
+	if len(folders) != 1 || folders[0] != (count{"b/c/", 1}) || len(documents) != 1 || named("a") != "" || named("d") != "b/c/d.txt" {
+		t.Errorf("in b/: %v, %v", folders, documents)
 	}
 }
 

@@ -46,11 +46,7 @@ func (h *Handler) links(ctx context.Context, l *library) map[string][]string {
 	l.links = map[string][]string{}
 	for from, text := range texts {
 		for _, t := range markdown.Targets(from, []byte(text.String())) {
-			to := t.Path
-			if t.Wiki {
-				to = l.named(from, to)
-			}
-			if _, known := l.find(to); known && to != from && !slices.Contains(l.links[to], from) {
+			if to, _ := l.places.Find(from, t); to != "" && to != from && !slices.Contains(l.links[to], from) {
 				l.links[to] = append(l.links[to], from)
 			}
 		}

@@ -217,23 +217,11 @@ func (o *reader) wiki(to string) string {
 		return "#" + url.PathEscape(anchor)
 	}
 	if o.lib != nil {
-		if file := o.lib.named(o.name, name); file != "" {
+		if file, _ := o.lib.places.Find(o.name, markdown.Target{Path: strings.TrimPrefix(name, "/"), Wiki: true}); file != "" {
 			return place(o.prefix, file, anchor)
 		}
 	}
 	return o.prefix + "/?q=" + url.QueryEscape(path.Base(name))
-}
-
-// named returns the path of the document that a wiki link in the document from names, or "".
-func (l *library) named(from, name string) string {
-	for _, file := range []string{path.Join(path.Dir(from), name), path.Clean(strings.TrimPrefix(name, "/"))} {
-		for _, end := range []string{"", ".md"} {
-			if _, ok := l.find(file + end); ok {
-				return file + end
-			}
-		}
-	}
-	return l.byName[strings.TrimSuffix(strings.ToLower(path.Base(name)), ".md")]
 }
 
 // wikiLinks parses [[target]] and [[target|text]] as links with the attribute wiki.

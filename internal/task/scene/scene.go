@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -123,21 +122,12 @@ func footer(tokens, limit, documents int) string {
 
 // collect follows references from the cards, the nearest first.
 func collect(r Request) []*Item {
-	known := map[string]bool{}
-	names := map[string]string{} // documents by name without extension; "" for an ambiguous name
-	for _, p := range r.Paths {
-		known[p] = true
-		name := strings.ToLower(strings.TrimSuffix(path.Base(p), path.Ext(p)))
-		if _, twice := names[name]; twice {
-			names[name] = ""
-		} else {
-			names[name] = p
-		}
-	}
+	// A card exists even if it is not indexed.
+	places := markdown.NewPlaces(slices.Values(slices.Concat(r.Paths, r.Cards)))
 	seen := map[string]*Item{}
 	var items []*Item
 	add := func(p string, depth int) {
-		if seen[p] != nil || !known[p] {
+		if seen[p] != nil {
 			return
 		}
 		text, changed, err := r.Read(p)
@@ -151,12 +141,11 @@ func collect(r Request) []*Item {
 		items = append(items, i)
 	}
 	for _, c := range r.Cards {
-		known[c] = true // a card exists even if it is not indexed
 		add(c, 0)
 	}
 	for at := 0; at < len(items); at++ {
 		if i := items[at]; i.Depth < maxDepth {
-			for _, p := range References(i.Path, i.text, known, names) {
+			for _, p := range references(i.Path, i.text, places) {
 				add(p, i.Depth+1)
 			}
 		}
@@ -187,20 +176,18 @@ func weight(i *Item, r Request) float64 {
 	return w
 }
 
-// References returns the documents that a document refers to, in the order of the text: by
-// links, wiki links and "@" references. known is the set of all paths, names maps file names
-// without extension to documents.
-func References(from string, text []byte, known map[string]bool, names map[string]string) []string {
+// references returns the documents that a document refers to, in the order of the text: by
+// links, wiki links and "@" references.
+func references(from string, text []byte, places *markdown.Places) []string {
 	var paths []string
 	for _, t := range markdown.Targets(from, text) {
-		raw, _, _ := strings.Cut(t.Raw, "#")
-		candidates := []string{path.Clean(t.Path), path.Clean(raw)} // paths in cards often begin at the root
-		if t.Wiki {
-			candidates[1] = names[strings.ToLower(strings.TrimSuffix(path.Base(t.Path), path.Ext(t.Path)))]
+		to, ok := places.Find(from, t)
+		if !ok { // paths in cards often begin at the root
+			raw, _, _ := strings.Cut(t.Raw, "#")
+			to, _ = places.Find(from, markdown.Target{Path: raw})
 		}
-		i := slices.IndexFunc(candidates, func(p string) bool { return known[p] })
-		if i >= 0 && candidates[i] != from && !slices.Contains(paths, candidates[i]) && len(paths) < maxReferences {
-			paths = append(paths, candidates[i])
+		if to != "" && to != from && !slices.Contains(paths, to) && len(paths) < maxReferences {
+			paths = append(paths, to)
 		}
 	}
 	return paths

@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"cmp"
+	"iter"
 	"net/url"
 	"path"
 	"regexp"
@@ -54,4 +55,49 @@ func Targets(from string, src []byte) []Target {
 	}
 	slices.SortStableFunc(all, func(a, b Target) int { return cmp.Compare(a.Start, b.Start) })
 	return all
+}
+
+// Places finds the documents that links lead to.
+type Places struct {
+	known map[string]bool
+	names map[string]string // path by lower-case file name without extension; "" for several
+}
+
+// NewPlaces returns the places of documents with the given paths.
+func NewPlaces(paths iter.Seq[string]) *Places {
+	p := &Places{map[string]bool{}, map[string]string{}}
+	for file := range paths {
+		if p.known[file] {
+			continue
+		}
+		p.known[file] = true
+		name := strings.ToLower(strings.TrimSuffix(path.Base(file), path.Ext(file)))
+		if _, taken := p.names[name]; taken {
+			file = ""
+		}
+		p.names[name] = file
+	}
+	return p
+}
+
+// Find returns the document that a link in the document from leads to. A link can omit the
+// extension of a page, or name a folder instead of its first page. A wiki link, and a page of
+// a site, can be only a name; of several documents with that name, Find returns "".
+func (p *Places) Find(from string, t Target) (file string, ok bool) {
+	bases := []string{t.Path}
+	if t.Wiki {
+		bases = []string{path.Join(path.Dir(from), t.Path), t.Path}
+	}
+	for _, base := range bases {
+		base = path.Clean(base)
+		for _, end := range []string{"", ".md", "/index.md", "/_index.md", "/README.md"} {
+			if p.known[base+end] {
+				return base + end, true
+			}
+		}
+	}
+	if t.Wiki || t.Rooted && !strings.Contains(t.Path, "/") {
+		file, ok = p.names[strings.TrimSuffix(strings.ToLower(path.Base(t.Path)), ".md")]
+	}
+	return file, ok
 }
