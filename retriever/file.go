@@ -105,16 +105,20 @@ func (r *Retriever) openStored(name string) (f *parsedFile, cached bool, err err
 	return f, cached, err
 }
 
-// keepParsed completes f and adds it to the cache.
+// keepParsed parses f and adds it to the cache.
 func (r *Retriever) keepParsed(f *parsedFile) *parsedFile {
+	if f.parse(); len(f.text) <= maxCached {
+		r.parsed.Add(f.path, f)
+	}
+	return f
+}
+
+// parse completes f.
+func (f *parsedFile) parse() {
 	f.young, f.lines, f.doc = time.Since(f.modTime) < fresh, lineStarts(f.text), markdown.Parse(f.path, f.text)
 	if bytes.HasPrefix(f.text, []byte("\ufeff")) {
 		f.body = 3
 	}
-	if len(f.text) <= maxCached {
-		r.parsed.Add(f.path, f)
-	}
-	return f
 }
 
 // unreadable converts an error of the file system to one for the caller.

@@ -81,7 +81,7 @@ type extent struct {
 }
 
 // extent returns the part of f that the request names.
-func (r *Retriever) extent(f *parsedFile, anchor string, rest suffix) (extent, error) {
+func (f *parsedFile) extent(anchor string, rest suffix) (extent, error) {
 	if anchor == "" {
 		anchor = rest.anchor
 	} else if rest.from > 0 {

@@ -3,6 +3,7 @@ package retriever
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"sort"
 	"strings"
@@ -111,7 +112,7 @@ func (r *Retriever) Read(ctx context.Context, q ReadRequest) (*Reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := r.extent(f, q.Anchor, rest)
+	e, err := f.extent(q.Anchor, rest)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func (r *Retriever) Read(ctx context.Context, q ReadRequest) (*Reading, error) {
 		}
 		e.part = true
 	}
-	reading := r.reading(f, e, cached)
+	reading := f.reading(e, cached)
 	if reading.Outdated, err = r.outdated(ctx, f.path); err != nil {
 		return nil, err
 	}
@@ -196,7 +197,7 @@ func (r *Retriever) ReadAll(ctx context.Context, q ReadRequest) (*Readings, erro
 				var e extent
 				f, rest, _, err := r.locate(path)
 				if err == nil {
-					e, err = r.extent(f, "", rest)
+					e, err = f.extent("", rest)
 				}
 				if err != nil {
 					all.Failed = append(all.Failed, FailedPlace{path, err.Error(), err})
@@ -223,8 +224,23 @@ func (r *Retriever) ReadAll(ctx context.Context, q ReadRequest) (*Readings, erro
 	return all, nil
 }
 
+// ReadText returns a place in another version of a document than that of the index: a section,
+// lines, or the whole document.
+func ReadText(path string, text []byte, anchor string, from, to int) (*Reading, error) {
+	sum := sha256.Sum256(text)
+	f := &parsedFile{path: path, hash: hex.EncodeToString(sum[:]), text: text}
+	f.parse()
+	e, err := f.extent(anchor, suffix{from: from, to: to})
+	if err != nil {
+		return nil, err
+	}
+	out := f.reading(e, false)
+	out.Mark, out.Links = "", Links{} // they refer to the document of today
+	return out, nil
+}
+
 // reading returns the content of an extent with its headings and links.
-func (r *Retriever) reading(f *parsedFile, e extent, cached bool) *Reading {
+func (f *parsedFile) reading(e extent, cached bool) *Reading {
 	content := f.text[e.start:e.end]
 	out := &Reading{
 		Path: f.path, Title: f.doc.Title, Content: markdown.WithoutIDs(f.path, string(content)), Tokens: len(content) / 4,
@@ -335,7 +351,7 @@ func (r *Retriever) fitReading(f *parsedFile, e extent, reading *Reading, q Read
 			cut := e
 			cut.part = true
 			_, cut.end = trimmed(f.text, e.start, end)
-			part = r.reading(f, cut, reading.Cached)
+			part = f.reading(cut, reading.Cached)
 			part.Next = encodeNext(f, end, e.end)
 			for _, o := range reading.Outdated[:min(1, len(reading.Outdated))] {
 				o.Diff = "" // a part has little room

@@ -124,7 +124,7 @@ var imports = []row{
 	{"internal/folder/scan", "internal/store internal/store/docs internal/store/ngram internal/text/fit internal/text/markdown internal/text/secret internal/text/walk"},
 	{"internal/folder/bundle", "graphrank internal/folder/history internal/store internal/store/docs internal/text/fit internal/text/highlight internal/text/invisible internal/text/markdown internal/text/outline internal/text/receipt retriever"},
 	{"internal/folder/index", "graphrank indexer internal/base/health internal/base/job internal/base/owner internal/folder/bundle internal/folder/config internal/folder/history internal/folder/mirror internal/folder/scan internal/store internal/store/docs internal/store/flat internal/store/keyword internal/store/kv internal/text/markdown internal/text/query internal/text/secret internal/text/walk internal/text/watch models models/bpe retriever"},
-	{"internal/folder/workspace", "graphrank internal/base/atomicfile internal/base/health internal/base/home internal/base/job internal/base/owner internal/folder/bundle internal/folder/config internal/folder/history internal/folder/index internal/folder/mirror internal/folder/scan internal/stage internal/stage/embedded internal/store internal/store/docs internal/store/kv internal/task internal/task/cards internal/task/doctask internal/task/files internal/task/notes internal/task/scene internal/task/taskgraph internal/text/fit internal/text/git internal/text/invisible internal/text/markdown internal/text/receipt internal/text/secret internal/text/walk internal/toolbox internal/toolbox/records models models/bpe retriever"},
+	{"internal/folder/workspace", "graphrank internal/base/atomicfile internal/base/health internal/base/home internal/base/job internal/base/owner internal/folder/bundle internal/folder/config internal/folder/history internal/folder/index internal/folder/mirror internal/folder/scan internal/stage internal/stage/embedded internal/store internal/store/docs internal/store/kv internal/task internal/task/cards internal/task/doctask internal/task/files internal/task/notes internal/task/scene internal/task/taskgraph internal/text/fit internal/text/git internal/text/markdown internal/text/receipt internal/text/secret internal/text/walk internal/toolbox internal/toolbox/records models models/bpe retriever"},
 	{"internal/folder/encoder", "internal/base/atomicfile internal/base/home internal/folder/workspace models models/bert models/minilm models/onnx"},
 	{"cairn", "internal/base/job internal/folder/config internal/folder/encoder internal/folder/index internal/folder/workspace internal/store internal/toolbox internal/toolbox/catalog internal/toolbox/suggest retriever"},
 	{"tools/client", "internal/toolbox/catalog"},
@@ -173,7 +173,7 @@ var wide = map[string]int{
 	"internal/face/term":           23,
 	"internal/face/web":            19,
 	"internal/folder/index":        23,
-	"internal/folder/workspace":    36,
+	"internal/folder/workspace":    35,
 	"internal/toolbox":             19,
 	"tools":                        30,
 }

@@ -3,8 +3,6 @@ package workspace
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,7 +15,6 @@ import (
 	"cairn/internal/folder/history"
 	"cairn/internal/folder/index"
 	"cairn/internal/text/git"
-	"cairn/internal/text/invisible"
 	"cairn/internal/text/markdown"
 	"cairn/internal/text/walk"
 	"cairn/retriever"
@@ -112,31 +109,11 @@ func (p *Past) Read(ctx context.Context, place string) (*retriever.Reading, erro
 	if err != nil {
 		return nil, fmt.Errorf("%.200q: %w", path, err)
 	}
-	d, sum := markdown.Parse(path, text), sha256.Sum256(text)
-	out := &retriever.Reading{Path: path, Title: d.Title, Hash: hex.EncodeToString(sum[:]), Masked: masked}
-	start, end := 0, len(text)
-	if anchor != "" {
-		i, ok := markdown.Resolve(d, anchor)
-		if !ok {
-			return nil, fmt.Errorf("%.200q has no section %.100q in commit %.12s", path, anchor, p.commit.Hash)
-		}
-		s := &d.Sections[i]
-		start, end, from, to = s.Start, s.End, s.StartLine, s.EndLine
-		out.Anchor, out.Headings = &anchor, s.Trail
-	} else if from > 0 {
-		lines := strings.SplitAfter(strings.TrimSuffix(string(text), "\n"), "\n")
-		if from > len(lines) {
-			return nil, fmt.Errorf("%.200q has %d lines in commit %.12s", path, len(lines), p.commit.Hash)
-		}
-		to = min(to, len(lines))
-		start = len(strings.Join(lines[:from-1], ""))
-		end = start + len(strings.Join(lines[from-1:to], ""))
+	out, err := retriever.ReadText(path, text, anchor, from, to)
+	if err != nil {
+		return nil, fmt.Errorf("commit %.12s: %w", p.commit.Hash, err)
 	}
-	if from > 0 {
-		out.LineRange = &retriever.Lines{Start: from, End: to}
-	}
-	out.Content = markdown.WithoutIDs(path, strings.TrimRight(string(text[start:end]), "\n"))
-	out.Tokens, out.Flags = len(out.Content)/4, invisible.Find(out.Content)
+	out.Masked = masked
 	return out, nil
 }
 
