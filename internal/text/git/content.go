@@ -2,7 +2,6 @@ package git
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -18,13 +17,8 @@ type File struct {
 // Replaced returns the files of a commit that a later one does not have, or has with other
 // content. complete reports that these are all, as for Changes.
 func (r *Repository) Replaced(before, after *Commit) (files []File, complete bool, err error) {
-	d := differ{Repository: r, end: r.work + maxChange}
-	err = d.compare("", &before.Tree, &after.Tree, 0)
-	files = append(d.modified, d.removed...)
-	if errors.Is(err, ErrLimit) && r.work < maxWork {
-		return files, false, nil
-	}
-	return files, err == nil, err
+	d, complete, err := r.compare(&before.Tree, &after.Tree)
+	return append(d.modified, d.removed...), complete, err
 }
 
 // Files returns the content hashes of a commit's files by path.

@@ -34,8 +34,8 @@ func (r *Repository) Differing(folder *os.Root, limit int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	committed := map[string]Hash{}
-	if err := r.files("", &c.Tree, 0, committed); err != nil {
+	committed, err := r.Files(c)
+	if err != nil {
 		return nil, err
 	}
 	type differing struct {

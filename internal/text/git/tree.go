@@ -28,7 +28,6 @@ const (
 // the name of the only removed file of that name. The result has at most maxChanges
 // entries; complete reports that these are all.
 func (r *Repository) Changes(c *Commit) (changes []Change, complete bool, err error) {
-	d := differ{Repository: r, end: r.work + maxChange}
 	var before *Hash
 	if len(c.Parents) > 0 {
 		p, err := r.Commit(c.Parents[0])
@@ -40,11 +39,8 @@ func (r *Repository) Changes(c *Commit) (changes []Change, complete bool, err er
 		}
 		before = &p.Tree
 	}
-	err = d.compare("", before, &c.Tree, 0)
-	if errors.Is(err, ErrLimit) && r.work < maxWork {
-		return d.changes(), false, nil
-	}
-	return d.changes(), err == nil, err
+	d, complete, err := r.compare(before, &c.Tree)
+	return d.changes(), complete, err
 }
 
 // item is an entry of a tree.
@@ -97,6 +93,16 @@ type differ struct {
 	trees int
 	// The files of modified and removed have the content before.
 	modified, added, removed []File
+}
+
+// compare compares two trees. complete reports that no limit ended it.
+func (r *Repository) compare(before, after *Hash) (d *differ, complete bool, err error) {
+	d = &differ{Repository: r, end: r.work + maxChange}
+	err = d.compare("", before, after, 0)
+	if errors.Is(err, ErrLimit) && r.work < maxWork {
+		return d, false, nil
+	}
+	return d, err == nil, err
 }
 
 func (d *differ) compare(dir string, before, after *Hash, depth int) error {
