@@ -82,8 +82,6 @@ func declares(before, name, after string) Declaration {
 		(before == "self." || before == "this.") && assigned,
 		capital && enumerators.MatchString(before) && (assigned || value == "" || value[0] == ','):
 		return MayDeclare
-	case before == "", before == "self.", before == "this.":
-		return 0
 	case defining.MatchString(before):
 		return DoesDeclare
 	case glued || strings.ContainsAny(before, "=(){};\"'`") || strings.HasPrefix(before, "//") || strings.HasPrefix(before, "--") ||
