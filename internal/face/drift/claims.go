@@ -229,30 +229,28 @@ func (c *collector) span(span string, at int, s *markdown.Section) {
 	if strings.HasPrefix(span, "--") { // a flag, and what its value is
 		span, _, _ = strings.Cut(span, " <")
 	}
-	if span == "" || len(span) > 200 || strings.ContainsAny(span, "<>{}…*?\\") && !strings.Contains(span, "::") || strings.Contains(span, "://") || strings.Contains(span, "...") {
+	if len(span) > 200 || strings.ContainsAny(span, "<>{}…*?\\") && !strings.Contains(span, "::") || strings.Contains(span, "://") || strings.Contains(span, "...") {
 		return
 	}
 	fields := strings.Fields(span)
-	if len(fields) == 1 && strings.ContainsAny(span, "/.") && aPath.MatchString(span) && c.isPath(span) {
+	if aPath.MatchString(span) && c.isPath(span) {
 		c.add(&claim{kind: Path, text: span, path: c.clean(span)}, at, s)
 		return
 	}
-	if len(fields) > 1 {
-		c.command(fields, at, s)
-	}
+	c.command(fields, at, s)
 	c.parameters(span, at, s, false)
 	if setting.MatchString(span) {
 		c.values(span, at, s, "")
 	}
 	for _, w := range word.FindAllString(span, 20) {
-		c.name(w, at, s, len(fields) > 1 && !strings.HasPrefix(w, "-"))
+		c.name(w, at, s, len(fields) > 1)
 	}
 }
 
 // isPath reports whether the form of a code span is that of a path rather than of a name.
 func (c *collector) isPath(span string) bool {
 	e := ext.FindString(span)
-	known := e != "" && (outline.IsSource(span) || slices.Contains(markdown.Extensions(), e) || extensions[e])
+	known := outline.IsSource(span) || slices.Contains(markdown.Extensions(), e) || extensions[e]
 	if !strings.Contains(span, "/") {
 		return known && strings.IndexByte(span, '.') > 0
 	}
@@ -413,7 +411,7 @@ func (c *collector) fence(f markdown.Fence) {
 	for line := range strings.Lines(code) {
 		if len(line) <= maxLine {
 			c.past = past || bygone.MatchString(line)
-			if begins := prompt.MatchString(line); shell[lang] && !c.continued {
+			if begins := prompt.MatchString(line); !c.continued {
 				c.output = prompts && !begins
 				c.others = (begins || lang != "" && lang != "text" && !c.output) && !c.runs(line)
 			}

@@ -34,12 +34,17 @@ type folder struct {
 	progress func(string)
 }
 
-func open(ctx context.Context, dir string, t *workspace.Tasks) (*folder, error) {
+func open(ctx context.Context, dir string, t *workspace.Tasks) (f *folder, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
-	f := &folder{root: root, files: map[string]git.Hash{}, names: map[string]bool{}}
+	f = &folder{root: root, files: map[string]git.Hash{}, names: map[string]bool{}}
+	defer func() {
+		if err != nil {
+			f.close()
+		}
+	}()
 	if f.repo, err = git.Open(dir); err == nil {
 		var h git.Hash
 		if h, err = f.repo.Head(); err == nil {
@@ -50,13 +55,11 @@ func open(ctx context.Context, dir string, t *workspace.Tasks) (*folder, error) 
 		}
 	}
 	if err != nil && err != git.ErrNone {
-		f.close()
-		return nil, fmt.Errorf("reading the git history: %w", err)
+		return f, fmt.Errorf("reading the git history: %w", err)
 	}
 	docs, err := t.Paths(ctx, false, nil)
 	if err != nil {
-		f.close()
-		return nil, err
+		return f, err
 	}
 	for _, p := range docs {
 		if isDocument(p) && !records.MatchString(p) && !walk.IsOurs(strings.Split(p, "/")[0]) {
@@ -87,9 +90,6 @@ func open(ctx context.Context, dir string, t *workspace.Tasks) (*folder, error) 
 		if strings.HasPrefix(p, ".github/") && isDocument(p) && !records.MatchString(p) {
 			f.docs = append(f.docs, p)
 		}
-	}
-	if err != nil {
-		f.close()
 	}
 	return f, err
 }
