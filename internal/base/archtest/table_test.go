@@ -19,7 +19,7 @@ var rooms = []room{
 	{"internal/text", "", 18240},
 	{"internal/store", "internal/base models internal/text", 16590},
 	{"indexer", "internal/base models internal/text internal/store", 3020},
-	{"retriever", "graphrank internal/base models internal/text internal/store", 5350},
+	{"retriever", "graphrank internal/base models internal/text internal/store", 5390},
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13070},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7780},
 	{"internal/stage", "internal/base internal/text internal/store retriever", 5020},
