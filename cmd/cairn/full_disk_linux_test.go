@@ -23,7 +23,7 @@ func TestFullDisk(t *testing.T) {
 	if err := os.WriteFile(tools, []byte(`[{"name":"zip","description":"`+strings.Repeat("Packs files. ", 2000)+`"}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, kib := range []int{0, 16, 256} {
+	for _, kib := range []int{0, 8, 16, 24, 48, 128, 256} {
 		t.Run(fmt.Sprint(kib, " KiB left"), func(t *testing.T) {
 			disk := t.TempDir()
 			if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=8m"); err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"cairn/internal/store/kv"
 )
@@ -28,7 +29,13 @@ func openCommit(dir string, readOnly bool) (*Index, error) {
 				_ = os.RemoveAll(filepath.Join(dir, name))
 			}
 		}
-		return open(dir, false)
+		root := filepath.Join(dir, rootFile)
+		_, missing := os.Stat(root)
+		x, err := open(dir, false)
+		if errors.Is(missing, fs.ErrNotExist) && errors.Is(err, syscall.ENOSPC) {
+			_ = os.Remove(root) // has only the beginning of its first pages
+		}
+		return x, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, rootFile)); err != nil {
 		return nil, err // scorch would create a missing index
