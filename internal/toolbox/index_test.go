@@ -161,7 +161,11 @@ func (x *toolIndex) told() bool {
 // their words until their vectors are made behind.
 func TestManyIntentsDoNotDelay(t *testing.T) {
 	e := &testutil.HashEmbedder{}
+	searched := make(chan struct{})
+	embed := sync.OnceFunc(func() { close(searched) })
+	e.Before = func([]string) error { <-searched; return nil }
 	box, _ := withModel(t, t.TempDir(), e)
+	defer embed() // otherwise a failed test waits for the model when it closes the toolbox
 	importTools(t, box, "s", `{"server":"fs","name":"read_file","description":"Reads a file"}`+"\n"+`{"server":"w","name":"forecast","description":"Weather of a city"}`)
 	var traces []usage.Trace
 	for i := range 40 {
@@ -177,6 +181,7 @@ func TestManyIntentsDoNotDelay(t *testing.T) {
 	if a := searchTools(t, box, "umbrella number7"); len(a.Tools) == 0 || a.Tools[0].ID != "w:forecast" || len(a.Remembered) == 0 {
 		t.Errorf("by words alone: %+v", a)
 	}
+	embed()
 	prepare(t, box)
 	before := e.Embedded()
 	if a := searchTools(t, box, "umbrella number7"); box.local().index.learnt.Missing() != 0 || a.Remembered[0].Intent != "umbrella number7" {
