@@ -87,7 +87,10 @@ func (m *measurement) writeExchange(ctx context.Context, dir, source string) err
 	if !ok {
 		return errors.New("the vector store does not give its vectors") // unreachable: it is a flat store
 	}
-	chunker := indexer.NewChunker(d, m.o.Embedder.Tokenizer(), nil)
+	chunker, err := indexer.NewChunker(m.o.Embedder, nil)
+	if err != nil {
+		return err
+	}
 	for _, document := range m.set.documents {
 		id, path := trecEscape.Replace(document.ID), m.paths[document.ID]
 		add("files.jsonl", map[string]string{"document": id, "path": path})

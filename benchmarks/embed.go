@@ -46,9 +46,13 @@ func Embed(ctx context.Context, e models.Embedder, texts []string, rounds int) (
 	if len(texts) == 0 {
 		return EmbedResult{}, errors.New("measuring an embedder: no texts")
 	}
-	r := EmbedResult{Texts: len(texts), QueryTokens: len(e.Tokenizer().Encode(embedQuery))}
+	tok, err := e.Tokenizer()
+	if err != nil {
+		return EmbedResult{}, fmt.Errorf("measuring an embedder: %w", err)
+	}
+	r := EmbedResult{Texts: len(texts), QueryTokens: len(tok.Encode(embedQuery))}
 	for _, t := range texts {
-		r.Tokens += len(e.Tokenizer().Encode(t))
+		r.Tokens += len(tok.Encode(t))
 	}
 	if t, ok := e.(interface{ Threads() int }); ok {
 		r.Threads = t.Threads()

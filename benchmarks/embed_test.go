@@ -17,13 +17,13 @@ type wordEmbedder struct {
 	err                error
 }
 
-func (w *wordEmbedder) Description() models.Description { return models.Description{Dimension: 1} }
-func (w *wordEmbedder) Tokenizer() models.Tokenizer     { return w }
-func (w *wordEmbedder) Count(text string) int           { return len(strings.Fields(text)) }
-func (w *wordEmbedder) Encode(text string) []int32      { return make([]int32, w.Count(text)+2) }
-func (w *wordEmbedder) Close() error                    { return nil }
-func (w *wordEmbedder) Threads() int                    { return 3 }
-func (w *wordEmbedder) Kernel() string                  { return "words" }
+func (w *wordEmbedder) Description() models.Description      { return models.Description{Dimension: 1} }
+func (w *wordEmbedder) Tokenizer() (models.Tokenizer, error) { return w, nil }
+func (w *wordEmbedder) Count(text string) int                { return len(strings.Fields(text)) }
+func (w *wordEmbedder) Encode(text string) []int32           { return make([]int32, w.Count(text)+2) }
+func (w *wordEmbedder) Close() error                         { return nil }
+func (w *wordEmbedder) Threads() int                         { return 3 }
+func (w *wordEmbedder) Kernel() string                       { return "words" }
 
 func (w *wordEmbedder) EmbedDocuments(_ context.Context, texts []string) ([][]float32, error) {
 	w.documents += len(texts)

@@ -64,11 +64,14 @@ type Chunker struct {
 	fixed int
 }
 
-// NewChunker returns a Chunker for the model with description d and tokenizer tok.
-func NewChunker(d models.Description, tok models.Tokenizer, o *ChunkOptions) *Chunker {
-	c := &Chunker{tok: tok, options: o.within(d)}
-	c.fixed = len(tok.Encode("")) + tok.Count(d.DocumentPrefix)
-	return c
+// NewChunker returns a Chunker for the model e. It fails if e cannot be opened.
+func NewChunker(e models.Embedder, o *ChunkOptions) (*Chunker, error) {
+	tok, err := e.Tokenizer()
+	if err != nil {
+		return nil, fmt.Errorf("opening the embedding model: %w", err)
+	}
+	d := e.Description()
+	return &Chunker{tok: tok, options: o.within(d), fixed: len(tok.Encode("")) + tok.Count(d.DocumentPrefix)}, nil
 }
 
 // within returns the options with the defaults and bounds of a model.

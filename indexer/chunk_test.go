@@ -19,8 +19,11 @@ func parsed(path, text string) *store.Document {
 }
 
 func hashChunker(o *ChunkOptions) *Chunker {
-	e := &testutil.HashEmbedder{}
-	return NewChunker(e.Description(), e.Tokenizer(), o)
+	c, err := NewChunker(&testutil.HashEmbedder{}, o)
+	if err != nil {
+		panic(err) // unreachable: a HashEmbedder is always open
+	}
+	return c
 }
 
 // TestChunkProperties holds what every consumer of chunks relies on.

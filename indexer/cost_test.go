@@ -143,6 +143,10 @@ func allTexts(t *testing.T, x *Indexer, d *docs.Store) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	chunker, err := x.chunker()
+	if err != nil {
+		t.Fatal(err)
+	}
 	seen := map[string]bool{}
 	var texts []string
 	for path := range files {
@@ -152,7 +156,7 @@ func allTexts(t *testing.T, x *Indexer, d *docs.Store) []string {
 		}
 		for i := range doc.Sections {
 			for n := range doc.Sections[i].Chunks {
-				if e := x.chunker.EmbedText(doc, i, n, text); !seen[e] {
+				if e := chunker.EmbedText(doc, i, n, text); !seen[e] {
 					seen[e] = true
 					texts = append(texts, e)
 				}

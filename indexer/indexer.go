@@ -72,7 +72,7 @@ type Indexer struct {
 	stores   Stores
 	embedder models.Embedder
 	options  Options
-	chunker  *Chunker
+	chunker  func() (*Chunker, error) // opens the model at the first call
 	attempts *attempts
 	now      func() time.Time
 	held     func() error
@@ -112,7 +112,7 @@ func New(s Stores, e models.Embedder, o *Options) *Indexer {
 		x.reached = func(string) {}
 	}
 	x.attempts = openAttempts(x.options.Attempts)
-	x.chunker = NewChunker(e.Description(), e.Tokenizer(), x.options.Chunk)
+	x.chunker = sync.OnceValues(func() (*Chunker, error) { return NewChunker(e, x.options.Chunk) })
 	return x
 }
 

@@ -160,7 +160,7 @@ func TestContradictoryDocumentIsSkipped(t *testing.T) {
 	f.write("bad.md", "# A\n\n# B\n")
 	f.write("good.md", "# Good\n")
 	tl := &Report{Skipped: map[string]int{}}
-	s := &scanner{x: f.Indexer, t: tl, m: newProgressReporter(nil, time.Now, PhaseScan, 0, 0), seen: map[string]bool{}}
+	s := &scanner{x: f.Indexer, t: tl, m: newProgressReporter(nil, time.Now, PhaseScan, 0, 0), seen: map[string]bool{}, chunker: hashChunker(nil)}
 	for _, name := range []string{"bad.md", "good.md"} {
 		o := s.read(walk.Entry{Path: name})
 		if name == "bad.md" {

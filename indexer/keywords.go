@@ -123,11 +123,15 @@ func (x *Indexer) writeKeywords(ctx context.Context, b *keywordBatch) error {
 		entries, stale = entries[:0], nil
 		return err
 	}
+	chunker, err := x.chunker()
+	if err != nil {
+		return err
+	}
 	for _, d := range b.docs {
 		searched := wordsEnd(d.text)
 		for i := range d.doc.Sections {
 			for n, c := range d.doc.Sections[i].Chunks {
-				e := x.chunker.KeywordEntry(d.doc, i, n, d.text)
+				e := chunker.KeywordEntry(d.doc, i, n, d.text)
 				if c.Start >= searched {
 					e.Body = ""
 				}

@@ -212,7 +212,7 @@ func (s *scanner) parse(o *outcome, text []byte) {
 		Size: o.size, ModTime: o.modTime, Labels: d.Labels, Sections: d.Sections,
 	}
 	source := string(text)
-	whole := s.x.chunker.Chunk(&doc, source)
+	whole := s.chunker.Chunk(&doc, source)
 	o.cut = cutOf(d, source, whole)
 	o.kind, o.put = changed, &docs.Put{Document: doc, Text: text, ChangeTime: o.changeTime, Grams: o.grams}
 }

@@ -42,6 +42,7 @@ type scanner struct {
 	verdicts map[string]docs.Skipped
 
 	unread  []walk.Entry    // new or changed files
+	chunker *Chunker        // nil if unread was empty
 	seen    map[string]bool // indexed files that still exist
 	kept    []string        // unreadable paths: the index keeps the documents at and below them
 	skipped []docs.Skipped
@@ -77,6 +78,11 @@ func (x *Indexer) scan(ctx context.Context, only *pathSet, progress func(job.Pro
 	defer s.m.flush()
 	if err := s.walk(ctx, only); err != nil {
 		return err
+	}
+	if len(s.unread) > 0 {
+		if s.chunker, err = x.chunker(); err != nil {
+			return err
+		}
 	}
 	s.m.expect(len(s.unread))
 	x.reached("files found")

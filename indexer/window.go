@@ -69,11 +69,15 @@ func (x *Indexer) addJobs(w *window, r *docs.Reader, path string) error {
 	if err != nil {
 		return err
 	}
+	chunker, err := x.chunker()
+	if err != nil {
+		return err
+	}
 	before := len(w.jobs)
 	for i := range doc.Sections {
 		s := &doc.Sections[i]
 		for n := range s.Chunks {
-			t := x.chunker.EmbedText(doc, i, n, text)
+			t := chunker.EmbedText(doc, i, n, text)
 			w.jobs = append(w.jobs, pendingChunk{
 				doc:   len(w.docs) - 1,
 				entry: store.VectorEntry{Chunk: store.ChunkID(doc.Path, s.Anchor, n), Path: doc.Path, Labels: doc.Labels, Key: store.KeyOf(t)},

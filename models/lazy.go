@@ -71,20 +71,14 @@ func (l *Lazy) Kernel() string {
 	return ""
 }
 
-// Tokenizer implements Embedder. If the model cannot be opened, the tokenizer counts no
-// tokens, so callers that depend on counts must call Open first.
-func (l *Lazy) Tokenizer() Tokenizer {
+// Tokenizer implements Embedder.
+func (l *Lazy) Tokenizer() (Tokenizer, error) {
 	m, err := l.Open()
 	if err != nil {
-		return noTokens{}
+		return nil, err
 	}
 	return m.Tokenizer()
 }
-
-type noTokens struct{}
-
-func (noTokens) Count(string) int      { return 0 }
-func (noTokens) Encode(string) []int32 { return nil }
 
 // Close closes the model if it was opened. It waits for an Open in progress.
 func (l *Lazy) Close() error {

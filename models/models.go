@@ -76,8 +76,8 @@ type Embedder interface {
 	EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error)
 	// EmbedQuery returns the vector of one query.
 	EmbedQuery(ctx context.Context, text string) ([]float32, error)
-	// Tokenizer returns the model's tokenizer.
-	Tokenizer() Tokenizer
+	// Tokenizer returns the model's tokenizer, or why the model cannot be opened.
+	Tokenizer() (Tokenizer, error)
 	io.Closer
 }
 

@@ -211,7 +211,10 @@ func (r *Retriever) finish(t *tracer, q Query) {
 	if e := r.sources.Embedder; e != nil && r.sources.Vectors != nil && trace.Mode != Keyword {
 		d := e.Description()
 		trace.Embedding = &Embedding{Model: d.ID, Text: trace.Analysis.Plain, Prefix: d.QueryPrefix, Dimension: d.Dimension, Cached: t.cached, Took: took[observe.Embed.String()]}
-		trace.Embedding.Tokens = append([]int32{}, e.Tokenizer().Encode(d.QueryPrefix+trace.Analysis.Plain)...)
+		trace.Embedding.Tokens = []int32{}
+		if tok, err := e.Tokenizer(); err == nil {
+			trace.Embedding.Tokens = append(trace.Embedding.Tokens, tok.Encode(d.QueryPrefix+trace.Analysis.Plain)...)
+		}
 		if k, ok := e.(interface{ Kernel() string }); ok {
 			trace.Embedding.Kernel = k.Kernel()
 		}

@@ -83,7 +83,8 @@ func (f *folder) write(path, text string) {
 func (f *folder) index(files map[string]string, later []string) {
 	f.t.Helper()
 	ctx := context.Background()
-	chunker := indexer.NewChunker(f.embedder.Description(), f.embedder.Tokenizer(), nil)
+	chunker, err := indexer.NewChunker(f.embedder, nil)
+	must(f.t, err)
 	var puts []docs.Put
 	var entries []store.KeywordEntry
 	var vectors []store.VectorEntry
@@ -125,7 +126,7 @@ func (f *folder) index(files map[string]string, later []string) {
 		}
 		must(f.t, f.docs.Done(ctx, kind, done, 0))
 	}
-	_, err := f.docs.Advance(ctx, []string{""}, time.Unix(1_700_000_000, 0))
+	_, err = f.docs.Advance(ctx, []string{""}, time.Unix(1_700_000_000, 0))
 	must(f.t, err)
 }
 

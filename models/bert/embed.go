@@ -37,7 +37,7 @@ func (e *Encoder) Threads() int { return e.threads }
 func (e *Encoder) Close() error { return nil }
 
 // Tokenizer implements models.Embedder.
-func (e *Encoder) Tokenizer() models.Tokenizer { return pieces{e} }
+func (e *Encoder) Tokenizer() (models.Tokenizer, error) { return pieces{e}, nil }
 
 type pieces struct{ e *Encoder }
 

@@ -86,6 +86,10 @@ func pack(a *arena, k *kernel, columns []column, threads int) (*packed, error) {
 // packPanel packs width columns from column at. w holds a column of weights, and sums is
 // scratch for narrow.
 func (p *packed) packPanel(k *kernel, columns []column, at, width int, w, sums []int32) error {
+	var total []int32
+	if p.codes != nil {
+		total = interleave(k, columns[at:][:width], p.codes[at*p.depth:])
+	}
 	for j := range width {
 		c := columns[at+j]
 		if c.from == nil {
@@ -106,6 +110,14 @@ func (p *packed) packPanel(k *kernel, columns []column, at, width int, w, sums [
 			}
 			continue
 		}
+		if total != nil {
+			scale := c.from.scales[min(c.index, len(c.from.scales)-1)] * c.factor
+			if !finite(scale) {
+				return fmt.Errorf("the scale %v of weights is not a finite number", scale)
+			}
+			p.scale[at+j], p.sums[at+j] = scale, scale*float32(total[j])
+			continue
+		}
 		scale, err := c.from.column8(w[:c.from.in], c.index)
 		if err != nil {
 			return err
@@ -123,6 +135,33 @@ func (p *packed) packPanel(k *kernel, columns []column, at, width int, w, sums [
 		p.sums[at+j] = scale * c.factor * float32(sum)
 	}
 	return nil
+}
+
+// interleave writes the weights of a panel to out row by row, in a quarter of the time of
+// column8, and returns the sums of the columns. It returns nil if a code is not its weight,
+// or if k needs narrower weights.
+func interleave(k *kernel, columns []column, out []int8) (sums []int32) {
+	l := columns[0].from
+	if l == nil || l.codes == nil || k.group > 1 || l.in%4 != 0 || slices.ContainsFunc(l.zeros, func(zero int32) bool { return l.signed == (zero != 0) || zero&^128 != 0 }) {
+		return nil
+	}
+	n := slices.IndexFunc(columns, func(c column) bool { return c.from == nil })
+	if n < 0 {
+		n = len(columns)
+	}
+	sums = make([]int32, n)
+	first, flip := columns[0].index, byte(l.zeros[0])
+	for i := 0; i < l.in; i += 4 {
+		rows := l.codes[i*l.out+first:]
+		a, b, c, d := rows[:n], rows[l.out:][:n], rows[2*l.out:][:n], rows[3*l.out:][:n]
+		group := out[i*len(columns):][:4*n]
+		for j := range sums {
+			o := group[4*j:][:4]
+			o[0], o[1], o[2], o[3] = int8(a[j]^flip), int8(b[j]^flip), int8(c[j]^flip), int8(d[j]^flip)
+			sums[j] += int32(o[0]) + int32(o[1]) + int32(o[2]) + int32(o[3])
+		}
+	}
+	return sums
 }
 
 // finite reports whether v is neither infinite nor NaN. It does not test v-v == 0, which

@@ -59,3 +59,35 @@ func TestNarrow(t *testing.T) {
 		t.Errorf("only %d of 2000 columns were narrowed", narrowed)
 	}
 }
+
+// TestInterleave: weights are packed equally row by row and column by column.
+func TestInterleave(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 14))
+	const in, out = 32, 21
+	signed := linear{in: in, out: out, codes: make([]byte, in*out), zeros: []int32{0}, scales: []float32{.5}, signed: true, bias: make([]float32, out)}
+	unsigned, shifted := signed, signed
+	unsigned.signed, unsigned.zeros, unsigned.codes = false, []int32{128}, make([]byte, in*out)
+	shifted.zeros, shifted.codes = []int32{1}, make([]byte, in*out)
+	for i := range signed.codes {
+		v := rng.IntN(254) - 127
+		signed.codes[i], unsigned.codes[i], shifted.codes[i] = byte(v), byte(v+128), byte(v+1)
+	}
+	k := *available()[len(available())-1]
+	k.group = 1
+	var want *packed
+	for _, l := range []*linear{&shifted, &signed, &unsigned} {
+		columns := columnsOf(nil, l, 2, 19, .25, k.cols)
+		if fast := interleave(&k, columns[:k.cols], make([]int8, in*k.cols)) != nil; fast != (l != &shifted) {
+			t.Errorf("zero points %d: row by row %v", l.zeros, fast)
+		}
+		p, err := pack(new(arena), &k, columns, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = p
+		} else if !slices.Equal(p.codes, want.codes) || !slices.Equal(p.scale, want.scale) || !slices.Equal(p.sums, want.sums) {
+			t.Errorf("zero points %d: other weights than column by column", l.zeros)
+		}
+	}
+}

@@ -78,7 +78,11 @@ func TestOpen(t *testing.T) {
 		t.Errorf("similarity to %q: bread %.3f, court %.3f, want the first above and the second below the threshold .3", query, near, far)
 	}
 	// The tokenizer's file asks for 128 tokens; the model reads 256.
-	if got, want := len(e.Tokenizer().Encode(strings.Repeat("bread ", 1000))), 256; got != want {
+	tok, err := e.Tokenizer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(tok.Encode(strings.Repeat("bread ", 1000))), 256; got != want {
 		t.Errorf("a long text has %d tokens, want %d", got, want)
 	}
 }

@@ -104,7 +104,7 @@ func (e *Encoder) Description() models.Description { return e.description }
 
 // Tokenizer implements models.Embedder. Counts are additive if the model's tokenizer is
 // BERT's; those of other tokenizers may not be.
-func (e *Encoder) Tokenizer() models.Tokenizer { return counter{e} }
+func (e *Encoder) Tokenizer() (models.Tokenizer, error) { return counter{e}, nil }
 
 type counter struct{ e *Encoder }
 

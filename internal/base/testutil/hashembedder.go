@@ -62,7 +62,7 @@ func (e *HashEmbedder) EmbedQuery(ctx context.Context, text string) ([]float32, 
 }
 
 // Tokenizer implements models.Embedder.
-func (e *HashEmbedder) Tokenizer() models.Tokenizer { return HashTokenizer{} }
+func (e *HashEmbedder) Tokenizer() (models.Tokenizer, error) { return HashTokenizer{}, nil }
 
 // Close implements models.Embedder.
 func (e *HashEmbedder) Close() error { return nil }

@@ -15,7 +15,6 @@ import (
 	"cairn/internal/store/keyword"
 	"cairn/internal/text/query"
 	"cairn/internal/text/watch"
-	"cairn/models"
 	"cairn/retriever"
 )
 
@@ -197,10 +196,10 @@ func (x *Index) index(ctx context.Context, r IndexRequest, progress func(Progres
 	x.filling.Add(1)
 	defer x.filling.Add(-1)
 	start := time.Now()
-	if _, err := x.model.Open(); err != nil {
-		return nil, fmt.Errorf("opening the embedding model: %w", err)
-	}
 	if r.Rebuild {
+		if _, err := x.model.Open(); err != nil {
+			return nil, fmt.Errorf("opening the embedding model: %w", err)
+		}
 		if err := x.rebuild(); err != nil {
 			return nil, err
 		}
@@ -302,13 +301,6 @@ func (x *Index) rebuild() error {
 // writer opens the stores for writing. It returns them and their only Indexer, whose
 // locks serialize all writes.
 func (x *Index) writer() (*indexer.Indexer, *Stores, error) {
-	model, err := x.model.Open()
-	if errors.Is(err, models.ErrClosed) {
-		return nil, nil, owner.ErrEnded
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("opening the embedding model: %w", err)
-	}
 	if err := x.open(true); err != nil {
 		return nil, nil, err
 	}
@@ -322,7 +314,7 @@ func (x *Index) writer() (*indexer.Indexer, *Stores, error) {
 		return nil, nil, owner.ErrEnded
 	}
 	s.indexer.Do(func() {
-		s.writer = s.Indexer(model, &indexer.Options{
+		s.writer = s.Indexer(x.model, &indexer.Options{
 			Walk: x.options.Config.Walk(), Masks: x.options.Config.Masks(), Attempts: filepath.Join(x.options.Dir, attemptsFile),
 			Held: func() error { return x.checkHeld(s) },
 		})

@@ -191,7 +191,7 @@ func (s *Stores) MirrorTo(to *mirror.Store, d models.Description, open func() (m
 			if err != nil {
 				return nil, fmt.Errorf("opening the embedding model: %w", err)
 			}
-			return indexer.NewChunker(d, model.Tokenizer(), nil), nil
+			return indexer.NewChunker(model, nil)
 		},
 	}, o)
 	return err
