@@ -32,7 +32,7 @@ func TestChunkProperties(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
 			c := hashChunker(&o)
 			limit := c.options.MaxTokens
-			for seed := range uint64(150) {
+			for seed := range uint64(testutil.Few(150)) {
 				r := rand.New(rand.NewPCG(seed, 7))
 				text := testutil.Markdown(r, 50+r.IntN(8000))
 				if seed%5 == 0 {
@@ -323,6 +323,9 @@ func TestSymbolIsOneChunk(t *testing.T) {
 
 // TestChunksOfAFileAreBounded: the text after the last chunk has none.
 func TestChunksOfAFileAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a long text, for one goroutine")
+	}
 	c := hashChunker(&ChunkOptions{MaxTokens: minChunkTokens})
 	for words, want := range map[int]bool{1000: true, 30 * maxChunks: false, 60 * maxChunks: false} {
 		text := "# Words\n\n" + strings.Repeat("word ", words) + "\n\n# Last\n\nThe end.\n"

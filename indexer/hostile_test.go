@@ -253,6 +253,9 @@ func TestWordsEnd(t *testing.T) {
 // Headings beyond the limit of a file are text, words beyond the limit are not indexed, and
 // the list of skipped files includes the file until it changes.
 func TestFileBeyondTheLimitsIsIndexedInPart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("large files, each for one goroutine")
+	}
 	f := newFixture(t, t.TempDir(), nil)
 	many := repeated("# a\n")(45_000) + "last\n"
 	f.write("headings.md", many)

@@ -242,7 +242,7 @@ func TestReadLimit(t *testing.T) {
 func TestReadParts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	files := map[string]string{"long.md": strings.Repeat("endless", 3000) + "\n", "cjk.md": strings.Repeat("文書検索", 2000)}
-	for i := range 6 {
+	for i := range testutil.Few(6) {
 		files[fmt.Sprintf("d%d.md", i)] = testutil.Markdown(r, 12000)
 	}
 	f := open(t, files, nil)

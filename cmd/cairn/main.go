@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cairn/cmd/cairn/internal/cli"
+	_ "cairn/internal/base/heap"
 	"cairn/internal/face/term"
 )
 

@@ -14,11 +14,11 @@ var rooms = []room{
 	{"graphrank", "", 980},
 	{"skills", "", 30},
 	{"internal/base", "", 4060},
-	{"models", "", 7390},
+	{"models", "", 7410},
 	{"internal/base/testutil", "internal/base models", 530},
 	{"internal/text", "", 18240},
 	{"internal/store", "internal/base models internal/text", 16590},
-	{"indexer", "internal/base models internal/text internal/store", 3020},
+	{"indexer", "internal/base models internal/text internal/store", 3030},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5390},
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13070},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7780},
@@ -46,6 +46,7 @@ var imports = []row{
 	{"internal/base/checksum", ""},
 	{"internal/base/draw", ""},
 	{"internal/base/health", ""},
+	{"internal/base/heap", ""},
 	{"internal/base/home", "internal/base/atomicfile internal/base/checksum"},
 	{"internal/base/job", ""},
 	{"internal/base/observe", ""},
@@ -157,7 +158,7 @@ var imports = []row{
 	{"cmd/cairn/internal/agents", "cmd/cairn/internal/catalogue cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/home internal/base/metrics internal/face/connect internal/face/host internal/face/server internal/face/service internal/face/term internal/face/token internal/task/taskgraph skills tools"},
 	{"cmd/cairn/internal/folder", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/base/atomicfile internal/base/home internal/face/term internal/face/upgrade internal/face/view internal/folder/config internal/folder/encoder internal/folder/index internal/folder/mirror internal/folder/workspace internal/text/walk models/bpe models/minilm"},
 	{"cmd/cairn/internal/search", "cmd/cairn/internal/cli cmd/cairn/internal/tasks internal/face/finder internal/face/server internal/face/term internal/face/view internal/folder/bundle internal/folder/index internal/folder/scan internal/folder/workspace internal/store internal/text/markdown internal/text/outline internal/text/receipt retriever tools"},
-	{"cmd/cairn", "cmd/cairn/internal/agents cmd/cairn/internal/bench cmd/cairn/internal/care cmd/cairn/internal/catalogue cmd/cairn/internal/cli cmd/cairn/internal/folder cmd/cairn/internal/search cmd/cairn/internal/tasks internal/face/term internal/face/view models/bert models/minilm"},
+	{"cmd/cairn", "cmd/cairn/internal/agents cmd/cairn/internal/bench cmd/cairn/internal/care cmd/cairn/internal/catalogue cmd/cairn/internal/cli cmd/cairn/internal/folder cmd/cairn/internal/search cmd/cairn/internal/tasks internal/base/heap internal/face/term internal/face/view models/bert models/minilm"},
 }
 
 // maxImports is the maximum length of a row.

@@ -60,16 +60,21 @@ func Await(t *testing.T, problem func() string) {
 	}
 }
 
-// Kills is how many processes a test kills at random moments: CAIRN_KILLS, or few if it is
-// not set, and a tenth of few in a short run.
-func Kills(t *testing.T, few int) int {
+// Few returns n, how often a test repeats something, or a tenth of it in a short run.
+func Few(n int) int {
+	if testing.Short() {
+		return max(1, n/10)
+	}
+	return n
+}
+
+// Kills returns how many processes a test kills at random moments: CAIRN_KILLS, or Few(n) if
+// it is not set.
+func Kills(t *testing.T, n int) int {
 	t.Helper()
 	text := os.Getenv("CAIRN_KILLS")
-	if text == "" && testing.Short() {
-		return max(1, few/10)
-	}
 	if text == "" {
-		return few
+		return Few(n)
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {

@@ -77,7 +77,6 @@ type Folder struct {
 
 // Open opens a folder and its tools.
 func Open(ctx context.Context, sel config.Selection, cfg config.Config, o Options) (_ *Folder, err error) {
-	runtime.KeepAlive(reserve)
 	log := o.Telemetry.Log
 	if o.Name != "" {
 		log = log.With("workspace", o.Name)

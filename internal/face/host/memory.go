@@ -9,11 +9,6 @@ import (
 	"cairn/internal/base/observe"
 )
 
-// reserve is memory that nothing touches, so that it occupies none. Go's collector counts it
-// as live and therefore runs less often, and delays fewer than 1 of 20 searches of a small
-// folder. It is allocated first, in memory that no other data has used.
-var reserve = make([]byte, 10<<20)
-
 // idleAfter is how long after a call the process returns the memory that it does not use.
 const idleAfter = 10 * time.Second
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"cairn/internal/base/testutil"
 	"cairn/internal/store"
 )
 
@@ -56,7 +57,7 @@ func TestSketchesChangeNothing(t *testing.T) {
 		}
 		s.sketching.Store(true) // none are made before sketched makes them
 		var asks []ask
-		for i := range 60 {
+		for i := range testutil.Few(60) {
 			a := ask{vector: vector(i), k: []int{1, 10, 100, 300}[i%4]}
 			if i%5 == 0 {
 				a.filter.PathPrefix = "1/"

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"cairn/internal/base/testutil"
 )
 
 // fill writes records of several sizes, a large one among them, and returns them.
@@ -111,7 +113,7 @@ func TestDamageIsFoundAndRecovered(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	found := 0
-	for n := range 600 {
+	for n := range testutil.Few(600) {
 		path := filepath.Join(dir, fmt.Sprint(n, ".db"))
 		fault := n % len(faults)
 		if err := errors.Join(os.WriteFile(path, faults[fault](r, append([]byte(nil), content...)), 0o600), os.WriteFile(path+".snapshot", snapshot, 0o600)); err != nil {
