@@ -111,7 +111,9 @@ func (c *child) end(limits Limits) error {
 	switch code := c.cmd.ProcessState.ExitCode(); {
 	case code == exitTime:
 		return limits.errTime()
-	case code == exitMemory, line == "", strings.Contains(line, "memory"): // Linux kills a process without a message
+	// Linux kills a process without a message. Go's collector fails with a bare signal where it
+	// does not check that it got memory; a fault of a parser is a panic.
+	case code == exitMemory, line == "", strings.Contains(line, "memory"), strings.HasPrefix(line, "SIGSEGV"):
 		return limits.errMemory()
 	case code == exitRefused:
 		return fmt.Errorf("cannot limit the process that reads it: %s", line)
