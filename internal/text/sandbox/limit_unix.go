@@ -38,10 +38,10 @@ func restrict(limits Limits) error {
 	if statm, err := os.ReadFile("/proc/self/statm"); err == nil {
 		if _, err := fmt.Sscan(string(statm), &all, &resident, &shared, &code, &unused, &data); err == nil {
 			page, memory := uint64(os.Getpagesize()), uint64(limits.Memory)
-			if err := setLimit(unix.RLIMIT_DATA, data*page+memory); err != nil {
+			if err := setLimit(unix.RLIMIT_DATA, data*page+memory+stacks); err != nil {
 				return err
 			}
-			if err := setLimit(unix.RLIMIT_AS, all*page+memory+arenas); err != nil {
+			if err := setLimit(unix.RLIMIT_AS, all*page+memory+stacks+arenas); err != nil {
 				return err
 			}
 		}
