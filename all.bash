@@ -72,11 +72,9 @@ else
 	done
 fi
 
-# Tests are compiled without vet, which has checked them above. More packages than processors
-# run at the same time, because tests of files and processes wait.
+# Tests are compiled without vet, which has checked them above.
 step test
-parallel=$(($(getconf _NPROCESSORS_ONLN) + 1))
-go test -vet=off -p "$parallel" ./...
+go test -vet=off ./...
 
 # The race detector needs a C compiler. It slows the numeric packages down by a factor of
 # ten, and these share no state between goroutines that the listed packages do not exercise.
@@ -88,7 +86,7 @@ if [ -z "${FAST:-}" ] && command -v "$(go env CC)" >/dev/null; then
 	if [ -n "${FULL:-}" ]; then
 		packages='./tools/... ./indexer/... ./retriever/... ./internal/...' short=
 	fi
-	CGO_ENABLED=1 go test -race $short -vet=off -p "$parallel" $packages
+	CGO_ENABLED=1 go test -race $short -vet=off $packages
 fi
 
 step done
