@@ -78,7 +78,7 @@ type Watcher struct {
 	reason  string // why the source is a poller; "" if it is not
 	retry   time.Duration
 
-	mu      sync.Mutex    // guards source after Open, and the fields below
+	mu      sync.Mutex    // guards source and reason after Open, and the fields below
 	pending pending       // not handed over yet
 	handed  Batch         // being handled
 	poked   chan struct{} // has a value after pending has grown
@@ -139,7 +139,11 @@ func Open(ctx context.Context, tree *walk.Tree, o *Options) (*Watcher, error) {
 
 // Polling returns why the Watcher walks to find changes; "" means that it uses events. Run
 // can fall back to walking.
-func (w *Watcher) Polling() string { return w.reason }
+func (w *Watcher) Polling() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.reason
+}
 
 // Close stops watching. Run must have returned.
 func (w *Watcher) Close() error { return w.source.close() }
@@ -167,13 +171,13 @@ func (w *Watcher) Run(ctx context.Context, all bool, handle func(context.Context
 			return err
 		}
 		w.options.Logger.Warn("finding changes by walking the folder repeatedly", "reason", err)
-		w.reason = err.Error()
+		reason := err.Error()
 		if err := w.source.close(); err != nil {
 			w.options.Logger.Warn("closing the source of events", "error", err)
 		}
 		next, err := openPoller(ctx, w)
 		w.mu.Lock()
-		w.source = next
+		w.source, w.reason = next, reason
 		w.mu.Unlock()
 		if err != nil {
 			return err
