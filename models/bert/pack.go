@@ -111,11 +111,11 @@ func (p *packed) packPanel(k *kernel, columns []column, at, width int, w, sums [
 			continue
 		}
 		if total != nil {
-			scale := c.from.scales[min(c.index, len(c.from.scales)-1)] * c.factor
-			if !finite(scale) {
-				return fmt.Errorf("the scale %v of weights is not a finite number", scale)
+			scale, err := c.from.scale(c.index)
+			if err != nil {
+				return err
 			}
-			p.scale[at+j], p.sums[at+j] = scale, scale*float32(total[j])
+			p.scale[at+j], p.sums[at+j] = scale*c.factor, scale*c.factor*float32(total[j])
 			continue
 		}
 		scale, err := c.from.column8(w[:c.from.in], c.index)
@@ -182,15 +182,23 @@ func (l *linear) at(i, j int) float32 {
 	return float32(int32(l.codes[at]^flip)-offset) * scale
 }
 
+// scale returns the scale of the codes of output j.
+func (l *linear) scale(j int) (float32, error) {
+	scale := l.scales[min(j, len(l.scales)-1)]
+	if !finite(scale) {
+		return 0, fmt.Errorf("the scale %v of weights is not a finite number", scale)
+	}
+	return scale, nil
+}
+
 // column8 writes the weights of output j to buf, as integers in [-128, 127] to
 // be multiplied by the scale it returns. If a code is further from its zero
 // point, the column is rounded to a coarser scale.
 func (l *linear) column8(buf []int32, j int) (scale float32, err error) {
-	zero, scale := l.zeros[min(j, len(l.zeros)-1)], l.scales[min(j, len(l.scales)-1)]
-	if !finite(scale) {
-		return 0, fmt.Errorf("the scale %v of weights is not a finite number", scale)
+	if scale, err = l.scale(j); err != nil {
+		return 0, err
 	}
-	flip, offset := unsigned(l.signed, zero)
+	flip, offset := unsigned(l.signed, l.zeros[min(j, len(l.zeros)-1)])
 	low, high := int32(0), int32(0)
 	at := j
 	for i := range buf {

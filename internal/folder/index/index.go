@@ -243,7 +243,7 @@ func (x *Index) openStores(write, fresh bool) error {
 		return err
 	}
 	if write && x.options.Store != nil {
-		if err := s.MirrorTo(x.options.Store, x.options.Description, x.model.Open, &mirror.Options{Rebuild: fresh, Log: x.options.Logger}); err != nil {
+		if err := s.MirrorTo(x.options.Store, x.model, &mirror.Options{Rebuild: fresh, Log: x.options.Logger}); err != nil {
 			return errors.Join(err, s.Close())
 		}
 		s.Mirror.Follow()

@@ -182,17 +182,11 @@ func (s *Stores) Sources(model models.Embedder, budget models.BudgetCounter) ret
 	}
 }
 
-// MirrorTo sets s.Mirror, which copies the index to a Qdrant store. open opens the model.
-func (s *Stores) MirrorTo(to *mirror.Store, d models.Description, open func() (models.Embedder, error), o *mirror.Options) (err error) {
+// MirrorTo sets s.Mirror, which copies the index for a model to a Qdrant store.
+func (s *Stores) MirrorTo(to *mirror.Store, model models.Embedder, o *mirror.Options) (err error) {
 	s.Mirror, err = mirror.New(to, mirror.Index{
-		Docs: s.Docs, Keyword: s.text, Vectors: s.vectors, Model: d,
-		Chunker: func() (*indexer.Chunker, error) {
-			model, err := open()
-			if err != nil {
-				return nil, fmt.Errorf("opening the embedding model: %w", err)
-			}
-			return indexer.NewChunker(model, nil)
-		},
+		Docs: s.Docs, Keyword: s.text, Vectors: s.vectors, Model: model.Description(),
+		Chunker: func() (*indexer.Chunker, error) { return indexer.NewChunker(model, nil) },
 	}, o)
 	return err
 }

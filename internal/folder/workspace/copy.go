@@ -95,7 +95,7 @@ func copyIndex(ctx context.Context, sel config.Selection, cfg config.Config, s *
 		return nil, err
 	}
 	defer stores.Close()
-	if err := stores.MirrorTo(s.Exact(), o.Description, o.Model, &mirror.Options{
+	if err := stores.MirrorTo(s.Exact(), models.NewLazy(o.Description, o.Model), &mirror.Options{
 		Log: o.Logger, Waiting: func(holder string) { progress(job.Progress{Phase: "waiting for " + holder}) },
 	}); err != nil {
 		return nil, err
