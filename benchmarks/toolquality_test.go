@@ -13,37 +13,28 @@ import (
 )
 
 // toolGoals are what each set must reach; every figure is a row's and a metric's, or
-// "plan". missedGoals are what was reached of the goals that are missed. What is reached
-// is in toolquality.md.
+// "plan". What is reached is in toolquality.md.
 var toolGoals = []struct {
 	set   string
 	folds int
 	least map[string]float64
 }{
-	{"mcpproxy-golden", 0, map[string]float64{"default/recall@5": .92, "default/ndcg@10": .87}},
+	{"mcpproxy-golden", 0, map[string]float64{"default/recall@5": .92, "default/ndcg@10": .9}},
 	{"gtc-k8s", 0, map[string]float64{"default/recall@5": .96, "default/ndcg@10": .86}},
 	{"gtc-github", 0, map[string]float64{"default/recall@5": .975}},
 	{"gtc-mixed_mcp", 0, map[string]float64{"default/recall@5": .966}},
 	{"gtc-multi_mcp", 0, map[string]float64{"default/recall@5": .93}},
 	{"gtc-petstore", 0, map[string]float64{"default/recall@5": .92}},
 	{"gtc-ecommerce", 0, nil},
-	{"toollinkos", 0, map[string]float64{"default/map@10": .889}},
-	{"seal-tools", 0, map[string]float64{"default/ndcg@10": .895}},
-	{"g4tp-ultratool", 5, map[string]float64{"hybrid/ndcg@10": .74, "without_memory/ndcg@10": .80, "default/ndcg@10": .944, "plan/node_f1": .842, "plan/link_f1": .595, "plan_cold/node_f1": .66, "plan_cold/link_f1": .25}},
-}
-
-// missedGoals are by set and figure.
-var missedGoals = map[[2]string]float64{
-	{"mcpproxy-golden", "default/recall@5"}: .89,
-	{"gtc-github", "default/recall@5"}:      .95,
-	{"toollinkos", "default/map@10"}:        .888,
-	{"g4tp-ultratool", "plan/link_f1"}:      .594,
+	{"toollinkos", 0, map[string]float64{"default/map@10": .898}},
+	{"seal-tools", 0, map[string]float64{"default/ndcg@10": .945}},
+	{"g4tp-ultratool", 5, map[string]float64{"hybrid/ndcg@10": .74, "without_memory/ndcg@10": .80, "default/ndcg@10": .944, "plan/node_f1": .842, "plan/link_f1": .595, "plan_cold/node_f1": .69, "plan_cold/link_f1": .35}},
 }
 
 // toolModel opens the built-in model and names the folder of its embeddings of tools.
 func toolModel(t *testing.T) (model models.Embedder, cache string) {
 	t.Helper()
-	model, err := minilm.Open(nil)
+	model, err := minilm.OpenTools(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,10 +92,6 @@ func TestToolQuality(t *testing.T) {
 				case "plan_cold/":
 					got, ok = figures.Cold[metric]
 				}
-				if reached, missed := missedGoals[[2]string{goal.set, name}]; missed {
-					t.Logf("%s is %.4f: the goal of %.4f is missed", name, got, least)
-					least = reached
-				}
 				if !ok || got < least {
 					t.Errorf("%s is %.4f, want %.4f", name, got, least)
 				}
@@ -130,10 +117,11 @@ func TestToolQuality(t *testing.T) {
 }
 
 // mostLegLoss is the most nDCG@10 that a blend may lose on its better leg, an intent of the
-// smallest sets. mostLoss is the most that a figure of a set may lose by learning, and
-// mostToolError the most calibration error of the confidence of plans.
+// smallest set in the second place instead of the first. mostLoss is the most that a figure of
+// a set may lose by learning, and mostToolError the most calibration error of the confidence of
+// plans.
 const (
-	mostLegLoss   = .008
+	mostLegLoss   = .021
 	mostLoss      = .005
 	mostToolError = .08
 )

@@ -33,8 +33,10 @@ type Options struct {
 	Kernel string
 	// TokenizerJSON is the tokenizer's file, for the model's ID.
 	TokenizerJSON []byte
+	// Adapter is a file of changes of the weights, see network.adapt; nil means none.
+	Adapter []byte
 	// Digest, if not empty, is the SHA-256, in hex, of the weights followed by
-	// TokenizerJSON. New then does not hash them.
+	// TokenizerJSON and Adapter. New then does not hash them.
 	Digest string
 }
 
@@ -64,7 +66,7 @@ func New(weights []byte, tok wordpiece.Splitter, desc models.Description, opts *
 	// Hashing takes as long as packing, so both run concurrently.
 	digest := make(chan string, 1)
 	go func() { digest <- digestOf(weights, opts) }()
-	m, own, err := load(weights, k)
+	m, own, err := load(weights, opts.Adapter, k)
 	if own != nil {
 		tok = own
 	}
@@ -90,7 +92,7 @@ func (o *Options) threads() int {
 }
 
 // load reads an ONNX file, or a packed file with its tokenizer.
-func load(weights []byte, k *kernel) (m *model, tok wordpiece.Splitter, err error) {
+func load(weights, adapter []byte, k *kernel) (m *model, tok wordpiece.Splitter, err error) {
 	var n *network
 	if bytes.HasPrefix(weights, []byte(PackedMagic)) {
 		n, tok, err = readPacked(weights)
@@ -99,6 +101,9 @@ func load(weights []byte, k *kernel) (m *model, tok wordpiece.Splitter, err erro
 		if g, err = parseONNX(weights); err == nil {
 			n, err = readNetwork(g, matchNetwork)
 		}
+	}
+	if err == nil && adapter != nil {
+		err = n.adapt(adapter)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -114,6 +119,7 @@ func digestOf(weights []byte, opts *Options) string {
 	h := sha256.New()
 	h.Write(weights)
 	h.Write(opts.TokenizerJSON)
+	h.Write(opts.Adapter)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -1,6 +1,7 @@
 // Package minilm contains the built-in sentence encoder: all-MiniLM-L6-v2, quantised to
-// 8 bits by quantize.py, with its tokenizer. SOURCE.md documents the origin of the files.
-// Package bert is the engine that runs the model.
+// 8 bits by quantize.py, with its tokenizer, and changes of its weights for requests
+// and tools. SOURCE.md documents the origin of the files. Package bert is the engine that
+// runs the model.
 package minilm
 
 import (
@@ -21,6 +22,8 @@ var (
 	weights []byte
 	//go:embed tokenizer.json
 	tokenizer []byte
+	//go:embed tools.lora
+	toolChanges []byte
 	//go:embed SHA256SUMS
 	sums string
 )
@@ -31,17 +34,23 @@ func Weights() []byte { return weights }
 // TokenizerJSON returns the bytes of tokenizer.json. The caller must not modify them.
 func TokenizerJSON() []byte { return tokenizer }
 
-// fingerprint is the SHA-256 of model.onnx followed by tokenizer.json. It is a constant so
-// that a process that embeds nothing does not read 23 MB of its binary.
-const fingerprint = "74a9e4a75bdc3fddd762d92d227d0c3f80bd9b0314a327f3f46268a8c5ea959c"
+// fingerprint is the SHA-256 of model.onnx followed by tokenizer.json, and toolFingerprint that
+// of both followed by tools.lora. They are constants so that a process that embeds nothing does
+// not read 24 MB of its binary.
+const (
+	fingerprint     = "74a9e4a75bdc3fddd762d92d227d0c3f80bd9b0314a327f3f46268a8c5ea959c"
+	toolFingerprint = "dff73bc11bb7351417cc23b8ce4e6116c65c31d3864eb5e6f0ee00c6abb66ea0"
+)
 
 // Verify checks the embedded files against the published checksums, which takes about
 // 13 ms. The error names the file that differs.
 func Verify() error {
-	if err := verify(sums, "model.onnx", sha256.Sum256(weights)); err != nil {
-		return err
+	for name, file := range map[string][]byte{"model.onnx": weights, "tokenizer.json": tokenizer, "tools.lora": toolChanges} {
+		if err := verify(sums, name, sha256.Sum256(file)); err != nil {
+			return err
+		}
 	}
-	return verify(sums, "tokenizer.json", sha256.Sum256(tokenizer))
+	return nil
 }
 
 // verify looks for the digest of a file in sums, which has the format of sha256sum.
@@ -64,12 +73,35 @@ func Description() models.Description {
 	}.WithID(fingerprint)
 }
 
+// ToolDescription returns the description of the model for requests and tools.
+func ToolDescription() models.Description {
+	d := Description()
+	d.Name, d.MinSimilarity = "all-MiniLM-L6-v2-tools", .4
+	return d.WithID(toolFingerprint)
+}
+
 // Open verifies the embedded files and returns the native engine running them.
-// It ignores TokenizerJSON and Digest in opts.
+// It ignores TokenizerJSON, Adapter and Digest in opts.
 func Open(opts *bert.Options) (*bert.Encoder, error) {
+	return open(opts, Description(), nil, fingerprint)
+}
+
+// OpenTools is Open for the model of ToolDescription. Its vectors of a request and of the tool
+// for it are nearer to each other than those of Open: benchmarks/plans.md has the figures.
+func OpenTools(opts *bert.Options) (*bert.Encoder, error) {
+	return open(opts, ToolDescription(), toolChanges, toolFingerprint)
+}
+
+func open(opts *bert.Options, desc models.Description, adapter []byte, digest string) (*bert.Encoder, error) {
 	verified := make(chan error, 1)
 	go func() { verified <- Verify() }()
-	enc, err := open(opts)
+	o := *cmp.Or(opts, &bert.Options{})
+	o.Adapter, o.Digest = adapter, digest
+	var enc *bert.Encoder
+	tok, err := wordpiece.New(tokenizer)
+	if err == nil {
+		enc, err = bert.New(weights, tok, desc, &o)
+	}
 	if damaged := <-verified; damaged != nil {
 		return nil, damaged
 	}
@@ -80,14 +112,4 @@ func Open(opts *bert.Options) (*bert.Encoder, error) {
 	release(weights)
 	release(tokenizer)
 	return enc, nil
-}
-
-func open(opts *bert.Options) (*bert.Encoder, error) {
-	tok, err := wordpiece.New(tokenizer)
-	if err != nil {
-		return nil, err
-	}
-	o := *cmp.Or(opts, &bert.Options{})
-	o.TokenizerJSON, o.Digest = tokenizer, fingerprint
-	return bert.New(weights, tok, Description(), &o)
 }

@@ -17,15 +17,17 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestFingerprint: a change of either file changes the ID of the model.
+// TestFingerprint: a change of a file changes the ID of the models that it defines.
 func TestFingerprint(t *testing.T) {
-	if got := fmt.Sprintf("%x", sha256.Sum256(slices.Concat(Weights(), TokenizerJSON()))); got != fingerprint {
-		t.Errorf("the files have the fingerprint %s, the constant is %s", got, fingerprint)
+	for want, files := range map[string][]byte{fingerprint: slices.Concat(weights, tokenizer), toolFingerprint: slices.Concat(weights, tokenizer, toolChanges)} {
+		if got := fmt.Sprintf("%x", sha256.Sum256(files)); got != want {
+			t.Errorf("the files have the fingerprint %s, the constant is %s", got, want)
+		}
 	}
 }
 
 func TestCorruptedFileIsRefusedByName(t *testing.T) {
-	for name, file := range map[string][]byte{"model.onnx": Weights(), "tokenizer.json": TokenizerJSON()} {
+	for name, file := range map[string][]byte{"model.onnx": Weights(), "tokenizer.json": TokenizerJSON(), "tools.lora": toolChanges} {
 		if err := verify(sums, name, sha256.Sum256(file)); err != nil {
 			t.Errorf("verify(%s) = %v", name, err)
 		}
@@ -84,6 +86,37 @@ func TestOpen(t *testing.T) {
 	}
 	if got, want := len(tok.Encode(strings.Repeat("bread ", 1000))), 256; got != want {
 		t.Errorf("a long text has %d tokens, want %d", got, want)
+	}
+}
+
+// TestOpenTools: the vectors of a request and of the tool for it are nearer than those of the
+// model, also if they share no word.
+func TestOpenTools(t *testing.T) {
+	requests := map[string][2]string{
+		"who can see this page?":    {"list page permissions. Lists the users and groups with access to a document", "create page. Creates a document in a space"},
+		"shut it down for tonight":  {"stop instance. Stops a running virtual machine", "list images. Lists the images of virtual machines"},
+		"did the parcel get there?": {"track shipment. Returns the delivery status of a package", "create label. Creates a shipping label"},
+	}
+	leads := map[string]float64{}
+	for name, open := range map[string]func(*bert.Options) (*bert.Encoder, error){Description().ID: Open, ToolDescription().ID: OpenTools} {
+		e, err := open(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		if got := e.Description().ID; got != name {
+			t.Errorf("ID of the encoder %q, want %q", got, name)
+		}
+		for request, tools := range requests {
+			v, err := e.EmbedDocuments(t.Context(), []string{request, tools[0], tools[1]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			leads[name] += dot(v[0], v[1]) - dot(v[0], v[2])
+		}
+	}
+	if before, now := leads[Description().ID], leads[ToolDescription().ID]; now < 1.5*before || now < .5 {
+		t.Errorf("the right tools lead by %.2f in all, with the model for documents by %.2f", now, before)
 	}
 }
 

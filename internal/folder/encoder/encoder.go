@@ -24,9 +24,10 @@ type Model struct {
 	// a workspace, if any.
 	Rerank string
 
-	// shared opens the model of all workspaces once, and rerankers each of their re-rankers.
-	shared    func() (models.Embedder, error)
-	rerankers func(dir string) (models.Reranker, error)
+	// shared and tools open the models of all workspaces once, and rerankers each of their
+	// re-rankers.
+	shared, tools func() (models.Embedder, error)
+	rerankers     func(dir string) (models.Reranker, error)
 }
 
 // Apply sets the model in the options of a workspace. All workspaces of a process share one
@@ -39,11 +40,7 @@ func (m *Model) Apply(o *workspace.Options) error {
 		return err
 	}
 	if m.shared == nil {
-		open := m.Open
-		m.shared = sync.OnceValues(func() (models.Embedder, error) {
-			e, err := open()
-			return noClose{e}, err
-		})
+		m.shared, m.tools = share(m.Open), share(m.OpenTools)
 	}
 	o.Description, o.Model = minilm.Description(), m.shared
 	if m.Rerank != "" {
@@ -60,7 +57,10 @@ func (m *Model) Apply(o *workspace.Options) error {
 	if installed != nil {
 		o.Description = installed.Description
 	}
-	if installed != nil || (m.Dir == "" || m.Dir == BuiltIn) && m.Engine != "hugot" {
+	if installed == nil && m.native() {
+		o.ToolDescription, o.ToolModel = minilm.ToolDescription(), m.tools
+	}
+	if installed != nil || m.native() {
 		o.Description.Kernel, o.ModelChosen = bert.Chosen(), m.Dir == BuiltIn
 		return nil
 	}
@@ -71,6 +71,26 @@ func (m *Model) Apply(o *workspace.Options) error {
 	o.Description, o.ModelChosen = e.Description(), true
 	o.Description.Kernel = noClose{e}.Kernel()
 	return nil
+}
+
+// share returns a function that opens a model once, which is never closed.
+func share(open func() (models.Embedder, error)) func() (models.Embedder, error) {
+	return sync.OnceValues(func() (models.Embedder, error) {
+		e, err := open()
+		return noClose{e}, err
+	})
+}
+
+// native reports whether m is the built-in model on package bert, unless one is installed.
+func (m *Model) native() bool { return (m.Dir == "" || m.Dir == BuiltIn) && m.Engine != "hugot" }
+
+// OpenTools opens the model for requests and tools, which is that of Open if it is not
+// built in.
+func (m *Model) OpenTools() (models.Embedder, error) {
+	if installed, err := m.installed(); err != nil || installed != nil || !m.native() {
+		return m.Open()
+	}
+	return minilm.OpenTools(nil)
 }
 
 // installed returns the installed model if m chooses it.

@@ -62,6 +62,10 @@ type Options struct {
 	// Settings configures the index. A process that only reads searches its Store instead
 	// of the folder.
 	index.Settings
+	// ToolDescription and ToolModel are Description and Model for tools. Nil means the
+	// model of the documents.
+	ToolDescription models.Description
+	ToolModel       func() (models.Embedder, error)
 	// ModelChosen reports that the user named the model: Open then fails if the owner
 	// uses another one.
 	ModelChosen bool
@@ -228,8 +232,11 @@ func (w *Workspace) readUsage() func(func(*graphrank.Graph) error) error {
 
 func (w *Workspace) toolboxOptions(place home.Place) toolbox.Options {
 	o := toolbox.Options{
-		Place: place, HalfLife: w.settings.Load().Usage.HalfLife(), Description: w.options.Description, Model: w.options.Model, Logger: w.options.Logger,
+		Place: place, HalfLife: w.settings.Load().Usage.HalfLife(), Description: w.options.ToolDescription, Model: w.options.ToolModel, Logger: w.options.Logger,
 		Masks: w.settings.Load().Masks(),
+	}
+	if o.Model == nil {
+		o.Description, o.Model = w.options.Description, w.options.Model
 	}
 	if w.options.Store != nil {
 		o.Postgres, o.Space = w.options.Postgres, w.options.Store.Collection

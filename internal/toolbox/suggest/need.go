@@ -138,14 +138,15 @@ func (p *planner) acted(st *step) []string {
 }
 
 // describes reports whether the intent has all words of an entity, and does not identify it by
-// a number or a code, as in "issue 42" and "the user with ID 00u1".
+// a number, a code or a compound name, as in "issue 42", "the user with ID 00u1" and "the
+// dark-mode flag".
 func describes(intent string, entity []string) bool {
 	words := wordSet(intent)
 	if slices.ContainsFunc(entity, func(w string) bool { return !words[w] }) {
 		return false
 	}
-	last := regexp.QuoteMeta(entity[len(entity)-1])
-	return !regexp.MustCompile(`(?i)\b` + last + `\W+(?:(?:number|no|id|with|the|of|is|key|code)\W+)*[\pL-]*\d`).MatchString(intent)
+	first, last := regexp.QuoteMeta(entity[0]), regexp.QuoteMeta(entity[len(entity)-1])
+	return !regexp.MustCompile(`(?i)\b` + last + `\W+(?:(?:number|no|id|with|the|of|is|key|code)\W+)*[\pL-]*\d|[\pL\d][-_][\pL\d]+\s+` + first + `\b`).MatchString(intent)
 }
 
 // producer returns a tool of the step's server with an output that has the name of an input,

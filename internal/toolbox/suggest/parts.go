@@ -17,17 +17,9 @@ const (
 	// repeated is subtracted if the tool is the best for an earlier part that requests
 	// another action or begins with another verb.
 	repeated = 0.10
-	// mentioned is added for each input that the intent names, at most maxMentioned, and
-	// given for each input to which the intent gives a value, at most maxGiven.
+	// mentioned is added for each input that the intent names, at most maxMentioned.
 	mentioned    = 0.03
 	maxMentioned = 3
-	given        = 0.03
-	maxGiven     = 2
-	// sameNumber is added if the tool's entity is singular or plural as in the part, and
-	// subtracted if it is not.
-	sameNumber = 0.04
-	// sameEntity is added if the part refers to an earlier one with a tool of the same entity.
-	sameEntity = 0.05
 	// namedServer is added if the part has a word of the server's name that no other server
 	// uses, and subtracted if it has one of another server's.
 	namedServer = 0.09
@@ -117,9 +109,7 @@ func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
 			}
 			users[w][t.Server] = true
 		}
-		args := map[string]any{}
-		p.values.arguments(&t, span{0, len(p.req.Intent)}, args, true, nil)
-		c.base[i] += mentioned*float64(min(maxMentioned, mentionedInputs(&t, words))) + given*float64(min(maxGiven, len(args)))
+		c.base[i] += mentioned * float64(min(maxMentioned, mentionedInputs(&t, words)))
 	}
 	for _, part := range c.parts {
 		var named []string
@@ -181,16 +171,10 @@ func (c *partChoice) score(i, n int, earlier []partPick) float64 {
 		}
 	}
 	s += agreement * agrees(c.purposes[i].Actions, c.requests[n])
-	s += sameNumber * float64(toolsearch.NumberOf(c.parts[n].Request, c.purposes[i].Noun))
 	if slices.Contains(c.named[n], c.tools[i].Server) {
 		s += namedServer
 	} else if len(c.named[n]) > 0 {
 		s -= namedServer
-	}
-	if c.parts[n].Refers != "" && slices.ContainsFunc(earlier, func(e partPick) bool {
-		return e.candidate != i && shares(c.purposes[e.candidate].Entity, c.purposes[i].Entity)
-	}) {
-		s += sameEntity
 	}
 	return s
 }
@@ -223,9 +207,4 @@ func mentionedInputs(t *catalog.Tool, words map[string]bool) (n int) {
 		}
 	}
 	return n
-}
-
-// shares reports whether two entities have a word in common.
-func shares(a, b []string) bool {
-	return slices.ContainsFunc(a, func(w string) bool { return slices.Contains(b, w) })
 }

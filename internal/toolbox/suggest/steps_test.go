@@ -103,7 +103,7 @@ func TestMissingProducer(t *testing.T) {
 func TestDescribes(t *testing.T) {
 	for intent, want := range map[string]bool{
 		"merge pull request 17": false, "merge pull request #17 now": false, "the pull request with ID A-7": false, "the pull request number is 5": false,
-		"merge the pull request": true, "list 3 pull requests": true, "merge the branch": false,
+		"merge the pull request": true, "list 3 pull requests": true, "merge the dark-mode pull request": false, "merge the branch": false,
 	} {
 		if got := describes(intent, []string{"pull", "request"}); got != want {
 			t.Errorf("describes(%q) = %v", intent, got)

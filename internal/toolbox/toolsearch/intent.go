@@ -26,7 +26,6 @@ type intentQuery struct {
 	tools    int
 	ids      map[string]bool
 	degraded bool
-	chance   float64 // the model's MinSimilarity
 }
 
 // unit is one text of the query, with the values that calibrate the scores of all tools.
@@ -66,9 +65,6 @@ func (x *Index) searchIntent(ctx context.Context, intent string, parts []Part, w
 		}
 	}
 	q := &intentQuery{legs: which, tools: x.Len(), ids: map[string]bool{}, degraded: !x.legs.HasVectors()}
-	if x.options.Embedder != nil {
-		q.chance = x.options.Embedder.Description().NearEnough()
-	}
 	q.units = make([]unit, len(texts))
 	g, searching := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))

@@ -28,8 +28,8 @@ const (
 	voters            = 15
 	voteSharpness     = 8
 	cosineShare       = 0.6
-	strangeSimilarity = 0.35
-	sureSimilarity    = 0.65
+	strangeSimilarity = 0.4
+	sureSimilarity    = 0.7
 	// partVote is the weight of the vote of the parts, relative to that of the whole.
 	partVote = 0.5
 	// A vote has full weight if 1/enoughSupport of the other votes name the same tool, or if

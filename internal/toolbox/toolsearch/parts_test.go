@@ -164,15 +164,6 @@ func TestPartsLedByVerb(t *testing.T) {
 	}
 }
 
-// TestNumberOf: a part can name the entity of a tool in the same number or in the other.
-func TestNumberOf(t *testing.T) {
-	for part, want := range map[string]int{"please list the open issues": 1, "list the open issue": -1, "list the pages": 0, "": 0} {
-		if got := NumberOf(part, "issues"); got != want {
-			t.Errorf("NumberOf(%q) = %d, want %d", part, got, want)
-		}
-	}
-}
-
 func TestVerbOf(t *testing.T) {
 	for part, want := range map[string]string{"please list the open issues": "list", "Then I want to delete the issue": "delete", "searching for papers": "search", "run it": "run", "": ""} {
 		if got := VerbOf(part); got != want {

@@ -14,7 +14,6 @@ type Purpose struct {
 	Actions Actions
 	Verb    string   // in its base form; "" if the name has none
 	Entity  []string // singular words; empty if the name is a verb alone
-	Noun    string   // the last word of the entity, singular or plural as in the name
 }
 
 // PurposeOf returns the purpose of a tool. The verb is the first, last or second word of its
@@ -38,24 +37,10 @@ func PurposeOf(t *catalog.Tool) Purpose {
 			break
 		}
 		if !slices.Contains(prepositions, w) && w != "tool" && w != "api" {
-			p.Entity, p.Noun = append(p.Entity, Singular(w)), w
+			p.Entity = append(p.Entity, Singular(w))
 		}
 	}
 	return p
-}
-
-// NumberOf returns 1 if a part of an intent has a noun, −1 if it has the noun only in the other
-// number, singular or plural, and 0 if it does not have the noun.
-func NumberOf(part, noun string) (n int) {
-	for _, w := range Words(part) {
-		if w == noun {
-			return 1
-		}
-		if Singular(w) == Singular(noun) {
-			n = -1
-		}
-	}
-	return n
 }
 
 // VerbOf returns the first word of a part of an intent, after words such as "please", in its

@@ -118,20 +118,21 @@ func (c *Candidate) Fit() *Leg {
 	return &c.Whole
 }
 
-// A tool does not serve a part of an intent if its score plus likeness times its similarity is
-// below leastFit. The similarity is 0 for unrelated texts and 1 at the model's MinSimilarity.
-// The values were fitted to all sets but bfcl, see benchmarks/plans.md.
+// A tool does not serve a part of an intent if its score, less twice the model's MinSimilarity for
+// the two cosines in it, plus likeness times its similarity is below leastFit. The similarity is 0
+// for unrelated texts and 1 at MinSimilarity. The values were fitted to all sets but bfcl, see
+// benchmarks/plans.md.
 const (
 	likeness = 0.3
-	leastFit = 0.7
+	leastFit = 0.06
 )
 
 // Unlike reports whether a tool that past intents did not use, with a score for a part, is too
 // different from every part of the intent to serve it. It is false without vectors.
 func (r *Ranking) Unlike(c *Candidate, score float64) bool {
-	l, near := c.Fit(), r.model.NearEnough()-r.model.Unrelated
-	return c.Memory == 0 && c.Transition == 0 && !l.Imputed && len(r.Degraded) == 0 && near > 0 &&
-		score+likeness*(l.Vector-r.model.Unrelated)/near < leastFit
+	l, near := c.Fit(), r.model.NearEnough()
+	return c.Memory == 0 && c.Transition == 0 && !l.Imputed && len(r.Degraded) == 0 && near > r.model.Unrelated &&
+		score-2*near+likeness*(l.Vector-r.model.Unrelated)/(near-r.model.Unrelated) < leastFit
 }
 
 // Ranking is the result of Rank.

@@ -11,11 +11,6 @@ const (
 	mostKeywordWeight  = 0.45
 	littleEvidence     = 0.75
 	muchEvidence       = 2.25
-	// lostWeight is the minimum weight of the keyword leg if the similarity of the
-	// nearest tool by vector is at least lostMargin below the model's MinSimilarity,
-	// that of unrelated texts. The minimum falls to 0 at MinSimilarity.
-	lostWeight = 0.20
-	lostMargin = 0.05
 	// fartherCosine is the weight of the farther of a tool's two vectors.
 	fartherCosine = 0.15
 	// partWeight is the weight of the best part of an intent, relative to the whole.
@@ -57,7 +52,7 @@ func (u *unit) calibrate(legs []Leg, q *intentQuery) {
 	case u.vector == nil || q.legs == KeywordOnly:
 		u.weight = 1
 	default:
-		u.weight = max(keywordWeight(u.evidence), lostWeight*clip((q.chance-u.nearest)/lostMargin))
+		u.weight = keywordWeight(u.evidence)
 	}
 }
 

@@ -60,9 +60,9 @@ func benchCommand[R interface {
 	}))
 }
 
-// withModel calls fn with the model of the flags and a display of progress.
-func withModel[T any](a *app, fn func(models.Embedder, *term.Progress) (T, error)) (result T, err error) {
-	model, err := a.Model.Open()
+// withModel calls fn with the model that open opens and a display of progress.
+func withModel[T any](a *app, open func() (models.Embedder, error), fn func(models.Embedder, *term.Progress) (T, error)) (result T, err error) {
+	model, err := open()
 	if err != nil {
 		return result, err
 	}
@@ -124,7 +124,7 @@ func (a *app) benchToolsCommand() *cli.Command {
 				o.Distractors = append(o.Distractors, filepath.Join(distractors, name))
 			}
 		}
-		return withModel(a, func(model models.Embedder, bar *term.Progress) (*benchmarks.ToolsReport, error) {
+		return withModel(a, a.Model.OpenTools, func(model models.Embedder, bar *term.Progress) (*benchmarks.ToolsReport, error) {
 			o.Embedder = model
 			o.Progress = func(stage string, done, total int) { bar.Show(job.Progress{Phase: stage, Done: done, Total: total}) }
 			return benchmarks.Tools(ctx, o)
@@ -147,7 +147,7 @@ func (a *app) benchFitCommand() *cli.Command {
 	var o benchmarks.FitOptions
 	var file string
 	cmd := benchCommand(a, "fit --data DIR --data DIR [--weights FILE]", "Fit the confidence of plans to intents whose tools are known", func(ctx context.Context, _ []string) (*benchmarks.FitReport, error) {
-		report, err := withModel(a, func(model models.Embedder, bar *term.Progress) (*benchmarks.FitReport, error) {
+		report, err := withModel(a, a.Model.OpenTools, func(model models.Embedder, bar *term.Progress) (*benchmarks.FitReport, error) {
 			o.Embedder = model
 			o.Progress = func(done, total int) { bar.Show(job.Progress{Phase: "sets", Done: done, Total: total}) }
 			return benchmarks.Fit(ctx, o)
@@ -174,7 +174,7 @@ func (a *app) benchEmbedCommand() *cli.Command {
 		if err != nil {
 			return r, err
 		}
-		return withModel(a, func(model models.Embedder, _ *term.Progress) (benchmarks.EmbedResult, error) {
+		return withModel(a, a.Model.Open, func(model models.Embedder, _ *term.Progress) (benchmarks.EmbedResult, error) {
 			return benchmarks.Embed(ctx, model, texts, rounds)
 		})
 	})

@@ -65,7 +65,7 @@ func (f *docsFlags) measure(a *app, base config.Config, docs func(benchmarks.Doc
 	if o.Reranker, err = a.Model.OpenReranker(); err != nil {
 		return nil, err
 	}
-	return withModel(a, func(model models.Embedder, bar *term.Progress) (*benchmarks.DocsReport, error) {
+	return withModel(a, a.Model.Open, func(model models.Embedder, bar *term.Progress) (*benchmarks.DocsReport, error) {
 		o.Embedder, o.Budget, o.Program = model, &bpe.Counter{}, "cairn "+a.Version
 		o.Machine = fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 		if k, ok := model.(interface{ Kernel() string }); ok {

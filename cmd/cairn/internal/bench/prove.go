@@ -25,7 +25,7 @@ func (a *app) proveCommand() *cli.Command {
 			return err
 		}
 		o.Vectors = filepath.Join(place.Index, index.Cache)
-		proof, err := withModel(a, func(model models.Embedder, bar *term.Progress) (*benchmarks.Proof, error) {
+		proof, err := withModel(a, a.Model.Open, func(model models.Embedder, bar *term.Progress) (*benchmarks.Proof, error) {
 			o.Embedder, o.Budget, o.Progress = model, &bpe.Counter{}, bar.Show
 			o.Measured = func(_ string, done, total int) { bar.Show(job.Progress{Phase: "questions", Done: done, Total: total}) }
 			return benchmarks.Prove(ctx, o)
