@@ -12,10 +12,10 @@ import (
 var errAdapter = errors.New("the adapter does not fit the model")
 
 // adapt adds changes of low rank to the weights of the linear layers: W + AB, with A of
-// in x rank and B of rank x out (Hu et al. 2021, LoRA). The file has the rank in 4 bytes,
-// which is even, and for each layer the pairs of a column of A and a row of B for query, key, value,
-// output, up and down. A column or a row is a little-endian float32, its scale, and
-// a signed byte for each number.
+// in x rank and B of rank x out (Hu et al. 2021, LoRA). The file has the rank, an even number,
+// in 4 bytes. For query, key, value, output, up and down of each layer, the columns of A
+// follow, each with the row of B that it is multiplied by. A column or a row is its scale, a
+// float32, and a signed byte for each number. Numbers are little-endian.
 //
 // Weights keep their scales, and with them the rounding of the original weights. So no weight
 // exceeds 127 times its scale.

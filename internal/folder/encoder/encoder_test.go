@@ -32,3 +32,24 @@ func TestOneModelForAll(t *testing.T) {
 		t.Errorf("after the other was closed: %d numbers, %v", len(v), err)
 	}
 }
+
+func TestModelOfTools(t *testing.T) {
+	var o workspace.Options
+	if err := (&Model{}).Apply(&o); err != nil {
+		t.Fatal(err)
+	}
+	e, err := o.ToolModel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := e.Description().ID, o.ToolDescription.ID; got != want || want == o.Description.ID {
+		t.Errorf("the model of tools is %s, described as %s; that of documents is %s", got, want, o.Description.ID)
+	}
+	o = workspace.Options{}
+	if err := (&Model{Engine: "hugot"}).Apply(&o); err != nil {
+		t.Fatal(err)
+	}
+	if o.ToolModel != nil {
+		t.Error("hugot has another model for tools")
+	}
+}
