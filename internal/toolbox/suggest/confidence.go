@@ -138,7 +138,7 @@ const (
 	mostLead   = 0.4
 	// givenBias and givenMissing are the bias of tools that the caller chose, and what each missing
 	// input subtracts. No set has such plans.
-	givenBias, givenMissing = 0.19, 0.18
+	givenBias, givenMissing = 0.25, 0.18
 )
 
 // Features lists what Value depends on.
