@@ -97,7 +97,11 @@ func TestToolQuality(t *testing.T) {
 				}
 			}
 			rows := report.Retrieval
-			if h, best := rows["hybrid"].NDCG10, max(rows["keyword"].NDCG10, rows["semantic"].NDCG10); h < best-mostLegLoss {
+			lost := mostLegLoss
+			if goal.set == "gtc-petstore" {
+				lost = .021 // one intent of 23, which toolquality.md records as missed
+			}
+			if h, best := rows["hybrid"].NDCG10, max(rows["keyword"].NDCG10, rows["semantic"].NDCG10); h < best-lost {
 				t.Errorf("hybrid %.4f, the better leg %.4f", h, best)
 			}
 			for _, row := range []string{"+adamic_adar", "+pagerank", "+transitions", "+closure", "without_memory"} {
@@ -117,11 +121,10 @@ func TestToolQuality(t *testing.T) {
 }
 
 // mostLegLoss is the most nDCG@10 that a blend may lose on its better leg, an intent of the
-// smallest set in the second place instead of the first. mostLoss is the most that a figure of
-// a set may lose by learning, and mostToolError the most calibration error of the confidence of
-// plans.
+// smallest sets. mostLoss is the most that a figure of a set may lose by learning, and
+// mostToolError the most calibration error of the confidence of plans.
 const (
-	mostLegLoss   = .021
+	mostLegLoss   = .008
 	mostLoss      = .005
 	mostToolError = .08
 )
@@ -146,7 +149,7 @@ func TestLearning(t *testing.T) {
 			hybrid.NDCG10, learnt.NDCG10, hybrid.Hit1, learnt.Hit1, r.Cold.NodeF1, r.Plan.NodeF1, r.ColdCalibration.ECE, r.Calibration.ECE)
 		lost := mostLoss
 		if goal.set == "gtc-mixed_mcp" {
-			lost = .034 // one intent, which toolquality.md records as missed
+			lost = .034 // one intent, which plans.md records as missed
 		}
 		if learnt.NDCG10 < hybrid.NDCG10-lost || learnt.Hit1 < hybrid.Hit1-lost || r.Plan.NodeF1 < r.Cold.NodeF1-lost {
 			t.Errorf("%s loses by learning", goal.set)

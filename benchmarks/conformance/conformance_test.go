@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 func TestSuite(t *testing.T) {
 	dir := os.Getenv("CAIRN_CONFORMANCE")
 	if dir == "" {
-		t.Skip("run.sh installs the suite")
+		t.Skip("CAIRN_CONFORMANCE names no folder with the conformance suite of MCP, which run.sh installs")
 	}
 	modules := filepath.Join(dir, "node_modules")
 	url := serve(t)

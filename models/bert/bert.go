@@ -33,7 +33,8 @@ type Options struct {
 	Kernel string
 	// TokenizerJSON is the tokenizer's file, for the model's ID.
 	TokenizerJSON []byte
-	// Adapter is a file of changes of the weights, see network.adapt; nil means none.
+	// Adapter has changes of 8-bit weights as tools.py of package minilm writes them; nil
+	// means none.
 	Adapter []byte
 	// Digest, if not empty, is the SHA-256, in hex, of the weights followed by
 	// TokenizerJSON and Adapter. New then does not hash them.

@@ -57,10 +57,10 @@ func (m *Model) Apply(o *workspace.Options) error {
 	if installed != nil {
 		o.Description = installed.Description
 	}
-	if installed == nil && m.native() {
-		o.ToolDescription, o.ToolModel = minilm.ToolDescription(), m.tools
-	}
-	if installed != nil || m.native() {
+	if m.native() {
+		if installed == nil {
+			o.ToolDescription, o.ToolModel = minilm.ToolDescription(), m.tools
+		}
 		o.Description.Kernel, o.ModelChosen = bert.Chosen(), m.Dir == BuiltIn
 		return nil
 	}
@@ -81,7 +81,7 @@ func share(open func() (models.Embedder, error)) func() (models.Embedder, error)
 	})
 }
 
-// native reports whether m is the built-in model on package bert, unless one is installed.
+// native reports whether m is the installed model, or the built-in one on package bert.
 func (m *Model) native() bool { return (m.Dir == "" || m.Dir == BuiltIn) && m.Engine != "hugot" }
 
 // OpenTools opens the model for requests and tools, which is that of Open if it is not
