@@ -62,6 +62,8 @@ type Chunker struct {
 	// fixed is the number of tokens in every chunk: the special ones and the
 	// model's document prefix.
 	fixed int
+	// symbol is the model's prefix of symbols.
+	symbol string
 }
 
 // NewChunker returns a Chunker for the model e. It fails if e cannot be opened.
@@ -71,7 +73,7 @@ func NewChunker(e models.Embedder, o *ChunkOptions) (*Chunker, error) {
 		return nil, fmt.Errorf("opening the embedding model: %w", err)
 	}
 	d := e.Description()
-	return &Chunker{tok: tok, options: o.within(d), fixed: len(tok.Encode("")) + tok.Count(d.DocumentPrefix)}, nil
+	return &Chunker{tok: tok, options: o.within(d), fixed: len(tok.Encode("")) + tok.Count(d.DocumentPrefix), symbol: d.SymbolPrefix}, nil
 }
 
 // within returns the options with the defaults and bounds of a model.
@@ -95,6 +97,9 @@ func ChunkFormat(d models.Description, o *ChunkOptions) string {
 	format := fmt.Sprintf("chunks-%d max=%d target=%d", chunkFormat, m.MaxTokens, m.TargetTokens)
 	if m.Bare {
 		format += " bare"
+	}
+	if d.SymbolPrefix != "" {
+		format += " " + strings.Trim(d.SymbolPrefix, "\x00")
 	}
 	return format
 }

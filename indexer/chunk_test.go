@@ -11,6 +11,7 @@ import (
 	"cairn/internal/base/testutil"
 	"cairn/internal/store"
 	"cairn/internal/text/markdown"
+	"cairn/models"
 )
 
 func parsed(path, text string) *store.Document {
@@ -201,6 +202,33 @@ func TestTextEntryLineBreaks(t *testing.T) {
 		if got, want := c.EmbedText(doc, 0, 0, text), "Setup\nRun make."; got != want {
 			t.Errorf("EmbedText of %q = %q, want %q", text, got, want)
 		}
+	}
+}
+
+// symbolic is an embedder with weights for symbols.
+type symbolic struct{ testutil.HashEmbedder }
+
+func (e *symbolic) Description() models.Description {
+	d := e.HashEmbedder.Description()
+	d.SymbolPrefix = "\x00symbol\x00"
+	return d
+}
+
+func TestSymbolPrefix(t *testing.T) {
+	e := &symbolic{}
+	k, err := NewChunker(e, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"a.go": "\x00symbol\x00func run", "a.md": "a.md\nfunc run() {}"} {
+		doc := parsed(name, "func run() {}\n")
+		k.Chunk(doc, "func run() {}\n")
+		if got := k.EmbedText(doc, 0, 0, "func run() {}\n"); got != want {
+			t.Errorf("EmbedText of %s = %q, want %q", name, got, want)
+		}
+	}
+	if with, without := ChunkFormat(e.Description(), nil), ChunkFormat(e.HashEmbedder.Description(), nil); with == without {
+		t.Errorf("both have the chunk format %q", with)
 	}
 }
 

@@ -59,7 +59,7 @@ func (c *Chunker) symbolText(doc *store.Document, s *store.Section, body string)
 		}
 		add(line, remark.MatchString(line), most)
 	}
-	return c.prefix(strings.Join(out, " "), c.options.MaxTokens-c.fixed)
+	return c.symbol + c.prefix(strings.Join(out, " "), c.options.MaxTokens-c.fixed)
 }
 
 // remark matches a line of a comment.

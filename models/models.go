@@ -33,6 +33,10 @@ type Description struct {
 	// QueryPrefix and DocumentPrefix precede queries and documents.
 	QueryPrefix    string `json:"query_prefix,omitempty"`
 	DocumentPrefix string `json:"document_prefix,omitempty"`
+	// SymbolPrefix marks a text as a symbol of source code. The encoder reads the text
+	// after it with weights for symbols; "" means that it has none. ID does not include
+	// it, because equal texts have equal vectors.
+	SymbolPrefix string `json:"-"`
 	// MinSimilarity is the cosine at or below which a document without a matching
 	// keyword is not an answer. It depends on the range of the model's cosines.
 	MinSimilarity float64 `json:"min_similarity"`

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"cairn/models"
@@ -79,6 +81,52 @@ func TestAdapter(t *testing.T) {
 				t.Errorf("cosine %.4f to the changed reference, %.4f to the other, want at least .998 and at most .99", with, without)
 			}
 		})
+	}
+}
+
+// TestSymbols: the texts with the prefix have the vectors of an encoder with the same changes,
+// in any order, and the others those of the model.
+func TestSymbols(t *testing.T) {
+	spec := tinySpecs["8-bit"]
+	const prefix = "\x00symbol\x00"
+	y, plain := tinyEncoder(t, spec, models.Description{}, nil)
+	file := y.adapter(4)
+	_, changed := tinyEncoder(t, spec, models.Description{}, &Options{Adapter: file})
+	_, e := tinyEncoder(t, spec, models.Description{SymbolPrefix: prefix}, &Options{Symbols: file})
+	if got, want := e.Description().ID, plain.Description().ID; got != want {
+		t.Errorf("the ID is %q, want %q: documents keep their vectors", got, want)
+	}
+	texts := []string{"w1 w2 w3", prefix + "w1 w2 w3", prefix + "w4", "w5 w6 w7 w8 w9", prefix + "w3 w2 w1 w5 w6", ""}
+	got, err := e.EmbedDocuments(t.Context(), texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range texts {
+		own := plain
+		text, symbol := strings.CutPrefix(text, prefix)
+		if symbol {
+			own = changed
+		}
+		want, err := own.EmbedDocuments(t.Context(), []string{text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got[i], want[0]) {
+			t.Errorf("text %d has another vector than alone", i)
+		}
+	}
+	tok, _ := tinyTokenizer(t)
+	_, weights := spec.generate()
+	if _, err := New(weights, tok, models.Description{Name: "tiny"}, &Options{Symbols: file}); err == nil {
+		t.Error("changes for symbols are accepted without a prefix")
+	}
+	_, without := tinyEncoder(t, spec, models.Description{SymbolPrefix: prefix}, nil)
+	if p := without.Description().SymbolPrefix; p != "" {
+		t.Errorf("without changes for symbols, the prefix is %q", p)
+	}
+	_, bad := tinyEncoder(t, spec, models.Description{SymbolPrefix: prefix}, &Options{Symbols: file[:9]})
+	if _, err := bad.EmbedDocuments(t.Context(), texts); !errors.Is(err, errAdapter) {
+		t.Errorf("damaged changes: %v, want %v", err, errAdapter)
 	}
 }
 

@@ -33,9 +33,12 @@ type Options struct {
 	Kernel string
 	// TokenizerJSON is the tokenizer's file, for the model's ID.
 	TokenizerJSON []byte
-	// Adapter has changes of 8-bit weights as tools.py of package minilm writes them; nil
+	// Adapter has changes of 8-bit weights as changes.py of package minilm writes them; nil
 	// means none.
 	Adapter []byte
+	// Symbols has the changes for the texts that begin with the description's SymbolPrefix,
+	// in the form of Adapter; nil means none.
+	Symbols []byte
 	// Digest, if not empty, is the SHA-256, in hex, of the weights followed by
 	// TokenizerJSON and Adapter. New then does not hash them.
 	Digest string
@@ -44,6 +47,7 @@ type Options struct {
 // An Encoder embeds text with one model. It implements models.Embedder.
 type Encoder struct {
 	model       *model
+	symbols     func() (*model, error) // reads symbols; nil without Options.Symbols
 	tokenizer   wordpiece.Splitter
 	description models.Description
 	threads     int
@@ -81,8 +85,19 @@ func New(weights []byte, tok wordpiece.Splitter, desc models.Description, opts *
 	if n := tok.VocabSize(); n > m.words.rows {
 		return nil, fmt.Errorf("reading model %s: the tokenizer has ids up to %d, the model %d words", desc.Name, n-1, m.words.rows)
 	}
-	desc = desc.WithID(sum)
-	return &Encoder{model: m, tokenizer: tok, description: desc, threads: opts.threads()}, nil
+	if opts.Symbols == nil {
+		desc.SymbolPrefix = ""
+	} else if desc.SymbolPrefix == "" {
+		return nil, fmt.Errorf("describing model %q: changes for symbols need a prefix", desc.Name)
+	}
+	e := &Encoder{model: m, tokenizer: tok, description: desc.WithID(sum), threads: opts.threads()}
+	if opts.Symbols != nil {
+		e.symbols = sync.OnceValues(func() (*model, error) {
+			m, _, err := load(weights, opts.Symbols, k)
+			return m, err
+		})
+	}
+	return e, nil
 }
 
 func (o *Options) threads() int {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -17,12 +18,15 @@ const packTokens = 128
 // A batch holds the texts of one call of EmbedDocuments.
 type batch struct {
 	ids   []int32
-	texts []span // sorted by length, longest first
+	texts []span // symbols last, each sorted by length, longest first
 	packs []int  // pack i is texts[packs[i]:packs[i+1]]
 }
 
 // A span is a text's place in the batch's ids and in the call.
-type span struct{ start, end, index int }
+type span struct {
+	start, end, index int
+	symbol            bool
+}
 
 // Description implements models.Embedder.
 func (e *Encoder) Description() models.Description { return e.description }
@@ -73,7 +77,10 @@ func (e *Encoder) EmbedDocuments(ctx context.Context, texts []string) ([][]float
 	if err := b.tokenize(ctx, e, texts); err != nil {
 		return nil, err
 	}
-	b.plan(e.threads)
+	symbols, err := b.plan(e)
+	if err != nil {
+		return nil, err
+	}
 	h := e.model.hidden
 	all := make([]float32, len(texts)*h)
 	out := make([][]float32, len(texts))
@@ -81,7 +88,11 @@ func (e *Encoder) EmbedDocuments(ctx context.Context, texts []string) ([][]float
 		out[i] = all[i*h : (i+1)*h : (i+1)*h]
 	}
 	e.scratch.parallel(ctx, e.threads, len(b.packs)-1, func(s *scratch, i int) {
-		e.embedPack(s, b, b.texts[b.packs[i]:b.packs[i+1]], out)
+		texts, m := b.texts[b.packs[i]:b.packs[i+1]], e.model
+		if texts[0].symbol {
+			m = symbols
+		}
+		e.embedPack(m, s, b, texts, out)
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -89,15 +100,15 @@ func (e *Encoder) EmbedDocuments(ctx context.Context, texts []string) ([][]float
 	return out, nil
 }
 
-func (e *Encoder) embedPack(s *scratch, b *batch, texts []span, out [][]float32) {
+func (e *Encoder) embedPack(m *model, s *scratch, b *batch, texts []span, out [][]float32) {
 	s.ids, s.starts = s.ids[:0], append(s.starts[:0], 0)
 	for _, t := range texts {
 		s.ids = append(s.ids, b.ids[t.start:t.end]...)
 		s.starts = append(s.starts, len(s.ids))
 	}
-	e.model.forward(s, s.ids, s.starts)
+	m.forward(s, s.ids, s.starts)
 	for i, t := range texts {
-		e.model.pool(s, s.starts[i], s.starts[i+1], e.description.Pooling == "cls", out[t.index])
+		m.pool(s, s.starts[i], s.starts[i+1], e.description.Pooling == "cls", out[t.index])
 	}
 }
 
@@ -107,34 +118,47 @@ func (b *batch) tokenize(ctx context.Context, e *Encoder, texts []string) error 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		start := len(b.ids)
+		start, symbol := len(b.ids), false
+		if e.symbols != nil {
+			text, symbol = strings.CutPrefix(text, e.description.SymbolPrefix)
+		}
 		b.ids = e.tokenizer.AppendIDs(b.ids, e.description.DocumentPrefix+text, e.description.MaxTokens)
-		b.texts = append(b.texts, span{start, len(b.ids), i})
+		b.texts = append(b.texts, span{start, len(b.ids), i, symbol})
 	}
 	return nil
 }
 
 // plan sorts the texts by length, longest first, so that the last ones to finish are
 // short. It groups short texts into packs of up to packTokens, or fewer if a thread would
-// be idle.
-func (b *batch) plan(threads int) {
+// be idle. It returns the model for symbols if there are any.
+func (b *batch) plan(e *Encoder) (symbols *model, err error) {
 	slices.SortFunc(b.texts, func(x, y span) int {
+		if x.symbol != y.symbol {
+			if x.symbol {
+				return 1
+			}
+			return -1
+		}
 		return cmp.Or(cmp.Compare(y.end-y.start, x.end-x.start), cmp.Compare(x.index, y.index))
 	})
-	most := min(packTokens, len(b.ids)/threads)
+	most := min(packTokens, len(b.ids)/e.threads)
 	b.packs = append(b.packs[:0], 0)
 	tokens := 0
 	for i, t := range b.texts {
 		n := t.end - t.start
-		if i > 0 && tokens+n > most {
+		if i > 0 && (tokens+n > most || t.symbol != b.texts[i-1].symbol) {
 			b.packs = append(b.packs, i)
 			tokens = 0
 		}
 		tokens += n
 	}
-	if len(b.texts) > 0 {
-		b.packs = append(b.packs, len(b.texts))
+	if n := len(b.texts); n > 0 {
+		b.packs = append(b.packs, n)
+		if b.texts[n-1].symbol {
+			return e.symbols()
+		}
 	}
+	return nil, nil
 }
 
 func (e *Encoder) takeBatch() *batch {

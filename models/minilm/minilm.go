@@ -1,6 +1,6 @@
 // Package minilm contains the built-in sentence encoder: all-MiniLM-L6-v2, quantised to
 // 8 bits by quantize.py, with its tokenizer, and changes of its weights for requests
-// and tools. SOURCE.md documents the origin of the files. Package bert is the engine that
+// and tools, and for symbols of source code. SOURCE.md documents the origin of the files. Package bert is the engine that
 // runs the model.
 package minilm
 
@@ -24,6 +24,8 @@ var (
 	tokenizer []byte
 	//go:embed tools.lora
 	toolChanges []byte
+	//go:embed symbols.lora
+	symbolChanges []byte
 	//go:embed SHA256SUMS
 	sums string
 )
@@ -42,10 +44,14 @@ const (
 	toolFingerprint = "dff73bc11bb7351417cc23b8ce4e6116c65c31d3864eb5e6f0ee00c6abb66ea0"
 )
 
+// symbolPrefix contains the beginning of the SHA-256 of symbols.lora, so that an index has no
+// vectors of other changes.
+const symbolPrefix = "\x00symbols-ce97f02a6490\x00"
+
 // Verify checks the embedded files against the published checksums, which takes about
 // 13 ms. The error names the file that differs.
 func Verify() error {
-	for name, file := range map[string][]byte{"model.onnx": weights, "tokenizer.json": tokenizer, "tools.lora": toolChanges} {
+	for name, file := range map[string][]byte{"model.onnx": weights, "tokenizer.json": tokenizer, "tools.lora": toolChanges, "symbols.lora": symbolChanges} {
 		if err := verify(sums, name, sha256.Sum256(file)); err != nil {
 			return err
 		}
@@ -65,6 +71,7 @@ func verify(sums, file string, digest [sha256.Size]byte) error {
 // files, even if Verify fails for the embedded ones.
 func Description() models.Description {
 	return models.Description{
+		SymbolPrefix:  symbolPrefix,
 		Name:          "all-MiniLM-L6-v2",
 		Dimension:     384,
 		MaxTokens:     256, // the published max_seq_length
@@ -76,7 +83,7 @@ func Description() models.Description {
 // ToolDescription returns the description of the model for requests and tools.
 func ToolDescription() models.Description {
 	d := Description()
-	d.Name, d.MinSimilarity = "all-MiniLM-L6-v2-tools", .4
+	d.Name, d.MinSimilarity, d.SymbolPrefix = "all-MiniLM-L6-v2-tools", .4, ""
 	return d.WithID(toolFingerprint)
 }
 
@@ -97,6 +104,9 @@ func open(opts *bert.Options, desc models.Description, adapter []byte, digest st
 	go func() { verified <- Verify() }()
 	o := *cmp.Or(opts, &bert.Options{})
 	o.Adapter, o.Digest = adapter, digest
+	if desc.SymbolPrefix != "" {
+		o.Symbols = symbolChanges
+	}
 	var enc *bert.Encoder
 	tok, err := wordpiece.New(tokenizer)
 	if err == nil {

@@ -24,10 +24,13 @@ func TestFingerprint(t *testing.T) {
 			t.Errorf("the files have the fingerprint %s, the constant is %s", got, want)
 		}
 	}
+	if want := fmt.Sprintf("\x00symbols-%.6x\x00", sha256.Sum256(symbolChanges)); symbolPrefix != want {
+		t.Errorf("the prefix of symbols is %q, want %q", symbolPrefix, want)
+	}
 }
 
 func TestCorruptedFileIsRefusedByName(t *testing.T) {
-	for name, file := range map[string][]byte{"model.onnx": Weights(), "tokenizer.json": TokenizerJSON(), "tools.lora": toolChanges} {
+	for name, file := range map[string][]byte{"model.onnx": Weights(), "tokenizer.json": TokenizerJSON(), "tools.lora": toolChanges, "symbols.lora": symbolChanges} {
 		if err := verify(sums, name, sha256.Sum256(file)); err != nil {
 			t.Errorf("verify(%s) = %v", name, err)
 		}

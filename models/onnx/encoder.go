@@ -94,7 +94,7 @@ func (e *Encoder) complete() error {
 	if d.Dimension != 0 && d.Dimension != len(v) {
 		return fmt.Errorf("describing model: dimension %d, the weights have %d", d.Dimension, len(v))
 	}
-	d.Dimension = len(v)
+	d.Dimension, d.SymbolPrefix = len(v), ""
 	*d = d.WithID(e.network.digest)
 	return nil
 }

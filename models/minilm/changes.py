@@ -1,31 +1,36 @@
 #!/usr/bin/env python3
-"""Writes tools.lora: changes of the weights of all-MiniLM-L6-v2 for requests and tools.
+"""Writes tools.lora or symbols.lora: changes of the weights of all-MiniLM-L6-v2.
 
     pip install torch numpy onnx tokenizers
-    python3 tools.py --graph model_quantized.onnx --tokenizer tokenizer.json --data FILE --minutes 56 --out tools.lora
+    python3 changes.py --graph model_quantized.onnx --tokenizer tokenizer.json --data FILE --minutes 56 --out tools.lora
 
-FILE holds catalogues, a JSON object a line:
+FILE holds catalogues of tools, or packages of source code, a JSON object a line:
 
     {"tools": [{"name": "…", "description": "…", "server": "…", "inputs": ["…"]}],
-     "requests": [{"text": "…", "tools": [0]}]}
+     "requests": [{"text": "…", "items": [0]}]}
+    {"symbols": [{"text": "…", "bare": "…"}], "requests": [{"text": "…", "items": [0], "comment": true}]}
 
-where the tools of a request are positions in the catalogue. The words of a
-name are separated by blanks. graph is the published 8-bit file.
+where items are the positions of the right tools or symbols. The words of a name are
+separated by blanks. The text of a symbol is what package indexer embeds, and bare is the
+same without its comment. A request with comment is a sentence of the comment. graph is
+the published 8-bit file.
 
 Every matrix W of the six layers becomes W + AB, where A has 16 columns (Hu et
-al. 2021, LoRA). A batch has 64 requests with a tool each, two of the ten tools
-of the catalogue that are nearest to each request, and the loss is the cross
-entropy of 20 times the cosines over all tools of the batch. A tool is its name and
-description, often shortened, sometimes with its server or inputs, and for one
-in seven another request for the same tool. model.onnx keeps its own rounding:
-package bert adds the changes to its codes.
+al. 2021, LoRA). A batch has requests with a tool or symbol each, and for each request
+some of those in its catalogue that are nearest to it. The loss is the cross entropy of 20
+times the cosines over all of the batch. A tool is its name and description, often
+shortened, sometimes with its server or inputs, and for one in seven another request for
+the same tool. Requests for symbols keep the vectors of the model without changes, since
+they also search documents. model.onnx keeps its own rounding: package bert adds the
+changes to its codes.
 """
 import argparse, json, random, struct, time
 import numpy as np, onnx, tokenizers, torch
 import torch.nn.functional as F
 
 LAYERS, HIDDEN, HEADS = 6, 384, 12
-RANK, BATCH, HARD, SCALE, RATE = 16, 64, 2, 20.0, 1e-3
+RANK, SCALE, RATE = 16, 20.0, 1e-3
+TOGETHER = 6  # requests for symbols of one package, next to each other
 LINEARS = ["query", "key", "value", "output", "up", "down"]  # the order in the graph and in tools.lora
 CLS, SEP = 101, 102
 
@@ -66,6 +71,12 @@ class Encoder:
         self.changes = [p for layer in self.layers for name in LINEARS for p in layer[name][2:]]
 
     def __call__(self, texts, changed=2.0):
+        """The vectors of texts. Texts of similar length go through the network together."""
+        order = np.argsort([len(t) for t in texts])
+        parts = [self.part([texts[i] for i in some], changed) for some in np.array_split(order, max(1, len(texts) // 32))]
+        return torch.cat(parts)[torch.from_numpy(np.argsort(order))]
+
+    def part(self, texts, changed):
         longest, n = max(map(len, texts)) + 2, len(texts)
         ids, mask = np.zeros((n, longest), np.int64), np.zeros((n, longest), np.float32)
         for i, t in enumerate(texts):
@@ -116,6 +127,8 @@ class Encoder:
 
 
 def text_of(tool, form):
+    if "bare" in tool:
+        return tool["bare"]
     text = tool["name"]
     if tool["description"] and form != "name":
         text += ". " + (tool["description"].split(". ")[0][:200] if form == "short" else tool["description"][:260])
@@ -139,43 +152,59 @@ def main():
     def tokens(texts, most=46):
         return [e.ids[1:-1][:most] for e in tokenizer.encode_batch(texts)]
 
-    tools, requests, said = [], [], {}  # a request is its text, its tools, and the range of its catalogue
+    items, requests, said = [], [], {}  # a request is its text, its items, the range of its catalogue, and comment
     for line in open(o.data):
-        c, first = json.loads(line), len(tools)
-        tools += c["tools"]
+        c, first = json.loads(line), len(items)
+        items += c.get("tools") or c["symbols"]
         for r in c["requests"]:
-            for t in r["tools"]:
+            for t in r["items"]:
                 said.setdefault(first + t, []).append(r["text"])
-            requests.append((r["text"], [first + t for t in r["tools"]], first, len(tools)))
+            requests.append((r["text"], [first + t for t in r["items"]], first, len(items), r.get("comment")))
+    symbols = "bare" in items[0]
+    batch_size, hard = (48, 3) if symbols else (64, 2)
     model = Encoder(o.graph)
     texts = tokens([r[0] for r in requests], 44)
-    near_tools, near_requests = model.vectors(tokens([text_of(t, "") for t in tools])), model.vectors(texts)
+    near_items, near_requests = model.vectors(tokens([text_of(t, "") for t in items], 88)), model.vectors(texts)
 
-    def form(i, request):
+    def form(i, request, comment):
+        if symbols:
+            return items[i]["text" if random.random() < (.15 if comment else .5) else "bare"]
         other = [s for s in said.get(i, ()) if s != request]
         if other and random.random() < .15:
             return random.choice(other)
-        return text_of(tools[i], random.choice(["", "", "", "", "short", "short", "server", "inputs", "inputs", "name"]))
+        return text_of(items[i], random.choice(["", "", "", "", "short", "short", "server", "inputs", "inputs", "name"]))
+
+    def shuffled():
+        if not symbols:
+            return random.sample(range(len(requests)), len(requests))
+        groups = {}
+        for e in random.sample(range(len(requests)), len(requests)):
+            groups.setdefault(requests[e][2], []).append(e)
+        groups = [g[i:i + TOGETHER] for g in groups.values() for i in range(0, len(g), TOGETHER)]
+        random.shuffle(groups)
+        return [e for g in groups for e in g]
 
     optimizer = torch.optim.AdamW(model.changes, lr=RATE, weight_decay=.01)
     begun, step, losses, queue = time.time(), 0, [], []
     while (done := (time.time() - begun) / (o.minutes * 60)) < 1:
-        if len(queue) < BATCH:
-            queue = random.sample(range(len(requests)), len(requests))
-        batch, queue = queue[:BATCH], queue[BATCH:]
+        if len(queue) < batch_size:
+            queue = shuffled()
+        batch, queue = queue[:batch_size], queue[batch_size:]
         right = [random.choice(requests[e][1]) for e in batch]
         candidates = list(right)
         for e in batch:
-            _, own, first, end = requests[e]
-            nearest = [first + i for i in np.argsort(-near_tools[first:end] @ near_requests[e])[:14 + len(own)] if first + i not in own][:10]
-            nearest = random.sample(nearest, min(HARD, len(nearest)))
-            candidates += nearest + random.sample(range(len(tools)), HARD - len(nearest))
+            _, own, first, end, _ = requests[e]
+            nearest = [first + i for i in np.argsort(-near_items[first:end] @ near_requests[e])[:14 + len(own)] if first + i not in own][:10]
+            nearest = random.sample(nearest, min(hard, len(nearest)))
+            candidates += nearest + random.sample(range(len(items)), hard - len(nearest))
         # A candidate that also serves the request, or is the right tool in other words, is no wrong one.
-        alike = near_tools[right] @ near_tools[candidates].T > .97
+        alike = near_items[right] @ near_items[candidates].T > .97
         mask = torch.tensor([[j != i and bool(c in requests[e][1] or c == right[i] or alike[i, j]) for j, c in enumerate(candidates)]
                              for i, e in enumerate(batch)])
-        words = [form(c, requests[batch[i]][0] if i < len(batch) else None) for i, c in enumerate(candidates)]
-        cosines = model([texts[e] for e in batch]) @ model(tokens(words)).T
+        of = [requests[batch[i]] if i < len(batch) else (None, None) for i in range(len(candidates))]
+        words = [form(c, r[0], r[-1]) for c, r in zip(candidates, of)]
+        asked = torch.from_numpy(near_requests[batch]) if symbols else model([texts[e] for e in batch])
+        cosines = asked @ model(tokens(words, 88)).T
         loss = F.cross_entropy((SCALE * cosines).masked_fill(mask, -1e4), torch.arange(len(batch)))
         for group in optimizer.param_groups:
             group["lr"] = RATE * min(1, (step + 1) / 40) * .5 * (1 + np.cos(np.pi * done))
