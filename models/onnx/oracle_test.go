@@ -70,6 +70,7 @@ func TestAgreesWithBERT(t *testing.T) {
 	}
 	defer other.Close()
 	got, want := other.Description(), native.Description()
+	want.SymbolPrefix = "" // this engine has no weights for symbols
 	if got != want {
 		t.Errorf("Description() = %+v, package bert's is %+v", got, want)
 	}
