@@ -17,15 +17,16 @@ const packTokens = 128
 
 // A batch holds the texts of one call of EmbedDocuments.
 type batch struct {
-	ids   []int32
-	texts []span // symbols last, each sorted by length, longest first
-	packs []int  // pack i is texts[packs[i]:packs[i+1]]
+	ids    []int32
+	texts  []span    // grouped by model, sorted by length, longest first
+	packs  []int     // pack i is texts[packs[i]:packs[i+1]]
+	models [2]*model // for documents, and for symbols if there are any
 }
 
 // A span is a text's place in the batch's ids and in the call.
 type span struct {
 	start, end, index int
-	symbol            bool
+	model             int // in the batch's models
 }
 
 // Description implements models.Embedder.
@@ -77,10 +78,7 @@ func (e *Encoder) EmbedDocuments(ctx context.Context, texts []string) ([][]float
 	if err := b.tokenize(ctx, e, texts); err != nil {
 		return nil, err
 	}
-	symbols, err := b.plan(e)
-	if err != nil {
-		return nil, err
-	}
+	b.plan(e.threads)
 	h := e.model.hidden
 	all := make([]float32, len(texts)*h)
 	out := make([][]float32, len(texts))
@@ -88,11 +86,7 @@ func (e *Encoder) EmbedDocuments(ctx context.Context, texts []string) ([][]float
 		out[i] = all[i*h : (i+1)*h : (i+1)*h]
 	}
 	e.scratch.parallel(ctx, e.threads, len(b.packs)-1, func(s *scratch, i int) {
-		texts, m := b.texts[b.packs[i]:b.packs[i+1]], e.model
-		if texts[0].symbol {
-			m = symbols
-		}
-		e.embedPack(m, s, b, texts, out)
+		e.embedPack(s, b, b.texts[b.packs[i]:b.packs[i+1]], out)
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -100,7 +94,8 @@ func (e *Encoder) EmbedDocuments(ctx context.Context, texts []string) ([][]float
 	return out, nil
 }
 
-func (e *Encoder) embedPack(m *model, s *scratch, b *batch, texts []span, out [][]float32) {
+func (e *Encoder) embedPack(s *scratch, b *batch, texts []span, out [][]float32) {
+	m := b.models[texts[0].model]
 	s.ids, s.starts = s.ids[:0], append(s.starts[:0], 0)
 	for _, t := range texts {
 		s.ids = append(s.ids, b.ids[t.start:t.end]...)
@@ -112,53 +107,47 @@ func (e *Encoder) embedPack(m *model, s *scratch, b *batch, texts []span, out []
 	}
 }
 
-func (b *batch) tokenize(ctx context.Context, e *Encoder, texts []string) error {
+func (b *batch) tokenize(ctx context.Context, e *Encoder, texts []string) (err error) {
+	b.models[0] = e.model
 	b.ids, b.texts = b.ids[:0], b.texts[:0]
 	for i, text := range texts {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		start, symbol := len(b.ids), false
-		if e.symbols != nil {
-			text, symbol = strings.CutPrefix(text, e.description.SymbolPrefix)
+		start, model := len(b.ids), 0
+		if symbol, ok := strings.CutPrefix(text, e.description.SymbolPrefix); ok && e.symbols != nil {
+			text, model = symbol, 1
+			if b.models[1], err = e.symbols(); err != nil {
+				return err
+			}
 		}
 		b.ids = e.tokenizer.AppendIDs(b.ids, e.description.DocumentPrefix+text, e.description.MaxTokens)
-		b.texts = append(b.texts, span{start, len(b.ids), i, symbol})
+		b.texts = append(b.texts, span{start, len(b.ids), i, model})
 	}
 	return nil
 }
 
 // plan sorts the texts by length, longest first, so that the last ones to finish are
 // short. It groups short texts into packs of up to packTokens, or fewer if a thread would
-// be idle. It returns the model for symbols if there are any.
-func (b *batch) plan(e *Encoder) (symbols *model, err error) {
+// be idle.
+func (b *batch) plan(threads int) {
 	slices.SortFunc(b.texts, func(x, y span) int {
-		if x.symbol != y.symbol {
-			if x.symbol {
-				return 1
-			}
-			return -1
-		}
-		return cmp.Or(cmp.Compare(y.end-y.start, x.end-x.start), cmp.Compare(x.index, y.index))
+		return cmp.Or(cmp.Compare(x.model, y.model), cmp.Compare(y.end-y.start, x.end-x.start), cmp.Compare(x.index, y.index))
 	})
-	most := min(packTokens, len(b.ids)/e.threads)
+	most := min(packTokens, len(b.ids)/threads)
 	b.packs = append(b.packs[:0], 0)
 	tokens := 0
 	for i, t := range b.texts {
 		n := t.end - t.start
-		if i > 0 && (tokens+n > most || t.symbol != b.texts[i-1].symbol) {
+		if i > 0 && (tokens+n > most || t.model != b.texts[i-1].model) {
 			b.packs = append(b.packs, i)
 			tokens = 0
 		}
 		tokens += n
 	}
-	if n := len(b.texts); n > 0 {
-		b.packs = append(b.packs, n)
-		if b.texts[n-1].symbol {
-			return e.symbols()
-		}
+	if len(b.texts) > 0 {
+		b.packs = append(b.packs, len(b.texts))
 	}
-	return nil, nil
 }
 
 func (e *Encoder) takeBatch() *batch {

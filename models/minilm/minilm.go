@@ -1,7 +1,7 @@
 // Package minilm contains the built-in sentence encoder: all-MiniLM-L6-v2, quantised to
 // 8 bits by quantize.py, with its tokenizer, and changes of its weights for requests
-// and tools, and for symbols of source code. SOURCE.md documents the origin of the files. Package bert is the engine that
-// runs the model.
+// and tools, and for symbols of source code. SOURCE.md documents the origin of the files.
+// Package bert is the engine that runs the model.
 package minilm
 
 import (
