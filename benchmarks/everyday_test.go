@@ -34,6 +34,7 @@ type everydayFigures struct {
 var (
 	leastEveryday    = everydayFigures{whole: .32, auc: .63, ece: .13}
 	leastDevelopment = everydayFigures{whole: .59, auc: .74, ece: .12}
+	leastUnfamiliar  = everydayFigures{whole: .32, auc: .76, ece: .13}
 )
 
 // everydayIntent is an intent with the tools that a plan must have; none if no tool fits.
@@ -65,6 +66,16 @@ func TestEveryday(t *testing.T) { planEveryday(t, "everyday.json", 100, false, l
 // and names those that fail.
 func TestEverydayDevelopment(t *testing.T) {
 	planEveryday(t, "everyday-dev.json", 115, true, leastDevelopment)
+}
+
+// TestUnfamiliar plans the intents of testdata/unfamiliar.json, over five catalogues of 48 to 180
+// tools of other servers. It names no intent that fails.
+func TestUnfamiliar(t *testing.T) { planEveryday(t, "unfamiliar.json", 120, false, leastUnfamiliar) }
+
+// TestUnfamiliarDevelopment plans the intents of testdata/unfamiliar-dev.json, over five further
+// catalogues, and names those that fail.
+func TestUnfamiliarDevelopment(t *testing.T) {
+	planEveryday(t, "unfamiliar-dev.json", 120, true, leastUnfamiliar)
 }
 
 func planEveryday(t *testing.T, name string, intents int, failures bool, least everydayFigures) {
