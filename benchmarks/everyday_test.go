@@ -32,9 +32,9 @@ type everydayFigures struct {
 // leastEveryday and leastDevelopment are what plans must reach; what was reached when is in
 // toolquality.md and plans.md.
 var (
-	leastEveryday    = everydayFigures{whole: .32, auc: .63, ece: .13}
-	leastDevelopment = everydayFigures{whole: .59, auc: .74, ece: .12}
-	leastUnfamiliar  = everydayFigures{whole: .32, auc: .76, ece: .13}
+	leastEveryday    = everydayFigures{whole: .38, auc: .63, ece: .07}
+	leastDevelopment = everydayFigures{whole: .64, auc: .73, ece: .12}
+	leastUnfamiliar  = everydayFigures{whole: .32, auc: .67, ece: .11}
 )
 
 // everydayIntent is an intent with the tools that a plan must have; none if no tool fits.
@@ -68,7 +68,7 @@ func TestEverydayDevelopment(t *testing.T) {
 	planEveryday(t, "everyday-dev.json", 115, true, leastDevelopment)
 }
 
-// TestUnfamiliar plans the intents of testdata/unfamiliar.json, over five catalogues of 48 to 180
+// TestUnfamiliar plans the intents of testdata/unfamiliar.json, over five catalogues of 58 to 180
 // tools of other servers. It names no intent that fails.
 func TestUnfamiliar(t *testing.T) { planEveryday(t, "unfamiliar.json", 120, false, leastUnfamiliar) }
 

@@ -16,8 +16,11 @@ same without its comment. A request with comment is a sentence of the comment. g
 the published 8-bit file.
 
 Every matrix W of the six layers becomes W + AB, where A has 16 columns (Hu et
-al. 2021, LoRA). A batch has requests with a tool or symbol each, and for each request
-some of those in its catalogue that are nearest to it. The loss is the cross entropy of 20
+al. 2021, LoRA). They start at none, or at the changes of the file that --init names, of which
+the share --keep remains in what is written. A batch
+has requests with a tool or symbol each, and for each request some of its catalogue: the
+symbols that are nearest to it, or the tools that are nearest to the right tool, and one of
+another catalogue. The loss is the cross entropy of 20
 times the cosines over all of the batch. A tool is its name and description, often
 shortened, sometimes with its server or inputs, and for one in seven another request for
 the same tool. Requests for symbols keep the vectors of the model without changes, since
@@ -91,11 +94,13 @@ class Encoder:
         def normed(x, norm):
             return F.layer_norm(x.float(), (HIDDEN,), *norm, 1e-12).to(torch.bfloat16)
 
-        hidden = ((1 - mask) * -1e9)[:, None, None, :].to(torch.bfloat16)
+        hidden = ((1 - mask) * -1e9)[:, None, None, :]
         x = normed(self.words[ids] + self.positions[:longest] + self.types[0], self.norm)
         for layer in self.layers:
             q, k, v = (linear(x, name).view(n, longest, HEADS, -1).transpose(1, 2) for name in LINEARS[:3])
-            heads = F.scaled_dot_product_attention(q, k, v, attn_mask=hidden).transpose(1, 2).reshape(n, longest, HIDDEN)
+            q, k, v = q.float(), k.float(), v.float()  # twice as fast as in bfloat16 here
+            heads = (q @ k.transpose(2, 3) / np.sqrt(q.shape[-1]) + hidden).softmax(-1) @ v
+            heads = heads.to(torch.bfloat16).transpose(1, 2).reshape(n, longest, HIDDEN)
             x = normed(x + linear(heads, "output"), layer["norms"][0])
             x = normed(x + linear(F.gelu(linear(x, "up")), "down"), layer["norms"][1])
         return F.normalize((x.float() * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), dim=-1)
@@ -108,22 +113,37 @@ class Encoder:
                 out[order[i:i + 128]] = self([texts[j] for j in order[i:i + 128]], 0).numpy()
         return out
 
-    def write(self, path):
+    def read(self, path):
+        with open(path, "rb") as f:
+            def vector(size):
+                scale, = struct.unpack("<f", f.read(4))
+                return torch.from_numpy(np.frombuffer(f.read(size), np.int8) * np.float32(scale))
+            if f.read(4) != struct.pack("<I", RANK):
+                raise ValueError(f"{path} has no changes of rank {RANK}")
+            with torch.no_grad():
+                for layer in self.layers:
+                    for name in LINEARS:
+                        a, b = layer[name][2:]
+                        for r in range(RANK):
+                            a[r], b[:, r] = vector(a.shape[1]) / 2, vector(b.shape[0])
+
+    def products(self):
+        return [[2 * (b @ a).detach().double().numpy().T for a, b in (layer[n][2:] for n in LINEARS)] for layer in self.layers]
+
+    def write(self, path, start, keep):
+        """Writes the changes, mixed with the share keep of those at the start."""
         with open(path, "wb") as out:
             def vector(v):
                 scale = np.abs(v).max() / 127 or 1e-9
                 out.write(struct.pack("<f", scale) + np.rint(v / scale).astype(np.int8).tobytes())
             out.write(struct.pack("<I", RANK))
-            for layer in self.layers:
-                for name in LINEARS:
-                    a, b = (p.detach().double().numpy().T for p in layer[name][2:])
+            for fitted, first in zip(self.products(), start):
+                for new, old in zip(fitted, first):
                     # Orthogonal vectors of decreasing size, which 8 bits represent best.
-                    qa, ra = np.linalg.qr(2 * a)
-                    qb, rb = np.linalg.qr(b.T)
-                    u, s, v = np.linalg.svd(ra @ rb.T)
+                    u, s, v = np.linalg.svd((1 - keep) * new + keep * old, full_matrices=False)
                     for r in range(RANK):
-                        vector(qa @ u[:, r] * np.sqrt(s[r]))
-                        vector(v[r] @ qb.T * np.sqrt(s[r]))
+                        vector(u[:, r] * np.sqrt(s[r]))
+                        vector(v[r] * np.sqrt(s[r]))
 
 
 def text_of(tool, form):
@@ -143,6 +163,9 @@ def main():
     p = argparse.ArgumentParser()
     for name in ("graph", "tokenizer", "data", "out"):
         p.add_argument("--" + name, required=True)
+    p.add_argument("--init")
+    p.add_argument("--keep", type=float, default=0)
+    p.add_argument("--rate", type=float, default=RATE)
     p.add_argument("--minutes", type=float, default=60)
     o = p.parse_args()
     tokenizer = tokenizers.Tokenizer.from_file(o.tokenizer)
@@ -163,6 +186,9 @@ def main():
     symbols = "bare" in items[0]
     batch_size, hard = (48, 3) if symbols else (64, 2)
     model = Encoder(o.graph)
+    if o.init:
+        model.read(o.init)
+    start = model.products()
     texts = tokens([r[0] for r in requests], 44)
     near_items, near_requests = model.vectors(tokens([text_of(t, "") for t in items], 88)), model.vectors(texts)
 
@@ -192,11 +218,17 @@ def main():
         batch, queue = queue[:batch_size], queue[batch_size:]
         right = [random.choice(requests[e][1]) for e in batch]
         candidates = list(right)
-        for e in batch:
+        for e, item in zip(batch, right):
             _, own, first, end, _ = requests[e]
-            nearest = [first + i for i in np.argsort(-near_items[first:end] @ near_requests[e])[:14 + len(own)] if first + i not in own][:10]
+            cosines = near_items[first:end] @ (near_requests[e] if symbols else near_items[item])
+            nearest = [first + i for i in np.argsort(-cosines)[:14 + len(own)] if first + i not in own and (symbols or cosines[i] < .97)][:10]
             nearest = random.sample(nearest, min(hard, len(nearest)))
-            candidates += nearest + random.sample(range(len(items)), hard - len(nearest))
+            others = random.sample(range(len(items)), hard - len(nearest))
+            if not symbols:  # as near as one of 600, but not the same tool of another server
+                some = random.sample(range(len(items)), 600)
+                cosines = near_items[some] @ near_items[item]
+                others = [some[i] for i in np.argsort(-cosines)[:12] if cosines[i] < .8 and not first <= some[i] < end][:1 + len(others)]
+            candidates += nearest + others
         # A candidate that also serves the request, or is the right tool in other words, is no wrong one.
         alike = near_items[right] @ near_items[candidates].T > .97
         mask = torch.tensor([[j != i and bool(c in requests[e][1] or c == right[i] or alike[i, j]) for j, c in enumerate(candidates)]
@@ -207,7 +239,7 @@ def main():
         cosines = asked @ model(tokens(words, 88)).T
         loss = F.cross_entropy((SCALE * cosines).masked_fill(mask, -1e4), torch.arange(len(batch)))
         for group in optimizer.param_groups:
-            group["lr"] = RATE * min(1, (step + 1) / 40) * .5 * (1 + np.cos(np.pi * done))
+            group["lr"] = o.rate * min(1, (step + 1) / 40) * .5 * (1 + np.cos(np.pi * done))
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.changes, 1.0)
@@ -216,7 +248,7 @@ def main():
         losses.append(loss.item())
         if step % 25 == 0:
             print(f"step {step}, {time.time() - begun:.0f} s, loss {np.mean(losses[-25:]):.3f}", flush=True)
-    model.write(o.out)
+    model.write(o.out, start, o.keep)
 
 
 if __name__ == "__main__":
