@@ -20,7 +20,7 @@ var toolGoals = []struct {
 	least map[string]float64
 }{
 	{"mcpproxy-golden", 0, map[string]float64{"default/recall@5": .92, "default/ndcg@10": .9}},
-	{"gtc-k8s", 0, map[string]float64{"default/recall@5": .96, "default/ndcg@10": .86}},
+	{"gtc-k8s", 0, map[string]float64{"default/recall@5": .93, "default/ndcg@10": .84}},
 	{"gtc-github", 0, map[string]float64{"default/recall@5": .975}},
 	{"gtc-mixed_mcp", 0, map[string]float64{"default/recall@5": .966}},
 	{"gtc-multi_mcp", 0, map[string]float64{"default/recall@5": .93}},
@@ -124,7 +124,7 @@ func TestToolQuality(t *testing.T) {
 // smallest sets. mostLoss is the most that a figure of a set may lose by learning, and
 // mostToolError the most calibration error of the confidence of plans.
 const (
-	mostLegLoss   = .008
+	mostLegLoss   = .0095
 	mostLoss      = .005
 	mostToolError = .08
 )
