@@ -17,11 +17,10 @@ the published 8-bit file.
 
 Every matrix W of the six layers becomes W + AB, where A has 16 columns (Hu et
 al. 2021, LoRA). They start at none, or at the changes of the file that --init names, of which
-the share --keep remains in what is written. A batch
-has requests with a tool or symbol each, and for each request some of its catalogue: the
-symbols that are nearest to it, or the tools that are nearest to the right tool, and one of
-another catalogue. The loss is the cross entropy of 20
-times the cosines over all of the batch. A tool is its name and description, often
+the share --keep remains in what is written. A batch has requests with a tool or symbol each,
+and for each request some of its catalogue: the symbols that are nearest to it, or the tools
+that are nearest to the right tool, and one of another catalogue. The loss is the cross
+entropy of 20 times the cosines over all of the batch. A tool is its name and description, often
 shortened, sometimes with its server or inputs, and for one in seven another request for
 the same tool. Requests for symbols keep the vectors of the model without changes, since
 they also search documents. model.onnx keeps its own rounding: package bert adds the
@@ -98,7 +97,7 @@ class Encoder:
         x = normed(self.words[ids] + self.positions[:longest] + self.types[0], self.norm)
         for layer in self.layers:
             q, k, v = (linear(x, name).view(n, longest, HEADS, -1).transpose(1, 2) for name in LINEARS[:3])
-            q, k, v = q.float(), k.float(), v.float()  # twice as fast as in bfloat16 here
+            q, k, v = q.float(), k.float(), v.float()  # a step takes a fifth less time than fused in bfloat16
             heads = (q @ k.transpose(2, 3) / np.sqrt(q.shape[-1]) + hidden).softmax(-1) @ v
             heads = heads.to(torch.bfloat16).transpose(1, 2).reshape(n, longest, HIDDEN)
             x = normed(x + linear(heads, "output"), layer["norms"][0])
