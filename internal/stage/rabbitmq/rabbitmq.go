@@ -225,11 +225,13 @@ func (q *Queue) consume(ctx context.Context, stages []stage.Stage, n int, do fun
 	defer stop()
 	jobs := make(chan amqp.Delivery)
 	for _, s := range stages {
-		from, err := ch.ConsumeWithContext(stopping, q.prefix+names[s], "", false, false, false, false, nil)
+		// ConsumeWithContext would cancel each consumer in a goroutine of its own, and
+		// a call of the driver may take the reply to another. Close then waits forever.
+		from, err := ch.Consume(q.prefix+names[s], "", false, false, false, false, nil)
 		if err != nil {
 			return stage.Unavailable(q.server, err)
 		}
-		workers.Go(func() {
+		go func() { // ends when ch closes
 			for d := range from {
 				select {
 				case jobs <- d:
@@ -237,7 +239,7 @@ func (q *Queue) consume(ctx context.Context, stages []stage.Stage, n int, do fun
 					return
 				}
 			}
-		})
+		}()
 	}
 	for range n {
 		workers.Go(func() {
