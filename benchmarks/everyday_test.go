@@ -35,6 +35,7 @@ var (
 	leastEveryday    = everydayFigures{whole: .38, auc: .63, ece: .07}
 	leastDevelopment = everydayFigures{whole: .64, auc: .73, ece: .12}
 	leastUnfamiliar  = everydayFigures{whole: .32, auc: .67, ece: .11}
+	leastSmall       = everydayFigures{whole: .32, auc: .58, ece: .12}
 )
 
 // everydayIntent is an intent with the tools that a plan must have; none if no tool fits.
@@ -76,6 +77,16 @@ func TestUnfamiliar(t *testing.T) { planEveryday(t, "unfamiliar.json", 120, fals
 // catalogues, and names those that fail.
 func TestUnfamiliarDevelopment(t *testing.T) {
 	planEveryday(t, "unfamiliar-dev.json", 120, true, leastUnfamiliar)
+}
+
+// TestSmallServers plans the intents of testdata/small.json, over six catalogues of 45 to 128 tools,
+// each of several small servers. Most need two or three tools. It names no intent that fails.
+func TestSmallServers(t *testing.T) { planEveryday(t, "small.json", 271, false, leastSmall) }
+
+// TestSmallServersDevelopment plans the intents of testdata/small-dev.json, over six further
+// catalogues, and names those that fail.
+func TestSmallServersDevelopment(t *testing.T) {
+	planEveryday(t, "small-dev.json", 270, true, leastSmall)
 }
 
 func planEveryday(t *testing.T, name string, intents int, failures bool, least everydayFigures) {
