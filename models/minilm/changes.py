@@ -8,9 +8,11 @@ FILE holds catalogues of tools, or packages of source code, a JSON object a line
 
     {"tools": [{"name": "…", "description": "…", "server": "…", "inputs": ["…"]}],
      "requests": [{"text": "…", "items": [0]}]}
+    {"tools": […], "requests": [{"text": "…", "parts": [[0, 12, 3], [17, 40, 5]]}]}
     {"symbols": [{"text": "…", "bare": "…"}], "requests": [{"text": "…", "items": [0], "comment": true}]}
 
-where items are the positions of the right tools or symbols. The words of a name are
+where items are the positions of the right tools or symbols, and a part is its first character,
+the one after its last, and the position of its tool. The words of a name are
 separated by blanks. The text of a symbol is what package indexer embeds, and bare is the
 same without its comment. A request with comment is a sentence of the comment. graph is
 the published 8-bit file.
@@ -22,7 +24,10 @@ and for each request some of its catalogue: the symbols that are nearest to it, 
 that are nearest to the right tool, and one of another catalogue. The loss is the cross
 entropy of 20 times the cosines over all of the batch. A tool is its name and description, often
 shortened, sometimes with its server or inputs, and for one in seven another request for
-the same tool. Requests for symbols keep the vectors of the model without changes, since
+the same tool. The vector of a part is the mean of the states of its tokens in the whole
+request. A linear layer, which is not kept, finds the parts from these states: a token is
+outside, begins a part or is inside. Its cross entropy is half as heavy. To the requests with parts come as many made of two or three
+others. Requests for symbols keep the vectors of the model without changes, since
 they also search documents. model.onnx keeps its own rounding: package bert adds the
 changes to its codes.
 """
@@ -35,6 +40,9 @@ RANK, SCALE, RATE = 16, 20.0, 1e-3
 TOGETHER = 6  # requests for symbols of one package, next to each other
 LINEARS = ["query", "key", "value", "output", "up", "down"]  # the order in the graph and in tools.lora
 CLS, SEP = 101, 102
+OUTSIDE, BEGINS, INSIDE = range(3)
+JOINTS = [" and ", ", and ", ", then ", " and then ", ". Then ", ". ", ". Also ", ", also ", "; ", ", ", " - ", ", after that ", ". After that ", ". And ",
+          " so that you can ", " plus ", ", once that's done ", ". Once you have it, "]
 
 
 class Encoder:
@@ -70,6 +78,7 @@ class Encoder:
                 b = torch.zeros((w.shape[1], RANK), requires_grad=True)
                 layer[name] = (half(w.T), half(raw[at + bias + ".bias"]), a, b)
             self.layers.append(layer)
+        self.roles = torch.nn.Linear(HIDDEN, 3)
         self.changes = [p for layer in self.layers for name in LINEARS for p in layer[name][2:]]
 
     def __call__(self, texts, changed=2.0):
@@ -79,6 +88,11 @@ class Encoder:
         return torch.cat(parts)[torch.from_numpy(np.argsort(order))]
 
     def part(self, texts, changed):
+        states, mask = self.states(texts, changed)
+        return F.normalize((states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), dim=-1)
+
+    def states(self, texts, changed=2.0):
+        """The states of the tokens of texts, and a mask of those that are not padding."""
         longest, n = max(map(len, texts)) + 2, len(texts)
         ids, mask = np.zeros((n, longest), np.int64), np.zeros((n, longest), np.float32)
         for i, t in enumerate(texts):
@@ -102,7 +116,7 @@ class Encoder:
             heads = heads.to(torch.bfloat16).transpose(1, 2).reshape(n, longest, HIDDEN)
             x = normed(x + linear(heads, "output"), layer["norms"][0])
             x = normed(x + linear(F.gelu(linear(x, "up")), "down"), layer["norms"][1])
-        return F.normalize((x.float() * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), dim=-1)
+        return x.float(), mask
 
     def vectors(self, texts):
         """The vectors of texts without the changes."""
@@ -111,6 +125,17 @@ class Encoder:
             for i in range(0, len(order), 128):
                 out[order[i:i + 128]] = self([texts[j] for j in order[i:i + 128]], 0).numpy()
         return out
+
+    def read_parts(self, texts, spans):
+        """The vectors of the spans of tokens of each text, and the logits of the roles of all tokens."""
+        vectors, roles = [None] * len(texts), [None] * len(texts)
+        for some in np.array_split(np.argsort([len(t) for t in texts]), max(1, len(texts) // 16)):
+            states, _ = self.states([texts[i] for i in some])
+            for x, i in zip(states, some):
+                end = len(texts[i]) + 1
+                vectors[i] = [F.normalize((x[1 + a:1 + b] if (a, b) != (0, end - 1) else x[:end + 1]).mean(0), dim=-1) for a, b in spans[i]]
+                roles[i] = self.roles(x[1:end])
+        return vectors, roles
 
     def read(self, path):
         with open(path, "rb") as f:
@@ -145,6 +170,29 @@ class Encoder:
                         vector(v[r] * np.sqrt(s[r]))
 
 
+def joined(requests):
+    """A request made of two or three of others, most of them for tools of one catalogue."""
+    at = random.randrange(len(requests))
+    chosen = [requests[at]]
+    near = [r for r in requests[max(0, at - 40):at + 40] if r[2] == chosen[0][2]]
+    for _ in range(random.choice([1, 1, 1, 2])):
+        r = random.choice(near if random.random() < .6 else requests)
+        if all(r[1] != c[1] for c in chosen):
+            chosen.append(r)
+    text, parts = "", []
+    for n, r in enumerate(chosen):
+        words = r[0].strip()
+        if n > 0:
+            asks = text[-1] in "?!"
+            joint = random.choice([" ", " And ", " Then "] if asks else JOINTS)
+            text = (text if asks else text.rstrip(".")) + joint
+            if joint.rstrip()[-1:] not in (".", "") and words[1:2].islower():
+                words = words[0].lower() + words[1:]
+        parts.append((len(text), len(text) + len(words), r))
+        text += words
+    return text, parts
+
+
 def text_of(tool, form):
     if "bare" in tool:
         return tool["bare"]
@@ -174,22 +222,52 @@ def main():
     def tokens(texts, most=46):
         return [e.ids[1:-1][:most] for e in tokenizer.encode_batch(texts)]
 
-    items, requests, said = [], [], {}  # a request is its text, its items, the range of its catalogue, and comment
+    # A request is its text, its items, the range of their catalogue, comment, and its parts with a request each.
+    items, requests, several, said = [], [], [], {}
     for line in open(o.data):
         c, first = json.loads(line), len(items)
         items += c.get("tools") or c["symbols"]
+        end = len(items)
         for r in c["requests"]:
+            if "parts" in r:
+                several.append((r["text"], [(a, b, (r["text"], [first + t], first, end, None)) for a, b, t in r["parts"]]))
+                continue
             for t in r["items"]:
                 said.setdefault(first + t, []).append(r["text"])
-            requests.append((r["text"], [first + t for t in r["items"]], first, len(items), r.get("comment")))
+            requests.append((r["text"], [first + t for t in r["items"]], first, end, r.get("comment")))
     symbols = "bare" in items[0]
+    several += [joined(requests) for _ in several]
     batch_size, hard = (48, 3) if symbols else (64, 2)
     model = Encoder(o.graph)
     if o.init:
         model.read(o.init)
     start = model.products()
     texts = tokens([r[0] for r in requests], 44)
-    near_items, near_requests = model.vectors(tokens([text_of(t, "") for t in items], 88)), model.vectors(texts)
+    near_items = model.vectors(tokens([text_of(t, "") for t in items], 88))
+    near_requests = model.vectors(texts) if symbols else None
+
+    def spans(text, parts):
+        """The tokens of a text, those of its parts, and the roles of all of them."""
+        e = tokenizer.encode(text)
+        offsets, ids = e.offsets[1:-1][:90], e.ids[1:-1][:90]
+        roles, found = np.full(len(ids), OUTSIDE), []
+        for a, b, _ in parts:
+            inside = [k for k, (x, y) in enumerate(offsets) if a <= x < y <= b] or [0]
+            roles[inside], roles[inside[0]] = INSIDE, BEGINS
+            found.append((inside[0], inside[-1] + 1))
+        return ids, found, roles
+
+    def asked(batch):
+        """The vectors of requests, all the parts of some of which are in the batch, and the loss of the roles."""
+        if symbols:
+            return torch.from_numpy(near_requests[[e for e, _ in batch]]), 0
+        read, vectors, losses = {}, [], []
+        for e, part in batch:
+            read.setdefault((e, part is None), spans(*several[e]) if part is not None else spans(requests[e][0], [(0, len(requests[e][0]), None)]))
+        parts, roles = model.read_parts([r[0] for r in read.values()], [r[1] for r in read.values()])
+        at = {k: i for i, k in enumerate(read)}
+        loss = sum(F.cross_entropy(x, torch.from_numpy(r[2]), reduction="sum") for x, r in zip(roles, read.values())) / sum(map(len, roles))
+        return torch.stack([parts[at[e, part is None]][part or 0] for e, part in batch]), loss
 
     def form(i, request, comment):
         if symbols:
@@ -209,16 +287,22 @@ def main():
         random.shuffle(groups)
         return [e for g in groups for e in g]
 
-    optimizer = torch.optim.AdamW(model.changes, lr=RATE, weight_decay=.01)
+    optimizer = torch.optim.AdamW([{"params": model.changes, "times": 1}, {"params": model.roles.parameters(), "times": 6}], lr=o.rate, weight_decay=.01)
     begun, step, losses, queue = time.time(), 0, [], []
     while (done := (time.time() - begun) / (o.minutes * 60)) < 1:
-        if len(queue) < batch_size:
-            queue = shuffled()
-        batch, queue = queue[:batch_size], queue[batch_size:]
-        right = [random.choice(requests[e][1]) for e in batch]
+        batch = []  # a request, and one of its parts; None for a request without parts
+        while len(batch) < batch_size:
+            if several and random.random() < .5:
+                e = random.randrange(len(several))
+                batch += [(e, n) for n in range(len(several[e][1]))]
+                continue
+            queue = queue or shuffled()
+            batch.append((queue.pop(), None))
+        of = [requests[e] if n is None else several[e][1][n][2] for e, n in batch]
+        right = [random.choice(r[1]) for r in of]
         candidates = list(right)
-        for e, item in zip(batch, right):
-            _, own, first, end, _ = requests[e]
+        for (e, _), r, item in zip(batch, of, right):
+            _, own, first, end, _ = r
             cosines = near_items[first:end] @ (near_requests[e] if symbols else near_items[item])
             nearest = [first + i for i in np.argsort(-cosines)[:14 + len(own)] if first + i not in own and (symbols or cosines[i] < .97)][:10]
             nearest = random.sample(nearest, min(hard, len(nearest)))
@@ -230,15 +314,14 @@ def main():
             candidates += nearest + others
         # A candidate that also serves the request, or is the right tool in other words, is no wrong one.
         alike = near_items[right] @ near_items[candidates].T > .97
-        mask = torch.tensor([[j != i and bool(c in requests[e][1] or c == right[i] or alike[i, j]) for j, c in enumerate(candidates)]
-                             for i, e in enumerate(batch)])
-        of = [requests[batch[i]] if i < len(batch) else (None, None) for i in range(len(candidates))]
+        mask = torch.tensor([[j != i and bool(c in r[1] or c == right[i] or alike[i, j]) for j, c in enumerate(candidates)]
+                             for i, r in enumerate(of)])
+        of += [(None, None)] * (len(candidates) - len(of))
         words = [form(c, r[0], r[-1]) for c, r in zip(candidates, of)]
-        asked = torch.from_numpy(near_requests[batch]) if symbols else model([texts[e] for e in batch])
-        cosines = asked @ model(tokens(words, 88)).T
-        loss = F.cross_entropy((SCALE * cosines).masked_fill(mask, -1e4), torch.arange(len(batch)))
+        vectors, roles = asked(batch)
+        loss = F.cross_entropy((SCALE * vectors @ model(tokens(words, 88)).T).masked_fill(mask, -1e4), torch.arange(len(batch))) + .5 * roles
         for group in optimizer.param_groups:
-            group["lr"] = o.rate * min(1, (step + 1) / 40) * .5 * (1 + np.cos(np.pi * done))
+            group["lr"] = group["times"] * o.rate * min(1, (step + 1) / 40) * .5 * (1 + np.cos(np.pi * done))
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.changes, 1.0)

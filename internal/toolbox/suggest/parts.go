@@ -23,6 +23,9 @@ const (
 	// namedServer is added if the part has a word of the server's name that no other server
 	// uses, and subtracted if it has one of another server's.
 	namedServer = 0.09
+	// sameServer is added if the best tool for the part before has the same server, and the part
+	// names none.
+	sameServer = 0.04
 	// A part has a tool if its best score and lead are at least leastPart of the best score of
 	// any part, or leastUnled if it has no verb, because it may only describe the others.
 	leastPart  = 0.65
@@ -175,6 +178,8 @@ func (c *partChoice) score(i, n int, earlier []partPick) float64 {
 		s += namedServer
 	} else if len(c.named[n]) > 0 {
 		s -= namedServer
+	} else if server := c.tools[i].Server; n > 0 && server != "" && server == c.tools[earlier[n-1].candidate].Server {
+		s += sameServer
 	}
 	return s
 }
