@@ -79,7 +79,7 @@ func TestUnfamiliarDevelopment(t *testing.T) {
 	planEveryday(t, "unfamiliar-dev.json", 120, true, leastUnfamiliar)
 }
 
-// TestSmallServers plans the intents of testdata/small.json, over six catalogues of 45 to 128 tools,
+// TestSmallServers plans the intents of testdata/small.json, over six catalogues of 44 to 128 tools,
 // each of several small servers. Most need two or three tools. It names no intent that fails.
 func TestSmallServers(t *testing.T) { planEveryday(t, "small.json", 271, false, leastSmall) }
 

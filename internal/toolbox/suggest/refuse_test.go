@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"cairn/internal/base/testutil"
@@ -57,6 +58,24 @@ func TestNamedServer(t *testing.T) {
 	} {
 		if got := toolsOf(suggest(t, x, Request{Intent: intent})); len(got) != 1 || got[0] != want {
 			t.Errorf("%q: %v, want %s", intent, got, want)
+		}
+	}
+}
+
+// TestSameServer: a part that names no server prefers the server of the part before it.
+func TestSameServer(t *testing.T) {
+	servers := []string{"alpha", "gamma", "zeta"}
+	for _, server := range servers {
+		tools := []catalog.Tool{described(t, server+":list_pages: ", "List the pages")}
+		for _, any := range servers {
+			tools = append(tools, described(t, any+":delete_note: title:string", "Delete a note"))
+		}
+		for i := range tools {
+			tools[i].Server, _, _ = strings.Cut(tools[i].ID, ":")
+		}
+		want := []string{server + ":list_pages", server + ":delete_note"}
+		if got := toolsOf(suggest(t, index(t, tools), Request{Intent: "list the pages, then delete a note"})); !slices.Equal(got, want) {
+			t.Errorf("tools %v, want %v", got, want)
 		}
 	}
 }
