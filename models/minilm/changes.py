@@ -242,9 +242,8 @@ def main():
     if o.init:
         model.read(o.init)
     start = model.products()
-    texts = tokens([r[0] for r in requests], 44)
     near_items = model.vectors(tokens([text_of(t, "") for t in items], 88))
-    near_requests = model.vectors(texts) if symbols else None
+    near_requests = model.vectors(tokens([r[0] for r in requests], 44)) if symbols else None
 
     def spans(text, parts):
         """The tokens of a text, those of its parts, and the roles of all of them."""
@@ -258,16 +257,13 @@ def main():
         return ids, found, roles
 
     def asked(batch):
-        """The vectors of requests, all the parts of some of which are in the batch, and the loss of the roles."""
+        """The vectors of requests and parts, and the loss of the roles. A request is read once for all its parts."""
         if symbols:
             return torch.from_numpy(near_requests[[e for e, _ in batch]]), 0
-        read, vectors, losses = {}, [], []
-        for e, part in batch:
-            read.setdefault((e, part is None), spans(*several[e]) if part is not None else spans(requests[e][0], [(0, len(requests[e][0]), None)]))
-        parts, roles = model.read_parts([r[0] for r in read.values()], [r[1] for r in read.values()])
-        at = {k: i for i, k in enumerate(read)}
-        loss = sum(F.cross_entropy(x, torch.from_numpy(r[2]), reduction="sum") for x, r in zip(roles, read.values())) / sum(map(len, roles))
-        return torch.stack([parts[at[e, part is None]][part or 0] for e, part in batch]), loss
+        at = {key: i for i, key in enumerate(dict.fromkeys((e, part is None) for e, part in batch))}
+        texts, places, wanted = zip(*(spans(requests[e][0], [(0, len(requests[e][0]), None)]) if whole else spans(*several[e]) for e, whole in at))
+        vectors, roles = model.read_parts(texts, places)
+        return torch.stack([vectors[at[e, part is None]][part or 0] for e, part in batch]), F.cross_entropy(torch.cat(roles), torch.from_numpy(np.concatenate(wanted)))
 
     def form(i, request, comment):
         if symbols:
