@@ -148,11 +148,8 @@ func TestLearning(t *testing.T) {
 		t.Logf("%-16s nDCG@10 %.4f, learnt %.4f; hit@1 %.3f, learnt %.3f; node F1 %.4f, learnt %.4f; calibration error %.3f, learnt %.3f", goal.set,
 			hybrid.NDCG10, learnt.NDCG10, hybrid.Hit1, learnt.Hit1, r.Cold.NodeF1, r.Plan.NodeF1, r.ColdCalibration.ECE, r.Calibration.ECE)
 		lost := mostLoss
-		switch goal.set { // an intent each, which plans.md records as missed
-		case "gtc-multi_mcp":
-			lost = .011
-		case "gtc-petstore":
-			lost = .045
+		if goal.set == "gtc-multi_mcp" {
+			lost = .011 // one intent, which plans.md records as missed
 		}
 		if learnt.NDCG10 < hybrid.NDCG10-lost || learnt.Hit1 < hybrid.Hit1-lost || r.Plan.NodeF1 < r.Cold.NodeF1-lost {
 			t.Errorf("%s loses by learning", goal.set)
