@@ -13,12 +13,15 @@ import (
 )
 
 // TestFit fits the confidence to the sets of CAIRN_DATA, the folders that CAIRN_TOOLSETS lists and
-// the development intents, but not testdata/everyday.json, and compares what it reaches on sets left
+// the development intents, but none that are reported, and compares what it reaches on sets left
 // out with the least. CAIRN_FIT names a file that gets the weights. It takes minutes.
 func TestFit(t *testing.T) {
 	dir := toolSets(t)
 	embedder, cache := toolModel(t)
-	o := FitOptions{Embedder: embedder, Cache: cache, Sets: []string{filepath.Join(dir, "bfcl"), writeEveryday(t)}}
+	o := FitOptions{Embedder: embedder, Cache: cache, Sets: []string{filepath.Join(dir, "bfcl")}}
+	for _, name := range []string{"everyday-dev", "unfamiliar-dev", "small-dev"} {
+		o.Sets = append(o.Sets, writeIntents(t, name))
+	}
 	for name := range planSets {
 		if !strings.HasPrefix(name, "bfcl ") && !strings.HasSuffix(name, "+learnt") {
 			o.Sets = append(o.Sets, filepath.Join(dir, name))
@@ -31,8 +34,8 @@ func TestFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", r)
-	if r.All.AUC < .75 || r.All.ECE > .075 {
-		t.Errorf("left out: %+v, want AUC .75 and calibration error .075", r.All)
+	if r.All.AUC < .73 || r.All.ECE > .06 {
+		t.Errorf("left out: %+v, want AUC .73 and calibration error .06", r.All)
 	}
 	if name := os.Getenv("CAIRN_FIT"); name != "" {
 		if err := r.Write(name); err != nil {
@@ -41,11 +44,11 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// writeEveryday writes the development intents as questions with tools of their own, and returns
-// the folder.
-func writeEveryday(t *testing.T) string {
+// writeIntents writes the intents of a file of testdata as questions with tools of their own, and
+// returns the folder.
+func writeIntents(t *testing.T, name string) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "everyday-dev")
+	dir := filepath.Join(t.TempDir(), name)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +58,7 @@ func writeEveryday(t *testing.T) string {
 	}
 	defer f.Close()
 	out := json.NewEncoder(f)
-	for _, c := range everydayCatalogues(t, "everyday-dev.json") {
+	for _, c := range everydayCatalogues(t, name+".json") {
 		tools := serverTools(t, os.Getenv("CAIRN_DATA"), c.Servers)
 		for _, e := range c.Intents {
 			err := out.Encode(map[string]any{"id": e.ID, "kind": c.Name, "intent": e.Intent, "tools": tools, "calls": e.Calls, "edges": append([][2]int{}, e.Edges...)})

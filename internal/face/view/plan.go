@@ -68,6 +68,9 @@ func PlanAdvice(s *suggest.Suggestion) string {
 		suggest.Advised:          "check it before you run it",
 		suggest.Speculative:      "you can run it as it is",
 	}
+	if n := len(s.Missing); n > 0 {
+		advice[suggest.Speculative] = "you can run it when it has " + Count(n, "missing value")
+	}
 	return fmt.Sprintf("%s, %s sure: %s", Count(len(s.Tasks), "step"), percent(s.Confidence), advice[s.Mode])
 }
 

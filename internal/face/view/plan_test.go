@@ -37,6 +37,14 @@ func TestPlanSteps(t *testing.T) {
 	if got := PlanAdvice(s); got != "3 steps, 53 % sure: check it before you run it" {
 		t.Errorf("advice %q", got)
 	}
+	s.Mode = suggest.Speculative
+	if got := PlanAdvice(s); got != "3 steps, 53 % sure: you can run it when it has 1 missing value" {
+		t.Errorf("advice %q", got)
+	}
+	s.Missing = nil
+	if got := PlanAdvice(s); got != "3 steps, 53 % sure: you can run it as it is" {
+		t.Errorf("advice %q", got)
+	}
 	if diff := cmp.Diff([]string{"no tool fits"}, PlanWarnings(s)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

@@ -38,8 +38,8 @@ const unknownPath = 0.5
 //	HybridWeight = 0.55 + 0.30f, PageRankWeight = 0.30 − 0.25f, PathWeight = 0.15 − 0.05f
 //	Base = HybridWeight·Hybrid + PageRankWeight·PageRank + PathWeight·Path
 //
-// Value is a logistic function of Features with fitted weights. Evidence does not lower it and
-// missing inputs do not raise it.
+// Value is a logistic function of Features with fitted weights. Evidence does not lower it, and
+// parts without a tool do not raise it.
 type Confidence struct {
 	Value          float64 `json:"value"`
 	Base           float64 `json:"base"`
@@ -62,7 +62,7 @@ type Confidence struct {
 	Evidence float64    `json:"evidence"`
 	Edges    EdgeCounts `json:"edges"`
 	// Steps counts the chosen tools, and is 0 for given ones. Missing counts the required
-	// inputs without a sure value, Unmatched the parts of the intent that no chosen tool fits.
+	// inputs without a sure value, Unmatched the parts of the intent without a tool.
 	Steps     int `json:"steps"`
 	Missing   int `json:"missing"`
 	Unmatched int `json:"unmatched"`
@@ -132,21 +132,22 @@ func (c *Confidence) weighEvidence(edges []Edge, steps int) {
 	c.Evidence = min(1, c.Evidence)
 }
 
-// Bounds of features.
+// mostLead bounds Lead.
+const mostLead = 0.4
+
+// Weights of tools that the caller chose, set by hand because no set has such plans. Each of the
+// first maxMissing missing inputs subtracts givenMissing.
 const (
-	maxMissing = 5
-	mostLead   = 0.4
-	// givenBias and givenMissing are the bias of tools that the caller chose, and what each missing
-	// input subtracts. No set has such plans.
-	givenBias, givenMissing = 0.25, 0.18
+	givenBias, givenEvidence, givenMissing = 0.25, 0.88, 0.18
+	maxMissing                             = 5
 )
 
-// Features lists what Value depends on.
-var Features = []string{"bias", "weakest", "lead", "covered", "evidence", "missing"}
+// Features lists what Value depends on. Unmatched is at most 1.
+var Features = []string{"bias", "weakest", "lead", "covered", "evidence", "unmatched"}
 
 // Features returns the values of Features.
 func (c *Confidence) Features() []float64 {
-	return []float64{1, c.Weakest, c.Lead, c.Covered, c.Evidence, float64(min(maxMissing, c.Missing))}
+	return []float64{1, c.Weakest, c.Lead, c.Covered, c.Evidence, float64(min(1, c.Unmatched))}
 }
 
 // fitted is a benchmarks.FitReport, which cairn bench fit writes.
@@ -165,7 +166,7 @@ var weights = func() map[string]float64 {
 
 // estimate computes Value.
 func (c *Confidence) estimate() {
-	z := givenBias + weights["evidence"]*c.Evidence - givenMissing*float64(min(maxMissing, c.Missing))
+	z := givenBias + givenEvidence*c.Evidence - givenMissing*float64(min(maxMissing, c.Missing))
 	if c.Steps > 0 {
 		z = 0
 		for i, f := range c.Features() {

@@ -278,10 +278,10 @@ func (p *planner) judge() {
 		}
 		strength /= float64(len(s.Paths))
 	}
-	unserved := p.unmatched()
+	p.unmatched()
 	s.Parts = confidence(hybrid, pageRank, strength, alpha)
 	s.Parts.weighEvidence(s.DAG.Edges, len(s.Tasks))
-	s.Parts.Missing, s.Parts.Unmatched = p.unsure, unserved
+	s.Parts.Missing, s.Parts.Unmatched = p.unsure, len(s.Unmatched)
 	if p.ranking != nil {
 		p.weighFit(&s.Parts)
 	}
@@ -364,10 +364,10 @@ func (p *planner) weighFit(c *Confidence) {
 
 // unmatched adds the parts of the intent without a tool of their own to the answer: those
 // that a chosen tool serves as Merged, the others as Unmatched. The tool of a part that begins with
-// another verb does not serve a part. It returns the number of parts that no chosen tool fits.
-func (p *planner) unmatched() (unserved int) {
+// another verb does not serve a part.
+func (p *planner) unmatched() {
 	if p.ranking == nil {
-		return 0
+		return
 	}
 	for n, part := range p.ranking.Parts {
 		var best, chosen float64
@@ -385,16 +385,12 @@ func (p *planner) unmatched() (unserved int) {
 			}
 		}
 		switch {
-		case best < leastFit || chosen < minServed*best:
-			p.out.Unmatched = append(p.out.Unmatched, part.Text)
-			unserved++
-		case !own && p.otherVerb(n, by.PartNumber):
+		case best < leastFit || chosen < minServed*best || !own && p.otherVerb(n, by.PartNumber):
 			p.out.Unmatched = append(p.out.Unmatched, part.Text)
 		case !own && len(p.ranking.Parts) > 1:
 			p.out.Merged = append(p.out.Merged, Merged{part.Text, by.ID})
 		}
 	}
-	return unserved
 }
 
 // otherVerb reports whether two parts of the intent begin with different verbs.
