@@ -35,7 +35,7 @@ var (
 	leastEveryday    = everydayFigures{whole: .38, auc: .75, ece: .12}
 	leastDevelopment = everydayFigures{whole: .64, auc: .79, ece: .12}
 	leastUnfamiliar  = everydayFigures{whole: .32, auc: .7, ece: .11}
-	leastSmall       = everydayFigures{whole: .32, auc: .58, ece: .1}
+	leastSmall       = everydayFigures{whole: .32, auc: .6, ece: .12}
 )
 
 // everydayIntent is an intent with the tools that a plan must have; none if no tool fits.

@@ -258,7 +258,7 @@ func fitConfidence(all []fitRow, without int) []float64 {
 			rows, right, weights = append(rows, slices.Clone(r.features)), append(right, r.right), append(weights, 1/math.Sqrt(size[r.group]))
 		}
 	}
-	sign := map[string]float64{"evidence": 1, "unmatched": -1}
+	sign := map[string]float64{"evidence": 1, "contested": -1}
 	for {
 		w := logistic(rows, right, weights)
 		wrong := slices.IndexFunc(suggest.Features, func(f string) bool { return sign[f]*w[slices.Index(suggest.Features, f)] < 0 })

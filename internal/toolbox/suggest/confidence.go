@@ -39,7 +39,7 @@ const unknownPath = 0.5
 //	Base = HybridWeight·Hybrid + PageRankWeight·PageRank + PathWeight·Path
 //
 // Value is a logistic function of Features with fitted weights. Evidence does not lower it, and
-// parts without a tool do not raise it.
+// parts that are contested or have no tool do not raise it.
 type Confidence struct {
 	Value          float64 `json:"value"`
 	Base           float64 `json:"base"`
@@ -62,10 +62,12 @@ type Confidence struct {
 	Evidence float64    `json:"evidence"`
 	Edges    EdgeCounts `json:"edges"`
 	// Steps counts the chosen tools, and is 0 for given ones. Missing counts the required
-	// inputs without a sure value, Unmatched the parts of the intent without a tool.
+	// inputs without a sure value, Unmatched the parts of the intent without a tool, and
+	// Contested those for which another tool than the chosen one has the best score by itself.
 	Steps     int `json:"steps"`
 	Missing   int `json:"missing"`
 	Unmatched int `json:"unmatched"`
+	Contested int `json:"contested"`
 }
 
 // EdgeCounts counts the edges of a plan by their evidence.
@@ -142,12 +144,13 @@ const (
 	maxMissing                             = 5
 )
 
-// Features lists what Value depends on. Unmatched is at most 1.
-var Features = []string{"bias", "weakest", "lead", "covered", "evidence", "unmatched"}
+// Features lists what Value depends on. Contested is 1 if a part of the intent is
+// contested or has no tool.
+var Features = []string{"bias", "weakest", "lead", "covered", "evidence", "contested"}
 
 // Features returns the values of Features.
 func (c *Confidence) Features() []float64 {
-	return []float64{1, c.Weakest, c.Lead, c.Covered, c.Evidence, float64(min(1, c.Unmatched))}
+	return []float64{1, c.Weakest, c.Lead, c.Covered, c.Evidence, float64(min(1, c.Unmatched+c.Contested))}
 }
 
 // fitted is a benchmarks.FitReport, which cairn bench fit writes.

@@ -41,18 +41,19 @@ func Suggest(ctx context.Context, x *toolsearch.Index, req Request) (*Suggestion
 
 // planner makes one suggestion.
 type planner struct {
-	index   *toolsearch.Index
-	req     Request
-	values  *values
-	ranking *toolsearch.Ranking
-	steps   []step // in the order in which they run
-	picked  int    // number of chosen or given tools
-	unsure  int    // number of required inputs without a sure value
-	links   links
-	chain   bool               // whether similar plans ran one tool after the other
-	trust   float64            // trust in the sequences learnt from them
-	leads   map[string]float64 // of chosen tools over the next best, by ID
-	out     *Suggestion
+	index     *toolsearch.Index
+	req       Request
+	values    *values
+	ranking   *toolsearch.Ranking
+	steps     []step // in the order in which they run
+	picked    int    // number of chosen or given tools
+	unsure    int    // number of required inputs without a sure value
+	contested int    // number of parts with a tool of their own that is not the best by its score for them
+	links     links
+	chain     bool               // whether similar plans ran one tool after the other
+	trust     float64            // trust in the sequences learnt from them
+	leads     map[string]float64 // of chosen tools over the next best, by ID
+	out       *Suggestion
 }
 
 func (p *planner) warn(format string, args ...any) {
@@ -231,12 +232,8 @@ func fit(c *toolsearch.Candidate) float64 {
 	return min(1, max(c.Final, c.Memory))
 }
 
-// A chosen tool serves a part if its score is at least minServed of the best score for the
-// part, and at least leastFit.
-const (
-	minServed = 0.6
-	leastFit  = 0.25
-)
+// leastFit is the least score with which a tool serves a part.
+const leastFit = 0.25
 
 // judge computes the confidence, the mode and the warnings.
 func (p *planner) judge() {
@@ -281,7 +278,7 @@ func (p *planner) judge() {
 	p.unmatched()
 	s.Parts = confidence(hybrid, pageRank, strength, alpha)
 	s.Parts.weighEvidence(s.DAG.Edges, len(s.Tasks))
-	s.Parts.Missing, s.Parts.Unmatched = p.unsure, len(s.Unmatched)
+	s.Parts.Missing, s.Parts.Unmatched, s.Parts.Contested = p.unsure, len(s.Unmatched), p.contested
 	if p.ranking != nil {
 		p.weighFit(&s.Parts)
 	}
@@ -362,13 +359,14 @@ func (p *planner) weighFit(c *Confidence) {
 	c.Covered = float64(had) / float64(max(1, len(asked)))
 }
 
-// unmatched adds the parts of the intent without a tool of their own to the answer: those
-// that a chosen tool serves as Merged, the others as Unmatched. The tool of a part that begins with
-// another verb does not serve a part.
+// unmatched adds the parts of the intent without a tool of their own to the answer: as Merged those
+// whose best tool is in the plan, the others as Unmatched. The tool of a part that begins with
+// another verb does not serve a part. If past intents chose the tools, any that fits will do.
 func (p *planner) unmatched() {
 	if p.ranking == nil {
 		return
 	}
+	remembered := p.ranking.Trust >= trusted
 	for n, part := range p.ranking.Parts {
 		var best, chosen float64
 		own, by := false, (*toolsearch.Candidate)(nil)
@@ -379,15 +377,19 @@ func (p *planner) unmatched() {
 			if st.chosen == nil {
 				continue
 			}
-			own = own || st.chosen.PartNumber == n && fit(st.chosen) >= leastFit
+			own = own || (st.chosen.PartNumber == n || len(p.ranking.Parts) == 1) && fit(st.chosen) >= leastFit
 			if s := st.chosen.PartScore(n); s > chosen {
 				chosen, by = s, st.chosen
 			}
 		}
+		second := chosen < best && !remembered
 		switch {
-		case best < leastFit || chosen < minServed*best || !own && p.otherVerb(n, by.PartNumber):
+		case own && second:
+			p.contested++
+		case own:
+		case chosen < leastFit || second || p.otherVerb(n, by.PartNumber):
 			p.out.Unmatched = append(p.out.Unmatched, part.Text)
-		case !own && len(p.ranking.Parts) > 1:
+		default:
 			p.out.Merged = append(p.out.Merged, Merged{part.Text, by.ID})
 		}
 	}
