@@ -179,6 +179,27 @@ func TestMergedParts(t *testing.T) {
 	}
 }
 
+// TestPartWithoutItsBestToolIsUnmatched: a tool that only resembles the best one does not serve a part.
+func TestPartWithoutItsBestToolIsUnmatched(t *testing.T) {
+	x := index(t, []catalog.Tool{described(t, "book:list_pages: ", "List the pages of a book"), described(t, "book:list_chapters: ", "List the chapters of a book")})
+	s := suggest(t, x, Request{Intent: "list the pages of the book and list the chapters of the book", MaxTools: 1})
+	if !slices.Equal(s.Unmatched, []string{"list the chapters of the book"}) || len(s.Merged) > 0 || s.Parts.Unmatched != 1 {
+		t.Errorf("tools %v, unmatched %q, merged %v", toolsOf(s), s.Unmatched, s.Merged)
+	}
+}
+
+// TestContestedPart: the intent names a server, but the tool of another one has the best score.
+func TestContestedPart(t *testing.T) {
+	tools := []catalog.Tool{described(t, "alpha:list_pages: ", "List the pages"), described(t, "alpha:delete_note: ", "Delete the note"), described(t, "zeta:delete_note: ", "Delete a note")}
+	for i := range tools {
+		tools[i].Server, _, _ = strings.Cut(tools[i].ID, ":")
+	}
+	s := suggest(t, index(t, tools), Request{Intent: "list the pages, then delete a note of alpha"})
+	if got := toolsOf(s); !slices.Equal(got, []string{"alpha:list_pages", "alpha:delete_note"}) || s.Parts.Contested != 1 {
+		t.Errorf("tools %v, %+v", got, s.Parts)
+	}
+}
+
 // TestTypeOnlyEvidenceAgainstTheOrderIsReported: it orders nothing against the text, and it is not dropped silently.
 func TestTypeOnlyEvidenceAgainstTheOrderIsReported(t *testing.T) {
 	x := index(t, []catalog.Tool{

@@ -48,7 +48,7 @@ type planner struct {
 	steps     []step // in the order in which they run
 	picked    int    // number of chosen or given tools
 	unsure    int    // number of required inputs without a sure value
-	contested int    // number of parts with a tool of their own that is not the best by its score for them
+	contested int    // number of parts whose own tool does not have the best score
 	links     links
 	chain     bool               // whether similar plans ran one tool after the other
 	trust     float64            // trust in the sequences learnt from them
