@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"cairn/internal/text/query"
 )
 
 // Part is a piece of an intent that may need its own tool. Start and End are byte offsets in
@@ -244,10 +246,21 @@ func (s *splitter) led(i, end int) bool {
 	}
 	verb, sure := verbOf(s.word(i))
 	if !verb || sure {
-		return verb || i+1 < end && (s.word(i+1) == "it" || s.word(i+1) == "them")
+		return verb || i+1 < end && imperative(s.word(i), s.word(i+1))
 	}
 	return i > first || i == 0 || s.endsSentence(i) || i+1 < end && (s.quoted[i+1] || slices.Contains(determiners, s.word(i+1)))
 }
+
+// imperative reports whether a word that is not known as a verb is one before next, as in "bake a".
+func imperative(word, next string) bool {
+	return next == "it" || next == "them" || slices.Contains(articles, next) && !query.IsStopWord(word) && !notVerbs.MatchString(word)
+}
+
+// articles are the determiners that no noun stands before.
+var articles = []string{"a", "an", "the", "my", "your", "our", "his", "her", "its", "their"}
+
+// notVerbs matches words whose form is not that of an imperative, such as "using" and "only".
+var notVerbs = regexp.MustCompile(`(?:ing|ed|ly|[^s]s)$|[^a-z]`)
 
 func (s *splitter) word(i int) string { return bare(s.words[i].text) }
 

@@ -52,13 +52,15 @@ func TestParts(t *testing.T) {
 // TestVerbsWithOneObject: each verb has the object of the last one.
 func TestVerbsWithOneObject(t *testing.T) {
 	for intent, want := range map[string][]string{
-		"fork and star the repository":                            {"fork the repository", "star the repository"},
-		"list and close stale issues":                             {"list stale issues", "close stale issues"},
-		"please review, approve and merge the pull request":       {"please review the pull request", "approve the pull request", "merge the pull request"},
-		"run the tests, then commit and push the changes":         {"run the tests", "commit the changes", "push the changes"},
-		"clone the repository and deploy it":                      {"clone the repository", "deploy it"},
-		"fork and forget":                                         {"fork and forget"},
-		"copy and":                                                {"copy"},
+		"fork and star the repository":                          {"fork the repository", "star the repository"},
+		"list and close stale issues":                           {"list stale issues", "close stale issues"},
+		"please review, approve and merge the pull request":     {"please review the pull request", "approve the pull request", "merge the pull request"},
+		"run the tests, then commit and push the changes":       {"run the tests", "commit the changes", "push the changes"},
+		"clone the repository and deploy it":                    {"clone the repository", "deploy it"},
+		"fork and forget":                                       {"fork and forget"},
+		"star the repo, bake a cake, then list the open issues": {"star the repo", "bake a cake", "list the open issues"},
+		"list the notes of the week, including the old ones":    {"list the notes of the week, including the old ones"},
+		"copy and": {"copy"},
 		"search, add to cart, then checkout the cart with a card": {"search, add to cart", "checkout the cart with a card"},
 	} {
 		var got []string
