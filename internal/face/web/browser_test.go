@@ -82,7 +82,7 @@ func TestBrowser(t *testing.T) {
 					}
 				}
 				var wide bool
-				if err := chromedp.Run(tab, chromedp.Evaluate(`document.documentElement.scrollWidth > window.innerWidth`, &wide)); err != nil || wide {
+				if err := chromedp.Run(tab, poll(`document.documentElement !== null`), chromedp.Evaluate(`document.documentElement.scrollWidth > window.innerWidth`, &wide)); err != nil || wide {
 					t.Errorf("%s: the page is wider than the screen (%v)", what, err)
 				}
 			}
@@ -152,7 +152,7 @@ func TestBrowser(t *testing.T) {
 			run("text", at("/doc?path=.cairn/cards/bbb222.md"), chromedp.SetValue("textarea.text", "- [ ] one step", chromedp.ByQuery), chromedp.Submit("textarea.text", chromedp.ByQuery), poll(`document.readyState === "complete" && document.querySelector("[data-step]") !== null`))
 			run("step", chromedp.Evaluate(`document.querySelector("[data-step]").click()`, nil), poll(`document.readyState === "complete" && document.querySelector("[data-step]").defaultChecked`),
 				chromedp.Evaluate(`(() => { const text = document.querySelector("textarea.text"); text.value = ""; text.form.submit(); })()`, nil), poll(`document.readyState === "complete" && document.querySelector("[data-step]") === null`))
-			run("edited", at("/doc?path=.cairn/cards/aaa111.md"), chromedp.Click(".edit summary", chromedp.ByQuery), chromedp.SetValue(".edit select[name=status]", "todo", chromedp.ByQuery), chromedp.SetValue(".edit input[name=assignee]", "Ann", chromedp.ByQuery), chromedp.Submit(".edit form", chromedp.ByQuery), text(".fields", "Ann"), text(".fields", "todo"))
+			run("edited", at("/doc?path=.cairn/cards/aaa111.md"), chromedp.Click(".edit summary", chromedp.ByQuery), chromedp.SetValue(".edit select[name=status]", "todo", chromedp.ByQuery), chromedp.SetValue(".edit input[name=assignee]", "Ann "+screen.name, chromedp.ByQuery), chromedp.Submit(".edit form", chromedp.ByQuery), text(".fields", "Ann "+screen.name), text(".fields", "todo"))
 			run("created", at("/tasks"), chromedp.Click(".new summary", chromedp.ByQuery), chromedp.SendKeys(".new input[name=title]", "Made "+screen.name, chromedp.ByQuery), chromedp.Submit(".new form", chromedp.ByQuery), text("[data-status=todo]", "Made "+screen.name))
 			run("tools", at("/tools"), chromedp.WaitVisible("svg.together circle", chromedp.ByQuery), text("svg.together", "mail:send_mail"))
 			run("suggest", chromedp.SendKeys("#intent", "read a file, translate it and send it by mail"), chromedp.Click("main button[type=submit]", chromedp.ByQuery), chromedp.WaitVisible(".graph svg rect", chromedp.ByQuery), text("ol.steps", "send_mail"), chromedp.WaitVisible(".graph path.arrow", chromedp.ByQuery), chromedp.WaitVisible("svg.together circle", chromedp.ByQuery))
