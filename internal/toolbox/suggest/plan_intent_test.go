@@ -64,6 +64,7 @@ func described(t *testing.T, spec, description string, needs ...string) catalog.
 	t.Helper()
 	raw := tool(t, spec)
 	raw.Description, raw.DependsOn = description, needs
+	raw.Server, _, _ = strings.Cut(spec, ":")
 	return raw
 }
 

@@ -2,7 +2,6 @@ package suggest
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"cairn/internal/base/testutil"
@@ -69,9 +68,6 @@ func TestSameServer(t *testing.T) {
 		tools := []catalog.Tool{described(t, server+":list_pages: ", "List the pages")}
 		for _, any := range servers {
 			tools = append(tools, described(t, any+":delete_note: title:string", "Delete a note"))
-		}
-		for i := range tools {
-			tools[i].Server, _, _ = strings.Cut(tools[i].ID, ":")
 		}
 		want := []string{server + ":list_pages", server + ":delete_note"}
 		if got := toolsOf(suggest(t, index(t, tools), Request{Intent: "list the pages, then delete a note"})); !slices.Equal(got, want) {

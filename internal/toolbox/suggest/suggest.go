@@ -41,19 +41,18 @@ func Suggest(ctx context.Context, x *toolsearch.Index, req Request) (*Suggestion
 
 // planner makes one suggestion.
 type planner struct {
-	index     *toolsearch.Index
-	req       Request
-	values    *values
-	ranking   *toolsearch.Ranking
-	steps     []step // in the order in which they run
-	picked    int    // number of chosen or given tools
-	unsure    int    // number of required inputs without a sure value
-	contested int    // number of parts whose own tool does not have the best score
-	links     links
-	chain     bool               // whether similar plans ran one tool after the other
-	trust     float64            // trust in the sequences learnt from them
-	leads     map[string]float64 // of chosen tools over the next best, by ID
-	out       *Suggestion
+	index   *toolsearch.Index
+	req     Request
+	values  *values
+	ranking *toolsearch.Ranking
+	steps   []step // in the order in which they run
+	picked  int    // number of chosen or given tools
+	unsure  int    // number of required inputs without a sure value
+	links   links
+	chain   bool               // whether similar plans ran one tool after the other
+	trust   float64            // trust in the sequences learnt from them
+	leads   map[string]float64 // of chosen tools over the next best, by ID
+	out     *Suggestion
 }
 
 func (p *planner) warn(format string, args ...any) {
@@ -275,10 +274,10 @@ func (p *planner) judge() {
 		}
 		strength /= float64(len(s.Paths))
 	}
-	p.unmatched()
+	contested := p.unmatched()
 	s.Parts = confidence(hybrid, pageRank, strength, alpha)
 	s.Parts.weighEvidence(s.DAG.Edges, len(s.Tasks))
-	s.Parts.Missing, s.Parts.Unmatched, s.Parts.Contested = p.unsure, len(s.Unmatched), p.contested
+	s.Parts.Missing, s.Parts.Unmatched, s.Parts.Contested = p.unsure, len(s.Unmatched), contested
 	if p.ranking != nil {
 		p.weighFit(&s.Parts)
 	}
@@ -361,10 +360,11 @@ func (p *planner) weighFit(c *Confidence) {
 
 // unmatched adds the parts of the intent without a tool of their own to the answer: as Merged those
 // whose best tool is in the plan, the others as Unmatched. The tool of a part that begins with
-// another verb does not serve a part. If past intents chose the tools, any that fits will do.
-func (p *planner) unmatched() {
+// another verb does not serve a part. If past intents chose the tools, any that fits will do. It
+// returns the number of parts whose own tool does not have the best score.
+func (p *planner) unmatched() (contested int) {
 	if p.ranking == nil {
-		return
+		return 0
 	}
 	remembered := p.ranking.Trust >= trusted
 	for n, part := range p.ranking.Parts {
@@ -385,7 +385,7 @@ func (p *planner) unmatched() {
 		second := chosen < best && !remembered
 		switch {
 		case own && second:
-			p.contested++
+			contested++
 		case own:
 		case chosen < leastFit || second || p.otherVerb(n, by.PartNumber):
 			p.out.Unmatched = append(p.out.Unmatched, part.Text)
@@ -393,6 +393,7 @@ func (p *planner) unmatched() {
 			p.out.Merged = append(p.out.Merged, Merged{part.Text, by.ID})
 		}
 	}
+	return contested
 }
 
 // otherVerb reports whether two parts of the intent begin with different verbs.

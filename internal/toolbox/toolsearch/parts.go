@@ -256,9 +256,6 @@ func imperative(word, next string) bool {
 	return next == "it" || next == "them" || slices.Contains(articles, next) && !query.IsStopWord(word) && !notVerbs.MatchString(word)
 }
 
-// articles are the determiners that no noun stands before.
-var articles = []string{"a", "an", "the", "my", "your", "our", "his", "her", "its", "their"}
-
 // notVerbs matches words whose form is not that of an imperative, such as "using" and "only".
 var notVerbs = regexp.MustCompile(`(?:ing|ed|ly|[^s]s)$|[^a-z]`)
 

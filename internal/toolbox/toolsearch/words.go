@@ -25,9 +25,12 @@ var fillers = []string{"please", "also", "immediately", "additionally", "kindly"
 // questions begin a part that is a question.
 var questions = []string{"what", "which", "who", "whom", "whose", "where", "when", "why", "how"}
 
+// articles are the determiners that no noun stands before.
+var articles = []string{"a", "an", "the", "my", "your", "our", "his", "her", "its", "their"}
+
 // determiners follow a verb rather than a noun.
-var determiners = []string{"a", "an", "the", "my", "your", "our", "his", "her", "its", "their", "it", "them", "this", "that", "these", "those", "all", "any",
-	"each", "every", "some", "me", "us", "for", "with", "in", "on", "from", "to", "at", "by", "if", "whether", "how", "what", "which", "who", "as", "into", "about", "new", "one", "two"}
+var determiners = slices.Concat(articles, []string{"it", "them", "this", "that", "these", "those", "all", "any",
+	"each", "every", "some", "me", "us", "for", "with", "in", "on", "from", "to", "at", "by", "if", "whether", "how", "what", "which", "who", "as", "into", "about", "new", "one", "two"})
 
 // verbs lists the verbs of requests to tools. Those in nounVerbs can also be nouns; the next
 // word decides.
