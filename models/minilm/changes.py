@@ -2,47 +2,41 @@
 """Writes tools.lora or symbols.lora: changes of the weights of all-MiniLM-L6-v2.
 
     pip install torch numpy onnx tokenizers
-    python3 changes.py --graph model_quantized.onnx --tokenizer tokenizer.json --data FILE --minutes 56 --out tools.lora
+    python3 changes.py --graph model_quantized.onnx --tokenizer tokenizer.json --data FILE --minutes 50 --out tools.lora
 
 FILE holds catalogues of tools, or packages of source code, a JSON object a line:
 
     {"tools": [{"name": "…", "description": "…", "server": "…", "inputs": ["…"]}],
      "requests": [{"text": "…", "items": [0]}]}
-    {"tools": […], "requests": [{"text": "…", "parts": [[0, 12, 3], [17, 40, 5]]}]}
     {"symbols": [{"text": "…", "bare": "…"}], "requests": [{"text": "…", "items": [0], "comment": true}]}
 
-where items are the positions of the right tools or symbols, and a part is its first character,
-the one after its last, and the position of its tool. The words of a name are
+where items are the positions of the right tools or symbols. A request for several tools comes
+whole, with all of them, and once for each part. The words of a name are
 separated by blanks. The text of a symbol is what package indexer embeds, and bare is the
 same without its comment. A request with comment is a sentence of the comment. graph is
 the published 8-bit file.
 
-Every matrix W of the six layers becomes W + AB, where A has 16 columns (Hu et
+Every matrix W of the six layers becomes W + AB, where A has RANK columns (Hu et
 al. 2021, LoRA). They start at none, or at the changes of the file that --init names, of which
-the share --keep remains in what is written. A batch has requests with a tool or symbol each,
-and for each request some of its catalogue: the symbols that are nearest to it, or the tools
-that are nearest to the right tool, and one of another catalogue. The loss is the cross
-entropy of 20 times the cosines over all of the batch. A tool is its name and description, often
-shortened, sometimes with its server or inputs, and for one in seven another request for
-the same tool. The vector of a part is the mean of the states of its tokens in the whole
-request. A linear layer, which is not kept, finds the parts from these states: a token is
-outside, begins a part or is inside. Its cross entropy is half as heavy. To the requests with parts come as many made of two or three
-others. Requests for symbols keep the vectors of the model without changes, since
-they also search documents. model.onnx keeps its own rounding: package bert adds the
-changes to its codes.
+the share --keep remains in what is written. A batch has tools or symbols of several
+catalogues, half of the catalogues near the first one, and up to three requests for each
+tool. So the wrong tools of a request are those that resemble the right one, and each vector
+serves many pairs. The loss is the cross entropy of 20 times the cosines, of a request over all tools,
+and, by WEIGHT, of a tool and its request over all requests for other tools. A tool is its name
+and description, often shortened, sometimes with its server or inputs, and for one in ten
+another request for the same tool. Requests for symbols keep the vectors of the
+model without changes, since they also search documents. model.onnx keeps its own rounding:
+package bert adds the changes to its codes.
 """
 import argparse, json, random, struct, time
 import numpy as np, onnx, tokenizers, torch
 import torch.nn.functional as F
 
 LAYERS, HIDDEN, HEADS = 6, 384, 12
-RANK, SCALE, RATE = 16, 20.0, 1e-3
-TOGETHER = 6  # requests for symbols of one package, next to each other
+RANK, SCALE, RATE, WEIGHT = 32, 20.0, 1e-3, .3
+ITEMS, REQUESTS, MOST = 72, 190, 30  # of a batch, and the most items of one catalogue
 LINEARS = ["query", "key", "value", "output", "up", "down"]  # the order in the graph and in tools.lora
 CLS, SEP = 101, 102
-OUTSIDE, BEGINS, INSIDE = range(3)
-JOINTS = [" and ", ", and ", ", then ", " and then ", ". Then ", ". ", ". Also ", ", also ", "; ", ", ", " - ", ", after that ", ". After that ", ". And ",
-          " so that you can ", " plus ", ", once that's done ", ". Once you have it, "]
 
 
 class Encoder:
@@ -78,21 +72,15 @@ class Encoder:
                 b = torch.zeros((w.shape[1], RANK), requires_grad=True)
                 layer[name] = (half(w.T), half(raw[at + bias + ".bias"]), a, b)
             self.layers.append(layer)
-        self.roles = torch.nn.Linear(HIDDEN, 3)
         self.changes = [p for layer in self.layers for name in LINEARS for p in layer[name][2:]]
 
     def __call__(self, texts, changed=2.0):
         """The vectors of texts. Texts of similar length go through the network together."""
         order = np.argsort([len(t) for t in texts])
-        parts = [self.part([texts[i] for i in some], changed) for some in np.array_split(order, max(1, len(texts) // 32))]
+        parts = [self.part([texts[i] for i in some], changed) for some in np.array_split(order, max(1, len(texts) // 24))]
         return torch.cat(parts)[torch.from_numpy(np.argsort(order))]
 
     def part(self, texts, changed):
-        states, mask = self.states(texts, changed)
-        return F.normalize((states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), dim=-1)
-
-    def states(self, texts, changed=2.0):
-        """The states of the tokens of texts, and a mask of those that are not padding."""
         longest, n = max(map(len, texts)) + 2, len(texts)
         ids, mask = np.zeros((n, longest), np.int64), np.zeros((n, longest), np.float32)
         for i, t in enumerate(texts):
@@ -116,39 +104,25 @@ class Encoder:
             heads = heads.to(torch.bfloat16).transpose(1, 2).reshape(n, longest, HIDDEN)
             x = normed(x + linear(heads, "output"), layer["norms"][0])
             x = normed(x + linear(F.gelu(linear(x, "up")), "down"), layer["norms"][1])
-        return x.float(), mask
+        return F.normalize((x.float() * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), dim=-1)
 
-    def vectors(self, texts):
-        """The vectors of texts without the changes."""
-        order, out = np.argsort([len(t) for t in texts]), np.zeros((len(texts), HIDDEN), np.float32)
+    def vectors(self, texts, changed=0):
+        """The vectors of many texts, without the changes unless the caller asks for them."""
         with torch.no_grad():
-            for i in range(0, len(order), 128):
-                out[order[i:i + 128]] = self([texts[j] for j in order[i:i + 128]], 0).numpy()
-        return out
-
-    def read_parts(self, texts, spans):
-        """The vectors of the spans of tokens of each text, and the logits of the roles of all tokens."""
-        vectors, roles = [None] * len(texts), [None] * len(texts)
-        for some in np.array_split(np.argsort([len(t) for t in texts]), max(1, len(texts) // 16)):
-            states, _ = self.states([texts[i] for i in some])
-            for x, i in zip(states, some):
-                end = len(texts[i]) + 1
-                vectors[i] = [F.normalize((x[1 + a:1 + b] if (a, b) != (0, end - 1) else x[:end + 1]).mean(0), dim=-1) for a, b in spans[i]]
-                roles[i] = self.roles(x[1:end])
-        return vectors, roles
+            return np.concatenate([self(texts[i:i + 2048], changed).numpy() for i in range(0, len(texts), 2048)])
 
     def read(self, path):
+        """Sets the changes to those of a file, whose rank is at most RANK."""
         with open(path, "rb") as f:
             def vector(size):
                 scale, = struct.unpack("<f", f.read(4))
                 return torch.from_numpy(np.frombuffer(f.read(size), np.int8) * np.float32(scale))
-            if f.read(4) != struct.pack("<I", RANK):
-                raise ValueError(f"{path} has no changes of rank {RANK}")
+            rank, = struct.unpack("<I", f.read(4))
             with torch.no_grad():
                 for layer in self.layers:
                     for name in LINEARS:
                         a, b = layer[name][2:]
-                        for r in range(RANK):
+                        for r in range(rank):
                             a[r], b[:, r] = vector(a.shape[1]) / 2, vector(b.shape[0])
 
     def products(self):
@@ -170,29 +144,6 @@ class Encoder:
                         vector(v[r] * np.sqrt(s[r]))
 
 
-def joined(requests):
-    """A request made of two or three of others, most of them for tools of one catalogue."""
-    at = random.randrange(len(requests))
-    chosen = [requests[at]]
-    near = [r for r in requests[max(0, at - 40):at + 40] if r[2] == chosen[0][2]]
-    for _ in range(random.choice([1, 1, 1, 2])):
-        r = random.choice(near if random.random() < .6 else requests)
-        if all(r[1] != c[1] for c in chosen):
-            chosen.append(r)
-    text, parts = "", []
-    for n, r in enumerate(chosen):
-        words = r[0].strip()
-        if n > 0:
-            asks = text[-1] in "?!"
-            joint = random.choice([" ", " And ", " Then "] if asks else JOINTS)
-            text = (text if asks else text.rstrip(".")) + joint
-            if joint.rstrip()[-1:] not in (".", "") and words[1:2].islower():
-                words = words[0].lower() + words[1:]
-        parts.append((len(text), len(text) + len(words), r))
-        text += words
-    return text, parts
-
-
 def text_of(tool, form):
     if "bare" in tool:
         return tool["bare"]
@@ -204,6 +155,62 @@ def text_of(tool, form):
     if tool["inputs"] and form == "inputs":
         text += " | " + ", ".join(tool["inputs"])
     return text
+
+
+class Catalogues:
+    """The items of all catalogues, the requests for each, and batches of both."""
+
+    def __init__(self, path):
+        self.items, self.requests, self.requests_of, self.ranges = [], [], {}, []
+        for line in open(path):
+            c, first = json.loads(line), len(self.items)
+            self.items += c.get("tools") or c["symbols"]
+            self.ranges.append((first, len(self.items)))
+            for r in c["requests"]:
+                for i in r["items"]:
+                    self.requests_of.setdefault(first + i, []).append(len(self.requests))
+                self.requests.append((r["text"], {first + i for i in r["items"]}, r.get("comment")))
+        self.catalogue_of = np.concatenate([np.full(b - a, n) for n, (a, b) in enumerate(self.ranges)])
+
+    def compare(self, vectors):
+        """Keeps the vectors of the items, and finds the catalogues near each other."""
+        self.vectors = vectors
+        means = np.stack([vectors[a:b].mean(0) for a, b in self.ranges])
+        means /= np.linalg.norm(means, axis=1, keepdims=True)
+        self.near = np.argsort(-means @ means.T, 1)[:, 1:25]
+        weights = np.array([min(3000, sum(len(self.requests_of.get(i, ())) for i in range(a, b))) for a, b in self.ranges]) ** .75
+        self.weights = weights / weights.sum()
+
+    def cluster(self, catalogue, most):
+        """At most so many items of a catalogue, two thirds of them near one of them."""
+        a, b = self.ranges[catalogue]
+        if b - a <= most:
+            return list(range(a, b))
+        nearest = np.argsort(-self.vectors[a:b] @ self.vectors[random.randrange(a, b)])[:most]
+        near = np.random.choice(nearest, most * 2 // 3, False)
+        rest = np.random.choice(np.setdiff1d(np.arange(b - a), near), most - len(near), False)
+        return [a + int(i) for i in (*near, *rest)]
+
+    def batch(self):
+        """Items, pairs of a request and the place of its item, and which items are no wrong ones for each."""
+        items, used = [], []
+        while len(items) < ITEMS:
+            near = used and random.random() < .5
+            c = int(random.choice(self.near[used[0]]) if near else np.random.choice(len(self.ranges), p=self.weights))
+            if c not in used:
+                used.append(c)
+                items += self.cluster(c, min(MOST, max(8, ITEMS - len(items))))
+        pairs = {}
+        for place in random.sample(range(len(items)), len(items)):
+            of = self.requests_of.get(items[place], ())
+            for r in random.sample(of, min(3, len(of))):
+                pairs.setdefault(r, place)
+        pairs = list(pairs.items())[:REQUESTS]
+        # The same tool in other words, or of another server, is no wrong one.
+        same = self.catalogue_of[items][:, None] == self.catalogue_of[items]
+        alike = self.vectors[items] @ self.vectors[items].T > np.where(same, .97, .85)
+        served = np.array([[alike[place, j] or i in self.requests[r][1] for j, i in enumerate(items)] for r, place in pairs])
+        return items, pairs, torch.from_numpy(served)
 
 
 def main():
@@ -219,105 +226,42 @@ def main():
     tokenizer.no_truncation()
     tokenizer.no_padding()
 
-    def tokens(texts, most=46):
+    def tokens(texts, most):
         return [e.ids[1:-1][:most] for e in tokenizer.encode_batch(texts)]
 
-    # A request is its text, its items, the range of their catalogue, comment, and its parts with a request each.
-    items, requests, several, said = [], [], [], {}
-    for line in open(o.data):
-        c, first = json.loads(line), len(items)
-        items += c.get("tools") or c["symbols"]
-        end = len(items)
-        for r in c["requests"]:
-            if "parts" in r:
-                several.append((r["text"], [(a, b, (r["text"], [first + t], first, end, None)) for a, b, t in r["parts"]]))
-                continue
-            for t in r["items"]:
-                said.setdefault(first + t, []).append(r["text"])
-            requests.append((r["text"], [first + t for t in r["items"]], first, end, r.get("comment")))
-    symbols = "bare" in items[0]
-    several += [joined(requests) for _ in several]
-    batch_size, hard = (48, 3) if symbols else (64, 2)
-    model = Encoder(o.graph)
+    data, model = Catalogues(o.data), Encoder(o.graph)
+    symbols = "bare" in data.items[0]
     if o.init:
         model.read(o.init)
     start = model.products()
-    near_items = model.vectors(tokens([text_of(t, "") for t in items], 88))
-    near_requests = model.vectors(tokens([r[0] for r in requests], 44)) if symbols else None
+    data.compare(model.vectors(tokens([text_of(t, "") for t in data.items], 72), 2 if o.init else 0))
+    asked = tokens([r[0] for r in data.requests], 80)
+    if symbols:
+        asked = torch.from_numpy(model.vectors(asked))
 
-    def spans(text, parts):
-        """The tokens of a text, those of its parts, and the roles of all of them."""
-        e = tokenizer.encode(text)
-        offsets, ids = e.offsets[1:-1][:90], e.ids[1:-1][:90]
-        roles, found = np.full(len(ids), OUTSIDE), []
-        for a, b, _ in parts:
-            inside = [k for k, (x, y) in enumerate(offsets) if a <= x < y <= b] or [0]
-            roles[inside], roles[inside[0]] = INSIDE, BEGINS
-            found.append((inside[0], inside[-1] + 1))
-        return ids, found, roles
-
-    def asked(batch):
-        """The vectors of requests and parts, and the loss of the roles. A request is read once for all its parts."""
+    def form(i, taken):
         if symbols:
-            return torch.from_numpy(near_requests[[e for e, _ in batch]]), 0
-        at = {key: i for i, key in enumerate(dict.fromkeys((e, part is None) for e, part in batch))}
-        texts, places, wanted = zip(*(spans(requests[e][0], [(0, len(requests[e][0]), None)]) if whole else spans(*several[e]) for e, whole in at))
-        vectors, roles = model.read_parts(texts, places)
-        return torch.stack([vectors[at[e, part is None]][part or 0] for e, part in batch]), F.cross_entropy(torch.cat(roles), torch.from_numpy(np.concatenate(wanted)))
+            comment = any(data.requests[r][2] for r in data.requests_of.get(i, ()) if r in taken)
+            return data.items[i]["text" if random.random() < (.15 if comment else .5) else "bare"]
+        others = [r for r in data.requests_of.get(i, ()) if r not in taken and data.requests[r][1] == {i}]
+        if others and random.random() < .1:
+            return data.requests[random.choice(others)][0]
+        return text_of(data.items[i], random.choice(["", "", "", "", "", "short", "short", "server", "inputs", "inputs", "name"]))
 
-    def form(i, request, comment):
-        if symbols:
-            return items[i]["text" if random.random() < (.15 if comment else .5) else "bare"]
-        other = [s for s in said.get(i, ()) if s != request]
-        if other and random.random() < .15:
-            return random.choice(other)
-        return text_of(items[i], random.choice(["", "", "", "", "short", "short", "server", "inputs", "inputs", "name"]))
-
-    def shuffled():
-        if not symbols:
-            return random.sample(range(len(requests)), len(requests))
-        groups = {}
-        for e in random.sample(range(len(requests)), len(requests)):
-            groups.setdefault(requests[e][2], []).append(e)
-        groups = [g[i:i + TOGETHER] for g in groups.values() for i in range(0, len(g), TOGETHER)]
-        random.shuffle(groups)
-        return [e for g in groups for e in g]
-
-    optimizer = torch.optim.AdamW([{"params": model.changes, "times": 1}, {"params": model.roles.parameters(), "times": 6}], lr=o.rate, weight_decay=.01)
-    begun, step, losses, queue = time.time(), 0, [], []
+    optimizer = torch.optim.AdamW(model.changes, lr=o.rate, betas=(.9, .98), weight_decay=.01)
+    begun, step, losses = time.time(), 0, []
     while (done := (time.time() - begun) / (o.minutes * 60)) < 1:
-        batch = []  # a request, and one of its parts; None for a request without parts
-        while len(batch) < batch_size:
-            if several and random.random() < .5:
-                e = random.randrange(len(several))
-                batch += [(e, n) for n in range(len(several[e][1]))]
-                continue
-            queue = queue or shuffled()
-            batch.append((queue.pop(), None))
-        of = [requests[e] if n is None else several[e][1][n][2] for e, n in batch]
-        right = [random.choice(r[1]) for r in of]
-        candidates = list(right)
-        for (e, _), r, item in zip(batch, of, right):
-            _, own, first, end, _ = r
-            cosines = near_items[first:end] @ (near_requests[e] if symbols else near_items[item])
-            nearest = [first + i for i in np.argsort(-cosines)[:14 + len(own)] if first + i not in own and (symbols or cosines[i] < .97)][:10]
-            nearest = random.sample(nearest, min(hard, len(nearest)))
-            others = random.sample(range(len(items)), hard - len(nearest))
-            if not symbols:  # as near as one of 600, but not the same tool of another server
-                some = random.sample(range(len(items)), 600)
-                cosines = near_items[some] @ near_items[item]
-                others = [some[i] for i in np.argsort(-cosines)[:12] if cosines[i] < .8 and not first <= some[i] < end][:1 + len(others)]
-            candidates += nearest + others
-        # A candidate that also serves the request, or is the right tool in other words, is no wrong one.
-        alike = near_items[right] @ near_items[candidates].T > .97
-        mask = torch.tensor([[j != i and bool(c in r[1] or c == right[i] or alike[i, j]) for j, c in enumerate(candidates)]
-                             for i, r in enumerate(of)])
-        of += [(None, None)] * (len(candidates) - len(of))
-        words = [form(c, r[0], r[-1]) for c, r in zip(candidates, of)]
-        vectors, roles = asked(batch)
-        loss = F.cross_entropy((SCALE * vectors @ model(tokens(words, 88)).T).masked_fill(mask, -1e4), torch.arange(len(batch))) + .5 * roles
+        items, pairs, served = data.batch()
+        taken = {r for r, _ in pairs}
+        requests = asked[[r for r, _ in pairs]] if symbols else model([asked[r] for r, _ in pairs])
+        cosines = SCALE * requests @ model(tokens([form(i, taken) for i in items], 72)).T
+        right = torch.tensor([place for _, place in pairs])
+        own = F.one_hot(right, len(items)).bool()
+        loss = F.cross_entropy(cosines.masked_fill(served & ~own, -1e4), right)
+        others = torch.logsumexp(cosines.masked_fill(served, -1e4), 0)[right]
+        loss = loss + WEIGHT * F.softplus(others - cosines[own]).mean()
         for group in optimizer.param_groups:
-            group["lr"] = group["times"] * o.rate * min(1, (step + 1) / 40) * .5 * (1 + np.cos(np.pi * done))
+            group["lr"] = o.rate * min(1, (step + 1) / 30) * .5 * (1 + np.cos(np.pi * done))
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.changes, 1.0)
