@@ -12,8 +12,8 @@ import (
 var errAdapter = errors.New("the adapter does not fit the model")
 
 // adapt adds changes of low rank to the weights of the linear layers: W + AB, with A of
-// in x rank and B of rank x out (Hu et al. 2021, LoRA). The file has the rank, an even number,
-// in 4 bytes. For query, key, value, output, up and down of each layer, the columns of A
+// in x rank and B of rank x out (Hu et al. 2021, LoRA). The file has the rank, a multiple
+// of four, in 4 bytes. For query, key, value, output, up and down of each layer, the columns of A
 // follow, each with the row of B that it is multiplied by. A column or a row is its scale, a
 // float32, and a signed byte for each number. Numbers are little-endian.
 //
@@ -24,7 +24,7 @@ func (n *network) adapt(file []byte) error {
 		return errAdapter
 	}
 	rank := int(binary.LittleEndian.Uint32(file))
-	if rank%2 != 0 {
+	if rank%4 != 0 {
 		return errAdapter
 	}
 	file = file[4:]
@@ -76,8 +76,8 @@ func (l *linear) add(a, b [][]float32) {
 	}
 	for i := range l.in {
 		clear(row)
-		for r := 0; r < len(a); r += 2 {
-			addTo(row, a[r][i], b[r], a[r+1][i], b[r+1])
+		for r := 0; r < len(a); r += 4 {
+			addTo(row, [4]float32{a[r][i], a[r+1][i], a[r+2][i], a[r+3][i]}, b[r:r+4])
 		}
 		// The layer reads (x + shift) * factor in place of x.
 		factor := float32(1)
@@ -97,10 +97,10 @@ func (l *linear) add(a, b [][]float32) {
 	l.codes, l.bias, l.signed, l.zeros = codes, bias, true, []int32{0}
 }
 
-// addTo adds x·u + y·v to sum.
-func addTo(sum []float32, x float32, u []float32, y float32, v []float32) {
-	u, v = u[:len(sum)], v[:len(sum)]
+// addTo adds the sum of four vectors v, each times its x, to sum.
+func addTo(sum []float32, x [4]float32, v [][]float32) {
+	a, b, c, d := v[0][:len(sum)], v[1][:len(sum)], v[2][:len(sum)], v[3][:len(sum)]
 	for j := range sum {
-		sum[j] += x*u[j] + y*v[j]
+		sum[j] = sum[j] + (x[0]*a[j] + x[1]*b[j]) + (x[2]*c[j] + x[3]*d[j])
 	}
 }

@@ -133,16 +133,16 @@ func TestSymbols(t *testing.T) {
 func TestAdapterIsRefused(t *testing.T) {
 	y, file := tinySpecs["8-bit"].generate()
 	tok, _ := tinyTokenizer(t)
-	good := y.adapter(2)
-	odd := append([]byte{1, 0, 0, 0}, good[4:]...)
-	for name, adapter := range map[string][]byte{"empty": {}, "cut": good[:len(good)-1], "too long": append(good, 0), "odd rank": odd, "no changes": {0, 0, 0, 0, 0}} {
+	good := y.adapter(4)
+	odd := append([]byte{2, 0, 0, 0}, y.adapter(2)[4:]...)
+	for name, adapter := range map[string][]byte{"empty": {}, "cut": good[:len(good)-1], "too long": append(good, 0), "rank of two": odd, "no changes": {0, 0, 0, 0, 0}} {
 		if _, err := New(file, tok, models.Description{Name: "tiny"}, &Options{Adapter: adapter}); !errors.Is(err, errAdapter) {
 			t.Errorf("%s: %v, want %v", name, err, errAdapter)
 		}
 	}
 	floats := tinySpecs["float"]
 	z, file := floats.generate()
-	if _, err := New(file, tok, models.Description{Name: "tiny"}, &Options{Adapter: z.adapter(2)}); err == nil {
+	if _, err := New(file, tok, models.Description{Name: "tiny"}, &Options{Adapter: z.adapter(4)}); err == nil {
 		t.Error("an adapter was added to weights of 32 bits")
 	}
 }
