@@ -106,8 +106,8 @@ class Encoder:
             x = normed(x + linear(F.gelu(linear(x, "up")), "down"), layer["norms"][1])
         return F.normalize((x.float() * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), dim=-1)
 
-    def vectors(self, texts, changed=0):
-        """The vectors of many texts, without the changes unless the caller asks for them."""
+    def vectors(self, texts, changed=2.0):
+        """The vectors of many texts."""
         with torch.no_grad():
             return np.concatenate([self(texts[i:i + 2048], changed).numpy() for i in range(0, len(texts), 2048)])
 
@@ -178,7 +178,7 @@ class Catalogues:
         means = np.stack([vectors[a:b].mean(0) for a, b in self.ranges])
         means /= np.linalg.norm(means, axis=1, keepdims=True)
         self.near = np.argsort(-means @ means.T, 1)[:, 1:25]
-        weights = np.array([min(3000, sum(len(self.requests_of.get(i, ())) for i in range(a, b))) for a, b in self.ranges]) ** .75
+        weights = np.array([min(3000, 1 + sum(len(self.requests_of.get(i, ())) for i in range(a, b))) for a, b in self.ranges]) ** .75
         self.weights = weights / weights.sum()
 
     def cluster(self, catalogue, most):
@@ -194,7 +194,7 @@ class Catalogues:
     def batch(self):
         """Items, pairs of a request and the place of its item, and which items are no wrong ones for each."""
         items, used = [], []
-        while len(items) < ITEMS:
+        while len(items) < ITEMS and len(used) < len(self.ranges):
             near = used and random.random() < .5
             c = int(random.choice(self.near[used[0]]) if near else np.random.choice(len(self.ranges), p=self.weights))
             if c not in used:
@@ -234,10 +234,10 @@ def main():
     if o.init:
         model.read(o.init)
     start = model.products()
-    data.compare(model.vectors(tokens([text_of(t, "") for t in data.items], 72), 2 if o.init else 0))
+    data.compare(model.vectors(tokens([text_of(t, "") for t in data.items], 72)))
     asked = tokens([r[0] for r in data.requests], 80)
     if symbols:
-        asked = torch.from_numpy(model.vectors(asked))
+        asked = torch.from_numpy(model.vectors(asked, 0))
 
     def form(i, taken):
         if symbols:
