@@ -134,8 +134,8 @@ func TestAdapterIsRefused(t *testing.T) {
 	y, file := tinySpecs["8-bit"].generate()
 	tok, _ := tinyTokenizer(t)
 	good := y.adapter(4)
-	odd := append([]byte{2, 0, 0, 0}, y.adapter(2)[4:]...)
-	for name, adapter := range map[string][]byte{"empty": {}, "cut": good[:len(good)-1], "too long": append(good, 0), "rank of two": odd, "no changes": {0, 0, 0, 0, 0}} {
+	odd := append([]byte{1, 0, 0, 0}, good[4:]...)
+	for name, adapter := range map[string][]byte{"empty": {}, "cut": good[:len(good)-1], "too long": append(good, 0), "odd rank": odd, "rank of two": y.adapter(2), "no changes": {0, 0, 0, 0, 0}} {
 		if _, err := New(file, tok, models.Description{Name: "tiny"}, &Options{Adapter: adapter}); !errors.Is(err, errAdapter) {
 			t.Errorf("%s: %v, want %v", name, err, errAdapter)
 		}
