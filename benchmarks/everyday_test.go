@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,16 +37,19 @@ var (
 	leastDevelopment = everydayFigures{whole: .64, auc: .79, ece: .12}
 	leastUnfamiliar  = everydayFigures{whole: .4, auc: .7, ece: .11}
 	leastSmall       = everydayFigures{whole: .35, auc: .6, ece: .12}
+	leastInvented    = everydayFigures{whole: .39, auc: .6, ece: .12}
 )
 
 // everydayIntent is an intent with the tools that a plan must have; none if no tool fits.
 type everydayIntent struct {
 	ID, Intent string
-	Calls      []struct {
-		Tool         string
-		Alternatives []string
-	}
-	Edges [][2]int
+	Calls      []everydayCall
+	Edges      [][2]int
+}
+
+type everydayCall struct {
+	Tool         string
+	Alternatives []string
 }
 
 func (e *everydayIntent) task() *toolTask {
@@ -89,6 +93,27 @@ func TestSmallServersDevelopment(t *testing.T) {
 	planEveryday(t, "small-dev.json", 270, true, leastSmall)
 }
 
+// TestInvented plans the intents of testdata/invented.txt.gz, over four catalogues of 18
+// invented servers. It names no intent that fails.
+func TestInvented(t *testing.T) { planInvented(t, "invented", 1008, false, leastInvented) }
+
+// TestInventedDevelopment plans the intents of testdata/invented-dev.txt.gz, over four further
+// catalogues, and names those that fail.
+func TestInventedDevelopment(t *testing.T) {
+	planInvented(t, "invented-dev", 1008, true, leastInvented)
+}
+
+func planInvented(t *testing.T, name string, intents int, failures bool, least everydayFigures) {
+	if testing.Short() || os.Getenv("CAIRN_DATA") == "" {
+		t.Skip("this plans a thousand intents, where CAIRN_DATA is set")
+	}
+	sum := everydaySum{failures: failures}
+	for _, c := range inventedCatalogues(t, name) {
+		sum.measure(t, c.tools, c.Intents)
+	}
+	sum.check(t, intents, least)
+}
+
 func planEveryday(t *testing.T, name string, intents int, failures bool, least everydayFigures) {
 	data := os.Getenv("CAIRN_DATA")
 	if data == "" {
@@ -99,10 +124,15 @@ func planEveryday(t *testing.T, name string, intents int, failures bool, least e
 		tools := serverTools(t, data, c.Servers)
 		sum.measure(t, tools, c.Intents)
 	}
-	got := sum.figures()
-	t.Logf("%d intents: %+v", sum.intents, got)
-	if sum.intents != intents || got.whole < least.whole || got.auc < least.auc || got.ece > least.ece {
-		t.Errorf("%d intents: %+v, want %d with %+v", sum.intents, got, intents, least)
+	sum.check(t, intents, least)
+}
+
+func (s *everydaySum) check(t *testing.T, intents int, least everydayFigures) {
+	t.Helper()
+	got := s.figures()
+	t.Logf("%d intents: %+v", s.intents, got)
+	if s.intents != intents || got.whole < least.whole || got.auc < least.auc || got.ece > least.ece {
+		t.Errorf("%d intents: %+v, want %d with %+v", s.intents, got, intents, least)
 	}
 }
 
@@ -111,6 +141,7 @@ type everydayCatalogue struct {
 	Name    string
 	Servers []string
 	Intents []everydayIntent
+	tools   []catalog.Tool // of an invented catalogue
 }
 
 // everydayCatalogues reads a file of testdata.
@@ -125,6 +156,82 @@ func everydayCatalogues(t *testing.T, name string) []everydayCatalogue {
 		t.Fatal(err)
 	}
 	return file.Catalogues
+}
+
+// inventedCatalogues reads a file of testdata with lines of these kinds:
+//
+//	# catalogue
+//	## server | purpose
+//	- tool | description | required*:type, optional:type
+//	@ server:tool,server:tool | [[part for the first tool]] and [[part for the second]]
+//	! intent that no tool of the catalogue serves
+func inventedCatalogues(t *testing.T, name string) []everydayCatalogue {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", name+".txt.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []everydayCatalogue
+	var tools []bytes.Buffer // of each catalogue
+	server := ""
+	scan := bufio.NewScanner(z)
+	for scan.Scan() {
+		kind, line, _ := strings.Cut(scan.Text(), " ")
+		fields := strings.Split(line, " | ")
+		if kind == "#" {
+			list, tools = append(list, everydayCatalogue{Name: line}), append(tools, bytes.Buffer{})
+			continue
+		}
+		c := &list[len(list)-1]
+		switch kind {
+		case "##":
+			server = fields[0]
+		case "-":
+			if err := json.NewEncoder(&tools[len(tools)-1]).Encode(map[string]any{"server": server, "name": fields[0], "description": fields[1], "inputSchema": inventedSchema(fields[2:])}); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			e := everydayIntent{ID: fmt.Sprintf("%s-%d", c.Name, len(c.Intents)), Intent: fields[len(fields)-1]}
+			if kind == "@" {
+				for _, id := range strings.Split(fields[0], ",") {
+					e.Calls = append(e.Calls, everydayCall{Tool: id})
+				}
+				e.Intent = strings.NewReplacer("[[", "", "]]", "").Replace(strings.TrimPrefix(line, fields[0]+" | "))
+			}
+			c.Intents = append(c.Intents, e)
+		}
+	}
+	if err := scan.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range list {
+		batch, err := catalog.Read(t.Context(), &tools[i], "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		list[i].tools = batch.Tools
+	}
+	return list
+}
+
+// inventedSchema returns the schema of inputs such as "id*:string, limit:integer".
+func inventedSchema(fields []string) map[string]any {
+	properties, required := map[string]any{}, []string{}
+	for _, in := range strings.Split(strings.Join(fields, ", "), ", ") {
+		name, kind, ok := strings.Cut(in, ":")
+		if own, needed := strings.CutSuffix(name, "*"); needed {
+			name, required = own, append(required, own)
+		}
+		if ok {
+			properties[name] = map[string]string{"type": kind}
+		}
+	}
+	return map[string]any{"type": "object", "properties": properties, "required": required}
 }
 
 // everydaySum sums the figures of several catalogues.
