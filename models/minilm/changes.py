@@ -10,9 +10,9 @@ FILE holds catalogues of tools, or packages of source code, a JSON object a line
      "requests": [{"text": "…", "items": [0]}]}
     {"symbols": [{"text": "…", "bare": "…"}], "requests": [{"text": "…", "items": [0], "comment": true}]}
 
-where items are the positions of the right tools or symbols. A request for several tools comes
-whole, with all of them, and once for each part. The words of a name are
-separated by blanks. The text of a symbol is what package indexer embeds, and bare is the
+where items are the positions of the right tools or symbols, none for a request that no tool of the
+catalogue serves. A request for several tools comes whole, with all of them, and once for each part.
+The words of a name are separated by blanks. The text of a symbol is what package indexer embeds, and bare is the
 same without its comment. A request with comment is a sentence of the comment. graph is
 the published 8-bit file.
 
@@ -22,8 +22,10 @@ the share --keep remains in what is written. A batch has tools or symbols of sev
 catalogues, half of the catalogues near the first one, and up to three requests for each
 tool. So the wrong tools of a request are those that resemble the right one, and each vector
 serves many pairs. The loss is the cross entropy of 20 times the cosines, of a request over all tools,
-and, by WEIGHT, of a tool and its request over all requests for other tools. A tool is its name
-and description, often shortened, sometimes with its server or inputs, and for one in ten
+and, by WEIGHT, of a tool and its request over all requests for other tools. By NONE, it is also that
+of a request for a tool over all tools and none, whose cosine is THRESHOLD. None is right for a request
+that no tool serves and for one in five others, whose tools are hidden. So the cosine itself
+tells whether a tool fits. A tool is its name and description, often shortened, sometimes with its server or inputs, and for one in ten
 another request for the same tool. Requests for symbols keep the vectors of the
 model without changes, since they also search documents. model.onnx keeps its own rounding:
 package bert adds the changes to its codes.
@@ -34,6 +36,7 @@ import torch.nn.functional as F
 
 LAYERS, HIDDEN, HEADS = 6, 384, 12
 RANK, SCALE, RATE, WEIGHT = 32, 20.0, 1e-3, .3
+NONE, THRESHOLD, WITHOUT, ALIKE = .3, .45, .2, .7  # a tool is hidden with those nearer than ALIKE
 ITEMS, REQUESTS, MOST = 72, 190, 30  # of a batch, and the most items of one catalogue
 LINEARS = ["query", "key", "value", "output", "up", "down"]  # the order in the graph and in tools.lora
 CLS, SEP = 101, 102
@@ -161,12 +164,15 @@ class Catalogues:
     """The items of all catalogues, the requests for each, and batches of both."""
 
     def __init__(self, path):
-        self.items, self.requests, self.requests_of, self.ranges = [], [], {}, []
+        self.items, self.requests, self.requests_of, self.unserved, self.ranges = [], [], {}, [], []
         for line in open(path):
             c, first = json.loads(line), len(self.items)
             self.items += c.get("tools") or c["symbols"]
             self.ranges.append((first, len(self.items)))
+            self.unserved.append([])
             for r in c["requests"]:
+                if not r["items"]:
+                    self.unserved[-1].append(len(self.requests))
                 for i in r["items"]:
                     self.requests_of.setdefault(first + i, []).append(len(self.requests))
                 self.requests.append((r["text"], {first + i for i in r["items"]}, r.get("comment")))
@@ -192,7 +198,8 @@ class Catalogues:
         return [a + int(i) for i in (*near, *rest)]
 
     def batch(self):
-        """Items, pairs of a request and the place of its item, and which items are no wrong ones for each."""
+        """Items, pairs of a request and the place of its item, requests that no item serves, which
+        items are no wrong ones for each pair, and which are like its item."""
         items, used = [], []
         while len(items) < ITEMS and len(used) < len(self.ranges):
             near = used and random.random() < .5
@@ -206,11 +213,25 @@ class Catalogues:
             for r in random.sample(of, min(3, len(of))):
                 pairs.setdefault(r, place)
         pairs = list(pairs.items())[:REQUESTS]
+        unserved = [r for c in used for r in random.sample(self.unserved[c], min(2, len(self.unserved[c])))]
         # The same tool in other words, or of another server, is no wrong one.
         same = self.catalogue_of[items][:, None] == self.catalogue_of[items]
-        alike = self.vectors[items] @ self.vectors[items].T > np.where(same, .97, .85)
-        served = np.array([[alike[place, j] or i in self.requests[r][1] for j, i in enumerate(items)] for r, place in pairs])
-        return items, pairs, torch.from_numpy(served)
+        cosines = self.vectors[items] @ self.vectors[items].T
+        equal = cosines > np.where(same, .97, .85)
+        served = np.array([[equal[place, j] or i in self.requests[r][1] for j, i in enumerate(items)] for r, place in pairs])
+        alike = cosines[[place for _, place in pairs]] > ALIKE
+        return items, pairs, unserved, torch.from_numpy(served), torch.from_numpy(alike)
+
+
+def none_loss(cosines, right, served, alike):
+    """The cross entropy over all items and none. The rows after those with a right item have none."""
+    n, none = len(right), cosines.shape[1]
+    without = torch.rand(n) < WITHOUT
+    hidden = served | without[:, None] & alike
+    hidden[torch.arange(n), right] = without
+    scores = torch.cat([cosines[:n].masked_fill(hidden, -1e4), cosines[n:]])
+    scores = torch.cat([scores, torch.full((len(scores), 1), SCALE * THRESHOLD)], 1)
+    return F.cross_entropy(scores, torch.cat([right.masked_fill(without, none), torch.full((len(cosines) - n,), none)]))
 
 
 def main():
@@ -251,15 +272,18 @@ def main():
     optimizer = torch.optim.AdamW(model.changes, lr=o.rate, betas=(.9, .98), weight_decay=.01)
     begun, step, losses = time.time(), 0, []
     while (done := (time.time() - begun) / (o.minutes * 60)) < 1:
-        items, pairs, served = data.batch()
+        items, pairs, unserved, served, alike = data.batch()
         taken = {r for r, _ in pairs}
-        requests = asked[[r for r, _ in pairs]] if symbols else model([asked[r] for r, _ in pairs])
-        cosines = SCALE * requests @ model(tokens([form(i, taken) for i in items], 72)).T
-        right = torch.tensor([place for _, place in pairs])
+        texts = [r for r, _ in pairs] + unserved
+        requests = asked[texts] if symbols else model([asked[r] for r in texts])
+        every = SCALE * requests @ model(tokens([form(i, taken) for i in items], 72)).T
+        cosines, right = every[:len(pairs)], torch.tensor([place for _, place in pairs])
         own = F.one_hot(right, len(items)).bool()
         loss = F.cross_entropy(cosines.masked_fill(served & ~own, -1e4), right)
         others = torch.logsumexp(cosines.masked_fill(served, -1e4), 0)[right]
         loss = loss + WEIGHT * F.softplus(others - cosines[own]).mean()
+        if not symbols:
+            loss = loss + NONE * none_loss(every, right, served, alike)
         for group in optimizer.param_groups:
             group["lr"] = o.rate * min(1, (step + 1) / 30) * .5 * (1 + np.cos(np.pi * done))
         optimizer.zero_grad()

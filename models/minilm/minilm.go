@@ -41,7 +41,7 @@ func TokenizerJSON() []byte { return tokenizer }
 // not read 24 MB of its binary.
 const (
 	fingerprint     = "74a9e4a75bdc3fddd762d92d227d0c3f80bd9b0314a327f3f46268a8c5ea959c"
-	toolFingerprint = "7d416ec83085cbe4b225fcce5a6e940bb033e2da916e5d9f3652081f0147b075"
+	toolFingerprint = "a3c942377a6445f53d3ee030d09bc9442b59579a8b3212285f1c611a918b678e"
 )
 
 // symbolPrefix contains the beginning of the SHA-256 of symbols.lora, so that an index has no
