@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,10 +21,12 @@ import (
 )
 
 // fitTasks bounds the tasks of a set, or of a kind of its questions, in the fit. Ridge is the weight
-// of the sum of the squared weights, of features scaled to deviation 1.
+// of the sum of the squared weights, of features scaled to deviation 1, choiceRidge that of half
+// the squared weights of the choice.
 const (
-	fitTasks = 60
-	ridge    = 1e-3
+	fitTasks    = 60
+	ridge       = 1e-3
+	choiceRidge = 1e-2
 )
 
 // FitOptions configures Fit. Sets and Embedder are required.
@@ -39,7 +42,9 @@ type FitOptions struct {
 
 // FitReport holds fitted weights with their origin. Its JSON is weights.json of package suggest.
 type FitReport struct {
-	Weights map[string]float64 `json:"weights"` // by feature
+	// Choice and Weights hold the weights of suggest.ChoiceFeatures and of suggest.Features.
+	Choice  map[string]float64 `json:"choice"`
+	Weights map[string]float64 `json:"weights"`
 	Date    string             `json:"date"`
 	Model   string             `json:"model"`
 	Plans   int                `json:"plans"`
@@ -52,9 +57,12 @@ type FitReport struct {
 	All FitSet `json:"all_left_out"`
 }
 
-// FitSet is how well a confidence states and orders the plans of a set.
+// FitSet is how well the weights choose the tools of a set, and its confidence states and orders
+// the plans.
 type FitSet struct {
 	Set   string  `json:"set"`
+	Parts int     `json:"parts"` // of intents with as many parts as tools
+	Right float64 `json:"right"` // share of them for which the right tool has the best score
 	Plans int     `json:"plans"`
 	AUC   float64 `json:"auc"` // within a catalogue
 	ECE   float64 `json:"calibration_error"`
@@ -62,9 +70,12 @@ type FitSet struct {
 
 func (r *FitReport) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-24s %6s %6s %12s\n", "left out", "plans", "AUC", "calibration")
+	fmt.Fprintf(&b, "%-24s %6s %6s %6s %6s %12s\n", "left out", "parts", "right", "plans", "AUC", "calibration")
 	for _, s := range append(slices.Clone(r.Sets), r.All) {
-		fmt.Fprintf(&b, "%-24s %6d %6.3f %12.3f\n", s.Set, s.Plans, s.AUC, s.ECE)
+		fmt.Fprintf(&b, "%-24s %6d %6.3f %6d %6.3f %12.3f\n", s.Set, s.Parts, s.Right, s.Plans, s.AUC, s.ECE)
+	}
+	for _, f := range suggest.ChoiceFeatures {
+		fmt.Fprintf(&b, "%-24s %+.3f\n", f, r.Choice[f])
 	}
 	for _, f := range suggest.Features {
 		fmt.Fprintf(&b, "%-24s %+.3f\n", f, r.Weights[f])
@@ -89,12 +100,28 @@ type fitRow struct {
 	right     bool
 }
 
-// Fit fits the confidence of plans to the tasks of sets: a logistic regression on
-// suggest.Features. It validates the fit by leaving each set out as a whole, together with those
-// that have the same tools.
+// choiceRow is one part of an intent with its candidates.
+type choiceRow struct {
+	group    int
+	features [][]float64
+	right    []bool
+}
+
+// fitRows holds what a set gives to the fit.
+type fitRows struct {
+	plans   []fitRow
+	choices []choiceRow
+}
+
+// Fit fits the choice of a tool for each part of an intent to the tasks of sets, a multinomial
+// logistic regression on suggest.ChoiceFeatures, and the confidence of plans, a logistic one on
+// suggest.Features. The plans are those of the choice in use: run Fit again with a new one. It
+// validates the fit by leaving each set out as a whole, together with those that have the same
+// tools.
 func Fit(ctx context.Context, o FitOptions) (*FitReport, error) {
 	r := &FitReport{Date: time.Now().UTC().Format(time.DateOnly), Model: o.Embedder.Description().ID, Tasks: fitTasks, Ridge: ridge}
 	var rows []fitRow
+	var choices []choiceRow
 	var names []string
 	groups := map[string]int{} // by tools
 	for n, dir := range o.Sets {
@@ -120,34 +147,45 @@ func Fit(ctx context.Context, o FitOptions) (*FitReport, error) {
 		if err != nil {
 			return nil, fmt.Errorf("planning the tasks of %s: %w", dir, err)
 		}
-		if len(list) == 0 {
+		if len(list.plans) == 0 {
 			return nil, fmt.Errorf("no task of %s has a plan", dir)
 		}
-		for _, row := range list {
+		for _, row := range list.plans {
 			row.group = g
 			rows = append(rows, row)
+		}
+		for _, row := range list.choices {
+			row.group = g
+			choices = append(choices, row)
 		}
 	}
 	if len(names) < 2 {
 		return nil, errors.New("a fit needs sets of different tools: each is left out once")
 	}
 	var left fitSums
+	var right float64
 	for g, name := range names {
 		weights := fitConfidence(rows, g)
 		s := left.add(rows, g, weights)
 		s.Set = name
+		s.Parts, s.Right = rightParts(choices, g, fitChoice(choices, g))
+		right += s.Right * float64(s.Parts)
 		r.Sets = append(r.Sets, s)
 	}
-	r.Plans, r.All = len(rows), FitSet{"all", len(rows), left.ordered / max(1, left.pairs), calibrate(left.all).ECE}
-	r.Weights = map[string]float64{}
+	r.Plans, r.All = len(rows), FitSet{"all", len(choices), right / float64(max(1, len(choices))), len(rows), left.ordered / max(1, left.pairs), calibrate(left.all).ECE}
+	r.Choice, r.Weights = map[string]float64{}, map[string]float64{}
+	for i, w := range fitChoice(choices, -1) {
+		r.Choice[suggest.ChoiceFeatures[i]] = w
+	}
 	for i, w := range fitConfidence(rows, -1) {
 		r.Weights[suggest.Features[i]] = w
 	}
 	return r, nil
 }
 
-// planSet plans tasks of a set, with nothing learnt. It omits plans without tools.
-func planSet(ctx context.Context, dir string, shared bool, o *FitOptions) (rows []fitRow, err error) {
+// planSet plans tasks of a set, with nothing learnt. It omits plans without tools, and choices
+// for intents with another number of parts than of tools.
+func planSet(ctx context.Context, dir string, shared bool, o *FitOptions) (rows fitRows, err error) {
 	options := &ToolsOptions{Embedder: o.Embedder, Cache: o.Cache, Progress: func(string, int, int) {}}
 	add := func(x *toolsearch.Index, catalogue string, task *toolTask) error {
 		plan, err := suggest.Suggest(ctx, x, suggest.Request{Intent: task.intent})
@@ -157,42 +195,55 @@ func planSet(ctx context.Context, dir string, shared bool, o *FitOptions) (rows 
 		if len(plan.Tasks) > 0 {
 			var sums planSums
 			sums.add(plan, task, func(string) bool { return true })
-			rows = append(rows, fitRow{catalogue: catalogue, features: plan.Parts.Features(), right: sums.exact > 0 && len(task.calls) > 0})
+			rows.plans = append(rows.plans, fitRow{catalogue: catalogue, features: plan.Parts.Features(), right: sums.exact > 0 && len(task.calls) > 0})
+		}
+		choices, err := suggest.Choices(ctx, x, task.intent)
+		if err != nil || len(choices) != len(task.calls) {
+			return err
+		}
+		for n, c := range choices {
+			row := choiceRow{features: c.Features}
+			for _, id := range c.Tools {
+				row.right = append(row.right, cmp.Or(task.stands[id], id) == task.calls[n])
+			}
+			if slices.Contains(row.right, true) {
+				rows.choices = append(rows.choices, row)
+			}
 		}
 		return nil
 	}
 	if shared {
 		set, err := readToolSet(dir)
 		if err != nil {
-			return nil, err
+			return rows, err
 		}
 		b, err := openToolBench(ctx, set, options)
 		if err != nil {
-			return nil, err
+			return rows, err
 		}
 		defer b.close()
 		for _, task := range spread(set.tasks, fitTasks) {
 			if err := add(b.index, dir, &task); err != nil {
-				return nil, err
+				return rows, err
 			}
 		}
 		return rows, nil
 	}
 	questions, err := someQuestions(dir, fitTasks, func(kind string) string { return kind })
 	if err != nil {
-		return nil, err
+		return rows, err
 	}
 	for i := 0; i < len(questions); {
 		b, err := openToolBench(ctx, &toolSet{tools: questions[i].catalogue}, options)
 		if err != nil {
-			return nil, err
+			return rows, err
 		}
 		for same := questions[i].tools; err == nil && i < len(questions) && bytes.Equal(questions[i].tools, same); i++ {
 			err = add(b.index, dir+" "+questions[i].kind, &questions[i].task)
 		}
 		b.close()
 		if err != nil {
-			return nil, err
+			return rows, err
 		}
 	}
 	return rows, nil
@@ -269,6 +320,114 @@ func fitConfidence(all []fitRow, without int) []float64 {
 			rows[i][wrong] = 0
 		}
 	}
+}
+
+// cosines is the number of features whose weights fitChoice scales to a sum of 2.
+const cosines = 6
+
+// fitChoice fits the probability that a candidate is the right one for its part to the groups but
+// one, each by the square root of its size, by Newton's method with half the step where that
+// makes the fit worse. It scales the weights: only their ratios order the candidates.
+func fitChoice(all []choiceRow, without int) []float64 {
+	size := map[int]float64{}
+	for i := range all {
+		size[all[i].group]++
+	}
+	n := len(suggest.ChoiceFeatures)
+	w, before, reached := make([]float64, n), make([]float64, n), math.Inf(-1)
+	for range 60 {
+		likelihood, gradient, curvature := 0.0, make([]float64, n), make([][]float64, n)
+		for k := range curvature {
+			curvature[k] = make([]float64, n)
+			likelihood -= choiceRidge / 2 * w[k] * w[k]
+			gradient[k], curvature[k][k] = -choiceRidge*w[k], choiceRidge
+		}
+		for i := range all {
+			if r := &all[i]; r.group != without {
+				likelihood += r.climb(w, 1/math.Sqrt(size[r.group]), gradient, curvature)
+			}
+		}
+		if likelihood < reached {
+			for k := range w {
+				w[k] = (w[k] + before[k]) / 2
+			}
+			continue
+		}
+		if likelihood-reached < 1e-9 {
+			break
+		}
+		reached = likelihood
+		copy(before, w)
+		for k, d := range solve(curvature, gradient) {
+			w[k] += d
+		}
+	}
+	var sum float64
+	for _, v := range w[:cosines] {
+		sum += v
+	}
+	for k := range w {
+		w[k] *= 2 / max(sum, 1e-9)
+	}
+	return w
+}
+
+// climb returns the logarithm of the probability of the right candidates times weight, and adds its
+// gradient and the curvature of all candidates.
+func (r *choiceRow) climb(w []float64, weight float64, gradient []float64, curvature [][]float64) float64 {
+	p, top := make([]float64, len(r.features)), math.Inf(-1)
+	for i, f := range r.features {
+		p[i] = inner(w, f)
+		top = max(top, p[i])
+	}
+	var all, right float64
+	for i := range p {
+		p[i] = math.Exp(p[i] - top)
+		all += p[i]
+		if r.right[i] {
+			right += p[i]
+		}
+	}
+	mean := make([]float64, len(w))
+	for i, f := range r.features {
+		for k := range f {
+			mean[k] += p[i] / all * f[k]
+			if r.right[i] {
+				gradient[k] += weight * p[i] / right * f[k]
+			}
+		}
+	}
+	for i, f := range r.features {
+		for k := range f {
+			for l := range f {
+				curvature[k][l] += weight * p[i] / all * (f[k] - mean[k]) * (f[l] - mean[l])
+			}
+		}
+	}
+	for k := range mean {
+		gradient[k] -= weight * mean[k]
+	}
+	return weight * math.Log(max(right, 1e-300)/all)
+}
+
+// rightParts returns the parts of a group, and the share whose best candidate is right.
+func rightParts(all []choiceRow, group int, w []float64) (parts int, right float64) {
+	for i := range all {
+		if all[i].group != group {
+			continue
+		}
+		parts++
+		best := 0
+		for c, f := range all[i].features {
+			if inner(w, f) > inner(w, all[i].features[best]) {
+				best = c
+			}
+		}
+		if all[i].right[best] {
+			right++
+		}
+	}
+	return parts, right / float64(max(1, parts))
 }
 
 // logistic fits the probability that a row is right by Newton's method. Ridge leaves the bias,

@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,7 @@ import (
 	"cairn/internal/toolbox/suggest"
 )
 
-// TestFit fits the confidence to the sets of CAIRN_DATA, the folders that CAIRN_TOOLSETS lists and
+// TestFit fits the choice and the confidence to the sets of CAIRN_DATA, the folders that CAIRN_TOOLSETS lists and
 // the development intents, but none that are reported, and compares what it reaches on sets left
 // out with the least. CAIRN_FIT names a file that gets the weights. It takes minutes.
 func TestFit(t *testing.T) {
@@ -22,6 +23,7 @@ func TestFit(t *testing.T) {
 	for _, name := range []string{"everyday-dev", "unfamiliar-dev", "small-dev"} {
 		o.Sets = append(o.Sets, writeIntents(t, name))
 	}
+	o.Sets = append(o.Sets, writeCatalogues(t, "invented-dev", inventedCatalogues(t, "invented-dev")))
 	for name := range planSets {
 		if !strings.HasPrefix(name, "bfcl ") && !strings.HasSuffix(name, "+learnt") {
 			o.Sets = append(o.Sets, filepath.Join(dir, name))
@@ -48,6 +50,15 @@ func TestFit(t *testing.T) {
 // returns the folder.
 func writeIntents(t *testing.T, name string) string {
 	t.Helper()
+	list := everydayCatalogues(t, name+".json")
+	for i := range list {
+		list[i].tools = serverTools(t, os.Getenv("CAIRN_DATA"), list[i].Servers)
+	}
+	return writeCatalogues(t, name, list)
+}
+
+func writeCatalogues(t *testing.T, name string, list []everydayCatalogue) string {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -58,10 +69,9 @@ func writeIntents(t *testing.T, name string) string {
 	}
 	defer f.Close()
 	out := json.NewEncoder(f)
-	for _, c := range everydayCatalogues(t, name+".json") {
-		tools := serverTools(t, os.Getenv("CAIRN_DATA"), c.Servers)
+	for _, c := range list {
 		for _, e := range c.Intents {
-			err := out.Encode(map[string]any{"id": e.ID, "kind": c.Name, "intent": e.Intent, "tools": tools, "calls": e.Calls, "edges": append([][2]int{}, e.Edges...)})
+			err := out.Encode(map[string]any{"id": e.ID, "kind": c.Name, "intent": e.Intent, "tools": c.tools, "calls": e.Calls, "edges": append([][2]int{}, e.Edges...)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,5 +93,32 @@ func TestLogistic(t *testing.T) {
 	w := fitConfidence(rows, 2)
 	if w[1] <= 0 || w[4] != 0 || math.IsNaN(w[5]) {
 		t.Errorf("weights %.3f, want a positive one of the first feature and none of evidence that speaks against a plan", w)
+	}
+}
+
+// TestFitChoice fits choices whose weights are known, and reports the share of the right ones.
+func TestFitChoice(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var rows []choiceRow
+	for i := range 3000 {
+		r := choiceRow{group: i % 3}
+		best, at := math.Inf(-1), 0
+		for c := range 8 {
+			f := make([]float64, len(suggest.ChoiceFeatures))
+			f[0], f[1], f[10] = random.Float64(), random.Float64(), float64(random.IntN(2))
+			if s := 15*f[0] + 5*f[1] - 10*f[10] - math.Log(-math.Log(random.Float64())); s > best {
+				best, at = s, c
+			}
+			r.features, r.right = append(r.features, f), append(r.right, false)
+		}
+		r.right[at] = true
+		rows = append(rows, r)
+	}
+	w := fitChoice(rows, 2)
+	if math.Abs(w[0]-1.5) > .1 || math.Abs(w[1]-.5) > .1 || math.Abs(w[10]+1) > .1 {
+		t.Errorf("weights %.3f, want 1.5, .5 and −1", w)
+	}
+	if n, right := rightParts(rows, 2, w); n != 1000 || right < .7 {
+		t.Errorf("%d parts, %.2f right, want most of 1000 of the group left out", n, right)
 	}
 }

@@ -48,11 +48,7 @@ func (c *checker) parts() []part {
 		q.fit = map[string]float64{}
 		for i := range r.Candidates {
 			k := &r.Candidates[i]
-			s := k.Whole.Score
-			if scores := k.PartScores(); p < len(scores) {
-				s = scores[p]
-			}
-			q.fit[k.ID] = s + memoryShare*k.Memory
+			q.fit[k.ID] = k.PartLeg(p).Score + memoryShare*k.Memory
 			q.best = append(q.best, k.ID)
 		}
 		slices.SortStableFunc(q.best, func(a, b string) int { return cmp.Compare(q.fit[b], q.fit[a]) })

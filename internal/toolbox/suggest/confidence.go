@@ -158,13 +158,19 @@ func (c *Confidence) Features() []float64 {
 //go:embed weights.json
 var fitted []byte
 
-// weights holds the weights by feature.
-var weights = func() map[string]float64 {
-	var file struct{ Weights map[string]float64 }
+// weights and choiceWeights hold the weights of Features and of ChoiceFeatures.
+var weights, choiceWeights = func() (confidence, choice []float64) {
+	var file struct{ Weights, Choice map[string]float64 }
 	if err := json.Unmarshal(fitted, &file); err != nil {
 		panic("suggest: weights.json: " + err.Error())
 	}
-	return file.Weights
+	for _, f := range Features {
+		confidence = append(confidence, file.Weights[f])
+	}
+	for _, f := range ChoiceFeatures {
+		choice = append(choice, file.Choice[f])
+	}
+	return confidence, choice
 }()
 
 // estimate computes Value.
@@ -173,7 +179,7 @@ func (c *Confidence) estimate() {
 	if c.Steps > 0 {
 		z = 0
 		for i, f := range c.Features() {
-			z += weights[Features[i]] * f
+			z += weights[i] * f
 		}
 	}
 	c.Value = 1 / (1 + math.Exp(-z))

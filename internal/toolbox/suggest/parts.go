@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -9,27 +10,29 @@ import (
 	"cairn/internal/toolbox/toolsearch"
 )
 
-// Terms of the score of a tool for a part of an intent without trusted past intents.
+// ChoiceFeatures names what the score of a tool for a part of an intent depends on, without
+// trusted past intents.
+//
+//   - text, name: the cosines of the part to the tool's text and to its name
+//   - whole_text, whole_name: those of the whole intent
+//   - keywords, whole_keywords: the keyword scores of both times the weight of keywords
+//   - action: 1 if the tool has the action that the part requests, −1 if it has another
+//   - server: 1 if the part has a word of the server's name that no other server uses, −1 if it
+//     has one of another server's
+//   - same_server: 1 if the part names no server and the tool for the part before has the same
+//   - inputs: the number of inputs that the intent names, at most maxMentioned
+//   - repeated: the number of earlier parts with another action or verb that have the tool
+//
+// The weights are fitted, see weights.json. Those of the first six sum to 2, so that the score is
+// about that of the part plus that of the whole intent.
+var ChoiceFeatures = []string{"text", "name", "whole_text", "whole_name", "keywords", "whole_keywords", "action", "server", "same_server", "inputs", "repeated"}
+
 const (
-	// agreement is added if the tool has the action that the part requests, and
-	// subtracted if it has another.
-	agreement = 0.10
-	// repeated is subtracted if the tool is the best for an earlier part that requests
-	// another action or begins with another verb.
-	repeated = 0.10
-	// mentioned is added for each input that the intent names, at most maxMentioned.
-	mentioned    = 0.03
 	maxMentioned = 3
-	// namedServer is added if the part has a word of the server's name that no other server
-	// uses, and subtracted if it has one of another server's.
-	namedServer = 0.09
-	// sameServer is added if the best tool for the part before has the same server, and the part
-	// names none.
-	sameServer = 0.04
 	// A part has a tool if its best score and lead are at least leastPart of the best score of
 	// any part, or leastUnled if it has no verb, because it may only describe the others.
 	leastPart  = 0.65
-	leastUnled = 0.8
+	leastUnled = 0.85
 	// considered and perPart bound the candidates for the whole intent and for a part.
 	considered = 25
 	perPart    = 12
@@ -46,7 +49,9 @@ type partChoice struct {
 	candidates []toolsearch.Candidate
 	tools      []catalog.Tool       // by candidate
 	purposes   []toolsearch.Purpose // by candidate
-	base       []float64            // the terms of a candidate's score that are equal for all parts
+	usage      []float64            // the terms of past use in a candidate's score
+	inputs     []float64            // mentioned inputs of a candidate
+	weights    []float64            // of ChoiceFeatures
 }
 
 // partPick is the best tool for a part.
@@ -55,8 +60,7 @@ type partPick struct {
 	score, lead float64 // lead over the next candidate
 }
 
-// chooseParts chooses the best tool for each part of the intent, at most limit tools, by the fit
-// to the part and to the whole intent plus the terms above and those of past use.
+// chooseParts chooses the best tool for each part of the intent, at most limit tools.
 func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Candidate {
 	c := p.newPartChoice(r)
 	if len(c.candidates) == 0 {
@@ -74,7 +78,7 @@ func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Can
 		if !c.parts[n].Led {
 			least = leastUnled
 		}
-		if r.Unlike(&pick, b.score) || b.score < top && b.score+b.lead < least*top || len(picks) == limit || slices.ContainsFunc(picks, func(o toolsearch.Candidate) bool { return o.ID == pick.ID }) {
+		if r.Unlike(&pick, n) || b.score < top && b.score+b.lead < least*top || len(picks) == limit || slices.ContainsFunc(picks, func(o toolsearch.Candidate) bool { return o.ID == pick.ID }) {
 			continue
 		}
 		if len(best) > 1 {
@@ -89,7 +93,7 @@ func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Can
 func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
 	cs := shortlist(r)
 	c := &partChoice{parts: r.Parts, candidates: cs, tools: make([]catalog.Tool, len(cs)), purposes: make([]toolsearch.Purpose, len(cs)),
-		base: make([]float64, len(cs))}
+		usage: make([]float64, len(cs)), inputs: make([]float64, len(cs)), weights: choiceWeights}
 	if len(c.parts) == 1 {
 		c.parts = []toolsearch.Part{{Text: p.req.Intent, Request: r.Parts[0].Request, Led: true}}
 	}
@@ -100,7 +104,7 @@ func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
 	words := wordSet(p.req.Intent)
 	users := map[string]map[string]bool{} // servers by word of their names, and of their tools' names and descriptions
 	for i := range cs {
-		c.base[i] = cs[i].Whole.Score + own(&cs[i]) - toolsearch.FinalShare*cs[i].Hybrid
+		c.usage[i] = own(&cs[i]) - toolsearch.FinalShare*cs[i].Hybrid
 		t, ok := p.index.Tool(cs[i].ID)
 		if !ok {
 			continue // the catalogue has changed since the ranking
@@ -112,7 +116,7 @@ func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
 			}
 			users[w][t.Server] = true
 		}
-		c.base[i] += mentioned * float64(min(maxMentioned, mentionedInputs(&t, words)))
+		c.inputs[i] = float64(min(maxMentioned, mentionedInputs(&t, words)))
 	}
 	for _, part := range c.parts {
 		var named []string
@@ -128,6 +132,32 @@ func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
 	return c
 }
 
+// Choice holds the candidates for a part of an intent, and the values of ChoiceFeatures of each.
+type Choice struct {
+	Tools    []string
+	Features [][]float64
+}
+
+// Choices returns the candidates among which Suggest chooses for each part of an intent, with
+// nothing learnt.
+func Choices(ctx context.Context, x *toolsearch.Index, intent string) ([]Choice, error) {
+	r, err := x.Rank(ctx, intent, toolsearch.Suggesting(nil))
+	if err != nil || len(r.Candidates) == 0 {
+		return nil, err
+	}
+	p := &planner{index: x, req: Request{Intent: intent}}
+	c := p.newPartChoice(r)
+	best := c.best()
+	choices := make([]Choice, len(best))
+	for n := range choices {
+		for i := range c.candidates {
+			f := c.features(i, n, best[:n])
+			choices[n].Tools, choices[n].Features = append(choices[n].Tools, c.candidates[i].ID), append(choices[n].Features, f[:])
+		}
+	}
+	return choices, nil
+}
+
 // shortlist returns the best candidates for the whole intent and for each part.
 func shortlist(r *toolsearch.Ranking) []toolsearch.Candidate {
 	cs := ownScores(r)
@@ -137,7 +167,7 @@ func shortlist(r *toolsearch.Ranking) []toolsearch.Candidate {
 	}
 	for n := range r.Parts {
 		order := slices.Clone(cs)
-		slices.SortStableFunc(order, func(a, b toolsearch.Candidate) int { return cmp.Compare(b.PartScore(n), a.PartScore(n)) })
+		slices.SortStableFunc(order, func(a, b toolsearch.Candidate) int { return cmp.Compare(b.PartLeg(n).Score, a.PartLeg(n).Score) })
 		for i := range min(perPart, len(order)) {
 			keep[order[i].ID] = true
 		}
@@ -167,21 +197,35 @@ func (c *partChoice) best() []partPick {
 // score returns the score of candidate i for part n; earlier are the picks for the parts
 // before it.
 func (c *partChoice) score(i, n int, earlier []partPick) float64 {
-	s := c.base[i] + c.candidates[i].PartScore(n)
-	for m, e := range earlier {
-		if e.candidate == i && (c.requests[m] != c.requests[n] || c.parts[m].Led && c.parts[n].Led && c.verbs[m] != c.verbs[n]) {
-			s -= repeated
-		}
-	}
-	s += agreement * agrees(c.purposes[i].Actions, c.requests[n])
-	if slices.Contains(c.named[n], c.tools[i].Server) {
-		s += namedServer
-	} else if len(c.named[n]) > 0 {
-		s -= namedServer
-	} else if server := c.tools[i].Server; n > 0 && server != "" && server == c.tools[earlier[n-1].candidate].Server {
-		s += sameServer
+	s := c.usage[i]
+	for k, f := range c.features(i, n, earlier) {
+		s += c.weights[k] * f
 	}
 	return s
+}
+
+// features returns the values of ChoiceFeatures.
+func (c *partChoice) features(i, n int, earlier []partPick) [11]float64 {
+	part, whole := c.candidates[i].PartLeg(n), &c.candidates[i].Whole
+	f := [11]float64{4: part.KeywordWeight * part.Keyword, 5: whole.KeywordWeight * whole.Keyword,
+		6: agrees(c.purposes[i].Actions, c.requests[n]), 9: c.inputs[i]}
+	f[0], f[1] = part.Cosines()
+	f[2], f[3] = whole.Cosines()
+	server := c.tools[i].Server
+	switch {
+	case slices.Contains(c.named[n], server):
+		f[7] = 1
+	case len(c.named[n]) > 0:
+		f[7] = -1
+	case n > 0 && server != "" && server == c.tools[earlier[n-1].candidate].Server:
+		f[8] = 1
+	}
+	for m, e := range earlier {
+		if e.candidate == i && (c.requests[m] != c.requests[n] || c.parts[m].Led && c.parts[n].Led && c.verbs[m] != c.verbs[n]) {
+			f[10]++
+		}
+	}
+	return f
 }
 
 // wordSet returns the singular words of a text.

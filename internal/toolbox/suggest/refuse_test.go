@@ -80,12 +80,34 @@ func TestSameServer(t *testing.T) {
 // not serve it if the next tool fits nearly as well.
 func TestVerbsDoNotShareATool(t *testing.T) {
 	c := &partChoice{parts: []toolsearch.Part{{Led: true}, {Led: true}}, requests: make([]toolsearch.Actions, 2), verbs: []string{"scan", "print"},
-		named: make([][]string, 2), candidates: make([]toolsearch.Candidate, 2), base: []float64{.5, .45}, tools: make([]catalog.Tool, 2), purposes: make([]toolsearch.Purpose, 2)}
+		named: make([][]string, 2), candidates: make([]toolsearch.Candidate, 2), usage: []float64{.5, .45}, inputs: make([]float64, 2), weights: choiceWeights, tools: make([]catalog.Tool, 2), purposes: make([]toolsearch.Purpose, 2)}
 	if best := c.best(); best[0].candidate != 0 || best[1].candidate != 1 {
 		t.Errorf("picks %v", best)
 	}
 	c.verbs[1] = "scan"
 	if best := c.best(); best[1].candidate != 0 {
 		t.Errorf("of one verb: picks %v", best)
+	}
+}
+
+// TestChoices: the features of the tools for each part, in the order of ChoiceFeatures.
+func TestChoices(t *testing.T) {
+	x := index(t, []catalog.Tool{described(t, "alpha:list_pages: ", "List the pages"), described(t, "alpha:delete_note: title:string", "Delete a note")})
+	choices, err := Choices(t.Context(), x, "list the pages, then delete a note")
+	if err != nil || len(choices) != 2 {
+		t.Fatalf("%d choices, %v, want one for each part", len(choices), err)
+	}
+	for n, c := range choices {
+		list, remove := slices.Index(c.Tools, "alpha:list_pages"), slices.Index(c.Tools, "alpha:delete_note")
+		if len(c.Tools) != 2 || len(c.Features[list]) != len(ChoiceFeatures) {
+			t.Fatalf("part %d: %+v", n, c)
+		}
+		action := slices.Index(ChoiceFeatures, "action")
+		if (c.Features[list][action] > c.Features[remove][action]) != (n == 0) {
+			t.Errorf("part %d: actions %v and %v", n, c.Features[list], c.Features[remove])
+		}
+	}
+	if choices, err := Choices(t.Context(), x, ""); err != nil || choices != nil {
+		t.Errorf("the empty intent has choices %v, %v", choices, err)
 	}
 }

@@ -371,14 +371,14 @@ func (p *planner) unmatched() (contested int) {
 		var best, chosen float64
 		own, by := false, (*toolsearch.Candidate)(nil)
 		for i := range p.ranking.Candidates {
-			best = max(best, p.ranking.Candidates[i].PartScore(n))
+			best = max(best, p.ranking.Candidates[i].PartLeg(n).Score)
 		}
 		for _, st := range p.steps {
 			if st.chosen == nil {
 				continue
 			}
 			own = own || (st.chosen.PartNumber == n || len(p.ranking.Parts) == 1) && fit(st.chosen) >= leastFit
-			if s := st.chosen.PartScore(n); s > chosen {
+			if s := st.chosen.PartLeg(n).Score; s > chosen {
 				chosen, by = s, st.chosen
 			}
 		}

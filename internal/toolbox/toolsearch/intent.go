@@ -154,7 +154,7 @@ func (x *Index) score(ctx context.Context, q *intentQuery, ids []string, calibra
 				c.Whole = l
 				continue
 			}
-			c.partScores = append(c.partScores, l.Score)
+			c.partLegs = append(c.partLegs, l)
 			if c.Part == nil || l.Score > c.Part.Score {
 				c.Part, c.PartNumber = &l, n-1
 			}

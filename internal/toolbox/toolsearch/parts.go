@@ -43,7 +43,8 @@ const (
 // Parts splits an intent at the ends of sentences, at line breaks, at the numbers of a
 // list, before "and" and "then", and at commas before a joining word or a verb. It also
 // splits before "after", "before" and "once" if a verb follows. It does not split quoted
-// text. Verbs with one object, as in "fork and star the repository", are parts with the object
+// text, nor two values at "and", nor a statement from the request that follows it in the sentence.
+// Verbs with one object, as in "fork and star the repository", are parts with the object
 // each. An intent that cannot be split is one part. The empty intent has no parts.
 func Parts(intent string) []Part {
 	intent = Unquoted(intent)
@@ -131,9 +132,9 @@ begun:
 		s.parts = append(s.parts, c) // "fork and star the repository"
 		return
 	}
-	if n > 0 && (c.short() || n == maxParts || s.parts[n-1].short()) {
+	if n > 0 && (c.short() || n == maxParts || s.parts[n-1].short() || first == start && !c.opens && c.Led && s.states(&s.parts[n-1])) {
 		p := &s.parts[n-1]
-		p.End, p.words = c.End, p.words+c.words
+		p.End, p.words, p.Led = c.End, p.words+c.words, p.Led || c.Led
 		return
 	}
 	s.parts = append(s.parts, c)
@@ -149,6 +150,16 @@ func (s *splitter) joined(i int) bool {
 	}
 	return s.led(i, i+1) && s.joined(i+1)
 }
+
+// states reports whether a clause only states why or when to do what follows, as in "E-77 was
+// 48.20, fix it".
+func (s *splitter) states(c *clause) bool {
+	words := fields(s.intent[c.Start:c.End])
+	return !c.Led && (slices.Contains(conditions, bare(words[0].text)) || slices.ContainsFunc(words, func(w field) bool { return slices.Contains(auxiliaries, bare(w.text)) }))
+}
+
+// conditions begin a clause that states when or why to do something.
+var conditions = []string{"if", "when", "since", "because", "as", "unless", "while", "whenever", "should"}
 
 // short reports whether a clause has too few words to be a part.
 func (c *clause) short() bool {
@@ -211,8 +222,8 @@ func (s *splitter) splits(i int) bool {
 	}
 	comma := strings.HasSuffix(before, ",") || before == "-" || strings.HasSuffix(before, "—") || strings.HasSuffix(before, "–") || strings.HasSuffix(before, ":")
 	switch word {
-	case "and", "&":
-		return true
+	case "and", "&": // "jan.json and feb.json" are values of one part
+		return i+1 == len(s.words) || s.led(i+1, len(s.words)) || !value(before) || !value(s.words[i+1].text)
 	case "then":
 		return !slices.Contains([]string{"until", "by", "since", "from", "and"}, s.word(i-1))
 	case "after", "before", "once":
@@ -248,7 +259,12 @@ func (s *splitter) led(i, end int) bool {
 	if !verb || sure {
 		return verb || i+1 < end && imperative(s.word(i), s.word(i+1))
 	}
-	return i > first || i == 0 || s.endsSentence(i) || i+1 < end && (s.quoted[i+1] || slices.Contains(determiners, s.word(i+1)))
+	return i > first || i == 0 || s.endsSentence(i) || i+1 < end && (s.quoted[i+1] || slices.Contains(determiners, s.word(i+1)) || value(s.words[i+1].text))
+}
+
+// value reports whether a word is a name or a value, such as "T-205", "clip8.mov" and "Ops".
+func value(word string) bool {
+	return strings.ContainsFunc(word, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsDigit(r) }) || strings.ContainsAny(strings.TrimRight(word, ".,;:!?"), "./_@#\"“")
 }
 
 // imperative reports whether a word that is not known as a verb is one before next, as in "bake a".

@@ -93,20 +93,25 @@ type Candidate struct {
 	Closure    float64 `json:"closure"`    // in [0, 1.6]
 	Score      float64 `json:"score"`
 
-	partScores []float64
+	partLegs []Leg
 }
 
 // PartScores returns the scores for the parts of the intent, in their order. It is empty if
 // the intent is one part without values and content of its own.
-func (c *Candidate) PartScores() []float64 { return c.partScores }
-
-// PartScore returns the score for part n, which is that for the whole intent if PartScores is
-// empty.
-func (c *Candidate) PartScore(n int) float64 {
-	if n < len(c.partScores) {
-		return c.partScores[n]
+func (c *Candidate) PartScores() []float64 {
+	scores := make([]float64, len(c.partLegs))
+	for n := range scores {
+		scores[n] = c.partLegs[n].Score
 	}
-	return c.Whole.Score
+	return scores
+}
+
+// PartLeg returns the fit to part n, which is that to the whole intent if PartScores is empty.
+func (c *Candidate) PartLeg(n int) *Leg {
+	if n < len(c.partLegs) {
+		return &c.partLegs[n]
+	}
+	return &c.Whole
 }
 
 // Fit returns the fit to the part that the tool fits best, or to the whole intent without
@@ -118,21 +123,13 @@ func (c *Candidate) Fit() *Leg {
 	return &c.Whole
 }
 
-// A tool does not serve a part of an intent if its score, less twice the model's MinSimilarity for
-// the two cosines in it, plus likeness times its similarity is below leastFit. The similarity is 0
-// for unrelated texts and 1 at MinSimilarity. The values were fitted to all sets but bfcl, see
-// benchmarks/plans.md.
-const (
-	likeness = 0.3
-	leastFit = 0.06
-)
-
-// Unlike reports whether a tool that past intents did not use, with a score for a part, is too
-// different from every part of the intent to serve it. It is false without vectors.
-func (r *Ranking) Unlike(c *Candidate, score float64) bool {
-	l, near := c.Fit(), r.model.NearEnough()
-	return c.Memory == 0 && c.Transition == 0 && !l.Imputed && len(r.Degraded) == 0 && near > r.model.Unrelated &&
-		score-2*near+likeness*(l.Vector-r.model.Unrelated)/(near-r.model.Unrelated) < leastFit
+// Unlike reports whether a tool that past intents did not use is too different from part n of the
+// intent to serve it. Its similarity to the part plus its keyword score for the whole intent, times
+// the weight of keywords, is then below the model's MinSimilarity. It is false without vectors.
+func (r *Ranking) Unlike(c *Candidate, n int) bool {
+	l := c.PartLeg(n)
+	return c.Memory == 0 && c.Transition == 0 && !l.Imputed && len(r.Degraded) == 0 &&
+		l.Vector+c.Whole.KeywordWeight*c.Whole.Keyword < r.model.NearEnough()
 }
 
 // Ranking is the result of Rank.

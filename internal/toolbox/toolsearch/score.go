@@ -78,6 +78,15 @@ func (l *Leg) nearness() float64 {
 	return (1-fartherCosine)*max(a, b) + fartherCosine*min(a, b)
 }
 
+// Cosines returns the cosines of the tool's text and of its name, clipped to [0, 1], or for both the
+// estimate of a tool without vectors.
+func (l *Leg) Cosines() (text, name float64) {
+	if l.Imputed {
+		return l.Vector, l.Vector
+	}
+	return clip(l.TextCosine), clip(l.NameCosine)
+}
+
 // keywordWeight returns the weight of the keyword leg, in [0.05, 0.45].
 func keywordWeight(evidence float64) float64 {
 	return leastKeywordWeight + (mostKeywordWeight-leastKeywordWeight)*clip((evidence-littleEvidence)/(muchEvidence-littleEvidence))

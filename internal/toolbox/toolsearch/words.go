@@ -35,21 +35,33 @@ var determiners = slices.Concat(articles, []string{"it", "them", "this", "that",
 // verbs lists the verbs of requests to tools. Those in nounVerbs can also be nouns; the next
 // word decides.
 var (
-	verbs = strings.Fields(`accept activate adapt add adjust aggregate allocate analyse analyze announce append apply approve archive arrange ask assess assign attach
-authenticate authorize back block browse build calculate call cancel capture change check checkout choose claim classify clean clear click clone close collect combine commit
-compare compile complete compose compress compute configure confirm connect consult convert copy count crawl create crop deactivate decode decrypt define delete deliver deploy
-describe detect determine diagnose disable discard disconnect display dispatch divide download draft draw edit email enable encode encrypt enroll ensure enter estimate evaluate
-examine execute explain export extract fetch fill filter finalize finalise find fix follow forecast fork format forward gather generate get give grant group help hide identify implement import
-increase index initialize initiate inquire insert inspect install integrate invite invoke join keep launch list load locate lock log login look lookup make manage map mark measure
-merge message migrate modify monitor move multiply mute navigate notify obtain open optimize order organize parse pause pay perform pick pin place plan play post predict
-prepare print process provision publish pull purchase push put query read rebook receive recommend record recover redeploy reduce refresh refund register reject release reload
-remind remove rename render renew rent reopen repair repeat replace reply report request reschedule reserve reset resize resolve respond restart restore resume retrieve
-retry return reverse review revoke rewrite roll rotate run save scale scan schedule scrape search select sell send set share show sign simulate solve sort split stage star
-start stop store stream submit subscribe subtract suggest sum summarise summarize swap switch sync synchronize tag take tell terminate test toggle track train transcribe transfer
-transform translate trash tick trigger trim turn type unassign unblock undo unfollow unlink unlock unpin unstar unsubscribe update upgrade upload use vacuum validate verify view visit visualize wait warn watch withdraw write zip book bump ditch drop grab hand jot let log note peek ping press reply ring scrap slap stick swap throw tweak tweet wipe type go`)
-	nounVerbs = strings.Fields(`address back block book call change check claim comment copy count display draft email estimate file forecast format fork group index issue
-hand label link list log map mark measure message note order plan post press process purchase query record release repair reply report request ring reserve return review schedule search share sign
-sort star stick store stream tag test track tick trigger tweet type update upgrade use view visit watch zip`)
+	verbs = strings.Fields(`abort accept activate adapt add adjust admit aggregate allocate allow analyse analyze animate annotate announce append apply approve archive arrange ask assess assign
+attach authenticate authorize back ban bin block blow book boot bounce brainstorm brew bring broadcast browse build bump bundle burn buy buzz calculate call cancel
+capture carve catch change charge chart check checkout choose chop chuck claim classify clean clear click clone close collect combine commit compare compile complete
+compose compress compute condense configure confirm connect consult continue convert cook copy correct count crack crawl create credit crop cut deactivate declare
+decode decrypt define delete deliver deploy derive describe destroy detach detect determine diagnose dial diff dig dim disable discard disconnect dispatch display ditch
+divide double download draft drag draw drop dump duplicate edit email enable encode encrypt enroll ensure enter enumerate erase escape estimate evaluate examine execute
+explain export extend extract feed fetch fill filter finalise finalize find fire fix flag flatten flick flip flush fold follow forbid force forecast fork format forward
+freeze gather generate get give glue go grab grade grant grep group halt halve hand help hide hit hold hook hop hunt identify ignore implement import increase index
+ingest initialize initiate inquire insert inspect install integrate interrupt invent invite invoke issue join jot keep kick kill knock label launch leave let lift list
+load locate lock log login look lookup loosen lower make manage map mark match measure merge message migrate mirror mix modify monitor move multiply mute narrow
+navigate note notify nudge nuke obtain open optimize order organize outline overwrite pack park parse paste patch pause pay peek perform pick pin ping place plan play
+plot plug point poke pop post pour predict prepare preserve press preview print process produce propose protect provision publish pull purchase purge push put query
+quit quote raise rank read rebook reboot rebuild recall receive recommend record recover redeploy redo reduce refresh refund register reject relabel release reload
+remember remind remove rename render renew rent renumber reopen repair repeat replace reply report request reschedule research reserve reset resize resolve respond
+restart restore resume retire retitle retract retrieve retry return reverse review revoke reword rework rewrite ring roll rotate run save scaffold scale scan schedule
+scrap scrape scribble scroll scrub seal search secure see select sell send set settle share shelve shift ship shorten shove show shrink shut sign silence simulate
+sketch skim skip slap slice smooth snap solve sort spell spin split spread squash squeeze stack stage stamp star start stash stick stitch stop store stream stretch
+strike strip submit subscribe subtract suggest sum summarise summarize swap sweep switch swivel sync synchronize tack tag take tally tap tape teach tear tell terminate
+test thaw throw tick tidy tie tip toggle toss trace track train transcribe transfer transform translate trash treat trigger trim try tuck turn tweak tweet type unassign
+unblock undo unfollow unfreeze unhook unlink unlock unpack unpin unstar unsubscribe update upgrade upload upsert use vacuum validate verify view visit visualize wait
+wake walk warn watch weigh widen wipe wire withdraw work wrap write yank zip zoom`)
+	nounVerbs = strings.Fields(`address back bin block book boot broadcast burn buzz call catch change charge chart check claim comment copy correct count crack credit cut dial diff display double
+draft dump duplicate email estimate feed file fire flag fold force forecast fork format grade grep group hand hit hold hook hop index issue kick kill label leave lift
+link list log lower map mark match measure message mirror mix narrow note order outline pack park patch plan plot plug point pop post press preview process purchase
+purge query quote raise rank recall record release repair reply report request research reserve return review ring schedule seal search secure share shift ship sign
+skip slice snap sort spell spin stack stamp star stash stick store stream strike strip sweep tag tally tap tape tear test tick tie tip trace track treat trigger try
+tweet type update upgrade use view visit walk watch wire work wrap zip`)
 )
 
 var verbForms = makeVerbForms()

@@ -146,7 +146,7 @@ func (a *app) benchToolsCommand() *cli.Command {
 func (a *app) benchFitCommand() *cli.Command {
 	var o benchmarks.FitOptions
 	var file string
-	cmd := benchCommand(a, "fit --data DIR --data DIR [--weights FILE]", "Fit the confidence of plans to intents whose tools are known", func(ctx context.Context, _ []string) (*benchmarks.FitReport, error) {
+	cmd := benchCommand(a, "fit --data DIR --data DIR [--weights FILE]", "Fit the choice of tools and the confidence of plans to intents whose tools are known", func(ctx context.Context, _ []string) (*benchmarks.FitReport, error) {
 		report, err := withModel(a, a.Model.OpenTools, func(model models.Embedder, bar *term.Progress) (*benchmarks.FitReport, error) {
 			o.Embedder = model
 			o.Progress = func(done, total int) { bar.Show(job.Progress{Phase: "sets", Done: done, Total: total}) }
