@@ -21,7 +21,7 @@ import (
 // and those with "bfcl " are the kinds of questions with tools of their own. What was reached
 // when is in toolquality.md.
 var planSets = map[string][2]float64{
-	"bfcl several tools": {.92, .76}, "bfcl one tool": {.9, .86}, "bfcl one tool alone": {.9, .9}, "bfcl one tool repeated": {.97, .97}, "bfcl no tool, people": {0, .53}, "bfcl no tool, generated": {0, .39},
+	"bfcl several tools": {.95, .84}, "bfcl one tool": {.9, .86}, "bfcl one tool alone": {.9, .9}, "bfcl one tool repeated": {.97, .97}, "bfcl no tool, people": {0, .6}, "bfcl no tool, generated": {0, .54},
 	"g4tp-ultratool": {.645, .255}, "g4tp-ultratool+learnt": {.81, .52}, "toollinkos": {.85, .5}, "toollinkos+learnt": {.86, .48}, "seal-tools": {.89, .66},
 	"gtc-ecommerce": {.82, .79}, "gtc-github": {.93, .91}, "gtc-k8s": {.69, .69}, "gtc-mixed_mcp": {.96, .96}, "gtc-multi_mcp": {.91, .86}, "gtc-petstore": {.96, .9},
 	"mcpproxy-golden": {.87, .84},
