@@ -30,6 +30,14 @@ func TestParts(t *testing.T) {
 		{`"Fork a repository. Then push some files."`, []string{"Fork a repository", "push some files"}},
 		{`"fork a repository and push files"`, []string{"fork a repository", "push files"}},
 		{"set the title, name and order number", []string{"set the title, name and order number"}},
+		// A statement belongs to the request that it explains, in the same sentence.
+		{"E-77 was 48.20 and not 42.80, fix it", []string{"E-77 was 48.20 and not 42.80, fix it"}},
+		{"what does LI-88 say? If the level is over 70, set LIC-88 to 60", []string{"what does LI-88 say", "If the level is over 70, set LIC-88 to 60"}},
+		{"My laptop was stolen. Block the card", []string{"My laptop was stolen", "Block the card"}},
+		// "and" between values, and before a verb and a value.
+		{"load jan.json, feb.json and mar.json into the table", []string{"load jan.json, feb.json and mar.json into the table"}},
+		{"tell Ann and mute Bob", []string{"tell Ann", "mute Bob"}},
+		{"clear the stale lock, tag T-205 as done", []string{"clear the stale lock", "tag T-205 as done"}},
 	} {
 		var got []string
 		for _, p := range Parts(c.intent) {
