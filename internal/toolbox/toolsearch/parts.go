@@ -269,7 +269,7 @@ func value(word string) bool {
 
 // imperative reports whether a word that is not known as a verb is one before next, as in "bake a".
 func imperative(word, next string) bool {
-	return next == "it" || next == "them" || slices.Contains(articles, next) && !query.IsStopWord(word) && !notVerbs.MatchString(word)
+	return (next == "it" || next == "them") && !slices.Contains(conditions, word) || slices.Contains(articles, next) && !query.IsStopWord(word) && !notVerbs.MatchString(word)
 }
 
 // notVerbs matches words whose form is not that of an imperative, such as "using" and "only".

@@ -32,7 +32,7 @@ func TestParts(t *testing.T) {
 		{"set the title, name and order number", []string{"set the title, name and order number"}},
 		// A statement belongs to the request that it explains, in the same sentence.
 		{"E-77 was 48.20 and not 42.80, fix it", []string{"E-77 was 48.20 and not 42.80, fix it"}},
-		{"what does LI-88 say? If the level is over 70, set LIC-88 to 60", []string{"what does LI-88 say", "If the level is over 70, set LIC-88 to 60"}},
+		{"what does LI-88 say? If it is over 70, set LIC-88 to 60", []string{"what does LI-88 say", "If it is over 70, set LIC-88 to 60"}},
 		{"My laptop was stolen. Block the card", []string{"My laptop was stolen", "Block the card"}},
 		// "and" between values, and before a verb and a value.
 		{"load jan.json, feb.json and mar.json into the table", []string{"load jan.json, feb.json and mar.json into the table"}},
