@@ -105,7 +105,7 @@ func TestInventedDevelopment(t *testing.T) {
 
 func planInvented(t *testing.T, name string, intents int, failures bool, least everydayFigures) {
 	if testing.Short() || os.Getenv("CAIRN_DATA") == "" {
-		t.Skip("this plans a thousand intents, where CAIRN_DATA is set")
+		t.Skip("CAIRN_DATA names no folder of evaluation data: this plans a thousand intents")
 	}
 	sum := everydaySum{failures: failures}
 	for _, c := range inventedCatalogues(t, name) {

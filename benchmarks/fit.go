@@ -107,7 +107,7 @@ type choiceRow struct {
 	right    []bool
 }
 
-// fitRows holds what a set gives to the fit.
+// fitRows holds what the tasks of sets give to the fit.
 type fitRows struct {
 	plans   []fitRow
 	choices []choiceRow
@@ -120,8 +120,7 @@ type fitRows struct {
 // tools.
 func Fit(ctx context.Context, o FitOptions) (*FitReport, error) {
 	r := &FitReport{Date: time.Now().UTC().Format(time.DateOnly), Model: o.Embedder.Description().ID, Tasks: fitTasks, Ridge: ridge}
-	var rows []fitRow
-	var choices []choiceRow
+	var all fitRows
 	var names []string
 	groups := map[string]int{} // by tools
 	for n, dir := range o.Sets {
@@ -152,11 +151,11 @@ func Fit(ctx context.Context, o FitOptions) (*FitReport, error) {
 		}
 		for _, row := range list.plans {
 			row.group = g
-			rows = append(rows, row)
+			all.plans = append(all.plans, row)
 		}
 		for _, row := range list.choices {
 			row.group = g
-			choices = append(choices, row)
+			all.choices = append(all.choices, row)
 		}
 	}
 	if len(names) < 2 {
@@ -165,19 +164,19 @@ func Fit(ctx context.Context, o FitOptions) (*FitReport, error) {
 	var left fitSums
 	var right float64
 	for g, name := range names {
-		weights := fitConfidence(rows, g)
-		s := left.add(rows, g, weights)
+		s := left.add(all.plans, g, fitConfidence(all.plans, g))
 		s.Set = name
-		s.Parts, s.Right = rightParts(choices, g, fitChoice(choices, g))
+		s.Parts, s.Right = rightParts(all.choices, g, fitChoice(all.choices, g))
 		right += s.Right * float64(s.Parts)
 		r.Sets = append(r.Sets, s)
 	}
-	r.Plans, r.All = len(rows), FitSet{"all", len(choices), right / float64(max(1, len(choices))), len(rows), left.ordered / max(1, left.pairs), calibrate(left.all).ECE}
+	parts := len(all.choices)
+	r.Plans, r.All = len(all.plans), FitSet{"all", parts, right / float64(max(1, parts)), len(all.plans), left.ordered / max(1, left.pairs), calibrate(left.all).ECE}
 	r.Choice, r.Weights = map[string]float64{}, map[string]float64{}
-	for i, w := range fitChoice(choices, -1) {
+	for i, w := range fitChoice(all.choices, -1) {
 		r.Choice[suggest.ChoiceFeatures[i]] = w
 	}
-	for i, w := range fitConfidence(rows, -1) {
+	for i, w := range fitConfidence(all.plans, -1) {
 		r.Weights[suggest.Features[i]] = w
 	}
 	return r, nil

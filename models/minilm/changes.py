@@ -12,9 +12,9 @@ FILE holds catalogues of tools, or packages of source code, a JSON object a line
 
 where items are the positions of the right tools or symbols, none for a request that no tool of the
 catalogue serves. A request for several tools comes whole, with all of them, and once for each part.
-The words of a name are separated by blanks. The text of a symbol is what package indexer embeds, and bare is the
-same without its comment. A request with comment is a sentence of the comment. graph is
-the published 8-bit file.
+The words of a name are separated by blanks. The text of a symbol is what package indexer embeds,
+and bare is the same without its comment. A request with comment is a sentence of the comment.
+graph is the published 8-bit file.
 
 Every matrix W of the six layers becomes W + AB, where A has RANK columns (Hu et
 al. 2021, LoRA). They start at none, or at the changes of the file that --init names, of which
@@ -25,8 +25,8 @@ serves many pairs. The loss is the cross entropy of 20 times the cosines, of a r
 and, by WEIGHT, of a tool and its request over all requests for other tools. By NONE, it is also that
 of a request for a tool over all tools and none, whose cosine is THRESHOLD. None is right for a request
 that no tool serves and for one in five others, whose tools are hidden. So the cosine itself
-tells whether a tool fits. A tool is its name and description, often shortened, sometimes with its server or inputs, and for one in ten
-another request for the same tool. Requests for symbols keep the vectors of the
+tells whether a tool fits. A tool is its name and description, often shortened, sometimes with its
+server or inputs, and for one in ten another request for the same tool. Requests for symbols keep the vectors of the
 model without changes, since they also search documents. model.onnx keeps its own rounding:
 package bert adds the changes to its codes.
 """
