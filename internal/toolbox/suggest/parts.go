@@ -29,10 +29,10 @@ var ChoiceFeatures = []string{"text", "name", "whole_text", "whole_name", "keywo
 
 const (
 	maxMentioned = 3
-	// A part has a tool if its best score and lead are at least leastPart of the best score of
-	// any part, or leastUnled if it has no verb, because it may only describe the others.
-	leastPart  = 0.65
-	leastUnled = 0.85
+	// A part has a tool if its best score and lead are at least leastPart of the best score of any
+	// part, or leastStatement if it is a statement, because it may only describe the others.
+	leastPart      = 0.65
+	leastStatement = 0.85
 	// considered and perPart bound the candidates for the whole intent and for a part.
 	considered = 25
 	perPart    = 12
@@ -75,8 +75,8 @@ func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Can
 	for n, b := range best {
 		pick := c.candidates[b.candidate]
 		least := leastPart
-		if !c.parts[n].Led {
-			least = leastUnled
+		if c.parts[n].Statement {
+			least = leastStatement
 		}
 		if r.Unlike(&pick, n) || b.score < top && b.score+b.lead < least*top || len(picks) == limit || slices.ContainsFunc(picks, func(o toolsearch.Candidate) bool { return o.ID == pick.ID }) {
 			continue
@@ -95,7 +95,7 @@ func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
 	c := &partChoice{parts: r.Parts, candidates: cs, tools: make([]catalog.Tool, len(cs)), purposes: make([]toolsearch.Purpose, len(cs)),
 		usage: make([]float64, len(cs)), inputs: make([]float64, len(cs)), weights: choiceWeights}
 	if len(c.parts) == 1 {
-		c.parts = []toolsearch.Part{{Text: p.req.Intent, Request: r.Parts[0].Request, Led: true}}
+		c.parts = []toolsearch.Part{{Text: p.req.Intent, Request: r.Parts[0].Request}}
 	}
 	for _, part := range c.parts {
 		c.requests = append(c.requests, toolsearch.RequestedActions(part.Request))
@@ -221,7 +221,7 @@ func (c *partChoice) features(i, n int, earlier []partPick) [11]float64 {
 		f[8] = 1
 	}
 	for m, e := range earlier {
-		if e.candidate == i && (c.requests[m] != c.requests[n] || c.parts[m].Led && c.parts[n].Led && c.verbs[m] != c.verbs[n]) {
+		if e.candidate == i && (c.requests[m] != c.requests[n] || !c.parts[m].Statement && !c.parts[n].Statement && c.verbs[m] != c.verbs[n]) {
 			f[10]++
 		}
 	}

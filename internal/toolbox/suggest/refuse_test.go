@@ -79,7 +79,7 @@ func TestSameServer(t *testing.T) {
 // TestVerbsDoNotShareATool: a tool that is only second best for the part of another verb does
 // not serve it if the next tool fits nearly as well.
 func TestVerbsDoNotShareATool(t *testing.T) {
-	c := &partChoice{parts: []toolsearch.Part{{Led: true}, {Led: true}}, requests: make([]toolsearch.Actions, 2), verbs: []string{"scan", "print"},
+	c := &partChoice{parts: make([]toolsearch.Part, 2), requests: make([]toolsearch.Actions, 2), verbs: []string{"scan", "print"},
 		named: make([][]string, 2), candidates: make([]toolsearch.Candidate, 2), usage: []float64{.5, .45}, inputs: make([]float64, 2), weights: choiceWeights, tools: make([]catalog.Tool, 2), purposes: make([]toolsearch.Purpose, 2)}
 	if best := c.best(); best[0].candidate != 0 || best[1].candidate != 1 {
 		t.Errorf("picks %v", best)

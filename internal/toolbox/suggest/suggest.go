@@ -402,7 +402,7 @@ func (p *planner) otherVerb(n, m int) bool {
 		return false
 	}
 	a, b := &p.ranking.Parts[n], &p.ranking.Parts[m]
-	return a.Led && b.Led && toolsearch.VerbOf(a.Request) != toolsearch.VerbOf(b.Request)
+	return !a.Statement && !b.Statement && toolsearch.VerbOf(a.Request) != toolsearch.VerbOf(b.Request)
 }
 
 // reason explains why a tool was chosen.

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
-	"cairn/internal/text/query"
 )
 
 // Part is a piece of an intent that may need its own tool. Start and End are byte offsets in
@@ -25,257 +23,163 @@ type Part struct {
 	// Refers is the word that refers to the result of an earlier part, such as "it"; "" if
 	// there is none.
 	Refers string `json:"-"`
-	// Led reports whether the part begins with a verb, after words such as "please".
-	Led bool `json:"-"`
+	// Statement reports whether the part is a sentence that requests nothing by itself.
+	Statement bool `json:"-"`
 }
+
+// minStatement is the minimum number of words of a statement that is a part.
+const minStatement = 4
 
 // maxParts bounds the parts of an intent, because each needs a search. The last part holds
 // the rest of the intent.
 const maxParts = 12
 
-// minPartWords is the minimum number of words of a part, minLedWords that of a part that
-// begins with a verb. A shorter part is joined to the one before it.
-const (
-	minPartWords = 3
-	minLedWords  = 2
-)
-
-// Parts splits an intent at the ends of sentences, at line breaks, at the numbers of a
-// list, before "and" and "then", and at commas before a joining word or a verb. It also
-// splits before "after", "before" and "once" if a verb follows. It does not split quoted
-// text, nor two values at "and", nor a statement from the request that follows it in the sentence.
-// Verbs with one object, as in "fork and star the repository", are parts with the object
-// each. An intent that cannot be split is one part. The empty intent has no parts.
+// Parts splits an intent into what may need a tool each, by the fitted weights of words. It leaves
+// out words that only join parts, and statements that request nothing. A verb without an object,
+// as in "fork and star the repository", has the object of the next part. An intent of which the
+// weights find no part is one part. The empty intent has none.
 func Parts(intent string) []Part {
 	intent = Unquoted(intent)
-	s := splitter{intent: intent, words: fields(intent)}
-	s.quoted = quotedWords(intent, s.words)
-	start := 0 // the first word of the part
-	for i := 1; i < len(s.words); i++ {
-		if s.splits(i) {
-			s.flush(start, i)
-			start = i
+	hashes, places := TagFeatures(intent)
+	if len(places) == 0 {
+		return nil
+	}
+	tags := BestTags(storedFeatures(hashes), storedWeight)
+	words := fields(intent)
+	type span struct {
+		start, end int // words
+		statement  bool
+	}
+	var spans []span
+	for i, sentence := 0, 0; i < len(tags); i++ {
+		n := len(spans)
+		switch t := tags[i]; {
+		case t == Begins && n < maxParts:
+			spans = append(spans, span{i, i + 1, false})
+		case t != Outside && n > 0:
+			spans[n-1].end = i + 1
+		}
+		if i+1 == len(tags) || endsSentence(intent, words[i], words[i+1]) {
+			if n := len(spans); i+1-sentence >= minStatement && n < maxParts && !slices.ContainsFunc(tags[sentence:i+1], func(t Tag) bool { return t != Outside }) {
+				spans = append(spans, span{sentence, i + 1, true})
+			}
+			sentence = i + 1
 		}
 	}
-	if len(s.words) > 0 {
-		s.flush(start, len(s.words))
+	if len(spans) == 1 || !slices.ContainsFunc(spans, func(s span) bool { return !s.statement }) {
+		spans = []span{{0, len(places), false}}
 	}
-	return s.finish()
-}
-
-// splitter collects the parts of one intent.
-type splitter struct {
-	intent string
-	words  []field
-	quoted []bool // whether a word is quoted
-	parts  []clause
-	then   string // clause.then of a preceding clause without further words
-}
-
-// clause is a part with the order that its first words state.
-type clause struct {
-	Part
-	words  int
-	opens  bool   // whether it begins a sentence
-	then   string // a word such as "then": the clause runs after the one before it
-	marker string // "after", "once" or "before" of a subordinate clause
-	object string // the words after the first
-	alone  bool   // whether it is a verb without the object, which the next clause has
-}
-
-// flush adds the words in [start, end) as a part, or to the last part.
-func (s *splitter) flush(start, end int) {
-	c := clause{opens: start == 0 || s.endsSentence(start), then: s.then}
-	s.then = ""
-	first := start
-	if end-first > 3 && s.word(first) == "as" && s.word(first+1) == "well" {
-		first += 3
+	parts := make([]Part, 0, len(spans))
+	before := 0 // the word after the last part
+	var leads []leadWord
+	for _, s := range spans {
+		p := Part{Start: places[s.start][0], End: places[s.end-1][1], Statement: s.statement}
+		p.Text = trimmed(intent[p.Start:p.End])
+		p.End = p.Start + len(p.Text)
+		if p.Text == "" {
+			continue
+		}
+		for _, w := range words[s.start+1 : s.end] {
+			if b := bare(w.text); p.Refers == "" && slices.Contains(references, b) {
+				p.Refers = b
+			}
+		}
+		leads = append(leads, lead(words[before:s.start+1], before == 0))
+		parts, before = append(parts, p), s.end
 	}
-	for ; first < end; first++ {
-		w := s.word(first)
-		switch {
-		case listNumber(s.words[first].text):
-			c.then = s.words[first].text
-		case slices.Contains(orderWords, w):
-			c.then = w
-		case w == "after" && first+1 < end && (s.word(first+1) == "that" || s.word(first+1) == "this"):
-			c.then = "after " + s.word(first+1)
-			first++
-		case w == "after" || w == "before" || w == "once":
-			c.marker = w
-		case w == "" || slices.Contains(joiners, w):
-		default:
-			goto begun
+	object := "" // of the verbs before a part
+	for i := len(parts) - 1; i >= 0; i-- {
+		p := &parts[i]
+		if !verbAlone(p.Text) {
+			object = ""
+		} else if object != "" {
+			p.Text += " " + object
+		}
+		if leads[i].and {
+			_, object, _ = strings.Cut(p.Text, " ")
 		}
 	}
-begun:
-	if first == end {
-		s.then = c.then // "Finally, send it" splits at the comma
-		return
-	}
-	last := &s.words[end-1]
-	c.Start, c.End, c.words = s.words[first].at, last.at+len(last.text), end-first
-	c.Led = s.led(first, end) || c.then != "" && !slices.Contains(determiners, s.word(first)) || slices.Contains(questions, s.word(first))
-	for i := first; i < end && c.Refers == ""; i++ {
-		if w := s.word(i); i > first && !s.quoted[i] && slices.Contains(references, w) {
-			c.Refers = w
-		}
-	}
-	n := len(s.parts)
-	for verb := first; verb+1 == end || slices.Contains(fillers, s.word(verb)); verb++ {
-		if verb+1 == end {
-			c.alone = c.Led && s.joined(end)
-			break
-		}
-	}
-	if n < maxParts && c.Led && (c.alone || n > 0 && s.parts[n-1].alone) {
-		s.parts = append(s.parts, c) // "fork and star the repository"
-		return
-	}
-	if n > 0 && (c.short() || n == maxParts || s.parts[n-1].short() || first == start && !c.opens && c.Led && s.states(&s.parts[n-1])) {
-		p := &s.parts[n-1]
-		p.End, p.words, p.Led = c.End, p.words+c.words, p.Led || c.Led
-		return
-	}
-	s.parts = append(s.parts, c)
-}
-
-// joined reports whether "and" with a verb follows at word i, or a verb alone before that.
-func (s *splitter) joined(i int) bool {
-	if i+1 >= len(s.words) || s.endsSentence(i) {
-		return false
-	}
-	if w := s.word(i); w == "and" || w == "&" {
-		return s.led(i+1, len(s.words))
-	}
-	return s.led(i, i+1) && s.joined(i+1)
-}
-
-// states reports whether a clause only states why or when to do what follows, as in "E-77 was
-// 48.20, fix it".
-func (s *splitter) states(c *clause) bool {
-	words := fields(s.intent[c.Start:c.End])
-	return !c.Led && (slices.Contains(conditions, bare(words[0].text)) || slices.ContainsFunc(words, func(w field) bool { return slices.Contains(auxiliaries, bare(w.text)) }))
-}
-
-// conditions begin a clause that states when or why to do something.
-var conditions = []string{"if", "when", "since", "because", "as", "unless", "while", "whenever", "should"}
-
-// short reports whether a clause has too few words to be a part.
-func (c *clause) short() bool {
-	return c.words < minLedWords || c.words < minPartWords && !c.Led
-}
-
-// finish resolves the order that the clauses state.
-func (s *splitter) finish() []Part {
-	for i := range s.parts {
-		c := &s.parts[i]
-		c.Text = strings.TrimRight(s.intent[c.Start:c.End], ".,;:!?—– ")
-		c.End = c.Start + len(c.Text)
-		_, c.object, _ = strings.Cut(c.Text, " ")
-	}
-	for i := len(s.parts) - 2; i >= 0; i-- {
-		if c, next := &s.parts[i], &s.parts[i+1]; c.alone && next.object != "" {
-			c.object = next.object
-			c.Text += " " + c.object
-		}
-	}
-	s.parts = slices.DeleteFunc(s.parts, func(c clause) bool { return c.Text == "" })
-	follows := func(later, earlier int, says string) {
-		s.parts[later].After, s.parts[later].Says = append(s.parts[later].After, earlier), says
-	}
-	for i := range s.parts {
-		c := &s.parts[i]
-		main := i - 1 // of a subordinate clause
-		if c.opens && i+1 < len(s.parts) {
-			main = i + 1
-		}
-		switch {
-		case main < 0:
-		case c.marker == "before":
-			follows(i, main, "before")
-		case c.marker != "":
-			follows(main, i, c.marker)
-		case c.then != "" && i > 0:
-			follows(i, i-1, c.then)
-		}
-	}
-	parts := make([]Part, len(s.parts))
 	for i := range parts {
-		parts[i] = s.parts[i].Part
 		parts[i].Request = requestOf(parts[i].Text)
 	}
+	stateOrder(parts, leads)
 	return parts
 }
 
-// splits reports whether a part begins with word i.
-func (s *splitter) splits(i int) bool {
-	if s.quoted[i] && s.quoted[i-1] {
-		return false
-	}
-	word, before := s.word(i), s.words[i-1].text
-	if s.endsSentence(i) || listNumber(s.words[i].text) {
-		return true
-	}
-	if word == "as" && i+2 < len(s.words) && s.word(i+1) == "well" && s.word(i+2) == "as" {
-		return true
-	}
-	comma := strings.HasSuffix(before, ",") || before == "-" || strings.HasSuffix(before, "—") || strings.HasSuffix(before, "–") || strings.HasSuffix(before, ":")
-	switch word {
-	case "and", "&": // "jan.json and feb.json" are values of one part
-		return i+1 == len(s.words) || s.led(i+1, len(s.words)) || !value(before) || !value(s.words[i+1].text)
-	case "then":
-		return !slices.Contains([]string{"until", "by", "since", "from", "and"}, s.word(i-1))
-	case "after", "before", "once":
-		return s.led(i+1, len(s.words)) || comma && i+1 < len(s.words) && slices.Contains([]string{"that", "this"}, s.word(i+1))
-	}
-	return comma && (slices.Contains(joiners, word) || slices.Contains(orderWords, word) || s.led(i, len(s.words)))
+// endsSentence reports whether a sentence or a line ends between two words.
+func endsSentence(intent string, word, next field) bool {
+	return strings.ContainsAny(mark(word.text), ".!?;") || strings.Contains(intent[word.at+len(word.text):next.at], "\n")
 }
 
-// endsSentence reports whether a sentence or a line ends before word i.
-func (s *splitter) endsSentence(i int) bool {
-	before := s.words[i-1].text
-	gap := s.intent[s.words[i-1].at+len(before) : s.words[i].at]
-	if strings.ContainsRune(gap, '\n') {
-		return true
-	}
-	if abbreviations[strings.ToLower(before)] || listNumber(before) {
-		return false
-	}
-	return strings.ContainsRune(".!?;", rune(before[len(before)-1]))
+// trimmed returns a text without blanks around it and punctuation after it.
+func trimmed(s string) string { return strings.TrimRight(strings.TrimSpace(s), ".,;:!?—– ") }
+
+// verbAlone reports whether a part is a verb after words such as "please".
+func verbAlone(part string) bool {
+	words := strings.Fields(strings.ToLower(part))
+	last := len(words) - 1
+	return verbForms[words[last]] != "" && !slices.ContainsFunc(words[:last], func(w string) bool { return !slices.Contains(fillers, w) })
 }
 
-// led reports whether the words in [i, end) begin with a verb, after words such as "please",
-// "also" and "I want to".
-func (s *splitter) led(i, end int) bool {
-	first := i
-	for i < end && slices.Contains(fillers, s.word(i)) {
-		i++
-	}
-	if i >= end || s.quoted[i] {
-		return false
-	}
-	verb, sure := verbOf(s.word(i))
-	if !verb || sure {
-		return verb || i+1 < end && imperative(s.word(i), s.word(i+1))
-	}
-	return i > first || i == 0 || s.endsSentence(i) || i+1 < end && (s.quoted[i+1] || slices.Contains(determiners, s.word(i+1)) || value(s.words[i+1].text))
+// leadWord is what the words before a part state of the order.
+type leadWord struct {
+	says        string // such as "then", "after that", "2." and "before"; "" for nothing
+	subordinate bool   // whether it is "after", "before" or "once" and the part is its clause
+	opens       bool   // whether the clause begins a sentence
+	and         bool   // whether "and" joins the part
 }
 
-// value reports whether a word is a name or a value, such as "T-205", "clip8.mov" and "Ops".
-func value(word string) bool {
-	return strings.ContainsFunc(word, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsDigit(r) }) || strings.ContainsAny(strings.TrimRight(word, ".,;:!?"), "./_@#\"“")
+// lead reads the words from the end of a part to the first word of the next. opens reports whether
+// they begin the intent.
+func lead(words []field, opens bool) (l leadWord) {
+	and := false
+	for i, w := range words {
+		b, next := bare(w.text), ""
+		if i+1 < len(words) {
+			next = bare(words[i+1].text)
+		}
+		switch {
+		case listNumber(w.text):
+			l = leadWord{says: w.text}
+		case slices.Contains(orderWords, b):
+			l = leadWord{says: b}
+		case b == "after" && (next == "that" || next == "this"):
+			l = leadWord{says: b + " " + next}
+		case b == "after" || b == "before" || b == "once":
+			l = leadWord{says: b, subordinate: true, opens: opens}
+		case l.subordinate && i < len(words)-1 && !slices.Contains(fillers, b):
+			l.subordinate = false // "once that is done, send it"
+		}
+		and = and || b == "and" || w.text == "&"
+		opens = strings.ContainsAny(mark(w.text), ".!?;")
+	}
+	l.and = and
+	return l
 }
 
-// imperative reports whether a word that is not known as a verb is one before next, as in "bake a".
-func imperative(word, next string) bool {
-	return (next == "it" || next == "them") && !slices.Contains(conditions, word) || slices.Contains(articles, next) && !query.IsStopWord(word) && !notVerbs.MatchString(word)
+// stateOrder sets what the parts run after.
+func stateOrder(parts []Part, leads []leadWord) {
+	follows := func(later, earlier int, says string) {
+		parts[later].After, parts[later].Says = append(parts[later].After, earlier), says
+	}
+	for i, l := range leads {
+		main := i - 1 // of a subordinate clause
+		if l.opens && i+1 < len(parts) {
+			main = i + 1
+		}
+		switch {
+		case l.says == "" || main < 0:
+		case l.subordinate && l.says == "before":
+			follows(i, main, l.says)
+		case l.subordinate:
+			follows(main, i, l.says)
+		default:
+			if i > 0 {
+				follows(i, i-1, l.says)
+			}
+		}
+	}
 }
-
-// notVerbs matches words whose form is not that of an imperative, such as "using" and "only".
-var notVerbs = regexp.MustCompile(`(?:ing|ed|ly|[^s]s)$|[^a-z]`)
-
-func (s *splitter) word(i int) string { return bare(s.words[i].text) }
 
 // listNumber reports whether a word is the number of an entry of a list: "1.", "(2)".
 func listNumber(w string) bool { return listNumbers.MatchString(w) }

@@ -25,17 +25,12 @@ var fillers = []string{"please", "also", "immediately", "additionally", "kindly"
 // questions begin a part that is a question.
 var questions = []string{"what", "which", "who", "whom", "whose", "where", "when", "why", "how"}
 
-// articles are the determiners that no noun stands before.
-var articles = []string{"a", "an", "the", "my", "your", "our", "his", "her", "its", "their"}
-
 // determiners follow a verb rather than a noun.
-var determiners = slices.Concat(articles, []string{"it", "them", "this", "that", "these", "those", "all", "any",
-	"each", "every", "some", "me", "us", "for", "with", "in", "on", "from", "to", "at", "by", "if", "whether", "how", "what", "which", "who", "as", "into", "about", "new", "one", "two"})
+var determiners = []string{"a", "an", "the", "my", "your", "our", "his", "her", "its", "their", "it", "them", "this", "that", "these", "those", "all", "any",
+	"each", "every", "some", "me", "us", "for", "with", "in", "on", "from", "to", "at", "by", "if", "whether", "how", "what", "which", "who", "as", "into", "about", "new", "one", "two"}
 
-// verbs lists the verbs of requests to tools. Those in nounVerbs can also be nouns; the next
-// word decides.
-var (
-	verbs = strings.Fields(`abort accept activate adapt add adjust admit aggregate allocate allow analyse analyze animate annotate announce append apply approve archive arrange ask assess assign
+// verbs lists the verbs of requests to tools.
+var verbs = strings.Fields(`abort accept activate adapt add adjust admit aggregate allocate allow analyse analyze animate annotate announce append apply approve archive arrange ask assess assign
 attach authenticate authorize back ban bin block blow book boot bounce brainstorm brew bring broadcast browse build bump bundle burn buy buzz calculate call cancel
 capture carve catch change charge chart check checkout choose chop chuck claim classify clean clear click clone close collect combine commit compare compile complete
 compose compress compute condense configure confirm connect consult continue convert cook copy correct count crack crawl create credit crop cut deactivate declare
@@ -56,13 +51,6 @@ strike strip submit subscribe subtract suggest sum summarise summarize swap swee
 test thaw throw tick tidy tie tip toggle toss trace track train transcribe transfer transform translate trash treat trigger trim try tuck turn tweak tweet type unassign
 unblock undo unfollow unfreeze unhook unlink unlock unpack unpin unstar unsubscribe update upgrade upload upsert use vacuum validate verify view visit visualize wait
 wake walk warn watch weigh widen wipe wire withdraw work wrap write yank zip zoom`)
-	nounVerbs = strings.Fields(`address back bin block book boot broadcast burn buzz call catch change charge chart check claim comment copy correct count crack credit cut dial diff display double
-draft dump duplicate email estimate feed file fire flag fold force forecast fork format grade grep group hand hit hold hook hop index issue kick kill label leave lift
-link list log lower map mark match measure message mirror mix narrow note order outline pack park patch plan plot plug point pop post press preview process purchase
-purge query quote raise rank recall record release repair reply report request research reserve return review ring schedule seal search secure share shift ship sign
-skip slice snap sort spell spin stack stamp star stash stick store stream strike strip sweep tag tally tap tape tear test tick tie tip trace track treat trigger try
-tweet type update upgrade use view visit walk watch wire work wrap zip`)
-)
 
 var verbForms = makeVerbForms()
 
@@ -78,13 +66,6 @@ func makeVerbForms() map[string]string {
 		}
 	}
 	return forms
-}
-
-// verbOf reports whether w is a verb in its base form or in -ing. sure is false if it can
-// also be a noun.
-func verbOf(w string) (verb, sure bool) {
-	v, ok := verbForms[w]
-	return ok, ok && (v != w || !slices.Contains(nounVerbs, v))
 }
 
 // opener reports whether a word at the beginning of a sentence is no part of a name.
