@@ -25,7 +25,7 @@ const (
 	partsHeld   = 12   // one request in so many is not fitted
 	partsLists  = 20   // one request in so many is repeated as a list
 	partsVerbs  = 40   // one in so many as verbs with one object
-	partsRare   = 20    // features of fewer words are ignored
+	partsRare   = 20   // features of fewer words are ignored
 )
 
 // PartsReport tells how well fitted weights split the requests that were not fitted.
