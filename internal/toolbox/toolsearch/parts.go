@@ -35,46 +35,20 @@ const minStatement = 4
 const maxParts = 12
 
 // Parts splits an intent into what may need a tool each, by the fitted weights of words. It leaves
-// out words that only join parts, and statements that request nothing. A verb without an object,
-// as in "fork and star the repository", has the object of the next part. An intent of which the
-// weights find no part is one part. The empty intent has none.
+// out words that only join parts. A sentence that requests nothing is a part of its own, a
+// statement. A verb without an object, as in "fork and star the repository", has the object of the
+// next part. An intent with one part, or with statements alone, is one part. The empty intent has
+// none.
 func Parts(intent string) []Part {
 	intent = Unquoted(intent)
-	hashes, places := TagFeatures(intent)
-	if len(places) == 0 {
-		return nil
-	}
-	tags := BestTags(storedFeatures(hashes), storedWeight)
 	words := fields(intent)
-	type span struct {
-		start, end int // words
-		statement  bool
-	}
-	var spans []span
-	for i, sentence := 0, 0; i < len(tags); i++ {
-		n := len(spans)
-		switch t := tags[i]; {
-		case t == Begins && n < maxParts:
-			spans = append(spans, span{i, i + 1, false})
-		case t != Outside && n > 0:
-			spans[n-1].end = i + 1
-		}
-		if i+1 == len(tags) || endsSentence(intent, words[i], words[i+1]) {
-			if n := len(spans); i+1-sentence >= minStatement && n < maxParts && !slices.ContainsFunc(tags[sentence:i+1], func(t Tag) bool { return t != Outside }) {
-				spans = append(spans, span{sentence, i + 1, true})
-			}
-			sentence = i + 1
-		}
-	}
-	if len(spans) == 1 || !slices.ContainsFunc(spans, func(s span) bool { return !s.statement }) {
-		spans = []span{{0, len(places), false}}
-	}
+	spans := spansOf(intent, words)
 	parts := make([]Part, 0, len(spans))
 	before := 0 // the word after the last part
 	var leads []leadWord
 	for _, s := range spans {
-		p := Part{Start: places[s.start][0], End: places[s.end-1][1], Statement: s.statement}
-		p.Text = trimmed(intent[p.Start:p.End])
+		p := Part{Start: words[s.start].at, Statement: s.statement}
+		p.Text = trimmed(intent[p.Start : words[s.end-1].at+len(words[s.end-1].text)])
 		p.End = p.Start + len(p.Text)
 		if p.Text == "" {
 			continue
@@ -104,6 +78,39 @@ func Parts(intent string) []Part {
 	}
 	stateOrder(parts, leads)
 	return parts
+}
+
+// span holds the words [start, end) of a part.
+type span struct {
+	start, end int
+	statement  bool
+}
+
+// spansOf finds the parts among the words of an intent.
+func spansOf(intent string, words []field) (spans []span) {
+	hashes, _ := TagFeatures(intent)
+	tags := BestTags(storedFeatures(hashes), storedWeight)
+	sentence, requests := 0, 0 // the first word of the sentence, and the parts that request something
+	for i, t := range tags {
+		switch n := len(spans); {
+		case t == Begins && n < maxParts:
+			spans = append(spans, span{i, i + 1, false})
+			requests++
+		case t != Outside && n > 0:
+			spans[n-1].end = i + 1
+		}
+		if i+1 < len(tags) && !endsSentence(intent, words[i], words[i+1]) {
+			continue
+		}
+		if i+1-sentence >= minStatement && len(spans) < maxParts && !slices.ContainsFunc(tags[sentence:i+1], func(t Tag) bool { return t != Outside }) {
+			spans = append(spans, span{sentence, i + 1, true})
+		}
+		sentence = i + 1
+	}
+	if len(words) > 0 && (len(spans) == 1 || requests == 0) {
+		return []span{{0, len(words), false}}
+	}
+	return spans
 }
 
 // endsSentence reports whether a sentence or a line ends between two words.
