@@ -20,7 +20,7 @@ var rooms = []room{
 	{"internal/store", "internal/base models internal/text", 16590},
 	{"indexer", "internal/base models internal/text internal/store", 3030},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5390},
-	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13260},
+	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13270},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7780},
 	{"internal/stage", "internal/base internal/text internal/store retriever", 5020},
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 10350},
