@@ -94,9 +94,6 @@ func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
 	cs := shortlist(r)
 	c := &partChoice{parts: r.Parts, candidates: cs, tools: make([]catalog.Tool, len(cs)), purposes: make([]toolsearch.Purpose, len(cs)),
 		usage: make([]float64, len(cs)), inputs: make([]float64, len(cs)), weights: choiceWeights}
-	if len(c.parts) == 1 {
-		c.parts = []toolsearch.Part{{Text: p.req.Intent, Request: r.Parts[0].Request}}
-	}
 	for _, part := range c.parts {
 		c.requests = append(c.requests, toolsearch.RequestedActions(part.Request))
 		c.verbs = append(c.verbs, toolsearch.VerbOf(part.Request))

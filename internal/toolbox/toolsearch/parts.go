@@ -88,7 +88,7 @@ type span struct {
 
 // spansOf finds the parts among the words of an intent.
 func spansOf(intent string, words []field) (spans []span) {
-	hashes, _ := TagFeatures(intent)
+	hashes := tagFeatures(intent, words)
 	tags := BestTags(storedFeatures(hashes), storedWeight)
 	sentence, requests := 0, 0 // the first word of the sentence, and the parts that request something
 	for i, t := range tags {
@@ -96,7 +96,7 @@ func spansOf(intent string, words []field) (spans []span) {
 		case t == Begins && n < maxParts:
 			spans = append(spans, span{i, i + 1, false})
 			requests++
-		case t != Outside && n > 0:
+		case t != Outside:
 			spans[n-1].end = i + 1
 		}
 		if i+1 < len(tags) && !endsSentence(intent, words[i], words[i+1]) {

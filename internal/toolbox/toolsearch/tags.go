@@ -156,11 +156,17 @@ const maxFillers = 8
 // TagFeatures returns the hashes of the features of each word of an intent, and the words' places
 // as byte offsets, half-open.
 func TagFeatures(intent string) (hashes [][]uint32, places [][2]int) {
-	list := fields(intent)
+	words := fields(intent)
+	for _, w := range words {
+		places = append(places, [2]int{w.at, w.at + len(w.text)})
+	}
+	return tagFeatures(intent, words), places
+}
+
+func tagFeatures(intent string, list []field) (hashes [][]uint32) {
 	quoted := quotedWords(intent, list)
 	words := make([]tagWord, len(list))
 	for i, f := range list {
-		places = append(places, [2]int{f.at, f.at + len(f.text)})
 		w := &words[i]
 		w.text, w.shape, w.mark, w.quoted = bare(f.text), shape(f.text), mark(f.text), quoted[i]
 		w.end = w.text[max(0, len(w.text)-3):]
@@ -169,7 +175,7 @@ func TagFeatures(intent string) (hashes [][]uint32, places [][2]int) {
 		} else if ok {
 			w.verb = "g"
 		}
-		if i > 0 && words[i-1].mark == "" && strings.Contains(intent[places[i-1][1]:f.at], "\n") {
+		if i > 0 && words[i-1].mark == "" && strings.Contains(intent[list[i-1].at+len(list[i-1].text):f.at], "\n") {
 			words[i-1].mark = "n"
 		}
 	}
@@ -223,7 +229,7 @@ func TagFeatures(intent string) (hashes [][]uint32, places [][2]int) {
 		}
 		hashes = append(hashes, features)
 	}
-	return hashes, places
+	return hashes
 }
 
 // hashOf hashes a feature (FNV-1a).
