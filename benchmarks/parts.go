@@ -122,7 +122,7 @@ func readMarked(name string) (list []markedRequest, err error) {
 	if strings.HasSuffix(name, ".gz") {
 		z, err := gzip.NewReader(file)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		r = z
 	}
@@ -137,7 +137,10 @@ func readMarked(name string) (list []markedRequest, err error) {
 			list = append(list, marked(strings.TrimSpace(text)))
 		}
 	}
-	return list, lines.Err()
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return list, nil
 }
 
 // marked reads a request with its parts in double brackets.

@@ -59,7 +59,11 @@ func TestFitParts(t *testing.T) {
 	if err := os.WriteFile(few, []byte("@ | [[ring the bell]]\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]string{few: "the files have 1", few + ".gz": "few.txt.gz"} {
+	plain := filepath.Join(t.TempDir(), "plain.gz")
+	if err := os.WriteFile(plain, []byte("@ | [[ring the bell]]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{few: "the files have 1", few + ".gz": "few.txt.gz", plain: "plain.gz: gzip"} {
 		if _, err := FitParts([]string{file}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", file, err, want)
 		}
