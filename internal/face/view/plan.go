@@ -50,7 +50,11 @@ func PlanSteps(s *suggest.Suggestion) (steps []PlanStep) {
 		}
 		for _, m := range s.Missing {
 			if m.Task == t.ID {
-				step.Takes = append(step.Takes, "needs a value for “"+m.Input+"”")
+				need := "needs a value for “" + m.Input + "”"
+				if m.Supplier != "" {
+					need += ", which " + m.Supplier + " may return"
+				}
+				step.Takes = append(step.Takes, need)
 			}
 		}
 		steps = append(steps, step)

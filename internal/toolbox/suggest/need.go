@@ -2,7 +2,6 @@ package suggest
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -43,11 +42,10 @@ func (p *planner) step(t catalog.Tool, fit float64, why string) step {
 
 // prerequisites adds the tools that the steps need, until none is missing or the plan is
 // full. It adds the tools that past use ran between two chosen ones, and those that the
-// catalogue declares as needed. For a required input that no
-// argument and no step supplies, it adds a tool with an output of that name, or one that
-// converts an output of another step to the input. Failing these, it adds a tool whose name
-// indicates that it reads the entity that the input identifies, if the intent mentions the
-// entity without an identifier.
+// catalogue declares as needed. For a required input that no argument and no step supplies, it
+// adds a tool with an output of that name, or one that converts an output of another step to
+// the input. A tool that only by its name returns the value becomes Missing.Supplier instead:
+// intents seldom need it, see benchmarks/plans.md.
 func (p *planner) prerequisites(steps []step) []step {
 	in := map[string]bool{}
 	for _, s := range steps {
@@ -88,10 +86,6 @@ func (p *planner) prerequisites(steps []step) []step {
 				add(producer, i, "gives "+in.Name+", which "+id+" requires")
 			} else if converter := p.converter(steps, i, in); converter != "" {
 				add(converter, i, "makes "+in.Name+", which "+id+" requires, of what another tool gives")
-			} else if entity := toolsearch.EntityOf(in, steps[i].purpose); entity != nil && describes(p.req.Intent, entity) {
-				if giver := p.giver(steps, i, entity); giver != "" {
-					add(giver, i, "by its name gives the "+strings.Join(entity, " ")+" that "+id+" requires as "+in.Name)
-				}
 			}
 		}
 		if entity := p.acted(&steps[i]); entity != nil {
@@ -127,26 +121,14 @@ func (p *planner) observedBetween(from, to string) (id string, n float64) {
 }
 
 // acted returns the entity that a chosen tool changes, removes or books. It returns nil for
-// other tools, for tools whose schemas have required inputs, and if past intents are
-// trusted.
+// other tools, if a tool of the server has a required input, because then the schemas state what
+// the tools need, and if past intents are trusted.
 func (p *planner) acted(st *step) []string {
-	if st.chosen == nil || p.ranking.Trust >= trusted || slices.ContainsFunc(st.tool.Takes, func(in catalog.Parameter) bool { return in.Required }) ||
+	if st.chosen == nil || p.ranking.Trust >= trusted || p.index.Requires(st.tool.Server) ||
 		st.purpose.Actions&(toolsearch.Changing|toolsearch.Removing|toolsearch.Booking) == 0 {
 		return nil
 	}
 	return st.purpose.Entity
-}
-
-// describes reports whether the intent has all words of an entity, and does not identify it by
-// a number, a code or a compound name, as in "issue 42", "the user with ID 00u1" and "the
-// dark-mode flag".
-func describes(intent string, entity []string) bool {
-	words := wordSet(intent)
-	if slices.ContainsFunc(entity, func(w string) bool { return !words[w] }) {
-		return false
-	}
-	first, last := regexp.QuoteMeta(entity[0]), regexp.QuoteMeta(entity[len(entity)-1])
-	return !regexp.MustCompile(`(?i)\b` + last + `\W+(?:(?:number|no|id|with|the|of|is|key|code)\W+)*[\pL-]*\d|[\pL\d][-_][\pL\d]+\s+` + first + `\b`).MatchString(intent)
 }
 
 // producer returns a tool of the step's server with an output that has the name of an input,

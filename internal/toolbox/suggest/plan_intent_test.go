@@ -306,7 +306,7 @@ func TestSuggest(t *testing.T) {
 	if !cmp.Equal(s.Layers, [][]string{{"task_0"}, {"task_1"}}) || !slices.Equal(s.Tasks[1].DependsOn, []string{"task_0"}) {
 		t.Errorf("layers %v, tasks %+v", s.Layers, s.Tasks)
 	}
-	if !cmp.Equal(s.Missing, []Missing{{"task_0", "crm:find_customer", "name"}}) {
+	if !cmp.Equal(s.Missing, []Missing{{"task_0", "crm:find_customer", "name", ""}}) {
 		t.Errorf("missing %v, want the name", s.Missing)
 	}
 	if math.Abs(s.Confidence-s.Parts.Value) > 0 || s.Rationale == "" || s.Mode != modeOf(s.Confidence) {

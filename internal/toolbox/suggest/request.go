@@ -151,6 +151,8 @@ type Missing struct {
 	Task  string `json:"task"`
 	Tool  string `json:"tool"`
 	Input string `json:"input"`
+	// Supplier is the ID of a tool that by its name returns what the input identifies.
+	Supplier string `json:"supplier,omitempty"`
 }
 
 // Remembered is a similar past intent.

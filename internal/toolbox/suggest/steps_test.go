@@ -81,37 +81,40 @@ func TestClauseWithoutToolIsUnmatched(t *testing.T) {
 	}
 }
 
-// TestMissingProducer: a required identifier that neither the intent nor a chosen
-// tool gives brings in the tool that lists what it identifies.
-func TestMissingProducer(t *testing.T) {
+// TestMissingInputNamesItsSupplier: a required identifier that neither the intent nor a chosen tool
+// gives is missing, with the tool that lists what it identifies.
+func TestMissingInputNamesItsSupplier(t *testing.T) {
 	x := index(t, forge(t))
 	s := suggest(t, x, Request{Intent: "close an issue"})
-	if got := linksOf(s); !slices.Equal(got, []string{"list_issues→close_issue inferred"}) {
-		t.Fatalf("tools %v, edges %v", toolsOf(s), got)
+	if want := []Missing{{"task_0", "github:close_issue", "issue_number", "github:list_issues"}}; len(s.Tasks) != 1 || !slices.Equal(s.Missing, want) {
+		t.Errorf("tools %v, missing %v, want %v", toolsOf(s), s.Missing, want)
 	}
-	if s.DAG.Edges[0].DataPath != "issue → input.issue_number" {
-		t.Errorf("edges %+v", s.DAG.Edges)
+	s = suggest(t, x, Request{Intent: "list the issues and close an issue"})
+	if got := linksOf(s); !slices.Equal(got, []string{"list_issues→close_issue inferred"}) || s.DAG.Edges[0].DataPath != "issue → input.issue_number" || len(s.Missing) > 0 {
+		t.Errorf("edges %v, missing %v", s.DAG.Edges, s.Missing)
 	}
-	if len(s.Missing) != 0 || s.DAG.Edges[0].Grade >= Partial || !strings.Contains(s.DAG.Edges[0].Reason, "by its name") {
-		t.Errorf("missing %v, edge %+v", s.Missing, s.DAG.Edges[0])
-	}
-	if got := toolsOf(suggest(t, x, Request{Intent: "close issue 42"})); !slices.Equal(got, []string{"github:close_issue"}) {
-		t.Errorf("with a number: %v", got)
+	if s := suggest(t, x, Request{Intent: "close issue 42"}); len(s.Tasks) != 1 || len(s.Missing) > 0 {
+		t.Errorf("with a number: %v, missing %v", toolsOf(s), s.Missing)
 	}
 }
 
-func TestDescribes(t *testing.T) {
-	for intent, want := range map[string]bool{
-		"merge pull request 17": false, "merge pull request #17 now": false, "the pull request with ID A-7": false, "the pull request number is 5": false,
-		"merge the pull request": true, "list 3 pull requests": true, "merge the dark-mode pull request": false, "merge the branch": false,
-	} {
-		if got := describes(intent, []string{"pull", "request"}); got != want {
-			t.Errorf("describes(%q) = %v", intent, got)
-		}
-	}
+func TestNumberOfPullRequest(t *testing.T) {
 	merge := tool(t, "merge_pull_request: pullNumber:integer")
 	if got := sureArguments(&merge, "merge pull request 17"); got["pullNumber"] != int64(17) {
 		t.Errorf("arguments %v", got)
+	}
+}
+
+// TestSupplierOfServerWithoutRequiredInputs: names decide where the schemas state no needs.
+func TestSupplierOfServerWithoutRequiredInputs(t *testing.T) {
+	optional := []catalog.Tool{described(t, "shop:cancel_order: reason:string?", "Cancel an order"), described(t, "shop:search_orders: text:string?", "Search orders")}
+	s := suggest(t, index(t, optional), Request{Intent: "cancel the order"})
+	if got := toolsOf(s); !slices.Equal(got, []string{"shop:search_orders", "shop:cancel_order"}) || !s.Tasks[0].Prerequisite {
+		t.Errorf("tools %v", got)
+	}
+	stated := append(optional, described(t, "shop:get_invoice: invoice_id:string", "Get an invoice"))
+	if got := toolsOf(suggest(t, index(t, stated), Request{Intent: "cancel the order"})); !slices.Equal(got, []string{"shop:cancel_order"}) {
+		t.Errorf("with a required input: %v", got)
 	}
 }
 

@@ -184,7 +184,7 @@ func (p *planner) connect() error {
 		p.values.arguments(&st.tool, p.span(st), st.args, false, bound)
 		for n := range st.tool.Takes {
 			if in := &st.tool.Takes[n]; needed(in) && st.args[in.Path] == nil && !bound(in.Path) {
-				p.out.Missing = append(p.out.Missing, Missing{s.ID, s.Tool, in.Path})
+				p.out.Missing = append(p.out.Missing, Missing{s.ID, s.Tool, in.Path, p.giver(p.steps, i, toolsearch.EntityOf(in, st.purpose))})
 			}
 		}
 	}

@@ -46,6 +46,7 @@ type Index struct {
 	needs     map[string][]string // IDs of the tools that a tool is declared to need, by ID
 	producers map[string][]string // IDs of tools, by the producerKey of an output
 	givers    map[string][]string // IDs of tools, by entity
+	requires  map[string]bool     // servers of which a tool has a required input
 }
 
 // queryCache is the number of cached vectors of intents and parts, about 1.5 kB each.
@@ -103,10 +104,15 @@ func (x *Index) Update(ctx context.Context, tools []catalog.Tool, progress func(
 	if err != nil {
 		return fmt.Errorf("indexing tools: %w", err)
 	}
-	needs, producers, givers := resolveNeeds(tools, at), indexProducers(tools), indexGivers(tools)
+	needs, producers, givers, requires := resolveNeeds(tools, at), indexProducers(tools), indexGivers(tools), map[string]bool{}
+	for i := range tools {
+		if slices.ContainsFunc(tools[i].Takes, func(p catalog.Parameter) bool { return p.Required }) {
+			requires[tools[i].Server] = true
+		}
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.tools, x.at, x.needs, x.producers, x.givers = tools, at, needs, producers, givers
+	x.tools, x.at, x.needs, x.producers, x.givers, x.requires = tools, at, needs, producers, givers, requires
 	return nil
 }
 
@@ -154,6 +160,13 @@ func (x *Index) Producers(name string) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.producers[producerKey(name)]
+}
+
+// Requires reports whether a tool of a server has a required input.
+func (x *Index) Requires(server string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.requires[server]
 }
 
 func producerKey(name string) string { return strings.Join(Words(name), "") }
@@ -237,7 +250,7 @@ func resolveNeeds(tools []catalog.Tool, at map[string]int) map[string][]string {
 func (x *Index) WithUsage(u *Usage) *Index {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	y := &Index{legs: x.legs, options: x.options, queries: x.queries, tools: x.tools, at: x.at, needs: x.needs, producers: x.producers, givers: x.givers}
+	y := &Index{legs: x.legs, options: x.options, queries: x.queries, tools: x.tools, at: x.at, needs: x.needs, producers: x.producers, givers: x.givers, requires: x.requires}
 	y.options.Usage = u
 	return y
 }
