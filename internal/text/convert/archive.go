@@ -17,8 +17,9 @@ type archive struct {
 	left  int64 // bytes that may still be unpacked
 }
 
-// openArchive opens a zip file. It panics if the file is encrypted or broken.
-func openArchive(w *writer, data []byte) *archive {
+// openArchive opens a zip file. It panics if the file is encrypted or broken, or has no part
+// with the name main.
+func openArchive(w *writer, data []byte, main string) *archive {
 	if bytes.HasPrefix(data, []byte("\xd0\xcf\x11\xe0")) {
 		panic(errEncrypted) // Office stores encrypted documents in OLE files
 	}
@@ -30,6 +31,9 @@ func openArchive(w *writer, data []byte) *archive {
 	for _, f := range r.File {
 		a.w.spend(1000)
 		a.files[f.Name] = f
+	}
+	if a.files[main] == nil {
+		panic(errBroken)
 	}
 	return a
 }

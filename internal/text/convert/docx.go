@@ -9,13 +9,11 @@ import (
 // DOCX converts a Word document. The paragraph styles determine the headings. It
 // omits deleted text, comments, headers and footers.
 func DOCX(w *writer, data []byte) error {
-	a := openArchive(w, data)
+	const document = "word/document.xml"
+	a := openArchive(w, data, document)
 	d := wordDocument{w: w}
 	d.readStyles(a.xml("word/styles.xml"))
-	for _, part := range []string{"word/document.xml", "word/footnotes.xml", "word/endnotes.xml"} {
-		if part == "word/document.xml" && a.files[part] == nil {
-			return errBroken
-		}
+	for _, part := range []string{document, "word/footnotes.xml", "word/endnotes.xml"} {
 		d.blocks(a.xml(part))
 	}
 	return nil

@@ -7,9 +7,10 @@ import (
 
 // EPUB converts a book: its title, then its chapters in reading order.
 func EPUB(w *writer, data []byte) error {
-	a := openArchive(w, data)
+	const container = "META-INF/container.xml"
+	a := openArchive(w, data, container)
 	opf := ""
-	for x := a.xml("META-INF/container.xml"); opf == "" && x.find("rootfile"); {
+	for x := a.xml(container); opf == "" && x.find("rootfile"); {
 		opf = x.attr("full-path")
 	}
 	if a.files[opf] == nil {

@@ -9,15 +9,13 @@ import (
 // becomes a section with the anchor slide-n, and sheet n one with the anchor sheet-n. It
 // omits deleted text and comments.
 func OpenDocument(w *writer, data []byte) error {
-	a := openArchive(w, data)
-	if a.files["content.xml"] == nil {
-		return errBroken
-	}
+	const content = "content.xml"
+	a := openArchive(w, data, content)
 	if a.xml("META-INF/manifest.xml").find("encryption-data") {
 		return errEncrypted
 	}
 	o := openDocument{w: w, a: a, title: a.title("meta.xml")}
-	o.blocks(a.xml("content.xml"))
+	o.blocks(a.xml(content))
 	return nil
 }
 

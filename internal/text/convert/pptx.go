@@ -11,10 +11,7 @@ import (
 // section with the anchor slide-n.
 func PPTX(w *writer, data []byte) error {
 	const presentation = "ppt/presentation.xml"
-	a := openArchive(w, data)
-	if a.files[presentation] == nil {
-		return errBroken
-	}
+	a := openArchive(w, data, presentation)
 	w.heading(1, a.title("docProps/core.xml"), "")
 	targets := a.relations(presentation)
 	number := 0

@@ -10,10 +10,7 @@ import (
 // sheet-n. Values other than dates are written as stored.
 func XLSX(w *writer, data []byte) error {
 	const workbook = "xl/workbook.xml"
-	a := openArchive(w, data)
-	if a.files[workbook] == nil {
-		return errBroken
-	}
+	a := openArchive(w, data, workbook)
 	w.heading(1, a.title("docProps/core.xml"), "")
 	targets := a.relations(workbook)
 	var sheets []*sheet
