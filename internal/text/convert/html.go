@@ -45,7 +45,6 @@ func writePage(w *writer, data []byte, lower int) error {
 		}
 	}
 	p.blocks(content)
-	p.flush()
 	return nil
 }
 
@@ -205,11 +204,12 @@ func attr(n *html.Node, key string) string {
 	return ""
 }
 
-// blocks writes the children of an element.
+// blocks writes the children of an element, and the paragraph that they end in.
 func (p *page) blocks(n *html.Node) {
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
+	for c := range n.ChildNodes() {
 		p.node(c)
 	}
+	p.flush()
 }
 
 // node writes an element as a block, or adds it to the current paragraph.
@@ -257,7 +257,6 @@ func (p *page) node(n *html.Node) {
 		p.table(n)
 	default:
 		p.blocks(n)
-		p.flush()
 	}
 }
 
@@ -277,12 +276,10 @@ func (p *page) flush() {
 func (p *page) contained(n *html.Node, first, rest string) {
 	if p.rich[n] && p.hasHeading(n) {
 		p.blocks(n)
-		p.flush()
 		return
 	}
 	p.w.open(first, rest)
 	p.blocks(n)
-	p.flush()
 	p.w.close()
 }
 
@@ -369,7 +366,6 @@ func (p *page) definitions(n *html.Node) {
 func (p *page) table(n *html.Node) {
 	if p.rich[n] || attr(n, "role") == "presentation" {
 		p.blocks(n)
-		p.flush()
 		return
 	}
 	var rows [][]string
