@@ -232,21 +232,11 @@ func writePDFPage(w *writer, number int, text []pdfLine, entries []pdfEntry, lev
 			block = nil
 		}
 	}
-	begun := false
-	begin := func() {
-		if !begun {
-			w.heading(level+1, "Page "+strconv.Itoa(number), anchor)
-			begun = true
-		}
-	}
 	head := func(e pdfEntry) {
 		flush()
 		level = min(e.level+1, 5)
-		id := ""
-		if !begun {
-			id, begun = anchor, true
-		}
-		w.heading(level, e.title+page, id)
+		w.heading(level, e.title+page, anchor)
+		anchor = "" // that of the first heading
 	}
 	spelled := make([]string, len(text))
 	if len(entries) > 0 {
@@ -268,7 +258,10 @@ func writePDFPage(w *writer, number int, text []pdfLine, entries []pdfEntry, lev
 		if i >= len(text) {
 			break
 		}
-		begin()
+		if anchor != "" {
+			w.heading(level+1, "Page "+strconv.Itoa(number), anchor)
+			anchor = ""
+		}
 		if text[i].apart {
 			flush()
 		}
