@@ -235,7 +235,11 @@ func (f *pdfFile) decode(s *stream) []byte {
 		f.w.spend(4 * len(data))
 		switch f.name(filter) {
 		case "FlateDecode", "Fl":
-			data = f.inflate(data)
+			r, err := zlib.NewReader(bytes.NewReader(data))
+			if err != nil {
+				return nil
+			}
+			data = f.readAll(r)
 		case "ASCIIHexDecode", "AHx":
 			digits, _, _ := bytes.Cut(data, []byte(">"))
 			data = unhex(digits)
@@ -255,15 +259,6 @@ func (f *pdfFile) decode(s *stream) []byte {
 	}
 	f.w.spend(len(data))
 	return data
-}
-
-// inflate decompresses data up to the first error.
-func (f *pdfFile) inflate(data []byte) []byte {
-	r, err := zlib.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil
-	}
-	return f.readAll(r)
 }
 
 // readAll reads decompressed data up to the first error.

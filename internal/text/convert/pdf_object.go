@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"encoding/hex"
 	"regexp"
 	"strconv"
 	"strings"
@@ -263,26 +264,16 @@ func (p *objectParser) hex() string {
 }
 
 // unhex decodes hexadecimal digits. It ignores other bytes and adds a missing last 0.
-func unhex(digits []byte) []byte {
-	out := make([]byte, 0, len(digits)/2+1)
-	high, odd := byte(0), false
-	for _, c := range digits {
-		var v byte
-		switch {
-		case '0' <= c && c <= '9':
-			v = c - '0'
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			v = c | 0x20 - 'a' + 10
-		default:
-			continue
+func unhex(text []byte) []byte {
+	digits := make([]byte, 0, len(text)+1)
+	for _, c := range text {
+		if '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' {
+			digits = append(digits, c)
 		}
-		if odd {
-			out = append(out, high<<4|v)
-		}
-		high, odd = v, !odd
 	}
-	if odd {
-		out = append(out, high<<4)
+	if len(digits)%2 > 0 {
+		digits = append(digits, '0')
 	}
-	return out
+	n, _ := hex.Decode(digits, digits) // it never fails: they are digits
+	return digits[:n]
 }
