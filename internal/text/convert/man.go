@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 )
 
@@ -156,27 +157,20 @@ func (m *manual) inline(macro string, args []string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// arguments splits the arguments of a macro. Quotes keep words together.
+// argument matches an argument of a macro. Quotes and backslashes keep words together.
+var argument = regexp.MustCompile(`"([^"]*)"?|(?:[^ \t\\]|\\.?)+`)
+
+// arguments splits the arguments of a macro, which end with a comment.
 func arguments(s string) []string {
 	var args []string
-	for s = strings.TrimLeft(s, " \t"); s != ""; s = strings.TrimLeft(s, " \t") {
-		if strings.HasPrefix(s, `\"`) {
+	for _, m := range argument.FindAllStringSubmatch(s, -1) {
+		if strings.HasPrefix(m[0], `\"`) {
 			break
 		}
-		var arg string
-		if s[0] == '"' {
-			arg, s, _ = strings.Cut(s[1:], `"`)
-		} else {
-			end := 0
-			for end < len(s) && s[end] != ' ' && s[end] != '\t' {
-				if s[end] == '\\' && end+1 < len(s) {
-					end++
-				}
-				end++
-			}
-			arg, s = s[:end], s[end:]
+		if m[0][0] == '"' {
+			m[0] = m[1]
 		}
-		args = append(args, arg)
+		args = append(args, m[0])
 	}
 	return args
 }
@@ -213,24 +207,13 @@ func roff(s string) string {
 			}
 			i++
 		case '(', '[', '*':
-			n := 0
-			name := ""
-			switch {
-			case c == '*':
-				n = nameLength(s[i+1:])
-				name = strings.Trim(s[i+1:i+1+n], "([]")
-			case c == '(':
-				n = min(2, len(s)-i-1)
-				name = s[i+1 : i+1+n]
-			default:
-				n = strings.IndexByte(s[i:min(len(s), i+maxRoffName)], ']')
-				if n < 0 {
-					n = 0
-				}
-				name = strings.Trim(s[i:i+n], "[]")
+			at := i // of the name, which includes the bracket
+			if c == '*' {
+				at++
 			}
-			b.WriteString(roffNames[name])
-			i += n
+			end := at + nameLength(s[at:])
+			b.WriteString(roffNames[strings.Trim(s[at:end], "([]")])
+			i = max(i, end-1)
 		case 'h', 'v', 'w', 'o', 'L', 'l', 'D', 'X', 'Z', 'b', 'z': // an argument between delimiters
 			if i+1 < len(s) {
 				if end := strings.IndexByte(s[i+2:min(len(s), i+2+maxRoffName)], s[i+1]); end >= 0 {
