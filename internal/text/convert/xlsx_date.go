@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -78,45 +79,31 @@ func builtInStyle(id string) dateStyle {
 // styleOf returns the style of a number format such as "yyyy\-mm\-dd hh:mm".
 func styleOf(code string) dateStyle {
 	code, _, _ = strings.Cut(strings.ToLower(code), ";") // of positive numbers
-	days, hours, month := false, false, false
-	for i := 0; i < len(code); i++ {
-		switch code[i] {
-		case '\\', '_', '*': // the next character is a literal
-			i++
-		case '"', '[':
-			closing := map[byte]string{'"': `"`, '[': "]"}[code[i]]
-			n := strings.Index(code[i+1:], closing)
-			if n < 0 {
-				return noDate
-			}
-			if inner := code[i+1 : i+1+n]; code[i] == '[' && strings.Trim(inner, "hms") == "" {
-				hours = true
-			}
-			i += n + 1
-		case 'y', 'd':
-			days = true
-		case 'h', 's':
-			hours = true
-		case 'm':
-			month = true
-		case '0', '#', '?':
-			if !hours { // not the fraction of a second
-				return noDate
-			}
-		case 'g': // General
-			return noDate
+	code = literals.ReplaceAllStringFunc(code, func(s string) string {
+		if s[0] == '[' && strings.Trim(s[1:len(s)-1], "hms") == "" {
+			return "h" // the hours of a duration
 		}
-	}
+		return ""
+	})
+	hours := strings.IndexAny(code, "hs")
+	days := strings.ContainsAny(code, "yd")
+	digits := strings.IndexAny(code, "0#?")
 	switch {
-	case days && hours:
+	case digits >= 0 && (hours < 0 || digits < hours), // not the fraction of a second
+		strings.ContainsAny(code, `g["`): // General, or broken
+		return noDate
+	case days && hours >= 0:
 		return dateTime
-	case hours:
+	case hours >= 0:
 		return timeOfDay
-	case days, month:
+	case days, strings.Contains(code, "m"):
 		return date
 	}
 	return noDate
 }
+
+// literals matches the parts of a number format that are not of the number.
+var literals = regexp.MustCompile(`[\\_*](?s:.)?|"[^"]*"|\[[^\]]*\]`)
 
 // dateOf formats a serial date in the order of ISO 8601, "" for a number that is not a
 // date. Days count from the end of 1899, or of 1903 in old Macintosh files.
