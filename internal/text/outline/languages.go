@@ -99,11 +99,15 @@ func rawString(x *lexer) (int, tokenKind, bool) {
 	if n < 0 {
 		return 0, 0, false
 	}
-	closer := append(append([]byte(")"), rest[:n]...), '"')
-	if end := bytes.Index(rest, closer); end >= 0 {
-		return x.i + 2 + end + len(closer), literal, true
+	return x.past(x.i+2, ")"+string(rest[:n])+`"`), literal, true
+}
+
+// past returns the end of the next closer at or after offset at, or that of the file.
+func (x *lexer) past(at int, closer string) int {
+	if n := bytes.Index(x.src[at:], []byte(closer)); n >= 0 {
+		return at + n + len(closer)
 	}
-	return len(x.src), literal, true
+	return len(x.src)
 }
 
 // afterLetter reports whether x.i is inside a word.
@@ -111,25 +115,17 @@ func (x *lexer) afterLetter() bool { return x.i > 0 && x.isLetter(x.src[x.i-1]) 
 
 // verbatim reads the verbatim strings of C#.
 func verbatim(x *lexer) (int, tokenKind, bool) {
-	n := 0
-	switch {
-	case x.follows(`@"`):
-		n = 2
-	case x.follows(`$@"`), x.follows(`@$"`):
-		n = 3
-	default:
-		return 0, 0, false
-	}
-	for i := x.i + n; i < len(x.src); i++ {
-		if x.src[i] == '"' {
-			if i+1 < len(x.src) && x.src[i+1] == '"' {
-				i++
-				continue
-			}
-			return i + 1, literal, true
+	for _, mark := range []string{`@"`, `$@"`, `@$"`} {
+		if !x.follows(mark) {
+			continue
 		}
+		end := x.past(x.i+len(mark), `"`)
+		for end < len(x.src) && x.src[end] == '"' { // a doubled quote is one in the string
+			end = x.past(end+1, `"`)
+		}
+		return end, literal, true
 	}
-	return len(x.src), literal, true
+	return 0, 0, false
 }
 
 // rustLiteral reads Rust's raw strings, characters and lifetimes.
@@ -165,11 +161,7 @@ func rustLiteral(x *lexer) (int, tokenKind, bool) {
 	if n >= len(x.src) || x.src[n] != '"' {
 		return 0, 0, false
 	}
-	closer := append([]byte{'"'}, bytes.Repeat([]byte("#"), n-i)...)
-	if end := bytes.Index(x.src[n+1:], closer); end >= 0 {
-		return n + 1 + end + len(closer), literal, true
-	}
-	return len(x.src), literal, true
+	return x.past(n+1, `"`+strings.Repeat("#", n-i)), literal, true
 }
 
 // quotedName reads a name in backquotes.
