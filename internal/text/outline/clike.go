@@ -1,23 +1,14 @@
 package outline
 
-import (
-	"bytes"
-	"slices"
-)
+import "bytes"
 
 // notFunctions are words before parentheses that are not function names.
-var notFunctions = map[string]bool{
-	"if": true, "for": true, "while": true, "switch": true, "return": true, "else": true, "do": true, "sizeof": true,
-	"catch": true, "foreach": true, "using": true, "synchronized": true, "new": true,
-	"__attribute__": true, "__attribute": true, "__declspec": true, "alignas": true, "decltype": true, "noexcept": true,
-	"throw": true, "throws": true, "requires": true, "defined": true, "explicit": true, "asm": true, "__asm__": true, "typeof": true,
-	"this": true, "super": true, "static_assert": true, "assert": true, "default": true, "__except": true, "_Static_assert": true,
-}
+var notFunctions = byWord(map[bool]string{true: "if for while switch return else do sizeof catch foreach using synchronized new " +
+	"__attribute__ __attribute __declspec alignas decltype noexcept throw throws requires defined explicit asm __asm__ typeof " +
+	"this super static_assert assert default __except _Static_assert"})
 
 // notMethods are further such words of C#.
-var notMethods = map[string]bool{
-	"when": true, "base": true, "lock": true, "fixed": true, "checked": true, "unchecked": true, "delegate": true, "await": true, "yield": true,
-}
+var notMethods = byWord(map[bool]string{true: "when base lock fixed checked unchecked delegate await yield"})
 
 // cHead describes a statement of C, C++, C# or Java up to its body. Integers are token
 // indexes unless a comment says otherwise.
@@ -31,12 +22,13 @@ type cHead struct {
 	members  bool // a colon follows the parameters
 	typedef  bool
 	using    int // the word after using, 0 for none
+	delegate int // the first word delegate, -1 for none
 	after    int // the number of words after the parameters
 	arrow    int // the arrow of an expression body in C#, 0 for none
 }
 
 func (p *braces) cHead(from, to int) cHead {
-	h := cHead{start: p.pastAnnotations(from, to), typeWord: -1, space: -1, name: -1, params: -1}
+	h := cHead{start: p.pastAnnotations(from, to), typeWord: -1, space: -1, name: -1, params: -1, delegate: -1}
 	for i := h.start; i < min(to, h.start+maxStatement); i++ {
 		t := p.tokens[i]
 		switch {
@@ -95,6 +87,9 @@ func (p *braces) cWord(h *cHead, i, to int) int {
 			return p.past(j) - 1
 		}
 	default:
+		if text == "delegate" && h.delegate < 0 {
+			h.delegate = i
+		}
 		r := p.lang.keywords[text]
 		if r == aType && h.name < 0 && h.typeWord < 0 {
 			h.typeWord = i
@@ -239,10 +234,8 @@ func (p *braces) cStatement(d declaration, h cHead, to int) declaration {
 		switch {
 		case h.typeWord >= 0 && h.name > h.typeWord && p.text(h.typeWord) == "record":
 			d.Kind, d.Name = "record", p.text(h.name)
-		case slices.Contains(p.wordsIn(h.start, h.name), "delegate"):
-			if h.name >= 0 {
-				d.Kind, d.Name = "delegate", p.text(h.name)
-			}
+		case 0 <= h.delegate && h.delegate < h.name:
+			d.Kind, d.Name = "delegate", p.text(h.name)
 		case h.name > h.start && h.typeWord < 0 && up == typ && (!h.assigned || h.arrow > 0):
 			d.Kind = "method"
 			d.until = h.arrow
@@ -259,16 +252,6 @@ func (p *braces) cStatement(d declaration, h cHead, to int) declaration {
 		d.keepOpen = true // the declarations of the parameters follow
 	}
 	return d
-}
-
-func (p *braces) wordsIn(from, to int) []string {
-	var all []string
-	for i := from; i < min(to, from+20); i++ {
-		if p.isWord(i) {
-			all = append(all, p.text(i))
-		}
-	}
-	return all
 }
 
 // typedefName returns the name that a typedef declares.

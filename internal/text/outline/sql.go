@@ -10,9 +10,8 @@ var sql = &language{read: readSQL,
 	lexis: &lexis{comments: []string{"--"}, block: true, nested: false, long: "'\"`", doubled: true, letters: "$", special: dollarQuoted}}
 
 // sqlKinds are the kinds of objects that a statement may create.
-var sqlKinds = map[string]bool{"table": true, "view": true, "function": true, "procedure": true, "trigger": true, "index": true,
-	"type": true, "sequence": true, "schema": true, "database": true, "domain": true, "event": true, "package": true, "role": true,
-	"aggregate": true, "extension": true, "policy": true, "rule": true, "publication": true}
+var sqlKinds = byWord(map[bool]string{true: "table view function procedure trigger index type sequence schema database domain " +
+	"event package role aggregate extension policy rule publication"})
 
 func readSQL(o *outline) {
 	o.lex()
