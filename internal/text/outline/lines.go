@@ -163,18 +163,18 @@ func (r *linedReader) line(at, end int) bool {
 	text := bytes.TrimLeft(line, " \t")
 	indent := len(line) - len(text)
 	r.skip = 0
+	opens := !r.quiet && r.block[0] != "" && bytes.HasPrefix(text, []byte(r.block[0]))
 	switch {
-	case r.quiet:
+	case r.quiet || opens:
+		if opens {
+			text = text[len(r.block[0]):]
+		}
 		r.quiet = !bytes.Contains(text, []byte(r.block[1]))
 		r.comments = append(r.comments, span{at, end})
 		return false
 	case r.stop != "" && string(line) == r.stop:
 		return true
 	case len(text) == 0:
-		return false
-	case r.block[0] != "" && bytes.HasPrefix(text, []byte(r.block[0])):
-		r.quiet = !bytes.Contains(text[len(r.block[0]):], []byte(r.block[1]))
-		r.comments = append(r.comments, span{at, end})
 		return false
 	case r.remark().Match(text):
 		r.comments = append(r.comments, span{at, end})

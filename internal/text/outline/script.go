@@ -135,17 +135,13 @@ func (p *braces) scriptArrow(v, to int) int {
 	return 0
 }
 
-// scriptFunction reports whether the value that begins at token v is a function. kind is
-// the kind of the brace at token to.
-func (p *braces) scriptFunction(v, to int, body bool) (kind frameKind, ok bool) {
+// scriptFunction reports whether the value that begins at token v is a function.
+func (p *braces) scriptFunction(v, to int, body bool) bool {
 	if p.text(v) == "async" {
 		v++
 	}
 	if p.isWord(v) && p.text(v) == "function" {
-		if body && p.is(to-1, '(') {
-			return block, false
-		}
-		return fun, true
+		return !body || !p.is(to-1, '(')
 	}
 	j := v
 	if p.is(j, '<') {
@@ -157,27 +153,23 @@ func (p *braces) scriptFunction(v, to int, body bool) (kind frameKind, ok bool) 
 	case p.isWord(j):
 		j++
 	default:
-		return block, false
+		return false
 	}
 	if p.is(j, ':') { // the type of the result
 		for j < to && p.tokens[j].kind != arrow && p.tokens[j].kind != newline {
 			j++
 		}
 	}
-	if j >= to || p.tokens[j].kind != arrow {
-		return block, false
-	}
-	return fun, true
+	return j < to && p.tokens[j].kind == arrow
 }
 
 // scriptAssigns reports whether the value that begins at token v is a function. If so, it
 // makes d the declaration of name, to which the function is assigned.
 func (p *braces) scriptAssigns(d *declaration, kind, name string, v, to int, body bool) bool {
-	inner, ok := p.scriptFunction(v, to, body)
-	if !ok {
+	if !p.scriptFunction(v, to, body) {
 		return false
 	}
-	d.Kind, d.Name, d.inner, d.goesOn, d.until = kind, name, inner, true, p.scriptArrow(v, to)
+	d.Kind, d.Name, d.inner, d.goesOn, d.until = kind, name, fun, true, p.scriptArrow(v, to)
 	if p.text(v) == "async" {
 		v++
 	}
