@@ -284,21 +284,14 @@ func (p *braces) typedefName(from, to int) string {
 
 // macros adds a symbol for a function-like macro.
 func macros(p *braces, t *token) {
-	if p.top().kind == nothing {
+	text := p.src[t.start:t.end]
+	m := macro().FindSubmatch(text)
+	if m == nil || p.top().kind == nothing {
 		return
 	}
-	line := p.src[t.start+1 : t.end]
-	if firstWord(line) != "define" {
-		return
-	}
-	rest := bytes.TrimLeft(line[bytes.Index(line, []byte("define"))+len("define"):], " \t")
-	n := 0
-	for n < len(rest) && (isWordByte(rest[n])) {
-		n++
-	}
-	if n == 0 || n >= len(rest) || rest[n] != '(' {
-		return
-	}
-	p.add(Symbol{Name: string(rest[:n]), Kind: "macro", Signature: "#define " + signature(rest[:lineEnd(rest, 0)]),
+	rest := text[len(m[0])-len(m[1])-1:] // from the name on
+	p.add(Symbol{Name: string(m[1]), Kind: "macro", Signature: "#define " + signature(rest[:lineEnd(rest, 0)]),
 		Start: int(t.start), Decl: int(t.start), End: int(t.end), Parent: -1})
 }
+
+var macro = pattern(`^#[ \t]*define[ \t]+((?:\w|[^\x00-\x7f])+)\(`)
