@@ -43,7 +43,7 @@ func readPython(o *outline) {
 		}
 		isType := kind == "class" && (len(r.stack) == 0 || r.stack[len(r.stack)-1].isType)
 		r.open(Symbol{Name: o.text(k + 1), Kind: kind, Start: at, Decl: start, End: r.last,
-			Signature: signature(o.src[start:o.pythonHead(first, to)])}, indent, isType, false)
+			Signature: signature(o.src[start:tokens[o.outside(first, to, ':')-1].end])}, indent, isType, false)
 	}
 	for i, t := range tokens {
 		switch {
@@ -72,20 +72,21 @@ func readPython(o *outline) {
 	r.close(0, r.last)
 }
 
-// pythonHead returns the end of the header of a definition, before the colon.
-func (o *outline) pythonHead(from, to int) int {
+// outside returns the first of the tokens [from, to) that is c and not in brackets, to if
+// there is none.
+func (o *outline) outside(from, to int, c byte) int {
 	depth := 0
 	for i := from; i < to; i++ {
 		switch {
+		case depth == 0 && o.is(i, c):
+			return i
 		case o.opens(i):
 			depth++
 		case o.closes(i):
 			depth--
-		case depth == 0 && o.is(i, ':'):
-			return int(o.tokens[i].start)
 		}
 	}
-	return int(o.tokens[to-1].end)
+	return to
 }
 
 // lined describes a language whose definitions begin a line and end with a line of the

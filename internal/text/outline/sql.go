@@ -64,7 +64,9 @@ func readSQL(o *outline) {
 				stop++
 			}
 			if o.is(stop, '(') && (kind == "function" || kind == "procedure") {
-				stop = o.sqlPast(stop)
+				if end := o.outside(stop+1, stop+maxStatement, ')'); o.is(end, ')') {
+					stop = end + 1
+				}
 			}
 			signed := signature(o.src[t.start:tokens[min(stop, len(tokens))-1].end])
 			last = o.add(Symbol{Name: name, Kind: kind, Signature: signed, Start: int(t.start), Decl: int(t.start), End: int(t.end), Parent: -1})
@@ -99,22 +101,6 @@ func (o *outline) sqlName(i int) (kind, name string, at int) {
 		return "", "", 0
 	}
 	return kind, name, j
-}
-
-// sqlPast returns the token after the parentheses that open at token i.
-func (o *outline) sqlPast(i int) int {
-	depth := 0
-	for j := i; j < min(len(o.tokens), i+maxStatement); j++ {
-		switch {
-		case o.is(j, '('):
-			depth++
-		case o.is(j, ')'):
-			if depth--; depth == 0 {
-				return j + 1
-			}
-		}
-	}
-	return i
 }
 
 // dollarQuoted reads a string between two tags such as $body$.
