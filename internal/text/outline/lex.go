@@ -154,16 +154,11 @@ func (x *lexer) comment() bool {
 	if end < 0 {
 		return false
 	}
-	x.note(end)
-	return true
-}
-
-// note records the comment that ends at end and skips it.
-func (x *lexer) note(end int) {
 	if x.beginsLine() {
 		x.o.comments = append(x.o.comments, span{x.i, end})
 	}
 	x.advance(end)
+	return true
 }
 
 func (x *lexer) blockEnd() int {
