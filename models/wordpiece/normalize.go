@@ -25,6 +25,9 @@ const (
 	actFold
 )
 
+// actions are those of the classes, but for fold.
+var actions = map[string]uint16{"drop": actDrop, "mark": actDrop, "space": actSpace, "alone": actAlone}
+
 // The actions for a byte. Any other value is the byte that replaces it, which is above
 // actMaybeAdded, such as a lower-case letter or a digit.
 const (
@@ -83,14 +86,9 @@ func newNormalizer(uncased bool) (*normalizer, error) {
 			r++
 		}
 	}
-	for rest := classes; rest != ""; {
-		var line string
-		line, rest, _ = strings.Cut(rest, "\n")
-		kind, args, _ := strings.Cut(line, " ")
-		if kind == "#" {
-			continue
-		}
-		if !uncased && (kind == "mark" || kind == "fold") {
+	for line := range strings.Lines(classes) {
+		kind, args, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if kind == "#" || !uncased && (kind == "mark" || kind == "fold") {
 			continue
 		}
 		head, tail, _ := strings.Cut(args, " ")
@@ -119,16 +117,11 @@ func newNormalizer(uncased bool) (*normalizer, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch kind {
-		case "drop", "mark":
-			set(first, last, actDrop)
-		case "space":
-			set(first, last, actSpace)
-		case "alone":
-			set(first, last, actAlone)
-		default:
+		act, ok := actions[kind]
+		if !ok {
 			return nil, fmt.Errorf("classes.txt: unknown class %q", kind)
 		}
+		set(first, last, act)
 	}
 	return n, nil
 }
