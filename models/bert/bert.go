@@ -51,8 +51,8 @@ type Encoder struct {
 	tokenizer   wordpiece.Splitter
 	description models.Description
 	threads     int
-	scratch     scratches
-	batches     sync.Pool // of *batch
+	scratch     pool[scratch]
+	batches     pool[batch]
 }
 
 var _ models.Embedder = (*Encoder)(nil)

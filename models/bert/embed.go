@@ -73,7 +73,7 @@ func (e *Encoder) EmbedDocuments(ctx context.Context, texts []string) ([][]float
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	b := e.takeBatch()
+	b := e.batches.take()
 	defer e.batches.Put(b)
 	if err := b.tokenize(ctx, e, texts); err != nil {
 		return nil, err
@@ -150,36 +150,29 @@ func (b *batch) plan(threads int) {
 	}
 }
 
-func (e *Encoder) takeBatch() *batch {
-	if b, ok := e.batches.Get().(*batch); ok {
-		return b
-	}
-	return &batch{}
-}
+// A pool keeps buffers for further calls.
+type pool[T any] struct{ sync.Pool }
 
-// scratches pools the buffers of forward passes.
-type scratches struct{ sync.Pool }
-
-func (p *scratches) take() *scratch {
-	if s, ok := p.Get().(*scratch); ok {
-		return s
+func (p *pool[T]) take() *T {
+	if v, ok := p.Get().(*T); ok {
+		return v
 	}
-	return &scratch{}
+	return new(T)
 }
 
 // parallel calls fn for every i below n in order, on at most threads goroutines, each with
-// its own scratch, until ctx ends.
-func (p *scratches) parallel(ctx context.Context, threads, n int, fn func(s *scratch, i int)) {
+// its own value of the pool, until ctx ends.
+func (p *pool[T]) parallel(ctx context.Context, threads, n int, fn func(v *T, i int)) {
 	var next atomic.Int64
 	work := func() {
-		s := p.take()
-		defer p.Put(s)
+		v := p.take()
+		defer p.Put(v)
 		for ctx.Err() == nil {
 			i := int(next.Add(1)) - 1
 			if i >= n {
 				return
 			}
-			fn(s, i)
+			fn(v, i)
 		}
 	}
 	var wg sync.WaitGroup

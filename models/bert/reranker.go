@@ -20,7 +20,7 @@ type Reranker struct {
 	pooler, classifier dense
 	longest            int // most tokens of a pair, including special tokens
 	threads            int
-	scratch            scratches
+	scratch            pool[scratch]
 }
 
 var _ models.Reranker = (*Reranker)(nil)
