@@ -76,7 +76,7 @@ func (f *pdfFile) pages() []pdfNode {
 		if own := f.dict(d["Resources"]); own != nil {
 			resources = own
 		}
-		if kids := f.array(d["Kids"]); kids != nil {
+		if kids := as[array](f, d["Kids"]); kids != nil {
 			for _, kid := range kids {
 				visit(kid, resources, depth+1)
 			}
@@ -90,7 +90,7 @@ func (f *pdfFile) pages() []pdfNode {
 
 // content returns the concatenated content streams of a page.
 func (f *pdfFile) content(page dict) []byte {
-	parts := f.array(page["Contents"])
+	parts := as[array](f, page["Contents"])
 	if parts == nil {
 		parts = array{page["Contents"]}
 	}
@@ -108,7 +108,7 @@ func (f *pdfFile) content(page dict) []byte {
 // notes returns the text annotations of a page.
 func (f *pdfFile) notes(page dict) []pdfLine {
 	var notes []pdfLine
-	for _, v := range f.array(page["Annots"]) {
+	for _, v := range as[array](f, page["Annots"]) {
 		f.w.step()
 		note := f.dict(v)
 		switch f.resolve(note["Subtype"]) {
@@ -178,14 +178,14 @@ func (f *pdfFile) destinations(v any, names map[string]any, seen map[ref]bool) {
 		return
 	}
 	seen[r] = true
-	list := f.array(node["Names"])
+	list := as[array](f, node["Names"])
 	for i := 0; i+1 < len(list); i += 2 {
 		f.w.step()
 		if key, ok := f.resolve(list[i]).(string); ok {
 			names[key] = list[i+1]
 		}
 	}
-	for _, kid := range f.array(node["Kids"]) {
+	for _, kid := range as[array](f, node["Kids"]) {
 		f.w.step()
 		if _, ok := kid.(ref); ok {
 			f.destinations(kid, names, seen)
@@ -215,7 +215,7 @@ func (f *pdfFile) pageOf(target any, names map[string]any, numbers map[ref]int) 
 // text decodes a text string of the document, such as a title. White space becomes one
 // blank.
 func (f *pdfFile) text(v any) string {
-	s, _ := f.resolve(v).(string)
+	s := as[string](f, v)
 	f.w.spend(8 * len(s))
 	return strings.Join(strings.Fields(string(bytes.ToValidUTF8(utf8Text([]byte(s)), nil))), " ")
 }

@@ -117,7 +117,7 @@ func (f *pdfFile) unpack(number int) {
 		f.trail(s.dict)
 	case s.dict["Type"] == name("ObjStm"):
 		data := f.decode(s)
-		first, count := int(f.number(s.dict["First"])), int(f.number(s.dict["N"]))
+		first, count := int(as[float64](f, s.dict["First"])), int(as[float64](f, s.dict["N"]))
 		p := objectParser{w: f.w, b: data}
 		for range max(min(count, len(data)), 0) {
 			n, ok1 := p.next().(float64)
@@ -200,26 +200,17 @@ func (f *pdfFile) dict(v any) dict {
 	return nil
 }
 
-func (f *pdfFile) array(v any) array {
-	a, _ := f.resolve(v).(array)
-	return a
-}
-
-func (f *pdfFile) number(v any) float64 {
-	n, _ := f.resolve(v).(float64)
-	return n
-}
-
-func (f *pdfFile) name(v any) name {
-	n, _ := f.resolve(v).(name)
-	return n
+// as returns an object of type T, the zero value for any other object.
+func as[T any](f *pdfFile, v any) T {
+	t, _ := f.resolve(v).(T)
+	return t
 }
 
 // decode returns the decoded data of a stream. It stops at broken data, and returns nil
 // for a filter that is not used for text, such as an image filter.
 func (f *pdfFile) decode(s *stream) []byte {
 	data := f.data[min(s.start, len(f.data)):]
-	n := int(f.number(s.dict["Length"]))
+	n := int(as[float64](f, s.dict["Length"]))
 	if n <= 0 || n > len(data) || !bytes.Contains(data[n:min(len(data), n+20)], []byte("endstream")) {
 		if n = bytes.Index(data, []byte("endstream")); n < 0 {
 			n = len(data)
@@ -227,13 +218,13 @@ func (f *pdfFile) decode(s *stream) []byte {
 		f.w.spend(n / 4)
 	}
 	data = data[:n]
-	filters := f.array(s.dict["Filter"])
-	if one := f.name(s.dict["Filter"]); one != "" {
+	filters := as[array](f, s.dict["Filter"])
+	if one := as[name](f, s.dict["Filter"]); one != "" {
 		filters = array{one}
 	}
 	for _, filter := range filters[:min(len(filters), 4)] {
 		f.w.spend(4 * len(data))
-		switch f.name(filter) {
+		switch as[name](f, filter) {
 		case "FlateDecode", "Fl":
 			r, err := zlib.NewReader(bytes.NewReader(data))
 			if err != nil {

@@ -41,12 +41,12 @@ func (f *pdfFile) font(d dict) *pdfFont {
 	f.w.spend(20_000) // the standard widths
 	t := &pdfFont{unicode: map[int]string{}, names: map[int]string{}, widths: map[int]float64{}, encoding: charmap.Windows1252, width: 500}
 	encoding := f.resolve(d["Encoding"])
-	if f.name(d["Subtype"]) == "Type0" {
+	if as[name](f, d["Subtype"]) == "Type0" {
 		t.wide, t.width = true, 1000
 		if e, _ := encoding.(name); strings.Contains(string(e), "UCS2") || strings.Contains(string(e), "UTF16") {
 			t.utf16 = true
 		}
-		if below := f.array(d["DescendantFonts"]); len(below) > 0 {
+		if below := as[array](f, d["DescendantFonts"]); len(below) > 0 {
 			f.wideWidths(t, f.dict(below[0]))
 		}
 	} else {
@@ -54,9 +54,9 @@ func (f *pdfFile) font(d dict) *pdfFont {
 	}
 	base, _ := encoding.(name)
 	if e, ok := encoding.(dict); ok {
-		base = f.name(e["BaseEncoding"])
+		base = as[name](f, e["BaseEncoding"])
 		code := 0
-		for _, v := range f.array(e["Differences"]) {
+		for _, v := range as[array](f, e["Differences"]) {
 			f.w.step()
 			switch v := f.resolve(v).(type) {
 			case float64:
@@ -80,7 +80,7 @@ func (f *pdfFile) font(d dict) *pdfFont {
 
 // widths reads the widths of a font whose codes have one byte.
 func (f *pdfFile) widths(t *pdfFont, d dict) {
-	base := string(f.name(d["BaseFont"]))
+	base := string(as[name](f, d["BaseFont"]))
 	t.symbols = strings.Contains(base, "CMSY")
 	if strings.Contains(base, "Courier") {
 		t.width = 600
@@ -92,12 +92,12 @@ func (f *pdfFile) widths(t *pdfFont, d dict) {
 			}
 		}
 	}
-	first := int(f.number(d["FirstChar"]))
-	for i, w := range f.array(d["Widths"]) {
+	first := int(as[float64](f, d["FirstChar"]))
+	for i, w := range as[array](f, d["Widths"]) {
 		if i >= 256 {
 			break
 		}
-		t.widths[first+i] = f.number(w)
+		t.widths[first+i] = as[float64](f, w)
 	}
 }
 
@@ -107,13 +107,13 @@ func (f *pdfFile) wideWidths(t *pdfFont, d dict) {
 	if w, ok := f.resolve(d["DW"]).(float64); ok {
 		t.width = w
 	}
-	w := f.array(d["W"])
+	w := as[array](f, d["W"])
 	for i := 0; i+1 < len(w); {
-		first := int(f.number(w[i]))
+		first := int(as[float64](f, w[i]))
 		if list, ok := f.resolve(w[i+1]).(array); ok {
 			for k, v := range list[:min(len(list), maxCodes)] {
 				f.w.spend(100)
-				t.widths[first+k] = f.number(v)
+				t.widths[first+k] = as[float64](f, v)
 			}
 			i += 2
 			continue
@@ -121,9 +121,9 @@ func (f *pdfFile) wideWidths(t *pdfFont, d dict) {
 		if i+2 >= len(w) {
 			break
 		}
-		for c := max(first, 0); c <= int(f.number(w[i+1])) && c < maxCodes; c++ {
+		for c := max(first, 0); c <= int(as[float64](f, w[i+1])) && c < maxCodes; c++ {
 			f.w.spend(100)
-			t.widths[c] = f.number(w[i+2])
+			t.widths[c] = as[float64](f, w[i+2])
 		}
 		i += 3
 	}
@@ -189,15 +189,13 @@ func (f *pdfFile) mapRange(t *pdfFont, first, last int, to any) {
 
 // codeOf returns the number of a code of one or two bytes, -1 for any other value.
 func codeOf(v any) int {
-	s, ok := v.(string)
-	if !ok || len(s) == 0 || len(s) > 2 {
-		return -1
+	switch s, _ := v.(string); len(s) {
+	case 1:
+		return int(s[0])
+	case 2:
+		return int(s[0])<<8 | int(s[1])
 	}
-	n := 0
-	for i := range len(s) {
-		n = n<<8 | int(s[i])
-	}
-	return n
+	return -1
 }
 
 // maxMapped is the most bytes of text for a code, as the specification of CMaps has it.

@@ -213,8 +213,8 @@ func (p *pdfPage) font(resources dict, key any) *pdfFont {
 // form draws a form: a content stream that pages can share.
 func (p *pdfPage) form(resources dict, key any, page [6]float64, forms int) {
 	k, _ := key.(name)
-	s, _ := p.f.resolve(p.f.dict(resources["XObject"])[k]).(*stream)
-	if s == nil || p.f.name(s.dict["Subtype"]) != "Form" || p.forms >= maxDrawn {
+	s := as[*stream](p.f, p.f.dict(resources["XObject"])[k])
+	if s == nil || as[name](p.f, s.dict["Subtype"]) != "Form" || p.forms >= maxDrawn {
 		return
 	}
 	p.forms++
@@ -223,7 +223,7 @@ func (p *pdfPage) form(resources dict, key any, page [6]float64, forms int) {
 		resources = own
 	}
 	matrix := identity
-	if m := p.f.array(s.dict["Matrix"]); len(m) == 6 {
+	if m := as[array](p.f, s.dict["Matrix"]); len(m) == 6 {
 		matrix = matrixOf(m)
 	}
 	p.draw(p.f.decode(s), resources, times(matrix, page), forms+1)
