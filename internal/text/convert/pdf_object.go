@@ -77,9 +77,7 @@ func (p *objectParser) object() any {
 		return p.literal()
 	case '[':
 		p.i++
-		a := array{}
-		p.collect("]", func(v any) { a = append(a, v) })
-		return a
+		return p.collect("]")
 	case '<':
 		if p.i+1 < len(p.b) && p.b[p.i+1] == '<' {
 			p.i += 2
@@ -100,21 +98,22 @@ func (p *objectParser) object() any {
 	return p.word()
 }
 
-// collect calls add with each object up to a closing keyword or the end of the input.
-func (p *objectParser) collect(closing keyword, add func(any)) {
+// collect reads the objects up to a closing keyword or the end of the input.
+func (p *objectParser) collect(closing keyword) array {
 	if p.depth++; p.depth > maxDepth {
 		panic(errDepth)
 	}
+	a := array{}
 	for {
 		switch v := p.next().(type) {
 		case keyword:
 			if v == closing || v == end {
 				p.depth--
-				return
+				return a
 			}
 		default:
 			p.w.spend(64)
-			add(v)
+			a = append(a, v)
 		}
 	}
 }
@@ -122,14 +121,13 @@ func (p *objectParser) collect(closing keyword, add func(any)) {
 func (p *objectParser) dict() dict {
 	d := dict{}
 	key, has := name(""), false
-	p.collect(">>", func(v any) {
-		if !has {
+	for _, v := range p.collect(">>") {
+		if has {
+			d[key], has = v, false
+		} else {
 			key, has = v.(name)
-			return
 		}
-		d[key] = v
-		has = false
-	})
+	}
 	return d
 }
 
