@@ -75,16 +75,13 @@ func (l *lexis) next(text string, at int) (end int, kind Kind) {
 			return at + n, String
 		}
 		return at + 1, 0
-	case c >= '0' && c <= '9':
-		n := 1
-		for n < len(rest) && (word(rest[n]) || rest[n] == '.') {
+	case word(c):
+		n, number := 1, c >= '0' && c <= '9'
+		for n < len(rest) && (word(rest[n]) || number && rest[n] == '.') {
 			n++
 		}
-		return at + n, Number
-	case word(c):
-		n := 1
-		for n < len(rest) && word(rest[n]) {
-			n++
+		if number {
+			return at + n, Number
 		}
 		name := rest[:n]
 		if l.fold {

@@ -1,6 +1,9 @@
 package highlight
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // Markdown returns the spans of a Markdown text in order: headings, code, block quotes and
 // front matter.
@@ -34,25 +37,13 @@ func Markdown(text string) []Span {
 		case strings.HasPrefix(trimmed, ">"):
 			spans = append(spans, Span{start, end, Comment})
 		default:
-			spans = append(spans, inline(text[start:end], start)...)
+			for _, m := range inlineCode.FindAllStringIndex(text[start:end], -1) {
+				spans = append(spans, Span{start + m[0], start + m[1], String})
+			}
 		}
 	}
 	return spans
 }
 
-// inline returns the code spans of a line; at is the offset of the line.
-func inline(line string, at int) (spans []Span) {
-	for from := 0; ; {
-		open := strings.IndexByte(line[from:], '`')
-		if open < 0 {
-			return spans
-		}
-		open += from
-		shut := strings.IndexByte(line[open+1:], '`')
-		if shut < 0 {
-			return spans
-		}
-		from = open + 1 + shut + 1
-		spans = append(spans, Span{at + open, at + from, String})
-	}
-}
+// inlineCode matches a code span within a line.
+var inlineCode = regexp.MustCompile("`[^`]*`")
