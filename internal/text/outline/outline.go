@@ -158,14 +158,8 @@ func (o *outline) order() {
 
 // signature returns a declaration on one line.
 func signature(text []byte) string {
-	var b strings.Builder
-	for _, f := range bytes.Fields(text[:min(len(text), 8*maxSignature)]) {
-		if b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		b.Write(f)
-	}
-	s := strings.TrimRight(b.String(), " {=:;,")
+	fields := bytes.Fields(text[:min(len(text), 8*maxSignature)])
+	s := strings.TrimRight(string(bytes.Join(fields, []byte(" "))), " {=:;,")
 	if len(s) > maxSignature {
 		s = strings.ToValidUTF8(s[:maxSignature-len("…")], "") + "…"
 	}
