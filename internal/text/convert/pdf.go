@@ -141,18 +141,16 @@ func (f *pdfFile) outline(numbers map[ref]int) map[int][]pdfEntry {
 	}
 	f.destinations(f.dict(root["Names"])["Dests"], names, map[ref]bool{})
 	entries := map[int][]pdfEntry{}
-	count := 0
 	seen := map[ref]bool{}
 	var visit func(v any, level int)
 	visit = func(v any, level int) {
-		for count < maxEntries && level < 10 {
+		for len(seen) < maxEntries && level < 10 {
 			r, ok := v.(ref)
 			d := f.dict(v)
 			if !ok || d == nil || seen[r] {
 				return
 			}
 			seen[r] = true
-			count++
 			target := f.resolve(d["Dest"])
 			if target == nil {
 				target = f.resolve(f.dict(d["A"])["D"])
