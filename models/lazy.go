@@ -14,12 +14,11 @@ var ErrClosed = errors.New("the model is closed")
 // Lazy is safe for concurrent use.
 type Lazy struct {
 	description Description
-	load        func() (Embedder, error)
 
-	mu     sync.Mutex
-	loaded bool
-	model  Embedder
-	err    error
+	mu    sync.Mutex
+	load  func() (Embedder, error) // nil after the first use
+	model Embedder
+	err   error
 }
 
 // NewLazy returns an embedder with description d that calls load to open its model, at
@@ -32,9 +31,9 @@ func NewLazy(d Description, load func() (Embedder, error)) *Lazy {
 func (l *Lazy) Open() (Embedder, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.loaded {
+	if l.load != nil {
 		l.model, l.err = l.load()
-		l.loaded = true
+		l.load = nil
 	}
 	return l.model, l.err
 }
@@ -85,7 +84,7 @@ func (l *Lazy) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.model
-	l.loaded, l.model, l.err = true, nil, ErrClosed
+	l.load, l.model, l.err = nil, nil, ErrClosed
 	if m == nil {
 		return nil
 	}
