@@ -10,6 +10,7 @@ package sandbox
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 )
@@ -181,11 +182,8 @@ func (p *Pool) release(c *child) {
 func (p *Pool) expire(c *child) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, other := range p.idle {
-		if other == c {
-			p.idle = append(p.idle[:i], p.idle[i+1:]...)
-			go c.end(p.limits)
-			return
-		}
+	if i := slices.Index(p.idle, c); i >= 0 {
+		p.idle = slices.Delete(p.idle, i, i+1)
+		go c.end(p.limits)
 	}
 }
