@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"maps"
 	"strconv"
 	"strings"
 )
@@ -21,9 +20,7 @@ func DOCX(w *writer, data []byte) error {
 
 // readStyles finds the styles of headings and list items.
 func (d *wordDocument) readStyles(x *xmlReader) {
-	levels := map[string]int{}
-	d.levels, d.items = levels, map[string]bool{}
-	based := map[string]string{}
+	d.levels, d.items, d.based = map[string]int{}, map[string]bool{}, map[string]string{}
 	id := ""
 	for x.next() {
 		switch x.start {
@@ -32,36 +29,36 @@ func (d *wordDocument) readStyles(x *xmlReader) {
 		case "name":
 			name := strings.ToLower(x.attr("val"))
 			if n, ok := strings.CutPrefix(name, "heading "); ok {
-				levels[id], _ = strconv.Atoi(n)
+				d.levels[id], _ = strconv.Atoi(n)
 			} else if name == "title" {
-				levels[id] = 1
+				d.levels[id] = 1
 			}
 			d.items[id] = strings.HasPrefix(name, "list bullet") || strings.HasPrefix(name, "list number")
 		case "outlineLvl":
-			if n, err := strconv.Atoi(x.attr("val")); err == nil && n >= 0 && n < 9 && levels[id] == 0 {
-				levels[id] = n + 1
+			if n, err := strconv.Atoi(x.attr("val")); err == nil && n >= 0 && n < 9 && d.levels[id] == 0 {
+				d.levels[id] = n + 1
 			}
 		case "basedOn":
-			based[id] = x.attr("val")
+			d.based[id] = x.attr("val")
 		}
 	}
-	inherited := map[string]int{}
-	for style := range based {
-		for base, n := style, 0; base != "" && n < 10; base, n = based[base], n+1 {
-			if levels[base] > 0 {
-				inherited[style] = levels[base]
-				break
-			}
-		}
+}
+
+// level returns the heading level of a style, which may be that of a style that it is based
+// on, 0 for none.
+func (d *wordDocument) level(style string) (level int) {
+	for n := 0; n < 10 && style != "" && level <= 0; n++ {
+		level, style = d.levels[style], d.based[style]
 	}
-	maps.Copy(levels, inherited)
+	return max(level, 0)
 }
 
 // wordDocument writes the paragraphs and tables of a part.
 type wordDocument struct {
 	w      *writer
-	levels map[string]int  // heading levels by style
-	items  map[string]bool // the styles of list items
+	levels map[string]int    // heading levels by style
+	items  map[string]bool   // the styles of list items
+	based  map[string]string // the style that a style is based on
 	grid
 }
 
@@ -84,7 +81,7 @@ func (d *wordDocument) text(x *xmlReader) {
 	for x.depth >= depth && x.next() {
 		switch x.start {
 		case "pStyle":
-			level = d.levels[x.attr("val")]
+			level = d.level(x.attr("val"))
 			if d.items[x.attr("val")] {
 				item = max(item, 0)
 			}
