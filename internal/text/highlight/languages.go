@@ -35,7 +35,6 @@ func hashed(keywords string) *lexis {
 
 // languages holds the languages by their names after a fence.
 var languages = func() map[string]*lexis {
-	script := curly("\"'`", flow+oo+"as async await const debugger delete export from function in keyof let of readonly type typeof undefined var yield number string boolean")
 	all := map[string]*lexis{}
 	for names, l := range map[string]*lexis{
 		"go golang":                       curly("\"'`", flow+"any chan const defer error fallthrough func go goto import int interface iota map nil package range select string struct type var bool byte"),
@@ -58,8 +57,7 @@ var languages = func() map[string]*lexis {
 		"css scss":                        {open: "/*", shut: "*/", quotes: `"'`},
 		"json jsonc json5":                {line: []string{"//"}, quotes: `"`, keywords: words("true false null")},
 		"graphql proto protobuf":          {line: []string{"#", "//"}, quotes: `"`, keywords: words("enum extend fragment import input interface message mutation oneof option optional package query repeated rpc scalar schema service syntax type union")},
-		"javascript js jsx mjs":           script,
-		"typescript ts tsx":               script,
+		"javascript js jsx mjs typescript ts tsx": curly("\"'`", flow+oo+"as async await const debugger delete export from function in keyof let of readonly type typeof undefined var yield number string boolean"),
 	} {
 		for _, name := range strings.Fields(names) {
 			all[name] = l
