@@ -224,21 +224,20 @@ func (s *Store) writeImage(snap *snapshot) ([]*record, error) {
 // addSketches adds the sketches of full blocks. Those that it has to make it does not keep.
 func (s *Store) addSketches(w *imageWriter, snap *snapshot) error {
 	for batch := range slices.Chunk(snap.full(), 4*runtime.GOMAXPROCS(0)) {
-		g, sketches := workers(), make([]*sketch, len(batch))
-		for i, b := range batch {
-			g.Go(func() error {
-				if sketches[i] = b.sketch.Load(); sketches[i] != nil {
-					return nil
-				}
-				err := snap.readCodes(b, blockLen)
-				if err == nil {
-					s.sealBlock(snap, b)
-					sketches[i] = b.sketch.Swap(nil)
-				}
-				return err
-			})
-		}
-		if err := g.Wait(); err != nil {
+		sketches := make([]*sketch, len(batch))
+		err := share(runtime.GOMAXPROCS(0), len(batch), func(_, i int) error {
+			b := batch[i]
+			if sketches[i] = b.sketch.Load(); sketches[i] != nil {
+				return nil
+			}
+			err := snap.readCodes(b, blockLen)
+			if err == nil {
+				s.sealBlock(snap, b)
+				sketches[i] = b.sketch.Swap(nil)
+			}
+			return err
+		})
+		if err != nil {
 			return err
 		}
 		for _, k := range sketches {
@@ -339,18 +338,14 @@ func (s *Store) openImage(records []*record) *image {
 // whole reports whether the pages that hold bytes [from, to) match their checksums.
 func (img *image) whole(from, to int) bool {
 	first, end := from/imagePage, (to+imagePage-1)/imagePage
-	damaged := make([]bool, end-first)
-	err := share(runtime.GOMAXPROCS(0), end-first, func(_, i int) {
+	return share(runtime.GOMAXPROCS(0), end-first, func(_, i int) error {
 		at := (first + i) * imagePage
 		page := img.memory[at:min(at+imagePage, img.checksums)]
-		damaged[i] = checksum.Of(page) != binary.NativeEndian.Uint32(img.memory[img.checksums+4*(first+i):])
-	})
-	for _, d := range damaged {
-		if d {
-			return false
+		if checksum.Of(page) != binary.NativeEndian.Uint32(img.memory[img.checksums+4*(first+i):]) {
+			return errors.New("the image is damaged")
 		}
-	}
-	return err == nil
+		return nil
+	}) == nil
 }
 
 // restore returns the state that img holds, or nil if it is damaged. records are those of

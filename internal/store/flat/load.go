@@ -10,8 +10,6 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"cairn/internal/base/atomicfile"
 	"cairn/internal/base/checksum"
 )
@@ -174,27 +172,18 @@ func (s *Store) lastWhole(f *os.File, records []*record, at, size int64) ([]*rec
 	return records, nil
 }
 
-func workers() *errgroup.Group {
-	g := new(errgroup.Group)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	return g
-}
-
 func readAllNames(f *os.File, records []*record) error {
-	g := workers()
-	for _, r := range records {
+	return share(runtime.GOMAXPROCS(0), len(records), func(_, i int) error {
+		r := records[i]
 		if r.ids != nil {
-			continue // lastWhole has read them
+			return nil // lastWhole has read them
 		}
-		g.Go(func() error {
-			ok, err := r.readNames(f)
-			if err == nil && !ok {
-				err = &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the record at %d is damaged", r.at)}
-			}
-			return err
-		})
-	}
-	return g.Wait()
+		ok, err := r.readNames(f)
+		if err == nil && !ok {
+			err = &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the record at %d is damaged", r.at)}
+		}
+		return err
+	})
 }
 
 // read applies records to the snapshot. It reads the names of a batch while it applies
@@ -260,20 +249,17 @@ func (s *Store) restore(l *log, records []*record) (st *loaded, missing []*recor
 // sealed.
 func (s *Store) readBlocks(snap *snapshot) error {
 	sealed := len(s.sealed(snap))
-	g := workers()
-	for i, b := range snap.blocks {
+	return share(runtime.GOMAXPROCS(0), len(snap.blocks), func(_, i int) error {
+		b := snap.blocks[i]
 		if b.sketch.Load() != nil {
-			continue
+			return nil
 		}
-		g.Go(func() error {
-			err := snap.readCodes(b, min(blockLen, snap.n-i*blockLen))
-			if err == nil && i < sealed {
-				s.sealBlock(snap, b)
-			}
-			return err
-		})
-	}
-	return g.Wait()
+		err := snap.readCodes(b, min(blockLen, snap.n-i*blockLen))
+		if err == nil && i < sealed {
+			s.sealBlock(snap, b)
+		}
+		return err
+	})
 }
 
 // apply applies the names of a record and returns the slot of its first entry. c is nil

@@ -1,7 +1,6 @@
 package flat
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -245,17 +244,15 @@ func (d *divider) divide(slots []uint32, threads int) error {
 		return err
 	}
 	part := make([]uint8, len(slots))
-	errs := make([]error, threads)
-	fault := share(threads, (len(slots)+blockLen-1)/blockLen, func(worker, i int) {
+	err = share(threads, (len(slots)+blockLen-1)/blockLen, func(_, i int) error {
 		batch := slots[i*blockLen : min((i+1)*blockLen, len(slots))]
 		rows, err := d.rows(batch)
-		if err != nil {
-			errs[worker] = err
-			return
+		if err == nil {
+			d.nearest(part[i*blockLen:][:len(batch)], rows, centres)
 		}
-		d.nearest(part[i*blockLen:][:len(batch)], rows, centres)
+		return err
 	})
-	if err := errors.Join(append(errs, fault)...); err != nil {
+	if err != nil {
 		return err
 	}
 	parts := make([][]uint32, len(centres))
@@ -270,12 +267,7 @@ func (d *divider) divide(slots []uint32, threads int) error {
 		copy(at, p)
 		parts[i], at = at[:len(p)], at[len(p):]
 	}
-	fault = share(threads, len(parts), func(worker, i int) {
-		if err := d.divide(parts[i], 1); err != nil {
-			errs[worker] = err
-		}
-	})
-	return errors.Join(append(errs, fault)...)
+	return share(threads, len(parts), func(_, i int) error { return d.divide(parts[i], 1) })
 }
 
 // rows returns the codes of slots.

@@ -2,7 +2,6 @@ package flat
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -74,24 +73,23 @@ func (l *log) readChecked(b []byte, at int64, sum uint32) error {
 func (s *snapshot) exact(k kernel, queryVector []float32, slots []int, threads int) ([]float64, error) {
 	query := newFineQuery(queryVector)
 	scores := make([]float64, len(slots))
-	errs := make([]error, threads)
 	readers := make([]vectorReader, threads)
-	fault := share(threads, (len(slots)+readBatch-1)/readBatch, func(worker, batch int) {
+	err := share(threads, (len(slots)+readBatch-1)/readBatch, func(worker, batch int) error {
 		readers[worker].snap = s
-		for i := batch * readBatch; i < min((batch+1)*readBatch, len(slots)) && errs[worker] == nil; i++ {
+		for i := batch * readBatch; i < min((batch+1)*readBatch, len(slots)); i++ {
 			if slots[i] < 0 {
 				scores[i] = math.NaN()
 				continue
 			}
 			code, low, scale, err := readers[worker].slot(slots[i])
 			if err != nil {
-				errs[worker] = err
-				return
+				return err
 			}
 			scores[i] = query.cosine(k, code, low, scale)
 		}
+		return nil
 	})
-	return scores, errors.Join(append(errs, fault)...)
+	return scores, err
 }
 
 // Vectors returns the vector of each chunk, and nil for a chunk without one. The caller

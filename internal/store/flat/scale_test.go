@@ -189,13 +189,14 @@ func writeScale(t *testing.T, dir string, n int, from *mixture) {
 	entries := make([]store.VectorEntry, batch)
 	for first := have; first < n; first += batch {
 		some := entries[:min(batch, n-first)]
-		_ = share(runtime.GOMAXPROCS(0), len(some), func(_, k int) {
+		_ = share(runtime.GOMAXPROCS(0), len(some), func(_, k int) error {
 			i := first + k
 			path := fmt.Sprintf("reference/part-%02d/page-%07d.md", i/10%50, i/10)
 			some[k] = store.VectorEntry{
 				Chunk: store.ChunkID(path, fmt.Sprintf("some-heading-%d", i%10), 0), Path: path, Vector: from.vector(rand.New(rand.NewPCG(9, uint64(i)))),
 				Labels: store.Labels{Found: true, Tags: []string{fmt.Sprint(i / 10 % 7)}},
 			}
+			return nil
 		})
 		if err := s.Update(t.Context(), some, nil); err != nil {
 			t.Fatal(err)

@@ -29,7 +29,10 @@ func (s *Store) seal(snap *snapshot) {
 			open = append(open, b)
 		}
 	}
-	_ = share(runtime.GOMAXPROCS(0), len(open), func(_, i int) { s.sealBlock(snap, open[i]) })
+	_ = share(runtime.GOMAXPROCS(0), len(open), func(_, i int) error {
+		s.sealBlock(snap, open[i])
+		return nil
+	})
 }
 
 // sealBlock makes the sketch of a block, unless it has one, and drops its codes.

@@ -3,7 +3,6 @@ package flat
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -46,7 +45,6 @@ type scratch struct {
 	places []uint16
 	coarse [blockLen]float32 // estimates of places
 	rows   []byte            // gathered x stride
-	err    error             // of reading codes
 }
 
 // Search returns the k chunks that pass the filter and are nearest to the unit vector
@@ -158,10 +156,10 @@ func (c *scan) open(queryVector []float32, sketches bool) {
 // run returns every slot that can be among the best k, in any order.
 func (c *scan) run(threads int) ([]candidate, error) {
 	workers := make([]*scratch, threads)
-	each := func(do func(work *scratch, i int)) error {
-		fault := share(threads, len(c.visit), func(worker, n int) {
-			if c.ctx.Err() != nil {
-				return
+	each := func(do func(work *scratch, i int) error) error {
+		return share(threads, len(c.visit), func(worker, n int) error {
+			if err := c.ctx.Err(); err != nil {
+				return err
 			}
 			if workers[worker] == nil {
 				work, _ := c.pool.Get().(*scratch)
@@ -172,9 +170,8 @@ func (c *scan) run(threads int) ([]candidate, error) {
 				work.seeds.reset(seeds*c.k, 0)
 				workers[worker] = work
 			}
-			do(workers[worker], c.visit[n])
+			return do(workers[worker], c.visit[n])
 		})
-		return errors.Join(c.ctx.Err(), fault)
 	}
 	if c.sketch != nil {
 		held, _ := c.estimatesPool.Get().(*[][blockLen]float32)
@@ -187,14 +184,15 @@ func (c *scan) run(threads int) ([]candidate, error) {
 			c.blocks[i].estimates = &(*held)[n]
 		}
 	}
-	err := each(func(work *scratch, i int) {
+	err := each(func(work *scratch, i int) error {
 		if c.blocks[i].sketch != nil {
 			c.estimate(work, i)
-			return
+			return nil
 		}
 		dots := work.dots[:min(blockLen, c.snap.n-i*blockLen)]
 		c.kernel.dots(dots, c.blocks[i].rows.codes, c.query, c.snap.stride)
 		c.collect(&work.best, dots, nil, i)
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -204,10 +202,11 @@ func (c *scan) run(threads int) ([]candidate, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = each(func(work *scratch, i int) {
-			if c.blocks[i].sketch != nil && work.err == nil {
-				work.err = c.reach(work, i, floor)
+		err = each(func(work *scratch, i int) error {
+			if c.blocks[i].sketch == nil {
+				return nil
 			}
+			return c.reach(work, i, floor)
 		})
 		if err != nil {
 			return nil, err
@@ -216,14 +215,10 @@ func (c *scan) run(threads int) ([]candidate, error) {
 	var all selection
 	all.reset(c.k, c.slack)
 	for _, work := range workers {
-		if work == nil {
-			continue
+		if work != nil {
+			all.items = append(all.items, work.best.items...)
+			c.pool.Put(work)
 		}
-		if work.err != nil {
-			return nil, work.err
-		}
-		all.items = append(all.items, work.best.items...)
-		c.pool.Put(work)
 	}
 	all.cut()
 	runtime.KeepAlive(c) // and the blocks, whose memory is outside of Go's heap

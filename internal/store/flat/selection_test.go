@@ -2,6 +2,7 @@ package flat
 
 import (
 	"cmp"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -59,18 +60,32 @@ func TestShare(t *testing.T) {
 		for _, n := range []int{0, 1, 2, 5, 1000} {
 			calls := make([]atomic.Int32, n)
 			busy := make([]atomic.Bool, threads)
-			share(threads, n, func(worker, i int) {
+			err := share(threads, n, func(worker, i int) error {
 				if !busy[worker].CompareAndSwap(false, true) {
 					t.Errorf("worker %d runs twice at once", worker)
 				}
 				calls[i].Add(1)
 				busy[worker].Store(false)
+				return nil
 			})
+			if err != nil {
+				t.Error(err)
+			}
 			for i := range calls {
 				if got := calls[i].Load(); got != 1 {
 					t.Errorf("%d threads: call %d of %d made %d times", threads, i, n, got)
 				}
 			}
 		}
+	}
+	failure := errors.New("call 3")
+	err := share(2, 10, func(_, i int) error {
+		if i == 3 {
+			return failure
+		}
+		return nil
+	})
+	if err != failure {
+		t.Errorf("error %v, want %v", err, failure)
 	}
 }

@@ -1,7 +1,7 @@
 package flat
 
 import (
-	"errors"
+	"cmp"
 	"runtime/debug"
 	"sync/atomic"
 )
@@ -10,14 +10,15 @@ import (
 // 0) and on up to threads-1 others, and returns when all calls have returned. A free
 // goroutine takes the next i. The caller does not wait for a goroutine that has not
 // started: waking a processor of a virtual machine can take milliseconds, longer than most
-// scans. share returns an error if a call could not read mapped memory.
-func share(threads, n int, work func(worker, i int)) error {
+// scans. share returns the error of a call, also of one that could not read mapped memory.
+// A worker makes no further call after an error.
+func share(threads, n int, work func(worker, i int) error) error {
 	var next, ended atomic.Int64
 	all := make(chan struct{})
-	faults := make([]error, max(1, threads))
-	do := func(worker, i int) {
-		defer recoverFault(debug.SetPanicOnFault(true), &faults[worker])
-		work(worker, i)
+	errs := make([]error, max(1, threads))
+	do := func(worker, i int) (err error) {
+		defer recoverFault(debug.SetPanicOnFault(true), &err)
+		return work(worker, i)
 	}
 	run := func(worker int) {
 		for {
@@ -25,7 +26,9 @@ func share(threads, n int, work func(worker, i int)) error {
 			if i >= n {
 				return
 			}
-			do(worker, i)
+			if errs[worker] == nil {
+				errs[worker] = do(worker, i)
+			}
 			if int(ended.Add(1)) == n {
 				close(all)
 			}
@@ -38,5 +41,5 @@ func share(threads, n int, work func(worker, i int)) error {
 		run(0)
 		<-all
 	}
-	return errors.Join(faults...)
+	return cmp.Or(errs...)
 }
