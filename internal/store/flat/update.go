@@ -23,11 +23,15 @@ const compactRecord = 4096
 // Update syncs the file once, so callers should batch.
 func (s *Store) Update(ctx context.Context, entries []store.VectorEntry, stale []string) error {
 	for i := range entries {
-		if err := s.checkEntry(&entries[i]); err != nil {
-			return err
+		e := &entries[i]
+		if e.Chunk == "" {
+			return errors.New("an entry has no chunk id")
+		}
+		if err := s.checkVector(e.Vector); err != nil {
+			return fmt.Errorf("chunk %.200q: %w", e.Chunk, err)
 		}
 	}
-	return s.update(ctx, lastOfEach(entries), stale, false)
+	return s.update(ctx, entries, stale, false)
 }
 
 func (s *Store) update(ctx context.Context, entries []store.VectorEntry, stale []string, clear bool) (err error) {
@@ -128,34 +132,6 @@ func (s *Store) tidy(snap *snapshot) {
 // maxCached returns how many vectors without a chunk the file may have. The caller holds
 // s.mu.
 func (s *Store) maxCached() int { return max(s.options.MaxCached, s.contents.retained) }
-
-func (s *Store) checkEntry(e *store.VectorEntry) error {
-	if e.Chunk == "" {
-		return errors.New("an entry has no chunk id")
-	}
-	if err := s.checkVector(e.Vector); err != nil {
-		return fmt.Errorf("chunk %.200q: %w", e.Chunk, err)
-	}
-	return nil
-}
-
-// lastOfEach returns entries without those that a later entry of the same chunk replaces.
-func lastOfEach(entries []store.VectorEntry) []store.VectorEntry {
-	last := make(map[string]int, len(entries))
-	for i := range entries {
-		last[entries[i].Chunk] = i
-	}
-	if len(last) == len(entries) {
-		return entries
-	}
-	kept := make([]store.VectorEntry, 0, len(last))
-	for i := range entries {
-		if last[entries[i].Chunk] == i {
-			kept = append(kept, entries[i])
-		}
-	}
-	return kept
-}
 
 // present returns the ids that snap has.
 func present(snap *snapshot, ids []string) []string {
