@@ -205,9 +205,6 @@ func (s *Store) Get(keys []store.Key) (vectors [][]float32, err error) {
 		return nil, err
 	}
 	vectors = make([][]float32, len(keys))
-	if snap.log == nil {
-		return vectors, nil
-	}
 	for i := range keys {
 		n, ok := s.contents.find(keyOf(keys[i]))
 		if !ok {
@@ -239,24 +236,10 @@ func (s *Store) Put(keys []store.Key, vectors [][]float32) (err error) {
 	defer s.mu.Unlock()
 	defer recoverFault(debug.SetPanicOnFault(true), &err)
 	snap, err := s.writable(context.Background())
-	if err != nil || snap.log == nil {
+	if err != nil {
 		return err
 	}
-	r := new(record)
-	codes, low, err := s.place(snap.log, r, keys, s.quantise(vectors))
-	if err != nil || len(r.fresh) == 0 {
-		return err
-	}
-	next := snap.next()
-	if next.log, err = snap.log.append(r, codes, low); err != nil {
-		return fmt.Errorf("writing vectors %s: %w", s.path, err)
-	}
-	if err := s.contents.add(r); err != nil {
-		return err // unreachable: the record has no entries
-	}
-	s.snap.Store(next)
-	s.tidy(next)
-	return nil
+	return s.write(snap, new(record), keys, vectors)
 }
 
 // quantised are vectors in 16 bits a coordinate, one after the other.

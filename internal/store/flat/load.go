@@ -263,7 +263,7 @@ func (s *Store) readBlocks(snap *snapshot) error {
 }
 
 // apply applies the names of a record and returns the slot of its first entry. c is nil
-// for a store in memory; then the record describes the vectors of its entries in order.
+// for a store in memory.
 func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first int, err error) {
 	s.table.wait()
 	if c != nil {
@@ -304,13 +304,10 @@ func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first
 		}
 		slot := first + i
 		s.name(slot, id, hashes[i], docs[r.doc[i]], c)
-		b := s.blocks[slot/blockLen]
-		if c == nil {
-			b.scale[slot%blockLen] = r.fresh[i].scale
-			continue
+		if c != nil {
+			b, v := s.blocks[slot/blockLen], c.refer(r.vectors[i])
+			b.vector[slot%blockLen], b.scale[slot%blockLen] = r.vectors[i], v.scale
 		}
-		v := c.refer(r.vectors[i])
-		b.vector[slot%blockLen], b.scale[slot%blockLen] = r.vectors[i], v.scale
 	}
 	return first, nil
 }

@@ -44,29 +44,35 @@ func (s *Store) update(ctx context.Context, entries []store.VectorEntry, stale [
 	}
 	r := newRecord(entries, present(snap, stale))
 	r.clear = clear
-	if len(r.ids)+len(r.stale) == 0 && !clear {
-		return nil
-	}
 	keys, vectors := make([]store.Key, len(entries)), make([][]float32, len(entries))
 	for i := range entries {
 		keys[i], vectors[i] = entries[i].Key, entries[i].Vector
 	}
+	return s.write(snap, r, keys, vectors)
+}
+
+// write stores r with the vectors of its entries, or those of keys if it has no entries. The
+// caller holds s.mu.
+func (s *Store) write(snap *snapshot, r *record, keys []store.Key, vectors [][]float32) error {
 	q := s.quantise(vectors)
-	next := snap.next()
-	var c *contents
-	if snap.log == nil {
-		r.fresh = freshOf(q.scales)
-	} else {
-		codes, low, err := s.place(snap.log, r, keys, q)
-		if err == nil {
-			next.log, err = snap.log.append(r, codes, low)
-		}
-		if err != nil {
-			return fmt.Errorf("writing vectors %s: %w", s.path, err)
-		}
+	var codes, low []byte
+	var c *contents // nil in memory
+	var err error
+	if snap.log != nil {
 		c = &s.contents
+		codes, low, err = s.place(snap.log, r, keys, q)
 	}
-	if s.docIndex == nil {
+	if err == nil && len(r.ids)+len(r.stale)+len(r.fresh) == 0 && !r.clear {
+		return nil
+	}
+	next := snap.next()
+	if c != nil && err == nil {
+		next.log, err = snap.log.append(r, codes, low)
+	}
+	if err != nil {
+		return fmt.Errorf("writing vectors %s: %w", s.path, err)
+	}
+	if s.docIndex == nil && len(r.docs) > 0 {
 		s.docIndex = next.docIndex()
 	}
 	first, err := next.apply(r, s.docIndex, c)
@@ -80,22 +86,14 @@ func (s *Store) update(ctx context.Context, entries []store.VectorEntry, stale [
 	return nil
 }
 
-// freshOf returns the vectors of a record in memory.
-func freshOf(scales []float32) []fresh {
-	vectors := make([]fresh, len(scales))
-	for i, scale := range scales {
-		vectors[i].scale = scale
-	}
-	return vectors
-}
-
-// fill copies codes, and in memory the low bytes, into the slots from first.
+// fill copies codes, and in memory the low bytes and the scales, into the slots from first.
 func (s *snapshot) fill(first int, q *quantised) {
-	for i := range q.scales {
+	for i := range s.n - first {
 		b, slot := s.blocks[(first+i)/blockLen], (first+i)%blockLen
 		copy(b.makeRows(s.stride)[slot*s.stride:], q.codes[i*s.dim:][:s.dim])
 		if b.low != nil {
 			copy(b.low[slot*s.dim:], q.low[i*s.dim:][:s.dim])
+			b.scale[slot] = q.scales[i]
 		}
 	}
 }
@@ -276,9 +274,7 @@ func (s *Store) compactMemory(old *snapshot) error {
 			q.low = append(q.low, b.low[at*s.dim:][:s.dim]...)
 			q.scales = append(q.scales, b.scale[at])
 		}
-		r := newRecord(old.entries(slots), nil)
-		r.fresh = freshOf(q.scales)
-		first, err := next.apply(r, index, nil)
+		first, err := next.apply(newRecord(old.entries(slots), nil), index, nil)
 		next.fill(first, q)
 		return err
 	})
