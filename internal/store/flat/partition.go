@@ -178,13 +178,10 @@ func (c *scan) chosenIn(block int) []uint64 { return c.chosen[block*blockLen/64:
 // partitioned returns a snapshot of the live slots of old in the order of their vectors,
 // and of the documents that they use, sorted. Its blocks have no codes and no sketches.
 func (s *Store) partitioned(old *snapshot) (*snapshot, error) {
-	order := make([]uint32, 0, old.live)
+	order := old.liveSlots()
 	used := make([]bool, len(old.docs))
-	for slot := range old.n {
-		if !old.isDead(slot) {
-			order = append(order, uint32(slot))
-			used[old.blocks[slot/blockLen].doc[slot%blockLen]] = true
-		}
+	for _, slot := range order {
+		used[old.blocks[slot/blockLen].doc[slot%blockLen]] = true
 	}
 	d := &divider{snap: old, kernel: s.kernel}
 	if err := d.divide(order, runtime.GOMAXPROCS(0)); err != nil {

@@ -149,6 +149,17 @@ func (s *snapshot) next() *snapshot {
 
 func (s *snapshot) isDead(slot int) bool { return s.dead[slot>>6]>>(slot&63)&1 != 0 }
 
+// liveSlots returns the live slots in order.
+func (s *snapshot) liveSlots() []uint32 {
+	live := make([]uint32, 0, s.live)
+	for slot := range s.n {
+		if !s.isDead(slot) {
+			live = append(live, uint32(slot))
+		}
+	}
+	return live
+}
+
 // id returns the ID of the chunk in a slot.
 func (s *snapshot) id(slot int) string {
 	in, path, rest := s.idParts(slot)
@@ -213,10 +224,8 @@ func (s *snapshot) killSlot(slot int, c *contents) {
 
 // clear removes every chunk and every slot.
 func (s *snapshot) clear(c *contents) {
-	for slot := range s.n {
-		if !s.isDead(slot) {
-			s.killSlot(slot, c)
-		}
+	for _, slot := range s.liveSlots() {
+		s.killSlot(int(slot), c)
 	}
 	s.cleared += s.n
 	s.blocks, s.n, s.dead, s.table, s.partitions = nil, 0, nil, newTable(0), nil

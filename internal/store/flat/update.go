@@ -218,13 +218,16 @@ func (s *Store) writeLive(f *os.File, old *snapshot) error {
 	if len(cached)+old.live == 0 { // for the position
 		return w.write(new(record), nil)
 	}
-	return old.eachLive(compactRecord, func(slots []int) error {
+	for slots := range slices.Chunk(old.liveSlots(), compactRecord) {
 		vectors := make([]uint32, len(slots))
 		for i, slot := range slots {
 			vectors[i] = old.blocks[slot/blockLen].vector[slot%blockLen]
 		}
-		return w.write(newRecord(old.entries(slots), nil), vectors)
-	})
+		if err := w.write(newRecord(old.entries(slots), nil), vectors); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // compaction copies records into a new file.
@@ -266,50 +269,31 @@ func (c *compaction) write(r *record, vectors []uint32) error {
 func (s *Store) compactMemory(old *snapshot) error {
 	next, index := newSnapshot(s.dim, nil), map[string]uint32{}
 	next.table = newTable(old.live)
-	err := old.eachLive(compactRecord, func(slots []int) error {
+	for slots := range slices.Chunk(old.liveSlots(), compactRecord) {
 		q := new(quantised)
 		for _, slot := range slots {
-			b, at := old.blocks[slot/blockLen], slot%blockLen
+			b, at := old.blocks[slot/blockLen], int(slot%blockLen)
 			q.codes = append(q.codes, b.rows.Load().codes[at*old.stride:][:s.dim]...)
 			q.low = append(q.low, b.low[at*s.dim:][:s.dim]...)
 			q.scales = append(q.scales, b.scale[at])
 		}
 		first, err := next.apply(newRecord(old.entries(slots), nil), index, nil)
+		if err != nil {
+			return err // unreachable: no vector is in a file
+		}
 		next.fill(first, q)
-		return err
-	})
-	if err != nil {
-		return err
 	}
 	s.docIndex = index
 	s.snap.Store(next)
 	return nil
 }
 
-// eachLive calls fn with the live slots in order, n at a time.
-func (s *snapshot) eachLive(n int, fn func(slots []int) error) error {
-	var slots []int
-	for slot := range s.n {
-		if !s.isDead(slot) {
-			slots = append(slots, slot)
-		}
-		if len(slots) == n || slot == s.n-1 && len(slots) > 0 {
-			if err := fn(slots); err != nil {
-				return err
-			}
-			slots = slots[:0]
-		}
-	}
-	return nil
-}
-
 // entries returns the entries of slots, without vectors.
-func (s *snapshot) entries(slots []int) []store.VectorEntry {
+func (s *snapshot) entries(slots []uint32) []store.VectorEntry {
 	entries := make([]store.VectorEntry, len(slots))
 	for i, slot := range slots {
-		b, at := s.blocks[slot/blockLen], slot%blockLen
-		p := s.docs[b.doc[at]]
-		entries[i] = store.VectorEntry{Chunk: s.id(slot), Path: p.path, Labels: p.labels}
+		p := s.docs[s.blocks[slot/blockLen].doc[slot%blockLen]]
+		entries[i] = store.VectorEntry{Chunk: s.id(int(slot)), Path: p.path, Labels: p.labels}
 	}
 	return entries
 }
