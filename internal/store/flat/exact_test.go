@@ -103,11 +103,13 @@ func TestThreadsAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	for i := range 10 {
 		query := clustered(rng, i)
-		s.kernel, s.options.Threads = portable, 1
+		s.kernel = portable
+		processors(t, 1)
 		want := search(t, s, query, 30)
 		for _, k := range available() {
 			for threads := 1; threads <= 3; threads++ {
-				s.kernel, s.options.Threads = k, threads
+				s.kernel = k
+				processors(t, threads)
 				if got := search(t, s, query, 30); !slices.Equal(got, want) {
 					t.Errorf("%s with %d goroutines: %v, want %v", k.name, threads, got, want)
 				}

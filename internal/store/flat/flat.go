@@ -44,8 +44,6 @@ type Options struct {
 	// DefaultMaxCached. The vectors of a cleared store do not count until they are used
 	// again.
 	MaxCached int
-	// Threads is the number of goroutines that a search may use. 0 means GOMAXPROCS.
-	Threads int
 	// sealedFrom and partitionedFrom are the constants of these names if they are 0.
 	sealedFrom, partitionedFrom int
 	// Logger receives a warning when Open truncates the file and when a compaction
@@ -221,9 +219,6 @@ func (s *Store) Position() uint64 {
 	return 0
 }
 
-// Kernel returns the name of the kernel that scans: avx512vnni, avx2 or portable.
-func (s *Store) Kernel() string { return s.kernel.name }
-
 // Scores returns the cosine of the unit vector query with each chunk, and NaN for a
 // chunk without a vector.
 func (s *Store) Scores(ctx context.Context, query []float32, chunks []string) (scores []float64, err error) {
@@ -243,7 +238,7 @@ func (s *Store) Scores(ctx context.Context, query []float32, chunks []string) (s
 		}
 	}
 	defer runtime.KeepAlive(snap) // and its table
-	return snap.exact(s.kernel, query, slots, s.threads(snap))
+	return snap.exact(s.kernel, query, slots, snap.threads())
 }
 
 // Close closes the store. Searches in progress finish or return an error. Further calls

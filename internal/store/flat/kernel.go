@@ -48,16 +48,6 @@ func dotsPortable(dots []int32, codes []byte, q *query, stride int) {
 // as for models/bert.
 const kernelVariable = "CAIRN_KERNEL"
 
-// Kernels returns the names of the kernels that this machine can run, fastest first. The
-// last is "portable".
-func Kernels() []string {
-	var names []string
-	for _, k := range available() {
-		names = append(names, k.name)
-	}
-	return names
-}
-
 // chooseKernel returns the kernel that the environment names, or else the fastest.
 func chooseKernel() (kernel, error) {
 	name := os.Getenv(kernelVariable)
@@ -66,10 +56,12 @@ func chooseKernel() (kernel, error) {
 	if slices.Contains([]string{"", "amx", "neon"}, name) {
 		return all[0], nil
 	}
+	var names []string
 	for _, k := range all {
 		if k.name == name {
 			return k, nil
 		}
+		names = append(names, k.name)
 	}
-	return portable, fmt.Errorf("%s: this machine cannot run %q, want {%s}", kernelVariable, name, strings.Join(Kernels(), ","))
+	return portable, fmt.Errorf("%s: this machine cannot run %q, want {%s}", kernelVariable, name, strings.Join(names, ","))
 }

@@ -3,6 +3,7 @@ package flat
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -11,7 +12,7 @@ import (
 // vectors around the group, and extreme codes and queries.
 func TestKernels(t *testing.T) {
 	for _, name := range []string{"avx512vnni", "avx2", "portable"} {
-		if !slices.Contains(Kernels(), name) {
+		if !slices.ContainsFunc(available(), func(k kernel) bool { return k.name == name }) {
 			t.Logf("untested, this machine lacks it: %s", name)
 		}
 	}
@@ -58,6 +59,12 @@ func TestFineKernels(t *testing.T) {
 	}
 }
 
+// processors sets GOMAXPROCS until the end of a test.
+func processors(tb testing.TB, n int) {
+	before := runtime.GOMAXPROCS(n)
+	tb.Cleanup(func() { runtime.GOMAXPROCS(before) })
+}
+
 func randomCodes(rng *rand.Rand, n, stride int, fill string) ([]byte, *query) {
 	codes := make([]byte, n)
 	q := &query{int8: make([]int8, stride), int16: make([]int16, stride)}
@@ -82,16 +89,16 @@ func obviousDots(n int, codes []byte, q *query, stride int) []int32 {
 }
 
 func TestChooseKernel(t *testing.T) {
-	for _, name := range Kernels() {
-		t.Setenv(kernelVariable, name)
-		if s := Memory(3); s.Kernel() != name {
-			t.Errorf("%s=%s gives %s", kernelVariable, name, s.Kernel())
+	for _, k := range available() {
+		t.Setenv(kernelVariable, k.name)
+		if s := Memory(3); s.kernel.name != k.name {
+			t.Errorf("%s=%s gives %s", kernelVariable, k.name, s.kernel.name)
 		}
 	}
 	for _, name := range []string{"amx", "neon"} { // of the encoder
 		t.Setenv(kernelVariable, name)
-		if s := Memory(3); s.Kernel() != Kernels()[0] {
-			t.Errorf("%s=%s gives %s, want %s", kernelVariable, name, s.Kernel(), Kernels()[0])
+		if s, want := Memory(3), available()[0].name; s.kernel.name != want {
+			t.Errorf("%s=%s gives %s, want %s", kernelVariable, name, s.kernel.name, want)
 		}
 	}
 	t.Setenv(kernelVariable, "fast")
@@ -133,7 +140,8 @@ func BenchmarkSearch(b *testing.B) {
 							continue
 						}
 						b.Run(fmt.Sprintf("%s/threads=%d/k=%d", k.name, threads, hits), func(b *testing.B) {
-							s.kernel, s.options.Threads = k, threads
+							s.kernel = k
+							processors(b, threads)
 							queries := make([][]float32, 64)
 							for i := range queries {
 								queries[i] = clustered(rng, i)

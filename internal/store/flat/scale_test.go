@@ -39,7 +39,7 @@ func TestScale(t *testing.T) {
 	begun := time.Now()
 	s := open(t, dir, 384, nil)
 	snap := s.snap.Load()
-	t.Logf("kernel %s, %d processors: opened in %.2f s; %d chunks, of them %d ordered; %d MB on disk", s.Kernel(), runtime.GOMAXPROCS(0),
+	t.Logf("kernel %s, %d processors: opened in %.2f s; %d chunks, of them %d ordered; %d MB on disk", s.kernel.name, runtime.GOMAXPROCS(0),
 		time.Since(begun).Seconds(), n, snap.partitions.slots(), onDisk(dir)>>20)
 	snap.table.wait()
 	t.Logf("names read in %.2f s", time.Since(begun).Seconds())

@@ -66,7 +66,7 @@ func (s *Store) Search(ctx context.Context, queryVector []float32, k int, f stor
 	}
 	scan.slack = 2 * margin / scan.query.scale
 	scan.open(queryVector, snap.n >= sketchFrom && k <= snap.n/16) // for a larger k, sketches rule out little
-	threads := s.threads(snap)
+	threads := snap.threads()
 	near, err := scan.run(threads)
 	if err != nil {
 		return nil, err
@@ -77,12 +77,9 @@ func (s *Store) Search(ctx context.Context, queryVector []float32, k int, f stor
 	return snap.rescore(s.kernel, near, queryVector, k, threads)
 }
 
-func (s *Store) threads(snap *snapshot) int {
-	n := s.options.Threads
-	if n <= 0 {
-		n = runtime.GOMAXPROCS(0)
-	}
-	return max(1, min(n, snap.n*snap.stride/threadBytes))
+// threads returns the number of goroutines of a search.
+func (s *snapshot) threads() int {
+	return max(1, min(runtime.GOMAXPROCS(0), s.n*s.stride/threadBytes))
 }
 
 // allowed returns a bit for each document that passes the filter, or nil if all do.

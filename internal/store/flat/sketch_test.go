@@ -74,7 +74,8 @@ func TestSketchesChangeNothing(t *testing.T) {
 		sketched(s)
 		for _, k := range available() {
 			for _, threads := range []int{1, 3} {
-				s.kernel, s.options.Threads = k, threads
+				s.kernel = k
+				processors(t, threads)
 				differ, hits := 0, 0
 				for _, a := range asks {
 					got, err := s.Search(t.Context(), a.vector, a.k, a.filter)
