@@ -332,7 +332,9 @@ func (s *Store) Salvage(dir string) (int, error) {
 				continue
 			}
 			if vector := restore(code, low, v.scale); s.checkVector(vector) == nil {
-				keys, vectors = append(keys, v.key.key()), append(vectors, vector)
+				var key store.Key // of which the store keeps the first part
+				copy(key[:], v.key[:])
+				keys, vectors = append(keys, key), append(vectors, vector)
 			}
 		}
 		if err := s.Put(keys, vectors); err != nil {
@@ -340,10 +342,4 @@ func (s *Store) Salvage(dir string) (int, error) {
 		}
 		n += len(keys)
 	}
-}
-
-// key returns a store.Key of which k is the part that the store keeps.
-func (k contentKey) key() (key store.Key) {
-	copy(key[:], k[:])
-	return key
 }

@@ -2,7 +2,6 @@ package flat
 
 import (
 	"bufio"
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -115,15 +114,14 @@ func (s *Store) saveImage(snap *snapshot, lacks int) *snapshot {
 	if s.options.ReadOnly || len(s.sealed(snap)) == 0 || lacks*(snap.n-s.imaged) <= snap.n {
 		return snap
 	}
-	s.imaged = snap.n // also after an error, which would repeat at every update
-	if snap.live >= s.options.partitionedFrom && imageLacks*(snap.n-snap.partitions.slots()) > snap.n {
+	if snap.live >= s.options.partitionedFrom && imageLacks*(snap.n-len(snap.partitions.of)) > snap.n {
 		next, err := s.order(snap)
 		if err == nil {
-			s.imaged = next.n
 			return next
 		}
 		s.options.Logger.Warn("the vectors cannot be ordered, so that a search reads all of them", "error", err)
 	}
+	s.imaged = snap.n // also after an error, which would repeat at every update
 	if _, err := s.writeImage(snap); err != nil {
 		s.options.Logger.Warn("the image of the vectors cannot be written, so that the next start takes longer", "error", err)
 	}
@@ -140,13 +138,9 @@ func (s *Store) order(snap *snapshot) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	img := s.openImage(records)
-	if img == nil {
+	st, missing := s.restore(snap.log, records)
+	if len(missing) > 0 {
 		return nil, errors.New("the image cannot be read")
-	}
-	st := img.restore(s, snap.log, records)
-	if st == nil {
-		return nil, errors.New("the image is damaged")
 	}
 	if err := s.readBlocks(st.snap); err != nil {
 		return nil, err
@@ -168,7 +162,7 @@ func (s *Store) writeImage(snap *snapshot) ([]*record, error) {
 	if n := len(records); n == 0 || records[n-1].end() != snap.log.end {
 		return nil, &CorruptError{Path: s.path, Reason: "the last record is damaged"}
 	}
-	c, p := &s.contents, cmp.Or(snap.partitions, &partitions{starts: make([]uint32, 1)})
+	c, p := &s.contents, snap.partitions
 	var docs []byte
 	for i := range snap.docs {
 		docs = snap.docs[i].append(docs)
@@ -177,7 +171,7 @@ func (s *Store) writeImage(snap *snapshot) ([]*record, error) {
 		Magic: imageMagic, Fingerprint: s.fingerprint(records), Records: uint64(len(records)),
 		Slots: uint64(snap.n), Cleared: uint64(snap.cleared), Vectors: uint64(c.n), Retained: uint64(c.retained),
 		Documents: uint64(len(snap.docs)), DocBytes: uint64(len(docs)),
-		Ordered: uint64(p.slots()), OrderedDocs: uint64(p.docs()),
+		Ordered: uint64(len(p.of)), OrderedDocs: uint64(p.docs()),
 	}
 	for i, b := range snap.blocks {
 		t.IDs += uint64(b.ids.begin(min(blockLen, snap.n-i*blockLen)))

@@ -276,7 +276,9 @@ func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first
 		s.clear(c)
 	}
 	for _, id := range r.stale {
-		s.kill(id, c)
+		if slot, ok := s.lookup(id); ok {
+			s.kill(slot, c)
+		}
 	}
 	docs := make([]uint32, len(r.docs))
 	for i := range r.docs {

@@ -45,21 +45,11 @@ type partitions struct {
 	image         *image // that owns starts and of
 }
 
-// docs returns the number of sorted documents.
-func (p *partitions) docs() int {
-	if p == nil {
-		return 0
-	}
-	return max(0, len(p.starts)-1)
-}
+// unordered are the partitions of a snapshot without ordered slots.
+var unordered = &partitions{starts: make([]uint32, 1)}
 
-// slots returns the number of ordered slots.
-func (p *partitions) slots() int {
-	if p == nil {
-		return 0
-	}
-	return len(p.of)
-}
+// docs returns the number of sorted documents.
+func (p *partitions) docs() int { return len(p.starts) - 1 }
 
 // bytesOf returns the memory of numbers.
 func bytesOf(numbers []uint32) []byte {
@@ -115,7 +105,7 @@ func (s *snapshot) withPrefix(prefix string) (from, end int) {
 // narrow sets the blocks that the search visits, and the slots if a filter selects few.
 func (c *scan) narrow() {
 	p, first := c.snap.partitions, 0 // first is that of the blocks to visit in any case
-	if p != nil && c.sketch != nil && (c.allowed == nil || c.choose()) {
+	if len(p.of) > 0 && c.sketch != nil && (c.allowed == nil || c.choose()) {
 		first = len(p.scale)
 		dots, near := make([]int32, first), make([]candidate, first)
 		c.kernel.dots(dots, p.centres, c.query, c.snap.stride)
@@ -163,7 +153,7 @@ func (c *scan) choose() bool {
 			chosen[slot>>6] |= 1 << (slot & 63)
 		}
 	}
-	for slot := p.slots(); slot < c.snap.n; slot++ {
+	for slot := len(p.of); slot < c.snap.n; slot++ {
 		if c.wanted(slot) {
 			chosen[slot>>6] |= 1 << (slot & 63)
 		}

@@ -67,7 +67,7 @@ func TestPartitions(t *testing.T) {
 	}
 	ordered := func(s *Store, name string, least, most int) {
 		t.Helper()
-		if n := s.snap.Load().partitions.slots(); n < least || n > most {
+		if n := len(s.snap.Load().partitions.of); n < least || n > most {
 			t.Errorf("%s: %d ordered slots, want %d to %d", name, n, least, most)
 		}
 		sameAsExact(t, name, s, want)
@@ -141,7 +141,7 @@ func TestPartitionsOfEqualVectors(t *testing.T) {
 		entries[i].Vector = entries[0].Vector
 	}
 	update(t, s, entries, nil)
-	if n := s.snap.Load().partitions.slots(); n != 6*blockLen {
+	if n := len(s.snap.Load().partitions.of); n != 6*blockLen {
 		t.Errorf("%d ordered slots, want %d", n, 6*blockLen)
 	}
 	if hits := search(t, s, entries[0].Vector, 3); len(hits) != 3 || hits[2].Score < .999 {

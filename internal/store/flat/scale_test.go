@@ -40,7 +40,7 @@ func TestScale(t *testing.T) {
 	s := open(t, dir, 384, nil)
 	snap := s.snap.Load()
 	t.Logf("kernel %s, %d processors: opened in %.2f s; %d chunks, of them %d ordered; %d MB on disk", s.kernel.name, runtime.GOMAXPROCS(0),
-		time.Since(begun).Seconds(), n, snap.partitions.slots(), onDisk(dir)>>20)
+		time.Since(begun).Seconds(), n, len(snap.partitions.of), onDisk(dir)>>20)
 	snap.table.wait()
 	t.Logf("names read in %.2f s", time.Since(begun).Seconds())
 	measure := func(what string, f store.Filter, turns int) (found [][]store.Hit) {
@@ -77,7 +77,7 @@ func TestScale(t *testing.T) {
 		filtered = append(filtered, measure("path prefix "+prefix, store.Filter{PathPrefix: prefix}, 60))
 	}
 	exact := *snap
-	exact.partitions = nil
+	exact.partitions = unordered
 	s.snap.Store(&exact)
 	defer s.snap.Store(snap)
 	want := measure("exact", store.Filter{}, 320)

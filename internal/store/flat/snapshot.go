@@ -132,12 +132,12 @@ type snapshot struct {
 	docs        []payload
 	vectors     vectors // in the file
 	table       *table
-	log         *log        // nil in memory
-	partitions  *partitions // nil without ordered slots
+	log         *log // nil in memory
+	partitions  *partitions
 }
 
 func newSnapshot(dim int, l *log) *snapshot {
-	return &snapshot{dim: dim, stride: strideOf(dim), table: newTable(0), log: l}
+	return &snapshot{dim: dim, stride: strideOf(dim), table: newTable(0), log: l, partitions: unordered}
 }
 
 // next returns a copy of s that the writer may change.
@@ -207,14 +207,8 @@ func (s *snapshot) grow(n int) (first int) {
 	return first
 }
 
-// kill removes the chunk with that ID, if it exists.
-func (s *snapshot) kill(id string, c *contents) {
-	if slot, ok := s.lookup(id); ok {
-		s.killSlot(slot, c)
-	}
-}
-
-func (s *snapshot) killSlot(slot int, c *contents) {
+// kill removes the chunk in a slot.
+func (s *snapshot) kill(slot int, c *contents) {
 	s.dead[slot>>6] |= 1 << (slot & 63)
 	s.live--
 	if c != nil {
@@ -225,10 +219,10 @@ func (s *snapshot) killSlot(slot int, c *contents) {
 // clear removes every chunk and every slot.
 func (s *snapshot) clear(c *contents) {
 	for _, slot := range s.liveSlots() {
-		s.killSlot(int(slot), c)
+		s.kill(int(slot), c)
 	}
 	s.cleared += s.n
-	s.blocks, s.n, s.dead, s.table, s.partitions = nil, 0, nil, newTable(0), nil
+	s.blocks, s.n, s.dead, s.table, s.partitions = nil, 0, nil, newTable(0), unordered
 	if c != nil {
 		c.retained = c.cached
 	}
@@ -259,7 +253,7 @@ func (s *snapshot) fillTable(n int) {
 // that had the ID before. hash is that of the ID in the table.
 func (s *snapshot) name(slot int, id string, hash uint64, doc uint32, c *contents) {
 	if old, ok := s.table.insertOver(hash, slot, func(n int) bool { return s.holds(n, id) }); ok {
-		s.killSlot(old, c)
+		s.kill(old, c)
 	}
 	b := s.blocks[slot/blockLen]
 	rest, found := strings.CutPrefix(id, s.docs[doc].path)
