@@ -107,8 +107,23 @@ func (f *File) closeRoot() error {
 
 // Write replaces the file at path by content.
 func Write(path string, content []byte, mode fs.FileMode) error {
+	return WriteBy(path, mode, func(f *os.File) error {
+		_, err := f.Write(content)
+		return err
+	})
+}
+
+// WriteBy replaces the file at path by what write writes.
+func WriteBy(path string, mode fs.FileMode, write func(*os.File) error) error {
 	f, err := Create(path, mode)
-	return write(f, err, content)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if err := write(f.File); err != nil {
+		return err
+	}
+	return f.Commit()
 }
 
 // WriteIn replaces the file name in root by content, and creates its folders. It follows no
@@ -121,21 +136,14 @@ func WriteIn(root *os.Root, name string, content []byte, mode fs.FileMode) error
 		mode = info.Mode().Perm()
 	}
 	f, err := CreateIn(root, name)
-	if err == nil {
-		err = f.Chmod(mode)
-	}
-	return write(f, err, content)
-}
-
-func write(f *File, err error, content []byte) error {
-	if f == nil {
+	if err != nil {
 		return err
 	}
 	defer f.Discard()
-	if err == nil {
-		_, err = f.Write(content)
+	if err := f.Chmod(mode); err != nil {
+		return err
 	}
-	if err != nil {
+	if _, err := f.Write(content); err != nil {
 		return err
 	}
 	return f.Commit()

@@ -36,18 +36,12 @@ func (s *Store) create() error {
 
 // replace replaces the store's file with a header and what write adds to it.
 func (s *Store) replace(write func(*os.File) error) error {
-	f, err := atomicfile.Create(s.path, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Discard()
-	if _, err := f.Write(fileHeader(s.dim, s.model)); err != nil {
-		return err
-	}
-	if err := write(f.File); err != nil {
-		return err
-	}
-	return f.Commit()
+	return atomicfile.WriteBy(s.path, 0o600, func(f *os.File) error {
+		if _, err := f.Write(fileHeader(s.dim, s.model)); err != nil {
+			return err
+		}
+		return write(f)
+	})
 }
 
 // load reads the file into the first snapshot. For writing, it truncates a torn record.

@@ -75,21 +75,12 @@ func (db *DB) snapshotIfDue(age time.Duration) {
 	if err == nil && time.Since(info.ModTime()) < age {
 		return
 	}
-	if db.writeSnapshot() == nil {
+	err = atomicfile.WriteBy(snapshotOf(db.path), 0o600, func(f *os.File) error {
+		return db.view(func(tx *Tx) error { return tx.writeRecords(f) })
+	})
+	if err == nil {
 		db.changed.Store(false)
 	}
-}
-
-func (db *DB) writeSnapshot() error {
-	f, err := atomicfile.Create(snapshotOf(db.path), 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Discard()
-	if err := db.view(func(tx *Tx) error { return tx.writeRecords(f) }); err != nil {
-		return err
-	}
-	return f.Commit()
 }
 
 func (t *Tx) writeRecords(to io.Writer) error {
