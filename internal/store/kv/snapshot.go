@@ -44,7 +44,7 @@ func lost(path string) (reason string) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "it is missing, its snapshot is not"
 	}
-	if last, ok := lastCommit(path); ok && last < commit {
+	if v := VersionOf(path); v.info != nil && v.last < commit {
 		return "it is older than its snapshot"
 	}
 	return ""
@@ -161,10 +161,10 @@ func (s *snapshot) loss(path string) string {
 		return "it has no snapshot, so that its records are lost"
 	}
 	lost := "changes after it are lost"
-	if last, ok := lastCommit(path); ok && s.damaged == 0 {
+	if v := VersionOf(path); v.info != nil && s.damaged == 0 {
 		lost = "nothing is lost"
-		if last > s.commit {
-			lost = fmt.Sprintf("the last %d changes are lost", last-s.commit)
+		if v.last > s.commit {
+			lost = fmt.Sprintf("the last %d changes are lost", v.last-s.commit)
 		}
 	}
 	return fmt.Sprintf("%d records were recovered from the snapshot of %s; %s", len(s.records), s.written.Format(time.DateTime), lost)
@@ -196,16 +196,6 @@ func problemOf(path string) (string, error) {
 		return corrupt.Reason, nil
 	}
 	return "", err
-}
-
-func lastCommit(path string) (commit uint64, ok bool) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, false
-	}
-	defer f.Close()
-	last, _, err := readHeaders(f)
-	return last.tx, err == nil
 }
 
 // replace renames the file at path, if it exists, to damaged, and gives its path to a new file with

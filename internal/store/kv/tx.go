@@ -184,29 +184,24 @@ func (b *Bucket) each(start []byte, fn func(key, value []byte, sum uint32) bool)
 	if b.b == nil {
 		return
 	}
-	var c *bbolt.Cursor
+	c := b.b.Cursor()
+	move := func() (key, stored []byte) { return c.Seek(start) }
 	for {
-		key, value, sum := b.next(&c, start)
+		key, value, sum := b.read(move)
 		if key == nil || !fn(key, value, sum) {
 			return
 		}
+		move = c.Next
 	}
 }
 
-// next moves the cursor to the next key; a nil cursor to start. It returns a nil key at
-// the end.
-func (b *Bucket) next(c **bbolt.Cursor, start []byte) (key, value []byte, sum uint32) {
+// read returns the record to which move moves a cursor, a nil key at the end.
+func (b *Bucket) read(move func() (key, stored []byte)) (key, value []byte, sum uint32) {
 	defer damaged()
-	if *c == nil {
-		*c = b.b.Cursor()
-		key, value = (*c).Seek(start)
-	} else {
-		key, value = (*c).Next()
+	key, stored := move()
+	if key != nil {
+		value, sum = b.open(key, stored)
 	}
-	if key == nil {
-		return nil, nil, 0
-	}
-	value, sum = b.open(key, value)
 	return key, value, sum
 }
 
