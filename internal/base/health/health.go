@@ -4,7 +4,10 @@
 // repair: derived parts are built again, and records come from their snapshot.
 package health
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // File is the result of checking a part.
 type File struct {
@@ -26,12 +29,7 @@ type Report struct {
 
 // Damaged reports whether a part is damaged.
 func (r *Report) Damaged() bool {
-	for i := range r.Files {
-		if r.Files[i].Damaged() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Files, func(f File) bool { return f.Damaged() })
 }
 
 // Part is a file or a folder that can be checked and repaired without the others.
@@ -46,7 +44,7 @@ type Part struct {
 // Check checks parts. With repair, it then repairs the damaged ones.
 func Check(ctx context.Context, parts []Part, repair bool) (*Report, error) {
 	r := &Report{Files: []File{}}
-	repairs := map[int]Part{} // by index of the file
+	var checked []Part // by index of the file
 	for _, p := range parts {
 		f, err := p.Check(ctx)
 		if err == nil {
@@ -55,21 +53,16 @@ func Check(ctx context.Context, parts []Part, repair bool) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		if f.Name == "" {
-			continue
+		if f.Name != "" {
+			r.Files, checked = append(r.Files, f), append(checked, p)
 		}
-		if f.Damaged() && repair {
-			repairs[len(r.Files)] = p
-		}
-		r.Files = append(r.Files, f)
 	}
-	for i := range r.Files {
-		p, damaged := repairs[i]
-		if !damaged {
+	for i, f := range r.Files {
+		if !repair || !f.Damaged() {
 			continue
 		}
 		var err error
-		if r.Files[i].Repaired, err = p.Repair(ctx, r.Files[i]); err != nil {
+		if r.Files[i].Repaired, err = checked[i].Repair(ctx, f); err != nil {
 			return r, err
 		}
 	}
