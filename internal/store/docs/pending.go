@@ -1,9 +1,6 @@
 package docs
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // Kind names a derived index.
 type Kind int
@@ -16,13 +13,7 @@ const (
 
 // String returns "keywords" or "vectors".
 func (k Kind) String() string {
-	switch k {
-	case Keyword:
-		return "keywords"
-	case Vectors:
-		return "vectors"
-	}
-	return fmt.Sprintf("Kind(%d)", int(k))
+	return [...]string{"keywords", "vectors"}[k]
 }
 
 // Mark identifies a version of a document.

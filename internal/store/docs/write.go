@@ -208,8 +208,15 @@ func (s *Store) update(ctx context.Context, n int, step func(w *writer, i int) e
 		return kv.ErrReadOnly
 	}
 	return s.db.Update(func(tx *kv.Tx) error {
-		w, err := newWriter(tx)
+		b, err := openBuckets(tx)
 		if err != nil {
+			return err
+		}
+		w := &writer{buckets: b}
+		if w.counts, err = decodeCounts(w.meta); err != nil {
+			return err
+		}
+		if w.seq, err = w.meta.NextSequence(); err != nil {
 			return err
 		}
 		for i := range n {
@@ -226,19 +233,6 @@ func (s *Store) update(ctx context.Context, n int, step func(w *writer, i int) e
 		}
 		return w.meta.Put(countsKey, counts)
 	})
-}
-
-func newWriter(tx *kv.Tx) (*writer, error) {
-	b, err := openBuckets(tx)
-	if err != nil {
-		return nil, err
-	}
-	w := &writer{buckets: b}
-	if w.counts, err = decodeCounts(w.meta); err != nil {
-		return nil, err
-	}
-	w.seq, err = w.meta.NextSequence()
-	return w, err
 }
 
 // remove subtracts the document at path from the counts and returns its chunk ids.
