@@ -22,6 +22,7 @@ import (
 	"time"
 	"unicode"
 
+	"cairn/internal/base/packed"
 	"cairn/internal/text/markdown"
 	"cairn/internal/text/outline"
 	"cairn/internal/text/query"
@@ -51,6 +52,24 @@ type (
 	Section = markdown.Section
 	Chunk   = markdown.Chunk
 )
+
+// AppendLabels appends labels to a stored record.
+func AppendLabels(b []byte, l *Labels) []byte {
+	found := byte(0)
+	if l.Found {
+		found = 1
+	}
+	b = packed.AppendList(append(b, found), l.Tags)
+	for _, s := range []string{l.Priority, l.Assignee, l.Status} {
+		b = packed.AppendText(b, s)
+	}
+	return b
+}
+
+// ReadLabels reads what AppendLabels wrote. They share the memory of the record.
+func ReadLabels(r *packed.Reader) Labels {
+	return Labels{Found: r.Byte() == 1, Tags: r.List(), Priority: r.Text(), Assignee: r.Text(), Status: r.Text()}
+}
 
 // MaxFence is the maximum length of Chunk.Fence.
 const MaxFence = markdown.MaxFence

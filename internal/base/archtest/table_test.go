@@ -81,7 +81,7 @@ var imports = []row{
 	{"internal/text/receipt", "internal/text/markdown"},
 	{"internal/text/walk", "internal/text/outline"},
 	{"internal/text/watch", "internal/text/walk"},
-	{"internal/store", "internal/text/markdown internal/text/outline internal/text/query"},
+	{"internal/store", "internal/base/packed internal/text/markdown internal/text/outline internal/text/query"},
 	{"internal/store/flat", "internal/base/atomicfile internal/base/checksum internal/base/health internal/base/packed internal/store models/offheap"},
 	{"internal/store/kv", "internal/base/atomicfile internal/base/checksum internal/base/health"},
 	{"internal/store/keyword", "internal/base/health internal/store internal/store/kv internal/text/query"},

@@ -31,15 +31,7 @@ const hashSize = 32 // bytes of SHA-256
 func encodeDocument(d *store.Document) []byte {
 	b := make([]byte, 0, 128+160*len(d.Sections))
 	b = packed.AppendText(b, d.Title)
-	found := byte(0)
-	if d.Labels.Found {
-		found = 1
-	}
-	b = append(b, found)
-	b = packed.AppendList(b, d.Labels.Tags)
-	b = packed.AppendText(b, d.Labels.Priority)
-	b = packed.AppendText(b, d.Labels.Assignee)
-	b = packed.AppendText(b, d.Labels.Status)
+	b = store.AppendLabels(b, &d.Labels)
 	b = packed.AppendNumber(b, len(d.Sections))
 	for i := range d.Sections {
 		s := &d.Sections[i]
@@ -83,9 +75,7 @@ func decodeDocument(f *File, value []byte) (*store.Document, error) {
 	d := &packed.Reader{Rest: string(value)}
 	doc := &store.Document{Path: f.Path, Hash: f.HexHash(), Size: f.Size, ModTime: f.ModTime}
 	doc.Title = d.Text()
-	doc.Labels.Found = d.Byte() == 1
-	doc.Labels.Tags = d.List()
-	doc.Labels.Priority, doc.Labels.Assignee, doc.Labels.Status = d.Text(), d.Text(), d.Text()
+	doc.Labels = store.ReadLabels(d)
 	n := d.Length(hashSize)
 	if n > 0 {
 		doc.Sections = make([]store.Section, n)

@@ -8,10 +8,10 @@ import (
 	"io"
 	"math"
 	"os"
-	"strings"
 
 	"cairn/internal/base/checksum"
 	"cairn/internal/base/packed"
+	"cairn/internal/store"
 )
 
 // The file, format 4. Numbers are little-endian, checksums CRC-32C; a string is
@@ -166,7 +166,11 @@ func (r *record) end() int64     { return r.lowAt() + r.low }
 // checksums.
 func (r *record) encode(codes, low []byte) []byte {
 	b := make([]byte, headerSize, headerSize+64*len(r.ids)+vectorSize*len(r.fresh)+len(codes)+len(low)+256)
-	b = append(b, flag(r.clear))
+	cleared := byte(0)
+	if r.clear {
+		cleared = 1
+	}
+	b = append(b, cleared)
 	b = packed.AppendNumber(b, len(r.docs))
 	for i := range r.docs {
 		b = r.docs[i].append(b)
@@ -338,33 +342,12 @@ func (r *record) check(f io.ReaderAt) (ok bool, err error) {
 }
 
 func (p *payload) append(b []byte) []byte {
-	b = packed.AppendText(b, p.path)
-	b = packed.AppendList(append(b, flag(p.labels.Found)), p.labels.Tags)
-	for _, s := range []string{p.labels.Priority, p.labels.Assignee, p.labels.Status} {
-		b = packed.AppendText(b, s)
-	}
-	return b
-}
-
-func flag(b bool) byte {
-	if b {
-		return 1
-	}
-	return 0
+	return store.AppendLabels(packed.AppendText(b, p.path), &p.labels)
 }
 
 // readPayload reads what payload.append wrote.
-func readPayload(r *packed.Reader) (p payload) {
-	p.path = strings.Clone(r.Text())
-	p.labels.Found = r.Byte() == 1
-	p.labels.Tags = r.List()
-	for i, tag := range p.labels.Tags {
-		p.labels.Tags[i] = strings.Clone(tag)
-	}
-	for _, s := range []*string{&p.labels.Priority, &p.labels.Assignee, &p.labels.Status} {
-		*s = strings.Clone(r.Text())
-	}
-	return p
+func readPayload(r *packed.Reader) payload {
+	return payload{path: r.Text(), labels: store.ReadLabels(r)}
 }
 
 // readUint32 reads a number of 4 bytes.

@@ -12,6 +12,7 @@ import (
 
 	"cairn/internal/base/atomicfile"
 	"cairn/internal/base/checksum"
+	"cairn/internal/base/packed"
 )
 
 // fetchedHashes is the number of hashes that are computed and fetched at a time.
@@ -280,7 +281,7 @@ func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first
 		doc, ok := index[key]
 		if !ok {
 			doc = uint32(len(s.docs))
-			s.docs = append(s.docs, r.docs[i])
+			s.docs = append(s.docs, readPayload(&packed.Reader{Rest: key})) // which keeps no memory of the record
 			index[key] = doc
 		}
 		docs[i] = doc

@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"cairn/internal/base/packed"
 	"cairn/internal/store"
 )
 
@@ -147,7 +146,7 @@ func newRecord(entries []store.VectorEntry, stale []string) *record {
 		if !ok {
 			doc = uint32(len(r.docs))
 			index[string(key)] = doc
-			r.docs = append(r.docs, readPayload(&packed.Reader{Rest: string(key)}))
+			r.docs = append(r.docs, p)
 		}
 		r.doc[i], r.ids[i] = doc, entries[i].Chunk
 	}
