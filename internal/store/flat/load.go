@@ -124,45 +124,32 @@ func (s *Store) loadFile(f *os.File) (*loaded, error) {
 	return state, nil
 }
 
-// walk returns the whole records from offset at. It checks the vectors of the last one
-// only, and returns a *CorruptError for damage before it.
-func (s *Store) walk(f *os.File, at, size int64) ([]*record, error) {
-	var records []*record
-	for {
-		r, err := readRecordHeader(f, at, size, s.dim)
-		if err != nil {
-			return nil, err
-		}
-		if r == nil {
-			return s.lastWhole(f, records, at, size)
-		}
+// walk returns the whole records from offset at, without the last one if a crash has torn
+// it. It checks the vectors of the last one only, and returns a *CorruptError for damage
+// before it.
+func (s *Store) walk(f *os.File, at, size int64) (records []*record, err error) {
+	r, err := readRecordHeader(f, at, size, s.dim)
+	for ; r != nil; r, err = readRecordHeader(f, at, size, s.dim) {
 		records = append(records, r)
 		at = r.end()
 	}
-}
-
-// lastWhole returns records, without the last one if a crash has torn it. There is no
-// valid header at offset at: either a crash has torn that record, or it is damaged and
-// further records follow.
-func (s *Store) lastWhole(f *os.File, records []*record, at, size int64) ([]*record, error) {
-	next, err := nextRecord(f, at, size, s.dim)
+	if err == nil {
+		r, err = nextRecord(f, at, size, s.dim)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if next != nil {
+	if r != nil { // a crash tears the last record only
 		return nil, &CorruptError{Path: f.Name(), Reason: fmt.Sprintf("the record at %d is damaged", at)}
 	}
-	n := len(records)
-	if n == 0 {
-		return nil, nil
-	}
-	last := records[n-1]
-	ok, err := last.check(f)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		records = records[:n-1]
+	if n := len(records); n > 0 {
+		whole, err := records[n-1].check(f)
+		if err != nil {
+			return nil, err
+		}
+		if !whole {
+			records = records[:n-1]
+		}
 	}
 	return records, nil
 }
@@ -171,7 +158,7 @@ func readAllNames(f *os.File, records []*record) error {
 	return share(runtime.GOMAXPROCS(0), len(records), func(_, i int) error {
 		r := records[i]
 		if r.ids != nil {
-			return nil // lastWhole has read them
+			return nil // walk has read them
 		}
 		ok, err := r.readNames(f)
 		if err == nil && !ok {
