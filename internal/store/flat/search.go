@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 
 	"cairn/internal/store"
 )
@@ -61,7 +60,7 @@ func (s *Store) Search(ctx context.Context, queryVector []float32, k int, f stor
 	}
 	k = min(k, snap.live)
 	scan := &scan{
-		ctx: ctx, snap: snap, kernel: s.kernel, pool: &s.scratch, estimatesPool: &s.estimates,
+		ctx: ctx, snap: snap, kernel: s.kernel, store: s,
 		query: newQuery(queryVector, snap.stride), k: k, allowed: snap.allowed(f),
 	}
 	scan.slack = 2 * margin / scan.query.scale
@@ -105,19 +104,18 @@ type scan struct {
 	ctx     context.Context
 	snap    *snapshot
 	kernel  kernel
-	pool    *sync.Pool
+	store   *Store // of the pools
 	query   *query
 	k       int
 	slack   float32  // twice the margin, in units of the query's scale
 	allowed []uint64 // a bit for each document
 	chosen  []uint64 // a bit for each slot; nil unless these are few
 
-	blocks        []scanned
-	visit         []int        // numbers of blocks
-	centred       int          // blocks, from the first, with the score of the centre
-	sketch        *sketchQuery // nil if no block is scanned by its sketch
-	unsketched    bool         // a full block has no sketch yet
-	estimatesPool *sync.Pool
+	blocks     []scanned
+	visit      []int        // numbers of blocks
+	centred    int          // blocks, from the first, with the score of the centre
+	sketch     *sketchQuery // nil if no block is scanned by its sketch
+	unsketched bool         // a full block has no sketch yet
 }
 
 // scanned is what a search scans of a block: its codes, or its sketch. It keeps both in
@@ -159,7 +157,7 @@ func (c *scan) run(threads int) ([]candidate, error) {
 				return err
 			}
 			if workers[worker] == nil {
-				work, _ := c.pool.Get().(*scratch)
+				work, _ := c.store.scratch.Get().(*scratch)
 				if work == nil {
 					work = new(scratch)
 				}
@@ -171,12 +169,12 @@ func (c *scan) run(threads int) ([]candidate, error) {
 		})
 	}
 	if c.sketch != nil {
-		held, _ := c.estimatesPool.Get().(*[][blockLen]float32)
+		held, _ := c.store.estimates.Get().(*[][blockLen]float32)
 		if held == nil || len(*held) < len(c.visit) {
 			estimates := make([][blockLen]float32, len(c.visit))
 			held = &estimates
 		}
-		defer c.estimatesPool.Put(held)
+		defer c.store.estimates.Put(held)
 		for n, i := range c.visit {
 			c.blocks[i].estimates = &(*held)[n]
 		}
@@ -214,7 +212,7 @@ func (c *scan) run(threads int) ([]candidate, error) {
 	for _, work := range workers {
 		if work != nil {
 			all.items = append(all.items, work.best.items...)
-			c.pool.Put(work)
+			c.store.scratch.Put(work)
 		}
 	}
 	all.cut()
