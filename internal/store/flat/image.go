@@ -190,9 +190,7 @@ func (s *Store) writeImage(snap *snapshot) ([]*record, error) {
 		w.add(b.memory)
 	}
 	w.align()
-	for _, word := range snap.dead[:(snap.n+63)/64] {
-		w.add(binary.NativeEndian.AppendUint64(nil, word))
-	}
+	w.add(bytesOf(snap.dead[:(snap.n+63)/64]))
 	w.align()
 	for i, b := range snap.blocks {
 		w.add(b.ids.text.Load().bytes[:b.ids.begin(min(blockLen, snap.n-i*blockLen))])

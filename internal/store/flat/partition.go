@@ -52,8 +52,8 @@ var unordered = &partitions{starts: make([]uint32, 1)}
 func (p *partitions) docs() int { return len(p.starts) - 1 }
 
 // bytesOf returns the memory of numbers.
-func bytesOf(numbers []uint32) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(numbers))), 4*len(numbers))
+func bytesOf[N uint32 | uint64](numbers []N) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(numbers))), int(unsafe.Sizeof(N(0)))*len(numbers))
 }
 
 // numbersOf returns the numbers in memory.

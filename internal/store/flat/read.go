@@ -10,29 +10,19 @@ import (
 	"cairn/internal/base/checksum"
 )
 
-// vectorReader reads the vectors of a snapshot.
-type vectorReader struct {
-	snap      *snapshot
-	code, low []byte // buffers
-}
-
-// slot returns the code, the low bytes and the scale of a slot. They are valid until the
-// next call.
-func (r *vectorReader) slot(slot int) (code, low []byte, scale float32, err error) {
-	b, i := r.snap.blocks[slot/blockLen], slot%blockLen
-	if r.low == nil {
-		r.code, r.low = make([]byte, r.snap.dim), make([]byte, r.snap.dim)
-	}
-	code, low = r.code, r.low
-	if err := r.snap.code(code, slot); err != nil {
-		return nil, nil, 0, err
+// vector sets the code and the low bytes of a slot and returns its scale.
+func (s *snapshot) vector(code, low []byte, slot int) (scale float32, err error) {
+	b, i := s.blocks[slot/blockLen], slot%blockLen
+	if err := s.code(code, slot); err != nil {
+		return 0, err
 	}
 	if b.low != nil {
-		low = b.low[i*r.snap.dim:][:r.snap.dim]
-	} else if err := r.snap.readLow(low, b.vector[i]); err != nil {
-		return nil, nil, 0, err
+		copy(low, b.low[i*s.dim:])
+		return b.scale[i], nil
 	}
-	return code, low, b.scale[i], nil
+	n := b.vector[i]
+	_, at := s.vectors.extent(n).offsets(n, s.dim)
+	return b.scale[i], s.log.readChecked(low, at, s.vectors.at(n).sum)
 }
 
 // readCode reads the code of vector n of the file.
@@ -52,12 +42,6 @@ func (s *snapshot) code(to []byte, slot int) error {
 	return s.readCode(to, b.vector[i])
 }
 
-// readLow reads the low bytes of vector n of the file.
-func (s *snapshot) readLow(low []byte, n uint32) error {
-	_, at := s.vectors.extent(n).offsets(n, s.dim)
-	return s.log.readChecked(low, at, s.vectors.at(n).sum)
-}
-
 // readChecked reads half a vector, and returns a *CorruptError if it has another checksum.
 func (l *log) readChecked(b []byte, at int64, sum uint32) error {
 	if err := l.read(b, at); err != nil {
@@ -73,15 +57,14 @@ func (l *log) readChecked(b []byte, at int64, sum uint32) error {
 func (s *snapshot) exact(k kernel, queryVector []float32, slots []int, threads int) ([]float64, error) {
 	query := newFineQuery(queryVector)
 	scores := make([]float64, len(slots))
-	readers := make([]vectorReader, threads)
-	err := share(threads, (len(slots)+readBatch-1)/readBatch, func(worker, batch int) error {
-		readers[worker].snap = s
+	err := share(threads, (len(slots)+readBatch-1)/readBatch, func(_, batch int) error {
+		code, low := make([]byte, s.dim), make([]byte, s.dim)
 		for i := batch * readBatch; i < min((batch+1)*readBatch, len(slots)); i++ {
 			if slots[i] < 0 {
 				scores[i] = math.NaN()
 				continue
 			}
-			code, low, scale, err := readers[worker].slot(slots[i])
+			scale, err := s.vector(code, low, slots[i])
 			if err != nil {
 				return err
 			}
@@ -101,13 +84,13 @@ func (s *Store) Vectors(ctx context.Context, chunks []string) (vectors [][]float
 		return nil, err
 	}
 	vectors = make([][]float32, len(chunks))
-	read := vectorReader{snap: snap}
+	code, low := make([]byte, snap.dim), make([]byte, snap.dim)
 	for i, id := range chunks {
 		slot, ok := snap.lookup(id)
 		if !ok {
 			continue
 		}
-		code, low, scale, err := read.slot(slot)
+		scale, err := snap.vector(code, low, slot)
 		if err != nil {
 			return nil, err
 		}

@@ -130,10 +130,12 @@ func newMixture(t *testing.T, folders string) *mixture {
 			if err := snap.readCode(code, uint32(n)); err != nil {
 				t.Fatal(err)
 			}
-			if err := snap.readLow(low, uint32(n)); err != nil {
+			_, at := snap.vectors.extent(uint32(n)).offsets(uint32(n), 384)
+			v := snap.vectors.at(uint32(n))
+			if err := snap.log.readChecked(low, at, v.sum); err != nil {
 				t.Fatal(err)
 			}
-			m.base = append(m.base, normalise(restore(code, low, snap.vectors.at(uint32(n)).scale)))
+			m.base = append(m.base, normalise(restore(code, low, v.scale)))
 		}
 		s.Close()
 	}

@@ -23,14 +23,11 @@ func (s *Store) sealed(snap *snapshot) []*block {
 
 // seal seals the blocks that are to be sealed. The caller holds s.mu.
 func (s *Store) seal(snap *snapshot) {
-	var open []*block
-	for _, b := range s.sealed(snap) {
-		if b.rows.Load() != nil {
-			open = append(open, b)
+	blocks := s.sealed(snap)
+	_ = share(runtime.GOMAXPROCS(0), len(blocks), func(_, i int) error {
+		if blocks[i].rows.Load() != nil {
+			s.sealBlock(snap, blocks[i])
 		}
-	}
-	_ = share(runtime.GOMAXPROCS(0), len(open), func(_, i int) error {
-		s.sealBlock(snap, open[i])
 		return nil
 	})
 }
