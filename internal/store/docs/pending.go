@@ -36,15 +36,12 @@ type PendingDoc struct {
 
 // IsPending reports whether the document at path is pending for an index.
 func (r *Reader) IsPending(kind Kind, path string) bool {
-	return r.store.source == nil && r.marks[kind].Get([]byte(path)) != nil
+	return r.marks[kind].Get([]byte(path)) != nil
 }
 
 // Pending returns, in path order, at most limit pending documents with paths above
 // after. "" is below every path, and a limit below 1 means all.
 func (r *Reader) Pending(kind Kind, after string, limit int) ([]PendingDoc, error) {
-	if r.store.source != nil {
-		return nil, nil // marks are local to the writer
-	}
 	var pending []PendingDoc
 	var err error
 	r.marks[kind].Seek([]byte(after), func(k, v []byte) bool {

@@ -13,7 +13,7 @@ import (
 // Reader is a read transaction: everything that it returns belongs to one state of the
 // store. It must not be used after View returns or by several goroutines concurrently.
 type Reader struct {
-	buckets
+	buckets // nil for a remote store: only its writer has marks, filters and skipped files
 	store   *Store
 	version int
 	loaded  map[string]Loaded // prefetched from a remote store, by path; zero for a missing document
@@ -105,9 +105,6 @@ func (r *Reader) Text(path string) []byte {
 
 // Grams returns the filter of the file, "" if it is not known.
 func (r *Reader) Grams(path string) ngram.Filter {
-	if r.store.source != nil {
-		return ""
-	}
 	return ngram.Filter(r.grams.Get([]byte(path)))
 }
 
@@ -184,9 +181,6 @@ func (r *Reader) Counts() (Counts, error) {
 // Skipped returns the files that are not indexed, in path order. A remote store does not
 // record them.
 func (r *Reader) Skipped() []Skipped {
-	if r.store.source != nil {
-		return nil
-	}
 	var skipped []Skipped
 	r.skipped.ForEach(func(k, v []byte) bool {
 		skipped = append(skipped, decodeSkipped(string(k), v))

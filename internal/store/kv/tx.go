@@ -66,7 +66,7 @@ const fillPercent = 0.9
 
 // Bucket maps keys, ordered by their bytes, to values. The bytes that it returns are read
 // only and valid until the transaction ends. A read of damaged data ends the transaction
-// with a *CorruptError.
+// with a *CorruptError. A nil Bucket is empty.
 type Bucket struct {
 	tx   *Tx
 	b    *bbolt.Bucket // nil for a missing bucket in a View
@@ -76,7 +76,7 @@ type Bucket struct {
 
 // Get returns the value of key, nil if it is missing. An empty value is not nil.
 func (b *Bucket) Get(key []byte) []byte {
-	if b.b == nil {
+	if b == nil || b.b == nil {
 		return nil
 	}
 	defer damaged()
@@ -155,6 +155,9 @@ func (b *Bucket) NextSequence() (uint64, error) {
 // ForEach calls fn with every key in order until fn returns false. fn must not change the
 // bucket. If fn has seen all keys, ForEach checks that none is missing.
 func (b *Bucket) ForEach(fn func(key, value []byte) bool) {
+	if b == nil {
+		return
+	}
 	var seen digest
 	whole := true
 	b.each(nil, func(key, value []byte, sum uint32) bool {
@@ -181,7 +184,7 @@ func (b *Bucket) Seek(start []byte, fn func(key, value []byte) bool) {
 
 // each is Seek that also passes the checksums.
 func (b *Bucket) each(start []byte, fn func(key, value []byte, sum uint32) bool) {
-	if b.b == nil {
+	if b == nil || b.b == nil {
 		return
 	}
 	c := b.b.Cursor()
