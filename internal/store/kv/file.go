@@ -103,8 +103,7 @@ func (f *File) repair(context.Context, health.File) (did string, err error) {
 // a damaged file. If fn has already read from it, the caller gets the error, because the
 // data may be incomplete; otherwise with calls fn with the recovered file.
 func (f *File) with(write bool, fn func(*DB) error) error {
-	begun := false
-	var used *DB
+	var used *DB // that fn has begun to use
 	once := func() (err error) {
 		db, release, err := f.acquire(write)
 		if err != nil || db == nil {
@@ -115,7 +114,7 @@ func (f *File) with(write bool, fn func(*DB) error) error {
 				err = failed
 			}
 		}()
-		begun, used = true, db
+		used = db
 		return fn(db)
 	}
 	err := once()
@@ -125,7 +124,7 @@ func (f *File) with(write bool, fn func(*DB) error) error {
 	if failed := f.recover(used); failed != nil {
 		return errors.Join(err, failed)
 	}
-	if begun {
+	if used != nil {
 		return fmt.Errorf("%w; it has been recovered, so try again", err)
 	}
 	return once()

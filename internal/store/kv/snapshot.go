@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -31,8 +32,8 @@ type record struct {
 // lost returns why a file lacks records of its snapshot: it is empty, missing, older than the
 // snapshot or no regular file. It returns "" for any other file.
 func lost(path string) (reason string) {
-	commit, err := snapshotCommit(path) // before the commit of the file, which may grow
-	if err != nil {
+	s, err := readSnapshot(path, 256) // the first line, before the commit of the file, which may grow
+	if err != nil || s.written.IsZero() {
 		return ""
 	}
 	info, err := os.Stat(path)
@@ -44,24 +45,10 @@ func lost(path string) (reason string) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "it is missing, its snapshot is not"
 	}
-	if v := VersionOf(path); v.info != nil && v.last < commit {
+	if v := VersionOf(path); v.info != nil && v.last < s.commit {
 		return "it is older than its snapshot"
 	}
 	return ""
-}
-
-// snapshotCommit returns the commit of a snapshot, 0 if its first line is damaged.
-func snapshotCommit(path string) (commit uint64, err error) {
-	f, err := os.Open(snapshotOf(path))
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	_, err = ReadLines(io.LimitReader(f, 256), func(r record) error {
-		commit = max(commit, r.Commit)
-		return nil
-	})
-	return commit, err
 }
 
 // snapshotIfDue writes a snapshot if the file has changed and the snapshot is at least age
@@ -96,13 +83,14 @@ func (t *Tx) writeRecords(to io.Writer) error {
 
 // snapshot is the content of a snapshot.
 type snapshot struct {
-	commit  uint64 // 0 if there is no snapshot
-	written time.Time
+	commit  uint64    // 0 if there is no snapshot, or its first line is damaged
+	written time.Time // zero if there is no snapshot
 	records []record
 	damaged int // lines
 }
 
-func readSnapshot(path string) (s snapshot, err error) {
+// readSnapshot reads at most limit bytes of the snapshot of the file at path.
+func readSnapshot(path string, limit int64) (s snapshot, err error) {
 	f, err := os.Open(snapshotOf(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
@@ -113,7 +101,7 @@ func readSnapshot(path string) (s snapshot, err error) {
 	if info, err := f.Stat(); err == nil {
 		s.written = info.ModTime()
 	}
-	s.damaged, err = ReadLines(f, func(r record) error {
+	s.damaged, err = ReadLines(io.LimitReader(f, limit), func(r record) error {
 		if r.Commit > 0 {
 			s.commit = r.Commit
 		} else {
@@ -140,7 +128,7 @@ func Recover(path string) (found health.File, err error) {
 	if problem == "" {
 		return found, err
 	}
-	s, err := readSnapshot(path)
+	s, err := readSnapshot(path, math.MaxInt64)
 	if err != nil {
 		return found, err
 	}
@@ -247,7 +235,7 @@ func (db *DB) Verify() (health.File, error) {
 	if err != nil || !db.options.Snapshots {
 		return found, err
 	}
-	s, err := readSnapshot(db.path)
+	s, err := readSnapshot(db.path, math.MaxInt64)
 	if s.damaged > 0 {
 		found.Problems = append(found.Problems, "the snapshot "+filepath.Base(snapshotOf(db.path))+" is damaged")
 	}
