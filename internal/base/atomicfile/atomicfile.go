@@ -81,11 +81,7 @@ func (f *File) CommitBy(place func(temp, name string) error) error {
 		return err
 	}
 	f.over = true
-	dir, err := f.root.Open(filepath.Dir(f.name))
-	if err == nil {
-		err = errors.Join(syncOpenDir(dir), dir.Close())
-	}
-	return errors.Join(err, f.closeRoot())
+	return errors.Join(syncOpened(f.root.Open(filepath.Dir(f.name))), f.closeRoot())
 }
 
 // Discard removes the temporary file, unless it was committed.
@@ -182,20 +178,17 @@ func RemoveOldLeftovers(root *os.Root, folder string) {
 	}
 }
 
-// SyncDir makes the names in a folder durable.
-func SyncDir(path string) error {
-	dir, err := os.Open(path)
+// SyncDir makes the names in a folder durable. It does nothing on file systems without this
+// operation, such as those of Windows, which need none.
+func SyncDir(path string) error { return syncOpened(os.Open(path)) }
+
+// syncOpened is SyncDir for the results of opening a folder, which it closes.
+func syncOpened(dir *os.File, err error) error {
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	return syncOpenDir(dir)
-}
-
-// syncOpenDir is SyncDir for an open folder. It does nothing on file systems without this
-// operation, such as those of Windows, which need none.
-func syncOpenDir(dir *os.File) error {
-	err := dir.Sync()
+	err = dir.Sync()
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) || os.PathSeparator == '\\' {
 		return nil
 	}
