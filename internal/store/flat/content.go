@@ -139,22 +139,22 @@ func (c *contents) index(n int) {
 	}
 }
 
-// find returns the newest vector with the key.
-func (c *contents) find(key contentKey) (n int, ok bool) {
+// find returns the newest vector with the key, or -1.
+func (c *contents) find(key contentKey) int {
 	if key == (contentKey{}) {
-		return 0, false
+		return -1
 	}
 	if c.table == nil {
 		c.index(c.n)
 	}
-	n = -1
+	n := -1
 	c.table.find(c.table.hashBytes(key[:]), func(i int) bool {
 		if c.at(uint32(i)).key == key {
 			n = max(n, i) // older ones are damaged
 		}
 		return false
 	})
-	return n, n >= 0
+	return n
 }
 
 // refer adds a reference to vector n and returns it.
@@ -206,8 +206,8 @@ func (s *Store) Get(keys []store.Key) (vectors [][]float32, err error) {
 	}
 	vectors = make([][]float32, len(keys))
 	for i := range keys {
-		n, ok := s.contents.find(keyOf(keys[i]))
-		if !ok {
+		n := s.contents.find(keyOf(keys[i]))
+		if n < 0 {
 			continue
 		}
 		code, low, whole, err := s.readContent(snap.log, uint32(n))
@@ -268,7 +268,7 @@ func (s *Store) place(l *log, r *record, keys []store.Key, vectors *quantised) (
 			numbers[i] = n
 			continue
 		}
-		if n, ok := s.contents.find(key); ok {
+		if n := s.contents.find(key); n >= 0 {
 			_, _, whole, err := s.readContent(l, uint32(n))
 			if err != nil {
 				return nil, nil, err

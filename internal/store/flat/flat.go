@@ -232,10 +232,7 @@ func (s *Store) Scores(ctx context.Context, query []float32, chunks []string) (s
 	}
 	slots := make([]int, len(chunks))
 	for i, id := range chunks {
-		slots[i] = -1
-		if slot, ok := snap.lookup(id); ok {
-			slots[i] = slot
-		}
+		slots[i] = snap.lookup(id)
 	}
 	defer runtime.KeepAlive(snap) // and its table
 	return snap.exact(s.kernel, query, slots, snap.threads())

@@ -258,7 +258,7 @@ func (s *snapshot) apply(r *record, index map[string]uint32, c *contents) (first
 		s.clear(c)
 	}
 	for _, id := range r.stale {
-		if slot, ok := s.lookup(id); ok {
+		if slot := s.lookup(id); slot >= 0 {
 			s.kill(slot, c)
 		}
 	}

@@ -86,8 +86,8 @@ func (s *Store) Vectors(ctx context.Context, chunks []string) (vectors [][]float
 	vectors = make([][]float32, len(chunks))
 	code, low := make([]byte, snap.dim), make([]byte, snap.dim)
 	for i, id := range chunks {
-		slot, ok := snap.lookup(id)
-		if !ok {
+		slot := snap.lookup(id)
+		if slot < 0 {
 			continue
 		}
 		scale, err := snap.vector(code, low, slot)

@@ -252,7 +252,7 @@ func (s *snapshot) fillTable(n int) {
 // name sets the ID and the payload of a slot, makes lookup find it, and removes the chunk
 // that had the ID before. hash is that of the ID in the table.
 func (s *snapshot) name(slot int, id string, hash uint64, doc uint32, c *contents) {
-	if old, ok := s.table.insertOver(hash, slot, func(n int) bool { return s.holds(n, id) }); ok {
+	if old := s.table.insertOver(hash, slot, func(n int) bool { return s.holds(n, id) }); old >= 0 {
 		s.kill(old, c)
 	}
 	b := s.blocks[slot/blockLen]
@@ -267,8 +267,8 @@ func (s *snapshot) holds(slot int, id string) bool {
 	return slot < s.n && !s.isDead(slot) && s.hasID(slot, id)
 }
 
-// lookup returns the live slot of a chunk.
-func (s *snapshot) lookup(id string) (slot int, ok bool) {
+// lookup returns the live slot of a chunk, or -1.
+func (s *snapshot) lookup(id string) int {
 	s.table.wait()
 	return s.table.find(s.table.hash(id), func(slot int) bool { return s.holds(slot, id) })
 }
@@ -333,36 +333,33 @@ func (t *table) insert(hash uint64, n int) {
 }
 
 // insertOver inserts a number and returns the last one before it under hash that match
-// accepts.
-func (t *table) insertOver(hash uint64, n int, match func(n int) bool) (old int, ok bool) {
-	i := hash
+// accepts, or -1.
+func (t *table) insertOver(hash uint64, n int, match func(n int) bool) int {
+	i, old := hash, -1
 	for {
 		v := t.slots[i&t.mask] // only the writer writes, so it may read plainly
 		if v == 0 {
 			break
 		}
 		if v&upperHalf == hash&upperHalf && match(int(uint32(v)-1)) {
-			old, ok = int(uint32(v)-1), true
+			old = int(uint32(v) - 1)
 		}
 		i++
 	}
 	atomic.StoreUint64(&t.slots[i&t.mask], hash&upperHalf|uint64(n+1))
 	t.used++
-	return old, ok
+	return old
 }
 
-// find returns the first number under hash that match accepts.
-func (t *table) find(hash uint64, match func(n int) bool) (n int, ok bool) {
+// find returns the first number under hash that match accepts, or -1.
+func (t *table) find(hash uint64, match func(n int) bool) int {
 	for i := hash; ; i++ {
 		v := atomic.LoadUint64(&t.slots[i&t.mask])
 		if v == 0 {
-			return 0, false
+			return -1
 		}
-		if v&upperHalf != hash&upperHalf {
-			continue
-		}
-		if n := int(uint32(v) - 1); match(n) {
-			return n, true
+		if n := int(uint32(v) - 1); v&upperHalf == hash&upperHalf && match(n) {
+			return n
 		}
 	}
 }

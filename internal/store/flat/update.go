@@ -132,7 +132,7 @@ func (s *Store) maxCached() int { return max(s.options.MaxCached, s.contents.ret
 
 // present returns the ids that snap has.
 func present(snap *snapshot, ids []string) []string {
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { _, ok := snap.lookup(id); return !ok })
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return snap.lookup(id) < 0 })
 }
 
 // newRecord returns the record of entries and stale chunks, without vectors.
