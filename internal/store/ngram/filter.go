@@ -191,18 +191,18 @@ func (m *Maker) grams(text []byte) []uint32 {
 	return m.list
 }
 
-// divide returns the filters of the parts of f, each of a size, and the entries of the
-// trailer. ok is false for an unknown or damaged filter.
-func (f Filter) divide() (parts Filter, size int, entries Filter, ok bool) {
+// divide returns the filters of the parts of f, one after the other, and the size of each.
+// It returns no parts, of size 1, for an unknown or damaged filter.
+func (f Filter) divide() (parts Filter, size int) {
 	at := len(f) - trailerSize
 	if at <= 0 {
-		return "", 0, "", false
+		return "", 1
 	}
 	n := int(f[at]) | int(f[at+1])<<8
 	if at -= n * entrySize; n == 0 || at <= 0 || at%(n*blockSize) != 0 {
-		return "", 0, "", false
+		return "", 1
 	}
-	return f[:at], at / n, f[at : at+n*entrySize], true
+	return f[:at], at / n
 }
 
 // Match reports whether a file can have a line that fulfils q.
@@ -210,31 +210,28 @@ func (q *Query) Match(f Filter) bool {
 	if f == NotText {
 		return false
 	}
-	parts, size, _, ok := f.divide()
-	if !ok {
-		return true
-	}
-	for ; parts != ""; parts = parts[size:] {
-		if q.match(parts[:size]) {
+	parts, size := f.divide()
+	for rest := parts; rest != ""; rest = rest[size:] {
+		if q.match(rest[:size]) {
 			return true
 		}
 	}
-	return false
+	return parts == ""
 }
 
 // Parts returns the parts of a file that can have a line that fulfils q, if they are not all.
 func (q *Query) Parts(f Filter) []Part {
-	parts, size, entries, ok := f.divide()
-	if !ok {
-		return nil
-	}
-	return f.parts(len(entries)/entrySize, func(n int) bool { return q.match(parts[n*size:][:size]) })
+	parts, size := f.divide()
+	return f.parts(len(parts)/size, func(n int) bool { return q.match(parts[n*size:][:size]) })
 }
 
 // parts returns the parts of f, which are n, that match accepts, if they are not all.
 func (f Filter) parts(n int, match func(n int) bool) (list []Part) {
+	if n < 2 {
+		return nil
+	}
 	entries, p := f.trailer(n), Part{}
-	for i := 0; i < n && n > 1; i++ {
+	for i := range n {
 		number := func(at int) int { return int(binary.LittleEndian.Uint32([]byte(entries[i*entrySize+at:][:4]))) }
 		if p.Start, p.End = p.End, number(0); p.End < p.Start {
 			return nil
@@ -255,8 +252,8 @@ func (f Filter) trailer(n int) Filter { return f[len(f)-trailerSize-n*entrySize:
 
 // Trailer returns a copy of what Unmasked and Matches.Parts read of f.
 func (f Filter) Trailer() Filter {
-	_, _, entries, _ := f.divide()
-	return Filter(strings.Clone(string(f.trailer(len(entries) / entrySize))))
+	parts, size := f.divide()
+	return Filter(strings.Clone(string(f.trailer(len(parts) / size))))
 }
 
 // has reports whether a part can have a gram.

@@ -25,8 +25,7 @@ type group struct {
 	files     []uint32 // of each part
 }
 
-// span names the parts of a file: n of a group, from first. n is 0 if the table does not have
-// them.
+// span names the parts of a file: n of a group, from first. n is 0 if they are unknown.
 type span struct{ group, first, n int32 }
 
 // tableParts is the number of parts of a size that is worth rows.
@@ -37,8 +36,8 @@ const tableParts = 8
 func NewTable(filters []Filter) *Table {
 	t, number, parts := &Table{spans: make([]span, len(filters))}, map[int]int{}, [][]Filter{}
 	for i, f := range filters {
-		all, size, _, ok := f.divide()
-		if !ok {
+		all, size := f.divide()
+		if all == "" {
 			continue
 		}
 		n, known := number[size]
@@ -56,11 +55,6 @@ func NewTable(filters []Filter) *Table {
 	for n, g := range t.groups {
 		if len(g.files) >= tableParts {
 			g.fill(parts[n])
-		}
-	}
-	for i, s := range t.spans {
-		if s.n > 0 && t.groups[s.group].row == 0 {
-			t.spans[i].n = 0
 		}
 	}
 	return t
@@ -100,7 +94,9 @@ func transpose(square *[64]uint64) {
 }
 
 // Has reports whether the table has the parts of file i.
-func (t *Table) Has(i int) bool { return t != nil && t.spans[i].n > 0 }
+func (t *Table) Has(i int) bool {
+	return t != nil && t.spans[i].n > 0 && t.groups[t.spans[i].group].row > 0
+}
 
 // Matches are the files, and their parts, that can have a line which fulfils a query.
 type Matches struct {
