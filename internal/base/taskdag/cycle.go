@@ -19,32 +19,28 @@ const maxCycleWork = 2_000_000
 // its smallest ID and is closed. The search starts from the smallest IDs. After maxCycleWork
 // edges it stops and returns the shortest cycle found so far.
 func (g *Graph) Cycle() *CycleError {
+	s := newSearch(g, make([][]int, len(g.tasks)))
 	left := g.cyclic()
-	if left.count == 0 {
-		return nil
-	}
+	s.removed = left.removed
 	var cyclic []int
 	for i := range g.tasks {
-		if !left.removed[i] {
+		if !s.removed[i] {
 			cyclic = append(cyclic, i)
 		}
 	}
 	byID := func(a, b int) int { return strings.Compare(g.tasks[a].ID, g.tasks[b].ID) }
 	slices.SortFunc(cyclic, byID)
-	sorted := make([][]int, len(g.tasks))
 	for _, i := range cyclic {
-		sorted[i] = slices.SortedFunc(slices.Values(g.deps[i]), byID)
+		s.next[i] = slices.SortedFunc(slices.Values(g.deps[i]), byID)
 	}
-	s := newSearch(g, sorted)
-	s.removed = left.removed
 	var best []string
 	for _, start := range cyclic {
-		if left.removed[start] {
+		if s.removed[start] {
 			continue
 		}
-		path := s.shortest(start, start, len(best))
-		if path != nil && (best == nil || len(path) < len(best)) {
-			best = path // starts at its smallest ID, since the starts are sorted
+		// The path starts at its smallest ID, since the starts are sorted.
+		if path := s.shortest(start, start, len(best)); path != nil {
+			best = path
 		}
 		if best != nil && s.visited > maxCycleWork {
 			break
@@ -56,7 +52,7 @@ func (g *Graph) Cycle() *CycleError {
 	if best == nil {
 		return nil
 	}
-	return &CycleError{Path: rotate(best)}
+	return &CycleError{Path: best}
 }
 
 // Path returns the shortest chain of dependencies from one task to another, both included.
@@ -68,14 +64,6 @@ func (g *Graph) Path(from, to string) []string {
 		return nil
 	}
 	return newSearch(g, g.deps).shortest(i, j, 0)
-}
-
-// rotate rotates a closed path so that its smallest ID comes first.
-func rotate(closed []string) []string {
-	ring := closed[:len(closed)-1]
-	at := slices.Index(ring, slices.Min(ring))
-	turned := append(slices.Clone(ring[at:]), ring[:at]...)
-	return append(turned, turned[0])
 }
 
 // search finds shortest paths by breadth-first search. It reuses its arrays.
@@ -139,37 +127,28 @@ type pruned struct {
 	g       *Graph
 	removed []bool
 	in, out []int // the remaining dependencies and dependents of each task
-	count   int   // the remaining tasks
 }
 
 // cyclic repeatedly removes the tasks without dependencies or without dependents.
 func (g *Graph) cyclic() *pruned {
 	n := len(g.tasks)
-	r := &pruned{g: g, removed: make([]bool, n), in: make([]int, n), out: make([]int, n), count: n}
+	r := &pruned{g: g, removed: make([]bool, n), in: make([]int, n), out: make([]int, n)}
 	for i := range g.tasks {
 		r.in[i], r.out[i] = len(g.deps[i]), len(g.dependents[i])
 	}
-	var ends []int
 	for i := range g.tasks {
-		if r.in[i] == 0 || r.out[i] == 0 {
-			ends = append(ends, i)
+		if !r.removed[i] && (r.in[i] == 0 || r.out[i] == 0) {
+			r.remove(i)
 		}
-	}
-	for _, i := range ends {
-		r.remove(i)
 	}
 	return r
 }
 
 // remove removes a task and the tasks that then have no dependencies or no dependents.
 func (r *pruned) remove(i int) {
-	if r.removed[i] {
-		return
-	}
 	r.removed[i] = true
 	queue := []int{i}
 	for k := 0; k < len(queue); k++ {
-		r.count--
 		take := func(list, count []int) {
 			for _, j := range list {
 				if count[j]--; count[j] == 0 && !r.removed[j] {
