@@ -6,16 +6,11 @@ import "slices"
 // cancelled ones. Of several it returns the first in the order of Order. If no task depends
 // on another, the path consists of one task. A cycle is a *CycleError.
 func (g *Graph) CriticalPath() ([]string, error) {
-	path, err := g.longest(func(int) float64 { return 1 })
-	return g.ids(path), err
-}
-
-func (g *Graph) longest(cost func(int) float64) ([]int, error) {
 	levels, err := g.levels(func(int) bool { return true })
 	if err != nil {
 		return nil, err
 	}
-	length := make([]float64, len(g.tasks))
+	length := make([]int, len(g.tasks))
 	before := make([]int, len(g.tasks))
 	end := -1
 	for _, level := range levels {
@@ -32,7 +27,7 @@ func (g *Graph) longest(cost func(int) float64) ([]int, error) {
 			if before[i] >= 0 {
 				length[i] = length[before[i]]
 			}
-			length[i] += cost(i)
+			length[i]++
 			if end < 0 || length[i] > length[end] {
 				end = i
 			}
@@ -43,7 +38,7 @@ func (g *Graph) longest(cost func(int) float64) ([]int, error) {
 		path = append(path, i)
 	}
 	slices.Reverse(path)
-	return path, nil
+	return g.ids(path), nil
 }
 
 // Timing holds the earliest and latest start of a task. Times are hours from now.
