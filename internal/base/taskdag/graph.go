@@ -58,40 +58,21 @@ func New(tasks []Task) (*Graph, error) {
 		}
 		g.index[t.ID] = i
 	}
-	// All lists share two arrays, so the loop counts the edges first.
 	seen := make([]int, n)      // one plus the last task that depends on this one
 	unknown := map[string]int{} // the same for missing dependencies
-	count := make([]int, n)
-	var ahead []int // the concatenated dependencies of all tasks
-	ends := make([]int, n)
 	for i, t := range g.tasks {
 		for _, d := range t.DependsOn {
 			j, ok := g.index[d]
 			switch {
-			case !ok:
-				if unknown[d] != i+1 {
-					unknown[d] = i + 1
-					g.missing[i] = append(g.missing[i], d)
-				}
-			case seen[j] != i+1:
+			case !ok && unknown[d] != i+1:
+				unknown[d] = i + 1
+				g.missing[i] = append(g.missing[i], d)
+			case ok && seen[j] != i+1:
 				seen[j] = i + 1
-				ahead = append(ahead, j)
-				count[j]++
+				g.edges++
+				g.deps[i] = append(g.deps[i], j)
+				g.dependents[j] = append(g.dependents[j], i)
 			}
-		}
-		ends[i] = len(ahead)
-	}
-	g.edges = len(ahead)
-	behind := make([]int, g.edges)
-	from := 0
-	for i := range g.tasks {
-		g.dependents[i], behind = behind[:0:count[i]], behind[count[i]:]
-		g.deps[i] = ahead[from:ends[i]:ends[i]]
-		from = ends[i]
-	}
-	for i := range g.tasks {
-		for _, j := range g.deps[i] {
-			g.dependents[j] = append(g.dependents[j], i)
 		}
 	}
 	return g, nil
