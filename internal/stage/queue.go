@@ -8,20 +8,19 @@ import (
 
 // maxQueued is the maximum number of jobs in a local queue. The engine publishes a job that
 // does not fit again, because the store lists it as unsent.
-const maxQueued = 1 << 14
+const maxQueued = 1 << 12
 
 // LocalQueue is a Queue within a process. It contains each job once, so a job that the store
 // lists again does not run twice.
 type LocalQueue struct {
-	mu    sync.Mutex
-	jobs  []Job
-	held  map[Job]bool  // the queued and running jobs
-	ready chan struct{} // has a value if there may be jobs
+	jobs chan Job
+	mu   sync.Mutex
+	held map[Job]bool // the queued and running jobs
 }
 
 // NewLocalQueue returns an empty queue.
 func NewLocalQueue() *LocalQueue {
-	return &LocalQueue{held: map[Job]bool{}, ready: make(chan struct{}, 1)}
+	return &LocalQueue{jobs: make(chan Job, maxQueued), held: map[Job]bool{}}
 }
 
 // Publish implements Queue.
@@ -29,23 +28,16 @@ func (q *LocalQueue) Publish(_ context.Context, jobs ...Job) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, j := range jobs {
-		if !q.held[j] && len(q.jobs) < maxQueued {
-			q.held[j] = true
-			q.jobs = append(q.jobs, j)
+		if q.held[j] {
+			continue
 		}
-	}
-	q.wake()
-	return nil
-}
-
-// wake wakes a worker if there are jobs. The caller holds q.mu.
-func (q *LocalQueue) wake() {
-	if len(q.jobs) > 0 {
 		select {
-		case q.ready <- struct{}{}:
-		default:
+		case q.jobs <- j:
+			q.held[j] = true
+		default: // full
 		}
 	}
+	return nil
 }
 
 // Consume implements Queue. The store lists a failed job, and one of another stage, as unsent.
@@ -55,9 +47,8 @@ func (q *LocalQueue) Consume(ctx context.Context, stages []Stage, n int, do func
 		workers.Go(func() {
 			for ctx.Err() == nil {
 				select {
-				case <-q.ready:
-					j, ok := q.take()
-					if ok && slices.Contains(stages, j.Stage) {
+				case j := <-q.jobs:
+					if slices.Contains(stages, j.Stage) {
 						_ = do(ctx, j)
 					}
 					q.mu.Lock()
@@ -70,18 +61,6 @@ func (q *LocalQueue) Consume(ctx context.Context, stages []Stage, n int, do func
 	}
 	workers.Wait()
 	return ctx.Err()
-}
-
-// take removes and returns the first job.
-func (q *LocalQueue) take() (j Job, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.jobs) == 0 {
-		return Job{}, false
-	}
-	j, q.jobs = q.jobs[0], q.jobs[1:]
-	q.wake()
-	return j, true
 }
 
 // Durable implements Queue.
