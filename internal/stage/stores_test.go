@@ -41,12 +41,9 @@ func TestStores(t *testing.T) {
 }
 
 func openEmbedded(t *testing.T) [2]stage.Store {
-	db, err := kv.Open(filepath.Join(t.TempDir(), "stage.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return [2]stage.Store{embedded.Open(db, nil), embedded.Open(db, nil)}
+	file := kv.NewFile(filepath.Join(t.TempDir(), "stage.db"), nil)
+	t.Cleanup(func() { file.Close() })
+	return [2]stage.Store{embedded.Open(file), embedded.Open(file)}
 }
 
 func openPostgres(t *testing.T) (pair [2]stage.Store) {

@@ -81,8 +81,7 @@ func OpenStages(sel config.Selection, o *StageOptions) (*Stages, error) {
 		if err != nil {
 			return nil, err
 		}
-		file := stagesOf(place, o.Logger)
-		t.store = embedded.Open(file, file.Close)
+		t.store = embedded.Open(stagesOf(place, o.Logger))
 	}
 	if t.queue == nil {
 		t.queue = stage.NewLocalQueue()

@@ -29,34 +29,22 @@ import (
 	"cairn/internal/store/kv"
 )
 
-// DB contains the buckets. *kv.DB implements it.
-type DB interface {
-	View(func(*kv.Tx) error) error
-	Update(func(*kv.Tx) error) error
-}
-
 // Store is a stage.Store in a file.
 type Store struct {
-	db    DB
-	close func() error
+	file *kv.File
 
 	mu      sync.Mutex
 	pending []*write // writes that wait for the end of the current commit
 	busy    bool     // a commit is in progress
 }
 
-// Open returns the Store in db. Store.Close calls close, which may be nil.
-func Open(db DB, close func() error) *Store { return &Store{db: db, close: close} }
+// Open returns the Store in a file. Store.Close closes the file.
+func Open(file *kv.File) *Store { return &Store{file: file} }
 
 var _ stage.Store = (*Store)(nil)
 
-// Close calls the function given to Open.
-func (s *Store) Close() error {
-	if s.close == nil {
-		return nil
-	}
-	return s.close()
-}
+// Close closes the file.
+func (s *Store) Close() error { return s.file.Close() }
 
 const (
 	tasks   = "stage.tasks"
@@ -105,7 +93,7 @@ func (s *Store) update(ctx context.Context, fn func(*writer) error) error {
 }
 
 func (s *Store) commit(batch []*write) {
-	err := s.db.Update(func(tx *kv.Tx) error {
+	err := s.file.Update(func(tx *kv.Tx) error {
 		to := &writer{tx: tx}
 		for _, w := range batch {
 			if w.err = w.fn(to); to.err != nil {
@@ -143,7 +131,7 @@ func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (next *s
 // Load implements stage.Store.
 func (s *Store) Load(_ context.Context, id string) (*stage.State, error) {
 	var st *stage.State
-	err := s.db.View(func(tx *kv.Tx) (err error) {
+	err := s.file.View(func(tx *kv.Tx) (err error) {
 		st, err = load(tx, id)
 		return err
 	})
@@ -169,7 +157,7 @@ func (s *Store) List(_ context.Context, q stage.Query) ([]*stage.State, error) {
 // each calls fn with the entries of a bucket whose keys have a prefix, until fn returns
 // false or an error.
 func (s *Store) each(bucket string, prefix []byte, fn func(tx *kv.Tx, k, v []byte) (more bool, err error)) error {
-	return s.db.View(func(tx *kv.Tx) error {
+	return s.file.View(func(tx *kv.Tx) error {
 		b, err := tx.Bucket(bucket)
 		if err == nil {
 			b.Prefix(prefix, func(k, v []byte) (more bool) {

@@ -14,13 +14,10 @@ import (
 	"cairn/internal/store/kv"
 )
 
-func openFile(t testing.TB, path string) *kv.DB {
-	db, err := kv.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
+func openFile(t testing.TB, path string) *kv.File {
+	file := kv.NewFile(path, nil)
+	t.Cleanup(func() { file.Close() })
+	return file
 }
 
 func create(t *testing.T, s *Store, id string) (*stage.State, error) {
@@ -29,7 +26,7 @@ func create(t *testing.T, s *Store, id string) (*stage.State, error) {
 
 // TestSharedCommit: a batch stores its valid changes and nothing of refused ones.
 func TestSharedCommit(t *testing.T) {
-	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")), nil)
+	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")))
 	var wg sync.WaitGroup
 	for i := range 64 {
 		wg.Go(func() {
@@ -49,12 +46,12 @@ func TestSharedCommit(t *testing.T) {
 // TestReopened: acknowledged changes are present after reopening.
 func TestReopened(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stage.db")
-	db := openFile(t, path)
-	st, err := create(t, Open(db, nil), "a")
-	if err := errors.Join(err, db.Close()); err != nil {
+	file := openFile(t, path)
+	st, err := create(t, Open(file), "a")
+	if err := errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Open(openFile(t, path), nil).Load(t.Context(), "a")
+	got, err := Open(openFile(t, path)).Load(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,12 +62,12 @@ func TestReopened(t *testing.T) {
 
 // TestDamaged: the error for an unreadable task names the task.
 func TestDamaged(t *testing.T) {
-	db := openFile(t, filepath.Join(t.TempDir(), "stage.db"))
-	s := Open(db, nil)
+	file := openFile(t, filepath.Join(t.TempDir(), "stage.db"))
+	s := Open(file)
 	if _, err := create(t, s, "abc"); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Update(func(tx *kv.Tx) error {
+	if err := file.Update(func(tx *kv.Tx) error {
 		b, err := tx.Bucket(tasks)
 		return errors.Join(err, b.Put([]byte("abc"), []byte("{")))
 	}); err != nil {

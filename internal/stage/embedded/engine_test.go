@@ -42,7 +42,7 @@ func start(t *testing.T, e *stage.Engine, n int) {
 
 // TestEngine: many tasks on several workers all end, each stage run once.
 func TestEngine(t *testing.T) {
-	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")), nil)
+	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")))
 	var runs sync.Map
 	e := stage.NewEngine(s, &stage.Options{Work: plain(&runs), Sweep: 10 * time.Millisecond})
 	start(t, e, 4)
@@ -71,7 +71,7 @@ func TestEngine(t *testing.T) {
 
 // TestEngineTakesOver: a process runs the jobs that another left unfinished.
 func TestEngineTakesOver(t *testing.T) {
-	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")), nil)
+	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")))
 	// This engine runs no workers, like a process that dies before it publishes.
 	dead := stage.NewEngine(s, nil)
 	st, err := dead.Create(t.Context(), stage.Request{UserID: "u", Query: "q"})
@@ -91,7 +91,7 @@ func TestEngineTakesOver(t *testing.T) {
 
 // TestEngineEndsWhatIsDue: a task without a worker ends at its deadline.
 func TestEngineEndsWhatIsDue(t *testing.T) {
-	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")), nil)
+	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")))
 	maker := stage.NewEngine(s, nil)
 	st, err := maker.Create(t.Context(), stage.Request{UserID: "u", Query: "q"})
 	if err != nil {
@@ -107,7 +107,7 @@ func TestEngineEndsWhatIsDue(t *testing.T) {
 // TestEngineFailures: a work that fails, or returns an invalid result, fails the
 // task after one retry.
 func TestEngineFailures(t *testing.T) {
-	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")), nil)
+	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")))
 	var runs sync.Map
 	works := plain(&runs)
 	works[stage.EmbeddingLookup] = func(_ context.Context, s *stage.State) (stage.Result, error) {
@@ -131,7 +131,7 @@ func TestEngineFailures(t *testing.T) {
 
 // TestSubmit: clients submit results of delegated stages only.
 func TestSubmit(t *testing.T) {
-	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")), nil)
+	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")))
 	var runs sync.Map
 	e := stage.NewEngine(s, &stage.Options{Work: plain(&runs), Sweep: 10 * time.Millisecond, Rules: stage.Rules{Delegated: []stage.Stage{stage.ExecutorReasoning, stage.WebSearch}}})
 	start(t, e, 1)

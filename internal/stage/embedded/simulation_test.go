@@ -23,9 +23,9 @@ import (
 // or late, and stages fail or take too long. A virtual clock makes a run of hours take
 // milliseconds, and everything random follows from the seed.
 func TestSimulation(t *testing.T) {
-	db := openFile(t, filepath.Join(t.TempDir(), "stage.db"))
+	file := openFile(t, filepath.Join(t.TempDir(), "stage.db"))
 	ended := map[stage.Status]int{}
-	testutil.Simulate(t, func(t *testing.T, c *testutil.Chance) { simulate(t, Open(db, nil), c, ended) })
+	testutil.Simulate(t, func(t *testing.T, c *testutil.Chance) { simulate(t, Open(file), c, ended) })
 	t.Logf("tasks by status %v", ended)
 }
 

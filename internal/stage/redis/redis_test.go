@@ -68,12 +68,9 @@ func flush(t *testing.T, s *Store) {
 
 // tasks returns an embedded store, which needs no server.
 func tasks(t testing.TB) stage.Store {
-	db, err := kv.Open(filepath.Join(t.TempDir(), "tasks.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return embedded.Open(db, nil)
+	file := kv.NewFile(filepath.Join(t.TempDir(), "tasks.db"), nil)
+	t.Cleanup(func() { file.Close() })
+	return embedded.Open(file)
 }
 
 func open(t testing.TB, at string, of stage.Store) *Store {

@@ -20,18 +20,15 @@ import (
 
 // serve serves a store in a file, with workers for the stages that need no library.
 func serve(t *testing.T) (*httptest.Server, *stage.Engine) {
-	db, err := kv.Open(filepath.Join(t.TempDir(), "stage.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := stage.NewEngine(embedded.Open(db, nil), &stage.Options{
+	file := kv.NewFile(filepath.Join(t.TempDir(), "stage.db"), nil)
+	e := stage.NewEngine(embedded.Open(file), &stage.Options{
 		Work: stage.Works(stage.WorkOptions{}), Rules: stage.Rules{Delegated: []stage.Stage{stage.ExecutorReasoning}},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = e.Run(ctx, stage.Stages, 2) })
 	srv := httptest.NewServer(Handler(e))
-	t.Cleanup(func() { srv.Close(); cancel(); running.Wait(); db.Close() })
+	t.Cleanup(func() { srv.Close(); cancel(); running.Wait(); file.Close() })
 	return srv, e
 }
 
