@@ -92,17 +92,14 @@ func (p *Proxy) background(ctx context.Context, c *checked, o RunOptions, peer g
 	return t, nil
 }
 
-// serverTasks offers question tasks and plans as tasks of the protocol.
-type serverTasks struct{ questions }
-
-// plan returns the plan with the ID of a task, nil if there is none. Clients need the
+// planTask returns the plan with the ID of a task, nil if there is none. Clients need the
 // permission to run plans.
-func (s serverTasks) plan(req mcp.Request, id string) (*planTask, error) {
-	run, ok := s.server.find("run_plan")
+func (s *Server) planTask(req mcp.Request, id string) (*planTask, error) {
+	run, ok := s.find("run_plan")
 	if !ok {
 		return nil, nil
 	}
-	p := s.server.options.Proxy
+	p := s.options.Proxy
 	p.mu.Lock()
 	t := p.plans[id]
 	p.mu.Unlock()
@@ -121,31 +118,13 @@ func (s serverTasks) plan(req mcp.Request, id string) (*planTask, error) {
 	return t, nil
 }
 
-// Task implements mcptask.Source.
-func (s serverTasks) Task(ctx context.Context, req mcp.Request, id string) (*mcptask.Task, error) {
-	if t, err := s.plan(req, id); err != nil {
-		return nil, err
-	} else if t != nil {
-		return t.state(), nil
-	}
-	return s.questions.Task(ctx, req, id)
-}
-
-// Update implements mcptask.Source.
-func (s serverTasks) Update(ctx context.Context, req mcp.Request, id string, answers mcp.InputResponseMap) error {
-	if t, err := s.plan(req, id); t != nil || err != nil {
-		return err // a plan asks nothing
-	}
-	return s.questions.Update(ctx, req, id, answers)
-}
-
-// Cancel implements mcptask.Source.
-func (s serverTasks) Cancel(ctx context.Context, req mcp.Request, id string) error {
-	if t, err := s.plan(req, id); err != nil {
-		return err
-	} else if t != nil {
+// answer answers a request of the Tasks extension. A plan asks nothing, so it ignores answers.
+func (t *planTask) answer(method string) mcp.Result {
+	switch method {
+	case "tasks/get":
+		return mcptask.Answer(t.state())
+	case "tasks/cancel":
 		t.cancel()
-		return nil
 	}
-	return s.questions.Cancel(ctx, req, id)
+	return mcptask.Answer(nil)
 }

@@ -74,39 +74,44 @@ func askFor(c *mcp.ClientCapabilities, b *stage.Brief) mcp.InputRequest {
 	return nil
 }
 
-// Task implements mcptask.Source.
-func (q questions) Task(ctx context.Context, req mcp.Request, id string) (*mcptask.Task, error) {
-	a, err := q.call(ctx, req, "task_dag_get", map[string]any{"task_id": id})
+// answer answers a request of the Tasks extension, about a question task or a plan.
+func (q questions) answer(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+	p, err := mcptask.ReadParams(req)
 	if err != nil {
 		return nil, err
 	}
-	return questionTask(req, a), nil
+	if plan, err := q.server.planTask(req, p.ID); err != nil {
+		return nil, err
+	} else if plan != nil {
+		return plan.answer(method), nil
+	}
+	a, err := q.call(ctx, req, "task_dag_get", map[string]any{"task_id": p.ID})
+	switch {
+	case err != nil:
+	case method == "tasks/get":
+		return mcptask.Answer(questionTask(req, a)), nil
+	case method == "tasks/cancel" && !a.Task.Status.Final():
+		_, err = q.call(ctx, req, "task_dag_abort", map[string]any{"task_id": p.ID, "reason": "cancelled by the client"})
+	case method == "tasks/update" && a.Brief != nil:
+		err = q.update(ctx, req, p.ID, a.Brief, p.Answers())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return mcptask.Answer(nil), nil
 }
 
-// Cancel implements mcptask.Source.
-func (q questions) Cancel(ctx context.Context, req mcp.Request, id string) error {
-	a, err := q.call(ctx, req, "task_dag_get", map[string]any{"task_id": id})
-	if err == nil && !a.Task.Status.Final() {
-		_, err = q.call(ctx, req, "task_dag_abort", map[string]any{"task_id": id, "reason": "cancelled by the client"})
-	}
-	return err
-}
-
-// Update implements mcptask.Source.
-func (q questions) Update(ctx context.Context, req mcp.Request, id string, answers mcp.InputResponseMap) error {
-	a, err := q.call(ctx, req, "task_dag_get", map[string]any{"task_id": id})
-	if err != nil || a.Brief == nil {
-		return err
-	}
-	response, ok := answers[inputKey(a.Brief)]
+// update submits the answer to a brief, if it is among answers.
+func (q questions) update(ctx context.Context, req mcp.Request, id string, b *stage.Brief, answers mcp.InputResponseMap) error {
+	response, ok := answers[inputKey(b)]
 	if !ok {
 		return nil // an answer to no question, or to an earlier one
 	}
-	args := map[string]any{"task_id": id, "stage": a.Brief.Stage, "run": a.Brief.Run, "wait_seconds": 0}
+	args := map[string]any{"task_id": id, "stage": b.Stage, "run": b.Run, "wait_seconds": 0}
 	if declined, ok := response.(*mcp.ElicitResult); ok && declined.Action != "accept" {
 		args["success"], args["reason"] = false, "the user did not answer: "+declined.Action
 	} else {
-		answered, err := readResponse(a.Brief, response)
+		answered, err := readResponse(b, response)
 		if err != nil {
 			return invalid("inputResponses: %s", err).wire()
 		}
@@ -115,7 +120,7 @@ func (q questions) Update(ctx context.Context, req mcp.Request, id string, answe
 			args["confidence"] = answered.Confidence
 		}
 	}
-	_, err = q.call(ctx, req, "task_dag_advance", args)
+	_, err := q.call(ctx, req, "task_dag_advance", args)
 	return err
 }
 

@@ -15,7 +15,7 @@ import (
 	"cairn/tools/mcptask"
 )
 
-// jobs is a mcptask.Source of tasks in memory: the suite calls them jobs.
+// jobs holds tasks in memory: the suite calls them jobs.
 type jobs struct {
 	mu  sync.Mutex
 	all map[string]*runningJob
@@ -71,8 +71,29 @@ func (r *runningJob) end(result *mcp.CallToolResult, err error) {
 	}
 }
 
-// Task implements mcptask.Source.
-func (j *jobs) Task(_ context.Context, _ mcp.Request, id string) (*mcptask.Task, error) {
+// answer answers a request of the extension.
+func (j *jobs) answer(method string, req mcp.Request) (mcp.Result, error) {
+	p, err := mcptask.ReadParams(req)
+	if err != nil {
+		return nil, err
+	}
+	var t *mcptask.Task
+	switch method {
+	case "tasks/update":
+		err = j.update(p.ID, p.Answers())
+	case "tasks/cancel":
+		err = j.cancel(p.ID)
+	default:
+		t, err = j.task(p.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return mcptask.Answer(t), nil
+}
+
+// task returns the present state of a task.
+func (j *jobs) task(id string) (*mcptask.Task, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	r := j.all[id]
@@ -89,8 +110,8 @@ func (j *jobs) Task(_ context.Context, _ mcp.Request, id string) (*mcptask.Task,
 	return &t, nil
 }
 
-// Update implements mcptask.Source.
-func (j *jobs) Update(_ context.Context, _ mcp.Request, id string, answers mcp.InputResponseMap) error {
+// update answers some of the requests of a task.
+func (j *jobs) update(id string, answers mcp.InputResponseMap) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	r := j.all[id]
@@ -108,8 +129,8 @@ func (j *jobs) Update(_ context.Context, _ mcp.Request, id string, answers mcp.I
 	return nil
 }
 
-// Cancel implements mcptask.Source.
-func (j *jobs) Cancel(_ context.Context, _ mcp.Request, id string) error {
+// cancel ends a task.
+func (j *jobs) cancel(id string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	r := j.all[id]
@@ -138,7 +159,7 @@ func addTasks(server *mcp.Server) {
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if slices.Contains(mcptask.Methods, method) {
-				return mcptask.Answer(ctx, method, req, j)
+				return j.answer(method, req)
 			}
 			return next(ctx, method, req)
 		}

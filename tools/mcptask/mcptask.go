@@ -49,18 +49,7 @@ type Task struct {
 	Error         *jsonrpc.Error      `json:"error,omitempty"`         // with Failed
 }
 
-// Source holds tasks. Its errors are those of the JSON-RPC answer; an unknown id is Unknown.
-// The methods may be called concurrently.
-type Source interface {
-	Task(ctx context.Context, req mcp.Request, id string) (*Task, error)
-	// Update answers some of the InputRequests of a task. It ignores answers to other keys.
-	// An answer is nil if it is none of the protocol's.
-	Update(ctx context.Context, req mcp.Request, id string, answers mcp.InputResponseMap) error
-	// Cancel does nothing if the task has ended.
-	Cancel(ctx context.Context, req mcp.Request, id string) error
-}
-
-// Unknown returns the error for an unknown task.
+// Unknown returns the error of the JSON-RPC answer for an unknown task.
 func Unknown(id string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("no task has the id %.100q", id)}
 }
@@ -101,15 +90,16 @@ func Created(t *Task) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Meta: mcp.Meta{createdKey: t}}
 }
 
-type params struct {
+// Params are the parameters of a request of one of the Methods.
+type Params struct {
 	mcp.ParamsBase
 	ID             string                     `json:"taskId"`
 	InputResponses map[string]json.RawMessage `json:"inputResponses,omitempty"`
 }
 
-// answers returns the responses. One that the protocol does not know is nil: the server
+// Answers returns the responses. One that the protocol does not know is nil: the server
 // ignores it unless it answers a question.
-func (p *params) answers() mcp.InputResponseMap {
+func (p *Params) Answers() mcp.InputResponseMap {
 	all := mcp.InputResponseMap{}
 	for key, text := range p.InputResponses {
 		var one mcp.InputResponseMap // stays nil after an error
@@ -117,6 +107,19 @@ func (p *params) answers() mcp.InputResponseMap {
 		all[key] = one["response"]
 	}
 	return all
+}
+
+// ReadParams returns the parameters of a request of one of the Methods. The client has to
+// declare the extension.
+func ReadParams(req mcp.Request) (*Params, error) {
+	if !Declared(req) {
+		return nil, Missing()
+	}
+	p, ok := req.GetParams().(*Params)
+	if !ok || p == nil || p.ID == "" {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "taskId: missing"}
+	}
+	return p, nil
 }
 
 // result is the answer to a method of the extension, or to a tool call that has created a
@@ -127,12 +130,12 @@ type result struct {
 	*Task
 }
 
-// Register adds the methods of the extension to a server, whose middleware has to pass their
-// requests to Answer and the results of tool calls to Wire. The capabilities of the server
+// Register adds the methods of the extension to a server, whose middleware has to answer
+// their requests and to pass the results of tool calls to Wire. The capabilities of the server
 // have to declare the extension.
 func Register(server *mcp.Server) error {
 	for _, method := range Methods {
-		err := mcp.AddReceivingCustomMethod(server, method, func(context.Context, *mcp.ServerSession, *params) (*result, error) {
+		err := mcp.AddReceivingCustomMethod(server, method, func(context.Context, *mcp.ServerSession, *Params) (*result, error) {
 			return nil, Unknown("") // unreachable: the middleware answers
 		})
 		if err != nil {
@@ -158,27 +161,6 @@ func Wire(r mcp.Result) mcp.Result {
 	return &result{Type: "task", Task: &created}
 }
 
-// Answer answers a request of one of the Methods.
-func Answer(ctx context.Context, method string, req mcp.Request, source Source) (mcp.Result, error) {
-	if !Declared(req) {
-		return nil, Missing()
-	}
-	p, ok := req.GetParams().(*params)
-	if !ok || p == nil || p.ID == "" {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "taskId: missing"}
-	}
-	r := &result{Type: "complete"}
-	var err error
-	switch method {
-	case "tasks/update":
-		err = source.Update(ctx, req, p.ID, p.answers())
-	case "tasks/cancel":
-		err = source.Cancel(ctx, req, p.ID)
-	default:
-		r.Task, err = source.Task(ctx, req, p.ID)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
-}
+// Answer returns the answer to a request of one of the Methods: the task for tasks/get, nil for
+// the others.
+func Answer(t *Task) mcp.Result { return &result{Type: "complete", Task: t} }
