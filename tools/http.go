@@ -70,7 +70,7 @@ func (s *Server) HTTP(caller func(*http.Request) (Caller, bool)) *HTTP {
 func (s *Server) newHTTP(caller func(*http.Request) (Caller, bool), limits httpLimits) *HTTP {
 	h := &HTTP{server: s, caller: caller, limits: limits, streams: quota.New(limits.streams, limits.streams), messages: quota.New(maxInFlight/2, 2*maxInFlight)}
 	h.closing, h.close = context.WithCancel(context.Background())
-	h.sdk, h.stop = s.sdkServer(httpClient, httpSession)
+	h.sdk, h.stop = s.sdkServer(httpSession)
 	h.sessions = &openSessions{sdk: h.sdk, each: max(1, limits.sessions/2), all: limits.sessions, now: s.options.Now, byID: map[string]*openSession{}}
 	handler := func(stateless bool) http.Handler {
 		return h.authenticated(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return h.sdk }, &mcp.StreamableHTTPOptions{
@@ -318,22 +318,6 @@ func allowed(extra *mcp.RequestExtra, t tool, args json.RawMessage) *Failure {
 	return nil
 }
 
-// httpClient returns the name of the client for the limits: its session, else its token,
-// else the name that it reports.
-func httpClient(req *mcp.CallToolRequest) string {
-	if id := req.Session.ID(); id != "" {
-		return "session " + id
-	}
-	if req.Extra != nil && req.Extra.TokenInfo != nil {
-		return "token " + req.Extra.TokenInfo.UserID
-	}
-	name := ""
-	if info, ok := req.Params.Meta["io.modelcontextprotocol/clientInfo"].(map[string]any); ok {
-		name, _ = info["name"].(string)
-	}
-	return "client " + name[:min(len(name), 64)]
-}
-
 // httpSession returns the name of the session for the recorder: the session or, in the
 // revision without sessions, the token. It ignores the name that the client reports,
 // because two clients may have the same name.
@@ -345,6 +329,16 @@ func httpSession(req mcp.Request) string {
 		return "token " + e.TokenInfo.UserID
 	}
 	return ""
+}
+
+// reportedName returns the name that a client without a session and a token reports, for the
+// limits.
+func reportedName(req *mcp.CallToolRequest) string {
+	name := ""
+	if info, ok := req.Params.Meta["io.modelcontextprotocol/clientInfo"].(map[string]any); ok {
+		name, _ = info["name"].(string)
+	}
+	return "client " + name[:min(len(name), 64)]
 }
 
 // Schemas returns the JSON Schemas of a tool's arguments and of its answer, including

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -21,10 +22,9 @@ import (
 // channelHeader is the HTTP header with the default channel of the dag tools.
 const channelHeader = "X-Cairn-Channel"
 
-// sdkServer returns the SDK's server for one transport. client returns the name of the
-// client for the limits, and session the name of the session for the recorder, "" for none.
-// stop ends the background work.
-func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session func(mcp.Request) string) (_ *mcp.Server, stop func()) {
+// sdkServer returns the SDK's server for one transport. session returns the name of the session
+// for the recorder and the limits, "" for none. stop ends the background work.
+func (s *Server) sdkServer(session func(mcp.Request) string) (_ *mcp.Server, stop func()) {
 	watching := s.options.Watch != nil
 	o := &mcp.ServerOptions{
 		Capabilities: &mcp.ServerCapabilities{
@@ -56,14 +56,14 @@ func (s *Server) sdkServer(client func(*mcp.CallToolRequest) string, session fun
 	}
 	list := &listing{server: s}
 	for _, t := range s.tools {
-		server.AddTool(unlisted(t), s.toolHandler(t, client))
+		server.AddTool(unlisted(t), s.toolHandler(t, session))
 	}
 	server.AddReceivingMiddleware(s.middleware(session, list))
 	server.AddSendingMiddleware(withoutListChanges)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	// The SDK notifies clients whenever a tool is added, even if it exists.
-	notify := func() { server.AddTool(unlisted(s.tools[0]), s.toolHandler(s.tools[0], client)) }
+	notify := func() { server.AddTool(unlisted(s.tools[0]), s.toolHandler(s.tools[0], session)) }
 	wg.Go(func() { s.follow(ctx, server, list, notify) })
 	end := register(server)
 	return server, func() {
@@ -100,22 +100,19 @@ func (s *Server) middleware(session func(mcp.Request) string, list *listing) mcp
 				}
 			}
 			result, err := next(ctx, method, req)
+			if err != nil {
+				return nil, err
+			}
 			switch r := result.(type) {
 			case *mcp.ListToolsResult:
-				if r != nil {
-					own := func(t *mcp.Tool) bool { _, ok := s.find(t.Name); return ok }
-					r.Tools = append(list.tools(ctx), slices.DeleteFunc(r.Tools, own)...)
-				}
+				own := func(t *mcp.Tool) bool { _, ok := s.find(t.Name); return ok }
+				r.Tools = append(list.tools(ctx), slices.DeleteFunc(r.Tools, own)...)
 			case *mcp.InitializeResult:
-				if r != nil {
-					r.Instructions = s.instructions(ctx)
-				}
+				r.Instructions = s.instructions(ctx)
 			case *mcp.DiscoverResult:
-				if r != nil {
-					r.Instructions = s.instructions(ctx)
-				}
+				r.Instructions = s.instructions(ctx)
 			}
-			return mcptask.Wire(result), err
+			return mcptask.Wire(result), nil
 		}
 	}
 }
@@ -144,11 +141,12 @@ func (s *Server) requestContext(ctx context.Context, session string) context.Con
 }
 
 // toolHandler returns the handler of tools/call for one tool.
-func (s *Server) toolHandler(t tool, client func(*mcp.CallToolRequest) string) mcp.ToolHandler {
+func (s *Server) toolHandler(t tool, session func(mcp.Request) string) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		client := cmp.Or(session(req), reportedName(req))
 		r := originOf(ctx)
 		r.text, r.tasks, r.progress = true, mcptask.Declared(req), notifier(ctx, req)
-		r.peer = peerOf(ctx, client(req), req, r.progress)
+		r.peer = peerOf(ctx, client, req, r.progress)
 		ctx = withOrigin(ctx, r)
 		if req.Extra != nil {
 			ctx = taskgraph.WithChannel(ctx, req.Extra.Header.Get(channelHeader))
@@ -160,7 +158,7 @@ func (s *Server) toolHandler(t tool, client func(*mcp.CallToolRequest) string) m
 		}
 		var answer any
 		if f == nil {
-			answer, f = s.do(ctx, client(req), t, c)
+			answer, f = s.do(ctx, client, t, c)
 		}
 		if f != nil && f.input != nil {
 			return &mcp.CallToolResult{InputRequests: f.input, RequestState: f.asked}, nil

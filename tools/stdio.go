@@ -22,7 +22,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	defer cancel()
 	c := newConn(calls, in, out, s, session)
 	defer c.Close()
-	sdk, stop := s.sdkServer(func(*mcp.CallToolRequest) string { return session }, func(mcp.Request) string { return session })
+	sdk, stop := s.sdkServer(func(mcp.Request) string { return session })
 	defer stop()
 	ss, err := sdk.Connect(calls, c, nil)
 	if err != nil {

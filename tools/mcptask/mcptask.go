@@ -148,17 +148,14 @@ func Register(server *mcp.Server) error {
 // Wire returns the result of a request in the form that the client receives: the task for a
 // result of Created, and any other result unchanged.
 func Wire(r mcp.Result) mcp.Result {
-	called, ok := r.(*mcp.CallToolResult)
-	if !ok || called == nil {
-		return r
+	if called, ok := r.(*mcp.CallToolResult); ok {
+		if t, ok := called.Meta[createdKey].(*Task); ok {
+			created := *t
+			created.InputRequests, created.Result, created.Error = nil, nil, nil
+			return &result{Type: "task", Task: &created}
+		}
 	}
-	t, ok := called.Meta[createdKey].(*Task)
-	if !ok {
-		return r
-	}
-	created := *t
-	created.InputRequests, created.Result, created.Error = nil, nil, nil
-	return &result{Type: "task", Task: &created}
+	return r
 }
 
 // Answer returns the answer to a request of one of the Methods: the task for tasks/get, nil for
