@@ -18,6 +18,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"cairn/internal/base/atomicfile"
 	"cairn/internal/text/walk"
 )
@@ -53,13 +55,13 @@ type Options struct {
 type Tree struct {
 	*walk.Tree
 	o       Options
-	writing chan struct{} // holds one token while this process writes
-	swept   sync.Map      // folders searched for temporary files of crashed writers
+	writing *semaphore.Weighted // of size 1, held while this process writes
+	swept   sync.Map            // folders searched for temporary files of crashed writers
 }
 
 // New returns a Tree for the open roots of a workspace. The caller closes tree.
 func New(tree *walk.Tree, o *Options) *Tree {
-	t := &Tree{Tree: tree, writing: make(chan struct{}, 1), o: *cmp.Or(o, &Options{})}
+	t := &Tree{Tree: tree, writing: semaphore.NewWeighted(1), o: *cmp.Or(o, &Options{})}
 	t.o.LockWait = cmp.Or(t.o.LockWait, 5*time.Second)
 	return t
 }
@@ -114,14 +116,9 @@ func (t *Tree) Lock(ctx context.Context) (unlock func(), err error) {
 		}
 		return &LockError{Path: dir, PID: holder(dir), Waited: time.Since(start)}
 	}
-	select {
-	case t.writing <- struct{}{}: // take a free lock even if wait has ended
-	default:
-		select {
-		case t.writing <- struct{}{}:
-		case <-wait.Done():
-			return nil, late()
-		}
+	// TryAcquire takes a free lock even if wait has ended.
+	if !t.writing.TryAcquire(1) && t.writing.Acquire(wait, 1) != nil {
+		return nil, late()
 	}
 	lock := newLock(dir)
 	locked, err := lock.TryLock()
@@ -129,13 +126,13 @@ func (t *Tree) Lock(ctx context.Context) (unlock func(), err error) {
 		_, err = lock.TryLockContext(wait, lockRetry)
 	}
 	if err != nil {
-		<-t.writing
+		t.writing.Release(1)
 		if wait.Err() != nil {
 			return nil, late()
 		}
 		return nil, fmt.Errorf("locking %s: %w", dir, err)
 	}
-	return func() { lock.Unlock(); <-t.writing }, nil
+	return func() { lock.Unlock(); t.writing.Release(1) }, nil
 }
 
 // replace replaces the content of a file and keeps its permissions. If the file does not
