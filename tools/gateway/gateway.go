@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
 
 	"cairn/internal/toolbox/catalog"
 	"cairn/tools/client"
@@ -160,7 +161,7 @@ func (g *Gateway) server(s Server) (*live, error) {
 	key := g.store.file(&s, ".log")
 	l := g.live[key]
 	if l == nil {
-		l = &live{gateway: g, gate: make(chan struct{}, 1), calls: map[string]*running{}}
+		l = &live{gateway: g, gate: semaphore.NewWeighted(1), calls: map[string]*running{}}
 		g.live[key] = l
 	}
 	l.mu.Lock()

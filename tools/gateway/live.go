@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
 
 	"cairn/internal/toolbox/catalog"
 	"cairn/tools/client"
@@ -36,7 +37,7 @@ const (
 // live is the running state of one server.
 type live struct {
 	gateway *Gateway
-	gate    chan struct{} // held to start the server and to read its definitions
+	gate    *semaphore.Weighted // of size 1, held to start the server and to read its definitions
 
 	mu       sync.Mutex
 	server   Server
@@ -76,22 +77,12 @@ func down(server string, err error) *Error {
 	return refuse(Down, "the server %s does not run: %w", server, err)
 }
 
-// lock acquires the gate.
-func (l *live) lock(ctx context.Context) error {
-	select {
-	case l.gate <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // connect returns the session, and starts the server if it does not run.
 func (l *live) connect(ctx context.Context) (*client.Session, error) {
-	if err := l.lock(ctx); err != nil {
+	if err := l.gate.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	defer func() { <-l.gate }()
+	defer l.gate.Release(1)
 	l.mu.Lock()
 	session, server, wait := l.session, l.server, l.retry.Sub(l.gateway.o.Now())
 	cause := l.cause

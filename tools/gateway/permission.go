@@ -144,10 +144,10 @@ func (l *live) approved(ctx context.Context, name string) (tool, *client.Session
 
 // list reads the definitions of the server and compares them with the approved ones.
 func (l *live) list(ctx context.Context, session *client.Session, server Server) error {
-	if err := l.lock(ctx); err != nil {
+	if err := l.gate.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer func() { <-l.gate }()
+	defer l.gate.Release(1)
 	// A change that the server announces meanwhile resets listed again.
 	l.mu.Lock()
 	l.listed, l.stamp = l.gateway.o.Now(), l.gateway.store.stampOf(&server)
