@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
 
 	"cairn/internal/base/observe"
 	"cairn/internal/base/owner"
@@ -88,7 +89,7 @@ type Server struct {
 	examples *examples
 	// running bounds the concurrent calls of all sessions. More calls would use more
 	// memory and not finish sooner.
-	running chan struct{}
+	running *semaphore.Weighted
 }
 
 // maxRunning is a small multiple of the number of cores of a server.
@@ -96,7 +97,7 @@ const maxRunning = 16
 
 // New returns a server of the tools that call the operations of folder.
 func New(folder *owner.Folder, o *Options) *Server {
-	s := &Server{folder: folder, running: make(chan struct{}, maxRunning), options: *cmp.Or(o, &Options{})}
+	s := &Server{folder: folder, running: semaphore.NewWeighted(maxRunning), options: *cmp.Or(o, &Options{})}
 	s.options.Version = cmp.Or(s.options.Version, "devel")
 	s.options.Logger = cmp.Or(s.options.Logger, slog.New(slog.DiscardHandler))
 	s.options.DefaultMode = cmp.Or(s.options.DefaultMode, retriever.Hybrid)

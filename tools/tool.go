@@ -72,12 +72,10 @@ func (s *Server) do(ctx context.Context, client string, t tool, c call) (answer 
 		}
 	}
 	if !t.waits {
-		select {
-		case s.running <- struct{}{}:
-			defer func() { <-s.running }()
-		case <-ctx.Done():
-			return nil, FailureOf(ctx.Err())
+		if err := s.running.Acquire(ctx, 1); err != nil {
+			return nil, FailureOf(err)
 		}
+		defer s.running.Release(1)
 	}
 	answer, err := t.call(ctx, c.args)
 	if err == nil {
