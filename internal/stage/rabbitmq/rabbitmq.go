@@ -20,6 +20,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"golang.org/x/sync/semaphore"
 
 	"cairn/internal/stage"
 )
@@ -220,10 +221,11 @@ func (q *Queue) consume(ctx context.Context, stages []stage.Stage, n int, do fun
 	}
 	lost := ch.NotifyClose(make(chan *amqp.Error, 1))
 	stopping, stop := context.WithCancel(ctx)
-	var workers sync.WaitGroup
-	defer workers.Wait()
-	defer stop()
-	jobs := make(chan amqp.Delivery)
+	workers := semaphore.NewWeighted(int64(n))
+	defer func() {
+		stop()
+		_ = workers.Acquire(context.WithoutCancel(ctx), int64(n)) // waits for running jobs
+	}()
 	for _, s := range stages {
 		// ConsumeWithContext would cancel each consumer in a goroutine of its own, and
 		// a call of the driver may take the reply to another. Close then waits forever.
@@ -233,25 +235,15 @@ func (q *Queue) consume(ctx context.Context, stages []stage.Stage, n int, do fun
 		}
 		go func() { // ends when ch closes
 			for d := range from {
-				select {
-				case jobs <- d:
-				case <-stopping.Done():
+				if workers.Acquire(stopping, 1) != nil {
 					return
 				}
+				go func() {
+					defer workers.Release(1)
+					q.handle(stopping, d, do)
+				}()
 			}
 		}()
-	}
-	for range n {
-		workers.Go(func() {
-			for {
-				select {
-				case d := <-jobs:
-					q.handle(stopping, d, do)
-				case <-stopping.Done():
-					return
-				}
-			}
-		})
 	}
 	select {
 	case e := <-lost:
