@@ -14,9 +14,12 @@ type Board struct {
 	Tasks []Task
 	ByID  map[string]Task
 	Graph *taskdag.Graph
-
-	schedule func() Schedule
-	rank     func() map[string]float64
+	// Schedule computes the times of the unfinished tasks once.
+	Schedule func() Schedule
+	// Leverage returns PageRank over the reversed graph of the unfinished tasks, computed
+	// once. A task passes its rank on to its dependencies, so a task ranks high if many
+	// others wait for it, directly or indirectly, and for few other tasks.
+	Leverage func() map[string]float64
 }
 
 // Schedule holds the times of unfinished tasks. It is zero for a graph with a cycle.
@@ -39,8 +42,8 @@ func NewBoard(tasks []Task) *Board {
 		panic(err) // unreachable: the IDs are distinct
 	}
 	b.Graph = g
-	b.rank = sync.OnceValue(b.leverage)
-	b.schedule = sync.OnceValue(func() Schedule {
+	b.Leverage = sync.OnceValue(b.leverage)
+	b.Schedule = sync.OnceValue(func() Schedule {
 		timings, total, err := g.Schedule()
 		if err != nil {
 			return Schedule{}
@@ -73,14 +76,6 @@ func (b *Board) Named(name string) string {
 func (b *Board) Unfinished(ids []string) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return b.ByID[id].Done() })
 }
-
-// Schedule computes the times of the unfinished tasks once.
-func (b *Board) Schedule() Schedule { return b.schedule() }
-
-// Leverage returns PageRank over the reversed graph of the unfinished tasks, computed once. A
-// task passes its rank on to its dependencies, so a task ranks high if many others wait for
-// it, directly or indirectly, and for few other tasks.
-func (b *Board) Leverage() map[string]float64 { return b.rank() }
 
 func (b *Board) leverage() map[string]float64 {
 	var g graphrank.Graph
