@@ -74,10 +74,8 @@ func (b *Board) ByUrgency() []*Card {
 }
 
 func (s *Store) filter(r ListRequest) (func(*Card) bool, error) {
-	if r.Status != "" {
-		if !slices.Contains(Statuses, r.Status) {
-			return nil, task.Invalid("status %q, want {%s}", r.Status, strings.Join(Statuses, ","))
-		}
+	if r.Status != "" && !slices.Contains(Statuses, r.Status) {
+		return nil, task.Invalid("status %q, want {%s}", r.Status, strings.Join(Statuses, ","))
 	}
 	if r.Priority != "" && rank(r.Priority) == 0 {
 		return nil, task.Invalid("priority %q, want {%s}", r.Priority, strings.Join(Priorities, ","))

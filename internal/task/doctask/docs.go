@@ -363,8 +363,12 @@ func fileError(doc string, err error) error {
 	if _, ok := errors.AsType[*task.Error](err); ok {
 		return err
 	}
-	e := &task.Error{Code: task.OperationFailed, Err: err, Data: evidence{"document": doc}}
+	e := &task.Error{Code: task.OperationFailed, Message: err.Error(), Err: err, Data: evidence{"document": doc}}
+	lock, locked := errors.AsType[*files.LockError](err)
 	switch {
+	case locked:
+		e.Code, e.Message = task.ResourceExhausted, lock.Error()
+		e.Data["holder_pid"] = lock.PID
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, walk.ErrSpecial), errors.Is(err, walk.ErrSymlink), errors.Is(err, walk.ErrPath):
 		e.Code, e.Message, e.Data = task.DocumentNotFound, "Document not found: "+doc, evidence{"path": doc}
 	case errors.Is(err, files.ErrChanged), errors.Is(err, walk.ErrChanged):
@@ -372,13 +376,6 @@ func fileError(doc string, err error) error {
 	case errors.Is(err, walk.ErrSize):
 		e.Code, e.Message = task.FileTooLarge, fmt.Sprintf("Document is larger than %d bytes: %s", walk.DefaultMaxSize, doc)
 		e.Data["max_size"] = walk.DefaultMaxSize
-	default:
-		if lock, ok := errors.AsType[*files.LockError](err); ok {
-			e.Code, e.Message = task.ResourceExhausted, lock.Error()
-			e.Data["holder_pid"] = lock.PID
-			return e
-		}
-		e.Message = err.Error()
 	}
 	return e
 }
