@@ -221,13 +221,8 @@ func (t *Tree) open(p string) (root *os.Root, rel string, err error) {
 	return root, rel, nil
 }
 
-// errCrash marks an error of Fault, after which the writer does not clean up.
-type errCrash struct{ error }
-
-func (e errCrash) Unwrap() error { return e.error }
-
 // write writes a temporary file in the folder of p, syncs it and calls place to rename it.
-func (t *Tree) write(p string, content []byte, mode fs.FileMode, place func(root *os.Root, temp, name string) error) (err error) {
+func (t *Tree) write(p string, content []byte, mode fs.FileMode, place func(root *os.Root, temp, name string) error) error {
 	if len(content) > walk.DefaultMaxSize {
 		return walk.ErrSize
 	}
@@ -243,8 +238,9 @@ func (t *Tree) write(p string, content []byte, mode fs.FileMode, place func(root
 	if err != nil {
 		return err
 	}
+	crashed := false // by Fault
 	defer func() {
-		if _, crashed := errors.AsType[errCrash](err); !crashed {
+		if !crashed {
 			f.Discard()
 		}
 	}()
@@ -255,7 +251,8 @@ func (t *Tree) write(p string, content []byte, mode fs.FileMode, place func(root
 	return f.CommitBy(func(temp, name string) error {
 		if t.o.Fault != nil {
 			if err := t.o.Fault(p); err != nil {
-				return errCrash{err}
+				crashed = true
+				return err
 			}
 		}
 		return place(root, temp, name)
