@@ -2,7 +2,6 @@ package cards
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -64,40 +63,31 @@ func (b *Board) tasks() []task.Task {
 	return tasks
 }
 
-// with returns the board after changes to the named files.
-func (b *Board) with(names []string, entries map[string]*entry) *Board {
-	changed := make(map[string]bool, len(names))
-	for _, name := range names {
-		changed[strings.TrimSuffix(name, ".md")] = true
-	}
-	next := &Board{
-		Cards:    slices.DeleteFunc(slices.Clone(b.Cards), func(c *Card) bool { return changed[c.ID] }),
-		unusable: slices.DeleteFunc(slices.Clone(b.unusable), func(p task.Problem) bool { return changed[p.ID] }),
-		byID:     maps.Clone(b.byID),
-	}
-	for id := range changed {
-		delete(next.byID, id)
-		switch e := entries[id+".md"]; {
-		case e == nil:
-		case e.unusable != nil:
-			next.unusable = append(next.unusable, *e.unusable)
-		default:
-			next.Cards = append(next.Cards, e.card)
-			next.byID[id] = e.card
+// newBoard returns the board of the files in all.
+func newBoard(all ...map[string]*entry) *Board {
+	b := &Board{byID: map[string]*Card{}}
+	for _, entries := range all {
+		for _, e := range entries {
+			if e.unusable != nil {
+				b.unusable = append(b.unusable, *e.unusable)
+				continue
+			}
+			b.Cards = append(b.Cards, e.card)
+			b.byID[e.card.ID] = e.card
 		}
 	}
-	slices.SortFunc(next.Cards, byCreation)
-	slices.SortFunc(next.unusable, func(a, b task.Problem) int { return strings.Compare(a.Path, b.Path) })
-	next.byFolded = sync.OnceValue(func() map[string]*Card {
-		all := make(map[string]*Card, len(next.Cards))
-		for _, c := range slices.Backward(next.Cards) { // of equal keys the first card wins
+	slices.SortFunc(b.Cards, byCreation)
+	slices.SortFunc(b.unusable, func(x, y task.Problem) int { return strings.Compare(x.Path, y.Path) })
+	b.byFolded = sync.OnceValue(func() map[string]*Card {
+		all := make(map[string]*Card, len(b.Cards))
+		for _, c := range slices.Backward(b.Cards) { // of equal keys the first card wins
 			all[strings.ToLower(c.ID)] = c
 		}
 		return all
 	})
-	next.byTitle = sync.OnceValue(func() map[string]*Card {
-		all := make(map[string]*Card, len(next.Cards))
-		for _, c := range next.Cards {
+	b.byTitle = sync.OnceValue(func() map[string]*Card {
+		all := make(map[string]*Card, len(b.Cards))
+		for _, c := range b.Cards {
 			title := strings.ToLower(c.Title)
 			if _, taken := all[title]; taken {
 				c = nil
@@ -106,9 +96,9 @@ func (b *Board) with(names []string, entries map[string]*entry) *Board {
 		}
 		return all
 	})
-	next.All = sync.OnceValue(func() *task.Board { return task.NewBoard(next.tasks()) })
-	next.Live = sync.OnceValue(func() *task.Board { return task.NewBoard(task.Live(next.tasks())) })
-	return next
+	b.All = sync.OnceValue(func() *task.Board { return task.NewBoard(b.tasks()) })
+	b.Live = sync.OnceValue(func() *task.Board { return task.NewBoard(task.Live(b.tasks())) })
+	return b
 }
 
 // byCreation orders by Created, cards without one last, then by ID.

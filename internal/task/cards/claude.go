@@ -44,11 +44,11 @@ type claudeTask struct {
 // claudeID returns the ID of the card of the task n. No ID that NewID returns has a 0.
 func claudeID(n uint64) string { return fmt.Sprintf("c0%04d", n) }
 
-// checkTasks reads the task files that changed and returns the file names that the cards of the
-// changed tasks would have. The caller holds s.mu.
-func (s *Store) checkTasks() (changed []string) {
+// checkTasks reads the task files that changed, and drops the board if there are any. The caller
+// holds s.mu.
+func (s *Store) checkTasks() {
 	if s.o.Claude == "" {
-		return nil
+		return
 	}
 	fresh := map[string]*entry{}
 	if root, err := os.OpenRoot(s.o.Claude); err == nil { // else there are no tasks
@@ -66,15 +66,9 @@ func (s *Store) checkTasks() (changed []string) {
 			}
 		}
 	}
-	names := maps.Clone(fresh)
-	maps.Copy(names, s.tasks)
-	for name := range names {
-		if s.tasks[name] != fresh[name] {
-			changed = append(changed, name)
-		}
+	if !maps.Equal(s.tasks, fresh) {
+		s.tasks, s.board = fresh, nil
 	}
-	s.tasks = fresh
-	return changed
 }
 
 // loadTask returns the entry of a task file, which is old if the file is unchanged, and nil if it

@@ -52,7 +52,7 @@ type Store struct {
 	tasks   map[string]*entry // of Claude Code, by the file name that the card would have
 	folder  string            // workspace path of the folder to which the other fields refer
 	entries map[string]*entry // by file name
-	board   *Board
+	board   *Board            // of entries and tasks; nil if one of them has changed
 	// unsure holds the names of the files to check for every answer, even if the watch
 	// does not report them.
 	unsure map[string]bool
@@ -140,51 +140,48 @@ func (s *Store) own(folder, id string) (p string, ok bool) {
 func (s *Store) Board() (*Board, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b, err := s.ownBoard()
-	if err != nil {
+	if err := s.checkCards(); err != nil {
 		return nil, err
 	}
-	if changed := s.checkTasks(); len(changed) > 0 {
-		b = b.with(changed, s.tasks)
-		s.board = b
+	s.checkTasks()
+	if s.board == nil {
+		s.board = newBoard(s.entries, s.tasks)
 	}
-	return b, nil
+	return s.board, nil
 }
 
-// ownBoard is Board without the changes of the tasks of Claude Code. The caller holds s.mu.
-func (s *Store) ownBoard() (*Board, error) {
+// checkCards reads the files of cards that changed, and drops the board if there are any. The
+// caller holds s.mu.
+func (s *Store) checkCards() error {
 	folder, err := s.cardsFolder()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	info, err := s.files.Stat(folder)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if folder != s.folder || missing {
 		s.unwatch()
-		s.tasks = nil
-		s.folder, s.entries, s.unsure, s.board = folder, map[string]*entry{}, map[string]bool{}, (&Board{byID: map[string]*Card{}}).with(nil, nil)
+		s.folder, s.entries, s.unsure, s.board = folder, map[string]*entry{}, map[string]bool{}, nil
 	}
 	if missing {
-		return s.board, nil
+		return nil
 	}
 	if err != nil || !info.IsDir() {
-		return nil, errors.Join(fmt.Errorf("reading cards: %s is not a usable folder", folder), err)
+		return errors.Join(fmt.Errorf("reading cards: %s is not a usable folder", folder), err)
 	}
 	top, rel, err := s.files.Dir(folder)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	dir := filepath.Join(top, filepath.FromSlash(rel))
 	names, ok := s.watched(dir, info)
 	if !ok {
 		if names, err = s.all(dir); err != nil {
-			return nil, fmt.Errorf("reading cards: %w", err)
+			return fmt.Errorf("reading cards: %w", err)
 		}
 	}
-	if changed := s.check(dir, names); len(changed) > 0 {
-		s.board = s.board.with(changed, s.entries)
-	}
-	return s.board, nil
+	s.check(dir, names)
+	return nil
 }
 
 // Close stops the watch. The store can still be used.
@@ -248,8 +245,8 @@ func (s *Store) all(dir string) ([]string, error) {
 	return names, nil
 }
 
-// check updates the entries of the named files and returns the names of those that changed.
-func (s *Store) check(dir string, names []string) (changed []string) {
+// check updates the entries of the named files. It drops the board if one changes.
+func (s *Store) check(dir string, names []string) {
 	const batch = 256 // checking ten thousand files takes nearly all the time of an answer
 	fresh := make([]*entry, len(names))
 	var g errgroup.Group
@@ -268,7 +265,7 @@ func (s *Store) check(dir string, names []string) (changed []string) {
 		if e == old {
 			continue
 		}
-		changed = append(changed, name)
+		s.board = nil
 		delete(s.entries, name)
 		delete(s.unsure, name)
 		if e != nil {
@@ -278,7 +275,6 @@ func (s *Store) check(dir string, names []string) (changed []string) {
 			}
 		}
 	}
-	return changed
 }
 
 // load returns the entry of a file: the cached one if the file is unchanged, nil if there is
