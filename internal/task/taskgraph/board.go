@@ -45,8 +45,12 @@ func (b board) details(ids []string) []Detail {
 	return out
 }
 
+// detail describes a task, or a dependency that does not exist.
 func (b board) detail(id string, unblocks bool) Detail {
-	t := b.ByID[id]
+	t, ok := b.ByID[id]
+	if !ok {
+		return Detail{ID: id, Title: "(missing)", Status: "missing", Reason: CodeMissing}
+	}
 	d := Detail{ID: id, Title: t.Title, Status: t.GraphWord()}
 	blockers, _ := b.Graph.Blockers(id)
 	for _, bl := range blockers {
@@ -72,14 +76,6 @@ func (b board) detail(id string, unblocks bool) Detail {
 		}
 	}
 	return d
-}
-
-// blocker describes a blocker, which may not exist.
-func (b board) blocker(bl taskdag.Blocker, unblocks bool) Detail {
-	if bl.Reason == taskdag.IsMissing {
-		return Detail{ID: bl.ID, Title: "(missing)", Status: "missing", Reason: CodeMissing}
-	}
-	return b.detail(bl.ID, unblocks)
 }
 
 // reason returns a short text that says why a task can start or what blocks it.

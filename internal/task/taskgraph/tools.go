@@ -213,9 +213,9 @@ func (t *Tools) Blocking(ctx context.Context, r BlockingRequest) *BlockingAnswer
 			if bl.Reason != taskdag.NotCompleted {
 				stuck = append(stuck, fmt.Sprintf("%s is %s", bl.ID, bl.Reason))
 			}
-			if r.Details {
-				a.Details = append(a.Details, b.blocker(bl, len(blockers) <= maxUnblocks))
-			}
+		}
+		if r.Details {
+			a.Details = b.details(a.BlockingTasks)
 		}
 		if len(stuck) > 0 {
 			a.Message += " (" + list(stuck) + ")"
