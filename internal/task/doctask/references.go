@@ -44,8 +44,6 @@ type follower struct {
 	truncated bool
 }
 
-func (d *Docs) newFollower() *follower { return &follower{nodes: d.maxNodes} }
-
 // follow loads the documents and sections to which a text of a document refers, directly or
 // indirectly. It searches breadth first and loads each one once, at its smallest depth. It
 // stops at the depth, number of documents and time of the options.

@@ -83,7 +83,7 @@ func (d *Docs) toWork(ctx context.Context, doc *document, t docTask) (TaskToWork
 			warnings = append(warnings, err.Error())
 		}
 	}
-	f := d.newFollower()
+	f := &follower{nodes: d.maxNodes}
 	w.ReferencedDocuments = d.follow(ctx, doc, []byte(content), f)
 	w.ReferencesTruncated = f.truncated
 	return w, warnings

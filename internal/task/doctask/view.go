@@ -89,7 +89,7 @@ func (d *Docs) ViewTask(ctx context.Context, r ViewTaskRequest) (*ViewTaskAnswer
 		return nil, err
 	}
 	a := &ViewTaskAnswer{Document: doc.address(), Tasks: []TaskData{}, Summary: TaskSummary{ByStatus: map[string]int{}}}
-	main, f := mainWorkflow(all), d.newFollower()
+	main, f := mainWorkflow(all), &follower{nodes: d.maxNodes}
 	seen := map[string]bool{}
 	var first error
 	for _, text := range r.Task {
