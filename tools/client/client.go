@@ -128,7 +128,7 @@ func (t Target) connectCommand(ctx context.Context, o *mcp.ClientOptions) (*Sess
 		return nil, fmt.Errorf("starting %s: %w", t.Command[0], err)
 	}
 	s := &Session{process: p}
-	s.ClientSession, err = t.connect(ctx, o, &mcp.IOTransport{Reader: &messages{Closer: p.stdout, lines: bufio.NewReaderSize(&limit{p.stdout, cmp.Or(t.total, math.MaxInt)}, 64<<10), log: p.log}, Writer: p.stdin, MaxLineLength: maxMessage})
+	s.ClientSession, err = t.connect(ctx, o, &mcp.IOTransport{Reader: &messages{Closer: p.stdout, lines: bufio.NewReaderSize(&limit{p.stdout, cmp.Or(t.total, math.MaxInt)}, 64<<10), log: p.cmd.Stderr}, Writer: p.stdin, MaxLineLength: maxMessage})
 	if err != nil {
 		p.end()
 		return nil, s.explain(fmt.Errorf("connecting to %s: %w", t.Command[0], noServer(err)))

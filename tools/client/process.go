@@ -22,9 +22,7 @@ type process struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout io.ReadCloser
-	stderr *tail
-	log    io.Writer // receives the standard error
-	grace  time.Duration
+	stderr *tail              // of cmd.Stderr
 	stop   context.CancelFunc // sends a signal, and kills after grace
 	exited chan struct{}
 }
@@ -33,14 +31,13 @@ type process struct {
 // and package runners end together with their children.
 func start(t Target) (*process, error) {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &process{cmd: exec.CommandContext(ctx, t.Command[0], t.Command[1:]...), stop: stop, stderr: &tail{}, grace: cmp.Or(t.Grace, grace), exited: make(chan struct{})}
-	p.log = p.stderr
+	p := &process{cmd: exec.CommandContext(ctx, t.Command[0], t.Command[1:]...), stop: stop, stderr: &tail{}, exited: make(chan struct{})}
+	p.cmd.Env, p.cmd.Dir, p.cmd.Stderr = t.Env, t.Dir, p.stderr
 	if t.Log != nil {
-		p.log = io.MultiWriter(p.stderr, t.Log)
+		p.cmd.Stderr = io.MultiWriter(p.stderr, t.Log)
 	}
-	p.cmd.Env, p.cmd.Dir, p.cmd.Stderr = t.Env, t.Dir, p.log
 	p.cmd.Cancel = func() error { return terminate(p.cmd) }
-	p.cmd.WaitDelay = p.grace // grandchildren may hold standard error open
+	p.cmd.WaitDelay = cmp.Or(t.Grace, grace) // grandchildren may hold standard error open
 	ownGroup(p.cmd)
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
@@ -77,7 +74,7 @@ func (p *process) end() {
 	p.stdout.Close() // a server that still writes must not delay the end
 	select {
 	case <-p.exited:
-	case <-time.After(p.grace):
+	case <-time.After(p.cmd.WaitDelay):
 		p.stop()
 		<-p.exited
 	}
