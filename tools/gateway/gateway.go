@@ -86,8 +86,6 @@ func (g *Gateway) Close() {
 	wg.Wait()
 }
 
-var errClosed = errors.New("cairn ends")
-
 // Call is one call of a tool.
 type Call struct {
 	Server, Tool string // the bare name
@@ -156,7 +154,7 @@ func (g *Gateway) server(s Server) (*live, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return nil, errClosed
+		return nil, errors.New("cairn ends")
 	}
 	key := g.store.file(&s, ".log")
 	l := g.live[key]
