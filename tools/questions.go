@@ -16,10 +16,6 @@ import (
 	"cairn/tools/mcptask"
 )
 
-// questions offers question tasks as tasks of the protocol. Its methods call the tools, so
-// that their limits, permissions and records apply.
-type questions struct{ server *Server }
-
 // questionPoll is the interval at which clients poll a question task, in milliseconds.
 const questionPoll = 1000
 
@@ -74,26 +70,27 @@ func askFor(c *mcp.ClientCapabilities, b *stage.Brief) mcp.InputRequest {
 	return nil
 }
 
-// answer answers a request of the Tasks extension, about a question task or a plan.
-func (q questions) answer(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+// answerTask answers a request of the Tasks extension, about a question task or a plan. It calls
+// the tools on question tasks, so that their limits, permissions and records apply.
+func (s *Server) answerTask(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 	p, err := mcptask.ReadParams(req)
 	if err != nil {
 		return nil, err
 	}
-	if plan, err := q.server.planTask(req, p.ID); err != nil {
+	if plan, err := s.planTask(req, p.ID); err != nil {
 		return nil, err
 	} else if plan != nil {
 		return plan.answer(method), nil
 	}
-	a, err := q.call(ctx, req, "task_dag_get", map[string]any{"task_id": p.ID})
+	a, err := s.callFor(ctx, req, "task_dag_get", map[string]any{"task_id": p.ID})
 	switch {
 	case err != nil:
 	case method == "tasks/get":
 		return mcptask.Answer(questionTask(req, a)), nil
 	case method == "tasks/cancel" && !a.Task.Status.Final():
-		_, err = q.call(ctx, req, "task_dag_abort", map[string]any{"task_id": p.ID, "reason": "cancelled by the client"})
+		_, err = s.callFor(ctx, req, "task_dag_abort", map[string]any{"task_id": p.ID, "reason": "cancelled by the client"})
 	case method == "tasks/update" && a.Brief != nil:
-		err = q.update(ctx, req, p.ID, a.Brief, p.Answers())
+		err = s.updateQuestion(ctx, req, p.ID, a.Brief, p.Answers())
 	}
 	if err != nil {
 		return nil, err
@@ -101,8 +98,8 @@ func (q questions) answer(ctx context.Context, method string, req mcp.Request) (
 	return mcptask.Answer(nil), nil
 }
 
-// update submits the answer to a brief, if it is among answers.
-func (q questions) update(ctx context.Context, req mcp.Request, id string, b *stage.Brief, answers mcp.InputResponseMap) error {
+// updateQuestion submits the answer to a brief, if it is among answers.
+func (s *Server) updateQuestion(ctx context.Context, req mcp.Request, id string, b *stage.Brief, answers mcp.InputResponseMap) error {
 	response, ok := answers[inputKey(b)]
 	if !ok {
 		return nil // an answer to no question, or to an earlier one
@@ -120,7 +117,7 @@ func (q questions) update(ctx context.Context, req mcp.Request, id string, b *st
 			args["confidence"] = answered.Confidence
 		}
 	}
-	_, err := q.call(ctx, req, "task_dag_advance", args)
+	_, err := s.callFor(ctx, req, "task_dag_advance", args)
 	return err
 }
 
@@ -147,20 +144,20 @@ func readResponse(b *stage.Brief, response mcp.InputResponse) (*stage.Answered, 
 	return nil, fmt.Errorf("%s: want text", inputKey(b))
 }
 
-// call calls a tool on a question task for the client of a request.
-func (q questions) call(ctx context.Context, req mcp.Request, name string, args map[string]any) (*stageAnswer, error) {
+// callFor calls a tool on a question task for the client of a request.
+func (s *Server) callFor(ctx context.Context, req mcp.Request, name string, args map[string]any) (*stageAnswer, error) {
 	raw, err := marshal(args)
 	if err != nil {
 		return nil, err
 	}
-	t, ok := q.server.find(name)
+	t, ok := s.find(name)
 	if !ok {
 		return nil, mcptask.Unknown(fmt.Sprint(args["task_id"]))
 	}
 	f := allowed(req.GetExtra(), t, raw)
 	if f == nil {
 		var answer any
-		if answer, f = q.server.do(ctx, "", t, newCall(req, raw)); f == nil {
+		if answer, f = s.do(ctx, "", t, newCall(req, raw)); f == nil {
 			return answer.(*stageAnswer), nil
 		}
 	}

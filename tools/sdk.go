@@ -87,7 +87,7 @@ func (s *Server) middleware(session func(mcp.Request) string, list *listing) mcp
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			ctx = s.requestContext(ctx, session(req))
 			if slices.Contains(mcptask.Methods, method) {
-				return questions{s}.answer(ctx, method, req)
+				return s.answerTask(ctx, method, req)
 			}
 			switch r := req.(type) {
 			case *mcp.ListResourcesRequest:
