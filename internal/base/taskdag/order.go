@@ -1,5 +1,7 @@
 package taskdag
 
+import "slices"
+
 // OrderOptions selects the tasks that Order lists. The zero value selects all tasks except
 // completed ones. Order never lists cancelled tasks.
 type OrderOptions struct {
@@ -73,29 +75,22 @@ func (g *Graph) levels(keep func(int) bool) ([][]int, error) {
 		}
 	}
 	var levels [][]int
-	open := make([]bool, len(g.tasks))
 	for len(current) > 0 {
 		levels = append(levels, current)
 		left -= len(current)
-		low, high := len(g.tasks), -1
+		var next []int
 		for _, i := range current {
 			for _, d := range g.dependents[i] {
 				if !keep(d) {
 					continue
 				}
 				if waiting[d]--; waiting[d] == 0 {
-					open[d] = true
-					low, high = min(low, d), max(high, d)
+					next = append(next, d)
 				}
 			}
 		}
-		current = nil
-		for i := low; i <= high; i++ { // in the given order
-			if open[i] {
-				open[i] = false
-				current = append(current, i)
-			}
-		}
+		slices.Sort(next) // the given order
+		current = next
 	}
 	if left > 0 {
 		return nil, g.Cycle()
