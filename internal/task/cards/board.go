@@ -47,15 +47,13 @@ func (b *Board) tasks() []task.Task {
 	tasks := make([]task.Task, len(b.Cards))
 	for i, c := range b.Cards {
 		tasks[i] = c.Task
+		tasks[i].DependsOn = slices.Clone(c.DependsOn)
 		for k, id := range c.DependsOn {
 			named, ok := b.Card(id)
 			if !ok {
 				named = b.byTitle()[strings.ToLower(id)]
 			}
-			if named != nil && named.ID != id {
-				if &tasks[i].DependsOn[0] == &c.DependsOn[0] {
-					tasks[i].DependsOn = slices.Clone(c.DependsOn)
-				}
+			if named != nil {
 				tasks[i].DependsOn[k] = named.ID
 			}
 		}
