@@ -8,7 +8,7 @@ import (
 
 // maxQueued is the maximum number of jobs in a local queue. The engine publishes a job that
 // does not fit again, because the store lists it as unsent.
-const maxQueued = 1 << 12
+const maxQueued = 1 << 10
 
 // LocalQueue is a Queue within a process. It contains each job once, so a job that the store
 // lists again does not run twice.
