@@ -172,17 +172,14 @@ func checkUpdates(updates map[string]json.RawMessage) (changes, error) {
 			ch[f.key] = list
 			continue
 		}
-		var text *string
+		var text string // stays empty for null
 		if json.Unmarshal(raw, &text) != nil {
 			return ch, task.Invalid("updates.%s is not a string", f.key)
 		}
-		if text == nil && !f.optional {
+		if string(raw) == "null" && !f.optional {
 			return ch, task.Invalid("updates.%s is null, want a string", f.key)
 		}
-		if text == nil {
-			text = new(string)
-		}
-		ch[f.key] = *text
+		ch[f.key] = text
 	}
 	return ch, ch.check("updates.")
 }
