@@ -35,12 +35,7 @@ const (
 var statusNames = [...]string{"pending", "waiting", "in_progress", "blocked", "completed", "failed", "cancelled", "archived"}
 
 // String returns the name of the status in this model.
-func (s Status) String() string {
-	if int(s) < len(statusNames) {
-		return statusNames[s]
-	}
-	return "unknown"
-}
+func (s Status) String() string { return statusNames[s] }
 
 // Task is one task of any source.
 type Task struct {
