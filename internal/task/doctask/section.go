@@ -182,30 +182,20 @@ func (d *document) insertSection(i int, op Operation) (after *document, r Operat
 	if op.Operation == InsertBefore {
 		at, offset, text = i, s.Start, text+d.eol()
 	}
-	src := d.insert(offset, text)
-	if after, err = d.checkNew(src, at, level, title); err != nil {
+	if after, err = d.checkShape(d.insert(offset, text), at, at, level-1); err != nil {
 		return nil, r, err
 	}
-	n := after.md().Sections[at]
-	r.NewSection, r.Depth = n.Anchor, n.Level
-	return after, r, nil
-}
-
-// checkNew is checkShape for a new section at an index, with the subsections in its content.
-func (d *document) checkNew(src []byte, at, level int, title string) (*document, error) {
-	after, err := d.checkShape(src, at, at, level-1)
-	if err != nil {
-		return nil, err
+	fresh := after.md().Sections[at : at+len(after.md().Sections)-len(d.md().Sections)]
+	if len(fresh) == 0 || fresh[0].Level != level {
+		return nil, r, refuse(task.InvalidTitle, evidence{"title": clip(title)}, "Title does not make a heading here: %s", clip(title))
 	}
-	for k := at + 1; k < at+len(after.md().Sections)-len(d.md().Sections); k++ {
-		if after.md().Sections[k].Level <= level {
-			return nil, refuse(task.InvalidSectionContent, evidence{"document": d.address()}, "Content of %q holds a heading of level %d, want a deeper one", title, after.md().Sections[k].Level)
+	for _, n := range fresh[1:] { // the subsections in the content
+		if n.Level <= level {
+			return nil, r, refuse(task.InvalidSectionContent, evidence{"document": d.address()}, "Content of %q holds a heading of level %d, want a deeper one", title, n.Level)
 		}
 	}
-	if at >= len(after.md().Sections) || after.md().Sections[at].Level != level || len(after.md().Sections) == len(d.md().Sections) {
-		return nil, refuse(task.InvalidTitle, evidence{"title": clip(title)}, "Title does not make a heading here: %s", clip(title))
-	}
-	return after, nil
+	r.NewSection, r.Depth = fresh[0].Anchor, fresh[0].Level
+	return after, r, nil
 }
 
 // replaceOwn replaces section i's own text.
