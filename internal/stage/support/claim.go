@@ -114,38 +114,29 @@ func (c *claim) features(t *text) (f features, problems []string) {
 		f.name = float64(missing) / float64(len(c.names))
 	}
 	if c.nearest >= 0 {
-		f.negated, f.parity = c.against(&t.sentences[c.nearest])
-		if f.negated > 0 {
-			problem("the text says the opposite: %s", fit.Cut(t.sentences[c.nearest].text, 200))
+		nearest := &t.sentences[c.nearest]
+		if c.negations%2 != nearest.negations%2 { // two negations cancel each other
+			f.parity = 1
+		}
+		if c.denies(nearest) || nearest.denies(&c.sentence) {
+			f.negated = 1
+			problem("the text says the opposite: %s", fit.Cut(nearest.text, 200))
 		}
 	}
 	return f, problems
 }
 
-// against compares negations and opposed words. negated is 1 if the claim or the sentence
-// negates a term that the other asserts, or if each has one of two opposites. parity is 1 if
-// one has an odd number of negations and the other an even number.
-func (c *claim) against(s *sentence) (negated, parity float64) {
-	for t := range c.negated {
-		if s.terms[t] && !s.negated[t] {
-			negated = 1
-		}
-	}
+// denies reports whether a sentence negates a term that another asserts, or has one of two
+// opposites of which the other has the second.
+func (s *sentence) denies(other *sentence) bool {
 	for t := range s.negated {
-		if c.terms[t] && !c.negated[t] {
-			negated = 1
+		if other.terms[t] && !other.negated[t] {
+			return true
 		}
 	}
-	if c.negations%2 != s.negations%2 {
-		parity = 1
-	}
-	for _, pair := range opposites {
-		if a, b := pair[0], pair[1]; c.terms[a] && !c.terms[b] && s.terms[b] && !s.terms[a] ||
-			c.terms[b] && !c.terms[a] && s.terms[a] && !s.terms[b] {
-			negated = 1
-		}
-	}
-	return negated, parity
+	return slices.ContainsFunc(opposites, func(pair [2]string) bool {
+		return s.terms[pair[0]] && !s.terms[pair[1]] && other.terms[pair[1]] && !other.terms[pair[0]]
+	})
 }
 
 // negation matches a word that negates the next content word.
