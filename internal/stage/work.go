@@ -255,23 +255,18 @@ func (w *WebResults) Result() (Result, error) {
 	return output(clean, Result{})
 }
 
-// citable returns the ids that an answer may cite.
-func citable(s *State) []string {
-	ids := slices.Clone(s.VectorHits)
-	var web WebResults
-	fromContext(s, WebSearch, &web)
-	for _, r := range web.Results {
-		ids = append(ids, r.URL)
-	}
-	return ids
-}
-
 func (o WorkOptions) moderate(ctx context.Context, s *State) (Result, error) {
 	var d Draft
 	if !fromContext(s, ExecutorReasoning, &d) {
 		return Result{}, errors.New("there is no answer to moderate")
 	}
-	v := Moderate(d, citable(s))
+	allowed := slices.Clone(s.VectorHits)
+	var web WebResults
+	fromContext(s, WebSearch, &web)
+	for _, r := range web.Results {
+		allowed = append(allowed, r.URL)
+	}
+	v := Moderate(d, allowed)
 	if v.Approved && len(d.Citations) > 0 && !d.NotFound {
 		r, err := checkSupport(ctx, s, d, o)
 		if err != nil {
