@@ -178,14 +178,6 @@ type timer struct {
 // noJob is the value of resend for a task without a job.
 const noJob = math.MaxUint64
 
-func timerOf(st *stage.State) timer {
-	t := timer{deadline: uint64(st.Deadline().UnixMilli()), resend: noJob}
-	if j, ok := st.Job(); ok {
-		t.job, t.resend = j, uint64(st.UpdatedAt.Add(stage.ResendAfter).UnixMilli())
-	}
-	return t
-}
-
 func (t *timer) encode() []byte {
 	return slices.Concat(number(t.deadline), number(t.resend), number(uint64(t.job.Run)), []byte(t.job.Stage))
 }
@@ -358,7 +350,10 @@ func (w *writer) transition(old, st *stage.State, fx *stage.Effects) error {
 		w.delete(waiting, []byte(st.ID))
 		w.put(retire, append(number(uint64(st.UpdatedAt.Add(stage.KeepArchive).UnixMilli())), st.ID...), nil)
 	} else {
-		t := timerOf(st)
+		t := timer{deadline: uint64(st.Deadline().UnixMilli()), resend: noJob}
+		if j, ok := st.Job(); ok {
+			t.job, t.resend = j, uint64(st.UpdatedAt.Add(stage.ResendAfter).UnixMilli())
+		}
 		w.put(waiting, []byte(st.ID), t.encode())
 	}
 	return w.err
