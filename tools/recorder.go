@@ -22,7 +22,7 @@ type Recorder struct {
 	box   *owner.Folder
 	log   *slog.Logger
 	close context.CancelFunc
-	ended chan struct{} // closed after the last commit
+	work  sync.WaitGroup // which commits
 
 	mu       sync.Mutex
 	sessions *simplelru.LRU[string, *usage.Session] // nil after Close
@@ -42,17 +42,16 @@ const (
 // Record starts a recorder. log receives write errors; nil discards them. The caller must
 // call Close after the last session.
 func Record(box *owner.Folder, log *slog.Logger) *Recorder {
-	r := &Recorder{box: box, log: cmp.Or(log, slog.New(slog.DiscardHandler)), ended: make(chan struct{})}
+	r := &Recorder{box: box, log: cmp.Or(log, slog.New(slog.DiscardHandler))}
 	r.sessions, _ = simplelru.NewLRU(maxSessions, func(_ string, s *usage.Session) { s.Close() }) // the size is positive
 	ctx, stop := context.WithCancel(context.Background())
 	r.close = stop
-	go r.work(ctx)
+	r.work.Go(func() { r.commitAll(ctx) })
 	return r
 }
 
-// work commits the changes until ctx ends, and then the remaining ones.
-func (r *Recorder) work(ctx context.Context) {
-	defer close(r.ended)
+// commitAll commits the changes until ctx ends, and then the remaining ones.
+func (r *Recorder) commitAll(ctx context.Context) {
 	tick := time.NewTicker(commitEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
@@ -93,7 +92,7 @@ func (r *Recorder) commit() {
 // Close commits the remaining changes.
 func (r *Recorder) Close() {
 	r.close()
-	<-r.ended
+	r.work.Wait()
 }
 
 // record calls add with a session, unless the recorder is closed.
