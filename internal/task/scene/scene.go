@@ -40,13 +40,13 @@ type Request struct {
 	Now time.Time
 }
 
-// The weight of a document by the number of references between it and an active
-// card, and the factors of that weight.
+// weights are the weights of documents by the number of references between them and an active
+// card.
+var weights = []float64{100, 50, 25}
+
 const (
-	weightActive  = 100
-	weightFirst   = 50
-	weightSecond  = 25
-	weightOther   = 10 // further away, or global
+	weightOther = 10 // of a document further away, or global
+	// The factors of the weight.
 	timesToday    = 2
 	timesWorking  = 1.5
 	maxDepth      = 8 // of followed references
@@ -158,13 +158,8 @@ func collect(r Request) []*Item {
 
 func weight(i *Item, r Request) float64 {
 	w := float64(weightOther)
-	switch i.Depth {
-	case 0:
-		w = weightActive
-	case 1:
-		w = weightFirst
-	case 2:
-		w = weightSecond
+	if 0 <= i.Depth && i.Depth < len(weights) {
+		w = weights[i.Depth]
 	}
 	y, m, d := i.changed.In(r.Now.Location()).Date()
 	if ny, nm, nd := r.Now.Date(); y == ny && m == nm && d == nd {
