@@ -107,16 +107,9 @@ func fieldOf(lines []line, name string) (f field, ok bool) {
 	return findField(lines, name, func(value string) bool { return value != "" })
 }
 
-// emptyField finds a field without a value. The offsets of the result span the blanks after
-// the name.
+// emptyField finds a field without a value.
 func emptyField(lines []line, name string) (f field, ok bool) {
-	f, ok = findField(lines, name, func(value string) bool { return value == "" })
-	for _, l := range lines {
-		if ok && l.start <= f.start && f.start <= l.end {
-			f.start = l.start + len(strings.TrimRight(l.text[:f.start-l.start], " \t"))
-		}
-	}
-	return f, ok
+	return findField(lines, name, func(value string) bool { return value == "" })
 }
 
 // hasField reports whether one of the lines sets a field to a value.
@@ -125,6 +118,8 @@ func hasField(lines []line, name, value string) bool {
 	return ok
 }
 
+// findField finds the first field whose value is wanted. The offsets of an empty value span the
+// blanks after the name.
 func findField(lines []line, name string, want func(value string) bool) (field, bool) {
 	formats := fieldFormats()
 	if slices.Contains(proseFields, name) {
@@ -139,7 +134,11 @@ func findField(lines []line, name string, want func(value string) bool) (field, 
 			if m == nil || l.text[m[2]:m[3]] != name || !want(l.text[m[4]:m[5]]) {
 				continue
 			}
-			return field{strings.ReplaceAll(l.text[m[4]:m[5]], `\_`, "_"), l.start + m[4], l.start + m[5]}, true
+			f := field{strings.ReplaceAll(l.text[m[4]:m[5]], `\_`, "_"), l.start + m[4], l.start + m[5]}
+			if f.value == "" {
+				f.start = l.start + len(strings.TrimRight(l.text[:m[4]], " \t"))
+			}
+			return f, true
 		}
 	}
 	return field{}, false
