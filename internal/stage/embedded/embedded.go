@@ -33,9 +33,10 @@ import (
 type Store struct {
 	file *kv.File
 
+	committing sync.Mutex // held during a commit
+
 	mu      sync.Mutex
 	pending []*write // writes that wait for the end of the current commit
-	busy    bool     // a commit is in progress
 }
 
 // Open returns the Store in a file. Store.Close closes the file.
@@ -61,7 +62,7 @@ func Buckets() []string { return []string{tasks, logged, recent, waiting, retire
 type write struct {
 	fn   func(*writer) error
 	err  error
-	done chan struct{}
+	done bool // it is committed, or has failed
 }
 
 // update commits fn together with all pending writes, because a commit of many changes takes
@@ -71,28 +72,24 @@ func (s *Store) update(ctx context.Context, fn func(*writer) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w := &write{fn: fn, done: make(chan struct{})}
+	w := &write{fn: fn}
 	s.mu.Lock()
 	s.pending = append(s.pending, w)
-	if s.busy {
-		s.mu.Unlock()
-		<-w.done // a commit cannot be cancelled
-		return w.err
-	}
-	s.busy = true
-	for len(s.pending) > 0 {
-		batch := s.pending
-		s.pending = nil
-		s.mu.Unlock()
-		s.commit(batch)
-		s.mu.Lock()
-	}
-	s.busy = false
 	s.mu.Unlock()
+	s.committing.Lock() // a commit cannot be cancelled
+	defer s.committing.Unlock()
+	if !w.done {
+		s.commit()
+	}
 	return w.err
 }
 
-func (s *Store) commit(batch []*write) {
+// commit commits the pending writes. The caller holds s.committing.
+func (s *Store) commit() {
+	s.mu.Lock()
+	batch := s.pending
+	s.pending = nil
+	s.mu.Unlock()
 	err := s.file.Update(func(tx *kv.Tx) error {
 		to := &writer{tx: tx}
 		for _, w := range batch {
@@ -103,10 +100,7 @@ func (s *Store) commit(batch []*write) {
 		return nil
 	})
 	for _, w := range batch {
-		if w.err == nil {
-			w.err = err
-		}
-		close(w.done)
+		w.err, w.done = cmp.Or(w.err, err), true
 	}
 }
 
