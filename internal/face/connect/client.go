@@ -4,6 +4,7 @@
 package connect
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -32,9 +33,9 @@ type Client struct {
 	// hooks is the file of the workspace with the hooks of the client, with slashes; "" if it runs
 	// no command at the start of a session.
 	hooks    string
-	programs []string             // the client is installed if PATH has one of them
-	traces   func(Place) []string // the client is installed if one of these paths exists
-	path     func(Place) string   // the configuration file
+	programs []string // the client is installed if PATH has one of them
+	trace    string   // the client is installed if this path exists; see Place.expand
+	path     string   // the configuration file; see Place.expand
 }
 
 // format is the format of an entry.
@@ -68,94 +69,73 @@ func PlaceOf(root string) Place {
 const AgentsFile = "AGENTS.md"
 
 // clients is sorted by name. If a client reads a configuration of the project and one of
-// the user, path returns that of the project, because the entry names one folder. Several
+// the user, path is that of the project, because the entry names one folder. Several
 // users share the configuration of a project. For a client that starts servers in the
 // folder, the entry therefore names the folder by a relative path.
 var clients = []Client{
-	{Name: "claude-code", Title: "Claude Code", section: "mcpServers", folder: ".", skills: ".claude", hooks: ".claude/settings.json", Guide: "CLAUDE.md", programs: []string{"claude"}, traces: inHome(".claude"),
-		path: func(p Place) string { return filepath.Join(p.Root, ".mcp.json") }},
+	{Name: "claude-code", Title: "Claude Code", section: "mcpServers", folder: ".", skills: ".claude", hooks: ".claude/settings.json", Guide: "CLAUDE.md", programs: []string{"claude"},
+		trace: "HOME/.claude", path: "ROOT/.mcp.json"},
 	{Name: "claude-desktop", Title: "Claude Desktop", section: "mcpServers", desktop: true,
-		traces: func(p Place) []string { return []string{p.settings("Claude")} },
-		path: func(p Place) string {
-			return filepath.Join(p.settings("Claude"), "claude_desktop_config.json")
-		}},
+		trace: "SETTINGS/Claude", path: "SETTINGS/Claude/claude_desktop_config.json"},
 	{Name: "cline", Title: "Cline", section: "mcpServers", desktop: true, skills: ".cline", Guide: AgentsFile,
-		traces: func(p Place) []string { return []string{p.codeExtension("saoudrizwan.claude-dev")} },
-		path: func(p Place) string {
-			return filepath.Join(p.codeExtension("saoudrizwan.claude-dev"), "settings", "cline_mcp_settings.json")
-		}},
+		trace: extensions + "saoudrizwan.claude-dev", path: extensions + "saoudrizwan.claude-dev/settings/cline_mcp_settings.json"},
 	{Name: "codex", Title: "Codex", section: tomlSection, format: tables, skills: ".agents", Guide: AgentsFile, programs: []string{"codex"},
-		traces: func(p Place) []string { return []string{p.codex()} },
-		path:   func(p Place) string { return filepath.Join(p.codex(), "config.toml") }},
-	{Name: "cursor", Title: "Cursor", section: "mcpServers", folder: "${workspaceFolder}", skills: ".cursor", Guide: ".cursor/rules/cairn.mdc", programs: []string{"cursor"}, traces: inHome(".cursor"),
-		path: func(p Place) string { return filepath.Join(p.Root, ".cursor", "mcp.json") }},
-	{Name: "gemini", Title: "Gemini CLI", section: "mcpServers", folder: ".", skills: ".gemini", Guide: "GEMINI.md", programs: []string{"gemini"}, traces: inHome(".gemini"),
-		path: func(p Place) string { return filepath.Join(p.Root, ".gemini", "settings.json") }},
+		trace: "CODEX", path: "CODEX/config.toml"},
+	{Name: "cursor", Title: "Cursor", section: "mcpServers", folder: "${workspaceFolder}", skills: ".cursor", Guide: ".cursor/rules/cairn.mdc", programs: []string{"cursor"},
+		trace: "HOME/.cursor", path: "ROOT/.cursor/mcp.json"},
+	{Name: "gemini", Title: "Gemini CLI", section: "mcpServers", folder: ".", skills: ".gemini", Guide: "GEMINI.md", programs: []string{"gemini"},
+		trace: "HOME/.gemini", path: "ROOT/.gemini/settings.json"},
 	// Kiro starts servers in the home folder.
-	{Name: "kiro", Title: "Kiro", section: "mcpServers", skills: ".kiro", Guide: AgentsFile, programs: []string{"kiro", "kiro-cli"}, traces: inHome(".kiro"),
-		path: func(p Place) string { return filepath.Join(p.Root, ".kiro", "settings", "mcp.json") }},
+	{Name: "kiro", Title: "Kiro", section: "mcpServers", skills: ".kiro", Guide: AgentsFile, programs: []string{"kiro", "kiro-cli"},
+		trace: "HOME/.kiro", path: "ROOT/.kiro/settings/mcp.json"},
 	{Name: "opencode", Title: "OpenCode", section: "mcp", format: joined, folder: ".", skills: ".opencode", Guide: AgentsFile, programs: []string{"opencode"},
-		traces: func(p Place) []string { return []string{filepath.Join(p.config(), "opencode")} },
-		path: func(p Place) string {
-			commented := filepath.Join(p.Root, "opencode.jsonc")
-			if _, err := os.Lstat(commented); err == nil {
-				return commented
-			}
-			return filepath.Join(p.Root, "opencode.json")
-		}},
+		trace: "CONFIG/opencode", path: "ROOT/opencode.json"},
 	{Name: "roo", Title: "Roo Code", section: "mcpServers", folder: ".", skills: ".roo", Guide: AgentsFile,
-		traces: func(p Place) []string { return []string{p.codeExtension("rooveterinaryinc.roo-cline")} },
-		path:   func(p Place) string { return filepath.Join(p.Root, ".roo", "mcp.json") }},
+		trace: extensions + "rooveterinaryinc.roo-cline", path: "ROOT/.roo/mcp.json"},
 	{Name: "vscode", Title: "VS Code", section: "servers", format: typed, folder: "${workspaceFolder}", skills: ".github", Guide: ".github/copilot-instructions.md", programs: []string{"code"},
-		traces: func(p Place) []string { return []string{p.settings("Code")} },
-		path:   func(p Place) string { return filepath.Join(p.Root, ".vscode", "mcp.json") }},
+		trace: "SETTINGS/Code", path: "ROOT/.vscode/mcp.json"},
 	{Name: "windsurf", Title: "Windsurf", section: "mcpServers", desktop: true, skills: ".windsurf", Guide: AgentsFile, programs: []string{"windsurf"},
-		traces: func(p Place) []string { return []string{filepath.Join(p.Home, ".codeium", "windsurf")} },
-		path:   func(p Place) string { return filepath.Join(p.Home, ".codeium", "windsurf", "mcp_config.json") }},
+		trace: "HOME/.codeium/windsurf", path: "HOME/.codeium/windsurf/mcp_config.json"},
 	{Name: "zed", Title: "Zed", section: "context_servers", desktop: true, Guide: AgentsFile, programs: []string{"zed"},
-		traces: func(p Place) []string { return []string{p.zed()} },
-		path:   func(p Place) string { return filepath.Join(p.zed(), "settings.json") }},
+		trace: "ZED", path: "ZED/settings.json"},
 }
 
-func inHome(dir string) func(Place) []string {
-	return func(p Place) []string { return []string{filepath.Join(p.Home, dir)} }
+// extensions is the folder in which extensions of VS Code keep their files.
+const extensions = "SETTINGS/Code/User/globalStorage/"
+
+// expand returns a path of the table of clients, which begins with the name of a folder.
+func (p Place) expand(path string) string {
+	name, rest, _ := strings.Cut(path, "/")
+	return filepath.Join(p.dir(name), filepath.FromSlash(rest))
 }
 
-// settings returns the configuration folder of a desktop program.
-func (p Place) settings(program string) string {
-	switch p.OS {
-	case "windows":
-		return filepath.Join(p.Env("APPDATA"), program)
-	case "darwin":
-		return filepath.Join(p.Home, "Library", "Application Support", program)
-	}
-	return filepath.Join(p.config(), program)
-}
-
-// codeExtension returns the folder in which an extension of VS Code keeps its files.
-func (p Place) codeExtension(id string) string {
-	return filepath.Join(p.settings("Code"), "User", "globalStorage", id)
-}
-
-func (p Place) codex() string {
-	if dir := p.Env("CODEX_HOME"); dir != "" {
-		return dir
-	}
-	return filepath.Join(p.Home, ".codex")
-}
-
-func (p Place) zed() string {
-	if p.OS == "windows" {
-		return filepath.Join(p.Env("APPDATA"), "Zed")
-	}
-	return filepath.Join(p.config(), "zed")
-}
-
-func (p Place) config() string {
+// dir returns the folder of a name, such as SETTINGS for that of the settings of desktop programs.
+func (p Place) dir(name string) string {
+	config := filepath.Join(p.Home, ".config")
 	if dir := p.Env("XDG_CONFIG_HOME"); dir != "" && p.OS != "darwin" {
-		return dir
+		config = dir
 	}
-	return filepath.Join(p.Home, ".config")
+	switch name {
+	case "ROOT":
+		return p.Root
+	case "HOME":
+		return p.Home
+	case "CODEX":
+		return cmp.Or(p.Env("CODEX_HOME"), filepath.Join(p.Home, ".codex"))
+	case "ZED":
+		if p.OS == "windows" {
+			return filepath.Join(p.Env("APPDATA"), "Zed")
+		}
+		return filepath.Join(config, "zed")
+	case "SETTINGS":
+		switch p.OS {
+		case "windows":
+			return p.Env("APPDATA")
+		case "darwin":
+			return filepath.Join(p.Home, "Library", "Application Support")
+		}
+	}
+	return config
 }
 
 // Installed returns the clients with a program in PATH or with files in their usual places,
@@ -170,11 +150,9 @@ func Installed(p Place) []Client {
 			_, err := p.LookPath(name)
 			return err == nil
 		}
-		trace := func(path string) bool {
-			_, err := os.Stat(path)
-			return filepath.IsAbs(path) && err == nil
-		}
-		if slices.ContainsFunc(c.programs, program) || slices.ContainsFunc(c.traces(p), trace) {
+		trace := p.expand(c.trace)
+		_, err := os.Stat(trace)
+		if slices.ContainsFunc(c.programs, program) || filepath.IsAbs(trace) && err == nil {
 			found = append(found, c)
 		}
 	}
@@ -200,7 +178,13 @@ func ByName(name string) (Client, error) {
 }
 
 // Path returns the file that the client reads.
-func (c Client) Path(p Place) string { return c.path(p) }
+func (c Client) Path(p Place) string {
+	path := p.expand(c.path)
+	if _, err := os.Lstat(path + "c"); err == nil && c.format == joined { // OpenCode reads JSON with comments, too
+		return path + "c"
+	}
+	return path
+}
 
 // File is Path with an error if the path is relative to an unknown home folder.
 func (c Client) File(p Place) (string, error) {
