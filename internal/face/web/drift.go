@@ -47,7 +47,7 @@ func (h *Handler) drift(w http.ResponseWriter, r *http.Request) error {
 		d.err = nil // the next request tries again
 		return err
 	}
-	return h.show(w, r, screen{section: "drift", title: "Drift", data: driftPage{d.stage, d.all, d.report}})
+	return h.show(w, r, page{Section: "drift", Title: "Drift", Data: driftPage{d.stage, d.all, d.report}})
 }
 
 func (d *radar) check(ctx context.Context, s Site) {

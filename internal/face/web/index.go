@@ -63,7 +63,7 @@ func (h *Handler) index(w http.ResponseWriter, r *http.Request) error {
 		p.Skipped = append(p.Skipped, skipped{walk.WithAdvice(reason), n, paths[reason], n - len(paths[reason])})
 	}
 	slices.SortFunc(p.Skipped, func(a, b skipped) int { return cmp.Or(b.Files-a.Files, strings.Compare(a.Reason, b.Reason)) })
-	return h.show(w, r, screen{section: "index", title: "Index", data: p})
+	return h.show(w, r, page{Section: "index", Title: "Index", Data: p})
 }
 
 // The margins of a latencyChart, for the labels of its axes.

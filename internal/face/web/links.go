@@ -98,7 +98,7 @@ func (h *Handler) graph(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := &toolsPage{Around: strings.TrimSpace(r.URL.Query().Get("around"))}
 	p.CoUsage = drawCoUsage(&g, p.Around, h.site.Prefix(r)+"/graph")
-	return h.show(w, r, screen{section: "graph", title: "Graph", data: p})
+	return h.show(w, r, page{Section: "graph", Title: "Graph", Data: p})
 }
 
 // ago returns how long ago a time was, in words.

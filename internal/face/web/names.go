@@ -77,5 +77,5 @@ func (h *Handler) names(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
-	return h.show(w, r, screen{section: "names", title: p.Name, fragment: "names", data: p})
+	return h.show(w, r, page{Section: "names", Title: p.Name, fragment: "names", Data: p})
 }

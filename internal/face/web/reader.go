@@ -69,7 +69,7 @@ func (h *Handler) preview(w http.ResponseWriter, r *http.Request) error {
 	if lib, err := h.shelf.library(r.Context(), h.site.Folder); err == nil {
 		p.fill(h.site.Prefix(r), lib, reading)
 	}
-	return h.show(w, r, screen{section: "doc", fragment: "preview", title: reading.Title, data: p})
+	return h.show(w, r, page{Section: "doc", fragment: "preview", Title: reading.Title, Data: p})
 }
 
 // fill sets the text of the page.
@@ -144,7 +144,7 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) error {
 	if from, err := url.ParseQuery(q.Get("from")); err == nil && len(from) > 0 {
 		p.Back, p.BackQuery = template.URL(prefix+"/?"+from.Encode()), from.Get("q")
 	}
-	return h.show(w, r, screen{section: "doc", title: reading.Title, query: p.BackQuery, data: p})
+	return h.show(w, r, page{Section: "doc", Title: reading.Title, Query: p.BackQuery, Data: p})
 }
 
 // number links the lines of the page, marks one, and adds the outline of the symbols.

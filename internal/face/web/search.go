@@ -131,7 +131,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request) error {
 			p.Chips = append(p.Chips, chip{Label: "in all folders", Link: "?" + p.address("all", "yes")})
 		}
 	}
-	return h.show(w, r, screen{section: "search", title: cmp.Or(p.Query, "Search"), query: p.Query, fragment: "results", data: p})
+	return h.show(w, r, page{Section: "search", Title: cmp.Or(p.Query, "Search"), Query: p.Query, fragment: "results", Data: p})
 }
 
 // found is the answer of one folder.

@@ -96,5 +96,5 @@ func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) error {
 	if len(boxes) > 0 {
 		p.Graph = draw(boxes, arrows, false)
 	}
-	return h.show(w, r, screen{section: "tasks", title: "Tasks", data: p})
+	return h.show(w, r, page{Section: "tasks", Title: "Tasks", Data: p})
 }

@@ -48,7 +48,7 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) error {
 			p.Graph, p.Steps, p.Advice, p.Warnings = plan(p.Suggestion), view.PlanSteps(p.Suggestion), view.PlanAdvice(p.Suggestion), view.PlanWarnings(p.Suggestion)
 		}
 	}
-	return h.show(w, r, screen{section: "tools", title: "Tools", data: p})
+	return h.show(w, r, page{Section: "tools", Title: "Tools", Data: p})
 }
 
 // plan draws a suggestion. An arrow has the names of the inputs that a step takes.

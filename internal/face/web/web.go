@@ -139,45 +139,38 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(w, r.WithContext(observe.With(r.Context(), h.site.Listener)))
 }
 
-// page is the input of every template.
+// page is a page to show, and the input of its template.
 type page struct {
-	Prefix, Workspace, Title, Section string
-	Query                             string // in the search field of the header
-	Folders                           []chip // of all workspaces if there are several
-	MayWrite                          bool
-	Data                              any
-}
-
-// screen is a page to show.
-type screen struct {
-	status         int // 0 means 200
-	section, title string
-	query          string // in the search field of the header
+	Section, Title string
+	Query          string // in the search field of the header
+	Data           any
+	status         int    // 0 means 200
 	fragment       string // the template that answers a request of the page's script; "" for none
-	data           any
+
+	// The following fields are set by show.
+	Prefix, Workspace string
+	Folders           []chip // of all workspaces if there are several
+	MayWrite          bool
 }
 
 // fragmentHeader is the header with which the script requests a fragment of a page.
 const fragmentHeader = "Cairn-Fragment"
 
 // show renders a page, or its fragment for the script. It returns nil, for the end of a handler.
-func (h *Handler) show(w http.ResponseWriter, r *http.Request, v screen) error {
-	p := page{
-		Prefix: h.site.Prefix(r), Workspace: h.site.Name, Title: v.title, Section: v.section, Query: v.query,
-		MayWrite: h.site.MayWrite(r), Data: v.data,
-	}
+func (h *Handler) show(w http.ResponseWriter, r *http.Request, p page) error {
+	p.Prefix, p.Workspace, p.MayWrite = h.site.Prefix(r), h.site.Name, h.site.MayWrite(r)
 	if names := h.site.Folders(r); len(names) > 1 {
 		for _, f := range names {
 			link := template.URL("/w/" + f.Name + "/")
-			if v.section == "tasks" || v.section == "tools" || v.section == "drift" || v.section == "index" {
-				link += template.URL(v.section)
+			if slices.Contains([]string{"tasks", "tools", "drift", "index"}, p.Section) {
+				link += template.URL(p.Section)
 			}
 			p.Folders = append(p.Folders, chip{Label: f.Name, Link: link, Set: f.Name == h.site.Name})
 		}
 	}
-	name := v.section + ".html"
-	if v.fragment != "" && r.Header.Get(fragmentHeader) != "" {
-		name = v.fragment
+	name := p.Section + ".html"
+	if p.fragment != "" && r.Header.Get(fragmentHeader) != "" {
+		name = p.fragment
 	}
 	var b bytes.Buffer // so that an error does not follow half a page
 	if err := templates().ExecuteTemplate(&b, name, p); err != nil {
@@ -188,7 +181,7 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, v screen) error {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Vary", fragmentHeader)
-	w.WriteHeader(cmp.Or(v.status, http.StatusOK))
+	w.WriteHeader(cmp.Or(p.status, http.StatusOK))
 	_, _ = b.WriteTo(w) // the client may have left
 	return nil
 }
@@ -212,32 +205,30 @@ func (e *statusError) Error() string { return e.message }
 
 // fail answers with the page for an error, its status and the nearest paths.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	v := screen{section: "error", title: "That did not work", status: http.StatusInternalServerError}
+	v := page{Section: "error", Title: "That did not work", status: http.StatusInternalServerError}
 	e := errorPage{Message: err.Error()}
-	var refused *task.Error
-	var wrong *statusError
 	if err == errNoPage {
 		if !strings.Contains(r.Header.Get("Accept"), "text/html") {
 			http.NotFound(w, r)
 			return
 		}
-		v.status, v.title, v.query, e.Message = http.StatusNotFound, "Not found", words(r.URL.Path), fmt.Sprintf("There is no page at %s.", r.URL.Path)
-	} else if errors.As(err, &wrong) {
+		v.status, v.Title, v.Query, e.Message = http.StatusNotFound, "Not found", words(r.URL.Path), fmt.Sprintf("There is no page at %s.", r.URL.Path)
+	} else if wrong, ok := errors.AsType[*statusError](err); ok {
 		v.status = wrong.status
 	} else if missing, ok := errors.AsType[*retriever.NotFoundError](err); ok {
-		v.status, v.title, e.Nearest = http.StatusNotFound, "Not found", missing.Nearest
-		v.query = words(r.URL.Query().Get("path"))
+		v.status, v.Title, e.Nearest = http.StatusNotFound, "Not found", missing.Nearest
+		v.Query = words(r.URL.Query().Get("path"))
 	} else if _, ok := errors.AsType[*retriever.InvalidError](err); ok {
 		v.status = http.StatusBadRequest
-	} else if errors.As(err, &refused) {
+	} else if refused, ok := errors.AsType[*task.Error](err); ok {
 		v.status, e.Message = http.StatusBadRequest, refusal(refused)
 		if refused.Number == task.CodeNotFound {
-			v.status, v.title = http.StatusNotFound, "Not found"
+			v.status, v.Title = http.StatusNotFound, "Not found"
 		}
 	} else {
 		h.site.Logger.Error("answering a page", "path", r.URL.Path, "error", err)
 	}
-	v.data = e
+	v.Data = e
 	_ = h.show(w, r, v)
 }
 
