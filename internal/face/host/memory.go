@@ -15,11 +15,12 @@ const idleAfter = 10 * time.Second
 // idle is a listener that returns memory to the system when the calls of all folders pause.
 var idle = &releaser{timer: time.AfterFunc(math.MaxInt64, debug.FreeOSMemory)}
 
-type releaser struct{ timer *time.Timer }
+type releaser struct {
+	observe.Silent
+	timer *time.Timer
+}
 
-func (r *releaser) Begin(ctx context.Context, _ *observe.Call) context.Context { return ctx }
+// End implements observe.Listener.
 func (r *releaser) End(context.Context, *observe.Call, observe.Outcome, time.Duration) {
 	r.timer.Reset(idleAfter)
 }
-func (r *releaser) Stage(context.Context, observe.Stage, time.Time, time.Duration) {}
-func (r *releaser) Cached(context.Context, bool)                                   {}
