@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,16 +11,10 @@ import (
 	"time"
 )
 
-// profileServer serves Go's profiles (pprof) to local clients.
-type profileServer struct {
-	server *http.Server
-	addr   net.Addr
-	done   chan struct{} // closed when server.Serve returns
-}
-
-// serveProfiles listens on addr, a loopback address with a port; port 0 means any free one.
-// Profiles reveal memory and command lines, so only users of this machine may read them.
-func serveProfiles(ctx context.Context, addr string) (*profileServer, error) {
+// serveProfiles serves Go's profiles (pprof) to local clients on addr, a loopback address with
+// a port; port 0 means any free one. Profiles reveal memory and command lines, so only users of
+// this machine may read them. The server has the address on which it listens.
+func serveProfiles(ctx context.Context, addr string) (*http.Server, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || !loopback(host) {
 		return nil, fmt.Errorf("profiles are served only on a loopback address, not on %q; want one like 127.0.0.1:6060", addr)
@@ -36,22 +29,9 @@ func serveProfiles(ctx context.Context, addr string) (*profileServer, error) {
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	s := &profileServer{addr: l.Addr(), done: make(chan struct{}), server: &http.Server{Handler: local(mux), ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}}
-	go func() {
-		defer close(s.done)
-		_ = s.server.Serve(l) // returns after close
-	}()
+	s := &http.Server{Addr: l.Addr().String(), Handler: local(mux), ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
+	go func() { _ = s.Serve(l) }() // returns after Close
 	return s, nil
-}
-
-// close stops the server and the profiles in progress.
-func (s *profileServer) close() error {
-	err := s.server.Close()
-	<-s.done
-	if errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
 }
 
 // loopback reports whether host is a loopback address or localhost. Other names may resolve

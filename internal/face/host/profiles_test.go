@@ -10,7 +10,7 @@ import (
 func TestServeProfiles(t *testing.T) {
 	for _, bad := range []string{"", ":6060", "0.0.0.0:6060", "192.0.2.1:0", "[::]:0", "example.com:0", "127.0.0.1", "localhost.example.com:0", "127.0.0.1:x"} {
 		if s, err := serveProfiles(t.Context(), bad); err == nil {
-			s.close()
+			s.Close()
 			t.Errorf("profiles are served on %q", bad)
 		} else if !strings.Contains(err.Error(), "want one like") && !strings.Contains(err.Error(), "choose another port") {
 			t.Errorf("%q: %v, which does not say what to do", bad, err)
@@ -20,10 +20,10 @@ func TestServeProfiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := serveProfiles(t.Context(), s.addr.String()); err == nil || !strings.Contains(err.Error(), "choose another port") {
+	if _, err := serveProfiles(t.Context(), s.Addr); err == nil || !strings.Contains(err.Error(), "choose another port") {
 		t.Errorf("a port that is taken: %v", err)
 	}
-	url := "http://" + s.addr.String()
+	url := "http://" + s.Addr
 	ask := func(path string, header ...string) (int, string) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
 		if err != nil {
@@ -59,10 +59,10 @@ func TestServeProfiles(t *testing.T) {
 	if code, _ := ask("/other"); code != http.StatusNotFound {
 		t.Errorf("/other: %d, want 404", code)
 	}
-	if err := s.close(); err != nil {
+	if err := s.Close(); err != nil {
 		t.Errorf("closing: %v", err)
 	}
-	if err := s.close(); err != nil {
+	if err := s.Close(); err != nil {
 		t.Errorf("closing twice: %v", err)
 	}
 }

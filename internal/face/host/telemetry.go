@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 
 	"cairn/internal/base/observe"
@@ -28,7 +29,7 @@ type Telemetry struct {
 	Log *slog.Logger
 
 	tracer   *tracing.Tracer // nil without a receiver
-	profiles *profileServer  // nil without an address
+	profiles *http.Server    // nil without an address
 	queries  bool
 }
 
@@ -45,7 +46,7 @@ func OpenTelemetry(ctx context.Context, o TelemetryOptions) (*Telemetry, error) 
 		if t.profiles, err = serveProfiles(ctx, o.Pprof); err != nil {
 			return nil, fmt.Errorf("--pprof: %w", err)
 		}
-		t.Log.Info("serving profiles", "url", "http://"+t.profiles.addr.String()+"/debug/pprof/")
+		t.Log.Info("serving profiles", "url", "http://"+t.profiles.Addr+"/debug/pprof/")
 	}
 	if t.tracer, err = tracing.Open(ctx, tracing.Options{Endpoint: o.OTLP, Getenv: os.Getenv, Version: o.Version, Logger: t.Log}); err != nil {
 		t.Close()
@@ -77,7 +78,7 @@ func (t *Telemetry) Close() {
 		err = t.tracer.Close(ctx)
 	}
 	if t.profiles != nil {
-		err = errors.Join(err, t.profiles.close())
+		err = errors.Join(err, t.profiles.Close())
 	}
 	if err != nil {
 		t.Log.Warn("closing traces and profiles", "error", err)
