@@ -58,7 +58,7 @@ func (h *Handler) links(ctx context.Context, l *library) map[string][]string {
 }
 
 // related sets the documents that link to the page, and those with a similar meaning.
-func (h *Handler) related(ctx context.Context, p *docPage, lib *library, text string) {
+func (h *Handler) related(ctx context.Context, p *docPage, lib *library) {
 	entry := func(path string) (index.DocumentEntry, bool) {
 		i, ok := lib.find(path)
 		if !ok {
@@ -71,7 +71,7 @@ func (h *Handler) related(ctx context.Context, p *docPage, lib *library, text st
 			p.LinkedFrom = append(p.LinkedFrom, d)
 		}
 	}
-	q := retriever.Query{Text: p.Title + "\n" + text[:min(len(text), 600)], Mode: retriever.Semantic, Limit: maxRelated + 1, Filter: store.Filter{Kind: store.KindOf(p.Path)}}
+	q := retriever.Query{Text: p.Title + "\n" + p.Content[:min(len(p.Content), 600)], Mode: retriever.Semantic, Limit: maxRelated + 1, Filter: store.Filter{Kind: store.KindOf(p.Path)}}
 	q.Text = strings.ToValidUTF8(q.Text, "")
 	answer, err := index.SearchOp.Call(ctx, h.site.Folder, q, nil)
 	if err != nil {

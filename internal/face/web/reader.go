@@ -24,7 +24,8 @@ import (
 const maxPage = 60_000
 
 type docPage struct {
-	Path, File       string // File is the last part of Path
+	*retriever.Reading
+	File             string // the last part of Path
 	Heading          string // "" if HTML contains the only h1 of the page
 	Folders          []chip // that contain the document, the outermost first
 	Back             template.URL
@@ -32,15 +33,12 @@ type docPage struct {
 	Outline          []heading
 	HTML             template.HTML
 	Lines            []codeLine // of a document that is not Markdown
-	Tokens           int
-	Title            string
-	Body, Was        string // the text of a card and its bodyHash if it may be edited
+	Body, Was        string     // the text of a card and its bodyHash if it may be edited
 	Modified         time.Time
 	Hidden           int // comments
 	LinkedFrom       []index.DocumentEntry
 	Similar          []index.DocumentEntry // by meaning
-	Next             string
-	Card             *cardView // nil for other documents
+	Card             *cardView             // nil for other documents
 	Tree             []branch
 	Previous, Follow *index.DocumentEntry // in the folder, by path
 }
@@ -65,25 +63,25 @@ func (h *Handler) preview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := &docPage{Path: reading.Path}
+	p := &docPage{Reading: reading}
 	if lib, err := h.shelf.library(r.Context(), h.site.Folder); err == nil {
-		p.fill(h.site.Prefix(r), lib, reading)
+		p.fill(h.site.Prefix(r), lib)
 	}
 	return h.show(w, r, page{Section: "doc", fragment: "preview", Title: reading.Title, Data: p})
 }
 
 // fill sets the text of the page.
-func (p *docPage) fill(prefix string, lib *library, reading *retriever.Reading) {
-	if f := markdown.FormatOf(reading.Path); f != markdown.Markdown && !f.Converted() {
+func (p *docPage) fill(prefix string, lib *library) {
+	if f := markdown.FormatOf(p.Path); f != markdown.Markdown && !f.Converted() {
 		first := 1
-		if reading.LineRange != nil {
-			first = reading.LineRange.Start
+		if p.LineRange != nil {
+			first = p.LineRange.Start
 		}
-		p.Lines = linesOf(reading.Path, reading.Content, first, view.Marker{})
+		p.Lines = linesOf(p.Path, p.Content, first, view.Marker{})
 		return
 	}
-	o := reader{prefix: prefix, name: reading.Path, lib: lib, title: reading.Title}
-	d := o.render([]byte(reading.Content))
+	o := reader{prefix: prefix, name: p.Path, lib: lib, title: p.Title}
+	d := o.render([]byte(p.Content))
 	p.Hidden = d.Hidden
 	if p.HTML, p.Outline = d.HTML, d.Headings; d.Titled {
 		p.Heading = ""
@@ -113,8 +111,8 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	prefix := h.site.Prefix(r)
-	p := &docPage{Path: reading.Path, File: path.Base(reading.Path), Title: reading.Title, Heading: reading.Title, Tokens: reading.Tokens, Next: reading.Next, Card: card}
-	p.fill(prefix, lib, reading)
+	p := &docPage{Reading: reading, File: path.Base(reading.Path), Heading: reading.Title, Card: card}
+	p.fill(prefix, lib)
 	if len(p.Lines) > 0 {
 		line, _ := strconv.Atoi(q.Get("line")) // 0 marks none
 		if err := h.number(r, p, line); err != nil {
@@ -132,7 +130,7 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) error {
 	if i, ok := lib.find(p.Path); ok {
 		p.Modified = lib.Documents[i].Modified
 	}
-	h.related(r.Context(), p, lib, reading.Content)
+	h.related(r.Context(), p, lib)
 	p.Tree = lib.grow(nil, prefix, "", reading.Path)
 	p.Previous, p.Follow = lib.neighbours(reading.Path)
 	for i, c := range reading.Path {
