@@ -65,23 +65,20 @@ func draw(boxes []box, arrows []arrow, down bool) *drawing {
 	}
 	layer := make([]int, len(boxes))
 	placed := make([]bool, len(boxes))
-	for left := len(boxes); left > 0; {
-		cycle := true // of the boxes that are left
-		for pass := range 2 {
-			for i, list := range before {
-				waits := slices.ContainsFunc(list, func(j int) bool { return !placed[j] })
-				if placed[i] || waits && (pass == 0 || !cycle) {
-					continue
-				}
-				for _, j := range list {
-					if placed[j] {
-						layer[i] = max(layer[i], layer[j]+1)
-					}
-				}
-				placed[i], cycle = true, false
-				left--
+	for range boxes {
+		next := slices.Index(placed, false) // of a cycle, unless a box has all its dependencies
+		for i, list := range before {
+			if !placed[i] && !slices.ContainsFunc(list, func(j int) bool { return !placed[j] }) {
+				next = i
+				break
 			}
 		}
+		for _, j := range before[next] {
+			if placed[j] {
+				layer[next] = max(layer[next], layer[j]+1)
+			}
+		}
+		placed[next] = true
 	}
 	d := &drawing{}
 	gap := gapX
