@@ -18,8 +18,8 @@ type coUsage struct {
 	Width, Height int
 	Nodes         []node
 	Curves        []curve
-	Rows          []relation
-	Omitted       int // edges that are not drawn
+	Rows          []view.UsageEdge // as Curves
+	Omitted       int              // edges that are not drawn
 }
 
 type node struct {
@@ -32,11 +32,6 @@ type node struct {
 }
 
 type curve struct{ D, Width, Title string }
-
-// relation is an edge as a row of the table.
-type relation struct {
-	From, To, Kind, Weight, Seen string
-}
 
 const (
 	maxNodes     = 32  // with more, labels would overlap
@@ -66,7 +61,6 @@ func drawCoUsage(g *graphrank.Graph, around, page string) *coUsage {
 	})
 	t := &coUsage{Around: around}
 	degree := map[string]int{}
-	var drawn []view.UsageEdge
 	for _, e := range edges {
 		fresh := 0
 		for _, id := range []string{e.From, e.To} {
@@ -74,28 +68,26 @@ func drawCoUsage(g *graphrank.Graph, around, page string) *coUsage {
 				fresh++
 			}
 		}
-		if len(drawn) == maxCurves || len(degree)+fresh > maxNodes {
+		if len(t.Rows) == maxCurves || len(degree)+fresh > maxNodes {
 			t.Omitted++
 			continue
 		}
 		degree[e.From]++
 		degree[e.To]++
-		drawn = append(drawn, e)
+		t.Rows = append(t.Rows, e)
 	}
-	if len(drawn) == 0 {
+	if len(t.Rows) == 0 {
 		return nil
 	}
 	at := t.circle(g, degree, page)
-	for _, e := range drawn {
+	for _, e := range t.Rows {
 		a, b := t.Nodes[at[e.From]], t.Nodes[at[e.To]]
 		cx, cy := float64(t.Width)/2, float64(t.Height)/2
 		mx, my := float64(a.X+b.X)/2, float64(a.Y+b.Y)/2
-		row := relation{e.From, e.To, e.Type + ", " + e.Source, fmt.Sprintf("%.2f", e.Weight), fmt.Sprintf("%.3g", e.Count)}
-		t.Rows = append(t.Rows, row)
 		t.Curves = append(t.Curves, curve{
 			D:     fmt.Sprintf("M%d %d Q%.0f %.0f %d %d", a.X, a.Y, mx+(cx-mx)*curveBend, my+(cy-my)*curveBend, b.X, b.Y),
 			Width: fmt.Sprintf("%.1f", curveWidth*e.Weight),
-			Title: fmt.Sprintf("%s → %s: %s, weight %s, seen %s", e.From, e.To, row.Kind, row.Weight, row.Seen),
+			Title: fmt.Sprintf("%s → %s: %s, %s, weight %.2f, seen %.3g", e.From, e.To, e.Type, e.Source, e.Weight, e.Count),
 		})
 	}
 	return t

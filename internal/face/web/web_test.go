@@ -546,7 +546,7 @@ func TestDrawCoUsage(t *testing.T) {
 	g.Set(graphrank.Edge{From: "t0", To: "t50", Type: graphrank.Dependency, Source: graphrank.Observed, Count: 3})
 	g.Set(graphrank.Edge{From: "t0", To: "doc:a.md", Type: graphrank.Dependency, Source: graphrank.Observed, Count: 3})
 	u := drawCoUsage(&g, "", "")
-	if len(u.Nodes) != maxNodes || u.Omitted+len(u.Curves) != 101 || u.Rows[0] != (relation{"t0", "t50", "dependency, observed", "1.00", "3"}) || u.Rows[1].From != "t99" {
+	if len(u.Nodes) != maxNodes || u.Omitted+len(u.Curves) != 101 || u.Rows[0] != (view.UsageEdge{From: "t0", To: "t50", Type: "dependency", Source: "observed", Weight: 1, Count: 3}) || u.Rows[1].From != "t99" {
 		t.Errorf("%d nodes, %d curves, %d left, first %v", len(u.Nodes), len(u.Curves), u.Omitted, u.Rows[:2])
 	}
 	for i, n := range u.Nodes {
