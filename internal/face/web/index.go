@@ -30,11 +30,9 @@ type skipped struct {
 // maxSkipped is the maximum number of paths listed for each reason.
 const maxSkipped = 100
 
-// latencyChart is a line chart of the latencies of the last searches.
+// latencyChart is a line chart of the latencies of the last searches. Its axes are in the template.
 type latencyChart struct {
 	Points        string
-	Width, Height int // of the drawing
-	Left, Bottom  int // the origin of the axes
 	Searches      int
 	P50, P95, Max string
 }
@@ -66,13 +64,8 @@ func (h *Handler) index(w http.ResponseWriter, r *http.Request) error {
 	return h.show(w, r, page{Section: "index", Title: "Index", Data: p})
 }
 
-// The margins of a latencyChart, for the labels of its axes.
-const (
-	chartLeft   = 64
-	chartTop    = 14
-	chartBottom = 34
-	chartRight  = 8
-)
+// The ends of the axes of a latencyChart in its template.
+const chartLeft, chartTop, chartRight, chartBottom = 64, 14, 552, 126
 
 func newLatencyChart(took []time.Duration) *latencyChart {
 	if len(took) == 0 {
@@ -82,16 +75,15 @@ func newLatencyChart(took []time.Duration) *latencyChart {
 	at := func(q float64) string {
 		return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))].Round(100 * time.Microsecond).String()
 	}
-	p := &latencyChart{Width: 560, Height: 160, Left: chartLeft, Searches: len(took), P50: at(0.5), P95: at(0.95), Max: at(1)}
-	p.Bottom = p.Height - chartBottom
+	p := &latencyChart{Searches: len(took), P50: at(0.5), P95: at(0.95), Max: at(1)}
 	top := float64(sorted[len(sorted)-1])
 	var points []string
 	if len(took) == 1 {
 		took = append(took, took[0]) // a line needs two points
 	}
 	for i, d := range took {
-		x := chartLeft + float64(p.Width-chartLeft-chartRight)*float64(i)/float64(len(took)-1)
-		points = append(points, fmt.Sprintf("%.1f,%.1f", x, float64(p.Bottom)-float64(p.Bottom-chartTop)*float64(d)/top))
+		x := chartLeft + (chartRight-chartLeft)*float64(i)/float64(len(took)-1)
+		points = append(points, fmt.Sprintf("%.1f,%.1f", x, chartBottom-(chartBottom-chartTop)*float64(d)/top))
 	}
 	p.Points = strings.Join(points, " ")
 	return p
