@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/util"
 
 	"cairn/internal/base/owner"
@@ -19,32 +18,28 @@ import (
 	"cairn/retriever"
 )
 
-// code renders code blocks with a CSS class for each kind of token.
-type code struct{}
-
-// RegisterFuncs implements renderer.NodeRenderer.
-func (code) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
-	r.Register(ast.KindFencedCodeBlock, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering {
-			return ast.WalkContinue, nil
-		}
-		block := n.(*ast.FencedCodeBlock)
-		language, content := string(block.Language(source)), string(block.Lines().Value(source))
-		if language == "math" {
-			_, err := w.WriteString("<p>" + formula(content, true) + "</p>\n")
-			return ast.WalkContinue, err
-		}
-		if language == "mermaid" {
-			_, err := w.WriteString(`<pre><code class="mermaid">` + template.HTMLEscapeString(content) + "</code></pre>\n")
-			return ast.WalkContinue, err
-		}
-		html := strings.Join(colour(language, content, view.Marker{}), "\n")
+// writeFence is the renderer.NodeRendererFunc of code blocks.
+func writeFence(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	block := n.(*ast.FencedCodeBlock)
+	language, content := string(block.Language(source)), string(block.Lines().Value(source))
+	var html string
+	switch language {
+	case "math":
+		html = "<p>" + formula(content, true) + "</p>\n"
+	case "mermaid":
+		html = `<pre><code class="mermaid">` + template.HTMLEscapeString(content) + "</code></pre>\n"
+	default:
+		html = strings.Join(colour(language, content, view.Marker{}), "\n")
 		if highlight.Known(language) { // long lines wrap; drawings in letters must not
 			html = `<span class="line">` + strings.ReplaceAll(strings.TrimSuffix(html, "\n"), "\n", "\n</span><span class=\"line\">") + "\n</span>"
 		}
-		_, err := fmt.Fprintf(w, "<pre><code>%s</code></pre>\n", html)
-		return ast.WalkContinue, err
-	})
+		html = "<pre><code>" + html + "</code></pre>\n"
+	}
+	_, err := w.WriteString(html)
+	return ast.WalkContinue, err
 }
 
 // colour returns the lines of a code as HTML, with its words that are those of a query marked.

@@ -104,7 +104,8 @@ func rawHTML(n ast.Node, source []byte) string {
 	return string(raw)
 }
 
-// ownNodes renders the HTML that rewrite has made harmless, and formulas.
+// ownNodes renders code with a CSS class for each kind of token, formulas, and the HTML that
+// rewrite has made harmless.
 type ownNodes struct{}
 
 // RegisterFuncs implements renderer.NodeRenderer.
@@ -117,6 +118,7 @@ func (ownNodes) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	}
 	r.Register(ast.KindHTMLBlock, write)
 	r.Register(ast.KindRawHTML, write)
+	r.Register(ast.KindFencedCodeBlock, writeFence)
 }
 
 // formulas parses $x$ and $$x$$ as code with a class, which the script of the pages draws.

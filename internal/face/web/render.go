@@ -37,7 +37,7 @@ type heading struct {
 
 var converter = goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote),
 	goldmark.WithParserOptions(parser.WithInlineParsers(util.Prioritized(wikiLinks{}, 150), util.Prioritized(formulas{}, 150))),
-	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(ownNodes{}, 100), util.Prioritized(code{}, 100))))
+	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(ownNodes{}, 100))))
 
 // reader renders one document.
 type reader struct {
