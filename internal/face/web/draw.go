@@ -34,11 +34,6 @@ func (d *drawing) path(label string, x, y int, plain bool, format string, args .
 	d.Lines = append(d.Lines, line{D: fmt.Sprintf(format, args...), Label: label, Text: short(label), X: x, Y: y, Plain: plain})
 }
 
-// back returns a curve from (x, y) to (x, end) that leaves and comes back on the right.
-func back(x, y, end int) string {
-	return fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x, y, x+gapX, y, x+gapX, end, x, end)
-}
-
 // arrow points from a box to one that comes after it. From and To are IDs of boxes.
 type arrow struct{ From, To, Label string }
 

@@ -187,10 +187,10 @@ func sequence(lines []string) *drawing {
 			y -= boxHeight - gapY/2
 		} else if m := sequenceMessage.FindStringSubmatch(text); m != nil {
 			x1, x2 := column(m[1]), column(m[2])
-			d.path(mermaidText(m[3]), min(x1, x2)+edge, y-5, false, "M%d %dH%d", x1, y, x2)
-			if x1 == x2 {
-				at := &d.Lines[len(d.Lines)-1]
-				at.D, at.X = back(x1, y-16, y), x1+gapX
+			if x1 != x2 {
+				d.path(mermaidText(m[3]), min(x1, x2)+edge, y-5, false, "M%d %dH%d", x1, y, x2)
+			} else { // leaves and comes back on the right
+				d.path(mermaidText(m[3]), x1+gapX, y-5, false, "M%d %dC%d %d %d %d %d %d", x1, y-16, x1+gapX, y-16, x1+gapX, y, x1, y)
 			}
 		} else if m := sequenceNote.FindStringSubmatch(text); m != nil {
 			d.path(mermaidText(m[2]), column(m[1])+edge, y, true, "")
