@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"net"
@@ -395,6 +396,11 @@ func TestRefusedPages(t *testing.T) {
 		text := body(t, r)
 		if r.StatusCode != c.status || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("%s: %d, %v", c.path, r.StatusCode, r.Header)
+		}
+		_, style, _ := strings.Cut(text, "<style>")
+		style, _, _ = strings.Cut(style, "</style>")
+		if sum := sha256.Sum256([]byte(style)); !strings.Contains(r.Header.Get("Content-Security-Policy"), "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") {
+			t.Errorf("%s: the policy does not allow the style", c.path)
 		}
 		for _, want := range append(c.want, `name="viewport"`, "<h1>") {
 			if !strings.Contains(text, want) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/base64"
 	"html/template"
 	"net/http"
@@ -13,40 +14,21 @@ import (
 	"cairn/tools"
 )
 
-// refusedStyle is the style of refusedPage, with values of the other pages. It cannot be an
-// asset of a workspace, because the server refuses before it knows the workspace.
-const refusedStyle = `:root{color-scheme:light dark;--ink:light-dark(#1c2429,#e4e8ea);--paper:light-dark(#fff,#14191c);--ground:light-dark(#f3f5f6,#1b2226);--rim:light-dark(#7d8a92,#74828a);--link:light-dark(#0b5a8a,#7cc1ea)}body{font:.9375rem/1.5 system-ui,sans-serif;margin:0 auto;padding:1rem;max-width:40rem;overflow-wrap:anywhere;background:var(--paper);color:var(--ink)}a{color:var(--link)}nav a{font-weight:700;text-decoration:none}h1{font-size:1.5rem}h2{font-size:1.0625rem;margin:1.5rem 0 .5rem}pre{padding:.6rem;white-space:pre-wrap;background:var(--ground);border-radius:6px}input,button{font:inherit;color:inherit;background:var(--paper);padding:.25rem .6rem;border:1px solid var(--rim);border-radius:6px}footer{font-size:.8125rem;margin-top:2rem}:focus-visible{outline:3px solid var(--link);outline-offset:2px}`
+// refusedHTML is the template of the page for a refused request.
+//
+//go:embed refused.html
+var refusedHTML string
 
-var refusedPage = template.Must(template.New("refused").Parse(`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{.Title}} – cairn</title>
-<link rel="icon" href="data:,">
-<style>` + refusedStyle + `</style>
-</head>
-<body>
-<header><nav aria-label="Pages"><a href="/">cairn</a></nav></header>
-<main>
-<h1>{{.Title}}</h1>
-<p role="alert">{{.Message}}</p>
-{{if eq .Status 401}}<h2>On your own computer</h2>
-<p>Run this command in a terminal and open the link that it prints, which works once:</p>
-<pre><code>cairn open --web{{.Address}}</code></pre>
-<h2>With a token</h2>
-<p>The owner of the server makes one for you with <code>cairn token new NAME</code>.</p>
-<form action="/login" method="post"><label>Token <input type="password" name="token" required maxlength="200" autocomplete="current-password"></label> <button type="submit">Sign in</button></form>{{end}}
-{{if .Folders}}<h2>Where to go</h2>
-<ul>{{range .Folders}}<li><a href="/w/{{.}}/">{{.}}</a></li>{{end}}</ul>{{end}}
-</main>
-<footer><p>cairn, status {{.Status}}</p></footer>
-</body>
-</html>
-`))
+// refusedCSS is the style of the page, with values of the other pages. It cannot be an asset of a
+// workspace, because the server refuses before it knows the workspace.
+//
+//go:embed refused.css
+var refusedCSS string
+
+var refusedPage = template.Must(template.New("refused").Parse(refusedHTML))
 
 var refusedPolicy = func() string {
-	sum := sha256.Sum256([]byte(refusedStyle))
+	sum := sha256.Sum256([]byte(refusedCSS))
 	return "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 }()
 
@@ -80,9 +62,10 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, f *tools.Failure
 	var b bytes.Buffer
 	err := refusedPage.Execute(&b, struct {
 		Title, Message, Address string
+		Style                   template.CSS
 		Status                  int
 		Folders                 []string
-	}{title, f.Message, addressFlag(r), status, folders})
+	}{title, f.Message, addressFlag(r), template.CSS(refusedCSS), status, folders})
 	if err != nil {
 		writeError(w, status, f) // unreachable: the template takes any text
 		return
