@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha1"
 	"fmt"
+	"iter"
 	"os"
 	"path"
 	"strings"
@@ -57,21 +58,14 @@ func open(ctx context.Context, dir string, t *workspace.Tasks) (f *folder, err e
 	if err != nil && err != git.ErrNone {
 		return f, fmt.Errorf("reading the git history: %w", err)
 	}
-	docs, err := t.Paths(ctx, false, nil)
-	if err != nil {
-		return f, err
-	}
-	for _, p := range docs {
-		if isDocument(p) && !records.MatchString(p) && !walk.IsOurs(strings.Split(p, "/")[0]) {
-			f.docs = append(f.docs, p)
-		}
-	}
 	seen := map[string]bool{}
 	add := func(p string) {
 		if !seen[p] {
 			seen[p] = true
 			f.paths = append(f.paths, p)
-			ends(p, func(name string) bool { f.names[name] = true; return true })
+			for name := range ends(p) {
+				f.names[name] = true
+			}
 		}
 	}
 	all, err := t.Paths(ctx, true, func(e walk.Entry) {
@@ -81,6 +75,9 @@ func open(ctx context.Context, dir string, t *workspace.Tasks) (f *folder, err e
 	})
 	for _, p := range all {
 		add(p)
+		if isDocument(p) && !records.MatchString(p) && !walk.IsOurs(strings.Split(p, "/")[0]) {
+			f.docs = append(f.docs, p)
+		}
 	}
 	for p := range f.files {
 		if _, err := root.Lstat(p); err != nil {
@@ -101,18 +98,15 @@ func (f *folder) close() {
 	}
 }
 
-// ends calls fn with the ends of a path and of its folders until it returns false.
-func ends(p string, fn func(string) bool) {
-	for dir := p; dir != "." && dir != "/" && dir != ""; dir = path.Dir(dir) {
-		for end := dir; ; {
-			if !fn(end) {
-				return
+// ends returns the ends of a path and of its folders.
+func ends(p string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for dir := p; dir != "." && dir != "/" && dir != ""; dir = path.Dir(dir) {
+			for end, ok := dir, true; ok; _, end, ok = strings.Cut(end, "/") {
+				if !yield(end) {
+					return
+				}
 			}
-			_, rest, ok := strings.Cut(end, "/")
-			if !ok {
-				break
-			}
-			end = rest
 		}
 	}
 }

@@ -142,7 +142,7 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 			return err
 		}
 		if len(p.places) > 0 {
-			ends(f.Path, func(end string) bool {
+			for end := range ends(f.Path) {
 				for _, c := range p.places[end] {
 					// A bare name is that of a file in the root, or in the folder of the document.
 					exact := strings.HasPrefix(f.Path+"/", end+"/") || path.Dir(f.Path) == path.Dir(c.doc)
@@ -152,8 +152,7 @@ func (p *past) look(ctx context.Context, files []git.File, newer, older int) err
 						p.left--
 					}
 				}
-				return true
-			})
+			}
 		}
 		doc := isDocument(f.Path) && !records.MatchString(f.Path)
 		if p.seen[f.Hash] || !isEvidence(f.Path) && !doc {
