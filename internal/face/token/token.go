@@ -217,20 +217,15 @@ func (s *Store) Check(secret string) (Token, error) {
 		return Token{}, err
 	}
 	id, text, ok := strings.Cut(strings.TrimPrefix(secret, prefix), "_")
-	if !ok || !strings.HasPrefix(secret, prefix) {
+	i := slices.IndexFunc(tokens, func(t Token) bool { return t.ID == id }) // IDs are not secret
+	if !ok || !strings.HasPrefix(secret, prefix) || i < 0 {
 		return Token{}, ErrUnknown
 	}
-	got := []byte(hash(text))
-	for _, t := range tokens {
-		if t.ID != id {
-			continue // IDs are not secret
-		}
-		if subtle.ConstantTimeCompare(got, []byte(t.Hash)) != 1 || !t.Expires.IsZero() && !s.now().Before(t.Expires) {
-			return Token{}, ErrUnknown
-		}
-		return t, nil
+	t := tokens[i]
+	if subtle.ConstantTimeCompare([]byte(hash(text)), []byte(t.Hash)) != 1 || !t.Expires.IsZero() && !s.now().Before(t.Expires) {
+		return Token{}, ErrUnknown
 	}
-	return Token{}, ErrUnknown
+	return t, nil
 }
 
 func hash(text string) string {
