@@ -29,6 +29,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -199,35 +200,32 @@ func (o *Options) key() (ed25519.PublicKey, error) {
 }
 
 // asset returns the asset for this system, verified, with its absolute URL.
-func (o *Options) asset(r *Release) (Asset, error) {
-	for _, a := range r.Assets {
-		if a.OS != runtime.GOOS || a.Arch != runtime.GOARCH {
-			continue
-		}
-		key, err := o.key()
-		if err != nil {
-			return a, err
-		}
-		signature, err := base64.StdEncoding.DecodeString(a.Signature)
-		if err != nil || !ed25519.Verify(key, Message(r.Version, a), signature) {
-			return a, &Error{Reason: "the signature does not match the key", URL: o.Feed}
-		}
-		if a.Size <= 0 || a.Size > maxBinary {
-			return a, &Error{Reason: fmt.Sprintf("the size of the binary is %d bytes, want 1 to %d", a.Size, maxBinary), URL: o.Feed}
-		}
-		base, err := url.Parse(o.Feed)
-		if err == nil {
-			var at *url.URL
-			if at, err = base.Parse(a.URL); err == nil {
-				a.URL = at.String()
-			}
-		}
-		if err != nil {
-			return a, &Error{Reason: err.Error(), URL: o.Feed}
-		}
-		return a, nil
+func (o *Options) asset(r *Release) (a Asset, err error) {
+	i := slices.IndexFunc(r.Assets, func(a Asset) bool { return a.OS == runtime.GOOS && a.Arch == runtime.GOARCH })
+	if i < 0 {
+		return a, &Error{Reason: fmt.Sprintf("release %s has no binary for %s on %s", r.Version, runtime.GOOS, runtime.GOARCH), URL: o.Feed}
 	}
-	return Asset{}, &Error{Reason: fmt.Sprintf("release %s has no binary for %s on %s", r.Version, runtime.GOOS, runtime.GOARCH), URL: o.Feed}
+	a = r.Assets[i]
+	key, err := o.key()
+	if err != nil {
+		return a, err
+	}
+	signature, err := base64.StdEncoding.DecodeString(a.Signature)
+	if err != nil || !ed25519.Verify(key, Message(r.Version, a), signature) {
+		return a, &Error{Reason: "the signature does not match the key", URL: o.Feed}
+	}
+	if a.Size <= 0 || a.Size > maxBinary {
+		return a, &Error{Reason: fmt.Sprintf("the size of the binary is %d bytes, want 1 to %d", a.Size, maxBinary), URL: o.Feed}
+	}
+	at, err := url.Parse(o.Feed)
+	if err == nil {
+		at, err = at.Parse(a.URL)
+	}
+	if err != nil {
+		return a, &Error{Reason: err.Error(), URL: o.Feed}
+	}
+	a.URL = at.String()
+	return a, nil
 }
 
 // replace downloads, verifies and installs a binary.
