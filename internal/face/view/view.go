@@ -73,21 +73,17 @@ func (m Marker) Pick(lines []string, n int) []string {
 	if len(lines) <= n {
 		return lines
 	}
-	chosen := make([]bool, len(lines))
-	left := n
-	for _, wantMatch := range []bool{true, false} {
-		for i, line := range lines {
-			if left > 0 && !chosen[i] && (!wantMatch || m.In(line) != nil) {
-				chosen[i] = true
-				left--
-			}
+	var matching, others []int
+	for i, line := range lines {
+		if m.In(line) != nil {
+			matching = append(matching, i)
+		} else {
+			others = append(others, i)
 		}
 	}
 	var picked []string
-	for i, line := range lines {
-		if chosen[i] {
-			picked = append(picked, line)
-		}
+	for _, i := range slices.Sorted(slices.Values(append(matching, others...)[:n])) {
+		picked = append(picked, lines[i])
 	}
 	return picked
 }
