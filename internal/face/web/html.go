@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -18,13 +19,7 @@ import (
 
 // harmless are the elements of HTML in Markdown that pages show. Other tags are shown as text,
 // because agents receive the whole document.
-var harmless = func() map[string]bool {
-	set := map[string]bool{}
-	for _, name := range strings.Fields("a abbr b blockquote br caption center code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p pre q s samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var") {
-		set[name] = true
-	}
-	return set
-}()
+var harmless = strings.Fields("a abbr b blockquote br caption center code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p pre q s samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var")
 
 var (
 	rawTag       = regexp.MustCompile(`(?s)<!--.*?-->|</?([a-zA-Z][a-zA-Z0-9-]*)((?:\s+[^\s"'<>=]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'<>=]+))?)*)\s*/?>`)
@@ -44,7 +39,7 @@ func (o *reader) harmlessHTML(raw string) (out string, hidden int) {
 			continue
 		}
 		name := strings.ToLower(raw[m[2]:m[3]])
-		if !harmless[name] {
+		if !slices.Contains(harmless, name) {
 			fmt.Fprintf(&b, "<code>%s</code>", template.HTMLEscapeString(raw[m[0]:m[1]]))
 			continue
 		}
