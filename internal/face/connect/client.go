@@ -177,18 +177,13 @@ func ByName(name string) (Client, error) {
 	return clients[i], nil
 }
 
-// Path returns the file that the client reads.
-func (c Client) Path(p Place) string {
+// File returns the file that the client reads. It fails if the file is relative to an unknown
+// home folder.
+func (c Client) File(p Place) (string, error) {
 	path := p.expand(c.path)
 	if _, err := os.Lstat(path + "c"); err == nil && c.format == joined { // OpenCode reads JSON with comments, too
-		return path + "c"
+		path += "c"
 	}
-	return path
-}
-
-// File is Path with an error if the path is relative to an unknown home folder.
-func (c Client) File(p Place) (string, error) {
-	path := c.Path(p)
 	if !filepath.IsAbs(path) {
 		_, err := os.UserHomeDir()
 		return "", fmt.Errorf("finding the configuration of %s: %w; set it to your home folder", c.Name, err)

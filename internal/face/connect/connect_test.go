@@ -255,8 +255,8 @@ func TestPaths(t *testing.T) {
 		if c.env != nil {
 			p.Env = c.env
 		}
-		if got := named(t, c.client).Path(p); filepath.ToSlash(got) != c.want {
-			t.Errorf("%s on %s: %s, want %s", c.client, c.os, got, c.want)
+		if got, err := named(t, c.client).File(p); err != nil || filepath.ToSlash(got) != c.want {
+			t.Errorf("%s on %s: %s, %v, want %s", c.client, c.os, got, err, c.want)
 		}
 	}
 	if got := named(t, "vscode").Text("cairn", named(t, "vscode").Entry("cairn", "/w")); !strings.Contains(got, `"servers"`) || !strings.Contains(got, `"type": "stdio"`) || !strings.Contains(got, "${workspaceFolder}") {
