@@ -226,8 +226,8 @@ func (f *Folder) Served() server.Workspace {
 // Mount adds the folder's pages and the API of its question tasks to s.
 func (f *Folder) Mount(s *server.Server, log *slog.Logger) error {
 	folders := func(r *http.Request) (all []web.Served) {
-		for _, name := range s.Permitted(r) {
-			all = append(all, web.Served{Name: name, Folder: s.Folder(name)})
+		for _, w := range s.Permitted(r) {
+			all = append(all, web.Served{Name: w.Name, Folder: w.Folder})
 		}
 		return all
 	}

@@ -53,7 +53,7 @@ func forPrograms(r *http.Request) bool {
 
 // refuse answers a request that it does not pass to a handler. It sends a browser a page
 // with links to folders, and other clients JSON.
-func refuse(w http.ResponseWriter, r *http.Request, status int, f *tools.Failure, folders ...string) {
+func refuse(w http.ResponseWriter, r *http.Request, status int, f *tools.Failure, folders ...Workspace) {
 	if !wantsPage(r) {
 		writeError(w, status, f)
 		return
@@ -64,7 +64,7 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, f *tools.Failure
 		Title, Message, Address string
 		Style                   template.CSS
 		Status                  int
-		Folders                 []string
+		Folders                 []Workspace
 	}{title, f.Message, addressFlag(r), template.CSS(refusedCSS), status, folders})
 	if err != nil {
 		writeError(w, status, f) // unreachable: the template takes any text

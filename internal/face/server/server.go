@@ -251,24 +251,14 @@ func Prefix(r *http.Request) string {
 	return prefix
 }
 
-// Permitted returns the names of the workspaces that the sender of a request may
-// use, in the order of New.
-func (s *Server) Permitted(r *http.Request) []string {
-	var names []string
+// Permitted returns the workspaces that the sender of a request may use, in the order of New.
+func (s *Server) Permitted(r *http.Request) (all []Workspace) {
 	for _, v := range s.workspaces {
 		if callerOf(r.Context()).permits(v.Name) {
-			names = append(names, v.Name)
+			all = append(all, v.Workspace)
 		}
 	}
-	return names
-}
-
-// Folder returns the folder of a workspace, nil for an unknown name.
-func (s *Server) Folder(workspace string) *owner.Folder {
-	if v := s.byName[workspace]; v != nil {
-		return v.Workspace.Folder
-	}
-	return nil
+	return all
 }
 
 // MayWrite reports whether the sender of a request to a mounted handler may change
