@@ -182,13 +182,6 @@ func writeError(w http.ResponseWriter, status int, f *tools.Failure) {
 	writeJSON(w, status, f)
 }
 
-func writeText(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text+"\n")
-}
-
 // description is the OpenAPI document of the API and of question tasks. openAPI
 // adds the schemas of the tools and the address of the server.
 //

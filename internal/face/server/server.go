@@ -127,7 +127,7 @@ func New(workspaces []Workspace, o *Options) (*Server, error) {
 		s.byName[w.Name] = v
 	}
 	own := func(pattern string, h http.Handler) { s.own.Handle(pattern, routed(pattern, "", h)) }
-	own("GET /healthz", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") }))
+	own("GET /healthz", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "ok", http.StatusOK) }))
 	own("GET /readyz", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.ready(w, r, true) }))
 	if s.options.Metrics != nil { // those of the process and of the workspaces that the caller may use
 		own("GET /metrics", s.options.Metrics.Handler(func(r *http.Request, workspace string) bool { return callerOf(r.Context()).permits(workspace) }))
@@ -164,7 +164,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	// Refuse a decoded path with ".." before it reaches a mounted handler.
 	if slices.Contains(strings.Split(r.URL.Path, "/"), "..") {
-		writeText(w, http.StatusNotFound, "no such address")
+		http.Error(w, "no such address", http.StatusNotFound)
 		return
 	}
 	// Monitors request /healthz without a token. It has no limits.
