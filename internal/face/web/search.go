@@ -2,11 +2,11 @@ package web
 
 import (
 	"cmp"
-	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -36,7 +36,7 @@ type searchPage struct {
 	Count                    string // the number of documents found, in words
 	Notes                    []string
 	Hits                     []hit
-	From                     template.URL // the query of the address, for links back to it
+	From                     string       // the query of the address, for links back to it
 	Further                  template.URL // the query of the address of the next results
 	Problem                  string
 	Words                    view.Marker // of the query
@@ -47,7 +47,7 @@ type searchPage struct {
 type hit struct {
 	*retriever.Result
 	Folder, Prefix string // of its workspace; Folder is "" if only one was searched
-	From           template.URL
+	From           string
 	Scores         []scorePart
 	Lines          []codeLine // of source code, around the line that matched
 }
@@ -55,13 +55,13 @@ type hit struct {
 // Link returns the address of a section of the document in the reader, which marks the line
 // that matched.
 func (h *hit) Link(anchor string) string {
-	link := placeFrom(h.Prefix, h.Path, anchor, h.From)
+	line := ""
 	for _, l := range h.Lines {
 		if l.Marked && anchor == h.Anchor {
-			link = strings.Replace(link, "/doc?", fmt.Sprintf("/doc?line=%d&", l.N), 1)
+			line = strconv.Itoa(l.N)
 		}
 	}
-	return link
+	return place(h.Prefix, h.Path, anchor, "line", line, "from", h.From)
 }
 
 // Part returns the address of the preview.
@@ -116,7 +116,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request) error {
 	if folders := h.site.Folders(r); len(folders) > 1 && form.Get("all") != "" {
 		p.All, p.Prefix, p.Tag = "yes", "", ""
 	}
-	p.From = p.address("", "")
+	p.From = string(p.address("", ""))
 	lib, err := h.shelf.library(r.Context(), h.site.Folder)
 	if err != nil {
 		p.Problem = err.Error()

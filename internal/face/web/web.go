@@ -65,7 +65,7 @@ var embedded embed.FS
 // templates are the pages, parsed once, because most commands show none.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"marked": marked, "percent": percent, "place": place, "from": placeFrom, "ago": ago,
+		"marked": marked, "percent": percent, "place": place, "ago": ago,
 		"count": view.Count, "kinds": view.Kinds, "trail": view.Trail,
 		"day":       func(t time.Time) string { return t.Format("2 January 2006") },
 		"join":      func(list []string) string { return strings.Join(list, ", ") },
@@ -252,21 +252,20 @@ func words(path string) string {
 	return strings.Join(strings.FieldsFunc(path, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }), " ")
 }
 
-// place returns the link to a place in the reader.
-func place(prefix, path, anchor string) string {
-	out := prefix + "/doc?path=" + url.QueryEscape(path)
+// place returns the link to a place in the reader. Further pairs of a name and a value are in
+// its query, except for empty values.
+func place(prefix, path, anchor string, further ...string) string {
+	out := prefix + "/doc?"
+	for pair := range slices.Chunk(further, 2) {
+		if pair[1] != "" {
+			out += pair[0] + "=" + url.QueryEscape(pair[1]) + "&"
+		}
+	}
+	out += "path=" + url.QueryEscape(path)
 	if anchor != "" {
 		out += "#" + url.PathEscape(anchor)
 	}
 	return out
-}
-
-// placeFrom is place for a link from a search page whose address has the query from.
-func placeFrom(prefix, path, anchor string, from template.URL) string {
-	if from == "" {
-		return place(prefix, path, anchor)
-	}
-	return strings.Replace(place(prefix, path, anchor), "/doc?", "/doc?from="+url.QueryEscape(string(from))+"&", 1)
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.0f", 100*v) }
