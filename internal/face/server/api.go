@@ -66,29 +66,21 @@ func (v *served) call(w http.ResponseWriter, r *http.Request, tool string) {
 	defer cancel()
 	answer, f := v.Tools.Call(ctx, tool, args)
 	if f != nil {
-		writeError(w, statusOf(f), f)
+		writeError(w, cmp.Or(statuses[f.Code], http.StatusInternalServerError), f)
 		return
 	}
 	writeJSON(w, http.StatusOK, answer)
 }
 
-// statusOf returns the HTTP status for the code of a failure.
-func statusOf(f *tools.Failure) int {
-	switch f.Code {
-	case tools.CodeNotFound:
-		return http.StatusNotFound
-	case tools.CodeInvalidParams:
-		return http.StatusBadRequest
-	case tools.CodeTokenLimit:
-		return http.StatusRequestEntityTooLarge
-	case tools.CodeStale, tools.CodeLock:
-		return http.StatusConflict
-	case tools.CodeRateLimit:
-		return http.StatusTooManyRequests
-	case tools.CodeUnavailable:
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusInternalServerError
+// statuses are the HTTP statuses of failures by code, except for 500.
+var statuses = map[int]int{
+	tools.CodeNotFound:      http.StatusNotFound,
+	tools.CodeInvalidParams: http.StatusBadRequest,
+	tools.CodeTokenLimit:    http.StatusRequestEntityTooLarge,
+	tools.CodeStale:         http.StatusConflict,
+	tools.CodeLock:          http.StatusConflict,
+	tools.CodeRateLimit:     http.StatusTooManyRequests,
+	tools.CodeUnavailable:   http.StatusServiceUnavailable,
 }
 
 var errMediaType = errors.New("the body has to be application/json")
