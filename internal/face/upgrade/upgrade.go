@@ -128,22 +128,18 @@ type Result struct {
 	Newer     bool   `json:"newer"`
 	Installed bool   `json:"installed"`
 	Program   string `json:"program,omitempty"`
-}
 
-// Check reports whether the feed has a newer release.
-func Check(ctx context.Context, o Options) (*Result, error) {
-	r, _, err := check(ctx, o)
-	return r, err
+	release *Release
 }
 
 // Install replaces the program if the feed has a newer release. It downloads and verifies
 // the new binary before it replaces the old one in one step.
 func Install(ctx context.Context, o Options) (*Result, error) {
-	r, release, err := check(ctx, o)
+	r, err := Check(ctx, o)
 	if err != nil || !r.Newer && !o.Force {
 		return r, err
 	}
-	asset, err := o.asset(release)
+	asset, err := o.asset(r.release)
 	if err != nil {
 		return r, err
 	}
@@ -162,33 +158,34 @@ func Install(ctx context.Context, o Options) (*Result, error) {
 	return r, nil
 }
 
-func check(ctx context.Context, o Options) (*Result, *Release, error) {
+// Check reports whether the feed has a newer release.
+func Check(ctx context.Context, o Options) (*Result, error) {
 	if o.Feed == "" {
-		return nil, nil, ErrNoFeed
+		return nil, ErrNoFeed
 	}
 	if _, err := o.key(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	body, err := Get(ctx, o.Feed, maxFeed)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer body.Close()
 	text, err := io.ReadAll(body)
 	if err != nil {
-		return nil, nil, network(o.Feed, err)
+		return nil, network(o.Feed, err)
 	}
 	var release Release
 	if err := json.Unmarshal(text, &release); err != nil {
-		return nil, nil, &Error{Reason: "the feed cannot be parsed: " + err.Error(), URL: o.Feed}
+		return nil, &Error{Reason: "the feed cannot be parsed: " + err.Error(), URL: o.Feed}
 	}
 	if !semver.IsValid(release.Version) {
-		return nil, nil, &Error{Reason: fmt.Sprintf("the feed's version is %q, want one such as v1.2.3", release.Version), URL: o.Feed}
+		return nil, &Error{Reason: fmt.Sprintf("the feed's version is %q, want one such as v1.2.3", release.Version), URL: o.Feed}
 	}
-	r := &Result{Current: o.Version, Latest: release.Version}
+	r := &Result{Current: o.Version, Latest: release.Version, release: &release}
 	// Only Force replaces a build without a version.
 	r.Newer = semver.IsValid(o.Version) && semver.Compare(release.Version, o.Version) > 0
-	return r, &release, nil
+	return r, nil
 }
 
 func (o *Options) key() (ed25519.PublicKey, error) {
