@@ -30,24 +30,14 @@ type Place struct {
 	Where string `json:"-"`
 }
 
-// Options configures New. Nil and the zero value mean the defaults.
-type Options struct {
-	// Preview returns the text that begins at a place. The Model calls it only for the
-	// selected place. Nil shows no preview.
-	Preview func(Place) string
-	// Search returns the places that match the meaning of a query, the best first. The Model
-	// calls it once after each pause in typing, on another goroutine. Calls can overlap. Nil
-	// searches nothing.
-	Search func(query string) []Place
-}
-
 // Model is the state of the finder. It is a tea.Model.
 type Model struct {
 	places  []Place
-	options Options
+	preview func(Place) string
+	search  func(query string) []Place
 	filter  string
 	typed   int     // number of changes of filter
-	found   []Place // by Options.Search for filter
+	found   []Place // by search for filter
 	matches []Place // the best first
 	at      int     // index of the selected match
 	top     int     // index of the first match on the screen
@@ -73,9 +63,12 @@ type (
 	}
 )
 
-// New returns a finder over places.
-func New(places []Place, o *Options) *Model {
-	m := &Model{places: places, width: 80, height: 24, options: *cmp.Or(o, &Options{})}
+// New returns a finder over places. It calls preview, which returns the text that begins at a
+// place, only for the selected place. It calls search, which returns the places that match the
+// meaning of a query, once after each pause in typing, on another goroutine. Calls can overlap.
+// Either function can be nil.
+func New(places []Place, preview func(Place) string, search func(query string) []Place) *Model {
+	m := &Model{places: places, width: 80, height: 24, preview: preview, search: search}
 	m.match()
 	return m
 }
@@ -147,7 +140,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.key(msg)
 	case paused:
 		if msg.typed == m.typed {
-			query, search := m.filter, m.options.Search
+			query, search := m.filter, m.search
 			return m, func() tea.Msg { return found{msg.typed, search(query)} }
 		}
 	case found:
@@ -210,12 +203,12 @@ const minPreview = 70
 func (m *Model) View() tea.View {
 	left, right := m.width, 0
 	var preview []string
-	if m.width >= minPreview && m.options.Preview != nil {
+	if m.width >= minPreview && m.preview != nil {
 		left = m.width / 2
 		right = m.width - left - 3
 		if m.at < len(m.matches) {
 			p := m.matches[m.at]
-			preview = painted(p.Path, m.options.Preview(p), m.rows(), right)
+			preview = painted(p.Path, m.preview(p), m.rows(), right)
 		}
 	}
 	var style ansi.Style
@@ -339,7 +332,7 @@ func (m *Model) narrow(filter string) tea.Cmd {
 
 // searchLater returns the command that searches after a pause, nil for none.
 func (m *Model) searchLater() tea.Cmd {
-	if m.options.Search == nil || len(strings.TrimSpace(m.filter)) < 3 {
+	if m.search == nil || len(strings.TrimSpace(m.filter)) < 3 {
 		return nil
 	}
 	typed := m.typed

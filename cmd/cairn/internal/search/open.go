@@ -73,7 +73,7 @@ func (a *app) find(ctx context.Context, t *workspace.Tasks, places []finder.Plac
 	}
 	search, stop := a.searcher(ctx)
 	defer stop()
-	m := finder.New(places, &finder.Options{Preview: preview, Search: search})
+	m := finder.New(places, preview, search)
 	m.Narrow(words)
 	p, err := finder.Run(m)
 	if err != nil || p == nil {
