@@ -229,14 +229,11 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 
 // Text returns a configuration with only the entry, for users to paste.
 func (c Client) Text(name string, e Entry) string {
-	if c.format == tables {
-		return tomlEntry(name, e)
-	}
-	text, err := json.MarshalIndent(map[string]map[string]Entry{c.section: {name: e}}, "", "  ")
+	text, err := c.Merge("", nil, name, e, false)
 	if err != nil {
-		panic(err) // unreachable: strings marshal
+		panic(err) // unreachable: any entry can be added to an empty file
 	}
-	return string(text) + "\n"
+	return string(text)
 }
 
 // ConflictError reports another server of the same name.
