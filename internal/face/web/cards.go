@@ -76,10 +76,7 @@ func (h *Handler) cardAt(r *http.Request, path string) (*cardView, error) {
 
 func (b *cardGraph) view(c *cards.Card) cardView {
 	v := cardView{Card: c, Link: place(b.prefix, c.Path, ""), Word: c.Status.CardWord(), Ready: b.ready[c.ID]}
-	for _, id := range b.graph.Dependencies(c.ID) {
-		v.After = append(v.After, b.link(id))
-	}
-	for _, id := range b.graph.Missing(c.ID) {
+	for _, id := range append(b.graph.Dependencies(c.ID), b.graph.Missing(c.ID)...) {
 		v.After = append(v.After, b.link(id))
 	}
 	for _, id := range b.graph.Dependents(c.ID) {
