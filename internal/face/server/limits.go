@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 
 	"cairn/internal/base/quota"
@@ -43,10 +43,8 @@ type limits struct {
 	requests, streams *quota.Quota
 	queue             *quota.Quota // requests that wait
 	wait              time.Duration
-	unlimited         bool // disables the rate limits
-
-	mu    sync.Mutex
-	rates map[string]*rate.Limiter // by limit and client
+	unlimited         bool                              // disables the rate limits
+	rates             *lru.Cache[string, *rate.Limiter] // by limit and client
 }
 
 // isStream reports whether the answer to a request is a stream of events. It trusts the
@@ -95,17 +93,10 @@ func (l *limits) allow(w http.ResponseWriter, r *http.Request, client string) bo
 	default:
 		return true
 	}
-	l.mu.Lock()
-	if len(l.rates) >= maxRates {
-		clear(l.rates) // bound the memory, even at the cost of the limits
+	limiter := rate.NewLimiter(of.perSecond, of.burst)
+	if known, ok, _ := l.rates.PeekOrAdd(name+" "+client, limiter); ok {
+		limiter = known
 	}
-	key := name + " " + client
-	limiter := l.rates[key]
-	if limiter == nil {
-		limiter = rate.NewLimiter(of.perSecond, of.burst)
-		l.rates[key] = limiter
-	}
-	l.mu.Unlock()
 	if limiter.Allow() {
 		return true
 	}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 
 	"cairn/internal/base/metrics"
@@ -108,8 +109,9 @@ func New(workspaces []Workspace, o *Options) (*Server, error) {
 		queue:     quota.New(queueLength*share, queueLength*s.options.MaxRequests),
 		wait:      s.options.MaxWait,
 		streams:   quota.New(maxStreams/clientShare, maxStreams),
-		unlimited: s.options.NoRateLimit, rates: map[string]*rate.Limiter{},
+		unlimited: s.options.NoRateLimit,
 	}
+	s.limits.rates, _ = lru.New[string, *rate.Limiter](maxRates) // fails only for a size of 0
 	for _, w := range workspaces {
 		if _, err := ParseName(w.Name); err != nil {
 			return nil, err
