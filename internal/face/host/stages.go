@@ -64,32 +64,25 @@ type StageOptions struct {
 	WebWait time.Duration
 }
 
-// Reasoner returns the language model in the environment, nil if there is none. The
-// configuration of a folder cannot set one, because it must not send the text of the folder
-// to a server.
-func Reasoner() (*openai.Client, error) { return openai.FromEnv(os.Getenv) }
-
-// WebSearch returns the search engine of CAIRN_WEB_SEARCH or else of the configuration, nil
-// if there is none. Only CAIRN_WEB_SEARCH may be a command.
-func WebSearch(cfg config.Config) (*websearch.Client, error) {
-	if spec := os.Getenv("CAIRN_WEB_SEARCH"); spec != "" {
-		web, err := websearch.New(spec)
-		if err != nil {
-			return nil, fmt.Errorf("CAIRN_WEB_SEARCH: %w", err)
-		}
-		return web, nil
+// helpers returns the language model in the environment, and the search engine of
+// CAIRN_WEB_SEARCH or else of the configuration. Each is nil if there is none. The configuration
+// of a folder cannot set a model, because it must not send the text of the folder to a server,
+// and only CAIRN_WEB_SEARCH may be a command.
+func helpers(cfg config.Config) (model *openai.Client, web *websearch.Client, err error) {
+	if model, err = openai.FromEnv(os.Getenv); err != nil {
+		return nil, nil, err
 	}
-	return websearch.New(cfg.Questions.WebSearch)
+	spec := os.Getenv("CAIRN_WEB_SEARCH")
+	if web, err = websearch.New(cmp.Or(spec, cfg.Questions.WebSearch)); err != nil && spec != "" {
+		err = fmt.Errorf("CAIRN_WEB_SEARCH: %w", err)
+	}
+	return model, web, err
 }
 
 // ParseStages parses the names of stages. Without names it returns all that are possible with
 // the language model and the search engine of this process.
 func ParseStages(names []string, cfg config.Config) ([]stage.Stage, error) {
-	model, err := Reasoner()
-	if err != nil {
-		return nil, err
-	}
-	web, err := WebSearch(cfg)
+	model, web, err := helpers(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +117,7 @@ func ParseStages(names []string, cfg config.Config) ([]stage.Stage, error) {
 func OpenStages(ctx context.Context, w *workspace.Workspace, log *slog.Logger, o *StageOptions) (*workspace.Stages, error) {
 	o = cmp.Or(o, &StageOptions{})
 	so := &workspace.StageOptions{Stages: o.Stages, Workers: o.Workers, Remote: o.Remote, Maintain: o.Workers < 0, Logger: log}
-	model, err := Reasoner()
+	model, web, err := helpers(w.Config())
 	if err != nil {
 		return nil, err
 	}
@@ -135,10 +128,6 @@ func OpenStages(ctx context.Context, w *workspace.Workspace, log *slog.Logger, o
 		}
 	}
 	so.Keep = w.Config().Questions.Keep()
-	web, err := WebSearch(w.Config())
-	if err != nil {
-		return nil, err
-	}
 	if web != nil {
 		so.Web = web
 	}
