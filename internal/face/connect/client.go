@@ -236,13 +236,6 @@ func (c Client) Text(name string, e Entry) string {
 	return string(text)
 }
 
-// ConflictError reports another server of the same name.
-type ConflictError struct{ Name, Path string }
-
-func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%s has another server named %q; choose one with --name, or replace it with --force", e.Path, e.Name)
-}
-
 // ForeignEntryError reports that the server of a name does not start cairn on the folder.
 type ForeignEntryError struct{ Name, Path string }
 

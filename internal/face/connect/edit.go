@@ -3,6 +3,7 @@ package connect
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"strings"
@@ -15,7 +16,7 @@ import (
 
 // Merge returns a configuration with the entry added. old is the content of the file, blank
 // for a new file; path is for messages. The result equals old if the entry exists already.
-// Another entry of that name is a *ConflictError unless force is set. A file that cannot be
+// Another entry of that name is an error unless force is set. A file that cannot be
 // changed safely is an *UnsuitableError.
 func (c Client) Merge(path string, old []byte, name string, e Entry, force bool) ([]byte, error) {
 	all, err := c.parse(path, old)
@@ -27,7 +28,7 @@ func (c Client) Merge(path string, old []byte, name string, e Entry, force bool)
 	case have != nil && sameEntry(have, e):
 		return old, nil
 	case have != nil && !force:
-		return nil, &ConflictError{name, path}
+		return nil, fmt.Errorf("%s has another server named %q; choose one with --name, or replace it with --force", path, name)
 	case c.format == tables:
 		return c.set(path, old, name, []byte(tomlEntry(name, e)))
 	}
