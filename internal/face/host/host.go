@@ -224,7 +224,7 @@ func (f *Folder) Served() server.Workspace {
 }
 
 // Mount adds the folder's pages and the API of its question tasks to s.
-func (f *Folder) Mount(s *server.Server, log *slog.Logger) error {
+func (f *Folder) Mount(s *server.Server, log *slog.Logger) {
 	folders := func(r *http.Request) (all []web.Served) {
 		for _, w := range s.Permitted(r) {
 			all = append(all, web.Served{Name: w.Name, Folder: w.Folder})
@@ -236,11 +236,9 @@ func (f *Folder) Mount(s *server.Server, log *slog.Logger) error {
 		Prefix: server.Prefix, Folders: folders, Scan: f.Workspace.Scan, MayWrite: server.MayWrite, Logger: log, Listener: observe.Join(f.traces, f.counts), Lacked: f.counts.SetDegraded,
 	})
 	for _, pattern := range pages.Patterns() {
-		if err := s.Handle(f.Name, pattern, pages); err != nil {
-			return err
-		}
+		s.Handle(f.Name, pattern, pages)
 	}
-	return s.Handle(f.Name, "/tasks/", rest.Handler(f.Stages.Engine))
+	s.Handle(f.Name, "/tasks/", rest.Handler(f.Stages.Engine))
 }
 
 // Close closes everything that is open. It returns after CloseLimit at the latest.

@@ -53,9 +53,7 @@ func TestWorkspacesAndTokens(t *testing.T) {
 	workspaces := two(t)
 	s := newServer(t, workspaces, &Options{Tokens: store})
 	for _, w := range workspaces {
-		if err := s.Handle(w.Name, "/page", http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprintf(rw, "page of %s", w.Name) })); err != nil {
-			t.Fatal(err)
-		}
+		s.Handle(w.Name, "/page", http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprintf(rw, "page of %s", w.Name) }))
 	}
 	text := map[string]string{"a": "aardvark", "b": "buffalo"}
 	type request struct {

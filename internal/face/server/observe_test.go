@@ -204,7 +204,7 @@ func TestRequests(t *testing.T) {
 	w := folder(t, "a", map[string]string{"a.md": "# Alpha\n"})
 	w.Tools = tools.New(w.Folder, &tools.Options{Listener: d, Workspace: "a"})
 	s := newServer(t, []Workspace{w}, &Options{Listener: d, MaxRequests: 1, MaxWait: time.Nanosecond})
-	if err := s.Handle("a", "GET /events", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.Handle("a", "GET /events", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		if err := http.NewResponseController(w).Flush(); err != nil {
 			t.Error(err)
@@ -212,9 +212,7 @@ func TestRequests(t *testing.T) {
 		if again := ask(t, s, "GET", "/api/status", "", observe.IDHeader, "r2"); again.StatusCode != 503 {
 			t.Errorf("one too many: %d", again.StatusCode)
 		}
-	})); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for _, c := range []struct {
 		method, path, body string
 		header             []string

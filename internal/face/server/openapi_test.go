@@ -63,9 +63,7 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 	s := newServer(t, []Workspace{w}, &Options{Tokens: tokens})
-	if err := s.Handle("a", "/tasks/", rest.Handler(stages.Engine)); err != nil {
-		t.Fatal(err)
-	}
+	s.Handle("a", "/tasks/", rest.Handler(stages.Engine))
 	writer := "Bearer " + secret[token.Write]
 	doc := described(t, s, "", "Authorization", writer)
 	described(t, s, "/w/a", "Authorization", writer)

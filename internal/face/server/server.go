@@ -225,23 +225,14 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // Handle mounts a handler below /w/NAME of a workspace and, for the first workspace, at the
-// root. pattern is a pattern of http.ServeMux without a host. A conflict with another
-// pattern is an error. The handler receives paths without the prefix, see Prefix, and only
-// requests that the token of the caller permits: with the scope read only GET, HEAD and
-// OPTIONS. Handle must be called before Serve.
-func (s *Server) Handle(workspace, pattern string, h http.Handler) (err error) {
+// root. pattern is a pattern of http.ServeMux without a host. Like http.ServeMux, Handle panics if
+// it conflicts with another pattern. The handler receives paths without the prefix, see Prefix,
+// and only requests that the token of the caller permits: with the scope read only GET, HEAD
+// and OPTIONS. Handle must be called before Serve.
+func (s *Server) Handle(workspace, pattern string, h http.Handler) {
 	v := s.byName[workspace]
-	if v == nil {
-		return fmt.Errorf("no workspace %q is served here", workspace)
-	}
-	defer func() {
-		if bad := recover(); bad != nil { // ServeMux panics on a conflict
-			err = fmt.Errorf("mounting %q: %v", pattern, bad)
-		}
-	}()
 	v.handle(pattern, scoped(h))
 	v.mounted = append(v.mounted, pattern)
-	return nil
 }
 
 type prefixKey struct{}

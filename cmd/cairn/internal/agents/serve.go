@@ -115,9 +115,7 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 		url = "https://" + l.Addr().String()
 	}
 	for _, folder := range folders {
-		if err := folder.Mount(s, t.Log); err != nil {
-			return fmt.Errorf("workspace %s: %w", folder.Name, err)
-		}
+		folder.Mount(s, t.Log)
 		t.Log.Info("serving", "workspace", folder.Name, "folder", folder.Root, "mcp", url+"/w/"+folder.Name+"/mcp")
 	}
 	t.Log.Info("listening", "address", l.Addr().String(), "url", url, "tokens", tokens != nil)
