@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	_ "embed"
@@ -58,25 +57,18 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, f *tools.Failure
 		writeError(w, status, f)
 		return
 	}
-	title := cmp.Or(refusedTitles[status], "That did not work")
-	var b bytes.Buffer
-	err := refusedPage.Execute(&b, struct {
-		Title, Message, Address string
-		Style                   template.CSS
-		Status                  int
-		Folders                 []Workspace
-	}{title, f.Message, addressFlag(r), template.CSS(refusedCSS), status, folders})
-	if err != nil {
-		writeError(w, status, f) // unreachable: the template takes any text
-		return
-	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", refusedPolicy)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = b.WriteTo(w) // the client may have left
+	_ = refusedPage.Execute(w, struct { // the client may have left
+		Title, Message, Address string
+		Style                   template.CSS
+		Status                  int
+		Folders                 []Workspace
+	}{cmp.Or(refusedTitles[status], "That did not work"), f.Message, addressFlag(r), template.CSS(refusedCSS), status, folders})
 }
 
 // plainHost matches hosts that a shell takes as they are.
