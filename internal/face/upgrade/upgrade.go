@@ -276,14 +276,10 @@ func install(f *atomicfile.File, program string) error {
 
 // Get opens an https URL for at most limit bytes.
 func Get(ctx context.Context, address string, limit int64) (io.ReadCloser, error) {
-	u, err := url.Parse(address)
-	if err == nil {
-		err = allowed(u)
-	}
-	if err != nil {
-		return nil, &Error{Reason: err.Error(), URL: address}
-	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err == nil {
+		err = allowed(req.URL)
+	}
 	if err != nil {
 		return nil, &Error{Reason: err.Error(), URL: address}
 	}
