@@ -33,10 +33,7 @@ func (c Client) Merge(path string, old []byte, name string, e Entry, force bool)
 		return c.set(path, old, name, []byte(tomlEntry(name, e)))
 	}
 	unit := jsonedit.Indent(old)
-	text, err := json.MarshalIndent(e, unit+unit, unit)
-	if err != nil {
-		return nil, err // unreachable: strings marshal
-	}
+	text, _ := json.MarshalIndent(e, unit+unit, unit) // never fails: strings marshal
 	return c.set(path, old, name, text)
 }
 

@@ -84,10 +84,7 @@ func (r *record) save() error {
 			return err
 		}
 	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		return err // unreachable: strings marshal
-	}
+	text, _ := json.Marshal(r) // never fails: strings marshal
 	return atomicfile.Write(filepath.Join(r.dir, recordFile), text, 0o600)
 }
 

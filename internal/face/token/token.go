@@ -303,10 +303,7 @@ func (s *Store) change(ctx context.Context, fn func([]Token) ([]Token, error)) e
 	if err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(file{version, tokens}, "", "  ")
-	if err != nil {
-		return err // unreachable: the fields are plain
-	}
+	text, _ := json.MarshalIndent(file{version, tokens}, "", "  ") // never fails: the fields are plain
 	if err := atomicfile.Write(s.path, append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("writing the tokens: %w", err)
 	}

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -158,8 +157,7 @@ func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) error {
 		r.PostForm.Del("status")
 		r.PostForm.Del("before")
 	}
-	updates, formErr := updatesOf(r.PostForm)
-	if err = cmp.Or(err, formErr); err == nil && len(updates) > 0 {
+	if updates := updatesOf(r.PostForm); err == nil && len(updates) > 0 {
 		_, err = h.site.Tasks.Cards.Update(r.Context(), cards.UpdateRequest{ID: id, Updates: updates})
 	}
 	script := r.Header.Get(fragmentHeader) != ""
@@ -182,20 +180,16 @@ func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) error {
 }
 
 // updatesOf returns the fields of a form as the updates of an UpdateRequest.
-func updatesOf(form url.Values) (map[string]json.RawMessage, error) {
+func updatesOf(form url.Values) map[string]json.RawMessage {
 	updates := map[string]json.RawMessage{}
 	for key := range form {
 		var value any = form.Get(key)
 		if key == "tags" || key == "depends_on" {
 			value = list(form.Get(key))
 		}
-		text, err := json.Marshal(value)
-		if err != nil {
-			return nil, err
-		}
-		updates[key] = text
+		updates[key], _ = json.Marshal(value) // never fails: strings marshal
 	}
-	return updates, nil
+	return updates
 }
 
 // list splits a text at commas and omits empty parts.
