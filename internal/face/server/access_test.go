@@ -300,13 +300,13 @@ func TestStreamsAreCountedApart(t *testing.T) {
 func TestAPIIsLimitedInRate(t *testing.T) {
 	s := newServer(t, two(t)[:1], nil)
 	refused := 0
-	for range 2 * apiRate.burst {
+	for range 2 * apiBurst {
 		if r := ask(t, s, "GET", "/api/status", ""); r.StatusCode == 429 && r.Header.Get("Retry-After") != "" {
 			refused++
 		}
 	}
 	if refused == 0 {
-		t.Errorf("%d calls in one go: none refused", 2*apiRate.burst)
+		t.Errorf("%d calls in one go: none refused", 2*apiBurst)
 	}
 	if r := ask(t, s, "GET", "/healthz", ""); r.StatusCode != 200 {
 		t.Errorf("/healthz meanwhile: %d, want 200", r.StatusCode)

@@ -25,18 +25,10 @@ const (
 	maxStreams = 256
 	// maxRates bounds the number of limiters in memory.
 	maxRates = 4096
+	// callRate bounds the calls of one client in a second, beyond a burst.
+	callRate              rate.Limit = 20
+	apiBurst, createBurst            = 200, 300
 )
-
-// Limits of the paths that have one.
-var (
-	apiRate    = limit{20, 200}
-	createRate = limit{20, 300}
-)
-
-type limit struct {
-	perSecond rate.Limit // calls of one client
-	burst     int
-}
 
 // limits are the limits of a server's clients.
 type limits struct {
@@ -82,18 +74,18 @@ func (l *limits) enter(w http.ResponseWriter, r *http.Request, client string) (l
 // allow counts a call of a path with a rate limit, or answers 429.
 func (l *limits) allow(w http.ResponseWriter, r *http.Request, client string) bool {
 	var name string
-	var of limit
+	var burst int
 	switch {
 	case l.unlimited:
 		return true
 	case strings.Contains(r.URL.Path, "/api/"):
-		name, of = "api", apiRate
+		name, burst = "api", apiBurst
 	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/tasks/create"):
-		name, of = "create", createRate
+		name, burst = "create", createBurst
 	default:
 		return true
 	}
-	limiter := rate.NewLimiter(of.perSecond, of.burst)
+	limiter := rate.NewLimiter(callRate, burst)
 	if known, ok, _ := l.rates.PeekOrAdd(name+" "+client, limiter); ok {
 		limiter = known
 	}
@@ -101,6 +93,6 @@ func (l *limits) allow(w http.ResponseWriter, r *http.Request, client string) bo
 		return true
 	}
 	w.Header().Set("Retry-After", "1")
-	refuse(w, r, http.StatusTooManyRequests, &tools.Failure{Code: tools.CodeRateLimit, Message: fmt.Sprintf("Rate Limit Exceeded: %v calls a second", of.perSecond)})
+	refuse(w, r, http.StatusTooManyRequests, &tools.Failure{Code: tools.CodeRateLimit, Message: fmt.Sprintf("Rate Limit Exceeded: %v calls a second", callRate)})
 	return false
 }
