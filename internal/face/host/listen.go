@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -102,9 +101,8 @@ func otherUsers() bool {
 
 // listsOthers reports whether passwd contains a person other than self with a login shell.
 func listsOthers(passwd string, self int) bool {
-	lines := bufio.NewScanner(strings.NewReader(passwd))
-	for lines.Scan() {
-		fields := strings.Split(lines.Text(), ":")
+	for line := range strings.Lines(passwd) {
+		fields := strings.Split(strings.TrimSpace(line), ":")
 		if len(fields) != 7 {
 			continue
 		}
