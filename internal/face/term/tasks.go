@@ -351,22 +351,20 @@ func NewCard(c *cards.Card, needs, needed *cards.DependenciesAnswer, text []byte
 // Card writes one card.
 func (o *Writer) Card(c *Card) {
 	o.Printf("%s  %s\n", o.paint(bold, c.ID), Cut(Plain(c.Title), minWidth-8))
-	fields := []string{"status", c.Status + ", " + c.Priority, "assignee", c.Assignee, "tags", strings.Join(c.Tags, ", "), "notes", c.Notes, "created", c.Created, "file", c.Path}
+	fields := []string{"  status", c.Status + ", " + c.Priority, "  assignee", c.Assignee, "  tags", strings.Join(c.Tags, ", "), "  notes", c.Notes, "  created", c.Created, "  file", c.Path}
 	for _, d := range c.DependsOn {
-		fields = append(fields, "waits for", d.ID+" "+d.Status+"  "+d.Title)
+		fields = append(fields, "  waits for", d.ID+" "+d.Status+"  "+d.Title)
 	}
 	for _, id := range c.Missing {
-		fields = append(fields, "waits for", id+" (there is no such card)")
+		fields = append(fields, "  waits for", id+" (there is no such card)")
 	}
 	for _, d := range c.Needed {
-		fields = append(fields, "needed by", d.ID+" "+d.Status+"  "+d.Title)
+		fields = append(fields, "  needed by", d.ID+" "+d.Status+"  "+d.Title)
 	}
 	for _, p := range c.Problems {
-		fields = append(fields, "problem", p.Message)
+		fields = append(fields, "  problem", p.Message)
 	}
-	for pair := range slices.Chunk(fields, 2) {
-		o.Fields(12, "  "+pair[0], pair[1])
-	}
+	o.Fields(12, fields...)
 	if c.Body != "" {
 		o.Text(c.Body)
 	}
