@@ -14,7 +14,6 @@ import (
 // coUsage draws the co-usage graph of tools: nodes on a circle, grouped by
 // community, and for each edge a curve whose width is proportional to its weight.
 type coUsage struct {
-	Around        string // show only the edges of this tool; "" means all
 	Width, Height int
 	Nodes         []node
 	Curves        []curve
@@ -59,7 +58,7 @@ func drawCoUsage(g *graphrank.Graph, around, page string) *coUsage {
 		return strings.HasPrefix(e.From, graphrank.DocumentPrefix) || strings.HasPrefix(e.To, graphrank.DocumentPrefix) || e.From == e.To ||
 			!strings.Contains(strings.ToLower(e.From), part) && !strings.Contains(strings.ToLower(e.To), part)
 	})
-	t := &coUsage{Around: around}
+	t := &coUsage{}
 	degree := map[string]int{}
 	for _, e := range edges {
 		fresh := 0
