@@ -25,17 +25,14 @@ const maxPage = 60_000
 
 type docPage struct {
 	*retriever.Reading
+	document                // without HTML for a document that is not Markdown
 	File             string // the last part of Path
-	Heading          string // "" if HTML contains the only h1 of the page
 	Folders          []chip // that contain the document, the outermost first
 	Back             template.URL
 	BackQuery        string
-	Outline          []heading
-	HTML             template.HTML
 	Lines            []codeLine // of a document that is not Markdown
 	Body, Was        string     // the text of a card and its bodyHash if it may be edited
 	Modified         time.Time
-	Hidden           int // comments
 	LinkedFrom       []index.DocumentEntry
 	Similar          []index.DocumentEntry // by meaning
 	Card             *cardView             // nil for other documents
@@ -81,11 +78,7 @@ func (p *docPage) fill(prefix string, lib *library) {
 		return
 	}
 	o := reader{prefix: prefix, name: p.Path, lib: lib, title: p.Title}
-	d := o.render([]byte(p.Content))
-	p.Hidden = d.Hidden
-	if p.HTML, p.Outline = d.HTML, d.Headings; d.Titled {
-		p.Heading = ""
-	}
+	p.document = o.render([]byte(p.Content))
 }
 
 // doc shows a document.
@@ -111,7 +104,7 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	prefix := h.site.Prefix(r)
-	p := &docPage{Reading: reading, File: path.Base(reading.Path), Heading: reading.Title, Card: card}
+	p := &docPage{Reading: reading, File: path.Base(reading.Path), Card: card}
 	p.fill(prefix, lib)
 	if len(p.Lines) > 0 {
 		line, _ := strconv.Atoi(q.Get("line")) // 0 marks none

@@ -24,10 +24,10 @@ import (
 
 // document is rendered Markdown.
 type document struct {
-	HTML     template.HTML
-	Headings []heading
-	Titled   bool // exactly one heading has level 1
-	Hidden   int  // comments
+	HTML    template.HTML
+	Outline []heading
+	Titled  bool // exactly one heading has level 1
+	Hidden  int  // comments
 }
 
 type heading struct {
@@ -85,7 +85,7 @@ func (o *reader) render(source []byte) document {
 			anchor = cmp.Or(anchors[line], anchor)
 		}
 		n.SetAttributeString("id", []byte(anchor))
-		d.Headings = append(d.Headings, heading{n.Level, plainText(n, source), anchor})
+		d.Outline = append(d.Outline, heading{n.Level, plainText(n, source), anchor})
 	}
 	var b bytes.Buffer
 	if err := converter.Renderer().Render(&b, source, root); err != nil {
