@@ -92,26 +92,17 @@ func (r *FitReport) Write(name string) error {
 	return os.WriteFile(name, append(b, '\n'), 0o644)
 }
 
-// fitRow is one plan of the fit. Its group is left out as a whole.
+// fitRow is a choice of the fit: among the candidates for a part of an intent, or between a plan,
+// which is the first, and none. Its group is left out as a whole.
 type fitRow struct {
 	group     int
-	catalogue string
-	features  []float64
-	right     bool
-}
-
-// choiceRow is one part of an intent with its candidates.
-type choiceRow struct {
-	group    int
-	features [][]float64
-	right    []bool
+	catalogue string      // of a plan
+	features  [][]float64 // of each candidate
+	right     []bool
 }
 
 // fitRows holds what the tasks of sets give to the fit.
-type fitRows struct {
-	plans   []fitRow
-	choices []choiceRow
-}
+type fitRows struct{ plans, choices []fitRow }
 
 // Fit fits the choice of a tool for each part of an intent to the tasks of sets, a multinomial
 // logistic regression on suggest.ChoiceFeatures, and the confidence of plans, a logistic one on
@@ -142,20 +133,12 @@ func Fit(ctx context.Context, o FitOptions) (*FitReport, error) {
 			g, names = len(names), append(names, name)
 			groups[key] = g
 		}
-		list, err := planSet(ctx, dir, len(tools) > 0, &o)
-		if err != nil {
+		before := len(all.plans)
+		if err := all.plan(ctx, dir, g, len(tools) > 0, &o); err != nil {
 			return nil, fmt.Errorf("planning the tasks of %s: %w", dir, err)
 		}
-		if len(list.plans) == 0 {
+		if len(all.plans) == before {
 			return nil, fmt.Errorf("no task of %s has a plan", dir)
-		}
-		for _, row := range list.plans {
-			row.group = g
-			all.plans = append(all.plans, row)
-		}
-		for _, row := range list.choices {
-			row.group = g
-			all.choices = append(all.choices, row)
 		}
 	}
 	if len(names) < 2 {
@@ -182,70 +165,77 @@ func Fit(ctx context.Context, o FitOptions) (*FitReport, error) {
 	return r, nil
 }
 
-// planSet plans tasks of a set, with nothing learnt. It omits plans without tools, and choices
+// plan plans tasks of a set, with nothing learnt. It omits plans without tools, and choices
 // for intents with another number of parts than of tools.
-func planSet(ctx context.Context, dir string, shared bool, o *FitOptions) (rows fitRows, err error) {
-	options := &ToolsOptions{Embedder: o.Embedder, Cache: o.Cache, Progress: func(string, int, int) {}}
-	add := func(x *toolsearch.Index, catalogue string, task *toolTask) error {
-		plan, err := suggest.Suggest(ctx, x, suggest.Request{Intent: task.intent})
-		if err != nil {
-			return fmt.Errorf("task %s: %w", task.id, err)
-		}
-		if len(plan.Tasks) > 0 {
-			var sums planSums
-			sums.add(plan, task, func(string) bool { return true })
-			rows.plans = append(rows.plans, fitRow{catalogue: catalogue, features: plan.Parts.Features(), right: sums.exact > 0 && len(task.calls) > 0})
-		}
-		choices, err := suggest.Choices(ctx, x, task.intent)
-		if err != nil || len(choices) != len(task.calls) {
-			return err
-		}
-		for n, c := range choices {
-			row := choiceRow{features: c.Features}
-			for _, id := range c.Tools {
-				row.right = append(row.right, cmp.Or(task.stands[id], id) == task.calls[n])
-			}
-			if slices.Contains(row.right, true) {
-				rows.choices = append(rows.choices, row)
-			}
-		}
-		return nil
-	}
-	if shared {
-		set, err := readToolSet(dir)
-		if err != nil {
-			return rows, err
-		}
-		b, err := openToolBench(ctx, set, options)
-		if err != nil {
-			return rows, err
-		}
-		defer b.close()
-		for _, task := range spread(set.tasks, fitTasks) {
-			if err := add(b.index, dir, &task); err != nil {
-				return rows, err
-			}
-		}
-		return rows, nil
-	}
-	questions, err := someQuestions(dir, fitTasks, func(kind string) string { return kind })
+func (rows *fitRows) plan(ctx context.Context, dir string, group int, shared bool, o *FitOptions) error {
+	questions, err := fitQuestions(dir, shared)
 	if err != nil {
-		return rows, err
+		return err
 	}
+	options := &ToolsOptions{Embedder: o.Embedder, Cache: o.Cache, Progress: func(string, int, int) {}}
 	for i := 0; i < len(questions); {
 		b, err := openToolBench(ctx, &toolSet{tools: questions[i].catalogue}, options)
 		if err != nil {
-			return rows, err
+			return err
 		}
 		for same := questions[i].tools; err == nil && i < len(questions) && bytes.Equal(questions[i].tools, same); i++ {
-			err = add(b.index, dir+" "+questions[i].kind, &questions[i].task)
+			err = rows.add(ctx, b.index, group, dir+" "+questions[i].kind, &questions[i].task)
 		}
 		b.close()
 		if err != nil {
-			return rows, err
+			return err
 		}
 	}
-	return rows, nil
+	return nil
+}
+
+// fitQuestions reads the tasks of a set, those with the same tools one after the other. shared
+// means that all have the tools of the set.
+func fitQuestions(dir string, shared bool) ([]question, error) {
+	if !shared {
+		return someQuestions(dir, fitTasks, func(kind string) string { return kind })
+	}
+	set, err := readToolSet(dir)
+	if err != nil {
+		return nil, err
+	}
+	var list []question
+	for _, task := range spread(set.tasks, fitTasks) {
+		list = append(list, question{catalogue: set.tools, task: task})
+	}
+	return list, nil
+}
+
+// add adds the plan of a task and the choices for its parts.
+func (rows *fitRows) add(ctx context.Context, x *toolsearch.Index, group int, catalogue string, task *toolTask) error {
+	plan, err := suggest.Suggest(ctx, x, suggest.Request{Intent: task.intent})
+	if err != nil {
+		return fmt.Errorf("task %s: %w", task.id, err)
+	}
+	if len(plan.Tasks) > 0 {
+		var sums planSums
+		sums.add(plan, task, func(string) bool { return true })
+		rows.plans = append(rows.plans, planRow(group, catalogue, plan.Parts.Features(), sums.exact > 0 && len(task.calls) > 0))
+	}
+	choices, err := suggest.Choices(ctx, x, task.intent)
+	if err != nil || len(choices) != len(task.calls) {
+		return err
+	}
+	for n, c := range choices {
+		row := fitRow{group: group, features: c.Features}
+		for _, id := range c.Tools {
+			row.right = append(row.right, cmp.Or(task.stands[id], id) == task.calls[n])
+		}
+		if slices.Contains(row.right, true) {
+			rows.choices = append(rows.choices, row)
+		}
+	}
+	return nil
+}
+
+// planRow returns the row of a plan. None has no features, so that its score is 0.
+func planRow(group int, catalogue string, features []float64, right bool) fitRow {
+	return fitRow{group, catalogue, [][]float64{features, make([]float64, len(features))}, []bool{right, !right}}
 }
 
 // fitSums sums the groups: their plans, and their AUC by the square root of its pairs.
@@ -260,7 +250,7 @@ func (s *fitSums) add(rows []fitRow, group int, weights []float64) FitSet {
 	var own []judgement
 	for i := range rows {
 		if r := &rows[i]; r.group == group {
-			j := judgement{1 / (1 + math.Exp(-inner(weights, r.features))), r.right}
+			j := judgement{1 / (1 + math.Exp(-inner(weights, r.features[0]))), r.right[0]}
 			own, by[r.catalogue] = append(own, j), append(by[r.catalogue], j)
 		}
 	}
@@ -292,31 +282,35 @@ func concordant(list []judgement) (pairs, ordered float64) {
 	return pairs, ordered
 }
 
-// fitConfidence fits the probability that a plan is right to the groups but one, each by the
-// square root of its size. Evidence does not lower it and missing inputs do not raise it: a
-// weight of the other sign becomes 0.
+// fitConfidence fits the probability that a plan is right to the groups but one. Evidence does
+// not lower it and missing inputs do not raise it: a weight of the other sign becomes 0. The
+// penalty leaves the bias, whose deviation is 0, alone.
 func fitConfidence(all []fitRow, without int) []float64 {
-	size := map[int]float64{}
-	for i := range all {
-		size[all[i].group]++
+	rows, weights := others(all, without)
+	var total float64
+	for _, weight := range weights {
+		total += weight
 	}
-	var rows [][]float64
-	var right []bool
-	var weights []float64
-	for i := range all {
-		if r := &all[i]; r.group != without {
-			rows, right, weights = append(rows, slices.Clone(r.features)), append(right, r.right), append(weights, 1/math.Sqrt(size[r.group]))
+	penalty := make([]float64, len(suggest.Features))
+	for k := range penalty {
+		var mean, square float64
+		for i := range rows {
+			v := rows[i].features[0][k]
+			mean, square = mean+v/float64(len(rows)), square+v*v/float64(len(rows))
 		}
+		penalty[k] = 2*ridge*total*max(0, square-mean*mean) + 1e-9
 	}
 	sign := map[string]float64{"evidence": 1, "contested": -1}
 	for {
-		w := logistic(rows, right, weights)
+		w := newton(rows, weights, penalty)
 		wrong := slices.IndexFunc(suggest.Features, func(f string) bool { return sign[f]*w[slices.Index(suggest.Features, f)] < 0 })
 		if wrong < 0 {
 			return w
 		}
 		for i := range rows {
-			rows[i][wrong] = 0
+			f := slices.Clone(rows[i].features[0])
+			f[wrong] = 0
+			rows[i].features = [][]float64{f, rows[i].features[1]}
 		}
 	}
 }
@@ -325,26 +319,50 @@ func fitConfidence(all []fitRow, without int) []float64 {
 const cosines = 6
 
 // fitChoice fits the probability that a candidate is the right one for its part to the groups but
-// one, each by the square root of its size, by Newton's method with half the step where that
-// makes the fit worse. It scales the weights: only their ratios order the candidates.
-func fitChoice(all []choiceRow, without int) []float64 {
+// one. It scales the weights: only their ratios order the candidates.
+func fitChoice(all []fitRow, without int) []float64 {
+	rows, weights := others(all, without)
+	w := newton(rows, weights, slices.Repeat([]float64{choiceRidge}, len(suggest.ChoiceFeatures)))
+	var sum float64
+	for _, v := range w[:cosines] {
+		sum += v
+	}
+	for k := range w {
+		w[k] *= 2 / max(sum, 1e-9)
+	}
+	return w
+}
+
+// others returns the rows of the groups but one with their weights. A group weighs the square
+// root of its size.
+func others(all []fitRow, without int) (rows []fitRow, weights []float64) {
 	size := map[int]float64{}
 	for i := range all {
 		size[all[i].group]++
 	}
-	n := len(suggest.ChoiceFeatures)
+	for _, r := range all {
+		if r.group != without {
+			rows, weights = append(rows, r), append(weights, 1/math.Sqrt(size[r.group]))
+		}
+	}
+	return rows, weights
+}
+
+// newton fits the probability that a candidate is the right one of its row, by Newton's method
+// with half the step where that makes the fit worse. Half of each squared weight times its
+// penalty counts against the fit.
+func newton(rows []fitRow, weights, penalty []float64) []float64 {
+	n := len(penalty)
 	w, before, reached := make([]float64, n), make([]float64, n), math.Inf(-1)
 	for range 60 {
 		likelihood, gradient, curvature := 0.0, make([]float64, n), make([][]float64, n)
 		for k := range curvature {
 			curvature[k] = make([]float64, n)
-			likelihood -= choiceRidge / 2 * w[k] * w[k]
-			gradient[k], curvature[k][k] = -choiceRidge*w[k], choiceRidge
+			likelihood -= penalty[k] / 2 * w[k] * w[k]
+			gradient[k], curvature[k][k] = -penalty[k]*w[k], penalty[k]
 		}
-		for i := range all {
-			if r := &all[i]; r.group != without {
-				likelihood += r.climb(w, 1/math.Sqrt(size[r.group]), gradient, curvature)
-			}
+		for i := range rows {
+			likelihood += rows[i].climb(w, weights[i], gradient, curvature)
 		}
 		if likelihood < reached {
 			for k := range w {
@@ -361,19 +379,12 @@ func fitChoice(all []choiceRow, without int) []float64 {
 			w[k] += d
 		}
 	}
-	var sum float64
-	for _, v := range w[:cosines] {
-		sum += v
-	}
-	for k := range w {
-		w[k] *= 2 / max(sum, 1e-9)
-	}
 	return w
 }
 
 // climb returns the logarithm of the probability of the right candidates times weight, and adds its
 // gradient and the curvature of all candidates.
-func (r *choiceRow) climb(w []float64, weight float64, gradient []float64, curvature [][]float64) float64 {
+func (r *fitRow) climb(w []float64, weight float64, gradient []float64, curvature [][]float64) float64 {
 	p, top := make([]float64, len(r.features)), math.Inf(-1)
 	for i, f := range r.features {
 		p[i] = inner(w, f)
@@ -410,7 +421,7 @@ func (r *choiceRow) climb(w []float64, weight float64, gradient []float64, curva
 }
 
 // rightParts returns the parts of a group, and the share whose best candidate is right.
-func rightParts(all []choiceRow, group int, w []float64) (parts int, right float64) {
+func rightParts(all []fitRow, group int, w []float64) (parts int, right float64) {
 	for i := range all {
 		if all[i].group != group {
 			continue
@@ -427,51 +438,6 @@ func rightParts(all []choiceRow, group int, w []float64) (parts int, right float
 		}
 	}
 	return parts, right / float64(max(1, parts))
-}
-
-// logistic fits the probability that a row is right by Newton's method. Ridge leaves the bias,
-// whose deviation is 0, alone.
-func logistic(rows [][]float64, right []bool, weights []float64) []float64 {
-	var total float64
-	for _, w := range weights {
-		total += w
-	}
-	n := len(rows[0])
-	mean, scale := make([]float64, n), make([]float64, n) // scale holds the standard deviation of each feature
-	for _, r := range rows {
-		for k, v := range r {
-			mean[k] += v / float64(len(rows))
-			scale[k] += v * v / float64(len(rows))
-		}
-	}
-	for k := range scale {
-		scale[k] = math.Sqrt(max(0, scale[k]-mean[k]*mean[k]))
-	}
-	w := make([]float64, len(scale))
-	for range 30 {
-		gradient, curvature := make([]float64, len(w)), make([][]float64, len(w))
-		for k, s := range scale {
-			curvature[k] = make([]float64, len(w))
-			gradient[k], curvature[k][k] = -2*ridge*s*s*w[k], 2*ridge*s*s+1e-9
-		}
-		for i, r := range rows {
-			q := 1 / (1 + math.Exp(-inner(w, r)))
-			g := -q
-			if right[i] {
-				g++
-			}
-			for k := range r {
-				gradient[k] += weights[i] / total * g * r[k]
-				for l := range r {
-					curvature[k][l] += weights[i] / total * q * (1 - q) * r[k] * r[l]
-				}
-			}
-		}
-		for k, d := range solve(curvature, gradient) {
-			w[k] += d
-		}
-	}
-	return w
 }
 
 // solve solves a system with a positive definite matrix, which it changes, as b.

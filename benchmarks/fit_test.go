@@ -87,7 +87,7 @@ func TestLogistic(t *testing.T) {
 		for i := range 200 {
 			f := make([]float64, len(suggest.Features))
 			f[0], f[1], f[4], f[5] = 1, float64(i%10)/10, float64(i%2), 1
-			rows = append(rows, fitRow{group: group, features: f, right: i%10 >= i/10%10 && i%2 == 0})
+			rows = append(rows, planRow(group, "", f, i%10 >= i/10%10 && i%2 == 0))
 		}
 	}
 	w := fitConfidence(rows, 2)
@@ -99,9 +99,9 @@ func TestLogistic(t *testing.T) {
 // TestFitChoice fits choices whose weights are known, and reports the share of the right ones.
 func TestFitChoice(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	var rows []choiceRow
+	var rows []fitRow
 	for i := range 3000 {
-		r := choiceRow{group: i % 3}
+		r := fitRow{group: i % 3}
 		best, at := math.Inf(-1), 0
 		for c := range 8 {
 			f := make([]float64, len(suggest.ChoiceFeatures))
