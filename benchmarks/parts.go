@@ -1,12 +1,9 @@
 package benchmarks
 
 import (
-	"bufio"
-	"compress/gzip"
-	"errors"
+	"bytes"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -113,34 +110,18 @@ func FitParts(files []string) (*PartsReport, error) {
 
 // readMarked reads the requests of a file.
 func readMarked(name string) (list []markedRequest, err error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	var r io.Reader = file
-	if strings.HasSuffix(name, ".gz") {
-		z, err := gzip.NewReader(file)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+	err = readLines(name, func(line []byte) error {
+		if !bytes.Contains(line, []byte("[[")) {
+			return nil
 		}
-		r = z
-	}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if line := lines.Text(); strings.Contains(line, "[[") {
-			text := line[strings.LastIndexByte(line, '\t')+1:]
-			if before, after, ok := strings.Cut(text, "|"); ok && !strings.Contains(before, "[[") {
-				text = after
-			}
-			list = append(list, marked(strings.TrimSpace(text)))
+		text := string(line[bytes.LastIndexByte(line, '\t')+1:])
+		if before, after, ok := strings.Cut(text, "|"); ok && !strings.Contains(before, "[[") {
+			text = after
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return list, nil
+		list = append(list, marked(strings.TrimSpace(text)))
+		return nil
+	})
+	return list, err
 }
 
 // marked reads a request with its parts in double brackets.
