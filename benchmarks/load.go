@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 )
@@ -79,23 +80,28 @@ func Load(ctx context.Context, o LoadOptions) (*LoadReport, error) {
 	if _, err := o.search(ctx, client, o.Queries[0]); err != nil {
 		return nil, err
 	}
-	type due struct {
-		query string
-		at    time.Time // zero means immediately
-	}
-	work := make(chan due)
+	r := &LoadReport{Requests: o.Requests, Distinct: min(len(o.Queries), o.Requests), Clients: o.Clients, Rate: o.Rate}
 	var mu sync.Mutex
 	var times []float64
-	r := &LoadReport{Requests: o.Requests, Distinct: min(len(o.Queries), o.Requests), Clients: o.Clients, Rate: o.Rate}
+	var next atomic.Int64
+	began := time.Now()
 	var wg sync.WaitGroup
 	for range o.Clients {
 		wg.Go(func() {
-			for d := range work {
-				if d.at.IsZero() {
-					d.at = time.Now()
+			for i := next.Add(1) - 1; i < int64(o.Requests) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				due := time.Now()
+				if o.Rate > 0 {
+					due = began.Add(time.Duration(float64(i) / o.Rate * float64(time.Second)))
 				}
-				a, err := o.search(ctx, client, d.query)
-				took := time.Since(d.at)
+				if wait := time.Until(due); wait > 0 {
+					select {
+					case <-time.After(wait):
+					case <-ctx.Done():
+						return
+					}
+				}
+				a, err := o.search(ctx, client, o.Queries[i%int64(len(o.Queries))])
+				took := time.Since(due)
 				mu.Lock()
 				times = append(times, float64(took)/float64(time.Millisecond))
 				switch {
@@ -112,34 +118,6 @@ func Load(ctx context.Context, o LoadOptions) (*LoadReport, error) {
 			}
 		})
 	}
-	began := time.Now()
-	queue := make(chan due, o.Requests) // so that an open loop does not wait for clients
-	go func() {
-		defer close(queue)
-		for i := range o.Requests {
-			d := due{query: o.Queries[i%len(o.Queries)]}
-			if o.Rate > 0 {
-				d.at = began.Add(time.Duration(float64(i) / o.Rate * float64(time.Second)))
-				if wait := time.Until(d.at); wait > 0 {
-					timer := time.NewTimer(wait)
-					select {
-					case <-timer.C:
-					case <-ctx.Done():
-						timer.Stop()
-						return
-					}
-				}
-			}
-			queue <- d
-		}
-	}()
-	for d := range queue {
-		if ctx.Err() != nil {
-			break
-		}
-		work <- d
-	}
-	close(work)
 	wg.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, err
