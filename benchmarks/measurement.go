@@ -120,14 +120,10 @@ func (m *measurement) search(ctx context.Context, w *bench, v variant) (*Run, er
 
 // fill records a ranking in q.
 func (w *bench) fill(q *RunQuery, ranking *retriever.Ranking) {
+	var all []*Evidence
 	for i := range ranking.Documents[:min(runDepth, len(ranking.Documents))] {
 		d := &ranking.Documents[i]
-		id := w.ids[d.Path]
-		q.Ranking = append(q.Ranking, Scored{id, d.Score})
-		if i > 0 && (q.Best != nil || q.Relevant[id] <= 0) {
-			continue
-		}
-		e := &Evidence{ID: id, Rank: i + 1, Score: d.Score}
+		e := &Evidence{ID: w.ids[d.Path], Rank: i + 1, Score: d.Score}
 		for _, p := range d.Parts() {
 			switch p.Name {
 			case "vector":
@@ -138,11 +134,8 @@ func (w *bench) fill(q *RunQuery, ranking *retriever.Ranking) {
 				e.Graph += p.Weight * p.Value
 			}
 		}
-		if i == 0 {
-			q.First = e
-		}
-		if q.Relevant[id] > 0 {
-			q.Best = e
-		}
+		all = append(all, e)
+		q.Ranking = append(q.Ranking, Scored{e.ID, e.Score})
 	}
+	q.explain(all...)
 }

@@ -207,14 +207,14 @@ func (r *Run) readRankings(file string) error {
 			return cmp.Or(cmp.Compare(float32(b.Score), float32(a.Score)), strings.Compare(b.ID, a.ID))
 		})
 		q.Ranking = q.Ranking[:min(runDepth, len(q.Ranking))]
-		q.explain()
+		q.explain(q.First, q.Best)
 	}
 	return err
 }
 
-// explain sets First and Best. It keeps the components of their scores if the run has them.
-func (q *RunQuery) explain() {
-	known := []*Evidence{q.First, q.Best}
+// explain sets First and Best, with the components of their scores if they are among the known
+// ones.
+func (q *RunQuery) explain(known ...*Evidence) {
 	q.First, q.Best = nil, nil
 	for i, d := range q.Ranking {
 		if i > 0 && q.Relevant[d.ID] <= 0 {
