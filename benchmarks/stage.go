@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/stage"
@@ -160,22 +162,15 @@ func (b *stageBench) load(ctx context.Context, maker *workspace.Stages, r *Stage
 	var mu sync.Mutex
 	var ids []string
 	var create, status []float64
-	var failed error
-	fail := func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		failed = errors.Join(failed, err)
-	}
 	var next atomic.Int64
-	var clients sync.WaitGroup
+	var clients errgroup.Group
 	began := time.Now()
 	for range b.o.Clients {
-		clients.Go(func() {
+		clients.Go(func() error {
 			for i := next.Add(1); i <= int64(b.o.Tasks); i = next.Add(1) {
 				id, took, err := createTask(ctx, maker, fmt.Sprint("user-", i%100))
 				if err != nil {
-					fail(err)
-					return
+					return err
 				}
 				mu.Lock()
 				ids = append(ids, id)
@@ -185,8 +180,7 @@ func (b *stageBench) load(ctx context.Context, maker *workspace.Stages, r *Stage
 				if i%10 == 0 {
 					took, _, err := lookAt(ctx, maker, some)
 					if err != nil {
-						fail(err)
-						return
+						return err
 					}
 					mu.Lock()
 					status = append(status, took)
@@ -196,11 +190,11 @@ func (b *stageBench) load(ctx context.Context, maker *workspace.Stages, r *Stage
 					b.o.Progress(fmt.Sprintf("%d tasks created", i))
 				}
 			}
+			return nil
 		})
 	}
-	clients.Wait()
-	if failed != nil {
-		return nil, failed
+	if err := clients.Wait(); err != nil {
+		return nil, err
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
