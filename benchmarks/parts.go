@@ -270,76 +270,53 @@ func (f *partsFit) known(hashes [][]uint32) [][]int {
 	return features
 }
 
-// add adds the gradient of the negative log likelihood of a request's tags, by the forward and
-// backward sums of the probabilities of all tags.
+// add adds the gradient of the negative log likelihood of a request's tags. It sums the
+// probabilities of all tags up to each word, and then goes back from the last word to the first.
 func (f *partsFit) add(r *taggedRequest) {
 	const tags = toolsearch.Tags
-	n := len(r.features)
-	if n == 0 {
-		return
+	place := func(i int, a, b toolsearch.Tag) int {
+		if i == 0 {
+			return toolsearch.StartWeight(b)
+		}
+		return toolsearch.AfterWeight(a, b)
 	}
-	score, forward, backward := make([][tags]float64, n), make([][tags]float64, n), make([][tags]float64, n)
+	var sum [tags]float64                                  // by the tag of the word
+	before := make([][tags][tags]float64, len(r.features)) // the probability of each tag of the word before it
 	for i, features := range r.features {
-		for t := range toolsearch.Tag(tags) {
-			for _, n := range features {
-				score[i][t] += f.weights[toolsearch.FeatureWeight(n, t)]
-			}
-		}
-	}
-	after := func(a, b toolsearch.Tag) float64 {
-		if !toolsearch.PossibleTag(a, b) {
-			return math.Inf(-1)
-		}
-		return f.weights[toolsearch.AfterWeight(a, b)]
-	}
-	for i := range n {
+		var next [tags]float64
 		for b := range toolsearch.Tag(tags) {
 			var from [tags]float64
 			for a := range toolsearch.Tag(tags) {
-				switch {
-				case i > 0:
-					from[a] = forward[i-1][a] + after(a, b)
-				case a == toolsearch.Outside && toolsearch.PossibleTag(a, b):
-					from[a] = f.weights[toolsearch.StartWeight(b)]
-				default:
+				if toolsearch.PossibleTag(a, b) && (i > 0 || a == toolsearch.Outside) {
+					from[a] = sum[a] + f.weights[place(i, a, b)]
+				} else {
 					from[a] = math.Inf(-1)
 				}
 			}
-			forward[i][b] = score[i][b] + logSum(from)
-		}
-	}
-	for i := n - 2; i >= 0; i-- {
-		for a := range toolsearch.Tag(tags) {
-			var to [tags]float64
-			for b := range toolsearch.Tag(tags) {
-				to[b] = after(a, b) + score[i+1][b] + backward[i+1][b]
+			next[b], before[i][b] = normalize(from)
+			for _, n := range features {
+				next[b] += f.weights[toolsearch.FeatureWeight(n, b)]
 			}
-			backward[i][a] = logSum(to)
 		}
+		sum = next
 	}
-	all := logSum(forward[n-1])
-	for i, features := range r.features {
+	_, p := normalize(sum)
+	for i := len(r.features) - 1; i >= 0; i-- {
+		var next [tags]float64
 		for b := range toolsearch.Tag(tags) {
-			p := math.Exp(forward[i][b] + backward[i][b] - all)
-			if i == 0 {
-				f.gradient[toolsearch.StartWeight(b)] += p
-			} else {
-				for a := range toolsearch.Tag(tags) {
-					f.gradient[toolsearch.AfterWeight(a, b)] += math.Exp(forward[i-1][a] + after(a, b) + score[i][b] + backward[i][b] - all)
-				}
+			for a := range toolsearch.Tag(tags) {
+				f.gradient[place(i, a, b)] += p[b] * before[i][b][a]
+				next[a] += p[b] * before[i][b][a]
 			}
 			if r.tags[i] == b {
-				p--
-				if i == 0 {
-					f.gradient[toolsearch.StartWeight(b)]--
-				} else {
-					f.gradient[toolsearch.AfterWeight(r.tags[i-1], b)]--
-				}
+				p[b]--
+				f.gradient[place(i, r.tags[max(0, i-1)], b)]--
 			}
-			for _, n := range features {
-				f.gradient[toolsearch.FeatureWeight(n, b)] += p
+			for _, n := range r.features[i] {
+				f.gradient[toolsearch.FeatureWeight(n, b)] += p[b]
 			}
 		}
+		p = next
 	}
 }
 
@@ -356,15 +333,17 @@ func (f *partsFit) step(rate float64) {
 	}
 }
 
-// logSum returns the logarithm of the sum of exponentials.
-func logSum(v [toolsearch.Tags]float64) float64 {
+// normalize returns the logarithm of the sum of exponentials, and their shares of the sum.
+func normalize(v [toolsearch.Tags]float64) (sum float64, shares [toolsearch.Tags]float64) {
 	top := max(v[0], v[1], v[2])
 	if math.IsInf(top, -1) {
-		return top
+		return top, shares
 	}
-	var sum float64
 	for _, x := range v {
 		sum += math.Exp(x - top)
 	}
-	return top + math.Log(sum)
+	for i, x := range v {
+		shares[i] = math.Exp(x-top) / sum
+	}
+	return top + math.Log(sum), shares
 }
