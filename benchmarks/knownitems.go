@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -245,7 +246,7 @@ func findPlaces(pages []*page, items []*knownItem) {
 		}
 	}
 	for _, p := range pages {
-		at := wordExtents(p.text)
+		at := wordPattern.FindAllStringIndex(p.text, -1)
 		for i, e := range at {
 			for _, item := range first[strings.ToLower(p.text[e[0]:e[1]])] {
 				n := len(words[item])
@@ -261,23 +262,8 @@ func findPlaces(pages []*page, items []*knownItem) {
 	}
 }
 
-// wordExtents returns where the words of a text are: see wordsOf.
-func wordExtents(text string) (extents [][2]int) {
-	begin := -1
-	for at, r := range text {
-		switch in := isWord(r); {
-		case in && begin < 0:
-			begin = at
-		case !in && begin >= 0:
-			extents = append(extents, [2]int{begin, at})
-			begin = -1
-		}
-	}
-	if begin >= 0 {
-		extents = append(extents, [2]int{begin, len(text)})
-	}
-	return extents
-}
+// wordPattern matches a word of a text: see wordsOf.
+var wordPattern = regexp.MustCompile(`[\p{L}\p{Nd}_]+`)
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
 
@@ -346,58 +332,46 @@ func (w *wordCounts) sentences(pages []*page) []*knownItem {
 	return items
 }
 
+// sentencePattern matches a sentence, as its group, with the space after it.
+var sentencePattern = regexp.MustCompile(`(?s)(.*?(?:[.?!]|$))(?:[ \n]+|$)`)
+
 // sentencesOf returns the extents of the sentences in the paragraphs of text[from:to].
 // Paragraphs are lines that begin with a letter, outside of fenced code, or in source code
 // the lines of comments.
 func sentencesOf(text string, from, to int, code bool) (extents [][2]int) {
-	fenced, begin := false, -1
-	flush := func(end int) {
-		end -= len(text[:end]) - len(strings.TrimRight(text[:end], "\r\n "))
-		for at := begin; begin >= 0 && at < end; {
-			stop := end
-			if n := strings.IndexAny(text[at:end], ".?!"); n >= 0 {
-				stop = at + n + 1
-			}
-			for stop < end && text[stop] != ' ' && text[stop] != '\n' { // 1.5, e.g., a.md
-				n := strings.IndexAny(text[stop:end], ".?!")
-				if n < 0 {
-					stop = end
-					break
-				}
-				stop += n + 1
-			}
-			extents = append(extents, [2]int{at, stop})
-			for at = stop; at < end && (text[at] == ' ' || text[at] == '\n'); at++ {
+	fenced, begin, at := false, -1, from
+	flush := func() {
+		if begin >= 0 {
+			for _, m := range sentencePattern.FindAllStringSubmatchIndex(strings.TrimRight(text[begin:at], "\r\n "), -1) {
+				extents = append(extents, [2]int{begin + m[2], begin + m[3]})
 			}
 		}
 		begin = -1
 	}
-	for at := from; at < to; {
-		end := to
-		if n := strings.IndexByte(text[at:to], '\n'); n >= 0 {
-			end = at + n
-		}
-		line, start := text[at:end], at
+	for whole := range strings.Lines(text[from:to]) {
+		line, next := strings.TrimSuffix(whole, "\n"), text[at+len(whole):]
+		start := at
 		if code {
 			comment := strings.TrimLeft(line, " \t")
+			start += len(line)
 			line = strings.TrimLeft(comment, "/*#-;\"' \t!")
 			if comment == "" || !strings.ContainsRune("/*#-;\"'", rune(comment[0])) {
 				line = ""
 			}
-			start = end - len(line)
+			start -= len(line)
 		}
 		first, _ := utf8.DecodeRuneInString(line)
-		switch fence := strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~"); {
-		case fence:
-			flush(at)
+		switch {
+		case strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~"):
+			flush()
 			fenced = !fenced
-		case fenced || !unicode.IsLetter(first) || strings.Contains(line, "://") || strings.HasPrefix(text[min(end+1, len(text)):], "==") || strings.HasPrefix(text[min(end+1, len(text)):], "--"):
-			flush(at)
+		case fenced || !unicode.IsLetter(first) || strings.Contains(line, "://") || strings.HasPrefix(next, "==") || strings.HasPrefix(next, "--"):
+			flush()
 		case begin < 0:
 			begin = start
 		}
-		at = end + 1
+		at += len(whole)
 	}
-	flush(min(to, len(text)))
+	flush()
 	return extents
 }
