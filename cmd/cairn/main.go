@@ -77,12 +77,10 @@ func withGracePeriod(ctx context.Context, period time.Duration, fn func() error)
 		return err
 	case <-ctx.Done():
 	}
-	late := time.NewTimer(period)
-	defer late.Stop()
 	select {
 	case err := <-ended:
 		return err
-	case <-late.C:
+	case <-time.After(period):
 		return ctx.Err()
 	}
 }

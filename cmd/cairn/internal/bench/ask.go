@@ -99,9 +99,5 @@ func markedPlace(ctx context.Context, w *workspace.Workspace, answer *retriever.
 	if n < 1 || n > len(answer.Results) {
 		return "", fmt.Errorf("%d is not the number of a result, want 1 to %d", n, len(answer.Results))
 	}
-	r := answer.Results[n-1]
-	if r.Anchor == "" {
-		return r.Path, nil
-	}
-	return r.Path + "#" + r.Anchor, nil
+	return answer.Results[n-1].Place(), nil
 }
