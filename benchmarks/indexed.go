@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,17 +174,12 @@ func (w *bench) change(change func(*retriever.Options)) (err error) {
 	return err
 }
 
+var unsafeInName = regexp.MustCompile(`[^A-Za-z0-9._-]`)
+
 // fileName returns a file name for an ID that is not in taken. It keeps the words of the ID,
 // because the names of real files have meaning too.
 func fileName(id string, taken map[string]string) string {
-	stem := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
-			return r
-		}
-		return '_'
-	}, id)
-	stem = strings.TrimLeft(stem, "._")
+	stem := strings.TrimLeft(unsafeInName.ReplaceAllString(id, "_"), "._")
 	stem = cmp.Or(stem[:min(len(stem), 120)], "document")
 	name := stem + ".md"
 	for n := 2; ; n++ {

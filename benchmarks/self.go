@@ -115,21 +115,19 @@ func readFolder(ctx context.Context, sel config.Selection, c *config.Config, doc
 // without returns the text without the words of the hidden extents. What is between the
 // words stays, so that lines keep their numbers, and comments and headings their marks.
 func (p *page) without() string {
-	var b strings.Builder
-	at := 0
-	slices.SortFunc(p.hidden, func(a, b [2]int) int { return a[0] - b[0] })
+	hidden := make([]bool, len(p.text))
 	for _, h := range p.hidden {
-		b.WriteString(p.text[at:max(at, h[0])])
-		from := min(max(at, h[0]), h[1])
-		b.WriteString(strings.Map(func(r rune) rune {
-			if isWord(r) {
-				return -1
-			}
-			return r
-		}, p.text[from:h[1]]))
-		at = max(at, h[1])
+		for at := h[0]; at < h[1]; at++ {
+			hidden[at] = true
+		}
 	}
-	return b.String() + p.text[at:]
+	var b strings.Builder
+	for at, r := range p.text {
+		if !hidden[at] || !isWord(r) {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // groups returns the groups of a query about the page.
