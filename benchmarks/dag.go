@@ -56,8 +56,8 @@ type dagCall struct {
 	args func(i int) string
 	// before runs before call i and is not measured; nil does nothing.
 	before func(i int) error
-	// check checks an answer; nil accepts all.
-	check func(i int, answer []byte) error
+	// holds returns a text that the answer must have; nil accepts all answers.
+	holds func(i int) string
 }
 
 // DAG measures the tools for cards and their graph on boards of synthetic cards. It calls the
@@ -136,8 +136,8 @@ func (r *DAGReport) measure(ctx context.Context, dir, board string, cards, calls
 			start := time.Now()
 			answer, err := s.call(op.tool, op.args(i))
 			elapsed := time.Since(start)
-			if err == nil && op.check != nil {
-				err = op.check(i, answer)
+			if err == nil && op.holds != nil && !strings.Contains(string(answer), op.holds(i)) {
+				err = fmt.Errorf("answer %.200q, want %q in it", answer, op.holds(i))
 			}
 			if err != nil {
 				return errors.Join(fmt.Errorf("%s: %w", op.name, err), s.close())
@@ -152,18 +152,8 @@ func (r *DAGReport) measure(ctx context.Context, dir, board string, cards, calls
 	return s.close()
 }
 
-// always returns dagCall.args for constant arguments.
-func always(args string) func(int) string { return func(int) string { return args } }
-
-// holds returns a dagCall.check that requires a text in the answer.
-func holds(want func(i int) string) func(int, []byte) error {
-	return func(i int, answer []byte) error {
-		if text := want(i); !strings.Contains(string(answer), text) {
-			return fmt.Errorf("answer %.200q, want %q in it", answer, text)
-		}
-		return nil
-	}
-}
+// always returns dagCall.args or dagCall.holds for the same text in each call.
+func always(text string) func(int) string { return func(int) string { return text } }
 
 func boardCalls(dir string, n int) []dagCall {
 	words := []string{"low", "medium", "high", "critical"}
@@ -172,32 +162,32 @@ func boardCalls(dir string, n int) []dagCall {
 		tenth[i] = fmt.Sprintf("%q", cardID(i*(n/10)))
 	}
 	deps := strings.Join(tenth, ",")
-	fresh := holds(func(i int) string { return fmt.Sprintf("edited by hand %d", i) })
+	fresh := func(i int) string { return fmt.Sprintf("edited by hand %d", i) }
 	byHand := func(i int) error {
 		id := cardID(n / 2)
-		return os.WriteFile(cardPath(dir, id), cardText(fmt.Sprintf("edited by hand %d", i), "todo", "critical", nil), 0o644)
+		return os.WriteFile(cardPath(dir, id), cardText(fresh(i), "todo", "critical", nil), 0o644)
 	}
 	return []dagCall{
 		{"list_tasks", "list_tasks", 20, always(`{}`), nil, nil},
 		{"list_tasks, 50 active", "list_tasks", 20, always(`{"status":"active","limit":50}`), nil, nil},
 		{"list_tasks, 50 after an edit by hand", "list_tasks", 20, always(`{"priority":"critical","status":"todo"}`), byHand, fresh},
-		{"dag_get_ready_tasks, 100", "dag_get_ready_tasks", 30, always(`{"limit":100}`), nil, holds(func(int) string { return `"success":true` })},
+		{"dag_get_ready_tasks, 100", "dag_get_ready_tasks", 30, always(`{"limit":100}`), nil, always(`"success":true`)},
 		{"dag_get_ready_tasks, after an edit by hand", "dag_get_ready_tasks", 30, always(`{"limit":100}`), byHand, nil},
 		{"dag_get_ready_tasks, with details", "dag_get_ready_tasks", 0, always(`{"limit":100,"details":true}`), nil, nil},
 		{"update_task, durable", "update_task", 30, func(i int) string {
 			return fmt.Sprintf(`{"id":%q,"updates":{"priority":%q}}`, cardID(n/3), words[i%4])
-		}, nil, holds(func(int) string { return `"updated_fields"` })},
+		}, nil, always(`"updated_fields"`)},
 		{"update_task, with 10 new dependencies", "update_task", 30, func(i int) string {
 			list := deps
 			if i%2 == 1 {
 				list = ""
 			}
 			return fmt.Sprintf(`{"id":%q,"updates":{"depends_on":[%s]}}`, cardID(n-1), list)
-		}, nil, holds(func(int) string { return `"updated_fields"` })},
+		}, nil, always(`"updated_fields"`)},
 		{"create_task, 10 dependencies, durable", "create_task", 10, func(i int) string {
 			return fmt.Sprintf(`{"title":"made %d","depends_on":[%s]}`, i, deps)
-		}, nil, holds(func(int) string { return `"created"` })},
-		{"dag_get_stats", "dag_get_stats", 0, always(`{}`), nil, holds(func(int) string { return `"success":true` })},
+		}, nil, always(`"created"`)},
+		{"dag_get_stats", "dag_get_stats", 0, always(`{}`), nil, always(`"success":true`)},
 		{"dag_get_execution_order", "dag_get_execution_order", 0, always(`{}`), nil, nil},
 		{"dag_get_parallel_groups", "dag_get_parallel_groups", 0, always(`{}`), nil, nil},
 		{"dag_get_critical_path", "dag_get_critical_path", 0, always(`{}`), nil, nil},
@@ -211,11 +201,11 @@ func chainCalls(dir string, n int) []dagCall {
 		return os.WriteFile(cardPath(dir, first), cardText(fmt.Sprintf("closed by hand %d", i), "todo", "low", []string{last}), 0o644)
 	}
 	return []dagCall{
-		{"dag_validate_dependency, closing the chain", "dag_validate_dependency", 5, always(edge), nil, holds(func(int) string { return "CYCLE_DETECTED" })},
-		{"validate_task_graph", "validate_task_graph", 5, always(`{}`), nil, holds(func(int) string { return `"valid":true` })},
-		{"dag_get_critical_path", "dag_get_critical_path", 20, always(`{}`), nil, holds(func(int) string { return fmt.Sprintf(`"pathLength":%d`, n) })},
+		{"dag_validate_dependency, closing the chain", "dag_validate_dependency", 5, always(edge), nil, always("CYCLE_DETECTED")},
+		{"validate_task_graph", "validate_task_graph", 5, always(`{}`), nil, always(`"valid":true`)},
+		{"dag_get_critical_path", "dag_get_critical_path", 20, always(`{}`), nil, always(fmt.Sprintf(`"pathLength":%d`, n))},
 		{"dag_get_ready_tasks", "dag_get_ready_tasks", 0, always(`{}`), nil, nil},
-		{"validate_task_graph, the chain closed by hand before each call", "validate_task_graph", 0, always(`{}`), closed, holds(func(int) string { return `"valid":false` })},
+		{"validate_task_graph, the chain closed by hand before each call", "validate_task_graph", 0, always(`{}`), closed, always(`"valid":false`)},
 	}
 }
 
