@@ -245,12 +245,11 @@ func (b *toolBench) close() {
 	}
 }
 
-func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (b *toolBench, err error) {
-	opened := &toolBench{embedder: o.Embedder, rows: map[string][]ToolMetrics{}, namesakes: map[string]bool{}}
-	b = opened
+func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (_ *toolBench, err error) {
+	b := &toolBench{embedder: o.Embedder, rows: map[string][]ToolMetrics{}, namesakes: map[string]bool{}}
 	defer func() {
 		if err != nil {
-			opened.close() // b is nil
+			b.close()
 		}
 	}()
 	if o.Cache != "" {
