@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -150,10 +151,7 @@ func (q Question) Append(file string) error {
 	}
 	text := strings.TrimLeft(strings.Join(strings.Fields(q.Text), " "), "#")
 	_, err = fmt.Fprintf(f, "%s\t%s\n", text, q.Place)
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return err
+	return errors.Join(err, f.Close())
 }
 
 // ownQueries reads a file with a question, a tab and a place on each line. A question with several
