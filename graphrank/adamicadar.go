@@ -1,6 +1,7 @@
 package graphrank
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -19,18 +20,11 @@ func (g *Graph) AdamicAdar(u, v string) float64 {
 	if !ok1 || !ok2 || a == b {
 		return 0
 	}
-	na, nb := g.neighbours(a), g.neighbours(b)
+	near := g.neighbours(b)
 	var sum float64
-	for i, j := 0, 0; i < len(na) && j < len(nb); {
-		switch {
-		case na[i] == nb[j]:
-			sum += g.rarity(na[i])
-			i++
-			j++
-		case g.ids[na[i]] < g.ids[nb[j]]:
-			i++
-		default:
-			j++
+	for _, h := range g.neighbours(a) {
+		if _, shared := g.find(near, h.node); shared {
+			sum += g.rarity(h.node)
 		}
 	}
 	return sum
@@ -44,31 +38,25 @@ func (g *Graph) rarity(w int32) float64 {
 	return 0
 }
 
-// neighbours returns the neighbours of a node in either direction, sorted by id.
-func (g *Graph) neighbours(n int32) []int32 {
+// neighbours returns an edge for each neighbour of a node in either direction, sorted by id.
+// If a neighbour has edges in both directions, it is the one with the larger weight.
+func (g *Graph) neighbours(n int32) []half {
 	out, in := g.out[n], g.in[n]
-	merged := make([]int32, 0, len(out)+len(in))
-	for i, j := 0, 0; i < len(out) || j < len(in); {
-		switch {
-		case i == len(out):
-			merged = append(merged, in[j].node)
-			j++
-		case j == len(in):
-			merged = append(merged, out[i].node)
-			i++
-		case out[i].node == in[j].node:
-			merged = append(merged, out[i].node)
-			i++
-			j++
-		case g.ids[out[i].node] < g.ids[in[j].node]:
-			merged = append(merged, out[i].node)
-			i++
+	merged := make([]half, 0, len(out)+len(in))
+	for len(out) > 0 && len(in) > 0 {
+		switch a, b := out[0], in[0]; {
+		case a.node == b.node:
+			if b.weight() > a.weight() {
+				a = b
+			}
+			merged, out, in = append(merged, a), out[1:], in[1:]
+		case g.ids[a.node] < g.ids[b.node]:
+			merged, out = append(merged, a), out[1:]
 		default:
-			merged = append(merged, in[j].node)
-			j++
+			merged, in = append(merged, b), in[1:]
 		}
 	}
-	return merged
+	return append(append(merged, out...), in...)
 }
 
 // Relatedness returns how closely id is related to the context, in [0, 1]: 1 if an edge
@@ -106,35 +94,26 @@ func (g *Graph) Related(id string, k int) []Scored {
 	}
 	near := g.neighbours(n)
 	direct := make([]Scored, 0, len(near))
-	weight := make(map[string]float64, len(near))
-	for _, w := range near {
-		direct = append(direct, Scored{g.ids[w], 1})
+	for _, h := range slices.SortedStableFunc(slices.Values(near), func(a, b half) int { return cmp.Compare(b.weight(), a.weight()) }) {
+		direct = append(direct, Scored{g.ids[h.node], 1})
 	}
-	for _, list := range [2][]half{g.out[n], g.in[n]} {
-		for _, h := range list {
-			weight[g.ids[h.node]] = max(weight[g.ids[h.node]], h.weight())
-		}
-	}
-	slices.SortFunc(direct, func(a, b Scored) int {
-		return byScore(Scored{a.ID, weight[a.ID]}, Scored{b.ID, weight[b.ID]})
-	})
 	if len(direct) >= k {
 		return direct[:k]
 	}
 	sums := make(map[int32]float64)
 	for _, w := range near { // sorted, so that sums are deterministic
-		if len(g.out[w])+len(g.in[w]) > MaxHub {
+		if len(g.out[w.node])+len(g.in[w.node]) > MaxHub {
 			continue
 		}
-		r := g.rarity(w)
-		for _, v := range g.neighbours(w) {
-			if v != n {
-				sums[v] += r
+		r := g.rarity(w.node)
+		for _, v := range g.neighbours(w.node) {
+			if v.node != n {
+				sums[v.node] += r
 			}
 		}
 	}
 	for _, w := range near {
-		delete(sums, w)
+		delete(sums, w.node)
 	}
 	shared := make([]Scored, 0, len(sums))
 	for v, s := range sums {
