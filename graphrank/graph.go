@@ -217,8 +217,8 @@ func HalfLifeFactor(elapsed, halfLife float64) float64 {
 func (g *Graph) Edges() iter.Seq[Edge] {
 	return func(yield func(Edge) bool) {
 		for _, id := range g.Nodes() {
-			for _, h := range slices.Clone(g.out[g.index[id]]) {
-				if !yield(Edge{id, g.ids[h.node], h.typ, h.source, h.count}) {
+			for e := range g.Out(id) {
+				if !yield(e) {
 					return
 				}
 			}
