@@ -1,6 +1,9 @@
 package graphrank
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Affinity returns how closely each candidate is related to the context, in [0, 1). It
 // is the mean of the candidate's Relatedness and its Personalized PageRank from the
@@ -33,17 +36,14 @@ func (g *Graph) Proximity(context, candidates []string, follow float64) []float6
 	if uses == 0 {
 		return out
 	}
-	best, rank := 0.0, map[string]float64{}
-	for _, s := range g.personalized(context, g.Len(), follow) {
-		if !slices.Contains(context, s.ID) {
-			rank[s.ID] = s.Score
-			best = max(best, s.Score)
-		}
+	rank := g.personalized(context, follow)
+	maps.DeleteFunc(rank, func(id string, _ float64) bool { return slices.Contains(context, id) })
+	if len(rank) == 0 {
+		return out
 	}
+	best := slices.Max(slices.Collect(maps.Values(rank)))
 	for i, v := range candidates {
-		if best > 0 {
-			out[i] = rank[v] / best * uses / (uses + 1)
-		}
+		out[i] = rank[v] / best * uses / (uses + 1)
 	}
 	return out
 }

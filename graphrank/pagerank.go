@@ -27,99 +27,72 @@ const (
 // Winograd, "The PageRank Citation Ranking", Stanford 1999, section 2.6;
 // dangling nodes as in Langville and Meyer, "Deeper Inside PageRank", 2004, 3.1.
 func (g *Graph) PageRank() map[string]float64 {
-	m := g.matrix()
-	n := len(m.ids)
-	ranks := make(map[string]float64, n)
-	if n == 0 {
-		return ranks
+	n := float64(g.Len())
+	order := make([]int32, 0, g.Len()) // by id
+	total := make([]float64, g.Len())  // weights of the edges out of each node
+	var dangling []int32
+	for _, id := range g.Nodes() {
+		node := g.index[id]
+		order = append(order, node)
+		for _, h := range g.out[node] {
+			total[node] += h.weight()
+		}
+		if total[node] == 0 {
+			dangling = append(dangling, node)
+		}
 	}
-	rank, next := make([]float64, n), make([]float64, n)
-	for i := range rank {
-		rank[i] = 1 / float64(n)
+	shares := make([][]float64, g.Len()) // of each edge in g.in, of the weight out of its source
+	rank, next := make([]float64, g.Len()), make([]float64, g.Len())
+	for node, edges := range g.in {
+		rank[node] = 1 / n
+		for _, h := range edges {
+			shares[node] = append(shares[node], h.weight()/total[h.node])
+		}
 	}
 	for range maxIterations {
-		var dangling float64
-		for _, i := range m.dangling {
-			dangling += rank[i]
+		var lost float64
+		for _, node := range dangling {
+			lost += rank[node]
 		}
-		base := (1-damping)/float64(n) + damping*dangling/float64(n)
+		base := (1-damping)/n + damping*lost/n
 		var change float64
-		for v := range next {
+		for _, node := range order {
 			var sum float64
-			for e := m.start[v]; e < m.start[v+1]; e++ {
-				sum += rank[m.from[e]] * m.share[e]
+			for e, h := range g.in[node] {
+				sum += rank[h.node] * shares[node][e]
 			}
-			next[v] = base + damping*sum
-			change += math.Abs(next[v] - rank[v])
+			next[node] = base + damping*sum
+			change += math.Abs(next[node] - rank[node])
 		}
 		rank, next = next, rank
 		if change < tolerance {
 			break
 		}
 	}
-	for i, id := range m.ids {
-		ranks[id] = rank[i]
+	ranks := make(map[string]float64, len(rank))
+	for node, id := range g.ids {
+		ranks[id] = rank[node]
 	}
 	return ranks
 }
 
-// matrix holds the incoming edges in compressed sparse rows: the edges into node v are
-// start[v] to start[v+1], each with its share of the weight out of its source.
-type matrix struct {
-	ids      []string // sorted
-	start    []int32
-	from     []int32
-	share    []float64
-	dangling []int32
-}
-
-func (g *Graph) matrix() matrix {
-	ids := g.Nodes()
-	at := make([]int32, len(g.ids)) // position in the graph -> row
-	for row, id := range ids {
-		at[g.index[id]] = int32(row)
-	}
-	m := matrix{ids: ids, start: make([]int32, len(ids)+1),
-		from: make([]int32, 0, g.edges), share: make([]float64, 0, g.edges)}
-	total := make([]float64, len(ids))
-	for row, id := range ids {
-		for _, h := range g.out[g.index[id]] {
-			total[row] += h.weight()
-		}
-		if total[row] == 0 {
-			m.dangling = append(m.dangling, int32(row))
-		}
-	}
-	for row, id := range ids {
-		for _, h := range g.in[g.index[id]] {
-			m.from = append(m.from, at[h.node])
-			m.share = append(m.share, h.weight()/total[at[h.node]])
-		}
-		m.start[row+1] = int32(len(m.from))
-	}
-	return m
-}
-
-// personalized returns the k nodes with the highest PageRank from the seeds, including
-// the seeds. The walk jumps back to a seed instead of any node, so nodes near the seeds
-// rank high. The rank of a node without outgoing edges returns to the seeds. Unknown
-// seeds are ignored.
+// personalized returns the PageRank from the seeds of the nodes near them, including the
+// seeds. The walk jumps back to a seed instead of any node, so nodes near the seeds rank
+// high. The rank of a node without outgoing edges returns to the seeds. Unknown seeds are
+// ignored.
 //
 // The ranks are a local approximation by forward push: each node has an estimate p and a
 // residue r, and while some r(u) > ε·deg(u), node u adds (1−d)·r(u) to its estimate and
 // pushes d·r(u) along its edges by weight. Estimates do not exceed the exact values. At
 // most 1/(ε·(1−d)) edges are pushed, independent of the size of the graph. Andersen,
 // Chung and Lang, "Local Graph Partitioning using PageRank Vectors", FOCS 2006, section 3.
-func (g *Graph) personalized(seeds []string, k int, damping float64) []Scored {
+func (g *Graph) personalized(seeds []string, damping float64) map[string]float64 {
 	const epsilon = 1e-4
 	var start []int32
 	for _, s := range seeds {
 		if n, ok := g.index[s]; ok && !slices.Contains(start, n) {
 			start = append(start, n)
 		}
-	}
-	if len(start) == 0 || k <= 0 {
-		return nil
 	}
 	slices.SortFunc(start, func(a, b int32) int { return cmp.Compare(g.ids[a], g.ids[b]) })
 	p, r := make(map[int32]float64), make(map[int32]float64)
@@ -156,10 +129,9 @@ func (g *Graph) personalized(seeds []string, k int, damping float64) []Scored {
 			add(h.node, damping*mass*h.weight()/total)
 		}
 	}
-	ranked := make([]Scored, 0, len(p))
-	for n, score := range p {
-		ranked = append(ranked, Scored{g.ids[n], score})
+	ranks := make(map[string]float64, len(p))
+	for n, rank := range p {
+		ranks[g.ids[n]] = rank
 	}
-	slices.SortFunc(ranked, byScore)
-	return ranked[:min(k, len(ranked))]
+	return ranks
 }
