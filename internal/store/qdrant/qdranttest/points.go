@@ -23,7 +23,7 @@ type point struct {
 	payload map[string]*pb.Value
 	dense   []float32          // nil for none
 	sparse  map[uint32]float32 // nil for none
-	code    *code              // of dense
+	rounded []float32          // dense as quantised
 }
 
 // collection is one collection with a single shard. Its points have at most one dense and
@@ -38,7 +38,11 @@ type collection struct {
 	mu      sync.RWMutex
 	points  map[string]*point
 	indexes map[string]pb.FieldType
-	quantiser
+
+	// The range of the quantised numbers is recomputed whenever the collection has doubled, as
+	// the engine's optimiser rebuilds segments.
+	low, step  float32
+	calibrated int // number of points at the last calibration
 }
 
 func newCollection(r *pb.CreateCollection) (*collection, error) {

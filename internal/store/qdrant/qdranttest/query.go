@@ -142,9 +142,9 @@ func order(hits []scored) {
 func (c *collection) nearestDense(ctx context.Context, unit []float32, q *pb.QueryPoints, candidates map[string]*point, passes test) ([]scored, error) {
 	asked := q.Params.GetQuantization()
 	quantised := c.quantised && !c.server.options.Unquantised && !q.Params.GetExact() && !asked.GetIgnore()
-	var query *code
+	var query []float32
 	if quantised {
-		query = c.encode(unit)
+		query = c.round(unit)
 	}
 	var hits []scored
 	for _, p := range candidates {
@@ -153,7 +153,7 @@ func (c *collection) nearestDense(ctx context.Context, unit []float32, q *pb.Que
 		case len(hits)%4096 == 0 && ctx.Err() != nil:
 			return nil, ctx.Err()
 		case quantised:
-			hits = append(hits, scored{p, c.approximate(query, p.code)})
+			hits = append(hits, scored{p, dot(query, p.rounded)})
 		default:
 			hits = append(hits, scored{p, dot(unit, p.dense)})
 		}
@@ -211,21 +211,8 @@ func (c *collection) nearestSparse(q map[uint32]float32, candidates map[string]*
 	return hits
 }
 
-// code is a vector in the engine's scalar quantisation: a byte of 0 to 127 a
-// number, value = alpha*byte + offset.
-type code struct {
-	bytes []uint8
-	sum   int // of bytes
-}
-
-// quantiser holds the range of values that the bytes represent. It is recomputed whenever
-// the collection has doubled, as the engine's optimiser rebuilds segments.
-type quantiser struct {
-	alpha, offset float32
-	calibrated    int // points at the last calibration
-}
-
-// calibrate sets the range to the quantile of all numbers. The caller must hold c.mu.
+// calibrate sets the range of the quantisation to the quantile of all numbers. The caller must
+// hold c.mu.
 func (c *collection) calibrate() {
 	var all []float32
 	for _, p := range c.points {
@@ -239,11 +226,11 @@ func (c *collection) calibrate() {
 	if q := c.created.QuantizationConfig.GetScalar().Quantile; q != nil && *q < 1 && len(c.points) >= 127 {
 		cut = min((len(all)-1)/2, int(float32(len(all))*(1-*q)/2))
 	}
-	low, high := all[cut], all[len(all)-1-cut]
-	c.alpha, c.offset = max((high-low)/127, math.SmallestNonzeroFloat32), low
+	c.low = all[cut]
+	c.step = max((all[len(all)-1-cut]-c.low)/127, math.SmallestNonzeroFloat32)
 	c.calibrated = len(c.points)
 	for _, p := range c.points {
-		p.code = c.encode(p.dense)
+		p.rounded = c.round(p.dense)
 	}
 }
 
@@ -257,25 +244,15 @@ func (c *collection) put(p *point) {
 		c.calibrate()
 		return
 	}
-	p.code = c.encode(p.dense)
+	p.rounded = c.round(p.dense)
 }
 
-func (q *quantiser) encode(v []float32) *code {
-	out := &code{bytes: make([]uint8, len(v))}
+// round returns the numbers that the engine's scalar quantisation stores for v: a byte of 0 to
+// 127 stands for low + byte*step.
+func (c *collection) round(v []float32) []float32 {
+	out := make([]float32, len(v))
 	for i, x := range v {
-		b := uint8(math.Round(float64(min(max((x-q.offset)/q.alpha, 0), 127))))
-		out.bytes[i] = b
-		out.sum += int(b)
+		out[i] = c.low + c.step*float32(math.Round(float64(min(max((x-c.low)/c.step, 0), 127))))
 	}
 	return out
-}
-
-// approximate returns the inner product of two codes: with x = alpha*a + offset, the sum
-// of (alpha*a+offset)(alpha*b+offset).
-func (q *quantiser) approximate(a, b *code) float32 {
-	sum := 0
-	for i, x := range a.bytes {
-		sum += int(x) * int(b.bytes[i])
-	}
-	return q.alpha*q.alpha*float32(sum) + q.alpha*q.offset*float32(a.sum+b.sum) + q.offset*q.offset*float32(len(a.bytes))
 }
