@@ -376,13 +376,7 @@ func passage(s *store.Section, c store.Chunk, text []byte) Lines {
 
 // lineBreaks counts "\n", "\r\n" and single "\r".
 func lineBreaks(text []byte) int {
-	n := 0
-	for i, c := range text {
-		if c == '\n' || c == '\r' && (i+1 == len(text) || text[i+1] != '\n') {
-			n++
-		}
-	}
-	return n
+	return bytes.Count(text, []byte("\n")) + bytes.Count(text, []byte("\r")) - bytes.Count(text, []byte("\r\n"))
 }
 
 // Place returns the ReadRequest.Path of the result's section.
