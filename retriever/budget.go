@@ -328,7 +328,6 @@ func (s *search) keep(a *Answer, used int) {
 		}
 		r.Content, r.Passage = r.candidate.content()
 		r.Content = markdown.WithoutIDs(r.Path, r.Content)
-		s.trace.fitted(r.Place(), r.candidate)
 		all := r.Content
 		r.More = slices.DeleteFunc(r.More, func(m SectionRef) bool { return m.candidate.given.to == 0 })
 		for j := range r.More {
@@ -337,7 +336,6 @@ func (s *search) keep(a *Answer, used int) {
 			m.Content, lines = m.candidate.content()
 			m.Content = markdown.WithoutIDs(r.Path, m.Content)
 			m.Passage = &lines
-			s.trace.fitted(r.PlaceOf(m), m.candidate)
 			all += "\n" + m.Content
 		}
 		r.Flags = invisible.Find(all)

@@ -241,15 +241,16 @@ func (r *Retriever) finish(t *tracer, q Query) {
 	trace.Dropped.Beyond = max(0, len(t.scores)-len(trace.Dropped.Removed)-len(a.Results)-a.OmittedCount-len(trace.Dropped.Duplicates))
 	if q.MaxTokens > 0 {
 		trace.Budget = &BudgetUse{MaxTokens: min(q.MaxTokens, MaxBudget), Parts: []ResultUse{}, Omitted: append([]Omitted{}, a.Omitted...)}
-		for i := range a.Results { // fit may have omitted results after fitted recorded them
+		for i := range a.Results {
 			r := &a.Results[i]
-			places := []string{r.Place()}
-			for j := range r.More {
-				places = append(places, r.PlaceOf(&r.More[j]))
-			}
-			for _, at := range places {
-				if use, ok := t.used[at]; ok {
-					trace.Budget.Parts = append(trace.Budget.Parts, use)
+			at := r.Place()
+			for n, h := range r.candidates() {
+				if n > 0 {
+					at = r.PlaceOf(&r.More[n-1])
+				}
+				if h.tokens > 0 {
+					whole := h.given == h.own || h.given == span{0, len(h.text)} // with or without its subsections
+					trace.Budget.Parts = append(trace.Budget.Parts, ResultUse{Place: at, Tokens: h.tokens, Whole: whole})
 				}
 			}
 		}

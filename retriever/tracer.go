@@ -23,7 +23,6 @@ type tracer struct {
 
 	vectors   []store.Hit // of the vector leg before filterOperators
 	vectorErr error
-	used      map[string]ResultUse   // by place
 	scores    map[string]Explanation // by document
 
 	mu     sync.Mutex // the legs run concurrently
@@ -100,33 +99,35 @@ func (t *tracer) blended(b *blender, l *legs, candidates []candidate, ranking *R
 	if l.mode == Keyword && len(l.keyword) > 0 && t.trace.Keyword == nil { // a semantic search without vectors
 		t.trace.Keyword = &Leg{Asked: len(l.keyword)}
 	}
-	if leg := t.trace.Keyword; leg != nil {
-		leg.Found, leg.Best = len(l.keyword), []LegHit{}
-		for i, h := range l.keyword[:min(t.best, len(l.keyword))] {
-			hit := LegHit{Rank: i + 1, Chunk: h.Chunk, Score: h.Score}
-			if c := of[h.Chunk]; c != nil {
-				hit.Normalised = c.ChunkKeyword
-			}
-			leg.Best = append(leg.Best, hit)
+	t.fill(t.trace.Keyword, l.keyword, func(hit *LegHit) {
+		if c := of[hit.Chunk]; c != nil {
+			hit.Normalised = c.ChunkKeyword
 		}
+	})
+	t.fill(t.trace.Vector, t.vectors, func(hit *LegHit) {
+		switch c := of[hit.Chunk]; {
+		case c != nil:
+			hit.Normalised = c.ChunkVector
+		case near[hit.Chunk]:
+			hit.Cut = "similarity"
+			t.trace.Dropped.Similarity++
+		default:
+			hit.Cut = "operators"
+			t.trace.Dropped.Operators++
+		}
+	})
+}
+
+// fill adds hits to a leg, unless it is nil. complete is called with every hit.
+func (t *tracer) fill(leg *Leg, hits []store.Hit, complete func(*LegHit)) {
+	if leg == nil {
+		return
 	}
-	if leg := t.trace.Vector; leg != nil {
-		leg.Found, leg.Best = len(t.vectors), []LegHit{}
-		for i, h := range t.vectors {
-			hit := LegHit{Rank: i + 1, Chunk: h.Chunk, Score: h.Score}
-			switch c := of[h.Chunk]; {
-			case c != nil:
-				hit.Normalised = c.ChunkVector
-			case near[h.Chunk]:
-				hit.Cut = "similarity"
-				t.trace.Dropped.Similarity++
-			default:
-				hit.Cut = "operators"
-				t.trace.Dropped.Operators++
-			}
-			if i < t.best {
-				leg.Best = append(leg.Best, hit)
-			}
+	leg.Found, leg.Best = len(hits), []LegHit{}
+	for i, h := range hits {
+		hit := LegHit{Rank: i + 1, Chunk: h.Chunk, Score: h.Score}
+		if complete(&hit); i < t.best {
+			leg.Best = append(leg.Best, hit)
 		}
 	}
 }
@@ -186,16 +187,4 @@ func (t *tracer) duplicate(place string) {
 	if t != nil {
 		t.trace.Dropped.Duplicates = append(t.trace.Dropped.Duplicates, place)
 	}
-}
-
-// fitted records how much of the section at a place fits into the budget.
-func (t *tracer) fitted(at string, text *candidateText) {
-	if t == nil {
-		return
-	}
-	if t.used == nil {
-		t.used = map[string]ResultUse{}
-	}
-	whole := text.given == text.own || text.given == span{0, len(text.text)} // with or without its subsections
-	t.used[at] = ResultUse{Place: at, Tokens: text.tokens, Whole: whole}
 }
