@@ -139,10 +139,8 @@ func applyLogits(documents []RankedDocument, passages []rerankable, logits []flo
 	for i := range best {
 		best[i] = math.Inf(-1)
 	}
-	last := 0
 	for i, p := range passages {
 		best[p.document] = max(best[p.document], logits[i])
-		last = max(last, p.document)
 	}
 	top := documents[0].Score
 	blend := func(score, logit float64) float64 {
@@ -152,7 +150,7 @@ func applyLogits(documents []RankedDocument, passages []rerankable, logits []flo
 		s := &documents[p.document].Sections[p.section]
 		s.Score, s.reranked = blend(s.Score, logits[i]), true
 	}
-	for i := range documents[:last+1] {
+	for i := range documents {
 		d := &documents[i]
 		if math.IsInf(best[i], -1) {
 			continue
