@@ -37,9 +37,10 @@ func (l *legs) nearest() int {
 	return l.depth
 }
 
-// ask runs the legs that mode needs, for at most depth chunks each: by Legs if
+// ask runs the legs that the mode needs, for at most depth chunks each: by Legs if
 // that is set, otherwise concurrently. It fails if the keyword leg does.
-func (s *search) ask(ctx context.Context, q query.Query, mode Mode, depth int) (*legs, error) {
+func (s *search) ask(ctx context.Context, depth int) (*legs, error) {
+	q, mode := s.parsed, s.Mode
 	l := &legs{mode: mode, depth: depth}
 	if s.sources.Legs != nil && mode != Keyword {
 		if l.embedding, l.failed = s.queryVector(ctx, q.Words); l.embedding != nil {

@@ -20,25 +20,20 @@ type Ranking struct {
 	Degraded []string
 	// full reports whether a leg returned as many hits as requested, so that there
 	// may be more documents.
-	full  bool
-	query query.Query
-	held  *grouped // that Documents are in
+	full     bool
+	query    query.Query
+	sections []RankedSection // of all documents
 }
 
-// grouped is the memory of group.
-type grouped struct {
-	documents []RankedDocument
-	sections  []RankedSection
-}
+// rankings pools rankings with their memory.
+var rankings = sync.Pool{New: func() any { return new(Ranking) }}
 
-// pool holds the memory of rankings that are no longer used.
-var pool = sync.Pool{New: func() any { return new(grouped) }}
-
-// release returns the memory of r to the pool. The caller must not use r afterwards.
+// release returns r to the pool. The caller must not use r afterwards.
 func (r *Ranking) release() {
-	clear(r.held.documents[:cap(r.held.documents)])
-	clear(r.held.sections[:cap(r.held.sections)])
-	pool.Put(r.held)
+	clear(r.Documents[:cap(r.Documents)])
+	clear(r.sections[:cap(r.sections)])
+	*r = Ranking{Documents: r.Documents[:0], sections: r.sections[:0]}
+	rankings.Put(r)
 }
 
 // RankedDocument is a document with its matching sections, best first.
@@ -82,7 +77,7 @@ type RankedSection struct {
 // meaning matches in another thus gains, but less than a document with both in one
 // passage. On long pages this adds up to .014 nDCG@10 over the best chunk alone; for a
 // document of one chunk it makes no difference.
-func group(cs []candidate) *grouped {
+func group(cs []candidate) *Ranking {
 	order := make([]*candidate, len(cs)) // a candidate is expensive to move
 	for i := range cs {
 		order[i] = &cs[i]
@@ -106,9 +101,9 @@ func group(cs []candidate) *grouped {
 		chunks[n]++
 	}
 	returnNumbers(at)
-	g := pool.Get().(*grouped)
-	g.documents, g.sections = slices.Grow(g.documents[:0], len(chunks))[:len(chunks)], slices.Grow(g.sections[:0], len(cs))[:len(cs)]
-	documents, sections := g.documents, g.sections
+	r := rankings.Get().(*Ranking)
+	documents, sections := slices.Grow(r.Documents, len(chunks))[:len(chunks)], slices.Grow(r.sections, len(cs))[:len(cs)]
+	r.sections = sections
 	for i, n := range chunks {
 		documents[i].Sections, sections = sections[:0:n], sections[n:]
 	}
@@ -142,8 +137,8 @@ func group(cs []candidate) *grouped {
 		d.Score = d.weigh()
 	}
 	sortDocuments(documents)
-	g.documents = documents
-	return g
+	r.Documents = documents
+	return r
 }
 
 // Weights of source files that are not definitions. They were tuned on benchmarks/code.md

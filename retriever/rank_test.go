@@ -21,7 +21,7 @@ func TestGroup(t *testing.T) {
 		at("two#a.1", "two", "a", 1, .1, .2),
 		at("two#b.0", "two", "b", 0, .2, .9), // .41
 		at("tie#a.0", "tie", "a", 0, .6, .5),
-	}).documents
+	}).Documents
 	for i, want := range []struct {
 		path            string
 		score           float64

@@ -67,11 +67,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 		return nil, fmt.Errorf("reading the state of the index: %w", err)
 	}
 	for depth := r.options.Depth; ; depth *= 4 {
-		l, err := s.ask(ctx, s.parsed, s.Mode, depth)
-		if err != nil {
-			return nil, err
-		}
-		ranking, err := s.rank(ctx, l)
+		ranking, err := s.rank(ctx, depth)
 		if err != nil {
 			return nil, err
 		}
@@ -144,11 +140,7 @@ func (r *Retriever) Rank(ctx context.Context, q Query, depth int) (*Ranking, err
 	if depth <= 0 {
 		depth = r.options.Depth
 	}
-	l, err := s.ask(ctx, s.parsed, s.Mode, depth)
-	if err != nil {
-		return nil, err
-	}
-	ranking, err := s.rank(ctx, l)
+	ranking, err := s.rank(ctx, depth)
 	if err != nil {
 		return nil, err
 	}
@@ -162,10 +154,15 @@ func (r *Retriever) Present(ctx context.Context, q Query, ranking *Ranking, limi
 	return s.page(ctx, ranking, 0)
 }
 
-// rank completes and blends the legs, groups the chunks into documents and adds the
-// bonus of the Reweigher. If no text has the phrases of the query, it ranks by their words.
-func (s *search) rank(ctx context.Context, l *legs) (_ *Ranking, err error) {
-	if err := s.complete(ctx, l); err != nil {
+// rank runs and blends the legs, for at most depth chunks each, groups the chunks into
+// documents and adds the bonus of the Reweigher. If no text has the phrases of the query, it
+// ranks by their words.
+func (s *search) rank(ctx context.Context, depth int) (*Ranking, error) {
+	l, err := s.ask(ctx, depth)
+	if err == nil {
+		err = s.complete(ctx, l)
+	}
+	if err != nil {
 		return nil, err
 	}
 	timer := observe.Begin(ctx, observe.Blend)
@@ -181,16 +178,13 @@ func (s *search) rank(ctx context.Context, l *legs) (_ *Ranking, err error) {
 	if again > 0 {
 		release(candidates)
 		timer.End(ctx)
-		if l, err = s.ask(ctx, s.parsed, s.Mode, again); err != nil {
-			return nil, err
-		}
-		return s.rank(ctx, l)
+		return s.rank(ctx, again)
 	}
 	if err := placeCode(candidates, strings.TrimSpace(s.Query.Text), s.findDeclarations); err != nil {
 		return nil, err
 	}
-	held := group(candidates)
-	ranking := &Ranking{held: held, Documents: held.documents, Mode: l.mode, Fuzzy: l.fuzzy, full: l.full, query: s.parsed}
+	ranking := group(candidates)
+	ranking.Mode, ranking.Fuzzy, ranking.full, ranking.query = l.mode, l.fuzzy, l.full, s.parsed
 	timer.End(ctx)
 	s.trace.blended(&b, l, candidates, ranking)
 	release(candidates)
