@@ -184,16 +184,22 @@ func (sp *splitter) emit(out []span, first, end int) []span {
 	return sp.emit(sp.emit(out, first, mid), mid, end)
 }
 
-// splitParagraphs divides s at blank lines and around fenced code. It does not divide
-// fenced code.
-func (sp *splitter) splitParagraphs(s span, yield func(span)) {
+// pieces returns a function that yields the piece of s from the previous end, at first the
+// start of s, to the next one, without white space as trim removes it.
+func (sp *splitter) pieces(s span, trim func(string, span) span, yield func(span)) (flush func(end int)) {
 	start := s.start
-	flush := func(end int) {
-		if p := trimBlank(sp.text, span{start, end}); p.start < p.end {
+	return func(end int) {
+		if p := trim(sp.text, span{start, end}); p.start < p.end {
 			yield(p)
 		}
 		start = end
 	}
+}
+
+// splitParagraphs divides s at blank lines and around fenced code. It does not divide
+// fenced code.
+func (sp *splitter) splitParagraphs(s span, yield func(span)) {
+	flush := sp.pieces(s, trimBlank, yield)
 	for at := s.start; at < s.end; {
 		end := lineEnd(sp.text, at, s.end)
 		if f := sp.fence(at); f != nil {
@@ -212,17 +218,11 @@ func (sp *splitter) splitParagraphs(s span, yield func(span)) {
 // fenced or indented code at every line.
 func (sp *splitter) splitLines(s span, yield func(span)) {
 	code := sp.fence(s.start) != nil
-	start := s.start
-	flush := func(end int) {
-		if p := trimBlank(sp.text, span{start, end}); p.start < p.end {
-			yield(p)
-		}
-		start = end
-	}
+	flush := sp.pieces(s, trimBlank, yield)
 	for at := s.start; at < s.end; {
 		end := lineEnd(sp.text, at, s.end)
 		line := sp.text[at:end]
-		if at > start && (code || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t") || beginsEntry(line)) {
+		if code || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t") || beginsEntry(line) {
 			flush(at)
 		}
 		at = end
@@ -251,19 +251,13 @@ func beginsEntry(line string) bool {
 // splitSentences divides s after '.', '!' and '?' before white space, and after their
 // full-width forms. It also divides after abbreviations; pack joins the pieces.
 func (sp *splitter) splitSentences(s span, yield func(span)) {
-	text, start := sp.text, s.start
-	flush := func(end int) {
-		if p := trimSpace(text, span{start, end}); p.start < p.end {
-			yield(p)
-		}
-		start = end
-	}
+	flush := sp.pieces(s, trimSpace, yield)
 	ended := false
-	for i, r := range text[s.start:s.end] {
+	for i, r := range sp.text[s.start:s.end] {
 		at := s.start + i
 		switch {
 		case unicode.IsSpace(r):
-			if ended && at > start {
+			if ended {
 				flush(at)
 			}
 			ended = false
@@ -345,10 +339,7 @@ func trimBlank(text string, s span) span {
 
 // trimSpace removes leading and trailing white space.
 func trimSpace(text string, s span) span {
-	t := text[s.start:s.end]
-	start := s.end - len(strings.TrimLeftFunc(t, unicode.IsSpace))
-	if start == s.end {
-		return span{s.end, s.end}
-	}
-	return span{start, s.start + len(strings.TrimRightFunc(t, unicode.IsSpace))}
+	t := strings.TrimLeftFunc(text[s.start:s.end], unicode.IsSpace)
+	start := s.end - len(t)
+	return span{start, start + len(strings.TrimRightFunc(t, unicode.IsSpace))}
 }
