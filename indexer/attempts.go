@@ -1,7 +1,6 @@
 package indexer
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -43,8 +42,8 @@ func openAttempts(name string) *attempts {
 	if err != nil {
 		return a // without a readable file, no document is suspect
 	}
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		count, path, ok := strings.Cut(lines.Text(), " ")
+	for line := range strings.SplitSeq(string(text), "\n") {
+		count, path, ok := strings.Cut(line, " ")
 		if n, err := strconv.Atoi(count); ok && err == nil && n > 0 {
 			a.before[path] = n
 		}

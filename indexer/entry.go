@@ -153,15 +153,7 @@ func innermost(trail []string) []string {
 
 // leads reports whether chunk n of section i is the document's first.
 func leads(doc *store.Document, i, n int) bool {
-	if n > 0 {
-		return false
-	}
-	for j := range i {
-		if len(doc.Sections[j].Chunks) > 0 {
-			return false
-		}
-	}
-	return true
+	return n == 0 && !slices.ContainsFunc(doc.Sections[:i], func(s store.Section) bool { return len(s.Chunks) > 0 })
 }
 
 // abstractFields are the front-matter keys for a summary of the document, in order of

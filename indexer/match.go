@@ -69,17 +69,16 @@ func (x *Indexer) match(ctx context.Context, terms []string, paths []string) (gr
 	return groups, nil
 }
 
-// matcher looks for terms in files.
-type matcher struct{ terms [][]byte }
+// matcher looks for its terms in files.
+type matcher [][]byte
 
-func newMatcher(terms []string) *matcher {
-	m := &matcher{}
+func newMatcher(terms []string) (m matcher) {
 	for _, t := range terms {
 		// The stemmer changes a final y to i.
 		if len(t) > 3 {
 			t = strings.TrimSuffix(t, "i")
 		}
-		m.terms = append(m.terms, []byte(t))
+		m = append(m, []byte(t))
 	}
 	return m
 }
@@ -97,13 +96,13 @@ const partSize = 512
 // match finds the terms with which words of a file begin, including the words of names in
 // camel case. The terms in the name of the file and in its first bytes, where the title
 // is, count for every part. match returns the buffer lowered for the next call.
-func (m *matcher) match(name string, data, lowered []byte) (matched, []byte) {
+func (m matcher) match(name string, data, lowered []byte) (matched, []byte) {
 	f := matched{size: len(data)}
 	lowered = lowerASCII(lowered[:0], data)
 	title := lowerASCII(nil, []byte(path.Base(name)))
 	halves := make([]uint32, len(data)/partSize+1)
 	var everywhere uint32
-	for t, term := range m.terms {
+	for t, term := range m {
 		bit := uint32(1) << t
 		if bytes.Contains(title, term) {
 			everywhere |= bit
@@ -136,9 +135,9 @@ func (m *matcher) match(name string, data, lowered []byte) (matched, []byte) {
 }
 
 // best returns the indices of the files with the highest scores, best first.
-func (m *matcher) best(found []matched) []int {
-	weights := make([]float64, len(m.terms))
-	for t := range m.terms {
+func (m matcher) best(found []matched) []int {
+	weights := make([]float64, len(m))
+	for t := range m {
 		n := 0
 		for _, f := range found {
 			n += int(f.all >> t & 1)

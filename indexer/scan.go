@@ -374,10 +374,8 @@ func (s *scanner) settle(ctx context.Context) error {
 	if len(s.young) == 0 {
 		return nil
 	}
-	timer := time.NewTimer(racyTime)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(racyTime):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
