@@ -151,45 +151,32 @@ func (c *Client) creation(name string, s shape) *pb.CreateCollection {
 	return r
 }
 
-// first creates the first generation of a collection if the alias does not exist, and
-// checks the shape. Several processes may call it at the same time.
+// first creates the first generation of a collection if the alias does not exist. It returns a
+// *MismatchError if the collection does not have the shape s. Several processes may call it at
+// the same time.
 func (c *Client) first(ctx context.Context, alias string, s shape) error {
 	if err := c.check(ctx); err != nil {
 		return err
 	}
-	_, err := c.describe(ctx, alias)
-	if status.Code(err) != codes.NotFound {
-		return c.fits(ctx, alias, s, err)
-	}
-	if s.unaliased {
-		if err := c.create(ctx, alias, s); err != nil {
-			return err
+	info, err := c.describe(ctx, alias)
+	if status.Code(err) == codes.NotFound {
+		name := alias
+		if !s.unaliased {
+			name += "-1"
 		}
-		return c.fits(ctx, alias, s, nil)
+		if err = c.create(ctx, name, s); err == nil && !s.unaliased {
+			err = c.alias(ctx, map[string]string{alias: name})
+		}
+		if err == nil {
+			info, err = c.describe(ctx, alias) // of the first process that created it
+		}
 	}
-	name := alias + "-1"
-	if err := c.create(ctx, name, s); err != nil {
-		return err
-	}
-	if err := c.alias(ctx, map[string]string{alias: name}); err != nil {
-		return err
-	}
-	return c.fits(ctx, alias, s, nil)
-}
-
-// fits returns a *MismatchError if a collection does not have the shape s. If err is not
-// nil, it returns err.
-func (c *Client) fits(ctx context.Context, name string, s shape, err error) error {
-	if err != nil {
-		return err
-	}
-	info, err := c.describe(ctx, name)
 	if err != nil {
 		return err
 	}
 	meta := info.GetConfig().GetMetadata()
 	e := &MismatchError{
-		Collection: name, HaveModel: meta["cairn_model"].GetStringValue(), WantModel: s.model, WantDim: s.dim,
+		Collection: alias, HaveModel: meta["cairn_model"].GetStringValue(), WantModel: s.model, WantDim: s.dim,
 		HaveDim:    int(info.GetConfig().GetParams().GetVectorsConfig().GetParamsMap().GetMap()[denseVector].GetSize()),
 		HaveFormat: meta["cairn_format"].GetStringValue(), WantFormat: format,
 	}
