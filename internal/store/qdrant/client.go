@@ -240,11 +240,9 @@ func (c *Client) call(ctx context.Context, attempts int, limit time.Duration, fn
 			c.failed(err)
 			return &UnavailableError{Addr: c.target.Addr(), Err: err}
 		}
-		timer := time.NewTimer(wait/2 + rand.N(wait/2))
 		select {
-		case <-timer.C:
+		case <-time.After(wait/2 + rand.N(wait/2)):
 		case <-ctx.Done():
-			timer.Stop()
 			return ctx.Err()
 		}
 		wait *= 2

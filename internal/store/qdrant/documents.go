@@ -70,13 +70,9 @@ func (d *Documents) Put(ctx context.Context, doc *store.Document, text []byte, c
 	if err != nil {
 		return err // unreachable: documents always marshal
 	}
-	chunks := 0
-	for i := range doc.Sections {
-		chunks += len(doc.Sections[i].Chunks)
-	}
 	return d.putText(ctx, "document", doc.Path, doc.Hash, text, map[string]*pb.Value{
 		"path": pb.NewValueString(doc.Path), "size": pb.NewValueInt(doc.Size), "mtime": pb.NewValueInt(doc.ModTime),
-		"sections": pb.NewValueInt(int64(len(doc.Sections))), "chunks": pb.NewValueInt(int64(chunks)), "under": listOf(under(doc.Path), pb.NewValueInt),
+		"sections": pb.NewValueInt(int64(len(doc.Sections))), "chunks": pb.NewValueInt(int64(len(doc.ChunkIDs()))), "under": listOf(under(doc.Path), pb.NewValueInt),
 		"document": pb.NewValueString(string(encoded)), "complete": pb.NewValueBool(complete),
 		"revision": pb.NewValueString(rand.Text()),
 	})

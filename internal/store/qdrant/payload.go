@@ -152,15 +152,6 @@ func condition(f store.Filter) *pb.Filter {
 	return &pb.Filter{Must: must, MustNot: not}
 }
 
-// alsoUnder returns a filter that requires a number of under too.
-func alsoUnder(f *pb.Filter, number int64) *pb.Filter {
-	if f == nil {
-		f = &pb.Filter{}
-	}
-	f.Must = append(f.Must, pb.NewMatchInt("under", number))
-	return f
-}
-
 // below reports whether f lets the path of a chunk pass.
 func below(chunk string, f store.Filter) bool {
 	if f.PathPrefix == "" && f.Paths == nil {

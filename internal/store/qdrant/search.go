@@ -200,7 +200,8 @@ func (c *Chunks) searchVectors(ctx context.Context, q store.LegsQuery, expanded 
 		l.request.WithPayload = pb.NewWithPayloadInclude(textFields...)
 	case q.Symbol != "":
 		symbol := c.nearest(q.Vector, q.Filter)
-		symbol.Limit, symbol.Filter = pb.PtrOf(uint64(symbolHits)), alsoUnder(symbol.Filter, symbolNumber(q.Symbol))
+		symbol.Limit, symbol.Filter = pb.PtrOf(uint64(symbolHits)), cmp.Or(symbol.Filter, &pb.Filter{})
+		symbol.Filter.Must = append(symbol.Filter.Must, pb.NewMatchInt("under", symbolNumber(q.Symbol)))
 		requests = append(requests, symbol)
 	}
 	found, err := c.query(ctx, requests...)
