@@ -331,11 +331,10 @@ func Spellable(term string) bool {
 }
 
 // automaton matches the terms that have the same first character as term and differ from
-// it by at most edits insertions, deletions, substitutions and transpositions.
+// it by a few insertions, deletions, substitutions and transpositions.
 type automaton struct {
 	term  string
 	first string // first character of term
-	edits int
 	dfa   *levenshtein.DFA
 }
 
@@ -357,14 +356,13 @@ func newAutomaton(term string) (*automaton, error) {
 	if n < fuzzyMinRunes {
 		return nil, nil
 	}
-	a := &automaton{term: term, edits: 2}
+	a, edits := &automaton{term: term, first: firstOf(term)}, 2
 	if n <= 5 {
-		a.edits = 1
+		edits = 1
 	}
-	a.first = firstOf(term)
-	b, err := builders[a.edits]()
+	b, err := builders[edits]()
 	if err == nil {
-		a.dfa, err = b.BuildDfa(term, uint8(a.edits))
+		a.dfa, err = b.BuildDfa(term, uint8(edits))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("finding spellings near %q: %w", term, err)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 
 	"cairn/internal/store"
@@ -59,14 +60,12 @@ type scoredChunk struct {
 // scorer adds up scores by segment and, within a segment, by term, rarest term first. It
 // keeps every chunk that can be among the best k, including ties.
 type scorer struct {
-	k     int
-	terms []weightedTerm
-	avg   float64   // average words per chunk
-	rest  []float32 // rest[i] is the total weight of terms[i:]
-	// decoded returns a list of a segment in decoded form. It may use buffer.
-	decoded func(seg int, term string, list segment.PostingsList, buffer *decodedList) (*decodedList, error)
-
-	floor float32 // score of the k-th best so far
+	k       int
+	terms   []weightedTerm
+	avg     float64   // average words per chunk
+	rest    []float32 // rest[i] is the total weight of terms[i:]
+	decoded *decodedCache
+	floor   float32 // score of the k-th best so far
 	*scratch
 }
 
@@ -85,7 +84,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // bits, and a score is a sum over some tens of terms.
 const slack = 1 + 1e-5
 
-func newScorer(terms []weightedTerm, avg float64, k int, decoded func(int, string, segment.PostingsList, *decodedList) (*decodedList, error)) *scorer {
+func newScorer(terms []weightedTerm, avg float64, k int, decoded *decodedCache) *scorer {
 	// The order is the same in every segment, so that equal chunks have equal scores.
 	slices.SortFunc(terms, func(a, b weightedTerm) int {
 		return cmp.Or(cmp.Compare(a.freq, b.freq), cmp.Compare(a.term, b.term))
@@ -102,9 +101,9 @@ func newScorer(terms []weightedTerm, avg float64, k int, decoded func(int, strin
 // leaves scores in the scratch.
 func (s *scorer) release() { scratches.Put(s.scratch) }
 
-// segment scores the chunks of segment seg that are in allowed; nil allows all. lengths
-// holds the number of words of each chunk.
-func (s *scorer) segment(seg int, allowed *roaring.Bitmap, lengths []uint32) error {
+// segment scores the chunks of a segment that are in allowed; nil allows all. seg is its
+// index in the snapshot. lengths holds the number of words of each chunk.
+func (s *scorer) segment(seg int, from *scorch.SegmentSnapshot, allowed *roaring.Bitmap, lengths []uint32) error {
 	if s.rest[0]*slack < s.floor {
 		return nil
 	}
@@ -129,7 +128,7 @@ func (s *scorer) segment(seg int, allowed *roaring.Bitmap, lengths []uint32) err
 				break
 			}
 		}
-		decoded, err := s.decoded(seg, t.term, list, &s.list)
+		decoded, err := s.decoded.get(from, t.term, list, &s.list)
 		if err != nil {
 			return err
 		}

@@ -119,9 +119,7 @@ func (x *Index) search(ctx context.Context, snap *scorch.IndexSnapshot, q Query,
 	if err != nil {
 		return nil, err
 	}
-	sc := newScorer(terms, avg, min(k, int(docs)), func(seg int, term string, list segment.PostingsList, buffer *decodedList) (*decodedList, error) {
-		return x.decoded.get(snap.Segments()[seg], term, list, buffer)
-	})
+	sc := newScorer(terms, avg, min(k, int(docs)), x.decoded)
 	for i, s := range snap.Segments() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -133,7 +131,7 @@ func (x *Index) search(ctx context.Context, snap *scorch.IndexSnapshot, q Query,
 		if allowed != nil && allowed.IsEmpty() {
 			continue
 		}
-		if err := sc.segment(i, allowed, lengths[i]); err != nil {
+		if err := sc.segment(i, s, allowed, lengths[i]); err != nil {
 			return nil, err
 		}
 	}
