@@ -162,7 +162,7 @@ func (a *analyzer) tokens(s string) []token {
 		}
 	}
 	for i := 0; i < len(s); {
-		r, size := decode(s, i)
+		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case isCJK(r):
 			i = a.cjk(s, i)
@@ -181,8 +181,8 @@ func (a *analyzer) tokens(s string) []token {
 // characters, because no spaces separate words, and in documents also each character, so
 // that a query of one character finds it.
 func (a *analyzer) cjk(s string, i int) int {
-	r, size := decode(s, i)
-	next, nextSize := decode(s, i+size)
+	r, size := utf8.DecodeRuneInString(s[i:])
+	next, nextSize := utf8.DecodeRuneInString(s[i+size:])
 	if !isCJK(next) {
 		a.out = append(a.out, token{term: s[i : i+size], pos: a.pos, kind: word})
 		a.pos++
@@ -198,7 +198,7 @@ func (a *analyzer) cjk(s string, i int) int {
 		}
 		i += size
 		r, size = next, nextSize
-		next, nextSize = decode(s, i+size)
+		next, nextSize = utf8.DecodeRuneInString(s[i+size:])
 	}
 	return i
 }
@@ -313,7 +313,7 @@ func splitParts(parts []string, s string) []string {
 	}
 	var prev, prev2 rune
 	for i := 0; i < len(s); {
-		r, size := decode(s, i)
+		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == '_' || r == '-' || r == '.' || r == ':':
 			flush(i)
@@ -347,7 +347,7 @@ func pluralEnd(s string) bool {
 	if s[0] != 's' {
 		return false
 	}
-	r, _ := decode(s, 1)
+	r, _ := utf8.DecodeRuneInString(s[1:])
 	return !unicode.IsLetter(r)
 }
 
@@ -367,7 +367,7 @@ func dropApostrophes(s string) string {
 func compoundEnd(s string, i int) int {
 	begin := i
 	for i < len(s) {
-		r, size := decode(s, i)
+		r, size := utf8.DecodeRuneInString(s[i:])
 		if isWord(r) && !isCJK(r) {
 			i += size
 			continue
@@ -386,14 +386,14 @@ func compoundEnd(s string, i int) int {
 			i += 2 // C++ and C++20
 			continue
 		case r == '#' && i == begin+1:
-			if next, _ := decode(s, i+1); !isWord(next) {
+			if next, _ := utf8.DecodeRuneInString(s[i+1:]); !isWord(next) {
 				return i + 1 // C#
 			}
 		}
 		if n == 0 {
 			return i
 		}
-		next, _ := decode(s, i+n)
+		next, _ := utf8.DecodeRuneInString(s[i+n:])
 		if !isWord(next) || isCJK(next) {
 			return i
 		}
@@ -447,16 +447,6 @@ func isCJK(r rune) bool {
 		r == 'ー' // the long vowel mark of katakana has no script in Unicode
 }
 
-func decode(s string, i int) (rune, int) {
-	if i >= len(s) {
-		return utf8.RuneError, 0
-	}
-	if c := s[i]; c < utf8.RuneSelf {
-		return rune(c), 1
-	}
-	return utf8.DecodeRuneInString(s[i:])
-}
-
 func ascii(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] >= utf8.RuneSelf {
@@ -468,14 +458,7 @@ func ascii(s string) bool {
 
 func lower(dst []byte, s string) []byte {
 	for _, r := range s {
-		if r < utf8.RuneSelf {
-			if 'A' <= r && r <= 'Z' {
-				r += 'a' - 'A'
-			}
-			dst = append(dst, byte(r))
-		} else {
-			dst = utf8.AppendRune(dst, unicode.ToLower(r))
-		}
+		dst = utf8.AppendRune(dst, unicode.ToLower(r))
 	}
 	return dst
 }
