@@ -52,8 +52,6 @@ type Options struct {
 	// Held, if not nil, is called before each write to a derived index. It returns an
 	// error if the process must no longer write to the stores.
 	Held func() error
-	// Parallel is the number of files to read and parse at a time; 0 means GOMAXPROCS.
-	Parallel int
 	// BatchTexts is the maximum number of texts to embed at a time; 0 means 128 for
 	// each processor, at least 256. Batches are smaller if the encoder is slow.
 	BatchTexts int
@@ -92,9 +90,6 @@ func New(s Stores, e models.Embedder, o *Options) *Indexer {
 	x.makers.New = func() any { return new(ngram.Maker) }
 	if x.options.Walk == nil {
 		x.options.Walk = &walk.Options{Extensions: markdown.Extensions(), MaxSize: markdown.MaxSize}
-	}
-	if x.options.Parallel <= 0 {
-		x.options.Parallel = runtime.GOMAXPROCS(0)
 	}
 	if x.options.BatchTexts <= 0 {
 		x.options.BatchTexts = max(256, 128*runtime.GOMAXPROCS(0))

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -35,7 +36,7 @@ func (x *Indexer) match(ctx context.Context, terms []string, paths []string) (gr
 	found := make([]matched, len(paths))
 	var next, read atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
-	for range x.options.Parallel {
+	for range runtime.GOMAXPROCS(0) {
 		g.Go(func() error {
 			var lowered []byte
 			for ctx.Err() == nil {

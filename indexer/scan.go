@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -291,12 +292,13 @@ func weight(e walk.Entry, all int64) int64 {
 // documents of the last transaction remain in s.puts until put.
 func (s *scanner) readFiles(ctx context.Context, files []walk.Entry) error {
 	g, ctx := errgroup.WithContext(ctx)
-	outcomes := make(chan outcome, s.x.options.Parallel)
+	parallel := runtime.GOMAXPROCS(0)
+	outcomes := make(chan outcome, parallel)
 	g.Go(func() error {
 		defer close(outcomes)
 		var running sync.WaitGroup
 		defer running.Wait()
-		all := int64(s.x.options.Parallel) * smallFile
+		all := int64(parallel) * smallFile
 		readers := semaphore.NewWeighted(all)
 		for _, e := range files {
 			n := weight(e, all)
