@@ -11,24 +11,22 @@ import (
 // the neighbouring group with the highest gain in modularity until no move gains,
 // contracts the groups to nodes, and repeats. The gain of node i in group C is
 //
-//	ΔQ = k_{i,C}/m − γ·k_i·Σ_C/(2m²)
+//	ΔQ = k_{i,C}/m − k_i·Σ_C/(2m²)
 //
 // where k_{i,C} is the weight between i and C, k_i the weight of all edges of i, Σ_C the
-// sum of the degrees in C without i, and m the total weight. γ is the resolution: 1 is
-// classical modularity; larger values give smaller groups. Nodes are visited in order of
+// sum of the degrees in C without i, and m the total weight. Nodes are visited in order of
 // id, and ties go to the group with the smallest first id, so the result is deterministic.
 // Groups are sorted by size, largest first, then by first id; ids within a group are
 // sorted. Blondel, Guillaume, Lambiotte and Lefebvre, "Fast unfolding of communities in
-// large networks", J. Stat. Mech. P10008 (2008), equation 2; γ after Reichardt and
-// Bornholdt, Phys. Rev. E 74 (2006).
-func (g *Graph) Communities(resolution float64) [][]string {
+// large networks", J. Stat. Mech. P10008 (2008), equation 2.
+func (g *Graph) Communities() [][]string {
 	ids, level := g.undirected()
 	group := make([]int32, len(ids)) // node -> current super-node
 	for i := range group {
 		group[i] = int32(i)
 	}
 	for {
-		next, moved := level.move(resolution)
+		next, moved := level.move()
 		if !moved {
 			break
 		}
@@ -87,7 +85,7 @@ func (g *Graph) undirected() ([]string, louvain) {
 }
 
 // move assigns every node to a group, numbered 0, 1, … in order of first node.
-func (l louvain) move(resolution float64) (group []int32, moved bool) {
+func (l louvain) move() (group []int32, moved bool) {
 	n := len(l.adjacent)
 	group = make([]int32, n)
 	sum := make([]float64, n) // degrees in each group
@@ -110,7 +108,7 @@ func (l louvain) move(resolution float64) (group []int32, moved bool) {
 			own := group[i]
 			sum[own] -= l.degree[i]
 			gain := func(c int32) float64 {
-				return near[c]/l.m - resolution*l.degree[i]*sum[c]/(2*l.m*l.m)
+				return near[c]/l.m - l.degree[i]*sum[c]/(2*l.m*l.m)
 			}
 			best, most := own, gain(own)
 			for _, e := range l.adjacent[i] { // sorted by node: deterministic

@@ -149,7 +149,7 @@ func TestDeterministic(t *testing.T) {
 	if !cmp.Equal(g.personalized([]string{"n000001", "n000007"}, damping), h.personalized([]string{"n000007", "n000001"}, damping)) {
 		t.Error("personalized depends on the order of insertion")
 	}
-	if !cmp.Equal(g.Communities(1), h.Communities(1)) {
+	if !cmp.Equal(g.Communities(), h.Communities()) {
 		t.Error("Communities depends on the order of insertion")
 	}
 	if !cmp.Equal(g.Related("n000003", 40), h.Related("n000003", 40)) {
@@ -256,11 +256,11 @@ func TestCommunities(t *testing.T) {
 		[2]string{"x", "y"}, [2]string{"y", "z"}, [2]string{"z", "x"}, [2]string{"c", "x"})
 	g.AddNode("alone")
 	want := [][]string{{"a", "b", "c"}, {"x", "y", "z"}, {"alone"}}
-	got := g.Communities(1)
+	got := g.Communities()
 	if !cmp.Equal(got, want) {
 		t.Fatalf("Communities = %v, want %v", got, want)
 	}
-	if got := new(Graph).Communities(1); len(got) != 0 {
+	if got := new(Graph).Communities(); len(got) != 0 {
 		t.Errorf("empty graph: %v", got)
 	}
 }
@@ -281,7 +281,7 @@ func TestCommunitiesAgainstGonum(t *testing.T) {
 		}
 		theirs := community.Q(other, community.Modularize(other, 1, nil).Communities(), 1)
 		var groups [][]graph.Node
-		for _, members := range g.Communities(1) {
+		for _, members := range g.Communities() {
 			var group []graph.Node
 			for _, id := range members {
 				i, _ := slices.BinarySearch(ids, id)

@@ -95,7 +95,7 @@ func drawCoUsage(g *graphrank.Graph, around, page string) *coUsage {
 // circle places the nodes and returns the index of each in Nodes.
 func (t *coUsage) circle(g *graphrank.Graph, degree map[string]int, page string) map[string]int {
 	var order []string
-	for _, group := range g.Communities(1) {
+	for _, group := range g.Communities() {
 		for _, id := range group {
 			if degree[id] > 0 {
 				order = append(order, id)
