@@ -55,10 +55,9 @@ type Server struct {
 	collections map[string]*collection
 	aliases     map[string]string
 
-	run      sync.Mutex
-	address  string
-	listener net.Listener
-	grpc     *grpc.Server
+	run     sync.Mutex
+	address string
+	grpc    *grpc.Server
 }
 
 // Both services have methods Get and Delete, so each is registered as a type of
@@ -112,7 +111,7 @@ func (s *Server) Start() error {
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
-	s.address, s.listener = l.Addr().String(), l
+	s.address = l.Addr().String()
 	s.grpc = grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.UnaryInterceptor(s.intercept),
 		// By default, this server closes the connection at the third ping; the engine does not.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}))
