@@ -159,11 +159,10 @@ type Readings struct {
 	Degraded []string `json:"degraded,omitempty"`
 }
 
-// FailedPlace is a place that cannot be read. Err is the error of Read.
+// FailedPlace is a place that cannot be read, with the error of Read.
 type FailedPlace struct {
 	Path  string `json:"path"`
 	Error string `json:"error"`
-	Err   error  `json:"-"`
 }
 
 // ReadAll reads the places in q.Paths, which may include globs (see IsGlob), up to
@@ -200,7 +199,7 @@ func (r *Retriever) ReadAll(ctx context.Context, q ReadRequest) (*Readings, erro
 					e, err = f.extent("", rest)
 				}
 				if err != nil {
-					all.Failed = append(all.Failed, FailedPlace{path, err.Error(), err})
+					all.Failed = append(all.Failed, FailedPlace{path, err.Error()})
 				} else {
 					all.Omitted = append(all.Omitted, Omitted{Path: path, Tokens: (e.end - e.start) / 4})
 				}
@@ -215,7 +214,7 @@ func (r *Retriever) ReadAll(ctx context.Context, q ReadRequest) (*Readings, erro
 			err = &TokenLimitError{Path: path, Tokens: total + reading.Tokens, Limit: r.options.TokenLimit}
 		}
 		if err != nil {
-			all.Failed = append(all.Failed, FailedPlace{path, err.Error(), err})
+			all.Failed = append(all.Failed, FailedPlace{path, err.Error()})
 			continue
 		}
 		total += reading.Tokens

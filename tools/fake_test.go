@@ -99,7 +99,7 @@ func (f *fake) ReadAll(ctx context.Context, r retriever.ReadRequest) (*retriever
 	for _, path := range r.Paths {
 		reading, err := f.Read(ctx, retriever.ReadRequest{Path: path})
 		if err != nil {
-			all.Failed = append(all.Failed, retriever.FailedPlace{Path: path, Error: err.Error(), Err: err})
+			all.Failed = append(all.Failed, retriever.FailedPlace{Path: path, Error: err.Error()})
 			continue
 		}
 		all.Documents = append(all.Documents, *reading)
