@@ -130,7 +130,7 @@ func (m *measurement) measureBudgets(ctx context.Context) ([]BudgetReport, error
 // rank returns the documents of a ranking, best first.
 func (w *bench) rank(ctx context.Context, q retriever.Query) (ids []string, err error) {
 	q.Text = strings.TrimSpace(q.Text)
-	ranking, err := w.retriever.Rank(ctx, q, 0)
+	ranking, err := w.retriever.Rank(ctx, q)
 	if err != nil {
 		return nil, err
 	}

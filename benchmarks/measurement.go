@@ -87,7 +87,7 @@ func (m *measurement) search(ctx context.Context, w *bench, v variant) (*Run, er
 		ranked.Text = strings.TrimSpace(q.Text)
 		query := retriever.Query{Text: ranked.Text, Mode: v.mode}
 		start := time.Now()
-		ranking, err := w.retriever.Rank(ctx, query, 0)
+		ranking, err := w.retriever.Rank(ctx, query)
 		var shown *retriever.Answer
 		if err == nil {
 			shown, err = w.retriever.Present(ctx, query, ranking, 10)

@@ -28,7 +28,7 @@ func BenchmarkPage(b *testing.B) {
 	f := open(b, numbered(300), nil)
 	ctx := context.Background()
 	q := Query{Text: "needle number 7", Mode: Hybrid}
-	ranking, err := f.Rank(ctx, q, 0)
+	ranking, err := f.Rank(ctx, q)
 	must(b, err)
 	for b.Loop() {
 		if _, err := f.Present(ctx, q, ranking, 5); err != nil {

@@ -124,10 +124,9 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 	}
 }
 
-// Rank ranks the documents that q finds, best first, without making a page. It uses
-// the first depth chunks of each leg (0 means the default), ignores Limit, Cursor and
-// MaxTokens, and accepts a query of any length.
-func (r *Retriever) Rank(ctx context.Context, q Query, depth int) (*Ranking, error) {
+// Rank ranks the documents that q finds, best first, without making a page. It ignores
+// Limit, Cursor and MaxTokens, and accepts a query of any length.
+func (r *Retriever) Rank(ctx context.Context, q Query) (*Ranking, error) {
 	mode, err := ParseMode(string(q.Mode))
 	if err != nil {
 		return nil, err
@@ -137,10 +136,7 @@ func (r *Retriever) Rank(ctx context.Context, q Query, depth int) (*Ranking, err
 	if err != nil {
 		return nil, err
 	}
-	if depth <= 0 {
-		depth = r.options.Depth
-	}
-	ranking, err := s.rank(ctx, depth)
+	ranking, err := s.rank(ctx, r.options.Depth)
 	if err != nil {
 		return nil, err
 	}

@@ -118,7 +118,7 @@ func Compile(ctx context.Context, s Sources, r Request) (*Bundle, error) {
 
 // files ranks the files that may belong to the task.
 func (c *compiler) files(ctx context.Context, q retriever.Query) (files []*file, similar []history.Commit, err error) {
-	ranking, err := c.Search.Rank(ctx, q, 0)
+	ranking, err := c.Search.Rank(ctx, q)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -289,7 +289,7 @@ func addReference(reader *docs.Reader, all []candidate, ref Reference, why strin
 // within ranks the sections of a file that the search has not found.
 func (c *compiler) within(ctx context.Context, q retriever.Query, f *file) error {
 	q.Filter = store.Filter{PathPrefix: f.path}
-	ranking, err := c.Search.Rank(ctx, q, 0)
+	ranking, err := c.Search.Rank(ctx, q)
 	if err != nil {
 		return err
 	}
