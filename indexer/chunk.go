@@ -13,8 +13,8 @@ import (
 
 // ChunkOptions sets the size of chunks. Sizes are in word pieces of the embedding model
 // and include everything that the encoder reads for a chunk: special tokens, title,
-// heading trail and body. Nil and the zero value mean the defaults. A change of options
-// requires new chunks: see ChunkFormat.
+// heading trail and body. Nil and the zero value mean the defaults, which every stored index
+// has: see ChunkFormat.
 type ChunkOptions struct {
 	// MaxTokens is the size of the largest chunk, at least 32. 0, or more than the model
 	// reads, means the model's longest input (256 for the built-in model).
@@ -90,14 +90,11 @@ func (o *ChunkOptions) within(d models.Description) ChunkOptions {
 	return m
 }
 
-// ChunkFormat identifies the rules of a Chunker for the described model. Two indexes of the
-// same folder with equal formats and models have the same chunks.
-func ChunkFormat(d models.Description, o *ChunkOptions) string {
-	m := o.within(d)
+// ChunkFormat identifies the rules of a Chunker with default options for the described model.
+// Two indexes of the same folder with equal formats and models have the same chunks.
+func ChunkFormat(d models.Description) string {
+	m := (*ChunkOptions)(nil).within(d)
 	format := fmt.Sprintf("chunks-%d max=%d target=%d", chunkFormat, m.MaxTokens, m.TargetTokens)
-	if m.Bare {
-		format += " bare"
-	}
 	if d.SymbolPrefix != "" {
 		format += " " + strings.Trim(d.SymbolPrefix, "\x00")
 	}

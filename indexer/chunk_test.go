@@ -227,7 +227,7 @@ func TestSymbolPrefix(t *testing.T) {
 			t.Errorf("EmbedText of %s = %q, want %q", name, got, want)
 		}
 	}
-	if with, without := ChunkFormat(e.Description(), nil), ChunkFormat(e.HashEmbedder.Description(), nil); with == without {
+	if with, without := ChunkFormat(e.Description()), ChunkFormat(e.HashEmbedder.Description()); with == without {
 		t.Errorf("both have the chunk format %q", with)
 	}
 }

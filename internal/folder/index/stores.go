@@ -141,7 +141,7 @@ func (s *Stores) openDocuments(dir string, masks *secret.Masks, d models.Descrip
 		return err
 	}
 	s.Closers = append(s.Closers, db.Close)
-	s.Docs, err = docs.Open(db, &docs.Options{Model: d, Chunks: indexer.ChunkFormat(d, nil) + " " + markdown.Rules() + " masks=" + masks.Rules()})
+	s.Docs, err = docs.Open(db, &docs.Options{Model: d, Chunks: indexer.ChunkFormat(d) + " " + markdown.Rules() + " masks=" + masks.Rules()})
 	return err
 }
 
