@@ -111,7 +111,7 @@ func New(s Stores, e models.Embedder, o *Options) *Indexer {
 	return x
 }
 
-// Run updates the whole index: it runs Scan, Keywords and Vectors, and advances the
+// Run updates the whole index: it scans the files, runs Keywords and Vectors, and advances the
 // generation if anything changed. The next run resumes a run that was interrupted by ctx
 // or by the end of the process. The Report is complete even if Run fails. progress may be
 // nil; Run calls it from one goroutine at a time, at most ten times a second, and waits
@@ -140,7 +140,7 @@ func (x *Indexer) run(ctx context.Context, only *pathSet, vectors bool, progress
 	return x.finish(t, err)
 }
 
-// Refresh runs Scan and Keywords for the given files only, so that keyword search finds
+// Refresh scans the given files only and runs Keywords, so that keyword search finds
 // their current text when it returns. Paths are slash-separated and relative to the
 // workspace. A folder stands for every file that is or was below it; nil stands for all
 // files. Embed computes the vectors, concurrently or later.
@@ -165,13 +165,6 @@ func (x *Indexer) Embed(ctx context.Context) (*Report, error) {
 		err = x.advance(ctx)
 	}
 	return x.finish(t, err)
-}
-
-// Scan updates the documents to match the files and marks changed documents as pending.
-// Searches do not find the changes yet.
-func (x *Indexer) Scan(ctx context.Context, progress func(job.Progress)) (*Report, error) {
-	t := &Report{Skipped: map[string]int{}}
-	return x.finish(t, x.scan(ctx, nil, progress, t))
 }
 
 // advance records a completed run, which advances the generation if anything changed.

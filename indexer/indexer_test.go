@@ -136,7 +136,7 @@ func TestHeld(t *testing.T) {
 	lost := errors.New("another process has the folder")
 	held := error(nil)
 	f := newFixture(t, generated(t, 4), &Options{Held: func() error { return held }})
-	if _, err := f.Scan(t.Context(), nil); err != nil {
+	if err := f.scan(t.Context(), nil, nil, &Report{Skipped: map[string]int{}}); err != nil {
 		t.Fatal(err)
 	}
 	held = lost
@@ -386,10 +386,7 @@ func TestRefreshLooksAtNothingElse(t *testing.T) {
 func TestKeywordsAnswerBeforeVectors(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil)
 	f.write("a.md", "# Alpha\n\nunmistakable\n")
-	if _, err := f.Scan(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Keywords(t.Context(), nil); err != nil {
+	if _, err := f.Refresh(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	hits, err := f.stores.Keyword.Search(t.Context(), query.Parse("unmistakable"), 5, store.Filter{})

@@ -64,9 +64,7 @@ func TestFilesChangeWhileVectorsAreMade(t *testing.T) {
 		once.Do(func() {
 			f.write("part0/doc000.md", "# Another\n\nSomething else.\n")
 			f.write("part9/new.md", "# New\n\nJust written.\n")
-			if _, err = f.Scan(context.Background(), nil); err == nil {
-				err = f.Keywords(context.Background(), nil)
-			}
+			_, err = f.Refresh(context.Background(), nil)
 		})
 		return err
 	}

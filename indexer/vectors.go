@@ -62,7 +62,7 @@ func (x *Indexer) updateVectors(ctx context.Context, progress func(job.Progress)
 	windows := make(chan *window)
 	commits := make(chan commit, 1)
 	g, ctx := errgroup.WithContext(ctx)
-	writing, stop := outlive(ctx, lastWrite)
+	writing, stop := outlive(ctx)
 	defer stop()
 	p := newBatchSize(x.options.BatchTexts)
 	g.Go(func() error {
@@ -252,11 +252,11 @@ func (p *batchSize) embedded(took time.Duration) (commit bool) {
 	return true
 }
 
-// outlive returns a context that ends limit after ctx does, with the cause of ctx.
-func outlive(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+// outlive returns a context that ends lastWrite after ctx does, with the cause of ctx.
+func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		time.AfterFunc(limit, func() { cancel(context.Cause(ctx)) })
+		time.AfterFunc(lastWrite, func() { cancel(context.Cause(ctx)) })
 	})
 	return late, func() {
 		stop()

@@ -181,7 +181,7 @@ func TestEditIsNoticed(t *testing.T) {
 	var known *Known
 	update := func() {
 		t.Helper()
-		if _, err := x.Scan(t.Context(), nil); err != nil {
+		if _, err := x.Refresh(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		known = record(t, d, known)
@@ -213,7 +213,7 @@ func TestTextsOfDocuments(t *testing.T) {
 	}
 	o := &walk.Options{Extensions: []string{".md", ".html"}}
 	x, d := openIndexer(t, tree, &indexer.Options{Walk: o, Masks: masks})
-	if _, err := x.Scan(t.Context(), nil); err != nil {
+	if _, err := x.Refresh(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	known := record(t, d, nil)
@@ -254,7 +254,7 @@ func TestTextsOfDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.Scan(t.Context(), nil); err != nil { // the documents change after the choice
+	if _, err := x.Refresh(t.Context(), nil); err != nil { // the documents change after the choice
 		t.Fatal(err)
 	}
 	a, err := listed(Find(t.Context(), tree, o, masks, d, c, Request{Pattern: "the key is"}))
