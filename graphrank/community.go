@@ -69,10 +69,7 @@ func (g *Graph) undirected() ([]string, louvain) {
 	for row, id := range ids {
 		n := g.index[id]
 		weight := make(map[int32]float64, len(g.out[n])+len(g.in[n]))
-		for _, h := range g.out[n] {
-			weight[at[h.node]] += h.weight()
-		}
-		for _, h := range g.in[n] {
+		for _, h := range slices.Concat(g.out[n], g.in[n]) {
 			weight[at[h.node]] += h.weight()
 		}
 		for _, to := range slices.Sorted(maps.Keys(weight)) {
