@@ -85,22 +85,14 @@ func under(path string) []int64 {
 	if kind := store.KindOf(path); kind != store.Docs {
 		numbers = append(numbers, kindNumber(kind))
 	}
-	for start := 0; start < len(path); {
-		rest := path[start:]
-		element := rest
-		if i := strings.IndexByte(rest, '/'); i >= 0 {
-			element = rest[:i]
-		}
-		end := start
-		for n := 0; n < underRunes && end < start+len(element); n++ {
-			_, size := utf8.DecodeRuneInString(path[end:])
-			end += size
+	for end, runes := 0, 0; end < len(path); {
+		r, size := utf8.DecodeRuneInString(path[end:])
+		end += size
+		if runes++; r == '/' || runes <= underRunes {
 			numbers = append(numbers, prefixNumber(path[:end]))
 		}
-		start += len(element)
-		if start < len(path) {
-			start++
-			numbers = append(numbers, prefixNumber(path[:start]))
+		if r == '/' {
+			runes = 0
 		}
 	}
 	return numbers
