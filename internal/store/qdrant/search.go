@@ -98,16 +98,18 @@ func (l *leg) take(found []scoredChunk) (best []scoredChunk, ok bool) {
 	return best[:min(l.k, len(best))], true
 }
 
-// run repeats the request of a leg until it has all its points.
-func (c *Chunks) run(ctx context.Context, l *leg) ([]scoredChunk, error) {
+// run takes the points of a leg from those that its request found, and repeats the request until
+// it has all of them.
+func (c *Chunks) run(ctx context.Context, l *leg, found []scoredChunk) ([]scoredChunk, error) {
 	for {
-		found, err := c.query(ctx, l.request)
+		if best, ok := l.take(found); ok {
+			return best, nil
+		}
+		again, err := c.query(ctx, l.request)
 		if err != nil {
 			return nil, err
 		}
-		if best, ok := l.take(found[0]); ok {
-			return best, nil
-		}
+		found = again[0]
 	}
 }
 
@@ -208,11 +210,9 @@ func (c *Chunks) searchVectors(ctx context.Context, q store.LegsQuery, expanded 
 	if err != nil {
 		return nil, err
 	}
-	nearest, ok := l.take(found[0])
-	if !ok {
-		if nearest, err = c.run(ctx, l); err != nil {
-			return nil, err
-		}
+	nearest, err := c.run(ctx, l, found[0])
+	if err != nil {
+		return nil, err
 	}
 	if expanded.Restricted() {
 		nearest = slices.DeleteFunc(nearest, func(p scoredChunk) bool { return !expanded.Admits(entryOf(p.payload)) })
@@ -229,7 +229,7 @@ func (c *Chunks) searchWords(ctx context.Context, q store.LegsQuery, expanded ke
 	if l == nil {
 		return nil, nil, nil
 	}
-	requests := []*pb.QueryPoints{l.request}
+	requests, limit := []*pb.QueryPoints{l.request}, l.request.GetLimit()
 	if q.Vector != nil {
 		requests = append(requests, c.cosines(q.Vector, l.request))
 	}
@@ -237,18 +237,13 @@ func (c *Chunks) searchWords(ctx context.Context, q store.LegsQuery, expanded ke
 	if err != nil {
 		return nil, nil, err
 	}
-	matching, whole := l.take(found[0])
-	if !whole {
-		if matching, err = c.run(ctx, l); err != nil {
-			return nil, nil, err
-		}
-	}
+	matching, err := c.run(ctx, l, found[0])
 	hits := hitsOf(matching)
-	if q.Vector == nil {
-		return hits, nil, nil
+	if err != nil || q.Vector == nil {
+		return hits, nil, err
 	}
-	whole = whole && len(found[1]) < int(requests[1].GetLimit())
-	known, err := c.fillCosines(ctx, q.Vector, hits, found[1], whole)
+	all := l.request.GetLimit() == limit && len(found[1]) < int(requests[1].GetLimit())
+	known, err := c.fillCosines(ctx, q.Vector, hits, found[1], all)
 	return hits, known, err
 }
 
@@ -280,26 +275,24 @@ func (c *Chunks) fillCosines(ctx context.Context, vector []float32, hits []store
 		of[p.Chunk] = p.Score
 	}
 	cosines := make([]float64, len(hits))
-	var missing []string
+	var missing []int // indices of hits
+	var chunks []string
 	for i, h := range hits {
 		cosine, ok := of[h.Chunk]
 		if cosines[i] = cosine; !ok {
 			cosines[i] = math.NaN()
-			missing = append(missing, h.Chunk)
+			missing, chunks = append(missing, i), append(chunks, h.Chunk)
 		}
 	}
 	if all || len(missing) == 0 {
 		return cosines, nil
 	}
-	scores, err := c.Vectors().Scores(ctx, vector, missing)
+	scores, err := c.Vectors().Scores(ctx, vector, chunks)
 	if err != nil {
 		return nil, err
 	}
-	for i, next := 0, 0; i < len(hits) && next < len(missing); i++ {
-		if hits[i].Chunk == missing[next] {
-			cosines[i] = scores[next]
-			next++
-		}
+	for n, i := range missing {
+		cosines[i] = scores[n]
 	}
 	return cosines, nil
 }
