@@ -121,23 +121,12 @@ func (h *candidateText) words() string {
 	if h.said != "" {
 		return h.said
 	}
-	var b strings.Builder
-	b.Grow(h.chunk.to - h.chunk.from)
-	between := false
-	for _, c := range h.text[h.chunk.from:h.chunk.to] {
-		if !unicode.IsLetter(c) && !unicode.IsDigit(c) {
-			between = b.Len() > 0
-			continue
-		}
-		if between {
-			b.WriteByte(' ')
-			between = false
-		}
-		b.WriteRune(c)
-	}
-	h.said = b.String()
+	h.said = strings.Join(strings.FieldsFunc(h.text[h.chunk.from:h.chunk.to], betweenWords), " ")
 	return h.said
 }
+
+// betweenWords reports whether r is neither a letter nor a digit.
+func betweenWords(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
 // fit adds text to an answer until the budget is spent. The texts are the best sections
 // of the documents and further sections of them, by score. It works in rounds: passages

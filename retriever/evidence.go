@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode"
 
 	"cairn/internal/store/keyword"
 )
@@ -71,7 +70,7 @@ func (s *search) unknown() ([]string, error) {
 		absent[t.Term] = t.DocFreq == 0
 	}
 	var words []string
-	for _, w := range strings.FieldsFunc(s.parsed.Words, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for _, w := range strings.FieldsFunc(s.parsed.Words, betweenWords) {
 		terms := keyword.Analyze(w)
 		if len(terms) > 0 && !slices.ContainsFunc(terms, func(t string) bool { return !absent[t] }) && !slices.Contains(words, w) {
 			words = append(words, w)
