@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"cairn/internal/base/observe"
 	"cairn/internal/store"
@@ -51,36 +52,30 @@ func (s *search) ask(ctx context.Context, depth int) (*legs, error) {
 		}
 		mode = Keyword // there is no embedding
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	embedded := make(chan []float32, 1)
-	var err, cosineErr error
-	// The embedding takes longest, so it does not wait for another processor.
-	var keywords sync.WaitGroup
+	var cosineErr error
+	keywords, both := errgroup.WithContext(ctx)
 	if mode != Semantic {
-		keywords.Go(func() {
-			if err = s.askKeywords(ctx, l, q); err != nil {
-				cancel()
-				return
-			}
-			if mode == Hybrid && len(l.keyword) > 0 {
+		keywords.Go(func() error {
+			err := s.askKeywords(both, l, q)
+			if err == nil && mode == Hybrid && len(l.keyword) > 0 {
 				if embedding := <-embedded; embedding != nil {
-					l.cosines, cosineErr = s.cosines(ctx, l.keyword, embedding)
+					l.cosines, cosineErr = s.cosines(both, l.keyword, embedding)
 				}
 			}
+			return err
 		})
 	}
-	if mode != Keyword {
-		l.embedding, l.failed = s.queryVector(ctx, q.Words)
+	if mode != Keyword { // the embedding takes longest, so it does not wait for another processor
+		l.embedding, l.failed = s.queryVector(both, q.Words)
 		embedded <- l.embedding
 		if l.embedding != nil {
-			timer := observe.Begin(ctx, observe.Vectors)
-			l.vector, l.failed = s.sources.Vectors.Search(ctx, l.embedding, l.nearest(), s.Filter)
-			timer.End(ctx)
+			timer := observe.Begin(both, observe.Vectors)
+			l.vector, l.failed = s.sources.Vectors.Search(both, l.embedding, l.nearest(), s.Filter)
+			timer.End(both)
 		}
 	}
-	keywords.Wait()
-	if err != nil {
+	if err := keywords.Wait(); err != nil {
 		return nil, err
 	}
 	if l.failed == nil { // the store may have failed between the two requests
