@@ -63,36 +63,30 @@ func (a *attempts) count(path string) int {
 
 // begin records that documents are being indexed. The caller must call end afterwards.
 func (a *attempts) begin(paths ...string) error {
-	if a == nil || len(paths) == 0 {
-		return nil
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, p := range paths {
-		a.running[p] = true
-	}
-	return a.write()
+	return a.update(paths, func(p string) { a.running[p] = true })
 }
 
 // end records that documents are no longer being indexed. If done, they were indexed
 // without a crash, and end clears their counts.
 func (a *attempts) end(done bool, paths ...string) error {
+	return a.update(paths, func(p string) {
+		delete(a.running, p)
+		if done {
+			delete(a.before, p)
+		}
+	})
+}
+
+// update calls change with each path and replaces the file.
+func (a *attempts) update(paths []string, change func(path string)) error {
 	if a == nil || len(paths) == 0 {
 		return nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, p := range paths {
-		delete(a.running, p)
-		if done {
-			delete(a.before, p)
-		}
+		change(p)
 	}
-	return a.write()
-}
-
-// write replaces the file; the caller holds a.mu.
-func (a *attempts) write() error {
 	var b bytes.Buffer
 	for p, n := range a.before {
 		if !a.running[p] {
