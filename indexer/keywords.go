@@ -98,16 +98,9 @@ func (x *Indexer) indexKeywords(ctx context.Context, m *progressReporter, paths 
 // preferKeywords updates the keyword index with the documents that searches prefer.
 func (x *Indexer) preferKeywords(ctx context.Context, m *progressReporter) error {
 	for p := x.preferences.next(); p != nil; p = x.preferences.next() {
-		groups, err := x.prefer(ctx, p, nil)
-		if err != nil {
+		if err := x.prefer(ctx, p, nil, func(chosen map[string]bool) error { return x.indexKeywords(ctx, m, chosen) }); err != nil {
 			return err
 		}
-		for _, chosen := range groups {
-			if err := x.indexKeywords(ctx, m, chosen); err != nil {
-				return err
-			}
-		}
-		close(p.done)
 	}
 	return nil
 }

@@ -120,9 +120,9 @@ func (p *preferences) end() {
 	p.waiting, p.complete = nil, true
 }
 
-// prefer returns the paths that match a request best, in groups as from match, among the
-// given paths and the documents pending for the keyword index.
-func (x *Indexer) prefer(ctx context.Context, p *preference, paths []string) ([]map[string]bool, error) {
+// prefer fulfils a request. It calls index with the paths that match it best, in groups as
+// from match, among the given paths and the documents pending for the keyword index.
+func (x *Indexer) prefer(ctx context.Context, p *preference, paths []string, index func(chosen map[string]bool) error) error {
 	err := x.stores.Docs.View(func(r *docs.Reader) error {
 		pending, err := r.Pending(docs.Keyword, "", 0)
 		for _, d := range pending {
@@ -133,12 +133,21 @@ func (x *Indexer) prefer(ctx context.Context, p *preference, paths []string) ([]
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	paths = slices.DeleteFunc(paths, func(path string) bool { return !p.filter.Match(path, store.Labels{}) })
 	groups, err := x.match(ctx, p.terms, paths)
+	if err != nil {
+		return err
+	}
 	x.preferences.want(groups)
-	return groups, err
+	for _, chosen := range groups {
+		if err := index(chosen); err != nil {
+			return err
+		}
+	}
+	close(p.done)
+	return nil
 }
 
 // prefer indexes the files that match p best.
@@ -147,11 +156,7 @@ func (s *scanner) prefer(ctx context.Context, p *preference) error {
 	for i, e := range s.unread {
 		paths[i] = e.Path
 	}
-	groups, err := s.x.prefer(ctx, p, paths)
-	if err != nil {
-		return err
-	}
-	for _, chosen := range groups {
+	return s.x.prefer(ctx, p, paths, func(chosen map[string]bool) error {
 		first := s.take(func(e walk.Entry) bool { return chosen[e.Path] })
 		if err := s.readFiles(ctx, first); err != nil {
 			return err
@@ -163,7 +168,6 @@ func (s *scanner) prefer(ctx context.Context, p *preference) error {
 			return err
 		}
 		s.m.flush() // answers report the number of unread files
-	}
-	close(p.done)
-	return nil
+		return nil
+	})
 }
