@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 )
 
@@ -28,9 +27,7 @@ type Lease struct {
 	records register
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
-
-	mu      sync.Mutex
-	version int64
+	version int64 // of renew until done is closed
 }
 
 // ErrLeaseLost is the cause of the end of a lease's context if another process took the
@@ -106,7 +103,6 @@ func (l *Lease) renew(ctx context.Context, mine []byte, last time.Time) {
 			return
 		case <-tick.C:
 		}
-		l.mu.Lock()
 		attempt, cancel := context.WithTimeout(ctx, leaseRenew)
 		begun := time.Now()
 		version, err := l.records.Put(attempt, leaseRecord, mine, l.version)
@@ -114,7 +110,6 @@ func (l *Lease) renew(ctx context.Context, mine []byte, last time.Time) {
 		if err == nil {
 			l.version, last = version, begun
 		}
-		l.mu.Unlock()
 		if errors.Is(err, ErrConflict) || time.Since(last) > leaseSure {
 			l.cancel(ErrLeaseLost)
 			return
