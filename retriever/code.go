@@ -325,10 +325,12 @@ func (s *search) findDeclarations(name string, cs []*candidate) error {
 	err := s.sources.Documents.View(func(r *docs.Reader) error {
 		slices.SortStableFunc(cs, func(a, b *candidate) int { return cmp.Compare(b.Score, a.Score) })
 		var paths []string
+		of := map[string][]*candidate{} // by path
 		for _, c := range cs {
-			if !slices.Contains(paths, c.path) {
+			if of[c.path] == nil {
 				paths = append(paths, c.path)
 			}
+			of[c.path] = append(of[c.path], c)
 		}
 		if r.Remote() {
 			paths = paths[:min(len(paths), remoteDeclarations)]
@@ -345,12 +347,9 @@ func (s *search) findDeclarations(name string, cs []*candidate) error {
 				continue // removed after the legs found it
 			}
 			text := r.Text(path)
-			for _, c := range cs {
-				if c.path != path {
-					continue
-				}
-				i := slices.IndexFunc(doc.Sections, func(s store.Section) bool { return s.Anchor == c.anchor })
-				if i < 0 || c.number >= len(doc.Sections[i].Chunks) {
+			for _, c := range of[path] {
+				i := sectionOf(doc, &RankedSection{Anchor: c.anchor, Chunk: c.number})
+				if i < 0 {
 					continue
 				}
 				chunk := doc.Sections[i].Chunks[c.number]
