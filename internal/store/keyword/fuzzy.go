@@ -18,25 +18,6 @@ import (
 	"cairn/internal/text/query"
 )
 
-// width selects the indexed terms that match a term of a query.
-type width uint8
-
-const (
-	exact     width = iota // the term itself, or near spellings if no chunk contains it
-	prefixes               // also terms that begin with it
-	spellings              // terms that begin with it if every term has some, otherwise near spellings
-)
-
-func widthOf(q query.Query) width {
-	switch {
-	case q.Fuzzy:
-		return spellings
-	case q.Prefixes:
-		return prefixes
-	}
-	return exact
-}
-
 // The bounds of a fuzzy search. Shorter terms have too many near spellings. Of many near
 // spellings, the nearest and most common ones are the most likely.
 const (
@@ -96,7 +77,7 @@ func replacements(words []queryTerm, similar [][]spelling) []spelling {
 // chunk contains another word of the query. similar has the indexed terms for each term:
 // the term itself and longer ones.
 func (q Query) misspelt(similar [][]spelling) []bool {
-	all := q.width == spellings && slices.ContainsFunc(similar, func(near []spelling) bool {
+	all := q.fuzzy && slices.ContainsFunc(similar, func(near []spelling) bool {
 		return !slices.ContainsFunc(near, func(s spelling) bool { return s.edits > 0 })
 	})
 	some := slices.ContainsFunc(similar, func(of []spelling) bool { return len(of) > 0 })
@@ -116,15 +97,14 @@ type vocabulary interface {
 	longer(term string) ([]string, error)
 }
 
-// Near replaces the terms of q by the indexed terms that match them according to q's
-// width. v finds the terms of the store. idfs returns the inverse document frequencies of
+// Near replaces the terms of q by the indexed terms that match them. v finds the terms of the store. idfs returns the inverse document frequencies of
 // terms, by which the store multiplies weights, without those that no chunk contains.
 func (q Query) Near(v vocabulary, idfs func(terms []string) (map[string]float64, error)) (Query, error) {
 	known := map[string]float64{} // inverse document frequencies; 0 for a term that no chunk contains
 	similar := make([][]spelling, len(q.terms))
 	for i, w := range q.terms {
 		similar[i] = []spelling{{weightedTerm: weightedTerm{term: w.term}}}
-		if q.width == exact || !expandable(w.term) {
+		if !q.longer || !expandable(w.term) {
 			continue
 		}
 		longer, err := v.longer(w.term)
@@ -271,11 +251,7 @@ func (s snapshot) longer(term string) ([]string, error) {
 // first. It closes dict.
 func commonest(dict index.FieldDict, n int) (terms []string, err error) {
 	defer dict.Close()
-	type counted struct {
-		term  string
-		count uint64
-	}
-	var found []counted
+	var found []index.DictEntry
 	for range n {
 		e, err := dict.Next()
 		if err != nil {
@@ -285,12 +261,12 @@ func commonest(dict index.FieldDict, n int) (terms []string, err error) {
 			break
 		}
 		if Spellable(e.Term) {
-			found = append(found, counted{e.Term, e.Count})
+			found = append(found, *e)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b counted) int { return cmp.Compare(b.count, a.count) })
+	slices.SortStableFunc(found, func(a, b index.DictEntry) int { return cmp.Compare(b.Count, a.Count) })
 	for _, f := range found {
-		terms = append(terms, f.term)
+		terms = append(terms, f.Term)
 	}
 	return terms, nil
 }

@@ -17,7 +17,10 @@ type Query struct {
 	phrases  []phrase     // required
 	excluded []phrase     // forbidden
 	dashed   []dashedWord // terms or exclusions: see Resolve
-	width    width        // which other terms match in place of terms
+	// A term that no chunk contains also matches near spellings. With longer, a term matches
+	// those that begin with it; with fuzzy too, all match near spellings unless every term has
+	// longer ones.
+	longer, fuzzy bool
 }
 
 // queryTerm is a term of a query with its weighted count.
@@ -47,7 +50,7 @@ func NewQuery(q query.Query) Query {
 	a := analyzers.Get().(*analyzer)
 	defer analyzers.Put(a)
 	a.query = true
-	out := Query{terms: scoredTerms(a.tokens(q.Words)), width: widthOf(q)}
+	out := Query{terms: scoredTerms(a.tokens(q.Words)), longer: q.Prefixes || q.Fuzzy, fuzzy: q.Fuzzy}
 	if len(out.terms) == 0 {
 		return out
 	}

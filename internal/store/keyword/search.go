@@ -106,7 +106,7 @@ func (x *Index) search(ctx context.Context, snap *scorch.IndexSnapshot, q Query,
 		return nil, err
 	}
 	terms, err := exactTerms(snap, q.terms, docs)
-	if err == nil && (q.width != exact || lacksWord(q.terms, terms)) {
+	if err == nil && (q.longer || lacksWord(q.terms, terms)) {
 		v := snapshot{snap}
 		if q, err = q.Near(v, func(terms []string) (map[string]float64, error) { return v.idfs(terms, docs) }); err == nil {
 			terms, err = exactTerms(snap, q.terms, docs)
