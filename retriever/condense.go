@@ -52,7 +52,7 @@ func (r *Retriever) rarity(q query.Query) (map[string]float64, error) {
 		switch {
 		case chunks == 0:
 			rarity[t.Term] = 1
-		case t.DocFreq > 0:
+		case t.Chunks > 0:
 			rarity[t.Term] = t.IDF(chunks)
 		}
 	}

@@ -67,7 +67,7 @@ func (s *search) unknown() ([]string, error) {
 	}
 	absent := map[string]bool{}
 	for _, t := range stats {
-		absent[t.Term] = t.DocFreq == 0
+		absent[t.Term] = t.Chunks == 0
 	}
 	var words []string
 	for _, w := range strings.FieldsFunc(s.parsed.Words, betweenWords) {

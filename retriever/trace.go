@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cairn/internal/base/observe"
+	"cairn/internal/store/keyword"
 )
 
 // Trace records the input and output of each step of one search. Answer holds the
@@ -30,20 +31,14 @@ type Trace struct {
 
 // Analysis is the result of parsing the query.
 type Analysis struct {
-	Terms  []Term `json:"terms"`  // as searched in the keyword index
-	Chunks int    `json:"chunks"` // in the keyword index; 0 if it does not count them
+	Terms  []keyword.TermStat `json:"terms"`  // as searched in the keyword index
+	Chunks int                `json:"chunks"` // in the keyword index; 0 if it does not count them
 	// Plain is the query without its operators.
 	Plain    string `json:"plain"`
 	Phrases  bool   `json:"phrases"`  // it contains "required phrases"
 	Excludes bool   `json:"excludes"` // it contains -excluded words
 	// Near is set if no word matched as typed, so that near spellings were searched.
 	Near bool `json:"near_spellings"`
-}
-
-// Term is a term of the query with the number of chunks that contain it.
-type Term struct {
-	Term   string `json:"term"`
-	Chunks int    `json:"chunks"`
 }
 
 // Embedding describes the embedding of the query.
@@ -186,11 +181,8 @@ func (r *Retriever) Explain(ctx context.Context, q Query, best int) (*Trace, err
 		return nil, err
 	}
 	t.trace.Analysis = Analysis{
-		Terms: []Term{}, Chunks: chunks, Plain: t.query.Words, Near: answer.Fuzzy,
+		Terms: append([]keyword.TermStat{}, stats...), Chunks: chunks, Plain: t.query.Words, Near: answer.Fuzzy,
 		Phrases: len(t.query.Phrases) > 0, Excludes: len(t.query.Excluded)+len(t.query.Dashed) > 0,
-	}
-	for _, s := range stats {
-		t.trace.Analysis.Terms = append(t.trace.Analysis.Terms, Term{s.Term, s.DocFreq})
 	}
 	r.finish(t, q)
 	return &t.trace, nil

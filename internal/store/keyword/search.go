@@ -248,15 +248,15 @@ func hitsOf(snap *scorch.IndexSnapshot, best []scoredChunk, k int) ([]store.Hit,
 	return hits[:min(k, len(hits))], nil
 }
 
-// TermStat is a term of a query with its document frequency.
+// TermStat is a term of a query with the number of chunks that contain it.
 type TermStat struct {
-	Term    string
-	DocFreq int // number of chunks that contain the term
+	Term   string `json:"term"`
+	Chunks int    `json:"chunks"`
 }
 
 // IDF returns the inverse document frequency of the term in an index with the given
 // number of chunks, as used in scores.
-func (t TermStat) IDF(chunks int) float64 { return idf(uint64(chunks), uint64(t.DocFreq)) }
+func (t TermStat) IDF(chunks int) float64 { return idf(uint64(chunks), uint64(t.Chunks)) }
 
 // Stats returns the terms of a query in order, without repetitions, with their document
 // frequencies, and the number of chunks in the index.

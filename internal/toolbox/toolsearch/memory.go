@@ -214,7 +214,7 @@ func (m *memory) ideal(q query.Query) (float64, error) {
 	}
 	var sum float64
 	for _, s := range stats {
-		df := float64(max(1, s.DocFreq))
+		df := float64(max(1, s.Chunks))
 		sum += math.Log1p((float64(n) - df + 0.5) / (df + 0.5))
 	}
 	return max(0.4*sum, 1e-9), nil // 0.4 = 1/(1+k1)
