@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/google/uuid"
+	lru "github.com/hashicorp/golang-lru/v2"
 	pb "github.com/qdrant/go-client/qdrant"
 
 	"cairn/internal/store"
@@ -22,8 +24,12 @@ type Chunks struct {
 	collection
 	documents *Documents // of the same generation
 	terms     *terms
-	names     *chunkNames
-	searches  atomic.Int64
+	// names holds the chunks of points. The engine reads a payload from disk, which takes
+	// ten times as long as scoring the point. So a search requests no payloads, and looks up
+	// only the chunks that are missing here. The id of a point is a hash of its chunk, so an
+	// entry never becomes wrong. See nameAll.
+	names    *lru.Cache[uuid.UUID, string]
+	searches atomic.Int64
 
 	weighing sync.Mutex
 	average  float64 // average length used for the weights; 0 until Settle has read it

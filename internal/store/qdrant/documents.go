@@ -315,11 +315,8 @@ type keptDocument struct {
 
 func newKeptDocuments() *keptDocuments {
 	k := &keptDocuments{}
-	var err error
 	// maxKept is reached before this number of documents, unless they are very short.
-	if k.lru, err = simplelru.NewLRU(1<<16, func(_ string, d keptDocument) { k.bytes -= len(d.Text) }); err != nil {
-		panic(err) // unreachable: the size is positive
-	}
+	k.lru, _ = simplelru.NewLRU(1<<16, func(_ string, d keptDocument) { k.bytes -= len(d.Text) }) // the size is positive
 	return k
 }
 

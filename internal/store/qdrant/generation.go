@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/google/uuid"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // Generation is a set of collections that are created and removed together. It is safe
@@ -66,9 +69,10 @@ func (g *Generation) name(alias string) string {
 // dimension.
 func (g *Generation) Chunks(dim int, model string) *Chunks {
 	documents := g.Documents()
+	names, _ := lru.New[uuid.UUID, string](maxNames) // the size is positive
 	return &Chunks{
 		collection: g.collection(0, shape{dim: dim, model: model, fields: labelFields}),
-		documents:  documents, terms: newTerms(documents), names: newNames(),
+		documents:  documents, terms: newTerms(documents), names: names,
 	}
 }
 

@@ -5,28 +5,13 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
-	lru "github.com/hashicorp/golang-lru/v2"
 	pb "github.com/qdrant/go-client/qdrant"
 
 	"cairn/internal/store"
 )
 
-// chunkNames holds the chunks of points. The engine reads a payload from disk, which takes
-// ten times as long as scoring the point. So a search requests no payloads, and looks up
-// only the chunks that are missing here. The id of a point is a hash of its chunk, so an
-// entry never becomes wrong. See nameAll.
-type chunkNames = lru.Cache[uuid.UUID, string]
-
-// maxNames is how many chunks a chunkNames holds, about 200 bytes each.
+// maxNames is how many names Chunks.names holds, about 200 bytes each.
 const maxNames = 1 << 17
-
-func newNames() *chunkNames {
-	names, err := lru.New[uuid.UUID, string](maxNames)
-	if err != nil {
-		panic(err) // unreachable: the size is positive
-	}
-	return names
-}
 
 // nameAll reads the chunks of as many points as names has room for, in the background. It
 // begins with the second search, since a command that searches once does not need them.
@@ -43,7 +28,7 @@ func (c *Chunks) nameAll() {
 	})
 }
 
-// keyOf returns the key of a point in a chunkNames.
+// keyOf returns the key of a point in Chunks.names.
 func keyOf(id *pb.PointId) uuid.UUID {
 	key, _ := uuid.Parse(id.GetUuid()) // the engine returns the ids that it was given
 	return key
