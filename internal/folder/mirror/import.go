@@ -39,19 +39,11 @@ func (m *Mirror) Import(ctx context.Context, progress func(job.Progress)) (r Rep
 	if err != nil {
 		return r, err
 	}
-	var take, removed []string
-	for path, h := range held {
-		if f, ok := files[path]; !ok || differs(h, &f) {
-			take = append(take, path)
-		}
-	}
-	for path := range files {
-		if _, ok := held[path]; !ok {
-			removed = append(removed, path)
-		}
-	}
-	slices.Sort(take)
-	slices.Sort(removed)
+	take := slices.DeleteFunc(slices.Sorted(maps.Keys(held)), func(path string) bool {
+		f, ok := files[path]
+		return ok && !differs(held[path], &f)
+	})
+	removed := missing(files, held)
 	for batch := range slices.Chunk(take, batchDocuments) {
 		n, err := m.get(ctx, batch)
 		if err != nil {

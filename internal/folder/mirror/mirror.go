@@ -21,6 +21,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -71,8 +72,9 @@ type Mirror struct {
 	options Options
 	log     *slog.Logger
 	holder  string
-	stop    context.CancelFunc // of follow; nil unless it runs
-	stopped chan struct{}
+	open    context.Context // until Close
+	close   context.CancelFunc
+	tasks   sync.WaitGroup // follow, while it runs
 
 	turn      *semaphore.Weighted // one copy at a time; guards the fields below
 	next      *qdrant.Generation  // new collections of a rebuild; nil for none
@@ -100,6 +102,7 @@ func New(s *Store, x Index, o *Options) (*Mirror, error) {
 	if m.client, err = s.Dial(m.log); err != nil {
 		return nil, err
 	}
+	m.open, m.close = context.WithCancel(context.Background())
 	m.use(m.client.Current())
 	return m, nil
 }
@@ -110,10 +113,8 @@ func (m *Mirror) use(g *qdrant.Generation) {
 
 // Close ends Follow, releases the lease and closes the connection.
 func (m *Mirror) Close() error {
-	if m.stop != nil {
-		m.stop()
-		<-m.stopped
-	}
+	m.close()
+	m.tasks.Wait()
 	if err := m.turn.Acquire(context.Background(), 1); err != nil {
 		return err // unreachable: the context does not end
 	}
@@ -132,25 +133,19 @@ const followEvery = 500 * time.Millisecond
 
 // Follow runs Sync in the background whenever the index has changed, until Close. The caller
 // calls it at most once.
-func (m *Mirror) Follow() {
-	var ctx context.Context
-	ctx, m.stop = context.WithCancel(context.Background())
-	m.stopped = make(chan struct{})
-	go m.follow(ctx)
-}
+func (m *Mirror) Follow() { m.tasks.Go(m.follow) }
 
-func (m *Mirror) follow(ctx context.Context) {
-	defer close(m.stopped)
+func (m *Mirror) follow() {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	last, err := m.local()
 	for failing := false; ; {
-		if err != nil && !failing && ctx.Err() == nil {
+		if err != nil && !failing && m.open.Err() == nil {
 			m.log.Warn("updating the store to the index", "error", err)
 		}
 		failing = err != nil
 		select {
-		case <-ctx.Done():
+		case <-m.open.Done():
 			return
 		case <-tick.C:
 		}
@@ -158,7 +153,7 @@ func (m *Mirror) follow(ctx context.Context) {
 		if now, err = m.local(); err != nil || reflect.DeepEqual(now, last) || m.options.Rebuild {
 			continue
 		}
-		if _, err = m.Sync(ctx, nil); err == nil {
+		if _, err = m.Sync(m.open, nil); err == nil {
 			last = now
 		}
 	}
@@ -317,14 +312,16 @@ func (m *Mirror) compare() (send, removed []string, err error) {
 			send = append(send, path)
 		}
 	}
-	for path := range m.held {
-		if _, ok := files[path]; !ok {
-			removed = append(removed, path)
-		}
-	}
 	slices.Sort(send)
-	slices.Sort(removed)
-	return send, removed, nil
+	return send, missing(m.held, files), nil
+}
+
+// missing returns the sorted paths in from that are not in have.
+func missing[A, B any](from map[string]A, have map[string]B) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(from)), func(path string) bool {
+		_, ok := have[path]
+		return ok
+	})
 }
 
 func pending(r *docs.Reader, kind docs.Kind) (map[string]bool, error) {
