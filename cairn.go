@@ -71,7 +71,7 @@ type Folder struct {
 // It makes no index: see Folder.Index. The caller must close the Folder.
 func Open(ctx context.Context, dir string, o *Options) (*Folder, error) {
 	o = cmp.Or(o, &Options{})
-	sel, err := config.Select(config.SelectOptions{Flag: dir})
+	sel, err := config.Select(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -275,7 +275,7 @@ type taskServer struct {
 }
 
 func serveTasks(ctx context.Context, dir string) (*taskServer, error) {
-	sel, err := config.Select(config.SelectOptions{Flag: dir})
+	sel, err := config.Select(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func serve(t *testing.T) string {
 	if err := os.CopyFS(root, os.DirFS("../../examples/handbook")); err != nil {
 		t.Fatal(err)
 	}
-	sel, err := config.Select(config.SelectOptions{Flag: root})
+	sel, err := config.Select(root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestSameAnswersFromAStore(t *testing.T) {
 	if addr == "" {
 		addr, which = qdranttest.New(t, nil).Addr(), "the fake of qdranttest"
 	}
-	sel, err := config.Select(config.SelectOptions{Flag: root})
+	sel, err := config.Select(root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -182,7 +182,7 @@ func folder(t *testing.T, fill ...func(*testing.T, *owner.Folder)) (*Handler, st
 			t.Fatal(err)
 		}
 	}
-	sel, err := config.Select(config.SelectOptions{Flag: root})
+	sel, err := config.Select(root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -338,7 +338,7 @@ func (c *checkout) checkout(m commit) map[string]map[int]bool {
 }
 
 func (c *checkout) open() {
-	sel, err := config.Select(config.SelectOptions{Flag: c.dir})
+	sel, err := config.Select(c.dir)
 	if err != nil {
 		c.Fatal(err)
 	}

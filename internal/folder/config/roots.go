@@ -75,17 +75,14 @@ func (s Selection) Keep() error {
 
 // AddRoot adds a further folder and stores it for later selections.
 func (s Selection) AddRoot(name, dir string) (Selection, error) {
-	o, err := SelectOptions{}.withDefaults()
-	if err != nil {
-		return s, err
-	}
-	if dir, err = filepath.Abs(dir); err == nil {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil {
 		return s, err
 	}
-	if why := (refusal{home: resolve(o.Home), temp: resolve(o.Temp)}).why(dir); why != "" {
+	if why := newRefusal().why(dir); why != "" {
 		return s, fmt.Errorf("%s is %s and cannot be searched", dir, why)
 	}
 	if _, err := os.Lstat(filepath.Join(s.Root, name)); err == nil {

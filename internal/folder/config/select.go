@@ -3,7 +3,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,15 +38,6 @@ type Selection struct {
 	Further []Root `json:"further,omitempty"`
 }
 
-// SelectOptions is the input of Select. The zero value means the values of this process.
-type SelectOptions struct {
-	Flag string              // value of -C; "" if it is not set
-	Dir  string              // working folder; "" means os.Getwd
-	Env  func(string) string // nil means os.Getenv
-	Home string              // "" means os.UserHomeDir
-	Temp string              // "" means os.TempDir
-}
-
 // RefusedError reports a folder that cannot be a workspace, such as "/" or the home folder:
 // it has too many files, or belongs to the system.
 type RefusedError struct {
@@ -69,42 +59,41 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s, the nearest parent with .cairn or .cuedeck, belongs to another user; name a folder with -C, or allow this one with `cairn trust %[1]s`", e.Root)
 }
 
-// Select returns the workspace: the -C flag, or else CAIRN_WORKSPACE, CUE_WORKSPACE, the
-// nearest parent of the working folder (including itself) with .cairn or .cuedeck, or the
+// Select returns the workspace: flag, the value of -C, or else CAIRN_WORKSPACE, CUE_WORKSPACE,
+// the nearest parent of the working folder (including itself) with .cairn or .cuedeck, or the
 // working folder. It includes the user's further folders. It fails if a named folder does
 // not exist, if the marker is a link, and if the marker belongs to another user and the user
 // does not trust the folder. It ignores a marker in a folder that cannot be a workspace.
-func Select(o SelectOptions) (Selection, error) {
-	o, err := o.withDefaults()
+func Select(flag string) (Selection, error) {
+	refuse := newRefusal()
+	sel, err := refuse.workspace(flag)
 	if err != nil {
 		return Selection{}, err
 	}
-	refuse := refusal{home: resolve(o.Home), temp: resolve(o.Temp)}
-	sel, err := o.workspace(refuse)
-	if err != nil {
-		return Selection{}, err
-	}
-	sel.Further, err = further(sel.Root, o.Env("CAIRN_ROOTS"), refuse)
+	sel.Further, err = further(sel.Root, os.Getenv("CAIRN_ROOTS"), refuse)
 	return sel, err
 }
 
 // workspace chooses the main folder.
-func (o SelectOptions) workspace(refuse refusal) (Selection, error) {
-	dir, err := filepath.EvalSymlinks(o.Dir)
+func (r refusal) workspace(flag string) (Selection, error) {
+	dir, err := os.Getwd()
 	if err != nil {
+		return Selection{}, fmt.Errorf("finding the working folder: %w", err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return Selection{}, fmt.Errorf("resolving the working folder: %w", err)
 	}
-	named, rule := o.Env("CUE_WORKSPACE"), RuleCue
-	if dir := o.Env("CAIRN_WORKSPACE"); dir != "" {
+	named, rule := os.Getenv("CUE_WORKSPACE"), RuleCue
+	if dir := os.Getenv("CAIRN_WORKSPACE"); dir != "" {
 		named, rule = dir, RuleCairn
 	}
-	if o.Flag != "" {
-		named, rule = o.Flag, RuleFlag
+	if flag != "" {
+		named, rule = flag, RuleFlag
 	}
 	if named == "" {
-		if dir, rule, err = o.nearest(dir, refuse); err != nil {
+		if dir, rule, err = r.nearest(dir); err != nil {
 			return Selection{}, err
-		} else if why := refuse.why(dir); why != "" {
+		} else if why := r.why(dir); why != "" {
 			return Selection{}, &RefusedError{Dir: dir, Why: why, Rule: rule}
 		}
 		return Selection{Root: dir, Rule: rule}, nil
@@ -125,34 +114,15 @@ func (o SelectOptions) workspace(refuse refusal) (Selection, error) {
 	case !info.IsDir():
 		return Selection{}, fmt.Errorf("workspace %s (from %s) is not a folder", named, rule)
 	}
-	if why := refuse.why(root); why != "" {
+	if why := r.why(root); why != "" {
 		return Selection{}, &RefusedError{Dir: root, Why: why, Rule: rule}
 	}
 	_, err = marker(root)
 	return Selection{Root: root, Rule: rule}, err
 }
 
-func (o SelectOptions) withDefaults() (SelectOptions, error) {
-	if o.Env == nil {
-		o.Env = os.Getenv
-	}
-	if o.Dir == "" {
-		dir, err := os.Getwd()
-		if err != nil {
-			return o, fmt.Errorf("finding the working folder: %w", err)
-		}
-		o.Dir = dir
-	}
-	if o.Home == "" {
-		// Without a home folder there is none to protect.
-		o.Home, _ = os.UserHomeDir()
-	}
-	o.Temp = cmp.Or(o.Temp, os.TempDir())
-	return o, nil
-}
-
 // nearest returns the nearest parent of dir with a marker, or dir.
-func (o SelectOptions) nearest(dir string, r refusal) (string, Rule, error) {
+func (r refusal) nearest(dir string) (string, Rule, error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if r.why(at) == "" {
 			mark, err := marker(at)
@@ -160,7 +130,7 @@ func (o SelectOptions) nearest(dir string, r refusal) (string, Rule, error) {
 				return "", "", err
 			}
 			if mark != nil {
-				return at, RuleParent, o.own(at, mark)
+				return at, RuleParent, own(at, mark)
 			}
 		}
 		if at == filepath.Dir(at) {
@@ -186,12 +156,12 @@ func marker(dir string) (fs.FileInfo, error) {
 
 // own fails with a *ForeignError unless dir and its marker belong to the user, or the user
 // trusts dir.
-func (o SelectOptions) own(dir string, mark fs.FileInfo) error {
+func own(dir string, mark fs.FileInfo) error {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return err
 	}
-	sudo := o.Env("SUDO_UID")
+	sudo := os.Getenv("SUDO_UID")
 	if home.Foreign(info, sudo) || home.Foreign(mark, sudo) {
 		if listed, _ := home.Trusts(dir, nil); !listed {
 			return &ForeignError{dir}
@@ -202,6 +172,11 @@ func (o SelectOptions) own(dir string, mark fs.FileInfo) error {
 
 // refusal decides which folders cannot be a workspace.
 type refusal struct{ home, temp string }
+
+func newRefusal() refusal {
+	home, _ := os.UserHomeDir() // without a home folder there is none to protect
+	return refusal{home: resolve(home), temp: resolve(os.TempDir())}
+}
 
 // systemTrees are refused with all folders below them, systemFolders only themselves.
 var (

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +51,22 @@ func tree(t *testing.T) string {
 		}
 	}
 	return top
+}
+
+// choose calls Select in the working folder dir, with the folders of a tree as those of the
+// user, and with variables of the environment: a name and a value each.
+func choose(t *testing.T, top, dir, flag string, environ ...string) (Selection, error) {
+	t.Helper()
+	t.Chdir(dir)
+	home, temp := filepath.Join(top, "home/me"), filepath.Join(top, "tmp")
+	environ = append([]string{
+		"HOME", home, "USERPROFILE", home, "TMPDIR", temp, "TMP", temp,
+		"CAIRN_WORKSPACE", "", "CUE_WORKSPACE", "", "CAIRN_ROOTS", "", "SUDO_UID", "",
+	}, environ...)
+	for v := range slices.Chunk(environ, 2) {
+		t.Setenv(v[0], v[1])
+	}
+	return Select(flag)
 }
 
 // TestSelect walks sixty working folders. Paths starting with "/" are taken as
@@ -147,11 +164,7 @@ func TestSelect(t *testing.T) {
 				continue // this system lacks the folder
 			}
 		}
-		env := map[string]string{"CAIRN_WORKSPACE": at(c.cairn), "CUE_WORKSPACE": at(c.cue)}
-		got, err := Select(SelectOptions{
-			Flag: at(c.flag), Dir: at(c.dir), Home: at("home/me"), Temp: at("tmp"),
-			Env: func(k string) string { return env[k] },
-		})
+		got, err := choose(t, top, at(c.dir), at(c.flag), "CAIRN_WORKSPACE", at(c.cairn), "CUE_WORKSPACE", at(c.cue))
 		var refused *RefusedError
 		switch {
 		case c.want == "!" && !errors.As(err, &refused):
@@ -178,8 +191,7 @@ func TestAnotherUsersParentIsNotTrusted(t *testing.T) {
 		t.Fatal(err)
 	}
 	choose := func(dir, flag, sudo string) (Selection, error) {
-		env := map[string]string{"SUDO_UID": sudo}
-		return Select(SelectOptions{Flag: flag, Dir: at(dir), Home: at("home/me"), Temp: at("tmp"), Env: func(k string) string { return env[k] }})
+		return choose(t, top, at(dir), flag, "SUDO_UID", sudo)
 	}
 	for _, dir := range []string{"srv/wiki/pages", "srv/wiki", "tmp/job/work"} {
 		_, err := choose(dir, "", "")
@@ -212,7 +224,7 @@ func TestMarkerThatIsALinkIsRefused(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, flag := range []string{"", proj} {
-		_, err := Select(SelectOptions{Flag: flag, Dir: proj, Home: filepath.Join(top, "home/me"), Temp: filepath.Join(top, "tmp"), Env: func(string) string { return "" }})
+		_, err := choose(t, top, proj, flag)
 		if err == nil || !strings.Contains(err.Error(), "is a link") {
 			t.Errorf("Select(-C %q) = %v, want an error about the link", flag, err)
 		}
@@ -221,7 +233,7 @@ func TestMarkerThatIsALinkIsRefused(t *testing.T) {
 
 func TestSelectRelativeFlag(t *testing.T) {
 	top := tree(t)
-	got, err := Select(SelectOptions{Flag: "../proj", Dir: filepath.Join(top, "home/me/plain"), Home: filepath.Join(top, "home/me"), Temp: filepath.Join(top, "tmp"), Env: func(string) string { return "" }})
+	got, err := choose(t, top, filepath.Join(top, "home/me/plain"), "../proj")
 	if want := filepath.Join(top, "home/me/proj"); err != nil || got.Root != want {
 		t.Errorf("Select(-C ../proj) = %v, %v, want %s", got, err, want)
 	}
@@ -256,8 +268,7 @@ func TestSelectFurtherRoots(t *testing.T) {
 		{"home=" + at("home/me"), nil, true},
 		{"gone=" + at("home/me/gone"), nil, true},
 	} {
-		env := map[string]string{"CAIRN_ROOTS": c.roots}
-		got, err := Select(SelectOptions{Dir: at("home/me/plain"), Home: at("home/me"), Temp: at("tmp"), Env: func(k string) string { return env[k] }})
+		got, err := choose(t, top, at("home/me/plain"), "", "CAIRN_ROOTS", c.roots)
 		if (err != nil) != c.bad || !cmp.Equal(got.Further, c.want) {
 			t.Errorf("CAIRN_ROOTS=%s: %v, %v, want %v (an error: %v)", c.roots, got.Further, err, c.want, c.bad)
 		}

@@ -100,7 +100,7 @@ func (a *App) Selection() (config.Selection, error) {
 	if a.selected != nil {
 		return *a.selected, nil
 	}
-	sel, err := config.Select(config.SelectOptions{Flag: a.Dir})
+	sel, err := config.Select(a.Dir)
 	if err != nil {
 		return sel, err
 	}

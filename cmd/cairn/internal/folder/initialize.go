@@ -23,7 +23,7 @@ func (a *app) initCommand() *cli.Command {
 	var force bool
 	cmd := cli.NewCommand("init", "Create .cairn with cards, docs and config.toml in the folder",
 		a.Command(func(context.Context, []string) error {
-			sel, err := config.Select(config.SelectOptions{Flag: cmp.Or(a.Dir, ".")})
+			sel, err := config.Select(cmp.Or(a.Dir, "."))
 			if err != nil {
 				return err
 			}
