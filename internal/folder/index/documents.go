@@ -169,7 +169,7 @@ func (x *Index) Lines(ctx context.Context, r scan.Request) (_ *Found, err error)
 	changes, watched := x.unhandled() // before the documents, which then have all others
 	watched = watched && x.complete.Load() && !changes.All
 	var a *scan.Answer
-	find := func(known *scan.Known, d *docs.Store) (err error) {
+	err = x.withFiles(func(known *scan.Known, d *docs.Store) (err error) {
 		var c *scan.Candidates
 		if known != nil && watched {
 			c, err = scan.SelectWatched(ctx, tree, o, known, changes.Paths, r)
@@ -180,12 +180,7 @@ func (x *Index) Lines(ctx context.Context, r scan.Request) (_ *Found, err error)
 			a, err = scan.Find(ctx, tree, o, masks, d, c, r)
 		}
 		return err
-	}
-	err = x.withFiles(find)
-	if _, bad := errors.AsType[*scan.PatternError](err); err != nil && !bad && ctx.Err() == nil {
-		x.options.Logger.Debug("reading all files because of their documents", "error", err)
-		err = find(nil, nil)
-	}
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ func (w *Workspace) Scan(ctx context.Context, r scan.Request) (*scan.Answer, err
 	r.Rules = cfg.Masks().Rules()
 	found, err := index.LinesOp.Call(ctx, w.Folder, r, nil)
 	if _, bad := errors.AsType[*scan.PatternError](err); err != nil && !bad && ctx.Err() == nil {
+		w.options.Logger.Debug("reading all files without their documents", "error", err)
 		found, err = w.scanAlone(ctx, r)
 	}
 	if err != nil {
@@ -39,7 +40,8 @@ func (w *Workspace) Scan(ctx context.Context, r scan.Request) (*scan.Answer, err
 	return a, nil
 }
 
-// scanAlone is Scan without the owner, which does not answer or has other rules.
+// scanAlone is Scan without the owner, which does not answer, has other rules, or cannot read
+// the documents.
 func (w *Workspace) scanAlone(ctx context.Context, r scan.Request) (_ *index.Found, err error) {
 	tree, err := walk.Open(w.selection.Roots()...)
 	if err != nil {
