@@ -20,12 +20,10 @@ type Commit struct {
 	Hash    string    `json:"hash"`
 	Time    time.Time `json:"time"`
 	Subject string    `json:"subject"`
-	// Files are the names of today of the files that it changed.
-	Files []string `json:"-"`
 }
 
 func (c *commit) public() Commit {
-	return Commit{hex.EncodeToString(c.Hash[:]), time.Unix(c.Time, 0).UTC(), c.Subject, c.files}
+	return Commit{hex.EncodeToString(c.Hash[:]), time.Unix(c.Time, 0).UTC(), c.Subject}
 }
 
 // similarCommits is how many commits vote for the files that they changed.
