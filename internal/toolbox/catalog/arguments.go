@@ -82,12 +82,7 @@ func (t *Tool) addNearest(bad *ArgumentError, object map[string]any) {
 }
 
 // Destructive reports whether the annotations of a tool state that it destroys something.
-func (t *Tool) Destructive() bool { return t.hint("destructiveHint") }
-
-// ReadOnly reports whether the annotations of a tool state that a call changes nothing.
-func (t *Tool) ReadOnly() bool { return t.hint("readOnlyHint") }
-
-func (t *Tool) hint(name string) (yes bool) {
+func (t *Tool) Destructive() (yes bool) {
 	var all map[string]json.RawMessage
-	return json.Unmarshal(t.Annotations, &all) == nil && json.Unmarshal(all[name], &yes) == nil && yes
+	return json.Unmarshal(t.Annotations, &all) == nil && json.Unmarshal(all["destructiveHint"], &yes) == nil && yes
 }

@@ -8,7 +8,7 @@ import (
 
 func TestChecker(t *testing.T) {
 	tool, err := New(Tool{Name: "x", Annotations: []byte(`{"destructiveHint":true}`), Input: []byte(`{"type":"object","properties":{"path":{"type":"string","pattern":"^[a-z]+$"},"depth":{"type":"integer"}},"required":["path"],"additionalProperties":false}`)})
-	if err != nil || !tool.Destructive() || tool.ReadOnly() {
+	if err != nil || !tool.Destructive() {
 		t.Fatal(tool, err)
 	}
 	check := tool.Checker()
