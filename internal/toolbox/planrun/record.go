@@ -32,12 +32,6 @@ const (
 	recordName = "steps.jsonl"
 )
 
-// recordFile is the part of *os.File that a run uses.
-type recordFile interface {
-	io.WriteCloser
-	Sync() error
-}
-
 // Folder returns the folder of the records of a folder's plans.
 func Folder(place home.Place) string { return filepath.Join(place.Records, "runs") }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -143,8 +144,8 @@ type run struct {
 	steps  map[string]*Step
 	ended  int
 	failed bool
-	file   recordFile
-	err    error // of the record
+	file   *os.File // the record
+	err    error    // of the record
 }
 
 // step runs a step unless it is done or cannot run.
