@@ -92,12 +92,11 @@ func TestCoChanged(t *testing.T) {
 	if got := h.CoChanged([]string{"new.go"}, paths); slices.Max(got) != 0 {
 		t.Errorf("with an unknown file: %v", got)
 	}
-	subjects := newSubjects(h.load().Commits)
-	files, commits := subjects.similar("how are dates parsed?")
+	files, commits := h.Similar("how are dates parsed?")
 	if len(files) < 3 || len(commits) != 1 || commits[0].Subject != "parse dates" {
 		t.Errorf("similar: %v, %v", files, commits)
 	}
-	if files, commits := subjects.similar("zebra"); len(files)+len(commits) != 0 {
+	if files, commits := h.Similar("zebra"); len(files)+len(commits) != 0 {
 		t.Errorf("similar to an unknown word: %v, %v", files, commits)
 	}
 	if got := slices.DeleteFunc(related(h.load().Commits, maxFiles), func(c commit) bool { return !slices.Contains(c.files, "parse.go") }); len(got) != 2 || got[0].Subject != "parse dates" {

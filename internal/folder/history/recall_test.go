@@ -154,12 +154,12 @@ var rankers = []ranker{
 	}},
 	{"near", func(h *known, files []string, given, _ string) []float64 { return of(h.Near([]string{given}), files) }},
 	{"subject alone", func(h *known, files []string, _, subject string) []float64 {
-		similar, _ := h.similar(subject)
+		similar, _ := h.Similar(subject)
 		return of(similar, files)
 	}},
 	{"near + subject", func(h *known, files []string, given, subject string) []float64 {
 		near, similar := of(h.Near([]string{given}), files), []graphrank.Scored(nil)
-		similar, _ = h.similar(subject)
+		similar, _ = h.Similar(subject)
 		for i, s := range of(similar, files) {
 			near[i] += .7 * s
 		}

@@ -107,11 +107,12 @@ func shares(terms []string, having map[string][]int32, n int) map[int32]float64 
 	return score
 }
 
-// similar returns the files that commits with a subject like the question changed, or whose
+// Similar returns the files that commits with a subject like the question changed, or whose
 // paths have its words, best first, and the three commits most like it. The similarity s of a
 // commit is the share of the question's terms in its subject. A commit of n files gives
 // s²·(1 + 2^(-age/halfLife)) / √n to each; these votes count relative to the highest.
-func (x *subjects) similar(question string) (files []graphrank.Scored, commits []Commit) {
+func (h *History) Similar(question string) (files []graphrank.Scored, commits []Commit) {
+	x := h.load().subjects()
 	terms := termsOf(question)
 	score := shares(terms, x.terms, len(x.commits))
 	best := slices.SortedFunc(maps.Keys(score), func(a, b int32) int { return cmp.Or(cmp.Compare(score[b], score[a]), cmp.Compare(a, b)) })
@@ -145,12 +146,6 @@ func ranked(scores map[string]float64) []graphrank.Scored {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(a.ID, b.ID))
 	})
 	return list
-}
-
-// Similar returns the files that commits with a subject like the question changed, or whose
-// paths have its words, best first, and the commits most like it.
-func (h *History) Similar(question string) ([]graphrank.Scored, []Commit) {
-	return h.load().subjects().similar(question)
 }
 
 // Times returns when the last commit changed each file, as far as it was read. Files that may
