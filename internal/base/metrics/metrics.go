@@ -71,6 +71,7 @@ func (m *Metrics) Handler(permits func(r *http.Request, workspace string) bool) 
 type Workspace struct {
 	observe.Silent
 	name     string
+	labels   prometheus.Labels // of all its metrics
 	registry *prometheus.Registry
 	now      func() time.Time
 
@@ -101,7 +102,7 @@ type Index struct {
 func (m *Metrics) Workspace(name string, index func(context.Context) (Index, error)) *Workspace {
 	labels := prometheus.Labels{"workspace": name}
 	w := &Workspace{
-		name: name, registry: prometheus.NewRegistry(), now: m.now, index: index, spent: map[string]float64{},
+		name: name, labels: labels, registry: prometheus.NewRegistry(), now: m.now, index: index, spent: map[string]float64{},
 		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "cairn_call_seconds", Buckets: buckets, ConstLabels: labels,
 			Help: "Time of tool calls over any transport."}, []string{"tool", "status"}),
 	}
@@ -113,7 +114,7 @@ func (m *Metrics) Workspace(name string, index func(context.Context) (Index, err
 	cache := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cairn_query_cache_total", ConstLabels: labels,
 		Help: "Query vectors found in the cache (hit) or computed (miss)."}, []string{"result"})
 	w.hit, w.miss = cache.WithLabelValues("hit"), cache.WithLabelValues("miss")
-	w.registry.MustRegister(w.calls, stages, cache, state{w, labels})
+	w.registry.MustRegister(w.calls, stages, cache, w)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.workspaces = append(m.workspaces, w)
@@ -177,19 +178,13 @@ func (w *Workspace) spend() {
 // indexWait bounds the wait for the state of an index.
 const indexWait = 2 * time.Second
 
-// state is a prometheus.Collector that reads the state at each collection.
-type state struct {
-	w      *Workspace
-	labels prometheus.Labels
-}
-
 // Describe implements prometheus.Collector. The metrics that Collect returns differ.
-func (s state) Describe(chan<- *prometheus.Desc) {}
+func (w *Workspace) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements prometheus.Collector.
-func (s state) Collect(out chan<- prometheus.Metric) {
+// Collect implements prometheus.Collector: it reads the state of the workspace.
+func (w *Workspace) Collect(out chan<- prometheus.Metric) {
 	gauge := func(name, help string, v float64) {
-		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("cairn_"+name, help, nil, s.labels), prometheus.GaugeValue, v)
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("cairn_"+name, help, nil, w.labels), prometheus.GaugeValue, v)
 	}
 	yes := func(name, help string, b bool) {
 		if b {
@@ -198,17 +193,17 @@ func (s state) Collect(out chan<- prometheus.Metric) {
 			gauge(name, help, 0)
 		}
 	}
-	s.w.mu.Lock()
-	s.w.spend()
-	yes("degraded", "1 if the last search was degraded, for example by missing vectors.", len(s.w.degraded) > 0)
-	spent := prometheus.NewDesc("cairn_degraded_seconds_total", "Seconds of degraded search, by what was missing.", []string{"what"}, s.labels)
-	for what, seconds := range s.w.spent {
+	w.mu.Lock()
+	w.spend()
+	yes("degraded", "1 if the last search was degraded, for example by missing vectors.", len(w.degraded) > 0)
+	spent := prometheus.NewDesc("cairn_degraded_seconds_total", "Seconds of degraded search, by what was missing.", []string{"what"}, w.labels)
+	for what, seconds := range w.spent {
 		out <- prometheus.MustNewConstMetric(spent, prometheus.CounterValue, seconds, what)
 	}
-	s.w.mu.Unlock()
+	w.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), indexWait)
 	defer cancel()
-	x, err := s.w.index(ctx)
+	x, err := w.index(ctx)
 	yes("index_known", "0 when the state of the index is not available; the other index metrics are then absent.", err == nil)
 	yes("index_ready", "1 when the workspace can be searched.", err == nil && x.Ready)
 	if err != nil {
@@ -227,7 +222,7 @@ func (s state) Collect(out chan<- prometheus.Metric) {
 		if since.IsZero() {
 			return 0
 		}
-		return max(0, s.w.now().Sub(since).Seconds())
+		return max(0, w.now().Sub(since).Seconds())
 	}
 	gauge("index_keyword_lag_seconds", "Seconds since the oldest change missing in keyword search, 0 for none.", lag(x.KeywordSince))
 	gauge("index_vector_lag_seconds", "Seconds since the oldest change missing in semantic search, 0 for none.", lag(x.VectorsSince))
