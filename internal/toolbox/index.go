@@ -24,7 +24,7 @@ import (
 // keywords of a large catalogue. Missing vectors are made in the background.
 type toolIndex struct {
 	mu      sync.Mutex
-	model   *models.Lazy      // if nil, searches use only keywords
+	model   models.Embedder   // if nil, searches use only keywords
 	words   *keyword.Index    // of base
 	stored  bool              // words is in a folder
 	created bool              // words is in a folder and was empty
@@ -225,9 +225,6 @@ func (s *Toolbox) learnt(ctx context.Context) (*toolsearch.Usage, error) {
 	intents, err := s.usage.Intents()
 	if err != nil {
 		return nil, err
-	}
-	if s.index.model == nil { // avoid an interface with a nil pointer
-		return toolsearch.NewUsage(ctx, g, tracesOf(intents), nil, nil)
 	}
 	return toolsearch.NewUsage(ctx, g, tracesOf(intents), s.index.model, s.index.vectors)
 }
