@@ -136,7 +136,7 @@ func TestWeakSights(t *testing.T) {
 
 	intent := func(weak bool, tools ...string) {
 		t.Helper()
-		if err := s.write(t.Context(), Change{Intents: []Intent{{Text: "q", Tools: tools, Weak: weak}}}); err != nil {
+		if err := s.Add(t.Context(), Change{Intents: []Intent{{Text: "q", Tools: tools, Weak: weak}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -55,7 +55,7 @@ func TestTwoStoresOfOneFile(t *testing.T) {
 			case k < 20:
 				m := Intent{Text: fmt.Sprint("Intent ", random.IntN(6)), Tools: []string{id()}, Weak: true}
 				what = fmt.Sprint(m)
-				work = func(s *Store) error { return s.write(t.Context(), Change{Intents: []Intent{m}}) }
+				work = func(s *Store) error { return s.Add(t.Context(), Change{Intents: []Intent{m}}) }
 			case k < 30:
 				tr := Trace{Intent: fmt.Sprint("Intent ", random.IntN(60)), Calls: []Call{{Tool: id()}, {Tool: id()}, {Tool: id()}}}
 				what = fmt.Sprint(tr)

@@ -132,18 +132,10 @@ func (s *Store) Learn(ctx context.Context, traces ...Trace) error {
 	return s.Add(ctx, Change{Traces: traces})
 }
 
-// LineError is an error in one line of a file of traces.
-type LineError struct {
-	Line int // from 1
-	Err  error
-}
-
-func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
-
-// ReadTraces reads one trace from each line. It ignores empty lines and unknown fields. bad
-// lists the invalid lines in order; the caller decides whether to learn the others. err is
-// the reader's error.
-func ReadTraces(r io.Reader) (traces []Trace, bad []*LineError, err error) {
+// ReadTraces reads one trace from each line. It ignores empty lines and unknown fields. bad has
+// an error, "line N: ...", for each invalid line in order; the caller decides whether to learn
+// the others. err is the reader's error.
+func ReadTraces(r io.Reader) (traces []Trace, bad []error, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
 	n := 0
@@ -159,13 +151,13 @@ func ReadTraces(r io.Reader) (traces []Trace, bad []*LineError, err error) {
 			err = t.Check()
 		}
 		if err != nil {
-			bad = append(bad, &LineError{n, err})
+			bad = append(bad, fmt.Errorf("line %d: %w", n, err))
 			continue
 		}
 		traces = append(traces, t)
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return traces, bad, &LineError{n + 1, fmt.Errorf("longer than %d bytes", maxLine)}
+		return traces, bad, fmt.Errorf("line %d: longer than %d bytes", n+1, maxLine)
 	}
 	return traces, bad, lines.Err()
 }

@@ -47,11 +47,6 @@ func (s *Store) Add(ctx context.Context, c Change) error {
 			return err
 		}
 	}
-	return s.write(ctx, c)
-}
-
-// write makes a change durable before it returns.
-func (s *Store) write(ctx context.Context, c Change) error {
 	if err := ctx.Err(); err != nil || c.Len() == 0 {
 		return err
 	}
