@@ -118,8 +118,9 @@ type Index struct {
 	// part that it rebuilds. vectorDamage is damage of the vectors that a search has found.
 	damage       Damage
 	vectorDamage atomic.Pointer[error]
-	filling      atomic.Int32         // runs and watchers, which fill an index that is empty
-	counted      ofDocuments[counted] // for Status
+	filling      atomic.Int32          // runs and watchers, which fill an index that is empty
+	counted      ofDocuments[counted]  // for Status
+	paths        ofDocuments[[]string] // for indexed
 	// known and complete are for Lines. complete reports that the documents have the state
 	// of each file of a watched folder, except for its unhandled changes.
 	known    ofDocuments[*scan.Known]

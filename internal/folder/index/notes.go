@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"cairn/internal/store"
-	"cairn/internal/store/docs"
 	"cairn/internal/text/walk"
 	"cairn/internal/text/watch"
 	"cairn/retriever"
@@ -28,9 +27,8 @@ type Notes struct {
 
 // noteMarks is what the last checks of the notes have found.
 type noteMarks struct {
-	mu    sync.Mutex
-	of    map[string]retriever.CheckedNote // by path; nil unless every note was checked
-	paths ofDocuments[[]string]
+	mu sync.Mutex
+	of map[string]retriever.CheckedNote // by path; nil unless every note was checked
 }
 
 // Notes returns the outdated notes. It checks given notes, and notes that changes since their
@@ -72,7 +70,7 @@ func (x *Index) mark(ctx context.Context, changes watch.Batch) {
 // a changed file, or that are outdated, because their lines may be in another file now. The
 // caller holds x.notes.mu.
 func (x *Index) markNotes(ctx context.Context, changes watch.Batch) error {
-	paths, err := x.notePaths()
+	paths, err := x.indexed()
 	if err != nil {
 		return err
 	}
@@ -86,6 +84,7 @@ func (x *Index) markNotes(ctx context.Context, changes watch.Batch) error {
 	for _, p := range paths {
 		c, known := old[p]
 		switch {
+		case !store.IsNote(p):
 		case !known || changes.All || changed(p) || slices.ContainsFunc(c.Files, changed):
 			due = append(due, p)
 		case len(c.Outdated) == 0 || len(files) == 0:
@@ -132,19 +131,6 @@ func (x *Index) checkNotes(ctx context.Context, checked map[string]retriever.Che
 		checked[p] = c
 	}
 	return nil
-}
-
-// notePaths returns the paths of the notes in the documents.
-func (x *Index) notePaths() ([]string, error) {
-	return x.notes.paths.of(x, func(r *docs.Reader) (paths []string, err error) {
-		err = r.Files("", func(f docs.File) bool {
-			if store.IsNote(f.Path) {
-				paths = append(paths, f.Path)
-			}
-			return true
-		})
-		return paths, err
-	})
 }
 
 // maxListed is the most paths of outdated notes in a status.

@@ -172,6 +172,14 @@ func (c *ofDocuments[T]) of(x *Index, compute func(*docs.Reader) (T, error)) (no
 	return c.get(s.Docs, compute)
 }
 
+// indexed returns the paths of the indexed files, which the caller must not change.
+func (x *Index) indexed() ([]string, error) {
+	return x.paths.of(x, func(r *docs.Reader) (paths []string, err error) {
+		err = r.Files("", func(f docs.File) bool { paths = append(paths, f.Path); return true })
+		return paths, err
+	})
+}
+
 type counted struct {
 	kinds      map[string]int // number of documents by format; nil if all have the same
 	notEnglish int            // see notEnglish

@@ -65,8 +65,7 @@ type watcher struct {
 	ready chan struct{} // closed when every later change is seen, or the watcher has failed
 	embed chan struct{} // signals that there are chunks to embed; has room for one signal
 
-	indexed ofDocuments[[]string]         // the paths of the files
-	events  atomic.Pointer[watch.Watcher] // nil before the folder is watched
+	events atomic.Pointer[watch.Watcher] // nil before the folder is watched
 
 	mu      sync.Mutex
 	polling string
@@ -141,10 +140,7 @@ func (w *watcher) run(ctx context.Context, ready func()) error {
 // held returns the paths of the indexed files. It returns none if the index cannot be
 // read: a run that looks at all files follows then.
 func (w *watcher) held() []string {
-	paths, err := w.indexed.of(w.x, func(r *docs.Reader) (paths []string, err error) {
-		err = r.Files("", func(f docs.File) bool { paths = append(paths, f.Path); return true })
-		return paths, err
-	})
+	paths, err := w.x.indexed()
 	if err != nil {
 		return nil
 	}
