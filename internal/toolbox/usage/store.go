@@ -118,7 +118,6 @@ type Store struct {
 	graph      *graphrank.Graph // of the live edges that are not weak; nil before the first load
 	decayed    time.Time        // the time of the counts in graph
 	swept      time.Time        // the time of the last sweep
-	listed     []Intent         // the result of Intents; nil after a change
 	history    history
 }
 
@@ -321,12 +320,8 @@ func (s *Store) install(d delta, generation uint64, now time.Time) {
 		default:
 			rewritten = rewritten || !old.sameUse(m)
 		}
-		if counted || m != nil && !m.Weak {
-			s.listed = nil
-		}
 	}
 	if rewritten {
-		s.listed = nil
 		s.makeGraph(now)
 		return
 	}
@@ -383,25 +378,18 @@ func (s *Store) Since(generation uint64) (c Changes, ok bool, err error) {
 	return c, ok, err
 }
 
-// Intents returns all intents, sorted by text, then by tools. The caller must not change
-// the slice. Calls return the same slice until an intent is added, observed again or
-// removed.
-func (s *Store) Intents() ([]Intent, error) {
-	if err := s.load(); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.listed == nil {
-		s.listed = []Intent{}
+// Intents returns all intents, sorted by text, then by tools.
+func (s *Store) Intents() (list []Intent, err error) {
+	err = s.view(func() error {
 		for _, m := range s.intents {
 			if !m.Weak {
-				s.listed = append(s.listed, m)
+				list = append(list, m)
 			}
 		}
-		slices.SortFunc(s.listed, func(a, b Intent) int {
-			return cmp.Or(cmp.Compare(a.Text, b.Text), slices.Compare(a.Tools, b.Tools))
-		})
-	}
-	return s.listed, nil
+		return nil
+	})
+	slices.SortFunc(list, func(a, b Intent) int {
+		return cmp.Or(cmp.Compare(a.Text, b.Text), slices.Compare(a.Tools, b.Tools))
+	})
+	return list, err
 }
