@@ -227,10 +227,7 @@ func (v *Vectors) Get(keys [][32]byte) ([][]float32, error) {
 			return err
 		}, `SELECT k.n, v.vector FROM unnest($2::bytea[]) WITH ORDINALITY AS k(key, n) JOIN cairn_vectors v ON v.model = $1 AND v.key = k.key`, v.model, slicesOf(keys))
 	})
-	if err != nil {
-		v.db.log.Warn("reading vectors of tools", "error", v.db.fail(err))
-	}
-	return vectors, nil
+	return vectors, v.db.fail(err)
 }
 
 // Put stores vectors.
@@ -250,10 +247,7 @@ func (v *Vectors) Put(keys [][32]byte, vectors [][]float32) error {
 		})
 		return err
 	})
-	if err != nil {
-		v.db.log.Warn("keeping vectors of tools", "error", v.db.fail(err))
-	}
-	return nil
+	return v.db.fail(err)
 }
 
 func slicesOf(keys [][32]byte) [][]byte {
