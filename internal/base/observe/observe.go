@@ -269,32 +269,27 @@ func (l logger) End(ctx context.Context, c *Call, o Outcome, took time.Duration)
 	if !l.log.Enabled(ctx, level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 11)
-	attrs = append(attrs, slog.String("id", c.ID))
-	if c.Tool != "" {
-		attrs = append(attrs, slog.String("tool", c.Tool))
-	} else {
+	attrs := append(make([]slog.Attr, 0, 11), slog.String("id", c.ID))
+	known := func(key, value string) {
+		if value != "" {
+			attrs = append(attrs, slog.String(key, value))
+		}
+	}
+	known("tool", c.Tool)
+	if c.Tool == "" {
 		attrs = append(attrs, slog.String("method", c.Method), slog.String("route", c.Route))
 	}
-	if c.Workspace != "" {
-		attrs = append(attrs, slog.String("workspace", c.Workspace))
-	}
+	known("workspace", c.Workspace)
 	attrs = append(attrs, slog.String("status", o.Status))
 	if o.Code != 0 {
 		attrs = append(attrs, slog.Int("code", o.Code))
 	}
 	attrs = append(attrs, slog.Float64("took_ms", float64(took.Microseconds())/1000))
-	if c.TraceID != "" {
-		attrs = append(attrs, slog.String("trace", c.TraceID))
-	}
-	if c.Token != "" {
-		attrs = append(attrs, slog.String("token", c.Token))
-	}
-	if c.Remote != "" {
-		attrs = append(attrs, slog.String("remote", c.Remote))
-	}
-	if l.arguments && len(c.Arguments) > 0 {
-		attrs = append(attrs, slog.String("arguments", string(c.Arguments[:min(len(c.Arguments), maxArguments)])))
+	known("trace", c.TraceID)
+	known("token", c.Token)
+	known("remote", c.Remote)
+	if l.arguments {
+		known("arguments", string(c.Arguments[:min(len(c.Arguments), maxArguments)]))
 	}
 	l.log.LogAttrs(ctx, level, message, attrs...)
 }
