@@ -80,7 +80,6 @@ type compiler struct {
 	left  int             // tokens
 	kept  map[string]bool // the cards, and the places and hashes of sections
 	seen  []retriever.Fingerprint
-	ranks map[string]int  // of the files with items, the best first
 	paths []string        // of the items' files, the best first
 	exact map[string]bool // whether a document's text is that of its file, by path
 }
@@ -95,7 +94,7 @@ func Compile(ctx context.Context, s Sources, r Request) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &compiler{Sources: s, Request: r, out: &Bundle{Items: []Item{}}, kept: map[string]bool{}, ranks: map[string]int{}, exact: map[string]bool{}}
+	c := &compiler{Sources: s, Request: r, out: &Bundle{Items: []Item{}}, kept: map[string]bool{}, exact: map[string]bool{}}
 	files, similar, err := c.files(ctx, q)
 	if err != nil {
 		return nil, err
@@ -376,13 +375,8 @@ func (c *compiler) pack(all []candidate) {
 	}
 	c.left += reserve
 	slices.SortStableFunc(c.out.Items, func(a, b Item) int {
-		return cmp.Or(cmp.Compare(c.ranks[a.Path], c.ranks[b.Path]), cmp.Compare(a.Lines.Start, b.Lines.Start))
+		return cmp.Or(cmp.Compare(slices.Index(c.paths, a.Path), slices.Index(c.paths, b.Path)), cmp.Compare(a.Lines.Start, b.Lines.Start))
 	})
-	for i := range c.out.Items {
-		if p := c.out.Items[i].Path; !slices.Contains(c.paths, p) {
-			c.paths = append(c.paths, p)
-		}
-	}
 }
 
 // keep adds the candidate as an item, as a whole or as its signature or passage. It returns
@@ -407,8 +401,8 @@ func (c *compiler) keep(one *candidate) bool {
 		}
 		c.left -= cost
 		c.out.Items = append(c.out.Items, item)
-		if _, ok := c.ranks[item.Path]; !ok {
-			c.ranks[item.Path] = len(c.ranks)
+		if !slices.Contains(c.paths, item.Path) {
+			c.paths = append(c.paths, item.Path)
 		}
 		return true
 	}
