@@ -75,8 +75,6 @@ func (s *Store) Merge(ctx context.Context, list []Exported) (changed int, err er
 			return 0, fmt.Errorf("entry %d: %w", i+1, err)
 		}
 	}
-	s.commit.Lock()
-	defer s.commit.Unlock()
 	err = s.update(func(d *delta, _ time.Time) {
 		changed = 0
 		for p, e := range new.edges {

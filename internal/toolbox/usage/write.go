@@ -50,8 +50,6 @@ func (s *Store) Add(ctx context.Context, c Change) error {
 	if err := ctx.Err(); err != nil || c.Len() == 0 {
 		return err
 	}
-	s.commit.Lock()
-	defer s.commit.Unlock()
 	err := s.update(func(d *delta, now time.Time) {
 		s.add(d, c, now)
 		s.evict(d)
@@ -63,9 +61,10 @@ func (s *Store) Add(ctx context.Context, c Change) error {
 	return nil
 }
 
-// update stores the changes that fn adds to a delta, in one transaction. The caller holds
-// s.commit.
+// update stores the changes that fn adds to a delta, in one transaction.
 func (s *Store) update(fn func(d *delta, now time.Time)) error {
+	s.commit.Lock()
+	defer s.commit.Unlock()
 	var d delta
 	now := s.o.Now()
 	s.mu.RLock()
@@ -183,8 +182,6 @@ type Forgotten struct {
 // and the time of their last observation in Unix seconds. An edge keeps or loses its whole
 // count, because single observations are not stored.
 func (s *Store) Forget(match func(nodes []string, last int64) bool) (f Forgotten, err error) {
-	s.commit.Lock()
-	defer s.commit.Unlock()
 	err = s.update(func(d *delta, _ time.Time) {
 		for p, e := range s.edges {
 			if match(p[:], int64(e.last)) {
