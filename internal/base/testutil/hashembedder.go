@@ -33,9 +33,7 @@ func (e *HashEmbedder) Embedded() int { return int(e.embedded.Load()) }
 
 // Description implements models.Embedder.
 func (e *HashEmbedder) Description() models.Description {
-	d := models.Description{Name: "hash", ID: "hash@0123456789ab", Dimension: HashDimension, MaxTokens: e.Tokens, Pooling: "mean"}
-	d.MaxTokens = cmp.Or(d.MaxTokens, 256)
-	return d
+	return models.Description{Name: "hash", ID: "hash@0123456789ab", Dimension: HashDimension, MaxTokens: cmp.Or(e.Tokens, 256), Pooling: "mean"}
 }
 
 // EmbedDocuments implements models.Embedder.

@@ -1,8 +1,10 @@
 package testutil
 
 import (
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -128,10 +130,6 @@ func PartitionBy[In any, K comparable](key func(In) K) func([]porcupine.Operatio
 			k := key(op.Input.(In))
 			parts[k] = append(parts[k], op)
 		}
-		var out [][]porcupine.Operation
-		for _, operations := range parts {
-			out = append(out, operations)
-		}
-		return out
+		return slices.Collect(maps.Values(parts))
 	}
 }
