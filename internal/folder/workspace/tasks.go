@@ -74,9 +74,7 @@ type TaskOptions struct {
 // OpenTasks opens the tasks of a folder. It reads and creates no file before the first
 // request.
 func OpenTasks(sel config.Selection, cfg config.Config, o *TaskOptions) (*Tasks, error) {
-	if o == nil {
-		o = &TaskOptions{}
-	}
+	o = cmp.Or(o, &TaskOptions{})
 	finishRestoreOf(sel, cfg)
 	tree, err := walk.Open(sel.Roots()...)
 	if err != nil {
