@@ -78,11 +78,11 @@ func (s *scanner) read(e walk.Entry) outcome {
 	case errors.Is(err, fs.ErrNotExist):
 		o.kind = absent
 	case errors.Is(err, walk.ErrSymlink):
-		o.kind, o.reason = skipped, walk.Symlink.String()
+		o.kind, o.reason = skipped, string(walk.Symlink)
 	case errors.Is(err, walk.ErrSpecial):
-		o.kind, o.reason = skipped, walk.Special.String()
+		o.kind, o.reason = skipped, string(walk.Special)
 	case errors.Is(err, walk.ErrSize):
-		o.kind, o.reason = skipped, walk.TooLarge.String()
+		o.kind, o.reason = skipped, string(walk.TooLarge)
 	case err != nil:
 		o.kind = unreadable
 	default:
@@ -168,7 +168,7 @@ func (s *scanner) compare(o *outcome, data []byte, info fileInfo) {
 	case err != nil:
 		s.refuse(o, err)
 	case reason != walk.None:
-		o.kind, o.reason = skipped, reason.String()
+		o.kind, o.reason = skipped, string(reason)
 	default:
 		s.parse(o, text)
 	}

@@ -168,7 +168,7 @@ func (s *scanner) walk(ctx context.Context, only *pathSet) error {
 		verdict := s.verdicts[e.Path]
 		switch {
 		case e.Reason == walk.Unreadable:
-			s.keep(e.Path, walk.Unreadable.String())
+			s.keep(e.Path, string(walk.Unreadable))
 		case e.Reason != walk.None:
 			s.skip(e.Path, e.Reason)
 		case s.x.attempts.count(e.Path) >= maxAttempts:
@@ -219,7 +219,7 @@ func (s *scanner) skip(path string, reason walk.Reason) {
 	if reason == walk.BadName && len(path) > kv.MaxKey { // it is quoted, which makes it longer
 		path = strings.ToValidUTF8(path[:kv.MaxKey], "")
 	}
-	s.skipAs(docs.Skipped{Path: path, Reason: reason.String()})
+	s.skipAs(docs.Skipped{Path: path, Reason: string(reason)})
 }
 
 // skipAs counts and lists a file that is not indexed.
@@ -360,7 +360,7 @@ func (s *scanner) collect(ctx context.Context, o outcome) error {
 	case skipped:
 		s.skipAs(docs.Skipped{Path: o.path, Reason: o.reason, Size: o.size, ModTime: o.modTime, ChangeTime: o.changeTime, Retry: o.retry, Grams: o.grams})
 	case unreadable:
-		s.keep(o.path, cmp.Or(o.reason, walk.Unreadable.String()))
+		s.keep(o.path, cmp.Or(o.reason, string(walk.Unreadable)))
 	}
 	s.m.add(1, 0)
 	if s.size >= putBytes {

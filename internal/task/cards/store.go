@@ -315,7 +315,7 @@ func (s *Store) load(dir, name string) *entry {
 	_, fileNames := walk.Inode(info)
 	e.linked = fileNames > 1
 	if reason := walk.Check(content); reason != walk.None {
-		return refuse(task.Unreadable, reason.String())
+		return refuse(task.Unreadable, string(reason))
 	}
 	e.card, e.unusable = parse(id, p, content, info)
 	return e

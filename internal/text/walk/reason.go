@@ -5,62 +5,34 @@ import (
 	"unicode/utf8"
 )
 
-// Reason is why a file or folder is not indexed. The zero Reason means that it is.
-type Reason uint8
+// Reason says why a file or folder is not indexed. The zero Reason means that it is.
+type Reason string
 
 // The reasons. Unreadable does not mean that a file was removed: the index keeps the file,
 // or everything below the folder.
 const (
-	None       Reason = iota
-	Extension         // not one of the indexed extensions
-	Ignored           // by .gitignore or .cairnignore
-	Hidden            // the name begins with a dot
-	SkippedDir        // a folder such as node_modules or vendor
-	Secret            // the name looks like that of a key or password file
-	Symlink           // symbolic links are not followed
-	Special           // neither file nor folder: a socket, pipe or device
-	TooLarge          // more bytes than Options.MaxSize
-	Binary            // a NUL in the first 8 KiB
-	NotUTF8           // the content is not UTF-8
-	BadName           // the name cannot be a workspace path: see Clean
-	TooDeep           // more than 128 folders deep
-	Unreadable        // permission denied or another error
-	Shadowed          // a folder with the name of another root
-	ManyRules         // an ignore file with too many rules, of which only the first have an effect
-	Vendored          // source code in a folder of other projects' code, such as third_party
+	None       Reason = ""
+	Extension  Reason = "extension not indexed"
+	Ignored    Reason = "ignored"             // by .gitignore or .cairnignore
+	Hidden     Reason = "hidden"              // the name begins with a dot
+	SkippedDir Reason = "skipped folder"      // such as node_modules or vendor
+	Secret     Reason = "looks like a secret" // by its name
+	Symlink    Reason = "symbolic link"
+	Special    Reason = "not a regular file" // a socket, pipe or device
+	TooLarge   Reason = "too large"          // more bytes than Options.MaxSize
+	Binary     Reason = "binary"             // a NUL in the first 8 KiB
+	NotUTF8    Reason = "not UTF-8"
+	BadName    Reason = "name not usable as a path" // see Clean
+	TooDeep    Reason = "too deep"                  // more than 128 folders deep
+	Unreadable Reason = "unreadable"                // permission denied or another error
+	Shadowed   Reason = "shadowed by another root"  // a folder with its name
+	ManyRules  Reason = "ignore file with too many rules, of which only the first have an effect"
+	Vendored   Reason = "vendored code" // in a folder such as third_party
 )
-
-var reasonText = [...]string{
-	None:       "indexed",
-	Extension:  "extension not indexed",
-	Ignored:    "ignored",
-	Hidden:     "hidden",
-	SkippedDir: "skipped folder",
-	Secret:     "looks like a secret",
-	Symlink:    "symbolic link",
-	Special:    "not a regular file",
-	TooLarge:   "too large",
-	Binary:     "binary",
-	NotUTF8:    "not UTF-8",
-	BadName:    "name not usable as a path",
-	TooDeep:    "too deep",
-	Unreadable: "unreadable",
-	Shadowed:   "shadowed by another root",
-	ManyRules:  "ignore file with too many rules, of which only the first have an effect",
-	Vendored:   "vendored code",
-}
-
-// String returns the reason in words.
-func (r Reason) String() string {
-	if int(r) < len(reasonText) {
-		return reasonText[r]
-	}
-	return "unknown reason"
-}
 
 // WithAdvice returns the text of a reason, with advice if the user can change the file.
 func WithAdvice(reason string) string {
-	if reason == NotUTF8.String() {
+	if reason == string(NotUTF8) {
 		return reason + " (convert to UTF-8)"
 	}
 	return reason

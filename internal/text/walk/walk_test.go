@@ -84,7 +84,7 @@ func walked(t testing.TB, tree *Tree, o *Options) []string {
 		if e.Reason == None {
 			out = append(out, e.Path)
 		} else {
-			out = append(out, e.Path+": "+e.Reason.String())
+			out = append(out, e.Path+": "+string(e.Reason))
 		}
 		if e.Path <= last && len(tree.Roots()) == 1 {
 			t.Errorf("%q comes after %q", e.Path, last)
@@ -362,19 +362,11 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
-	for r := None; r <= Shadowed; r++ {
-		if s := r.String(); s == "" || s == "unknown reason" {
-			t.Errorf("reason %d has no text", r)
-		}
-	}
-	if got := WithAdvice(NotUTF8.String()); got != "not UTF-8 (convert to UTF-8)" {
+	if got := WithAdvice(string(NotUTF8)); got != "not UTF-8 (convert to UTF-8)" {
 		t.Errorf("WithAdvice of NotUTF8: %q", got)
 	}
-	if got := WithAdvice(Binary.String()); got != "binary" {
+	if got := WithAdvice(string(Binary)); got != "binary" {
 		t.Errorf("WithAdvice of Binary: %q, want no advice", got)
-	}
-	if got := Reason(200).String(); got != "unknown reason" {
-		t.Errorf("Reason(200): got %q", got)
 	}
 }
 

@@ -57,7 +57,7 @@ func (a *app) indexable(ctx context.Context, t *workspace.Tasks, _ []string) err
 	var err error
 	v.Files, err = t.Paths(ctx, true, func(e walk.Entry) {
 		if e.Reason != walk.Hidden || !walk.IsOurs(e.Path) {
-			v.Skipped = append(v.Skipped, index.SkippedFile{Path: e.Path, Reason: e.Reason.String()})
+			v.Skipped = append(v.Skipped, index.SkippedFile{Path: e.Path, Reason: string(e.Reason)})
 		}
 	})
 	if err != nil {
