@@ -1,7 +1,6 @@
 package walk
 
 import (
-	"io/fs"
 	"path"
 	"strings"
 )
@@ -13,18 +12,15 @@ type chosen struct {
 	seen  map[string]bool     // paths that are in names with all their parents
 }
 
-// everything selects all of every root.
-func everything(string) *chosen { return nil }
-
-// choose groups workspace paths by root. The function that it returns gives the selection
-// of a root: nil, which means everything, if the root itself is among the paths, and an
-// empty one if no path is in the root.
-func (t *Tree) choose(paths []string) (func(root string) *chosen, error) {
-	choice := map[string]*chosen{}
-	all := map[string]bool{}
-	roots := t.opened()
-	if len(roots) == 0 {
-		return nil, fs.ErrClosed
+// choose returns what paths select in each of the roots: nil, which means everything, if
+// paths is nil or has the root itself.
+func choose(roots []opened, paths []string) ([]*chosen, error) {
+	only := make([]*chosen, len(roots))
+	if paths == nil {
+		return only, nil
+	}
+	for i := range only {
+		only[i] = &chosen{whole: map[string]bool{}, names: map[string][]string{}, seen: map[string]bool{}}
 	}
 	for _, p := range paths {
 		clean, err := Clean(strings.TrimSuffix(p, "/"))
@@ -32,15 +28,12 @@ func (t *Tree) choose(paths []string) (func(root string) *chosen, error) {
 			return nil, err
 		}
 		n, rel := split(roots, clean)
-		root := roots[n].Name
 		if rel == "" {
-			all[root] = true
-			continue
+			only[n] = nil
 		}
-		c := choice[root]
+		c := only[n]
 		if c == nil {
-			c = &chosen{whole: map[string]bool{}, names: map[string][]string{}, seen: map[string]bool{}}
-			choice[root] = c
+			continue
 		}
 		c.whole[rel] = true
 		for at := rel; at != "" && !c.seen[at]; {
@@ -50,13 +43,5 @@ func (t *Tree) choose(paths []string) (func(root string) *chosen, error) {
 			at = strings.TrimSuffix(dir, "/")
 		}
 	}
-	return func(root string) *chosen {
-		if all[root] {
-			return nil
-		}
-		if c := choice[root]; c != nil {
-			return c
-		}
-		return &chosen{}
-	}, nil
+	return only, nil
 }

@@ -70,18 +70,14 @@ type Entry struct {
 // the repository, and .git/info/exclude also apply. Rules of .cairnignore override those
 // of .gitignore. Neither can include hidden or secret files.
 func (t *Tree) Walk(ctx context.Context, o *Options, visit func(Entry) error) error {
-	return t.walk(ctx, o, everything, nil, visit)
+	return t.walk(ctx, o, nil, nil, visit)
 }
 
 // WalkPaths is Walk for the given workspace paths and everything below them. Otherwise it
 // reads only their parents' ignore files, so that the time for one file does not depend on
 // the size of its folder. A path that does not exist has no entry.
 func (t *Tree) WalkPaths(ctx context.Context, o *Options, paths []string, visit func(Entry) error) error {
-	only, err := t.choose(paths)
-	if err != nil {
-		return err
-	}
-	return t.walk(ctx, o, only, nil, visit)
+	return t.walk(ctx, o, append([]string{}, paths...), nil, visit)
 }
 
 // Folders visits the folders that Walk enters at the given paths and below them, or all if
@@ -89,17 +85,11 @@ func (t *Tree) WalkPaths(ctx context.Context, o *Options, paths []string, visit 
 // the file system. It is called before the folder is read, so that a caller that starts to
 // watch the folder in visit misses no change. Folders skips folders that cannot be opened.
 func (t *Tree) Folders(ctx context.Context, o *Options, paths []string, visit func(path, dir string) error) error {
-	only, err := everything, error(nil)
-	if paths != nil {
-		only, err = t.choose(paths)
-	}
-	if err != nil {
-		return err
-	}
-	return t.walk(ctx, o, only, visit, nil)
+	return t.walk(ctx, o, paths, visit, nil)
 }
 
-func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *chosen, folder func(path, dir string) error, visit func(Entry) error) error {
+// walk is Folders with folder, or WalkPaths with visit. It walks everything if paths is nil.
+func (t *Tree) walk(ctx context.Context, o *Options, paths []string, folder func(path, dir string) error, visit func(Entry) error) error {
 	o = cmp.Or(o, &Options{})
 	for _, p := range o.Ignore {
 		if err := CheckPattern(p); err != nil {
@@ -110,8 +100,12 @@ func (t *Tree) walk(ctx context.Context, o *Options, only func(root string) *cho
 	if len(roots) == 0 {
 		return fs.ErrClosed
 	}
+	only, err := choose(roots, paths)
+	if err != nil {
+		return err
+	}
 	for i, r := range roots {
-		w := walker{ctx: ctx, o: o, visit: visit, folder: folder, dirOf: r.Dir, only: only(r.Name)}
+		w := walker{ctx: ctx, o: o, visit: visit, folder: folder, dirOf: r.Dir, only: only[i]}
 		if w.only != nil && len(w.only.names) == 0 {
 			continue // the paths select nothing in this root
 		}
@@ -211,7 +205,7 @@ func has(entries []fs.DirEntry, name string) bool {
 // entries lists a folder, or looks for the chosen names in it.
 func (w *walker) entries(root *os.Root, rel string) ([]fs.DirEntry, error) {
 	if w.only == nil {
-		return readDir(root)
+		return fs.ReadDir(root.FS(), ".")
 	}
 	// If the folder was removed while it is open, Lstat would report each name as missing.
 	// Reading the folder fails in that case.
@@ -243,15 +237,6 @@ func sortKey(e fs.DirEntry) string {
 		return e.Name() + "/"
 	}
 	return e.Name()
-}
-
-func readDir(root *os.Root) ([]fs.DirEntry, error) {
-	f, err := root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.ReadDir(-1)
 }
 
 func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) error {
