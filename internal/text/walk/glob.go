@@ -8,35 +8,15 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// token is a part of a glob.
-type token struct {
-	op    op
-	class class // if op is oneOf
-}
-
-type op uint8
-
-const (
-	oneOf   op = iota // one character of the class
-	star              // "*": any characters but slashes
-	folders           // "**/": any folders, or none
-	rest              // "**" at the end: everything below
-)
-
 // class is one character or a set of characters. No set contains the slash.
 type class struct {
-	one    rune // the character, unless set
 	set    bool
 	negate bool
-	ranges []rune // of a set: pairs of the first and the last character
-	never  bool   // the empty class
+	ranges []rune // pairs of the first and the last character
 }
 
 func (c *class) has(r rune) bool {
-	if !c.set {
-		return r == c.one && !c.never
-	}
-	if r == '/' {
+	if r == '/' && c.set {
 		return false
 	}
 	for i := 0; i < len(c.ranges); i += 2 {
@@ -47,46 +27,52 @@ func (c *class) has(r rune) bool {
 	return c.negate
 }
 
-// parseGlob parses a pattern of gitignore(5), relative to its folder. ok is false for a
-// pattern that never matches in git.
-func parseGlob(glob string) (out []token, ok bool) {
+// anyClass has every character but the slash.
+var anyClass = class{set: true, negate: true}
+
+// parseGlob parses a pattern of gitignore(5), relative to its folder. The result is nil for
+// a pattern that never matches in git.
+func parseGlob(glob string) []state {
+	out := []state{{flags: 1 << setStart}}
+	last := func() *state { return &out[len(out)-1] }
 	for i := 0; i < len(glob); {
 		switch glob[i] {
 		case '*':
 			end := i + len(glob[i:]) - len(strings.TrimLeft(glob[i:], "*"))
 			whole := end > i+1 && (i == 0 || glob[i-1] == '/')
 			switch {
-			case whole && end == len(glob):
-				out = append(out, token{op: rest})
-			case whole && glob[end] == '/':
-				if len(out) == 0 || out[len(out)-1].op != folders {
-					out = append(out, token{op: folders})
+			case whole && end == len(glob): // everything below
+				out = append(out, state{anyClass, 1<<setStay | 1<<setDeep})
+			case whole && glob[end] == '/': // any folders, or none
+				if len(out) == 1 || out[len(out)-2].flags>>setSkip&1 == 0 {
+					last().flags |= 1<<setStay | 1<<setDeep | 1<<setSkip
+					out = append(out, state{class{ranges: []rune("//")}, last().flags & (1 << setStart)})
 				}
 				end++
-			default:
-				out = append(out, token{op: star})
+			default: // any characters but slashes
+				last().flags |= 1 << setStay
 			}
 			i = end
 		case '?':
-			out = append(out, token{class: class{set: true, negate: true}})
+			out = append(out, state{class: anyClass})
 			i++
 		case '[':
 			c, n := bracket(glob[i:])
 			if n == 0 {
-				return nil, false
+				return nil
 			}
-			out = append(out, token{class: c})
+			out = append(out, state{class: c})
 			i += n
 		default:
 			r, n := quoted(glob[i:])
 			if n == 0 {
-				return nil, false
+				return nil
 			}
-			out = append(out, token{class: class{one: r}})
+			out = append(out, state{class: class{ranges: []rune{r, r}}})
 			i += n
 		}
 	}
-	return out, true
+	return out
 }
 
 // quoted returns the first character of s, without a backslash that quotes it, and the

@@ -20,7 +20,7 @@ type ruleSet struct {
 type rule struct {
 	negate  bool
 	dirOnly bool
-	glob    []token
+	states  []state
 }
 
 const (
@@ -49,7 +49,7 @@ func (all ruleSets) with(src []byte, dir, up string) (_ ruleSets, cut bool) {
 		if !ok {
 			continue
 		}
-		if len(set.rules.classes)+1+len(r.glob) > room {
+		if len(set.rules.classes)+len(r.states) > room {
 			cut = true
 			break
 		}
@@ -85,8 +85,9 @@ func parseRule(line string) (r rule, ok bool) {
 	if !strings.Contains(line, "/") { // a name, at any depth
 		line = "**/" + line
 	}
-	r.glob, ok = parseGlob(strings.TrimPrefix(line, "/"))
-	return r, ok && len(r.glob) > 0 && line != "**/"
+	line = strings.TrimPrefix(line, "/")
+	r.states = parseGlob(line)
+	return r, r.states != nil && line != "" && line != "**/"
 }
 
 // trimTrailingBlanks removes trailing blanks that are not quoted by a backslash.
@@ -117,61 +118,50 @@ type automaton struct {
 	other   map[rune][]uint64 // the same for other characters
 }
 
-// word holds 64 states of each set.
-type word struct {
-	start uint64 // active before the first character
-	stay  uint64 // stays active over any character but a slash
-	deep  uint64 // stays active over a slash
-	skip  uint64 // activates the next state as well when it is entered
-	last  uint64 // is the last state of a rule
-	// Of the last states: the rule only matches folders, or begins with "!".
-	dirOnly, negate uint64
+// state is a state of an automaton.
+type state struct {
+	class class
+	flags uint8 // a bit for each set that has the state
 }
+
+// The sets of states.
+const (
+	setStart   = iota // active before the first character
+	setStay           // stays active over any character but a slash
+	setDeep           // stays active over a slash
+	setSkip           // activates the next state as well when it is entered
+	setLast           // is the last state of a rule
+	setDirOnly        // the last state of a rule that only matches folders
+	setNegate         // the last state of a rule that begins with "!"
+	allSets
+)
+
+// word holds 64 states of each set.
+type word [allSets]uint64
 
 // maxOther bounds the entries of automaton.other.
 const maxOther = 256
 
-// state adds a state and returns its word and bit.
-func (a *automaton) state(c class) (w int, bit uint64) {
-	n := len(a.classes)
-	a.classes = append(a.classes, c)
-	if n%64 == 0 {
-		a.words = append(a.words, word{})
-		a.now = append(a.now, 0)
-	}
-	return n / 64, 1 << (n % 64)
-}
-
+// add adds the states of a rule.
 func (a *automaton) add(r rule) {
-	w, bit := a.state(class{never: true})
-	a.words[w].start |= bit
-	for i, t := range r.glob {
-		switch t.op {
-		case oneOf:
-			w, bit = a.state(t.class)
-		case star:
-			a.words[w].stay |= bit
-		case folders:
-			a.words[w].stay |= bit
-			a.words[w].deep |= bit
-			a.words[w].skip |= bit
-			w, bit = a.state(class{one: '/'})
-			if i == 0 {
-				a.words[w].start |= bit
-			}
-		case rest:
-			w, bit = a.state(class{set: true, negate: true})
-			a.words[w].stay |= bit
-			a.words[w].deep |= bit
-		}
-	}
-	k := &a.words[w]
-	k.last |= bit
+	end := &r.states[len(r.states)-1]
+	end.flags |= 1 << setLast
 	if r.dirOnly {
-		k.dirOnly |= bit
+		end.flags |= 1 << setDirOnly
 	}
 	if r.negate {
-		k.negate |= bit
+		end.flags |= 1 << setNegate
+	}
+	for _, s := range r.states {
+		n := len(a.classes)
+		a.classes = append(a.classes, s.class)
+		if n%64 == 0 {
+			a.words = append(a.words, word{})
+			a.now = append(a.now, 0)
+		}
+		for set := range allSets {
+			a.words[n/64][set] |= uint64(s.flags>>set&1) << (n % 64)
+		}
 	}
 }
 
@@ -203,7 +193,7 @@ func (a *automaton) into(r rune) []uint64 {
 // it, 0 if no rule matches.
 func (a *automaton) match(path string, isDir bool) int {
 	for w := range a.words {
-		a.now[w] = a.words[w].start
+		a.now[w] = a.words[w][setStart]
 	}
 	for _, r := range path {
 		in := a.into(r)
@@ -212,25 +202,25 @@ func (a *automaton) match(path string, isDir bool) int {
 			k, active := &a.words[w], a.now[w]
 			entered := (active<<1 | carry) & in[w]
 			carry = active >> 63
-			stay := k.stay
+			stay := k[setStay]
 			if r == '/' {
-				stay = k.deep
+				stay = k[setDeep]
 			}
-			skipped := entered & k.skip
+			skipped := entered & k[setSkip]
 			a.now[w] = entered | skipped<<1 | jump | active&stay
 			jump = skipped >> 63
 		}
 	}
 	for w := len(a.words) - 1; w >= 0; w-- {
 		k := &a.words[w]
-		hits := a.now[w] & k.last
+		hits := a.now[w] & k[setLast]
 		if !isDir {
-			hits &^= k.dirOnly
+			hits &^= k[setDirOnly]
 		}
 		if hits == 0 {
 			continue
 		}
-		if k.negate>>(bits.Len64(hits)-1)&1 == 1 {
+		if k[setNegate]>>(bits.Len64(hits)-1)&1 == 1 {
 			return -1
 		}
 		return 1

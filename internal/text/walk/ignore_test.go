@@ -67,6 +67,9 @@ func TestRules(t *testing.T) {
 		{"", "a", false, 0},
 		{"/", "a", true, 0},
 		{"*", "a", true, 1},
+		{"/*", "a", true, 1},
+		{"/*", "x/a", false, 0},
+		{"**/**/x", "a/x", false, 1},
 	} {
 		sets, _ := ruleSets(nil).with([]byte(c.rules), "", "")
 		if got := sets.match(c.path, c.dir); got != c.want {
