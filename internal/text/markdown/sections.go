@@ -34,24 +34,19 @@ func (d *Document) build(src, text []byte, from int, out scanned) {
 		tops = append(tops, h)
 	}
 
-	end := len(src)
-	if n := len(tops); n == 0 || len(bytes.TrimSpace(text[from:tops[0].start])) > 0 {
-		if len(src) > 0 || n > 0 {
-			ownEnd := end
-			if n > 0 {
-				ownEnd = tops[0].start
-			}
-			d.Sections = append(d.Sections, Section{Parent: -1, Start: from, OwnEnd: ownEnd, End: ownEnd})
+	next := func(i int) int { // the start of heading i
+		if i < len(tops) {
+			return tops[i].start
 		}
+		return len(src)
+	}
+	if len(tops) == 0 && len(src) > 0 || len(bytes.TrimSpace(text[from:next(0)])) > 0 {
+		d.Sections = append(d.Sections, Section{Parent: -1, Start: from, OwnEnd: next(0), End: next(0)})
 	}
 	for i, h := range tops {
-		ownEnd := end
-		if i+1 < len(tops) {
-			ownEnd = tops[i+1].start
-		}
 		d.Sections = append(d.Sections, Section{
 			Level: h.level, Heading: h.text, Anchor: h.id, Parent: -1,
-			Start: h.start, OwnEnd: ownEnd, End: end,
+			Start: h.start, OwnEnd: next(i + 1), End: len(src),
 		})
 	}
 	d.nest()
