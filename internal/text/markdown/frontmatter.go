@@ -89,35 +89,33 @@ func (d *Document) describe() {
 	if !fm.Found() {
 		return
 	}
-	label := func(key string) string { v := fm.String(key); return v[:runeStart(v, MaxHeading)] }
+	cut := func(v string) string { return v[:runeStart(v, MaxHeading)] }
 	tags := fm.Strings("tags")
 	for i, tag := range tags {
-		tags[i] = tag[:runeStart(tag, MaxHeading)]
+		tags[i] = cut(tag)
 	}
 	d.Title = fm.String("title")
 	d.Labels = Labels{
 		Found:    true,
 		Tags:     tags[:min(len(tags), maxTags)],
-		Priority: label("priority"),
-		Assignee: label("assignee"),
-		Status:   label("status"),
+		Priority: cut(fm.String("priority")),
+		Assignee: cut(fm.String("assignee")),
+		Status:   cut(fm.String("status")),
 	}
 }
 
 // fences returns the range of the YAML between the fences and the offset after the
 // closing line.
 func fences(text []byte, body int) (from, to, end int, ok bool) {
-	for at := body; at < len(text); {
-		line, next := lineAt(text, at)
-		switch mark := string(bytes.TrimRight(line, " \t")); {
-		case at == body && mark != "---":
-			return 0, 0, 0, false
-		case at == body:
-			from = next
-		case mark == "---" || mark == "...":
-			return from, at, next, true
+	line, from := lineAt(text, body)
+	if string(bytes.TrimRight(line, " \t")) != "---" {
+		return 0, 0, 0, false
+	}
+	for at := from; at < len(text); at = end {
+		line, end = lineAt(text, at)
+		if mark := string(bytes.TrimRight(line, " \t")); mark == "---" || mark == "..." {
+			return from, at, end, true
 		}
-		at = next
 	}
 	return 0, 0, 0, false
 }
