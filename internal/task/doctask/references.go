@@ -55,7 +55,7 @@ func (d *Docs) follow(ctx context.Context, doc *document, text []byte, f *follow
 	type step struct {
 		at   *LoadedDocument
 		doc  *document
-		refs []markdown.Reference
+		refs []markdown.Target
 	}
 	queue := []step{{root, doc, markdown.References(text)}}
 	for k := 0; k < len(queue); k++ {

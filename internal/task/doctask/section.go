@@ -368,7 +368,7 @@ func targets(text []byte) []string {
 		}
 	}
 	for _, l := range markdown.Links(text) {
-		add(l.Target)
+		add(l.Raw)
 	}
 	for _, r := range markdown.References(text) {
 		add(r.Raw)

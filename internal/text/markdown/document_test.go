@@ -242,9 +242,9 @@ func TestLinks(t *testing.T) {
 	}
 	var got []short
 	for _, l := range Links([]byte(src)) {
-		got = append(got, short{l.Target, l.Line, l.Wiki})
+		got = append(got, short{l.Raw, l.Line, l.Wiki})
 		if c := src[l.Start]; c != '[' && c != '!' {
-			t.Errorf("link %q starts at %q", l.Target, c)
+			t.Errorf("link %q starts at %q", l.Raw, c)
 		}
 	}
 	want := []short{

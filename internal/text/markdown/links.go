@@ -12,25 +12,18 @@ import (
 	"github.com/yuin/goldmark/parser"
 )
 
-// Link is one link or image of a document, or the definition of a label: [text](target),
-// ![text](target), [label]: target, [[target]] or [[target|text]].
-type Link struct {
-	Target string // without title and angle brackets; not decoded
-	Line   int    // of the target, from 1
-	Start  int    // byte offset of the opening bracket
-	Wiki   bool   // in double brackets
-}
-
-// Links returns the links of Markdown in document order, except those in code. It scans
-// for brackets in linear time instead of parsing inline content. A link text has at most
-// 2 KiB.
-func Links(src []byte) []Link {
+// Links returns the links, images and definitions of labels of Markdown in document order,
+// except those in code: [text](target), ![text](target), [label]: target, [[target]] or
+// [[target|text]]. Only Raw, Line, Start and Wiki are set; Raw is without title and angle
+// brackets. Links scans for brackets in linear time instead of parsing inline content. A
+// link text has at most 2 KiB.
+func Links(src []byte) []Target {
 	norm, code := codeBlocks(src)
 	lines := newLineIndex(norm)
-	var out []Link
+	var out []Target
 	var open []int // offsets of '[' not yet closed
 	i := 0
-	add := func(link Link, end int, ok bool) {
+	add := func(link Target, end int, ok bool) {
 		if !ok {
 			i++
 			return
@@ -73,7 +66,7 @@ func Links(src []byte) []Link {
 		}
 	}
 	// An image inside the text of a link ends before the link does.
-	slices.SortStableFunc(out, func(a, b Link) int { return a.Start - b.Start })
+	slices.SortStableFunc(out, func(a, b Target) int { return a.Start - b.Start })
 	return out
 }
 
@@ -94,38 +87,38 @@ func codeBlocks(src []byte) ([]byte, []span) {
 	return norm, code
 }
 
-func wikiLink(src []byte, at int) (Link, int, bool) {
+func wikiLink(src []byte, at int) (Target, int, bool) {
 	if !bytes.HasPrefix(src[at:], []byte("[[")) {
-		return Link{}, 0, false
+		return Target{}, 0, false
 	}
 	inner := src[at+2 : min(len(src), at+2+maxTag)]
 	end := bytes.Index(inner, []byte("]]"))
 	if end <= 0 || bytes.ContainsAny(inner[:end], "[]\n") {
-		return Link{}, 0, false
+		return Target{}, 0, false
 	}
 	target, _, _ := strings.Cut(string(inner[:end]), "|")
 	target = strings.TrimSpace(target)
-	return Link{Target: target, Start: at, Wiki: true}, at + 2 + end + 2, target != ""
+	return Target{Raw: target, Start: at, Wiki: true}, at + 2 + end + 2, target != ""
 }
 
 // closeLink parses a link whose text is between the '[' at from and the ']' at end. It
 // returns the offset after the link.
-func closeLink(src []byte, from, end int) (link Link, after int, ok bool) {
+func closeLink(src []byte, from, end int) (link Target, after int, ok bool) {
 	if end-from > maxTag || end+1 >= len(src) {
-		return Link{}, 0, false
+		return Target{}, 0, false
 	}
 	inline := src[end+1] == '('
 	if !inline && (src[end+1] != ':' || !atLineStart(src, from) || end == from+1 || src[from+1] == '^') {
-		return Link{}, 0, false
+		return Target{}, 0, false
 	}
 	target, after := destination(src, end+2, inline)
 	if after < 0 || !inline && target.start == target.end {
-		return Link{}, 0, false
+		return Target{}, 0, false
 	}
 	if inline && from > 0 && src[from-1] == '!' {
 		from--
 	}
-	return Link{Target: string(src[target.start:target.end]), Start: from}, after, true
+	return Target{Raw: string(src[target.start:target.end]), Start: from}, after, true
 }
 
 func atLineStart(src []byte, at int) bool {
@@ -202,28 +195,19 @@ func destination(src []byte, i int, within bool) (target span, after int) {
 // reference implementation of CommonMark.
 const maxParentheses = 32
 
-// Reference is an "@" reference to a document of the workspace: "@/path.md#slug",
-// "@/path" or "@#slug".
-type Reference struct {
-	Raw    string // as written, "@" included
-	Path   string // clean, without leading slash, with ".md"; empty for "@#slug"
-	Anchor string // without "#"; empty if there is none
-	Line   int    // from 1
-	Start  int    // byte offset of the "@"
-}
-
 // References returns the references in Markdown in document order, except those in code
-// blocks. It returns references with the same spelling once. A reference does not begin
-// inside a word. It ends before white space or one of ] ) , ; : ! ? or a backtick, and
-// does not include a final full stop.
-func References(src []byte) []Reference {
+// blocks: "@/path.md#slug", "@/path" or "@#slug". Their Path is clean, without leading
+// slash, with ".md"; it is empty for "@#slug". References returns those with the same
+// spelling once. A reference does not begin inside a word. It ends before white space or
+// one of ] ) , ; : ! ? or a backtick, and does not include a final full stop.
+func References(src []byte) []Target {
 	if bytes.IndexByte(src, '@') < 0 {
 		return nil
 	}
 	norm, code := codeBlocks(src)
 	lines := newLineIndex(norm)
 	seen := map[string]bool{}
-	var out []Reference
+	var out []Target
 	for i := 0; i < len(norm); {
 		n := bytes.IndexByte(norm[i:], '@')
 		if n < 0 {
@@ -259,7 +243,7 @@ func References(src []byte) []Reference {
 			// The leading slash keeps ".." inside the workspace.
 			p = strings.TrimPrefix(path.Clean("/"+p), "/")
 		}
-		out = append(out, Reference{Raw: raw, Path: p, Anchor: anchor, Line: lines.of(at), Start: at})
+		out = append(out, Target{Raw: raw, Path: p, Anchor: anchor, Line: lines.of(at), Start: at})
 	}
 	return out
 }

@@ -18,8 +18,9 @@ type Target struct {
 	Anchor string // without "#"
 	Raw    string // as written
 	Line   int    // from 1
-	Start  int    // byte offset of the link
-	// A Wiki target may be the bare name of a document, a Rooted one a page of a site.
+	Start  int    // byte offset of the opening bracket or the "@"
+	// A Wiki target is in double brackets and may be the bare name of a document, a Rooted
+	// one may be a page of a site.
 	Wiki, Rooted bool
 }
 
@@ -30,16 +31,16 @@ var external = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9+.-]*:|//)`)
 // from, in text order. It omits URLs and templates.
 func Targets(from string, src []byte) []Target {
 	var all []Target
-	for _, l := range Links(src) {
-		if l.Target == "" || external.MatchString(l.Target) || strings.ContainsAny(l.Target, "<>{}") {
+	for _, t := range Links(src) {
+		if t.Raw == "" || external.MatchString(t.Raw) || strings.ContainsAny(t.Raw, "<>{}") {
 			continue
 		}
-		target, anchor, _ := strings.Cut(l.Target, "#")
+		target, anchor, _ := strings.Cut(t.Raw, "#")
 		target, _, _ = strings.Cut(target, "?")
 		if plain, err := url.PathUnescape(target); err == nil {
 			target = plain
 		}
-		t := Target{Anchor: anchor, Raw: l.Target, Line: l.Line, Start: l.Start, Wiki: l.Wiki, Rooted: strings.HasPrefix(target, "/")}
+		t.Anchor, t.Rooted = anchor, strings.HasPrefix(target, "/")
 		switch {
 		case target == "":
 			t.Path = from
@@ -50,8 +51,9 @@ func Targets(from string, src []byte) []Target {
 		}
 		all = append(all, t)
 	}
-	for _, r := range References(src) {
-		all = append(all, Target{Path: cmp.Or(r.Path, from), Anchor: r.Anchor, Raw: r.Raw, Line: r.Line, Start: r.Start})
+	for _, t := range References(src) {
+		t.Path = cmp.Or(t.Path, from)
+		all = append(all, t)
 	}
 	slices.SortStableFunc(all, func(a, b Target) int { return cmp.Compare(a.Start, b.Start) })
 	return all
