@@ -18,6 +18,8 @@ import (
 // ErrNoFrontMatter is returned for a file that has no front matter to edit.
 var ErrNoFrontMatter = errors.New("no front matter")
 
+var errLayout = errors.New("front matter is written in a way that cannot be edited key by key")
+
 // FieldEdit sets or removes one top-level key of front matter.
 type FieldEdit struct {
 	Key string
@@ -47,7 +49,8 @@ func EditFrontMatter(src []byte, edits ...FieldEdit) ([]byte, error) {
 	if !before.Found() {
 		return nil, ErrNoFrontMatter
 	}
-	from, to := blockSpan(src)
+	body := bomLen(src)
+	from, to, _, _ := fences(normalise(src, body), body)
 	block, head := slices.Clone(src[from:to]), rawLines(src[:from])
 	eol := string(bytes.TrimLeft(head[len(head)-1], "- \t"+bom))
 	for i, e := range edits {
@@ -67,13 +70,6 @@ func EditFrontMatter(src []byte, edits ...FieldEdit) ([]byte, error) {
 	return out, nil
 }
 
-// blockSpan returns the range of the YAML between the fences of src.
-func blockSpan(src []byte) (from, to int) {
-	body := bomLen(src)
-	from, to, _, _ = fences(normalise(src, body), body)
-	return from, to
-}
-
 func bomLen(src []byte) int {
 	if bytes.HasPrefix(src, []byte(bom)) {
 		return len(bom)
@@ -86,7 +82,7 @@ func bomLen(src []byte) int {
 func verifyEdit(src, out []byte, before FrontMatter, edits []FieldEdit) error {
 	after := ReadFrontMatter(out)
 	if after.Err != nil || !after.Found() || after.Start != before.Start || after.End-before.End != len(out)-len(src) {
-		return errors.New("front matter is written in a way that cannot be edited key by key")
+		return errLayout
 	}
 	want := map[string]any{}
 	for _, e := range edits {
@@ -94,22 +90,17 @@ func verifyEdit(src, out []byte, before FrontMatter, edits []FieldEdit) error {
 	}
 	for key, value := range want {
 		got, ok := after.Fields[key]
-		if value == nil {
-			if ok {
-				return fmt.Errorf("front matter key %s cannot be removed", key)
-			}
-			continue
-		}
-		if !reflect.DeepEqual(got, written(value)) {
+		switch {
+		case value == nil && ok:
+			return fmt.Errorf("front matter key %s cannot be removed", key)
+		case value != nil && !reflect.DeepEqual(got, written(value)):
 			return fmt.Errorf("front matter key %s cannot be set to that value", key)
 		}
-	}
-	for key := range want {
 		delete(before.Fields, key)
 		delete(after.Fields, key)
 	}
 	if !reflect.DeepEqual(before.Fields, after.Fields) {
-		return errors.New("front matter is written in a way that cannot be edited key by key")
+		return errLayout
 	}
 	return nil
 }
@@ -134,7 +125,6 @@ func written(value any) any {
 // field holds the offsets of a top-level key and its value in a block. The value spans
 // [from, to). An empty span means that no value begins on the key's line.
 type field struct {
-	key      string
 	start    int // of the key's line
 	colon    int // after the colon
 	lineEnd  int // of the key's line, without its line break
@@ -143,13 +133,13 @@ type field struct {
 	end      int  // after the last line of the value, line break included
 }
 
-// scanFields finds the top-level keys of a block mapping and their indentation. It stops at
-// a key that is not on a line of its own; verifyEdit detects missing fields.
-func scanFields(block []byte) (fields []field, indent int) {
+// findField finds a top-level key of a block mapping, and the indentation of the keys. It
+// stops at a key that is not on a line of its own; verifyEdit detects a missing field.
+func findField(block []byte, name string) (f field, indent int, found bool) {
 	text := normalise(block, 0)
 	root, err := parseYAML(text)
 	if err != nil || root == nil || root.Kind != yaml.MappingNode || root.Style&yaml.FlowStyle != 0 {
-		return nil, 0
+		return f, 0, false
 	}
 	indent = root.Column - 1
 	lines := splitLines(text, 0)
@@ -162,12 +152,15 @@ func scanFields(block []byte) (fields []field, indent int) {
 		if i+2 < len(root.Content) {
 			end = min(end, root.Content[i+2].Line-1)
 		}
-		name := line.start + indent + len(key.Value)
-		colon := bytes.IndexByte(text[min(name, line.end):line.end], ':')
+		after := line.start + indent + len(key.Value)
+		colon := bytes.IndexByte(text[min(after, line.end):line.end], ':')
 		if colon < 0 {
 			break
 		}
-		f := field{key: key.Value, start: line.start, colon: name + colon + 1, lineEnd: line.end}
+		if key.Value != name {
+			continue
+		}
+		f = field{start: line.start, colon: after + colon + 1, lineEnd: line.end}
 		for end > key.Line && !isContent(lines[end-1].of(text), value, indent) {
 			end--
 		}
@@ -180,9 +173,9 @@ func scanFields(block []byte) (fields []field, indent int) {
 			}
 		}
 		f.end = min(last+1, len(text))
-		fields = append(fields, f)
+		return f, indent, true
 	}
-	return fields, indent
+	return f, indent, false
 }
 
 // isContent reports whether a line after a key at an indentation is part of its value: it
@@ -222,9 +215,8 @@ func rawLines(text []byte) [][]byte { return rawLine().FindAll(text, -1) }
 
 // editField makes one change to a block.
 func editField(block []byte, e FieldEdit, eol string) ([]byte, error) {
-	fields, indent := scanFields(block)
-	i := slices.IndexFunc(fields, func(f field) bool { return f.key == e.Key })
-	if i < 0 {
+	f, indent, found := findField(block, e.Key)
+	if !found {
 		if e.Value == nil {
 			return block, nil
 		}
@@ -235,7 +227,6 @@ func editField(block []byte, e FieldEdit, eol string) ([]byte, error) {
 		line := strings.Repeat(" ", indent) + e.Key + ": " + value + eol
 		return append(block, line...), nil
 	}
-	f := fields[i]
 	if e.Value == nil {
 		// Indented comments below the key are removed too, because after a block scalar
 		// they would become part of it.
@@ -260,8 +251,7 @@ func editField(block []byte, e FieldEdit, eol string) ([]byte, error) {
 	}
 	if f.from == f.to { // nothing on the key's line
 		tail := block[f.colon:f.lineEnd] // blanks and perhaps a comment
-		out := slices.Concat(block[:f.colon], []byte(" "+value), tail)
-		return slices.Concat(out, []byte(eol), block[f.end:]), nil
+		return slices.Concat(block[:f.colon], []byte(" "+value), tail, []byte(eol), block[f.end:]), nil
 	}
 	return slices.Concat(block[:f.from], []byte(value), block[f.to:]), nil
 }
@@ -279,22 +269,16 @@ func editItems(block []byte, f field, list []string, eol string) ([]byte, bool) 
 	var items []item
 	dash := ""
 	for _, line := range rawLines(region) {
-		text := bytes.TrimRight(line, "\r\n")
-		trimmed := bytes.TrimLeft(text, " ")
-		if len(bytes.TrimSpace(trimmed)) == 0 || trimmed[0] == '#' {
+		text := bytes.TrimLeft(line, " ")
+		if blank(text) || text[0] == '#' {
 			items = append(items, item{line: line})
 			continue
 		}
-		if !bytes.HasPrefix(trimmed, []byte("- ")) {
-			return nil, false
-		}
-		values, err := readWritten(append([]byte("k: "), bytes.TrimSpace(trimmed[2:])...))
-		value, ok := values["k"].(string)
-		if err != nil || !ok {
-			return nil, false
-		}
-		lead := string(text[:len(text)-len(trimmed)]) + "- "
-		if dash != "" && lead != dash {
+		element, isItem := bytes.CutPrefix(text, []byte("- "))
+		values, err := readWritten(append([]byte("k: "), bytes.TrimSpace(element)...))
+		value, isText := values["k"].(string)
+		lead := string(line[:len(line)-len(text)]) + "- "
+		if !isItem || err != nil || !isText || dash != "" && lead != dash {
 			return nil, false
 		}
 		dash = lead
@@ -336,10 +320,8 @@ func render(value any, quote byte) (string, error) {
 	switch v := value.(type) {
 	case string:
 		return renderScalar(v, quote, false)
-	case int:
-		return strconv.Itoa(v), nil
-	case time.Time:
-		return v.UTC().Format(time.RFC3339Nano), nil
+	case int, time.Time:
+		return written(v).(string), nil
 	case []string:
 		parts := make([]string, len(v))
 		for i, s := range v {
