@@ -59,7 +59,7 @@ func openingFence(line []byte) (at, n int) {
 		case c == ' ' || c == '\t' || c == '>':
 			at++
 		case c == '`' || c == '~':
-			n = len(line[at:]) - len(bytes.TrimLeft(line[at:], string(c)))
+			n = runLength(line, at)
 			if n < 3 || c == '`' && bytes.IndexByte(line[at+n:], '`') >= 0 {
 				return 0, 0
 			}

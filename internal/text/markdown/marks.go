@@ -55,10 +55,7 @@ func htmlMarks(out *scanned, part []byte, body int, code []span) {
 // i. Without a closing run of the same length before a blank line, it returns the offset
 // after the backticks.
 func skipCodeSpan(src []byte, i int) int {
-	n := 0
-	for i+n < len(src) && src[i+n] == '`' {
-		n++
-	}
+	n := runLength(src, i)
 	after := i + n
 	for j := after; j < len(src) && j-after < maxCodeSpan; j++ {
 		switch src[j] {
@@ -67,10 +64,7 @@ func skipCodeSpan(src []byte, i int) int {
 				return after
 			}
 		case '`':
-			run := 0
-			for j+run < len(src) && src[j+run] == '`' {
-				run++
-			}
+			run := runLength(src, j)
 			if run == n {
 				return j + run
 			}
@@ -78,6 +72,11 @@ func skipCodeSpan(src []byte, i int) int {
 		}
 	}
 	return after
+}
+
+// runLength returns the number of bytes from i that equal the one at i, an ASCII character.
+func runLength(src []byte, i int) int {
+	return len(src[i:]) - len(bytes.TrimLeft(src[i:], string(src[i:i+1])))
 }
 
 // maxCodeSpan and maxTag are the maximum lengths in bytes of a code span and of a tag, so

@@ -104,11 +104,6 @@ func (p *plain) newline() {
 	}
 }
 
-// line returns the rest of the line at p.i and the offset of the next line.
-func (p *plain) line() ([]byte, int) {
-	return lineAt(p.src, p.i)
-}
-
 // lineStart skips markup that is valid only at the start of a line.
 func (p *plain) lineStart() {
 	for p.i < len(p.src) {
@@ -124,10 +119,7 @@ func (p *plain) lineStart() {
 		case '>':
 			p.i++
 		case '#':
-			n := 0
-			for p.i+n < len(p.src) && p.src[p.i+n] == '#' {
-				n++
-			}
+			n := runLength(p.src, p.i)
 			if n > 6 || p.i+n < len(p.src) && !isBlank(p.src[p.i+n]) {
 				return
 			}
@@ -138,7 +130,7 @@ func (p *plain) lineStart() {
 				return
 			}
 		case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-			line, _ := p.line()
+			line, _ := lineAt(p.src, p.i)
 			if _, n := openingFence(line); n == 0 {
 				return
 			}
@@ -146,7 +138,7 @@ func (p *plain) lineStart() {
 			p.out = append(p.out, line[:n]...)
 			p.i += n
 		case '-', '+', '*', '=', '_':
-			if line, next := p.line(); isUnderline(line, c) {
+			if line, next := lineAt(p.src, p.i); isUnderline(line, c) {
 				p.i = next
 				p.newline()
 				continue
@@ -157,13 +149,13 @@ func (p *plain) lineStart() {
 			p.i++
 			p.taskBox()
 		case '|', ':':
-			line, next := p.line()
+			line, next := lineAt(p.src, p.i)
 			if !isDelimiterRow(line) {
 				return
 			}
 			p.i = next
 		case '[':
-			line, next := p.line()
+			line, next := lineAt(p.src, p.i)
 			if !isDefinition(line) {
 				return
 			}
@@ -214,7 +206,7 @@ func isDefinition(line []byte) bool {
 
 // fence copies the fenced code block at p.i. It returns false if there is none.
 func (p *plain) fence() bool {
-	line, next := p.line()
+	line, next := lineAt(p.src, p.i)
 	at, n := openingFence(line)
 	if n == 0 {
 		return false
@@ -236,7 +228,7 @@ func (p *plain) fence() bool {
 // code copies the rest of a code block opened by mark.
 func (p *plain) code(mark string) {
 	for p.i < len(p.src) {
-		line, next := p.line()
+		line, next := lineAt(p.src, p.i)
 		p.i = next
 		if closesFence(line, mark) {
 			return
@@ -316,10 +308,7 @@ func isPunct(c byte) bool {
 
 // codeSpan copies the content of a code span. It removes backticks without a match.
 func (p *plain) codeSpan() {
-	n := 0
-	for p.i+n < len(p.src) && p.src[p.i+n] == '`' {
-		n++
-	}
+	n := runLength(p.src, p.i)
 	end := skipCodeSpan(p.src, p.i)
 	inner := p.src[p.i+n : max(p.i+n, end-n)]
 	p.i = end
@@ -336,9 +325,7 @@ func (p *plain) codeSpan() {
 // operator of a product, underscores inside a word, and a single tilde.
 func (p *plain) emphasis(c byte) {
 	from := p.i
-	for p.i < len(p.src) && p.src[p.i] == c {
-		p.i++
-	}
+	p.i += runLength(p.src, p.i)
 	before, after := byte(' '), byte(' ')
 	if from > 0 {
 		before = p.src[from-1]

@@ -3,6 +3,7 @@ package markdown
 import (
 	"bytes"
 	"html"
+	"regexp"
 	"strings"
 )
 
@@ -173,22 +174,16 @@ func (p *plain) brace() {
 	}
 }
 
+// shortcodeTexts match the arguments of a shortcode that hold its text, the best first.
+var shortcodeTexts = []func() *regexp.Regexp{
+	pattern(`(?:^|\s)text="([^"]*)"`), pattern(`(?:^|\s)title="([^"]*)"`), pattern(`(?:^|\s)term_id="([^"]*)"`),
+}
+
 // shortcodeText returns the text, else the title, else the term_id of a shortcode.
 func shortcodeText(args []byte) []byte {
-	for _, key := range []string{`text="`, `title="`, `term_id="`} {
-		for from := 0; ; {
-			n := bytes.Index(args[from:], []byte(key))
-			if n < 0 {
-				break
-			}
-			at := from + n
-			from = at + len(key)
-			if at > 0 && !isBlank(args[at-1]) {
-				continue
-			}
-			if end := bytes.IndexByte(args[from:], '"'); end >= 0 {
-				return args[from : from+end]
-			}
+	for _, argument := range shortcodeTexts {
+		if m := argument().FindSubmatch(args); m != nil {
+			return m[1]
 		}
 	}
 	return nil
