@@ -27,29 +27,19 @@ func CueDeckSlug(text string) string {
 }
 
 func slug(text string, github bool) string {
+	lower := strings.ToLower
 	if strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		// Not strings.ToLower: the final sigma and the dotted capital I map as in JavaScript.
-		text = cases.Lower(language.Und).String(text)
+		lower = cases.Lower(language.Und).String // the final sigma and the dotted capital I map as in JavaScript
 	}
-	var b strings.Builder
-	b.Grow(len(text))
-	for _, r := range text {
+	return strings.Map(func(r rune) rune {
 		switch {
 		case r == ' ':
-			b.WriteByte('-')
-		case r == '-' || 'a' <= r && r <= 'z' || '0' <= r && r <= '9':
-			b.WriteByte(byte(r))
-		case 'A' <= r && r <= 'Z':
-			b.WriteByte(byte(r) + 'a' - 'A')
-		case r < utf8.RuneSelf:
-			if r == '_' && github {
-				b.WriteByte('_')
-			}
-		case github && isWord(r), !github && (unicode.IsLetter(r) || unicode.IsNumber(r)):
-			b.WriteRune(r)
+			return '-'
+		case r == '-', github && isWord(r), !github && (unicode.IsLetter(r) || unicode.IsNumber(r)):
+			return r
 		}
-	}
-	return b.String()
+		return -1
+	}, lower(text))
 }
 
 // isWord reports whether r is in Unicode's word class: Alphabetic, Mark, Decimal_Number
