@@ -46,10 +46,10 @@ func Set(old []byte, name string, value any) ([]byte, error) {
 	if json.Unmarshal(standard(old), &want) != nil || json.Unmarshal(standard(out), &got) != nil {
 		return nil, errors.New("it is not a JSON object")
 	}
-	had := got[name]
-	delete(want, name)
-	delete(got, name)
-	if !reflect.DeepEqual(got, want) || value != nil && !reflect.DeepEqual(had, value) || value == nil && had != nil {
+	if delete(want, name); value != nil {
+		want[name] = value
+	}
+	if !reflect.DeepEqual(got, want) {
 		return nil, errors.New("a key in it occurs twice")
 	}
 	return out, nil
