@@ -118,6 +118,11 @@ var rstObjects = []string{
 	"confval", "setting", "describe", "object", "directive", "role", "opcode", "pdbcommand",
 }
 
+// withoutDomain returns the name of a directive without its domain, such as "py:".
+func withoutDomain(directive string) string {
+	return directive[strings.IndexByte(directive, ':')+1:]
+}
+
 // rstObject returns the name of the object that a directive describes, such as
 // "json.dumps" for ".. function:: json.dumps(obj)". It returns "" for any other line.
 func rstObject(line []byte) string {
@@ -126,10 +131,7 @@ func rstObject(line []byte) string {
 		return ""
 	}
 	directive, object, ok := strings.Cut(string(rest[:min(len(rest), 2*MaxHeading)]), ":: ")
-	if _, kind, domain := strings.Cut(directive, ":"); domain {
-		directive = kind
-	}
-	if !ok || !slices.Contains(rstObjects, directive) {
+	if !ok || !slices.Contains(rstObjects, withoutDomain(directive)) {
 		return ""
 	}
 	name, _, _ := strings.Cut(strings.TrimSpace(object), "(")

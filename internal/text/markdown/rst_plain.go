@@ -111,13 +111,9 @@ func (r *rstReader) explicit(rest string, indent int) {
 		r.literal = indent
 	}
 	argument = strings.TrimSpace(argument)
-	_, kind, domain := strings.Cut(name, ":")
-	if !domain {
-		kind = name
-	}
 	switch {
 	case argument == "":
-	case slices.Contains(rstObjects, kind): // a signature
+	case slices.Contains(rstObjects, withoutDomain(name)): // a signature
 		r.flush()
 		r.out = append(append(r.out, argument...), '\n')
 	default:
