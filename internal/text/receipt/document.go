@@ -20,13 +20,10 @@ type document struct {
 
 func newDocument(text []byte) *document {
 	d := &document{text: text}
-	for at := 0; at < len(text); {
+	at := 0
+	for line := range bytes.Lines(text) {
 		d.starts = append(d.starts, at)
-		n := bytes.IndexByte(text[at:], '\n')
-		if n < 0 {
-			break
-		}
-		at += n + 1
+		at += len(line)
 	}
 	d.starts = append(d.starts, len(text))
 	return d
