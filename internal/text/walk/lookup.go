@@ -69,8 +69,12 @@ func (l *Lookup) enter(root, parent *os.Root, rel string) (*os.Root, error) {
 	}
 	name := rel[strings.LastIndexByte(rel, '/')+1:]
 	info, err := parent.Lstat(name)
-	if err == nil && !info.IsDir() {
-		err = errNotDir(info)
+	switch {
+	case err != nil:
+	case info.Mode()&fs.ModeSymlink != 0:
+		err = ErrSymlink
+	case !info.IsDir():
+		err = fs.ErrNotExist // as for a path whose folder was removed: none exists below a file
 	}
 	if err != nil {
 		return nil, pathError(rel, err)
@@ -95,14 +99,6 @@ func (l *Lookup) Close() {
 		folder.Close() // nothing was written
 	}
 	clear(l.folders)
-}
-
-func errNotDir(info fs.FileInfo) error {
-	if info.Mode()&fs.ModeSymlink != 0 {
-		return ErrSymlink
-	}
-	// No path below a file exists, as for a path whose folder was removed.
-	return fs.ErrNotExist
 }
 
 // pathError returns err with the path rel in place of the name it has.

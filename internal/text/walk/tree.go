@@ -43,7 +43,6 @@ var ErrRoots = errors.New("a folder to search cannot be used")
 // paths. The Tree must be closed.
 func Open(roots ...Root) (*Tree, error) {
 	t := &Tree{}
-	var real []string
 	for _, r := range roots {
 		if r.Name != "" {
 			clean, err := Clean(r.Name)
@@ -61,11 +60,11 @@ func Open(roots ...Root) (*Tree, error) {
 			}
 			return nil, t.abort(fmt.Errorf("opening root %s: %w", r.Dir, err))
 		}
-		for i, o := range t.roots {
+		for _, o := range t.roots {
 			if o.Name == r.Name {
 				return nil, t.abort(fmt.Errorf("%w: two named %q", ErrRoots, r.Name))
 			}
-			if within(real[i], dir) || within(dir, real[i]) {
+			if within(o.Dir, dir) || within(dir, o.Dir) {
 				return nil, t.abort(fmt.Errorf("%w: %s and %s overlap", ErrRoots, o.Dir, r.Dir))
 			}
 		}
@@ -74,7 +73,6 @@ func Open(roots ...Root) (*Tree, error) {
 			return nil, t.abort(fmt.Errorf("opening root %s: %w", r.Dir, err))
 		}
 		t.roots = append(t.roots, opened{Root{r.Name, dir}, f})
-		real = append(real, dir)
 	}
 	slices.SortFunc(t.roots, func(a, b opened) int { return strings.Compare(a.Name, b.Name) })
 	if len(t.roots) == 0 || t.roots[0].Name != "" {
