@@ -103,19 +103,10 @@ type change struct {
 // reports every change after Open has returned.
 func Open(ctx context.Context, tree *walk.Tree, o *Options) (*Watcher, error) {
 	w := &Watcher{tree: tree, retry: firstRetry, options: *cmp.Or(o, &Options{})}
-	if w.options.Most <= 0 {
-		w.options.Most = defaultMost
-	}
-	if w.options.Quiet <= 0 {
-		w.options.Quiet = defaultQuiet
-	}
-	w.options.Quiet = min(w.options.Quiet, w.options.Most)
-	if w.options.PollEvery <= 0 {
-		w.options.PollEvery = defaultPoll
-	}
-	if w.options.MaxFolders <= 0 {
-		w.options.MaxFolders = maxFolders
-	}
+	w.options.Most = cmp.Or(w.options.Most, defaultMost)
+	w.options.Quiet = min(cmp.Or(w.options.Quiet, defaultQuiet), w.options.Most)
+	w.options.PollEvery = cmp.Or(w.options.PollEvery, defaultPoll)
+	w.options.MaxFolders = cmp.Or(w.options.MaxFolders, maxFolders)
 	w.options.Logger = cmp.Or(w.options.Logger, slog.New(slog.DiscardHandler))
 	w.wants = w.options.Walk.Wants()
 	w.reason = "requested"
@@ -153,7 +144,7 @@ func (w *Watcher) Close() error { return w.source.close() }
 // handle do not overlap; Run collects further changes during a call. If handle returns an
 // error, Run calls it again later with that batch and the changes since.
 func (w *Watcher) Run(ctx context.Context, all bool, handle func(context.Context, Batch) error) error {
-	w.pending.most, w.poked = maxPaths, make(chan struct{}, 1)
+	w.poked = make(chan struct{}, 1)
 	if all {
 		w.tell(change{all: true})
 	}
@@ -294,7 +285,6 @@ func (w *Watcher) collect(ctx context.Context, ended <-chan error, handle func(c
 
 // pending holds changes that have not been delivered.
 type pending struct {
-	most  int // largest number of paths
 	all   bool
 	paths map[string]bool
 	first time.Time
@@ -318,7 +308,7 @@ func (p *pending) add(c change, now time.Time) bool {
 			p.paths = map[string]bool{}
 		}
 		p.paths[c.path] = true
-		if len(p.paths) > p.most {
+		if len(p.paths) > maxPaths {
 			p.all, p.paths = true, nil
 		}
 	}
