@@ -197,11 +197,10 @@ func tomlKeys(src []byte, body int) []key {
 // jsonKeys returns the keys that only objects enclose, up to maxKeyDepth.
 func jsonKeys(src []byte, body int) []key {
 	var keys []key
-	var path []string // the keys of the open objects
-	var open []byte   // the open brackets
-	arrays := 0       // the number of open square brackets
-	current := ""     // the last key
-	line := body      // the start of the current line
+	path := make([]string, maxKeyDepth) // the last key at each depth
+	depth := 0                          // the number of open brackets
+	array := 0                          // the depth of the outermost square bracket, 0 for none
+	line := body                        // the start of the current line
 	for i := body; i < len(src); i++ {
 		switch c := src[i]; c {
 		case '\n':
@@ -209,33 +208,26 @@ func jsonKeys(src []byte, body int) []key {
 		case '"':
 			end := jsonString(src, i)
 			rest := bytes.TrimLeft(src[end:min(len(src), end+64)], " \t\n")
-			if arrays == 0 && len(open) > 0 && len(open) <= maxKeyDepth && len(rest) > 0 && rest[0] == ':' && len(keys) < maxHeadings && end-i < MaxHeading {
-				current = string(src[i+1 : end-1])
-				if s, err := strconv.Unquote(string(src[i:end])); err == nil {
-					current = s
+			if array == 0 && depth > 0 && depth <= maxKeyDepth && len(rest) > 0 && rest[0] == ':' && len(keys) < maxHeadings && end-i < MaxHeading {
+				name, err := strconv.Unquote(string(src[i:end]))
+				if err != nil {
+					name = string(src[i+1 : end-1])
 				}
+				path[depth-1] = name
 				value := bytes.TrimLeft(rest[1:], " \t\n")
 				block := len(value) > 0 && (value[0] == '{' || value[0] == '[')
-				keys = append(keys, key{append(slices.Clone(path), current), line, block})
+				keys = append(keys, key{slices.Clone(path[:depth]), line, block})
 			}
 			i = end - 1
 		case '{', '[':
-			open = append(open, c)
-			if c == '[' {
-				arrays++
-			} else if arrays == 0 && len(open) > 1 && len(path) < maxKeyDepth {
-				path = append(path, current)
+			if depth++; c == '[' && array == 0 {
+				array = depth
 			}
 		case '}', ']':
-			if n := len(open); n > 0 {
-				if open[n-1] == '[' {
-					arrays--
-				}
-				open = open[:n-1]
-				if arrays == 0 {
-					path = path[:min(len(path), max(len(open)-1, 0))]
-				}
+			if depth == array {
+				array = 0
 			}
+			depth = max(depth-1, 0)
 		}
 	}
 	return keys
