@@ -14,18 +14,16 @@ type span struct{ start, end int }
 // at offset body of the document.
 func htmlMarks(out *scanned, part []byte, body int, code []span) {
 	for i := 0; i < len(part); {
-		if len(code) > 0 && i >= code[0].start {
-			i = max(i, code[0].end)
-			code = code[1:]
-			continue
-		}
 		next := bytes.IndexAny(part[i:], "<`")
 		if next < 0 {
 			break
 		}
 		at := i + next
+		for len(code) > 0 && code[0].end <= at {
+			code = code[1:]
+		}
 		if len(code) > 0 && at >= code[0].start {
-			i = code[0].start
+			i = code[0].end
 			continue
 		}
 		switch {
