@@ -183,7 +183,7 @@ func links(pages []*page) (items []*knownItem) {
 	byPath, seen := pathsOf(pages), map[string]bool{}
 	places := markdown.NewPlaces(maps.Keys(byPath))
 	for _, p := range pages {
-		if !markdown.IsMarkdown(p.path) {
+		if !markdown.FormatOf(p.path).IsMarkdown() {
 			continue
 		}
 		for _, t := range markdown.Targets(p.path, []byte(p.text)) {

@@ -51,7 +51,7 @@ func Parse(name string, src []byte) *Document {
 	body := bomLen(src)
 	text := normalise(src, body)
 	f := FormatOf(name)
-	if f.isMarkdown() {
+	if f.IsMarkdown() {
 		d.FrontMatter = readFrontMatter(src, text, body)
 		d.describe()
 	}

@@ -115,8 +115,5 @@ func MaxSize(name string) int64 {
 // Converted reports whether the text of a file differs from its bytes: it is Markdown.
 func (f *Format) Converted() bool { return f.convert != nil }
 
-// IsMarkdown reports whether the text of a file is Markdown, by its name.
-func IsMarkdown(name string) bool { return FormatOf(name).isMarkdown() }
-
-// isMarkdown reports whether the text of a file is Markdown.
-func (f *Format) isMarkdown() bool { return f == Markdown || f == mdx || f.Converted() }
+// IsMarkdown reports whether the text of a file is Markdown.
+func (f *Format) IsMarkdown() bool { return f == Markdown || f == mdx || f.Converted() }

@@ -50,7 +50,7 @@ func Plain(name, fence string, src []byte) string {
 	switch f := FormatOf(name); {
 	case f == mdx:
 		return plainText(maskESM(src, 0), fence)
-	case f.isMarkdown():
+	case f.IsMarkdown():
 		return plainText(src, fence)
 	case f == rst:
 		return strings.ToValidUTF8(plainRST(src), "\ufffd")
