@@ -67,13 +67,8 @@ func Parse(name string, src []byte) *Document {
 	}
 	d.build(src, text, from, out)
 	d.Cut = out.cut
-	if d.Title == "" && !f.untitled {
-		for _, s := range d.Sections {
-			if s.Heading != "" {
-				d.Title = s.Heading
-				break
-			}
-		}
+	if i := slices.IndexFunc(d.Sections, func(s Section) bool { return s.Heading != "" }); d.Title == "" && !f.untitled && i >= 0 {
+		d.Title = d.Sections[i].Heading
 	}
 	d.Title = cmp.Or(d.Title, path.Base(name))
 	d.Title = d.Title[:runeStart(d.Title, MaxHeading)]
