@@ -86,6 +86,14 @@ func (p *plain) run() {
 	}
 }
 
+// at returns the byte at an offset, a line break outside of the text.
+func (p *plain) at(i int) byte {
+	if i < 0 || i >= len(p.src) {
+		return '\n'
+	}
+	return p.src[i]
+}
+
 // blank appends one blank unless the output is empty or ends with white space.
 func (p *plain) blank() {
 	if n := len(p.out); n > 0 && p.out[n-1] != ' ' && p.out[n-1] != '\n' {
@@ -120,7 +128,7 @@ func (p *plain) lineStart() {
 			p.i++
 		case '#':
 			n := runLength(p.src, p.i)
-			if n > 6 || p.i+n < len(p.src) && !isBlank(p.src[p.i+n]) {
+			if n > 6 || !isBlank(p.at(p.i+n)) {
 				return
 			}
 			p.i += n
@@ -263,10 +271,10 @@ func (p *plain) inline() {
 			p.blank()
 		case '\\':
 			p.i++
-			if p.i < len(p.src) && isPunct(p.src[p.i]) {
-				p.out = append(p.out, p.src[p.i])
+			if next := p.at(p.i); isPunct(next) {
+				p.out = append(p.out, next)
 				p.i++
-			} else if p.i < len(p.src) && p.src[p.i] != '\n' && p.src[p.i] != '\r' {
+			} else if next != '\n' && next != '\r' {
 				p.out = append(p.out, '\\')
 			}
 		case '`':
@@ -278,14 +286,14 @@ func (p *plain) inline() {
 			p.blank()
 		case '!':
 			p.i++
-			if p.i >= len(p.src) || p.src[p.i] != '[' {
+			if p.at(p.i) != '[' {
 				p.out = append(p.out, '!')
 			}
 		case '[':
 			p.i++
 			p.links++
 			p.opened = len(p.out)
-			if p.i < len(p.src) && p.src[p.i] == '^' { // a footnote reference
+			if p.at(p.i) == '^' { // a footnote reference
 				if n := bytes.IndexAny(p.src[p.i:min(len(p.src), p.i+64)], "]\n"); n > 0 && p.src[p.i+n] == ']' {
 					p.i += n
 				}
@@ -326,13 +334,7 @@ func (p *plain) codeSpan() {
 func (p *plain) emphasis(c byte) {
 	from := p.i
 	p.i += runLength(p.src, p.i)
-	before, after := byte(' '), byte(' ')
-	if from > 0 {
-		before = p.src[from-1]
-	}
-	if p.i < len(p.src) {
-		after = p.src[p.i]
-	}
+	before, after := p.at(from-1), p.at(p.i)
 	alone := isBlank(before) && isBlank(after)
 	inWord := c == '_' && isWordByte(before) && isWordByte(after)
 	if alone || inWord || c == '~' && p.i-from == 1 {
@@ -352,10 +354,7 @@ func (p *plain) closeBracket() {
 		return
 	}
 	p.links--
-	if p.i >= len(p.src) {
-		return
-	}
-	switch p.src[p.i] {
+	switch p.at(p.i) {
 	case '(':
 		if _, after := destination(p.src, p.i+1, true); after > 0 {
 			p.i = after

@@ -145,15 +145,10 @@ func (p *plain) entity() {
 func (p *plain) brace() {
 	rest := p.src[p.i:min(len(p.src), p.i+maxTag)]
 	closing := ""
-	switch {
-	case bytes.HasPrefix(rest, []byte("{{<")):
-		closing = ">}}"
-	case bytes.HasPrefix(rest, []byte("{{%")):
-		closing = "%}}"
-	case bytes.HasPrefix(rest, []byte("{%")):
-		closing = "%}"
-	case bytes.HasPrefix(rest, []byte("{#")), bytes.HasPrefix(rest, []byte("{:")):
-		closing = "}"
+	for _, pair := range [][2]string{{"{{<", ">}}"}, {"{{%", "%}}"}, {"{%", "%}"}, {"{#", "}"}, {"{:", "}"}} {
+		if bytes.HasPrefix(rest, []byte(pair[0])) {
+			closing = pair[1]
+		}
 	}
 	end := -1
 	if closing != "" {
@@ -168,7 +163,7 @@ func (p *plain) brace() {
 	if len(closing) == 3 {
 		p.blank()
 		p.out = append(p.out, shortcodeText(rest[3:end])...)
-		if p.i < len(p.src) && isWordByte(p.src[p.i]) {
+		if isWordByte(p.at(p.i)) {
 			p.blank()
 		}
 	}
