@@ -92,17 +92,11 @@ func parseRule(line string) (r rule, ok bool) {
 
 // trimTrailingBlanks removes trailing blanks that are not quoted by a backslash.
 func trimTrailingBlanks(line string) string {
-	for strings.HasSuffix(line, " ") {
-		quotes := 0
-		for i := len(line) - 2; i >= 0 && line[i] == '\\'; i-- {
-			quotes++
-		}
-		if quotes%2 == 1 {
-			break
-		}
-		line = line[:len(line)-1]
+	trimmed := strings.TrimRight(line, " ")
+	if quotes := len(trimmed) - len(strings.TrimRight(trimmed, `\`)); quotes%2 == 1 && len(trimmed) < len(line) {
+		trimmed += " "
 	}
-	return line
+	return trimmed
 }
 
 // automaton is the nondeterministic automaton of a list of rules. match simulates it with
