@@ -70,12 +70,8 @@ func EditFrontMatter(src []byte, edits ...FieldEdit) ([]byte, error) {
 	return out, nil
 }
 
-func bomLen(src []byte) int {
-	if bytes.HasPrefix(src, []byte(bom)) {
-		return len(bom)
-	}
-	return 0
-}
+// bomLen returns the length of the byte order mark at the start of src, 0 if there is none.
+func bomLen(src []byte) int { return len(src) - len(bytes.TrimPrefix(src, []byte(bom))) }
 
 // verifyEdit returns an error unless out is src with exactly the requested edits. It
 // modifies before.Fields.
@@ -165,7 +161,7 @@ func findField(block []byte, name string) (f field, indent int, found bool) {
 			end--
 		}
 		last := lines[max(end, key.Line)-1].end
-		if from := skipBlank(text, f.colon); from < f.lineEnd && text[from] != '#' {
+		if from := len(text) - len(bytes.TrimLeft(text[f.colon:], " \t\n")); from < f.lineEnd && text[from] != '#' {
 			f.from, f.to = from, from+len(withoutComment(text[from:last], key, value))
 			if c := text[from]; c == '"' || c == '\'' {
 				f.quote, f.to = c, from+len(quoted().Find(text[from:]))
@@ -203,10 +199,6 @@ func withoutComment(text []byte, nodes ...*yaml.Node) []byte {
 
 // quoted matches a scalar in quotes.
 var quoted = pattern(`(?s)^(?:"(?:\\.|[^"\\])*"|'(?:''|[^'])*')`)
-
-func skipBlank(text []byte, at int) int {
-	return len(text) - len(bytes.TrimLeft(text[at:], " \t\n"))
-}
 
 var rawLine = pattern(`[^\r\n]*(?:\r\n?|\n)|[^\r\n]+$`)
 

@@ -42,12 +42,8 @@ func Fences(src []byte) []Fence {
 // lineAt returns the rest of the line at offset at, without its line break, and the
 // offset of the next line.
 func lineAt(src []byte, at int) ([]byte, int) {
-	rest := src[at:]
-	n := bytes.IndexByte(rest, '\n')
-	if n < 0 {
-		return rest, len(src)
-	}
-	return rest[:n], at + n + 1
+	end := lineBreak(src, at)
+	return src[at:end], min(end+1, len(src))
 }
 
 // openingFence returns the offset and length of the mark in a line that opens a fenced
