@@ -147,11 +147,8 @@ func (r Receipt) place() string {
 
 // escape writes the characters that could end a receipt as in a URL.
 func escape(s string) string {
-	return ending.ReplaceAllStringFunc(s, func(c string) (out string) {
-		for _, b := range []byte(c) {
-			out += fmt.Sprintf("%%%02X", b)
-		}
-		return out
+	return ending.ReplaceAllStringFunc(s, func(c string) string {
+		return "%" + strings.ReplaceAll(fmt.Sprintf("% X", c), " ", "%")
 	})
 }
 
