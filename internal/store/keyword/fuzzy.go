@@ -97,8 +97,9 @@ type vocabulary interface {
 	longer(term string) ([]string, error)
 }
 
-// Near replaces the terms of q by the indexed terms that match them. v finds the terms of the store. idfs returns the inverse document frequencies of
-// terms, by which the store multiplies weights, without those that no chunk contains.
+// Near replaces the terms of q by the indexed terms that match them. v finds the terms of the
+// store. idfs returns the inverse document frequencies of terms, by which the store multiplies
+// weights, without those that no chunk contains.
 func (q Query) Near(v vocabulary, idfs func(terms []string) (map[string]float64, error)) (Query, error) {
 	known := map[string]float64{} // inverse document frequencies; 0 for a term that no chunk contains
 	similar := make([][]spelling, len(q.terms))
