@@ -1,7 +1,6 @@
 // Command measure measures cairn as its clients see it:
 //
 //	go run ./benchmarks/measure stdio -cairn ./cairn -C FOLDER [-queries 1000] [-mode hybrid]
-//	go run ./benchmarks/measure watch -cairn ./cairn [-files 10000] [-edits 50] [-switch 1000]
 //	go run ./benchmarks/measure embedding -model DIR -texts FILE [-threads N] [-rounds N]
 package main
 
@@ -18,7 +17,7 @@ import (
 // programs maps a name to a function that defines its flags and returns what to run after
 // they are parsed.
 var programs = map[string]func(*flag.FlagSet) func() error{
-	"stdio": stdio, "watch": watch, "embedding": embedding,
+	"stdio": stdio, "embedding": embedding,
 }
 
 func main() {
