@@ -74,7 +74,7 @@ func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOption
 	report.Records, report.Files = len(r.next.tools)+len(r.next.questions), len(r.files)
 	report.Previous = filepath.Join(place.Records, previousBackup)
 	var before recordSet
-	err = commitFile(report.Previous, func(to io.Writer) error {
+	err = atomicfile.WriteBy(report.Previous, 0o600, func(to *os.File) error {
 		_, err := w.backup(ctx, to, before.add)
 		return err
 	})
@@ -82,7 +82,7 @@ func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOption
 		return nil, fmt.Errorf("keeping the present records: %w", err)
 	}
 	pending := filepath.Join(place.Records, pendingRestore)
-	if err := commitFile(pending, r.write); err != nil {
+	if err := atomicfile.WriteBy(pending, 0o600, func(to *os.File) error { return r.write(to) }); err != nil {
 		return nil, err
 	}
 	return &report, errors.Join(w.replace(ctx, r, before, &o), os.Remove(pending))
@@ -143,19 +143,6 @@ func (r *restore) write(to io.Writer) error {
 		b.Write(backupRecord{File: f.File, Content: f.Content, Before: f.before})
 	}
 	return b.Close()
-}
-
-// commitFile replaces the private file name by what write writes.
-func commitFile(name string, write func(io.Writer) error) error {
-	f, err := atomicfile.Create(name, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Discard()
-	if err := write(f); err != nil {
-		return err
-	}
-	return f.Commit()
 }
 
 // replace writes the files of r, and replaces the records before by those of r. After an

@@ -32,16 +32,12 @@ func (a *app) backupCommand() *cli.Command {
 			case !force:
 				return cli.BadUsage("%s exists; --force replaces it", term.Plain(args[0]))
 			}
-			f, err := atomicfile.Create(args[0], 0o600)
-			if err != nil {
+			var r *workspace.BackupReport
+			err := atomicfile.WriteBy(args[0], 0o600, func(f *os.File) (err error) {
+				r, err = w.Backup(ctx, f)
 				return err
-			}
-			defer f.Discard()
-			r, err := w.Backup(ctx, f)
+			})
 			if err != nil {
-				return err
-			}
-			if err := f.Commit(); err != nil {
 				return err
 			}
 			return a.Out.Line(r, "wrote %s and %s to %s", view.Count(r.Records, "record"), view.Count(r.Files, "file"), term.Plain(args[0]))
