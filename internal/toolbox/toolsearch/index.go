@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -40,7 +41,11 @@ type Index struct {
 
 	updating sync.Mutex // held by Update
 
-	mu        sync.RWMutex
+	now atomic.Pointer[contents]
+}
+
+// contents is what an Index has of its tools besides the legs. It is immutable.
+type contents struct {
 	tools     []catalog.Tool      // sorted by ID
 	at        map[string]int      // positions in tools, by ID
 	needs     map[string][]string // IDs of the tools that a tool is declared to need, by ID
@@ -55,7 +60,8 @@ const queryCache = 512
 // New returns an empty index; Sync adds the tools. words indexes names, descriptions and the
 // parameters of both schemas. It is derived from the catalogue. The caller closes it.
 func New(words legs.Keyword, o *Options) (x *Index, err error) {
-	x = &Index{at: map[string]int{}}
+	x = &Index{}
+	x.now.Store(&contents{})
 	x.options = *cmp.Or(o, &Options{})
 	x.options.Logger = cmp.Or(x.options.Logger, slog.New(slog.DiscardHandler))
 	x.legs = legs.New(2, legs.Options{Keyword: words, Embedder: x.options.Embedder, Cache: x.options.Cache, Logger: x.options.Logger})
@@ -104,15 +110,13 @@ func (x *Index) Update(ctx context.Context, tools []catalog.Tool, progress func(
 	if err != nil {
 		return fmt.Errorf("indexing tools: %w", err)
 	}
-	needs, producers, givers, requires := resolveNeeds(tools, at), indexProducers(tools), indexGivers(tools), map[string]bool{}
+	requires := map[string]bool{}
 	for i := range tools {
 		if slices.ContainsFunc(tools[i].Takes, func(p catalog.Parameter) bool { return p.Required }) {
 			requires[tools[i].Server] = true
 		}
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.tools, x.at, x.needs, x.producers, x.givers, x.requires = tools, at, needs, producers, givers, requires
+	x.now.Store(&contents{tools, at, resolveNeeds(tools, at), indexProducers(tools), indexGivers(tools), requires})
 	return nil
 }
 
@@ -134,21 +138,16 @@ func (x *Index) Embed(ctx context.Context, progress func(job.Progress)) error {
 }
 
 // Len returns the number of tools.
-func (x *Index) Len() int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return len(x.tools)
-}
+func (x *Index) Len() int { return len(x.now.Load().tools) }
 
 // Tool returns the tool with an ID.
 func (x *Index) Tool(id string) (catalog.Tool, bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	i, ok := x.at[id]
+	c := x.now.Load()
+	i, ok := c.at[id]
 	if !ok {
 		return catalog.Tool{}, false
 	}
-	return x.tools[i], true
+	return c.tools[i], true
 }
 
 // Usage returns Options.Usage.
@@ -156,18 +155,10 @@ func (x *Index) Usage() *Usage { return x.options.Usage }
 
 // Producers returns the IDs of the tools with an output of that name, in any case, sorted.
 // The caller must not change the slice.
-func (x *Index) Producers(name string) []string {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.producers[producerKey(name)]
-}
+func (x *Index) Producers(name string) []string { return x.now.Load().producers[producerKey(name)] }
 
 // Requires reports whether a tool of a server has a required input.
-func (x *Index) Requires(server string) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.requires[server]
-}
+func (x *Index) Requires(server string) bool { return x.now.Load().requires[server] }
 
 func producerKey(name string) string { return strings.Join(Words(name), "") }
 
@@ -190,19 +181,7 @@ const maxClosure = 64
 // Needs returns the tools that id is declared to need, directly or through others, nearest
 // first, with their distances, which begin at 1.
 func (x *Index) Needs(id string) (ids []string, distances []int) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return closure(x.needs, id)
-}
-
-// DirectNeeds returns the tools that id is directly declared to need.
-func (x *Index) DirectNeeds(id string) []string {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.needs[id]
-}
-
-func closure(needs map[string][]string, id string) (ids []string, distances []int) {
+	needs := x.now.Load().needs
 	seen := map[string]bool{id: true}
 	frontier := []string{id}
 	for depth := 1; len(frontier) > 0; depth++ {
@@ -219,6 +198,9 @@ func closure(needs map[string][]string, id string) (ids []string, distances []in
 	}
 	return ids, distances
 }
+
+// DirectNeeds returns the tools that id is directly declared to need.
+func (x *Index) DirectNeeds(id string) []string { return x.now.Load().needs[id] }
 
 // resolveNeeds resolves declared names to IDs: a name is an ID, or else a name of the same
 // server, or else the name of exactly one tool. It ignores other names.
@@ -248,9 +230,8 @@ func resolveNeeds(tools []catalog.Tool, at map[string]int) map[string][]string {
 // WithUsage returns an index of the same tools and vectors with other usage. Later Syncs of
 // x do not change its tools, and it must not be synced itself.
 func (x *Index) WithUsage(u *Usage) *Index {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	y := &Index{legs: x.legs, options: x.options, queries: x.queries, tools: x.tools, at: x.at, needs: x.needs, producers: x.producers, givers: x.givers, requires: x.requires}
+	y := &Index{legs: x.legs, options: x.options, queries: x.queries}
+	y.now.Store(x.now.Load())
 	y.options.Usage = u
 	return y
 }

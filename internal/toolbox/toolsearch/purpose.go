@@ -134,9 +134,7 @@ func Singular(w string) string {
 // Givers returns the IDs of the tools for which GivesEntity holds, sorted. The caller must
 // not change the slice.
 func (x *Index) Givers(entity []string) []string {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.givers[strings.Join(entity, " ")]
+	return x.now.Load().givers[strings.Join(entity, " ")]
 }
 
 // indexGivers indexes the tools that read or make an entity by each suffix of its words.

@@ -238,17 +238,11 @@ func rescore(cs []Candidate) {
 
 // known returns the IDs that are in the catalogue, each once, in their order.
 func (x *Index) known(ids []string) []string {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	out := make([]string, 0, len(ids))
-	seen := make(map[string]bool, len(ids))
-	for _, id := range ids {
-		if _, ok := x.at[id]; ok && !seen[id] {
-			seen[id] = true
-			out = append(out, id)
-		}
-	}
-	return out
+	at := x.now.Load().at
+	return slices.DeleteFunc(Distinct(ids), func(id string) bool {
+		_, ok := at[id]
+		return !ok
+	})
 }
 
 // injections returns the neighbours of the context in the graph, the nearest first.

@@ -413,7 +413,8 @@ func TestClosure(t *testing.T) {
 	if c := r.Candidates[1]; c.Closure <= 0 || c.Closure > closureWeight {
 		t.Errorf("closure %v, want it in (0, %v]", c.Closure, closureWeight)
 	}
-	got, at := closure(map[string][]string{"a": {"b", "c"}, "b": {"a", "d"}}, "a")
+	x.now.Store(&contents{needs: map[string][]string{"a": {"b", "c"}, "b": {"a", "d"}}})
+	got, at := x.Needs("a")
 	if !slices.Equal(got, []string{"b", "c", "d"}) || !slices.Equal(at, []int{1, 1, 2}) {
 		t.Errorf("closure %v at %v", got, at)
 	}
@@ -486,7 +487,7 @@ func TestColdOrderIsHybrid(t *testing.T) {
 		x, r := randomIndex(t, seed, false)
 		bare := x.WithUsage(nil)
 		text := testutil.Sentence(r, 1+r.IntN(12))
-		context_ := []string{x.tools[0].ID}
+		context_ := []string{x.now.Load().tools[0].ID}
 		for _, terms := range []Terms{{}, Suggesting(nil), {OwnContext: true, Transitions: true}, {Context: context_}} {
 			got, err := x.Rank(context.Background(), text, terms)
 			if err != nil {
@@ -512,7 +513,7 @@ func TestExplainAddsUp(t *testing.T) {
 	for seed := range uint64(40) {
 		x, r := randomIndex(t, seed, true)
 		text := testutil.Sentence(r, 1+r.IntN(15))
-		for _, terms := range []Terms{{}, {Context: []string{x.tools[0].ID, "nobody"}}, Suggesting(nil), {Legs: KeywordOnly}, {Legs: SemanticOnly}} {
+		for _, terms := range []Terms{{}, {Context: []string{x.now.Load().tools[0].ID, "nobody"}}, Suggesting(nil), {Legs: KeywordOnly}, {Legs: SemanticOnly}} {
 			got, err := x.Rank(context.Background(), text, terms)
 			if err != nil {
 				t.Fatal(err)
