@@ -20,40 +20,33 @@ type election struct {
 	known  map[int]map[string]float64 // cached results of of, by trace
 }
 
-// vote is a trace with its weight.
-type vote struct {
-	trace      int
-	similarity float64
-	weight     float64
-}
-
-// votes adds the votes of traces, whose weights sum to 1, to into. It returns the share of
+// votes adds the votes of past intents, whose weights sum to 1, to into. It returns the share of
 // the votes that remains after the reductions.
-func (e *election) votes(ctx context.Context, raw []vote, into map[string]float64) (kept float64, err error) {
+func (e *election) votes(ctx context.Context, raw []Neighbour, into map[string]float64) (kept float64, err error) {
 	support := map[string]float64{}
 	for _, v := range raw {
-		for _, t := range Distinct(e.memory.traces[v.trace].Tools) {
-			support[t] += v.weight
+		for _, t := range Distinct(v.Trace.Tools) {
+			support[t] += v.Weight
 		}
 	}
 	for _, v := range raw {
-		short, err := e.of(ctx, v.trace)
+		short, err := e.of(ctx, v.number)
 		if err != nil {
 			return 0, err
 		}
 		most := 0.0
 		for t, d := range short {
 			others := 0.0
-			if v.weight < 0.999 {
-				others = (support[t] - v.weight) / (1 - v.weight)
+			if v.Weight < 0.999 {
+				others = (support[t] - v.Weight) / (1 - v.Weight)
 			}
-			same := clip((v.similarity - sureSimilarity) / sameSimilarity)
+			same := clip((v.Similarity - sureSimilarity) / sameSimilarity)
 			sure := leastShare + (1-leastShare)*max(min(1, enoughSupport*others), same)
 			share := sure * math.Exp(-d/(aloneTolerance+supportTolerance*max(others, same)))
-			into[t] += v.weight * share
+			into[t] += v.Weight * share
 			most = max(most, share)
 		}
-		kept += v.weight * most
+		kept += v.Weight * most
 	}
 	return kept, nil
 }

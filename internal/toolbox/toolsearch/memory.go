@@ -155,19 +155,9 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 		return r, err
 	}
 	r.neighbours = r.neighbours[:min(len(r.neighbours), voters)]
-	if len(r.neighbours) == 0 {
-		return r, nil
-	}
-	raw := make([]vote, len(r.neighbours))
-	for i, n := range r.neighbours {
-		raw[i] = vote{trace: n.number, similarity: n.Similarity}
-	}
-	if !weigh(raw) {
+	if !weigh(r.neighbours) {
 		r.neighbours = nil
 		return r, nil
-	}
-	for i := range raw {
-		r.neighbours[i].Weight = raw[i].weight
 	}
 	e := &election{memory: m, index: x, known: map[int]map[string]float64{}}
 	if vector != nil {
@@ -176,7 +166,7 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 		}
 	}
 	r.trust = clip((r.neighbours[0].Similarity - strangeSimilarity) / (sureSimilarity - strangeSimilarity))
-	kept, err := e.votes(ctx, raw, r.votes)
+	kept, err := e.votes(ctx, r.neighbours, r.votes)
 	if err != nil {
 		return r, err
 	}
@@ -192,15 +182,16 @@ func (m *memory) recall(ctx context.Context, intent string, vector []float32, pa
 	return r, nil
 }
 
-// weigh sets the weights of votes, whose sum is 1. It reports whether one has a similarity.
-func weigh(raw []vote) bool {
+// weigh sets the weights of the votes of past intents, whose sum is 1. It reports whether one has a
+// similarity.
+func weigh(list []Neighbour) bool {
 	var sum float64
-	for i, v := range raw {
-		raw[i].weight = math.Pow(clip(v.similarity), voteSharpness)
-		sum += raw[i].weight
+	for i := range list {
+		list[i].Weight = math.Pow(clip(list[i].Similarity), voteSharpness)
+		sum += list[i].Weight
 	}
-	for i := range raw {
-		raw[i].weight /= max(sum, math.SmallestNonzeroFloat64)
+	for i := range list {
+		list[i].Weight /= max(sum, math.SmallestNonzeroFloat64)
 	}
 	return sum > 0
 }
@@ -267,7 +258,7 @@ func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[str
 		}
 		near := h.Cosines[0]
 		seen := map[int]bool{}
-		var raw []vote
+		var raw []Neighbour
 		for _, part := range slices.SortedFunc(maps.Keys(near), func(a, b string) int { return cmp.Or(cmp.Compare(near[b], near[a]), cmp.Compare(a, b)) }) {
 			id, _, _ := strings.Cut(part, "/")
 			n, known := m.at[id]
@@ -275,7 +266,7 @@ func (m *memory) voteParts(ctx context.Context, parts [][]float32, votes map[str
 				continue
 			}
 			seen[n] = true
-			raw = append(raw, vote{trace: n, similarity: near[part]})
+			raw = append(raw, Neighbour{Trace: m.traces[n].Trace, Similarity: near[part], number: n})
 		}
 		if !weigh(raw) {
 			continue
