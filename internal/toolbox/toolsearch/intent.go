@@ -30,15 +30,12 @@ type intentQuery struct {
 
 // unit is one text of the query, with the values that calibrate the scores of all tools.
 type unit struct {
-	vector   []float32
-	hits     legs.Hits
-	best     float64 // BM25
-	nearest  float64
-	evidence float64
-	weight   float64 // of the keyword leg
+	vector  []float32
+	hits    legs.Hits
+	best    float64 // BM25
+	nearest float64
+	weight  float64 // of the keyword leg
 }
-
-func (q *intentQuery) add(id string) { q.ids[id] = true }
 
 // partVectors returns the vectors of the parts, nil without an embedder. An intent of one
 // part is its own part.
@@ -87,7 +84,7 @@ func (x *Index) searchIntent(ctx context.Context, intent string, parts []Part, w
 	for i := range q.units {
 		for _, found := range append(q.units[i].hits.Cosines, q.units[i].hits.Words) {
 			for id := range found {
-				q.add(id)
+				q.ids[id] = true
 			}
 		}
 	}

@@ -178,13 +178,13 @@ func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, err
 		}
 		r.Neighbours, r.Trust = memory.neighbours, memory.trust
 		for id := range memory.votes {
-			q.add(id)
+			q.ids[id] = true
 		}
 	}
 	using := x.known(t.Context)
 	if u != nil && !t.NoGraph && len(using) > 0 {
 		for _, id := range u.injections(using) {
-			q.add(id)
+			q.ids[id] = true
 		}
 	}
 	// A store can have tools that the catalogue does not have yet.

@@ -42,7 +42,6 @@ func (u *unit) calibrate(legs []Leg, q *intentQuery) {
 	for _, l := range legs {
 		u.best = max(u.best, l.BM25)
 	}
-	u.evidence = u.best / math.Log(1+float64(max(1, q.tools)))
 	for i := range legs {
 		u.nearest = max(u.nearest, legs[i].nearness())
 	}
@@ -52,24 +51,20 @@ func (u *unit) calibrate(legs []Leg, q *intentQuery) {
 	case u.vector == nil || q.legs == KeywordOnly:
 		u.weight = 1
 	default:
-		u.weight = keywordWeight(u.evidence)
+		u.weight = keywordWeight(u.best / math.Log(1+float64(max(1, q.tools))))
 	}
 }
 
 // weigh computes the score of a leg from its raw scores.
 func (u *unit) weigh(l *Leg) {
-	l.Keyword, l.Vector, l.KeywordWeight = u.keyword(l.BM25), l.nearness(), u.weight
+	l.Vector, l.KeywordWeight = l.nearness(), u.weight
+	if u.best > 0 {
+		l.Keyword = l.BM25 / u.best
+	}
 	if l.Imputed { // the retriever uses the same estimate
 		l.Vector = u.nearest * (0.45 + 0.45*l.Keyword)
 	}
 	l.Score = (1-l.KeywordWeight)*l.Vector + l.KeywordWeight*l.Keyword
-}
-
-func (u *unit) keyword(bm25 float64) float64 {
-	if u.best <= 0 {
-		return 0
-	}
-	return bm25 / u.best
 }
 
 // nearness blends the two cosines.
