@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -32,26 +31,26 @@ type completer struct {
 	schemas *schemaCache
 }
 
-// complete completes the tools of a source. If several have the same ID, it keeps the last.
-// It stops at the end of ctx and at the first error of tools.
-func complete(ctx context.Context, tools iter.Seq2[Tool, error], server string) (*Batch, error) {
+// complete completes the tools that read passes to add. If several have the same ID, it keeps the
+// last. It stops at the end of ctx and at the first error of read.
+func complete(ctx context.Context, server string, read func(add func(Tool) error) error) (*Batch, error) {
 	c := &completer{schemas: newSchemas(knownSchemas), batch: Batch{Server: server}, last: map[string]int{}}
 	part := make([]Tool, 0, partTools)
-	for t, err := range tools {
-		if err != nil {
-			return nil, err
-		}
+	err := read(func(t Tool) error {
 		if c.read+len(part) == MaxTools {
-			return nil, fmt.Errorf("more than %d tools in one import", MaxTools)
+			return fmt.Errorf("more than %d tools in one import", MaxTools)
 		}
-		if part = append(part, t); len(part) == cap(part) {
-			if err := c.add(ctx, part); err != nil {
-				return nil, err
-			}
-			part = part[:0]
+		if part = append(part, t); len(part) < cap(part) {
+			return nil
 		}
+		err := c.add(ctx, part)
+		part = part[:0]
+		return err
+	})
+	if err == nil {
+		err = c.add(ctx, part)
 	}
-	if err := c.add(ctx, part); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	b := &c.batch

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -62,42 +61,40 @@ func readOpenAPI(ctx context.Context, text []byte, server string) (*Batch, error
 	}
 	server = cmp.Or(server, slug(head.Info.Title))
 	o.legacy = strings.HasPrefix(head.OpenAPI, "3.0")
-	return complete(ctx, o.tools(paths, server), server)
+	return complete(ctx, server, func(add func(Tool) error) error { return o.tools(paths, server, add) })
 }
 
-// tools yields the operations of all paths, sorted.
-func (o *openAPI) tools(paths json.RawMessage, server string) iter.Seq2[Tool, error] {
-	return func(yield func(Tool, error) bool) {
-		items := map[string]json.RawMessage{}
-		for path, item := range members(paths) {
-			if items[path] = item; len(items) > MaxTools {
-				yield(Tool{}, fmt.Errorf("more than %d paths", MaxTools))
-				return
-			}
+// tools adds the operations of all paths, sorted.
+func (o *openAPI) tools(paths json.RawMessage, server string, add func(Tool) error) error {
+	items := map[string]json.RawMessage{}
+	for path, item := range members(paths) {
+		if items[path] = item; len(items) > MaxTools {
+			return fmt.Errorf("more than %d paths", MaxTools)
 		}
-		for _, path := range slices.Sorted(maps.Keys(items)) {
-			var item map[string]json.RawMessage
-			if err := o.get(items[path], &item); err != nil {
-				yield(Tool{}, fmt.Errorf("%s: %w", path, err))
-				return
+	}
+	for _, path := range slices.Sorted(maps.Keys(items)) {
+		var item map[string]json.RawMessage
+		if err := o.get(items[path], &item); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		var shared []json.RawMessage
+		_ = json.Unmarshal(item["parameters"], &shared) // ignore a value that is no list
+		for _, method := range methods {
+			v := present(item[strings.ToLower(method)])
+			if v == nil {
+				continue
 			}
-			var shared []json.RawMessage
-			_ = json.Unmarshal(item["parameters"], &shared) // ignore a value that is no list
-			for _, method := range methods {
-				v := present(item[strings.ToLower(method)])
-				if v == nil {
-					continue
-				}
-				t, err := o.tool(method, path, shared, v)
-				if err != nil {
-					err = fmt.Errorf("%s %s: %w", method, path, err)
-				}
-				if t.Server = server; !yield(t, err) {
-					return
-				}
+			t, err := o.tool(method, path, shared, v)
+			if err != nil {
+				return fmt.Errorf("%s %s: %w", method, path, err)
+			}
+			t.Server = server
+			if err := add(t); err != nil {
+				return err
 			}
 		}
 	}
+	return nil
 }
 
 // methods lists the HTTP methods of operations, sorted.

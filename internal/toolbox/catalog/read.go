@@ -142,7 +142,7 @@ func Read(ctx context.Context, r io.Reader, server string) (*Batch, error) {
 	case text[0] == '[':
 		return readList(ctx, text, server)
 	case !json.Valid(text):
-		return newBatch(ctx, lines(text), server) // its error has the line
+		return readPieces(ctx, bytes.Lines(text), "line %d", server) // its error has the line
 	}
 	result := member(text, "result")
 	list := member(text, "tools")
@@ -162,7 +162,7 @@ func Read(ctx context.Context, r io.Reader, server string) (*Batch, error) {
 		_ = json.Unmarshal(member(failure, "message"), &message) // an error leaves ""
 		return nil, fmt.Errorf("the document is an error answer: %s", shorten(message))
 	}
-	return newBatch(ctx, lines(text), server)
+	return readPieces(ctx, bytes.Lines(text), "line %d", server)
 }
 
 // readAll reads a document. For a file it allocates one buffer of the file's size.
@@ -187,22 +187,19 @@ func readList(ctx context.Context, text []byte, server string) (*Batch, error) {
 		var list []struct{}
 		return nil, fmt.Errorf("reading the list of tools: %w", json.Unmarshal(text, &list))
 	}
-	return newBatch(ctx, decoded(func(yield func([]byte) bool) {
+	return readPieces(ctx, func(yield func([]byte) bool) {
 		for _, raw := range members(text) {
 			if !yield(raw) {
 				return
 			}
 		}
-	}, "tool %d of the list"), server)
+	}, "tool %d of the list", server)
 }
 
-// lines yields the tools of a document with one tool per line.
-func lines(text []byte) iter.Seq2[definition, error] { return decoded(bytes.Lines(text), "line %d") }
-
-// decoded yields the tools in pieces of JSON. It skips blank pieces. place is a format for
-// the number of a piece in an error.
-func decoded(pieces iter.Seq[[]byte], place string) iter.Seq2[definition, error] {
-	return func(yield func(definition, error) bool) {
+// readPieces reads the tools in pieces of JSON. It skips blank pieces. place is a format for the
+// number of a piece in an error.
+func readPieces(ctx context.Context, pieces iter.Seq[[]byte], place, server string) (*Batch, error) {
+	return complete(ctx, server, func(add func(Tool) error) error {
 		n := 0
 		for piece := range pieces {
 			n++
@@ -210,26 +207,15 @@ func decoded(pieces iter.Seq[[]byte], place string) iter.Seq2[definition, error]
 				continue
 			}
 			var d definition
-			err := json.Unmarshal(piece, &d)
-			if err != nil {
-				err = fmt.Errorf(place+": %w", n, err)
+			if err := json.Unmarshal(piece, &d); err != nil {
+				return fmt.Errorf(place+": %w", n, err)
 			}
-			if !yield(d, err) {
-				return
-			}
-		}
-	}
-}
-
-// newBatch completes the tools of a source.
-func newBatch(ctx context.Context, defs iter.Seq2[definition, error], server string) (*Batch, error) {
-	return complete(ctx, func(yield func(Tool, error) bool) {
-		for d, err := range defs {
-			if !yield(d.tool(server), err) {
-				return
+			if err := add(d.tool(server)); err != nil {
+				return err
 			}
 		}
-	}, server)
+		return nil
+	})
 }
 
 func (b *Batch) warn(format string, args ...any) {
@@ -266,49 +252,38 @@ func FromServer(ctx context.Context, l Lister, server string) (*Batch, error) {
 	if server == "" {
 		server = oneLine(clean(l.Server(), MaxName))
 	}
-	return newBatch(ctx, definitions(ctx, l), server)
-}
-
-// definitions yields the tools of a server, page by page.
-func definitions(ctx context.Context, l Lister) iter.Seq2[definition, error] {
-	return func(yield func(definition, error) bool) {
-		fail := func(format string, args ...any) { yield(definition{}, fmt.Errorf(format, args...)) }
+	return complete(ctx, server, func(add func(Tool) error) error {
 		size, tools, seen := 0, 0, map[string]bool{"": true}
 		for cursor, pages := "", 1; ; pages++ {
 			if pages > MaxPages {
-				fail("the server has more than %d pages of tools", MaxPages)
-				return
+				return fmt.Errorf("the server has more than %d pages of tools", MaxPages)
 			}
 			page, err := l.ListTools(ctx, cursor)
 			if err != nil {
-				fail("listing tools: %w", err)
-				return
+				return fmt.Errorf("listing tools: %w", err)
 			}
 			for _, raw := range page.Tools {
 				tools++
 				if size += len(raw); size > MaxLiveBytes {
-					fail("the server's tools are larger than %d MiB", MaxLiveBytes>>20)
-					return
+					return fmt.Errorf("the server's tools are larger than %d MiB", MaxLiveBytes>>20)
 				}
 				var d definition
 				if err := json.Unmarshal(raw, &d); err != nil {
-					fail("tool %d: %w", tools, err)
-					return
+					return fmt.Errorf("tool %d: %w", tools, err)
 				}
 				d.Server = "" // a server lists only its own tools
-				if !yield(d, nil) {
-					return
+				if err := add(d.tool(server)); err != nil {
+					return err
 				}
 			}
 			if page.Next == "" {
-				return
+				return nil
 			}
 			if seen[page.Next] {
-				fail("the server repeats the cursor %q", shorten(page.Next))
-				return
+				return fmt.Errorf("the server repeats the cursor %q", shorten(page.Next))
 			}
 			seen[page.Next] = true
 			cursor = page.Next
 		}
-	}
+	})
 }
