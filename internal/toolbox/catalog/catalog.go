@@ -107,7 +107,7 @@ func replace(stored []records.Record, source string, byID map[string]*Tool) (Dif
 		number = max(number, binary.BigEndian.Uint64(r.Value)+1)
 		if r.Bucket == sourcesBucket {
 			known = known || r.Key == source
-		} else if id, from := splitKey(r.Key); from == source {
+		} else if id, from, _ := strings.Cut(r.Key, "\x00"); from == source {
 			before[id] = r.Value[8:]
 			if byID[id] == nil {
 				d.Removed = append(d.Removed, id)
@@ -147,7 +147,7 @@ func replace(stored []records.Record, source string, byID map[string]*Tool) (Dif
 func (s *Snapshot) All() iter.Seq2[string, Tool] {
 	return func(yield func(source string, t Tool) bool) {
 		for _, key := range slices.Sorted(maps.Keys(s.stored)) {
-			if _, source := splitKey(key); !yield(source, *s.stored[key].tool) {
+			if _, source, _ := strings.Cut(key, "\x00"); !yield(source, *s.stored[key].tool) {
 				return
 			}
 		}
@@ -225,11 +225,6 @@ func (s *Snapshot) apply(c records.Changes) *Snapshot {
 
 func toolKey(id, source string) string { return id + "\x00" + source }
 
-func splitKey(key string) (id, source string) {
-	id, source, _ = strings.Cut(key, "\x00")
-	return id, source
-}
-
 // The format of a stored tool, version 1:
 //
 //	byte     version
@@ -275,24 +270,12 @@ func appendTool(b []byte, t *Tool) []byte {
 	return b
 }
 
-// record decodes the output of appendTool. Its strings share memory.
-type record struct{ packed.Reader }
-
-func (r *record) parameters() []Parameter {
+func readParameters(r *packed.Reader) []Parameter {
 	n := r.Length(1)
-	if n == 0 {
-		return nil
-	}
-	list := make([]Parameter, n)
-	for i := range list {
+	list := slices.Grow([]Parameter(nil), n)
+	for range n {
 		bits := r.Byte()
-		p := &list[i]
-		p.Required, p.Settled = bits&1 != 0, bits&2 != 0
-		p.Name, p.Path = r.Text(), r.Text()
-		p.Types, p.Description = shared(r.List()), r.Text()
-		if r.Bad {
-			return nil
-		}
+		list = append(list, Parameter{Required: bits&1 != 0, Settled: bits&2 != 0, Name: r.Text(), Path: r.Text(), Types: shared(r.List()), Description: r.Text()})
 	}
 	return list
 }
@@ -309,9 +292,9 @@ func shared(types []string) []string {
 
 var single = [][]string{{"string"}, {"integer"}, {"number"}, {"boolean"}, {"array"}, {"object"}}
 
-// decodeTool decodes the number of an import and the output of appendTool.
+// decodeTool decodes the number of an import and the output of appendTool. The strings share memory.
 func decodeTool(value []byte) (storedTool, error) {
-	r := &record{packed.Reader{Rest: string(value)}}
+	r := &packed.Reader{Rest: string(value)}
 	number := r.Take(8)
 	if r.Byte() != recordVersion {
 		return storedTool{}, errRecord
@@ -328,7 +311,7 @@ func decodeTool(value []byte) (storedTool, error) {
 	for range r.Length(1) {
 		t.Flags = append(t.Flags, Flag{Kind: r.Text(), Evidence: r.Text()})
 	}
-	t.Takes, t.Gives = r.parameters(), r.parameters()
+	t.Takes, t.Gives = readParameters(r), readParameters(r)
 	if !r.Done() {
 		return storedTool{}, errRecord
 	}
