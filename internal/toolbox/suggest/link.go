@@ -205,7 +205,7 @@ func (p *planner) textLinks(bindings []Binding) {
 
 // edges adds the edges of the bindings and links to the answer. at holds the place of each
 // step in the plan.
-func (p *planner) edges(plan *Plan, tools []catalog.Tool, at []int) {
+func (p *planner) edges(plan *plan, tools []catalog.Tool, at []int) {
 	withData := map[[2]int]bool{}
 	for _, b := range plan.Bindings {
 		pair := [2]int{b.From, b.To}

@@ -19,19 +19,13 @@ func (e *CycleError) Error() string {
 	return "circular dependency between tools: " + strings.Join(e.Path, " → ")
 }
 
-// Step is one use of a tool in a plan.
-type Step struct {
-	ID        string   // "task_0", "task_1", … in the order of the given tools
-	Tool      string   // the tool's id
-	DependsOn []string // ids of steps, in their order
-	Layer     int      // steps of a layer can run at the same time; layers run in order, from 0
-}
-
-// Plan is an acyclic graph of steps.
-type Plan struct {
-	Steps    []Step // in an order in which they can run
+// plan is an acyclic graph of tasks.
+type plan struct {
+	// Tasks are in an order in which they can run. Their IDs are "task_0", "task_1", … in the
+	// order of the given tools. Only ID, Tool, DependsOn and Layer are set.
+	Tasks    []Task
 	Bindings []Binding
-	Layers   [][]string // step ids
+	Layers   [][]string // IDs of tasks
 	// Dropped holds the bindings by type alone that would have closed a cycle.
 	Dropped []Binding
 }
@@ -40,8 +34,8 @@ type Plan struct {
 // after, pairs of positions of which the second runs after the first. It drops bindings by
 // type alone that would close a cycle, and fails with a *CycleError for a cycle by better
 // evidence. It is deterministic: ties keep the order of tools.
-func build(tools []catalog.Tool, bindings []Binding, after [][2]int) (*Plan, error) {
-	p := &Plan{Bindings: slices.Clone(bindings)}
+func build(tools []catalog.Tool, bindings []Binding, after [][2]int) (*plan, error) {
+	p := &plan{Bindings: slices.Clone(bindings)}
 	for {
 		g, err := graph(len(tools), p.Bindings, after)
 		if err != nil {
@@ -87,7 +81,7 @@ func graph(n int, bindings []Binding, after [][2]int) (*taskdag.Graph, error) {
 
 // dropWeakest drops the bindings of the first edge in the cycle that has only bindings by
 // type. It reports whether there is such an edge.
-func (p *Plan) dropWeakest(cycle []string, after [][2]int) bool {
+func (p *plan) dropWeakest(cycle []string, after [][2]int) bool {
 	for k := 1; k < len(cycle); k++ {
 		to, from := position(cycle[k-1]), position(cycle[k]) // the path follows dependencies
 		if slices.Contains(after, [2]int{from, to}) {
@@ -108,7 +102,7 @@ func (p *Plan) dropWeakest(cycle []string, after [][2]int) bool {
 	return false
 }
 
-func (p *Plan) arrange(tools []catalog.Tool, g *taskdag.Graph) error {
+func (p *plan) arrange(tools []catalog.Tool, g *taskdag.Graph) error {
 	layers, err := g.Groups()
 	if err != nil {
 		return err // unreachable: build has removed every cycle
@@ -118,7 +112,7 @@ func (p *Plan) arrange(tools []catalog.Tool, g *taskdag.Graph) error {
 		for _, id := range layer {
 			deps := g.Dependencies(id)
 			slices.SortFunc(deps, func(a, b string) int { return position(a) - position(b) })
-			p.Steps = append(p.Steps, Step{ID: id, Tool: tools[position(id)].ID, DependsOn: deps, Layer: k})
+			p.Tasks = append(p.Tasks, Task{ID: id, Tool: tools[position(id)].ID, DependsOn: deps, Layer: k})
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"cairn/graphrank"
 	"cairn/internal/text/query"
+	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/toolsearch"
 )
 
@@ -143,27 +144,25 @@ func (p *planner) connect() error {
 		return err
 	}
 	at := make([]int, len(p.steps)) // places in the plan, by step
-	for n, s := range plan.Steps {
-		at[position(s.ID)] = n
+	for n, t := range plan.Tasks {
+		at[position(t.ID)] = n
 	}
 	p.edges(plan, tools, at)
-	for _, s := range plan.Steps {
-		i := position(s.ID)
+	for _, task := range plan.Tasks {
+		i := position(task.ID)
 		st := &p.steps[i]
-		task := Task{ID: s.ID, Tool: s.Tool, Arguments: st.args, DependsOn: []string{}, Layer: s.Layer, DataPaths: []string{}, Rationale: st.why,
-			Alternatives: []Option{}, Dangerous: Dangerous(st.tool.Name), Confidence: st.fit}
-		node := Node{ID: s.ID, ToolID: s.Tool, Inputs: st.args, Dependencies: []string{}}
-		for _, d := range s.DependsOn {
-			task.DependsOn = append(task.DependsOn, d)
+		task.Arguments, task.DataPaths, task.Rationale, task.Confidence = st.args, []string{}, st.why, st.fit
+		task.Alternatives, task.Dangerous, task.Prerequisite = []Option{}, Dangerous(st.tool.Name), st.needs >= 0
+		node := Node{ID: task.ID, ToolID: task.Tool, Inputs: st.args, Dependencies: []string{}}
+		for _, d := range task.DependsOn {
 			node.Dependencies = append(node.Dependencies, tools[position(d)].ID)
 		}
 		for _, e := range p.out.DAG.Edges {
-			if e.ToTask == s.ID && e.DataPath != "" {
+			if e.ToTask == task.ID && e.DataPath != "" {
 				task.DataPaths = append(task.DataPaths, e.From+": "+e.DataPath)
 			}
 		}
 		node.Dependencies = slices.Compact(node.Dependencies)
-		task.Prerequisite = st.needs >= 0
 		if st.chosen != nil {
 			if n := st.chosen.PartNumber; n >= 0 {
 				task.Part = p.ranking.Parts[n].Text
@@ -176,16 +175,15 @@ func (p *planner) connect() error {
 		bound := func(input string) bool {
 			return slices.ContainsFunc(plan.Bindings, func(b Binding) bool { return b.To == i && b.Input.Path == input }) || p.links.feeds(i, input)
 		}
-		for n := range st.tool.Takes {
-			if in := &st.tool.Takes[n]; needed(in) && st.args[in.Path] == nil && !bound(in.Path) {
-				p.unsure++
-			}
+		lacking := func() []catalog.Parameter {
+			return slices.DeleteFunc(slices.Clone(st.tool.Takes), func(in catalog.Parameter) bool {
+				return !needed(&in) || st.args[in.Path] != nil || bound(in.Path)
+			})
 		}
+		p.unsure += len(lacking())
 		p.values.arguments(&st.tool, p.span(st), st.args, false, bound)
-		for n := range st.tool.Takes {
-			if in := &st.tool.Takes[n]; needed(in) && st.args[in.Path] == nil && !bound(in.Path) {
-				p.out.Missing = append(p.out.Missing, Missing{s.ID, s.Tool, in.Path, p.giver(p.steps, i, toolsearch.EntityOf(in, st.purpose))})
-			}
+		for _, in := range lacking() {
+			p.out.Missing = append(p.out.Missing, Missing{task.ID, task.Tool, in.Path, p.giver(p.steps, i, toolsearch.EntityOf(&in, st.purpose))})
 		}
 	}
 	if plan.Layers != nil {

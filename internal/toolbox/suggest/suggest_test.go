@@ -109,14 +109,14 @@ func TestSpecificationExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	var order []string
-	for _, s := range p.Steps {
+	for _, s := range p.Tasks {
 		order = append(order, s.Tool)
 	}
 	if !cmp.Equal(order, []string{"filesystem:read", "json:parse", "github:create"}) || len(p.Layers) != 3 {
 		t.Errorf("order %v in %d layers, want read, parse, create in 3", order, len(p.Layers))
 	}
-	if !cmp.Equal(p.Steps[2].DependsOn, []string{"task_1"}) {
-		t.Errorf("github:create waits for %v, want [task_1]", p.Steps[2].DependsOn)
+	if !cmp.Equal(p.Tasks[2].DependsOn, []string{"task_1"}) {
+		t.Errorf("github:create waits for %v, want [task_1]", p.Tasks[2].DependsOn)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestBuild(t *testing.T) {
 		}
 	})
 	t.Run("nothing", func(t *testing.T) {
-		if p, err := build(nil, nil, nil); err != nil || len(p.Steps) != 0 {
+		if p, err := build(nil, nil, nil); err != nil || len(p.Tasks) != 0 {
 			t.Errorf("%+v, %v", p, err)
 		}
 	})
@@ -212,14 +212,14 @@ func TestBuildProperties(t *testing.T) {
 		if errors.As(err, &cycle) {
 			continue
 		}
-		if err != nil || len(p.Steps) != len(tools) {
+		if err != nil || len(p.Tasks) != len(tools) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		placed := map[string]int{}
-		for k, s := range p.Steps {
+		for k, s := range p.Tasks {
 			placed[s.ID] = k
 			for _, d := range s.DependsOn {
-				if at, ok := placed[d]; !ok || p.Steps[at].Layer >= s.Layer {
+				if at, ok := placed[d]; !ok || p.Tasks[at].Layer >= s.Layer {
 					t.Errorf("seed %d: %s comes before %s", seed, s.ID, d)
 				}
 			}
