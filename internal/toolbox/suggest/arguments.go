@@ -251,7 +251,6 @@ func (v *values) option(p *catalog.Parameter, enum []any, part span) any {
 			said = append(said, strings.ToLower(v.intent[w.from:w.to]))
 		}
 	}
-	at := func(text string) int { return find(said, toolsearch.Words(text)) }
 	if slices.Equal(p.Types, []string{"boolean"}) {
 		name := slices.DeleteFunc(toolsearch.Words(p.Name), func(w string) bool { return slices.Contains(flagWords, w) })
 		i := find(said, name)
@@ -260,23 +259,17 @@ func (v *values) option(p *catalog.Parameter, enum []any, part span) any {
 		}
 		return !slices.ContainsFunc(said[max(0, i-4):i], func(w string) bool { return slices.Contains(negations, w) })
 	}
-	var options []any
 	if len(enum) == 0 && slices.Equal(p.Types, []string{"string"}) {
 		for _, m := range quotedOption.FindAllStringSubmatch(p.Description, -1) {
-			if at(m[1]) >= 0 && !query.IsStopWord(strings.ToLower(m[1])) && !slices.Contains(options, any(m[1])) {
-				options = append(options, m[1])
+			if !query.IsStopWord(strings.ToLower(m[1])) && !slices.Contains(enum, any(m[1])) {
+				enum = append(enum, m[1])
 			}
 		}
 	}
-	for _, e := range enum {
+	options := slices.DeleteFunc(slices.Clone(enum), func(e any) bool {
 		text, ok := e.(string)
-		if !ok || len(text) < 2 {
-			continue
-		}
-		if at(text) >= 0 {
-			options = append(options, e)
-		}
-	}
+		return !ok || len(text) < 2 || find(said, toolsearch.Words(text)) < 0
+	})
 	if len(options) != 1 {
 		return nil
 	}

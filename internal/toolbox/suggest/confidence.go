@@ -98,30 +98,21 @@ func confidence(hybrid, pageRank, path, alpha float64) Confidence {
 // weighEvidence counts the edges of a plan and computes Evidence.
 func (c *Confidence) weighEvidence(edges []Edge, steps int) {
 	best := map[string]float64{} // of an edge into the task
+	n := &c.Edges
+	counts := map[string]*int{DeclaredEdge: &n.Declared, LearntEdge: &n.Sequence, StatedEdge: &n.Stated, InferredEdge: &n.Inferred, TextEdge: &n.Text}
 	for _, e := range edges {
 		best[e.ToTask] = max(best[e.ToTask], e.Grade)
-		switch e.Kind {
-		case DeclaredEdge:
-			c.Edges.Declared++
-		case LearntEdge:
-			c.Edges.Sequence++
-		case StatedEdge:
-			c.Edges.Stated++
-		case InferredEdge:
-			c.Edges.Inferred++
-		case TextEdge:
-			c.Edges.Text++
+		switch count := counts[e.Kind]; {
+		case count != nil:
+			*count++
+		case e.Grade >= Exact:
+			n.Exact++
+		case e.Grade >= Alias:
+			n.Alias++
+		case e.Grade >= Partial:
+			n.Partial++
 		default:
-			switch {
-			case e.Grade >= Exact:
-				c.Edges.Exact++
-			case e.Grade >= Alias:
-				c.Edges.Alias++
-			case e.Grade >= Partial:
-				c.Edges.Partial++
-			default:
-				c.Edges.TypeOnly++
-			}
+			n.TypeOnly++
 		}
 	}
 	if steps < 2 {

@@ -180,28 +180,25 @@ var abbreviations = map[string]bool{"no.": true, "st.": true, "mr.": true, "mrs.
 // case: "list", "user", "ids" for "listUserIDs" and for "list-user_ids".
 func Words(name string) []string {
 	var list []string
-	start := 0
+	start := -1 // of a word; -1 between words
 	flush := func(end int) {
-		if end > start {
+		if start >= 0 {
 			list = append(list, strings.ToLower(name[start:end]))
 		}
+		start = end
 	}
 	var last rune
 	for i, r := range name {
 		switch {
 		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
 			flush(i)
-			start = i + utf8.RuneLen(r)
-			if r == utf8.RuneError {
-				_, size := utf8.DecodeRuneInString(name[i:])
-				start = i + size
-			}
+			start = -1
+		case start < 0:
+			start = i
 		case unicode.IsUpper(r) && (unicode.IsLower(last) || unicode.IsDigit(last)):
 			flush(i)
-			start = i
 		case unicode.IsLower(r) && unicode.IsUpper(last) && i-utf8.RuneLen(last) > start && !pluralEnd(name[i:]):
 			flush(i - utf8.RuneLen(last)) // HTTPServer is http server; but userIDs is user ids
-			start = i - utf8.RuneLen(last)
 		}
 		last = r
 	}
