@@ -19,7 +19,8 @@ import (
 // memory. The caller stores the graph and the traces, and passes them to NewUsage. It is
 // safe for concurrent use.
 type Usage struct {
-	adding sync.Mutex // held by Add; guards known
+	adding  sync.Mutex // held by Add; guards known
+	ranking sync.Mutex // held by pageRank, which writes ranks and changes under mu.RLock
 
 	mu      sync.RWMutex
 	graph   *graphrank.Graph
@@ -230,14 +231,10 @@ func (u *Usage) maturity() float64 {
 
 // pageRank returns the ranks. It recomputes them if the graph has changed enough.
 func (u *Usage) pageRank() map[string]float64 {
+	u.ranking.Lock()
+	defer u.ranking.Unlock()
 	u.mu.RLock()
-	ranks, stale := u.ranks, u.ranks == nil || float64(u.changes) > rerankShare*float64(u.graph.EdgeCount())
-	u.mu.RUnlock()
-	if !stale {
-		return ranks
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
+	defer u.mu.RUnlock()
 	if u.ranks == nil || float64(u.changes) > rerankShare*float64(u.graph.EdgeCount()) {
 		u.ranks, u.changes = u.graph.PageRank(), 0
 	}
