@@ -78,11 +78,9 @@ func (x *Index) searchIntent(ctx context.Context, intent string, parts []Part, w
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	for i := range q.units {
-		q.degraded = q.degraded || x.options.Embedder != nil && q.units[i].vector == nil
-	}
-	for i := range q.units {
-		for _, found := range append(q.units[i].hits.Cosines, q.units[i].hits.Words) {
+	for _, u := range q.units {
+		q.degraded = q.degraded || x.options.Embedder != nil && u.vector == nil
+		for _, found := range append(u.hits.Cosines, u.hits.Words) {
 			for id := range found {
 				q.ids[id] = true
 			}

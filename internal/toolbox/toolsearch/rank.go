@@ -141,9 +141,8 @@ type Ranking struct {
 	Neighbours []Neighbour
 	Trust      float64
 	// Alpha is the share of the hybrid search in the blend with graph relatedness. It is
-	// 1 without a known context tool. Edges is the number of edges of the graph.
+	// 1 without a known context tool.
 	Alpha float64
-	Edges int
 	// Degraded lists the legs that are missing or incomplete: "vectors".
 	Degraded []string
 
@@ -271,14 +270,13 @@ func (x *Index) relate(ctx context.Context, q *intentQuery, cs []Candidate, usin
 	mature := u.maturity()
 	u.mu.RLock()
 	defer u.mu.RUnlock()
-	r.Edges = u.graph.EdgeCount()
 	var resolving []string
 	for _, c := range using {
 		if u.graph.Has(c) {
 			resolving = append(resolving, c)
 		}
 	}
-	if len(resolving) == 0 && !own || r.Edges == 0 {
+	if len(resolving) == 0 && !own || u.graph.EdgeCount() == 0 {
 		return cs, nil
 	}
 	rescore(cs)

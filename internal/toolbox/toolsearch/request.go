@@ -36,11 +36,9 @@ func requestOf(part string) string {
 		return part
 	}
 	if RequestedActions(strings.Join(words, " "))&(Making|Writing|Sending) != 0 {
-		for i, w := range words {
-			if i > 0 && slices.Contains(contentWords, bare(w)) {
-				words = words[:i]
-				break
-			}
+		content := func(w string) bool { return slices.Contains(contentWords, bare(w)) }
+		if i := slices.IndexFunc(words[1:], content); i >= 0 {
+			words = words[:i+1]
 		}
 	}
 	return strings.Join(words, " ")

@@ -98,7 +98,7 @@ func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{Tools: []Found{}, Meta: Meta{q.Text, r.Alpha, r.Edges}, Degraded: r.Degraded}
+	a := &Answer{Tools: []Found{}, Meta: Meta{Query: q.Text, Alpha: r.Alpha}, Degraded: r.Degraded}
 	if u := x.options.Usage; u != nil {
 		a.Meta.EdgeCount = u.EdgeCount()
 	}
@@ -144,7 +144,7 @@ func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
 // above least.
 func (c *Candidate) matches(least float64) bool {
 	fits := func(l *Leg) bool { return l.BM25 > 0 || max(l.NameCosine, l.TextCosine) > least }
-	return fits(&c.Whole) || c.Part != nil && fits(c.Part) || c.Graph > 0 || c.Injected > 0 || c.Memory > 0
+	return fits(&c.Whole) || fits(c.Fit()) || c.Graph > 0 || c.Injected > 0 || c.Memory > 0
 }
 
 // EdgeCount returns the number of edges of the co-usage graph.
@@ -159,17 +159,11 @@ func (u *Usage) related(id string) []Related {
 	u.mu.RLock()
 	defer u.mu.RUnlock()
 	list := []Related{}
-	for _, side := range []struct {
-		relation string
-		edges    []graphrank.Edge
-	}{{"often_before", heaviest(u.graph.In(id))}, {"often_after", heaviest(u.graph.Out(id))}} {
-		for _, e := range side.edges {
-			other := e.From
-			if side.relation == "often_after" {
-				other = e.To
-			}
-			list = append(list, Related{other, side.relation, relatedScore})
-		}
+	for _, e := range heaviest(u.graph.In(id)) {
+		list = append(list, Related{e.From, "often_before", relatedScore})
+	}
+	for _, e := range heaviest(u.graph.Out(id)) {
+		list = append(list, Related{e.To, "often_after", relatedScore})
 	}
 	return list
 }
