@@ -12,10 +12,7 @@ import (
 
 // nameText returns the text to embed for a name.
 func nameText(t *catalog.Tool) string {
-	if w := Words(t.BareName()); len(w) > 0 {
-		return strings.Join(w, " ")
-	}
-	return t.Name
+	return cmp.Or(strings.Join(Words(t.BareName()), " "), t.Name)
 }
 
 // OwnName returns the words of a tool's name without those of its server, which all its
@@ -48,14 +45,11 @@ func entryOf(t *catalog.Tool) legs.Entry {
 			if strings.Contains(p.Path, ".") {
 				continue
 			}
-			body.WriteString(" . ")
-			body.WriteString(strings.Join(Words(p.Name), " "))
-			body.WriteByte(' ')
-			body.WriteString(p.Description)
+			body.WriteString(" . " + strings.Join(Words(p.Name), " ") + " " + p.Description)
 		}
 	}
-	title := strings.Join(Words(t.BareName()), " ")
-	return legs.Entry{ID: t.ID, Words: store.KeywordEntry{Title: cmp.Or(title, t.Name), Body: body.String()}, Texts: []string{nameText(t), vectorText(t)}}
+	name := nameText(t)
+	return legs.Entry{ID: t.ID, Words: store.KeywordEntry{Title: name, Body: body.String()}, Texts: []string{name, vectorText(t)}}
 }
 
 // Distinct returns texts without duplicates, in their order.
