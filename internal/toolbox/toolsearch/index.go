@@ -50,7 +50,7 @@ type contents struct {
 	at        map[string]int      // positions in tools, by ID
 	needs     map[string][]string // IDs of the tools that a tool is declared to need, by ID
 	producers map[string][]string // IDs of tools, by the producerKey of an output
-	givers    map[string][]string // IDs of tools, by entity
+	givers    map[string][]string // IDs of tools that read or make an entity, by each suffix of its words
 	requires  map[string]bool     // servers of which a tool has a required input
 }
 
@@ -110,14 +110,32 @@ func (x *Index) Update(ctx context.Context, tools []catalog.Tool, progress func(
 	if err != nil {
 		return fmt.Errorf("indexing tools: %w", err)
 	}
-	requires := map[string]bool{}
+	x.now.Store(newContents(tools, at))
+	return nil
+}
+
+// newContents returns the contents for sorted tools, given their positions by ID.
+func newContents(tools []catalog.Tool, at map[string]int) *contents {
+	c := &contents{tools: tools, at: at, needs: resolveNeeds(tools, at), producers: map[string][]string{}, givers: map[string][]string{}, requires: map[string]bool{}}
 	for i := range tools {
-		if slices.ContainsFunc(tools[i].Takes, func(p catalog.Parameter) bool { return p.Required }) {
-			requires[tools[i].Server] = true
+		t := &tools[i]
+		for _, out := range t.Gives {
+			k := producerKey(out.Name)
+			if list := c.producers[k]; len(list) == 0 || list[len(list)-1] != t.ID {
+				c.producers[k] = append(list, t.ID)
+			}
+		}
+		if p := PurposeOf(t); p.Reads() || p.Makes() {
+			for n := range p.Entity {
+				name := strings.Join(p.Entity[n:], " ")
+				c.givers[name] = append(c.givers[name], t.ID)
+			}
+		}
+		if slices.ContainsFunc(t.Takes, func(p catalog.Parameter) bool { return p.Required }) {
+			c.requires[t.Server] = true
 		}
 	}
-	x.now.Store(&contents{tools, at, resolveNeeds(tools, at), indexProducers(tools), indexGivers(tools), requires})
-	return nil
+	return c
 }
 
 // Missing returns the number of tools without vectors.
@@ -161,19 +179,6 @@ func (x *Index) Producers(name string) []string { return x.now.Load().producers[
 func (x *Index) Requires(server string) bool { return x.now.Load().requires[server] }
 
 func producerKey(name string) string { return strings.Join(Words(name), "") }
-
-func indexProducers(tools []catalog.Tool) map[string][]string {
-	index := map[string][]string{}
-	for i := range tools {
-		for _, out := range tools[i].Gives {
-			k := producerKey(out.Name)
-			if list := index[k]; len(list) == 0 || list[len(list)-1] != tools[i].ID {
-				index[k] = append(list, tools[i].ID)
-			}
-		}
-	}
-	return index
-}
 
 // maxClosure bounds the result of Needs.
 const maxClosure = 64

@@ -136,19 +136,3 @@ func Singular(w string) string {
 func (x *Index) Givers(entity []string) []string {
 	return x.now.Load().givers[strings.Join(entity, " ")]
 }
-
-// indexGivers indexes the tools that read or make an entity by each suffix of its words.
-func indexGivers(tools []catalog.Tool) map[string][]string {
-	index := map[string][]string{}
-	for i := range tools {
-		p := PurposeOf(&tools[i])
-		if !p.Reads() && !p.Makes() {
-			continue
-		}
-		for n := range p.Entity {
-			name := strings.Join(p.Entity[n:], " ")
-			index[name] = append(index[name], tools[i].ID)
-		}
-	}
-	return index
-}
