@@ -79,7 +79,7 @@ func (x *Index) searchIntent(ctx context.Context, intent string, parts []Part, w
 		return nil, err
 	}
 	for _, u := range q.units {
-		q.degraded = q.degraded || x.options.Embedder != nil && u.vector == nil
+		q.degraded = q.degraded || x.options.Embedder != nil && which != KeywordOnly && u.vector == nil
 		for _, found := range append(u.hits.Cosines, u.hits.Words) {
 			for id := range found {
 				q.ids[id] = true
@@ -91,21 +91,18 @@ func (x *Index) searchIntent(ctx context.Context, intent string, parts []Part, w
 
 // searchText runs both legs for one text, by words alone without an embedder and after its error.
 func (x *Index) searchText(ctx context.Context, text string, k int, which Legs) (u unit, err error) {
-	if x.options.Embedder != nil {
+	if x.options.Embedder != nil && which != KeywordOnly {
 		if u.vector, err = x.embed(ctx, text); ctx.Err() != nil {
 			return u, ctx.Err()
 		} else if err != nil {
 			x.options.Logger.Warn("embedding an intent", "error", err)
 		}
 	}
-	q, vector := query.Query{Words: plain(text)}, u.vector
-	switch which {
-	case SemanticOnly:
-		q.Words = ""
-	case KeywordOnly:
-		vector = nil
+	var q query.Query
+	if which != SemanticOnly {
+		q.Words = plain(text)
 	}
-	if u.hits, err = x.legs.Search(ctx, q, vector, k); err != nil {
+	if u.hits, err = x.legs.Search(ctx, q, u.vector, k); err != nil {
 		err = fmt.Errorf("searching tools: %w", err)
 	}
 	return u, err
@@ -134,7 +131,7 @@ func (x *Index) score(ctx context.Context, q *intentQuery, ids []string, calibra
 	}
 	for n := range q.units {
 		u := &q.units[n]
-		raw, err := x.rawLegs(ctx, u, q.legs, ids)
+		raw, err := x.rawLegs(ctx, u, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -163,12 +160,12 @@ func (x *Index) score(ctx context.Context, q *intentQuery, ids []string, calibra
 
 // rawLegs returns the raw scores of tools. It computes the cosines that the searches did
 // not return.
-func (x *Index) rawLegs(ctx context.Context, u *unit, which Legs, ids []string) ([]Leg, error) {
+func (x *Index) rawLegs(ctx context.Context, u *unit, ids []string) ([]Leg, error) {
 	list := make([]Leg, len(ids))
 	for i, id := range ids {
 		list[i].BM25 = u.hits.Words[id]
 	}
-	if u.vector == nil || which == KeywordOnly {
+	if u.vector == nil {
 		return list, nil
 	}
 	if err := x.legs.Complete(ctx, &u.hits, u.vector, ids); err != nil {

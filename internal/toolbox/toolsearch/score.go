@@ -48,7 +48,7 @@ func (u *unit) calibrate(legs []Leg, q *intentQuery) {
 	switch {
 	case q.legs == SemanticOnly:
 		u.weight = 0
-	case u.vector == nil || q.legs == KeywordOnly:
+	case u.vector == nil:
 		u.weight = 1
 	default:
 		u.weight = keywordWeight(u.best / math.Log(1+float64(max(1, q.tools))))
