@@ -115,13 +115,13 @@ func (p *planner) stated(steps []step) links {
 		return found
 	}
 	for i := range steps {
-		if steps[i].chosen == nil || steps[i].part < 0 {
+		if steps[i].part < 0 {
 			continue
 		}
 		part := &p.ranking.Parts[steps[i].part]
 		for _, earlier := range part.After {
 			for j := range steps {
-				if steps[j].chosen != nil && steps[j].part == earlier {
+				if steps[j].part == earlier {
 					found.add(j, i, link{kind: StatedEdge, grade: StatedOrder, reason: fmt.Sprintf("the intent says %q", part.Says)})
 				}
 			}
@@ -131,7 +131,7 @@ func (p *planner) stated(steps []step) links {
 		}
 		last := -1
 		for j := range steps {
-			if steps[j].chosen != nil && steps[j].part >= 0 && steps[j].part < steps[i].part &&
+			if steps[j].part >= 0 && steps[j].part < steps[i].part &&
 				!slices.Contains(p.ranking.Parts[steps[j].part].After, steps[i].part) && (last < 0 || steps[j].part >= steps[last].part) {
 				last = j
 			}

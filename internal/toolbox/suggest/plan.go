@@ -72,9 +72,7 @@ func graph(n int, bindings []Binding, after [][2]int) (*taskdag.Graph, error) {
 		tasks[b.To].DependsOn = append(tasks[b.To].DependsOn, stepID(b.From))
 	}
 	for _, a := range after {
-		if id := stepID(a[0]); !slices.Contains(tasks[a[1]].DependsOn, id) {
-			tasks[a[1]].DependsOn = append(tasks[a[1]].DependsOn, id)
-		}
+		tasks[a[1]].DependsOn = append(tasks[a[1]].DependsOn, stepID(a[0]))
 	}
 	return taskdag.New(tasks)
 }

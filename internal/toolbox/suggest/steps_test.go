@@ -283,7 +283,7 @@ func TestChoiceOfToolsTogether(t *testing.T) {
 
 // A link against the order of the steps, as usage can have one, closes no cycle.
 func TestLinkAgainstTheOrder(t *testing.T) {
-	p := &planner{out: &Suggestion{}, values: valuesOf(""), steps: []step{{tool: catalog.Tool{ID: "a"}}, {tool: catalog.Tool{ID: "b"}}}, links: links{
+	p := &planner{out: &Suggestion{}, values: valuesOf(""), steps: []step{{tool: catalog.Tool{ID: "a"}, part: -1}, {tool: catalog.Tool{ID: "b"}, part: -1}}, links: links{
 		{0, 1}: {kind: StatedEdge, grade: StatedOrder}, {1, 0}: declaredLink}}
 	if err := p.connect(); err != nil {
 		t.Fatal(err)

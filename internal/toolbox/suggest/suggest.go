@@ -163,10 +163,10 @@ func (p *planner) connect() error {
 			}
 		}
 		node.Dependencies = slices.Compact(node.Dependencies)
+		if st.part >= 0 {
+			task.Part = p.ranking.Parts[st.part].Text
+		}
 		if st.chosen != nil {
-			if n := st.chosen.PartNumber; n >= 0 {
-				task.Part = p.ranking.Parts[n].Text
-			}
 			task.Remembered = st.chosen.Memory > 0
 			task.Alternatives = p.alternatives(st.chosen)
 		}
@@ -197,8 +197,8 @@ func (p *planner) connect() error {
 
 // span returns the part of the intent that a step serves, or else all of it.
 func (p *planner) span(st *step) span {
-	if st.chosen != nil && st.chosen.PartNumber >= 0 {
-		part := &p.ranking.Parts[st.chosen.PartNumber]
+	if st.part >= 0 {
+		part := &p.ranking.Parts[st.part]
 		return span{part.Start, part.End}
 	}
 	return span{0, len(p.req.Intent)}
@@ -292,15 +292,12 @@ func (p *planner) judge() {
 	}
 	if len(dangerous) > 0 {
 		p.warn("dangerous by name, confirm before running: %s", strings.Join(toolsearch.Distinct(dangerous), ", "))
-		if s.Mode == Speculative {
-			s.Mode = Advised
-		}
 	}
 	if n := s.Parts.Edges.TypeOnly; n > 0 {
 		p.warn("%d of %d edges stand on the types of values alone", n, len(s.DAG.Edges))
-		if s.Mode == Speculative {
-			s.Mode = Advised
-		}
+	}
+	if s.Mode == Speculative && (len(dangerous) > 0 || s.Parts.Edges.TypeOnly > 0) {
+		s.Mode = Advised
 	}
 	if s.Confidence < warnBelow {
 		p.warn("low confidence %.2f: check the tools and their order", s.Confidence)
