@@ -83,6 +83,5 @@ func (t *Tool) addNearest(bad *ArgumentError, object map[string]any) {
 
 // Destructive reports whether the annotations of a tool state that it destroys something.
 func (t *Tool) Destructive() (yes bool) {
-	var all map[string]json.RawMessage
-	return json.Unmarshal(t.Annotations, &all) == nil && json.Unmarshal(all["destructiveHint"], &yes) == nil && yes
+	return json.Unmarshal(member(t.Annotations, "destructiveHint"), &yes) == nil && yes
 }

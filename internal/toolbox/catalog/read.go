@@ -104,13 +104,8 @@ func (d *definition) tool(server string) Tool {
 	if t.DependsOn == nil {
 		t.DependsOn = d.DependsOn2
 	}
-	if t.Title == "" && len(d.Annotations) > 0 {
-		var hints struct {
-			Title string `json:"title"`
-		}
-		if json.Unmarshal(d.Annotations, &hints) == nil {
-			t.Title = hints.Title
-		}
+	if t.Title == "" {
+		_ = json.Unmarshal(member(d.Annotations, "title"), &t.Title) // an error leaves ""
 	}
 	return t
 }
