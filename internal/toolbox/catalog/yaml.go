@@ -147,21 +147,18 @@ func (w *yamlWriter) merge(n *yaml.Node, depth int) error {
 }
 
 func (w *yamlWriter) scalar(n *yaml.Node) error {
-	tag := n.ShortTag()
-	if tag != "!!null" && tag != "!!bool" && tag != "!!int" && tag != "!!float" {
-		w.string(n.Value)
-		return nil
+	switch n.ShortTag() {
+	case "!!null", "!!bool", "!!int", "!!float":
+		var v any
+		if err := n.Decode(&v); err != nil {
+			return err
+		}
+		if text, err := json.Marshal(v); err == nil { // a number, and finite
+			w.out = append(w.out, text...)
+			return nil
+		}
 	}
-	var v any
-	if err := n.Decode(&v); err != nil {
-		return err
-	}
-	text, err := json.Marshal(v)
-	if err != nil { // not a number, or infinite
-		w.string(n.Value)
-		return nil
-	}
-	w.out = append(w.out, text...)
+	w.string(n.Value)
 	return nil
 }
 
