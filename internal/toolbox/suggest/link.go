@@ -113,7 +113,7 @@ func (p *planner) learntLinks() {
 		return cmp.Or(cmp.Compare(b.edge.Weight(), a.edge.Weight()), cmp.Compare(b.edge.Count, a.edge.Count))
 	})
 	taken := p.links.pairs()
-	for _, b := range detect(p.tools(), p.supplied) {
+	for _, b := range detect(toolsIn(p.steps), p.supplied) {
 		if b.Grade > TypeOnly {
 			taken = append(taken, [2]int{b.From, b.To})
 		}
@@ -128,10 +128,11 @@ func (p *planner) learntLinks() {
 	}
 }
 
-func (p *planner) tools() []catalog.Tool {
-	tools := make([]catalog.Tool, len(p.steps))
-	for i := range p.steps {
-		tools[i] = p.steps[i].tool
+// toolsIn returns the tools of steps.
+func toolsIn(steps []step) []catalog.Tool {
+	tools := make([]catalog.Tool, len(steps))
+	for i := range steps {
+		tools[i] = steps[i].tool
 	}
 	return tools
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/toolsearch"
 )
 
@@ -25,10 +24,9 @@ const (
 // stated, learnt and inferred links.
 func (p *planner) order(steps []step) {
 	ids := make([]string, len(steps))
-	tools := make([]catalog.Tool, len(steps))
 	var places []float64
 	for i := range steps {
-		ids[i], tools[i] = steps[i].tool.ID, steps[i].tool
+		ids[i] = steps[i].tool.ID
 		at := 0.0
 		if steps[i].chosen != nil {
 			at = place(steps[i].chosen.PartScores())
@@ -38,7 +36,7 @@ func (p *planner) order(steps []step) {
 		places = append(places, at)
 	}
 	e := learntOrder(ids, places, p.ranking, p.index.Usage())
-	for _, b := range detect(tools, func(i int, input string) bool { return steps[i].args[input] != nil }) {
+	for _, b := range detect(toolsIn(steps), func(i int, input string) bool { return steps[i].args[input] != nil }) {
 		if b.Grade > TypeOnly {
 			e.pair[b.From][b.To] += weakOrder * b.Grade
 		}

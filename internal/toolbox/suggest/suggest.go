@@ -130,7 +130,7 @@ func (p *planner) chosen(ctx context.Context) error {
 
 // connect binds outputs to inputs and adds the tasks, nodes and edges to the answer.
 func (p *planner) connect() error {
-	tools := p.tools()
+	tools := toolsIn(p.steps)
 	bindings := detect(tools, p.supplied)
 	if len(p.req.Tools) == 0 {
 		// The order of the steps is decided, so a link against it would only close a cycle.
