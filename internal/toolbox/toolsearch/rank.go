@@ -270,12 +270,7 @@ func (x *Index) relate(ctx context.Context, q *intentQuery, cs []Candidate, usin
 	mature := u.maturity()
 	u.mu.RLock()
 	defer u.mu.RUnlock()
-	var resolving []string
-	for _, c := range using {
-		if u.graph.Has(c) {
-			resolving = append(resolving, c)
-		}
-	}
+	resolving := slices.DeleteFunc(slices.Clone(using), func(id string) bool { return !u.graph.Has(id) })
 	if len(resolving) == 0 && !own || u.graph.EdgeCount() == 0 {
 		return cs, nil
 	}
@@ -299,10 +294,7 @@ func (x *Index) relate(ctx context.Context, q *intentQuery, cs []Candidate, usin
 	for i := range cs {
 		c := &cs[i]
 		c.Alpha = r.Alpha
-		others := resolving
-		if slices.Contains(resolving, c.ID) {
-			others = slices.DeleteFunc(slices.Clone(resolving), func(id string) bool { return id == c.ID })
-		}
+		others := slices.DeleteFunc(slices.Clone(resolving), func(id string) bool { return id == c.ID })
 		c.Graph = u.graph.Relatedness(c.ID, others)
 	}
 	return cs, nil
@@ -312,10 +304,6 @@ func (x *Index) relate(ctx context.Context, q *intentQuery, cs []Candidate, usin
 // candidates. The caller holds Usage.mu.
 func (x *Index) interiors(ctx context.Context, q *intentQuery, cs []Candidate, using []string) ([]Candidate, error) {
 	g := x.options.Usage.graph
-	scores := make(map[string]float64, len(cs))
-	for i := range cs {
-		scores[cs[i].ID] = cs[i].Final
-	}
 	injected := map[string]float64{}
 	try := func(from, to string, score float64) {
 		p, ok := g.ShortestPath(from, to, pathHops)
@@ -334,7 +322,7 @@ func (x *Index) interiors(ctx context.Context, q *intentQuery, cs []Candidate, u
 				continue
 			}
 			// The score of a context tool is 1.
-			score := min(1, scores[head.ID])
+			score := min(1, head.Final)
 			try(c, head.ID, score)
 			try(head.ID, c, score)
 		}
@@ -408,16 +396,11 @@ func (x *Index) extendBy(ctx context.Context, q *intentQuery, cs []Candidate, su
 	for i := range cs {
 		have[cs[i].ID] = true
 	}
-	var missing []string
-	for id := range sums {
-		if !have[id] {
-			missing = append(missing, id)
-		}
-	}
-	if missing = x.known(missing); len(missing) == 0 {
+	missing := x.known(slices.Sorted(maps.Keys(sums)))
+	missing = slices.DeleteFunc(missing, func(id string) bool { return have[id] })
+	if len(missing) == 0 {
 		return cs, nil
 	}
-	slices.Sort(missing)
 	alpha := 1.0
 	if len(cs) > 0 {
 		alpha = cs[0].Alpha
