@@ -239,20 +239,15 @@ func (p *planner) judge() {
 	var ids []string
 	ranked := 0
 	for _, st := range p.steps {
-		if st.chosen == nil {
-			continue
+		if st.needs >= 0 {
+			continue // a prerequisite
 		}
-		hybrid += fit(st.chosen)
-		if ids = append(ids, st.tool.ID); ranked < 3 {
+		hybrid += st.fit
+		ids = append(ids, st.tool.ID)
+		if st.chosen != nil && ranked < 3 {
 			pageRank += st.chosen.PageRank
 			ranked++
 		}
-	}
-	if len(p.req.Tools) > 0 {
-		for _, st := range p.steps {
-			ids = append(ids, st.tool.ID)
-		}
-		hybrid, ranked = float64(len(ids)), 0 // the caller chose them
 	}
 	hybrid /= float64(max(1, len(ids)))
 	pageRank /= float64(max(1, ranked))

@@ -65,20 +65,15 @@ var (
 	makers  = []string{"create", "add", "make", "insert", "register", "fork", "upload", "book", "reserve", "schedule", "post", "open", "start", "generate", "place", "submit", "clone", "initiate", "request"}
 )
 
+// Preference ranks the tools that return existing entities, smaller is better: those that need less
+// information about the entity come first. It is −1 for other tools.
+func (p Purpose) Preference() int { return slices.Index(readers, p.Verb) }
+
 // Reads reports whether the tool returns existing entities.
-func (p Purpose) Reads() bool { return slices.Contains(readers, p.Verb) }
+func (p Purpose) Reads() bool { return p.Preference() >= 0 }
 
 // Makes reports whether the tool returns a new entity.
 func (p Purpose) Makes() bool { return slices.Contains(makers, p.Verb) }
-
-// Preference ranks the tools that return an entity; smaller is better. Readers come before
-// makers, and readers that need less information about the entity come first.
-func (p Purpose) Preference() int {
-	if i := slices.Index(readers, p.Verb); i >= 0 {
-		return i
-	}
-	return len(readers)
-}
 
 // GivesEntity reports whether the name of the tool indicates that it returns an entity: it
 // reads or makes one, and the last words of its entity are those of the argument.
