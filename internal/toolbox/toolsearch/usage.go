@@ -26,6 +26,7 @@ type Usage struct {
 	graph   *graphrank.Graph
 	memory  *memory
 	uses    map[string]float64            // number of traces with a tool
+	allUses float64                       // their sum
 	coUses  map[string]map[string]float64 // number of traces with both tools
 	before  map[[2]string]float64         // traces in which the first comes before the second
 	linked  map[[2]string]float64         // traces in which the second waits for the first
@@ -165,6 +166,7 @@ func (u *Usage) count(t Trace) {
 	tools := Distinct(t.Tools)
 	for i, a := range tools {
 		u.uses[a]++
+		u.allUses++
 		for _, b := range tools[i+1:] {
 			u.before[[2]string{a, b}]++
 			for _, pair := range [2][2]string{{a, b}, {b, a}} {
@@ -218,14 +220,7 @@ const fewUses = 5
 func (u *Usage) maturity() float64 {
 	u.mu.RLock()
 	defer u.mu.RUnlock()
-	if len(u.uses) == 0 {
-		return 0
-	}
-	var sum float64
-	for _, n := range u.uses {
-		sum += n
-	}
-	mean := sum / float64(len(u.uses))
+	mean := u.allUses / float64(max(1, len(u.uses)))
 	return mean / (mean + fewUses)
 }
 
