@@ -109,9 +109,6 @@ func (p *planner) order(steps []step) {
 // or by a reference to an earlier result.
 func (p *planner) stated(steps []step) links {
 	found := links{}
-	if p.ranking == nil {
-		return found
-	}
 	for i := range steps {
 		if steps[i].part < 0 {
 			continue
@@ -171,18 +168,16 @@ func learntOrder(ids []string, places []float64, r *toolsearch.Ranking, u *tools
 	e := &evidence{pair: make([][]float64, n), links: make([][]bool, n)}
 	local := map[[2]string]float64{}
 	var chains float64
-	if r != nil {
-		for _, nb := range r.Neighbours {
-			for _, edge := range nb.Trace.Edges {
-				local[[2]string{nb.Trace.Tools[edge[0]], nb.Trace.Tools[edge[1]]}] += nb.Weight
-			}
-			if k := len(nb.Trace.Tools); k > 1 && len(nb.Trace.Edges) >= k-1 {
-				chains += nb.Weight
-			}
+	for _, nb := range r.Neighbours {
+		for _, edge := range nb.Trace.Edges {
+			local[[2]string{nb.Trace.Tools[edge[0]], nb.Trace.Tools[edge[1]]}] += nb.Weight
 		}
-		e.trust = min(1, chains*r.Trust)
-		e.chain = e.trust > 0.5
+		if k := len(nb.Trace.Tools); k > 1 && len(nb.Trace.Edges) >= k-1 {
+			chains += nb.Weight
+		}
 	}
+	e.trust = min(1, chains*r.Trust)
+	e.chain = e.trust > 0.5
 	for i, a := range ids {
 		e.pair[i], e.links[i] = make([]float64, n), make([]bool, n)
 		for j, b := range ids {
