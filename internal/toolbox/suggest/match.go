@@ -30,26 +30,19 @@ func gives(t *catalog.Tool, in *catalog.Parameter, least float64) bool {
 	return slices.ContainsFunc(t.Gives, func(out catalog.Parameter) bool { return Grade(out, *in) >= least })
 }
 
-// compatible reports whether an input of the types in accepts a value of the types out.
-// Equal types are compatible, an unknown type with every type, a number or boolean with a
-// string, an integer with a number, and an array with an object.
+// compatible reports whether an input of the types in accepts a value of the types out. An
+// unknown type is compatible with every type.
 func compatible(out, in []string) bool {
 	if len(out) == 0 || len(in) == 0 {
 		return true
 	}
-	for _, o := range out {
-		for _, i := range in {
-			switch {
-			case o == i,
-				i == "string" && (o == "number" || o == "integer" || o == "boolean"),
-				o == "integer" && i == "number",
-				o == "array" && i == "object":
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(in, func(i string) bool {
+		return slices.ContainsFunc(out, func(o string) bool { return o == i || slices.Contains(accepted[i], o) })
+	})
 }
+
+// accepted lists the other types that an input of a type accepts.
+var accepted = map[string][]string{"string": {"number", "integer", "boolean"}, "number": {"integer"}, "object": {"array"}}
 
 // synonyms lists names that tools use for the same value.
 var synonyms = map[string][]string{
