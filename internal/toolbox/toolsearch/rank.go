@@ -275,20 +275,17 @@ func (x *Index) relate(ctx context.Context, q *intentQuery, cs []Candidate, usin
 		return cs, nil
 	}
 	rescore(cs)
-	given := len(resolving) > 0
-	if given {
+	r.Alpha = u.graph.Alpha()
+	if len(resolving) > 0 {
 		var err error
 		if cs, err = x.interiors(ctx, q, cs, resolving); err != nil {
 			return nil, err
 		}
 		cs = slices.DeleteFunc(cs, func(c Candidate) bool { return slices.Contains(using, c.ID) })
-	} else {
+	} else { // the best tools of the search are a less reliable context
 		for i := range cs[:min(ownContext, len(cs))] {
 			resolving = append(resolving, cs[i].ID)
 		}
-	}
-	r.Alpha = u.graph.Alpha()
-	if !given { // the best tools of the search are a less reliable context
 		r.Alpha = 1 - (1-r.Alpha)*mature
 	}
 	for i := range cs {
