@@ -157,10 +157,6 @@ type shape struct {
 	text       string
 }
 
-func newShape() shape {
-	return shape{types: map[string]bool{}, properties: map[string]*jsonschema.Schema{}, required: map[string]bool{}}
-}
-
 // object adds the properties of s, below prefix.
 func (r *reader) object(s *jsonschema.Schema, prefix string, required bool, depth int) {
 	if depth >= maxDepth {
@@ -197,8 +193,7 @@ func (r *reader) resolve(s *jsonschema.Schema, depth int) shape {
 		return shape{}
 	}
 	r.work += len(s.Properties) + len(s.Required)
-	o := newShape()
-	o.text = s.Description
+	o := shape{types: map[string]bool{}, properties: map[string]*jsonschema.Schema{}, required: map[string]bool{}, text: s.Description}
 	o.settled = s.Default != nil || s.Const != nil || s.Enum != nil && len(s.Enum.Values) == 1
 	if s.Types != nil {
 		for _, t := range s.Types.ToStrings() {
@@ -227,8 +222,7 @@ func (r *reader) resolve(s *jsonschema.Schema, depth int) shape {
 		if len(branches) == 0 {
 			continue
 		}
-		either := newShape()
-		either.and(r.resolve(branches[0], depth+1))
+		either := r.resolve(branches[0], depth+1)
 		for _, b := range branches[1:] {
 			p := r.resolve(b, depth+1)
 			r.work += len(p.properties) + len(either.required)
