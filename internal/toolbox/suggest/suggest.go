@@ -186,9 +186,7 @@ func (p *planner) connect() error {
 			p.out.Missing = append(p.out.Missing, Missing{task.ID, task.Tool, in.Path, p.giver(p.steps, i, toolsearch.EntityOf(&in, st.purpose))})
 		}
 	}
-	if plan.Layers != nil {
-		p.out.Layers = plan.Layers
-	}
+	p.out.Layers = append(p.out.Layers, plan.Layers...)
 	for _, b := range plan.Dropped {
 		p.warn("%s is not bound to %s: only the types agree, and it would close a cycle", tools[b.From].ID+"."+b.Output.Path, tools[b.To].ID+"."+b.Input.Path)
 	}
