@@ -357,7 +357,6 @@ func (o *openAPI) output(responses map[string]json.RawMessage) (json.RawMessage,
 // contentSchema returns the schema of JSON content, or else of a form, or else of the first
 // media type.
 func contentSchema(content map[string]media) json.RawMessage {
-	names := slices.Sorted(maps.Keys(content))
 	rank := func(name string) int {
 		base, _, _ := strings.Cut(strings.ToLower(name), ";")
 		switch {
@@ -370,8 +369,7 @@ func contentSchema(content map[string]media) json.RawMessage {
 		}
 		return 3
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
-	for _, name := range names {
+	for _, name := range slices.SortedFunc(maps.Keys(content), func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) }) {
 		if s := present(content[name].Schema); s != nil {
 			return s
 		}

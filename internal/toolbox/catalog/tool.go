@@ -157,11 +157,5 @@ func clean(s string, n int) string {
 		}
 		return r
 	}, s)
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
+	return strings.ToValidUTF8(s[:min(len(s), n)], "") // without a cut character at the end
 }
