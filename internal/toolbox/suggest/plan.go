@@ -89,11 +89,8 @@ func (p *plan) dropWeakest(cycle []string, after [][2]int) bool {
 		if slices.ContainsFunc(p.Bindings, func(b Binding) bool { return weak(b) && b.Grade > TypeOnly }) {
 			continue
 		}
-		for _, b := range p.Bindings {
-			if weak(b) {
-				p.Dropped = append(p.Dropped, b)
-			}
-		}
+		strong := func(b Binding) bool { return !weak(b) }
+		p.Dropped = append(p.Dropped, slices.DeleteFunc(slices.Clone(p.Bindings), strong)...)
 		p.Bindings = slices.DeleteFunc(p.Bindings, weak)
 		return true
 	}
