@@ -282,10 +282,7 @@ func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (_ *toolB
 		return nil, err
 	}
 	b.closers = append(b.closers, keywords.Close)
-	b.index, err = toolsearch.New(keywords, &toolsearch.Options{Embedder: &cachedQueries{o.Embedder, b.cache}, Cache: b.cache})
-	if err != nil {
-		return nil, err
-	}
+	b.index = toolsearch.New(keywords, toolsearch.Options{Embedder: &cachedQueries{o.Embedder, b.cache}, Cache: b.cache})
 	start := time.Now()
 	err = b.index.Sync(ctx, tools, func(p job.Progress) {
 		if p.Phase == toolsearch.KeywordsPhase {
@@ -372,13 +369,11 @@ func (b *toolBench) measure(ctx context.Context, f fold, o *ToolsOptions) error 
 func (b *toolBench) time(ctx context.Context, index *toolsearch.Index, tasks []*toolTask) error {
 	n := min(latencyTasks, len(tasks))
 	for round := range 2 {
-		fresh, err := index.Uncached(b.embedder)
-		if err != nil {
-			return err
-		}
+		fresh := index.Uncached(b.embedder)
 		for i := range n {
 			t := tasks[i*len(tasks)/n]
 			start := time.Now()
+			var err error
 			if round == 0 {
 				_, err = fresh.Search(ctx, toolsearch.Query{Text: t.intent})
 			} else {

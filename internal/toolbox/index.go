@@ -195,15 +195,15 @@ func (s *Toolbox) openIndex(tools int) error {
 		return err
 	}
 	x.words, x.closers = words, append(x.closers, words.Close)
-	o := &toolsearch.Options{Logger: s.o.Logger}
+	o := toolsearch.Options{Logger: s.o.Logger}
 	if x.model != nil {
 		if x.vectors == nil {
 			s.openVectors(x.model.Description())
 		}
 		o.Embedder, o.Cache = x.model, x.vectors
 	}
-	x.base, err = toolsearch.New(words, o)
-	return err
+	x.base = toolsearch.New(words, o)
+	return nil
 }
 
 // learnt builds a Usage. It copies the graph, because the store may change its own. The

@@ -66,11 +66,8 @@ func check(t *testing.T, plan string, traces ...toolsearch.Trace) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := toolsearch.New(k, &toolsearch.Options{Embedder: e, Usage: u})
-	if err == nil {
-		err = x.Sync(t.Context(), tools, nil)
-	}
-	if err != nil {
+	x := toolsearch.New(k, toolsearch.Options{Embedder: e, Usage: u})
+	if err := x.Sync(t.Context(), tools, nil); err != nil {
 		t.Fatal(err)
 	}
 	p, err := ReadPlan(json.RawMessage(plan))

@@ -18,10 +18,7 @@ func ExampleSuggest() {
 		log.Fatal(err)
 	}
 	defer words.Close()
-	index, err := toolsearch.New(words, nil) // nil: without an encoder
-	if err != nil {
-		log.Fatal(err)
-	}
+	index := toolsearch.New(words, toolsearch.Options{}) // without an encoder
 	var tools []catalog.Tool
 	for _, t := range []catalog.Tool{
 		{Name: "find_invoice", Description: "Find the invoice of a customer",

@@ -50,10 +50,7 @@ func index(t *testing.T, tools []catalog.Tool, traces ...toolsearch.Trace) *tool
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := toolsearch.New(k, &toolsearch.Options{Embedder: e, Usage: u})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := toolsearch.New(k, toolsearch.Options{Embedder: e, Usage: u})
 	if err := x.Sync(ctx, tools, nil); err != nil {
 		t.Fatal(err)
 	}

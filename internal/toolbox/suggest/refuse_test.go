@@ -27,10 +27,7 @@ func TestNoToolFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	x, err := toolsearch.New(k, &toolsearch.Options{Embedder: &scaled{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := toolsearch.New(k, toolsearch.Options{Embedder: &scaled{}})
 	if err := x.Sync(t.Context(), office(t), nil); err != nil {
 		t.Fatal(err)
 	}

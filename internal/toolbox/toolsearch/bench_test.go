@@ -41,10 +41,7 @@ func BenchmarkSearch(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer k.Close()
-	x, err := New(k, &Options{Embedder: &testutil.HashEmbedder{}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	x := New(k, Options{Embedder: &testutil.HashEmbedder{}})
 	if err := x.Sync(context.Background(), tools, nil); err != nil {
 		b.Fatal(err)
 	}

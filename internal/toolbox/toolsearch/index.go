@@ -59,14 +59,17 @@ const queryCache = 512
 
 // New returns an empty index; Sync adds the tools. words indexes names, descriptions and the
 // parameters of both schemas. It is derived from the catalogue. The caller closes it.
-func New(words legs.Keyword, o *Options) (x *Index, err error) {
-	x = &Index{}
+func New(words legs.Keyword, o Options) *Index {
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	x := &Index{options: o, queries: newQueries()}
 	x.now.Store(&contents{})
-	x.options = *cmp.Or(o, &Options{})
-	x.options.Logger = cmp.Or(x.options.Logger, slog.New(slog.DiscardHandler))
-	x.legs = legs.New(2, legs.Options{Keyword: words, Embedder: x.options.Embedder, Cache: x.options.Cache, Logger: x.options.Logger})
-	x.queries, err = lru.New[string, []float32](queryCache)
-	return x, err
+	x.legs = legs.New(2, legs.Options{Keyword: words, Embedder: o.Embedder, Cache: o.Cache, Logger: o.Logger})
+	return x
+}
+
+func newQueries() *lru.Cache[string, []float32] {
+	queries, _ := lru.New[string, []float32](queryCache) // the number is positive
+	return queries
 }
 
 // KeywordsPhase is the phase of a job.Progress of Update. The others are "tools vectors"
@@ -243,10 +246,8 @@ func (x *Index) WithUsage(u *Usage) *Index {
 
 // Uncached returns x with another embedder and an empty cache of embedded intents, for
 // measurements of new intents. The limits of WithUsage apply.
-func (x *Index) Uncached(e models.Embedder) (*Index, error) {
+func (x *Index) Uncached(e models.Embedder) *Index {
 	y := x.WithUsage(x.options.Usage)
-	y.options.Embedder = e
-	var err error
-	y.queries, err = lru.New[string, []float32](queryCache)
-	return y, err
+	y.options.Embedder, y.queries = e, newQueries()
+	return y
 }

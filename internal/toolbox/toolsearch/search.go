@@ -105,10 +105,7 @@ func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
 	if q.Explain {
 		a.Remembered = r.Neighbours
 	}
-	least := 0.0
-	if x.options.Embedder != nil {
-		least = x.options.Embedder.Description().NearEnough()
-	}
+	least := r.model.NearEnough()
 	for i := range r.Candidates {
 		c := &r.Candidates[i]
 		if len(a.Tools) == q.Limit {

@@ -36,10 +36,7 @@ func newIndex(t *testing.T, tools []catalog.Tool, u *Usage) *Index {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { k.Close() })
-	x, err := New(k, &Options{Embedder: &testutil.HashEmbedder{}, Usage: u})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := New(k, Options{Embedder: &testutil.HashEmbedder{}, Usage: u})
 	if err := x.Sync(context.Background(), tools, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -117,10 +114,7 @@ func TestSearchWithoutVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	x, err := New(k, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := New(k, Options{})
 	if err := x.Sync(context.Background(), shop(t), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -148,10 +142,7 @@ func TestSync(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	x, err := New(k, &Options{Embedder: e})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := New(k, Options{Embedder: e})
 	tools := shop(t)
 	if err := x.Sync(ctx, tools, nil); err != nil || e.Embedded() != 2*8 {
 		t.Fatalf("%d texts embedded, want 16, %v", e.Embedded(), err)
@@ -217,10 +208,7 @@ func TestUpdateAnswersBeforeVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { k.Close() })
-		x, err := New(k, &Options{Embedder: e, Cache: cache})
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := New(k, Options{Embedder: e, Cache: cache})
 		return x
 	}
 	cache, e := vectorMap{}, &testutil.HashEmbedder{}
