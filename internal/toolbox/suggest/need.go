@@ -33,6 +33,11 @@ type step struct {
 	after   int // the step after which past use ran this prerequisite; -1 for other steps
 }
 
+// has reports whether a step uses a tool.
+func has(steps []step, tool string) bool {
+	return slices.ContainsFunc(steps, func(s step) bool { return s.tool.ID == tool })
+}
+
 // step returns a step that was not chosen.
 func (p *planner) step(t catalog.Tool, fit float64, why string) step {
 	args := map[string]any{}
@@ -47,13 +52,8 @@ func (p *planner) step(t catalog.Tool, fit float64, why string) step {
 // the input. A tool that only by its name returns the value becomes Missing.Supplier instead:
 // intents seldom need it, see benchmarks/plans.md.
 func (p *planner) prerequisites(steps []step) []step {
-	in := map[string]bool{}
-	for _, s := range steps {
-		in[s.tool.ID] = true
-	}
 	add := func(id string, needs int, why string) {
-		if t, ok := p.index.Tool(id); ok && !in[id] && len(steps) < maxSteps {
-			in[id] = true
+		if t, ok := p.index.Tool(id); ok && !has(steps, id) && len(steps) < maxSteps {
 			st := p.step(t, steps[needs].fit, why)
 			st.needs = needs
 			steps = append(steps, st)
@@ -62,7 +62,7 @@ func (p *planner) prerequisites(steps []step) []step {
 	for i := range p.picked - 1 {
 		for _, pair := range [][2]int{{i, i + 1}, {i + 1, i}} {
 			from, to := steps[pair[0]].tool.ID, steps[pair[1]].tool.ID
-			if between, n := p.observedBetween(from, to); between != "" && !in[between] {
+			if between, n := p.observedBetween(from, to); between != "" && !has(steps, between) {
 				add(between, pair[1], fmt.Sprintf("observed between %s and %s, %.0f×", from, to, n))
 				steps[len(steps)-1].after = pair[0]
 			}
@@ -170,7 +170,7 @@ func (p *planner) converter(steps []step, i int, in *catalog.Parameter) string {
 	for n := range p.ranking.Candidates[:min(maxConverters, len(p.ranking.Candidates))] {
 		c := &p.ranking.Candidates[n]
 		t, ok := p.index.Tool(c.ID)
-		if !ok || fit(c) < leastFit && c.Whole.BM25 == 0 || !fits(&t, in) || slices.ContainsFunc(steps, func(s step) bool { return s.tool.ID == c.ID }) {
+		if !ok || fit(c) < leastFit && c.Whole.BM25 == 0 || !fits(&t, in) || has(steps, c.ID) {
 			continue
 		}
 		for j := range steps {

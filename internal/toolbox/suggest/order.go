@@ -65,7 +65,7 @@ func (p *planner) order(steps []step) {
 		}
 	}
 	order := e.arrange()
-	p.chain, p.trust = e.chain, max(TypeOnly, e.trust)
+	p.chain = e.chain
 	place := make([]int, len(order))
 	lastPicked := -1
 	for at, i := range order {
@@ -75,7 +75,7 @@ func (p *planner) order(steps []step) {
 			continue
 		}
 		if lastPicked >= 0 && (e.chain || e.links[lastPicked][i] || e.links[i][lastPicked]) {
-			p.links.add(place[lastPicked], at, link{kind: LearntEdge, grade: p.trust, reason: "similar past intents ran them one after the other"})
+			p.links.add(place[lastPicked], at, link{kind: LearntEdge, grade: max(TypeOnly, e.trust), reason: "similar past intents ran them one after the other"})
 		}
 		lastPicked = i
 	}

@@ -51,7 +51,6 @@ type planner struct {
 	unsure  int    // number of required inputs without a sure value
 	links   links
 	chain   bool               // whether similar plans ran one tool after the other
-	trust   float64            // trust in the sequences learnt from them
 	leads   map[string]float64 // of chosen tools over the next best, by ID
 	out     *Suggestion
 }
@@ -211,7 +210,7 @@ func (p *planner) alternatives(c *toolsearch.Candidate) []Option {
 	list := []Option{}
 	for i := range p.ranking.Candidates {
 		o := &p.ranking.Candidates[i]
-		if o.PartNumber != c.PartNumber || slices.ContainsFunc(p.steps, func(s step) bool { return s.tool.ID == o.ID }) {
+		if o.PartNumber != c.PartNumber || has(p.steps, o.ID) {
 			continue
 		}
 		if list = append(list, Option{o.ID, o.Score}); len(list) == maxAlternatives {
