@@ -67,8 +67,8 @@ func (e *election) of(ctx context.Context, trace int) (map[string]float64, error
 		return list, nil
 	}
 	then, err := e.memory.shortfall(ctx, trace, tools, e.index)
-	if err != nil {
-		return nil, err
+	if err != nil || then == nil {
+		return list, err
 	}
 	if e.best == 0 {
 		if e.best, err = e.index.nearestTo(ctx, e.units); err != nil {
@@ -96,14 +96,14 @@ type shortfallKey struct {
 }
 
 // shortfall returns how much less near each tool of a trace is to the trace's intent than
-// the nearest tool.
+// the nearest tool. It returns nil for an intent that has a text without a vector.
 func (m *memory) shortfall(ctx context.Context, trace int, tools []string, x *Index) ([]float64, error) {
 	key := shortfallKey{trace, x.legs, x.legs.Changes()}
 	if short, known := m.shortfalls.Get(key); known {
 		return short, nil
 	}
 	units, err := m.unitsOf(ctx, trace)
-	if err != nil {
+	if err != nil || slices.ContainsFunc(units, func(v []float32) bool { return v == nil }) {
 		return nil, err
 	}
 	best, err := x.nearestTo(ctx, units)

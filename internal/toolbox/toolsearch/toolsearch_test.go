@@ -536,3 +536,16 @@ func (c *Candidate) recompute() float64 {
 	final := max(c.Alpha*hybrid+(1-c.Alpha)*c.Graph, c.Injected)
 	return FinalShare*final + pageRankShare*c.PageRank + c.Memory + c.Transition + c.Closure
 }
+
+// TestTraceWithoutVector: a past intent whose vector could not be computed votes by its words.
+func TestTraceWithoutVector(t *testing.T) {
+	broken := &testutil.HashEmbedder{Before: func([]string) error { return errors.New("out of order") }}
+	u, err := NewUsage(t.Context(), nil, []Trace{{Intent: "buy these lovely shoes", Tools: []string{"s:checkout"}}}, broken, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newIndex(t, shop(t), u).Rank(t.Context(), "buy lovely shoes", Terms{})
+	if err != nil || len(r.Neighbours) != 1 || u.Missing() == 0 {
+		t.Errorf("ranking %+v, %d texts without vectors, error %v", r, u.Missing(), err)
+	}
+}
