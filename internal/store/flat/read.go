@@ -57,8 +57,9 @@ func (l *log) readChecked(b []byte, at int64, sum uint32) error {
 func (s *snapshot) exact(k kernel, queryVector []float32, slots []int, threads int) ([]float64, error) {
 	query := newFineQuery(queryVector)
 	scores := make([]float64, len(slots))
-	err := share(threads, (len(slots)+readBatch-1)/readBatch, func(_, batch int) error {
-		code, low := make([]byte, s.dim), make([]byte, s.dim)
+	buffers := make([]byte, 2*s.dim*threads)
+	err := share(threads, (len(slots)+readBatch-1)/readBatch, func(worker, batch int) error {
+		code, low := buffers[2*worker*s.dim:][:s.dim], buffers[(2*worker+1)*s.dim:][:s.dim]
 		for i := batch * readBatch; i < min((batch+1)*readBatch, len(slots)); i++ {
 			if slots[i] < 0 {
 				scores[i] = math.NaN()

@@ -27,19 +27,20 @@ func CueDeckSlug(text string) string {
 }
 
 func slug(text string, github bool) string {
-	lower := strings.ToLower
 	if strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		lower = cases.Lower(language.Und).String // the final sigma and the dotted capital I map as in JavaScript
+		text = cases.Lower(language.Und).String(text) // the final sigma and the dotted capital I map as in JavaScript
 	}
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == ' ':
 			return '-'
+		case 'A' <= r && r <= 'Z':
+			return r + 'a' - 'A'
 		case r == '-', github && isWord(r), !github && (unicode.IsLetter(r) || unicode.IsNumber(r)):
 			return r
 		}
 		return -1
-	}, lower(text))
+	}, text)
 }
 
 // isWord reports whether r is in Unicode's word class: Alphabetic, Mark, Decimal_Number
