@@ -3,12 +3,12 @@ package outline
 import "bytes"
 
 // notFunctions are words before parentheses that are not function names.
-var notFunctions = byWord(map[bool]string{true: "if for while switch return else do sizeof catch foreach using synchronized new " +
+var notFunctions = set("if for while switch return else do sizeof catch foreach using synchronized new " +
 	"__attribute__ __attribute __declspec alignas decltype noexcept throw throws requires defined explicit asm __asm__ typeof " +
-	"this super static_assert assert default __except _Static_assert"})
+	"this super static_assert assert default __except _Static_assert")
 
 // notMethods are further such words of C#.
-var notMethods = byWord(map[bool]string{true: "when base lock fixed checked unchecked delegate await yield"})
+var notMethods = set("when base lock fixed checked unchecked delegate await yield")
 
 // cHead describes a statement of C, C++, C# or Java up to its body. Integers are token
 // indexes unless a comment says otherwise.

@@ -49,9 +49,9 @@ var (
 		".rb": "vagrantfile gemfile rakefile brewfile podfile", ".py": "sconstruct sconscript snakefile tiltfile",
 	})
 	// editions may follow such a name: README.Debian, LICENSE-MIT.
-	editions = byWord(map[bool]string{true: "debian source upstream linux windows lib lesser gpl lgpl agpl gplv2 gplv3 mit apache bsd mpl isc"})
+	editions = set("debian source upstream linux windows lib lesser gpl lgpl agpl gplv2 gplv3 mit apache bsd mpl isc")
 	// subsections may follow the section of a manual page.
-	subsections = byWord(map[bool]string{true: "pm perl ssl x p t m tcl tk type const posix readline ncurses"})
+	subsections = set("pm perl ssl x p t m tcl tk type const posix readline ncurses")
 )
 
 // byWord maps each word of the lists to the key of its list.
@@ -64,6 +64,9 @@ func byWord[K comparable](lists map[K]string) map[string]K {
 	}
 	return m
 }
+
+// set returns the set of the words of a list.
+func set(list string) map[string]bool { return byWord(map[bool]string{true: list}) }
 
 const (
 	headLines  = 40       // lines searched for a remark that the file is generated

@@ -10,8 +10,8 @@ var sql = &language{read: readSQL,
 	lexis: &lexis{comments: []string{"--"}, block: true, nested: false, long: "'\"`", doubled: true, letters: "$", special: dollarQuoted}}
 
 // sqlKinds are the kinds of objects that a statement may create.
-var sqlKinds = byWord(map[bool]string{true: "table view function procedure trigger index type sequence schema database domain " +
-	"event package role aggregate extension policy rule publication"})
+var sqlKinds = set("table view function procedure trigger index type sequence schema database domain " +
+	"event package role aggregate extension policy rule publication")
 
 func readSQL(o *outline) {
 	o.lex()
