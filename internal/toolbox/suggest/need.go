@@ -49,8 +49,8 @@ func (p *planner) step(t catalog.Tool, fit float64, why string) step {
 // full. It adds the tools that past use ran between two chosen ones, and those that the
 // catalogue declares as needed. For a required input that no argument and no step supplies, it
 // adds a tool with an output of that name, or one that converts an output of another step to
-// the input. A tool that only by its name returns the value becomes Missing.Supplier instead:
-// intents seldom need it, see benchmarks/plans.md.
+// the input. A tool that only by its name returns the value becomes Missing.Supplier instead,
+// because intents seldom need it (benchmarks/plans.md), unless the server states no needs; see acted.
 func (p *planner) prerequisites(steps []step) []step {
 	add := func(id string, needs int, why string) {
 		if t, ok := p.index.Tool(id); ok && !has(steps, id) && len(steps) < maxSteps {
