@@ -225,21 +225,12 @@ type field struct {
 	at   int
 }
 
-func fields(s string) []field {
-	var list []field
-	start := -1
-	for i, r := range s {
-		if unicode.IsSpace(r) {
-			if start >= 0 {
-				list = append(list, field{s[start:i], start})
-			}
-			start = -1
-		} else if start < 0 {
-			start = i
-		}
-	}
-	if start >= 0 {
-		list = append(list, field{s[start:], start})
+func fields(s string) (list []field) {
+	at := 0
+	for w := range strings.FieldsSeq(s) {
+		at += strings.Index(s[at:], w)
+		list = append(list, field{w, at})
+		at += len(w)
 	}
 	return list
 }

@@ -501,7 +501,7 @@ func TestExplainAddsUp(t *testing.T) {
 	for seed := range uint64(40) {
 		x, r := randomIndex(t, seed, true)
 		text := testutil.Sentence(r, 1+r.IntN(15))
-		for _, terms := range []Terms{{}, {Context: []string{x.now.Load().tools[0].ID, "nobody"}}, Suggesting(nil), {Legs: KeywordOnly}, {Legs: SemanticOnly}} {
+		for _, terms := range []Terms{{}, {Context: []string{x.now.Load().tools[0].ID, "unknown"}}, Suggesting(nil), {Legs: KeywordOnly}, {Legs: SemanticOnly}} {
 			got, err := x.Rank(context.Background(), text, terms)
 			if err != nil {
 				t.Fatal(err)
