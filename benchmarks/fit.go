@@ -45,11 +45,13 @@ type FitReport struct {
 	// Choice and Weights hold the weights of suggest.ChoiceFeatures and of suggest.Features.
 	Choice  map[string]float64 `json:"choice"`
 	Weights map[string]float64 `json:"weights"`
-	Date    string             `json:"date"`
-	Model   string             `json:"model"`
-	Plans   int                `json:"plans"`
-	Tasks   int                `json:"tasks_of_a_set"`
-	Ridge   float64            `json:"ridge"`
+	// Sharpness is the factor by which the fit of the choice had larger weights.
+	Sharpness float64 `json:"sharpness"`
+	Date      string  `json:"date"`
+	Model     string  `json:"model"`
+	Plans     int     `json:"plans"`
+	Tasks     int     `json:"tasks_of_a_set"`
+	Ridge     float64 `json:"ridge"`
 	// Sets holds the figures of each set with weights that were fitted without it.
 	Sets []FitSet `json:"left_out"`
 	// All has the mean AUC by the square root of the pairs, and the calibration error of all
@@ -156,8 +158,12 @@ func Fit(ctx context.Context, o FitOptions) (*FitReport, error) {
 	parts := len(all.choices)
 	r.Plans, r.All = len(all.plans), FitSet{"all", parts, right / float64(max(1, parts)), len(all.plans), left.ordered / max(1, left.pairs), calibrate(left.all).ECE}
 	r.Choice, r.Weights = map[string]float64{}, map[string]float64{}
-	for i, w := range fitChoice(all.choices, -1) {
-		r.Choice[suggest.ChoiceFeatures[i]] = w
+	choice := fitChoice(all.choices, -1)
+	for _, w := range choice[:cosines] {
+		r.Sharpness += w / 2
+	}
+	for i, w := range choice {
+		r.Choice[suggest.ChoiceFeatures[i]] = w / r.Sharpness
 	}
 	for i, w := range fitConfidence(all.plans, -1) {
 		r.Weights[suggest.Features[i]] = w
@@ -300,7 +306,7 @@ func fitConfidence(all []fitRow, without int) []float64 {
 		}
 		penalty[k] = 2*ridge*total*max(0, square-mean*mean) + 1e-9
 	}
-	sign := map[string]float64{"evidence": 1, "contested": -1}
+	sign := map[string]float64{"evidence": 1, "unmatched": -1}
 	for {
 		w := newton(rows, weights, penalty)
 		wrong := slices.IndexFunc(suggest.Features, func(f string) bool { return sign[f]*w[slices.Index(suggest.Features, f)] < 0 })
@@ -315,22 +321,14 @@ func fitConfidence(all []fitRow, without int) []float64 {
 	}
 }
 
-// cosines is the number of features whose weights fitChoice scales to a sum of 2.
+// cosines is the number of features whose weights Fit scales to a sum of 2.
 const cosines = 6
 
 // fitChoice fits the probability that a candidate is the right one for its part to the groups but
-// one. It scales the weights: only their ratios order the candidates.
+// one.
 func fitChoice(all []fitRow, without int) []float64 {
 	rows, weights := others(all, without)
-	w := newton(rows, weights, slices.Repeat([]float64{choiceRidge}, len(suggest.ChoiceFeatures)))
-	var sum float64
-	for _, v := range w[:cosines] {
-		sum += v
-	}
-	for k := range w {
-		w[k] *= 2 / max(sum, 1e-9)
-	}
-	return w
+	return newton(rows, weights, slices.Repeat([]float64{choiceRidge}, len(suggest.ChoiceFeatures)))
 }
 
 // others returns the rows of the groups but one with their weights. A group weighs the square

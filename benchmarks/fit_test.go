@@ -115,8 +115,8 @@ func TestFitChoice(t *testing.T) {
 		rows = append(rows, r)
 	}
 	w := fitChoice(rows, 2)
-	if math.Abs(w[0]-1.5) > .1 || math.Abs(w[1]-.5) > .1 || math.Abs(w[10]+1) > .1 {
-		t.Errorf("weights %.3f, want 1.5, .5 and −1", w)
+	if math.Abs(w[0]-15) > 1 || math.Abs(w[1]-5) > 1 || math.Abs(w[10]+10) > 1 {
+		t.Errorf("weights %.3f, want 15, 5 and −10", w)
 	}
 	if n, right := rightParts(rows, 2, w); n != 1000 || right < .7 {
 		t.Errorf("%d parts, %.2f right, want most of 1000 of the group left out", n, right)

@@ -100,7 +100,8 @@ func FitParts(files []string) (*PartsReport, error) {
 	right := 0
 	for i := range held {
 		hashes, places := toolsearch.TagFeatures(held[i].text)
-		if held[i].splitRight(ranges(toolsearch.BestTags(f.known(hashes), func(at int) float64 { return f.weights[at] }), places)) {
+		tags, _ := toolsearch.BestTags(f.known(hashes), func(at int) float64 { return f.weights[at] })
+		if held[i].splitRight(ranges(tags, places)) {
 			right++
 		}
 	}

@@ -61,10 +61,11 @@ func (p *planner) choose(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) 
 		}
 	}
 	for i := range size {
-		p.leads[cs[i].ID] = own(&cs[i]) / top
+		pick := partPick{lead: own(&cs[i]) / top, sure: 1}
 		if size < len(cs) {
-			p.leads[cs[i].ID] -= own(&cs[size]) / top
+			pick.lead -= own(&cs[size]) / top
 		}
+		p.picks[cs[i].ID] = pick
 	}
 	return cs[:size]
 }

@@ -39,7 +39,7 @@ const unknownPath = 0.5
 //	Base = HybridWeight·Hybrid + PageRankWeight·PageRank + PathWeight·Path
 //
 // Value is a logistic function of Features with fitted weights. Evidence does not lower it, and
-// parts that are contested or have no tool do not raise it.
+// parts without a tool do not raise it.
 type Confidence struct {
 	Value          float64 `json:"value"`
 	Base           float64 `json:"base"`
@@ -52,22 +52,24 @@ type Confidence struct {
 	PathWeight     float64 `json:"path_weight"`
 	// Weakest is the smallest fit by meaning or memory of a chosen tool. Lead is the
 	// smallest lead of one over the next tool for its part, at most mostLead. Covered is the
-	// share of the words of the intent that the chosen tools have. They are 0 for given tools.
+	// share of the words of the intent that the chosen tools have. Split is the probability of the
+	// parts of the intent, and Choice the smallest one of a chosen tool among the candidates for its
+	// part; both are 1 if past intents chose the tools. All of them are 0 for given tools.
 	Weakest float64 `json:"weakest"`
 	Lead    float64 `json:"lead"`
 	Covered float64 `json:"covered"`
+	Split   float64 `json:"split"`
+	Choice  float64 `json:"choice"`
 	// Evidence is the mean, over all steps except the first, of the best grade of an
 	// edge into the step, 0 for a step without one. It is 1 for a plan of one step.
 	// Edges counts the edges by grade.
 	Evidence float64    `json:"evidence"`
 	Edges    EdgeCounts `json:"edges"`
 	// Steps counts the chosen tools, and is 0 for given ones. Missing counts the required
-	// inputs without a sure value, Unmatched the parts of the intent without a tool, and
-	// Contested those for which another tool than the chosen one has the best score by itself.
+	// inputs without a sure value, and Unmatched the parts of the intent without a tool.
 	Steps     int `json:"steps"`
 	Missing   int `json:"missing"`
 	Unmatched int `json:"unmatched"`
-	Contested int `json:"contested"`
 }
 
 // EdgeCounts counts the edges of a plan by their evidence.
@@ -135,13 +137,13 @@ const (
 	maxMissing                             = 5
 )
 
-// Features lists what Value depends on. Contested is 1 if a part of the intent is
-// contested or has no tool.
-var Features = []string{"bias", "weakest", "lead", "covered", "evidence", "contested"}
+// Features lists what Value depends on. "unmatched" is 1 if a part of the intent has no tool, and
+// "choice" the logarithm of Choice.
+var Features = []string{"bias", "weakest", "lead", "covered", "evidence", "unmatched", "choice", "split"}
 
 // Features returns the values of Features.
 func (c *Confidence) Features() []float64 {
-	return []float64{1, c.Weakest, c.Lead, c.Covered, c.Evidence, float64(min(1, c.Unmatched+c.Contested))}
+	return []float64{1, c.Weakest, c.Lead, c.Covered, c.Evidence, float64(min(1, c.Unmatched)), math.Log(max(c.Choice, 1e-9)), c.Split}
 }
 
 // fitted is a benchmarks.FitReport, which cairn bench fit writes.
@@ -149,9 +151,14 @@ func (c *Confidence) Features() []float64 {
 //go:embed weights.json
 var fitted []byte
 
-// weights and choiceWeights hold the weights of Features and of ChoiceFeatures.
-var weights, choiceWeights = func() (confidence, choice []float64) {
-	var file struct{ Weights, Choice map[string]float64 }
+// weights and choiceWeights hold the weights of Features and of ChoiceFeatures. The probability that
+// a candidate is the right one for its part is proportional to the exponential of sharpness times its
+// score.
+var weights, choiceWeights, sharpness = func() (confidence, choice []float64, sharpness float64) {
+	var file struct {
+		Weights, Choice map[string]float64
+		Sharpness       float64
+	}
 	if err := json.Unmarshal(fitted, &file); err != nil {
 		panic("suggest: weights.json: " + err.Error())
 	}
@@ -161,7 +168,7 @@ var weights, choiceWeights = func() (confidence, choice []float64) {
 	for _, f := range ChoiceFeatures {
 		choice = append(choice, file.Choice[f])
 	}
-	return confidence, choice
+	return confidence, choice, file.Sharpness
 }()
 
 // estimate computes Value.

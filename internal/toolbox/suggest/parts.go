@@ -3,6 +3,7 @@ package suggest
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 
@@ -58,6 +59,7 @@ type partChoice struct {
 type partPick struct {
 	candidate   int
 	score, lead float64 // lead over the next candidate
+	sure        float64 // probability among all candidates by their scores
 }
 
 // chooseParts chooses the best tool for each part of the intent, at most limit tools.
@@ -85,7 +87,7 @@ func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Can
 			pick.PartNumber = n
 		}
 		picks = append(picks, pick)
-		p.leads[pick.ID] = b.lead
+		p.picks[pick.ID] = b
 	}
 	return picks
 }
@@ -176,17 +178,20 @@ func shortlist(r *toolsearch.Ranking) []toolsearch.Candidate {
 func (c *partChoice) best() []partPick {
 	best := make([]partPick, len(c.parts))
 	for n := range best {
+		b, all := &best[n], 0.0 // the sum of the probabilities over that of the best
 		for i := range c.candidates {
-			s := c.score(i, n, best[:n])
-			switch b := &best[n]; {
+			switch s := c.score(i, n, best[:n]); {
 			case i == 0:
-				*b = partPick{0, s, s}
+				*b, all = partPick{candidate: 0, score: s, lead: s}, 1
 			case s > b.score:
-				*b = partPick{i, s, s - b.score}
+				all = 1 + all*math.Exp(sharpness*(b.score-s))
+				*b = partPick{candidate: i, score: s, lead: s - b.score}
 			default:
+				all += math.Exp(sharpness * (s - b.score))
 				b.lead = min(b.lead, b.score-s)
 			}
 		}
+		b.sure = 1 / all
 	}
 	return best
 }

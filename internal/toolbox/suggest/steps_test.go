@@ -191,11 +191,11 @@ func TestPartWithoutItsBestToolIsUnmatched(t *testing.T) {
 	}
 }
 
-// TestContestedPart: the intent names a server, but the tool of another one has the best score.
-func TestContestedPart(t *testing.T) {
+// TestServerNamedByAPart: the intent names a server, but the tool of another one has the best score.
+func TestServerNamedByAPart(t *testing.T) {
 	tools := []catalog.Tool{described(t, "alpha:list_pages: ", "List the pages"), described(t, "alpha:delete_note: ", "Delete the note"), described(t, "zeta:delete_note: ", "Delete a note")}
 	s := suggest(t, index(t, tools), Request{Intent: "list the pages, then delete a note of alpha"})
-	if got := toolsOf(s); !slices.Equal(got, []string{"alpha:list_pages", "alpha:delete_note"}) || s.Parts.Contested != 1 {
+	if got := toolsOf(s); !slices.Equal(got, []string{"alpha:list_pages", "alpha:delete_note"}) {
 		t.Errorf("tools %v, %+v", got, s.Parts)
 	}
 }

@@ -23,7 +23,7 @@ func Suggest(ctx context.Context, x *toolsearch.Index, req Request) (*Suggestion
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	p := &planner{index: x, req: req, values: valuesOf(toolsearch.Unquoted(req.Intent)), links: links{}, leads: map[string]float64{}, out: &Suggestion{Intent: req.Intent, Layers: [][]string{},
+	p := &planner{index: x, req: req, values: valuesOf(toolsearch.Unquoted(req.Intent)), links: links{}, picks: map[string]partPick{}, out: &Suggestion{Intent: req.Intent, Layers: [][]string{},
 		DAG: DAG{Nodes: []Node{}, Edges: []Edge{}}, Tasks: []Task{}, Paths: []Path{}, Unmatched: []string{}, Merged: []Merged{}, Missing: []Missing{},
 		Warnings: []string{}, Remembered: []Remembered{}, Alternative: []Option{}}}
 	if len(req.Tools) > 0 {
@@ -50,8 +50,8 @@ type planner struct {
 	picked  int    // number of chosen or given tools
 	unsure  int    // number of required inputs without a sure value
 	links   links
-	chain   bool               // whether similar plans ran one tool after the other
-	leads   map[string]float64 // of chosen tools over the next best, by ID
+	chain   bool                // whether similar plans ran one tool after the other
+	picks   map[string]partPick // of chosen tools, by ID
 	out     *Suggestion
 }
 
@@ -264,10 +264,10 @@ func (p *planner) judge() {
 		}
 		strength /= float64(len(s.Paths))
 	}
-	contested := p.unmatched()
+	p.unmatched()
 	s.Parts = confidence(hybrid, pageRank, strength, alpha)
 	s.Parts.weighEvidence(s.DAG.Edges, len(s.Tasks))
-	s.Parts.Missing, s.Parts.Unmatched, s.Parts.Contested = p.unsure, len(s.Unmatched), contested
+	s.Parts.Missing, s.Parts.Unmatched = p.unsure, len(s.Unmatched)
 	if p.ranking != nil {
 		p.weighFit(&s.Parts)
 	}
@@ -315,9 +315,12 @@ func (p *planner) judge() {
 	}
 }
 
-// weighFit computes Steps, Weakest, Lead and Covered of the chosen tools.
+// weighFit computes Steps, Split, Choice, Weakest, Lead and Covered of the chosen tools.
 func (p *planner) weighFit(c *Confidence) {
-	c.Steps, c.Weakest, c.Lead = p.picked, 1, mostLead
+	c.Steps, c.Weakest, c.Lead, c.Choice, c.Split = p.picked, 1, mostLead, 1, 1
+	if p.ranking.Trust < trusted {
+		c.Split = p.ranking.Split
+	}
 	var text, requests strings.Builder
 	for i := range p.steps {
 		st := &p.steps[i]
@@ -325,7 +328,8 @@ func (p *planner) weighFit(c *Confidence) {
 			continue
 		}
 		c.Weakest = min(c.Weakest, max(st.chosen.Memory, st.chosen.Fit().Vector))
-		c.Lead = min(c.Lead, p.leads[st.tool.ID])
+		pick := p.picks[st.tool.ID]
+		c.Lead, c.Choice = min(c.Lead, pick.lead), min(c.Choice, pick.sure)
 		text.WriteString(" " + st.tool.Name + " " + st.tool.Description + " " + st.tool.Server)
 		for n := range st.tool.Takes {
 			text.WriteString(" " + st.tool.Takes[n].Name)
@@ -347,11 +351,10 @@ func (p *planner) weighFit(c *Confidence) {
 
 // unmatched adds the parts of the intent without a tool of their own to the answer: as Merged those
 // whose best tool is in the plan, the others as Unmatched. The tool of a part that begins with
-// another verb does not serve a part. If past intents chose the tools, any that fits will do. It
-// returns the number of parts whose own tool does not have the best score.
-func (p *planner) unmatched() (contested int) {
+// another verb does not serve a part. If past intents chose the tools, any that fits will do.
+func (p *planner) unmatched() {
 	if p.ranking == nil {
-		return 0
+		return
 	}
 	remembered := p.ranking.Trust >= trusted
 	for n, part := range p.ranking.Parts {
@@ -369,18 +372,14 @@ func (p *planner) unmatched() (contested int) {
 				chosen, by = s, st.chosen
 			}
 		}
-		second := chosen < best && !remembered
 		switch {
-		case own && second:
-			contested++
 		case own:
-		case chosen < leastFit || second || p.otherVerb(n, by.PartNumber):
+		case chosen < leastFit || chosen < best && !remembered || p.otherVerb(n, by.PartNumber):
 			p.out.Unmatched = append(p.out.Unmatched, part.Text)
 		default:
 			p.out.Merged = append(p.out.Merged, Merged{part.Text, by.ID})
 		}
 	}
-	return contested
 }
 
 // otherVerb reports whether two parts of the intent begin with different verbs.

@@ -40,9 +40,15 @@ const maxParts = 12
 // next part. An intent with one part, or with statements alone, is one part. The empty intent has
 // none.
 func Parts(intent string) []Part {
+	parts, _ := split(intent)
+	return parts
+}
+
+// split returns the parts of an intent and their probability by the weights.
+func split(intent string) ([]Part, float64) {
 	intent = Unquoted(intent)
 	words := fields(intent)
-	spans := spansOf(intent, words)
+	spans, probability := spansOf(intent, words)
 	parts := make([]Part, 0, len(spans))
 	before := 0 // the word after the last part
 	var leads []leadWord
@@ -77,7 +83,7 @@ func Parts(intent string) []Part {
 		parts[i].Request = requestOf(parts[i].Text)
 	}
 	stateOrder(parts, leads)
-	return parts
+	return parts, probability
 }
 
 // span holds the words [start, end) of a part.
@@ -86,10 +92,10 @@ type span struct {
 	statement  bool
 }
 
-// spansOf finds the parts among the words of an intent.
-func spansOf(intent string, words []field) (spans []span) {
+// spansOf finds the parts among the words of an intent, and their probability.
+func spansOf(intent string, words []field) (spans []span, probability float64) {
 	hashes := tagFeatures(intent, words)
-	tags := BestTags(storedFeatures(hashes), storedWeight)
+	tags, probability := BestTags(storedFeatures(hashes), storedWeight)
 	sentence, requests := 0, 0 // the first word of the sentence, and the parts that request something
 	for i, t := range tags {
 		switch n := len(spans); {
@@ -108,9 +114,9 @@ func spansOf(intent string, words []field) (spans []span) {
 		sentence = i + 1
 	}
 	if len(words) > 0 && (len(spans) == 1 || requests == 0) {
-		return []span{{0, len(words), false}}
+		return []span{{0, len(words), false}}, probability
 	}
-	return spans
+	return spans, probability
 }
 
 // endsSentence reports whether a sentence or a line ends between two words.

@@ -136,6 +136,8 @@ func (r *Ranking) Unlike(c *Candidate, n int) bool {
 type Ranking struct {
 	Candidates []Candidate // best first, ties by hybrid score, then ID
 	Parts      []Part      // of the intent
+	// Split is the probability of the parts by the weights of words, in [0, 1].
+	Split float64
 	// Neighbours holds the past intents that voted. Trust, in [0, 1], is the trust in
 	// their votes.
 	Neighbours []Neighbour
@@ -152,7 +154,8 @@ type Ranking struct {
 // Rank ranks the tools for an intent, at least the best 100 of each leg. The ranking of an
 // intent without words is empty.
 func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, error) {
-	r := &Ranking{Parts: Parts(intent), Alpha: 1}
+	r := &Ranking{Alpha: 1}
+	r.Parts, r.Split = split(intent)
 	if len(r.Parts) == 0 || x.Len() == 0 {
 		return r, ctx.Err()
 	}

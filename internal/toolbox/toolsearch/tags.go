@@ -96,49 +96,64 @@ func TagFile(hashes []uint32, weights []float64) []byte {
 	return b
 }
 
-// BestTags returns the tags with the highest score by Viterbi's algorithm. weight returns the weight
-// at a place.
-func BestTags(features [][]int, weight func(at int) float64) []Tag {
+// BestTags returns the tags with the highest score by Viterbi's algorithm, and their probability.
+// weight returns the weight at a place.
+func BestTags(features [][]int, weight func(at int) float64) (tags []Tag, probability float64) {
 	type state struct {
-		score float64
-		from  Tag
+		score, all float64 // of the best tags up to the word, and the logarithm of the sum of all
+		from       Tag
 	}
 	lattice := make([][Tags]state, len(features))
 	for i, list := range features {
 		for b := Tag(0); b < Tags; b++ {
-			best := state{score: math.Inf(-1)}
+			best := state{score: math.Inf(-1), all: math.Inf(-1)}
 			for a := Tag(0); a < Tags; a++ {
 				if i == 0 && a != Outside || !PossibleTag(a, b) {
 					continue
 				}
-				s := weight(StartWeight(b))
+				var before state
+				at := StartWeight(b)
 				if i > 0 {
-					s = lattice[i-1][a].score + weight(AfterWeight(a, b))
+					before, at = lattice[i-1][a], AfterWeight(a, b)
 				}
-				if s > best.score {
-					best = state{s, a}
+				w := weight(at)
+				if best.all = logSum(best.all, before.all+w); before.score+w > best.score {
+					best.score, best.from = before.score+w, a
 				}
 			}
 			for _, f := range list {
-				best.score += weight(FeatureWeight(f, b))
+				w := weight(FeatureWeight(f, b))
+				best.score, best.all = best.score+w, best.all+w
 			}
 			lattice[i][b] = best
 		}
 	}
-	tags := make([]Tag, len(features))
-	last := Outside
+	tags = make([]Tag, len(features))
+	last, all := Outside, math.Inf(-1)
 	for i := len(tags) - 1; i >= 0; i-- {
 		if i == len(tags)-1 {
-			for t := Tag(0); t < Tags; t++ {
-				if lattice[i][t].score > lattice[i][last].score {
-					last = t
+			for t, s := range lattice[i] {
+				if all = logSum(all, s.all); s.score > lattice[i][last].score {
+					last = Tag(t)
 				}
 			}
+			probability = math.Exp(lattice[i][last].score - all)
 		}
 		tags[i] = last
 		last = lattice[i][last].from
 	}
-	return tags
+	return tags, probability
+}
+
+// logSum returns the logarithm of the sum of two numbers that are given by their logarithms.
+func logSum(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	if math.IsInf(b, -1) {
+		return a
+	}
+	return a + math.Log1p(math.Exp(b-a))
 }
 
 // tagWord is a word with what its features depend on.
