@@ -99,6 +99,9 @@ func TestCoChanged(t *testing.T) {
 	if files, commits := h.Similar("zebra"); len(files)+len(commits) != 0 {
 		t.Errorf("similar to an unknown word: %v, %v", files, commits)
 	}
+	if got := h.Near(nil); len(got) != 0 {
+		t.Errorf("near no file: %v", got)
+	}
 	if got := slices.DeleteFunc(related(h.load().Commits, maxFiles), func(c commit) bool { return !slices.Contains(c.files, "parse.go") }); len(got) != 2 || got[0].Subject != "parse dates" {
 		t.Errorf("commits of parse.go: %v; want two, without the large one", got)
 	}

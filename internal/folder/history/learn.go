@@ -111,11 +111,11 @@ func ids(paths []string) (ids []string) {
 }
 
 // Near returns the files that were changed together with those given, or whose paths are
-// like theirs, best first.
+// like theirs, best first; none if no file is given.
 func (h *History) Near(given []string) []graphrank.Scored {
 	known := h.load()
 	g, x := known.graph(), known.subjects()
-	if g == nil {
+	if g == nil || len(given) == 0 {
 		return nil
 	}
 	score := map[string]float64{}
