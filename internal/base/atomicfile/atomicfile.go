@@ -28,12 +28,13 @@ type File struct {
 
 // Create creates a temporary file with the permissions mode. Commit gives it the name path;
 // if path is a symbolic link, Commit replaces the link. The caller must call Discard, also
-// after Commit.
+// after Commit. Create removes the old temporary files of killed processes in the folder.
 func Create(path string, mode fs.FileMode) (*File, error) {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}
+	RemoveOldLeftovers(root, ".")
 	f, err := CreateIn(root, filepath.Base(path))
 	if err != nil {
 		return nil, errors.Join(err, root.Close())

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 )
 
 // check compares a file, and the other files of its folder, with what should be
@@ -110,6 +111,28 @@ func TestOldFileStays(t *testing.T) {
 	}
 	if err := Write(filepath.Join(folder, "absent", "c"), nil, 0o600); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("in an absent folder: %v, want fs.ErrNotExist", err)
+	}
+}
+
+// A killed process leaves its temporary file. A later writer of any file of the folder removes
+// it when it is old, and leaves a new one, which may have a writer.
+func TestCreateRemovesOldLeftovers(t *testing.T) {
+	dir := t.TempDir()
+	old, recent := filepath.Join(dir, ".cairn-a.db.1.tmp"), filepath.Join(dir, ".cairn-a.db.2.tmp")
+	for name, age := range map[string]time.Duration{old: 2 * oldLeftover, recent: 0} {
+		then := time.Now().Add(-age)
+		if err := errors.Join(os.WriteFile(name, []byte("part"), 0o600), os.Chtimes(name, then, then)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Write(filepath.Join(dir, "b.db"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(old); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the old file: %v, want fs.ErrNotExist", err)
+	}
+	if _, err := os.Stat(recent); err != nil {
+		t.Errorf("the recent file: %v", err)
 	}
 }
 
