@@ -287,7 +287,9 @@ func (p Place) roots() (newest roots, err error) {
 		if err == nil && r.Sum != r.sum() {
 			err = errors.New("its checksum is wrong")
 		}
-		if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			damaged = err
+		} else if err != nil {
 			damaged = fmt.Errorf("%s is damaged; remove it, and add the folders again with `cairn roots add`: %w", path, err)
 		} else if !found || r.Change > newest.Change {
 			newest, found = r, true

@@ -2,6 +2,7 @@ package home
 
 import (
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -52,5 +53,24 @@ func TestDamagedRoots(t *testing.T) {
 	}
 	if _, err := p.Roots(); err == nil || !strings.Contains(err.Error(), rootsFile) || !strings.Contains(err.Error(), "cairn roots add") {
 		t.Errorf("both damaged: %v, want an error with a repair", err)
+	}
+}
+
+// An unreadable file is not damaged: its owner can read it, and must not remove it.
+func TestUnreadableRoots(t *testing.T) {
+	t.Setenv(Variable, t.TempDir())
+	p := placeOf(t, "/srv/notes")
+	if err := p.SetRoots(map[string]string{"a": "/srv/a"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(p.Records, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(p.Records, 0o700)
+	if _, err := os.ReadDir(p.Records); err == nil {
+		t.Skip("this user reads every folder")
+	}
+	if _, err := p.Roots(); !errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "damaged") {
+		t.Errorf("unreadable: %v, want fs.ErrPermission without damage", err)
 	}
 }
