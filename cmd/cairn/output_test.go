@@ -26,7 +26,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	for _, line := range []string{
 		"status", "status --json", "read index.md", "search --mode keyword token", "search --mode keyword --json token", "explain --mode keyword token",
 		"config", "config get core.token_limit", "card new A card", "card list", "doctor", "open --list", "scene --no-copy index.md", "version", "version --json",
-		"help", "help read", "read --help", "tools list --json", "graph", "dag order --json", "connect --print claude-code",
+		"help", "help read", "read --help", "tools list --json", "grep --json token", "backup -", "graph", "dag order --json", "connect --print claude-code",
 	} {
 		for _, c := range []struct {
 			err  error
@@ -36,7 +36,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 			code := run(append(strings.Fields(line), "-C", root), strings.NewReader(""), broken{&os.PathError{Op: "write", Path: "out", Err: c.err}}, &said)
 			told := said.String()
 			want := exitFailed
-			if strings.Contains("search explain open", strings.Fields(line)[0]) {
+			if strings.Contains("search explain open grep", strings.Fields(line)[0]) {
 				want = exitUsage
 			}
 			if c.says != "" && (code != want || strings.Count(told, c.says) != 1) {

@@ -3,6 +3,7 @@ package kv
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ func (w *LineWriter) Write(record any) {
 // Close writes the end of the file. It returns the first error of all calls.
 func (w *LineWriter) Close() error {
 	w.Write(end{w.lines})
-	return errors.Join(w.err, w.buffer.Flush())
+	return cmp.Or(w.err, w.buffer.Flush())
 }
 
 // maxLine bounds a line in bytes: the largest record in base64, and some more.

@@ -136,10 +136,13 @@ type (
 	}
 )
 
-func (a *app) grepEvents(found *scan.Answer, m *scan.Matcher, shown func(string) string) error {
+func (a *app) grepEvents(found *scan.Answer, m *scan.Matcher, shown func(string) string) (err error) {
 	all := grepStats{Searches: found.Searched, Files: found.Matching, Lines: found.Total}
-	var errs []error
-	write := func(kind string, data grepEntry) { errs = append(errs, a.Out.Encode(grepEvent{kind, data})) }
+	write := func(kind string, data grepEntry) {
+		if err == nil {
+			err = a.Out.Encode(grepEvent{kind, data})
+		}
+	}
 	for i := 0; i < len(found.Found); {
 		path := found.Found[i].Path
 		name, stats := &grepText{shown(path)}, grepStats{Searches: 1, Files: 1}
@@ -160,5 +163,5 @@ func (a *app) grepEvents(found *scan.Answer, m *scan.Matcher, shown func(string)
 		write("end", grepEntry{Path: name, Stats: &stats})
 	}
 	write("summary", grepEntry{Stats: &all})
-	return errors.Join(errs...)
+	return err
 }
