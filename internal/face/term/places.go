@@ -95,12 +95,16 @@ func (p Places) resolve(typed string) (string, bool) {
 	return at, filepath.IsLocal(at)
 }
 
-// Near returns the name of a file or folder that exists and is similar to a name that a person
-// typed; "" if there is none, or if the typed name exists.
-func (p Places) Near(typed string) string {
+// Near returns whether a name that a person typed is that of no file or folder, and the name of
+// one that is similar, or "".
+func (p Places) Near(typed string) (missing bool, near string) {
+	top := Places{roots: p.roots, here: "."}
+	if typed == "" || p.exists(typed) || top.exists(typed) {
+		return false, ""
+	}
 	at, ok := p.resolve(typed)
-	if typed == "" || !ok || p.exists(typed) {
-		return ""
+	if !ok {
+		return true, ""
 	}
 	parent := path.Dir(at)
 	entries, _ := os.ReadDir(p.File(parent))
@@ -109,9 +113,9 @@ func (p Places) Near(typed string) string {
 		names = append(names, e.Name())
 	}
 	for _, name := range markdown.Nearest(names, path.Base(at), 1) {
-		return p.Shown(path.Join(parent, name))
+		near = p.Shown(path.Join(parent, name))
 	}
-	return ""
+	return true, near
 }
 
 func (p Places) exists(typed string) bool {

@@ -29,10 +29,12 @@ func (a *app) contextCommand() *cli.Command {
 			}
 			r.Context, r.Mode, r.Filter, r.Budget, r.AsText = q.Context, q.Mode, q.Filter, budget, !a.Out.JSON
 			b, err := index.ContextOp.Call(ctx, w.Folder, r, nil)
+			if err == nil {
+				err = a.foundIn(w, f.Filter.PathPrefix, len(b.Items))
+			}
 			if err != nil {
 				return err
 			}
-			a.Found(len(b.Items) > 0)
 			return a.Out.Print(b, func() { a.Out.Printf("%s\n", b.Text()) })
 		}))
 	f.addScope(a, cmd)

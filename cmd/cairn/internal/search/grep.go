@@ -79,10 +79,8 @@ func (a *app) grep(ctx context.Context, command string, r scan.Request) (err err
 	if err != nil {
 		return err
 	}
-	if a.Found(found.Total > 0); found.Total == 0 {
-		if err := a.misspelt(w, path); err != nil {
-			return err
-		}
+	if err := a.foundIn(w, path, found.Total); err != nil {
+		return err
 	}
 	a.Out.Warnings(found.Warnings(p.Shown)...)
 	if a.Out.JSON && command == "grep" {

@@ -50,6 +50,9 @@ func (a *app) changesCommand() *cli.Command {
 	cmd := cli.NewCommand("changes --since REF QUERY...", "List the sections about a topic that changed since a commit",
 		a.searching("changes", &f, func(ctx context.Context, w *workspace.Workspace, q retriever.Query) error {
 			answer, err := index.SearchOp.Call(ctx, w.Folder, q, nil)
+			if err == nil {
+				err = a.foundIn(w, f.Filter.PathPrefix, len(answer.Results))
+			}
 			if err != nil {
 				return err
 			}

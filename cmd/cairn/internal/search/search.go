@@ -151,22 +151,25 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 		if err != nil {
 			return err
 		}
-		if a.Found(len(answer.Results) > 0); len(answer.Results) == 0 {
-			if err := a.misspelt(w, f.Filter.PathPrefix); err != nil {
-				return err
-			}
+		if err := a.foundIn(w, f.Filter.PathPrefix, len(answer.Results)); err != nil {
+			return err
 		}
 		return a.Out.Print(answer, func() { a.Out.Answer(answer, q.Text, retriever.Offset(q.Cursor), a.Paths(w.Selection())) })
 	})
 }
 
-// misspelt returns an error for the --path of a search without results that names no file, if
-// a file of another name is similar.
-func (a *app) misspelt(w *workspace.Workspace, path string) error {
-	if near := a.Paths(w.Selection()).Near(path); near != "" {
+// foundIn records the number of results below a path that a person typed. Without results it
+// returns an error if the path names no file or folder.
+func (a *app) foundIn(w *workspace.Workspace, path string, n int) error {
+	a.Found(n > 0)
+	missing, near := a.Paths(w.Selection()).Near(path)
+	switch {
+	case n > 0 || !missing:
+		return nil
+	case near != "":
 		return cli.BadUsage("--path %s: there is no such file or folder, did you mean %q?", path, near)
 	}
-	return nil
+	return cli.BadUsage("--path %s: there is no such file or folder in this one", path)
 }
 
 func (a *app) explainCommand() *cli.Command {
@@ -176,7 +179,7 @@ func (a *app) explainCommand() *cli.Command {
 		a.searching("explain", &f, func(ctx context.Context, w *workspace.Workspace, q retriever.Query) error {
 			trace, err := index.ExplainOp.Call(ctx, w.Folder, index.ExplainRequest{Query: q, Candidates: candidates}, nil)
 			if err == nil {
-				a.Found(len(trace.Answer.Results) > 0)
+				err = a.foundIn(w, f.Filter.PathPrefix, len(trace.Answer.Results))
 			}
 			return term.Show(a.Out, (*term.Output).Trace)(trace, err)
 		}))
