@@ -21,7 +21,6 @@ func writeManual(root *cobra.Command, dir string) error {
 			return err
 		}
 	}
-	root.InitDefaultCompletionCmd()
 	if err := writePages(root, pages); err != nil {
 		return fmt.Errorf("writing manual pages: %w", err)
 	}

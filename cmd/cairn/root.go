@@ -57,5 +57,8 @@ func newRoot(a *cli.App) *cobra.Command {
 		}
 		return cli.NoSuchCommand(cmd, rest)
 	}
+	root.InitDefaultCompletionCmd()
+	completion := root.Commands()[len(root.Commands())-1]
+	completion.Args, completion.RunE = cli.NoSuchCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return root
 }

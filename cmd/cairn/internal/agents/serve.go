@@ -59,7 +59,7 @@ func (f *serveFlags) check(folders int) (host.StageServers, error) {
 		err = cli.BadUsage("CAIRN_AUTH is %q, want auto, on or off", f.listen.Auth)
 	case folders > 1 && servers != (host.StageServers{}):
 		err = cli.BadUsage("--redis, --postgres and --amqp hold the question tasks of one folder; start a server for each folder")
-	case f.workers < -1 || f.workers > cli.MaxWorkers:
+	case f.workers < 0 || f.workers > cli.MaxWorkers:
 		err = cli.BadUsage("--workers is %d, want 0 to %d", f.workers, cli.MaxWorkers)
 	case f.workers < 1 && servers.AMQP == "":
 		err = cli.BadUsage("--workers 0 leaves stages to cairn worker, which needs --amqp")

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/home"
 	"cairn/internal/base/owner"
@@ -44,7 +42,6 @@ func (a *app) callCommand() *cli.Command {
 			}
 			return a.Out.Print(called, func() { a.Out.Printf("%s\n", called.Text) })
 		}))
-	cmd.Args = cobra.RangeArgs(1, 2)
 	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "longest wait for the server")
 	return cmd
 }

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/owner"
 	"cairn/internal/face/term"
@@ -50,7 +48,6 @@ func (a *app) runCommand() *cli.Command {
 			}
 			return nil
 		}))
-	cmd.Args = cobra.ExactArgs(1)
 	fs := cmd.Flags()
 	fs.BoolVar(&o.DryRun, "dry-run", false, "check the plan and print its layers and permissions; run nothing")
 	fs.BoolVar(&o.KeepGoing, "keep-going", false, "after a failed step run those that do not need it")

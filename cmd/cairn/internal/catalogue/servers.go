@@ -340,6 +340,5 @@ func (a *app) toolsPermitCommand() *cli.Command {
 			}
 			return a.Out.Line(map[string]any{"tool": t.ID, "permission": permission}, "%s: %s", term.Plain(t.ID), permission)
 		}))
-	cmd.Args = cobra.ExactArgs(2)
 	return cmd
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/owner"
 	"cairn/internal/face/term"
@@ -38,7 +36,6 @@ func (a *app) toolsVerifyCommand() *cli.Command {
 			}
 			return term.Show(a.Out, (*term.Output).PlanReport)(toolbox.CheckOp.Call(ctx, folder, p, nil))
 		}))
-	cmd.Args = cobra.ExactArgs(1)
 	cmd.Flags().StringVar(&intent, "intent", "", "the task in words, instead of that of the plan")
 	addWait(cmd, &wait)
 	a.AddModel(cmd)

@@ -61,13 +61,13 @@ func (a *app) printGraph(answer any, success bool, o taskgraph.Outcome, text fun
 
 // taskListings returns the subcommands of dag that list tasks.
 func (a *app) taskListings(channel *string) []*cli.Command {
-	var limit int
+	limit := 10
 	ready := cli.NewCommand("ready", "List the tasks that can start now", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
 		most := float64(limit)
 		x := g.Ready(ctx, taskgraph.ReadyRequest{ChannelID: *channel, Limit: &most, Details: true})
 		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Output) { w.Details(x.Details, true) })
 	}))
-	ready.Flags().IntVar(&limit, "limit", 0, "most tasks to list, up to 100 (default 10)")
+	cli.IntVar(ready.Flags(), &limit, "limit", limit, 1, cli.NoBound, "most tasks to list, up to 100")
 
 	var completed bool
 	order := cli.NewCommand("order", "List the tasks so that each comes after those it depends on", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
