@@ -102,7 +102,7 @@ func (a *app) importCommand() *cli.Command {
 				}
 			}
 			if !errors.Is(err, io.EOF) {
-				return fmt.Errorf("%s: line %d: %w", args[0], len(list)+1, err)
+				return fmt.Errorf("%s: line %d: %w; want the output of cairn export", args[0], len(list)+1, err)
 			}
 			m, err := toolbox.MergeOp.Call(ctx, folder, list, nil)
 			if err != nil {

@@ -88,7 +88,9 @@ func (a *app) callFailure(err error) error {
 			if err != nil {
 				return err // unreachable: the values are plain
 			}
-			a.Out.Notes.Printf("%s: %s\n", key, text)
+			if string(text) != "[]" {
+				a.Out.Notes.Printf("%s: %s\n", key, text)
+			}
 		}
 	}
 	if name, ok := f.Data["name"].(string); ok {

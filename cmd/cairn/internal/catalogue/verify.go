@@ -2,8 +2,10 @@ package catalogue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -59,7 +61,9 @@ func (a *app) readPlan(name string) (p plancheck.Plan, err error) {
 		read = func(text []byte) (plancheck.Plan, error) { return plancheck.ReadDocument(string(text)) }
 	}
 	f, err := a.Input(name)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, fmt.Errorf("%w; name the file of a plan, or one saved in %s without its .md", err, plancheck.Folder)
+	} else if err != nil {
 		return p, err
 	}
 	defer f.Close()

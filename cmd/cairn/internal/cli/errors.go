@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -44,7 +45,8 @@ func Explain(err error) (text string, usage bool) {
 }
 
 // readable replaces the errors of strconv and time, which name functions of Go, by a
-// description of the value that a flag accepts.
+// description of the value that a flag accepts. It also removes the names of types and of
+// operations such as openat.
 func readable(text string, err error) string {
 	if bad, ok := errors.AsType[*strconv.NumError](err); ok {
 		want := map[string]string{"ParseFloat": "want a number", "ParseBool": "want true or false"}[bad.Func]
@@ -54,8 +56,15 @@ func readable(text string, err error) string {
 		}
 		return strings.Replace(text, bad.Error(), want, 1)
 	}
+	if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		text = strings.Replace(text, bad.Error(), "unexpected "+bad.Value, 1)
+	}
+	text = relative.ReplaceAllString(text, "$1 ")
 	return badDuration.ReplaceAllLiteralString(text, "want a time such as 30s or 5m")
 }
+
+// relative matches the operations in errors of os.Root.
+var relative = regexp.MustCompile(`\b(l?stat|open|mkdir|unlink|readlink|rename)at `)
 
 // badDuration matches the errors of time.ParseDuration.
 var badDuration = regexp.MustCompile(`time: (invalid|missing unit in|unknown unit "[^"]*" in) duration "[^"]*"`)
