@@ -69,7 +69,7 @@ func (c *Config) checkSetting(key string) error {
 	if r, ok := ranges[key]; ok {
 		got := f.Convert(reflect.TypeFor[float64]()).Float()
 		if !(got >= r[0] && got <= r[1]) {
-			return fmt.Errorf("configuration: %s is %g, want %g to %g", key, got, r[0], r[1])
+			return fmt.Errorf("configuration: %s is %.15g, want %.15g to %.15g", key, got, r[0], r[1])
 		}
 	}
 	list, isList := f.Interface().([]string)

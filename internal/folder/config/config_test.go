@@ -167,7 +167,7 @@ func TestLoadConfigRefuses(t *testing.T) {
 		{toml: "[search]\ndefault_mode = \"fuzzy\"\n", want: "search.default_mode"},
 		{toml: "[parser]\nextensions = [\"../x\"]\n", want: "parser.extensions"},
 		{toml: "[parser]\nignore_patterns = [\"docs/[a\"]\n", want: "parser.ignore_patterns: ignore pattern"},
-		{toml: "[search]\nembedding_cache_max_entries = 0\n", want: "search.embedding_cache_max_entries is 0, want 1 to 1e+07"},
+		{toml: "[search]\nembedding_cache_max_entries = 0\n", want: "search.embedding_cache_max_entries is 0, want 1 to 10000000"},
 		{toml: "[author]\nname = \"Ann\\nBob\"\n", want: "author.name"},
 		{toml: "[budgets]\nbugfix = 0\n", want: "budgets.bugfix is 0, want 1 to 128000"},
 		{env: "CAIRN_SECURITY__EXTRA_PATTERNS=*.pem", want: "CAIRN_SECURITY__EXTRA_PATTERNS"},
