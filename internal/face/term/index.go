@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,7 +31,7 @@ func (o *Writer) Overview(v *Overview, state retriever.IndexState) {
 	var kinds []string
 	for _, ext := range slices.Sorted(maps.Keys(v.Files)) {
 		files += v.Files[ext]
-		kinds = append(kinds, Plain(ext))
+		kinds = append(kinds, cmp.Or(Plain(ext), "other"))
 	}
 	o.Printf("%s\n", Plain(v.Root))
 	if files == 0 {
