@@ -59,7 +59,7 @@ func (a *app) cardListCommand() *cli.Command {
 	cmd.Flags().StringVar(&r.Assignee, "assignee", "", "only cards of this person")
 	cmd.Flags().StringVar(&r.Priority, "priority", "", "only cards of this priority")
 	cmd.Flags().StringSliceVar(&r.Tags, "tag", nil, "only cards with one of these tags")
-	cmd.Flags().StringVar(&r.Created, "created", "", `only cards created on a day or within a time, such as 2026-01-15, "<3d" or ">2w"`)
+	cmd.Flags().StringVar(&r.Created, "created", "", `only cards created on a day or within a time, such as 2026-01-15 or 3d; "<3d" for earlier ones`)
 	cmd.Flags().StringVar(&r.Updated, "updated", "", "only cards changed on a day or within a time, as for --created")
 	return cmd
 }
