@@ -9,7 +9,10 @@ import (
 )
 
 // board answers questions about the tasks of a channel.
-type board struct{ *task.Board }
+type board struct {
+	*task.Board
+	all func() *task.Board // with every archived card, as update_task checks for cycles
+}
 
 // Detail describes a task of an answer. Times are hours from now. Completed tasks and tasks
 // of a graph with a cycle have none.

@@ -81,11 +81,12 @@ func (t *Tools) load(ctx context.Context, channel string) (_ board, err error) {
 		return board{}, internal(err)
 	}
 	var b *task.Board
+	whole := func() *task.Board { return b }
 	switch {
 	case strings.EqualFold(channel, CardsChannel):
 		var all *cards.Board
 		if all, err = t.cards.Board(); err == nil {
-			b = all.Live()
+			b, whole = all.Live(), all.All
 		}
 	case strings.HasSuffix(channel, ".md"):
 		b, err = t.docs.Board(channel)
@@ -96,7 +97,7 @@ func (t *Tools) load(ctx context.Context, channel string) (_ board, err error) {
 	case b == nil:
 		return board{}, &task.Error{Message: noDAG}
 	}
-	return board{b}, nil
+	return board{b, whole}, nil
 }
 
 // Check returns an error if a channel has no tasks.

@@ -222,6 +222,20 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestValidateCountsArchivedCards: dag_validate_dependency and update_task refuse the same cycles.
+func TestValidateCountsArchivedCards(t *testing.T) {
+	d, _ := open(t, on, "aaaaaa: bbbbbb", "bbbbbb: cccccc status=archived", "cccccc: dddddd status=archived", "dddddd:")
+	if a := d.Validate(ctx, ValidateRequest{DependentTaskID: "dddddd", DependencyTaskID: "aaaaaa"}); a.IsValid || len(a.CyclePath) != 5 {
+		t.Errorf("a cycle through archived cards: %s", text(a))
+	}
+	if _, err := d.cards.Update(ctx, cards.UpdateRequest{ID: "dddddd", Updates: map[string]json.RawMessage{"depends_on": []byte(`["aaaaaa"]`)}}); err == nil {
+		t.Error("update_task closes the cycle")
+	}
+	if a := d.Validate(ctx, ValidateRequest{DependentTaskID: "cccccc", DependencyTaskID: "aaaaaa"}); a.ErrorCode != CodeCycle {
+		t.Errorf("an archived card: %s", text(a))
+	}
+}
+
 func TestReadiness(t *testing.T) {
 	d, _ := open(t, on, "a: status=done", "b: a status=failed", "c: ghost", "d: b", "e: a status=blocked", "f: a status=active", "g: a", "h: x1", "x1: status=archived archived_from=active", "x2: status=archived")
 	if a := d.Ready(ctx, ReadyRequest{}); !slices.Equal(a.ReadyTasks, []string{"g"}) {

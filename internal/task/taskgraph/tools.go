@@ -111,13 +111,14 @@ type ValidateAnswer struct {
 func (t *Tools) Validate(ctx context.Context, r ValidateRequest) *ValidateAnswer {
 	a := &ValidateAnswer{}
 	a.Success = t.answer(ctx, r.ChannelID, &a.Outcome, func(b board) error {
-		dependent, dependency := b.Named(r.DependentTaskID), b.Named(r.DependencyTaskID)
+		all := b.all()
+		dependent, dependency := all.Named(r.DependentTaskID), all.Named(r.DependencyTaskID)
 		for _, id := range []struct{ name, value string }{{"dependentTaskId", dependent}, {"dependencyTaskId", dependency}} {
 			if id.value == "" {
 				return &task.Error{Message: id.name + " must be a non-empty string"}
 			}
 		}
-		if bad := b.Graph.Validate(dependent, dependency); bad != nil {
+		if bad := all.Graph.Validate(dependent, dependency); bad != nil {
 			a.Message, a.ErrorCode, a.CyclePath = bad.Message, string(bad.Code), bad.Path
 			return nil
 		}
