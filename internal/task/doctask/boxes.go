@@ -149,7 +149,7 @@ func (d *document) insertBox(all []docTask, at int, title, content string) (*doc
 	for next < len(all) && all[next].start < b.end {
 		next++
 	}
-	after, err := d.checkTasks(splice(d.src, b.end, b.end, text), next)
+	after, err := d.checkTasks(splice(d.src, b.end, b.end, text), next, next)
 	if err != nil {
 		return nil, "", err
 	}
@@ -169,13 +169,13 @@ func (d *document) editBox(t docTask, content string) (*document, error) {
 	end, _ := lineEnd(d.src, b.start, b.textEnd)
 	text := d.eol() + d.inBox(b, content)
 	all, _, _ := d.tasks()
-	at := slices.IndexFunc(all, func(o docTask) bool { return o.start == t.start }) + 1
-	return d.checkTasks(splice(d.src, end, b.textEnd, text), at)
+	at := slices.IndexFunc(all, func(o docTask) bool { return o.start == t.start })
+	return d.checkTasks(splice(d.src, end, b.textEnd, text), at, at+1)
 }
 
 // checkTasks parses the result of an edit of check boxes. It returns an error unless the
-// sections are unchanged, and the tasks too, except for new ones at index at.
-func (d *document) checkTasks(src []byte, at int) (*document, error) {
+// sections are unchanged, and the tasks too, except for those in [from, to) and new ones there.
+func (d *document) checkTasks(src []byte, from, to int) (*document, error) {
 	after, err := d.checkShape(src, len(d.md().Sections), len(d.md().Sections), 0)
 	if err != nil {
 		return nil, err
@@ -185,11 +185,11 @@ func (d *document) checkTasks(src []byte, at int) (*document, error) {
 	same := func(x, y docTask) bool {
 		return x.title == y.title && x.depth == y.depth && x.written == y.written && (!x.written || x.status == y.status)
 	}
-	behind := len(before) - at
-	if len(after.md().Sections) != len(d.md().Sections) || len(now) < at+behind ||
-		!slices.EqualFunc(before[:at], now[:at], same) || !slices.EqualFunc(before[at:], now[len(now)-behind:], same) {
+	behind := len(before) - to
+	if len(after.md().Sections) != len(d.md().Sections) || len(now) < to+behind ||
+		!slices.EqualFunc(before[:from], now[:from], same) || !slices.EqualFunc(before[to:], now[len(now)-behind:], same) {
 		return nil, refuse(task.InvalidSectionContent, evidence{"document": d.address()},
-			"Content would change other tasks of %s: it holds code that is not closed", d.address())
+			"Content would change other tasks of %s: it holds code that is not closed, or a list that takes in the next one", d.address())
 	}
 	return after, nil
 }

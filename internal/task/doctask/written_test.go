@@ -178,6 +178,21 @@ func TestCheckBoxesAreTasks(t *testing.T) {
 	}
 }
 
+// TestEditChangesTheStatusOfACheckBox: the new text of a check box may state another status, or
+// none.
+func TestEditChangesTheStatusOfACheckBox(t *testing.T) {
+	d, dir := docs(t, nil, map[string]string{"a.md": "# A\n## Tasks\n- [ ] One\n- [ ] Two\n"})
+	for _, c := range []struct{ content, want string }{
+		{"- Status: doing\n- [ ] part", "# A\n## Tasks\n- [ ] One\n  - Status: doing\n  - [ ] part\n- [ ] Two\n"},
+		{"Text.", "# A\n## Tasks\n- [ ] One\n  Text.\n  - [ ] part\n- [ ] Two\n"},
+	} {
+		_, err := d.Task(context.Background(), TaskRequest{Operation: "edit", Document: "/a.md", Task: "one", Content: c.content})
+		if got, _ := os.ReadFile(filepath.Join(dir, "a.md")); err != nil || string(got) != c.want {
+			t.Errorf("the text %q: %v\n%s\nwant\n%s", c.content, err, got, c.want)
+		}
+	}
+}
+
 // TestCompleteKeepsBothNotes: the note of a completion is added to an existing note.
 func TestCompleteKeepsBothNotes(t *testing.T) {
 	d, dir := docs(t, nil, map[string]string{"a.md": "# A\n## Tasks\n### One\n- Note: by hand\n"})
