@@ -133,10 +133,10 @@ func (o *Output) StartedTask(v *doctask.StartTaskAnswer) {
 func (o *Output) CompletedTask(v *doctask.CompleteTaskAnswer) {
 	o.Printf("%s  completed %s\n", Plain(v.CompletedTask.Slug), v.CompletedTask.CompletedDate)
 	o.Warnings(v.Warnings...)
-	if v.NextTask == nil {
-		o.Printf("nothing left to do in this document\n")
-	} else {
+	if v.NextTask != nil {
 		o.Printf("next: %s  %s\n", Plain(v.NextTask.Slug), Plain(v.NextTask.Title))
+	} else if len(v.Warnings) == 0 {
+		o.Printf("nothing left to do in this document\n")
 	}
 }
 

@@ -3,6 +3,7 @@ package doctask
 import (
 	"context"
 	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -102,7 +103,7 @@ type CompleteTaskRequest struct {
 // CompleteTaskAnswer is the answer of complete_task.
 type CompleteTaskAnswer struct {
 	CompletedTask CompletedTask `json:"completed_task"`
-	// NextTask is the next task of the document that is pending or in progress, if any.
+	// NextTask is the next task of the document that can start or is in progress, if any.
 	NextTask     *TaskToWork  `json:"next_task,omitempty"`
 	DocumentInfo DocumentInfo `json:"document_info"`
 	Timestamp    string       `json:"timestamp"` // RFC 3339
@@ -170,12 +171,15 @@ func (d *Docs) CompleteTask(ctx context.Context, r CompleteTaskRequest) (*Comple
 		CompletedTask: CompletedTask{t.slug, t.title, note, t.field("Completed")},
 		DocumentInfo:  info(after), Timestamp: now.Format(time.RFC3339),
 	}
-	if next, ok := nextTask(listed(all), t.start); ok {
+	open := slices.DeleteFunc(listed(all), func(t docTask) bool { return after.board().ByID[t.slug].Over() })
+	if next, ok := after.nextTask(open, t.start); ok {
 		work, warnings := d.toWork(ctx, after, next)
 		a.NextTask, a.Warnings = &work, warnings
 		if err := shorten(budget, a, work.parts()); err != nil { // the task is completed nevertheless
 			a.NextTask, a.Warnings = nil, []string{"the next task, " + next.slug + ", does not fit into max_tokens"}
 		}
+	} else if len(open) > 0 {
+		a.Warnings = []string{"no later task can start; the document has open tasks: " + strings.Join(slugs(open, maxNamed), ", ")}
 	}
 	return a, nil
 }
@@ -192,11 +196,12 @@ func info(doc *document) DocumentInfo {
 	return DocumentInfo{strings.TrimSuffix(path.Base(doc.path), ".md"), doc.md().Title, namespace(doc.address())}
 }
 
-// nextTask returns the first task that begins after an offset and is pending or in
-// progress.
-func nextTask(all []docTask, after int) (docTask, bool) {
+// nextTask returns the first task that begins after an offset, is pending or in progress, and
+// does not wait for dependencies.
+func (d *document) nextTask(all []docTask, after int) (docTask, bool) {
 	for _, t := range all {
-		if s := t.model(); t.start > after && (s == task.Pending || s == task.Waiting || s == task.InProgress) {
+		s := t.model()
+		if t.start > after && (s == task.Pending || s == task.Waiting || s == task.InProgress) && len(d.board().Unfinished(d.board().ByID[t.slug].DependsOn)) == 0 {
 			return t, true
 		}
 	}

@@ -77,7 +77,7 @@ func (d *Docs) listTasks(r TaskRequest) (*TaskAnswer, error) {
 		lines = append(lines, taskLine(t))
 	}
 	a := &TaskAnswer{Operation: "list", Document: doc.address(), Tasks: &lines, Hash: doc.hash()}
-	if next, ok := nextTask(all, -1); ok {
+	if next, ok := doc.nextTask(all, -1); ok {
 		line := taskLine(next)
 		a.NextTask = &line
 	}

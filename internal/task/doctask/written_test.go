@@ -289,6 +289,32 @@ func TestLargeTaskDocuments(t *testing.T) {
 	})
 }
 
+// TestNextTaskCanStart: the next task is one whose dependencies are done, and an answer without
+// one names the tasks that are still open.
+func TestNextTaskCanStart(t *testing.T) {
+	d, _ := docs(t, nil, map[string]string{"a.md": "# A\n## Tasks\n### One\n### Two\n- Dependencies: Four\n### Three\n### Four\n### Five\n- Status: blocked\n### Six\n- Dependencies: Two\n"})
+	for _, c := range []struct{ task, next, warning string }{
+		{"one", "three", ""},
+		{"three", "four", ""},
+		{"four", "", "no later task can start; the document has open tasks: two, five, six"},
+		{"two", "six", ""},
+		{"six", "", "no later task can start; the document has open tasks: five"},
+		{"five", "", ""},
+	} {
+		if got, _ := d.Task(context.Background(), TaskRequest{Document: "/a.md"}); c.task == "one" && (got.NextTask == nil || got.NextTask.Slug != "one") {
+			t.Errorf("the list has the next task %+v, want one", got.NextTask)
+		}
+		a := complete(t, d, "/a.md", c.task)
+		next := ""
+		if a.NextTask != nil {
+			next = a.NextTask.Slug
+		}
+		if next != c.next || strings.Join(a.Warnings, "; ") != c.warning {
+			t.Errorf("after %s comes %q with %q, want %q with %q", c.task, next, a.Warnings, c.next, c.warning)
+		}
+	}
+}
+
 func TestStartWarnsOfUnfinishedDependencies(t *testing.T) {
 	d, _ := docs(t, nil, map[string]string{"a.md": "# A\n## Tasks\n### One\n### Two\n- Status: done ✅\n### Three\n- Dependencies: One, Two, Ghost\n"})
 	a, err := d.StartTask(context.Background(), StartTaskRequest{Document: "/a.md", Task: "three"})
