@@ -11,14 +11,18 @@ import (
 	"cairn/internal/text/markdown"
 )
 
+// marks maps the marks of check boxes to statuses, as in Obsidian. A blank, and any other
+// punctuation mark, means pending.
+var marks = map[byte]string{'x': done, 'X': done, '/': "in_progress", '-': "cancelled"}
+
 // checkBox is an item of a task list, "- [ ] title" or "1. [x] title", with the
 // lines indented below it.
 type checkBox struct {
 	title      string
-	mark       int // offset of the character between the brackets
-	start, end int // the item with its nested items, without the last line break
-	textEnd    int // the end of the lines before the first nested box
-	checked    bool
+	mark       int    // offset of the character between the brackets
+	start, end int    // the item with its nested items, without the last line break
+	textEnd    int    // the end of the lines before the first nested box
+	status     string // that the mark denotes, "" for pending
 	bullet     string // the marker and the blanks after it
 	indent     string // blanks before the marker
 	width      int    // columns of indent
@@ -27,7 +31,7 @@ type checkBox struct {
 }
 
 var (
-	boxLine  = regexp.MustCompile(`^([ \t]*)((?:[-*+]|[0-9]{1,9}[.)])[ \t]+)\[([ xX])\][ \t]+(\S.*?)[ \t]*$`)
+	boxLine  = regexp.MustCompile(`^([ \t]*)((?:[-*+]|[0-9]{1,9}[.)])[ \t]+)\[([ xX[:punct:]])\][ \t]+(\S.*?)[ \t]*$`)
 	itemLine = regexp.MustCompile(`^[ \t]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)`)
 )
 
@@ -52,7 +56,7 @@ func boxes(lines []line) (all []checkBox, outside []line) {
 		if m := boxLine.FindStringSubmatchIndex(l.text); m != nil && !l.code && (width < 4 || list) {
 			open = append(open, len(all))
 			all = append(all, checkBox{
-				title: l.text[m[8]:m[9]], mark: l.start + m[6], checked: l.text[m[6]] != ' ', start: l.start, end: l.end, textEnd: l.end,
+				title: l.text[m[8]:m[9]], mark: l.start + m[6], status: marks[l.text[m[6]]], start: l.start, end: l.end, textEnd: l.end,
 				indent: l.text[:m[3]], bullet: l.text[m[4]:m[5]], width: width, parent: parent,
 			})
 			for _, k := range open {

@@ -40,7 +40,7 @@ func randomTasks(r *rand.Rand) string {
 	boxes = func(indent string, depth int) {
 		marker := pick("-", "*", "+", "1.", "2)")
 		for range 1 + r.IntN(3) {
-			b.WriteString(indent + marker + " [" + pick(" ", "x", "X") + "] " + words() + "\n")
+			b.WriteString(indent + marker + " [" + pick(" ", "x", "X", "/", "-", "!") + "] " + words() + "\n")
 			inner := indent + strings.Repeat(" ", len(marker)+1)
 			if r.IntN(4) == 0 {
 				inner = indent + "\t"

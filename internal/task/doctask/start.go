@@ -240,7 +240,7 @@ func (d *document) complete(t docTask, date, note string) ([]byte, error) {
 		out = splice(out, f.start, f.end, done)
 	}
 	if t.box != nil {
-		if !t.box.checked {
+		if t.box.status != done {
 			out = splice(out, t.box.mark, t.box.mark+1, "x")
 		}
 		return out, nil

@@ -63,7 +63,7 @@ func (d *document) tasks() (list []docTask, top int, ok bool) {
 			}
 			if f, ok := fieldOf(t.lines, "Status"); ok {
 				t.status, t.written = f.value, true
-			} else if len(inside) > 0 && !slices.ContainsFunc(inside, func(b checkBox) bool { return !b.checked }) {
+			} else if len(inside) > 0 && !slices.ContainsFunc(inside, func(b checkBox) bool { return b.status != done && b.status != marks['-'] }) {
 				t.status = done
 			}
 			list = append(list, t)
@@ -82,12 +82,9 @@ func boxTasks(all []checkBox, heading docTask, steps bool, taken map[string]bool
 	for i := range all {
 		b := &all[i]
 		t := docTask{section: heading.section, box: b, start: b.start, slug: boxSlug(b.title, taken), title: b.title, depth: heading.depth + 1,
-			parent: heading.slug, lines: b.lines, status: defaultStatus, written: true, step: steps}
+			parent: heading.slug, lines: b.lines, status: cmp.Or(b.status, defaultStatus), written: true, step: steps}
 		if b.parent >= 0 {
 			t.parent, t.depth = made[b.parent].slug, made[b.parent].depth+1
-		}
-		if b.checked {
-			t.status = done
 		}
 		if f, ok := fieldOf(t.lines, "Status"); ok {
 			t.status = f.value

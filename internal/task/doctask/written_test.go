@@ -178,6 +178,21 @@ func TestCheckBoxesAreTasks(t *testing.T) {
 	}
 }
 
+// TestMarksOfCheckBoxes: other marks than a blank and an x are tasks as well.
+func TestMarksOfCheckBoxes(t *testing.T) {
+	const text = "# A\n## Tasks\n- [/] Half\n- [-] No\n- [>] Later\n- [!] Now\n- [a] option\n- [1] footnote\n### Group\n- [x] One\n- [-] Two\n"
+	d, dir := docs(t, nil, map[string]string{"a.md": text})
+	if got, want := list(t, d, "/a.md"), "half in_progress, no cancelled, later pending, now pending, group completed, group/one completed, group/two cancelled"; got != want {
+		t.Errorf("tasks\n%s, want\n%s", got, want)
+	}
+	complete(t, d, "/a.md", "half")
+	complete(t, d, "/a.md", "no")
+	want := strings.NewReplacer("[/] Half", "[x] Half\n  - Completed: 2026-01-15", "[-] No", "[x] No\n  - Completed: 2026-01-15").Replace(text)
+	if got, _ := os.ReadFile(filepath.Join(dir, "a.md")); string(got) != want {
+		t.Errorf("the document is\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestEditChangesTheStatusOfACheckBox: the new text of a check box may state another status, or
 // none.
 func TestEditChangesTheStatusOfACheckBox(t *testing.T) {
