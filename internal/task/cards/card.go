@@ -187,14 +187,11 @@ func rank(priority string) int {
 
 func unique(list []string) []string {
 	seen := make(map[string]bool, len(list))
-	out := list[:0]
-	for _, s := range list {
-		if !seen[s] {
-			seen[s] = true
-			out = append(out, s)
-		}
-	}
-	return out
+	return slices.DeleteFunc(list, func(s string) bool {
+		twice := seen[s]
+		seen[s] = true
+		return twice
+	})
 }
 
 // orNull returns nil, null in JSON, for an empty string.

@@ -57,13 +57,8 @@ func (d *document) appendOwn(i int, text string) []byte {
 // tail returns the line breaks that must follow a text inserted at an offset.
 func (d *document) tail(at int) string {
 	rest := d.src[at:]
-	if len(bytes.TrimSpace(rest)) == 0 {
-		if len(rest) == 0 {
-			return d.eol()
-		}
-		return ""
-	}
-	if bytes.Count(rest[:len(rest)-len(bytes.TrimLeft(rest, " \t\r\n"))], []byte(d.eol())) < 2 {
+	text := bytes.TrimLeft(rest, " \t\r\n")
+	if len(rest) == 0 || len(text) > 0 && bytes.Count(rest[:len(rest)-len(text)], []byte(d.eol())) < 2 {
 		return d.eol()
 	}
 	return ""
