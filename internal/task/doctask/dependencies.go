@@ -29,18 +29,30 @@ var (
 	// connective matches words between two names.
 	connective = regexp.MustCompile(`(?i)^(?:(?:and|&|-|none)(?:\s+|$))+|(?:\s+(?:and|&|-|none))+\s*$|\s+$`)
 	// otherField matches a list item that is a field of the task, not a dependency.
-	otherField = regexp.MustCompile(`^[ \t]*[-*+][ \t]*[*_]{0,2}(?:Status|Workflow|Main-Workflow|Priority|Assignee|Estimate|Estimated Time|Completed|Note)[*_]{0,2}:`)
+	otherField = regexp.MustCompile(`^[ \t]*[-*+][ \t]*[*_]{0,2}(?:Status|Dependencies|Depends [Oo]n|Blocked [Bb]y|Workflow|Main-Workflow|Priority|Assignee|Estimate|Estimated Time|Completed|Note)[*_]{0,2}:`)
+	// boxID and waitsFor match the ID of a check box and those of its dependencies in a title,
+	// as Obsidian writes them: "🆔 a1 ⛔ b2,c3" or "[id:: a1] [dependsOn:: b2]".
+	boxID    = regexp.MustCompile(`(?:🆔\x{fe0f}?|\bid::)[ \t]*([\w-]+)`)
+	waitsFor = regexp.MustCompile(`(?:⛔\x{fe0f}?|\bdependsOn::)[ \t]*([\w-]+(?:[ \t]*,[ \t]*[\w-]+)*)`)
 	// qualifier matches a remark after a name: "Database setup (done)".
 	qualifier = regexp.MustCompile(`[ \t]+\([^()]*\)$`)
 )
 
-// dependencies returns the entries of a task's field Dependencies: slugs, titles and links,
-// separated by commas, semicolons or "and", slugs also by blanks, or a list below the field
-// with one entry per item. "None" and "-" mean no dependencies.
+// dependencyFields are the names of the field Dependencies.
+var dependencyFields = []string{"Dependencies", "Depends on", "Depends On", "Blocked by", "Blocked By"}
+
+// dependencies returns the entries of a task's field Dependencies, and the IDs in its title.
+// Entries are slugs, titles and links, separated by commas, semicolons or "and", slugs also by
+// blanks, or a list below the field with one entry per item. "None" and "-" mean no
+// dependencies.
 func (n *taskNames) dependencies(t docTask) []dependency {
 	var out []dependency
 	seen := map[string]bool{}
-	for _, v := range dependencyValues(t.lines) {
+	values := dependencyValues(t.lines)
+	for _, m := range waitsFor.FindAllStringSubmatch(t.title, -1) {
+		values = append(values, field{m[1], t.start, t.start})
+	}
+	for _, v := range values {
 		for _, dep := range n.entries(v.value) {
 			if seen[dep.id] || len(out) == maxDependencies {
 				continue
@@ -53,19 +65,23 @@ func (n *taskNames) dependencies(t docTask) []dependency {
 	return out
 }
 
-// dependencyValues returns the value of the field or, if it is empty, the items of the list
-// below the field.
-func dependencyValues(lines []line) []field {
-	if f, ok := fieldOf(lines, "Dependencies"); ok {
-		return []field{f}
+// dependencyValues returns the values of the fields, and for an empty one the items of the
+// list below the field.
+func dependencyValues(lines []line) (values []field) {
+	for _, name := range dependencyFields {
+		if f, ok := fieldOf(lines, name); ok {
+			values = append(values, f)
+		} else if empty, ok := emptyField(lines, name); ok {
+			values = append(values, listBelow(lines, empty)...)
+		}
 	}
-	empty, ok := emptyField(lines, "Dependencies")
-	if !ok {
-		return nil
-	}
+	return values
+}
+
+// listBelow returns the items of the list below an empty field.
+func listBelow(lines []line, empty field) (values []field) {
 	at := slices.IndexFunc(lines, func(l line) bool { return l.start <= empty.start && empty.start <= l.end })
 	inItem := itemLine.MatchString(lines[at].text)
-	var values []field
 	for _, l := range lines[at+1:] {
 		if !inItem && strings.TrimSpace(l.text) == "" {
 			continue
@@ -145,14 +161,15 @@ func (n *taskNames) entry(text string) dependency {
 type taskNames struct {
 	doc  *document
 	all  []docTask
-	full map[string]int // by slug, title in lower case or as a slug, and "parent/slug"
-	// begun holds the tasks by the start of their titles up to a punctuation mark, such
-	// as "task 1" for "Task 1: set up", and by an initial number; -1 if ambiguous.
+	full map[string]int // by slug, title in lower case or as a slug, "parent/slug", and ID
+	// begun holds the tasks by the start of their titles, such as "task 1" for "Task 1: set
+	// up", and by an initial number; -1 if ambiguous.
 	begun map[string]int
 }
 
-// beginnings matches the start of a title, and a number at the start.
-var beginnings = regexp.MustCompile(`^(?:([0-9][0-9.]*)\b.*|(.*?)[ \t]*(?:[:.)–—]|[ \t]-[ \t]).*)$`)
+// beginnings matches the start of a title, and a number at the start. The start ends at a
+// punctuation mark, at an emoji or at a tag.
+var beginnings = regexp.MustCompile(`^(?:([0-9][0-9.]*)\b.*|(.*?)[ \t]*(?:[:.)–—\p{So}]|[ \t](?:-[ \t]|[@#([])).*)$`)
 
 func (d *document) names(all []docTask) *taskNames {
 	n := &taskNames{doc: d, all: all, full: make(map[string]int, 3*len(all)), begun: map[string]int{}}
@@ -162,6 +179,7 @@ func (d *document) names(all []docTask) *taskNames {
 		func(t docTask) string { return markdown.Slug(t.title) },
 		func(t docTask) string { return markdown.CueDeckSlug(t.title) },
 		func(t docTask) string { return t.parent + "/" + markdown.Slug(t.title) },
+		func(t docTask) string { return append(boxID.FindStringSubmatch(strings.ToLower(t.title)), "", "")[1] },
 	} {
 		for i, t := range all {
 			if _, taken := n.full[key(t)]; !taken {

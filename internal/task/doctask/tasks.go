@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"cairn/internal/task"
-	"cairn/internal/text/markdown"
 )
 
 // docTask is a task of a document: a heading or a check box.
@@ -68,8 +67,7 @@ func (d *document) tasks() (list []docTask, top int, ok bool) {
 			}
 			list = append(list, t)
 		}
-		_, depends := fieldOf(t.lines, "Dependencies")
-		list = append(list, boxTasks(inside, t, t.written || depends, taken)...)
+		list = append(list, boxTasks(inside, t, t.written || len(dependencyValues(t.lines)) > 0, taken)...)
 	}
 	return list, top, true
 }
@@ -185,7 +183,7 @@ func (d *document) pick(all []docTask, text string) (docTask, error) {
 }
 
 // named returns the task with a slug or title: the heading that find returns, else a check
-// box.
+// box, also by the start of its title.
 func (d *document) named(all []docTask, slug string) (docTask, bool) {
 	if i, ok := d.find(slug); ok {
 		for _, t := range all {
@@ -195,11 +193,8 @@ func (d *document) named(all []docTask, slug string) (docTask, bool) {
 		}
 		return docTask{}, false
 	}
-	want := markdown.Slug(slug[strings.LastIndexByte(slug, '/')+1:])
-	for _, t := range all {
-		if t.box != nil && want != "" && (t.slug == want || markdown.Slug(t.title) == want) {
-			return t, true
-		}
+	if i, ok := d.names(all).find(slug[strings.LastIndexByte(slug, '/')+1:]); ok && all[i].box != nil {
+		return all[i], true
 	}
 	return docTask{}, false
 }

@@ -257,6 +257,9 @@ func TestDependenciesAsPeopleWriteThem(t *testing.T) {
 		{"- Dependencies: database-setup INITIALIZE-CONFIGURATION", "database-setup initialize-configuration"},
 		{"- Dependencies:\n  - Database Setup\n  - [x](#initialize-configuration)\n- Priority: high", "database-setup initialize-configuration"},
 		{"**Dependencies:**\n\n- Database Setup\n- Status: todo", "database-setup"},
+		{"- Depends on: Database Setup", "database-setup"}, {"**Depends On:** Database Setup", "database-setup"}, {"* Blocked by: [DB](#database-setup)", "database-setup"},
+		{"- Dependencies: Task 1\n- Blocked By:\n  - Database Setup\n- Depends on: 1.2", "task-1-fetch 12-reach-100 database-setup"},
+		{"- Dependencies:\n- Depends on: Task 1", "task-1-fetch"},
 		{"- Dependencies: None.", ""}, {"- Dependencies: none", ""}, {"- Dependencies: N/A", ""}, {"- Dependencies: -", ""}, {"- Dependencies: None (can start now)", ""},
 		{"- Dependencies: Initialise Configuration", "!Initialise Configuration"},
 		{"- Dependencies: database-setup ghost", "database-setup !ghost"},
@@ -278,6 +281,24 @@ func TestDependenciesAsPeopleWriteThem(t *testing.T) {
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%q: %q, want %q", c.text, got, c.want)
 		}
+	}
+}
+
+// TestDependenciesInTitles: the titles of check boxes have IDs and dependencies as Obsidian
+// writes them.
+func TestDependenciesInTitles(t *testing.T) {
+	d, _ := docs(t, nil, map[string]string{"a.md": "# A\n## Tasks\n- [ ] Buy 🆔 Ab-1 ⏫\n- [ ] Plant ⛔ ab-1 🔁 every year\n- [ ] Dig [id:: q7]\n- [ ] Harvest ⛔️ q7, Ab-1,zz 📅 2026-12-01\n  - Dependencies: Plant\n- [ ] Eat [dependsOn:: q7] (dependsOn::Ab-1)\n"})
+	board, _ := d.Board("/a.md")
+	var got []string
+	for _, n := range board.Tasks {
+		got = append(got, n.ID[:3]+" "+strings.Join(n.DependsOn, " "))
+	}
+	buy, plant, dig := board.Tasks[0].ID, board.Tasks[1].ID, board.Tasks[2].ID
+	if next := complete(t, d, "/a.md", "Buy").NextTask; next == nil || next.Slug != plant {
+		t.Errorf("after Buy comes %+v, want %s", next, plant)
+	}
+	if want := []string{"buy ", "pla " + buy, "dig ", "har " + plant + " " + dig + " " + buy + " zz", "eat " + dig + " " + buy}; !slices.Equal(got, want) {
+		t.Errorf("tasks %q, want %q", got, want)
 	}
 }
 
