@@ -2,6 +2,8 @@ package tasks
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/face/term"
@@ -15,9 +17,25 @@ func (a *app) planCommand() *cli.Command {
 	return cmd
 }
 
-// withStages opens the question tasks of the folder for fn. It works on no stage.
+// withStages opens the question tasks of the folder for fn. It works on no stage. The arguments
+// are IDs of tasks, or the beginnings of IDs.
 func (a *app) withStages(fn func(ctx context.Context, st *workspace.Stages, args []string) error) func(*cli.Command, []string) error {
-	return cli.With(a.App, a.openStages, fn)
+	return cli.With(a.App, a.openStages, func(ctx context.Context, st *workspace.Stages, args []string) error {
+		for i, name := range args {
+			args[i] = fullID(ctx, st, name)
+		}
+		return fn(ctx, st, args)
+	})
+}
+
+// fullID returns the ID of the only recent question task whose ID begins with name, else name.
+func fullID(ctx context.Context, st *workspace.Stages, name string) string {
+	list, _ := st.List(ctx, stage.Query{Limit: 1000}) // loading the task returns the error
+	list = slices.DeleteFunc(list, func(s *stage.State) bool { return name == "" || !strings.HasPrefix(s.ID, name) })
+	if len(list) != 1 {
+		return name
+	}
+	return list[0].ID
 }
 
 func (a *app) openStages(ctx context.Context) (*workspace.Stages, error) {

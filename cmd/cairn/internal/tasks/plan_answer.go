@@ -36,6 +36,7 @@ func (a *app) planAnswerCommand() *cli.Command {
 				return err
 			}
 			defer st.Close()
+			args[0] = fullID(ctx, st, args[0])
 			// Complete the lookup first if an earlier process has left it.
 			s, err := st.Watch(ctx, args[0], nil, func(s *stage.State) bool {
 				return s.Current != stage.IntentAnalysis && s.Current != stage.EmbeddingLookup
