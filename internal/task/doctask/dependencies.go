@@ -167,9 +167,12 @@ type taskNames struct {
 	begun map[string]int
 }
 
-// beginnings matches the start of a title, and a number at the start. The start ends at a
-// punctuation mark, at an emoji or at a tag.
-var beginnings = regexp.MustCompile(`^(?:([0-9][0-9.]*)\b.*|(.*?)[ \t]*(?:[:.)–—\p{So}]|[ \t](?:-[ \t]|[@#([])).*)$`)
+// beginnings match the start of a title up to a punctuation mark, an emoji or a tag, or its
+// number; and the number of "Task 1: set up", or a first word with a digit, such as "T042".
+var beginnings = []*regexp.Regexp{
+	regexp.MustCompile(`^(?:([0-9][0-9.]*)\b.*|(.*?)[ \t]*(?:[:.)–—\p{So}]|[ \t](?:-[ \t]|[@#([])).*)$`),
+	regexp.MustCompile(`^(?:\pL+[ \t]+([0-9][0-9.]*)[ \t]*[:.)–—-]|([\w#-]*[0-9][\w.-]*)\b)`),
+}
 
 func (d *document) names(all []docTask) *taskNames {
 	n := &taskNames{doc: d, all: all, full: make(map[string]int, 3*len(all)), begun: map[string]int{}}
@@ -189,15 +192,16 @@ func (d *document) names(all []docTask) *taskNames {
 	}
 	delete(n.full, "")
 	for i, t := range all {
-		m := beginnings.FindStringSubmatch(strings.ToLower(t.title))
-		if m == nil {
-			continue
+		for _, start := range beginnings {
+			if m := start.FindStringSubmatch(strings.ToLower(t.title)); m != nil {
+				key := strings.TrimRight(m[1]+m[2], ".")
+				if other, taken := n.begun[key]; taken && other != i {
+					n.begun[key] = -1
+				} else {
+					n.begun[key] = i
+				}
+			}
 		}
-		key := strings.TrimRight(m[1]+m[2], ".")
-		if _, several := n.begun[key]; several {
-			i = -1
-		}
-		n.begun[key] = i
 	}
 	delete(n.begun, "")
 	return n

@@ -241,7 +241,7 @@ func TestCreateFollowsTheDocument(t *testing.T) {
 
 // TestDependenciesAsPeopleWriteThem: titles, links and slugs lead to tasks, in any case.
 func TestDependenciesAsPeopleWriteThem(t *testing.T) {
-	const tasks = "\n### Initialize Configuration\n### Database Setup\n### Build, test and ship\n### Task 1: Fetch\n### Task 10: Sleep\n### 1.2 Reach 100%\n"
+	const tasks = "\n### Initialize Configuration\n### Database Setup\n### Build, test and ship\n### Task 1: Fetch\n### Task 10: Sleep\n### 1.2 Reach 100%\n### T042 Write 2 tests\n### SHA256 sums: check\n"
 	for _, c := range []struct{ text, want string }{
 		{"Dependencies: Initialize Configuration", "initialize-configuration"},
 		{"- Dependencies: initialize configuration, #database-setup", "initialize-configuration database-setup"},
@@ -257,6 +257,7 @@ func TestDependenciesAsPeopleWriteThem(t *testing.T) {
 		{"- Dependencies: database-setup INITIALIZE-CONFIGURATION", "database-setup initialize-configuration"},
 		{"- Dependencies:\n  - Database Setup\n  - [x](#initialize-configuration)\n- Priority: high", "database-setup initialize-configuration"},
 		{"**Dependencies:**\n\n- Database Setup\n- Status: todo", "database-setup"},
+		{"- Dependencies: 1, 10", "task-1-fetch task-10-sleep"}, {"- Dependencies: t042, 2", "t042-write-2-tests !2"}, {"- Dependencies: SHA256 sums and sha256", "sha256-sums-check"},
 		{"- Depends on: Database Setup", "database-setup"}, {"**Depends On:** Database Setup", "database-setup"}, {"* Blocked by: [DB](#database-setup)", "database-setup"},
 		{"- Dependencies: Task 1\n- Blocked By:\n  - Database Setup\n- Depends on: 1.2", "task-1-fetch 12-reach-100 database-setup"},
 		{"- Dependencies:\n- Depends on: Task 1", "task-1-fetch"},
