@@ -12,7 +12,7 @@ import (
 
 // pdfFont decodes the strings of one font.
 type pdfFont struct {
-	wide     bool             // codes have two bytes
+	wide     bool             // codes have two bytes, as only those of composite fonts do
 	unicode  map[int]string   // by code, from the font's ToUnicode map
 	names    map[int]string   // by code, from the glyph names
 	encoding *charmap.Charmap // of one-byte codes
@@ -144,7 +144,7 @@ func (f *pdfFile) readCMap(t *pdfFont, data []byte) {
 			continue
 		case k == end:
 			return
-		case k == "endcodespacerange":
+		case k == "endcodespacerange" && t.wide:
 			for _, v := range stack {
 				if s, ok := v.(string); ok {
 					t.wide = len(s) == 2
