@@ -238,6 +238,9 @@ func (p *pdfPage) show(s *textState, v any) {
 	s.font.each(str, func(text string, width float64, blank bool) {
 		p.f.w.spend(128)
 		onPage := times(s.matrix, s.page)
+		length := max(math.Hypot(onPage[0], onPage[1]), 1e-9)
+		cos, sin := math.Round(onPage[0]/length), math.Round(onPage[1]/length)
+		onPage = times(onPage, [6]float64{cos, -sin, sin, cos, 0, 0}) // lines run to the right
 		at := times(translation(0, s.rise), onPage)
 		size := math.Abs(s.size) * math.Hypot(at[2], at[3])
 		advance := width/1000*s.size + s.charSpace
