@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -16,7 +17,7 @@ func Man(w *writer, data []byte) error {
 	if !isManual(text) {
 		return errNoManual
 	}
-	m := manual{}
+	m := manual{defined: map[string]string{}}
 	for line := range bytes.SplitSeq(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")) {
 		w.line(m.line(strings.TrimRight(flat(string(line)), " ")))
 	}
@@ -30,17 +31,13 @@ func isManual(text []byte) bool {
 	if bytes.IndexByte(text, 0) >= 0 {
 		return false
 	}
-	ignored := false
+	m := manual{defined: map[string]string{}}
 	for line := range bytes.SplitSeq(text, []byte("\n")) {
-		switch line = bytes.TrimSpace(line); {
-		case ignored:
-			ignored = !bytes.HasPrefix(line, []byte(".."))
-		case len(line) == 0:
-		case bytes.HasPrefix(line, []byte(".de")), bytes.HasPrefix(line, []byte(".ig")): // a macro definition or a comment
-			ignored = true
-		case !bytes.ContainsRune([]byte(`.'\`), rune(line[0])):
+		switch s := string(bytes.TrimSpace(line)); {
+		case s == "", m.defines(s):
+		case !strings.ContainsRune(`.'\`, rune(s[0])):
 			return false
-		case bytes.HasPrefix(line, []byte(".TH ")), bytes.HasPrefix(line, []byte(".Dd")), bytes.HasPrefix(line, []byte(".Dt ")), bytes.HasPrefix(line, []byte(".so ")):
+		case strings.HasPrefix(s, ".TH "), strings.HasPrefix(s, ".Dd"), strings.HasPrefix(s, ".Dt "), strings.HasPrefix(s, ".so "):
 			return true
 		}
 	}
@@ -49,24 +46,58 @@ func isManual(text []byte) bool {
 
 // manual is the state of a conversion.
 type manual struct {
-	literal bool   // between .nf and .fi, where lines are code
-	ignored bool   // in a macro definition
-	next    int    // the level of a heading whose text is on the next line, 0 for none
-	name    string // of the command, from .Nm
+	literal bool              // between .nf and .fi, where lines are code
+	until   string            // the macro that ends a definition or comment, "" outside of one
+	macro   string            // that is being defined
+	defined map[string]string // "nf" or "fi" for a macro of the page with this request, "" for one that writes its arguments, else "."
+	next    int               // the level of a heading whose text is on the next line, 0 for none
+	name    string            // of the command, from .Nm
 }
+
+// request splits a line into a macro and its arguments. A line of text has no macro.
+func request(s string) (macro string, args []string) {
+	if s == "" || s[0] != '.' && s[0] != '\'' {
+		return "", nil
+	}
+	macro, rest, _ := strings.Cut(strings.TrimLeft(s[1:], " \t"), " ")
+	return macro, arguments(rest)
+}
+
+// defines reports whether a line belongs to the definition of a macro or to a comment.
+func (m *manual) defines(s string) bool {
+	macro, args := request(s)
+	args = append(args, "", "")
+	switch {
+	case m.until != "" && macro == m.until:
+		m.until = ""
+	case m.until != "":
+		if macro == "nf" || macro == "fi" || macro == "" && strings.Contains(s, `\$`) {
+			m.defined[m.macro] = macro
+		}
+	case macro == "ig":
+		m.until = cmp.Or(args[0], ".")
+	case macro == "de", macro == "am":
+		m.macro, m.until = args[0], cmp.Or(args[1], ".")
+		m.defined[m.macro] = "."
+	default:
+		return false
+	}
+	return true
+}
+
+// condition matches the start of a line that applies on terminals only.
+var condition = regexp.MustCompile(`^(?:[.'][ \t]*i[ef][ \t]+n[ \t]+)+`)
 
 // line converts one line.
 func (m *manual) line(s string) string {
-	if m.ignored {
-		m.ignored = !strings.HasPrefix(s, "..")
+	if m.defines(s) {
 		return ""
 	}
-	s = strings.TrimSuffix(s, `\{\`) // the start of a block
+	s = condition.ReplaceAllString(strings.TrimSuffix(s, `\{\`), "") // which starts a block
 	if s == "" || s[0] != '.' && s[0] != '\'' {
 		return m.text(s)
 	}
-	macro, rest, _ := strings.Cut(strings.TrimLeft(s[1:], " \t"), " ")
-	args := arguments(rest)
+	macro, args := request(s)
 	switch macro {
 	case "TH", "Dt":
 		if len(args) > 1 {
@@ -81,8 +112,6 @@ func (m *manual) line(s string) string {
 		m.literal = true
 	case "fi", "EE", "Ed":
 		m.literal = false
-	case "de", "ig", "am":
-		m.ignored = true
 	case "IP", "It":
 		if macro == "IP" && len(args) > 1 {
 			args = args[:1]
@@ -104,7 +133,11 @@ func (m *manual) line(s string) string {
 	case "B", "I", "SB", "SM", "R":
 		return m.text(strings.Join(args, " "))
 	default:
-		if len(macro) == 2 && 'A' <= macro[0] && macro[0] <= 'Z' && 'a' <= macro[1] && macro[1] <= 'z' && !strings.Contains(" Dd Os Pp Bl El Rs Re ", " "+macro+" ") {
+		if request, ok := m.defined[macro]; ok && request == "" {
+			return m.text(strings.Join(args, " "))
+		} else if ok {
+			m.literal = request == "nf" || request == "." && m.literal
+		} else if len(macro) == 2 && 'A' <= macro[0] && macro[0] <= 'Z' && 'a' <= macro[1] && macro[1] <= 'z' && !strings.Contains(" Dd Os Pp Bl El Rs Re ", " "+macro+" ") {
 			return m.text(m.inline(macro, args))
 		}
 	}
@@ -157,8 +190,9 @@ func (m *manual) inline(macro string, args []string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// argument matches an argument of a macro. Quotes and backslashes keep words together.
-var argument = regexp.MustCompile(`"([^"]*)"?|(?:[^ \t\\]|\\.?)+`)
+// argument matches an argument of a macro. Quotes and backslashes keep words together,
+// and two quotes inside of quotes are one.
+var argument = regexp.MustCompile(`"((?:[^"]|"")*)"?|(?:[^ \t\\]|\\.?)+`)
 
 // arguments splits the arguments of a macro, which end with a comment.
 func arguments(s string) []string {
@@ -168,7 +202,7 @@ func arguments(s string) []string {
 			break
 		}
 		if m[0][0] == '"' {
-			m[0] = m[1]
+			m[0] = strings.ReplaceAll(m[1], `""`, `"`)
 		}
 		args = append(args, m[0])
 	}
