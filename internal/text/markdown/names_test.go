@@ -12,10 +12,10 @@ import (
 // TestNames: the name of a file without a known extension decides its format.
 func TestNames(t *testing.T) {
 	for names, want := range map[string]string{
-		"README NEWS.gz COPYING copyright LICENSE-MIT README.Debian changelog.Debian.gz README.Debian.amd64.gz COPYING.LIB a/TODO": ".txt",
+		"README NEWS.gz COPYING copyright LICENSE-MIT README.Debian changelog.Debian.gz README.Debian.amd64.gz COPYING.LIB a/TODO CHANGELOG.3 NEWS-1.12 CHANGES-2.8.gz ChangeLog.1": ".txt",
 		"README.md docs/INSTALL.md.gz":           ".md",
 		"changes.html changelog.html.gz":         ".html",
-		"git.1 git.1.gz":                         ".1",
+		"git.1 git.1.gz install.1":               ".1",
 		"open.3pm.gz open.3ssl open.3":           ".3",
 		"a.7z":                                   ".7z",
 		"a.tar.gz":                               ".tar",

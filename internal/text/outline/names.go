@@ -22,7 +22,8 @@ func Ext(name string) string {
 	}
 	if alias := aliases[strings.ToLower(stem)]; alias != "" {
 		edition, _, _ := strings.Cut(strings.TrimLeft(rest, ".-"), ".")
-		if rest == "" || editions[strings.ToLower(edition)] {
+		release := stem != strings.ToLower(stem) && strings.Trim(rest, "-.0123456789") == "" // install.1 is a manual page
+		if rest == "" || editions[strings.ToLower(edition)] || release {
 			return alias
 		}
 	}
@@ -48,7 +49,7 @@ var (
 		".mk": "makefile gnumakefile", ".dockerfile": "dockerfile containerfile", ".groovy": "jenkinsfile",
 		".rb": "vagrantfile gemfile rakefile brewfile podfile", ".py": "sconstruct sconscript snakefile tiltfile",
 	})
-	// editions may follow such a name: README.Debian, LICENSE-MIT.
+	// editions may follow such a name: README.Debian, LICENSE-MIT. So may the number of a release.
 	editions = set("debian source upstream linux windows lib lesser gpl lgpl agpl gplv2 gplv3 mit apache bsd mpl isc")
 	// subsections may follow the section of a manual page.
 	subsections = set("pm perl ssl x p t m tcl tk type const posix readline ncurses")
