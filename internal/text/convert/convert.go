@@ -14,9 +14,11 @@ import (
 	"compress/gzip"
 	"io"
 	"path"
+	"regexp"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/unicode"
 )
 
@@ -98,17 +100,30 @@ func Gzip(c Converter) Converter {
 	}
 }
 
-// utf8Text decodes text in UTF-16 with a byte order mark, in UTF-8 or, if it is neither,
-// in Windows-1252. The result has no byte order mark.
+// declared matches the encoding that a page, an XML file or the first line of a manual page
+// declares.
+var declared = regexp.MustCompile(`(?i)(?:<meta\s[^>]*charset=|<\?xml\s[^>]*encoding=|-\*-.*coding:)\s*["']?\s*([\w.:-]+)`)
+
+// utf8Text decodes text in the encoding that its first 64 KiB declare: see decoded.
 func utf8Text(data []byte) []byte {
+	label := append(declared.FindSubmatch(data[:min(len(data), 64<<10)]), nil, nil)[1]
+	return decoded(data, string(label))
+}
+
+// decoded decodes text in UTF-16 with a byte order mark, in UTF-8, in the encoding with a
+// name of the web such as "shift_jis", or else in Windows-1252. The result has no byte order
+// mark. Valid UTF-8 is decoded only if it has escape characters, as in ISO-2022-JP.
+func decoded(data []byte, label string) []byte {
+	encoding, err := htmlindex.Get(label)
+	valid := utf8.Valid(data)
 	switch {
 	case bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
-		if out, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Bytes(data); err == nil {
-			return out
-		}
-	case utf8.Valid(data):
+		encoding = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
+	case valid && (err != nil || bytes.IndexByte(data, 0x1b) < 0):
 		return bytes.TrimPrefix(data, []byte("\ufeff"))
+	case err != nil:
+		encoding = charmap.Windows1252
 	}
-	out, _ := charmap.Windows1252.NewDecoder().Bytes(data) // it maps every byte
+	out, _ := encoding.NewDecoder().Bytes(data) // the decoders replace what they cannot read
 	return out
 }

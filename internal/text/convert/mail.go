@@ -67,7 +67,11 @@ const maxHeader = 8 << 10
 
 func decodedHeader(h mail.Header, key string) string {
 	raw := cut(h.Get(key), maxHeader)
-	value, err := new(mime.WordDecoder).DecodeHeader(raw)
+	d := mime.WordDecoder{CharsetReader: func(label string, r io.Reader) (io.Reader, error) {
+		text, err := io.ReadAll(r)
+		return bytes.NewReader(decoded(text, label)), err
+	}}
+	value, err := d.DecodeHeader(raw)
 	if err != nil {
 		value = raw
 	}
@@ -114,6 +118,9 @@ func (w *writer) messagePart(kind, encoding string, body io.Reader, depth int) b
 			panic(errOutput)
 		}
 		w.spend(16 * len(text))
+		if label := params["charset"]; label != "" {
+			text = decoded(text, label)
+		}
 		before := len(w.out)
 		if media == "text/html" {
 			if writePage(w, text, 2) != nil {
