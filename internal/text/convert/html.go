@@ -186,8 +186,9 @@ func hidden(n *html.Node) bool {
 				return true
 			}
 		case "class":
-			// Permalinks of headings, and line numbers.
-			if slices.ContainsFunc(strings.Fields(a.Val), func(c string) bool { return c == "headerlink" || c == "linenos" || c == "line-numbers" }) {
+			// Permalinks of headings, and line numbers. On code the class asks a script for numbers.
+			code := n.DataAtom == atom.Pre || n.DataAtom == atom.Code
+			if slices.ContainsFunc(strings.Fields(a.Val), func(c string) bool { return c == "headerlink" || c == "linenos" || c == "line-numbers" && !code }) {
 				return true
 			}
 		}
