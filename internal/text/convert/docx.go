@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,7 +14,8 @@ func DOCX(w *writer, data []byte) error {
 	a := openArchive(w, data, document)
 	d := wordDocument{w: w}
 	d.readStyles(a.xml("word/styles.xml"))
-	for _, part := range []string{document, "word/footnotes.xml", "word/endnotes.xml"} {
+	parts := slices.DeleteFunc(slices.Sorted(maps.Values(a.relations(document))), func(part string) bool { return !isDrawing(part) })
+	for _, part := range append([]string{document, "word/footnotes.xml", "word/endnotes.xml"}, parts...) {
 		d.blocks(a.xml(part))
 	}
 	return nil

@@ -24,6 +24,11 @@ func PPTX(w *writer, data []byte) error {
 	return nil
 }
 
+// isDrawing reports whether a part is the text of a diagram, or a chart.
+func isDrawing(part string) bool {
+	return strings.Contains(part, "/diagrams/data") || strings.Contains(part, "/charts/chart")
+}
+
 // slideText is the text of a slide.
 type slideText struct {
 	title string
@@ -40,16 +45,16 @@ func (a *archive) slide(name string, number int) {
 	for _, block := range s.body {
 		block(a.w)
 	}
-	related := a.relations(name)
-	for _, id := range slices.Sorted(maps.Keys(related)) {
-		if !strings.Contains(related[id], "/notesSlides/") {
+	for _, part := range slices.Sorted(maps.Values(a.relations(name))) { // notes after drawings
+		notes := strings.Contains(part, "/notesSlides/")
+		if !notes && !isDrawing(part) {
 			continue
 		}
-		if notes := a.slideText(related[id]); len(notes.body) > 0 {
+		if s = a.slideText(part); notes && len(s.body) > 0 {
 			a.w.text("Notes:")
-			for _, block := range notes.body {
-				block(a.w)
-			}
+		}
+		for _, block := range s.body {
+			block(a.w)
 		}
 	}
 }
