@@ -95,7 +95,7 @@ func Gzip(c Converter) Converter {
 		case c != nil:
 			return c(w, data)
 		}
-		w.out = utf8Text(data)
+		w.out = utf8Text(data, "")
 		return nil
 	}
 }
@@ -104,22 +104,19 @@ func Gzip(c Converter) Converter {
 // declares.
 var declared = regexp.MustCompile(`(?i)(?:<meta\s[^>]*charset=|<\?xml\s[^>]*encoding=|-\*-.*coding:)\s*["']?\s*([\w.:-]+)`)
 
-// utf8Text decodes text in the encoding that its first 64 KiB declare: see decoded.
-func utf8Text(data []byte) []byte {
-	label := append(declared.FindSubmatch(data[:min(len(data), 64<<10)]), nil, nil)[1]
-	return decoded(data, string(label))
-}
-
-// decoded decodes text in UTF-16 with a byte order mark, in UTF-8, in the encoding with a
-// name of the web such as "shift_jis", or else in Windows-1252. The result has no byte order
-// mark. Valid UTF-8 is decoded only if it has escape characters, as in ISO-2022-JP.
-func decoded(data []byte, label string) []byte {
+// utf8Text decodes text in UTF-16 with a byte order mark, in UTF-8, in the encoding with a
+// label of the web such as "shift_jis", by default the one that its first 64 KiB declare, or
+// else in Windows-1252. The result has no byte order mark. Valid UTF-8 is decoded only if it
+// has escape characters, as in ISO-2022-JP.
+func utf8Text(data []byte, label string) []byte {
+	if m := declared.FindSubmatch(data[:min(len(data), 64<<10)]); m != nil && label == "" {
+		label = string(m[1])
+	}
 	encoding, err := htmlindex.Get(label)
-	valid := utf8.Valid(data)
 	switch {
 	case bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
 		encoding = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
-	case valid && (err != nil || bytes.IndexByte(data, 0x1b) < 0):
+	case utf8.Valid(data) && (err != nil || bytes.IndexByte(data, 0x1b) < 0):
 		return bytes.TrimPrefix(data, []byte("\ufeff"))
 	case err != nil:
 		encoding = charmap.Windows1252

@@ -14,7 +14,7 @@ func DOCX(w *writer, data []byte) error {
 	a := openArchive(w, data, document)
 	d := wordDocument{w: w}
 	d.readStyles(a.xml("word/styles.xml"))
-	parts := slices.DeleteFunc(slices.Sorted(maps.Values(a.relations(document))), func(part string) bool { return !isDrawing(part) })
+	parts := slices.DeleteFunc(slices.Sorted(maps.Values(a.relations(document))), func(part string) bool { return !drawing.MatchString(part) })
 	for _, part := range append([]string{document, "word/footnotes.xml", "word/endnotes.xml"}, parts...) {
 		d.blocks(a.xml(part))
 	}

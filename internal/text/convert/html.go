@@ -22,7 +22,7 @@ func HTML(w *writer, data []byte) error {
 
 // writePage writes a page with its headings lowered by a number of levels.
 func writePage(w *writer, data []byte, lower int) error {
-	data = utf8Text(data)
+	data = utf8Text(data, "")
 	w.spend(16 * len(data)) // parsing; the passes over the tree count themselves
 	data = closeEmpty(data)
 	root, err := html.Parse(bytes.NewReader(data))
@@ -164,11 +164,7 @@ func (p *page) isMenu(list *html.Node) bool {
 }
 
 // dropped are the elements that contain no text of the page.
-var dropped = map[atom.Atom]bool{
-	atom.Script: true, atom.Style: true, atom.Template: true, atom.Noscript: true, atom.Nav: true, atom.Aside: true,
-	atom.Footer: true, atom.Button: true, atom.Input: true, atom.Select: true, atom.Textarea: true, atom.Iframe: true,
-	atom.Object: true, atom.Svg: true, atom.Canvas: true, atom.Audio: true, atom.Video: true, atom.Dialog: true,
-}
+var dropped = atoms("script style template noscript nav aside footer button input select textarea iframe object svg canvas audio video dialog")
 
 // hidden reports whether an element is invisible or not part of the content.
 func hidden(n *html.Node) bool {
@@ -399,18 +395,16 @@ func (p *page) table(n *html.Node) {
 	p.w.table(rows)
 }
 
-var isBlock = func() map[atom.Atom]bool {
-	blocks := map[atom.Atom]bool{}
-	for _, a := range []atom.Atom{
-		atom.Html, atom.Head, atom.Body, atom.Address, atom.Article, atom.Blockquote, atom.Center, atom.Details, atom.Dd,
-		atom.Div, atom.Dl, atom.Dt, atom.Fieldset, atom.Figcaption, atom.Figure, atom.Form, atom.H1, atom.H2, atom.H3,
-		atom.H4, atom.H5, atom.H6, atom.Header, atom.Hr, atom.Li, atom.Main, atom.Ol, atom.P, atom.Section, atom.Summary,
-		atom.Table, atom.Ul, atom.Tr, atom.Td, atom.Th, atom.Thead, atom.Tbody, atom.Tfoot, atom.Caption, atom.Hgroup,
-	} {
-		blocks[a] = true
+var isBlock = atoms("html head body address article blockquote center details dd div dl dt fieldset figcaption figure form " +
+	"h1 h2 h3 h4 h5 h6 header hr li main ol p section summary table ul tr td th thead tbody tfoot caption hgroup")
+
+func atoms(names string) map[atom.Atom]bool {
+	m := map[atom.Atom]bool{}
+	for name := range strings.FieldsSeq(names) {
+		m[atom.Lookup([]byte(name))] = true
 	}
-	return blocks
-}()
+	return m
+}
 
 // lineBreak represents a line break of the document in text whose other white space is
 // insignificant.
@@ -432,14 +426,11 @@ func flat(s string) string {
 // lines replaces lineBreak by "\n" and other white space by single blanks, and removes
 // blank lines.
 func lines(s string) string {
-	var b strings.Builder
+	var all []string
 	for line := range strings.SplitSeq(s, lineBreak) {
 		if line = strings.Join(strings.Fields(line), " "); line != "" {
-			if b.Len() > 0 {
-				b.WriteByte('\n')
-			}
-			b.WriteString(line)
+			all = append(all, line)
 		}
 	}
-	return b.String()
+	return strings.Join(all, "\n")
 }

@@ -132,12 +132,7 @@ func escapeLabel(text string) string {
 
 // target returns the Markdown form of a link target.
 func target(href string) string {
-	href = strings.Map(func(r rune) rune {
-		if isControl(r) || r == '\n' || r == '\t' {
-			return -1
-		}
-		return r
-	}, href)
+	href = strings.NewReplacer("\n", "", "\t", "", "\r", "").Replace(printable(href))
 	if strings.ContainsAny(href, " ()<>") {
 		return "<" + strings.NewReplacer("<", "%3C", ">", "%3E").Replace(href) + ">"
 	}
@@ -148,15 +143,16 @@ func target(href string) string {
 func (p *page) text(n *html.Node) string { return p.collect(n, ' ', flat) }
 
 // raw returns the text of a preformatted element with its line breaks.
-func (p *page) raw(n *html.Node) string {
-	return p.collect(n, '\n', func(text string) string {
-		return strings.Map(func(r rune) rune {
-			if isControl(r) && r != '\r' {
-				return -1
-			}
-			return r
-		}, text)
-	})
+func (p *page) raw(n *html.Node) string { return p.collect(n, '\n', printable) }
+
+// printable removes control characters other than the ends of lines.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if isControl(r) && r != '\r' {
+			return -1
+		}
+		return r
+	}, text)
 }
 
 // collect returns the visible text of an element. It applies convert to each text node
@@ -185,11 +181,7 @@ func (p *page) collect(n *html.Node, lineBreak byte, convert func(string) string
 // language returns the language of a code block according to the class of the element, its
 // first child, its parent or grandparent, such as "language-go" or "highlight-python3".
 func language(n *html.Node) string {
-	at := []*html.Node{n, n.FirstChild, n.Parent}
-	if n.Parent != nil {
-		at = append(at, n.Parent.Parent)
-	}
-	for _, e := range at {
+	for _, e := range []*html.Node{n, n.FirstChild, n.Parent, n.Parent.Parent} { // n is in a <body>
 		if e == nil || e.Type != html.ElementNode {
 			continue
 		}

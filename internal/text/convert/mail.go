@@ -69,13 +69,10 @@ func decodedHeader(h mail.Header, key string) string {
 	raw := cut(h.Get(key), maxHeader)
 	d := mime.WordDecoder{CharsetReader: func(label string, r io.Reader) (io.Reader, error) {
 		text, err := io.ReadAll(r)
-		return bytes.NewReader(decoded(text, label)), err
+		return bytes.NewReader(utf8Text(text, label)), err
 	}}
-	value, err := d.DecodeHeader(raw)
-	if err != nil {
-		value = raw
-	}
-	return strings.Join(strings.Fields(string(utf8Text([]byte(value)))), " ")
+	value, _ := d.DecodeHeader(raw) // it fails only if CharsetReader does
+	return strings.Join(strings.Fields(string(utf8Text([]byte(value), ""))), " ")
 }
 
 // messagePart writes the text of a part and reports whether there was any. Of
@@ -118,9 +115,7 @@ func (w *writer) messagePart(kind, encoding string, body io.Reader, depth int) b
 			panic(errOutput)
 		}
 		w.spend(16 * len(text))
-		if label := params["charset"]; label != "" {
-			text = decoded(text, label)
-		}
+		text = utf8Text(text, params["charset"])
 		before := len(w.out)
 		if media == "text/html" {
 			if writePage(w, text, 2) != nil {
@@ -128,7 +123,7 @@ func (w *writer) messagePart(kind, encoding string, body io.Reader, depth int) b
 			}
 			return len(w.out) > before
 		}
-		for block := range strings.SplitSeq(strings.ReplaceAll(string(utf8Text(text)), "\r\n", "\n"), "\n\n") {
+		for block := range strings.SplitSeq(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n\n") {
 			w.paragraph(escape(block))
 		}
 		return len(w.out) > before

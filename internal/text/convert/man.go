@@ -13,7 +13,7 @@ var errNoManual = &Error{"not a manual page"}
 // line: line n of the Markdown is line n of the page. Of an unknown macro it keeps the
 // arguments.
 func Man(w *writer, data []byte) error {
-	text := utf8Text(data)
+	text := utf8Text(data, "")
 	if !isManual(text) {
 		return errNoManual
 	}
@@ -33,8 +33,10 @@ func isManual(text []byte) bool {
 	}
 	m := manual{defined: map[string]string{}}
 	for line := range bytes.SplitSeq(text, []byte("\n")) {
-		switch s := string(bytes.TrimSpace(line)); {
-		case s == "", m.defines(s):
+		s, ignored := string(bytes.TrimSpace(line)), m.until != ""
+		m.line(s)
+		switch {
+		case s == "", ignored, m.until != "":
 		case !strings.ContainsRune(`.'\`, rune(s[0])):
 			return false
 		case strings.HasPrefix(s, ".TH "), strings.HasPrefix(s, ".Dd"), strings.HasPrefix(s, ".Dt "), strings.HasPrefix(s, ".so "):
@@ -54,50 +56,30 @@ type manual struct {
 	name    string            // of the command, from .Nm
 }
 
-// request splits a line into a macro and its arguments. A line of text has no macro.
-func request(s string) (macro string, args []string) {
-	if s == "" || s[0] != '.' && s[0] != '\'' {
-		return "", nil
-	}
-	macro, rest, _ := strings.Cut(strings.TrimLeft(s[1:], " \t"), " ")
-	return macro, arguments(rest)
-}
-
-// defines reports whether a line belongs to the definition of a macro or to a comment.
-func (m *manual) defines(s string) bool {
-	macro, args := request(s)
-	args = append(args, "", "")
-	switch {
-	case m.until != "" && macro == m.until:
-		m.until = ""
-	case m.until != "":
-		if macro == "nf" || macro == "fi" || macro == "" && strings.Contains(s, `\$`) {
-			m.defined[m.macro] = macro
-		}
-	case macro == "ig":
-		m.until = cmp.Or(args[0], ".")
-	case macro == "de", macro == "am":
-		m.macro, m.until = args[0], cmp.Or(args[1], ".")
-		m.defined[m.macro] = "."
-	default:
-		return false
-	}
-	return true
-}
-
 // condition matches the start of a line that applies on terminals only.
 var condition = regexp.MustCompile(`^(?:[.'][ \t]*i[ef][ \t]+n[ \t]+)+`)
 
 // line converts one line.
 func (m *manual) line(s string) string {
-	if m.defines(s) {
-		return ""
-	}
 	s = condition.ReplaceAllString(strings.TrimSuffix(s, `\{\`), "") // which starts a block
-	if s == "" || s[0] != '.' && s[0] != '\'' {
+	isText := s == "" || s[0] != '.' && s[0] != '\''
+	macro, rest := "", ""
+	if !isText {
+		macro, rest, _ = strings.Cut(strings.TrimLeft(s[1:], " \t"), " ")
+	}
+	switch {
+	case m.until != "" && macro == m.until:
+		m.until = ""
+		return ""
+	case m.until != "":
+		if macro == "nf" || macro == "fi" || isText && strings.Contains(s, `\$`) {
+			m.defined[m.macro] = macro
+		}
+		return ""
+	case isText:
 		return m.text(s)
 	}
-	macro, args := request(s)
+	args := arguments(rest)
 	switch macro {
 	case "TH", "Dt":
 		if len(args) > 1 {
@@ -112,6 +94,11 @@ func (m *manual) line(s string) string {
 		m.literal = true
 	case "fi", "EE", "Ed":
 		m.literal = false
+	case "ig":
+		m.until = cmp.Or(strings.Join(args, ""), ".")
+	case "de", "am":
+		args = append(args, "", "")
+		m.macro, m.until, m.defined[args[0]] = args[0], cmp.Or(args[1], "."), "."
 	case "IP", "It":
 		if macro == "IP" && len(args) > 1 {
 			args = args[:1]
@@ -119,8 +106,6 @@ func (m *manual) line(s string) string {
 		if text := m.inline(macro, args); text != "" {
 			return "- " + text
 		}
-	case "UR", "URL", "MT":
-		return strings.Join(args, " ")
 	case "Nm":
 		if len(args) > 0 && m.name == "" {
 			m.name = args[0]
@@ -130,7 +115,7 @@ func (m *manual) line(s string) string {
 		return m.text(strings.Join(args, " "))
 	case "BR", "BI", "IB", "IR", "RB", "RI":
 		return m.text(strings.Join(args, ""))
-	case "B", "I", "SB", "SM", "R":
+	case "B", "I", "SB", "SM", "R", "UR", "URL", "MT":
 		return m.text(strings.Join(args, " "))
 	default:
 		if request, ok := m.defined[macro]; ok && request == "" {
@@ -146,7 +131,7 @@ func (m *manual) line(s string) string {
 
 // heading returns a heading. If text is empty, the next line of text is the heading.
 func (m *manual) heading(level int, text string) string {
-	m.literal = false
+	m.literal, m.next = false, 0
 	if text = strings.TrimSpace(roff(text)); text == "" {
 		m.next = level
 		return ""
@@ -157,9 +142,7 @@ func (m *manual) heading(level int, text string) string {
 // text converts a line of text.
 func (m *manual) text(s string) string {
 	if m.next > 0 && strings.TrimSpace(s) != "" {
-		level := m.next
-		m.next = 0
-		return m.heading(level, s)
+		return m.heading(m.next, s)
 	}
 	s = strings.TrimRight(roff(s), " ")
 	switch {

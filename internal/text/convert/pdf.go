@@ -111,8 +111,7 @@ func (f *pdfFile) notes(page dict) []pdfLine {
 	for _, v := range as[array](f, page["Annots"]) {
 		f.w.step()
 		note := f.dict(v)
-		switch f.resolve(note["Subtype"]) {
-		case name("Link"), name("Popup"): // a popup repeats the text of another annotation
+		if kind := as[name](f, note["Subtype"]); kind == "Link" || kind == "Popup" { // which repeats the text of another annotation
 			continue
 		}
 		if text := f.text(note["Contents"]); text != "" {
@@ -215,7 +214,7 @@ func (f *pdfFile) pageOf(target any, names map[string]any, numbers map[ref]int) 
 func (f *pdfFile) text(v any) string {
 	s := as[string](f, v)
 	f.w.spend(8 * len(s))
-	return strings.Join(strings.Fields(string(bytes.ToValidUTF8(utf8Text([]byte(s)), nil))), " ")
+	return strings.Join(strings.Fields(string(bytes.ToValidUTF8(utf8Text([]byte(s), ""), nil))), " ")
 }
 
 // writePDFPage writes a page. level is the heading level of the last outline entry before

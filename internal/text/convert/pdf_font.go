@@ -249,10 +249,7 @@ func (t *pdfFont) text(code int) string {
 	if code < ' ' {
 		return texLigatures[code]
 	}
-	if r := t.encoding.DecodeByte(byte(code)); r != utf8.RuneError {
-		return string(r)
-	}
-	return ""
+	return string(t.encoding.DecodeByte(byte(code)))
 }
 
 // texLigatures and texSymbols are characters of TeX fonts without an encoding, by code.

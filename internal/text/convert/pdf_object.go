@@ -238,12 +238,10 @@ func (p *objectParser) escaped(out []byte) []byte {
 		}
 		p.i--
 		return append(out, byte(n))
-	case c == '\r':
-		if p.i+1 < len(p.b) && p.b[p.i+1] == '\n' {
+	case c == '\r', c == '\n':
+		if bytes.HasPrefix(p.b[p.i:], []byte("\r\n")) {
 			p.i++
 		}
-		return out
-	case c == '\n':
 		return out
 	}
 	return append(out, c)

@@ -1,7 +1,9 @@
 package convert
 
 import (
+	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,10 +26,8 @@ func PPTX(w *writer, data []byte) error {
 	return nil
 }
 
-// isDrawing reports whether a part is the text of a diagram, or a chart.
-func isDrawing(part string) bool {
-	return strings.Contains(part, "/diagrams/data") || strings.Contains(part, "/charts/chart")
-}
+// drawing matches the name of a part with the text of a diagram, or with a chart.
+var drawing = regexp.MustCompile("/diagrams/data|/charts/chart")
 
 // slideText is the text of a slide.
 type slideText struct {
@@ -38,16 +38,13 @@ type slideText struct {
 // slide writes a slide and its notes.
 func (a *archive) slide(name string, number int) {
 	s := a.slideText(name)
-	if s.title == "" {
-		s.title = "Slide " + strconv.Itoa(number)
-	}
-	a.w.heading(2, s.title, "slide-"+strconv.Itoa(number))
+	a.w.heading(2, cmp.Or(s.title, "Slide "+strconv.Itoa(number)), "slide-"+strconv.Itoa(number))
 	for _, block := range s.body {
 		block(a.w)
 	}
 	for _, part := range slices.Sorted(maps.Values(a.relations(name))) { // notes after drawings
 		notes := strings.Contains(part, "/notesSlides/")
-		if !notes && !isDrawing(part) {
+		if !notes && !drawing.MatchString(part) {
 			continue
 		}
 		if s = a.slideText(part); notes && len(s.body) > 0 {

@@ -98,7 +98,7 @@ func (s *sheet) measure(n int) (size int) {
 // CSV converts the rows of a table. The separator is the comma, semicolon or
 // tab, whichever is most frequent in the first line.
 func CSV(w *writer, data []byte) error {
-	text := utf8Text(data)
+	text := utf8Text(data, "")
 	if bytes.IndexByte(text, 0) >= 0 {
 		return errBroken
 	}
