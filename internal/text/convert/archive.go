@@ -6,7 +6,9 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -31,6 +33,11 @@ func openArchive(w *writer, data []byte, main string) *archive {
 	for _, f := range r.File {
 		a.w.spend(1000)
 		a.files[f.Name] = f
+	}
+	for _, target := range slices.Sorted(maps.Values(a.relations(""))) {
+		if a.files[main] == nil && path.Dir(target) == path.Dir(main) { // Office 365 also writes word/document2.xml
+			a.files[main] = a.files[target]
+		}
 	}
 	if a.files[main] == nil {
 		panic(errBroken)
