@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -186,6 +188,35 @@ func TestCancelledNotificationEndsADirectCall(t *testing.T) {
 		t.Errorf("answer %s, want one that says cancelled", line)
 	}
 	s.close()
+}
+
+// TestPanic: a panic of a tool fails its call, and the session answers the next ones.
+func TestPanic(t *testing.T) {
+	e := &fake{search: func(_ context.Context, q retriever.Query) (*retriever.Answer, error) {
+		var none []string
+		return nil, errors.New(none[len(q.Text)])
+	}}
+	var log strings.Builder
+	s := newSession(t, e.folder(), &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s.send(request(0, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
+	s.receive()
+	for id, params := range []string{
+		`{"name":"read_context","arguments":{"query":"a"}}`,
+		`{"name":"read_context","arguments":{"query":"a"},"_meta":{"progressToken":1}}`, // through the SDK
+	} {
+		s.send(request(id+1, "tools/call", params))
+		if line := s.receive(); !strings.Contains(line, `"isError":true`) || !strings.Contains(line, "index out of range") {
+			t.Errorf("answer %s, want an error with the cause", line)
+		}
+	}
+	s.send(request(9, "tools/call", `{"name":"status","arguments":{}}`))
+	if line := s.receive(); strings.Contains(line, "error") {
+		t.Errorf("the next call: %s, want an answer", line)
+	}
+	s.close()
+	if !strings.Contains(log.String(), "server_test.go") {
+		t.Errorf("log %q, want the stack", log.String())
+	}
 }
 
 // TestRateLimit is the specification's example: 15 calls pass, the 16th is

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -55,7 +57,8 @@ func (s *Server) find(name string) (tool, bool) {
 	return tool{}, false
 }
 
-// do runs one call within the limits of a client and reports it to the listener.
+// do runs one call within the limits of a client and reports it to the listener. A panic
+// fails the call and not the process, which has other calls and clients.
 func (s *Server) do(ctx context.Context, client string, t tool, c call) (answer any, f *Failure) {
 	if l := s.options.Listener; l != nil {
 		o := &observe.Call{ID: observe.ID(ctx), Tool: t.name, Workspace: s.options.Workspace, Arguments: c.args, TraceParent: c.parent, TraceState: c.state, Token: c.token, Remote: c.remote}
@@ -66,6 +69,12 @@ func (s *Server) do(ctx context.Context, client string, t tool, c call) (answer 
 		ctx = l.Begin(ctx, o)
 		defer func() { l.End(ctx, o, outcome(ctx, f), time.Since(start)) }()
 	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.options.Logger.Error("tool panicked", "tool", t.name, "cause", cause, "stack", string(debug.Stack()))
+			f = &Failure{Code: CodeInternal, Message: fmt.Sprintf("a defect of cairn ended this call: %v", cause)}
+		}
+	}()
 	if t.rate.Burst > 0 && !s.options.NoRateLimit {
 		if f := s.limits.allow(client, t.name, t.rate); f != nil {
 			return nil, f
