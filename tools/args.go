@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +20,9 @@ import (
 // clients send integers that way. decode sets the default of the schema tag and checks
 // its bounds.
 type integer int
+
+// choice is an argument that decode compares with the enum of the schema tag. "" is an absent one.
+type choice string
 
 // given returns an argument, 0 if it is absent.
 func (w *integer) given() int {
@@ -79,7 +84,7 @@ func decode(raw json.RawMessage, args any) error {
 		return checkBounds(v)
 	}
 	if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		where := cmp.Or(bad.Field, "an argument")
+		where := cmp.Or(structs.ReplaceAllString(bad.Field, ""), "an argument")
 		return invalid("%s: got %s, want %s", where, bad.Value, typeName(bad.Type))
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
@@ -88,13 +93,28 @@ func decode(raw json.RawMessage, args any) error {
 	return invalid("%s", err)
 }
 
-// checkBounds returns a failure if an integer is outside the bounds of its schema tag.
+// structs matches the Go types of embedded structs, which encoding/json puts before the
+// name of an argument.
+var structs = regexp.MustCompile(`^([A-Z]\w*\.)+`)
+
+// checkBounds returns a failure if an integer is outside the bounds of its schema tag, or a
+// choice is none of its enum.
 func checkBounds(v reflect.Value) error {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
 		w := v.Field(i)
 		if w.Kind() == reflect.Pointer {
 			w = w.Elem() // invalid when the argument is absent
+		}
+		if w.Kind() == reflect.Struct {
+			if err := checkBounds(w); err != nil {
+				return err
+			}
+		}
+		if enum, _ := constraint(field, "enum"); w.IsValid() && w.Type() == reflect.TypeFor[choice]() &&
+			(w.Len() > 0 || field.Type != w.Type()) && !slices.Contains(strings.Split(enum, "|"), w.String()) {
+			name := argumentName(field)
+			return invalid("%s: unknown %s %q, want {%s} or no %s", name, name, w.String(), strings.ReplaceAll(enum, "|", ","), name)
 		}
 		if !w.IsValid() || w.Type() != reflect.TypeFor[integer]() {
 			continue

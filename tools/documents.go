@@ -74,7 +74,7 @@ type startTaskAnswer struct {
 type checkReceiptsArgs struct {
 	Receipts []string `json:"receipts,omitempty" schema:"min=1,max=1000" jsonschema:"Such as docs/a.md:3-9#setup@s5mXq0aFjT2kz1Bc"`
 	Path     string   `json:"path,omitempty" jsonschema:"Document with receipts, instead of receipts"`
-	Format   string   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields"`
+	Format   choice   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields"`
 }
 
 func (o *Options) checkReceipts(ctx context.Context, a checkReceiptsArgs) (any, error) {

@@ -98,7 +98,7 @@ type contextArgs struct {
 	Card      string   `json:"card,omitempty" jsonschema:"ID of a task card, instead of query"`
 	Context   []string `json:"context,omitempty" schema:"max=50" jsonschema:"Paths and tool ids in use"`
 	MaxTokens *integer `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Size of the whole answer; default 4000"`
-	Format    string   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields"`
+	Format    choice   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields"`
 }
 
 func (t folderTools) context(ctx context.Context, a contextArgs) (any, error) {
@@ -147,7 +147,7 @@ func (c ContextSize) of(ctx context.Context, folder *owner.Folder, o *Options, r
 type refsArgs struct {
 	Symbol string   `json:"symbol" schema:"min=1,max=200" jsonschema:"Name, Type.name or path#name"`
 	Limit  *integer `json:"limit,omitempty" schema:"min=1,max=1000" jsonschema:"Default 50"`
-	Format string   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields"`
+	Format choice   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields"`
 }
 
 func (t folderTools) refs(ctx context.Context, a refsArgs) (any, error) {

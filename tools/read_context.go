@@ -20,20 +20,20 @@ import (
 type readContextArgs struct {
 	Query    string   `json:"query" schema:"min=1,max=4000" jsonschema:"Question or keywords, such as 'auth flow'. \"Quoted phrases\" are required, -words excluded."`
 	Limit    *integer `json:"limit,omitempty" schema:"min=1,max=50" jsonschema:"Default 5"`
-	Mode     *string  `json:"mode,omitempty" schema:"enum=keyword|semantic|hybrid|regexp,default=hybrid"`
+	Mode     *choice  `json:"mode,omitempty" schema:"enum=keyword|semantic|hybrid|regexp,default=hybrid"`
 	Semantic bool     `json:"semantic,omitempty" schema:"hidden"`
 	Filters  *struct {
 		Tags       []string `json:"tags,omitempty" jsonschema:"Any of these tags"`
 		Priority   string   `json:"priority,omitempty"`
 		Assignee   string   `json:"assignee,omitempty"`
 		PathPrefix string   `json:"path_prefix,omitempty" jsonschema:"Such as 'docs/'"`
-		Kind       string   `json:"kind,omitempty" schema:"enum=docs|code|cards|notes"`
+		Kind       choice   `json:"kind,omitempty" schema:"enum=docs|code|cards|notes"`
 	} `json:"filters,omitempty"`
 	Context    []string `json:"context,omitempty" schema:"max=50" jsonschema:"Paths and tool ids in use; what was used together with them ranks higher"`
 	Cursor     string   `json:"cursor,omitempty" jsonschema:"next_cursor of the previous answer"`
 	MaxTokens  *integer `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Size of the whole answer; by default at most 900"`
 	Exhaustive bool     `json:"exhaustive,omitempty" schema:"default=false" jsonschema:"All lines that contain the query; with mode regexp, that match it (RE2)"`
-	Format     string   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields"`
+	Format     choice   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields"`
 	Explain    bool     `json:"explain,omitempty" schema:"default=false" jsonschema:"Add each score's components"`
 }
 
@@ -43,9 +43,7 @@ func (a *readContextArgs) query(defaultMode retriever.Mode) (retriever.Query, er
 	q := retriever.Query{Text: a.Query, Mode: defaultMode, Cursor: a.Cursor, Explain: a.Explain, Context: a.Context, Limit: a.Limit.given(), MaxTokens: a.MaxTokens.given()}
 	switch {
 	case a.Mode != nil:
-		if q.Mode = retriever.Mode(*a.Mode); q.Mode == "" {
-			return q, invalid("mode: empty, want {hybrid,keyword,semantic}")
-		}
+		q.Mode = retriever.Mode(*a.Mode)
 	case a.Semantic:
 		q.Mode = retriever.Semantic
 	}

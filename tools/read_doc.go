@@ -18,7 +18,7 @@ type readDocArgs struct {
 	Anchor       string   `json:"anchor,omitempty" schema:"max=100" jsonschema:"Heading or its slug"`
 	Paths        []string `json:"paths,omitempty" schema:"min=1,max=10" jsonschema:"Several places, instead of path"`
 	MaxTokens    *integer `json:"max_tokens,omitempty" schema:"min=200" jsonschema:"Limit of the answer"`
-	Format       string   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields, such as hash and links"`
+	Format       choice   `json:"format,omitempty" schema:"enum=json" jsonschema:"json: all fields, such as hash and links"`
 	Next         string   `json:"next,omitempty" jsonschema:"next of the previous part"`
 	ExpectedHash string   `json:"expected_hash,omitempty" jsonschema:"Fail with 1006 if the file or section has another hash"`
 }

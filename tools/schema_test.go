@@ -33,7 +33,11 @@ func TestArgumentSchemas(t *testing.T) {
 }
 
 func TestDecodeBounds(t *testing.T) {
+	type Size struct {
+		Tokens *integer `json:"tokens,omitempty" schema:"min=200"`
+	}
 	type args struct {
+		Size
 		Limit  integer  `json:"limit,omitempty" schema:"default=10,min=1,max=50"`
 		Budget *integer `json:"budget,omitempty" schema:"min=200"`
 	}
@@ -47,6 +51,8 @@ func TestDecodeBounds(t *testing.T) {
 		`{"limit":51}`:     "limit: 51, want 1 to 50",
 		`{"budget":199}`:   "budget: 199, want at least 200",
 		`{"budget":"200"}`: "budget: got string, want integer",
+		`{"tokens":"200"}`: "Invalid params: tokens: got string, want integer",
+		`{"tokens":199}`:   "tokens: 199, want at least 200",
 	} {
 		var a args
 		got := ""

@@ -170,7 +170,7 @@ func record(ctx context.Context, add func(*usage.Session)) {
 type text string
 
 // wantsText reports whether a call answers with text, which the format json prevents.
-func (r origin) wantsText(format string) bool { return r.text && format == "" }
+func (r origin) wantsText(format choice) bool { return r.text && format == "" }
 
 // answerAs returns an answer as text or as it is.
 func answerAs(answer interface{ Text() string }, err error, asText bool) (any, error) {
