@@ -201,4 +201,15 @@ func TestReadPlan(t *testing.T) {
 			t.Errorf("%.40q is a plan", bad)
 		}
 	}
+	for plan, want := range map[string]string{
+		`7`:                "want an array of calls, or an object with calls or a dag: got number",
+		`{"calls":"a"}`:    "want an array of calls, or an object with calls or a dag: calls: got string",
+		`{"dag":"a"}`:      "dag: got string",
+		`[1]`:              "calls[0]: want the name of a tool, or an object with tool and arguments: got number",
+		`[{"tool":["x"]}]`: "calls[0]: want the name of a tool, or an object with tool and arguments: tool: got array",
+	} {
+		if _, err := ReadPlan(json.RawMessage(plan)); err == nil || err.Error() != want {
+			t.Errorf("ReadPlan(%s): %v, want %s", plan, err, want)
+		}
+	}
 }

@@ -65,6 +65,15 @@ type Edge struct {
 	Output string `json:"output,omitempty"`
 }
 
+// readJSON decodes a part of a plan. Its errors contain no types of Go.
+func readJSON(raw []byte, v any) error {
+	err := json.Unmarshal(raw, v)
+	if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return errors.New(strings.TrimPrefix(strings.TrimPrefix(strings.ToLower(bad.Field), "call.")+": got "+bad.Value, ": "))
+	}
+	return err
+}
+
 // ReadPlan reads a plan: an array of calls, an object with "calls", or the result of
 // suggest_dag or its "dag". A call may be the name of a tool.
 func ReadPlan(raw json.RawMessage) (Plan, error) {
@@ -87,12 +96,12 @@ func ReadPlan(raw json.RawMessage) (Plan, error) {
 		}
 		DAG json.RawMessage
 	}
-	if err := json.Unmarshal(raw, &in); err != nil {
+	if err := readJSON(raw, &in); err != nil {
 		return p, fmt.Errorf("want an array of calls, or an object with calls or a dag: %w", err)
 	}
 	p.Intent, p.Parameters = in.Intent, in.Parameters
 	if in.DAG != nil {
-		if err := json.Unmarshal(in.DAG, &in); err != nil { // its dag, if any, is ignored
+		if err := readJSON(in.DAG, &in); err != nil { // its dag, if any, is ignored
 			return p, fmt.Errorf("dag: %w", err)
 		}
 	}
@@ -158,8 +167,8 @@ func readCall(raw json.RawMessage, i int) (Call, error) {
 		Inputs       map[string]any
 	}
 	if json.Unmarshal(raw, &c.Tool) != nil {
-		if err := json.Unmarshal(raw, &c); err != nil {
-			return Call{}, fmt.Errorf("calls[%d]: %w", i, err)
+		if err := readJSON(raw, &c); err != nil {
+			return Call{}, fmt.Errorf("calls[%d]: want the name of a tool, or an object with tool and arguments: %w", i, err)
 		}
 	}
 	if c.Arguments == nil && len(c.Inputs) > 0 {
