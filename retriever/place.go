@@ -178,7 +178,8 @@ func IsGlob(place string) bool {
 }
 
 // expand replaces each glob among the places by the indexed documents that it matches,
-// in the order of their paths. A glob that is the name of a document is kept. expand
+// in the order of their paths, of which a glob with an anchor only means those that have it,
+// if any do. A glob that is the name of a document is kept. expand
 // returns at most MaxPaths places, and how many more there are.
 func (r *Retriever) expand(ctx context.Context, places []string) (found []string, more int, err error) {
 	for _, place := range places {
@@ -194,14 +195,23 @@ func (r *Retriever) expand(ctx context.Context, places []string) (found []string
 		if err != nil {
 			return nil, 0, invalid("paths", "%s", err)
 		}
-		before := len(found)
+		var all, having []string // the places, and those that have the anchor
 		err = r.sources.Documents.View(func(reader *docs.Reader) error {
-			return reader.Files("", func(f docs.File) bool {
+			err := reader.Files("", func(f docs.File) bool {
 				if match(f.Path) {
-					found = append(found, f.Path+anchor)
+					all = append(all, f.Path+anchor)
 				}
 				return ctx.Err() == nil
 			})
+			for i := 0; i < len(all) && anchor != ""; i++ {
+				doc, _ := reader.Document(strings.TrimSuffix(all[i], anchor))
+				if doc != nil && slices.ContainsFunc(doc.Sections, func(s store.Section) bool {
+					return strings.EqualFold("#"+s.Anchor, anchor) || strings.EqualFold("#"+s.Heading, anchor)
+				}) {
+					having = append(having, all[i])
+				}
+			}
+			return err
 		})
 		if err != nil {
 			return nil, 0, fmt.Errorf("looking for documents like %q: %w", place, err)
@@ -209,9 +219,12 @@ func (r *Retriever) expand(ctx context.Context, places []string) (found []string
 		if ctx.Err() != nil {
 			return nil, 0, ctx.Err()
 		}
-		if len(found) == before {
-			found = append(found, place) // Read reports it as not found, with similar names
+		if len(all) == 0 {
+			having = []string{place} // Read reports it as not found, with similar names
+		} else if len(having) == 0 {
+			having = all
 		}
+		found = append(found, having...)
 	}
 	n := min(len(found), MaxPaths)
 	return found[:n], len(found) - n, nil

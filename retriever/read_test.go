@@ -301,6 +301,8 @@ func TestReadGlob(t *testing.T) {
 		{[]string{"docs/*.md"}, "docs/a.md docs/b.md"},
 		{[]string{"/docs/**/*.md"}, "docs/a.md docs/b.md docs/deep/c.md"},
 		{[]string{"docs/{a,deep/c}.md#usage", "s.md"}, "docs/a.md#usage docs/deep/c.md#usage s.md"},
+		{[]string{"**/*.md#usage"}, "docs/a.md#usage docs/deep/c.md#usage"},
+		{[]string{"docs/*.md#none"}, "!docs/a.md#none !docs/b.md#none"},
 		{[]string{"[slug].md"}, "[slug].md"},
 		{[]string{"many/*"}, "many/00.md many/01.md many/02.md many/03.md many/04.md many/05.md many/06.md many/07.md many/08.md many/09.md +3"},
 		{[]string{"none/*.md"}, "!none/*.md"},
