@@ -2,6 +2,7 @@ package walk
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -53,7 +54,8 @@ func (l *Lookup) find(root *os.Root, rel string) (folder *os.Root, name string, 
 	}
 	info, err = folder.Lstat(name)
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		err = ErrSymlink
+		target, _ := folder.Readlink(name)
+		err = fmt.Errorf("%w; this one points to %q", ErrSymlink, target)
 	}
 	if err != nil {
 		return nil, "", nil, pathError(rel, err)

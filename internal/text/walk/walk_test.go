@@ -265,6 +265,9 @@ func TestReadFile(t *testing.T) {
 	if _, err := tree.Stat("out.md"); !errors.Is(err, ErrSymlink) {
 		t.Errorf("Stat of a link: got %v", err)
 	}
+	if _, err := tree.Stat("in.md"); err == nil || !strings.Contains(err.Error(), `points to "a.md"`) {
+		t.Errorf("Stat of a link in the folder: got %v, want its target", err)
+	}
 }
 
 // A folder and a file are swapped for links to outside and back while they are
