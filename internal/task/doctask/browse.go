@@ -107,7 +107,7 @@ func (d *Docs) list(ctx context.Context, prefix string) ([]string, error) {
 }
 
 // folder converts "/docs" into "docs/", and "/" into "". If there is no such folder, it
-// returns the only folder whose name differs just in case.
+// returns the only folder whose name differs just in case, or an error with the code.
 func (d *Docs) folder(ctx context.Context, folder, code string) (string, error) {
 	trimmed := strings.Trim(folder, "/")
 	if trimmed == "" {
@@ -134,7 +134,7 @@ func (d *Docs) folder(ctx context.Context, folder, code string) (string, error) 
 	if same, ok := walk.Alike(folders, prefix); ok {
 		return same, nil
 	}
-	return prefix, nil
+	return "", refuse(code, evidence{"path": clip(folder)}, "No documents below %s", clip(folder))
 }
 
 // Browse implements browse_documents. It returns the content of a folder, the outline of a

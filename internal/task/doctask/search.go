@@ -101,11 +101,6 @@ func (d *Docs) SearchDocuments(ctx context.Context, r SearchRequest) (*SearchAns
 	if err := d.search(ctx, query, prefix, maxRanked, look); err != nil {
 		return nil, err
 	}
-	if a.TotalMatches == 0 && prefix != "" {
-		if all, err := d.list(ctx, prefix); err == nil && len(all) == 0 {
-			return nil, refuse(task.InvalidScope, evidence{"scope": clip(r.Scope)}, "No documents below %s", clip(r.Scope))
-		}
-	}
 	return a, nil
 }
 
