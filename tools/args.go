@@ -84,7 +84,8 @@ func decode(raw json.RawMessage, args any) error {
 		return checkBounds(v)
 	}
 	if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		where := cmp.Or(structs.ReplaceAllString(bad.Field, ""), "an argument")
+		embedded := regexp.MustCompile(`^([A-Z]\w*\.)+`) // the types of embedded structs
+		where := cmp.Or(embedded.ReplaceAllString(bad.Field, ""), "an argument")
 		return invalid("%s: got %s, want %s", where, bad.Value, typeName(bad.Type))
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
@@ -92,10 +93,6 @@ func decode(raw json.RawMessage, args any) error {
 	}
 	return invalid("%s", err)
 }
-
-// structs matches the Go types of embedded structs, which encoding/json puts before the
-// name of an argument.
-var structs = regexp.MustCompile(`^([A-Z]\w*\.)+`)
 
 // checkBounds returns a failure if an integer is outside the bounds of its schema tag, or a
 // choice is none of its enum.
@@ -113,8 +110,7 @@ func checkBounds(v reflect.Value) error {
 		}
 		if enum, _ := constraint(field, "enum"); w.IsValid() && w.Type() == reflect.TypeFor[choice]() &&
 			(w.Len() > 0 || field.Type != w.Type()) && !slices.Contains(strings.Split(enum, "|"), w.String()) {
-			name := argumentName(field)
-			return invalid("%s: unknown %s %q, want {%s} or no %s", name, name, w.String(), strings.ReplaceAll(enum, "|", ","), name)
+			return invalid("%[1]s: unknown %[1]s %[2]q, want {%[3]s} or no %[1]s", argumentName(field), w.String(), strings.ReplaceAll(enum, "|", ","))
 		}
 		if !w.IsValid() || w.Type() != reflect.TypeFor[integer]() {
 			continue
@@ -131,6 +127,14 @@ func checkBounds(v reflect.Value) error {
 		}
 	}
 	return nil
+}
+
+// objectOf returns an argument that is an object. Some models send the text of the object.
+func objectOf(raw json.RawMessage) json.RawMessage {
+	if text := ""; json.Unmarshal(raw, &text) == nil {
+		return json.RawMessage(text)
+	}
+	return raw
 }
 
 // constraint returns the value of a key in a field's schema tag.
@@ -163,23 +167,18 @@ func unknown(name string, raw json.RawMessage, t reflect.Type) error {
 	return invalid("unknown argument %q, want {%s}", name, strings.Join(fieldNames(t), ","))
 }
 
+// typeNames has the names of kinds in JSON Schema that differ from those in Go.
+var typeNames = map[reflect.Kind]string{
+	reflect.Int: "integer", reflect.Int64: "integer", reflect.Float64: "number", reflect.Bool: "boolean",
+	reflect.Slice: "array", reflect.Struct: "object", reflect.Map: "object",
+}
+
 // typeName returns the name of a Go type in JSON Schema.
 func typeName(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Pointer:
-		return typeName(t.Elem())
-	case reflect.Int, reflect.Int64:
-		return "integer"
-	case reflect.Float64:
-		return "number"
-	case reflect.Bool:
-		return "boolean"
-	case reflect.Slice:
-		return "array"
-	case reflect.Struct, reflect.Map:
-		return "object"
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
 	}
-	return t.Kind().String()
+	return cmp.Or(typeNames[t.Kind()], t.Kind().String())
 }
 
 // fieldNames returns the names of the fields of t in JSON, in their order.

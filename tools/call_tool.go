@@ -231,7 +231,7 @@ type callToolArgs struct {
 }
 
 func (p *Proxy) callTool(ctx context.Context, a callToolArgs) (*Called, error) {
-	return p.Call(ctx, a.Tool, a.Arguments, a.MaxTokens.given(), originOf(ctx).peer)
+	return p.Call(ctx, a.Tool, objectOf(a.Arguments), a.MaxTokens.given(), originOf(ctx).peer)
 }
 
 type readResultArgs struct {

@@ -14,6 +14,7 @@ import (
 	"cairn/internal/base/owner"
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/workspace"
+	"cairn/internal/text/markdown"
 	"cairn/internal/toolbox"
 )
 
@@ -120,6 +121,9 @@ func (s *Server) turnOn(name string) string {
 	all := everyTool()
 	i := slices.IndexFunc(all, func(t tool) bool { return t.name == name })
 	if i < 0 {
+		if near := markdown.Nearest(names(all), name, 1); len(near) > 0 {
+			return fmt.Sprintf("no tool %q, did you mean %q?", name, near[0])
+		}
 		return ""
 	}
 	var groups []string
@@ -230,8 +234,9 @@ func (s *Server) unwrap(t tool, raw json.RawMessage) (tool, json.RawMessage, *Fa
 	}
 	inner, ok := s.find(a.Action)
 	if !ok || a.Action == moreTools {
-		return t, raw, invalid("action: %s", cmp.Or(s.turnOn(a.Action), fmt.Sprintf("no tool %q", a.Action)))
+		return t, raw, invalid("action: %s", cmp.Or(s.turnOn(a.Action), fmt.Sprintf("no tool %q; without an action, %s lists all", a.Action, moreTools)))
 	}
+	a.Arguments = objectOf(a.Arguments)
 	if len(a.Arguments) == 0 && len(argumentSchema(inner.args).Required) > 0 {
 		t.call = func(context.Context, json.RawMessage) (any, error) {
 			return &moreAnswer{Tools: []describedTool{{inner.name, inner.description, schemaJSON(argumentSchema(inner.args))}}}, nil

@@ -95,20 +95,13 @@ func constrain(s *jsonschema.Schema, constraint string) {
 	case "pattern":
 		s.Pattern = value
 	case "min", "max":
-		switch key + " " + s.Type {
-		case "min string":
-			s.MinLength = &n
-		case "max string":
-			s.MaxLength = &n
-		case "min array":
-			s.MinItems = &n
-		case "max array":
-			s.MaxItems = &n
-		case "min object":
-			s.MinProperties = &n
-		case "min integer", "min number":
+		if length := map[string]**int{
+			"min string": &s.MinLength, "max string": &s.MaxLength, "min array": &s.MinItems, "max array": &s.MaxItems, "min object": &s.MinProperties,
+		}[key+" "+s.Type]; length != nil {
+			*length = &n
+		} else if key == "min" {
 			s.Minimum = new(float64(n))
-		case "max integer", "max number":
+		} else {
 			s.Maximum = new(float64(n))
 		}
 	}
