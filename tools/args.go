@@ -84,8 +84,7 @@ func decode(raw json.RawMessage, args any) error {
 		return checkBounds(v)
 	}
 	if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		embedded := regexp.MustCompile(`^([A-Z]\w*\.)+`) // the types of embedded structs
-		where := cmp.Or(embedded.ReplaceAllString(bad.Field, ""), "an argument")
+		where := cmp.Or(regexp.MustCompile(`^([A-Z]\w*\.)+`).ReplaceAllString(bad.Field, ""), "an argument") // without embedded types
 		return invalid("%s: got %s, want %s", where, bad.Value, typeName(bad.Type))
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -160,8 +161,8 @@ func (c *catalogTools) verify(ctx context.Context, a verifyPlanArgs) (*plancheck
 	if err != nil {
 		return nil, invalid("plan: %s", err)
 	}
-	if hasText(a.Intent) {
-		p.Intent = a.Intent
+	if p.Intent = cmp.Or(strings.TrimSpace(a.Intent), p.Intent); len(p.Intent) > plancheck.MaxIntent {
+		return nil, invalid("intent: %d bytes, want at most %d", len(p.Intent), plancheck.MaxIntent)
 	}
 	return toolbox.CheckOp.Call(ctx, c.box, p, originOf(ctx).progress)
 }

@@ -39,6 +39,10 @@ func TestRunPlan(t *testing.T) {
 			t.Errorf("run_plan(%s) is answered with %s, want %s in it", c.args, line, c.want)
 		}
 	}
+	s.send(request(99, "verify_plan", `{"plan":["publish_note"],"intent":"`+strings.Repeat("x", 9000)+`"}`))
+	if line := s.receive(); !strings.Contains(line, `"code":-32602,"message":"Invalid params: intent: 9000 bytes, want at most 8192"`) {
+		t.Errorf("a long intent: %s", line)
+	}
 	s.close()
 	recorder.Close()
 	wantLearnt(t, p.Box, "notes:create_note", "notes:publish_note")
