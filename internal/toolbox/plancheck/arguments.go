@@ -3,6 +3,7 @@ package plancheck
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -43,7 +44,7 @@ func (c *checker) arguments() error {
 // inputs checks the arguments of call i.
 func (c *checker) inputs(i int, t *catalog.Tool) {
 	call := &c.plan.Calls[i]
-	takes := top(t.Takes)
+	takes, check := top(t.Takes), t.Checker()
 	for _, name := range slices.Sorted(maps.Keys(call.Arguments)) {
 		at := slices.IndexFunc(takes, func(p catalog.Parameter) bool { return p.Name == name })
 		if at < 0 {
@@ -52,7 +53,7 @@ func (c *checker) inputs(i int, t *catalog.Tool) {
 			}
 			continue
 		}
-		c.value(call, &takes[at], call.Arguments[name])
+		c.value(call, &takes[at], call.Arguments[name], check)
 	}
 	for k := range takes {
 		in := &takes[k]
@@ -84,24 +85,36 @@ func (c *checker) unknownInput(call *Call, t *catalog.Tool, takes []catalog.Para
 	c.find(f)
 }
 
-// value checks the type of an argument, or of the output that it refers to.
-func (c *checker) value(call *Call, in *catalog.Parameter, v any) {
+// value checks an argument with its schema, or the output that it refers to.
+func (c *checker) value(call *Call, in *catalog.Parameter, v any, check func([]byte) error) {
 	if s, ok := v.(string); ok {
 		if refs := references(s); len(refs) > 0 && !refs[0].part {
 			c.output(call, in, refs[0])
 			return
 		}
 	}
-	if allows(in.Types, v) {
+	f := Finding{Kind: WrongType, Call: call.ID, Input: in.Name, Evidence: refusal(check, in.Name, v), Confidence: 1}
+	if f.Evidence == "" || len(references(v)) > 0 {
 		return
 	}
-	f := Finding{Kind: WrongType, Call: call.ID, Input: in.Name, Confidence: 1,
-		Evidence: fmt.Sprintf("%s is %s, want %s", in.Name, typeOf(v), strings.Join(in.Types, " or "))}
-	if to, ok := coerce(v, in.Types); ok {
+	if to, ok := coerce(v, in.Types); ok && refusal(check, in.Name, to) == "" {
 		text, _ := json.Marshal(to) // a JSON value
 		f.Repair, f.repair = "use "+string(text), assign(call.ID, in.Name, to)
 	}
 	c.find(f)
+}
+
+// refusal returns what the schema of a tool has against a value of an input, "" if nothing.
+func refusal(check func([]byte) error, name string, v any) string {
+	raw, _ := json.Marshal(map[string]any{name: v}) // a JSON value
+	if bad, ok := errors.AsType[*catalog.ArgumentError](check(raw)); ok && v != nil {
+		for _, p := range bad.Problems {
+			if strings.HasPrefix(p, name+": ") || strings.HasPrefix(p, name+"/") {
+				return p
+			}
+		}
+	}
+	return ""
 }
 
 // output checks the output that an argument refers to. A reference to no call is checked by

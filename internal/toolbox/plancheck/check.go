@@ -21,7 +21,7 @@ const (
 	UnknownTool  Kind = "unknown_tool"  // no tool, or several, have the name
 	WrongTool    Kind = "wrong_tool"    // another tool fits the arguments or the intent
 	WrongInput   Kind = "wrong_input"   // an argument that the tool does not have
-	WrongType    Kind = "wrong_type"    // a value of a type that the schema does not allow
+	WrongType    Kind = "wrong_type"    // a value that the schema does not allow
 	TypeConflict Kind = "type_conflict" // an output of a type that the input does not allow
 	MissingInput Kind = "missing_input" // a required input without a value
 	Cycle        Kind = "cycle"         // calls that wait for each other

@@ -56,6 +56,11 @@ func check(t *testing.T, plan string, traces ...toolsearch.Trace) *Report {
 		tool(t, "send_location | Send my location | to:string | | get_location"),
 		tool(t, "get_location | Where am I | | location:string"),
 	}
+	list, err := catalog.New(catalog.Tool{Name: "list_issues", Input: json.RawMessage(`{"type":"object","properties":{"state":{"enum":["open","closed"]},"limit":{"type":"integer","maximum":100}}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools = append(tools, list)
 	k, err := keyword.Memory()
 	if err != nil {
 		t.Fatal(err)
@@ -119,6 +124,9 @@ func TestCheck(t *testing.T) {
 		{"a number as text", `[{"tool":"create_issue","arguments":{"title":"x","count":"5"}}]`, []string{"wrong_type c0 count"}, "create_issue{count:5,title:x}"},
 		{"one value for an array", `[{"tool":"create_issue","arguments":{"title":"x","labels":"bug"}}]`, []string{"wrong_type c0 labels"}, "create_issue{labels:[bug],title:x}"},
 		{"another name of an input", `[{"tool":"read_file","arguments":{"file_path":"a"}}]`, []string{"missing_input c0 path", "wrong_input c0 file_path"}, "read_file{path:a}"},
+		{"no option of an enumeration", `[{"tool":"list_issues","arguments":{"state":"shut"}}]`, []string{"wrong_type c0 state"}, ""},
+		{"an option of an enumeration", `[{"tool":"list_issues","arguments":{"state":"open"}}]`, nil, ""},
+		{"a number out of range", `[{"tool":"list_issues","arguments":{"limit":500}}]`, []string{"wrong_type c0 limit"}, ""},
 		{"the arguments of another tool", `[{"tool":"create_issue","arguments":{"summary":"x","start":"noon"}}]`, []string{"wrong_tool c0 "}, "create_event{start:noon,summary:x}"},
 		{"an output of another type", `[{"tool":"create_issue","arguments":{"title":"a"}},{"tool":"parse_json","arguments":{"text":"$c0.text"}}]`, []string{"type_conflict c1 text"}, ""},
 		{"an output of a later call", `[{"tool":"parse_json","arguments":{"text":"$c1.content"}},{"tool":"read_file","arguments":{"path":"a"}}]`,
