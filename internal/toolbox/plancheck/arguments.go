@@ -24,8 +24,7 @@ func (c *checker) arguments() error {
 			continue
 		}
 		before := len(c.out.Findings)
-		c.inputs(i, t)
-		if !slices.ContainsFunc(c.out.Findings[before:], func(f Finding) bool { return f.Kind == WrongInput }) {
+		if !c.inputs(i, t) {
 			continue
 		}
 		// Arguments that only another tool takes show a wrong tool.
@@ -33,7 +32,8 @@ func (c *checker) arguments() error {
 			return err
 		} else if other != "" {
 			names := slices.Sorted(maps.Keys(call.Arguments))
-			c.out.Findings = append(c.out.Findings[:before], Finding{Kind: WrongTool, Call: call.ID, Confidence: 1,
+			c.out.Findings = c.out.Findings[:before]
+			c.find(Finding{Kind: WrongTool, Call: call.ID, Confidence: 1,
 				Evidence: fmt.Sprintf("%s does not take the arguments %s; %s does", t.ID, strings.Join(names, ", "), other),
 				Repair:   "call " + other, repair: swap(call.ID, other), Candidates: []string{other}})
 		}
@@ -41,15 +41,18 @@ func (c *checker) arguments() error {
 	return nil
 }
 
-// inputs checks the arguments of call i.
-func (c *checker) inputs(i int, t *catalog.Tool) {
+// inputs checks the arguments of call i. It reports whether one has the name of no input in any case.
+func (c *checker) inputs(i int, t *catalog.Tool) (foreign bool) {
 	call := &c.plan.Calls[i]
 	takes, check := top(t.Takes), t.Checker()
+	renamed := map[string]bool{} // inputs that get a value by a repair
 	for _, name := range slices.Sorted(maps.Keys(call.Arguments)) {
 		at := slices.IndexFunc(takes, func(p catalog.Parameter) bool { return p.Name == name })
 		if at < 0 {
 			if len(takes) > 0 && closed(t.Input) {
-				c.unknownInput(call, t, takes, name)
+				to := c.unknownInput(call, t, takes, name)
+				renamed[to.Name] = true
+				foreign = foreign || suggest.Grade(catalog.Parameter{Name: name}, to) < suggest.Exact
 			}
 			continue
 		}
@@ -58,31 +61,34 @@ func (c *checker) inputs(i int, t *catalog.Tool) {
 	for k := range takes {
 		in := &takes[k]
 		supplies := func(e Edge) bool { return e.To == call.ID && (e.Input == in.Name || e.Input == "") } // "" may supply any
-		if _, given := call.Arguments[in.Name]; !given && in.Required && !in.Settled && !slices.ContainsFunc(c.plan.Edges, supplies) {
+		if _, given := call.Arguments[in.Name]; !given && !renamed[in.Name] && in.Required && !in.Settled && !slices.ContainsFunc(c.plan.Edges, supplies) {
 			c.missingInput(i, in)
 		}
 	}
+	return foreign
 }
 
-// unknownInput reports an argument that the tool does not have. The repair uses the only
-// missing required input of the same type, or the nearest name.
-func (c *checker) unknownInput(call *Call, t *catalog.Tool, takes []catalog.Parameter, name string) {
+// unknownInput reports an argument that the tool does not have. It returns the input without a value
+// whose name is the most similar; the repair uses it.
+func (c *checker) unknownInput(call *Call, t *catalog.Tool, takes []catalog.Parameter, name string) (to catalog.Parameter) {
 	f := Finding{Kind: WrongInput, Call: call.ID, Input: name, Confidence: 1, Evidence: fmt.Sprintf("%s has no input %q", t.ID, name)}
+	grade := func(p catalog.Parameter) float64 { return suggest.Grade(catalog.Parameter{Name: name}, p) }
+	takes = slices.DeleteFunc(slices.Clone(takes), func(p catalog.Parameter) bool { return call.Arguments[p.Name] != nil || grade(p) < suggest.Alias })
+	slices.SortStableFunc(takes, func(a, b catalog.Parameter) int { return cmp.Compare(grade(b), grade(a)) })
 	for _, p := range takes {
-		if _, given := call.Arguments[p.Name]; !given && suggest.Grade(catalog.Parameter{Name: name}, p) >= suggest.Alias {
-			f.Candidates = append(f.Candidates, p.Name)
-		}
+		f.Candidates = append(f.Candidates, p.Name)
 	}
 	f.Repair, f.repair = "remove it", func(p *Plan) { delete(p.Calls[p.Position(call.ID)].Arguments, name) }
-	if len(f.Candidates) > 0 {
-		to := f.Candidates[0]
-		f.Repair, f.repair = "call it "+to, func(p *Plan) {
+	if len(takes) > 0 {
+		to = takes[0]
+		f.Repair, f.repair = "call it "+to.Name, func(p *Plan) {
 			args := p.Calls[p.Position(call.ID)].Arguments
-			args[to] = args[name]
+			args[to.Name] = args[name]
 			delete(args, name)
 		}
 	}
 	c.find(f)
+	return to
 }
 
 // value checks an argument with its schema, or the output that it refers to.
@@ -156,7 +162,7 @@ func (c *checker) output(call *Call, in *catalog.Parameter, r reference) {
 func (c *checker) missingInput(i int, in *catalog.Parameter) {
 	call := &c.plan.Calls[i]
 	f := Finding{Kind: MissingInput, Call: call.ID, Input: in.Name, Confidence: 1,
-		Evidence: fmt.Sprintf("%s requires %s", call.Tool, in.Name)}
+		Evidence: fmt.Sprintf("%s requires %s", c.tools[i].ID, in.Name)}
 	best, grade := reference{}, suggest.Partial/2
 	read := map[string]bool{} // calls to which an argument refers
 	for _, k := range c.plan.Calls {
