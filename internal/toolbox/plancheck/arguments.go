@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,11 +62,20 @@ func (c *checker) inputs(i int, t *catalog.Tool) (foreign bool) {
 	for k := range takes {
 		in := &takes[k]
 		supplies := func(e Edge) bool { return e.To == call.ID && (e.Input == in.Name || e.Input == "") } // "" may supply any
-		if _, given := call.Arguments[in.Name]; !given && !renamed[in.Name] && in.Required && !in.Settled && !slices.ContainsFunc(c.plan.Edges, supplies) {
+		if v, given := call.Arguments[in.Name]; (!given || stands(v, in)) && !renamed[in.Name] && in.Required && !in.Settled && !slices.ContainsFunc(c.plan.Edges, supplies) {
 			c.missingInput(i, in)
 		}
 	}
 	return foreign
+}
+
+// placeholder matches a text that stands for a value.
+var placeholder = regexp.MustCompile(`^(?:<[^<>]+>|\{\{?[^{}"]+\}?\}|YOUR_\w+)$`)
+
+// stands reports whether a value only stands for that of an input and names it: "<user_id>".
+func stands(v any, in *catalog.Parameter) bool {
+	s, _ := v.(string)
+	return placeholder.MatchString(s) && slices.ContainsFunc(toolsearch.Words(s), func(w string) bool { return slices.Contains(toolsearch.Words(in.Name), w) })
 }
 
 // unknownInput reports an argument that the tool does not have. It returns the input without a value
@@ -100,7 +110,7 @@ func (c *checker) value(call *Call, in *catalog.Parameter, v any, check func([]b
 		}
 	}
 	f := Finding{Kind: WrongType, Call: call.ID, Input: in.Name, Evidence: refusal(check, in.Name, v), Confidence: 1}
-	if f.Evidence == "" || len(references(v)) > 0 {
+	if f.Evidence == "" || len(references(v)) > 0 || stands(v, in) {
 		return
 	}
 	if to, ok := coerce(v, in.Types); ok && refusal(check, in.Name, to) == "" {
@@ -163,6 +173,9 @@ func (c *checker) missingInput(i int, in *catalog.Parameter) {
 	call := &c.plan.Calls[i]
 	f := Finding{Kind: MissingInput, Call: call.ID, Input: in.Name, Confidence: 1,
 		Evidence: fmt.Sprintf("%s requires %s", c.tools[i].ID, in.Name)}
+	if v, given := call.Arguments[in.Name]; given {
+		f.Evidence += fmt.Sprintf(", and %q only stands for it", v)
+	}
 	best, grade := reference{}, suggest.Partial/2
 	read := map[string]bool{} // calls to which an argument refers
 	for _, k := range c.plan.Calls {
