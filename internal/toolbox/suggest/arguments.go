@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"cairn/internal/text/query"
 	"cairn/internal/toolbox/catalog"
@@ -37,6 +38,8 @@ const (
 	faded  = 0.15
 )
 
+const longNumber = 6 // digits of a number that identifies rather than counts
+
 // unsure are the kinds of values that can be other words.
 var unsure = []toolsearch.Kind{toolsearch.Phrase, toolsearch.Code, toolsearch.Date, toolsearch.List}
 
@@ -62,6 +65,13 @@ type token struct {
 
 var tokenPattern = regexp.MustCompile(`\pL+|\d+`)
 
+// markPattern matches an identifier with signs in it: "neal_wu", "two-sum", ".results", "a[b=c]",
+// "0x3f". clearMark matches those that are no ordinary compound.
+var (
+	markPattern = regexp.MustCompile(`(?:^|[\s(])([-.]?[\pL\d]{2,}(?:[-._:/=@\[\]]+[\pL\d]+)+\]?|\.\pL[\w-]*|\d+\pL+\d[\pL\d]*)(?:$|[\s)]|[.,;:!?](?:\s|$))`)
+	clearMark   = regexp.MustCompile(`[_/=@\[]|\pL[.:]\pL|^\.|^0x`)
+)
+
 // between matches the text between the entries of a list in words.
 var between = regexp.MustCompile("^[\"'”`]?\\s*(?:,|and|,\\s*and|&)\\s*[\"'“`]?$")
 
@@ -72,6 +82,15 @@ func valuesOf(intent string) *values {
 	}
 	literals := toolsearch.Literals(intent)
 	end := func(l toolsearch.Literal) int { return l.Start + len(l.Text) }
+	for _, at := range markPattern.FindAllStringSubmatchIndex(intent, -1) {
+		mark := toolsearch.Literal{Kind: toolsearch.Code, Text: intent[at[2]:at[3]], Start: at[2]}
+		within := func(o toolsearch.Literal) bool { return o.Start < at[3] && at[2] < end(o) }
+		longer := func(o toolsearch.Literal) bool { return within(o) && len(o.Text) >= len(mark.Text) }
+		if strings.ContainsFunc(mark.Text, unicode.IsLetter) && !slices.ContainsFunc(literals, longer) {
+			literals = append(slices.DeleteFunc(literals, within), mark)
+		}
+	}
+	slices.SortFunc(literals, func(a, b toolsearch.Literal) int { return a.Start - b.Start })
 	for i := 0; i < len(literals); {
 		run := i + 1
 		for run < len(literals) && literals[run].Kind == literals[i].Kind && between.MatchString(intent[end(literals[run-1]):literals[run].Start]) {
@@ -148,7 +167,12 @@ func (v *values) arguments(t *catalog.Tool, part span, args map[string]any, sure
 		_ = json.Unmarshal(t.Input, &schema) // after an error, the fields that fit are set
 	}
 	var taken []*value
+	id := strings.ToLower(t.ID)
+	other := func(w string) bool { return !strings.Contains(id, w) }
 	free := func(l *value) bool {
+		if l.Kind == toolsearch.Phrase && !slices.ContainsFunc(strings.Fields(strings.ToLower(l.Text)), other) {
+			return false // it names the tool or its server
+		}
 		return !slices.ContainsFunc(taken, func(o *value) bool { return o.Start < l.end && l.Start < o.end })
 	}
 	for i := range v.list {
@@ -207,19 +231,20 @@ func (v *values) arguments(t *catalog.Tool, part span, args map[string]any, sure
 }
 
 // leftOver assigns the free values of a kind to the required inputs of that kind without a value,
-// in order, if there are as many.
+// in order, if there are as many, and a date to the only input of a date.
 func (v *values) leftOver(open []*input, required []string, args map[string]any, free func(*value) bool) {
-	for _, kinds := range [][]toolsearch.Kind{{toolsearch.Number}, {toolsearch.Quoted}, {toolsearch.Phrase, toolsearch.Quoted, toolsearch.URL, toolsearch.Email}, {toolsearch.List}} {
-		var left []*value
-		for i := range v.list {
-			if l := &v.list[i]; l.items == nil && slices.Contains(kinds, l.Kind) && free(l) {
-				left = append(left, l)
+	for _, kinds := range [][]toolsearch.Kind{{toolsearch.Number}, {toolsearch.Quoted}, {toolsearch.Phrase, toolsearch.Quoted, toolsearch.URL, toolsearch.Email, toolsearch.Code, toolsearch.Number}, {toolsearch.List}, {toolsearch.Date}} {
+		var ins []*input
+		for _, in := range open {
+			if dated := kinds[0] == toolsearch.Date && in.dated(); args[in.Path] == nil && in.takes(kinds[0]) && (dated || in.Required) {
+				ins = append(ins, in)
 			}
 		}
-		var ins []*input
-		for _, name := range required {
-			if i := slices.IndexFunc(open, func(in *input) bool { return in.Name == name && args[in.Path] == nil && in.takes(kinds[0]) }); i >= 0 {
-				ins = append(ins, open[i])
+		slices.SortStableFunc(ins, func(a, b *input) int { return slices.Index(required, a.Name) - slices.Index(required, b.Name) })
+		var left []*value
+		for i := range v.list {
+			if l := &v.list[i]; len(ins) > 0 && l.items == nil && slices.Contains(kinds, l.Kind) && free(l) && l.as(ins[0]) != nil && (l.Kind != toolsearch.Code || ins[0].numbered() || clearMark.MatchString(l.Text)) {
+				left = append(left, l)
 			}
 		}
 		for i, in := range ins {
@@ -295,14 +320,21 @@ func (in *input) takes(k toolsearch.Kind) bool {
 	case toolsearch.List:
 		return has("array")
 	}
-	return has("string")
+	return len(in.Types) == 0 || has("string")
 }
 
 // listedFormat matches descriptions of a text with a comma, such as "City, State".
 var listedFormat = regexp.MustCompile(`['"(]\s*\p{Lu}[\pL ]+, \p{Lu}|City, State|city and state`)
 
-// numbered are the last words of the names of texts that can be a number.
-var numbered = []string{"id", "ids", "number", "code", "no", "zip"}
+// numbered reports whether the name of a text says that it can be a number.
+func (in *input) numbered() bool {
+	return len(in.words) == 0 || slices.Contains([]string{"id", "ids", "number", "code", "no", "zip"}, in.words[len(in.words)-1])
+}
+
+// dated reports whether an input takes a date.
+func (in *input) dated() bool {
+	return slices.Contains(in.words, "date") || strings.Contains(in.Description, "YYYY")
+}
 
 // as returns a value in a type that an input takes, nil if it has none.
 func (l *value) as(in *input) any {
@@ -319,13 +351,12 @@ func (l *value) as(in *input) any {
 			return f
 		}
 	}
-	if !has("string") || l.Kind == toolsearch.Number && len(in.words) > 0 && !slices.Contains(numbered, in.words[len(in.words)-1]) {
+	if !has("string") || l.Kind == toolsearch.Number && (len(l.Text) < longNumber || strings.ContainsAny(l.Text, ".,-")) && !in.numbered() || strings.Contains(l.Text, " ") && in.words != nil && in.words[len(in.words)-1] == "id" {
 		return nil
 	}
 	switch l.Kind {
 	case toolsearch.Date, toolsearch.Code, toolsearch.Phrase, toolsearch.Quoted:
-		dated := slices.Contains(in.words, "date") || strings.Contains(in.Description, "YYYY")
-		if dated != (l.Kind == toolsearch.Date) && (l.Kind != toolsearch.Quoted || !toolsearch.Date.Is(l.Text)) {
+		if in.dated() != (l.Kind == toolsearch.Date) && (l.Kind != toolsearch.Quoted || !toolsearch.Date.Is(l.Text)) {
 			return nil
 		}
 		if !strings.Contains(l.Text, ",") && (l.Kind == toolsearch.Phrase || l.Kind == toolsearch.Quoted) && listedFormat.MatchString(in.Description) {
@@ -409,6 +440,10 @@ func (v *values) grade(l *value, in *input) (grade float64) {
 	tells := func(w string) bool {
 		return slices.ContainsFunc(in.telling, func(n string) bool { return w == n || len(n) > 2 && strings.HasPrefix(w, n) })
 	}
+	head := strings.ToLower(l.Text[:strings.IndexFunc(l.Text+"-", func(r rune) bool { return !unicode.IsLetter(r) })])
+	if l.Kind == toolsearch.Code && len(head) > 2 && slices.ContainsFunc(in.telling, func(n string) bool { return strings.HasPrefix(n, head) }) {
+		return 1 // "proj-3" for projectId
+	}
 	before, after := v.around(l)
 	for i, w := range before {
 		if tells(w.text) || i == 0 && w.text != "to" && slices.Contains(in.words, w.text) {
@@ -438,7 +473,7 @@ func (v *values) grade(l *value, in *input) (grade float64) {
 
 // described grades the evidence of an input's description: that it has a word next to the value.
 func (v *values) described(l *value, in *input) (grade float64) {
-	if l.Kind == toolsearch.Phrase || len(l.items) == 1 {
+	if l.Kind == toolsearch.Phrase || l.Kind == toolsearch.Code && !clearMark.MatchString(l.Text) || len(l.items) == 1 {
 		return 0
 	}
 	words := wordSet(in.Description)

@@ -269,6 +269,14 @@ func TestUnsureArguments(t *testing.T) {
 		{`"countries":{"type":"array","items":{"type":"string"}}`, "the capitals of the countries Chile, Peru and Bolivia", map[string]any{"countries": []any{"Chile", "Peru", "Bolivia"}}},
 		{`"numbers":{"type":"array","items":{"type":"number"}}`, "the mean of [1, 2, 3]", map[string]any{"numbers": []any{1., 2., 3.}}},
 		{`"name":{"type":"string"},"other":{"type":"string"}`, "show me Ada Lovelace", map[string]any{}},
+		{`"projectId":{"type":"string"},"taskId":{"type":"string"}`, "approve task-7 of proj-3", map[string]any{"projectId": "proj-3", "taskId": "task-7"}},
+		{`"username":{"type":"string"}`, "show the ranking of neal_wu", map[string]any{"username": "neal_wu"}},
+		{`"contract":{"type":"string"}`, "show the contract 0x09ff88ee77dd66cc", map[string]any{"contract": "0x09ff88ee77dd66cc"}},
+		{`"selector":{"type":"string"}`, "click input[name=q]", map[string]any{"selector": "input[name=q]"}},
+		{`"barcode":{"type":"string"}`, "analyze the product 3017620422003", map[string]any{"barcode": "3017620422003"}},
+		{`"city":{"type":"string"}`, "show a mid-range hotel", map[string]any{}},
+		{`"comment_id":{"type":"string"},"message":{"type":"string"}`, `post the comment "Looks great"`, map[string]any{"message": "Looks great"}},
+		{`"date":{"anyOf":[{"type":"string"},{"type":"null"}]}`, "what did I eat on 2026-03-04", map[string]any{"date": "2026-03-04"}},
 	} {
 		var schema struct{ Properties map[string]any }
 		if err := json.Unmarshal([]byte(`{"properties":{`+c.input+`}}`), &schema); err != nil {
