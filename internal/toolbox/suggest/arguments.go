@@ -189,6 +189,10 @@ func (v *values) arguments(t *catalog.Tool, part span, args map[string]any, sure
 		if strings.Contains(p.Path, ".") || args[p.Path] != nil || skip != nil && skip(p.Path) {
 			continue
 		}
+		if p.Description == "" { // "limit (int): Most results" in that of the tool
+			line := regexp.MustCompile(`(?m)^\s*` + regexp.QuoteMeta(p.Name) + `(?: \(.*?\))?: *(.+)$`).FindStringSubmatch(t.Description)
+			p = &catalog.Parameter{Name: p.Name, Path: p.Path, Types: p.Types, Required: p.Required, Description: strings.Join(line, "")}
+		}
 		rest := schema.Properties[p.Name]
 		if !sure {
 			if option := v.option(p, rest.Enum, part); option != nil {
@@ -258,11 +262,11 @@ func (v *values) leftOver(open []*input, required []string, args map[string]any,
 	}
 }
 
-// quotedOption matches an option or an example in a description.
-var quotedOption = regexp.MustCompile("\\B['\"`]([^'\"`]{2,40})['\"`]\\B")
+// quotedOption matches an option or an example in a description, or options in parentheses.
+var quotedOption = regexp.MustCompile("\\B['\"`]([^'\"`]{2,40})['\"`]\\B|\\((\\w+(?:, \\w+){2,})\\)")
 
 // flagWords are words of the names of flags that say nothing about what they set.
-var flagWords = []string{"is", "has", "include", "show", "enable", "want", "with", "get", "the", "a", "of", "for", "to", "in"}
+var flagWords = []string{"is", "has", "include", "show", "enable", "use", "want", "with", "get", "the", "a", "of", "for", "to", "in"}
 
 // negations before a word turn a flag off.
 var negations = []string{"no", "not", "without", "don", "never", "disable", "false", "exclude", "excluding", "non"}
@@ -284,16 +288,18 @@ func (v *values) option(p *catalog.Parameter, enum []any, part span) any {
 		}
 		return !slices.ContainsFunc(said[max(0, i-4):i], func(w string) bool { return slices.Contains(negations, w) })
 	}
-	if len(enum) == 0 && slices.Equal(p.Types, []string{"string"}) {
+	if len(enum) == 0 && (len(p.Types) == 0 || slices.Contains(p.Types, "string")) {
 		for _, m := range quotedOption.FindAllStringSubmatch(p.Description, -1) {
-			if !query.IsStopWord(strings.ToLower(m[1])) && !slices.Contains(enum, any(m[1])) {
-				enum = append(enum, m[1])
+			for _, o := range append(strings.Split(m[2], ", "), m[1]) {
+				if !query.IsStopWord(strings.ToLower(o)) && !slices.Contains(enum, any(o)) {
+					enum = append(enum, o)
+				}
 			}
 		}
 	}
 	options := slices.DeleteFunc(slices.Clone(enum), func(e any) bool {
 		text, ok := e.(string)
-		return !ok || len(text) < 2 || find(said, toolsearch.Words(text)) < 0
+		return !ok || len(text) < 2 || text == "all" || find(said, toolsearch.Words(text)) < 0
 	})
 	if len(options) != 1 {
 		return nil
@@ -304,7 +310,7 @@ func (v *values) option(p *catalog.Parameter, enum []any, part span) any {
 // find returns the position of words in a text, -1 if it lacks them.
 func find(text, words []string) int {
 	for i := 0; i+len(words) <= len(text) && len(words) > 0; i++ {
-		if slices.Equal(text[i:i+len(words)], words) {
+		if slices.EqualFunc(text[i:i+len(words)], words, func(a, b string) bool { return toolsearch.Singular(a) == toolsearch.Singular(b) }) {
 			return i
 		}
 	}

@@ -276,6 +276,9 @@ func TestUnsureArguments(t *testing.T) {
 		{`"barcode":{"type":"string"}`, "analyze the product 3017620422003", map[string]any{"barcode": "3017620422003"}},
 		{`"city":{"type":"string"}`, "show a mid-range hotel", map[string]any{}},
 		{`"comment_id":{"type":"string"},"message":{"type":"string"}`, `post the comment "Looks great"`, map[string]any{"message": "Looks great"}},
+		{`"state":{"enum":["open","completed","all"]}`, "list all completed projects", map[string]any{"state": "completed"}},
+		{`"category":{"enum":["database","shell"]}`, "problems about databases", map[string]any{"category": "database"}},
+		{`"meal":{"type":"string","description":"Type (breakfast, lunch, dinner)"}`, "eggs for lunch", map[string]any{"meal": "lunch"}},
 		{`"date":{"anyOf":[{"type":"string"},{"type":"null"}]}`, "what did I eat on 2026-03-04", map[string]any{"date": "2026-03-04"}},
 	} {
 		var schema struct{ Properties map[string]any }
@@ -292,6 +295,20 @@ func TestUnsureArguments(t *testing.T) {
 		if !cmp.Equal(got, c.want) {
 			t.Errorf("%s for %q: %v, want %v", c.input, c.intent, got, c.want)
 		}
+	}
+}
+
+// TestToolInArguments has what the name and the description of a tool say of its arguments.
+func TestToolInArguments(t *testing.T) {
+	made, err := catalog.New(catalog.Tool{Server: "figma-mcp", Name: "show", Description: "Show a point.\n\nArgs:\n    x (float): Longitude of the point\n    key: The key",
+		Input: json.RawMessage(`{"type":"object","properties":{"x":{"type":"number"},"key":{"type":"string"}},"required":["x","key"]}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, intent := map[string]any{}, "show my Figma point at longitude 13.4 in 3 colours"
+	valuesOf(intent).arguments(&made, span{0, len(intent)}, got, false, nil)
+	if want := map[string]any{"x": 13.4}; !cmp.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 
