@@ -36,9 +36,9 @@ const (
 	byText = 0.86 // a quoted text for an input of free text; less is not sure
 	byWord = 0.5  // the description has a word next to the value
 	faded  = 0.15
-)
 
-const longNumber = 6 // digits of a number that identifies rather than counts
+	longNumber = 6 // digits of a number that identifies rather than counts
+)
 
 // unsure are the kinds of values that can be other words.
 var unsure = []toolsearch.Kind{toolsearch.Phrase, toolsearch.Code, toolsearch.Date, toolsearch.List}
@@ -214,6 +214,9 @@ func (v *values) arguments(t *catalog.Tool, part span, args map[string]any, sure
 				g = v.described(l, in)
 			}
 			if g > 0 && (g >= byText || !sure) && (g >= byHint || part.has(l)) {
+				if !part.has(l) {
+					g -= faded
+				}
 				if as := l.as(in); as != nil {
 					pairs = append(pairs, pairing{g, in, l, as})
 				}
@@ -230,13 +233,14 @@ func (v *values) arguments(t *catalog.Tool, part span, args map[string]any, sure
 		}
 	}
 	if !sure {
-		v.leftOver(open, schema.Required, args, func(l *value) bool { return part.has(l) && free(l) })
+		v.leftOver(open, schema.Required, args, part, func(l *value) bool { return part.has(l) && free(l) })
 	}
 }
 
 // leftOver assigns the free values of a kind to the required inputs of that kind without a value,
-// in order, if there are as many, and a date to the only input of a date.
-func (v *values) leftOver(open []*input, required []string, args map[string]any, free func(*value) bool) {
+// in order, if there are as many. The only input of a date may be optional. A query without a value
+// gets the words after "about" or "for".
+func (v *values) leftOver(open []*input, required []string, args map[string]any, part span, free func(*value) bool) {
 	for _, kinds := range [][]toolsearch.Kind{{toolsearch.Number}, {toolsearch.Quoted}, {toolsearch.Phrase, toolsearch.Quoted, toolsearch.URL, toolsearch.Email, toolsearch.Code, toolsearch.Number}, {toolsearch.List}, {toolsearch.Date}} {
 		var ins []*input
 		for _, in := range open {
@@ -260,7 +264,15 @@ func (v *values) leftOver(open []*input, required []string, args map[string]any,
 			}
 		}
 	}
+	for _, in := range open {
+		if m := topicPattern.FindStringSubmatch(v.intent[part.from:part.to]); m != nil && in.Required && args[in.Path] == nil && in.takes(toolsearch.Quoted) && slices.ContainsFunc(in.words, func(w string) bool { return slices.Contains(queries, w) }) {
+			args[in.Path] = strings.TrimSpace(m[1])
+		}
+	}
 }
+
+// queries are words in the names of inputs that take what to search for. topicPattern matches it.
+var queries, topicPattern = []string{"query", "q", "search", "keyword", "keywords", "term"}, regexp.MustCompile(`(?:^.*\babout|\bfor) ([^,;.?!]+)`)
 
 // quotedOption matches an option or an example in a description, or options in parentheses.
 var quotedOption = regexp.MustCompile("\\B['\"`]([^'\"`]{2,40})['\"`]\\B|\\((\\w+(?:, \\w+){2,})\\)")

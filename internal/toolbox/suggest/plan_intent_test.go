@@ -279,6 +279,8 @@ func TestUnsureArguments(t *testing.T) {
 		{`"state":{"enum":["open","completed","all"]}`, "list all completed projects", map[string]any{"state": "completed"}},
 		{`"category":{"enum":["database","shell"]}`, "problems about databases", map[string]any{"category": "database"}},
 		{`"meal":{"type":"string","description":"Type (breakfast, lunch, dinner)"}`, "eggs for lunch", map[string]any{"meal": "lunch"}},
+		{`"query":{"type":"string"}`, "search for oat milk, please", map[string]any{"query": "oat milk"}},
+		{`"query":{"type":"string"}`, "look for memories about verbs", map[string]any{"query": "verbs"}},
 		{`"date":{"anyOf":[{"type":"string"},{"type":"null"}]}`, "what did I eat on 2026-03-04", map[string]any{"date": "2026-03-04"}},
 	} {
 		var schema struct{ Properties map[string]any }
@@ -309,6 +311,15 @@ func TestToolInArguments(t *testing.T) {
 	valuesOf(intent).arguments(&made, span{0, len(intent)}, got, false, nil)
 	if want := map[string]any{"x": 13.4}; !cmp.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestArgumentOfAnotherStep checks that a part without values has the identifier of another part.
+func TestArgumentOfAnotherStep(t *testing.T) {
+	x := index(t, []catalog.Tool{tool(t, "chess:show_profile: username:string"), tool(t, "chess:show_ranking: username:string")})
+	s := suggest(t, x, Request{Intent: "Show the profile of neal_wu, then show his ranking"})
+	if len(s.Tasks) != 2 || s.Tasks[1].Arguments["username"] != "neal_wu" || len(s.Missing) > 0 {
+		t.Errorf("tasks %+v, missing %v", s.Tasks, s.Missing)
 	}
 }
 

@@ -182,6 +182,11 @@ func (p *planner) connect() error {
 		p.unsure += len(lacking())
 		p.values.arguments(&st.tool, p.span(st), st.args, false, bound)
 		for _, in := range lacking() {
+			same := func(s step) bool { return s.args[in.Path] != nil && s.tool.Server == st.tool.Server }
+			if k := slices.IndexFunc(p.steps, same); k >= 0 && !plainName(in.Name) && !slices.ContainsFunc(p.values.list, func(l value) bool { return p.span(st).has(&l) }) {
+				st.args[in.Path] = p.steps[k].args[in.Path] // "the profile of neal_wu and his ranking"
+				continue
+			}
 			p.out.Missing = append(p.out.Missing, Missing{task.ID, task.Tool, in.Path, p.giver(p.steps, i, toolsearch.EntityOf(&in, st.purpose))})
 		}
 	}
