@@ -181,6 +181,9 @@ func (s *search) fitText(a *Answer, seen map[string]int) {
 		if size <= s.MaxTokens && (size > s.MaxTokens*98/100 || left >= leastPassage) || room == 0 {
 			break
 		}
+		if size > s.MaxTokens {
+			room -= left // only less than what was used changes the text
+		}
 		room = max(0, room+s.MaxTokens-size)
 	}
 	if best == nil { // the notes alone fill the budget

@@ -1,6 +1,7 @@
 package retriever
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -26,6 +27,28 @@ func TestTextKeepsToTheBudget(t *testing.T) {
 	}
 	if a := f.search(Query{Text: "network policy of the cluster", AsText: true}); count(a.Text()) > DefaultTokens || a.Results[0].Content == "" {
 		t.Errorf("without a budget: %d tokens:\n%s", count(a.Text()), a.Text())
+	}
+}
+
+// TestTextOfLongLines: if an answer is slightly too long, and a smaller budget cuts the same
+// lines, the answer still has text.
+func TestTextOfLongLines(t *testing.T) {
+	files := map[string]string{}
+	for i := range 8 {
+		var b strings.Builder
+		for j := range 40 {
+			fmt.Fprintf(&b, "pool %s waits%s.\n\n", strings.Repeat("connection ", (i+j)%7), strings.Repeat(" for a lease", 3+(i*j)%5))
+		}
+		files[fmt.Sprintf("docs/%d.md", i)] = fmt.Sprintf("# The pool%s\n\n%s", strings.Repeat(" of leases", i), b.String())
+	}
+	f := open(t, files, nil)
+	for budget := MinBudget * 2; budget < 1000; budget++ {
+		for _, q := range []Query{{MaxTokens: budget}, {}} {
+			q.Text, q.AsText = "pool connection"+strings.Repeat(" lease", budget%9), true
+			if a := f.search(q); len(a.Results) == 0 || a.Results[0].Content == "" {
+				t.Fatalf("%q with budget %d:\n%s", q.Text, q.MaxTokens, a.Text())
+			}
+		}
 	}
 }
 
