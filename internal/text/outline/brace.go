@@ -137,9 +137,8 @@ func (p *braces) open(i int) {
 	}
 	d := p.classify(p.from, i, true)
 	f.kind, f.goesOn = d.inner, d.goesOn
-	if d.Name != "" {
-		f.symbol = p.declare(d, d.end(i))
-		if f.symbol >= 0 {
+	if d.Name != "" && (up.pending < 0 || !p.lang.once) { // else a further brace of the same declaration
+		if f.symbol = p.declare(d, d.end(i)); f.symbol >= 0 {
 			f.parent = f.symbol
 		}
 	}
@@ -216,7 +215,7 @@ func (p *braces) pop(i int) {
 }
 
 // list reports whether the comma at token i separates JavaScript variables, as in
-// "var a = 1, b = 2", and not types in angle brackets.
+// "var a = 1, b = 2", or members of an interface, and not types in angle brackets.
 func (p *braces) list(i int) bool {
 	from := p.pastModifiers(p.from)
 	for j := max(from, i-maxAngles); j < i; j++ {
@@ -225,7 +224,7 @@ func (p *braces) list(i int) bool {
 		}
 	}
 	p.top().listed = p.top().listed || p.lists(from)
-	return p.top().listed
+	return p.top().listed || p.top().kind == typ
 }
 
 // lists reports whether token i is a keyword that may declare several variables.
@@ -422,7 +421,7 @@ func (p *braces) pastAnnotations(i, to int) int {
 			for i < to && !p.is(i, '[') {
 				i++
 			}
-		case p.is(i, '[') && p.tokens[i].match > int32(i):
+		case p.is(i, '[') && p.tokens[i].match > int32(i) && !p.lang.lists: // in JavaScript a computed name
 			i = p.past(i)
 		default:
 			return i

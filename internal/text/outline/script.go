@@ -55,11 +55,8 @@ func byAssignment(p *braces, from, to int, body bool) declaration {
 		if p.is(k+1, '*') {
 			k++
 		}
-		if body || up == file {
+		if (body || up == file) && !d.goesOn { // else the brace opens the type of the result
 			d.inner, d.Kind, d.Name = fun, "function", p.wordAt(k+1)
-			if body {
-				d.goesOn = false
-			}
 		}
 		return d
 	case r == aValue && p.isWord(k+1):
@@ -86,6 +83,9 @@ func (p *braces) scriptDeclares(text string, k, to int, body bool) bool {
 
 // scriptObject reports whether the brace at token to begins an object literal.
 func (p *braces) scriptObject(to int) bool {
+	for to > 0 && p.tokens[to-1].kind == newline {
+		to--
+	}
 	if p.isWord(to - 1) {
 		return p.text(to-1) == "return" || p.text(to-1) == "default"
 	}
@@ -103,8 +103,8 @@ func (p *braces) scriptValue(d declaration, n, to int, body bool, kind string) d
 		return d
 	}
 	d.Kind, d.Name, d.until = kind, p.text(n), max(value-1, 0)
-	if body {
-		d.goesOn = true
+	if d.goesOn = body; body && p.text(value) == "class" {
+		d.inner = typ
 	}
 	return d
 }
@@ -157,7 +157,11 @@ func (p *braces) scriptFunction(v, to int, body bool) bool {
 	}
 	if p.is(j, ':') { // the type of the result
 		for j < to && p.tokens[j].kind != arrow && p.tokens[j].kind != newline {
-			j++
+			if p.is(j, '<') {
+				j = p.pastAngles(j, to)
+			} else if j++; p.opens(j - 1) {
+				j = p.past(j - 1)
+			}
 		}
 	}
 	return j < to && p.tokens[j].kind == arrow
@@ -225,12 +229,15 @@ func (p *braces) scriptMember(d declaration, k, to int, body bool) declaration {
 	// a.b.c = function, a.b["c"] = function; a.b[c] = function is one of b.
 	j := k
 	for j+2 < to {
-		if p.is(j+1, '.') && p.isWord(j+2) {
+		n := j + 2
+		if p.is(n, '#') {
+			n++
+		}
+		if p.is(j+1, '.') && p.isWord(n) {
 			if p.isWord(j) && p.text(j) != "prototype" && p.text(j) != "exports" && p.text(j) != "module" {
 				d.Scope = p.text(j)
 			}
-			j += 2
-			name = p.text(j)
+			j, name = n, p.text(n)
 			continue
 		}
 		if !p.is(j+1, '[') && !p.is(j+1, '(') || p.past(j+1) > to {
@@ -239,6 +246,8 @@ func (p *braces) scriptMember(d declaration, k, to int, body bool) declaration {
 		end := p.past(j+1) - 1
 		if p.is(j+1, '[') && end == j+3 && p.tokens[j+2].kind == literal && isName(trimQuotes(p.text(j+2))) {
 			d.Scope, name = name, trimQuotes(p.text(j+2))
+		} else if name == "this" { // this[key] = function
+			name = string(p.src[p.tokens[j+1].start:p.tokens[end].end])
 		}
 		j = end
 	}

@@ -44,3 +44,27 @@ module.exports = class Store extends Page {
     return url;
   }
 };
+class Pool extends Base {
+  [kNext] () { return 1 }
+  static [Symbol.iterator]() {}
+  constructor () {
+    this.#setup = (x) => x
+    this[kDone] = function () {}
+  }
+}
+const Cache = class WeakCache {
+  get (key) {}
+}
+const connect = win
+  ? (a) => {
+      return a
+    }
+  : (b) => {
+      return b
+    }
+const stream = new Stream(
+  {
+    start () { return 1 },
+    async pull (n) {}
+  }
+)

@@ -19,3 +19,31 @@ export abstract class Memory<T> implements Store<T> {
 namespace Util {
   export function pad(s: string): string { return s; }
 }
+export interface Keys {
+  match (r: Map<string, number>, o?: string): Promise<boolean>,
+  has (name: string): boolean,
+  keys (): string[]
+}
+export function wrap<T>(value: T): T & { signal: string } {
+  return value
+}
+function pair(): { a: number } {
+  return { a: 1 }
+}
+export type Context<K> = [K] extends [never]
+  ? {
+      key: K
+    }
+  : {
+      page: K
+    }
+class Query {
+  run() {
+    const create = (): Context<
+      string,
+      number
+    > => {
+      return 1
+    }
+  }
+}
