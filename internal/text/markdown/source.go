@@ -8,8 +8,8 @@ import (
 )
 
 // parseSource makes a section of each symbol of a source file, with its comment and
-// annotations. One-line members without a comment and symbols inside functions only name
-// the section that contains them. Code between two symbols is a section whose heading is
+// annotations. One-line members and prototypes without a comment and symbols inside functions only
+// name the section that contains them. Code between two symbols is a section whose heading is
 // its first line. The text before the first symbol (licence, imports) is the preamble.
 func parseSource(name string, src []byte, body int) scanned {
 	symbols, cut := outline.Outline(name, src[body:])
@@ -26,7 +26,7 @@ func parseSource(name string, src []byte, body int) scanned {
 		start := sym.Start + body
 		s.marks(symbols, sym, start)
 		member := sym.Parent >= 0 && !symbols[sym.Parent].Space()
-		if sym.Local || start <= last || member && bytes.IndexByte(src[start:sym.End+body], '\n') < 0 {
+		if sym.Local || start <= last || (member || sym.Kind == "prototype") && bytes.IndexByte(src[start:sym.End+body], '\n') < 0 {
 			continue
 		}
 		last = start

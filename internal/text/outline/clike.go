@@ -4,7 +4,7 @@ import "bytes"
 
 // notFunctions are words before parentheses that are not function names.
 var notFunctions = set("if for while switch return else do sizeof catch foreach using synchronized new " +
-	"__attribute__ __attribute __declspec alignas decltype noexcept throw throws requires defined explicit asm __asm__ typeof " +
+	"__attribute__ __attribute __declspec alignas decltype noexcept alignof throw throws requires defined explicit asm __asm__ typeof " +
 	"this super static_assert assert default __except _Static_assert")
 
 // notMethods are further such words of C#.
@@ -36,7 +36,7 @@ func (p *braces) cHead(from, to int) cHead {
 			i = p.cWord(&h, i, to)
 		case t.kind == arrow && p.text(i) == "=>" && h.arrow == 0:
 			h.arrow = i
-		case p.is(i, '(') || p.is(i, '['):
+		case p.opens(i):
 			if p.is(i, '(') && !h.members && !h.assigned {
 				p.cParams(&h, i)
 			}
@@ -111,8 +111,8 @@ func (p *braces) cParams(h *cHead, i int) {
 	if n < h.start || !p.isWord(n) || notFunctions[p.text(n)] || p.lang.opensTypes && p.lang.operators && notMethods[p.text(n)] || p.lang.keywords[p.text(n)] == aType {
 		return
 	}
-	// EXPORT(int) f(int x) is a function f; void f(int) LOCKS(mu) is one too.
-	if h.name < 0 || h.name == h.start {
+	// EXPORT(int) f(int x) and MAP(a) MAP(b) int f(int x) are functions f; void f(int) LOCKS(mu) is one too.
+	if h.name < 0 || h.name == h.start || p.is(h.name-1, ')') && p.isWord(n-1) {
 		h.name, h.params, h.after = n, i, 0
 	}
 }
@@ -192,7 +192,7 @@ func (p *braces) cName(d *declaration, h cHead) {
 			d.Scope = p.text(m)
 		}
 	}
-	if d.Scope != "" || p.top().kind == typ {
+	if d.Kind != "prototype" && (d.Scope != "" || p.top().kind == typ) {
 		d.Kind = "method"
 	}
 }
@@ -250,6 +250,9 @@ func (p *braces) cStatement(d declaration, h cHead, to int) declaration {
 		d.Kind, d.Name = "using", p.text(h.using)
 	case h.name >= 0 && h.after >= 2 && up == file && !h.assigned && to-h.start < maxStatement && p.isWord(p.past(h.params)):
 		d.keepOpen = true // the declarations of the parameters follow
+	case (h.name > h.start || h.name == h.start && p.text(h.name) == p.enclosing()) && (up == file || up == typ) && !p.is(p.past(h.params), '('):
+		d.Kind = "prototype"
+		p.cName(&d, h)
 	}
 	return d
 }

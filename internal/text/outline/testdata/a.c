@@ -33,3 +33,24 @@ int old(a, b)
 {
 	return 0;
 }
+
+struct entry {
+	LIST_ENTRY(entry) next;
+	int used;
+	void (*run)(int a);
+};
+struct after {
+	int a;
+};
+
+HASH(map, entry)
+HASH_BODY(map, entry)
+static int find(struct entry *e)
+{
+	return 0;
+}
+
+/* Opens it. */
+EXPORT struct entry *
+entry_new(const char *name, int n);
+int entry_size(struct entry *e) __attribute__((pure));

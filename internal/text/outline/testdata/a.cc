@@ -29,3 +29,14 @@ int entry(void) { return 0; }
 
 TEST(Index, Searches) {
 }
+
+class Db {
+ public:
+  explicit Db(int n);
+  Db(const Db&) = delete;
+  virtual ~Db();
+  /// Puts it.
+  virtual bool Put(const std::string& key) = 0;
+  int size() const;
+  void (*run)(int);
+};
