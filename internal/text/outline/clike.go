@@ -37,7 +37,7 @@ func (p *braces) cHead(from, to int) cHead {
 		case t.kind == arrow && p.text(i) == "=>" && h.arrow == 0:
 			h.arrow = i
 		case p.opens(i):
-			if p.is(i, '(') && !h.members && !h.assigned {
+			if p.is(i, '(') && !h.members && !h.assigned && h.arrow == 0 {
 				p.cParams(&h, i)
 			}
 			i = p.past(i) - 1
@@ -79,7 +79,7 @@ func (p *braces) cWord(h *cHead, i, to int) int {
 			return i
 		}
 		j := i + 1
-		for j < to && (!p.is(j, '(') || j == i+1) && j < i+8 {
+		for j < to && (!p.is(j, '(') || j == i+1) && j < i+maxAngles {
 			j++
 		}
 		if p.is(j, '(') {
@@ -91,7 +91,7 @@ func (p *braces) cWord(h *cHead, i, to int) int {
 			h.delegate = i
 		}
 		r := p.lang.keywords[text]
-		if r == aType && h.name < 0 && h.typeWord < 0 {
+		if r == aType && h.name < 0 && (h.typeWord < 0 || p.lang.opensTypes && h.typeWord == i-1) { // record struct
 			h.typeWord = i
 		}
 		if h.name >= 0 {
@@ -108,7 +108,7 @@ func (p *braces) cParams(h *cHead, i int) {
 	if p.is(n, '>') {
 		n = p.beforeAngles(n, h.start)
 	}
-	if n < h.start || !p.isWord(n) || notFunctions[p.text(n)] || p.lang.opensTypes && p.lang.operators && notMethods[p.text(n)] || p.lang.keywords[p.text(n)] == aType {
+	if n < h.start || !p.isWord(n) || notFunctions[p.text(n)] || p.lang.opensTypes && p.lang.operators && notMethods[p.text(n)] || p.lang.keywords[p.text(n)] != 0 {
 		return
 	}
 	// EXPORT(int) f(int x) and MAP(a) MAP(b) int f(int x) are functions f; void f(int) LOCKS(mu) is one too.
@@ -132,6 +132,8 @@ func byShape(p *braces, from, to int, body bool) declaration {
 	}
 	modern := p.lang.opensTypes // Java and C#: the keyword decides
 	switch {
+	case p.top().constants: // a constant of an enum with a body
+		d.inner = typ
 	case h.typeWord >= 0 && (h.name < 0 || modern && h.typeWord < h.name) && !h.assigned:
 		d.inner, d.goesOn = typ, !modern
 		d.Kind, d.Name = p.text(h.typeWord), p.cTypeName(h.typeWord, to)
@@ -148,13 +150,15 @@ func byShape(p *braces, from, to int, body bool) declaration {
 		d.inner, d.goesOn = nothing, true
 	case h.name >= 0 && !h.assigned && h.arrow == 0 && (up == file || up == typ):
 		if modern && (h.name == h.start && p.text(h.name) != p.enclosing()) {
-			return d // a call or a constant of an enum with a body
+			return d // a call
 		}
 		d.inner, d.Kind = fun, "function"
 		p.cName(&d, h)
-	case modern && up == typ && p.is(to-1, ']'): // this[int index]
+	case p.lang.opensTypes && p.lang.operators && up == typ && h.name < 0 && !h.assigned && h.arrow == 0 && p.isWord(to-1) && to-1 > h.start:
+		d.inner, d.Kind, d.Name = nothing, "property", p.text(to-1)
+	case modern && up == typ && p.is(to-1, ']') && h.arrow == 0: // this[int index]
 		d.inner = nothing
-	case p.is(to-1, '=') || p.is(to-1, ',') || p.is(to-1, '(') || p.is(to-1, ']') || p.text(to-1) == "return" || h.assigned:
+	case p.is(to-1, '=') || p.is(to-1, ',') || p.is(to-1, '(') || p.is(to-1, ']') || p.text(to-1) == "return" || h.assigned || h.arrow > 0:
 		d.inner, d.goesOn = nothing, true
 	}
 	return d
@@ -232,14 +236,16 @@ func (p *braces) cStatement(d declaration, h cHead, to int) declaration {
 	up := p.top().kind
 	if p.lang.opensTypes {
 		switch {
-		case h.typeWord >= 0 && h.name > h.typeWord && p.text(h.typeWord) == "record":
-			d.Kind, d.Name = "record", p.text(h.name)
+		case h.typeWord >= 0 && !h.assigned:
+			d.Kind, d.Name = p.text(h.typeWord), p.cTypeName(h.typeWord, to)
 		case 0 <= h.delegate && h.delegate < h.name:
 			d.Kind, d.Name = "delegate", p.text(h.name)
 		case h.name > h.start && h.typeWord < 0 && up == typ && (!h.assigned || h.arrow > 0):
 			d.Kind = "method"
 			d.until = h.arrow
 			p.cName(&d, h)
+		case h.arrow > h.start+1 && h.name < 0 && up == typ && p.isWord(h.arrow-1): // int Count => 1;
+			d.Kind, d.Name, d.until = "property", p.text(h.arrow-1), h.arrow
 		}
 		return d
 	}

@@ -54,7 +54,7 @@ var (
 		keywords: words("class interface enum record", "", "", "", "")}
 	cSharp = &language{read: readBraces, classify: byShape, opaque: true, opensTypes: true, operators: true, once: true,
 		lexis:    &lexis{comments: slashes, block: true, quotes: `"'`, triple: true, letters: "@", hash: true, special: verbatim},
-		keywords: words("class interface enum record struct", "", "", "", "")}
+		keywords: words("class interface enum record struct", "", "", "", "public private protected internal static override virtual abstract sealed async readonly partial extern unsafe")}
 	cLang = &language{read: readBraces, classify: byShape, directive: macros, opaque: true,
 		lexis:    &lexis{comments: slashes, block: true, quotes: `"'`, hash: true},
 		keywords: words("struct union enum", "", "", "", "")}

@@ -28,3 +28,24 @@ namespace Store
     public record Hit(string Path, double Score);
     public delegate void Handler(object sender);
 }
+namespace Store
+{
+    public readonly record struct Point(int X, int Y);
+    public class Empty : Base;
+
+    class Query
+    {
+        /// <summary>The name.</summary>
+        public required string Name { get; init; } = "";
+        public int Count => items.Select(x => x).Count();
+        protected override (bool, int) Try(int n) { return (true, n); }
+        public static string Text(int n) => n switch
+        {
+            1 => "one",
+            _ => "more",
+        };
+        public static implicit operator Func<List<int>, Task<bool>>(Query q) => null;
+        public int[] All => new[] { 1 };
+        int field = 1;
+    }
+}

@@ -22,3 +22,11 @@ public abstract class Shape<T extends Comparable<T>> implements Base {
 
     interface Visitor { void visit(Shape s); }
 }
+
+enum Cause {
+    EXPLICIT {
+        @Override public boolean evicted() { return false; }
+    },
+    SIZE(1) { };
+    abstract boolean evicted();
+}
