@@ -230,10 +230,10 @@ func (p *braces) list(i int) bool {
 // lists reports whether token i is a keyword that may declare several variables.
 func (p *braces) lists(i int) bool { return p.lang.lists && p.lang.keywords[p.text(i)] == aValue }
 
-// pastModifiers returns the first token at or after i that is neither a line break nor a
-// modifier such as export.
+// pastModifiers returns the first token at or after i that is neither a line break, an
+// annotation nor a modifier such as export.
 func (p *braces) pastModifiers(i int) int {
-	for i = p.pastLines(i); p.lang.keywords[p.text(i)] == aModifier; {
+	for i = p.pastAnnotations(i, len(p.tokens)); p.lang.keywords[p.text(i)] == aModifier; {
 		i++
 	}
 	return i
@@ -349,6 +349,10 @@ func (p *braces) continues(i int) bool {
 		case "where", "extends", "implements", "throws", "else", "catch", "finally", "instanceof", "in", "as", "is", "of":
 			return true
 		}
+	}
+	// Kotlin's primary constructor may follow on the next line.
+	if p.lang.receivers && p.text(p.pastModifiers(i)) == "constructor" && p.roleOf(p.pastModifiers(p.from)) == aType {
+		return true
 	}
 	// An annotation is part of the next statement.
 	return p.is(p.from, '@') && p.pastAnnotations(p.from, i) >= i

@@ -139,10 +139,12 @@ func (p *braces) nameAfter(k, to int, r role) string {
 	for j < to && p.isWord(j) && p.lang.keywords[p.text(j)] == aModifier && p.isWord(j+1) { // static mut X
 		j++
 	}
-	if r == aFunction && p.lang.receivers {
+	if r != aType && p.lang.receivers { // fun A.b(), val List<A>.b: Int
 		name := ""
 		for ; j < to; j++ {
-			if p.isWord(j) {
+			if r == aValue && (p.is(j, ':') || p.is(j, '=') || p.text(j) == "by" || p.tokens[j].kind == newline) {
+				break
+			} else if p.isWord(j) {
 				name = p.text(j)
 			} else if p.is(j, '(') {
 				end := p.past(j)

@@ -27,3 +27,14 @@ fun `has blanks`() { }
 
 public fun <A, R> ((A) -> R).applied(a: A): R = this(a)
 suspend fun <T> (suspend () -> T)?.orNull(): T? { return this?.invoke() }
+private val Path.slash: String?
+    get() { return null }
+val <T> List<T>.last by lazy { 1 }
+expect class Sink
+/** Its constructor. */
+internal constructor(
+    sink: Int,
+) : Base {
+    constructor(n: String)
+    fun close()
+}
