@@ -21,11 +21,11 @@ var (
 // The languages of readLined.
 var (
 	ruby = &language{read: readLined(lined{
-		begin:  pattern(`^[ \t]*(?:(?:private|protected|public|module_function|private_class_method|memoize)[ \t]+)?(def|class|module)[ \t]+((?:self\.|[A-Za-z_]\w*(?:\.|::))*)([A-Za-z_]\w*[?!=]?|[^\w\s(;.]{1,3})`),
+		begin:  pattern(`^[ \t]*(?:(?:private|protected|public|module_function|private_class_method|memoize)[ \t]+)?(def|class|module)[ \t]+((?:::)?(?:@{0,2}[A-Za-z_]\w*(?:\.|::))*)([A-Za-z_]\w*[?!=]?|[^\w\s(;.]{1,3})`),
 		end:    []string{"end"},
 		remark: hash, block: [2]string{"=begin", "=end"}, stop: "__END__",
 		short: pattern(`^[^=]*def[ \t]+[\w.?!]+(?:\(.*\))?[ \t]+=[ \t]`),
-		here:  pattern(`<<[~-]["'` + "`" + `]?([A-Z_][A-Z0-9_]*)`),
+		here:  pattern(`(?:<<[~-]|(?:^|[\s(,=\[])<<)["'` + "`" + `]?([A-Z_][A-Z0-9_]*)`),
 		types: []string{"class", "module"}})}
 	lua = &language{read: readLined(lined{
 		begin: pattern(`^[ \t]*(?:local[ \t]+)?(function)[ \t]+((?:\w+[.:])*)([A-Za-z_]\w*)`),

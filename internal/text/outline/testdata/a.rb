@@ -23,6 +23,20 @@ module Store
     end
   end
 end
+class ::Top < Base
+  def add(meth)
+    @db = []
+    if meth
+      @db.eval(<<END, __FILE__)
+def inner
+end
+END
+    end
+  end
+  def @db.schema(x)
+    @db <<1
+  end
+end
 =begin
 class Comment
 =end
