@@ -254,7 +254,7 @@ func (p *braces) cStatement(d declaration, h cHead, to int) declaration {
 		d.Kind, d.Name = "typedef", p.typedefName(h.start, to)
 	case h.using > 0 && p.isWord(h.using) && h.assigned:
 		d.Kind, d.Name = "using", p.text(h.using)
-	case h.name >= 0 && h.after >= 2 && up == file && !h.assigned && to-h.start < maxStatement && p.isWord(p.past(h.params)):
+	case h.name >= 0 && h.after >= 2 && up == file && !h.assigned && to-h.start < maxStatement && p.isWord(p.past(h.params)) && !p.is(p.past(h.params)+1, '('):
 		d.keepOpen = true // the declarations of the parameters follow
 	case (h.name > h.start || h.name == h.start && p.text(h.name) == p.enclosing()) && (up == file || up == typ) && !p.is(p.past(h.params), '('):
 		d.Kind = "prototype"

@@ -54,3 +54,5 @@ static int find(struct entry *e)
 EXPORT struct entry *
 entry_new(const char *name, int n);
 int entry_size(struct entry *e) __attribute__((pure));
+void entry_warn(const char *format, ...) CHECK(1, 2) NORETURN;
+void entry_close(struct entry *e);
