@@ -71,6 +71,8 @@ func (r *References) Text() string {
 		fmt.Fprintf(&b, "%s  %s%s: %s\n", at, ref.Why, guess, ref.Text)
 	}
 	switch {
+	case len(r.Definitions) == 0:
+		b.WriteString("no definition of a symbol with this name; grep finds the lines that contain it\n")
 	case r.Total > len(r.References):
 		fmt.Fprintf(&b, "%d of %d references are shown\n", len(r.References), r.Total)
 	case r.Total == 0:
@@ -187,13 +189,16 @@ func (f *finder) find(ctx context.Context, reader *docs.Reader, paths []string) 
 }
 
 // enclosing returns the anchor of the section around section n, without a number that tells
-// it from others, "" for none.
+// it from others, or the name of a type whose section is in another file, "" for none.
 func enclosing(doc *store.Document, n int) string {
 	trail := doc.Sections[n].Trail
 	for i := n - 1; i >= 0 && len(trail) > 1; i-- {
 		if s := &doc.Sections[i]; s.Heading == trail[len(trail)-2] {
 			return numbered.ReplaceAllString(s.Anchor, "")
 		}
+	}
+	if len(trail) > 1 && !strings.ContainsFunc(strings.TrimPrefix(trail[len(trail)-2], "type "), betweenWords) {
+		return strings.TrimPrefix(trail[len(trail)-2], "type ")
 	}
 	return ""
 }
@@ -275,7 +280,7 @@ func (f *finder) references(s *source, defs []*source) (refs []Reference) {
 		}
 		ofType, known := f.typed(text[scope:at], text)
 		ref.Guess = !ofType && !slices.ContainsFunc(defs, func(d *source) bool { return s.reaches(d, text[start:at], f.name) })
-		if ofType || !known {
+		if n := len(refs); (ofType || !known) && (n == 0 || refs[n-1].Lines.Start != line || refs[n-1].Guess && !ref.Guess) {
 			refs = append(refs, ref)
 		}
 	}
@@ -321,8 +326,10 @@ func (s *source) reaches(d *source, before, name string) bool {
 		}
 	}
 	module := stem(d.doc.Path)
-	if dir := path.Base(path.Dir(d.doc.Path)); module == "index" || module == "mod" || module == "lib" || module == "__init__" || outline.Ext(d.doc.Path) == ".go" {
+	if dir := path.Base(path.Dir(d.doc.Path)); module == "index" || module == "mod" || module == "lib" || module == "__init__" {
 		module = dir
+	} else if m := clause.FindSubmatch(d.text); m != nil && outline.Ext(d.doc.Path) == ".go" {
+		module = strings.TrimSuffix(string(m[1]), "_test")
 	}
 	switch {
 	case d == s:
@@ -345,8 +352,11 @@ func (s *source) reaches(d *source, before, name string) bool {
 	case outline.Ext(d.doc.Path) == ".go":
 		return false
 	}
-	return !member && s.imports[module] && (s.imports[name] || outline.Ext(d.doc.Path) == ".rb")
+	return !member && s.imports[module] && (s.imports[name] || outline.Ext(d.doc.Path) == ".rb" || language(d.doc.Path) == ".c")
 }
+
+// clause matches the package clause of a Go file.
+var clause = regexp.MustCompile(`(?m)^package (\w+)`)
 
 // importing matches lines that import, also those of a block of imports in Go.
 var importing = regexp.MustCompile(`^\s*(import|from|use|pub use|mod|pub mod|require|require_relative|using|#\s*include)\b|^\s*([\w.]+ )?"[\w./@~-]+"\s*$|\brequire\(|\bfrom\s+['"]`)
@@ -371,8 +381,10 @@ func stem(file string) string {
 }
 
 func words(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return !isWordRune(r) })
+	return strings.FieldsFunc(text, betweenWords)
 }
+
+func betweenWords(r rune) bool { return !isWordRune(r) }
 
 func isWordRune(r rune) bool {
 	return r == '_' || r == '$' || r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))

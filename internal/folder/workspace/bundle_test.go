@@ -130,6 +130,11 @@ func TestReferences(t *testing.T) {
 		"py/use.py":           "from shape import side\n\ndef run(x):\n    return side(x) + x.area()\n",
 		"js/math.js":          "export function twice(n) {\n  return 2 * n\n}\n",
 		"js/use.ts":           "import { twice } from './math'\n\nexport const four = () => {\n  return [2].map(twice)\n}\n",
+		"c/table.h":           "#pragma once\nclass Table {\n public:\n  void Add(int n);\n};\n\n// NewTable makes one.\nTable* NewTable();\n",
+		"c/table.cc":          "#include \"c/table.h\"\nvoid Table::Add(int n) {\n  n_ += n;\n}\n",
+		"c/use.cc":            "#include \"c/table.h\"\nvoid fill() {\n  Table* table = NewTable();\n  table->Add(1);\n}\n",
+		"root.go":             "package expr\n\nfunc Root() {}\n",
+		"go/root.go":          "package a\n\nimport \"example.com/x/expr\"\nfunc q() { expr.Root() }\n",
 		"rs/src/lib.rs":       "pub mod disk;\n",
 		"rs/src/disk.rs":      "pub fn sync(n: u8) -> u8 {\n    n\n}\n",
 		"rs/src/run.rs":       "use crate::disk;\n\nfn run() {\n    disk::sync(1);\n}\n",
@@ -138,17 +143,21 @@ func TestReferences(t *testing.T) {
 	}
 	w := open(t, sel, Owning, hashed())
 	fill(t, w, index.IndexRequest{})
+	const none = "no definition of a symbol with this name; grep finds the lines that contain it"
 	for symbol, want := range map[string]string{
-		"Open":               "@@ store/store.go:3-4 #Open  func Open() int\nmain.go:10 #main  call: fmt.Println(\"Open()\", store.Open(), new(store.T).Load(), os.Open(1), Opener())\nstore/store.go:7 #again  call: return Open() // Open\nstore/store_test.go:6 #TestOpen  call: Open()\nmain.go:10 #main  call, a guess: fmt.Println(\"Open()\", store.Open(), new(store.T).Load(), os.Open(1), Opener())",
+		"Open":               "@@ store/store.go:3-4 #Open  func Open() int\nmain.go:10 #main  call: fmt.Println(\"Open()\", store.Open(), new(store.T).Load(), os.Open(1), Opener())\nstore/store.go:7 #again  call: return Open() // Open\nstore/store_test.go:6 #TestOpen  call: Open()",
 		"T.Load":             "@@ store/store.go:12-15 #Load  func (t *T) Load() int\nmain.go:10 #main  call, a guess: fmt.Println(\"Open()\", store.Open(), new(store.T).Load(), os.Open(1), Opener())",
 		"Store.Get":          "@@ go/a.go:7-9 #Get  func (s *Store) Get() int\ngo/a.go:16 #use  call: s.Get(\ngo/a.go:18 #use  call: x.Get(),\ngo/a.go:20 #use  call: h.store.Get(),\ngo/a.go:19 #use  call, a guess: Make().Get(),",
 		"py/shape.py#side":   "@@ py/shape.py:5-6 #side  def side(x)\npy/shape.py:3 #area  call: return self.area() + side(self)\npy/use.py:1  import: from shape import side\npy/use.py:4 #run  call: return side(x) + x.area()",
 		"Shape.area":         "@@ py/shape.py:2-3 #area  def area(self)\npy/shape.py:3 #area  call: return self.area() + side(self)\npy/use.py:4 #run  call, a guess: return side(x) + x.area()",
 		"twice()":            "@@ js/math.js:1-3 #twice  export function twice(n)\njs/use.ts:1  import: import { twice } from './math'\njs/use.ts:4 #four  use: return [2].map(twice)",
 		"sync":               "@@ rs/src/disk.rs:1-3 #sync  pub fn sync(n: u8) -> u8\nrs/src/run.rs:4 #run  call: disk::sync(1);",
-		"py/use.py#side":     "no references",
-		"missing":            "no references",
-		"other/place.go#run": "no references",
+		"Table.Add":          "@@ c/table.cc:2-4 #Add  void Table::Add(int n)\nc/use.cc:4 #fill  call: table->Add(1);\nc/table.h:4 #Table  call, a guess: void Add(int n);",
+		"NewTable":           "@@ c/table.h:7-8 #NewTable  Table* NewTable()\nc/use.cc:3 #fill  call: Table* table = NewTable();",
+		"Root":               "@@ root.go:3-3 #Root  func Root()\ngo/root.go:4 #q  call: func q() { expr.Root() }",
+		"py/use.py#side":     none,
+		"missing":            none,
+		"other/place.go#run": none,
 	} {
 		found, err := index.ReferencesOp.Call(t.Context(), w.Folder, bundle.ReferencesRequest{Symbol: symbol}, nil)
 		if err != nil {
