@@ -108,7 +108,7 @@ func (p *braces) cParams(h *cHead, i int) {
 	if p.is(n, '>') {
 		n = p.beforeAngles(n, h.start)
 	}
-	if n < h.start || !p.isWord(n) || notFunctions[p.text(n)] || p.lang.opensTypes && p.lang.operators && notMethods[p.text(n)] || p.lang.keywords[p.text(n)] != 0 {
+	if n < h.start || !p.isWord(n) || n > h.start && p.tokens[n-1].kind == arrow || notFunctions[p.text(n)] || p.lang.opensTypes && p.lang.operators && notMethods[p.text(n)] || p.lang.keywords[p.text(n)] != 0 {
 		return
 	}
 	// EXPORT(int) f(int x) and MAP(a) MAP(b) int f(int x) are functions f; void f(int) LOCKS(mu) is one too.

@@ -40,3 +40,4 @@ class Db {
   int size() const;
   void (*run)(int);
 };
+BENCHMARK(Search)->Range(1, 8);
