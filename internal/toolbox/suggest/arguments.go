@@ -189,7 +189,7 @@ func (v *values) arguments(t *catalog.Tool, part span, args map[string]any, sure
 		if strings.Contains(p.Path, ".") || args[p.Path] != nil || skip != nil && skip(p.Path) {
 			continue
 		}
-		if p.Description == "" { // "limit (int): Most results" in that of the tool
+		if p.Description == "" && strings.Contains(t.Description, p.Name) { // "limit (int): Most results" in that of the tool
 			line := regexp.MustCompile(`(?m)^\s*` + regexp.QuoteMeta(p.Name) + `(?: \(.*?\))?: *(.+)$`).FindStringSubmatch(t.Description)
 			p = &catalog.Parameter{Name: p.Name, Path: p.Path, Types: p.Types, Required: p.Required, Description: strings.Join(line, "")}
 		}
@@ -264,15 +264,21 @@ func (v *values) leftOver(open []*input, required []string, args map[string]any,
 			}
 		}
 	}
-	for _, in := range open {
-		if m := topicPattern.FindStringSubmatch(v.intent[part.from:part.to]); m != nil && in.Required && args[in.Path] == nil && in.takes(toolsearch.Quoted) && slices.ContainsFunc(in.words, func(w string) bool { return slices.Contains(queries, w) }) {
-			args[in.Path] = strings.TrimSpace(m[1])
+	searches := func(in *input) bool {
+		return in.Required && args[in.Path] == nil && in.takes(toolsearch.Quoted) && slices.ContainsFunc(in.words, func(w string) bool { return slices.Contains(queries, w) })
+	}
+	if i := slices.IndexFunc(open, searches); i >= 0 {
+		if m := topic.FindStringSubmatch(v.intent[part.from:part.to]); m != nil {
+			args[open[i].Path] = strings.TrimSpace(m[1])
 		}
 	}
 }
 
-// queries are words in the names of inputs that take what to search for. topicPattern matches it.
-var queries, topicPattern = []string{"query", "q", "search", "keyword", "keywords", "term"}, regexp.MustCompile(`(?:^.*\babout|\bfor) ([^,;.?!]+)`)
+// queries are words in the names of inputs that take what to search for, and topic matches it.
+var (
+	queries = []string{"query", "q", "search", "keyword", "keywords", "term"}
+	topic   = regexp.MustCompile(`(?:^.*\babout|\bfor) ([^,;.?!]+)`)
+)
 
 // quotedOption matches an option or an example in a description, or options in parentheses.
 var quotedOption = regexp.MustCompile("\\B['\"`]([^'\"`]{2,40})['\"`]\\B|\\((\\w+(?:, \\w+){2,})\\)")
