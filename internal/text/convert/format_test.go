@@ -185,6 +185,14 @@ func fuzz(f *testing.F, ext string) {
 			}
 		}
 	}
+	encrypted, _ := filepath.Glob("testdata/encrypted/*" + ext)
+	for _, name := range encrypted {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if bytes.HasPrefix(data, []byte("zip ")) {
 			parts := map[string]string{}

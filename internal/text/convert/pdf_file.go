@@ -21,16 +21,18 @@ type pdfFile struct {
 	at      map[int]place // by object number
 	cache   map[int]any
 	trailer dict
-	left    int64 // bytes that may still be decoded
+	lock    *pdfLock // nil for a file that is not encrypted
+	left    int64    // bytes that may still be decoded
 }
 
 // place is the location of an object: an offset in the file or in an object stream.
 type place struct {
-	offset int
-	inside []byte // the decoded stream; nil for the file
+	offset             int
+	inside             []byte // the decoded stream; nil for the file
+	number, generation int    // of an object in the file
 }
 
-// openPDF finds the objects of a file. It panics if the file is encrypted or not a PDF.
+// openPDF finds the objects of a file. It panics if it is not a PDF or needs a password.
 func openPDF(w *writer, data []byte) *pdfFile {
 	f := &pdfFile{w: w, data: data, at: map[int]place{}, cache: map[int]any{}, trailer: dict{}, left: maxUnpacked}
 	if !bytes.Contains(data[:min(len(data), 1024)], []byte("%PDF-")) {
@@ -38,27 +40,28 @@ func openPDF(w *writer, data []byte) *pdfFile {
 	}
 	var numbers, offsets []int
 	for i := range f.occurrences("obj") {
-		if number, ok := objectHead(data[:i]); ok {
-			f.at[number] = place{offset: i + len("obj")}
+		if number, generation, ok := objectHead(data[:i]); ok {
+			f.at[number] = place{i + len("obj"), nil, number, generation}
 			numbers, offsets = append(numbers, number), append(offsets, i)
 		}
 	}
 	for i := range f.occurrences("trailer") {
 		if i += len("trailer"); bytes.HasPrefix(bytes.TrimLeft(data[i:min(len(data), i+32)], "\r\n\t "), []byte("<<")) {
-			f.trail(f.parse(data, i))
+			f.trail(f.parse(place{offset: i}))
 		}
 	}
-	unpacked := map[int]bool{}
-	for _, kind := range []string{"/ObjStm", "/XRef"} {
-		for i := range f.occurrences(kind) {
+	for _, kind := range []name{"XRef", "ObjStm"} {
+		unpacked := map[int]bool{}
+		for i := range f.occurrences("/" + string(kind)) {
 			if at, _ := slices.BinarySearch(offsets, i); at > 0 && !unpacked[numbers[at-1]] {
 				unpacked[numbers[at-1]] = true
-				f.unpack(numbers[at-1])
+				f.unpack(numbers[at-1], kind)
 			}
 		}
-	}
-	if f.trailer["Encrypt"] != nil {
-		panic(errEncrypted)
+		if d := f.trailer["Encrypt"]; d != nil && f.lock == nil {
+			f.lock = openLock(f, f.dict(d), as[string](f, append(as[array](f, f.trailer["ID"]), nil)[0]))
+			clear(f.cache) // its strings are not decrypted
+		}
 	}
 	return f
 }
@@ -79,8 +82,8 @@ func (f *pdfFile) occurrences(word string) iter.Seq[int] {
 	}
 }
 
-// objectHead returns the object number if data ends with an object header such as "12 0 ".
-func objectHead(data []byte) (number int, ok bool) {
+// objectHead returns the numbers of an object if data ends with its header, such as "12 0 ".
+func objectHead(data []byte) (number, generation int, ok bool) {
 	i := len(data)
 	back := func(is func(byte) bool) []byte {
 		end := i
@@ -90,32 +93,34 @@ func objectHead(data []byte) (number int, ok bool) {
 		return data[i:end]
 	}
 	digit := func(c byte) bool { return '0' <= c && c <= '9' }
-	if len(back(isSpace)) == 0 || len(back(digit)) == 0 || len(back(isSpace)) == 0 {
-		return 0, false
+	if len(back(isSpace)) == 0 {
+		return 0, 0, false
 	}
-	number, err := strconv.Atoi(string(back(digit)))
-	return number, err == nil
+	generation, err1 := strconv.Atoi(string(back(digit)))
+	apart := len(back(isSpace)) > 0
+	number, err2 := strconv.Atoi(string(back(digit)))
+	return number, generation, apart && err1 == nil && err2 == nil
 }
 
 // trail adds the keys of a trailer. They replace those of earlier trailers.
 func (f *pdfFile) trail(v any) {
 	d, _ := v.(dict)
-	for _, key := range []name{"Root", "Info", "Encrypt"} {
+	for _, key := range []name{"Root", "Info", "Encrypt", "ID"} {
 		if d[key] != nil {
 			f.trailer[key] = d[key]
 		}
 	}
 }
 
-// unpack records the locations of the objects in an object stream, or the trailer of a
-// cross-reference stream.
-func (f *pdfFile) unpack(number int) {
+// unpack records the trailer of a cross-reference stream, or the locations of the objects in
+// an object stream, if the object is of that kind.
+func (f *pdfFile) unpack(number int, kind name) {
 	s, _ := f.object(number).(*stream)
 	switch {
-	case s == nil:
-	case s.dict["Type"] == name("XRef"):
+	case s == nil, s.dict["Type"] != kind:
+	case kind == "XRef":
 		f.trail(s.dict)
-	case s.dict["Type"] == name("ObjStm"):
+	default:
 		data := f.decode(s)
 		first, count := int(as[float64](f, s.dict["First"])), int(as[float64](f, s.dict["N"]))
 		p := objectParser{w: f.w, b: data}
@@ -127,7 +132,7 @@ func (f *pdfFile) unpack(number int) {
 				break
 			}
 			// A later object in the file replaces this one.
-			if old, ok := f.at[int(n)]; !ok || old.inside != nil || old.offset < s.start {
+			if old, ok := f.at[int(n)]; !ok || old.inside != nil || old.offset < s.offset {
 				f.at[int(n)] = place{offset: at, inside: data}
 			}
 		}
@@ -145,35 +150,30 @@ func (f *pdfFile) object(number int) any {
 		return nil
 	}
 	f.cache[number] = nil
-	data := at.inside
-	if data == nil {
-		data = f.data
-	}
-	v := f.parse(data, at.offset)
+	v := f.parse(at)
 	f.cache[number] = v
 	return v
 }
 
-// parse reads the object at an offset.
-func (f *pdfFile) parse(data []byte, offset int) any {
-	p := objectParser{w: f.w, b: data, i: offset, spent: offset}
+// parse reads the object at a location.
+func (f *pdfFile) parse(at place) any {
+	p := objectParser{w: f.w, b: f.data, i: at.offset, spent: at.offset, at: at, lock: f.lock}
+	if at.inside != nil {
+		p.b, p.lock = at.inside, nil // the object stream was encrypted as a whole
+	}
 	v := p.next()
 	d, ok := v.(dict)
 	if !ok {
 		return v
 	}
 	p.space()
-	if !bytes.HasPrefix(data[p.i:], []byte("stream")) {
+	data, ok := bytes.CutPrefix(p.b[p.i:], []byte("stream"))
+	if !ok {
 		return v
 	}
-	p.i += len("stream")
-	if p.i < len(data) && data[p.i] == '\r' {
-		p.i++
-	}
-	if p.i < len(data) && data[p.i] == '\n' {
-		p.i++
-	}
-	return &stream{d, p.i}
+	data = bytes.TrimPrefix(bytes.TrimPrefix(data, []byte("\r")), []byte("\n"))
+	at.offset = len(p.b) - len(data)
+	return &stream{d, at}
 }
 
 // resolve follows references. It returns nil for a chain of more than eight.
@@ -209,7 +209,7 @@ func as[T any](f *pdfFile, v any) T {
 // decode returns the decoded data of a stream. It stops at broken data, and returns nil
 // for a filter that is not used for text, such as an image filter.
 func (f *pdfFile) decode(s *stream) []byte {
-	data := f.data[min(s.start, len(f.data)):]
+	data := f.data[min(s.offset, len(f.data)):]
 	n := int(as[float64](f, s.dict["Length"]))
 	if n <= 0 || n > len(data) || !bytes.Contains(data[n:min(len(data), n+20)], []byte("endstream")) {
 		if n = bytes.Index(data, []byte("endstream")); n < 0 {
@@ -221,6 +221,14 @@ func (f *pdfFile) decode(s *stream) []byte {
 	filters := as[array](f, s.dict["Filter"])
 	if one := as[name](f, s.dict["Filter"]); one != "" {
 		filters = array{one}
+	}
+	if f.lock != nil {
+		crypt := f.lock.streams
+		if len(filters) > 0 && as[name](f, filters[0]) == "Crypt" { // ISO 32000-1, 7.4.10
+			parms := append(slices.Clone(as[array](f, s.dict["DecodeParms"])), s.dict["DecodeParms"])
+			crypt, filters = as[name](f, f.dict(parms[0])["Name"]), filters[1:]
+		}
+		data = f.lock.open(crypt, s.place, data)
 	}
 	for _, filter := range filters[:min(len(filters), 4)] {
 		f.w.spend(4 * len(data))

@@ -18,7 +18,7 @@ type (
 	ref     int // the number of an object; generations are not distinguished
 	stream  struct {
 		dict
-		start int // of the data in the file
+		place // of the data in the file
 	}
 )
 
@@ -29,6 +29,8 @@ type objectParser struct {
 	i     int
 	spent int // the offset up to which the work is counted
 	depth int
+	at    place    // of the object in the file
+	lock  *pdfLock // decrypts its strings; nil for none
 }
 
 func isSpace(c byte) bool {
@@ -59,6 +61,9 @@ const end keyword = ""
 // next reads an object or a keyword. A closing bracket is a keyword.
 func (p *objectParser) next() any {
 	v := p.object()
+	if s, ok := v.(string); ok && p.lock != nil {
+		v = string(p.lock.open(p.lock.strings, p.at, []byte(s)))
+	}
 	p.w.spend(64 + 4*(p.i-p.spent))
 	p.spent = p.i
 	return v
