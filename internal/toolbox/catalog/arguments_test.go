@@ -25,6 +25,10 @@ func TestChecker(t *testing.T) {
 			t.Errorf("nearest names %v", bad.Nearest)
 		}
 	}
+	ahead, err := New(Tool{Name: "x", Input: []byte(`{"type":"object","properties":{"mail":{"type":"string","pattern":"^(?!\\.)[a-z.]+@[a-z.]+$"}},"required":["mail"]}`)})
+	if err != nil || len(ahead.Takes) != 1 || ahead.Checker()([]byte(`{"mail":"a@b.c"}`)) != nil || ahead.Checker()([]byte(`{"mail":1}`)) == nil {
+		t.Errorf("a pattern with lookahead: %+v, %v", ahead.Takes, err)
+	}
 	broken, err := New(Tool{Name: "x", Input: []byte(`17`)})
 	if err != nil || broken.Checker()([]byte(`{"a":1}`)) != nil {
 		t.Errorf("a tool with a broken schema: %v", err)

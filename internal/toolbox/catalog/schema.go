@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strings"
 	"sync"
@@ -114,20 +113,21 @@ func (offline) Load(url string) (any, error) {
 	return nil, fmt.Errorf("reference to %q leads out of the schema", url)
 }
 
-// checkPattern parses a regular expression. It compiles it at the first match, because that
+// checkPattern accepts every regular expression, because schemas have those of ECMAScript, of
+// which Go lacks some, such as lookahead. It compiles one at the first match, because that
 // can take a thousand times its length in memory, and most schemas never match anything.
 func checkPattern(pattern string) (jsonschema.Regexp, error) {
-	_, err := syntax.Parse(pattern, syntax.Perl)
 	return &lazyPattern{text: pattern, compile: sync.OnceValue(func() *regexp.Regexp {
 		if len(pattern) > maxPattern {
 			return nil
 		}
-		re, _ := regexp.Compile(pattern) // syntax.Parse has accepted it
+		re, _ := regexp.Compile(pattern)
 		return re
-	})}, err
+	})}, nil
 }
 
-// maxPattern bounds the patterns that are matched in bytes; longer ones match everything.
+// maxPattern bounds the patterns that are matched in bytes; longer ones, and those that Go
+// cannot compile, match everything.
 const maxPattern = 1000
 
 type lazyPattern struct {
