@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -125,21 +126,30 @@ func (p *Proxy) explain(ctx context.Context, t *catalog.Tool, err error) error {
 	return err
 }
 
-// read returns the text of a result with secrets masked, and its other content. Structured
+// read returns the text of a result, with that of embedded resources and with secrets masked,
+// and its other content. Structured
 // content counts only without text, because servers repeat it as text.
 func (p *Proxy) read(r *mcp.CallToolResult) (string, []mcp.Content) {
 	var text strings.Builder
 	var other []mcp.Content
 	left := maxPictures
 	for _, content := range r.Content {
-		if t, ok := content.(*mcp.TextContent); ok {
-			text.WriteString(strings.ToValidUTF8(t.Text, "\uFFFD"))
-			text.WriteString("\n")
+		switch t := content.(type) {
+		case *mcp.TextContent:
+			text.WriteString(strings.ToValidUTF8(t.Text, "\uFFFD") + "\n")
 			continue
+		case *mcp.EmbeddedResource:
+			if t.Resource != nil && t.Resource.Blob == nil {
+				text.WriteString(strings.ToValidUTF8(t.Resource.URI+":\n"+t.Resource.Text, "\uFFFD") + "\n")
+				continue
+			}
 		}
 		raw, err := json.Marshal(content)
-		if left -= len(raw); err == nil && left >= 0 {
+		if err == nil && len(raw) <= left {
+			left -= len(raw)
 			other = append(other, content)
+		} else {
+			fmt.Fprintf(&text, "[left out: content of %d bytes]\n", len(raw))
 		}
 	}
 	if text.Len() == 0 && r.StructuredContent != nil {

@@ -244,3 +244,21 @@ func wantLearnt(t *testing.T, box *owner.Folder, from, to string) {
 		t.Error(err)
 	}
 }
+
+// TestOtherContent: the text of an embedded resource is text with secrets masked, and content
+// that is too long is named.
+func TestOtherContent(t *testing.T) {
+	masks, err := secret.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{Masks: masks}
+	text, other := p.read(&mcp.CallToolResult{Content: []mcp.Content{
+		&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "x://y", Text: "key sk-abcdefghijklmnopqrstuvwx"}},
+		&mcp.ImageContent{MIMEType: "image/png", Data: make([]byte, maxPictures)},
+		&mcp.ImageContent{MIMEType: "image/png", Data: []byte("small")},
+	}})
+	if len(other) != 1 || !strings.HasPrefix(text, "x://y:\nkey sk-") || strings.Contains(text, "uvwx") || !strings.Contains(text, "[left out: content of ") {
+		t.Errorf("%q and %d others, want a masked text, a note and the small picture", text, len(other))
+	}
+}
