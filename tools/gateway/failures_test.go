@@ -92,6 +92,22 @@ func TestStoppedWhileListing(t *testing.T) {
 	}
 }
 
+// TestUnreadableResult: a result that cannot be read fails its call, and the server stays.
+func TestUnreadableResult(t *testing.T) {
+	g := open(t, "plain", nil)
+	approve(t, g)
+	first, err := call(t, g, "pid", ``)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call(t, g, "hologram", ``); outcome(nil, err) != Lost || !strings.Contains(err.Error(), "hologram") {
+		t.Errorf("error %v, want one that names the content", err)
+	}
+	if second, err := call(t, g, "pid", ``); err != nil || second != first {
+		t.Errorf("afterwards: process %s, %v, want %s", second, err, first)
+	}
+}
+
 func TestServerThatDoesNotStart(t *testing.T) {
 	g := open(t, "breaks", nil)
 	if _, err := call(t, g, "echo", ``); outcome(nil, err) != Down || !strings.Contains(err.Error(), "the server starts") {

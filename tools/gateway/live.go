@@ -252,8 +252,8 @@ func (l *live) settle(session *client.Session, c Call, r *mcp.CallToolResult, er
 		err = errors.New("it exceeded its time limit")
 	case errors.Is(err, context.Canceled):
 		return nil, err
-	default:
-		l.lost(session, err)
+	default: // the server ended, or its answer is no result
+		l.probe(session)
 	}
 	return nil, refuse(Lost, "%s:%s gave no answer, and may have run: %w", c.Server, c.Tool, err)
 }
