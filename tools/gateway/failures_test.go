@@ -108,6 +108,27 @@ func TestUnreadableResult(t *testing.T) {
 	}
 }
 
+// TestDefinitionsEnd: a server that stops before it lists its tools does not hang the caller.
+func TestDefinitionsEnd(t *testing.T) {
+	g := open(t, "plain", func(_ *Server, o *Options) { o.Timeout = 100 * time.Millisecond })
+	approve(t, g)
+	first, err := call(t, g, "pid", ``)
+	var pid int
+	if _, scanErr := fmt.Sscan(first, &pid); err != nil || scanErr != nil {
+		t.Fatal(err, scanErr)
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	server, err := g.store.Server("test")
+	if err == nil {
+		_, err = g.Definitions(t.Context(), server)
+	}
+	if err == nil || !strings.Contains(err.Error(), "took longer than 100ms to list its tools") {
+		t.Errorf("error %v, want the time limit", err)
+	}
+}
+
 func TestServerThatDoesNotStart(t *testing.T) {
 	g := open(t, "breaks", nil)
 	if _, err := call(t, g, "echo", ``); outcome(nil, err) != Down || !strings.Contains(err.Error(), "the server starts") {

@@ -188,7 +188,14 @@ func (g *Gateway) Definitions(ctx context.Context, s Server) (*catalog.Batch, er
 	if err != nil {
 		return nil, err
 	}
-	return catalog.FromServer(ctx, session, s.Name)
+	limit := min(g.o.Timeout, client.Timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the server %s took longer than %v to list its tools", s.Name, limit))
+	defer cancel()
+	batch, err := catalog.FromServer(ctx, session, s.Name)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return batch, err
 }
 
 // passed are the variables of the environment that every command receives. Those with
