@@ -84,7 +84,12 @@ func unlisted(t tool) *mcp.Tool {
 // describe the current state of the index. It answers the requests of the Tasks extension.
 func (s *Server) middleware(session func(mcp.Request) string, list *listing) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
+			defer func() {
+				if f := s.panicked(method, recover()); f != nil {
+					result, err = nil, f.wire()
+				}
+			}()
 			ctx = s.requestContext(ctx, session(req))
 			if slices.Contains(mcptask.Methods, method) {
 				return s.answerTask(ctx, method, req)
@@ -99,7 +104,7 @@ func (s *Server) middleware(session func(mcp.Request) string, list *listing) mcp
 					}
 				}
 			}
-			result, err := next(ctx, method, req)
+			result, err = next(ctx, method, req)
 			if err != nil {
 				return nil, err
 			}

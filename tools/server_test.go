@@ -192,7 +192,7 @@ func TestCancelledNotificationEndsADirectCall(t *testing.T) {
 	s.close()
 }
 
-// TestPanic: a panic of a tool fails its call, and the session answers the next ones.
+// TestPanic: a panic of a tool or method fails its call, and the session answers the next ones.
 func TestPanic(t *testing.T) {
 	e := &fake{search: func(_ context.Context, q retriever.Query) (*retriever.Answer, error) {
 		var none []string
@@ -210,6 +210,10 @@ func TestPanic(t *testing.T) {
 		if line := s.receive(); !strings.Contains(line, `"isError":true`) || !strings.Contains(line, "index out of range") {
 			t.Errorf("answer %s, want an error with the cause", line)
 		}
+	}
+	s.send(request(7, "prompts/get", `{"name":"find","arguments":{"question":"a"}}`))
+	if line := s.receive(); !strings.Contains(line, `"code":-32603`) || !strings.Contains(line, "index out of range") {
+		t.Errorf("prompt %s, want an error with the cause", line)
 	}
 	s.send(request(9, "tools/call", `{"name":"status","arguments":{}}`))
 	if line := s.receive(); strings.Contains(line, "error") {

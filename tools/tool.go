@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,8 +58,7 @@ func (s *Server) find(name string) (tool, bool) {
 	return tool{}, false
 }
 
-// do runs one call within the limits of a client and reports it to the listener. A panic
-// fails the call and not the process, which has other calls and clients.
+// do runs one call within the limits of a client and reports it to the listener.
 func (s *Server) do(ctx context.Context, client string, t tool, c call) (answer any, f *Failure) {
 	if l := s.options.Listener; l != nil {
 		o := &observe.Call{ID: observe.ID(ctx), Tool: t.name, Workspace: s.options.Workspace, Arguments: c.args, TraceParent: c.parent, TraceState: c.state, Token: c.token, Remote: c.remote}
@@ -69,12 +69,7 @@ func (s *Server) do(ctx context.Context, client string, t tool, c call) (answer 
 		ctx = l.Begin(ctx, o)
 		defer func() { l.End(ctx, o, outcome(ctx, f), time.Since(start)) }()
 	}
-	defer func() {
-		if cause := recover(); cause != nil {
-			s.options.Logger.Error("tool panicked", "tool", t.name, "cause", cause, "stack", string(debug.Stack()))
-			f = &Failure{Code: CodeInternal, Message: fmt.Sprintf("a defect of cairn ended this call: %v", cause)}
-		}
-	}()
+	defer func() { f = cmp.Or(s.panicked(t.name, recover()), f) }()
 	if t.rate.Burst > 0 && !s.options.NoRateLimit {
 		if f := s.limits.allow(client, t.name, t.rate); f != nil {
 			return nil, f
@@ -97,6 +92,16 @@ func (s *Server) do(ctx context.Context, client string, t tool, c call) (answer 
 		s.options.Logger.Error("tool failed", "tool", t.name, "error", err)
 	}
 	return nil, f
+}
+
+// panicked logs a panic of a tool or method and returns its failure, nil if cause is nil. The
+// panic fails the call and not the process, which has other calls and clients.
+func (s *Server) panicked(name string, cause any) *Failure {
+	if cause == nil {
+		return nil
+	}
+	s.options.Logger.Error("call panicked", "name", name, "cause", cause, "stack", string(debug.Stack()))
+	return &Failure{Code: CodeInternal, Message: fmt.Sprintf("a defect of cairn ended this call: %v", cause)}
 }
 
 // ReportLacks calls lacked, see Options.Lacked, after a search that needed vectors. It
