@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -105,6 +106,12 @@ func (s *Server) middleware(session func(mcp.Request) string, list *listing) mcp
 				}
 			}
 			result, err = next(ctx, method, req)
+			if r, ok := req.(*mcp.ReadResourceRequest); ok && err != nil {
+				// The SDK quotes the URI as Go does, and ends a session whose answer is not JSON.
+				if e, ok := errors.AsType[*jsonrpc.Error](err); ok && len(e.Data) > 0 && !json.Valid(e.Data) {
+					e.Data, _ = marshal(map[string]string{"uri": r.Params.URI})
+				}
+			}
 			if err != nil {
 				return nil, err
 			}

@@ -319,3 +319,30 @@ func TestSchemas(t *testing.T) {
 		t.Errorf("the definitions take %d tokens, want at most 3000", tokens)
 	}
 }
+
+// TestParamsOfEveryMethod: a request of any method is answered for any parameters, and the
+// session answers the next request.
+func TestParamsOfEveryMethod(t *testing.T) {
+	for method := range sdkMethods {
+		for _, params := range []string{"", "null", "{}", "[]", `"x"`, `{"uri":"cairn://a\u0000\u007f"}`, `{"uri":"file:\u0007"}`, `{"cursor":"\u0000"}`} {
+			if method == "subscriptions/listen" && params == "{}" {
+				continue // a stream
+			}
+			var log strings.Builder
+			s := newSession(t, (&fake{}).folder(), &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			s.send(request(0, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}`))
+			s.receive()
+			s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+			r := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)
+			if params == "" {
+				r = fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q}`, method)
+			}
+			s.send(r, request(2, "ping", "{}"))
+			both := s.receive() + s.receive()
+			if !strings.Contains(both, `"id":1`) || !strings.Contains(both, `"id":2,"result"`) || log.Len() > 0 {
+				t.Errorf("%s: %s, log %s", r, both, log.String())
+			}
+			s.close()
+		}
+	}
+}

@@ -112,12 +112,12 @@ func (p *Params) Answers() mcp.InputResponseMap {
 // ReadParams returns the parameters of a request of one of the Methods. The client has to
 // declare the extension.
 func ReadParams(req mcp.Request) (*Params, error) {
+	p, ok := req.GetParams().(*Params)
+	if !ok || p == nil || p.ID == "" { // the SDK cannot read the capabilities without parameters
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "taskId: missing"}
+	}
 	if !Declared(req) {
 		return nil, Missing()
-	}
-	p, ok := req.GetParams().(*Params)
-	if !ok || p == nil || p.ID == "" {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "taskId: missing"}
 	}
 	return p, nil
 }
