@@ -130,6 +130,26 @@ func TestOwnersComeAndGo(t *testing.T) {
 	wg.Wait()
 }
 
+// TestPanicOfAnOperation: a panic of an operation fails the call of a client at once, and the
+// owner answers the next one.
+func TestPanicOfAnOperation(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	first, _ := openSum(t, dir, nil)
+	runs := 0
+	const panicOp Op[int, int, struct{}] = "panic"
+	panicOp.Answer(first.current.server, func(context.Context, int) (int, error) {
+		runs++
+		panic("a defect")
+	})
+	second, _ := openSum(t, dir, nil)
+	if _, err := panicOp.Call(t.Context(), second, 1, nil); err == nil || !strings.Contains(err.Error(), "a defect") || runs != 1 {
+		t.Errorf("%d runs, error %v, want one and the cause", runs, err)
+	}
+	if got, err := addOp.Call(t.Context(), second, 3, nil); err != nil || got != 3 || !first.Owns() {
+		t.Errorf("the next call = %v, %v, want 3", got, err)
+	}
+}
+
 // TestRemovedFolder: an owner whose folder, or whose files, were removed starts again.
 func TestRemovedFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")

@@ -81,6 +81,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 		}
 	}
+	defer func() {
+		if cause := recover(); cause != nil { // without an answer, the client would try 50 owners
+			send(reply{Error: h.kinds.encode(fmt.Errorf("a defect of cairn ended this operation: %v", cause))})
+			_ = http.NewResponseController(w).Flush() // the client may have disconnected
+			panic(cause)                              // net/http logs the stack
+		}
+	}()
 	result, err := h.fn(r.Context(), json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode, func(line any) {
 		if text, err := json.Marshal(line); err == nil {
 			send(reply{Ahead: text})
