@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -153,7 +154,16 @@ func (s *Server) ServeHTTP(under http.ResponseWriter, r *http.Request) {
 }
 
 // answer checks a request and passes it to its handler.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
+func (s *Server) answer(w *answerWriter, r *http.Request) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.options.Logger.Error("request panicked", "id", observe.ID(r.Context()), "cause", cause, "stack", string(debug.Stack()))
+			if w.code != 0 {
+				panic(http.ErrAbortHandler) // the client notices that the answer is incomplete
+			}
+			refuse(w, r, http.StatusInternalServerError, &tools.Failure{Code: tools.CodeInternal, Message: fmt.Sprintf("a defect of cairn ended this request: %v", cause)})
+		}
+	}()
 	why := ""
 	if !s.hostAllowed(r) {
 		why = fmt.Sprintf("this server is not called %q; allow the name with --allow-host", hostname(r.Host))

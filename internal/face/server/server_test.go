@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -209,6 +210,21 @@ func TestMounted(t *testing.T) {
 			}()
 			s.Handle(workspace, pattern, http.NotFoundHandler())
 		}()
+	}
+}
+
+// TestPanicOfAHandler: a panic is in the log with its stack, and fails the request with an
+// answer that states the cause.
+func TestPanicOfAHandler(t *testing.T) {
+	var log strings.Builder
+	s := newServer(t, []Workspace{folder(t, "a", nil)}, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s.Handle("a", "/page", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a defect") }))
+	r := ask(t, s, "GET", "/page", "")
+	if text := body(t, r); r.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "a defect") {
+		t.Errorf("answer %d %s, want 500 and the cause", r.StatusCode, text)
+	}
+	if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "server_test.go") {
+		t.Errorf("log %q, want an error with the stack", log.String())
 	}
 }
 
