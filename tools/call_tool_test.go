@@ -93,6 +93,8 @@ func TestCallTool(t *testing.T) {
 		s.send(request(i+1, "tools/call", `{"name":"`+c.name+`","arguments":`+c.args+`}`))
 		if line := s.receive(); !strings.Contains(line, c.want) {
 			t.Errorf("%s(%s) is answered with %s, want %s in it", c.name, c.args, line, c.want)
+		} else if strings.Contains(line, "plan.md") {
+			t.Errorf("%s(%s) is answered with %s: that is the example of another call", c.name, c.args, line)
 		}
 	}
 	s.close()

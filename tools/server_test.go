@@ -225,6 +225,16 @@ func TestPanic(t *testing.T) {
 	}
 }
 
+// TestLongArgumentInFailure: a failure quotes the beginning of a long argument.
+func TestLongArgumentInFailure(t *testing.T) {
+	s := newSession(t, (&fake{}).folder(), nil)
+	s.send(request(1, "read_context", `{"query":"a","mode":"`+strings.Repeat("x", 100_000)+`"}`))
+	if line := s.receive(); !strings.Contains(line, "unknown mode") || len(line) > 5000 {
+		t.Errorf("%d bytes: %.200s", len(line), line)
+	}
+	s.close()
+}
+
 // TestRateLimit is the specification's example: 15 calls pass, the 16th is
 // refused; both ways of calling share the count.
 func TestRateLimit(t *testing.T) {

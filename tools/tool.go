@@ -14,6 +14,7 @@ import (
 
 	"cairn/internal/base/job"
 	"cairn/internal/base/observe"
+	"cairn/internal/text/fit"
 	"cairn/internal/toolbox/usage"
 	"cairn/retriever"
 	"cairn/tools/gateway"
@@ -83,16 +84,22 @@ func (s *Server) do(ctx context.Context, client string, t tool, c call) (answer 
 	}
 	answer, err := t.call(ctx, c.args)
 	if err == nil {
-		s.examples.keep(client, t.name, c.args)
+		if !t.openWorld { // the arguments of one tool of a server are no example for another
+			s.examples.keep(client, t.name, c.args)
+		}
 		return answer, nil
 	}
 	f = FailureOf(err)
+	f.Message = fit.Cut(f.Message, maxMessage) // which may quote an argument
 	s.examples.add(client, t.name, f)
 	if f.Code == CodeInternal && f.Data == nil && !errors.Is(err, context.Canceled) {
 		s.options.Logger.Error("tool failed", "tool", t.name, "error", err)
 	}
 	return nil, f
 }
+
+// maxMessage is the maximum length of the message of a failure in bytes.
+const maxMessage = 4000
 
 // panicked logs a panic of a tool or method and returns its failure, nil if cause is nil. The
 // panic fails the call and not the process, which has other calls and clients.
