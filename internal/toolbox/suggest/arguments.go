@@ -195,7 +195,7 @@ func (v *values) arguments(t *catalog.Tool, part span, args map[string]any, sure
 		}
 		rest := schema.Properties[p.Name]
 		if !sure {
-			if option := v.option(p, rest.Enum, part); option != nil {
+			if option := v.option(p, rest.Enum, part, toolsearch.Words(t.Name)); option != nil {
 				args[p.Path] = option
 			}
 		}
@@ -238,8 +238,9 @@ func (v *values) arguments(t *catalog.Tool, part span, args map[string]any, sure
 }
 
 // leftOver assigns the free values of a kind to the required inputs of that kind without a value,
-// in order, if there are as many. The only input of a date may be optional. A query without a value
-// gets the words after "about" or "for".
+// in order, if there are as many, and the names of an identifier such as "acme/site" to as many
+// inputs. The only input of a date may be optional. A query without a value gets the words after
+// "about" or "for".
 func (v *values) leftOver(open []*input, required []string, args map[string]any, part span, free func(*value) bool) {
 	for _, kinds := range [][]toolsearch.Kind{{toolsearch.Number}, {toolsearch.Quoted}, {toolsearch.Phrase, toolsearch.Quoted, toolsearch.URL, toolsearch.Email, toolsearch.Code, toolsearch.Number}, {toolsearch.List}, {toolsearch.Date}} {
 		var ins []*input
@@ -253,6 +254,13 @@ func (v *values) leftOver(open []*input, required []string, args map[string]any,
 		for i := range v.list {
 			if l := &v.list[i]; len(ins) > 0 && l.items == nil && slices.Contains(kinds, l.Kind) && free(l) && l.as(ins[0]) != nil && (l.Kind != toolsearch.Code || ins[0].numbered() || clearMark.MatchString(l.Text)) {
 				left = append(left, l)
+			}
+		}
+		if len(left) == 1 && left[0].Kind == toolsearch.Code && !slices.ContainsFunc(ins, (*input).isPath) {
+			whole := left[0].Literal
+			left = nil
+			for name := range strings.SplitSeq(whole.Text, "/") {
+				left = append(left, &value{Literal: toolsearch.Literal{Kind: whole.Kind, Text: name}})
 			}
 		}
 		for i, in := range ins {
@@ -290,8 +298,9 @@ var flagWords = []string{"is", "has", "include", "show", "enable", "use", "want"
 var negations = []string{"no", "not", "without", "don", "never", "disable", "false", "exclude", "excluding", "non"}
 
 // option returns the only one of the options of an input that a part of the intent mentions:
-// one of its enumeration, a text in quotes in its description, or the value of a flag.
-func (v *values) option(p *catalog.Parameter, enum []any, part span) any {
+// one of its enumeration, a text in quotes in its description, or the value of a flag. The words of
+// the tool's name are no options: "merge pull request 17" does not say how.
+func (v *values) option(p *catalog.Parameter, enum []any, part span, tool []string) any {
 	var said []string // the words of the part
 	for _, w := range v.words {
 		if part.from <= w.from && w.to <= part.to {
@@ -317,7 +326,7 @@ func (v *values) option(p *catalog.Parameter, enum []any, part span) any {
 	}
 	options := slices.DeleteFunc(slices.Clone(enum), func(e any) bool {
 		text, ok := e.(string)
-		return !ok || len(text) < 2 || text == "all" || find(said, toolsearch.Words(text)) < 0
+		return !ok || len(text) < 2 || text == "all" || find(said, toolsearch.Words(text)) < 0 || find(tool, toolsearch.Words(text)) >= 0
 	})
 	if len(options) != 1 {
 		return nil
@@ -353,6 +362,11 @@ var listedFormat = regexp.MustCompile(`['"(]\s*\p{Lu}[\pL ]+, \p{Lu}|City, State
 // numbered reports whether the name of a text says that it can be a number.
 func (in *input) numbered() bool {
 	return len(in.words) == 0 || slices.Contains([]string{"id", "ids", "number", "code", "no", "zip"}, in.words[len(in.words)-1])
+}
+
+// isPath reports whether the name of an input says that it takes a path.
+func (in *input) isPath() bool {
+	return slices.ContainsFunc(in.words, func(w string) bool { return slices.Contains(hints[toolsearch.FilePath], w) })
 }
 
 // dated reports whether an input takes a date.

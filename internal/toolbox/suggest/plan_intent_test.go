@@ -277,6 +277,11 @@ func TestUnsureArguments(t *testing.T) {
 		{`"city":{"type":"string"}`, "show a mid-range hotel", map[string]any{}},
 		{`"comment_id":{"type":"string"},"message":{"type":"string"}`, `post the comment "Looks great"`, map[string]any{"message": "Looks great"}},
 		{`"state":{"enum":["open","completed","all"]}`, "list all completed projects", map[string]any{"state": "completed"}},
+		{`"way":{"enum":["show","squash"]}`, "show the commit", map[string]any{}},
+		{`"way":{"enum":["show","squash"]}`, "show and squash the commit", map[string]any{"way": "squash"}},
+		{`"owner":{"type":"string"},"repo":{"type":"string"}`, "list the branches of acme/web-site", map[string]any{"owner": "acme", "repo": "web-site"}},
+		{`"owner":{"type":"string"},"repo":{"type":"string"},"title":{"type":"string"}`, `open the issue "Broken link" in acme/site`, map[string]any{"owner": "acme", "repo": "site", "title": "Broken link"}},
+		{`"path":{"type":"string"},"content":{"type":"string"}`, "write docs/guide", map[string]any{}},
 		{`"category":{"enum":["database","shell"]}`, "problems about databases", map[string]any{"category": "database"}},
 		{`"meal":{"type":"string","description":"Type (breakfast, lunch, dinner)"}`, "eggs for lunch", map[string]any{"meal": "lunch"}},
 		{`"query":{"type":"string"}`, "search for oat milk, please", map[string]any{"query": "oat milk"}},
@@ -288,7 +293,7 @@ func TestUnsureArguments(t *testing.T) {
 			t.Fatal(err)
 		}
 		required, _ := json.Marshal(slices.Sorted(maps.Keys(schema.Properties)))
-		made, err := catalog.New(catalog.Tool{Name: "a", Input: json.RawMessage(`{"type":"object","properties":{` + c.input + `},"required":` + string(required) + `}`)})
+		made, err := catalog.New(catalog.Tool{Name: "show", Input: json.RawMessage(`{"type":"object","properties":{` + c.input + `},"required":` + string(required) + `}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
