@@ -256,7 +256,7 @@ func (v *values) leftOver(open []*input, required []string, args map[string]any,
 				left = append(left, l)
 			}
 		}
-		if len(left) == 1 && left[0].Kind == toolsearch.Code && !slices.ContainsFunc(ins, (*input).isPath) {
+		if len(left) == 1 && len(ins) > 1 && left[0].Kind == toolsearch.Code && !slices.ContainsFunc(ins, (*input).isPath) {
 			whole := left[0].Literal
 			left = nil
 			for name := range strings.SplitSeq(whole.Text, "/") {

@@ -282,6 +282,7 @@ func TestUnsureArguments(t *testing.T) {
 		{`"owner":{"type":"string"},"repo":{"type":"string"}`, "list the branches of acme/web-site", map[string]any{"owner": "acme", "repo": "web-site"}},
 		{`"owner":{"type":"string"},"repo":{"type":"string"},"title":{"type":"string"}`, `open the issue "Broken link" in acme/site`, map[string]any{"owner": "acme", "repo": "site", "title": "Broken link"}},
 		{`"path":{"type":"string"},"content":{"type":"string"}`, "write docs/guide", map[string]any{}},
+		{`"where":{"type":"string"}`, "list the branches of acme/site", map[string]any{"where": "acme/site"}},
 		{`"category":{"enum":["database","shell"]}`, "problems about databases", map[string]any{"category": "database"}},
 		{`"meal":{"type":"string","description":"Type (breakfast, lunch, dinner)"}`, "eggs for lunch", map[string]any{"meal": "lunch"}},
 		{`"query":{"type":"string"}`, "search for oat milk, please", map[string]any{"query": "oat milk"}},
