@@ -66,18 +66,25 @@ func TestKilledAndStopped(t *testing.T) {
 	}
 }
 
+// stop stops the process of the server, so that it answers no more, and returns its ID.
+func stop(t *testing.T, g *Gateway) (pid string) {
+	t.Helper()
+	pid, err := call(t, g, "pid", ``)
+	var number int
+	if _, scanErr := fmt.Sscan(pid, &number); err != nil || scanErr != nil {
+		t.Fatal(err, scanErr)
+	}
+	if err := syscall.Kill(number, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
 // TestStoppedWhileListing: a server that stops before it lists its tools is replaced.
 func TestStoppedWhileListing(t *testing.T) {
 	g := open(t, "plain", func(_ *Server, o *Options) { o.Timeout = 100 * time.Millisecond })
 	approve(t, g)
-	first, err := call(t, g, "pid", ``)
-	var pid int
-	if _, scanErr := fmt.Sscan(first, &pid); err != nil || scanErr != nil {
-		t.Fatal(err, scanErr)
-	}
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	first := stop(t, g)
 	for _, l := range g.live {
 		l.mu.Lock()
 		l.listed = time.Time{}
@@ -112,14 +119,7 @@ func TestUnreadableResult(t *testing.T) {
 func TestDefinitionsEnd(t *testing.T) {
 	g := open(t, "plain", func(_ *Server, o *Options) { o.Timeout = 100 * time.Millisecond })
 	approve(t, g)
-	first, err := call(t, g, "pid", ``)
-	var pid int
-	if _, scanErr := fmt.Sscan(first, &pid); err != nil || scanErr != nil {
-		t.Fatal(err, scanErr)
-	}
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	stop(t, g)
 	server, err := g.store.Server("test")
 	if err == nil {
 		_, err = g.Definitions(t.Context(), server)
