@@ -107,8 +107,9 @@ func (d *Docs) list(ctx context.Context, prefix string) ([]string, error) {
 }
 
 // folder converts "/docs" into "docs/", and "/" into "". If there is no such folder, it
-// returns the only folder whose name differs just in case, or an error with the code.
-func (d *Docs) folder(ctx context.Context, folder, code string) (string, error) {
+// returns the only folder whose name differs just in case, or an error with the code and the
+// argument that names the missing folder.
+func (d *Docs) folder(ctx context.Context, folder, argument, code string) (string, error) {
 	trimmed := strings.Trim(folder, "/")
 	if trimmed == "" {
 		return "", nil
@@ -134,7 +135,7 @@ func (d *Docs) folder(ctx context.Context, folder, code string) (string, error) 
 	if same, ok := walk.Alike(folders, prefix); ok {
 		return same, nil
 	}
-	return "", refuse(code, evidence{"path": clip(folder)}, "No documents below %s", clip(folder))
+	return "", refuse(code, evidence{argument: clip(folder)}, "No documents below %s", clip(folder))
 }
 
 // Browse implements browse_documents. It returns the content of a folder, the outline of a
@@ -151,7 +152,7 @@ func (d *Docs) Browse(ctx context.Context, r BrowseRequest) (*BrowseAnswer, erro
 	a := &BrowseAnswer{Path: "/", Folders: []FolderLine{}, Documents: []DocumentLine{}}
 	if strings.HasSuffix(r.Path, ".md") {
 		err = d.browseDocument(a, r.Path)
-	} else if prefix, bad := d.folder(ctx, r.Path, task.InvalidAddress); bad != nil {
+	} else if prefix, bad := d.folder(ctx, r.Path, "path", task.InvalidAddress); bad != nil {
 		err = bad
 	} else {
 		a.Path = "/" + strings.TrimSuffix(prefix, "/")

@@ -182,7 +182,7 @@ func matcher(r SearchRequest) (func(line string) int, error) {
 // scope returns the prefix of the folder to search, or the path of the document.
 func (d *Docs) scope(ctx context.Context, r SearchRequest) (prefix, one string, err error) {
 	if !strings.HasSuffix(r.Scope, ".md") {
-		prefix, err = d.folder(ctx, r.Scope, task.InvalidScope)
+		prefix, err = d.folder(ctx, r.Scope, "scope", task.InvalidScope)
 		return prefix, "", err
 	}
 	doc, err := d.open(r.Scope)
