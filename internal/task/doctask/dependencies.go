@@ -29,7 +29,7 @@ var (
 	// connective matches words between two names.
 	connective = regexp.MustCompile(`(?i)^(?:(?:and|&|-|none)(?:\s+|$))+|(?:\s+(?:and|&|-|none))+\s*$|\s+$`)
 	// otherField matches a list item that is a field of the task, not a dependency.
-	otherField = regexp.MustCompile(`^[ \t]*[-*+][ \t]*[*_]{0,2}(?:Status|Dependencies|Depends [Oo]n|Blocked [Bb]y|Workflow|Main-Workflow|Priority|Assignee|Estimate|Estimated Time|Completed|Note)[*_]{0,2}:`)
+	otherField = regexp.MustCompile(`^[ \t]*[-*+][ \t]*[*_]{0,2}(?:Status|` + strings.Join(dependencyFields, "|") + `|Workflow|Main-Workflow|Priority|Assignee|Estimate|Estimated Time|Completed|Note)[*_]{0,2}:`)
 	// boxID and waitsFor match the ID of a check box and those of its dependencies in a title,
 	// as Obsidian writes them: "🆔 a1 ⛔ b2,c3" or "[id:: a1] [dependsOn:: b2]".
 	boxID    = regexp.MustCompile(`(?:🆔\x{fe0f}?|\bid::)[ \t]*([\w-]+)`)
