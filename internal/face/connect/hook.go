@@ -52,7 +52,8 @@ func setHook(path string, old []byte, program string) ([]byte, error) {
 		return nil, err
 	}
 	own := func(hook any) bool {
-		command, _ := hook.(map[string]any)["command"].(string)
+		values, _ := hook.(map[string]any)
+		command, _ := values["command"].(string)
 		return strings.HasSuffix(command, briefArgs)
 	}
 	groups, isList := under(all, hooks.section, sessionStart).([]any)
@@ -60,7 +61,8 @@ func setHook(path string, old []byte, program string) ([]byte, error) {
 		return nil, &UnsuitableError{path, sessionStart + " in it is not a list"}
 	}
 	found := slices.IndexFunc(groups, func(group any) bool {
-		list, _ := group.(map[string]any)["hooks"].([]any)
+		values, _ := group.(map[string]any)
+		list, _ := values["hooks"].([]any)
 		return len(list) == 1 && own(list[0])
 	})
 	if found >= 0 == (program != "") {

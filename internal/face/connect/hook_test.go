@@ -17,6 +17,7 @@ func TestHook(t *testing.T) {
 		"settings": "{\n\t\"model\": \"opus\", // mine\n\t\"env\": {}\n}\n",
 		"hooks":    `{"hooks": {"PreToolUse": []}}`,
 		"sessions": `{"hooks": {"SessionStart": [` + foreign + `]}, "x": 1.50}`,
+		"strange":  `{"hooks": {"SessionStart": ["x", null, {"hooks": ["y"]}, {"hooks": [{"command": 5}]}, {"hooks": 1}]}}`,
 		"crlf":     "\ufeff{\r\n  \"hooks\": {\r\n    \"SessionStart\": [\r\n      " + foreign + ",\r\n    ],\r\n  },\r\n}",
 	} {
 		t.Run(name, func(t *testing.T) {
