@@ -6,6 +6,7 @@
 package atomicfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -177,6 +178,14 @@ func RemoveOldLeftovers(root *os.Root, folder string) {
 			root.Remove(name)
 		}
 	}
+}
+
+// LineEnds returns text with the line ends of old: CRLF if every line of old ends with it.
+func LineEnds(old, text []byte) []byte {
+	if n := bytes.Count(old, []byte("\r\n")); n == 0 || n != bytes.Count(old, []byte("\n")) {
+		return text
+	}
+	return bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
 }
 
 // SyncDir makes the names in a folder durable. It does nothing on file systems without this

@@ -145,3 +145,17 @@ func TestSyncDir(t *testing.T) {
 		t.Errorf("of an absent folder: %v, want fs.ErrNotExist", err)
 	}
 }
+
+func TestLineEnds(t *testing.T) {
+	for _, c := range []struct{ old, text, want string }{
+		{"", "a\n", "a\n"},
+		{"a", "a\nb\r\n", "a\nb\r\n"},
+		{"a\r\n", "a\r\nb\n", "a\r\nb\r\n"},
+		{"a\r\nb", "a\nb\n", "a\r\nb\r\n"},
+		{"a\r\nb\n", "a\r\nb\nc\n", "a\r\nb\nc\n"},
+	} {
+		if got := string(LineEnds([]byte(c.old), []byte(c.text))); got != c.want {
+			t.Errorf("LineEnds(%q, %q) = %q, want %q", c.old, c.text, got, c.want)
+		}
+	}
+}

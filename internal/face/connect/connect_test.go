@@ -85,6 +85,10 @@ func TestMerge(t *testing.T) {
 		{"toml new", "codex", "", "[mcp_servers.cairn]\ncommand = \"/bin/cairn\"\nargs = [\"mcp\", \"-C\", \"/w\"]\n"},
 		{"toml there already", "codex", "[mcp_servers.cairn]\ncommand = '/bin/cairn'\nargs = ['mcp', '-C', '/w']\nenv = {A='b'}\n", "[mcp_servers.cairn]\ncommand = '/bin/cairn'\nargs = ['mcp', '-C', '/w']\nenv = {A='b'}\n"},
 	} {
+		windows := strings.NewReplacer("\n", "\r\n")
+		if got, err := named(t, c.client).Merge("f", []byte(windows.Replace(c.old)), "cairn", entry, false); strings.Contains(c.old, "\n") && (err != nil || string(got) != windows.Replace(c.want)) {
+			t.Errorf("%s with line ends of Windows: %q, %v", c.name, got, err)
+		}
 		got, err := named(t, c.client).Merge("f", []byte(c.old), "cairn", entry, false)
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: %v (-want +got):\n%s", c.name, err, cmp.Diff(c.want, string(got)))

@@ -11,6 +11,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
 
+	"cairn/internal/base/atomicfile"
 	"cairn/internal/text/jsonedit"
 )
 
@@ -131,9 +132,10 @@ func under(doc map[string]any, section, name string) any {
 	return servers[name]
 }
 
-// checked returns out, or an *UnsuitableError if it differs from old in anything but the
+// checked returns out with the line ends of old, or an *UnsuitableError if it differs from old in anything but the
 // server of a name, or if its value is not want.
 func (c Client) checked(path string, old, out []byte, name string, want any) ([]byte, error) {
+	out = atomicfile.LineEnds(old, out)
 	before, err := c.parse(path, old)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"cairn/internal/base/atomicfile"
 	"cairn/internal/base/home"
 )
 
@@ -130,6 +131,7 @@ func setIn(name string, source []byte, settings ...string) ([]byte, error) {
 		}
 		text = setLine(text, table, setting, bytes.TrimSpace(line))
 	}
+	text = atomicfile.LineEnds(source, text)
 	// Compare the results, because setLine does not handle values over several lines and
 	// other ways to write a table.
 	have := Default()

@@ -22,6 +22,8 @@ func TestSetIn(t *testing.T) {
 		{"no array", "", "security.extra_patterns", "[a-z]{6}", "[security]\nextra_patterns = ['[a-z]{6}']\n"},
 		{"an empty array", "", "security.extra_patterns", "[]", "[security]\nextra_patterns = []\n"},
 		{"a key of the same name elsewhere", "[watcher]\nenabled = true\n[dag]\nenabled = true\n", "dag.enabled", "false", "[watcher]\nenabled = true\n[dag]\nenabled = false\n"},
+		{"line ends of Windows", "# mine\r\n[core]\r\ntoken_limit = 1\r\n", "core.token_limit", "9", "# mine\r\n[core]\r\ntoken_limit = 9\r\n"},
+		{"a new table with line ends of Windows", "[core]\r\ntoken_limit = 9\r\n", "watcher.enabled", "false", "[core]\r\ntoken_limit = 9\r\n\r\n[watcher]\r\nenabled = false\r\n"},
 		{"no end of line", "[mcp]", "mcp.rate_limit", "false", "[mcp]\nrate_limit = false\n"},
 	} {
 		got, err := setIn("config.toml", []byte(c.source), c.key+"="+c.value)
