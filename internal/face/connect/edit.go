@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -17,8 +18,8 @@ import (
 
 // Merge returns a configuration with the entry added. old is the content of the file, blank
 // for a new file; path is for messages. The result equals old if the entry exists already.
-// Another entry of that name is an error unless force is set. A file that cannot be
-// changed safely is an *UnsuitableError.
+// Another entry of that name is an error unless force is set. What else an entry of cairn has,
+// such as an environment, stays. A file that cannot be changed safely is an *UnsuitableError.
 func (c Client) Merge(path string, old []byte, name string, e Entry, force bool) ([]byte, error) {
 	all, err := c.parse(path, old)
 	if err != nil {
@@ -30,12 +31,33 @@ func (c Client) Merge(path string, old []byte, name string, e Entry, force bool)
 		return old, nil
 	case have != nil && !force:
 		return nil, fmt.Errorf("%s has another server named %q; choose one with --name, or replace it with --force", path, name)
-	case c.format == tables:
-		return c.set(path, old, name, []byte(tomlEntry(name, e)))
+	}
+	var further map[string]any // what an entry of cairn has besides the values of e
+	if had, ok := entryOf(have); ok && had.isCairn() {
+		further = have.(map[string]any)
+	}
+	if c.format == tables {
+		return c.set(path, old, name, tomlEntry(name, e, further))
 	}
 	unit := jsonedit.Indent(old)
 	text, _ := json.MarshalIndent(e, unit+unit, unit) // never fails: strings marshal
+	if further != nil {
+		var values map[string]any
+		_ = json.Unmarshal(text, &values) // never fails: it is JSON
+		text = c.entryText(old, name)
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			if text, err = jsonedit.Set(text, key, values[key]); err != nil {
+				return nil, &UnsuitableError{path, err.Error()}
+			}
+		}
+	}
 	return c.set(path, old, name, text)
+}
+
+// starts reports whether the server of a name in a configuration starts cairn on root.
+func (c Client) starts(text []byte, name, root string) bool {
+	e, ok := entryOf(c.servers(text)[name])
+	return ok && e.starts(root)
 }
 
 // Remove returns a configuration without the entry of that name, which must start cairn on

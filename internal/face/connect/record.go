@@ -106,9 +106,15 @@ func (r *record) describes(c Client, text []byte) bool {
 	return err == nil && len(r.Added) > 0 && bytes.Equal(now, text)
 }
 
-// add records an entry that is about to be written to the file, whose content is old.
-func (r *record) add(c Client, old []byte, a added) (err error) {
+// add records an entry that is about to be written to the file, whose content is old. An entry
+// that it updates is not part of the copy.
+func (r *record) add(c Client, old []byte, a added, update bool) (err error) {
 	if !r.describes(c, old) {
+		if update {
+			if old, err = c.set(r.Path, old, a.Name, nil); err != nil {
+				return err
+			}
+		}
 		// Without the entries that have moved servers, which only the copy has.
 		moving := slices.DeleteFunc(r.Added, func(a added) bool { return len(a.Moved) == 0 })
 		for _, a := range moving {

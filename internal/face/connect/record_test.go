@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -204,5 +205,42 @@ func TestSkill(t *testing.T) {
 	}
 	if !slices.Equal(without, []string{"claude-desktop", "zed"}) {
 		t.Errorf("without skills: %v", without)
+	}
+}
+
+// TestAddUpdates connects a folder again with another program and other arguments: the entry
+// changes in its place, keeps what the user has added to it, and Drop removes it.
+func TestAddUpdates(t *testing.T) {
+	for _, c := range []struct{ client, before, after string }{
+		{"claude-code", `{"mcpServers": {"cairn": {"command": "/old/cairn", /* mine */ "args": ["mcp", "-C", "ROOT"], "env": {"A": "b"}}, "x": {"command": "y"}}}`, `{"mcpServers": { "x": {"command": "y"}}}`},
+		{"opencode", `{"mcp": {"cairn": {"command": ["/old/cairn", "mcp", "-C", "."], "environment": {"A": "b"}}}}`, `{"mcp": {}}`},
+		{"codex", "model = 'x'\n\n[mcp_servers.cairn]\ncommand = '/old/cairn'\nargs = [\n  'mcp', '-C', 'ROOT',\n]\ntimeout = 5\n[mcp_servers.cairn.env]\nA = 'b'\n", "model = 'x'\n"},
+	} {
+		at := File{Root: t.TempDir(), Copies: t.TempDir()}
+		at.Path = filepath.Join(at.Root, "file")
+		put(t, at.Path, strings.ReplaceAll(c.before, "ROOT", filepath.ToSlash(at.Root)))
+		client := named(t, c.client)
+		now := func() string { text, _ := os.ReadFile(at.Path); return string(text) }
+		for _, further := range [][]string{nil, {"--tools", "core"}} {
+			e := client.Entry("cairn", filepath.ToSlash(at.Root), further...)
+			if _, err := write(client.Add(at, "cairn", e, false)); err != nil {
+				t.Fatalf("%s: %v", c.client, err)
+			}
+			have := client.servers([]byte(now()))["cairn"].(map[string]any)
+			if got, _ := entryOf(have); got.Command != "cairn" || !slices.Equal(got.Args, e.Args) || have["env"] == nil && have["environment"] == nil || strings.Contains(c.before, "timeout") != (have["timeout"] != nil) || strings.Contains(c.before, "mine") != strings.Contains(now(), "mine") {
+				t.Errorf("%s: updated to\n%s", c.client, now())
+			}
+		}
+		if _, err := write(client.Drop(at, "cairn")); err != nil || now() != c.after {
+			t.Errorf("%s: after disconnect\n%s, %v, want\n%s", c.client, now(), err, c.after)
+		}
+		if _, err := write(client.Add(at, "cairn", client.Entry("cairn", "/other", "-x"), false)); err != nil {
+			t.Fatal(err)
+		}
+		if client.folder == "" { // the entry is that of another folder
+			if _, err := client.Add(at, "cairn", client.Entry("cairn", at.Root), false); err == nil || !strings.Contains(err.Error(), "--force") {
+				t.Errorf("%s: the entry of another folder: %v", c.client, err)
+			}
+		}
 	}
 }

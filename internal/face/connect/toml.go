@@ -3,6 +3,7 @@ package connect
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -11,8 +12,8 @@ import (
 
 const tomlSection = "mcp_servers"
 
-// tomlEntry returns the entry as a table.
-func tomlEntry(name string, e Entry) string {
+// tomlEntry returns the entry as a table, with further values.
+func tomlEntry(name string, e Entry, further map[string]any) []byte {
 	args := make([]string, len(e.Args))
 	for i, a := range e.Args {
 		args[i] = strconv.Quote(a)
@@ -20,7 +21,13 @@ func tomlEntry(name string, e Entry) string {
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" { // no bare key
 		name = strconv.Quote(name)
 	}
-	return fmt.Sprintf("[%s.%s]\ncommand = %s\nargs = [%s]\n", tomlSection, name, strconv.Quote(e.Command), strings.Join(args, ", "))
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "[%s.%s]\ncommand = %s\nargs = [%s]\n", tomlSection, name, strconv.Quote(e.Command), strings.Join(args, ", "))
+	further = maps.Clone(further)
+	delete(further, "command")
+	delete(further, "args")
+	_ = toml.NewEncoder(&b).SetTablesInline(true).Encode(further) // never fails: the values are from TOML
+	return b.Bytes()
 }
 
 // tablesOf returns the tables of a server in a file, and the file without them. A blank line

@@ -46,16 +46,18 @@ type Result struct {
 
 // Add plans the change that adds the entry to the client's file. In the workspace it refuses
 // links, because files there may be from someone else. Elsewhere it follows them, such as
-// links to a folder of dotfiles. The change removes the servers in moved, until Drop.
+// links to a folder of dotfiles. The change removes the servers in moved, until Drop. It updates
+// an entry of that name that starts cairn on the workspace, such as one with another program.
 func (c Client) Add(at File, name string, e Entry, force bool, moved ...string) (*Change, error) {
 	return plan(at.Root, at.Path, func(f *Change) (err error) {
 		f.private = true
-		a := added{name, e.Command, e.Args, force, moved}
+		update := c.starts(f.Old, name, at.Root)
+		a := added{name, e.Command, e.Args, force || update, moved}
 		if f.New, err = a.merge(c, f.Path, f.Old); err != nil || bytes.Equal(f.New, f.Old) {
 			return err
 		}
 		if f.record, err = openRecord(at.Copies, f.Path); err == nil {
-			err = f.record.add(c, f.Old, a)
+			err = f.record.add(c, f.Old, a, update)
 		}
 		return err
 	})

@@ -43,7 +43,7 @@ func (a *app) connectCommand() *cli.Command {
 	cmd.Flags().BoolVar(&f.gateway, "gateway", false, "move the other servers of the client into cairn, which calls their tools; disconnect moves them back")
 	cmd.Flags().BoolVar(&f.print, "print", false, "print the texts to paste, and write nothing")
 	cmd.Flags().StringVar(&f.tools, "tools", "", "tools to offer, as for cairn mcp (default: mcp.tools)")
-	cmd.Flags().BoolVar(&f.force, "force", false, "replace another server of this name")
+	cmd.Flags().BoolVar(&f.force, "force", false, "replace a server of this name that is not cairn in this folder")
 	cmd.Flags().BoolVar(&f.noGuide, "no-guide", false, "do not write the block into AGENTS.md, CLAUDE.md and similar files, nor the skill and the hook")
 	return cmd
 }
