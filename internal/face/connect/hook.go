@@ -24,7 +24,7 @@ const briefArgs = ` status --brief -C "$CLAUDE_PROJECT_DIR"`
 var hooks = Client{section: "hooks"}
 
 // Hook plans the change that makes the client run program with briefArgs at the start of a
-// session, nil if the client has no such hook. Without a program it removes the hook: if nothing
+// session, in place of another program with them, nil if the client has no such hook. Without a program it removes the hook: if nothing
 // else has changed the settings since, they become what they were, byte for byte.
 func (c Client) Hook(at File, program string) (*Change, error) {
 	if c.hooks == "" {
@@ -39,7 +39,10 @@ func (c Client) Hook(at File, program string) (*Change, error) {
 			return nil
 		}
 		if f.New, err = setHook(f.Path, f.Old, program); err == nil && !f.removes {
-			f.record.before, f.record.Wrote = f.Old, sumOf(f.New)
+			if sumOf(f.Old) != f.record.Wrote {
+				f.record.before, err = setHook(f.Path, f.Old, "")
+			}
+			f.record.Wrote = sumOf(f.New)
 		}
 		return err
 	})
@@ -51,9 +54,11 @@ func setHook(path string, old []byte, program string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	have := "" // the command of the hook
 	own := func(hook any) bool {
 		values, _ := hook.(map[string]any)
 		command, _ := values["command"].(string)
+		have = command
 		return strings.HasSuffix(command, briefArgs)
 	}
 	groups, isList := under(all, hooks.section, sessionStart).([]any)
@@ -65,8 +70,18 @@ func setHook(path string, old []byte, program string) ([]byte, error) {
 		list, _ := values["hooks"].([]any)
 		return len(list) == 1 && own(list[0])
 	})
-	if found >= 0 == (program != "") {
+	command := program + briefArgs
+	if program != "cairn" { // a path
+		command = `"` + filepath.ToSlash(program) + `"` + briefArgs
+	}
+	switch {
+	case found < 0 && program == "" || found >= 0 && have == command:
 		return old, nil
+	case found >= 0 && program != "":
+		if old, err = setHook(path, old, ""); err != nil {
+			return nil, err
+		}
+		return setHook(path, old, program)
 	}
 	unit := jsonedit.Indent(old)
 	text := hooks.entryText(old, sessionStart)
@@ -76,10 +91,6 @@ func setHook(path string, old []byte, program string) ([]byte, error) {
 		}
 		return hooks.withoutEmpty(path, text)
 	}
-	if program != "cairn" && program != "" { // a path
-		program = `"` + filepath.ToSlash(program) + `"`
-	}
-	command := program + briefArgs
 	group := map[string]any{"hooks": []any{map[string]string{"type": "command", "command": command}}}
 	if len(groups) == 0 {
 		return hooks.set(path, old, sessionStart, marshal([]any{group}, unit+unit, unit))

@@ -49,6 +49,9 @@ func TestHook(t *testing.T) {
 			if change("cairn"); now() != added {
 				t.Errorf("a second hook: %s", now())
 			}
+			if change("/opt/a b/cairn"); strings.Count(now(), "status --brief") != 1 || !strings.Contains(now(), `"\"/opt/a b/cairn\" status --brief`) {
+				t.Errorf("another program: %s", now())
+			}
 			if change(""); now() != before {
 				t.Errorf("after disconnect:\n%s\nwant\n%s", now(), before)
 			}
