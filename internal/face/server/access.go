@@ -41,14 +41,18 @@ func hostname(host string) string {
 
 // originAllowed reports whether a request is not from a web page, is from a page of this
 // server, or follows a link of another site. Browsers send the site of the page in Origin,
-// and its relation to the server in Sec-Fetch-Site.
+// and its relation to the server in Sec-Fetch-Site, over HTTPS and to loopback addresses. Host
+// may differ from Origin if a proxy sets it.
 func originAllowed(r *http.Request) bool {
+	if r.Header.Get("Sec-Fetch-Site") == "same-origin" {
+		return true
+	}
 	if origin := r.Header.Values("Origin"); len(origin) > 0 {
 		u, err := url.Parse(origin[0])
 		return err == nil && len(origin) == 1 && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
-	case "", "none", "same-origin":
+	case "", "none":
 		return true
 	}
 	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" && !strings.Contains(r.URL.Path, "/api/")

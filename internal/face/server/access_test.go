@@ -174,9 +174,11 @@ func TestHostAndOrigin(t *testing.T) {
 		{false, "Origin=http://localhost:7420", 200}, {false, "Origin=https://localhost:7420", 200}, {false, "Origin=http://LOCALHOST:7420", 200},
 		{false, "Origin=http://localhost:7421", 403}, {false, "Origin=http://127.0.0.1:7420", 403}, {false, "Origin=http://evil.example", 403},
 		{false, "Origin=null", 403}, {false, "Origin=", 403}, {false, "Origin=http://", 403}, {false, "Origin=http://localhost:7420.evil.example", 403},
+		{false, "Origin=https://cairn.example:8443 same-origin", 200}, {false, "Origin=https://cairn.example:8443 cross-site", 403}, {false, "Host=evil.example same-origin", 403},
 		{false, "Sec-Fetch-Site=same-origin", 200}, {false, "Sec-Fetch-Site=none", 200}, {false, "Sec-Fetch-Site=cross-site", 403}, {false, "Sec-Fetch-Site=same-site", 403},
 	} {
 		name, value, _ := strings.Cut(c.header, "=")
+		value, site, _ := strings.Cut(value, " ")
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/api/status", nil)
 		r.Host = "localhost:7420"
 		if c.network {
@@ -186,6 +188,9 @@ func TestHostAndOrigin(t *testing.T) {
 			r.Host = value
 		} else {
 			r.Header.Set(name, value)
+		}
+		if site != "" {
+			r.Header.Set("Sec-Fetch-Site", site)
 		}
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)

@@ -168,7 +168,7 @@ func (s *Server) answer(w *answerWriter, r *http.Request) {
 	if !s.hostAllowed(r) {
 		why = fmt.Sprintf("this server is not called %q; allow the name with --allow-host", hostname(r.Host))
 	} else if !originAllowed(r) {
-		why = "requests from pages of other sites are refused"
+		why = "requests from pages of other sites are refused; a proxy has to forward the header Host, with the port"
 	}
 	if why != "" {
 		refuse(w, r, http.StatusForbidden, &tools.Failure{Code: tools.CodeInvalidParams, Message: why})
