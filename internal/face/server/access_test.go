@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -330,6 +331,26 @@ func TestWritesHaveADeadline(t *testing.T) {
 	if w.set != 4 {
 		t.Errorf("the deadline was set %d times, want once for the request and for each of three writes", w.set)
 	}
+}
+
+// TestStreamsStayOpen: a proxy neither buffers a stream nor closes one without events.
+func TestStreamsStayOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for kind, want := range map[string]string{"text/event-stream": "data: a\n\n:\n\n:\n\ndata: b\n\n", "application/json": "data: a\n\ndata: b\n\n"} {
+			var under httptest.ResponseRecorder
+			under.Body = new(bytes.Buffer)
+			w := &answerWriter{ResponseWriter: &under, control: http.NewResponseController(&under)}
+			w.Header().Set("Content-Type", kind)
+			fmt.Fprint(w, "data: a\n\n")
+			<-time.After(2*heartbeat + time.Second)
+			fmt.Fprint(w, "data: b\n\n")
+			w.end()
+			<-time.After(2 * heartbeat)
+			if got := under.Body.String(); got != want || (under.Header().Get("X-Accel-Buffering") == "no") != strings.Contains(want, ":\n") {
+				t.Errorf("%s: %q, %v, want %q", kind, got, under.Header(), want)
+			}
+		}
+	})
 }
 
 type deadlines struct {

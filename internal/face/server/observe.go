@@ -1,11 +1,11 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"cairn/internal/base/metrics"
@@ -83,37 +83,72 @@ func IndexState(st *index.Status) metrics.Index {
 // writeTimeout bounds the time of each write to a client.
 const writeTimeout = 30 * time.Second
 
+// heartbeat is the time without an event after which a stream sends a comment. Proxies close a
+// connection that is silent for a minute.
+const heartbeat = 20 * time.Second
+
 // answerWriter records the status of an answer. It closes the connection of a client that
-// does not read its answer within writeTimeout.
+// does not read its answer within writeTimeout, and keeps streams of events open.
 type answerWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
-	code    int // 0 before the first write
+	mu      sync.Mutex
+	code    int         // 0 before the first write
+	beat    *time.Timer // of a stream; nil for other answers and after the end
 }
 
 // extend has no effect on a writer without deadlines, as in a test.
 func (w *answerWriter) extend() { _ = w.control.SetWriteDeadline(time.Now().Add(writeTimeout)) }
 
-// WriteHeader implements http.ResponseWriter.
-func (w *answerWriter) WriteHeader(code int) {
+// begin locks w for a write, which has the status code if it is the first one.
+func (w *answerWriter) begin(code int) (unlock func()) {
+	w.mu.Lock()
 	if w.code == 0 && code >= http.StatusOK { // not an informational status
-		w.code = code
+		if w.code = code; strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
+			w.Header().Set("X-Accel-Buffering", "no") // nginx passes each event on
+			w.beat = time.AfterFunc(heartbeat, w.ping)
+		}
+	} else if w.beat != nil {
+		w.beat.Reset(heartbeat)
 	}
 	w.extend()
+	return w.mu.Unlock
+}
+
+// ping writes a comment to a stream.
+func (w *answerWriter) ping() {
+	defer w.begin(http.StatusOK)()
+	if w.beat != nil {
+		_, _ = w.ResponseWriter.Write([]byte(":\n\n")) // the request ends when the client has left
+		_ = w.control.Flush()
+	}
+}
+
+// end stops the comments.
+func (w *answerWriter) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.beat != nil {
+		w.beat.Stop()
+		w.beat = nil
+	}
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *answerWriter) WriteHeader(code int) {
+	defer w.begin(code)()
 	w.ResponseWriter.WriteHeader(code)
 }
 
 // Write implements http.ResponseWriter.
 func (w *answerWriter) Write(b []byte) (int, error) {
-	w.code = cmp.Or(w.code, http.StatusOK)
-	w.extend()
+	defer w.begin(http.StatusOK)()
 	return w.ResponseWriter.Write(b)
 }
 
 // Flush implements http.Flusher.
 func (w *answerWriter) Flush() {
-	w.code = cmp.Or(w.code, http.StatusOK)
-	w.extend()
+	defer w.begin(http.StatusOK)()
 	_ = w.control.Flush() // not every writer can flush
 }
 

@@ -141,6 +141,7 @@ func New(workspaces []Workspace, o *Options) (*Server, error) {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(under http.ResponseWriter, r *http.Request) {
 	w := &answerWriter{ResponseWriter: under, control: http.NewResponseController(under)}
+	defer w.end()
 	w.extend() // the deadline of the previous request still applies to this connection
 	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
 	if r.TLS != nil {
