@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"cairn/internal/base/atomicfile"
 )
 
 // The lines around the block in a guide.
@@ -35,12 +37,13 @@ func Guide(name string) string {
 
 // AddGuide plans the change that puts the block into the client's guide in root.
 func (c Client) AddGuide(root, name string) (*Change, error) {
-	return c.planGuide(root, func(f *Change) (err error) {
+	return c.planGuide(root, func(f *Change) error {
 		head := ""
 		if filepath.Ext(f.Path) == ".mdc" {
 			head = cursorHead
 		}
-		f.New, err = addBlock(f.Path, f.Old, head, Guide(name))
+		text, err := addBlock(f.Path, f.Old, head, Guide(name))
+		f.New = atomicfile.LineEnds(f.Old, text)
 		return err
 	})
 }
@@ -120,24 +123,19 @@ func addBlock(path string, old []byte, head, block string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	newline := "\n"
-	if bytes.Contains(old, []byte("\r\n")) {
-		newline = "\r\n"
-		block = strings.ReplaceAll(block, "\n", newline)
-	}
 	switch {
 	case to > 0:
 		if !bytes.HasSuffix(old[from:to], []byte("\n")) {
-			block = strings.TrimSuffix(block, newline)
+			block = strings.TrimSuffix(block, "\n")
 		}
 		return bytes.Join([][]byte{old[:from], []byte(block), old[to:]}, nil), nil
 	case len(old) == 0:
 		return []byte(head + block), nil
 	case !bytes.HasSuffix(old, []byte("\n")):
 		// Without a final newline removeBlock knows that old had none.
-		return []byte(string(old) + newline + newline + strings.TrimSuffix(block, newline)), nil
+		return []byte(string(old) + "\n\n" + strings.TrimSuffix(block, "\n")), nil
 	}
-	return []byte(string(old) + newline + block), nil
+	return []byte(string(old) + "\n" + block), nil
 }
 
 // removeBlock returns old without the block and the newlines that addBlock added before it.
