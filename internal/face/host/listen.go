@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"cairn/internal/face/token"
 )
@@ -78,7 +79,17 @@ func Listen(ctx context.Context, o ListenOptions, log *slog.Logger) (_ net.Liste
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading --tls-cert and --tls-key: %w", err)
 	}
-	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), tokens, nil
+	var last atomic.Pointer[tls.Certificate]
+	last.Store(&pair)
+	renewed := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		if next, err := tls.LoadX509KeyPair(o.Cert, o.Key); err == nil {
+			last.Store(&next)
+		} else {
+			log.Warn("the server keeps its certificate, because it cannot read the present one", "error", err)
+		}
+		return last.Load(), nil
+	}
+	return tls.NewListener(l, &tls.Config{GetCertificate: renewed, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), tokens, nil
 }
 
 // firstUser is the lowest user ID of a person, by the convention of Linux and the BSDs.
