@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -53,10 +54,16 @@ func (a *app) serveCommand() *cli.Command {
 // each other.
 func (f *serveFlags) check(folders int) (host.StageServers, error) {
 	servers, err := f.servers.Addresses()
+	noName := func(host string) bool {
+		_, err := netip.ParseAddr(host)
+		return err != nil && (host == "" || strings.ContainsAny(host, ":/* []"))
+	}
 	switch {
 	case err != nil:
 	case !slices.Contains([]string{"auto", "on", "off"}, f.listen.Auth):
 		err = cli.BadUsage("CAIRN_AUTH is %q, want auto, on or off", f.listen.Auth)
+	case slices.ContainsFunc(f.hosts, noName):
+		err = cli.BadUsage("--allow-host is %q, want host names without scheme, port and wildcard, such as docs.example.org", f.hosts)
 	case folders > 1 && servers != (host.StageServers{}):
 		err = cli.BadUsage("--redis, --postgres and --amqp hold the question tasks of one folder; start a server for each folder")
 	case f.workers < 0 || f.workers > cli.MaxWorkers:
