@@ -100,7 +100,7 @@ func (p *Proxy) check(ctx context.Context, plan plancheck.Plan) (*checked, error
 		if err != nil {
 			return nil, invalid("plan: %s: %s", plan.Calls[i].ID, err)
 		}
-		plan.Calls[i].Tool = t.ID
+		plan.Calls[i].Tool, plan.Calls[i].Takes = t.ID, t.Takes
 		c.tools, c.permissions = append(c.tools, t), append(c.permissions, permission)
 	}
 	c.layers, err = plan.Layers()
@@ -207,8 +207,8 @@ func (p *Proxy) run(ctx context.Context, c *checked, o RunOptions, peer gateway.
 	return ran, nil
 }
 
-// step makes one call of a plan. Its output is what call_tool returns: structured content,
-// JSON in a text, or the text, with secrets masked.
+// step makes one call of a plan. Its output is the structured content of the result or else its
+// text, with secrets masked.
 func (p *Proxy) step(ctx context.Context, t *catalog.Tool, call plancheck.Call, arguments json.RawMessage, peer gateway.Peer) planrun.Result {
 	r, err := p.Gateway.Call(ctx, gateway.Call{Server: t.Server, Tool: t.BareName(), Arguments: arguments, Timeout: time.Duration(call.Timeout) * time.Second, Peer: peer})
 	if err != nil {
@@ -227,14 +227,11 @@ func (p *Proxy) step(ctx context.Context, t *catalog.Tool, call plancheck.Call, 
 	if r.IsError {
 		return planrun.Result{State: planrun.Failed, Error: text, Retry: true}
 	}
-	output := []byte(text)
-	if r.StructuredContent != nil {
-		if raw, err := marshal(r.StructuredContent); err == nil {
-			output, _ = p.Masks.Mask(raw)
+	output, _ := marshal(text) // never fails: it is text
+	if raw, err := marshal(r.StructuredContent); err == nil && r.StructuredContent != nil {
+		if masked, _ := p.Masks.Mask(raw); json.Valid(masked) {
+			output = masked
 		}
-	}
-	if !json.Valid(output) {
-		output, _ = marshal(text) // never fails: it is text
 	}
 	return planrun.Result{State: planrun.Done, Output: output}
 }

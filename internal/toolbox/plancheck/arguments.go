@@ -143,8 +143,11 @@ func (c *checker) output(call *Call, in *catalog.Parameter, r reference) {
 	gives := c.tools[from].Gives
 	path := indexPattern.ReplaceAllString(r.output, "[]")
 	at := slices.IndexFunc(gives, func(p catalog.Parameter) bool { return p.Path == path || p.Name == path })
-	if list, ok := strings.CutSuffix(path, "[]"); ok && slices.ContainsFunc(gives, func(p catalog.Parameter) bool { return p.Path == list }) {
-		return // the schema of an element has no path
+	unknown := func(p catalog.Parameter) bool { // an element, whose schema has no path, or JSON in a text
+		return path == p.Path+"[]" || strings.HasPrefix(path, p.Path+".") && slices.Contains(p.Types, "string")
+	}
+	if slices.ContainsFunc(gives, unknown) {
+		return
 	}
 	if at >= 0 && suggest.Grade(catalog.Parameter{Name: in.Name, Types: gives[at].Types}, *in) > 0 {
 		return
@@ -302,6 +305,9 @@ func typeOf(v any) string {
 		return "null"
 	case bool:
 		return "boolean"
+	case json.Number:
+		n, _ := v.Float64()
+		return typeOf(n)
 	case float64:
 		if v == math.Trunc(v) {
 			return "integer"

@@ -48,41 +48,47 @@ func references(v any) (found []reference) {
 	return found
 }
 
-// Fill returns the arguments of a call with outputs in place of references. outputs holds
-// the results of the calls before it by ID. "$$" stands for "$" before a reference, and
-// "${NAME}" in a text stays if no call has that ID.
+// Fill returns the arguments of a call with outputs in place of references, as the types of
+// Call.Takes. outputs holds the results of the calls before it by ID. "$$" stands for "$"
+// before a reference, and "${NAME}" in a text stays if no call has that ID.
 func (p *Plan) Fill(id string, outputs map[string]any) (map[string]any, error) {
 	call := &p.Calls[p.Position(id)]
 	if p.Parameters != nil {
 		outputs = maps.Clone(outputs)
 		outputs[params] = p.Parameters
 	}
-	filled, err := p.fill(map[string]any(call.Arguments), outputs)
-	if err != nil {
-		return nil, err
+	types := map[string][]string{}
+	for _, in := range top(call.Takes) {
+		types[in.Name] = in.Types
 	}
-	arguments := filled.(map[string]any)
+	arguments, err := make(map[string]any, len(call.Arguments)), error(nil)
+	for name, v := range call.Arguments {
+		if arguments[name], err = p.fill(v, types[name], outputs); err != nil {
+			return nil, err
+		}
+	}
 	for _, e := range p.Edges {
 		if _, given := arguments[e.Input]; e.To != id || e.Input == "" || given {
 			continue
 		}
 		r := reference{call: e.From, output: e.Output}
-		if object, ok := outputs[e.From].(map[string]any); ok && r.output == "" && object[e.Input] != nil {
+		if object, ok := parsed(outputs[e.From]).(map[string]any); ok && r.output == "" && object[e.Input] != nil {
 			r.output = e.Input
 		}
-		if arguments[e.Input], err = r.value(outputs); err != nil {
+		if arguments[e.Input], err = r.value(outputs, types[e.Input]); err != nil {
 			return nil, err
 		}
 	}
 	return arguments, nil
 }
 
-func (p *Plan) fill(v any, outputs map[string]any) (any, error) {
+// fill returns a value of an argument that has one of types, or any type if there are none.
+func (p *Plan) fill(v any, types []string, outputs map[string]any) (any, error) {
 	var err error
 	switch v := v.(type) {
 	case string:
 		if m := wholePattern.FindStringSubmatch(v); m != nil {
-			return reference{call: m[1], output: m[2]}.value(outputs)
+			return reference{call: m[1], output: m[2]}.value(outputs, types)
 		}
 		if strings.HasPrefix(v, "$$") && wholePattern.MatchString(v[1:]) {
 			return v[1:], nil
@@ -95,19 +101,15 @@ func (p *Plan) fill(v any, outputs map[string]any) (any, error) {
 			if _, known := outputs[m[1]]; !known && p.Position(m[1]) < 0 {
 				return found
 			}
-			value, failed := reference{call: m[1], output: m[2]}.value(outputs)
+			value, failed := reference{call: m[1], output: m[2]}.value(outputs, []string{"string"})
 			err = cmp.Or(failed, err)
-			if text, ok := value.(string); ok {
-				return text
-			}
-			raw, _ := json.Marshal(value) // it was JSON
-			return string(raw)
+			return textOf(value)
 		})
 		return text, err
 	case []any:
 		list := make([]any, len(v))
 		for i := range v {
-			if list[i], err = p.fill(v[i], outputs); err != nil {
+			if list[i], err = p.fill(v[i], nil, outputs); err != nil {
 				return nil, err
 			}
 		}
@@ -115,7 +117,7 @@ func (p *Plan) fill(v any, outputs map[string]any) (any, error) {
 	case map[string]any:
 		object := make(map[string]any, len(v))
 		for name := range v {
-			if object[name], err = p.fill(v[name], outputs); err != nil {
+			if object[name], err = p.fill(v[name], nil, outputs); err != nil {
 				return nil, err
 			}
 		}
@@ -124,27 +126,69 @@ func (p *Plan) fill(v any, outputs map[string]any) (any, error) {
 	return v, nil
 }
 
-// value returns the output that a reference names.
-func (r reference) value(outputs map[string]any) (any, error) {
+// value returns the output that a reference names, as one of types.
+func (r reference) value(outputs map[string]any, types []string) (any, error) {
 	whole, ok := outputs[r.call]
-	if !ok {
+	switch {
+	case !ok:
 		return nil, fmt.Errorf("$%s: the output of the call is not known", r.call)
-	}
-	if r.output == "" {
-		return whole, nil
+	case r.output == "":
+		return suited(whole, types, true), nil
 	}
 	v, err := at(whole, strings.Split(strings.ReplaceAll(r.output, "[", ".["), "."))
-	if err == nil {
-		return v, nil
-	}
 	// Check accepts the name of a nested output if it is the only one.
-	if found := named(whole, r.output, nil); len(found) == 1 {
-		return found[0], nil
+	if found := named(parsed(whole), r.output, nil); err != nil && len(found) == 1 {
+		v, err = found[0], nil
 	}
-	return nil, fmt.Errorf("$%s.%s: %w", r.call, r.output, err)
+	if err != nil {
+		return nil, fmt.Errorf("$%s.%s: %w", r.call, r.output, err)
+	}
+	return suited(v, types, false), nil
 }
 
-// at returns the value at a path. "[0]" is an element of an array, and "[]" all of them.
+// suited returns an output as one of types: a text as the JSON in it, or JSON as a text. A
+// whole result with a single member stands for that member, too.
+func suited(v any, types []string, whole bool) any {
+	if (whole || len(types) > 0) && !slices.Contains(types, "string") {
+		v = parsed(v)
+	}
+	object, _ := v.(map[string]any)
+	switch {
+	case allows(types, v):
+	case whole && len(object) == 1:
+		for _, member := range object {
+			return suited(member, types, false)
+		}
+	case slices.Contains(types, "string"):
+		return textOf(v)
+	}
+	return v
+}
+
+// parsed returns the JSON in a text, or v if it has none.
+func parsed(v any) any {
+	text, _ := v.(string)
+	if decoder := json.NewDecoder(strings.NewReader(text)); json.Valid([]byte(text)) {
+		decoder.UseNumber()
+		_ = decoder.Decode(&v) // it is valid
+	}
+	return v
+}
+
+// textOf returns a text, or the JSON of another value.
+func textOf(v any) string {
+	if text, ok := v.(string); ok {
+		return text
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // it was JSON
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// at returns the value at a path, also in a text of JSON. "[0]" is an element of an array, and
+// "[]" all of them.
 func at(v any, path []string) (any, error) {
 	if len(path) == 0 {
 		return v, nil
@@ -153,7 +197,7 @@ func at(v any, path []string) (any, error) {
 	if step == "" {
 		return at(v, rest) // before an index at the start
 	}
-	switch v := v.(type) {
+	switch v := parsed(v).(type) {
 	case map[string]any:
 		if next, ok := v[step]; ok {
 			return at(next, rest)
@@ -176,7 +220,7 @@ func at(v any, path []string) (any, error) {
 		}
 		return nil, fmt.Errorf("the result has no %q in an array of %d", step, len(v))
 	}
-	return nil, fmt.Errorf("the result has no %q, because it is %s", step, typeOf(v))
+	return nil, fmt.Errorf("the result has no %q, because it is %s", step, typeOf(parsed(v)))
 }
 
 // named appends the values of a name at any depth of objects.

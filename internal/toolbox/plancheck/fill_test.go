@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"cairn/internal/toolbox/catalog"
 )
 
 func TestFill(t *testing.T) {
@@ -41,6 +43,41 @@ func TestFill(t *testing.T) {
 		}
 		if got != c.want && !(err != nil && strings.HasPrefix(got, c.want)) {
 			t.Errorf("%s\nis filled as %s\nwant %s", c.plan, got, c.want)
+		}
+	}
+}
+
+// TestFillTypes: an output becomes a value of the type that its input has.
+func TestFillTypes(t *testing.T) {
+	for _, c := range []struct{ output, reference, types, want string }{
+		{`{"content":"# A\n"}`, "$a", "string", `"# A\n"`}, // of a server that wraps its text
+		{`{"result":[1,2]}`, "$a", "array", `[1,2]`},
+		{`{"result":{"n":1}}`, "$a", "object", `{"result":{"n":1}}`},
+		{`{"result":{"n":1}}`, "$a", "string", `"{\"n\":1}"`},
+		{`{"at":"noon","n":1}`, "$a", "string", `"{\"at\":\"noon\",\"n\":1}"`},
+		{`{"content":"<b>"}`, "It is ${a}", "string", `"It is \u003cb\u003e"`},
+		{`{"n":12,"v":"<b>"}`, "It is ${a}", "string", `"It is {\"n\":12,\"v\":\"\u003cb\u003e\"}"`},
+		{`{"n":12,"m":0}`, "$a.n", "string", `"12"`},
+		{`{"n":"12","m":0}`, "$a.n", "integer", `12`},
+		{`{"n":"x","m":0}`, "$a.n", "integer", `"x"`},
+		{`{"n":"12","m":0}`, "$a.n", "", `"12"`},
+		{`"{\n  \"n\": 12 }"`, "$a", "string", `"{\n  \"n\": 12 }"`}, // the text stays as it is
+		{`"{\n  \"n\": 12 }"`, "$a", "object", `{"n":12}`},
+		{`"{\n  \"n\": 12 }"`, "$a", "", `{"n":12}`},
+		{`"{\n  \"n\": 12 }"`, "$a.n", "integer", `12`},
+		{`"0123"`, "$a", "string", `"0123"`},
+		{`{"content":"{\"name\":\"x\"}"}`, "$a.content.name", "string", `"x"`},
+		{`"one"`, "$a", "array", `"one"`},
+	} {
+		var a any
+		if err := json.Unmarshal([]byte(c.output), &a); err != nil {
+			t.Fatal(err)
+		}
+		in := catalog.Parameter{Name: "v", Path: "v", Types: strings.Fields(c.types)}
+		p := Plan{Calls: []Call{{ID: "b", Arguments: map[string]any{"v": c.reference}, Takes: []catalog.Parameter{in}}}}
+		filled, err := p.Fill("b", map[string]any{"a": a})
+		if got, _ := json.Marshal(filled["v"]); err != nil || string(got) != c.want {
+			t.Errorf("%s of %s as %q is %s, %v, want %s", c.reference, c.output, c.types, got, err, c.want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"cairn/internal/base/taskdag"
+	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/suggest"
 )
 
@@ -54,6 +55,8 @@ type Call struct {
 	// its time limit in seconds; 0 means the default.
 	Retries int `json:"retries,omitempty"`
 	Timeout int `json:"timeout_s,omitempty"`
+	// Takes are the inputs of the tool; Fill needs them.
+	Takes []catalog.Parameter `json:"-"`
 }
 
 // Edge means that call To waits for call From. Input, if not empty, is the argument of To
