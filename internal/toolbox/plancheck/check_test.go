@@ -208,6 +208,9 @@ func TestReadPlan(t *testing.T) {
 	if err != nil || p.Intent != "x" || text(&p) != "anull b{k:1} task_0>task_1" || p.Edges[0].Input != "k" {
 		t.Errorf("%+v, %v", p, err)
 	}
+	if p, err := ReadPlan(json.RawMessage(`[{"tool":"a","description":"it reads","inputs":{"k":1}}]`)); err != nil || text(&p) != "a{k:1}" {
+		t.Errorf("%+v, %v", p, err)
+	}
 	for _, bad := range []string{``, `{}`, `[]`, `"a"`, `[{"arguments":{}}]`, `[{"id":"a","tool":"x"},{"id":"a","tool":"y"}]`, `[1]`,
 		`[` + strings.Repeat(`"a",`, MaxCalls) + `"a"]`, strings.Repeat(`{"dag":`, 20_000)} {
 		if _, err := ReadPlan(json.RawMessage(bad)); err == nil {
@@ -215,10 +218,12 @@ func TestReadPlan(t *testing.T) {
 		}
 	}
 	for plan, want := range map[string]string{
-		`7`:                "want an array of calls, or an object with calls or a dag: got number",
-		`{"calls":"a"}`:    "want an array of calls, or an object with calls or a dag: calls: got string",
-		`{"dag":"a"}`:      "dag: got string",
-		`[1]`:              "calls[0]: want the name of a tool, or an object with tool and arguments: got number",
+		`7`:                                 "want an array of calls, or an object with calls or a dag: got number",
+		`{"calls":"a"}`:                     "want an array of calls, or an object with calls or a dag: calls: got string",
+		`{"dag":"a"}`:                       "dag: got string",
+		`[1]`:                               "calls[0]: want the name of a tool, or an object with tool and arguments: got number",
+		`["x",{"tool":"x","args":{"k":1}}]`: `calls[1]: unknown field "args", want {id,tool,arguments,description,retries,timeout_s}; edges state the order`,
+		`[{"tool":"x","arguments":{},"if":"$a.done"}]`: `calls[0]: unknown field "if", want {id,tool,arguments,description,retries,timeout_s}; edges state the order`,
 		`[{"tool":["x"]}]`: "calls[0]: want the name of a tool, or an object with tool and arguments: tool: got array",
 	} {
 		if _, err := ReadPlan(json.RawMessage(plan)); err == nil || err.Error() != want {

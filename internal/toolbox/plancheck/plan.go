@@ -3,6 +3,7 @@
 package plancheck
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -109,7 +110,7 @@ func ReadPlan(raw json.RawMessage) (Plan, error) {
 		}
 	}
 	for i, c := range append(in.Calls, in.Nodes...) {
-		call, err := readCall(c, i)
+		call, err := readCall(c, i, i < len(in.Calls))
 		if err != nil {
 			return p, err
 		}
@@ -163,15 +164,22 @@ func (p *Plan) Set(name, text string) error {
 	return nil
 }
 
-func readCall(raw json.RawMessage, i int) (Call, error) {
+// readCall reads call i. A strict one has no unknown members: a run would ignore a condition or a
+// loop, and arguments under another name.
+func readCall(raw json.RawMessage, i int, strict bool) (Call, error) {
 	var c struct {
 		Call
-		Name, ToolID string
-		Inputs       map[string]any
+		Name, ToolID, Description string
+		Inputs                    map[string]any
 	}
 	if json.Unmarshal(raw, &c.Tool) != nil {
 		if err := readJSON(raw, &c); err != nil {
 			return Call{}, fmt.Errorf("calls[%d]: want the name of a tool, or an object with tool and arguments: %w", i, err)
+		}
+		decoder := json.NewDecoder(bytes.NewReader(raw))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&c); strict && err != nil {
+			return Call{}, fmt.Errorf("calls[%d]: %s, want {id,tool,arguments,description,retries,timeout_s}; edges state the order", i, strings.TrimPrefix(err.Error(), "json: "))
 		}
 	}
 	if c.Arguments == nil && len(c.Inputs) > 0 {
