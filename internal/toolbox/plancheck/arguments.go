@@ -330,11 +330,14 @@ func allows(types []string, v any) bool {
 // coerce returns v as one of types, without loss: "5" as 5, a value as an array of it.
 func coerce(v any, types []string) (any, bool) {
 	for _, t := range types {
-		var to any
-		switch s, isText := v.(string); {
-		case isText && t != "string" && json.Unmarshal([]byte(strings.ToLower(s)), &to) == nil && allows([]string{t}, to) && to != nil:
-			return to, true
-		case t == "string":
+		s, _ := v.(string)
+		for _, text := range []string{s, strings.ToLower(s)} { // such as True
+			var to any
+			if t != "string" && json.Unmarshal([]byte(text), &to) == nil && to != nil && allows([]string{t}, to) {
+				return to, true
+			}
+		}
+		if t == "string" {
 			switch v := v.(type) {
 			case float64:
 				return strconv.FormatFloat(v, 'f', -1, 64), true

@@ -123,6 +123,7 @@ func TestCheck(t *testing.T) {
 			[]string{"missing_input c1 text"}, "read_file{path:a} parse_json{text:$c0.content}"},
 		{"a number as text", `[{"tool":"create_issue","arguments":{"title":"x","count":"5"}}]`, []string{"wrong_type c0 count"}, "create_issue{count:5,title:x}"},
 		{"one value for an array", `[{"tool":"create_issue","arguments":{"title":"x","labels":"bug"}}]`, []string{"wrong_type c0 labels"}, "create_issue{labels:[bug],title:x}"},
+		{"an array as text", `[{"tool":"create_issue","arguments":{"title":"x","labels":"[\"Bug\"]"}}]`, []string{"wrong_type c0 labels"}, "create_issue{labels:[Bug],title:x}"},
 		{"another name of an input", `[{"tool":"read_file","arguments":{"file_path":"a"}}]`, []string{"wrong_input c0 file_path"}, "read_file{path:a}"},
 		{"a name in another case that another tool has", `[{"tool":"close_issue","arguments":{"issue_id":"7"}}]`, []string{"wrong_input c0 issue_id"}, "close_issue{issueId:7}"},
 		{"no option of an enumeration", `[{"tool":"list_issues","arguments":{"state":"shut"}}]`, []string{"wrong_type c0 state"}, ""},
