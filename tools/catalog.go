@@ -157,7 +157,7 @@ func (c *catalogTools) verify(ctx context.Context, a verifyPlanArgs) (*plancheck
 	if len(a.Plan) == 0 {
 		return nil, invalid("Missing required parameter: 'plan'")
 	}
-	p, err := plancheck.ReadPlan(a.Plan)
+	p, err := plancheck.ReadPlan(objectOf(a.Plan))
 	if err != nil {
 		return nil, invalid("plan: %s", err)
 	}

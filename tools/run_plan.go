@@ -281,7 +281,7 @@ type runPlanArgs struct {
 }
 
 func (p *Proxy) runPlan(ctx context.Context, a runPlanArgs) (*Ran, error) {
-	plan, err := plancheck.ReadPlan(a.Plan)
+	plan, err := plancheck.ReadPlan(objectOf(a.Plan))
 	if err != nil {
 		return nil, invalid("plan: %s", err)
 	}

@@ -33,6 +33,7 @@ func TestRunPlan(t *testing.T) {
 		{`{"plan":[{"tool":"read_note","arguments":{"path":"x"}}],"max_tokens":100}`, `"rest":{"id":`},
 		{`{"plan":[{"tool":"delete_note","arguments":{"path":"x"}}]}`, `this client cannot ask`},
 		{`{"plan":7}`, `want an array of calls`},
+		{`{"plan":"[{\"tool\":\"publish_note\",\"arguments\":{\"path\":\"$z\"}}]"}`, `which the plan lacks`},
 	} {
 		s.send(request(i+1, "tools/call", `{"name":"more_tools","arguments":{"action":"run_plan","arguments":`+c.args+`}}`))
 		if line := s.receive(); !strings.Contains(strings.ReplaceAll(line, `\"`, `"`), strings.ReplaceAll(c.want, `\"`, `"`)) {
