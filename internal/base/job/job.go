@@ -20,10 +20,13 @@ type Progress struct {
 }
 
 func (p Progress) String() string {
-	if p.Total == 0 {
+	switch {
+	case p.Total > 0:
+		return fmt.Sprintf("%s: %d of %d", p.Phase, p.Done, p.Total)
+	case p.Done > 0:
 		return fmt.Sprintf("%s: %d", p.Phase, p.Done)
 	}
-	return fmt.Sprintf("%s: %d of %d", p.Phase, p.Done, p.Total)
+	return p.Phase
 }
 
 // Job is work in its own goroutine, with a result of type T. It continues if callers stop
