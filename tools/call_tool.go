@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -154,6 +155,17 @@ func (p *Proxy) read(r *mcp.CallToolResult) (string, []mcp.Content) {
 	}
 	if text.Len() == 0 && r.StructuredContent != nil {
 		raw, _ := marshal(r.StructuredContent) // it was JSON
+		for _, content := range other {        // has a picture already
+			var picture struct {
+				Data     string
+				Resource struct{ Blob string }
+			}
+			part, _ := json.Marshal(content) // it was, too
+			_ = json.Unmarshal(part, &picture)
+			if data := cmp.Or(picture.Data, picture.Resource.Blob); data != "" {
+				raw = bytes.ReplaceAll(raw, []byte(data), []byte("…"))
+			}
+		}
 		text.Write(raw)
 	}
 	masked, _ := p.Masks.Mask([]byte(strings.TrimSuffix(text.String(), "\n")))

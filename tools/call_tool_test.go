@@ -264,3 +264,16 @@ func TestOtherContent(t *testing.T) {
 		t.Errorf("%q and %d others, want a masked text, a note and the small picture", text, len(other))
 	}
 }
+
+// TestPictureOnce: structured content that repeats a picture does not repeat it in the text.
+func TestPictureOnce(t *testing.T) {
+	p := openProxy(t)
+	data := []byte("the bytes of a picture")
+	text, other := p.read(&mcp.CallToolResult{
+		Content:           []mcp.Content{&mcp.ImageContent{Data: data, MIMEType: "image/png"}},
+		StructuredContent: map[string]any{"content": []any{map[string]any{"data": data, "mimeType": "image/png"}}, "width": 3},
+	})
+	if want := `{"content":[{"data":"…","mimeType":"image/png"}],"width":3}`; text != want || len(other) != 1 {
+		t.Errorf("the text is %q with %d more, want %q with 1", text, len(other), want)
+	}
+}
