@@ -20,7 +20,7 @@ var rooms = []room{
 	{"internal/store", "internal/base models internal/text", 16230},
 	{"indexer", "internal/base models internal/text internal/store", 3010},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5330},
-	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13180},
+	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13200},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7690},
 	{"internal/stage", "internal/base internal/text internal/store retriever", 4950},
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 10260},

@@ -137,7 +137,7 @@ func refusal(check func([]byte) error, name string, v any) string {
 // order.
 func (c *checker) output(call *Call, in *catalog.Parameter, r reference) {
 	from := c.plan.Position(r.call)
-	if from < 0 || c.tools[from] == nil || r.output == "" || len(c.tools[from].Gives) == 0 {
+	if from < 0 || c.tools[from] == nil || r.output == "" || r.output[0] == '[' || len(c.tools[from].Gives) == 0 {
 		return
 	}
 	gives := c.tools[from].Gives

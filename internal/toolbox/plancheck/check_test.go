@@ -225,7 +225,8 @@ func TestReadPlan(t *testing.T) {
 		`[1]`:                               "calls[0]: want the name of a tool, or an object with tool and arguments: got number",
 		`["x",{"tool":"x","args":{"k":1}}]`: `calls[1]: unknown field "args", want {id,tool,arguments,description,retries,timeout_s}; edges state the order`,
 		`[{"tool":"x","arguments":{},"if":"$a.done"}]`: `calls[0]: unknown field "if", want {id,tool,arguments,description,retries,timeout_s}; edges state the order`,
-		`[{"tool":["x"]}]`: "calls[0]: want the name of a tool, or an object with tool and arguments: tool: got array",
+		`[{"id":"a b","tool":"x"}]`:                    `calls[0]: the id is "a b", want letters, digits, - and _`,
+		`[{"tool":["x"]}]`:                             "calls[0]: want the name of a tool, or an object with tool and arguments: tool: got array",
 	} {
 		if _, err := ReadPlan(json.RawMessage(plan)); err == nil || err.Error() != want {
 			t.Errorf("ReadPlan(%s): %v, want %s", plan, err, want)

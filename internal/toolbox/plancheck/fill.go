@@ -19,21 +19,26 @@ type reference struct {
 }
 
 var (
-	wholePattern = regexp.MustCompile(`^\$\{?([A-Za-z0-9_-]+)(?:\.([^{}]+?))?\}?$`)
-	partPattern  = regexp.MustCompile(`\$?\$\{([A-Za-z0-9_-]+)(?:\.([^{}]+))?\}`)
+	idPattern    = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	wholePattern = regexp.MustCompile(`^\$\{?([A-Za-z0-9_-]+)([.[][^{}]+?)?\}?$`)
+	partPattern  = regexp.MustCompile(`\$?\$\{([A-Za-z0-9_-]+)([.[][^{}]+)?\}`)
 	indexPattern = regexp.MustCompile(`\[\d+\]`)
 )
+
+func referenceOf(match []string, part bool) reference {
+	return reference{match[1], strings.TrimPrefix(match[2], "."), part}
+}
 
 // references returns the references in a value, in arrays and objects too.
 func references(v any) (found []reference) {
 	switch v := v.(type) {
 	case string:
 		if m := wholePattern.FindStringSubmatch(v); m != nil {
-			return []reference{{m[1], m[2], false}}
+			return []reference{referenceOf(m, false)}
 		}
 		for _, m := range partPattern.FindAllStringSubmatch(v, -1) {
 			if !strings.HasPrefix(m[0], "$$") {
-				found = append(found, reference{m[1], m[2], true})
+				found = append(found, referenceOf(m, true))
 			}
 		}
 	case []any:
@@ -88,7 +93,7 @@ func (p *Plan) fill(v any, types []string, outputs map[string]any) (any, error) 
 	switch v := v.(type) {
 	case string:
 		if m := wholePattern.FindStringSubmatch(v); m != nil {
-			return reference{call: m[1], output: m[2]}.value(outputs, types)
+			return referenceOf(m, false).value(outputs, types)
 		}
 		if strings.HasPrefix(v, "$$") && wholePattern.MatchString(v[1:]) {
 			return v[1:], nil
@@ -101,7 +106,7 @@ func (p *Plan) fill(v any, types []string, outputs map[string]any) (any, error) 
 			if _, known := outputs[m[1]]; !known && p.Position(m[1]) < 0 {
 				return found
 			}
-			value, failed := reference{call: m[1], output: m[2]}.value(outputs, []string{"string"})
+			value, failed := referenceOf(m, true).value(outputs, []string{"string"})
 			err = cmp.Or(failed, err)
 			return textOf(value)
 		})
@@ -201,6 +206,11 @@ func at(v any, path []string) (any, error) {
 	case map[string]any:
 		if next, ok := v[step]; ok {
 			return at(next, rest)
+		}
+		for _, member := range v {
+			if len(v) == 1 && strings.HasPrefix(step, "[") { // a list that the server wraps
+				return at(member, path)
+			}
 		}
 		return nil, fmt.Errorf("the result has no %q, but {%.200s}", step, strings.Join(slices.Sorted(maps.Keys(v)), ","))
 	case []any:

@@ -68,14 +68,17 @@ func TestFillTypes(t *testing.T) {
 		{`"0123"`, "$a", "string", `"0123"`},
 		{`{"content":"{\"name\":\"x\"}"}`, "$a.content.name", "string", `"x"`},
 		{`"one"`, "$a", "array", `"one"`},
+		{`"[{\"n\":1},{\"n\":2}]"`, "$a[].n", "array", `[1,2]`},
+		{`{"result":["x","y"]}`, "$a[1]", "string", `"y"`},
+		{`["x","y"]`, "first ${a[0]} of ${b[0]}", "string", `"first x of ${b[0]}"`},
 	} {
 		var a any
 		if err := json.Unmarshal([]byte(c.output), &a); err != nil {
 			t.Fatal(err)
 		}
 		in := catalog.Parameter{Name: "v", Path: "v", Types: strings.Fields(c.types)}
-		p := Plan{Calls: []Call{{ID: "b", Arguments: map[string]any{"v": c.reference}, Takes: []catalog.Parameter{in}}}}
-		filled, err := p.Fill("b", map[string]any{"a": a})
+		p := Plan{Calls: []Call{{ID: "call", Arguments: map[string]any{"v": c.reference}, Takes: []catalog.Parameter{in}}}}
+		filled, err := p.Fill("call", map[string]any{"a": a})
 		if got, _ := json.Marshal(filled["v"]); err != nil || string(got) != c.want {
 			t.Errorf("%s of %s as %q is %s, %v, want %s", c.reference, c.output, c.types, got, err, c.want)
 		}

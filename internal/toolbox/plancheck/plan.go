@@ -205,6 +205,9 @@ func (p *Plan) check() error {
 		if p.Parameters != nil && c.ID == params {
 			return fmt.Errorf("a call has the id %q, which stands for the parameters", params)
 		}
+		if !idPattern.MatchString(c.ID) { // no argument could refer to it
+			return fmt.Errorf("calls[%d]: the id is %q, want letters, digits, - and _", i, c.ID)
+		}
 		if strings.TrimSpace(c.Tool) == "" {
 			return fmt.Errorf("calls[%d] names no tool", i)
 		}
