@@ -41,6 +41,9 @@ func openProxy(t *testing.T) *Proxy {
 	add("create_note", "Creates a note.", func(a noteArgs) string { return `{"note":"note-4711","key":"sk-abcdefghijklmnopqrstuvwx"}` })
 	add("publish_note", "Publishes a note.", func(a noteArgs) string { return "published " + a.Path })
 	add("delete_note", "Deletes a note.", func(a noteArgs) string { return "deleted " + a.Path })
+	mcp.AddTool(sdk, &mcp.Tool{Name: "number_note", Description: "Numbers a note."}, func(context.Context, *mcp.CallToolRequest, noteArgs) (*mcp.CallToolResult, any, error) {
+		return nil, json.RawMessage(`{"number":9007199254740993}`), nil
+	})
 	add("read_note", "Reads a note.", func(a noteArgs) string { return strings.Repeat("line of a long note\n", 2000) + "the end" })
 	s := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return sdk }, nil))
 	t.Cleanup(s.Close)

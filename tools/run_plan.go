@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -231,6 +232,10 @@ func (p *Proxy) step(ctx context.Context, t *catalog.Tool, call plancheck.Call, 
 	if raw, err := marshal(r.StructuredContent); err == nil && r.StructuredContent != nil {
 		if masked, _ := p.Masks.Mask(raw); json.Valid(masked) {
 			output = masked
+		}
+		var repeated any // the text has all digits of a number, which its decoded form lacks
+		if json.Unmarshal([]byte(text), &repeated) == nil && reflect.DeepEqual(repeated, r.StructuredContent) {
+			output = []byte(text)
 		}
 	}
 	return planrun.Result{State: planrun.Done, Output: output}

@@ -27,6 +27,7 @@ func TestRunPlan(t *testing.T) {
 	for i, c := range []struct{ args, want string }{
 		{`{"plan":` + publish + `,"dry_run":true}`, `"state":"pending","layers":[["a"],["b"]],"steps":[{"id":"a","tool":"notes:create_note","state":"pending","permission":"allow"}`},
 		{`{"plan":` + publish + `}`, `"output":"published note-4711"`},
+		{`{"plan":[{"id":"n","tool":"number_note","arguments":{"path":"x"}},{"tool":"publish_note","arguments":{"path":"${n.number}"}}]}`, `"output":"published 9007199254740993"`},
 		{`{"plan":[{"tool":"publish_note","arguments":{"pth":"x"}}]}`, `has no input \"pth\"`},
 		{`{"plan":[{"tool":"publish_note"}]}`, `requires path`},
 		{`{"plan":[{"tool":"publish_note","arguments":{"path":"$z"}}]}`, `which the plan lacks`},
