@@ -5,6 +5,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +30,7 @@ func TestKilledAndStopped(t *testing.T) {
 	now := time.Now()
 	g := open(t, "plain", func(_ *Server, o *Options) { o.Probe, o.Now = 50*time.Millisecond, func() time.Time { return now } })
 	approve(t, g)
-	if _, err := call(t, g, "die", ``); outcome(nil, err) != Lost {
+	if _, err := call(t, g, "die", ``); outcome(nil, err) != Lost || !strings.HasSuffix(err.Error(), "may have run: the server ended") {
 		t.Errorf("a server that ends: %v", err)
 	}
 	first, err := call(t, g, "pid", ``)
@@ -109,6 +110,9 @@ func TestUnreadableResult(t *testing.T) {
 	}
 	if _, err := call(t, g, "hologram", ``); outcome(nil, err) != Lost || !strings.Contains(err.Error(), "hologram") {
 		t.Errorf("error %v, want one that names the content", err)
+	}
+	if got := reason(&json.UnmarshalTypeError{Value: "string", Struct: "mcp.res"}).Error(); strings.Contains(got, "mcp") {
+		t.Errorf("the error has a type of Go: %s", got)
 	}
 	if second, err := call(t, g, "pid", ``); err != nil || second != first {
 		t.Errorf("afterwards: process %s, %v, want %s", second, err, first)

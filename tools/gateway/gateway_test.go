@@ -28,7 +28,7 @@ func TestCall(t *testing.T) {
 	}
 	approve(t, g)
 	for _, c := range []struct{ tool, arguments, want string }{
-		{"echo", `{"text":"hi"}`, "hi"}, {"talk", ``, "talked"}, {"echo", `{"text":"ho"}`, "ho"},
+		{"echo", `{"text":"hi"}`, "hi"}, {"talk", ``, "talked"}, {"refuse", ``, "refused\n{\"hint\":\"later\"}"}, {"echo", `{"text":"ho"}`, "ho"},
 		{"variable", `{"text":"GATEWAY_ROLE"}`, "talks"}, {"variable", `{"text":"SECRET_OF_ANOTHER"}`, ""},
 	} {
 		if got, err := call(t, g, c.tool, c.arguments); err != nil || got != c.want {

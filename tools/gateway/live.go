@@ -1,13 +1,14 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -129,7 +130,7 @@ func (l *live) start(ctx context.Context, server *Server) (*client.Session, erro
 	l.mu.Unlock()
 	go func() {
 		err := session.Wait()
-		l.lost(session, cmp.Or(err, errors.New("the server ended")))
+		l.lost(session, reason(err))
 	}()
 	l.gateway.o.Logger.Info("started a server", "server", server.Name)
 	return session, nil
@@ -239,7 +240,8 @@ func (l *live) call(ctx context.Context, session *client.Session, c Call) (*mcp.
 func (l *live) settle(session *client.Session, c Call, r *mcp.CallToolResult, err error) (*mcp.CallToolResult, error) {
 	if answer, ok := errors.AsType[*jsonrpc.Error](err); ok && !errors.Is(err, mcp.ErrConnectionClosed) {
 		err = nil
-		r = &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: answer.Message}}}
+		text := strings.TrimSpace(answer.Message + "\n" + string(answer.Data))
+		r = &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 	}
 	switch {
 	case err == nil:
@@ -254,8 +256,21 @@ func (l *live) settle(session *client.Session, c Call, r *mcp.CallToolResult, er
 		return nil, err
 	default: // the server ended, or its answer is no result
 		l.probe(session)
+		err = reason(err)
 	}
-	return nil, refuse(Lost, "%s:%s gave no answer, and may have run: %w", c.Server, c.Tool, err)
+	return nil, refuse(Lost, "%s:%s gave no result, and may have run: %w", c.Server, c.Tool, err)
+}
+
+// reason returns the error of a session or of a call without types of Go and names of pipes.
+func reason(err error) error {
+	_, bad := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case err == nil, errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed):
+		return errors.New("the server ended")
+	case bad:
+		return errors.New("its answer has another form than a result of a tool")
+	}
+	return err
 }
 
 // probe ends a session whose server does not answer a ping.
