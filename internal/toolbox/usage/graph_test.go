@@ -214,7 +214,7 @@ func TestObservations(t *testing.T) {
 }
 
 func TestReadTraces(t *testing.T) {
-	const lines = `{"intent":"one","calls":[{"tool":"a"}]}
+	const lines = "\uFEFF" + `{"intent":"one","calls":[{"tool":"a"}]}
 
 {"calls":[]}
 not JSON
@@ -233,6 +233,9 @@ not JSON
 		if i >= len(want) || !strings.HasPrefix(e.Error(), fmt.Sprintf("line %d: ", want[i])) {
 			t.Errorf("bad line %d: %v", i, e)
 		}
+	}
+	if got, want := bad[len(bad)-1].Error(), "line 9: calls.tool: got number"; got != want {
+		t.Errorf("the last error is %q, want %q", got, want)
 	}
 	if len(bad) != len(want) {
 		t.Errorf("%d bad lines, want %d", len(bad), len(want))

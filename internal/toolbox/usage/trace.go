@@ -3,6 +3,7 @@ package usage
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -141,13 +142,15 @@ func ReadTraces(r io.Reader) (traces []Trace, bad []error, err error) {
 	n := 0
 	for lines.Scan() {
 		n++
-		text := bytes.TrimSpace(lines.Bytes())
+		text := bytes.TrimSpace(bytes.TrimPrefix(lines.Bytes(), []byte("\uFEFF")))
 		if len(text) == 0 {
 			continue
 		}
 		var t Trace
 		err := json.Unmarshal(text, &t)
-		if err == nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			err = fmt.Errorf("%s: got %s", cmp.Or(wrong.Field, "the trace"), wrong.Value)
+		} else if err == nil {
 			err = t.Check()
 		}
 		if err != nil {
