@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -115,6 +116,11 @@ func (h *Handler) posted(w http.ResponseWriter, r *http.Request) error {
 	if err := r.ParseForm(); err != nil {
 		return &statusError{http.StatusBadRequest, "The form cannot be read: " + err.Error()}
 	}
+	for _, values := range r.PostForm {
+		for i, v := range values {
+			values[i] = strings.ReplaceAll(v, "\r\n", "\n") // browsers send the ends of lines so
+		}
+	}
 	return nil
 }
 
@@ -148,6 +154,9 @@ func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) error {
 			r.PostForm.Del(key)
 		}
 	}
+	if err == nil {
+		err = h.keepUnchanged(r.PostForm, id)
+	}
 	// The select of a card on the board has two steps besides the statuses.
 	if status := r.PostForm.Get("status"); err == nil && (status == "up" || status == "down") {
 		err = h.site.Tasks.Cards.Step(r.Context(), id, status == "up")
@@ -175,6 +184,38 @@ func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		http.Redirect(w, r, place(h.site.Prefix(r), path, ""), http.StatusSeeOther)
+	}
+	return nil
+}
+
+// shown returns the values of the fields in the form of a card, nil for no card.
+func shown(c *cards.Card) map[string]string {
+	if c == nil {
+		return nil
+	}
+	return map[string]string{"title": c.Title, "status": c.Status.CardWord(), "priority": c.Priority, "assignee": c.Assignee,
+		"tags": strings.Join(c.Tags, ", "), "depends_on": strings.Join(c.DependsOn, ", "), "notes": c.Notes}
+}
+
+// keepUnchanged removes the fields that the user of a form left as it showed them: they keep what
+// other users wrote meanwhile. A field that both changed is an error.
+func (h *Handler) keepUnchanged(form url.Values, id string) error {
+	b, err := h.site.Tasks.Cards.Board()
+	if err != nil {
+		return err
+	}
+	c, exists := b.Card(id)
+	for name, was := range form {
+		key, ok := strings.CutPrefix(name, "was_")
+		if !ok {
+			continue
+		}
+		form.Del(name)
+		if mine := form.Get(key); mine == was[0] {
+			form.Del(key)
+		} else if now := shown(c)[key]; exists && now != was[0] && now != mine {
+			return &task.Error{Number: task.CodeValidation, Message: fmt.Sprintf("The %s of the card has changed meanwhile to %q", key, now), Data: map[string]any{"suggestion": "Load the page again"}}
+		}
 	}
 	return nil
 }
@@ -223,7 +264,7 @@ func edited(form url.Values) func(body string) (string, error) {
 			return "", &task.Error{Number: task.CodeValidation, Message: "The text of the card has changed meanwhile", Data: map[string]any{"suggestion": "Load the page again"}}
 		}
 		if form.Has("body") {
-			return "\n" + strings.TrimSpace(strings.ReplaceAll(form.Get("body"), "\r\n", "\n")) + "\n", nil
+			return "\n" + strings.TrimSpace(form.Get("body")) + "\n", nil
 		}
 		mark := " "
 		if form.Get("done") == "true" {

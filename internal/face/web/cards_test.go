@@ -1,6 +1,7 @@
 package web
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -86,6 +87,46 @@ func TestCards(t *testing.T) {
 	}
 	if _, _, board := get(t, h, "/tasks"); strings.Contains(board, "card-form") || strings.Contains(board, "draggable") || strings.Contains(board, "Spam") {
 		t.Errorf("a reader's board:\n%s", board)
+	}
+}
+
+// TestConcurrentForms: a form changes the fields that its user changed, and no others.
+func TestConcurrentForms(t *testing.T) {
+	h, root := folder(t)
+	const own, before = "http://example.com", "---\ntitle: Paint it\nstatus: done\npriority: medium\ntags: [\"a, b\"]\n---\n"
+	file := filepath.Join(root, ".cairn/cards/bbb222.md")
+	if err := os.WriteFile(file, []byte(before), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	shown := url.Values{"title": {"Paint it"}, "status": {"todo"}, "tags": {"a, b"}, "assignee": {""}, "notes": {""}}
+	for key := range maps.Clone(shown) {
+		shown["was_"+key] = shown[key]
+	}
+	change := func(key, value string) (int, string) {
+		t.Helper()
+		form := maps.Clone(shown)
+		form[key] = []string{value}
+		status, _, page := post(h, own, "/cards/bbb222", form)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return status, string(text) + page
+	}
+	if _, _, page := get(t, h, "/doc?path=.cairn/cards/bbb222.md"); !strings.Contains(page, `name="was_status" value="done"`) || !strings.Contains(page, `name="was_tags" value="a, b"`) {
+		t.Errorf("the form does not send what it shows:\n%s", page)
+	}
+	status, text := change("notes", "one\r\ntwo")
+	for _, want := range []string{"status: done", `tags: ["a, b"]`, `notes: "one\ntwo"`} {
+		if status != http.StatusSeeOther || !strings.Contains(text, want) {
+			t.Errorf("notes from a form that shows another status: %d without %s\n%s", status, want, text)
+		}
+	}
+	if status, text := change("status", "active"); status != http.StatusBadRequest || !strings.Contains(text, "status of the card has changed meanwhile to &#34;done&#34;") || !strings.Contains(text, "status: done") {
+		t.Errorf("a status that another user changed: %d\n%s", status, text)
+	}
+	if status, text := change("status", "done"); status != http.StatusSeeOther || !strings.Contains(text, "status: done") {
+		t.Errorf("the status that another user chose: %d\n%s", status, text)
 	}
 }
 

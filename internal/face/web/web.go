@@ -65,7 +65,7 @@ var embedded embed.FS
 // templates are the pages, parsed once, because most commands show none.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"marked": marked, "percent": percent, "place": place, "ago": ago,
+		"marked": marked, "percent": percent, "place": place, "ago": ago, "shown": shown,
 		"count": view.Count, "kinds": view.Kinds, "trail": view.Trail,
 		"day":       func(t time.Time) string { return t.Format("2 January 2006") },
 		"join":      func(list []string) string { return strings.Join(list, ", ") },
