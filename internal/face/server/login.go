@@ -17,7 +17,11 @@ const (
 	linkPrefix, browserPrefix = "link ", "browser "
 	// linkFor is how long a link can be opened, and browserFor how long a browser stays signed in.
 	linkFor, browserFor = 10 * time.Minute, 30 * 24 * time.Hour
-	maxSecret           = 1000 // bytes
+	// wantedField is the field of the form with the address of the page to show next, which has at
+	// most maxWanted bytes.
+	wantedField = "wanted"
+	maxWanted   = 2000
+	maxLogin    = 10_000 // bytes of the form, in which a byte of the address may take three
 )
 
 // SignInPath returns the path and query of a link that signs a browser in once, to the servers
@@ -31,13 +35,13 @@ func SignInPath(ctx context.Context, store *token.Store) (string, error) {
 }
 
 // login signs a browser in: with a link, whose token is replaced by one for this browser, or
-// with the token in a form.
+// with the token in a form, which leads back to the page that was refused without one.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	if s.options.Tokens == nil {
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxSecret)
+	r.Body = http.MaxBytesReader(w, r.Body, maxLogin)
 	secret, maxAge := strings.TrimSpace(r.PostFormValue("token")), time.Duration(0)
 	if link := r.URL.Query().Get("link"); r.Method == http.MethodGet && link != "" {
 		t, err := s.options.Tokens.Check(link)
@@ -62,5 +66,5 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: secret, Path: "/", MaxAge: int(maxAge.Seconds()), HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteLaxMode})
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
-	http.Redirect(w, r, "/", http.StatusSeeOther)
+	http.Redirect(w, r, wanted(r), http.StatusSeeOther)
 }

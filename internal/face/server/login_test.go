@@ -82,3 +82,38 @@ func TestAddressFlag(t *testing.T) {
 		}
 	}
 }
+
+// TestLoginReturns: the form of a refused page leads back to that page, and to no other host.
+func TestLoginReturns(t *testing.T) {
+	store := token.Open(filepath.Join(t.TempDir(), "tokens.json"), time.Now)
+	s := newServer(t, two(t), &Options{Tokens: store})
+	secret, _, err := store.New(t.Context(), "ann", token.Read, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := "/doc?path=" + strings.Repeat("x", maxWanted)
+	for _, tt := range []struct{ asked, want string }{
+		{"/w/a/doc?path=b%20c.md&line=3", "/w/a/doc?path=b%20c.md&line=3"},
+		{"/", "/"},
+		{long, "/"},
+	} {
+		page := body(t, ask(t, s, "GET", tt.asked, "", "Accept", "text/html"))
+		if want := `name="wanted" value="` + strings.ReplaceAll(tt.want, "&", "&amp;") + `"`; !strings.Contains(page, want) {
+			t.Errorf("the page at %.60s has no %s in\n%s", tt.asked, want, page)
+		}
+	}
+	send := func(secret, wanted string) *http.Response {
+		return ask(t, s, "POST", "/login", url.Values{"token": {secret}, "wanted": {wanted}}.Encode(), "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html")
+	}
+	for wanted, want := range map[string]string{
+		"/w/a/doc?path=b%20c.md&line=3": "/w/a/doc?path=b%20c.md&line=3", "": "/", "//evil.example/x": "/x", "///evil.example": "/evil.example",
+		`/\evil.example`: "/%5Cevil.example", "https://evil.example/x?y": "/x?y", "javascript:alert(1)": "/", "%": "/", long: "/",
+	} {
+		if r := send(secret, wanted); r.StatusCode != 303 || r.Header.Get("Location") != want {
+			t.Errorf("signing in at %.60q: %d to %q, want %q", wanted, r.StatusCode, r.Header.Get("Location"), want)
+		}
+	}
+	if page := body(t, send("wrong", "/w/a/tasks")); !strings.Contains(page, `name="wanted" value="/w/a/tasks"`) {
+		t.Errorf("after a wrong token the page is lost:\n%s", page)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -64,11 +65,31 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, f *tools.Failure
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	_ = refusedPage.Execute(w, struct { // the client may have left
-		Title, Message, Address string
-		Style                   template.CSS
-		Status                  int
-		Folders                 []Workspace
-	}{cmp.Or(refusedTitles[status], "That did not work"), f.Message, addressFlag(r), template.CSS(refusedCSS), status, folders})
+		Title, Message, Address, Wanted string
+		Style                           template.CSS
+		Status                          int
+		Folders                         []Workspace
+	}{cmp.Or(refusedTitles[status], "That did not work"), f.Message, addressFlag(r), wanted(r), template.CSS(refusedCSS), status, folders})
+}
+
+// wanted returns the path and query of the page that a refused request was for, "/" if it changes
+// something or is too long for a form.
+func wanted(r *http.Request) string {
+	address := r.URL
+	if r.URL.Path == "/login" {
+		address, _ = url.Parse(r.PostFormValue(wantedField)) // nil after an error
+	} else if r.Method != http.MethodGet {
+		address = nil
+	}
+	if address == nil || len(address.RequestURI()) > maxWanted {
+		return "/"
+	}
+	// With one slash at the beginning it cannot name another host.
+	local := "/" + strings.TrimLeft(address.EscapedPath(), "/")
+	if address.RawQuery != "" {
+		local += "?" + address.RawQuery
+	}
+	return local
 }
 
 // plainHost matches hosts that a shell takes as they are.
