@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -192,6 +193,51 @@ func TestBrowser(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRefusals: the script shows why a request has no answer, leaves the page as it is, and shows
+// how to sign in again.
+func TestRefusals(t *testing.T) {
+	browser := chromium(t)
+	pages := notesAndEmpty(t)
+	var status atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch code := int(status.Load()); {
+		case code == 0:
+			pages.ServeHTTP(w, r)
+		case r.Header.Get(fragmentHeader) != "":
+			w.WriteHeader(code)
+			fmt.Fprint(w, `{"message":"not now"}`)
+		default:
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, `<!doctype html><title>Sign in</title>`)
+		}
+	}))
+	defer server.Close()
+	tab := newTab(t, browser)
+	run := func(what string, actions ...chromedp.Action) {
+		t.Helper()
+		hanging, cancel := context.WithTimeout(tab, 2*time.Minute)
+		defer cancel()
+		if err := chromedp.Run(hanging, actions...); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	const move = `(() => { const s = document.querySelector("[data-card=aaa111] .move select"); s.value = "done"; s.dispatchEvent(new Event("change", { bubbles: true })); })()`
+	typed := func(query string) chromedp.Action {
+		return chromedp.Evaluate(`(() => { const q = document.getElementById("q"); q.value = `+quote(query)+`; q.dispatchEvent(new Event("input")); })()`, nil)
+	}
+	run("board", chromedp.Navigate(server.URL+"/w/notes/tasks"), poll(`document.querySelector("[data-card=aaa111]") !== null`))
+	status.Store(http.StatusTooManyRequests)
+	run("refused move", chromedp.Evaluate(move, nil), poll(`document.querySelector(".announced").textContent === "not now" && document.querySelector("[data-card=aaa111] .move select").value === "todo"`))
+	status.Store(0)
+	run("search", chromedp.Navigate(server.URL+"/w/notes/?q=revoke"), poll(`document.querySelector("#results a.hit") !== null`))
+	status.Store(http.StatusTooManyRequests)
+	run("refused search", typed("revoke a key"), poll(`document.querySelector(".announced").textContent === "not now" && document.querySelector("#results a.hit") !== null`))
+	status.Store(0)
+	run("answered search", typed("revoke a key again"), poll(`document.querySelector(".announced").textContent === "" && location.search === "?q=revoke+a+key+again"`))
+	status.Store(http.StatusUnauthorized)
+	run("signed out", typed("revoke a key x"), poll(`document.title === "Sign in"`))
 }
 
 // faultsOf records the exceptions and logged errors of a tab, and its requests to another server

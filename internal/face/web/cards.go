@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -141,7 +140,7 @@ func (h *Handler) createCard(w http.ResponseWriter, r *http.Request) error {
 }
 
 // changeCard updates a card from the fields of a form and redirects to the card. The
-// script of the board, which only changes the status, receives 204 or an error message.
+// script of the board, which only changes the status, receives 204.
 func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) error {
 	if err := h.posted(w, r); err != nil {
 		return err
@@ -169,14 +168,10 @@ func (h *Handler) changeCard(w http.ResponseWriter, r *http.Request) error {
 	if updates := updatesOf(r.PostForm); err == nil && len(updates) > 0 {
 		_, err = h.site.Tasks.Cards.Update(r.Context(), cards.UpdateRequest{ID: id, Updates: updates})
 	}
-	script := r.Header.Get(fragmentHeader) != ""
-	refused, known := errors.AsType[*task.Error](err)
 	switch {
-	case script && known:
-		http.Error(w, refusal(refused), http.StatusBadRequest)
 	case err != nil:
 		return err
-	case script:
+	case r.Header.Get(fragmentHeader) != "":
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		path, err := h.site.Tasks.Cards.Path(id)

@@ -85,6 +85,9 @@ func TestCards(t *testing.T) {
 	if status, _, body := post(h, own, "/cards", url.Values{"title": {"Read"}}); status != 403 || !strings.Contains(body, "no changes of cards") {
 		t.Errorf("a reader: %d\n%s", status, body)
 	}
+	if status, _, body := post(h, own, "/cards/aaa111", url.Values{"status": {"todo"}}, fragmentHeader, "board"); status != 403 || body != "Your access permits reading, but no changes of cards.\n" {
+		t.Errorf("the script of a reader: %d\n%s", status, body)
+	}
 	if _, _, board := get(t, h, "/tasks"); strings.Contains(board, "card-form") || strings.Contains(board, "draggable") || strings.Contains(board, "Spam") {
 		t.Errorf("a reader's board:\n%s", board)
 	}

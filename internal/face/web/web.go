@@ -203,7 +203,8 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.message }
 
-// fail answers with the page for an error, its status and the nearest paths.
+// fail answers with the page for an error, its status and the nearest paths. The script of the
+// pages receives the message.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	v := page{Section: "error", Title: "That did not work", status: http.StatusInternalServerError}
 	e := errorPage{Message: err.Error()}
@@ -227,6 +228,10 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 		}
 	} else {
 		h.site.Logger.Error("answering a page", "path", r.URL.Path, "error", err)
+	}
+	if r.Header.Get(fragmentHeader) != "" {
+		http.Error(w, e.Message, v.status)
+		return
 	}
 	v.Data = e
 	_ = h.show(w, r, v)

@@ -5,6 +5,24 @@
   const announce = (text) => { document.querySelector(".announced").textContent = text; };
   try { root.dataset.theme = localStorage.getItem("theme") || ""; } catch { /* storage is disabled */ }
 
+  // ask requests a part of a page. Without an answer it shows the reason and returns null.
+  const ask = async (address, part, more) => {
+    try {
+      const answer = await fetch(address, { headers: { "Cairn-Fragment": part }, ...more });
+      if (!answer.ok) {
+        const text = await answer.text();
+        announce(text.startsWith("{") ? JSON.parse(text).message : text);
+        if (answer.status === 401) location.reload(); // the page says how to sign in
+        return null;
+      }
+      announce("");
+      return answer;
+    } catch (error) {
+      if (error.name !== "AbortError") announce("The server does not answer.");
+      return null;
+    }
+  };
+
   // select shows a hit in the preview beside the hits, on wide screens.
   const preview = document.getElementById("preview");
   let selected, reading;
@@ -16,8 +34,8 @@
     reading = new AbortController();
     for (const each of document.querySelectorAll(".results article")) each.classList.toggle("selected", hit && each.contains(hit));
     if (!hit) { preview.replaceChildren(); return; }
-    const answer = await fetch(hit.dataset.part, { headers: { "Cairn-Fragment": "preview" }, signal: reading.signal }).catch(() => null);
-    if (!answer || !answer.ok || hit !== selected) return;
+    const answer = await ask(hit.dataset.part, "preview", { signal: reading.signal });
+    if (!answer || hit !== selected) return;
     preview.innerHTML = await answer.text();
     for (const link of preview.querySelectorAll("[id]")) link.removeAttribute("id"); // they are ids of another page
     preview.scrollTop = 0;
@@ -49,12 +67,12 @@
     const load = async (search) => {
       if (request) request.abort();
       request = new AbortController();
-      try {
-        const answer = await fetch(form.action + search, { headers: { "Cairn-Fragment": "results" }, signal: request.signal });
-        target.innerHTML = await answer.text();
+      const { signal } = request;
+      const answer = await ask(form.action + search, "results", { signal });
+      const text = answer && await answer.text().catch(() => null);
+      if (text !== null && !signal.aborted) {
+        target.innerHTML = text;
         select(target.querySelector("a.hit[data-part]"));
-      } catch (error) {
-        if (error.name !== "AbortError") announce("The server does not answer.");
       }
       document.title = (field.value.trim() || "Search") + suffix;
     };
@@ -102,19 +120,19 @@
 
   // change sends a change of a card, and shows the page as it is then.
   async function change(address, fields) {
-    const answer = await fetch(address, { method: "POST", headers: { "Cairn-Fragment": "board" }, body: new URLSearchParams(fields) }).catch(() => null);
-    if (answer && answer.ok) {
+    const answer = await ask(address, "board", { method: "POST", body: new URLSearchParams(fields) });
+    if (answer) {
       try { sessionStorage.setItem("moved", decodeURIComponent(address.slice(address.lastIndexOf("/") + 1))); } catch { /* storage is disabled */ }
       location.reload();
     }
-    else announce(answer ? await answer.text() : "The server does not answer.");
+    return answer;
   }
-  document.addEventListener("change", (event) => {
+  document.addEventListener("change", async (event) => {
     const { target } = event;
-    if (target.closest(".move")) change(target.form.action, { status: target.value });
+    if (target.closest(".move") && !await change(target.form.action, { status: target.value })) target.form.reset();
     if (target.closest(".filter")) target.form.submit();
     const article = target.closest("[data-was]");
-    if (target.dataset.step && article) change(article.dataset.card, { was: article.dataset.was, step: target.dataset.step, done: target.checked });
+    if (target.dataset.step && article && !await change(article.dataset.card, { was: article.dataset.was, step: target.dataset.step, done: target.checked })) target.checked = target.defaultChecked;
   });
 
   // drag lets the user move cards to another column, and to another place if the order is by
@@ -181,8 +199,8 @@
   const uses = async (name) => {
     const panel = document.getElementById("uses");
     if (!panel || !/^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(name)) return;
-    const answer = await fetch(panel.dataset.names + encodeURIComponent(name), { headers: { "Cairn-Fragment": "names" } }).catch(() => null);
-    if (!answer || !answer.ok) return;
+    const answer = await ask(panel.dataset.names + encodeURIComponent(name), "names");
+    if (!answer) return;
     panel.innerHTML = await answer.text();
     panel.hidden = false;
   };
