@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -90,6 +91,29 @@ func TestCards(t *testing.T) {
 	}
 	if _, _, board := get(t, h, "/tasks"); strings.Contains(board, "card-form") || strings.Contains(board, "draggable") || strings.Contains(board, "Spam") {
 		t.Errorf("a reader's board:\n%s", board)
+	}
+}
+
+// TestLongColumn: a board shows the first cards of a column and counts the others.
+func TestLongColumn(t *testing.T) {
+	h, root := folder(t) // which has a card that is done
+	for i := range maxColumn + 30 {
+		card := fmt.Sprintf("---\ntitle: Card %d\nstatus: done\nordinal: %d\n---\n", i, i)
+		if err := os.WriteFile(filepath.Join(root, fmt.Sprintf(".cairn/cards/d%05d.md", i)), []byte(card), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, board := get(t, h, "/tasks")
+	for _, want := range []string{fmt.Sprintf("done <small>%d</small>", maxColumn+31), `data-card="d00199"`, `data-next="d00200"`, "31 further cards"} {
+		if !strings.Contains(board, want) {
+			t.Errorf("the board has no %q", want)
+		}
+	}
+	if strings.Contains(board, `data-card="d00200"`) {
+		t.Errorf("the board shows more than %d cards of a column", maxColumn)
+	}
+	if _, _, board := get(t, h, "/tasks?text=d00229"); !strings.Contains(board, `data-card="d00229"`) {
+		t.Error("the filter does not find a card that the board omits")
 	}
 }
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,8 +10,8 @@ import (
 	"cairn/internal/task/cards"
 )
 
-// maxDrawn bounds the tasks in a graph.
-const maxDrawn = 200
+// maxDrawn bounds the tasks in a graph, and maxColumn the cards in a column.
+const maxDrawn, maxColumn = 200, 200
 
 type tasksPage struct {
 	Columns []column
@@ -24,9 +25,14 @@ type tasksPage struct {
 }
 
 type column struct {
-	Name  string
-	Cards []cardView
+	Name    string
+	Cards   []cardView
+	Omitted int    // cards
+	Next    string // the first of them
 }
+
+// Count returns the number of cards of the column.
+func (c column) Count() int { return len(c.Cards) + c.Omitted }
 
 // tasks shows the board and the graph of the unfinished tasks.
 func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) error {
@@ -61,8 +67,13 @@ func (h *Handler) tasks(w http.ResponseWriter, r *http.Request) error {
 	for _, word := range []string{"todo", "active", "done"} {
 		c := column{Name: word}
 		for _, card := range all {
-			if card.Status.CardWord() == word {
+			switch {
+			case card.Status.CardWord() != word:
+			case len(c.Cards) < maxColumn:
 				c.Cards = append(c.Cards, b.view(card))
+			default:
+				c.Next = cmp.Or(c.Next, card.ID)
+				c.Omitted++
 			}
 		}
 		p.Columns = append(p.Columns, c)

@@ -166,7 +166,7 @@
       if (!to.column || to.card === card || !to.card && to.column === card.closest("[data-status]")) return;
       event.preventDefault();
       const next = to.below ? to.card.nextElementSibling : to.card;
-      send(card, to.card ? { status: to.column.dataset.status, before: next ? next.dataset.card : "" } : { status: to.column.dataset.status });
+      send(card, to.card ? { status: to.column.dataset.status, before: next ? next.dataset.card : to.card.parentElement.dataset.next } : { status: to.column.dataset.status });
     });
     board.addEventListener("keydown", (event) => {
       const focused = event.target.closest("[data-card]");
