@@ -103,6 +103,7 @@ func TestBrowser(t *testing.T) {
 			run("mode", chromedp.Click(`.chip[href*="mode=keyword"]`, chromedp.ByQuery), text(".count", "with these words"), text(".chips", "words only ×"), poll(`document.readyState === "complete"`))
 			run("why", chromedp.Click(".why summary", chromedp.ByQuery), chromedp.WaitVisible(".bars rect.bar", chromedp.ByQuery))
 			run("escape", chromedp.Focus("#q"), chromedp.KeyEvent(kb.Escape), poll(`document.activeElement === document.body && document.getElementById("q").value === "revoke a key"`))
+			run("composing", chromedp.Focus("#q"), poll(`(document.getElementById("q").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", isComposing: true, bubbles: true, cancelable: true })), document.activeElement.id === "q")`))
 			run("down", chromedp.Focus("#q"), chromedp.KeyEvent(kb.ArrowDown), poll(`document.activeElement.className === "hit"`), chromedp.Evaluate(`document.activeElement.blur()`, nil))
 			if screen.width > 1200 {
 				run("preview", poll(`document.querySelector("#preview .path").textContent === "other.md" && document.querySelector("#preview h2").textContent === "Part two" && document.querySelector("article.selected") !== null`))
@@ -147,6 +148,11 @@ func TestBrowser(t *testing.T) {
 })()`, nil), order("aaa111 bbb222"))
 			run("lowered", poll(`document.activeElement.closest("[data-card=aaa111]") !== null`), chromedp.KeyEvent(kb.ArrowDown, chromedp.KeyModifiers(input.ModifierAlt)), order("bbb222 aaa111"), poll(`document.activeElement.closest("[data-card=aaa111]") !== null`))
 			run("raised", chromedp.Evaluate(`(() => { const s = document.querySelector("[data-card=aaa111] .move select"); s.value = "up"; s.dispatchEvent(new Event("change", { bubbles: true })); })()`, nil), order("aaa111 bbb222"), at("/tasks"), order("aaa111 bbb222"))
+			var chosen string
+			run("picker", chromedp.Focus("[data-card=bbb222] .move select", chromedp.ByQuery), chromedp.KeyEvent(kb.ArrowDown), chromedp.Evaluate(`document.querySelector("[data-card=bbb222] .move select").value`, &chosen), chromedp.KeyEvent(kb.Escape))
+			if chosen != "todo" {
+				t.Errorf("the arrow key chose the status %s", chosen)
+			}
 			run("moved", chromedp.Evaluate(`(() => { const s = document.querySelector("[data-card=bbb222] .move select"); s.value = "archived"; s.dispatchEvent(new Event("change", { bubbles: true })); })()`, nil), poll(`document.readyState === "complete" && document.querySelector("[data-card=bbb222]") === null`),
 				chromedp.Navigate(server.URL+"/w/notes/doc?path=.cairn/cards/bbb222.md"), chromedp.SetValue(".edit select[name=status]", "todo", chromedp.ByQuery), chromedp.Submit(".edit form", chromedp.ByQuery), text(".fields", "todo"))
 			run("filter", at("/tasks"), chromedp.SetValue(".filter [name=text]", "paint", chromedp.ByQuery), chromedp.Submit(".filter", chromedp.ByQuery), poll(`location.search.includes("paint") && document.querySelectorAll("[data-card]").length === 1`))

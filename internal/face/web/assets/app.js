@@ -170,7 +170,7 @@
     });
     board.addEventListener("keydown", (event) => {
       const focused = event.target.closest("[data-card]");
-      if (!focused || !event.altKey || !("ordered" in board.dataset) || !/^Arrow(Up|Down)$/.test(event.key)) return;
+      if (!focused || event.target.matches("select") || !event.altKey || !("ordered" in board.dataset) || !/^Arrow(Up|Down)$/.test(event.key)) return;
       event.preventDefault();
       send(focused, { status: event.key.slice(5).toLowerCase() });
     });
@@ -213,7 +213,12 @@
   });
 
   document.addEventListener("keydown", (event) => {
+    if (event.isComposing) return; // an input method uses the keys
     const typing = event.target.matches("input, textarea, select");
+    if (/^Arrow(Up|Down)$/.test(event.key) && event.target.matches(".move select, .filter select") && event.target.showPicker) {
+      event.preventDefault(); // otherwise the first key chooses, and the page acts on it
+      event.target.showPicker();
+    }
     const hits = [...document.querySelectorAll("a.hit")];
     const panel = document.getElementById("uses");
     if (event.key === "Escape" && panel) panel.hidden = true;
@@ -236,7 +241,7 @@
     const at = hits.indexOf(document.activeElement);
     if (event.key === "j" && hits.length) hits[Math.min(at + 1, hits.length - 1)].focus();
     if (event.key === "k" && hits.length) hits[Math.max(at - 1, 0)].focus();
-    if (event.key === "u") uses(getSelection().toString().trim() || decodeURIComponent(location.hash.slice(1)).replace(/-\d+$/, ""));
+    if (event.key === "u") uses(getSelection().toString().trim() || (document.querySelector(":target") || { id: "" }).id.replace(/-\d+$/, ""));
     if (event.key === "c") {
       const scope = at >= 0 ? hits[at].closest("article, li") : document;
       const copy = scope.querySelector(".copy");
