@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sync/semaphore"
 
@@ -260,7 +261,8 @@ func (t *Tree) write(p string, content []byte, mode fs.FileMode, place func(root
 }
 
 // Edit reads a file, calls change for its new content and replaces the file, all under the
-// lock. It does not write unchanged content.
+// lock. It does not write unchanged content. A file that is not UTF-8 is an error, since change
+// would mix encodings.
 func (t *Tree) Edit(ctx context.Context, p string, change func(old []byte, was Stamp) ([]byte, error)) (written bool, err error) {
 	unlock, err := t.Lock(ctx)
 	if err != nil {
@@ -270,6 +272,9 @@ func (t *Tree) Edit(ctx context.Context, p string, change func(old []byte, was S
 	old, was, err := t.Read(p)
 	if err != nil {
 		return false, err
+	}
+	if !utf8.Valid(old) {
+		return false, fmt.Errorf("%s is not UTF-8: convert it to UTF-8 to change it", p)
 	}
 	content, err := change(old, was)
 	if err != nil || bytes.Equal(content, old) {

@@ -217,3 +217,22 @@ func only(t *testing.T, dir string, want ...string) {
 		t.Errorf("%s holds %q, want %q", dir, got, want)
 	}
 }
+
+// TestEditKeepsTheEncoding: a file that is not UTF-8 is not changed.
+func TestEditKeepsTheEncoding(t *testing.T) {
+	dir := t.TempDir()
+	tree := open(t, dir, nil)
+	for _, text := range []string{"caf\xe9\n", "\xff\xfea\x00"} {
+		name := filepath.Join(dir, "a.md")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		written, err := tree.Edit(t.Context(), "a.md", func(old []byte, _ Stamp) ([]byte, error) { return append(old, "é"...), nil })
+		if written || err == nil || !strings.Contains(err.Error(), "a.md is not UTF-8: convert it") {
+			t.Errorf("%q: written %v, %v", text, written, err)
+		}
+		if now, _ := os.ReadFile(name); string(now) != text {
+			t.Errorf("%q became %q", text, now)
+		}
+	}
+}
