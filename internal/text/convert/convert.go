@@ -106,8 +106,8 @@ var declared = regexp.MustCompile(`(?i)(?:<meta\s[^>]*charset=|<\?xml\s[^>]*enco
 
 // utf8Text decodes text in UTF-16 with a byte order mark, in UTF-8, in the encoding with a
 // label of the web such as "shift_jis", by default the one that its first 64 KiB declare, or
-// else in Windows-1252. The result has no byte order mark. Valid UTF-8 is decoded only if it
-// has escape characters, as in ISO-2022-JP.
+// else in UTF-8 and Windows-1252. The result has no byte order mark. Valid UTF-8 is decoded
+// only if it has escape characters, as in ISO-2022-JP.
 func utf8Text(data []byte, label string) []byte {
 	if m := declared.FindSubmatch(data[:min(len(data), 64<<10)]); m != nil && label == "" {
 		label = string(m[1])
@@ -118,9 +118,23 @@ func utf8Text(data []byte, label string) []byte {
 		encoding = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
 	case utf8.Valid(data) && (err != nil || bytes.IndexByte(data, 0x1b) < 0):
 		return bytes.TrimPrefix(data, []byte("\ufeff"))
-	case err != nil:
-		encoding = charmap.Windows1252
+	case err != nil, encoding == unicode.UTF8, encoding == charmap.Windows1252:
+		return windows1252(data)
 	}
 	out, _ := encoding.NewDecoder().Bytes(data) // the decoders replace what they cannot read
+	return out
+}
+
+// windows1252 decodes the bytes that are not UTF-8. Both can be in one file, such as a list
+// of changes that many people write.
+func windows1252(data []byte) []byte {
+	out := make([]byte, 0, len(data)+len(data)/16)
+	for len(data) > 0 {
+		r, n := utf8.DecodeRune(data)
+		if r == utf8.RuneError && n == 1 {
+			r = charmap.Windows1252.DecodeByte(data[0])
+		}
+		out, data = utf8.AppendRune(out, r), data[n:]
+	}
 	return out
 }

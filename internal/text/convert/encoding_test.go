@@ -37,3 +37,13 @@ func TestEncodings(t *testing.T) {
 		}
 	}
 }
+
+// TestTwoEncodings reads a page to which two programs added text.
+func TestTwoEncodings(t *testing.T) {
+	for _, head := range []string{"", `<meta charset="utf-8">`, `<meta charset="iso-8859-1">`} {
+		got, err := toMarkdown("a.html", []byte(head+"<p>R\xe9mi and José</p>"))
+		if err != nil || !strings.Contains(string(got), "Rémi and José") {
+			t.Errorf("%s: %q, %v", head, got, err)
+		}
+	}
+}
