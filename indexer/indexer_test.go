@@ -113,19 +113,19 @@ func TestSkippedContentIsNotReadAgain(t *testing.T) {
 		}
 	}
 	put("binary.md", "# \x00\n", at)
-	put("latin.md", "# \xe9\n", at)
+	put("koi8.md", "# \xf0\xd2\xc9\n", at)
 	const both = "files 0 (+0 ~0 -0 =0) skipped map[binary:1 not UTF-8:1] unreadable 0 chunks 0 embedded 0 cached 0"
 	if got := f.run().String(); got != both {
 		t.Errorf("first run:\n got %s\nwant %s", got, both)
 	}
 	put("binary.md", "# A\n", at) // as before, but for the content: seen only if it is read
-	put("latin.md", "# A\n", at)
-	f.believe("binary.md", "latin.md")
+	put("koi8.md", "# ABC\n", at)
+	f.believe("binary.md", "koi8.md")
 	if got := f.run().String(); got != both {
 		t.Errorf("run with the same sizes and times:\n got %s\nwant %s", got, both)
 	}
 	put("binary.md", "# A\n", at.Add(time.Second))
-	put("latin.md", "# longer\n", at)
+	put("koi8.md", "# longer\n", at)
 	if got, want := f.run().String(), "files 2 (+2 ~0 -0 =0) skipped map[] unreadable 0 chunks 2 embedded 2 cached 0"; got != want {
 		t.Errorf("run with another time and another size:\n got %s\nwant %s", got, want)
 	}
@@ -220,7 +220,7 @@ func TestChanges(t *testing.T) {
 			}
 		}, "files 2 (+2 ~0 -0 =0) skipped map[] unreadable 0 chunks 2 embedded 0 cached 2"},
 		{"not UTF-8, too large", func() {
-			f.write("a.md", "\xff")
+			f.write("a.md", "\xff\x01")
 			f.write("c/b.md", string(bytes.Repeat([]byte("x"), 1+walk.DefaultMaxSize)))
 		}, "files 0 (+0 ~0 -2 =0) skipped map[not UTF-8:1 too large:1] unreadable 0 chunks 0 embedded 0 cached 0"},
 	}

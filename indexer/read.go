@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
@@ -139,15 +140,17 @@ func (s *scanner) settled(at time.Time) bool {
 	return age > racyTime || age < -racyTime
 }
 
-// gramsOf returns the filter of a file, whose secrets are masked as in a scan of its lines.
+// gramsOf returns the filter of a file, which is decoded and whose secrets are masked as in a
+// scan of its lines.
 func (x *Indexer) gramsOf(data []byte) ngram.Filter {
-	if walk.Check(data) != walk.None {
+	text := markdown.Decoded(data)
+	if walk.Check(text) != walk.None {
 		return ngram.NotText
 	}
 	maker := x.makers.Get().(*ngram.Maker)
 	defer x.makers.Put(maker)
-	text, secrets := x.options.Masks.Mask(data)
-	return maker.Filter(text, secrets > 0)
+	text, secrets := x.options.Masks.Mask(text)
+	return maker.Filter(text, secrets > 0 || !utf8.Valid(data))
 }
 
 // retryTime is when a file whose conversion exceeded a limit is read again: once, since the

@@ -84,13 +84,13 @@ func TestReadRefuses(t *testing.T) {
 	must(t, os.WriteFile(outside, []byte("# secret\n"), 0o644))
 	must(t, os.Symlink(outside, filepath.Join(f.dir, "link.md")))
 	must(t, os.WriteFile(filepath.Join(f.dir, "key.pem"), []byte("k"), 0o644))
-	must(t, os.WriteFile(filepath.Join(f.dir, "latin.md"), []byte("caf\xe9"), 0o644))
+	must(t, os.WriteFile(filepath.Join(f.dir, "koi8.md"), []byte("\xf0\xd2\xc9"), 0o644))
 	must(t, os.WriteFile(filepath.Join(f.dir, ".hidden.md"), []byte("# h\n"), 0o644))
 	must(t, os.Mkdir(filepath.Join(f.dir, "folder.md"), 0o755))
 	for _, c := range []struct{ path, anchor, want string }{
 		{"", "", "invalid"}, {".", "", "invalid"}, {"//docs/auth.md", "", "invalid"}, {"/../x.md", "", "invalid"}, {"../x.md", "", "invalid"},
 		{"docs/../../x.md", "", "invalid"}, {`docs\auth.md`, "", "invalid"}, {"docs/auth.md\x00", "", "invalid"},
-		{"link.md", "", "invalid"}, {"key.pem", "", "invalid"}, {"latin.md", "", "invalid"}, {"folder.md", "", "invalid"},
+		{"link.md", "", "invalid"}, {"key.pem", "", "invalid"}, {"koi8.md", "", "invalid"}, {"folder.md", "", "invalid"},
 		{"docs/auth.md:9", "", "invalid"}, {"docs/auth.md:2-1", "", "invalid"}, {"docs/auth.md:0-1", "", "invalid"},
 		{"docs/auth.md", strings.Repeat("x", 101), "invalid"}, {"docs/auth.md:1-2", "login-flow", "invalid"},
 		{" docs/auth.md", "", "invalid"}, {".hidden.md", "", "invalid"},

@@ -15,7 +15,7 @@ import (
 // terminal, count in correct grammar, and say what to do.
 func TestWords(t *testing.T) {
 	root := t.TempDir()
-	for name, text := range map[string]string{"a.md": "# A\n\nalpha\n", "latin.md": "caf\xe9\n", "wide.md": "\xff\xfea\x00"} {
+	for name, text := range map[string]string{"a.md": "# A\n\nalpha\n", "koi8.md": "\xf0\xd2\xc9\n", "wide.md": "\xff\xfea\x00\x01\x00"} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func TestWords(t *testing.T) {
 		{"index --no-embed", exitDone, "indexed 1 file with 1 section: 1 new or changed, 0 removed, 2 skipped; 0 texts embedded, 1 piece still without a vector"},
 		{"status", exitDone, "1 with 1 section\n"},
 		{"status", exitDone, "2 files: not UTF-8 (convert to UTF-8)\n"},
-		{"read latin.md", exitUsage, `"latin.md" is not indexed: not UTF-8 (convert to UTF-8)`},
+		{"read koi8.md", exitUsage, `"koi8.md" is not indexed: not UTF-8 (convert to UTF-8)`},
 		{"search --limit x alpha", exitUsage, `invalid argument "x" for "--limit" flag: want a whole number (see`},
 		{"search --limit 99999999999999999999 alpha", exitUsage, "that number is too large or too small"},
 		{"search --wait x alpha", exitUsage, "want a time such as 30s or 5m"},

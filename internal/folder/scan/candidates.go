@@ -81,9 +81,9 @@ func (f *file) current(path string, files *walk.Lookup) bool {
 	return err == nil && f.ChangeTime != 0 && f.is(info.Size(), info.ModTime().UnixNano(), walk.ChangeTime(info))
 }
 
-// opened has the masked texts of files in their known state that have secrets and whose texts
-// the documents do not have, such as those of formats that are converted. The zero opened is ready
-// to use.
+// opened has the texts of files in their known state that were decoded or have secrets, and
+// whose texts the documents do not have, such as those of formats that are converted. The zero
+// opened is ready to use.
 type opened struct {
 	mu    sync.Mutex
 	texts map[docs.File][]byte

@@ -235,8 +235,8 @@ func (s *search) read(out *result, c Candidate, texts *docs.Reader, files *walk.
 		if content, _, err = files.ReadFile(c.Path, s.options.SizeOf(c.Path)); err != nil {
 			return // removed meanwhile, for example
 		}
-		if same = known.current(c.Path, files); !same || !known.grams.Unmasked() {
-			if walk.Check(content) != walk.None {
+		if same = known.current(c.Path, files); !same || !known.grams.Verbatim() {
+			if content = markdown.Decoded(content); walk.Check(content) != walk.None {
 				return
 			}
 			if content, _ = s.masks.Mask(content); same {

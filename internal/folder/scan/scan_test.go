@@ -236,3 +236,12 @@ func TestFindLikeRipgrep(t *testing.T) {
 		}
 	}
 }
+
+// TestFindDecodes: lines of files that are not UTF-8 match as text.
+func TestFindDecodes(t *testing.T) {
+	_, tree := open(t, map[string]string{"latin.txt": "first\nR\xe9sum\xe9 here\n", "wide.txt": "\xff\xfea\x00\n\x00\xe9\x00s\x00", "koi8.txt": "\xf0\xd2\xc9\n"})
+	want := []string{"latin.txt:2:Résumé here", "wide.txt:2:és"}
+	if a := find(t, tree, Request{Pattern: "és"}); !slices.Equal(a.Lines, want) || a.Searched != 2 {
+		t.Errorf("%+v, want %q", a, want)
+	}
+}

@@ -76,8 +76,8 @@ func places(g uint32, n int, fn func(at uint64) bool) bool {
 // Filter is the filter of a file; "" is that of an unknown one, which can have any line. It
 // consists of filters of equal size, one for each part of the text, and a trailer. The trailer
 // has the end of each part and the number of lines before its end, in four bytes each, and the
-// number of parts in two. Its last byte is 1 if the text is the file itself, 0 if secrets were
-// masked.
+// number of parts in two. Its last byte is 1 if the text is the file itself, 0 if it was decoded
+// or secrets were masked.
 type Filter string
 
 const (
@@ -118,8 +118,8 @@ type Maker struct {
 	folded []byte
 }
 
-// Filter returns the filter of a text; masked tells whether secrets were masked in it.
-func (m *Maker) Filter(text []byte, masked bool) Filter {
+// Filter returns the filter of a text; changed tells whether it differs from the file.
+func (m *Maker) Filter(text []byte, changed bool) Filter {
 	var parts [][]uint32 // grams
 	var trailer []byte
 	most, size, end, lines := 0, max(partSize, len(text)/maxParts), 0, 0
@@ -140,14 +140,14 @@ func (m *Maker) Filter(text []byte, masked bool) Filter {
 		}
 	}
 	filter = binary.LittleEndian.AppendUint16(append(filter, trailer...), uint16(len(parts)))
-	if masked {
+	if changed {
 		return Filter(append(filter, 0))
 	}
 	return Filter(append(filter, 1))
 }
 
-// Unmasked reports whether the file is a text without secrets.
-func (f Filter) Unmasked() bool { return len(f) > trailerSize && f[len(f)-1] == 1 }
+// Verbatim reports whether the text is the file itself.
+func (f Filter) Verbatim() bool { return len(f) > trailerSize && f[len(f)-1] == 1 }
 
 // pieceSize is the size in bytes of the pieces of a text that are folded, so that a large
 // text has no folded copy.
@@ -250,7 +250,7 @@ func (f Filter) parts(n int, match func(n int) bool) (list []Part) {
 // trailer returns the end of f, which has n parts.
 func (f Filter) trailer(n int) Filter { return f[len(f)-trailerSize-n*entrySize:] }
 
-// Trailer returns a copy of what Unmasked and Matches.Parts read of f.
+// Trailer returns a copy of what Verbatim and Matches.Parts read of f.
 func (f Filter) Trailer() Filter {
 	parts, size := f.divide()
 	return Filter(strings.Clone(string(f.trailer(len(parts) / size))))

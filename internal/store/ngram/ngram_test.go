@@ -174,8 +174,8 @@ func TestParts(t *testing.T) {
 	if other := Literal(lines[0] + " " + lines[len(lines)-1]); other.Match(filter) {
 		t.Error("a line of the words of two parts can match")
 	}
-	if !filter.Unmasked() || maker.Filter([]byte("***"), true).Unmasked() || NotText.Unmasked() || Filter("").Unmasked() {
-		t.Error("the filters do not tell whether secrets were masked")
+	if !filter.Verbatim() || maker.Filter([]byte("***"), true).Verbatim() || NotText.Verbatim() || Filter("").Verbatim() {
+		t.Error("the filters do not tell whether the text is the file")
 	}
 	for _, damaged := range []Filter{filter[1:], filter[:len(filter)-1], "\x00\x00\x00\x00"} {
 		if !Literal("nowhere").Match(damaged) {

@@ -115,7 +115,7 @@ func (d *Docs) peek(path string) (*document, error) {
 	if err != nil {
 		return nil, fileError("/"+path, err)
 	}
-	doc := newDocument(path, src, stamp)
+	doc := newDocument(path, markdown.Decoded(src), stamp)
 	doc.racy = files.Racy(stamp.ModTime)
 	return doc, nil
 }

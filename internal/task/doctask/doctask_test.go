@@ -535,3 +535,19 @@ func TestSlugsForms(t *testing.T) {
 		t.Error("a number is read as slugs")
 	}
 }
+
+// TestOtherEncodings: tasks of documents that are not UTF-8 can be read and not changed.
+func TestOtherEncodings(t *testing.T) {
+	const text = "# A\n\n## Tasks\n\n### Caf\xe9\n\nDr\xfccken\n"
+	d, dir := docs(t, nil, map[string]string{"a.md": text})
+	if a := view(t, d, "/a.md", "café"); a.Tasks[0].Title != "Café" {
+		t.Errorf("%+v, want the task Café", a.Tasks)
+	}
+	_, err := d.CompleteTask(t.Context(), CompleteTaskRequest{Document: "/a.md", Task: "café"})
+	if code(err) != task.OperationFailed || !strings.Contains(err.Error(), "is not UTF-8") {
+		t.Errorf("completed: %v", err)
+	}
+	if now, _ := os.ReadFile(filepath.Join(dir, "a.md")); string(now) != text {
+		t.Errorf("the document is %q", now)
+	}
+}

@@ -157,6 +157,7 @@ func (d *Docs) ReferenceCycle(ctx context.Context) ([]string, error) {
 		if err != nil {
 			continue // removed meanwhile, or not a text
 		}
+		src = markdown.Decoded(src)
 		n := task.Task{ID: p}
 		for _, r := range markdown.References(src) {
 			if r.Path != "" {

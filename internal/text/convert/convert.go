@@ -15,6 +15,7 @@ import (
 	"io"
 	"path"
 	"regexp"
+	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
@@ -137,4 +138,49 @@ func windows1252(data []byte) []byte {
 		out, data = utf8.AppendRune(out, r), data[n:]
 	}
 	return out
+}
+
+// coding matches the encoding that one of the first two lines declares for an editor or for
+// Python.
+var coding = regexp.MustCompile(`^(?:.*\n)?.*coding[:=]\s*([\w.-]+)`)
+
+// UTF8 returns the text of a file in UTF-8, with the same lines. The file is in UTF-16 with a
+// byte order mark, in the encoding that one of its first two lines declares, or else in UTF-8
+// and Windows-1252. UTF8 returns data itself if it is UTF-8 or does not seem to be text in
+// such an encoding. It does not change data.
+func UTF8(data []byte) []byte {
+	if utf8.Valid(data) {
+		return data
+	}
+	label := "windows-1252"
+	if m := coding.FindSubmatch(data[:min(len(data), 1<<10)]); m != nil {
+		label = string(m[1])
+	}
+	if text := utf8Text(data, label); isReadable(text) {
+		return text
+	}
+	return data
+}
+
+// isReadable reports whether a decoded text has no control characters of binary files, and its
+// encoding is probable. Three letters in a row of those that Windows-1252 adds to ASCII are rare
+// in its languages. They are usual in other text that is decoded from it, such as Cyrillic: of
+// 80 texts, they were at most 0.3 % of the characters in the former and at least 6 % in the latter.
+func isReadable(text []byte) bool {
+	runes, odd, row, last := 0, 0, 0, rune(0)
+	for _, r := range string(text) {
+		if r < ' ' && !strings.ContainsRune("\a\b\t\n\v\f\r\x1a\x1b", r) {
+			return false
+		}
+		if _, has := charmap.Windows1252.EncodeRune(r); !has || r < utf8.RuneSelf {
+			row = 0
+		} else if row++; row > 2 && r != last {
+			odd++
+		}
+		if r == utf8.RuneError {
+			odd++
+		}
+		runes, last = runes+1, r
+	}
+	return 20*odd <= runes
 }

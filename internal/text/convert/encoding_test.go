@@ -47,3 +47,36 @@ func TestTwoEncodings(t *testing.T) {
 		}
 	}
 }
+
+// TestUTF8 decodes text files, and keeps those that are no text or of an unknown encoding.
+func TestUTF8(t *testing.T) {
+	for _, test := range []struct{ name, data, want string }{
+		{"empty", "", ""},
+		{"UTF-8 with a byte order mark", "\ufeffé\n", "\ufeffé\n"},
+		{"UTF-8 with a control character", "é\x01\n", "é\x01\n"},
+		{"Windows-1252", "Gr\xfc\xdfe \x93caf\xe9\x94\r\n\f\x1b\x1a", "Grüße “café”\r\n\f\x1b\x1a"},
+		{"two encodings", "R\xe9mi\nJosé 東京\n", "Rémi\nJosé 東京\n"},
+		{"UTF-16, little end first", "\xff\xfe\xe9\x00\r\x00\n\x00", "é\r\n"},
+		{"UTF-16, big end first", "\xfe\xff\x67\x71\x4e\xac\x00\n", "東京\n"},
+		{"declared for Python", "#!/usr/bin/python\n# coding: koi8-r\n\xf0\xd2\xc9\n", "#!/usr/bin/python\n# coding: koi8-r\nПри\n"},
+		{"declared for Emacs", "% -*- coding: iso-8859-2 -*-\n\xbelut\xfd\n", "% -*- coding: iso-8859-2 -*-\nžlutý\n"},
+		{"declared for Vim", "; vim: set fileencoding=euc-jp :\n\xc5\xec\xb5\xfe\n", "; vim: set fileencoding=euc-jp :\n東京\n"},
+		{"declared wrongly", "# coding: utf-8\n\xe9\n", "# coding: utf-8\né\n"},
+		{"declared by an unknown name", "# coding: latin-9-unix\n\xe9\n", "# coding: latin-9-unix\né\n"},
+		{"declared too late", "a\nb\n# coding: koi8-r\n\xe9\n", "a\nb\n# coding: koi8-r\né\n"},
+		{"a line of letters", strings.Repeat("\xaf", 9) + "\n", strings.Repeat("¯", 9) + "\n"},
+		{"a name in KOI8-R", strings.Repeat("text ", 20) + "\xf0\xd2\xc9", strings.Repeat("text ", 20) + "ðÒÉ"},
+	} {
+		if got := string(UTF8([]byte(test.data))); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+	for name, data := range map[string]string{
+		"KOI8-R": "\xf0\xd2\xc9\xd7\xc5\xd4\n", "EUC-JP": "\xc5\xec\xb5\xfe\xa4\xcb\n", "a control character": "\xe9\x01", "a late NUL": strings.Repeat("\xe9 ", 9000) + "\x00",
+		"UTF-16 with a NUL": "\xff\xfea\x00\x00\x00", "UTF-16 without a mark": "\xe9\x00a\x00", "half of UTF-16": "\xff\xfe\x00\xd8\x00\xd8",
+	} {
+		if got := string(UTF8([]byte(data))); got != data {
+			t.Errorf("%s: %q, want %q", name, got, data)
+		}
+	}
+}

@@ -22,10 +22,10 @@ import (
 // system refuses the process.
 func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked int, err error) {
 	f := FormatOf(name)
-	if !Verbatim(name) {
-		if data, err = convertFile(name, data); err != nil {
-			return nil, 0, err
-		}
+	if Verbatim(name) {
+		data = Decoded(data)
+	} else if data, err = convertFile(name, data); err != nil {
+		return nil, 0, err
 	}
 	if f == source {
 		if reason := outline.Unwanted(data); reason != "" {
@@ -36,7 +36,10 @@ func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked 
 	return text, masked, nil
 }
 
-// Verbatim reports whether the text of a file is its bytes, with secrets masked.
+// Decoded returns the text of a file in UTF-8: see convert.UTF8.
+func Decoded(data []byte) []byte { return convert.UTF8(data) }
+
+// Verbatim reports whether the text of a file is its bytes in UTF-8, with secrets masked.
 func Verbatim(name string) bool { return !FormatOf(name).Converted() && !outline.Compressed(name) }
 
 // limits bounds each conversion. Of 67,000 files that are no attack, none exceeded them.
@@ -44,7 +47,7 @@ var limits = sandbox.Limits{Memory: 256 << 20, Time: 10 * time.Second}
 
 // version counts the changes of converters after which a file that was skipped may have a
 // text, or a file another text.
-const version = 5
+const version = 6
 
 // Rules identifies the rules for texts. An index that was made with other Rules is rebuilt.
 func Rules() string {
