@@ -17,6 +17,7 @@ func TestOtherEncodings(t *testing.T) {
 		"latin.md":  "# Stra\xdfen\n\nDie Br\xfccke ist gesperrt.\n",
 		"wide.txt":  wide("first line\r\nsecond platypus line\r\n"),
 		"page.html": "<h1>Caf\xe9</h1>\n<p>geschlossen</p>\n",
+		"koi8.txt":  "\xf0\xd2\xc9\n",
 		"code.py":   "# coding: iso-8859-15\ndef preis():\n    return '5 \xa4'\n",
 	}
 	for name, text := range files {
@@ -31,8 +32,9 @@ func TestOtherEncodings(t *testing.T) {
 	}
 	for range 2 { // without and with an index
 		for line, want := range map[string]string{
-			"grep Brücke": "latin.md:3:Die Brücke ist gesperrt.", "grep platypus": "wide.txt:2:second platypus line\n",
-			"grep -A 1 Café": "page.html:1:<h1>Café</h1>\npage.html-2-<p>", "grep -F --kind all €": "code.py:3:    return '5 €'",
+			"grep Brücke": "latin.md:3:Die Brücke ist gesperrt.", "grep platypus": "wide.txt:2:second platypus line\n1 line in 1 of 4 files; not searched: 1 not text\n",
+			"grep --json platypus": `"not_searched":{"not text":1}`,
+			"grep -A 1 Café":       "page.html:1:<h1>Café</h1>\npage.html-2-<p>", "grep -F --kind all €": "code.py:3:    return '5 €'",
 		} {
 			if got, code := cairn(line); code != exitDone || !strings.Contains(got, want) {
 				t.Errorf("%s: %d, %s, want %s", line, code, got, want)

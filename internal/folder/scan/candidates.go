@@ -11,6 +11,7 @@ import (
 
 	"cairn/internal/store/docs"
 	"cairn/internal/store/ngram"
+	"cairn/internal/text/markdown"
 	"cairn/internal/text/walk"
 )
 
@@ -19,6 +20,8 @@ type Candidates struct {
 	Files []Candidate // sorted by path
 	// Excluded is the number of text files that cannot have a matching line.
 	Excluded int
+	// unsearched counts files that are not read, by the reason.
+	unsearched map[string]int
 
 	known   *Known
 	matches *matches
@@ -42,9 +45,30 @@ func (c *Candidates) sort() {
 func (c *Candidates) addKnown(i int) {
 	if c.matches.has(i) {
 		c.add(c.known.files[i].Path, i)
-	} else if c.known.rows[i] >= 0 || c.known.files[i].grams != ngram.NotText {
+	} else if f := &c.known.files[i]; c.known.rows[i] >= 0 || f.grams != ngram.NotText {
 		c.Excluded++
+	} else if f.Size < 0 {
+		c.unsearched[string(walk.TooLarge)]++
+	} else {
+		c.unsearched[unsearched(f.Path)]++
 	}
+}
+
+// addEntry adds a file that is not in its known state, or counts it if it is too large.
+func (c *Candidates) addEntry(e *walk.Entry) {
+	if e.Reason == walk.TooLarge {
+		c.unsearched[string(walk.TooLarge)]++
+	} else if e.Reason == walk.None && !e.Dir {
+		c.add(e.Path, -1)
+	}
+}
+
+// unsearched returns why a file that is not text is not searched.
+func unsearched(path string) string {
+	if markdown.Verbatim(path) {
+		return "not text"
+	}
+	return "converted"
 }
 
 // Known are the states of the files of a folder in its documents. It does not change. Nil
@@ -62,7 +86,8 @@ type Known struct {
 // divisor.
 const tableLacks = 16
 
-// file is a file as it was read. A young one, see package indexer, has no ModTime.
+// file is a file as it was read. A young one, see package indexer, has no ModTime. The Size of
+// one that is too large to read is -1.
 type file struct {
 	docs.File
 	grams ngram.Filter // the trailer alone if the table has the rest
@@ -124,7 +149,9 @@ func Record(r *docs.Reader, before *Known, often bool) (*Known, error) {
 	old, skipped := 0, r.Skipped()
 	skip := func(to string) { // because of the content
 		for ; len(skipped) > 0 && (to == "" || skipped[0].Path < to); skipped = skipped[1:] {
-			if s := skipped[0]; s.ModTime != 0 || s.Grams != "" {
+			if s := skipped[0]; s.Reason == string(walk.TooLarge) {
+				add(docs.File{Path: s.Path, Size: -1}, ngram.NotText, -1, false)
+			} else if s.ModTime != 0 || s.Grams != "" {
 				add(docs.File{Path: s.Path, Size: s.Size, ModTime: s.ModTime, ChangeTime: s.ChangeTime}, s.Grams, -1, false)
 			}
 		}
@@ -232,7 +259,7 @@ func (k *Known) candidates(r *Request) (*Candidates, error) {
 		return nil, err
 	}
 	k = cmp.Or(k, &Known{opened: &opened{}})
-	return &Candidates{Files: []Candidate{}, known: k, matches: k.match(m.query)}, nil
+	return &Candidates{Files: []Candidate{}, unsearched: map[string]int{}, known: k, matches: k.match(m.query)}, nil
 }
 
 // Select walks the files and returns the candidates for r. A file is excluded only if its
@@ -243,13 +270,13 @@ func Select(ctx context.Context, t *walk.Tree, o *walk.Options, known *Known, r 
 		return nil, err
 	}
 	err = t.Walk(ctx, o, func(e walk.Entry) error {
-		if e.Reason != walk.None || e.Dir || !r.selects(e.Path) {
+		if !r.selects(e.Path) {
 			return nil
 		}
-		if i, ok := c.known.index(e.Path); ok && c.known.files[i].is(e.Size, e.ModTime, e.ChangeTime) {
+		if i, ok := c.known.index(e.Path); e.Reason == walk.None && ok && c.known.files[i].is(e.Size, e.ModTime, e.ChangeTime) {
 			c.addKnown(i)
 		} else {
-			c.add(e.Path, -1)
+			c.addEntry(&e)
 		}
 		return nil
 	})
@@ -284,8 +311,8 @@ func SelectWatched(ctx context.Context, t *walk.Tree, o *walk.Options, known *Kn
 	}
 	if len(changed) > 0 {
 		err = t.WalkPaths(ctx, o, changed, func(e walk.Entry) error {
-			if i, ok := known.index(e.Path); e.Reason == walk.None && !e.Dir && r.selects(e.Path) && (!ok || other[i]) {
-				c.add(e.Path, -1)
+			if i, ok := known.index(e.Path); r.selects(e.Path) && (!ok || other[i]) {
+				c.addEntry(&e)
 			}
 			return nil
 		})

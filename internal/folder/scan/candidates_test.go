@@ -39,7 +39,16 @@ func (e *edits) text() string {
 		}
 		b.WriteString([]string{"\n", "\r\n"}[e.rng.IntN(2)])
 	}
-	return strings.TrimSuffix(b.String(), "\n") + strings.Repeat("\x00", e.rng.IntN(20)/19)
+	text := strings.TrimSuffix(b.String(), "\n")
+	switch e.rng.IntN(20) {
+	case 0:
+		return text + "\x00"
+	case 1:
+		return strings.ReplaceAll(text, "é", "\xe9")
+	case 2:
+		return text + strings.Repeat("\n", maxSize)
+	}
+	return text
 }
 
 // change writes, removes, renames or ignores a file or a folder.

@@ -85,6 +85,9 @@ type Answer struct {
 	Matching int `json:"files"`
 	// Searched is the number of text files that the answer covers.
 	Searched int `json:"files_searched"`
+	// Unsearched counts the other files by the reason: too large, not text, or converted
+	// formats such as PDF.
+	Unsearched map[string]int `json:"not_searched,omitempty"`
 	// Truncated reports that Lines is incomplete. Reason says why, and whether Total is
 	// incomplete, too.
 	Truncated bool   `json:"truncated"`
@@ -121,7 +124,7 @@ func Warned(outdated map[string]string, line string) string {
 
 // Text returns the lines as text, below their number and the warnings.
 func (a *Answer) Text() string {
-	text := fmt.Sprintf("lines: %d, files: %d", a.Total, a.Matching)
+	text := fmt.Sprintf("lines: %d, files: %d%s", a.Total, a.Matching, a.NotSearched())
 	if a.Reason != "" {
 		text += "; " + a.Reason
 	}
@@ -131,6 +134,14 @@ func (a *Answer) Text() string {
 		lines = append(append(lines, "related sections of other files:"), a.Related...)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// NotSearched states Unsearched after a semicolon, "" if there are no such files.
+func (a *Answer) NotSearched() (text string) {
+	for _, reason := range slices.Sorted(maps.Keys(a.Unsearched)) {
+		text += fmt.Sprintf(", %d %s", a.Unsearched[reason], reason)
+	}
+	return strings.Replace(text, ", ", "; not searched: ", 1)
 }
 
 // Find scans the candidates, with their secrets masked. Of files in their known state, it reads
@@ -163,7 +174,7 @@ func Find(ctx context.Context, t *walk.Tree, o *walk.Options, masks *secret.Mask
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	a := &Answer{Pattern: r.Pattern, Searched: c.Excluded}
+	a := &Answer{Pattern: r.Pattern, Searched: c.Excluded, Unsearched: c.unsearched}
 	for i := range s.results {
 		a.add(&s.results[i], &r)
 	}
@@ -195,6 +206,7 @@ type search struct {
 // result is what a scan finds in a file.
 type result struct {
 	text  bool   // the file is text
+	not   string // why it is not searched, "" if it is or was removed
 	total int    // number of matching lines
 	lines []Line // as many as the answer can have, and those around them
 }
@@ -237,6 +249,7 @@ func (s *search) read(out *result, c Candidate, texts *docs.Reader, files *walk.
 		}
 		if same = known.current(c.Path, files); !same || !known.grams.Verbatim() {
 			if content = markdown.Decoded(content); walk.Check(content) != walk.None {
+				out.not = unsearched(c.Path)
 				return
 			}
 			if content, _ = s.masks.Mask(content); same {
@@ -279,6 +292,9 @@ func (s *search) read(out *result, c Candidate, texts *docs.Reader, files *walk.
 func (a *Answer) add(found *result, r *Request) {
 	if found.text {
 		a.Searched++
+	}
+	if found.not != "" {
+		a.Unsearched[found.not]++
 	}
 	if found.total > 0 {
 		a.Matching++

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cairn/indexer"
 	"cairn/internal/text/secret"
 	"cairn/internal/text/walk"
 )
@@ -39,7 +40,9 @@ func open(t *testing.T, files map[string]string) (string, *walk.Tree) {
 	return dir, tree
 }
 
-var options = &walk.Options{Extensions: []string{".md", ".txt"}}
+const maxSize = 64 << 10
+
+var options = &walk.Options{Extensions: []string{".md", ".txt"}, MaxSize: func(string) int64 { return maxSize }}
 
 // findMasked finds lines without an index.
 func findMasked(ctx context.Context, tree *walk.Tree, masks *secret.Masks, r Request) (*Answer, error) {
@@ -237,11 +240,33 @@ func TestFindLikeRipgrep(t *testing.T) {
 	}
 }
 
-// TestFindDecodes: lines of files that are not UTF-8 match as text.
+// TestFindDecodes: lines of files that are not UTF-8 match as text, and the answer counts the
+// files that are not searched.
 func TestFindDecodes(t *testing.T) {
-	_, tree := open(t, map[string]string{"latin.txt": "first\nR\xe9sum\xe9 here\n", "wide.txt": "\xff\xfea\x00\n\x00\xe9\x00s\x00", "koi8.txt": "\xf0\xd2\xc9\n"})
+	files := map[string]string{
+		"latin.txt": "first\nR\xe9sum\xe9 here\n", "wide.txt": "\xff\xfea\x00\n\x00\xe9\x00s\x00",
+		"koi8.txt": "\xf0\xd2\xc9\n", "zero.md": "\x00", "large.md": strings.Repeat("x", maxSize+1), "a.txt.gz": "\x1f\x8b\x00", "a.gz": "\x1f\x8b",
+	}
+	_, tree := open(t, files)
 	want := []string{"latin.txt:2:Résumé here", "wide.txt:2:és"}
-	if a := find(t, tree, Request{Pattern: "és"}); !slices.Equal(a.Lines, want) || a.Searched != 2 {
+	a := find(t, tree, Request{Pattern: "és"})
+	if !slices.Equal(a.Lines, want) || a.Searched != 2 {
 		t.Errorf("%+v, want %q", a, want)
+	}
+	if got, want := a.Text(), "lines: 2, files: 2; not searched: 1 converted, 2 not text, 1 too large\n"; !strings.HasPrefix(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	x, d := openIndexer(t, tree, &indexer.Options{Walk: options})
+	if _, err := x.RunKeywords(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	known := record(t, d, nil)
+	for _, prefix := range []string{"", "koi8"} {
+		r := Request{Pattern: "és", PathPrefix: prefix}
+		c, err := SelectWatched(t.Context(), tree, options, known, nil, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, tree, d, "watching", r, c, find(t, tree, r))
 	}
 }

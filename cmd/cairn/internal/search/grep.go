@@ -97,7 +97,7 @@ func (a *app) grep(ctx context.Context, command string, r scan.Request) (err err
 			}
 			a.Out.Printf("%s%s%d%s%s\n", p.Shown(l.Path), sign, l.Number, sign, text)
 		}
-		a.Out.Notes.Dim(fmt.Sprintf("%s in %d of %s", view.Count(found.Total, "line"), found.Matching, view.Count(found.Searched, "file")))
+		a.Out.Notes.Dim(fmt.Sprintf("%s in %d of %s%s", view.Count(found.Total, "line"), found.Matching, view.Count(found.Searched, "file"), found.NotSearched()))
 		if found.Truncated {
 			a.Out.Notes.Warn("not complete: %s", found.Reason)
 		}
@@ -127,15 +127,16 @@ type (
 		End   int      `json:"end"`
 	}
 	grepStats struct {
-		Searches int `json:"searches"`
-		Files    int `json:"searches_with_match"`
-		Lines    int `json:"matched_lines"`
-		Matches  int `json:"matches"`
+		Searches int            `json:"searches"`
+		Files    int            `json:"searches_with_match"`
+		Lines    int            `json:"matched_lines"`
+		Matches  int            `json:"matches"`
+		Not      map[string]int `json:"not_searched,omitempty"` // files, by the reason
 	}
 )
 
 func (a *app) grepEvents(found *scan.Answer, m *scan.Matcher, shown func(string) string) (err error) {
-	all := grepStats{Searches: found.Searched, Files: found.Matching, Lines: found.Total}
+	all := grepStats{Searches: found.Searched, Files: found.Matching, Lines: found.Total, Not: found.Unsearched}
 	write := func(kind string, data grepEntry) {
 		if err == nil {
 			err = a.Out.Encode(grepEvent{kind, data})
