@@ -12,12 +12,12 @@ import (
 	"cairn/internal/text/walk"
 )
 
-// errNoFolder is returned by Scan of a workspace without files.
+// errNoFolder is returned by Scan in a process that answers from a store alone.
 var errNoFolder = errors.New("this process answers from a store and has no files to search line by line")
 
 // Scan finds every matching line of the folder's files.
 func (w *Workspace) Scan(ctx context.Context, r scan.Request) (*scan.Answer, error) {
-	if w.options.Stateless {
+	if w.options.Store != nil && w.options.Stateless {
 		return nil, errNoFolder
 	}
 	if err := w.exists(); err != nil {

@@ -76,7 +76,7 @@ type Options struct {
 	Reranker  func(dir string) (models.Reranker, error)
 	// Command describes this process to others, such as "cairn index".
 	Command string
-	// Stateless answers from Store alone and never writes.
+	// Stateless answers from Store alone, if there is one, and never writes in it.
 	Stateless bool
 	// Postgres is the address of a database in which the servers of Store share the
 	// catalogue of tools and the usage; "" means the folder's files.

@@ -18,6 +18,7 @@ import (
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
+	"cairn/internal/folder/scan"
 	"cairn/models"
 	"cairn/retriever"
 )
@@ -70,6 +71,16 @@ func first(t *testing.T, w *Workspace, query string) string {
 		t.Fatalf("Search(%q) found nothing: %+v", query, a)
 	}
 	return a.Results[0].Path
+}
+
+// TestScanWithoutIndexing: a process that neither indexes nor has a store scans the folder.
+func TestScanWithoutIndexing(t *testing.T) {
+	o := hashed()
+	o.Stateless = true
+	w := open(t, folder(t), Owning, o)
+	if a, err := w.Scan(t.Context(), scan.Request{Pattern: "token"}); err != nil || a.Total != 1 || a.Searched != 3 {
+		t.Errorf("Scan = %+v, %v, want a line of three files", a, err)
+	}
 }
 
 func TestReadingAMissingIndexMakesNone(t *testing.T) {
