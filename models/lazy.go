@@ -13,6 +13,9 @@ var ErrClosed = errors.New("the model is closed")
 // available earlier. If the model cannot be opened, every use returns the same error. A
 // Lazy is safe for concurrent use.
 type Lazy struct {
+	// Tokenize, if not nil, returns the tokenizer of the model without opening the model.
+	Tokenize func() (Tokenizer, error)
+
 	description Description
 
 	mu    sync.Mutex
@@ -72,6 +75,9 @@ func (l *Lazy) Kernel() string {
 
 // Tokenizer implements Embedder.
 func (l *Lazy) Tokenizer() (Tokenizer, error) {
+	if l.Tokenize != nil {
+		return l.Tokenize()
+	}
 	m, err := l.Open()
 	if err != nil {
 		return nil, err

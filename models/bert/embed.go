@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"cairn/models"
+	"cairn/models/wordpiece"
 )
 
 // packTokens is the most tokens of short texts that go through the layers together, so
@@ -42,15 +43,20 @@ func (e *Encoder) Threads() int { return e.threads }
 func (e *Encoder) Close() error { return nil }
 
 // Tokenizer implements models.Embedder.
-func (e *Encoder) Tokenizer() (models.Tokenizer, error) { return pieces{e}, nil }
-
-type pieces struct{ e *Encoder }
-
-func (p pieces) Count(text string) int { return p.e.tokenizer.Count(text) }
-
-func (p pieces) Encode(text string) []int32 {
-	return p.e.tokenizer.AppendIDs(nil, text, p.e.description.MaxTokens)
+func (e *Encoder) Tokenizer() (models.Tokenizer, error) {
+	return NewTokenizer(e.tokenizer, e.description.MaxTokens), nil
 }
+
+// NewTokenizer returns the tokenizer of an encoder that splits text by s and reads at most
+// longest tokens.
+func NewTokenizer(s wordpiece.Splitter, longest int) models.Tokenizer { return pieces{s, longest} }
+
+type pieces struct {
+	wordpiece.Splitter
+	longest int
+}
+
+func (p pieces) Encode(text string) []int32 { return p.AppendIDs(nil, text, p.longest) }
 
 // EmbedQuery implements models.Embedder.
 func (e *Encoder) EmbedQuery(ctx context.Context, text string) ([]float32, error) {

@@ -85,10 +85,10 @@ func TestEdges(t *testing.T) {
 	if cosine(got[1], got[2]) != 1 {
 		t.Error("a long text's vector is not that of the text cut at 20 pieces")
 	}
-	if n := len((pieces{e}).Encode(long)); n != 20 {
+	if n := len(pieces{e.tokenizer, e.description.MaxTokens}.Encode(long)); n != 20 {
 		t.Errorf("Encode gives %d ids, want 20", n)
 	}
-	if n := (pieces{e}).Count("w1 w2 w3"); n != 3 {
+	if n := (pieces{e.tokenizer, 0}).Count("w1 w2 w3"); n != 3 {
 		t.Errorf("Count gives %d, want 3", n)
 	}
 	// The prefixes make the kinds of text differ.

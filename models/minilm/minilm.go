@@ -10,6 +10,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
+	"sync"
 
 	"cairn/models"
 	"cairn/models/bert"
@@ -87,6 +88,24 @@ func ToolDescription() models.Description {
 	return d.WithID(toolFingerprint)
 }
 
+// splitter splits text for all models of a process.
+var splitter = sync.OnceValues(func() (*wordpiece.Tokenizer, error) {
+	defer release(tokenizer)
+	if err := verify(sums, "tokenizer.json", sha256.Sum256(tokenizer)); err != nil {
+		return nil, err
+	}
+	return wordpiece.New(tokenizer)
+})
+
+// Tokenizer returns the tokenizer of the model of Description. It does not open the model.
+func Tokenizer() (models.Tokenizer, error) {
+	s, err := splitter()
+	if err != nil {
+		return nil, err
+	}
+	return bert.NewTokenizer(s, Description().MaxTokens), nil
+}
+
 // Open verifies the embedded files and returns the native engine running them.
 // It ignores TokenizerJSON, Adapter and Digest in opts.
 func Open(opts *bert.Options) (*bert.Encoder, error) {
@@ -108,7 +127,7 @@ func open(opts *bert.Options, desc models.Description, adapter []byte, digest st
 		o.Symbols = symbolChanges
 	}
 	var enc *bert.Encoder
-	tok, err := wordpiece.New(tokenizer)
+	tok, err := splitter()
 	if err == nil {
 		enc, err = bert.New(weights, tok, desc, &o)
 	}
@@ -120,6 +139,5 @@ func open(opts *bert.Options, desc models.Description, adapter []byte, digest st
 	}
 	// The encoder has its own copy of everything but the word embeddings.
 	release(weights)
-	release(tokenizer)
 	return enc, nil
 }

@@ -59,7 +59,7 @@ func (m *Model) Apply(o *workspace.Options) error {
 	}
 	if m.native() {
 		if installed == nil {
-			o.ToolDescription, o.ToolModel = minilm.ToolDescription(), m.tools
+			o.ToolDescription, o.ToolModel, o.Tokenizer = minilm.ToolDescription(), m.tools, minilm.Tokenizer
 		}
 		o.Description.Kernel, o.ModelChosen = bert.Chosen(), m.Dir == BuiltIn
 		return nil

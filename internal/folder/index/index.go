@@ -43,6 +43,8 @@ type Settings struct {
 	// calls it at most once, when it first needs the model.
 	Description models.Description
 	Model       func() (models.Embedder, error)
+	// Tokenizer, if not nil, is that of Model. It does not open the model, which words do not need.
+	Tokenizer func() (models.Tokenizer, error)
 	// Warm opens the model at once, in the background.
 	Warm bool
 	// Background starts a run of the indexer whenever this process becomes the owner. Watch
@@ -149,6 +151,7 @@ type Index struct {
 // New returns the index in o.Dir and starts the background work of o.
 func New(o Options) *Index {
 	x := &Index{options: o, model: models.NewLazy(o.Description, o.Model), damage: Damage{}, started: make(chan struct{})}
+	x.model.Tokenize = o.Tokenizer
 	x.updates, x.stopUpdates = context.WithCancel(context.Background())
 	x.life, x.end = context.WithCancel(context.Background())
 	if o.Remote == nil { // searches of a server mostly wait for it

@@ -100,3 +100,17 @@ func TestRunStopsWhereTheIndexWasRemoved(t *testing.T) {
 		t.Errorf("Close = %v", err)
 	}
 }
+
+// TestWordsNeedNoModel: a run without vectors, and a search by words, do not open the model.
+func TestWordsNeedNoModel(t *testing.T) {
+	x := open(t, func(o *Options) {
+		o.Model = func() (models.Embedder, error) { return nil, errors.New("the model was opened") }
+		o.Tokenizer = func() (models.Tokenizer, error) { return testutil.HashTokenizer{}, nil }
+	})
+	if _, err := x.Index(t.Context(), IndexRequest{NoEmbed: true}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := x.Search(t.Context(), retriever.Query{Text: "login", Mode: retriever.Keyword}); err != nil || len(a.Results) == 0 {
+		t.Errorf("a search by words: %+v, %v", a, err)
+	}
+}
