@@ -67,7 +67,8 @@ type Folder struct {
 	workspace *workspace.Workspace
 }
 
-// Open opens the folder at dir. It reads the configuration of the folder, if there is one.
+// Open opens the folder at dir, or, if dir is "", the one that the command cairn chooses without
+// -C. It reads the configuration of the folder, if there is one.
 // It makes no index: see Folder.Index. The caller must close the Folder.
 func Open(ctx context.Context, dir string, o *Options) (*Folder, error) {
 	o = cmp.Or(o, &Options{})
@@ -148,8 +149,10 @@ func (f *Folder) AddTools(ctx context.Context, source string, definitions io.Rea
 	if err != nil {
 		return 0, err
 	}
-	_, err = toolbox.ImportOp.Call(ctx, f.workspace.Folder, toolbox.ImportRequest{Source: source, Tools: batch.Tools}, nil)
-	return len(batch.Tools), err
+	if _, err := toolbox.ImportOp.Call(ctx, f.workspace.Folder, toolbox.ImportRequest{Source: source, Tools: batch.Tools}, nil); err != nil {
+		return 0, err
+	}
+	return len(batch.Tools), nil
 }
 
 // Plan is an acyclic graph of tools for an intent.

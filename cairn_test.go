@@ -110,6 +110,16 @@ func TestFolder(t *testing.T) {
 	if p, err := first.Suggest(t.Context(), "fell the tree"); err != nil || len(p.Steps) > 0 {
 		t.Errorf("Suggest without tools: %+v, %v", p, err)
 	}
+	const tool = `[{"name": "copy_file", "description": "Copy a file"}]`
+	if n, err := first.AddTools(t.Context(), "", strings.NewReader(tool)); err == nil || n != 0 {
+		t.Errorf("AddTools without a source: %d, %v, want 0 and an error", n, err)
+	}
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := second.AddTools(t.Context(), "files", strings.NewReader(tool)); err == nil || n != 0 {
+		t.Errorf("AddTools of a closed folder: %d, %v, want 0 and an error", n, err)
+	}
 	if _, err := cairn.Open(t.Context(), filepath.Join(dir, "missing"), nil); err == nil {
 		t.Error("a missing folder was opened")
 	}
