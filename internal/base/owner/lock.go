@@ -71,7 +71,7 @@ type lock struct {
 
 func newLock(path string) *lock { return &lock{path: path, file: flock.New(path)} }
 
-// tryOwn takes the lock if it is free, and writes h to the file. It reports whether it
+// tryOwn takes the lock if it is free, and writes h to the file if it can. It reports whether it
 // has the lock.
 func (l *lock) tryOwn(h Holder) (bool, error) {
 	ok, err := l.file.TryLock()
@@ -81,14 +81,10 @@ func (l *lock) tryOwn(h Holder) (bool, error) {
 	if !l.held() { // the folder was removed before the lock was taken
 		return false, l.file.Unlock()
 	}
-	text, err := json.Marshal(h)
-	if err == nil {
-		// The file is rewritten in place: a new file would not be the locked one.
-		err = os.WriteFile(l.path, append(text, '\n'), 0o600)
-	}
-	if err != nil {
-		l.file.Unlock()
-		return false, fmt.Errorf("writing the lock's holder: %w", err)
+	if text, err := json.Marshal(h); err == nil {
+		// The file is rewritten in place: a new file would not be the locked one. If that
+		// fails, as on a full disk, the lock holds, and its holder is unknown to others.
+		_ = os.WriteFile(l.path, append(text, '\n'), 0o600)
 	}
 	return true, nil
 }

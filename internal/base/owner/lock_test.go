@@ -2,6 +2,7 @@ package owner
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,23 @@ func TestLockHasOneOwner(t *testing.T) {
 	}
 	if ok, err := second.tryOwn(me); !ok || err != nil {
 		t.Errorf("owning after the release: %v, %v, want the lock", ok, err)
+	}
+}
+
+// TestLockOnAFullDisk takes a lock in a file that cannot be written.
+func TestLockOnAFullDisk(t *testing.T) {
+	const full = "/dev/full" // every write fails for lack of space
+	if _, err := os.Stat(full); err != nil {
+		t.Skip(err)
+	}
+	path := t.TempDir() + "/lock"
+	if err := os.Symlink(full, path); err != nil {
+		t.Fatal(err)
+	}
+	l := newLock(path)
+	defer l.file.Unlock()
+	if ok, err := l.tryOwn(Holder{PID: 42}); !ok || err != nil {
+		t.Errorf("owning: %v, %v, want the lock", ok, err)
 	}
 }
 

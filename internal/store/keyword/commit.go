@@ -21,7 +21,8 @@ const readPrefix = "read-"
 
 // openCommit opens the index in dir. A reader opens a folder with copies of the small files
 // and links to the segments, which never change: so it finds the last commit while another
-// process has the index open, and keeps it when that process removes segments.
+// process has the index open, and keeps it when that process removes segments. The folder is
+// below dir, or among the temporary files if there is no room.
 func openCommit(dir string, readOnly bool) (*Index, error) {
 	if !readOnly {
 		for _, name := range names(dir) {
@@ -40,11 +41,19 @@ func openCommit(dir string, readOnly bool) (*Index, error) {
 	if _, err := os.Stat(filepath.Join(dir, rootFile)); err != nil {
 		return nil, err // scorch would create a missing index
 	}
-	files, err := os.MkdirTemp(dir, readPrefix)
+	x, err := openLinks(dir, dir)
+	if errors.Is(err, syscall.ENOSPC) {
+		x, err = openLinks(dir, "")
+	}
+	return x, err
+}
+
+// openLinks opens the last commit of the index in dir from a new folder below parent.
+func openLinks(dir, parent string) (x *Index, err error) {
+	files, err := os.MkdirTemp(parent, readPrefix)
 	if err != nil {
 		return nil, err
 	}
-	var x *Index
 	if err = linkCommit(dir, files); err == nil {
 		x, err = open(files, true)
 	}

@@ -349,6 +349,15 @@ func TestReopen(t *testing.T) {
 			t.Error("a read-only index took an update")
 		}
 	}
+
+	r, err := openLinks(dir, t.TempDir()) // as on a full disk
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if got := search(t, r, "word1 word50 word300", 20, store.Filter{}); !slices.Equal(got, want) {
+		t.Errorf("opened from another folder: %v, want %v", got, want)
+	}
 }
 
 func TestDamage(t *testing.T) {
