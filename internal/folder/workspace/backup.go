@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -50,6 +51,8 @@ var writtenFolders = []string{".cairn", ".cuedeck"}
 type BackupReport struct {
 	Records int `json:"records"`
 	Files   int `json:"files"`
+	// LeftOut lists files that Backup did not write, with the reason.
+	LeftOut []string `json:"left_out,omitempty"`
 	// Kept lists files of the folder that differ from the backup and were not replaced.
 	Kept []string `json:"kept,omitempty"`
 	// Damaged counts the damaged lines that Restore skipped.
@@ -92,7 +95,7 @@ func (w *Workspace) backup(ctx context.Context, to io.Writer, fn func(toolbox.Li
 	for _, r := range all.Records {
 		record(toolbox.Line{Part: questionsPart, Bucket: r.Bucket, Key: []byte(r.Key), Value: r.Value})
 	}
-	if err := w.eachWritten(func(name string, content []byte) {
+	if report.LeftOut, err = w.eachWritten(func(name string, content []byte) {
 		report.Files++
 		b.Write(backupRecord{File: name, Content: content})
 	}); err != nil {
@@ -111,12 +114,12 @@ func (w *Workspace) questions() (store records.Store, closeFile func() error, er
 	return records.NewFile(file, embedded.Buckets()...), file.Close, nil
 }
 
-// eachWritten calls fn with the files of writtenFolders in the order of their paths. It
-// does not follow symbolic links.
-func (w *Workspace) eachWritten(fn func(name string, content []byte)) error {
+// eachWritten calls fn with the files of writtenFolders in the order of their paths, and
+// returns those that it leaves out, with the reason. It does not follow symbolic links.
+func (w *Workspace) eachWritten(fn func(name string, content []byte)) (leftOut []string, err error) {
 	root, err := os.OpenRoot(w.selection.Root)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer root.Close()
 	for _, folder := range writtenFolders {
@@ -126,12 +129,19 @@ func (w *Workspace) eachWritten(fn func(name string, content []byte)) error {
 				return fs.SkipDir
 			case err != nil:
 				return err
-			case !d.Type().IsRegular() || strings.HasSuffix(name, ".lock") || atomicfile.Temporary(d.Name()):
+			case d.IsDir() || strings.HasSuffix(name, ".lock") || atomicfile.Temporary(d.Name()):
+				return nil
+			case !d.Type().IsRegular():
+				leftOut = append(leftOut, name+" is not a regular file")
 				return nil
 			}
 			info, err := d.Info()
-			if err != nil || info.Size() > maxBackupFile {
+			if err != nil {
 				return err
+			}
+			if info.Size() > maxBackupFile {
+				leftOut = append(leftOut, fmt.Sprintf("%s is larger than %d MiB", name, maxBackupFile>>20))
+				return nil
 			}
 			content, err := root.ReadFile(name)
 			if err == nil {
@@ -140,10 +150,10 @@ func (w *Workspace) eachWritten(fn func(name string, content []byte)) error {
 			return err
 		})
 		if err != nil && !errors.Is(err, fs.SkipDir) {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return leftOut, nil
 }
 
 // Verify reads all files of the index, the tools and the question tasks, and compares

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -153,6 +154,24 @@ func TestRestoredWorkspaceAnswersTheSame(t *testing.T) {
 	}
 	if report, err := r.Restore(t.Context(), &backup, RestoreOptions{}); err != nil || !slices.Equal(report.Kept, []string{".cairn/cards/first.md"}) {
 		t.Errorf("Restore over a changed file: %+v, %v", report, err)
+	}
+}
+
+// TestBackupNamesWhatItLeavesOut backs up a folder with a link and a large file.
+func TestBackupNamesWhatItLeavesOut(t *testing.T) {
+	sel := folder(t)
+	large, link := filepath.Join(sel.Root, ".cairn/large.pdf"), filepath.Join(sel.Root, ".cairn/link.md")
+	write(t, large, "")
+	if err := os.Truncate(large, maxBackupFile+1); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../auth.md", link); err != nil {
+		t.Skip(err)
+	}
+	report, err := open(t, sel, Owning, hashed()).Backup(t.Context(), io.Discard)
+	want := []string{".cairn/large.pdf is larger than 16 MiB", ".cairn/link.md is not a regular file"}
+	if err != nil || !slices.Equal(report.LeftOut, want) {
+		t.Errorf("Backup: %+v, %v, want %q left out", report, err, want)
 	}
 }
 

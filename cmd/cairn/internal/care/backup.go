@@ -21,9 +21,17 @@ func (a *app) backupCommand() *cli.Command {
 	var force bool
 	cmd := cli.NewCommand("backup FILE", "Write what cairn cannot rebuild to a file",
 		a.WithWorkspace("backup", workspace.Reading, func(ctx context.Context, w *workspace.Workspace, args []string) error {
-			if args[0] == "-" {
-				_, err := w.Backup(ctx, a.Out.Raw())
+			var r *workspace.BackupReport
+			write := func(to io.Writer) (err error) {
+				if r, err = w.Backup(ctx, to); err == nil {
+					for _, file := range r.LeftOut {
+						a.Out.Notes.Warn("%s; the backup does not contain it", term.Plain(file))
+					}
+				}
 				return err
+			}
+			if args[0] == "-" {
+				return write(a.Out.Raw())
 			}
 			switch info, err := os.Lstat(args[0]); {
 			case err != nil: // creating the file reports other errors
@@ -32,12 +40,7 @@ func (a *app) backupCommand() *cli.Command {
 			case !force:
 				return cli.BadUsage("%s exists; --force replaces it", term.Plain(args[0]))
 			}
-			var r *workspace.BackupReport
-			err := atomicfile.WriteBy(args[0], 0o600, func(f *os.File) (err error) {
-				r, err = w.Backup(ctx, f)
-				return err
-			})
-			if err != nil {
+			if err := atomicfile.WriteBy(args[0], 0o600, func(f *os.File) error { return write(f) }); err != nil {
 				return err
 			}
 			return a.Out.Line(r, "wrote %s and %s to %s", view.Count(r.Records, "record"), view.Count(r.Files, "file"), term.Plain(args[0]))
