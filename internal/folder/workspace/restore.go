@@ -41,8 +41,17 @@ func (o *RestoreOptions) writing(name string) error {
 	return o.step(name)
 }
 
-// previousBackup is the name of the backup of the replaced records, next to them.
-const previousBackup = "before-restore.cairn"
+// previousBackup returns the path of a new file in dir for the backup of the replaced
+// records: before-restore.cairn, or before-restore-2.cairn after an earlier restore.
+func previousBackup(dir string) string {
+	path := filepath.Join(dir, "before-restore.cairn")
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return path
+		}
+		path = filepath.Join(dir, fmt.Sprintf("before-restore-%d.cairn", n))
+	}
+}
 
 // Restore replaces the records of the folder with those of a backup, and writes the
 // missing files. It checks the whole backup first, and keeps the replaced records in a
@@ -72,7 +81,7 @@ func (w *Workspace) Restore(ctx context.Context, from io.Reader, o RestoreOption
 	defer release()
 	report := r.report
 	report.Records, report.Files = len(r.next.tools)+len(r.next.questions), len(r.files)
-	report.Previous = filepath.Join(place.Records, previousBackup)
+	report.Previous = previousBackup(place.Records)
 	var before recordSet
 	err = atomicfile.WriteBy(report.Previous, 0o600, func(to *os.File) error {
 		_, err := w.backup(ctx, to, before.add)
