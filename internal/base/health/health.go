@@ -15,12 +15,15 @@ type File struct {
 	Bytes    int64    `json:"bytes"`
 	Records  int      `json:"records,omitempty"`
 	Problems []string `json:"problems,omitempty"`
+	// Outdated reports that the part is undamaged, but of another version or made with other
+	// settings. Its next use rebuilds it.
+	Outdated bool `json:"outdated,omitempty"`
 	// Repaired describes the repair, "" for none.
 	Repaired string `json:"repaired,omitempty"`
 }
 
-// Damaged reports whether f has a problem that was not repaired.
-func (f *File) Damaged() bool { return len(f.Problems) > 0 && f.Repaired == "" }
+// Damaged reports whether f has damage that was not repaired.
+func (f *File) Damaged() bool { return len(f.Problems) > 0 && f.Repaired == "" && !f.Outdated }
 
 // Report is the result of checking several parts.
 type Report struct {
@@ -41,7 +44,8 @@ type Part struct {
 	Repair func(context.Context, File) (did string, err error)
 }
 
-// Check checks parts. With repair, it then repairs the damaged ones.
+// Check checks parts. With repair, it then repairs those that are damaged or
+// outdated.
 func Check(ctx context.Context, parts []Part, repair bool) (*Report, error) {
 	r := &Report{Files: []File{}}
 	var checked []Part // by index of the file
@@ -58,7 +62,7 @@ func Check(ctx context.Context, parts []Part, repair bool) (*Report, error) {
 		}
 	}
 	for i, f := range r.Files {
-		if !repair || !f.Damaged() {
+		if !repair || !f.Damaged() && !f.Outdated {
 			continue
 		}
 		var err error

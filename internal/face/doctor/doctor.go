@@ -197,7 +197,9 @@ func (r *Report) workspace(ctx context.Context, sel config.Selection, cfg config
 				r.add(Finding{Check: "files", Kind: "recovered", Path: f.Name, Message: problem, Fix: f.Repaired})
 				continue
 			}
-			r.add(Finding{Check: "files", Kind: "damaged", Path: f.Name, Message: problem, Fix: "run `cairn verify --repair`", Error: true, Repairable: true})
+			if f.Damaged() { // the check of the index reports an outdated one
+				r.add(Finding{Check: "files", Kind: "damaged", Path: f.Name, Message: problem, Fix: "run `cairn verify --repair`", Error: true, Repairable: true})
+			}
 		}
 	}
 	r.index(index.StatusOp.Call(ctx, w.Folder, index.StatusRequest{Selection: sel}, nil))
@@ -256,10 +258,10 @@ func (r *Report) index(s *index.Status, err error) {
 	case "partial":
 		r.add(Finding{Check: "index", Kind: "partial", Message: fmt.Sprintf("the index is incomplete: %d chunks have no vector", s.Pending), Fix: "run `cairn index`"})
 	}
-	if slices.Contains(s.Degraded, index.KeywordsLacking) {
-		r.add(Finding{Check: "index", Kind: "degraded", Message: s.Problem, Fix: "run `cairn index`"})
-	} else if len(s.Degraded) > 0 {
+	if slices.Contains(s.Degraded, index.OwnerLacking) {
 		r.add(Finding{Check: "index", Kind: "degraded", Message: s.Problem, Fix: "let the other process continue, or end it", Error: true})
+	} else if len(s.Degraded) > 0 {
+		r.add(Finding{Check: "index", Kind: "degraded", Message: s.Problem, Fix: "run `cairn index`"})
 	} else if s.Problem != "" {
 		r.add(Finding{Check: "index", Kind: "failed", Message: "the last run failed: " + s.Problem, Fix: "run `cairn index` to see why", Error: true})
 	}

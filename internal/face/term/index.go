@@ -120,6 +120,8 @@ func (o *Writer) Verified(v *index.Verified) {
 		switch {
 		case f.Repaired != "":
 			state = "repaired"
+		case f.Outdated:
+			state = "outdated"
 		case len(f.Problems) > 0:
 			state = "DAMAGED"
 		}

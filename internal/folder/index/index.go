@@ -216,7 +216,7 @@ func (x *Index) open(write bool) error {
 	err := x.openStores(write, false)
 	rebuild, _ := errors.AsType[*RebuildError](err)
 	if rebuild != nil && rebuild.part == DocumentsFile {
-		x.damage[DocumentsFile] = errors.New(rebuild.Reason)
+		x.damage[DocumentsFile] = rebuild.why
 		err = x.openStores(write, false)
 		rebuild, _ = errors.AsType[*RebuildError](err)
 	}
@@ -463,7 +463,9 @@ func (x *Index) lacks() []string {
 func (x *Index) documentsProblem() string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if why := x.damage[DocumentsFile]; why != nil {
+	if why := x.damage[DocumentsFile]; why != nil && outdated(why) {
+		return fmt.Sprintf("%v; call the tool index, or run `cairn index`, to rebuild it", why)
+	} else if why != nil {
 		return fmt.Sprintf("the index is damaged: %v; call the tool index, or run `cairn index`, to rebuild it", why)
 	}
 	return ""

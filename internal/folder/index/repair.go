@@ -53,6 +53,15 @@ func damagedPart(err error) string {
 	return ""
 }
 
+// outdated reports whether the error of opening a part says that it is not damaged, but of
+// another version of cairn or made with other settings.
+func outdated(err error) bool {
+	_, format := errors.AsType[*docs.FormatError](err)
+	_, chunks := errors.AsType[*docs.ChunksError](err)
+	_, vectors := errors.AsType[*flat.FormatError](err)
+	return format || chunks || vectors || errors.Is(err, keyword.ErrFormat)
+}
+
 // derived are the parts that are built from the documents.
 var derived = []struct {
 	name, what string
@@ -322,7 +331,7 @@ func (x *Index) part(name string, check func(context.Context, *Stores) (health.F
 			damage, err = err, nil
 		}
 		if damage != nil {
-			f.Name, f.Problems = name, append(f.Problems, damage.Error())
+			f.Name, f.Problems, f.Outdated = name, append(f.Problems, damage.Error()), outdated(damage)
 		}
 		return f, err
 	}}

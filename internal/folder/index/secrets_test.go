@@ -84,6 +84,18 @@ func TestOtherRulesRebuildTheIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed.Config.Security.Mask = true
+	reading := changed
+	reading.Write, reading.Holder = false, nil
+	x = New(reading)
+	state, err := x.Status(t.Context(), StatusRequest{})
+	if err != nil || state.Problem == "" || strings.Contains(state.Problem, "damaged") {
+		t.Errorf("Status before the rebuild: %+v, %v, want a problem that is no damage", state, err)
+	}
+	found, err := x.Verify(t.Context(), VerifyRequest{})
+	if err != nil || found.Damaged() || len(found.Files) != 1 || !found.Files[0].Outdated {
+		t.Errorf("Verify before the rebuild: %+v, %v, want an outdated part", found, err)
+	}
+	x.Close()
 	x = New(changed)
 	defer x.Close()
 	if _, err := x.Index(t.Context(), IndexRequest{}, nil); err != nil {

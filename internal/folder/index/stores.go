@@ -230,11 +230,11 @@ func openError(err error, d models.Description) error {
 	switch part := damagedPart(err); {
 	case errors.Is(err, walk.ErrRoots):
 	case otherFormat || otherModel || flat.OtherModel(err):
-		return &RebuildError{reason, part}
+		return &RebuildError{reason, part, err}
 	case errors.Is(err, docs.ErrNoIndex), errors.Is(err, fs.ErrNotExist):
 		return ErrNoIndex
 	case part != "":
-		return &RebuildError{reason, part}
+		return &RebuildError{reason, part, err}
 	}
 	return err
 }

@@ -129,6 +129,7 @@ type RebuildError struct {
 	Reason string
 
 	part string // the part that is damaged or of an earlier format
+	why  error  // the error of opening it
 }
 
 func (e *RebuildError) Error() string {

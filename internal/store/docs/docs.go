@@ -79,7 +79,7 @@ func (e *ModelError) Error() string {
 type ChunksError struct{ Have, Want string }
 
 func (e *ChunksError) Error() string {
-	return fmt.Sprintf("the index was made with %q, not %q", e.Have, e.Want)
+	return "the index was made by another version of cairn or with other settings for secrets"
 }
 
 // CorruptError reports a stored document that cannot be read.
