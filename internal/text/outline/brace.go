@@ -219,7 +219,7 @@ func (p *braces) pop(i int) {
 func (p *braces) list(i int) bool {
 	from := p.pastModifiers(p.from)
 	for j := max(from, i-maxAngles); j < i; j++ {
-		if p.is(j, '<') && p.isWord(j-1) && p.pastAngles(j, len(p.tokens)) > i {
+		if p.is(j, '<') && (p.isWord(j-1) || p.is(j-1, '=')) && p.pastAngles(j, len(p.tokens)) > i {
 			return false
 		}
 	}

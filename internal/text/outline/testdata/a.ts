@@ -47,3 +47,9 @@ class Query {
     }
   }
 }
+export const serve = <E extends Env = Env, S extends Shape = {}>(
+  app: App<E, S>,
+  options: Options = { port: 0 }
+): Server<E, S> => {
+  return app.listen(options)
+}
