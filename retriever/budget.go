@@ -216,6 +216,10 @@ func (s *search) pack(a *Answer, budget int, seen map[string]int) (left int) {
 			f.extend(h, share)
 		}
 	}
+	for _, h := range texts[:meant] {
+		f.widen(h, h.chunk)
+		f.widen(h, h.own)
+	}
 	if !s.brief {
 		f.fill(texts, meant)
 	}
@@ -223,12 +227,8 @@ func (s *search) pack(a *Answer, budget int, seen map[string]int) (left int) {
 	return f.left
 }
 
-// fill spends what remains of the budget after passages of the first texts.
+// fill spends what remains of the budget after the first texts.
 func (f *fitter) fill(texts []*candidateText, meant int) {
-	for _, h := range texts[:meant] {
-		f.widen(h, h.chunk)
-		f.widen(h, h.own)
-	}
 	for _, h := range texts[meant:] {
 		f.start(h, passageTokens)
 	}

@@ -172,3 +172,16 @@ func TestBudgetGivesNoScraps(t *testing.T) {
 		}
 	}
 }
+
+// TestDefaultAnswerEndsSections: an answer as text without a budget gives whole sections if
+// they fit, although each is longer than its share.
+func TestDefaultAnswerEndsSections(t *testing.T) {
+	section := strings.Repeat("The needle is in this heap of hay.\n", 32)
+	f := open(t, map[string]string{"a.md": "# Needle\n\n" + section + "The first end.\n", "b.md": "# Heap\n\n" + section + "The second end.\n"}, nil)
+	a := f.search(Query{Text: "needle heap", AsText: true})
+	for _, end := range []string{"The first end.", "The second end."} {
+		if !strings.Contains(a.Text(), end) {
+			t.Errorf("the answer does not have %q:\n%s", end, a.Text())
+		}
+	}
+}
