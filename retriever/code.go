@@ -292,18 +292,30 @@ func isQuestion(query string) bool { return plain.MatchString(query) && !identif
 // of a manual: tests and their data, examples, lists of changes and tables of contents.
 var asideNames = map[string]bool{
 	"test": true, "tests": true, "testdata": true, "fixtures": true, "example": true, "examples": true, "samples": true,
-	"changes": true, "changelog": true, "whatsnew": true, "contents": true, "toc": true, "genindex": true,
+	"changes": true, "history": true, "news": true, "contents": true, "toc": true, "genindex": true,
 	"mkdocs": true, "_sidebar": true, "sidebars": true, "_toc": true, // of generators of manuals
 }
 
-// aside reports whether a document or one of its folders has one of asideNames or a name that
-// begins with a date, as records have, and the query does not have the name. A card is
+// changeLists are parts of further names of lists of changes, without separators.
+var changeLists = []string{"changelog", "changehistory", "releasenote", "whatsnew"}
+
+var separators = strings.NewReplacer("-", "", "_", "", " ", "", "'", "")
+
+// aside reports whether a document or one of its folders has one of asideNames, a name with
+// one of changeLists, or a name that begins with a date, as records have, and the query does
+// not have the name. A card is
 // aside unless the query is about cards or tasks.
 func aside(file, query string) bool {
 	if store.IsCard(file) {
 		return !strings.Contains(query, "card") && !strings.Contains(query, "task")
 	}
 	name := strings.ToLower(strings.TrimSuffix(file, path.Ext(file)))
+	whole := separators.Replace(name)
+	for _, part := range changeLists {
+		if strings.Contains(whole, part) && !strings.Contains(separators.Replace(query), part) {
+			return true
+		}
+	}
 	for name != "" {
 		var first string
 		first, name, _ = strings.Cut(name, "/")

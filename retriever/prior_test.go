@@ -41,6 +41,7 @@ func TestIsQuestion(t *testing.T) {
 func TestAside(t *testing.T) {
 	for file, want := range map[string]bool{
 		"docs/a.md": false, "a/testdata/b.md": true, "docs/mkdocs.yml": true, "CHANGELOG.md": true, "runs/2026-01-02-x/a.md": true, "2026.md": false, "docs/latest.md": false, "tests.md": true,
+		"HISTORY.md": true, "docs/whats-new-in-2.md": true, "release_notes/v2.md": true, "what-is-newer.md": false,
 	} {
 		if got := aside(file, "how are cards locked"); got != want {
 			t.Errorf("aside(%q) = %v, want %v", file, got, want)
@@ -48,5 +49,8 @@ func TestAside(t *testing.T) {
 	}
 	if aside("CHANGELOG.md", "what does the changelog say") {
 		t.Error("the query names the file")
+	}
+	if aside("docs/whats_new_2.md", "what's new in 2") {
+		t.Error("the query is for the list of changes")
 	}
 }
