@@ -303,8 +303,7 @@ var separators = strings.NewReplacer("-", "", "_", "", " ", "", "'", "")
 
 // aside reports whether a document or one of its folders has one of asideNames, a name with
 // one of changeLists, or a name that begins with a date, as records have, and the query does
-// not have the name. A card is
-// aside unless the query is about cards or tasks.
+// not have the name. A card is aside unless the query is about cards or tasks.
 func aside(file, query string) bool {
 	if store.IsCard(file) {
 		return !strings.Contains(query, "card") && !strings.Contains(query, "task")
