@@ -105,6 +105,15 @@ type Reranker interface {
 	io.Closer
 }
 
+// Pairs returns the logits of Rerank if e is also a Reranker, as an encoder with weights for
+// pairs is, and none otherwise.
+func Pairs(ctx context.Context, e Embedder, query string, texts []string) ([]float64, error) {
+	if r, ok := e.(Reranker); ok {
+		return r.Rerank(ctx, query, texts)
+	}
+	return nil, nil
+}
+
 // Scored returns the scores before the first one that is not done, as Rerank does.
 func Scored(ctx context.Context, scores []float64, done []bool) ([]float64, error) {
 	if err := ctx.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {

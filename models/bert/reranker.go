@@ -3,6 +3,7 @@ package bert
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -12,8 +13,8 @@ import (
 )
 
 // A Reranker scores pairs of a query and a text with a BERT cross-encoder: one logit
-// from the state of the first token, as BertForSequenceClassification computes it. It
-// implements models.Reranker.
+// from the state of the first token, as BertForSequenceClassification computes it, or, without
+// a pooler, from the mean of the states. It implements models.Reranker.
 type Reranker struct {
 	model              *model
 	tokenizer          wordpiece.Splitter
@@ -108,6 +109,44 @@ func (r *Reranker) read(m *matcher, output string) (*network, error) {
 	return n, nil
 }
 
+// pairTokens is the most tokens of a pair that Encoder.Rerank reads.
+const pairTokens = 212
+
+// newPairs returns the cross-encoder of Options.Pairs. The file begins with the layer above the
+// mean of the states: the number of its weights in 4 bytes, a scale, a signed byte for each
+// weight, and the bias. The changes follow.
+func newPairs(weights, file []byte, tok wordpiece.Splitter, k *kernel, threads int) (*Reranker, error) {
+	if len(file) < 4 || len(file)-12 < int(binary.LittleEndian.Uint32(file)) {
+		return nil, errAdapter
+	}
+	n := int(binary.LittleEndian.Uint32(file))
+	number := func(at int) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(file[at:])) }
+	layer := dense{in: n, bias: []float32{number(8 + n)}}
+	for _, code := range file[8 : 8+n] {
+		layer.weights = append(layer.weights, float32(int8(code))*number(4))
+	}
+	m, _, err := load(weights, file[12+n:], k)
+	if err == nil && (m.hidden != n || m.second == nil) {
+		err = errAdapter
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the changes for pairs: %w", err)
+	}
+	return &Reranker{model: m, tokenizer: tok, classifier: layer, longest: min(pairTokens, m.longest), threads: threads}, nil
+}
+
+// Rerank implements models.Reranker with the changes for pairs. Without them it returns no logits.
+func (e *Encoder) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
+	if e.pairs == nil {
+		return nil, nil
+	}
+	r, err := e.pairs()
+	if err != nil {
+		return nil, err
+	}
+	return r.Rerank(ctx, query, texts)
+}
+
 // dense is a small linear layer in float32. The weights of each output are consecutive.
 type dense struct {
 	in            int
@@ -152,6 +191,15 @@ func (r *Reranker) score(s *scratch, query, text string) float64 {
 	s.ids, s.seconds = ids, append(s.seconds[:0], second)
 	s.starts = append(s.starts[:0], 0, len(s.ids))
 	r.model.forward(s, s.ids, s.starts)
+	if r.pooler.in == 0 {
+		mean := make([]float32, r.model.hidden)
+		for at := range s.ids {
+			for j, v := range s.hidden[at*r.model.hiddenPad:][:len(mean)] {
+				mean[j] += v / float32(len(s.ids))
+			}
+		}
+		return float64(r.classifier.apply(mean)[0])
+	}
 	state := r.pooler.apply(s.hidden[:r.model.hidden])
 	for i, v := range state {
 		state[i] = float32(math.Tanh(float64(v)))

@@ -25,6 +25,8 @@ var (
 	tokenizer []byte
 	//go:embed tools.lora
 	toolChanges []byte
+	//go:embed pairs.lora
+	pairChanges []byte
 	//go:embed symbols.lora
 	symbolChanges []byte
 	//go:embed SHA256SUMS
@@ -52,7 +54,7 @@ const symbolPrefix = "\x00symbols-ce97f02a6490\x00"
 // Verify checks the embedded files against the published checksums, which takes about
 // 13 ms. The error names the file that differs.
 func Verify() error {
-	for name, file := range map[string][]byte{"model.onnx": weights, "tokenizer.json": tokenizer, "tools.lora": toolChanges, "symbols.lora": symbolChanges} {
+	for name, file := range map[string][]byte{"model.onnx": weights, "tokenizer.json": tokenizer, "tools.lora": toolChanges, "pairs.lora": pairChanges, "symbols.lora": symbolChanges} {
 		if err := verify(sums, name, sha256.Sum256(file)); err != nil {
 			return err
 		}
@@ -115,7 +117,11 @@ func Open(opts *bert.Options) (*bert.Encoder, error) {
 // OpenTools is Open for the model of ToolDescription. Its vectors of a request and of the tool
 // for it are nearer to each other than those of Open: benchmarks/plans.md has the figures.
 func OpenTools(opts *bert.Options) (*bert.Encoder, error) {
-	return open(opts, ToolDescription(), toolChanges, toolFingerprint)
+	o := *cmp.Or(opts, &bert.Options{})
+	if o.Pairs == nil {
+		o.Pairs = pairChanges
+	}
+	return open(&o, ToolDescription(), toolChanges, toolFingerprint)
 }
 
 func open(opts *bert.Options, desc models.Description, adapter []byte, digest string) (*bert.Encoder, error) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -125,6 +127,47 @@ func TestOpenTools(t *testing.T) {
 	}
 	if before, now := leads[Description().ID], leads[ToolDescription().ID]; now < 1.5*before || now < .5 {
 		t.Errorf("the right tools lead by %.2f in all, with the model for documents by %.2f", now, before)
+	}
+}
+
+// TestPairs compares logits with those of pairs.py, computed in bfloat16.
+func TestPairs(t *testing.T) {
+	e, err := OpenTools(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	want := map[string]float64{
+		"todo: update task. Changes the title, notes or due date of a task. | id, title, due": 9.32,
+		"todo: create task. Adds a task to a list. | list, title, due":                        -8.81,
+		"weather: get forecast. Returns the forecast for a city. | city":                      -8.95,
+		"todo: complete task. Marks a task as done. | id":                                     -8.73,
+	}
+	texts := slices.Sorted(maps.Keys(want))
+	logits, err := e.Rerank(t.Context(), "change the due date of the rent task to Friday", texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range texts {
+		if math.Abs(logits[i]-want[text]) > .5 {
+			t.Errorf("%s: logit %.2f, want %.2f", text, logits[i], want[text])
+		}
+	}
+	plain, err := Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	if logits, err := plain.Rerank(t.Context(), "a", texts); logits != nil || err != nil {
+		t.Errorf("without changes for pairs: %v, %v", logits, err)
+	}
+	damaged, err := OpenTools(&bert.Options{Pairs: pairChanges[:500]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer damaged.Close()
+	if logits, err := damaged.Rerank(t.Context(), "a", texts); err == nil {
+		t.Errorf("with a part of the changes: %v", logits)
 	}
 }
 

@@ -2,6 +2,7 @@
 package encoder
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -166,6 +167,11 @@ func openReranker(engine, dir string) (models.Reranker, error) {
 
 // noClose is a shared model, which its users must not close.
 type noClose struct{ models.Embedder }
+
+// Rerank implements models.Reranker.
+func (n noClose) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
+	return models.Pairs(ctx, n.Embedder, query, texts)
+}
 
 func (noClose) Close() error { return nil }
 
