@@ -321,6 +321,11 @@ func (c *cachedQueries) EmbedQuery(ctx context.Context, text string) ([]float32,
 	return v, c.cache.Put(key, [][]float32{v})
 }
 
+// Rerank implements models.Reranker.
+func (c *cachedQueries) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
+	return models.Pairs(ctx, c.Embedder, query, texts)
+}
+
 // latencyTasks bounds the tasks of a fold that are timed.
 const latencyTasks = 100
 

@@ -23,10 +23,11 @@ import (
 //   - same_server: 1 if the part names no server and the tool for the part before has the same
 //   - inputs: the number of inputs that the intent names, at most maxMentioned
 //   - repeated: the number of earlier parts with another action or verb that have the tool
+//   - pair: the logit of the part and the tool by the model of pairs, less the largest of the part
 //
 // The weights are fitted, see weights.json. Those of the first six sum to 2, so that the score is
 // about that of the part plus that of the whole intent.
-var ChoiceFeatures = []string{"text", "name", "whole_text", "whole_name", "keywords", "whole_keywords", "action", "server", "same_server", "inputs", "repeated"}
+var ChoiceFeatures = []string{"text", "name", "whole_text", "whole_name", "keywords", "whole_keywords", "action", "server", "same_server", "inputs", "repeated", "pair"}
 
 const (
 	maxMentioned = 3
@@ -37,6 +38,12 @@ const (
 	// considered and perPart bound the candidates for the whole intent and for a part.
 	considered = 25
 	perPart    = 12
+	// The model of pairs reads the best readPerPart candidates for a part whose scores are at most
+	// readWithin below the best.
+	readPerPart = 8
+	readWithin  = 0.25
+	// leastLogit is the logit of a pair below which a tool does not serve a part.
+	leastLogit = -3
 	// trusted is the trust in past intents from which they choose the tools.
 	trusted = 0.4
 )
@@ -53,6 +60,9 @@ type partChoice struct {
 	usage      []float64            // the terms of past use in a candidate's score
 	inputs     []float64            // mentioned inputs of a candidate
 	weights    []float64            // of ChoiceFeatures
+	pairs      [][]float64          // the feature, by part and candidate
+	// read returns the logits of candidates for a part, or none.
+	read func(n int, candidates []int) []float64
 }
 
 // partPick is the best tool for a part.
@@ -60,11 +70,12 @@ type partPick struct {
 	candidate   int
 	score, lead float64 // lead over the next candidate
 	sure        float64 // probability among all candidates by their scores
+	logit       float64 // of the pair; 0 without a model of pairs
 }
 
 // chooseParts chooses the best tool for each part of the intent, at most limit tools.
-func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Candidate {
-	c := p.newPartChoice(r)
+func (p *planner) chooseParts(ctx context.Context, r *toolsearch.Ranking, limit int) []toolsearch.Candidate {
+	c := p.newPartChoice(ctx, r)
 	if len(c.candidates) == 0 {
 		return nil
 	}
@@ -80,7 +91,7 @@ func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Can
 		if c.parts[n].Statement {
 			least = leastStatement
 		}
-		if r.Unlike(&pick, n) || b.score < top && b.score+b.lead < least*top || len(picks) == limit || slices.ContainsFunc(picks, func(o toolsearch.Candidate) bool { return o.ID == pick.ID }) {
+		if r.Unlike(&pick, n) || b.logit < leastLogit || b.score < top && b.score+b.lead < least*top || len(picks) == limit || slices.ContainsFunc(picks, func(o toolsearch.Candidate) bool { return o.ID == pick.ID }) {
 			continue
 		}
 		if len(best) > 1 {
@@ -92,13 +103,24 @@ func (p *planner) chooseParts(r *toolsearch.Ranking, limit int) []toolsearch.Can
 	return picks
 }
 
-func (p *planner) newPartChoice(r *toolsearch.Ranking) *partChoice {
+func (p *planner) newPartChoice(ctx context.Context, r *toolsearch.Ranking) *partChoice {
 	cs := shortlist(r)
 	c := &partChoice{parts: r.Parts, candidates: cs, tools: make([]catalog.Tool, len(cs)), purposes: make([]toolsearch.Purpose, len(cs)),
 		usage: make([]float64, len(cs)), inputs: make([]float64, len(cs)), weights: choiceWeights}
 	for _, part := range c.parts {
 		c.requests = append(c.requests, toolsearch.RequestedActions(part.Request))
 		c.verbs = append(c.verbs, toolsearch.VerbOf(part.Request))
+	}
+	c.read = func(n int, candidates []int) []float64 {
+		ids := make([]string, len(candidates))
+		for k, i := range candidates {
+			ids[k] = cs[i].ID
+		}
+		whole := ""
+		if len(c.parts) > 1 {
+			whole = p.req.Intent
+		}
+		return p.index.Pairs(ctx, c.parts[n].Request, whole, ids)
 	}
 	words := wordSet(p.req.Intent)
 	users := map[string]map[string]bool{} // servers by word of their names, and of their tools' names and descriptions
@@ -145,7 +167,10 @@ func Choices(ctx context.Context, x *toolsearch.Index, intent string) ([]Choice,
 		return nil, err
 	}
 	p := &planner{index: x, req: Request{Intent: intent}}
-	c := p.newPartChoice(r)
+	c := p.newPartChoice(ctx, r)
+	if len(c.candidates) == 0 {
+		return nil, nil
+	}
 	best := c.best()
 	choices := make([]Choice, len(best))
 	for n := range choices {
@@ -177,7 +202,9 @@ func shortlist(r *toolsearch.Ranking) []toolsearch.Candidate {
 // best returns the best candidate for each part.
 func (c *partChoice) best() []partPick {
 	best := make([]partPick, len(c.parts))
+	c.pairs = make([][]float64, len(c.parts))
 	for n := range best {
+		top := c.readPairs(n, best[:n])
 		b, all := &best[n], 0.0 // the sum of the probabilities over that of the best
 		for i := range c.candidates {
 			switch s := c.score(i, n, best[:n]); {
@@ -191,9 +218,34 @@ func (c *partChoice) best() []partPick {
 				b.lead = min(b.lead, b.score-s)
 			}
 		}
-		b.sure = 1 / all
+		b.sure, b.logit = 1/all, top+c.pairs[n][b.candidate]
 	}
 	return best
+}
+
+// readPairs sets the pairs of part n, and returns its largest logit. Candidates that the model
+// does not read have the smallest logit of those that it reads.
+func (c *partChoice) readPairs(n int, earlier []partPick) float64 {
+	c.pairs[n] = make([]float64, len(c.candidates))
+	order, scores := make([]int, len(c.candidates)), make([]float64, len(c.candidates))
+	for i := range order {
+		order[i], scores[i] = i, c.score(i, n, earlier)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	order = order[:min(readPerPart, len(order))]
+	order = slices.DeleteFunc(order, func(i int) bool { return scores[i] < scores[order[0]]-readWithin })
+	logits := c.read(n, order)
+	if len(logits) < max(1, len(order)) {
+		return 0
+	}
+	top := slices.Max(logits)
+	for i := range c.pairs[n] {
+		c.pairs[n][i] = slices.Min(logits) - top
+	}
+	for k, i := range order {
+		c.pairs[n][i] = logits[k] - top
+	}
+	return top
 }
 
 // score returns the score of candidate i for part n; earlier are the picks for the parts
@@ -207,10 +259,10 @@ func (c *partChoice) score(i, n int, earlier []partPick) float64 {
 }
 
 // features returns the values of ChoiceFeatures.
-func (c *partChoice) features(i, n int, earlier []partPick) [11]float64 {
+func (c *partChoice) features(i, n int, earlier []partPick) [12]float64 {
 	part, whole := c.candidates[i].PartLeg(n), &c.candidates[i].Whole
-	f := [11]float64{4: part.KeywordWeight * part.Keyword, 5: whole.KeywordWeight * whole.Keyword,
-		6: agrees(c.purposes[i].Actions, c.requests[n]), 9: c.inputs[i]}
+	f := [12]float64{4: part.KeywordWeight * part.Keyword, 5: whole.KeywordWeight * whole.Keyword,
+		6: agrees(c.purposes[i].Actions, c.requests[n]), 9: c.inputs[i], 11: c.pairs[n][i]}
 	f[0], f[1] = part.Cosines()
 	f[2], f[3] = whole.Cosines()
 	server := c.tools[i].Server

@@ -1,7 +1,10 @@
 package suggest
 
 import (
+	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"cairn/internal/base/testutil"
@@ -77,7 +80,8 @@ func TestSameServer(t *testing.T) {
 // not serve it if the next tool fits nearly as well.
 func TestVerbsDoNotShareATool(t *testing.T) {
 	c := &partChoice{parts: make([]toolsearch.Part, 2), requests: make([]toolsearch.Actions, 2), verbs: []string{"scan", "print"},
-		named: make([][]string, 2), candidates: make([]toolsearch.Candidate, 2), usage: []float64{.5, .45}, inputs: make([]float64, 2), weights: choiceWeights, tools: make([]catalog.Tool, 2), purposes: make([]toolsearch.Purpose, 2)}
+		named: make([][]string, 2), candidates: make([]toolsearch.Candidate, 2), usage: []float64{.5, .45}, inputs: make([]float64, 2), weights: choiceWeights, tools: make([]catalog.Tool, 2), purposes: make([]toolsearch.Purpose, 2),
+		read: func(int, []int) []float64 { return nil }}
 	if best := c.best(); best[0].candidate != 0 || best[1].candidate != 1 {
 		t.Errorf("picks %v", best)
 	}
@@ -106,5 +110,67 @@ func TestChoices(t *testing.T) {
 	}
 	if choices, err := Choices(t.Context(), x, ""); err != nil || choices != nil {
 		t.Errorf("the empty intent has choices %v, %v", choices, err)
+	}
+}
+
+// reading is an embedder that also reads pairs. The logit of a tool is that of the longest of the
+// words in its text.
+type reading struct {
+	testutil.HashEmbedder
+	logits map[string]float64
+	asked  []string
+}
+
+func (r *reading) Rerank(_ context.Context, query string, texts []string) ([]float64, error) {
+	r.asked = append(r.asked, query)
+	if r.logits == nil {
+		return nil, errors.New("no memory")
+	}
+	list := make([]float64, len(texts))
+	for i, text := range texts {
+		longest := 0
+		for word, logit := range r.logits {
+			if strings.Contains(text, word) && len(word) > longest {
+				list[i], longest = logit, len(word)
+			}
+		}
+	}
+	return list, nil
+}
+
+// TestPairs: the model of pairs decides between tools that fit alike, and refuses a tool. It reads a
+// part with the whole intent, and its error changes nothing.
+func TestPairs(t *testing.T) {
+	tools := []catalog.Tool{described(t, "desk:post_note: text:string", "Send a note to a colleague"), described(t, "desk:file_note: text:string", "Send a note to a colleague")}
+	plan := func(intent string, logits map[string]float64) (*Suggestion, *reading) {
+		k, err := keyword.Memory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer k.Close()
+		r := &reading{logits: logits}
+		x := toolsearch.New(k, toolsearch.Options{Embedder: r})
+		if err := x.Sync(t.Context(), tools, nil); err != nil {
+			t.Fatal(err)
+		}
+		return suggest(t, x, Request{Intent: intent}), r
+	}
+	const intent = "send a note to a colleague"
+	for _, word := range []string{"post note", "file note"} {
+		s, _ := plan(intent, map[string]float64{"note": -1, word: 9})
+		if got, want := toolsOf(s), []string{"desk:" + strings.ReplaceAll(word, " ", "_")}; !slices.Equal(got, want) {
+			t.Errorf("%s has the larger logit: %v", word, got)
+		}
+	}
+	if s, _ := plan(intent, map[string]float64{"note": leastLogit - 1}); len(s.Tasks) > 0 || !slices.Equal(s.Unmatched, []string{intent}) {
+		t.Errorf("with small logits: tools %v, unmatched %q", toolsOf(s), s.Unmatched)
+	}
+	if s, _ := plan(intent, nil); len(s.Tasks) != 1 {
+		t.Errorf("after an error of the model: tools %v", toolsOf(s))
+	}
+	if _, r := plan("send a note to a colleague, then file the note", map[string]float64{"note": 1}); !slices.ContainsFunc(r.asked, func(q string) bool {
+		return strings.HasPrefix(q, intent+" | ") && strings.HasSuffix(q, "file the note")
+	}) {
+		t.Errorf("requests %q, want a part and the whole", r.asked)
 	}
 }

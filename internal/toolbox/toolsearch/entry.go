@@ -35,6 +35,32 @@ func vectorText(t *catalog.Tool) string {
 	return nameText(t) + ". " + t.Description
 }
 
+// pairText returns the text of a tool that is read together with a request.
+func pairText(t *catalog.Tool) string {
+	var b strings.Builder
+	if server := strings.Join(Words(t.Server), " "); server != "" {
+		b.WriteString(server + ": ")
+	}
+	b.WriteString(nameText(t))
+	if d := strings.Join(strings.Fields(t.Description), " "); d != "" {
+		b.WriteString(". " + strings.ToValidUTF8(d[:min(len(d), mostPairText)], ""))
+	}
+	var inputs []string
+	for i := range t.Takes {
+		if !strings.Contains(t.Takes[i].Path, ".") && len(inputs) < mostPairInputs {
+			inputs = append(inputs, strings.Join(Words(t.Takes[i].Name), " "))
+		}
+	}
+	if len(inputs) > 0 {
+		b.WriteString(" | " + strings.Join(inputs, ", "))
+	}
+	return b.String()
+}
+
+// mostPairText and mostPairInputs bound the bytes of a description and the inputs of a tool in
+// pairText.
+const mostPairText, mostPairInputs = 280, 12
+
 // entryOf returns the entry of a tool. It is found by the words of its name as the title,
 // the description, and the top level of inputs and outputs.
 func entryOf(t *catalog.Tool) legs.Entry {

@@ -10,6 +10,7 @@ import (
 
 	"cairn/internal/store/legs"
 	"cairn/internal/text/query"
+	"cairn/models"
 )
 
 // depth and partDepth are the numbers of hits of each leg for an intent and for a part.
@@ -120,6 +121,31 @@ func (x *Index) embed(ctx context.Context, text string) ([]float32, error) {
 	}
 	x.queries.Add(text, v)
 	return v, nil
+}
+
+// Pairs returns the logits with which the model that reads a request and a tool together takes
+// the tool for the right one, in the order of ids, or none without such a model or after its error.
+// A negative logit means that the tool more likely does not serve the request. whole, if not
+// empty, is the intent of which the request is a part.
+func (x *Index) Pairs(ctx context.Context, request, whole string, ids []string) []float64 {
+	if x.options.Embedder == nil {
+		return nil
+	}
+	if whole != "" {
+		request += " | " + whole
+	}
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		if t, ok := x.Tool(id); ok {
+			texts[i] = pairText(&t)
+		}
+	}
+	logits, err := models.Pairs(ctx, x.options.Embedder, request, texts)
+	if err != nil {
+		x.options.Logger.Warn("reading tools with a request", "error", err)
+		return nil
+	}
+	return logits
 }
 
 // score returns the candidates for tools. calibrate makes them the tools that calibrate the
