@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -265,5 +266,15 @@ func TestPaths(t *testing.T) {
 	}
 	if got := named(t, "vscode").Text("cairn", named(t, "vscode").Entry("cairn", "/w")); !strings.Contains(got, `"servers"`) || !strings.Contains(got, `"type": "stdio"`) || !strings.Contains(got, "${workspaceFolder}") {
 		t.Errorf("VS Code's text is %s", got)
+	}
+}
+
+// TestTomlText: a path with control characters is valid TOML.
+func TestTomlText(t *testing.T) {
+	const root = "/a\ab\vc\x01d\x7fe\t\"é\u2028"
+	c := named(t, "codex")
+	text := c.Text("cairn", Entry{Command: "cairn", Args: []string{"mcp", "-C", root}})
+	if e, ok := entryOf(c.servers([]byte(text))["cairn"]); !ok || !slices.Equal(e.Args, []string{"mcp", "-C", root}) {
+		t.Errorf("%s\nhas the arguments %q", text, e.Args)
 	}
 }

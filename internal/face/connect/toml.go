@@ -2,9 +2,9 @@ package connect
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
-	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -16,18 +16,24 @@ const tomlSection = "mcp_servers"
 func tomlEntry(name string, e Entry, further map[string]any) []byte {
 	args := make([]string, len(e.Args))
 	for i, a := range e.Args {
-		args[i] = strconv.Quote(a)
+		args[i] = tomlText(a)
 	}
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" { // no bare key
-		name = strconv.Quote(name)
+		name = tomlText(name)
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "[%s.%s]\ncommand = %s\nargs = [%s]\n", tomlSection, name, strconv.Quote(e.Command), strings.Join(args, ", "))
+	fmt.Fprintf(&b, "[%s.%s]\ncommand = %s\nargs = [%s]\n", tomlSection, name, tomlText(e.Command), strings.Join(args, ", "))
 	further = maps.Clone(further)
 	delete(further, "command")
 	delete(further, "args")
 	_ = toml.NewEncoder(&b).SetTablesInline(true).Encode(further) // never fails: the values are from TOML
 	return b.Bytes()
+}
+
+// tomlText returns a string of TOML, which escapes characters as JSON does, and DEL too.
+func tomlText(s string) string {
+	text, _ := json.Marshal(s) // never fails: it is a string
+	return strings.ReplaceAll(string(text), "\x7f", `\u007f`)
 }
 
 // tablesOf returns the tables of a server in a file, and the file without them. A blank line
