@@ -180,14 +180,14 @@ func TestLinks(t *testing.T) {
 	})
 	r := check(t, sel, Options{})
 	want := []string{
-		"error links broken-link docs/a.md:4", "error links broken-link docs/a.md:16", "error links broken-link docs/my file.md:3",
+		"error links broken-link docs/a.md:4", "error links broken-link docs/a.md:16", "error links broken-link docs/my file.md:3", "error links broken-link latin1.md:3",
 		"error links broken-anchor docs/a.md:5", "error links broken-anchor docs/a.md:6",
 		"warning links outside-link docs/a.md:7", "warning links broken-link docs/a.md:14", "warning links broken-link docs/a.md:14",
 	}
 	if diff := cmp.Diff(want, found(r)); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
-	if r.Documents != 4 || r.Links < 15 {
+	if r.Documents != 5 || r.Links < 15 {
 		t.Errorf("%d documents, %d links", r.Documents, r.Links)
 	}
 	for _, f := range r.Findings {
