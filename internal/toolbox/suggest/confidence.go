@@ -60,7 +60,9 @@ type Confidence struct {
 	Covered float64 `json:"covered"`
 	Split   float64 `json:"split"`
 	Choice  float64 `json:"choice"`
-	// Pair is the smallest logit with which the model of pairs takes a chosen tool for the right one.
+	// Pair is the smallest logit with which the model of pairs takes a chosen tool for the right
+	// one, at most 10, as if past intents chose the tools. It is 0 without such a model and for
+	// given tools.
 	Pair float64 `json:"pair"`
 	// Evidence is the mean, over all steps except the first, of the best grade of an
 	// edge into the step, 0 for a step without one. It is 1 for a plan of one step.

@@ -320,7 +320,7 @@ func (p *planner) judge() {
 	}
 }
 
-// weighFit computes Steps, Split, Choice, Weakest, Lead and Covered of the chosen tools.
+// weighFit computes Steps, Split, Choice, Pair, Weakest, Lead and Covered of the chosen tools.
 func (p *planner) weighFit(c *Confidence) {
 	c.Steps, c.Weakest, c.Lead, c.Choice, c.Split, c.Pair = p.picked, 1, mostLead, 1, 1, certain
 	if p.ranking.Trust < trusted {
