@@ -19,44 +19,46 @@ var errAdapter = errors.New("the adapter does not fit the model")
 //
 // Weights keep their scales, and with them the rounding of the original weights. So no weight
 // exceeds 127 times its scale.
-func (n *network) adapt(file []byte) error {
+func (n *network) adapt(file []byte, k *kernel) error {
 	if len(file) < 4 {
 		return errAdapter
 	}
 	rank := int(binary.LittleEndian.Uint32(file))
-	if rank%4 != 0 {
+	if rank == 0 || rank%4 != 0 {
 		return errAdapter
 	}
 	file = file[4:]
-	vector := func(length int) (v []float32) {
+	// vector writes the next length numbers to every step-th entry of v.
+	vector := func(length int, v []float32, step int) bool {
 		if len(file) < 4+length {
-			return nil
+			return false
 		}
 		scale := math.Float32frombits(binary.LittleEndian.Uint32(file))
-		v = make([]float32, length)
 		for i, code := range file[4 : 4+length] {
-			v[i] = float32(int8(code)) * scale
+			v[i*step] = float32(int8(code)) * scale
 		}
 		file = file[4+length:]
-		return v
+		return true
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for i := range n.layers {
 		l := &n.layers[i]
 		for _, w := range []*linear{&l.query, &l.key, &l.value, &l.output, &l.up, &l.down} {
-			var a, b [][]float32
-			for range rank {
-				column, row := vector(w.in), vector(w.out)
-				if column == nil || row == nil {
+			if rank > len(file)/(w.in+w.out) {
+				return errAdapter
+			}
+			a := matrix{make([]float32, w.in*rank), rank}
+			b := matrix{make([]float32, rank*roundUp(w.out, panelWidth)), roundUp(w.out, panelWidth)}
+			for r := range rank {
+				if !vector(w.in, a.data[r:], rank) || !vector(w.out, b.data[r*b.stride:], 1) {
 					return errAdapter
 				}
-				a, b = append(a, column), append(b, row)
 			}
 			if w.codes == nil || w.transposed {
 				return errors.New("an adapter needs 8-bit weights")
 			}
-			wg.Go(func() { w.add(a, b) })
+			wg.Go(func() { w.add(a, b, k) })
 		}
 	}
 	if len(file) > 0 {
@@ -65,20 +67,24 @@ func (n *network) adapt(file []byte) error {
 	return nil
 }
 
-// add adds the product of the columns a and the rows b to the weights.
-func (l *linear) add(a, b [][]float32) {
+// add adds the product of the rows a and the panels of the rows b to the weights.
+func (l *linear) add(a, b matrix, k *kernel) {
 	codes, bias := make([]byte, len(l.codes)), slices.Clone(l.bias)
-	steps, offsets, row := make([]float32, l.out), make([]int32, l.out), make([]float32, l.out)
+	steps, offsets := make([]float32, l.out), make([]int32, l.out)
 	var flip byte
 	for j := range steps {
 		flip, offsets[j] = unsigned(l.signed, l.zeros[min(j, len(l.zeros)-1)])
 		steps[j] = 1 / l.scales[min(j, len(l.scales)-1)]
 	}
+	const block = 48 // rows whose changes fit into the second-level cache
+	changes, s := matrix{make([]float32, block*b.stride), b.stride}, new(scratch)
 	for i := range l.in {
-		clear(row)
-		for r := 0; r < len(a); r += 4 {
-			addTo(row, [4]float32{a[r][i], a[r+1][i], a[r+2][i], a[r+3][i]}, b[r:r+4])
+		if i%block == 0 {
+			for j := 0; j < l.out; j += k.fcols {
+				k.multiply(s, matrix{a.data[i*a.stride:], a.stride}, a.stride, matrix{b.data[j:], b.stride}, matrix{changes.data[j:], b.stride}, min(block, l.in-i))
+			}
 		}
+		row := changes.data[i%block*b.stride:][:l.out]
 		// The layer reads (x + shift) * factor in place of x.
 		factor := float32(1)
 		if l.factor != nil {
@@ -95,12 +101,4 @@ func (l *linear) add(a, b [][]float32) {
 		}
 	}
 	l.codes, l.bias, l.signed, l.zeros = codes, bias, true, []int32{0}
-}
-
-// addTo adds the sum of four vectors v, each times its x, to sum.
-func addTo(sum []float32, x [4]float32, v [][]float32) {
-	a, b, c, d := v[0][:len(sum)], v[1][:len(sum)], v[2][:len(sum)], v[3][:len(sum)]
-	for j := range sum {
-		sum[j] = sum[j] + (x[0]*a[j] + x[1]*b[j]) + (x[2]*c[j] + x[3]*d[j])
-	}
 }

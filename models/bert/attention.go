@@ -24,12 +24,12 @@ func (m *model) attend(s *scratch, head, start, end int) {
 	for i := 0; i < n; i += attended * k.frows {
 		rows := min(n-i, attended*k.frows)
 		for j := 0; j < n; j += k.fcols {
-			m.product32(s, matrix{own[i*ld:], ld}, m.size, matrix{s.keys[j*m.size:], k.fcols}, matrix{s.scores[j:], wide}, rows)
+			k.multiply(s, matrix{own[i*ld:], ld}, m.size, matrix{s.keys[j*m.size:], k.fcols}, matrix{s.scores[j:], wide}, rows)
 		}
 		s.args = rowsArgs{x: &s.scores[0], ld: 4 * wide, n: n, rows: rows}
 		k.softmax(&s.args)
 		for j := 0; j < m.size; j += k.fcols {
-			m.product32(s, matrix{s.scores, wide}, n, matrix{own[2*m.padded+j:], ld}, matrix{s.context[(start+i)*m.contextPad()+head*m.size+j:], m.contextPad()}, rows)
+			k.multiply(s, matrix{s.scores, wide}, n, matrix{own[2*m.padded+j:], ld}, matrix{s.context[(start+i)*m.contextPad()+head*m.size+j:], m.contextPad()}, rows)
 		}
 	}
 }
@@ -152,13 +152,13 @@ func (m *model) attendWords(s *scratch, head, start, end int) {
 		rows := min(n-i, attended*k.frows)
 		for j := 0; j < n; j += k.fcols {
 			s.p32 = product32{lda: 2 * m.padded, b: floatsAt(h.keys[2*j*m.padded:]), ldb: 4 * k.fcols, depth: m.padded / 2, ldc: 4 * wide, scale: &h.keyScale[0]}
-			m.inTiles(s, k.product16, floatsAt(h.queries[2*i*m.padded:]), &s.scores[j], rows)
+			k.inTiles(s, k.product16, floatsAt(h.queries[2*i*m.padded:]), &s.scores[j], rows)
 		}
 		s.args = rowsArgs{x: &s.scores[0], ld: 4 * wide, n: n, rows: rows, q: &h.probabilities[0], ldq: 2 * wide}
 		k.softmax16(&s.args)
 		for j := 0; j < m.size; j += k.fcols {
 			s.p32 = product32{lda: 2 * wide, b: floatsAt(h.values[4*j*pairs:]), ldb: 4 * k.fcols, depth: pairs, ldc: 4 * m.contextPad(), scale: &h.valueScale[j]}
-			m.inTiles(s, k.product16, floatsAt(h.probabilities), &s.context[(start+i)*m.contextPad()+head*m.size+j], rows)
+			k.inTiles(s, k.product16, floatsAt(h.probabilities), &s.context[(start+i)*m.contextPad()+head*m.size+j], rows)
 		}
 	}
 }

@@ -126,7 +126,7 @@ func load(weights, adapter []byte, k *kernel) (m *model, tok wordpiece.Splitter,
 		}
 	}
 	if err == nil && adapter != nil {
-		err = n.adapt(adapter)
+		err = n.adapt(adapter, k)
 	}
 	if err != nil {
 		return nil, nil, err

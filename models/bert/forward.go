@@ -179,7 +179,7 @@ func (m *model) product(s *scratch, w columns, x matrix, q quantized, c matrix, 
 		return
 	}
 	for j := w.from; j < w.from+w.n; j += k.fcols {
-		m.product32(s, x, w.depth, matrix{w.floats[j*w.depth:], k.fcols}, matrix{c.data[j-w.from:], c.stride}, rows)
+		k.multiply(s, x, w.depth, matrix{w.floats[j*w.depth:], k.fcols}, matrix{c.data[j-w.from:], c.stride}, rows)
 		bias := w.bias[j : j+k.fcols]
 		for i := range rows {
 			row := c.data[i*c.stride+j-w.from:][:k.fcols]
@@ -190,16 +190,16 @@ func (m *model) product(s *scratch, w columns, x matrix, q quantized, c matrix, 
 	}
 }
 
-// product32 computes rows of x times the panel b, of depth rows, into c.
-func (m *model) product32(s *scratch, x matrix, depth int, b, c matrix, rows int) {
+// multiply computes rows of x times the panel b, of depth rows, into c.
+func (k *kernel) multiply(s *scratch, x matrix, depth int, b, c matrix, rows int) {
 	s.p32 = product32{lda: 4 * x.stride, b: &b.data[0], ldb: 4 * b.stride, depth: depth, ldc: 4 * c.stride}
-	m.inTiles(s, m.kernel.product32, &x.data[0], &c.data[0], rows)
+	k.inTiles(s, k.product32, &x.data[0], &c.data[0], rows)
 }
 
 // inTiles calls product with s.p32 for tiles of the rows that begin at a and c.
-func (m *model) inTiles(s *scratch, product func(*product32), a, c *float32, rows int) {
+func (k *kernel) inTiles(s *scratch, product func(*product32), a, c *float32, rows int) {
 	for i := 0; i < rows; i += s.p32.rows * s.p32.tiles {
-		s.p32.rows, s.p32.tiles = split(rows-i, m.kernel.frows)
+		s.p32.rows, s.p32.tiles = split(rows-i, k.frows)
 		s.p32.a = (*float32)(unsafe.Add(unsafe.Pointer(a), i*s.p32.lda))
 		s.p32.c = (*float32)(unsafe.Add(unsafe.Pointer(c), i*s.p32.ldc))
 		product(&s.p32)

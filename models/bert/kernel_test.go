@@ -154,14 +154,12 @@ func TestSumBytes(t *testing.T) {
 
 func TestProduct32(t *testing.T) {
 	kernelOf(t, func(t *testing.T, k *kernel, rng *rand.Rand) {
-		var m model
-		m.kernel = k
 		var s scratch
 		for rows := 1; rows <= 2*k.frows+1; rows++ {
 			for _, depth := range []int{1, 3, 4, 7, 32, 65} {
 				a, b := randomFloats(rng, rows*depth), randomFloats(rng, depth*k.fcols)
 				c := aligned[float32](rows * k.fcols)
-				m.product32(&s, matrix{a, depth}, depth, matrix{b, k.fcols}, matrix{c, k.fcols}, rows)
+				k.multiply(&s, matrix{a, depth}, depth, matrix{b, k.fcols}, matrix{c, k.fcols}, rows)
 				for i := range rows {
 					for j := range k.fcols {
 						want := 0.0
