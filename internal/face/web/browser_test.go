@@ -48,6 +48,18 @@ func newTab(t *testing.T, browser context.Context) context.Context {
 	return tab
 }
 
+// doing returns a function that runs actions in a tab and ends the test if one of them fails.
+func doing(t *testing.T, tab context.Context) func(what string, actions ...chromedp.Action) {
+	return func(what string, actions ...chromedp.Action) {
+		t.Helper()
+		hanging, cancel := context.WithTimeout(tab, 2*time.Minute)
+		defer cancel()
+		if err := chromedp.Run(hanging, actions...); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+}
+
 // TestBrowser uses the pages in a real Chromium, at the widths of a desktop and a
 // phone. The pages must log no error and send no request to another host.
 func TestBrowser(t *testing.T) {
@@ -69,13 +81,10 @@ func TestBrowser(t *testing.T) {
 		t.Run(screen.name, func(t *testing.T) {
 			tab := newTab(t, browser)
 			faults := faultsOf(tab, server.URL)
+			do := doing(t, tab)
 			run := func(what string, actions ...chromedp.Action) {
 				t.Helper()
-				hanging, cancel := context.WithTimeout(tab, 2*time.Minute)
-				defer cancel()
-				if err := chromedp.Run(hanging, actions...); err != nil {
-					t.Fatalf("%s: %v", what, err)
-				}
+				do(what, actions...)
 				if shots != "" {
 					var png []byte
 					if err := chromedp.Run(tab, chromedp.CaptureScreenshot(&png)); err == nil {
@@ -244,14 +253,7 @@ func TestRefusals(t *testing.T) {
 	}))
 	defer server.Close()
 	tab := newTab(t, browser)
-	run := func(what string, actions ...chromedp.Action) {
-		t.Helper()
-		hanging, cancel := context.WithTimeout(tab, 2*time.Minute)
-		defer cancel()
-		if err := chromedp.Run(hanging, actions...); err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-	}
+	run := doing(t, tab)
 	const move = `(() => { const s = document.querySelector("[data-card=aaa111] .move select"); s.value = "done"; s.dispatchEvent(new Event("change", { bubbles: true })); })()`
 	typed := func(query string) chromedp.Action {
 		return chromedp.Evaluate(`(() => { const q = document.getElementById("q"); q.value = `+quote(query)+`; q.dispatchEvent(new Event("input")); })()`, nil)
