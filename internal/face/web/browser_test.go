@@ -100,25 +100,25 @@ func TestBrowser(t *testing.T) {
 			text := func(selector, want string) chromedp.Action {
 				return poll(`(document.querySelector(` + quote(selector) + `)||{textContent:""}).textContent.includes(` + quote(want) + `)`)
 			}
-			run("search", log.Enable(), network.Enable(), runtime.Enable(), emulation.SetDeviceMetricsOverride(screen.width, screen.height, 1, false), at("/"), chromedp.WaitVisible("#q"))
+			run("search", log.Enable(), network.Enable(), runtime.Enable(), emulation.SetDeviceMetricsOverride(screen.width, screen.height, 1, false), at("/"), chromedp.WaitVisible(".find [name=q]"))
 			var before, entries int
 			run("home", text(".home", "guide/"), text(".home", "Start here"), chromedp.Evaluate(`history.length`, &before))
-			run("typing", chromedp.SendKeys("#q", "revoke"), poll(`location.search === "?q=revoke"`), text("#results mark", "revoke"), chromedp.SendKeys("#q", " a key"), poll(`location.search === "?q=revoke+a+key"`))
+			run("typing", chromedp.SendKeys(".find [name=q]", "revoke"), poll(`location.search === "?q=revoke"`), text("#results mark", "revoke"), chromedp.SendKeys(".find [name=q]", " a key"), poll(`location.search === "?q=revoke+a+key"`))
 			run("typed", text("#results mark", "revoke"), text("a.hit", "Part two"), poll(`document.title.startsWith("revoke a key – notes")`), chromedp.Evaluate(`history.length`, &entries))
 			if entries != before+1 {
 				t.Errorf("one search is %d entries of the history, want 1", entries-before)
 			}
-			run("forth and back", chromedp.NavigateBack(), text(".home", "guide/"), poll(`document.getElementById("q").value === ""`), chromedp.NavigateForward(), text("a.hit", "Part two"), poll(`document.getElementById("q").value === "revoke a key"`))
+			run("forth and back", chromedp.NavigateBack(), text(".home", "guide/"), poll(`document.querySelector(".find [name=q]").value === ""`), chromedp.NavigateForward(), text("a.hit", "Part two"), poll(`document.querySelector(".find [name=q]").value === "revoke a key"`))
 			run("mode", chromedp.Click(`.chip[href*="mode=keyword"]`, chromedp.ByQuery), text(".count", "with these words"), text(".chips", "words only ×"), poll(`document.readyState === "complete"`))
 			run("why", chromedp.Click(".why summary", chromedp.ByQuery), chromedp.WaitVisible(".bars rect.bar", chromedp.ByQuery))
-			run("escape", chromedp.Focus("#q"), chromedp.KeyEvent(kb.Escape), poll(`document.activeElement === document.body && document.getElementById("q").value === "revoke a key"`))
-			run("composing", chromedp.Focus("#q"), poll(`(document.getElementById("q").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", isComposing: true, bubbles: true, cancelable: true })), document.activeElement.id === "q")`))
-			run("down", chromedp.Focus("#q"), chromedp.KeyEvent(kb.ArrowDown), poll(`document.activeElement.className === "hit"`), chromedp.Evaluate(`document.activeElement.blur()`, nil))
+			run("escape", chromedp.Focus(".find [name=q]"), chromedp.KeyEvent(kb.Escape), poll(`document.activeElement === document.body && document.querySelector(".find [name=q]").value === "revoke a key"`))
+			run("composing", chromedp.Focus(".find [name=q]"), poll(`(document.querySelector(".find [name=q]").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", isComposing: true, bubbles: true, cancelable: true })), document.activeElement.name === "q")`))
+			run("down", chromedp.Focus(".find [name=q]"), chromedp.KeyEvent(kb.ArrowDown), poll(`document.activeElement.className === "hit"`), chromedp.Evaluate(`document.activeElement.blur()`, nil))
 			if screen.width > 1200 {
-				run("preview", poll(`document.querySelector("#preview .path").textContent === "other.md" && document.querySelector("#preview h2").textContent === "Part two" && document.querySelector("article.selected") !== null`))
+				run("preview", poll(`document.querySelector(".preview .path").textContent === "other.md" && document.querySelector(".preview h2").textContent === "Part two" && document.querySelector("article.selected") !== null`))
 			}
 			run("keys", chromedp.KeyEvent("j"), poll(`document.activeElement.className === "hit"`), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("article.document"), text("h1", "Other"), poll(`location.hash === "#part-two"`))
-			run("slash", poll(`document.readyState === "complete" && document.getElementById("q").value === "revoke a key"`), chromedp.KeyEvent("/"), poll(`document.activeElement.id === "q"`))
+			run("slash", poll(`document.readyState === "complete" && document.querySelector(".find [name=q]").value === "revoke a key"`), chromedp.KeyEvent("/"), poll(`document.activeElement.name === "q"`))
 			run("results", chromedp.Click(".back a", chromedp.ByQuery), chromedp.WaitVisible("a.hit"), text("a.hit", "Part two"))
 			run("filters", at("/?q=part"), text("#results", "Part of the guide"), chromedp.Click(`.chip[href*="in=guide"]`, chromedp.ByQuery), text(".chips", "guide/ ×"), poll(`document.querySelector("input[name=in]").value === "guide/"`))
 			run("all folders", at("/?q=revoke"), text("a.hit", "Part two"), chromedp.Evaluate(`document.querySelector(".chip[href*='all=yes']").click()`, nil), text("#results", "empty · other.md"), text(".count", "in all folders"))
@@ -130,10 +130,11 @@ func TestBrowser(t *testing.T) {
 			}
 			run("symbol", at("/?q=how+high+the+wall+is&kind=code"), poll(`document.querySelector("a.hit[href$='#Height']") !== null`), chromedp.Evaluate(`document.querySelector("a.hit[href$='#Height']").click()`, nil), poll(`location.hash === "#Height" && getComputedStyle(document.querySelector(".line.marked")).backgroundColor !== "rgba(0, 0, 0, 0)"`), text(".outline", "wide"))
 			run("wrapped", poll(`document.getElementById("line:9").clientHeight > 1.5 * document.getElementById("line:4").clientHeight || innerWidth > 1200`))
-			run("uses", chromedp.KeyEvent("u"), text("#uses", "1 definition of Height"), text("#uses", "src/use.go"), chromedp.KeyEvent(kb.Escape), poll(`document.getElementById("uses").hidden`))
-			run("pointed", chromedp.Evaluate(`(() => { const line = document.getElementById("line:9"); line.scrollIntoView({ block: "center" }); const range = document.createRange(); range.setStart(line.childNodes[2], 2); range.setEnd(line.childNodes[2], 3); const box = range.getBoundingClientRect(); line.dispatchEvent(new MouseEvent("click", { bubbles: true, clientX: box.x, clientY: box.y + box.height / 2 })); })()`, nil), text("#uses", "1 definition of wide"))
+			run("uses", chromedp.KeyEvent("u"), text(".uses", "1 definition of Height"), text(".uses", "src/use.go"), chromedp.KeyEvent(kb.Escape), poll(`document.querySelector(".uses").hidden`))
+			run("pointed", chromedp.Evaluate(`(() => { const line = document.getElementById("line:9"); line.scrollIntoView({ block: "center" }); const range = document.createRange(); range.setStart(line.childNodes[2], 2); range.setEnd(line.childNodes[2], 3); const box = range.getBoundingClientRect(); line.dispatchEvent(new MouseEvent("click", { bubbles: true, clientX: box.x, clientY: box.y + box.height / 2 })); })()`, nil), text(".uses", "1 definition of wide"))
 			run("copy", at("/doc?path=other.md"), chromedp.Click("button.copy", chromedp.ByQuery), text(".announced", "other.md"))
 			run("formulas", at("/doc?path=kinds.md"), poll(`document.querySelectorAll("code.math math mi").length > 2 && document.querySelector(".math.display mfrac") !== null`), text(".document", "1 comment of this document is not shown"))
+			run("own names", chromedp.KeyEvent(kb.Escape), poll(`["preview", "uses"].every(id => { const heading = document.getElementById(id); return heading.checkVisibility() && heading.textContent.toLowerCase() === id; })`))
 			run("diagram", poll(`document.querySelectorAll(".document .graph .box").length === 2 && document.querySelector(".graph path.arrow").getTotalLength() > 20`), text(".graph", "again"))
 			run("copy code", chromedp.Click(".code .copy", chromedp.ByQuery), text(".announced", "the code"))
 			run("hostile", at("/doc?path=hostile.md"), text("h2", "Rotate a token"))
@@ -256,7 +257,7 @@ func TestRefusals(t *testing.T) {
 	run := doing(t, tab)
 	const move = `(() => { const s = document.querySelector("[data-card=aaa111] .move select"); s.value = "done"; s.dispatchEvent(new Event("change", { bubbles: true })); })()`
 	typed := func(query string) chromedp.Action {
-		return chromedp.Evaluate(`(() => { const q = document.getElementById("q"); q.value = `+quote(query)+`; q.dispatchEvent(new Event("input")); })()`, nil)
+		return chromedp.Evaluate(`(() => { const q = document.querySelector(".find [name=q]"); q.value = `+quote(query)+`; q.dispatchEvent(new Event("input")); })()`, nil)
 	}
 	run("board", chromedp.Navigate(server.URL+"/w/notes/tasks"), poll(`document.querySelector("[data-card=aaa111]") !== null`))
 	status.Store(http.StatusTooManyRequests)

@@ -84,6 +84,10 @@ Plain, *slanted*, **bold**, ~~struck~~ and ` + "`code`" + `, a [link](other.md),
 
 ### Deep
 
+### Preview
+
+### Uses
+
 ###### Deepest
 
 <!-- a comment -->
@@ -289,7 +293,7 @@ func TestPages(t *testing.T) {
 			`<a href="/w/notes/doc?path=other.md#part-two" rel="nofollow noreferrer">the other part</a>`, `<a href="/w/notes/doc?path=guide%2Fdeep%2Fer.md" rel="nofollow noreferrer">er</a>`, `<a href="/w/notes/?q=nowhere" rel="nofollow noreferrer">nowhere</a>`,
 			`<sup id="fnref:1"><a href="#fn:1"`, `<li id="fn:1">`, "Because of the view.",
 			`<span class="c1">// wall has a &lt;height&gt;.</span>`, `<span class="c4">func</span> wall() <span class="c4">string</span>`, `<span class="c2">&#34;high&#34;</span>`, `<span class="c3">12</span>`,
-			`<a href="/w/notes/?q=wall">← results for “wall”</a>`, `<input id="q" name="q" type="search" aria-label="Search notes" placeholder="Search notes" value="wall"`,
+			`<a href="/w/notes/?q=wall">← results for “wall”</a>`, `<input name="q" type="search" aria-label="Search notes" placeholder="Search notes" value="wall"`,
 			`<a href="/w/notes/?in=guide%2F">guide</a> / start.md`, `<a href="/w/notes/doc?path=guide%2Fstart.md" aria-current="page">Start here</a>`, `<a href="/w/notes/?in=guide%2Fdeep%2F">deep/</a> <small>1</small>`, `">Other</a>`,
 		}},
 		{"/doc?path=kinds.md", 200, []string{`<a rel="prev" href="/w/notes/doc?path=hostile.md">`, `rel="next"`}},
@@ -468,6 +472,21 @@ func TestAnchors(t *testing.T) {
 		anchor, err := url.PathUnescape(m[1])
 		if err != nil || !strings.Contains(page, `id="`+anchor+`"`) {
 			t.Errorf("the page has no %q", anchor)
+		}
+	}
+}
+
+// TestOwnIDs: no id of the page of a document, other than those of its contents, can be the anchor
+// of a heading or of a symbol.
+func TestOwnIDs(t *testing.T) {
+	h, _ := folder(t)
+	for _, target := range []string{"/doc?path=other.md", "/doc?path=src/wall.go", "/doc?path=.cairn/cards/aaa111.md"} {
+		_, _, page := get(t, h, target)
+		around := regexp.MustCompile(`(?s)<article.*</article>`).ReplaceAllString(page, "")
+		for _, id := range regexp.MustCompile(`\sid="([^"]*)"`).FindAllStringSubmatch(around, -1) {
+			if !strings.Contains(id[1], ":") {
+				t.Errorf("%s: the page has the id %q", target, id[1])
+			}
 		}
 	}
 }

@@ -24,7 +24,7 @@
   };
 
   // select shows a hit in the preview beside the hits, on wide screens.
-  const preview = document.getElementById("preview");
+  const preview = document.querySelector("aside.preview");
   let selected, reading;
   const select = async (hit) => {
     const wide = preview && matchMedia("(min-width: 75rem)").matches;
@@ -49,7 +49,7 @@
   });
   select(document.querySelector("a.hit[data-part]"));
 
-  const field = document.getElementById("q");
+  const field = document.querySelector(".find [name=q]");
   const form = document.querySelector("form[data-live]");
   if (form) live(form);
 
@@ -197,7 +197,7 @@
 
   // uses shows where a name of source code is defined and used.
   const uses = async (name) => {
-    const panel = document.getElementById("uses");
+    const panel = document.querySelector("aside.uses");
     if (!panel || !/^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(name)) return;
     const answer = await ask(panel.dataset.names + encodeURIComponent(name), "names");
     if (!answer) return;
@@ -220,7 +220,7 @@
       event.target.showPicker();
     }
     const hits = [...document.querySelectorAll("a.hit")];
-    const panel = document.getElementById("uses");
+    const panel = document.querySelector("aside.uses");
     if (event.key === "Escape" && panel) panel.hidden = true;
     if (event.key === "Escape" && typing) {
       event.preventDefault(); // otherwise the browser clears the field
