@@ -66,10 +66,10 @@ type Reading struct {
 	Masked int `json:"masked,omitempty"`
 	// Cached reports whether the parsed file came from memory.
 	Cached bool `json:"cached"`
-	// LineRange is null for a whole document.
+	// LineRange is null for a whole document that begins in line 1.
 	LineRange *Lines `json:"line_range"`
-	// Mark is that of the receipt of these lines: see package receipt. It is empty for a
-	// whole document, and for a file with masked secrets.
+	// Mark is that of the receipt of these lines: see package receipt. It is empty without
+	// lines, and for a file with masked secrets.
 	Mark  string `json:"mark,omitempty"`
 	Links Links  `json:"links"`
 	// Next, if set, is the ReadRequest.Next of the following part.
@@ -250,7 +250,7 @@ func (f *parsedFile) reading(e extent, cached bool) *Reading {
 		anchor := e.anchor
 		out.Anchor = &anchor
 	}
-	if e.anchor != "" || e.lines || e.part {
+	if e.anchor != "" || e.lines || e.part || f.line(e.start) > 1 {
 		lines := Lines{f.line(e.start), f.line(max(e.start, e.end-1))}
 		out.LineRange = &lines
 		if cited, err := receipt.Of(f.path, e.anchor, f.text, lines.Start, lines.End); err == nil && f.masked == 0 {

@@ -32,7 +32,7 @@ func read(t *testing.T, f *folder, q ReadRequest) *Reading {
 }
 
 func TestReadPlaces(t *testing.T) {
-	f := open(t, map[string]string{"docs/g.md": guide, "docs/C# notes.md": "# Sharp\n", "docs/crlf.md": "# A\r\n\r\ntext\r\n\r\n# B\r\n"}, nil)
+	f := open(t, map[string]string{"docs/g.md": guide, "docs/C# notes.md": "# Sharp\n", "docs/crlf.md": "# A\r\n\r\ntext\r\n\r\n# B\r\n", "docs/late.md": "\n\n# Late\n\nend\n"}, nil)
 	for _, c := range []struct {
 		path, anchor string
 		content      string
@@ -51,6 +51,7 @@ func TestReadPlaces(t *testing.T) {
 		{"docs/g.md:7", "", "hello", 7, 7, "", "", "last"},
 		{"docs/g.md:27-9999", "", "end", 27, 27, "", "intro", ""},
 		{"docs/C# notes.md", "", "# Sharp", 0, 0, "", "", ""},
+		{"docs/late.md", "", "# Late\n\nend", 3, 5, "", "", ""},
 		{"docs/crlf.md#a", "", "# A\r\n\r\ntext", 1, 3, "", "", "b"},
 	} {
 		r := read(t, f, ReadRequest{Path: c.path, Anchor: c.anchor})
