@@ -24,6 +24,9 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"cairn/internal/base/job"
+	"cairn/internal/folder/index"
 )
 
 // notesAndEmpty serves two workspaces, one with contents and one empty.
@@ -232,6 +235,37 @@ func TestMedia(t *testing.T) {
 	if !below || !hidden || bidi != "isolate" || printed != light {
 		t.Errorf("target below the bar %v, bar and lists hidden in print %v, direction %q, ink %s in print, want %s", below, hidden, bidi, printed, light)
 	}
+}
+
+// TestParts: a link to a place of a long document opens the part that has the place.
+func TestParts(t *testing.T) {
+	browser := chromium(t)
+	h, root := folder(t)
+	const line = "A line of a text that is too long for one page.\n"
+	text := "# Long\n"
+	for i := range 4 {
+		text += fmt.Sprintf("\n## Section %d\n\n%s", i, strings.Repeat(line, 1000))
+	}
+	for name, text := range map[string]string{"long.md": text, "long.txt": strings.Repeat(line, 4500)} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := index.IndexOp.Call(t.Context(), h.site.Folder, index.IndexRequest{}, func(job.Progress) {}); err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/w/notes/", http.StripPrefix("/w/notes", h))
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	run := doing(t, newTab(t, browser))
+	at := func(path string) chromedp.Action { return chromedp.Navigate(server.URL + "/w/notes" + path) }
+	const target = `(document.querySelector(":target")||{textContent:""}).textContent`
+	run("anchor", at("/doc?path=long.md#section-3"), poll(`document.readyState === "complete" && `+target+` === "Section 3"`))
+	run("first part", chromedp.Evaluate(`[...document.querySelectorAll("article a")].find(a => a.textContent === "first part").click()`, nil), poll(`document.querySelector("#section-0") !== null`))
+	run("nowhere", at("/doc?path=long.md#nowhere"), poll(`location.search.includes("at=nowhere") && document.querySelector("#section-0") !== null`))
+	run("line", at("/doc?path=long.txt#line:4300"), poll(`document.readyState === "complete" && (document.querySelector(":target")||{id:""}).id === "line:4300"`))
+	run("marked line", at("/doc?path=long.txt&line=4300"), poll(`document.querySelector(".marked .no[href=\"#line:4300\"]") !== null`))
 }
 
 // TestRefusals: the script shows why a request has no answer, leaves the page as it is, and shows

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"html/template"
@@ -20,8 +21,8 @@ import (
 	"cairn/retriever"
 )
 
-// maxPage is the maximum number of tokens on one page of a document.
-const maxPage = 60_000
+// maxLine is the largest number of a line in the name of a place.
+const maxLine = 999_999_999
 
 type docPage struct {
 	*retriever.Reading
@@ -38,6 +39,7 @@ type docPage struct {
 	Card             *cardView             // nil for other documents
 	Tree             []branch
 	Previous, Follow *index.DocumentEntry // in the folder, by path
+	Later            bool                 // the page begins after the first part of the document
 }
 
 // branch is one line of the tree of files.
@@ -87,7 +89,7 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) error {
 	if q.Has("part") && r.Header.Get(fragmentHeader) != "" {
 		return h.preview(w, r)
 	}
-	reading, err := index.ReadOp.Call(r.Context(), h.site.Folder, retriever.ReadRequest{Path: q.Get("path"), MaxTokens: maxPage, Next: q.Get("next")}, nil)
+	reading, later, err := h.part(r.Context(), q)
 	name := q.Get("path")
 	if err == nil {
 		name = reading.Path
@@ -104,7 +106,7 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	prefix := h.site.Prefix(r)
-	p := &docPage{Reading: reading, File: path.Base(reading.Path), Card: card}
+	p := &docPage{Reading: reading, File: path.Base(reading.Path), Card: card, Later: later}
 	p.fill(prefix, lib)
 	if len(p.Lines) > 0 {
 		line, _ := strconv.Atoi(q.Get("line")) // 0 marks none
@@ -112,7 +114,7 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	if body := reading.Content[markdown.ReadFrontMatter([]byte(reading.Content)).End:]; card != nil && h.site.MayWrite(r) && reading.Masked == 0 && reading.Hash != "" && reading.Next == "" {
+	if body := reading.Content[markdown.ReadFrontMatter([]byte(reading.Content)).End:]; card != nil && h.site.MayWrite(r) && reading.Masked == 0 && reading.Hash != "" && reading.Next == "" && !later {
 		p.Body, p.Was = strings.TrimSpace(body), bodyHash(body)
 		n := -1
 		p.HTML = template.HTML(shownStep.ReplaceAllStringFunc(string(p.HTML), func(string) string { // its steps can be changed
@@ -136,6 +138,28 @@ func (h *Handler) doc(w http.ResponseWriter, r *http.Request) error {
 		p.Back, p.BackQuery = template.URL(prefix+"/?"+from.Encode()), from.Get("q")
 	}
 	return h.show(w, r, page{Section: "doc", Title: reading.Title, Query: p.BackQuery, Data: p})
+}
+
+// part reads a document, or the part of a long one that a query names: with a token (next), a line,
+// or the anchor of a place (at). later reports that other parts precede it.
+func (h *Handler) part(ctx context.Context, q url.Values) (reading *retriever.Reading, later bool, err error) {
+	read := func(place, next string) (*retriever.Reading, error) {
+		return index.ReadOp.Call(ctx, h.site.Folder, retriever.ReadRequest{Path: place, MaxTokens: retriever.MaxBudget, Next: next}, nil)
+	}
+	reading, err = read(q.Get("path"), q.Get("next"))
+	at := "#" + cmp.Or(q.Get("at"), "line:"+q.Get("line"))
+	if line, ok := strings.CutPrefix(at, "#line:"); ok {
+		at = ":" + line
+	}
+	if err != nil || reading.Next == "" || at == ":" {
+		return reading, q.Get("next") != "", err
+	}
+	to, missing := read(reading.Path+at, "")
+	if missing != nil || to.LineRange.Start <= reading.LineRange.End {
+		return reading, false, nil
+	}
+	reading, err = read(fmt.Sprintf("%s:%d-%d", reading.Path, to.LineRange.Start, maxLine), "")
+	return reading, true, err
 }
 
 // number links the lines of the page, marks one, and adds the outline of the symbols.

@@ -248,4 +248,15 @@
       if (copy) copy.click();
     }
   });
+
+  // A long document is shown in parts, and the address may name a place of another part.
+  const find = () => {
+    const at = decodeURIComponent(location.hash.slice(1));
+    const query = new URLSearchParams(location.search);
+    if (!at || query.get("at") === at || document.getElementById(at)) return;
+    query.delete("next");
+    query.set("at", at);
+    location.replace("?" + query + location.hash);
+  };
+  if (document.querySelector("[data-parts]")) { addEventListener("hashchange", find); find(); }
 })();
