@@ -124,6 +124,7 @@ func TestBrowser(t *testing.T) {
 			run("slash", poll(`document.readyState === "complete" && document.querySelector(".find [name=q]").value === "revoke a key"`), chromedp.KeyEvent("/"), poll(`document.activeElement.name === "q"`))
 			run("results", chromedp.Click(".back a", chromedp.ByQuery), chromedp.WaitVisible("a.hit"), text("a.hit", "Part two"))
 			run("filters", at("/?q=part"), text("#results", "Part of the guide"), chromedp.Click(`.chip[href*="in=guide"]`, chromedp.ByQuery), text(".chips", "guide/ ×"), poll(`document.querySelector("input[name=in]").value === "guide/"`))
+			run("further results", at("/?cursor=&q=wall"), chromedp.Focus(".find [name=q]"), chromedp.Evaluate(`document.activeElement.blur()`, nil), poll(`location.search === "?cursor=&q=wall"`))
 			run("all folders", at("/?q=revoke"), text("a.hit", "Part two"), chromedp.Evaluate(`document.querySelector(".chip[href*='all=yes']").click()`, nil), text("#results", "empty · other.md"), text(".count", "in all folders"))
 			run("picture", at("/doc?path=guide/start.md"), poll(`document.querySelector(".document img").naturalWidth === 1`))
 			var open bool
@@ -301,6 +302,15 @@ func TestRefusals(t *testing.T) {
 	status.Store(http.StatusTooManyRequests)
 	run("refused search", typed("revoke a key"), poll(`document.querySelector(".announced").textContent === "not now" && document.querySelector("#results a.hit") !== null`))
 	status.Store(0)
+	run("tried again", chromedp.Evaluate(`document.querySelector(".find").requestSubmit()`, nil), poll(`document.querySelector("#results a.hit").href.includes("revoke%2Ba%2Bkey&")`))
+	run("previewed", emulation.SetDeviceMetricsOverride(1280, 800, 1, false), chromedp.Navigate(server.URL+"/w/notes/?q=part"), poll(`document.querySelector(".preview").textContent !== "" && document.querySelectorAll("a.hit[data-part]").length > 1`))
+	status.Store(http.StatusNotFound)
+	focus := func(hit int) chromedp.Action {
+		return chromedp.Evaluate(fmt.Sprintf(`document.querySelectorAll("a.hit[data-part]")[%d].focus()`, hit), nil)
+	}
+	run("refused preview", focus(1), poll(`document.querySelector(".announced").textContent === "not now" && document.querySelector(".preview").textContent === ""`))
+	status.Store(0)
+	run("answered preview", chromedp.Evaluate(`document.activeElement.blur()`, nil), focus(1), poll(`document.querySelector(".preview").textContent !== ""`))
 	run("answered search", typed("revoke a key again"), poll(`document.querySelector(".announced").textContent === "" && location.search === "?q=revoke+a+key+again"`))
 	status.Store(http.StatusUnauthorized)
 	run("signed out", typed("revoke a key x"), poll(`document.title === "Sign in"`))

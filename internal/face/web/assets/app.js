@@ -35,8 +35,10 @@
     for (const each of document.querySelectorAll(".results article")) each.classList.toggle("selected", hit && each.contains(hit));
     if (!hit) { preview.replaceChildren(); return; }
     const answer = await ask(hit.dataset.part, "preview", { signal: reading.signal });
-    if (!answer || hit !== selected) return;
-    preview.innerHTML = await answer.text();
+    const text = answer && await answer.text().catch(() => null);
+    if (hit !== selected) return;
+    if (text === null) selected = null; // its next selection requests it again
+    preview.innerHTML = text || "";
     for (const link of preview.querySelectorAll("[id]")) link.removeAttribute("id"); // they are ids of another page
     preview.scrollTop = 0;
   };
@@ -64,13 +66,17 @@
       set.sort(); // the links of the page are sorted, too
       return set.size ? "?" + set : "";
     };
+    let shown = query(); // null after a failure
     const load = async (search) => {
       if (request) request.abort();
       request = new AbortController();
+      shown = query();
       const { signal } = request;
       const answer = await ask(form.action + search, "results", { signal });
       const text = answer && await answer.text().catch(() => null);
-      if (text !== null && !signal.aborted) {
+      if (signal.aborted) return;
+      if (text === null) shown = null;
+      else {
         target.innerHTML = text;
         select(target.querySelector("a.hit[data-part]"));
       }
@@ -79,9 +85,11 @@
     const search = () => {
       clearTimeout(timer);
       const now = query();
-      if (now === location.search) return;
-      history[begun ? "replaceState" : "pushState"](null, "", form.action + now);
-      begun = true;
+      if (now === shown) return;
+      if (now !== location.search) {
+        history[begun ? "replaceState" : "pushState"](null, "", form.action + now);
+        begun = true;
+      }
       load(now);
     };
     field.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(search, 150); });
