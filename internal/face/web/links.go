@@ -71,14 +71,15 @@ func (h *Handler) related(ctx context.Context, p *docPage, lib *library) {
 			p.LinkedFrom = append(p.LinkedFrom, d)
 		}
 	}
-	q := retriever.Query{Text: p.Title + "\n" + p.Content[:min(len(p.Content), 600)], Mode: retriever.Semantic, Limit: maxRelated + 1, Filter: store.Filter{Kind: store.KindOf(p.Path)}}
+	q := retriever.Query{Text: p.Title + "\n" + p.Content[:min(len(p.Content), 600)], Mode: retriever.Semantic, Limit: 1, Paths: true, Filter: store.Filter{Kind: store.KindOf(p.Path)}}
 	q.Text = strings.ToValidUTF8(q.Text, "")
 	answer, err := index.SearchOp.Call(ctx, h.site.Folder, q, nil)
 	if err != nil {
 		return // without vectors there are no neighbours
 	}
-	for _, r := range answer.Results {
-		if d, ok := entry(r.Path); ok && r.Path != p.Path && len(p.Similar) < maxRelated {
+	for _, path := range answer.Paths {
+		same := func(d index.DocumentEntry) bool { return d.Path == path }
+		if d, ok := entry(path); ok && path != p.Path && len(p.Similar) < maxRelated && !slices.ContainsFunc(p.Similar, same) {
 			p.Similar = append(p.Similar, d)
 		}
 	}

@@ -477,6 +477,16 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
+// TestSimilar: a document with several similar sections is listed once.
+func TestSimilar(t *testing.T) {
+	h, _ := folder(t)
+	_, _, page := get(t, h, "/doc?path=src/use.go")
+	_, similar, _ := strings.Cut(page, "<h2>Similar</h2>")
+	if n := strings.Count(similar, ">wall.go</a>"); n != 1 {
+		t.Errorf("wall.go is listed %d times in\n%s", n, similar)
+	}
+}
+
 // TestOwnIDs: no id of the page of a document, other than those of its contents, can be the anchor
 // of a heading or of a symbol.
 func TestOwnIDs(t *testing.T) {
