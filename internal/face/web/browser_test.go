@@ -216,22 +216,28 @@ func TestBrowser(t *testing.T) {
 }
 
 // TestMedia: at 400 % the bar hides no target, and a page is printed as a document, in light
-// colours. The direction of a title does not reach the path after it.
+// colours. The direction of a title does not reach the path after it, and a paragraph has the
+// direction of its text.
 func TestMedia(t *testing.T) {
 	browser := chromium(t)
 	server := httptest.NewServer(notesAndEmpty(t))
 	defer server.Close()
 	tab := newTab(t, browser)
 	var bidi, light, printed string
+	var right bool
 	var below, hidden bool
 	const ink = `getComputedStyle(document.body).color`
 	if err := chromedp.Run(tab, emulation.SetDeviceMetricsOverride(320, 256, 1, false), chromedp.Navigate(server.URL+"/w/notes/doc?path=kinds.md#deepest"), poll(`document.querySelector(":target") !== null && scrollY > 0`),
 		chromedp.Evaluate(`document.querySelector(":target").getBoundingClientRect().top >= document.querySelector("header").getBoundingClientRect().bottom`, &below),
 		chromedp.Evaluate(`getComputedStyle(document.querySelector(".tree a")).unicodeBidi`, &bidi),
+		chromedp.Evaluate(`(() => { const p = document.querySelector(".document p:not(.where)"), range = document.createRange(); p.textContent = "שלום!"; range.selectNodeContents(p); const text = range.getBoundingClientRect(), box = p.getBoundingClientRect(); return text.left - box.left > box.right - text.right; })()`, &right),
 		chromedp.Evaluate(`document.documentElement.dataset.theme = "light"; `+ink, &light),
 		emulation.SetEmulatedMedia().WithMedia("print"), chromedp.Evaluate(`document.documentElement.dataset.theme = "dark"; `+ink, &printed),
 		chromedp.Evaluate(`!document.querySelector("header").checkVisibility() && !document.querySelector(".side").checkVisibility() && document.querySelector("h1").checkVisibility()`, &hidden)); err != nil {
 		t.Fatal(err)
+	}
+	if !right {
+		t.Error("a paragraph in Hebrew begins at the left")
 	}
 	if !below || !hidden || bidi != "isolate" || printed != light {
 		t.Errorf("target below the bar %v, bar and lists hidden in print %v, direction %q, ink %s in print, want %s", below, hidden, bidi, printed, light)
