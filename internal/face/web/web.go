@@ -219,6 +219,8 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	} else if missing, ok := errors.AsType[*retriever.NotFoundError](err); ok {
 		v.status, v.Title, e.Nearest = http.StatusNotFound, "Not found", missing.Nearest
 		v.Query = words(r.URL.Query().Get("path"))
+	} else if stale, ok := errors.AsType[*retriever.StaleError](err); ok {
+		v.status, e.Message, e.Nearest = http.StatusConflict, "The document has changed since its first part was shown. Open it again.", []string{stale.Path}
 	} else if _, ok := errors.AsType[*retriever.InvalidError](err); ok {
 		v.status = http.StatusBadRequest
 	} else if refused, ok := errors.AsType[*task.Error](err); ok {

@@ -477,6 +477,26 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
+// TestChangedDocument: the token of a further part is not an error of the server after the document
+// has changed.
+func TestChangedDocument(t *testing.T) {
+	h, root := folder(t)
+	long := filepath.Join(root, "untitled.md")
+	write := func(lines int) {
+		if err := os.WriteFile(long, []byte(strings.Repeat("A line of a text that is too long for one page.\n", lines)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(3000)
+	_, _, page := get(t, h, "/doc?path=untitled.md")
+	next := regexp.MustCompile(`/doc\?next=[^"]*`).FindString(page)
+	write(3001)
+	status, _, body := get(t, h, strings.ReplaceAll(next, "&amp;", "&"))
+	if next == "" || status != http.StatusConflict || !strings.Contains(body, "has changed since") || !strings.Contains(body, `<li><a href="/w/notes/doc?path=untitled.md">`) {
+		t.Errorf("%q answers %d:\n%s", next, status, body)
+	}
+}
+
 // TestSimilar: a document with several similar sections is listed once.
 func TestSimilar(t *testing.T) {
 	h, _ := folder(t)
