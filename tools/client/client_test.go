@@ -1,8 +1,10 @@
 package client
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -171,5 +173,32 @@ func TestLimit(t *testing.T) {
 	l := &limit{ReadCloser: http.NoBody, left: 0}
 	if _, err := l.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "more than 48 MiB") {
 		t.Errorf("read beyond the limit: %v", err)
+	}
+}
+
+// TestOutput: lines that are no messages do not end a session, and hide no message.
+func TestOutput(t *testing.T) {
+	const a, b = `{"jsonrpc":"2.0","id":1,"result":{"x":{}}}`, `{"result":[],"jsonrpc":"2.0","id":2}`
+	for _, c := range []struct{ output, messages, log string }{
+		{a + "\n" + b + "\r\n", a + "\n" + b + "\n", ""},
+		{a, a + "\n", ""},
+		{"[INFO] starts\n{ port: 80 }\n[1]\n{\"level\":30}\n" + a + "\n", a + "\n", "[INFO] starts\n{ port: 80 }\n[1]\n{\"level\":30}\n"},
+		{"{\"got\":" + a + "}\n", "", "{\"got\":" + a + "}\n"},
+		{"Loading…" + a + b + " done\n", a + "\n" + b + "\n", "Loading… done\n"},
+		{`{"jsonrpc":"2.0","method":"notif` + a + "\n", a + "\n", `{"jsonrpc":"2.0","method":"notif` + "\n"},
+		{"[" + a + "," + b + "]\n", a + "\n" + b + "\n", ""},
+		{`{"jsonrpc":"2.0","id":1,"result":NaN}` + "\n", `{"jsonrpc":"2.0","id":1,"result":NaN}` + "\n", ""},
+		{strings.Repeat("{[", 1<<20) + "\n", "", strings.Repeat("{[", 1<<20) + "\n"},
+	} {
+		var log strings.Builder
+		m := &messages{lines: bufio.NewReader(strings.NewReader(c.output)), log: &log}
+		got, err := io.ReadAll(m)
+		if err != nil || string(got) != c.messages || log.String() != c.log {
+			t.Errorf("%.100q: messages %.200q, log %.100q, %v, want %.200q and %.100q", c.output, got, &log, err, c.messages, c.log)
+		}
+	}
+	long := &messages{lines: bufio.NewReader(strings.NewReader(`{"result":"` + strings.Repeat("x", maxMessage)))}
+	if got, err := io.ReadAll(long); len(got) > 0 || err == nil || !strings.Contains(err.Error(), "more than 8 MiB") {
+		t.Errorf("a long message: %.100q, %v", got, err)
 	}
 }

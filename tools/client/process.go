@@ -5,6 +5,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"runtime"
@@ -81,37 +84,71 @@ func (p *process) end() {
 	kill(p.cmd) // the children of the server
 }
 
-// messages reads the lines of a server's output that can be messages, which are JSON objects
-// and arrays. It writes the other lines to log: many servers greet or warn on standard output.
+// messages reads the messages in a server's output and writes all else to log: many servers
+// greet, warn or print objects on standard output, also within the line of a message.
 type messages struct {
 	io.Closer
 	lines *bufio.Reader
 	log   io.Writer
-	rest  []byte // not yet read
-	skips bool   // the present line is no message
-	inner bool   // the present line has begun
+	line  []byte // the beginning of the present line
+	rest  []byte // of messages, not yet returned
 }
 
 func (m *messages) Read(p []byte) (int, error) {
 	for len(m.rest) == 0 {
 		part, err := m.lines.ReadSlice('\n')
-		if len(part) == 0 {
+		m.line = append(m.line, part...)
+		if errors.Is(err, bufio.ErrBufferFull) && len(m.line) <= maxMessage {
+			continue
+		}
+		switch {
+		case len(m.line) == 0:
 			return 0, err
+		case len(m.line) > maxMessage && m.line[0] == '{':
+			return 0, fmt.Errorf("the server sent a message of more than %d MiB", maxMessage>>20)
 		}
-		if !m.inner {
-			start := bytes.TrimLeft(part, " \t\r")
-			m.skips = len(start) > 0 && start[0] != '{' && start[0] != '['
-		}
-		m.inner = part[len(part)-1] != '\n'
-		if !m.skips {
-			m.rest = part
-		} else if _, err := m.log.Write(part); err != nil {
+		var other []byte
+		m.rest, other = split(m.line)
+		m.line = m.line[:0]
+		if _, err := m.log.Write(other); err != nil {
 			return 0, err
 		}
 	}
 	n := copy(p, m.rest)
 	m.rest = m.rest[n:]
 	return n, nil
+}
+
+// split returns the messages in a line, one a line, and its other text. A line that should have
+// been a message counts as one: the session then fails with the reason.
+func split(line []byte) (found, other []byte) {
+	const maxStarts = 64 // bounds the time for a line of braces
+	rest := line
+	for range maxStarts {
+		start := bytes.IndexByte(rest, '{')
+		if start < 0 {
+			break
+		}
+		other, rest = append(other, rest[:start]...), rest[start:]
+		var message struct{ JSONRPC string }
+		values, n := json.NewDecoder(bytes.NewReader(rest)), 1
+		if values.Decode(&message) == nil {
+			n = int(values.InputOffset())
+		}
+		if message.JSONRPC != "" {
+			found = append(append(found, rest[:n]...), '\n')
+		} else {
+			other = append(other, rest[:n]...)
+		}
+		rest = rest[n:]
+	}
+	if len(found) == 0 && line[0] == '{' && bytes.Contains(line, []byte(`"jsonrpc"`)) && !json.Valid(line) {
+		return line, nil
+	}
+	if other = append(other, rest...); len(bytes.Trim(other, "[, \t\r\n]")) == 0 {
+		other = nil // at most the brackets of a batch
+	}
+	return found, other
 }
 
 // tailSize is the size of the end of a server's standard error that tail keeps, in bytes.
