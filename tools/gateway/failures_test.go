@@ -346,3 +346,49 @@ func TestNoCallIsLostOrDoubled(t *testing.T) {
 		t.Errorf("%d of %d calls were answered", n, clients*each)
 	}
 }
+
+// TestRefusedHTTP: a server that has forgotten the session, or does not take a request, fails one
+// call, in words.
+func TestRefusedHTTP(t *testing.T) {
+	sdk := testServer("plain")
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return sdk }, nil)
+	var forgotten, busy atomic.Value
+	forgotten.Store("none")
+	busy.Store(false)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		session := r.Header.Get("Mcp-Session-Id")
+		switch {
+		case r.Method == http.MethodGet:
+			http.Error(w, "no stream", http.StatusMethodNotAllowed)
+		case session == forgotten.Load() || session != "" && forgotten.CompareAndSwap("next", session):
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32001,"message":"Session not found"}}`)
+		case busy.Load().(bool):
+			http.Error(w, "later", http.StatusServiceUnavailable)
+		default:
+			handler.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	g := open(t, "", func(server *Server, _ *Options) { *server = Server{Name: "test", URL: s.URL} })
+	t.Cleanup(g.Close)
+	approve(t, g)
+	if got, err := call(t, g, "echo", `{"text":"hi"}`); err != nil || got != "hi" {
+		t.Fatalf("%q, %v", got, err)
+	}
+	forgotten.Store("next")
+	if got, err := call(t, g, "echo", `{"text":"hi"}`); err == nil || outcome(nil, err) != Down || !strings.Contains(err.Error(), "Session not found") {
+		t.Errorf("a forgotten session: %q, %v", got, err)
+	}
+	if got, err := call(t, g, "echo", `{"text":"hi"}`); err != nil || got != "hi" {
+		t.Errorf("the next call: %q, %v, want one in a new session", got, err)
+	}
+	busy.Store(true)
+	if got, err := call(t, g, "echo", `{"text":"hi"}`); err == nil || outcome(nil, err) != Lost || !strings.HasSuffix(err.Error(), "Service Unavailable") || strings.Contains(err.Error(), "transport") {
+		t.Errorf("a busy server: %q, %v", got, err)
+	}
+	busy.Store(false)
+	if got, err := call(t, g, "refuse", ``); err != nil || !strings.HasPrefix(got, "refused") {
+		t.Errorf("an error of a tool: %q, %v", got, err)
+	}
+}

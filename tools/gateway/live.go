@@ -238,9 +238,12 @@ func (l *live) call(ctx context.Context, session *client.Session, c Call) (*mcp.
 
 // settle records the outcome of a call and classifies its error.
 func (l *live) settle(session *client.Session, c Call, r *mcp.CallToolResult, err error) (*mcp.CallToolResult, error) {
-	if answer, ok := errors.AsType[*jsonrpc.Error](err); ok && !errors.Is(err, mcp.ErrConnectionClosed) {
-		err = nil
+	if answer, ok := errors.AsType[*jsonrpc.Error](err); ok && answer.Code != refusal.Code && !errors.Is(err, mcp.ErrConnectionClosed) {
 		text := strings.TrimSpace(answer.Message + "\n" + string(answer.Data))
+		if refused(session, err) && !l.probe(session) {
+			return nil, refuse(Down, "the server %s has ended the session (%s); the next call starts another", c.Server, text)
+		}
+		err = nil
 		r = &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 	}
 	switch {
@@ -261,9 +264,21 @@ func (l *live) settle(session *client.Session, c Call, r *mcp.CallToolResult, er
 	return nil, refuse(Lost, "%s:%s gave no result, and may have run: %w", c.Server, c.Tool, err)
 }
 
+// refusal is the error of the SDK for a request that an HTTP server did not take.
+var refusal = &jsonrpc.Error{Code: -32005, Message: "rejected by transport"}
+
+// refused reports whether a server with sessions did not take a request.
+func refused(session *client.Session, err error) bool {
+	return session.ID() != "" && errors.Is(err, refusal)
+}
+
 // reason returns the error of a session or of a call without types of Go and names of pipes.
 func reason(err error) error {
 	_, bad := errors.AsType[*json.UnmarshalTypeError](err)
+	if errors.Is(err, refusal) {
+		_, status, _ := strings.Cut(err.Error(), refusal.Message+": ")
+		return errors.New(status)
+	}
 	switch {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed):
 		return errors.New("the server ended")
@@ -273,18 +288,19 @@ func reason(err error) error {
 	return err
 }
 
-// probe ends a session whose server does not answer a ping.
-func (l *live) probe(session *client.Session) {
+// probe reports whether the server answers a ping, and ends the session of one that does not.
+func (l *live) probe(session *client.Session) (answers bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), l.gateway.o.Probe)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- session.Ping(ctx, nil) }()
 	select {
 	case err := <-done:
-		if _, ok := errors.AsType[*jsonrpc.Error](err); err == nil || ok && !errors.Is(err, mcp.ErrConnectionClosed) {
-			return
+		if _, ok := errors.AsType[*jsonrpc.Error](err); err == nil || ok && !errors.Is(err, mcp.ErrConnectionClosed) && !refused(session, err) {
+			return true
 		}
 	case <-ctx.Done():
 	}
 	l.lost(session, errors.New("the server stopped answering"))
+	return false
 }
