@@ -70,11 +70,15 @@ type Rest struct {
 
 // Call calls a tool. Its answer has at most the given number of tokens, 0 for the default.
 func (p *Proxy) Call(ctx context.Context, name string, arguments json.RawMessage, tokens int, peer gateway.Peer) (*Called, error) {
-	t, err := lookup(ctx, p.Box, "tool", name)
-	if err != nil {
-		return nil, err
+	t, missing := lookup(ctx, p.Box, "tool", name)
+	if missing != nil { // the server may have added it since the approval
+		t = catalog.Tool{ID: name, Name: name}
+		t.Server, _, _ = strings.Cut(name, ":")
 	}
 	r, err := p.Gateway.Call(ctx, gateway.Call{Server: t.Server, Tool: t.BareName(), Arguments: arguments, Peer: peer})
+	if refused, ok := errors.AsType[*gateway.Error](err); ok && refused.Outcome == gateway.Unknown && missing != nil {
+		return nil, missing
+	}
 	if err != nil {
 		return nil, p.explain(ctx, &t, err)
 	}

@@ -3,10 +3,12 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +20,7 @@ import (
 	"cairn/internal/base/owner"
 	"cairn/internal/text/secret"
 	"cairn/internal/toolbox"
+	"cairn/internal/toolbox/catalog"
 	"cairn/models/bpe"
 	"cairn/tools/gateway"
 )
@@ -110,6 +113,34 @@ func TestCallTool(t *testing.T) {
 	_, err := p.Call(t.Context(), "notes:create_note", json.RawMessage(`{"path":7}`), 0, gateway.Peer{})
 	if f, ok := err.(*Failure); !ok || string(f.Data["example"].(json.RawMessage)) != `{"path":"plan.md"}` {
 		t.Errorf("the error for wrong arguments is %+v, want the example in it", err)
+	}
+}
+
+// TestCallNewTool: a tool that the server has added since the approval is refused with the command
+// that approves it.
+func TestCallNewTool(t *testing.T) {
+	p := openProxy(t)
+	store := p.Gateway.Store()
+	server, err := store.Server("notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, err := store.Approved(&server)
+	if err == nil {
+		err = store.Approve(&server, slices.DeleteFunc(tools, func(t catalog.Tool) bool { return t.BareName() == "number_note" }))
+	}
+	if err == nil {
+		err = store.Sync(t.Context(), p.Box)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"notes:number_note": "it is new; see it and approve it with `cairn tools approve notes`", "notes:fold_note": "Tool Not Found", "fold_note": "Tool Not Found", "none:fold_note": "Tool Not Found",
+	} {
+		if _, err := p.Call(t.Context(), name, nil, 0, gateway.Peer{}); !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
 	}
 }
 

@@ -144,7 +144,7 @@ func lookup(ctx context.Context, box *owner.Folder, argument, name string) (cata
 	if e, ok := errors.AsType[*catalog.UnknownError](err); ok {
 		data := map[string]any{"name": e.Name, "nearest": append([]string{}, e.Nearest...), "suggestion": "Use one of nearest"}
 		if len(e.Nearest) == 0 {
-			data["suggestion"] = "Import the tool's server with `cairn tools import`"
+			data["suggestion"] = "Find tools with search_tools; `cairn tools add` and `cairn tools import` add those of a server"
 		}
 		return t, &Failure{Code: CodeNotFound, Message: "Tool Not Found", Data: data}
 	}

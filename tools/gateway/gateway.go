@@ -101,10 +101,12 @@ type Error struct {
 	Err     error
 }
 
-// The outcomes of servers: one that does not run, and one that gave no answer.
+// Outcomes: of a server that does not run, of one that gave no answer, and of a name that no
+// server or tool has.
 const (
-	Down = "down"
-	Lost = "lost"
+	Down    = "down"
+	Lost    = "lost"
+	Unknown = "unknown"
 )
 
 func (e *Error) Error() string { return e.Err.Error() }

@@ -134,7 +134,7 @@ func (l *live) approved(ctx context.Context, name string) (tool, *client.Session
 	t, ok := l.tools[name]
 	l.mu.Unlock()
 	if !ok {
-		t.why = "the server has no such tool"
+		return t, nil, refuse(Unknown, "the server %s has no tool %q", server.Name, name)
 	}
 	if t.why != "" {
 		return t, nil, refuse("not approved", "%s:%s is not called, because %s; see it and approve it with `cairn tools approve %[1]s`", server.Name, name, t.why)

@@ -218,7 +218,7 @@ func (s *Store) Server(name string) (Server, error) {
 	}
 	server, ok := all[name]
 	if !ok {
-		return server, refuse("unknown", "no server %q, want one of {%s}; `cairn tools add` adds one", name, strings.Join(slices.Sorted(maps.Keys(all)), ","))
+		return server, refuse(Unknown, "no server %q, want one of {%s}; `cairn tools add` adds one", name, strings.Join(slices.Sorted(maps.Keys(all)), ","))
 	}
 	return server, nil
 }
