@@ -47,6 +47,12 @@ func openProxy(t *testing.T) *Proxy {
 	mcp.AddTool(sdk, &mcp.Tool{Name: "number_note", Description: "Numbers a note."}, func(context.Context, *mcp.CallToolRequest, noteArgs) (*mcp.CallToolResult, any, error) {
 		return nil, json.RawMessage(`{"number":9007199254740993}`), nil
 	})
+	mcp.AddTool(sdk, &mcp.Tool{Name: "link_note", Description: "Links a note."}, func(context.Context, *mcp.CallToolRequest, noteArgs) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ResourceLink{Name: "the note", URI: "note://1"}}}, nil, nil
+	})
+	sdk.AddResource(&mcp.Resource{Name: "note", URI: "note://1"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "note://1", Text: strings.Repeat("line of a note\n", 500) + "sk-abcdefghijklmnopqrstuvwx"}}}, nil
+	})
 	add("read_note", "Reads a note.", func(a noteArgs) string { return strings.Repeat("line of a long note\n", 2000) + "the end" })
 	s := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return sdk }, nil))
 	t.Cleanup(s.Close)
@@ -244,7 +250,7 @@ func TestLongResult(t *testing.T) {
 		t.Errorf("the parts have %d bytes, the text %d", len(whole), len(called.Text))
 	}
 	for range 300 {
-		p.keep(strings.Repeat("x", 1<<20))
+		p.keep(strings.Repeat("x", 1<<20), "")
 	}
 	if p.size > maxResults || p.results.Len() > 16 {
 		t.Errorf("%d results of %d bytes are kept", p.results.Len(), p.size)
@@ -309,5 +315,37 @@ func TestPictureOnce(t *testing.T) {
 	})
 	if want := `{"content":[{"data":"…","mimeType":"image/png"}],"width":3}`; text != want || len(other) != 1 {
 		t.Errorf("the text is %q with %d more, want %q with 1", text, len(other), want)
+	}
+}
+
+// TestLinkedResource: a client reads a resource that a result links with the ID of the result, in
+// parts, with secrets masked.
+func TestLinkedResource(t *testing.T) {
+	p := openProxy(t)
+	called, err := p.Call(t.Context(), "link_note", json.RawMessage(`{"path":"x"}`), 0, gateway.Peer{})
+	if err != nil || len(called.Content) != 2 || called.Text != "the note: note://1" {
+		t.Fatalf("%+v, %v, want the link as text and as content", called, err)
+	}
+	var args readResultArgs
+	note := called.Content[0].(*mcp.TextContent).Text
+	_, note, _ = strings.Cut(note, "[read_result ")
+	note, _, _ = strings.Cut(note, "…")
+	if err := json.Unmarshal([]byte(note+`"note://1"}`), &args); err != nil {
+		t.Fatal(note, err)
+	}
+	tokens := integer(1000)
+	args.MaxTokens = &tokens
+	answer, err := p.readResult(t.Context(), args)
+	read, ok := answer.(*Called)
+	if err != nil || !ok || read.Rest == nil || !strings.HasPrefix(read.Text, "note://1:\nline of") || strings.Contains(read.Text, "uvwx") {
+		t.Errorf("%.200v, %v, want the beginning of the note", answer, err)
+	}
+	args.URI = "note://2"
+	if answer, err := p.readResult(t.Context(), args); err != nil || !answer.(*Called).IsError || !strings.Contains(answer.(*Called).Text, "not found") {
+		t.Errorf("an absent resource: %+v, %v", answer, err)
+	}
+	args.ID = "guessed@notes"
+	if answer, err := p.readResult(t.Context(), args); err == nil {
+		t.Errorf("an unknown ID: %+v", answer)
 	}
 }

@@ -86,6 +86,9 @@ func (g *Gateway) Close() {
 	wg.Wait()
 }
 
+// ReadResource is the Tool of a Call that reads a resource. Its Arguments are the URI.
+const ReadResource = "resources/read"
+
 // Call is one call of a tool.
 type Call struct {
 	Server, Tool string // the bare name

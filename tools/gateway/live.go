@@ -216,15 +216,13 @@ func (l *live) call(ctx context.Context, session *client.Session, c Call) (*mcp.
 		delete(l.calls, token)
 		l.rest()
 	}()
-	p := &mcp.CallToolParams{Name: c.Tool, Arguments: json.RawMessage(c.Arguments)}
-	p.SetProgressToken(token)
 	type outcome struct {
 		result *mcp.CallToolResult
 		err    error
 	}
 	done := make(chan outcome, 1)
 	go func() { // a write to a stopped server does not end with ctx
-		r, err := session.CallTool(context.WithValue(ctx, runningKey{}, call), p)
+		r, err := send(context.WithValue(ctx, runningKey{}, call), session, c, token)
 		done <- outcome{r, err}
 	}()
 	var o outcome
@@ -234,6 +232,24 @@ func (l *live) call(ctx context.Context, session *client.Session, c Call) (*mcp.
 		o.err = ctx.Err()
 	}
 	return l.settle(session, c, o.result, o.err)
+}
+
+// send sends a call, whose progress has the token. The contents of a resource become a result.
+func send(ctx context.Context, session *client.Session, c Call, token string) (*mcp.CallToolResult, error) {
+	if c.Tool != ReadResource {
+		p := &mcp.CallToolParams{Name: c.Tool, Arguments: json.RawMessage(c.Arguments)}
+		p.SetProgressToken(token)
+		return session.CallTool(ctx, p)
+	}
+	read, err := session.ReadResource(ctx, &mcp.ReadResourceParams{URI: string(c.Arguments)})
+	if err != nil {
+		return nil, err
+	}
+	r := &mcp.CallToolResult{}
+	for _, part := range read.Contents {
+		r.Content = append(r.Content, &mcp.EmbeddedResource{Resource: part})
+	}
+	return r, nil
 }
 
 // settle records the outcome of a call and classifies its error.
