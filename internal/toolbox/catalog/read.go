@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 )
@@ -27,7 +28,7 @@ const (
 const Timeout = 2 * time.Minute
 
 // wanted describes the formats of Read.
-const wanted = "want an answer to tools/list, one tool per line, or OpenAPI 3"
+const wanted = "want a list of tools as in tools/list or in requests to models, one tool per line, or OpenAPI 3"
 
 var errSwagger = errors.New("a Swagger 2 description: convert it to OpenAPI 3 first")
 
@@ -86,23 +87,16 @@ func (n *needs) UnmarshalJSON(text []byte) error {
 }
 
 func (d *definition) tool(server string) Tool {
-	t := Tool{Name: d.Name, Server: d.Server, Title: d.Title, Description: d.Description, Input: d.Input, Output: d.Output, Annotations: d.Annotations, DependsOn: d.DependsOn}
+	t := Tool{Name: d.Name, Server: d.Server, Title: d.Title, Description: d.Description, Annotations: d.Annotations,
+		Input: first(d.Input, d.Input2, d.Parameters), Output: first(d.Output, d.Output2), DependsOn: first(d.DependsOn, d.DependsOn2)}
+	if inner := member(t.Input, "json"); inner != nil {
+		t.Input = inner // as in a toolSpec
+	}
 	t.Server = cmp.Or(t.Server, server)
 	if t.Server == "" { // "server:tool" as the name
 		if s, rest, ok := strings.Cut(t.Name, ":"); ok && s != "" && rest != "" && !strings.Contains(s, " ") {
 			t.Server = s
 		}
-	}
-	for _, other := range []json.RawMessage{d.Input2, d.Parameters} {
-		if t.Input == nil {
-			t.Input = other
-		}
-	}
-	if t.Output == nil {
-		t.Output = d.Output2
-	}
-	if t.DependsOn == nil {
-		t.DependsOn = d.DependsOn2
 	}
 	if t.Title == "" {
 		_ = json.Unmarshal(member(d.Annotations, "title"), &t.Title) // an error leaves ""
@@ -110,11 +104,17 @@ func (d *definition) tool(server string) Tool {
 	return t
 }
 
-// Read reads a document that describes tools: an answer to tools/list (a bare array,
-// {"tools": […]} or the whole JSON-RPC response), one tool per line, or an OpenAPI 3.0 or
-// 3.1 description in JSON or YAML. server is the server of tools that name none; it may be
-// "". An unreadable document is an error with the place of the fault, an invalid tool a
-// warning.
+// first returns the first list that is not nil.
+func first[L ~[]E, E any](lists ...L) L {
+	i := slices.IndexFunc(lists, func(l L) bool { return l != nil })
+	return lists[max(i, 0)]
+}
+
+// Read reads a document that describes tools. It is an answer to tools/list (a bare array,
+// {"tools": […]} or the whole JSON-RPC response), a request to a model, one tool per line, or an
+// OpenAPI 3.0 or 3.1 description in JSON or YAML. server is the server of tools that name none;
+// it may be "". An unreadable document is an error with the place of the fault, an invalid tool
+// a warning.
 func Read(ctx context.Context, r io.Reader, server string) (*Batch, error) {
 	text, err := readAll(r)
 	if err != nil {
@@ -139,11 +139,7 @@ func Read(ctx context.Context, r io.Reader, server string) (*Batch, error) {
 	case !json.Valid(text):
 		return readPieces(ctx, bytes.Lines(text), "line %d", server) // its error has the line
 	}
-	result := member(text, "result")
-	list := member(text, "tools")
-	if list == nil {
-		list = member(result, "tools")
-	}
+	list := first(member(text, "tools"), member(member(text, "result"), "tools"))
 	failure := member(text, "error")
 	switch {
 	case member(text, "openapi") != nil:
@@ -157,7 +153,7 @@ func Read(ctx context.Context, r io.Reader, server string) (*Batch, error) {
 		_ = json.Unmarshal(member(failure, "message"), &message) // an error leaves ""
 		return nil, fmt.Errorf("the document is an error answer: %s", shorten(message))
 	}
-	return readPieces(ctx, bytes.Lines(text), "line %d", server)
+	return readPieces(ctx, slices.Values([][]byte{text}), "value %d", server)
 }
 
 // readAll reads a document. For a file it allocates one buffer of the file's size.
@@ -205,12 +201,36 @@ func readPieces(ctx context.Context, pieces iter.Seq[[]byte], place, server stri
 			if err := json.Unmarshal(piece, &d); err != nil {
 				return fmt.Errorf(place+": %w", n, err)
 			}
-			if err := add(d.tool(server)); err != nil {
-				return err
+			found := []definition{d}
+			if d.Name == "" {
+				if inner := wrapped(piece, 4); len(inner) > 0 {
+					found = inner
+				}
+			}
+			for i := range found {
+				if err := add(found[i].tool(server)); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	})
+}
+
+// wrapped returns the definitions in at most depth objects and lists of a piece without a name, as
+// {"type":"function","function":{…}} and requests to models have.
+func wrapped(piece []byte, depth int) (found []definition) {
+	for _, inner := range members(piece) {
+		var d definition
+		switch {
+		case depth == 0:
+		case json.Unmarshal(inner, &d) == nil && d.Name != "" && (d.Description != "" || d.tool("").Input != nil):
+			found = append(found, d)
+		default:
+			found = append(found, wrapped(inner, depth-1)...)
+		}
+	}
+	return found
 }
 
 func (b *Batch) warn(format string, args ...any) {

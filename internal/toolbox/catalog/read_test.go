@@ -19,25 +19,30 @@ func TestRead(t *testing.T) {
 		warnings         []string // part of each
 		bad              string   // part of the error
 	}{
-		"array":          {document: `[{"name":"a"},{"name":"b","server":"x"}]`, server: "s", want: []string{"s:a", "x:b"}},
-		"tools":          {document: `{"tools":[{"name":"a"}],"nextCursor":"x"}`, want: []string{"a"}},
-		"response":       {document: `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a"}]}}`, server: "s", want: []string{"s:a"}},
-		"no tools":       {document: `{"tools":[]}`, want: nil},
-		"lines":          {document: "\ufeff" + `{"name":"a","server":"s"}` + "\r\n\n" + `{"name":"s:b","server":"s"}` + "\n", want: []string{"s:a", "s:b"}},
-		"one line":       {document: `{"name":"a"}`, want: []string{"a"}},
-		"id as name":     {document: `{"name":"fs:read"}`, want: []string{"fs:read"}},
-		"twice":          {document: `[{"name":"a","description":"1"},{"name":"b"},{"name":"a","description":"2"}]`, want: []string{"b", "a"}, warnings: []string{`tool "a" occurs twice`}},
-		"one refused":    {document: `[{"name":"a"},{"name":""},{"name":"a\u0007"}]`, want: []string{"a"}, warnings: []string{"tool 2 is refused", "tool 3 is refused"}},
-		"all refused":    {document: `[{"name":""}]`, bad: "no tool can be kept; tool 1 is refused"},
-		"empty":          {document: " \n", bad: "empty"},
-		"text":           {document: "# Tools\n", bad: "neither JSON nor an OpenAPI"},
-		"bad line":       {document: `{"name":"a"}` + "\n\n" + `{"name":`, bad: "line 3: "},
-		"line not a map": {document: `{"name":"a"}` + "\n7\n", bad: "line 2: "},
-		"bad JSON":       {document: `[{"name":"a"}`, bad: "reading the list"},
-		"wrong type":     {document: `[{"name":"a"},{"name":7}]`, bad: "tool 2 of the list"},
-		"bad needs":      {document: `[{"name":"a","depends_on":[7]}]`, bad: "depends_on"},
-		"error answer":   {document: `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no\u0007pe"}}`, bad: "error answer: nope"},
-		"swagger":        {document: `{"swagger":"2.0"}`, bad: "Swagger 2"},
+		"array":                  {document: `[{"name":"a"},{"name":"b","server":"x"}]`, server: "s", want: []string{"s:a", "x:b"}},
+		"tools":                  {document: `{"tools":[{"name":"a"}],"nextCursor":"x"}`, want: []string{"a"}},
+		"response":               {document: `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a"}]}}`, server: "s", want: []string{"s:a"}},
+		"functions":              {document: `[{"type":"function","function":{"name":"a","parameters":{}}},{"type":"function","name":"b"}]`, server: "s", want: []string{"s:a", "s:b"}},
+		"a request":              {document: `{"model":"m","messages":[{"role":"user","name":"ann","content":"hi"}],"tools":[{"functionDeclarations":[{"name":"a","description":"A"},{"name":"b","parameters":{"properties":{"x":{"default":{"name":"c","description":"d"}}}}}]}]}`, want: []string{"a", "b"}},
+		"functions of a request": {document: "{\n\"messages\":[{\"role\":\"user\",\"name\":\"ann\",\"content\":\"hi\"}],\n\"functions\":[{\"name\":\"a\",\"description\":\"A\"}]}", want: []string{"a"}},
+		"responses":              {document: `{"id":1,"result":{"tools":[{"name":"a","inputSchema":{}}]}}` + "\n" + `{"id":2,"result":{"tools":[{"name":"b","inputSchema":{}}]}}`, want: []string{"a", "b"}},
+		"deep":                   {document: `[{"name":"a"},` + strings.Repeat(`{"x":`, 5000) + `{"name":"b","inputSchema":{}}` + strings.Repeat("}", 5000) + "]", want: []string{"a"}, warnings: []string{"has no name"}},
+		"no tools":               {document: `{"tools":[]}`, want: nil},
+		"lines":                  {document: "\ufeff" + `{"name":"a","server":"s"}` + "\r\n\n" + `{"name":"s:b","server":"s"}` + "\n", want: []string{"s:a", "s:b"}},
+		"one line":               {document: `{"name":"a"}`, want: []string{"a"}},
+		"id as name":             {document: `{"name":"fs:read"}`, want: []string{"fs:read"}},
+		"twice":                  {document: `[{"name":"a","description":"1"},{"name":"b"},{"name":"a","description":"2"}]`, want: []string{"b", "a"}, warnings: []string{`tool "a" occurs twice`}},
+		"one refused":            {document: `[{"name":"a"},{"name":""},{"name":"a\u0007"}]`, want: []string{"a"}, warnings: []string{"tool 2 is refused", "tool 3 is refused"}},
+		"all refused":            {document: `[{"name":""}]`, bad: "no tool can be kept; tool 1 is refused"},
+		"empty":                  {document: " \n", bad: "empty"},
+		"text":                   {document: "# Tools\n", bad: "neither JSON nor an OpenAPI"},
+		"bad line":               {document: `{"name":"a"}` + "\n\n" + `{"name":`, bad: "line 3: "},
+		"line not a map":         {document: `{"name":"a"}` + "\n7\n", bad: "line 2: "},
+		"bad JSON":               {document: `[{"name":"a"}`, bad: "reading the list"},
+		"wrong type":             {document: `[{"name":"a"},{"name":7}]`, bad: "tool 2 of the list"},
+		"bad needs":              {document: `[{"name":"a","depends_on":[7]}]`, bad: "depends_on"},
+		"error answer":           {document: `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no\u0007pe"}}`, bad: "error answer: nope"},
+		"swagger":                {document: `{"swagger":"2.0"}`, bad: "Swagger 2"},
 	} {
 		b, err := Read(t.Context(), strings.NewReader(c.document), c.server)
 		if c.bad != "" {
@@ -74,6 +79,20 @@ func TestReadFields(t *testing.T) {
 		Annotations: []byte(`{"title":"The N"}`), DependsOn: []string{"x", "y"}, Takes: []Parameter{{Name: "a", Path: "a"}}}
 	if diff := cmp.Diff(want, b.Tools[0]); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestReadWrapped: the schema of a tool in a request to a model is its input.
+func TestReadWrapped(t *testing.T) {
+	const schema = `{"type":"object","properties":{"a":{"type":"string"}}}`
+	for _, document := range []string{
+		`{"type":"function","function":{"name":"n","description":"d","parameters":` + schema + `}}`, `{"tools":[{"name":"n","input_schema":` + schema + `}]}`,
+		`{"toolConfig":{"tools":[{"toolSpec":{"name":"n","inputSchema":{"json":` + schema + `}}}]}}`,
+	} {
+		b, err := Read(t.Context(), strings.NewReader(document), "")
+		if err != nil || len(b.Tools) != 1 || len(b.Tools[0].Takes) != 1 || b.Tools[0].Takes[0].Name != "a" {
+			t.Errorf("%s: %+v, %v", document, b, err)
+		}
 	}
 }
 
