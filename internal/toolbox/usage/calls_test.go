@@ -16,18 +16,19 @@ func TestCalledSeesTheFlowOfData(t *testing.T) {
 	failed := false
 	s.Searched("write it", []string{"a", "b"})
 	for _, c := range []struct{ tool, arguments, result string }{
-		{"a", `{"path":"plan.md"}`, `made note-4711 of plan.md, 7 lines, number 12345`},
+		{"a", `{"path":"plan.md"}`, `made note-4711 of plan.md, 7 lines, number 12345, on main: true, 1000 bytes, id 9987654`},
 		{"b", `{"path":"plan.md","lines":7}`, `nothing`}, // the user's path, and a number that is too short
 		{"c", `{"list":[{"id":"note-4711"}],"n":12345}`, `note-4711 again`},
-		{"d", `{"id":"note-4711"}`, ``}, // an argument of c, but first a result of a
+		{"d", `{"id":"note-4711"}`, " main\n"},                                                 // an argument of c, but first a result of a
+		{"e", `{"branch":"main","draft":"true","limit":1000,"near":"note-471","n":98765}`, ``}, // the result of d, and coincidences
 	} {
 		s.Called(Call{Tool: c.tool, Success: &failed, Arguments: json.RawMessage(c.arguments)}, c.result)
 	}
 	s.Searched("something else", nil)
-	if len(got) != 1 || got[0].Intent != "write it" || len(got[0].Calls) != 4 || got[0].Calls[0].OK() {
-		t.Fatalf("traces %+v, want one of four calls", got)
+	if len(got) != 1 || got[0].Intent != "write it" || len(got[0].Calls) != 5 || got[0].Calls[0].OK() {
+		t.Fatalf("traces %+v, want one of five calls", got)
 	}
-	if want := [][2]int{{0, 2}, {0, 3}}; !cmp.Equal(got[0].Edges, want) {
+	if want := [][2]int{{0, 2}, {0, 3}, {3, 4}}; !cmp.Equal(got[0].Edges, want) {
 		t.Errorf("edges %v, want %v", got[0].Edges, want)
 	}
 	for range MaxCalls + 1 {

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"cairn/graphrank"
 )
@@ -276,12 +278,19 @@ func memoryOf(query string, used []string) (Intent, bool) {
 }
 
 // Limits on what a Session keeps to see the flow of data: of a result in bytes, and the
-// shortest value that is no coincidence.
+// shortest value.
 const (
 	maxSeen   = 16 << 10
 	maxValues = 50 // of one call
 	minValue  = 4
 )
+
+// telling reports whether a value is in a result for more reasons than chance, unlike a plain
+// word such as "main" or a short number.
+func telling(value string) bool {
+	plain := strings.IndexFunc(value, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
+	return len(value) >= 3*minValue || len(value) > minValue && !plain
+}
 
 // Called records a call of a tool with the text of its result. The calls since the last
 // search for tools are one trace. An argument that an earlier result contains, and no earlier
@@ -311,15 +320,17 @@ func (r *Session) Ran(t Trace) {
 	r.add(Change{Traces: []Trace{t}})
 }
 
-// origin returns the position of the last call whose result contains a value, -1 if there is
-// none or an argument had the value before.
+// origin returns the position of the last call whose result is a value or contains a telling
+// one, -1 if there is none or an argument had the value before.
 func (r *Session) origin(value string) int {
+	const end = `(?:^|$|[^\pL\pN])`
+	whole := regexp.MustCompile(end + regexp.QuoteMeta(value) + end)
 	from := -1
 	for i, c := range r.calls.Calls {
 		if strings.Contains(string(c.Arguments), value) {
 			return from
 		}
-		if strings.Contains(r.results[i], value) {
+		if strings.TrimSpace(r.results[i]) == value || telling(value) && whole.MatchString(r.results[i]) {
 			from = i
 		}
 	}
@@ -340,7 +351,7 @@ func values(raw json.RawMessage) (found []string) {
 				visit(e)
 			}
 		case string, json.Number:
-			if text := fmt.Sprint(v); len(text) >= minValue && len(found) < maxValues {
+			if text := fmt.Sprint(v); len(text) >= minValue && len(text) <= maxSeen && len(found) < maxValues {
 				found = append(found, text)
 			}
 		}
