@@ -289,7 +289,8 @@ func (p *Proxy) readResult(ctx context.Context, a readResultArgs) (any, error) {
 	if !ok {
 		return nil, &Failure{Code: CodeNotFound, Message: "no such result: the last ones are kept until cairn ends"}
 	}
-	if _, server, linked := strings.Cut(a.ID, "@"); linked && a.URI != "" {
+	if a.URI != "" {
+		_, server, _ := strings.Cut(a.ID, "@")
 		r, err := p.Gateway.Call(ctx, gateway.Call{Server: server, Tool: gateway.ReadResource, Arguments: []byte(a.URI), Peer: originOf(ctx).peer})
 		if err != nil {
 			return nil, p.explain(ctx, nil, err)

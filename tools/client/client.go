@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -28,8 +27,7 @@ import (
 // Timeout bounds an Import, from starting the server to its last page.
 const Timeout = 30 * time.Second
 
-// maxMessage bounds one message of a server in bytes, maxTotal all messages of an Import, and
-// one response over HTTP. Decoding a message takes about twenty times its size in memory.
+// maxMessage bounds one message of a server in bytes, maxTotal one response over HTTP. Decoding a message takes about twenty times its size in memory.
 const (
 	maxMessage = 8 << 20
 	maxTotal   = 2 * catalog.MaxLiveBytes
@@ -57,8 +55,6 @@ type Target struct {
 	Header http.Header
 	// Version is the version of cairn.
 	Version string
-
-	total int // bytes of all messages of a command; 0 means no limit
 }
 
 // Import lists all tools of a server within Timeout and ends the connection. server is its
@@ -67,7 +63,6 @@ type Target struct {
 func Import(ctx context.Context, t Target, server string) (*catalog.Batch, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, Timeout, fmt.Errorf("the server took longer than %v", Timeout))
 	defer cancel()
-	t.total = maxTotal
 	s, err := Connect(ctx, t, nil)
 	var batch *catalog.Batch
 	if err == nil {
@@ -128,7 +123,7 @@ func (t Target) connectCommand(ctx context.Context, o *mcp.ClientOptions) (*Sess
 		return nil, fmt.Errorf("starting %s: %w", t.Command[0], err)
 	}
 	s := &Session{process: p}
-	s.ClientSession, err = t.connect(ctx, o, &mcp.IOTransport{Reader: &messages{Closer: p.stdout, lines: bufio.NewReaderSize(&limit{p.stdout, cmp.Or(t.total, math.MaxInt)}, 64<<10), log: p.cmd.Stderr}, Writer: p.stdin, MaxLineLength: maxMessage})
+	s.ClientSession, err = t.connect(ctx, o, &mcp.IOTransport{Reader: &messages{Closer: p.stdout, lines: bufio.NewReaderSize(p.stdout, 64<<10), log: p.cmd.Stderr}, Writer: p.stdin, MaxLineLength: maxMessage})
 	if err != nil {
 		p.end()
 		return nil, s.explain(fmt.Errorf("connecting to %s: %w", t.Command[0], noServer(err)))
@@ -252,10 +247,8 @@ func (t *Target) header() http.Header {
 type authorized struct{ header http.Header }
 
 func (a authorized) RoundTrip(req *http.Request) (*http.Response, error) {
-	if len(a.header) > 0 {
-		req = req.Clone(req.Context())
-		maps.Copy(req.Header, a.header)
-	}
+	req = req.Clone(req.Context())
+	maps.Copy(req.Header, a.header)
 	resp, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
 		return nil, err

@@ -53,20 +53,20 @@ func (l *live) handlers() *mcp.ClientOptions {
 func (l *live) only() *running {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.calls) == 1 {
-		for _, c := range l.calls {
+	for _, c := range l.calls {
+		if len(l.calls) == 1 {
 			return c
 		}
 	}
 	return nil
 }
 
-// notice reports whether another message of a call may be forwarded.
-func (c *running) notice() bool {
+// count counts a message of a call, and reports whether it is one of the first.
+func (c *running) count(n *int, limit int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.notices++
-	return c.notices <= maxNotices
+	*n++
+	return *n <= limit
 }
 
 // progress forwards progress to the client of its call.
@@ -75,7 +75,7 @@ func (l *live) progress(_ context.Context, req *mcp.ProgressNotificationClientRe
 	l.mu.Lock()
 	c := l.calls[token]
 	l.mu.Unlock()
-	if c == nil || c.peer.Progress == nil || !c.notice() {
+	if c == nil || c.peer.Progress == nil || !c.count(&c.notices, maxNotices) {
 		return
 	}
 	text := fit.Cut(req.Params.Message, maxQuestion)
@@ -90,7 +90,7 @@ func (l *live) progress(_ context.Context, req *mcp.ProgressNotificationClientRe
 
 // log forwards a log message to the client of the only call.
 func (l *live) log(_ context.Context, req *mcp.LoggingMessageRequest) {
-	if c := l.only(); c != nil && c.peer.Log != nil && c.notice() {
+	if c := l.only(); c != nil && c.peer.Log != nil && c.count(&c.notices, maxNotices) {
 		c.peer.Log(req.Params)
 	}
 }
@@ -103,14 +103,7 @@ func (l *live) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitR
 		c = l.only()
 	}
 	declined := &mcp.ElicitResult{Action: "decline"}
-	if c == nil || c.peer.Elicit == nil || req.Params.Mode == "url" {
-		return declined, nil
-	}
-	c.mu.Lock()
-	c.questions++
-	many := c.questions > maxQuestions
-	c.mu.Unlock()
-	if many {
+	if c == nil || c.peer.Elicit == nil || req.Params.Mode == "url" || !c.count(&c.questions, maxQuestions) {
 		return declined, nil
 	}
 	l.mu.Lock()

@@ -193,10 +193,15 @@ func (g *Gateway) Definitions(ctx context.Context, s Server) (*catalog.Batch, er
 	if err != nil {
 		return nil, err
 	}
-	limit := min(g.o.Timeout, client.Timeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the server %s took longer than %v to list its tools", s.Name, limit))
+	return l.definitions(ctx, session, s.Name)
+}
+
+// definitions lists the tools of a server in a bounded time.
+func (l *live) definitions(ctx context.Context, session *client.Session, name string) (*catalog.Batch, error) {
+	limit := min(l.gateway.o.Timeout, client.Timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the server %s took longer than %v to list its tools", name, limit))
 	defer cancel()
-	batch, err := catalog.FromServer(ctx, session, s.Name)
+	batch, err := catalog.FromServer(ctx, session, name)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

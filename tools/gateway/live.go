@@ -256,7 +256,7 @@ func send(ctx context.Context, session *client.Session, c Call, token string) (*
 func (l *live) settle(session *client.Session, c Call, r *mcp.CallToolResult, err error) (*mcp.CallToolResult, error) {
 	if answer, ok := errors.AsType[*jsonrpc.Error](err); ok && answer.Code != refusal.Code && !errors.Is(err, mcp.ErrConnectionClosed) {
 		text := strings.TrimSpace(answer.Message + "\n" + string(answer.Data))
-		if refused(session, err) && !l.probe(session) {
+		if session.ID() != "" && errors.Is(err, refusal) && !l.probe(session) {
 			return nil, refuse(Down, "the server %s has ended the session (%s); the next call starts another", c.Server, text)
 		}
 		err = nil
@@ -283,21 +283,15 @@ func (l *live) settle(session *client.Session, c Call, r *mcp.CallToolResult, er
 // refusal is the error of the SDK for a request that an HTTP server did not take.
 var refusal = &jsonrpc.Error{Code: -32005, Message: "rejected by transport"}
 
-// refused reports whether a server with sessions did not take a request.
-func refused(session *client.Session, err error) bool {
-	return session.ID() != "" && errors.Is(err, refusal)
-}
-
 // reason returns the error of a session or of a call without types of Go and names of pipes.
 func reason(err error) error {
 	_, bad := errors.AsType[*json.UnmarshalTypeError](err)
-	if errors.Is(err, refusal) {
-		_, status, _ := strings.Cut(err.Error(), refusal.Message+": ")
-		return errors.New(status)
-	}
+	_, status, refused := strings.Cut(fmt.Sprint(err), refusal.Message+": ")
 	switch {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed):
 		return errors.New("the server ended")
+	case refused:
+		return errors.New(status)
 	case bad:
 		return errors.New("its answer has another form than a result of a tool")
 	}
@@ -312,7 +306,7 @@ func (l *live) probe(session *client.Session) (answers bool) {
 	go func() { done <- session.Ping(ctx, nil) }()
 	select {
 	case err := <-done:
-		if _, ok := errors.AsType[*jsonrpc.Error](err); err == nil || ok && !errors.Is(err, mcp.ErrConnectionClosed) && !refused(session, err) {
+		if _, ok := errors.AsType[*jsonrpc.Error](err); err == nil || ok && !errors.Is(err, mcp.ErrConnectionClosed) && (session.ID() == "" || !errors.Is(err, refusal)) {
 			return true
 		}
 	case <-ctx.Done():

@@ -152,9 +152,7 @@ func (l *live) list(ctx context.Context, session *client.Session, server Server)
 	l.mu.Lock()
 	l.listed, l.stamp = l.gateway.o.Now(), l.gateway.store.stampOf(&server)
 	l.mu.Unlock()
-	limited, cancel := context.WithTimeout(ctx, min(l.gateway.o.Timeout, client.Timeout))
-	defer cancel()
-	tools, err := l.compare(limited, session, server)
+	tools, err := l.compare(ctx, session, server)
 	if err != nil && ctx.Err() == nil { // such as a stopped server
 		l.lost(session, err)
 	}
@@ -168,8 +166,8 @@ func (l *live) list(ctx context.Context, session *client.Session, server Server)
 	return nil
 }
 
-func (l *live) compare(ctx context.Context, session catalog.Lister, server Server) (map[string]tool, error) {
-	now, err := catalog.FromServer(ctx, session, server.Name)
+func (l *live) compare(ctx context.Context, session *client.Session, server Server) (map[string]tool, error) {
+	now, err := l.definitions(ctx, session, server.Name)
 	if err != nil {
 		return nil, err
 	}
