@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"cairn/indexer"
@@ -81,7 +82,7 @@ func openDerived[T indexer.Derived](s *Stores, dir, name string, kind docs.Kind,
 			if damage = s.derivedDamage(kind, x); damage != nil {
 				err = x.Close()
 			}
-		} else if s.known != nil && (damagedPart(err) == name || errors.Is(err, fs.ErrNotExist)) {
+		} else if s.known != nil && (damagedPart(err) == name || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR)) {
 			damage, err = err, nil
 		}
 		if err != nil || damage == nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"cairn/graphrank"
+	"cairn/internal/base/health"
 	"cairn/internal/base/home"
 	"cairn/internal/base/testutil"
 	"cairn/internal/folder/config"
@@ -368,5 +369,41 @@ func TestFaults(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		at := rows[name]
 		t.Logf("| %s | %d | %d | %d | %d | %d | %d |", name, at.faults, at.noticed, at.wrong, at.lost, at.unrepaired, at.panics)
+	}
+}
+
+// TestVerifyFindsDirectories: a directory in the place of a file is a finding of verify, which
+// repairs it.
+func TestVerifyFindsDirectories(t *testing.T) {
+	sel := handbookFolder(t)
+	place := testutil.Place(t, sel.Root)
+	w := open(t, sel, Owning, hashed())
+	fill(t, w, index.IndexRequest{})
+	tool := catalog.Tool{Server: "s", Name: "n", Description: "Does it."}
+	if _, err := toolbox.ImportOp.Call(t.Context(), toolsOf(t, w), toolbox.ImportRequest{Source: "list", Tools: []catalog.Tool{tool}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{
+		filepath.Join(place.Index, "vectors", "vectors.cairn"), filepath.Join(place.Index, "keywords", "root.bolt"),
+		filepath.Join(place.Index, "keywords", "state"), filepath.Join(place.Index, "documents.db"),
+		filepath.Join(place.Records, "catalog.db"), filepath.Join(place.Records, "catalog.db.snapshot"),
+	} {
+		if err := errors.Join(os.Remove(path), os.MkdirAll(filepath.Join(path, "x"), 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		for _, repair := range []bool{false, true, false} {
+			w := open(t, sel, Reading, hashed())
+			found, err := w.Verify(t.Context(), repair)
+			if err := errors.Join(err, w.Close()); err != nil {
+				t.Fatalf("%s, repair %t: %v", path, repair, err)
+			}
+			reported := slices.ContainsFunc(found.Files, func(f health.File) bool { return len(f.Problems) > 0 })
+			if info, err := os.Stat(path); repair && (found.Damaged() || err != nil || info.IsDir()) || !reported && err == nil && info.IsDir() {
+				t.Errorf("%s, repair %t: %+v", path, repair, found)
+			}
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"syscall"
 
 	"cairn/internal/base/atomicfile"
 	"cairn/internal/base/checksum"
@@ -48,6 +49,11 @@ func (s *Store) replace(write func(*os.File) error) error {
 // load reads the file into the first snapshot. For writing, it truncates a torn record.
 func (s *Store) load() (err error) {
 	defer recoverFault(debug.SetPanicOnFault(true), &err)
+	defer func() {
+		if errors.Is(err, syscall.EISDIR) {
+			err = &CorruptError{Path: s.path, Reason: "it is a directory"}
+		}
+	}()
 	flag := os.O_RDWR
 	if s.options.ReadOnly {
 		flag = os.O_RDONLY
@@ -57,9 +63,6 @@ func (s *Store) load() (err error) {
 	}
 	f, err := os.OpenFile(s.path, flag, 0)
 	if err != nil {
-		if info, statErr := os.Stat(s.path); statErr == nil && info.IsDir() {
-			return &CorruptError{Path: s.path, Reason: "it is a directory"}
-		}
 		return err
 	}
 	state, err := s.loadFile(f)

@@ -162,9 +162,6 @@ func (x *Index) checkState() error {
 	}
 	inFile, err := os.ReadFile(filepath.Join(x.dir, stateFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		if info, statErr := os.Stat(filepath.Join(x.dir, stateFile)); statErr == nil && info.IsDir() {
-			return fmt.Errorf("%w: %v", ErrCorrupt, err)
-		}
 		return err
 	}
 	if len(inside) == 0 && len(inFile) == 0 { // new, or its first Open was interrupted

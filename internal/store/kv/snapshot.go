@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"cairn/internal/base/atomicfile"
@@ -109,6 +110,9 @@ func readSnapshot(path string, limit int64) (s snapshot, err error) {
 		}
 		return nil
 	})
+	if errors.Is(err, syscall.EISDIR) {
+		s.damaged, err = 1, nil
+	}
 	return s, err
 }
 
@@ -170,7 +174,8 @@ func Repair(path string) (did string, err error) {
 		return "", err
 	}
 	db.changed.Store(true)
-	return "its damaged snapshot is replaced", db.Close()
+	err = os.RemoveAll(snapshotOf(path)) // no file can replace a directory
+	return "its damaged snapshot is replaced", errors.Join(err, db.Close())
 }
 
 // problemOf returns the damage of a file, "" for none.
