@@ -304,8 +304,8 @@ func Trust(root string) (map[string]any, error) {
 // maxFile bounds the size of a configuration in bytes.
 const maxFile = 1 << 20
 
-// find reads the configuration of the folder root, without following links. It returns the
-// first marker with a configuration. If there is none, source is nil, and marker is the
+// find reads the configuration of the folder root, without following links and without the
+// byte order mark that some editors write. It returns the first marker with a configuration. If there is none, source is nil, and marker is the
 // first that exists, or "".
 func find(root string, markers ...string) (marker string, source []byte, err error) {
 	tree, err := walk.Open(walk.Root{Dir: root})
@@ -318,7 +318,7 @@ func find(root string, markers ...string) (marker string, source []byte, err err
 	for _, m := range markers {
 		source, _, err := tree.ReadFile(m+"/config.toml", maxFile)
 		if !errors.Is(err, fs.ErrNotExist) {
-			return m, source, err
+			return m, bytes.TrimPrefix(source, []byte("\ufeff")), err
 		}
 		if info, err := tree.Stat(m); marker == "" && err == nil && info.IsDir() {
 			marker = m

@@ -95,3 +95,20 @@ func TestSetWeights(t *testing.T) {
 		}
 	}
 }
+
+// TestByteOrderMark: a configuration that begins with a byte order mark is read, changed and
+// trusted like one without it.
+func TestByteOrderMark(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, ".cairn/config.toml"), "\ufeff[mcp]\nrate_limit = false # mine\n")
+	if _, err := Trust(root); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Set(root, "mcp.search_limit", "7"); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := Load(root, nil)
+	if err != nil || cfg.MCP.RateLimit || cfg.MCP.SearchLimit != 7 || len(cfg.Warnings) > 0 {
+		t.Errorf("%+v, %v, %v", cfg.MCP, cfg.Warnings, err)
+	}
+}
