@@ -242,17 +242,18 @@ func (c Config) TOML() ([]byte, error) { return toml.Marshal(c) }
 // Config that Load returns with an error lacks the file.
 func Load(root string, environ []string) (Config, error) {
 	cfg, err := loadFile(root)
+	var invalid error // in environ
 	if err == nil {
-		err = cfg.override(environ)
+		invalid = cfg.override(environ)
 	}
-	if err == nil {
+	if err == nil && invalid == nil {
 		err = cfg.check()
 	}
-	if err != nil {
+	if err != nil || invalid != nil {
 		cfg = Default()
-		err = errors.Join(err, cfg.override(environ))
+		invalid = cfg.override(environ)
 	}
-	return cfg, err
+	return cfg, errors.Join(err, invalid)
 }
 
 // loadFile returns the defaults, overridden by the file of the folder root.

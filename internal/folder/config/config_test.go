@@ -209,6 +209,19 @@ func TestBadEnvironment(t *testing.T) {
 	}
 }
 
+// TestInvalidVariableIsReportedOnce: the error of an invalid variable names it once, also with
+// another error of the file.
+func TestInvalidVariableIsReportedOnce(t *testing.T) {
+	root := t.TempDir()
+	for source, want := range map[string]string{"": "", "[core]\ntoken_limit = 0\n": "", "[core": ".cairn/config.toml:1:5: expected ']' to close table name\n"} {
+		write(t, filepath.Join(root, ".cairn/config.toml"), source)
+		want += `environment variable CAIRN_SECURITY__MASK="maybe": want true or false`
+		if _, err := Load(root, []string{"CAIRN_SECURITY__MASK=maybe"}); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", source, err, want)
+		}
+	}
+}
+
 // TestInitialConfig: what cairn init writes has the values of .cuedeck/config.toml.
 func TestInitialConfig(t *testing.T) {
 	root := t.TempDir()
