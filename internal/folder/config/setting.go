@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -158,7 +159,7 @@ func setLine(source []byte, table, key string, line []byte) []byte {
 		case other.Match(l):
 			in = false
 		case in && entry.Match(l):
-			lines[i] = append(bytes.Clone(line), '\n')
+			lines[i] = slices.Concat(line, commentOf(l), []byte("\n"))
 			return bytes.Join(lines, nil)
 		case in && len(bytes.TrimSpace(l)) > 0:
 			after = i
@@ -177,4 +178,14 @@ func setLine(source []byte, table, key string, line []byte) []byte {
 	}
 	head := bytes.Join(lines[:after+1], nil)
 	return append(append(head, added...), bytes.Join(lines[after+1:], nil)...)
+}
+
+// commentOf returns the comment at the end of a line with a setting, with the blanks before it.
+func commentOf(line []byte) []byte {
+	for i, c := range line {
+		if before := line[:i]; c == '#' && toml.Unmarshal(before, &map[string]any{}) == nil { // not in a string
+			return line[len(bytes.TrimRight(before, " \t")):]
+		}
+	}
+	return nil
 }

@@ -14,7 +14,9 @@ import (
 func TestSetIn(t *testing.T) {
 	for _, c := range []struct{ name, source, key, value, want string }{
 		{"a new file", "", "core.token_limit", "8000", "[core]\ntoken_limit = 8000\n"},
-		{"a key that is there", "# mine\n[core]\n# why\ntoken_limit = 1 # old\n\n[mcp]\nsearch_limit = 7\n", "core.token_limit", "9", "# mine\n[core]\n# why\ntoken_limit = 9\n\n[mcp]\nsearch_limit = 7\n"},
+		{"a key that is there", "# mine\n[core]\n# why\ntoken_limit = 1 # old\n\n[mcp]\nsearch_limit = 7\n", "core.token_limit", "9", "# mine\n[core]\n# why\ntoken_limit = 9 # old\n\n[mcp]\nsearch_limit = 7\n"},
+		{"a comment after a string", "[parser]\ncode = 'on#' \t# it's # mine\n", "parser.code", "off", "[parser]\ncode = 'off' \t# it's # mine\n"},
+		{"no comment", "[search]\nfolder_context = ['a: # b', \"c: # d\"]\n", "search.folder_context", "x: y", "[search]\nfolder_context = ['x: y']\n"},
 		{"a new key of a table", "[core]\nhash_algo = 'sha256'\n\n[mcp]\nsearch_limit = 7\n", "core.token_limit", "9", "[core]\nhash_algo = 'sha256'\ntoken_limit = 9\n\n[mcp]\nsearch_limit = 7\n"},
 		{"a new table", "[core]\ntoken_limit = 9", "watcher.enabled", "false", "[core]\ntoken_limit = 9\n\n[watcher]\nenabled = false\n"},
 		{"a list", "[parser]\n", "parser.extensions", ".go, .py", "[parser]\nextensions = ['.go', '.py']\n"},
