@@ -76,13 +76,6 @@ func Select(flag string) (Selection, error) {
 
 // workspace chooses the main folder.
 func (r refusal) workspace(flag string) (Selection, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return Selection{}, fmt.Errorf("finding the working folder: %w", err)
-	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return Selection{}, fmt.Errorf("resolving the working folder: %w", err)
-	}
 	named, rule := os.Getenv("CUE_WORKSPACE"), RuleCue
 	if dir := os.Getenv("CAIRN_WORKSPACE"); dir != "" {
 		named, rule = dir, RuleCairn
@@ -90,8 +83,19 @@ func (r refusal) workspace(flag string) (Selection, error) {
 	if flag != "" {
 		named, rule = flag, RuleFlag
 	}
+	var dir string
+	if !filepath.IsAbs(named) { // an absolute folder can be used where the working folder cannot
+		var err error
+		if dir, err = os.Getwd(); err != nil {
+			return Selection{}, fmt.Errorf("finding the working folder: %w", err)
+		}
+		if dir, err = filepath.EvalSymlinks(dir); err != nil {
+			return Selection{}, fmt.Errorf("resolving the working folder: %w", err)
+		}
+	}
 	if named == "" {
-		if dir, rule, err = r.nearest(dir); err != nil {
+		dir, rule, err := r.nearest(dir)
+		if err != nil {
 			return Selection{}, err
 		} else if why := r.why(dir); why != "" {
 			return Selection{}, &RefusedError{Dir: dir, Why: why, Rule: rule}

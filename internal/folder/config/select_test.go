@@ -239,6 +239,30 @@ func TestSelectRelativeFlag(t *testing.T) {
 	}
 }
 
+// TestSelectWithoutWorkingFolder: an absolute folder can be selected in a working folder that
+// was removed.
+func TestSelectWithoutWorkingFolder(t *testing.T) {
+	want, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := t.TempDir()
+	t.Chdir(gone)
+	if err := os.Remove(gone); err != nil {
+		t.Skip("this system keeps the working folder:", err)
+	}
+	if sel, err := Select(want); err != nil || sel.Root != want {
+		t.Errorf("flag: %+v, %v", sel, err)
+	}
+	t.Setenv("CAIRN_WORKSPACE", want)
+	if sel, err := Select(""); err != nil || sel.Root != want {
+		t.Errorf("environment: %+v, %v", sel, err)
+	}
+	if _, err := Select("docs"); err == nil {
+		t.Error("a relative folder is found")
+	}
+}
+
 func TestWindowsWhy(t *testing.T) {
 	for dir, refused := range map[string]bool{
 		"C:/Windows": true, "C:/Windows/System32": true, "D:/Program Files (x86)/App": true, "c:/programdata": true, "C:/Users": true,
