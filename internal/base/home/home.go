@@ -65,6 +65,14 @@ func parents() (caches, data string, err error) {
 	if err == nil {
 		data, err = userDataDir()
 	}
+	if err == nil && !(filepath.IsAbs(caches) && filepath.IsAbs(data)) {
+		err = errors.New("the path of the home folder is relative") // it would depend on the working folder
+	}
+	for _, dir := range []string{filepath.Join(caches, "cairn"), filepath.Join(data, "cairn")} {
+		if err == nil && isFile(dir) {
+			err = fmt.Errorf("%s is not a directory", dir)
+		}
+	}
 	if err != nil {
 		return "", "", fmt.Errorf("finding the directory of the index: %w; set %s to a directory for cairn's own files", err, Variable)
 	}
@@ -91,11 +99,16 @@ func named() (string, error) {
 	if !filepath.IsAbs(dir) {
 		return "", fmt.Errorf("%s is %q, want an absolute path", Variable, dir)
 	}
-	info, err := os.Stat(dir)
-	if err == nil && !info.IsDir() || errors.Is(err, syscall.ENOTDIR) {
+	if isFile(dir) {
 		return "", fmt.Errorf("%s is %q, which is not a directory; set it to a directory for cairn's own files, or unset it", Variable, dir)
 	}
 	return dir, nil
+}
+
+// isFile reports whether dir or a parent of it is a file.
+func isFile(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && !info.IsDir() || errors.Is(err, syscall.ENOTDIR)
 }
 
 // userDataDir is os.UserCacheDir for data.
@@ -147,14 +160,20 @@ func (p Place) Make() error {
 		if err == nil {
 			err = p.claim(dir)
 		}
-		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-			return fmt.Errorf("%w; set %s to a directory that cairn can write", err, Variable)
-		}
 		if err != nil {
-			return err
+			return Explain(err)
 		}
 	}
 	return nil
+}
+
+// Explain adds to err, if it reports that a private directory cannot be written, what the user
+// can do.
+func Explain(err error) error {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return fmt.Errorf("%w; set %s to a directory that cairn can write", err, Variable)
+	}
+	return err
 }
 
 // claim writes the label of the folder in dir, unless dir has it. The name of dir contains a

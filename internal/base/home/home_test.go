@@ -30,6 +30,10 @@ func TestPlacesOfAFolder(t *testing.T) {
 	if _, err := Of("/srv/notes"); err == nil || !strings.Contains(err.Error(), Variable) {
 		t.Errorf("without a home: %v, want an error that names %s", err, Variable)
 	}
+	t.Setenv("HOME", "relative")
+	if p, err := Of("/srv/notes"); err == nil {
+		t.Errorf("places below the working folder: %+v", p)
+	}
 	t.Setenv("HOME", "/home/me")
 	p := placeOf(t, "/srv/my notes")
 	if !strings.HasPrefix(p.Index, "/home/me/.cache/cairn/my-notes-") || !strings.HasPrefix(p.Records, "/home/me/.local/share/cairn/my-notes-") {
@@ -74,6 +78,25 @@ func TestHomeIsAFile(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), Variable+" is") || !strings.Contains(err.Error(), "not a directory; set it to") {
 				t.Errorf("%s with %s=%s: %v, want an error that says what to do", name, Variable, dir, err)
 			}
+		}
+	}
+}
+
+// TestDataDirectoryIsAFile: if a parent of the records is a file, the error says what to set.
+func TestDataDirectoryIsAFile(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the variables are those of Linux")
+	}
+	t.Setenv(Variable, "")
+	dir := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, data := range []string{"file", "file/share"} {
+		t.Setenv("XDG_DATA_HOME", filepath.Join(dir, data))
+		if _, err := Of("/srv/notes"); err == nil || !strings.Contains(err.Error(), "set "+Variable) {
+			t.Errorf("%s: %v, want an error that names %s", data, err, Variable)
 		}
 	}
 }

@@ -45,6 +45,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"cairn/internal/base/home"
 )
 
 // LockFile and socketName are the names of the lock and the socket in the directory of a
@@ -398,7 +400,7 @@ func (f *Folder) connect(ctx context.Context) (*session, error) {
 		me := Holder{PID: os.Getpid(), Command: f.o.Command, StartedAt: f.o.Now().UTC().Truncate(time.Second)}
 		owned, err := lock.tryOwn(me)
 		if err != nil {
-			return nil, err
+			return nil, home.Explain(err)
 		}
 		if owned {
 			return f.own(lock, socket, me)
@@ -434,7 +436,7 @@ func (f *Folder) connect(ctx context.Context) (*session, error) {
 func (f *Folder) own(l *lock, socket string, me Holder) (*session, error) {
 	ln, err := f.o.network.listen(socket)
 	if err != nil {
-		return nil, errors.Join(err, l.release())
+		return nil, errors.Join(home.Explain(err), l.release())
 	}
 	s := &session{lock: l, server: newServer(f.o.Errors)}
 	s.server.Holder, s.server.Held = me, l.held

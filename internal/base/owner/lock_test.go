@@ -69,3 +69,24 @@ func TestLockErrorNamesThePID(t *testing.T) {
 		t.Errorf("over the wire: %+v, want %+v", got, e)
 	}
 }
+
+// TestReadOnlyDirectory: where the directory of the lock cannot be written, the error says what
+// the user can set, once.
+func TestReadOnlyDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/"+LockFile, nil, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(dir, 0o700)
+	if os.WriteFile(dir+"/x", nil, 0o600) == nil {
+		t.Skip("this user can write to a read-only directory")
+	}
+	serve := func(*Server) (Service, error) { return nil, errors.New("served") }
+	f, err := Open(t.Context(), Options{Dir: dir, Make: func() error { return nil }, Serve: serve})
+	if err == nil || f != nil || !strings.Contains(err.Error(), "; set CAIRN_HOME to") || strings.Contains(err.Error(), "truncate") {
+		t.Errorf("Open: %v, want an error that names CAIRN_HOME", err)
+	}
+}
