@@ -6,8 +6,10 @@ import (
 	"embed"
 	"encoding/xml"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -18,7 +20,7 @@ import (
 type Unit struct {
 	Program string
 	Args    []string
-	Home    string // the value of CAIRN_HOME; "" if it is not set
+	Env     map[string]string // the values of variables by their names
 }
 
 // Manager is the program of the system that starts services.
@@ -60,7 +62,7 @@ func For(system, home, config string, uid int, run func(args ...string) error) (
 // Install writes the unit, and starts it in place of an earlier one. If the system cannot start
 // it, the unit stays, for the next login.
 func (m *Manager) Install(u Unit) error {
-	for _, word := range append([]string{u.Program, u.Home}, u.Args...) {
+	for _, word := range slices.Concat([]string{u.Program}, u.Args, slices.Sorted(maps.Values(u.Env))) {
 		if strings.ContainsFunc(word, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			return fmt.Errorf("%q has a control character, which a unit cannot contain", word)
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // unit has names that each format must escape.
-var unit = Unit{Program: "/opt/my tools/cairn", Args: []string{"serve", `notes=/home/ann/50% "big" $HOME \ & <x>`}, Home: "/h 1"}
+var unit = Unit{Program: "/opt/my tools/cairn", Args: []string{"serve", `notes=/home/ann/50% "big" $HOME \ & <x>`}, Env: map[string]string{"CAIRN_HOME": "/h 1", "CAIRN_MCP__TOOLS": "a&b"}}
 
 // recorder runs no program. It records the commands and fails those that begin with a prefix.
 type recorder struct {
@@ -37,12 +37,12 @@ func TestService(t *testing.T) {
 		install, again, remove, isActive []string
 	}{
 		{"linux", "config/systemd/user/cairn.service",
-			"[Unit]\nDescription=cairn serve\n\n[Service]\nExecStart=\"/opt/my tools/cairn\" \"serve\" \"notes=/home/ann/50%% \\\"big\\\" $$HOME \\\\ & <x>\"\nEnvironment=\"CAIRN_HOME=/h 1\"\nRestart=on-failure\nRestartSec=2\n\n[Install]\nWantedBy=default.target\n",
+			"[Unit]\nDescription=cairn serve\n\n[Service]\nExecStart=\"/opt/my tools/cairn\" \"serve\" \"notes=/home/ann/50%% \\\"big\\\" $$HOME \\\\ & <x>\"\nEnvironment=\"CAIRN_HOME=/h 1\"\nEnvironment=\"CAIRN_MCP__TOOLS=a&b\"\nRestart=on-failure\nRestartSec=2\n\n[Install]\nWantedBy=default.target\n",
 			[]string{"systemctl --user daemon-reload", "systemctl --user enable cairn.service", "systemctl --user restart cairn.service"},
 			[]string{"systemctl --user disable --now cairn.service"},
 			[]string{"systemctl --user disable --now cairn.service", "systemctl --user daemon-reload"},
 			[]string{"systemctl --user --quiet is-active cairn.service"}},
-		{"darwin", "home/Library/LaunchAgents/cairn.plist", "<string>notes=/home/ann/50% &#34;big&#34; $HOME \\ &amp; &lt;x&gt;</string></array>\n<key>EnvironmentVariables</key><dict><key>CAIRN_HOME</key><string>/h 1</string></dict>",
+		{"darwin", "home/Library/LaunchAgents/cairn.plist", "<string>notes=/home/ann/50% &#34;big&#34; $HOME \\ &amp; &lt;x&gt;</string></array>\n<key>EnvironmentVariables</key><dict><key>CAIRN_HOME</key><string>/h 1</string><key>CAIRN_MCP__TOOLS</key><string>a&amp;b</string></dict>",
 			[]string{"launchctl bootstrap gui/7 FILE"}, []string{"launchctl bootout gui/7/cairn"}, []string{"launchctl bootout gui/7/cairn"}, []string{"launchctl print gui/7/cairn"}},
 		{"windows", "config/cairn/service.xml", "<Command>/opt/my tools/cairn</Command><Arguments>&#34;serve&#34; &#34;notes=",
 			[]string{"schtasks /Create /F /TN cairn /XML FILE", "schtasks /Run /TN cairn"}, []string{"schtasks /End /TN cairn", "schtasks /Delete /F /TN cairn"},

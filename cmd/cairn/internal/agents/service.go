@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"cairn/cmd/cairn/internal/cli"
-	"cairn/internal/base/home"
 	"cairn/internal/face/connect"
 	"cairn/internal/face/service"
 )
@@ -52,7 +51,13 @@ func (a *app) installService(m *service.Manager, args []string, address string) 
 	if err != nil {
 		return err
 	}
-	u := service.Unit{Program: connect.Program(true), Args: []string{"serve", "--addr", address}, Home: os.Getenv(home.Variable)}
+	u := service.Unit{Program: connect.Program(true), Args: []string{"serve", "--addr", address}, Env: map[string]string{}}
+	for _, pair := range os.Environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		if strings.HasPrefix(name, "CAIRN_") || strings.HasPrefix(name, "CUEDECK_") {
+			u.Env[name] = value
+		}
+	}
 	for _, p := range places {
 		dir, err := filepath.Abs(p.dir)
 		if err != nil {
