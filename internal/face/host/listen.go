@@ -21,6 +21,7 @@ import (
 type ListenOptions struct {
 	Address   string
 	Auth      string // on, off, or auto: on unless only this user can reach the address
+	Proxied   bool   // a proxy forwards requests of others to the address
 	Tokens    func() (*token.Store, error)
 	Cert, Key string // PEM files for TLS; "" disables TLS
 	// Shared reports whether other users can log in to this machine, and so reach its
@@ -47,14 +48,14 @@ func Listen(ctx context.Context, o ListenOptions, log *slog.Logger) (_ net.Liste
 	}
 	var tokens *token.Store
 	switch {
-	case o.Auth == "auto" && local && shared():
+	case o.Auth == "auto" && local && (o.Proxied || shared()):
 		if tokens, err = o.Tokens(); err != nil {
 			return nil, nil, err
 		}
 		if _, err := tokens.Local(ctx); err != nil {
 			return nil, nil, err
 		}
-		log.Info("other users of this machine can reach the address, so each request needs a token; yours is in a file, and `cairn open --web` prints a link for your browser", "file", tokens.LocalPath())
+		log.Info("others can reach the address, from this machine or by a proxy, so each request needs a token; yours is in a file, and `cairn open --web` prints a link for your browser", "file", tokens.LocalPath())
 	case o.Auth == "on" || o.Auth == "auto" && !local:
 		if tokens, err = o.Tokens(); err != nil {
 			return nil, nil, err

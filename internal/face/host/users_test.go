@@ -25,15 +25,17 @@ func TestListsOthers(t *testing.T) {
 	}
 }
 
-// TestLoopbackOnASharedMachine: where other users can log in, a loopback address wants
-// a token, which is in a file that only this user can read; a second start keeps it.
+// TestLoopbackOnASharedMachine: where other users can log in, or a proxy forwards requests, a
+// loopback address requires a token, which is in a file that only this user can read; a second
+// start keeps it.
 func TestLoopbackOnASharedMachine(t *testing.T) {
 	store := token.Open(filepath.Join(t.TempDir(), "cairn", "tokens.json"), nil)
+	proxied := false
 	listen := func(shared bool) (*token.Store, string) {
 		t.Helper()
 		var log strings.Builder
 		l, tokens, err := Listen(context.Background(), ListenOptions{
-			Address: "127.0.0.1:0", Auth: "auto", Tokens: func() (*token.Store, error) { return store, nil }, Shared: func() bool { return shared },
+			Address: "127.0.0.1:0", Auth: "auto", Tokens: func() (*token.Store, error) { return store, nil }, Shared: func() bool { return shared }, Proxied: proxied,
 		}, slog.New(slog.NewTextHandler(&log, nil)))
 		if err != nil {
 			t.Fatal(err)
@@ -44,6 +46,11 @@ func TestLoopbackOnASharedMachine(t *testing.T) {
 	if tokens, _ := listen(false); tokens != nil {
 		t.Error("a token is wanted where this user is the only one")
 	}
+	proxied = true
+	if tokens, _ := listen(false); tokens == nil {
+		t.Error("no token is required behind a proxy")
+	}
+	proxied = false
 	tokens, log := listen(true)
 	if tokens == nil {
 		t.Fatal("no token is wanted where there are other users")

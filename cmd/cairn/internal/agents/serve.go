@@ -92,6 +92,7 @@ func (a *app) serve(ctx context.Context, args []string, f serveFlags) error {
 	}
 	defer t.Close()
 	f.listen.Tokens = func() (*token.Store, error) { return cli.TokenStore(f.tokens) }
+	f.listen.Proxied = len(f.hosts) > 0
 	l, tokens, err := host.Listen(ctx, f.listen, t.Log)
 	if err != nil {
 		return err
