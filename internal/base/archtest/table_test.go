@@ -23,7 +23,7 @@ var rooms = []room{
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13310},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7695},
 	{"internal/stage", "internal/base internal/text internal/store retriever", 4950},
-	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 10355},
+	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 10360},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 210},
 	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 7950},
 	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 12110},

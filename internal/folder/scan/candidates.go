@@ -54,10 +54,11 @@ func (c *Candidates) addKnown(i int) {
 	}
 }
 
-// addEntry adds a file that is not in its known state, or counts it if it is too large.
+// addEntry adds a file that is not in its known state, or counts it if it is too large
+// or cannot be read.
 func (c *Candidates) addEntry(e *walk.Entry) {
-	if e.Reason == walk.TooLarge {
-		c.unsearched[string(walk.TooLarge)]++
+	if e.Reason == walk.TooLarge || e.Reason == walk.Unreadable {
+		c.unsearched[string(e.Reason)]++
 	} else if e.Reason == walk.None && !e.Dir {
 		c.add(e.Path, -1)
 	}

@@ -7,7 +7,9 @@ package scan
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"runtime"
 	"slices"
@@ -85,8 +87,8 @@ type Answer struct {
 	Matching int `json:"files"`
 	// Searched is the number of text files that the answer covers.
 	Searched int `json:"files_searched"`
-	// Unsearched counts the other files by the reason: too large, not text, or converted
-	// formats such as PDF.
+	// Unsearched counts the other files by the reason: too large, not text, unreadable, or
+	// converted formats such as PDF.
 	Unsearched map[string]int `json:"not_searched,omitempty"`
 	// Truncated reports that Lines is incomplete. Reason says why, and whether Total is
 	// incomplete, too.
@@ -245,7 +247,10 @@ func (s *search) read(out *result, c Candidate, texts *docs.Reader, files *walk.
 	} else if content = s.c.known.opened.get(known); content == nil || !known.current(c.Path, files) {
 		var err error
 		if content, _, err = files.ReadFile(c.Path, s.options.SizeOf(c.Path)); err != nil {
-			return // removed meanwhile, for example
+			if !errors.Is(err, fs.ErrNotExist) { // not removed meanwhile
+				out.not = string(walk.Unreadable)
+			}
+			return
 		}
 		if same = known.current(c.Path, files); !same || !known.grams.Verbatim() {
 			if content = markdown.Decoded(content); walk.Check(content) != walk.None {

@@ -270,3 +270,23 @@ func TestFindDecodes(t *testing.T) {
 		same(t, tree, d, "watching", r, c, find(t, tree, r))
 	}
 }
+
+// TestFindCountsUnreadable: a scan counts the files that it cannot read, but not those that were
+// removed meanwhile.
+func TestFindCountsUnreadable(t *testing.T) {
+	dir, tree := open(t, map[string]string{"a.md": "one", "b.md": "one", "c.md": "one"})
+	r := Request{Pattern: "one"}
+	c, err := Select(t.Context(), tree, options, nil, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, gone := filepath.Join(dir, "b.md"), filepath.Join(dir, "c.md")
+	if err := errors.Join(os.Remove(b), os.Mkdir(b, 0o700), os.Remove(gone)); err != nil {
+		t.Fatal(err)
+	}
+	c.addEntry(&walk.Entry{Path: "d", Dir: true, Reason: walk.Unreadable})
+	a, err := Find(t.Context(), tree, options, nil, nil, c, r)
+	if err != nil || a.Total != 1 || a.Searched != 1 || len(a.Unsearched) != 1 || a.Unsearched["unreadable"] != 2 {
+		t.Errorf("%+v, %v, want one line, and two files that are unreadable", a, err)
+	}
+}
