@@ -20,6 +20,8 @@ package cairn
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -73,7 +75,9 @@ type Folder struct {
 func Open(ctx context.Context, dir string, o *Options) (*Folder, error) {
 	o = cmp.Or(o, &Options{})
 	sel, err := config.Select(dir)
-	if err != nil {
+	if err != nil && dir == "" {
+		return nil, fmt.Errorf("choosing a folder, because dir is empty: %w", err)
+	} else if err != nil {
 		return nil, err
 	}
 	cfg, err := config.Load(sel.Root, os.Environ())
@@ -134,17 +138,27 @@ func (f *Folder) Search(ctx context.Context, q Query) (*Answer, error) {
 	return index.SearchOp.Call(ctx, f.workspace.Folder, q, nil)
 }
 
+// ErrNoIndex is returned by Folder.Read in a folder that was never indexed.
+var ErrNoIndex = errors.New("the folder has no index; call Folder.Index first")
+
 // Read returns the current text at a place: "path", "path#anchor" or "path:from-to", in
 // lines from 1. It fails with a *retriever.NotFoundError if the file or the section is
-// missing, and masks secrets.
+// missing, and with ErrNoIndex. It masks secrets.
 func (f *Folder) Read(ctx context.Context, place string) (*Reading, error) {
-	return index.ReadOp.Call(ctx, f.workspace.Folder, retriever.ReadRequest{Path: place}, nil)
+	r, err := index.ReadOp.Call(ctx, f.workspace.Folder, retriever.ReadRequest{Path: place}, nil)
+	if errors.Is(err, index.ErrNoIndex) {
+		err = ErrNoIndex
+	}
+	return r, err
 }
 
 // AddTools replaces the tools of a source, such as the name of an MCP server, in the
 // folder's catalogue, and returns their number. It reads the result of tools/list, a JSON
 // array or JSON lines of tools, or an OpenAPI document.
 func (f *Folder) AddTools(ctx context.Context, source string, definitions io.Reader) (int, error) {
+	if definitions == nil {
+		return 0, errors.New("definitions is nil; a reader of [] removes the tools of the source")
+	}
 	batch, err := catalog.Read(ctx, definitions, source)
 	if err != nil {
 		return 0, err

@@ -2,6 +2,7 @@ package cairn_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -120,8 +121,39 @@ func TestFolder(t *testing.T) {
 	if n, err := second.AddTools(t.Context(), "files", strings.NewReader(tool)); err == nil || n != 0 {
 		t.Errorf("AddTools of a closed folder: %d, %v, want 0 and an error", n, err)
 	}
-	if _, err := cairn.Open(t.Context(), filepath.Join(dir, "missing"), nil); err == nil {
-		t.Error("a missing folder was opened")
+	if n, err := first.AddTools(t.Context(), "files", nil); err == nil || n != 0 {
+		t.Errorf("AddTools without definitions: %d, %v, want 0 and an error", n, err)
+	}
+}
+
+// TestErrorsOfPrograms: errors name neither flags nor commands, which a program does not have.
+func TestErrorsOfPrograms(t *testing.T) {
+	dir := t.TempDir()
+	for _, v := range []string{"CAIRN_WORKSPACE", "CUE_WORKSPACE"} {
+		t.Setenv(v, "")
+	}
+	t.Setenv("HOME", dir)
+	t.Setenv("USERPROFILE", dir)
+	t.Chdir(dir)
+	if err := os.WriteFile("a.md", []byte("# Oak\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string]string{"missing": "does not exist", "a.md": "is not a folder", ".": "is your home folder", "": "dir is empty"} {
+		_, err := cairn.Open(t.Context(), folder, nil)
+		if err == nil || !strings.Contains(err.Error(), want) || folder != "" && strings.Contains(err.Error(), "-C") {
+			t.Errorf("Open(%q): %v, want an error that has %q and no flag", folder, err, want)
+		}
+	}
+	if err := os.Mkdir("docs", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := cairn.Open(t.Context(), "docs", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Read(t.Context(), "a.md"); !errors.Is(err, cairn.ErrNoIndex) || strings.Contains(err.Error(), "cairn index") {
+		t.Errorf("Read without an index: %v, want %v", err, cairn.ErrNoIndex)
 	}
 }
 

@@ -47,6 +47,9 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
+	if e.Rule == RuleFlag {
+		return fmt.Sprintf("%s is %s and cannot be a workspace; name a project folder", e.Dir, e.Why)
+	}
 	return fmt.Sprintf("%s (chosen by %s) is %s and cannot be a workspace; name a project folder with -C DIR or CAIRN_WORKSPACE, or run `cairn init` inside one",
 		e.Dir, e.Rule, e.Why)
 }
@@ -59,7 +62,7 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s, the nearest parent with .cairn or .cuedeck, belongs to another user; name a folder with -C, or allow this one with `cairn trust %[1]s`", e.Root)
 }
 
-// Select returns the workspace: flag, the value of -C, or else CAIRN_WORKSPACE, CUE_WORKSPACE,
+// Select returns the workspace: flag, the value of -C or the folder of a Go program, or else CAIRN_WORKSPACE, CUE_WORKSPACE,
 // the nearest parent of the working folder (including itself) with .cairn or .cuedeck, or the
 // working folder. It includes the user's further folders. It fails if a named folder does
 // not exist, if the marker is a link, and if the marker belongs to another user and the user
@@ -105,6 +108,10 @@ func (r refusal) workspace(flag string) (Selection, error) {
 	if !filepath.IsAbs(named) {
 		named = filepath.Join(dir, named)
 	}
+	var from string // a flag or a Go program names its folder itself
+	if rule != RuleFlag {
+		from = fmt.Sprintf(" (from %s)", rule)
+	}
 	var info fs.FileInfo
 	root, err := filepath.EvalSymlinks(named)
 	if err == nil {
@@ -112,11 +119,11 @@ func (r refusal) workspace(flag string) (Selection, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Selection{}, fmt.Errorf("workspace %s (from %s) does not exist", named, rule)
+		return Selection{}, fmt.Errorf("workspace %s%s does not exist", named, from)
 	case err != nil:
-		return Selection{}, fmt.Errorf("resolving workspace %s (from %s): %w", named, rule, err)
+		return Selection{}, fmt.Errorf("resolving workspace %s%s: %w", named, from, err)
 	case !info.IsDir():
-		return Selection{}, fmt.Errorf("workspace %s (from %s) is not a folder", named, rule)
+		return Selection{}, fmt.Errorf("workspace %s%s is not a folder", named, from)
 	}
 	if why := r.why(root); why != "" {
 		return Selection{}, &RefusedError{Dir: root, Why: why, Rule: rule}
