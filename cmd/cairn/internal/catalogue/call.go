@@ -12,6 +12,7 @@ import (
 	"cairn/internal/base/home"
 	"cairn/internal/base/owner"
 	"cairn/internal/toolbox"
+	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/planrun"
 	"cairn/internal/toolbox/usage"
 	"cairn/tools"
@@ -93,7 +94,10 @@ func (a *app) callFailure(err error) error {
 			}
 		}
 	}
-	if name, ok := f.Data["name"].(string); ok {
+	name, named := f.Data["name"].(string)
+	if several, ok := f.Data["candidates"].([]string); ok && named {
+		return &catalog.AmbiguousError{Name: name, Candidates: several}
+	} else if named {
 		return fmt.Errorf("no tool %q", name)
 	}
 	return errors.New(strings.TrimPrefix(f.Message, "Invalid params: "))
