@@ -128,6 +128,8 @@ type Result struct {
 	Newer     bool   `json:"newer"`
 	Installed bool   `json:"installed"`
 	Program   string `json:"program,omitempty"`
+	// Unversioned reports a build without a version, which only Force replaces.
+	Unversioned bool `json:"unversioned,omitempty"`
 
 	release *Release
 }
@@ -182,9 +184,8 @@ func Check(ctx context.Context, o Options) (*Result, error) {
 	if !semver.IsValid(release.Version) {
 		return nil, &Error{Reason: fmt.Sprintf("the feed's version is %q, want one such as v1.2.3", release.Version), URL: o.Feed}
 	}
-	r := &Result{Current: o.Version, Latest: release.Version, release: &release}
-	// Only Force replaces a build without a version.
-	r.Newer = semver.IsValid(o.Version) && semver.Compare(release.Version, o.Version) > 0
+	r := &Result{Current: o.Version, Latest: release.Version, Unversioned: !semver.IsValid(o.Version), release: &release}
+	r.Newer = !r.Unversioned && semver.Compare(release.Version, o.Version) > 0
 	return r, nil
 }
 
@@ -247,7 +248,7 @@ func (o *Options) replace(ctx context.Context, a Asset) (err error) {
 		return network(a.URL, err)
 	}
 	if have := hex.EncodeToString(sum.Sum(nil)); n != a.Size || have != strings.ToLower(a.SHA256) {
-		return &Error{Reason: fmt.Sprintf("the download has %d bytes, want %d", n, a.Size), URL: a.URL, ChecksumExpected: strings.ToLower(a.SHA256), ChecksumActual: have}
+		return &Error{Reason: fmt.Sprintf("the download (%d bytes) is not the binary of the release (%d bytes)", n, a.Size), URL: a.URL, ChecksumExpected: strings.ToLower(a.SHA256), ChecksumActual: have}
 	}
 	if err := install(f, o.Program); err != nil {
 		return &Error{Reason: err.Error(), URL: a.URL}

@@ -72,7 +72,7 @@ func TestInstall(t *testing.T) {
 		t.Errorf("Install of something older = %+v, %v", r, err)
 	}
 	o.Version = "devel"
-	if r, err := Install(t.Context(), o); err != nil || r.Installed {
+	if r, err := Install(t.Context(), o); err != nil || r.Installed || !r.Unversioned {
 		t.Errorf("Install over a build without a version = %+v, %v", r, err)
 	}
 	o.Force = true
@@ -91,9 +91,9 @@ func TestRefusals(t *testing.T) {
 		want    string
 		code    int
 	}{
-		{"another binary", nothing, strings.Replace(binary, "new", "bad", 1), nil, "want " + "", 1004},
-		{"too short", nothing, binary[:5], nil, "has 5 bytes", 1004},
-		{"too long", nothing, binary + "more", nil, "bytes, want", 1004},
+		{"another binary", nothing, strings.Replace(binary, "new", "bad", 1), nil, "is not the binary of the release", 1004},
+		{"too short", nothing, binary[:5], nil, "(5 bytes)", 1004},
+		{"too long", nothing, binary + "more", nil, "is not the binary of the release", 1004},
 		{"another checksum", func(r *Release) { r.Assets[1].SHA256 = strings.Repeat("0", 64) }, binary, nil, "signature", 1004},
 		{"a signature of an older release", func(r *Release) { r.Version = "v9.0.0" }, binary, nil, "signature", 1004},
 		{"no signature", func(r *Release) { r.Assets[1].Signature = "" }, binary, nil, "signature", 1004},

@@ -42,6 +42,8 @@ func (a *app) upgradeCommand() *cli.Command {
 				return a.Out.Line(r, "%s is now %s, it was %s", r.Program, r.Latest, r.Current)
 			case r.Newer:
 				return a.Out.Line(r, "%s is available, this is %s; cairn upgrade installs it", r.Latest, r.Current)
+			case r.Unversioned:
+				return a.Out.Line(r, "the feed has %s; this build has no version to compare, and `cairn upgrade --force` replaces it", r.Latest)
 			}
 			return a.Out.Line(r, "this is %s; the feed has %s, which is not newer", r.Current, r.Latest)
 		}))
