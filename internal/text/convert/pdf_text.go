@@ -2,9 +2,13 @@ package convert
 
 import (
 	"math"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/bidi"
+	"golang.org/x/text/unicode/norm"
 )
 
 // pdfPage collects the lines of a page in the order in which it draws them.
@@ -12,13 +16,21 @@ type pdfPage struct {
 	f     *pdfFile
 	fonts map[ref]*pdfFont // by object number
 	lines []pdfLine
-	line  strings.Builder
+	line  []byte
 	y     float64 // of the current line
 	x     float64 // the end of its text
+	run   pdfRun  // the end of the line
 	size  float64 // of its last text
 	open  bool    // a line has begun
 	last  float64 // y of the previous line
 	forms int     // the number of forms drawn
+}
+
+// pdfRun is text of a line whose glyphs follow each other from left to right.
+type pdfRun struct {
+	begin       int     // its offset in the line
+	left, glyph float64 // x of its first and of its last glyph
+	rtl         int     // the number of letters of scripts that run to the left
 }
 
 // pdfLine is a line of text.
@@ -256,33 +268,73 @@ func (p *pdfPage) show(s *textState, v any) {
 
 // put adds the text of one code, drawn from x to right at height y.
 func (p *pdfPage) put(text string, x, y, right, size float64) {
-	if p.open && (math.Abs(y-p.y) > 0.5*max(size, p.size) || x < p.x-4*max(size, 1)) {
+	first, _ := utf8.DecodeRuneInString(text)
+	rtl := unicode.In(first, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana)
+	if p.open && (math.Abs(y-p.y) > 0.5*max(size, p.size) || x < p.x-4*max(size, 1) && !(rtl && x < p.run.left)) {
 		p.endLine()
 	}
+	if p.open && x < p.run.glyph-0.1*size { // the glyph is to the left of the last one
+		p.endRun()
+		if p.run.left-right > 0.18*size {
+			p.blank()
+		}
+		p.run = pdfRun{begin: len(p.line), left: x}
+	}
 	if !p.open {
-		p.open, p.y = true, y
+		p.open, p.y, p.run = true, y, pdfRun{left: x}
 	} else if x-p.x > 0.18*size {
 		p.blank()
 	}
-	p.x, p.size = right, size
+	p.x, p.run.glyph, p.size = right, x, size
 	p.f.w.spend(8 * len(text))
+	if rtl {
+		p.run.rtl++
+		text = bidi.ReverseString(norm.NFKC.String(text)) // endRun reverses it again
+	}
 	for _, r := range text {
 		switch {
 		case unicode.IsSpace(r):
 			p.blank()
 		case r == utf8.RuneError || r < ' ' || r == 0xad || 0xe000 <= r && r <= 0xf8ff: // soft hyphen, private use
-		case 0xfb00 <= r && r <= 0xfb04:
-			p.line.WriteString([]string{"ff", "fi", "fl", "ffi", "ffl"}[r-0xfb00])
+		case 0xfb00 <= r && r <= 0xfeff: // ligatures and other forms of letters
+			p.line = norm.NFKC.AppendString(p.line, string(r))
 		default:
-			p.line.WriteRune(r)
+			p.line = utf8.AppendRune(p.line, r)
 		}
 	}
 }
 
 func (p *pdfPage) blank() {
-	if s := p.line.String(); s != "" && s[len(s)-1] != ' ' {
-		p.line.WriteByte(' ')
+	if n := len(p.line); n > 0 && p.line[n-1] != ' ' {
+		p.line = append(p.line, ' ')
 	}
+}
+
+// In a text of letters that run to the left, words of other letters and numbers run to the
+// right. A number after such a word belongs to it.
+const rtl = `\p{Hebrew}\p{Arabic}\p{Syriac}\p{Thaana}`
+
+var (
+	toLeft  = regexp.MustCompile(`[` + rtl + `](?:[\P{L}` + rtl + `]*[` + rtl + `])?`)
+	number  = `\p{Nd}+(?:[.,:/]\p{Nd}+)*`
+	toRight = regexp.MustCompile(`(?:` + number + `[ -]?)?[^\P{L}` + rtl + `](?:[^` + rtl + `]*[^\P{L}` + rtl + `])?|` + number) // in reversed text
+)
+
+// endRun puts the last run into the order in which it is read. A page draws Hebrew and Arabic
+// from the end of a line or a word, or each letter to the left of the one before: a run of one.
+func (p *pdfPage) endRun() {
+	if p.run.rtl == 0 {
+		return
+	}
+	text := string(p.line[p.run.begin:])
+	p.f.w.spend(200 * len(text))
+	read := func(s string) string { return toRight.ReplaceAllStringFunc(bidi.ReverseString(s), bidi.ReverseString) }
+	if 5*p.run.rtl < len(text) { // most of it runs to the right
+		text = toLeft.ReplaceAllStringFunc(text, read)
+	} else {
+		text = read(text)
+	}
+	p.line = append(p.line[:p.run.begin], text...)
 }
 
 // maxJoined is the length in bytes of the longest line whose last word can be joined.
@@ -290,8 +342,9 @@ const maxJoined = 4000
 
 // endLine ends the current line. It joins a hyphenated word with its rest on this line.
 func (p *pdfPage) endLine() {
-	text := strings.TrimSpace(p.line.String())
-	p.line.Reset()
+	p.endRun()
+	text := strings.TrimSpace(string(p.line))
+	p.line = p.line[:0]
 	p.open = false
 	if text == "" {
 		return
