@@ -275,14 +275,14 @@ func (p *pdfPage) put(text string, x, y, right, size float64) {
 	}
 	if p.open && x < p.run.glyph-0.1*size { // the glyph is to the left of the last one
 		p.endRun()
-		if p.run.left-right > 0.18*size {
+		if p.run.left-right > 0.15*size {
 			p.blank()
 		}
 		p.run = pdfRun{begin: len(p.line), left: x}
 	}
 	if !p.open {
 		p.open, p.y, p.run = true, y, pdfRun{left: x}
-	} else if x-p.x > 0.18*size {
+	} else if x-p.x > 0.15*size {
 		p.blank()
 	}
 	p.x, p.run.glyph, p.size = right, x, size
