@@ -61,7 +61,7 @@ var formats = []*Format{
 	{Kind: "pdf", extensions: ".pdf", convert: convert.PDF, parse: parseBlocks},
 	{Kind: "ipynb", extensions: ".ipynb", convert: convert.Notebook, parse: parseBlocks},
 	{Kind: "csv", extensions: ".csv .tsv", convert: convert.CSV, parse: parseBlocks},
-	{Kind: "manual page", extensions: ".1 .2 .3 .4 .5 .6 .7 .8 .man", convert: convert.Man, parse: parseBlocks},
+	{Kind: "manual page", extensions: ".1 .2 .3 .4 .5 .6 .7 .8 .9 .man", convert: convert.Man, parse: parseBlocks},
 	{Kind: "eml", extensions: ".eml", convert: convert.Mail, parse: parseBlocks},
 	{Kind: "mbox", extensions: ".mbox", convert: convert.Mbox, parse: parseBlocks},
 	{Kind: "jsonl", extensions: ".jsonl", convert: convert.Transcript, parse: parseBlocks, chosen: true},

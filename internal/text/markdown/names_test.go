@@ -13,11 +13,12 @@ import (
 func TestNames(t *testing.T) {
 	for names, want := range map[string]string{
 		"README NEWS.gz COPYING copyright LICENSE-MIT README.Debian changelog.Debian.gz README.Debian.amd64.gz COPYING.LIB a/TODO CHANGELOG.3 NEWS-1.12 CHANGES-2.8.gz ChangeLog.1": ".txt",
-		"README.md docs/INSTALL.md.gz":           ".md",
-		"changes.html changelog.html.gz":         ".html",
-		"git.1 git.1.gz install.1":               ".1",
-		"open.3pm.gz open.3ssl open.3":           ".3",
-		"a.7z":                                   ".7z",
+		"README.md docs/INSTALL.md.gz":   ".md",
+		"changes.html changelog.html.gz": ".html",
+		"git.1 git.1.gz install.1":       ".1",
+		"open.3pm.gz open.3ssl open.3 man3/canvas.3caca.gz share/man/ja/man3/open.3o": ".3",
+		"man9/mbuf.9freebsd m.9":                 ".9",
+		"a.7z man3/a.7z":                         ".7z",
 		"a.tar.gz":                               ".tar",
 		"news.json install.sh.gz":                "",
 		"Makefile GNUmakefile rules.mk":          ".mk",

@@ -8,9 +8,10 @@ import (
 )
 
 // Ext returns the extension, in lower case, that decides how to read a file. It ignores
-// ".gz" and the subsection of a manual page, as in "open.3pm". A README and its like have
-// ".txt", and a Makefile and its like the extension of their language.
+// ".gz" and the subsection of a manual page, as in "open.3pm" or "man3/canvas.3caca". A README
+// and its like have ".txt", and a Makefile and its like the extension of their language.
 func Ext(name string) string {
+	folder := path.Base(path.Dir(name))
 	name = path.Base(name)
 	if Compressed(name) {
 		name = name[:len(name)-len(gzipped)]
@@ -27,7 +28,7 @@ func Ext(name string) string {
 			return alias
 		}
 	}
-	if len(ext) > 2 && '1' <= ext[1] && ext[1] <= '8' && subsections[ext[2:]] {
+	if len(ext) > 2 && '1' <= ext[1] && ext[1] <= '9' && (subsections[ext[2:]] || strings.HasPrefix(folder, "man"+ext[1:2])) {
 		return ext[:2]
 	}
 	return ext
@@ -51,7 +52,7 @@ var (
 	})
 	// editions may follow such a name: README.Debian, LICENSE-MIT. So may the number of a release.
 	editions = set("debian source upstream linux windows lib lesser gpl lgpl agpl gplv2 gplv3 mit apache bsd mpl isc")
-	// subsections may follow the section of a manual page.
+	// subsections may follow the section of a manual page, in any folder.
 	subsections = set("pm perl ssl x p t m tcl tk type const posix readline ncurses")
 )
 

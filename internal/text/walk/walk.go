@@ -267,7 +267,7 @@ func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) erro
 		out.Reason = Special
 	default:
 		out.Size, out.ModTime, out.ChangeTime = info.Size(), info.ModTime().UnixNano(), ChangeTime(info)
-		if out.Size > w.limit(name) && !(out.Size <= w.o.SizeOf(name) && IsConfiguration(name) && describesInterface(root, name)) {
+		if out.Size > w.limit(out.Path) && !(out.Size <= w.o.SizeOf(name) && IsConfiguration(name) && describesInterface(root, name)) {
 			out.Reason = TooLarge
 		}
 	}
@@ -277,7 +277,7 @@ func (w *walker) entry(root *os.Root, rel string, e fs.DirEntry, depth int) erro
 // limit returns the largest size in bytes at which a file of that name is indexed.
 func (w *walker) limit(name string) int64 {
 	switch {
-	case w.exts.has(name), isInterface(name):
+	case w.exts.has(name), isInterface(path.Base(name)):
 		return w.o.SizeOf(name)
 	case outline.IsSource(name):
 		return min(w.o.SizeOf(name), outline.MaxSize)
@@ -326,7 +326,7 @@ func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
 			return Hidden
 		}
 	}
-	if !isDir && !w.exts.has(name) && !IsConfiguration(name) {
+	if !isDir && !w.exts.has(w.prefix+p) && !IsConfiguration(name) {
 		if !w.code || !outline.IsSource(name) {
 			return Extension
 		}

@@ -116,6 +116,8 @@ func TestWalk(t *testing.T) {
 		{"empty", nil, nil, nil},
 		{"extensions", map[string]string{"a.md": "", "b.MD": "", "c.markdown": "", "d.mdx": "", "e.txt": "", "f.rst": "", "g.go": "", "h": ""}, nil,
 			[]string{"a.md", "b.MD", "c.markdown", "d.mdx", "e.txt", "f.rst", "g.go: extension not indexed", "h: extension not indexed"}},
+		{"manual pages", map[string]string{"man3/a.3caca": "", "b.3caca": ""}, &Options{Extensions: []string{".3"}},
+			[]string{"b.3caca: extension not indexed", "man3/a.3caca"}},
 		{"other extensions", map[string]string{"a.md": "", "g.GO": ""}, &Options{Extensions: []string{".go"}},
 			[]string{"a.md: extension not indexed", "g.GO"}},
 		{"order is by path", map[string]string{"a/b.md": "", "a.md": "", "a-b.md": "", "a0.md": "", "B.md": ""}, nil,
