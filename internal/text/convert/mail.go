@@ -17,7 +17,7 @@ import (
 const maxParts = 8
 
 // Mail converts a message.
-func Mail(w *writer, data []byte) error { return writeMessage(w, data, 1, "") }
+func Mail(w *writer, data []byte) error { return writeMessage(w, data, 1, "", 0) }
 
 // Mbox converts a mailbox. Message n becomes a section with the anchor message-n.
 func Mbox(w *writer, data []byte) error {
@@ -34,7 +34,7 @@ func Mbox(w *writer, data []byte) error {
 			message, rest = message[:next+1], message[next+1:]
 		}
 		number++
-		if err := writeMessage(w, message, 2, "message-"+strconv.Itoa(number)); err != nil {
+		if err := writeMessage(w, message, 2, "message-"+strconv.Itoa(number), 0); err != nil {
 			w.heading(2, "Message "+strconv.Itoa(number), "message-"+strconv.Itoa(number))
 			w.text("This message cannot be read.")
 		}
@@ -42,9 +42,13 @@ func Mbox(w *writer, data []byte) error {
 	return nil
 }
 
-// writeMessage writes a message with its subject as the heading.
-func writeMessage(w *writer, data []byte, level int, id string) error {
+// writeMessage writes a message with its subject as the heading. depth is the number of
+// messages and parts that contain it.
+func writeMessage(w *writer, data []byte, level int, id string, depth int) error {
 	w.spend(4 * len(data))
+	if data = bytes.TrimPrefix(data, []byte("\ufeff")); bytes.HasPrefix(data, []byte("From ")) { // saved from a mailbox
+		_, data, _ = bytes.Cut(data, []byte("\n"))
+	}
 	m, err := mail.ReadMessage(bytes.NewReader(data))
 	if err != nil {
 		return errBroken
@@ -58,7 +62,7 @@ func writeMessage(w *writer, data []byte, level int, id string) error {
 		}
 	}
 	w.paragraph(strings.Join(head, "\n"))
-	w.messagePart(m.Header.Get("Content-Type"), m.Header.Get("Content-Transfer-Encoding"), m.Body, 0)
+	w.messagePart(m.Header.Get("Content-Type"), m.Header.Get("Content-Transfer-Encoding"), m.Body, depth)
 	return nil
 }
 
@@ -100,23 +104,29 @@ func (w *writer) messagePart(kind, encoding string, body io.Reader, depth int) b
 			if err != nil {
 				return found
 			}
+			kind := part.Header.Get("Content-Type")
 			if name := part.FileName(); name != "" {
 				w.text("Attachment: " + name)
-				continue
+				if !strings.HasPrefix(strings.ToLower(kind), "message/") {
+					continue
+				}
 			}
 			if found && media == "multipart/alternative" {
 				continue
 			}
-			found = w.messagePart(part.Header.Get("Content-Type"), part.Header.Get("Content-Transfer-Encoding"), part, depth+1) || found
+			found = w.messagePart(kind, part.Header.Get("Content-Transfer-Encoding"), part, depth+1) || found
 		}
-	case media == "text/plain", media == "text/html":
+	case strings.HasPrefix(media, "text/"), strings.HasPrefix(media, "message/"): // also a message in a message, and a report on its delivery
 		text, _ := io.ReadAll(io.LimitReader(body, maxOutput+1)) // up to the first decoding error
 		if len(text) > maxOutput {
 			panic(errOutput)
 		}
 		w.spend(16 * len(text))
-		text = utf8Text(text, params["charset"])
 		before := len(w.out)
+		if media == "message/rfc822" {
+			return depth < maxParts/2 && writeMessage(w, text, 3, "", depth+1) == nil
+		}
+		text = utf8Text(text, params["charset"])
 		if media == "text/html" {
 			if writePage(w, text, 2) != nil {
 				w.text("This part cannot be read.")
