@@ -40,10 +40,9 @@ type options struct {
 }
 
 const (
-	maxTokens = 2000             // of an answer
-	maxBody   = 1 << 20          // bytes of a response
-	retryWait = time.Second / 2  // before the second attempt, unless the endpoint sets Retry-After
-	maxWait   = 30 * time.Second // no second attempt if the endpoint requires a longer wait
+	maxTokens = 2000            // of an answer
+	maxBody   = 1 << 20         // bytes of a response
+	retryWait = time.Second / 2 // before the second attempt, unless Retry-After is longer
 )
 
 // FromEnv returns a client for the endpoint in CAIRN_LLM_URL, CAIRN_LLM_MODEL and
@@ -165,23 +164,28 @@ func (c *Client) ask(ctx context.Context, model, system, prompt string, v any) e
 }
 
 // post sends body and returns the body of the response. After a missing response or a
-// temporary error it tries once more.
+// temporary error it tries once more, and while the endpoint sets Retry-After as often as ctx
+// leaves time.
 func (c *Client) post(ctx context.Context, body []byte) ([]byte, error) {
-	reply, wait, err := c.attempt(ctx, body)
-	if err == nil || wait < 0 || wait > maxWait {
-		return reply, err
+	for again := false; ; again = true {
+		reply, wait, err := c.attempt(ctx, body)
+		if err == nil || wait < 0 || wait == 0 && again {
+			return reply, err
+		}
+		wait = max(wait, retryWait)
+		if end, ok := ctx.Deadline(); ok && time.Until(end) < wait {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(wait):
+		}
 	}
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-time.After(wait):
-	}
-	reply, _, err = c.attempt(ctx, body)
-	return reply, err
 }
 
-// attempt sends one request. With an error it returns the time to wait before another
-// attempt, or -1 if another attempt would fail, too.
+// attempt sends one request. With an error it returns the time in Retry-After to wait before
+// another attempt, or -1 if another attempt would fail, too.
 func (c *Client) attempt(ctx context.Context, body []byte) (reply []byte, wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -198,7 +202,7 @@ func (c *Client) attempt(ctx context.Context, body []byte) (reply []byte, wait t
 		return nil, -1, ctx.Err()
 	}
 	if err != nil {
-		return nil, retryWait, err
+		return nil, 0, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	switch status := resp.StatusCode; {
@@ -208,7 +212,6 @@ func (c *Client) attempt(ctx context.Context, body []byte) (reply []byte, wait t
 		}
 		return reply, 0, nil
 	case status == http.StatusRequestTimeout, status == http.StatusConflict, status == http.StatusTooManyRequests, status >= 500:
-		wait = retryWait
 		if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds >= 0 {
 			wait = time.Duration(min(seconds, 3600)) * time.Second
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"cairn/internal/stage"
@@ -115,6 +116,42 @@ func TestBadEndpoints(t *testing.T) {
 		})
 	}
 }
+
+// TestLimitedRate: the client waits as often as an endpoint sets Retry-After, unless ctx would
+// end before.
+func TestLimitedRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		c, err := newClient(options{url: "http://model.example/v1", model: "small"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.client.Transport = transport(func(*http.Request) *http.Response {
+			w := httptest.NewRecorder()
+			if asked++; asked < 5 {
+				w.Header().Set("Retry-After", "40")
+				w.WriteHeader(http.StatusTooManyRequests)
+			} else {
+				content(w, `{"answer":"Ann."}`)
+			}
+			return w.Result()
+		})
+		began := time.Now()
+		limited, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+		defer cancel()
+		if a, err := c.Answer(limited, brief); err == nil || !strings.Contains(err.Error(), "429") || asked != 3 {
+			t.Errorf("after %d requests: %v, %v, want the status 429 after 3", asked, a, err)
+		}
+		if a, err := c.Answer(t.Context(), brief); err != nil || a.Answer != "Ann." || time.Since(began) != 120*time.Second {
+			t.Errorf("after %v: %v, %v, want an answer after 2m0s", time.Since(began), a, err)
+		}
+	})
+}
+
+// transport is an http.RoundTripper without a network.
+type transport func(*http.Request) *http.Response
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r), nil }
 
 // TestInjected: moderation rejects every answer of a model that was manipulated into citing a
 // section that was not found, and the task fails.
