@@ -152,7 +152,7 @@ func (c *Client) ask(ctx context.Context, model, system, prompt string, v any) e
 		} `json:"choices"`
 	}
 	if json.Unmarshal(reply, &completion) != nil || len(completion.Choices) == 0 {
-		return fmt.Errorf("the model %s at %s returned no completion", model, c.host)
+		return c.clean(fmt.Errorf("the model %s returned no completion%s", model, problem(reply)))
 	}
 	text := completion.Choices[0].Message.Content
 	// Some models write the object in a code block or after their reasoning.
@@ -218,8 +218,27 @@ func (c *Client) attempt(ctx context.Context, body []byte) (reply []byte, wait t
 	default:
 		wait = -1
 	}
-	// The error does not include the body, because an endpoint may echo secrets.
-	return nil, wait, errors.New(resp.Status)
+	text := resp.Status
+	if resp.StatusCode != http.StatusUnauthorized { // whose body may contain parts of the key
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+		text += problem(body)
+	}
+	return nil, wait, errors.New(text)
+}
+
+// problem returns what the body of a response says about a failure, with a colon before it, or "".
+func problem(body []byte) string {
+	var failure struct {
+		Error any `json:"error"` // a text, or an object with one
+	}
+	_ = json.Unmarshal(body, &failure) // another body says nothing
+	if object, ok := failure.Error.(map[string]any); ok {
+		failure.Error = object["message"]
+	}
+	if text, ok := failure.Error.(string); ok && text != "" {
+		return ": " + text
+	}
+	return ""
 }
 
 // clean returns err as one line of bounded length without secrets.

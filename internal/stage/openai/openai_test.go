@@ -117,6 +117,29 @@ func TestBadEndpoints(t *testing.T) {
 	}
 }
 
+// TestProblem: an error contains what the endpoint says about it, without the key.
+func TestProblem(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"error":{"message":"model \"small\" not found,\ntry pulling it first"}}`: `404 Not Found: model "small" not found, try pulling it first`,
+		`{"error":"no model with the key ` + key + `"}`:                            "404 Not Found: no model with the key [secret]",
+		`{"error":{"code":404}}`:                                                   "404 Not Found",
+		`<html>`:                                                                   "404 Not Found",
+	} {
+		c := endpoint(t, func(w http.ResponseWriter, _ *http.Request, _ string) { http.Error(w, body, http.StatusNotFound) })
+		_, err := c.Answer(t.Context(), brief)
+		if err == nil || err.Error() != "asking "+c.host+": "+want {
+			t.Errorf("%s: %v, want %s", body, err, want)
+		}
+	}
+	c := endpoint(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"error":{"message":"the provider is overloaded"}}`)
+	})
+	if _, err := c.Answer(t.Context(), brief); err == nil || !strings.Contains(err.Error(), "no completion: the provider is overloaded") {
+		t.Errorf("with the status 200: %v", err)
+	}
+}
+
 // TestLimitedRate: the client waits as often as an endpoint sets Retry-After, unless ctx would
 // end before.
 func TestLimitedRate(t *testing.T) {
