@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -130,37 +131,58 @@ type message struct {
 	Content string `json:"content"`
 }
 
-// ask sends a prompt to a model and decodes the JSON object in the reply into v.
+// ask sends a prompt to a model and decodes the JSON object in the reply into v. If the endpoint
+// refuses the request, or ends the reply at maxTokens, it asks once more without the optional
+// members, because some models and servers accept only other ones.
 func (c *Client) ask(ctx context.Context, model, system, prompt string, v any) error {
-	body, err := json.Marshal(map[string]any{
-		"model":           model,
-		"messages":        []message{{"system", system}, {"user", prompt}},
+	request := map[string]any{"model": model, "messages": []message{{"system", system}, {"user", prompt}}}
+	full := map[string]any{
 		"temperature":     0,
-		"max_tokens":      maxTokens, // compatible endpoints know this name, not max_completion_tokens
+		"max_tokens":      maxTokens,
 		"response_format": map[string]string{"type": "json_object"},
-	})
-	if err != nil {
-		return err
 	}
-	reply, err := c.post(ctx, body)
+	maps.Copy(full, request)
+	text, err := c.complete(ctx, full)
+	if _, ok := errors.AsType[refusal](err); ok {
+		text, err = c.complete(ctx, request)
+	}
 	if err != nil {
 		return c.clean(err)
 	}
-	var completion struct {
-		Choices []struct {
-			Message message `json:"message"`
-		} `json:"choices"`
-	}
-	if json.Unmarshal(reply, &completion) != nil || len(completion.Choices) == 0 {
-		return c.clean(fmt.Errorf("the model %s returned no completion%s", model, problem(reply)))
-	}
-	text := completion.Choices[0].Message.Content
 	// Some models write the object in a code block or after their reasoning.
 	start, end := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
 	if start < 0 || end < start || json.Unmarshal([]byte(text[start:end+1]), v) != nil {
 		return fmt.Errorf("the model %s at %s did not answer with the requested JSON object", model, c.host)
 	}
 	return nil
+}
+
+// refusal is the error of a request whose optional members may be the cause.
+type refusal struct{ error }
+
+// complete returns the text of the completion of a request.
+func (c *Client) complete(ctx context.Context, request map[string]any) (string, error) {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return "", err
+	}
+	reply, err := c.post(ctx, body)
+	if err != nil {
+		return "", err
+	}
+	var completion struct {
+		Choices []struct {
+			Message message `json:"message"`
+			Reason  string  `json:"finish_reason"`
+		} `json:"choices"`
+	}
+	switch {
+	case json.Unmarshal(reply, &completion) != nil || len(completion.Choices) == 0:
+		return "", fmt.Errorf("the model %s returned no completion%s", request["model"], problem(reply))
+	case completion.Choices[0].Reason == "length":
+		return "", refusal{fmt.Errorf("the model %s reached its limit of tokens before the end of its answer", request["model"])}
+	}
+	return completion.Choices[0].Message.Content, nil
 }
 
 // post sends body and returns the body of the response. After a missing response or a
@@ -222,6 +244,9 @@ func (c *Client) attempt(ctx context.Context, body []byte) (reply []byte, wait t
 	if resp.StatusCode != http.StatusUnauthorized { // whose body may contain parts of the key
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 		text += problem(body)
+	}
+	if resp.StatusCode == http.StatusBadRequest || resp.StatusCode == http.StatusUnprocessableEntity {
+		return nil, wait, refusal{errors.New(text)}
 	}
 	return nil, wait, errors.New(text)
 }

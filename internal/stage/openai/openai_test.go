@@ -140,6 +140,44 @@ func TestProblem(t *testing.T) {
 	}
 }
 
+// TestOptionalMembers: the client asks again without the optional members of a request if the
+// endpoint refuses one of them, or ends the reply at max_tokens.
+func TestOptionalMembers(t *testing.T) {
+	for _, reply := range []func(http.ResponseWriter){
+		func(w http.ResponseWriter) {
+			http.Error(w, `{"error":{"message":"Unsupported parameter: 'max_tokens'"}}`, http.StatusBadRequest)
+		},
+		func(w http.ResponseWriter) {
+			http.Error(w, `{"error":"response_format.type must be json_schema or text"}`, http.StatusUnprocessableEntity)
+		},
+		func(w http.ResponseWriter) {
+			fmt.Fprint(w, `{"choices":[{"message":{"content":"<think>The user"},"finish_reason":"length"}]}`)
+		},
+	} {
+		var asked []int
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var in map[string]any
+			if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+				t.Error(err)
+			}
+			if asked = append(asked, len(in)); len(in) > 2 {
+				reply(w)
+			} else {
+				content(w, `{"answer":"Ann."}`)
+			}
+		}))
+		c, err := newClient(options{url: srv.URL, model: "small"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := c.Answer(t.Context(), brief)
+		if err != nil || a.Answer != "Ann." || !slices.Equal(asked, []int{5, 2}) {
+			t.Errorf("the answer is %v, %v after requests of %d members, want 5 and 2", a, err, asked)
+		}
+		srv.Close()
+	}
+}
+
 // TestLimitedRate: the client waits as often as an endpoint sets Retry-After, unless ctx would
 // end before.
 func TestLimitedRate(t *testing.T) {
