@@ -149,12 +149,30 @@ func (c *Client) ask(ctx context.Context, model, system, prompt string, v any) e
 	if err != nil {
 		return c.clean(err)
 	}
-	// Some models write the object in a code block or after their reasoning.
-	start, end := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
-	if start < 0 || end < start || json.Unmarshal([]byte(text[start:end+1]), v) != nil {
+	if !decodeLast(text, v) {
 		return fmt.Errorf("the model %s at %s did not answer with the requested JSON object", model, c.host)
 	}
 	return nil
+}
+
+// decodeLast decodes the last JSON object in a text into v. Some models write the object in a
+// code block, or after reasoning that contains other braces. At most 1000 braces are tried,
+// because each may open all text after it.
+func decodeLast(text string, v any) bool {
+	var last json.RawMessage
+	for range 1000 {
+		at := strings.IndexByte(text, '{')
+		if at < 0 {
+			break
+		}
+		text = text[at:]
+		dec, end := json.NewDecoder(strings.NewReader(text)), 1
+		if dec.Decode(&last) == nil {
+			end = int(dec.InputOffset())
+		}
+		text = text[end:]
+	}
+	return json.Unmarshal(last, v) == nil
 }
 
 // refusal is the error of a request whose optional members may be the cause.

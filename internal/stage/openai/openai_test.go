@@ -140,6 +140,17 @@ func TestProblem(t *testing.T) {
 	}
 }
 
+// TestReasoningInReply: the client finds the object after reasoning with braces, and before a
+// closing remark.
+func TestReasoningInReply(t *testing.T) {
+	c := endpoint(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
+		content(w, `<think>I reply with {answer: ...}, so {"answer":"Bob"} or</think>`+"\n```json\n{\"answer\":\"Ann {1}\"}\n```\n{done}")
+	})
+	if a, err := c.Answer(t.Context(), brief); err != nil || a.Answer != "Ann {1}" {
+		t.Errorf("the answer is %v, %v, want Ann {1}", a, err)
+	}
+}
+
 // TestOptionalMembers: the client asks again without the optional members of a request if the
 // endpoint refuses one of them, or ends the reply at max_tokens.
 func TestOptionalMembers(t *testing.T) {
