@@ -30,6 +30,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -43,6 +44,7 @@ type Store struct {
 	pool   *redis.Pool
 	server string // the address for errors, without the password
 	log    *slog.Logger
+	resume atomic.Int64 // the time in Unix nanoseconds until which transitions are not copied
 }
 
 const (
@@ -51,6 +53,11 @@ const (
 	keepUser   = 1200 * time.Second
 	// copyLimit bounds the time that a transition waits for Redis.
 	copyLimit = 3 * time.Second
+	// callLimit bounds the time of a call.
+	callLimit = time.Second
+	// pause is the time without copies after a failed one, because each copy to a server that
+	// does not answer would delay a transition.
+	pause = 5 * time.Second
 	// maxListed is the number of the newest tasks whose copies Clean checks.
 	maxListed = 1000
 )
@@ -66,7 +73,7 @@ func Open(ctx context.Context, at string, of stage.Store, log *slog.Logger) (*St
 		Store: of,
 		pool: &redis.Pool{
 			DialContext: func(ctx context.Context) (redis.Conn, error) {
-				return redis.DialURLContext(ctx, at, redis.DialConnectTimeout(2*time.Second), redis.DialReadTimeout(5*time.Second), redis.DialWriteTimeout(5*time.Second))
+				return redis.DialURLContext(ctx, at, redis.DialConnectTimeout(callLimit), redis.DialReadTimeout(callLimit), redis.DialWriteTimeout(callLimit))
 			},
 			MaxIdle: 16, IdleTimeout: 5 * time.Minute,
 			TestOnBorrow: func(c redis.Conn, since time.Time) (err error) {
@@ -105,7 +112,7 @@ func (s *Store) with(ctx context.Context, fn func(redis.Conn) error) error {
 // Update implements stage.Store.
 func (s *Store) Update(ctx context.Context, id string, fn stage.Change) (*stage.State, *stage.Effects, error) {
 	next, fx, err := s.Store.Update(ctx, id, fn)
-	if err == nil {
+	if err == nil && time.Now().UnixNano() >= s.resume.Load() {
 		s.copy(ctx, next, &fx.Entry)
 	}
 	return next, fx, err
@@ -134,6 +141,7 @@ func (s *Store) Clean(ctx context.Context, now time.Time, keep time.Duration) (i
 		s.log.Warn("looking for the copies of tasks", "error", fmt.Errorf("%s: %w", s.server, err))
 		return n, nil
 	}
+	s.resume.Store(0)
 	for i, st := range list {
 		if newer(st, found[i]) && (!st.Status.Final() || now.Sub(st.UpdatedAt) < keepActive) {
 			s.copy(ctx, st, nil)
@@ -162,6 +170,7 @@ func (s *Store) copy(ctx context.Context, st *stage.State, e *stage.Entry) {
 		}
 	})
 	if err != nil {
+		s.resume.Store(time.Now().Add(pause).UnixNano())
 		s.log.Warn("copying a task", "task", st.ID, "error", fmt.Errorf("%s: %w", s.server, err))
 	}
 }

@@ -256,6 +256,47 @@ func TestRedisDown(t *testing.T) {
 	same(t, "without Redis", got, st)
 }
 
+// fake is a connection to a server without keys.
+type fake struct{ redis.Conn }
+
+func (fake) Do(name string, args ...any) (any, error) {
+	switch name {
+	case "MGET":
+		return make([]any, len(args)), nil
+	case "EXEC":
+		return []any{}, nil
+	}
+	return nil, nil
+}
+
+func (fake) Send(string, ...any) error { return nil }
+func (fake) Err() error                { return nil }
+func (fake) Close() error              { return nil }
+
+// TestPause: after a failed copy, transitions do not wait for Redis, and Clean ends the pause.
+func TestPause(t *testing.T) {
+	dials, down := 0, errors.New("i/o timeout")
+	s := &Store{Store: tasks(t), log: slog.New(slog.DiscardHandler), pool: &redis.Pool{Dial: func() (redis.Conn, error) {
+		dials++
+		return fake{}, down
+	}}}
+	st := created(t, s, "abc")
+	for range 4 {
+		st = advanced(t, s, st)
+	}
+	if dials != 1 {
+		t.Errorf("%d connections for 5 transitions, want 1", dials)
+	}
+	down = nil
+	if _, err := s.Clean(t.Context(), time.Now(), stage.KeepArchive); err != nil {
+		t.Fatal(err)
+	}
+	renewed := dials
+	if advanced(t, s, st); renewed != 3 || dials != 4 {
+		t.Errorf("%d connections after Clean and %d after a transition, want 3 and 4", renewed, dials)
+	}
+}
+
 // TestUnreachable: the error names host and port, and no password.
 func TestUnreachable(t *testing.T) {
 	for _, at := range []string{"redis://:geheim@127.0.0.1:1/0", "redis://:geheim@127.0.0.1:1/x/y", "nonsense://geheim"} {
