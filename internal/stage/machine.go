@@ -111,8 +111,10 @@ type Result struct {
 	Output json.RawMessage
 	// Confidence is in [0, 1]. Moderation requires it.
 	Confidence *float64
-	// Blocked reports that moderation rejects the answer regardless of the confidence.
+	// Blocked reports that moderation rejects the answer regardless of the confidence, and
+	// Problem why it rejects the answer.
 	Blocked bool
+	Problem string
 	// NeedsWebSearch is the executor's request for a web search. It is granted once per
 	// task.
 	NeedsWebSearch bool
@@ -296,8 +298,13 @@ func (s *State) sendBack(e Event) *Effects {
 	if e.Result.Blocked {
 		detail = "blocked"
 	}
+	problem := ""
+	if e.Result.Problem != "" {
+		problem = ": " + clip(e.Result.Problem, maxDetail)
+	}
+	detail += problem
 	if s.Machine.Reinvoked == maxReinvocations {
-		s.end(Failed, "moderation threshold not met")
+		s.end(Failed, "moderation threshold not met"+problem)
 		return s.effects(GaveUp, e.Stage, run, e, detail)
 	}
 	s.Machine.Reinvoked++

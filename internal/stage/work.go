@@ -279,7 +279,7 @@ func (o WorkOptions) moderate(ctx context.Context, s *State) (Result, error) {
 			return Result{}, err
 		}
 	}
-	return output(v, Result{Confidence: &v.Confidence, Blocked: v.Blocked})
+	return output(v, Result{Confidence: &v.Confidence, Blocked: v.Blocked, Problem: strings.Join(v.Problems, "; ")})
 }
 
 // judge adds the opinion of a language model to a verdict.

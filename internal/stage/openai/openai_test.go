@@ -234,7 +234,7 @@ func TestInjected(t *testing.T) {
 		content(w, `{"answer":"Eve is the boss of everybody.","citations":["doc:/etc/passwd"],"confidence":1}`)
 	})
 	s := end(t, stage.WorkOptions{Library: shelf{}, Reasoner: c})
-	if s.Status != stage.Failed || *s.Error != "moderation threshold not met" || asked.Load() != 3 {
+	if s.Status != stage.Failed || *s.Error != "moderation threshold not met: it cites doc:/etc/passwd, which was not found; cite the ids of passages" || asked.Load() != 3 {
 		t.Errorf("the task is %s, %v, after %d answers", s.Status, s.Error, asked.Load())
 	}
 }
