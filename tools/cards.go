@@ -91,7 +91,7 @@ func dagTools(t *workspace.Tasks) []tool {
 	return []tool{
 		{name: "dag_get_ready_tasks", title: "Tasks that can start", groups: []Group{DAG}, readOnly: true, handler: graphHandler(t.Graph.Ready),
 			description: `List the tasks that have not started and whose dependencies are all done, oldest first.
-Use it to choose what to do next. Not for why a task cannot start: use dag_get_blocking_tasks.`},
+Use it to choose what to do next; claim it with update_task, status active and assignee together. Not for why a task cannot start: use dag_get_blocking_tasks.`},
 		{name: "dag_validate_dependency", title: "Check a new dependency", groups: []Group{DAG}, readOnly: true, handler: graphHandler(t.Graph.Validate),
 			description: `Check whether a new dependency between two tasks would create a cycle. Changes nothing.
 Use it before adding a dependency. Not for the whole graph: use validate_task_graph.`},

@@ -136,7 +136,7 @@ func (s *Store) changeTask(ctx context.Context, c *Card, ch changes) (*Card, []s
 	if len(values) == 0 {
 		return c, fields, nil
 	}
-	if err := s.checkGraph(c, ch, fields); err != nil {
+	if err := cmp.Or(ch.checkClaim(c), s.checkGraph(c, ch, fields)); err != nil {
 		return nil, nil, err
 	}
 	if err := s.writeTask(ctx, c, values); err != nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"cairn/internal/task/files"
@@ -54,6 +55,50 @@ func work(dir string) error {
 		fmt.Println(a.ID)
 	}
 	return nil
+}
+
+// TestClaim: of many requests that make a card active, each for its assignee, one succeeds, and
+// a card that is done stays done.
+func TestClaim(t *testing.T) {
+	s, dir := board(t, nil, map[string]string{"aaaaaa": card("A", "status: todo\n")})
+	var claims sync.WaitGroup
+	var claimed atomic.Int32
+	claim := func(who string) error {
+		_, err := s.Update(context.Background(), update("aaaaaa", `{"status":"active","assignee":"`+who+`"}`))
+		return err
+	}
+	for i := range 10 {
+		claims.Go(func() {
+			if claim(fmt.Sprint("@a", i)) == nil {
+				claimed.Add(1)
+			}
+		})
+	}
+	claims.Wait()
+	if n := claimed.Load(); n != 1 {
+		t.Errorf("%d claims succeeded, want 1", n)
+	}
+	_, c, err := s.named("aaaaaa")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := claim(strings.ToUpper(c.Assignee)); err != nil {
+		t.Errorf("its assignee claims it again: %v", err)
+	}
+	if err := claim("@b"); code(err) != 1010 || !strings.Contains(err.Error(), "is active for "+strings.ToUpper(c.Assignee)) {
+		t.Errorf("another claim: %v, want 1010 with the assignee", err)
+	}
+	for _, u := range []string{`{"assignee":"@b"}`, `{"status":"done"}`} {
+		if _, err := s.Update(context.Background(), update("aaaaaa", u)); err != nil {
+			t.Errorf("%s: %v", u, err)
+		}
+	}
+	if err := claim("@b"); code(err) != 1010 || !strings.HasSuffix(err.Error(), "is done") {
+		t.Errorf("a claim of a card that is done: %v, want 1010", err)
+	}
+	if text := read(t, dir, "aaaaaa"); !strings.Contains(text, "status: done") {
+		t.Errorf("the card is\n%s", text)
+	}
 }
 
 // TestManyProcesses creates and updates cards in several processes at the same time. No card

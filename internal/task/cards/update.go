@@ -2,6 +2,7 @@ package cards
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,7 +81,7 @@ func (s *Store) change(ctx context.Context, id string, ch changes) (card *Card, 
 		if edits, fields = ch.edits(c); len(edits) == 0 {
 			return old, nil
 		}
-		if err := s.checkGraph(c, ch, fields); err != nil {
+		if err := cmp.Or(ch.checkClaim(c), s.checkGraph(c, ch, fields)); err != nil {
 			return nil, err
 		}
 		if len(fields) > 0 {
@@ -209,6 +210,22 @@ func (ch changes) edits(c *Card) (edits []markdown.FieldEdit, fields []string) {
 		edits = append(edits, markdown.FieldEdit{Key: "ordinal", Value: int(at)})
 	}
 	return edits, fields
+}
+
+// checkClaim returns an error if a request makes a card active for an assignee, and the card is
+// done, or active for another assignee. Of several agents that choose a card at the same time,
+// one works on it.
+func (ch changes) checkClaim(c *Card) error {
+	who, _ := ch["assignee"].(string)
+	word := c.Status.CardWord()
+	if ch["status"] != "active" || who == "" || word == "todo" || word == "active" && (c.Assignee == "" || strings.EqualFold(c.Assignee, who)) {
+		return nil
+	}
+	if word == "active" {
+		word += " for " + c.Assignee
+	}
+	return &task.Error{Number: task.CodeValidation, Message: "Task " + c.ID + " is " + word, Data: map[string]any{"kind": "INVALID_STATUS_TRANSITION",
+		"id": c.ID, "suggestion": "Choose another task, or change the status and the assignee in two requests"}}
 }
 
 // checkGraph returns an error if a new dependency closes a cycle, or if dependencies forbid to
