@@ -63,10 +63,13 @@ func (s *Store) fail(err error) error {
 	if _, ours := errors.AsType[*stage.Error](err); ours {
 		return err
 	}
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && !transient(e.Code) {
-		return fmt.Errorf("%s: %w", s.pool.Server, err)
+	switch e, ok := errors.AsType[*pgconn.PgError](err); {
+	case !ok || transient(e.Code):
+		return stage.Unavailable(s.pool.Server, err)
+	case e.Code == "22021": // character_not_in_repertoire, such as in the ID of a request
+		return &stage.Error{Code: stage.CodeParameter, Message: "the request has a zero byte or is not UTF-8"}
 	}
-	return stage.Unavailable(s.pool.Server, err)
+	return fmt.Errorf("%s: %w", s.pool.Server, err)
 }
 
 // transient reports whether an SQLSTATE belongs to a class of errors that a server returns

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"cairn/internal/stage"
 )
 
@@ -18,5 +20,13 @@ func TestUnreachable(t *testing.T) {
 		if strings.Contains(at, ":1/") && (!errors.Is(err, stage.Is(stage.CodeUnavailable)) || !strings.Contains(err.Error(), "127.0.0.1:1")) {
 			t.Errorf("%s: %v, want it to name the server", at, err)
 		}
+	}
+}
+
+// TestNoText: text that Postgres cannot represent is an invalid request, not a failure of cairn.
+func TestNoText(t *testing.T) {
+	err := (&Store{}).fail(&pgconn.PgError{Code: "22021"})
+	if !errors.Is(err, stage.Is(stage.CodeParameter)) {
+		t.Errorf("the error is %v, want an invalid parameter", err)
 	}
 }
