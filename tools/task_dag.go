@@ -244,7 +244,7 @@ func (a *advanceArgs) apply(ctx context.Context, st *workspace.Stages) (*stage.S
 			return nil, invalid("claim: pass it without a result")
 		}
 		e.Kind = stage.Claim
-		return st.Apply(ctx, a.TaskID, e)
+		return st.Submit(ctx, a.TaskID, e)
 	case a.Stage == "":
 		return nil, invalid("stage: missing; use the stage of the brief, or current_stage of the task")
 	case a.Success == nil:

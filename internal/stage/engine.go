@@ -94,8 +94,8 @@ func (e *Engine) Apply(ctx context.Context, id string, ev Event) (*State, error)
 	return e.update(ctx, id, ev, false)
 }
 
-// Submit applies the result of a delegated stage. A result of any other stage is an error,
-// because those stages check the results of clients.
+// Submit applies an event of a client to a delegated stage: a claim or a result. An event of any
+// other stage is an error, because those stages check the results of clients.
 func (e *Engine) Submit(ctx context.Context, id string, ev Event) (*State, error) {
 	return e.update(ctx, id, ev, true)
 }
@@ -123,8 +123,8 @@ func (e *Engine) update(ctx context.Context, id string, ev Event, delegated bool
 			return nil, nil, NotFound(id)
 		}
 		n, fx, err := Step(s, ev)
-		if err == nil && delegated && !s.Machine.Rules.delegates(ev.Stage) {
-			return nil, nil, refuse(CodeNotYours, "stage %s of task %s is done by cairn itself", ev.Stage, s.ID)
+		if err == nil && delegated && !Delegated(s) {
+			return nil, nil, refuse(CodeNotYours, "stage %s of task %s is done by cairn itself", s.Current, s.ID)
 		}
 		return n, fx, err
 	})

@@ -129,7 +129,7 @@ func TestEngineFailures(t *testing.T) {
 	}
 }
 
-// TestSubmit: clients submit results of delegated stages only.
+// TestSubmit: clients claim delegated stages, and submit results of them, only.
 func TestSubmit(t *testing.T) {
 	s := Open(openFile(t, filepath.Join(t.TempDir(), "stage.db")))
 	var runs sync.Map
@@ -146,6 +146,10 @@ func TestSubmit(t *testing.T) {
 	if _, err := e.Submit(t.Context(), st.ID, forged); !errors.Is(err, stage.Is(stage.CodeWrongStage)) {
 		t.Errorf("moderation from outside: %v", err)
 	}
+	claim := stage.Event{Kind: stage.Claim, Worker: "me"}
+	if _, err := e.Submit(t.Context(), st.ID, claim); err != nil {
+		t.Errorf("a claim: %v", err)
+	}
 	if _, err := e.Submit(t.Context(), st.ID, stage.Event{Kind: stage.Done, Stage: stage.ExecutorReasoning}); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +161,10 @@ func TestSubmit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := idle.Apply(t.Context(), st.ID, stage.Event{Kind: stage.Claim, Worker: "me"}); err != nil {
+	if _, err := idle.Submit(t.Context(), st.ID, claim); !errors.Is(err, stage.Is(stage.CodeNotYours)) {
+		t.Errorf("a claim of a stage of cairn's own from outside: %v", err)
+	}
+	if _, err := idle.Apply(t.Context(), st.ID, claim); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := idle.Submit(t.Context(), st.ID, stage.Event{Kind: stage.Done, Stage: stage.IntentAnalysis}); !errors.Is(err, stage.Is(stage.CodeNotYours)) {
