@@ -55,21 +55,13 @@ type MovedQuery struct {
 	After  [2]*Evidence `json:"explain_b"`
 }
 
-// DataError reports runs that cannot be compared because they have different data.
-type DataError struct{ A, B Fingerprint }
-
-func (e *DataError) Error() string {
-	return fmt.Sprintf("the runs are of different data: %s (%.12s) and %s (%.12s); measure both with the same documents, queries and judgements",
-		e.A.Set, e.A.Data, e.B.Set, e.B.Data)
-}
-
-// Compare compares two runs by query. It fails with a *DataError if their data differ.
+// Compare compares two runs by query. It fails if their data differ.
 func Compare(a, b *Run, o CompareOptions) (*Comparison, error) {
 	if !slices.Contains(metricNames, o.Metric) {
 		return nil, unknownMetric(o.Metric)
 	}
-	if a.Fingerprint.Data != "" && b.Fingerprint.Data != "" && a.Fingerprint.Data != b.Fingerprint.Data {
-		return nil, &DataError{a.Fingerprint, b.Fingerprint}
+	if x, y := a.Fingerprint, b.Fingerprint; x.Data != "" && y.Data != "" && x.Data != y.Data {
+		return nil, fmt.Errorf("the runs are of different data: %s (%.12s) and %s (%.12s); measure both with the same documents, queries and judgements", x.Set, x.Data, y.Set, y.Data)
 	}
 	at := b.byID()
 	first, second := a.each(), make([]Metrics, len(a.Queries))

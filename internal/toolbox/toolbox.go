@@ -61,7 +61,6 @@ var ErrorKinds = owner.Kinds{
 	"ambiguous":    owner.KindOf[*catalog.AmbiguousError](),
 	"cycle":        owner.KindOf[*suggest.CycleError](),
 	"unknown_tool": owner.KindOf[*suggest.UnknownToolError](),
-	"locked":       owner.KindOf[*kv.LockedError](),
 	"corrupt":      owner.KindOf[*kv.CorruptError](),
 	"format":       owner.KindOf[*usage.FormatError](),
 	"no_query":     owner.Sentinel(toolsearch.ErrNoQuery),

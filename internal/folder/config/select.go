@@ -54,19 +54,12 @@ func (e *RefusedError) Error() string {
 		e.Dir, e.Rule, e.Why)
 }
 
-// ForeignError reports a workspace above the working folder that the user has not named and
-// that belongs to another user, who would control its cards and settings.
-type ForeignError struct{ Root string }
-
-func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s, the nearest parent with .cairn or .cuedeck, belongs to another user; name a folder with -C, or allow this one with `cairn trust %[1]s`", e.Root)
-}
-
-// Select returns the workspace: flag, the value of -C or the folder of a Go program, or else CAIRN_WORKSPACE, CUE_WORKSPACE,
-// the nearest parent of the working folder (including itself) with .cairn or .cuedeck, or the
-// working folder. It includes the user's further folders. It fails if a named folder does
-// not exist, if the marker is a link, and if the marker belongs to another user and the user
-// does not trust the folder. It ignores a marker in a folder that cannot be a workspace.
+// Select returns the workspace: flag, which is the value of -C or the folder of a Go program, or
+// else CAIRN_WORKSPACE, CUE_WORKSPACE, the nearest parent of the working folder (including itself)
+// with .cairn or .cuedeck, or the working folder. It includes the user's further folders. It fails
+// if a named folder does not exist, if the marker is a link, and if the marker belongs to another
+// user and the user does not trust the folder. It ignores a marker in a folder that cannot be a
+// workspace.
 func Select(flag string) (Selection, error) {
 	refuse := newRefusal()
 	sel, err := refuse.workspace(flag)
@@ -165,8 +158,8 @@ func marker(dir string) (fs.FileInfo, error) {
 	return nil, nil
 }
 
-// own fails with a *ForeignError unless dir and its marker belong to the user, or the user
-// trusts dir.
+// own fails unless dir and its marker belong to the user, or the user trusts dir. Another user
+// would control the cards and settings in it.
 func own(dir string, mark fs.FileInfo) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -175,7 +168,7 @@ func own(dir string, mark fs.FileInfo) error {
 	sudo := os.Getenv("SUDO_UID")
 	if home.Foreign(info, sudo) || home.Foreign(mark, sudo) {
 		if listed, _ := home.Trusts(dir, nil); !listed {
-			return &ForeignError{dir}
+			return fmt.Errorf("%s, the nearest parent with .cairn or .cuedeck, belongs to another user; name a folder with -C, or allow this one with `cairn trust %[1]s`", dir)
 		}
 	}
 	return nil

@@ -244,7 +244,7 @@ func (f *File) turn(readOnly bool) (leave func(), err error) {
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, &LockedError{Path: f.path, Waited: sharedTimeout}
+		return nil, locked(f.path, sharedTimeout)
 	case err != nil && readOnly:
 		return func() {}, nil
 	case err != nil:

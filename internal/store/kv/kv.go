@@ -56,17 +56,6 @@ var ErrReadOnly = errors.New("opened read-only")
 // ErrClosed is returned by every call after Close.
 var ErrClosed = errors.New("closed")
 
-// LockedError reports that another process has the file open for writing or, if this
-// process opens it for writing, has it open at all.
-type LockedError struct {
-	Path   string
-	Waited time.Duration
-}
-
-func (e *LockedError) Error() string {
-	return fmt.Sprintf("%s is in use by another process (waited %v)", e.Path, e.Waited)
-}
-
 // CorruptError reports a file that is damaged or not a database of cairn. The failed
 // operation has not changed it.
 type CorruptError struct {
@@ -93,9 +82,9 @@ type DB struct {
 }
 
 // Open opens the file at path. Unless read-only, it creates the file and its folder if
-// they are missing. It fails with a *LockedError if another process has the file open (for
-// a read-only DB: open for writing), with a *CorruptError if it is damaged, and with an
-// error that wraps fs.ErrNotExist if a file to read is missing.
+// they are missing. It fails if another process has the file open (for a read-only DB: open
+// for writing), with a *CorruptError if it is damaged, and with an error that wraps
+// fs.ErrNotExist if a file to read is missing.
 func Open(path string, o *Options) (*DB, error) {
 	db := &DB{path: path, options: *cmp.Or(o, &Options{})}
 	if db.options.Timeout <= 0 {
@@ -165,7 +154,7 @@ func (db *DB) open() (err error) {
 	}
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return &LockedError{Path: db.path, Waited: db.options.Timeout}
+		return locked(db.path, db.options.Timeout)
 	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrVersionMismatch), errors.Is(err, bolterrors.ErrChecksum):
 		return &CorruptError{Path: db.path, Reason: err.Error()}
 	case isSystem(err): // such as a full disk, which does not mean that the file is damaged
@@ -191,6 +180,12 @@ const (
 	leastGrowth = 256 << 10
 	mostGrowth  = 16 << 20
 )
+
+// locked reports that another process has the file open for writing or, if this process opens
+// it for writing, has it open at all.
+func locked(path string, waited time.Duration) error {
+	return fmt.Errorf("%s is in use by another process (waited %v)", path, waited)
+}
 
 // isSystem reports whether the operating system returned err.
 func isSystem(err error) bool {

@@ -18,22 +18,6 @@ import (
 //	2: a chunk is one point
 const format = "2"
 
-// MismatchError reports a collection with another model, dimension or format.
-type MismatchError struct {
-	Collection             string
-	HaveModel, WantModel   string
-	HaveDim, WantDim       int // of vectors; 0 for none
-	HaveFormat, WantFormat string
-}
-
-func (e *MismatchError) Error() string {
-	if e.HaveFormat != e.WantFormat {
-		return fmt.Sprintf("collection %s has format %q, this version reads format %q; rebuild it with `cairn index --rebuild`, or choose another name", e.Collection, e.HaveFormat, e.WantFormat)
-	}
-	return fmt.Sprintf("collection %s was made with model %s of dimension %d, this is model %s of dimension %d; rebuild it with `cairn index --rebuild`, or choose another name",
-		e.Collection, e.HaveModel, e.HaveDim, e.WantModel, e.WantDim)
-}
-
 // shape describes a collection.
 type shape struct {
 	dim       int // of the vectors of chunks; 0 for none
@@ -50,7 +34,7 @@ type collection struct {
 	opened once
 }
 
-// Open creates the collection if it is missing. It fails with *MismatchError if the
+// Open creates the collection if it is missing. It fails if the
 // collection has another model, dimension or format. Other methods call Open.
 func (c *collection) Open(ctx context.Context) error {
 	return c.opened.do(func() error { return c.client.first(ctx, c.name, c.shape) })
@@ -151,9 +135,8 @@ func (c *Client) creation(name string, s shape) *pb.CreateCollection {
 	return r
 }
 
-// first creates the first generation of a collection if the alias does not exist. It returns a
-// *MismatchError if the collection does not have the shape s. Several processes may call it at
-// the same time.
+// first creates the first generation of a collection if the alias does not exist. It fails if
+// the collection does not have the shape s. Several processes may call it at the same time.
 func (c *Client) first(ctx context.Context, alias string, s shape) error {
 	if err := c.check(ctx); err != nil {
 		return err
@@ -175,13 +158,14 @@ func (c *Client) first(ctx context.Context, alias string, s shape) error {
 		return err
 	}
 	meta := info.GetConfig().GetMetadata()
-	e := &MismatchError{
-		Collection: alias, HaveModel: meta["cairn_model"].GetStringValue(), WantModel: s.model, WantDim: s.dim,
-		HaveDim:    int(info.GetConfig().GetParams().GetVectorsConfig().GetParamsMap().GetMap()[denseVector].GetSize()),
-		HaveFormat: meta["cairn_format"].GetStringValue(), WantFormat: format,
+	const advice = "rebuild it with `cairn index --rebuild`, or choose another name"
+	if have := meta["cairn_format"].GetStringValue(); have != format {
+		return fmt.Errorf("collection %s has format %q, this version reads format %q; %s", alias, have, format, advice)
 	}
-	if e.HaveModel != e.WantModel || e.HaveDim != e.WantDim || e.HaveFormat != e.WantFormat {
-		return e
+	model := meta["cairn_model"].GetStringValue()
+	dim := int(info.GetConfig().GetParams().GetVectorsConfig().GetParamsMap().GetMap()[denseVector].GetSize())
+	if model != s.model || dim != s.dim {
+		return fmt.Errorf("collection %s was made with model %s of dimension %d, this is model %s of dimension %d; %s", alias, model, dim, s.model, s.dim, advice)
 	}
 	return nil
 }

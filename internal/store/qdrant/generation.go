@@ -65,8 +65,7 @@ func (g *Generation) name(alias string) string {
 }
 
 // Chunks returns the chunks of the generation. The first use of the Chunks creates the
-// collection if it is missing, and fails with *MismatchError if it has another model or
-// dimension.
+// collection if it is missing, and fails if it has another model or dimension.
 func (g *Generation) Chunks(dim int, model string) *Chunks {
 	documents := g.Documents()
 	names, _ := lru.New[uuid.UUID, string](maxNames) // the size is positive
