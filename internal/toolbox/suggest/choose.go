@@ -61,7 +61,7 @@ func (p *planner) choose(r *toolsearch.Ranking, u *toolsearch.Usage, limit int) 
 		}
 	}
 	for i := range size {
-		pick := partPick{lead: own(&cs[i]) / top, sure: 1, logit: certain}
+		pick := partPick{lead: own(&cs[i]) / top, sure: 1}
 		if size < len(cs) {
 			pick.lead -= own(&cs[size]) / top
 		}

@@ -60,10 +60,6 @@ type Confidence struct {
 	Covered float64 `json:"covered"`
 	Split   float64 `json:"split"`
 	Choice  float64 `json:"choice"`
-	// Pair is the smallest logit with which the model of pairs takes a chosen tool for the right
-	// one, at most 10, as if past intents chose the tools. It is 0 without such a model and for
-	// given tools.
-	Pair float64 `json:"pair"`
 	// Evidence is the mean, over all steps except the first, of the best grade of an
 	// edge into the step, 0 for a step without one. It is 1 for a plan of one step.
 	// Edges counts the edges by grade.
@@ -131,8 +127,8 @@ func (c *Confidence) weighEvidence(edges []Edge, steps int) {
 	c.Evidence = min(1, c.Evidence)
 }
 
-// mostLead bounds Lead, and certain bounds Pair.
-const mostLead, certain = 0.4, 10
+// mostLead bounds Lead.
+const mostLead = 0.4
 
 // Weights of tools that the caller chose, set by hand because no set has such plans. Each of the
 // first maxMissing missing inputs subtracts givenMissing.
@@ -141,13 +137,13 @@ const (
 	maxMissing                             = 5
 )
 
-// Features lists what Value depends on. "unmatched" is 1 if a part of the intent has no tool, and
-// "choice" the logarithm of Choice, and "pair" that of the logistic function of Pair.
-var Features = []string{"bias", "weakest", "lead", "covered", "evidence", "unmatched", "choice", "split", "pair"}
+// Features lists what Value depends on. "unmatched" is 1 if a part of the intent has no tool,
+// and "choice" the logarithm of Choice.
+var Features = []string{"bias", "weakest", "lead", "covered", "evidence", "unmatched", "choice", "split"}
 
 // Features returns the values of Features.
 func (c *Confidence) Features() []float64 {
-	return []float64{1, c.Weakest, c.Lead, c.Covered, c.Evidence, float64(min(1, c.Unmatched)), math.Log(max(c.Choice, 1e-9)), c.Split, -math.Log1p(math.Exp(-c.Pair))}
+	return []float64{1, c.Weakest, c.Lead, c.Covered, c.Evidence, float64(min(1, c.Unmatched)), math.Log(max(c.Choice, 1e-9)), c.Split}
 }
 
 // fitted is a benchmarks.FitReport, which cairn bench fit writes.

@@ -38,12 +38,11 @@ const (
 	// considered and perPart bound the candidates for the whole intent and for a part.
 	considered = 25
 	perPart    = 12
-	// The model of pairs reads the best readPerPart candidates for a part whose scores are at most
-	// readWithin below the best.
+	// The model of pairs reads the best readFirst to readPerPart candidates for a part. mostLogit is
+	// a logit that few pairs exceed.
+	readFirst   = 2
 	readPerPart = 8
-	readWithin  = 0.25
-	// leastLogit is the logit of a pair below which a tool does not serve a part.
-	leastLogit = -3
+	mostLogit   = 6
 	// trusted is the trust in past intents from which they choose the tools.
 	trusted = 0.4
 )
@@ -91,7 +90,7 @@ func (p *planner) chooseParts(ctx context.Context, r *toolsearch.Ranking, limit 
 		if c.parts[n].Statement {
 			least = leastStatement
 		}
-		if r.Unlike(&pick, n) || b.logit < leastLogit || b.score < top && b.score+b.lead < least*top || len(picks) == limit || slices.ContainsFunc(picks, func(o toolsearch.Candidate) bool { return o.ID == pick.ID }) {
+		if r.Unlike(&pick, n, b.logit) || b.score < top && b.score+b.lead < least*top || len(picks) == limit || slices.ContainsFunc(picks, func(o toolsearch.Candidate) bool { return o.ID == pick.ID }) {
 			continue
 		}
 		if len(best) > 1 {
@@ -204,10 +203,10 @@ func (c *partChoice) best() []partPick {
 	best := make([]partPick, len(c.parts))
 	c.pairs = make([][]float64, len(c.parts))
 	for n := range best {
-		top := c.readPairs(n, best[:n])
+		scores, top := c.scores(n, best[:n])
 		b, all := &best[n], 0.0 // the sum of the probabilities over that of the best
-		for i := range c.candidates {
-			switch s := c.score(i, n, best[:n]); {
+		for i, s := range scores {
+			switch {
 			case i == 0:
 				*b, all = partPick{candidate: 0, score: s, lead: s}, 1
 			case s > b.score:
@@ -223,39 +222,49 @@ func (c *partChoice) best() []partPick {
 	return best
 }
 
-// readPairs sets the pairs of part n, and returns its largest logit. Candidates that the model
-// does not read have the smallest logit of those that it reads.
-func (c *partChoice) readPairs(n int, earlier []partPick) float64 {
-	c.pairs[n] = make([]float64, len(c.candidates))
-	order, scores := make([]int, len(c.candidates)), make([]float64, len(c.candidates))
-	for i := range order {
-		order[i], scores[i] = i, c.score(i, n, earlier)
+// scores returns the scores of the candidates for part n and the largest logit of a pair, and
+// sets the pairs of the part. earlier are the picks for the parts before it. The model reads the
+// best readFirst candidates, and then those that are better than these if their logit is
+// mostLogit. The others have the smallest logit that it returned.
+func (c *partChoice) scores(n int, earlier []partPick) (scores []float64, top float64) {
+	scores, c.pairs[n] = make([]float64, len(c.candidates)), make([]float64, len(c.candidates))
+	order := make([]int, len(scores))
+	for i := range scores {
+		order[i], scores[i] = i, c.usage[i]
+		for k, f := range c.features(i, n, earlier) {
+			scores[i] += c.weights[k] * f
+		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
-	order = order[:min(readPerPart, len(order))]
-	order = slices.DeleteFunc(order, func(i int) bool { return scores[i] < scores[order[0]]-readWithin })
-	logits := c.read(n, order)
-	if len(logits) < max(1, len(order)) {
-		return 0
+	weight := c.weights[len(c.weights)-1]
+	read := order[:min(readFirst, len(order))]
+	logits := c.read(n, read)
+	if len(logits) < max(1, len(read)) {
+		return scores, 0
 	}
-	top := slices.Max(logits)
+	best := math.Inf(-1)
+	for k, i := range read {
+		best = max(best, scores[i]+weight*logits[k])
+	}
+	rest := order[len(read):min(readPerPart, len(order))]
+	if end := slices.IndexFunc(rest, func(i int) bool { return scores[i]+weight*mostLogit <= best }); end >= 0 {
+		rest = rest[:end]
+	}
+	if more := c.read(n, rest); len(more) == len(rest) {
+		read, logits = order[:len(read)+len(rest)], append(logits, more...)
+	}
+	top = slices.Max(logits)
+	least := slices.Min(logits)
 	for i := range c.pairs[n] {
-		c.pairs[n][i] = slices.Min(logits) - top
+		c.pairs[n][i] = least - top
 	}
-	for k, i := range order {
+	for k, i := range read {
 		c.pairs[n][i] = logits[k] - top
 	}
-	return top
-}
-
-// score returns the score of candidate i for part n; earlier are the picks for the parts
-// before it.
-func (c *partChoice) score(i, n int, earlier []partPick) float64 {
-	s := c.usage[i]
-	for k, f := range c.features(i, n, earlier) {
-		s += c.weights[k] * f
+	for i, f := range c.pairs[n] {
+		scores[i] += weight * f
 	}
-	return s
+	return scores, top
 }
 
 // features returns the values of ChoiceFeatures.

@@ -138,6 +138,33 @@ func (r *reading) Rerank(_ context.Context, query string, texts []string) ([]flo
 	return list, nil
 }
 
+// TestReads: the model of pairs reads the third tool only if it can still be the best.
+func TestReads(t *testing.T) {
+	weights := make([]float64, len(ChoiceFeatures))
+	weights[len(weights)-1] = .1
+	for _, test := range []struct {
+		logits []float64
+		reads  int
+		want   int
+	}{
+		{[]float64{mostLogit - 1, 0, mostLogit}, 2, 0}, {[]float64{1, mostLogit - .5, mostLogit}, 2, 1}, {[]float64{0, 0, mostLogit}, 3, 2}, {[]float64{-3, -4, -9}, 3, 0},
+	} {
+		reads := 0
+		c := &partChoice{parts: make([]toolsearch.Part, 1), requests: make([]toolsearch.Actions, 1), verbs: make([]string, 1), named: make([][]string, 1),
+			candidates: make([]toolsearch.Candidate, 3), tools: make([]catalog.Tool, 3), purposes: make([]toolsearch.Purpose, 3), usage: []float64{1, .9, .8}, inputs: make([]float64, 3), weights: weights,
+			read: func(_ int, candidates []int) (list []float64) {
+				for _, i := range candidates {
+					list = append(list, test.logits[i])
+				}
+				reads += len(candidates)
+				return list
+			}}
+		if best := c.best(); best[0].candidate != test.want || best[0].logit != test.logits[test.want] || reads != test.reads {
+			t.Errorf("logits %v: candidate %d with %v after %d reads, want %d after %d", test.logits, best[0].candidate, best[0].logit, reads, test.want, test.reads)
+		}
+	}
+}
+
 // TestPairs: the model of pairs decides between tools that fit alike, and refuses a tool. It reads a
 // part with the whole intent, and its error changes nothing.
 func TestPairs(t *testing.T) {
@@ -162,7 +189,7 @@ func TestPairs(t *testing.T) {
 			t.Errorf("%s has the larger logit: %v", word, got)
 		}
 	}
-	if s, _ := plan(intent, map[string]float64{"note": leastLogit - 1}); len(s.Tasks) > 0 || !slices.Equal(s.Unmatched, []string{intent}) {
+	if s, _ := plan(intent, map[string]float64{"note": -20}); len(s.Tasks) > 0 || !slices.Equal(s.Unmatched, []string{intent}) {
 		t.Errorf("with small logits: tools %v, unmatched %q", toolsOf(s), s.Unmatched)
 	}
 	if s, _ := plan(intent, nil); len(s.Tasks) != 1 {

@@ -320,9 +320,9 @@ func (p *planner) judge() {
 	}
 }
 
-// weighFit computes Steps, Split, Choice, Pair, Weakest, Lead and Covered of the chosen tools.
+// weighFit computes Steps, Split, Choice, Weakest, Lead and Covered of the chosen tools.
 func (p *planner) weighFit(c *Confidence) {
-	c.Steps, c.Weakest, c.Lead, c.Choice, c.Split, c.Pair = p.picked, 1, mostLead, 1, 1, certain
+	c.Steps, c.Weakest, c.Lead, c.Choice, c.Split = p.picked, 1, mostLead, 1, 1
 	if p.ranking.Trust < trusted {
 		c.Split = p.ranking.Split
 	}
@@ -334,7 +334,7 @@ func (p *planner) weighFit(c *Confidence) {
 		}
 		c.Weakest = min(c.Weakest, max(st.chosen.Memory, st.chosen.Fit().Vector))
 		pick := p.picks[st.tool.ID]
-		c.Lead, c.Choice, c.Pair = min(c.Lead, pick.lead), min(c.Choice, pick.sure), min(c.Pair, pick.logit)
+		c.Lead, c.Choice = min(c.Lead, pick.lead), min(c.Choice, pick.sure)
 		text.WriteString(" " + st.tool.Name + " " + st.tool.Description + " " + st.tool.Server)
 		for n := range st.tool.Takes {
 			text.WriteString(" " + st.tool.Takes[n].Name)

@@ -123,13 +123,17 @@ func (c *Candidate) Fit() *Leg {
 	return &c.Whole
 }
 
+// logitShare is the similarity that one logit of the model of pairs is worth in Unlike.
+const logitShare = 0.09
+
 // Unlike reports whether a tool that past intents did not use is too different from part n of the
-// intent to serve it. Its similarity to the part plus its keyword score for the whole intent, times
-// the weight of keywords, is then below the model's MinSimilarity. It is false without vectors.
-func (r *Ranking) Unlike(c *Candidate, n int) bool {
+// intent to serve it. The sum of its similarity to the part, of its keyword score for the whole
+// intent times the weight of keywords, and of the logit of both times logitShare is then below the
+// model's MinSimilarity. It is false without vectors.
+func (r *Ranking) Unlike(c *Candidate, n int, logit float64) bool {
 	l := c.PartLeg(n)
 	return c.Memory == 0 && c.Transition == 0 && !l.Imputed && len(r.Degraded) == 0 &&
-		l.Vector+c.Whole.KeywordWeight*c.Whole.Keyword < r.model.NearEnough()
+		l.Vector+c.Whole.KeywordWeight*c.Whole.Keyword+logitShare*logit < r.model.NearEnough()
 }
 
 // Ranking is the result of Rank.
