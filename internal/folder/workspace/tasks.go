@@ -103,10 +103,7 @@ func OpenTasks(sel config.Selection, cfg config.Config, o *TaskOptions) (*Tasks,
 }
 
 // Close closes the folder.
-func (t *Tasks) Close() error {
-	t.Cards.Close()
-	return t.tree.Close()
-}
+func (t *Tasks) Close() error { return t.tree.Close() }
 
 // Tasks opens the tasks of the workspace's folder. The caller closes them. Unless o has a
 // Searcher, the workspace's keyword index ranks the documents.

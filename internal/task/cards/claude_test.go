@@ -38,7 +38,6 @@ func TestClaudeTasks(t *testing.T) {
 	}
 	defer tree.Close()
 	s := New(files.New(tree, nil), &Options{Claude: list, EnforceStart: true})
-	defer s.Close()
 	b, err := s.Board()
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,6 @@ import (
 	"cairn/internal/task"
 	"cairn/internal/task/files"
 	"cairn/internal/text/walk"
-	"cairn/internal/text/watch"
 )
 
 // The folders of cards. A Store uses the first if it exists, otherwise the second.
@@ -53,25 +52,7 @@ type Store struct {
 	folder  string            // workspace path of the folder to which the other fields refer
 	entries map[string]*entry // by file name
 	board   *Board            // of entries and tasks; nil if one of them has changed
-	// unsure holds the names of the files to check for every answer, even if the watch
-	// does not report them.
-	unsure map[string]bool
-	// watch reports the changed files of a large folder. It is nil for a small folder and
-	// if the system cannot watch.
-	watch   *watch.Folder
-	noWatch bool      // the system cannot watch, or the store is closed
-	checked time.Time // the last check of all files; zero for never
 }
-
-const (
-	// watchFrom is the number of cards above which checking all of them takes longer than
-	// a millisecond.
-	watchFrom = 500
-	// checkEvery is the interval of checks of all files. They find changes that the watch
-	// does not report: through a memory map after the file was closed, or through a hard
-	// link created in another folder after the file was read.
-	checkEvery = 10 * time.Second
-)
 
 // New returns the Store of the cards below the main root of tree.
 func New(tree *files.Tree, o *Options) *Store {
@@ -86,7 +67,6 @@ func New(tree *files.Tree, o *Options) *Store {
 type entry struct {
 	version  version
 	racy     bool          // read so soon after a change that another change may keep the version
-	linked   bool          // has a hard link, through which it can change without an event
 	card     *Card         // nil if the file is not a card
 	unusable *task.Problem // the reason why the file is not a card
 }
@@ -160,8 +140,7 @@ func (s *Store) checkCards() error {
 	info, err := s.files.Stat(folder)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if folder != s.folder || missing {
-		s.unwatch()
-		s.folder, s.entries, s.unsure, s.board = folder, map[string]*entry{}, map[string]bool{}, nil
+		s.folder, s.entries, s.board = folder, map[string]*entry{}, nil
 	}
 	if missing {
 		return nil
@@ -174,51 +153,12 @@ func (s *Store) checkCards() error {
 		return err
 	}
 	dir := filepath.Join(top, filepath.FromSlash(rel))
-	names, ok := s.watched(dir, info)
-	if !ok {
-		if names, err = s.all(dir); err != nil {
-			return fmt.Errorf("reading cards: %w", err)
-		}
+	names, err := s.all(dir)
+	if err != nil {
+		return fmt.Errorf("reading cards: %w", err)
 	}
 	s.check(dir, names)
 	return nil
-}
-
-// Close stops the watch. The store can still be used.
-func (s *Store) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unwatch()
-	s.noWatch = true
-}
-
-func (s *Store) unwatch() {
-	if s.watch != nil {
-		s.watch.Close()
-	}
-	s.watch, s.checked = nil, time.Time{}
-}
-
-// watched returns the names of the files to check according to the watch. If ok is false,
-// the caller must check all files.
-func (s *Store) watched(dir string, info fs.FileInfo) (names []string, ok bool) {
-	if s.watch == nil && !s.noWatch && !s.checked.IsZero() && len(s.entries) >= watchFrom {
-		var err error
-		s.watch, err = watch.OpenFolder(dir)
-		s.noWatch = err != nil
-		s.checked = time.Time{} // files may have changed before the watch began
-	}
-	if s.watch == nil {
-		return nil, false
-	}
-	if names, ok = s.watch.Changed(); !ok || !s.watch.Of(info) {
-		s.unwatch()
-		return nil, false
-	}
-	for name := range s.unsure {
-		names = append(names, name)
-	}
-	return names, time.Since(s.checked) < checkEvery
 }
 
 // all returns the names of the files that exist or that the store has read.
@@ -228,7 +168,6 @@ func (s *Store) all(dir string) ([]string, error) {
 		return nil, err
 	}
 	defer f.Close()
-	s.checked = time.Now()
 	names, err := f.Readdirnames(-1)
 	if err != nil {
 		return nil, err
@@ -267,12 +206,8 @@ func (s *Store) check(dir string, names []string) {
 		}
 		s.board = nil
 		delete(s.entries, name)
-		delete(s.unsure, name)
 		if e != nil {
 			s.entries[name] = e
-			if e.racy || e.linked {
-				s.unsure[name] = true
-			}
 		}
 	}
 }
@@ -312,8 +247,6 @@ func (s *Store) load(dir, name string) *entry {
 	}
 	e.version = versionOf(info)
 	e.racy = files.Racy(cmp.Or(e.version.changeTime, e.version.modTime))
-	_, fileNames := walk.Inode(info)
-	e.linked = fileNames > 1
 	if reason := walk.Check(content); reason != walk.None {
 		return refuse(task.Unreadable, string(reason))
 	}

@@ -34,13 +34,12 @@ func holder(dir string) int {
 	if err != nil {
 		return 0
 	}
-	number, _ := walk.Inode(info)
 	table, err := os.ReadFile("/proc/locks")
 	if err != nil {
 		return 0
 	}
 	// "3: FLOCK  ADVISORY  WRITE 4711 fd:01:5373956 0 EOF"
-	inode := fmt.Appendf(nil, ":%d", number)
+	inode := fmt.Appendf(nil, ":%d", walk.Inode(info))
 	for line := range bytes.Lines(table) {
 		f := bytes.Fields(line)
 		if len(f) >= 6 && string(f[1]) == "FLOCK" && bytes.HasSuffix(f[5], inode) {

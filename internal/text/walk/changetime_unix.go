@@ -17,11 +17,10 @@ func ChangeTime(info fs.FileInfo) int64 {
 	return 0
 }
 
-// Inode returns the number of the file in its file system and its number of names, zeros
-// if they are unknown.
-func Inode(info fs.FileInfo) (number, names uint64) {
+// Inode returns the number of the file in its file system, 0 if it is unknown.
+func Inode(info fs.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(st.Ino), uint64(st.Nlink)
+		return uint64(st.Ino)
 	}
-	return 0, 0
+	return 0
 }

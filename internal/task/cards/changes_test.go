@@ -5,30 +5,19 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// openWatched opens a store large enough to be watched, and starts the watch.
-func openWatched(t *testing.T) (s *Store, dir string) {
+// openMany opens a store with cards t00000 to t00019.
+func openMany(t *testing.T) (s *Store, dir string) {
 	t.Helper()
-	cards := make(map[string]string, watchFrom+20)
-	for i := range watchFrom + 20 {
+	cards := map[string]string{}
+	for i := range 20 {
 		cards[fmt.Sprintf("t%05d", i)] = card(fmt.Sprintf("Title %05d", i), "")
 	}
-	s, dir = board(t, nil, cards)
-	for range 2 { // the first look does not watch: many processes take no second
-		if _, err := s.Board(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if s.watch == nil {
-		t.Skip("folders cannot be watched here: every file is looked at for each answer")
-	}
-	return s, dir
+	return board(t, nil, cards)
 }
 
 // same compares the answers of a store with those of a new store.
@@ -52,7 +41,7 @@ func same(t *testing.T, what string, s *Store, dir string) {
 		return lines
 	}
 	if diff := cmp.Diff(show(want), show(got)); diff != "" {
-		t.Errorf("%s: the watched board lags behind (-files +board):\n%s", what, diff)
+		t.Errorf("%s: the board lags behind (-files +board):\n%s", what, diff)
 	}
 	if len(got.byID) != len(got.Cards) {
 		t.Errorf("%s: %d ids for %d cards", what, len(got.byID), len(got.Cards))
@@ -64,13 +53,12 @@ func same(t *testing.T, what string, s *Store, dir string) {
 	}
 }
 
-// TestWatchSeesEverything changes a watched folder in the ways of common tools. The next
-// answer must reflect each change.
-func TestWatchSeesEverything(t *testing.T) {
-	s, dir := openWatched(t)
+// TestChanges changes a folder in the ways of common tools. The next answer must reflect each
+// change.
+func TestChanges(t *testing.T) {
+	s, dir := openMany(t)
 	folder := filepath.Join(dir, ".cairn", "cards")
 	at := func(name string) string { return filepath.Join(folder, name) }
-	old := time.Now().Add(-time.Hour)
 	steps := []struct {
 		what string
 		do   func() error
@@ -132,14 +120,6 @@ func TestWatchSeesEverything(t *testing.T) {
 		}},
 		{"nothing", func() error { return nil }},
 		{"an edit after that", func() error { return os.WriteFile(at("t00010.md"), []byte(card("Late", "")), 0o644) }},
-		{"more changes than the kernel keeps", func() error {
-			for i := range 20_000 {
-				if err := os.Chtimes(at([]string{"t00011.md", "t00012.md"}[i%2]), old, old); err != nil {
-					return err
-				}
-			}
-			return os.WriteFile(at("t00013.md"), []byte(card("After the flood", "")), 0o644)
-		}},
 		{"no folder", func() error { return os.RemoveAll(folder) }},
 	}
 	for _, step := range steps {
@@ -148,22 +128,16 @@ func TestWatchSeesEverything(t *testing.T) {
 		}
 		same(t, step.what, s, dir)
 	}
-	s.Close()
-	s.Close()
-	if s.watch != nil {
-		t.Error("still watching after Close")
-	}
-	same(t, "after Close", s, dir)
 }
 
-// TestWatchRandomly changes some cards at random between answers.
-func TestWatchRandomly(t *testing.T) {
-	s, dir := openWatched(t)
+// TestRandomChanges changes some cards at random between answers.
+func TestRandomChanges(t *testing.T) {
+	s, dir := openMany(t)
 	folder := filepath.Join(dir, ".cairn", "cards")
 	r := rand.New(rand.NewPCG(7, 7))
 	for step := range 40 {
 		for range r.IntN(12) {
-			name := filepath.Join(folder, fmt.Sprintf("t%05d.md", r.IntN(watchFrom+60)))
+			name := filepath.Join(folder, fmt.Sprintf("t%05d.md", r.IntN(30)))
 			text := card(fmt.Sprintf("Step %d", step), fmt.Sprintf("created: 2026-01-%02dT00:00:00Z\n", 1+r.IntN(28)))
 			switch r.IntN(4) {
 			case 0:
@@ -179,13 +153,10 @@ func TestWatchRandomly(t *testing.T) {
 		}
 		same(t, fmt.Sprintf("step %d", step), s, dir)
 	}
-	if s.watch == nil {
-		t.Error("the watch was lost")
-	}
 }
 
-// TestRenameWithoutAWatch: a rename is noticed although the number of cards is the same.
-func TestRenameWithoutAWatch(t *testing.T) {
+// TestRename: a rename is noticed although the number of cards is the same.
+func TestRename(t *testing.T) {
 	s, dir := board(t, nil, map[string]string{"aaaaaa": card("A", ""), "bbbbbb": card("B", "")})
 	same(t, "at first", s, dir)
 	folder := filepath.Join(dir, ".cairn", "cards")
@@ -193,17 +164,4 @@ func TestRenameWithoutAWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "after a rename", s, dir)
-}
-
-// TestSmallBoardsAreNotWatched: watches are a scarce resource of the system.
-func TestSmallBoardsAreNotWatched(t *testing.T) {
-	s, _ := board(t, nil, map[string]string{"aaaaaa": card("A", "")})
-	for range 3 {
-		if b, err := s.Board(); err != nil || !slices.ContainsFunc(b.Cards, func(c *Card) bool { return c.ID == "aaaaaa" }) {
-			t.Fatal(b, err)
-		}
-	}
-	if s.watch != nil {
-		t.Error("one card is watched")
-	}
 }
