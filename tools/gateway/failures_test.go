@@ -78,6 +78,10 @@ func stop(t *testing.T, g *Gateway) (pid string) {
 	if err := syscall.Kill(number, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	var status syscall.WaitStatus // the signal takes effect later on a busy machine
+	if _, err := syscall.Wait4(number, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatal(status, err)
+	}
 	return pid
 }
 
