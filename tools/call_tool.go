@@ -291,6 +291,9 @@ func (p *Proxy) readResult(ctx context.Context, a readResultArgs) (any, error) {
 	}
 	if a.URI != "" {
 		_, server, _ := strings.Cut(a.ID, "@")
+		if server == "" || !strings.Contains(whole+"\n", ": "+a.URI+"\n") {
+			return nil, invalid("uri: this result links no such resource")
+		}
 		r, err := p.Gateway.Call(ctx, gateway.Call{Server: server, Tool: gateway.ReadResource, Arguments: []byte(a.URI), Peer: originOf(ctx).peer})
 		if err != nil {
 			return nil, p.explain(ctx, nil, err)

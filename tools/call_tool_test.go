@@ -341,8 +341,8 @@ func TestLinkedResource(t *testing.T) {
 		t.Errorf("%.200v, %v, want the beginning of the note", answer, err)
 	}
 	args.URI = "note://2"
-	if answer, err := p.readResult(t.Context(), args); err != nil || !answer.(*Called).IsError || !strings.Contains(answer.(*Called).Text, "not found") {
-		t.Errorf("an absent resource: %+v, %v", answer, err)
+	if answer, err := p.readResult(t.Context(), args); err == nil || !strings.Contains(err.Error(), "links no such resource") {
+		t.Errorf("a resource that the result does not link: %+v, %v", answer, err)
 	}
 	args.ID = "guessed@notes"
 	if answer, err := p.readResult(t.Context(), args); err == nil {

@@ -73,7 +73,7 @@ var hostileArguments = []struct{ tool, argument, args string }{
 
 // harmless are the other arguments of tools that take text: they name no place.
 var harmless = map[string]string{
-	"browse_documents": "query", "call_tool": "tool arguments", "read_result": "id", "run_plan": "plan repeat", "complete_task": "note if_hash if_mtime", "create_task": "title tags assignee", "get_tool": "name",
+	"browse_documents": "query", "call_tool": "tool arguments", "read_result": "id uri", "run_plan": "plan repeat", "complete_task": "note if_hash if_mtime", "create_task": "title tags assignee", "get_tool": "name",
 	"list_tasks": "assignee tags created updated", "context": "query", "read_context": "query cursor", "read_doc": "next expected_hash", "record_usage": "intent calls",
 	"related_tools": "tool", "remember": "text title tags by answer", "search_documents": "query", "search_tools": "query context_tools", "section": "if_hash if_mtime",
 	"suggest_dag": "intent context_tools tools", "task": "title content status if_hash if_mtime", "task_dag_abort": "task_id reason",

@@ -27,7 +27,8 @@ import (
 // Timeout bounds an Import, from starting the server to its last page.
 const Timeout = 30 * time.Second
 
-// maxMessage bounds one message of a server in bytes, maxTotal one response over HTTP. Decoding a message takes about twenty times its size in memory.
+// maxMessage bounds one message of a server in bytes, maxTotal one response over HTTP. Decoding a
+// message takes about twenty times its size in memory.
 const (
 	maxMessage = 8 << 20
 	maxTotal   = 2 * catalog.MaxLiveBytes
