@@ -137,6 +137,9 @@ func TestWorkspacesAndTokens(t *testing.T) {
 	if r := ask(t, s, "GET", "/page", "", "Authorization", basic); r.StatusCode != 200 {
 		t.Errorf("a token as password: %d, want 200", r.StatusCode)
 	}
+	if r := ask(t, s, "GET", "/", "", "Authorization", "Bearer "+secrets["read b"]); r.StatusCode != 303 || r.Header.Get("Location") != "/w/b/" {
+		t.Errorf("the first page with a token for b: %d, location %q, want /w/b/", r.StatusCode, r.Header.Get("Location"))
+	}
 	// A session belongs to its token, even within the same workspace.
 	accept := []string{"Accept", "application/json, text/event-stream"}
 	r = ask(t, s, "POST", "/mcp", initialize, append(accept, "Authorization", "Bearer "+secrets["read a"])...)

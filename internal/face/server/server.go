@@ -229,6 +229,10 @@ func (s *Server) answer(w *answerWriter, r *http.Request) {
 		}
 		mux = v.named
 	} else if !c.permits(v.Name) {
+		if all := s.Permitted(r); r.URL.Path == "/" && len(all) > 0 {
+			http.Redirect(w, r, "/w/"+all[0].Name+"/", http.StatusSeeOther)
+			return
+		}
 		refuse(w, r, http.StatusNotFound, &tools.Failure{Code: tools.CodeNotFound, Message: "this token requires the name of a workspace in the path: /w/NAME" + r.URL.Path}, s.Permitted(r)...)
 		return
 	}
