@@ -266,6 +266,9 @@ func (p *pdfPage) show(s *textState, v any) {
 	})
 }
 
+// wordGap is the gap between two words, as a share of the size of the font.
+const wordGap = 0.15
+
 // put adds the text of one code, drawn from x to right at height y.
 func (p *pdfPage) put(text string, x, y, right, size float64) {
 	first, _ := utf8.DecodeRuneInString(text)
@@ -275,14 +278,14 @@ func (p *pdfPage) put(text string, x, y, right, size float64) {
 	}
 	if p.open && x < p.run.glyph-0.1*size { // the glyph is to the left of the last one
 		p.endRun()
-		if p.run.left-right > 0.15*size {
+		if p.run.left-right > wordGap*size {
 			p.blank()
 		}
 		p.run = pdfRun{begin: len(p.line), left: x}
 	}
 	if !p.open {
 		p.open, p.y, p.run = true, y, pdfRun{left: x}
-	} else if x-p.x > 0.15*size {
+	} else if x-p.x > wordGap*size {
 		p.blank()
 	}
 	p.x, p.run.glyph, p.size = right, x, size
