@@ -306,8 +306,8 @@ func Trust(root string) (map[string]any, error) {
 const maxFile = 1 << 20
 
 // find reads the configuration of the folder root, without following links and without the
-// byte order mark that some editors write. It returns the first marker with a configuration. If there is none, source is nil, and marker is the
-// first that exists, or "".
+// byte order mark that some editors write. It returns the first marker with a configuration.
+// If there is none, source is nil, and marker is the first that exists, or "".
 func find(root string, markers ...string) (marker string, source []byte, err error) {
 	tree, err := walk.Open(walk.Root{Dir: root})
 	if errors.Is(err, fs.ErrNotExist) {
