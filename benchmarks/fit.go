@@ -35,7 +35,9 @@ type FitOptions struct {
 	// its own.
 	Sets     []string
 	Embedder models.Embedder
-	Cache    string // as in ToolsOptions
+	// Reader opens the model that reads requests; nil means none.
+	Reader func() (models.Reader, error)
+	Cache  string // as in ToolsOptions
 	// Progress, if not nil, receives the number of sets that are planned.
 	Progress func(done, total int)
 }
@@ -178,7 +180,7 @@ func (rows *fitRows) plan(ctx context.Context, dir string, group int, shared boo
 	if err != nil {
 		return err
 	}
-	options := &ToolsOptions{Embedder: o.Embedder, Cache: o.Cache, Progress: func(string, int, int) {}}
+	options := &ToolsOptions{Embedder: o.Embedder, Reader: o.Reader, Cache: o.Cache, Progress: func(string, int, int) {}}
 	for i := 0; i < len(questions); {
 		b, err := openToolBench(ctx, &toolSet{tools: questions[i].catalogue}, options)
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 func TestFit(t *testing.T) {
 	dir := toolSets(t)
 	embedder, cache := toolModel(t)
-	o := FitOptions{Embedder: embedder, Cache: cache, Sets: []string{filepath.Join(dir, "bfcl")}}
+	o := FitOptions{Embedder: embedder, Reader: toolReader, Cache: cache, Sets: []string{filepath.Join(dir, "bfcl")}}
 	for _, name := range []string{"everyday-dev", "unfamiliar-dev", "small-dev"} {
 		o.Sets = append(o.Sets, writeIntents(t, name))
 	}

@@ -25,7 +25,7 @@ func TestIntents(t *testing.T) {
 	model, cache := toolModel(t)
 	var whole, intents float64
 	for _, name := range []string{"github-mcp-server", "docker-registry", "toucan"} {
-		r, err := Tools(context.Background(), ToolsOptions{Data: intentSet(t, data, name), Embedder: model, Cache: cache, Rows: []string{}})
+		r, err := Tools(context.Background(), ToolsOptions{Data: intentSet(t, data, name), Embedder: model, Reader: toolReader, Cache: cache, Rows: []string{}})
 		if err != nil {
 			t.Fatal(err)
 		}

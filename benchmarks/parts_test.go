@@ -1,7 +1,7 @@
 package benchmarks
 
 import (
-	"os"
+	"bytes"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,7 +12,8 @@ import (
 
 // TestParts: the share of invented intents that are split into the parts that their author marked.
 func TestParts(t *testing.T) {
-	for name, least := range map[string]float64{"invented-dev.txt.gz": .7} {
+	x := toolsearch.New(nil, toolsearch.Options{Reader: toolReader})
+	for name, least := range map[string]float64{"invented-dev.txt.gz": .85} {
 		list, err := readMarked(filepath.Join("testdata", name))
 		if err != nil || len(list) < 500 {
 			t.Fatalf("%d intents, %v", len(list), err)
@@ -20,7 +21,11 @@ func TestParts(t *testing.T) {
 		right := 0
 		for i := range list {
 			var found [][2]int
-			for _, p := range toolsearch.Parts(list[i].text) {
+			parts, probability, err := x.Parts(t.Context(), list[i].text)
+			if err != nil || probability <= 0 || probability > 1 {
+				t.Fatalf("%q: probability %v, %v", list[i].text, probability, err)
+			}
+			for _, p := range parts {
 				if !p.Statement {
 					found = append(found, [2]int{p.Start, p.End})
 				}
@@ -37,51 +42,66 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestFitParts: weights fitted to the requests of the repository split others, and are written as
-// package toolsearch reads them.
-func TestFitParts(t *testing.T) {
-	r, err := FitParts([]string{"../models/minilm/plans.tsv.gz"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Log(r)
-	if r.Right < .7 || r.Held < 500 {
-		t.Errorf("%v", r)
-	}
-	name := filepath.Join(t.TempDir(), "tags.weights")
-	if err := r.Write(name); err != nil {
-		t.Fatal(err)
-	}
-	if b, err := os.ReadFile(name); err != nil || len(b) < 7*r.Features {
-		t.Errorf("%d bytes for %d features, %v", len(b), r.Features, err)
-	}
-	few := filepath.Join(t.TempDir(), "few.txt")
-	if err := os.WriteFile(few, []byte("@ | [[ring the bell]]\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	plain := filepath.Join(t.TempDir(), "plain.gz")
-	if err := os.WriteFile(plain, []byte("@ | [[ring the bell]]\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for file, want := range map[string]string{few: "the files have 1", few + ".gz": "few.txt.gz", plain: "plain.gz: gzip"} {
-		if _, err := FitParts([]string{file}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", file, err, want)
+// markedRequest is a request with the places of its parts, as byte offsets.
+type markedRequest struct {
+	text  string
+	parts [][2]int
+}
+
+// readMarked reads the requests of a file.
+func readMarked(name string) (list []markedRequest, err error) {
+	err = readLines(name, func(line []byte) error {
+		if !bytes.Contains(line, []byte("[[")) {
+			return nil
 		}
+		text := string(line[bytes.LastIndexByte(line, '\t')+1:])
+		if before, after, ok := strings.Cut(text, "|"); ok && !strings.Contains(before, "[[") {
+			text = after
+		}
+		list = append(list, marked(strings.TrimSpace(text)))
+		return nil
+	})
+	return list, err
+}
+
+// marked reads a request with its parts in double brackets.
+func marked(text string) (m markedRequest) {
+	for {
+		before, rest, ok := strings.Cut(text, "[[")
+		m.text += before
+		if !ok {
+			return m
+		}
+		part, after, _ := strings.Cut(rest, "]]")
+		m.add(part)
+		text = after
 	}
 }
 
-// TestMarked: requests are read with their parts, and written as lists and as verbs with one object.
+func (m *markedRequest) add(part string) {
+	m.parts = append(m.parts, [2]int{len(m.text), len(m.text) + len(part)})
+	m.text += part
+}
+
+// splitRight reports whether each part of a request has one of the ranges for itself, which covers
+// most of it, and no range is left.
+func (m *markedRequest) splitRight(found [][2]int) bool {
+	if len(found) != len(m.parts) {
+		return false
+	}
+	for i, p := range m.parts {
+		if common := min(p[1], found[i][1]) - max(p[0], found[i][0]); 10*common < 6*(p[1]-p[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestMarked: requests are read with their parts.
 func TestMarked(t *testing.T) {
 	m := marked("so [[star the repo]], and [[close 5]].")
 	if want := (markedRequest{"so star the repo, and close 5.", [][2]int{{3, 16}, {22, 29}}}); m.text != want.text || !slices.Equal(m.parts, want.parts) {
 		t.Errorf("%+v, want %+v", m, want)
-	}
-	if l := m.list("%d. "); l.text != "1. star the repo\n2. close 5" || l.text[l.parts[1][0]:l.parts[1][1]] != "close 5" {
-		t.Errorf("list %+v", l)
-	}
-	fork := marked("[[fork it]]")
-	if v := m.verbs(&fork); v.text != "fork and star the repo" || len(v.parts) != 2 || v.parts[0] != [2]int{0, 4} {
-		t.Errorf("verbs %+v", v)
 	}
 	if !m.splitRight([][2]int{{0, 16}, {22, 30}}) || m.splitRight([][2]int{{0, 30}}) || m.splitRight([][2]int{{3, 16}, {27, 30}}) {
 		t.Error("splitRight is wrong")

@@ -30,12 +30,16 @@ func TestPlanBudget(t *testing.T) {
 	dir := toolSets(t)
 	model, cache := toolModel(t)
 	budgets := map[string]*planBudget{}
-	p := &planRun{t: t, options: &ToolsOptions{Embedder: model, Cache: cache, Progress: func(string, int, int) {}}, sums: map[string]*planSums{}, refused: map[string]int{}}
-	p.each = func(name string, task *toolTask, _ *toolsearch.Index, plan *suggest.Suggestion) {
+	p := &planRun{t: t, options: &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache, Progress: func(string, int, int) {}}, sums: map[string]*planSums{}, refused: map[string]int{}}
+	p.each = func(name string, task *toolTask, x *toolsearch.Index, plan *suggest.Suggestion) {
 		if budgets[name] == nil {
 			budgets[name] = &planBudget{}
 		}
-		budgets[name].add(task, plan)
+		parts, _, err := x.Parts(t.Context(), task.intent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		budgets[name].add(task, plan, len(parts))
 	}
 	for _, c := range everydayCatalogues(t, "everyday-dev.json") {
 		b := p.open(serverTools(t, filepath.Dir(dir), c.Servers))
@@ -50,7 +54,7 @@ func TestPlanBudget(t *testing.T) {
 	}
 }
 
-func (b *planBudget) add(task *toolTask, plan *suggest.Suggestion) {
+func (b *planBudget) add(task *toolTask, plan *suggest.Suggestion, parts int) {
 	accept := task.accepted(plan)
 	name := func(id string) string {
 		if call, ok := task.stands[id]; ok {
@@ -93,7 +97,7 @@ func (b *planBudget) add(task *toolTask, plan *suggest.Suggestion) {
 		if len(lacks(added, extra)) == 0 {
 			b.added++
 		}
-	case len(extra) == 0 && len(toolsearch.Parts(task.intent)) < len(lacks(added, want)):
+	case len(extra) == 0 && parts < len(lacks(added, want)):
 		b.parts++
 	case len(extra) == 0:
 		b.dropped++

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"cairn/models"
@@ -30,6 +31,9 @@ var toolGoals = []struct {
 	{"seal-tools", 0, map[string]float64{"default/ndcg@10": .945}},
 	{"g4tp-ultratool", 5, map[string]float64{"hybrid/ndcg@10": .74, "without_memory/ndcg@10": .80, "default/ndcg@10": .944, "plan/node_f1": .842, "plan/link_f1": .595, "plan_cold/node_f1": .69, "plan_cold/link_f1": .35}},
 }
+
+// toolReader opens the model that reads requests once for all tests.
+var toolReader = sync.OnceValues(func() (models.Reader, error) { return minilm.OpenReader(nil) })
 
 // toolModel opens the built-in model and names the folder of its embeddings of tools.
 func toolModel(t *testing.T) (model models.Embedder, cache string) {
@@ -66,7 +70,7 @@ func TestToolQuality(t *testing.T) {
 	model, cache := toolModel(t)
 	for _, goal := range toolGoals {
 		t.Run(goal.set, func(t *testing.T) {
-			report, err := Tools(context.Background(), ToolsOptions{Data: filepath.Join(dir, goal.set), Folds: goal.folds, Embedder: model, Cache: cache})
+			report, err := Tools(context.Background(), ToolsOptions{Data: filepath.Join(dir, goal.set), Folds: goal.folds, Embedder: model, Reader: toolReader, Cache: cache})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +143,7 @@ func TestLearning(t *testing.T) {
 	var stated, right, weight [calibrationBins]float64
 	var all float64
 	for _, goal := range toolGoals {
-		o := ToolsOptions{Data: filepath.Join(dir, goal.set), Folds: 5, MaxTasks: 140, Embedder: model, Cache: cache, Rows: []string{"hybrid", "default"}}
+		o := ToolsOptions{Data: filepath.Join(dir, goal.set), Folds: 5, MaxTasks: 140, Embedder: model, Reader: toolReader, Cache: cache, Rows: []string{"hybrid", "default"}}
 		r, err := Tools(context.Background(), o)
 		if err != nil {
 			t.Fatal(err)

@@ -34,6 +34,8 @@ type ToolsOptions struct {
 	Distractors []string
 	// Embedder computes the vectors. The caller closes it.
 	Embedder models.Embedder
+	// Reader opens the model that reads requests; nil means none.
+	Reader func() (models.Reader, error)
 	// Cache is a folder that keeps embeddings between runs; "" keeps none.
 	Cache string
 	// MaxTasks, if positive, bounds the measured tasks of each fold, which are evenly
@@ -282,7 +284,7 @@ func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (_ *toolB
 		return nil, err
 	}
 	b.closers = append(b.closers, keywords.Close)
-	b.index = toolsearch.New(keywords, toolsearch.Options{Embedder: &cachedQueries{o.Embedder, b.cache}, Cache: b.cache})
+	b.index = toolsearch.New(keywords, toolsearch.Options{Embedder: &cachedQueries{o.Embedder, b.cache}, Reader: o.Reader, Cache: b.cache})
 	start := time.Now()
 	err = b.index.Sync(ctx, tools, func(p job.Progress) {
 		if p.Phase == toolsearch.KeywordsPhase {
@@ -319,11 +321,6 @@ func (c *cachedQueries) EmbedQuery(ctx context.Context, text string) ([]float32,
 		return nil, err
 	}
 	return v, c.cache.Put(key, [][]float32{v})
-}
-
-// Rerank implements models.Reranker.
-func (c *cachedQueries) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
-	return models.Pairs(ctx, c.Embedder, query, texts)
 }
 
 // latencyTasks bounds the tasks of a fold that are timed.

@@ -62,15 +62,6 @@ func (l *Lazy) EmbedQuery(ctx context.Context, text string) ([]float32, error) {
 	return m.EmbedQuery(ctx, text)
 }
 
-// Rerank implements Reranker with the logits of Pairs.
-func (l *Lazy) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
-	m, err := l.Open()
-	if err != nil {
-		return nil, err
-	}
-	return Pairs(ctx, m, query, texts)
-}
-
 // Kernel returns the name of the engine's kernel, or "" if the model is not open or the
 // engine does not report one.
 func (l *Lazy) Kernel() string {

@@ -105,13 +105,25 @@ type Reranker interface {
 	io.Closer
 }
 
-// Pairs returns the logits of Rerank if e is also a Reranker, as an encoder with weights for
-// pairs is, and none otherwise.
-func Pairs(ctx context.Context, e Embedder, query string, texts []string) ([]float64, error) {
-	if r, ok := e.(Reranker); ok {
-		return r.Rerank(ctx, query, texts)
-	}
-	return nil, nil
+// Tag is the role of a word in a request.
+type Tag uint8
+
+// The roles of words. A part is what may need a tool of its own.
+const (
+	Begins  Tag = iota // the first word of a part
+	Within             // a further word of a part
+	Outside            // in no part: "and then", a reason, a greeting
+	Tags    = 3
+)
+
+// A Reader reads requests to tools. It is safe for concurrent use.
+type Reader interface {
+	// Rerank is that of Reranker, for a request and the texts of tools. A negative logit means
+	// that the tool more likely does not serve the request.
+	Rerank(ctx context.Context, request string, texts []string) ([]float64, error)
+	// Tag returns the most probable tags of the words of a request, which are in lines, and
+	// their probability. No word is within a part that none before it begins.
+	Tag(ctx context.Context, lines [][]string) (tags []Tag, probability float64, err error)
 }
 
 // Scored returns the scores before the first one that is not done, as Rerank does.

@@ -195,7 +195,7 @@ func (s *Toolbox) openIndex(tools int) error {
 		return err
 	}
 	x.words, x.closers = words, append(x.closers, words.Close)
-	o := toolsearch.Options{Logger: s.o.Logger}
+	o := toolsearch.Options{Reader: s.o.Reader, Logger: s.o.Logger}
 	if x.model != nil {
 		if x.vectors == nil {
 			s.openVectors(x.model.Description())

@@ -44,6 +44,8 @@ type Options struct {
 	// keywords. Model is called before the first vector is made.
 	Description models.Description
 	Model       func() (models.Embedder, error)
+	// Reader opens the model that reads requests. Nil means none.
+	Reader func() (models.Reader, error)
 	// ReadOnly reads the files of an owner that does not answer, and marks answers as
 	// degraded. Only the operations of ServeReads may be called.
 	ReadOnly bool

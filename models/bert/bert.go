@@ -39,9 +39,6 @@ type Options struct {
 	// Symbols has the changes for the texts that begin with the description's SymbolPrefix,
 	// in the form of Adapter; nil means none.
 	Symbols []byte
-	// Pairs has the changes for pairs of texts, in the form of Adapter, and the layer that makes
-	// the logit of a pair; nil means none.
-	Pairs []byte
 	// Digest, if not empty, is the SHA-256, in hex, of the weights followed by
 	// TokenizerJSON and Adapter. New then does not hash them.
 	Digest string
@@ -51,7 +48,6 @@ type Options struct {
 type Encoder struct {
 	model       *model
 	symbols     func() (*model, error) // reads symbols; nil without Options.Symbols
-	pairs       func() (*Reranker, error)
 	tokenizer   wordpiece.Splitter
 	description models.Description
 	threads     int
@@ -95,9 +91,6 @@ func New(weights []byte, tok wordpiece.Splitter, desc models.Description, opts *
 		return nil, fmt.Errorf("describing model %q: changes for symbols need a prefix", desc.Name)
 	}
 	e := &Encoder{model: m, tokenizer: tok, description: desc.WithID(sum), threads: opts.threads()}
-	if opts.Pairs != nil {
-		e.pairs = sync.OnceValues(func() (*Reranker, error) { return newPairs(weights, opts.Pairs, tok, k, e.threads) })
-	}
 	if opts.Symbols != nil {
 		e.symbols = sync.OnceValues(func() (*model, error) {
 			m, _, err := load(weights, opts.Symbols, k)

@@ -3,7 +3,6 @@ package bert
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -107,44 +106,6 @@ func (r *Reranker) read(m *matcher, output string) (*network, error) {
 	}
 	r.pooler, r.classifier = pooler.dense(), classifier.dense()
 	return n, nil
-}
-
-// pairTokens is the most tokens of a pair that Encoder.Rerank reads.
-const pairTokens = 212
-
-// newPairs returns the cross-encoder of Options.Pairs. The file begins with the layer above the
-// mean of the states: the number of its weights in 4 bytes, a scale, a signed byte for each
-// weight, and the bias. The changes follow.
-func newPairs(weights, file []byte, tok wordpiece.Splitter, k *kernel, threads int) (*Reranker, error) {
-	if len(file) < 4 || len(file)-12 < int(binary.LittleEndian.Uint32(file)) {
-		return nil, errAdapter
-	}
-	n := int(binary.LittleEndian.Uint32(file))
-	number := func(at int) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(file[at:])) }
-	layer := dense{in: n, bias: []float32{number(8 + n)}}
-	for _, code := range file[8 : 8+n] {
-		layer.weights = append(layer.weights, float32(int8(code))*number(4))
-	}
-	m, _, err := load(weights, file[12+n:], k)
-	if err == nil && (m.hidden != n || m.second == nil) {
-		err = errAdapter
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the changes for pairs: %w", err)
-	}
-	return &Reranker{model: m, tokenizer: tok, classifier: layer, longest: min(pairTokens, m.longest), threads: threads}, nil
-}
-
-// Rerank implements models.Reranker with the changes for pairs. Without them it returns no logits.
-func (e *Encoder) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
-	if e.pairs == nil {
-		return nil, nil
-	}
-	r, err := e.pairs()
-	if err != nil {
-		return nil, err
-	}
-	return r.Rerank(ctx, query, texts)
 }
 
 // dense is a small linear layer in float32. The weights of each output are consecutive.

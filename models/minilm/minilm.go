@@ -117,33 +117,49 @@ func Open(opts *bert.Options) (*bert.Encoder, error) {
 // OpenTools is Open for the model of ToolDescription. Its vectors of a request and of the tool
 // for it are nearer to each other than those of Open: benchmarks/plans.md has the figures.
 func OpenTools(opts *bert.Options) (*bert.Encoder, error) {
-	o := *cmp.Or(opts, &bert.Options{})
-	if o.Pairs == nil {
-		o.Pairs = pairChanges
-	}
-	return open(&o, ToolDescription(), toolChanges, toolFingerprint)
+	return open(opts, ToolDescription(), toolChanges, toolFingerprint)
+}
+
+// OpenReader returns the model that reads requests to tools. It verifies the embedded files, and
+// uses Threads and Kernel of opts.
+func OpenReader(opts *bert.Options) (*bert.Reader, error) {
+	var r *bert.Reader
+	err := verified(func(tok wordpiece.Splitter) (err error) {
+		r, err = bert.NewReader(weights, pairChanges, tok, opts)
+		return err
+	})
+	return r, err
 }
 
 func open(opts *bert.Options, desc models.Description, adapter []byte, digest string) (*bert.Encoder, error) {
-	verified := make(chan error, 1)
-	go func() { verified <- Verify() }()
 	o := *cmp.Or(opts, &bert.Options{})
 	o.Adapter, o.Digest = adapter, digest
 	if desc.SymbolPrefix != "" {
 		o.Symbols = symbolChanges
 	}
 	var enc *bert.Encoder
+	err := verified(func(tok wordpiece.Splitter) (err error) {
+		enc, err = bert.New(weights, tok, desc, &o)
+		return err
+	})
+	return enc, err
+}
+
+// verified verifies the embedded files and opens a model at the same time.
+func verified(open func(tok wordpiece.Splitter) error) error {
+	sound := make(chan error, 1)
+	go func() { sound <- Verify() }()
 	tok, err := splitter()
 	if err == nil {
-		enc, err = bert.New(weights, tok, desc, &o)
+		err = open(tok)
 	}
-	if damaged := <-verified; damaged != nil {
-		return nil, damaged
+	if damaged := <-sound; damaged != nil {
+		return damaged
 	}
 	if err != nil {
-		return nil, fmt.Errorf("embedded model: %w", err)
+		return fmt.Errorf("embedded model: %w", err)
 	}
-	// The encoder has its own copy of everything but the word embeddings.
+	// The model has its own copy of everything but the word embeddings.
 	release(weights)
-	return enc, nil
+	return nil
 }

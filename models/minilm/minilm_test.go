@@ -2,6 +2,7 @@ package minilm
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"cairn/models"
 	"cairn/models/bert"
 )
 
@@ -130,21 +132,21 @@ func TestOpenTools(t *testing.T) {
 	}
 }
 
-// TestPairs compares logits with those of pairs.py, computed in bfloat16.
-func TestPairs(t *testing.T) {
-	e, err := OpenTools(nil)
+// TestReader compares logits and tags with those of pairs.py, computed in bfloat16.
+func TestReader(t *testing.T) {
+	r, err := OpenReader(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
+	defer r.Close()
 	want := map[string]float64{
-		"todo: update task. Changes the title, notes or due date of a task. | id, title, due": 9.32,
-		"todo: create task. Adds a task to a list. | list, title, due":                        -8.81,
-		"weather: get forecast. Returns the forecast for a city. | city":                      -8.95,
-		"todo: complete task. Marks a task as done. | id":                                     -8.73,
+		"todo: update task. Changes the title, notes or due date of a task. | id, title, due": 7.11,
+		"todo: create task. Adds a task to a list. | list, title, due":                        -4.72,
+		"weather: get forecast. Returns the forecast for a city. | city":                      -5.76,
+		"todo: complete task. Marks a task as done. | id":                                     -5.26,
 	}
 	texts := slices.Sorted(maps.Keys(want))
-	logits, err := e.Rerank(t.Context(), "change the due date of the rent task to Friday", texts)
+	logits, err := r.Rerank(t.Context(), "change the due date of the rent task to Friday", texts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,21 +155,48 @@ func TestPairs(t *testing.T) {
 			t.Errorf("%s: logit %.2f, want %.2f", text, logits[i], want[text])
 		}
 	}
-	plain, err := Open(nil)
+	for request, want := range map[string]string{
+		"Please fork the repo, then open a pull request\nand tell #dev about it": "20112011120111 0.70",
+		"list files": "01 1.00",
+		"My card was stolen last night. Block it, and order a new card.": "2222220120111 1.00",
+		"search, add to cart, then checkout the cart":                    "00112011 1.00",
+		"": " 1.00",
+	} {
+		var lines [][]string
+		for line := range strings.SplitSeq(request, "\n") {
+			lines = append(lines, strings.Fields(line))
+		}
+		tags, probability, err := r.Tag(t.Context(), lines)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got strings.Builder
+		for _, tag := range tags {
+			got.WriteByte('0' + byte(tag))
+		}
+		var p float64
+		if fmt.Sscan(strings.TrimPrefix(want, got.String()+" "), &p); math.Abs(p-probability) > .05 {
+			t.Errorf("%q: tags %s with probability %.2f, want %s", request, &got, probability, want)
+		}
+	}
+	// Long requests are read in pieces, and so is a word that is longer than one.
+	long := strings.Fields(strings.Repeat("fork the repository and then push the files ", 100) + strings.Repeat("a.", 500) + " now")
+	if tags, _, err := r.Tag(t.Context(), [][]string{long}); err != nil || len(tags) != len(long) || tags[4] != models.Outside || tags[789] != models.Begins {
+		t.Errorf("%d tags of %d words, %v", len(tags), len(long), err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if tags, _, err := r.Tag(ctx, [][]string{long}); err == nil {
+		t.Errorf("cancelled: %d tags", len(tags))
+	}
+	tok, err := splitter()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer plain.Close()
-	if logits, err := plain.Rerank(t.Context(), "a", texts); logits != nil || err != nil {
-		t.Errorf("without changes for pairs: %v, %v", logits, err)
-	}
-	damaged, err := OpenTools(&bert.Options{Pairs: pairChanges[:500]})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer damaged.Close()
-	if logits, err := damaged.Rerank(t.Context(), "a", texts); err == nil {
-		t.Errorf("with a part of the changes: %v", logits)
+	for _, n := range []int{0, 3, 100, 1600, 5000} {
+		if _, err := bert.NewReader(weights, pairChanges[:n], tok, nil); err == nil {
+			t.Errorf("%d bytes of the changes make a reader", n)
+		}
 	}
 }
 

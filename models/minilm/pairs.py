@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Writes pairs.lora: changes of model.onnx that read a request and a tool together.
+"""Writes pairs.lora: changes of model.onnx that read a request, alone or together with a tool.
 
     pip install torch numpy onnx tokenizers
     python3 pairs.py --data FILE --minutes 5 --out pairs.lora
 
 FILE is JSON, with the servers and their tools, the requests for one tool by its place in the
 server ("one"), those that no tool of the server serves ("none"), and those with several parts
-("many": the whole request, and the text, server and tool of each part):
+("many": the whole request, and the text, server and tool of each part), and requests with their
+parts in double brackets ("marked"):
 
     {"servers": [{"name": "…", "weight": 1.4, "tools": [{"name": "…", "server": "…", "description": "…", "inputs": ["…"]}],
                   "one": [["…", 0]], "none": ["…"]}],
-     "many": [["…", [["…", 0, 3]]]]}
+     "many": [["…", [["…", 0, 3]]]],
+     "marked": ["[[star the repo]] and [[close 5]]"]}
 
 The words of a name are separated by blanks. The model reads [CLS] request [SEP] tool [SEP], the
 tool with the second token type, and a linear layer over the mean of the states gives the logit of
@@ -21,8 +23,16 @@ the others from the ten of the same server that are nearest to the request by to
 nearest ones of eight random servers. In one list of eight the right tool and those like it are hidden,
 and none is right. The loss is the cross entropy over the list. A tool may lack its server, its
 inputs, or the end of its description.
+
+The same model splits a request: from the state of each word's first piece, three further outputs of
+the linear layer tell whether the word begins a part, continues one or belongs to none. With the
+twelve weights of a first tag and of a tag after another they are a conditional random field
+(Lafferty, McCallum and Pereira, ICML 2001), whose mean negative log likelihood is added to the
+loss. "|" stands between two lines. One marked request in SOME is read as a list of its parts. One
+in SOME is read as the verb of another one "and" its first part, as its first part and that of the
+other in two sentences, and as one of them "after" or "before" the other. Some pieces are masked.
 """
-import argparse, json, struct, time
+import argparse, collections, gzip, json, random, struct, time
 import numpy as np, onnx, tokenizers, torch
 import torch.nn.functional as F
 
@@ -33,7 +43,10 @@ HIDE, ALIKE, SAME, ELSEWHERE = .12, .7, .97, .85  # share of lists without the r
 LINEARS = ["query", "key", "value", "output", "up", "down"]  # the order in the graph and in the file
 NAMES = ["attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
          "intermediate.dense", "output.dense"]
-CLS, SEP, BAR = 101, 102, 1064
+CLS, SEP, MASK, BAR = 101, 102, 103, 1064
+BEGINS, WITHIN, OUTSIDE = range(3)  # tags of words
+MARKED, PIECES, SOME, MASKED = 48, 200, 20, .06  # marked requests of a step, their most pieces, share of masked ones
+COMMON = 20  # the names of so many tools begin with a verb
 
 
 class Network(torch.nn.Module):
@@ -68,13 +81,14 @@ class Network(torch.nn.Module):
                 layer[LINEARS[i]] = tensor(w.T), tensor(bias, torch.bfloat16), a, torch.nn.Parameter(torch.zeros((w.shape[1], RANK), device=device))
             self.layers.append(layer)
         self.changes = torch.nn.ParameterList([p for layer in self.layers for n in LINEARS for p in layer[n][2:]])
-        self.head, self.bias = (torch.nn.Parameter(torch.zeros(n, device=device)) for n in (HIDDEN, 1))
+        self.head, self.bias = (torch.nn.Parameter(torch.zeros(n, device=device)) for n in ((4, HIDDEN), 4))
+        self.steps = torch.nn.Parameter(torch.zeros((4, 3), device=device))  # of the first tag, and after each tag
 
     def merged(self):
         return [{n: (w + 2 * b @ a).to(torch.bfloat16) for n in LINEARS for w, _, a, b in [layer[n]]} for layer in self.layers]
 
     def states(self, ids, mask, types, merged):
-        """The mean state of each text."""
+        """The states of each text."""
         def linear(x, name):
             return F.linear(x, merged[l][name], layer[name][1])
 
@@ -90,8 +104,34 @@ class Network(torch.nn.Module):
             heads = F.scaled_dot_product_attention(q, k, v, attn_mask=hidden.expand(n, HEADS, longest, longest))
             x = normed(x + linear(heads.transpose(1, 2).reshape(n, longest, HIDDEN), "output"), layer["norms"][0])
             x = normed(x + linear(F.gelu(linear(x, "up")), "down"), layer["norms"][1])
-        mask = mask[..., None].float()
-        return (x.float() * mask).sum(1) / mask.sum(1)
+        return x.float()
+
+    def means(self, ids, mask, types, merged):
+        """The mean state of each text."""
+        weights = mask.to(self.device)[..., None].float()
+        return (self.states(ids, mask, types, merged) * weights).sum(1) / weights.sum(1)
+
+    def surprise(self, batch, firsts, tags, merged):
+        """The mean negative log likelihood of the tags of texts. Words after the end have no tag (-1)."""
+        tags, firsts = tags.to(self.device), firsts.to(self.device)
+        states = self.states(*batch, merged)
+        states = states.gather(1, firsts[..., None].expand(-1, -1, HIDDEN))
+        scores, there = states @ self.head[1:].T + self.bias[1:], tags >= 0
+        known = tags.clamp(min=0)
+        right = (scores.gather(2, known[..., None])[..., 0] * there).sum(1) + self.steps[0][known[:, 0]]
+        right = right + (self.steps[1:][known[:, :-1], known[:, 1:]] * there[:, 1:]).sum(1)
+        never = torch.zeros((4, 3), device=self.device)
+        never[0, WITHIN] = never[1 + OUTSIDE, WITHIN] = -1e4
+        steps = self.steps + never
+        # The logarithms of the sums over all tags between two words, as products of matrices in pairs.
+        none = torch.full((3, 3), -1e4, device=self.device).fill_diagonal_(0)
+        sums = torch.where(there[:, 1:, None, None], steps[1:] + scores[:, 1:, None], none)
+        while sums.shape[1] > 1:
+            if sums.shape[1] % 2:
+                sums = torch.cat([sums, none.expand(len(sums), 1, 3, 3)], 1)
+            sums = torch.logsumexp(sums[:, ::2, :, :, None] + sums[:, 1::2, None], 3)
+        sums = scores[:, 0] + steps[0] + (torch.logsumexp(sums[:, 0], 2) if sums.shape[1] else 0)
+        return (torch.logsumexp(sums, 1) - right).mean()
 
     def read(self, path, pairs):
         """Sets the changes, and with pairs also the layer above, to those of a file."""
@@ -100,8 +140,11 @@ class Network(torch.nn.Module):
                 scale, = struct.unpack("<f", f.read(4))
                 return torch.from_numpy(np.frombuffer(f.read(size), np.int8) * np.float32(scale)).to(self.device)
             if pairs:
-                self.head.copy_(vector(*struct.unpack("<I", f.read(4))))
-                self.bias.fill_(*struct.unpack("<f", f.read(4)))
+                size, = struct.unpack("<I", f.read(4))
+                for row in range(4):
+                    self.head[row] = vector(size)
+                    self.bias[row], = struct.unpack("<f", f.read(4))
+                self.steps.copy_(torch.tensor(struct.unpack("<12f", f.read(48))).view(4, 3))
             rank, = struct.unpack("<I", f.read(4))
             for layer in self.layers:
                 for name in LINEARS:
@@ -115,8 +158,10 @@ class Network(torch.nn.Module):
                 scale = np.abs(v).max() / 127 or 1e-9
                 out.write(struct.pack("<f", scale) + np.rint(v / scale).astype(np.int8).tobytes())
             out.write(struct.pack("<I", HIDDEN))
-            vector(self.head.detach().cpu().numpy())
-            out.write(struct.pack("<fI", self.bias.item(), RANK))
+            for row, bias in zip(self.head.detach().cpu().numpy(), self.bias):
+                vector(row)
+                out.write(struct.pack("<f", bias.item()))
+            out.write(struct.pack("<12fI", *self.steps.flatten().tolist(), RANK))
             for layer in self.layers:
                 for a, b in (layer[n][2:] for n in LINEARS):
                     # Orthogonal vectors of decreasing size, which 8 bits represent best.
@@ -143,11 +188,88 @@ def text_of(tool, description, server, inputs):
     return text + (" | " + ", ".join(tool["inputs"][:INPUTS]) if inputs and tool["inputs"] else "")
 
 
+def parts_of(text):
+    """A request in plain text and the place of each part."""
+    pieces = text.replace("]]", "[[").split("[[")
+    ends = np.cumsum([0] + [len(p) for p in pieces])
+    return "".join(pieces), [(ends[i], ends[i + 1]) for i in range(1, len(pieces), 2)]
+
+
+class Marked(torch.utils.data.IterableDataset):
+    """Batches of marked requests: the texts, the place of each word's first piece, and the tags."""
+
+    def __init__(self, data, tokenizer):
+        self.requests, self.tokenizer = data["marked"], tokenizer
+        names = collections.Counter(t["name"].split(" ")[0] for s in data["servers"] for t in s["tools"])
+        self.verbs = {v for v, n in names.items() if n >= COMMON}
+
+    def varied(self, text, chance):
+        """A marked request, or one made from its parts."""
+        words, places = parts_of(text)
+        parts = [words[a:b] for a, b in places]
+        form = chance.random() * SOME
+        if form < 1 and len(parts) > 1:
+            lead = chance.choice(["%d. ", "- ", "%d) ", ""])
+            return "\n".join(lead.replace("%d", str(i + 1)) + "[[" + p + "]]" for i, p in enumerate(parts))
+        other, at = parts_of(chance.choice(self.requests))
+        other = other[at[0][0]:at[0][1]]
+        verb, first = (p.split(" ")[0].lower() for p in (parts[0], other))
+        if form < 1 or form >= 4 or first == verb or not {first, verb} <= self.verbs:
+            return text
+        if form < 2:
+            return f"[[{first}]] and [[{parts[0]}]]"
+        if form < 3:
+            return f"[[{parts[0]}]]. [[{other}]]."
+        order = chance.choice(["after", "before"])
+        doing = chance.choice(["you " + other, first.removesuffix("e") + "ing" + other[len(first):]])
+        return chance.choice([f"[[{parts[0]}]] {order} [[{doing}]]", f"{order.title()} [[{doing}]], [[{parts[0]}]]"])
+
+    def read(self, text):
+        """The pieces of a marked request, the place of the first of each word, and the tags."""
+        text, parts = parts_of(text)
+        ids, firsts, tags, last, at = [CLS], [], [], None, 0
+        for line in text.split("\n"):
+            words = line.split()
+            if words and len(ids) > 1:
+                ids.append(BAR)
+            for e in self.tokenizer.encode_batch(words, add_special_tokens=False):
+                at = text.index(words[0], at)
+                start, end = at, at + len(words.pop(0))
+                at = end
+                tag, part = OUTSIDE, next((n for n, (a, b) in enumerate(parts) if 2 * (min(end, b) - max(start, a)) > end - start), None)
+                if part is not None:
+                    tag = WITHIN if part == last and tags[-1] != OUTSIDE else BEGINS
+                    last = part
+                if len(ids) + len(e.ids) >= PIECES:
+                    return ids + [SEP], firsts, tags
+                firsts.append(len(ids) if e.ids else len(ids) - 1)
+                tags.append(tag)
+                ids += e.ids
+        return ids + [SEP], firsts, tags
+
+    def __iter__(self):
+        worker = torch.utils.data.get_worker_info()
+        chance = random.Random(worker.id if worker else 0)
+        while True:
+            yield self.batch([self.read(self.varied(chance.choice(self.requests), chance)) for _ in range(MARKED)], chance)
+
+    @staticmethod
+    def batch(some, chance=None):
+        texts = []
+        for ids, _, _ in some:
+            share = MASKED * (chance is not None and chance.random() < .5)
+            texts.append((np.array([MASK if share and i > SEP and chance.random() < share else i for i in ids]), 1 << 20))
+        longest = max(len(tags) for _, _, tags in some)
+        firsts, tags = np.zeros((len(some), longest), np.int64), np.full((len(some), longest), -1)
+        for n, (_, f, t) in enumerate(some):
+            firsts[n, :len(f)], tags[n, :len(t)] = f, t
+        return padded(texts), torch.from_numpy(firsts), torch.from_numpy(tags)
+
+
 class Lists(torch.utils.data.IterableDataset):
     """Batches of lists. An example is a request, the whole of which it is a part, its tool and servers."""
 
-    def __init__(self, path, tokenizer, network):
-        data = json.load(open(path))
+    def __init__(self, data, tokenizer, network):
         self.tools, self.ranges, texts, examples, weights = [], [], [], [], []
 
         def add(text, whole, tool, servers):
@@ -184,7 +306,7 @@ class Lists(torch.utils.data.IterableDataset):
             merged = network.merged()
             for some in np.array_split(order, len(order) // 2048 + 1):
                 batch = padded([(np.concatenate([[CLS], texts[i], [SEP]]), 1 << 20) for i in some])
-                out[some] = F.normalize(network.states(*batch, merged), dim=-1).cpu().numpy()
+                out[some] = F.normalize(network.means(*batch, merged), dim=-1).cpu().numpy()
         return out
 
     def example(self, rng):
@@ -238,27 +360,32 @@ def main():
     p.add_argument("--minutes", type=float, default=5)
     o = p.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    with (gzip.open if o.data.endswith(".gz") else open)(o.data, "rt") as f:
+        data = json.load(f)
     tokenizer = tokenizers.Tokenizer.from_file(o.folder + "/tokenizer.json")
     tokenizer.no_truncation()
     tokenizer.no_padding()
     network = Network(o.folder + "/model.onnx", device)
     network.read(o.folder + "/tools.lora", False)
-    lists = Lists(o.data, tokenizer, network)
+    lists, marked = Lists(data, tokenizer, network), Marked(data, tokenizer)
     network = Network(o.folder + "/model.onnx", device)
     if o.init:
         network.read(o.init, True)
     optimizer = torch.optim.AdamW([{"params": list(network.changes), "lr": RATE, "weight_decay": .01},
-                                   {"params": [network.head, network.bias], "lr": 3 * RATE, "weight_decay": 0}], betas=(.9, .98))
+                                   {"params": [network.head, network.bias, network.steps], "lr": 3 * RATE, "weight_decay": 0}], betas=(.9, .98))
     rates = [g["lr"] for g in optimizer.param_groups]
     begun, step, losses = time.time(), 0, []
-    for quarters, at, right in torch.utils.data.DataLoader(lists, batch_size=None, num_workers=8):
+    batches = zip(*(torch.utils.data.DataLoader(d, batch_size=None, num_workers=n) for d, n in ((lists, 8), (marked, 3))))
+    for (quarters, at, right), (requests, firsts, tags) in batches:
         if (done := (time.time() - begun) / (o.minutes * 60)) >= 1:
             break
         merged, right = network.merged(), right.to(device)
-        logits = torch.cat([network.states(*q, merged) @ network.head + network.bias for q in quarters])
+        logits = torch.cat([network.means(*q, merged) @ network.head[0] + network.bias[0] for q in quarters])
         scores = torch.full((LISTS, EIGHT + 1), -1e4, device=device)
         scores[:, EIGHT] = 0
-        loss = F.cross_entropy(scores.index_put((at[:, 0].to(device), at[:, 1].to(device)), logits), right)
+        of_lists = F.cross_entropy(scores.index_put((at[:, 0].to(device), at[:, 1].to(device)), logits), right)
+        of_tags = network.surprise(requests, firsts, tags, merged)
+        loss = of_lists + of_tags
         for group, rate in zip(optimizer.param_groups, rates):
             group["lr"] = rate * min(1, (step + 1) / 50) * (.02 + .49 * (1 + np.cos(np.pi * done)))
         optimizer.zero_grad()
@@ -266,9 +393,9 @@ def main():
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
         step += 1
-        losses.append(loss.item())
+        losses.append((of_lists.item(), of_tags.item()))
         if step % 200 == 0:
-            print(f"step {step}, {time.time() - begun:.0f} s, loss {np.mean(losses[-200:]):.3f}", flush=True)
+            print(f"step {step}, {time.time() - begun:.0f} s, losses {np.mean(losses[-200:], 0).round(3)}", flush=True)
     network.write(o.out)
 
 

@@ -2,7 +2,6 @@
 package encoder
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -43,7 +42,7 @@ func (m *Model) Apply(o *workspace.Options) error {
 	if m.shared == nil {
 		m.shared, m.tools = share(m.Open), share(m.OpenTools)
 	}
-	o.Description, o.Model = minilm.Description(), m.shared
+	o.Description, o.Model, o.Reader = minilm.Description(), m.shared, m.OpenReader
 	if m.Rerank != "" {
 		dir, err := filepath.Abs(m.Rerank)
 		if err != nil {
@@ -93,6 +92,11 @@ func (m *Model) OpenTools() (models.Embedder, error) {
 	}
 	return minilm.OpenTools(nil)
 }
+
+var reader = sync.OnceValues(func() (models.Reader, error) { return minilm.OpenReader(nil) })
+
+// OpenReader opens the model that reads requests, once for the process. It is built in.
+func (m *Model) OpenReader() (models.Reader, error) { return reader() }
 
 // installed returns the installed model if m chooses it.
 func (m *Model) installed() (*Installed, error) {
@@ -167,11 +171,6 @@ func openReranker(engine, dir string) (models.Reranker, error) {
 
 // noClose is a shared model, which its users must not close.
 type noClose struct{ models.Embedder }
-
-// Rerank implements models.Reranker.
-func (n noClose) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
-	return models.Pairs(ctx, n.Embedder, query, texts)
-}
 
 func (noClose) Close() error { return nil }
 

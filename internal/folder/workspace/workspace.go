@@ -66,6 +66,8 @@ type Options struct {
 	// model of the documents.
 	ToolDescription models.Description
 	ToolModel       func() (models.Embedder, error)
+	// Reader opens the model that reads requests to tools; nil means none.
+	Reader func() (models.Reader, error)
 	// ModelChosen reports that the user named the model: Open then fails if the owner
 	// uses another one.
 	ModelChosen bool
@@ -232,7 +234,7 @@ func (w *Workspace) readUsage() func(func(*graphrank.Graph) error) error {
 
 func (w *Workspace) toolboxOptions(place home.Place) toolbox.Options {
 	o := toolbox.Options{
-		Place: place, HalfLife: w.settings.Load().Usage.HalfLife(), Description: w.options.ToolDescription, Model: w.options.ToolModel, Logger: w.options.Logger,
+		Place: place, HalfLife: w.settings.Load().Usage.HalfLife(), Description: w.options.ToolDescription, Model: w.options.ToolModel, Reader: w.options.Reader, Logger: w.options.Logger,
 		Masks: w.settings.Load().Masks(),
 	}
 	if o.Model == nil {

@@ -71,7 +71,7 @@ func check(t *testing.T, plan string, traces ...toolsearch.Trace) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := toolsearch.New(k, toolsearch.Options{Embedder: e, Usage: u})
+	x := toolsearch.New(k, toolsearch.Options{Embedder: e, Reader: testutil.Tagger, Usage: u})
 	if err := x.Sync(t.Context(), tools, nil); err != nil {
 		t.Fatal(err)
 	}

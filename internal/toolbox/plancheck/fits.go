@@ -170,8 +170,10 @@ const requested = .1
 // call reads.
 func (c *checker) guards() {
 	var asked toolsearch.Actions
-	for _, p := range toolsearch.Parts(c.plan.Intent) {
-		asked |= toolsearch.RequestedActions(p.Request)
+	if c.ranking != nil {
+		for _, p := range c.ranking.Parts {
+			asked |= toolsearch.RequestedActions(p.Request)
+		}
 	}
 	for j, t := range c.tools {
 		if t == nil || len(c.miss) > j && c.miss[j] < requested || toolsearch.ActionsOf(t.Name)&asked != 0 || toolsearch.ActionsOf(t.Name) != toolsearch.Removing && !t.Destructive() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"cairn/internal/base/testutil"
 	"cairn/internal/store/keyword"
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/suggest"
@@ -18,7 +19,7 @@ func ExampleSuggest() {
 		log.Fatal(err)
 	}
 	defer words.Close()
-	index := toolsearch.New(words, toolsearch.Options{}) // without an encoder
+	index := toolsearch.New(words, toolsearch.Options{Reader: testutil.Tagger}) // without an encoder
 	var tools []catalog.Tool
 	for _, t := range []catalog.Tool{
 		{Name: "find_invoice", Description: "Find the invoice of a customer",

@@ -50,7 +50,7 @@ func index(t *testing.T, tools []catalog.Tool, traces ...toolsearch.Trace) *tool
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := toolsearch.New(k, toolsearch.Options{Embedder: e, Usage: u})
+	x := toolsearch.New(k, toolsearch.Options{Embedder: e, Reader: testutil.Tagger, Usage: u})
 	if err := x.Sync(ctx, tools, nil); err != nil {
 		t.Fatal(err)
 	}

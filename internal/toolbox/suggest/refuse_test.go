@@ -30,7 +30,7 @@ func TestNoToolFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	x := toolsearch.New(k, toolsearch.Options{Embedder: &scaled{}})
+	x := toolsearch.New(k, toolsearch.Options{Embedder: &scaled{}, Reader: testutil.Tagger})
 	if err := x.Sync(t.Context(), office(t), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +117,9 @@ func TestChoices(t *testing.T) {
 // words in its text.
 type reading struct {
 	testutil.HashEmbedder
-	logits map[string]float64
-	asked  []string
+	models.Reader // tags words
+	logits        map[string]float64
+	asked         []string
 }
 
 func (r *reading) Rerank(_ context.Context, query string, texts []string) ([]float64, error) {
@@ -175,8 +176,12 @@ func TestPairs(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer k.Close()
-		r := &reading{logits: logits}
-		x := toolsearch.New(k, toolsearch.Options{Embedder: r})
+		tagger, err := testutil.Tagger()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &reading{Reader: tagger, logits: logits}
+		x := toolsearch.New(k, toolsearch.Options{Embedder: r, Reader: func() (models.Reader, error) { return r, nil }})
 		if err := x.Sync(t.Context(), tools, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -22,6 +22,8 @@ import (
 type Options struct {
 	// Embedder computes the vectors. Nil searches by keywords alone. The caller closes it.
 	Embedder models.Embedder
+	// Reader opens the model that reads requests. Nil means none.
+	Reader func() (models.Reader, error)
 	// Cache keeps vectors of tools between runs. Nil keeps none.
 	Cache legs.Cache
 	// Usage holds past use; nil means none.

@@ -123,12 +123,25 @@ func (x *Index) embed(ctx context.Context, text string) ([]float32, error) {
 	return v, nil
 }
 
-// Pairs returns the logits with which the model that reads a request and a tool together takes
-// the tool for the right one, in the order of ids, or none without such a model or after its error.
-// A negative logit means that the tool more likely does not serve the request. whole, if not
-// empty, is the intent of which the request is a part.
+// reader returns the model that reads requests, or nil without one or after its error.
+func (x *Index) reader() models.Reader {
+	if x.options.Reader == nil {
+		return nil
+	}
+	r, err := x.options.Reader()
+	if err != nil {
+		x.options.Logger.Warn("opening the model that reads requests", "error", err)
+		return nil
+	}
+	return r
+}
+
+// Pairs returns the logits with which the reader takes tools for the right ones, in the order of
+// ids, or none without a reader or after its error. whole, if not empty, is the intent of which
+// the request is a part.
 func (x *Index) Pairs(ctx context.Context, request, whole string, ids []string) []float64 {
-	if x.options.Embedder == nil {
+	r := x.reader()
+	if r == nil {
 		return nil
 	}
 	if whole != "" {
@@ -140,7 +153,7 @@ func (x *Index) Pairs(ctx context.Context, request, whole string, ids []string) 
 			texts[i] = pairText(&t)
 		}
 	}
-	logits, err := models.Pairs(ctx, x.options.Embedder, request, texts)
+	logits, err := r.Rerank(ctx, request, texts)
 	if err != nil {
 		x.options.Logger.Warn("reading tools with a request", "error", err)
 		return nil

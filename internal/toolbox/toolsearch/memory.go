@@ -113,8 +113,8 @@ func (m *memory) index(ctx context.Context, traces []*Trace) ([]remembered, erro
 		sum := sha256.Sum256([]byte(traces[n].key()))
 		t.Trace, t.id = traces[n], hex.EncodeToString(sum[:12])
 		intents = append(intents, legs.Entry{ID: t.id, Words: store.KeywordEntry{Body: plain(t.Intent)}, Texts: []string{t.Intent}})
-		for _, p := range Parts(t.Intent) {
-			parts = append(parts, legs.Entry{ID: partID(t.id, t.parts), Texts: []string{p.Text}})
+		for _, text := range clauses(t.Intent) {
+			parts = append(parts, legs.Entry{ID: partID(t.id, t.parts), Texts: []string{text}})
 			t.parts++
 		}
 	}

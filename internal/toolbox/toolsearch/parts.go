@@ -1,10 +1,14 @@
 package toolsearch
 
 import (
+	"context"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
+
+	"cairn/models"
 )
 
 // Part is a piece of an intent that may need its own tool. Start and End are byte offsets in
@@ -34,25 +38,77 @@ const minStatement = 4
 // the rest of the intent.
 const maxParts = 12
 
-// Parts splits an intent into what may need a tool each, by the fitted weights of words. It leaves
-// out words that only join parts. A sentence that requests nothing is a part of its own, a
-// statement. A verb without an object, as in "fork and star the repository", has the object of the
-// next part. An intent with one part, or with statements alone, is one part. The empty intent has
-// none.
-func Parts(intent string) []Part {
-	parts, _ := split(intent)
-	return parts
-}
-
-// split returns the parts of an intent and their probability by the weights.
-func split(intent string) ([]Part, float64) {
+// Parts splits an intent into what may need a tool each, by the tags that the reader gives its
+// words, and returns the probability of the split. It leaves out words that only join parts. A
+// sentence that requests nothing is a part of its own, a statement. A verb without an object, as
+// in "fork and star the repository", has the object of the next part. An intent with one part, or
+// with statements alone, is one part, as is any without a reader or after its error. The empty
+// intent has none.
+func (x *Index) Parts(ctx context.Context, intent string) ([]Part, float64, error) {
 	intent = Unquoted(intent)
 	words := fields(intent)
-	spans, probability := spansOf(intent, words)
-	parts := make([]Part, 0, len(spans))
+	spans, probability := []span{{0, len(words), false}}, 1.0
+	if r := x.reader(); r != nil && len(words) > 1 {
+		tags, p, err := r.Tag(ctx, linesOf(intent, words))
+		if ctx.Err() != nil {
+			return nil, 0, ctx.Err()
+		}
+		if err != nil {
+			x.options.Logger.Warn("splitting an intent", "error", err)
+		} else {
+			spans, probability = spansOf(intent, words, tags), p
+		}
+	}
+	return partsOf(intent, words, spans), probability, nil
+}
+
+// clauses returns at most maxParts pieces of an intent, which are about its parts: they end at a
+// mark or the end of a line, and begin after words that join them. They need no reader, so that
+// thousands of past intents cost nothing when a process starts.
+func clauses(intent string) (list []string) {
+	words := fields(intent)
+	start := 0
+	for i, w := range words {
+		joins := slices.Contains(joiners, bare(w.text)) || slices.Contains(orderWords, bare(w.text))
+		if joins && start == i {
+			start = i + 1
+		}
+		end := i + 1
+		if joins {
+			end = i
+		} else if i+1 < len(words) && mark(w.text) == "" && !newLine(intent, w, words[i+1]) {
+			continue
+		}
+		if end > start && len(list) < maxParts {
+			list, start = append(list, trimmed(intent[words[start].at:words[end-1].at+len(words[end-1].text)])), i+1
+		}
+	}
+	return list
+}
+
+// linesOf returns the words of the lines of an intent.
+func linesOf(intent string, words []field) (lines [][]string) {
+	for i, w := range words {
+		if i == 0 || newLine(intent, words[i-1], w) {
+			lines = append(lines, nil)
+		}
+		lines[len(lines)-1] = append(lines[len(lines)-1], w.text)
+	}
+	return lines
+}
+
+// partsOf returns the parts that have spans of words.
+func partsOf(intent string, words []field, spans []span) []Part {
+	var parts []Part
 	before := 0 // the word after the last part
 	var leads []leadWord
-	for _, s := range spans {
+	for i, s := range spans {
+		for i+1 < len(spans) && s.end > s.start+1 && ordering(bare(words[s.end-1].text)) {
+			s.end-- // "push files after", "create a branch"
+		}
+		if s.start == s.end {
+			continue
+		}
 		p := Part{Start: words[s.start].at, Statement: s.statement}
 		p.Text = trimmed(intent[p.Start : words[s.end-1].at+len(words[s.end-1].text)])
 		p.End = p.Start + len(p.Text)
@@ -83,7 +139,7 @@ func split(intent string) ([]Part, float64) {
 		parts[i].Request = requestOf(parts[i].Text)
 	}
 	stateOrder(parts, leads)
-	return parts, probability
+	return parts
 }
 
 // span holds the words [start, end) of a part.
@@ -92,36 +148,52 @@ type span struct {
 	statement  bool
 }
 
-// spansOf finds the parts among the words of an intent, and their probability.
-func spansOf(intent string, words []field) (spans []span, probability float64) {
-	hashes := tagFeatures(intent, words)
-	tags, probability := BestTags(storedFeatures(hashes), storedWeight)
+// spansOf finds the parts among the words of an intent.
+func spansOf(intent string, words []field, tags []models.Tag) (spans []span) {
 	sentence, requests := 0, 0 // the first word of the sentence, and the parts that request something
 	for i, t := range tags {
 		switch n := len(spans); {
-		case t == Begins && n < maxParts:
+		case t == models.Begins && n < maxParts:
 			spans = append(spans, span{i, i + 1, false})
 			requests++
-		case t != Outside:
+		case t != models.Outside:
 			spans[n-1].end = i + 1
 		}
 		if i+1 < len(tags) && !endsSentence(intent, words[i], words[i+1]) {
 			continue
 		}
-		if i+1-sentence >= minStatement && len(spans) < maxParts && !slices.ContainsFunc(tags[sentence:i+1], func(t Tag) bool { return t != Outside }) {
+		if i+1-sentence >= minStatement && len(spans) < maxParts && !slices.ContainsFunc(tags[sentence:i+1], func(t models.Tag) bool { return t != models.Outside }) {
 			spans = append(spans, span{sentence, i + 1, true})
 		}
 		sentence = i + 1
 	}
 	if len(words) > 0 && (len(spans) == 1 || requests == 0) {
-		return []span{{0, len(words), false}}, probability
+		return []span{{0, len(words), false}}
 	}
-	return spans, probability
+	return spans
 }
 
 // endsSentence reports whether a sentence or a line ends between two words.
 func endsSentence(intent string, word, next field) bool {
-	return strings.ContainsAny(mark(word.text), ".!?;") || strings.Contains(intent[word.at+len(word.text):next.at], "\n")
+	return strings.ContainsAny(mark(word.text), ".!?;") || newLine(intent, word, next)
+}
+
+// newLine reports whether a line ends between two words.
+func newLine(intent string, word, next field) bool {
+	return strings.Contains(intent[word.at+len(word.text):next.at], "\n")
+}
+
+// mark returns the punctuation mark at the end of a word, before quotes and parentheses.
+func mark(word string) string {
+	if abbreviations[strings.ToLower(word)] || listNumber(word) {
+		return ""
+	}
+	word = strings.TrimRight(word, "\"'”’)")
+	r, size := utf8.DecodeLastRuneInString(word)
+	if !strings.ContainsRune(".,;:!?—–-", r) {
+		return ""
+	}
+	return word[len(word)-size:]
 }
 
 // trimmed returns a text without blanks around it and punctuation after it.
@@ -142,6 +214,12 @@ type leadWord struct {
 	and         bool   // whether "and" joins the part
 }
 
+// subordinates reports whether a word begins a clause that states when another part runs.
+func subordinates(word string) bool { return word == "after" || word == "before" || word == "once" }
+
+// ordering reports whether a word states an order.
+func ordering(word string) bool { return subordinates(word) || slices.Contains(orderWords, word) }
+
 // lead reads the words from the end of a part to the first word of the next. opens reports whether
 // they begin the intent.
 func lead(words []field, opens bool) (l leadWord) {
@@ -158,7 +236,7 @@ func lead(words []field, opens bool) (l leadWord) {
 			l = leadWord{says: b}
 		case b == "after" && (next == "that" || next == "this"):
 			l = leadWord{says: b + " " + next}
-		case b == "after" || b == "before" || b == "once":
+		case subordinates(b):
 			l = leadWord{says: b, subordinate: true, opens: opens}
 		case l.subordinate && i < len(words)-1 && !slices.Contains(fillers, b):
 			l.subordinate = false // "once that is done, send it"
@@ -198,17 +276,6 @@ func stateOrder(parts []Part, leads []leadWord) {
 func listNumber(w string) bool { return listNumbers.MatchString(w) }
 
 var listNumbers = regexp.MustCompile(`^(?:\d{1,2}[.)]|\(\d{1,2}\))$`)
-
-// quotedWords reports for each word whether it is in quotes.
-func quotedWords(s string, words []field) []bool {
-	in := make([]bool, len(words))
-	for _, m := range patternOf(Quoted).FindAllStringIndex(s, -1) {
-		for i, w := range words {
-			in[i] = in[i] || m[0] <= w.at && w.at < m[1]
-		}
-	}
-	return in
-}
 
 // Unquoted returns the intent with blanks in place of quotes around all of it.
 func Unquoted(intent string) string {

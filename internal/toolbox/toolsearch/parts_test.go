@@ -1,11 +1,68 @@
 package toolsearch
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"cairn/internal/base/testutil"
+	"cairn/models"
 )
+
+// partsBy returns the parts of an intent by the built-in reader.
+func partsBy(t *testing.T, intent string) []Part {
+	t.Helper()
+	parts, p, err := New(nil, Options{Reader: testutil.Tagger}).Parts(t.Context(), intent)
+	if err != nil || !(p > 0 && p <= 1) {
+		t.Fatalf("%q: probability %v, %v", intent, p, err)
+	}
+	return parts
+}
+
+// TestPartsWithoutReader: an intent is one part without a reader, or if it fails, and the end of
+// the caller's context is an error.
+func TestPartsWithoutReader(t *testing.T) {
+	const intent = "fork the repository and push files"
+	for name, open := range map[string]func() (models.Reader, error){
+		"none": nil, "damaged": func() (models.Reader, error) { return nil, errors.New("damaged") },
+		"failing": func() (models.Reader, error) { return brokenReader{}, nil },
+	} {
+		if parts, p, err := New(nil, Options{Reader: open}).Parts(t.Context(), intent); len(parts) != 1 || parts[0].Text != intent || p != 1 || err != nil {
+			t.Errorf("%s: %+v, %v, %v", name, parts, p, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if parts, _, err := New(nil, Options{Reader: testutil.Tagger}).Parts(ctx, intent); err == nil {
+		t.Errorf("cancelled: %+v", parts)
+	}
+}
+
+type brokenReader struct{ models.Reader }
+
+func (brokenReader) Tag(context.Context, [][]string) ([]models.Tag, float64, error) {
+	return nil, 0, errors.New("broken")
+}
+
+// TestClauses: the pieces of past intents are about the parts.
+func TestClauses(t *testing.T) {
+	for intent, want := range map[string][]string{
+		"":          nil,
+		"and then,": nil,
+		"Fork the repo, create a branch and then push it.\nTell Ann": {"Fork the repo", "create a branch", "push it", "Tell Ann"},
+		"read a.b and c.d": {"read a.b", "c.d"},
+	} {
+		if got := clauses(intent); !slices.Equal(got, want) {
+			t.Errorf("clauses(%q) = %q, want %q", intent, got, want)
+		}
+	}
+	if n := len(clauses(strings.Repeat("push it, ", 40))); n != maxParts {
+		t.Errorf("%d clauses, want %d", n, maxParts)
+	}
+}
 
 func TestParts(t *testing.T) {
 	for _, c := range []struct {
@@ -39,7 +96,7 @@ func TestParts(t *testing.T) {
 		{"clear the stale lock, tag T-205 as done", []string{"clear the stale lock", "tag T-205 as done"}},
 	} {
 		var got []string
-		for _, p := range Parts(c.intent) {
+		for _, p := range partsBy(t, c.intent) {
 			got = append(got, p.Text)
 			if c.intent[p.Start:p.End] != p.Text {
 				t.Errorf("%q: part %q stands at %q", c.intent, p.Text, c.intent[p.Start:p.End])
@@ -49,10 +106,10 @@ func TestParts(t *testing.T) {
 			t.Errorf("Parts(%q) = %q, want %q", c.intent, got, c.want)
 		}
 	}
-	if p := Parts("My card was stolen last night. Block it, and order a new card."); len(p) != 3 || !p[0].Statement || p[1].Statement || p[2].Statement {
+	if p := partsBy(t, "My card was stolen last night. Block it, and order a new card."); len(p) != 3 || !p[0].Statement || p[1].Statement || p[2].Statement {
 		t.Errorf("%+v, want a statement and two requests", p)
 	}
-	if n := len(Parts(strings.Repeat("Fork the repository, then push the files. ", 40))); n != maxParts {
+	if n := len(partsBy(t, strings.Repeat("Fork the repository, then push the files. ", 40))); n != maxParts {
 		t.Errorf("%d parts, want %d", n, maxParts)
 	}
 }
@@ -67,12 +124,11 @@ func TestVerbsWithOneObject(t *testing.T) {
 		"review, approve and merge the pull request":              {"review the pull request", "approve the pull request", "merge the pull request"},
 		"run the tests, then commit and push the changes":         {"run the tests", "commit the changes", "push the changes"},
 		"clone the repository and deploy it":                      {"clone the repository", "deploy it"},
-		"fork and forget":                                         {"fork and forget"},
 		"list the notes of the week, including the old ones":      {"list the notes of the week, including the old ones"},
 		"search, add to cart, then checkout the cart with a card": {"search", "add to cart", "checkout the cart with a card"},
 	} {
 		var got []string
-		for _, p := range Parts(intent) {
+		for _, p := range partsBy(t, intent) {
 			got = append(got, p.Text)
 			if !strings.HasPrefix(p.Text, intent[p.Start:p.End]) || p.Start >= p.End {
 				t.Errorf("%q: part %q stands at %q", intent, p.Text, intent[p.Start:p.End])
@@ -98,7 +154,7 @@ func TestPartsStateOrder(t *testing.T) {
 		"once the build is done, send a mail. Then log out now":         "1>0 then",
 	} {
 		var got []string
-		for n, p := range Parts(intent) {
+		for n, p := range partsBy(t, intent) {
 			for _, earlier := range p.After {
 				got = append(got, fmt.Sprintf("%d>%d %s", n, earlier, p.Says))
 			}
@@ -107,7 +163,7 @@ func TestPartsStateOrder(t *testing.T) {
 			t.Errorf("%q: %q, want %q", intent, got, want)
 		}
 	}
-	parts := Parts("read config.json and open an issue about it")
+	parts := partsBy(t, "read config.json and open an issue about it")
 	if len(parts) != 2 || parts[1].Refers != "it" {
 		t.Errorf("%+v, want a second part that refers to the first", parts)
 	}
@@ -118,7 +174,7 @@ func FuzzParts(f *testing.F) {
 	f.Add("“x” and \xff then")
 	f.Fuzz(func(t *testing.T, s string) {
 		last := 0
-		for _, p := range Parts(s) {
+		for _, p := range partsBy(t, s) {
 			if p.Start < last || p.End <= p.Start || s[p.Start:p.End] != p.Text {
 				t.Fatalf("%q: part [%d, %d) %q after %d", s, p.Start, p.End, p.Text, last)
 			}

@@ -124,7 +124,7 @@ func (c *Candidate) Fit() *Leg {
 }
 
 // logitShare is the similarity that one logit of the model of pairs is worth in Unlike.
-const logitShare = 0.09
+const logitShare = 0.13
 
 // Unlike reports whether a tool that past intents did not use is too different from part n of the
 // intent to serve it. The sum of its similarity to the part, of its keyword score for the whole
@@ -140,7 +140,7 @@ func (r *Ranking) Unlike(c *Candidate, n int, logit float64) bool {
 type Ranking struct {
 	Candidates []Candidate // best first, ties by hybrid score, then ID
 	Parts      []Part      // of the intent
-	// Split is the probability of the parts by the weights of words, in [0, 1].
+	// Split is the probability of the parts, in [0, 1].
 	Split float64
 	// Neighbours holds the past intents that voted. Trust, in [0, 1], is the trust in
 	// their votes.
@@ -159,7 +159,10 @@ type Ranking struct {
 // intent without words is empty.
 func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, error) {
 	r := &Ranking{Alpha: 1}
-	r.Parts, r.Split = split(intent)
+	var err error
+	if r.Parts, r.Split, err = x.Parts(ctx, intent); err != nil {
+		return nil, err
+	}
 	if len(r.Parts) == 0 || x.Len() == 0 {
 		return r, ctx.Err()
 	}

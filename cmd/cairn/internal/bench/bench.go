@@ -32,7 +32,7 @@ func Commands(c *cli.App) []*cli.Command {
 
 func (a *app) benchCommand() *cli.Command {
 	return cli.Group("bench", "Measure quality and speed",
-		a.benchDocsCommand(), a.benchSelfCommand(), a.benchAskCommand(), a.benchCompareCommand(), a.benchReportCommand(), a.benchLoadCommand(), a.benchToolsCommand(), a.benchFitCommand(), a.benchPartsCommand(), a.benchEmbedCommand(), a.benchDAGCommand(), a.benchStageCommand())
+		a.benchDocsCommand(), a.benchSelfCommand(), a.benchAskCommand(), a.benchCompareCommand(), a.benchReportCommand(), a.benchLoadCommand(), a.benchToolsCommand(), a.benchFitCommand(), a.benchEmbedCommand(), a.benchDAGCommand(), a.benchStageCommand())
 }
 
 // benchCommand returns a subcommand of bench. It prints the report of measure also when
@@ -125,7 +125,7 @@ func (a *app) benchToolsCommand() *cli.Command {
 			}
 		}
 		return withModel(a, a.Model.OpenTools, func(model models.Embedder, bar *term.Progress) (*benchmarks.ToolsReport, error) {
-			o.Embedder = model
+			o.Embedder, o.Reader = model, a.Model.OpenReader
 			o.Progress = func(stage string, done, total int) { bar.Show(job.Progress{Phase: stage, Done: done, Total: total}) }
 			return benchmarks.Tools(ctx, o)
 		})
@@ -148,7 +148,7 @@ func (a *app) benchFitCommand() *cli.Command {
 	var file string
 	cmd := benchCommand(a, "fit --data DIR --data DIR [--weights FILE]", "Fit the choice of tools and the confidence of plans to intents whose tools are known", func(ctx context.Context, _ []string) (*benchmarks.FitReport, error) {
 		report, err := withModel(a, a.Model.OpenTools, func(model models.Embedder, bar *term.Progress) (*benchmarks.FitReport, error) {
-			o.Embedder = model
+			o.Embedder, o.Reader = model, a.Model.OpenReader
 			o.Progress = func(done, total int) { bar.Show(job.Progress{Phase: "sets", Done: done, Total: total}) }
 			return benchmarks.Fit(ctx, o)
 		})
@@ -163,23 +163,6 @@ func (a *app) benchFitCommand() *cli.Command {
 	flags.StringVar(&o.Cache, "cache", "", "folder that caches embeddings between runs")
 	_ = cmd.MarkFlagRequired("data")
 	a.AddModel(cmd)
-	return cmd
-}
-
-func (a *app) benchPartsCommand() *cli.Command {
-	var files []string
-	var weights string
-	cmd := benchCommand(a, "parts --requests FILE [--weights FILE]", "Fit the split of intents into parts to requests whose parts are known", func(context.Context, []string) (*benchmarks.PartsReport, error) {
-		report, err := benchmarks.FitParts(files)
-		if err == nil && weights != "" {
-			err = report.Write(weights)
-		}
-		return report, err
-	})
-	flags := cmd.Flags()
-	flags.StringArrayVar(&files, "requests", nil, "file with a request a line and its parts in double brackets")
-	flags.StringVar(&weights, "weights", "", "file to write the weights to")
-	_ = cmd.MarkFlagRequired("requests")
 	return cmd
 }
 
