@@ -140,10 +140,10 @@ func TestReader(t *testing.T) {
 	}
 	defer r.Close()
 	want := map[string]float64{
-		"todo: update task. Changes the title, notes or due date of a task. | id, title, due": 7.11,
-		"todo: create task. Adds a task to a list. | list, title, due":                        -4.72,
-		"weather: get forecast. Returns the forecast for a city. | city":                      -5.76,
-		"todo: complete task. Marks a task as done. | id":                                     -5.26,
+		"todo: update task. Changes the title, notes or due date of a task. | id, title, due": 13.62,
+		"todo: create task. Adds a task to a list. | list, title, due":                        -10.76,
+		"weather: get forecast. Returns the forecast for a city. | city":                      -12.82,
+		"todo: complete task. Marks a task as done. | id":                                     -11.81,
 	}
 	texts := slices.Sorted(maps.Keys(want))
 	logits, err := r.Rerank(t.Context(), "change the due date of the rent task to Friday", texts)
@@ -151,12 +151,12 @@ func TestReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, text := range texts {
-		if math.Abs(logits[i]-want[text]) > .5 {
+		if math.Abs(logits[i]-want[text]) > 1 {
 			t.Errorf("%s: logit %.2f, want %.2f", text, logits[i], want[text])
 		}
 	}
 	for request, want := range map[string]string{
-		"Please fork the repo, then open a pull request\nand tell #dev about it": "20112011120111 0.70",
+		"Please fork the repo, then open a pull request\nand tell #dev about it": "20112011120111 0.68",
 		"list files": "01 1.00",
 		"My card was stolen last night. Block it, and order a new card.": "2222220120111 1.00",
 		"search, add to cart, then checkout the cart":                    "00112011 1.00",

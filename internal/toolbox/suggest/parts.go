@@ -42,7 +42,7 @@ const (
 	// a logit that few pairs exceed.
 	readFirst   = 2
 	readPerPart = 8
-	mostLogit   = 4
+	mostLogit   = 8
 	// trusted is the trust in past intents from which they choose the tools.
 	trusted = 0.4
 )

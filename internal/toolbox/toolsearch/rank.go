@@ -124,7 +124,7 @@ func (c *Candidate) Fit() *Leg {
 }
 
 // logitShare is the similarity that one logit of the model of pairs is worth in Unlike.
-const logitShare = 0.13
+const logitShare = 0.09
 
 // Unlike reports whether a tool that past intents did not use is too different from part n of the
 // intent to serve it. The sum of its similarity to the part, of its keyword score for the whole
