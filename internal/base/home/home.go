@@ -5,10 +5,11 @@
 // cairn does not use an index that came with a folder. Each folder has two directories,
 // named after the folder and the hash of its path: one in the user's cache directory for
 // derived files, and one in the user's data directory for records that cannot be derived.
-// CAIRN_HOME replaces both parents. Only the user can enter these directories.
+// Both follow a folder that is moved. CAIRN_HOME replaces both parents. Only the user can enter these directories.
 package home
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -146,7 +147,8 @@ func nameOf(root string) string {
 	return fmt.Sprintf("%s-%x", base[:min(len(base), maxBase)], sum[:8])
 }
 
-// label is the name of the file in each directory that holds the path of the folder.
+// label is the name of the file in each directory that holds the path of the folder and, on
+// the next line, its identity.
 const label = "folder"
 
 // Make creates the directories of p and their parents. It fails if one of them is a link,
@@ -167,6 +169,22 @@ func (p Place) Make() error {
 	return nil
 }
 
+// Follow renames the directories of a folder that was moved to p.Root, unless p has records.
+func (p Place) Follow() {
+	id := identity(p.Root)
+	if _, err := os.Lstat(p.Records); err == nil || id == "" {
+		return
+	}
+	places, _ := All()
+	for _, old := range places {
+		_, known := labelOf(old.Records)
+		if _, err := os.Stat(old.Root); known == id && errors.Is(err, fs.ErrNotExist) {
+			_ = os.Rename(old.Records, p.Records) // Make reports where cairn cannot write
+			_ = os.Rename(old.Index, p.Index)     // an index that stays is made again
+		}
+	}
+}
+
 // Explain adds to err, if it reports that a private directory cannot be written, what the user
 // can do.
 func Explain(err error) error {
@@ -177,16 +195,17 @@ func Explain(err error) error {
 }
 
 // claim writes the label of the folder in dir, unless dir has it. The name of dir contains a
-// hash of the folder's path, so a different label is damaged.
+// hash of the folder's path, so a label of another folder is damaged.
 func (p Place) claim(dir string) error {
-	if labelOf(dir) == p.Root {
+	id := identity(p.Root)
+	if root, known := labelOf(dir); root == p.Root && known == id {
 		return nil
 	}
 	path := filepath.Join(dir, label)
 	if err := replaceable(path); err != nil {
 		return err
 	}
-	return atomicfile.Write(path, []byte(p.Root+"\n"), 0o600)
+	return atomicfile.Write(path, []byte(p.Root+"\n"+id), 0o600)
 }
 
 // replaceable renames a directory at path, which a file cannot replace.
@@ -197,10 +216,11 @@ func replaceable(path string) error {
 	return os.Rename(path, path+".damaged")
 }
 
-// labelOf returns the folder that dir belongs to, "" without a label.
-func labelOf(dir string) string {
+// labelOf returns the folder that dir belongs to and its identity, "" without a label.
+func labelOf(dir string) (root, id string) {
 	text, _ := os.ReadFile(filepath.Join(dir, label)) // claim replaces an unreadable label
-	return strings.TrimSuffix(string(text), "\n")
+	end := max(0, bytes.LastIndexByte(text, '\n'))
+	return string(text[:end]), strings.TrimPrefix(string(text[end:]), "\n")
 }
 
 // Private creates dir with missing parents, or checks that it is a directory of this user
@@ -251,7 +271,7 @@ func All() ([]Place, error) {
 			return nil, err
 		}
 		for _, e := range entries {
-			root := labelOf(filepath.Join(parent, e.Name()))
+			root, _ := labelOf(filepath.Join(parent, e.Name()))
 			if p, err := Of(root); err == nil && e.IsDir() && e.Name() == nameOf(root) && !known[root] {
 				known[root] = true
 				places = append(places, p)

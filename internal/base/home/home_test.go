@@ -157,8 +157,11 @@ func TestDamagedLabel(t *testing.T) {
 	}
 	for _, dir := range []string{p.Index, p.Records} {
 		name := filepath.Join(dir, label)
-		if err := errors.Join(os.Remove(name), os.MkdirAll(filepath.Join(name, "x"), 0o700), p.Make()); err != nil || labelOf(dir) != p.Root {
-			t.Errorf("a directory instead of a label: %v, label %q", err, labelOf(dir))
+		if err := errors.Join(os.Remove(name), os.MkdirAll(filepath.Join(name, "x"), 0o700), p.Make()); err != nil {
+			t.Errorf("a directory instead of a label: %v", err)
+		}
+		if got, _ := labelOf(dir); got != p.Root {
+			t.Errorf("after a directory instead of a label it is %q, want %q", got, p.Root)
 		}
 		for _, text := range damaged {
 			if err := os.WriteFile(name, text, 0o600); err != nil {

@@ -25,6 +25,7 @@ func (s Selection) Roots() []Root { return append([]Root{{Dir: s.Root}}, s.Furth
 func further(root, list string, refuse refusal) ([]Root, error) {
 	dirs := map[string]string{}
 	if place, err := home.Of(root); err == nil { // otherwise the folder cannot be indexed
+		place.Follow()
 		if dirs, err = place.Roots(); err != nil {
 			return nil, err
 		}
