@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -160,6 +161,9 @@ func (p Place) Make() error {
 			err = Private(dir)
 		}
 		if err == nil {
+			err = settle(dir)
+		}
+		if err == nil {
 			err = p.claim(dir)
 		}
 		if err != nil {
@@ -201,19 +205,25 @@ func (p Place) claim(dir string) error {
 	if root, known := labelOf(dir); root == p.Root && known == id {
 		return nil
 	}
-	path := filepath.Join(dir, label)
-	if err := replaceable(path); err != nil {
-		return err
-	}
-	return atomicfile.Write(path, []byte(p.Root+"\n"+id), 0o600)
+	return atomicfile.Write(filepath.Join(dir, label), []byte(p.Root+"\n"+id), 0o600)
 }
 
-// replaceable renames a directory at path, which a file cannot replace.
-func replaceable(path string) error {
-	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+// files lists the files of cairn at the top of the directories. Package owner locks "lock".
+var files = []string{label, "lock", rootsFile, rootsCopy}
+
+// settle removes the pipes and devices in dir, because a process that opens one may wait for
+// ever. It renames a directory in the place of a file.
+func settle(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil: // the next step reports it, unless dir is missing
+		case d.Type()&(fs.ModeNamedPipe|fs.ModeDevice) != 0:
+			_ = os.Remove(path)
+		case d.IsDir() && filepath.Dir(path) == dir && slices.Contains(files, d.Name()):
+			return os.Rename(path, path+".damaged")
+		}
 		return nil
-	}
-	return os.Rename(path, path+".damaged")
+	})
 }
 
 // labelOf returns the folder that dir belongs to and its identity, "" without a label.
@@ -304,6 +314,7 @@ func (r roots) sum() uint32 {
 
 // Roots returns the further folders of p by name.
 func (p Place) Roots() (map[string]string, error) {
+	_ = settle(p.Records) // a file that still cannot be read is an error
 	r, err := p.roots()
 	return r.Roots, err
 }
@@ -353,11 +364,7 @@ func (p Place) SetRoots(list map[string]string) error {
 		return err
 	}
 	for _, name := range []string{rootsCopy, rootsFile} {
-		path := filepath.Join(p.Records, name)
-		if err := replaceable(path); err != nil {
-			return err
-		}
-		if err := atomicfile.Write(path, append(text, '\n'), 0o600); err != nil {
+		if err := atomicfile.Write(filepath.Join(p.Records, name), append(text, '\n'), 0o600); err != nil {
 			return err
 		}
 	}
