@@ -26,7 +26,7 @@ func (r *Retriever) locate(spec string) (f *parsedFile, rest suffix, cached bool
 	original := spec
 	spec = strings.TrimPrefix(r.relative(spec), "/") // "/" is the workspace's folder
 	if strings.ContainsAny(spec, "#:") && !r.exists(spec) {
-		if spec, rest.anchor, rest.from, rest.to, err = markdown.SplitPlace(spec); err != nil {
+		if spec, rest.anchor, rest.from, rest.to, err = markdown.SplitPlace(spec, r.exists); err != nil {
 			return nil, rest, false, invalid("path", "%q has %s", original, err)
 		}
 	}

@@ -51,6 +51,7 @@ func TestReadPlaces(t *testing.T) {
 		{"docs/g.md:7", "", "hello", 7, 7, "", "", "last"},
 		{"docs/g.md:27-9999", "", "end", 27, 27, "", "intro", ""},
 		{"docs/C# notes.md", "", "# Sharp", 0, 0, "", "", ""},
+		{"docs/C# notes.md:1", "", "# Sharp", 1, 1, "", "", ""},
 		{"docs/late.md", "", "# Late\n\nend", 3, 5, "", "", ""},
 		{"docs/crlf.md#a", "", "# A\r\n\r\ntext", 1, 3, "", "", "b"},
 	} {

@@ -94,7 +94,7 @@ func (p *Past) at(commit *git.Commit, path, name string) ([]byte, int, error) {
 
 // Read returns a document, a section (path#anchor) or lines (path:from-to).
 func (p *Past) Read(ctx context.Context, place string) (*retriever.Reading, error) {
-	path, anchor, from, to, err := markdown.SplitPlace(place)
+	path, anchor, from, to, err := markdown.SplitPlace(place, func(path string) bool { _, _, err := p.at(p.commit, path, path); return err == nil })
 	if err != nil {
 		return nil, fmt.Errorf("%.200q names no lines: want a range from 1", place)
 	}

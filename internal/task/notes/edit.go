@@ -99,7 +99,7 @@ func (s *Store) cite(ctx context.Context, places []string) ([]receipt.Full, erro
 			}
 		} else {
 			var err error
-			r.Path, r.Anchor, r.Start, r.End, err = markdown.SplitPlace(p)
+			r.Path, r.Anchor, r.Start, r.End, err = markdown.SplitPlace(p, func(path string) bool { _, err := s.o.Source.Text(path); return err == nil })
 			if err != nil || r.Anchor == "" && r.Start == 0 {
 				return nil, task.Invalid("rests_on: %.200q names no lines; want docs/a.md#anchor or docs/a.md:3-9", p)
 			}

@@ -170,13 +170,13 @@ func levenshtein(a, b []rune) int {
 var linesSuffix = pattern(`^(.+):([0-9]{1,9})(?:-([0-9]{1,9}))?$`)
 
 // SplitPlace splits a place in a document: path#anchor, or path:from-to or path:from with
-// lines from 1. Without lines from and to are 0, without an anchor anchor is "". It fails if
-// the lines are no range.
-func SplitPlace(place string) (path, anchor string, from, to int, err error) {
-	if i := strings.LastIndexByte(place, '#'); i > 0 {
+// lines from 1. Without lines from and to are 0, without an anchor anchor is "". A path with
+// "#" before lines must be that of a file. It fails if the lines are no range.
+func SplitPlace(place string, isFile func(path string) bool) (path, anchor string, from, to int, err error) {
+	m := linesSuffix().FindStringSubmatch(place)
+	if i := strings.LastIndexByte(place, '#'); i > 0 && (m == nil || !isFile(m[1])) {
 		return place[:i], place[i+1:], 0, 0, nil
 	}
-	m := linesSuffix().FindStringSubmatch(place)
 	if m == nil {
 		return place, "", 0, 0, nil
 	}
