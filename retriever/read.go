@@ -338,7 +338,8 @@ func decodeNext(s string, f *parsedFile, e extent) (start, end int, err error) {
 }
 
 // fitReading shortens a reading to the budget. It cuts at the last start of a section
-// that fits, otherwise at a line break, otherwise between two runes.
+// that fits, otherwise at a line break, otherwise between two runes: the first of them with
+// which the part takes half of the budget.
 func (r *Retriever) fitReading(f *parsedFile, e extent, reading *Reading, q ReadRequest) (*Reading, error) {
 	budget := q.MaxTokens
 	fits := func(end int) *Reading {
@@ -381,13 +382,12 @@ func (r *Retriever) fitReading(f *parsedFile, e extent, reading *Reading, q Read
 			sections = append(sections, at)
 		}
 	}
-	if part := last(sections); part != nil {
-		return part, nil
-	}
 	from := sort.SearchInts(f.lines, e.start+1)
 	to := sort.SearchInts(f.lines, e.end)
-	if part := last(f.lines[from:to]); part != nil && part.Content != "" {
-		return part, nil
+	for _, borders := range [][]int{sections, f.lines[from:to]} {
+		if part := last(borders); part != nil && part.Content != "" && 2*r.size(part, q.AsText) >= budget {
+			return part, nil
+		}
 	}
 	var runes []int
 	for i := e.start + 1; i < min(e.end, e.start+longestToken*budget); i++ {

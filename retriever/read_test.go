@@ -240,10 +240,11 @@ func TestReadLimit(t *testing.T) {
 	read(t, f, ReadRequest{Path: "big.md", MaxTokens: 500})
 }
 
-// TestReadParts reads documents in parts of every size and puts them together.
+// TestReadParts reads documents in parts of every size and puts them together. Each part but
+// the last takes half of its budget, also the title before a long section.
 func TestReadParts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	files := map[string]string{"long.md": strings.Repeat("endless", 3000) + "\n", "cjk.md": strings.Repeat("文書検索", 2000)}
+	files := map[string]string{"long.md": strings.Repeat("endless", 3000) + "\n", "cjk.md": strings.Repeat("文書検索", 2000), "title.md": "# Title\n\n## One\n\n" + strings.Repeat("one line\n\n", 3000) + "## Two\n\nend\n"}
 	for i := range testutil.Few(6) {
 		files[fmt.Sprintf("d%d.md", i)] = testutil.Markdown(r, 12000)
 	}
@@ -255,7 +256,7 @@ func TestReadParts(t *testing.T) {
 			parts := 0
 			for next := ""; ; parts++ {
 				part := read(t, f, ReadRequest{Path: path, MaxTokens: budget, Next: next})
-				if n := count(renderJSON(part)); n > budget {
+				if n := count(renderJSON(part)); n > budget || part.Next != "" && 2*n < budget {
 					t.Errorf("%s: a part has %d tokens, budget %d", path, n, budget)
 				}
 				if part.Content == "" {
