@@ -149,6 +149,24 @@ func (b *Brief) Prompt() string {
 // Unmark replaces the tags in quoted text that would end the quotation.
 var Unmark = strings.NewReplacer("<passage", "‹passage", "</passage", "‹/passage", "<answer", "‹answer", "</answer", "‹/answer").Replace
 
+// Reply is an answer as a language model writes it: some cite the passages by number.
+type Reply struct {
+	Answered
+	Cited []any `json:"citations"`
+}
+
+// Answered returns the answer with the ids of the cited passages after its Citations.
+func (b *Brief) Answered(r Reply) *Answered {
+	for _, c := range r.Cited {
+		id := fmt.Sprint(c)
+		if n, err := strconv.Atoi(strings.Trim(id, "[]")); err == nil && n >= 1 && n <= len(b.Passages) {
+			id = b.Passages[n-1].ID
+		}
+		r.Citations = append(slices.Clip(r.Citations), id)
+	}
+	return &r.Answered
+}
+
 // citationInText matches the citations in a text: the number of a passage or an id.
 var citationInText = regexp.MustCompile(`\[(\d{1,2})\]|\[?(doc:[^\s\]()]+)\]?`)
 
@@ -158,15 +176,13 @@ var citationInText = regexp.MustCompile(`\[(\d{1,2})\]|\[?(doc:[^\s\]()]+)\]?`)
 func (b *Brief) ReadAnswer(text string, a Answered) (*Answered, error) {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "{") {
-		citations := a.Citations
-		a.Citations = nil // Decode would write into the slice of the caller
+		reply := Reply{Answered: a}
 		dec := json.NewDecoder(strings.NewReader(text))
 		dec.DisallowUnknownFields()
-		if err := dec.Decode(&a); err != nil {
+		if err := dec.Decode(&reply); err != nil {
 			return nil, fmt.Errorf(`the answer begins like JSON but is not {"answer", "citations", "not_found"}: %w`, err)
 		}
-		a.Citations = append(a.Citations, citations...)
-		return &a, nil
+		return b.Answered(reply), nil
 	}
 	a.Answer = text
 	for _, m := range citationInText.FindAllStringSubmatch(text, -1) {

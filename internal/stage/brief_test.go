@@ -15,7 +15,8 @@ func TestReadAnswer(t *testing.T) {
 	}{
 		{" Ann does [2], says doc:a.md#x. ", nil, "Ann does [2], says doc:a.md#x.", []string{"doc:b.md", "doc:a.md#x"}},
 		{"Ann does.", []string{"doc:b.md"}, "Ann does.", []string{"doc:b.md"}},
-		{`{"answer":"Ann does","citations":["doc:a.md#x"]}`, []string{"doc:b.md"}, "Ann does", []string{"doc:a.md#x", "doc:b.md"}},
+		{`{"answer":"Ann does","citations":["doc:a.md#x"]}`, []string{"doc:b.md"}, "Ann does", []string{"doc:b.md", "doc:a.md#x"}},
+		{`{"answer":"Ann does","citations":[2,"1","[2]",3]}`, nil, "Ann does", []string{"doc:b.md", "doc:a.md#x", "doc:b.md", "3"}},
 		{`{"answer":"Ann does"}`, []string{"doc:b.md"}, "Ann does", []string{"doc:b.md"}},
 		{"Ann does [3].", nil, "", nil},
 		{`{"reply":"Ann does"}`, nil, "", nil},

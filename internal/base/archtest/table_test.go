@@ -22,7 +22,7 @@ var rooms = []room{
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5340},
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13140},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7650},
-	{"internal/stage", "internal/base internal/text internal/store retriever", 5031},
+	{"internal/stage", "internal/base internal/text internal/store retriever", 5048},
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 10360},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 210},
 	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 8039},

@@ -83,15 +83,16 @@ func newClient(o options) (*Client, error) {
 
 // Answer implements stage.Reasoner.
 func (c *Client) Answer(ctx context.Context, b *stage.Brief) (*stage.Answered, error) {
-	var a stage.Answered
-	if err := c.ask(ctx, c.model, stage.AnswerSystem, b.Prompt(), &a); err != nil {
+	var r stage.Reply
+	if err := c.ask(ctx, c.model, stage.AnswerSystem, b.Prompt(), &r); err != nil {
 		return nil, err
 	}
+	a := b.Answered(r)
 	a.By = c.model
 	if a.Confidence != nil && !(*a.Confidence >= 0 && *a.Confidence <= 1) {
 		a.Confidence = nil // out of range
 	}
-	return &a, nil
+	return a, nil
 }
 
 const intentSystem = `You analyse a question to documents. Reply with one JSON object and nothing else:
