@@ -89,4 +89,4 @@ if [ -z "${FAST:-}" ] && command -v "$(go env CC)" >/dev/null; then
 	CGO_ENABLED=1 go test -race $short -vet=off $packages
 fi
 
-step done
+printf "== done\n"
