@@ -30,6 +30,9 @@ type noteArgs struct {
 	Text string `json:"text,omitempty"`
 }
 
+// counted ends a call of count_note.
+var counted = make(chan struct{})
+
 // openProxy returns a proxy to one server with a few tools, which are approved and in the
 // catalogue.
 func openProxy(t *testing.T) *Proxy {
@@ -49,6 +52,11 @@ func openProxy(t *testing.T) *Proxy {
 	})
 	mcp.AddTool(sdk, &mcp.Tool{Name: "link_note", Description: "Links a note."}, func(context.Context, *mcp.CallToolRequest, noteArgs) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ResourceLink{Name: "the note", URI: "note://1"}}}, nil, nil
+	})
+	mcp.AddTool(sdk, &mcp.Tool{Name: "count_note", Description: "Counts notes."}, func(ctx context.Context, req *mcp.CallToolRequest, _ noteArgs) (*mcp.CallToolResult, any, error) {
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: 3, Total: 10})
+		<-counted
+		return &mcp.CallToolResult{}, nil, nil
 	})
 	sdk.AddResource(&mcp.Resource{Name: "note", URI: "note://1"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "note://1", Text: strings.Repeat("line of a note\n", 500) + "sk-abcdefghijklmnopqrstuvwx"}}}, nil
@@ -120,6 +128,25 @@ func TestCallTool(t *testing.T) {
 	if f, ok := err.(*Failure); !ok || string(f.Data["example"].(json.RawMessage)) != `{"path":"plan.md"}` {
 		t.Errorf("the error for wrong arguments is %+v, want the example in it", err)
 	}
+}
+
+// TestProgress: the progress of a server reaches the client with its total.
+func TestProgress(t *testing.T) {
+	p := openProxy(t)
+	s := startSession(t, New((&fake{}).folder(), &Options{Groups: []Group{Auto}, Toolbox: p.Box, Proxy: p}))
+	initialize(s, `{}`)
+	s.send(request(1, "tools/call", `{"name":"call_tool","arguments":{"tool":"count_note","arguments":{"path":"x"}},"_meta":{"progressToken":"p"}}`))
+	var n struct {
+		Method string
+		Params mcp.ProgressNotificationParams
+	}
+	line := s.receive()
+	if err := json.Unmarshal([]byte(line), &n); err != nil || n.Params.ProgressToken != "p" || n.Params.Progress != 3 || n.Params.Total != 10 {
+		t.Errorf("%s, %v, want progress 3 of 10", line, err)
+	}
+	counted <- struct{}{}
+	s.receive()
+	s.close()
 }
 
 // TestCallNewTool: a tool that the server has added since the approval is refused with the command

@@ -9,7 +9,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"cairn/internal/base/job"
 	"cairn/tools/gateway"
 	"cairn/tools/mcptask"
 )
@@ -22,11 +21,14 @@ func (s *Server) offerLogging(c *mcp.ServerCapabilities) {
 }
 
 // peerOf returns the client of req, for which calls of other servers are made.
-func peerOf(ctx context.Context, client string, req *mcp.CallToolRequest, report func(job.Progress)) gateway.Peer {
+func peerOf(ctx context.Context, client string, req *mcp.CallToolRequest) gateway.Peer {
 	p := gateway.Peer{Name: client, Again: len(req.Params.InputResponses) > 0}
 	p.Log = func(m *mcp.LoggingMessageParams) { _ = req.Session.Log(ctx, m) } // an error means that the client has left
-	if report != nil {
-		p.Progress = func(message string) { report(job.Progress{Phase: message}) }
+	if token := req.Params.GetProgressToken(); token != nil {
+		p.Progress = func(n mcp.ProgressNotificationParams) {
+			n.ProgressToken = token
+			_ = req.Session.NotifyProgress(ctx, &n)
+		}
 	}
 	if mcptask.Capabilities(req).Elicitation != nil {
 		p.Confirm = func(_ context.Context, question string) (bool, error) { return confirmed(req, question) }

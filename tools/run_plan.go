@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"cairn/internal/base/job"
 	"cairn/internal/text/fit"
 	"cairn/internal/toolbox"
@@ -292,8 +294,10 @@ func (p *Proxy) runPlan(ctx context.Context, a runPlanArgs) (*Ran, error) {
 	}
 	o := RunOptions{DryRun: a.DryRun, Tokens: a.MaxTokens.given(), background: originOf(ctx).tasks}
 	o.KeepGoing, o.Resume, o.Restart, o.Repeat = a.KeepGoing, a.Resume, a.Restart, a.Repeat
+	peer := originOf(ctx).peer
 	if report := originOf(ctx).progress; report != nil {
 		o.Progress = func(line string) { report(job.Progress{Phase: line}) }
+		peer.Progress = func(n mcp.ProgressNotificationParams) { o.Progress(cmp.Or(n.Message, fmt.Sprint(n.Progress))) }
 	}
-	return p.Run(ctx, plan, o, originOf(ctx).peer)
+	return p.Run(ctx, plan, o, peer)
 }

@@ -158,7 +158,7 @@ func (s *Server) toolHandler(t tool, session func(mcp.Request) string) mcp.ToolH
 		client := cmp.Or(session(req), reportedName(req))
 		r := originOf(ctx)
 		r.text, r.tasks, r.progress = true, mcptask.Declared(req), notifier(ctx, req)
-		r.peer = peerOf(ctx, client, req, r.progress)
+		r.peer = peerOf(ctx, client, req)
 		ctx = withOrigin(ctx, r)
 		if req.Extra != nil {
 			ctx = taskgraph.WithChannel(ctx, req.Extra.Header.Get(channelHeader))

@@ -202,7 +202,7 @@ func TestEndlessResult(t *testing.T) {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		var seen atomic.Int64
-		_, err := g.Call(t.Context(), Call{Server: "test", Tool: c.tool, Arguments: []byte(c.arguments), Timeout: c.limit, Peer: Peer{Progress: func(string) { seen.Add(1) }}})
+		_, err := g.Call(t.Context(), Call{Server: "test", Tool: c.tool, Arguments: []byte(c.arguments), Timeout: c.limit, Peer: Peer{Progress: func(mcp.ProgressNotificationParams) { seen.Add(1) }}})
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); outcome(nil, err) != Lost || grown > 64<<20 || seen.Load() > maxNotices {
@@ -255,7 +255,7 @@ func TestFloods(t *testing.T) {
 	g := open(t, "plain", nil)
 	approve(t, g)
 	var seen atomic.Int64
-	_, err := g.Call(t.Context(), Call{Server: "test", Tool: "notify", Arguments: []byte(`{"text":"busy","count":3000}`), Peer: Peer{Progress: func(string) { seen.Add(1) }}})
+	_, err := g.Call(t.Context(), Call{Server: "test", Tool: "notify", Arguments: []byte(`{"text":"busy","count":3000}`), Peer: Peer{Progress: func(mcp.ProgressNotificationParams) { seen.Add(1) }}})
 	if err != nil || seen.Load() == 0 || seen.Load() > maxNotices {
 		t.Errorf("%d messages, %v, want 1 to %d", seen.Load(), err, maxNotices)
 	}

@@ -26,7 +26,7 @@ type Peer struct {
 	Name string
 	// Again means that the client repeats a call with the answer to a question.
 	Again    bool
-	Progress func(message string)
+	Progress func(mcp.ProgressNotificationParams) // without a token
 	Log      func(*mcp.LoggingMessageParams)
 	// Elicit asks the user a question of a server during a call. Confirm asks whether a call
 	// may begin.
@@ -78,14 +78,7 @@ func (l *live) progress(_ context.Context, req *mcp.ProgressNotificationClientRe
 	if c == nil || c.peer.Progress == nil || !c.count(&c.notices, maxNotices) {
 		return
 	}
-	text := fit.Cut(req.Params.Message, maxQuestion)
-	if text == "" {
-		text = fmt.Sprint(req.Params.Progress)
-		if req.Params.Total > 0 {
-			text += fmt.Sprint(" of ", req.Params.Total)
-		}
-	}
-	c.peer.Progress(text)
+	c.peer.Progress(mcp.ProgressNotificationParams{Message: fit.Cut(req.Params.Message, maxQuestion), Progress: req.Params.Progress, Total: req.Params.Total})
 }
 
 // log forwards a log message to the client of the only call.
