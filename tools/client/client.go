@@ -191,6 +191,8 @@ func noServer(err error) error {
 	return err
 }
 
+const otherPath = "an endpoint often ends in /mcp; one in /sse has the older transport HTTP+SSE, which cairn does not speak"
+
 // unreachable shortens the error of a URL that does not answer: the error of the SDK names
 // each of its layers.
 func unreachable(err error) error {
@@ -207,8 +209,8 @@ func unreachable(err error) error {
 	for _, status := range []struct{ sent, hint string }{
 		{"Unauthorized", "the server requires a token: name the environment variable that holds it with --token-env, or log in with --oauth"},
 		{"Forbidden", "the token may not do this"},
-		{"Not Found", "nothing is served at this path; an endpoint often ends in /mcp"},
-		{"Method Not Allowed", "this path does not accept MCP requests; an endpoint often ends in /mcp"},
+		{"Not Found", "nothing is served at this path; " + otherPath},
+		{"Method Not Allowed", "this path does not accept MCP requests; " + otherPath},
 	} {
 		if strings.HasSuffix(text, ": "+status.sent) {
 			return fmt.Errorf("%s; %s", status.sent, status.hint)

@@ -119,6 +119,8 @@ func TestImportOverHTTP(t *testing.T) {
 		switch {
 		case r.Header.Get("Authorization") != "Bearer sesame" || r.Header.Get("X-Api-Key") != "key":
 			http.Error(w, "who are you", http.StatusUnauthorized)
+		case r.URL.Path == "/sse":
+			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
 		case r.URL.Path == "/away":
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
 		default:
@@ -136,6 +138,7 @@ func TestImportOverHTTP(t *testing.T) {
 		"no token":  {Target{URL: s.URL, Header: header}, "Unauthorized"},
 		"no header": {Target{URL: s.URL, Token: "sesame"}, "Unauthorized"},
 		"away":      {Target{URL: s.URL + "/away", Token: "sesame", Header: header}, "redirects to"},
+		"older":     {Target{URL: s.URL + "/sse", Token: "sesame", Header: header}, "older transport HTTP+SSE"},
 		"scheme":    {Target{URL: "ftp://host/"}, "want http"},
 		"no host":   {Target{URL: "http://"}, "want http"},
 		"both":      {Target{URL: s.URL, Command: []string{"x"}}, "want one"},
