@@ -12,8 +12,9 @@ import (
 // Board is a snapshot of all cards. It is immutable.
 type Board struct {
 	// Cards are sorted by Created, cards without it last, then by ID.
-	Cards    []*Card
-	unusable []task.Problem // the files that are not cards, by path
+	Cards []*Card
+	// Unusable are the files that are not cards, by path.
+	Unusable []task.Problem
 	byID     map[string]*Card
 	byFolded func() map[string]*Card // by ID in lower case
 	byTitle  func() map[string]*Card // by title in lower case; nil for an ambiguous title
@@ -67,7 +68,7 @@ func newBoard(all ...map[string]*entry) *Board {
 	for _, entries := range all {
 		for _, e := range entries {
 			if e.unusable != nil {
-				b.unusable = append(b.unusable, *e.unusable)
+				b.Unusable = append(b.Unusable, *e.unusable)
 				continue
 			}
 			b.Cards = append(b.Cards, e.card)
@@ -75,7 +76,7 @@ func newBoard(all ...map[string]*entry) *Board {
 		}
 	}
 	slices.SortFunc(b.Cards, byCreation)
-	slices.SortFunc(b.unusable, func(x, y task.Problem) int { return strings.Compare(x.Path, y.Path) })
+	slices.SortFunc(b.Unusable, func(x, y task.Problem) int { return strings.Compare(x.Path, y.Path) })
 	b.byFolded = sync.OnceValue(func() map[string]*Card {
 		all := make(map[string]*Card, len(b.Cards))
 		for _, c := range slices.Backward(b.Cards) { // of equal keys the first card wins

@@ -35,7 +35,7 @@ func same(t *testing.T, what string, s *Store, dir string) {
 		for _, c := range b.Cards {
 			lines = append(lines, fmt.Sprint(c.ID, " ", c.Title, " ", c.Created, " ", c.DependsOn))
 		}
-		for _, p := range b.unusable {
+		for _, p := range b.Unusable {
 			lines = append(lines, p.Path+": "+p.Message)
 		}
 		return lines

@@ -55,7 +55,7 @@ func (s *Store) Check() ([]task.Problem, error) {
 		return nil, err
 	}
 	all := b.All()
-	problems := slices.Clone(b.unusable)
+	problems := slices.Clone(b.Unusable)
 	now := s.o.Now()
 	tags, claimed := map[string][]*Card{}, map[string][]*Card{}
 	for _, c := range b.Cards {

@@ -42,8 +42,8 @@ func TestClaudeTasks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(b.Cards) != 2 || len(b.unusable) != 1 || b.Live().Graph.IsReady("c00002") {
-		t.Fatalf("%d cards, problems %v, want 2 and 1, and task 2 waits", len(b.Cards), b.unusable)
+	if len(b.Cards) != 2 || len(b.Unusable) != 1 || b.Live().Graph.IsReady("c00002") {
+		t.Fatalf("%d cards, problems %v, want 2 and 1, and task 2 waits", len(b.Cards), b.Unusable)
 	}
 	update := func(id, updates string) error {
 		t.Helper()

@@ -105,7 +105,7 @@ func (s *Store) dependencies(folder string, names, old []string) ([]string, erro
 		}
 		if c, ok := b.Card(id); ok {
 			id = c.ID
-		} else if !slices.Contains(old, id) && !slices.ContainsFunc(b.unusable, func(p task.Problem) bool { return p.ID == id }) {
+		} else if !slices.Contains(old, id) && !slices.ContainsFunc(b.Unusable, func(p task.Problem) bool { return p.ID == id }) {
 			return nil, &task.Error{Number: task.CodeNotFound, Message: "Dependency Not Found", Data: map[string]any{
 				"kind": "DependencyNotFound", "id": id, "path": path.Join(folder, id+".md"), "suggestion": "Create task " + id + " first, or leave it out of depends_on"}}
 		}

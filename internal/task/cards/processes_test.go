@@ -131,7 +131,7 @@ func TestManyProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range b.unusable {
+		for _, p := range b.Unusable {
 			t.Errorf("a reader sees a torn card: %+v", p)
 		}
 	}

@@ -132,8 +132,8 @@ func (s *Store) named(id string) (*Board, *Card, error) {
 	if c, ok := b.Card(id); ok {
 		return b, c, nil
 	}
-	if i := slices.IndexFunc(b.unusable, func(p task.Problem) bool { return p.ID == id }); i >= 0 {
-		return nil, nil, notACard(b.unusable[i].Path, b.unusable[i].Message, b.unusable[i].Fix)
+	if i := slices.IndexFunc(b.Unusable, func(p task.Problem) bool { return p.ID == id }); i >= 0 {
+		return nil, nil, notACard(b.Unusable[i].Path, b.Unusable[i].Message, b.Unusable[i].Fix)
 	}
 	p, err := s.Path(id)
 	if err != nil {
