@@ -139,7 +139,7 @@ func (s *Store) named(id string) (*Board, *Card, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	data := map[string]any{"id": id, "path": p, "suggestion": "list_tasks shows the ids there are"}
+	data := map[string]any{"id": id, "path": p, "suggestion": "List the task cards to see their ids"}
 	if near := markdown.Nearest(slices.Sorted(maps.Keys(b.byID)), id, 1); len(near) > 0 {
 		data["suggestion"] = fmt.Sprintf("Did you mean '%s'?", near[0])
 	}
