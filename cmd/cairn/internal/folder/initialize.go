@@ -23,6 +23,10 @@ func (a *app) initCommand() *cli.Command {
 	var force bool
 	cmd := cli.NewCommand("init", "Create .cairn with cards, docs and config.toml in the folder",
 		a.Command(func(context.Context, []string) error {
+			in := "" // the commands that are proposed
+			if a.Dir != "" {
+				in = fmt.Sprintf(" -C %q", a.Dir)
+			}
 			sel, err := config.Select(cmp.Or(a.Dir, "."))
 			if err != nil {
 				return err
@@ -43,7 +47,7 @@ func (a *app) initCommand() *cli.Command {
 			}
 			path, err := config.Write(sel.Root, ".cairn", cfg, force)
 			if errors.Is(err, fs.ErrExist) {
-				return fmt.Errorf("%s exists already; `cairn init --force` overwrites it with the defaults", path)
+				return fmt.Errorf("%s exists already; `cairn init%s --force` overwrites it with the defaults", path, in)
 			} else if err != nil {
 				return err
 			}
@@ -51,7 +55,7 @@ func (a *app) initCommand() *cli.Command {
 				return err
 			}
 			return a.Out.Print(map[string]any{"workspace": sel.Root, "config": path, "carried_over": append([]string{}, carried...)}, func() {
-				a.Out.Printf("created %s; next: cairn index\n", filepath.Dir(path))
+				a.Out.Printf("created %s; next: cairn index%s\n", filepath.Dir(path), in)
 				if len(carried) > 0 {
 					a.Out.Printf("copied from .cuedeck/config.toml, which no longer has an effect: %s\n", strings.Join(carried, ", "))
 				}
