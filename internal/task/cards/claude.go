@@ -136,25 +136,31 @@ func (s *Store) changeTask(ctx context.Context, c *Card, ch changes) (*Card, []s
 	if len(values) == 0 {
 		return c, fields, nil
 	}
-	if err := cmp.Or(ch.checkClaim(c), s.checkGraph(c, ch, fields)); err != nil {
-		return nil, nil, err
-	}
-	if err := s.writeTask(ctx, c, values); err != nil {
+	check := func(c *Card) error { return cmp.Or(ch.checkClaim(c), s.checkGraph(c, ch, fields)) }
+	if err := s.writeTask(ctx, c, values, check); err != nil {
 		return nil, nil, FileError(c.Path, err)
 	}
 	_, now, err := s.named(c.ID)
 	return now, fields, err
 }
 
-// writeTask sets values in the file of a task. The lock of its folder excludes other processes of
-// cairn. Claude Code has its own lock, so a file that changes meanwhile is not written.
-func (s *Store) writeTask(ctx context.Context, c *Card, values map[string]any) error {
+// writeTask sets values in the file of a task, unless check refuses its present state. The lock
+// of its folder excludes other processes of cairn. Claude Code has its own lock, so a file that
+// changes meanwhile is not written.
+func (s *Store) writeTask(ctx context.Context, c *Card, values map[string]any, check func(*Card) error) error {
 	tree, err := walk.Open(walk.Root{Dir: s.o.Claude})
 	if err != nil {
 		return err
 	}
 	defer tree.Close()
 	_, err = files.New(tree, nil).Edit(ctx, c.claude, func(text []byte, _ files.Stamp) (_ []byte, err error) {
+		_, now, err := s.named(c.ID)
+		if err == nil {
+			err = check(now)
+		}
+		if err != nil {
+			return nil, err
+		}
 		for _, key := range slices.Sorted(maps.Keys(values)) {
 			if text, err = jsonedit.Set(text, key, values[key]); err != nil {
 				return nil, task.Invalid("%s is unchanged, because %s", c.Path, err)

@@ -7,11 +7,43 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"cairn/internal/task/files"
 	"cairn/internal/text/walk"
 )
+
+// TestClaimTask: of several processes that claim a task of Claude Code, one succeeds.
+func TestClaimTask(t *testing.T) {
+	list := t.TempDir()
+	tree, err := walk.Open(walk.Root{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	for n := range 20 {
+		if err := os.WriteFile(filepath.Join(list, fmt.Sprintf("%d.json", n)), []byte(`{"subject":"Plan it","status":"pending"}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var claims sync.WaitGroup
+		var claimed atomic.Int32
+		for i := range 8 {
+			claims.Go(func() {
+				updates := map[string]json.RawMessage{"status": json.RawMessage(`"active"`), "assignee": fmt.Appendf(nil, `"@a%d"`, i)}
+				s := New(files.New(tree, nil), &Options{Claude: list})
+				if _, err := s.Update(t.Context(), UpdateRequest{ID: claudeID(uint64(n)), Updates: updates}); err == nil {
+					claimed.Add(1)
+				}
+			})
+		}
+		claims.Wait()
+		if got := claimed.Load(); got != 1 {
+			t.Fatalf("%d claims of task %d succeeded, want 1", got, n)
+		}
+	}
+}
 
 // TestClaudeTasks: tasks of Claude Code are cards, and a change of one keeps every byte around the
 // changed value.
