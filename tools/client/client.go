@@ -6,6 +6,7 @@ package client
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -181,6 +182,21 @@ func (s *Session) ListTools(ctx context.Context, cursor string) (catalog.Page, e
 		page.Tools = append(page.Tools, raw)
 	}
 	return page, nil
+}
+
+// legible returns a message with content of an unknown type as text, because the SDK refuses it.
+func legible(message []byte) []byte {
+	var m struct {
+		Result struct{ Content []json.RawMessage }
+	}
+	_ = json.Unmarshal(message, &m) // other messages have none
+	for _, block := range m.Result.Content {
+		if block[0] == '{' && json.Unmarshal(fmt.Appendf(nil, `{"content":[%s]}`, block), &mcp.CallToolResult{}) != nil {
+			text, _ := json.Marshal(&mcp.TextContent{Text: string(block)}) // never fails
+			message = bytes.Replace(message, block, text, 1)
+		}
+	}
+	return message
 }
 
 // noServer explains the error of a command that does not speak the protocol.

@@ -136,7 +136,7 @@ func split(line []byte) (found, other []byte) {
 			n = int(values.InputOffset())
 		}
 		if message.JSONRPC != "" {
-			found = append(append(found, rest[:n]...), '\n')
+			found = append(append(found, legible(rest[:n])...), '\n')
 		} else {
 			other = append(other, rest[:n]...)
 		}

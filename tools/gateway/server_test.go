@@ -55,10 +55,13 @@ func ran(text string) {
 	}
 }
 
-// hologram is content of a type that the protocol does not have.
-type hologram struct{ *mcp.TextContent }
+// odd is content that the protocol does not have.
+type odd struct {
+	*mcp.TextContent
+	json string
+}
 
-func (hologram) MarshalJSON() ([]byte, error) { return []byte(`{"type":"hologram"}`), nil }
+func (o odd) MarshalJSON() ([]byte, error) { return []byte(o.json), nil }
 
 func testServer(role string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
@@ -111,9 +114,11 @@ func testServer(role string) *mcp.Server {
 	s.AddTool(&mcp.Tool{Name: "refuse", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return nil, &jsonrpc.Error{Code: -32000, Message: "refused", Data: json.RawMessage(`{"hint":"later"}`)}
 	})
-	s.AddTool(&mcp.Tool{Name: "hologram", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{hologram{&mcp.TextContent{}}}}, nil
-	})
+	for name, content := range map[string]string{"hologram": `{"type":"hologram","light":1}`, "number": `7`} {
+		s.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{odd{json: content}, &mcp.TextContent{Text: "after"}}}, nil
+		})
+	}
 	s.AddTool(&mcp.Tool{Name: "ask", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if r, ok := req.Params.InputResponses["q"].(*mcp.ElicitResult); ok {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: r.Action}}}, nil
