@@ -63,6 +63,14 @@ const (
 	nearBest      = 0.75
 )
 
+// A manual often has the words of a question about code, and fills the answer. So an answer
+// without MaxTokens also gives the best text of source code if its score is at least codeNear
+// of the best: codeTokens tokens, and more if the documents leave room. See benchmarks/code.md.
+const (
+	codeNear   = 0.5
+	codeTokens = 90
+)
+
 // candidateText is the text around the best chunk of a section: the section with its
 // subsections, or the part of it that could fit into the budget. The text of a further
 // section of a document ends before its subsections.
@@ -75,6 +83,7 @@ type candidateText struct {
 	tokens int    // of given
 	said   string // what words returns, once it is known
 
+	code   bool             // of source code other than tests
 	share  float64          // of the document's score
 	score  float64          // orders the texts of an answer; at first the document's, not rounded
 	main   *candidateText   // of the document's best section; nil for that section itself
@@ -205,12 +214,21 @@ func (s *search) pack(a *Answer, budget int, seen map[string]int) (left int) {
 	if s.AsText {
 		passage, parts = windowTokens, 3
 	}
+	var code *candidateText
 	if s.brief {
-		texts = slices.DeleteFunc(texts, func(h *candidateText) bool { return h.score < nearBest*texts[0].score })
+		code = bestCode(texts)
+		texts = slices.DeleteFunc(texts, func(h *candidateText) bool { return h == code || h.score < nearBest*texts[0].score })
 	}
 	meant := min(max(2, budget/passage), len(texts))
+	if code != nil {
+		texts = slices.Insert(texts, 1, code)
+		meant++
+	}
 	for _, h := range texts[:meant] {
 		share := budget / max(meant, parts)
+		if h == code {
+			share = min(share, codeTokens)
+		}
 		f.start(h, share)
 		if s.AsText {
 			f.extend(h, share)
@@ -225,6 +243,16 @@ func (s *search) pack(a *Answer, budget int, seen map[string]int) (left int) {
 	}
 	s.keep(a, budget-f.left)
 	return f.left
+}
+
+// bestCode returns the best text of source code, or nil if the best text is of source code
+// or the best text of source code is far from it.
+func bestCode(texts []*candidateText) *candidateText {
+	i := slices.IndexFunc(texts, func(h *candidateText) bool { return h.code })
+	if i < 1 || texts[i].score < codeNear*texts[0].score {
+		return nil
+	}
+	return texts[i]
 }
 
 // fill spends what remains of the budget after the first texts.

@@ -185,3 +185,32 @@ func TestDefaultAnswerEndsSections(t *testing.T) {
 		}
 	}
 }
+
+// TestDefaultAnswerHasCode: if the best text is that of a document, an answer of default size
+// also has the best text of source code other than tests, if that is not far from it, and keeps
+// the documents near the best.
+func TestDefaultAnswerHasCode(t *testing.T) {
+	f := open(t, map[string]string{
+		"docs/a.md":    "# Waiting\n\nThe pool waits for a lease.\n\n" + strings.Repeat("The lease of another owner ends. ", 100),
+		"docs/b.md":    "# Leases\n\nA pool waits for its lease.\n\n" + strings.Repeat("The owner renews it in time. ", 100),
+		"pool.go":      "package pool\n\n// park stops a caller until there is room again, which it learns from its line of\n// callers, or until shutdown begins, whichever is earlier. It waits in steps.\nfunc park() {}\n",
+		"pool_test.go": "package pool\n\n// TestPark waits for a lease of the pool.\nfunc TestPark() {}\n",
+		"hour.go":      "package pool\n\n// hour waits.\nfunc hour() {}\n",
+	}, nil)
+	for query, want := range map[string]string{
+		"what waits for the lease of a pool": "docs/a.md#waiting docs/b.md#leases pool.go#park",
+		"when does an owner renew a lease":   "docs/b.md#leases",
+		"park waits":                         "pool.go#park",
+	} {
+		var got []string
+		for _, r := range f.search(Query{Text: query, Mode: Keyword, AsText: true}).Results {
+			if r.Content != "" {
+				got = append(got, r.Place())
+			}
+		}
+		slices.Sort(got)
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: texts of %v, want %s", query, got, want)
+		}
+	}
+}
