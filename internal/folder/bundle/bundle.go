@@ -4,7 +4,8 @@
 //
 // Compile ranks files by a search, by the commits whose subjects resemble the question, and
 // by what was changed together with the best of them. It takes the best sections of the best
-// files until they match much less than the first, and names further ones in More.
+// files until they match much less than the first, where two of source code may match less,
+// and names further ones in More.
 package bundle
 
 import (

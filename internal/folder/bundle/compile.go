@@ -37,6 +37,11 @@ const (
 	maxSections    = 8   // of a file
 	nearBest       = 0.8 // a section's weight, relative to the best
 	maxMore        = 8
+	// A manual often has the words of a question about code. So if the best section is of a
+	// document, codeItems sections of code need only codeNear of its weight. See
+	// benchmarks/code.md.
+	codeItems = 2
+	codeNear  = 0.5
 	// referenceWeight is the weight of what calls or tests a symbol, relative to the symbol.
 	// At most maxReferences of a kind are added, and none if more than maxReferring files can
 	// name it.
@@ -229,7 +234,7 @@ func (c *compiler) candidates(ctx context.Context, reader *docs.Reader, q retrie
 func (c *compiler) references(ctx context.Context, reader *docs.Reader, all []candidate) ([]candidate, error) {
 	symbols := 0
 	for _, one := range slices.Clone(all) {
-		if symbols == seeds || one.section < 0 || store.KindOf(one.doc.Path) != store.Code || outline.IsTest(one.doc.Path) {
+		if symbols == seeds || !one.isCode() {
 			continue
 		}
 		symbols++
@@ -359,14 +364,21 @@ func isDecision(doc *store.Document, n int) bool {
 func (c *compiler) pack(all []candidate) {
 	reserve := min(c.Budget/6, 300) // for commits and further places
 	c.left = c.Budget - reserve - c.Count(c.rendered(c.out))
-	best := 0.0
-	for _, one := range all {
-		if one.section >= 0 {
-			best = max(best, one.weight)
+	best, code := 0.0, 0 // code is how many more sections need only codeNear
+	if i := slices.IndexFunc(all, func(one candidate) bool { return one.section >= 0 }); i >= 0 {
+		if best = all[i].weight; !all[i].isCode() {
+			code = codeItems
 		}
 	}
-	for _, one := range all {
-		if one.weight >= nearBest*best && c.keep(&one) {
+	for i := range all {
+		one, least := &all[i], nearBest
+		if code > 0 && one.isCode() {
+			least = codeNear
+		}
+		if one.weight >= least*best && c.keep(one) {
+			if least == codeNear {
+				code--
+			}
 			continue
 		}
 		if c.out.Omitted++; len(c.out.More) < maxMore && one.section >= 0 {
@@ -377,6 +389,11 @@ func (c *compiler) pack(all []candidate) {
 	slices.SortStableFunc(c.out.Items, func(a, b Item) int {
 		return cmp.Or(cmp.Compare(slices.Index(c.paths, a.Path), slices.Index(c.paths, b.Path)), cmp.Compare(a.Lines.Start, b.Lines.Start))
 	})
+}
+
+// isCode reports whether the candidate is a section of source code other than a test.
+func (one *candidate) isCode() bool {
+	return one.section >= 0 && store.KindOf(one.doc.Path) == store.Code && !outline.IsTest(one.doc.Path)
 }
 
 // keep adds the candidate as an item, as a whole or as its signature or passage. It returns

@@ -119,6 +119,28 @@ func TestContext(t *testing.T) {
 	}
 }
 
+// TestContextHasCode: the context of a task that the manual matches best has the best
+// sections of source code too.
+func TestContextHasCode(t *testing.T) {
+	sel := folder(t)
+	for name, text := range map[string]string{
+		"manual.md":    "# Waiting\n\nThe pool waits for a lease.\n",
+		"pool.go":      "package pool\n\n// park waits in line until the lease of another is over, or the pool ends.\nfunc park() {}\n",
+		"pool_test.go": "package pool\n\n// TestPark waits for a lease.\nfunc TestPark() {}\n",
+	} {
+		write(t, filepath.Join(sel.Root, name), text)
+	}
+	w := open(t, sel, Owning, hashed())
+	fill(t, w, index.IndexRequest{})
+	b, err := index.ContextOp.Call(t.Context(), w.Folder, bundle.Request{Query: "the pool waits for a lease", Mode: retriever.Keyword}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Items) != 2 || b.Items[0].Path != "manual.md" || b.Items[1].Anchor != "park" {
+		t.Errorf("items:\n%s", b.Text())
+	}
+}
+
 func TestReferences(t *testing.T) {
 	sel := folder(t)
 	for name, text := range map[string]string{
