@@ -140,35 +140,6 @@ func (q Query) WithFuzzy() Query {
 	return q
 }
 
-// String returns a description of the query for people:
-//
-//	rotate access token; must hold "access token"; excludes "old key", -legacy
-func (q Query) String() string {
-	excluded := quoted(q.Excluded)
-	for _, w := range q.Dashed {
-		excluded = append(excluded, "-"+w)
-	}
-	parts := []string{q.Words}
-	if len(q.Phrases) > 0 {
-		parts = append(parts, "must hold "+strings.Join(quoted(q.Phrases), ", "))
-	}
-	if len(excluded) > 0 {
-		parts = append(parts, "excludes "+strings.Join(excluded, ", "))
-	}
-	if q.Fuzzy {
-		parts = append(parts, "near spellings too")
-	}
-	return strings.Join(parts, "; ")
-}
-
-func quoted(phrases []string) []string {
-	out := make([]string, len(phrases))
-	for i, p := range phrases {
-		out[i] = strconv.Quote(p)
-	}
-	return out
-}
-
 // quotation returns the quoted text at the start of s and its length with the quotes. The
 // length is 0 if s does not begin with a closed quotation.
 func quotation(s string) (text string, n int) {

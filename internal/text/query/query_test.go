@@ -11,10 +11,11 @@ import (
 )
 
 func ExampleParse() {
-	fmt.Println(Parse(`rotate "access token" -"old key" -legacy`))
-	fmt.Println(Parse(`tar -x --list`))
+	q := Parse(`rotate "access token" -"old key" -legacy`)
+	fmt.Printf("%s; must hold %q; excludes %q and %q\n", q.Words, q.Phrases, q.Excluded, q.Dashed)
+	fmt.Println(Parse(`tar -x --list`).Words)
 	// Output:
-	// rotate access token; must hold "access token"; excludes "old key", -legacy
+	// rotate access token; must hold ["access token"]; excludes ["old key"] and ["legacy"]
 	// tar -x --list
 }
 
@@ -93,8 +94,8 @@ func FuzzParse(f *testing.F) {
 		if !hasWord(q.Words) && q.Restricts() {
 			t.Errorf("Parse(%q) restricts and asks for nothing", s)
 		}
-		if utf8.ValidString(s) && !utf8.ValidString(q.String()) {
-			t.Errorf("Parse(%q).String() = %q, which is not UTF-8", s, q)
+		if utf8.ValidString(s) && !utf8.ValidString(fmt.Sprint(q)) {
+			t.Errorf("Parse(%q) = %+v, which is not UTF-8", s, q)
 		}
 	})
 }
