@@ -34,7 +34,7 @@ type completer struct {
 // complete completes the tools that read passes to add. If several have the same ID, it keeps the
 // last. It stops at the end of ctx and at the first error of read.
 func complete(ctx context.Context, server string, read func(add func(Tool) error) error) (*Batch, error) {
-	c := &completer{schemas: newSchemas(knownSchemas), batch: Batch{Server: server}, last: map[string]int{}}
+	c := &completer{schemas: newSchemas(knownSchemas), last: map[string]int{}}
 	part := make([]Tool, 0, partTools)
 	err := read(func(t Tool) error {
 		if c.read+len(part) == MaxTools {

@@ -34,8 +34,6 @@ var errSwagger = errors.New("a Swagger 2 description: convert it to OpenAPI 3 fi
 
 // Batch holds the tools of one source.
 type Batch struct {
-	// Server is the server of the tools that name none.
-	Server string
 	// Tools holds tools with distinct IDs in the source's order.
 	Tools []Tool
 	// Warnings reports refused tools and duplicates. It has at most a hundred warnings,

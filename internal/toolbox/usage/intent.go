@@ -33,11 +33,6 @@ type Intent struct {
 	Weak bool `json:"weak,omitempty"`
 }
 
-// sameUse reports whether two intents have the same tools and edges.
-func (m *Intent) sameUse(o *Intent) bool {
-	return m.Text == o.Text && slices.Equal(m.Tools, o.Tools) && slices.Equal(m.Edges, o.Edges)
-}
-
 // again returns the intent after an observation of m at the time now. old is the intent
 // before it, if known. A weak observation does not change the tools of a reported intent.
 func (m *Intent) again(old Intent, known bool, now time.Time) Intent {

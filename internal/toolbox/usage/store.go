@@ -318,7 +318,7 @@ func (s *Store) install(d delta, generation uint64, now time.Time) {
 		case !counted:
 			c.Intents = append(c.Intents, *m)
 		default:
-			rewritten = rewritten || !old.sameUse(m)
+			rewritten = rewritten || old.Text != m.Text || !slices.Equal(old.Tools, m.Tools) || !slices.Equal(old.Edges, m.Edges)
 		}
 	}
 	if rewritten {
