@@ -242,10 +242,7 @@ func (c Config) TOML() ([]byte, error) { return toml.Marshal(c) }
 // Config that Load returns with an error lacks the file.
 func Load(root string, environ []string) (Config, error) {
 	cfg, err := loadFile(root)
-	var invalid error // in environ
-	if err == nil {
-		invalid = cfg.override(environ)
-	}
+	invalid := cfg.override(environ)
 	if err == nil && invalid == nil {
 		err = cfg.check()
 	}
