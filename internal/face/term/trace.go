@@ -171,11 +171,7 @@ func (p *tracePrinter) results(a *retriever.Answer) {
 	p.head("Results", "%d of %d documents", len(a.Results), a.TotalCount)
 	for i := range a.Results {
 		r := &a.Results[i]
-		place := r.Path
-		if r.Anchor != "" {
-			place += "#" + r.Anchor
-		}
-		p.line("%2d. %s", i+1, place)
+		p.line("%2d. %s", i+1, r.Place())
 		if e := r.Explain; e != nil {
 			for _, line := range wrap(sum(e), p.width-6) {
 				p.line("    %s", line)
