@@ -179,8 +179,11 @@ func checkInterrupted(t *testing.T, root, index string) {
 	stale := [2]map[string]bool{{}, {}}
 	for kind := range pending {
 		pending[kind] = map[string]bool{}
-		marks, err := s.Docs.Pending(docs.Kind(kind), "", 0)
-		check(err)
+		var marks []docs.PendingDoc
+		check(s.Docs.View(func(r *docs.Reader) (err error) {
+			marks, err = r.Pending(docs.Kind(kind), "", 0)
+			return err
+		}))
 		for _, m := range marks {
 			pending[kind][m.Path] = true
 			for _, id := range m.Stale {

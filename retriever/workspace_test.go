@@ -116,8 +116,11 @@ func (f *folder) index(files map[string]string, later []string) {
 	must(f.t, f.keyword.Update(ctx, entries, nil))
 	must(f.t, f.vectors.Update(ctx, vectors, nil))
 	for _, kind := range []docs.Kind{docs.Keyword, docs.Vectors} {
-		pending, err := f.docs.Pending(kind, "", 0)
-		must(f.t, err)
+		var pending []docs.PendingDoc
+		must(f.t, f.docs.View(func(r *docs.Reader) (err error) {
+			pending, err = r.Pending(kind, "", 0)
+			return err
+		}))
 		var done []docs.Mark
 		for _, p := range pending {
 			if kind == docs.Keyword || !slices.Contains(later, p.Path) {

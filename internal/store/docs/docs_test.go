@@ -74,11 +74,15 @@ func mustPut(t *testing.T, s *Store, puts ...Put) {
 
 func pending(t *testing.T, s *Store, kind Kind) []PendingDoc {
 	t.Helper()
-	p, err := s.Pending(kind, "", 0)
+	p, err := pendingAfter(s, kind, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
+}
+
+func pendingAfter(s *Store, kind Kind, after string, limit int) ([]PendingDoc, error) {
+	return view(s, func(r *Reader) ([]PendingDoc, error) { return r.Pending(kind, after, limit) })
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -166,7 +170,7 @@ func TestPendingPages(t *testing.T) {
 	}
 	var got []string
 	for after := ""; ; {
-		p, err := s.Pending(Vectors, after, 3)
+		p, err := pendingAfter(s, Vectors, after, 3)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,11 +60,6 @@ func (r *Reader) Pending(kind Kind, after string, limit int) ([]PendingDoc, erro
 	return pending, err
 }
 
-// Pending is Reader.Pending in a transaction of its own.
-func (s *Store) Pending(kind Kind, after string, limit int) ([]PendingDoc, error) {
-	return view(s, func(r *Reader) ([]PendingDoc, error) { return r.Pending(kind, after, limit) })
-}
-
 // Done clears marks after the index of the kind was updated, and records its position. It
 // ignores unknown marks and marks that were renewed after the caller read them.
 func (s *Store) Done(ctx context.Context, kind Kind, marks []Mark, position uint64) error {
