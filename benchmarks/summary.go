@@ -112,21 +112,13 @@ type RunsReport struct {
 // String returns the report as a table.
 func (r *RunsReport) String() string {
 	var b strings.Builder
-	for i := 0; i < len(r.Runs); {
-		n := i + 1
-		for n < len(r.Runs) && r.Runs[n].title() == r.Runs[i].title() {
-			n++
-		}
-		fmt.Fprintf(&b, "%s\n", r.Runs[i].title())
-		writeSystems(&b, r.Runs[i:n])
+	title := func(s RunSummary) string { return fmt.Sprintf("%s, %d queries", s.Fingerprint.Set, s.Queries) }
+	for _, t := range tablesOf(r.Runs, title) {
+		fmt.Fprintf(&b, "%s\n", t.Name)
+		writeSystems(&b, t.Rows)
 		b.WriteByte('\n')
-		i = n
 	}
 	return strings.TrimSuffix(b.String(), "\n") + r.Gate.String()
-}
-
-func (s *RunSummary) title() string {
-	return fmt.Sprintf("%s, %d queries", s.Fingerprint.Set, s.Queries)
 }
 
 // writeSystems writes a table of runs of the same queries.
