@@ -95,10 +95,7 @@ func setHook(path string, old []byte, program string) ([]byte, error) {
 	if len(groups) == 0 {
 		return hooks.set(path, old, sessionStart, marshal([]any{group}, unit+unit, unit))
 	}
-	list, err := hujson.Parse(bytes.Clone(text))
-	if err != nil {
-		return nil, err // unreachable: it is in the file
-	}
+	list, _ := hujson.Parse(bytes.Clone(text)) // never fails: it is in the file
 	array := list.Value.(*hujson.Array)
 	if program == "" {
 		if last := len(array.Elements) - 1; found == last && found > 0 && array.Elements[last].AfterExtra == nil {
@@ -106,10 +103,7 @@ func setHook(path string, old []byte, program string) ([]byte, error) {
 		}
 		array.Elements = slices.Delete(array.Elements, found, found+1) // with the comments before it
 	} else {
-		element, err := hujson.Parse(marshal(group, unit+unit+unit, unit))
-		if err != nil {
-			return nil, err // unreachable: it is JSON
-		}
+		element, _ := hujson.Parse(marshal(group, unit+unit+unit, unit)) // never fails: it is JSON
 		element.BeforeExtra = hujson.Extra("\n" + unit + unit + unit)
 		if array.Elements[len(array.Elements)-1].AfterExtra != nil { // a comma at the end of the list stays there
 			element.AfterExtra = hujson.Extra{}

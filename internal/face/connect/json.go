@@ -14,10 +14,7 @@ import (
 
 // setJSON is Client.set for an object in a file that parse has read.
 func (c Client) setJSON(path string, old []byte, name string, entry []byte) ([]byte, error) {
-	doc, err := jsonedit.Parse(old)
-	if err != nil {
-		return nil, err // unreachable
-	}
+	doc, _ := jsonedit.Parse(old) // never fails: parse has read it
 	unit, top := jsonedit.Indent(old), doc.Value.(*hujson.Object)
 	at := jsonedit.Member(top, c.section)
 	if at == nil {
@@ -32,10 +29,7 @@ func (c Client) setJSON(path string, old []byte, name string, entry []byte) ([]b
 		jsonedit.Remove(list, name)
 		return jsonedit.Pack(old, doc), nil
 	}
-	value, err := hujson.Parse(entry)
-	if err != nil {
-		return nil, err // unreachable: entries are JSON
-	}
+	value, _ := hujson.Parse(entry) // never fails: entries are JSON
 	if have := jsonedit.Member(list, name); have != nil {
 		have.Value = value.Value
 	} else {
@@ -95,10 +89,7 @@ func (e Entry) isCairn() bool {
 
 // withoutEmpty returns a file without the section of the servers if it is empty.
 func (c Client) withoutEmpty(path string, old []byte) ([]byte, error) {
-	doc, err := jsonedit.Parse(old)
-	if err != nil {
-		return nil, err // unreachable: set has read it
-	}
+	doc, _ := jsonedit.Parse(old) // never fails: set has read it
 	top := doc.Value.(*hujson.Object)
 	at := jsonedit.Member(top, c.section)
 	if at == nil {

@@ -31,10 +31,7 @@ func Set(old []byte, name string, value any) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		made, err := hujson.Parse(text)
-		if err != nil {
-			return nil, err // unreachable: it is JSON
-		}
+		made, _ := hujson.Parse(text) // never fails: it is JSON
 		if have != nil {
 			have.Value = made.Value
 		} else {
