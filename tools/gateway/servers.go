@@ -199,10 +199,7 @@ func (s *Store) Change(fn func(map[string]Server) error) error {
 			return err
 		}
 	}
-	text, err := json.MarshalIndent(map[string]any{"servers": servers}, "", "  ")
-	if err != nil {
-		return err // unreachable: strings marshal
-	}
+	text, _ := json.MarshalIndent(map[string]any{"servers": servers}, "", "  ") // never fails: strings marshal
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return err
 	}
