@@ -37,14 +37,10 @@ func NewBoard(tasks []Task) *Board {
 			b.Tasks, nodes, b.ByID[t.ID] = append(b.Tasks, t), append(nodes, t.Node()), t
 		}
 	}
-	g, err := taskdag.New(nodes)
-	if err != nil {
-		panic(err) // unreachable: the IDs are distinct
-	}
-	b.Graph = g
+	b.Graph, _ = taskdag.New(nodes) // never fails: the IDs are distinct
 	b.Leverage = sync.OnceValue(b.leverage)
 	b.Schedule = sync.OnceValue(func() Schedule {
-		timings, total, err := g.Schedule()
+		timings, total, err := b.Graph.Schedule()
 		if err != nil {
 			return Schedule{}
 		}

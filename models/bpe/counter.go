@@ -92,15 +92,9 @@ func (c *Counter) count(word string) int {
 func (c *Counter) load() {
 	c.ranks = make(map[string]int, vocabularySize)
 	// The map is filled below, so that tiktoken does not build tables for decoding.
-	core, err := tiktoken.NewCoreBPE(c.ranks, nil, `(?s).+`)
-	if err != nil {
-		panic(err) // unreachable: the expression is valid
-	}
+	core, _ := tiktoken.NewCoreBPE(c.ranks, nil, `(?s).+`) // never fails: the expression is valid
 	c.merge = tiktoken.NewTiktoken(core, nil, nil)
-	c.merged, err = lru.New[string, int](maxMerged)
-	if err != nil {
-		panic(err) // unreachable: the size is positive
-	}
+	c.merged, _ = lru.New[string, int](maxMerged) // never fails: the size is positive
 	for rest := vocabulary; rest != ""; {
 		end := 1 + int(rest[0])
 		c.ranks[rest[1:end]] = len(c.ranks)

@@ -180,9 +180,7 @@ var description []byte
 // they are not mounted.
 func (v *served) openAPI(prefix string) map[string]any {
 	var doc map[string]any
-	if err := json.Unmarshal(description, &doc); err != nil {
-		panic(err) // unreachable: the tests read it
-	}
+	_ = json.Unmarshal(description, &doc) // never fails: the tests read it
 	prefix = cmp.Or(prefix, "/")
 	doc["servers"] = []any{map[string]any{"url": prefix}}
 	schemas := doc["components"].(map[string]any)["schemas"].(map[string]any)
