@@ -106,10 +106,7 @@ func Open(db *kv.DB, o *Options) (*Store, error) {
 	if options.Cache <= 0 {
 		options.Cache = DefaultCache
 	}
-	cache, err := lru.New[string, *store.Document](options.Cache)
-	if err != nil {
-		return nil, err // unreachable: the size is positive
-	}
+	cache, _ := lru.New[string, *store.Document](options.Cache) // never fails: the size is positive
 	s := &Store{db: db, cache: cache}
 	meta, err := s.Meta()
 	if err != nil && !errors.Is(err, ErrNoIndex) {

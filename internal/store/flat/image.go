@@ -272,10 +272,7 @@ func (w *imageWriter) end(t *imageTrailer) error {
 	if w.at%imagePage != 0 {
 		w.endPage()
 	}
-	b, err := binary.Append(w.sums, binary.NativeEndian, t)
-	if err != nil {
-		return err // unreachable: the size of t is fixed
-	}
+	b, _ := binary.Append(w.sums, binary.NativeEndian, t) // never fails: the size of t is fixed
 	b = b[:len(b)-4]
 	b = binary.NativeEndian.AppendUint32(b, checksum.Of(b))
 	if w.err == nil {
