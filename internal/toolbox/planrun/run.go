@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"cairn/internal/base/owner"
 	"cairn/internal/text/fit"
 	"cairn/internal/text/secret"
@@ -114,16 +116,12 @@ func Run(ctx context.Context, p plancheck.Plan, o Options) ([]Step, error) {
 	}
 	defer r.file.Close()
 	for _, layer := range layers {
-		var wg sync.WaitGroup
-		limit := make(chan struct{}, maxParallel)
+		var running errgroup.Group
+		running.SetLimit(maxParallel)
 		for _, id := range layer {
-			limit <- struct{}{}
-			wg.Go(func() {
-				r.step(ctx, id)
-				<-limit
-			})
+			running.Go(func() error { r.step(ctx, id); return nil })
 		}
-		wg.Wait()
+		_ = running.Wait() // no step returns an error
 	}
 	var steps []Step
 	for _, id := range slices.Concat(layers...) {
