@@ -27,7 +27,6 @@ import (
 	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/suggest"
 	"cairn/internal/toolbox/toolsearch"
-	"cairn/internal/toolbox/usage"
 	"cairn/models"
 )
 
@@ -64,7 +63,6 @@ var ErrorKinds = owner.Kinds{
 	"cycle":        owner.KindOf[*suggest.CycleError](),
 	"unknown_tool": owner.KindOf[*suggest.UnknownToolError](),
 	"corrupt":      owner.KindOf[*kv.CorruptError](),
-	"format":       owner.KindOf[*usage.FormatError](),
 	"no_query":     owner.Sentinel(toolsearch.ErrNoQuery),
 }
 

@@ -84,13 +84,6 @@ type Options struct {
 	Masks *secret.Masks
 }
 
-// FormatError reports records of a later version. Open does not change them.
-type FormatError struct{ Have, Want uint64 }
-
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("the usage graph has format %d and this cairn reads format %d", e.Have, e.Want)
-}
-
 // pair holds the nodes of an edge: from, to.
 type pair [2]string
 
@@ -121,7 +114,8 @@ type Store struct {
 	history    history
 }
 
-// Open loads the graph and the intents. It skips damaged ones. The caller closes r.
+// Open loads the graph and the intents. It skips damaged ones, and fails for records of a later
+// version, which it does not change. The caller closes r.
 func Open(r records.Store, o *Options) (*Store, error) {
 	s := &Store{records: r, o: *cmp.Or(o, &Options{})}
 	s.o.HalfLife = cmp.Or(s.o.HalfLife, DefaultHalfLife)
@@ -236,7 +230,7 @@ func readDelta(list []records.Record, log *slog.Logger) (delta, error) {
 		}
 	}
 	if d.version > version {
-		return d, &FormatError{d.version, version}
+		return d, fmt.Errorf("the usage graph has format %d and this cairn reads format %d", d.version, version)
 	}
 	return d, nil
 }
