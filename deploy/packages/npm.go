@@ -51,10 +51,7 @@ func npm(r *release) (map[string][]byte, error) {
 
 // pack returns the archive of a package.
 func (m manifest) pack(files ...file) ([]byte, error) {
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return nil, err
-	}
+	text, _ := json.MarshalIndent(m, "", "  ") // never fails: strings marshal
 	var b bytes.Buffer
 	zipped := gzip.NewWriter(&b)
 	t := tar.NewWriter(zipped)
@@ -66,6 +63,6 @@ func (m manifest) pack(files ...file) ([]byte, error) {
 			return nil, err
 		}
 	}
-	err = errors.Join(t.Close(), zipped.Close())
+	err := errors.Join(t.Close(), zipped.Close())
 	return b.Bytes(), err
 }

@@ -359,10 +359,7 @@ func (p Place) SetRoots(list map[string]string) error {
 	before, _ := p.roots() // damaged files are replaced
 	r := roots{Change: before.Change + 1, Roots: list}
 	r.Sum = r.sum()
-	text, err := json.MarshalIndent(r, "", "\t")
-	if err != nil {
-		return err
-	}
+	text, _ := json.MarshalIndent(r, "", "\t") // plain fields
 	for _, name := range []string{rootsCopy, rootsFile} {
 		if err := atomicfile.Write(filepath.Join(p.Records, name), append(text, '\n'), 0o600); err != nil {
 			return err

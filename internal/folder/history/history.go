@@ -123,10 +123,7 @@ func (h *History) Update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(next)
-	if err != nil {
-		return err
-	}
+	text, _ := json.Marshal(next) // never fails: it has only strings and numbers
 	h.mu.Lock()
 	h.memory = remember(*next)
 	h.mu.Unlock()

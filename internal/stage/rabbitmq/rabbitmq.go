@@ -157,10 +157,7 @@ func (q *Queue) send(ctx context.Context, jobs []stage.Job) (waiting []*amqp.Def
 		return nil, err
 	}
 	for _, j := range jobs {
-		body, err := json.Marshal(j)
-		if err != nil {
-			return nil, err
-		}
+		body, _ := json.Marshal(j) // never fails: the fields are plain
 		c, err := q.channel.PublishWithDeferredConfirmWithContext(ctx, "", q.prefix+names[j.Stage], false, false, amqp.Publishing{
 			ContentType: "application/json", DeliveryMode: amqp.Persistent, Body: body,
 			MessageId: fmt.Sprintf("%s/%d", j.TaskID, j.Run),

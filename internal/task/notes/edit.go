@@ -20,10 +20,7 @@ func (s *Store) edit(ctx context.Context, r Request, text []byte, cited []receip
 	}
 	head, rest := text[:front.End:front.End], text[front.End:]
 	if len(cited) > 0 {
-		var err error
-		if head, err = withReceipts(receiptList.ReplaceAll(head, nil), cited); err != nil {
-			return nil, err
-		}
+		head = withReceipts(receiptList.ReplaceAll(head, nil), cited)
 	}
 	if r.Text != "" {
 		rest = []byte(body(r))

@@ -260,10 +260,7 @@ func (s *Store) compose(r Request, cited []receipt.Full) ([]byte, error) {
 	if err != nil {
 		return nil, task.Invalid("%s", err)
 	}
-	if head, err = withReceipts(head, cited); err != nil {
-		return nil, err
-	}
-	return append(head, body(r)...), nil
+	return append(withReceipts(head, cited), body(r)...), nil
 }
 
 // titleOf returns the title of a request, by default the first line of its text.
@@ -282,18 +279,15 @@ func body(r Request) string {
 }
 
 // withReceipts adds receipts to front matter, each in a line that is YAML and JSON.
-func withReceipts(head []byte, cited []receipt.Full) ([]byte, error) {
+func withReceipts(head []byte, cited []receipt.Full) []byte {
 	if len(cited) == 0 {
-		return head, nil
+		return head
 	}
 	end := bytes.LastIndexByte(bytes.TrimRight(head, "\r\n"), '\n') + 1 // of the last field
 	lines := []byte("receipts:\n")
 	for i := range cited {
-		line, err := json.Marshal(&cited[i])
-		if err != nil {
-			return nil, err
-		}
+		line, _ := json.Marshal(&cited[i]) // never fails: strings marshal
 		lines = fmt.Appendf(lines, "- %s\n", line)
 	}
-	return slices.Concat(head[:end], lines, head[end:]), nil
+	return slices.Concat(head[:end], lines, head[end:])
 }
