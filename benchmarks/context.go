@@ -64,7 +64,7 @@ func (w *bench) learn(ctx context.Context, dir string, o *DocsOptions) (*usage.S
 // measureContext runs the queries with two or more relevant documents.
 func (w *bench) measureContext(ctx context.Context, queries []RunQuery) (*ContextReport, error) {
 	r := &ContextReport{}
-	if err := w.usage.Read(func(g *graphrank.Graph) error { r.Edges = g.EdgeCount(); return nil }); err != nil {
+	if err := w.usage.Read(func(g *graphrank.Graph) { r.Edges = g.EdgeCount() }); err != nil {
 		return nil, err
 	}
 	for _, q := range queries {

@@ -17,7 +17,7 @@ const CoUsageLimit = 0.10
 // known of them.
 type CoUsage struct {
 	// Read calls a function with the graph.
-	Read func(func(*graphrank.Graph) error) error
+	Read func(func(*graphrank.Graph)) error
 	// History, if not nil, relates documents by what was changed together.
 	History History
 	// Log receives the error if the graph cannot be read.
@@ -49,9 +49,8 @@ func (u CoUsage) Bonus(q Query, paths []string) []float64 {
 		return nil
 	}
 	var bonus []float64
-	err := u.Read(func(g *graphrank.Graph) error {
+	err := u.Read(func(g *graphrank.Graph) {
 		bonus = u.bonus(g, inUse, paths)
-		return nil
 	})
 	if err != nil {
 		u.Log.Warn("reading the co-usage graph", "error", err)

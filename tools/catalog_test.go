@@ -191,11 +191,10 @@ func TestRecorder(t *testing.T) {
 	r.Close()
 	r.Close()
 	var edges []string
-	if err := new(toolbox.Graph).Read(t.Context(), box, func(g *graphrank.Graph) error {
+	if err := new(toolbox.Graph).Read(t.Context(), box, func(g *graphrank.Graph) {
 		for e := range g.Edges() {
 			edges = append(edges, e.From+" > "+e.To)
 		}
-		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}

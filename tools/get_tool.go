@@ -191,9 +191,8 @@ func (c *catalogTools) related(ctx context.Context, a relatedToolsArgs) (*relate
 	answer := &relatedAnswer{ToolID: a.Tool, Related: []relatedTool{}}
 	known := false
 	// A recorded tool may be missing from the catalogue, which contains no documents.
-	if err := c.graph.Read(ctx, c.box, func(g *graphrank.Graph) error {
+	if err := c.graph.Read(ctx, c.box, func(g *graphrank.Graph) {
 		known = g.Has(a.Tool)
-		return nil
 	}); err != nil {
 		return nil, err
 	}
@@ -204,7 +203,7 @@ func (c *catalogTools) related(ctx context.Context, a relatedToolsArgs) (*relate
 		}
 		answer.ToolID = t.ID
 	}
-	err := c.graph.Read(ctx, c.box, func(g *graphrank.Graph) error {
+	err := c.graph.Read(ctx, c.box, func(g *graphrank.Graph) {
 		k := int(a.Limit)
 		if !a.Documents {
 			k += maxSkipped // many of the first nodes may be documents
@@ -222,7 +221,6 @@ func (c *catalogTools) related(ctx context.Context, a relatedToolsArgs) (*relate
 				break
 			}
 		}
-		return nil
 	})
 	if len(answer.Related) == 0 {
 		answer.Message = "no use together with other tools is recorded"

@@ -31,11 +31,10 @@ func answerOf(t *testing.T, box *owner.Folder) string {
 
 func edgesOf(t *testing.T, box *owner.Folder) (list []string) {
 	t.Helper()
-	if err := new(toolbox.Graph).Read(t.Context(), box, func(g *graphrank.Graph) error {
+	if err := new(toolbox.Graph).Read(t.Context(), box, func(g *graphrank.Graph) {
 		for e := range g.Edges() {
 			list = append(list, e.From+" > "+e.To)
 		}
-		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -137,11 +136,10 @@ func TestPlansTeach(t *testing.T) {
 		r.Close()
 	}
 	var got []string
-	if err := new(toolbox.Graph).Read(t.Context(), box, func(g *graphrank.Graph) error {
+	if err := new(toolbox.Graph).Read(t.Context(), box, func(g *graphrank.Graph) {
 		for e := range g.Edges() {
 			got = append(got, fmt.Sprintf("%s > %s %.0f", e.From, e.To, e.Count))
 		}
-		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -210,14 +210,13 @@ func (s *Toolbox) openIndex(tools int) error {
 // caller holds x.mu.
 func (s *Toolbox) learnt(ctx context.Context) (*toolsearch.Usage, error) {
 	g := &graphrank.Graph{}
-	err := s.usage.Read(func(stored *graphrank.Graph) error {
+	err := s.usage.Read(func(stored *graphrank.Graph) {
 		for _, id := range stored.Nodes() {
 			g.AddNode(id)
 		}
 		for e := range stored.Edges() {
 			g.Set(e)
 		}
-		return nil
 	})
 	if err != nil {
 		return nil, err

@@ -60,10 +60,9 @@ func TestUsageIsLinearizable(t *testing.T) {
 					if op.adds {
 						_, err = ObserveOp.Call(t.Context(), box.Folder, usage.Change{Observations: []usage.Observation{edge}}, nil)
 					} else {
-						err = graph.Read(t.Context(), box.Folder, func(g *graphrank.Graph) error {
+						err = graph.Read(t.Context(), box.Folder, func(g *graphrank.Graph) {
 							e, _ := g.Edge(edge.From, edge.To)
 							op.count = e.Count
-							return nil
 						})
 					}
 					if err != nil {

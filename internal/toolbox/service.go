@@ -264,7 +264,7 @@ func answer[In, Out, Line any](s *Toolbox, server *owner.Server, op owner.Op[In,
 }
 
 // Read calls fn with the usage graph. fn must neither change nor retain it.
-func (s *Toolbox) Read(fn func(*graphrank.Graph) error) error {
+func (s *Toolbox) Read(fn func(*graphrank.Graph)) error {
 	return s.with(context.Background(), func() error { return s.usage.Read(fn) })
 }
 
@@ -391,9 +391,8 @@ func (s *Toolbox) stats(context.Context, none) (*Stats, error) {
 	}
 	st := &Stats{Tools: len(all.Tools), Sources: all.Sources}
 	st.Usage.Intents = len(intents)
-	return st, s.usage.Read(func(g *graphrank.Graph) error {
+	return st, s.usage.Read(func(g *graphrank.Graph) {
 		st.Usage.Nodes, st.Usage.Edges, st.Usage.Density = g.Len(), g.EdgeCount(), g.Density()
-		return nil
 	})
 }
 
@@ -458,9 +457,8 @@ func (s *Toolbox) forget(_ context.Context, r ForgetRequest) (usage.Forgotten, e
 		return s.usage.Forget(func([]string, int64) bool { return true })
 	}
 	id, known := r.Name, false
-	err := s.usage.Read(func(g *graphrank.Graph) error {
+	err := s.usage.Read(func(g *graphrank.Graph) {
 		known = g.Has(id)
-		return nil
 	})
 	if err != nil {
 		return usage.Forgotten{}, err
@@ -484,9 +482,8 @@ func (s *Toolbox) changes(_ context.Context, generation uint64) (GraphChanges, e
 		return c, nil
 	}
 	c.Whole, c.Edges = true, nil
-	err = s.usage.Read(func(g *graphrank.Graph) error {
+	err = s.usage.Read(func(g *graphrank.Graph) {
 		c.Edges = slices.Collect(g.Edges())
-		return nil
 	})
 	return c, err
 }

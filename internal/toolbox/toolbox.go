@@ -76,7 +76,7 @@ type Graph struct {
 
 // Read calls fn with the graph of folder, after copying the changes since the last Read
 // from the owner. fn must neither change nor retain the graph.
-func (c *Graph) Read(ctx context.Context, folder *owner.Folder, fn func(*graphrank.Graph) error) error {
+func (c *Graph) Read(ctx context.Context, folder *owner.Folder, fn func(*graphrank.Graph)) error {
 	c.mu.RLock()
 	known := c.generation
 	c.mu.RUnlock()
@@ -97,5 +97,6 @@ func (c *Graph) Read(ctx context.Context, folder *owner.Folder, fn func(*graphra
 	c.mu.Unlock()
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return fn(c.graph)
+	fn(c.graph)
+	return nil
 }

@@ -34,9 +34,8 @@ func (h *Handler) toolPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	p.Tools = stats.Tools
 	p.Around = strings.TrimSpace(r.URL.Query().Get("around"))
-	err = new(toolbox.Graph).Read(r.Context(), h.site.Toolbox, func(g *graphrank.Graph) error {
+	err = new(toolbox.Graph).Read(r.Context(), h.site.Toolbox, func(g *graphrank.Graph) {
 		p.CoUsage = drawCoUsage(g, p.Around, h.site.Prefix(r)+"/tools")
-		return nil
 	})
 	if err != nil {
 		return err

@@ -91,7 +91,7 @@ type Options struct {
 	Remote *Stores
 	// ReadUsage, if not nil, calls a function with the co-usage graph, for queries with a
 	// context.
-	ReadUsage func(func(*graphrank.Graph) error) error
+	ReadUsage func(func(*graphrank.Graph)) error
 	// History, if not nil, relates documents by the commits that changed them.
 	History *history.History
 	// Recovered, if not nil, returns the files of the folder that were damaged, for the

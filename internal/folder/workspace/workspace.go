@@ -220,9 +220,9 @@ func (w *Workspace) Tools(ctx context.Context) (*owner.Folder, error) {
 }
 
 // readUsage returns a function that calls another one with the co-usage graph of Tools.
-func (w *Workspace) readUsage() func(func(*graphrank.Graph) error) error {
+func (w *Workspace) readUsage() func(func(*graphrank.Graph)) error {
 	var g toolbox.Graph
-	return func(fn func(*graphrank.Graph) error) error {
+	return func(fn func(*graphrank.Graph)) error {
 		ctx := context.Background()
 		tools, err := w.Tools(ctx)
 		if err != nil {

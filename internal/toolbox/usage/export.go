@@ -33,7 +33,7 @@ type ExportedEdge struct {
 
 // Export returns all edges and intents, in a fixed order.
 func (s *Store) Export() (list []Exported, err error) {
-	err = s.view(func() error {
+	err = s.view(func() {
 		for _, p := range slices.SortedFunc(maps.Keys(s.edges), comparePairs) {
 			e := s.edges[p]
 			list = append(list, Exported{Edge: &ExportedEdge{
@@ -46,7 +46,6 @@ func (s *Store) Export() (list []Exported, err error) {
 			m.Last = m.Last.UTC().Truncate(time.Second) // the precision of the stored time
 			list = append(list, Exported{Intent: &m})
 		}
-		return nil
 	})
 	return list, err
 }

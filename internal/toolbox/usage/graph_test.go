@@ -55,11 +55,10 @@ func file(db *kv.DB) records.Store { return records.NewFile(db, Buckets()...) }
 func edges(t testing.TB, s *Store) []string {
 	t.Helper()
 	var list []string
-	err := s.Read(func(g *graphrank.Graph) error {
+	err := s.Read(func(g *graphrank.Graph) {
 		for e := range g.Edges() {
 			list = append(list, fmt.Sprintf("%s>%s %v %v %.3g", e.From, e.To, e.Type, e.Source, e.Count))
 		}
-		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -342,11 +341,10 @@ func TestForget(t *testing.T) {
 	if f, err := s.ForgetNode("d"); err != nil || f != (Forgotten{Edges: 1, Intents: 1}) {
 		t.Errorf("ForgetNode(d) = %+v, %v, want c>d and the new intent", f, err)
 	}
-	if err := s.Read(func(g *graphrank.Graph) error {
+	if err := s.Read(func(g *graphrank.Graph) {
 		if g.Has("d") || !g.Has("b") {
 			t.Errorf("nodes %v after forgetting d", g.Nodes())
 		}
-		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -125,9 +125,8 @@ func decodeExample(b []byte) (example, error) {
 // Example returns the shortest known arguments of a successful call of a tool; nil if there
 // are none.
 func (s *Store) Example(_ context.Context, tool string) (arguments json.RawMessage, err error) {
-	err = s.view(func() error {
+	err = s.view(func() {
 		arguments = s.examples[tool].arguments
-		return nil
 	})
 	return arguments, err
 }

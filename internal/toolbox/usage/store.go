@@ -185,19 +185,20 @@ func (s *Store) makeGraph(now time.Time) {
 func comparePairs(a, b pair) int { return slices.Compare(a[:], b[:]) }
 
 // view calls fn with the current data in memory, which fn must not change.
-func (s *Store) view(fn func() error) error {
+func (s *Store) view(fn func()) error {
 	if err := s.load(); err != nil {
 		return err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return fn()
+	fn()
+	return nil
 }
 
 // Read calls fn with the current graph. fn must neither change nor keep the graph, and must
 // not call the store.
-func (s *Store) Read(fn func(*graphrank.Graph) error) error {
-	return s.view(func() error { return fn(s.graph) })
+func (s *Store) Read(fn func(*graphrank.Graph)) error {
+	return s.view(func() { fn(s.graph) })
 }
 
 // delta is a change of edges and intents. A nil value removes its key.
@@ -359,7 +360,7 @@ func (h *history) add(c Changes) {
 // and the intents. ok is false if there were too many changes, or if a write has removed or
 // rewritten a record. The caller must then copy everything.
 func (s *Store) Since(generation uint64) (c Changes, ok bool, err error) {
-	err = s.view(func() error {
+	err = s.view(func() {
 		c.Generation = s.generation
 		ok = generation >= s.history.from && generation <= c.Generation
 		for _, w := range s.history.writes {
@@ -367,20 +368,18 @@ func (s *Store) Since(generation uint64) (c Changes, ok bool, err error) {
 				c.Edges, c.Intents = append(c.Edges, w.Edges...), append(c.Intents, w.Intents...)
 			}
 		}
-		return nil
 	})
 	return c, ok, err
 }
 
 // Intents returns all intents, sorted by text, then by tools.
 func (s *Store) Intents() (list []Intent, err error) {
-	err = s.view(func() error {
+	err = s.view(func() {
 		for _, m := range s.intents {
 			if !m.Weak {
 				list = append(list, m)
 			}
 		}
-		return nil
 	})
 	slices.SortFunc(list, func(a, b Intent) int {
 		return cmp.Or(cmp.Compare(a.Text, b.Text), slices.Compare(a.Tools, b.Tools))

@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,22 +146,18 @@ func (a *app) toolsGraphCommand() *cli.Command {
 // of that node, or of the tool with that name.
 func usageEdges(ctx context.Context, folder *owner.Folder, around string) ([]view.UsageEdge, error) {
 	var tool catalog.Tool
-	var unknown error
+	var unknown, missing error
 	if around != "" {
 		tool, unknown = toolbox.LookupOp.Call(ctx, folder, around, nil)
 	}
 	var edges []view.UsageEdge
-	err := new(toolbox.Graph).Read(ctx, folder, func(g *graphrank.Graph) error {
+	err := new(toolbox.Graph).Read(ctx, folder, func(g *graphrank.Graph) {
 		if around != "" && !g.Has(around) {
-			if unknown != nil {
-				return unknown
-			}
-			around = tool.ID
+			around, missing = tool.ID, unknown
 		}
 		edges = view.UsageEdges(g, around)
-		return nil
 	})
-	return edges, err
+	return edges, cmp.Or(err, missing)
 }
 
 // toolTitle returns a function that returns the title of a tool, "" if it has none.

@@ -88,9 +88,8 @@ func (a *app) toolsShowCommand() *cli.Command {
 				return err
 			}
 			var related []graphrank.Scored
-			err = new(toolbox.Graph).Read(ctx, folder, func(g *graphrank.Graph) error {
+			err = new(toolbox.Graph).Read(ctx, folder, func(g *graphrank.Graph) {
 				related = g.Related(t.ID, 5)
-				return nil
 			})
 			if err != nil {
 				return err
