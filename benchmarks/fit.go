@@ -126,10 +126,7 @@ func Fit(ctx context.Context, o FitOptions) (*FitReport, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("reading the set: %w", err)
 		}
-		key, name := string(tools), filepath.Base(filepath.Clean(dir))
-		if key == "" {
-			key = "\x00" + filepath.Clean(dir)
-		}
+		key, name := cmp.Or(string(tools), "\x00"+filepath.Clean(dir)), filepath.Base(filepath.Clean(dir))
 		g, known := groups[key]
 		if known {
 			names[g] += ", " + name

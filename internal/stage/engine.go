@@ -57,9 +57,7 @@ func NewEngine(store Store, o *Options) *Engine {
 	if e.options.Now == nil {
 		e.options.Now = time.Now
 	}
-	if e.options.Name == "" {
-		e.options.Name = "worker-" + rand.Text()[:8]
-	}
+	e.options.Name = cmp.Or(e.options.Name, "worker-"+rand.Text()[:8])
 	if e.options.Sweep <= 0 {
 		e.options.Sweep = time.Second
 	}
@@ -73,9 +71,7 @@ func (e *Engine) Keep() time.Duration { return e.options.Keep }
 
 // Create creates a task with the rules of the engine, and with a new id if r has none.
 func (e *Engine) Create(ctx context.Context, r Request) (*State, error) {
-	if r.ID == "" {
-		r.ID = uuid.NewString()
-	}
+	r.ID = cmp.Or(r.ID, uuid.NewString())
 	r.Rules, r.At = e.options.Rules, e.options.Now()
 	s, fx, err := New(r)
 	if err != nil {

@@ -281,10 +281,7 @@ func callout(n *ast.Blockquote, source []byte) {
 			break
 		}
 	}
-	title := string(m[2])
-	if title == "" {
-		title = strings.ToUpper(word[:1]) + word[1:]
-	}
+	title := cmp.Or(string(m[2]), strings.ToUpper(word[:1])+word[1:])
 	strong := ast.NewEmphasis(2)
 	strong.AppendChild(strong, ast.NewString([]byte(title)))
 	heading := ast.NewParagraph()

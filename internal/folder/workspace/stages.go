@@ -143,9 +143,7 @@ func (t *Stages) Brief(ctx context.Context, s *stage.State, budget int) (*stage.
 // o has another. The caller closes them before w.
 func (w *Workspace) Stages(o *StageOptions) (*Stages, error) {
 	with := *cmp.Or(o, &StageOptions{})
-	if with.Library == nil {
-		with.Library = library{w.Folder}
-	}
+	with.Library = cmp.Or[stage.Library](with.Library, library{w.Folder})
 	if with.Encoder == nil {
 		with.Encoder = models.NewLazy(w.options.Description, w.options.Model)
 	}

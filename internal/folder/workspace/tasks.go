@@ -109,9 +109,7 @@ func (t *Tasks) Close() error { return t.tree.Close() }
 // Searcher, the workspace's keyword index ranks the documents.
 func (w *Workspace) Tasks(o *TaskOptions) (*Tasks, error) {
 	with := *cmp.Or(o, &TaskOptions{})
-	if with.Searcher == nil {
-		with.Searcher = keywords{w.Folder}
-	}
+	with.Searcher = cmp.Or[doctask.Searcher](with.Searcher, keywords{w.Folder})
 	return OpenTasks(w.selection, w.Config(), &with)
 }
 

@@ -230,9 +230,7 @@ func (p *page) node(n *html.Node) {
 		return
 	}
 	p.flush()
-	if id := attr(n, "id"); id != "" {
-		p.id = id
-	}
+	p.id = cmp.Or(attr(n, "id"), p.id)
 	switch n.DataAtom {
 	case atom.Head:
 	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:

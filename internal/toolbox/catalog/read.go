@@ -262,9 +262,7 @@ type Lister interface {
 // FromServer lists the tools of a server, page by page. server, unless it is "", replaces
 // the server's own name. FromServer fails if a cursor repeats or the list exceeds the limits.
 func FromServer(ctx context.Context, l Lister, server string) (*Batch, error) {
-	if server == "" {
-		server = oneLine(clean(l.Server(), MaxName))
-	}
+	server = cmp.Or(server, oneLine(clean(l.Server(), MaxName)))
 	return complete(ctx, server, func(add func(Tool) error) error {
 		size, tools, seen := 0, 0, map[string]bool{"": true}
 		for cursor, pages := "", 1; ; pages++ {
