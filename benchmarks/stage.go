@@ -281,8 +281,7 @@ func (fixedLibrary) Search(context.Context, retriever.Query) (*retriever.Answer,
 }
 
 func (fixedLibrary) ReadAll(_ context.Context, r retriever.ReadRequest) (*retriever.Readings, error) {
-	anchor := "members"
-	return &retriever.Readings{Documents: []retriever.Reading{{Path: "teams/0.md", Anchor: &anchor, Content: strings.Repeat("Ann, Bob and Chen are on call in turn. ", 20)}}}, nil
+	return &retriever.Readings{Documents: []retriever.Reading{{Path: "teams/0.md", Anchor: new("members"), Content: strings.Repeat("Ann, Bob and Chen are on call in turn. ", 20)}}}, nil
 }
 
 // fixedReasoner answers from the first section.

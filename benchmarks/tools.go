@@ -218,8 +218,7 @@ func measureSet(ctx context.Context, set *toolSet, folds []fold, o *ToolsOptions
 	}
 	report.Plan, report.Calibration = b.plans.metrics(), calibrate(b.plans.judged)
 	if b.cold.tasks > 0 {
-		cold := b.cold.metrics()
-		report.Cold, report.ColdCalibration = &cold, calibrate(b.cold.judged)
+		report.Cold, report.ColdCalibration = new(b.cold.metrics()), calibrate(b.cold.judged)
 	}
 	report.Latency = ToolLatency{percentiles(b.searches), percentiles(b.suggestions)}
 	report.Index.PeakRSS = peakRSS()

@@ -287,8 +287,7 @@ func (s *search) result(d *foundDocument) Result {
 		result.Anchors, result.More = firstHeadings(doc), s.more(d, nil)
 	}
 	if s.Query.Explain {
-		e := d.ranked.Explanation
-		result.Explain = &e
+		result.Explain = new(d.ranked.Explanation)
 	}
 	return result
 }

@@ -247,8 +247,7 @@ func (f *parsedFile) reading(e extent, cached bool) *Reading {
 	}
 	out.Flags = invisible.Find(out.Content)
 	if e.anchor != "" {
-		anchor := e.anchor
-		out.Anchor = &anchor
+		out.Anchor = new(e.anchor)
 	}
 	if e.anchor != "" || e.lines || e.part || f.line(e.start) > 1 {
 		lines := Lines{f.line(e.start), f.line(max(e.start, e.end-1))}

@@ -94,8 +94,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 			answer.Degraded = append(answer.Degraded, "files")
 		}
 		if answer.HasMore {
-			next := encodeToken(&cursor{uint32(offset + q.Limit), meta.Generation, q.identity()})
-			answer.NextCursor = &next
+			answer.NextCursor = new(encodeToken(&cursor{uint32(offset + q.Limit), meta.Generation, q.identity()}))
 		}
 		if utf8.RuneCountInString(q.Text) > condensedQuery {
 			answer.Searched = s.parsed.Words

@@ -32,8 +32,7 @@ type planTask struct {
 func (t *planTask) state() *mcptask.Task {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	state := t.task
-	return &state
+	return new(t.task)
 }
 
 // change changes the state.

@@ -66,8 +66,7 @@ func (h *Handler) cardAt(r *http.Request, path string) (*cardView, error) {
 	}
 	for _, c := range b.Cards {
 		if c.Path == path {
-			v := b.view(c)
-			return &v, nil
+			return new(b.view(c)), nil
 		}
 	}
 	return nil, nil

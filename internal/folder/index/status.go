@@ -61,8 +61,7 @@ func (x *Index) Status(_ context.Context, r StatusRequest) (*Status, error) {
 		x.watcher.describe(s)
 	}
 	if x.current != nil && x.current.Running() {
-		p := x.current.Progress()
-		s.Progress = &p
+		s.Progress = new(x.current.Progress())
 	} else if x.problem != nil {
 		s.Problem = x.problem.Error()
 	}

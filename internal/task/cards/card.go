@@ -72,11 +72,9 @@ func parse(id, file string, content []byte, info fs.FileInfo) (c *Card, unusable
 	fm := markdown.ReadFrontMatter(content)
 	switch {
 	case fm.Err != nil:
-		p := newProblem(file, id, task.BadYAML, fm.Err.Error())
-		return nil, &p
+		return nil, new(newProblem(file, id, task.BadYAML, fm.Err.Error()))
 	case !fm.Found():
-		p := newProblem(file, id, task.NoFrontMatter, "no front matter")
-		return nil, &p
+		return nil, new(newProblem(file, id, task.NoFrontMatter, "no front matter"))
 	}
 	c = &Card{Path: file, Priority: defaultPriority, ModTime: info.ModTime()}
 	c.ID = id

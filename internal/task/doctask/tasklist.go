@@ -78,8 +78,7 @@ func (d *Docs) listTasks(r TaskRequest) (*TaskAnswer, error) {
 	}
 	a := &TaskAnswer{Operation: "list", Document: doc.address(), Tasks: &lines, Hash: doc.hash()}
 	if next, ok := doc.nextTask(all, -1); ok {
-		line := taskLine(next)
-		a.NextTask = &line
+		a.NextTask = new(taskLine(next))
 	}
 	return a, nil
 }

@@ -71,8 +71,7 @@ func (b board) detail(id string, unblocks bool) Detail {
 	}
 	if !t.Over() {
 		if unblocks {
-			n := b.Graph.Downstream(id)
-			d.Unblocks = &n
+			d.Unblocks = new(b.Graph.Downstream(id))
 		}
 		if r, ok := b.Leverage()[id]; ok {
 			d.Leverage = &r

@@ -321,8 +321,7 @@ func (t *Tools) CriticalPath(ctx context.Context, r CriticalPathRequest) *Critic
 		a.CriticalPath, a.PathLength = append(a.CriticalPath, path...), len(path)
 		a.Message = fmt.Sprintf("Critical path has %d tasks", a.PathLength)
 		if r.Details {
-			total := b.Schedule().Total
-			a.Details, a.TotalHours = b.details(a.CriticalPath), &total
+			a.Details, a.TotalHours = b.details(a.CriticalPath), new(b.Schedule().Total)
 		}
 		return nil
 	})

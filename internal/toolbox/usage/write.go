@@ -116,8 +116,7 @@ func (s *Store) add(d *delta, c Change, now time.Time) {
 		m := &c.Intents[i]
 		key := string(m.key())
 		old, known := latest(d.intents, s.intents, key)
-		next := m.again(old, known, now)
-		d.intents[key] = &next
+		d.intents[key] = new(m.again(old, known, now))
 	}
 }
 

@@ -228,8 +228,7 @@ func (a *app) cardDoneCommand() *cli.Command {
 	return a.completing(cli.NewCommand("done ID...", "Set cards done, and list the cards that can start now",
 		a.withCards(func(ctx context.Context, t *workspace.Tasks, ids []string) error {
 			ready := func() []string {
-				most := float64(100)
-				return t.Graph.Ready(ctx, taskgraph.ReadyRequest{ChannelID: taskgraph.CardsChannel, Limit: &most}).ReadyTasks
+				return t.Graph.Ready(ctx, taskgraph.ReadyRequest{ChannelID: taskgraph.CardsChannel, Limit: new(float64(100))}).ReadyTasks
 			}
 			before := ready()
 			updates := map[string]json.RawMessage{"status": json.RawMessage(`"done"`)}

@@ -63,8 +63,7 @@ func (a *app) printGraph(answer any, success bool, o taskgraph.Outcome, text fun
 func (a *app) taskListings(channel *string) []*cli.Command {
 	limit := 10
 	ready := cli.NewCommand("ready", "List the tasks that can start now", a.withGraph(func(ctx context.Context, g *taskgraph.Tools, _ []string) error {
-		most := float64(limit)
-		x := g.Ready(ctx, taskgraph.ReadyRequest{ChannelID: *channel, Limit: &most, Details: true})
+		x := g.Ready(ctx, taskgraph.ReadyRequest{ChannelID: *channel, Limit: new(float64(limit)), Details: true})
 		return a.printGraph(x, x.Success, x.Outcome, func(w *term.Output) { w.Details(x.Details, true) })
 	}))
 	cli.IntVar(ready.Flags(), &limit, "limit", limit, 1, cli.NoBound, "most tasks to list, up to 100")
