@@ -77,7 +77,7 @@ func (p *Plan) Fill(id string, outputs map[string]any) (map[string]any, error) {
 			continue
 		}
 		r := reference{call: e.From, output: e.Output}
-		if object, ok := parsed(outputs[e.From]).(map[string]any); ok && r.output == "" && object[e.Input] != nil {
+		if object, ok := Parsed(outputs[e.From]).(map[string]any); ok && r.output == "" && object[e.Input] != nil {
 			r.output = e.Input
 		}
 		if arguments[e.Input], err = r.value(outputs, types[e.Input]); err != nil {
@@ -142,7 +142,7 @@ func (r reference) value(outputs map[string]any, types []string) (any, error) {
 	}
 	v, err := at(whole, strings.Split(strings.ReplaceAll(r.output, "[", ".["), "."))
 	// Check accepts the name of a nested output if it is the only one.
-	if found := named(parsed(whole), r.output, nil); err != nil && len(found) == 1 {
+	if found := named(Parsed(whole), r.output, nil); err != nil && len(found) == 1 {
 		v, err = found[0], nil
 	}
 	if err != nil {
@@ -155,7 +155,7 @@ func (r reference) value(outputs map[string]any, types []string) (any, error) {
 // whole result with a single member stands for that member, too.
 func suited(v any, types []string, whole bool) any {
 	if (whole || len(types) > 0) && !slices.Contains(types, "string") {
-		v = parsed(v)
+		v = Parsed(v)
 	}
 	object, _ := v.(map[string]any)
 	switch {
@@ -170,8 +170,8 @@ func suited(v any, types []string, whole bool) any {
 	return v
 }
 
-// parsed returns the JSON in a text, or v if it has none.
-func parsed(v any) any {
+// Parsed returns the JSON in a text, or v if it has none.
+func Parsed(v any) any {
 	text, _ := v.(string)
 	if decoder := json.NewDecoder(strings.NewReader(text)); json.Valid([]byte(text)) {
 		decoder.UseNumber()
@@ -202,7 +202,7 @@ func at(v any, path []string) (any, error) {
 	if step == "" {
 		return at(v, rest) // before an index at the start
 	}
-	switch v := parsed(v).(type) {
+	switch v := Parsed(v).(type) {
 	case map[string]any:
 		if next, ok := v[step]; ok {
 			return at(next, rest)
@@ -230,7 +230,7 @@ func at(v any, path []string) (any, error) {
 		}
 		return nil, fmt.Errorf("the result has no %q in an array of %d", step, len(v))
 	}
-	return nil, fmt.Errorf("the result has no %q, because it is %s", step, typeOf(parsed(v)))
+	return nil, fmt.Errorf("the result has no %q, because it is %s", step, typeOf(Parsed(v)))
 }
 
 // named appends the values of a name at any depth of objects.

@@ -3,7 +3,6 @@
 package planrun
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -191,11 +190,8 @@ func (r *run) prepare(i int, done bool) (map[string]any, string) {
 		}
 	}
 	for id, s := range r.steps {
-		decoder := json.NewDecoder(bytes.NewReader(s.Output))
-		decoder.UseNumber()
-		var v any
-		if s.State == Done && !s.Cut && decoder.Decode(&v) == nil {
-			outputs[id] = v
+		if s.State == Done && !s.Cut && json.Valid(s.Output) {
+			outputs[id] = plancheck.Parsed(string(s.Output))
 		}
 	}
 	arguments, err := r.plan.Fill(r.plan.Calls[i].ID, outputs)
