@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"cairn/internal/text/outline"
 )
 
 // ErrNoFrontMatter is returned for a file that has no front matter to edit.
@@ -165,7 +167,7 @@ func findField(block []byte, name string) (f field, indent int, found bool) {
 			f.from, f.to = from, from+len(withoutComment(text[from:last], key, value))
 			if c := text[from]; c == '"' || c == '\'' {
 				f.quote, f.to = c, from+len(quoted().Find(text[from:]))
-				last = lineBreak(text, f.to)
+				last = outline.LineEnd(text, f.to)
 			}
 		}
 		f.end = min(last+1, len(text))

@@ -2,6 +2,8 @@ package markdown
 
 import (
 	"bytes"
+
+	"cairn/internal/text/outline"
 )
 
 // Fence is a fenced code block. The offsets are in bytes.
@@ -42,7 +44,7 @@ func Fences(src []byte) []Fence {
 // lineAt returns the rest of the line at offset at, without its line break, and the
 // offset of the next line.
 func lineAt(src []byte, at int) ([]byte, int) {
-	end := lineBreak(src, at)
+	end := outline.LineEnd(src, at)
 	return src[at:end], min(end+1, len(src))
 }
 

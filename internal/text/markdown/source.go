@@ -30,7 +30,7 @@ func parseSource(name string, src []byte, body int) scanned {
 			continue
 		}
 		last = start
-		end := lineBreak(src, sym.End+body)
+		end := outline.LineEnd(src, sym.End+body)
 		for len(s.open) > 1 && (s.top().end <= start || s.top().end < end) {
 			s.cutAt(start)
 			s.close()
@@ -103,7 +103,7 @@ func (s *sourceOutline) close() {
 func (s *sourceOutline) rest(to int, next bool) int {
 	first, end, trailing, text := -1, 0, -1, ""
 	for at := s.at; at < to; {
-		stop := min(lineBreak(s.src, at), to)
+		stop := min(outline.LineEnd(s.src, at), to)
 		line := bytes.TrimSpace(s.src[at:stop])
 		kind := lineKind(line)
 		if kind != closing && first < 0 {
@@ -126,7 +126,7 @@ func (s *sourceOutline) rest(to int, next bool) int {
 	case next && text == "":
 		return first
 	case text == "": // comments at the end
-		text = string(bytes.TrimSpace(s.src[first:lineBreak(s.src, first)]))
+		text = string(bytes.TrimSpace(s.src[first:outline.LineEnd(s.src, first)]))
 		end = to
 	case next && trailing >= 0:
 		to = trailing
@@ -197,13 +197,4 @@ func scopeOf(types map[string]string, sym outline.Symbol) string {
 		return "type " + sym.Scope
 	}
 	return sym.Scope
-}
-
-// lineBreak returns the offset of the next line break at or after at, or the length of
-// src.
-func lineBreak(src []byte, at int) int {
-	if n := bytes.IndexByte(src[at:], '\n'); n >= 0 {
-		return at + n
-	}
-	return len(src)
 }

@@ -299,7 +299,7 @@ func macros(p *braces, t *token) {
 		return
 	}
 	rest := text[len(m[0])-len(m[1])-1:] // from the name on
-	p.add(Symbol{Name: string(m[1]), Kind: "macro", Signature: "#define " + signature(rest[:lineEnd(rest, 0)]),
+	p.add(Symbol{Name: string(m[1]), Kind: "macro", Signature: "#define " + signature(rest[:LineEnd(rest, 0)]),
 		Start: int(t.start), Decl: int(t.start), End: int(t.end), Parent: -1})
 }
 

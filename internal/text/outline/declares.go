@@ -34,7 +34,7 @@ func Declares(text []byte, name string) Declaration {
 		if start > 0 && isNameByte(text[start-1]) || end < len(text) && isNameByte(text[end]) {
 			continue
 		}
-		before, after := text[bytes.LastIndexByte(text[:start], '\n')+1:start], text[end:lineEnd(text, end)]
+		before, after := text[bytes.LastIndexByte(text[:start], '\n')+1:start], text[end:LineEnd(text, end)]
 		best = max(best, declares(string(before), name, string(bytes.TrimRight(after, " \t\r"))))
 	}
 	return best

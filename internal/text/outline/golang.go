@@ -26,7 +26,7 @@ func readGo(o *outline) {
 			s.Signature = signature(o.src[s.Decl:max(s.Decl, offset(signatureEnd))])
 		}
 		if s.Signature == "" { // broken
-			s.Signature = signature(o.src[s.Decl:lineEnd(o.src, s.Decl)])
+			s.Signature = signature(o.src[s.Decl:LineEnd(o.src, s.Decl)])
 		}
 		if doc != nil {
 			s.Start = offset(doc.Pos())

@@ -193,15 +193,15 @@ func phpText(x *lexer) (int, tokenKind, bool) {
 	if !x.follows("<<<") {
 		return 0, 0, false
 	}
-	line := x.src[x.i+3 : lineEnd(x.src, x.i)]
+	line := x.src[x.i+3 : LineEnd(x.src, x.i)]
 	label := strings.Trim(string(line), " \t'\"")
-	return hereEnd(x.src, lineEnd(x.src, x.i), label), literal, true
+	return hereEnd(x.src, LineEnd(x.src, x.i), label), literal, true
 }
 
 // hereEnd returns the end of the heredoc that begins after the line that ends at from.
 func hereEnd(src []byte, from int, label string) int {
 	for at := from + 1; at < len(src); {
-		end := lineEnd(src, at)
+		end := LineEnd(src, at)
 		if rest, ok := bytes.CutPrefix(bytes.TrimLeft(src[at:end], " \t"), []byte(label)); ok && (len(rest) == 0 || !isWordByte(rest[0])) {
 			return end - len(rest)
 		}

@@ -145,7 +145,7 @@ func (x *lexer) comment() bool {
 	end := -1
 	for _, c := range x.comments {
 		if x.follows(c) {
-			end = lineEnd(x.src, x.i)
+			end = LineEnd(x.src, x.i)
 		}
 	}
 	if x.block && x.follows("/*") {
@@ -179,9 +179,9 @@ func (x *lexer) blockEnd() int {
 
 // logicalLine returns the end of a line, which may continue after a backslash.
 func (x *lexer) logicalLine() int {
-	end := lineEnd(x.src, x.i)
+	end := LineEnd(x.src, x.i)
 	for end < len(x.src) && x.src[end-1] == '\\' {
-		end = lineEnd(x.src, end+1)
+		end = LineEnd(x.src, end+1)
 	}
 	return end
 }

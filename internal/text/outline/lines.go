@@ -115,7 +115,7 @@ func readLined(l lined) func(o *outline) {
 	return func(o *outline) {
 		r := linedReader{indented: indented{outline: o}, lined: l}
 		for at := 0; at < len(o.src); {
-			end := lineEnd(o.src, at)
+			end := LineEnd(o.src, at)
 			if r.line(at, end) {
 				break
 			}
@@ -186,7 +186,7 @@ func (r *linedReader) line(at, end int) bool {
 		if r.here != nil {
 			if m := r.here().FindSubmatch(line); m != nil {
 				r.skip = hereEnd(r.src, end, string(m[1]))
-				r.skip = min(lineEnd(r.src, r.skip)+1, len(r.src))
+				r.skip = min(LineEnd(r.src, r.skip)+1, len(r.src))
 			}
 		}
 	}

@@ -196,8 +196,8 @@ func (o *outline) lineStart(at int) int {
 	return int(o.lines[n])
 }
 
-// lineEnd returns the offset of the next line break at or after at, or the length of src.
-func lineEnd(src []byte, at int) int {
+// LineEnd returns the offset of the next line break at or after at, or the length of src.
+func LineEnd(src []byte, at int) int {
 	if n := bytes.IndexByte(src[at:], '\n'); n >= 0 {
 		return at + n
 	}
