@@ -13,6 +13,13 @@ import (
 	"cairn/tools/mcptask"
 )
 
+// offerLogging declares that cairn forwards the log messages of servers.
+func (s *Server) offerLogging(c *mcp.ServerCapabilities) {
+	if p := s.options.Proxy; p != nil && p.Gateway.Configured() {
+		c.Logging = &mcp.LoggingCapabilities{}
+	}
+}
+
 // peerOf returns the client of req, for which calls of other servers are made.
 func peerOf(ctx context.Context, client string, req *mcp.CallToolRequest) gateway.Peer {
 	p := gateway.Peer{Name: client, Again: len(req.Params.InputResponses) > 0}

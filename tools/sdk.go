@@ -39,9 +39,7 @@ func (s *Server) sdkServer(session func(mcp.Request) string) (_ *mcp.Server, sto
 	if s.options.Stages != nil || s.options.Proxy != nil {
 		o.Capabilities.AddExtension(mcptask.Extension, nil)
 	}
-	if p := s.options.Proxy; p != nil && p.Gateway.Configured() { // cairn forwards the log messages of servers
-		o.Capabilities.Logging = &mcp.LoggingCapabilities{}
-	}
+	s.offerLogging(o.Capabilities)
 	if watching {
 		o.SubscribeHandler = func(context.Context, *mcp.SubscribeRequest) error { return nil }
 		o.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error { return nil }

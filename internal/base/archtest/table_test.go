@@ -25,7 +25,7 @@ var rooms = []room{
 	{"internal/stage", "internal/base internal/text internal/store retriever", 5038},
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 10363},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 210},
-	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 8045},
+	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 8050},
 	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 12092},
 	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools", 6802},
 	{"deploy", "", 265},
