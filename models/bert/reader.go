@@ -89,6 +89,9 @@ func NewReader(weights, file []byte, tok wordpiece.Splitter, opts *Options) (*Re
 
 // Tag implements models.Reader. "|" stands between the lines.
 func (r *Reader) Tag(ctx context.Context, lines [][]string) ([]models.Tag, float64, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, 0, err
+	}
 	var scores [][models.Tags]float64
 	longest := min(tagTokens, r.model.longest)
 	s := r.scratch.take()
@@ -103,9 +106,6 @@ func (r *Reader) Tag(ctx context.Context, lines [][]string) ([]models.Tag, float
 		text, firsts, at = text[:0], firsts[:0], 1
 	}
 	for l, line := range lines {
-		if err := ctx.Err(); err != nil {
-			return nil, 0, err
-		}
 		if l > 0 && at > 1 && at+2 < longest {
 			text, at = append(text, "|"), at+1
 		}
@@ -113,6 +113,9 @@ func (r *Reader) Tag(ctx context.Context, lines [][]string) ([]models.Tag, float
 			n := r.tokenizer.Count(word)
 			if at+n >= longest {
 				flush()
+				if err := ctx.Err(); err != nil {
+					return nil, 0, err
+				}
 			}
 			first := at
 			if n == 0 {

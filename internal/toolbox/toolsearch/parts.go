@@ -38,6 +38,9 @@ const minStatement = 4
 // the rest of the intent.
 const maxParts = 12
 
+// maxTagged bounds the words that the reader tags. The others continue the last part.
+const maxTagged = 1000
+
 // Parts splits an intent into what may need a tool each, by the tags that the reader gives its
 // words, and returns the probability of the split. It leaves out words that only join parts. A
 // sentence that requests nothing is a part of its own, a statement. A verb without an object, as
@@ -49,13 +52,16 @@ func (x *Index) Parts(ctx context.Context, intent string) ([]Part, float64, erro
 	words := fields(intent)
 	spans, probability := []span{{0, len(words), false}}, 1.0
 	if r := x.reader(); r != nil && len(words) > 1 {
-		tags, p, err := r.Tag(ctx, linesOf(intent, words))
+		tags, p, err := r.Tag(ctx, linesOf(intent, words[:min(maxTagged, len(words))]))
 		if ctx.Err() != nil {
 			return nil, 0, ctx.Err()
 		}
 		if err != nil {
 			x.options.Logger.Warn("splitting an intent", "error", err)
 		} else {
+			for len(tags) < len(words) {
+				tags = append(tags, max(models.Within, tags[len(tags)-1]))
+			}
 			spans, probability = spansOf(intent, words, tags), p
 		}
 	}

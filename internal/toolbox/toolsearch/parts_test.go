@@ -47,6 +47,14 @@ func (brokenReader) Tag(context.Context, [][]string) ([]models.Tag, float64, err
 	return nil, 0, errors.New("broken")
 }
 
+// TestLongIntent: the reader tags the first words of an intent, and the last part has the others.
+func TestLongIntent(t *testing.T) {
+	intent := "fork the repository and push " + strings.Repeat("files ", maxTagged) + "now"
+	if parts := partsBy(t, intent); len(parts) < 2 || parts[len(parts)-1].End != len(intent) {
+		t.Errorf("%d parts, the last ends at %d of %d", len(parts), parts[len(parts)-1].End, len(intent))
+	}
+}
+
 // TestClauses: the pieces of past intents are about the parts.
 func TestClauses(t *testing.T) {
 	for intent, want := range map[string][]string{
