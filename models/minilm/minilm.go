@@ -145,10 +145,13 @@ func open(opts *bert.Options, desc models.Description, adapter []byte, digest st
 	return enc, err
 }
 
+// verifyOnce is Verify, once for a process.
+var verifyOnce = sync.OnceValue(Verify)
+
 // verified verifies the embedded files and opens a model at the same time.
 func verified(open func(tok wordpiece.Splitter) error) error {
 	sound := make(chan error, 1)
-	go func() { sound <- Verify() }()
+	go func() { sound <- verifyOnce() }()
 	tok, err := splitter()
 	if err == nil {
 		err = open(tok)

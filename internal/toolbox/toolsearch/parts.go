@@ -51,7 +51,11 @@ func (x *Index) Parts(ctx context.Context, intent string) ([]Part, float64, erro
 	intent = Unquoted(intent)
 	words := fields(intent)
 	spans, probability := []span{{0, len(words), false}}, 1.0
-	if r := x.reader(); r != nil && len(words) > 1 {
+	var r models.Reader
+	if divisible(intent, words) {
+		r = x.reader()
+	}
+	if r != nil {
 		tags, p, err := r.Tag(ctx, linesOf(intent, words[:min(maxTagged, len(words))]))
 		if ctx.Err() != nil {
 			return nil, 0, ctx.Err()
@@ -68,6 +72,23 @@ func (x *Index) Parts(ctx context.Context, intent string) ([]Part, float64, erro
 	return partsOf(intent, words, spans), probability, nil
 }
 
+// divisible reports whether an intent may have several parts. One in a hundred with several has no
+// mark, symbol or joining word between them, and opening the reader costs a short search the most.
+func divisible(intent string, words []field) bool {
+	for i, w := range words {
+		b := bare(w.text)
+		if b == "" || slices.Contains(joiners, b) || ordering(b) || i+1 < len(words) && endsClause(intent, w, words[i+1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// endsClause reports whether a mark or the end of a line is between two words.
+func endsClause(intent string, word, next field) bool {
+	return mark(word.text) != "" || newLine(intent, word, next)
+}
+
 // clauses returns at most maxParts pieces of an intent, which are about its parts: they end at a
 // mark or the end of a line, and begin after words that join them. They need no reader, so that
 // thousands of past intents cost nothing when a process starts.
@@ -82,7 +103,7 @@ func clauses(intent string) (list []string) {
 		end := i + 1
 		if joins {
 			end = i
-		} else if i+1 < len(words) && mark(w.text) == "" && !newLine(intent, w, words[i+1]) {
+		} else if i+1 < len(words) && !endsClause(intent, w, words[i+1]) {
 			continue
 		}
 		if end > start && len(list) < maxParts {

@@ -47,6 +47,20 @@ func (brokenReader) Tag(context.Context, [][]string) ([]models.Tag, float64, err
 	return nil, 0, errors.New("broken")
 }
 
+// TestSimpleIntentIsNotRead: only an intent that may have several parts opens the reader.
+func TestSimpleIntentIsNotRead(t *testing.T) {
+	for intent, want := range map[string]bool{
+		"": false, "open a pull request": false, "open a pull request.": false, "fork the repo & star it": true, "fork the repo, star it": true,
+		"fork it and star it": true, "open it once it is built": true, "open it\nstar it": true, "look up issue 42 - close it": true,
+	} {
+		opened := false
+		x := New(nil, Options{Reader: func() (models.Reader, error) { opened = true; return nil, errors.New("closed") }})
+		if _, _, err := x.Parts(t.Context(), intent); err != nil || opened != want {
+			t.Errorf("%q: opened %v, want %v; %v", intent, opened, want, err)
+		}
+	}
+}
+
 // TestLongIntent: the reader tags the first words of an intent, and the last part has the others.
 func TestLongIntent(t *testing.T) {
 	intent := "fork the repository and push " + strings.Repeat("files ", maxTagged) + "now"
