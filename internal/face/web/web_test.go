@@ -23,6 +23,7 @@ import (
 	"cairn/internal/base/job"
 	"cairn/internal/base/observe"
 	"cairn/internal/base/owner"
+	"cairn/internal/base/testutil"
 	"cairn/internal/face/view"
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/index"
@@ -207,7 +208,7 @@ func folder(t *testing.T, fill ...func(*testing.T, *owner.Folder)) (*Handler, st
 	}
 	t.Cleanup(func() { tasks.Close() })
 	box := owner.Local(func(s *owner.Server) owner.Service {
-		box := toolbox.New(toolbox.Options{Place: w.Place(), HalfLife: cfg.Usage.HalfLife()})
+		box := toolbox.New(toolbox.Options{Place: w.Place(), HalfLife: cfg.Usage.HalfLife(), Reader: testutil.Tagger})
 		box.Serve(s)
 		return box
 	})
