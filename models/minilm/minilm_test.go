@@ -151,7 +151,7 @@ func TestReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, text := range texts {
-		if math.Abs(logits[i]-want[text]) > 1 {
+		if math.Abs(logits[i]-want[text]) > 1.5 {
 			t.Errorf("%s: logit %.2f, want %.2f", text, logits[i], want[text])
 		}
 	}
@@ -175,7 +175,7 @@ func TestReader(t *testing.T) {
 			got.WriteByte('0' + byte(tag))
 		}
 		var p float64
-		if fmt.Sscan(strings.TrimPrefix(want, got.String()+" "), &p); math.Abs(p-probability) > .05 {
+		if fmt.Sscan(strings.TrimPrefix(want, got.String()+" "), &p); math.Abs(p-probability) > .15 {
 			t.Errorf("%q: tags %s with probability %.2f, want %s", request, &got, probability, want)
 		}
 	}

@@ -65,7 +65,7 @@ func TestStatedOrderBecomesEdges(t *testing.T) {
 	for intent, want := range map[string][]string{
 		"fork a repository, then create a branch, then push some files": {"fork_repository→create_branch stated", "create_branch→push_files stated"},
 		"list my notifications, then mark all as read":                  {"list_notifications→mark_all_notifications_read stated"},
-		"push files after you create a branch":                          {"create_branch→push_files stated"},
+		"push the files after you create a branch":                      {"create_branch→push_files stated"},
 		"create a branch and push files to it":                          {"create_branch→push_files stated"},
 	} {
 		if got := linksOf(suggest(t, x, Request{Intent: intent})); !slices.Equal(got, want) {
