@@ -5,7 +5,8 @@
 // cairn does not use an index that came with a folder. Each folder has two directories,
 // named after the folder and the hash of its path: one in the user's cache directory for
 // derived files, and one in the user's data directory for records that cannot be derived.
-// Both follow a folder that is moved. CAIRN_HOME replaces both parents. Only the user can enter these directories.
+// Both follow a folder that is moved. CAIRN_HOME replaces both parents. Only the user can
+// enter these directories.
 package home
 
 import (

@@ -23,7 +23,7 @@ import (
 //   - same_server: 1 if the part names no server and the tool for the part before has the same
 //   - inputs: the number of inputs that the intent names, at most maxMentioned
 //   - repeated: the number of earlier parts with another action or verb that have the tool
-//   - pair: the logit of the part and the tool by the model of pairs, less the largest of the part
+//   - pair: the logit of the part and the tool by the reader, less the largest of the part
 //
 // The weights are fitted, see weights.json. Those of the first six sum to 2, so that the score is
 // about that of the part plus that of the whole intent.
@@ -38,7 +38,7 @@ const (
 	// considered and perPart bound the candidates for the whole intent and for a part.
 	considered = 25
 	perPart    = 12
-	// The model of pairs reads the best readFirst to readPerPart candidates for a part. mostLogit is
+	// The reader reads the best readFirst to readPerPart candidates for a part. mostLogit is
 	// a logit that few pairs exceed.
 	readFirst   = 2
 	readPerPart = 8
@@ -69,7 +69,7 @@ type partPick struct {
 	candidate   int
 	score, lead float64 // lead over the next candidate
 	sure        float64 // probability among all candidates by their scores
-	logit       float64 // of the pair; 0 without a model of pairs
+	logit       float64 // of the pair; 0 without a reader
 }
 
 // chooseParts chooses the best tool for each part of the intent, at most limit tools.
@@ -223,7 +223,7 @@ func (c *partChoice) best() []partPick {
 }
 
 // scores returns the scores of the candidates for part n and the largest logit of a pair, and
-// sets the pairs of the part. earlier are the picks for the parts before it. The model reads the
+// sets the pairs of the part. earlier are the picks for the parts before it. The reader reads the
 // best readFirst candidates, and then those that are better than these if their logit is
 // mostLogit. The others have the smallest logit that it returned.
 func (c *partChoice) scores(n int, earlier []partPick) (scores []float64, top float64) {

@@ -139,7 +139,7 @@ func (r *reading) Rerank(_ context.Context, query string, texts []string) ([]flo
 	return list, nil
 }
 
-// TestReads: the model of pairs reads the third tool only if it can still be the best.
+// TestReads: the reader reads the third tool only if it can still be the best.
 func TestReads(t *testing.T) {
 	weights := make([]float64, len(ChoiceFeatures))
 	weights[len(weights)-1] = .1
@@ -166,7 +166,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestPairs: the model of pairs decides between tools that fit alike, and refuses a tool. It reads a
+// TestPairs: the reader decides between tools that fit alike, and refuses a tool. It reads a
 // part with the whole intent, and its error changes nothing.
 func TestPairs(t *testing.T) {
 	tools := []catalog.Tool{described(t, "desk:post_note: text:string", "Send a note to a colleague"), described(t, "desk:file_note: text:string", "Send a note to a colleague")}

@@ -50,6 +50,9 @@ const maxTagged = 1000
 func (x *Index) Parts(ctx context.Context, intent string) ([]Part, float64, error) {
 	intent = Unquoted(intent)
 	words := fields(intent)
+	if len(words) == 0 {
+		return nil, 1, ctx.Err()
+	}
 	spans, probability := []span{{0, len(words), false}}, 1.0
 	var r models.Reader
 	if divisible(intent, words) {
@@ -96,7 +99,8 @@ func clauses(intent string) (list []string) {
 	words := fields(intent)
 	start := 0
 	for i, w := range words {
-		joins := slices.Contains(joiners, bare(w.text)) || slices.Contains(orderWords, bare(w.text))
+		b := bare(w.text)
+		joins := slices.Contains(joiners, b) || slices.Contains(orderWords, b)
 		if joins && start == i {
 			start = i + 1
 		}
@@ -132,9 +136,6 @@ func partsOf(intent string, words []field, spans []span) []Part {
 	for i, s := range spans {
 		for i+1 < len(spans) && s.end > s.start+1 && ordering(bare(words[s.end-1].text)) {
 			s.end-- // "push files after", "create a branch"
-		}
-		if s.start == s.end {
-			continue
 		}
 		p := Part{Start: words[s.start].at, Statement: s.statement}
 		p.Text = trimmed(intent[p.Start : words[s.end-1].at+len(words[s.end-1].text)])
@@ -194,7 +195,7 @@ func spansOf(intent string, words []field, tags []models.Tag) (spans []span) {
 		}
 		sentence = i + 1
 	}
-	if len(words) > 0 && (len(spans) == 1 || requests == 0) {
+	if len(spans) == 1 || requests == 0 {
 		return []span{{0, len(words), false}}
 	}
 	return spans

@@ -123,7 +123,7 @@ func (c *Candidate) Fit() *Leg {
 	return &c.Whole
 }
 
-// logitShare is the similarity that one logit of the model of pairs is worth in Unlike.
+// logitShare is the similarity that one logit of the reader is worth in Unlike.
 const logitShare = 0.09
 
 // Unlike reports whether a tool that past intents did not use is too different from part n of the
