@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"cairn/internal/store"
+	"cairn/internal/store/keyword"
 	"cairn/internal/text/invisible"
 	"cairn/internal/text/markdown"
 )
@@ -68,7 +69,7 @@ const (
 // of the best: codeTokens tokens, and more if the documents leave room. See benchmarks/code.md.
 const (
 	codeNear   = 0.5
-	codeTokens = 90
+	codeTokens = 130
 )
 
 // candidateText is the text around the best chunk of a section: the section with its
@@ -83,12 +84,14 @@ type candidateText struct {
 	tokens int    // of given
 	said   string // what words returns, once it is known
 
-	code   bool             // of source code other than tests
-	share  float64          // of the document's score
-	score  float64          // orders the texts of an answer; at first the document's, not rounded
-	main   *candidateText   // of the document's best section; nil for that section itself
-	inside bool             // main contains it
-	parts  []*candidateText // texts in the answer that are inside this one
+	source bool              // of source code
+	code   bool              // of source code other than tests
+	terms  []map[string]bool // of the query, in each line of own; see densestLines
+	share  float64           // of the document's score
+	score  float64           // orders the texts of an answer; at first the document's, not rounded
+	main   *candidateText    // of the document's best section; nil for that section itself
+	inside bool              // main contains it
+	parts  []*candidateText  // texts in the answer that are inside this one
 }
 
 // span is a range of bytes.
@@ -208,7 +211,7 @@ func (s *search) fitText(a *Answer, seen map[string]int) {
 // pack adds text of at most budget tokens to the results, and returns the tokens that
 // remain.
 func (s *search) pack(a *Answer, budget int, seen map[string]int) (left int) {
-	f := fitter{count: s.sources.Budget.CountTokens, left: budget, seen: seen}
+	f := fitter{count: s.sources.Budget.CountTokens, left: budget, seen: seen, marked: keyword.NewMarker(s.parsed)}
 	texts := a.texts()
 	passage, parts := passageTokens, 1
 	if s.AsText {
@@ -384,14 +387,15 @@ func (a *Answer) omit(r *Result) {
 
 // fitter divides a token budget among hits.
 type fitter struct {
-	count func(string) int
-	left  int            // tokens
-	seen  map[string]int // the words of chunks that are not given again
+	count  func(string) int
+	left   int             // tokens
+	seen   map[string]int  // the words of chunks that are not given again
+	marked *keyword.Marker // of the query
 }
 
-// start adds the beginning of a chunk, at least leastPassage and at most limit tokens. It
-// adds a further section only if the best one of the document has text, and no other text
-// has the same words.
+// start adds the beginning of a chunk, or the lines of source code with the most terms of
+// the query, at least leastPassage and at most limit tokens. It adds a further section only
+// if the best one of the document has text, and no other text has the same words.
 func (f *fitter) start(h *candidateText, limit int) {
 	limit = min(limit, f.left)
 	if limit < leastPassage || h.main != nil && h.main.given.to == 0 {
@@ -404,16 +408,43 @@ func (f *fitter) start(h *candidateText, limit int) {
 		}
 		f.seen[words] = -1
 	}
-	if f.take(h, h.chunk, limit) {
+	at := h.chunk
+	if h.source {
+		at = h.own
+	}
+	if at.to-at.from <= usual*limit && f.take(h, at, limit) {
 		return
 	}
-	text := h.text[h.chunk.from:h.chunk.to]
+	if h.source {
+		at.from += f.densestLines(h, limit)
+	}
+	text := h.text[at.from:min(at.to, at.from+usual*limit)]
 	for _, borders := range [][]int{lineEnds(text), wordEnds(text)} {
 		n := sort.Search(len(borders), func(i int) bool { return f.count(text[:borders[i]]) > limit })
-		if n > 0 && f.count(text[:borders[n-1]]) >= leastPassage && f.take(h, span{h.chunk.from, h.chunk.from + borders[n-1]}, limit) {
+		if n > 0 && f.count(text[:borders[n-1]]) >= leastPassage && f.take(h, span{at.from, at.from + borders[n-1]}, limit) {
 			return
 		}
 	}
+}
+
+// bytesOfToken is about the average of source code.
+const bytesOfToken = 3
+
+// densestLines returns the offset in h.own of the consecutive lines of some limit tokens that
+// have the most distinct terms of the query. A symbol has one vector, so only words tell which
+// of its lines answer.
+func (f *fitter) densestLines(h *candidateText, limit int) (at int) {
+	lines := slices.Collect(strings.Lines(h.text[h.own.from:h.own.to]))
+	if h.terms == nil {
+		for _, line := range lines {
+			h.terms = append(h.terms, f.marked.In(line))
+		}
+	}
+	first, _ := densest(lines, h.terms, len(lines), bytesOfToken*limit, func(i int) bool { return len(h.terms[i]) > 0 })
+	for _, line := range lines[:first] {
+		at += len(line)
+	}
+	return at
 }
 
 // usual bounds the average bytes per token of ordinary text. Longer texts would not fit,

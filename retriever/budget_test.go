@@ -214,3 +214,23 @@ func TestDefaultAnswerHasCode(t *testing.T) {
 		}
 	}
 }
+
+// TestLinesOfASymbol: of a symbol that is too long for its share, an answer gives the lines with the
+// words of the query, and the beginning if none has more of them.
+func TestLinesOfASymbol(t *testing.T) {
+	body := strings.Repeat("\tcount++ // as before\n", 40)
+	source := "package pool\n\nfunc park() {\n" + body + "\tif deadline.Passed() {\n\t\treturn errLate // the lease was revoked\n\t}\n" + body + "}\n"
+	f := open(t, map[string]string{"pool.go": source}, nil)
+	for query, want := range map[string]string{
+		"park deadline of a revoked lease": "deadline.Passed",
+		"park":                             "func park",
+	} {
+		a := f.search(Query{Text: query, Mode: Keyword, MaxTokens: 200})
+		if len(a.Results) == 0 || !strings.Contains(a.Results[0].Content, want) {
+			t.Errorf("%q: no %q in %+v", query, want, a.Results)
+		}
+		if got := a.Budget.Text; got > 200 {
+			t.Errorf("%q: %d tokens", query, got)
+		}
+	}
+}

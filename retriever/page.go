@@ -282,6 +282,7 @@ func (s *search) result(d *foundDocument) Result {
 	if s.MaxTokens > 0 {
 		result.candidate = newCandidateText(section, chunk, d.text, s.MaxTokens)
 		result.candidate.score, result.candidate.code = d.ranked.Score, d.ranked.role != document && d.ranked.role != test
+		result.candidate.source = store.KindOf(doc.Path) == store.Code
 		result.More = s.more(d, result.candidate)
 	} else {
 		result.Anchors, result.More = firstHeadings(doc), s.more(d, nil)
@@ -329,6 +330,7 @@ func (s *search) more(d *foundDocument, within *candidateText) (refs []SectionRe
 			own := *other
 			own.End = own.OwnEnd
 			ref.candidate = newCandidateText(&own, other.Chunks[ranked.Chunk], d.text, s.MaxTokens)
+			ref.candidate.source = within.source
 			ref.candidate.main, ref.candidate.inside = within, shown.Start <= other.Start && other.Start < shown.End
 			ref.candidate.share = furtherShare * min(1, ranked.Score/best.Score)
 			if s.AsText {

@@ -7,13 +7,13 @@ import (
 )
 
 // TestDocumentsAnswerQuestions: a manual comes before code and before records for a question
-// in plain words, and code before it for a description of code that it matches better.
+// about use, and code before it for any other question that it matches better.
 func TestDocumentsAnswerQuestions(t *testing.T) {
 	for query, want := range map[string]string{
-		"how is it opened":              "docs/a.md a.go runs/2026-01-02/a.md",
-		"open the index":                "a.go docs/a.md runs/2026-01-02/a.md",
-		"how was it opened 2026-01-02":  "runs/2026-01-02/a.md docs/a.md a.go",
-		"how is it opened by openIndex": "a.go docs/a.md runs/2026-01-02/a.md",
+		"how do I open it":               "docs/a.md runs/2026-01-02/a.md a.go",
+		"how is it opened":               "a.go docs/a.md runs/2026-01-02/a.md",
+		"how do I open it on 2026-01-02": "runs/2026-01-02/a.md docs/a.md a.go",
+		"how do I call openIndex":        "a.go docs/a.md runs/2026-01-02/a.md",
 	} {
 		cs := []candidate{{path: "a.go", anchor: "f"}, {path: "docs/a.md"}, {path: "runs/2026-01-02/a.md"}}
 		for i, score := range []float64{0.9, 0.8, 0.81} {
@@ -27,13 +27,14 @@ func TestDocumentsAnswerQuestions(t *testing.T) {
 	}
 }
 
-func TestIsQuestion(t *testing.T) {
+func TestIsAboutUse(t *testing.T) {
 	for query, want := range map[string]bool{
-		"how many tools are listed": true, "What is masked?": true, "where is the delay computed": false, "parse a header": false,
-		"how does parseHeader work": false, "what is std::sort": false, "how are foo_bar and x used": false, "how": false,
+		"how can I list tools": true, "What masks my token?": true, "How to mask a token": true, "mask our tokens": true,
+		"how are tools listed": false, "tell how to mask": false, "list tools": false, "where in the index": false,
+		"how do I use parseHeader": false, "can I copy std::sort": false, "may we use foo_bar": false,
 	} {
-		if got := isQuestion(query); got != want {
-			t.Errorf("isQuestion(%q) = %v, want %v", query, got, want)
+		if got := isAboutUse(query); got != want {
+			t.Errorf("isAboutUse(%q) = %v, want %v", query, got, want)
 		}
 	}
 }

@@ -19,7 +19,7 @@ var rooms = []room{
 	{"internal/text", "", 17811},
 	{"internal/store", "internal/base models internal/text", 16186},
 	{"indexer", "internal/base models internal/text internal/store", 2989},
-	{"retriever", "graphrank internal/base models internal/text internal/store", 5358},
+	{"retriever", "graphrank internal/base models internal/text internal/store", 5394},
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13138},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7630},
 	{"internal/stage", "internal/base internal/text internal/store retriever", 5038},
