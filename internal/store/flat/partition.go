@@ -19,7 +19,7 @@ const (
 	// partitionedFrom is the number of vectors from which slots are ordered.
 	partitionedFrom = 256 * blockLen
 	// visitedShare times the root of the number of ordered blocks is the number visited.
-	visitedShare = 4
+	visitedShare = 6
 	// spreadShare is how much of the distance of a block's vectors from its centre counts
 	// for their best cosine.
 	spreadShare = .3

@@ -53,7 +53,7 @@ func sameAsExact(t *testing.T, name string, got, want *Store) {
 // TestPartitions compares a store whose slots are ordered with one in memory: as it was
 // written, after updates, read again, without its image or with a damaged one, and cleared.
 func TestPartitions(t *testing.T) {
-	const n = 40 * blockLen
+	const n = 80 * blockLen
 	dir := t.TempDir()
 	s, want := open(t, dir, 64, partitioning(false)), Memory(64)
 	rng := rand.New(rand.NewPCG(1, 9))
