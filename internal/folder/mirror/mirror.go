@@ -28,6 +28,7 @@ import (
 
 	"cairn/indexer"
 	"cairn/internal/base/job"
+	"cairn/internal/store"
 	"cairn/internal/store/docs"
 	"cairn/internal/store/flat"
 	"cairn/internal/store/keyword"
@@ -193,9 +194,6 @@ func (m *Mirror) lead(ctx context.Context) (fenced context.Context, end func(), 
 			return nil, nil, err
 		}
 		m.held, m.announced = nil, State{}
-		if m.next == nil {
-			m.use(m.client.Current()) // another writer may have changed the weights
-		}
 	}
 	leased := m.leased
 	fenced, cancel := context.WithCancelCause(ctx)
@@ -264,6 +262,9 @@ func (m *Mirror) begin(ctx context.Context, meta docs.Meta) (err error) {
 	if m.held != nil {
 		return nil
 	}
+	if m.next == nil {
+		m.use(m.client.Current()) // weights may have changed, and collections may have been deleted
+	}
 	state, _, err := readState(ctx, m.client.Records())
 	if err != nil {
 		return err
@@ -278,8 +279,41 @@ func (m *Mirror) begin(ctx context.Context, meta docs.Meta) (err error) {
 	}); err != nil {
 		return err
 	}
+	if err := m.reconcile(ctx, held); err != nil {
+		return err
+	}
 	m.held = held
 	return nil
+}
+
+// reconcile compares the chunks of the store with its documents. The two are in separate
+// collections, of which one may have been deleted or restored from an older snapshot. A
+// document that has other chunks than it lists is marked to be sent again. Its chunks, and
+// those of documents that the store does not have, are removed.
+func (m *Mirror) reconcile(ctx context.Context, held map[string]qdrant.DocumentHead) error {
+	listed := 0
+	for _, h := range held {
+		listed += h.Chunks
+	}
+	if n, err := m.chunks.Keyword().Count(); err != nil || n == listed {
+		return err
+	}
+	stray := map[string][]string{} // chunk IDs by path
+	if err := m.chunks.IDs(ctx, func(id string) {
+		path, _, _, _ := store.SplitChunkID(id)
+		stray[path] = append(stray[path], id)
+	}); err != nil {
+		return err
+	}
+	for path, h := range held {
+		if len(stray[path]) == h.Chunks {
+			delete(stray, path)
+			continue
+		}
+		clear(h.Hash[:])
+		held[path] = h
+	}
+	return m.chunks.Update(ctx, nil, slices.Concat(slices.Collect(maps.Values(stray))...), m.average)
 }
 
 // compare returns the sorted paths of the documents that the store lacks or has in another

@@ -190,6 +190,30 @@ func TestClusterOutage(t *testing.T) {
 	}
 }
 
+// TestClusterLosesItsChunks deletes the collection of the chunks, with and without a writer.
+func TestClusterLosesItsChunks(t *testing.T) {
+	s := qdranttest.New(t, nil)
+	sel, o := folder(t), clustered(t, s.Addr(), "docs")
+	writer := open(t, sel, Owning, o)
+	fill(t, writer, index.IndexRequest{})
+	want := found(t, server(t, o), "login flow")
+	s.Drop("docs-1")
+	write(t, filepath.Join(sel.Root, "new.md"), "# New\n\nA document of zebras.\n")
+	_, _ = index.IndexOp.Call(t.Context(), writer.Folder, index.IndexRequest{}, nil) // finds that the collection is missing
+	fill(t, writer, index.IndexRequest{})
+	if got := found(t, server(t, o), "login flow"); got != want {
+		t.Errorf("after the writer has filled the collection again:\n%s\nwant:\n%s", got, want)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.Drop("docs-1")
+	fill(t, open(t, sel, Owning, o), index.IndexRequest{})
+	if got := found(t, server(t, o), "login flow"); got != want {
+		t.Errorf("after the next writer has filled the collection again:\n%s\nwant:\n%s", got, want)
+	}
+}
+
 // TestSecondWriterWaits indexes the same files from another folder.
 func TestSecondWriterWaits(t *testing.T) {
 	addr := qdranttest.New(t, nil).Addr()

@@ -98,8 +98,10 @@ func (c *Chunks) Update(ctx context.Context, entries []Chunk, stale []string, av
 	if len(entries) == 0 && len(stale) == 0 {
 		return ctx.Err()
 	}
-	if err := c.Settle(ctx, avg, drift); err != nil {
-		return err
+	if len(entries) > 0 {
+		if err := c.Settle(ctx, avg, drift); err != nil {
+			return err
+		}
 	}
 	var points []*pb.PointStruct
 	for i := range entries {
@@ -115,6 +117,18 @@ func (c *Chunks) Update(ctx context.Context, entries []Chunk, stale []string, av
 	}
 	stale = slices.DeleteFunc(slices.Clone(stale), func(id string) bool { _, ok := last[id]; return ok })
 	return c.update(ctx, points, stale...)
+}
+
+// IDs calls fn with the ID of every chunk, in no particular order.
+func (c *Chunks) IDs(ctx context.Context, fn func(id string)) (err error) {
+	defer wrap(&err, "listing %s", c.name)
+	if err := c.Open(ctx); err != nil {
+		return err
+	}
+	return c.scroll(ctx, nil, []string{"chunk"}, func(p *pb.RetrievedPoint) bool {
+		fn(chunkIn(p.Payload))
+		return true
+	})
 }
 
 func chunkPoint(e *Chunk, avg float64) *pb.PointStruct {

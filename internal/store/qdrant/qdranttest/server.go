@@ -97,6 +97,11 @@ func (s *Server) Collections() []string {
 	return slices.Sorted(maps.Keys(s.collections))
 }
 
+// Drop deletes a collection and its aliases, like another program.
+func (s *Server) Drop(name string) {
+	_, _ = collectionsService{s}.Delete(context.Background(), &pb.DeleteCollection{CollectionName: name}) // never fails
+}
+
 // maxMessage is the size of the largest request, as in Qdrant's max_request_size_mb.
 const maxMessage = 32 << 20
 
