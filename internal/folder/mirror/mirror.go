@@ -130,8 +130,8 @@ func (m *Mirror) Close() error {
 // followEvery is the interval at which Follow checks whether the index has changed.
 const followEvery = 500 * time.Millisecond
 
-// Follow runs Sync in the background whenever the index has changed, until Close. The caller
-// calls it at most once.
+// Follow runs Sync in the background whenever the index has changed or the lease was lost,
+// until Close. The caller calls it at most once.
 func (m *Mirror) Follow() { m.tasks.Go(m.follow) }
 
 func (m *Mirror) follow() {
@@ -149,13 +149,24 @@ func (m *Mirror) follow() {
 		case <-tick.C:
 		}
 		var now State
-		if now, err = m.local(); err != nil || reflect.DeepEqual(now, last) || m.options.Rebuild {
+		if now, err = m.local(); err != nil || m.options.Rebuild || reflect.DeepEqual(now, last) && !failing && !m.lost() {
 			continue
 		}
 		if _, err = m.Sync(m.open, nil); err == nil {
 			last = now
 		}
 	}
+}
+
+// lost reports whether this process had the lease and lost it. Then the store may have lost
+// what this process wrote, like a server that is restored from a backup. lost is false during
+// a copy.
+func (m *Mirror) lost() bool {
+	if !m.turn.TryAcquire(1) {
+		return false
+	}
+	defer m.turn.Release(1)
+	return m.lease != nil && m.leased.Err() != nil
 }
 
 // local returns the state of the folder's index.

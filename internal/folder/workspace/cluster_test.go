@@ -214,6 +214,25 @@ func TestClusterLosesItsChunks(t *testing.T) {
 	}
 }
 
+// TestClusterLosesEverything empties the server under a writer whose folder does not change.
+func TestClusterLosesEverything(t *testing.T) {
+	s := qdranttest.New(t, nil)
+	sel, o := folder(t), clustered(t, s.Addr(), "docs")
+	writer := open(t, sel, Owning, o)
+	fill(t, writer, index.IndexRequest{})
+	want := found(t, server(t, o), "login flow")
+	for _, name := range s.Collections() {
+		s.Drop(name)
+	}
+	reader := server(t, o)
+	testutil.Await(t, func() string {
+		if got := found(t, reader, "login flow"); got != want {
+			return "after the server has lost its collections:\n" + got + "\nwant:\n" + want
+		}
+		return ""
+	})
+}
+
 // TestSecondWriterWaits indexes the same files from another folder.
 func TestSecondWriterWaits(t *testing.T) {
 	addr := qdranttest.New(t, nil).Addr()

@@ -42,7 +42,8 @@ type register interface {
 
 // Lease waits until no other process has the lease and takes it. The returned context
 // ends when the lease is lost or released; the end of ctx only ends the wait. waiting, if
-// not nil, is called once if another process has the lease.
+// not nil, is called once if another process has the lease. A process that lost its own lease
+// also waits until it expires.
 func (c *Client) Lease(ctx context.Context, holder string, waiting func(holder string)) (*Lease, context.Context, error) {
 	l, held, err := takeLease(ctx, c.Records(), holder, waiting)
 	if err != nil {
@@ -79,7 +80,7 @@ func takeLease(ctx context.Context, records register, holder string, waiting fun
 			}
 			continue
 		}
-		if waiting != nil {
+		if waiting != nil && string(value) != holder {
 			waiting(string(value))
 			waiting = nil
 		}
