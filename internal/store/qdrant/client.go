@@ -267,13 +267,22 @@ func (c *Client) classify(err error) (_ error, transient bool) {
 	switch s.Code() {
 	case codes.Unavailable:
 		// An HTTP/1 server sends a line that is not an HTTP/2 frame.
-		if strings.Contains(message, "HTTP/1") || strings.Contains(message, "http2: frame too large") || strings.Contains(message, "error reading server preface") {
+		if strings.Contains(message, "HTTP/1") || strings.Contains(message, "http2: frame too large") {
 			return portError(c.target.Addr()), false
 		}
-		if c.target.Port == restPort {
-			return fmt.Errorf("%w; %w", errors.New(message), portError(c.target.Addr())), true
+		switch {
+		case c.target.Port == restPort:
+			err = portError(c.target.Addr())
+		case strings.Contains(message, "failed to verify certificate"):
+			err = errors.New("set QDRANT_CA_FILE to the certificate authority of the server")
+		case strings.Contains(message, "does not look like a TLS handshake"):
+			err = errors.New("a server without TLS needs an address with qdrant://")
+		case strings.Contains(message, "EOF") && !c.target.TLS: // also from a proxy whose server does not run yet
+			err = errors.New("a server with TLS needs an address with qdrants://")
+		default:
+			return errors.New(message), true
 		}
-		return errors.New(message), true
+		return fmt.Errorf("%s; %w", message, err), true
 	case codes.DeadlineExceeded:
 		return errors.New("no answer in time"), true
 	case codes.ResourceExhausted:

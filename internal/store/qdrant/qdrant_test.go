@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -281,5 +283,47 @@ func TestPointIDIsStable(t *testing.T) {
 	// Computed with Python's uuid.uuid5 in the same namespace.
 	if got, want := pointID("docs/auth.md#login.0").GetUuid(), "4e3e4600-7ff0-52c0-a84a-83a7f94723fa"; got != want {
 		t.Errorf("id of docs/auth.md#login.0: %s, want %s", got, want)
+	}
+}
+
+// TestConnectionEnds connects with and without TLS to servers that end the connection.
+func TestConnectionEnds(t *testing.T) {
+	withTLS := httptest.NewUnstartedServer(http.NotFoundHandler())
+	withTLS.EnableHTTP2, withTLS.Config.ErrorLog = true, log.New(io.Discard, "", 0)
+	withTLS.StartTLS()
+	defer withTLS.Close()
+	closes, err := net.Listen("tcp", "127.0.0.1:0") // like Qdrant with TLS, and like a proxy whose server does not run
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closes.Close()
+	go func() {
+		for {
+			conn, err := closes.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1<<10))
+			conn.Close()
+		}
+	}()
+	for _, test := range []struct{ scheme, addr, want string }{
+		{"qdrants", withTLS.Listener.Addr().String(), "set QDRANT_CA_FILE"},
+		{"qdrants", qdranttest.New(t, nil).Addr(), "with qdrant://"},
+		{"qdrant", closes.Addr().String(), "with qdrants://"},
+	} {
+		target, err := ParseTarget(test.scheme + "://" + test.addr + "/docs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Dial(target, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Version(background)
+		if _, ok := errors.AsType[*UnavailableError](err); !ok || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want an UnavailableError that contains %q", target, err, test.want)
+		}
+		c.Close()
 	}
 }
