@@ -1,6 +1,7 @@
 package toolsearch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -54,31 +55,33 @@ func (q *intentQuery) partVectors() [][]float32 {
 	return list
 }
 
-// searchIntent runs both legs for the intent and its parts.
-func (x *Index) searchIntent(ctx context.Context, intent string, parts []Part, which Legs) (*intentQuery, error) {
-	texts := []string{intent}
-	if len(parts) > 1 || parts[0].Request != parts[0].Text {
-		for _, p := range parts {
-			texts = append(texts, p.Request)
-		}
-	}
-	q := &intentQuery{legs: which, tools: x.Len(), ids: map[string]bool{}, degraded: !x.legs.HasVectors()}
-	q.units = make([]unit, len(texts))
+// searchIntent splits the intent and runs both legs for it and its parts, which it sets in r. It
+// searches for the whole intent while the reader splits it.
+func (x *Index) searchIntent(ctx context.Context, intent string, r *Ranking, which Legs) (_ *intentQuery, err error) {
 	g, searching := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range texts {
-		k := depth
-		if i > 0 {
-			k = partDepth
-		}
+	search := func(u *unit, text string, k int) {
 		g.Go(func() (err error) {
-			q.units[i], err = x.searchText(searching, texts[i], k, which)
+			*u, err = x.searchText(searching, text, k, which)
 			return err
 		})
 	}
-	if err := g.Wait(); err != nil {
+	var whole unit
+	search(&whole, intent, depth)
+	r.Parts, r.Split, err = x.Parts(searching, intent)
+	requests := r.Parts
+	if len(requests) == 1 && requests[0].Request == requests[0].Text {
+		requests = nil
+	}
+	units := make([]unit, 1+len(requests))
+	for i := range requests {
+		search(&units[1+i], requests[i].Request, partDepth)
+	}
+	if err := cmp.Or(g.Wait(), err); err != nil {
 		return nil, err
 	}
+	units[0] = whole
+	q := &intentQuery{units: units, legs: which, tools: x.Len(), ids: map[string]bool{}, degraded: !x.legs.HasVectors()}
 	for _, u := range q.units {
 		q.degraded = q.degraded || x.options.Embedder != nil && which != KeywordOnly && u.vector == nil
 		for _, found := range append(u.hits.Cosines, u.hits.Words) {

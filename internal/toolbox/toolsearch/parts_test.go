@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"cairn/internal/base/testutil"
 	"cairn/models"
@@ -59,6 +60,18 @@ func TestSimpleIntentIsNotRead(t *testing.T) {
 			t.Errorf("%q: opened %v, want %v; %v", intent, opened, want, err)
 		}
 	}
+}
+
+// TestSearchWhileSplitting: the search for the whole intent does not wait for the reader.
+func TestSearchWhileSplitting(t *testing.T) {
+	x := newIndex(t, shop(t), nil)
+	synctest.Test(t, func(t *testing.T) {
+		m := &meeting{Embedder: x.options.Embedder, intent: "find the order and cancel it", embedded: make(chan struct{})}
+		x.options.Embedder, x.options.Reader = m, func() (models.Reader, error) { return m, nil }
+		if r, err := x.Rank(t.Context(), m.intent, Terms{}); err != nil || r.Split != .5 || len(r.Candidates) == 0 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
 }
 
 // TestLongIntent: the reader tags the first words of an intent, and the last part has the others.

@@ -159,16 +159,14 @@ type Ranking struct {
 // intent without words is empty.
 func (x *Index) Rank(ctx context.Context, intent string, t Terms) (*Ranking, error) {
 	r := &Ranking{Alpha: 1}
-	var err error
-	if r.Parts, r.Split, err = x.Parts(ctx, intent); err != nil {
-		return nil, err
+	if x.Len() == 0 {
+		var err error
+		r.Parts, r.Split, err = x.Parts(ctx, intent)
+		return r, err
 	}
-	if len(r.Parts) == 0 || x.Len() == 0 {
-		return r, ctx.Err()
-	}
-	q, err := x.searchIntent(ctx, intent, r.Parts, t.Legs)
-	if err != nil {
-		return nil, err
+	q, err := x.searchIntent(ctx, intent, r, t.Legs)
+	if err != nil || len(r.Parts) == 0 {
+		return r, err
 	}
 	if q.degraded {
 		r.Degraded = []string{"vectors"}
