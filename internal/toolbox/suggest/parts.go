@@ -251,7 +251,7 @@ func (c *partChoice) scores(n int, earlier []partPick) (scores []float64, top fl
 		rest = rest[:end]
 	}
 	if more := c.read(n, rest); len(more) == len(rest) {
-		read, logits = order[:len(read)+len(rest)], append(logits, more...)
+		read, logits = order[:len(read)+len(rest)], slices.Concat(logits, more)
 	}
 	top = slices.Max(logits)
 	least := slices.Min(logits)

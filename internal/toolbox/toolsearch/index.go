@@ -3,6 +3,7 @@ package toolsearch
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -39,7 +40,7 @@ type Index struct {
 	// and descriptions tools with vague names.
 	legs    *legs.Legs
 	options Options
-	queries *lru.Cache[string, []float32]
+	answers *lru.Cache[[sha256.Size]byte, any] // of the models
 
 	updating sync.Mutex // held by Update
 
@@ -56,22 +57,36 @@ type contents struct {
 	requires  map[string]bool     // servers of which a tool has a required input
 }
 
-// queryCache is the number of cached vectors of intents and parts, about 1.5 kB each.
-const queryCache = 512
+// answerCache is the number of cached answers of the models, of which a vector takes 1.5 kB. A plan
+// needs about five.
+const answerCache = 512
 
 // New returns an empty index; Sync adds the tools. words indexes names, descriptions and the
 // parameters of both schemas. It is derived from the catalogue. The caller closes it.
 func New(words legs.Keyword, o Options) *Index {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	x := &Index{options: o, queries: newQueries()}
+	x := &Index{options: o, answers: newAnswers()}
 	x.now.Store(&contents{})
 	x.legs = legs.New(2, legs.Options{Keyword: words, Embedder: o.Embedder, Cache: o.Cache, Logger: o.Logger})
 	return x
 }
 
-func newQueries() *lru.Cache[string, []float32] {
-	queries, _ := lru.New[string, []float32](queryCache) // the number is positive
-	return queries
+func newAnswers() *lru.Cache[[sha256.Size]byte, any] {
+	answers, _ := lru.New[[sha256.Size]byte, any](answerCache) // the number is positive
+	return answers
+}
+
+// cached returns the answer of a model to some texts, from the cache if possible. The caller must
+// not change it.
+func cached[T any](x *Index, ask func() (T, error), texts ...string) (v T, err error) {
+	key := sha256.Sum256(fmt.Appendf(nil, "%T %q", v, texts))
+	if v, ok := x.answers.Get(key); ok {
+		return v.(T), nil
+	}
+	if v, err = ask(); err == nil {
+		x.answers.Add(key, v)
+	}
+	return v, err
 }
 
 // KeywordsPhase is the phase of a job.Progress of Update. The others are "tools vectors"
@@ -240,16 +255,16 @@ func resolveNeeds(tools []catalog.Tool, at map[string]int) map[string][]string {
 // WithUsage returns an index of the same tools and vectors with other usage. Later Syncs of
 // x do not change its tools, and it must not be synced itself.
 func (x *Index) WithUsage(u *Usage) *Index {
-	y := &Index{legs: x.legs, options: x.options, queries: x.queries}
+	y := &Index{legs: x.legs, options: x.options, answers: x.answers}
 	y.now.Store(x.now.Load())
 	y.options.Usage = u
 	return y
 }
 
-// Uncached returns x with another embedder and an empty cache of embedded intents, for
+// Uncached returns x with another embedder and an empty cache of answers of the models, for
 // measurements of new intents. The limits of WithUsage apply.
 func (x *Index) Uncached(e models.Embedder) *Index {
 	y := x.WithUsage(x.options.Usage)
-	y.options.Embedder, y.queries = e, newQueries()
+	y.options.Embedder, y.answers = e, newAnswers()
 	return y
 }

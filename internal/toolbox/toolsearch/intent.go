@@ -112,18 +112,9 @@ func (x *Index) searchText(ctx context.Context, text string, k int, which Legs) 
 	return u, err
 }
 
-// embed returns the vector of a text, from the cache if possible. The caller must not
-// change it.
+// embed returns the vector of a text. The caller must not change it.
 func (x *Index) embed(ctx context.Context, text string) ([]float32, error) {
-	if v, ok := x.queries.Get(text); ok {
-		return v, nil
-	}
-	v, err := x.options.Embedder.EmbedQuery(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	x.queries.Add(text, v)
-	return v, nil
+	return cached(x, func() ([]float32, error) { return x.options.Embedder.EmbedQuery(ctx, text) }, text)
 }
 
 // reader returns the model that reads requests, or nil without one or after its error.
@@ -156,7 +147,12 @@ func (x *Index) Pairs(ctx context.Context, request, whole string, ids []string) 
 			texts[i] = pairText(&t)
 		}
 	}
-	logits, err := r.Rerank(ctx, request, texts)
+	logits, err := cached(x, func() (logits []float64, err error) {
+		if logits, err = r.Rerank(ctx, request, texts); err == nil && len(logits) < len(texts) {
+			err = context.DeadlineExceeded
+		}
+		return logits, err
+	}, append(texts, request)...)
 	if err != nil {
 		x.options.Logger.Warn("reading tools with a request", "error", err)
 		return nil

@@ -59,17 +59,23 @@ func (x *Index) Parts(ctx context.Context, intent string) ([]Part, float64, erro
 		r = x.reader()
 	}
 	if r != nil {
-		tags, p, err := r.Tag(ctx, linesOf(intent, words[:min(maxTagged, len(words))]))
+		of, err := cached(x, func() (split, error) {
+			tags, p, err := r.Tag(ctx, linesOf(intent, words[:min(maxTagged, len(words))]))
+			if err != nil {
+				return split{}, err
+			}
+			for len(tags) < len(words) {
+				tags = append(tags, max(models.Within, tags[len(tags)-1]))
+			}
+			return split{spansOf(intent, words, tags), p}, nil
+		}, intent)
 		if ctx.Err() != nil {
 			return nil, 0, ctx.Err()
 		}
 		if err != nil {
 			x.options.Logger.Warn("splitting an intent", "error", err)
 		} else {
-			for len(tags) < len(words) {
-				tags = append(tags, max(models.Within, tags[len(tags)-1]))
-			}
-			spans, probability = spansOf(intent, words, tags), p
+			spans, probability = of.spans, of.probability
 		}
 	}
 	return partsOf(intent, words, spans), probability, nil
@@ -168,6 +174,12 @@ func partsOf(intent string, words []field, spans []span) []Part {
 	}
 	stateOrder(parts, leads)
 	return parts
+}
+
+// split holds the parts of an intent, and their probability.
+type split struct {
+	spans       []span
+	probability float64
 }
 
 // span holds the words [start, end) of a part.

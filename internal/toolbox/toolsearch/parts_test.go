@@ -74,6 +74,29 @@ func TestSearchWhileSplitting(t *testing.T) {
 	})
 }
 
+// TestReaderAnswersOnce: the reader reads the same intent and the same pairs once, but again after
+// it gave fewer logits than pairs.
+func TestReaderAnswersOnce(t *testing.T) {
+	x, r := newIndex(t, shop(t), nil), &counting{has: 1}
+	x.options.Reader = func() (models.Reader, error) { return r, nil }
+	const intent = "find the order and cancel it"
+	ask := func(x *Index, tagged, read, logits int) {
+		t.Helper()
+		parts, p, err := x.Parts(t.Context(), intent)
+		if err != nil || p != .5 || len(parts) != 1 {
+			t.Errorf("%+v, %v, %v", parts, p, err)
+		}
+		if got := x.Pairs(t.Context(), intent, "", []string{"s:login", "s:checkout"}); len(got) != logits || r.tagged != tagged || r.read != read {
+			t.Errorf("%v, tagged %d times, read %d times; want %d, %d, %d", got, r.tagged, r.read, logits, tagged, read)
+		}
+	}
+	ask(x, 1, 1, 0)
+	r.has = 2
+	ask(x, 1, 2, 2)
+	ask(x.WithUsage(nil), 1, 2, 2)
+	ask(x.Uncached(x.options.Embedder), 2, 3, 2)
+}
+
 // TestLongIntent: the reader tags the first words of an intent, and the last part has the others.
 func TestLongIntent(t *testing.T) {
 	intent := "fork the repository and push " + strings.Repeat("files ", maxTagged) + "now"
