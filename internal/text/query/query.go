@@ -36,9 +36,13 @@ type Query struct {
 // dash after white space excludes the word or phrase that follows, if the query also
 // contains other words. Flags are not exclusions: --flag, -f and -la are words, and a
 // longer -flag is in Dashed. Quotes in a sentence (add "x" to every line of a file) do not
-// require anything. Malformed syntax, such as an open quote, is plain text.
+// require anything. Malformed syntax, such as an open quote, is plain text. So are several
+// lines, such as a patch or a stack trace, whose dashes and quotes are not meant for a search.
 func Parse(text string) Query {
 	var q Query
+	if strings.Contains(strings.TrimSpace(text), "\n") {
+		return Query{Words: strings.Join(strings.Fields(text), " ")}
+	}
 	var words, outside strings.Builder // outside is words without the phrases
 	space := true                      // rest is at the start or after white space
 	for rest := text; rest != ""; {

@@ -71,6 +71,8 @@ func TestParse(t *testing.T) {
 		// Plain text.
 		{`"open`, Query{Words: `"open`}},
 		{`a"b" ""`, Query{Words: "a b", Phrases: []string{"b"}}},
+		{"-import \"os\"\n+import \"io\"\n", Query{Words: `-import "os" +import "io"`}},
+		{"jaguar -car\n", Query{Words: "jaguar", Dashed: []string{"car"}}},
 		{"", Query{}},
 		{" ", Query{}},
 		{`""`, Query{Words: `""`}},
