@@ -21,7 +21,7 @@ const (
 	document   role = iota
 	source          // code other than tests
 	test            // test code
-	definition      // of the identifier in the query: a symbol, or a section with this id
+	definition      // of the identifier in the query: a symbol, a section with this id, or what addNamed finds
 )
 
 // Weights of scores in a ranking of documents and code. Documents answer a question
@@ -127,6 +127,10 @@ func placeCode(cs []candidate, query string, declare func(name string, cs []*can
 func (p *placing) assign(cs []candidate, query string) {
 	for i := range cs {
 		c := &cs[i]
+		if c.role == definition {
+			p.defined = true
+			continue
+		}
 		if outline.IsSource(c.path) {
 			p.sources = append(p.sources, c)
 			continue

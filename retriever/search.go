@@ -175,6 +175,9 @@ func (s *search) rank(ctx context.Context, depth int) (*Ranking, error) {
 		timer.End(ctx)
 		return s.rank(ctx, again)
 	}
+	if err := s.addNamed(&candidates); err != nil {
+		return nil, err
+	}
 	if err := placeCode(candidates, strings.TrimSpace(s.Query.Text), s.findDeclarations); err != nil {
 		return nil, err
 	}

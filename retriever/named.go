@@ -1,0 +1,75 @@
+package retriever
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cairn/internal/store"
+	"cairn/internal/store/docs"
+)
+
+// fileLine matches the name of a file with a line, as compilers, stack traces, patches and links
+// write them: a.go:12, a.ts(12,3), "a.py", line 12, a.md#L12.
+var fileLine = regexp.MustCompile("([^\\s\"'`()<>{},;:|=#]*\\pL[^\\s\"'`()<>{},;:|=#]*)(?::line |[:(]|#L|[\"']?,? (?:on )?line |\\s+@@ -\\S+ \\+)(\\d+)")
+
+// addNamed makes the chunks at the lines of files that the query names definitions, and adds
+// those that no leg found. A query that is only a path names the first line.
+func (s *search) addNamed(cs *[]candidate) error {
+	text := strings.ReplaceAll(strings.Trim(s.Query.Text, " \n`"), `\`, "/")
+	if !strings.ContainsAny(text, " \n") {
+		text += ":1"
+	}
+	named := fileLine.FindAllStringSubmatch(text, -1)
+	if named == nil || len(s.parsed.Excluded)+len(s.parsed.Dashed) > 0 {
+		return nil
+	}
+	return s.sources.Documents.View(func(r *docs.Reader) error {
+		var files []string
+		err := r.Files(s.Filter.PathPrefix, func(f docs.File) bool { files = append(files, f.Path); return true })
+		for _, m := range named {
+			line, _ := strconv.Atoi(m[2]) // too large a number is past the end
+			for _, file := range meant(files, strings.TrimPrefix(s.relative(m[1]), "./")) {
+				doc, e := r.Document(file)
+				if err = cmp.Or(err, e); doc != nil && s.Filter.Match(file, doc.Labels) {
+					*cs = define(*cs, doc, r.Text(file), line)
+				}
+			}
+		}
+		return err
+	})
+}
+
+// meant returns the files that a name in a query means: their path ends with the name, or the
+// name with their path, which another machine has in another folder.
+func meant(files []string, name string) (found []string) {
+	for _, file := range files {
+		if file == name || strings.HasSuffix(file, "/"+name) || strings.HasSuffix(name, "/"+file) {
+			found = append(found, file)
+		}
+	}
+	return found
+}
+
+// define makes the chunk with a line of doc a definition; of several sections, that of the
+// innermost.
+func define(cs []candidate, doc *store.Document, text []byte, line int) []candidate {
+	at := candidate{path: doc.Path, Explanation: Explanation{role: definition, Fusion: "linear"}}
+	for i := range doc.Sections {
+		s := &doc.Sections[i]
+		for k, c := range s.Chunks {
+			if line <= s.EndLine && (i+k == 0 || passage(s, c, text).Start <= line) {
+				at.chunk, at.anchor, at.number = store.ChunkID(doc.Path, s.Anchor, k), s.Anchor, k
+			}
+		}
+	}
+	if i := slices.IndexFunc(cs, func(c candidate) bool { return c.chunk == at.chunk }); i >= 0 {
+		cs[i].role = definition
+	} else if at.chunk != "" {
+		at.Chunk = at.chunk
+		cs = append(cs, at)
+	}
+	return cs
+}

@@ -1,0 +1,62 @@
+package retriever
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"cairn/internal/store"
+)
+
+// TestNamedLines: the sections at lines of files, as tools print them, come before a text that
+// quotes the query.
+func TestNamedLines(t *testing.T) {
+	files := map[string]string{
+		"src/pool/lease.py": "import os\n\ndef park():\n    pass\n\ndef renew():\n    return os.name\n",
+		"web/app.ts":        "export function draw() {\n  return 1\n}\n\nexport function hide() {\n  return 2\n}\n",
+		"docs/a.md":         "# A\n\nText.\n\n## B\n\nOther.\n",
+		"setup.py":          "def configure():\n    pass\n",
+	}
+	cases := map[string]string{
+		"src/pool/lease.py:7: error: pool":                         "src/pool/lease.py#renew",
+		`File "/usr/lib/site/src/pool/lease.py", line 7, in renew`: "src/pool/lease.py#renew",
+		"C:\\w\\src\\pool\\lease.py:line 3":                        "src/pool/lease.py#park",
+		"pool lease.py:3":                                          "src/pool/lease.py#park",
+		"src/pool/lease.py":                                        "src/pool/lease.py",
+		"error in ./web/app.ts(6,3)":                               "web/app.ts#hide",
+		"at draw (webpack:///./web/app.ts:2:10)":                   "web/app.ts#draw",
+		"pool in /srv/web/app.ts on line 6":                        "web/app.ts#hide",
+		"+++ b/web/app.ts\n@@ -4,3 +5,3 @@\n-  error\n":            "web/app.ts#hide",
+		"pool docs/a.md#L5":                                        "docs/a.md#b",
+		"/app/setup.py:1 error":                                    "setup.py#configure",
+	}
+	// Names that mean no file, a line past the end, and what the caller excludes.
+	others := []Query{
+		{Text: "error in other/lease.py:3"}, {Text: "pool error web/app.ts:99999999999999999999"},
+		{Text: "pool error web/app.ts:2", Filter: store.Filter{Kind: store.Docs}},
+	}
+	for query := range cases {
+		files["README.md"] += "## Case\n\n" + query + "\n\n"
+	}
+	for _, q := range others {
+		files["README.md"] += "## Case\n\n" + q.Text + "\n\n"
+	}
+	f := open(t, files, nil)
+	for query, want := range cases {
+		a := f.search(Query{Text: query, Mode: Keyword})
+		var got []string
+		for _, r := range a.Results[:min(len(a.Results), 1+strings.Count(want, " "))] {
+			got = append(got, r.Place())
+		}
+		slices.Sort(got)
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %v, want %s first", query, got, want)
+		}
+	}
+	for _, q := range others {
+		q.Mode = Keyword
+		if a := f.search(q); len(a.Results) == 0 || a.Results[0].Path != "README.md" {
+			t.Errorf("%+v: %+v, want README.md first", q, a.Results)
+		}
+	}
+}
