@@ -42,13 +42,35 @@ func (s *search) addNamed(cs *[]candidate) error {
 	})
 }
 
+// maxNamed is the most files of one name: more are no evidence for any of them.
+const maxNamed = 4
+
 // meant returns the files that a name in a query means: their path ends with the name, or the
-// name with their path, which another machine has in another folder.
+// name with their path, which another machine has in another folder. Those with the longest
+// common end are meant, or only the one with that path.
 func meant(files []string, name string) (found []string) {
+	best := 1
 	for _, file := range files {
-		if file == name || strings.HasSuffix(file, "/"+name) || strings.HasSuffix(name, "/"+file) {
+		fit, below := 0, file[strings.IndexByte(file, '/')+1:]
+		switch {
+		case file == name:
+			fit = len(name) + 1
+		case strings.HasSuffix(file, "/"+name):
+			fit = len(name)
+		case strings.HasSuffix(name, "/"+file) && (below != file || strings.Count(name, "/") <= 2): // many folders have a setup.py
+			fit = len(file)
+		case strings.HasSuffix(name, "/"+below) && strings.Contains(below, "/"): // src/a/b.py is installed as a/b.py
+			fit = len(below)
+		}
+		if fit > best {
+			best, found = fit, nil
+		}
+		if fit == best && len(found) <= maxNamed {
 			found = append(found, file)
 		}
+	}
+	if len(found) > maxNamed {
+		return nil
 	}
 	return found
 }

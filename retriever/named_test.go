@@ -1,6 +1,7 @@
 package retriever
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -16,23 +17,30 @@ func TestNamedLines(t *testing.T) {
 		"web/app.ts":        "export function draw() {\n  return 1\n}\n\nexport function hide() {\n  return 2\n}\n",
 		"docs/a.md":         "# A\n\nText.\n\n## B\n\nOther.\n",
 		"setup.py":          "def configure():\n    pass\n",
+		"lib/setup.py":      "def install():\n    pass\n",
+	}
+	for i := range maxNamed + 1 {
+		files[fmt.Sprintf("p%d/index.ts", i)] = "export function index() {\n  return 1\n}\n"
 	}
 	cases := map[string]string{
-		"src/pool/lease.py:7: error: pool":                         "src/pool/lease.py#renew",
-		`File "/usr/lib/site/src/pool/lease.py", line 7, in renew`: "src/pool/lease.py#renew",
-		"C:\\w\\src\\pool\\lease.py:line 3":                        "src/pool/lease.py#park",
-		"pool lease.py:3":                                          "src/pool/lease.py#park",
-		"src/pool/lease.py":                                        "src/pool/lease.py",
-		"error in ./web/app.ts(6,3)":                               "web/app.ts#hide",
-		"at draw (webpack:///./web/app.ts:2:10)":                   "web/app.ts#draw",
-		"pool in /srv/web/app.ts on line 6":                        "web/app.ts#hide",
-		"+++ b/web/app.ts\n@@ -4,3 +5,3 @@\n-  error\n":            "web/app.ts#hide",
-		"pool docs/a.md#L5":                                        "docs/a.md#b",
-		"/app/setup.py:1 error":                                    "setup.py#configure",
+		"src/pool/lease.py:7: error: pool":                                               "src/pool/lease.py#renew",
+		`File "/usr/lib/site/src/pool/lease.py", line 7, in renew`:                       "src/pool/lease.py#renew",
+		"Traceback:\n  File \"/app/pool/lease.py\", line 7\n  File \"lease.py\", line 3": "src/pool/lease.py#park src/pool/lease.py#renew",
+		"C:\\w\\src\\pool\\lease.py:line 3":                                              "src/pool/lease.py#park",
+		"pool lease.py:3":                                                                "src/pool/lease.py#park",
+		"src/pool/lease.py":                                                              "src/pool/lease.py",
+		"error in ./web/app.ts(6,3)":                                                     "web/app.ts#hide",
+		"at draw (webpack:///./web/app.ts:2:10)":                                         "web/app.ts#draw",
+		"pool in /srv/web/app.ts on line 6":                                              "web/app.ts#hide",
+		"+++ b/web/app.ts\n@@ -4,3 +5,3 @@\n-  error\n":                                  "web/app.ts#hide",
+		"pool docs/a.md#L5":                                                              "docs/a.md#b",
+		"error in setup.py:1":                                                            "setup.py#configure",
+		"/app/setup.py:1 error":                                                          "setup.py#configure",
 	}
-	// Names that mean no file, a line past the end, and what the caller excludes.
+	// Names that mean no file, too many files, a line past the end, and what the caller excludes.
 	others := []Query{
-		{Text: "error in other/lease.py:3"}, {Text: "pool error web/app.ts:99999999999999999999"},
+		{Text: "error in other/lease.py:3"}, {Text: "pool error index.ts:1"}, {Text: "pool error web/app.ts:99999999999999999999"},
+		{Text: "pool error /usr/lib/node/setup.py:1"}, {Text: "pool error at 12:30 in web/app.ts:2 -draw"},
 		{Text: "pool error web/app.ts:2", Filter: store.Filter{Kind: store.Docs}},
 	}
 	for query := range cases {
@@ -45,12 +53,14 @@ func TestNamedLines(t *testing.T) {
 	for query, want := range cases {
 		a := f.search(Query{Text: query, Mode: Keyword})
 		var got []string
-		for _, r := range a.Results[:min(len(a.Results), 1+strings.Count(want, " "))] {
-			got = append(got, r.Place())
+		for _, r := range a.Results {
+			if r.Score > useWeight {
+				got = append(got, r.Place())
+			}
 		}
 		slices.Sort(got)
 		if strings.Join(got, " ") != want {
-			t.Errorf("%q: %v, want %s first", query, got, want)
+			t.Errorf("%q: %v, want %s", query, got, want)
 		}
 	}
 	for _, q := range others {
