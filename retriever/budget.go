@@ -85,6 +85,7 @@ type candidateText struct {
 	said   string // what words returns, once it is known
 
 	source bool              // of source code
+	named  int               // a line of the file that the query names, 0 for none
 	code   bool              // of source code other than tests
 	terms  []map[string]bool // of the query, in each line of own; see densestLines
 	share  float64           // of the document's score
@@ -431,8 +432,8 @@ func (f *fitter) start(h *candidateText, limit int) {
 const bytesOfToken = 3
 
 // densestLines returns the offset in h.own of the consecutive lines of some limit tokens that
-// have the most distinct terms of the query. A symbol has one vector, so only words tell which
-// of its lines answer.
+// have the most distinct terms of the query, or of those around the line that the query names.
+// A symbol has one vector, so only words tell which of its lines answer.
 func (f *fitter) densestLines(h *candidateText, limit int) (at int) {
 	lines := slices.Collect(strings.Lines(h.text[h.own.from:h.own.to]))
 	if h.terms == nil {
@@ -440,7 +441,14 @@ func (f *fitter) densestLines(h *candidateText, limit int) (at int) {
 			h.terms = append(h.terms, f.marked.In(line))
 		}
 	}
-	first, _ := densest(lines, h.terms, len(lines), bytesOfToken*limit, func(i int) bool { return len(h.terms[i]) > 0 })
+	first := h.named - h.line - lineBreaks([]byte(h.text[:h.own.from]))
+	if h.named > 0 && first > 0 && first < len(lines) {
+		for size := 0; first > 0 && size < bytesOfToken*limit/2; first-- {
+			size += len(lines[first-1])
+		}
+	} else {
+		first, _ = densest(lines, h.terms, len(lines), bytesOfToken*limit, func(i int) bool { return len(h.terms[i]) > 0 })
+	}
 	for _, line := range lines[:first] {
 		at += len(line)
 	}

@@ -38,6 +38,7 @@ type Explanation struct {
 
 	unsure     bool // the text may not be a definition
 	role       role
+	named      int     // the line of the file that the query names, 0 for none
 	aside      bool    // see the function aside
 	codeWeight float64 // 0 if no candidate is code or aside
 	floor      float64 // lowest score of a definition

@@ -78,7 +78,7 @@ func meant(files []string, name string) (found []string) {
 // define makes the chunk with a line of doc a definition; of several sections, that of the
 // innermost.
 func define(cs []candidate, doc *store.Document, text []byte, line int) []candidate {
-	at := candidate{path: doc.Path, Explanation: Explanation{role: definition, Fusion: "linear"}}
+	at := candidate{path: doc.Path, Explanation: Explanation{role: definition, named: line, Fusion: "linear"}}
 	for i := range doc.Sections {
 		s := &doc.Sections[i]
 		for k, c := range s.Chunks {
@@ -88,7 +88,7 @@ func define(cs []candidate, doc *store.Document, text []byte, line int) []candid
 		}
 	}
 	if i := slices.IndexFunc(cs, func(c candidate) bool { return c.chunk == at.chunk }); i >= 0 {
-		cs[i].role = definition
+		cs[i].role, cs[i].named = definition, line
 	} else if at.chunk != "" {
 		at.Chunk = at.chunk
 		cs = append(cs, at)

@@ -70,3 +70,15 @@ func TestNamedLines(t *testing.T) {
 		}
 	}
 }
+
+// TestTextAtNamedLine: of a long symbol, an answer gives the lines around the one that the query
+// names, and not those with its words.
+func TestTextAtNamedLine(t *testing.T) {
+	body := strings.Repeat("\tcount++ // as before\n", 40)
+	f := open(t, map[string]string{"pool.go": "package pool\n\nfunc park() {\n\tlog(\"lease late\")\n" + body + "\treturn deadline\n" + body + "}\n"}, nil)
+	a := f.search(Query{Text: "pool.go:45: lease late in park", Mode: Keyword, MaxTokens: 200})
+	_, after, _ := strings.Cut(a.Results[0].Content, "return deadline")
+	if !strings.Contains(after, "count++") {
+		t.Errorf("no lines around line 45 in %q", a.Results[0].Content)
+	}
+}

@@ -282,7 +282,7 @@ func (s *search) result(d *foundDocument) Result {
 	if s.MaxTokens > 0 {
 		result.candidate = newCandidateText(section, chunk, d.text, s.MaxTokens)
 		result.candidate.score, result.candidate.code = d.ranked.Score, d.ranked.role != document && d.ranked.role != test
-		result.candidate.source = store.KindOf(doc.Path) == store.Code
+		result.candidate.source, result.candidate.named = store.KindOf(doc.Path) == store.Code, d.ranked.named
 		result.More = s.more(d, result.candidate)
 	} else {
 		result.Anchors, result.More = firstHeadings(doc), s.more(d, nil)
