@@ -15,14 +15,17 @@ import (
 // write them: a.go:12, a.ts(12,3), "a.py", line 12, a.md#L12.
 var fileLine = regexp.MustCompile("([^\\s\"'`()<>{},;:|=#]*\\pL[^\\s\"'`()<>{},;:|=#]*)(?::line |[:(]|#L|[\"']?,? (?:on )?line |\\s+@@ -\\S+ \\+)(\\d+)")
 
+// mostLines is the most lines of files that a query can name.
+const mostLines = 32
+
 // addNamed makes the chunks at the lines of files that the query names definitions, and adds
 // those that no leg found. A query that is only a path names the first line.
 func (s *search) addNamed(cs *[]candidate) error {
 	text := strings.ReplaceAll(strings.Trim(s.Query.Text, " \n`"), `\`, "/")
-	if !strings.ContainsAny(text, " \n") {
+	if !strings.ContainsAny(text, " \n") && strings.ContainsAny(text, "./") {
 		text += ":1"
 	}
-	named := fileLine.FindAllStringSubmatch(text, -1)
+	named := fileLine.FindAllStringSubmatch(text, mostLines)
 	if named == nil || len(s.parsed.Excluded)+len(s.parsed.Dashed) > 0 {
 		return nil
 	}
