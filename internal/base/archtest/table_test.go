@@ -17,7 +17,7 @@ var rooms = []room{
 	{"models", "", 7852},
 	{"internal/base/testutil", "internal/base models", 540},
 	{"internal/text", "", 17811},
-	{"internal/store", "internal/base models internal/text", 16217},
+	{"internal/store", "internal/base models internal/text", 16257},
 	{"indexer", "internal/base models internal/text internal/store", 2989},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5394},
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13162},

@@ -233,6 +233,35 @@ func TestClusterLosesEverything(t *testing.T) {
 	})
 }
 
+// TestClusterBesidesAnother uses names of collections of another store for a store.
+func TestClusterBesidesAnother(t *testing.T) {
+	s := qdranttest.New(t, nil)
+	writer := open(t, folder(t), Owning, clustered(t, s.Addr(), "docs"))
+	fill(t, writer, index.IndexRequest{})
+	reader := server(t, clustered(t, s.Addr(), "docs"))
+	want := found(t, reader, "login flow")
+	for _, name := range []string{"docs-1", "docs-documents", "docs-documents-1", "docs-records"} {
+		other := open(t, folder(t), Owning, clustered(t, s.Addr(), name))
+		for _, rebuild := range []bool{false, true} {
+			_, err := index.IndexOp.Call(t.Context(), other.Folder, index.IndexRequest{Rebuild: rebuild}, nil)
+			if err == nil || !strings.Contains(err.Error(), "choose another name") {
+				t.Errorf("a store called %s, rebuild %v: %v, want an error that says to choose another name", name, rebuild, err)
+			}
+		}
+	}
+	if got := found(t, reader, "login flow"); got != want {
+		t.Errorf("after the others:\n%s\nwant:\n%s", got, want)
+	}
+	second := clustered(t, s.Addr(), "docs-2")
+	fill(t, open(t, folder(t), Owning, second), index.IndexRequest{})
+	fill(t, writer, index.IndexRequest{Rebuild: true})
+	for _, w := range []*Workspace{reader, server(t, second)} {
+		if got := found(t, w, "login flow"); got != want {
+			t.Errorf("after a rebuild:\n%s\nwant:\n%s", got, want)
+		}
+	}
+}
+
 // TestSecondWriterWaits indexes the same files from another folder.
 func TestSecondWriterWaits(t *testing.T) {
 	addr := qdranttest.New(t, nil).Addr()

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 	lru "github.com/hashicorp/golang-lru/v2"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // Generation is a set of collections that are created and removed together. It is safe
@@ -33,6 +35,17 @@ func (c *Client) Next(ctx context.Context) (*Generation, error) {
 		newest = max(newest, numberOf(alias, all[alias]))
 	}
 	g := &Generation{client: c, number: newest + 1}
+	for n := 0; n < len(c.names()); n++ {
+		name := g.name(c.names()[n])
+		exists, ours, err := c.kind(ctx, n, name)
+		if err != nil {
+			return nil, err
+		}
+		if exists && !ours || all[name] != "" { // of another store or program
+			g.number++
+			n = -1
+		}
+	}
 	return g, g.Remove(ctx)
 }
 
@@ -40,6 +53,33 @@ func (c *Client) Next(ctx context.Context) (*Generation, error) {
 func (c *Client) names() []string {
 	n := c.target.Collection
 	return []string{n, n + "-documents"}
+}
+
+// claim fails if a name of the store is not an alias for a collection of its kind. Then it
+// belongs to another program or to a store such as docs, whose collections are docs-1 and
+// docs-documents-1. A writer would mix the two, and a rebuild would remove them.
+func (c *Client) claim(ctx context.Context) error {
+	all, err := c.aliases(ctx)
+	for n, name := range c.names() {
+		var exists, ours bool
+		if err == nil {
+			exists, ours, err = c.kind(ctx, n, name)
+		}
+		if exists && (!ours || all[name] == "") {
+			return fmt.Errorf("collection %s belongs to another store or program; choose another name", name)
+		}
+	}
+	return err
+}
+
+// kind reports whether a collection exists, and whether it is one for the n-th alias.
+func (c *Client) kind(ctx context.Context, n int, name string) (exists, ours bool, err error) {
+	info, err := c.describe(ctx, name)
+	if status.Code(err) == codes.NotFound {
+		return false, false, nil
+	}
+	meta := info.GetConfig().GetMetadata()
+	return err == nil, meta["cairn_format"] != nil && (n == 0) == (meta["cairn_dimension"].GetIntegerValue() > 0), err
 }
 
 // numberOf returns the generation in a collection's name, or 0 if there is none.

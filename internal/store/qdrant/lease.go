@@ -43,13 +43,13 @@ type register interface {
 // Lease waits until no other process has the lease and takes it. The returned context
 // ends when the lease is lost or released; the end of ctx only ends the wait. waiting, if
 // not nil, is called once if another process has the lease. A process that lost its own lease
-// also waits until it expires.
-func (c *Client) Lease(ctx context.Context, holder string, waiting func(holder string)) (*Lease, context.Context, error) {
-	l, held, err := takeLease(ctx, c.Records(), holder, waiting)
-	if err != nil {
-		return nil, nil, fmt.Errorf("taking the lease of %s: %w", c.target, err)
+// also waits until it expires. Lease fails if the names of the store belong to another one.
+func (c *Client) Lease(ctx context.Context, holder string, waiting func(holder string)) (_ *Lease, held context.Context, err error) {
+	defer wrap(&err, "taking the lease of %s", c.target)
+	if err := c.claim(ctx); err != nil {
+		return nil, nil, err
 	}
-	return l, held, nil
+	return takeLease(ctx, c.Records(), holder, waiting)
 }
 
 func takeLease(ctx context.Context, records register, holder string, waiting func(holder string)) (*Lease, context.Context, error) {
