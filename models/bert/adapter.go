@@ -93,12 +93,20 @@ func (l *linear) add(a, b matrix, k *kernel) {
 				bias[j] -= l.shift[i] * v
 			}
 		}
-		to, steps, offsets := codes[i*l.out:][:l.out], steps[:l.out], offsets[:l.out]
-		for j, code := range l.codes[i*l.out:][:l.out] {
-			const round = 3 << 22 // float32 numbers of this size have no fractions
-			change := int32(math.Float32bits(row[j]*factor*steps[j]+round)) - int32(math.Float32bits(round))
-			to[j] = byte(max(-127, min(int32(code^flip)-offsets[j]+change, 127)))
-		}
+		change(codes[i*l.out:][:l.out], l.codes[i*l.out:][:l.out], flip, offsets, row, steps, factor)
 	}
 	l.codes, l.bias, l.signed, l.zeros = codes, bias, true, []int32{0}
+}
+
+// change writes codes to to, each with the change of row times factor and step. Inlined, the compiler
+// would keep its slices in memory instead of registers.
+//
+//go:noinline
+func change(to, codes []byte, flip byte, offsets []int32, row, steps []float32, factor float32) {
+	const round = 3 << 22 // float32 numbers of this size have no fractions
+	to, offsets, row, steps = to[:len(codes)], offsets[:len(codes)], row[:len(codes)], steps[:len(codes)]
+	for j, code := range codes {
+		change := int32(math.Float32bits(row[j]*factor*steps[j]+round)) - int32(math.Float32bits(round))
+		to[j] = byte(max(-127, min(int32(code^flip)-offsets[j]+change, 127)))
+	}
 }

@@ -14,7 +14,7 @@ var rooms = []room{
 	{"graphrank", "", 880},
 	{"skills", "", 30},
 	{"internal/base", "", 4068},
-	{"models", "", 7852},
+	{"models", "", 7860},
 	{"internal/base/testutil", "internal/base models", 540},
 	{"internal/text", "", 17811},
 	{"internal/store", "internal/base models internal/text", 16257},
