@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -428,13 +429,17 @@ func (f *fitter) start(h *candidateText, limit int) {
 	}
 }
 
-// bytesOfToken is about the average of source code.
-const bytesOfToken = 3
+// continues matches two lines of code if the second continues the first: after a comma, an operator
+// or an open bracket, before a closing one, within a comment. It also matches if that is blank.
+var continues = regexp.MustCompile(`[,.([&|+=\\][ \t\r]*\n|\n[ \t\r]*[)\]}.&|*\n]|^[ \t]*(?:/?\*|//|#|--).*\n[ \t]*(?:\*|//|#|--)`)
+
+// bytesOfToken is below the average of source code, so that the lines fit, with some after them.
+const bytesOfToken = 2
 
 // densestLines returns the offset in h.own of the consecutive lines of some limit tokens that
-// have the most distinct terms of the query, or of those around the line that the query names.
-// A symbol has one vector, so only words tell which of its lines answer.
-func (f *fitter) densestLines(h *candidateText, limit int) (at int) {
+// have the most distinct terms of the query and begin a statement or comment, or of those around
+// the line that the query names. Only words tell which lines answer: a symbol has one vector.
+func (f *fitter) densestLines(h *candidateText, limit int) int {
 	lines := slices.Collect(strings.Lines(h.text[h.own.from:h.own.to]))
 	if h.terms == nil {
 		for _, line := range lines {
@@ -447,12 +452,9 @@ func (f *fitter) densestLines(h *candidateText, limit int) (at int) {
 			size += len(lines[first-1])
 		}
 	} else {
-		first, _ = densest(lines, h.terms, len(lines), bytesOfToken*limit, func(i int) bool { return len(h.terms[i]) > 0 })
+		first, _ = densest(lines, h.terms, len(lines), bytesOfToken*limit, func(i int) bool { return !continues.MatchString(lines[i-1] + lines[i]) })
 	}
-	for _, line := range lines[:first] {
-		at += len(line)
-	}
-	return at
+	return len(strings.Join(lines[:first], ""))
 }
 
 // usual bounds the average bytes per token of ordinary text. Longer texts would not fit,

@@ -215,6 +215,25 @@ func TestDefaultAnswerHasCode(t *testing.T) {
 	}
 }
 
+// TestLinesBeginAStatement: the lines of a long symbol do not begin within a call, an expression or
+// a comment.
+func TestLinesBeginAStatement(t *testing.T) {
+	body := strings.Repeat("\tcount++\n", 90)
+	for _, text := range []string{
+		"\tsubmit(\n\t\tlease,\n\t\tdeadline,\n\t)\n",
+		"\t// Nothing is known.\n\t// The lease has a deadline.\n",
+		"\ttotal := size +\n\t\tlease.deadline\n",
+		"\tpool.\n\t\tlease(deadline)\n",
+		"\tpool\n\t\t.lease(deadline)\n",
+	} {
+		f := open(t, map[string]string{"pool.go": "package pool\n\nfunc park() {\n" + body + text + body + "}\n"}, nil)
+		got := f.search(Query{Text: "lease deadline", Mode: Keyword, MaxTokens: 200}).Results[0].Content
+		if begin, _, _ := strings.Cut(got, "\n"); !strings.Contains(got, "deadline") || strings.Contains(begin, "lease") {
+			t.Errorf("%q: begins with %q", text, begin)
+		}
+	}
+}
+
 // TestLinesOfASymbol: of a symbol that is too long for its share, an answer gives the lines with the
 // words of the query, and the beginning if none has more of them.
 func TestLinesOfASymbol(t *testing.T) {
