@@ -433,12 +433,15 @@ func (f *fitter) start(h *candidateText, limit int) {
 // or an open bracket, before a closing one, within a comment. It also matches if that is blank.
 var continues = regexp.MustCompile(`[,.([&|+=\\][ \t\r]*\n|\n[ \t\r]*[)\]}.&|*\n]|^[ \t]*(?:/?\*|//|#|--).*\n[ \t]*(?:\*|//|#|--)`)
 
-// bytesOfToken is below the average of source code, so that the lines fit, with some after them.
-const bytesOfToken = 2
+const (
+	bytesOfToken = 2 // below the average of source code, so that the lines fit, with some around them
+	mostBefore   = 8 // lines from the beginning of a statement or comment
+)
 
 // densestLines returns the offset in h.own of the consecutive lines of some limit tokens that
-// have the most distinct terms of the query and begin a statement or comment, or of those around
-// the line that the query names. Only words tell which lines answer: a symbol has one vector.
+// have the most distinct terms of the query, from the beginning of a statement or comment, or of
+// those around the line that the query names. Only words tell which lines answer: a symbol has
+// one vector.
 func (f *fitter) densestLines(h *candidateText, limit int) int {
 	lines := slices.Collect(strings.Lines(h.text[h.own.from:h.own.to]))
 	if h.terms == nil {
@@ -452,7 +455,10 @@ func (f *fitter) densestLines(h *candidateText, limit int) int {
 			size += len(lines[first-1])
 		}
 	} else {
-		first, _ = densest(lines, h.terms, len(lines), bytesOfToken*limit, func(i int) bool { return !continues.MatchString(lines[i-1] + lines[i]) })
+		first, _ = densest(lines, h.terms, len(lines), bytesOfToken*limit, func(i int) bool { return len(h.terms[i]) > 0 })
+		for least := first - mostBefore; first > max(0, least) && continues.MatchString(lines[first-1]+lines[first]); {
+			first--
+		}
 	}
 	return len(strings.Join(lines[:first], ""))
 }
