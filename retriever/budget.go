@@ -439,9 +439,9 @@ const (
 )
 
 // densestLines returns the offset in h.own of the consecutive lines of some limit tokens that
-// have the most distinct terms of the query, from the beginning of a statement or comment, or of
-// those around the line that the query names. Only words tell which lines answer: a symbol has
-// one vector.
+// have the most distinct terms of the query, from the beginning of a statement or comment. If
+// the query names a line, they are those around it. Only words tell which lines answer: a
+// symbol has one vector.
 func (f *fitter) densestLines(h *candidateText, limit int) int {
 	lines := slices.Collect(strings.Lines(h.text[h.own.from:h.own.to]))
 	if h.terms == nil {
