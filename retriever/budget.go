@@ -213,7 +213,7 @@ func (s *search) fitText(a *Answer, seen map[string]int) {
 // pack adds text of at most budget tokens to the results, and returns the tokens that
 // remain.
 func (s *search) pack(a *Answer, budget int, seen map[string]int) (left int) {
-	f := fitter{count: s.sources.Budget.CountTokens, left: budget, seen: seen, marked: keyword.NewMarker(s.parsed)}
+	f := fitter{count: s.sources.Budget.CountTokens, left: budget, seen: seen, marked: s.marked}
 	texts := a.texts()
 	passage, parts := passageTokens, 1
 	if s.AsText {

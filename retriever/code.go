@@ -24,11 +24,10 @@ const (
 	definition      // of the identifier in the query: a symbol, a section with this id, or what addNamed finds
 )
 
-// Weights of scores in a ranking of documents and code. Documents answer a question
-// unless code matches clearly better. Tests rank below the code that they test. The
-// definition of an identifier ranks above its uses. sourceWeight was tuned on questions
-// about documents and about code, see benchmarks/formats.md; testWeight, headWeight and
-// stemWeight on those of benchmarks/code.md.
+// Weights of scores in a ranking of documents and code. A document ranks above code that
+// matches equally well, and tests below the code that they test. The definition of an
+// identifier ranks above its uses. sourceWeight, testWeight, headWeight and stemWeight were
+// tuned on the questions of benchmarks/code.md.
 const (
 	sourceWeight = 0.97 // of code if a question also finds documents
 	testWeight   = 0.65 // of tests

@@ -80,9 +80,9 @@ func (s *search) unknown() ([]string, error) {
 }
 
 // cover updates covered with a result: the terms found in its passage and in its headings.
-func (s *search) cover(d *foundDocument, t *keyword.Marker, found map[string]bool) {
-	maps.Copy(found, t.In(strings.Join(d.doc.Sections[d.section].Trail, "\n")+"\n"+d.doc.Title))
+func (s *search) cover(d *foundDocument, found map[string]bool) {
+	maps.Copy(found, s.marked.In(strings.Join(d.doc.Sections[d.section].Trail, "\n")+"\n"+d.doc.Title))
 	s.covering.Lock()
 	defer s.covering.Unlock()
-	s.covered = max(s.covered, float64(len(found))/float64(max(1, t.Len())))
+	s.covered = max(s.covered, float64(len(found))/float64(max(1, s.marked.Len())))
 }

@@ -39,7 +39,7 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 			a.TotalCount++
 		}
 	}
-	marked := keyword.NewMarker(s.parsed)
+	s.marked = keyword.NewMarker(s.parsed)
 	s.covered = 0
 	if s.sources.Files != nil {
 		s.files = s.sources.Files.Lookup()
@@ -94,7 +94,7 @@ func (s *search) page(ctx context.Context, ranking *Ranking, offset int) (*Answe
 			if kept = append(kept, print); len(kept) > offset {
 				a.Results = append(a.Results, s.result(d)) // there is room
 				result := &a.Results[len(a.Results)-1]
-				texts <- s.texts(result, d, marked, len(a.Results) <= coveredDocuments)
+				texts <- s.texts(result, d, len(a.Results) <= coveredDocuments)
 				if result.Outdated, err = s.outdatedNote(ctx, d.doc.Path); err != nil {
 					return err
 				}
@@ -227,10 +227,10 @@ func callAll(functions <-chan func()) {
 }
 
 // texts returns a function that sets SectionTokens of the result for d and, unless the search
-// has a budget, its snippet, which shows the terms in marked. The result counts for covered if
+// has a budget, its snippet, which shows the terms in s.marked. The result counts for covered if
 // covers is set. The function works on copies, because only View handles the faults of reading
 // a damaged file. It caches the number of tokens by the hash of the section.
-func (s *search) texts(result *Result, d *foundDocument, marked *keyword.Marker, covers bool) func() {
+func (s *search) texts(result *Result, d *foundDocument, covers bool) func() {
 	section := &d.doc.Sections[d.section]
 	chunk := section.Chunks[d.chunk]
 	quotes := covers || s.MaxTokens == 0
@@ -249,9 +249,9 @@ func (s *search) texts(result *Result, d *foundDocument, marked *keyword.Marker,
 			if store.KindOf(d.doc.Path) == store.Code {
 				text = joinComments(text)
 			}
-			snippet, found := snippetOf(marked, section.Heading, text)
+			snippet, found := snippetOf(s.marked, section.Heading, text)
 			if covers {
-				s.cover(d, marked, found)
+				s.cover(d, found)
 			}
 			if s.MaxTokens == 0 {
 				result.Snippet, result.Flags = snippet, invisible.Find(snippet)

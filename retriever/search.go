@@ -10,6 +10,7 @@ import (
 
 	"cairn/internal/base/observe"
 	"cairn/internal/store/docs"
+	"cairn/internal/store/keyword"
 	"cairn/internal/text/query"
 	"cairn/internal/text/walk"
 )
@@ -18,13 +19,14 @@ import (
 type search struct {
 	*Retriever
 	Query
-	brief   bool         // an answer as text without MaxTokens in the request
-	parsed  query.Query  // of Query.Text
-	pending bool         // some chunks have no vector yet
-	version int          // of the documents before the legs ran; 0 if unknown
-	trace   *tracer      // nil unless the search is explained
-	apart   bool         // no text has the phrases, so their words need not be together
-	files   *walk.Lookup // set while page runs; nil without a workspace folder
+	brief   bool            // an answer as text without MaxTokens in the request
+	parsed  query.Query     // of Query.Text
+	pending bool            // some chunks have no vector yet
+	version int             // of the documents before the legs ran; 0 if unknown
+	trace   *tracer         // nil unless the search is explained
+	apart   bool            // no text has the phrases, so their words need not be together
+	files   *walk.Lookup    // set while page runs; nil without a workspace folder
+	marked  *keyword.Marker // of parsed, set by page
 	// covered is the largest share of the query's terms that one of the first results
 	// contains.
 	covered  float64

@@ -19,7 +19,7 @@ var rooms = []room{
 	{"internal/text", "", 17815},
 	{"internal/store", "internal/base models internal/text", 16255},
 	{"indexer", "internal/base models internal/text internal/store", 2989},
-	{"retriever", "graphrank internal/base models internal/text internal/store", 5518},
+	{"retriever", "graphrank internal/base models internal/text internal/store", 5519},
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13162},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7630},
 	{"internal/stage", "internal/base internal/text internal/store retriever", 5038},
