@@ -25,9 +25,9 @@ type everydayFigures struct {
 	refused float64 // share of the intents that no tool fits
 	// auc is the share of the pairs of a right and a wrong plan of one catalogue in which
 	// the right one is surer; a tie counts half. It ignores intents that no tool fits, and a
-	// plan without tools is wrong with a confidence of 0. ece is that of Calibration, of
+	// plan without tools is wrong with a confidence of 0. ece and chance are those of Calibration, of
 	// plans with tools.
-	auc, ece float64
+	auc, ece, chance float64
 }
 
 // leastEveryday and leastDevelopment are what plans must reach; what was reached when is in
@@ -306,10 +306,11 @@ func logPlan(t *testing.T, e *everydayIntent, plan *suggest.Suggestion) {
 }
 
 func (s *everydaySum) figures() everydayFigures {
+	c := calibrate(s.judged)
 	return everydayFigures{
 		whole: (s.plans.whole + float64(s.refused)) / float64(s.intents), multi: s.wholeMulti / s.multi,
 		nodeF1: s.plans.nodeF1 / float64(s.plans.tasks), refused: float64(s.refused) / float64(s.none),
-		auc: s.ordered / max(1, s.pairs), ece: calibrate(s.judged).ECE,
+		auc: s.ordered / max(1, s.pairs), ece: c.ECE, chance: c.Chance,
 	}
 }
 

@@ -146,8 +146,12 @@ func Percentile(values []float64, p float64) float64 {
 type Calibration struct {
 	// ECE is the expected calibration error (Naeini et al., AAAI 2015): the mean distance
 	// between confidence and share of right plans over the bins, weighted by plans.
-	ECE  float64          `json:"ece"`
-	Bins []CalibrationBin `json:"bins"`
+	ECE float64 `json:"ece"`
+	// Chance is the error that a planner with these confidences has on average if each of them
+	// is the probability that its plan is right, by the normal approximation to the right
+	// plans of a bin. With few plans it is large.
+	Chance float64          `json:"chance"`
+	Bins   []CalibrationBin `json:"bins"`
 }
 
 // CalibrationBin holds the plans with a confidence in [From, To); the last bin includes 1.
@@ -164,11 +168,14 @@ const calibrationBins = 10
 
 func calibrate(judged []judgement) *Calibration {
 	c := &Calibration{Bins: make([]CalibrationBin, calibrationBins)}
+	variance := make([]float64, calibrationBins) // of the right plans of a bin
 	for i := range c.Bins {
 		c.Bins[i].From, c.Bins[i].To = float64(i)/calibrationBins, float64(i+1)/calibrationBins
 	}
 	for _, j := range judged {
-		b := &c.Bins[min(calibrationBins-1, max(0, int(j.confidence*calibrationBins)))]
+		bin := min(calibrationBins-1, max(0, int(j.confidence*calibrationBins)))
+		b := &c.Bins[bin]
+		variance[bin] += j.confidence * (1 - j.confidence)
 		b.Plans++
 		b.Confidence += j.confidence
 		if j.right {
@@ -181,6 +188,7 @@ func calibrate(judged []judgement) *Calibration {
 			continue
 		}
 		c.ECE += math.Abs(b.Confidence-b.Right) / float64(len(judged))
+		c.Chance += math.Sqrt(2/math.Pi*variance[i]) / float64(len(judged))
 		b.Confidence /= float64(b.Plans)
 		b.Right /= float64(b.Plans)
 	}

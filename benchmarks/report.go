@@ -118,6 +118,6 @@ func (r *ToolsReport) write(b *strings.Builder) {
 }
 
 func (p *PlanMetrics) write(b *strings.Builder, name string, c *Calibration) {
-	fmt.Fprintf(b, "%s: node F1 %.4f, link F1 %.4f (%.4f over all tasks, %.2f links invented, %.2f claimed), exact %.4f, whole %.4f, not in the catalogue %.4f, links with data %.4f, %.2f tools, calibration error %.4f\n",
-		name, p.NodeF1, p.LinkF1, p.LinkF1All, p.Invented, p.Claimed, p.Exact, p.Whole, p.Hallucinated, p.SupportBindings, p.Size, c.ECE)
+	fmt.Fprintf(b, "%s: node F1 %.4f, link F1 %.4f (%.4f over all tasks, %.2f links invented, %.2f claimed), exact %.4f, whole %.4f, not in the catalogue %.4f, links with data %.4f, %.2f tools, calibration error %.4f (%.4f by chance)\n",
+		name, p.NodeF1, p.LinkF1, p.LinkF1All, p.Invented, p.Claimed, p.Exact, p.Whole, p.Hallucinated, p.SupportBindings, p.Size, c.ECE, c.Chance)
 }

@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -113,6 +114,25 @@ func TestCalibrateByHand(t *testing.T) {
 	}
 	if want := (4*.1875 + 2*.1 + 2*.15) / 8; math.Abs(c.ECE-want) > 1e-12 {
 		t.Errorf("calibration error %v, want %v", c.ECE, want)
+	}
+}
+
+// TestCalibrationByChance draws plans that are right as often as their confidence says.
+func TestCalibrationByChance(t *testing.T) {
+	draw := rand.New(rand.NewPCG(1, 2))
+	const rounds = 400
+	var error, chance float64
+	for range rounds {
+		judged := make([]judgement, 90)
+		for i := range judged {
+			p := draw.Float64()
+			judged[i] = judgement{p, draw.Float64() < p}
+		}
+		c := calibrate(judged)
+		error, chance = error+c.ECE/rounds, chance+c.Chance/rounds
+	}
+	if math.Abs(error/chance-1) > .05 {
+		t.Errorf("calibration error %.4f, by chance %.4f", error, chance)
 	}
 }
 
