@@ -59,7 +59,7 @@ func pairText(t *catalog.Tool) string {
 
 // mostPairText and mostPairInputs bound the bytes of a description and the inputs of a tool in
 // pairText.
-const mostPairText, mostPairInputs = 280, 12
+const mostPairText, mostPairInputs = 160, 6
 
 // entryOf returns the entry of a tool. It is found by the words of its name as the title,
 // the description, and the top level of inputs and outputs.
