@@ -20,7 +20,7 @@ var rooms = []room{
 	{"internal/store", "internal/base models internal/text", 16255},
 	{"indexer", "internal/base models internal/text internal/store", 2989},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5519},
-	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13162},
+	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13197},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7630},
 	{"internal/stage", "internal/base internal/text internal/store retriever", 5038},
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 10408},

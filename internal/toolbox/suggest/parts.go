@@ -20,7 +20,8 @@ import (
 //   - action: 1 if the tool has the action that the part requests, −1 if it has another
 //   - server: 1 if the part has a word of the server's name that no other server uses, −1 if it
 //     has one of another server's
-//   - same_server: 1 if the part names no server and the tool for the part before has the same
+//   - same_server: 1 if the part names no server and the tool for the part before it, or another
+//     tool for one after it, has the same
 //   - inputs: the number of inputs that the intent names, at most maxMentioned
 //   - repeated: the number of earlier parts with another action or verb that have the tool
 //   - pair: the logit of the part and the tool by the reader, less the largest of the part
@@ -60,6 +61,7 @@ type partChoice struct {
 	inputs     []float64            // mentioned inputs of a candidate
 	weights    []float64            // of ChoiceFeatures
 	pairs      [][]float64          // the feature, by part and candidate
+	first      []partPick           // the picks without those for later parts, or nil
 	// read returns the logits of candidates for a part, or none.
 	read func(n int, candidates []int) []float64
 }
@@ -198,8 +200,19 @@ func shortlist(r *toolsearch.Ranking) []toolsearch.Candidate {
 	return slices.DeleteFunc(cs, func(c toolsearch.Candidate) bool { return !keep[c.ID] })
 }
 
-// best returns the best candidate for each part.
+// best returns the best candidate for each part. It chooses twice, because the tool for a later
+// part tells about the server of an earlier one.
 func (c *partChoice) best() []partPick {
+	best := c.choose()
+	if len(best) > 1 {
+		c.first = best
+		best = c.choose()
+	}
+	return best
+}
+
+// choose returns the best candidate for each part, given those for the parts before it and first.
+func (c *partChoice) choose() []partPick {
 	best := make([]partPick, len(c.parts))
 	c.pairs = make([][]float64, len(c.parts))
 	for n := range best {
@@ -275,12 +288,15 @@ func (c *partChoice) features(i, n int, earlier []partPick) [12]float64 {
 	f[0], f[1] = part.Cosines()
 	f[2], f[3] = whole.Cosines()
 	server := c.tools[i].Server
+	serves := func(p partPick) bool { return c.tools[p.candidate].Server == server }
+	later := func(p partPick) bool { return p.candidate != i && serves(p) }
 	switch {
 	case slices.Contains(c.named[n], server):
 		f[7] = 1
 	case len(c.named[n]) > 0:
 		f[7] = -1
-	case n > 0 && server != "" && server == c.tools[earlier[n-1].candidate].Server:
+	case server == "":
+	case n > 0 && serves(earlier[n-1]), len(c.first) > 0 && slices.ContainsFunc(c.first[n+1:], later):
 		f[8] = 1
 	}
 	for m, e := range earlier {

@@ -61,7 +61,7 @@ func TestNamedServer(t *testing.T) {
 	}
 }
 
-// TestSameServer: a part that names no server prefers the server of the part before it.
+// TestSameServer: a part that names no server prefers the server of the parts before and after it.
 func TestSameServer(t *testing.T) {
 	servers := []string{"alpha", "gamma", "zeta"}
 	for _, server := range servers {
@@ -70,7 +70,12 @@ func TestSameServer(t *testing.T) {
 			tools = append(tools, described(t, any+":delete_note: title:string", "Delete a note"))
 		}
 		want := []string{server + ":list_pages", server + ":delete_note"}
-		if got := toolsOf(suggest(t, index(t, tools), Request{Intent: "list the pages, then delete a note"})); !slices.Equal(got, want) {
+		x := index(t, tools)
+		if got := toolsOf(suggest(t, x, Request{Intent: "list the pages, then delete a note"})); !slices.Equal(got, want) {
+			t.Errorf("tools %v, want %v", got, want)
+		}
+		slices.Reverse(want)
+		if got := toolsOf(suggest(t, x, Request{Intent: "delete a note, then list the pages"})); !slices.Equal(got, want) {
 			t.Errorf("tools %v, want %v", got, want)
 		}
 	}
@@ -120,10 +125,14 @@ type reading struct {
 	models.Reader // tags words
 	logits        map[string]float64
 	asked         []string
+	pairs         []string
 }
 
 func (r *reading) Rerank(_ context.Context, query string, texts []string) ([]float64, error) {
 	r.asked = append(r.asked, query)
+	for _, text := range texts {
+		r.pairs = append(r.pairs, query+"\n"+text)
+	}
 	if r.logits == nil {
 		return nil, errors.New("no memory")
 	}
@@ -167,7 +176,7 @@ func TestReads(t *testing.T) {
 }
 
 // TestPairs: the reader decides between tools that fit alike, and refuses a tool. It reads a
-// part with the whole intent, and its error changes nothing.
+// part with the whole intent and each pair once, and its error changes nothing.
 func TestPairs(t *testing.T) {
 	tools := []catalog.Tool{described(t, "desk:post_note: text:string", "Send a note to a colleague"), described(t, "desk:file_note: text:string", "Send a note to a colleague")}
 	plan := func(intent string, logits map[string]float64) (*Suggestion, *reading) {
@@ -200,9 +209,13 @@ func TestPairs(t *testing.T) {
 	if s, _ := plan(intent, nil); len(s.Tasks) != 1 {
 		t.Errorf("after an error of the model: tools %v", toolsOf(s))
 	}
-	if _, r := plan("send a note to a colleague, then file the note", map[string]float64{"note": 1}); !slices.ContainsFunc(r.asked, func(q string) bool {
+	_, r := plan("send a note to a colleague, then file the note", map[string]float64{"note": 1})
+	if !slices.ContainsFunc(r.asked, func(q string) bool {
 		return strings.HasPrefix(q, intent+" | ") && strings.HasSuffix(q, "file the note")
 	}) {
 		t.Errorf("requests %q, want a part and the whole", r.asked)
+	}
+	if slices.Sort(r.pairs); len(slices.Compact(slices.Clone(r.pairs))) < len(r.pairs) {
+		t.Errorf("a pair is read twice: %q", r.pairs)
 	}
 }

@@ -40,7 +40,7 @@ type Index struct {
 	// and descriptions tools with vague names.
 	legs    *legs.Legs
 	options Options
-	answers *lru.Cache[[sha256.Size]byte, any] // of the models
+	answers *lru.Cache[answerKey, any] // of the models
 
 	updating sync.Mutex // held by Update
 
@@ -58,8 +58,8 @@ type contents struct {
 }
 
 // answerCache is the number of cached answers of the models, of which a vector takes 1.5 kB. A plan
-// needs about five.
-const answerCache = 512
+// needs about ten, of which seven are the logits of pairs.
+const answerCache = 1024
 
 // New returns an empty index; Sync adds the tools. words indexes names, descriptions and the
 // parameters of both schemas. It is derived from the catalogue. The caller closes it.
@@ -71,15 +71,23 @@ func New(words legs.Keyword, o Options) *Index {
 	return x
 }
 
-func newAnswers() *lru.Cache[[sha256.Size]byte, any] {
-	answers, _ := lru.New[[sha256.Size]byte, any](answerCache) // the number is positive
+// answerKey is the checksum of the texts that a model answers to, and of the type of the answer.
+type answerKey [sha256.Size]byte
+
+func keyOf[T any](texts ...string) answerKey {
+	var v T
+	return sha256.Sum256(fmt.Appendf(nil, "%T %q", v, texts))
+}
+
+func newAnswers() *lru.Cache[answerKey, any] {
+	answers, _ := lru.New[answerKey, any](answerCache) // the number is positive
 	return answers
 }
 
 // cached returns the answer of a model to some texts, from the cache if possible. The caller must
 // not change it.
 func cached[T any](x *Index, ask func() (T, error), texts ...string) (v T, err error) {
-	key := sha256.Sum256(fmt.Appendf(nil, "%T %q", v, texts))
+	key := keyOf[T](texts...)
 	if v, ok := x.answers.Get(key); ok {
 		return v.(T), nil
 	}

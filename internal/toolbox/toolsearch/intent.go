@@ -141,21 +141,32 @@ func (x *Index) Pairs(ctx context.Context, request, whole string, ids []string) 
 	if whole != "" {
 		request += " | " + whole
 	}
-	texts := make([]string, len(ids))
+	logits, keys := make([]float64, len(ids)), make([]answerKey, len(ids))
+	var texts []string
+	var unread []int // places in ids
 	for i, id := range ids {
+		text := ""
 		if t, ok := x.Tool(id); ok {
-			texts[i] = pairText(&t)
+			text = pairText(&t)
 		}
+		keys[i] = keyOf[float64](request, text)
+		if v, ok := x.answers.Get(keys[i]); ok {
+			logits[i] = v.(float64)
+			continue
+		}
+		texts, unread = append(texts, text), append(unread, i)
 	}
-	logits, err := cached(x, func() (logits []float64, err error) {
-		if logits, err = r.Rerank(ctx, request, texts); err == nil && len(logits) < len(texts) {
-			err = context.DeadlineExceeded
-		}
-		return logits, err
-	}, append(texts, request)...)
-	if err != nil {
-		x.options.Logger.Warn("reading tools with a request", "error", err)
+	if len(unread) == 0 {
+		return logits
+	}
+	read, err := r.Rerank(ctx, request, texts)
+	if err != nil || len(read) < len(texts) {
+		x.options.Logger.Warn("reading tools with a request", "error", cmp.Or(err, context.DeadlineExceeded))
 		return nil
+	}
+	for k, i := range unread {
+		logits[i] = read[k]
+		x.answers.Add(keys[i], read[k])
 	}
 	return logits
 }
