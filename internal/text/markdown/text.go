@@ -47,7 +47,7 @@ var limits = sandbox.Limits{Memory: 256 << 20, Time: 10 * time.Second}
 
 // version counts the changes of converters after which a file that was skipped may have a
 // text, or a file another text.
-const version = 7
+const version = 8
 
 // Rules identifies the rules for texts. An index that was made with other Rules is rebuilt.
 func Rules() string {

@@ -207,11 +207,11 @@ func webToken(text []byte, at int) (from, to int) {
 	return from, to
 }
 
-// privateKey: a key in PEM without an end goes to the end of the text.
+// privateKey: a key in PEM or of OpenPGP without an end goes to the end of the text.
 func privateKey(text []byte, at int) (from, to int) {
 	title := func(at int) (end int, ok bool) {
 		end = run(text, at, func(c byte) bool { return c == ' ' || 'A' <= c && c <= 'Z' })
-		ok = bytes.HasSuffix(text[at:end], []byte("PRIVATE KEY")) && bytes.HasPrefix(text[end:], []byte("-----"))
+		ok = bytes.HasSuffix(bytes.TrimSuffix(text[at:end], []byte(" BLOCK")), []byte("PRIVATE KEY")) && bytes.HasPrefix(text[end:], []byte("-----"))
 		return end, ok
 	}
 	const begin = "-----BEGIN "

@@ -25,6 +25,7 @@ func TestMask(t *testing.T) {
 		{"redis://:secret@h/0", "redis://:***@h/0"},
 		{"-----BEGIN RSA PRIVATE KEY-----\nabc\ndef\n-----END RSA PRIVATE KEY-----\nafter", "-----BEGIN RSA PRIVATE KEY-----***\n\n\n\nafter"},
 		{"-----BEGIN PRIVATE KEY-----\ncut off", "-----BEGIN PRIVATE KEY-----***\n"},
+		{"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nabc\n-----END PGP PRIVATE KEY BLOCK-----\nafter", "-----BEGIN PGP PRIVATE KEY BLOCK-----***\n\n\n\nafter"},
 		{"eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSMeK", "eyJ***"},
 		{"internal-77", "***"},
 		{"a ghp_" + key[:36] + " b AKIAABCDEFGHIJKLMNOP c", "a ghp_*** b AKIA*** c"},
@@ -46,7 +47,7 @@ func TestMask(t *testing.T) {
 
 // kinds are the expressions of the common secrets. The groups at the start and the end stay.
 var kinds = []string{
-	`(-----BEGIN [A-Z ]*PRIVATE KEY-----)[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)`,
+	`(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\z)`,
 	`\b(eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`,
 	`\b(sk-)[A-Za-z0-9_-]{20,}`,
 	`\b(gh[pousr]_)[A-Za-z0-9]{36,}`,
@@ -58,7 +59,7 @@ var kinds = []string{
 
 // TestKinds masks random texts and compares with the expressions.
 func TestKinds(t *testing.T) {
-	parts := strings.Split("A B |-----BEGIN |PRIVATE KEY|-----|\n|-----END |-|eyJ|abcdefgh|.|eyJ|abcdefgh| |xoxb-|xox|-|abcdefgh|sk-|0123456789|_|ghp_|0123456789|ghx_|0123456789|github_pat_| |gh|AKIA|ABCDEFGH| |.|1|_|AKIA|a+|://|b|:|@|b|://|Z|b|://|é|@|:|/| |\xff|://|'|a", "|")
+	parts := strings.Split("A B |-----BEGIN |PRIVATE KEY| BLOCK|-----|\n|-----END |-|eyJ|abcdefgh|.|eyJ|abcdefgh| |xoxb-|xox|-|abcdefgh|sk-|0123456789|_|ghp_|0123456789|ghx_|0123456789|github_pat_| |gh|AKIA|ABCDEFGH| |.|1|_|AKIA|a+|://|b|:|@|b|://|Z|b|://|é|@|:|/| |\xff|://|'|a", "|")
 	rng := rand.New(rand.NewPCG(7, 8))
 	masked := map[string]int{}
 	for range 200_000 {
