@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sort"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -36,8 +35,8 @@ type parsedFile struct {
 	hash    string // SHA-256 of the file, hex
 	masked  int    // number of secrets masked in text
 	text    []byte
-	body    int   // offset of the text after the byte order mark
-	lines   []int // offset of every line
+	body    int // offset of the text after the byte order mark
+	lines   markdown.Lines
 	doc     *markdown.Document
 }
 
@@ -115,7 +114,7 @@ func (r *Retriever) keepParsed(f *parsedFile) *parsedFile {
 
 // parse completes f.
 func (f *parsedFile) parse() {
-	f.young, f.lines, f.doc = time.Since(f.modTime) < fresh, lineStarts(f.text), markdown.Parse(f.path, f.text)
+	f.young, f.lines, f.doc = time.Since(f.modTime) < fresh, markdown.NewLines(f.text), markdown.Parse(f.path, f.text)
 	if bytes.HasPrefix(f.text, []byte("\ufeff")) {
 		f.body = 3
 	}
@@ -178,22 +177,3 @@ func isOwn(name string) bool {
 
 // hidden reports whether an element of a path begins with a dot.
 func hidden(name string) bool { return name[0] == '.' || strings.Contains(name, "/.") }
-
-// lineStarts returns the offset of every line. A final line break does not start
-// another line, and an empty text has no lines.
-func lineStarts(text []byte) []int {
-	var starts []int
-	next := 0
-	for i, c := range text {
-		if i == next {
-			starts = append(starts, i)
-		}
-		if c == '\n' || c == '\r' && (i+1 == len(text) || text[i+1] != '\n') {
-			next = i + 1
-		}
-	}
-	return starts
-}
-
-// line returns the number, from 1, of the line that contains offset.
-func (f *parsedFile) line(offset int) int { return max(1, sort.SearchInts(f.lines, offset+1)) }

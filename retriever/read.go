@@ -249,8 +249,8 @@ func (f *parsedFile) reading(e extent, cached bool) *Reading {
 	if e.anchor != "" {
 		out.Anchor = new(e.anchor)
 	}
-	if e.anchor != "" || e.lines || e.part || f.line(e.start) > 1 {
-		lines := Lines{f.line(e.start), f.line(max(e.start, e.end-1))}
+	if e.anchor != "" || e.lines || e.part || f.lines.Of(e.start) > 1 {
+		lines := Lines{f.lines.Of(e.start), f.lines.Of(max(e.start, e.end-1))}
 		out.LineRange = &lines
 		if cited, err := receipt.Of(f.path, e.anchor, f.text, lines.Start, lines.End); err == nil && f.masked == 0 {
 			out.Mark = cited.Mark.String()

@@ -19,7 +19,7 @@ import (
 // link text has at most 2 KiB.
 func Links(src []byte) []Target {
 	norm, code := codeBlocks(src)
-	lines := newLineIndex(norm)
+	lines := NewLines(norm)
 	var out []Target
 	var open []int // offsets of '[' not yet closed
 	i := 0
@@ -28,7 +28,7 @@ func Links(src []byte) []Target {
 			i++
 			return
 		}
-		link.Line = lines.of(i)
+		link.Line = lines.Of(i)
 		out = append(out, link)
 		i = end
 	}
@@ -205,7 +205,7 @@ func References(src []byte) []Target {
 		return nil
 	}
 	norm, code := codeBlocks(src)
-	lines := newLineIndex(norm)
+	lines := NewLines(norm)
 	seen := map[string]bool{}
 	var out []Target
 	for i := 0; i < len(norm); {
@@ -243,7 +243,7 @@ func References(src []byte) []Target {
 			// The leading slash keeps ".." inside the workspace.
 			p = strings.TrimPrefix(path.Clean("/"+p), "/")
 		}
-		out = append(out, Target{Raw: raw, Path: p, Anchor: anchor, Line: lines.of(at), Start: at})
+		out = append(out, Target{Raw: raw, Path: p, Anchor: anchor, Line: lines.Of(at), Start: at})
 	}
 	return out
 }

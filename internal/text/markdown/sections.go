@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"sort"
 	"strings"
 )
@@ -100,7 +99,7 @@ func (d *Document) limit(src []byte, tops []heading) {
 
 // measure sets the lines, hashes and fingerprints of the sections.
 func (d *Document) measure(src, text []byte) {
-	lines := newLineIndex(text)
+	lines := NewLines(text)
 	for i := range d.Sections {
 		s := &d.Sections[i]
 		start := s.Start
@@ -109,9 +108,9 @@ func (d *Document) measure(src, text []byte) {
 				start += n
 			}
 		}
-		s.StartLine = lines.of(start)
-		s.OwnEndLine = max(s.StartLine, lines.of(lastText(text, s.Start, s.OwnEnd)))
-		s.EndLine = max(s.StartLine, lines.of(lastText(text, s.Start, s.End)))
+		s.StartLine = lines.Of(start)
+		s.OwnEndLine = max(s.StartLine, lines.Of(lastText(text, s.Start, s.OwnEnd)))
+		s.EndLine = max(s.StartLine, lines.Of(lastText(text, s.Start, s.End)))
 		sum := sha256.Sum256(TrimBlankLines(src[s.Start:s.End]))
 		s.Hash = hex.EncodeToString(sum[:])
 		s.Fingerprint = Fingerprint(src[s.Start:s.OwnEnd])
@@ -203,21 +202,20 @@ func lastText(text []byte, start, end int) int {
 	return max(start, start+len(bytes.TrimRight(text[start:end], blanks))-1)
 }
 
-// lineIndex holds the offset of every line break of a text.
-type lineIndex []int32
+// Lines holds the offset of every line of a text. A final line break does not start another
+// line, and an empty text has no lines.
+type Lines []int
 
-func newLineIndex(text []byte) lineIndex {
-	l := make(lineIndex, 0, bytes.Count(text, []byte{'\n'}))
-	for i, c := range text {
-		if c == '\n' {
-			l = append(l, int32(i))
-		}
+// NewLines returns the lines of a text.
+func NewLines(text []byte) Lines {
+	text = normalise(text, 0)
+	l := make(Lines, 0, bytes.Count(text, []byte{'\n'})+1)
+	for at := 0; at < len(text); {
+		l = append(l, at)
+		_, at = lineAt(text, at)
 	}
 	return l
 }
 
-// of returns the line, from 1, of the byte at offset.
-func (l lineIndex) of(offset int) int {
-	n, _ := slices.BinarySearch(l, int32(offset))
-	return 1 + n
-}
+// Of returns the line, from 1, of the byte at offset.
+func (l Lines) Of(offset int) int { return max(1, sort.SearchInts(l, offset+1)) }

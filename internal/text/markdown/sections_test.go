@@ -82,7 +82,7 @@ var sectionCases = []struct {
 	{"nested heading takes a slug", "a.md", "> # A\n\n# A\n", "0  # 1:1:1 | 1 A #a-1 3:3:3"},
 	{"front matter", "a.md", "---\ntitle: T\n---\n# A\n", "1 A #a 4:4:4"},
 	{"front matter and text", "a.md", "---\ntitle: T\n---\n\ntext\n# A\n", "0  # 5:5:5 | 1 A #a 6:6:6"},
-	{"front matter only", "a.md", "---\ntitle: T\n---\n", "0  # 4:4:4"},
+	{"front matter only", "a.md", "---\ntitle: T\n---\n", "0  # 3:3:3"},
 	{"front matter closed by dots", "a.md", "---\ntitle: T\n...\n# A\n", "1 A #a 4:4:4"},
 	{"front matter with hash", "a.md", "---\n# comment\ntitle: T\n---\n# A\n", "1 A #a 5:5:5"},
 	{"unclosed front matter", "a.md", "---\ntitle: T\n# A\n", "0  # 1:2:2 | 1 A #a 3:3:3"},
