@@ -29,7 +29,7 @@ type Format struct {
 // The formats that have rules of their own outside the table.
 var (
 	// Markdown is also the format of every extension that the table does not contain.
-	Markdown = &Format{Kind: "Markdown", extensions: ".md .markdown", parse: parseBlocks}
+	Markdown = &Format{Kind: "Markdown", extensions: ".md .markdown .qmd .rmd", parse: parseBlocks}
 	mdx      = &Format{Kind: "Markdown", extensions: ".mdx", parse: parseMDX} // with import and export statements and JSX
 	rst      = &Format{Kind: "reStructuredText", extensions: ".rst", parse: parseRST}
 	source   = &Format{Kind: "source code", parse: parseSource, chosen: true, untitled: true} // package outline has the extensions
@@ -47,7 +47,8 @@ var formats = []*Format{
 	mdx,
 	{Kind: "text", extensions: ".txt"},
 	rst,
-	{Kind: "AsciiDoc", extensions: ".adoc .asciidoc", parse: parseAsciiDoc},
+	{Kind: "AsciiDoc", extensions: ".adoc .asciidoc .asc", parse: parseAsciiDoc},
+	{Kind: "RDoc", extensions: ".rdoc", parse: parseAsciiDoc}, // with the same titles
 	{Kind: "Org", extensions: ".org", parse: parseOrg},
 	{Kind: "LaTeX", extensions: ".tex .latex", parse: parseLaTeX},
 	{Kind: "html", extensions: ".html .htm .xhtml", convert: convert.HTML, parse: parseBlocks},

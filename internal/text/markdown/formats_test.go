@@ -23,6 +23,10 @@ func TestOutlines(t *testing.T) {
 		{"asciidoc, a list is no title", "a.adoc", "some text\n----\nx\n----\n\n* == a\n. == b\n", "0  # 1:7:7"},
 		{"asciidoc, attributes in titles", "a.adoc", ":product: Cairn\n:Version: 2\n= {product} {version} {other} {\n\n== Install {Product}\nx\n",
 			"0  # 1:2:2 | 1 Cairn 2 {other} { #cairn-2-other- 3:3:6 | 2 Cairn 2 {other} { > Install Cairn #install-cairn 5:6:6"},
+		{"asciidoc, a book", "a.asc", "[[ch1]]\n== Start\n\n=== Aliases\ntext\n", "0  # 1:1:1 | 2 Start #start 2:2:5 | 3 Start > Aliases #aliases 4:5:5"},
+		{"asciidoc, a signed message", "b.asc", "-----BEGIN PGP SIGNED MESSAGE-----\n\n= News\n", "0  # 1:1:1 | 1 News #news 3:3:3"},
+		{"rdoc", "README.rdoc", "= Mail\n\n== Usage\n\n  == not\n", "1 Mail #mail 1:1:5 | 2 Mail > Usage #usage 3:5:5"},
+		{"r markdown", "a.Rmd", "# Fit\n\n```{r}\n# not\n```\n", "1 Fit #fit 1:5:5"},
 		{"org", "a.org", "#+TITLE: My notes\n#+AUTHOR: me\n\nintro\n* TODO [#A] Buy milk :home:shop:\n:PROPERTIES:\n:CUSTOM_ID: milk\n:END:\n** Which\n*bold* text\n* Done\n",
 			"1 My notes #my-notes 1:4:11 | 2 My notes > Buy milk #buy-milk 5:8:10 | 3 My notes > Buy milk > Which #which 9:10:10 | 2 My notes > Done #done 11:11:11"},
 		{"org without a title", "a.org", "* One\ntext\n** Two\n", "1 One #one 1:2:3 | 2 One > Two #two 3:3:3"},
@@ -51,6 +55,11 @@ func TestOutlines(t *testing.T) {
 		got := strings.ReplaceAll(strings.TrimSpace(describe(Parse(c.path, text))), "\n", " | ")
 		if got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+	for _, kind := range []string{"PUBLIC KEY BLOCK", "SIGNATURE", "MESSAGE"} {
+		if _, _, err := TextOf("a.asc", []byte("-----BEGIN PGP "+kind+"-----\n\niQEzBAEB\n"), nil); err == nil {
+			t.Errorf("%s has a text", kind)
 		}
 	}
 	archives, err := filepath.Glob("../convert/testdata/*.txtar")

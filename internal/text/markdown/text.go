@@ -17,8 +17,8 @@ import (
 // file can make a converter use any amount of memory and time. TextOf does not change data and may return
 // it. The caller checks the result, not data, with walk.Check.
 //
-// The error is a *convert.Error if the file cannot be converted or is generated source
-// code, and a *sandbox.Error if the conversion exceeds a limit. It has another type if the
+// The error is a *convert.Error if the file cannot be converted, is generated source
+// code or is no text for readers, and a *sandbox.Error if the conversion exceeds a limit. It has another type if the
 // system refuses the process.
 func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked int, err error) {
 	f := FormatOf(name)
@@ -27,14 +27,22 @@ func TextOf(name string, data []byte, masks *secret.Masks) (text []byte, masked 
 	} else if data, err = convertFile(name, data); err != nil {
 		return nil, 0, err
 	}
+	reason := ""
 	if f == source {
-		if reason := outline.Unwanted(data); reason != "" {
-			return nil, 0, &convert.Error{Reason: reason}
-		}
+		reason = outline.Unwanted(data)
+	} else if armor().Match(data) {
+		reason = "OpenPGP data"
+	}
+	if reason != "" {
+		return nil, 0, &convert.Error{Reason: reason}
 	}
 	text, masked = masks.Mask(data)
 	return text, masked, nil
 }
+
+// armor matches the beginning of a key, a signature or an encrypted message, which share the
+// extension .asc with AsciiDoc. A signed message is text.
+var armor = pattern(`^-----BEGIN PGP (?:P|SIGNATURE|M)`)
 
 // Decoded returns the text of a file in UTF-8: see convert.UTF8.
 func Decoded(data []byte) []byte { return convert.UTF8(data) }
