@@ -239,7 +239,8 @@ func parseMDX(name string, src []byte, body int) scanned {
 // maskESM overwrites the import and export statements of MDX with blanks, so that no
 // heading is found in them. A statement ends at the next blank line.
 func maskESM(src []byte, body int) []byte {
-	copied, inside, blank := false, false, true
+	inside, blank := false, true
+	src = bytes.Clone(src)
 	for at := body; at < len(src); {
 		line, next := lineAt(src, at)
 		empty := len(bytes.TrimSpace(line)) == 0
@@ -250,9 +251,6 @@ func maskESM(src []byte, body int) []byte {
 			inside = true
 		}
 		if inside {
-			if !copied {
-				src, copied = bytes.Clone(src), true
-			}
 			for i := range line {
 				src[at+i] = ' '
 			}

@@ -149,8 +149,8 @@ func TestResolve(t *testing.T) {
 		"`<a id=\"code\">`", "```", "<a id=\"fence\">", "```", "<!-- <a id=\"comment\"> -->",
 		"# Überblick",               // 7
 		"## <a name=\"h\"></a>Head", // 8
-		"<h2 ID=Html>t</h2>", "",
-		"# foo_bar Baz", // 9
+		"<h2 ID=Html>t</h2>", "",    // 9
+		"# foo_bar Baz", // 10
 	}, "\n")
 	d := Parse("a.md", []byte(src))
 	for _, c := range []struct {
@@ -158,10 +158,10 @@ func TestResolve(t *testing.T) {
 		want   int // -1: none
 	}{
 		{"Login Flow", 1}, {"login flow", 1}, {"login-flow", 1}, {"#login-flow", 1}, {" #Login Flow ", 1}, {"LOGIN-FLOW", 1},
-		{"foo_bar-baz", 2}, {"foobar-baz", 2}, {"foo_bar Baz", 2}, {"foo_bar-baz-1", 9}, {"foobar-baz-1", 9},
+		{"foo_bar-baz", 2}, {"foobar-baz", 2}, {"foo_bar Baz", 2}, {"foo_bar-baz-1", 10}, {"foobar-baz-1", 10},
 		{"Setup", 3}, {"setup", 3}, {"setup-1", 4}, {"#setup-2", 5}, {"SETUP", 3},
 		{"v12", 6}, {"v1.2", 6}, {"X", 6}, {"x", 6},
-		{"top", 0}, {"old", 3}, {"mid", 6}, {"in-a-list", 6}, {"h", 8}, {"Html", 8},
+		{"top", 0}, {"old", 3}, {"mid", 6}, {"in-a-list", 6}, {"h", 8}, {"Html", 9}, {"t", 9},
 		{"%C3%9Cberblick", 7}, {"user-content-login-flow", 1}, {"überblick", 7},
 		{"code", -1}, {"fence", -1}, {"comment", -1}, {"", -1}, {"#", -1}, {"nope", -1}, {"setup-3", -1}, {"%zz", -1}, {"!", -1},
 	} {
@@ -438,7 +438,9 @@ func TestBlocksAgainstWholeParser(t *testing.T) {
 			return ast.WalkContinue, nil
 		})
 		for _, h := range parseBlocks("", norm, 0).heads {
-			got = append(got, head{h.level, h.start})
+			if !bytes.HasPrefix(bytes.TrimLeft(norm[h.start:], " \t"), []byte("<")) { // not in HTML
+				got = append(got, head{h.level, h.start})
+			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: headings (-whole +blocks):\n%s", name, diff)
@@ -499,7 +501,7 @@ func TestHostile(t *testing.T) {
 	const n = 64 << 10
 	for _, s := range []string{
 		">", "> ", "- ", "- a\n", "1. ", "* > ", "[", "# [", "[a](", "[[", "![", "`a``", "*a ", "<a ", "<a b=\"", "<!--", "<script>", "&", "&a",
-		"[a]: b\n", "{{<", "{%", "{#", "@/", "@/a", "a\n", "|", "\\", "~~~\n", "<a id=x>", "#\n", "# a\n", "\t", "\r", "---\n", "\x00", "\xff", "_a*",
+		"[a]: b\n", "{{<", "{%", "{#", "@/", "@/a", "a\n", "|", "\\", "~~~\n", "<a id=x>", "<h1>\n", "<h1>a</h1>\n", "#\n", "# a\n", "\t", "\r", "---\n", "\x00", "\xff", "_a*",
 	} {
 		for _, prefix := range []string{"", "# "} {
 			src := []byte(prefix + strings.Repeat(s, n/len(s)))

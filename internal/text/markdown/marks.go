@@ -2,6 +2,10 @@ package markdown
 
 import (
 	"bytes"
+	"cmp"
+	"html"
+	"slices"
+	"strings"
 
 	"cairn/internal/text/convert"
 )
@@ -9,8 +13,8 @@ import (
 // span is a half-open byte range.
 type span struct{ start, end int }
 
-// htmlMarks adds the id of every HTML tag and the name of every <a> outside code blocks,
-// code spans and comments to out. The ranges in code are relative to part, which begins
+// htmlMarks adds the headings in HTML, the id of every tag and the name of every <a> outside code
+// blocks, code spans and comments to out. The ranges in code are relative to part, which begins
 // at offset body of the document.
 func htmlMarks(out *scanned, part []byte, body int, code []span) {
 	for i := 0; i < len(part); {
@@ -41,12 +45,39 @@ func htmlMarks(out *scanned, part []byte, body int, code []span) {
 				i = at + 1
 				continue
 			}
+			if h, ok := htmlHeading(part, at, end); ok {
+				h.start += body
+				out.head(h)
+			}
 			for _, name := range anchors {
 				out.mark(mark{name: name, at: body + at, next: true, end: body + end})
 			}
 			i = end
 		}
 	}
+	slices.SortStableFunc(out.heads, func(a, b heading) int { return cmp.Compare(a.start, b.start) })
+}
+
+var htmlTag = pattern(`<[^>]*>`)
+
+// htmlHeading returns the heading whose tag, such as <h2>, is part[at:end], if it is the first
+// text of its line and its text ends within maxTag bytes. Without other text, the heading has
+// the alternative texts of its pictures.
+func htmlHeading(part []byte, at, end int) (h heading, ok bool) {
+	if end-at < len("<h1>") || part[at+1]|0x20 != 'h' || part[at+2] < '1' || part[at+2] > '6' {
+		return h, false
+	}
+	before := part[max(0, at-maxTag):at]
+	before = before[bytes.LastIndexByte(before, '\n')+1:]
+	raw, _, ok := bytes.Cut(part[end:min(len(part), end+maxTag)], append([]byte("</"), part[at+1:at+3]...))
+	if !ok || !blank(before) || bytes.Contains(raw, []byte("<h")) { // each text is read once
+		return h, false
+	}
+	h.text = collapse(html.UnescapeString(htmlTag().ReplaceAllString(string(raw), " ")))
+	h.text = strings.ToValidUTF8(cmp.Or(h.text, collapse(PlainText(raw))), "\ufffd")
+	h.text = h.text[:runeStart(h.text, MaxHeading)]
+	h.level, h.slug, h.start = int(part[at+2]-'0'), h.text, at-len(before)
+	return h, h.text != ""
 }
 
 // skipCodeSpan returns the offset after the code span that begins with the backticks at
