@@ -2,6 +2,7 @@ package retriever
 
 import (
 	"cmp"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"cairn/internal/store"
 	"cairn/internal/store/docs"
+	"cairn/internal/text/outline"
 )
 
 // fileLine matches the name of a file with a line, as compilers, stack traces, patches and links
@@ -25,8 +27,12 @@ func (s *search) addNamed(cs *[]candidate) error {
 	if !strings.ContainsAny(text, " \n") && strings.ContainsAny(text, "./") {
 		text += ":1"
 	}
+	if len(s.parsed.Excluded)+len(s.parsed.Dashed) > 0 {
+		return nil
+	}
 	named := fileLine.FindAllStringSubmatch(text, mostLines)
-	if named == nil || len(s.parsed.Excluded)+len(s.parsed.Dashed) > 0 {
+	if named == nil {
+		s.markNamed(*cs, text)
 		return nil
 	}
 	return s.sources.Documents.View(func(r *docs.Reader) error {
@@ -43,6 +49,32 @@ func (s *search) addNamed(cs *[]candidate) error {
 		}
 		return err
 	})
+}
+
+// markNamed makes the best candidate of each file that the query names without a line a
+// definition. The name has a folder or is that of source code: "README.md" and "package.json"
+// are also words of questions about other files.
+func (s *search) markNamed(cs []candidate, text string) {
+	best, scores := map[string]*candidate{}, map[string]float64{} // by path
+	for i := range cs {
+		c, score := &cs[i], cs[i].Score
+		if c.anchor == "" && outline.IsSource(c.path) {
+			score *= headWeight
+		}
+		if best[c.path] == nil || scores[c.path] < score {
+			best[c.path], scores[c.path] = c, score
+		}
+	}
+	paths := slices.Collect(maps.Keys(best))
+	const around = "`\"'()[]<>,;:!?"
+	for word := range strings.FieldsSeq(text) {
+		name := strings.TrimRight(strings.TrimLeft(word, around), around+".")
+		if strings.Contains(name, "/") || outline.IsSource(name) {
+			for _, file := range meant(paths, strings.TrimPrefix(s.relative(name), "./")) {
+				best[file].role = definition
+			}
+		}
+	}
 }
 
 // maxNamed is the most files of one name: more are no evidence for any of them.

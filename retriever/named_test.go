@@ -82,3 +82,38 @@ func TestTextAtNamedLine(t *testing.T) {
 		t.Errorf("no lines around line 45 in %q", a.Results[0].Content)
 	}
 }
+
+// TestNamedFiles: the best section of a file that a question names without a line comes first.
+func TestNamedFiles(t *testing.T) {
+	files := map[string]string{
+		"env/replace.go":   "package env\n\n// fold joins.\nfunc fold() {}\n\n// drop removes a variable.\nfunc drop() {}\n",
+		"docs/setup.md":    "# Setup\n\nText.\n\n## More\n\nA variable.\n",
+		"main.go":          "package main\n\nfunc main() {}\n",
+		"tools/x/index.ts": "export function show() {}\n",
+	}
+	cases := map[string]string{
+		"how does replace.go handle a variable of the form env.x?": "env/replace.go#drop",
+		"env form: where does ./env/replace.go handle a variable":  "env/replace.go#drop",
+		"handle a variable, see `/home/me/env/replace.go`.":        "env/replace.go#drop",
+		"what does docs/setup.md say of a variable?":               "docs/setup.md#more",
+		"is tools/x/index.ts a form to handle env":                 "tools/x/index.ts#show",
+	}
+	for query := range cases {
+		files["README.md"] += "## Case\n\n" + query + "\n\n"
+	}
+	others := []string{"form to read/write a variable", "form to handle setup.md", "handle env in other/replace.go -show"}
+	for _, query := range others {
+		files["README.md"] += "## Case\n\n" + query + "\n\n"
+	}
+	f := open(t, files, nil)
+	for query, want := range cases {
+		if a := f.search(Query{Text: query, Mode: Keyword}); len(a.Results) == 0 || a.Results[0].Place() != want {
+			t.Errorf("%q: %s first, want %s", query, a.Results[0].Place(), want)
+		}
+	}
+	for _, query := range others {
+		if a := f.search(Query{Text: query, Mode: Keyword}); len(a.Results) == 0 || a.Results[0].Path != "README.md" {
+			t.Errorf("%q: %+v, want README.md first", query, a.Results)
+		}
+	}
+}
