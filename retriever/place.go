@@ -40,12 +40,9 @@ func (r *Retriever) locate(spec string) (f *parsedFile, rest suffix, cached bool
 // relative returns an absolute path inside a root as a path of the workspace, and any other
 // path unchanged.
 func (r *Retriever) relative(spec string) string {
-	if r.sources.Files == nil || !filepath.IsAbs(spec) {
-		return spec
-	}
-	for _, root := range r.sources.Files.Roots() {
-		if rest, ok := strings.CutPrefix(filepath.ToSlash(spec), filepath.ToSlash(root.Dir)+"/"); ok {
-			return strings.TrimPrefix(root.Name+"/"+rest, "/")
+	if r.sources.Files != nil && filepath.IsAbs(spec) {
+		if p, ok := walk.PathIn(r.sources.Files.Roots(), spec); ok && p != "." {
+			return p
 		}
 	}
 	return spec

@@ -34,12 +34,7 @@ func (p Places) within(name string) (string, bool) {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real
 	}
-	for _, r := range p.roots {
-		if rel, err := filepath.Rel(r.Dir, name); err == nil && filepath.IsLocal(rel) {
-			return path.Join(r.Name, filepath.ToSlash(rel)), true
-		}
-	}
-	return "", false
+	return walk.PathIn(p.roots, name)
 }
 
 // Document returns the path in the workspace of a document that a person typed, with its

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"unicode"
@@ -102,6 +103,17 @@ func hasStream(p string) bool {
 		}
 	}
 	return false
+}
+
+// PathIn returns the workspace path of an absolute name in one of the roots, "." for the main
+// root itself. ok is false for a name outside of them.
+func PathIn(roots []Root, name string) (p string, ok bool) {
+	for _, r := range roots {
+		if rel, err := filepath.Rel(r.Dir, name); err == nil && filepath.IsLocal(rel) {
+			return path.Join(r.Name, filepath.ToSlash(rel)), true
+		}
+	}
+	return "", false
 }
 
 // Under reports whether a clean workspace path is dir or below it.

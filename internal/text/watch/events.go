@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/fsnotify/fsnotify"
@@ -209,24 +207,14 @@ func (e *events) folder(ctx context.Context, path string, created bool) (change,
 	return change{path: path}, nil
 }
 
-// path returns the workspace path of a place in the file system.
+// path returns the workspace path of a place in the file system, "" for the main root.
 func (e *events) path(name string) (string, bool) {
-	for _, r := range e.w.tree.Roots() {
-		rel, err := filepath.Rel(r.Dir, name)
-		if err != nil || rel != "." && !filepath.IsLocal(rel) {
-			continue
-		}
-		path := r.Name
-		if rel != "." {
-			path = strings.TrimPrefix(r.Name+"/"+filepath.ToSlash(rel), "/")
-		}
-		if path == "" {
-			return "", true
-		}
-		clean, err := walk.Clean(path)
-		return clean, err == nil && clean == path
+	path, ok := walk.PathIn(e.w.tree.Roots(), name)
+	if path == "." {
+		return "", true
 	}
-	return "", false
+	clean, err := walk.Clean(path)
+	return clean, ok && err == nil && clean == path
 }
 
 // exhausted reports whether the system has no more watches for this process, or none at
