@@ -138,8 +138,8 @@ func (r *Retriever) permitted(name string) error {
 		if _, indexed, err := reader.File(name); err != nil || indexed {
 			return err
 		}
-		own := isOwn(name)
-		if !own {
+		hidden := walk.IsHidden(name)
+		if hidden || name[0] != '.' {
 			for _, s := range reader.Skipped() {
 				if walk.Under(name, s.Path) {
 					return invalid("path", "%q is not indexed: %s", name, walk.WithAdvice(s.Reason))
@@ -158,22 +158,9 @@ func (r *Retriever) permitted(name string) error {
 			}
 			return invalid("path", "%q is not indexed: only %s files are", name, strings.Join(r.options.Extensions, ", "))
 		}
-		if !own && hidden(name) {
+		if hidden {
 			return invalid("path", "%q is hidden and not indexed", name)
 		}
 		return nil
 	})
 }
-
-// isOwn reports whether a file is in a folder of cairn's cards, documents or notes.
-func isOwn(name string) bool {
-	for _, own := range []string{".cairn/cards/", ".cairn/docs/", ".cairn/notes/", ".cuedeck/cards/", ".cuedeck/docs/"} {
-		if rest, ok := strings.CutPrefix(name, own); ok && !hidden(rest) {
-			return true
-		}
-	}
-	return false
-}
-
-// hidden reports whether an element of a path begins with a dot.
-func hidden(name string) bool { return name[0] == '.' || strings.Contains(name, "/.") }

@@ -143,7 +143,12 @@ func TestReadFolds(t *testing.T) {
 			t.Errorf("Read(%q) is of %s, want %s", spec, got.Path, want)
 		}
 	}
-	// A card that is too young for the index.
+	// A plan and a card that are too young for the index.
+	must(t, os.MkdirAll(filepath.Join(f.dir, ".cairn/plans"), 0o755))
+	must(t, os.WriteFile(filepath.Join(f.dir, ".cairn/plans/late.md"), []byte("# Late\n"), 0o644))
+	if got := read(t, f, ReadRequest{Path: ".cairn/plans/late.md"}); got.Title != "Late" {
+		t.Errorf("a new plan: %s", got.Title)
+	}
 	must(t, os.WriteFile(filepath.Join(f.dir, ".cairn/cards/def456.md"), []byte("---\ntitle: D\n---\n"), 0o644))
 	if got := read(t, f, ReadRequest{Path: "cards/def456.md"}); got.Path != ".cairn/cards/def456.md" {
 		t.Errorf("a new card: %s", got.Path)

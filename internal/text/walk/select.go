@@ -153,6 +153,15 @@ func IsOurs(name string) bool {
 	return IsIgnoreFile(name) || slices.ContainsFunc(strings.Split(name, "/"), func(e string) bool { return e == ".cairn" || e == ".cuedeck" })
 }
 
+// IsHidden reports whether an element of a path begins with a dot, apart from ourFolders at its
+// beginning.
+func IsHidden(name string) bool {
+	for _, folder := range ourFolders {
+		name = strings.TrimPrefix(name, folder+"/")
+	}
+	return strings.HasPrefix(name, ".") || strings.Contains(name, "/.")
+}
+
 // isVendored reports whether a file is in one of the vendored folders.
 func isVendored(p string) bool {
 	return slices.ContainsFunc(strings.Split(path.Dir(p), "/"), func(dir string) bool { return slices.Contains(vendored, dir) })
