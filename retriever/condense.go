@@ -90,7 +90,7 @@ func condense(text string, rarity map[string]float64) string {
 	for line := range strings.Lines(text) {
 		for words := range slices.Chunk(strings.Fields(line), pieceWords) {
 			p := strings.Join(words, " ")
-			pieces = append(pieces, piece{text: p, runes: utf8.RuneCountInString(p), terms: distinct(keyword.Analyze(p))})
+			pieces = append(pieces, piece{text: p, runes: utf8.RuneCountInString(p), terms: slices.Compact(slices.Sorted(slices.Values(keyword.Analyze(p))))})
 		}
 	}
 	value := func(p piece) (sum float64) {
@@ -127,14 +127,4 @@ func condense(text string, rarity map[string]float64) string {
 		return string([]rune(text)[:condensedQuery])
 	}
 	return strings.Join(kept, " ")
-}
-
-// distinct removes repeated terms.
-func distinct(terms []string) []string {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(terms, func(t string) bool {
-		again := seen[t]
-		seen[t] = true
-		return again
-	})
 }

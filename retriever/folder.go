@@ -69,7 +69,7 @@ func (r *Retriever) folders(reader *docs.Reader, results []Result) ([]Folder, er
 // contains it.
 func (r *Retriever) describe(reader *docs.Reader, dir string) (text, from string, err error) {
 	if text := r.options.Contexts[dir]; text != "" || dir == "." {
-		return oneLine(words(text)), "", nil
+		return oneLine(words(text), maxContext), "", nil
 	}
 	if reader.Remote() { // a README would add a call to every search
 		return "", "", nil
@@ -114,7 +114,7 @@ func firstSentence(text string) string {
 				break
 			}
 		}
-		return oneLine(list)
+		return oneLine(list, maxContext)
 	}
 	return ""
 }
@@ -124,13 +124,13 @@ func words(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 }
 
-// oneLine joins words with spaces and shortens the result to maxContext runes.
-func oneLine(words []string) string {
+// oneLine joins words with spaces and shortens the result to most runes.
+func oneLine(words []string, most int) string {
 	text := strings.Join(words, " ")
-	if utf8.RuneCountInString(text) <= maxContext {
+	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
-	cut := string([]rune(text)[:maxContext-1])
+	cut := string([]rune(text)[:most-1])
 	if i := strings.LastIndexByte(cut, ' '); i > 0 {
 		cut = cut[:i]
 	}

@@ -111,7 +111,7 @@ func window(t *keyword.Marker, line string) string {
 	// Three words precede the first match.
 	from, to := densest(words, matches, len(words), room, func(i int) bool { return matches[min(i+3, len(words)-1)] != nil })
 	if utf8.RuneCountInString(words[from]) > room {
-		return strings.ToValidUTF8(cut(words[from], room), "") + "…"
+		return string([]rune(words[from])[:room]) + "…"
 	}
 	out := strings.TrimRightFunc(strings.Join(words[from:to], " "), unicode.IsSpace)
 	if from > 0 {
@@ -121,15 +121,4 @@ func window(t *keyword.Marker, line string) string {
 		out += "…"
 	}
 	return out
-}
-
-// cut returns the first n runes of s.
-func cut(s string, n int) string {
-	for i := range s {
-		if n == 0 {
-			return s[:i]
-		}
-		n--
-	}
-	return s
 }
