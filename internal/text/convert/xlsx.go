@@ -64,15 +64,18 @@ func (a *archive) worksheet(name string, s *sheet, shared map[int]string, dates 
 		case x.start == "c":
 			kind, style = x.attr("t"), x.attr("s")
 			column = columnOf(x.attr("r"), len(row))
-		case x.start == "v" || x.start == "is":
+		case x.start == "v" || x.start == "is" || x.start == "f":
+			formula := x.start == "f" // its value follows if a program has calculated it
 			text := x.textUntil(x.start)
-			if text == "" || column >= maxColumns {
+			if column >= maxColumns || text == "" && (formula || column >= len(row)) {
 				continue
 			}
-			if kind == "" || kind == "n" {
+			if formula {
+				text = "=" + text
+			} else if kind == "" || kind == "n" {
 				text = dates.value(text, style)
 			}
-			if kind == "s" {
+			if kind == "s" && !formula {
 				if n, err := strconv.Atoi(text); err == nil && !s.full() {
 					shared[n] = ""
 					text = sharedMark + text
