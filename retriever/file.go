@@ -138,7 +138,7 @@ func (r *Retriever) permitted(name string) error {
 		if _, indexed, err := reader.File(name); err != nil || indexed {
 			return err
 		}
-		hidden := walk.IsHidden(name)
+		hidden := walk.IsHidden(name, walk.OurFolders)
 		if hidden || name[0] != '.' {
 			for _, s := range reader.Skipped() {
 				if walk.Under(name, s.Path) {

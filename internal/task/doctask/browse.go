@@ -115,7 +115,7 @@ func (d *Docs) folder(ctx context.Context, folder, argument, code string) (strin
 		return "", nil
 	}
 	clean, err := walk.Clean(trimmed)
-	if err != nil || clean != trimmed || strings.ContainsAny(folder, `\%`) || hidden(clean+"/x") {
+	if err != nil || clean != trimmed || strings.ContainsAny(folder, `\%`) || walk.IsHidden(clean+"/x", ourFolders) {
 		return "", refuse(code, evidence{"path": clip(folder)}, "Not a folder of the workspace: %s", clip(folder))
 	}
 	prefix := clean + "/"

@@ -147,7 +147,7 @@ const (
 )
 
 // ourFolders are the hidden folders that may contain documents.
-var ourFolders = []string{".cairn/cards/", ".cairn/docs/", ".cairn/workflows/", ".cuedeck/cards/", ".cuedeck/docs/", ".cuedeck/workflows/"}
+var ourFolders = []string{".cairn/cards", ".cairn/docs", ".cairn/workflows", ".cuedeck/cards", ".cuedeck/docs", ".cuedeck/workflows"}
 
 // parseAddress converts an address such as "/project/setup.md" into a workspace path. The
 // leading slash is optional.
@@ -179,21 +179,10 @@ func parseAddress(address string) (string, error) {
 	if err != nil || clean != path {
 		return bad("is not a path of the workspace")
 	}
-	if hidden(clean) {
+	if walk.IsHidden(clean, ourFolders) {
 		return bad("is hidden")
 	}
 	return clean, nil
-}
-
-// hidden reports whether a workspace path is in a hidden folder other than ourFolders.
-func hidden(path string) bool {
-	for _, f := range ourFolders {
-		if rest, ok := strings.CutPrefix(path, f); ok {
-			path = rest
-			break
-		}
-	}
-	return strings.HasPrefix(path, ".") || strings.Contains(path, "/.")
 }
 
 func clip(s string) string {

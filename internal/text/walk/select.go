@@ -153,10 +153,10 @@ func IsOurs(name string) bool {
 	return IsIgnoreFile(name) || slices.ContainsFunc(strings.Split(name, "/"), func(e string) bool { return e == ".cairn" || e == ".cuedeck" })
 }
 
-// IsHidden reports whether an element of a path begins with a dot, apart from ourFolders at its
-// beginning.
-func IsHidden(name string) bool {
-	for _, folder := range ourFolders {
+// IsHidden reports whether an element of a path begins with a dot, apart from one of the folders
+// at its beginning.
+func IsHidden(name string, folders []string) bool {
+	for _, folder := range folders {
 		name = strings.TrimPrefix(name, folder+"/")
 	}
 	return strings.HasPrefix(name, ".") || strings.Contains(name, "/.")

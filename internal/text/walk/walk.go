@@ -43,9 +43,9 @@ type Options struct {
 // skipDirs lists the names of folders that a walk never enters.
 var skipDirs = []string{"node_modules", ".git", "target", "dist", "vendor"}
 
-// ourFolders lists the hidden folders that a walk enters at the top of a root. .gitignore
+// OurFolders lists the hidden folders that a walk enters at the top of a root. .gitignore
 // does not apply in them, because cards and notes can be searched even if they are not committed.
-var ourFolders = []string{".cairn/cards", ".cairn/docs", ".cairn/notes", ".cairn/plans", ".cuedeck/cards", ".cuedeck/docs"}
+var OurFolders = []string{".cairn/cards", ".cairn/docs", ".cairn/notes", ".cairn/plans", ".cuedeck/cards", ".cuedeck/docs"}
 
 // Entry is a file to index, or a file or folder that is not indexed, with the reason. The
 // reason of a folder applies to everything below it, which has no entries.
@@ -154,7 +154,7 @@ type walker struct {
 	shadow map[string]bool // names of the other roots; nil except in the main root
 	// Rule sets that apply to the current folder, outermost first.
 	git, cairn ruleSets
-	ours       bool // whether the current folder is in one of ourFolders
+	ours       bool // whether the current folder is in one of OurFolders
 }
 
 // dir reads one folder. rel is "" or ends in "/".
@@ -322,7 +322,7 @@ func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
 	case isDir && (p == ".cairn" || p == ".cuedeck"):
 		return None // the entries in it have their own reasons
 	case strings.HasPrefix(p, ".cairn/") || strings.HasPrefix(p, ".cuedeck/"):
-		if !w.ours && !slices.Contains(ourFolders, p) && !w.o.Everything {
+		if !w.ours && !slices.Contains(OurFolders, p) && !w.o.Everything {
 			return Hidden
 		}
 	}
@@ -340,7 +340,7 @@ func (w *walker) byName(p, name string, e fs.DirEntry, depth int) Reason {
 		}
 		return None
 	}
-	if !w.ours && !slices.Contains(ourFolders, p) && w.git.match(p, isDir) > 0 {
+	if !w.ours && !slices.Contains(OurFolders, p) && w.git.match(p, isDir) > 0 {
 		return Ignored
 	}
 	return None
@@ -372,7 +372,7 @@ func (w *walker) enter(root *os.Root, p string, e fs.DirEntry, depth int) error 
 		defer func(only *chosen) { w.only = only }(w.only)
 		w.only = nil
 	}
-	if slices.Contains(ourFolders, p) {
+	if slices.Contains(OurFolders, p) {
 		w.ours = true
 		defer func() { w.ours = false }()
 	}
