@@ -5,7 +5,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"cairn/internal/store/docs"
@@ -69,7 +68,7 @@ func (r *Retriever) folders(reader *docs.Reader, results []Result) ([]Folder, er
 // contains it.
 func (r *Retriever) describe(reader *docs.Reader, dir string) (text, from string, err error) {
 	if text := r.options.Contexts[dir]; text != "" || dir == "." {
-		return oneLine(words(text), maxContext), "", nil
+		return oneLine(strings.Fields(printed(text)), maxContext), "", nil
 	}
 	if reader.Remote() { // a README would add a call to every search
 		return "", "", nil
@@ -104,7 +103,7 @@ const leastWords = 4
 // firstSentence returns the first sentence of a text, or "" if there is none.
 func firstSentence(text string) string {
 	for line := range strings.Lines(text) {
-		list := words(line)
+		list := strings.Fields(printed(line))
 		if len(list) < leastWords {
 			continue
 		}
@@ -117,11 +116,6 @@ func firstSentence(text string) string {
 		return oneLine(list, maxContext)
 	}
 	return ""
-}
-
-// words splits a text at white space and control characters.
-func words(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 }
 
 // oneLine joins words with spaces and shortens the result to most runes.

@@ -19,7 +19,7 @@ import (
 func (a *Answer) Text() string {
 	var b strings.Builder
 	for _, note := range a.Notes() {
-		fmt.Fprintf(&b, "note: %s\n", printed(oneLine(words(note), maxNote)))
+		fmt.Fprintf(&b, "note: %s\n", oneLine(strings.Fields(printed(note)), maxNote))
 	}
 	for _, f := range a.Folders {
 		fmt.Fprintf(&b, "folder %s: %s\n", printed(f.Path), printed(f.Context))
