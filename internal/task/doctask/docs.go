@@ -185,12 +185,7 @@ func parseAddress(address string) (string, error) {
 	return clean, nil
 }
 
-func clip(s string) string {
-	if len(s) > 100 {
-		return strings.ToValidUTF8(s[:100], "") + "..."
-	}
-	return s
-}
+func clip(s string) string { return fit.Cut(s, 100) }
 
 // parseSlug parses "slug", "#slug", "/doc.md()#slug" or "parent/slug" for a section of d.
 // empty is the error code for an empty slug.
