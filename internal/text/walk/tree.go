@@ -64,7 +64,8 @@ func Open(roots ...Root) (*Tree, error) {
 			if o.Name == r.Name {
 				return nil, t.abort(fmt.Errorf("%w: two named %q", ErrRoots, r.Name))
 			}
-			if within(o.Dir, dir) || within(dir, o.Dir) {
+			_, inside := PathIn([]Root{o.Root}, dir)
+			if _, around := PathIn([]Root{{Dir: dir}}, o.Dir); inside || around {
 				return nil, t.abort(fmt.Errorf("%w: %s and %s overlap", ErrRoots, o.Dir, r.Dir))
 			}
 		}
@@ -79,11 +80,6 @@ func Open(roots ...Root) (*Tree, error) {
 		return nil, t.abort(fmt.Errorf("%w: no main root", ErrRoots))
 	}
 	return t, nil
-}
-
-func within(dir, other string) bool {
-	rel, err := filepath.Rel(dir, other)
-	return err == nil && (rel == "." || filepath.IsLocal(rel))
 }
 
 func (t *Tree) abort(err error) error {
