@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cairn/internal/store"
+	"cairn/internal/store/docs"
 )
 
 // TestNamedLines: the sections at lines of files, as tools print them, come before a text that
@@ -114,6 +115,17 @@ func TestNamedFiles(t *testing.T) {
 	for _, query := range others {
 		if a := f.search(Query{Text: query, Mode: Keyword}); len(a.Results) == 0 || a.Results[0].Path != "README.md" {
 			t.Errorf("%q: %+v, want README.md first", query, a.Results)
+		}
+	}
+}
+
+// TestNamedFileLeftOut: an answer says why a file is not indexed whose path is the query.
+func TestNamedFileLeftOut(t *testing.T) {
+	f := open(t, map[string]string{"docs/a.md": "# Lease\n\nrun lease\n"}, nil)
+	must(t, f.docs.SetSkipped(t.Context(), []docs.Skipped{{Path: "docs/big.md", Reason: "too large"}, {Path: "docs/a.md", Reason: "indexed in part: too many words"}}))
+	for query, want := range map[string]string{"docs/big.md": "docs/big.md is not indexed: too large", "docs/a.md": "", "lease.run": ""} {
+		if got := f.search(Query{Text: query, Mode: Keyword}).Hint; want != "" && got != want || want == "" && strings.Contains(got, "indexed") {
+			t.Errorf("%q: hint %q, want %q", query, got, want)
 		}
 	}
 }

@@ -104,6 +104,14 @@ func (r *Retriever) Search(ctx context.Context, q Query) (*Answer, error) {
 		if answer.explainEmpty(); s.apart && len(answer.Results) > 0 {
 			answer.Hint = "no text has the quoted words in this order; these results have some of them"
 		}
+		if strings.Contains(q.Text, ".") && !strings.Contains(q.Text, " ") { // perhaps the path of a file
+			skipped, _ := s.sources.Documents.Skipped()
+			for _, f := range skipped {
+				if f.Path == q.Text && !strings.HasPrefix(f.Reason, "indexed") {
+					answer.Hint = f.Path + " is not indexed: " + walk.WithAdvice(f.Reason)
+				}
+			}
+		}
 		if offset == 0 && state.State == "ready" {
 			if err := answer.weigh(s, ranking); err != nil {
 				return nil, err

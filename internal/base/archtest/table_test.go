@@ -16,7 +16,7 @@ var rooms = []room{
 	{"internal/base", "", 4068},
 	{"models", "", 7860},
 	{"internal/base/testutil", "internal/base models", 540},
-	{"internal/text", "", 17815},
+	{"internal/text", "", 17859},
 	{"internal/store", "internal/base models internal/text", 16255},
 	{"indexer", "internal/base models internal/text internal/store", 2989},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5519},
