@@ -157,7 +157,10 @@ func IsOurs(name string) bool {
 // at its beginning.
 func IsHidden(name string, folders []string) bool {
 	for _, folder := range folders {
-		name = strings.TrimPrefix(name, folder+"/")
+		if rest, ok := strings.CutPrefix(name, folder+"/"); ok {
+			name = rest
+			break
+		}
 	}
 	return strings.HasPrefix(name, ".") || strings.Contains(name, "/.")
 }
