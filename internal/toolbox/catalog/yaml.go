@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -38,131 +40,66 @@ func yamlToJSON(text []byte) ([]byte, error) {
 	if doc.Kind != yaml.DocumentNode || doc.Content[0].Kind != yaml.MappingNode {
 		return nil, errors.New("it is not an object")
 	}
-	w := yamlWriter{most: min(maxOpenAPI, yamlFactor*len(text)+yamlLeast)}
-	err := w.value(doc.Content[0], 0)
-	return w.out, err
+	w := yamlWalk{most: min(maxOpenAPI, yamlFactor*len(text)+yamlLeast)}
+	var v map[string]any
+	err := w.prepare(doc.Content[0], 0)
+	if err == nil {
+		err = doc.Decode(&v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(v)
 }
 
-// yamlWriter writes nodes as JSON. It replaces aliases by their nodes.
-type yamlWriter struct {
-	out   []byte
-	most  int // largest size of out in bytes
-	steps int // number of values and merged mappings
+// yamlWalk visits nodes, and those of their aliases each time.
+type yamlWalk struct {
+	most         int // largest value of the others
+	steps, bytes int // number of values, and bytes of their texts
 }
 
-func (w *yamlWriter) step(depth int) error {
-	w.steps++
+// prepare makes texts of the scalars that JSON lacks and of keys. The last member with a key
+// stays, as in JSON.
+func (w *yamlWalk) prepare(n *yaml.Node, depth int) error {
+	w.steps, w.bytes = w.steps+1, w.bytes+len(n.Value)
 	switch {
 	case depth > maxYAMLDepth:
 		return fmt.Errorf("its YAML is nested deeper than %d levels", maxYAMLDepth)
-	case len(w.out) > w.most || w.steps > w.most:
+	case max(w.steps, w.bytes) > w.most:
 		return fmt.Errorf("its YAML aliases expand to more than %d KiB", w.most>>10)
-	}
-	return nil
-}
-
-func (w *yamlWriter) value(n *yaml.Node, depth int) error {
-	if err := w.step(depth); err != nil {
-		return err
-	}
-	switch n.Kind {
-	case yaml.AliasNode:
-		return w.value(n.Alias, depth+1)
-	case yaml.MappingNode:
-		w.out = append(w.out, '{')
-		if err := w.members(n, depth); err != nil {
-			return err
+	case n.Kind == yaml.AliasNode:
+		return w.prepare(n.Alias, depth+1)
+	case n.Kind == yaml.ScalarNode:
+		number := n.ShortTag() == "!!float" && !strings.HasSuffix(strings.ToLower(n.Value), ".inf") && !strings.EqualFold(n.Value, ".nan")
+		if !number && !slices.Contains([]string{"!!null", "!!bool", "!!int", "!!merge"}, n.ShortTag()) {
+			n.Tag = "!!str"
 		}
-		w.out = append(w.out, '}')
-	case yaml.SequenceNode:
-		w.out = append(w.out, '[')
-		for i, element := range n.Content {
-			if i > 0 {
-				w.out = append(w.out, ',')
+	case n.Kind == yaml.MappingNode:
+		last := map[string]int{}
+		for i := 0; i < len(n.Content); i += 2 {
+			key := n.Content[i]
+			if key.Kind == yaml.AliasNode {
+				key = key.Alias
 			}
-			if err := w.value(element, depth+1); err != nil {
-				return err
+			if key.Kind != yaml.ScalarNode {
+				return fmt.Errorf("line %d: a key is no scalar", key.Line)
+			}
+			if last[key.Value] = i; key.Tag != "!!merge" {
+				n.Content[i] = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key.Value}
 			}
 		}
-		w.out = append(w.out, ']')
-	default:
-		return w.scalar(n)
-	}
-	return nil
-}
-
-// members writes the members of a mapping. It writes merged ones first, because the last
-// member with a key is used.
-func (w *yamlWriter) members(n *yaml.Node, depth int) error {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Tag == "!!merge" {
-			if err := w.merge(n.Content[i+1], depth+1); err != nil {
-				return err
+		all := n.Content
+		n.Content = nil
+		for i := 0; i < len(all); i += 2 {
+			if last[all[i].Value] == i || all[i].Tag == "!!merge" {
+				n.Content = append(n.Content, all[i], all[i+1])
 			}
 		}
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
-		if key.Tag == "!!merge" {
-			continue
-		}
-		if key.Kind == yaml.AliasNode {
-			key = key.Alias
-		}
-		if key.Kind != yaml.ScalarNode {
-			return fmt.Errorf("line %d: a key is no scalar", key.Line)
-		}
-		if w.out[len(w.out)-1] != '{' {
-			w.out = append(w.out, ',')
-		}
-		w.string(key.Value)
-		w.out = append(w.out, ':')
-		if err := w.value(n.Content[i+1], depth+1); err != nil {
+	for _, inner := range n.Content {
+		if err := w.prepare(inner, depth+1); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// merge writes the members of n, the value of a key "<<": a mapping, or a list of mappings
-// of which the first with a key is used.
-func (w *yamlWriter) merge(n *yaml.Node, depth int) error {
-	if err := w.step(depth); err != nil {
-		return err
-	}
-	switch n.Kind {
-	case yaml.AliasNode:
-		return w.merge(n.Alias, depth+1)
-	case yaml.MappingNode:
-		return w.members(n, depth)
-	case yaml.SequenceNode:
-		for i := len(n.Content) - 1; i >= 0; i-- {
-			if err := w.merge(n.Content[i], depth+1); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return fmt.Errorf("line %d: only mappings can be merged", n.Line)
-}
-
-func (w *yamlWriter) scalar(n *yaml.Node) error {
-	switch n.ShortTag() {
-	case "!!null", "!!bool", "!!int", "!!float":
-		var v any
-		if err := n.Decode(&v); err != nil {
-			return err
-		}
-		if text, err := json.Marshal(v); err == nil { // a number, and finite
-			w.out = append(w.out, text...)
-			return nil
-		}
-	}
-	w.string(n.Value)
-	return nil
-}
-
-func (w *yamlWriter) string(s string) {
-	text, _ := json.Marshal(s) // a string always marshals
-	w.out = append(w.out, text...)
 }
