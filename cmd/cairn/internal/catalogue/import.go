@@ -89,17 +89,11 @@ func (a *app) importBatch(ctx context.Context, folder *owner.Folder, batch *cata
 // importWait is longer than the vectors of any catalogue take.
 const importWait = 24 * time.Hour
 
-// makeVectors makes the vectors for searches. A failure of the model is only a warning, because
-// searches find the tools by keyword without vectors.
+// makeVectors makes the vectors for searches.
 func (a *app) makeVectors(ctx context.Context, folder *owner.Folder) error {
-	p, err := cli.WithProgress(a.App, func(bar *term.Progress) (*toolbox.Prepared, error) {
-		return toolbox.PrepareOp.Call(ctx, folder, importWait, bar.Show)
-	})
+	err := a.prepareTools(ctx, folder, importWait)
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: the imported tools are kept and found by keyword; the first search makes the missing vectors", ctx.Err())
-	}
-	if err == nil && p.Failure != "" {
-		a.Out.Notes.Warn("searches will answer by keyword alone: %s", p.Failure)
 	}
 	return err
 }

@@ -152,7 +152,7 @@ func addWait(cmd *cli.Command, wait *time.Duration) {
 // the command shows its progress. With fewer tools the answer comes as soon.
 const minWordsShown, minToolsShown = 2000, 100
 
-// prepareTools makes missing vectors for at most wait. Without them the search is by keyword.
+// prepareTools makes missing vectors for at most wait. Without them searches are by keyword.
 func (a *app) prepareTools(ctx context.Context, folder *owner.Folder, wait time.Duration) error {
 	p, err := cli.WithProgress(a.App, func(bar *term.Progress) (*toolbox.Prepared, error) {
 		return toolbox.PrepareOp.Call(ctx, folder, wait, func(step job.Progress) {
@@ -167,7 +167,7 @@ func (a *app) prepareTools(ctx context.Context, folder *owner.Folder, wait time.
 	case p.TimedOut:
 		a.Out.Notes.Printf("answering after %s with the vectors made so far; `cairn tools import` or a longer --wait makes the rest\n", wait)
 	case p.Failure != "":
-		a.Out.Notes.Warn("answering by keyword alone: %s", p.Failure)
+		a.Out.Notes.Warn("searches answer by keyword alone: %s", p.Failure)
 	}
 	return nil
 }
