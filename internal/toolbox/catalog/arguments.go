@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"cairn/internal/text/markdown"
 )
 
 // ArgumentError reports arguments that the schema of a tool refuses.
@@ -65,18 +63,16 @@ func (t *Tool) Checker() func(arguments []byte) error {
 
 // addNearest adds the nearest names to an error.
 func (t *Tool) addNearest(bad *ArgumentError, object map[string]any) {
-	byLetters := map[string]string{}
+	open := map[string][]string{}
 	for _, p := range t.Takes {
 		if _, given := object[p.Name]; p.Path == p.Name && !given {
-			byLetters[letters(p.Name)] = p.Name
+			open[letters(p.Name)] = []string{p.Name}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if slices.ContainsFunc(t.Takes, func(p Parameter) bool { return p.Path == name }) || len(bad.Nearest) == maxProblems {
-			continue
-		}
-		for _, n := range markdown.Nearest(slices.Sorted(maps.Keys(byLetters)), letters(name), maxProblems) {
-			bad.Nearest[name] = append(bad.Nearest[name], byLetters[n])
+		known := slices.ContainsFunc(t.Takes, func(p Parameter) bool { return p.Path == name })
+		if near := similar(open, name, maxProblems); !known && len(near) > 0 && len(bad.Nearest) < maxProblems {
+			bad.Nearest[name] = near
 		}
 	}
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -71,25 +72,26 @@ func (c *Catalog) Lookup(name string) (Tool, error) {
 	return Tool{}, e
 }
 
-// nearest returns the IDs of tools with similar names. It ignores case and punctuation.
+// nearest returns the IDs of tools with similar names.
 func (s *Snapshot) nearest(name string) []string {
 	if _, bare, found := strings.Cut(name, ":"); found {
 		name = bare
 	}
-	var names, near []string
-	ids := map[string][]string{} // by letters of the name
+	ids := map[string][]string{}
 	for i := range s.Tools {
-		t := &s.Tools[i]
-		n := letters(t.BareName())
-		if len(ids[n]) == 0 {
-			names = append(names, n)
-		}
-		ids[n] = append(ids[n], t.ID)
+		n := letters(s.Tools[i].BareName())
+		ids[n] = append(ids[n], s.Tools[i].ID)
 	}
-	for _, n := range markdown.Nearest(names, letters(name), maxCandidates) {
-		near = append(near, ids[n]...)
+	return similar(ids, name, maxCandidates)
+}
+
+// similar returns at most n of the values whose keys, in letters, are similar to a name. It
+// ignores case and punctuation.
+func similar(values map[string][]string, name string, n int) (near []string) {
+	for _, k := range markdown.Nearest(slices.Sorted(maps.Keys(values)), letters(name), n) {
+		near = append(near, values[k]...)
 	}
-	return near[:min(len(near), maxCandidates)]
+	return near[:min(len(near), n)]
 }
 
 // letters returns the letters and digits of s in lower case.
