@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 // ArgumentError reports arguments that the schema of a tool refuses.
@@ -17,6 +19,8 @@ type ArgumentError struct {
 	Problems []string // what is wrong, at most maxProblems
 	// Nearest has, for each name that is no parameter, the parameters with similar names.
 	Nearest map[string][]string
+
+	faults []*jsonschema.ValidationError // without causes
 }
 
 func (e *ArgumentError) Error() string { return strings.Join(e.Problems, "; ") }
@@ -43,21 +47,52 @@ func (t *Tool) Checker() func(arguments []byte) error {
 		if !ok {
 			return nil
 		}
-		bad := &ArgumentError{Nearest: map[string][]string{}}
-		for line := range strings.Lines(refused.Error()) {
-			line = strings.TrimSpace(line)
-			leaf, ok := strings.CutPrefix(line, "- at '")
-			if !ok || strings.HasSuffix(line, "validation failed") {
-				continue
-			}
-			place, problem, _ := strings.Cut(leaf, "': ")
-			text := strings.TrimPrefix(fmt.Sprintf("%.100s: %.200s", strings.TrimPrefix(place, "/"), problem), ": ")
+		bad := &ArgumentError{Nearest: map[string][]string{}, faults: leaves(refused)}
+		for _, f := range bad.faults {
+			_, problem, _ := strings.Cut(f.Error(), "': ")
+			text := strings.TrimPrefix(fmt.Sprintf("%.100s: %.200s", strings.Join(f.InstanceLocation, "/"), problem), ": ")
 			if len(bad.Problems) < maxProblems && !slices.Contains(bad.Problems, text) {
 				bad.Problems = append(bad.Problems, text)
 			}
 		}
 		t.addNearest(bad, object)
 		return bad
+	}
+}
+
+// leaves returns the causes of an error that have no causes themselves.
+func leaves(e *jsonschema.ValidationError) (found []*jsonschema.ValidationError) {
+	for _, cause := range e.Causes {
+		found = append(found, leaves(cause)...)
+	}
+	if len(e.Causes) == 0 {
+		found = append(found, e)
+	}
+	return found
+}
+
+// Mend replaces the refused values in arguments, which may then be right: by what coerce returns
+// for the types wanted, or by the option with the same letters.
+func (e *ArgumentError) Mend(arguments map[string]any, coerce func(v any, types []string) any) {
+	for _, f := range e.faults {
+		at, set := any(arguments), func(any) {}
+		for _, step := range f.InstanceLocation {
+			in, _ := at.(map[string]any)
+			list, _ := at.([]any)
+			if n, err := strconv.Atoi(step); err == nil && n < len(list) {
+				at, set = list[n], func(v any) { list[n] = v }
+			} else if at, set = in[step], func(any) {}; at != nil { // neither null nor changed before
+				set = func(v any) { in[step] = v }
+			}
+		}
+		switch k := f.ErrorKind.(type) {
+		case *kind.Type:
+			set(coerce(at, k.Want))
+		case *kind.Enum:
+			if i := slices.IndexFunc(k.Want, func(o any) bool { return letters(fmt.Sprint(o)) == letters(fmt.Sprint(at)) }); i >= 0 {
+				set(k.Want[i])
+			}
+		}
 	}
 }
 

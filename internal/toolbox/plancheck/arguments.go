@@ -9,7 +9,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"cairn/internal/toolbox/catalog"
@@ -62,7 +61,8 @@ func (c *checker) inputs(i int, t *catalog.Tool) (foreign bool) {
 	for k := range takes {
 		in := &takes[k]
 		supplies := func(e Edge) bool { return e.To == call.ID && (e.Input == in.Name || e.Input == "") } // "" may supply any
-		if v, given := call.Arguments[in.Name]; (!given || stands(v, in)) && !renamed[in.Name] && in.Required && !in.Settled && !slices.ContainsFunc(c.plan.Edges, supplies) {
+		v, given := call.Arguments[in.Name]
+		if (!given || stands(v, in) || v == nil && refusal(check, call.Arguments, in.Name) != nil) && !renamed[in.Name] && in.Required && !in.Settled && !slices.ContainsFunc(c.plan.Edges, supplies) {
 			c.missingInput(i, in)
 		}
 	}
@@ -109,28 +109,36 @@ func (c *checker) value(call *Call, in *catalog.Parameter, v any, check func([]b
 			return
 		}
 	}
-	f := Finding{Kind: WrongType, Call: call.ID, Input: in.Name, Evidence: refusal(check, in.Name, v), Confidence: 1}
-	if f.Evidence == "" || len(references(v)) > 0 || stands(v, in) {
+	bad := refusal(check, map[string]any{in.Name: v}, in.Name)
+	if bad == nil || v == nil && in.Required || len(references(v)) > 0 || stands(v, in) {
 		return
 	}
-	if to, ok := coerce(v, in.Types); ok && refusal(check, in.Name, to) == "" {
-		text, _ := json.Marshal(to) // a JSON value
-		f.Repair, f.repair = "use "+string(text), assign(call.ID, in.Name, to)
+	f := Finding{Kind: WrongType, Call: call.ID, Input: in.Name, Evidence: bad.Error(), Confidence: 1}
+	mended, _ := Parsed(textOf(map[string]any{in.Name: v})).(map[string]any) // a copy
+	for range 2 {                                                            // a value of the right type may be no option
+		if bad = refusal(check, mended, in.Name); bad != nil {
+			bad.Mend(mended, coerce)
+		}
+	}
+	if v == nil {
+		f.Repair, f.repair = "remove it", func(p *Plan) { delete(p.Calls[p.Position(call.ID)].Arguments, in.Name) }
+	} else if refusal(check, mended, in.Name) == nil {
+		text, _ := json.Marshal(mended[in.Name]) // a JSON value
+		f.Repair, f.repair = "use "+string(text), assign(call.ID, in.Name, mended[in.Name])
 	}
 	c.find(f)
 }
 
-// refusal returns what the schema of a tool has against a value of an input, "" if nothing.
-func refusal(check func([]byte) error, name string, v any) string {
-	raw, _ := json.Marshal(map[string]any{name: v}) // a JSON value
-	if bad, ok := errors.AsType[*catalog.ArgumentError](check(raw)); ok && v != nil {
-		for _, p := range bad.Problems {
-			if strings.HasPrefix(p, name+": ") || strings.HasPrefix(p, name+"/") {
-				return p
-			}
-		}
+// refusal returns what the schema of a tool has against an input in arguments, nil if nothing.
+func refusal(check func([]byte) error, arguments map[string]any, name string) *catalog.ArgumentError {
+	bad, ok := errors.AsType[*catalog.ArgumentError](check([]byte(textOf(arguments))))
+	if ok {
+		bad.Problems = slices.DeleteFunc(bad.Problems, func(p string) bool { return !strings.HasPrefix(p, name+": ") && !strings.HasPrefix(p, name+"/") })
 	}
-	return ""
+	if !ok || len(bad.Problems) == 0 {
+		return nil
+	}
+	return bad
 }
 
 // output checks the output that an argument refers to. A reference to no call is checked by
@@ -177,7 +185,8 @@ func (c *checker) missingInput(i int, in *catalog.Parameter) {
 	f := Finding{Kind: MissingInput, Call: call.ID, Input: in.Name, Confidence: 1,
 		Evidence: fmt.Sprintf("%s requires %s", c.tools[i].ID, in.Name)}
 	if v, given := call.Arguments[in.Name]; given {
-		f.Evidence += fmt.Sprintf(", and %q only stands for it", v)
+		text, _ := json.Marshal(v) // a JSON value
+		f.Evidence += fmt.Sprintf(", and %s only stands for it", text)
 	}
 	best, grade := reference{}, suggest.Partial/2
 	read := map[string]bool{} // calls to which an argument refers
@@ -327,30 +336,23 @@ func allows(types []string, v any) bool {
 	return len(types) == 0 || is == "null" || slices.Contains(types, is) || is == "integer" && slices.Contains(types, "number")
 }
 
-// coerce returns v as one of types, without loss: "5" as 5, a value as an array of it.
-func coerce(v any, types []string) (any, bool) {
-	for _, t := range types {
-		s, _ := v.(string)
-		for _, text := range []string{s, strings.ToLower(s)} { // such as True
-			var to any
-			if t != "string" && json.Unmarshal([]byte(text), &to) == nil && to != nil && allows([]string{t}, to) {
-				return to, true
-			}
+// coerce returns v as one of types, or v itself: "5" as 5, a value as an array of it.
+func coerce(v any, types []string) any {
+	var forms []any
+	switch v := v.(type) {
+	case string:
+		forms = []any{Parsed(v), Parsed(strings.ToLower(v))} // such as True
+	case []any:
+		if len(v) == 1 {
+			forms = v
 		}
-		if t == "string" {
-			switch v := v.(type) {
-			case float64:
-				return strconv.FormatFloat(v, 'f', -1, 64), true
-			case bool:
-				return strconv.FormatBool(v), true
-			}
-		}
-		if list, ok := v.([]any); ok && len(list) == 1 && allows([]string{t}, list[0]) {
-			return list[0], true
+	case bool, float64, json.Number:
+		forms = []any{textOf(v)}
+	}
+	for _, to := range append(slices.Clone(forms), []any{v}) {
+		if to != nil && allows(types, to) {
+			return to
 		}
 	}
-	if slices.Contains(types, "array") && v != nil {
-		return []any{v}, true
-	}
-	return nil, false
+	return v
 }

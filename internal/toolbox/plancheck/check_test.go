@@ -60,7 +60,12 @@ func check(t *testing.T, plan string, traces ...toolsearch.Trace) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools = append(tools, list, tool(t, "close_issue | Close an issue | issueId:string"), tool(t, "show_issue | Show an issue | issue_id:string"))
+	lines, err := catalog.New(catalog.Tool{Name: "add_lines", Input: json.RawMessage(`{"type":"object","required":["invoice","lines"],"properties":{"invoice":{"$ref":"#/$defs/invoice"},"lines":{"type":"array","items":
+		{"type":"object","required":["sku","unit_count"],"properties":{"sku":{"anyOf":[{"type":"string"},{"type":"null"}]},"unit_count":{"type":"integer"}},"additionalProperties":false}}},"$defs":{"invoice":{"type":"object","required":["id"],"properties":{"id":{"type":"string"}}}}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools = append(tools, list, lines, tool(t, "close_issue | Close an issue | issueId:string"), tool(t, "show_issue | Show an issue | issue_id:string"))
 	k, err := keyword.Memory()
 	if err != nil {
 		t.Fatal(err)
@@ -129,6 +134,12 @@ func TestCheck(t *testing.T) {
 		{"no option of an enumeration", `[{"tool":"list_issues","arguments":{"state":"shut"}}]`, []string{"wrong_type c0 state"}, ""},
 		{"an option of an enumeration", `[{"tool":"list_issues","arguments":{"state":"open"}}]`, nil, ""},
 		{"a number out of range", `[{"tool":"list_issues","arguments":{"limit":500}}]`, []string{"wrong_type c0 limit"}, ""},
+		{"an option in other letters", `[{"tool":"list_issues","arguments":{"state":"OPEN"}}]`, []string{"wrong_type c0 state"}, "list_issues{state:open}"},
+		{"null for an optional input", `[{"tool":"list_issues","arguments":{"limit":null}}]`, []string{"wrong_type c0 limit"}, "list_issues{}"},
+		{"null for a required input", `[{"tool":"read_file","arguments":{"path":null}}]`, []string{"missing_input c0 path"}, ""},
+		{"values in an array of objects", `[{"tool":"add_lines","arguments":{"invoice":{"id":"7"},"lines":[{"sku":"a","unit_count":"2"},{"sku":5,"unit_count":1}]}}]`,
+			[]string{"wrong_type c0 lines"}, "add_lines{invoice:{id:7},lines:[{sku:a,unit_count:2},{sku:5,unit_count:1}]}"},
+		{"an output in an array of objects", `[{"id":"a","tool":"read_file","arguments":{"path":"x"}},{"tool":"add_lines","arguments":{"invoice":{"id":"7"},"lines":[{"sku":"a","unit_count":"$a.content"}]}}]`, nil, ""},
 		{"a placeholder", `[{"tool":"close_issue","arguments":{"issueId":"<issue_id>"}}]`, []string{"missing_input c0 issueId"}, ""},
 		{"a placeholder for an output", `[{"tool":"read_file","arguments":{"path":"a"}},{"tool":"parse_json","arguments":{"text":"{{text}}"}}]`,
 			[]string{"missing_input c1 text"}, "read_file{path:a} parse_json{text:$c0.content}"},
