@@ -72,7 +72,8 @@ func leaves(e *jsonschema.ValidationError) (found []*jsonschema.ValidationError)
 }
 
 // Mend replaces the refused values in arguments, which may then be right: by what coerce returns
-// for the types wanted, or by the option with the same letters.
+// for the types wanted, by the option with the same letters, and by an object with the names that
+// the schema requires.
 func (e *ArgumentError) Mend(arguments map[string]any, coerce func(v any, types []string) any) {
 	for _, f := range e.faults {
 		at, set := any(arguments), func(any) {}
@@ -91,6 +92,14 @@ func (e *ArgumentError) Mend(arguments map[string]any, coerce func(v any, types 
 		case *kind.Enum:
 			if i := slices.IndexFunc(k.Want, func(o any) bool { return letters(fmt.Sprint(o)) == letters(fmt.Sprint(at)) }); i >= 0 {
 				set(k.Want[i])
+			}
+		case *kind.Required:
+			object, _ := at.(map[string]any)
+			for _, name := range slices.Sorted(maps.Keys(object)) {
+				if i := slices.IndexFunc(k.Missing, func(m string) bool { return letters(m) == letters(name) }); i >= 0 {
+					object[k.Missing[i]] = object[name]
+					delete(object, name)
+				}
 			}
 		}
 	}

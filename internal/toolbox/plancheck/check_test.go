@@ -137,7 +137,7 @@ func TestCheck(t *testing.T) {
 		{"an option in other letters", `[{"tool":"list_issues","arguments":{"state":"OPEN"}}]`, []string{"wrong_type c0 state"}, "list_issues{state:open}"},
 		{"null for an optional input", `[{"tool":"list_issues","arguments":{"limit":null}}]`, []string{"wrong_type c0 limit"}, "list_issues{}"},
 		{"null for a required input", `[{"tool":"read_file","arguments":{"path":null}}]`, []string{"missing_input c0 path"}, ""},
-		{"values in an array of objects", `[{"tool":"add_lines","arguments":{"invoice":{"id":"7"},"lines":[{"sku":"a","unit_count":"2"},{"sku":5,"unit_count":1}]}}]`,
+		{"values in an array of objects", `[{"tool":"add_lines","arguments":{"invoice":{"id":"7"},"lines":[{"sku":"a","unitCount":"2"},{"sku":5,"unit_count":1}]}}]`,
 			[]string{"wrong_type c0 lines"}, "add_lines{invoice:{id:7},lines:[{sku:a,unit_count:2},{sku:5,unit_count:1}]}"},
 		{"an output in an array of objects", `[{"id":"a","tool":"read_file","arguments":{"path":"x"}},{"tool":"add_lines","arguments":{"invoice":{"id":"7"},"lines":[{"sku":"a","unit_count":"$a.content"}]}}]`, nil, ""},
 		{"a placeholder", `[{"tool":"close_issue","arguments":{"issueId":"<issue_id>"}}]`, []string{"missing_input c0 issueId"}, ""},
