@@ -256,22 +256,10 @@ func (c *checker) taking(i int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	scores := map[string]float64{}
 	for _, k := range near.Candidates {
-		scores[k.ID] = k.Score
-	}
-	if c.ranking != nil {
-		for _, k := range c.ranking.Candidates {
-			scores[k.ID] += k.Final
-		}
-	}
-	ids := slices.SortedFunc(maps.Keys(scores), func(a, b string) int {
-		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b))
-	})
-	for _, id := range ids {
-		other, ok := c.index.Tool(id)
-		if ok && id != t.ID && takesAll(&other, call.Arguments) {
-			return id, nil
+		other, ok := c.index.Tool(k.ID)
+		if ok && k.ID != t.ID && takesAll(&other, call.Arguments) {
+			return k.ID, nil
 		}
 	}
 	return "", nil
