@@ -140,6 +140,8 @@ func TestCheck(t *testing.T) {
 		{"values in an array of objects", `[{"tool":"add_lines","arguments":{"invoice":{"id":"7"},"lines":[{"sku":"a","unitCount":"2"},{"sku":5,"unit_count":1}]}}]`,
 			[]string{"wrong_type c0 lines"}, "add_lines{invoice:{id:7},lines:[{sku:a,unit_count:2},{sku:5,unit_count:1}]}"},
 		{"an output in an array of objects", `[{"id":"a","tool":"read_file","arguments":{"path":"x"}},{"tool":"add_lines","arguments":{"invoice":{"id":"7"},"lines":[{"sku":"a","unit_count":"$a.content"}]}}]`, nil, ""},
+		{"calls that refer to each other", `{"calls":[{"id":"a","tool":"read_file","arguments":{"path":"$b.content"}},{"id":"b","tool":"read_file","arguments":{"path":"$a.content"}}],"edges":[]}`, []string{"cycle b "}, ""},
+		{"a call that refers to itself", `[{"id":"a","tool":"read_file","arguments":{"path":"$a.content"}}]`, []string{"cycle a "}, ""},
 		{"a placeholder", `[{"tool":"close_issue","arguments":{"issueId":"<issue_id>"}}]`, []string{"missing_input c0 issueId"}, ""},
 		{"a placeholder for an output", `[{"tool":"read_file","arguments":{"path":"a"}},{"tool":"parse_json","arguments":{"text":"{{text}}"}}]`,
 			[]string{"missing_input c1 text"}, "read_file{path:a} parse_json{text:$c0.content}"},

@@ -15,14 +15,16 @@ func (c *checker) order() {
 		call := &c.plan.Calls[j]
 		for _, r := range references(map[string]any(call.Arguments)) {
 			switch i := c.plan.Position(r.call); {
-			case i >= 0 && (i == j || suggest.Reaches(c.plan.explicit(), j, i)):
+			case i >= 0 && i != j && suggest.Reaches(c.plan.explicit(), j, i):
 				c.before(i, j, "its arguments refer to an output of it", 1)
+			case i >= 0 && !c.reaches(i, j):
+				c.find(Finding{Kind: Cycle, Call: call.ID, Confidence: 1, Evidence: fmt.Sprintf("its arguments refer to an output of %s, which waits for it", r.call)})
 			case r.call == params && c.plan.Parameters != nil:
 				if _, ok := c.plan.Parameters[r.output]; !ok {
 					c.find(Finding{Kind: MissingInput, Call: call.ID, Confidence: 1, Evidence: fmt.Sprintf("the plan has no parameter %q", r.output)})
 				}
 			case i < 0 && !r.part: // a part of a text can be a variable of another program
-				c.find(Finding{Kind: MissingStep, Call: call.ID, Confidence: 1, Evidence: fmt.Sprintf("an argument refers to call %q, which the plan lacks", r.call)})
+				c.find(Finding{Kind: MissingStep, Call: call.ID, Confidence: 1, Evidence: fmt.Sprintf("an argument refers to call %q, which the plan lacks; the text is written $$%[1]s", r.call)})
 			}
 		}
 	}

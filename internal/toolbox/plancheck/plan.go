@@ -51,7 +51,7 @@ type Call struct {
 	// Arguments are the arguments by name. A string "$ID" or "$ID.output" is the output of
 	// another call, and "${ID.output}" in a longer text becomes its text. Nil means that the
 	// plan does not state arguments, which are then not checked.
-	Arguments map[string]any `json:"arguments,omitempty"`
+	Arguments map[string]any `json:"arguments,omitzero"`
 	// Retries is how often a run repeats the call after an error of the tool, and Timeout
 	// its time limit in seconds; 0 means the default.
 	Retries int `json:"retries,omitempty"`
