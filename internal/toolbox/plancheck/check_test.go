@@ -177,6 +177,18 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestGuards checks that only a deletion that the intent does not request is unguarded.
+func TestGuards(t *testing.T) {
+	for intent, want := range map[string]bool{
+		"Show an issue": true, "Show an issue without deleting anything": true, "Show an issue, the last step is deleting": false,
+	} {
+		r := check(t, fmt.Sprintf(`{"intent":%q,"calls":[{"tool":"delete_file","arguments":{"path":"notes.txt"}}]}`, intent))
+		if got := slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Kind == Unguarded }); got != want {
+			t.Errorf("%q: unguarded %t, want %t", intent, got, want)
+		}
+	}
+}
+
 // TestRepairedIsRight checks that a repair has no findings left.
 func TestRepairedIsRight(t *testing.T) {
 	r := check(t, `[{"tool":"parse_json","arguments":{}},{"tool":"read_file","arguments":{"path":["a"]}},{"tool":"send_location","arguments":{"to":"x"}}]`)

@@ -166,13 +166,17 @@ func values(text string) []string {
 // requested is the misfit below which the intent requests a call.
 const requested = .1
 
+// negations come before what an intent does not request.
+var negations = []string{"not", "never", "without", "no", "don", "cannot"}
+
 // guards reports irreversible calls that the intent does not request, and before which no
 // call reads.
 func (c *checker) guards() {
 	var asked toolsearch.Actions
-	if c.ranking != nil {
-		for _, p := range c.ranking.Parts {
-			asked |= toolsearch.RequestedActions(p.Request)
+	words := toolsearch.Words(c.plan.Intent)
+	for i, w := range words {
+		if !slices.ContainsFunc(words[max(0, i-3):i], func(w string) bool { return slices.Contains(negations, w) }) {
+			asked |= toolsearch.ActionsOf(w)
 		}
 	}
 	for j, t := range c.tools {
