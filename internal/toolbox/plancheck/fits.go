@@ -3,12 +3,14 @@ package plancheck
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
+	"cairn/internal/toolbox/catalog"
 	"cairn/internal/toolbox/toolsearch"
 )
 
@@ -25,7 +27,7 @@ type Signs struct {
 	Lacking float64 `json:"lacking"`
 	Misfit  float64 `json:"misfit"`
 	// Unused is the share of the values in the intent that are neither in an argument nor
-	// in the text of a planned tool.
+	// in the text of a planned tool, 1 if they show that a call is missing.
 	Unused float64 `json:"unused"`
 }
 
@@ -62,10 +64,10 @@ func (c *checker) parts() []part {
 	return list
 }
 
-// fits compares the calls with the intent. The call of the part that the plan serves worst is
-// wrong, if another tool fits that part better; else a step for it is missing.
+// fits compares the calls with the intent. A step is missing for values that no call has. Else the
+// call of the part that the plan serves worst is wrong, or a step for that part is missing.
 func (c *checker) fits() {
-	c.unused()
+	at := c.unused()
 	if c.ranking == nil || len(c.ranking.Candidates) == 0 {
 		return
 	}
@@ -97,77 +99,99 @@ func (c *checker) fits() {
 	}
 	s := &c.out.Signs
 	s.Lacking, s.Misfit = min(1, max(0, need.gap)), min(1, misfit)
-	if s.Schema > 0 || need.gap <= 0 {
+	if s.Schema > 0 {
+		return
+	}
+	if at >= 0 {
+		s.Unused = 1
+		for p, in := range c.ranking.Parts[:min(len(parts), len(c.ranking.Parts))] {
+			if in.Start <= at && at < in.End {
+				need = &parts[p]
+			}
+		}
+	} else if need.gap <= 0 {
 		return
 	}
 	to := need.best[0]
 	evidence := fmt.Sprintf("%s fits the intent better by %.2f than the tools of the plan", to, need.gap)
+	if at >= 0 {
+		evidence = fmt.Sprintf("no argument has the values in %.60q", toolsearch.Unquoted(c.plan.Intent)[at:])
+	}
 	switch {
-	case worst >= 0 && c.miss[worst] > limits.Misfit:
+	case at < 0 && worst >= 0 && c.miss[worst] > limits.Misfit:
 		call := &c.plan.Calls[worst]
 		c.find(Finding{Kind: WrongTool, Call: call.ID, Candidates: need.best, Confidence: s.wrongTool(), Repair: "call " + to, repair: swap(call.ID, to),
 			Evidence: fmt.Sprintf("%s fits no part of the intent; %s", call.Tool, evidence)})
-	case s.Lacking > limits.Lacking:
-		c.find(Finding{Kind: MissingStep, Candidates: need.best, Confidence: s.missingStep(), Repair: "add a call of " + to, repair: insert(to, nil, nil), Evidence: evidence})
+	case at >= 0 || s.Lacking > limits.Lacking:
+		c.find(Finding{Kind: MissingStep, Candidates: need.best, Confidence: min(.99, s.missingStep()), Repair: "add a call of " + to, repair: insert(to, nil, nil), Evidence: evidence})
 	}
 }
 
-// unused finds the values of the intent that the plan does not use.
-func (c *checker) unused() {
-	var given strings.Builder
-	stated := false
+// unused finds the values of the intent that the plan does not use. It returns the offset of the
+// first of several values that only a lacking call can have: two in a row, or one of a list with
+// a value in use. It returns -1 if there is none.
+func (c *checker) unused() (at int) {
+	intent, given := toolsearch.Unquoted(c.plan.Intent), map[string]bool{}
+	stated, open := false, false // whether a call states its arguments, and whether one does not
 	for i, k := range c.plan.Calls {
-		stated = stated || k.Arguments != nil
-		flatten(&given, map[string]any(k.Arguments))
-		if t := c.tools[i]; t != nil {
-			given.WriteString(t.ID + "\n" + t.Description + "\n")
+		t := cmp.Or(c.tools[i], &catalog.Tool{})
+		stated, open = stated || k.Arguments != nil, open || k.Arguments == nil && len(t.Takes) > 0
+		maps.Copy(given, tokens(textOf(k.Arguments)+" "+t.ID+" "+t.Description))
+	}
+	values := slices.DeleteFunc(toolsearch.Literals(intent), func(l toolsearch.Literal) bool {
+		line := strings.TrimSpace(intent[strings.LastIndexByte(intent[:l.Start], '\n')+1 : l.Start])
+		m := counter.FindStringSubmatch(intent[l.Start+len(l.Text):])
+		return l.Kind == toolsearch.Number && m != nil && (m[1] != "" || line == "")
+	})
+	if at = -1; !stated {
+		return at
+	}
+	run, lacked := []int{}, false
+	for i, l := range values {
+		words, before := tokens(l.Text), &values[max(0, i-1)]
+		n := len(words)
+		maps.DeleteFunc(words, func(w string, _ bool) bool { return given[w] })
+		lacks := 2*len(words) >= max(1, n) && !given[strings.ReplaceAll(l.Text, ",", "")]
+		switch {
+		case i > 0 && lacks != lacked && l.Kind == before.Kind && listed.MatchString(intent[before.Start+len(before.Text):l.Start]):
+			run = []int{l.Start, l.Start}
+			if lacked {
+				run[0] = before.Start
+			}
+		case l.Kind == toolsearch.Phrase: // often a unit or the name of something else
+		case lacks:
+			run = append(run, l.Start)
+		default:
+			run = nil
+		}
+		if lacked = lacks; lacks {
+			c.out.Signs.Unused += 1 / float64(len(values))
+		}
+		if len(run) > 1 && at < 0 && !open {
+			at = run[0]
 		}
 	}
-	all, unused := values(c.plan.Intent), 0
-	if !stated || len(all) == 0 {
-		return
-	}
-	have := strings.ToLower(given.String())
-	for _, v := range all {
-		if !strings.Contains(have, v) {
-			unused++
-		}
-	}
-	c.out.Signs.Unused = float64(unused) / float64(len(all))
+	return at
 }
 
-func flatten(b *strings.Builder, v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, e := range v {
-			flatten(b, e)
-		}
-	case []any:
-		for _, e := range v {
-			flatten(b, e)
-		}
-	case string:
-		b.WriteString(v + "\n")
-	case bool:
-		b.WriteString(strconv.FormatBool(v) + "\n")
-	case float64:
-		b.WriteString(strconv.FormatFloat(v, 'f', -1, 64) + "\n")
-	}
-}
+var (
+	token = regexp.MustCompile(`\pL+|\d+(?:\.\d+)?`)
+	// listed matches the text between two values of a list, the first maybe with its unit.
+	listed = regexp.MustCompile("^[\"'”’`]?(?: ?[\\pL°/]{1,12})?(?:,| and| or| &|, and) (?:the |in |for |at |on |[$€£])?[\"'“‘`]?$")
+	// counter matches what follows the numbers of "1st" and, at the start of a line, of an item.
+	counter = regexp.MustCompile(`^(?:(st|nd|rd|th)\b|(?:\.\d+)*[.)]?\s)`)
+)
 
-// values returns the words of a text that look like values, in lower case: those with a
-// digit, and those with a capital letter that do not begin a sentence.
-func values(text string) []string {
-	var list []string
-	start := true
-	for _, w := range strings.Fields(text) {
-		word := strings.TrimFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-		if word != "" && word != "I" && (strings.ContainsFunc(word, unicode.IsDigit) || !start && strings.ContainsFunc(word, unicode.IsUpper)) {
-			list = append(list, strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(word, "'s"), ",", "")))
+// tokens returns the words and numbers of a text, the numbers in one form.
+func tokens(text string) map[string]bool {
+	found := map[string]bool{}
+	for _, w := range token.FindAllString(strings.ToLower(text), -1) {
+		if n, err := strconv.ParseFloat(w, 64); err == nil {
+			w = strconv.FormatFloat(n, 'f', -1, 64)
 		}
-		start = strings.ContainsAny(w[len(w)-1:], ".?!:")
+		found[w] = true
 	}
-	return list
+	return found
 }
 
 // requested is the misfit below which the intent requests a call.
@@ -208,7 +232,7 @@ var limits = Signs{Reversed: .88, Unordered: .3, Lacking: .5, Misfit: .17}
 
 // The probabilities of the faults that the schemas do not show. Their weights are fitted, see
 // benchmarks/plans.md.
-func (s *Signs) missingStep() float64 { return sigmoid(12*s.Lacking + 5*s.Unused - 7) }
+func (s *Signs) missingStep() float64 { return sigmoid(12*s.Lacking + 8*s.Unused - 7) }
 func (s *Signs) wrongTool() float64   { return sigmoid(10*min(s.Misfit, s.Lacking) + s.Misfit/2 - 3) }
 func (s *Signs) wrongOrder() float64  { return sigmoid(4*s.Reversed + 20*s.Unordered - 3) }
 
