@@ -71,16 +71,16 @@ func leaves(e *jsonschema.ValidationError) (found []*jsonschema.ValidationError)
 	return found
 }
 
-// Mend replaces the refused values in arguments, which may then be right: by what coerce returns
+// Repair replaces the refused values in arguments, which may then be right: by what coerce returns
 // for the types wanted, by the option with the same letters, and by an object with the names that
 // the schema requires.
-func (e *ArgumentError) Mend(arguments map[string]any, coerce func(v any, types []string) any) {
+func (e *ArgumentError) Repair(arguments map[string]any, coerce func(v any, types []string) any) {
 	for _, f := range e.faults {
 		at, set := any(arguments), func(any) {}
 		for _, step := range f.InstanceLocation {
 			in, _ := at.(map[string]any)
 			list, _ := at.([]any)
-			if n, err := strconv.Atoi(step); err == nil && n < len(list) {
+			if n, err := strconv.Atoi(step); err == nil && n >= 0 && n < len(list) {
 				at, set = list[n], func(v any) { list[n] = v }
 			} else if at, set = in[step], func(any) {}; at != nil { // neither null nor changed before
 				set = func(v any) { in[step] = v }

@@ -3,6 +3,7 @@ package catalog
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -32,5 +33,22 @@ func TestChecker(t *testing.T) {
 	broken, err := New(Tool{Name: "x", Input: []byte(`17`)})
 	if err != nil || broken.Checker()([]byte(`{"a":1}`)) != nil {
 		t.Errorf("a tool with a broken schema: %v", err)
+	}
+}
+
+// TestRepairOfNumericNames: a property may have the name of a negative index.
+func TestRepairOfNumericNames(t *testing.T) {
+	b, err := Read(t.Context(), strings.NewReader(`{"name":"n","server":"s","input_schema":{"properties":{"o":{"type":"object","additionalProperties":{"type":"integer"}}}}}`), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	arguments := map[string]any{"o": map[string]any{"-1": "5"}}
+	var bad *ArgumentError
+	if err := b.Tools[0].Checker()([]byte(`{"o":{"-1":"5"}}`)); !errors.As(err, &bad) {
+		t.Fatalf("error %v", err)
+	}
+	bad.Repair(arguments, func(any, []string) any { return 5 })
+	if got := arguments["o"].(map[string]any)["-1"]; got != 5 {
+		t.Errorf("value %v, want 5", got)
 	}
 }

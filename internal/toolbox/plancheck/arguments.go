@@ -114,17 +114,17 @@ func (c *checker) value(call *Call, in *catalog.Parameter, v any, check func([]b
 		return
 	}
 	f := Finding{Kind: WrongType, Call: call.ID, Input: in.Name, Evidence: bad.Error(), Confidence: 1}
-	mended, _ := Parsed(textOf(map[string]any{in.Name: v})).(map[string]any) // a copy
-	for range 2 {                                                            // a value of the right type may be no option
-		if bad = refusal(check, mended, in.Name); bad != nil {
-			bad.Mend(mended, coerce)
+	repaired, _ := Parsed(textOf(map[string]any{in.Name: v})).(map[string]any) // a copy
+	for range 2 {                                                              // a value of the right type may be no option
+		if bad = refusal(check, repaired, in.Name); bad != nil {
+			bad.Repair(repaired, coerce)
 		}
 	}
 	if v == nil {
 		f.Repair, f.repair = "remove it", func(p *Plan) { delete(p.Calls[p.Position(call.ID)].Arguments, in.Name) }
-	} else if refusal(check, mended, in.Name) == nil {
-		text, _ := json.Marshal(mended[in.Name]) // a JSON value
-		f.Repair, f.repair = "use "+string(text), assign(call.ID, in.Name, mended[in.Name])
+	} else if refusal(check, repaired, in.Name) == nil {
+		text, _ := json.Marshal(repaired[in.Name]) // a JSON value
+		f.Repair, f.repair = "use "+string(text), assign(call.ID, in.Name, repaired[in.Name])
 	}
 	c.find(f)
 }
