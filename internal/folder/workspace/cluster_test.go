@@ -214,6 +214,32 @@ func TestClusterLosesItsChunks(t *testing.T) {
 	}
 }
 
+// TestClusterReadsNoPart deletes a collection while no writer runs.
+func TestClusterReadsNoPart(t *testing.T) {
+	for _, lost := range []string{"docs-1", "docs-documents-1"} {
+		s := qdranttest.New(t, nil)
+		sel, o := folder(t), clustered(t, s.Addr(), "docs")
+		writer := open(t, sel, Owning, o)
+		fill(t, writer, index.IndexRequest{})
+		reader := server(t, o)
+		if err := writer.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s.Drop(lost)
+		_, searching := index.SearchOp.Call(t.Context(), reader.Folder, retriever.Query{Text: "login flow"}, nil)
+		o.Stateless = true
+		_, opening := Open(t.Context(), config.Selection{Root: t.TempDir(), Rule: config.RuleFlag}, config.Default(), Owning, o)
+		for _, err := range []error{searching, opening} {
+			if err == nil || !strings.Contains(err.Error(), "cairn index") || strings.Contains(err.Error(), "rpc error") {
+				t.Errorf("without %s: %v, want an error that says how to repair the store", lost, err)
+			}
+		}
+		if slices.Contains(s.Collections(), lost) {
+			t.Errorf("a reader has made %s again, without what it had", lost)
+		}
+	}
+}
+
 // TestClusterLosesEverything empties the server under a writer whose folder does not change.
 func TestClusterLosesEverything(t *testing.T) {
 	s := qdranttest.New(t, nil)

@@ -62,6 +62,9 @@ func TestCopyThereAndBack(t *testing.T) {
 			if again, err := CopyOut(t.Context(), sel, config.Default(), s, o, nil); err != nil || again.Copied != 0 {
 				t.Errorf("once more: %+v, %v, want nothing copied", again, err)
 			}
+			if _, err := CopyIn(t.Context(), sel, config.Default(), clustered(t, addr, "dosc").Store, o, nil); err == nil {
+				t.Error("a store that does not exist was copied into the folder")
+			}
 			back := config.Selection{Root: t.TempDir(), Rule: config.RuleFlag}
 			in, err := CopyIn(t.Context(), back, config.Default(), s, o, nil)
 			if err != nil || in.Copied != in.Documents || in.Chunks != out.Chunks || in.Overlap < .98 {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	pb "github.com/qdrant/go-client/qdrant"
@@ -53,7 +54,8 @@ type Client struct {
 	log     *slog.Logger
 	grpc    *pb.GrpcClient
 	breaker breaker
-	checked once // of the server's version
+	checked once        // of the server's version
+	creates atomic.Bool // see Create
 
 	open  context.Context // until Close
 	close context.CancelFunc
@@ -107,6 +109,10 @@ func Dial(t Target, o *Options) (*Client, error) {
 	return c, nil
 }
 
+// Create makes the client create collections that are missing. Lease calls it, because a
+// reader would replace a lost collection by an empty one.
+func (c *Client) Create() { c.creates.Store(true) }
+
 // Close closes the connection.
 func (c *Client) Close() error {
 	c.close()
@@ -126,6 +132,9 @@ func (e *UnavailableError) Error() string {
 }
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// errMissing is wrapped by the errors of calls to collections that the server does not have.
+var errMissing = errors.New("the store is incomplete or was never written; run `cairn index` or `cairn store copy` with this store for its folder")
 
 // portError reports that the server at an address does not use gRPC.
 func portError(addr string) error {
@@ -287,6 +296,8 @@ func (c *Client) classify(err error) (_ error, transient bool) {
 		return errors.New("no answer in time"), true
 	case codes.ResourceExhausted:
 		return errors.New(message), !strings.Contains(message, "larger than max")
+	case codes.NotFound:
+		return fmt.Errorf("%s: %w", message, errMissing), false
 	case codes.Aborted:
 		return errors.New(message), true
 	case codes.Unauthenticated, codes.PermissionDenied:

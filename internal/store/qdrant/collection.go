@@ -2,13 +2,13 @@ package qdrant
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	pb "github.com/qdrant/go-client/qdrant"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // format is the version of the layout of points and payloads. It changes whenever an
@@ -34,7 +34,7 @@ type collection struct {
 	opened once
 }
 
-// Open creates the collection if it is missing. It fails if the
+// Open creates the collection if it is missing, unless the client only reads. It fails if the
 // collection has another model, dimension or format. Other methods call Open.
 func (c *collection) Open(ctx context.Context) error {
 	return c.opened.do(func() error { return c.client.first(ctx, c.name, c.shape) })
@@ -135,14 +135,14 @@ func (c *Client) creation(name string, s shape) *pb.CreateCollection {
 	return r
 }
 
-// first creates the first generation of a collection if the alias does not exist. It fails if
-// the collection does not have the shape s. Several processes may call it at the same time.
+// first creates the first generation of a collection if the alias does not exist and the
+// client may create it. It fails if the collection does not have the shape s.
 func (c *Client) first(ctx context.Context, alias string, s shape) error {
 	if err := c.check(ctx); err != nil {
 		return err
 	}
 	info, err := c.describe(ctx, alias)
-	if status.Code(err) == codes.NotFound {
+	if errors.Is(err, errMissing) && c.creates.Load() {
 		name := alias
 		if !s.unaliased {
 			name += "-1"

@@ -2,14 +2,13 @@ package qdrant
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
 	lru "github.com/hashicorp/golang-lru/v2"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // Generation is a set of collections that are created and removed together. It is safe
@@ -75,7 +74,7 @@ func (c *Client) claim(ctx context.Context) error {
 // kind reports whether a collection exists, and whether it is one for the n-th alias.
 func (c *Client) kind(ctx context.Context, n int, name string) (exists, ours bool, err error) {
 	info, err := c.describe(ctx, name)
-	if status.Code(err) == codes.NotFound {
+	if errors.Is(err, errMissing) {
 		return false, false, nil
 	}
 	meta := info.GetConfig().GetMetadata()

@@ -49,7 +49,11 @@ func (c *Client) Lease(ctx context.Context, holder string, waiting func(holder s
 	if err := c.claim(ctx); err != nil {
 		return nil, nil, err
 	}
-	return takeLease(ctx, c.Records(), holder, waiting)
+	l, held, err := takeLease(ctx, c.Records(), holder, waiting)
+	if err == nil {
+		c.Create()
+	}
+	return l, held, err
 }
 
 func takeLease(ctx context.Context, records register, holder string, waiting func(holder string)) (*Lease, context.Context, error) {

@@ -50,6 +50,7 @@ func dialTo(t testing.TB, addr, collection string, o *Options) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.Create()
 	t.Cleanup(func() {
 		if c.breaker.err() == nil && os.Getenv("QDRANT_ADDR") == addr {
 			c.removeAll(background)

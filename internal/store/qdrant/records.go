@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	pb "github.com/qdrant/go-client/qdrant"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // Records stores small named values with optimistic concurrency control: a change names
@@ -61,7 +59,7 @@ func (r *Records) Get(ctx context.Context, name string) (value []byte, version i
 // payload returns the payload of a record's point, or nil if there is none.
 func (r *Records) payload(ctx context.Context, name string) (map[string]*pb.Value, error) {
 	payload, err := r.fields(ctx, "record:"+name)
-	if status.Code(err) == codes.NotFound { // the first writer creates the collection
+	if errors.Is(err, errMissing) { // the first writer creates the collection
 		return nil, nil
 	}
 	return payload, err

@@ -3,6 +3,7 @@ package qdrant
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -137,7 +138,7 @@ func TestDictionaryIsShared(t *testing.T) {
 			t.Errorf("a reader knows %v of the new generation, want %v", readers[0].terms.words, want)
 		}
 		for _, removed := range []string{"-1", "-documents-1"} {
-			if _, err := writer.describe(background, writer.target.Collection+removed); status.Code(err) != codes.NotFound {
+			if _, err := writer.describe(background, writer.target.Collection+removed); !errors.Is(err, errMissing) {
 				t.Errorf("collection %s of the old generation: %v, want not found", removed, err)
 			}
 		}

@@ -105,6 +105,7 @@ func dial(t *testing.T, addr, collection string, o *qdrant.Options) *qdrant.Clie
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.Create()
 	t.Cleanup(func() {
 		defer c.Close()
 		if os.Getenv("QDRANT_ADDR") != addr {
