@@ -3,6 +3,7 @@ package term
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"cairn/internal/base/job"
@@ -10,16 +11,21 @@ import (
 
 // Progress shows the progress of a run: a bar on a terminal, lines elsewhere.
 type Progress struct {
-	out   *Writer
-	phase string
-	begun time.Time // when phase was first shown
-	next  time.Time // earliest time of the next line
+	out *Writer
+
+	mu    sync.Mutex
+	step  job.Progress // the newest
+	begun time.Time    // when the phase of step began
+	next  time.Time    // earliest time of the next display
+	timer *time.Timer  // displays step at next; nil if it is displayed
+	drawn bool         // there is a bar
 }
 
-// Progress first shows the bar after barInterval, and changes it at most that often. Without a
-// terminal, it writes the first line after firstLine, and then at most one line per
+// Progress first shows the bar after firstBar, and changes it at most once per barInterval.
+// Without a terminal, it writes the first line after firstLine, and then at most one line per
 // lineInterval.
 const (
+	firstBar     = 300 * time.Millisecond
 	barInterval  = 100 * time.Millisecond
 	firstLine    = time.Second
 	lineInterval = 5 * time.Second
@@ -29,27 +35,38 @@ const (
 func NewProgress(o *Writer) *Progress {
 	wait := firstLine
 	if o.tty {
-		wait = barInterval
+		wait = firstBar
 	}
 	return &Progress{out: o, next: time.Now().Add(wait)}
 }
 
-// Show updates the display to step.
+// Show displays step as soon as the intervals allow, unless a newer step replaces it.
 func (p *Progress) Show(step job.Progress) {
-	now := time.Now()
-	if step.Total == 0 && step.Done == 0 || now.Before(p.next) {
-		return
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if step.Phase != p.step.Phase {
+		p.begun = time.Now()
 	}
+	if p.step = step; p.timer == nil {
+		p.timer = time.AfterFunc(time.Until(p.next), p.draw)
+	}
+}
+
+func (p *Progress) draw() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer == nil {
+		return // Close came first
+	}
+	p.timer = nil
+	now := time.Now()
 	if !p.out.tty {
 		p.next = now.Add(lineInterval)
-		fmt.Fprintln(p.out.w, step)
+		fmt.Fprintln(p.out, Plain(p.step.String()))
 		return
 	}
-	if step.Phase != p.phase {
-		p.phase, p.begun = step.Phase, now
-	}
-	p.next = now.Add(barInterval)
-	p.out.Replace(bar(step, now.Sub(p.begun)))
+	p.next, p.drawn = now.Add(barInterval), true
+	p.out.Replace(bar(p.step, now.Sub(p.begun)))
 }
 
 // bar returns the line of a terminal: the phase, a bar, the counts, and the time that is left
@@ -68,9 +85,15 @@ func bar(step job.Progress, passed time.Duration) string {
 	return line
 }
 
-// Close removes the bar, if there is one.
+// Close removes the bar, if there is one, and does not display a step that waits.
 func (p *Progress) Close() {
-	if p.phase != "" {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+	}
+	if p.drawn {
 		p.out.Replace("")
 	}
 }
@@ -78,7 +101,8 @@ func (p *Progress) Close() {
 // Replace replaces the last line of a terminal; "" clears it. Without a terminal
 // it writes nothing.
 func (o *Writer) Replace(line string) {
-	if o.tty {
-		fmt.Fprint(o.w, "\r\x1b[K"+line)
+	if o.mu.Lock(); o.tty {
+		fmt.Fprint(o.w, "\r\x1b[K"+Plain(line))
 	}
+	o.mu.Unlock()
 }

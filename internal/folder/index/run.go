@@ -242,7 +242,7 @@ func (x *Index) fill(ctx context.Context, r IndexRequest, start time.Time, progr
 		}
 	}
 	if err == nil && s.Mirror != nil {
-		_, err = s.Mirror.Sync(ctx, nil)
+		_, err = s.Mirror.Sync(ctx, progress)
 	}
 	if err != nil {
 		return nil, err

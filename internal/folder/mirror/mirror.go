@@ -50,8 +50,6 @@ type Index struct {
 type Options struct {
 	// Rebuild makes the first Sync fill new collections, which then replace the old ones.
 	Rebuild bool
-	// Waiting is called if another process holds the lease. Nil logs a warning.
-	Waiting func(holder string)
 	// Log receives warnings. Nil discards them.
 	Log *slog.Logger
 }
@@ -92,9 +90,6 @@ type Mirror struct {
 func New(s *Store, x Index, o *Options) (*Mirror, error) {
 	m := &Mirror{index: x, turn: semaphore.NewWeighted(1), options: *cmp.Or(o, &Options{})}
 	m.log = cmp.Or(m.options.Log, slog.New(slog.DiscardHandler))
-	if m.options.Waiting == nil {
-		m.options.Waiting = func(holder string) { m.log.Warn("waiting for another writer of the store", "holder", holder) }
-	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -177,13 +172,21 @@ func (m *Mirror) local() (s State, err error) {
 	return s, err
 }
 
-// Sync updates the store to the index. It waits for the lease. progress may be nil.
+// Sync updates the store to the index. It waits for the lease. progress may be nil; then the
+// log has the holder of the lease.
 func (m *Mirror) Sync(ctx context.Context, progress func(job.Progress)) (r Report, err error) {
+	waiting := func(holder string) { m.log.Warn("waiting for another writer of the store", "holder", holder) }
+	if progress != nil {
+		waiting = func(holder string) {
+			progress(job.Progress{Phase: "waiting for another writer of the store: " + holder})
+		}
+		progress(job.Progress{Phase: "copy"})
+	}
 	if err := m.turn.Acquire(ctx, 1); err != nil {
 		return r, err
 	}
 	defer m.turn.Release(1)
-	ctx, end, err := m.lead(ctx)
+	ctx, end, err := m.lead(ctx, waiting)
 	if err != nil {
 		return r, err
 	}
@@ -198,10 +201,10 @@ func (m *Mirror) Sync(ctx context.Context, progress func(job.Progress)) (r Repor
 }
 
 // lead waits until this process may write. The returned context ends with the lease.
-func (m *Mirror) lead(ctx context.Context) (fenced context.Context, end func(), err error) {
+func (m *Mirror) lead(ctx context.Context, waiting func(holder string)) (fenced context.Context, end func(), err error) {
 	if m.lease == nil || m.leased.Err() != nil {
 		// Later calls use the same lease.
-		if m.lease, m.leased, err = m.client.Lease(ctx, m.holder, m.options.Waiting); err != nil {
+		if m.lease, m.leased, err = m.client.Lease(ctx, m.holder, waiting); err != nil {
 			return nil, nil, err
 		}
 		m.held, m.announced = nil, State{}

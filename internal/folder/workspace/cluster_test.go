@@ -321,6 +321,31 @@ func TestSecondWriterWaits(t *testing.T) {
 	}
 }
 
+// TestWriterShowsItsWait indexes while a process on another machine writes to the store.
+func TestWriterShowsItsWait(t *testing.T) {
+	o := clustered(t, qdranttest.New(t, nil).Addr(), "docs")
+	client, err := o.Store.Dial(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	lease, _, err := client.Lease(t.Context(), "process 7 on anns-laptop", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var phases []string
+	_, err = index.IndexOp.Call(t.Context(), open(t, folder(t), Owning, o).Folder, index.IndexRequest{}, func(p index.Progress) {
+		if phases = append(phases, p.String()); strings.Contains(p.Phase, "process 7 on anns-laptop") {
+			if err := lease.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err != nil || !slices.Contains(phases, "copy: 3 of 3") {
+		t.Errorf("steps of a writer that waited: %q, %v, want the copy as well", phases, err)
+	}
+}
+
 func TestClusterOfAnotherModel(t *testing.T) {
 	addr := qdranttest.New(t, nil).Addr()
 	o := clustered(t, addr, "docs")

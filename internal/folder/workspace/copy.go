@@ -95,9 +95,7 @@ func copyIndex(ctx context.Context, sel config.Selection, cfg config.Config, s *
 		return nil, err
 	}
 	defer stores.Close()
-	if err := stores.MirrorTo(s.Exact(), models.NewLazy(o.Description, o.Model), &mirror.Options{
-		Log: o.Logger, Waiting: func(holder string) { progress(job.Progress{Phase: "waiting for " + holder}) },
-	}); err != nil {
+	if err := stores.MirrorTo(s.Exact(), models.NewLazy(o.Description, o.Model), &mirror.Options{Log: o.Logger}); err != nil {
 		return nil, err
 	}
 	done, err := fn(stores.Mirror, stores)

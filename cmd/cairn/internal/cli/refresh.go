@@ -29,8 +29,6 @@ const (
 	fewVectors = 200
 	// VectorsLimit applies to the vectors before the answer.
 	VectorsLimit = 30 * time.Second
-	// unnoticed is how long a refresh runs before it shows its progress.
-	unnoticed = 300 * time.Millisecond
 	// AnyWait means that --wait is not set.
 	AnyWait = -1
 )
@@ -81,15 +79,12 @@ func (a *App) Refresh(ctx context.Context, w *workspace.Workspace, mode retrieve
 func (r *Refresh) await(ctx context.Context) error {
 	bar := term.NewProgress(r.a.Out.Notes)
 	defer bar.Close()
-	var limit, visible, early <-chan time.Time // nil never comes
+	var limit, early <-chan time.Time // nil never comes
 	if r.early {
 		early = time.After(firstLimit)
 	}
 	if !r.first {
-		limit, visible = time.After(refreshLimit), make(chan time.Time)
-		if r.a.Out.Notes.IsTerminal() {
-			visible = time.After(unnoticed)
-		}
+		limit = time.After(refreshLimit)
 	}
 	vectors := r.wait
 	if vectors == AnyWait {
@@ -100,7 +95,7 @@ func (r *Refresh) await(ctx context.Context) error {
 		select {
 		case p := <-r.steps:
 			latest = p
-			if visible == nil {
+			if r.first || r.a.Out.Notes.IsTerminal() {
 				bar.Show(p)
 			}
 			if r.early && p.Phase == indexer.PhaseScan && p.Total-p.Done > tooManyFiles {
@@ -118,9 +113,6 @@ func (r *Refresh) await(ctx context.Context) error {
 				return nil
 			}
 			early = time.After(firstLimit)
-		case <-visible:
-			visible = nil
-			bar.Show(latest)
 		case <-limit:
 			if !searchable {
 				r.a.Out.Notes.Printf("answering from the old index, because its update takes longer (%s); `cairn index` completes it\n", latest)
