@@ -1,6 +1,9 @@
 package task
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Error reports an operation that failed without writing anything.
 type Error struct {
@@ -16,6 +19,21 @@ type Error struct {
 func (e *Error) Error() string { return e.Message }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// Explain returns the message for people: with what the context says about the cause and about
+// what to do.
+func (e *Error) Explain() string {
+	text := strings.TrimPrefix(e.Message, "Invalid params: ")
+	if cycle, ok := e.Data["cycle_path"].([]string); ok {
+		text += ": " + strings.Join(cycle, " → ")
+	}
+	for _, add := range [][2]string{{": ", "path"}, {": ", "id"}, {": ", "detail"}, {". ", "suggestion"}, {". ", "recovery"}} {
+		if more, ok := e.Data[add[1]].(string); ok && !strings.Contains(text, more) {
+			text += add[0] + more
+		}
+	}
+	return text
+}
 
 // Invalid returns the Error of an operation on cards or notes for an invalid argument.
 func Invalid(format string, args ...any) error {

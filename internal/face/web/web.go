@@ -224,7 +224,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	} else if _, ok := errors.AsType[*retriever.InvalidError](err); ok {
 		v.status = http.StatusBadRequest
 	} else if refused, ok := errors.AsType[*task.Error](err); ok {
-		v.status, e.Message = http.StatusBadRequest, refusal(refused)
+		v.status, e.Message = http.StatusBadRequest, refused.Explain()
 		if refused.Number == task.CodeNotFound {
 			v.status, v.Title = http.StatusNotFound, "Not found"
 		}
@@ -237,20 +237,6 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	v.Data = e
 	_ = h.show(w, r, v)
-}
-
-// refusal returns the message of a refused change with its details.
-func refusal(e *task.Error) string {
-	text := e.Message
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
-	}
-	for _, key := range []string{"detail", "suggestion", "recovery"} {
-		if more, ok := e.Data[key].(string); ok {
-			text += ". " + more
-		}
-	}
-	return text
 }
 
 // words returns the words of a path as a query.

@@ -23,7 +23,7 @@ var kinds = map[string]struct {
 	fix             string
 	isError, repair bool
 }{
-	task.BadYAML:       {fix: "quote values that hold \": \", \" #\" or begin with @, and close every bracket", isError: true},
+	task.BadYAML:       {fix: "quote values that hold \": \", \" #\" or begin with @, close every bracket, and end a merge whose marks are there", isError: true},
 	task.NoFrontMatter: {fix: "begin the file with a block of \"key: value\" lines between two \"---\" lines", isError: true, repair: true},
 	task.Unreadable:    {fix: "make it a readable UTF-8 file of at most 10 MB that is no symbolic link", isError: true},
 	task.OddName:       {fix: "rename the file to six of a-z and 0-9, and the depends_on that name it"},

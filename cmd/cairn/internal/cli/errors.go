@@ -31,14 +31,8 @@ func Explain(err error) (text string, usage bool) {
 	_, wrong := errors.AsType[*UsageError](err)
 	_, invalid := errors.AsType[*retriever.InvalidError](err)
 	usage = wrong || invalid || slices.ContainsFunc([]stage.Code{stage.CodeParameter, stage.CodeTemplate, stage.CodePlan}, func(c stage.Code) bool { return errors.Is(err, stage.Is(c)) })
-	if bad, ok := errors.AsType[*task.Error](err); ok && bad.Number != 0 { // not of a document
-		message := strings.TrimPrefix(bad.Message, "Invalid params: ") // with the cards that it is about
-		if path, ok := bad.Data["cycle_path"].([]string); ok {
-			message += ": " + strings.Join(path, " → ")
-		} else if id, ok := bad.Data["id"].(string); ok && !strings.Contains(message, id) {
-			message += ": " + id
-		}
-		text = strings.Replace(text, bad.Error(), message, 1)
+	if bad, ok := errors.AsType[*task.Error](err); ok {
+		text = strings.Replace(text, bad.Error(), bad.Explain(), 1)
 		usage = usage || bad.Number == task.CodeInvalidParams
 	}
 	return text, usage
