@@ -29,12 +29,9 @@ func (a *app) doctorCommand() *cli.Command {
 	var repair bool
 	cmd := cli.NewCommand("doctor", "Check the folder and say how to repair what is wrong",
 		a.Command(func(ctx context.Context, _ []string) error {
-			sel, err := a.Selection()
+			a.Lenient = true // the report has what is wrong with the configuration
+			sel, _, o, err := a.Options("doctor")
 			if err != nil {
-				return err
-			}
-			o := workspace.Options{Command: "cairn doctor"}
-			if err := a.Model.Apply(&o); err != nil {
 				return err
 			}
 			r, err := doctor.Check(ctx, sel, doctor.Options{Repair: repair, Environ: os.Environ(), Workspace: &o})
