@@ -84,7 +84,7 @@ func FailureOf(err error) *Failure {
 		return f
 	}
 	if mirror.Unavailable(err) {
-		return &Failure{Code: CodeUnavailable, Message: err.Error(), Data: map[string]any{"suggestion": "Try again in a few seconds: the store of this workspace does not answer."}}
+		return &Failure{Code: CodeUnavailable, Message: err.Error(), Data: map[string]any{"suggestion": "Try again in a few seconds: the store of this workspace cannot answer now."}}
 	}
 	if errors.Is(err, context.Canceled) {
 		return &Failure{Code: CodeInternal, Message: "cancelled"}

@@ -120,7 +120,7 @@ func (c *Client) Close() error {
 	return c.grpc.Close()
 }
 
-// UnavailableError reports that the server does not answer. A write may or may not have
+// UnavailableError reports that the server cannot answer now. A write may or may not have
 // been applied.
 type UnavailableError struct {
 	Addr string
@@ -128,7 +128,7 @@ type UnavailableError struct {
 }
 
 func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("qdrant at %s does not answer (%v); check that it runs and that the address is right", e.Addr, e.Err)
+	return fmt.Sprintf("qdrant at %s cannot answer (%v); check that it runs, that the address is right, and that its limits allow the requests", e.Addr, e.Err)
 }
 
 func (e *UnavailableError) Unwrap() error { return e.Err }

@@ -191,6 +191,17 @@ func TestRetriesTransientCodesOnly(t *testing.T) {
 	}
 }
 
+// TestLimitOfRequests has a server that refuses requests for some time.
+func TestLimitOfRequests(t *testing.T) {
+	s := qdranttest.New(t, &qdranttest.Options{Fault: func(context.Context, string) error {
+		return status.Error(codes.ResourceExhausted, "Read rate limit exceeded")
+	}})
+	_, err := dial(t, s.Addr(), nil).Version(background)
+	if _, ok := errors.AsType[*UnavailableError](err); !ok || strings.Contains(err.Error(), "does not answer") || !strings.Contains(err.Error(), "limits") {
+		t.Errorf("with a limit of requests: %v, want an error that names it", err)
+	}
+}
+
 // TestOutage stops the server under a store and starts it again.
 func TestOutage(t *testing.T) {
 	s := qdranttest.New(t, nil)
