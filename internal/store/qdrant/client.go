@@ -38,7 +38,7 @@ type Options struct {
 	Shards, Replicas, WriteConsistency uint32
 	// Exact searches without quantisation and without an approximate index.
 	Exact bool
-	// ReadTimeout is the time limit for one attempt of a read call; 0 means 2 s.
+	// ReadTimeout is the time limit for one attempt to search or read; 0 means 2 s.
 	ReadTimeout time.Duration
 	// Log may be nil.
 	Log *slog.Logger
@@ -193,9 +193,15 @@ const (
 // method is a method of the generated client.
 type method[Q, R any] = func(context.Context, Q, ...grpc.CallOption) (R, error)
 
-// read makes a call that does not change the store.
+// read makes a call that does not change the store. A call that passes over a collection has
+// as much time as a write.
 func read[Q, R any](ctx context.Context, c *Client, fn method[Q, R], request Q) (reply R, err error) {
-	err = c.call(ctx, readAttempts, c.options.ReadTimeout, func(ctx context.Context) (err error) {
+	limit := c.options.ReadTimeout
+	switch any(request).(type) {
+	case *pb.CountPoints, *pb.ScrollPoints:
+		limit = max(limit, writeTimeout)
+	}
+	err = c.call(ctx, readAttempts, limit, func(ctx context.Context) (err error) {
 		reply, err = fn(ctx, request)
 		return err
 	})

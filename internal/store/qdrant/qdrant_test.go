@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -199,6 +200,24 @@ func TestLimitOfRequests(t *testing.T) {
 	_, err := dial(t, s.Addr(), nil).Version(background)
 	if _, ok := errors.AsType[*UnavailableError](err); !ok || strings.Contains(err.Error(), "does not answer") || !strings.Contains(err.Error(), "limits") {
 		t.Errorf("with a limit of requests: %v, want an error that names it", err)
+	}
+}
+
+// TestPassTakesLonger has a server that answers calls about a whole collection after more time
+// than searches have.
+func TestPassTakesLonger(t *testing.T) {
+	s := qdranttest.New(t, &qdranttest.Options{Fault: func(ctx context.Context, method string) error {
+		if end, ok := ctx.Deadline(); ok && time.Until(end) < 5*time.Second && (strings.HasSuffix(method, "Points/Count") || strings.HasSuffix(method, "Points/Scroll")) {
+			return status.Error(codes.DeadlineExceeded, "too short")
+		}
+		return nil
+	}})
+	chunks := dial(t, s.Addr(), nil).Current().Chunks(1, "m")
+	if _, err := chunks.Keyword().Count(); err != nil {
+		t.Error(err)
+	}
+	if err := chunks.IDs(background, func(string) {}); err != nil {
+		t.Error(err)
 	}
 }
 
