@@ -169,6 +169,7 @@ func TestBrowser(t *testing.T) {
 			}
 			run("moved", chromedp.Evaluate(`(() => { const s = document.querySelector("[data-card=bbb222] .move select"); s.value = "archived"; s.dispatchEvent(new Event("change", { bubbles: true })); })()`, nil), poll(`document.readyState === "complete" && document.querySelector("[data-card=bbb222]") === null`),
 				chromedp.Navigate(server.URL+"/w/notes/doc?path=.cairn/cards/bbb222.md"), chromedp.SetValue(".edit select[name=status]", "todo", chromedp.ByQuery), chromedp.Submit(".edit form", chromedp.ByQuery), text(".fields", "todo"))
+			run("long tag", at("/tasks"), chromedp.Evaluate(`document.querySelector(".filter select").add(new Option("x".repeat(300)))`, nil))
 			run("filter", at("/tasks"), chromedp.SetValue(".filter [name=text]", "paint", chromedp.ByQuery), chromedp.Submit(".filter", chromedp.ByQuery), poll(`location.search.includes("paint") && document.querySelectorAll("[data-card]").length === 1`))
 			run("text", at("/doc?path=.cairn/cards/bbb222.md"), chromedp.SetValue("textarea.text", "- [ ] one step", chromedp.ByQuery), chromedp.Submit("textarea.text", chromedp.ByQuery), poll(`document.readyState === "complete" && document.querySelector("[data-step]") !== null`))
 			run("step", chromedp.Evaluate(`document.querySelector("[data-step]").click()`, nil), poll(`document.readyState === "complete" && document.querySelector("[data-step]").defaultChecked`),
