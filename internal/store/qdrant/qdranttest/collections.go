@@ -4,28 +4,14 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	pb "github.com/qdrant/go-client/qdrant"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
 
-func checkName(name string) error {
-	if len(name) < 1 || len(name) > 255 {
-		return invalid("Validation error in body: [collection_name: value %q invalid, must be from 1 to 255 characters long]", name)
-	}
-	if i := strings.IndexFunc(name, func(r rune) bool { return r < ' ' || strings.ContainsRune(`<>:"/\|?*`, r) }); i >= 0 {
-		return invalid("Validation error in body: [collection_name: collection name cannot contain %q char]", name[i:i+1])
-	}
-	return nil
-}
-
 // Create implements pb.CollectionsServer.
 func (s *Server) Create(_ context.Context, r *pb.CreateCollection) (*pb.CollectionOperationResponse, error) {
-	if err := checkName(r.CollectionName); err != nil {
-		return nil, err
-	}
 	c, err := newCollection(r)
 	if err != nil {
 		return nil, err
@@ -64,9 +50,6 @@ func (s *Server) UpdateAliases(_ context.Context, r *pb.ChangeAliases) (*pb.Coll
 		a := action.GetCreateAlias()
 		if a == nil {
 			return nil, invalid("the fake does not support action %v", action)
-		}
-		if err := checkName(a.AliasName); err != nil {
-			return nil, err
 		}
 		if _, ok := s.collections[a.AliasName]; ok {
 			return nil, status.Errorf(codes.AlreadyExists, "Wrong input: Collection `%s` already exists!", a.AliasName)
