@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -53,30 +54,15 @@ func ParseTarget(s string) (Target, error) {
 			return wrong("port %q", p)
 		}
 	}
-	if err := checkName(t.Collection); err != nil {
-		return wrong("%v", err)
+	if !namePattern.MatchString(t.Collection) {
+		return wrong("a collection's name has 1 to 200 letters, digits, '-', '_' and '.'")
 	}
 	return t, nil
 }
 
-// maxName is the maximum length of a collection's name. Qdrant's limit is 255; the rest
-// is for suffixes.
-const maxName = 200
-
-func checkName(name string) error {
-	if name == "" {
-		return fmt.Errorf("it names no collection")
-	}
-	for _, r := range name {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.') {
-			return fmt.Errorf("collection %q holds %q, which is none of letters, digits, '-', '_' and '.'", name, r)
-		}
-	}
-	if len(name) > maxName {
-		return fmt.Errorf("the collection's name has %d characters, more than %d", len(name), maxName)
-	}
-	return nil
-}
+// namePattern matches the names of collections. Qdrant permits 255 characters; the rest is for
+// suffixes.
+var namePattern = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)
 
 // redact removes the user information from an address.
 func redact(s string) string {
