@@ -141,24 +141,18 @@ func portError(addr string) error {
 	return fmt.Errorf("%s does not speak gRPC: Qdrant's gRPC port is %d by default, %d is its REST port", addr, grpcPort, restPort)
 }
 
-// Version returns the server's version. It fails if that is older than 1.16.
-func (c *Client) Version(ctx context.Context) (string, error) {
-	reply, err := read(ctx, c, c.grpc.Qdrant().HealthCheck, &pb.HealthCheckRequest{})
-	if err != nil {
-		return "", err
-	}
-	var major, minor int
-	if _, err := fmt.Sscanf(reply.Version, "%d.%d", &major, &minor); err != nil || major < 1 || major == 1 && minor < 16 {
-		return reply.Version, fmt.Errorf("qdrant at %s is version %s, want 1.16 or newer", c.target.Addr(), reply.Version)
-	}
-	return reply.Version, nil
-}
-
-// check checks the version until that has succeeded once.
+// check fails if the server is older than 1.16. It calls the server until that has succeeded.
 func (c *Client) check(ctx context.Context) error {
 	return c.checked.do(func() error {
-		_, err := c.Version(ctx)
-		return err
+		reply, err := read(ctx, c, c.grpc.Qdrant().HealthCheck, &pb.HealthCheckRequest{})
+		if err != nil {
+			return err
+		}
+		var major, minor int
+		if _, err := fmt.Sscanf(reply.Version, "%d.%d", &major, &minor); err != nil || major < 1 || major == 1 && minor < 16 {
+			return fmt.Errorf("qdrant at %s is version %s, want 1.16 or newer", c.target.Addr(), reply.Version)
+		}
+		return nil
 	})
 }
 

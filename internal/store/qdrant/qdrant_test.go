@@ -123,7 +123,7 @@ func TestRESTPort(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	defer s.Close()
 	c := dial(t, strings.TrimPrefix(s.URL, "http://"), nil)
-	_, err := c.Version(background)
+	err := c.check(background)
 	if err == nil || !strings.Contains(err.Error(), "does not speak gRPC") || !strings.Contains(err.Error(), "6334") || !strings.Contains(err.Error(), "6333") {
 		t.Errorf("an HTTP server: %v, want an error that names both ports", err)
 	}
@@ -137,7 +137,7 @@ func TestRESTPortByNumber(t *testing.T) {
 	}
 	defer c.Close()
 	c.target.Port = restPort
-	_, err = c.Version(background)
+	err = c.check(background)
 	if !strings.Contains(fmt.Sprint(err), "gRPC port is 6334") {
 		t.Errorf("port 6333 without an answer: %v, want the right port in it", err)
 	}
@@ -145,11 +145,11 @@ func TestRESTPortByNumber(t *testing.T) {
 
 func TestKeyAndVersion(t *testing.T) {
 	locked := qdranttest.New(t, &qdranttest.Options{APIKey: "secret"})
-	if _, err := dial(t, locked.Addr(), &Options{APIKey: "secret"}).Version(background); err != nil {
+	if err := dial(t, locked.Addr(), &Options{APIKey: "secret"}).check(background); err != nil {
 		t.Errorf("with the key: %v", err)
 	}
 	for _, key := range []string{"", "wrong-key"} {
-		_, err := dial(t, locked.Addr(), &Options{APIKey: key}).Version(background)
+		err := dial(t, locked.Addr(), &Options{APIKey: key}).check(background)
 		if err == nil || !strings.Contains(err.Error(), "refuses access") {
 			t.Errorf("key %q: %v, want that access is refused", key, err)
 		}
@@ -185,7 +185,7 @@ func TestRetriesTransientCodesOnly(t *testing.T) {
 			}
 			return nil
 		}})
-		_, err := dial(t, s.Addr(), nil).Version(background)
+		err := dial(t, s.Addr(), nil).check(background)
 		if (err == nil) != c.want || calls.Load() != c.calls {
 			t.Errorf("%v %d times: %v after %d calls, want success %v after %d", c.code, c.fails, err, calls.Load(), c.want, c.calls)
 		}
@@ -197,7 +197,7 @@ func TestLimitOfRequests(t *testing.T) {
 	s := qdranttest.New(t, &qdranttest.Options{Fault: func(context.Context, string) error {
 		return status.Error(codes.ResourceExhausted, "Read rate limit exceeded")
 	}})
-	_, err := dial(t, s.Addr(), nil).Version(background)
+	err := dial(t, s.Addr(), nil).check(background)
 	if _, ok := errors.AsType[*UnavailableError](err); !ok || strings.Contains(err.Error(), "does not answer") || !strings.Contains(err.Error(), "limits") {
 		t.Errorf("with a limit of requests: %v, want an error that names it", err)
 	}
@@ -351,7 +351,7 @@ func TestConnectionEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = c.Version(background)
+		err = c.check(background)
 		if _, ok := errors.AsType[*UnavailableError](err); !ok || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want an UnavailableError that contains %q", target, err, test.want)
 		}
