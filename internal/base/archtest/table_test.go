@@ -23,7 +23,7 @@ var rooms = []room{
 	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13203},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7614},
 	{"internal/stage", "internal/base internal/text internal/store retriever", 5038},
-	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 10409},
+	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 10402},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 210},
 	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 8050},
 	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 12087},

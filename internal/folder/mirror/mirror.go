@@ -56,8 +56,8 @@ type Options struct {
 
 // Report counts what a copy did.
 type Report struct {
-	Copied  int // documents
-	Removed int // documents
+	Copied  int `json:"copied"`  // documents
+	Removed int `json:"removed"` // documents
 }
 
 // batchDocuments is the number of documents copied at a time, and the largest number that a

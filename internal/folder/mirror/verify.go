@@ -12,11 +12,12 @@ import (
 
 // Verification is the result of Verify.
 type Verification struct {
-	Documents, Chunks int
+	Documents int `json:"documents"` // in the copy
+	Chunks    int `json:"chunks"`
 	// Probes counts the queries that were run on both sides. Overlap is the mean share of
 	// the best ten hits that both sides found.
-	Probes  int
-	Overlap float64
+	Probes  int     `json:"probes"`
+	Overlap float64 `json:"overlap"`
 }
 
 // The probes of a verification.

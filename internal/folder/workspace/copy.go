@@ -14,16 +14,10 @@ import (
 	"cairn/models"
 )
 
-// CopyReport counts what a copy of an index did, and the result of its verification.
+// CopyReport is what a copy of an index did, and the result of its verification.
 type CopyReport struct {
-	Documents int `json:"documents"` // in the copy now
-	Copied    int `json:"copied"`    // in this run
-	Removed   int `json:"removed"`
-	Chunks    int `json:"chunks"`
-	// Probes counts the queries that were run on both sides. Overlap is the mean share
-	// of the best ten hits that both sides found.
-	Probes  int     `json:"probes"`
-	Overlap float64 `json:"overlap"`
+	mirror.Report
+	mirror.Verification
 	Seconds float64 `json:"seconds"`
 }
 
@@ -106,7 +100,5 @@ func copyIndex(ctx context.Context, sel config.Selection, cfg config.Config, s *
 	if err != nil {
 		return nil, err
 	}
-	return &CopyReport{
-		Documents: v.Documents, Copied: done.Copied, Removed: done.Removed, Chunks: v.Chunks, Probes: v.Probes, Overlap: v.Overlap, Seconds: time.Since(start).Seconds(),
-	}, nil
+	return &CopyReport{done, v, time.Since(start).Seconds()}, nil
 }
