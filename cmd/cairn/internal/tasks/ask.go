@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"cairn/cmd/cairn/internal/cli"
+	"cairn/internal/base/job"
 	"cairn/internal/face/host"
+	"cairn/internal/face/term"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/stage"
 	"cairn/internal/task/notes"
@@ -65,11 +67,15 @@ const askWebWait = 5 * time.Second
 // awaitAnswer waits until a task has ended or needs an answer, and prints the response or
 // the brief. It also waits for a web search, which the task skips after askWebWait.
 func (a *app) awaitAnswer(ctx context.Context, st *workspace.Stages, s *stage.State, budget int) error {
-	s, err := st.Watch(ctx, s.ID, func(s *stage.State) {
-		if s.Status == stage.Waiting && s.Current == stage.WebSearch && stage.Delegated(s) {
-			a.Out.Notes.Printf("waiting up to %v for a client that searches the web\n", s.Machine.Rules.WebWait)
-		}
-	}, func(s *stage.State) bool { return stage.NeedsCaller(s) && s.Current != stage.WebSearch })
+	s, err := cli.WithProgress(a.App, func(bar *term.Progress) (*stage.State, error) {
+		return st.Watch(ctx, s.ID, func(s *stage.State) {
+			step := job.Progress{Phase: string(s.Current), Done: len(s.Completed), Total: len(s.Plan)}
+			if s.Status == stage.Waiting && s.Current == stage.WebSearch && stage.Delegated(s) {
+				step = job.Progress{Phase: fmt.Sprintf("waiting up to %v for a client that searches the web", s.Machine.Rules.WebWait)}
+			}
+			bar.Show(step)
+		}, func(s *stage.State) bool { return stage.NeedsCaller(s) && s.Current != stage.WebSearch })
+	})
 	if err != nil {
 		return err
 	}
