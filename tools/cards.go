@@ -17,7 +17,7 @@ func cardTools(folder *owner.Folder, o *Options) []tool {
 			description: `List the task cards of the workspace, most urgent first, then oldest.
 Use it to see what has to be done and by whom. Not for searching text: read_context also finds cards.`,
 			handler: codeHandler(func(_ context.Context, r listTasksArgs) (*listTasksAnswer, error) {
-				found, err := t.Cards.List(r.ListRequest)
+				found, _, err := t.Cards.List(r.ListRequest)
 				if err != nil {
 					return nil, err
 				}

@@ -79,7 +79,7 @@ func (s *Server) describe(ctx context.Context, tasks bool) string {
 }
 
 func (s *Server) cardState(context.Context) string {
-	list, err := s.options.Tasks.Cards.List(cards.ListRequest{})
+	list, _, err := s.options.Tasks.Cards.List(cards.ListRequest{})
 	if err != nil {
 		return ""
 	}

@@ -120,7 +120,7 @@ func TestBrokenCards(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tasks.Close()
-	list, err := tasks.Cards.List(cards.ListRequest{})
+	list, _, err := tasks.Cards.List(cards.ListRequest{})
 	ids := map[string]bool{}
 	for _, c := range list {
 		ids[c.ID] = true

@@ -243,7 +243,7 @@ func TestVerdicts(t *testing.T) {
 	if n, err := r.Cards(t.Context(), tasks); n != 0 || err != nil {
 		t.Error("cards for the same findings:", n, err)
 	}
-	if list, err := tasks.Cards.List(cards.ListRequest{}); err != nil || len(list) != 2 {
+	if list, _, err := tasks.Cards.List(cards.ListRequest{}); err != nil || len(list) != 2 {
 		t.Error(list, err)
 	}
 	if err := r.Judge(t.Context(), p.dir, tasks, Ignored, []string{"none"}, "x"); err == nil {

@@ -83,7 +83,7 @@ func (r *Report) Judge(ctx context.Context, dir string, t *workspace.Tasks, v Ve
 // Cards creates a card for each finding that has none, and returns how many.
 func (r *Report) Cards(ctx context.Context, t *workspace.Tasks) (made int, err error) {
 	const tag = "drift"
-	list, err := t.Cards.List(cards.ListRequest{Tags: []string{tag}})
+	list, _, err := t.Cards.List(cards.ListRequest{Tags: []string{tag}})
 	if err != nil {
 		return 0, err
 	}

@@ -59,7 +59,7 @@ func TestTasksMakeNothingByLooking(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tasks.Close()
-	if list, err := tasks.Cards.List(cards.ListRequest{}); err != nil || len(list) != 0 {
+	if list, _, err := tasks.Cards.List(cards.ListRequest{}); err != nil || len(list) != 0 {
 		t.Errorf("List = %v, %v, want none", list, err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(root, ".*")); len(left) != 0 {
@@ -92,7 +92,7 @@ func TestTasksFollowAFolderMadeAgain(t *testing.T) {
 		if err != nil {
 			t.Fatalf("folder %d: %v", n, err)
 		}
-		list, err := tasks.Cards.List(cards.ListRequest{})
+		list, _, err := tasks.Cards.List(cards.ListRequest{})
 		if err != nil || len(list) != 1 {
 			t.Errorf("folder %d has %d cards, %v, want the one that was made in it", n, len(list), err)
 		}

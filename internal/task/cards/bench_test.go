@@ -27,7 +27,7 @@ func BenchmarkList10k(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if list, err := s.List(ListRequest{Status: "todo"}); err != nil || len(list) != 10_000 {
+		if list, _, err := s.List(ListRequest{Status: "todo"}); err != nil || len(list) != 10_000 {
 			b.Fatal(len(list), err)
 		}
 	}

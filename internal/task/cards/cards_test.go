@@ -292,7 +292,7 @@ func TestDates(t *testing.T) {
 	}
 	s, _ := board(t, nil, nil)
 	for _, bad := range []string{"2023-02-29", "2026-13-45", "tomorrow", ">", "d", "-3d", "1.5d", ">=2024", "2024-1-1", "7h", "99999999999d", " "} {
-		_, err := s.List(ListRequest{Created: bad})
+		_, _, err := s.List(ListRequest{Created: bad})
 		want := fmt.Sprintf("Invalid date format: '%s'. Expected: YYYY-MM-DD, YYYY-MM, YYYY, or relative (7d, 2w, 3m, 1y)", bad)
 		if e, ok := errors.AsType[*task.Error](err); !ok || e.Number != task.CodeInvalidParams || e.Message != want {
 			t.Errorf("filter %q: %v, want -32602 %s", bad, err, want)
@@ -427,13 +427,13 @@ func TestHandEditsCountAtOnce(t *testing.T) {
 		}
 		f.WriteString(card(title, ""))
 		f.Close()
-		list, err := s.List(ListRequest{})
+		list, _, err := s.List(ListRequest{})
 		if err != nil || len(list) != 1 || list[0].Title != title {
 			t.Fatalf("after edit %d: %+v, %v", i, list, err)
 		}
 	}
 	os.Remove(name)
-	if list, _ := s.List(ListRequest{}); len(list) != 0 {
+	if list, _, _ := s.List(ListRequest{}); len(list) != 0 {
 		t.Errorf("after removal: %+v", list)
 	}
 }
@@ -466,7 +466,7 @@ func TestCheck(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
-	list, _ := s.List(ListRequest{})
+	list, _, _ := s.List(ListRequest{})
 	if len(list) != 6 {
 		t.Errorf("%d cards are listed beside the broken ones, want 6: %+v", len(list), list)
 	}
@@ -486,7 +486,7 @@ func TestEveryWriteIsWholeOrNothing(t *testing.T) {
 	if got := read(t, dir, "abc123"); got != content {
 		t.Errorf("the card is\n%s\nwant it as it was", got)
 	}
-	if list, err := openStore(t, dir, nil).List(ListRequest{}); err != nil || len(list) != 1 || list[0].Status != "todo" {
+	if list, _, err := openStore(t, dir, nil).List(ListRequest{}); err != nil || len(list) != 1 || list[0].Status != "todo" {
 		t.Errorf("the next process sees %+v, %v, want the one card as it was", list, err)
 	}
 }

@@ -110,9 +110,12 @@ func TestClaudeTasks(t *testing.T) {
 	if text, _ := os.ReadFile(filepath.Join(list, "1.json")); string(text) != `{"id":"1","subject":"Plan it","status":"completed","blocks":["2"],"blockedBy":[]}` {
 		t.Errorf("task 1 is %s", text)
 	}
-	found, err := s.Find(ListRequest{Status: "active", Assignee: "bob"})
-	if err != nil || len(found) != 1 || found[0].ID != "c00002" || found[0].Body != "<b>\u00e9" || !slices.Equal(found[0].DependsOn, []string{"c00001"}) {
-		t.Errorf("found %+v, %v", found, err)
+	found, _, err := s.List(ListRequest{Status: "active", Assignee: "bob"})
+	if err != nil || len(found) != 1 || found[0].ID != "c00002" {
+		t.Fatalf("found %+v, %v", found, err)
+	}
+	if b, err = s.Board(); err != nil || b.byID["c00002"].Body != "<b>\u00e9" || !slices.Equal(b.byID["c00002"].DependsOn, []string{"c00001"}) {
+		t.Errorf("the card is %+v, %v", b.byID["c00002"], err)
 	}
 	if err := os.RemoveAll(list); err != nil {
 		t.Fatal(err)

@@ -33,33 +33,27 @@ type ListItem struct {
 	Ordinal  *float64 `json:"ordinal,omitempty"` // of a card that a person placed by hand, smallest first
 }
 
-// List implements list_tasks: the most urgent cards first, then by creation.
-func (s *Store) List(r ListRequest) ([]ListItem, error) {
-	cards, err := s.Find(r)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]ListItem, len(cards))
-	for i, c := range cards {
-		list[i] = ListItem{c.ID, c.Title, c.Priority, orNull(c.Assignee), c.Status.CardWord(), append([]string{}, c.Tags...), nil}
-		if !math.IsInf(c.Ordinal, 0) {
-			list[i].Ordinal = &c.Ordinal
-		}
-	}
-	return list, nil
-}
-
-// Find is like List but returns whole cards, which the caller must not change.
-func (s *Store) Find(r ListRequest) ([]*Card, error) {
+// List implements list_tasks: the most urgent cards first, then by creation. It also returns
+// the files that are not cards.
+func (s *Store) List(r ListRequest) (list []ListItem, unusable []task.Problem, err error) {
 	match, err := s.filter(r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	b, err := s.Board()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return slices.DeleteFunc(b.ByUrgency(), func(c *Card) bool { return !match(c) }), nil
+	list = []ListItem{}
+	for _, c := range b.ByUrgency() {
+		if match(c) {
+			list = append(list, ListItem{c.ID, c.Title, c.Priority, orNull(c.Assignee), c.Status.CardWord(), append([]string{}, c.Tags...), nil})
+			if !math.IsInf(c.Ordinal, 0) {
+				list[len(list)-1].Ordinal = &c.Ordinal
+			}
+		}
+	}
+	return list, b.Unusable, nil
 }
 
 // ByUrgency returns the cards in the order of List. The caller must not change them.

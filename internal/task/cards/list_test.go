@@ -41,7 +41,7 @@ func TestList(t *testing.T) {
 		{ListRequest{Updated: "2d"}, "aaaaa2 aaaaa5"},
 		{ListRequest{Updated: ">2024"}, "aaaaa2 aaaaa4 aaaaa5 aaaaa1"},
 	} {
-		list, err := s.List(c.r)
+		list, _, err := s.List(c.r)
 		if err != nil {
 			t.Errorf("%+v: %v", c.r, err)
 		}
@@ -53,17 +53,17 @@ func TestList(t *testing.T) {
 			t.Errorf("List(%+v) = %q, want %q", c.r, got, c.want)
 		}
 	}
-	list, _ := s.List(ListRequest{Status: "done"})
+	list, _, _ := s.List(ListRequest{Status: "done"})
 	if text, _ := json.Marshal(list); string(text) != `[{"id":"aaaaa1","title":"Low","priority":"low","assignee":null,"status":"done","tags":[]}]` {
 		t.Errorf("shape: %s", text)
 	}
 	for _, r := range []ListRequest{{Status: "wip"}, {Priority: "urgent"}} {
-		if _, err := s.List(r); code(err) != task.CodeInvalidParams {
+		if _, _, err := s.List(r); code(err) != task.CodeInvalidParams {
 			t.Errorf("%+v: %v, want -32602", r, err)
 		}
 	}
 	empty := openStore(t, t.TempDir(), nil)
-	if list, err := empty.List(ListRequest{}); err != nil || len(list) != 0 || list == nil {
+	if list, _, err := empty.List(ListRequest{}); err != nil || len(list) != 0 || list == nil {
 		t.Errorf("no workspace folder: %v, %v, want an empty list", list, err)
 	}
 }
@@ -142,7 +142,7 @@ func TestDependenciesAsPeopleWriteThem(t *testing.T) {
 func TestPrioritySynonyms(t *testing.T) {
 	s, _ := board(t, nil, map[string]string{"aaaaa1": card("A", "priority: urgent\n"), "aaaaa2": card("B", "priority: sometime\n")})
 	counted := func() (all []string) {
-		list, err := s.List(ListRequest{})
+		list, _, err := s.List(ListRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,7 +69,7 @@ func TestMove(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	list, err := s.List(ListRequest{Status: "todo"})
+	list, _, err := s.List(ListRequest{Status: "todo"})
 	if err != nil || order(s)[0] != "other1" {
 		t.Errorf("after steps: %q, %v", order(s), err)
 	}

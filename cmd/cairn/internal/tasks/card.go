@@ -49,12 +49,12 @@ func (a *app) cardListCommand() *cli.Command {
 			if all {
 				r.Status = ""
 			}
-			list, err := t.Cards.List(r)
+			list, unusable, err := t.Cards.List(r)
 			if open {
 				list = slices.DeleteFunc(list, func(c cards.ListItem) bool { return c.Status != "todo" && c.Status != "active" })
 			}
-			if b, err := t.Cards.Board(); err == nil && len(b.Unusable) > 0 {
-				a.Out.Notes.Warn("left out files that cannot be read as cards: %d, such as %s; `cairn doctor` says why", len(b.Unusable), b.Unusable[0].Path)
+			if len(unusable) > 0 {
+				a.Out.Notes.Warn("left out files that cannot be read as cards: %d, such as %s; `cairn doctor` says why", len(unusable), unusable[0].Path)
 			}
 			return term.Show(a.Out, (*term.Output).Cards)(list, err)
 		}))
