@@ -191,8 +191,10 @@ func (c *Client) complete(ctx context.Context, request map[string]any) (string, 
 	}
 	var completion struct {
 		Choices []struct {
-			Message message `json:"message"`
-			Reason  string  `json:"finish_reason"`
+			Message struct {
+				Content any `json:"content"` // a text, or a list of parts with texts
+			} `json:"message"`
+			Reason string `json:"finish_reason"`
 		} `json:"choices"`
 	}
 	switch {
@@ -201,7 +203,14 @@ func (c *Client) complete(ctx context.Context, request map[string]any) (string, 
 	case completion.Choices[0].Reason == "length":
 		return "", refusal{fmt.Errorf("the model %s reached its limit of tokens before the end of its answer", request["model"])}
 	}
-	return completion.Choices[0].Message.Content, nil
+	text, _ := completion.Choices[0].Message.Content.(string)
+	parts, _ := completion.Choices[0].Message.Content.([]any)
+	for _, p := range parts {
+		part, _ := p.(map[string]any)
+		more, _ := part["text"].(string)
+		text += more
+	}
+	return text, nil
 }
 
 // post sends body and returns the body of the response. After a missing response or a

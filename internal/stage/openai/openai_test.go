@@ -141,6 +141,16 @@ func TestProblem(t *testing.T) {
 }
 
 // TestReasoningInReply: the client finds the object after reasoning with braces, and before a
+// TestContentInParts has an endpoint that returns the reasoning and the answer as parts.
+func TestContentInParts(t *testing.T) {
+	c := endpoint(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
+		fmt.Fprint(w, `{"choices":[{"message":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Is it {Bob}?"}]},{"type":"text","text":"{\"answer\":"},{"type":"text","text":"\"Ann\"}"}]}}]}`)
+	})
+	if a, err := c.Answer(t.Context(), brief); err != nil || a.Answer != "Ann" {
+		t.Errorf("an answer in parts: %+v, %v", a, err)
+	}
+}
+
 // closing remark.
 func TestReasoningInReply(t *testing.T) {
 	c := endpoint(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
