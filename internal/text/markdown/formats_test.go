@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -114,11 +115,22 @@ func TestManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	readme, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var inPage, inTable []string
 	for line := range strings.Lines(string(page)) {
 		cells := strings.Split(line, "|")
 		if len(cells) < 3 {
 			continue
+		}
+		if types := cells[1]; strings.Contains(cells[2], "`.") {
+			for kind := range strings.SplitSeq(types, ", ") {
+				if word := strings.Fields(kind)[0]; !bytes.Contains(readme, []byte(word)) {
+					t.Errorf("README.md does not list %q, which docs/formats.md has", strings.TrimSpace(kind))
+				}
+			}
 		}
 		for _, m := range regexp.MustCompile("`([.][a-z0-9]+)`").FindAllStringSubmatch(cells[2], -1) {
 			if strings.TrimSpace(cells[1]) != source.Kind {
@@ -144,7 +156,12 @@ func FuzzOutlines(f *testing.F) {
 	f.Add("\\section[a]{b {c}}\n\\label{d}\\begin{minted}\n\\end{minted}\n")
 	f.Add("a:\n  - b: |\n   c\n  d: {\"e\": [\"f\", {}]}\n[g.h]\n'''\n")
 	f.Fuzz(func(t *testing.T, src string) {
-		for _, path := range []string{"a.adoc", "a.org", "a.tex", "a.json", "a.yaml", "a.toml"} {
+		for _, format := range formats {
+			if format.Converted() {
+				continue
+			}
+			extension, _, _ := strings.Cut(format.extensions, " ")
+			path := "a" + extension
 			d := Parse(path, []byte(src))
 			at := 0
 			for _, s := range d.Sections {
