@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -64,6 +65,45 @@ func check(t *testing.T, sel config.Selection, o Options) *Report {
 		}
 	}
 	return r
+}
+
+// TestManual: the comment of Finding.Check, the help and docs/cli.md name every check, and a
+// test of this file shows every kind of finding, except for the checks that need a whole
+// workspace: those have tests in cmd/cairn.
+func TestManual(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	code := read("doctor.go") + read("links.go")
+	_, help, _ := strings.Cut(read("../../../cmd/cairn/help.txt"), "\n# cairn doctor\n")
+	help, _, _ = strings.Cut(help, "\n# ")
+	_, page, _ := strings.Cut(read("../../../docs/cli.md"), "`cairn doctor --json` names the check: ")
+	page, _, _ = strings.Cut(page, ". ")
+	_, comment, _ := strings.Cut(code, "`json:\"check\"` // ")
+	comment, _, _ = strings.Cut(comment, "\n")
+	tests := read("doctor_test.go")
+	checks := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?:Check: |r\.problems\()"(\w+)"(?:, Kind: "([a-z-]+)")?`).FindAllStringSubmatch(code, -1) {
+		check, kind := m[1], m[2]
+		checks[check] = true
+		if kind != "" && check != "files" && check != "plans" && !strings.Contains(tests, " "+check+" "+kind) {
+			t.Errorf("no test here shows the finding %s %s", check, kind)
+		}
+	}
+	if len(checks) < 7 {
+		t.Errorf("found the checks %v", checks)
+	}
+	for check := range checks {
+		for where, text := range map[string]string{"the comment of Finding.Check": comment, "cmd/cairn/help.txt": help, "docs/cli.md": page} {
+			if !strings.Contains(text, check) {
+				t.Errorf("%s does not name the check %s", where, check)
+			}
+		}
+	}
 }
 
 // TestBrokenCards: cards broken by hand in every way stop none of the others,
@@ -264,9 +304,10 @@ func TestIndex(t *testing.T) {
 		err    error
 		want   []string
 	}{
-		"ready":   {index.Status{IndexState: retriever.IndexState{State: "ready"}}, nil, nil},
-		"missing": {index.Status{IndexState: retriever.IndexState{State: "missing"}}, nil, []string{"warning index missing"}},
-		"partial": {index.Status{IndexState: retriever.IndexState{State: "partial", Pending: 3}}, nil, []string{"warning index partial"}},
+		"ready":    {index.Status{IndexState: retriever.IndexState{State: "ready"}}, nil, nil},
+		"missing":  {index.Status{IndexState: retriever.IndexState{State: "missing"}}, nil, []string{"warning index missing"}},
+		"partial":  {index.Status{IndexState: retriever.IndexState{State: "partial", Pending: 3}}, nil, []string{"warning index partial"}},
+		"degraded": {index.Status{IndexState: retriever.IndexState{State: "ready"}, Degraded: []string{"vectors"}, Problem: "damaged"}, nil, []string{"warning index degraded"}},
 		"failed": {index.Status{IndexState: retriever.IndexState{State: "ready"}, Problem: "disk full", Skipped: map[string]int{"unreadable": 2}}, nil,
 			[]string{"error index failed", "warning index unreadable"}},
 		"damaged": {index.Status{}, &index.RebuildError{Reason: "damaged"}, []string{"error index unusable"}},
