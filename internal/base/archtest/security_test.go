@@ -9,15 +9,12 @@ import (
 	"testing"
 )
 
-// TestSecurityPageNamesTests: each test that docs/security.md names as a proof exists.
-func TestSecurityPageNamesTests(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/security.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+// TestPagesNameTests: each test exists that docs/security.md names as a proof, or
+// CONTRIBUTING.md as a guide.
+func TestPagesNameTests(t *testing.T) {
 	tests := map[string]bool{}
 	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	err = filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -30,13 +27,19 @@ func TestSecurityPageNamesTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(page), -1)
-	if len(named) < 20 {
-		t.Errorf("the page names %d tests, want 20 or more", len(named))
-	}
-	for _, m := range named {
-		if !tests[m[1]] {
-			t.Errorf("docs/security.md names %s, which does not exist", m[1])
+	for page, least := range map[string]int{"docs/security.md": 20, "CONTRIBUTING.md": 10} {
+		text, err := os.ReadFile("../../../" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := regexp.MustCompile("`(Test\\w+)`").FindAllSubmatch(text, -1)
+		if len(named) < least {
+			t.Errorf("%s names %d tests, want %d or more", page, len(named), least)
+		}
+		for _, m := range named {
+			if !tests[string(m[1])] {
+				t.Errorf("%s names %s, which does not exist", page, m[1])
+			}
 		}
 	}
 }
