@@ -55,7 +55,7 @@ func (m *measurement) measureAdapters(ctx context.Context, dir string) error {
 		return fmt.Errorf("writing the files for adapters: %w", err)
 	}
 	for i, a := range m.o.Adapters {
-		m.o.Measured(a.Name, i, len(m.o.Adapters))
+		show(m.o.Progress, a.Name+" searches", i, len(m.o.Adapters))
 		run, err := m.runAdapter(ctx, a, exchange)
 		if err != nil {
 			return fmt.Errorf("adapter %s: %w", a.Name, err)

@@ -32,7 +32,7 @@ func TestArguments(t *testing.T) {
 		half = 1
 	}
 	model, cache := toolModel(t)
-	p := &planRun{t: t, options: &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache, Progress: func(string, int, int) {}}}
+	p := &planRun{t: t, options: &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache}}
 	counts, all, n := map[string]*argumentCount{}, argumentCount{}, 0
 	readJSONLines(t, filepath.Join(dir, "bfcl", "tasks.jsonl"), func(line []byte) {
 		var q argumentQuestion

@@ -96,7 +96,7 @@ func (m *measurement) measureBudgets(ctx context.Context) ([]BudgetReport, error
 	reports := make([]BudgetReport, len(readers)*len(m.o.Budgets))
 	for n := range m.set.queries {
 		q := &m.set.queries[n]
-		m.o.Measured("budget", n, len(m.set.queries))
+		show(m.o.Progress, "budget searches", n, len(m.set.queries))
 		ranking, err := m.rank(ctx, retriever.Query{Text: q.Text})
 		if err != nil {
 			return nil, fmt.Errorf("query %s: %w", q.ID, err)

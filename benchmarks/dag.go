@@ -20,13 +20,12 @@ import (
 
 // DAGOptions configures DAG.
 type DAGOptions struct {
-	Cards int    // number of cards of the first board
-	Chain int    // number of cards of the second board, which form a chain
-	Large int    // number of cards of a third, large board; less than 1 means none
-	Calls int    // calls of each operation; a tenth of them on the large board
-	Dir   string // folder of the boards; "" means the system's folder for temporary files
-	// Progress receives the current step; nil discards it.
-	Progress func(what string)
+	Cards    int               // number of cards of the first board
+	Chain    int               // number of cards of the second board, which form a chain
+	Large    int               // number of cards of a third, large board; less than 1 means none
+	Calls    int               // calls of each operation; a tenth of them on the large board
+	Dir      string            // folder of the boards; "" means the system's folder for temporary files
+	Progress func(what string) // receives the current step
 }
 
 // DAGReport is the result of DAG.
@@ -65,9 +64,6 @@ type dagCall struct {
 func DAG(ctx context.Context, o DAGOptions) (*DAGReport, error) {
 	if o.Cards < 20 || o.Chain < 2 || o.Large > 0 && o.Large < 20 || o.Calls < 1 {
 		return nil, errors.New("measuring the task graph: want at least 20 cards, a chain of 2 and 1 call")
-	}
-	if o.Progress == nil {
-		o.Progress = func(string) {}
 	}
 	report := &DAGReport{}
 	for _, b := range []struct {

@@ -35,7 +35,7 @@ func TestDAG(t *testing.T) {
 			t.Errorf("%+v is measured", o)
 		}
 	}
-	if r, err = DAG(t.Context(), DAGOptions{Cards: 20, Chain: 2, Large: -1, Calls: 1, Dir: dir}); err != nil || r.Operations[len(r.Operations)-1].Board != "chain" {
+	if r, err = DAG(t.Context(), DAGOptions{Cards: 20, Chain: 2, Large: -1, Calls: 1, Dir: dir, Progress: func(string) {}}); err != nil || r.Operations[len(r.Operations)-1].Board != "chain" {
 		t.Errorf("without a large board: %+v, %v", r, err)
 	}
 }

@@ -55,10 +55,8 @@ type DocsOptions struct {
 	// more relevant documents are then measured with each of these as the context. If
 	// both splits are the same, every second query is learnt and the others are measured.
 	Learn string
-	// Progress, if not nil, receives the progress of the indexing.
+	// Progress, if not nil, receives the progress of the indexing and of the queries.
 	Progress func(job.Progress)
-	// Measured, if not nil, receives the number of queries that a system has answered.
-	Measured func(system string, done, total int)
 	// Program and Machine are recorded in the fingerprints of the runs.
 	Program, Machine string
 }
@@ -127,9 +125,6 @@ type IndexReport struct {
 // its ID, with its title in the front matter. Queries can be longer than tools accept. A
 // ranking is as deep as that of a search; near-duplicates are not removed.
 func Docs(ctx context.Context, o DocsOptions) (*DocsReport, error) {
-	if o.Embedder == nil {
-		return nil, fmt.Errorf("measuring %s: an embedder is needed", o.Data)
-	}
 	set, err := readBEIR(o.Data, o.Split)
 	if err != nil {
 		return nil, fmt.Errorf("reading the set: %w", err)
@@ -139,9 +134,6 @@ func Docs(ctx context.Context, o DocsOptions) (*DocsReport, error) {
 
 // measureDocs measures a set with a name. o.Split is the second part of the name.
 func measureDocs(ctx context.Context, set *beirSet, name string, o *DocsOptions) (*DocsReport, error) {
-	if o.Measured == nil {
-		o.Measured = func(string, int, int) {}
-	}
 	set.queries = spread(set.queries, o.MaxQueries)
 	dir, err := os.MkdirTemp(o.Work, "cairn-bench-")
 	if err != nil {

@@ -246,7 +246,7 @@ type everydaySum struct {
 
 func (s *everydaySum) measure(t *testing.T, tools []catalog.Tool, intents []everydayIntent) {
 	model, cache := toolModel(t)
-	b, err := openToolBench(t.Context(), &toolSet{tools: tools}, &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache, Progress: func(string, int, int) {}})
+	b, err := openToolBench(t.Context(), &toolSet{tools: tools}, &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"cairn/internal/base/job"
 	"cairn/internal/toolbox/suggest"
 	"cairn/internal/toolbox/toolsearch"
 	"cairn/models"
@@ -39,7 +40,7 @@ type FitOptions struct {
 	Reader func() (models.Reader, error)
 	Cache  string // as in ToolsOptions
 	// Progress, if not nil, receives the number of sets that are planned.
-	Progress func(done, total int)
+	Progress func(job.Progress)
 }
 
 // FitReport holds fitted weights with their origin. Its JSON is weights.json of package suggest.
@@ -119,9 +120,7 @@ func Fit(ctx context.Context, o FitOptions) (*FitReport, error) {
 	var names []string
 	groups := map[string]int{} // by tools
 	for n, dir := range o.Sets {
-		if o.Progress != nil {
-			o.Progress(n, len(o.Sets))
-		}
+		show(o.Progress, "sets", n, len(o.Sets))
 		tools, err := os.ReadFile(filepath.Join(dir, "tools.jsonl"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("reading the set: %w", err)
@@ -177,7 +176,7 @@ func (rows *fitRows) plan(ctx context.Context, dir string, group int, shared boo
 	if err != nil {
 		return err
 	}
-	options := &ToolsOptions{Embedder: o.Embedder, Reader: o.Reader, Cache: o.Cache, Progress: func(string, int, int) {}}
+	options := &ToolsOptions{Embedder: o.Embedder, Reader: o.Reader, Cache: o.Cache}
 	for i := 0; i < len(questions); {
 		b, err := openToolBench(ctx, &toolSet{tools: questions[i].catalogue}, options)
 		if err != nil {

@@ -32,7 +32,7 @@ type LoadOptions struct {
 	Queries []string
 	// Requests is the number of searches; 0 means one for each query.
 	Requests int
-	// Clients is the number of concurrent clients, each with its own connection; 0 means 8.
+	// Clients is the number of concurrent clients, each with its own connection.
 	Clients int
 	// Rate is the number of searches started per second, whether or not earlier ones have
 	// been answered (an open loop). 0 means that each client sends the next search after
@@ -69,11 +69,7 @@ func Load(ctx context.Context, o LoadOptions) (*LoadReport, error) {
 	if len(o.Queries) == 0 {
 		return nil, errors.New("no queries")
 	}
-	o.Clients = cmp.Or(o.Clients, 8)
 	o.Requests = cmp.Or(o.Requests, len(o.Queries))
-	if o.Clients < 1 || o.Requests < 1 || o.Rate < 0 {
-		return nil, fmt.Errorf("%d clients, %d requests, %g a second: want at least 1, 1 and 0", o.Clients, o.Requests, o.Rate)
-	}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: o.Clients, MaxConnsPerHost: o.Clients}, Timeout: time.Minute}
 	defer client.CloseIdleConnections()
 	// Check that the server answers.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"cairn/internal/base/job"
 	"cairn/retriever"
 )
 
@@ -68,6 +69,13 @@ func (m *measurement) run(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
+// show gives the progress of a measurement to progress, unless it is nil.
+func show(progress func(job.Progress), phase string, done, total int) {
+	if progress != nil {
+		progress(job.Progress{Phase: phase, Done: done, Total: total})
+	}
+}
+
 // add completes a run and adds it to the report.
 func (m *measurement) add(run *Run, configuration string) {
 	run.Documents = m.report.Documents
@@ -82,7 +90,7 @@ func (m *measurement) add(run *Run, configuration string) {
 func (m *measurement) search(ctx context.Context, w *bench, v variant) (*Run, error) {
 	run := &Run{System: v.name, Ablation: v.ablation}
 	for i, q := range m.set.queries {
-		m.o.Measured(run.System, i, len(m.set.queries))
+		show(m.o.Progress, run.System+" searches", i, len(m.set.queries))
 		ranked := q
 		ranked.Text = strings.TrimSpace(q.Text)
 		query := retriever.Query{Text: ranked.Text, Mode: v.mode}

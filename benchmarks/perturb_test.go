@@ -62,7 +62,7 @@ func kebabCase(words []string) string { return strings.Join(words, "-") }
 func TestPerturbations(t *testing.T) {
 	dir := toolSets(t)
 	model, cache := toolModel(t)
-	p := &planRun{t: t, options: &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache, Progress: func(string, int, int) {}}}
+	p := &planRun{t: t, options: &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache}}
 	others := spread(serverTools(t, os.Getenv("CAIRN_DATA"), []string{"cf_2310.@lifejwang11_alphavantage-mcp"}), 20)
 	kinds := map[string]func([]catalog.Tool) []catalog.Tool{
 		"camel case": func(tools []catalog.Tool) []catalog.Tool { return renamed(tools, camelCase) },

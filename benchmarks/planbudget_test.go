@@ -30,7 +30,7 @@ func TestPlanBudget(t *testing.T) {
 	dir := toolSets(t)
 	model, cache := toolModel(t)
 	budgets := map[string]*planBudget{}
-	p := &planRun{t: t, options: &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache, Progress: func(string, int, int) {}}, sums: map[string]*planSums{}, refused: map[string]int{}}
+	p := &planRun{t: t, options: &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache}, sums: map[string]*planSums{}, refused: map[string]int{}}
 	p.each = func(name string, task *toolTask, x *toolsearch.Index, plan *suggest.Suggestion) {
 		if budgets[name] == nil {
 			budgets[name] = &planBudget{}

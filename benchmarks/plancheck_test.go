@@ -57,7 +57,7 @@ func goldSet(t *testing.T, dir, name string, n int, learn bool, each func(goldPl
 		}
 	})
 	model, cache := toolModel(t)
-	o := &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache, Progress: func(string, int, int) {}}
+	o := &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache}
 	b, err := openToolBench(t.Context(), set, o)
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func bfclPlans(t *testing.T, dir string, each func(goldPlan)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := openToolBench(t.Context(), &toolSet{tools: batch.Tools}, &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache, Progress: func(string, int, int) {}})
+		b, err := openToolBench(t.Context(), &toolSet{tools: batch.Tools}, &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +232,7 @@ func walks(t *testing.T, dir, name string, n int, each func(goldPlan)) {
 		tools, takes[tool.ID] = append(tools, tool), d.In
 	}
 	model, cache := toolModel(t)
-	b, err := openToolBench(t.Context(), &toolSet{tools: tools}, &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache, Progress: func(string, int, int) {}})
+	b, err := openToolBench(t.Context(), &toolSet{tools: tools}, &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ const planSetTasks = 200
 func TestPlanSets(t *testing.T) {
 	dir := toolSets(t)
 	model, cache := toolModel(t)
-	p := &planRun{t: t, options: &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache, Progress: func(string, int, int) {}}, sums: map[string]*planSums{}, refused: map[string]int{}}
+	p := &planRun{t: t, options: &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache}, sums: map[string]*planSums{}, refused: map[string]int{}}
 	if name := os.Getenv("CAIRN_DUMP"); name != "" {
 		f, err := os.Create(name)
 		if err != nil {

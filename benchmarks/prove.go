@@ -186,9 +186,7 @@ func prove(ctx context.Context, set *beirSet, queries []provedQuery, o *ProveOpt
 				return nil, err
 			}
 		}
-		if o.Measured != nil {
-			o.Measured("prove", n, len(queries))
-		}
+		show(o.Progress, "questions", n, len(queries))
 		for i, r := range readers {
 			pieces, err := r.read(ctx, &q.RunQuery, nil, o.Tokens)
 			if err != nil {

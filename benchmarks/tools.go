@@ -43,9 +43,8 @@ type ToolsOptions struct {
 	MaxTasks int
 	// Rows lists the retrieval rows to measure; nil means all of toolRows.
 	Rows []string
-	// Progress, if not nil, receives the progress of each stage: "tools keywords" and
-	// "tools vectors", then "learn" and "measure" of tasks. total is never 0.
-	Progress func(stage string, done, total int)
+	// Progress, if not nil, receives the progress of the indexing and of the tasks.
+	Progress func(job.Progress)
 }
 
 // ToolMetrics holds the figures of one row: of one task, or means.
@@ -139,9 +138,6 @@ type ToolIndexReport struct {
 // known, with the real index, graph and memory. Nothing is learnt from the
 // tasks that are measured.
 func Tools(ctx context.Context, o ToolsOptions) (*ToolsReport, error) {
-	if o.Embedder == nil {
-		return nil, fmt.Errorf("measuring %s: an embedder is needed", o.Data)
-	}
 	set, err := readToolSet(o.Data)
 	if err != nil {
 		return nil, fmt.Errorf("reading the set: %w", err)
@@ -152,9 +148,6 @@ func Tools(ctx context.Context, o ToolsOptions) (*ToolsReport, error) {
 	}
 	for f := range folds {
 		folds[f].test = spread(folds[f].test, o.MaxTasks)
-	}
-	if o.Progress == nil {
-		o.Progress = func(string, int, int) {}
 	}
 	files := o.Distractors
 	o.Distractors = nil
@@ -289,7 +282,7 @@ func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (_ *toolB
 		if p.Phase == toolsearch.KeywordsPhase {
 			b.report.KeywordSeconds = time.Since(start).Seconds()
 		}
-		o.Progress(p.Phase, p.Done, max(1, p.Total))
+		show(o.Progress, p.Phase, p.Done, p.Total)
 	})
 	b.report.VectorSeconds = time.Since(start).Seconds()
 	return b, err
@@ -361,7 +354,7 @@ func (b *toolBench) measure(ctx context.Context, f fold, o *ToolsOptions) error 
 			b.cold.add(plan, t, known)
 		}
 		b.done++
-		o.Progress("measure", b.done, b.total)
+		show(o.Progress, "measure", b.done, b.total)
 	}
 	return b.time(ctx, index, f.test)
 }
@@ -418,7 +411,7 @@ func (b *toolBench) learn(ctx context.Context, tasks []*toolTask, o *ToolsOption
 	if err != nil {
 		return nil, err
 	}
-	return usage, usage.Embed(ctx, func(p job.Progress) { o.Progress("learn", p.Done, p.Total) })
+	return usage, usage.Embed(ctx, func(p job.Progress) { show(o.Progress, "learn", p.Done, p.Total) })
 }
 
 func measureTools(r *toolsearch.Ranking, rel Relevance) ToolMetrics {

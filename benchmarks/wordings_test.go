@@ -50,7 +50,7 @@ const leastWordings = 16
 // TestWordings plans examples of use in several wordings.
 func TestWordings(t *testing.T) {
 	model, cache := toolModel(t)
-	p := &planRun{t: t, options: &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache, Progress: func(string, int, int) {}}}
+	p := &planRun{t: t, options: &ToolsOptions{Embedder: model, Reader: toolReader, Cache: cache}}
 	right := 0
 	for _, c := range wordings {
 		var tools []catalog.Tool

@@ -14,7 +14,6 @@ import (
 	"cairn/benchmarks"
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/home"
-	"cairn/internal/base/job"
 	"cairn/internal/face/host"
 	"cairn/internal/face/term"
 	"cairn/internal/stage"
@@ -125,8 +124,7 @@ func (a *app) benchToolsCommand() *cli.Command {
 			}
 		}
 		return withModel(a, a.Model.OpenTools, func(model models.Embedder, bar *term.Progress) (*benchmarks.ToolsReport, error) {
-			o.Embedder, o.Reader = model, a.Model.OpenReader
-			o.Progress = func(stage string, done, total int) { bar.Show(job.Progress{Phase: stage, Done: done, Total: total}) }
+			o.Embedder, o.Reader, o.Progress = model, a.Model.OpenReader, bar.Show
 			return benchmarks.Tools(ctx, o)
 		})
 	})
@@ -148,8 +146,7 @@ func (a *app) benchFitCommand() *cli.Command {
 	var file string
 	cmd := benchCommand(a, "fit --data DIR --data DIR [--weights FILE]", "Fit the choice of tools and the confidence of plans to intents whose tools are known", func(ctx context.Context, _ []string) (*benchmarks.FitReport, error) {
 		report, err := withModel(a, a.Model.OpenTools, func(model models.Embedder, bar *term.Progress) (*benchmarks.FitReport, error) {
-			o.Embedder, o.Reader = model, a.Model.OpenReader
-			o.Progress = func(done, total int) { bar.Show(job.Progress{Phase: "sets", Done: done, Total: total}) }
+			o.Embedder, o.Reader, o.Progress = model, a.Model.OpenReader, bar.Show
 			return benchmarks.Fit(ctx, o)
 		})
 		if err == nil && file != "" {

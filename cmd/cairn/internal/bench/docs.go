@@ -9,7 +9,6 @@ import (
 
 	"cairn/benchmarks"
 	"cairn/cmd/cairn/internal/cli"
-	"cairn/internal/base/job"
 	"cairn/internal/face/term"
 	"cairn/internal/folder/config"
 	"cairn/models"
@@ -66,14 +65,10 @@ func (f *docsFlags) measure(a *app, base config.Config, docs func(benchmarks.Doc
 		return nil, err
 	}
 	return withModel(a, a.Model.Open, func(model models.Embedder, bar *term.Progress) (*benchmarks.DocsReport, error) {
-		o.Embedder, o.Budget, o.Program = model, &bpe.Counter{}, "cairn "+a.Version
+		o.Embedder, o.Budget, o.Progress, o.Program = model, &bpe.Counter{}, bar.Show, "cairn "+a.Version
 		o.Machine = fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 		if k, ok := model.(interface{ Kernel() string }); ok {
 			o.Machine += ", " + k.Kernel()
-		}
-		o.Progress = bar.Show
-		o.Measured = func(system string, done, total int) {
-			bar.Show(job.Progress{Phase: system + " searches", Done: done, Total: total})
 		}
 		report, err := docs(o)
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"cairn/benchmarks"
 	"cairn/cmd/cairn/internal/cli"
 	"cairn/internal/base/home"
-	"cairn/internal/base/job"
 	"cairn/internal/face/term"
 	"cairn/internal/folder/index"
 	"cairn/models"
@@ -27,7 +26,6 @@ func (a *app) proveCommand() *cli.Command {
 		o.Vectors = filepath.Join(place.Index, index.Cache)
 		proof, err := withModel(a, a.Model.Open, func(model models.Embedder, bar *term.Progress) (*benchmarks.Proof, error) {
 			o.Embedder, o.Budget, o.Progress = model, &bpe.Counter{}, bar.Show
-			o.Measured = func(_ string, done, total int) { bar.Show(job.Progress{Phase: "questions", Done: done, Total: total}) }
 			return benchmarks.Prove(ctx, o)
 		})
 		if err != nil {
