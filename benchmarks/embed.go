@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -72,17 +71,15 @@ func Embed(ctx context.Context, e models.Embedder, texts []string, rounds int) (
 		r.TextsPerSecond = max(r.TextsPerSecond, float64(len(texts))/s)
 		r.TokensPerSecond = max(r.TokensPerSecond, float64(r.Tokens)/s)
 	}
-	times := make([]time.Duration, embedQueries)
+	times := make([]float64, embedQueries)
 	for i := range times {
 		start := time.Now()
 		if _, err := e.EmbedQuery(ctx, embedQuery); err != nil {
 			return EmbedResult{}, err
 		}
-		times[i] = time.Since(start)
+		times[i] = time.Since(start).Seconds() * 1e3
 	}
-	slices.Sort(times)
-	r.QueryP50 = times[len(times)/2].Seconds() * 1e3
-	r.QueryP90 = times[len(times)*9/10].Seconds() * 1e3
+	r.QueryP50, r.QueryP90 = Percentile(times, 50), Percentile(times, 90)
 	return r, nil
 }
 

@@ -38,12 +38,15 @@ type bench struct {
 	ids       map[string]string // IDs of documents, by path
 	paths     map[string]string // paths of documents, by ID
 	report    IndexReport
-	closers   []func() error
+	closers
 }
 
-func (w *bench) close() {
-	for _, c := range slices.Backward(w.closers) {
-		c() // the files are removed after this
+// closers close what a bench has opened, the last first.
+type closers []func() error
+
+func (all closers) close() {
+	for _, c := range slices.Backward(all) {
+		c() // its files are removed after this, or are derived or only read
 	}
 }
 

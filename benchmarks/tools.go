@@ -230,13 +230,7 @@ type toolBench struct {
 	plans, cold planSums
 	searches    []float64
 	suggestions []float64
-	closers     []func() error
-}
-
-func (b *toolBench) close() {
-	for _, c := range slices.Backward(b.closers) {
-		c() // their data is derived or read only
-	}
+	closers
 }
 
 func openToolBench(ctx context.Context, set *toolSet, o *ToolsOptions) (_ *toolBench, err error) {
