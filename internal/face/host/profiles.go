@@ -6,9 +6,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
-	"net/netip"
-	"strings"
 	"time"
+
+	"cairn/internal/face/server"
 )
 
 // serveProfiles serves Go's profiles (pprof) to local clients on addr, a loopback address with
@@ -16,7 +16,7 @@ import (
 // this machine may read them. The server has the address on which it listens.
 func serveProfiles(ctx context.Context, addr string) (*http.Server, error) {
 	host, _, err := net.SplitHostPort(addr)
-	if err != nil || !loopback(host) {
+	if err != nil || !server.Loopback(host) {
 		return nil, fmt.Errorf("profiles are served only on a loopback address, not on %q; want one like 127.0.0.1:6060", addr)
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
@@ -34,22 +34,11 @@ func serveProfiles(ctx context.Context, addr string) (*http.Server, error) {
 	return s, nil
 }
 
-// loopback reports whether host is a loopback address or localhost. Other names may resolve
-// to another address later.
-func loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
-}
-
 // local refuses requests of web pages, which a browser on this machine may send.
 func local(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = strings.Trim(r.Host, "[]")
-		}
 		site := r.Header.Get("Sec-Fetch-Site")
-		if !loopback(host) || r.Header.Get("Origin") != "" || site != "" && site != "none" && site != "same-origin" {
+		if !server.Loopback(server.Hostname(r.Host)) || r.Header.Get("Origin") != "" || site != "" && site != "none" && site != "same-origin" {
 			http.Error(w, "profiles are served only to this machine", http.StatusForbidden)
 			return
 		}

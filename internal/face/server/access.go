@@ -20,19 +20,26 @@ import (
 // server on a loopback address therefore accepts loopback names and addresses, and a server
 // on a network accepts any address. Both accept the names in Options.Hosts.
 func (s *Server) hostAllowed(r *http.Request) bool {
-	host := hostname(r.Host)
+	host := Hostname(r.Host)
 	if slices.ContainsFunc(s.options.Hosts, func(h string) bool { return strings.EqualFold(h, host) }) {
 		return true
 	}
-	ip, err := netip.ParseAddr(host)
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && !local.IP.IsLoopback() {
+		_, err := netip.ParseAddr(host)
 		return err == nil || host == "localhost"
 	}
+	return Loopback(host)
+}
+
+// Loopback reports whether host is a loopback address or localhost. Other names may resolve
+// to another address later.
+func Loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// hostname returns a Host header without port and brackets.
-func hostname(host string) string {
+// Hostname returns a Host header without port and brackets.
+func Hostname(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		return h
 	}

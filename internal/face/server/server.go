@@ -167,7 +167,7 @@ func (s *Server) answer(w *answerWriter, r *http.Request) {
 	}()
 	why := ""
 	if !s.hostAllowed(r) {
-		why = fmt.Sprintf("this server is not called %q; allow the name with --allow-host", hostname(r.Host))
+		why = fmt.Sprintf("this server is not called %q; allow the name with --allow-host", Hostname(r.Host))
 	} else if !originAllowed(r) {
 		why = "requests from pages of other sites are refused; a proxy has to forward the header Host, with the port"
 	}
