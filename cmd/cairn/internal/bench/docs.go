@@ -20,7 +20,7 @@ import (
 type docsFlags struct {
 	runFlags
 	o        benchmarks.DocsOptions
-	mode     string
+	mode     retriever.Mode // "" means all
 	settings []string
 	adapters []string
 }
@@ -28,7 +28,6 @@ type docsFlags struct {
 func (f *docsFlags) add(a *app, cmd *cli.Command) {
 	fs := cmd.Flags()
 	fs.StringArrayVar(&f.settings, "set", nil, "`table.key=value` of a setting of the search; may be repeated")
-	f.mode = "all"
 	cli.ChoiceVar(fs, &f.mode, "mode", "hybrid, keyword, semantic or all", "hybrid", "keyword", "semantic", "all")
 	fs.StringVar(&f.o.Cache, "cache", "", "folder that caches embeddings between runs")
 	fs.IntSliceVar(&f.o.Budgets, "budgets", nil, "also measure how often answers within these token budgets contain text of a relevant document, such as 500,1000,2000,4000")
@@ -45,8 +44,8 @@ func (f *docsFlags) add(a *app, cmd *cli.Command) {
 func (f *docsFlags) measure(a *app, base config.Config, docs func(benchmarks.DocsOptions) (*benchmarks.DocsReport, error)) (_ *benchmarks.DocsReport, err error) {
 	o := f.o
 	o.Config = base
-	if f.mode != "all" {
-		o.Modes = []retriever.Mode{retriever.Mode(f.mode)}
+	if f.mode != "" {
+		o.Modes = []retriever.Mode{f.mode}
 	}
 	if err := o.Config.Apply(f.settings...); err != nil {
 		return nil, cli.BadUsage("--set: %v", err)

@@ -89,25 +89,35 @@ type wantError string
 func (e wantError) Error() string { return "want " + string(e) }
 
 // choice is a flag with a fixed set of values.
-type choice struct {
-	p       *string
+type choice[S ~string] struct {
+	p       *S
 	choices []string
 }
 
-// ChoiceVar adds a flag with a fixed set of values. Its default is *p, which may be "".
-func ChoiceVar(fs *pflag.FlagSet, p *string, name, usage string, choices ...string) {
-	fs.Var(choice{p, choices}, name, usage)
+// ChoiceVar adds a flag with a fixed set of values. Its default is *p, which may be "". The value
+// all is "".
+func ChoiceVar[S ~string](fs *pflag.FlagSet, p *S, name, usage string, choices ...string) {
+	fs.Var(choice[S]{p, choices}, name, usage)
 }
 
-func (c choice) String() string { return *c.p }
-func (c choice) Type() string   { return "string" }
+func (c choice[S]) Type() string { return "string" }
+
+// String implements pflag.Value.
+func (c choice[S]) String() string {
+	if *c.p == "" && slices.Contains(c.choices, "all") {
+		return "all"
+	}
+	return string(*c.p)
+}
 
 // Set implements pflag.Value.
-func (c choice) Set(s string) error {
+func (c choice[S]) Set(s string) error {
 	if !slices.Contains(c.choices, s) {
 		return wantError("{" + strings.Join(c.choices, ",") + "}")
 	}
-	*c.p = s
+	if *c.p = S(s); s == "all" {
+		*c.p = ""
+	}
 	return nil
 }
 

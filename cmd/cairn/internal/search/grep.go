@@ -11,7 +11,6 @@ import (
 	"cairn/internal/face/view"
 	"cairn/internal/folder/scan"
 	"cairn/internal/folder/workspace"
-	"cairn/internal/store"
 )
 
 // maxPrinted bounds the text of matching lines in bytes.
@@ -22,11 +21,10 @@ type grepFlags struct {
 	scan.Request
 	fixed bool
 	lines int // before and after
-	kind  string
 }
 
 func (a *app) grepCommand() *cli.Command {
-	f := grepFlags{kind: "all"}
+	var f grepFlags
 	cmd := cli.NewCommand("grep [flags] PATTERN [PATH]", "Print every line that matches a regular expression, as grep does",
 		a.Command(func(ctx context.Context, args []string) error {
 			if n, err := strconv.Atoi(a.Dir); err == nil && n >= 0 {
@@ -39,9 +37,6 @@ func (a *app) grepCommand() *cli.Command {
 				f.PathPrefix = args[1]
 			}
 			f.Before, f.After = max(f.Before, f.lines), max(f.After, f.lines)
-			if f.kind != "all" {
-				f.Kind = store.Kind(f.kind)
-			}
 			return a.grep(ctx, "grep", f.Request)
 		}))
 	cmd.Args = func(_ *cli.Command, args []string) error {
@@ -56,7 +51,7 @@ func (a *app) grepCommand() *cli.Command {
 	fs.VarP(cli.Bounded(&f.After, 0, cli.NoBound), "after-context", "A", "print this many lines after each match")
 	fs.VarP(cli.Bounded(&f.Before, 0, cli.NoBound), "before-context", "B", "print this many lines before each match")
 	cli.IntVar(fs, &f.lines, "context", 0, 0, cli.NoBound, "print this many lines before and after each match; -C N if no folder is named N")
-	cli.ChoiceVar(fs, &f.kind, "kind", "docs, code (source code), cards, notes or all", "docs", "code", "cards", "notes", "all")
+	cli.ChoiceVar(fs, &f.Kind, "kind", "docs, code (source code), cards, notes or all", "docs", "code", "cards", "notes", "all")
 	cli.IntVar(fs, &f.MaxLines, "limit", 0, 1, cli.NoBound, "most matching lines")
 	return cmd
 }

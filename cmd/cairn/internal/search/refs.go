@@ -15,7 +15,7 @@ func (a *app) refsCommand() *cli.Command {
 	cmd := cli.NewCommand("refs [flags] SYMBOL", "Print who calls or uses a symbol of source code",
 		a.Command(func(ctx context.Context, args []string) error {
 			r.Symbol = args[0]
-			f := searchFlags{mode: string(retriever.Keyword), kind: "code", wait: cli.AnyWait}
+			f := searchFlags{Query: retriever.Query{Mode: retriever.Keyword}, wait: cli.AnyWait}
 			return a.answerSearch(ctx, "refs", f, func(ctx context.Context, w *workspace.Workspace, _ retriever.Query) error {
 				found, err := index.ReferencesOp.Call(ctx, w.Folder, r, nil)
 				if err != nil {

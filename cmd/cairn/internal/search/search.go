@@ -14,7 +14,6 @@ import (
 	"cairn/internal/folder/index"
 	"cairn/internal/folder/scan"
 	"cairn/internal/folder/workspace"
-	"cairn/internal/store"
 	"cairn/retriever"
 )
 
@@ -30,7 +29,6 @@ func Commands(c *cli.App) []*cli.Command {
 // searchFlags are the flags of search and explain.
 type searchFlags struct {
 	retriever.Query
-	mode, kind         string
 	wait               time.Duration
 	exhaustive, regexp bool
 	at                 string
@@ -42,14 +40,10 @@ func (a *app) searchCommand() *cli.Command {
 		a.Command(func(ctx context.Context, args []string) error {
 			f.Text = strings.Join(args, " ")
 			if f.exhaustive || f.regexp { // every line that matches in the current files
-				if f.Cursor != "" || f.mode != "" || f.at != "" || f.Query.Explain || f.MaxTokens != 0 || len(f.Filter.Tags)+len(f.Context) > 0 || f.Filter.Priority != "" || f.Filter.Assignee != "" {
+				if f.Cursor != "" || f.Mode != "" || f.at != "" || f.Query.Explain || f.MaxTokens != 0 || len(f.Filter.Tags)+len(f.Context) > 0 || f.Filter.Priority != "" || f.Filter.Assignee != "" {
 					return cli.BadUsage("an exhaustive search takes only --path, --kind and --limit")
 				}
-				r := scan.Request{Pattern: f.Text, Regexp: f.regexp, PathPrefix: f.Filter.PathPrefix, MaxLines: f.Limit}
-				if f.kind != "all" {
-					r.Kind = store.Kind(f.kind)
-				}
-				return a.grep(ctx, "search", r)
+				return a.grep(ctx, "search", scan.Request{Pattern: f.Text, Regexp: f.regexp, PathPrefix: f.Filter.PathPrefix, Kind: f.Filter.Kind, MaxLines: f.Limit})
 			}
 			return a.search(ctx, f)
 		}))
@@ -78,9 +72,8 @@ func (f *searchFlags) add(a *app, cmd *cli.Command) {
 // addScope adds the flags that narrow a search, and the check of the query.
 func (f *searchFlags) addScope(a *app, cmd *cli.Command) {
 	fs := cmd.Flags()
-	f.kind = "all"
-	cli.ChoiceVar(fs, &f.kind, "kind", "docs, code (source code), cards, notes or all", "docs", "code", "cards", "notes", "all")
-	cli.ChoiceVar(fs, &f.mode, "mode", "hybrid, keyword or semantic (default: search.default_mode, hybrid)", "hybrid", "keyword", "semantic")
+	cli.ChoiceVar(fs, &f.Filter.Kind, "kind", "docs, code (source code), cards, notes or all", "docs", "code", "cards", "notes", "all")
+	cli.ChoiceVar(fs, &f.Mode, "mode", "hybrid, keyword or semantic (default: search.default_mode, hybrid)", "hybrid", "keyword", "semantic")
 	fs.StringSliceVar(&f.Context, "context", nil, "documents and tools in use; what was used with them ranks higher")
 	fs.StringVar(&f.Filter.PathPrefix, "path", "", "only documents below this folder, from the current one")
 	fs.DurationVar(&f.wait, "wait", cli.AnyWait, "longest wait for vectors before the answer (default: 30s for the last 200, else none)")
@@ -111,7 +104,7 @@ func (a *app) searching(command string, f *searchFlags, answer func(context.Cont
 // calls answer with them when the index is sufficiently up to date, and then completes the refresh.
 func (a *app) answerSearch(ctx context.Context, command string, f searchFlags, answer func(context.Context, *workspace.Workspace, retriever.Query) error) error {
 	w, err := a.Open(ctx, command, workspace.Reading, func(o *workspace.Options) {
-		o.Warm, o.Refresh = f.mode != string(retriever.Keyword), true
+		o.Warm, o.Refresh = f.Mode != retriever.Keyword, true
 	})
 	if err != nil {
 		return err
@@ -119,10 +112,7 @@ func (a *app) answerSearch(ctx context.Context, command string, f searchFlags, a
 	defer w.Close()
 	q, p, cfg := f.Query, a.Paths(w.Selection()), w.Config()
 	q.Context, q.Filter.PathPrefix = p.Documents(q.Context), p.Folder(q.Filter.PathPrefix)
-	q.Mode = retriever.Mode(cmp.Or(f.mode, cfg.Search.DefaultMode))
-	if f.kind != "all" {
-		q.Filter.Kind = store.Kind(f.kind)
-	}
+	q.Mode = cmp.Or(q.Mode, retriever.Mode(cfg.Search.DefaultMode))
 	if q.Limit == 0 && q.MaxTokens == 0 {
 		q.Limit = cfg.MCP.SearchLimit
 	}
@@ -140,7 +130,7 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 	return a.answerSearch(ctx, "search", f, func(ctx context.Context, w *workspace.Workspace, q retriever.Query) error {
 		ask := func() (*retriever.Answer, error) { return index.SearchOp.Call(ctx, w.Folder, q, nil) }
 		if f.at != "" {
-			if f.Cursor != "" || f.mode != "" {
+			if f.Cursor != "" || f.Mode != "" {
 				return cli.BadUsage("--at takes neither --mode nor --cursor")
 			}
 			ask = func() (*retriever.Answer, error) {

@@ -57,10 +57,8 @@ func (a *app) openStages(ctx context.Context) (*workspace.Stages, error) {
 
 func (a *app) planListCommand() *cli.Command {
 	var q stage.Query
-	var status string
 	cmd := cli.NewCommand("list", "List question tasks, newest first",
 		a.withStages(func(ctx context.Context, st *workspace.Stages, _ []string) error {
-			q.Status = stage.Status(status)
 			list, err := st.List(ctx, q)
 			if err != nil {
 				return err
@@ -76,7 +74,7 @@ func (a *app) planListCommand() *cli.Command {
 			})
 		}))
 	cmd.Flags().StringVar(&q.UserID, "user", "", "only tasks of this user")
-	cli.ChoiceVar(cmd.Flags(), &status, "status", "only waiting, in_progress, complete, failed or aborted ones", "waiting", "in_progress", "complete", "failed", "aborted")
+	cli.ChoiceVar(cmd.Flags(), &q.Status, "status", "only waiting, in_progress, complete, failed or aborted ones", "waiting", "in_progress", "complete", "failed", "aborted")
 	cli.IntVar(cmd.Flags(), &q.Limit, "limit", 20, 1, 1000, "most tasks to list")
 	return cmd
 }
