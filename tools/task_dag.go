@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"cairn/internal/base/job"
 	"cairn/internal/folder/workspace"
 	"cairn/internal/stage"
-	"cairn/retriever"
 )
 
 // stageAnswer is the answer of the tools on one question task.
@@ -73,14 +71,6 @@ func (st stageTools) await(ctx context.Context, id string, seconds integer) (*st
 	return s, err
 }
 
-// checkBudget returns a failure for an invalid budget, before the call changes the task.
-func checkBudget(budget integer) error {
-	if budget != 0 && (budget < retriever.MinBudget || budget > retriever.MaxBudget) {
-		return invalid("max_tokens: %d, want %d to %d", budget, retriever.MinBudget, retriever.MaxBudget)
-	}
-	return nil
-}
-
 // answer returns a task and the work that it expects of the caller.
 func (st stageTools) answer(ctx context.Context, s *stage.State, budget integer) (*stageAnswer, error) {
 	a := &stageAnswer{Task: &s.Task, state: s, keep: st.Keep()}
@@ -109,14 +99,11 @@ type stageCreateArgs struct {
 	Template string        `json:"template,omitempty" schema:"enum=standard_query|simple_lookup|complex_research|web_enhanced|quick_answer,default=standard_query"`
 	Plan     []stage.Stage `json:"plan,omitempty" jsonschema:"Stages instead of a template, from intent_analysis to response_packaging"`
 	TaskID   string        `json:"task_id,omitempty" schema:"max=100" jsonschema:"Replaces the generated id"`
-	Budget   integer       `json:"max_tokens,omitempty" schema:"default=3000" jsonschema:"Limit of the passages in the brief"`
+	Budget   integer       `json:"max_tokens,omitempty" schema:"default=3000,min=200,max=25000" jsonschema:"Limit of the passages in the brief"`
 	Wait     integer       `json:"wait_seconds,omitempty" schema:"default=5,min=0,max=300"`
 }
 
 func (st stageTools) create(ctx context.Context, a stageCreateArgs) (*stageAnswer, error) {
-	if err := checkBudget(a.Budget); err != nil {
-		return nil, err
-	}
 	r := stage.Request{ID: a.TaskID, UserID: "local", Query: a.Query, Template: a.Template, Plan: a.Plan}
 	if a.UserID != nil {
 		r.UserID = *a.UserID
@@ -134,14 +121,11 @@ func (st stageTools) create(ctx context.Context, a stageCreateArgs) (*stageAnswe
 type stageGetArgs struct {
 	TaskID string  `json:"task_id"`
 	Wait   integer `json:"wait_seconds,omitempty" schema:"default=0,min=0,max=300" jsonschema:"Wait until it is your turn or the task has ended"`
-	Budget integer `json:"max_tokens,omitempty" schema:"default=3000" jsonschema:"Limit of the passages in the brief"`
+	Budget integer `json:"max_tokens,omitempty" schema:"default=3000,min=200,max=25000" jsonschema:"Limit of the passages in the brief"`
 	Log    bool    `json:"log,omitempty" schema:"default=false" jsonschema:"Add every transition"`
 }
 
 func (st stageTools) get(ctx context.Context, a stageGetArgs) (*stageAnswer, error) {
-	if err := checkBudget(a.Budget); err != nil {
-		return nil, err
-	}
 	s, err := st.await(ctx, a.TaskID, a.Wait)
 	if err != nil {
 		return nil, err
@@ -154,9 +138,9 @@ func (st stageTools) get(ctx context.Context, a stageGetArgs) (*stageAnswer, err
 }
 
 type stageListArgs struct {
-	UserID string       `json:"user_id,omitempty"`
-	Status stage.Status `json:"status,omitempty" schema:"enum=waiting|in_progress|complete|failed|aborted"`
-	Limit  integer      `json:"limit,omitempty" schema:"default=20,min=1,max=100"`
+	UserID string  `json:"user_id,omitempty"`
+	Status choice  `json:"status,omitempty" schema:"enum=waiting|in_progress|complete|failed|aborted"`
+	Limit  integer `json:"limit,omitempty" schema:"default=20,min=1,max=100"`
 }
 
 type stageListAnswer struct {
@@ -176,10 +160,7 @@ type listedTask struct {
 }
 
 func (st stageTools) list(ctx context.Context, a stageListArgs) (*stageListAnswer, error) {
-	if known := []stage.Status{"", stage.Waiting, stage.InProgress, stage.Complete, stage.Failed, stage.Aborted}; !slices.Contains(known, a.Status) {
-		return nil, invalid("status: unknown %.40q, want {waiting,in_progress,complete,failed,aborted}", a.Status)
-	}
-	found, err := st.List(ctx, stage.Query{UserID: a.UserID, Status: a.Status, Limit: int(a.Limit)})
+	found, err := st.List(ctx, stage.Query{UserID: a.UserID, Status: stage.Status(a.Status), Limit: int(a.Limit)})
 	if err != nil {
 		return nil, err
 	}
@@ -216,14 +197,11 @@ type advanceArgs struct {
 	Run        integer         `json:"run,omitempty" jsonschema:"From the brief: refuse the result if that run is over"`
 	Worker     string          `json:"worker,omitempty" schema:"max=100" jsonschema:"Your name, as in the claim"`
 	EventID    string          `json:"event_id,omitempty" schema:"max=100" jsonschema:"Events with the same id count once"`
-	Budget     integer         `json:"max_tokens,omitempty" schema:"default=3000"`
+	Budget     integer         `json:"max_tokens,omitempty" schema:"default=3000,min=200,max=25000"`
 	Wait       integer         `json:"wait_seconds,omitempty" schema:"default=5,min=0,max=300"`
 }
 
 func (st stageTools) advance(ctx context.Context, a advanceArgs) (*stageAnswer, error) {
-	if err := checkBudget(a.Budget); err != nil {
-		return nil, err
-	}
 	s, err := a.apply(ctx, st.Stages)
 	if err != nil {
 		return nil, err
