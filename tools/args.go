@@ -93,8 +93,8 @@ func decode(raw json.RawMessage, args any) error {
 	return invalid("%s", err)
 }
 
-// checkBounds returns a failure if an integer is outside the bounds of its schema tag, or a
-// choice is none of its enum.
+// checkBounds returns a failure if an integer is outside the bounds of its schema tag, a list of
+// texts is longer than its bound, or a choice is none of its enum.
 func checkBounds(v reflect.Value) error {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
@@ -111,13 +111,16 @@ func checkBounds(v reflect.Value) error {
 			(w.Len() > 0 || field.Type != w.Type()) && !slices.Contains(strings.Split(enum, "|"), w.String()) {
 			return invalid("%[1]s: unknown %[1]s %[2]q, want {%[3]s} or no %[1]s", argumentName(field), w.String(), strings.ReplaceAll(enum, "|", ","))
 		}
-		if !w.IsValid() || w.Type() != reflect.TypeFor[integer]() {
-			continue
-		}
 		low, hasLow := constraint(field, "min")
 		high, hasHigh := constraint(field, "max")
 		least, _ := strconv.Atoi(low)
 		most, _ := strconv.Atoi(high)
+		if w.Kind() == reflect.Slice && w.Type().Elem().Kind() == reflect.String && hasHigh && w.Len() > most {
+			return invalid("%s: %d, want at most %d", argumentName(field), w.Len(), most)
+		}
+		if !w.IsValid() || w.Type() != reflect.TypeFor[integer]() {
+			continue
+		}
 		switch n := int(w.Int()); {
 		case hasHigh && (n < least || n > most):
 			return invalid("%s: %d, want %d to %d", argumentName(field), n, least, most)

@@ -59,12 +59,6 @@ type searchToolsArgs struct {
 	Context []string `json:"context_tools,omitempty" schema:"max=50"`
 }
 
-// Bounds on the names of tools in one call: in use, and to arrange.
-const (
-	maxContext  = 50
-	maxArranged = 60
-)
-
 func (c *catalogTools) search(ctx context.Context, a searchToolsArgs) (*toolsearch.Answer, error) {
 	if !hasText(a.Query) {
 		return nil, invalid("Missing required parameter: 'query'")
@@ -90,9 +84,6 @@ func (c *catalogTools) search(ctx context.Context, a searchToolsArgs) (*toolsear
 // inUse returns the ids of the tools in use. The search ignores unknown ids, so an unknown or
 // ambiguous name is kept.
 func (c *catalogTools) inUse(ctx context.Context, names []string) ([]string, error) {
-	if len(names) > maxContext {
-		return nil, invalid("context_tools: %d, want at most %d", len(names), maxContext)
-	}
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -111,9 +102,6 @@ func (c *catalogTools) suggest(ctx context.Context, a suggestDAGArgs) (*suggest.
 		return nil, invalid("Missing required parameter: 'intent'")
 	}
 	r := suggest.Request{Intent: a.Intent, MaxTools: int(a.MaxTools)}
-	if len(a.Tools) > maxArranged {
-		return nil, invalid("tools: %d, want at most %d", len(a.Tools), maxArranged)
-	}
 	for i, name := range a.Tools {
 		t, err := lookup(ctx, c.box, fmt.Sprintf("tools[%d]", i), name)
 		if err != nil {
