@@ -143,14 +143,11 @@ const listedFields = 2
 // listedSchema returns the schema of answers for the list of tools. To save tokens it has
 // only the first fields that every successful answer has. OpenAPI has all of answerSchema.
 func listedSchema(answers []reflect.Type) *jsonschema.Schema {
-	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
-	for _, f := range reflect.VisibleFields(answers[0]) {
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if !f.Anonymous && options == "" && name != "" && name != "-" && len(s.Properties) < listedFields {
-			field := shallow(f.Type)
-			s.Properties[name] = &jsonschema.Schema{Type: field.Type, Types: field.Types}
-			s.PropertyOrder = append(s.PropertyOrder, name)
-		}
+	all := answerSchema(answers[:1])
+	names := all.AnyOf[0].Required
+	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, PropertyOrder: names[:min(len(names), listedFields)]}
+	for _, name := range s.PropertyOrder {
+		s.Properties[name] = &jsonschema.Schema{Type: all.Properties[name].Type, Types: all.Properties[name].Types}
 	}
 	return s
 }
