@@ -63,13 +63,14 @@ type (
 	}
 )
 
-// New returns a finder over places. It calls preview, which returns the text that begins at a
+// New returns a finder over places with a first filter. It calls preview, which returns the text that begins at a
 // place, only for the selected place. It calls search, which returns the places that match the
 // meaning of a query, once after each pause in typing, on another goroutine. Calls can overlap.
 // Either function can be nil.
-func New(places []Place, preview func(Place) string, search func(query string) []Place) *Model {
+func New(places []Place, filter string, preview func(Place) string, search func(query string) []Place) *Model {
 	m := &Model{places: places, width: 80, height: 24, preview: preview, search: search}
 	m.match()
+	m.narrow(filter)
 	return m
 }
 
@@ -315,18 +316,13 @@ func Run(m *Model, options ...tea.ProgramOption) (*Place, error) {
 	return m.chosen, nil
 }
 
-// Narrow lists the places that match filter, of at most maxFilter characters.
-func (m *Model) Narrow(filter string) {
-	if len([]rune(filter)) > maxFilter {
-		return
-	}
-	m.filter, m.found, m.at, m.top = filter, nil, 0, 0
-	m.typed++
-	m.match()
-}
-
+// narrow lists the places that match filter, unless it has more than maxFilter characters.
 func (m *Model) narrow(filter string) tea.Cmd {
-	m.Narrow(filter)
+	if len([]rune(filter)) <= maxFilter {
+		m.filter, m.found, m.at, m.top = filter, nil, 0, 0
+		m.typed++
+		m.match()
+	}
 	return m.searchLater()
 }
 

@@ -60,7 +60,7 @@ func TestChoosing(t *testing.T) {
 		{"esc", ""},
 		{"ctrl+c", ""},
 	} {
-		m := New(places, preview, nil)
+		m := New(places, "", preview, nil)
 		if !press(t, m, strings.Split(c.keys, ",")...) {
 			t.Errorf("%s: the finder did not end", c.keys)
 		}
@@ -80,7 +80,7 @@ func TestView(t *testing.T) {
 		many = append(many, Place{Kind: "file", Path: fmt.Sprintf("%d.md", i), Line: 1, Text: fmt.Sprintf("document 漢字 number %d %s", i, strings.Repeat("long ", 40))})
 	}
 	for _, size := range []tea.WindowSizeMsg{{Width: 120, Height: 30}, {Width: 40, Height: 10}, {Width: 10, Height: 3}, {Width: 1, Height: 1}} {
-		m := New(many, preview, nil)
+		m := New(many, "", preview, nil)
 		m.Update(size)
 		press(t, m, "pgdown", "pgdown", "down")
 		v := m.View().Content
@@ -99,7 +99,7 @@ func TestView(t *testing.T) {
 			t.Errorf("after two pages and one down the list shows\n%s", v)
 		}
 	}
-	m := New(places, preview, nil)
+	m := New(places, "", preview, nil)
 	press(t, m, "z", "z", "z")
 	if v := m.View().Content; !strings.Contains(v, "0 of 4") {
 		t.Errorf("without a match the view is\n%s", v)
@@ -109,7 +109,7 @@ func TestView(t *testing.T) {
 // TestRun drives the whole program through its input.
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
-	p, err := Run(New(places, preview, nil), tea.WithInput(strings.NewReader("backup\r")), tea.WithOutput(&out))
+	p, err := Run(New(places, "", preview, nil), tea.WithInput(strings.NewReader("backup\r")), tea.WithOutput(&out))
 	if err != nil || p == nil || p.Path != "docs/backup.md" {
 		t.Errorf("Run = %+v, %v", p, err)
 	}
@@ -124,7 +124,7 @@ func TestFitLeavesNothingThatSteers(t *testing.T) {
 // A heading is shown whole before its path, in a list as narrow as the terminals in use.
 func TestHeadingsAreShownWhole(t *testing.T) {
 	m := New([]Place{{Kind: "heading", Path: "docs/standard-library/unique-ptr-class.md", Line: 7, Name: "unique_ptr::release", Where: "unique_ptr class  docs/standard-library/unique-ptr-class.md",
-		Text: "docs/standard-library/unique-ptr-class.md > unique_ptr class > unique_ptr::release"}}, preview, nil)
+		Text: "docs/standard-library/unique-ptr-class.md > unique_ptr class > unique_ptr::release"}}, "", preview, nil)
 	m.Update(tea.WindowSizeMsg{Width: 100, Height: 10})
 	if v := ansi.Strip(m.View().Content); !strings.Contains(v, "heading unique_ptr::release  unique_ptr class") {
 		t.Errorf("the view is\n%s", v)
@@ -159,7 +159,7 @@ func TestMatch(t *testing.T) {
 // of the filter; an answer to an earlier filter is not.
 func TestSearchAfterAPause(t *testing.T) {
 	var asked []string
-	m := New(places, nil, func(query string) []Place {
+	m := New(places, "", nil, func(query string) []Place {
 		asked = append(asked, query)
 		return []Place{{Kind: "meaning", Path: "docs/backup.md", Line: 9, Text: "Restoring"}, {Kind: "meaning", Path: "docs/auth.md", Line: 7, Text: "again"}}
 	})

@@ -73,9 +73,7 @@ func (a *app) find(ctx context.Context, t *workspace.Tasks, places []finder.Plac
 	}
 	search, stop := a.searcher(ctx)
 	defer stop()
-	m := finder.New(places, preview, search)
-	m.Narrow(words)
-	p, err := finder.Run(m)
+	p, err := finder.Run(finder.New(places, words, preview, search))
 	if err != nil || p == nil {
 		return err
 	}
