@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"cairn/internal/folder/config"
 	"cairn/internal/folder/workspace"
@@ -54,14 +53,10 @@ func (s StageServers) Open(ctx context.Context, log *slog.Logger) (store stage.S
 	return store, queue, nil
 }
 
-// StageOptions configures the work of this process on question tasks.
+// StageOptions configures OpenStages, which sets Store, Queue, Keep and what calls a model.
 type StageOptions struct {
-	Stages  []stage.Stage // the stages to work on; nil means all that are possible
-	Workers int           // 0 means the default, -1 none
-	Remote  bool          // workers of other processes do executor_reasoning
+	workspace.StageOptions
 	Servers StageServers
-	// WebWait bounds the wait of web_search for a client; 0 means the default.
-	WebWait time.Duration
 }
 
 // helpers returns the language model in the environment, and the search engine of
@@ -116,7 +111,8 @@ func ParseStages(names []string, cfg config.Config) ([]stage.Stage, error) {
 // OpenStages opens the question tasks of a workspace. Nil options mean the defaults.
 func OpenStages(ctx context.Context, w *workspace.Workspace, log *slog.Logger, o *StageOptions) (*workspace.Stages, error) {
 	o = cmp.Or(o, &StageOptions{})
-	so := &workspace.StageOptions{Stages: o.Stages, Workers: o.Workers, Remote: o.Remote, Maintain: o.Workers < 0, Logger: log}
+	so := o.StageOptions
+	so.Maintain, so.Logger = so.Workers < 0, log
 	model, web, err := helpers(w.Config())
 	if err != nil {
 		return nil, err
@@ -131,9 +127,8 @@ func OpenStages(ctx context.Context, w *workspace.Workspace, log *slog.Logger, o
 	if web != nil {
 		so.Web = web
 	}
-	so.Rules.WebWait = o.WebWait
 	if so.Store, so.Queue, err = o.Servers.Open(ctx, log); err != nil {
 		return nil, err
 	}
-	return w.Stages(so)
+	return w.Stages(&so)
 }

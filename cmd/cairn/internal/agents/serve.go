@@ -139,7 +139,8 @@ func (a *app) openFolders(ctx context.Context, places []place, f *serveFlags, se
 	for _, p := range places {
 		folder, err := (&app{a.At(p.dir)}).host(ctx, "serve", p.name, &f.hostFlags, func(o *host.Options) {
 			o.Telemetry, o.Metrics = t, m
-			o.Stages = &host.StageOptions{Workers: cmp.Or(f.workers, -1), Remote: f.remote, Servers: servers}
+			o.Stages = &host.StageOptions{Servers: servers}
+			o.Stages.Workers, o.Stages.Remote = cmp.Or(f.workers, -1), f.remote
 			o.Workspace.Postgres = servers.Postgres
 		})
 		if err != nil {

@@ -27,7 +27,7 @@ func Ask(c *cli.App) *cli.Command {
 			if _, err := a.Refresh(ctx, w, retriever.Hybrid, cli.VectorsLimit); err != nil {
 				return err
 			}
-			st, err := host.OpenStages(ctx, w, a.Logger(), &host.StageOptions{WebWait: askWebWait})
+			st, err := host.OpenStages(ctx, w, a.Logger(), &host.StageOptions{StageOptions: workspace.StageOptions{Rules: stage.Rules{WebWait: askWebWait}}})
 			if err != nil {
 				return err
 			}

@@ -31,7 +31,7 @@ func (a *app) planAnswerCommand() *cli.Command {
 				return err
 			}
 			defer w.Close()
-			st, err := host.OpenStages(ctx, w, a.Logger(), &host.StageOptions{Servers: servers, Remote: true})
+			st, err := host.OpenStages(ctx, w, a.Logger(), &host.StageOptions{Servers: servers, StageOptions: workspace.StageOptions{Remote: true}})
 			if err != nil {
 				return err
 			}
