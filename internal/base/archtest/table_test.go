@@ -29,7 +29,7 @@ var rooms = []room{
 	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 12084},
 	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools", 6779},
 	{"deploy", "", 265},
-	{"cmd", "graphrank skills internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 7066},
+	{"cmd", "graphrank skills internal/base models internal/text indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 7066},
 }
 
 // row names the packages of ours that a package may import.
