@@ -26,7 +26,7 @@ var rooms = []room{
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 10402},
 	{"cairn", "internal/base internal/store retriever internal/toolbox internal/folder", 210},
 	{"tools", "graphrank skills internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder", 8016},
-	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 12084},
+	{"internal/face", "graphrank internal/base internal/text internal/store retriever internal/toolbox internal/task internal/stage internal/folder tools", 12087},
 	{"benchmarks", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/stage internal/folder tools", 6779},
 	{"deploy", "", 265},
 	{"cmd", "graphrank skills internal/base models internal/text indexer retriever internal/toolbox internal/task internal/stage internal/folder tools internal/face benchmarks", 7066},

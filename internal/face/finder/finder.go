@@ -63,14 +63,16 @@ type (
 	}
 )
 
-// New returns a finder over places with a first filter. It calls preview, which returns the text that begins at a
-// place, only for the selected place. It calls search, which returns the places that match the
-// meaning of a query, once after each pause in typing, on another goroutine. Calls can overlap.
-// Either function can be nil.
+// New returns a finder over places with a first filter, of at most maxFilter characters. It calls
+// preview, which returns the text that begins at a place, only for the selected place. It calls
+// search, which returns the places that match the meaning of a query, once after each pause in
+// typing, on another goroutine. Calls can overlap. Either function can be nil.
 func New(places []Place, filter string, preview func(Place) string, search func(query string) []Place) *Model {
 	m := &Model{places: places, width: 80, height: 24, preview: preview, search: search}
+	if len([]rune(filter)) <= maxFilter {
+		m.filter = filter
+	}
 	m.match()
-	m.narrow(filter)
 	return m
 }
 

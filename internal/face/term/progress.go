@@ -101,8 +101,9 @@ func (p *Progress) Close() {
 // Replace replaces the last line of a terminal; "" clears it. Without a terminal
 // it writes nothing.
 func (o *Writer) Replace(line string) {
-	if o.mu.Lock(); o.tty {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.tty {
 		fmt.Fprint(o.w, "\r\x1b[K"+Plain(line))
 	}
-	o.mu.Unlock()
 }
