@@ -20,7 +20,7 @@ var rooms = []room{
 	{"internal/store", "internal/base models internal/text", 16236},
 	{"indexer", "internal/base models internal/text internal/store", 2989},
 	{"retriever", "graphrank internal/base models internal/text internal/store", 5496},
-	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13203},
+	{"internal/toolbox", "graphrank internal/base models internal/text internal/store", 13210},
 	{"internal/task", "graphrank internal/base internal/text internal/store", 7626},
 	{"internal/stage", "internal/base internal/text internal/store retriever", 5047},
 	{"internal/folder", "graphrank internal/base models internal/text internal/store indexer retriever internal/toolbox internal/task internal/stage", 10402},

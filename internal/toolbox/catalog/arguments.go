@@ -114,8 +114,10 @@ func (t *Tool) addNearest(bad *ArgumentError, object map[string]any) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		known := slices.ContainsFunc(t.Takes, func(p Parameter) bool { return p.Path == name })
-		if near := similar(open, name, maxProblems); !known && len(near) > 0 && len(bad.Nearest) < maxProblems {
+		if slices.ContainsFunc(t.Takes, func(p Parameter) bool { return p.Path == name }) || len(bad.Nearest) == maxProblems {
+			continue
+		}
+		if near := similar(open, name, maxProblems); len(near) > 0 {
 			bad.Nearest[name] = near
 		}
 	}

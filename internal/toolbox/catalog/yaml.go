@@ -84,7 +84,8 @@ func (w *yamlWalk) prepare(n *yaml.Node, depth int) error {
 			if key.Kind != yaml.ScalarNode {
 				return fmt.Errorf("line %d: a key is no scalar", key.Line)
 			}
-			if last[key.Value] = i; key.Tag != "!!merge" {
+			last[key.Value] = i
+			if key.Tag != "!!merge" {
 				n.Content[i] = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key.Value}
 			}
 		}

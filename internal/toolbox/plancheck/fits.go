@@ -90,10 +90,12 @@ func (c *checker) fits() {
 				}
 			}
 		}
-		if c.miss[i] = miss; c.tools[i] == nil || slices.ContainsFunc(c.plan.Calls, func(other Call) bool { return c.needs(other.Tool, k.Tool) }) {
+		c.miss[i] = miss
+		if c.tools[i] == nil || slices.ContainsFunc(c.plan.Calls, func(other Call) bool { return c.needs(other.Tool, k.Tool) }) {
 			continue
 		}
-		if misfit = max(misfit, miss); own == need && (worst < 0 || miss > c.miss[worst]) {
+		misfit = max(misfit, miss)
+		if own == need && (worst < 0 || miss > c.miss[worst]) {
 			worst = i
 		}
 	}
@@ -143,7 +145,8 @@ func (c *checker) unused() (at int) {
 		m := counter.FindStringSubmatch(intent[l.Start+len(l.Text):])
 		return l.Kind == toolsearch.Number && m != nil && (m[1] != "" || line == "")
 	})
-	if at = -1; !stated {
+	at = -1
+	if !stated {
 		return at
 	}
 	run, lacked := []int{}, false
@@ -164,7 +167,8 @@ func (c *checker) unused() (at int) {
 		default:
 			run = nil
 		}
-		if lacked = lacks; lacks {
+		lacked = lacks
+		if lacks {
 			c.out.Signs.Unused += 1 / float64(len(values))
 		}
 		if len(run) > 1 && at < 0 && !open {

@@ -203,16 +203,16 @@ func shortlist(r *toolsearch.Ranking) []toolsearch.Candidate {
 // best returns the best candidate for each part. It chooses twice, because the tool for a later
 // part tells about the server of an earlier one.
 func (c *partChoice) best() []partPick {
-	best := c.choose()
+	best := c.pass()
 	if len(best) > 1 {
 		c.first = best
-		best = c.choose()
+		best = c.pass()
 	}
 	return best
 }
 
-// choose returns the best candidate for each part, given those for the parts before it and first.
-func (c *partChoice) choose() []partPick {
+// pass returns the best candidate for each part, given those for the parts before it and first.
+func (c *partChoice) pass() []partPick {
 	best := make([]partPick, len(c.parts))
 	c.pairs = make([][]float64, len(c.parts))
 	for n := range best {
